@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Each text once; the header tells the idea. */
+
+#include "base/pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/bits.h"
+#include "base/hash.h"
+#include "base/text.h"
+
+#define POOL_CHUNK 65536u
+
+struct pool_chunk {
+	struct pool_chunk *next;
+	size_t used;
+	char bytes[POOL_CHUNK];
+};
+
+void pool_deinit(struct pool *pool)
+{
+	while (pool->chunks) {
+		struct pool_chunk *chunk = pool->chunks;
+
+		pool->chunks = chunk->next;
+		free(chunk);
+	}
+	free(pool->table);
+	*pool = POOL_NULL;
+}
+
+/* Every word is mixed with the secret, so that collisions cannot be worked out beforehand. */
+static uint64_t pool_hash(uint64_t seed, const char *text, size_t length)
+{
+	uint64_t hash = seed ^ length;
+
+	while (length > 0) {
+		size_t n = bits_min(length, 8);
+		uint64_t word = 0;
+
+		memcpy(&word, text, n);
+		hash = hash_fold(hash ^ word ^ HASH_K0, seed | 1);
+		text += n;
+		length -= n;
+	}
+	return hash_fold(hash, HASH_K1);
+}
+
+static size_t pool_find(const struct pool *pool, const char *text, size_t length)
+{
+	size_t mask = pool->capacity - 1;
+	size_t at = pool_hash(pool->seed, text, length) & mask;
+
+	while (pool->table[at] && strcmp(pool->table[at], text) != 0)
+		at = (at + 1) & mask;
+	return at;
+}
+
+static int pool_grow(struct pool *pool)
+{
+	struct pool larger = *pool;
+
+	larger.capacity = pool->capacity ? pool->capacity * 4 : 256;
+	larger.table = calloc(larger.capacity, sizeof(*larger.table));
+	if (!larger.table)
+		return -1;
+	if (!larger.seed && getrandom(&larger.seed, sizeof(larger.seed), GRND_NONBLOCK) < 0)
+		larger.seed = (uint64_t)(uintptr_t)larger.table; /* early boot: better than nothing */
+	for (size_t i = 0; i < pool->capacity; i++) {
+		const char *text = pool->table[i];
+
+		if (text)
+			larger.table[pool_find(&larger, text, strlen(text))] = text;
+	}
+	free(pool->table);
+	*pool = larger;
+	return 0;
+}
+
+static char *pool_store(struct pool *pool, const char *text, size_t size)
+{
+	struct pool_chunk *chunk = pool->chunks;
+	char *to;
+
+	if (!chunk || chunk->used + size > sizeof(chunk->bytes)) {
+		chunk = malloc(sizeof(*chunk));
+		if (!chunk)
+			return NULL;
+		chunk->used = 0;
+		chunk->next = pool->chunks;
+		pool->chunks = chunk;
+	}
+	to = chunk->bytes + chunk->used;
+	memcpy(to, text, size);
+	chunk->used += size;
+	return to;
+}
+
+const char *pool_text(struct pool *pool, const char *bytes, size_t length)
+{
+	char text[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
+	size_t at;
+
+	length = text_clean(bytes, bits_min(length, POOL_TEXT_MAX), text);
+	if (pool->count >= pool->capacity / 2 && pool_grow(pool) < 0)
+		return NULL;
+	at = pool_find(pool, text, length);
+	if (!pool->table[at]) {
+		pool->table[at] = pool_store(pool, text, length + 1);
+		if (pool->table[at])
+			pool->count++;
+	}
+	return pool->table[at];
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Each text once. Texts are made valid UTF-8 on the way in and live until the pool goes, so that equal
+ * texts have equal pointers and comparing them is comparing pointers.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pool_chunk;
+
+struct pool {
+	struct pool_chunk *chunks; /* newest first */
+	const char **table;	   /* open addressing, a power of two in size */
+	size_t capacity;
+	size_t count;
+	uint64_t seed; /* unguessable: whoever chooses the names must not choose the collisions */
+};
+
+#define POOL_TEXT_MAX 4096u /* longer ones are cut before they are cleaned */
+
+#define POOL_NULL \
+	(struct pool) { 0 }
+
+void pool_deinit(struct pool *pool);
+
+/* @bytes as text; NULL only if memory has run out. */
+const char *pool_text(struct pool *pool, const char *bytes, size_t length);

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Private memory: anonymous mappings with the advice that keeps them small and out of children. */
+
+#include "base/private.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+/* A huge page behind a small table would make the first entry cost 2 MiB. */
+#define PRIVATE_HUGE_FROM (8u << 20)
+
+void *private_map(size_t length)
+{
+	int saved_errno = errno;
+	void *memory;
+
+	memory = mmap(NULL, length, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED) {
+		errno = saved_errno;
+		return NULL;
+	}
+	/* Advice: without it the memory works as well, only less thriftily. */
+	(void)madvise(memory, length, MADV_DONTFORK);
+	if (length < PRIVATE_HUGE_FROM)
+		(void)madvise(memory, length, MADV_NOHUGEPAGE);
+	errno = saved_errno;
+	return memory;
+}
+
+void private_unmap(void *memory, size_t length)
+{
+	int saved_errno = errno;
+
+	if (memory)
+		(void)munmap(memory, length); /* fails only for an address that is not ours */
+	errno = saved_errno;
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Text from other processes, and numbers for people; the header tells the idea. */
+
+#include "base/text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bits.h"
+
+size_t text_decode(const char *bytes, size_t length, uint32_t *ret_character)
+{
+	const unsigned char *p = (const unsigned char *)bytes;
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	uint32_t character;
+	size_t n;
+
+	*ret_character = TEXT_REPLACEMENT;
+	if (length == 0)
+		return 0;
+	if (p[0] < 0x80) {
+		*ret_character = p[0];
+		return 1;
+	}
+	n = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+	if (p[0] < 0xc2 || p[0] > 0xf4 || n > length)
+		return 1;
+	character = p[0] & (0x7fu >> n);
+	for (size_t i = 1; i < n; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 1;
+		character = character << 6 | (p[i] & 0x3f);
+	}
+	/* Too long for what it says, half of a UTF-16 pair, or beyond the last character. */
+	if (character < least[n] || (character >= 0xd800 && character < 0xe000) ||
+	    character > 0x10ffff)
+		return 1;
+	*ret_character = character;
+	return n;
+}
+
+size_t text_clean(const char *bytes, size_t length, char *ret_text)
+{
+	char *to = ret_text;
+
+	while (length > 0) {
+		uint32_t character;
+		size_t n = text_decode(bytes, length, &character);
+
+		if (character == TEXT_REPLACEMENT || character == 0) {
+			memcpy(to, "\xef\xbf\xbd", 3);
+			to += 3;
+		} else {
+			memcpy(to, bytes, n);
+			to += n;
+		}
+		bytes += n;
+		length -= n;
+	}
+	*to = '\0';
+	return (size_t)(to - ret_text);
+}
+
+/* What a terminal may act upon instead of showing it. */
+static bool text_is_harmful(uint32_t character)
+{
+	return character < 0x20 || (character >= 0x7f && character < 0xa0) ||
+	       (character >= 0x200b && character <= 0x200f) ||
+	       (character >= 0x2028 && character <= 0x202e) ||
+	       (character >= 0x2060 && character <= 0x206f) || character == 0xfeff ||
+	       (character >= 0xe0000 && character <= 0xe0fff);
+}
+
+/* Columns of one character. Only what names are likely to hold: wide East Asian ones and emoji. */
+static size_t text_columns(uint32_t character)
+{
+	static const struct {
+		uint32_t first, last;
+		uint8_t columns;
+	} ranges[] = {
+		{0x0300, 0x036f, 0},   {0x1100, 0x115f, 2},   {0x2e80, 0xa4cf, 2},
+		{0xac00, 0xd7a3, 2},   {0xf900, 0xfaff, 2},   {0xfe00, 0xfe0f, 0},
+		{0xfe30, 0xfe6f, 2},   {0xff00, 0xff60, 2},   {0xffe0, 0xffe6, 2},
+		{0x1f300, 0x1f64f, 2}, {0x1f680, 0x1f6ff, 2}, {0x1f900, 0x1f9ff, 2},
+		{0x20000, 0x3fffd, 2},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++) {
+		if (character >= ranges[i].first && character <= ranges[i].last)
+			return ranges[i].columns;
+	}
+	return 1;
+}
+
+/*
+ * The first character of @text as it is shown. Return: bytes that it takes in @text; the shown form is
+ * in @ret_shown, its columns in @ret_columns.
+ */
+static size_t text_show(const char *text, size_t length, char ret_shown[16], size_t *ret_columns)
+{
+	uint32_t character;
+	size_t n = text_decode(text, length, &character);
+
+	if (character == '\\' || text_is_harmful(character)) {
+		int shown;
+
+		if (character == '\\')
+			shown = snprintf(ret_shown, 16, "\\\\");
+		else if (character < 0x100)
+			shown = snprintf(ret_shown, 16, "\\x%02" PRIx32, character);
+		else
+			shown = snprintf(ret_shown, 16, "\\u%04" PRIx32, character);
+		*ret_columns = (size_t)shown;
+	} else if (character == TEXT_REPLACEMENT) {
+		memcpy(ret_shown, "\xef\xbf\xbd", 4);
+		*ret_columns = 1;
+	} else {
+		memcpy(ret_shown, text, n);
+		ret_shown[n] = '\0';
+		*ret_columns = text_columns(character);
+	}
+	return n;
+}
+
+size_t text_escape(const char *text, char *ret_text, size_t size)
+{
+	size_t length = strlen(text), used = 0, columns;
+	char shown[16];
+
+	while (length > 0) {
+		size_t n = text_show(text, length, shown, &columns);
+		size_t add = strlen(shown);
+
+		if (used + add + 1 > size)
+			break;
+		memcpy(ret_text + used, shown, add);
+		used += add;
+		text += n;
+		length -= n;
+	}
+	ret_text[used] = '\0';
+	return used;
+}
+
+void text_fit(const char *text, size_t width, char *ret_text, size_t size)
+{
+	size_t length = strlen(text), used = 0, at = 0, columns;
+	size_t cut = 0; /* where the result ends if it must be cut */
+	char shown[16];
+
+	while (length > 0) {
+		size_t n = text_show(text, length, shown, &columns);
+		size_t add = strlen(shown);
+
+		if (at + columns > width || used + add + 2 > size) {
+			used = cut;
+			if (width > 0 && size > 1)
+				ret_text[used++] = '~';
+			break;
+		}
+		memcpy(ret_text + used, shown, add);
+		used += add;
+		at += columns;
+		if (at + 1 <= width)
+			cut = used;
+		text += n;
+		length -= n;
+	}
+	ret_text[used] = '\0';
+}
+
+size_t text_width(const char *text)
+{
+	size_t length = strlen(text), width = 0;
+
+	while (length > 0) {
+		uint32_t character;
+		size_t n = text_decode(text, length, &character);
+
+		width += text_columns(character);
+		text += n;
+		length -= n;
+	}
+	return width;
+}
+
+void text_put(FILE *out, const char *text)
+{
+	size_t length = strlen(text), columns;
+	char shown[16];
+
+	while (length > 0) {
+		size_t n = text_show(text, length, shown, &columns);
+
+		fputs(shown, out);
+		text += n;
+		length -= n;
+	}
+}
+
+void text_put_csv(FILE *out, const char *text)
+{
+	size_t length = strlen(text), columns;
+	bool quoted = strpbrk(text, "\",") != NULL;
+	char shown[16];
+
+	if (quoted)
+		fputc('"', out);
+	while (length > 0) {
+		size_t n = text_show(text, length, shown, &columns);
+
+		if (shown[0] == '"')
+			fputc('"', out);
+		fputs(shown, out);
+		text += n;
+		length -= n;
+	}
+	if (quoted)
+		fputc('"', out);
+}
+
+const char *text_size(uint64_t bytes, char *ret_text)
+{
+	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+	double value = (double)bytes / 1024;
+	size_t unit = 0;
+
+	if (bytes < 1024) {
+		snprintf(ret_text, TEXT_NUMBER_SIZE, "%" PRIu64 " B", bytes);
+		return ret_text;
+	}
+	/* 1023.95 would be printed as 1024.0. */
+	while (value >= 1023.95 && unit + 1 < ARRAY_SIZE(units)) {
+		value /= 1024;
+		unit++;
+	}
+	snprintf(ret_text, TEXT_NUMBER_SIZE, "%.1f %s", value, units[unit]);
+	return ret_text;
+}
+
+const char *text_duration(uint64_t ns, char *ret_text)
+{
+	static const struct {
+		uint64_t below; /* in seconds */
+		uint64_t unit;
+		const char *name;
+	} steps[] = {
+		{120, 1, "s"},
+		{7200, 60, "min"},
+		{172800, 3600, "h"},
+		{UINT64_MAX, 86400, "d"},
+	};
+	uint64_t seconds = ns / 1000000000u;
+	size_t i = 0;
+
+	if (seconds < 1) {
+		snprintf(ret_text, TEXT_NUMBER_SIZE, "%" PRIu64 " ms", ns / 1000000u);
+		return ret_text;
+	}
+	while (seconds >= steps[i].below)
+		i++;
+	snprintf(ret_text, TEXT_NUMBER_SIZE, "%" PRIu64 " %s", seconds / steps[i].unit, steps[i].name);
+	return ret_text;
+}
+
+int text_parse_u64(const char *text, uint64_t *ret_value)
+{
+	uint64_t base = 10, value = 0;
+
+	if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
+		base = 16;
+		text += 2;
+	}
+	if (!*text)
+		return -EINVAL;
+	for (; *text; text++) {
+		uint64_t digit;
+
+		if (*text >= '0' && *text <= '9')
+			digit = (uint64_t)(*text - '0');
+		else if (base == 16 && (*text | 0x20) >= 'a' && (*text | 0x20) <= 'f')
+			digit = (uint64_t)((*text | 0x20) - 'a' + 10);
+		else
+			return -EINVAL;
+		if (__builtin_mul_overflow(value, base, &value) ||
+		    __builtin_add_overflow(value, digit, &value))
+			return -ERANGE;
+	}
+	*ret_value = value;
+	return 0;
+}
+
+/* Levenshtein with one row; words longer than the row are simply far apart. */
+size_t text_distance(const char *a, const char *b)
+{
+	size_t row[32], n = strlen(b);
+
+	if (n >= ARRAY_SIZE(row))
+		return SIZE_MAX;
+	for (size_t j = 0; j <= n; j++)
+		row[j] = j;
+	for (size_t i = 0; a[i]; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i + 1;
+		for (size_t j = 0; j < n; j++) {
+			size_t change = diagonal + (a[i] != b[j]);
+
+			diagonal = row[j + 1];
+			row[j + 1] = bits_min(change, bits_min(row[j], diagonal) + 1);
+		}
+	}
+	return row[n];
+}

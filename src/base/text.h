@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Text from other processes, and numbers for people.
+ *
+ * Names come as any bytes at all. They are made valid UTF-8 once, when they are taken in (text_clean),
+ * and made harmless for a terminal when they are shown (text_escape): an escape sequence or a
+ * right-to-left override in a buffer's name must not redraw the screen of whoever looks at it.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define TEXT_REPLACEMENT 0xfffdu /* what stands for bytes that are no character */
+
+/* The most that text_clean() makes of @n bytes, with the final NUL. */
+#define TEXT_CLEAN_SIZE(n) ((n) * 3 + 1)
+
+/* The most that text_escape() makes of @n bytes, with the final NUL: "\x1b" for one. */
+#define TEXT_ESCAPE_SIZE(n) ((n) * 4 + 1)
+
+/* Room for text_size() and text_duration(). */
+#define TEXT_NUMBER_SIZE 32
+
+/*
+ * The character at the start of @bytes, TEXT_REPLACEMENT if there is none. Return: how many bytes it
+ * takes, 0 only if @length is 0.
+ */
+size_t text_decode(const char *bytes, size_t length, uint32_t *ret_character);
+
+/*
+ * Makes valid UTF-8 without NUL out of @bytes; @ret_text has room for TEXT_CLEAN_SIZE(length).
+ * Return: length of the result.
+ */
+size_t text_clean(const char *bytes, size_t length, char *ret_text);
+
+/*
+ * Makes @text harmless for a terminal: control characters, and those that change the direction or
+ * break the line, become \x1b or \u202e, a backslash becomes two. What does not fit is cut. Return:
+ * length of the result.
+ */
+size_t text_escape(const char *text, char *ret_text, size_t size);
+
+/* Like text_escape(), into at most @width columns; what is cut ends in "~". */
+void text_fit(const char *text, size_t width, char *ret_text, size_t size);
+
+/* Columns of a terminal that @text takes. */
+size_t text_width(const char *text);
+
+/* Writes @text escaped. */
+void text_put(FILE *out, const char *text);
+
+/* Writes @text as a field of CSV: escaped, and quoted if need be. */
+void text_put_csv(FILE *out, const char *text);
+
+/* "512 B", "1.5 KiB", "12.0 GiB"; returns @ret_text. */
+const char *text_size(uint64_t bytes, char *ret_text);
+
+/* "250 ms", "12 s", "3 min", "5 h", "2 d"; returns @ret_text. */
+const char *text_duration(uint64_t ns, char *ret_text);
+
+/* A number in decimal or, with 0x, in hexadecimal, and nothing else: no sign, no blanks. -EINVAL, -ERANGE. */
+int text_parse_u64(const char *text, uint64_t *ret_value);
+
+/* How many letters must be changed, added or dropped to make @b out of @a; for "did you mean". */
+size_t text_distance(const char *a, const char *b);

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all integration tests share: the programs under test, a clean environment, the counts.
+
+Everything is run from the build folder named by TTMEM_BUILD, which ./dev sets.
+"""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Ends a hang; nothing here takes a tenth of it.
+LIMIT = 60
+
+
+def pytest_configure(config):
+    """Turn the SIGTERM of a suite's cap into an orderly end, so that fixtures clean up."""
+
+    def stop(_number, _frame):
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
+
+
+def pytest_sessionfinish(session, exitstatus):
+    """No tests at all is no failure here; ./dev judges the sum of all suites."""
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+        session.exitstatus = pytest.ExitCode.OK
+
+
+def pytest_terminal_summary(terminalreporter, exitstatus, config):
+    """Append one line of counts, as the C test runner does. With xdist, only the controller."""
+    path = os.environ.get("TTMEM_RESULTS")
+    if not path or hasattr(config, "workerinput"):
+        return
+
+    def count(*outcomes):
+        return sum(len(terminalreporter.stats.get(outcome, [])) for outcome in outcomes)
+
+    passed = count("passed", "xpassed")
+    failed = count("failed", "error")
+    skipped = count("skipped", "xfailed")
+    with open(path, "a", encoding="utf-8") as results:
+        for report in terminalreporter.stats.get("skipped", []):
+            reason = str(report.longrepr[-1] if report.longrepr else "").replace("\n", " ")
+            results.write(f"# skip {report.nodeid}: {reason}\n")
+        results.write(f"integration {passed} {failed} {skipped}\n")
+
+
+@pytest.fixture(scope="session")
+def build():
+    """The build folder."""
+    return Path(os.environ.get("TTMEM_BUILD", ROOT / "build")).resolve()
+
+
+@pytest.fixture
+def clean_env(tmp_path):
+    """An environment without the caller's settings and with a private runtime folder."""
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("TTMEM", "TT_ALLOC"))
+    }
+    runtime = tmp_path / "runtime"
+    runtime.mkdir(mode=0o700)
+    env.update(XDG_RUNTIME_DIR=str(runtime), TTMEM_SOCKET="none", LC_ALL="C.UTF-8")
+    return env
+
+
+@pytest.fixture
+def ttmem(build, clean_env):
+    """Call as ttmem("smi", "--json"): runs the command and returns the completed process."""
+    program = build / "src" / "cli" / "ttmem"
+    if not program.exists():
+        pytest.skip("the command ttmem is not built")
+
+    def run(*args, env=None, check=False, **options):
+        return subprocess.run(
+            [program, *map(str, args)],
+            env={**clean_env, **(env or {})},
+            check=check,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            **options,
+        )
+
+    return run
+
+
+@pytest.fixture
+def compile_c(build, tmp_path):
+    """Call as compile_c(source, name="app"): a program linked with the library of the build."""
+    library = build / "src" / "lib"
+    if not (library / "libttmem.so").exists():
+        pytest.skip("libttmem is not built")
+
+    def compile_one(source, name="app", flags=()):
+        text = tmp_path / f"{name}.c"
+        text.write_text(source)
+        program = tmp_path / name
+        command = ["cc", "-std=gnu11", "-O1", "-g", "-Wall", "-Werror", "-pthread"]
+        command += [*flags, f"-I{ROOT / 'include'}", "-o", program, text]
+        command += [f"-L{library}", f"-Wl,-rpath,{library}", "-lttmem"]
+        subprocess.run(command, check=True, timeout=LIMIT)
+        return program
+
+    return compile_one

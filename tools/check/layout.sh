@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# No hole and no padding in the structs that others read, those named book_*: bytes that nobody
+# writes are bytes that nobody can promise. Prints the size of each.
+
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+
+if ! command -v pahole >/dev/null; then
+	echo "no pahole"
+	exit 77
+fi
+
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+
+# All headers of the book in one object, with types that are only declared, so that no struct is
+# missed because nothing uses it yet.
+for header in src/book/*.h; do
+	[ -e "$header" ] && printf '#include "%s"\n' "${header#src/}"
+done >"$work/layout.c"
+if [ ! -s "$work/layout.c" ]; then
+	echo "src/book has no headers"
+	exit 77
+fi
+cc -std=gnu11 -D_GNU_SOURCE -Isrc -Iinclude -g -fno-eliminate-unused-debug-types \
+	-c -o "$work/layout.o" "$work/layout.c" || exit 1
+
+pahole --prefix_filter book_ "$work/layout.o" | awk '
+/^struct book_/ { name = $2 }
+/XXX .*hole|[^_]padding:/ {
+	printf "struct %s has bytes that nobody writes; add explicit reserved members:\n%s\n", name, $0
+	bad = 1
+}
+/\/\* size: / && name != "" {
+	match($0, /size: [0-9]+/)
+	printf "%-32s %6d bytes\n", name, substr($0, RSTART + 6, RLENGTH - 6)
+	name = ""
+	n++
+}
+END {
+	if (n == 0)
+		print "no struct book_* found"
+	exit bad
+}'

@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# What libttmem.so shows to the world: exactly what its map lists and its headers declare, all of
+# it named ttmem_*; and what it wants from the world: libc, and nothing newer than GLIBC_2.34, so
+# that it loads wherever tt-metal runs.
+
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+
+library=${TTMEM_BUILD:-build}/src/lib/libttmem.so
+map=src/lib/ttmem.map
+newest_allowed=2.34
+bad=0
+
+if [ ! -e "$library" ]; then
+	echo "$library is not built"
+	exit 77
+fi
+
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+
+# Type A is the name of a version itself.
+nm -D --defined-only --format=posix "$library" |
+	awk '$2 != "A" { sub(/@.*/, "", $1); print $1 }' | sort -u >"$work/exported"
+
+sed -e 's,/\*[^*]*\*/,,g' "$map" |
+	awk '/global:/ { on = 1; next } /local:/ { on = 0 } on' |
+	tr -d ' \t' | sed -n 's/;$//p' | sort -u >"$work/map"
+
+# After the preprocessor, a name of ours before a parenthesis is a function.
+for header in include/ttmem/*.h; do
+	printf '#include "%s"\n' "$header"
+done | cc -E -P -Iinclude -I. - | grep -o 'ttmem_[a-z0-9_]* *(' | tr -d ' (' |
+	sort -u >"$work/declared"
+
+# compare A B TEXT: names in A that are not in B.
+compare() {
+	comm -23 "$work/$1" "$work/$2" >"$work/difference"
+	[ -s "$work/difference" ] || return
+	echo "$3"
+	sed 's/^/    /' "$work/difference"
+	bad=1
+}
+
+compare exported map "exported, but not in $map (add them there, or make them static):"
+compare map exported "in $map, but not exported (misspelt, or not written yet):"
+compare exported declared "exported, but not declared in include/ttmem/*.h:"
+compare declared exported "declared in include/ttmem/*.h, but not exported (add to $map):"
+
+if grep -v '^ttmem_' "$work/exported"; then
+	echo "exported without the prefix ttmem_: rename them"
+	bad=1
+fi
+
+newest=$(objdump -T "$library" | grep -o 'GLIBC_[0-9][0-9.]*' | sed 's/GLIBC_//' | sort -uV |
+	tail -n 1)
+if [ "$(printf '%s\n' "$newest" "$newest_allowed" | sort -V | tail -n 1)" != "$newest_allowed" ]
+then
+	echo "needs GLIBC_$newest, at most $newest_allowed is allowed; avoid:"
+	objdump -T "$library" | grep "GLIBC_$newest"
+	bad=1
+fi
+
+readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' >"$work/needed"
+if grep -v -e '^libc\.so\.6$' -e '^ld-linux' "$work/needed"; then
+	echo "needs more than libc: it is linked into every application"
+	bad=1
+fi
+
+echo "$(wc -l <"$work/exported") symbols, newest needed GLIBC_$newest"
+exit "$bad"

@@ -1,0 +1,60 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Build folders. Each has one purpose and its own options, so that going from one command to the
+# next never rebuilds what is still good.
+
+# What went wrong is at the end, below a long list of compiler flags.
+show_configure() {
+	grep -v '^Compiler for' "$1" | tail -n 20
+}
+
+# configure FOLDER OPTION...: does nothing if the folder was configured with the same options.
+configure() {
+	folder=$1
+	shift
+	case ${TTMEM_WERROR:-0} in
+	0 | '') set -- "$@" -Dwerror=false ;;
+	*) set -- "$@" -Dwerror=true ;;
+	esac
+	options="CC=${CC:-} $*"
+	if [ -f "$folder/build.ninja" ] && [ "$(cat "$folder/.options" 2>/dev/null)" = "$options" ]
+	then
+		return 0
+	fi
+	mkdir -p build/logs
+	log=build/logs/configure-$folder.log
+	if [ -f "$folder/build.ninja" ] && meson setup --reconfigure "$folder" "$@" >"$log" 2>&1; then
+		say "$options" >"$folder/.options"
+	elif rm -rf "$folder/meson-private" "$folder/build.ninja" &&
+		meson setup "$folder" "$@" >"$log" 2>&1; then
+		say "$options" >"$folder/.options"
+	else
+		show_configure "$log"
+		return 1
+	fi
+}
+
+# compile FOLDER [TARGET...]: quiet but for warnings and errors.
+compile() {
+	folder=$1
+	shift
+	start=$(now)
+	# Configures again if a meson.build has changed; nobody wants to read that.
+	ninja -C "$folder" build.ninja >"build/logs/configure-$folder.log" 2>&1 || {
+		show_configure "build/logs/configure-$folder.log"
+		return 1
+	}
+	ninja --quiet -C "$folder" "$@" || return 1
+	say "built $folder in $(since "$start") s"
+}
+
+build_default() {
+	configure build && compile build "$@"
+}
+
+# What users get: optimised, without the asserts that only watch our own bugs.
+build_release() {
+	configure build-release --buildtype=release -Doptimization=2 -Db_ndebug=true &&
+		compile build-release "$@"
+}

@@ -1,0 +1,44 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Small helpers for ./dev and its parts. Sourced, with the root of the repository as the current
+# folder.
+
+# Debian's own: the python3 on PATH may be another one, without Debian's packages.
+# shellcheck disable=SC2034 # for the parts
+PYTHON=/usr/bin/python3
+
+say() {
+	printf '%s\n' "$*"
+}
+
+die() {
+	printf 'dev: %s\n' "$*" >&2
+	exit 1
+}
+
+have() {
+	command -v "$1" >/dev/null 2>&1
+}
+
+now() {
+	date +%s.%N
+}
+
+# since START: seconds since then, with one digit.
+since() {
+	printf '%s %s\n' "$1" "$(now)" | awk '{ printf "%.1f", $2 - $1 }'
+}
+
+# Every C file that is ours. The corpus may hold anything.
+c_files() {
+	find src include tests -path tests/corpus -prune -o -name '*.[ch]' -print | sort
+}
+
+shell_files() {
+	find dev .ci/run tools -type f \( -name dev -o -name run -o -name '*.sh' \) | sort
+}
+
+python_files() {
+	find tools tests -path tests/corpus -prune -o -name '*.py' -print | sort
+}

@@ -1,0 +1,81 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# ./dev lint: everything that can be said about the sources without running them. All steps run,
+# whatever the earlier ones found.
+
+lint_failed=
+
+# step NAME TOOL COMMAND...: prints only what is wrong. A tool that could not be installed is said
+# and skipped.
+step() {
+	name=$1
+	tool=$2
+	shift 2
+	if ! have "$tool"; then
+		printf 'skip %-12s no %s\n' "$name" "$tool"
+		return
+	fi
+	start=$(now)
+	if output=$("$@" 2>&1); then
+		printf 'ok   %-12s %6s s\n' "$name" "$(since "$start")"
+	else
+		printf 'FAIL %-12s %6s s\n%s\n' "$name" "$(since "$start")" "$output"
+		lint_failed="$lint_failed $name"
+	fi
+}
+
+lint_format() {
+	c_files | xargs clang-format --dry-run -Werror && return
+	echo 'To repair: ./dev format'
+	return 1
+}
+
+lint_spelling() {
+	codespell --ignore-words tools/check/words.txt \
+		--skip 'LICENSE,./build,./build-*,./fuzz-crashes,./.git,./tests/corpus,words.txt' .
+}
+
+lint_shell() {
+	shell_files | xargs shellcheck -x
+}
+
+lint_python() {
+	python_files | xargs "$PYTHON" -c '
+import sys
+for name in sys.argv[1:]:
+    compile(open(name, encoding="utf-8").read(), name, "exec")
+'
+}
+
+lint_man() {
+	for page in docs/man/*.scd; do
+		[ -e "$page" ] || continue
+		scdoc <"$page" >/dev/null || {
+			echo "$page does not compile"
+			return 1
+		}
+	done
+}
+
+# clang-tidy wants the flags that clang would be given.
+lint_tidy() {
+	(
+		CC=clang
+		export CC
+		configure build-tidy
+	) && "$PYTHON" -B tools/dev/tidy.py build-tidy
+}
+
+dev_lint() {
+	need build lint docs
+	step format clang-format lint_format
+	step layers sh sh tools/check/layers.sh
+	step style sh sh tools/check/style.sh
+	step spelling codespell lint_spelling
+	step shell shellcheck lint_shell
+	step python "$PYTHON" lint_python
+	step man scdoc lint_man
+	step tidy clang-tidy lint_tidy
+	[ -z "$lint_failed" ] || die "lint found something in:$lint_failed"
+}

@@ -1,0 +1,71 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# The command behind each suite of "./dev test". A program of its own, so that it can be run under
+# timeout; the build is there already. Long runners are exec'd: timeout tells only its own child.
+
+set -u
+ROOT=$PWD
+. tools/dev/common.sh
+. tools/dev/build.sh
+
+# Suites are run with plain settings, whatever the developer's shell has.
+unset TTMEM TTMEM_SOCKET TTMEM_OFFER TT_ALLOC_TRACKING_ENABLED
+
+meson_suite() {
+	exec meson test -C build --no-rebuild --print-errorlogs --suite "$1"
+}
+
+integration() {
+	set --
+	"$PYTHON" -c 'import xdist' 2>/dev/null && set -- -n 2
+	TTMEM_BUILD=$ROOT/build
+	export TTMEM_BUILD
+	exec "$PYTHON" -B -m pytest tests/integration -q -rs "$@"
+}
+
+record() {
+	say "$*" >>"${TTMEM_RESULTS:-/dev/null}"
+}
+
+# Each check is one test. It exits with 77 if it cannot be done here, and says why.
+check() {
+	bad=0
+	for script in tools/check/*.sh; do
+		name=$(basename "$script" .sh)
+		say "== $name"
+		output=$(TTMEM_BUILD=build sh "$script" 2>&1)
+		code=$?
+		[ -z "$output" ] || say "$output"
+		case $code in
+		0) record "check-$name" 1 0 0 ;;
+		77)
+			record "check-$name" 0 0 1
+			record "# skip $name: $(say "$output" | tail -n 1)"
+			;;
+		*)
+			record "check-$name" 0 1 0
+			bad=1
+			;;
+		esac
+	done
+	return "$bad"
+}
+
+# The layout and the memory order of the book must hold on the other architecture as well.
+cross() {
+	if ! have aarch64-linux-gnu-gcc || ! have qemu-aarch64; then
+		record cross 0 0 1
+		record "# skip cross: no aarch64 compiler or no qemu-aarch64"
+		return 0
+	fi
+	configure build-aarch64 --cross-file tools/cross/aarch64.ini || return 1
+	# Emulation is slow. Builds only what these tests need.
+	export TTMEM_UNIT_TIMEOUT=10
+	exec meson test -C build-aarch64 --print-errorlogs --suite unit-book
+}
+
+case $1 in
+unit | hostile | proof) meson_suite "$1" ;;
+integration | check | cross) "$1" ;;
+esac

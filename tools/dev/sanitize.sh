@@ -1,0 +1,69 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# ./dev sanitize: memory errors and undefined behaviour in the unit and hostile tests, then races
+# in the book and the library.
+
+. tools/dev/suite.sh
+
+patience=10
+
+# Seconds for one suite. Sanitizers cost a factor of five to twenty.
+SANITIZE_CAP=900
+
+# TSan cannot map its shadow where the kernel uses many random address bits, so turn them off; in
+# a container that forbids it, try without.
+fixed_addresses() {
+	if setarch "$(uname -m)" -R true 2>/dev/null; then
+		setarch "$(uname -m)" -R "$@"
+	else
+		"$@"
+	fi
+}
+
+build_asan() {
+	configure build-asan -Db_sanitize=address,undefined -Db_lundef=false && compile build-asan
+}
+
+build_tsan() {
+	configure build-tsan -Db_sanitize=thread -Db_lundef=false &&
+		fixed_addresses ninja --quiet -C build-tsan
+}
+
+# For the suites of every sanitized build; the caller's own settings win.
+sanitizer_settings() {
+	: "${TTMEM_UNIT_TIMEOUT:=10}"
+	: "${ASAN_OPTIONS:=detect_stack_use_after_return=1:strict_string_checks=1}"
+	: "${UBSAN_OPTIONS:=print_stacktrace=1:halt_on_error=1}"
+	: "${TSAN_OPTIONS:=halt_on_error=1:second_deadlock_stack=1}"
+	export TTMEM_UNIT_TIMEOUT ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS
+}
+
+# Prints the command that runs SUITE... in FOLDER; $patience multiplies meson's own limits.
+meson_test() {
+	folder=$1
+	shift
+	for name; do
+		set -- "$@" --suite "$name"
+		shift
+	done
+	say meson test -C "$folder" --no-rebuild --print-errorlogs -t "$patience" "$@"
+}
+
+dev_sanitize() {
+	need build sanitize
+	sanitizer_settings
+	build_asan || die "the build with ASan failed"
+	for name in unit hostile; do
+		# shellcheck disable=SC2046 # a list of words
+		suite "asan-$name" "$SANITIZE_CAP" $(meson_test build-asan "$name")
+	done
+
+	build_tsan || die "the build with TSan failed"
+	# A function cannot be run under timeout, so the wrapper is spelled out here again.
+	set -- setarch "$(uname -m)" -R
+	"$@" true 2>/dev/null || set --
+	# shellcheck disable=SC2046 # a list of words
+	suite tsan "$SANITIZE_CAP" "$@" $(meson_test build-tsan unit-book unit-lib)
+	total
+}

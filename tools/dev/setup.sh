@@ -1,0 +1,129 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Set-up on a fresh Debian 12: looks for what each group of work needs, and installs a package
+# only for what is not there. A machine that has everything never sees apt.
+
+# needs GROUP: lines "what-to-look-for package".
+needs() {
+	case $1 in
+	build) cat <<-'END' ;;
+		cmd:gcc gcc
+		hdr:stdio.h libc6-dev
+		hdr:linux/memfd.h linux-libc-dev
+		cmd:meson meson
+		cmd:ninja ninja-build
+		cmd:pkg-config pkg-config
+		END
+	docs) say cmd:scdoc scdoc ;;
+	integration) cat <<-'END' ;;
+		file:/usr/bin/python3 python3
+		py:pytest python3-pytest
+		py:xdist python3-pytest-xdist
+		py:jsonschema python3-jsonschema
+		cmd:g++ g++
+		cmd:cmake cmake
+		END
+	check) cat <<-'END' ;;
+		file:/usr/bin/python3 python3
+		cmd:g++ g++
+		cmd:readelf binutils
+		cmd:pahole pahole
+		END
+	cross) cat <<-'END' ;;
+		cmd:aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+		file:/usr/aarch64-linux-gnu/include/stdio.h libc6-dev-arm64-cross
+		cmd:qemu-aarch64 qemu-user
+		END
+	lint) cat <<-'END' ;;
+		file:/usr/bin/python3 python3
+		cmd:clang clang
+		cmd:clang-format clang-format
+		cmd:clang-tidy clang-tidy
+		cmd:codespell codespell
+		cmd:shellcheck shellcheck
+		END
+	sanitize) say cmd:setarch util-linux ;;
+	fuzz) cat <<-'END' ;;
+		cmd:clang clang
+		cmd:llvm-symbolizer llvm
+		libfuzzer libclang-rt-14-dev
+		END
+	soak) say cmd:valgrind valgrind ;;
+	esac
+}
+
+# present WHAT: whether one of the above is there.
+present() {
+	case $1 in
+	cmd:*) have "${1#cmd:}" ;;
+	hdr:*) printf '#include <%s>\n' "${1#hdr:}" | gcc -E - >/dev/null 2>&1 ;;
+	file:*) [ -e "${1#file:}" ] ;;
+	py:*) "$PYTHON" -c "import ${1#py:}" >/dev/null 2>&1 ;;
+	libfuzzer) set -- "$(clang -print-runtime-dir 2>/dev/null)"/libclang_rt.fuzzer-*.a
+		[ -e "$1" ] ;;
+	esac
+}
+
+# missing GROUP: the packages to install, on one line.
+missing() {
+	needs "$1" | while read -r what package; do
+		present "$what" || printf '%s ' "$package"
+	done
+}
+
+apt_install() {
+	$AS_ROOT env DEBIAN_FRONTEND=noninteractive apt-get install -y -q \
+		--no-install-recommends -o DPkg::Lock::Timeout=300 "$@" >>build/logs/apt.log 2>&1
+}
+
+# A name that apt did not know is not asked for again until tomorrow: second runs stay quick.
+given_up() {
+	[ -n "$(find build/logs -name "no-$1" -mtime -1 2>/dev/null)" ]
+}
+
+# install_group GROUP: all at once, or one by one where one of them spoils the rest.
+install_group() {
+	group=$1
+	# shellcheck disable=SC2046 # a list of words
+	set -- $(missing "$group")
+	[ $# -eq 0 ] && return
+	say "installing for $group: $*"
+	apt_install "$@" && return
+	for package; do
+		apt_install "$package" && continue
+		say "could not install $package (see build/logs/apt.log)"
+		touch "build/logs/no-$package"
+	done
+}
+
+# need GROUP...: what is missing is installed; if that is not possible, says how and stops.
+need() {
+	mkdir -p build/logs
+	wanted=
+	for group; do
+		for package in $(missing "$group"); do
+			given_up "$package" || wanted="$wanted $package"
+		done
+	done
+	[ -z "$wanted" ] && return
+
+	if [ "$(id -u)" = 0 ]; then
+		AS_ROOT=
+	elif have sudo && sudo -n true 2>/dev/null; then
+		AS_ROOT="sudo -n"
+	else
+		say "Some packages are missing and this user cannot install them. Please run:"
+		say "    sudo apt-get install -y --no-install-recommends$wanted"
+		exit 1
+	fi
+	have apt-get || die "not a Debian system; please install:$wanted"
+
+	# A mirror that does not answer is no reason to stop: what is cached may do.
+	$AS_ROOT apt-get update -q >>build/logs/apt.log 2>&1 ||
+		say "apt-get update failed (see build/logs/apt.log); trying with what is known"
+	for group; do
+		install_group "$group"
+	done
+	[ -z "$(missing build)" ] || die "cannot build without: $(missing build)(see build/logs/apt.log)"
+}

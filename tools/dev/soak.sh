@@ -1,0 +1,62 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# ./dev soak [MINUTES]: what is too long for every commit. Every suite runs in every kind of build,
+# with TTMEM_SOAK=1, at which proofs take more rounds; then each fuzzer gets MINUTES.
+
+. tools/dev/sanitize.sh
+. tools/dev/fuzz.sh
+
+# Seconds for one suite of one build.
+SOAK_CAP=14400
+
+# soak NAME FOLDER SUITE...: the folder is built.
+soak() {
+	label=$1
+	folder=$2
+	shift 2
+	for name; do
+		# shellcheck disable=SC2046 # a list of words
+		suite "$label-$name" "$SOAK_CAP" $(meson_test "$folder" "$name")
+	done
+}
+
+soak_builds() {
+	configure build-O0 -Doptimization=0 || die "cannot configure for -O0"
+	compile build-O0 || die "the build with -O0 failed"
+	soak O0 build-O0 unit hostile proof
+
+	configure build-lto --buildtype=release -Db_lto=true -Db_ndebug=true ||
+		die "cannot configure for LTO"
+	compile build-lto || die "the build with LTO failed"
+	soak lto build-lto unit hostile proof
+
+	build_default || die "the build failed"
+	suite valgrind "$SOAK_CAP" meson test -C build --no-rebuild --print-errorlogs -t 0 \
+		--suite unit --wrap "valgrind --quiet --error-exitcode=99 --leak-check=full"
+
+	build_asan || die "the build with ASan failed"
+	soak asan build-asan unit hostile proof
+}
+
+dev_soak() {
+	minutes=${1:-60}
+	case $minutes in
+	'' | 0 | *[!0-9]*) die "usage: ./dev soak [MINUTES]" ;;
+	esac
+	need build sanitize fuzz soak
+	TTMEM_SOAK=1
+	TTMEM_UNIT_TIMEOUT=100
+	patience=0 # to meson: no limit at all
+	export TTMEM_SOAK TTMEM_UNIT_TIMEOUT
+	sanitizer_settings
+	soak_builds
+
+	# A run of its own counts its own crashes; here they are one stage.
+	if ./dev fuzz $((minutes * 60)); then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+	fi
+	total
+}

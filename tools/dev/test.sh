@@ -1,0 +1,33 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# ./dev test: all suites, each with its counts and its time, and one line at the end.
+
+. tools/dev/suite.sh
+
+# Seconds. Ten times and more of what a suite takes: a cap ends a hang, it does not judge speed.
+TEST_CAP=300
+
+dev_test() {
+	[ $# -gt 0 ] || set -- unit hostile proof integration check cross
+	groups="build docs"
+	for name; do
+		case $name in
+		unit | hostile | proof) ;;
+		integration | check | cross) groups="$groups $name" ;;
+		*) die "no such suite: $name (there are: unit hostile proof integration check cross)" ;;
+		esac
+	done
+	# shellcheck disable=SC2086 # a list of words
+	need $groups
+
+	if ! build_default; then
+		say "the build failed"
+		say "0 passed, 1 failed"
+		exit 1
+	fi
+	for name; do
+		suite "$name" "$TEST_CAP" sh tools/dev/run-suite.sh "$name"
+	done
+	total
+}
