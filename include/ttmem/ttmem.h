@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TTMEM_TTMEM_H
+#define TTMEM_TTMEM_H
+
+/*
+ * libttmem: tell which device memory this process holds.
+ *
+ * An application (or the runtime beneath it) reports each allocation and each free of device memory
+ * here. The library writes them into the process's own book, a sealed memory file which other programs
+ * may read at any time and whoever holds it may still read after the process has died.
+ *
+ * No call blocks, logs, raises a signal or fails: a call that makes no sense is counted and forgotten.
+ * All calls are thread-safe, work in forked children, before main() and after exit handlers, and cost an
+ * empty call while tracking is off. Tracking is on with TTMEM=1 or TT_ALLOC_TRACKING_ENABLED=1 in the
+ * environment; TTMEM=0 wins.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TTMEM_VERSION_MAJOR 0
+#define TTMEM_VERSION_MINOR 1
+#define TTMEM_VERSION_PATCH 0
+
+/* Kinds of memory. 0 to 4 are tt-metal's BufferType. */
+#define TTMEM_DRAM 0u
+#define TTMEM_L1 1u
+#define TTMEM_SYSTEM_MEMORY 2u
+#define TTMEM_L1_SMALL 3u
+#define TTMEM_TRACE 4u
+#define TTMEM_CB 5u     /* circular buffer */
+#define TTMEM_KERNEL 6u /* kernel code */
+#define TTMEM_TYPE_COUNT 7u
+#define TTMEM_ANY UINT32_MAX /* in a free: type not known; in a query: all types */
+
+#define TTMEM_DEVICE_COUNT 1024u /* devices are numbered 0 to 1023 */
+
+/* What a buffer is like; the flags of ttmem_alloc_ex() and ttmem_free_ex(). */
+#define TTMEM_FLAG_OWNS_DATA 0x01u    /* the buffer owns the memory behind it */
+#define TTMEM_FLAG_PREALLOCATED 0x02u /* made over an address that was handed in */
+#define TTMEM_FLAG_ALIAS \
+	0x04u /* lies inside another buffer (globally allocated CB): adds 0 bytes */
+#define TTMEM_FLAG_HOOKED 0x08u /* graph capture: no memory behind it, only counted */
+
+/* Sorts of kernels, for buffers of type TTMEM_KERNEL. */
+#define TTMEM_KERNEL_APPLICATION 0u
+#define TTMEM_KERNEL_FABRIC 1u
+#define TTMEM_KERNEL_DISPATCH 2u
+
+#define TTMEM_UNKNOWN UINT64_MAX /* for a number the caller does not know */
+
+/*
+ * Arguments of ttmem_alloc_ex(). Set struct_size to sizeof(struct ttmem_alloc_args) and everything that
+ * is not known to 0. Older, shorter versions of the struct stay valid.
+ */
+struct ttmem_alloc_args {
+	uint32_t struct_size;
+	uint32_t device;
+	uint32_t type;
+	uint32_t flags;
+	uint64_t address;
+	uint64_t size;
+	const char *name;       /* may be NULL; kept as UTF-8, cut at 255 bytes */
+	uint64_t owner;         /* any value that names the owner, for ttmem_free_all(); 0 = none */
+	uint64_t size_per_bank; /* 0 = as the device's default */
+	uint32_t banks;
+	uint32_t first_bank;
+	uint32_t kernel_sort; /* TTMEM_KERNEL_..., for type TTMEM_KERNEL */
+	uint32_t name_id;     /* from ttmem_intern(); used if name is NULL */
+};
+
+/* Arguments of ttmem_free_ex(). */
+struct ttmem_free_args {
+	uint32_t struct_size;
+	uint32_t device;
+	uint32_t type;  /* or TTMEM_ANY */
+	uint32_t flags; /* TTMEM_FLAG_HOOKED or 0 */
+	uint64_t address;
+};
+
+/* What is known of one kind of memory of a device. All 0 if unknown. */
+struct ttmem_memory_facts {
+	uint64_t capacity;  /* bytes in all banks together */
+	uint64_t bank_base; /* first address inside a bank that can be handed out */
+	uint64_t bank_size; /* bytes per bank */
+	uint32_t banks;
+	uint32_t alignment;
+};
+
+/* Arguments of ttmem_device(): declares a device, or corrects what was declared. */
+struct ttmem_device_args {
+	uint32_t struct_size;
+	uint32_t device;
+	uint64_t unique_id;   /* ASIC id; 0 = not known */
+	const char *arch;     /* "wormhole_b0", "blackhole"; may be NULL */
+	const char *card;     /* "n150", "n300", "p150"; may be NULL */
+	uint32_t remote;      /* 1 = reached through another chip */
+	uint32_t l1_per_core; /* bytes */
+	uint32_t cores;
+	uint32_t reserved; /* 0 */
+	struct ttmem_memory_facts memory[7];
+};
+
+/* What ttmem_stats() tells of this process. */
+struct ttmem_stats {
+	uint64_t bytes;
+	uint64_t buffers;
+	uint64_t peak_bytes; /* of one type exact; over all types the sum of the types' peaks */
+	uint64_t allocs;
+	uint64_t frees;
+};
+
+/* 1 if events are being recorded, else 0. */
+int ttmem_enabled(void);
+
+/* "0.1.0": the version of the library that is loaded. */
+const char *ttmem_version(void);
+
+/*
+ * A buffer was allocated, or freed. Allocating a live (device, type, address) again with the same size
+ * adds a reference, with another size replaces it. A free that does not know the type may say TTMEM_ANY.
+ */
+void ttmem_alloc(uint32_t device, uint32_t type, uint64_t address, uint64_t size, const char *name);
+void ttmem_free(uint32_t device, uint32_t type, uint64_t address);
+
+/* The same buffer on n devices of a mesh; size is per device. */
+void ttmem_alloc_mesh(const uint32_t *devices, size_t n, uint32_t type, uint64_t address,
+		      uint64_t size, const char *name);
+void ttmem_free_mesh(const uint32_t *devices, size_t n, uint32_t type, uint64_t address);
+
+/* With everything that can be said of a buffer. */
+void ttmem_alloc_ex(const struct ttmem_alloc_args *args);
+void ttmem_free_ex(const struct ttmem_free_args *args);
+
+/*
+ * Free every buffer of that owner, device and type (or TTMEM_ANY), whatever their references: all
+ * circular buffers of a program, say. Owner 0 frees every buffer of the device and type.
+ */
+void ttmem_free_all(uint32_t device, uint32_t type, uint64_t owner);
+
+/* An allocation failed: size asked, and the largest free block (or TTMEM_UNKNOWN). */
+void ttmem_alloc_failed(uint32_t device, uint32_t type, uint64_t size, uint64_t largest_free);
+
+/* Declare a device; say that the application has closed it. */
+void ttmem_device(const struct ttmem_device_args *args);
+void ttmem_device_close(uint32_t device);
+
+/*
+ * Phases: labels that buffers are born under. Each thread has a stack of them; while it is empty the
+ * process's phase counts (initially the environment's TTMEM_PHASE). A mark is a moment with a name.
+ */
+void ttmem_phase_push(const char *name);
+void ttmem_phase_pop(void);
+void ttmem_phase_process(const char *name);
+void ttmem_mark(const char *name);
+
+/* An id for a name, to be passed as name_id; 0 if it cannot be had. */
+uint32_t ttmem_intern(const char *name);
+
+/* This process's own figures. 0, or a negative errno (and *ret_stats untouched). */
+int ttmem_stats(uint32_t device, uint32_t type, struct ttmem_stats *ret_stats);
+
+/* Let the peaks of a device and type (or TTMEM_ANY) start again from what is live now. */
+void ttmem_reset_peak(uint32_t device, uint32_t type);
+
+/* Do not record events until resumed; what goes unrecorded is counted. Calls nest. */
+void ttmem_pause(void);
+void ttmem_resume(void);
+
+/*
+ * The application ends in good order: whatever is still live was left behind on purpose or by mistake,
+ * but not by a crash. Called by itself at exit; later events still count.
+ */
+void ttmem_goodbye(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

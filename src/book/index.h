@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The private index of a shard: from (address, type) to the slot of its record. Linear hashing with
+ * buckets of one cache line (twelve tags, twelve slots): one bucket is split for every few inserts, so
+ * nothing is ever doubled, moved or stalled, and a lookup touches one line of the index and one record.
+ * The hash is over the address alone, so that a free without a type finds all candidates in one bucket.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bits.h"
+#include "base/hash.h"
+#include "book/layout.h"
+#include "book/records.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#define INDEX_WIDTH 12u
+#define INDEX_LOAD 6u         /* mean entries per bucket: 10.7 bytes per live buffer */
+#define INDEX_FIRST 32u       /* buckets in the first part, which lies in the shard's own page */
+#define INDEX_PARTS 24u       /* each twice the size of the one before */
+#define INDEX_NONE UINT32_MAX /* no such slot */
+#define INDEX_ANY UINT32_MAX  /* any type */
+
+struct index_bucket {
+	uint8_t tags[INDEX_WIDTH]; /* 0 = empty */
+	uint32_t overflow;         /* 1 + spill bucket, 0 = none */
+	uint32_t slots[INDEX_WIDTH];
+} __attribute__((aligned(CACHE_LINE)));
+
+_Static_assert(sizeof(struct index_bucket) == CACHE_LINE, "a bucket is a cache line");
+
+/* Buckets by number, in parts that never move. */
+struct index_parts {
+	struct index_bucket *part[INDEX_PARTS];
+};
+
+struct index {
+	uint32_t mask;    /* 2^level - 1 */
+	uint32_t buckets; /* mask < buckets - 1 <= 2 * mask + 1 */
+	uint32_t entries;
+	uint32_t spills;     /* spill buckets ever made */
+	uint32_t spill_free; /* 1 + first free spill bucket, linked through overflow */
+	uint32_t reserved;
+	struct index_parts home;
+	struct index_parts spill;
+};
+
+/* @first: INDEX_FIRST zeroed buckets that live as long as the index. */
+void index_init(struct index *index, struct index_bucket *first);
+void index_deinit(struct index *index);
+
+/* Makes room for one more; false if memory cannot be had (the caller then loses the record). */
+bool index_prepare(struct index *index, const struct records *records);
+
+/* The entry must not be there yet; index_prepare() must have said yes. */
+void index_insert(struct index *index, uint64_t hash, uint32_t slot);
+
+/* The entry must be there. */
+void index_remove(struct index *index, uint64_t hash, uint32_t slot);
+
+/* Slots of all types that live at @address; returns how many, at most BOOK_TYPES. */
+uint32_t index_find_all(const struct index *index, const struct records *records, uint64_t hash,
+			uint64_t address, uint32_t ret_slots[BOOK_TYPES]);
+
+static inline uint64_t index_hash(uint64_t address)
+{
+	return hash_u64(address);
+}
+
+static inline uint8_t index_tag(uint64_t hash)
+{
+	return (uint8_t)(hash >> 56 | 1);
+}
+
+/* Part k holds INDEX_FIRST << k buckets: the number plus INDEX_FIRST has its top bit at k. */
+static inline struct index_bucket *index_parts_at(const struct index_parts *parts, uint32_t number)
+{
+	uint32_t biased = number + INDEX_FIRST;
+	uint32_t k = 31 - (uint32_t)__builtin_clz(biased) - (uint32_t)__builtin_ctz(INDEX_FIRST);
+
+	return parts->part[k] + (biased - (INDEX_FIRST << k));
+}
+
+static inline struct index_bucket *index_bucket_of(const struct index *index, uint64_t hash)
+{
+	uint32_t number = (uint32_t)hash & (2 * index->mask + 1);
+
+	if (number >= index->buckets)
+		number &= index->mask;
+	return index_parts_at(&index->home, number);
+}
+
+/* One bit for each of the twelve tags that equals @tag. */
+static inline uint32_t index_matches(const struct index_bucket *bucket, uint8_t tag)
+{
+#if defined(__SSE2__)
+	__m128i line = _mm_load_si128((const __m128i *)(const void *)bucket);
+	__m128i same = _mm_cmpeq_epi8(line, _mm_set1_epi8((char)tag));
+
+	return (uint32_t)_mm_movemask_epi8(same) & 0xfffu;
+#else
+	uint32_t matches = 0;
+
+	for (uint32_t i = 0; i < INDEX_WIDTH; i++)
+		matches |= (uint32_t)(bucket->tags[i] == tag) << i;
+	return matches;
+#endif
+}
+
+static inline bool index_is(const struct book_record *record, uint64_t address, uint32_t type)
+{
+	return record->address == address && book_meta_type(record->meta) == type;
+}
+
+/* The slot of the live record with that key, or INDEX_NONE. */
+static inline uint32_t index_find(const struct index *index, const struct records *records,
+				  uint64_t hash, uint64_t address, uint32_t type)
+{
+	const struct index_bucket *bucket = index_bucket_of(index, hash);
+	uint8_t tag = index_tag(hash);
+
+	for (;;) {
+		uint32_t matches = index_matches(bucket, tag);
+
+		while (matches) {
+			uint32_t slot = bucket->slots[__builtin_ctz(matches)];
+
+			if (likely(index_is(records_at(records, slot), address, type)))
+				return slot;
+			matches &= matches - 1;
+		}
+		if (likely(!bucket->overflow))
+			return INDEX_NONE;
+		bucket = index_parts_at(&index->spill, bucket->overflow - 1);
+	}
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Interning: strings and shapes live once in the book's arenas and are named by small ids. Looking up
+ * is lock-free; a miss takes one private lock. An id is handed out only after the bytes and then the
+ * arena's `used` were stored, so an event can never refer to something a reader cannot see.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/lock.h"
+#include "book/layout.h"
+
+struct writer;
+
+/* Open addressing; grown by copying into a table four times the size. Old ones stay mapped, because a
+ * lookup may still be inside: together they are a third of the newest. */
+struct intern_table {
+	struct intern_table *older; /* kept for lookups that are still inside */
+	uint64_t *entries;          /* hash's upper half << 32 | id; 0 = empty */
+	uint32_t mask;
+	uint32_t count;
+};
+
+struct intern_index {
+	struct intern_table *table; /* published with release */
+};
+
+struct intern_arena {
+	struct book_arena *page; /* in the book */
+	uint64_t used;
+	uint64_t room; /* bytes from the start whose memory is reserved */
+	uint32_t kind;
+	uint32_t reserved;
+	struct intern_index index;
+};
+
+struct intern {
+	struct lock lock;
+	uint32_t reserved;
+	struct intern_arena arenas[BOOK_ARENA_COUNT];
+};
+
+void intern_init(struct intern *intern, struct writer *writer);
+void intern_deinit(struct intern *intern);
+
+/* Ids; 0 = none: NULL or empty text, or the arena is full (counted). @max cuts, on a UTF-8 boundary. */
+uint32_t intern_string(struct writer *writer, const char *text, size_t max);
+uint32_t intern_shape(struct writer *writer, const struct book_shape *shape);
+
+/* Only looks: for callers who must not take the lock. */
+uint32_t intern_find_string(struct writer *writer, const char *text, size_t max);
+
+/* The bytes of a string by its id, in the book. NULL for an id that was never handed out. */
+const char *intern_text(struct writer *writer, uint32_t id, size_t *ret_length);

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Header, devices, incidents, marks and arenas of a book, copied and checked. */
+
+#include "book/reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+
+#define READER_ARENA_SEGMENT ((uint64_t)BOOK_ARENA_UNITS * BOOK_UNIT)
+#define READER_TRIES 8
+
+const char *reader_strerror(int result)
+{
+	switch (result) {
+	case 0:
+		return "ok";
+	case READER_NOT_YET:
+		return "no book, or one that is still being made";
+	case READER_BAD_VERSION:
+		return "made by a later version of the library: update ttmem";
+	case READER_BAD_SIZE:
+		return "size is not that of a book";
+	case READER_BAD_LAYOUT:
+		return "header does not describe a book";
+	default:
+		return result < 0 ? strerrordesc_np(-result) : "unknown";
+	}
+}
+
+static bool reader_layout_is_ours(const struct book_header *header)
+{
+	uint32_t ring = header->ring_events;
+
+	return header->header_size == sizeof(*header) &&
+	       header->record_size == sizeof(struct book_record) &&
+	       header->event_size == sizeof(struct book_event) &&
+	       header->shard_size == sizeof(struct book_shard) && ring >= BOOK_RING_MIN &&
+	       ring <= BOOK_RING_MAX && (ring & (ring - 1)) == 0;
+}
+
+int reader_init(struct reader *reader, struct book_file *file)
+{
+	struct book_header header;
+	int r;
+
+	if (file->size < BOOK_SIZE_MIN || file->size > BOOK_SIZE_MAX || file->size % BOOK_UNIT)
+		return READER_BAD_SIZE;
+	r = file_read(file, 0, &header, sizeof(header));
+	if (r < 0)
+		return r;
+	if (header.magic != BOOK_MAGIC)
+		return READER_NOT_YET;
+	if (header.version != BOOK_VERSION)
+		return READER_BAD_VERSION;
+	if (header.file_size != file->size)
+		return READER_BAD_SIZE;
+	if (!reader_layout_is_ours(&header))
+		return READER_BAD_LAYOUT;
+	header.cmdline_length = (uint32_t)bits_min(header.cmdline_length, sizeof(header.cmdline));
+	header.comm[sizeof(header.comm) - 1] = '\0';
+	header.library[sizeof(header.library) - 1] = '\0';
+	*reader = (struct reader){.file = file, .header = header};
+	return 0;
+}
+
+void reader_deinit(struct reader *reader)
+{
+	free(reader->strings);
+	*reader = (struct reader){0};
+}
+
+int reader_refresh(struct reader *reader)
+{
+	const size_t from = offsetof(struct book_header, state);
+
+	return file_read(reader->file, from, (uint8_t *)&reader->header + from,
+			 sizeof(reader->header) - from);
+}
+
+int64_t reader_next_shard(struct reader *reader, uint32_t device)
+{
+	while (device < BOOK_DEVICES) {
+		int64_t data = file_next_data(reader->file, book_shard_offset(device));
+		uint32_t state;
+		int r;
+
+		if (data < 0)
+			return data;
+		if ((uint64_t)data >= BOOK_POOL_OFFSET)
+			return -ENXIO;
+		device = (uint32_t)(((uint64_t)data - BOOK_SHARDS_OFFSET) /
+				    sizeof(struct book_shard));
+		r = file_read(reader->file,
+			      book_shard_offset(device) + offsetof(struct book_shard, state),
+			      &state, sizeof(state));
+		if (r < 0)
+			return r;
+		if (state == 1)
+			return device;
+		device++;
+	}
+	return -ENXIO;
+}
+
+int reader_device(struct reader *reader, uint32_t device, struct book_device *ret_device)
+{
+	uint64_t offset = book_device_offset(device);
+	struct book_device entry;
+	uint32_t again;
+	int r;
+
+	for (int i = 0; i < READER_TRIES; i++) {
+		uint32_t before;
+
+		r = file_read(reader->file, offset, &before, sizeof(before));
+		if (r < 0)
+			return r;
+		if (before == 0)
+			return -ENOENT;
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		r = file_read(reader->file, offset, &entry, sizeof(entry));
+		if (r < 0)
+			return r;
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		/* Pairs with the generation stores in writer_declare(). */
+		r = file_read(reader->file, offset, &again, sizeof(again));
+		if (r < 0)
+			return r;
+		if (before == again && before % 2 == 0) {
+			entry.arch[sizeof(entry.arch) - 1] = '\0';
+			entry.card[sizeof(entry.card) - 1] = '\0';
+			*ret_device = entry;
+			return 0;
+		}
+	}
+	return -EAGAIN;
+}
+
+int reader_incident(struct reader *reader, uint32_t kind, uint32_t index,
+		    struct book_incident *ret_incident)
+{
+	struct book_incident incident;
+	uint64_t commit;
+	int r;
+
+	if (kind >= BOOK_INCIDENT_KINDS || index >= BOOK_INCIDENTS_PER_KIND)
+		return -ENOENT;
+	/* The commit word first: what follows it was complete before. */
+	r = file_read(reader->file, book_incident_offset(kind, index), &commit, sizeof(commit));
+	if (r < 0)
+		return r;
+	if (commit == 0)
+		return -ENOENT;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	r = file_read(reader->file, book_incident_offset(kind, index), &incident, sizeof(incident));
+	if (r < 0)
+		return r;
+	*ret_incident = incident;
+	return 0;
+}
+
+int reader_mark(struct reader *reader, uint64_t number, struct book_mark *ret_mark)
+{
+	uint64_t offset = BOOK_MARKS_OFFSET + number % BOOK_MARKS * sizeof(struct book_mark);
+	struct book_mark mark;
+	uint64_t again;
+	int r;
+
+	r = file_read(reader->file, offset, &mark, sizeof(mark));
+	if (r < 0)
+		return r;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	r = file_read(reader->file, offset, &again, sizeof(again));
+	if (r < 0)
+		return r;
+	if (mark.commit != number + 1 || again != number + 1)
+		return -ENOENT;
+	*ret_mark = mark;
+	return 0;
+}
+
+int reader_arena(struct reader *reader, uint32_t kind, struct book_arena *ret_arena)
+{
+	struct book_arena arena;
+	int r;
+
+	if (kind >= BOOK_ARENA_COUNT)
+		return -EINVAL;
+	r = file_read(reader->file, BOOK_ARENAS_OFFSET + kind * sizeof(arena), &arena,
+		      sizeof(arena));
+	if (r < 0)
+		return r;
+	if (arena.used > BOOK_ARENA_SEGMENTS * READER_ARENA_SEGMENT)
+		return -EBADMSG;
+	*ret_arena = arena;
+	return 0;
+}
+
+bool reader_segment_is(struct reader *reader, uint32_t unit, uint32_t units, uint32_t owner,
+		       uint32_t kind)
+{
+	struct book_segment segment;
+
+	if (unit < BOOK_POOL_FIRST_UNIT ||
+	    ((uint64_t)unit + units) * BOOK_UNIT > reader->file->size)
+		return false;
+	if (file_read(reader->file, BOOK_SEGMENTS_OFFSET + (uint64_t)unit * sizeof(segment),
+		      &segment, sizeof(segment)) < 0)
+		return false;
+	return segment.owner == owner && segment.kind == kind && segment.units == units;
+}
+
+/* Reads what the arena has gained since the last time. */
+static int reader_load_strings(struct reader *reader)
+{
+	struct book_arena arena;
+	uint64_t offset = reader->strings_used;
+	uint8_t *bytes;
+	int r;
+
+	r = reader_arena(reader, BOOK_ARENA_STRINGS, &arena);
+	if (r < 0)
+		return r;
+	if (arena.used <= offset)
+		return 0;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	bytes = realloc(reader->strings, arena.used);
+	if (!bytes)
+		return -ENOMEM;
+	reader->strings = bytes;
+	while (offset < arena.used) {
+		uint64_t segment = offset / READER_ARENA_SEGMENT;
+		uint64_t within = offset % READER_ARENA_SEGMENT;
+		uint64_t length = bits_min(arena.used - offset, READER_ARENA_SEGMENT - within);
+
+		if (!reader_segment_is(reader, arena.directory[segment], BOOK_ARENA_UNITS,
+				       BOOK_ARENA_STRINGS, BOOK_SEGMENT_ARENA))
+			return -EBADMSG;
+		r = file_read(reader->file, book_unit_offset(arena.directory[segment]) + within,
+			      bytes + offset, length);
+		if (r < 0)
+			return r;
+		offset += length;
+	}
+	reader->strings_used = arena.used;
+	return 0;
+}
+
+const char *reader_string(struct reader *reader, uint32_t id, size_t *ret_length)
+{
+	uint64_t offset = (uint64_t)id * 8;
+	struct book_string string;
+
+	if (id == 0)
+		return NULL;
+	if (offset >= reader->strings_used && reader_load_strings(reader) < 0)
+		return NULL;
+	if (offset + sizeof(string) > reader->strings_used)
+		return NULL;
+	memcpy(&string, reader->strings + offset, sizeof(string));
+	if (string.length > BOOK_PATH_MAX ||
+	    offset + sizeof(string) + string.length > reader->strings_used)
+		return NULL;
+	*ret_length = string.length;
+	return (const char *)reader->strings + offset + sizeof(string);
+}
+
+struct book_shape reader_shape(struct reader *reader, uint32_t id)
+{
+	uint64_t offset = (uint64_t)id * sizeof(struct book_shape);
+	struct book_shape shape = {0};
+	struct book_arena arena;
+	uint32_t unit;
+
+	if (id == 0 || reader_arena(reader, BOOK_ARENA_SHAPES, &arena) < 0)
+		return shape;
+	if (offset + sizeof(shape) > arena.used)
+		return shape;
+	unit = arena.directory[offset / READER_ARENA_SEGMENT];
+	if (!reader_segment_is(reader, unit, BOOK_ARENA_UNITS, BOOK_ARENA_SHAPES,
+			       BOOK_SEGMENT_ARENA))
+		return shape;
+	if (file_read(reader->file, book_unit_offset(unit) + offset % READER_ARENA_SEGMENT, &shape,
+		      sizeof(shape)) < 0)
+		return (struct book_shape){0};
+	return shape;
+}

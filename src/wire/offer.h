@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Handing a book over: one message on a SOCK_SEQPACKET socket, sent once when the book is made. Two file
+ * descriptors go with it, the book and a pidfd of its owner. Nothing is answered, and the receiver takes
+ * who the sender is from the socket (SO_PEERCRED) and from the pidfd, never from these bytes.
+ */
+
+#include <stdint.h>
+
+#define OFFER_MAGIC UINT32_C(0x464f5454) /* "TTOF" */
+#define OFFER_VERSION 1u
+#define OFFER_FDS 2u         /* book, pidfd; the pidfd is missing on kernels without it */
+#define OFFER_SOCKETS_MAX 4u /* in TTMEM_OFFER, separated by ':' */
+
+struct offer {
+	uint32_t magic;
+	uint32_t version;
+	uint32_t size;     /* of this struct */
+	uint32_t reserved; /* 0 */
+};
+
+_Static_assert(sizeof(struct offer) == 16, "offer size");
