@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The calls that report memory. Each reads the gate, raises the thread's busy flag, lets the writer do
+ * the work, and lowers the flag. Whatever is out of the ordinary (tracking undecided, paused, debugged,
+ * a signal handler inside a call) leaves through a function that is not inlined, so that the ordinary
+ * way is short.
+ */
+
+#include <ttmem/ttmem.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "book/writer.h"
+#include "lib/call.h"
+#include "lib/debug.h"
+#include "lib/gate.h"
+#include "lib/thread.h"
+
+_Static_assert(TTMEM_DEVICE_COUNT == BOOK_DEVICES && TTMEM_TYPE_COUNT == BOOK_TYPES, "one world");
+_Static_assert(TTMEM_ANY == INDEX_ANY, "any is any");
+_Static_assert(TTMEM_FLAG_ALIAS << BOOK_META_FLAGS_SHIFT == BOOK_META_ALIAS, "alias is alias");
+
+#define API_EXPORT __attribute__((visibility("default")))
+
+/* Sizes are below 1 TiB: sixteen million of them cannot wrap a counter. */
+#define API_SIZE_MAX ((UINT64_C(1) << 40) - 1)
+#define API_FLAGS \
+	(TTMEM_FLAG_OWNS_DATA | TTMEM_FLAG_PREALLOCATED | TTMEM_FLAG_ALIAS | TTMEM_FLAG_HOOKED)
+
+static inline bool api_alloc_is_sane(struct writer *writer, uint32_t device, uint32_t type,
+				     uint64_t size, uint32_t flags)
+{
+	struct book_rejected *rejected = &writer->header->rejected;
+
+	if (likely(device < BOOK_DEVICES && type < BOOK_TYPES && size - 1 < API_SIZE_MAX))
+		return true;
+	if (device >= BOOK_DEVICES)
+		writer_reject(&rejected->device);
+	else if (type >= BOOK_TYPES)
+		writer_reject(&rejected->type);
+	else if (size == 0 && flags & (TTMEM_FLAG_ALIAS | TTMEM_FLAG_HOOKED))
+		return true;
+	else
+		writer_reject(&rejected->size);
+	return false;
+}
+
+static inline bool api_free_is_sane(struct writer *writer, uint32_t device, uint32_t type)
+{
+	if (likely(device < BOOK_DEVICES && (type < BOOK_TYPES || type == TTMEM_ANY)))
+		return true;
+	writer_reject(device >= BOOK_DEVICES ? &writer->header->rejected.device
+					     : &writer->header->rejected.type);
+	return false;
+}
+
+/* An event from inside a signal handler that interrupted one of this thread's calls. */
+static __attribute__((noinline)) void api_defer(struct writer *writer, uint32_t device,
+						bool is_free, const struct shard_buffer *buffer)
+{
+	struct thread *self = &thread_self;
+	uint32_t n = self->deferred;
+
+	if (!writer)
+		return;
+	if (n >= THREAD_DEFERRED) {
+		writer_reject(&writer->header->rejected.reentry);
+		writer_lost(writer, device, is_free, buffer->type);
+		return;
+	}
+	self->slots[n].buffer = *buffer;
+	self->slots[n].device = device;
+	self->slots[n].is_free = is_free;
+	compiler_barrier();
+	self->deferred = n + 1;
+}
+
+API_EXPORT void ttmem_alloc(uint32_t device, uint32_t type, uint64_t address, uint64_t size,
+			    const char *name)
+{
+	struct shard_buffer buffer;
+	struct call call;
+
+	if (!call_begin(&call, CALL_EVENT))
+		return;
+	if (api_alloc_is_sane(call.writer, device, type, size, 0)) {
+		buffer = (struct shard_buffer){
+			.address = address,
+			.size = size,
+			.type = type,
+			.name = call_name(&call, name),
+			.phase = call_phase(&call),
+			.thread = call.self->tid,
+		};
+		if (likely(!call.is_nested))
+			writer_alloc(call.writer, device, &buffer, 0);
+		else
+			api_defer(call.writer, device, false, &buffer);
+	}
+	if (unlikely(call.is_debugged))
+		debug_line("alloc device=%u type=%u address=0x%" PRIx64 " size=%" PRIu64
+			   " name=%s: %s",
+			   device, type, address, size, name ? name : "-", call_verdict(&call));
+	call_end(&call);
+}
+
+API_EXPORT void ttmem_free(uint32_t device, uint32_t type, uint64_t address)
+{
+	struct shard_buffer who;
+	struct call call;
+
+	if (!call_begin(&call, CALL_EVENT))
+		return;
+	if (api_free_is_sane(call.writer, device, type)) {
+		who = (struct shard_buffer){
+			.address = address,
+			.type = type,
+			.phase = call_phase(&call),
+			.thread = call.self->tid,
+		};
+		if (likely(!call.is_nested))
+			writer_free_buffer(call.writer, device, &who);
+		else
+			api_defer(call.writer, device, true, &who);
+	}
+	if (unlikely(call.is_debugged))
+		debug_line("free device=%u type=%d address=0x%" PRIx64 ": %s", device, (int)type,
+			   address, call_verdict(&call));
+	call_end(&call);
+}
+
+/* A mesh call inside an interrupted one: device by device, as far as the deferred slots reach. */
+static void api_defer_mesh(struct call *call, const uint32_t *devices, size_t n, bool is_free,
+			   const struct shard_buffer *buffer)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (devices[i] < BOOK_DEVICES)
+			api_defer(call->writer, devices[i], is_free, buffer);
+		else
+			writer_reject(&call->writer->header->rejected.device);
+	}
+}
+
+API_EXPORT void ttmem_alloc_mesh(const uint32_t *devices, size_t n, uint32_t type, uint64_t address,
+				 uint64_t size, const char *name)
+{
+	struct shard_buffer buffer;
+	struct call call;
+
+	if (!call_begin(&call, CALL_EVENT))
+		return;
+	if (unlikely(!devices || n > BOOK_DEVICES)) {
+		writer_reject(&call.writer->header->rejected.arguments);
+	} else if (api_alloc_is_sane(call.writer, 0, type, size, 0)) {
+		buffer = (struct shard_buffer){
+			.address = address,
+			.size = size,
+			.type = type,
+			.name = call_name(&call, name),
+			.phase = call_phase(&call),
+			.thread = call.self->tid,
+		};
+		if (likely(!call.is_nested))
+			writer_alloc_mesh(call.writer, devices, n, &buffer);
+		else
+			api_defer_mesh(&call, devices, n, false, &buffer);
+	}
+	if (unlikely(call.is_debugged))
+		debug_line("alloc_mesh devices=%zu type=%u address=0x%" PRIx64 " size=%" PRIu64
+			   ": %s",
+			   n, type, address, size, call_verdict(&call));
+	call_end(&call);
+}
+
+API_EXPORT void ttmem_free_mesh(const uint32_t *devices, size_t n, uint32_t type, uint64_t address)
+{
+	struct shard_buffer who;
+	struct call call;
+
+	if (!call_begin(&call, CALL_EVENT))
+		return;
+	if (unlikely(!devices || n > BOOK_DEVICES)) {
+		writer_reject(&call.writer->header->rejected.arguments);
+	} else if (api_free_is_sane(call.writer, 0, type)) {
+		who = (struct shard_buffer){
+			.address = address,
+			.type = type,
+			.phase = call_phase(&call),
+			.thread = call.self->tid,
+		};
+		if (likely(!call.is_nested))
+			writer_free_mesh(call.writer, devices, n, &who);
+		else
+			api_defer_mesh(&call, devices, n, true, &who);
+	}
+	if (unlikely(call.is_debugged))
+		debug_line("free_mesh devices=%zu type=%d address=0x%" PRIx64 ": %s", n, (int)type,
+			   address, call_verdict(&call));
+	call_end(&call);
+}
+
+/* How the buffer lies in the banks, if the caller said more than the device's default. */
+static uint32_t api_shape(struct call *call, const struct ttmem_alloc_args *args)
+{
+	struct book_shape shape = {
+		.size_per_bank = args->size_per_bank,
+		.banks = args->banks,
+		.first_bank = args->first_bank,
+		.kernel_sort = args->type == TTMEM_KERNEL ? args->kernel_sort : 0,
+	};
+
+	if (call->is_nested ||
+	    (!shape.size_per_bank && !shape.banks && !shape.first_bank && !shape.kernel_sort))
+		return 0;
+	return intern_shape(call->writer, &shape);
+}
+
+static void api_alloc_args(struct call *call, const struct ttmem_alloc_args *args)
+{
+	struct shard_buffer buffer = {
+		.address = args->address,
+		.size = args->size,
+		.type = args->type,
+		.flags = args->flags,
+		.name = args->name ? call_name(call, args->name) : args->name_id,
+		.phase = call_phase(call),
+		.thread = call->self->tid,
+		.shape = api_shape(call, args),
+	};
+
+	if (args->flags & ~API_FLAGS || args->kernel_sort > TTMEM_KERNEL_DISPATCH) {
+		writer_reject(&call->writer->header->rejected.arguments);
+		return;
+	}
+	if (!api_alloc_is_sane(call->writer, args->device, args->type, args->size, args->flags))
+		return;
+	if (call->is_nested) {
+		if (args->flags & TTMEM_FLAG_HOOKED)
+			writer_reject(&call->writer->header->rejected.reentry);
+		else
+			api_defer(call->writer, args->device, false, &buffer);
+		return;
+	}
+	if (args->flags & TTMEM_FLAG_HOOKED)
+		writer_hooked(call->writer, args->device, &buffer);
+	else
+		writer_alloc(call->writer, args->device, &buffer, args->owner);
+}
+
+/* Copies a struct that the caller's headers may know in an older, shorter form. */
+static bool api_args(struct call *call, void *to, size_t size, size_t least, const void *from)
+{
+	uint32_t said = 0;
+
+	if (from)
+		memcpy(&said, from, sizeof(said));
+	if (said < least) {
+		writer_reject(&call->writer->header->rejected.arguments);
+		return false;
+	}
+	memset(to, 0, size);
+	memcpy(to, from, said < size ? said : size);
+	return true;
+}
+
+API_EXPORT void ttmem_alloc_ex(const struct ttmem_alloc_args *args)
+{
+	struct ttmem_alloc_args copy;
+	struct call call;
+
+	if (!call_begin(&call, CALL_EVENT))
+		return;
+	if (api_args(&call, &copy, sizeof(copy), offsetof(struct ttmem_alloc_args, name), args))
+		api_alloc_args(&call, &copy);
+	if (unlikely(call.is_debugged) && args)
+		debug_line("alloc_ex device=%u type=%u address=0x%" PRIx64 " size=%" PRIu64
+			   " flags=0x%x: %s",
+			   args->device, args->type, args->address, args->size, args->flags,
+			   call_verdict(&call));
+	call_end(&call);
+}
+
+API_EXPORT void ttmem_free_ex(const struct ttmem_free_args *args)
+{
+	struct ttmem_free_args copy;
+	struct shard_buffer who;
+	struct call call;
+
+	if (!call_begin(&call, CALL_EVENT))
+		return;
+	if (api_args(&call, &copy, sizeof(copy), sizeof(copy), args)) {
+		who = (struct shard_buffer){
+			.address = copy.address,
+			.type = copy.type,
+			.phase = call_phase(&call),
+			.thread = call.self->tid,
+		};
+		if (copy.flags & ~API_FLAGS)
+			writer_reject(&call.writer->header->rejected.arguments);
+		else if (!api_free_is_sane(call.writer, copy.device, copy.type))
+			; /* counted */
+		else if (copy.flags & TTMEM_FLAG_HOOKED && !call.is_nested)
+			writer_hooked(call.writer, copy.device, &who);
+		else if (copy.flags & TTMEM_FLAG_HOOKED)
+			writer_reject(&call.writer->header->rejected.reentry);
+		else if (!call.is_nested)
+			writer_free_buffer(call.writer, copy.device, &who);
+		else
+			api_defer(call.writer, copy.device, true, &who);
+	}
+	if (unlikely(call.is_debugged) && args)
+		debug_line("free_ex device=%u type=%d address=0x%" PRIx64 " flags=0x%x: %s",
+			   args->device, (int)args->type, args->address, args->flags,
+			   call_verdict(&call));
+	call_end(&call);
+}

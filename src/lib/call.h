@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The frame around every call of the library: begin finds the writer and takes the thread's busy flag,
+ * end gives it back and records what signal handlers put aside meanwhile.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bits.h"
+#include "book/intern.h"
+#include "lib/gate.h"
+#include "lib/thread.h"
+
+/* What kind of call it is while the application has paused tracking. */
+enum call_kind {
+	CALL_EVENT = 0, /* is counted and dropped */
+	CALL_OTHER = 1, /* goes on */
+};
+
+struct call {
+	struct writer *writer;
+	struct thread *self;
+	bool is_nested;   /* inside a call that a signal interrupted: no locks may be taken */
+	bool is_debugged; /* TTMEM_DEBUG: end with a line */
+	uint64_t rejected_before; /* for the debug line */
+};
+
+/* The ways that are not ordinary: false = nothing to do. */
+bool call_begin_slow(struct call *call, enum call_kind kind);
+void call_end_slow(struct call *call);
+
+/* For the debug line: what became of the call. */
+const char *call_verdict(const struct call *call);
+
+static inline bool call_begin(struct call *call, enum call_kind kind)
+{
+	uintptr_t word = gate_word();
+
+	if (likely(word == GATE_OFF))
+		return false;
+	call->self = &thread_self;
+	if (unlikely(word <= GATE_LAST || call->self->busy ||
+		     call->self->instance != gate_current->instance))
+		return call_begin_slow(call, kind);
+	call->writer = (struct writer *)word;
+	call->is_nested = false;
+	call->is_debugged = false;
+	call->self->busy = 1;
+	compiler_barrier();
+	return true;
+}
+
+static inline void call_end(struct call *call)
+{
+	if (unlikely(call->is_nested))
+		return;
+	compiler_barrier();
+	call->self->busy = 0;
+	compiler_barrier();
+	if (unlikely(call->self->deferred))
+		call_end_slow(call);
+}
+
+/* The id of a name. Inside an interrupted call only names that are known already have one. */
+static inline uint32_t call_name(const struct call *call, const char *name)
+{
+	if (!name)
+		return 0;
+	if (unlikely(call->is_nested))
+		return intern_find_string(call->writer, name, BOOK_NAME_MAX);
+	return intern_string(call->writer, name, BOOK_NAME_MAX);
+}
+
+static inline uint32_t call_phase(const struct call *call)
+{
+	return call->self->phase ? call->self->phase : gate_current->phase;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Limits on the size of a book. cgroup v2 has a memory.max in each folder above the process; v1 tells
+ * the smallest of them all in memory.stat. Both are looked for where they are usually mounted: what is
+ * not found is no limit.
+ */
+
+#include "lib/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "book/layout.h"
+
+#define LIMITS_SIZE (UINT64_C(2) << 30) /* 16M records and the rings of all devices */
+#define LIMITS_RING 16384u
+#define LIMITS_SHARE 8 /* of a memory cgroup, and of a limited address space */
+#define LIMITS_LEVELS 8
+
+/* Reads a small file; the text ends with NUL. -1 if it cannot be read. */
+static int limits_slurp(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	ssize_t n;
+
+	if (fd < 0)
+		return -1;
+	n = read(fd, text, size - 1);
+	(void)close(fd); /* opened for reading: nothing to lose */
+	if (n < 0)
+		return -1;
+	text[n] = '\0';
+	return 0;
+}
+
+/* The path behind the line that begins with @prefix in /proc/self/cgroup, cut at its end. */
+static char *limits_cgroup_path(char *text, const char *prefix)
+{
+	char *line = text;
+
+	while (line && *line) {
+		char *next = strchr(line, '\n');
+		char *colon = strchr(line, ':');
+		char *match;
+
+		if (next)
+			*next = '\0';
+		match = colon ? strstr(colon, prefix) : NULL;
+		if (match) {
+			char *path = strchr(colon + 1, ':');
+
+			return path ? path + 1 : NULL;
+		}
+		line = next ? next + 1 : NULL;
+		if (next)
+			*next = '\n';
+	}
+	return NULL;
+}
+
+/* v2: memory.max of this group and of each above it. */
+static uint64_t limits_v2(const char *root, char *path)
+{
+	uint64_t smallest = UINT64_MAX;
+	char file[512], text[64];
+
+	for (int level = 0; level < LIMITS_LEVELS; level++) {
+		char *slash;
+
+		if (snprintf(file, sizeof(file), "%s%s/memory.max", root,
+			     strcmp(path, "/") == 0 ? "" : path) >= (int)sizeof(file))
+			break;
+		if (limits_slurp(file, text, sizeof(text)) == 0 && text[0] >= '0' && text[0] <= '9')
+			smallest = bits_min(smallest, strtoull(text, NULL, 10));
+		slash = strrchr(path, '/');
+		if (!slash || path[1] == '\0')
+			break;
+		if (slash == path)
+			slash++; /* the root itself comes next */
+		*slash = '\0';
+	}
+	return smallest;
+}
+
+static uint64_t limits_v1_stat(const char *path)
+{
+	static const char key[] = "hierarchical_memory_limit ";
+	char file[512], text[4096];
+	const char *found;
+
+	if (snprintf(file, sizeof(file), "/sys/fs/cgroup/memory%s/memory.stat", path) >=
+	    (int)sizeof(file))
+		return UINT64_MAX;
+	if (limits_slurp(file, text, sizeof(text)) < 0)
+		return UINT64_MAX;
+	found = strstr(text, key);
+	return found ? strtoull(found + sizeof(key) - 1, NULL, 10) : UINT64_MAX;
+}
+
+uint64_t limits_cgroup(void)
+{
+	uint64_t limit = UINT64_MAX;
+	char text[2048];
+	char *path;
+
+	if (limits_slurp("/proc/self/cgroup", text, sizeof(text)) < 0)
+		return limit;
+	path = limits_cgroup_path(text, ":memory:");
+	if (path) {
+		limit = limits_v1_stat(path);
+		/* Inside a container the path is the host's, the mount is our own group. */
+		if (limit == UINT64_MAX && strcmp(path, "/") != 0)
+			limit = limits_v1_stat("");
+	}
+	if (limits_slurp("/proc/self/cgroup", text, sizeof(text)) == 0) {
+		path = strncmp(text, "0::", 3) == 0 ? text + 3 : strstr(text, "\n0::");
+		if (path && *path == '\n')
+			path += 4;
+		if (path) {
+			path[strcspn(path, "\n")] = '\0';
+			limit = bits_min(limit, limits_v2("/sys/fs/cgroup", path));
+		}
+	}
+	return limit;
+}
+
+uint64_t limits_parse(const char *text)
+{
+	char *end;
+	uint64_t value;
+	int shift;
+
+	if (!text || *text < '0' || *text > '9')
+		return 0;
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	switch (*end) {
+	case '\0':
+		return errno ? 0 : value;
+	case 'k':
+	case 'K':
+		shift = 10;
+		break;
+	case 'm':
+	case 'M':
+		shift = 20;
+		break;
+	case 'g':
+	case 'G':
+		shift = 30;
+		break;
+	default:
+		return 0;
+	}
+	return errno || end[1] || value > UINT64_MAX >> shift ? 0 : value << shift;
+}
+
+static uint64_t limits_rlimit(int resource)
+{
+	struct rlimit limit;
+
+	if (getrlimit((__rlimit_resource_t)resource, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+		return UINT64_MAX;
+	return limit.rlim_cur;
+}
+
+int limits_read(struct limits *ret_limits)
+{
+	uint64_t size = bits_min(LIMITS_SIZE, limits_rlimit(RLIMIT_FSIZE));
+	uint64_t space = limits_rlimit(RLIMIT_AS);
+	uint64_t asked = limits_parse(secure_getenv("TTMEM_ROOM"));
+	uint64_t history = limits_parse(secure_getenv("TTMEM_HISTORY"));
+	uint64_t cgroup = UINT64_MAX;
+	uint64_t ring = LIMITS_RING;
+	uint64_t room;
+
+	if (space != UINT64_MAX)
+		size = bits_min(size, bits_max(space / LIMITS_SHARE, BOOK_SIZE_MIN));
+	if (!asked) {
+		cgroup = limits_cgroup();
+		room = bits_min(size, cgroup / LIMITS_SHARE);
+	} else {
+		room = bits_min(size, asked);
+	}
+	size &= ~(uint64_t)(BOOK_UNIT - 1);
+	if (size < BOOK_SIZE_MIN)
+		return -ENOSPC;
+	if (history)
+		ring = history;
+	/* Four devices' rings shall not take more than a quarter of the room. */
+	ring = bits_min(ring, bits_max(room / 16 / sizeof(struct book_event), BOOK_RING_MIN));
+	ring = bits_min(bits_max(ring, BOOK_RING_MIN), BOOK_RING_MAX);
+	*ret_limits = (struct limits){
+		.size = size,
+		.room = room,
+		.ring_events = (uint32_t)bits_floor_pow2(ring),
+	};
+	return 0;
+}

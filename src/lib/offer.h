@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Offering the book, once: to every socket in TTMEM_OFFER (set by `ttmem run`), then to the daemon.
+ * Nothing is awaited; whoever is not there finds the book under /proc or does without.
+ */
+
+void offer_book(int book_fd);

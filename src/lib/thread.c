@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Threads: joining, phases and the events of interrupted calls. */
+
+#include "lib/thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "book/writer.h"
+
+/* The path as text, and where each label of it ends. Text, because a forked child inherits the phases
+ * and must name them in its own book. */
+struct thread_phases {
+	uint32_t
+		depth; /* may be larger than THREAD_PHASES: those pushes only wait for their pops */
+	uint32_t id[THREAD_PHASES];
+	uint16_t end[THREAD_PHASES];
+	char path[BOOK_PATH_MAX + 1];
+};
+
+__thread struct thread thread_self __attribute__((tls_model("initial-exec")));
+
+static pthread_key_t thread_key;
+static uint32_t thread_key_state; /* 0 none, 1 being made, 2 there */
+
+static void thread_end(void *value)
+{
+	struct thread_phases *phases = value;
+
+	thread_self.phases = NULL;
+	thread_self.phase = 0;
+	(void)munmap(phases, sizeof(*phases)); /* ours and whole: cannot fail */
+}
+
+/* So that the memory of phases goes with its thread. Without a key to be had it stays: a page. */
+static void thread_keep(struct thread_phases *phases)
+{
+	uint32_t none = 0;
+
+	if (__atomic_compare_exchange_n(&thread_key_state, &none, 1, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE)) {
+		if (pthread_key_create(&thread_key, thread_end) == 0)
+			__atomic_store_n(&thread_key_state, 2, __ATOMIC_RELEASE);
+	}
+	if (__atomic_load_n(&thread_key_state, __ATOMIC_ACQUIRE) == 2)
+		(void)pthread_setspecific(thread_key, phases); /* ENOMEM: as without a key */
+}
+
+/* Not private_map(): this memory must be there in a forked child. */
+static struct thread_phases *thread_make_phases(void)
+{
+	struct thread_phases *phases = mmap(NULL, sizeof(*phases), PROT_READ | PROT_WRITE,
+					    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (phases == MAP_FAILED)
+		return NULL;
+	thread_keep(phases);
+	return phases;
+}
+
+static uint32_t thread_named_depth(const struct thread_phases *phases)
+{
+	return phases->depth < THREAD_PHASES ? phases->depth : THREAD_PHASES;
+}
+
+void thread_join(struct thread *self, struct writer *writer, uint32_t instance)
+{
+	struct thread_phases *phases = self->phases;
+
+	self->tid = (uint32_t)gettid();
+	self->instance = instance;
+	self->phase = 0;
+	if (!phases || phases->depth == 0)
+		return;
+	for (uint32_t i = 0; i < thread_named_depth(phases); i++) {
+		char after = phases->path[phases->end[i]];
+
+		phases->path[phases->end[i]] = '\0';
+		phases->id[i] = intern_string(writer, phases->path, BOOK_PATH_MAX);
+		phases->path[phases->end[i]] = after;
+	}
+	self->phase = phases->id[thread_named_depth(phases) - 1];
+}
+
+void thread_push(struct thread *self, struct writer *writer, const char *name)
+{
+	struct thread_phases *phases = self->phases;
+	size_t end, length;
+	uint32_t depth;
+
+	if (!phases)
+		phases = self->phases = thread_make_phases();
+	if (!phases)
+		return;
+	depth = phases->depth++;
+	if (depth >= THREAD_PHASES)
+		return;
+	end = depth ? phases->end[depth - 1] : 0;
+	length = strnlen(name, BOOK_NAME_MAX);
+	/* A path that has become too long keeps what it has. */
+	if (end + 1 + length <= BOOK_PATH_MAX) {
+		if (end)
+			phases->path[end++] = '/';
+		memcpy(phases->path + end, name, length);
+		end += length;
+	}
+	phases->path[end] = '\0';
+	phases->end[depth] = (uint16_t)end;
+	phases->id[depth] = intern_string(writer, phases->path, BOOK_PATH_MAX);
+	self->phase = phases->id[depth];
+}
+
+void thread_pop(struct thread *self)
+{
+	struct thread_phases *phases = self->phases;
+	uint32_t depth;
+
+	if (!phases || phases->depth == 0)
+		return;
+	depth = --phases->depth;
+	if (depth >= THREAD_PHASES)
+		return;
+	self->phase = depth ? phases->id[depth - 1] : 0;
+}
+
+void thread_drain(struct thread *self, struct writer *writer)
+{
+	/* A handler may come in again at any point: its event goes to the end of the list until the
+	 * list is seen empty with busy already taken back. */
+	while (self->deferred) {
+		struct thread_deferred event;
+
+		self->busy = 1;
+		compiler_barrier();
+		event = self->slots[0];
+		memmove(&self->slots[0], &self->slots[1],
+			sizeof(self->slots) - sizeof(self->slots[0]));
+		compiler_barrier();
+		self->deferred--;
+		if (event.is_free)
+			writer_free_buffer(writer, event.device, &event.buffer);
+		else
+			writer_alloc(writer, event.device, &event.buffer, 0);
+		compiler_barrier();
+		self->busy = 0;
+		compiler_barrier();
+	}
+}

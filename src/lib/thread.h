@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What each thread has: its id, its stack of phases, and a flag that says it is inside the library. An
+ * event that finds the flag set comes from a signal handler that interrupted one; it is put aside and
+ * recorded when the interrupted call ends. All of it lies in static thread-local storage (initial-exec),
+ * because reaching for it must not call anything.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "book/shard.h"
+
+#define THREAD_DEFERRED 4u
+#define THREAD_PHASES 64u
+
+struct thread_phases;
+struct writer;
+
+/* An event put aside. */
+struct thread_deferred {
+	struct shard_buffer buffer;
+	uint32_t device;
+	uint32_t is_free;
+};
+
+struct thread {
+	uint32_t busy;
+	uint32_t deferred; /* how many are waiting */
+	uint32_t instance; /* of the gate that tid and phase belong to; 0 = not joined yet */
+	uint32_t tid;
+	uint32_t phase; /* string id of the path, 0 = none pushed */
+	uint32_t reserved;
+	struct thread_phases *phases; /* NULL until the first push */
+	struct thread_deferred slots[THREAD_DEFERRED];
+};
+
+extern __thread struct thread thread_self __attribute__((tls_model("initial-exec")));
+
+/* Makes tid and phase those of the gate's current instance: once per thread, and again after fork. */
+void thread_join(struct thread *self, struct writer *writer, uint32_t instance);
+
+/* Inside the busy flag. Beyond THREAD_PHASES the labels are counted but not named. */
+void thread_push(struct thread *self, struct writer *writer, const char *name);
+void thread_pop(struct thread *self);
+
+/* Record what signal handlers put aside; clears busy first and last. */
+void thread_drain(struct thread *self, struct writer *writer);

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The simulated device. Reports go out where tt-metal's allocator would send them: after a place
+ * was found, and before a place is given up. A free is reported even if the allocator knows nothing
+ * of it, because that is how double frees come to be seen.
+ */
+
+#include "sim/device.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <ttmem/ttmem.h>
+
+#include "sim/card.h"
+
+static int init_bank(struct sim_bank *bank, const struct sim_window *window, uint64_t top)
+{
+	return sim_bank_init(bank, window->base, window->size - top, window->banks,
+			     window->alignment);
+}
+
+/**
+ * sim_device_init() - an empty device, declared to ttmem
+ * @device: what to initialise
+ * @card: the card it is on
+ * @board: tells several boards of one kind apart
+ * @chip: which chip of the board it is
+ * @number: the number under which this process knows it
+ *
+ * Return: 0, or -EINVAL if there is no such chip or number.
+ */
+int sim_device_init(struct sim_device *device, const struct sim_card *card, uint32_t board,
+		    uint32_t chip, uint32_t number)
+{
+	struct sim_device new = {.number = number, .card = card};
+	struct sim_window small, trace;
+	int r;
+
+	if (!card || chip >= card->chips || number >= TTMEM_DEVICE_COUNT)
+		return -EINVAL;
+
+	small = sim_card_window(card->chip, TTMEM_L1_SMALL);
+	trace = sim_card_window(card->chip, TTMEM_TRACE);
+	r = init_bank(&new.dram, &card->chip->dram, trace.size);
+	if (r == 0)
+		r = init_bank(&new.l1, &card->chip->l1, small.size);
+	if (r == 0)
+		r = init_bank(&new.l1_small, &small, 0);
+	if (r == 0)
+		r = init_bank(&new.trace, &trace, 0);
+	if (r == 0)
+		r = init_bank(&new.system, &card->chip->system, 0);
+	if (r < 0)
+		return r; /* an empty bank owns nothing yet */
+
+	sim_card_declare(card, board, chip, number);
+	*device = new;
+	return 0;
+}
+
+/**
+ * sim_device_deinit() - close the device
+ * @device: may be all zero
+ *
+ * What is still allocated stays so in ttmem's books: that is a leak, as in life.
+ */
+void sim_device_deinit(struct sim_device *device)
+{
+	if (device->card)
+		ttmem_device_close(device->number);
+	sim_bank_deinit(&device->dram);
+	sim_bank_deinit(&device->l1);
+	sim_bank_deinit(&device->l1_small);
+	sim_bank_deinit(&device->trace);
+	sim_bank_deinit(&device->system);
+	*device = (struct sim_device){0};
+}
+
+/**
+ * sim_device_bank() - where a type's memory comes from
+ * @device: the device
+ * @type: TTMEM_DRAM to TTMEM_KERNEL
+ *
+ * Return: the banks, or NULL for a type that does not exist.
+ */
+struct sim_bank *sim_device_bank(struct sim_device *device, uint32_t type)
+{
+	switch (type) {
+	case TTMEM_DRAM:
+	case TTMEM_KERNEL:
+		return &device->dram;
+	case TTMEM_L1:
+	case TTMEM_CB:
+		return &device->l1;
+	case TTMEM_SYSTEM_MEMORY:
+		return &device->system;
+	case TTMEM_L1_SMALL:
+		return &device->l1_small;
+	case TTMEM_TRACE:
+		return &device->trace;
+	default:
+		return NULL;
+	}
+}
+
+/* Whether one more call is to be spoiled. */
+static bool take_fault(uint32_t *fault)
+{
+	if (!*fault)
+		return false;
+	(*fault)--;
+	return true;
+}
+
+static int fail_alloc(const struct sim_device *device, const struct sim_bank *bank,
+		      const struct sim_request *request)
+{
+	ttmem_alloc_failed(device->number, request->type, request->size,
+			   sim_bank_largest_total(bank));
+	return -ENOMEM;
+}
+
+static void report_alloc(struct sim_device *device, const struct sim_bank *bank,
+			 const struct sim_request *request, uint32_t flags, uint64_t address)
+{
+	struct ttmem_alloc_args args = {
+		.struct_size = sizeof(args),
+		.device = device->number,
+		.type = request->type,
+		.flags = flags,
+		.address = address,
+		.size = request->size,
+		.name = request->name,
+		.owner = request->owner,
+		.banks = bank->banks,
+		.kernel_sort = request->kernel_sort,
+		.name_id = request->name_id,
+	};
+
+	/* Not known for a buffer that could never fit: 0 then says so. */
+	(void)sim_bank_need(bank, request->size, request->page_size, &args.size_per_bank);
+	ttmem_alloc_ex(&args);
+
+	if (take_fault(&device->faults.repeat_alloc))
+		ttmem_alloc_ex(&args);
+	if (take_fault(&device->faults.change_size)) {
+		args.size += request->page_size ? request->page_size : request->size;
+		ttmem_alloc_ex(&args);
+	}
+}
+
+/**
+ * sim_device_alloc() - allocate a buffer and report it
+ * @device: the device
+ * @request: what is wanted. With TTMEM_FLAG_ALIAS or TTMEM_FLAG_PREALLOCATED no memory is taken:
+ *           the buffer lies at request->address.
+ * @ret_address: where to put its address in each bank
+ *
+ * Return: 0; -ENOMEM if there is no room, which is reported too; -EINVAL for a request that makes
+ * no sense, which is not.
+ */
+int sim_device_alloc(struct sim_device *device, const struct sim_request *request,
+		     uint64_t *ret_address)
+{
+	struct sim_bank *bank = sim_device_bank(device, request->type);
+	bool from_top = request->type == TTMEM_L1 || request->type == TTMEM_L1_SMALL;
+	struct sim_bank_request place = {
+		.size = request->size,
+		.page_size = request->page_size,
+		.end = from_top ? SIM_BANK_TOP : SIM_BANK_BOTTOM,
+		.kind = request->type,
+		.owner = request->owner,
+	};
+	uint64_t address;
+	int r;
+
+	if (!bank || !request->size)
+		return -EINVAL;
+
+	if (request->flags & (TTMEM_FLAG_ALIAS | TTMEM_FLAG_PREALLOCATED)) {
+		report_alloc(device, bank, request, request->flags, request->address);
+		*ret_address = request->address;
+		return 0;
+	}
+
+	if (take_fault(&device->faults.fail_alloc))
+		return fail_alloc(device, bank, request);
+	r = sim_bank_alloc(bank, &place, &address);
+	if (r == -ENOMEM)
+		return fail_alloc(device, bank, request);
+	if (r < 0)
+		return r;
+
+	report_alloc(device, bank, request, request->flags | TTMEM_FLAG_OWNS_DATA, address);
+	*ret_address = address;
+	return 0;
+}
+
+/**
+ * sim_device_free() - free a buffer and report it
+ * @device: the device
+ * @type: the buffer's type
+ * @address: its address
+ *
+ * Return: 0; -ENOENT if nothing was allocated there, which is reported to ttmem all the same (and
+ * right for aliases); -EINVAL for a type that does not exist.
+ */
+int sim_device_free(struct sim_device *device, uint32_t type, uint64_t address)
+{
+	struct sim_bank *bank = sim_device_bank(device, type);
+	uint32_t said = type;
+
+	if (!bank)
+		return -EINVAL;
+
+	if (take_fault(&device->faults.free_untyped))
+		said = TTMEM_ANY;
+	if (!take_fault(&device->faults.forget_free))
+		ttmem_free(device->number, said, address);
+	if (take_fault(&device->faults.repeat_free))
+		ttmem_free(device->number, said, address);
+	return sim_bank_free(bank, type, address);
+}
+
+/**
+ * sim_device_free_owner() - free all buffers of one owner
+ * @device: the device
+ * @type: only those of this type
+ * @owner: the owner they were allocated for, not 0
+ */
+void sim_device_free_owner(struct sim_device *device, uint32_t type, uint64_t owner)
+{
+	struct sim_bank *bank = sim_device_bank(device, type);
+
+	if (!bank || !owner)
+		return;
+	ttmem_free_all(device->number, type, owner);
+	sim_bank_free_owner(bank, type, owner);
+}
+
+/**
+ * sim_device_capture() - pretend to allocate and free, as graph capture does
+ * @device: the device
+ * @type: the buffer's type
+ * @size: its bytes
+ * @name: its name
+ *
+ * No memory is behind such a buffer and its address is 0; ttmem only counts it.
+ */
+void sim_device_capture(struct sim_device *device, uint32_t type, uint64_t size, const char *name)
+{
+	struct ttmem_alloc_args alloc = {
+		.struct_size = sizeof(alloc),
+		.device = device->number,
+		.type = type,
+		.flags = TTMEM_FLAG_HOOKED,
+		.size = size,
+		.name = name,
+	};
+	struct ttmem_free_args hooked_free = {
+		.struct_size = sizeof(hooked_free),
+		.device = device->number,
+		.type = type,
+		.flags = TTMEM_FLAG_HOOKED,
+	};
+
+	ttmem_alloc_ex(&alloc);
+	ttmem_free_ex(&hooked_free);
+}

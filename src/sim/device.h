@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A simulated device: its memory, handed out as on a real one, with every allocation and free
+ * reported to ttmem the way a runtime would report it. A device belongs to one thread.
+ */
+
+#include <stdint.h>
+
+#include "sim/bank.h"
+
+struct sim_card;
+
+/*
+ * Faults to play, each a number of calls still to spoil: 0 = behave. They are for tests and
+ * demonstrations of what a tool makes of a faulty runtime.
+ */
+struct sim_device_faults {
+	uint32_t fail_alloc;   /* say that there is no room, whatever there is */
+	uint32_t change_size;  /* report the allocation a second time, one page larger */
+	uint32_t repeat_alloc; /* report the allocation a second time, unchanged */
+	uint32_t forget_free;  /* give the memory back, but do not report it */
+	uint32_t repeat_free;  /* report the free twice */
+	uint32_t free_untyped; /* report the free without saying the type */
+};
+
+struct sim_device {
+	uint32_t number;
+	const struct sim_card *card;
+	struct sim_device_faults faults;
+	/* One per place where memory is; see sim_device_bank(). For reading only. */
+	struct sim_bank dram; /* DRAM from the bottom, also kernels */
+	struct sim_bank l1;   /* L1 from the top, circular buffers from the bottom */
+	struct sim_bank l1_small;
+	struct sim_bank trace;
+	struct sim_bank system;
+};
+
+/* What is asked of sim_device_alloc(); everything that does not matter is 0. */
+struct sim_request {
+	uint32_t type;
+	uint32_t flags;     /* TTMEM_FLAG_...; OWNS_DATA is added where it is true */
+	uint64_t size;      /* bytes over all banks */
+	uint64_t page_size; /* 0 = one page */
+	const char *name;
+	uint32_t name_id; /* if there is no name */
+	uint32_t kernel_sort;
+	uint64_t owner;
+	uint64_t address; /* for ALIAS and PREALLOCATED: where it lies */
+};
+
+int sim_device_init(struct sim_device *device, const struct sim_card *card, uint32_t board,
+		    uint32_t chip, uint32_t number);
+void sim_device_deinit(struct sim_device *device);
+
+int sim_device_alloc(struct sim_device *device, const struct sim_request *request,
+		     uint64_t *ret_address);
+int sim_device_free(struct sim_device *device, uint32_t type, uint64_t address);
+void sim_device_free_owner(struct sim_device *device, uint32_t type, uint64_t owner);
+void sim_device_capture(struct sim_device *device, uint32_t type, uint64_t size, const char *name);
+
+struct sim_bank *sim_device_bank(struct sim_device *device, uint32_t type);

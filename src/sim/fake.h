@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A stand-in for libttmem in this layer's tests: the same calls, kept in the simplest possible
+ * books, so that a test can ask whether everything that was allocated was freed exactly once.
+ * Forked children have live tables of their own, as with the real library, but add to the same
+ * figures.
+ */
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <ttmem/ttmem.h>
+
+#define FAKE_TEXT 128
+
+struct fake_figures {
+	atomic_ullong allocs;
+	atomic_ullong frees;
+	atomic_ullong live; /* buffers allocated and not freed, also by processes that ended */
+	atomic_ullong live_again; /* allocations of what was live */
+	atomic_ullong unknown_frees;
+	atomic_ullong double_frees; /* unknown ones of something that was freed before */
+	atomic_ullong failed;
+	atomic_ullong aliases;
+	atomic_ullong hooked;
+	atomic_ullong hooked_frees;
+	atomic_ullong devices; /* declared */
+	atomic_ullong closed;
+	atomic_ullong goodbyes;
+	atomic_llong phases;      /* pushed and not popped */
+	atomic_ullong overlaps;   /* allocations that overlap a live one in the same memory */
+	atomic_ullong hash;       /* of all calls in their order */
+	atomic_ullong by_type[7]; /* allocations */
+	atomic_ullong bytes[7];   /* live */
+	atomic_ullong peak[7];    /* highest bytes */
+
+	/* The last of its kind. */
+	struct ttmem_alloc_args alloc; /* without the name, which is below */
+	struct ttmem_device_args device;
+	uint64_t failed_size;
+	uint64_t failed_largest;
+	char alloc_name[FAKE_TEXT];
+	char alloc_phase[FAKE_TEXT];
+	char freed_name[FAKE_TEXT]; /* of the last double free */
+	char freed_phase[FAKE_TEXT];
+	char freed_again_phase[FAKE_TEXT];
+};
+
+/* The figures of this process and its children; ask before forking, so that they are shared. */
+struct fake_figures *fake_figures(void);
+
+/* How many live buffers of this process have that name. */
+uint64_t fake_live_named(const char *name);
