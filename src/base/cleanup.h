@@ -54,9 +54,9 @@ static inline int cleanup_steal_fd(int *fd)
 	return stolen;
 }
 
-#define cleanup_steal(pointer)               \
-	({                                   \
+#define cleanup_steal(pointer)                  \
+	({                                      \
 		__auto_type stolen = (pointer); \
-		(pointer) = NULL;            \
-		stolen;                      \
+		(pointer) = NULL;               \
+		stolen;                         \
 	})

@@ -19,8 +19,11 @@ struct json {
 	uint64_t filled; /* a bit for each level that has a member already */
 };
 
-#define JSON_INIT(stream) \
-	(struct json) { .out = (stream) }
+#define JSON_INIT(stream)       \
+	(struct json)           \
+	{                       \
+		.out = (stream) \
+	}
 
 void json_open_object(struct json *json, const char *key);
 void json_close_object(struct json *json);

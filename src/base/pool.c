@@ -68,7 +68,8 @@ static int pool_grow(struct pool *pool)
 	if (!larger.table)
 		return -1;
 	if (!larger.seed && getrandom(&larger.seed, sizeof(larger.seed), GRND_NONBLOCK) < 0)
-		larger.seed = (uint64_t)(uintptr_t)larger.table; /* early boot: better than nothing */
+		larger.seed =
+			(uint64_t)(uintptr_t)larger.table; /* early boot: better than nothing */
 	for (size_t i = 0; i < pool->capacity; i++) {
 		const char *text = pool->table[i];
 

@@ -13,7 +13,7 @@ struct pool_chunk;
 
 struct pool {
 	struct pool_chunk *chunks; /* newest first */
-	const char **table;	   /* open addressing, a power of two in size */
+	const char **table;        /* open addressing, a power of two in size */
 	size_t capacity;
 	size_t count;
 	uint64_t seed; /* unguessable: whoever chooses the names must not choose the collisions */
@@ -21,8 +21,11 @@ struct pool {
 
 #define POOL_TEXT_MAX 4096u /* longer ones are cut before they are cleaned */
 
-#define POOL_NULL \
-	(struct pool) { 0 }
+#define POOL_NULL     \
+	(struct pool) \
+	{             \
+		0     \
+	}
 
 void pool_deinit(struct pool *pool);
 

@@ -261,7 +261,8 @@ const char *text_duration(uint64_t ns, char *ret_text)
 	}
 	while (seconds >= steps[i].below)
 		i++;
-	snprintf(ret_text, TEXT_NUMBER_SIZE, "%" PRIu64 " %s", seconds / steps[i].unit, steps[i].name);
+	snprintf(ret_text, TEXT_NUMBER_SIZE, "%" PRIu64 " %s", seconds / steps[i].unit,
+		 steps[i].name);
 	return ret_text;
 }
 

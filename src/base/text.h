@@ -17,10 +17,10 @@
 #define TEXT_REPLACEMENT 0xfffdu /* what stands for bytes that are no character */
 
 /* The most that text_clean() makes of @n bytes, with the final NUL. */
-#define TEXT_CLEAN_SIZE(n) ((n) * 3 + 1)
+#define TEXT_CLEAN_SIZE(n) ((n)*3 + 1)
 
 /* The most that text_escape() makes of @n bytes, with the final NUL: "\x1b" for one. */
-#define TEXT_ESCAPE_SIZE(n) ((n) * 4 + 1)
+#define TEXT_ESCAPE_SIZE(n) ((n)*4 + 1)
 
 /* Room for text_size() and text_duration(). */
 #define TEXT_NUMBER_SIZE 32

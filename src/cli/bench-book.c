@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Finding one's own book under /proc/self/fd, and counting memory. */
+
+#include "cli/bench-book.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+static const char bench_book_link[] = "/memfd:ttmem-book";
+
+int bench_book_open(void)
+{
+	CLEANUP_CLOSEDIR DIR *fds = opendir("/proc/self/fd");
+	struct dirent *entry;
+	int fd;
+
+	if (!fds)
+		return -errno;
+	while ((entry = readdir(fds))) {
+		char target[sizeof(bench_book_link)] = "";
+
+		if (readlinkat(dirfd(fds), entry->d_name, target, sizeof(target) - 1) < 0 ||
+		    strcmp(target, bench_book_link) != 0)
+			continue;
+		fd = openat(dirfd(fds), entry->d_name, O_RDONLY | O_CLOEXEC);
+		return fd < 0 ? -errno : fd;
+	}
+	return -ENOENT;
+}
+
+uint64_t bench_book_bytes(void)
+{
+	CLEANUP_CLOSE int fd = bench_book_open();
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return 0;
+	return (uint64_t)st.st_blocks * 512;
+}
+
+/* Not /proc/self/statm: its counters may be off by some pages per processor. */
+uint64_t bench_book_anonymous(void)
+{
+	static const char key[] = "\nAnonymous:";
+	CLEANUP_CLOSE int fd = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
+	char text[4096];
+	const char *found;
+	ssize_t n;
+
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	found = strstr(text, key);
+	return found ? strtoull(found + sizeof(key) - 1, NULL, 10) * 1024 : 0;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Printing: tables for people, one document for programs (docs/schema/bench.json). */
+
+#include "cli/bench-report.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/bits.h"
+#include "base/table.h"
+#include "book/clock.h"
+#include "cli/bench-goals.h"
+#include "cli/bench-measure.h"
+
+double bench_report_p50(struct bench *bench, const char *name, uint64_t live)
+{
+	struct bench_row *row = bench_row_find(bench, name, live);
+
+	return row ? bench_measure_quantile(&row->means, 0.5) : NAN;
+}
+
+double bench_report_p99(struct bench *bench, const char *name, uint64_t live)
+{
+	struct bench_row *row = bench_row_find(bench, name, live);
+
+	return row ? bench_measure_quantile(&row->samples, 0.99) : NAN;
+}
+
+/* What both ratios are taken of. */
+struct bench_report_measures {
+	double getppid;
+	double socket;
+};
+
+static struct bench_report_measures bench_report_measures(struct bench *bench)
+{
+	return (struct bench_report_measures){
+		.getppid = bench_report_p50(bench, "getppid", 0),
+		.socket = bench_report_p50(bench, "socket_baseline", 1000),
+	};
+}
+
+static void bench_report_cell_ns(struct table *table, double ns)
+{
+	if (isnan(ns))
+		table_text(table, "-");
+	else if (ns < 1e4)
+		table_format(table, "%.1f ns", ns);
+	else if (ns < 1e6)
+		table_format(table, "%.1f us", ns / 1e3);
+	else
+		table_format(table, "%.2f ms", ns / 1e6);
+}
+
+static void bench_report_cell(struct table *table, double value)
+{
+	if (isnan(value))
+		table_text(table, "-");
+	else
+		table_format(table, value < 0.1 ? "%.3f" : value < 100 ? "%.2f" : "%.0f", value);
+}
+
+static void bench_report_cell_live(struct table *table, uint64_t live)
+{
+	if (live)
+		table_format(table, "%" PRIu64, live);
+	else
+		table_text(table, "-");
+}
+
+static void bench_report_rows(struct bench *bench, FILE *out)
+{
+	static const struct table_column columns[] = {
+		{.title = "name", .width = 26},
+		{.title = "live", .width = 7, .right = true},
+		{.title = "p50", .width = 9, .right = true},
+		{.title = "p99", .width = 9, .right = true},
+		{.title = "x getppid", .width = 9, .right = true},
+		{.title = "x socket", .width = 9, .right = true},
+		{.title = "within", .width = 6},
+	};
+	struct bench_report_measures measures = bench_report_measures(bench);
+	struct table table;
+
+	table_begin(&table, out, columns, ARRAY_SIZE(columns));
+	for (size_t i = 0; i < bench->row_count; i++) {
+		struct bench_row *row = &bench->rows[i];
+		double p50 = bench_measure_quantile(&row->means, 0.5);
+
+		table_text(&table, row->name);
+		bench_report_cell_live(&table, row->live);
+		bench_report_cell_ns(&table, p50);
+		bench_report_cell_ns(&table, bench_measure_quantile(&row->samples, 0.99));
+		bench_report_cell(&table, p50 / measures.getppid);
+		bench_report_cell(&table, p50 / measures.socket);
+		table_text(&table, bench_goals_word(bench_goals_row(bench, row->name, row->live)));
+	}
+}
+
+static void bench_report_goals(struct bench *bench, FILE *out)
+{
+	static const struct table_column columns[] = {
+		{.title = "goal", .width = 33},
+		{.title = "live", .width = 7, .right = true},
+		{.title = "measured", .width = 9, .right = true},
+		{.title = "must", .width = 6, .right = true},
+		{.title = "aim", .width = 6, .right = true},
+		{.title = "within", .width = 6},
+	};
+	struct table table;
+
+	table_begin(&table, out, columns, ARRAY_SIZE(columns));
+	for (size_t i = 0; i < bench_goals_count; i++) {
+		const struct bench_goal *goal = &bench_goals[i];
+		const char *sign = goal->kind == BENCH_GOALS_TIMES ? ">=" : "<=";
+		double value = bench_goals_value(bench, goal);
+
+		table_text(&table, goal->what);
+		bench_report_cell_live(&table, goal->live);
+		bench_report_cell(&table, value);
+		table_format(&table, "%s %g", sign, goal->must);
+		table_format(&table, "%s %g", sign, goal->aim);
+		table_text(&table, bench_goals_word(bench_goals_judge(goal, value)));
+	}
+}
+
+void bench_report_text(struct bench *bench, FILE *out)
+{
+	bench_report_rows(bench, out);
+	fputc('\n', out);
+	bench_report_goals(bench, out);
+	if (bench->note_count)
+		fputc('\n', out);
+	for (size_t i = 0; i < bench->note_count; i++)
+		fprintf(out, "note: %s\n", bench->notes[i]);
+}
+
+/* A number with its key; null if there is none. */
+static void bench_report_number(FILE *out, const char *key, double value)
+{
+	if (isfinite(value))
+		fprintf(out, ",\"%s\":%.4g", key, value);
+	else
+		fprintf(out, ",\"%s\":null", key);
+}
+
+static void bench_report_json_rows(struct bench *bench, FILE *out)
+{
+	struct bench_report_measures measures = bench_report_measures(bench);
+
+	for (size_t i = 0; i < bench->row_count; i++) {
+		struct bench_row *row = &bench->rows[i];
+		double p50 = bench_measure_quantile(&row->means, 0.5);
+
+		fprintf(out, "%s{\"name\":\"%s\",\"live\":%" PRIu64, i ? ",\n" : "\n", row->name,
+			row->live);
+		bench_report_number(out, "ns_p50", p50);
+		bench_report_number(out, "ns_p99", bench_measure_quantile(&row->samples, 0.99));
+		bench_report_number(out, "x_getppid", p50 / measures.getppid);
+		bench_report_number(out, "x_socket", p50 / measures.socket);
+		fputc('}', out);
+	}
+}
+
+static void bench_report_json_goals(struct bench *bench, FILE *out)
+{
+	for (size_t i = 0; i < bench_goals_count; i++) {
+		const struct bench_goal *goal = &bench_goals[i];
+		double value = bench_goals_value(bench, goal);
+		enum bench_goals_verdict verdict = bench_goals_judge(goal, value);
+
+		fprintf(out, "%s{\"what\":\"%s\",\"live\":%" PRIu64, i ? ",\n" : "\n", goal->what,
+			goal->live);
+		bench_report_number(out, "value", value);
+		bench_report_number(out, "must", goal->must);
+		bench_report_number(out, "aim", goal->aim);
+		if (verdict == BENCH_GOALS_UNKNOWN)
+			fputs(",\"within\":null}", out);
+		else
+			fprintf(out, ",\"within\":\"%s\"}", bench_goals_word(verdict));
+	}
+}
+
+/*
+ * Written by hand: numbers with a point are wanted nowhere else. All texts are from this program and
+ * have nothing to escape, the notes' last resort (strerror) included.
+ */
+void bench_report_json(struct bench *bench, FILE *out)
+{
+	fprintf(out, "{\"schema\":\"ttmem.bench/1\",\"time_ns\":%" PRIu64 ",\n\"notes\":[",
+		clock_ns(CLOCK_REALTIME));
+	for (size_t i = 0; i < bench->note_count; i++)
+		fprintf(out, "%s\"%s\"", i ? "," : "", bench->notes[i]);
+	fputs("],\n\"rows\":[", out);
+	bench_report_json_rows(bench, out);
+	fputs("],\n\"figures\":[", out);
+	for (size_t i = 0; i < bench->figure_count; i++) {
+		const struct bench_figure *figure = &bench->figures[i];
+
+		fprintf(out, "%s{\"name\":\"%s\",\"live\":%" PRIu64, i ? ",\n" : "\n", figure->name,
+			figure->live);
+		bench_report_number(out, "value", figure->value);
+		fprintf(out, ",\"unit\":\"%s\"}", figure->unit);
+	}
+	fputs("],\n\"goals\":[", out);
+	bench_report_json_goals(bench, out);
+	fputs("]}\n", out);
+}

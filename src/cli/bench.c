@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The command: sets the scene, lets the parts take turns, prints. The header tells how it measures. */
+
+#include "cli/bench.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "cli/bench-measure.h"
+#include "cli/bench-report.h"
+
+/* The socket's server is forked before there is a book or a thread; the snapshot comes behind the
+ * events, because it reads what they made. */
+static const struct bench_part *const bench_parts[] = {
+	&bench_socket,  &bench_calls,    &bench_events,
+	&bench_threads, &bench_snapshot, &bench_children,
+};
+
+struct bench_row *bench_row_add(struct bench *bench, const char *name, uint64_t live)
+{
+	struct bench_row *row = &bench->rows[bench->row_count];
+
+	if (bench->row_count == BENCH_ROWS_MAX)
+		abort(); /* our own list has grown too long */
+	bench->row_count++;
+	*row = (struct bench_row){.name = name, .live = live};
+	return row;
+}
+
+struct bench_row *bench_row_find(struct bench *bench, const char *name, uint64_t live)
+{
+	for (size_t i = 0; i < bench->row_count; i++) {
+		if (strcmp(bench->rows[i].name, name) == 0 && bench->rows[i].live == live)
+			return &bench->rows[i];
+	}
+	return NULL;
+}
+
+void bench_figure_add(struct bench *bench, const char *name, uint64_t live, double value,
+		      const char *unit)
+{
+	if (bench->figure_count == BENCH_FIGURES_MAX)
+		abort(); /* our own list has grown too long */
+	bench->figures[bench->figure_count++] =
+		(struct bench_figure){.name = name, .live = live, .value = value, .unit = unit};
+}
+
+const struct bench_figure *bench_figure_find(const struct bench *bench, const char *name,
+					     uint64_t live)
+{
+	for (size_t i = 0; i < bench->figure_count; i++) {
+		if (strcmp(bench->figures[i].name, name) == 0 && bench->figures[i].live == live)
+			return &bench->figures[i];
+	}
+	return NULL;
+}
+
+void bench_note(struct bench *bench, const char *format, ...)
+{
+	char *note = bench->notes[bench->note_count];
+	va_list arguments;
+
+	if (bench->note_count == BENCH_NOTES_MAX - 1)
+		return;
+	va_start(arguments, format);
+	(void)vsnprintf(note, sizeof(bench->notes[0]), format, arguments); /* cut if too long */
+	va_end(arguments);
+	for (size_t i = 0; i < bench->note_count; i++) {
+		if (strcmp(bench->notes[i], note) == 0)
+			return; /* said before */
+	}
+	bench->note_count++;
+}
+
+/* Before the first event: tracking on, nobody told of it, and nothing of the caller's settings. */
+static void bench_environment(void)
+{
+	static const char *const dropped[] = {
+		"TTMEM_OFFER", "TTMEM_DEBUG", "TTMEM_PHASE", "TTMEM_ROOM", "TTMEM_HISTORY",
+	};
+
+	setenv("TTMEM", "1", 1);
+	setenv("TTMEM_SOCKET", "none", 1);
+	for (size_t i = 0; i < ARRAY_SIZE(dropped); i++)
+		unsetenv(dropped[i]);
+}
+
+static void bench_progress(const struct bench *bench, unsigned int round)
+{
+	if (!isatty(STDERR_FILENO))
+		return;
+	if (round < bench->rounds)
+		fprintf(stderr, "\rround %u of %u ", round + 1, bench->rounds);
+	else
+		fputs("\r\033[K", stderr);
+}
+
+static void bench_run(struct bench *bench)
+{
+	bench_measure_calibrate(bench);
+	for (size_t i = 0; i < ARRAY_SIZE(bench_parts); i++)
+		bench_parts[i]->open(bench);
+	for (unsigned int round = 0; round < bench->rounds; round++) {
+		bench_progress(bench, round);
+		for (size_t i = 0; i < ARRAY_SIZE(bench_parts); i++)
+			bench_parts[i]->round(bench);
+	}
+	bench_progress(bench, bench->rounds);
+	for (size_t i = 0; i < ARRAY_SIZE(bench_parts); i++)
+		bench_parts[i]->close();
+}
+
+static void bench_usage(FILE *out)
+{
+	fputs("usage: ttmem bench [--json] [--quick]\n"
+	      "\n"
+	      "Measures what tracking costs on this machine.\n"
+	      "\n"
+	      "  --json   a document for programs\n"
+	      "  --quick  fewer and smaller batches\n"
+	      "  --help   this text\n",
+	      out);
+}
+
+int bench_command(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"json", no_argument, NULL, 'j'},  {"quick", no_argument, NULL, 'q'},
+		{"child", no_argument, NULL, 'c'}, /* for bench-children.c only */
+		{"help", no_argument, NULL, 'h'},  {0},
+	};
+	static struct bench bench = {.rounds = BENCH_ROUNDS};
+	bool is_json = false;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
+		switch (option) {
+		case 'j':
+			is_json = true;
+			break;
+		case 'q':
+			bench.is_quick = true;
+			bench.rounds = BENCH_ROUNDS_QUICK;
+			break;
+		case 'c':
+			bench_environment();
+			return bench_children_run(argc - optind, argv + optind);
+		case 'h':
+			bench_usage(stdout);
+			return 0;
+		default:
+			bench_usage(stderr);
+			return 2;
+		}
+	}
+	if (optind < argc) {
+		bench_usage(stderr);
+		return 2;
+	}
+	bench_environment();
+	bench_run(&bench);
+	if (is_json)
+		bench_report_json(&bench, stdout);
+	else
+		bench_report_text(&bench, stdout);
+	for (size_t i = 0; i < bench.row_count; i++) {
+		free(bench.rows[i].means.values);
+		free(bench.rows[i].samples.values);
+	}
+	return ferror(stdout) || fflush(stdout) != 0;
+}

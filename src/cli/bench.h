@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * `ttmem bench`: what an event costs, beside what it is judged by.
+ *
+ * Everything is measured in one run, in rounds: each round measures one batch of every row, so that a
+ * machine that is slow for a while is slow for all of them. A row's p50 is the median of its batches'
+ * means. Its p99 is over single events, one in 64 of which is timed, in batches of their own: a timer
+ * inside a batch would be measured with it. Ratios are what counts; they compare rows of one run.
+ *
+ * A part measures some rows; bench.c lets them take turns.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BENCH_ROUNDS 31u
+#define BENCH_ROUNDS_QUICK 15u
+#define BENCH_ROWS_MAX 24u
+#define BENCH_FIGURES_MAX 16u
+#define BENCH_NOTES_MAX 16u
+#define BENCH_SAMPLE_EVERY 64u
+
+#define BENCH_MESH 32u
+
+/* Devices of the rows, so that none disturbs another's table. */
+#define BENCH_DEVICE_EVENT 0u /* and the two after it: one for each size */
+#define BENCH_DEVICE_NAMED 3u
+#define BENCH_DEVICE_PAIR 4u /* and the one after it */
+#define BENCH_DEVICE_SHARED 6u
+#define BENCH_DEVICE_MESH 32u
+
+/* Numbers that were measured one after the other. */
+struct bench_series {
+	double *values;
+	size_t count;
+	size_t capacity;
+};
+
+struct bench_row {
+	const char *name;
+	uint64_t live;             /* buffers alive on each device meanwhile; 0 = does not apply */
+	struct bench_series means; /* ns per event, one for each batch */
+	struct bench_series samples; /* ns of single events */
+};
+
+/* Something that is no time. */
+struct bench_figure {
+	const char *name;
+	uint64_t live;
+	double value;
+	const char *unit;
+};
+
+struct bench {
+	bool is_quick;
+	unsigned int rounds;
+	double ticks_per_ns; /* of bench_ticks() */
+	double timer_ns;     /* what timing one event adds to it */
+
+	struct bench_row rows[BENCH_ROWS_MAX];
+	size_t row_count;
+	struct bench_figure figures[BENCH_FIGURES_MAX];
+	size_t figure_count;
+	char notes[BENCH_NOTES_MAX][160];
+	size_t note_count;
+};
+
+/* One set of rows. A part that cannot be measured says why in a note and leaves its rows out. */
+struct bench_part {
+	void (*open)(struct bench *bench);
+	void (*round)(struct bench *bench);
+	void (*close)(void);
+};
+
+extern const struct bench_part bench_calls;    /* empty_call, off, getppid */
+extern const struct bench_part bench_events;   /* event, event_named */
+extern const struct bench_part bench_threads;  /* event_2threads_..., mesh32_per_device */
+extern const struct bench_part bench_socket;   /* socket_baseline */
+extern const struct bench_part bench_snapshot; /* snapshot, snapshot_pread */
+extern const struct bench_part bench_children; /* first_event, memory */
+
+/* The command. Return: exit code. */
+int bench_command(int argc, char **argv);
+
+/* What runs in the fresh processes that bench_children starts. Return: exit code. */
+int bench_children_run(int argc, char **argv);
+
+struct bench_row *bench_row_add(struct bench *bench, const char *name, uint64_t live);
+struct bench_row *bench_row_find(struct bench *bench, const char *name, uint64_t live);
+void bench_figure_add(struct bench *bench, const char *name, uint64_t live, double value,
+		      const char *unit);
+const struct bench_figure *bench_figure_find(const struct bench *bench, const char *name,
+					     uint64_t live);
+void bench_note(struct bench *bench, const char *format, ...) __attribute__((format(printf, 2, 3)));

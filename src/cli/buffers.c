@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* ttmem buffers: every live buffer, or buffers added up by name, phase, call site or thread. */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/table.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/look.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "core/document.h"
+#include "core/group.h"
+#include "core/snapshot.h"
+#include "core/types.h"
+
+#define BUFFERS_KEY 8192
+
+struct buffers {
+	struct source_request request;
+	enum snapshot_order order;
+	const char *by; /* NULL = not grouped */
+	enum group_kind kind;
+	bool stacks; /* accepted; books hold no stacks yet */
+	bool json;
+	bool csv;
+};
+
+static uint64_t buffers_age(const struct snapshot *snapshot, uint64_t born_ns)
+{
+	return snapshot->time_ns > born_ns ? snapshot->time_ns - born_ns : 0;
+}
+
+static void buffers_print(const struct snapshot *snapshot)
+{
+	static const struct table_column columns[] = {
+		{"SIZE", 10, true, false},    {"TYPE", 13, false, false},
+		{"DEV", 4, true, false},      {"PID", 8, true, false},
+		{"COMMAND", 15, false, true}, {"ADDRESS", 18, false, false},
+		{"REFS", 4, true, false},     {"AGE", 7, true, false},
+		{"NAME", 24, false, true},    {"PHASE", 0, false, false},
+	};
+	char number[TEXT_NUMBER_SIZE];
+	struct table table;
+
+	table_begin(&table, stdout, columns, ARRAY_SIZE(columns));
+	for (size_t i = 0; i < snapshot->buffer_count && !output_is_broken(); i++) {
+		const struct snapshot_buffer *buffer = &snapshot->buffers[i];
+		const struct snapshot_process *process = &snapshot->processes[buffer->process];
+
+		table_text(&table, text_size(buffer->size, number));
+		table_text(&table, types_name(buffer->type));
+		table_format(&table, "%" PRIu32, buffer->device);
+		table_format(&table, "%" PRIu32, process->pid);
+		table_format(&table, "%s%s", process->alive ? "" : "(ended) ", process->comm);
+		table_format(&table, "0x%" PRIx64, buffer->address);
+		table_format(&table, "%" PRIu32, buffer->refs);
+		table_text(&table, text_duration(buffers_age(snapshot, buffer->born_ns), number));
+		table_text(&table, buffer->name ? buffer->name : "-");
+		table_text(&table, buffer->phase ? buffer->phase : "-");
+	}
+	look_print_notes(snapshot);
+}
+
+static void buffers_csv(const struct snapshot *snapshot)
+{
+	puts("pid,comm,device,device_uid,type,address,size,refs,born_ns,age_ns,name,phase,thread,"
+	     "flags");
+	for (size_t i = 0; i < snapshot->buffer_count && !output_is_broken(); i++) {
+		const struct snapshot_buffer *buffer = &snapshot->buffers[i];
+		const struct snapshot_process *process = &snapshot->processes[buffer->process];
+		const struct snapshot_part *part =
+			snapshot_find_part(snapshot, buffer->process, buffer->device);
+		const char *separator = "";
+
+		printf("%" PRIu32 ",", process->pid);
+		text_put_csv(stdout, process->comm);
+		printf(",%" PRIu32 ",", buffer->device);
+		if (part && part->facts.unique_id)
+			printf("0x%" PRIx64, part->facts.unique_id);
+		printf(",%s,0x%" PRIx64 ",%" PRIu64 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",",
+		       types_name(buffer->type), buffer->address, buffer->size, buffer->refs,
+		       buffer->born_ns, buffers_age(snapshot, buffer->born_ns));
+		text_put_csv(stdout, buffer->name ? buffer->name : "");
+		putchar(',');
+		text_put_csv(stdout, buffer->phase ? buffer->phase : "");
+		printf(",%" PRIu32 ",", buffer->thread);
+		for (uint32_t bit = 0; types_flag_name(bit); bit++) {
+			if (buffer->flags & 1u << bit) {
+				printf("%s%s", separator, types_flag_name(bit));
+				separator = " ";
+			}
+		}
+		putchar('\n');
+	}
+}
+
+static void buffers_print_groups(const struct buffers *buffers, const struct snapshot *snapshot,
+				 const struct group *groups, size_t count)
+{
+	static const struct table_column columns[] = {
+		{"BYTES", 10, true, false},
+		{"BUFFERS", 9, true, false},
+		{"OLDEST", 7, true, false},
+		{"KEY", 0, false, false},
+	};
+	char number[TEXT_NUMBER_SIZE], text[BUFFERS_KEY];
+	struct table table;
+
+	if (buffers->csv)
+		puts("key,bytes,buffers,oldest_ns");
+	else
+		table_begin(&table, stdout, columns, ARRAY_SIZE(columns));
+	for (size_t i = 0; i < count && !output_is_broken(); i++) {
+		const struct group *group = &groups[i];
+		const char *key = group_key(snapshot, buffers->kind, group, text, sizeof(text));
+
+		if (buffers->csv) {
+			text_put_csv(stdout, key ? key : "");
+			printf(",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", group->bytes,
+			       group->buffers, group->oldest_ns);
+			continue;
+		}
+		table_text(&table, text_size(group->bytes, number));
+		table_format(&table, "%" PRIu64, group->buffers);
+		table_text(&table, text_duration(buffers_age(snapshot, group->oldest_ns), number));
+		table_text(&table, key ? key : "-");
+	}
+}
+
+static int buffers_write_groups(const struct buffers *buffers, const struct snapshot *snapshot)
+{
+	CLEANUP_FREE struct group *groups = NULL;
+	struct json json = JSON_INIT(stdout);
+	size_t count = 0;
+	int r = group_buffers(snapshot, buffers->kind, false, &groups, &count);
+
+	if (r < 0)
+		return r;
+	if (buffers->json) {
+		document_groups(&json, snapshot, buffers->kind, groups, count);
+		return 0;
+	}
+	buffers_print_groups(buffers, snapshot, groups, count);
+	if (!buffers->csv)
+		look_print_notes(snapshot);
+	return 0;
+}
+
+static int buffers_write(const struct buffers *buffers, struct snapshot *snapshot)
+{
+	struct json json = JSON_INIT(stdout);
+
+	if (buffers->by)
+		return buffers_write_groups(buffers, snapshot);
+	snapshot_sort_buffers(snapshot, buffers->order);
+	if (buffers->json)
+		document_buffers(&json, snapshot);
+	else if (buffers->csv)
+		buffers_csv(snapshot);
+	else
+		buffers_print(snapshot);
+	return 0;
+}
+
+static int buffers_parse_by(void *target, const char *text)
+{
+	struct buffers *buffers = target;
+
+	buffers->by = text;
+	return group_parse(text, &buffers->kind);
+}
+
+static int buffers_parse_sort(void *target, const char *text)
+{
+	enum snapshot_order *order = target;
+
+	if (strcmp(text, "size") == 0)
+		*order = SNAPSHOT_BY_SIZE;
+	else if (strcmp(text, "age") == 0)
+		*order = SNAPSHOT_BY_AGE;
+	else
+		return -EINVAL;
+	return 0;
+}
+
+static int buffers_parse(struct buffers *buffers, int argc, char **argv)
+{
+	const struct options_item items[] = {
+		{0, "pid", "PID", "only of this process", &buffers->request.filter, options_pid},
+		{0, "device", "DEV|UID", "only on this device", &buffers->request.filter,
+		 options_device},
+		{0, "type", "TYPE", "DRAM, L1, SYSTEM_MEMORY, L1_SMALL, TRACE, CB or KERNEL",
+		 &buffers->request.filter, options_type},
+		{0, "sort", "size|age", "largest (as without it) or oldest first", &buffers->order,
+		 buffers_parse_sort},
+		{0, "by", "name|phase|site|thread", "add up", buffers, buffers_parse_by},
+		{0, "stacks", NULL, "with call stacks", &buffers->stacks, NULL},
+		{0, "json", NULL, "as JSON", &buffers->json, NULL},
+		{0, "csv", NULL, "as CSV", &buffers->csv, NULL},
+	};
+	const struct options options = {
+		.command = "buffers",
+		.summary = "Every live buffer, or buffers added up.",
+		.items = items,
+		.count = ARRAY_SIZE(items),
+	};
+	int r = options_parse_only(&options, argc, argv);
+
+	if (r == 0 && buffers->json && buffers->csv)
+		r = options_mistake("buffers", "--json or --csv, not both");
+	return r;
+}
+
+static int buffers_run(int argc, char **argv)
+{
+	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(look_cleanup) struct look *look = NULL;
+	struct buffers buffers = {.request.buffers = true};
+	int r = buffers_parse(&buffers, argc, argv);
+
+	if (r != 0)
+		return options_exit(r);
+	output_start();
+	r = look_new(&look);
+	if (r == 0)
+		r = look_take(look, &buffers.request, &snapshot);
+	if (r == 0)
+		r = buffers_write(&buffers, snapshot);
+	if (r < 0)
+		return output_fail("buffers", "cannot look at processes", r);
+	return output_finish();
+}
+
+const struct command buffers_command = {
+	.name = "buffers",
+	.summary = "every live buffer, or buffers added up",
+	.run = buffers_run,
+};

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The subcommands of ttmem. Each is one file, cli/NAME.c, that defines NAME_command; a new one is
+ * declared here and listed in main.c.
+ */
+
+/* Exit codes that all commands share. */
+enum command_exit {
+	COMMAND_OK = 0,
+	COMMAND_FAILED = 1,
+	COMMAND_USAGE = 2,
+};
+
+struct command {
+	const char *name;
+	const char *summary; /* one line for "ttmem help" */
+	/* argv[0] is the command's name, argv[argc] is NULL. Return: exit code. */
+	int (*run)(int argc, char **argv);
+};
+
+extern const struct command buffers_command;
+extern const struct command demo_command;
+extern const struct command growth_command;
+extern const struct command history_command;
+extern const struct command incidents_command;
+extern const struct command ps_command;
+extern const struct command run_command;
+extern const struct command selftest_command;
+extern const struct command smi_command;
+extern const struct command watch_command;

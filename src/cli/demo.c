@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * ttmem demo: a small machine room on simulated cards. Several real processes play real workloads; one
+ * is killed on the way, one frees a buffer twice, one runs into fragmentation, one leaks. Everything on
+ * the screen is read out of their books, as every other command does.
+ */
+
+#include "cli/demo.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "book/clock.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/run-family.h"
+#include "cli/run-spawn.h"
+#include "cli/screen.h"
+#include "cli/smi.h"
+#include "core/filter.h"
+#include "core/snapshot.h"
+#include "sim/workload.h"
+#include "source/source.h"
+
+#define DEMO_SECONDS 30
+#define DEMO_FRAME_MS 250
+#define DEMO_ENDLESS_MS (24u * 3600 * 1000)
+
+/* One member of the cast. Times are shares of the whole, in percent. */
+struct demo_part {
+	const char *workload;
+	const char *card;
+	const char *comm;
+	const char *device;
+	unsigned int enters;
+	unsigned int killed; /* 0 = never */
+	const char *pace_ms;
+};
+
+static const struct demo_part demo_cast[] = {
+	{"llm", "n300", "llama-serve", "0", 0, 0, "20"},
+	{"training", "p150", "train-llama", "2", 0, 45, "15"},
+	{"server", "n150", "embed-server", "3", 5, 0, "30"},
+	{"leak", "n150", "rag-cache", "3", 10, 0, "25"},
+	{"double_free", "p150", "kv-evict", "2", 20, 0, "40"},
+	{"fragmentation", "n150", "lora-adapter", "5", 30, 0, "20"},
+};
+
+struct demo {
+	uint32_t seconds;
+	bool keep;
+	bool is_terminal;
+	struct family *family;
+	struct story story;
+	struct screen screen;
+	pid_t pids[ARRAY_SIZE(demo_cast)];
+	bool was_killed[ARRAY_SIZE(demo_cast)];
+	uint32_t killed_pid;
+	uint64_t started_ns;
+	sigset_t mask;
+	struct smi_style style;
+};
+
+static volatile int demo_stop;
+
+static void demo_on_term(int number)
+{
+	(void)number;
+	demo_stop = 1;
+}
+
+/* "ttmem demo --play WORKLOAD CARD DEVICE COMM MS PACE": a member of the cast. */
+static int demo_play(int argc, char **argv)
+{
+	const struct workload *workload = argc == 6 ? workload_find(argv[0]) : NULL;
+	struct workload_context context = {.stop = &demo_stop};
+	int r;
+
+	if (!workload)
+		return COMMAND_USAGE;
+	context.card = argv[1];
+	context.first_device = (uint32_t)strtoul(argv[2], NULL, 10);
+	context.run_ms = (uint32_t)strtoul(argv[4], NULL, 10);
+	context.pace_ms = (uint32_t)strtoul(argv[5], NULL, 10);
+	context.seed = (uint64_t)getpid();
+	(void)prctl(PR_SET_NAME, argv[3]);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* the show ends with its director */
+	(void)signal(SIGTERM, demo_on_term);
+	(void)signal(SIGINT, SIG_IGN);
+	r = workload_run(workload, &context);
+	return r < 0 ? COMMAND_FAILED : COMMAND_OK;
+}
+
+static uint64_t demo_elapsed_ms(const struct demo *demo)
+{
+	return (clock_ns(CLOCK_MONOTONIC) - demo->started_ns) / 1000000;
+}
+
+static int demo_enter(struct demo *demo, size_t i)
+{
+	const struct demo_part *part = &demo_cast[i];
+	char ms[16];
+	const char *words[] = {
+		"/proc/self/exe", "demo",     "--play", part->workload, part->card,
+		part->device,     part->comm, ms,       part->pace_ms,  NULL,
+	};
+
+	(void)snprintf(ms, sizeof(ms), "%u", demo->keep ? DEMO_ENDLESS_MS : demo->seconds * 1000);
+	demo->pids[i] = spawn_tracked(words, demo->family->path, &demo->mask);
+	return demo->pids[i] < 0 ? (int)demo->pids[i] : 0;
+}
+
+/* Lets members enter and kills whose time has come. */
+static int demo_direct(struct demo *demo)
+{
+	uint64_t percent = demo_elapsed_ms(demo) / 10 / demo->seconds;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(demo_cast); i++) {
+		const struct demo_part *part = &demo_cast[i];
+
+		if (demo->pids[i] == 0 && percent >= part->enters)
+			r = demo_enter(demo, i);
+		if (part->killed && percent >= part->killed && !demo->was_killed[i] &&
+		    demo->pids[i] > 0) {
+			demo->was_killed[i] = true;
+			demo->killed_pid = (uint32_t)demo->pids[i];
+			(void)kill(demo->pids[i], SIGKILL); /* our own child */
+		}
+	}
+	return r;
+}
+
+static void demo_write(const struct demo *demo, const struct snapshot *snapshot, FILE *out)
+{
+	static const struct filter everything;
+	uint64_t seconds = demo_elapsed_ms(demo) / 1000;
+
+	if (demo->keep)
+		fprintf(out, "ttmem demo: simulated cards, real processes; q ends it\n");
+	else
+		fprintf(out,
+			"ttmem demo: simulated cards, real processes; %" PRIu64 " of %" PRIu32
+			" s%s\n",
+			seconds < demo->seconds ? seconds : demo->seconds, demo->seconds,
+			demo->is_terminal ? "; q ends it" : "");
+	story_write(&demo->story, out);
+	smi_table(out, snapshot, &everything, &demo->style);
+}
+
+static int demo_take(struct demo *demo, struct snapshot **ret_snapshot)
+{
+	static const struct source_request wanted = {.incidents = true};
+	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
+	int r;
+
+	if (!snapshot)
+		return -ENOMEM;
+	r = family_collect(demo->family, &wanted, snapshot);
+	if (r == 0)
+		r = snapshot_finish(snapshot);
+	if (r < 0) {
+		snapshot_free(snapshot);
+		return r;
+	}
+	story_follow(&demo->story, snapshot, demo->family, demo->killed_pid);
+	*ret_snapshot = snapshot;
+	return 0;
+}
+
+/* On a terminal in place; into a file or a pipe once in a while, and whenever something happened. */
+static int demo_draw(struct demo *demo, bool last)
+{
+	static unsigned int frames, told;
+	struct snapshot *snapshot;
+	FILE *out = stdout;
+	int r = demo_take(demo, &snapshot);
+
+	if (r < 0)
+		return r;
+	if (demo->is_terminal && !last) {
+		out = screen_begin(&demo->screen);
+		if (out) {
+			demo_write(demo, snapshot, out);
+			r = screen_show(&demo->screen, out);
+		}
+	} else if (last || frames % 40 == 20 || told != demo->story.count) {
+		demo_write(demo, snapshot, stdout);
+		fputc('\n', stdout);
+		(void)fflush(stdout); /* whether anybody reads is asked in the loop */
+	}
+	told = demo->story.count;
+	frames++;
+	snapshot_free(snapshot);
+	return r;
+}
+
+static bool demo_goes_on(const struct demo *demo)
+{
+	char key = screen_key();
+
+	if (key == 'q' || key == 'Q' || output_is_stopped() || output_is_broken())
+		return false;
+	return demo->keep || demo_elapsed_ms(demo) < demo->seconds * UINT64_C(1000);
+}
+
+static int demo_loop(struct demo *demo)
+{
+	uint64_t next = 0;
+	int r = 0;
+
+	while (r == 0 && demo_goes_on(demo)) {
+		uint64_t now = demo_elapsed_ms(demo);
+
+		if (now >= next) {
+			next = now + DEMO_FRAME_MS;
+			r = demo_direct(demo);
+			if (r == 0)
+				r = demo_draw(demo, false);
+		}
+		now = demo_elapsed_ms(demo);
+		if (r == 0)
+			r = family_step(demo->family, next > now ? (int)(next - now) : 0);
+	}
+	return r;
+}
+
+/* Asks everybody to end in good order and waits a little. */
+static void demo_curtain(struct demo *demo)
+{
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + UINT64_C(3000000000);
+
+	for (size_t i = 0; i < ARRAY_SIZE(demo_cast); i++) {
+		if (demo->pids[i] > 0)
+			(void)kill(demo->pids[i],
+				   SIGTERM); /* may have ended: still ours, a zombie at most */
+	}
+	while (demo->family->peer_count > 0 && clock_ns(CLOCK_MONOTONIC) < deadline) {
+		if (family_step(demo->family, 50) < 0)
+			return;
+	}
+}
+
+static void demo_farewell(const struct demo *demo)
+{
+	printf("What happened:\n");
+	story_write(&demo->story, stdout);
+	printf("\nAll of it was read out of the processes' own books; nothing was sent, no daemon "
+	       "ran.\n"
+	       "\nTry next:\n"
+	       "  ttmem demo --keep          and in another terminal:\n"
+	       "  ttmem smi -w               devices and processes, refreshed\n"
+	       "  ttmem buffers --by name    who holds most\n"
+	       "  ttmem incidents            double frees, failed allocations\n"
+	       "  ttmem watch                events as they happen\n"
+	       "  ttmem run -- ./your_app    your own program, with leaks and peaks at the end\n");
+}
+
+static int demo_perform(struct demo *demo)
+{
+	int r;
+
+	r = family_new(&demo->family);
+	if (r < 0)
+		return r;
+	output_catch_stop();
+	r = family_open(demo->family, &demo->mask);
+	/* Ctrl-C is for us: the cast ends when we say so. */
+	if (r == 0 && sigprocmask(SIG_SETMASK, &demo->mask, NULL) < 0)
+		r = -errno;
+	demo->started_ns = clock_ns(CLOCK_MONOTONIC);
+	if (demo->is_terminal)
+		(void)screen_keys_begin(); /* without keys Ctrl-C ends it */
+	if (r == 0)
+		r = demo_loop(demo);
+	if (r == 0)
+		r = demo_draw(demo, !demo->is_terminal);
+	screen_keys_end();
+	screen_end(&demo->screen);
+	demo_curtain(demo);
+	if (r == 0)
+		demo_farewell(demo);
+	demo->family = family_free(demo->family);
+	return r;
+}
+
+static int demo_run(int argc, char **argv)
+{
+	struct demo demo = {.seconds = DEMO_SECONDS};
+	const struct options_item items[] = {
+		{0, "seconds", "N", "how long it takes (30)", &demo.seconds, options_u32},
+		{0, "keep", NULL, "go on until q is pressed", &demo.keep, NULL},
+	};
+	const struct options options = {
+		.command = "demo",
+		.summary = "Several processes with realistic workloads on simulated devices; one "
+			   "of them is "
+			   "killed,\none frees twice, one runs out of memory, one leaks.",
+		.items = items,
+		.count = ARRAY_SIZE(items),
+	};
+	int r;
+
+	if (argc > 1 && strcmp(argv[1], "--play") == 0)
+		return demo_play(argc - 2, argv + 2);
+	r = options_parse_only(&options, argc, argv);
+	if (r != 0)
+		return options_exit(r);
+	output_start();
+	demo.is_terminal = output_is_terminal();
+	demo.style = (struct smi_style){.colours = output_has_colours(), .utf8 = output_is_utf8()};
+	r = demo_perform(&demo);
+	if (r < 0)
+		return output_fail("demo", "cannot be shown", r);
+	return output_finish();
+}
+
+const struct command demo_command = {
+	.name = "demo",
+	.summary = "a realistic workload on simulated devices",
+	.run = demo_run,
+};

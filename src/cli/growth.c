@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* ttmem growth: call sites of living processes whose bytes keep growing, seen over a few seconds. */
+
+#include "core/growth.h"
+
+#include <inttypes.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/table.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/look.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "core/document.h"
+#include "core/snapshot.h"
+#include "core/types.h"
+
+#define GROWTH_SAMPLES 5u
+
+static void growth_print(const struct growth *growth, const struct snapshot *snapshot)
+{
+	static const struct table_column columns[] = {
+		{"GROWN", 10, true, false}, {"PER SECOND", 10, true, false},
+		{"NOW", 10, true, false},   {"BUFFERS", 8, true, false},
+		{"PID", 8, true, false},    {"COMMAND", 15, false, true},
+		{"TYPE", 13, false, false}, {"NAME", 0, false, false},
+	};
+	double seconds = (double)(growth->last_ns - growth->first_ns) / 1e9;
+	char number[TEXT_NUMBER_SIZE];
+	struct table table;
+
+	table_begin(&table, stdout, columns, ARRAY_SIZE(columns));
+	for (size_t i = 0; i < growth->count; i++) {
+		const struct growth_site *site = &growth->sites[i];
+		uint64_t grown = site->last_bytes - site->first_bytes;
+
+		table_text(&table, text_size(grown, number));
+		table_text(&table, text_size(seconds > 0 ? (uint64_t)((double)grown / seconds) : 0,
+					     number));
+		table_text(&table, text_size(site->last_bytes, number));
+		table_format(&table, "%" PRIu64, site->last_buffers);
+		table_format(&table, "%" PRIu32, site->pid);
+		table_text(&table, site->comm);
+		table_text(&table, types_name(site->type));
+		if (site->name)
+			table_text(&table, site->name);
+		else
+			table_format(&table, "%s%s", site->phase ? "in " : "-",
+				     site->phase ? site->phase : "");
+	}
+	if (growth->count == 0)
+		printf("nothing kept growing in %.1f s\n", seconds);
+	look_print_notes(snapshot);
+}
+
+/* Samples at even distances; the notes are those of the last one, which is the caller's. */
+static int growth_watch(struct growth *growth, const struct source_request *request,
+			uint32_t seconds, struct snapshot **ret_snapshot)
+{
+	CLEANUP(look_cleanup) struct look *look = NULL;
+	int r = look_new(&look);
+
+	for (uint32_t i = 0; r == 0 && i < GROWTH_SAMPLES && !output_is_stopped(); i++) {
+		if (i > 0)
+			output_sleep((uint32_t)bits_min(
+				(uint64_t)seconds * 1000 / (GROWTH_SAMPLES - 1), UINT32_MAX));
+		*ret_snapshot = snapshot_free(*ret_snapshot);
+		r = look_take(look, request, ret_snapshot);
+		if (r == 0)
+			r = growth_add(growth, *ret_snapshot);
+	}
+	growth_finish(growth);
+	return r;
+}
+
+static int growth_run(int argc, char **argv)
+{
+	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(growth_deinit) struct growth growth = GROWTH_NULL;
+	struct source_request request = {.buffers = true};
+	struct json writer = JSON_INIT(stdout);
+	uint32_t seconds = 2;
+	bool json = false;
+	const struct options_item items[] = {
+		{0, "pid", "PID", "only of this process", &request.filter, options_pid},
+		{0, "seconds", "N", "how long to look (2)", &seconds, options_u32},
+		{0, "json", NULL, "as JSON", &json, NULL},
+	};
+	const struct options options = {
+		.command = "growth",
+		.summary = "Call sites of living processes whose bytes keep growing.",
+		.items = items,
+		.count = ARRAY_SIZE(items),
+	};
+	int r = options_parse_only(&options, argc, argv);
+
+	if (r != 0)
+		return options_exit(r);
+	output_start();
+	output_catch_stop();
+	r = growth_watch(&growth, &request, seconds, &snapshot);
+	if (r < 0)
+		return output_fail("growth", "cannot look at processes", r);
+	if (json && snapshot)
+		document_growth(&writer, snapshot, &growth);
+	else if (snapshot)
+		growth_print(&growth, snapshot);
+	return output_finish();
+}
+
+const struct command growth_command = {
+	.name = "growth",
+	.summary = "call sites whose bytes keep growing",
+	.run = growth_run,
+};

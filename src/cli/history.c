@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* ttmem history: the life of one address, oldest event first. */
+
+#include "core/history.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "book/clock.h"
+#include "book/view.h"
+#include "cli/command.h"
+#include "cli/look.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "core/document.h"
+#include "core/filter.h"
+#include "core/snapshot.h"
+#include "core/types.h"
+#include "source/book.h"
+#include "source/scan.h"
+#include "source/trail.h"
+
+/* What the old server called each event. */
+static const char *history_word(uint32_t op)
+{
+	switch (op) {
+	case BOOK_OP_ALLOC:
+	case BOOK_OP_REF:
+		return "ALLOC";
+	case BOOK_OP_FREE:
+	case BOOK_OP_UNREF:
+		return "FREE";
+	case BOOK_OP_UNKNOWN_FREE:
+		return "UNKNOWN FREE";
+	case BOOK_OP_DOUBLE_FREE:
+		return "DOUBLE FREE";
+	case BOOK_OP_LOST_ALLOC:
+		return "ALLOC (not recorded)";
+	case BOOK_OP_OVERFLOW_FREE:
+		return "FREE (of what was not recorded)";
+	case BOOK_OP_HOOKED:
+		return "HOOKED";
+	case BOOK_OP_FAILED:
+		return "FAILED ALLOC";
+	default:
+		return "EVENT";
+	}
+}
+
+/* What a person should notice of event @i. */
+static const char *history_remark(const struct history_life *life, size_t i, bool alive)
+{
+	const struct history_event *event = &life->events[i];
+	bool holds = event->op == BOOK_OP_ALLOC || event->op == BOOK_OP_REF ||
+		     event->op == BOOK_OP_UNREF;
+
+	/* The last one that says how the buffer stands. */
+	for (size_t k = i + 1; k < life->count && holds; k++)
+		holds = life->events[k].op > BOOK_OP_FREE;
+	if (holds && life->live)
+		return alive ? "  \u2190 Still allocated!" : "  \u2190 Leaked!";
+	if (event->op == BOOK_OP_DOUBLE_FREE)
+		return "  \u2190 Already freed!";
+	if (event->size_change && event->op == BOOK_OP_ALLOC)
+		return "  \u2190 Size changed!";
+	return event->reused ? "  \u2190 Address reused!" : "";
+}
+
+/* Whether another life has the same title line. */
+static bool history_is_ambiguous(const struct history *history, const struct history_life *life)
+{
+	size_t same = 0;
+
+	for (size_t i = 0; i < history->count; i++)
+		same += history->lives[i].device == life->device;
+	return same > 1;
+}
+
+static void history_print_life(const struct history *history, const struct snapshot *snapshot,
+			       const struct history_life *life)
+{
+	const struct snapshot_process *process = &snapshot->processes[life->process];
+
+	printf("Buffer 0x%" PRIx64 " on device %" PRIu32 ":", life->address, life->device);
+	if (history_is_ambiguous(history, life)) {
+		printf(" %s of pid %" PRIu32 " (", types_name(life->type), process->pid);
+		text_put(stdout, process->comm);
+		putchar(')');
+	}
+	printf("\n  History (allocs=%" PRIu64 " frees=%" PRIu64 "):\n", life->allocs, life->frees);
+	for (size_t i = 0; i < life->count; i++) {
+		const struct history_event *event = &life->events[i];
+
+		printf("    %s size=%" PRIu64 " pid=%" PRIu32 " ref=%" PRIu32 "%s\n",
+		       history_word(event->op), event->size, process->pid, event->refs,
+		       history_remark(life, i, process->alive));
+	}
+}
+
+static void history_print(const struct history *history, const struct snapshot *snapshot,
+			  uint64_t address)
+{
+	for (size_t i = 0; i < history->count; i++) {
+		if (i > 0)
+			putchar('\n');
+		history_print_life(history, snapshot, &history->lives[i]);
+	}
+	if (history->count == 0)
+		printf("nothing is known of address 0x%" PRIx64 "\n", address);
+	look_print_notes(snapshot);
+}
+
+/* Lives of another type than the one asked for go. */
+static void history_filter(struct history *history, const struct filter *filter)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < history->count; i++) {
+		if (filter_wants_type(filter, history->lives[i].type))
+			history->lives[n++] = history->lives[i];
+		else
+			free(history->lives[i].events);
+	}
+	history->count = n;
+}
+
+static int history_collect(struct history *history, const struct filter *filter, uint64_t address,
+			   struct snapshot *snapshot)
+{
+	CLEANUP(look_cleanup) struct look *look = NULL;
+	CLEANUP(view_deinit) struct view view = VIEW_NULL;
+	struct scan *scan;
+	int r = look_new(&look);
+
+	if (r < 0)
+		return r;
+	scan = look_scan(look);
+	r = scan_run(scan);
+	for (size_t i = 0; r == 0 && i < scan->count; i++) {
+		if (!scan->books[i]->gone)
+			r = trail_collect(scan->books[i], filter, address, &view, snapshot,
+					  history);
+	}
+	book_note_scan(scan, snapshot);
+	if (r == 0)
+		r = snapshot_finish(snapshot);
+	history_filter(history, filter);
+	return r;
+}
+
+static int history_parse(int argc, char **argv, struct filter *ret_filter, bool *ret_json,
+			 uint64_t *ret_address)
+{
+	const struct options_item items[] = {
+		{0, "device", "DEV|UID", "only on this device", ret_filter, options_device},
+		{0, "pid", "PID", "only of this process", ret_filter, options_pid},
+		{0, "type", "TYPE", "only of this type", ret_filter, options_type},
+		{0, "json", NULL, "as JSON", ret_json, NULL},
+	};
+	const struct options options = {
+		.command = "history",
+		.arguments = "ADDRESS",
+		.summary =
+			"The life of one address (decimal, or hexadecimal with 0x), oldest first.",
+		.items = items,
+		.count = ARRAY_SIZE(items),
+	};
+	int count, r = options_parse(&options, argc, argv, &count);
+
+	if (r != 0)
+		return r;
+	if (count != 1)
+		return options_mistake("history", count ? "one address, please" : "which address?");
+	if (text_parse_u64(argv[0], ret_address) < 0)
+		return options_mistake("history", "\"%s\" is not an address", argv[0]);
+	return 0;
+}
+
+static int history_run(int argc, char **argv)
+{
+	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(history_deinit) struct history history = HISTORY_NULL;
+	struct json writer = JSON_INIT(stdout);
+	struct filter filter = {0};
+	uint64_t address;
+	bool json = false;
+	int r = history_parse(argc, argv, &filter, &json, &address);
+
+	if (r != 0)
+		return options_exit(r);
+	output_start();
+	snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
+	r = snapshot ? history_collect(&history, &filter, address, snapshot) : -ENOMEM;
+	if (r < 0)
+		return output_fail("history", "cannot look at processes", r);
+	snapshot->time_ns = clock_ns(CLOCK_REALTIME);
+	if (json)
+		document_history(&writer, snapshot, &history, address);
+	else
+		history_print(&history, snapshot, address);
+	return output_finish();
+}
+
+const struct command history_command = {
+	.name = "history",
+	.summary = "the life of one address",
+	.run = history_run,
+};

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Taking snapshots for a command. */
+
+#include "cli/look.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "book/clock.h"
+#include "core/snapshot.h"
+#include "source/book.h"
+
+struct look {
+	struct source *books;
+};
+
+int look_new(struct look **ret_look)
+{
+	CLEANUP_FREE struct look *look = calloc(1, sizeof(*look));
+	struct rlimit files;
+	int r;
+
+	if (!look)
+		return -ENOMEM;
+	r = book_source_new(&look->books);
+	if (r < 0)
+		return r;
+	/* Each book costs a descriptor, and a machine may have thousands. */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files); /* then fewer books are read, with a note */
+	}
+	*ret_look = cleanup_steal(look);
+	return 0;
+}
+
+struct look *look_free(struct look *look)
+{
+	if (!look)
+		return NULL;
+	source_free(look->books);
+	free(look);
+	return NULL;
+}
+
+void look_cleanup(struct look **look)
+{
+	look_free(*look);
+}
+
+void look_cleanup_snapshot(struct snapshot **snapshot)
+{
+	snapshot_free(*snapshot);
+}
+
+int look_take(struct look *look, const struct source_request *request,
+	      struct snapshot **ret_snapshot)
+{
+	CLEANUP(look_cleanup_snapshot)
+	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
+	int r;
+
+	if (!snapshot)
+		return -ENOMEM;
+	r = source_collect(look->books, request, snapshot);
+	if (r < 0)
+		return r;
+	/* The moment of a snapshot is its end: nothing in it may be younger. */
+	snapshot->time_ns = clock_ns(CLOCK_REALTIME);
+	r = snapshot_finish(snapshot);
+	if (r < 0)
+		return r;
+	*ret_snapshot = cleanup_steal(snapshot);
+	return 0;
+}
+
+struct scan *look_scan(struct look *look)
+{
+	return book_source_scan(look->books);
+}
+
+void look_print_notes(const struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->note_count; i++) {
+		fputs("note: ", stderr);
+		text_put(stderr, snapshot->notes[i]);
+		fputc('\n', stderr);
+	}
+	if (snapshot->notes_lost)
+		fprintf(stderr, "note: and %zu more notes\n", snapshot->notes_lost);
+}

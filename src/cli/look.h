@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Taking snapshots for a command: all sources, asked one after the other. */
+
+#include "source/source.h"
+
+struct look;
+struct scan;
+struct snapshot;
+
+/* 0 or a negative errno. */
+int look_new(struct look **ret_look);
+struct look *look_free(struct look *look);
+
+/* A finished snapshot of this moment, the caller's. */
+int look_take(struct look *look, const struct source_request *request,
+	      struct snapshot **ret_snapshot);
+
+/* The books themselves, for commands that want more than a snapshot. */
+struct scan *look_scan(struct look *look);
+
+/* For locals that own one. */
+void look_cleanup(struct look **look);
+void look_cleanup_snapshot(struct snapshot **snapshot);
+
+/* "note: ..." for each note, to stderr, for commands that print text. */
+void look_print_notes(const struct snapshot *snapshot);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Options of a command, as a table: parsing, --help and "did you mean" all come from it.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct options_item {
+	char letter;          /* 0 = no short form */
+	const char *name;     /* without the dashes; NULL = no long form */
+	const char *argument; /* what --help calls it; NULL = a switch */
+	const char *help;
+	void *target; /* of a switch: bool * that becomes true */
+	/* With an argument: 0, or a negative errno if @text is not understood. */
+	int (*parse)(void *target, const char *text);
+};
+
+struct options {
+	const char *command;   /* "smi" */
+	const char *arguments; /* for the usage line: what follows the options, or NULL */
+	const char *summary;
+	const struct options_item *items;
+	size_t count;
+	bool stop_at_first; /* the first word that is no option ends them, as before a command to run */
+};
+
+enum options_outcome {
+	OPTIONS_HELP = 1, /* --help was asked for and given */
+};
+
+/*
+ * Parses argv[1] onwards. What is no option is moved to the front, from argv[0] on, ended by NULL, and
+ * counted in @ret_count. 0, OPTIONS_HELP, or -EINVAL after the mistake has been told on stderr.
+ */
+int options_parse(const struct options *options, int argc, char **argv, int *ret_count);
+
+/* options_parse() for commands that take options only: other words are a mistake. */
+int options_parse_only(const struct options *options, int argc, char **argv);
+
+/* The exit code for a result of the two that is not 0. */
+int options_exit(int result);
+
+/* Tells a mistake in the use of a command: "ttmem COMMAND: ..." and where to look. Returns -EINVAL. */
+int options_mistake(const char *command, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Parsers for the table. */
+int options_pid(void *filter, const char *text);    /* struct filter * */
+int options_device(void *filter, const char *text); /* struct filter * */
+int options_type(void *filter, const char *text);   /* struct filter * */
+int options_text(void *target, const char *text);   /* const char ** */
+int options_u32(void *target, const char *text);    /* uint32_t *, from 1 on */

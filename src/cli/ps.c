@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* ttmem ps: what each process holds, per device and type, with all counters. */
+
+#include <inttypes.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/table.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/look.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "core/document.h"
+#include "core/snapshot.h"
+#include "core/types.h"
+
+static const struct table_column ps_columns[] = {
+	{"PID", 8, true, false},     {"USER", 10, false, true},  {"COMMAND", 15, false, true},
+	{"DEV", 4, true, false},     {"TYPE", 13, false, false}, {"USED", 10, true, false},
+	{"BUFFERS", 8, true, false}, {"PEAK", 10, true, false},  {"ALLOCS", 10, true, false},
+	{"FREES", 10, true, false},  {"LAST", 0, false, false},
+};
+
+static void ps_who(struct table *table, const struct snapshot_process *process)
+{
+	table_format(table, "%" PRIu32, process->pid);
+	table_text(table, process->user);
+	table_format(table, "%s%s", process->alive ? "" : "(ended) ", process->comm);
+}
+
+static void ps_memory(struct table *table, const struct snapshot *snapshot,
+		      const struct snapshot_part *part, uint32_t type)
+{
+	const struct snapshot_memory *memory = &part->memory[type];
+	const char *bound = memory->bound == SNAPSHOT_AT_LEAST  ? ">"
+			    : memory->bound == SNAPSHOT_AT_MOST ? "<"
+								: "";
+	char number[TEXT_NUMBER_SIZE];
+
+	table_format(table, "%" PRIu32, part->device);
+	table_text(table, types_name(type));
+	table_format(table, "%s%s", bound, text_size(memory->used, number));
+	table_format(table, "%" PRIu64, memory->buffers);
+	table_text(table, memory->peak_is_unknown ? "-" : text_size(memory->peak, number));
+	table_format(table, "%" PRIu64, memory->allocs);
+	table_format(table, "%" PRIu64, memory->frees);
+	if (memory->last_ns)
+		table_format(table, "%s ago",
+			     text_duration(snapshot->time_ns > memory->last_ns
+						   ? snapshot->time_ns - memory->last_ns
+						   : 0,
+					   number));
+	else
+		table_text(table, "-");
+}
+
+static bool ps_is_idle(const struct snapshot_memory *memory)
+{
+	return !(memory->allocs | memory->frees | memory->buffers | memory->unknown_frees |
+		 memory->double_frees | memory->hooked);
+}
+
+static void ps_print(const struct snapshot *snapshot)
+{
+	struct table table;
+
+	table_begin(&table, stdout, ps_columns, ARRAY_SIZE(ps_columns));
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		const struct snapshot_process *process = &snapshot->processes[i];
+		bool idle = true;
+
+		for (size_t k = 0; k < process->part_count; k++) {
+			for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+				if (ps_is_idle(&process->parts[k].memory[type]))
+					continue;
+				ps_who(&table, process);
+				ps_memory(&table, snapshot, &process->parts[k], type);
+				idle = false;
+			}
+		}
+		if (!idle)
+			continue;
+		ps_who(&table, process); /* has a book, and nothing in it */
+		while (table.at)
+			table_text(&table, "-");
+	}
+	look_print_notes(snapshot);
+}
+
+static int ps_run(int argc, char **argv)
+{
+	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(look_cleanup) struct look *look = NULL;
+	const struct source_request request = {0};
+	bool json = false;
+	const struct options_item items[] = {
+		{0, "json", NULL, "as JSON, with all counters", &json, NULL},
+	};
+	const struct options options = {
+		.command = "ps",
+		.summary = "What each process holds, per device and type.",
+		.items = items,
+		.count = ARRAY_SIZE(items),
+	};
+	struct json writer = JSON_INIT(stdout);
+	int r = options_parse_only(&options, argc, argv);
+
+	if (r != 0)
+		return options_exit(r);
+	output_start();
+	r = look_new(&look);
+	if (r == 0)
+		r = look_take(look, &request, &snapshot);
+	if (r < 0)
+		return output_fail("ps", "cannot look at processes", r);
+	if (json)
+		document_ps(&writer, snapshot);
+	else
+		ps_print(snapshot);
+	return output_finish();
+}
+
+const struct command ps_command = {
+	.name = "ps",
+	.summary = "what each process holds, per device and type",
+	.run = ps_run,
+};

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The verdict, and how it is told to people; run-json.c tells it to scripts. */
+
+#include "cli/run-report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "cli/run-family.h"
+#include "core/types.h"
+
+#define REPORT_SITES 20 /* shown to people; scripts get all */
+#define REPORT_KEY 4096
+
+const char *report_key(const struct report *report, const struct report_site *site, char *buffer,
+		       size_t size)
+{
+	const char *key = group_key(report->family->ended, GROUP_SITE, &site->group, buffer, size);
+
+	return key ? key : "(no name)";
+}
+
+int report_init(struct report *report, const struct family *family, uint32_t ignored,
+		const struct baseline *baseline)
+{
+	CLEANUP_FREE struct group *groups = NULL;
+	char key[REPORT_KEY];
+	size_t count;
+	int r;
+
+	*report = (struct report){.family = family};
+	r = group_buffers(family->ended, GROUP_SITE, false, &groups, &count);
+	if (r < 0)
+		return r;
+	report->sites = calloc(count ? count : 1, sizeof(*report->sites));
+	if (!report->sites)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		struct report_site *site = &report->sites[report->site_count];
+
+		if (ignored >> groups[i].type & 1) {
+			report->ignored_buffers += groups[i].buffers;
+			continue;
+		}
+		site->group = groups[i];
+		site->known = baseline &&
+			      baseline_bytes(baseline, report_key(report, site, key,
+								  sizeof(key))) >= groups[i].bytes;
+		report->leaked_bytes += groups[i].bytes;
+		report->leaked_buffers += groups[i].buffers;
+		if (!site->known) {
+			report->new_bytes += groups[i].bytes;
+			report->new_buffers += groups[i].buffers;
+		}
+		report->site_count++;
+	}
+	return 0;
+}
+
+void report_deinit(struct report *report)
+{
+	free(report->sites);
+	*report = (struct report){0};
+}
+
+static void report_command(const struct report *report, FILE *out)
+{
+	for (char **word = report->argv; *word; word++) {
+		(void)fputs(word == report->argv ? "" : " ", out);
+		text_put(out, *word);
+	}
+}
+
+static void report_ending(const struct report *report, FILE *out)
+{
+	int status = report->family->status;
+
+	if (WIFSIGNALED(status))
+		fprintf(out, "killed by signal %d (%s)", WTERMSIG(status),
+			sigabbrev_np(WTERMSIG(status)));
+	else
+		fprintf(out, "exit code %d", WEXITSTATUS(status));
+}
+
+/* Calls @line for each device and type that was used. */
+static void report_peaks(const struct report *report, FILE *out, const char *format)
+{
+	char size[TEXT_NUMBER_SIZE];
+
+	for (uint32_t device = 0; device < BOOK_DEVICES; device++) {
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			const struct family_peak *peak = &report->family->peak[device][type];
+			char number[16];
+
+			if (peak->processes == 0)
+				continue;
+			(void)snprintf(number, sizeof(number), "%" PRIu32, device);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+			fprintf(out, format, number, types_name(type), text_size(peak->bytes, size),
+				peak->sampled ? " (several processes: at least)" : "");
+#pragma GCC diagnostic pop
+		}
+	}
+}
+
+static void report_incidents(const struct report *report, FILE *out)
+{
+	const struct snapshot *ended = report->family->ended;
+	size_t shown = 0;
+
+	for (size_t i = 0; i < ended->incident_count; i++) {
+		const struct snapshot_incident *incident = &ended->incidents[i];
+		const char *type = types_name(incident->type);
+
+		if (strcmp(incident->kind, "leak") == 0 || shown++ >= REPORT_SITES)
+			continue;
+		fprintf(out, "  %s on device %" PRIu32 ", %s", incident->kind, incident->device,
+			type ? type : "type unknown");
+		if (incident->has_address)
+			fprintf(out, " at 0x%" PRIx64, incident->address);
+		if (incident->size)
+			fprintf(out, ", %" PRIu64 " bytes", incident->size);
+		if (incident->first.name) {
+			(void)fputs(", ", out);
+			text_put(out, incident->first.name);
+		}
+		if (incident->count > 1)
+			fprintf(out, " (%" PRIu64 " times)", incident->count);
+		fprintf(out, ", pid %" PRIu32 "\n", ended->processes[incident->process].pid);
+	}
+	if (shown > REPORT_SITES)
+		fprintf(out, "  and %zu more\n", shown - REPORT_SITES);
+}
+
+static size_t report_incident_count(const struct report *report)
+{
+	const struct snapshot *ended = report->family->ended;
+	size_t count = 0;
+
+	for (size_t i = 0; i < ended->incident_count; i++)
+		count += strcmp(ended->incidents[i].kind, "leak") != 0;
+	return count;
+}
+
+static void report_text_leaks(const struct report *report, FILE *out)
+{
+	char key[REPORT_KEY], size[TEXT_NUMBER_SIZE];
+
+	if (report->leaked_buffers == 0) {
+		fprintf(out, "leaks: none\n");
+		return;
+	}
+	fprintf(out, "leaks: %" PRIu64 " buffers, %s, at %zu call sites\n", report->leaked_buffers,
+		text_size(report->leaked_bytes, size), report->site_count);
+	for (size_t i = 0; i < report->site_count && i < REPORT_SITES; i++) {
+		const struct report_site *site = &report->sites[i];
+
+		fprintf(out, "  %10s  %6" PRIu64 " buffers  ", text_size(site->group.bytes, size),
+			site->group.buffers);
+		text_put(out, report_key(report, site, key, sizeof(key)));
+		fprintf(out, "%s\n", site->known ? "  (in the baseline)" : "");
+	}
+	if (report->site_count > REPORT_SITES)
+		fprintf(out, "  and %zu more call sites; --json has all\n",
+			report->site_count - REPORT_SITES);
+}
+
+void report_text(const struct report *report, FILE *out)
+{
+	const struct family *family = report->family;
+	char duration[TEXT_NUMBER_SIZE];
+
+	fprintf(out, "\nttmem run: ");
+	report_command(report, out);
+	fprintf(out, "\n");
+	report_ending(report, out);
+	fprintf(out, " after %s; %zu processes with a book, %" PRIu32 " without\n",
+		text_duration(report->duration_ns, duration), family->end_count,
+		family->without_book);
+	if (family->end_count == 0 && family->still_running == 0)
+		fprintf(out,
+			"nothing was reported: does the program link libttmem, and does it get as "
+			"far as its first allocation? TTMEM_DEBUG=FILE shows every call\n");
+	report_peaks(report, out, "peak: device %s %s %s%s\n");
+	report_text_leaks(report, out);
+	if (report->ignored_buffers)
+		fprintf(out, "ignored: %" PRIu64 " buffers\n", report->ignored_buffers);
+	if (report_incident_count(report)) {
+		fprintf(out, "incidents:\n");
+		report_incidents(report, out);
+	}
+	if (family->still_running)
+		fprintf(out, "still running, not judged: %" PRIu32 " processes\n",
+			family->still_running);
+	if (family->refused)
+		fprintf(out, "%" PRIu32 " books were refused: %s\n", family->refused,
+			family->refused_reason);
+}
+
+/* A table cell: no bars, no line breaks, nothing that could be read as a tag. */
+static void report_cell(FILE *out, const char *text)
+{
+	char safe[REPORT_KEY * 4];
+
+	(void)text_escape(text, safe, sizeof(safe));
+	for (const char *p = safe; *p; p++) {
+		if (*p == '|' || *p == '<' || *p == '`')
+			fprintf(out, "&#%d;", *p);
+		else
+			(void)fputc(*p, out);
+	}
+}
+
+void report_markdown(const struct report *report, FILE *out)
+{
+	char key[REPORT_KEY], size[TEXT_NUMBER_SIZE];
+
+	fprintf(out, "### ttmem: %s\n\n",
+		report->new_buffers ? "device memory was leaked" : "no new leak");
+	fprintf(out, "`");
+	report_command(report, out);
+	fprintf(out, "`: ");
+	report_ending(report, out);
+	fprintf(out, ", %zu processes tracked, %" PRIu32 " without a book\n\n",
+		report->family->end_count, report->family->without_book);
+	if (report->site_count) {
+		fprintf(out, "| leaked | buffers | call site | |\n|---:|---:|---|---|\n");
+		for (size_t i = 0; i < report->site_count; i++) {
+			const struct report_site *site = &report->sites[i];
+
+			fprintf(out, "| %s | %" PRIu64 " | ", text_size(site->group.bytes, size),
+				site->group.buffers);
+			report_cell(out, report_key(report, site, key, sizeof(key)));
+			fprintf(out, " | %s |\n", site->known ? "known" : "**new**");
+		}
+		fprintf(out, "\n");
+	}
+	fprintf(out, "| device | type | peak |\n|---:|---|---:|\n");
+	report_peaks(report, out, "| %s | %s | %s%s |\n");
+	if (report_incident_count(report))
+		fprintf(out,
+			"\n%zu incidents (double frees, unknown frees, size changes, failed "
+			"allocations)\n",
+			report_incident_count(report));
+}

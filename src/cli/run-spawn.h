@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Starting a command with tracking on, its books offered to a socket of ours. */
+
+#include <signal.h>
+#include <sys/types.h>
+
+/*
+ * @offer: path of the socket, put in front of what TTMEM_OFFER has already. @mask: the signals that the
+ * command shall have blocked. The pid, or a negative errno: of fork(), or why the command cannot be run.
+ */
+pid_t spawn_tracked(const char *const *argv, const char *offer, const sigset_t *mask);

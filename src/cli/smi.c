@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* ttmem smi: devices and processes at a glance, once or again and again. */
+
+#include "cli/smi.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "cli/command.h"
+#include "cli/look.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "core/document.h"
+#include "core/snapshot.h"
+
+struct smi {
+	struct source_request request;
+	struct filter filter;
+	struct smi_style style;
+	bool again;
+	bool json;
+	bool csv;
+	uint32_t refresh_ms;
+	uint64_t rounds;
+};
+
+static void smi_write(const struct smi *smi, FILE *out, const struct snapshot *snapshot)
+{
+	struct json json = JSON_INIT(out);
+
+	if (smi->json)
+		document_smi(&json, snapshot, &smi->filter);
+	else if (smi->csv)
+		smi_csv(out, snapshot, &smi->filter);
+	else
+		smi_table(out, snapshot, &smi->filter, &smi->style);
+}
+
+/* In place: each line over the old one, and no more lines than there are. */
+static int smi_redraw(struct smi *smi, const struct snapshot *snapshot)
+{
+	CLEANUP_FREE char *picture = NULL;
+	FILE *out;
+	size_t size = 0;
+	unsigned int rows = output_rows();
+
+	out = open_memstream(&picture, &size);
+	if (!out)
+		return -ENOMEM;
+	smi_write(smi, out, snapshot);
+	if (fclose(out) != 0)
+		return -ENOMEM;
+	fputs(smi->rounds == 0 ? "\033[2J\033[?25l\033[H" : "\033[H", stdout);
+	for (char *line = picture, *end; *line && rows > 1; line = end + 1, rows--) {
+		end = strchrnul(line, '\n');
+		fwrite(line, 1, (size_t)(end - line), stdout);
+		fputs("\033[K\n", stdout);
+		if (!*end)
+			break;
+	}
+	fputs("\033[J", stdout);
+	return 0;
+}
+
+static int smi_once(struct smi *smi, struct look *look)
+{
+	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	int r = look_take(look, &smi->request, &snapshot);
+
+	if (r < 0)
+		return r;
+	if (smi->again && output_is_terminal() && !smi->json && !smi->csv)
+		return smi_redraw(smi, snapshot);
+	smi_write(smi, stdout, snapshot);
+	return 0;
+}
+
+static int smi_loop(struct smi *smi, struct look *look)
+{
+	int r = 0;
+
+	output_catch_stop();
+	for (; r == 0 && !output_is_stopped() && !output_is_broken(); smi->rounds++) {
+		r = smi_once(smi, look);
+		if (r == 0 && fflush(stdout) == 0)
+			output_sleep(smi->refresh_ms);
+	}
+	if (output_is_terminal())
+		fputs("\033[?25h", stdout);
+	return r;
+}
+
+static int smi_parse(struct smi *smi, int argc, char **argv)
+{
+	const struct options_item items[] = {
+		{'w', "watch", NULL, "refresh until interrupted", &smi->again, NULL},
+		{'r', "refresh", "MS", "milliseconds between two refreshes (1000)",
+		 &smi->refresh_ms, options_u32},
+		{'d', "device", "DEV|UID", "only this device; may be given again", &smi->filter,
+		 options_device},
+		{'a', "all", NULL, "closed devices and ended processes too", &smi->style.all, NULL},
+		{0, "details", NULL, "every type of memory", &smi->style.details, NULL},
+		{0, "json", NULL, "as JSON (one line each with -w)", &smi->json, NULL},
+		{0, "csv", NULL, "devices and types as CSV", &smi->csv, NULL},
+	};
+	const struct options options = {
+		.command = "smi",
+		.summary = "Devices and the processes that hold their memory.",
+		.items = items,
+		.count = ARRAY_SIZE(items),
+	};
+	int r = options_parse_only(&options, argc, argv);
+
+	if (r == 0 && smi->json && smi->csv)
+		r = options_mistake("smi", "--json or --csv, not both");
+	return r;
+}
+
+static int smi_run(int argc, char **argv)
+{
+	CLEANUP(look_cleanup) struct look *look = NULL;
+	struct smi smi = {.refresh_ms = 1000};
+	int r = smi_parse(&smi, argc, argv);
+
+	if (r != 0)
+		return options_exit(r);
+	output_start();
+	smi.style.colours = output_has_colours();
+	smi.style.utf8 = output_is_utf8();
+	r = look_new(&look);
+	if (r == 0)
+		r = smi.again ? smi_loop(&smi, look) : smi_once(&smi, look);
+	if (r < 0)
+		return output_fail("smi", "cannot look at processes", r);
+	return output_finish();
+}
+
+const struct command smi_command = {
+	.name = "smi",
+	.summary = "devices and the processes that hold their memory",
+	.run = smi_run,
+};

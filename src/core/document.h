@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The JSON documents, as docs/schema/ describes them; the same ones on the command line and, later,
+ * over HTTP. Every document has schema, time_ns, exact, next and notes; all seven types are always
+ * there and never folded.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/group.h"
+
+struct filter;
+struct growth;
+struct history;
+struct json;
+struct snapshot;
+struct snapshot_buffer;
+struct snapshot_incident;
+struct snapshot_party;
+
+/* Devices and processes; @filter chooses devices (and with them processes). */
+void document_smi(struct json *json, const struct snapshot *snapshot, const struct filter *filter);
+
+/* Processes with all counters. */
+void document_ps(struct json *json, const struct snapshot *snapshot);
+
+void document_buffers(struct json *json, const struct snapshot *snapshot);
+void document_groups(struct json *json, const struct snapshot *snapshot, enum group_kind kind,
+		     const struct group *groups, size_t count);
+void document_incidents(struct json *json, const struct snapshot *snapshot);
+void document_growth(struct json *json, const struct snapshot *snapshot,
+		     const struct growth *growth);
+void document_history(struct json *json, const struct snapshot *snapshot,
+		      const struct history *history, uint64_t address);
+
+/* What documents are made of. */
+void document_buffer(struct json *json, const struct snapshot *snapshot,
+		     const struct snapshot_buffer *buffer);
+void document_incident(struct json *json, const struct snapshot *snapshot,
+		       const struct snapshot_incident *incident);
+void document_open(struct json *json, const char *schema, uint64_t time_ns);
+void document_list_end(struct json *json, bool exact); /* "exact" and "next" of a complete list */
+void document_close(struct json *json, const struct snapshot *snapshot);
+void document_uid(struct json *json, const char *key, uint64_t unique_id);
+void document_flags(struct json *json, uint32_t flags);
+void document_stack(struct json *json);
+const char *document_bound(uint32_t bound);

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Grouping: every buffer becomes a key, keys are sorted, and equal neighbours are added up. Texts of a
+ * snapshot are interned, so keys are compared by pointer. */
+
+#include "core/group.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "core/merge.h"
+#include "core/snapshot.h"
+#include "core/types.h"
+
+#define GROUP_FLAG_ALIAS 0x04u /* TTMEM_FLAG_ALIAS: adds no bytes */
+
+static struct group group_of(const struct snapshot_buffer *buffer, enum group_kind kind,
+			     bool per_process)
+{
+	struct group group = {
+		.bytes = buffer->flags & GROUP_FLAG_ALIAS ? 0 : buffer->size,
+		.buffers = 1,
+		.oldest_ns = buffer->born_ns,
+	};
+
+	if (per_process || kind == GROUP_THREAD)
+		group.process = buffer->process;
+	switch (kind) {
+	case GROUP_NAME:
+		group.name = buffer->name;
+		break;
+	case GROUP_PHASE:
+		group.phase = buffer->phase;
+		break;
+	case GROUP_SITE:
+		group.type = buffer->type;
+		group.name = buffer->name;
+		group.phase = buffer->name ? NULL : buffer->phase;
+		break;
+	case GROUP_THREAD:
+		group.thread = buffer->thread;
+		break;
+	}
+	return group;
+}
+
+static int group_compare_words(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int group_compare_keys(const void *left, const void *right)
+{
+	const struct group *a = left, *b = right;
+	int r = group_compare_words(a->process, b->process);
+
+	if (r == 0)
+		r = group_compare_words(a->thread, b->thread);
+	if (r == 0)
+		r = group_compare_words(a->type, b->type);
+	if (r == 0)
+		r = group_compare_words((uintptr_t)a->name, (uintptr_t)b->name);
+	if (r == 0)
+		r = group_compare_words((uintptr_t)a->phase, (uintptr_t)b->phase);
+	return r;
+}
+
+static int group_compare_text(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+/* Largest first; then by key, so that the same state is always shown in the same order. */
+static int group_compare_sizes(const void *left, const void *right)
+{
+	const struct group *a = left, *b = right;
+	int r = group_compare_words(b->bytes, a->bytes);
+
+	if (r == 0)
+		r = group_compare_words(b->buffers, a->buffers);
+	if (r == 0)
+		r = group_compare_text(a->name, b->name);
+	if (r == 0)
+		r = group_compare_text(a->phase, b->phase);
+	return r ? r : group_compare_keys(left, right);
+}
+
+int group_buffers(const struct snapshot *snapshot, enum group_kind kind, bool per_process,
+		  struct group **ret_groups, size_t *ret_count)
+{
+	CLEANUP_FREE struct group *groups = calloc(snapshot->buffer_count + 1, sizeof(*groups));
+	size_t n = 0;
+
+	if (!groups)
+		return -ENOMEM;
+	for (size_t i = 0; i < snapshot->buffer_count; i++)
+		groups[i] = group_of(&snapshot->buffers[i], kind, per_process);
+	qsort(groups, snapshot->buffer_count, sizeof(*groups), group_compare_keys);
+	for (size_t i = 0; i < snapshot->buffer_count; i++) {
+		struct group *last = n ? &groups[n - 1] : NULL;
+
+		if (!last || group_compare_keys(last, &groups[i]) != 0) {
+			groups[n++] = groups[i];
+			continue;
+		}
+		last->bytes = merge_add(last->bytes, groups[i].bytes);
+		last->buffers++;
+		last->oldest_ns = bits_min(last->oldest_ns, groups[i].oldest_ns);
+	}
+	qsort(groups, n, sizeof(*groups), group_compare_sizes);
+	*ret_groups = cleanup_steal(groups);
+	*ret_count = n;
+	return 0;
+}
+
+int group_parse(const char *text, enum group_kind *ret_kind)
+{
+	static const char *const names[] = {
+		[GROUP_NAME] = "name",
+		[GROUP_PHASE] = "phase",
+		[GROUP_SITE] = "site",
+		[GROUP_THREAD] = "thread",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*ret_kind = (enum group_kind)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+const char *group_key(const struct snapshot *snapshot, enum group_kind kind,
+		      const struct group *group, char *buffer, size_t size)
+{
+	switch (kind) {
+	case GROUP_NAME:
+		return group->name;
+	case GROUP_PHASE:
+		return group->phase;
+	case GROUP_SITE:
+		if (group->name)
+			snprintf(buffer, size, "%s %s", types_name(group->type), group->name);
+		else if (group->phase)
+			snprintf(buffer, size, "%s in %s", types_name(group->type), group->phase);
+		else
+			snprintf(buffer, size, "%s", types_name(group->type));
+		return buffer;
+	case GROUP_THREAD:
+		snprintf(buffer, size, "%" PRIu32 "/%" PRIu32,
+			 snapshot->processes[group->process].pid, group->thread);
+		return buffer;
+	}
+	return NULL;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Buffers added up by what they have in common. A call site is a type and a name; buffers without a
+ * name are told apart by the phase they were born in, until stacks tell more.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct snapshot;
+
+enum group_kind {
+	GROUP_NAME,
+	GROUP_PHASE,
+	GROUP_SITE,
+	GROUP_THREAD,
+};
+
+/* What is not part of the key is 0 or NULL. */
+struct group {
+	uint32_t process; /* index; of a thread, or if groups are per process */
+	uint32_t thread;
+	uint32_t type;
+	const char *name;
+	const char *phase;
+	uint64_t bytes;
+	uint64_t buffers;
+	uint64_t oldest_ns;
+};
+
+/*
+ * The groups of all buffers, largest first; the array is the caller's. @per_process keeps equal keys of
+ * different processes apart. 0 or -ENOMEM.
+ */
+int group_buffers(const struct snapshot *snapshot, enum group_kind kind, bool per_process,
+		  struct group **ret_groups, size_t *ret_count);
+
+/* Names of kinds as on the command line: "name", "phase", "site", "thread". -EINVAL. */
+int group_parse(const char *text, enum group_kind *ret_kind);
+
+/* The key for people and scripts, cut at @size; NULL for buffers that have none. */
+const char *group_key(const struct snapshot *snapshot, enum group_kind kind,
+		      const struct group *group, char *buffer, size_t size);

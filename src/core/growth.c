@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Growth; the header tells the rule. Sites are kept sorted by key, so that adding a snapshot is a merge
+ * of two sorted lists. */
+
+#include "core/growth.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "core/group.h"
+#include "core/snapshot.h"
+
+static int growth_compare_words(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* Texts are those of the growth's own pool: equal texts are equal pointers. */
+static int growth_compare_keys(const void *left, const void *right)
+{
+	const struct growth_site *a = left, *b = right;
+	int r = growth_compare_words(a->pid, b->pid);
+
+	if (r == 0)
+		r = growth_compare_words(a->start_ticks, b->start_ticks);
+	if (r == 0)
+		r = growth_compare_words(a->type, b->type);
+	if (r == 0)
+		r = growth_compare_words((uintptr_t)a->name, (uintptr_t)b->name);
+	if (r == 0)
+		r = growth_compare_words((uintptr_t)a->phase, (uintptr_t)b->phase);
+	return r;
+}
+
+static int growth_keep(struct growth *growth, const char *text, const char **ret_text)
+{
+	*ret_text = text ? pool_text(&growth->texts, text, strlen(text)) : NULL;
+	return text && !*ret_text ? -ENOMEM : 0;
+}
+
+/* The sites of one snapshot, sorted by key. */
+static int growth_sample(struct growth *growth, const struct snapshot *snapshot,
+			 struct growth_site **ret_sites, size_t *ret_count)
+{
+	CLEANUP_FREE struct growth_site *sites = NULL;
+	CLEANUP_FREE struct group *groups = NULL;
+	size_t count = 0, n = 0;
+	int r;
+
+	r = group_buffers(snapshot, GROUP_SITE, true, &groups, &count);
+	if (r < 0)
+		return r;
+	sites = calloc(count + 1, sizeof(*sites));
+	if (!sites)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		const struct snapshot_process *process = &snapshot->processes[groups[i].process];
+		struct growth_site *site = &sites[n];
+
+		if (!process->alive)
+			continue;
+		*site = (struct growth_site){
+			.pid = process->pid,
+			.start_ticks = process->start_ticks,
+			.type = groups[i].type,
+			.last_bytes = groups[i].bytes,
+			.last_buffers = groups[i].buffers,
+		};
+		if (growth_keep(growth, process->comm, &site->comm) < 0 ||
+		    growth_keep(growth, groups[i].name, &site->name) < 0 ||
+		    growth_keep(growth, groups[i].phase, &site->phase) < 0)
+			return -ENOMEM;
+		n++;
+	}
+	qsort(sites, n, sizeof(*sites), growth_compare_keys);
+	*ret_sites = cleanup_steal(sites);
+	*ret_count = n;
+	return 0;
+}
+
+/* A site as it was, and as it is now; either may be missing, which is 0 bytes. */
+static struct growth_site growth_step(const struct growth_site *was, const struct growth_site *is,
+				      bool first_sample)
+{
+	struct growth_site site = was ? *was : *is;
+	uint64_t before = was ? was->last_bytes : 0;
+
+	site.last_bytes = is ? is->last_bytes : 0;
+	site.last_buffers = is ? is->last_buffers : 0;
+	if (first_sample) {
+		site.first_bytes = site.last_bytes;
+		site.first_buffers = site.last_buffers;
+	} else {
+		site.rises += site.last_bytes > before;
+		site.fell = site.fell || site.last_bytes < before;
+	}
+	return site;
+}
+
+int growth_add(struct growth *growth, const struct snapshot *snapshot)
+{
+	CLEANUP_FREE struct growth_site *sample = NULL;
+	CLEANUP_FREE struct growth_site *merged = NULL;
+	size_t count = 0, i = 0, k = 0, n = 0;
+	int r;
+
+	r = growth_sample(growth, snapshot, &sample, &count);
+	if (r < 0)
+		return r;
+	merged = calloc(growth->count + count + 1, sizeof(*merged));
+	if (!merged)
+		return -ENOMEM;
+	while (i < growth->count || k < count) {
+		const struct growth_site *was = i < growth->count ? &growth->sites[i] : NULL;
+		const struct growth_site *is = k < count ? &sample[k] : NULL;
+		int order = !was ? 1 : !is ? -1 : growth_compare_keys(was, is);
+
+		merged[n++] = growth_step(order <= 0 ? was : NULL, order >= 0 ? is : NULL,
+					  growth->samples == 0);
+		i += order <= 0;
+		k += order >= 0;
+	}
+	free(growth->sites);
+	growth->sites = cleanup_steal(merged);
+	growth->count = n;
+	if (growth->samples++ == 0)
+		growth->first_ns = snapshot->time_ns;
+	growth->last_ns = snapshot->time_ns;
+	return 0;
+}
+
+static int growth_compare_speed(const void *left, const void *right)
+{
+	const struct growth_site *a = left, *b = right;
+	int r = growth_compare_words(b->last_bytes - b->first_bytes,
+				     a->last_bytes - a->first_bytes);
+
+	if (r == 0)
+		r = growth_compare_words(a->pid, b->pid);
+	if (r == 0)
+		r = strcmp(a->name ? a->name : "", b->name ? b->name : "");
+	return r ? r : growth_compare_keys(left, right);
+}
+
+void growth_finish(struct growth *growth)
+{
+	uint32_t rises = growth->samples > 3 ? 2 : 1;
+	size_t n = 0;
+
+	for (size_t i = 0; i < growth->count; i++) {
+		const struct growth_site *site = &growth->sites[i];
+
+		if (!site->fell && site->rises >= rises)
+			growth->sites[n++] = *site;
+	}
+	growth->count = n;
+	if (n > 0)
+		qsort(growth->sites, n, sizeof(*growth->sites), growth_compare_speed);
+}
+
+void growth_deinit(struct growth *growth)
+{
+	free(growth->sites);
+	pool_deinit(&growth->texts);
+	*growth = GROWTH_NULL;
+}

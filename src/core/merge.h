@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Which of the processes' devices are the same, and what they are together. Two parts with the same
+ * unique id are one row, whatever the processes call it; two without an id are one row if they have the
+ * same number (and the row says that it is told by number only); one with and one without are two.
+ */
+
+#include <stdint.h>
+
+struct snapshot;
+
+/* Fills snapshot->devices and the parts' rows. 0 or -ENOMEM. */
+int merge_devices(struct snapshot *snapshot);
+
+/* Sums that stop at the top: a process may claim any number. */
+static inline uint64_t merge_add(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+/* The bound of a sum, see enum snapshot_bound. */
+uint32_t merge_bound(uint32_t a, uint32_t b);

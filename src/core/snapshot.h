@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * One view over all sources, which every tool draws from. Sources fill it with processes, their parts
+ * of devices, buffers and incidents; snapshot_finish() merges the devices, and from then on nothing
+ * changes. No fds, no clock: the moment is handed in. All times are CLOCK_REALTIME in ns, 0 = never;
+ * all texts are valid UTF-8 and live as long as the snapshot.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/pool.h"
+#include "book/layout.h"
+
+/* What one caller may make a snapshot hold; beyond it the lists are cut, and a note says so. */
+#define SNAPSHOT_NOTES_MAX 100u
+#define SNAPSHOT_BUFFERS_MAX (UINT32_C(1) << 25)
+#define SNAPSHOT_INCIDENTS_MAX 100000u
+
+#define SNAPSHOT_TYPE_NONE UINT32_MAX
+
+enum snapshot_bound {
+	SNAPSHOT_EXACT = 0,
+	SNAPSHOT_AT_LEAST = 1, /* allocations went unrecorded */
+	SNAPSHOT_AT_MOST = 2,  /* frees went unrecorded */
+};
+
+/* Everything counted of one type of memory, of one process on one device. */
+struct snapshot_memory {
+	uint64_t used;
+	uint64_t buffers;
+	uint64_t peak;
+	uint64_t allocs;
+	uint64_t frees;
+	uint64_t unknown_frees;
+	uint64_t double_frees;
+	uint64_t size_changes;
+	uint64_t realloc_live;
+	uint64_t ambiguous_frees;
+	uint64_t hooked;
+	uint64_t overflow_frees;
+	uint64_t last_ns;
+	uint32_t bound;       /* enum snapshot_bound */
+	bool peak_is_unknown; /* two books were added: their peaks need not have been at one time */
+};
+
+/* What a process declared of a device. */
+struct snapshot_facts {
+	bool declared;
+	bool remote;
+	uint64_t unique_id; /* 0 = not known */
+	const char *arch;   /* NULL = not known */
+	const char *card;
+	uint64_t closed_ns; /* 0 = open */
+	uint64_t capacity[BOOK_TYPES];
+};
+
+/* A process's part of a device. */
+struct snapshot_part {
+	uint32_t device; /* as the process numbers it */
+	uint32_t row;    /* index into snapshot->devices, once finished */
+	struct snapshot_facts facts;
+	struct snapshot_memory memory[BOOK_TYPES];
+};
+
+struct snapshot_process {
+	uint32_t pid;
+	uint32_t ns_pid; /* as the process sees itself */
+	uint64_t start_ticks;
+	uint64_t start_ns;
+	const char *comm;
+	const char *user;
+	uint32_t user_id;
+	const char *container; /* NULL = none */
+	const char *source;    /* "book", "socket", "kernel" */
+	bool alive;
+	bool exact;
+	uint64_t last_ns;
+	struct book_rejected rejected;
+
+	/* Not to be set by who adds a process. */
+	struct snapshot_part *parts;
+	size_t part_count;
+	size_t part_capacity;
+	uint32_t books;
+};
+
+/* A device over all living processes. */
+struct snapshot_device_memory {
+	uint64_t used;
+	uint64_t buffers;
+	uint64_t peak;
+	bool peak_is_unknown;
+	uint64_t capacity; /* 0 = not known */
+	uint32_t bound;
+};
+
+struct snapshot_device {
+	uint32_t device; /* the smallest number that a process has for it */
+	uint64_t unique_id;
+	const char *arch;
+	const char *card;
+	bool remote;
+	bool by_number;     /* no unique id: told apart by number only */
+	bool closed;        /* every living process that had it has closed it */
+	uint32_t processes; /* living ones */
+	uint32_t origin;    /* private to merge.c */
+	struct snapshot_device_memory memory[BOOK_TYPES];
+};
+
+struct snapshot_buffer {
+	uint32_t process; /* index */
+	uint32_t device;  /* as the process numbers it */
+	uint64_t address;
+	uint64_t size;
+	uint64_t born_ns;
+	const char *name;  /* NULL = none */
+	const char *phase; /* NULL = none */
+	uint32_t thread;
+	uint32_t refs;
+	uint8_t type;
+	uint8_t flags; /* TTMEM_FLAG_... */
+	uint8_t kernel_sort;
+	uint8_t reserved;
+	uint32_t reserved1;
+};
+
+struct snapshot_party {
+	bool known;
+	uint64_t time_ns;
+	uint64_t size;
+	uint32_t thread;
+	const char *name;
+	const char *phase;
+};
+
+struct snapshot_incident {
+	const char *kind;
+	uint32_t process;
+	uint32_t device;
+	uint32_t type; /* SNAPSHOT_TYPE_NONE = not known */
+	bool has_address;
+	uint64_t address;
+	uint64_t size;
+	uint64_t largest_free; /* UINT64_MAX = not known */
+	uint64_t count;
+	uint64_t time_ns;
+	uint64_t last_ns;
+	struct snapshot_party first, second;
+};
+
+struct snapshot {
+	uint64_t time_ns;
+	bool exact; /* every figure in it is */
+
+	struct snapshot_process *processes;
+	size_t process_count, process_capacity;
+	struct snapshot_device *devices;
+	size_t device_count, device_capacity;
+	struct snapshot_buffer *buffers;
+	size_t buffer_count, buffer_capacity;
+	struct snapshot_incident *incidents;
+	size_t incident_count, incident_capacity;
+	const char **notes;
+	size_t note_count, note_capacity;
+	size_t notes_lost;
+
+	struct pool texts;
+};
+
+struct snapshot *snapshot_new(uint64_t time_ns);
+struct snapshot *snapshot_free(struct snapshot *snapshot);
+
+/*
+ * Finds the process with @identity's pid, start and state of life, or adds it. Who adds a second book to
+ * a process adds to what is there. 0 or -ENOMEM.
+ */
+int snapshot_add_process(struct snapshot *snapshot, const struct snapshot_process *identity,
+			 uint32_t *ret_index);
+
+/* The process's part of @device, added if need be. NULL: no memory. */
+struct snapshot_part *snapshot_part(struct snapshot *snapshot, uint32_t process, uint32_t device);
+
+/* The same, NULL if there is none. */
+const struct snapshot_part *snapshot_find_part(const struct snapshot *snapshot, uint32_t process,
+					       uint32_t device);
+
+/* Adds one book's counters to what is there of a type. */
+void snapshot_add_memory(struct snapshot_memory *to, const struct snapshot_memory *more);
+
+/* 0, -ENOMEM, or -ENOBUFS beyond the maximum (and then a note is there). */
+int snapshot_add_buffer(struct snapshot *snapshot, const struct snapshot_buffer *buffer);
+int snapshot_add_incident(struct snapshot *snapshot, const struct snapshot_incident *incident);
+
+/* A line for people. Never fails: what cannot be kept is counted. */
+void snapshot_note(struct snapshot *snapshot, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Text of another process; NULL for none, and if memory has run out. */
+const char *snapshot_text(struct snapshot *snapshot, const char *bytes, size_t length);
+
+/* Merges devices and sums up. 0 or -ENOMEM. */
+int snapshot_finish(struct snapshot *snapshot);
+
+enum snapshot_order {
+	SNAPSHOT_BY_SIZE = 0, /* largest first */
+	SNAPSHOT_BY_AGE = 1,  /* oldest first */
+};
+
+/* Until then buffers are in the order of processes and devices. */
+void snapshot_sort_buffers(struct snapshot *snapshot, enum snapshot_order order);

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * One book into the snapshot. A book has a deadline: its owner may be hostile, and whoever looks at
+ * everybody's books must not be held by one of them. What is not read in time makes the process
+ * inexact, and a note says so.
+ */
+
+#include "source/book.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/text.h"
+#include "book/clock.h"
+#include "book/view.h"
+#include "source/book-reading.h"
+#include "source/scan.h"
+#include "source/source.h"
+
+/* A book of 1000 devices is read in 20 ms, one of 16M buffers in a second or two. */
+#define BOOK_TOTALS_NS 1000000000u
+#define BOOK_BUFFERS_NS UINT64_C(10000000000)
+
+#define BOOK_TYPE_KERNEL 6u
+
+/* Texts repeat: most buffers of a process have one of a few names. */
+const char *book_text(struct book_reading *reading, uint32_t id)
+{
+	uint32_t place = id % BOOK_TEXTS;
+	const char *bytes;
+	size_t length;
+
+	if (id == 0)
+		return NULL;
+	if (reading->texts[place].id == id)
+		return reading->texts[place].text;
+	bytes = reader_string(&reading->book->reader, id, &length);
+	if (!bytes)
+		return NULL;
+	reading->texts[place].id = id;
+	reading->texts[place].text = snapshot_text(reading->snapshot, bytes, length);
+	return reading->texts[place].text;
+}
+
+static const char *book_field(struct snapshot *snapshot, const char *field, size_t size)
+{
+	size_t length = strnlen(field, size);
+
+	return length ? snapshot_text(snapshot, field, length) : NULL;
+}
+
+/* What the process declared, whether it used the device or not. */
+static int book_collect_device(struct book_reading *reading, uint32_t device)
+{
+	struct snapshot *snapshot = reading->snapshot;
+	struct snapshot_part *part;
+	struct book_device entry;
+	int r = reader_device(&reading->book->reader, device, &entry);
+
+	if (r < 0) /* not declared, or never twice the same: then nothing is known of it */
+		return r == -ENOENT || r == -EAGAIN ? 0 : r;
+	part = snapshot_part(snapshot, reading->process, device);
+	if (!part)
+		return -ENOMEM;
+	part->facts = (struct snapshot_facts){
+		.declared = true,
+		.remote = entry.remote != 0,
+		.unique_id = entry.unique_id,
+		.arch = book_field(snapshot, entry.arch, sizeof(entry.arch)),
+		.card = book_field(snapshot, entry.card, sizeof(entry.card)),
+		.closed_ns = timebase_ns(&reading->timebase, entry.closed_time),
+	};
+	for (uint32_t type = 0; type < BOOK_TYPES; type++)
+		part->facts.capacity[type] = entry.memory[type].capacity;
+	return 0;
+}
+
+/* Device entries lie eight to a page: pages that were never written are skipped whole. */
+static int book_collect_devices(struct book_reading *reading)
+{
+	struct book_file *file = reading->book->reader.file;
+	uint32_t device = 0;
+
+	while (device < BOOK_DEVICES) {
+		int64_t data = file_next_data(file, book_device_offset(device));
+		uint32_t end;
+		int r;
+
+		if (data == -ENXIO ||
+		    (data >= 0 && (uint64_t)data >= book_device_offset(BOOK_DEVICES)))
+			return 0;
+		if (data < 0)
+			return (int)data;
+		device = (uint32_t)(((uint64_t)data - BOOK_DEVICES_OFFSET) /
+				    sizeof(struct book_device));
+		end = (uint32_t)bits_align_up(device + 1, BOOK_PAGE / sizeof(struct book_device));
+		for (; device < end; device++) {
+			r = book_collect_device(reading, device);
+			if (r < 0)
+				return r;
+		}
+	}
+	return 0;
+}
+
+static uint32_t book_bound(uint64_t inexact, uint32_t type)
+{
+	if (inexact & BOOK_INEXACT_LOW << type)
+		return SNAPSHOT_AT_LEAST;
+	return inexact & BOOK_INEXACT_HIGH << type ? SNAPSHOT_AT_MOST : SNAPSHOT_EXACT;
+}
+
+static int book_collect_counters(struct book_reading *reading)
+{
+	const struct view *view = reading->view;
+	struct snapshot_process *process = book_process(reading);
+	struct snapshot_part *part =
+		snapshot_part(reading->snapshot, reading->process, view->device);
+
+	if (!part)
+		return -ENOMEM;
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		const struct book_hot *hot = &view->hot[type];
+		const struct book_cold *cold = &view->cold[type];
+		struct snapshot_memory memory = {
+			.used = hot->bytes,
+			.buffers = hot->buffers,
+			.peak = hot->peak,
+			.allocs = hot->allocs,
+			.frees = hot->frees,
+			.unknown_frees = cold->unknown_frees,
+			.double_frees = cold->double_frees,
+			.size_changes = cold->size_changes,
+			.realloc_live = cold->realloc_live,
+			.ambiguous_frees = cold->ambiguous_frees,
+			.hooked = cold->hooked,
+			.overflow_frees = cold->overflow_frees,
+			.last_ns = timebase_ns(&reading->timebase, hot->last),
+			.bound = book_bound(view->inexact, type),
+		};
+
+		snapshot_add_memory(&part->memory[type], &memory);
+		process->last_ns = bits_max(process->last_ns, memory.last_ns);
+		if (memory.bound != SNAPSHOT_EXACT)
+			process->exact = false;
+	}
+	return 0;
+}
+
+static int book_collect_rows(struct book_reading *reading)
+{
+	const struct filter *filter = &reading->request->filter;
+	struct view_iterator it = {0};
+	int r = 0;
+
+	while (r == 0 && view_next(reading->view, &it)) {
+		const struct book_record *record = it.record;
+		uint32_t type = book_meta_type(record->meta);
+		struct snapshot_buffer buffer = {
+			.process = reading->process,
+			.device = reading->view->device,
+			.address = record->address,
+			.size = record->size,
+			.thread = record->thread,
+			.refs = book_meta_refs(record->meta),
+			.type = (uint8_t)type,
+			.flags = (uint8_t)book_meta_flags(record->meta),
+		};
+
+		if (!filter_wants_type(filter, type))
+			continue;
+		buffer.born_ns = timebase_ns(&reading->timebase, record->birth);
+		buffer.name = book_text(reading, record->name);
+		buffer.phase = book_text(reading, record->phase);
+		if (type == BOOK_TYPE_KERNEL)
+			buffer.kernel_sort = (uint8_t)bits_min(
+				reader_shape(&reading->book->reader, record->shape).kernel_sort,
+				255);
+		r = snapshot_add_buffer(reading->snapshot, &buffer);
+	}
+	return r == -ENOBUFS ? 0 : r;
+}
+
+static bool book_wants_rows(const struct book_reading *reading, uint32_t device)
+{
+	const struct filter *filter = &reading->request->filter;
+	const struct snapshot_part *part =
+		snapshot_find_part(reading->snapshot, reading->process, device);
+
+	return reading->request->buffers && filter_wants_pid(filter, reading->book->owner.pid) &&
+	       filter_wants_device(filter, device, part ? part->facts.unique_id : 0);
+}
+
+static int book_collect_shard(struct book_reading *reading, uint32_t device)
+{
+	enum view_owner owner = reading->book->alive ? VIEW_LIVING : VIEW_DEAD;
+	struct snapshot_process *process = book_process(reading);
+	bool rows = book_wants_rows(reading, device);
+	struct view *view = reading->view;
+	int r;
+
+	r = rows ? view_read(view, &reading->book->reader, device, owner)
+		 : view_read_totals(view, &reading->book->reader, device, owner);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) {
+		process->exact = false;
+		snapshot_note(reading->snapshot,
+			      "pid %" PRIu32 ", device %" PRIu32 ": cannot be read: %s",
+			      process->pid, device,
+			      r == -EBADMSG ? "its book contradicts itself" : reader_strerror(r));
+		return 0;
+	}
+	r = book_collect_counters(reading);
+	if (r < 0 || !rows)
+		return r;
+	process = book_process(reading);
+	if (!view->rows_exact) {
+		reading->snapshot->exact = false;
+		snapshot_note(reading->snapshot,
+			      "pid %" PRIu32 ", device %" PRIu32
+			      ": writes faster than its buffers can be read; totals only",
+			      process->pid, device);
+		return 0;
+	}
+	if (!view->adds_up) {
+		process->exact = false;
+		snapshot_note(reading->snapshot,
+			      "pid %" PRIu32 ", device %" PRIu32
+			      ": buffers and counters do not agree",
+			      process->pid, device);
+	}
+	return book_collect_rows(reading);
+}
+
+static int book_collect_shards(struct book_reading *reading)
+{
+	int64_t device = reader_next_shard(&reading->book->reader, 0);
+
+	while (device >= 0) {
+		int r;
+
+		if (clock_ns(CLOCK_MONOTONIC) > reading->deadline) {
+			book_process(reading)->exact = false;
+			snapshot_note(reading->snapshot,
+				      "pid %" PRIu32 ": takes too long to read; device %" PRId64
+				      " and later ones are left out",
+				      reading->book->owner.pid, device);
+			return 0;
+		}
+		r = book_collect_shard(reading, (uint32_t)device);
+		if (r < 0)
+			return r;
+		device = reader_next_shard(&reading->book->reader, (uint32_t)device + 1);
+	}
+	return device == -ENXIO ? 0 : (int)device;
+}
+
+/* What a person should know of the book as a whole. */
+static void book_note(struct book_reading *reading)
+{
+	const struct book_header *header = &reading->book->reader.header;
+	struct snapshot_process *process = book_process(reading);
+	uint64_t bytes = 0, buffers = 0;
+	char size[TEXT_NUMBER_SIZE];
+
+	if (header->rejected.paused) {
+		process->exact = false;
+		snapshot_note(reading->snapshot,
+			      "pid %" PRIu32 ": %" PRIu64 " events went unrecorded while paused",
+			      process->pid, header->rejected.paused);
+	}
+	if (process->alive)
+		return;
+	for (size_t i = 0; i < process->part_count; i++) {
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			bytes += process->parts[i].memory[type].used;
+			buffers += process->parts[i].memory[type].buffers;
+		}
+	}
+	snapshot_note(reading->snapshot,
+		      "pid %" PRIu32 " (%s) has ended and left %" PRIu64
+		      " buffers, %s; its book is held "
+		      "by pid %" PRIu32,
+		      process->pid, process->comm, buffers, text_size(bytes, size),
+		      reading->book->holder);
+}
+
+int book_collect(struct scan_book *book, const struct source_request *request, struct view *view,
+		 struct snapshot *snapshot)
+{
+	struct book_reading reading = {
+		.book = book,
+		.request = request,
+		.view = view,
+		.snapshot = snapshot,
+		.deadline = clock_ns(CLOCK_MONOTONIC) +
+			    (request->buffers ? BOOK_BUFFERS_NS : BOOK_TOTALS_NS),
+	};
+	int r;
+
+	r = reader_refresh(&book->reader);
+	if (r == 0)
+		r = book_add_process(book, snapshot, &reading.process);
+	if (r < 0)
+		return r;
+	book_timebase(book, &reading.timebase);
+	r = book_collect_devices(&reading);
+	if (r == 0)
+		r = book_collect_shards(&reading);
+	if (r == 0 && request->incidents)
+		r = book_collect_incidents(&reading);
+	if (r == 0)
+		book_note(&reading);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) {
+		book_process(&reading)->exact = false;
+		snapshot_note(snapshot, "pid %" PRIu32 ": its book cannot be read: %s",
+			      book->owner.pid, reader_strerror(r));
+	}
+	return 0;
+}

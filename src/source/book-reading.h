@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What the parts of reading a book share; nobody else includes this. */
+
+#include <stdint.h>
+
+#include "core/snapshot.h"
+#include "core/timebase.h"
+
+#define BOOK_TEXTS 1024u /* places of the cache from string ids to texts */
+
+struct scan_book;
+struct source_request;
+struct view;
+
+struct book_reading {
+	struct scan_book *book;
+	const struct source_request *request;
+	struct view *view;
+	struct snapshot *snapshot;
+	struct timebase timebase;
+	uint64_t deadline;
+	uint32_t process;
+	struct {
+		uint32_t id;
+		const char *text;
+	} texts[BOOK_TEXTS];
+};
+
+static inline struct snapshot_process *book_process(const struct book_reading *reading)
+{
+	return &reading->snapshot->processes[reading->process];
+}
+
+/* A string of the book as text of the snapshot; NULL = none. */
+const char *book_text(struct book_reading *reading, uint32_t id);
+
+/* Adds the book's incidents. 0 or a negative errno. */
+int book_collect_incidents(struct book_reading *reading);

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The source of books: who they belong to, and what the scan had to leave out. Reading one is in
+ * book-read.c. */
+
+#include "source/book.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "book/clock.h"
+#include "book/view.h"
+#include "core/snapshot.h"
+#include "core/timebase.h"
+#include "core/types.h"
+#include "source/scan.h"
+#include "source/source.h"
+
+struct book_origin {
+	struct source source;
+	struct scan *scan;
+	struct view view; /* lent to one book after the other, so that its memory is kept */
+};
+
+void book_timebase(const struct scan_book *book, struct timebase *ret_timebase)
+{
+	const struct book_header *header = &book->reader.header;
+	struct timebase_now now = {
+		.stamp = clock_read(header->clock),
+		.monotonic = clock_ns(CLOCK_MONOTONIC),
+		.realtime = clock_ns(CLOCK_REALTIME),
+	};
+
+	timebase_init(ret_timebase, header, &now);
+}
+
+int book_add_process(const struct scan_book *book, struct snapshot *snapshot, uint32_t *ret_index)
+{
+	const struct book_header *header = &book->reader.header;
+	const struct proc_facts *owner = &book->owner;
+	const char *source = types_source_name(header->source);
+	struct snapshot_process process = {
+		.pid = owner->pid,
+		.ns_pid = owner->ns_pid,
+		.start_ticks = owner->start_ticks,
+		.start_ns = proc_start_ns(owner->start_ticks, clock_ns(CLOCK_BOOTTIME),
+					  clock_ns(CLOCK_REALTIME)),
+		.comm = snapshot_text(snapshot, owner->comm,
+				      strnlen(owner->comm, sizeof(owner->comm))),
+		.user_id = owner->real_uid,
+		.source = source ? source : "book",
+		.alive = book->alive,
+		.exact = true,
+		.rejected = header->rejected,
+	};
+	struct timebase timebase;
+	char user[64];
+
+	book_timebase(book, &timebase);
+	process.last_ns = timebase.start; /* making a book is an activity */
+	proc_user_name(owner->real_uid, user, sizeof(user));
+	process.user = snapshot_text(snapshot, user, strlen(user));
+	if (*book->container)
+		process.container =
+			snapshot_text(snapshot, book->container, strlen(book->container));
+	if (!process.comm || !process.user)
+		return -ENOMEM;
+	return snapshot_add_process(snapshot, &process, ret_index);
+}
+
+void book_note_scan(const struct scan *scan, struct snapshot *snapshot)
+{
+	size_t shown = bits_min(scan->refused_count, SCAN_REFUSED_MAX);
+
+	for (size_t i = 0; i < shown; i++)
+		snapshot_note(snapshot, "pid %" PRIu32 ": book refused: %s", scan->refused[i].pid,
+			      scan->refused[i].reason);
+	if (scan->refused_count > shown)
+		snapshot_note(snapshot, "%zu more books refused", scan->refused_count - shown);
+	if (scan->count > 0)
+		return;
+	/* Nothing to see: then it helps to know what could not be looked at. */
+	snapshot_note(snapshot, "no tracked process found; is TTMEM=1 set where it starts?");
+	if (scan->unreadable)
+		snapshot_note(snapshot,
+			      "%" PRIu32 " of your processes may not be looked into (first: pid %" PRIu32
+			      ")",
+			      scan->unreadable, scan->unreadable_pid);
+	if (scan->others)
+		snapshot_note(snapshot, "%" PRIu32 " processes of other users were not looked at",
+			      scan->others);
+}
+
+static int book_source_collect(struct source *source, const struct source_request *request,
+			       struct snapshot *snapshot)
+{
+	struct book_origin *self = container_of(source, struct book_origin, source);
+	int r = scan_run(self->scan);
+
+	for (size_t i = 0; r == 0 && i < self->scan->count; i++) {
+		if (!self->scan->books[i]->gone)
+			r = book_collect(self->scan->books[i], request, &self->view, snapshot);
+	}
+	if (r == 0)
+		book_note_scan(self->scan, snapshot);
+	return r;
+}
+
+static void book_source_free(struct source *source)
+{
+	struct book_origin *self = container_of(source, struct book_origin, source);
+
+	scan_free(self->scan);
+	view_deinit(&self->view);
+	free(self);
+}
+
+static const struct source_ops book_source_ops = {
+	.name = "book",
+	.collect = book_source_collect,
+	.free = book_source_free,
+};
+
+int book_source_new(struct source **ret_source)
+{
+	CLEANUP_FREE struct book_origin *self = calloc(1, sizeof(*self));
+	int r;
+
+	if (!self)
+		return -ENOMEM;
+	self->source.ops = &book_source_ops;
+	r = scan_new(&self->scan);
+	if (r < 0)
+		return r;
+	*ret_source = &cleanup_steal(self)->source;
+	return 0;
+}
+
+struct scan *book_source_scan(struct source *source)
+{
+	return container_of(source, struct book_origin, source)->scan;
+}

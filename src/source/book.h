@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The source of books: scans /proc and reads each book that it finds into the snapshot. Can be asked
+ * again and again; books stay open between two times.
+ */
+
+#include <stdint.h>
+
+struct scan;
+struct scan_book;
+struct snapshot;
+struct source;
+struct source_request;
+struct timebase;
+struct view;
+
+/* 0 or a negative errno. */
+int book_source_new(struct source **ret_source);
+
+/* The scan of such a source, for those who want more of a book than a snapshot holds. */
+struct scan *book_source_scan(struct source *source);
+
+/* Adds the owner of @book and its totals, and what else is wanted. @view is only lent. */
+int book_collect(struct scan_book *book, const struct source_request *request, struct view *view,
+		 struct snapshot *snapshot);
+
+/* Only the owner. */
+int book_add_process(const struct scan_book *book, struct snapshot *snapshot, uint32_t *ret_index);
+
+/* How the book's clock stands now. */
+void book_timebase(const struct scan_book *book, struct timebase *ret_timebase);
+
+/* What the last scan could not do, as notes. */
+void book_note_scan(const struct scan *scan, struct snapshot *snapshot);

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Reading /proc; the parsers of its files are in proc-parse.c. */
+
+#include "source/proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+#define PROC_PATH 48
+#define PROC_FILE 8192 /* longer than any stat, status or cgroup file worth reading */
+
+int proc_open(struct proc *proc)
+{
+	const char *path = secure_getenv("TTMEM_PROC_ROOT");
+	int fd;
+
+	if (!path || !*path)
+		path = "/proc";
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*proc = (struct proc){.root = fd, .is_real = strcmp(path, "/proc") == 0};
+	return 0;
+}
+
+void proc_close(struct proc *proc)
+{
+	if (proc->root >= 0)
+		close(proc->root);
+	proc->root = -1;
+}
+
+DIR *proc_list(const struct proc *proc, const char *path)
+{
+	CLEANUP_CLOSE int fd = openat(proc->root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *listing;
+
+	if (fd < 0)
+		return NULL;
+	listing = fdopendir(fd);
+	if (listing)
+		(void)cleanup_steal_fd(&fd); /* the listing's now */
+	return listing;
+}
+
+uint32_t proc_next(DIR *listing)
+{
+	const struct dirent *entry;
+	uint64_t pid;
+
+	/* One listing is never read by two threads. */
+	while ((entry = readdir(listing))) { /* NOLINT(concurrency-mt-unsafe) */
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+		    text_parse_u64(entry->d_name, &pid) == 0 && pid <= INT32_MAX)
+			return (uint32_t)pid;
+	}
+	return 0;
+}
+
+/* One read: files of /proc that fit are given whole. */
+static int proc_file(const struct proc *proc, uint32_t pid, const char *name, char *ret_text,
+		     size_t size)
+{
+	CLEANUP_CLOSE int fd = -1;
+	char path[PROC_PATH];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%" PRIu32 "/%s", pid, name);
+	fd = openat(proc->root, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, ret_text, size - 1);
+	if (n < 0)
+		return -errno;
+	ret_text[n] = '\0';
+	return 0;
+}
+
+/* From the target of the link ns/pid, "pid:[4026531836]". */
+static uint64_t proc_pid_namespace(const struct proc *proc, uint32_t pid)
+{
+	char path[PROC_PATH], target[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%" PRIu32 "/ns/pid", pid);
+	n = readlinkat(proc->root, path, target, sizeof(target) - 1);
+	if (n < 5)
+		return 0;
+	target[n] = '\0';
+	return strtoull(target + 5, NULL, 10);
+}
+
+int proc_read(const struct proc *proc, uint32_t pid, struct proc_facts *ret_facts)
+{
+	struct proc_facts facts = {.pid = pid, .ns_pid = pid};
+	char text[PROC_FILE];
+	int r;
+
+	r = proc_file(proc, pid, "stat", text, sizeof(text));
+	if (r == 0)
+		r = proc_parse_stat(text, &facts);
+	if (r == 0)
+		r = proc_file(proc, pid, "status", text, sizeof(text));
+	if (r == 0)
+		r = proc_parse_status(text, &facts);
+	if (r < 0)
+		return r;
+	facts.pid = pid;
+	facts.pid_namespace = proc_pid_namespace(proc, pid);
+	*ret_facts = facts;
+	return 0;
+}
+
+bool proc_is_over(const struct proc *proc, const struct proc_facts *facts)
+{
+	CLEANUP_CLOSE int fd = -1;
+	struct pollfd wait = {.events = POLLIN};
+
+	if (facts->state == 'X' || facts->state == 'x')
+		return true;
+	if (facts->state != 'Z')
+		return false;
+	if (!proc->is_real)
+		return true;
+	/* A leader that has exited while its threads go on is a zombie too; a pidfd tells them apart. */
+	fd = (int)syscall(SYS_pidfd_open, (pid_t)facts->pid, 0);
+	if (fd < 0)
+		return errno == ESRCH;
+	wait.fd = fd;
+	return poll(&wait, 1, 0) > 0;
+}
+
+int proc_has_mapped(const struct proc *proc, uint32_t pid, dev_t device, ino_t inode)
+{
+	CLEANUP_FCLOSE FILE *maps = NULL;
+	CLEANUP_FREE char *line = NULL;
+	size_t size = 0;
+	char path[PROC_PATH];
+	int fd;
+
+	snprintf(path, sizeof(path), "%" PRIu32 "/maps", pid);
+	fd = openat(proc->root, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	maps = fdopen(fd, "r");
+	if (!maps) {
+		close(fd);
+		return -ENOMEM;
+	}
+	while (getline(&line, &size, maps) > 0) {
+		unsigned int dev_major, dev_minor;
+		uint64_t number;
+
+		if (sscanf(line, "%*s %*s %*s %x:%x %" SCNu64, &dev_major, &dev_minor, &number) ==
+			    3 &&
+		    makedev(dev_major, dev_minor) == device && number == inode)
+			return 1;
+	}
+	return ferror(maps) ? -EIO : 0;
+}
+
+void proc_container(const struct proc *proc, uint32_t pid, char ret_id[PROC_CONTAINER_SIZE])
+{
+	char text[PROC_FILE];
+
+	ret_id[0] = '\0';
+	if (proc_file(proc, pid, "cgroup", text, sizeof(text)) == 0)
+		proc_parse_cgroup(text, ret_id);
+}
+
+uint64_t proc_start_ns(uint64_t start_ticks, uint64_t boottime_now, uint64_t realtime_now)
+{
+	long hz = sysconf(_SC_CLK_TCK);
+	uint64_t tick = 1000000000u / (uint64_t)(hz > 0 ? hz : 100);
+	uint64_t boot = realtime_now > boottime_now ? realtime_now - boottime_now : 0;
+	uint64_t age;
+
+	/* To the tick, so that asking twice gives the same answer. */
+	boot -= boot % tick;
+	if (__builtin_mul_overflow(start_ticks, tick, &age) || age > boottime_now)
+		return realtime_now;
+	return boot + age;
+}
+
+void proc_user_name(uint32_t uid, char *ret_name, size_t size)
+{
+	struct passwd entry, *found = NULL;
+	char text[4096];
+
+	if (getpwuid_r(uid, &entry, text, sizeof(text), &found) == 0 && found)
+		snprintf(ret_name, size, "%s", found->pw_name);
+	else
+		snprintf(ret_name, size, "%" PRIu32, uid);
+}

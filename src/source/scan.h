@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Finding books. Every process that the caller may look at has its descriptors read for memory files of
+ * our name; each is held, checked and attributed to its owner. A scan can be repeated: what is known
+ * already is only found again, and what no process holds any more is let go.
+ *
+ * A descriptor that is open for reading only is another reader's and does not count: otherwise two
+ * readers would keep the books of the dead alive for each other.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "book/file.h"
+#include "book/reader.h"
+#include "source/proc.h"
+
+/* What one process may make us look at. */
+#define SCAN_CANDIDATES_MAX 64u
+#define SCAN_PROCESS_NS 1000000000u
+#define SCAN_REFUSED_MAX 64u
+
+struct scan_book {
+	struct file_fd file; /* owns its fd */
+	struct reader reader;
+	dev_t device;
+	ino_t inode;
+	uint32_t uid; /* who made the file */
+
+	struct proc_facts owner; /* of a dead one: what its book says, and who made it */
+	char container[PROC_CONTAINER_SIZE];
+	bool alive;
+	bool gone;           /* nobody holds it any more: the next scan lets it go */
+	uint32_t holder;     /* a process that has it open */
+	uint64_t first_pass; /* of the scan in which it was found, counted from 1 */
+
+	/* Private. */
+	uint64_t pass;
+	bool owner_found;
+	bool refused;
+};
+
+struct scan_refused {
+	uint32_t pid;
+	const char *reason;
+	dev_t device;
+	ino_t inode;
+};
+
+struct scan {
+	struct proc proc;
+	struct scan_book **books;
+	size_t count, capacity;
+	uint64_t pass;
+
+	/* Of the last pass. */
+	struct scan_refused refused[SCAN_REFUSED_MAX];
+	size_t refused_count; /* may be more than there is room for */
+	uint32_t others;      /* processes of other users, not looked at */
+	uint32_t unreadable;  /* processes of our own that could not be looked at */
+	uint32_t unreadable_pid;
+};
+
+/*
+ * A book behind a descriptor that has been found genuine; takes the descriptor in any case. Says
+ * nothing of an owner. 0, a negative errno, or a reader_outcome.
+ */
+int scan_book_new_consume(struct scan_book **ret_book, int fd);
+struct scan_book *scan_book_free(struct scan_book *book);
+
+int scan_new(struct scan **ret_scan);
+struct scan *scan_free(struct scan *scan);
+
+/* Looks once. 0 or a negative errno; what one process does wrong is no failure. */
+int scan_run(struct scan *scan);

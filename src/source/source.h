@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Where facts come from. Each origin (books under /proc, later the old socket protocol, tt-metal's
+ * regions, the kernel module) is one file that makes a struct source; whoever wants a snapshot lets
+ * each of them add to it.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/filter.h"
+
+struct snapshot;
+struct source;
+
+/* What is wanted. Totals are always given. */
+struct source_request {
+	bool buffers;
+	bool incidents;
+	struct filter filter; /* for buffers and incidents; totals are never filtered */
+};
+
+struct source_ops {
+	const char *name;
+	/* Adds to @snapshot. 0 or a negative errno; what single processes do wrong becomes a note. */
+	int (*collect)(struct source *source, const struct source_request *request,
+		       struct snapshot *snapshot);
+	void (*free)(struct source *source);
+};
+
+struct source {
+	const struct source_ops *ops;
+};
+
+static inline int source_collect(struct source *source, const struct source_request *request,
+				 struct snapshot *snapshot)
+{
+	return source->ops->collect(source, request, snapshot);
+}
+
+static inline struct source *source_free(struct source *source)
+{
+	if (source)
+		source->ops->free(source);
+	return NULL;
+}

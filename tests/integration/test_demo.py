@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ttmem demo and selftest, as a person meets them: on a real terminal, and into a pipe."""
+
+import subprocess
+import time
+
+import pytest
+
+from conftest import LIMIT
+
+STORY = ("double free", "kv_cache.block 3", "failed alloc", "load adapter", "killed -9", "train-llama")
+
+
+@pytest.fixture
+def terminal(clean_env, tmp_path, build):
+    """A tmux of our own; call as terminal("demo", rows=40): types, and returns a way to look."""
+    if subprocess.run(["which", "tmux"], capture_output=True, check=False).returncode:
+        pytest.skip("tmux is not installed")
+    server = ["tmux", "-S", str(tmp_path / "tmux")]
+
+    def start(*args, rows=45, columns=80):
+        command = " ".join([str(build / "src/cli/ttmem"), *args]) + "; echo THE END; sleep 1000"
+        subprocess.run(
+            [*server, "-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), command],
+            env={**clean_env, "TERM": "xterm"},
+            check=True,
+            timeout=LIMIT,
+        )
+
+        def look(*keys):
+            if keys:
+                subprocess.run([*server, "send-keys", *keys], check=True, timeout=LIMIT)
+            shown = subprocess.run(
+                [*server, "capture-pane", "-p"], capture_output=True, text=True, check=True, timeout=LIMIT
+            )
+            return shown.stdout
+
+        return look
+
+    yield start
+    subprocess.run([*server, "kill-server"], capture_output=True, check=False, timeout=LIMIT)
+
+
+def wait_for(look, *texts):
+    end = time.monotonic() + LIMIT
+    while time.monotonic() < end:
+        screen = look()
+        if all(text in screen for text in texts):
+            return screen
+        time.sleep(0.1)
+    raise AssertionError(f"{texts} did not all appear on:\n{look()}")
+
+
+def test_demo_tells_its_story_on_a_terminal(terminal):
+    look = terminal("demo", "--seconds", "6", rows=60)
+    wait_for(look, "llama-serve", "n300 wormhole_b0", "q ends it")
+    screen = wait_for(look, "What happened", "THE END", *STORY)
+    assert "ttmem run -- ./your_app" in screen
+    assert all(len(line) <= 80 for line in screen.splitlines())
+
+
+def test_demo_keeps_going_until_q(terminal):
+    look = terminal("demo", "--keep", "--seconds", "2")
+    wait_for(look, "llama-serve")
+    time.sleep(3)
+    assert "THE END" not in look()
+    look("q")
+    wait_for(look, "THE END")
+
+
+def test_demo_fits_a_small_terminal(terminal):
+    look = terminal("demo", "--seconds", "5", rows=24)
+    screen = wait_for(look, "ttmem demo", "killed -9")
+    assert len(screen.splitlines()) <= 24
+
+
+def test_demo_into_a_pipe(ttmem):
+    done = ttmem("demo", "--seconds", "5")
+    assert done.returncode == 0
+    assert "\033" not in done.stdout
+    for text in STORY:
+        assert text in done.stdout
+
+
+def test_demo_leaves_no_process_behind(ttmem):
+    ttmem("demo", "--seconds", "2")
+    left = subprocess.run(
+        ["pgrep", "-f", "ttmem demo --play"], capture_output=True, text=True, check=False
+    )
+    # Other tests may be running theirs: only those without a parent are ours to answer for.
+    for pid in left.stdout.split():
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+                assert stat.read().rsplit(")", 1)[1].split()[1] != "1"
+        except OSError:
+            pass
+
+
+def test_selftest(ttmem):
+    done = ttmem("selftest")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("ok   ") == 7
+    assert "FAIL" not in done.stdout
+
+
+def test_selftest_says_what_is_wrong(ttmem):
+    done = ttmem("selftest", env={"TTMEM_PROC_ROOT": "/nonexistent"})
+    assert done.returncode == 1
+    assert "FAIL" in done.stdout or "selftest" in done.stderr

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ttmem run: every descendant is judged, and the exit code says what scripts need to know."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import jsonschema
+import pytest
+
+from conftest import LIMIT, ROOT
+
+# A program that does one thing per argument, each in a way that ends its process differently.
+FAMILY = r"""
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <ttmem/ttmem.h>
+#include <unistd.h>
+
+static void grandchild(void)
+{
+	setsid();
+	if (fork() == 0) {
+		usleep(30000);
+		ttmem_alloc(2, TTMEM_TRACE, 0x10, 7, "grandchild");
+		_exit(0);
+	}
+	_exit(0);
+}
+
+static void one(const char *what)
+{
+	if (strcmp(what, "leak") == 0) {
+		ttmem_alloc(0, TTMEM_DRAM, 0x1000, 1 << 20, "weights");
+	} else if (strcmp(what, "clean") == 0) {
+		ttmem_alloc(0, TTMEM_L1, 0x2000, 4096, "clean");
+		ttmem_free(0, TTMEM_L1, 0x2000);
+	} else if (strcmp(what, "double") == 0) {
+		ttmem_alloc(0, TTMEM_L1, 0x3000, 64, "twice");
+		ttmem_free(0, TTMEM_L1, 0x3000);
+		ttmem_free(0, TTMEM_L1, 0x3000);
+	} else if (strcmp(what, "killed") == 0) {
+		ttmem_alloc(1, TTMEM_CB, 0x4000, 100, "killed");
+		kill(getpid(), SIGKILL);
+	} else if (strcmp(what, "exec") == 0) {
+		ttmem_alloc(3, TTMEM_DRAM, 0x5000, 10, "before exec");
+		execlp("sleep", "sleep", "0.1", NULL);
+	} else if (strcmp(what, "setsid") == 0) {
+		grandchild();
+	} else if (strcmp(what, "many") == 0) {
+		for (int i = 0; i < 200; i++) {
+			if (fork() == 0) {
+				ttmem_alloc(4, TTMEM_DRAM, 0x1000, 1, "short life");
+				kill(getpid(), SIGKILL);
+			}
+		}
+		while (wait(NULL) > 0)
+			;
+	} else if (strcmp(what, "daemon") == 0) {
+		if (fork() == 0) {
+			setsid();
+			if (fork() == 0) {
+				close(0); close(1); close(2);
+				ttmem_alloc(5, TTMEM_DRAM, 0x1000, 5, "daemon");
+				usleep(3000000);
+			}
+			_exit(0);
+		}
+		usleep(200000);
+	} else if (strcmp(what, "fail") == 0) {
+		exit(3);
+	} else if (strcmp(what, "wait") == 0) {
+		ttmem_alloc(0, TTMEM_DRAM, 0x6000, 1, "waiting");
+		pause();
+	}
+}
+
+int main(int argc, char **argv)
+{
+	/* "-x" does it here, "x" in a child. */
+	for (int i = 1; i < argc; i++) {
+		if (argv[i][0] == '-')
+			one(argv[i] + 1);
+		else if (fork() == 0) {
+			one(argv[i]);
+			_exit(0);
+		}
+	}
+	while (wait(NULL) > 0)
+		;
+	return 0;
+}
+"""
+
+
+@pytest.fixture
+def family(compile_c):
+    return compile_c(FAMILY, "family")
+
+
+@pytest.fixture
+def report(ttmem, tmp_path):
+    """Call as report("--fail-on-leak", "--", program): the completed process and its JSON."""
+
+    def run(*args, **options):
+        path = tmp_path / "report.json"
+        done = ttmem("run", "--json", path, *args, **options)
+        document = json.loads(path.read_text()) if path.exists() else None
+        if document:
+            schema = json.loads((ROOT / "docs/schema/run.json").read_text())
+            jsonschema.validate(document, schema)
+        return done, document
+
+    return run
+
+
+def sites(document):
+    return {leak["site"]: (leak["bytes"], leak["buffers"]) for leak in document["leaks"]}
+
+
+def test_every_kind_of_descendant_is_judged(report, family):
+    done, document = report("--", family, "-leak", "-clean", "double", "killed", "exec", "setsid")
+    assert done.returncode == 0
+    assert sites(document) == {
+        "DRAM weights": (1 << 20, 1),
+        "CB killed": (100, 1),
+        "DRAM before exec": (10, 1),
+        "TRACE grandchild": (7, 1),
+    }
+    assert document["leaked_buffers"] == 4
+    assert [i["kind"] for i in document["incidents"] if i["kind"] != "leak"] == ["double_free"]
+    how = {p["buffers"][0]["name"]: p["how"] for p in document["processes"] if p["buffers"]}
+    assert how == {"weights": "closed", "killed": "died", "before exec": "died", "grandchild": "died"}
+    assert "DRAM weights" in done.stderr and "double_free" in done.stderr
+
+
+def test_the_shortest_lives_are_kept(report, family):
+    done, document = report("--", family, "-many")
+    assert sites(document) == {"DRAM short life": (200, 200)}
+    assert document["refused"] == 0
+
+
+def test_exit_codes(report, family, tmp_path):
+    def code(*args):
+        return report(*args)[0].returncode
+
+    assert code("--", family, "-clean") == 0
+    assert code("--fail-on-leak", "--", family, "-clean") == 0
+    assert code("--fail-on-leak", "--", family, "leak") == 86
+    assert code("--", family, "leak") == 0
+    assert code("--fail-on-leak", "--", family, "-leak", "-fail") == 3
+    assert code("--", family, "-killed") == 128 + signal.SIGKILL
+    assert code("--", tmp_path / "no-such-program") == 127
+    assert code("--", tmp_path) == 126
+    assert code() == 2
+    assert code("--ignore", "L2", "--", "true") == 2
+
+
+def test_ignore_and_baseline(ttmem, report, family, tmp_path):
+    done, document = report("--fail-on-leak", "--ignore", "CB", "--", family, "killed")
+    assert (done.returncode, document["ignored_buffers"], document["leaks"]) == (0, 1, [])
+
+    known = tmp_path / "known.json"
+    assert ttmem("run", "-q", "--json", known, "--", family, "leak").returncode == 0
+    again = ("--fail-on-leak", "--baseline", known, "--", family)
+    assert report(*again, "leak")[0].returncode == 0
+    done, document = report(*again, "leak", "killed")
+    assert done.returncode == 86
+    assert {leak["site"]: leak["known"] for leak in document["leaks"]} == {
+        "DRAM weights": True,
+        "CB killed": False,
+    }
+    # Twice as much at a known site is news.
+    assert report(*again, "leak", "leak")[0].returncode == 86
+
+    known.write_text("{}")
+    done = ttmem("run", "--baseline", known, "--", family)
+    assert done.returncode == 2 and "ttmem.run/1" in done.stderr
+    known.write_text("not json")
+    assert ttmem("run", "--baseline", known, "--", family).returncode == 2
+
+
+def test_output_of_the_command_is_its_own(ttmem):
+    done = ttmem("run", "--", "sh", "-c", "echo out; echo err >&2; cat", input="in\n")
+    assert done.stdout == "out\nin\n"
+    assert done.stderr.startswith("err\n")
+    assert "nothing was reported" in done.stderr
+    assert ttmem("run", "-q", "--", "true").stderr == ""
+
+
+def test_nested_runs_both_see(ttmem, report, family, build, tmp_path):
+    inner = tmp_path / "inner.json"
+    done, outer = report(
+        "--", build / "src/cli/ttmem", "run", "--json", inner, "--", family, "leak"
+    )
+    assert done.returncode == 0
+    assert sites(outer) == sites(json.loads(inner.read_text())) == {"DRAM weights": (1 << 20, 1)}
+
+
+def test_what_still_runs_is_not_judged(report, family):
+    _, document = report("--", family, "-daemon")
+    assert document["still_running"] == 1
+    assert document["leaks"] == []
+
+
+def test_descendants_without_a_book_are_counted(report):
+    _, document = report("--", "sh", "-c", "sleep 0.3 & sleep 0.3; wait")
+    assert document["without_book"] == 3
+
+
+def test_peaks(report, family):
+    _, document = report("--", family, "-clean", "-leak", "leak")
+    peaks = {(p["device"], p["type"]): (p["bytes"], p["exact"]) for p in document["peaks"]}
+    assert peaks[0, "L1"] == (4096, True)
+    assert peaks[0, "DRAM"][0] >= 1 << 20 and not peaks[0, "DRAM"][1]
+
+
+def test_markdown_is_safe(ttmem, compile_c, tmp_path):
+    program = compile_c(
+        '#include <ttmem/ttmem.h>\nint main(void){ttmem_alloc(0,0,1,1,"a|b<script>`c`\\n");}', "odd"
+    )
+    path = tmp_path / "summary.md"
+    assert ttmem("run", "--markdown", path, "--", program).returncode == 0
+    text = path.read_text()
+    assert "<script>" not in text and "a&#124;b" in text and "**new**" in text
+
+
+def test_sigterm_reaches_the_command(build, clean_env, family, tmp_path):
+    path = tmp_path / "report.json"
+    run = subprocess.Popen(
+        [build / "src/cli/ttmem", "run", "-q", "--json", path, "--", family, "-wait"], env=clean_env
+    )
+    time.sleep(0.5)
+    run.send_signal(signal.SIGTERM)
+    assert run.wait(timeout=LIMIT) == 128 + signal.SIGTERM
+    assert sites(json.loads(path.read_text())) == {"DRAM waiting": (1, 1)}
+
+
+def test_a_hostile_sender_costs_itself_only(report, tmp_path):
+    """Garbage on the offered socket, and a book that is none: refused, counted, nothing else."""
+    script = tmp_path / "hostile.py"
+    script.write_text(
+        """
+import array, os, socket
+path = os.environ["TTMEM_OFFER"].split(":")[0]
+def send(data, fds=()):
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.connect(path)
+    s.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else [])
+    return s
+offer = (0x464F5454).to_bytes(4, "little") + (1).to_bytes(4, "little") + bytes([16, 0, 0, 0]) + bytes(4)
+fake = os.memfd_create("ttmem-book")
+keep = [send(b"x"), send(offer), send(offer, [0]), send(offer, [fake]), send(offer + b"y" * 100, [fake])]
+keep += [send(offer, [os.open("/dev/null", os.O_RDWR)] * 2)]
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); s.connect(path); keep.append(s)
+"""
+    )
+    done, document = report("--", "/usr/bin/python3", script)
+    assert done.returncode == 0
+    assert document["refused"] == 7  # six messages, and one who said nothing
+    assert document["leaks"] == []
+
+
+def test_no_trace_is_left(clean_env, report, family):
+    report("--", family, "leak")
+    assert os.listdir(clean_env["XDG_RUNTIME_DIR"]) == []

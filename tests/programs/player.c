@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A program under the control of a test: it reads one call of the library per line from stdin, makes
+ * it, and answers "ok", so that the test knows what has happened by then.
+ *
+ *	alloc DEVICE TYPE ADDRESS SIZE [NAME]	free DEVICE TYPE ADDRESS	failed DEVICE TYPE SIZE FREE
+ *	device DEVICE UID ARCH CARD REMOTE DRAM L1	close DEVICE
+ *	kernel DEVICE ADDRESS SIZE SORT		hooked DEVICE TYPE SIZE		alias DEVICE ADDRESS SIZE
+ *	push NAME	pop	phase NAME	mark NAME	pause	resume	goodbye
+ *	many DEVICE TYPE ADDRESS SIZE COUNT	burst DEVICE COUNT	leak DEVICE SIZE EVERY_MS
+ *	fork (answers with the child's pid; the child takes over stdin)
+ *	hold (a child that only sleeps; answers with its pid)	thread	closefds	exec
+ *
+ * Numbers are decimal or 0x; names may hold %XX for any byte. End of input: _exit(0), without goodbye.
+ */
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <ttmem/ttmem.h>
+#include <unistd.h>
+
+#define WORDS 10
+
+static uint64_t number(const char *text)
+{
+	return text ? strtoull(text, NULL, 0) : 0;
+}
+
+static uint32_t small(const char *text)
+{
+	return (uint32_t)number(text);
+}
+
+/* Decodes %XX in place. NULL stays NULL. */
+static const char *bytes(char *text)
+{
+	char *from = text, *to = text;
+
+	while (from && *from) {
+		char hex[3] = {0};
+
+		if (from[0] == '%' && isxdigit((unsigned char)from[1]) &&
+		    isxdigit((unsigned char)from[2])) {
+			memcpy(hex, from + 1, 2);
+			*to++ = (char)strtoul(hex, NULL, 16);
+			from += 3;
+		} else {
+			*to++ = *from++;
+		}
+	}
+	if (to)
+		*to = '\0';
+	return text;
+}
+
+static uint32_t type(const char *text)
+{
+	static const char *const names[] = {"DRAM",  "L1", "SYSTEM_MEMORY", "L1_SMALL",
+					    "TRACE", "CB", "KERNEL"};
+
+	for (uint32_t i = 0; text && i < TTMEM_TYPE_COUNT; i++) {
+		if (strcmp(text, names[i]) == 0)
+			return i;
+	}
+	return TTMEM_ANY;
+}
+
+static void declare(char **word)
+{
+	struct ttmem_device_args args = {
+		.struct_size = sizeof(args),
+		.device = small(word[1]),
+		.unique_id = number(word[2]),
+		.arch = word[3],
+		.card = word[4],
+		.remote = small(word[5]),
+	};
+
+	args.memory[TTMEM_DRAM].capacity = number(word[6]);
+	args.memory[TTMEM_L1].capacity = number(word[7]);
+	ttmem_device(&args);
+}
+
+static void extended(char **word)
+{
+	struct ttmem_alloc_args args = {
+		.struct_size = sizeof(args),
+		.device = small(word[1]),
+	};
+
+	if (strcmp(word[0], "kernel") == 0) {
+		args.type = TTMEM_KERNEL;
+		args.address = number(word[2]);
+		args.size = number(word[3]);
+		args.kernel_sort = small(word[4]);
+	} else if (strcmp(word[0], "alias") == 0) {
+		args.type = TTMEM_CB;
+		args.flags = TTMEM_FLAG_ALIAS;
+		args.address = number(word[2]);
+		args.size = number(word[3]);
+	} else {
+		args.type = type(word[2]);
+		args.flags = TTMEM_FLAG_HOOKED;
+		args.size = number(word[3]);
+	}
+	ttmem_alloc_ex(&args);
+}
+
+static void many(char **word)
+{
+	uint64_t size = number(word[4]);
+
+	for (uint64_t i = 0; i < number(word[5]); i++)
+		ttmem_alloc(small(word[1]), type(word[2]), number(word[3]) + i * size, size,
+			    "many");
+}
+
+/* As fast as it goes: allocate and free one buffer. */
+static void burst(char **word)
+{
+	for (uint64_t i = 0; i < number(word[2]); i++) {
+		ttmem_alloc(small(word[1]), TTMEM_L1, 0x5000, 64, "burst");
+		ttmem_free(small(word[1]), TTMEM_L1, 0x5000);
+	}
+}
+
+static void *leak(void *argument)
+{
+	char **word = argument;
+	uint64_t size = number(word[2]);
+
+	for (uint64_t i = 0;; i++) {
+		ttmem_alloc(small(word[1]), TTMEM_DRAM, 0x100000 + i * size, size, "leaked");
+		usleep(small(word[3]) * 1000);
+	}
+	return NULL;
+}
+
+/* The leak goes on while other calls are made. */
+static void start_leak(char **word)
+{
+	static char *copies[WORDS];
+	pthread_t thread;
+
+	for (int i = 0; word[i]; i++)
+		copies[i] = strdup(word[i]);
+	pthread_create(&thread, NULL, leak, copies);
+}
+
+static pid_t child(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		prctl(PR_SET_PDEATHSIG, 0);
+	return pid;
+}
+
+static void *alloc_in_thread(void *argument)
+{
+	(void)argument;
+	ttmem_alloc(0, TTMEM_DRAM, 0x7000, 4096, "thread");
+	return NULL;
+}
+
+/* What ends or splits the process. False: not one of these. */
+static bool life(char **word)
+{
+	pthread_t thread;
+	pid_t pid;
+
+	if (strcmp(word[0], "fork") == 0) {
+		pid = child();
+		if (pid > 0)
+			pause(); /* the child goes on with the script */
+		printf("%d\n", (int)getpid());
+	} else if (strcmp(word[0], "hold") == 0) {
+		pid = child();
+		if (pid == 0) {
+			close(0);
+			close(1);
+			sleep(600);
+			_exit(0);
+		}
+		printf("%d\n", (int)pid);
+	} else if (strcmp(word[0], "thread") == 0) {
+		pthread_create(&thread, NULL, alloc_in_thread, NULL);
+		pthread_join(thread, NULL);
+	} else if (strcmp(word[0], "closefds") == 0) {
+		closefrom(3);
+	} else if (strcmp(word[0], "exec") == 0) {
+		execlp("sleep", "sleep", "600", NULL);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static bool call(char **word)
+{
+	if (strcmp(word[0], "alloc") == 0)
+		ttmem_alloc(small(word[1]), type(word[2]), number(word[3]), number(word[4]),
+			    bytes(word[5]));
+	else if (strcmp(word[0], "free") == 0)
+		ttmem_free(small(word[1]), type(word[2]), number(word[3]));
+	else if (strcmp(word[0], "failed") == 0)
+		ttmem_alloc_failed(small(word[1]), type(word[2]), number(word[3]), number(word[4]));
+	else if (strcmp(word[0], "device") == 0)
+		declare(word);
+	else if (strcmp(word[0], "close") == 0)
+		ttmem_device_close(small(word[1]));
+	else if (strcmp(word[0], "kernel") == 0 || strcmp(word[0], "hooked") == 0 ||
+		 strcmp(word[0], "alias") == 0)
+		extended(word);
+	else if (strcmp(word[0], "many") == 0)
+		many(word);
+	else if (strcmp(word[0], "burst") == 0)
+		burst(word);
+	else if (strcmp(word[0], "leak") == 0)
+		start_leak(word);
+	else
+		return false;
+	return true;
+}
+
+static bool label(char **word)
+{
+	if (strcmp(word[0], "push") == 0)
+		ttmem_phase_push(bytes(word[1]));
+	else if (strcmp(word[0], "pop") == 0)
+		ttmem_phase_pop();
+	else if (strcmp(word[0], "phase") == 0)
+		ttmem_phase_process(bytes(word[1]));
+	else if (strcmp(word[0], "mark") == 0)
+		ttmem_mark(bytes(word[1]));
+	else if (strcmp(word[0], "pause") == 0)
+		ttmem_pause();
+	else if (strcmp(word[0], "resume") == 0)
+		ttmem_resume();
+	else if (strcmp(word[0], "goodbye") == 0)
+		ttmem_goodbye();
+	else
+		return false;
+	return true;
+}
+
+int main(void)
+{
+	char line[4096];
+
+	/* A test that dies takes its programs along. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setlinebuf(stdout);
+	while (fgets(line, sizeof(line), stdin)) {
+		char *word[WORDS + 1] = {0}, *rest = line;
+		bool known;
+
+		for (int i = 0; i < WORDS && (word[i] = strsep(&rest, " \n")) && *word[i]; i++)
+			;
+		for (int i = 0; i < WORDS; i++) {
+			if (word[i] && !*word[i])
+				word[i] = NULL;
+		}
+		if (!word[0])
+			continue;
+		known = call(word) || label(word) || life(word);
+		puts(known ? "ok" : "unknown");
+	}
+	_exit(0);
+}
