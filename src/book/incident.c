@@ -58,8 +58,7 @@ static void incident_write(struct writer *writer, uint32_t kind, uint64_t site,
 
 	if (index >= BOOK_INCIDENTS_PER_KIND ||
 	    (index % INCIDENT_PER_PAGE == 0 &&
-	     (writer_charge(writer, BOOK_PAGE) < 0 ||
-	      writer_reserve(writer, book_incident_offset(kind, index), BOOK_PAGE) < 0))) {
+	     writer_grow(writer, book_incident_offset(kind, index), BOOK_PAGE) < 0)) {
 		writer_reject(&writer->header->incident_lost[kind]);
 		return;
 	}

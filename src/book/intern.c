@@ -78,10 +78,8 @@ static bool intern_grow(struct writer *writer, struct intern_arena *arena, uint6
 				return false;
 			__atomic_store_n(&arena->page->directory[segment], unit, __ATOMIC_RELEASE);
 		}
-		if (writer_charge(writer, next - arena->room) < 0)
-			return false;
-		if (writer_reserve(writer, book_unit_offset(unit) + arena->room % INTERN_SEGMENT,
-				   next - arena->room) < 0)
+		if (writer_grow(writer, book_unit_offset(unit) + arena->room % INTERN_SEGMENT,
+				next - arena->room) < 0)
 			return false;
 		arena->room = next;
 	}
@@ -235,8 +233,7 @@ static uint32_t intern_get(struct writer *writer, uint32_t kind, const void *key
 	return id;
 }
 
-/* The length to keep: at most @max, and no character cut in two. */
-static size_t intern_length(const char *text, size_t max)
+size_t intern_length(const char *text, size_t max)
 {
 	size_t length = strnlen(text, max + 1);
 	size_t cut;

@@ -46,6 +46,9 @@ struct intern {
 void intern_init(struct intern *intern, struct writer *writer);
 void intern_deinit(struct intern *intern);
 
+/* How much of @text is kept: at most @max bytes, and no UTF-8 character cut in two. */
+size_t intern_length(const char *text, size_t max);
+
 /* Ids; 0 = none: NULL or empty text, or the arena is full (counted). @max cuts, on a UTF-8 boundary. */
 uint32_t intern_string(struct writer *writer, const char *text, size_t max);
 uint32_t intern_shape(struct writer *writer, const struct book_shape *shape);

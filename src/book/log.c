@@ -43,6 +43,8 @@ int log_head(struct reader *reader, uint32_t device, uint64_t *ret_head)
 		      &head, sizeof(head));
 	if (r < 0)
 		return r;
+	if (head > LOG_NUMBER_MAX)
+		return -EBADMSG;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	*ret_head = head;
 	return 0;

@@ -26,6 +26,9 @@ struct log {
 	struct book_event *events;
 };
 
+/* No owner ever gets this far; sums with anything larger could overflow. */
+#define LOG_NUMBER_MAX (UINT64_C(1) << 62)
+
 /* More than any owner can write while a snapshot is taken; what is more is not waited for. */
 #define LOG_EVENTS_MAX (UINT64_C(1) << 22)
 
@@ -33,6 +36,7 @@ struct log {
 int log_find(struct reader *reader, const struct book_shard *page, uint32_t device,
 	     struct log_place *ret_place);
 
+/* -EBADMSG beyond LOG_NUMBER_MAX. */
 int log_head(struct reader *reader, uint32_t device, uint64_t *ret_head);
 
 /* Start (again) before event @first; keeps the memory. */

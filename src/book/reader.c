@@ -177,7 +177,7 @@ int reader_mark(struct reader *reader, uint64_t number, struct book_mark *ret_ma
 	r = file_read(reader->file, offset, &again, sizeof(again));
 	if (r < 0)
 		return r;
-	if (mark.commit != number + 1 || again != number + 1)
+	if (mark.commit == 0 || mark.commit != number + 1 || again != number + 1)
 		return -ENOENT;
 	*ret_mark = mark;
 	return 0;
@@ -214,6 +214,23 @@ bool reader_segment_is(struct reader *reader, uint32_t unit, uint32_t units, uin
 	return segment.owner == owner && segment.kind == kind && segment.units == units;
 }
 
+/* Whether all segments that hold strings are the arena's. They rise, like those of records. */
+static bool reader_strings_are_sane(struct reader *reader, const struct book_arena *arena)
+{
+	uint64_t segments = (arena->used + READER_ARENA_SEGMENT - 1) / READER_ARENA_SEGMENT;
+	uint64_t free_from = 0;
+
+	for (uint64_t i = 0; i < segments; i++) {
+		uint32_t unit = arena->directory[i];
+
+		if (unit < free_from || !reader_segment_is(reader, unit, BOOK_ARENA_UNITS,
+							   BOOK_ARENA_STRINGS, BOOK_SEGMENT_ARENA))
+			return false;
+		free_from = (uint64_t)unit + BOOK_ARENA_UNITS;
+	}
+	return true;
+}
+
 /* Reads what the arena has gained since the last time. */
 static int reader_load_strings(struct reader *reader)
 {
@@ -228,6 +245,14 @@ static int reader_load_strings(struct reader *reader)
 	if (arena.used <= offset)
 		return 0;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	/* Once may be bad luck; but a row of a hostile book must not cost more than a look. */
+	if (reader->strings_refused >= READER_TRIES)
+		return -EBADMSG;
+	if (!reader_strings_are_sane(reader, &arena)) {
+		reader->strings_refused++;
+		return -EBADMSG;
+	}
+	reader->strings_refused = 0;
 	bytes = realloc(reader->strings, arena.used);
 	if (!bytes)
 		return -ENOMEM;
@@ -237,9 +262,6 @@ static int reader_load_strings(struct reader *reader)
 		uint64_t within = offset % READER_ARENA_SEGMENT;
 		uint64_t length = bits_min(arena.used - offset, READER_ARENA_SEGMENT - within);
 
-		if (!reader_segment_is(reader, arena.directory[segment], BOOK_ARENA_UNITS,
-				       BOOK_ARENA_STRINGS, BOOK_SEGMENT_ARENA))
-			return -EBADMSG;
 		r = file_read(reader->file, book_unit_offset(arena.directory[segment]) + within,
 			      bytes + offset, length);
 		if (r < 0)

@@ -29,6 +29,7 @@ struct reader {
 	/* Copy of the string arena, read on demand. */
 	uint8_t *strings;
 	uint64_t strings_used;
+	uint32_t strings_refused; /* times in a row that the arena made no sense */
 };
 
 /* 0, a negative errno, or a positive reader_outcome. @file must outlive the reader. */

@@ -71,10 +71,8 @@ bool room_records_grow(struct shard *shard)
 	next = room_step(shard->segment_bytes, total);
 	if (segment > 0 && shard->segment_bytes == 0)
 		next = BOOK_UNIT; /* a shard of that size needs no small beginnings */
-	if (writer_charge(writer, next - shard->segment_bytes) < 0)
-		return false;
-	if (writer_reserve(writer, book_unit_offset(unit) + shard->segment_bytes,
-			   next - shard->segment_bytes) < 0)
+	if (writer_grow(writer, book_unit_offset(unit) + shard->segment_bytes,
+			next - shard->segment_bytes) < 0)
 		return false;
 	shard->segment_bytes = (uint32_t)next;
 	shard->slot_room =
@@ -122,17 +120,24 @@ static bool room_make_page(struct writer *writer, uint32_t device)
 	if (writer_charge(writer, sizeof(*page) + ring_bytes) < 0)
 		return false;
 	if (writer_reserve(writer, book_shard_offset(device), sizeof(*page)) < 0)
-		return false;
+		goto refund;
 	if (!page->ring_unit)
 		page->ring_unit = writer_claim(writer, (uint32_t)(ring_bytes / BOOK_UNIT),
 					       (uint16_t)device, BOOK_SEGMENT_RING);
 	if (!page->ring_unit)
-		return false;
-	if (!page->graves_unit && writer_charge(writer, grave_bytes) == 0)
+		goto refund;
+	if (writer_charge(writer, grave_bytes) == 0) {
 		page->graves_unit = writer_claim(writer, (uint32_t)(grave_bytes / BOOK_UNIT),
 						 (uint16_t)device, BOOK_SEGMENT_GRAVES);
+		if (!page->graves_unit)
+			writer_refund(writer, grave_bytes);
+	}
 	page->ring_events = writer->ring_events;
 	return true;
+refund:
+	/* The next event on this device tries again. */
+	writer_refund(writer, sizeof(*page) + ring_bytes);
+	return false;
 }
 
 static struct shard *room_make(struct writer *writer, uint32_t device)
@@ -140,11 +145,14 @@ static struct shard *room_make(struct writer *writer, uint32_t device)
 	struct room_private *private;
 	struct shard *shard;
 
-	if (!room_make_page(writer, device))
-		return NULL;
 	private = private_map(sizeof(*private));
 	if (!private)
 		return NULL;
+	/* Last of what can fail, because its claims cannot be given back. */
+	if (!room_make_page(writer, device)) {
+		private_unmap(private, sizeof(*private));
+		return NULL;
+	}
 	shard = &private->shard;
 	shard->device = device;
 	shard->writer = writer;

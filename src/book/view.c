@@ -45,7 +45,7 @@ static int view_page(struct reader *reader, uint32_t device, struct view_shard *
 		return r;
 	if (page->state != 1)
 		return -ENOENT;
-	if (page->slots > BOOK_SLOTS_MAX)
+	if (page->slots > BOOK_SLOTS_MAX || page->head > LOG_NUMBER_MAX)
 		return -EBADMSG;
 	ret_shard->slots = page->slots;
 	return log_find(reader, page, device, &ret_shard->place);
@@ -312,16 +312,17 @@ static int view_checkpoint(struct view *view, struct reader *reader, uint32_t de
 	return 0;
 }
 
-/* One try. -EOVERFLOW: the owner was faster. */
+/* One try. -EOVERFLOW: the owner was faster. @ret_head is where it began. */
 static int view_try_living(struct view *view, struct reader *reader, uint32_t device, bool rows,
-			   struct log *log)
+			   struct log *log, uint64_t *ret_head)
 {
 	struct view_shard shard;
 	uint64_t number = 0;
-	uint64_t s0;
+	uint64_t s0 = 0;
 	int r;
 
 	r = log_head(reader, device, &s0);
+	*ret_head = s0;
 	if (r == 0)
 		r = view_page(reader, device,
 			      &shard); /* after head: slots cover every event up to it */
@@ -361,23 +362,30 @@ static int view_read_living(struct view *view, struct reader *reader, uint32_t d
 {
 	uint64_t start = clock_ns(CLOCK_MONOTONIC);
 	uint64_t patience = VIEW_PATIENCE_NS;
+	uint64_t head, last = UINT64_MAX;
+	uint32_t totals_tries = 0;
 	struct log log = {0};
 	int r;
 
 	view->retries = 0;
-	for (uint32_t try = 0;; try++) {
+	for (;;) {
 		uint64_t now;
 
-		r = view_try_living(view, reader, device, rows, &log);
+		r = view_try_living(view, reader, device, rows, &log, &head);
 		if (r != -EOVERFLOW && r != -ENOBUFS)
 			break;
-		view->retries++;
+		/* Nothing was written during the try before this one: no honest shard fails then. */
+		if (head == last) {
+			r = -EBADMSG;
+			break;
+		}
+		last = head;
 		now = clock_ns(CLOCK_MONOTONIC);
-		if (try == 0)
+		if (view->retries++ == 0)
 			patience = bits_max(patience, 4 * (now - start));
 		if (rows && now - start > patience)
 			rows = false; /* then at least the counters */
-		else if (!rows && try > VIEW_TOTALS_TRIES) {
+		else if (!rows && ++totals_tries > VIEW_TOTALS_TRIES) {
 			r = -EAGAIN;
 			break;
 		}

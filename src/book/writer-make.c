@@ -25,6 +25,11 @@ int writer_charge(struct writer *writer, uint64_t bytes)
 	return 0;
 }
 
+void writer_refund(struct writer *writer, uint64_t bytes)
+{
+	__atomic_fetch_add(&writer->room_left, bytes, __ATOMIC_RELAXED);
+}
+
 int writer_reserve(struct writer *writer, uint64_t offset, uint64_t length)
 {
 	int r = writer->reserve(writer->context, offset, length);
@@ -34,16 +39,31 @@ int writer_reserve(struct writer *writer, uint64_t offset, uint64_t length)
 	return r;
 }
 
+int writer_grow(struct writer *writer, uint64_t offset, uint64_t length)
+{
+	int r = writer_charge(writer, length);
+
+	if (r < 0)
+		return r;
+	r = writer_reserve(writer, offset, length);
+	if (r < 0)
+		writer_refund(writer, length);
+	return r;
+}
+
 uint32_t writer_claim(struct writer *writer, uint32_t units, uint16_t owner, uint8_t kind)
 {
-	uint64_t unit = __atomic_fetch_add(&writer->header->pool_next, units, __ATOMIC_RELAXED);
-	uint64_t entry = BOOK_SEGMENTS_OFFSET + unit * sizeof(struct book_segment);
 	struct book_segment segment = {.owner = owner, .kind = kind, .units = units};
+	uint64_t unit = __atomic_load_n(&writer->header->pool_next, __ATOMIC_RELAXED);
+	uint64_t entry;
 
-	if ((unit + units) * BOOK_UNIT > writer->size) {
-		__atomic_fetch_sub(&writer->header->pool_next, units, __ATOMIC_RELAXED);
-		return 0;
-	}
+	/* Never beyond the end: giving a unit back could hand it out twice. */
+	do {
+		if ((unit + units) * BOOK_UNIT > writer->size)
+			return 0;
+	} while (!__atomic_compare_exchange_n(&writer->header->pool_next, &unit, unit + units, true,
+					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	entry = BOOK_SEGMENTS_OFFSET + unit * sizeof(struct book_segment);
 	/* The first page of the table came with the book; it covers the first 32 MiB of the file. */
 	if (entry >= BOOK_SEGMENTS_OFFSET + BOOK_PAGE &&
 	    writer_reserve(writer, entry & ~(uint64_t)(BOOK_PAGE - 1), BOOK_PAGE) < 0)

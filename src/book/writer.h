@@ -83,7 +83,11 @@ struct writer *writer_free(struct writer *writer);
 
 /* Charge and reserve memory of the book. -ENOSPC when the room has run out. */
 int writer_charge(struct writer *writer, uint64_t bytes);
+void writer_refund(struct writer *writer, uint64_t bytes);
 int writer_reserve(struct writer *writer, uint64_t offset, uint64_t length);
+
+/* Both or neither. */
+int writer_grow(struct writer *writer, uint64_t offset, uint64_t length);
 
 /* Claim a run of units for a segment. 0 if the pool is used up. */
 uint32_t writer_claim(struct writer *writer, uint32_t units, uint16_t owner, uint8_t kind);

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Interning: one id for one content, whole characters, a full arena, threads. */
+
+#include "book/intern.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/unit.h"
+#include "book/testing.h"
+
+/* The text as a reader of the book gets it. */
+static bool ntest_is(struct testing_book *book, uint32_t id, const char *text)
+{
+	size_t length = 0;
+	const char *read = reader_string(&book->reader, id, &length);
+	size_t own = 0;
+	const char *written = intern_text(book->writer, id, &own);
+
+	assert(!read == !written && length == own);
+	return read && length == strlen(text) && memcmp(read, text, length) == 0 &&
+	       memcmp(written, text, length) == 0;
+}
+
+UNIT(one_id_for_one_text)
+{
+	struct testing_book book;
+	uint32_t a, b;
+
+	testing_book_open(&book);
+	assert(intern_find_string(book.writer, "a", BOOK_NAME_MAX) == 0);
+	a = intern_string(book.writer, "a", BOOK_NAME_MAX);
+	b = intern_string(book.writer, "b", BOOK_NAME_MAX);
+	assert(a && b && a != b);
+	assert(intern_string(book.writer, "a", BOOK_NAME_MAX) == a);
+	assert(intern_find_string(book.writer, "b", BOOK_PATH_MAX) == b);
+	assert(ntest_is(&book, a, "a") && ntest_is(&book, b, "b"));
+	assert(intern_string(book.writer, NULL, BOOK_NAME_MAX) == 0);
+	assert(intern_string(book.writer, "", BOOK_NAME_MAX) == 0);
+	assert(intern_find_string(book.writer, "", BOOK_NAME_MAX) == 0);
+	assert(!ntest_is(&book, 0, ""));
+	assert(!ntest_is(&book, 1000000, ""));
+	testing_book_deinit(&book);
+}
+
+/* @text repeated up to 300 bytes, then cut at @max: how many bytes are left? */
+static size_t ntest_cut(struct testing_book *book, const char *character, size_t max)
+{
+	char text[300 + 8] = "x";
+	size_t length = 0;
+	uint32_t id;
+
+	while (strlen(text) < 300)
+		strcat(text, character);
+	id = intern_string(book->writer, text, max);
+	assert(id && reader_string(&book->reader, id, &length) && length <= max);
+	return length;
+}
+
+UNIT(cut_between_characters)
+{
+	struct testing_book book;
+
+	testing_book_open(&book);
+	assert(ntest_cut(&book, "a", BOOK_NAME_MAX) == 255);
+	assert(ntest_cut(&book, "\xc3\xa4", 255) == 255);
+	assert(ntest_cut(&book, "\xc3\xa4", 254) == 253);
+	assert(ntest_cut(&book, "\xe2\x82\xac", 255) == 253);
+	assert(ntest_cut(&book, "\xe2\x82\xac", 253) == 253);
+	assert(ntest_cut(&book, "\xf0\x9f\xa6\x8a", 255) == 253);
+	assert(ntest_cut(&book, "\xf0\x9f\xa6\x8a", 256) == 253);
+	assert(ntest_cut(&book, "\xf0\x9f\xa6\x8a", 257) == 257);
+	/* No UTF-8 at all: cut anywhere. */
+	assert(ntest_cut(&book, "\x80", BOOK_NAME_MAX) == 255);
+	testing_book_deinit(&book);
+}
+
+UNIT(a_cut_text_is_found_again)
+{
+	struct testing_book book;
+	char text[400];
+	uint32_t id;
+
+	testing_book_open(&book);
+	memset(text, 'q', sizeof(text));
+	text[399] = '\0';
+	id = intern_string(book.writer, text, BOOK_NAME_MAX);
+	text[300] = 'r'; /* beyond the cut */
+	assert(intern_string(book.writer, text, BOOK_NAME_MAX) == id);
+	assert(intern_string(book.writer, text, BOOK_PATH_MAX) != id);
+	testing_book_deinit(&book);
+}
+
+UNIT(shapes)
+{
+	struct book_shape one = {.size_per_bank = 1, .banks = 2}, two = {.size_per_bank = 2};
+	struct testing_book book;
+	struct book_shape read;
+	uint32_t a, b;
+
+	testing_book_open(&book);
+	a = intern_shape(book.writer, &one);
+	b = intern_shape(book.writer, &two);
+	assert(a && b && a != b && intern_shape(book.writer, &one) == a);
+	read = reader_shape(&book.reader, a);
+	assert(memcmp(&read, &one, sizeof(one)) == 0);
+	read = reader_shape(&book.reader, b + 1);
+	assert(read.banks == 0 && read.size_per_bank == 0);
+	testing_book_deinit(&book);
+}
+
+/* All of 64 MiB in long strings, so that each segment ends in a gap. */
+UNIT(full_arena)
+{
+	const uint64_t size = BOOK_POOL_OFFSET + UINT64_C(80) * 1024 * 1024;
+	char text[BOOK_PATH_MAX + 1];
+	struct testing_book book;
+	struct book_arena arena;
+	uint32_t *ids = calloc(80000, sizeof(*ids));
+	uint32_t count = 0;
+
+	testing_book_init(&book, size, BOOK_RING_MIN);
+	testing_book_write(&book);
+	testing_book_read(&book);
+	memset(text, '-', BOOK_PATH_MAX);
+	text[BOOK_PATH_MAX] = '\0';
+	do {
+		snprintf(text, 16, "%015u", count);
+		text[15] = '-';
+		ids[count] = intern_string(book.writer, text, BOOK_PATH_MAX);
+	} while (ids[count] && ++count < 80000);
+	assert(count == BOOK_ARENA_SEGMENTS * (1048576 / 1032) - 1 ||
+	       count == BOOK_ARENA_SEGMENTS * (1048576 / 1032));
+	for (uint32_t i = 0; i < count; i += 101) {
+		snprintf(text, 16, "%015u", i);
+		text[15] = '-';
+		assert(intern_string(book.writer, text, BOOK_PATH_MAX) == ids[i]);
+		assert(ntest_is(&book, ids[i], text));
+	}
+	assert(reader_arena(&book.reader, BOOK_ARENA_STRINGS, &arena) == 0);
+	assert(arena.lost == 1 && arena.used <= arena.capacity);
+	assert(intern_string(book.writer, "short enough?", BOOK_NAME_MAX) == 0 || arena.used < arena.capacity);
+	free(ids);
+	testing_book_deinit(&book);
+}
+
+UNIT(no_room)
+{
+	struct testing_book book;
+	struct book_arena arena;
+
+	testing_book_init(&book, TESTING_SIZE, BOOK_RING_MIN);
+	book.room = BOOK_PAGE;
+	testing_book_write(&book);
+	testing_book_read(&book);
+	assert(intern_string(book.writer, "there is a page", BOOK_NAME_MAX) != 0);
+	assert(intern_shape(book.writer, &(struct book_shape){.banks = 1}) == 0);
+	assert(intern_shape(book.writer, &(struct book_shape){.banks = 1}) == 0);
+	assert(reader_arena(&book.reader, BOOK_ARENA_SHAPES, &arena) == 0 && arena.lost == 2);
+	assert(reader_arena(&book.reader, BOOK_ARENA_STRINGS, &arena) == 0 && arena.lost == 0);
+	testing_book_deinit(&book);
+}
+
+#define NTEST_TEXTS 5000u
+
+struct ntest_thread {
+	struct writer *writer;
+	pthread_t id;
+	uint32_t ids[NTEST_TEXTS];
+};
+
+static void *ntest_thread(void *context)
+{
+	struct ntest_thread *thread = context;
+
+	for (uint32_t round = 0; round < 3; round++) {
+		for (uint32_t i = 0; i < NTEST_TEXTS; i++) {
+			char text[32];
+			uint32_t id;
+
+			snprintf(text, sizeof(text), "text number %u", i);
+			id = intern_string(thread->writer, text, BOOK_NAME_MAX);
+			assert(id && (round == 0 || thread->ids[i] == id));
+			thread->ids[i] = id;
+		}
+	}
+	return NULL;
+}
+
+UNIT(threads_agree)
+{
+	struct ntest_thread *threads = calloc(3, sizeof(*threads));
+	struct testing_book book;
+
+	testing_book_open(&book);
+	for (uint32_t i = 0; i < 3; i++) {
+		threads[i].writer = book.writer;
+		assert(pthread_create(&threads[i].id, NULL, ntest_thread, &threads[i]) == 0);
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		pthread_join(threads[i].id, NULL);
+	for (uint32_t i = 0; i < NTEST_TEXTS; i++) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "text number %u", i);
+		assert(threads[0].ids[i] == threads[1].ids[i]);
+		assert(threads[0].ids[i] == threads[2].ids[i]);
+		assert(ntest_is(&book, threads[0].ids[i], text));
+	}
+	free(threads);
+	testing_book_deinit(&book);
+}
