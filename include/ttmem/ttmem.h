@@ -158,7 +158,7 @@ void ttmem_phase_pop(void);
 void ttmem_phase_process(const char *name);
 void ttmem_mark(const char *name);
 
-/* An id for a name, to be passed as name_id; 0 if it cannot be had. */
+/* An id for a name, to be passed as name_id by this process (a forked child asks again); 0 = none. */
 uint32_t ttmem_intern(const char *name);
 
 /* This process's own figures. 0, or a negative errno (and *ret_stats untouched). */

@@ -60,23 +60,16 @@ static inline bool api_free_is_sane(struct writer *writer, uint32_t device, uint
 
 /* An event from inside a signal handler that interrupted one of this thread's calls. */
 static __attribute__((noinline)) void api_defer(struct writer *writer, uint32_t device,
-						bool is_free, const struct shard_buffer *buffer)
+						bool is_free, const struct shard_buffer *buffer,
+						uint64_t owner)
 {
-	struct thread *self = &thread_self;
-	uint32_t n = self->deferred;
+	struct thread_deferred event = {
+		.buffer = *buffer, .owner = owner, .device = device, .is_free = is_free};
 
-	if (!writer)
+	if (thread_defer(&thread_self, &event))
 		return;
-	if (n >= THREAD_DEFERRED) {
-		writer_reject(&writer->header->rejected.reentry);
-		writer_lost(writer, device, is_free, buffer->type);
-		return;
-	}
-	self->slots[n].buffer = *buffer;
-	self->slots[n].device = device;
-	self->slots[n].is_free = is_free;
-	compiler_barrier();
-	self->deferred = n + 1;
+	writer_reject(&writer->header->rejected.reentry);
+	writer_lost(writer, device, is_free, buffer->type);
 }
 
 API_EXPORT void ttmem_alloc(uint32_t device, uint32_t type, uint64_t address, uint64_t size,
@@ -99,7 +92,7 @@ API_EXPORT void ttmem_alloc(uint32_t device, uint32_t type, uint64_t address, ui
 		if (likely(!call.is_nested))
 			writer_alloc(call.writer, device, &buffer, 0);
 		else
-			api_defer(call.writer, device, false, &buffer);
+			api_defer(call.writer, device, false, &buffer, 0);
 	}
 	if (unlikely(call.is_debugged))
 		debug_line("alloc device=%u type=%u address=0x%" PRIx64 " size=%" PRIu64
@@ -125,7 +118,7 @@ API_EXPORT void ttmem_free(uint32_t device, uint32_t type, uint64_t address)
 		if (likely(!call.is_nested))
 			writer_free_buffer(call.writer, device, &who);
 		else
-			api_defer(call.writer, device, true, &who);
+			api_defer(call.writer, device, true, &who, 0);
 	}
 	if (unlikely(call.is_debugged))
 		debug_line("free device=%u type=%d address=0x%" PRIx64 ": %s", device, (int)type,
@@ -139,7 +132,7 @@ static void api_defer_mesh(struct call *call, const uint32_t *devices, size_t n,
 {
 	for (size_t i = 0; i < n; i++) {
 		if (devices[i] < BOOK_DEVICES)
-			api_defer(call->writer, devices[i], is_free, buffer);
+			api_defer(call->writer, devices[i], is_free, buffer, 0);
 		else
 			writer_reject(&call->writer->header->rejected.device);
 	}
@@ -221,16 +214,7 @@ static uint32_t api_shape(struct call *call, const struct ttmem_alloc_args *args
 
 static void api_alloc_args(struct call *call, const struct ttmem_alloc_args *args)
 {
-	struct shard_buffer buffer = {
-		.address = args->address,
-		.size = args->size,
-		.type = args->type,
-		.flags = args->flags,
-		.name = args->name ? call_name(call, args->name) : args->name_id,
-		.phase = call_phase(call),
-		.thread = call->self->tid,
-		.shape = api_shape(call, args),
-	};
+	struct shard_buffer buffer;
 
 	if (args->flags & ~API_FLAGS || args->kernel_sort > TTMEM_KERNEL_DISPATCH) {
 		writer_reject(&call->writer->header->rejected.arguments);
@@ -238,11 +222,21 @@ static void api_alloc_args(struct call *call, const struct ttmem_alloc_args *arg
 	}
 	if (!api_alloc_is_sane(call->writer, args->device, args->type, args->size, args->flags))
 		return;
+	buffer = (struct shard_buffer){
+		.address = args->address,
+		.size = args->size,
+		.type = args->type,
+		.flags = args->flags,
+		.name = args->name ? call_name(call, args->name) : call_known_name(args->name_id),
+		.phase = call_phase(call),
+		.thread = call->self->tid,
+		.shape = api_shape(call, args),
+	};
 	if (call->is_nested) {
 		if (args->flags & TTMEM_FLAG_HOOKED)
 			writer_reject(&call->writer->header->rejected.reentry);
 		else
-			api_defer(call->writer, args->device, false, &buffer);
+			api_defer(call->writer, args->device, false, &buffer, args->owner);
 		return;
 	}
 	if (args->flags & TTMEM_FLAG_HOOKED)
@@ -310,7 +304,7 @@ API_EXPORT void ttmem_free_ex(const struct ttmem_free_args *args)
 		else if (!call.is_nested)
 			writer_free_buffer(call.writer, copy.device, &who);
 		else
-			api_defer(call.writer, copy.device, true, &who);
+			api_defer(call.writer, copy.device, true, &who, 0);
 	}
 	if (unlikely(call.is_debugged) && args)
 		debug_line("free_ex device=%u type=%d address=0x%" PRIx64 " flags=0x%x: %s",

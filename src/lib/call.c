@@ -9,13 +9,28 @@
 #include "book/writer.h"
 #include "lib/debug.h"
 
-/* How many calls this process has had turned away, for any reason. */
-static uint64_t call_rejected(struct writer *writer)
+/*
+ * A writer for a call that is not nested. The busy flag is not up yet: while the gate opens signals are
+ * blocked, and the handlers of those that waited are calls of their own.
+ */
+static struct writer *call_enter(struct thread *self)
 {
-	const struct book_rejected *rejected = &writer->header->rejected;
+	struct writer *writer = gate_peek();
 
-	return rejected->device + rejected->type + rejected->size + rejected->arguments +
-	       rejected->room + rejected->reentry + rejected->lock;
+	if (!writer)
+		writer = gate_open();
+	if (!writer)
+		return NULL;
+	/* What waits when a process is forked is the parent's, in the words of the parent's book. */
+	if (self->instance && self->instance != gate_current.instance)
+		self->deferred.word = 0;
+	self->busy = 1;
+	compiler_barrier();
+	if (self->instance != gate_current.instance)
+		thread_join(self, writer, gate_current.instance);
+	/* A handler came in after the last call had lowered its flag: first what it found waiting. */
+	thread_drain(self, writer);
+	return writer;
 }
 
 bool call_begin_slow(struct call *call, enum call_kind kind)
@@ -23,43 +38,55 @@ bool call_begin_slow(struct call *call, enum call_kind kind)
 	struct thread *self = call->self;
 
 	*call = (struct call){.self = self, .is_nested = self->busy != 0};
-	if (call->is_nested) {
-		call->writer = gate_peek(); /* NULL while the first call is still making the book */
-		return call->writer != NULL;
-	}
-	self->busy = 1;
-	compiler_barrier();
-	call->writer = gate_peek();
+	/* Nested, there is none only in a child that a handler forked off in the middle of a call. */
+	call->writer = call->is_nested ? gate_peek() : call_enter(self);
 	if (!call->writer)
-		call->writer = gate_open();
-	if (call->writer && kind == CALL_EVENT && gate_is_paused()) {
+		return false;
+	if (kind == CALL_EVENT && gate_is_paused()) {
 		writer_reject(&call->writer->header->rejected.paused);
 		debug_line("event while tracking is paused: not recorded");
 		call_end(call);
 		return false;
 	}
-	if (!call->writer) {
-		compiler_barrier();
-		self->busy = 0;
-		return false;
-	}
-	if (self->instance != gate_current->instance)
-		thread_join(self, call->writer, gate_current->instance);
 	call->is_debugged = debug_is_on();
-	call->rejected_before = call_rejected(call->writer);
+	call->before = call->writer->header->rejected;
 	return true;
 }
 
 void call_end_slow(struct call *call)
 {
-	thread_drain(call->self, call->writer);
+	struct thread *self = call->self;
+
+	/* Looked at once more with the flag down: a handler may have come in just before. */
+	while (self->deferred.count) {
+		self->busy = 1;
+		compiler_barrier();
+		thread_drain(self, call->writer);
+		compiler_barrier();
+		self->busy = 0;
+		compiler_barrier();
+	}
 }
 
 const char *call_verdict(const struct call *call)
 {
-	if (call->is_nested)
-		return "inside a signal handler, put aside";
-	if (call_rejected(call->writer) != call->rejected_before)
-		return "rejected";
-	return "recorded";
+	const struct book_rejected *now = &call->writer->header->rejected;
+	const struct book_rejected *before = &call->before;
+
+	/* Another thread's mishap may be taken for ours: the counters are the process's. */
+	if (now->device != before->device)
+		return "rejected, no such device";
+	if (now->type != before->type)
+		return "rejected, no such type";
+	if (now->size != before->size)
+		return "rejected, size is 0 or too large";
+	if (now->arguments != before->arguments)
+		return "rejected, NULL, a struct too short or unknown flags";
+	if (now->room != before->room)
+		return "not recorded, the book has no room";
+	if (now->lock != before->lock)
+		return "not recorded, another thread does not let go of the device";
+	if (now->reentry != before->reentry)
+		return "not recorded, too deep in signal handlers";
+	return call->is_nested ? "put aside, inside a signal handler" : "recorded";
 }

@@ -25,7 +25,7 @@ struct call {
 	struct thread *self;
 	bool is_nested;   /* inside a call that a signal interrupted: no locks may be taken */
 	bool is_debugged; /* TTMEM_DEBUG: end with a line */
-	uint64_t rejected_before; /* for the debug line */
+	struct book_rejected before; /* for the debug line */
 };
 
 /* The ways that are not ordinary: false = nothing to do. */
@@ -42,8 +42,8 @@ static inline bool call_begin(struct call *call, enum call_kind kind)
 	if (likely(word == GATE_OFF))
 		return false;
 	call->self = &thread_self;
-	if (unlikely(word <= GATE_LAST || call->self->busy ||
-		     call->self->instance != gate_current->instance))
+	if (unlikely(word <= GATE_LAST || (call->self->busy | call->self->deferred.count) ||
+		     call->self->instance != gate_current.instance))
 		return call_begin_slow(call, kind);
 	call->writer = (struct writer *)word;
 	call->is_nested = false;
@@ -60,7 +60,7 @@ static inline void call_end(struct call *call)
 	compiler_barrier();
 	call->self->busy = 0;
 	compiler_barrier();
-	if (unlikely(call->self->deferred))
+	if (unlikely(call->self->deferred.count))
 		call_end_slow(call);
 }
 
@@ -74,7 +74,28 @@ static inline uint32_t call_name(const struct call *call, const char *name)
 	return intern_string(call->writer, name, BOOK_NAME_MAX);
 }
 
+/*
+ * Ids as applications keep them carry the gate's instance above those of the book: in a forked child
+ * they would name something else, or nothing at all.
+ */
+#define CALL_NAME_BITS 23 /* of an id: all of the arena in steps of 8 bytes */
+
+_Static_assert(BOOK_ARENA_SEGMENTS * BOOK_ARENA_UNITS * (BOOK_UNIT / 8) == 1u << CALL_NAME_BITS,
+	       "an id of the book fits");
+
+static inline uint32_t call_keep_name(uint32_t id)
+{
+	return id ? gate_current.instance << CALL_NAME_BITS | id : 0;
+}
+
+static inline uint32_t call_known_name(uint32_t kept)
+{
+	uint32_t id = kept & ((1u << CALL_NAME_BITS) - 1);
+
+	return kept == call_keep_name(id) ? id : 0;
+}
+
 static inline uint32_t call_phase(const struct call *call)
 {
-	return call->self->phase ? call->self->phase : gate_current->phase;
+	return call->self->phase ? call->self->phase : gate_phase();
 }

@@ -1,33 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Opening the gate: once per process, and once more in every forked child that has an event. */
+/*
+ * Opening the gate: once per process, and once more in every forked child that has an event.
+ *
+ * Whoever changes something here holds the gate, with signals blocked and cancellation disabled: a
+ * handler that ran in the middle could find no book and lose its event, wait for its own thread, or
+ * leave by siglongjmp() and never come back. Faults are not blocked, because blocking them kills. The
+ * hold lies in the wiped page, so a child that was forked while another thread had it finds it free.
+ */
 
 #include "lib/gate.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "book/writer.h"
 #include "lib/debug.h"
 #include "lib/make.h"
 
-#define GATE_PAGE 4096u
+#define GATE_PAUSE_NS 100000
+#define GATE_TRIES 20000 /* 2 s and more: then the holder is taken for frozen */
 
-static struct gate gate_undecided = {.word = GATE_UNDECIDED};
-static struct gate gate_off = {.word = GATE_OFF};
-static struct gate *gate_page; /* the wiped one, made once, kept by children */
+enum gate_held {
+	GATE_FREE = 0,
+	GATE_HELD = 1,
+	GATE_GIVEN_UP = 2, /* held for so long that nobody waits any more */
+};
 
-struct gate *gate_current = &gate_undecided;
+/* In .bss, so in anonymous memory: it can be wiped. */
+struct gate gate_current;
 
-/* Pid of the process that is opening, 0 = nobody. A pid because a child may be forked in the middle. */
-static uint32_t gate_opening;
+static bool gate_is_wiped; /* in children of this process */
 static uint32_t gate_instances;
 static uint32_t gate_pauses;
 static char gate_phase_text[BOOK_PATH_MAX + 1];
+static bool gate_phase_is_set; /* TTMEM_PHASE was read, or the application said something else */
+
+/* What the holder must give back. */
+struct gate_hold {
+	sigset_t signals;
+	int cancel_state;
+	int saved_errno;
+};
 
 static bool gate_says(const char *name, const char *value)
 {
@@ -43,141 +62,162 @@ static bool gate_wanted(void)
 	return gate_says("TTMEM", "1") || gate_says("TT_ALLOC_TRACKING_ENABLED", "1");
 }
 
-static struct gate *gate_make_page(void)
+/* All but faults, and SIGSYS, which seccomp raises in the middle of a system call. */
+static void gate_block_signals(sigset_t *ret_before)
 {
-	void *page =
-		mmap(NULL, GATE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT};
+	sigset_t most;
 
-	if (page == MAP_FAILED)
-		return NULL;
-	/* Without this a child would write into its parent's counters: then better no tracking. */
-	if (madvise(page, GATE_PAGE, MADV_WIPEONFORK) < 0) {
-		(void)munmap(page, GATE_PAGE); /* ours and whole: cannot fail */
-		return NULL;
-	}
-	return page;
+	sigfillset(&most);
+	for (size_t i = 0; i < ARRAY_SIZE(faults); i++)
+		sigdelset(&most, faults[i]);
+	(void)pthread_sigmask(SIG_SETMASK, &most, ret_before); /* fails only for a bad argument */
 }
 
-/* The word that calls shall see while there is a writer. */
-static uintptr_t gate_word_for(struct writer *writer)
+/* Waits for whoever has it, but not for ever. */
+static bool gate_wait(void)
 {
-	if (gate_pauses || debug_is_on())
-		return GATE_SLOW;
-	return (uintptr_t)writer;
-}
+	static const struct timespec pause = {.tv_nsec = GATE_PAUSE_NS};
+	uint32_t held = GATE_HELD;
 
-static void gate_use(struct gate *gate)
-{
-	__atomic_store_n(&gate_current, gate, __ATOMIC_RELEASE);
-}
+	for (int i = 0; i < GATE_TRIES; i++) {
+		uint32_t was = GATE_FREE;
 
-static struct writer *gate_open_book(void)
-{
-	struct writer *writer;
-
-	if (!gate_page)
-		gate_page = gate_make_page();
-	if (!gate_page)
-		return NULL;
-	writer = make_book();
-	if (!writer)
-		return NULL;
-	if (!gate_phase_text[0]) {
-		const char *phase = secure_getenv("TTMEM_PHASE");
-
-		if (phase)
-			strncpy(gate_phase_text, phase, sizeof(gate_phase_text) - 1);
-	}
-	gate_page->writer = writer;
-	gate_page->instance = ++gate_instances;
-	gate_page->phase = intern_string(writer, gate_phase_text, BOOK_PATH_MAX);
-	if (gate_pauses)
-		writer_set_paused(writer, true);
-	__atomic_store_n(&gate_page->word, gate_word_for(writer), __ATOMIC_RELEASE);
-	gate_use(gate_page);
-	return writer;
-}
-
-/*
- * Alone with the static state above. A holder with another pid is a thread of the parent that was in
- * here while this process was forked off: its lock is ours. @until_decided: no need to wait any longer
- * once somebody else has opened the gate.
- */
-static bool gate_begin(bool until_decided)
-{
-	static const struct timespec pause = {.tv_nsec = 100000};
-	uint32_t pid = (uint32_t)getpid();
-
-	for (int i = 0; i < 20000; i++) {
-		uint32_t holder = __atomic_load_n(&gate_opening, __ATOMIC_ACQUIRE);
-
-		if (holder != pid &&
-		    __atomic_compare_exchange_n(&gate_opening, &holder, pid, false,
+		if (__atomic_compare_exchange_n(&gate_current.held, &was, GATE_HELD, false,
 						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return true;
-		if (until_decided && gate_word() != GATE_UNDECIDED)
+		if (was == GATE_GIVEN_UP)
 			return false;
-		(void)nanosleep(&pause, NULL); /* shortened by a signal: we look again */
+		(void)nanosleep(&pause, NULL); /* no signal can shorten it */
 	}
+	/* A holder that goes on after all lets it go as usual. */
+	(void)__atomic_compare_exchange_n(&gate_current.held, &held, GATE_GIVEN_UP, false,
+					  __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	return false;
 }
 
-static void gate_end(void)
+static void gate_restore(const struct gate_hold *hold)
 {
-	__atomic_store_n(&gate_opening, 0, __ATOMIC_RELEASE);
+	(void)pthread_sigmask(SIG_SETMASK, &hold->signals, NULL); /* was valid before */
+	(void)pthread_setcancelstate(hold->cancel_state, NULL);	  /* likewise */
+	errno = hold->saved_errno;
 }
 
-struct writer *gate_peek(void)
+static bool gate_take(struct gate_hold *hold)
 {
-	uintptr_t word = gate_word();
+	hold->saved_errno = errno;
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &hold->cancel_state); /* cannot fail */
+	gate_block_signals(&hold->signals);
+	/* A page that stays in children would make them write into their parent's counters. */
+	if (!__atomic_load_n(&gate_is_wiped, __ATOMIC_RELAXED)) {
+		if (madvise(&gate_current, sizeof(gate_current), MADV_WIPEONFORK) < 0) {
+			__atomic_store_n(&gate_current.word, GATE_OFF, __ATOMIC_RELEASE);
+			gate_restore(hold);
+			return false;
+		}
+		__atomic_store_n(&gate_is_wiped, true, __ATOMIC_RELAXED);
+	}
+	if (gate_wait())
+		return true;
+	gate_restore(hold);
+	return false;
+}
 
-	if (word == GATE_SLOW)
-		return gate_current->writer;
-	return word > GATE_LAST ? (struct writer *)word : NULL;
+static void gate_give(const struct gate_hold *hold)
+{
+	__atomic_store_n(&gate_current.held, GATE_FREE, __ATOMIC_RELEASE);
+	gate_restore(hold);
+}
+
+/* Lets calls see the writer, or send them the slow way. The gate is held. */
+static void gate_publish(struct writer *writer)
+{
+	bool paused = gate_is_paused();
+	uintptr_t word = paused || debug_is_on() ? GATE_SLOW : (uintptr_t)writer;
+
+	writer_set_paused(writer, paused);
+	__atomic_store_n(&gate_current.word, word, __ATOMIC_RELEASE);
+}
+
+static void gate_copy_phase(const char *text)
+{
+	size_t length = text ? intern_length(text, BOOK_PATH_MAX) : 0;
+
+	if (length)
+		memcpy(gate_phase_text, text, length);
+	gate_phase_text[length] = '\0';
+	gate_phase_is_set = true;
+}
+
+static struct writer *gate_make_book(void)
+{
+	struct writer *writer = make_book();
+
+	if (!writer)
+		return NULL;
+	if (!gate_phase_is_set)
+		gate_copy_phase(secure_getenv("TTMEM_PHASE"));
+	gate_current.writer = writer;
+	gate_current.instance = ++gate_instances;
+	gate_current.phase = intern_string(writer, gate_phase_text, BOOK_PATH_MAX);
+	/* Whoever gave up on us lost an event: of what, nobody knows. */
+	writer->header->rejected.lock += __atomic_load_n(&gate_current.missed, __ATOMIC_RELAXED);
+	gate_publish(writer);
+	return writer;
+}
+
+static void gate_decide(void)
+{
+	bool wanted = gate_wanted();
+	struct writer *writer;
+
+	debug_open();
+	writer = wanted ? gate_make_book() : NULL;
+	if (!writer)
+		__atomic_store_n(&gate_current.word, GATE_OFF, __ATOMIC_RELEASE);
+	debug_opened(wanted, writer != NULL);
 }
 
 struct writer *gate_open(void)
 {
-	int saved_errno = errno;
+	struct gate_hold hold;
+	struct writer *writer;
 
-	if (gate_word() == GATE_UNDECIDED && gate_begin(true)) {
-		if (gate_word() == GATE_UNDECIDED) {
-			debug_open();
-			if (!gate_wanted() || !gate_open_book())
-				gate_use(&gate_off);
-			debug_opened(gate_wanted(), gate_peek() != NULL);
-		}
-		gate_end();
+	if (gate_word() != GATE_UNDECIDED)
+		return gate_peek();
+	if (gate_take(&hold)) {
+		if (gate_word() == GATE_UNDECIDED)
+			gate_decide();
+		gate_give(&hold);
 	}
-	errno = saved_errno;
-	return gate_peek();
+	writer = gate_peek();
+	if (!writer && gate_word() == GATE_UNDECIDED)
+		__atomic_fetch_add(&gate_current.missed, 1, __ATOMIC_RELAXED);
+	return writer;
+}
+
+/* One more reason to pause, or one less; a gate that cannot be had is changed all the same. */
+static void gate_change_pauses(int change)
+{
+	struct gate_hold hold;
+	bool held = gate_take(&hold);
+
+	if (change > 0 || gate_is_paused())
+		__atomic_fetch_add(&gate_pauses, (uint32_t)change, __ATOMIC_RELAXED);
+	if (gate_current.writer)
+		gate_publish(gate_current.writer);
+	if (held)
+		gate_give(&hold);
 }
 
 void gate_pause(void)
 {
-	struct writer *writer = gate_peek();
-
-	__atomic_fetch_add(&gate_pauses, 1, __ATOMIC_RELAXED);
-	if (writer) {
-		writer_set_paused(writer, true);
-		__atomic_store_n(&gate_page->word, GATE_SLOW, __ATOMIC_RELEASE);
-	}
+	gate_change_pauses(1);
 }
 
 void gate_resume(void)
 {
-	struct writer *writer = gate_peek();
-	uint32_t pauses = __atomic_load_n(&gate_pauses, __ATOMIC_RELAXED);
-
-	do {
-		if (pauses == 0)
-			return;
-	} while (!__atomic_compare_exchange_n(&gate_pauses, &pauses, pauses - 1, true,
-					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	if (writer && pauses == 1) {
-		writer_set_paused(writer, false);
-		__atomic_store_n(&gate_page->word, gate_word_for(writer), __ATOMIC_RELEASE);
-	}
+	gate_change_pauses(-1);
 }
 
 bool gate_is_paused(void)
@@ -187,16 +227,15 @@ bool gate_is_paused(void)
 
 void gate_set_phase(const char *text)
 {
-	struct writer *writer = gate_peek();
+	struct gate_hold hold;
+	uint32_t id;
 
-	if (!gate_begin(false))
+	if (!gate_take(&hold))
 		return;
-	memset(gate_phase_text, 0, sizeof(gate_phase_text));
-	if (text)
-		strncpy(gate_phase_text, text, sizeof(gate_phase_text) - 1);
-	if (writer)
-		__atomic_store_n(&gate_page->phase,
-				 intern_string(writer, gate_phase_text, BOOK_PATH_MAX),
-				 __ATOMIC_RELAXED);
-	gate_end();
+	gate_copy_phase(text);
+	if (gate_current.writer) {
+		id = intern_string(gate_current.writer, gate_phase_text, BOOK_PATH_MAX);
+		__atomic_store_n(&gate_current.phase, id, __ATOMIC_RELAXED);
+	}
+	gate_give(&hold);
 }

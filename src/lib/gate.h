@@ -5,10 +5,10 @@
  * The gate: one word that every call reads first. It says whether tracking is off, not yet decided, in
  * need of the slow way (paused, or debugging), or else it is the writer of this process's book.
  *
- * Once there is a book the word lies in a page that the kernel wipes in a forked child
- * (MADV_WIPEONFORK): the child reads "not yet decided" and makes a book of its own at its first event,
- * and nothing has to be registered with fork(). A vfork child shares the page, because it shares the
- * address space, and so it shares the book.
+ * The word has a page to itself, which the kernel wipes in a forked child (MADV_WIPEONFORK): the child
+ * reads "not yet decided" and makes a book of its own at its first event, and nothing has to be
+ * registered with fork(). A vfork child shares the page, because it shares the address space, and so it
+ * shares the book.
  */
 
 #include <stdbool.h>
@@ -17,6 +17,13 @@
 #include "base/bits.h"
 
 struct writer;
+
+/* At least the kernel's, which on aarch64 may be any of three. */
+#if defined(__x86_64__)
+#define GATE_PAGE 4096
+#else
+#define GATE_PAGE 65536
+#endif
 
 /* Values of the word below the address of any writer. */
 enum gate_word {
@@ -28,19 +35,17 @@ enum gate_word {
 
 struct gate {
 	uintptr_t word;
-	struct writer *writer; /* behind GATE_SLOW */
+	struct writer *writer; /* NULL until there is a book */
 	uint32_t instance;     /* differs between a process and its forked children */
-	uint32_t phase;        /* string id of the process's phase */
-};
+	uint32_t phase;	       /* string id of the process's phase */
+	uint32_t held;	       /* gate.c's: 1 while somebody decides, pauses or names a phase */
+	uint32_t missed;       /* events that could not wait for that */
+} __attribute__((aligned(GATE_PAGE)));
 
-/* Points to a static one until there is a book. */
-extern struct gate *gate_current;
+extern struct gate gate_current;
 
 /* Decides, and if tracking is on makes the book. NULL if there is none. Sets no errno. */
 struct writer *gate_open(void);
-
-/* The writer if there is one, whatever the word says; does not make one. */
-struct writer *gate_peek(void);
 
 void gate_pause(void);
 void gate_resume(void);
@@ -51,5 +56,21 @@ void gate_set_phase(const char *text);
 
 static inline uintptr_t gate_word(void)
 {
-	return __atomic_load_n(&gate_current->word, __ATOMIC_ACQUIRE);
+	/* Pairs with the release in gate_publish(): behind a writer everything is there. */
+	return __atomic_load_n(&gate_current.word, __ATOMIC_ACQUIRE);
+}
+
+/* The writer if there is one, whatever the word says; does not make one. */
+static inline struct writer *gate_peek(void)
+{
+	uintptr_t word = gate_word();
+
+	if (word == GATE_SLOW)
+		return gate_current.writer;
+	return word > GATE_LAST ? (struct writer *)word : NULL;
+}
+
+static inline uint32_t gate_phase(void)
+{
+	return __atomic_load_n(&gate_current.phase, __ATOMIC_RELAXED);
 }

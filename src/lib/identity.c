@@ -7,11 +7,13 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <ttmem/ttmem.h>
+
+#include "base/bits.h"
 
 #define IDENTITY_TEXT(x) #x
 #define IDENTITY_VERSION(major, minor, patch) \
@@ -33,17 +35,22 @@ static size_t identity_slurp(const char *path, char *text, size_t size)
 	return (size_t)n;
 }
 
-uint64_t identity_start_ticks(const char *stat_line)
+/* Behind the name, which may contain anything, come state (field 3) and then numbers. */
+static uint64_t identity_field(const char *stat_line, int number)
 {
 	const char *p = strrchr(stat_line, ')');
 
-	/* Behind the name come state (field 3), then numbers; the start time is field 22. */
-	for (int field = 2; p && field < 22; field++) {
+	for (int field = 2; p && field < number; field++) {
 		p = strchr(p, ' ');
 		if (p)
 			p++;
 	}
 	return p ? strtoull(p, NULL, 10) : 0;
+}
+
+uint64_t identity_start_ticks(const char *stat_line)
+{
+	return identity_field(stat_line, 22);
 }
 
 static int identity_hex(char c)
@@ -72,26 +79,54 @@ static void identity_boot_id(uint8_t boot_id[16])
 	}
 }
 
+/* The name between the parentheses of a line of /proc/PID/stat: the process's, not this thread's. */
+static void identity_comm(const char *stat_line, char comm[16])
+{
+	const char *begin = strchr(stat_line, '(');
+	const char *end = strrchr(stat_line, ')');
+
+	if (begin && end > begin)
+		memcpy(comm, begin + 1, bits_min((uint64_t)(end - begin - 1), 15));
+}
+
+/*
+ * The command line lies where fields 48 and 49 of the line say. It is copied by the kernel, because an
+ * application may have unmapped it; where that is forbidden, /proc is asked.
+ */
+static size_t identity_cmdline(const char *stat_line, pid_t pid, char cmdline[IDENTITY_CMDLINE])
+{
+	uint64_t begin = identity_field(stat_line, 48);
+	uint64_t end = identity_field(stat_line, 49);
+	size_t length = begin < end ? bits_min(end - begin, IDENTITY_CMDLINE) : 0;
+	struct iovec from = {.iov_base = (void *)(uintptr_t)begin, .iov_len = length};
+	struct iovec to = {.iov_base = cmdline, .iov_len = length};
+
+	if (length && process_vm_readv(pid, &to, 1, &from, 1, 0) == (ssize_t)length)
+		return length;
+	return identity_slurp("/proc/self/cmdline", cmdline, IDENTITY_CMDLINE);
+}
+
 void identity_read(struct writer_identity *ret_identity, char cmdline[IDENTITY_CMDLINE])
 {
+	static char line[1024]; /* not on the stack, which may be a signal handler's */
+	uid_t uid, euid, suid;
 	struct stat st;
-	char line[1024];
 
 	*ret_identity = (struct writer_identity){
 		.pid = (uint32_t)getpid(),
-		.uid = getuid(),
-		.euid = geteuid(),
 		.source = BOOK_SOURCE_LIBRARY,
 		.library = IDENTITY_VERSION(TTMEM_VERSION_MAJOR, TTMEM_VERSION_MINOR,
 					    TTMEM_VERSION_PATCH),
 		.cmdline = cmdline,
 	};
-	if (identity_slurp("/proc/self/stat", line, sizeof(line)))
-		ret_identity->start_ticks = identity_start_ticks(line);
+	(void)getresuid(&uid, &euid, &suid); /* fails only for bad pointers */
+	ret_identity->uid = uid;
+	ret_identity->euid = euid;
+	identity_slurp("/proc/self/stat", line, sizeof(line));
+	ret_identity->start_ticks = identity_start_ticks(line);
+	identity_comm(line, ret_identity->comm);
+	ret_identity->cmdline_length = identity_cmdline(line, (pid_t)ret_identity->pid, cmdline);
 	if (stat("/proc/self/ns/pid", &st) == 0)
 		ret_identity->pid_namespace = st.st_ino;
 	identity_boot_id(ret_identity->boot_id);
-	(void)prctl(PR_GET_NAME, ret_identity->comm); /* fails only for a bad pointer */
-	ret_identity->cmdline_length =
-		identity_slurp("/proc/self/cmdline", cmdline, IDENTITY_CMDLINE);
 }

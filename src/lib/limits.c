@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,10 @@
 #define LIMITS_RING 16384u
 #define LIMITS_SHARE 8 /* of a memory cgroup, and of a limited address space */
 #define LIMITS_LEVELS 8
+
+/* Not on the stack: a first event may come on a signal handler's small one. The gate is held. */
+static char limits_text[8192]; /* a pod has a dozen lines of 200 bytes */
+static char limits_file[1024];
 
 /* Reads a small file; the text ends with NUL. -1 if it cannot be read. */
 static int limits_slurp(const char *path, char *text, size_t size)
@@ -40,51 +45,67 @@ static int limits_slurp(const char *path, char *text, size_t size)
 	return 0;
 }
 
-/* The path behind the line that begins with @prefix in /proc/self/cgroup, cut at its end. */
-static char *limits_cgroup_path(char *text, const char *prefix)
+/* Whether one of the names between commas up to @end is "memory". */
+static bool limits_lists_memory(const char *names, const char *end)
 {
-	char *line = text;
+	static const char memory[] = "memory";
+	const size_t length = sizeof(memory) - 1;
 
-	while (line && *line) {
-		char *next = strchr(line, '\n');
-		char *colon = strchr(line, ':');
-		char *match;
+	while (names < end) {
+		size_t n = strcspn(names, ",:\n");
 
-		if (next)
-			*next = '\0';
-		match = colon ? strstr(colon, prefix) : NULL;
-		if (match) {
-			char *path = strchr(colon + 1, ':');
-
-			return path ? path + 1 : NULL;
-		}
-		line = next ? next + 1 : NULL;
-		if (next)
-			*next = '\n';
+		if (n == length && memcmp(names, memory, length) == 0)
+			return true;
+		names += n + 1;
 	}
-	return NULL;
+	return false;
+}
+
+/*
+ * The path of a line "number:names:path" of /proc/self/cgroup, cut at its end: of v1's memory
+ * controller, which then is no one else's, or of v2. NULL if there is neither.
+ */
+static char *limits_cgroup_path(char *text, bool *ret_is_v1)
+{
+	char *unified = NULL;
+
+	for (char *line = text, *next; line && *line; line = next) {
+		char *names = strchr(line, ':');
+		char *path = names ? strchr(names + 1, ':') : NULL;
+
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		/* A line that is cut or odd has its colons further on, or none. */
+		if (!path || (next && path >= next))
+			continue;
+		*ret_is_v1 = limits_lists_memory(names + 1, path);
+		if (*ret_is_v1)
+			return path + 1;
+		if (names + 1 == path)
+			unified = path + 1;
+	}
+	return unified;
 }
 
 /* v2: memory.max of this group and of each above it. */
-static uint64_t limits_v2(const char *root, char *path)
+static uint64_t limits_v2(char *path)
 {
 	uint64_t smallest = UINT64_MAX;
-	char file[512], text[64];
+	char text[64];
 
 	for (int level = 0; level < LIMITS_LEVELS; level++) {
-		char *slash;
+		char *slash = strrchr(path, '/');
 
-		if (snprintf(file, sizeof(file), "%s%s/memory.max", root,
-			     strcmp(path, "/") == 0 ? "" : path) >= (int)sizeof(file))
+		if (snprintf(limits_file, sizeof(limits_file), "/sys/fs/cgroup%s/memory.max",
+			     path) >= (int)sizeof(limits_file))
 			break;
-		if (limits_slurp(file, text, sizeof(text)) == 0 && text[0] >= '0' && text[0] <= '9')
+		if (limits_slurp(limits_file, text, sizeof(text)) == 0 && text[0] >= '0' &&
+		    text[0] <= '9')
 			smallest = bits_min(smallest, strtoull(text, NULL, 10));
-		slash = strrchr(path, '/');
-		if (!slash || path[1] == '\0')
+		if (!slash)
 			break;
-		if (slash == path)
-			slash++; /* the root itself comes next */
-		*slash = '\0';
+		*slash = '\0'; /* the group above; at last "", the root */
 	}
 	return smallest;
 }
@@ -92,13 +113,13 @@ static uint64_t limits_v2(const char *root, char *path)
 static uint64_t limits_v1_stat(const char *path)
 {
 	static const char key[] = "hierarchical_memory_limit ";
-	char file[512], text[4096];
+	static char text[4096];
 	const char *found;
 
-	if (snprintf(file, sizeof(file), "/sys/fs/cgroup/memory%s/memory.stat", path) >=
-	    (int)sizeof(file))
+	if (snprintf(limits_file, sizeof(limits_file), "/sys/fs/cgroup/memory%s/memory.stat", path) >=
+	    (int)sizeof(limits_file))
 		return UINT64_MAX;
-	if (limits_slurp(file, text, sizeof(text)) < 0)
+	if (limits_slurp(limits_file, text, sizeof(text)) < 0)
 		return UINT64_MAX;
 	found = strstr(text, key);
 	return found ? strtoull(found + sizeof(key) - 1, NULL, 10) : UINT64_MAX;
@@ -106,28 +127,21 @@ static uint64_t limits_v1_stat(const char *path)
 
 uint64_t limits_cgroup(void)
 {
-	uint64_t limit = UINT64_MAX;
-	char text[2048];
+	uint64_t limit;
+	bool is_v1;
 	char *path;
 
-	if (limits_slurp("/proc/self/cgroup", text, sizeof(text)) < 0)
-		return limit;
-	path = limits_cgroup_path(text, ":memory:");
-	if (path) {
-		limit = limits_v1_stat(path);
-		/* Inside a container the path is the host's, the mount is our own group. */
-		if (limit == UINT64_MAX && strcmp(path, "/") != 0)
-			limit = limits_v1_stat("");
-	}
-	if (limits_slurp("/proc/self/cgroup", text, sizeof(text)) == 0) {
-		path = strncmp(text, "0::", 3) == 0 ? text + 3 : strstr(text, "\n0::");
-		if (path && *path == '\n')
-			path += 4;
-		if (path) {
-			path[strcspn(path, "\n")] = '\0';
-			limit = bits_min(limit, limits_v2("/sys/fs/cgroup", path));
-		}
-	}
+	if (limits_slurp("/proc/self/cgroup", limits_text, sizeof(limits_text)) < 0)
+		return UINT64_MAX;
+	path = limits_cgroup_path(limits_text, &is_v1);
+	if (!path)
+		return UINT64_MAX;
+	if (!is_v1)
+		return limits_v2(strcmp(path, "/") == 0 ? path + 1 : path);
+	limit = limits_v1_stat(path);
+	/* Inside a container the path is the host's, the mount is our own group. */
+	if (limit == UINT64_MAX && strcmp(path, "/") != 0)
+		limit = limits_v1_stat("");
 	return limit;
 }
 

@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The memfd behind the book: made, mapped, sealed, put out of the way, offered to whoever asked. */
+/*
+ * The memfd behind the book: made, mapped, sealed, put out of the way, offered to whoever asked.
+ *
+ * The mapping is as large as the book may ever get, and nearly all of it is a hole. Nothing may fill
+ * that by accident: an application that locks its memory, by mlockall() before or after, would pay for
+ * gigabytes. So the mapping begins without rights, which no lock populates, and is opened a few
+ * mebibytes at a time where the book grows.
+ */
 
 #include "lib/make.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/bits.h"
 #include "book/writer.h"
+#include "lib/descriptor.h"
 #include "lib/identity.h"
 #include "lib/limits.h"
 #include "lib/offer.h"
@@ -27,17 +35,27 @@
 
 #define MAKE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)
 
-/* Above what programs number by hand, below what would make the kernel grow the process's table. */
-#define MAKE_FD_TOP 1024
-#define MAKE_FD_BELOW 32
+/* What is opened at once. The first part reaches from the header to the first 128 shards, the others
+ * hold all that one device needs at first: so that a first event opens two. */
+#define MAKE_STEP (UINT64_C(1) << 20)
+#define MAKE_FIRST (3 * MAKE_STEP)
+#define MAKE_MORE (4 * MAKE_STEP)
 
-/* The book of this process. The number may be closed or reused by the application at any time: inode
- * and device tell whether it is still ours. */
+_Static_assert(BOOK_SHARDS_OFFSET < MAKE_FIRST && BOOK_POOL_OFFSET % MAKE_STEP == 0, "as told");
+
+/* The book of this process. */
 struct make_file {
+	uint8_t *base;
+	uint64_t size;
+	uint64_t page;
+	bool is_new; /* still being made, and so is the descriptor ours for certain */
+	/* Only for kernels that cannot populate a mapping. The number may be closed or reused by the
+	 * application at any time: inode and device tell whether it is still ours. */
+	bool needs_fd;
 	int fd;
 	dev_t dev;
 	ino_t ino;
-	uint8_t *base;
+	uint64_t opened[BOOK_SIZE_MAX / MAKE_STEP / 64]; /* a bit for each step */
 };
 
 static struct make_file make_file;
@@ -49,20 +67,78 @@ static bool make_fd_is_ours(const struct make_file *file)
 	return fstat(file->fd, &st) == 0 && st.st_dev == file->dev && st.st_ino == file->ino;
 }
 
-/* Memory for a part of the book before its first store. Without our descriptor the mapping itself can
- * still be populated, on kernels that know how. */
-static int make_reserve(void *context, uint64_t offset, uint64_t length)
+/* The way of kernels before 5.14. Without our descriptor there is none. */
+static int make_reserve_file(const struct make_file *file, uint64_t offset, uint64_t length)
 {
-	const struct make_file *file = context;
-	int saved_errno = errno;
+	int cancel_state;
 	int r = -EBADF;
 
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* cannot fail */
+	/* Keeping the size changes nothing for us, and spares a file that takes the number just now. */
 	if (make_fd_is_ours(file))
 		do {
-			r = fallocate(file->fd, 0, (off_t)offset, (off_t)length) < 0 ? -errno : 0;
+			r = fallocate(file->fd, FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)length);
+			r = r < 0 ? -errno : 0;
 		} while (r == -EINTR);
-	if (r == -EBADF)
-		r = madvise(file->base + offset, length, MADV_POPULATE_WRITE) < 0 ? -errno : 0;
+	(void)pthread_setcancelstate(cancel_state, NULL); /* was valid before */
+	return r;
+}
+
+/* Gives the mapping its rights where it has none yet. Two threads at once do no harm. */
+static int make_allow(struct make_file *file, uint64_t offset, uint64_t length)
+{
+	uint64_t end = bits_min(offset + length, file->size);
+
+	for (uint64_t at = offset & ~(MAKE_STEP - 1); at < end; at += MAKE_STEP) {
+		uint64_t step = at / MAKE_STEP;
+		uint64_t more = at < MAKE_FIRST ? MAKE_FIRST - at : MAKE_MORE;
+
+		if (__atomic_load_n(&file->opened[step / 64], __ATOMIC_RELAXED) >> step % 64 & 1)
+			continue;
+		more = bits_min(more, file->size - at);
+		if (mprotect(file->base + at, more, PROT_READ | PROT_WRITE) < 0)
+			return -errno;
+		for (; more > 0; step++, more -= bits_min(more, MAKE_STEP))
+			__atomic_fetch_or(&file->opened[step / 64], UINT64_C(1) << step % 64,
+					  __ATOMIC_RELAXED);
+	}
+	return 0;
+}
+
+static int make_populate(const struct make_file *file, uint64_t offset, uint64_t length)
+{
+	uint64_t end = bits_align_up(offset + length, file->page);
+
+	offset &= ~(file->page - 1);
+	return madvise(file->base + offset, end - offset, MADV_POPULATE_WRITE) < 0 ? -errno : 0;
+}
+
+/* The kernel does not know how to populate: so the descriptor must be known again later. */
+static void make_need_fd(struct make_file *file)
+{
+	struct stat st;
+
+	if (fstat(file->fd, &st) < 0)
+		return;
+	file->needs_fd = true;
+	file->dev = st.st_dev;
+	file->ino = st.st_ino;
+}
+
+/* Memory for a part of the book before its first store. */
+static int make_reserve(void *context, uint64_t offset, uint64_t length)
+{
+	struct make_file *file = context;
+	int saved_errno = errno;
+	int r = make_allow(file, offset, length);
+
+	if (r == 0 && !file->needs_fd) {
+		r = make_populate(file, offset, length);
+		if (r == -EINVAL && file->is_new)
+			make_need_fd(file);
+	}
+	if ((r == 0 || r == -EINVAL) && file->needs_fd)
+		r = make_reserve_file(file, offset, length);
 	errno = saved_errno;
 	return r;
 }
@@ -84,19 +160,14 @@ static int make_memfd(uint64_t size)
 	return fd;
 }
 
-/*
- * Maps without letting anything be populated: an application that locked its future memory
- * (mlockall(MCL_FUTURE)) would otherwise pay for the whole sparse file at once. A mapping that may not
- * be touched is not populated, and once unlocked it may be opened.
- */
+/* Without rights, and unlocked if the application locked its future memory: it has not asked us. */
 static void *make_map(int fd, uint64_t size)
 {
 	void *base = mmap(NULL, size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 
 	if (base == MAP_FAILED)
 		return NULL;
-	if (munlock(base, size) < 0 || mprotect(base, size, PROT_READ | PROT_WRITE) < 0 ||
-	    madvise(base, size, MADV_DONTFORK) < 0) {
+	if (munlock(base, size) < 0 || madvise(base, size, MADV_DONTFORK) < 0) {
 		(void)munmap(base, size); /* ours and whole: cannot fail */
 		return NULL;
 	}
@@ -105,64 +176,41 @@ static void *make_map(int fd, uint64_t size)
 	return base;
 }
 
-/* Moves the descriptor out of the application's way; if that cannot be, it stays where it is. */
-static int make_move_high(int fd)
-{
-	struct rlimit limit = {.rlim_cur = MAKE_FD_TOP};
-	int top, moved;
-
-	(void)getrlimit(RLIMIT_NOFILE, &limit); /* cannot fail */
-	top = (int)bits_min(limit.rlim_cur, MAKE_FD_TOP) - MAKE_FD_BELOW;
-	if (fd >= top)
-		return fd;
-	moved = fcntl(fd, F_DUPFD_CLOEXEC, top);
-	if (moved < 0)
-		return fd;
-	(void)close(fd); /* its twin lives on */
-	return moved;
-}
-
 /* File and mapping of as much as can be had, sealed. */
-static int make_open(struct make_file *ret_file, struct limits *limits)
+static int make_open(struct make_file *file, struct limits *limits)
 {
-	struct stat st;
-	uint8_t *base = NULL;
-	int fd;
-
+	*file = (struct make_file){.page = (uint64_t)sysconf(_SC_PAGESIZE), .is_new = true};
 	for (;;) {
-		fd = make_memfd(limits->size);
-		if (fd < 0)
-			return fd;
-		base = make_map(fd, limits->size);
-		if (base)
+		file->fd = make_memfd(limits->size);
+		if (file->fd < 0)
+			return file->fd;
+		file->base = make_map(file->fd, limits->size);
+		if (file->base)
 			break;
-		(void)close(fd); /* empty */
+		(void)close(file->fd); /* empty */
 		limits->size = limits->size / 4 & ~(uint64_t)(BOOK_UNIT - 1);
 		if (limits->size < BOOK_SIZE_MIN)
 			return -ENOMEM;
 	}
+	file->size = limits->size;
+	limits->room = bits_min(limits->room, limits->size);
 	/* Unsealed no reader would believe it. */
-	if (fcntl(fd, F_ADD_SEALS, MAKE_SEALS) < 0 || fstat(fd, &st) < 0) {
+	if (fcntl(file->fd, F_ADD_SEALS, MAKE_SEALS) < 0) {
 		int r = -errno;
 
-		(void)munmap(base, limits->size);
-		(void)close(fd);
+		(void)munmap(file->base, file->size);
+		(void)close(file->fd);
 		return r;
 	}
-	*ret_file = (struct make_file){
-		.fd = make_move_high(fd),
-		.dev = st.st_dev,
-		.ino = st.st_ino,
-		.base = base,
-	};
-	limits->room = bits_min(limits->room, limits->size);
+	file->fd = descriptor_move_high(file->fd);
 	return 0;
 }
 
 struct writer *make_book(void)
 {
-	char cmdline[IDENTITY_CMDLINE];
-	struct writer_identity identity;
+	/* Not on the stack: a first event may come on a signal handler's small one. */
+	static struct writer_identity identity;
+	static char cmdline[IDENTITY_CMDLINE];
 	struct writer *writer;
 	struct limits limits;
 
@@ -183,6 +231,7 @@ struct writer *make_book(void)
 		(void)close(make_file.fd);
 		return NULL;
 	}
-	offer_book(make_file.fd);
+	make_file.is_new = false;
+	offer_book(make_file.fd, (int)identity.pid);
 	return writer;
 }

@@ -17,9 +17,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/descriptor.h"
 #include "wire/offer.h"
 
-#define OFFER_RETRIES 100 /* of 1 ms: `ttmem run` may be busy taking other books in */
+#define OFFER_PATIENCE_NS UINT64_C(100000000) /* `ttmem run` may be busy taking other books in */
+#define OFFER_PAUSE_NS UINT64_C(2000000)      /* what a sleep of 1 ms may take */
+
+/* What is offered. */
+struct offer_what {
+	int book_fd;
+	int pid;
+	int pid_fd; /* -1 until somebody listens, and on kernels without */
+};
 
 /* Connections stay open: that one ends without its process ending tells the daemon of an exec. A
  * forked child closes its parent's, if the numbers still are what they were. */
@@ -45,9 +54,27 @@ static void offer_close_inherited(void)
 	offer_connection_count = 0;
 }
 
-static int offer_connect(const char *path, size_t length, int retries)
+static uint64_t offer_now(void)
+{
+	struct timespec now = {0};
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* fails only for a clock that does not exist */
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* A little pause, unless @deadline has come: then false. */
+static bool offer_wait(uint64_t deadline)
 {
 	static const struct timespec millisecond = {.tv_nsec = 1000000};
+
+	if (offer_now() + OFFER_PAUSE_NS > deadline)
+		return false;
+	(void)nanosleep(&millisecond, NULL); /* shortened by a signal: harmless */
+	return true;
+}
+
+static int offer_connect(const char *path, size_t length, uint64_t deadline)
+{
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd;
 
@@ -60,21 +87,20 @@ static int offer_connect(const char *path, size_t length, int retries)
 	while (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
 		int r = -errno;
 
-		if ((r != -EAGAIN && r != -EINTR) || retries-- <= 0) {
+		if ((r != -EAGAIN && r != -EINTR) || !offer_wait(deadline)) {
 			(void)close(fd); /* never connected */
 			return r;
 		}
-		(void)nanosleep(&millisecond, NULL); /* shortened by a signal: harmless */
 	}
 	return fd;
 }
 
-static bool offer_send(int socket_fd, int book_fd, int pid_fd)
+static bool offer_send(int socket_fd, const struct offer_what *what)
 {
 	struct offer offer = {
 		.magic = OFFER_MAGIC, .version = OFFER_VERSION, .size = sizeof(offer)};
-	int fds[OFFER_FDS] = {book_fd, pid_fd};
-	size_t bytes = sizeof(int) * (pid_fd >= 0 ? 2 : 1);
+	int fds[OFFER_FDS] = {what->book_fd, what->pid_fd};
+	size_t bytes = sizeof(int) * (what->pid_fd >= 0 ? 2 : 1);
 	union {
 		char space[CMSG_SPACE(sizeof(int) * OFFER_FDS)];
 		struct cmsghdr align;
@@ -95,15 +121,31 @@ static bool offer_send(int socket_fd, int book_fd, int pid_fd)
 	return sendmsg(socket_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(offer);
 }
 
-/* True if somebody took it. */
-static bool offer_to(const char *path, size_t length, int retries, int book_fd, int pid_fd)
+/* Too many books of this user are on their way already: that passes as they are taken in. */
+static bool offer_send_patiently(int socket_fd, const struct offer_what *what, uint64_t deadline)
 {
-	int fd = offer_connect(path, length, retries);
+	while (!offer_send(socket_fd, what)) {
+		if ((errno != ETOOMANYREFS && errno != EAGAIN) || !offer_wait(deadline))
+			return false;
+	}
+	return true;
+}
+
+/* True if somebody took it. @patience: nanoseconds to wait for a receiver that is busy. */
+static bool offer_to(const char *path, size_t length, uint64_t patience, struct offer_what *what)
+{
+	uint64_t deadline = patience ? offer_now() + patience : 0;
+	int fd = offer_connect(path, length, deadline);
 	struct stat st;
 
 	if (fd < 0)
 		return false;
-	if (!offer_send(fd, book_fd, pid_fd) || fstat(fd, &st) < 0) {
+	if (what->pid_fd < 0)
+		what->pid_fd = (int)syscall(SYS_pidfd_open, what->pid, 0);
+	fd = descriptor_move_high(fd);
+	/* On 1 or 2 it would get what the application prints. */
+	if (fd <= STDERR_FILENO || !offer_send_patiently(fd, what, deadline) ||
+	    fstat(fd, &st) < 0) {
 		(void)close(fd); /* nobody listens */
 		return false;
 	}
@@ -113,23 +155,28 @@ static bool offer_to(const char *path, size_t length, int retries, int book_fd, 
 	return true;
 }
 
-static void offer_to_listed(int book_fd, int pid_fd)
+static void offer_to_listed(struct offer_what *what)
 {
 	const char *list = secure_getenv("TTMEM_OFFER");
 
 	for (uint32_t i = 0; list && *list && i < OFFER_SOCKETS_MAX; i++) {
 		size_t length = strcspn(list, ":");
 
-		offer_to(list, length, OFFER_RETRIES, book_fd, pid_fd);
+		offer_to(list, length, OFFER_PATIENCE_NS, what);
 		list += length;
 		if (*list == ':')
 			list++;
 	}
 }
 
-static void offer_to_daemon(int book_fd, int pid_fd)
+/* The usual case is that no daemon runs: one look instead of a socket. */
+static bool offer_to_usual(const char *path, struct offer_what *what)
 {
-	static const char system_path[] = "/run/ttmem/ttmemd.sock";
+	return access(path, F_OK) == 0 && offer_to(path, strlen(path), 0, what);
+}
+
+static void offer_to_daemon(struct offer_what *what)
+{
 	const char *chosen = secure_getenv("TTMEM_SOCKET");
 	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
@@ -137,24 +184,23 @@ static void offer_to_daemon(int book_fd, int pid_fd)
 
 	if (chosen && *chosen) {
 		if (strcmp(chosen, "none") != 0)
-			offer_to(chosen, strlen(chosen), 0, book_fd, pid_fd);
+			offer_to(chosen, strlen(chosen), 0, what);
 		return;
 	}
-	if (offer_to(system_path, sizeof(system_path) - 1, 0, book_fd, pid_fd) || !runtime)
+	if (offer_to_usual("/run/ttmem/ttmemd.sock", what) || !runtime)
 		return;
 	length = snprintf(path, sizeof(path), "%s/ttmem/ttmemd.sock", runtime);
 	if (length > 0 && (size_t)length < sizeof(path))
-		offer_to(path, (size_t)length, 0, book_fd, pid_fd);
+		offer_to_usual(path, what);
 }
 
-void offer_book(int book_fd)
+void offer_book(int book_fd, int pid)
 {
-	int pid_fd;
+	struct offer_what what = {.book_fd = book_fd, .pid = pid, .pid_fd = -1};
 
 	offer_close_inherited();
-	pid_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	offer_to_listed(book_fd, pid_fd);
-	offer_to_daemon(book_fd, pid_fd);
-	if (pid_fd >= 0)
-		(void)close(pid_fd); /* copies are with whoever took them */
+	offer_to_listed(&what);
+	offer_to_daemon(&what);
+	if (what.pid_fd >= 0)
+		(void)close(what.pid_fd); /* copies are with whoever took them */
 }

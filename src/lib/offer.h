@@ -6,4 +6,5 @@
  * Nothing is awaited; whoever is not there finds the book under /proc or does without.
  */
 
-void offer_book(int book_fd);
+/* @pid: this process. */
+void offer_book(int book_fd, int pid);

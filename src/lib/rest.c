@@ -199,7 +199,7 @@ REST_EXPORT uint32_t ttmem_intern(const char *name)
 
 	if (!call_begin(&call, CALL_OTHER))
 		return 0;
-	id = call_name(&call, name);
+	id = call_keep_name(call_name(&call, name));
 	call_end(&call);
 	return id;
 }

@@ -54,12 +54,15 @@ static void thread_keep(struct thread_phases *phases)
 /* Not private_map(): this memory must be there in a forked child. */
 static struct thread_phases *thread_make_phases(void)
 {
+	int saved_errno = errno;
 	struct thread_phases *phases = mmap(NULL, sizeof(*phases), PROT_READ | PROT_WRITE,
 					    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (phases == MAP_FAILED)
-		return NULL;
-	thread_keep(phases);
+		phases = NULL;
+	else
+		thread_keep(phases);
+	errno = saved_errno;
 	return phases;
 }
 
@@ -101,7 +104,7 @@ void thread_push(struct thread *self, struct writer *writer, const char *name)
 	if (depth >= THREAD_PHASES)
 		return;
 	end = depth ? phases->end[depth - 1] : 0;
-	length = strnlen(name, BOOK_NAME_MAX);
+	length = intern_length(name, BOOK_NAME_MAX);
 	/* A path that has become too long keeps what it has. */
 	if (end + 1 + length <= BOOK_PATH_MAX) {
 		if (end)
@@ -128,26 +131,38 @@ void thread_pop(struct thread *self)
 	self->phase = depth ? phases->id[depth - 1] : 0;
 }
 
+bool thread_defer(struct thread *self, const struct thread_deferred *event)
+{
+	/* The step that takes a slot; a handler that interrupts us from here on gets the next one, and
+	 * all of them are written before the interrupted call goes on and looks. */
+	union thread_queue queue = {
+		.word = __atomic_fetch_add(&self->deferred.word, 1, __ATOMIC_RELAXED)};
+
+	if (queue.count >= THREAD_DEFERRED) {
+		__atomic_fetch_sub(&self->deferred.word, 1, __ATOMIC_RELAXED);
+		return false;
+	}
+	self->slots[(queue.head + queue.count) % THREAD_DEFERRED] = *event;
+	compiler_barrier();
+	return true;
+}
+
 void thread_drain(struct thread *self, struct writer *writer)
 {
-	/* A handler may come in again at any point: its event goes to the end of the list until the
-	 * list is seen empty with busy already taken back. */
-	while (self->deferred) {
+	const union thread_queue next = {.count = UINT16_MAX, .head = 0}; /* count - 1, head + 1 */
+
+	while (self->deferred.count) {
 		struct thread_deferred event;
 
-		self->busy = 1;
 		compiler_barrier();
-		event = self->slots[0];
-		memmove(&self->slots[0], &self->slots[1],
-			sizeof(self->slots) - sizeof(self->slots[0]));
+		event = self->slots[self->deferred.head % THREAD_DEFERRED];
 		compiler_barrier();
-		self->deferred--;
+		__atomic_fetch_add(&self->deferred.word, next.word, __ATOMIC_RELAXED);
+		event.buffer.thread = self->tid; /* it may have interrupted thread_join() */
 		if (event.is_free)
 			writer_free_buffer(writer, event.device, &event.buffer);
 		else
-			writer_alloc(writer, event.device, &event.buffer, 0);
-		compiler_barrier();
-		self->busy = 0;
+			writer_alloc(writer, event.device, &event.buffer, event.owner);
 		compiler_barrier();
 	}
 }

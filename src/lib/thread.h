@@ -13,7 +13,7 @@
 
 #include "book/shard.h"
 
-#define THREAD_DEFERRED 4u
+#define THREAD_DEFERRED 4u /* a power of two; small, because static TLS is scarce after dlopen() */
 #define THREAD_PHASES 64u
 
 struct thread_phases;
@@ -22,13 +22,26 @@ struct writer;
 /* An event put aside. */
 struct thread_deferred {
 	struct shard_buffer buffer;
+	uint64_t owner;
 	uint32_t device;
 	uint32_t is_free;
 };
 
+/*
+ * Which slots are taken: count of them from head on, in turn. Both are one word, changed in one step,
+ * because a handler may be interrupted by the handler of another signal, and recording by both.
+ */
+union thread_queue {
+	struct {
+		uint16_t count;
+		uint16_t head;
+	};
+	uint32_t word;
+};
+
 struct thread {
 	uint32_t busy;
-	uint32_t deferred; /* how many are waiting */
+	union thread_queue deferred;
 	uint32_t instance; /* of the gate that tid and phase belong to; 0 = not joined yet */
 	uint32_t tid;
 	uint32_t phase; /* string id of the path, 0 = none pushed */
@@ -46,5 +59,8 @@ void thread_join(struct thread *self, struct writer *writer, uint32_t instance);
 void thread_push(struct thread *self, struct writer *writer, const char *name);
 void thread_pop(struct thread *self);
 
-/* Record what signal handlers put aside; clears busy first and last. */
+/* From a handler that interrupted a call: put an event aside. False if all slots are taken. */
+bool thread_defer(struct thread *self, const struct thread_deferred *event);
+
+/* Inside the busy flag: record what signal handlers put aside, in their order. */
 void thread_drain(struct thread *self, struct writer *writer);
