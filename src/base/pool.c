@@ -49,35 +49,35 @@ static uint64_t pool_hash(uint64_t seed, const char *text, size_t length)
 	return hash_fold(hash, HASH_K1);
 }
 
-static size_t pool_find(const struct pool *pool, const char *text, size_t length)
+/* The place of @text in a table, taken or empty. */
+static size_t pool_find(const char *const *table, size_t capacity, uint64_t seed, const char *text,
+			size_t length)
 {
-	size_t mask = pool->capacity - 1;
-	size_t at = pool_hash(pool->seed, text, length) & mask;
+	size_t at = pool_hash(seed, text, length) & (capacity - 1);
 
-	while (pool->table[at] && strcmp(pool->table[at], text) != 0)
-		at = (at + 1) & mask;
+	while (table[at] && strcmp(table[at], text) != 0)
+		at = (at + 1) & (capacity - 1);
 	return at;
 }
 
 static int pool_grow(struct pool *pool)
 {
-	struct pool larger = *pool;
+	size_t capacity = pool->capacity ? pool->capacity * 4 : 256;
+	const char **table = calloc(capacity, sizeof(*table));
 
-	larger.capacity = pool->capacity ? pool->capacity * 4 : 256;
-	larger.table = calloc(larger.capacity, sizeof(*larger.table));
-	if (!larger.table)
+	if (!table)
 		return -1;
-	if (!larger.seed && getrandom(&larger.seed, sizeof(larger.seed), GRND_NONBLOCK) < 0)
-		larger.seed =
-			(uint64_t)(uintptr_t)larger.table; /* early boot: better than nothing */
+	if (!pool->seed && getrandom(&pool->seed, sizeof(pool->seed), GRND_NONBLOCK) < 0)
+		pool->seed = (uint64_t)(uintptr_t)table; /* early boot: better than nothing */
 	for (size_t i = 0; i < pool->capacity; i++) {
 		const char *text = pool->table[i];
 
 		if (text)
-			larger.table[pool_find(&larger, text, strlen(text))] = text;
+			table[pool_find(table, capacity, pool->seed, text, strlen(text))] = text;
 	}
 	free(pool->table);
-	*pool = larger;
+	pool->table = table;
+	pool->capacity = capacity;
 	return 0;
 }
 
@@ -108,7 +108,7 @@ const char *pool_text(struct pool *pool, const char *bytes, size_t length)
 	length = text_clean(bytes, bits_min(length, POOL_TEXT_MAX), text);
 	if (pool->count >= pool->capacity / 2 && pool_grow(pool) < 0)
 		return NULL;
-	at = pool_find(pool, text, length);
+	at = pool_find(pool->table, pool->capacity, pool->seed, text, length);
 	if (!pool->table[at]) {
 		pool->table[at] = pool_store(pool, text, length + 1);
 		if (pool->table[at])

@@ -8,8 +8,10 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-/* A huge page behind a small table would make the first entry cost 2 MiB. */
+/* A huge page behind a small table would make the first entry cost 2 MiB; one behind less than that
+ * cannot be, unless the kernel joins many of them. */
 #define PRIVATE_HUGE_FROM (8u << 20)
+#define PRIVATE_SMALL (128u << 10)
 
 void *private_map(size_t length)
 {
@@ -24,7 +26,7 @@ void *private_map(size_t length)
 	}
 	/* Advice: without it the memory works as well, only less thriftily. */
 	(void)madvise(memory, length, MADV_DONTFORK);
-	if (length < PRIVATE_HUGE_FROM)
+	if (length >= PRIVATE_SMALL && length < PRIVATE_HUGE_FROM)
 		(void)madvise(memory, length, MADV_NOHUGEPAGE);
 	errno = saved_errno;
 	return memory;

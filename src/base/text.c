@@ -282,7 +282,7 @@ int text_parse_u64(const char *text, uint64_t *ret_value)
 		if (*text >= '0' && *text <= '9')
 			digit = (uint64_t)(*text - '0');
 		else if (base == 16 && (*text | 0x20) >= 'a' && (*text | 0x20) <= 'f')
-			digit = (uint64_t)((*text | 0x20) - 'a' + 10);
+			digit = (uint64_t)(*text | 0x20) - 'a' + 10;
 		else
 			return -EINVAL;
 		if (__builtin_mul_overflow(value, base, &value) ||

@@ -7,6 +7,7 @@ Everything is run from the build folder named by TTMEM_BUILD, which ./dev sets.
 import os
 import signal
 import subprocess
+import zlib
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,17 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Ends a hang; nothing here takes a tenth of it.
 LIMIT = 60
+
+
+def pytest_addoption(parser):
+    parser.addoption("--part", help="only part K of N, as K/N: for several runs side by side")
+
+
+def pytest_collection_modifyitems(config, items):
+    part = config.getoption("--part")
+    if part:
+        which, parts = map(int, part.split("/"))
+        items[:] = [i for i in items if zlib.crc32(i.nodeid.encode()) % parts == which]
 
 
 def pytest_configure(config):
@@ -110,3 +122,15 @@ def compile_c(build, tmp_path):
         return program
 
     return compile_one
+
+
+@pytest.fixture
+def world(build, clean_env, tmp_path):
+    """Processes that only the test sees; see world.py."""
+    from world import World
+
+    if not (build / "src" / "cli" / "ttmem").exists():
+        pytest.skip("the command ttmem is not built")
+    world = World(build, clean_env, tmp_path)
+    yield world
+    world.close()

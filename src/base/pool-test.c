@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Equal texts are one text, also when there are many. */
+
+#include "base/pool.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/unit.h"
+
+UNIT(equal_texts_are_one)
+{
+	struct pool pool = POOL_NULL;
+	const char *a = pool_text(&pool, "weights", 7);
+
+	assert(strcmp(a, "weights") == 0);
+	assert(pool_text(&pool, "weightsX", 7) == a);
+	assert(pool_text(&pool, "weightsX", 8) != a);
+	assert(strcmp(pool_text(&pool, "", 0), "") == 0);
+	assert(pool.count == 3);
+	pool_deinit(&pool);
+}
+
+UNIT(texts_are_cleaned_and_cut)
+{
+	struct pool pool = POOL_NULL;
+	char large[2 * POOL_TEXT_MAX];
+
+	assert(strcmp(pool_text(&pool, "a\xff", 2), "a\xef\xbf\xbd") == 0);
+	memset(large, 'x', sizeof(large));
+	assert(strlen(pool_text(&pool, large, sizeof(large))) == POOL_TEXT_MAX);
+	memset(large, 0xff, sizeof(large));
+	assert(strlen(pool_text(&pool, large, sizeof(large))) == 3 * POOL_TEXT_MAX);
+	pool_deinit(&pool);
+}
+
+UNIT(pointers_stay_while_it_grows)
+{
+	enum {
+		COUNT = 20000
+	};
+	static const char *texts[COUNT];
+	struct pool pool = POOL_NULL;
+	char text[32];
+
+	for (int i = 0; i < COUNT; i++)
+		texts[i] =
+			pool_text(&pool, text, (size_t)snprintf(text, sizeof(text), "name %d", i));
+	for (int i = 0; i < COUNT; i++) {
+		size_t length = (size_t)snprintf(text, sizeof(text), "name %d", i);
+
+		assert(strcmp(texts[i], text) == 0);
+		assert(pool_text(&pool, text, length) == texts[i]);
+	}
+	assert(pool.count == COUNT);
+	pool_deinit(&pool);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Text of others is made harmless, whatever it is; numbers are for people. */
+
+#include "base/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/unit.h"
+
+static const char *escaped(const char *text)
+{
+	static char result[256];
+
+	text_escape(text, result, sizeof(result));
+	return result;
+}
+
+static const char *cleaned(const char *bytes, size_t length)
+{
+	static char result[TEXT_CLEAN_SIZE(64)];
+
+	assert(length <= 64);
+	assert(text_clean(bytes, length, result) == strlen(result));
+	return result;
+}
+
+UNIT(clean_keeps_what_is_valid)
+{
+	assert(strcmp(cleaned("weights", 7), "weights") == 0);
+	assert(strcmp(cleaned("\xc3\xa4\xe2\x82\xac\xf0\x9f\x9a\x80", 9),
+		      "\xc3\xa4\xe2\x82\xac\xf0\x9f\x9a\x80") == 0);
+	assert(strcmp(cleaned("", 0), "") == 0);
+}
+
+UNIT(clean_replaces_what_is_not)
+{
+	/* A lone continuation, a cut character, too long forms, a surrogate, beyond the last, NUL. */
+	assert(strcmp(cleaned("a\x80z", 3), "a\xef\xbf\xbdz") == 0);
+	assert(strcmp(cleaned("a\xe2\x82", 3), "a\xef\xbf\xbd\xef\xbf\xbd") == 0);
+	assert(strcmp(cleaned("\xc0\xaf", 2), "\xef\xbf\xbd\xef\xbf\xbd") == 0);
+	assert(strcmp(cleaned("\xe0\x80\xaf", 3), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd") == 0);
+	assert(strcmp(cleaned("\xed\xa0\x80", 3), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd") == 0);
+	assert(strncmp(cleaned("\xf4\x90\x80\x80", 4), "\xef\xbf\xbd", 3) == 0);
+	assert(strcmp(cleaned("a\0b", 3), "a\xef\xbf\xbd"
+					  "b") == 0);
+}
+
+UNIT(clean_never_writes_more_than_promised)
+{
+	char bytes[64], result[TEXT_CLEAN_SIZE(sizeof(bytes))];
+
+	memset(bytes, 0xff, sizeof(bytes));
+	assert(text_clean(bytes, sizeof(bytes), result) == sizeof(result) - 1);
+}
+
+UNIT(escape_disarms_terminals)
+{
+	assert(strcmp(escaped("\033[2J"), "\\x1b[2J") == 0);
+	assert(strcmp(escaped("a\nb\tc\x7f"), "a\\x0ab\\x09c\\x7f") == 0);
+	assert(strcmp(escaped("\xc2\x9b"
+			      "31m"),
+		      "\\x9b31m") == 0);
+	assert(strcmp(escaped("\xe2\x80\xae"
+			      "abc"),
+		      "\\u202eabc") == 0);
+	assert(strcmp(escaped("back\\slash"), "back\\\\slash") == 0);
+	assert(strcmp(escaped("\xc3\xa4 \xff"), "\xc3\xa4 \xef\xbf\xbd") == 0);
+}
+
+UNIT(escape_cuts_between_characters)
+{
+	char small[6];
+
+	text_escape("abcd\033", small, sizeof(small));
+	assert(strcmp(small, "abcd") == 0);
+	text_escape("\xe2\x82\xac\xe2\x82\xac", small, sizeof(small));
+	assert(strcmp(small, "\xe2\x82\xac") == 0);
+}
+
+UNIT(fit_marks_what_it_cuts)
+{
+	char result[64];
+
+	text_fit("abcdef", 6, result, sizeof(result));
+	assert(strcmp(result, "abcdef") == 0);
+	text_fit("abcdefg", 6, result, sizeof(result));
+	assert(strcmp(result, "abcde~") == 0);
+	/* Wide letters: the cut must not leave more than the width. */
+	text_fit("\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2", 5, result, sizeof(result));
+	assert(text_width(result) <= 5);
+	text_fit("a\033b", 4, result, sizeof(result));
+	assert(strcmp(result, "a~") == 0);
+	text_fit("abc", 0, result, sizeof(result));
+	assert(strcmp(result, "") == 0);
+}
+
+UNIT(csv_quotes_what_needs_it)
+{
+	char *result = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&result, &size);
+
+	text_put_csv(out, "plain");
+	fputc(',', out);
+	text_put_csv(out, "a,b \"c\"\n");
+	assert(fclose(out) == 0);
+	assert(strcmp(result, "plain,\"a,b \"\"c\"\"\\x0a\"") == 0);
+	free(result);
+}
+
+UNIT(sizes)
+{
+	char number[TEXT_NUMBER_SIZE];
+
+	assert(strcmp(text_size(0, number), "0 B") == 0);
+	assert(strcmp(text_size(1023, number), "1023 B") == 0);
+	assert(strcmp(text_size(1024, number), "1.0 KiB") == 0);
+	assert(strcmp(text_size(1536, number), "1.5 KiB") == 0);
+	assert(strcmp(text_size((1 << 20) - 1, number), "1.0 MiB") == 0);
+	assert(strcmp(text_size(UINT64_C(12) << 30, number), "12.0 GiB") == 0);
+	assert(strcmp(text_size(UINT64_MAX, number), "16.0 EiB") == 0);
+}
+
+UNIT(durations)
+{
+	const uint64_t second = 1000000000;
+	char number[TEXT_NUMBER_SIZE];
+
+	assert(strcmp(text_duration(0, number), "0 ms") == 0);
+	assert(strcmp(text_duration(second - 1, number), "999 ms") == 0);
+	assert(strcmp(text_duration(119 * second, number), "119 s") == 0);
+	assert(strcmp(text_duration(120 * second, number), "2 min") == 0);
+	assert(strcmp(text_duration(3 * 3600 * second, number), "3 h") == 0);
+	assert(strcmp(text_duration(UINT64_MAX, number), "213503 d") == 0);
+}
+
+UNIT(numbers_are_read_strictly)
+{
+	uint64_t value = 7;
+
+	assert(text_parse_u64("0", &value) == 0 && value == 0);
+	assert(text_parse_u64("18446744073709551615", &value) == 0 && value == UINT64_MAX);
+	assert(text_parse_u64("0xfFfF", &value) == 0 && value == 0xffff);
+	assert(text_parse_u64("010", &value) == 0 && value == 10);
+	assert(text_parse_u64("18446744073709551616", &value) == -ERANGE);
+	assert(text_parse_u64("0x10000000000000000", &value) == -ERANGE);
+	assert(text_parse_u64("", &value) == -EINVAL);
+	assert(text_parse_u64("0x", &value) == -EINVAL);
+	assert(text_parse_u64("-1", &value) == -EINVAL);
+	assert(text_parse_u64("+1", &value) == -EINVAL);
+	assert(text_parse_u64(" 1", &value) == -EINVAL);
+	assert(text_parse_u64("1a", &value) == -EINVAL);
+	assert(value == 10);
+}
+
+UNIT(distances)
+{
+	assert(text_distance("smi", "smi") == 0);
+	assert(text_distance("smu", "smi") == 1);
+	assert(text_distance("jso", "json") == 1);
+	assert(text_distance("", "abc") == 3);
+	assert(text_distance("buffres", "buffers") == 2);
+	assert(text_distance("x", "a word that is far too long to be one of ours") == SIZE_MAX);
+}

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line itself: help, mistakes, exit codes."""
+
+import re
+
+import pytest
+
+from conftest import ROOT
+
+READING = ["smi", "ps", "buffers", "growth", "history", "incidents", "watch"]
+
+
+def test_help(world):
+    text = world.text("help")
+    assert text == world.text("--help") == world.text("-h")
+    for name in READING:
+        assert re.search(rf"^  {name} +\w", text, re.M), name
+        assert world.text(name, "--help") == world.text("help", name)
+        assert world.text(name, "--help").startswith(f"usage: ttmem {name} [OPTION]...")
+    result = world.run()
+    assert result.returncode == 2 and result.stdout == text
+
+
+def test_version(world):
+    version = re.search(r"version: '([\d.]+)'", (ROOT / "meson.build").read_text())[1]
+    assert world.text("--version") == f"ttmem {version}\n"
+
+
+@pytest.mark.parametrize(
+    "args, words",
+    [
+        (["smu"], ['unknown command "smu"', 'did you mean "smi"?']),
+        (["nothing-like-it"], ['unknown command "nothing-like-it"', "ttmem help"]),
+        (["help", "bufferz"], ['did you mean "buffers"?']),
+        (["smi", "--jsn"], ['unknown option "--jsn"', "did you mean --json?", "ttmem smi --help"]),
+        (["smi", "-x"], ['unknown option "-x"']),
+        (["smi", "--zzz"], ['unknown option "--zzz"']),
+        (["smi", "extra"], ['what is "extra"?']),
+        (["smi", "-d"], ["-d needs an argument: DEV|UID"]),
+        (["smi", "-d", "2000"], ['"2000" is not DEV|UID']),
+        (["smi", "-r", "0"], ['"0" is not MS']),
+        (["smi", "--json=yes"], ["--json takes no argument"]),
+        (["smi", "--json", "--csv"], ["not both"]),
+        (["buffers", "--type", "L2"], ['"L2" is not TYPE']),
+        (["buffers", "--pid=abc"], ['"abc" is not PID']),
+        (["buffers", "--by", "size"], ['"size" is not name|phase|site|thread']),
+        (["buffers", "--sort", "name"], ['"name" is not size|age']),
+        (["history"], ["which address?"]),
+        (["history", "1", "2"], ["one address"]),
+        (["history", "xyz"], ['"xyz" is not an address']),
+        (["watch", "--format", "xml"], ['"xml" is not text|seed|json']),
+        (["watch", "--ids", "octal"], ['"octal" is not hex|decimal']),
+    ],
+)
+def test_mistakes(world, args, words):
+    result = world.run(*args)
+    assert result.returncode == 2 and result.stdout == ""
+    for word in words:
+        assert word in result.stderr
+
+
+def test_options_in_any_order(world):
+    player = world.player("alloc 0 DRAM 0x1000 10")
+    a = world.text("history", "0x1000", "--pid", player.pid, "--type=DRAM")
+    b = world.text("history", f"--pid={player.pid}", "--type", "DRAM", "0x1000")
+    c = world.text("history", "--type", "DRAM", "--", "0x1000")
+    assert a == b == c
+
+
+def test_control_characters_in_mistakes(world):
+    result = world.run("\033[2J")
+    assert "\033" not in result.stderr and "\\x1b[2J" in result.stderr
+    result = world.run("smi", "--\033[2J")
+    assert "\033" not in result.stderr
+
+
+def test_every_command_has_a_manual_page(world):
+    text = world.text("help")
+    names = re.findall(r"^  (\w+) ", text, re.M)
+    missing = [n for n in names if not (ROOT / "docs" / "man" / f"ttmem-{n}.1.scd").exists()]
+    assert [name for name in missing if name in READING] == []

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small world of processes for the tests of the reading commands.
+
+The commands look for processes under TTMEM_PROC_ROOT. A world is such a folder with links to the
+processes that the test started, so that whatever else runs on the machine is not seen.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+
+import jsonschema
+
+from conftest import LIMIT, ROOT
+
+TYPES = ["DRAM", "L1", "SYSTEM_MEMORY", "L1_SMALL", "TRACE", "CB", "KERNEL"]
+
+
+def close_objects(schema):
+    """The published schemas let later versions add members; a test wants to see every one."""
+    if isinstance(schema, dict):
+        if "properties" in schema:
+            schema.setdefault("additionalProperties", False)
+        for value in schema.values():
+            close_objects(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            close_objects(value)
+    return schema
+
+
+def check_schema(document):
+    """The document is what docs/schema/ says of it."""
+    name = document["schema"].split(".")[1].split("/")[0]
+    schema = json.loads((ROOT / "docs" / "schema" / f"{name}.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.Draft202012Validator(close_objects(schema)).validate(document)
+    return document
+
+
+def wait_for(condition, what="it"):
+    """Polls; the limit is far beyond what anything here takes."""
+    deadline = time.monotonic() + LIMIT / 2
+    while time.monotonic() < deadline:
+        result = condition()
+        if result:
+            return result
+        time.sleep(0.02)
+    raise AssertionError(f"waited in vain for {what}")
+
+
+def descriptors(pid):
+    """What a process has open, as one text."""
+    names = []
+    with contextlib.suppress(OSError):
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                names.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
+    return " ".join(names)
+
+
+class Player:
+    """tests/programs/player.c: play("alloc 0 DRAM 0x1000 64 name") makes the call and returns."""
+
+    def __init__(self, command, env):
+        self.process = subprocess.Popen(
+            command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.pid = self.process.pid
+
+    def play(self, *lines):
+        for line in lines:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+            answer = self.process.stdout.readline().strip()
+            if answer.isdigit():
+                assert self.process.stdout.readline().strip() == "ok"
+                return int(answer)
+            assert answer == "ok", (line, answer)
+        return None
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def end(self):
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
+        self.process.wait(timeout=LIMIT)
+
+
+class World:
+    def __init__(self, build, env, folder):
+        self.build = build
+        self.root = folder / "proc"
+        self.root.mkdir()
+        self.env = {**env, "TTMEM_PROC_ROOT": str(self.root)}
+        self.program = build / "src" / "cli" / "ttmem"
+        self.players = []
+        self.others = []
+        self.limits = []
+
+    def show(self, pid):
+        """Lets the commands see a process."""
+        (self.root / str(pid)).symlink_to(f"/proc/{pid}")
+
+    def player(self, *lines, before=(), show=True, **settings):
+        command = [*before, self.build / "tests" / "programs" / "player"]
+        env = {**self.env, "TTMEM": "1", **settings}
+        player = Player([str(word) for word in command], env)
+        self.players.append(player)
+        if show:
+            self.show(player.pid)
+        player.play(*lines)
+        return player
+
+    def adopt(self, process):
+        """Another process, killed at the end."""
+        self.others.append(process)
+        return process
+
+    def run(self, *args, **options):
+        options.setdefault("env", self.env)
+        return subprocess.run(
+            [self.program, *map(str, args)],
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            **options,
+        )
+
+    def text(self, *args, **options):
+        """What a command prints; it must succeed without a word on stderr."""
+        result = self.run(*args, **options)
+        assert result.returncode == 0, result.stderr
+        assert result.stderr == ""
+        return result.stdout
+
+    def json(self, *args, **options):
+        """The document of a command, checked against its schema."""
+        return check_schema(json.loads(self.text(*args, "--json", **options)))
+
+    def start(self, *args, **options):
+        """A command that goes on."""
+        process = subprocess.Popen(
+            [self.program, *map(str, args)],
+            env=self.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            **options,
+        )
+        # Whoever reads from it must not wait for ever.
+        limit = threading.Timer(LIMIT, process.kill)
+        limit.daemon = True
+        limit.start()
+        self.limits.append(limit)
+        return self.adopt(process)
+
+    def watch(self, *args):
+        """A "ttmem watch" that has looked around once: what starts now is told from its start."""
+        self.player("alloc 999 DRAM 0x1 1")
+        watch = self.start("watch", *args)
+        wait_for(lambda: "[pidfd]" in descriptors(watch.pid), "the first look")
+        if "seed" not in args:
+            watch.stdout.readline()  # that the player above is being watched
+        return watch
+
+    def close(self):
+        for limit in self.limits:
+            limit.cancel()
+        for player in self.players:
+            player.kill()
+            player.process.stdin.close()
+            player.process.stdout.close()
+        for process in self.others:
+            process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream:
+                    stream.close()
+
+
+def end_children(*pids):
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def used(document, pid):
+    """{(device, type): bytes} of a process, without zeros."""
+    (process,) = [p for p in document["processes"] if p["pid"] == pid]
+    return {
+        (device["device"], name): memory["used"]
+        for device in process["devices"]
+        for name, memory in device["memory"].items()
+        if memory["used"]
+    }
