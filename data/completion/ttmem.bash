@@ -4,7 +4,7 @@
 
 _ttmem() {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-	local commands='smi ps buffers growth history watch incidents run selftest bench demo'
+	local commands='smi ps buffers growth history watch incidents run selftest bench demo help'
 	local types='DRAM L1 SYSTEM_MEMORY L1_SMALL TRACE CB KERNEL'
 	local command=${COMP_WORDS[1]} words='' i
 
@@ -25,6 +25,7 @@ _ttmem() {
 	fi
 
 	case $previous in
+	help) words=$commands ;;
 	--type | --ignore) words=$types ;;
 	--sort) words='size age' ;;
 	--by) words='name phase site thread' ;;
@@ -42,13 +43,14 @@ _ttmem() {
 
 	if [ -z "$words" ]; then
 		case $command in
-		smi) words='-w -r -d -a --details --json --csv' ;;
+		smi) words='-w --watch -r --refresh -d --device -a --all --details --json --csv' ;;
 		ps) words='--json' ;;
 		buffers) words='--pid --device --type --sort --by --stacks --json --csv' ;;
-		growth) words='--pid --json' ;;
+		growth) words='--pid --seconds --json' ;;
 		history) words='--device --pid --type --json' ;;
 		watch) words='--format --ids --stacks --type' ;;
-		incidents | bench) words='--json' ;;
+		incidents) words='--pid --json' ;;
+		bench) words='--json' ;;
 		run) words='--fail-on-leak --baseline --ignore --json --markdown --' ;;
 		demo) words='--seconds --keep' ;;
 		esac

@@ -18,14 +18,14 @@ complete -c ttmem -n "not __fish_seen_subcommand_from $commands" -a selftest -d 
 complete -c ttmem -n "not __fish_seen_subcommand_from $commands" -a bench -d "measure the cost of an event"
 complete -c ttmem -n "not __fish_seen_subcommand_from $commands" -a demo -d "simulated devices at work"
 
-complete -c ttmem -n "__fish_seen_subcommand_from smi" -s w -d "refresh"
-complete -c ttmem -n "__fish_seen_subcommand_from smi" -s r -x -d "milliseconds between refreshes"
-complete -c ttmem -n "__fish_seen_subcommand_from smi" -s d -x -d "only this device"
-complete -c ttmem -n "__fish_seen_subcommand_from smi" -s a -d "all devices"
+complete -c ttmem -n "__fish_seen_subcommand_from smi" -s w -l watch -d "refresh"
+complete -c ttmem -n "__fish_seen_subcommand_from smi" -s r -l refresh -x -d "milliseconds between refreshes"
+complete -c ttmem -n "__fish_seen_subcommand_from smi" -s d -l device -x -d "only this device"
+complete -c ttmem -n "__fish_seen_subcommand_from smi" -s a -l all -d "closed devices and ended processes too"
 complete -c ttmem -n "__fish_seen_subcommand_from smi" -l details -d "every type"
 complete -c ttmem -n "__fish_seen_subcommand_from smi ps buffers growth history incidents bench" -l json
 complete -c ttmem -n "__fish_seen_subcommand_from smi buffers" -l csv
-complete -c ttmem -n "__fish_seen_subcommand_from buffers growth history" -l pid -x -a "(__fish_complete_pids)"
+complete -c ttmem -n "__fish_seen_subcommand_from buffers growth history incidents" -l pid -x -a "(__fish_complete_pids)"
 complete -c ttmem -n "__fish_seen_subcommand_from buffers history" -l device -x
 complete -c ttmem -n "__fish_seen_subcommand_from buffers history watch" -l type -x -a "$types"
 complete -c ttmem -n "__fish_seen_subcommand_from buffers" -l sort -x -a "size age"
@@ -38,5 +38,5 @@ complete -c ttmem -n "__fish_seen_subcommand_from run" -l baseline -r -F -d "lea
 complete -c ttmem -n "__fish_seen_subcommand_from run" -l ignore -x -a "$types"
 complete -c ttmem -n "__fish_seen_subcommand_from run" -l json -r -F
 complete -c ttmem -n "__fish_seen_subcommand_from run" -l markdown -r -F
-complete -c ttmem -n "__fish_seen_subcommand_from demo" -l seconds -x
+complete -c ttmem -n "__fish_seen_subcommand_from demo growth" -l seconds -x
 complete -c ttmem -n "__fish_seen_subcommand_from demo" -l keep -d "stay until q"

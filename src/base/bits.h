@@ -21,6 +21,41 @@
 /* Keeps the compiler from moving memory accesses across; emits nothing. */
 #define compiler_barrier() __asm__ volatile("" ::: "memory")
 
+/*
+ * Copying and comparing what threads share, without a call. An application that is run under a race
+ * detector has its memcpy() replaced by one that is watched, also for us, while our locks are not: it
+ * would be told of races that are none.
+ */
+static inline void bits_copy(void *to, const void *from, size_t length)
+{
+	unsigned char *t = (unsigned char *)to;
+	const unsigned char *f = (const unsigned char *)from;
+
+	for (size_t i = 0; i < length; i++) {
+		t[i] = f[i];
+		compiler_barrier(); /* or the compiler makes it a memcpy() */
+	}
+}
+
+static inline int bits_same(const void *a, const void *b, size_t length)
+{
+	const unsigned char *p = (const unsigned char *)a;
+	const unsigned char *q = (const unsigned char *)b;
+	uint64_t x, y;
+
+	for (; length >= sizeof(x); length -= sizeof(x), p += sizeof(x), q += sizeof(x)) {
+		__builtin_memcpy(&x, p, sizeof(x)); /* a load each */
+		__builtin_memcpy(&y, q, sizeof(y));
+		if (x != y)
+			return 0;
+	}
+	for (; length > 0; length--) {
+		if (*p++ != *q++)
+			return 0;
+	}
+	return 1;
+}
+
 static inline uint64_t bits_align_up(uint64_t value, uint64_t alignment)
 {
 	return (value + alignment - 1) & ~(alignment - 1);

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOCK_SPIN_FIRST 1u  /* pauses before the first look; a pause is 40 to 140 cycles */
+#define LOCK_SPIN_FIRST 1u /* pauses before the first look; a pause is 40 to 140 cycles */
 /* Longest gap between two looks, reached only by threads that do nothing else than contend. Where two
  * cores share no cache it costs microseconds to hand a device's lines over, so whoever has them shall
  * get on for a while: with 64 an event of two threads costs nine times one of a single thread, with

@@ -49,15 +49,17 @@ static void golden_header(FILE *out, struct reader *reader)
 {
 	const struct book_header *h = &reader->header;
 
-	fprintf(out, "book version %u size %" PRIu64 " room %" PRIu64 " ring %u source %u clock %u\n",
+	fprintf(out,
+		"book version %u size %" PRIu64 " room %" PRIu64 " ring %u source %u clock %u\n",
 		h->version, h->file_size, h->room, h->ring_events, h->source, h->clock);
 	fprintf(out, "pid %u keeper %u uid %u euid %u ticks %" PRIu64 " namespace %" PRIu64 "\n",
 		h->pid, h->keeper, h->uid, h->euid, h->start_ticks, h->pid_namespace);
 	fprintf(out, "start %" PRIu64 " %" PRIu64 " %" PRIu64 " comm %s library %s cmdline ",
 		h->clock_start, h->monotonic_start, h->realtime_start, h->comm, h->library);
 	golden_text(out, h->cmdline, h->cmdline_length);
-	fprintf(out, "\nstate %u paused %u closed %" PRIu64 " reserved %" PRIu64 " lost graves %" PRIu64
-		     "\n",
+	fprintf(out,
+		"\nstate %u paused %u closed %" PRIu64 " reserved %" PRIu64 " lost graves %" PRIu64
+		"\n",
 		h->state, h->paused, h->closed_time, h->reserved_bytes, h->lost_graves);
 	fprintf(out,
 		"rejected %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
@@ -77,8 +79,8 @@ static void golden_row(FILE *out, struct reader *reader, const struct book_recor
 		book_meta_flags(r->meta), r->birth, r->thread, r->stack);
 	golden_string(out, reader, r->name);
 	golden_string(out, reader, r->phase);
-	fprintf(out, " shape %u: %" PRIu64 " %u %u %u\n", r->shape, shape.size_per_bank, shape.banks,
-		shape.first_bank, shape.kernel_sort);
+	fprintf(out, " shape %u: %" PRIu64 " %u %u %u\n", r->shape, shape.size_per_bank,
+		shape.banks, shape.first_bank, shape.kernel_sort);
 }
 
 static void golden_shard(FILE *out, struct reader *reader, const struct view *view)
@@ -127,8 +129,7 @@ static void golden_rest(FILE *out, struct reader *reader)
 				"incident %u: %#" PRIx64 " size %" PRIu64 " free %" PRIu64
 				" device %u type %u count %" PRIu64 " last %" PRIu64 "\n",
 				kind, incident.address, incident.size, incident.largest_free,
-				incident.device, incident.type, incident.count,
-				incident.last_time);
+				incident.device, incident.type, incident.count, incident.last_time);
 			golden_party(out, reader, &incident.first);
 			golden_party(out, reader, &incident.second);
 		}

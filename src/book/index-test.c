@@ -175,7 +175,8 @@ UNIT(finds_all_types_of_an_address)
 	for (uint32_t i = 0; i < 300; i++)
 		itest_add(test, 64 + i, 0);
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		assert(index_find_all(&test->index, &test->records, index_hash(1), 1, slots) == type);
+		assert(index_find_all(&test->index, &test->records, index_hash(1), 1, slots) ==
+		       type);
 		for (uint32_t i = 0; i < type; i++)
 			assert(records_at(&test->records, slots[i])->address == 1);
 		itest_add(test, 1, type);

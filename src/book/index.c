@@ -8,14 +8,14 @@
 
 static size_t index_part_size(uint32_t k)
 {
-	return ((size_t)INDEX_FIRST << k) * sizeof(struct index_bucket);
+	return ((size_t)INDEX_HOME << k) * sizeof(struct index_bucket);
 }
 
 /* Makes sure that bucket @number has memory. */
 static bool index_parts_grow(struct index_parts *parts, uint32_t number)
 {
-	uint32_t biased = number + INDEX_FIRST;
-	uint32_t k = 31 - (uint32_t)__builtin_clz(biased) - (uint32_t)__builtin_ctz(INDEX_FIRST);
+	uint32_t biased = number + INDEX_HOME;
+	uint32_t k = 31 - (uint32_t)__builtin_clz(biased) - (uint32_t)__builtin_ctz(INDEX_HOME);
 
 	if (likely(parts->part[k]))
 		return true;
@@ -25,16 +25,18 @@ static bool index_parts_grow(struct index_parts *parts, uint32_t number)
 
 void index_init(struct index *index, struct index_bucket *first)
 {
-	*index = (struct index){.mask = INDEX_FIRST - 1, .buckets = INDEX_FIRST};
+	*index = (struct index){.mask = INDEX_HOME - 1, .buckets = INDEX_HOME};
 	index->home.part[0] = first;
+	index->spill.part[0] = first + INDEX_HOME;
 }
 
 void index_deinit(struct index *index)
 {
-	for (uint32_t k = 1; k < INDEX_PARTS; k++)
+	/* The first of each were handed in. */
+	for (uint32_t k = 1; k < INDEX_PARTS; k++) {
 		private_unmap(index->home.part[k], index_part_size(k));
-	for (uint32_t k = 0; k < INDEX_PARTS; k++)
 		private_unmap(index->spill.part[k], index_part_size(k));
+	}
 	*index = (struct index){0};
 }
 
@@ -50,10 +52,11 @@ static uint32_t index_spill_take(struct index *index)
 		*bucket = (struct index_bucket){0};
 		return link;
 	}
+	index->easy = 0; /* one less in hand */
 	return ++index->spills;
 }
 
-static void index_put(struct index *index, struct index_bucket *bucket, uint8_t tag, uint32_t slot)
+void index_put(struct index *index, struct index_bucket *bucket, uint8_t tag, uint32_t slot)
 {
 	for (;;) {
 		uint32_t empty = index_matches(bucket, 0);
@@ -81,11 +84,13 @@ static void index_split(struct index *index, const struct records *records)
 	uint32_t from = index->buckets - index->mask - 1;
 	struct index_bucket *bucket = index_parts_at(&index->home, from);
 	struct index_bucket chain = *bucket;
+	union index_shape grown = {.mask = index->mask, .buckets = index->buckets + 1};
 
 	*bucket = (struct index_bucket){0};
-	index->buckets++;
-	if (index->buckets == 2 * (index->mask + 1))
-		index->mask = 2 * index->mask + 1;
+	if (grown.buckets == 2 * (grown.mask + 1))
+		grown.mask = 2 * grown.mask + 1;
+	/* Pairs with the acquire in index_look(). */
+	__atomic_store_n(&index->shape.word, grown.word, __ATOMIC_RELEASE);
 
 	for (;;) {
 		uint32_t link = chain.overflow;
@@ -108,17 +113,20 @@ static void index_split(struct index *index, const struct records *records)
 	}
 }
 
-bool index_prepare(struct index *index, const struct records *records)
+bool index_prepare_slow(struct index *index, const struct records *records)
 {
 	/* One insert and one split can each need a spill bucket: have two in hand. */
 	if (!index_parts_grow(&index->spill, index->spills + 1))
 		return false;
-	if (likely(index->entries < index->buckets * INDEX_LOAD))
-		return true;
-	if (!index_parts_grow(&index->home, index->buckets))
-		return true; /* chains grow instead: slower, not wrong */
-	index_split(index, records);
-	return index_parts_grow(&index->spill, index->spills + 1);
+	if (index->entries >= index->buckets * INDEX_LOAD) {
+		if (!index_parts_grow(&index->home, index->buckets))
+			return true; /* chains grow instead: slower, not wrong */
+		index_split(index, records);
+		if (!index_parts_grow(&index->spill, index->spills + 1))
+			return false;
+	}
+	index->easy = index->buckets * INDEX_LOAD;
+	return true;
 }
 
 void index_insert(struct index *index, uint64_t hash, uint32_t slot)
@@ -127,25 +135,54 @@ void index_insert(struct index *index, uint64_t hash, uint32_t slot)
 	index->entries++;
 }
 
+/*
+ * An entry was taken out of a chain: the chain's last one takes its place, and a spill bucket that has
+ * become empty is free again. Otherwise every bucket that was ever too full would keep its spill
+ * bucket, and sooner or later each has been.
+ */
+void index_tidy(struct index *index, struct index_spot spot)
+{
+	struct index_bucket *before = spot.home;
+	struct index_bucket *last = index_parts_at(&index->spill, before->overflow - 1);
+	uint32_t used;
+
+	while (last->overflow) {
+		before = last;
+		last = index_parts_at(&index->spill, last->overflow - 1);
+	}
+	used = ~index_matches(last, 0) & ((1u << INDEX_WIDTH) - 1);
+	if (last != spot.bucket && used) {
+		uint32_t at = (uint32_t)__builtin_ctz(used);
+
+		spot.bucket->tags[spot.at] = last->tags[at];
+		spot.bucket->slots[spot.at] = last->slots[at];
+		last->tags[at] = 0;
+		used &= used - 1;
+	}
+	if (!used) {
+		last->overflow = index->spill_free;
+		index->spill_free = before->overflow;
+		before->overflow = 0;
+	}
+}
+
 void index_remove(struct index *index, uint64_t hash, uint32_t slot)
 {
-	struct index_bucket *bucket = index_bucket_of(index, hash);
+	struct index_spot spot = {.home = index_bucket_of(index, hash), .slot = slot};
 	uint8_t tag = index_tag(hash);
 
-	for (;;) {
-		for (uint32_t matches = index_matches(bucket, tag); matches;
+	for (spot.bucket = spot.home;;) {
+		for (uint32_t matches = index_matches(spot.bucket, tag); matches;
 		     matches &= matches - 1) {
-			uint32_t i = (uint32_t)__builtin_ctz(matches);
-
-			if (bucket->slots[i] == slot) {
-				bucket->tags[i] = 0;
-				index->entries--;
+			spot.at = (uint32_t)__builtin_ctz(matches);
+			if (spot.bucket->slots[spot.at] == slot) {
+				index_remove_at(index, spot);
 				return;
 			}
 		}
-		if (!bucket->overflow)
+		if (!spot.bucket->overflow)
 			return;
-		bucket = index_parts_at(&index->spill, bucket->overflow - 1);
+		spot.bucket = index_parts_at(&index->spill, spot.bucket->overflow - 1);
 	}
 }
 

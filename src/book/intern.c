@@ -11,7 +11,6 @@
 #include "base/private.h"
 #include "book/writer.h"
 
-#define INTERN_FIRST 256u /* entries of the first table */
 #define INTERN_SEGMENT ((uint64_t)BOOK_ARENA_UNITS * BOOK_UNIT)
 
 /* What an id counts, and thereby the alignment of everything in the arena. */
@@ -35,6 +34,9 @@ void intern_init(struct intern *intern, struct writer *writer)
 		arena->page->used = arena->used;
 		arena->page->capacity = BOOK_ARENA_SEGMENTS * INTERN_SEGMENT;
 	}
+	intern->first =
+		(struct intern_table){.entries = intern->first_entries, .mask = INTERN_FIRST - 1};
+	intern->arenas[BOOK_ARENA_STRINGS].index.table = &intern->first;
 }
 
 void intern_deinit(struct intern *intern)
@@ -45,7 +47,8 @@ void intern_deinit(struct intern *intern)
 		while (table) {
 			struct intern_table *older = table->older;
 
-			private_unmap(table, intern_table_size(table->mask + 1));
+			if (table != &intern->first)
+				private_unmap(table, intern_table_size(table->mask + 1));
 			table = older;
 		}
 	}
@@ -160,7 +163,7 @@ static bool intern_is_string(const uint8_t *place, const char *text, size_t leng
 {
 	const struct book_string *string = (const void *)place;
 
-	return string->length == length && memcmp(string + 1, text, length) == 0;
+	return string->length == length && bits_same(string + 1, text, length);
 }
 
 /* Strings carry their length in front, shapes are compared as they are. */
@@ -168,7 +171,7 @@ static bool intern_is(uint32_t kind, const uint8_t *place, const void *key, size
 {
 	if (kind == BOOK_ARENA_STRINGS)
 		return intern_is_string(place, key, length);
-	return memcmp(place, key, length) == 0;
+	return bits_same(place, key, length);
 }
 
 static uint32_t intern_lookup(struct writer *writer, struct intern_arena *arena, uint64_t hash,
@@ -210,7 +213,7 @@ static uint32_t intern_add(struct writer *writer, struct intern_arena *arena, ui
 
 		memcpy(place, &string, sizeof(string));
 	}
-	memcpy(place + extra, key, length);
+	bits_copy(place + extra, key, length);
 	id = intern_commit(arena, offset, length + extra);
 	intern_remember(&arena->index, hash, id);
 	return id;

@@ -37,10 +37,14 @@ struct intern_arena {
 	struct intern_index index;
 };
 
+#define INTERN_FIRST 256u /* entries of the first table */
+
 struct intern {
 	struct lock lock;
 	uint32_t reserved;
 	struct intern_arena arenas[BOOK_ARENA_COUNT];
+	struct intern_table first; /* of strings, which nearly every process has */
+	uint64_t first_entries[INTERN_FIRST];
 };
 
 void intern_init(struct intern *intern, struct writer *writer);

@@ -35,7 +35,8 @@ static bool kill_check_device(const struct testing_load *load, uint32_t device, 
 			assert(view->live == 0);
 		else
 			assert(testing_load_note(load, device, view->number, &should));
-		if (view->number > 0 && (is.rows != should.rows || is.counters != should.counters)) {
+		if (view->number > 0 &&
+		    (is.rows != should.rows || is.counters != should.counters)) {
 			printf("device %u at event %" PRIu64 ": %s%sdiffer\n", device, view->number,
 			       is.rows != should.rows ? "rows " : "",
 			       is.counters != should.counters ? "counters " : "");
@@ -45,7 +46,8 @@ static bool kill_check_device(const struct testing_load *load, uint32_t device, 
 	return true;
 }
 
-static void kill_once(struct testing_rng *rng, struct view *view, uint64_t *shards, uint64_t *events)
+static void kill_once(struct testing_rng *rng, struct view *view, uint64_t *shards,
+		      uint64_t *events)
 {
 	static const uint32_t keys[] = {16, 400, 3000, 40000};
 	struct timespec pause = {.tv_nsec = testing_below(rng, 20000000)};

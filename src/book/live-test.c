@@ -23,9 +23,9 @@
 struct live {
 	struct testing_load load;
 	uint32_t ring_events;
-	uint32_t views;	  /* to be taken of each device */
+	uint32_t views;   /* to be taken of each device */
 	uint32_t percent; /* that must be complete */
-	bool early;	  /* begin with the book, not once half of the keys live */
+	bool early;       /* begin with the book, not once half of the keys live */
 
 	uint64_t attempted;
 	uint64_t complete;
@@ -82,7 +82,8 @@ static void live_look_totals(struct live *live, uint32_t device, struct view *vi
 	int r = view_read_totals(view, &live->load.book->reader, device, VIEW_LIVING);
 
 	assert(r == 0 || r == -EAGAIN || (r == -ENOENT && live->early));
-	if (r < 0 || view->number == 0 || !testing_load_note(&live->load, device, view->number, &should))
+	if (r < 0 || view->number == 0 ||
+	    !testing_load_note(&live->load, device, view->number, &should))
 		return;
 	assert(!view->rows_exact);
 	is = testing_load_of(view);
@@ -91,9 +92,9 @@ static void live_look_totals(struct live *live, uint32_t device, struct view *vi
 
 static void live_run(struct live *live)
 {
-	uint64_t size = TESTING_SIZE + bits_align_up((uint64_t)live->load.keys *
-							     live->load.devices * 64,
-						     BOOK_UNIT);
+	uint64_t size =
+		TESTING_SIZE +
+		bits_align_up((uint64_t)live->load.keys * live->load.devices * 64, BOOK_UNIT);
 	struct view *view = calloc(1, sizeof(*view));
 	struct testing_rng rng = testing_rng_new();
 	uint64_t start, events;
@@ -126,8 +127,7 @@ static void live_run(struct live *live)
 	printf("%" PRIu64 " of %" PRIu64 " complete, all exact; totals %" PRIu64
 	       ", without a note %" PRIu64 ", retries %" PRIu64 "; %.0f k events/s, %.2f ms each\n",
 	       live->complete, live->attempted, live->totals, live->unnoted, live->retries,
-	       (double)events * 1e6 / (double)start,
-	       (double)start / 1e6 / (double)live->attempted);
+	       (double)events * 1e6 / (double)start, (double)start / 1e6 / (double)live->attempted);
 	testing_load_stop(&live->load);
 	assert(live->complete * 100 >= live->attempted * live->percent);
 	view_deinit(view);

@@ -95,19 +95,32 @@ static struct owners *owners_new(void)
 	return owners;
 }
 
+/* One more reference by the same owner: programs do this at every run, and one entry is enough. */
+static bool owners_has(struct owners *owners, const struct owners_entry *wanted)
+{
+	for (uint32_t link = *owners_bucket(owners, wanted->owner); link;) {
+		const struct owners_entry *entry = &owners->entries[link - 1];
+
+		if (entry->owner == wanted->owner && entry->slot == wanted->slot &&
+		    entry->birth == wanted->birth)
+			return true;
+		link = entry->next;
+	}
+	return false;
+}
+
 bool owners_add(struct owners **owners, const struct records *records, uint64_t owner,
 		uint32_t slot)
 {
-	struct owners_entry entry = {
-		.owner = owner,
-		.birth = records_at(records, slot)->birth,
-		.slot = slot,
-	};
+	const struct book_record *record = records_at(records, slot);
+	struct owners_entry entry = {.owner = owner, .birth = record->birth, .slot = slot};
 
 	if (!*owners)
 		*owners = owners_new();
 	if (!*owners)
 		return false;
+	if (book_meta_refs(record->meta) > 1 && owners_has(*owners, &entry))
+		return true;
 	if ((*owners)->count == (*owners)->capacity && !owners_sweep(*owners, records))
 		return false;
 	owners_link(*owners, &entry);

@@ -37,8 +37,8 @@ struct property {
 static struct testing_op property_op(const struct property *property, struct testing_rng *rng)
 {
 	static const uint8_t kinds[] = {
-		TESTING_ALLOC, TESTING_ALLOC, TESTING_ALLOC,  TESTING_ALLOC,	TESTING_ALLOC,
-		TESTING_ALLOC, TESTING_FREE,  TESTING_FREE,   TESTING_FREE,	TESTING_FREE,
+		TESTING_ALLOC, TESTING_ALLOC, TESTING_ALLOC,  TESTING_ALLOC,  TESTING_ALLOC,
+		TESTING_ALLOC, TESTING_FREE,  TESTING_FREE,   TESTING_FREE,   TESTING_FREE,
 		TESTING_FREE,  TESTING_FREE,  TESTING_HOOKED, TESTING_FAILED, TESTING_RESET_PEAK,
 	};
 	struct testing_op op = {
@@ -56,7 +56,8 @@ static struct testing_op property_op(const struct property *property, struct tes
 			   .shape = testing_below(rng, 3)},
 	};
 
-	if ((op.kind == TESTING_FREE || op.kind == TESTING_RESET_PEAK) && testing_below(rng, 4) == 0)
+	if ((op.kind == TESTING_FREE || op.kind == TESTING_RESET_PEAK) &&
+	    testing_below(rng, 4) == 0)
 		op.buffer.type = INDEX_ANY;
 	if (property->free_all && testing_below(rng, 50) == 0) {
 		op.kind = TESTING_FREE_ALL;
@@ -97,9 +98,9 @@ static void property_free_all(struct testing_model *model, const struct testing_
 	assert(shard->head == model->shards[op->device].number + events);
 	for (uint64_t n = shard->head - events + 1; n <= shard->head; n++) {
 		const struct book_event *event = &shard->ring[n & shard->ring_mask];
-		struct testing_row *row = testing_model_find(model, op->device,
-							     event->record.address,
-							     book_meta_type(event->record.meta));
+		struct testing_row *row =
+			testing_model_find(model, op->device, event->record.address,
+					   book_meta_type(event->record.meta));
 
 		assert(row && testing_model_is_meant(row, op));
 		testing_model_end(model, row, event->time);
@@ -172,8 +173,7 @@ static uint32_t property_shrink(const struct property *property, struct testing_
 
 		while (at + length <= count && runs++ < PROPERTY_SHRINKS) {
 			memcpy(fewer, ops, at * sizeof(*ops));
-			memcpy(fewer + at, ops + at + length,
-			       (count - at - length) * sizeof(*ops));
+			memcpy(fewer + at, ops + at + length, (count - at - length) * sizeof(*ops));
 			if (property_fails(property, fewer, count - length, batch)) {
 				count -= length;
 				memcpy(ops, fewer, count * sizeof(*ops));
@@ -215,7 +215,7 @@ static void property_run(const struct property *property, struct testing_rng *rn
 
 static uint32_t property_rounds(void)
 {
-	return testing_soak() ? 300 : 10;
+	return testing_soak() ? 300 : 15;
 }
 
 UNIT_LONG(everything, 300)

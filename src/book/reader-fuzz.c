@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 struct fuzz_patch {
 	uint64_t offset;
 	uint32_t length;
-	uint32_t after; /* reads */
+	uint32_t after;             /* reads */
 	uint8_t bytes[FUZZ_LENGTH]; /* once it is made: what was there before */
 	bool made;
 };

@@ -330,7 +330,8 @@ static void rtest_refuses_shard(struct testing_memory *memory, uint64_t member, 
 #define RTEST_SHARD(member) \
 	offsetof(struct book_shard, member), sizeof(((struct book_shard *)NULL)->member)
 
-static void rtest_refuses(struct testing_memory *memory, uint64_t member, size_t size, uint64_t value)
+static void rtest_refuses(struct testing_memory *memory, uint64_t member, size_t size,
+			  uint64_t value)
 {
 	rtest_refuses_shard(memory, member, value, size, -EBADMSG, -EBADMSG);
 }

@@ -13,13 +13,22 @@
 #include "book/owners.h"
 #include "book/writer.h"
 
-/* Private half of a shard: the struct and the first buckets of its index, in one page. */
+/* Private half of a shard: the struct and the first buckets of its index. */
 struct room_private {
 	struct shard shard;
 	struct index_bucket buckets[INDEX_FIRST];
 };
 
-_Static_assert(sizeof(struct room_private) <= BOOK_PAGE, "a touched device costs one private page");
+_Static_assert(sizeof(struct room_private) <= 3584, "a touched device costs 16 KiB at most");
+
+/* Address space for some of them, used in turn: so each costs its bytes and not a page. */
+#define ROOM_CHUNK 8u
+
+struct room_chunk {
+	struct room_chunk *older;
+	uint32_t used;
+	struct room_private privates[ROOM_CHUNK];
+};
 
 /* The end of the next step: a page at first, then whole units. */
 static uint64_t room_step(uint64_t have, uint64_t total)
@@ -27,6 +36,13 @@ static uint64_t room_step(uint64_t have, uint64_t total)
 	uint64_t next = have == 0 ? BOOK_PAGE : bits_align_up(have + 1, BOOK_UNIT);
 
 	return bits_min(next, total);
+}
+
+/* Records of a shard's first segment come in steps of a 32nd of what is there, so that a device with
+ * few buffers does not pay for many. */
+static uint64_t room_small_step(uint64_t have)
+{
+	return have + bits_align_up(have / 32 + 1, BOOK_PAGE);
 }
 
 bool room_ring_grow(struct shard *shard, uint64_t last)
@@ -68,9 +84,10 @@ bool room_records_grow(struct shard *shard)
 		__atomic_store_n(&shard->page->directory[segment], unit, __ATOMIC_RELEASE);
 	}
 	unit = shard->page->directory[segment];
-	next = room_step(shard->segment_bytes, total);
-	if (segment > 0 && shard->segment_bytes == 0)
-		next = BOOK_UNIT; /* a shard of that size needs no small beginnings */
+	next = bits_align_up((uint64_t)shard->segment_bytes + 1, BOOK_UNIT);
+	/* A shard that has filled a segment needs no small beginnings. */
+	if (segment == 0)
+		next = bits_min(next, room_small_step(shard->segment_bytes));
 	if (writer_grow(writer, book_unit_offset(unit) + shard->segment_bytes,
 			next - shard->segment_bytes) < 0)
 		return false;
@@ -140,19 +157,32 @@ refund:
 	return false;
 }
 
+/* Makes sure that the newest chunk has one to give. */
+static bool room_has_private(struct writer *writer)
+{
+	struct room_chunk *chunk = writer->chunk;
+
+	if (chunk && chunk->used < ROOM_CHUNK)
+		return true;
+	chunk = private_map(sizeof(*chunk));
+	if (!chunk)
+		return false;
+	chunk->older = writer->chunk;
+	writer->chunk = chunk;
+	return true;
+}
+
 static struct shard *room_make(struct writer *writer, uint32_t device)
 {
 	struct room_private *private;
 	struct shard *shard;
 
-	private = private_map(sizeof(*private));
-	if (!private)
+	if (!room_has_private(writer))
 		return NULL;
 	/* Last of what can fail, because its claims cannot be given back. */
-	if (!room_make_page(writer, device)) {
-		private_unmap(private, sizeof(*private));
+	if (!room_make_page(writer, device))
 		return NULL;
-	}
+	private = &writer->chunk->privates[writer->chunk->used++];
 	shard = &private->shard;
 	shard->device = device;
 	shard->writer = writer;
@@ -168,6 +198,31 @@ static struct shard *room_make(struct writer *writer, uint32_t device)
 	return shard;
 }
 
+/* Whether there is any sense in trying: a device without a shard asks at every event. */
+static bool room_is_left(struct writer *writer)
+{
+	uint64_t ring_bytes = (uint64_t)writer->ring_events * sizeof(struct book_event);
+	uint64_t next = __atomic_load_n(&writer->header->pool_next, __ATOMIC_RELAXED);
+
+	return __atomic_load_n(&writer->room_left, __ATOMIC_RELAXED) >=
+		       sizeof(struct book_shard) + ring_bytes &&
+	       next * BOOK_UNIT + ring_bytes <= writer->size;
+}
+
+/* Lets events find the shard, and says in it what was lost before there was one. */
+static void room_publish(struct writer *writer, struct shard *shard)
+{
+	uint32_t device = shard->device;
+	uint64_t lost;
+
+	/* Pairs with the acquire in writer_shard(), and with writer_lost(). */
+	__atomic_store_n(&writer->shards[device], shard, __ATOMIC_SEQ_CST);
+	lost = __atomic_load_n(&writer->lost[device], __ATOMIC_SEQ_CST);
+	for (uint32_t type = 0; lost && type < BOOK_TYPES; type++)
+		shard_mark_inexact(shard, lost >> type & (BOOK_INEXACT_LOW | BOOK_INEXACT_HIGH),
+				   type);
+}
+
 struct shard *shard_get_slow(struct writer *writer, uint32_t device)
 {
 	struct shard *shard;
@@ -175,22 +230,30 @@ struct shard *shard_get_slow(struct writer *writer, uint32_t device)
 	if (!lock_take(&writer->making))
 		return NULL;
 	shard = writer->shards[device];
-	if (!shard) {
+	if (!shard && room_is_left(writer)) {
 		shard = room_make(writer, device);
-		/* Pairs with the acquire in writer_shard(). */
 		if (shard)
-			__atomic_store_n(&writer->shards[device], shard, __ATOMIC_RELEASE);
+			room_publish(writer, shard);
 	}
 	lock_drop(&writer->making);
 	return shard;
 }
 
-void shard_free_private(struct shard *shard)
+static void room_free_private(struct shard *shard)
 {
-	struct room_private *private = container_of(shard, struct room_private, shard);
-
 	private_unmap(shard->graveyard.buckets, 2 * BOOK_GRAVES * sizeof(uint32_t));
 	owners_free(shard->owners);
 	index_deinit(&shard->index);
-	private_unmap(private, sizeof(*private));
+}
+
+void room_free(struct writer *writer)
+{
+	while (writer->chunk) {
+		struct room_chunk *chunk = writer->chunk;
+
+		for (uint32_t i = 0; i < chunk->used; i++)
+			room_free_private(&chunk->privates[i].shard);
+		writer->chunk = chunk->older;
+		private_unmap(chunk, sizeof(*chunk));
+	}
 }

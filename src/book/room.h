@@ -12,6 +12,9 @@
 #include "base/bits.h"
 #include "book/shard.h"
 
+/* Frees the private halves of all shards; the book stays. */
+void room_free(struct writer *writer);
+
 bool room_ring_grow(struct shard *shard, uint64_t last);
 bool room_records_grow(struct shard *shard);
 bool room_graves_grow(struct shard *shard);

@@ -24,10 +24,10 @@ static inline struct book_event *shard_event(struct shard *shard, uint64_t numbe
 
 static inline void shard_publish(struct shard *shard, uint64_t number)
 {
+	shard->head = number;
 	/* Pairs with the reader's read of head, after which it reads events. */
 	__atomic_store_n(&shard->page->head, number, __ATOMIC_RELEASE);
 	bits_store_barrier();
-	shard->head = number;
 }
 
 static inline void shard_write_event(struct shard *shard, uint64_t number, uint64_t time,
@@ -59,21 +59,19 @@ static __attribute__((noinline)) void shard_checkpoint(struct shard *shard)
 }
 
 /* Writes the block that is not current; it becomes current with its number. */
-static inline void shard_store_hot(struct shard *shard, uint32_t type)
+static inline void shard_store_hot(struct shard *shard, uint32_t type, struct book_hot hot)
 {
-	struct book_hot *mirror = &shard->hot[type];
 	uint8_t side = shard->hot_side[type] ^= 1;
 	struct book_hot *block = &shard->page->hot[type][side];
 
-	mirror->number = shard->head;
-	block->bytes = mirror->bytes;
-	block->buffers = mirror->buffers;
-	block->peak = mirror->peak;
-	block->peak_time = mirror->peak_time;
-	block->allocs = mirror->allocs;
-	block->frees = mirror->frees;
-	block->last = mirror->last;
-	__atomic_store_n(&block->number, mirror->number, __ATOMIC_RELEASE);
+	block->bytes = hot.bytes;
+	block->buffers = hot.buffers;
+	block->peak = hot.peak;
+	block->peak_time = hot.peak_time;
+	block->allocs = hot.allocs;
+	block->frees = hot.frees;
+	block->last = hot.last;
+	__atomic_store_n(&block->number, hot.number, __ATOMIC_RELEASE);
 }
 
 static inline void shard_store_cold(struct shard *shard, uint32_t type)
@@ -98,9 +96,12 @@ static inline void shard_count(struct shard *shard, uint32_t op, uint64_t time,
 			       const struct book_record *record)
 {
 	uint32_t type = book_meta_type(record->meta);
+	struct book_hot hot = shard->hot[type]; /* a copy, so that it can stay in registers */
 
-	event_count_hot(op, time, record, &shard->hot[type]);
-	shard_store_hot(shard, type);
+	event_count_hot(op, time, record, &hot);
+	hot.number = shard->head;
+	shard->hot[type] = hot;
+	shard_store_hot(shard, type, hot);
 	if (event_is_rare(op)) {
 		event_count_cold(op, &shard->cold[type]);
 		shard_store_cold(shard, type);
@@ -219,7 +220,8 @@ static __attribute__((noinline)) int shard_resize(struct shard *shard, uint32_t 
 	*record = fresh;
 	event_count_hot(BOOK_OP_FREE | BOOK_OP_RESIZE, time, &old, &shard->hot[type]);
 	event_count_hot(BOOK_OP_ALLOC, time, &fresh, &shard->hot[type]);
-	shard_store_hot(shard, type);
+	shard->hot[type].number = shard->head;
+	shard_store_hot(shard, type, shard->hot[type]);
 	event_count_cold(BOOK_OP_FREE | BOOK_OP_RESIZE, &shard->cold[type]);
 	shard_store_cold(shard, type);
 	shard_maybe_checkpoint(shard, before);
@@ -252,43 +254,49 @@ static __attribute__((noinline)) int shard_refer(struct shard *shard, uint32_t s
 	return SHARD_DONE;
 }
 
-int shard_alloc(struct shard *shard, uint64_t hash, uint64_t time,
+int shard_alloc(struct shard *shard, struct index_bucket *bucket, uint64_t hash, uint64_t time,
 		const struct shard_buffer *buffer, struct shard_past *ret_past)
 {
-	uint64_t before = shard->head;
+	uint64_t number = shard->head + 1;
 	struct book_record *record;
 	struct book_record fresh;
+	struct index_spot spot;
 	uint32_t slot;
 
-	slot = index_find(&shard->index, &shard->records, hash, buffer->address, buffer->type);
-	if (unlikely(slot != INDEX_NONE)) {
-		if (records_at(&shard->records, slot)->size != buffer->size)
-			return shard_resize(shard, slot, time, buffer, ret_past);
-		return shard_refer(shard, slot, time, BOOK_OP_REF, buffer->stack);
+	spot = index_find_at(&shard->index, &shard->records, bucket, hash, buffer->address,
+			     buffer->type);
+	if (unlikely(spot.slot != INDEX_NONE)) {
+		if (records_at(&shard->records, spot.slot)->size != buffer->size)
+			return shard_resize(shard, spot.slot, time, buffer, ret_past);
+		return shard_refer(shard, spot.slot, time, BOOK_OP_REF, buffer->stack);
 	}
 	if (unlikely(!room_ring(shard, 1)))
 		return SHARD_UNRECORDED;
-	if (unlikely(!index_prepare(&shard->index, &shard->records) || !room_slot(shard, &slot)))
+	if (unlikely(shard->index.entries >= shard->index.easy)) {
+		if (!index_prepare_slow(&shard->index, &shard->records))
+			return shard_lose(shard, time, buffer);
+		bucket = index_bucket_of(&shard->index, hash);
+	}
+	if (unlikely(!room_slot(shard, &slot)))
 		return shard_lose(shard, time, buffer);
 
 	record = records_at(&shard->records, slot);
 	fresh = shard_as_record(buffer, time);
-	shard_write_event(shard, before + 1, time, slot << 8 | BOOK_OP_ALLOC, buffer->stack,
-			  &fresh);
-	shard_publish(shard, before + 1);
+	shard_write_event(shard, number, time, slot << 8 | BOOK_OP_ALLOC, buffer->stack, &fresh);
+	shard_publish(shard, number);
 	*record = fresh;
 	shard_count(shard, BOOK_OP_ALLOC, time, &fresh);
-	index_insert(&shard->index, hash, slot);
-	shard_maybe_checkpoint(shard, before);
+	index_insert_at(&shard->index, bucket, hash, slot);
+	shard_maybe_checkpoint(shard, number - 1);
 	shard_prefetch(shard);
 	return SHARD_DONE;
 }
 
-static inline int shard_end_hashed(struct shard *shard, uint64_t hash, uint32_t slot, uint64_t time,
-				   uint32_t op, const struct shard_buffer *who)
+static inline int shard_end_at(struct shard *shard, struct index_spot spot, uint64_t hash,
+			       uint64_t time, uint32_t op, const struct shard_buffer *who)
 {
-	struct book_record *record = records_at(&shard->records, slot);
-	uint64_t before = shard->head;
+	struct book_record *record = records_at(&shard->records, spot.slot);
+	uint64_t number = shard->head + 1;
 	struct book_record old = *record;
 	struct shard_past past;
 
@@ -296,26 +304,30 @@ static inline int shard_end_hashed(struct shard *shard, uint64_t hash, uint32_t 
 		return SHARD_UNRECORDED;
 	shard_bury_past(&past, &old, time, who);
 	old.thread = who->thread;
-	shard_write_event(shard, before + 1, time, slot << 8 | op, who->stack, &old);
-	shard_publish(shard, before + 1);
+	shard_write_event(shard, number, time, spot.slot << 8 | op, who->stack, &old);
+	shard_publish(shard, number);
 
 	record->meta = 0;
 	record->stack = shard->free_slot;
-	shard->free_slot = slot + 1;
+	shard->free_slot = spot.slot + 1;
 	shard_count(shard, op, time, &old);
-	index_remove(&shard->index, hash, slot);
+	index_remove_at(&shard->index, spot);
 	if (likely(room_grave(shard)))
 		graveyard_bury(&shard->graveyard, hash, &past.grave);
-	shard_maybe_checkpoint(shard, before);
+	shard_maybe_checkpoint(shard, number - 1);
 	shard_prefetch(shard);
 	return SHARD_DONE;
 }
 
 int shard_end(struct shard *shard, uint32_t slot, uint64_t time, const struct shard_buffer *who)
 {
-	uint64_t hash = index_hash(records_at(&shard->records, slot)->address);
+	const struct book_record *record = records_at(&shard->records, slot);
+	uint64_t hash = index_hash(record->address);
+	struct index_spot spot =
+		index_find_at(&shard->index, &shard->records, index_bucket_of(&shard->index, hash),
+			      hash, record->address, book_meta_type(record->meta));
 
-	return shard_end_hashed(shard, hash, slot, time, BOOK_OP_FREE, who);
+	return shard_end_at(shard, spot, hash, time, BOOK_OP_FREE, who);
 }
 
 /* Nothing lives there: was it freed before, never seen, or lost for want of room? */
@@ -346,45 +358,49 @@ static __attribute__((noinline)) int shard_free_nothing(struct shard *shard, uin
 	return r == SHARD_DONE ? SHARD_DOUBLE_FREE : r;
 }
 
-/* Which of the types that live at the address is meant: the youngest. */
-static uint32_t shard_find_youngest(struct shard *shard, uint64_t hash, uint64_t address,
-				    bool *ret_ambiguous)
+/* One reference less, or the end. */
+static inline int shard_free_at(struct shard *shard, struct index_spot spot, uint64_t hash,
+				uint64_t time, uint32_t modifier, const struct shard_buffer *who)
 {
-	uint32_t slots[BOOK_TYPES];
-	uint32_t found = index_find_all(&shard->index, &shard->records, hash, address, slots);
-	uint32_t youngest = INDEX_NONE;
-	uint64_t birth = 0;
-
-	for (uint32_t i = 0; i < found; i++) {
-		uint64_t born = records_at(&shard->records, slots[i])->birth;
-
-		if (youngest == INDEX_NONE || born >= birth) {
-			youngest = slots[i];
-			birth = born;
-		}
-	}
-	*ret_ambiguous = found > 1;
-	return youngest;
+	if (unlikely(book_meta_refs(records_at(&shard->records, spot.slot)->meta) > 1))
+		return shard_refer(shard, spot.slot, time, BOOK_OP_UNREF | modifier, who->stack);
+	return shard_end_at(shard, spot, hash, time, BOOK_OP_FREE | modifier, who);
 }
 
-int shard_free(struct shard *shard, uint64_t hash, uint64_t time, const struct shard_buffer *who,
-	       struct shard_past *ret_past)
+/* The caller does not know the type: of those that live at the address the youngest is meant. */
+static __attribute__((noinline)) int shard_free_any(struct shard *shard, uint64_t hash,
+						    uint64_t time, const struct shard_buffer *who,
+						    struct shard_past *ret_past)
 {
-	bool ambiguous = false;
-	uint32_t modifier;
-	uint32_t slot;
+	struct index_bucket *bucket = index_bucket_of(&shard->index, hash);
+	const struct book_record *youngest = NULL;
+	uint32_t slots[BOOK_TYPES];
+	struct index_spot spot;
+	uint32_t found;
 
-	if (likely(who->type != INDEX_ANY))
-		slot = index_find(&shard->index, &shard->records, hash, who->address, who->type);
-	else
-		slot = shard_find_youngest(shard, hash, who->address, &ambiguous);
-	if (unlikely(slot == INDEX_NONE))
+	found = index_find_all(&shard->index, &shard->records, hash, who->address, slots);
+	for (uint32_t i = 0; i < found; i++) {
+		const struct book_record *record = records_at(&shard->records, slots[i]);
+
+		if (!youngest || record->birth >= youngest->birth)
+			youngest = record;
+	}
+	if (!youngest)
 		return shard_free_nothing(shard, hash, time, who, ret_past);
+	spot = index_find_at(&shard->index, &shard->records, bucket, hash, who->address,
+			     book_meta_type(youngest->meta));
+	return shard_free_at(shard, spot, hash, time, found > 1 ? BOOK_OP_AMBIGUOUS : 0, who);
+}
 
-	modifier = ambiguous ? BOOK_OP_AMBIGUOUS : 0;
-	if (unlikely(book_meta_refs(records_at(&shard->records, slot)->meta) > 1))
-		return shard_refer(shard, slot, time, BOOK_OP_UNREF | modifier, who->stack);
-	if (unlikely(modifier))
-		return shard_end_hashed(shard, hash, slot, time, BOOK_OP_FREE | modifier, who);
-	return shard_end_hashed(shard, hash, slot, time, BOOK_OP_FREE, who);
+int shard_free(struct shard *shard, struct index_bucket *bucket, uint64_t hash, uint64_t time,
+	       const struct shard_buffer *who, struct shard_past *ret_past)
+{
+	struct index_spot spot;
+
+	if (unlikely(who->type == INDEX_ANY))
+		return shard_free_any(shard, hash, time, who, ret_past);
+	spot = index_find_at(&shard->index, &shard->records, bucket, hash, who->address, who->type);
+	if (unlikely(spot.slot == INDEX_NONE))
+		return shard_free_nothing(shard, hash, time, who, ret_past);
+	return shard_free_at(shard, spot, hash, time, 0, who);
 }

@@ -36,27 +36,30 @@ struct shard_buffer {
 };
 
 struct shard {
-	/* Lines that every event touches. */
+	/* The lines that every event touches; few of them, because a mesh touches 32 shards. */
 	struct lock lock;
-	uint32_t device;
-	uint64_t head; /* as published; readers get a copy, never asked back */
+	uint32_t free_slot; /* 1 + first free slot, linked through the dead records' stack */
+	uint64_t head;      /* as published; readers get a copy, never asked back */
 	struct book_shard *page;
 	struct book_event *ring;
+	struct records records;
 	uint64_t ring_room; /* events from this number on have no memory yet */
 	uint32_t ring_mask;
-	uint32_t segment_bytes; /* reserved of the newest record segment */
-	struct records records;
-	uint32_t free_slot; /* 1 + first free slot, linked through the dead records' stack */
+	uint32_t device;
+
+	struct index index __attribute__((aligned(CACHE_LINE)));
 	uint32_t slots;
-	uint32_t slot_room;   /* slots whose memory is reserved */
-	uint32_t inexact_low; /* a bit for each type that lost allocations */
+	uint32_t slot_room;     /* slots whose memory is reserved */
+	uint32_t segment_bytes; /* reserved of the newest record segment */
+	uint32_t inexact_low;   /* a bit for each type that lost allocations */
 	struct writer *writer;
 	struct owners *owners; /* NULL until a buffer names an owner */
-	struct index index;
-	struct graveyard graveyard;
+
+	struct graveyard graveyard __attribute__((aligned(CACHE_LINE)));
 	uint8_t hot_side[8];
 	uint8_t cold_side[8];
-	struct book_hot hot[BOOK_TYPES];
+
+	struct book_hot hot[BOOK_TYPES] __attribute__((aligned(CACHE_LINE)));
 	struct book_cold cold[BOOK_TYPES];
 };
 
@@ -77,12 +80,13 @@ struct shard_past {
 /* The shard of a device, making it if @device has none yet. NULL: no room. */
 struct shard *shard_get_slow(struct writer *writer, uint32_t device);
 
-int shard_alloc(struct shard *shard, uint64_t hash, uint64_t time,
+/* @bucket: where @hash, the address's, is at home in the index. */
+int shard_alloc(struct shard *shard, struct index_bucket *bucket, uint64_t hash, uint64_t time,
 		const struct shard_buffer *buffer, struct shard_past *ret_past);
 
 /* @who: address, type (or INDEX_ANY) and the caller's thread, stack and phase. */
-int shard_free(struct shard *shard, uint64_t hash, uint64_t time, const struct shard_buffer *who,
-	       struct shard_past *ret_past);
+int shard_free(struct shard *shard, struct index_bucket *bucket, uint64_t hash, uint64_t time,
+	       const struct shard_buffer *who, struct shard_past *ret_past);
 
 /* End the record in @slot whatever its references. Returns SHARD_DONE or SHARD_UNRECORDED. */
 int shard_end(struct shard *shard, uint32_t slot, uint64_t time, const struct shard_buffer *who);
@@ -92,6 +96,3 @@ int shard_note(struct shard *shard, uint32_t op, uint64_t time, const struct sha
 
 /* Say that allocations (BOOK_INEXACT_LOW) or frees (_HIGH) of a type (or INDEX_ANY) were lost. */
 void shard_mark_inexact(struct shard *shard, uint64_t which, uint32_t type);
-
-/* Frees private memory; the book stays. */
-void shard_free_private(struct shard *shard);

@@ -24,7 +24,7 @@
 enum side_part {
 	SIDE_STRINGS,
 	SIDE_SHAPES,
-	SIDE_INCIDENTS,	      /* all but times and counts of repeats */
+	SIDE_INCIDENTS,       /* all but times and counts of repeats */
 	SIDE_INCIDENT_COUNTS, /* of repeats */
 	SIDE_INCIDENT_TIMES,
 	SIDE_INCIDENT_NUMBER, /* how many there are, by the header */
@@ -36,8 +36,8 @@ enum side_part {
 };
 
 static const char *const side_names[SIDE_PARTS] = {
-	"strings",	   "shapes", "incidents",   "incident counts", "incident times",
-	"incident number", "marks",  "mark number", "device",	       "state",
+	"strings",         "shapes", "incidents",   "incident counts", "incident times",
+	"incident number", "marks",  "mark number", "device",          "state",
 };
 
 struct side {
@@ -101,17 +101,17 @@ static void side_incidents(struct reader *reader, uint64_t *digest)
 				break;
 			}
 			assert(incident.count > 0);
-			digest[SIDE_INCIDENT_COUNTS] = side_mix(digest[SIDE_INCIDENT_COUNTS],
-								&incident.count, 8);
-			digest[SIDE_INCIDENT_TIMES] = side_mix(digest[SIDE_INCIDENT_TIMES],
-							       &incident.last_time, 8);
+			digest[SIDE_INCIDENT_COUNTS] =
+				side_mix(digest[SIDE_INCIDENT_COUNTS], &incident.count, 8);
+			digest[SIDE_INCIDENT_TIMES] =
+				side_mix(digest[SIDE_INCIDENT_TIMES], &incident.last_time, 8);
 			incident.count = incident.last_time = 0;
 			digest[SIDE_INCIDENTS] = side_mix(digest[SIDE_INCIDENTS] + kind, &incident,
 							  sizeof(incident));
 		}
 	}
-	digest[SIDE_INCIDENT_NUMBER] = side_mix(0, reader->header.incident_count,
-						sizeof(reader->header.incident_count));
+	digest[SIDE_INCIDENT_NUMBER] =
+		side_mix(0, reader->header.incident_count, sizeof(reader->header.incident_count));
 }
 
 /* From mark @first on, which none of the looked-at actions overwrites. */
@@ -204,7 +204,8 @@ static void side_failed(struct writer *writer)
 
 static void side_string(struct writer *writer)
 {
-	assert(intern_string(writer, "a name of some length, longer than a few words", BOOK_NAME_MAX));
+	assert(intern_string(writer, "a name of some length, longer than a few words",
+			     BOOK_NAME_MAX));
 }
 
 /* The longest that there is: it ends in the page after the arena's first. */

@@ -27,8 +27,8 @@ struct testing_load {
 	struct testing_book *book;
 	uint32_t devices;
 	uint32_t threads;
-	uint32_t keys; /* buffers that may live on each device; about half of them do */
-	uint32_t rate; /* events per second of each thread; 0 = as fast as it goes */
+	uint32_t keys;  /* buffers that may live on each device; about half of them do */
+	uint32_t rate;  /* events per second of each thread; 0 = as fast as it goes */
 	uint32_t notes; /* that are kept for each device; a power of two */
 	uint64_t seed;
 

@@ -88,8 +88,10 @@ void testing_memory_write(struct testing_memory *memory, uint32_t ring_events)
 		.start_ticks = 123456,
 		.pid_namespace = 4026531836u,
 		.comm = "model",
-		.cmdline = "model\0--steps\0" "3",
-		.cmdline_length = sizeof("model\0--steps\0" "3"),
+		.cmdline = "model\0--steps\0"
+			   "3",
+		.cmdline_length = sizeof("model\0--steps\0"
+					 "3"),
 		.library = "0.1.0",
 	};
 	const struct writer_config config = {
@@ -144,7 +146,7 @@ void testing_memory_load(struct testing_memory *memory, const char *path)
 	char line[256];
 
 	if (!in)
-		printf("cannot open %s: %s\n", path, strerror(errno));
+		printf("cannot open %s: %m\n", path);
 	assert(in && fgets(line, sizeof(line), in));
 	testing_memory_init(memory, strtoull(line, NULL, 16));
 	while (fgets(line, sizeof(line), in)) {
@@ -200,7 +202,8 @@ void testing_memory_fill(struct testing_memory *memory)
 			.flags = k % 8,
 			.thread = 100 + i % 3,
 			.stack = 1 + i % 4,
-			.name = intern_string(writer, testing_text(i % TESTING_TEXTS), BOOK_NAME_MAX),
+			.name = intern_string(writer, testing_text(i % TESTING_TEXTS),
+					      BOOK_NAME_MAX),
 			.phase = phase,
 			.shape = i % 5 ? 0 : banks,
 		};
@@ -212,12 +215,15 @@ void testing_memory_fill(struct testing_memory *memory)
 	buffer.name = 0;
 	buffer.type = INDEX_ANY;
 	writer_free_buffer(writer, 0, &buffer);
-	writer_alloc_mesh(writer, devices, ARRAY_SIZE(devices), &(struct shard_buffer){
-			.address = 0x100000, .size = 1u << 20, .type = 1, .thread = 1});
-	writer_failed(writer, 0, &(struct shard_buffer){.size = UINT64_C(1) << 40, .type = 0}, 4096);
+	writer_alloc_mesh(writer, devices, ARRAY_SIZE(devices),
+			  &(struct shard_buffer){
+				  .address = 0x100000, .size = 1u << 20, .type = 1, .thread = 1});
+	writer_failed(writer, 0, &(struct shard_buffer){.size = UINT64_C(1) << 40, .type = 0},
+		      4096);
 	writer_hooked(writer, 5, &(struct shard_buffer){.size = 32, .type = 2});
 	writer_reset_peak(writer, 0, 1, 3);
 	for (uint32_t i = 0; i < 2; i++) /* the second time it is a double free */
-		writer_free_buffer(writer, 0, &(struct shard_buffer){.address = 0x100000, .type = 1});
+		writer_free_buffer(writer, 0,
+				   &(struct shard_buffer){.address = 0x100000, .type = 1});
 	testing_memory_fill_rest(writer);
 }

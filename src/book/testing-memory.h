@@ -15,7 +15,7 @@
 struct testing_memory {
 	struct book_file file;
 	uint8_t *base;
-	uint8_t *is_data;	/* for each page */
+	uint8_t *is_data;      /* for each page */
 	struct writer *writer; /* NULL until testing_memory_write() */
 
 	/* Called before each read, if not NULL. */

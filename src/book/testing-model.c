@@ -79,7 +79,8 @@ static void testing_model_add(struct testing_model *model, uint32_t device,
 	} else {
 		if (model->count == model->capacity) {
 			model->capacity = model->capacity ? 2 * model->capacity : 256;
-			model->rows = reallocarray(model->rows, model->capacity, sizeof(*model->rows));
+			model->rows =
+				reallocarray(model->rows, model->capacity, sizeof(*model->rows));
 			assert(model->rows);
 		}
 		link = ++model->count;
@@ -110,7 +111,8 @@ static uint64_t testing_model_bytes(const struct book_record *record)
 }
 
 /* The counters of an event's type, after what every event does. */
-static struct book_hot *testing_model_event(struct testing_shard *shard, uint32_t type, uint64_t time)
+static struct book_hot *testing_model_event(struct testing_shard *shard, uint32_t type,
+					    uint64_t time)
 {
 	shard->exists = true;
 	shard->number++;
@@ -151,7 +153,8 @@ static void testing_model_begin(struct testing_model *model, uint32_t device,
 }
 
 /* The record goes; a size change does not bury it. */
-static void testing_model_end_row(struct testing_model *model, struct testing_row *row, uint64_t time)
+static void testing_model_end_row(struct testing_model *model, struct testing_row *row,
+				  uint64_t time)
 {
 	struct testing_shard *shard = &model->shards[row->device];
 	struct book_hot *hot = testing_model_event(shard, book_meta_type(row->record.meta), time);
@@ -166,8 +169,8 @@ void testing_model_end(struct testing_model *model, struct testing_row *row, uin
 {
 	struct testing_shard *shard = &model->shards[row->device];
 
-	shard->graves[shard->grave_count++ % BOOK_GRAVES] = (struct testing_grave){
-		row->record.address, book_meta_type(row->record.meta)};
+	shard->graves[shard->grave_count++ % BOOK_GRAVES] =
+		(struct testing_grave){row->record.address, book_meta_type(row->record.meta)};
 	testing_model_end_row(model, row, time);
 }
 
@@ -197,12 +200,13 @@ static void testing_model_alloc(struct testing_model *model, uint32_t device,
 	}
 	if (op->owner)
 		testing_model_find(model, device, op->buffer.address, type)->owners |= 1u
-										      << op->owner;
+										       << op->owner;
 }
 
 /* Of all types that live at the address the youngest; @ret_n says how many there are. */
-static struct testing_row *testing_model_youngest(const struct testing_model *model, uint32_t device,
-						  uint64_t address, uint32_t *ret_n)
+static struct testing_row *testing_model_youngest(const struct testing_model *model,
+						  uint32_t device, uint64_t address,
+						  uint32_t *ret_n)
 {
 	struct testing_row *youngest = NULL;
 

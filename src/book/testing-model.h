@@ -19,8 +19,8 @@ struct testing_row {
 	struct book_record record;
 	uint32_t device;
 	uint32_t owners; /* bit n: owner n has it */
-	uint32_t next;	 /* 1 + next of its bucket, or of the free ones */
-	uint32_t stamp;	 /* the last comparison that saw it */
+	uint32_t next;   /* 1 + next of its bucket, or of the free ones */
+	uint32_t stamp;  /* the last comparison that saw it */
 };
 
 struct testing_grave {

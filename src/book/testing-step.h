@@ -25,14 +25,14 @@ struct testing_stepper_ops {
 
 /* What child and parent both see. */
 struct testing_stepper_shared {
-	volatile uint32_t at;	/* the action that comes next or is going on */
+	volatile uint32_t at;   /* the action that comes next or is going on */
 	volatile uint32_t done; /* actions that are over */
 };
 
 struct testing_stepper {
 	const struct testing_stepper_ops *ops;
 	uint32_t count; /* of actions */
-	void *context;	/* the test's; the child has its own copy */
+	void *context;  /* the test's; the child has its own copy */
 	uint64_t steps; /* instructions walked so far */
 
 	pid_t pid;

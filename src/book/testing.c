@@ -25,7 +25,7 @@ __attribute__((constructor)) static void testing_print_lines(void)
 
 struct testing_rng testing_rng_new(void)
 {
-	const char *text = getenv("TTMEM_SEED");
+	const char *text = secure_getenv("TTMEM_SEED");
 	uint64_t seed = text ? strtoull(text, NULL, 0) : clock_ns(CLOCK_MONOTONIC);
 
 	printf("TTMEM_SEED=%" PRIu64 "\n", seed);
@@ -49,14 +49,14 @@ uint32_t testing_below(struct testing_rng *rng, uint32_t limit)
 
 bool testing_soak(void)
 {
-	const char *text = getenv("TTMEM_SOAK");
+	const char *text = secure_getenv("TTMEM_SOAK");
 
 	return text && *text && strcmp(text, "0") != 0;
 }
 
 const char *testing_corpus(void)
 {
-	const char *text = getenv("TTMEM_TEST_CORPUS");
+	const char *text = secure_getenv("TTMEM_TEST_CORPUS");
 
 	return text ? text : TESTING_CORPUS;
 }
@@ -147,8 +147,14 @@ void testing_book_deinit(struct testing_book *book)
 const char *testing_text(uint32_t number)
 {
 	static const char *const texts[TESTING_TEXTS] = {
-		NULL,	  "weights", "kv_cache/layer 3", "a", "\xc3\xa4\xf0\x9f\xa6\x8a",
-		"1234567", "12345678", "12345678901234567890123456789012345678901234567890",
+		NULL,
+		"weights",
+		"kv_cache/layer 3",
+		"a",
+		"\xc3\xa4\xf0\x9f\xa6\x8a",
+		"1234567",
+		"12345678",
+		"12345678901234567890123456789012345678901234567890",
 	};
 
 	assert(number < TESTING_TEXTS);
@@ -207,13 +213,14 @@ void testing_op_do(struct writer *writer, const struct testing_op *op)
 
 void testing_op_print(const struct testing_op *op)
 {
-	static const char *const kinds[] = {"ALLOC",  "FREE",	"FREE_ALL",
+	static const char *const kinds[] = {"ALLOC",  "FREE",   "FREE_ALL",
 					    "HOOKED", "FAILED", "RESET_PEAK"};
 	const struct shard_buffer *b = &op->buffer;
 
 	printf("\t{TESTING_%s, .device = %u, .mesh = %#x, .owner = %" PRIu64 ",\n"
 	       "\t .buffer = {.address = %#" PRIx64 ", .size = %" PRIu64 ", .type = %#x,"
-	       " .flags = %#x, .name = %u, .phase = %u, .thread = %u, .stack = %u, .shape = %u}},\n",
+	       " .flags = %#x, .name = %u, .phase = %u, .thread = %u, .stack = %u, .shape = "
+	       "%u}},\n",
 	       kinds[op->kind], op->device, op->mesh, op->owner, b->address, b->size, b->type,
 	       b->flags, b->name, b->phase, b->thread, b->stack, b->shape);
 }

@@ -91,7 +91,7 @@ struct testing_op {
 /* What only the book can tell of an operation that was done. */
 struct testing_facts {
 	uint64_t last[BOOK_TYPES]; /* time of the last event of each type on the device */
-	bool lost;		   /* an allocation that found no room */
+	bool lost;                 /* an allocation that found no room */
 };
 
 /* NULL for 0; else some text, with the odd ones among them. */

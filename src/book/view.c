@@ -322,12 +322,13 @@ static int view_try_living(struct view *view, struct reader *reader, uint32_t de
 	int r;
 
 	r = log_head(reader, device, &s0);
+	if (r < 0)
+		return r;
 	*ret_head = s0;
-	if (r == 0)
-		r = view_page(reader, device,
-			      &shard); /* after head: slots cover every event up to it */
-	if (r == 0)
-		r = view_checkpoint(view, reader, device, &shard.page, s0, &number);
+	r = view_page(reader, device, &shard); /* after head: slots cover every event up to it */
+	if (r < 0)
+		return r;
+	r = view_checkpoint(view, reader, device, &shard.page, s0, &number);
 	if (r < 0)
 		return r;
 	log_start(log, &shard.place, number + 1);
@@ -336,9 +337,10 @@ static int view_try_living(struct view *view, struct reader *reader, uint32_t de
 		return r;
 	view->segment_count = 0;
 	if (rows) {
-		r = view_check_directory(reader, &shard, device);
-		if (r == 0)
-			r = view_copy_records(view, reader, &shard, log);
+		/* slots may have been read with a segment whose directory entry had not: look again. */
+		if (view_check_directory(reader, &shard, device) < 0)
+			return -EOVERFLOW;
+		r = view_copy_records(view, reader, &shard, log);
 		if (r == 0)
 			r = log_drain(log, reader);
 		if (r < 0)
@@ -362,7 +364,7 @@ static int view_read_living(struct view *view, struct reader *reader, uint32_t d
 {
 	uint64_t start = clock_ns(CLOCK_MONOTONIC);
 	uint64_t patience = VIEW_PATIENCE_NS;
-	uint64_t head, last = UINT64_MAX;
+	uint64_t head = 0, last = UINT64_MAX;
 	uint32_t totals_tries = 0;
 	struct log log = {0};
 	int r;

@@ -51,6 +51,21 @@ int writer_grow(struct writer *writer, uint64_t offset, uint64_t length)
 	return r;
 }
 
+/* A page below the pool that several things share, each of which asks for it. */
+static int writer_reserve_page(struct writer *writer, uint64_t offset)
+{
+	uint64_t page = offset / BOOK_PAGE;
+	uint64_t bit = UINT64_C(1) << page % 64;
+	int r;
+
+	if (__atomic_load_n(&writer->pages[page / 64], __ATOMIC_RELAXED) & bit)
+		return 0;
+	r = writer_reserve(writer, page * BOOK_PAGE, BOOK_PAGE);
+	if (r == 0)
+		__atomic_fetch_or(&writer->pages[page / 64], bit, __ATOMIC_RELAXED);
+	return r;
+}
+
 uint32_t writer_claim(struct writer *writer, uint32_t units, uint16_t owner, uint8_t kind)
 {
 	struct book_segment segment = {.owner = owner, .kind = kind, .units = units};
@@ -65,8 +80,7 @@ uint32_t writer_claim(struct writer *writer, uint32_t units, uint16_t owner, uin
 					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	entry = BOOK_SEGMENTS_OFFSET + unit * sizeof(struct book_segment);
 	/* The first page of the table came with the book; it covers the first 32 MiB of the file. */
-	if (entry >= BOOK_SEGMENTS_OFFSET + BOOK_PAGE &&
-	    writer_reserve(writer, entry & ~(uint64_t)(BOOK_PAGE - 1), BOOK_PAGE) < 0)
+	if (entry >= BOOK_SEGMENTS_OFFSET + BOOK_PAGE && writer_reserve_page(writer, entry) < 0)
 		return 0;
 	memcpy(writer->base + entry, &segment, sizeof(segment));
 	return (uint32_t)unit;
@@ -158,17 +172,17 @@ int writer_new(struct writer **ret_writer, const struct writer_config *config)
 
 static void writer_copy_text(char *to, size_t size, const char *from)
 {
+	size_t length = from ? strnlen(from, size - 1) : 0;
+
 	memset(to, 0, size);
-	if (from)
-		strncpy(to, from, size - 1);
+	bits_copy(to, from, length);
 }
 
 static struct book_device *writer_device_entry(struct writer *writer, uint32_t device)
 {
 	uint64_t offset = book_device_offset(device);
 
-	/* Reserving what is reserved does no harm, and declaring a device is rare. */
-	if (writer_reserve(writer, offset & ~(uint64_t)(BOOK_PAGE - 1), BOOK_PAGE) < 0)
+	if (writer_reserve_page(writer, offset) < 0)
 		return NULL;
 	return (struct book_device *)(void *)(writer->base + offset);
 }

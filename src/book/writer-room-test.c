@@ -17,8 +17,8 @@
 #include "book/writer.h"
 
 /* What a shard with the shortest ring costs before its first record. */
-#define ROOM_SHARD                                                                     \
-	(sizeof(struct book_shard) + BOOK_RING_MIN * sizeof(struct book_event) +       \
+#define ROOM_SHARD                                                               \
+	(sizeof(struct book_shard) + BOOK_RING_MIN * sizeof(struct book_event) + \
 	 BOOK_GRAVES * sizeof(struct book_grave))
 
 static void room_open(struct testing_book *book, uint64_t room)

@@ -15,6 +15,7 @@
 #include "base/private.h"
 #include "book/incident.h"
 #include "book/owners.h"
+#include "book/room.h"
 
 void writer_reject(uint64_t *counter)
 {
@@ -36,16 +37,19 @@ static inline struct shard *writer_shard(struct writer *writer, uint32_t device)
 
 void writer_lost(struct writer *writer, uint32_t device, bool is_free, uint32_t type)
 {
+	uint64_t which = is_free ? BOOK_INEXACT_HIGH : BOOK_INEXACT_LOW;
 	struct shard *shard = __atomic_load_n(&writer->shards[device], __ATOMIC_ACQUIRE);
 
-	if (shard)
-		shard_mark_inexact(shard, is_free ? BOOK_INEXACT_HIGH : BOOK_INEXACT_LOW, type);
-}
+	if (!shard) {
+		uint64_t types = type == INDEX_ANY ? (1u << BOOK_TYPES) - 1 : 1u << type;
 
-/* The index line of the address; counted on to arrive while the clock is read. */
-static inline void writer_prefetch(const struct shard *shard, uint64_t hash)
-{
-	__builtin_prefetch(index_bucket_of(&shard->index, hash));
+		__atomic_fetch_or(&writer->lost[device], (uint16_t)(which * types),
+				  __ATOMIC_SEQ_CST);
+		/* It may be there by now: either we see it, or shard_get_slow() sees our mark. */
+		shard = __atomic_load_n(&writer->shards[device], __ATOMIC_SEQ_CST);
+	}
+	if (shard)
+		shard_mark_inexact(shard, which, type);
 }
 
 static __attribute__((noinline)) void writer_incident(struct shard *shard, int outcome,
@@ -110,9 +114,11 @@ static inline void writer_settle(struct shard *shard, int outcome, uint64_t time
 	writer_incident(shard, outcome, time, who, past);
 }
 
-static inline void writer_alloc_at(struct writer *writer, struct shard *shard, uint64_t hash,
-				   uint64_t time, const struct shard_buffer *buffer, uint64_t owner)
+static inline void writer_alloc_at(struct writer *writer, struct shard *shard,
+				   struct index_place place, uint64_t time,
+				   const struct shard_buffer *buffer, uint64_t owner)
 {
+	struct index_bucket *bucket;
 	struct shard_past past;
 	int outcome;
 
@@ -121,10 +127,11 @@ static inline void writer_alloc_at(struct writer *writer, struct shard *shard, u
 		writer_lost(writer, shard->device, false, buffer->type);
 		return;
 	}
-	outcome = shard_alloc(shard, hash, time, buffer, &past);
+	bucket = index_settle(&shard->index, place);
+	outcome = shard_alloc(shard, bucket, place.hash, time, buffer, &past);
 	if (unlikely(owner)) {
-		uint32_t slot = index_find(&shard->index, &shard->records, hash, buffer->address,
-					   buffer->type);
+		uint32_t slot = index_find(&shard->index, &shard->records, place.hash,
+					   buffer->address, buffer->type);
 
 		/* Without memory for it the buffer has no owner: free_all() will not find it. */
 		if (slot != INDEX_NONE)
@@ -138,17 +145,21 @@ void writer_alloc(struct writer *writer, uint32_t device, const struct shard_buf
 		  uint64_t owner)
 {
 	struct shard *shard = writer_shard(writer, device);
-	uint64_t hash = index_hash(buffer->address);
+	struct index_place place;
 
-	if (unlikely(!shard))
+	if (unlikely(!shard)) {
+		writer_lost(writer, device, false, buffer->type);
 		return;
-	writer_prefetch(shard, hash);
-	writer_alloc_at(writer, shard, hash, clock_read(writer->clock), buffer, owner);
+	}
+	place = index_look(&shard->index, index_hash(buffer->address));
+	writer_alloc_at(writer, shard, place, clock_read(writer->clock), buffer, owner);
 }
 
-static inline void writer_free_at(struct writer *writer, struct shard *shard, uint64_t hash,
-				  uint64_t time, const struct shard_buffer *who)
+static inline void writer_free_at(struct writer *writer, struct shard *shard,
+				  struct index_place place, uint64_t time,
+				  const struct shard_buffer *who)
 {
+	struct index_bucket *bucket;
 	struct shard_past past;
 	int outcome;
 
@@ -157,7 +168,8 @@ static inline void writer_free_at(struct writer *writer, struct shard *shard, ui
 		writer_lost(writer, shard->device, true, who->type);
 		return;
 	}
-	outcome = shard_free(shard, hash, time, who, &past);
+	bucket = index_settle(&shard->index, place);
+	outcome = shard_free(shard, bucket, place.hash, time, who, &past);
 	lock_drop(&shard->lock);
 	writer_settle(shard, outcome, time, who, &past, true);
 }
@@ -165,12 +177,12 @@ static inline void writer_free_at(struct writer *writer, struct shard *shard, ui
 void writer_free_buffer(struct writer *writer, uint32_t device, const struct shard_buffer *who)
 {
 	struct shard *shard = writer_shard(writer, device);
-	uint64_t hash = index_hash(who->address);
+	struct index_place place;
 
 	if (unlikely(!shard))
 		return;
-	writer_prefetch(shard, hash);
-	writer_free_at(writer, shard, hash, clock_read(writer->clock), who);
+	place = index_look(&shard->index, index_hash(who->address));
+	writer_free_at(writer, shard, place, clock_read(writer->clock), who);
 }
 
 /* A mesh call is the same event on each device, at one time, and the devices' lines are asked for a
@@ -186,7 +198,7 @@ static inline void writer_mesh_prefetch(struct writer *writer, const uint32_t *d
 		return;
 	ahead = __atomic_load_n(&writer->shards[devices[i + WRITER_MESH_AHEAD]], __ATOMIC_ACQUIRE);
 	if (ahead)
-		writer_prefetch(ahead, hash);
+		(void)index_look(&ahead->index, hash); /* asks for the line */
 }
 
 void writer_alloc_mesh(struct writer *writer, const uint32_t *devices, size_t n,
@@ -205,7 +217,10 @@ void writer_alloc_mesh(struct writer *writer, const uint32_t *devices, size_t n,
 		writer_mesh_prefetch(writer, devices, n, i, hash);
 		shard = writer_shard(writer, devices[i]);
 		if (likely(shard))
-			writer_alloc_at(writer, shard, hash, time, buffer, 0);
+			writer_alloc_at(writer, shard, index_look(&shard->index, hash), time,
+					buffer, 0);
+		else
+			writer_lost(writer, devices[i], false, buffer->type);
 	}
 }
 
@@ -225,17 +240,20 @@ void writer_free_mesh(struct writer *writer, const uint32_t *devices, size_t n,
 		writer_mesh_prefetch(writer, devices, n, i, hash);
 		shard = writer_shard(writer, devices[i]);
 		if (likely(shard))
-			writer_free_at(writer, shard, hash, time, who);
+			writer_free_at(writer, shard, index_look(&shard->index, hash), time, who);
 	}
 }
 
-/* The next slot to end for writer_free_all(): of one owner, or any live one from @from on. */
+/* Slots that writer_free_all() looks at before it lets others in. */
+#define WRITER_BITE 4096u
+
+/* The next slot to end for writer_free_all(): of one owner, or any live one from @from up to @end. */
 static uint32_t writer_next_to_end(struct shard *shard, uint64_t owner, uint32_t type,
-				   uint32_t *from)
+				   uint32_t *from, uint32_t end)
 {
 	if (owner)
 		return owners_take(shard->owners, &shard->records, owner, type);
-	for (; *from < shard->slots; ++*from) {
+	for (; *from < end; ++*from) {
 		uint32_t meta = records_at(&shard->records, *from)->meta;
 
 		if (meta & BOOK_META_LIVE && (type == INDEX_ANY || book_meta_type(meta) == type))
@@ -248,25 +266,31 @@ void writer_free_all(struct writer *writer, uint32_t device, uint64_t owner,
 		     const struct shard_buffer *who)
 {
 	struct shard *shard = __atomic_load_n(&writer->shards[device], __ATOMIC_ACQUIRE);
-	uint32_t slot = 0;
+	bool more = true;
 	uint32_t from = 0;
 
 	if (!shard)
 		return;
 	/* In small bites, so that other threads' events get in between. */
-	while (slot != INDEX_NONE) {
+	while (more) {
+		uint32_t end;
+
 		if (!lock_take(&shard->lock)) {
 			writer_reject(&writer->header->rejected.lock);
 			writer_lost(writer, device, true, who->type);
 			return;
 		}
+		end = (uint32_t)bits_min(shard->slots, (uint64_t)from + WRITER_BITE);
 		for (int i = 0; i < 64; i++) {
-			slot = writer_next_to_end(shard, owner, who->type, &from);
-			if (slot == INDEX_NONE)
+			uint32_t slot = writer_next_to_end(shard, owner, who->type, &from, end);
+
+			if (slot == INDEX_NONE) {
+				more = !owner && end < shard->slots;
 				break;
+			}
 			if (shard_end(shard, slot, clock_read(writer->clock), who) != SHARD_DONE) {
 				shard_mark_inexact(shard, BOOK_INEXACT_HIGH, who->type);
-				slot = INDEX_NONE;
+				more = false;
 				break;
 			}
 		}
@@ -348,10 +372,7 @@ struct writer *writer_free(struct writer *writer)
 {
 	if (!writer)
 		return NULL;
-	for (uint32_t device = 0; device < BOOK_DEVICES; device++) {
-		if (writer->shards[device])
-			shard_free_private(writer->shards[device]);
-	}
+	room_free(writer);
 	if (writer->incident_sites)
 		incident_free_sites(writer->incident_sites);
 	intern_deinit(&writer->intern);

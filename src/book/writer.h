@@ -49,6 +49,7 @@ struct writer_config {
 };
 
 struct incident_sites;
+struct room_chunk;
 
 struct writer {
 	uint8_t *base;
@@ -60,8 +61,12 @@ struct writer {
 
 	int (*reserve)(void *context, uint64_t offset, uint64_t length);
 	void *context;
-	uint64_t room_left; /* atomic */
-	struct lock making; /* of shards, devices and marks */
+	uint64_t room_left;       /* atomic */
+	struct lock making;       /* of shards, devices and marks */
+	struct room_chunk *chunk; /* private halves of the shards, newest first */
+	uint64_t pages[BOOK_POOL_OFFSET / BOOK_PAGE /
+		       64];          /* below the pool: a bit for each reserved */
+	uint16_t lost[BOOK_DEVICES]; /* what is inexact about a device that has no shard yet */
 	struct intern intern;
 	struct lock incident_lock;
 	struct incident_sites *incident_sites;
@@ -119,7 +124,7 @@ void writer_goodbye(struct writer *writer);
 /* Raise one of the counters of struct book_rejected. */
 void writer_reject(uint64_t *counter);
 
-/* An event on a device was lost: say so in the shard, if it has one. */
+/* An event on a device was lost: say so in its shard, or when it gets one. */
 void writer_lost(struct writer *writer, uint32_t device, bool is_free, uint32_t type);
 
 /* Counters of one type as they stand. False if the shard could not be locked or does not exist. */

@@ -43,7 +43,7 @@ static bool bench_calls_switch_off(void *copy)
 	*(void **)&set = dlsym(copy, "setenv");
 	*(void **)&enabled = dlsym(copy, "ttmem_enabled");
 	is_off = set && enabled && set("TTMEM", "0", 1) == 0 && enabled() == 0;
-	setenv("TTMEM", "1", 1);
+	setenv("TTMEM", "1", 1); /* NOLINT(concurrency-mt-unsafe): no other thread yet */
 	return is_off;
 }
 
@@ -74,22 +74,23 @@ static void bench_calls_open(struct bench *bench)
 
 static void bench_calls_batch(const struct bench_calls_callee *callee, unsigned int count)
 {
-	uint64_t from = bench_measure_ns();
+	uint64_t from = bench_measure_busy_ns();
 
 	for (unsigned int i = 0; i < count; i++) {
 		callee->call(0, TTMEM_DRAM, 0x100000, 4096, NULL);
 		compiler_barrier();
 	}
-	bench_measure_add(&callee->row->means, (double)(bench_measure_ns() - from) / count);
+	bench_measure_add(&callee->row->means, (double)(bench_measure_busy_ns() - from) / count);
 }
 
 static void bench_calls_getppid_batch(struct bench *bench, unsigned int count)
 {
-	uint64_t from = bench_measure_ns();
+	uint64_t from = bench_measure_busy_ns();
 
 	for (unsigned int i = 0; i < count; i++)
 		(void)getppid(); /* only its cost is wanted */
-	bench_measure_add(&bench_calls_getppid->means, (double)(bench_measure_ns() - from) / count);
+	bench_measure_add(&bench_calls_getppid->means,
+			  (double)(bench_measure_busy_ns() - from) / count);
 
 	for (unsigned int i = 0; i < count; i++) {
 		uint64_t start;

@@ -7,8 +7,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/cleanup.h"
-
 static int bench_load_fill(const struct bench_load *load)
 {
 	struct ttmem_stats stats = {0};
@@ -34,32 +32,25 @@ static int bench_load_fill(const struct bench_load *load)
 int bench_load_init(struct bench_load *load, const uint32_t *devices, uint32_t device_count,
 		    uint32_t first, uint32_t live, size_t pairs)
 {
-	CLEANUP_FREE uint32_t *pool = calloc(live, 2 * sizeof(*pool));
-	CLEANUP_FREE struct bench_load_pair *script = calloc(pairs, sizeof(*script));
-	int r;
+	int r = -ENOMEM;
 
-	if (!pool || !script)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < 2 * live; i++)
-		pool[i] = first + i;
 	*load = (struct bench_load){
 		.devices = devices,
 		.device_count = device_count,
-		.first = first,
 		.live = live,
-		.pool = pool,
-		.script = script,
+		.pool = calloc(live, 2 * sizeof(*load->pool)),
+		.script = calloc(pairs, sizeof(*load->script)),
 		.pairs = pairs,
 		.random = {.state = first + live},
 	};
-	r = bench_load_fill(load);
-	if (r < 0) {
-		*load = (struct bench_load){0};
-		return r;
+	if (load->pool && load->script) {
+		for (uint32_t i = 0; i < 2 * live; i++)
+			load->pool[i] = first + i;
+		r = bench_load_fill(load);
 	}
-	load->pool = cleanup_steal(pool);
-	load->script = cleanup_steal(script);
-	return 0;
+	if (r < 0)
+		bench_load_deinit(load);
+	return r;
 }
 
 void bench_load_deinit(struct bench_load *load)
@@ -77,7 +68,7 @@ static void bench_load_swap(uint32_t *pool, uint32_t a, uint32_t b)
 	pool[b] = kept;
 }
 
-/* Puts @count of the @half addresses from @start on, drawn at random, at their end. */
+/* Of the load's live addresses, or of the others, from @start on: puts @count at random at their end. */
 static void bench_load_shuffle(struct bench_load *load, uint32_t start, uint32_t count)
 {
 	for (uint32_t k = 0; k < count; k++) {

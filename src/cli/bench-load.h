@@ -25,7 +25,6 @@ struct bench_load_pair {
 struct bench_load {
 	const uint32_t *devices; /* more than one: the mesh calls are used */
 	uint32_t device_count;
-	uint32_t first; /* number of the first address, so that two loads can share a device */
 	uint32_t live;
 	uint32_t *pool; /* 2 * live addresses, the live ones first */
 	struct bench_load_pair *script;
@@ -34,8 +33,8 @@ struct bench_load {
 };
 
 /*
- * Makes the buffers live. @pairs: the most steps a script will have. 0, -ENOMEM, or -ENOSPC if the book
- * has not room for them.
+ * Makes the buffers live. @first: number of the first address, so that two loads can share a device;
+ * @pairs: the most steps a script will have. 0, -ENOMEM, or -ENOSPC if the book has not room for them.
  */
 int bench_load_init(struct bench_load *load, const uint32_t *devices, uint32_t device_count,
 		    uint32_t first, uint32_t live, size_t pairs);

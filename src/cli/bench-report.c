@@ -5,6 +5,7 @@
 #include "cli/bench-report.h"
 
 #include <inttypes.h>
+#include <jansson.h>
 #include <math.h>
 
 #include "base/bits.h"
@@ -136,74 +137,82 @@ void bench_report_text(struct bench *bench, FILE *out)
 		fprintf(out, "note: %s\n", bench->notes[i]);
 }
 
-/* A number with its key; null if there is none. */
-static void bench_report_number(FILE *out, const char *key, double value)
+/* A number; null if there is none. */
+static json_t *bench_report_number(double value)
 {
-	if (isfinite(value))
-		fprintf(out, ",\"%s\":%.4g", key, value);
-	else
-		fprintf(out, ",\"%s\":null", key);
+	return isfinite(value) ? json_real(value) : json_null();
 }
 
-static void bench_report_json_rows(struct bench *bench, FILE *out)
+static json_t *bench_report_json_rows(struct bench *bench)
 {
 	struct bench_report_measures measures = bench_report_measures(bench);
+	json_t *rows = json_array();
 
 	for (size_t i = 0; i < bench->row_count; i++) {
 		struct bench_row *row = &bench->rows[i];
 		double p50 = bench_measure_quantile(&row->means, 0.5);
+		double p99 = bench_measure_quantile(&row->samples, 0.99);
 
-		fprintf(out, "%s{\"name\":\"%s\",\"live\":%" PRIu64, i ? ",\n" : "\n", row->name,
-			row->live);
-		bench_report_number(out, "ns_p50", p50);
-		bench_report_number(out, "ns_p99", bench_measure_quantile(&row->samples, 0.99));
-		bench_report_number(out, "x_getppid", p50 / measures.getppid);
-		bench_report_number(out, "x_socket", p50 / measures.socket);
-		fputc('}', out);
+		json_array_append_new(
+			rows, json_pack("{s:s, s:I, s:o, s:o, s:o, s:o}", "name", row->name, "live",
+					(json_int_t)row->live, "ns_p50", bench_report_number(p50),
+					"ns_p99", bench_report_number(p99), "x_getppid",
+					bench_report_number(p50 / measures.getppid), "x_socket",
+					bench_report_number(p50 / measures.socket)));
 	}
+	return rows;
 }
 
-static void bench_report_json_goals(struct bench *bench, FILE *out)
+static json_t *bench_report_json_figures(const struct bench *bench)
 {
+	json_t *figures = json_array();
+
+	for (size_t i = 0; i < bench->figure_count; i++) {
+		const struct bench_figure *figure = &bench->figures[i];
+
+		json_array_append_new(figures,
+				      json_pack("{s:s, s:I, s:o, s:s}", "name", figure->name,
+						"live", (json_int_t)figure->live, "value",
+						bench_report_number(figure->value), "unit",
+						figure->unit));
+	}
+	return figures;
+}
+
+static json_t *bench_report_json_goals(struct bench *bench)
+{
+	json_t *goals = json_array();
+
 	for (size_t i = 0; i < bench_goals_count; i++) {
 		const struct bench_goal *goal = &bench_goals[i];
 		double value = bench_goals_value(bench, goal);
 		enum bench_goals_verdict verdict = bench_goals_judge(goal, value);
 
-		fprintf(out, "%s{\"what\":\"%s\",\"live\":%" PRIu64, i ? ",\n" : "\n", goal->what,
-			goal->live);
-		bench_report_number(out, "value", value);
-		bench_report_number(out, "must", goal->must);
-		bench_report_number(out, "aim", goal->aim);
-		if (verdict == BENCH_GOALS_UNKNOWN)
-			fputs(",\"within\":null}", out);
-		else
-			fprintf(out, ",\"within\":\"%s\"}", bench_goals_word(verdict));
+		json_array_append_new(goals, json_pack("{s:s, s:I, s:o, s:o, s:o, s:s?}", "what",
+						       goal->what, "live", (json_int_t)goal->live,
+						       "value", bench_report_number(value), "must",
+						       bench_report_number(goal->must), "aim",
+						       bench_report_number(goal->aim), "within",
+						       verdict ? bench_goals_word(verdict) : NULL));
 	}
+	return goals;
 }
 
-/*
- * Written by hand: numbers with a point are wanted nowhere else. All texts are from this program and
- * have nothing to escape, the notes' last resort (strerror) included.
- */
+/* The only document with numbers that are no integers, and a short one: so it is built and dumped. */
 void bench_report_json(struct bench *bench, FILE *out)
 {
-	fprintf(out, "{\"schema\":\"ttmem.bench/1\",\"time_ns\":%" PRIu64 ",\n\"notes\":[",
-		clock_ns(CLOCK_REALTIME));
-	for (size_t i = 0; i < bench->note_count; i++)
-		fprintf(out, "%s\"%s\"", i ? "," : "", bench->notes[i]);
-	fputs("],\n\"rows\":[", out);
-	bench_report_json_rows(bench, out);
-	fputs("],\n\"figures\":[", out);
-	for (size_t i = 0; i < bench->figure_count; i++) {
-		const struct bench_figure *figure = &bench->figures[i];
+	json_t *notes = json_array();
+	json_t *document;
 
-		fprintf(out, "%s{\"name\":\"%s\",\"live\":%" PRIu64, i ? ",\n" : "\n", figure->name,
-			figure->live);
-		bench_report_number(out, "value", figure->value);
-		fprintf(out, ",\"unit\":\"%s\"}", figure->unit);
-	}
-	fputs("],\n\"goals\":[", out);
-	bench_report_json_goals(bench, out);
-	fputs("]}\n", out);
+	for (size_t i = 0; i < bench->note_count; i++)
+		json_array_append_new(notes, json_string(bench->notes[i]));
+	document = json_pack("{s:s, s:I, s:o, s:o, s:o, s:o}", "schema", "ttmem.bench/1", "time_ns",
+			     (json_int_t)clock_ns(CLOCK_REALTIME), "notes", notes, "rows",
+			     bench_report_json_rows(bench), "figures",
+			     bench_report_json_figures(bench), "goals",
+			     bench_report_json_goals(bench));
+	/* What cannot be written shows at the end, as with any other command. */
+	(void)json_dumpf(document, out, JSON_COMPACT | JSON_REAL_PRECISION(5));
+	fputc('\n', out);
+	json_decref(document);
 }

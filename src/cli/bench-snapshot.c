@@ -95,11 +95,11 @@ static void bench_snapshot_round(struct bench *bench)
 
 	if (!state->row)
 		return;
-	start = bench_measure_ns();
+	start = bench_measure_busy_ns();
 	works = bench_snapshot_copy(state);
-	between = bench_measure_ns();
+	between = bench_measure_busy_ns();
 	works = bench_snapshot_take(state) && works;
-	end = bench_measure_ns();
+	end = bench_measure_busy_ns();
 	if (!works) {
 		bench_note(bench, "a snapshot was not exact");
 		return;

@@ -4,7 +4,6 @@
 
 #include "cli/bench.h"
 
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,9 @@
 #include "base/bits.h"
 #include "cli/bench-measure.h"
 #include "cli/bench-report.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/output.h"
 
 /* The socket's server is forked before there is a book or a thread; the snapshot comes behind the
  * events, because it reads what they made. */
@@ -85,10 +87,11 @@ static void bench_environment(void)
 		"TTMEM_OFFER", "TTMEM_DEBUG", "TTMEM_PHASE", "TTMEM_ROOM", "TTMEM_HISTORY",
 	};
 
-	setenv("TTMEM", "1", 1);
-	setenv("TTMEM_SOCKET", "none", 1);
+	/* There is no other thread yet. */
+	setenv("TTMEM", "1", 1);           /* NOLINT(concurrency-mt-unsafe) */
+	setenv("TTMEM_SOCKET", "none", 1); /* NOLINT(concurrency-mt-unsafe) */
 	for (size_t i = 0; i < ARRAY_SIZE(dropped); i++)
-		unsetenv(dropped[i]);
+		unsetenv(dropped[i]); /* NOLINT(concurrency-mt-unsafe) */
 }
 
 static void bench_progress(const struct bench *bench, unsigned int round)
@@ -101,8 +104,23 @@ static void bench_progress(const struct bench *bench, unsigned int round)
 		fputs("\r\033[K", stderr);
 }
 
+/* Other people's work moves the batches, and two threads at once need two processors for themselves. */
+static void bench_look_around(struct bench *bench)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	double load;
+
+	if (processors < 2)
+		bench_note(bench, "one processor: two threads never run at once here");
+	if (getloadavg(&load, 1) == 1 && load > (double)processors / 2)
+		bench_note(bench,
+			   "the machine is busy (load %.1f on %ld processors): repeat the run",
+			   load, processors);
+}
+
 static void bench_run(struct bench *bench)
 {
+	bench_look_around(bench);
 	bench_measure_calibrate(bench);
 	for (size_t i = 0; i < ARRAY_SIZE(bench_parts); i++)
 		bench_parts[i]->open(bench);
@@ -116,53 +134,33 @@ static void bench_run(struct bench *bench)
 		bench_parts[i]->close();
 }
 
-static void bench_usage(FILE *out)
+static int bench_main(int argc, char **argv)
 {
-	fputs("usage: ttmem bench [--json] [--quick]\n"
-	      "\n"
-	      "Measures what tracking costs on this machine.\n"
-	      "\n"
-	      "  --json   a document for programs\n"
-	      "  --quick  fewer and smaller batches\n"
-	      "  --help   this text\n",
-	      out);
-}
-
-int bench_command(int argc, char **argv)
-{
-	static const struct option options[] = {
-		{"json", no_argument, NULL, 'j'},  {"quick", no_argument, NULL, 'q'},
-		{"child", no_argument, NULL, 'c'}, /* for bench-children.c only */
-		{"help", no_argument, NULL, 'h'},  {0},
-	};
 	static struct bench bench = {.rounds = BENCH_ROUNDS};
 	bool is_json = false;
-	int option;
+	const struct options_item items[] = {
+		{.name = "json", .help = "a document for programs", .target = &is_json},
+		{.name = "quick", .help = "fewer and smaller batches", .target = &bench.is_quick},
+	};
+	const struct options options = {
+		.command = "bench",
+		.summary = "What tracking costs on this machine.",
+		.items = items,
+		.count = ARRAY_SIZE(items),
+	};
+	int r;
 
-	while ((option = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
-		switch (option) {
-		case 'j':
-			is_json = true;
-			break;
-		case 'q':
-			bench.is_quick = true;
-			bench.rounds = BENCH_ROUNDS_QUICK;
-			break;
-		case 'c':
-			bench_environment();
-			return bench_children_run(argc - optind, argv + optind);
-		case 'h':
-			bench_usage(stdout);
-			return 0;
-		default:
-			bench_usage(stderr);
-			return 2;
-		}
+	/* For bench-children.c only. */
+	if (argc > 1 && strcmp(argv[1], "--child") == 0) {
+		bench_environment();
+		return bench_children_run(argc - 2, argv + 2);
 	}
-	if (optind < argc) {
-		bench_usage(stderr);
-		return 2;
-	}
+	r = options_parse_only(&options, argc, argv);
+	if (r)
+		return options_exit(r);
+	if (bench.is_quick)
+		bench.rounds = BENCH_ROUNDS_QUICK;
+	output_start();
 	bench_environment();
 	bench_run(&bench);
 	if (is_json)
@@ -173,5 +171,7 @@ int bench_command(int argc, char **argv)
 		free(bench.rows[i].means.values);
 		free(bench.rows[i].samples.values);
 	}
-	return ferror(stdout) || fflush(stdout) != 0;
+	return output_finish();
 }
+
+const struct command bench_command = {"bench", "what tracking costs on this machine", bench_main};

@@ -82,9 +82,6 @@ extern const struct bench_part bench_socket;   /* socket_baseline */
 extern const struct bench_part bench_snapshot; /* snapshot, snapshot_pread */
 extern const struct bench_part bench_children; /* first_event, memory */
 
-/* The command. Return: exit code. */
-int bench_command(int argc, char **argv);
-
 /* What runs in the fresh processes that bench_children starts. Return: exit code. */
 int bench_children_run(int argc, char **argv);
 

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/bits.h"
 #include "base/cleanup.h"
@@ -116,20 +115,6 @@ static void history_print(const struct history *history, const struct snapshot *
 	look_print_notes(snapshot);
 }
 
-/* Lives of another type than the one asked for go. */
-static void history_filter(struct history *history, const struct filter *filter)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < history->count; i++) {
-		if (filter_wants_type(filter, history->lives[i].type))
-			history->lives[n++] = history->lives[i];
-		else
-			free(history->lives[i].events);
-	}
-	history->count = n;
-}
-
 static int history_collect(struct history *history, const struct filter *filter, uint64_t address,
 			   struct snapshot *snapshot)
 {
@@ -150,7 +135,6 @@ static int history_collect(struct history *history, const struct filter *filter,
 	book_note_scan(scan, snapshot);
 	if (r == 0)
 		r = snapshot_finish(snapshot);
-	history_filter(history, filter);
 	return r;
 }
 
@@ -188,7 +172,7 @@ static int history_run(int argc, char **argv)
 	CLEANUP(history_deinit) struct history history = HISTORY_NULL;
 	struct json writer = JSON_INIT(stdout);
 	struct filter filter = {0};
-	uint64_t address;
+	uint64_t address = 0;
 	bool json = false;
 	int r = history_parse(argc, argv, &filter, &json, &address);
 

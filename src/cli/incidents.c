@@ -102,7 +102,7 @@ static int incidents_run(int argc, char **argv)
 	r = look_new(&look);
 	if (r == 0)
 		r = look_take(look, &request, &snapshot);
-	if (r < 0)
+	if (r != 0)
 		return output_fail("incidents", "cannot look at processes", r);
 	if (json)
 		document_incidents(&writer, snapshot);

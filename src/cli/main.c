@@ -15,8 +15,9 @@
 
 /* In the order in which people meet them. */
 static const struct command *const commands[] = {
-	&smi_command,	    &ps_command,	&buffers_command, &growth_command, &history_command,
-	&incidents_command, &watch_command,	&run_command,	  &selftest_command, &demo_command,
+	&smi_command,      &ps_command,        &buffers_command, &growth_command,
+	&history_command,  &incidents_command, &watch_command,   &run_command,
+	&selftest_command, &demo_command,      &bench_command,
 };
 
 static const struct command *main_find(const char *name)

@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -17,11 +18,17 @@
 #include "base/bits.h"
 #include "cli/command.h"
 
+#define OUTPUT_BUFFER 65536
+
 static volatile sig_atomic_t output_stopped;
 
 void output_start(void)
 {
 	signal(SIGPIPE, SIG_IGN);
+	/* Lists can have millions of lines, and only one thread writes them. */
+	(void)__fsetlocking(stdout, FSETLOCKING_BYCALLER); /* tells what it was before */
+	if (!output_is_terminal())
+		(void)setvbuf(stdout, NULL, _IOFBF, OUTPUT_BUFFER); /* else the smaller one */
 }
 
 bool output_is_broken(void)
@@ -44,9 +51,7 @@ int output_finish(void)
 
 int output_fail(const char *command, const char *text, int error)
 {
-	/* Only the main thread prints. */
-	fprintf(stderr, "ttmem %s: %s: %s\n", command, text,
-		strerror(error < 0 ? -error : error)); /* NOLINT(concurrency-mt-unsafe) */
+	fprintf(stderr, "ttmem %s: %s: %s\n", command, text, strerror(error < 0 ? -error : error));
 	return COMMAND_FAILED;
 }
 
@@ -55,10 +60,9 @@ bool output_is_terminal(void)
 	return isatty(STDOUT_FILENO) == 1;
 }
 
-/* Nobody changes the environment while we run. */
 static const char *output_setting(const char *name)
 {
-	const char *value = getenv(name); /* NOLINT(concurrency-mt-unsafe) */
+	const char *value = getenv(name);
 
 	return value && *value ? value : NULL;
 }

@@ -114,7 +114,7 @@ static int ps_run(int argc, char **argv)
 	r = look_new(&look);
 	if (r == 0)
 		r = look_take(look, &request, &snapshot);
-	if (r < 0)
+	if (r != 0)
 		return output_fail("ps", "cannot look at processes", r);
 	if (json)
 		document_ps(&writer, snapshot);

@@ -157,7 +157,7 @@ static void smi_device_details(const struct smi_picture *picture,
 		char number[TEXT_NUMBER_SIZE];
 
 		smi_device_left(picture, "", "");
-		fprintf(picture->out, "   %-13s", types_name(type));
+		fprintf(picture->out, "  %-13s", types_name(type));
 		smi_size(picture, &used, 11);
 		fprintf(picture->out, " %7" PRIu64 " %9s |\n", memory->buffers,
 			memory->peak_is_unknown ? "-" : text_size(memory->peak, number));
@@ -303,13 +303,11 @@ static void smi_processes(const struct smi_picture *picture)
 	const struct snapshot *snapshot = picture->snapshot;
 
 	if (picture->style->details)
-		smi_across(picture,
-			   "     PID User       Command          Dev Type                 Used  "
-			   " Buffers");
+		smi_across(picture, "     PID User       Command          Dev "
+				    "Type                Used    Buffers");
 	else
-		smi_across(picture,
-			   "     PID User       Command          Dev        DRAM          L1   "
-			   " Buffers");
+		smi_across(picture, "     PID User       Command          Dev "
+				    "       DRAM          L1     Buffers");
 	smi_rule(picture, false);
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];

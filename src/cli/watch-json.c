@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* "ttmem watch --format json": a document ttmem.watch/1 for each event, one per line. */
+/* Events as JSON for "ttmem watch": a document ttmem.watch/1 for each, one per line. */
 
 #include <stdio.h>
 

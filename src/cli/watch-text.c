@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* "ttmem watch" for people: a line for each event, time first. */
+/* Events for people, for "ttmem watch": a line for each, time first. */
 
 #include "cli/watch.h"
 

@@ -145,7 +145,7 @@ static int watch_adopt(struct watch *watch, const struct scan *scan)
 		struct follow **follows;
 		int r;
 
-		if (book->gone || !book->alive || watch_knows(watch, book))
+		if (book->gone || !book->alive || book->ignored || watch_knows(watch, book))
 			continue;
 		follows = array_grow(watch->follows, &watch->capacity, watch->count + 1,
 				     sizeof(struct follow *));
@@ -212,7 +212,7 @@ static int watch_round(struct watch *watch, struct watch_batch *batch, struct vi
 		if (follow->is_over) {
 			watch->form->ended(watch, follow);
 			/* Not to be adopted again while somebody else holds the book. */
-			follow->book->alive = false;
+			follow->book->ignored = true;
 			follow_free(follow);
 		} else {
 			watch->follows[n++] = follow;

@@ -5,6 +5,7 @@
 
 #include "core/growth.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,9 +86,11 @@ static int growth_sample(struct growth *growth, const struct snapshot *snapshot,
 static struct growth_site growth_step(const struct growth_site *was, const struct growth_site *is,
 				      bool first_sample)
 {
-	struct growth_site site = was ? *was : *is;
+	struct growth_site site;
 	uint64_t before = was ? was->last_bytes : 0;
 
+	assert(was || is);
+	site = was ? *was : *is;
 	site.last_bytes = is ? is->last_bytes : 0;
 	site.last_buffers = is ? is->last_buffers : 0;
 	if (first_sample) {

@@ -207,8 +207,11 @@ int history_add_shard(struct history *history, const struct history_shard *shard
 			.complete = shard->complete,
 		};
 		struct history_life *lives;
-		int r = history_fill_life(&life, shard);
+		int r;
 
+		if (shard->types && !(shard->types & 1u << type))
+			continue;
+		r = history_fill_life(&life, shard);
 		lives = array_grow(history->lives, &history->capacity, history->count + 1,
 				   sizeof(*lives));
 		if (lives)

@@ -64,6 +64,7 @@ struct history_shard {
 	uint32_t device;
 	uint64_t address;
 	bool complete;
+	uint32_t types; /* a bit for each that is wanted; 0 = all */
 	const struct history_logged *events;
 	size_t event_count;
 	const struct book_grave *graves;

@@ -17,7 +17,7 @@
 
 /* What one caller may make a snapshot hold; beyond it the lists are cut, and a note says so. */
 #define SNAPSHOT_NOTES_MAX 100u
-#define SNAPSHOT_BUFFERS_MAX (UINT32_C(1) << 25)
+#define SNAPSHOT_BUFFERS_MAX (UINT32_C(1) << 24)
 #define SNAPSHOT_INCIDENTS_MAX 100000u
 
 #define SNAPSHOT_TYPE_NONE UINT32_MAX

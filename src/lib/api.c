@@ -2,9 +2,13 @@
 
 /*
  * The calls that report memory. Each reads the gate, raises the thread's busy flag, lets the writer do
- * the work, and lowers the flag. Whatever is out of the ordinary (tracking undecided, paused, debugged,
- * a signal handler inside a call) leaves through a function that is not inlined, so that the ordinary
- * way is short.
+ * the work, and lowers the flag.
+ *
+ * The exported functions only look whether tracking is off, and are otherwise a jump: the compiler
+ * saves registers and the stack's guard at the top of a function, and an application that is not
+ * tracked shall not pay for that. ttmem_alloc() and ttmem_free() have two bodies each: the ordinary
+ * way, and the one for whatever is out of the ordinary (tracking undecided, paused, debugged, a
+ * senseless call, a signal handler inside a call).
  */
 
 #include <ttmem/ttmem.h>
@@ -25,18 +29,24 @@ _Static_assert(TTMEM_ANY == INDEX_ANY, "any is any");
 _Static_assert(TTMEM_FLAG_ALIAS << BOOK_META_FLAGS_SHIFT == BOOK_META_ALIAS, "alias is alias");
 
 #define API_EXPORT __attribute__((visibility("default")))
+#define API_BODY static __attribute__((noinline)) void
 
 /* Sizes are below 1 TiB: sixteen million of them cannot wrap a counter. */
 #define API_SIZE_MAX ((UINT64_C(1) << 40) - 1)
 #define API_FLAGS \
 	(TTMEM_FLAG_OWNS_DATA | TTMEM_FLAG_PREALLOCATED | TTMEM_FLAG_ALIAS | TTMEM_FLAG_HOOKED)
 
+static inline bool api_alloc_is_plain(uint32_t device, uint32_t type, uint64_t size)
+{
+	return device < BOOK_DEVICES && type < BOOK_TYPES && size - 1 < API_SIZE_MAX;
+}
+
 static inline bool api_alloc_is_sane(struct writer *writer, uint32_t device, uint32_t type,
 				     uint64_t size, uint32_t flags)
 {
 	struct book_rejected *rejected = &writer->header->rejected;
 
-	if (likely(device < BOOK_DEVICES && type < BOOK_TYPES && size - 1 < API_SIZE_MAX))
+	if (likely(api_alloc_is_plain(device, type, size)))
 		return true;
 	if (device >= BOOK_DEVICES)
 		writer_reject(&rejected->device);
@@ -72,8 +82,8 @@ static __attribute__((noinline)) void api_defer(struct writer *writer, uint32_t 
 	writer_lost(writer, device, is_free, buffer->type);
 }
 
-API_EXPORT void ttmem_alloc(uint32_t device, uint32_t type, uint64_t address, uint64_t size,
-			    const char *name)
+API_BODY api_alloc_slow(uint32_t device, uint32_t type, uint64_t address, uint64_t size,
+			const char *name)
 {
 	struct shard_buffer buffer;
 	struct call call;
@@ -101,7 +111,39 @@ API_EXPORT void ttmem_alloc(uint32_t device, uint32_t type, uint64_t address, ui
 	call_end(&call);
 }
 
-API_EXPORT void ttmem_free(uint32_t device, uint32_t type, uint64_t address)
+API_BODY api_alloc(uint32_t device, uint32_t type, uint64_t address, uint64_t size,
+		   const char *name)
+{
+	struct thread *self = &thread_self;
+	struct writer *writer;
+
+	if (unlikely(!api_alloc_is_plain(device, type, size) ||
+		     !(writer = call_quick_begin(self)))) {
+		api_alloc_slow(device, type, address, size, name);
+		return;
+	}
+	writer_alloc(writer, device,
+		     &(struct shard_buffer){
+			     .address = address,
+			     .size = size,
+			     .type = type,
+			     .name = name ? intern_string(writer, name, BOOK_NAME_MAX) : 0,
+			     .phase = call_phase_of(self),
+			     .thread = self->tid,
+		     },
+		     0);
+	call_quick_end(self, writer);
+}
+
+API_EXPORT void ttmem_alloc(uint32_t device, uint32_t type, uint64_t address, uint64_t size,
+			    const char *name)
+{
+	if (likely(gate_is_off()))
+		return;
+	api_alloc(device, type, address, size, name);
+}
+
+API_BODY api_free_slow(uint32_t device, uint32_t type, uint64_t address)
 {
 	struct shard_buffer who;
 	struct call call;
@@ -126,6 +168,33 @@ API_EXPORT void ttmem_free(uint32_t device, uint32_t type, uint64_t address)
 	call_end(&call);
 }
 
+API_BODY api_free(uint32_t device, uint32_t type, uint64_t address)
+{
+	struct thread *self = &thread_self;
+	struct writer *writer;
+
+	if (unlikely(device >= BOOK_DEVICES || type >= BOOK_TYPES ||
+		     !(writer = call_quick_begin(self)))) {
+		api_free_slow(device, type, address);
+		return;
+	}
+	writer_free_buffer(writer, device,
+			   &(struct shard_buffer){
+				   .address = address,
+				   .type = type,
+				   .phase = call_phase_of(self),
+				   .thread = self->tid,
+			   });
+	call_quick_end(self, writer);
+}
+
+API_EXPORT void ttmem_free(uint32_t device, uint32_t type, uint64_t address)
+{
+	if (likely(gate_is_off()))
+		return;
+	api_free(device, type, address);
+}
+
 /* A mesh call inside an interrupted one: device by device, as far as the deferred slots reach. */
 static void api_defer_mesh(struct call *call, const uint32_t *devices, size_t n, bool is_free,
 			   const struct shard_buffer *buffer)
@@ -138,8 +207,8 @@ static void api_defer_mesh(struct call *call, const uint32_t *devices, size_t n,
 	}
 }
 
-API_EXPORT void ttmem_alloc_mesh(const uint32_t *devices, size_t n, uint32_t type, uint64_t address,
-				 uint64_t size, const char *name)
+API_BODY api_alloc_mesh(const uint32_t *devices, size_t n, uint32_t type, uint64_t address,
+			uint64_t size, const char *name)
 {
 	struct shard_buffer buffer;
 	struct call call;
@@ -169,7 +238,15 @@ API_EXPORT void ttmem_alloc_mesh(const uint32_t *devices, size_t n, uint32_t typ
 	call_end(&call);
 }
 
-API_EXPORT void ttmem_free_mesh(const uint32_t *devices, size_t n, uint32_t type, uint64_t address)
+API_EXPORT void ttmem_alloc_mesh(const uint32_t *devices, size_t n, uint32_t type, uint64_t address,
+				 uint64_t size, const char *name)
+{
+	if (likely(gate_is_off()))
+		return;
+	api_alloc_mesh(devices, n, type, address, size, name);
+}
+
+API_BODY api_free_mesh(const uint32_t *devices, size_t n, uint32_t type, uint64_t address)
 {
 	struct shard_buffer who;
 	struct call call;
@@ -194,6 +271,13 @@ API_EXPORT void ttmem_free_mesh(const uint32_t *devices, size_t n, uint32_t type
 		debug_line("free_mesh devices=%zu type=%d address=0x%" PRIx64 ": %s", n, (int)type,
 			   address, call_verdict(&call));
 	call_end(&call);
+}
+
+API_EXPORT void ttmem_free_mesh(const uint32_t *devices, size_t n, uint32_t type, uint64_t address)
+{
+	if (likely(gate_is_off()))
+		return;
+	api_free_mesh(devices, n, type, address);
 }
 
 /* How the buffer lies in the banks, if the caller said more than the device's default. */
@@ -245,48 +329,41 @@ static void api_alloc_args(struct call *call, const struct ttmem_alloc_args *arg
 		writer_alloc(call->writer, args->device, &buffer, args->owner);
 }
 
-/* Copies a struct that the caller's headers may know in an older, shorter form. */
-static bool api_args(struct call *call, void *to, size_t size, size_t least, const void *from)
-{
-	uint32_t said = 0;
-
-	if (from)
-		memcpy(&said, from, sizeof(said));
-	if (said < least) {
-		writer_reject(&call->writer->header->rejected.arguments);
-		return false;
-	}
-	memset(to, 0, size);
-	memcpy(to, from, said < size ? said : size);
-	return true;
-}
-
-API_EXPORT void ttmem_alloc_ex(const struct ttmem_alloc_args *args)
+API_BODY api_alloc_ex(const struct ttmem_alloc_args *args)
 {
 	struct ttmem_alloc_args copy;
 	struct call call;
 
 	if (!call_begin(&call, CALL_EVENT))
 		return;
-	if (api_args(&call, &copy, sizeof(copy), offsetof(struct ttmem_alloc_args, name), args))
+	if (call_args(&call, &copy, sizeof(copy), offsetof(struct ttmem_alloc_args, name), args))
 		api_alloc_args(&call, &copy);
-	if (unlikely(call.is_debugged) && args)
+	else
+		memset(&copy, 0, sizeof(copy));
+	if (unlikely(call.is_debugged))
 		debug_line("alloc_ex device=%u type=%u address=0x%" PRIx64 " size=%" PRIu64
-			   " flags=0x%x: %s",
-			   args->device, args->type, args->address, args->size, args->flags,
-			   call_verdict(&call));
+			   " flags=0x%x name=%s: %s",
+			   copy.device, copy.type, copy.address, copy.size, copy.flags,
+			   copy.name ? copy.name : "-", call_verdict(&call));
 	call_end(&call);
 }
 
-API_EXPORT void ttmem_free_ex(const struct ttmem_free_args *args)
+API_EXPORT void ttmem_alloc_ex(const struct ttmem_alloc_args *args)
 {
-	struct ttmem_free_args copy;
+	if (likely(gate_is_off()))
+		return;
+	api_alloc_ex(args);
+}
+
+API_BODY api_free_ex(const struct ttmem_free_args *args)
+{
+	struct ttmem_free_args copy = {0};
 	struct shard_buffer who;
 	struct call call;
 
 	if (!call_begin(&call, CALL_EVENT))
 		return;
-	if (api_args(&call, &copy, sizeof(copy), sizeof(copy), args)) {
+	if (call_args(&call, &copy, sizeof(copy), sizeof(copy), args)) {
 		who = (struct shard_buffer){
 			.address = copy.address,
 			.type = copy.type,
@@ -306,9 +383,16 @@ API_EXPORT void ttmem_free_ex(const struct ttmem_free_args *args)
 		else
 			api_defer(call.writer, copy.device, true, &who, 0);
 	}
-	if (unlikely(call.is_debugged) && args)
+	if (unlikely(call.is_debugged))
 		debug_line("free_ex device=%u type=%d address=0x%" PRIx64 " flags=0x%x: %s",
-			   args->device, (int)args->type, args->address, args->flags,
+			   copy.device, (int)copy.type, copy.address, copy.flags,
 			   call_verdict(&call));
 	call_end(&call);
+}
+
+API_EXPORT void ttmem_free_ex(const struct ttmem_free_args *args)
+{
+	if (likely(gate_is_off()))
+		return;
+	api_free_ex(args);
 }

@@ -4,7 +4,7 @@
 
 #include "lib/call.h"
 
-#include <errno.h>
+#include <string.h>
 
 #include "book/writer.h"
 #include "lib/debug.h"
@@ -33,6 +33,19 @@ static struct writer *call_enter(struct thread *self)
 	return writer;
 }
 
+/* Other threads raise them meanwhile. */
+static struct book_rejected call_rejected(struct writer *writer)
+{
+	const uint64_t *from = &writer->header->rejected.device;
+	uint64_t words[sizeof(struct book_rejected) / sizeof(uint64_t)];
+	struct book_rejected rejected;
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		words[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+	memcpy(&rejected, words, sizeof(rejected));
+	return rejected;
+}
+
 bool call_begin_slow(struct call *call, enum call_kind kind)
 {
 	struct thread *self = call->self;
@@ -49,7 +62,8 @@ bool call_begin_slow(struct call *call, enum call_kind kind)
 		return false;
 	}
 	call->is_debugged = debug_is_on();
-	call->before = call->writer->header->rejected;
+	if (call->is_debugged)
+		call->before = call_rejected(call->writer);
 	return true;
 }
 
@@ -68,25 +82,41 @@ void call_end_slow(struct call *call)
 	}
 }
 
+bool call_args(struct call *call, void *to, size_t size, size_t least, const void *from)
+{
+	uint32_t said = 0;
+
+	if (from)
+		memcpy(&said, from, sizeof(said));
+	if (said < least) {
+		writer_reject(&call->writer->header->rejected.arguments);
+		return false;
+	}
+	memset(to, 0, size);
+	/* Whole words: half a pointer would be one to somewhere. */
+	memcpy(to, from, bits_min(said & ~7u, size));
+	return true;
+}
+
 const char *call_verdict(const struct call *call)
 {
-	const struct book_rejected *now = &call->writer->header->rejected;
+	const struct book_rejected now = call_rejected(call->writer);
 	const struct book_rejected *before = &call->before;
 
 	/* Another thread's mishap may be taken for ours: the counters are the process's. */
-	if (now->device != before->device)
+	if (now.device != before->device)
 		return "rejected, no such device";
-	if (now->type != before->type)
+	if (now.type != before->type)
 		return "rejected, no such type";
-	if (now->size != before->size)
+	if (now.size != before->size)
 		return "rejected, size is 0 or too large";
-	if (now->arguments != before->arguments)
+	if (now.arguments != before->arguments)
 		return "rejected, NULL, a struct too short or unknown flags";
-	if (now->room != before->room)
+	if (now.room != before->room)
 		return "not recorded, the book has no room";
-	if (now->lock != before->lock)
+	if (now.lock != before->lock)
 		return "not recorded, another thread does not let go of the device";
-	if (now->reentry != before->reentry)
+	if (now.reentry != before->reentry)
 		return "not recorded, too deep in signal handlers";
 	return call->is_nested ? "put aside, inside a signal handler" : "recorded";
 }

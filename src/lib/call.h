@@ -32,6 +32,12 @@ struct call {
 bool call_begin_slow(struct call *call, enum call_kind kind);
 void call_end_slow(struct call *call);
 
+/*
+ * Copies a struct of @size bytes that begins with its size, of which the caller's headers may know an
+ * older, shorter form; what is missing is 0. False, and counted, for NULL or less than @least bytes.
+ */
+bool call_args(struct call *call, void *to, size_t size, size_t least, const void *from);
+
 /* For the debug line: what became of the call. */
 const char *call_verdict(const struct call *call);
 
@@ -64,6 +70,32 @@ static inline void call_end(struct call *call)
 		call_end_slow(call);
 }
 
+/*
+ * The ordinary way of an event, for which a struct call would be too much: tracking is on, nothing is
+ * out of the ordinary, and the thread has been here before. Return: the writer, with the busy flag
+ * taken; NULL if call_begin() must be asked.
+ */
+static inline struct writer *call_quick_begin(struct thread *self)
+{
+	uintptr_t word = gate_word();
+
+	if (unlikely(word <= GATE_LAST || (self->busy | self->deferred.count) ||
+		     self->instance != gate_current.instance))
+		return NULL;
+	self->busy = 1;
+	compiler_barrier();
+	return (struct writer *)word;
+}
+
+static inline void call_quick_end(struct thread *self, struct writer *writer)
+{
+	compiler_barrier();
+	self->busy = 0;
+	compiler_barrier();
+	if (unlikely(self->deferred.count))
+		call_end_slow(&(struct call){.writer = writer, .self = self});
+}
+
 /* The id of a name. Inside an interrupted call only names that are known already have one. */
 static inline uint32_t call_name(const struct call *call, const char *name)
 {
@@ -80,7 +112,7 @@ static inline uint32_t call_name(const struct call *call, const char *name)
  */
 #define CALL_NAME_BITS 23 /* of an id: all of the arena in steps of 8 bytes */
 
-_Static_assert(BOOK_ARENA_SEGMENTS * BOOK_ARENA_UNITS * (BOOK_UNIT / 8) == 1u << CALL_NAME_BITS,
+_Static_assert(BOOK_ARENA_SEGMENTS *BOOK_ARENA_UNITS *(BOOK_UNIT / 8) == 1u << CALL_NAME_BITS,
 	       "an id of the book fits");
 
 static inline uint32_t call_keep_name(uint32_t id)
@@ -95,7 +127,12 @@ static inline uint32_t call_known_name(uint32_t kept)
 	return kept == call_keep_name(id) ? id : 0;
 }
 
+static inline uint32_t call_phase_of(const struct thread *self)
+{
+	return self->phase ? self->phase : gate_phase();
+}
+
 static inline uint32_t call_phase(const struct call *call)
 {
-	return call->self->phase ? call->self->phase : gate_phase();
+	return call_phase_of(call->self);
 }

@@ -143,8 +143,7 @@ static void gate_copy_phase(const char *text)
 {
 	size_t length = text ? intern_length(text, BOOK_PATH_MAX) : 0;
 
-	if (length)
-		memcpy(gate_phase_text, text, length);
+	bits_copy(gate_phase_text, text, length);
 	gate_phase_text[length] = '\0';
 	gate_phase_is_set = true;
 }

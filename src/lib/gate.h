@@ -37,8 +37,8 @@ struct gate {
 	uintptr_t word;
 	struct writer *writer; /* NULL until there is a book */
 	uint32_t instance;     /* differs between a process and its forked children */
-	uint32_t phase;	       /* string id of the process's phase */
-	uint32_t held;	       /* gate.c's: 1 while somebody decides, pauses or names a phase */
+	uint32_t phase;        /* string id of the process's phase */
+	uint32_t held;         /* gate.c's: 1 while somebody decides, pauses or names a phase */
 	uint32_t missed;       /* events that could not wait for that */
 } __attribute__((aligned(GATE_PAGE)));
 
@@ -58,6 +58,12 @@ static inline uintptr_t gate_word(void)
 {
 	/* Pairs with the release in gate_publish(): behind a writer everything is there. */
 	return __atomic_load_n(&gate_current.word, __ATOMIC_ACQUIRE);
+}
+
+/* All that a call costs while tracking is off. */
+static inline bool gate_is_off(void)
+{
+	return __atomic_load_n(&gate_current.word, __ATOMIC_RELAXED) == GATE_OFF;
 }
 
 /* The writer if there is one, whatever the word says; does not make one. */

@@ -18,12 +18,11 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "book/layout.h"
 
 #define LIMITS_SIZE (UINT64_C(2) << 30) /* 16M records and the rings of all devices */
 #define LIMITS_RING 16384u
 #define LIMITS_SHARE 8 /* of a memory cgroup, and of a limited address space */
-#define LIMITS_LEVELS 8
+#define LIMITS_LEVELS 16
 
 /* Not on the stack: a first event may come on a signal handler's small one. The gate is held. */
 static char limits_text[8192]; /* a pod has a dozen lines of 200 bytes */
@@ -193,10 +192,10 @@ int limits_read(struct limits *ret_limits)
 	uint64_t history = limits_parse(secure_getenv("TTMEM_HISTORY"));
 	uint64_t cgroup = UINT64_MAX;
 	uint64_t ring = LIMITS_RING;
-	uint64_t room;
+	uint64_t room, most;
 
 	if (space != UINT64_MAX)
-		size = bits_min(size, bits_max(space / LIMITS_SHARE, BOOK_SIZE_MIN));
+		size = bits_min(size, bits_max(space / LIMITS_SHARE, LIMITS_SIZE_MIN));
 	if (!asked) {
 		cgroup = limits_cgroup();
 		room = bits_min(size, cgroup / LIMITS_SHARE);
@@ -204,12 +203,13 @@ int limits_read(struct limits *ret_limits)
 		room = bits_min(size, asked);
 	}
 	size &= ~(uint64_t)(BOOK_UNIT - 1);
-	if (size < BOOK_SIZE_MIN)
+	if (size < LIMITS_SIZE_MIN)
 		return -ENOSPC;
 	if (history)
 		ring = history;
 	/* Four devices' rings shall not take more than a quarter of the room. */
-	ring = bits_min(ring, bits_max(room / 16 / sizeof(struct book_event), BOOK_RING_MIN));
+	most = bits_min(room, size - BOOK_POOL_OFFSET) / 16 / sizeof(struct book_event);
+	ring = bits_min(ring, bits_max(most, BOOK_RING_MIN));
 	ring = bits_min(bits_max(ring, BOOK_RING_MIN), BOOK_RING_MAX);
 	*ret_limits = (struct limits){
 		.size = size,

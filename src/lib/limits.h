@@ -9,6 +9,11 @@
 
 #include <stdint.h>
 
+#include "book/layout.h"
+
+/* Less would not hold some names and the records of one device. */
+#define LIMITS_SIZE_MIN (BOOK_POOL_OFFSET + 64u * BOOK_UNIT)
+
 struct limits {
 	uint64_t size;        /* of the file and its mapping; multiple of BOOK_UNIT */
 	uint64_t room;        /* that may ever be reserved */

@@ -189,7 +189,7 @@ static int make_open(struct make_file *file, struct limits *limits)
 			break;
 		(void)close(file->fd); /* empty */
 		limits->size = limits->size / 4 & ~(uint64_t)(BOOK_UNIT - 1);
-		if (limits->size < BOOK_SIZE_MIN)
+		if (limits->size < LIMITS_SIZE_MIN)
 			return -ENOMEM;
 	}
 	file->size = limits->size;
@@ -214,9 +214,11 @@ struct writer *make_book(void)
 	struct writer *writer;
 	struct limits limits;
 
-	if (limits_read(&limits) < 0 || make_open(&make_file, &limits) < 0)
+	if (limits_read(&limits) < 0)
 		return NULL;
-	identity_read(&identity, cmdline);
+	identity_read(&identity, cmdline); /* first, while there is a descriptor to read with */
+	if (make_open(&make_file, &limits) < 0)
+		return NULL;
 	if (writer_new(&writer, &(struct writer_config){
 					.base = make_file.base,
 					.size = limits.size,

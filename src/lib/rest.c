@@ -121,19 +121,17 @@ static void rest_declare(struct call *call, const struct ttmem_device_args *args
 
 REST_EXPORT void ttmem_device(const struct ttmem_device_args *args)
 {
-	struct ttmem_device_args copy = {0};
+	struct ttmem_device_args copy;
 	struct call call;
 
 	if (!call_begin(&call, CALL_OTHER))
 		return;
-	if (!args || args->struct_size < offsetof(struct ttmem_device_args, arch)) {
-		writer_reject(&call.writer->header->rejected.arguments);
-	} else if (rest_device_is_sane(&call, args->device, TTMEM_ANY) && !rest_is_nested(&call)) {
-		memcpy(&copy, args, bits_min(args->struct_size, sizeof(copy)));
+	copy.device = TTMEM_DEVICE_COUNT;
+	if (call_args(&call, &copy, sizeof(copy), offsetof(struct ttmem_device_args, arch), args) &&
+	    rest_device_is_sane(&call, copy.device, TTMEM_ANY) && !rest_is_nested(&call))
 		rest_declare(&call, &copy);
-	}
-	if (unlikely(call.is_debugged) && args)
-		debug_line("device %u: %s", args->device, call_verdict(&call));
+	if (unlikely(call.is_debugged))
+		debug_line("device %u: %s", copy.device, call_verdict(&call));
 	call_end(&call);
 }
 

@@ -32,6 +32,8 @@ static int book_collect_incident(struct book_reading *reading, uint32_t kind, ui
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
+	if (from.device >= BOOK_DEVICES)
+		return 0; /* no library writes that */
 	incident = (struct snapshot_incident){
 		.kind = types_incident_name(kind),
 		.process = reading->process,

@@ -87,8 +87,8 @@ void book_note_scan(const struct scan *scan, struct snapshot *snapshot)
 	snapshot_note(snapshot, "no tracked process found; is TTMEM=1 set where it starts?");
 	if (scan->unreadable)
 		snapshot_note(snapshot,
-			      "%" PRIu32 " of your processes may not be looked into (first: pid %" PRIu32
-			      ")",
+			      "%" PRIu32
+			      " of your processes may not be looked into (first: pid %" PRIu32 ")",
 			      scan->unreadable, scan->unreadable_pid);
 	if (scan->others)
 		snapshot_note(snapshot, "%" PRIu32 " processes of other users were not looked at",
@@ -99,11 +99,17 @@ static int book_source_collect(struct source *source, const struct source_reques
 			       struct snapshot *snapshot)
 {
 	struct book_origin *self = container_of(source, struct book_origin, source);
+	struct source_request of_dead = *request;
 	int r = scan_run(self->scan);
 
+	/* What a dead process left is no live buffer: shown only to who asks for that process. */
+	of_dead.buffers = request->buffers && request->filter.has_pid;
 	for (size_t i = 0; r == 0 && i < self->scan->count; i++) {
-		if (!self->scan->books[i]->gone)
-			r = book_collect(self->scan->books[i], request, &self->view, snapshot);
+		struct scan_book *book = self->scan->books[i];
+
+		if (!book->gone)
+			r = book_collect(book, book->alive ? request : &of_dead, &self->view,
+					 snapshot);
 	}
 	if (r == 0)
 		book_note_scan(self->scan, snapshot);

@@ -55,8 +55,7 @@ static int descriptors_table(const struct descriptors *walk, const char *path, s
 	if (!listing)
 		return -errno;
 	errno = 0;
-	/* One listing is never read by two threads. */
-	while ((entry = readdir(listing))) { /* NOLINT(concurrency-mt-unsafe) */
+	while ((entry = readdir(listing))) {
 		if (entry->d_name[0] == '.')
 			continue;
 		*ret_count = ++count;

@@ -42,8 +42,7 @@ const char *genuine_strerror(int result)
 	case GENUINE_TOO_LARGE:
 		return "larger than any book";
 	default:
-		/* Messages in other languages do not matter here. */
-		return strerror(result < 0 ? -result : result); /* NOLINT(concurrency-mt-unsafe) */
+		return strerror(result < 0 ? -result : result);
 	}
 }
 

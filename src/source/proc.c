@@ -62,8 +62,7 @@ uint32_t proc_next(DIR *listing)
 	const struct dirent *entry;
 	uint64_t pid;
 
-	/* One listing is never read by two threads. */
-	while ((entry = readdir(listing))) { /* NOLINT(concurrency-mt-unsafe) */
+	while ((entry = readdir(listing))) {
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
 		    text_parse_u64(entry->d_name, &pid) == 0 && pid <= INT32_MAX)
 			return (uint32_t)pid;

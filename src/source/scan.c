@@ -147,7 +147,7 @@ static int scan_take(struct scan *scan, uint32_t pid, int path_fd, const struct 
 	r = scan_book_new_consume(&book, fd);
 	if (r == -ENOMEM)
 		return r;
-	if (r != 0) {
+	if (r != 0 || !book) {
 		scan_refuse(scan, pid, reader_strerror(r), st);
 		return 0;
 	}
@@ -263,6 +263,8 @@ static bool scan_settle(struct scan *scan, struct scan_book *book, const struct 
 			break;
 		}
 	}
+	if (header->pid == 0 || header->pid > INT32_MAX)
+		return false;
 	book->alive = false;
 	book->owner = (struct proc_facts){
 		.pid = header->pid,
@@ -314,8 +316,8 @@ static int scan_settle_all(struct scan *scan)
 			return -ENOMEM;
 		if (book->refused || !scan_settle(scan, book, all, count)) {
 			if (!book->refused)
-				scan_refuse(scan, book->holder, "names a process of another user",
-					    NULL);
+				scan_refuse(scan, book->holder,
+					    "names no process, or one of another user", NULL);
 			book->pass = 0; /* not found */
 		}
 	}
@@ -350,6 +352,17 @@ static void scan_sweep(struct scan *scan)
 	scan->others = scan->unreadable = scan->unreadable_pid = 0;
 }
 
+/* In the order of pids, whatever the order of the listing. */
+static int scan_compare(const void *left, const void *right)
+{
+	const struct scan_book *a = *(struct scan_book *const *)left;
+	const struct scan_book *b = *(struct scan_book *const *)right;
+
+	if (a->owner.pid != b->owner.pid)
+		return a->owner.pid < b->owner.pid ? -1 : 1;
+	return (a->inode > b->inode) - (a->inode < b->inode);
+}
+
 int scan_run(struct scan *scan)
 {
 	CLEANUP_CLOSEDIR DIR *listing = NULL;
@@ -374,5 +387,7 @@ int scan_run(struct scan *scan)
 
 		book->gone = book->pass != scan->pass && !scan_goes_on(scan, book);
 	}
+	if (scan->count > 0)
+		qsort(scan->books, scan->count, sizeof(struct scan_book *), scan_compare);
 	return r;
 }

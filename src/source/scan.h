@@ -37,6 +37,7 @@ struct scan_book {
 	bool gone;           /* nobody holds it any more: the next scan lets it go */
 	uint32_t holder;     /* a process that has it open */
 	uint64_t first_pass; /* of the scan in which it was found, counted from 1 */
+	bool ignored;        /* for who uses the scan: not to be looked at again */
 
 	/* Private. */
 	uint64_t pass;

@@ -32,6 +32,7 @@ struct trail {
 	struct scan_book *book;
 	struct snapshot *snapshot;
 	uint64_t address;
+	uint32_t types;
 
 	/* Of one shard. */
 	struct history_logged *events;
@@ -187,6 +188,7 @@ static int trail_collect_shard(struct trail *trail, struct view *view, uint32_t 
 		.process = process,
 		.device = device,
 		.address = trail->address,
+		.types = trail->types,
 		.text = trail_text,
 		.context = trail,
 	};
@@ -226,6 +228,8 @@ int trail_collect(struct scan_book *book, const struct filter *filter, uint64_t 
 
 	if (!filter_wants_pid(filter, book->owner.pid))
 		return 0;
+	if (filter->has_type)
+		trail.types = 1u << filter->type;
 	r = book_add_process(book, snapshot, &process);
 	while (r == 0 && device >= 0) {
 		struct book_device facts = {0};

@@ -167,6 +167,7 @@ def test_a_child_holds_the_book_of_the_dead(world):
         f"pid {player.pid} (player) has ended and left 1 buffers, 10 B; its book is held by "
         f"pid {holder}"
     ]
+    assert "(ended) player" not in world.text("smi") and "(ended) player" in world.text("smi", "-a")
     (leak,) = world.json("incidents")["incidents"]
     assert leak["kind"] == "leak" and leak["size"] == 10 and leak["count"] == 1
     # Not live; but whoever asks for that very process sees it.
@@ -350,6 +351,13 @@ def test_other_users(public):
     document = json.loads(run_as_nobody(public, "smi", "--json").stdout)
     assert document["processes"] == []
     assert "1 processes of other users were not looked at" in document["notes"]
+
+
+def test_a_process_that_may_not_be_looked_into(public):
+    hidden = public.player("alloc 0 DRAM 0x1000 7", "hide", before=AS_NOBODY)
+    document = json.loads(run_as_nobody(public, "smi", "--json").stdout)
+    assert document["processes"] == []
+    assert f"1 of your processes may not be looked into (first: pid {hidden.pid})" in document["notes"]
 
 
 def test_a_forged_book_is_never_counted(public):

@@ -10,7 +10,8 @@
  *	push NAME	pop	phase NAME	mark NAME	pause	resume	goodbye
  *	many DEVICE TYPE ADDRESS SIZE COUNT	burst DEVICE COUNT	leak DEVICE SIZE EVERY_MS
  *	fork (answers with the child's pid; the child takes over stdin)
- *	hold (a child that only sleeps; answers with its pid)	thread	closefds	exec
+ *	hold (a child that only sleeps; answers with its pid)
+ *	thread	closefds	exec	hide (from debuggers and us)
  *
  * Numbers are decimal or 0x; names may hold %XX for any byte. End of input: _exit(0), without goodbye.
  */
@@ -196,6 +197,8 @@ static bool life(char **word)
 	} else if (strcmp(word[0], "thread") == 0) {
 		pthread_create(&thread, NULL, alloc_in_thread, NULL);
 		pthread_join(thread, NULL);
+	} else if (strcmp(word[0], "hide") == 0) {
+		prctl(PR_SET_DUMPABLE, 0);
 	} else if (strcmp(word[0], "closefds") == 0) {
 		closefrom(3);
 	} else if (strcmp(word[0], "exec") == 0) {

@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* One process becomes two, or another: whose book is it then? */
+
+#include <ttmem/ttmem.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/unit.h"
+#include "lib/witness.h"
+
+static uint64_t life_bytes(pid_t pid)
+{
+	uint64_t bytes;
+	struct witness w;
+
+	assert(witness_open(&w, pid));
+	bytes = witness_hot(&w, 0, TTMEM_DRAM).bytes;
+	witness_close(&w);
+	return bytes;
+}
+
+UNIT(child_has_its_own_book)
+{
+	pid_t child;
+
+	witness_track();
+	ttmem_alloc(0, TTMEM_DRAM, 1, 100, "parent's");
+	child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		struct witness w;
+
+		assert(witness_count(getpid()) == 0);
+		ttmem_free(0, TTMEM_DRAM, 1); /* not its own: nothing there */
+		ttmem_alloc(0, TTMEM_DRAM, 2, 7, "child's");
+		assert(witness_count(getpid()) == 1);
+		assert(witness_open(&w, getpid()));
+		assert(witness_hot(&w, 0, TTMEM_DRAM).bytes == 7);
+		assert(w.view.cold[TTMEM_DRAM].unknown_frees == 1);
+		assert(witness_row(&w, TTMEM_DRAM, 2)->thread == (uint32_t)getpid());
+		assert(witness_header(&w)->state == BOOK_STATE_OPEN);
+		_exit(0);
+	}
+	witness_wait(child);
+	assert(witness_count(getpid()) == 1 && life_bytes(getpid()) == 100);
+	ttmem_free(0, TTMEM_DRAM, 1);
+	assert(life_bytes(getpid()) == 0);
+}
+
+UNIT(child_of_a_child)
+{
+	pid_t child;
+
+	witness_track();
+	ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
+	child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		/* The second generation has no event of its own before it forks. */
+		pid_t grandchild = fork();
+
+		assert(grandchild >= 0);
+		if (grandchild == 0) {
+			pid_t last;
+
+			ttmem_alloc(0, TTMEM_DRAM, 1, 3, NULL);
+			last = fork();
+			assert(last >= 0);
+			if (last == 0) {
+				ttmem_alloc(0, TTMEM_DRAM, 1, 4, NULL);
+				assert(life_bytes(getpid()) == 4);
+				_exit(0);
+			}
+			witness_wait(last);
+			assert(life_bytes(getpid()) == 3);
+			_exit(0);
+		}
+		witness_wait(grandchild);
+		ttmem_alloc(0, TTMEM_DRAM, 1, 2, NULL);
+		assert(life_bytes(getpid()) == 2);
+		_exit(0);
+	}
+	witness_wait(child);
+	assert(life_bytes(getpid()) == 1);
+}
+
+UNIT(fork_before_the_first_event)
+{
+	pid_t child;
+
+	witness_track();
+	child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		ttmem_alloc(0, TTMEM_DRAM, 1, 2, NULL);
+		assert(life_bytes(getpid()) == 2);
+		_exit(0);
+	}
+	witness_wait(child);
+	assert(witness_count(getpid()) == 0);
+	ttmem_alloc(0, TTMEM_DRAM, 1, 3, NULL);
+	assert(life_bytes(getpid()) == 3);
+}
+
+/* Each process decides for itself: one that is off may have a child that is on. */
+UNIT(off_is_not_inherited)
+{
+	pid_t child;
+
+	ttmem_alloc(0, TTMEM_DRAM, 1, 2, NULL);
+	assert(ttmem_enabled() == 0);
+	child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		witness_track();
+		ttmem_alloc(0, TTMEM_DRAM, 1, 2, NULL);
+		assert(ttmem_enabled() == 1 && life_bytes(getpid()) == 2);
+		_exit(0);
+	}
+	witness_wait(child);
+}
+
+UNIT(phases_are_inherited_by_name)
+{
+	struct witness w;
+	uint32_t kept;
+	pid_t child;
+
+	witness_track();
+	assert(setenv("TTMEM_PHASE", "outside", 1) == 0);
+	ttmem_phase_push("test");
+	ttmem_phase_push("part");
+	for (int i = 0; i < 100; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "so that ids differ %d", i);
+		kept = ttmem_intern(name);
+	}
+	ttmem_phase_push("deep");
+	child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		struct ttmem_alloc_args args = {.struct_size = sizeof(args), .address = 9,
+						.size = 1, .name_id = kept};
+
+		ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
+		ttmem_phase_pop();
+		ttmem_alloc(0, TTMEM_DRAM, 2, 1, NULL);
+		ttmem_phase_push("more");
+		ttmem_alloc(0, TTMEM_DRAM, 3, 1, NULL);
+		ttmem_phase_pop();
+		ttmem_phase_pop();
+		ttmem_phase_pop();
+		ttmem_alloc(0, TTMEM_DRAM, 4, 1, NULL);
+		ttmem_alloc_ex(&args); /* an id of the parent's book: none in this one */
+		assert(witness_open(&w, getpid()));
+		assert(witness_look(&w, 0, VIEW_LIVING));
+#define PHASE(n) witness_text(&w, witness_row(&w, TTMEM_DRAM, n)->phase)
+		assert(strcmp(PHASE(1), "test/part/deep") == 0);
+		assert(strcmp(PHASE(2), "test/part") == 0);
+		assert(strcmp(PHASE(3), "test/part/more") == 0);
+		assert(strcmp(PHASE(4), "outside") == 0);
+		assert(witness_row(&w, TTMEM_DRAM, 9)->name == 0);
+#undef PHASE
+		_exit(0);
+	}
+	witness_wait(child);
+	assert(setenv("TTMEM_PHASE", "changed meanwhile", 1) == 0);
+	ttmem_phase_process(NULL); /* and that is what a child inherits, not the environment */
+	child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		for (int i = 0; i < 3; i++)
+			ttmem_phase_pop();
+		ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
+		assert(witness_open(&w, getpid()));
+		assert(witness_look(&w, 0, VIEW_LIVING));
+		assert(witness_row(&w, TTMEM_DRAM, 1)->phase == 0);
+		_exit(0);
+	}
+	witness_wait(child);
+}
+
+UNIT(pauses_are_inherited)
+{
+	pid_t child;
+
+	witness_track();
+	ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
+	ttmem_pause();
+	ttmem_pause();
+	child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		struct witness w;
+
+		assert(ttmem_enabled() == 0);
+		ttmem_alloc(0, TTMEM_DRAM, 1, 5, NULL);
+		ttmem_resume();
+		ttmem_alloc(0, TTMEM_DRAM, 1, 5, NULL);
+		ttmem_resume();
+		ttmem_alloc(0, TTMEM_DRAM, 1, 5, NULL);
+		assert(witness_open(&w, getpid()));
+		assert(witness_hot(&w, 0, TTMEM_DRAM).allocs == 1);
+		assert(witness_header(&w)->rejected.paused == 2);
+		_exit(0);
+	}
+	witness_wait(child);
+	assert(ttmem_enabled() == 0);
+}
+
+/* What a child inherits of the parent's goodbye: nothing. */
+UNIT(child_of_a_closed_process)
+{
+	pid_t child;
+
+	witness_track();
+	ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
+	ttmem_goodbye();
+	child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		struct witness w;
+
+		ttmem_alloc(0, TTMEM_DRAM, 1, 5, NULL);
+		assert(witness_open(&w, getpid()));
+		assert(witness_header(&w)->state == BOOK_STATE_OPEN);
+		_exit(0);
+	}
+	witness_wait(child);
+}
+
+UNIT(vfork_shares_the_book)
+{
+	volatile pid_t pid = getpid();
+	pid_t child;
+
+	if (WITNESS_TSAN)
+		unit_skip("TSan turns vfork into fork");
+	witness_track();
+	ttmem_alloc(0, TTMEM_DRAM, 1, 10, NULL);
+	child = vfork();
+	if (child == 0) {
+		ttmem_alloc(0, TTMEM_DRAM, 2, 20, NULL);
+		ttmem_alloc(1, TTMEM_DRAM, 2, 20, NULL); /* a new shard: the book grows */
+		_exit(0);
+	}
+	witness_wait(child);
+	ttmem_free(0, TTMEM_DRAM, 1);
+	assert(witness_count(pid) == 1 && life_bytes(pid) == 20);
+}
+
+static int life_clone_body(void *context)
+{
+	ttmem_alloc(0, TTMEM_DRAM, 2, 20, NULL);
+	for (uint64_t i = 0; i < 10000; i++)
+		ttmem_alloc(0, TTMEM_DRAM, 100 + i, 1, NULL);
+	return 0;
+}
+
+UNIT(clone_with_shared_memory_shares_the_book)
+{
+	char *stack = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pid_t child;
+
+	if (WITNESS_TSAN || WITNESS_ASAN)
+		unit_skip("sanitizers do not know such a child's stack");
+	assert(stack != MAP_FAILED);
+	witness_track();
+	ttmem_alloc(0, TTMEM_DRAM, 1, 10, NULL);
+	/* CLONE_VFORK: with the thread's storage in common only one of the two may run. */
+	child = clone(life_clone_body, stack + (1 << 20), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+	witness_wait(child);
+	assert(witness_count(getpid()) == 1 && life_bytes(getpid()) == 10030);
+}
+
+UNIT(posix_spawn_and_exec)
+{
+	char sh[] = "sh", option[] = "-c", script[] = "sleep 0.2; exec sleep 30";
+	char *argv[] = {sh, option, script, NULL};
+	pid_t child, spawned;
+	int ready[2];
+	char byte;
+
+	witness_track();
+	ttmem_alloc(0, TTMEM_DRAM, 1, 10, NULL);
+	assert(posix_spawnp(&spawned, "sh", NULL, NULL, argv, environ) == 0);
+	assert(pipe2(ready, O_CLOEXEC) == 0);
+	child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		ttmem_alloc(0, TTMEM_DRAM, 1, 20, NULL);
+		assert(life_bytes(getpid()) == 20);
+		execlp("sleep", "sleep", "30", NULL);
+		_exit(1);
+	}
+	close(ready[1]);
+	assert(read(ready[0], &byte, 1) == 0); /* the exec has closed it */
+	/* No descriptor of ours has got through either of them. */
+	assert(witness_count(child) == 0 && witness_count(spawned) == 0);
+	assert(life_bytes(getpid()) == 10);
+	kill(child, SIGKILL);
+	kill(spawned, SIGKILL);
+	assert(waitpid(child, NULL, 0) == child && waitpid(spawned, NULL, 0) == spawned);
+	close(ready[0]);
+}
+
+/* daemon(3) forks, ends the parent and closes nothing of ours; double forks are the same by hand. */
+UNIT(daemons)
+{
+	uint64_t *seen = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t child;
+
+	assert(seen != MAP_FAILED);
+	witness_track();
+	ttmem_alloc(0, TTMEM_DRAM, 1, 10, "before");
+	child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		ttmem_alloc(0, TTMEM_DRAM, 1, 20, "in between");
+		assert(daemon(0, 0) == 0);
+		ttmem_alloc(0, TTMEM_DRAM, 1, 30, "daemon's");
+		__atomic_store_n(seen, life_bytes(getpid()), __ATOMIC_RELEASE);
+		_exit(0);
+	}
+	witness_wait(child);
+	for (int i = 0; i < 1000 && !__atomic_load_n(seen, __ATOMIC_ACQUIRE); i++)
+		usleep(10000);
+	assert(*seen == 30);
+	assert(life_bytes(getpid()) == 10);
+}
+
+/* A book's last state is there for whoever holds the file, however its owner ended. */
+UNIT(killed_and_still_readable)
+{
+	int ready[2], fd = -1;
+	struct witness w;
+	char byte;
+	pid_t child;
+
+	witness_track();
+	unit_expect_fds(0);
+	assert(pipe2(ready, O_CLOEXEC) == 0);
+	child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		ttmem_alloc(0, TTMEM_DRAM, 1, 20, "left behind");
+		assert(write(ready[1], "", 1) == 1);
+		for (uint64_t i = 2;; i++) {
+			ttmem_alloc(0, TTMEM_L1, i, 1, NULL);
+			ttmem_free(0, TTMEM_L1, i);
+		}
+	}
+	assert(read(ready[0], &byte, 1) == 1);
+	assert(witness_open(&w, child));
+	fd = dup(w.fd);
+	witness_close(&w);
+	kill(child, SIGKILL);
+	assert(waitpid(child, NULL, 0) == child);
+	witness_open_fd(&w, fd);
+	assert(witness_look(&w, 0, VIEW_DEAD));
+	assert(w.view.hot[TTMEM_DRAM].bytes == 20 && w.view.adds_up);
+	assert(w.view.hot[TTMEM_L1].allocs - w.view.hot[TTMEM_L1].frees ==
+	       w.view.hot[TTMEM_L1].buffers);
+	assert(witness_header(&w)->state == BOOK_STATE_OPEN);
+	witness_close(&w);
+	close(fd);
+	close(ready[0]);
+	close(ready[1]);
+}
+
+/* Threads that never stop, forks all the while: nobody hangs, and each book is exact. */
+#define LIFE_THREADS 4u
+#define LIFE_FORKS 400
+
+struct life_worker {
+	uint32_t number;
+	uint32_t stop;
+	uint64_t allocs;
+	pthread_t thread;
+};
+
+static void *life_work(void *context)
+{
+	struct life_worker *self = context;
+	char name[32];
+	uint64_t i = 0;
+
+	while (!__atomic_load_n(&self->stop, __ATOMIC_RELAXED)) {
+		uint64_t address = (uint64_t)self->number << 32 | i % 1000;
+
+		snprintf(name, sizeof(name), "%d", (int)(i / 10 % 100000));
+		ttmem_alloc(self->number % 2, TTMEM_DRAM, address, 8, i % 10 ? NULL : name);
+		ttmem_free(self->number % 2, TTMEM_DRAM, address);
+		if (i % 64 == 0) {
+			ttmem_phase_push("phase");
+			ttmem_phase_pop();
+		}
+		i++;
+	}
+	self->allocs = i;
+	return NULL;
+}
+
+static void life_start(struct life_worker *workers)
+{
+	for (uint32_t i = 0; i < LIFE_THREADS; i++) {
+		workers[i] = (struct life_worker){.number = i};
+		assert(pthread_create(&workers[i].thread, NULL, life_work, &workers[i]) == 0);
+	}
+}
+
+static void life_stop(struct life_worker *workers)
+{
+	uint64_t allocs[2] = {0, 0};
+	struct witness w;
+
+	for (uint32_t i = 0; i < LIFE_THREADS; i++) {
+		__atomic_store_n(&workers[i].stop, 1, __ATOMIC_RELAXED);
+		assert(pthread_join(workers[i].thread, NULL) == 0);
+		allocs[i % 2] += workers[i].allocs;
+	}
+	assert(witness_open(&w, getpid()));
+	for (uint32_t device = 0; device < 2; device++) {
+		struct book_hot hot = witness_hot(&w, device, TTMEM_DRAM);
+
+		assert(hot.allocs == allocs[device] && hot.frees == allocs[device]);
+		assert(hot.bytes == 0 && w.view.inexact == 0 && w.view.adds_up);
+		assert(w.view.cold[TTMEM_DRAM].unknown_frees == 0);
+	}
+	assert(witness_header(&w)->rejected.lock == 0);
+	witness_close(&w);
+}
+
+static _Noreturn void life_child(void)
+{
+	struct ttmem_stats stats;
+
+	for (uint64_t k = 0; k < 10; k++)
+		ttmem_alloc((uint32_t)k % 2, TTMEM_DRAM, k, 1, "child");
+	ttmem_free(0, TTMEM_DRAM, 0);
+	_exit(ttmem_stats(0, TTMEM_DRAM, &stats) == 0 && stats.bytes == 4 &&
+			      ttmem_stats(1, TTMEM_DRAM, &stats) == 0 && stats.bytes == 5
+		      ? 0
+		      : 1);
+}
+
+UNIT_LONG(fork_under_threads, 120)
+{
+	struct life_worker workers[LIFE_THREADS];
+
+	witness_track();
+	life_start(workers);
+	for (int i = 0; i < LIFE_FORKS; i++) {
+		pid_t child = fork();
+
+		assert(child >= 0);
+		if (child == 0)
+			life_child();
+		witness_wait(child);
+	}
+	life_stop(workers);
+}
+
+/* The same while the book is only just being made, or paused and named: many first times. */
+static void *life_toggle(void *context)
+{
+	struct life_worker *self = context;
+
+	while (!__atomic_load_n(&self->stop, __ATOMIC_RELAXED)) {
+		ttmem_phase_process("one");
+		ttmem_pause();
+		ttmem_resume();
+		ttmem_phase_process("another");
+	}
+	return NULL;
+}
+
+static _Noreturn void life_first_times(void)
+{
+	struct life_worker toggler = {.stop = 0}, worker = {.stop = 0};
+
+	assert(pthread_create(&toggler.thread, NULL, life_toggle, &toggler) == 0);
+	assert(pthread_create(&worker.thread, NULL, life_work, &worker) == 0);
+	for (int i = 0; i < 4; i++) {
+		pid_t child = fork();
+
+		assert(child >= 0);
+		if (child == 0) {
+			while (ttmem_enabled() == 0)
+				ttmem_resume(); /* forked while it was paused */
+			life_child();
+		}
+		witness_wait(child);
+	}
+	_exit(0);
+}
+
+UNIT_LONG(fork_while_the_gate_is_held, 120)
+{
+	witness_track();
+	unit_expect_fds(0);
+	for (int i = 0; i < 60; i++) {
+		pid_t child = fork();
+
+		assert(child >= 0);
+		if (child == 0)
+			life_first_times();
+		witness_wait(child);
+	}
+}
+
+static void *life_first(void *context)
+{
+	pthread_barrier_wait(context);
+	ttmem_alloc(0, TTMEM_DRAM, (uintptr_t)pthread_self(), 1, "first");
+	return NULL;
+}
+
+/* Many threads have the first event at once: one book, and nothing lost. */
+UNIT(one_book_for_all_threads)
+{
+	witness_track();
+	unit_expect_fds(0);
+	for (int i = 0; i < 50; i++) {
+		pid_t child = fork();
+
+		assert(child >= 0);
+		if (child == 0) {
+			pthread_barrier_t barrier;
+			pthread_t threads[8];
+
+			assert(pthread_barrier_init(&barrier, NULL, 8) == 0);
+			for (int k = 0; k < 8; k++)
+				assert(pthread_create(&threads[k], NULL, life_first, &barrier) == 0);
+			for (int k = 0; k < 8; k++)
+				assert(pthread_join(threads[k], NULL) == 0);
+			assert(witness_count(getpid()) == 1 && life_bytes(getpid()) == 8);
+			_exit(0);
+		}
+		witness_wait(child);
+	}
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * For the library's tests: what an outsider sees of a process's book. The book is found as any reader
+ * finds it, by the link of a descriptor under /proc, and read by the checked reader. Nothing in here
+ * looks into the library.
+ *
+ * Helpers assert: a test that cannot see has failed.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "book/file.h"
+#include "book/layout.h"
+#include "book/reader.h"
+#include "book/view.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define WITNESS_TSAN 1
+#elif defined(__SANITIZE_ADDRESS__)
+#define WITNESS_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WITNESS_TSAN 1
+#elif __has_feature(address_sanitizer)
+#define WITNESS_ASAN 1
+#endif
+#endif
+#ifndef WITNESS_TSAN
+#define WITNESS_TSAN 0
+#endif
+#ifndef WITNESS_ASAN
+#define WITNESS_ASAN 0
+#endif
+
+struct witness {
+	int fd;
+	struct file_fd file;
+	struct reader reader;
+	struct view view; /* of the device that was read last */
+};
+
+/* Turns tracking on for this process, which has had no event yet. Offers go to nobody. */
+void witness_track(void);
+
+/* How many books that are its own @pid holds, the copies of one counted once. */
+uint32_t witness_count(pid_t pid);
+
+/* Opens the @pid's own book; with several, the first. False if it has none. */
+bool witness_open(struct witness *ret_witness, pid_t pid);
+
+/* The book behind a descriptor, which stays the caller's. */
+void witness_open_fd(struct witness *ret_witness, int fd);
+void witness_close(struct witness *witness);
+
+/* Reads a device, or asserts that it can. False if it never had an event. */
+bool witness_look(struct witness *witness, uint32_t device, enum view_owner owner);
+
+/* One look at one type, of a living process. All 0 for a device without events. */
+struct book_hot witness_hot(struct witness *witness, uint32_t device, uint32_t type);
+struct book_cold witness_cold(struct witness *witness, uint32_t device, uint32_t type);
+uint64_t witness_inexact(struct witness *witness, uint32_t device);
+
+/* The live record at an address in the view; NULL if there is none. */
+const struct book_record *witness_row(const struct witness *witness, uint32_t type,
+				      uint64_t address);
+
+/* Text of a string id as a C string, "" for none; valid until the next call. */
+const char *witness_text(struct witness *witness, uint32_t id);
+
+/* The header as it now stands. */
+const struct book_header *witness_header(struct witness *witness);
+
+/* Waits for a child that must have ended well. */
+void witness_wait(pid_t child);
+
+/* Monotonic seconds. */
+double witness_now(void);

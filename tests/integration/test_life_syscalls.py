@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the kernel is asked for: a few things at the first event, nothing once warm."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import LIMIT
+from life import track  # noqa: F401 (fixture)
+
+# Marks are calls that nobody makes by accident: getpgid() of a pid that cannot be.
+PROGRAM = r"""
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <ttmem/ttmem.h>
+#include <unistd.h>
+
+static void mark(void) { syscall(SYS_getpgid, 0x7ffffff0); }
+
+static void loop(uint32_t device, uint64_t count)
+{
+	static const char *const names[] = {"a", "b", "c", NULL};
+	uint32_t mesh[] = {device, device + 10};
+
+	ttmem_phase_push("loop");
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t address = i * 7919 % 1000 * 64;
+
+		ttmem_alloc(device, TTMEM_DRAM, address, 64, names[i % 4]);
+		ttmem_free(device, TTMEM_DRAM, address);
+		ttmem_alloc_mesh(mesh, 2, TTMEM_L1, address, 64, names[i % 4]);
+		ttmem_free_mesh(mesh, 2, TTMEM_ANY, address);
+	}
+	ttmem_phase_pop();
+}
+
+static void *work(void *context)
+{
+	uint32_t device = *(uint32_t *)context;
+
+	loop(device, 20000); /* once around the ring and the graveyard */
+	mark();
+	loop(device, 50000);
+	mark();
+	return NULL;
+}
+
+int main(void)
+{
+	uint32_t devices[] = {0, 1};
+	pthread_t thread;
+
+	mark();
+	ttmem_alloc(5, TTMEM_DRAM, 1, 1, "first");
+	mark();
+	work(&devices[0]);
+	pthread_create(&thread, NULL, work, &devices[1]);
+	pthread_join(thread, NULL);
+	return 0;
+}
+"""
+
+
+@pytest.fixture
+def calls(compile_c, track, tmp_path):  # noqa: F811
+    """What was called between each two marks, by thread."""
+    if not shutil.which("strace"):
+        pytest.skip("no strace")
+    log = tmp_path / "strace"
+    program = compile_c(PROGRAM)
+    result = subprocess.run(
+        ["strace", "-f", "-o", log, program], env=track, capture_output=True, timeout=LIMIT
+    )
+    if b"ptrace" in result.stderr:
+        pytest.skip("strace may not trace here")
+    assert result.returncode == 0, result.stderr
+    threads = {}
+    for line in log.read_text().splitlines():
+        tid, name = re.match(r"(\d+) +(?:<\.\.\. )?([\w+-]+)", line).groups()
+        threads.setdefault(tid, []).append(name)
+    parts = []
+    for names in threads.values():
+        marks = [i for i, name in enumerate(names) if name == "getpgid"]
+        parts += [names[a + 1 : b] for a, b in zip(marks[::2], marks[1::2])]
+    return parts
+
+
+def test_first_event_and_warm_loops(calls):
+    first, warm, warm_thread = calls
+    # Each level of a version 2 control group costs three more, beyond the first.
+    groups = max(0, first.count("openat") - 6) * 3
+    assert len(first) <= 50 + groups, first
+    assert warm == [] and warm_thread == []
