@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/emit.h"
 #include "base/text.h"
 #include "base/unit.h"
 
@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char shown[TEXT_ESCAPE_SIZE(TEXT_CLEAN_SIZE(FUZZ_SIZE))], cut[64];
 	char *text = NULL;
 	size_t length;
-	struct json json;
+	struct emit json;
 
 	size = size < FUZZ_SIZE ? size : FUZZ_SIZE;
 	length = text_clean((const char *)data, size, clean);
@@ -59,8 +59,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text_fit(clean, 20, cut, sizeof(cut));
 	assert(is_valid(cut) && is_harmless(cut) && text_width(cut) <= 20);
 
-	json = JSON_INIT(open_memstream(&text, &length));
-	json_string(&json, NULL, clean);
+	json = EMIT_INIT(open_memstream(&text, &length));
+	emit_string(&json, NULL, clean);
 	text_put_csv(json.out, clean);
 	assert(fclose(json.out) == 0);
 	assert(is_valid(text) && is_harmless(text));

@@ -137,6 +137,14 @@ static uint64_t bench_children_used(void)
 	return bench_book_bytes() + bench_book_anonymous();
 }
 
+/* Whether there was room for what shall be measured. */
+static bool bench_children_holds(uint32_t device, uint64_t live)
+{
+	struct ttmem_stats stats;
+
+	return ttmem_stats(device, TTMEM_ANY, &stats) == 0 && stats.buffers == live;
+}
+
 static int bench_children_devices(void)
 {
 	uint64_t before, book, one, more;
@@ -151,6 +159,8 @@ static int bench_children_devices(void)
 	one = bench_children_used();
 	for (uint32_t i = 0; i < BENCH_CHILDREN_DEVICES; i++)
 		ttmem_alloc(i, TTMEM_DRAM, bench_load_address(0), bench_load_size(0), NULL);
+	if (!bench_children_holds(BENCH_CHILDREN_DEVICES - 1, 1))
+		return 1;
 	/* The first page of each ring is not counted: history is what fills, not what a device needs. */
 	more = (bench_children_used() - one) / BENCH_CHILDREN_DEVICES - BOOK_PAGE;
 	printf("%" PRIu64 "\n%" PRIu64 "\n", book - before, more);
@@ -173,6 +183,8 @@ static int bench_children_buffers(const char *text)
 	before = bench_children_used();
 	for (uint32_t i = 0; i < live; i++)
 		ttmem_alloc(0, bench_load_type(i), bench_load_address(i), bench_load_size(i), NULL);
+	if (!bench_children_holds(0, live))
+		return 1;
 	printf("%.2f\n", (double)(bench_children_used() - before) / (double)live);
 	return 0;
 }

@@ -5,10 +5,10 @@
 #include "cli/bench-report.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 
 #include "base/bits.h"
+#include "base/emit.h"
 #include "base/table.h"
 #include "book/clock.h"
 #include "cli/bench-goals.h"
@@ -137,82 +137,77 @@ void bench_report_text(struct bench *bench, FILE *out)
 		fprintf(out, "note: %s\n", bench->notes[i]);
 }
 
-/* A number; null if there is none. */
-static json_t *bench_report_number(double value)
-{
-	return isfinite(value) ? json_real(value) : json_null();
-}
-
-static json_t *bench_report_json_rows(struct bench *bench)
+static void bench_report_json_rows(struct bench *bench, struct emit *json)
 {
 	struct bench_report_measures measures = bench_report_measures(bench);
-	json_t *rows = json_array();
 
+	emit_open_array(json, "rows");
 	for (size_t i = 0; i < bench->row_count; i++) {
 		struct bench_row *row = &bench->rows[i];
 		double p50 = bench_measure_quantile(&row->means, 0.5);
-		double p99 = bench_measure_quantile(&row->samples, 0.99);
 
-		json_array_append_new(
-			rows, json_pack("{s:s, s:I, s:o, s:o, s:o, s:o}", "name", row->name, "live",
-					(json_int_t)row->live, "ns_p50", bench_report_number(p50),
-					"ns_p99", bench_report_number(p99), "x_getppid",
-					bench_report_number(p50 / measures.getppid), "x_socket",
-					bench_report_number(p50 / measures.socket)));
+		emit_open_object(json, NULL);
+		emit_string(json, "name", row->name);
+		emit_u64(json, "live", row->live);
+		emit_double(json, "ns_p50", p50);
+		emit_double(json, "ns_p99", bench_measure_quantile(&row->samples, 0.99));
+		emit_double(json, "x_getppid", p50 / measures.getppid);
+		emit_double(json, "x_socket", p50 / measures.socket);
+		emit_close_object(json);
 	}
-	return rows;
+	emit_close_array(json);
 }
 
-static json_t *bench_report_json_figures(const struct bench *bench)
+static void bench_report_json_figures(const struct bench *bench, struct emit *json)
 {
-	json_t *figures = json_array();
-
+	emit_open_array(json, "figures");
 	for (size_t i = 0; i < bench->figure_count; i++) {
 		const struct bench_figure *figure = &bench->figures[i];
 
-		json_array_append_new(figures,
-				      json_pack("{s:s, s:I, s:o, s:s}", "name", figure->name,
-						"live", (json_int_t)figure->live, "value",
-						bench_report_number(figure->value), "unit",
-						figure->unit));
+		emit_open_object(json, NULL);
+		emit_string(json, "name", figure->name);
+		emit_u64(json, "live", figure->live);
+		emit_double(json, "value", figure->value);
+		emit_string(json, "unit", figure->unit);
+		emit_close_object(json);
 	}
-	return figures;
+	emit_close_array(json);
 }
 
-static json_t *bench_report_json_goals(struct bench *bench)
+static void bench_report_json_goals(struct bench *bench, struct emit *json)
 {
-	json_t *goals = json_array();
-
+	emit_open_array(json, "goals");
 	for (size_t i = 0; i < bench_goals_count; i++) {
 		const struct bench_goal *goal = &bench_goals[i];
 		double value = bench_goals_value(bench, goal);
 		enum bench_goals_verdict verdict = bench_goals_judge(goal, value);
 
-		json_array_append_new(goals, json_pack("{s:s, s:I, s:o, s:o, s:o, s:s?}", "what",
-						       goal->what, "live", (json_int_t)goal->live,
-						       "value", bench_report_number(value), "must",
-						       bench_report_number(goal->must), "aim",
-						       bench_report_number(goal->aim), "within",
-						       verdict ? bench_goals_word(verdict) : NULL));
+		emit_open_object(json, NULL);
+		emit_string(json, "what", goal->what);
+		emit_u64(json, "live", goal->live);
+		emit_double(json, "value", value);
+		emit_double(json, "must", goal->must);
+		emit_double(json, "aim", goal->aim);
+		emit_string(json, "within", verdict ? bench_goals_word(verdict) : NULL);
+		emit_close_object(json);
 	}
-	return goals;
+	emit_close_array(json);
 }
 
-/* The only document with numbers that are no integers, and a short one: so it is built and dumped. */
 void bench_report_json(struct bench *bench, FILE *out)
 {
-	json_t *notes = json_array();
-	json_t *document;
+	struct emit json = EMIT_INIT(out);
 
+	emit_open_object(&json, NULL);
+	emit_string(&json, "schema", "ttmem.bench/1");
+	emit_u64(&json, "time_ns", clock_ns(CLOCK_REALTIME));
+	emit_open_array(&json, "notes");
 	for (size_t i = 0; i < bench->note_count; i++)
-		json_array_append_new(notes, json_string(bench->notes[i]));
-	document = json_pack("{s:s, s:I, s:o, s:o, s:o, s:o}", "schema", "ttmem.bench/1", "time_ns",
-			     (json_int_t)clock_ns(CLOCK_REALTIME), "notes", notes, "rows",
-			     bench_report_json_rows(bench), "figures",
-			     bench_report_json_figures(bench), "goals",
-			     bench_report_json_goals(bench));
-	/* What cannot be written shows at the end, as with any other command. */
-	(void)json_dumpf(document, out, JSON_COMPACT | JSON_REAL_PRECISION(5));
-	fputc('\n', out);
-	json_decref(document);
+		emit_string(&json, NULL, bench->notes[i]);
+	emit_close_array(&json);
+	bench_report_json_rows(bench, &json);
+	bench_report_json_figures(bench, &json);
+	bench_report_json_goals(bench, &json);
+	emit_close_object(&json);
+	emit_end(&json);
 }

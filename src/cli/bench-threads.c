@@ -39,7 +39,7 @@ struct bench_threads_side {
 /* Both rows: two devices, one device. */
 struct bench_threads_pair {
 	struct bench_row *row;
-	struct bench_series apart; /* means of batches that did not count */
+	struct bench_row apart; /* of batches that did not count */
 	struct bench_threads_side sides[2];
 };
 
@@ -109,19 +109,19 @@ static bool bench_threads_were_together(const struct bench_threads_pair *pair)
 
 static void bench_threads_collect(struct bench_threads_pair *pair, bool together)
 {
-	struct bench_series *means = together ? &pair->row->means : &pair->apart;
+	struct bench_row *row = together ? pair->row : &pair->apart;
 	double spent = 0, events = 0;
 
 	for (int i = 0; i < 2; i++) {
 		const struct bench_threads_side *side = &pair->sides[i];
 
-		for (size_t k = 0; together && k < side->samples.count; k++)
-			bench_measure_add(&pair->row->samples, side->samples.values[k]);
+		for (size_t k = 0; k < side->samples.count; k++)
+			bench_measure_add(&row->samples, side->samples.values[k]);
 		spent += (double)(together ? side->to - side->from : side->processor);
 		events += (double)(2 * side->pairs);
 	}
 	if (!pair->sides[0].is_sampling)
-		bench_measure_add(means, spent / events);
+		bench_measure_add(&row->means, spent / events);
 }
 
 /* True if it counted. */
@@ -260,16 +260,26 @@ static void bench_threads_round(struct bench *bench)
 	}
 }
 
+static void bench_threads_fall_back(struct bench_series *series, struct bench_series *apart)
+{
+	if (series->count) {
+		free(apart->values);
+	} else {
+		free(series->values);
+		*series = *apart;
+	}
+	*apart = (struct bench_series){0};
+}
+
 static void bench_threads_close(void)
 {
 	for (uint32_t i = 0; i < 2; i++) {
 		struct bench_threads_pair *pair = &bench_threads_pairs[i];
 
-		if (pair->row && pair->row->means.count == 0) {
-			pair->row->means = pair->apart;
-			pair->apart = (struct bench_series){0};
+		if (pair->row) {
+			bench_threads_fall_back(&pair->row->means, &pair->apart.means);
+			bench_threads_fall_back(&pair->row->samples, &pair->apart.samples);
 		}
-		free(pair->apart.values);
 		for (uint32_t k = 0; k < 2; k++) {
 			struct bench_threads_side *side = &pair->sides[k];
 

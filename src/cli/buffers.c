@@ -8,7 +8,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "base/json.h"
+#include "base/emit.h"
 #include "base/table.h"
 #include "base/text.h"
 #include "cli/command.h"
@@ -137,7 +137,7 @@ static void buffers_print_groups(const struct buffers *buffers, const struct sna
 static int buffers_write_groups(const struct buffers *buffers, const struct snapshot *snapshot)
 {
 	CLEANUP_FREE struct group *groups = NULL;
-	struct json json = JSON_INIT(stdout);
+	struct emit json = EMIT_INIT(stdout);
 	size_t count = 0;
 	int r = group_buffers(snapshot, buffers->kind, false, &groups, &count);
 
@@ -155,7 +155,7 @@ static int buffers_write_groups(const struct buffers *buffers, const struct snap
 
 static int buffers_write(const struct buffers *buffers, struct snapshot *snapshot)
 {
-	struct json json = JSON_INIT(stdout);
+	struct emit json = EMIT_INIT(stdout);
 
 	if (buffers->by)
 		return buffers_write_groups(buffers, snapshot);

@@ -8,7 +8,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "base/json.h"
+#include "base/emit.h"
 #include "base/table.h"
 #include "base/text.h"
 #include "cli/command.h"
@@ -82,7 +82,7 @@ static int growth_run(int argc, char **argv)
 	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
 	CLEANUP(growth_deinit) struct growth growth = GROWTH_NULL;
 	struct source_request request = {.buffers = true};
-	struct json writer = JSON_INIT(stdout);
+	struct emit writer = EMIT_INIT(stdout);
 	uint32_t seconds = 2;
 	bool json = false;
 	const struct options_item items[] = {

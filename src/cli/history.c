@@ -9,7 +9,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "base/json.h"
+#include "base/emit.h"
 #include "base/text.h"
 #include "book/clock.h"
 #include "book/view.h"
@@ -170,7 +170,7 @@ static int history_run(int argc, char **argv)
 {
 	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
 	CLEANUP(history_deinit) struct history history = HISTORY_NULL;
-	struct json writer = JSON_INIT(stdout);
+	struct emit writer = EMIT_INIT(stdout);
 	struct filter filter = {0};
 	uint64_t address = 0;
 	bool json = false;

@@ -7,7 +7,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "base/json.h"
+#include "base/emit.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/look.h"
@@ -93,7 +93,7 @@ static int incidents_run(int argc, char **argv)
 		.items = items,
 		.count = ARRAY_SIZE(items),
 	};
-	struct json writer = JSON_INIT(stdout);
+	struct emit writer = EMIT_INIT(stdout);
 	int r = options_parse_only(&options, argc, argv);
 
 	if (r != 0)

@@ -6,7 +6,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "base/json.h"
+#include "base/emit.h"
 #include "base/table.h"
 #include "base/text.h"
 #include "cli/command.h"
@@ -105,7 +105,7 @@ static int ps_run(int argc, char **argv)
 		.items = items,
 		.count = ARRAY_SIZE(items),
 	};
-	struct json writer = JSON_INIT(stdout);
+	struct emit writer = EMIT_INIT(stdout);
 	int r = options_parse_only(&options, argc, argv);
 
 	if (r != 0)

@@ -7,98 +7,98 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "base/json.h"
+#include "base/emit.h"
 #include "cli/run-family.h"
 #include "core/document.h"
 #include "core/types.h"
 
 #define REPORT_JSON_KEY 8192
 
-static void report_json_exit(struct json *json, bool known, int status)
+static void report_json_exit(struct emit *json, bool known, int status)
 {
 	if (!known) {
-		json_null(json, "exit");
+		emit_null(json, "exit");
 		return;
 	}
-	json_open_object(json, "exit");
+	emit_open_object(json, "exit");
 	if (WIFSIGNALED(status)) {
-		json_null(json, "code");
-		json_u64(json, "signal", (uint64_t)WTERMSIG(status));
+		emit_null(json, "code");
+		emit_u64(json, "signal", (uint64_t)WTERMSIG(status));
 	} else {
-		json_u64(json, "code", (uint64_t)WEXITSTATUS(status));
-		json_null(json, "signal");
+		emit_u64(json, "code", (uint64_t)WEXITSTATUS(status));
+		emit_null(json, "signal");
 	}
-	json_close_object(json);
+	emit_close_object(json);
 }
 
-static void report_json_peaks(struct json *json, const struct report *report)
+static void report_json_peaks(struct emit *json, const struct report *report)
 {
-	json_open_array(json, "peaks");
+	emit_open_array(json, "peaks");
 	for (uint32_t device = 0; device < BOOK_DEVICES; device++) {
 		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 			const struct family_peak *peak = &report->family->peak[device][type];
 
 			if (peak->processes == 0)
 				continue;
-			json_open_object(json, NULL);
-			json_u64(json, "device", device);
-			json_string(json, "type", types_name(type));
-			json_u64(json, "bytes", peak->bytes);
-			json_bool(json, "exact", !peak->sampled);
-			json_close_object(json);
+			emit_open_object(json, NULL);
+			emit_u64(json, "device", device);
+			emit_string(json, "type", types_name(type));
+			emit_u64(json, "bytes", peak->bytes);
+			emit_bool(json, "exact", !peak->sampled);
+			emit_close_object(json);
 		}
 	}
-	json_close_array(json);
+	emit_close_array(json);
 }
 
-static void report_json_leaks(struct json *json, const struct report *report)
+static void report_json_leaks(struct emit *json, const struct report *report)
 {
 	char key[REPORT_JSON_KEY];
 
-	json_open_array(json, "leaks");
+	emit_open_array(json, "leaks");
 	for (size_t i = 0; i < report->site_count; i++) {
 		const struct report_site *site = &report->sites[i];
 
-		json_open_object(json, NULL);
-		json_string(json, "site", report_key(report, site, key, sizeof(key)));
-		json_string(json, "type", types_name(site->group.type));
-		json_string(json, "name", site->group.name);
-		json_string(json, "phase", site->group.phase);
-		json_u64(json, "bytes", site->group.bytes);
-		json_u64(json, "buffers", site->group.buffers);
-		json_bool(json, "known", site->known);
-		json_close_object(json);
+		emit_open_object(json, NULL);
+		emit_string(json, "site", report_key(report, site, key, sizeof(key)));
+		emit_string(json, "type", types_name(site->group.type));
+		emit_string(json, "name", site->group.name);
+		emit_string(json, "phase", site->group.phase);
+		emit_u64(json, "bytes", site->group.bytes);
+		emit_u64(json, "buffers", site->group.buffers);
+		emit_bool(json, "known", site->known);
+		emit_close_object(json);
 	}
-	json_close_array(json);
+	emit_close_array(json);
 }
 
 /* One process that has ended, with what it left: as in ttmem.leaks/1. */
-static void report_json_process(struct json *json, const struct snapshot *ended,
+static void report_json_process(struct emit *json, const struct snapshot *ended,
 				const struct family_end *end)
 {
 	const struct snapshot_process *process = &ended->processes[end->process];
 	uint64_t bytes = 0;
 
-	json_open_object(json, NULL);
-	json_u64(json, "pid", process->pid);
-	json_string(json, "comm", process->comm);
-	json_u64(json, "user_id", process->user_id);
-	json_u64(json, "start_ns", process->start_ns);
-	json_u64(json, "ended_ns", end->ended_ns);
-	json_string(json, "how", end->closed ? "closed" : "died");
-	json_bool(json, "exec", end->execed);
+	emit_open_object(json, NULL);
+	emit_u64(json, "pid", process->pid);
+	emit_string(json, "comm", process->comm);
+	emit_u64(json, "user_id", process->user_id);
+	emit_u64(json, "start_ns", process->start_ns);
+	emit_u64(json, "ended_ns", end->ended_ns);
+	emit_string(json, "how", end->closed ? "closed" : "died");
+	emit_bool(json, "exec", end->execed);
 	report_json_exit(json, end->status_known, end->status);
-	json_bool(json, "exact", process->exact);
-	json_open_array(json, "buffers");
+	emit_bool(json, "exact", process->exact);
+	emit_open_array(json, "buffers");
 	for (size_t i = 0; i < ended->buffer_count; i++) {
 		if (ended->buffers[i].process != end->process)
 			continue;
 		document_buffer(json, ended, &ended->buffers[i]);
 		bytes += ended->buffers[i].size;
 	}
-	json_close_array(json);
-	json_u64(json, "bytes", bytes);
-	json_close_object(json);
+	emit_close_array(json);
+	emit_u64(json, "bytes", bytes);
+	emit_close_object(json);
 }
 
 /* A process that execed has one row and an end for each program it was: the last one tells. */
@@ -115,34 +115,34 @@ void report_json(const struct report *report, FILE *out)
 {
 	const struct family *family = report->family;
 	const struct snapshot *ended = family->ended;
-	struct json json = JSON_INIT(out);
+	struct emit json = EMIT_INIT(out);
 
 	document_open(&json, "ttmem.run/1", ended->time_ns);
-	json_open_array(&json, "command");
+	emit_open_array(&json, "command");
 	for (char **word = report->argv; *word; word++)
-		json_string(&json, NULL, *word);
-	json_close_array(&json);
+		emit_string(&json, NULL, *word);
+	emit_close_array(&json);
 	report_json_exit(&json, true, family->status);
-	json_u64(&json, "duration_ns", report->duration_ns);
-	json_bool(&json, "leaked", report->new_buffers > 0);
-	json_u64(&json, "leaked_bytes", report->leaked_bytes);
-	json_u64(&json, "leaked_buffers", report->leaked_buffers);
-	json_u64(&json, "ignored_buffers", report->ignored_buffers);
-	json_u64(&json, "without_book", family->without_book);
-	json_u64(&json, "still_running", family->still_running);
-	json_u64(&json, "refused", family->refused);
+	emit_u64(&json, "duration_ns", report->duration_ns);
+	emit_bool(&json, "leaked", report->new_buffers > 0);
+	emit_u64(&json, "leaked_bytes", report->leaked_bytes);
+	emit_u64(&json, "leaked_buffers", report->leaked_buffers);
+	emit_u64(&json, "ignored_buffers", report->ignored_buffers);
+	emit_u64(&json, "without_book", family->without_book);
+	emit_u64(&json, "still_running", family->still_running);
+	emit_u64(&json, "refused", family->refused);
 	report_json_peaks(&json, report);
 	report_json_leaks(&json, report);
-	json_open_array(&json, "processes");
+	emit_open_array(&json, "processes");
 	for (size_t i = 0; i < family->end_count; i++) {
 		if (report_json_is_last(family, i))
 			report_json_process(&json, ended, &family->ends[i]);
 	}
-	json_close_array(&json);
-	json_open_array(&json, "incidents");
+	emit_close_array(&json);
+	emit_open_array(&json, "incidents");
 	for (size_t i = 0; i < ended->incident_count; i++)
 		document_incident(&json, ended, &ended->incidents[i]);
-	json_close_array(&json);
+	emit_close_array(&json);
 	document_list_end(&json, ended->exact);
 	document_close(&json, ended);
 }

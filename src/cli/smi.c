@@ -10,7 +10,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "base/json.h"
+#include "base/emit.h"
 #include "cli/command.h"
 #include "cli/look.h"
 #include "cli/options.h"
@@ -31,7 +31,7 @@ struct smi {
 
 static void smi_write(const struct smi *smi, FILE *out, const struct snapshot *snapshot)
 {
-	struct json json = JSON_INIT(out);
+	struct emit json = EMIT_INIT(out);
 
 	if (smi->json)
 		document_smi(&json, snapshot, &smi->filter);

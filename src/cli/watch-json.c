@@ -4,39 +4,39 @@
 
 #include <stdio.h>
 
-#include "base/json.h"
+#include "base/emit.h"
 #include "book/clock.h"
 #include "cli/watch.h"
 #include "core/document.h"
 #include "core/types.h"
 #include "source/scan.h"
 
-static void watch_json_open(struct json *json, const struct follow *follow, const char *op,
+static void watch_json_open(struct emit *json, const struct follow *follow, const char *op,
 			    uint64_t time_ns)
 {
 	char comm[WATCH_TEXT];
 
 	document_open(json, "ttmem.watch/1", time_ns);
-	json_string(json, "op", op);
-	json_u64(json, "pid", follow->book->owner.pid);
-	json_string(json, "comm", watch_comm(follow, comm));
+	emit_string(json, "op", op);
+	emit_u64(json, "pid", follow->book->owner.pid);
+	emit_string(json, "comm", watch_comm(follow, comm));
 }
 
-static void watch_json_close(struct json *json)
+static void watch_json_close(struct emit *json)
 {
-	json_open_array(json, "notes");
-	json_close_array(json);
-	json_close_object(json);
-	json_end(json);
+	emit_open_array(json, "notes");
+	emit_close_array(json);
+	emit_close_object(json);
+	emit_end(json);
 }
 
-static void watch_json_where(struct json *json, const struct follow_event *event)
+static void watch_json_where(struct emit *json, const struct follow_event *event)
 {
 	const struct follow_shard *shard = &event->follow->shards[event->shard];
 
-	json_u64(json, "device", shard->device);
+	emit_u64(json, "device", shard->device);
 	document_uid(json, "device_uid", shard->unique_id);
-	json_u64(json, "number", event->number);
+	emit_u64(json, "number", event->number);
 }
 
 static void watch_json_event(const struct watch *watch, const struct follow_event *event)
@@ -44,7 +44,7 @@ static void watch_json_event(const struct watch *watch, const struct follow_even
 	const struct book_record *record = &event->event.record;
 	uint32_t op = event->event.op_slot & BOOK_OP_MASK;
 	uint32_t type = book_meta_type(record->meta);
-	struct json json = JSON_INIT(stdout);
+	struct emit json = EMIT_INIT(stdout);
 	char text[WATCH_TEXT];
 
 	(void)watch;
@@ -52,33 +52,33 @@ static void watch_json_event(const struct watch *watch, const struct follow_even
 		return; /* nothing that a book of this version can hold */
 	watch_json_open(&json, event->follow, types_op_name(op), event->time_ns);
 	watch_json_where(&json, event);
-	json_string(&json, "type", types_name(type));
-	json_hex(&json, "address", record->address);
-	json_u64(&json, "size", record->size);
-	json_u64(&json, "refs", op == BOOK_OP_FREE ? 0 : book_meta_refs(record->meta));
-	json_u64(&json, "thread", record->thread);
-	json_string(&json, "name", watch_string(event->follow, record->name, text));
-	json_string(&json, "phase", watch_string(event->follow, record->phase, text));
+	emit_string(&json, "type", types_name(type));
+	emit_hex(&json, "address", record->address);
+	emit_u64(&json, "size", record->size);
+	emit_u64(&json, "refs", op == BOOK_OP_FREE ? 0 : book_meta_refs(record->meta));
+	emit_u64(&json, "thread", record->thread);
+	emit_string(&json, "name", watch_string(event->follow, record->name, text));
+	emit_string(&json, "phase", watch_string(event->follow, record->phase, text));
 	document_flags(&json, book_meta_flags(record->meta));
-	json_bool(&json, "size_change", (event->event.op_slot & BOOK_OP_RESIZE) != 0);
+	emit_bool(&json, "size_change", (event->event.op_slot & BOOK_OP_RESIZE) != 0);
 	document_stack(&json);
 	watch_json_close(&json);
 }
 
 static void watch_json_missed(const struct watch *watch, const struct follow_event *event)
 {
-	struct json json = JSON_INIT(stdout);
+	struct emit json = EMIT_INIT(stdout);
 
 	(void)watch;
 	watch_json_open(&json, event->follow, "missed", event->time_ns);
 	watch_json_where(&json, event);
-	json_u64(&json, "count", event->missed);
+	emit_u64(&json, "count", event->missed);
 	watch_json_close(&json);
 }
 
 static void watch_json_started(const struct watch *watch, const struct follow *follow)
 {
-	struct json json = JSON_INIT(stdout);
+	struct emit json = EMIT_INIT(stdout);
 
 	(void)watch;
 	watch_json_open(&json, follow, "start", clock_ns(CLOCK_REALTIME));
@@ -87,14 +87,14 @@ static void watch_json_started(const struct watch *watch, const struct follow *f
 
 static void watch_json_ended(const struct watch *watch, const struct follow *follow)
 {
-	struct json json = JSON_INIT(stdout);
+	struct emit json = EMIT_INIT(stdout);
 	uint64_t bytes, buffers;
 
 	(void)watch;
 	watch_totals(follow, BOOK_TYPES, &bytes, &buffers);
 	watch_json_open(&json, follow, "end", clock_ns(CLOCK_REALTIME));
-	json_u64(&json, "bytes", bytes);
-	json_u64(&json, "buffers", buffers);
+	emit_u64(&json, "bytes", bytes);
+	emit_u64(&json, "buffers", buffers);
 	watch_json_close(&json);
 }
 

@@ -16,36 +16,36 @@
 struct filter;
 struct growth;
 struct history;
-struct json;
+struct emit;
 struct snapshot;
 struct snapshot_buffer;
 struct snapshot_incident;
 struct snapshot_party;
 
 /* Devices and processes; @filter chooses devices (and with them processes). */
-void document_smi(struct json *json, const struct snapshot *snapshot, const struct filter *filter);
+void document_smi(struct emit *json, const struct snapshot *snapshot, const struct filter *filter);
 
 /* Processes with all counters. */
-void document_ps(struct json *json, const struct snapshot *snapshot);
+void document_ps(struct emit *json, const struct snapshot *snapshot);
 
-void document_buffers(struct json *json, const struct snapshot *snapshot);
-void document_groups(struct json *json, const struct snapshot *snapshot, enum group_kind kind,
+void document_buffers(struct emit *json, const struct snapshot *snapshot);
+void document_groups(struct emit *json, const struct snapshot *snapshot, enum group_kind kind,
 		     const struct group *groups, size_t count);
-void document_incidents(struct json *json, const struct snapshot *snapshot);
-void document_growth(struct json *json, const struct snapshot *snapshot,
+void document_incidents(struct emit *json, const struct snapshot *snapshot);
+void document_growth(struct emit *json, const struct snapshot *snapshot,
 		     const struct growth *growth);
-void document_history(struct json *json, const struct snapshot *snapshot,
+void document_history(struct emit *json, const struct snapshot *snapshot,
 		      const struct history *history, uint64_t address);
 
 /* What documents are made of. */
-void document_buffer(struct json *json, const struct snapshot *snapshot,
+void document_buffer(struct emit *json, const struct snapshot *snapshot,
 		     const struct snapshot_buffer *buffer);
-void document_incident(struct json *json, const struct snapshot *snapshot,
+void document_incident(struct emit *json, const struct snapshot *snapshot,
 		       const struct snapshot_incident *incident);
-void document_open(struct json *json, const char *schema, uint64_t time_ns);
-void document_list_end(struct json *json, bool exact); /* "exact" and "next" of a complete list */
-void document_close(struct json *json, const struct snapshot *snapshot);
-void document_uid(struct json *json, const char *key, uint64_t unique_id);
-void document_flags(struct json *json, uint32_t flags);
-void document_stack(struct json *json);
+void document_open(struct emit *json, const char *schema, uint64_t time_ns);
+void document_list_end(struct emit *json, bool exact); /* "exact" and "next" of a complete list */
+void document_close(struct emit *json, const struct snapshot *snapshot);
+void document_uid(struct emit *json, const char *key, uint64_t unique_id);
+void document_flags(struct emit *json, uint32_t flags);
+void document_stack(struct emit *json);
 const char *document_bound(uint32_t bound);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/json.h"
+#include "base/emit.h"
 #include "base/unit.h"
 #include "book/testing-memory.h"
 #include "book/view.h"
@@ -134,7 +134,7 @@ static void fuzz_snapshot(struct fuzz *fuzz, struct scan_book *book, struct view
 	struct snapshot *snapshot = snapshot_new(1);
 	struct growth growth = GROWTH_NULL;
 	struct history history = HISTORY_NULL;
-	struct json json = JSON_INIT(fuzz->out);
+	struct emit json = EMIT_INIT(fuzz->out);
 	struct filter filter = {0};
 
 	assert(snapshot && book_collect(book, &request, view, snapshot) == 0);

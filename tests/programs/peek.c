@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/json.h"
+#include "base/emit.h"
 #include "book/file.h"
 #include "book/layout.h"
 #include "book/reader.h"
@@ -29,89 +29,89 @@
 
 static struct view peek_view; /* too large for a stack */
 
-static void peek_text(struct json *json, const char *key, struct reader *reader, uint32_t id)
+static void peek_text(struct emit *json, const char *key, struct reader *reader, uint32_t id)
 {
 	char text[BOOK_PATH_MAX + 1];
 	size_t length = 0;
 	const char *bytes = reader_string(reader, id, &length);
 
 	if (!bytes || length >= sizeof(text)) {
-		json_null(json, key);
+		emit_null(json, key);
 		return;
 	}
 	memcpy(text, bytes, length);
 	text[length] = '\0';
-	json_string(json, key, text);
+	emit_string(json, key, text);
 }
 
-static void peek_header(struct json *json, const struct book_header *header)
+static void peek_header(struct emit *json, const struct book_header *header)
 {
 	const struct book_rejected *rejected = &header->rejected;
 
-	json_u64(json, "pid", header->pid);
-	json_u64(json, "uid", header->uid);
-	json_u64(json, "start_ticks", header->start_ticks);
-	json_string(json, "comm", header->comm);
-	json_u64(json, "state", header->state);
-	json_u64(json, "paused", header->paused);
-	json_u64(json, "room", header->room);
-	json_u64(json, "reserved_bytes", header->reserved_bytes);
-	json_u64(json, "ring_events", header->ring_events);
-	json_u64(json, "marks", header->mark_count);
-	json_open_object(json, "rejected");
-	json_u64(json, "device", rejected->device);
-	json_u64(json, "type", rejected->type);
-	json_u64(json, "size", rejected->size);
-	json_u64(json, "arguments", rejected->arguments);
-	json_u64(json, "room", rejected->room);
-	json_u64(json, "reentry", rejected->reentry);
-	json_u64(json, "lock", rejected->lock);
-	json_u64(json, "paused", rejected->paused);
-	json_close_object(json);
-	json_open_array(json, "incidents");
+	emit_u64(json, "pid", header->pid);
+	emit_u64(json, "uid", header->uid);
+	emit_u64(json, "start_ticks", header->start_ticks);
+	emit_string(json, "comm", header->comm);
+	emit_u64(json, "state", header->state);
+	emit_u64(json, "paused", header->paused);
+	emit_u64(json, "room", header->room);
+	emit_u64(json, "reserved_bytes", header->reserved_bytes);
+	emit_u64(json, "ring_events", header->ring_events);
+	emit_u64(json, "marks", header->mark_count);
+	emit_open_object(json, "rejected");
+	emit_u64(json, "device", rejected->device);
+	emit_u64(json, "type", rejected->type);
+	emit_u64(json, "size", rejected->size);
+	emit_u64(json, "arguments", rejected->arguments);
+	emit_u64(json, "room", rejected->room);
+	emit_u64(json, "reentry", rejected->reentry);
+	emit_u64(json, "lock", rejected->lock);
+	emit_u64(json, "paused", rejected->paused);
+	emit_close_object(json);
+	emit_open_array(json, "incidents");
 	for (uint32_t kind = 0; kind < BOOK_INCIDENT_KINDS; kind++)
-		json_u64(json, NULL, header->incident_count[kind]);
-	json_close_array(json);
+		emit_u64(json, NULL, header->incident_count[kind]);
+	emit_close_array(json);
 }
 
-static void peek_type(struct json *json, uint32_t type)
+static void peek_type(struct emit *json, uint32_t type)
 {
 	const struct book_hot *hot = &peek_view.hot[type];
 	const struct book_cold *cold = &peek_view.cold[type];
 
-	json_open_object(json, NULL);
-	json_u64(json, "bytes", hot->bytes);
-	json_u64(json, "buffers", hot->buffers);
-	json_u64(json, "peak", hot->peak);
-	json_u64(json, "allocs", hot->allocs);
-	json_u64(json, "frees", hot->frees);
-	json_u64(json, "unknown_frees", cold->unknown_frees);
-	json_u64(json, "double_frees", cold->double_frees);
-	json_u64(json, "size_changes", cold->size_changes);
-	json_u64(json, "realloc_live", cold->realloc_live);
-	json_u64(json, "ambiguous_frees", cold->ambiguous_frees);
-	json_u64(json, "hooked", cold->hooked);
-	json_u64(json, "overflow_frees", cold->overflow_frees);
-	json_bool(json, "low", peek_view.inexact & BOOK_INEXACT_LOW << type);
-	json_bool(json, "high", peek_view.inexact & BOOK_INEXACT_HIGH << type);
-	json_close_object(json);
+	emit_open_object(json, NULL);
+	emit_u64(json, "bytes", hot->bytes);
+	emit_u64(json, "buffers", hot->buffers);
+	emit_u64(json, "peak", hot->peak);
+	emit_u64(json, "allocs", hot->allocs);
+	emit_u64(json, "frees", hot->frees);
+	emit_u64(json, "unknown_frees", cold->unknown_frees);
+	emit_u64(json, "double_frees", cold->double_frees);
+	emit_u64(json, "size_changes", cold->size_changes);
+	emit_u64(json, "realloc_live", cold->realloc_live);
+	emit_u64(json, "ambiguous_frees", cold->ambiguous_frees);
+	emit_u64(json, "hooked", cold->hooked);
+	emit_u64(json, "overflow_frees", cold->overflow_frees);
+	emit_bool(json, "low", peek_view.inexact & BOOK_INEXACT_LOW << type);
+	emit_bool(json, "high", peek_view.inexact & BOOK_INEXACT_HIGH << type);
+	emit_close_object(json);
 }
 
-static void peek_row(struct json *json, struct reader *reader, const struct book_record *record)
+static void peek_row(struct emit *json, struct reader *reader, const struct book_record *record)
 {
-	json_open_object(json, NULL);
-	json_u64(json, "address", record->address);
-	json_u64(json, "size", record->size);
-	json_u64(json, "type", book_meta_type(record->meta));
-	json_u64(json, "refs", book_meta_refs(record->meta));
-	json_u64(json, "flags", book_meta_flags(record->meta));
-	json_u64(json, "thread", record->thread);
+	emit_open_object(json, NULL);
+	emit_u64(json, "address", record->address);
+	emit_u64(json, "size", record->size);
+	emit_u64(json, "type", book_meta_type(record->meta));
+	emit_u64(json, "refs", book_meta_refs(record->meta));
+	emit_u64(json, "flags", book_meta_flags(record->meta));
+	emit_u64(json, "thread", record->thread);
 	peek_text(json, "name", reader, record->name);
 	peek_text(json, "phase", reader, record->phase);
-	json_close_object(json);
+	emit_close_object(json);
 }
 
-static int peek_device(struct json *json, struct reader *reader, uint32_t device,
+static int peek_device(struct emit *json, struct reader *reader, uint32_t device,
 		       enum view_owner owner)
 {
 	struct view_iterator it = {0};
@@ -121,26 +121,26 @@ static int peek_device(struct json *json, struct reader *reader, uint32_t device
 		return 0;
 	if (r < 0)
 		return r;
-	json_open_object(json, NULL);
-	json_u64(json, "device", device);
-	json_u64(json, "number", peek_view.number);
-	json_bool(json, "rows_exact", peek_view.rows_exact);
-	json_bool(json, "adds_up", peek_view.adds_up);
-	json_open_array(json, "types");
+	emit_open_object(json, NULL);
+	emit_u64(json, "device", device);
+	emit_u64(json, "number", peek_view.number);
+	emit_bool(json, "rows_exact", peek_view.rows_exact);
+	emit_bool(json, "adds_up", peek_view.adds_up);
+	emit_open_array(json, "types");
 	for (uint32_t type = 0; type < BOOK_TYPES; type++)
 		peek_type(json, type);
-	json_close_array(json);
-	json_open_array(json, "rows");
+	emit_close_array(json);
+	emit_open_array(json, "rows");
 	while (view_next(&peek_view, &it))
 		peek_row(json, reader, it.record);
-	json_close_array(json);
-	json_close_object(json);
+	emit_close_array(json);
+	emit_close_object(json);
 	return 0;
 }
 
 static int peek_book(int fd, enum view_owner owner)
 {
-	struct json json = JSON_INIT(stdout);
+	struct emit json = EMIT_INIT(stdout);
 	struct reader reader;
 	struct file_fd file;
 	int r;
@@ -152,18 +152,18 @@ static int peek_book(int fd, enum view_owner owner)
 		fprintf(stderr, "%s\n", reader_strerror(r));
 		return -1;
 	}
-	json_open_object(&json, NULL);
+	emit_open_object(&json, NULL);
 	peek_header(&json, &reader.header);
-	json_open_array(&json, "devices");
+	emit_open_array(&json, "devices");
 	for (int64_t device = 0; r == 0 && device < BOOK_DEVICES; device++) {
 		device = reader_next_shard(&reader, (uint32_t)device);
 		if (device < 0)
 			break;
 		r = peek_device(&json, &reader, (uint32_t)device, owner);
 	}
-	json_close_array(&json);
-	json_close_object(&json);
-	json_end(&json);
+	emit_close_array(&json);
+	emit_close_object(&json);
+	emit_end(&json);
 	reader_deinit(&reader);
 	if (r < 0)
 		fprintf(stderr, "%s\n", strerror(-r));

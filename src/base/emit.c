@@ -2,15 +2,16 @@
 
 /* Writing JSON as it comes; the header tells the idea. */
 
-#include "base/json.h"
+#include "base/emit.h"
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/text.h"
 
-static void json_text(struct json *json, const char *text)
+static void emit_text(struct emit *json, const char *text)
 {
 	size_t length = strlen(text);
 
@@ -34,7 +35,7 @@ static void json_text(struct json *json, const char *text)
 }
 
 /* What stands before each value: a comma if it is not the first, and its key. */
-static void json_begin(struct json *json, const char *key)
+static void emit_begin(struct emit *json, const char *key)
 {
 	uint64_t bit = UINT64_C(1) << json->depth;
 
@@ -42,81 +43,90 @@ static void json_begin(struct json *json, const char *key)
 		fputc(',', json->out);
 	json->filled |= bit;
 	if (key) {
-		json_text(json, key);
+		emit_text(json, key);
 		fputc(':', json->out);
 	}
 }
 
-static void json_open(struct json *json, const char *key, char bracket)
+static void emit_open(struct emit *json, const char *key, char bracket)
 {
-	json_begin(json, key);
+	emit_begin(json, key);
 	fputc(bracket, json->out);
 	json->depth++;
-	assert(json->depth < JSON_DEPTH);
+	assert(json->depth < EMIT_DEPTH);
 	json->filled &= ~(UINT64_C(1) << json->depth);
 }
 
-static void json_close(struct json *json, char bracket)
+static void emit_close(struct emit *json, char bracket)
 {
 	assert(json->depth > 0);
 	json->depth--;
 	fputc(bracket, json->out);
 }
 
-void json_open_object(struct json *json, const char *key)
+void emit_open_object(struct emit *json, const char *key)
 {
-	json_open(json, key, '{');
+	emit_open(json, key, '{');
 }
 
-void json_close_object(struct json *json)
+void emit_close_object(struct emit *json)
 {
-	json_close(json, '}');
+	emit_close(json, '}');
 }
 
-void json_open_array(struct json *json, const char *key)
+void emit_open_array(struct emit *json, const char *key)
 {
-	json_open(json, key, '[');
+	emit_open(json, key, '[');
 }
 
-void json_close_array(struct json *json)
+void emit_close_array(struct emit *json)
 {
-	json_close(json, ']');
+	emit_close(json, ']');
 }
 
-void json_string(struct json *json, const char *key, const char *text)
+void emit_string(struct emit *json, const char *key, const char *text)
 {
-	json_begin(json, key);
+	emit_begin(json, key);
 	if (text)
-		json_text(json, text);
+		emit_text(json, text);
 	else
 		fputs("null", json->out);
 }
 
-void json_u64(struct json *json, const char *key, uint64_t value)
+void emit_u64(struct emit *json, const char *key, uint64_t value)
 {
-	json_begin(json, key);
+	emit_begin(json, key);
 	fprintf(json->out, "%" PRIu64, value);
 }
 
-void json_bool(struct json *json, const char *key, bool value)
+void emit_double(struct emit *json, const char *key, double value)
 {
-	json_begin(json, key);
+	emit_begin(json, key);
+	if (isfinite(value))
+		fprintf(json->out, "%.5g", value);
+	else
+		fputs("null", json->out);
+}
+
+void emit_bool(struct emit *json, const char *key, bool value)
+{
+	emit_begin(json, key);
 	fputs(value ? "true" : "false", json->out);
 }
 
-void json_null(struct json *json, const char *key)
+void emit_null(struct emit *json, const char *key)
 {
-	json_begin(json, key);
+	emit_begin(json, key);
 	fputs("null", json->out);
 }
 
-void json_hex(struct json *json, const char *key, uint64_t value)
+void emit_hex(struct emit *json, const char *key, uint64_t value)
 {
-	json_begin(json, key);
+	emit_begin(json, key);
 	fprintf(json->out, "\"0x%" PRIx64 "\"", value);
 }
 
-void json_end(struct json *json)
+void emit_end(struct emit *json)
 {
 	assert(json->depth == 0);
 	json->filled = 0;

@@ -2,7 +2,7 @@
 
 /* JSON comes out as it should, whatever the strings are. */
 
-#include "base/json.h"
+#include "base/emit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,27 +14,27 @@ UNIT(nesting_and_commas)
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
-	struct json json = JSON_INIT(out);
+	struct emit json = EMIT_INIT(out);
 
-	json_open_object(&json, NULL);
-	json_u64(&json, "a", 1);
-	json_open_array(&json, "b");
-	json_u64(&json, NULL, UINT64_MAX);
-	json_open_object(&json, NULL);
-	json_close_object(&json);
-	json_open_array(&json, NULL);
-	json_close_array(&json);
-	json_close_array(&json);
-	json_bool(&json, "c", true);
-	json_null(&json, "d");
-	json_hex(&json, "e", 0x1f);
-	json_string(&json, "f", NULL);
-	json_close_object(&json);
-	json_end(&json);
-	json_open_object(&json, NULL);
-	json_bool(&json, "again", false);
-	json_close_object(&json);
-	json_end(&json);
+	emit_open_object(&json, NULL);
+	emit_u64(&json, "a", 1);
+	emit_open_array(&json, "b");
+	emit_u64(&json, NULL, UINT64_MAX);
+	emit_open_object(&json, NULL);
+	emit_close_object(&json);
+	emit_open_array(&json, NULL);
+	emit_close_array(&json);
+	emit_close_array(&json);
+	emit_bool(&json, "c", true);
+	emit_null(&json, "d");
+	emit_hex(&json, "e", 0x1f);
+	emit_string(&json, "f", NULL);
+	emit_close_object(&json);
+	emit_end(&json);
+	emit_open_object(&json, NULL);
+	emit_bool(&json, "again", false);
+	emit_close_object(&json);
+	emit_end(&json);
 	assert(fclose(out) == 0);
 	assert(strcmp(text, "{\"a\":1,\"b\":[18446744073709551615,{},[]],\"c\":true,\"d\":null,"
 			    "\"e\":\"0x1f\",\"f\":null}\n{\"again\":false}\n") == 0);
@@ -46,9 +46,9 @@ UNIT(strings_are_escaped_and_repaired)
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
-	struct json json = JSON_INIT(out);
+	struct emit json = EMIT_INIT(out);
 
-	json_string(&json, NULL, "q\" b\\ \n \x7f \xc3\xa4 \xff \xed\xa0\x80");
+	emit_string(&json, NULL, "q\" b\\ \n \x7f \xc3\xa4 \xff \xed\xa0\x80");
 	assert(fclose(out) == 0);
 	assert(strcmp(text, "\"q\\\" b\\\\ \\u000a \\u007f \xc3\xa4 \xef\xbf\xbd "
 			    "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"") == 0);
@@ -57,8 +57,8 @@ UNIT(strings_are_escaped_and_repaired)
 
 UNIT_FAIL(an_open_object_cannot_be_ended)
 {
-	struct json json = JSON_INIT(stdout);
+	struct emit json = EMIT_INIT(stdout);
 
-	json_open_object(&json, NULL);
-	json_end(&json);
+	emit_open_object(&json, NULL);
+	emit_end(&json);
 }

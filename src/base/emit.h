@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Writing JSON as it comes, to a stream. A list of buffers can have millions of rows, so a document is
+ * never built in memory. Members take a key, elements of an array take NULL. Strings are repaired:
+ * what comes out is always valid UTF-8. (Not called json: that prefix is
+ * jansson's, which reads what we do not write.)
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define EMIT_DEPTH 64 /* nesting; only our own code could exceed it */
+
+struct emit {
+	FILE *out;
+	unsigned int depth;
+	uint64_t filled; /* a bit for each level that has a member already */
+};
+
+#define EMIT_INIT(stream)       \
+	(struct emit)           \
+	{                       \
+		.out = (stream) \
+	}
+
+void emit_open_object(struct emit *json, const char *key);
+void emit_close_object(struct emit *json);
+void emit_open_array(struct emit *json, const char *key);
+void emit_close_array(struct emit *json);
+
+void emit_string(struct emit *json, const char *key, const char *text); /* NULL becomes null */
+void emit_u64(struct emit *json, const char *key, uint64_t value);
+void emit_double(struct emit *json, const char *key,
+		 double value); /* five digits; NAN becomes null */
+void emit_bool(struct emit *json, const char *key, bool value);
+void emit_null(struct emit *json, const char *key);
+void emit_hex(struct emit *json, const char *key, uint64_t value); /* "0x1f" */
+
+/* Ends the document with a newline. */
+void emit_end(struct emit *json);
