@@ -5,8 +5,6 @@
 #include "cli/smi.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/bits.h"
 #include "base/cleanup.h"
@@ -15,6 +13,7 @@
 #include "cli/look.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/screen.h"
 #include "core/document.h"
 #include "core/snapshot.h"
 
@@ -26,7 +25,7 @@ struct smi {
 	bool json;
 	bool csv;
 	uint32_t refresh_ms;
-	uint64_t rounds;
+	struct screen screen;
 };
 
 static void smi_write(const struct smi *smi, FILE *out, const struct snapshot *snapshot)
@@ -41,30 +40,14 @@ static void smi_write(const struct smi *smi, FILE *out, const struct snapshot *s
 		smi_table(out, snapshot, &smi->filter, &smi->style);
 }
 
-/* In place: each line over the old one, and no more lines than there are. */
 static int smi_redraw(struct smi *smi, const struct snapshot *snapshot)
 {
-	CLEANUP_FREE char *picture = NULL;
-	FILE *out;
-	size_t size = 0;
-	unsigned int rows = output_rows();
+	FILE *out = screen_begin(&smi->screen);
 
-	out = open_memstream(&picture, &size);
 	if (!out)
 		return -ENOMEM;
 	smi_write(smi, out, snapshot);
-	if (fclose(out) != 0)
-		return -ENOMEM;
-	fputs(smi->rounds == 0 ? "\033[2J\033[?25l\033[H" : "\033[H", stdout);
-	for (char *line = picture, *end; *line && rows > 1; line = end + 1, rows--) {
-		end = strchrnul(line, '\n');
-		fwrite(line, 1, (size_t)(end - line), stdout);
-		fputs("\033[K\n", stdout);
-		if (!*end)
-			break;
-	}
-	fputs("\033[J", stdout);
-	return 0;
+	return screen_show(&smi->screen, out);
 }
 
 static int smi_once(struct smi *smi, struct look *look)
@@ -85,13 +68,12 @@ static int smi_loop(struct smi *smi, struct look *look)
 	int r = 0;
 
 	output_catch_stop();
-	for (; r == 0 && !output_is_stopped() && !output_is_broken(); smi->rounds++) {
+	while (r == 0 && !output_is_stopped() && !output_is_broken()) {
 		r = smi_once(smi, look);
 		if (r == 0 && fflush(stdout) == 0)
 			output_sleep(smi->refresh_ms);
 	}
-	if (output_is_terminal())
-		fputs("\033[?25h", stdout);
+	screen_end(&smi->screen);
 	return r;
 }
 
