@@ -21,7 +21,7 @@
 #define BENCH_THREADS_WARM 2048u
 #define BENCH_THREADS_MESH_PAIRS 1536u
 #define BENCH_THREADS_MESH_WARM 1024u
-#define BENCH_THREADS_TRIES 16u
+#define BENCH_THREADS_TRIES 6u
 #define BENCH_THREADS_SHARE 0.9 /* of the time that both must have run together */
 
 /* One of the two. */
