@@ -61,6 +61,11 @@ static inline uint64_t bits_align_up(uint64_t value, uint64_t alignment)
 	return (value + alignment - 1) & ~(alignment - 1);
 }
 
+static inline uint64_t bits_align_down(uint64_t value, uint64_t alignment)
+{
+	return value & ~(alignment - 1);
+}
+
 static inline uint64_t bits_min(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;

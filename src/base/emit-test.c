@@ -2,6 +2,11 @@
 
 /* JSON comes out as it should, whatever the strings are. */
 
+/* What the code under test was compiled with; the tests themselves always have their asserts. */
+#ifdef NDEBUG
+#define WITHOUT_ASSERTS
+#endif
+
 #include "base/emit.h"
 
 #include <stdlib.h>
@@ -55,6 +60,7 @@ UNIT(strings_are_escaped_and_repaired)
 	free(text);
 }
 
+#ifndef WITHOUT_ASSERTS
 UNIT_FAIL(an_open_object_cannot_be_ended)
 {
 	struct emit json = EMIT_INIT(stdout);
@@ -62,3 +68,4 @@ UNIT_FAIL(an_open_object_cannot_be_ended)
 	emit_open_object(&json, NULL);
 	emit_end(&json);
 }
+#endif

@@ -39,9 +39,18 @@ static int64_t file_fd_next_data(struct book_file *file, uint64_t offset)
 	return at < 0 ? -errno : at;
 }
 
+static int64_t file_fd_next_hole(struct book_file *file, uint64_t offset)
+{
+	struct file_fd *self = container_of(file, struct file_fd, file);
+	off_t at = lseek(self->fd, (off_t)offset, SEEK_HOLE);
+
+	return at < 0 ? -errno : at;
+}
+
 static const struct book_file_ops file_fd_ops = {
 	.read_at = file_fd_read_at,
 	.next_data = file_fd_next_data,
+	.next_hole = file_fd_next_hole,
 };
 
 int file_fd_init(struct file_fd *file, int fd)

@@ -20,6 +20,8 @@ struct book_file_ops {
 	int (*read_at)(struct book_file *file, uint64_t offset, void *buffer, size_t length);
 	/* Offset of the first byte at or after @offset that is not in a hole; -ENXIO if there is none. */
 	int64_t (*next_data)(struct book_file *file, uint64_t offset);
+	/* Offset of the first byte at or after @offset that is in a hole; the size if there is none. */
+	int64_t (*next_hole)(struct book_file *file, uint64_t offset);
 };
 
 struct book_file {
@@ -44,4 +46,9 @@ static inline int file_read(struct book_file *file, uint64_t offset, void *buffe
 static inline int64_t file_next_data(struct book_file *file, uint64_t offset)
 {
 	return file->ops->next_data(file, offset);
+}
+
+static inline int64_t file_next_hole(struct book_file *file, uint64_t offset)
+{
+	return file->ops->next_hole(file, offset);
 }

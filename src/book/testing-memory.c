@@ -43,9 +43,21 @@ static int64_t testing_memory_next_data(struct book_file *file, uint64_t offset)
 	return -ENXIO;
 }
 
+static int64_t testing_memory_next_hole(struct book_file *file, uint64_t offset)
+{
+	struct testing_memory *memory = container_of(file, struct testing_memory, file);
+
+	for (uint64_t page = offset / BOOK_PAGE; page < file->size / BOOK_PAGE; page++) {
+		if (!memory->is_data[page])
+			return (int64_t)bits_max(offset, page * BOOK_PAGE);
+	}
+	return (int64_t)file->size;
+}
+
 static const struct book_file_ops testing_memory_ops = {
 	.read_at = testing_memory_read_at,
 	.next_data = testing_memory_next_data,
+	.next_hole = testing_memory_next_hole,
 };
 
 void testing_memory_init(struct testing_memory *memory, uint64_t size)

@@ -90,17 +90,19 @@ static int view_check_directory(struct reader *reader, const struct view_shard *
 	return 0;
 }
 
-/* Copies one chunk; a chunk that is a hole is all dead and costs nothing. */
-static int view_copy_chunk(struct reader *reader, uint64_t offset, void *to, size_t length)
+/*
+ * Copies one chunk. An owner has stored to every slot it counts, but for the newest: a hole in front of
+ * @solid means that the book claims records which were never there, and would make us pay for them.
+ */
+static int view_copy_chunk(struct reader *reader, uint64_t offset, void *to, size_t length,
+			   uint64_t solid)
 {
-	int64_t data = file_next_data(reader->file, offset);
+	int64_t hole = file_next_hole(reader->file, offset);
 
-	if (data == -ENXIO || (data >= 0 && (uint64_t)data >= offset + length)) {
-		memset(to, 0, length);
-		return 0;
-	}
-	if (data < 0)
-		return (int)data;
+	if (hole < 0)
+		return (int)hole;
+	if ((uint64_t)hole < bits_min(offset + length, solid))
+		return -EBADMSG;
 	return file_read(reader->file, offset, to, length);
 }
 
@@ -118,6 +120,8 @@ static int view_copy_records(struct view *view, struct reader *reader,
 		uint64_t count = bits_min(shard->slots - (uint64_t)i * BOOK_SEGMENT_SLOTS,
 					  BOOK_SEGMENT_SLOTS);
 		uint64_t bytes = count * sizeof(struct book_record);
+		uint64_t solid =
+			bits_align_down(base + bytes - sizeof(struct book_record), BOOK_PAGE);
 		int r;
 
 		if (segment->capacity < count) {
@@ -129,7 +133,7 @@ static int view_copy_records(struct view *view, struct reader *reader,
 		segment->count = (uint32_t)count;
 		for (uint64_t at = 0; at < bytes; at += VIEW_CHUNK) {
 			r = view_copy_chunk(reader, base + at, (uint8_t *)segment->records + at,
-					    bits_min(bytes - at, VIEW_CHUNK));
+					    bits_min(bytes - at, VIEW_CHUNK), solid);
 			if (r < 0)
 				return r;
 			if (log) {
