@@ -215,7 +215,9 @@ static void property_run(const struct property *property, struct testing_rng *rn
 
 static uint32_t property_rounds(void)
 {
-	return testing_soak() ? 300 : 15;
+	if (testing_soak())
+		return 300;
+	return testing_quick() ? 5 : 15;
 }
 
 UNIT_LONG(everything, 300)

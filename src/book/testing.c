@@ -54,6 +54,11 @@ bool testing_soak(void)
 	return text && *text && strcmp(text, "0") != 0;
 }
 
+bool testing_quick(void)
+{
+	return secure_getenv("TTMEM_TEST_QUICK") != NULL;
+}
+
 const char *testing_corpus(void)
 {
 	const char *text = secure_getenv("TTMEM_TEST_CORPUS");

@@ -42,6 +42,9 @@ uint32_t testing_below(struct testing_rng *rng, uint32_t limit);
 /* Whether TTMEM_SOAK asks for the long version. */
 bool testing_soak(void);
 
+/* Whether TTMEM_TEST_QUICK asks for the short one: under emulation everything takes forty times as long. */
+bool testing_quick(void);
+
 /* Where the files are that tests read: tests/corpus, or what TTMEM_TEST_CORPUS says. */
 const char *testing_corpus(void);
 
