@@ -13,6 +13,10 @@
  * All calls are thread-safe, work in forked children, before main() and after exit handlers, and cost an
  * empty call while tracking is off. Tracking is on with TTMEM=1 or TT_ALLOC_TRACKING_ENABLED=1 in the
  * environment; TTMEM=0 wins.
+ *
+ * Signal handlers may call too. One that interrupted a call must come back to it, as with malloc(): after
+ * a siglongjmp() out of it, or asynchronous cancellation, that thread's events are lost (and counted), and
+ * a child that it forked must not return from it but exec or _exit.
  */
 
 #include <stddef.h>

@@ -4,6 +4,7 @@
 
 #include "base/loop.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -36,7 +37,7 @@ static void pair_open(struct pair *pair, struct loop *loop)
 {
 	int ends[2];
 
-	assert(pipe(ends) == 0);
+	assert(pipe2(ends, O_CLOEXEC) == 0);
 	*pair = (struct pair){
 		.loop = loop,
 		.source = {.fd = ends[0], .ready = pair_ready},

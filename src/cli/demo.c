@@ -182,13 +182,13 @@ static int demo_draw(struct demo *demo, bool last)
 {
 	static unsigned int frames, told;
 	struct snapshot *snapshot;
-	FILE *out = stdout;
 	int r = demo_take(demo, &snapshot);
 
 	if (r < 0)
 		return r;
 	if (demo->is_terminal && !last) {
-		out = screen_begin(&demo->screen);
+		FILE *out = screen_begin(&demo->screen);
+
 		if (out) {
 			demo_write(demo, snapshot, out);
 			r = screen_show(&demo->screen, out);

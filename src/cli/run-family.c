@@ -273,15 +273,9 @@ static void family_signals(struct family *family)
 	struct signalfd_siginfo info;
 
 	while (read(family->signals, &info, sizeof(info)) == sizeof(info)) {
-		switch (info.ssi_signo) {
-		case SIGCHLD:
-			break;
-		case SIGINT:
-		case SIGQUIT:
-			break; /* the terminal has sent it to the command as well */
-		default:
+		/* SIGINT and SIGQUIT: the terminal has sent them to the command as well. */
+		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP)
 			(void)kill(family->child, (int)info.ssi_signo); /* it may have ended */
-		}
 	}
 	family_reap(family);
 }

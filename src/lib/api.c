@@ -26,7 +26,7 @@
 
 _Static_assert(TTMEM_DEVICE_COUNT == BOOK_DEVICES && TTMEM_TYPE_COUNT == BOOK_TYPES, "one world");
 _Static_assert(TTMEM_ANY == INDEX_ANY, "any is any");
-_Static_assert(TTMEM_FLAG_ALIAS << BOOK_META_FLAGS_SHIFT == BOOK_META_ALIAS, "alias is alias");
+_Static_assert(BOOK_META_ALIAS >> BOOK_META_FLAGS_SHIFT == TTMEM_FLAG_ALIAS, "alias is alias");
 
 #define API_EXPORT __attribute__((visibility("default")))
 #define API_BODY static __attribute__((noinline)) void

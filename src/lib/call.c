@@ -88,7 +88,7 @@ bool call_args(struct call *call, void *to, size_t size, size_t least, const voi
 
 	if (from)
 		memcpy(&said, from, sizeof(said));
-	if (said < least) {
+	if (!from || said < least) {
 		writer_reject(&call->writer->header->rejected.arguments);
 		return false;
 	}

@@ -26,12 +26,13 @@ static bool debug_decided;
 void debug_open(void)
 {
 	const char *path = secure_getenv("TTMEM_DEBUG");
+	size_t length = path ? strlen(path) : 0;
 
 	if (debug_decided)
 		return;
 	debug_decided = true;
-	if (path && strlen(path) < sizeof(debug_path))
-		strcpy(debug_path, path);
+	if (length && length < sizeof(debug_path))
+		memcpy(debug_path, path, length + 1);
 }
 
 bool debug_is_on(void)
@@ -89,7 +90,8 @@ void debug_line(const char *format, ...)
 	va_start(arguments, format);
 	more = vsnprintf(line + length, sizeof(line) - (size_t)length - 1, format, arguments);
 	va_end(arguments);
-	debug_write(line, bits_min((uint64_t)(length + (more > 0 ? more : 0)), sizeof(line) - 2));
+	length += more > 0 ? more : 0;
+	debug_write(line, bits_min((uint64_t)length, sizeof(line) - 2));
 	(void)pthread_setcancelstate(cancel_state, NULL); /* was valid before */
 	errno = saved_errno;
 }

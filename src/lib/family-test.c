@@ -11,6 +11,7 @@
 
 #include <ttmem/ttmem.h>
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
@@ -24,39 +25,15 @@
 #include "base/bits.h"
 #include "base/unit.h"
 #include "book/testing.h"
+#include "lib/share.h"
 #include "lib/witness.h"
 
 #define FAMILY_PROCESSES 24u
-#define FAMILY_DEVICES 4u
 #define FAMILY_THREADS 4u
-#define FAMILY_KEYS 24u /* addresses of each thread; few, so that everything happens to them */
 #define FAMILY_OPS 800u
 #define FAMILY_BATCHES 10u
-#define FAMILY_OWNERS 4u /* of each thread; 0 = none */
 
-static const uint32_t family_device[FAMILY_DEVICES] = {0, 1, 7, 1023};
-
-struct family_row {
-	uint64_t size; /* 0 = not there */
-	uint64_t born; /* by the count of this thread's operations */
-	uint32_t refs;
-	uint32_t name;
-	uint32_t owners; /* bit n: owner n of this thread */
-};
-
-struct family_counters {
-	uint64_t bytes, buffers, allocs, frees;
-	uint64_t no_frees; /* unknown and double together: which depends on the other threads */
-	uint64_t size_changes, realloc_live, ambiguous_frees, hooked;
-};
-
-/* What one thread of a process did; nobody else touches its keys. */
-struct family_share {
-	struct family_row rows[FAMILY_DEVICES][BOOK_TYPES][FAMILY_KEYS];
-	struct family_counters counters[FAMILY_DEVICES][BOOK_TYPES];
-	uint64_t operations;
-	uint64_t paused;
-};
+static const uint32_t family_device[SHARE_DEVICES] = {0, 1, 7, 1023};
 
 struct family_process {
 	uint32_t done; /* batches; the rest of this is still while done is all that may be run */
@@ -65,7 +42,7 @@ struct family_process {
 	uint64_t seed;
 	uint32_t has_book;
 	uint32_t is_closed; /* it said goodbye */
-	struct family_share shares[FAMILY_THREADS];
+	struct share shares[FAMILY_THREADS];
 };
 
 /* Shared by all. */
@@ -78,14 +55,6 @@ struct family {
 static struct family *family;
 static struct family_process *family_self;
 
-/* One random call. */
-struct family_op {
-	uint32_t device, type, key; /* indices; type may be TTMEM_ANY for a free */
-	uint64_t size;
-	uint32_t name;
-	uint32_t owner;
-};
-
 static uint64_t family_address(uint32_t thread, uint32_t key)
 {
 	return (uint64_t)thread << 20 | (uint64_t)key << 6;
@@ -93,7 +62,7 @@ static uint64_t family_address(uint32_t thread, uint32_t key)
 
 static uint64_t family_owner(uint32_t thread, uint32_t owner)
 {
-	return owner ? 0x1000 + (uint64_t)thread * FAMILY_OWNERS + owner : 0;
+	return owner ? 0x1000 + (uint64_t)thread * SHARE_OWNERS + owner : 0;
 }
 
 /* NULL for 0. Some are seen again and again, most never. */
@@ -103,108 +72,7 @@ static const char *family_name(uint32_t number, char text[32])
 	return number ? text : NULL;
 }
 
-static void family_end_row(struct family_share *share, const struct family_op *op)
-{
-	struct family_row *row = &share->rows[op->device][op->type][op->key];
-	struct family_counters *counters = &share->counters[op->device][op->type];
-
-	counters->frees++;
-	counters->buffers--;
-	counters->bytes -= row->size;
-	*row = (struct family_row){0};
-}
-
-static void family_model_alloc(struct family_share *share, const struct family_op *op)
-{
-	struct family_row *row = &share->rows[op->device][op->type][op->key];
-	struct family_counters *counters = &share->counters[op->device][op->type];
-
-	counters->allocs++;
-	if (row->size == op->size) {
-		row->refs++;
-		row->owners |= op->owner ? 1u << op->owner : 0;
-		counters->realloc_live++;
-		return;
-	}
-	if (row->size) {
-		counters->size_changes++;
-		family_end_row(share, op);
-	}
-	counters->buffers++;
-	counters->bytes += op->size;
-	*row = (struct family_row){.size = op->size,
-				   .born = share->operations,
-				   .refs = 1,
-				   .name = op->name,
-				   .owners = op->owner ? 1u << op->owner : 0};
-}
-
-/* The type that a free without one means: the youngest. */
-static uint32_t family_youngest(const struct family_share *share, const struct family_op *op,
-				uint32_t *ret_found)
-{
-	uint32_t youngest = TTMEM_ANY;
-	uint64_t born = 0;
-
-	*ret_found = 0;
-	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		const struct family_row *row = &share->rows[op->device][type][op->key];
-
-		if (!row->size)
-			continue;
-		++*ret_found;
-		if (youngest == TTMEM_ANY || row->born > born) {
-			youngest = type;
-			born = row->born;
-		}
-	}
-	return youngest;
-}
-
-/* A free of nothing without a type may be counted anywhere: such are not made. */
-static bool family_free_is_told(const struct family_share *share, const struct family_op *op)
-{
-	uint32_t found;
-
-	return op->type != TTMEM_ANY || family_youngest(share, op, &found) != TTMEM_ANY;
-}
-
-static void family_model_free(struct family_share *share, const struct family_op *op)
-{
-	struct family_op meant = *op;
-	struct family_row *row;
-	uint32_t found = 1;
-
-	if (op->type == TTMEM_ANY)
-		meant.type = family_youngest(share, op, &found);
-	row = &share->rows[meant.device][meant.type][meant.key];
-	if (found > 1)
-		share->counters[meant.device][meant.type].ambiguous_frees++;
-	if (!row->size) {
-		share->counters[meant.device][meant.type].no_frees++;
-	} else if (row->refs > 1) {
-		share->counters[meant.device][meant.type].frees++;
-		row->refs--;
-	} else {
-		family_end_row(share, &meant);
-	}
-}
-
-static void family_model_free_all(struct family_share *share, const struct family_op *op)
-{
-	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		if (op->type != TTMEM_ANY && op->type != type)
-			continue;
-		for (uint32_t key = 0; key < FAMILY_KEYS; key++) {
-			struct family_op row = {.device = op->device, .type = type, .key = key};
-
-			if (share->rows[op->device][type][key].owners >> op->owner & 1)
-				family_end_row(share, &row);
-		}
-	}
-}
-
-static void family_alloc(struct family_share *share, uint32_t thread, const struct family_op *op)
+static void family_alloc(struct share *share, uint32_t thread, const struct share_op *op)
 {
 	char text[32];
 	struct ttmem_alloc_args args = {
@@ -221,32 +89,32 @@ static void family_alloc(struct family_share *share, uint32_t thread, const stru
 		ttmem_alloc_ex(&args);
 	else
 		ttmem_alloc(args.device, args.type, args.address, args.size, args.name);
-	family_model_alloc(share, op);
+	share_alloc(share, op);
 }
 
-static void family_mesh(struct family_share *share, uint32_t thread, const struct family_op *op,
+static void family_mesh(struct share *share, uint32_t thread, const struct share_op *op,
 			bool is_free)
 {
 	char text[32];
-	struct family_op each = *op;
+	struct share_op each = *op;
 
 	each.owner = 0;
 	if (is_free)
-		ttmem_free_mesh(family_device, FAMILY_DEVICES, op->type,
+		ttmem_free_mesh(family_device, SHARE_DEVICES, op->type,
 				family_address(thread, op->key));
 	else
-		ttmem_alloc_mesh(family_device, FAMILY_DEVICES, op->type,
+		ttmem_alloc_mesh(family_device, SHARE_DEVICES, op->type,
 				 family_address(thread, op->key), op->size,
 				 family_name(op->name, text));
-	for (each.device = 0; each.device < FAMILY_DEVICES; each.device++) {
+	for (each.device = 0; each.device < SHARE_DEVICES; each.device++) {
 		if (is_free)
-			family_model_free(share, &each);
+			share_free(share, &each);
 		else
-			family_model_alloc(share, &each);
+			share_alloc(share, &each);
 	}
 }
 
-static void family_hooked(struct family_share *share, uint32_t thread, const struct family_op *op)
+static void family_hooked(struct share *share, uint32_t thread, const struct share_op *op)
 {
 	struct ttmem_free_args args = {.struct_size = sizeof(args),
 				       .device = family_device[op->device],
@@ -257,15 +125,16 @@ static void family_hooked(struct family_share *share, uint32_t thread, const str
 	share->counters[op->device][op->type].hooked++;
 }
 
-static void family_call(struct family_share *share, uint32_t thread, struct testing_rng *rng)
+static void family_call(struct share *share, uint32_t thread, struct testing_rng *rng)
 {
-	struct family_op op = {
-		.device = testing_below(rng, FAMILY_DEVICES),
+	struct share_op op = {
+		.device = testing_below(rng, SHARE_DEVICES),
 		.type = testing_below(rng, BOOK_TYPES),
-		.key = testing_below(rng, FAMILY_KEYS),
+		.key = testing_below(rng, SHARE_KEYS),
 		.size = 1 + testing_below(rng, 3),
-		.name = testing_below(rng, 3) ? testing_below(rng, 20) : testing_below(rng, 1u << 20),
-		.owner = testing_below(rng, 4) ? 0 : testing_below(rng, FAMILY_OWNERS),
+		.name = testing_below(rng, 3) ? testing_below(rng, 20)
+					      : testing_below(rng, 1u << 20),
+		.owner = testing_below(rng, 4) ? 0 : testing_below(rng, SHARE_OWNERS),
 	};
 
 	share->operations++;
@@ -276,10 +145,10 @@ static void family_call(struct family_share *share, uint32_t thread, struct test
 	case 10 ... 19:
 		if (testing_below(rng, 8) == 0)
 			op.type = TTMEM_ANY;
-		if (!family_free_is_told(share, &op))
+		if (!share_knows_free(share, &op))
 			return;
 		ttmem_free(family_device[op.device], op.type, family_address(thread, op.key));
-		family_model_free(share, &op);
+		share_free(share, &op);
 		return;
 	case 20:
 		family_mesh(share, thread, &op, false);
@@ -293,9 +162,9 @@ static void family_call(struct family_share *share, uint32_t thread, struct test
 	case 23:
 		if (testing_below(rng, 2))
 			op.type = TTMEM_ANY;
-		op.owner = 1 + testing_below(rng, FAMILY_OWNERS - 1);
+		op.owner = 1 + testing_below(rng, SHARE_OWNERS - 1);
 		ttmem_free_all(family_device[op.device], op.type, family_owner(thread, op.owner));
-		family_model_free_all(share, &op);
+		share_free_all(share, &op);
 		return;
 	}
 }
@@ -324,7 +193,8 @@ static void family_run_threads(struct testing_rng *rng)
 	for (uint32_t i = 0; i < count; i++) {
 		threads[i] = (struct family_thread){.number = i, .rng = {testing_random(rng)}};
 		if (i > 0)
-			assert(pthread_create(&threads[i].thread, NULL, family_run, &threads[i]) == 0);
+			assert(pthread_create(&threads[i].thread, NULL, family_run, &threads[i]) ==
+			       0);
 	}
 	family_run(&threads[0]);
 	for (uint32_t i = 1; i < count; i++)
@@ -357,9 +227,9 @@ static void family_vfork(struct testing_rng *rng)
 
 	if (WITNESS_TSAN) /* turns it into fork */
 		return;
-	child = vfork();
+	child = vfork(); /* NOLINT: a call in such a child is what this is about */
 	if (child == 0) {
-		family_call(&family_self->shares[0], 0, rng);
+		family_call(&family_self->shares[0], 0, rng); /* NOLINT */
 		_exit(0);
 	}
 	assert(waitpid(child, NULL, 0) == child);
@@ -448,18 +318,18 @@ static bool family_differs(const struct family_process *process, const char *wha
 	if (is == should)
 		return false;
 	printf("process %d (%s), device %u, type %u: %s is %" PRIu64 ", should be %" PRIu64 "\n",
-	       (int)(process - family->processes), process->has_ended ? "dead" : "alive",
-	       device, type, what, is, should);
+	       (int)(process - family->processes), process->has_ended ? "dead" : "alive", device,
+	       type, what, is, should);
 	return true;
 }
 
-static struct family_counters family_sum(const struct family_process *process, uint32_t device,
-					 uint32_t type)
+static struct share_counters family_sum(const struct family_process *process, uint32_t device,
+					uint32_t type)
 {
-	struct family_counters sum = {0};
+	struct share_counters sum = {0};
 
 	for (uint32_t i = 0; i < FAMILY_THREADS; i++) {
-		const struct family_counters *counters = &process->shares[i].counters[device][type];
+		const struct share_counters *counters = &process->shares[i].counters[device][type];
 		const uint64_t *from = &counters->bytes;
 		uint64_t *to = &sum.bytes;
 
@@ -472,7 +342,7 @@ static struct family_counters family_sum(const struct family_process *process, u
 static bool family_type_is(const struct family_process *process, const struct view *view,
 			   uint32_t device, uint32_t type)
 {
-	struct family_counters sum = family_sum(process, device, type);
+	struct share_counters sum = family_sum(process, device, type);
 	const struct book_cold *cold = &view->cold[type];
 	const struct book_hot *hot = &view->hot[type];
 	bool differs = false;
@@ -493,7 +363,8 @@ static bool family_type_is(const struct family_process *process, const struct vi
 }
 
 /* Every row of the view is the model's; that none is missing the sums have told. */
-static bool family_rows_are(const struct family_process *process, struct witness *w, uint32_t device)
+static bool family_rows_are(const struct family_process *process, struct witness *w,
+			    uint32_t device)
 {
 	struct view_iterator it = {0};
 	char text[32];
@@ -502,10 +373,10 @@ static bool family_rows_are(const struct family_process *process, struct witness
 		uint32_t type = book_meta_type(it.record->meta);
 		uint32_t thread = (uint32_t)(it.record->address >> 20);
 		uint32_t key = (uint32_t)(it.record->address >> 6) & 0x3fff;
-		const struct family_row *row;
+		const struct share_row *row;
 		const char *name;
 
-		if (thread >= FAMILY_THREADS || key >= FAMILY_KEYS)
+		if (thread >= FAMILY_THREADS || key >= SHARE_KEYS)
 			return !family_differs(process, "address", device, type, it.record->address,
 					       0);
 		row = &process->shares[thread].rows[device][type][key];
@@ -540,14 +411,15 @@ static bool family_process_is(const struct family_process *process, int fd)
 	uint64_t paused = 0;
 
 	witness_open_fd(&w, fd);
-	for (uint32_t device = 0; device < FAMILY_DEVICES; device++) {
+	for (uint32_t device = 0; device < SHARE_DEVICES; device++) {
 		same = family_device_is(process, &w, device, VIEW_DEAD) && same;
 		if (!process->has_ended)
 			same = family_device_is(process, &w, device, VIEW_LIVING) && same;
 	}
 	for (uint32_t i = 0; i < FAMILY_THREADS; i++)
 		paused += process->shares[i].paused;
-	same = !family_differs(process, "paused", 0, 0, witness_header(&w)->rejected.paused, paused) &&
+	same = !family_differs(process, "paused", 0, 0, witness_header(&w)->rejected.paused,
+			       paused) &&
 	       same;
 	same = !family_differs(process, "state", 0, 0, witness_header(&w)->state,
 			       process->is_closed ? BOOK_STATE_CLOSED : BOOK_STATE_OPEN) &&
@@ -572,7 +444,7 @@ static void family_compare(int fds[FAMILY_PROCESSES])
 		if (fds[i] >= 0 || !process->has_book || process->has_ended)
 			continue;
 		assert(witness_open(&w, process->pid));
-		fds[i] = dup(w.fd);
+		fds[i] = fcntl(w.fd, F_DUPFD_CLOEXEC, 0);
 		witness_close(&w);
 		process->has_book = 2;
 	}

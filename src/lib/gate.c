@@ -99,7 +99,7 @@ static bool gate_wait(void)
 static void gate_restore(const struct gate_hold *hold)
 {
 	(void)pthread_sigmask(SIG_SETMASK, &hold->signals, NULL); /* was valid before */
-	(void)pthread_setcancelstate(hold->cancel_state, NULL);	  /* likewise */
+	(void)pthread_setcancelstate(hold->cancel_state, NULL);   /* likewise */
 	errno = hold->saved_errno;
 }
 
@@ -199,7 +199,7 @@ struct writer *gate_open(void)
 static void gate_change_pauses(int change)
 {
 	struct gate_hold hold;
-	bool held = gate_take(&hold);
+	bool held = gate_word() != GATE_OFF && gate_take(&hold); /* off: only for children */
 
 	if (change > 0 || gate_is_paused())
 		__atomic_fetch_add(&gate_pauses, (uint32_t)change, __ATOMIC_RELAXED);

@@ -98,8 +98,7 @@ static void limits_use(bool must_fit)
 		assert(cold.overflow_frees == 0 && w.view.live == 1);
 	}
 	assert(cold.unknown_frees == 0 && cold.double_frees == 0);
-	assert(witness_header(&w)->reserved_bytes <=
-	       witness_header(&w)->room + 64 * BOOK_PAGE);
+	assert(witness_header(&w)->reserved_bytes <= witness_header(&w)->room + 64 * BOOK_PAGE);
 	witness_close(&w);
 }
 

@@ -115,8 +115,8 @@ static uint64_t limits_v1_stat(const char *path)
 	static char text[4096];
 	const char *found;
 
-	if (snprintf(limits_file, sizeof(limits_file), "/sys/fs/cgroup/memory%s/memory.stat", path) >=
-	    (int)sizeof(limits_file))
+	if (snprintf(limits_file, sizeof(limits_file), "/sys/fs/cgroup/memory%s/memory.stat",
+		     path) >= (int)sizeof(limits_file))
 		return UINT64_MAX;
 	if (limits_slurp(limits_file, text, sizeof(text)) < 0)
 		return UINT64_MAX;

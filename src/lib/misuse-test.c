@@ -114,7 +114,8 @@ UNIT(sizes)
 /* The last bytes of a page whose neighbour is not there: a byte read too many is seen. */
 static void *misuse_at_edge(size_t size)
 {
-	char *pages = mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *pages =
+		mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	assert(pages != MAP_FAILED);
 	assert(mprotect(pages + 4096, 4096, PROT_NONE) == 0);
@@ -204,7 +205,8 @@ UNIT(unknown_flags_and_sorts)
 /* 300 bytes and more, of characters that do not end at byte 255. */
 UNIT(names_are_cut_between_characters)
 {
-	static const char *const characters[] = {"a", "\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\xa6\x8a"};
+	static const char *const characters[] = {"a", "\xc3\xa4", "\xe2\x82\xac",
+						 "\xf0\x9f\xa6\x8a"};
 	char name[1200];
 	struct witness w;
 
@@ -259,9 +261,9 @@ UNIT(environment)
 		const char *ttmem, *old;
 		int on;
 	} cases[] = {
-		{NULL, NULL, 0},   {"0", NULL, 0},  {"1", NULL, 1}, {"", NULL, 0},
+		{NULL, NULL, 0},   {"0", NULL, 0},  {"1", NULL, 1},  {"", NULL, 0},
 		{"yes", NULL, 0},  {"01", NULL, 0}, {"1 ", NULL, 0}, {NULL, "1", 1},
-		{NULL, "0", 0},	   {"0", "1", 0},   {"1", "0", 1},  {"garbage", "1", 1},
+		{NULL, "0", 0},    {"0", "1", 0},   {"1", "0", 1},   {"garbage", "1", 1},
 		{NULL, "true", 0},
 	};
 
@@ -288,18 +290,18 @@ UNIT(environment)
 /* Every call, three times: the first makes the book, the second grows it, the third is warm. */
 UNIT(errno_stays)
 {
-	struct ttmem_alloc_args args = {.struct_size = sizeof(args), .address = 1, .size = 1,
-					.owner = 1, .banks = 1};
+	struct ttmem_alloc_args args = {
+		.struct_size = sizeof(args), .address = 1, .size = 1, .owner = 1, .banks = 1};
 	struct ttmem_free_args free_args = {.struct_size = sizeof(free_args), .address = 5};
 	struct ttmem_device_args device = {.struct_size = sizeof(device)};
 	const uint32_t mesh[] = {0, 1, 2};
 	struct ttmem_stats stats;
 
 	witness_track();
-#define STAYS(call)                \
-	do {                       \
-		errno = ENOTTY;    \
-		call;              \
+#define STAYS(call)                      \
+	do {                             \
+		errno = ENOTTY;          \
+		call;                    \
 		assert(errno == ENOTTY); \
 	} while (0)
 	for (int i = 0; i < 3; i++) {

@@ -44,7 +44,7 @@ static int offer_socket(const char *path, int backlog)
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	assert(fd >= 0 && strlen(path) < sizeof(address.sun_path));
-	strcpy(address.sun_path, path);
+	memcpy(address.sun_path, path, strlen(path) + 1);
 	if (backlog < 0) {
 		assert(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
 		assert(connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
@@ -79,8 +79,10 @@ static struct offer_taken offer_take(int listener)
 	} control = {0};
 	struct offer offer;
 	struct iovec vector = {.iov_base = &offer, .iov_len = sizeof(offer)};
-	struct msghdr message = {.msg_iov = &vector, .msg_iovlen = 1,
-				 .msg_control = control.space, .msg_controllen = 256};
+	struct msghdr message = {.msg_iov = &vector,
+				 .msg_iovlen = 1,
+				 .msg_control = control.space,
+				 .msg_controllen = 256};
 	socklen_t size = sizeof(taken.sender);
 	struct cmsghdr *header;
 	int fds[2];

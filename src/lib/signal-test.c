@@ -9,26 +9,18 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include "base/bits.h"
 #include "base/unit.h"
 #include "lib/thread.h"
 #include "lib/witness.h"
-
-#ifndef sigev_notify_thread_id
-#define sigev_notify_thread_id _sigev_un._tid
-#endif
 
 /* How often each handler ran, and what it did. */
 static uint64_t signal_runs[3];
@@ -58,36 +50,14 @@ static void signal_handler(int number)
 	errno = saved_errno;
 }
 
-static void signal_install(int number, void (*handler)(int), int flags)
-{
-	struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
-
-	sigemptyset(&action.sa_mask);
-	assert(sigaction(number, &action, NULL) == 0);
-}
-
-/* A timer for this very thread. */
-static timer_t signal_timer(int number, long nanoseconds)
-{
-	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = number};
-	struct itimerspec spec = {.it_interval.tv_nsec = nanoseconds,
-				  .it_value.tv_nsec = nanoseconds};
-	timer_t timer;
-
-	event.sigev_notify_thread_id = gettid();
-	assert(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
-	assert(timer_settime(timer, 0, &spec, NULL) == 0);
-	return timer;
-}
-
 /* Three timers whose handlers interrupt one another. */
 static void signal_storm(timer_t timers[3])
 {
 	static const long periods[] = {41000, 67000, 97000};
 
 	for (int i = 0; i < 3; i++) {
-		signal_install(SIGRTMIN + i, signal_handler, SA_RESTART);
-		timers[i] = signal_timer(SIGRTMIN + i, periods[i] * (WITNESS_ASAN ? 10 : 1));
+		witness_handle(SIGRTMIN + i, signal_handler, SA_RESTART);
+		timers[i] = witness_timer(SIGRTMIN + i, periods[i] * (WITNESS_ASAN ? 10 : 1));
 	}
 }
 
@@ -113,8 +83,7 @@ static void signal_check(void)
 	       (int)rejected.reentry);
 	assert(w.view.adds_up);
 	assert(rejected.lock == 0 && rejected.room == 0);
-	assert(hot.allocs + hot.frees + cold.unknown_frees + cold.double_frees +
-		       rejected.reentry ==
+	assert(hot.allocs + hot.frees + cold.unknown_frees + cold.double_frees + rejected.reentry ==
 	       signal_events);
 	if (rejected.reentry == 0)
 		assert(w.view.inexact == 0);
@@ -291,10 +260,10 @@ UNIT(order_of_what_was_put_aside)
 /* In a handler, in the middle of a call, everything may be tried. */
 static void signal_everything(int number)
 {
-	struct ttmem_alloc_args args = {.struct_size = sizeof(args), .address = 1, .size = 1,
-					.owner = 5, .banks = 2};
-	struct ttmem_free_args free_args = {.struct_size = sizeof(free_args), .address = 1,
-					    .flags = TTMEM_FLAG_HOOKED};
+	struct ttmem_alloc_args args = {
+		.struct_size = sizeof(args), .address = 1, .size = 1, .owner = 5, .banks = 2};
+	struct ttmem_free_args free_args = {
+		.struct_size = sizeof(free_args), .address = 1, .flags = TTMEM_FLAG_HOOKED};
 	struct ttmem_device_args device = {.struct_size = sizeof(device), .device = 1};
 	const uint32_t mesh[] = {0, 1, 2, 3, 4, 5, 6, 7, 5000};
 	struct ttmem_stats stats;
@@ -329,8 +298,8 @@ UNIT(everything_in_a_handler)
 	timer_t timer;
 
 	witness_track();
-	signal_install(SIGUSR1, signal_everything, SA_RESTART);
-	timer = signal_timer(SIGUSR1, 100000);
+	witness_handle(SIGUSR1, signal_everything, SA_RESTART);
+	timer = witness_timer(SIGUSR1, 100000);
 	for (uint64_t i = 0; witness_now() < end || signal_ran() < 20; i++)
 		ttmem_alloc(0, TTMEM_DRAM, i, 1, NULL);
 	assert(timer_delete(timer) == 0);
@@ -346,8 +315,8 @@ UNIT(everything_in_a_handler)
 /* An owner named inside an interrupted call is remembered with the buffer. */
 static void signal_with_owner(int number)
 {
-	struct ttmem_alloc_args args = {.struct_size = sizeof(args), .type = TTMEM_CB,
-					.size = 1, .owner = 5};
+	struct ttmem_alloc_args args = {
+		.struct_size = sizeof(args), .type = TTMEM_CB, .size = 1, .owner = 5};
 
 	args.address = __atomic_add_fetch(&signal_runs[0], 1, __ATOMIC_RELAXED);
 	ttmem_alloc_ex(&args);
@@ -360,8 +329,8 @@ UNIT(owners_in_a_handler)
 	timer_t timer;
 
 	witness_track();
-	signal_install(SIGUSR1, signal_with_owner, SA_RESTART);
-	timer = signal_timer(SIGUSR1, 30000);
+	witness_handle(SIGUSR1, signal_with_owner, SA_RESTART);
+	timer = witness_timer(SIGUSR1, 30000);
 	for (uint64_t i = 0; witness_now() < end; i++) {
 		ttmem_alloc(0, TTMEM_DRAM, i, 1, NULL);
 		ttmem_free(0, TTMEM_DRAM, i);
@@ -386,8 +355,8 @@ static void signal_first_event(int number)
 UNIT(small_alternate_stack)
 {
 	size_t size = bits_align_up((uint64_t)sysconf(_SC_MINSIGSTKSZ), 4096) + 2 * 4096;
-	char *memory = mmap(NULL, size + 4096, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory =
+		mmap(NULL, size + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	stack_t stack = {.ss_sp = memory + 4096, .ss_size = size};
 	struct witness w;
 
@@ -396,165 +365,9 @@ UNIT(small_alternate_stack)
 	assert(memory != MAP_FAILED && mprotect(memory, 4096, PROT_NONE) == 0);
 	assert(sigaltstack(&stack, NULL) == 0);
 	witness_track();
-	signal_install(SIGUSR1, signal_first_event, SA_ONSTACK);
+	witness_handle(SIGUSR1, signal_first_event, SA_ONSTACK);
 	raise(SIGUSR1);
 	assert(witness_open(&w, getpid()));
 	assert(witness_hot(&w, 0, TTMEM_DRAM).bytes == 78);
-	witness_close(&w);
-}
-
-static sigjmp_buf signal_jump;
-
-static void signal_jumper(int number)
-{
-	ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
-	siglongjmp(signal_jump, 1);
-}
-
-UNIT(jump_out_of_a_handler)
-{
-	volatile int jumps = 0;
-	struct witness w;
-
-	witness_track();
-	signal_install(SIGUSR1, signal_jumper, 0);
-	while (sigsetjmp(signal_jump, 1))
-		jumps++;
-	if (jumps < 1000) {
-		raise(SIGUSR1);
-		abort();
-	}
-	ttmem_free(0, TTMEM_DRAM, 1);
-	assert(witness_open(&w, getpid()));
-	assert(witness_hot(&w, 0, TTMEM_DRAM).allocs == 1000);
-	assert(w.view.hot[TTMEM_DRAM].frees == 1 && w.view.inexact == 0);
-	assert(witness_header(&w)->rejected.reentry == 0);
-	witness_close(&w);
-}
-
-static void signal_jumper_only(int number)
-{
-	siglongjmp(signal_jump, 1);
-}
-
-static void *signal_after_jump(void *context)
-{
-	for (uint64_t i = 0; i < 1000; i++)
-		ttmem_alloc((uint32_t)i % 2, TTMEM_L1, i, 1, NULL);
-	return NULL;
-}
-
-/*
- * Jumping out of one of our calls is as bad as out of malloc(): the thread is inside for ever. Its
- * events are turned away and counted, and nobody else waits for it more than once.
- */
-UNIT(jump_out_of_a_call)
-{
-	volatile uint64_t i = 0;
-	struct witness w;
-	pthread_t thread;
-	double start;
-
-	if (WITNESS_TSAN)
-		unit_skip("TSan runs handlers between calls");
-	witness_track();
-	ttmem_alloc(0, TTMEM_DRAM, 0, 1, NULL);
-	signal_install(SIGUSR1, signal_jumper_only, 0);
-	(void)signal_timer(SIGUSR1, 170000);
-	assert(witness_open(&w, getpid()));
-	if (sigsetjmp(signal_jump, 1) == 0 || witness_header(&w)->rejected.reentry == 0) {
-		for (;;) {
-			ttmem_alloc(0, TTMEM_DRAM, i, 1, NULL);
-			ttmem_free(0, TTMEM_DRAM, i);
-			i++;
-		}
-	}
-	signal_install(SIGUSR1, SIG_IGN, 0);
-	start = witness_now();
-	assert(pthread_create(&thread, NULL, signal_after_jump, NULL) == 0);
-	assert(pthread_join(thread, NULL) == 0);
-	assert(witness_now() - start < 30);
-	/* Either the lock was free and all were recorded, or all were counted as lost. */
-	assert(witness_hot(&w, 0, TTMEM_L1).allocs + witness_header(&w)->rejected.lock >= 500);
-	assert(witness_hot(&w, 1, TTMEM_L1).allocs == 500);
-	assert(witness_inexact(&w, 0) != 0);
-	witness_close(&w);
-}
-
-static void *signal_cancellable(void *context)
-{
-	int type;
-
-	assert(pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type) == 0);
-	for (uint64_t i = 0;; i++) {
-		ttmem_alloc(0, TTMEM_DRAM, i % 100, 1, NULL);
-		ttmem_free(0, TTMEM_DRAM, i % 100);
-	}
-	return NULL;
-}
-
-/* Likewise threads that are cancelled in the middle; a dead holder is waited for once, not each time. */
-UNIT(cancelled_in_a_call)
-{
-	struct witness w;
-	pthread_t thread;
-	double start;
-
-	if (WITNESS_TSAN || WITNESS_ASAN)
-		unit_skip("sanitizers do not take asynchronous cancellation");
-	witness_track();
-	ttmem_alloc(1, TTMEM_DRAM, 0, 1, NULL);
-	for (int i = 0; i < 20; i++) {
-		assert(pthread_create(&thread, NULL, signal_cancellable, NULL) == 0);
-		usleep(2000);
-		assert(pthread_cancel(thread) == 0);
-		assert(pthread_join(thread, NULL) == 0);
-	}
-	start = witness_now();
-	for (uint64_t i = 0; i < 10000; i++)
-		ttmem_alloc((uint32_t)i % 2, TTMEM_L1, i, 1, NULL);
-	assert(witness_now() - start < 30);
-	assert(witness_open(&w, getpid()));
-	assert(witness_hot(&w, 1, TTMEM_L1).buffers == 5000);
-	assert(witness_hot(&w, 0, TTMEM_L1).allocs + witness_header(&w)->rejected.lock >= 5000);
-	witness_close(&w);
-}
-
-static void signal_forker(int number)
-{
-	int saved_errno = errno;
-	pid_t child = fork();
-
-	if (child == 0) {
-		/* In the middle of the parent's call: no book can be had here, and nothing breaks. */
-		ttmem_alloc(0, TTMEM_DRAM, 1, 1, "x");
-		ttmem_pause();
-		ttmem_resume();
-		_exit(0);
-	}
-	if (child > 0)
-		waitpid(child, NULL, 0);
-	__atomic_fetch_add(&signal_runs[0], 1, __ATOMIC_RELAXED);
-	errno = saved_errno;
-}
-
-UNIT(fork_in_a_handler)
-{
-	double end = witness_now() + 0.7;
-	uint64_t i = 0;
-	struct witness w;
-	timer_t timer;
-
-	witness_track();
-	signal_install(SIGUSR1, signal_forker, SA_RESTART);
-	timer = signal_timer(SIGUSR1, 2000000);
-	for (; witness_now() < end || signal_ran() < 5; i++) {
-		ttmem_alloc(0, TTMEM_DRAM, i, 1, NULL);
-		ttmem_free(0, TTMEM_DRAM, i);
-	}
-	assert(timer_delete(timer) == 0);
-	assert(witness_open(&w, getpid()));
-	assert(witness_hot(&w, 0, TTMEM_DRAM).allocs == i && w.view.live == 0);
-	assert(w.view.inexact == 0);
 	witness_close(&w);
 }

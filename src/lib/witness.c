@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,12 @@
 #include "base/unit.h"
 
 #define WITNESS_BOOKS 64
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+/* NOLINTBEGIN(concurrency-mt-unsafe): tests set up before they have threads, and print at their end */
 
 void witness_track(void)
 {
@@ -134,6 +141,8 @@ bool witness_look(struct witness *witness, uint32_t device, enum view_owner owne
 	return true;
 }
 
+/* NOLINTEND(concurrency-mt-unsafe) */
+
 struct book_hot witness_hot(struct witness *witness, uint32_t device, uint32_t type)
 {
 	if (!witness_look(witness, device, VIEW_LIVING))
@@ -201,4 +210,25 @@ double witness_now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+void witness_handle(int number, void (*handler)(int), int flags)
+{
+	struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+
+	sigemptyset(&action.sa_mask);
+	assert(sigaction(number, &action, NULL) == 0);
+}
+
+timer_t witness_timer(int number, long nanoseconds)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = number};
+	struct itimerspec spec = {.it_interval.tv_nsec = nanoseconds,
+				  .it_value.tv_nsec = nanoseconds};
+	timer_t timer;
+
+	event.sigev_notify_thread_id = gettid();
+	assert(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
+	assert(timer_settime(timer, 0, &spec, NULL) == 0);
+	return timer;
 }

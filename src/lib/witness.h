@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "book/file.h"
 #include "book/layout.h"
@@ -79,3 +80,7 @@ void witness_wait(pid_t child);
 
 /* Monotonic seconds. */
 double witness_now(void);
+
+/* A handler, and a timer for this very thread that raises its signal. */
+void witness_handle(int number, void (*handler)(int), int flags);
+timer_t witness_timer(int number, long nanoseconds);

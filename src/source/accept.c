@@ -25,11 +25,12 @@
 int accept_listen(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t length = strlen(path);
 	CLEANUP_CLOSE int fd = -1;
 
-	if (strlen(path) >= sizeof(address.sun_path))
+	if (length >= sizeof(address.sun_path))
 		return -ENAMETOOLONG;
-	strcpy(address.sun_path, path);
+	memcpy(address.sun_path, path, length);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;

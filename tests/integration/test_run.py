@@ -185,8 +185,8 @@ def test_ignore_and_baseline(ttmem, report, family, tmp_path):
 
 
 def test_output_of_the_command_is_its_own(ttmem):
-    done = ttmem("run", "--", "sh", "-c", "echo out; echo err >&2; cat", input="in\n")
-    assert done.stdout == "out\nin\n"
+    done = ttmem("run", "--", "sh", "-c", "echo out; echo err >&2; cat", input="typed\n")
+    assert done.stdout == "out\ntyped\n"
     assert done.stderr.startswith("err\n")
     assert "nothing was reported" in done.stderr
     assert ttmem("run", "-q", "--", "true").stderr == ""

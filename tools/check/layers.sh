@@ -18,6 +18,7 @@ BEGIN {
 	allow("core", "base book wire")
 	allow("symbol", "base book")
 	allow("source", "base book wire core uapi")
+	allow("store", "base book core")
 	allow("lib", "base book wire ttmem")
 	allow("sim", "ttmem/ttmem.h")
 	allow("web", "base core")

@@ -63,7 +63,8 @@ lint_tidy() {
 	(
 		CC=clang
 		export CC
-		configure build-tidy
+		# The list of files is what the build would compile now.
+		configure build-tidy && ninja --quiet -C build-tidy build.ninja
 	) && "$PYTHON" -B tools/dev/tidy.py build-tidy
 }
 

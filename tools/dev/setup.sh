@@ -11,6 +11,7 @@ needs() {
 		cmd:gcc gcc
 		hdr:stdio.h libc6-dev
 		hdr:linux/memfd.h linux-libc-dev
+		hdr:sqlite3.h libsqlite3-dev
 		cmd:meson meson
 		cmd:ninja ninja-build
 		cmd:pkg-config pkg-config
