@@ -143,6 +143,8 @@ REST_EXPORT void ttmem_device_close(uint32_t device)
 		return;
 	if (rest_device_is_sane(&call, device, TTMEM_ANY) && !rest_is_nested(&call))
 		writer_close_device(call.writer, device);
+	if (unlikely(call.is_debugged))
+		debug_line("device_close %u", device);
 	call_end(&call);
 }
 
@@ -154,6 +156,8 @@ REST_EXPORT void ttmem_phase_push(const char *name)
 		return;
 	if (!rest_is_nested(&call))
 		thread_push(call.self, call.writer, name ? name : "");
+	if (unlikely(call.is_debugged))
+		debug_line("phase_push %s", name ? name : "-");
 	call_end(&call);
 }
 
@@ -165,6 +169,8 @@ REST_EXPORT void ttmem_phase_pop(void)
 		return;
 	if (!rest_is_nested(&call))
 		thread_pop(call.self);
+	if (unlikely(call.is_debugged))
+		debug_line("phase_pop");
 	call_end(&call);
 }
 
@@ -176,6 +182,8 @@ REST_EXPORT void ttmem_phase_process(const char *name)
 		return;
 	if (!rest_is_nested(&call))
 		gate_set_phase(name);
+	if (unlikely(call.is_debugged))
+		debug_line("phase_process %s", name ? name : "-");
 	call_end(&call);
 }
 
@@ -187,6 +195,8 @@ REST_EXPORT void ttmem_mark(const char *name)
 		return;
 	if (!rest_is_nested(&call))
 		writer_mark(call.writer, call_name(&call, name), call.self->tid, call_phase(&call));
+	if (unlikely(call.is_debugged))
+		debug_line("mark %s", name ? name : "-");
 	call_end(&call);
 }
 
@@ -198,6 +208,8 @@ REST_EXPORT uint32_t ttmem_intern(const char *name)
 	if (!call_begin(&call, CALL_OTHER))
 		return 0;
 	id = call_keep_name(call_name(&call, name));
+	if (unlikely(call.is_debugged))
+		debug_line("intern %s: id %u", name ? name : "-", id);
 	call_end(&call);
 	return id;
 }
@@ -230,6 +242,8 @@ REST_EXPORT int ttmem_stats(uint32_t device, uint32_t type, struct ttmem_stats *
 		    writer_counters(call.writer, device, t, &hot))
 			rest_add(&stats, &hot);
 	}
+	if (unlikely(call.is_debugged))
+		debug_line("stats device=%u type=%d", device, (int)type);
 	call_end(&call);
 	if (r == 0)
 		*ret_stats = stats;
@@ -244,17 +258,23 @@ REST_EXPORT void ttmem_reset_peak(uint32_t device, uint32_t type)
 		return;
 	if (rest_device_is_sane(&call, device, type) && !rest_is_nested(&call))
 		writer_reset_peak(call.writer, device, type, call.self->tid);
+	if (unlikely(call.is_debugged))
+		debug_line("reset_peak device=%u type=%d", device, (int)type);
 	call_end(&call);
 }
 
 REST_EXPORT void ttmem_pause(void)
 {
 	gate_pause();
+	if (gate_peek())
+		debug_line("pause");
 }
 
 REST_EXPORT void ttmem_resume(void)
 {
 	gate_resume();
+	if (gate_peek())
+		debug_line("resume");
 }
 
 REST_EXPORT void ttmem_goodbye(void)
@@ -262,8 +282,10 @@ REST_EXPORT void ttmem_goodbye(void)
 	struct writer *writer = gate_peek();
 
 	/* Whoever never had an event has no book to close. */
-	if (writer)
+	if (writer) {
 		writer_goodbye(writer);
+		debug_line("goodbye");
+	}
 }
 
 /* Runs after the handlers of atexit(); events of later destructors still count. */

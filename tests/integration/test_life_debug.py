@@ -69,7 +69,10 @@ def test_lines(program, track, tmp_path):  # noqa: F811
         "alloc device=0 type=0 address=0x2000 size=64 name=two?lines?[31m: recorded",
         "alloc_mesh devices=2 type=1 address=0x3000 size=64: recorded",
         "free device=0 type=-1 address=0x1000: recorded",
+        "pause",
         "event while tracking is paused: not recorded",
+        "resume",
+        "goodbye",
     ]
     assert log.stat().st_mode & 0o777 == 0o600
 
