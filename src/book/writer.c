@@ -186,7 +186,7 @@ void writer_free_buffer(struct writer *writer, uint32_t device, const struct sha
 }
 
 /* A mesh call is the same event on each device, at one time, and the devices' lines are asked for a
- * few ahead. Devices out of range were taken out by the caller's check. */
+ * few ahead. Devices out of range are counted and left out. */
 #define WRITER_MESH_AHEAD 2u
 
 static inline void writer_mesh_prefetch(struct writer *writer, const uint32_t *devices, size_t n,

@@ -115,7 +115,7 @@ static int demo_enter(struct demo *demo, size_t i)
 	};
 
 	(void)snprintf(ms, sizeof(ms), "%u", demo->keep ? DEMO_ENDLESS_MS : demo->seconds * 1000);
-	demo->pids[i] = spawn_tracked(words, demo->family->path, &demo->mask);
+	demo->pids[i] = spawn_tracked(words, demo->family->path, &demo->mask, &demo->family->files);
 	return demo->pids[i] < 0 ? (int)demo->pids[i] : 0;
 }
 
@@ -282,10 +282,13 @@ static int demo_perform(struct demo *demo)
 		(void)screen_keys_begin(); /* without keys Ctrl-C ends it */
 	if (r == 0)
 		r = demo_loop(demo);
-	if (r == 0)
-		r = demo_draw(demo, !demo->is_terminal);
 	screen_keys_end();
 	screen_end(&demo->screen);
+	/* Once more and whole: what does not fit scrolls. */
+	if (demo->is_terminal)
+		fputs("\033[H\033[J", stdout);
+	if (r == 0)
+		r = demo_draw(demo, true);
 	demo_curtain(demo);
 	if (r == 0)
 		demo_farewell(demo);

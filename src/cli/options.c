@@ -43,9 +43,9 @@ static void options_help(const struct options *options)
 			 item->letter && item->name ? ", " : "  ", item->name ? "--" : "",
 			 item->name ? item->name : "", item->argument ? " " : "",
 			 item->argument ? item->argument : "");
-		printf("  %-24s %s\n", left, item->help);
+		printf("  %-30s %s\n", left, item->help);
 	}
-	printf("  %-24s %s\n", "    --help", "this text");
+	printf("  %-30s %s\n", "    --help", "this text");
 }
 
 static const struct options_item *options_find(const struct options *options, const char *word,

@@ -25,7 +25,10 @@ int baseline_load(const char *path, struct baseline **ret_baseline, char *ret_er
 		return -ENOMEM;
 	baseline->document = json_load_file(path, 0, &error);
 	if (!baseline->document) {
-		(void)snprintf(ret_error, size, "%s (line %d)", error.text, error.line);
+		if (error.line > 0)
+			(void)snprintf(ret_error, size, "line %d: %s", error.line, error.text);
+		else
+			(void)snprintf(ret_error, size, "cannot be read");
 		baseline_free(baseline);
 		return -EINVAL;
 	}

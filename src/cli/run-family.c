@@ -63,7 +63,7 @@ static int family_listen(struct family *family)
 
 int family_new(struct family **ret_family)
 {
-	__attribute__((cleanup(family_cleanup))) struct family *family = calloc(1, sizeof(*family));
+	CLEANUP(family_cleanup) struct family *family = calloc(1, sizeof(*family));
 	int r;
 
 	if (!family)
@@ -157,13 +157,20 @@ static void family_drop(struct family *family, size_t i)
 {
 	accept_peer_free(family->peers[i]);
 	family->peers[i] = family->peers[--family->peer_count];
+	family->crowded = false;
 }
 
-static bool family_is_over(const struct accept_peer *peer)
+static bool family_is_over(const struct family *family, const struct accept_peer *peer)
 {
 	struct pollfd end = {.fd = peer->pid_fd, .events = POLLIN};
+	struct proc_facts facts;
 
-	return peer->pid_fd < 0 || poll(&end, 1, 0) > 0;
+	if (peer->pid_fd >= 0)
+		return poll(&end, 1, 0) > 0;
+	/* It has ended already, or pidfds cannot be had here: then /proc must do. */
+	return proc_read(&family->proc, peer->pid, &facts) < 0 ||
+	       facts.start_ticks != peer->book->owner.start_ticks ||
+	       proc_is_over(&family->proc, &facts);
 }
 
 /* Whether the process behind a lost connection still has its book mapped. */
@@ -196,13 +203,14 @@ static int family_attend(struct family *family, size_t i, bool connection)
 	bool execed;
 	int r;
 
-	if (!peer->book && !family_receive(family, peer)) {
-		family_drop(family, i);
+	if (!peer->book) {
+		if (!family_receive(family, peer))
+			family_drop(family, i);
+		else if (peer->book && family_is_over(family, peer))
+			return family_attend(family, i, false);
 		return 0;
 	}
-	if (!peer->book)
-		return 0;
-	if (family_is_over(peer)) {
+	if (family_is_over(family, peer)) {
 		r = family_judge(family, peer, false);
 		family_drop(family, i);
 		return r;
@@ -210,7 +218,7 @@ static int family_attend(struct family *family, size_t i, bool connection)
 	if (!connection || peer->fd < 0)
 		return 0;
 	/* Nothing more is ever sent: the connection has ended. */
-	execed = family_has_execed(family, peer) && !family_is_over(peer);
+	execed = family_has_execed(family, peer) && !family_is_over(family, peer);
 	(void)close(cleanup_steal_fd(&peer->fd)); /* nothing was written to it */
 	if (!execed)
 		return 0;
@@ -230,8 +238,10 @@ static int family_accept(struct family *family)
 			return 0;
 		if (r == -ECONNABORTED || r == -EINTR)
 			continue;
-		if (r == -EMFILE || r == -ENFILE)
-			return 0; /* it waits in the queue until somebody has ended */
+		if (r == -EMFILE || r == -ENFILE) {
+			family->crowded = true; /* it waits in the queue until somebody has ended */
+			return 0;
+		}
 		if (r < 0)
 			return r;
 		peers = array_grow(family->peers, &family->peer_capacity, family->peer_count + 1,
@@ -273,8 +283,8 @@ static void family_signals(struct family *family)
 	struct signalfd_siginfo info;
 
 	while (read(family->signals, &info, sizeof(info)) == sizeof(info)) {
-		/* SIGINT and SIGQUIT: the terminal has sent them to the command as well. */
-		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP)
+		/* What the terminal sends it has sent to the command as well. */
+		if (info.ssi_signo != SIGCHLD && info.ssi_code != SI_KERNEL)
 			(void)kill(family->child, (int)info.ssi_signo); /* it may have ended */
 	}
 	family_reap(family);
@@ -346,7 +356,7 @@ int family_step(struct family *family, int timeout_ms)
 
 	if (!fds)
 		return -ENOMEM;
-	fds[0] = (struct pollfd){.fd = family->listening, .events = POLLIN};
+	fds[0] = (struct pollfd){.fd = family->crowded ? -1 : family->listening, .events = POLLIN};
 	fds[1] = (struct pollfd){.fd = family->signals, .events = POLLIN};
 	for (size_t i = 0; i < count; i++) {
 		fds[2 + 2 * i] = (struct pollfd){.fd = family->peers[i]->fd, .events = POLLIN};
@@ -410,6 +420,13 @@ int family_open(struct family *family, sigset_t *ret_before)
 		return r;
 	/* Orphans become our children: then we learn how they end. Without it we merely do not. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+	/* Three descriptors for each process that lives at the same time; children get the old limit. */
+	if (getrlimit(RLIMIT_NOFILE, &family->files) == 0) {
+		struct rlimit more = {family->files.rlim_max, family->files.rlim_max};
+
+		(void)setrlimit(RLIMIT_NOFILE,
+				&more); /* then fewer fit, and what is refused is told */
+	}
 	family->seen = seen_new();
 	return family->seen ? 0 : -ENOMEM;
 }
@@ -438,7 +455,7 @@ int family_run(struct family *family, const char *const *argv)
 	r = family_open(family, &before);
 	if (r < 0)
 		return r;
-	family->child = spawn_tracked(argv, family->path, &before);
+	family->child = spawn_tracked(argv, family->path, &before, &family->files);
 	if (family->child < 0)
 		return (int)family->child;
 	while (r == 0 && !family->child_over) {
@@ -453,5 +470,12 @@ int family_run(struct family *family, const char *const *argv)
 		}
 		r = family_step(family, FAMILY_TICK_MS);
 	}
-	return r == 0 ? family_finish(family) : r;
+	/* Whatever goes wrong with us, the command is not abandoned. */
+	if (r < 0 && !family->child_over && waitpid(family->child, &family->status, 0) > 0)
+		family->child_over = true;
+	family->trouble = r;
+	r = family_finish(family);
+	if (r < 0)
+		family->trouble = r;
+	return 0;
 }

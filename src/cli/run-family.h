@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "core/snapshot.h"
@@ -47,10 +48,13 @@ struct family {
 	uint32_t refused;
 	const char *refused_reason; /* of the last one */
 	int status;                 /* of the command */
+	int trouble;                /* a negative errno: not everything could be watched */
 	struct family_peak peak[BOOK_DEVICES][BOOK_TYPES];
 
 	/* Private. */
 	struct proc proc;
+	struct rlimit files; /* as it was before we raised it */
+	bool crowded;        /* out of descriptors: nobody is let in until somebody has ended */
 	pid_t child;
 	bool child_over;
 	int listening;

@@ -199,6 +199,9 @@ void report_text(const struct report *report, FILE *out)
 	if (family->still_running)
 		fprintf(out, "still running, not judged: %" PRIu32 " processes\n",
 			family->still_running);
+	if (family->trouble)
+		fprintf(out, "not everything could be watched: %s\n",
+			strerrordesc_np(-family->trouble));
 	if (family->refused)
 		fprintf(out, "%" PRIu32 " books were refused: %s\n", family->refused,
 			family->refused_reason);

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,8 +36,10 @@ static int spawn_offer_value(const char *offer, char *value, size_t size)
 }
 
 /* In the child. Only returns if the command cannot be run. */
-static int spawn_become(const char *const *argv, const char *offer, const sigset_t *mask)
+static int spawn_become(const char *const *argv, const char *offer, const sigset_t *mask,
+			const struct rlimit *files)
 {
+	(void)setrlimit(RLIMIT_NOFILE, files); /* only ever lowers it */
 	if (sigprocmask(SIG_SETMASK, mask, NULL) < 0)
 		return -errno;
 	if (setenv("TTMEM_OFFER", offer, 1) < 0 || setenv("TTMEM", "1", 1) < 0)
@@ -48,7 +49,8 @@ static int spawn_become(const char *const *argv, const char *offer, const sigset
 	return -errno;
 }
 
-pid_t spawn_tracked(const char *const *argv, const char *offer, const sigset_t *mask)
+pid_t spawn_tracked(const char *const *argv, const char *offer, const sigset_t *mask,
+		    const struct rlimit *files)
 {
 	CLEANUP_CLOSE int reading = -1;
 	CLEANUP_CLOSE int writing = -1;
@@ -68,7 +70,7 @@ pid_t spawn_tracked(const char *const *argv, const char *offer, const sigset_t *
 	if (pid < 0)
 		return -errno;
 	if (pid == 0) {
-		r = spawn_become(argv, value, mask);
+		r = spawn_become(argv, value, mask, files);
 		n = write(writing, &r, sizeof(r));
 		_exit(n == sizeof(r) ? 127 : 126);
 	}

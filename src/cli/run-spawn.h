@@ -6,8 +6,11 @@
 #include <signal.h>
 #include <sys/types.h>
 
+struct rlimit;
+
 /*
  * @offer: path of the socket, put in front of what TTMEM_OFFER has already. @mask: the signals that the
- * command shall have blocked. The pid, or a negative errno: of fork(), or why the command cannot be run.
+ * command shall have blocked, @files: its limit of descriptors. The pid, or a negative errno: of fork(), or why the command cannot be run.
  */
-pid_t spawn_tracked(const char *const *argv, const char *offer, const sigset_t *mask);
+pid_t spawn_tracked(const char *const *argv, const char *offer, const sigset_t *mask,
+		    const struct rlimit *files);

@@ -115,7 +115,11 @@ static int run_exit_code(const struct report *report, const struct run_options *
 		return 128 + WTERMSIG(status);
 	if (WEXITSTATUS(status) != 0)
 		return WEXITSTATUS(status);
-	return options->fail_on_leak && report->new_buffers ? RUN_LEAKED : 0;
+	/* What could not be judged may have leaked. */
+	if (options->fail_on_leak &&
+	    (report->new_buffers || report->family->refused || report->family->trouble))
+		return RUN_LEAKED;
+	return 0;
 }
 
 static int run_tell(struct family *family, const struct run_options *options,

@@ -48,7 +48,7 @@ static void accept_peer_cleanup(struct accept_peer **peer)
 
 int accept_peer_new(int listening, struct accept_peer **ret_peer)
 {
-	__attribute__((cleanup(accept_peer_cleanup))) struct accept_peer *peer = NULL;
+	CLEANUP(accept_peer_cleanup) struct accept_peer *peer = NULL;
 	struct ucred credentials;
 	socklen_t length = sizeof(credentials);
 
@@ -113,7 +113,8 @@ static uint32_t accept_pid_of(int pid_fd)
 	return 0;
 }
 
-/* The sender's own pidfd if it is right, else one of ours, else the process has ended. */
+/* The sender's own pidfd if it is right, else one of ours, else none: it has ended, or pidfds cannot be
+ * had here. */
 static void accept_settle_pid_fd(struct accept_peer *peer, int *offered)
 {
 	if (*offered >= 0 && accept_pid_of(*offered) == peer->pid)

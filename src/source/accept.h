@@ -24,7 +24,7 @@ enum accept_outcome {
 /* Somebody who has connected and may have handed over a book. */
 struct accept_peer {
 	int fd;     /* the connection, not blocking */
-	int pid_fd; /* readable when the process has ended; -1 if it has already */
+	int pid_fd; /* readable when the process has ended; -1 if there is none to be had */
 	uint32_t pid;
 	uint32_t uid;
 	struct scan_book *book; /* NULL until it has come */

@@ -3,6 +3,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -138,6 +139,45 @@ def test_every_kind_of_descendant_is_judged(report, family):
     assert "DRAM weights" in done.stderr and "double_free" in done.stderr
 
 
+def test_an_exec_ends_the_old_book(report, compile_c):
+    program = compile_c(
+        """
+#include <ttmem/ttmem.h>
+#include <unistd.h>
+int main(void)
+{
+	ttmem_alloc(0, TTMEM_DRAM, 1, 10, "before exec");
+	usleep(300000);
+	execlp("sh", "sh", "-c", "sleep 0.5; exit 3", NULL);
+}
+""",
+        "execs",
+    )
+    done, document = report("--", program)
+    assert done.returncode == 3
+    (process,) = document["processes"]
+    assert (process["how"], process["exec"], process["exit"]) == ("died", True, None)
+    assert process["ended_ns"] < document["time_ns"] + 700_000_000
+    assert sites(document) == {"DRAM before exec": (10, 1)}
+
+
+def test_few_descriptors_lose_no_book(report, family, tmp_path):
+    """Thirty processes at once under a soft limit that would not do: it is raised, not for them."""
+    script = tmp_path / "crowd.sh"
+    script.write_text(
+        f"ulimit -Sn; for i in $(seq 30); do {family} -leak -wait & pids=\"$pids $!\"; done\n"
+        "sleep 1.5; kill $pids; wait; exit 0\n"
+    )
+    done, document = report(
+        "--fail-on-leak", "--", "sh", script, preexec_fn=lambda: resource.setrlimit(
+            resource.RLIMIT_NOFILE, (40, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+        )
+    )
+    assert document["refused"] == 0
+    assert sites(document)["DRAM weights"] == (30 << 20, 30)
+    assert done.stdout.splitlines()[0] == "40"
+
+
 def test_the_shortest_lives_are_kept(report, family):
     done, document = report("--", family, "-many")
     assert sites(document) == {"DRAM short life": (200, 200)}
@@ -238,6 +278,13 @@ def test_sigterm_reaches_the_command(build, clean_env, family, tmp_path):
     run.send_signal(signal.SIGTERM)
     assert run.wait(timeout=LIMIT) == 128 + signal.SIGTERM
     assert sites(json.loads(path.read_text())) == {"DRAM waiting": (1, 1)}
+
+
+def test_sigint_from_another_process_reaches_the_command(build, clean_env):
+    run = subprocess.Popen([build / "src/cli/ttmem", "run", "-q", "--", "sleep", "30"], env=clean_env)
+    time.sleep(0.5)
+    run.send_signal(signal.SIGINT)
+    assert run.wait(timeout=LIMIT) == 128 + signal.SIGINT
 
 
 def test_a_hostile_sender_costs_itself_only(report, tmp_path):
