@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Damaged files: they are set aside, the reason is said once, and a new one takes what comes. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/unit.h"
+#include "store/testing.h"
+
+/* A world whose file has 500 leaks in it, and is closed. */
+static void make_history(struct testing_world *world)
+{
+	testing_init(world);
+	testing_open(world);
+	for (uint32_t pid = 1; pid <= 500; pid++)
+		testing_put_leak(world, pid, "weights");
+	testing_flush(world);
+	assert(testing_count_leaks(world) == 500);
+	testing_close(world);
+}
+
+/* The file is of no use: it is set aside, that is said once, and a new one takes what comes. */
+static void check_set_aside(struct testing_world *world, const char *reason)
+{
+	struct store_health health;
+
+	testing_open(world);
+	testing_put_leak(world, 1000, "weights");
+	testing_flush(world);
+	health = testing_health(world);
+	fprintf(stderr, "%s\n", health.reason);
+	assert(health.running && health.set_aside == 1 && health.reasons == 1);
+	assert(strstr(health.reason, reason) &&
+	       strstr(health.reason, "set aside as history.db.2023"));
+	assert(testing_count_aside(world) == 1);
+	assert(testing_count_leaks(world) == 1);
+	testing_reopen(world);
+	testing_flush(world);
+	assert(testing_count_leaks(world) == 1 && testing_health(world).reasons == 0);
+	testing_close(world);
+}
+
+UNIT(garbage)
+{
+	struct testing_world world;
+	unsigned char bytes[8192];
+
+	testing_init(&world);
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (unsigned char)(i * 7 + 3);
+	assert(mkdir(world.folder, 0700) == 0);
+	testing_write(testing_path(&world, STORE_FILE), bytes, sizeof(bytes));
+	check_set_aside(&world, "not a database");
+}
+
+UNIT(cut_off_in_the_middle)
+{
+	struct testing_world world;
+	struct stat st;
+
+	make_history(&world);
+	assert(stat(testing_path(&world, STORE_FILE), &st) == 0);
+	assert(truncate(testing_path(&world, STORE_FILE), st.st_size / 2) == 0);
+	check_set_aside(&world, "");
+}
+
+UNIT(cut_off_within_a_page)
+{
+	struct testing_world world;
+
+	make_history(&world);
+	assert(truncate(testing_path(&world, STORE_FILE), 5000) == 0);
+	check_set_aside(&world, "");
+}
+
+UNIT(cut_off_to_nothing)
+{
+	struct testing_world world;
+
+	make_history(&world);
+	assert(truncate(testing_path(&world, STORE_FILE), 0) == 0);
+	testing_open(&world);
+	testing_put_leak(&world, 1000, "weights");
+	testing_flush(&world);
+	assert(testing_health(&world).reasons == 0 && testing_count_leaks(&world) == 1);
+	testing_close(&world);
+}
+
+UNIT(pages_overwritten)
+{
+	struct testing_world world;
+	struct stat st;
+	int fd;
+
+	make_history(&world);
+	assert(stat(testing_path(&world, STORE_FILE), &st) == 0);
+	fd = open(testing_path(&world, STORE_FILE), O_WRONLY | O_CLOEXEC);
+	assert(fd >= 0);
+	/* All but the first pages, so that it still looks like a database. */
+	for (off_t at = 12 * 4096; at < st.st_size; at += 512)
+		assert(pwrite(fd, "damaged by somebody", 19, at) == 19);
+	close(fd);
+	check_set_aside(&world, "");
+}
+
+UNIT(a_later_version)
+{
+	struct testing_world world;
+
+	make_history(&world);
+	testing_sql(&world, "UPDATE schema SET version = 99");
+	check_set_aside(&world, "later version");
+}
+
+UNIT(an_earlier_version)
+{
+	struct testing_world world;
+
+	make_history(&world);
+	testing_sql(&world, "UPDATE schema SET version = 0");
+	check_set_aside(&world, "earlier version");
+}
+
+UNIT(tables_of_somebody_else)
+{
+	struct testing_world world;
+	sqlite3 *db;
+
+	testing_init(&world);
+	assert(mkdir(world.folder, 0700) == 0);
+	assert(sqlite3_open(testing_path(&world, STORE_FILE), &db) == SQLITE_OK);
+	assert(sqlite3_exec(db, "CREATE TABLE bookmarks(url)", NULL, NULL, NULL) == SQLITE_OK);
+	sqlite3_close(db);
+	check_set_aside(&world, "another program");
+}
+
+UNIT(a_table_is_missing)
+{
+	struct testing_world world;
+
+	make_history(&world);
+	testing_sql(&world, "DROP TABLE leak_buffers");
+	check_set_aside(&world, "no such table");
+}
+
+UNIT(a_folder_in_its_place)
+{
+	struct testing_world world;
+	char inside[512];
+
+	testing_init(&world);
+	assert(mkdir(world.folder, 0700) == 0);
+	assert(mkdir(testing_path(&world, STORE_FILE), 0700) == 0);
+	snprintf(inside, sizeof(inside), "%s/file", testing_path(&world, STORE_FILE));
+	testing_write(inside, "x", 1);
+	check_set_aside(&world, "not a regular file");
+}
+
+UNIT(a_folder_in_place_of_the_log)
+{
+	struct testing_world world;
+
+	make_history(&world);
+	assert(mkdir(testing_path(&world, STORE_FILE "-wal"), 0700) == 0);
+	check_set_aside(&world, "");
+}
+
+UNIT(a_link_to_elsewhere_is_not_followed)
+{
+	struct testing_world world;
+	char elsewhere[512];
+
+	testing_init(&world);
+	assert(mkdir(world.folder, 0700) == 0);
+	snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", unit_dir());
+	testing_write(elsewhere, "precious", 8);
+	assert(symlink(elsewhere, testing_path(&world, STORE_FILE)) == 0);
+	check_set_aside(&world, "not a regular file");
+	assert(access(elsewhere, F_OK) == 0);
+}
+
+UNIT(at_most_three_are_kept)
+{
+	struct testing_world world;
+
+	testing_init(&world);
+	assert(mkdir(world.folder, 0700) == 0);
+	for (int i = 0; i < 6; i++) {
+		testing_write(testing_path(&world, STORE_FILE), "no database at all, certainly",
+			      29);
+		testing_open(&world);
+		testing_put_leak(&world, 1, "weights");
+		testing_flush(&world);
+		assert(testing_health(&world).set_aside == 1);
+		testing_close(&world);
+		testing_pass(&world, i % 2 ? TESTING_S : 0);
+	}
+	assert(testing_count_aside(&world) == 3);
+}
+
+/* Damage that comes up only while it runs, at every step, of every sort. */
+UNIT(damage_while_running)
+{
+	static const int codes[] = {SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_IOERR_WRITE,
+				    SQLITE_IOERR_FSYNC};
+	static const enum store_step steps[] = {STORE_STEP_ITEM, STORE_STEP_COMMIT,
+						STORE_STEP_KEEP};
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		for (size_t k = 0; k < sizeof(steps) / sizeof(steps[0]); k++) {
+			struct testing_world world;
+			struct store_health health;
+
+			testing_init(&world);
+			snprintf(world.folder, sizeof(world.folder), "%s/%zu-%zu", unit_dir(), i,
+				 k);
+			world.config.batch_ms = 3600000; /* nothing but what is flushed */
+			testing_open(&world);
+			testing_put_leak(&world, 1, "before");
+			testing_flush(&world);
+			testing_fault(&world, steps[k], codes[i], 1);
+			testing_put_leak(&world, 2, "during");
+			testing_flush(&world);
+			testing_put_leak(&world, 3, "after");
+			testing_flush(&world);
+			health = testing_health(&world);
+			assert(health.running && health.set_aside == 1 && health.reasons == 1);
+			assert(health.dropped_records == 0 && health.refused == 0);
+			/*
+			 * What failed is written to the new one; what was written before is not.
+			 * Age is looked at before and after writing.
+			 */
+			assert(testing_count_leaks(&world) == 2 ||
+			       (testing_count_leaks(&world) == 1 && steps[k] == STORE_STEP_KEEP));
+			testing_close(&world);
+		}
+	}
+}
+
+/* A disk that takes nothing at all must not push out what was set aside before. */
+UNIT(damage_that_does_not_end)
+{
+	struct testing_world world;
+	struct store_health health;
+
+	make_history(&world);
+	testing_open(&world);
+	testing_fault(&world, STORE_STEP_COMMIT, SQLITE_IOERR_WRITE, 1000000);
+	for (uint32_t pid = 1000; pid < 1020; pid++) {
+		testing_put_leak(&world, pid, "weights");
+		(void)store_flush(world.store, TESTING_WAIT_MS); /* in vain, and that is fine */
+	}
+	health = testing_health(&world);
+	assert(health.set_aside == 1 && health.reasons <= 2);
+	assert(testing_count_aside(&world) == 1);
+	testing_fault(&world, STORE_STEP_COMMIT, 0, 0);
+	testing_put_leak(&world, 2000, "weights");
+	testing_wait(&world, true);
+	testing_flush(&world);
+	assert(testing_count_leaks(&world) >= 1);
+	testing_close(&world);
+}
+
+UNIT(a_reader_that_finds_damage_tells_the_writer)
+{
+	struct testing_world world;
+	struct store_filter filter = {0};
+	struct store_leak_rows rows = {0};
+	struct store_reader *reader;
+	struct store_cursor next;
+	struct stat st;
+	int fd, r = 0;
+
+	make_history(&world);
+	world.config.batch_ms = 3600000;
+	testing_open(&world);
+	testing_flush(&world);
+	testing_wait(&world, true);
+	/* Behind the back of everybody, after it was checked. */
+	fd = open(testing_path(&world, STORE_FILE), O_WRONLY | O_CLOEXEC);
+	assert(fd >= 0 && fstat(fd, &st) == 0);
+	for (off_t at = 2 * 4096; at < st.st_size; at += 512)
+		assert(pwrite(fd, "damaged by somebody", 19, at) == 19);
+	close(fd);
+	assert(store_reader_open(world.store, &reader) == 0);
+	r = store_query_leaks(reader, &filter, &rows, &next);
+	assert(r == -EIO);
+	testing_put_leak(&world, 1000, "weights");
+	testing_flush(&world);
+	assert(testing_health(&world).set_aside == 1);
+	/* The same reader goes on with the new file. */
+	assert(store_query_leaks(reader, &filter, &rows, &next) == 0);
+	assert(testing_count_leaks(&world) == 1);
+	store_reader_close(reader);
+	testing_close(&world);
+}
+
+UNIT(removed_while_running)
+{
+	struct testing_world world;
+	struct store_reader *reader;
+	struct store_filter filter = {0};
+	struct store_leak_rows rows = {0};
+	struct store_cursor next;
+
+	testing_init(&world);
+	testing_open(&world);
+	testing_put_leak(&world, 1, "weights");
+	testing_flush(&world);
+	assert(store_reader_open(world.store, &reader) == 0);
+	assert(store_query_leaks(reader, &filter, &rows, &next) == 0);
+	assert(unlink(testing_path(&world, STORE_FILE)) == 0);
+	(void)unlink(testing_path(&world, STORE_FILE "-wal"));
+	testing_pass(&world, 20 * TESTING_S);
+	testing_put_leak(&world, 2, "weights");
+	testing_flush(&world); /* into the one file or the other */
+	testing_put_leak(&world, 3, "weights");
+	testing_flush(&world);
+	assert(strstr(testing_health(&world).reason, "no longer the file"));
+	assert(testing_count_leaks(&world) >= 1 && testing_health(&world).running);
+	assert(access(testing_path(&world, STORE_FILE), F_OK) == 0);
+	assert(store_query_leaks(reader, &filter, &rows, &next) == 0);
+	store_reader_close(reader);
+	testing_close(&world);
+}
+
+UNIT(somebody_has_the_file)
+{
+	struct testing_world world;
+	sqlite3 *db;
+
+	testing_init(&world);
+	testing_open(&world);
+	testing_put_leak(&world, 1, "weights");
+	testing_flush(&world);
+	/* The writer waits for five seconds, and then again. */
+	assert(sqlite3_open(testing_path(&world, STORE_FILE), &db) == SQLITE_OK);
+	assert(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK);
+	testing_put_leak(&world, 2, "weights");
+	assert(store_flush(world.store, TESTING_WAIT_MS) == -EAGAIN);
+	assert(!testing_health(&world).running && testing_health(&world).set_aside == 0);
+	assert(testing_count_leaks(&world) == 1); /* reading is not affected */
+	assert(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL) == SQLITE_OK);
+	sqlite3_close(db);
+	testing_wait(&world, true);
+	testing_flush(&world);
+	assert(testing_count_leaks(&world) == 2 && testing_health(&world).reasons == 1);
+	testing_close(&world);
+}

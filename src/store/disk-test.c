@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Full disks and folders that are not ours: nothing stops, and what waits is written in the end. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/unit.h"
+#include "store/testing.h"
+
+UNIT(no_way_into_the_folder)
+{
+	struct testing_world world;
+	char blocked[512];
+	struct store_health health;
+
+	testing_init(&world);
+	/* A file where a folder should be stops root as well. */
+	snprintf(blocked, sizeof(blocked), "%s", world.folder);
+	testing_write(blocked, "x", 1);
+	world.config.queue_items = 16;
+	testing_open(&world);
+	for (uint32_t pid = 1; pid <= 100; pid++)
+		testing_put_leak(&world, pid, "weights");
+	assert(store_flush(world.store, TESTING_WAIT_MS) == -EAGAIN);
+	testing_sleep(200); /* several tries */
+	health = testing_health(&world);
+	assert(!health.running && health.reasons == 1 && health.written == 0);
+	assert(health.queued == 16 && health.dropped_records == 84);
+	assert(strstr(health.reason, "Not a directory"));
+	assert(testing_count_leaks(&world) == 0);
+
+	/* As soon as there is a way, what waited is written. */
+	assert(unlink(blocked) == 0);
+	testing_wait(&world, true);
+	testing_flush(&world);
+	assert(testing_count_leaks(&world) == 16);
+	testing_close(&world);
+}
+
+UNIT(a_folder_that_may_not_be_written)
+{
+	struct testing_world world;
+
+	testing_init(&world);
+	assert(mkdir(world.folder, 0500) == 0);
+	if (geteuid() == 0) {
+		/* Root may write anywhere: somebody else tries. */
+		assert(chown(world.folder, 65534, 65534) == 0 && chmod(unit_dir(), 0711) == 0);
+		if (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0 ||
+		    access(world.folder, X_OK) < 0)
+			unit_skip("cannot become another user, or its folder is out of reach");
+	}
+	testing_open(&world);
+	testing_put_leak(&world, 1, "weights");
+	assert(store_flush(world.store, TESTING_WAIT_MS) == -EAGAIN);
+	assert(strstr(testing_health(&world).reason, "Permission denied"));
+	assert(chmod(world.folder, 0700) == 0);
+	testing_wait(&world, true);
+	testing_flush(&world);
+	assert(testing_count_leaks(&world) == 1);
+	testing_close(&world);
+}
+
+/* A disk of its own, which is gone with the case. */
+static void mount_small(const char *folder, const char *size)
+{
+	if (geteuid() != 0 || unshare(CLONE_NEWNS) < 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		unit_skip("only root may mount a small disk");
+	assert(mkdir(folder, 0700) == 0);
+	if (mount("tmpfs", folder, "tmpfs", 0, size) < 0)
+		unit_skip("cannot mount a tmpfs here");
+}
+
+/* Takes all the room there is. */
+static void fill_disk(const struct testing_world *world)
+{
+	static const char bytes[4096];
+	int fd = open(testing_path(world, "somebody-elses"),
+		      O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	assert(fd >= 0);
+	while (write(fd, bytes, sizeof(bytes)) > 0)
+		;
+	assert(errno == ENOSPC);
+	close(fd);
+}
+
+UNIT(a_full_disk)
+{
+	struct testing_world world;
+	struct store_health health;
+	uint32_t pid = 0;
+	uint64_t before;
+	char name[32];
+
+	testing_init(&world);
+	mount_small(world.folder, "size=4m");
+	testing_open(&world);
+	for (; pid < 100; pid++)
+		testing_put_leak(&world, pid + 1, "weights");
+	testing_flush(&world);
+
+	/* Others take the rest of the disk. Sooner or later there is no room for the log. */
+	fill_disk(&world);
+	for (int i = 0; testing_health(&world).running; i++) {
+		assert(i < 20000);
+		snprintf(name, sizeof(name), "name %d", i);
+		testing_put_leak(&world, ++pid, name);
+		if (i % 16 == 0)
+			(void)store_flush(world.store, TESTING_WAIT_MS); /* in vain in the end */
+		if (i % 64 == 0)
+			fill_disk(&world);
+	}
+	health = testing_health(&world);
+	fprintf(stderr, "%s after %u\n", health.reason, pid);
+	assert(health.reasons == 1 && strstr(health.reason, "full"));
+	assert(health.set_aside == 0); /* it is good, only the disk is not */
+	testing_sleep(300);
+	assert(testing_health(&world).reasons == 1);
+	testing_put_leak(&world, ++pid, "while full");
+	fill_disk(&world);
+	assert(testing_count_leaks(&world) >= 100); /* what is there can be read */
+
+	/* There is room again: nothing of what was before or waited is lost. */
+	assert(unlink(testing_path(&world, "somebody-elses")) == 0);
+	testing_wait(&world, true);
+	testing_flush(&world);
+	before = testing_health(&world).dropped_records;
+	assert(testing_count_leaks(&world) == pid - before);
+	assert(testing_sql(&world,
+			   "SELECT count(*) FROM pragma_quick_check WHERE quick_check = 'ok'") ==
+	       1);
+	testing_close(&world);
+}
+
+/* No room even to begin. */
+UNIT(a_disk_that_is_full_from_the_start)
+{
+	struct testing_world world;
+
+	testing_init(&world);
+	mount_small(world.folder, "size=1m");
+	fill_disk(&world);
+	testing_open(&world);
+	testing_put_leak(&world, 1, "weights");
+	assert(store_flush(world.store, TESTING_WAIT_MS) == -EAGAIN);
+	testing_sleep(200);
+	assert(testing_health(&world).reasons == 1 && testing_count_leaks(&world) == 0);
+	assert(testing_count_aside(&world) == 0);
+	assert(unlink(testing_path(&world, "somebody-elses")) == 0);
+	testing_wait(&world, true);
+	testing_flush(&world);
+	assert(testing_count_leaks(&world) == 1);
+	testing_close(&world);
+}
+
+/* A limit larger than the disk: points make way, and nothing has to wait. */
+UNIT(a_disk_smaller_than_the_limit)
+{
+	struct testing_world world;
+	struct store_health health;
+
+	testing_init(&world);
+	mount_small(world.folder, "size=4m");
+	testing_open(&world);
+	testing_put_leak(&world, 1, "weights");
+	for (uint32_t i = 0; i < 1000; i++) {
+		struct snapshot *snapshot = testing_snapshot(world.real_ns);
+
+		for (uint32_t k = 0; k < 200; k++) {
+			uint32_t process = testing_process(snapshot, 100 + k, "train");
+
+			testing_memory(snapshot, process, 0, 0, i, 1);
+		}
+		assert(snapshot_finish(snapshot) == 0);
+		store_put_sample(world.store, snapshot);
+		snapshot_free(snapshot);
+		testing_pass(&world, TESTING_S);
+		if (i % 8 == 7)
+			testing_flush(&world);
+	}
+	health = testing_health(&world);
+	assert(health.running && health.reasons == 0 && health.written == 1001);
+	assert(health.size_limit < UINT64_C(4) << 20 && health.size > UINT64_C(1) << 20);
+	assert(testing_count_leaks(&world) == 1);
+	testing_close(&world);
+}
+
+/* The same by a limit on files; nor does its signal end anything. */
+UNIT(a_limit_on_the_size_of_files)
+{
+	struct rlimit limit = {.rlim_cur = 1 << 20, .rlim_max = 1 << 20};
+	struct testing_world world;
+	char name[64];
+
+	testing_init(&world);
+	assert(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+	testing_open(&world);
+	for (uint32_t i = 0; i < 10000; i++) {
+		snprintf(name, sizeof(name), "a call site with a rather long name: %u", i % 5000);
+		testing_put_leak(&world, i + 1, name);
+		if (i % 256 == 255)
+			testing_flush(&world);
+	}
+	testing_flush(&world);
+	assert(testing_health(&world).running && testing_health(&world).written == 10000);
+	assert(testing_health(&world).set_aside == 0);
+	testing_close(&world);
+}
+
+/* Too small for anything: each file is filled and set aside, and none of this ends the process. */
+UNIT(a_limit_that_nothing_fits_into)
+{
+	struct rlimit limit = {.rlim_cur = 64 << 10, .rlim_max = 64 << 10};
+	struct testing_world world;
+
+	testing_init(&world);
+	assert(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+	testing_open(&world);
+	for (uint32_t i = 0; i < 100; i++) {
+		testing_put_leak(&world, i + 1, "weights");
+		(void)store_flush(world.store, TESTING_WAIT_MS); /* in vain */
+	}
+	assert(!testing_health(&world).running && testing_count_aside(&world) == 0);
+	assert(testing_health(&world).reasons == 1);
+	testing_close(&world);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Incidents: what is put comes back, what goes on is counted once, and users are told apart. */
+
+#include <string.h>
+
+#include "base/unit.h"
+#include "store/testing-told.h"
+#include "store/testing.h"
+
+enum {
+	DRAM = 0,
+	L1 = 1,
+	CB = 5,
+};
+
+static struct snapshot_incident double_free(uint32_t process, uint64_t count)
+{
+	return (struct snapshot_incident){
+		.kind = "double_free",
+		.process = process,
+		.type = L1,
+		.has_address = true,
+		.address = 0x8000,
+		.size = 64,
+		.largest_free = UINT64_MAX,
+		.count = count,
+		.time_ns = TESTING_START,
+		.last_ns = TESTING_START + count,
+		.first = {.known = true,
+			  .time_ns = 5,
+			  .size = 64,
+			  .thread = 11,
+			  .name = "weights",
+			  .phase = "load"},
+		.second = {.known = true, .time_ns = 6, .thread = 12},
+	};
+}
+
+static void put_double_free(struct testing_world *world, uint32_t pid, uint32_t uid, uint64_t count)
+{
+	struct snapshot *snapshot = testing_snapshot(world->real_ns);
+	uint32_t process = testing_process(snapshot, pid, "train");
+	struct snapshot_incident incident = double_free(process, count);
+
+	snapshot->processes[process].user_id = uid;
+	store_put_incident(world->store, snapshot, &incident);
+	snapshot_free(snapshot);
+}
+
+UNIT(an_incident_comes_back_whole)
+{
+	struct testing_world world;
+	struct testing_told told;
+
+	testing_init(&world);
+	testing_open(&world);
+	put_double_free(&world, 42, 1000, 3);
+	testing_flush(&world);
+	told = testing_told_incidents(&world, &testing_everything);
+	assert(told.incidents == 1 && told.holders == 0 && told.parts == 0);
+	assert(strcmp(told.incident.site.kind, "double_free") == 0);
+	assert(told.incident.site.type == L1 && told.incident.site.count == 3);
+	assert(strcmp(told.incident.site.name, "weights") == 0 && !told.incident.site.phase);
+	assert(told.incident.example.address == 0x8000 && told.incident.example.has_address);
+	assert(told.incident.example.size == 64 && told.incident.example.count == 3);
+	assert(told.incident.example.largest_free == UINT64_MAX);
+	assert(told.incident.example.time_ns == TESTING_START);
+	assert(told.incident.example.last_ns == TESTING_START + 3);
+	assert(told.incident.example.first.known && told.incident.example.first.thread == 11);
+	assert(told.incident.example.first.size == 64 && told.incident.example.first.time_ns == 5);
+	assert(strcmp(told.incident.example.first.phase, "load") == 0);
+	assert(told.incident.example.second.known && told.incident.example.second.thread == 12);
+	assert(!told.incident.example.second.name && told.incident.device_uid == 0xabc);
+	testing_close(&world);
+}
+
+UNIT(an_incident_that_goes_on_is_counted_once)
+{
+	struct testing_world world;
+	struct testing_told told;
+
+	testing_init(&world);
+	testing_open(&world);
+	put_double_free(&world, 42, 1000, 3);
+	put_double_free(&world, 42, 1000, 3);
+	put_double_free(&world, 42, 1000, 5);
+	testing_flush(&world);
+	testing_reopen(&world);
+	put_double_free(&world, 42, 1000, 5);
+	put_double_free(&world, 43, 1000, 2); /* another process: on top */
+	testing_flush(&world);
+	told = testing_told_incidents(&world, &testing_everything);
+	assert(told.incidents == 1 && told.incident.site.count == 7);
+	assert(told.incident.process.pid == 43 && told.incident.example.count == 2);
+	told = testing_told_incidents(&world, &(struct store_filter){.pid = 42});
+	assert(told.incidents == 1 && told.incident.example.count == 5);
+	assert(testing_told_incidents(&world, &(struct store_filter){.pid = 44}).incidents == 0);
+	testing_close(&world);
+}
+
+UNIT(users_are_told_apart)
+{
+	struct testing_world world;
+	struct store_filter mine = {.has_uid = true, .uid = 1001};
+
+	testing_init(&world);
+	testing_open(&world);
+	put_double_free(&world, 42, 1000, 3);
+	put_double_free(&world, 43, 1001, 4);
+	testing_put_leak(&world, 44, "weights");
+	testing_flush(&world);
+	assert(testing_told_incidents(&world, &testing_everything).incidents == 3);
+	assert(testing_told_incidents(&world, &mine).incidents == 1);
+	assert(testing_told_incidents(&world, &mine).incident.site.count == 4);
+	assert(testing_told_leaks(&world, &mine).leaks == 0);
+	mine.uid = 1000;
+	assert(testing_told_leaks(&world, &mine).leaks == 1);
+	mine.kind = "leak";
+	assert(testing_told_incidents(&world, &mine).incidents == 1);
+	testing_close(&world);
+}
+
+UNIT(a_failed_allocation_knows_who_held_what)
+{
+	struct testing_world world;
+	struct snapshot *snapshot = testing_snapshot(TESTING_START);
+	struct snapshot_incident incident = {.kind = "alloc_failed",
+					     .type = L1,
+					     .size = 1 << 20,
+					     .largest_free = 512,
+					     .count = 1,
+					     .time_ns = TESTING_START};
+	struct testing_told told;
+	uint32_t small, large;
+
+	testing_init(&world);
+	testing_open(&world);
+	small = testing_process(snapshot, 42, "train");
+	large = testing_process(snapshot, 43, "serve");
+	testing_memory(snapshot, small, 0, L1, 100, 1);
+	testing_memory(snapshot, large, 0, CB, 900, 1); /* lies in L1 */
+	testing_memory(snapshot, large, 0, DRAM, 5000, 1);
+	testing_memory(snapshot, large, 1, L1, 5000, 1); /* another device */
+	assert(snapshot_finish(snapshot) == 0);
+	testing_buffer(snapshot, small, L1, 1, "small", NULL);
+	testing_buffer(snapshot, large, CB, 2, "large", NULL);
+	testing_buffer(snapshot, large, DRAM, 3, "elsewhere", NULL);
+	testing_buffer(snapshot, large, L1, 3, "other device", NULL);
+	snapshot->buffers[3].device = 1;
+	incident.process = small;
+	store_put_failure(world.store, snapshot, &incident);
+	testing_flush(&world);
+
+	told = testing_told_incidents(&world, &testing_everything);
+	assert(told.incidents == 1 && told.holders == 2 && told.parts == 2);
+	assert(!told.incident.example.has_address && told.incident.example.largest_free == 512);
+	assert(told.incident.process.pid == 42);
+	assert(told.holder.process.pid == 42 && told.holder.used == 100); /* the last is least */
+	assert(strcmp(told.part.name, "small") == 0 || strcmp(told.part.name, "large") == 0);
+	snapshot_free(snapshot);
+	testing_close(&world);
+}
+
+UNIT(numbers_beyond_all_reason_do_not_overflow)
+{
+	struct testing_world world;
+
+	testing_init(&world);
+	testing_open(&world);
+	for (uint32_t pid = 1; pid <= 4; pid++) {
+		struct snapshot *snapshot = testing_snapshot(TESTING_START);
+		uint32_t process = testing_process(snapshot, pid, "train");
+		struct snapshot_incident incident = double_free(process, UINT64_MAX);
+
+		testing_buffer(snapshot, process, DRAM, UINT64_MAX, "x", NULL);
+		snapshot->buffers[0].size = UINT64_MAX;
+		snapshot->buffers[0].born_ns = UINT64_MAX;
+		incident.last_ns = UINT64_MAX;
+		store_put_leak(world.store, snapshot, process,
+			       &(struct store_ending){.ended_ns = TESTING_START});
+		store_put_incident(world.store, snapshot, &incident);
+		testing_memory(snapshot, process, 0, DRAM, UINT64_MAX, UINT64_MAX);
+		assert(snapshot_finish(snapshot) == 0);
+		store_put_sample(world.store, snapshot);
+		snapshot_free(snapshot);
+	}
+	testing_flush(&world);
+	assert(testing_health(&world).refused == 0 && testing_health(&world).written == 12);
+	assert(testing_told_incidents(&world, &(struct store_filter){.kind = "leak"})
+		       .incident.site.bytes == (UINT64_C(1) << 62) - 1);
+	testing_close(&world);
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Leak reports: what is put comes back, cut to its bounds, and what happens again is counted. */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/unit.h"
+#include "store/testing-told.h"
+#include "store/testing.h"
+
+enum {
+	DRAM = 0,
+	L1 = 1,
+	ALIAS = 4,
+};
+
+UNIT(a_leak_report_comes_back_whole)
+{
+	struct testing_world world;
+	struct snapshot *snapshot = testing_snapshot(TESTING_START);
+	uint32_t process = testing_process(snapshot, 42, "train");
+	struct store_ending ending = {.book = 1,
+				      .ended_ns = TESTING_START,
+				      .closed = true,
+				      .exit_is_known = true,
+				      .exit_code = 3};
+	struct testing_told told;
+
+	testing_init(&world);
+	testing_open(&world);
+	testing_buffer(snapshot, process, L1, 0xfffffffffffff000u, "kv cache", "decode/layer 3");
+	snapshot->buffers[0].size = UINT64_MAX;
+	snapshot->buffers[0].refs = 3;
+	snapshot->buffers[0].flags = ALIAS;
+	snapshot->processes[process].container = "c0ffee";
+	store_put_leak(world.store, snapshot, process, &ending);
+	testing_flush(&world);
+
+	told = testing_told_leaks(&world, &testing_everything);
+	assert(told.leaks == 1 && told.parts == 1 && told.buffers == 1);
+	assert(told.leak.process.pid == 42 && told.leak.process.ns_pid == 43);
+	assert(told.leak.process.user_id == 1000 && told.leak.process.start_ticks == 4200);
+	assert(told.leak.process.start_ns == TESTING_START - 100 * TESTING_S);
+	assert(strcmp(told.leak.process.comm, "train") == 0);
+	assert(strcmp(told.leak.process.user, "me") == 0);
+	assert(strcmp(told.leak.process.container, "c0ffee") == 0);
+	assert(strcmp(told.leak.process.source, "book") == 0);
+	assert(told.leak.ending.ended_ns == TESTING_START && told.leak.ending.closed);
+	assert(told.leak.ending.exit_is_known && told.leak.ending.exit_code == 3);
+	assert(told.leak.bytes == 0 && told.leak.buffers == 1 && told.leak.listed == 1);
+	assert(told.part.type == L1 && strcmp(told.part.name, "kv cache") == 0);
+	assert(!told.part.phase && told.part.oldest_ns == TESTING_START - TESTING_S);
+	assert(told.buffer.address == 0xfffffffffffff000u && told.buffer.size == UINT64_MAX);
+	assert(told.buffer.type == L1 && told.buffer.refs == 3 && told.buffer.flags == ALIAS);
+	assert(told.buffer.thread == 7 && told.buffer.born_ns == TESTING_START - TESTING_S);
+	assert(strcmp(told.buffer.name, "kv cache") == 0);
+	assert(strcmp(told.buffer.phase, "decode/layer 3") == 0 && told.buffer_uid == 0xabc);
+
+	/* The same over a restart, and as an incident. */
+	testing_reopen(&world);
+	assert(testing_told_leaks(&world, &testing_everything).buffers == 1);
+	told = testing_told_incidents(&world, &testing_everything);
+	assert(told.incidents == 1 && strcmp(told.incident.site.kind, "leak") == 0);
+	assert(told.incident.site.count == 1 && told.incident.site.buffers == 1);
+	assert(told.incident.process.pid == 42 &&
+	       told.incident.example.address == 0xfffffffffffff000u);
+	snapshot_free(snapshot);
+	testing_close(&world);
+}
+
+UNIT(a_clean_end_is_no_leak)
+{
+	struct testing_world world;
+	struct snapshot *snapshot = testing_snapshot(TESTING_START);
+	uint32_t process = testing_process(snapshot, 42, "train");
+
+	testing_init(&world);
+	testing_open(&world);
+	store_put_leak(world.store, snapshot, process, &(struct store_ending){0});
+	testing_flush(&world);
+	assert(testing_count_leaks(&world) == 0 && testing_health(&world).dropped_records == 0);
+	snapshot_free(snapshot);
+	testing_close(&world);
+}
+
+UNIT(a_book_is_reported_once)
+{
+	struct testing_world world;
+
+	testing_init(&world);
+	testing_open(&world);
+	testing_put_leak(&world, 42, "weights");
+	testing_flush(&world);
+	testing_reopen(&world);
+	testing_put_leak(&world, 42, "weights");
+	testing_flush(&world);
+	assert(testing_count_leaks(&world) == 1);
+	assert(testing_told_incidents(&world, &testing_everything).incident.site.count == 1);
+	testing_close(&world);
+}
+
+UNIT(leaks_of_one_call_site_are_counted)
+{
+	struct testing_world world;
+	struct testing_told told;
+
+	testing_init(&world);
+	testing_open(&world);
+	for (uint32_t pid = 1; pid <= 20; pid++) {
+		testing_put_leak(&world, pid, "weights");
+		testing_pass(&world, TESTING_S);
+	}
+	testing_flush(&world);
+
+	told = testing_told_incidents(&world, &testing_everything);
+	assert(told.incidents == 1);
+	assert(told.incident.site.count == 20 && told.incident.site.buffers == 20);
+	assert(told.incident.site.bytes == UINT64_C(20) * 4096);
+	assert(told.incident.site.first_ns == TESTING_START);
+	assert(told.incident.site.last_ns == TESTING_START + 19 * TESTING_S);
+	assert(told.incident.process.pid == 20); /* the newest is the example */
+
+	/* Every report is there; the newest few have their buffers. */
+	told = testing_told_leaks(&world, &testing_everything);
+	assert(told.leaks == 20 && told.parts == 20 && told.buffers == STORE_EXAMPLES_MAX);
+	assert(told.leak.process.pid == 1 && told.leak.buffers == 1 && told.leak.listed == 0);
+	told = testing_told_leaks(&world, &(struct store_filter){.pid = 20});
+	assert(told.leaks == 1 && told.buffers == 1);
+	testing_close(&world);
+}
+
+UNIT(without_a_name_the_phase_is_the_site)
+{
+	struct testing_world world;
+	struct snapshot *snapshot = testing_snapshot(TESTING_START);
+	uint32_t process = testing_process(snapshot, 42, "train");
+	struct testing_told told;
+
+	testing_init(&world);
+	testing_open(&world);
+	testing_buffer(snapshot, process, DRAM, 1, NULL, "a");
+	testing_buffer(snapshot, process, DRAM, 2, NULL, "a");
+	testing_buffer(snapshot, process, DRAM, 3, NULL, "b");
+	testing_buffer(snapshot, process, L1, 3, NULL, "b");
+	testing_buffer(snapshot, process, L1, 4, "n", "a");
+	testing_buffer(snapshot, process, L1, 5, "n", "b");
+	testing_buffer(snapshot, process, L1, 6, NULL, NULL);
+	store_put_leak(world.store, snapshot, process, &(struct store_ending){.ended_ns = 5});
+	testing_flush(&world);
+	told = testing_told_leaks(&world, &testing_everything);
+	assert(told.leaks == 1 && told.parts == 5 && told.buffers == 7);
+	assert(told.leak.bytes == UINT64_C(7) * 4096);
+	assert(!told.leak.ending.exit_is_known && !told.leak.ending.closed);
+	snapshot_free(snapshot);
+	testing_close(&world);
+}
+
+UNIT(a_huge_leak_is_cut)
+{
+	struct testing_world world;
+	struct snapshot *snapshot = testing_snapshot(TESTING_START);
+	uint32_t process = testing_process(snapshot, 42, "train");
+	struct testing_told told;
+	char name[32];
+
+	testing_init(&world);
+	testing_open(&world);
+	for (uint32_t i = 0; i < 100000; i++) {
+		snprintf(name, sizeof(name), "site %" PRIu32, i % 3000);
+		testing_buffer(snapshot, process, DRAM, i * UINT64_C(4096), name, NULL);
+	}
+	store_put_leak(world.store, snapshot, process, &(struct store_ending){.ended_ns = 5});
+	testing_flush(&world);
+	told = testing_told_leaks(&world, &testing_everything);
+	assert(told.leaks == 1 && told.leak.buffers == 100000);
+	assert(told.leak.bytes == UINT64_C(100000) * 4096);
+	assert(told.parts == STORE_LEAK_SITES_MAX && told.buffers == STORE_LEAK_BUFFERS_MAX);
+	assert(testing_health(&world).cut > 0 && testing_health(&world).refused == 0);
+	/* Each of the sites has an example. */
+	assert(testing_count_sites(&world) == STORE_LEAK_SITES_MAX);
+	snapshot_free(snapshot);
+	testing_close(&world);
+}
+
+UNIT(hostile_text_is_only_text)
+{
+	static const char *const names[] = {
+		"'); DROP TABLE leaks; --", "\xff\xfe\xc3",  "\xed\xa0\x80 half",
+		"a\"b'c`d\\e%s%n",          "\x1b[2J\u202e", "",
+	};
+	struct testing_world world;
+	struct testing_told told;
+
+	testing_init(&world);
+	testing_open(&world);
+	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct snapshot *snapshot = testing_snapshot(TESTING_START);
+		uint32_t process = testing_process(snapshot, 100 + i, names[i]);
+		/* Not by snapshot_text(), which cleans: the store must not rely on that. */
+		struct snapshot_buffer buffer = {.process = process, .size = 1, .name = names[i]};
+
+		assert(snapshot_add_buffer(snapshot, &buffer) == 0);
+		store_put_leak(world.store, snapshot, process,
+			       &(struct store_ending){.ended_ns = TESTING_START});
+		snapshot_free(snapshot);
+	}
+	testing_flush(&world);
+	assert(testing_health(&world).refused == 0);
+	assert(testing_count_leaks(&world) == sizeof(names) / sizeof(names[0]));
+	told = testing_told_leaks(&world, &(struct store_filter){.pid = 100});
+	assert(strcmp(told.buffer.name, names[0]) == 0);
+	assert(strcmp(told.leak.process.comm, names[0]) == 0);
+	told = testing_told_leaks(&world, &(struct store_filter){.pid = 101});
+	assert(strcmp(told.buffer.name, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd") == 0);
+	assert(!testing_told_leaks(&world, &(struct store_filter){.pid = 105}).buffer.name);
+	testing_close(&world);
+}
+
+UNIT(pages_follow_each_other)
+{
+	struct testing_world world;
+	struct store_filter filter = {.limit = 7};
+	struct store_reader *reader;
+	struct store_cursor next;
+	struct testing_told told = {0};
+	struct store_leak_rows leaks = {.context = &told, .leak = testing_told_leak};
+	struct store_incident_rows sites = {.context = &told, .incident = testing_told_incident};
+	uint32_t pid = 50;
+	char name[16];
+
+	testing_init(&world);
+	testing_open(&world);
+	for (uint32_t i = 1; i <= 50; i++) {
+		snprintf(name, sizeof(name), "%" PRIu32, i);
+		testing_put_leak(&world, i, name);
+	}
+	testing_flush(&world);
+	assert(store_reader_open(world.store, &reader) == 0);
+	do {
+		told.leaks = 0;
+		assert(store_query_leaks(reader, &filter, &leaks, &next) == 0);
+		assert(told.leaks == (pid > 7 ? 7 : pid) && next.more == (pid > 7));
+		pid -= (uint32_t)told.leaks;
+		assert(told.leak.process.pid == pid + 1);
+		filter.after = next;
+		testing_put_leak(&world, 1000 + pid, "later"); /* is on no later page */
+		testing_flush(&world);
+	} while (next.more);
+	filter.after = (struct store_cursor){0};
+	do {
+		assert(store_query_incidents(reader, &filter, &sites, &next) == 0);
+		filter.after = next;
+	} while (next.more);
+	assert(told.incidents == 51);
+	store_reader_close(reader);
+	testing_close(&world);
+}
+
+UNIT(nobody_pushes_out_what_others_left)
+{
+	struct testing_world world;
+	struct snapshot *snapshot = testing_snapshot(TESTING_START);
+	uint32_t process = testing_process(snapshot, 1, "train");
+	struct store_filter other = {.has_uid = true, .uid = 2000};
+
+	testing_init(&world);
+	testing_open(&world);
+	snapshot->processes[process].user_id = 2000;
+	testing_buffer(snapshot, process, DRAM, 1, "weights", NULL);
+	store_put_leak(world.store, snapshot, process,
+		       &(struct store_ending){.ended_ns = TESTING_START});
+	for (uint32_t pid = 2; pid < STORE_LEAKS_MAX + 500; pid++) {
+		testing_put_leak(&world, pid, "weights");
+		if (pid % 1000 == 0)
+			testing_flush(&world);
+	}
+	testing_flush(&world);
+	testing_pass(&world, 20 * TESTING_S);
+	testing_put_leak(&world, 1, "weights");
+	testing_flush(&world);
+	/* The last may have come after it was looked at. */
+	assert(testing_count_leaks(&world) <= STORE_LEAKS_MAX + 1);
+	assert(testing_count_leaks(&world) >= STORE_LEAKS_MAX);
+	assert(testing_told_leaks(&world, &other).buffers == 1);
+	snapshot_free(snapshot);
+	testing_close(&world);
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The writer's connection; the header tells the idea. */
+
+#include "store/store-db.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define STORE_BUSY_MS 1000 /* for somebody with a command line; of our own there is one writer */
+
+int store_db_fail(struct store_db *db, enum store_trouble trouble, const char *message)
+{
+	db->trouble = trouble;
+	(void)snprintf(db->message, sizeof(db->message), "%s", message); /* may be cut */
+	return -EIO;
+}
+
+static enum store_trouble store_db_judge(int code, int error)
+{
+	if (error == ENOSPC || error == EDQUOT || code == SQLITE_IOERR_NOMEM)
+		return code == SQLITE_IOERR_NOMEM ? STORE_TROUBLE_AGAIN : STORE_TROUBLE_FULL;
+	switch (code & 0xff) {
+	case SQLITE_FULL:
+		return STORE_TROUBLE_FULL;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+	case SQLITE_PROTOCOL:
+	case SQLITE_NOMEM:
+	case SQLITE_INTERRUPT:
+		return STORE_TROUBLE_AGAIN;
+	case SQLITE_CANTOPEN:
+	case SQLITE_PERM:
+	case SQLITE_READONLY:
+	case SQLITE_AUTH:
+		return STORE_TROUBLE_CLOSED;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+	case SQLITE_IOERR:
+		return STORE_TROUBLE_DAMAGED;
+	default:
+		return STORE_TROUBLE_ITEM;
+	}
+}
+
+int store_db_fail_code(struct store_db *db, int code)
+{
+	return store_db_fail(db, store_db_judge(code, 0), sqlite3_errstr(code));
+}
+
+/* What the connection itself has to say of its last failure. */
+static int store_db_failed(struct store_db *db)
+{
+	int code = sqlite3_extended_errcode(db->handle);
+
+	return store_db_fail(db, store_db_judge(code, sqlite3_system_errno(db->handle)),
+			     sqlite3_errmsg(db->handle));
+}
+
+int store_db_bind(struct sqlite3_stmt *statement, const struct store_value *values, size_t count)
+{
+	int r = SQLITE_OK;
+
+	for (size_t i = 0; r == SQLITE_OK && i < count; i++) {
+		int at = (int)i + 1;
+
+		switch (values[i].kind) {
+		case STORE_VALUE_NONE:
+			r = sqlite3_bind_null(statement, at);
+			break;
+		case STORE_VALUE_NUMBER:
+			r = sqlite3_bind_int64(statement, at, values[i].number);
+			break;
+		case STORE_VALUE_TEXT:
+			r = sqlite3_bind_text(statement, at, values[i].text, -1, SQLITE_STATIC);
+			break;
+		}
+	}
+	return r;
+}
+
+/* Steps a bound statement to its end, and leaves it as it was before. */
+static int store_db_step(struct store_db *db, struct sqlite3_stmt *statement, int64_t *ret_number)
+{
+	bool has_row = false;
+	int64_t number = 0;
+	int r, failed = 0;
+
+	while ((r = sqlite3_step(statement)) == SQLITE_ROW) {
+		if (!has_row)
+			number = sqlite3_column_int64(statement, 0);
+		has_row = true;
+	}
+	if (r != SQLITE_DONE)
+		failed = store_db_failed(db);
+	(void)sqlite3_reset(statement); /* says again what the step has said */
+	if (failed < 0)
+		return failed;
+	if (has_row && ret_number)
+		*ret_number = number;
+	return has_row;
+}
+
+int store_db_run(struct store_db *db, enum store_sql sql, const struct store_value *values,
+		 size_t count, int64_t *ret_number)
+{
+	struct sqlite3_stmt **statement = &db->statements[sql];
+
+	if (!*statement && sqlite3_prepare_v3(db->handle, store_schema_sql[sql], -1,
+					      SQLITE_PREPARE_PERSISTENT, statement, NULL)) {
+		(void)store_db_failed(db); /* said below */
+		/* The statement is ours, so it is the tables that are not. */
+		if (db->trouble == STORE_TROUBLE_ITEM)
+			db->trouble = STORE_TROUBLE_DAMAGED;
+		return -EIO;
+	}
+	if (store_db_bind(*statement, values, count))
+		return store_db_failed(db);
+	return store_db_step(db, *statement, ret_number);
+}
+
+int store_db_ask(struct store_db *db, const char *sql, const struct store_value *values,
+		 size_t count, int64_t *ret_number)
+{
+	struct sqlite3_stmt *statement = NULL;
+	int r;
+
+	if (sqlite3_prepare_v2(db->handle, sql, -1, &statement, NULL) ||
+	    store_db_bind(statement, values, count))
+		r = store_db_failed(db);
+	else
+		r = store_db_step(db, statement, ret_number);
+	(void)sqlite3_finalize(statement); /* likewise */
+	return r;
+}
+
+static int store_db_execute(struct store_db *db, const char *sql)
+{
+	return sqlite3_exec(db->handle, sql, NULL, NULL, NULL) ? store_db_failed(db) : 0;
+}
+
+/*
+ * Makes sure that there is a plain file, and that only we can read it: it has the names and habits
+ * of everybody's programs. An existing one is not opened here: closing it would take away the locks
+ * of connections that readers have.
+ */
+static int store_db_make_file(struct store_db *db, const char *path, struct stat *ret_stat)
+{
+	CLEANUP_CLOSE int fd = -1;
+
+	if (lstat(path, ret_stat) == 0) {
+		if (!S_ISREG(ret_stat->st_mode))
+			return store_db_fail(db, STORE_TROUBLE_DAMAGED, "not a regular file");
+		if (faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) < 0)
+			return store_db_fail(db, STORE_TROUBLE_DAMAGED, "cannot be written");
+		return 0;
+	}
+	db->is_fresh = true;
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0 || fstat(fd, ret_stat) < 0) {
+		int error = errno;
+		char text[96];
+
+		return store_db_fail(db,
+				     error == ENOSPC || error == EDQUOT ? STORE_TROUBLE_FULL
+									: STORE_TROUBLE_CLOSED,
+				     strerror_r(error, text, sizeof(text)));
+	}
+	return 0;
+}
+
+/* What must be said before there are tables, and what every connection must be told anew. */
+static int store_db_configure(struct store_db *db)
+{
+	static const char settings[] =
+		"PRAGMA auto_vacuum = INCREMENTAL;"
+		"PRAGMA journal_mode = WAL;"
+		"PRAGMA synchronous = NORMAL;" /* a power cut may take the last seconds */
+		"PRAGMA foreign_keys = ON;"
+		"PRAGMA secure_delete = OFF;"
+		"PRAGMA temp_store = MEMORY;" /* nothing anywhere else on a full disk */
+		"PRAGMA cache_size = -4096;";
+
+	(void)sqlite3_extended_result_codes(db->handle, 1); /* these fail for misuse only */
+	(void)sqlite3_busy_timeout(db->handle, STORE_BUSY_MS);
+	/* The tables in a damaged file may be anybody's. */
+	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	return store_db_execute(db, settings);
+}
+
+static int store_db_create(struct store_db *db)
+{
+	char text[160];
+	int r = store_db_execute(db, "BEGIN IMMEDIATE");
+
+	if (r == 0)
+		r = store_db_execute(db, store_schema_create);
+	(void)snprintf(text, sizeof(text),
+		       "PRAGMA application_id = %d; INSERT INTO schema VALUES(%d); COMMIT",
+		       STORE_SCHEMA_ID, STORE_SCHEMA_VERSION);
+	if (r == 0)
+		r = store_db_execute(db, text);
+	return r;
+}
+
+/*
+ * Whether the file is ours. There is no older version to be migrated yet; what is not of this
+ * one is left to whoever wrote it.
+ */
+static int store_db_check(struct store_db *db)
+{
+	int64_t number = 0;
+	int r = store_db_ask(db, "PRAGMA application_id", NULL, 0, &number);
+
+	if (r >= 0 && number != STORE_SCHEMA_ID)
+		return store_db_fail(db, STORE_TROUBLE_DAMAGED, "another program's database");
+	if (r >= 0)
+		r = store_db_ask(db, "SELECT max(version) FROM schema", NULL, 0, &number);
+	if (r >= 0 && number != STORE_SCHEMA_VERSION)
+		return store_db_fail(db, STORE_TROUBLE_DAMAGED,
+				     number > STORE_SCHEMA_VERSION
+					     ? "written by a later version"
+					     : "written by an earlier version");
+	return r < 0 ? r : 0;
+}
+
+int store_db_verify(struct store_db *db)
+{
+	int64_t number = 0;
+	int r;
+
+	if (db->is_fresh)
+		return 0;
+	r = store_db_ask(db, "SELECT count(*) FROM pragma_quick_check(1) WHERE quick_check <> 'ok'",
+			 NULL, 0, &number);
+	if (r >= 0 && number != 0)
+		return store_db_fail(db, STORE_TROUBLE_DAMAGED, "damaged");
+	return r < 0 ? r : 0;
+}
+
+static int store_db_limit_log(struct store_db *db, uint64_t log_max)
+{
+	char text[128];
+
+	(void)snprintf(text, sizeof(text),
+		       "PRAGMA wal_autocheckpoint = %" PRIu64
+		       "; PRAGMA journal_size_limit = %" PRIu64,
+		       log_max / STORE_PAGE, log_max);
+	return store_db_execute(db, text);
+}
+
+static int store_db_prepare(struct store_db *db, uint64_t log_max)
+{
+	int64_t tables = 0;
+	int r = store_db_configure(db);
+
+	if (r == 0)
+		r = store_db_limit_log(db, log_max);
+	if (r == 0)
+		r = store_db_ask(db, "SELECT count(*) FROM sqlite_schema", NULL, 0, &tables);
+	if (r < 0)
+		return r;
+	/* Also if an earlier writer was killed in the middle of making it. */
+	db->is_fresh = tables == 0;
+	r = tables == 0 ? store_db_create(db) : store_db_check(db);
+	return r;
+}
+
+int store_db_open(struct store_db *db, const char *path, uint64_t log_max)
+{
+	struct stat st;
+	int r;
+
+	db->is_fresh = false;
+	r = store_db_make_file(db, path, &st);
+	if (r < 0)
+		return r;
+	db->inode = st.st_ino;
+	if (sqlite3_open_v2(path, &db->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL)) {
+		if (db->handle)
+			r = store_db_failed(db);
+		else
+			r = store_db_fail(db, STORE_TROUBLE_AGAIN, "out of memory");
+	} else {
+		r = store_db_prepare(db, log_max);
+	}
+	if (r < 0) {
+		/*
+		 * The file may be read and written, so it is what is in it, or what lies beside it.
+		 */
+		if (db->trouble == STORE_TROUBLE_ITEM || db->trouble == STORE_TROUBLE_CLOSED)
+			db->trouble = STORE_TROUBLE_DAMAGED;
+		store_db_close(db, true);
+	}
+	return r;
+}
+
+void store_db_close(struct store_db *db, bool as_it_is)
+{
+	for (size_t i = 0; i < STORE_SQL_COUNT; i++) {
+		(void)sqlite3_finalize(db->statements[i]); /* says what was said before */
+		db->statements[i] = NULL;
+	}
+	if (db->handle && as_it_is)
+		(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	/* Cannot fail: nothing is left that uses it. NULL is fine. */
+	(void)sqlite3_close(db->handle);
+	db->handle = NULL;
+}
+
+void store_db_rollback(struct store_db *db)
+{
+	/* Fails if SQLite has done it already, and that is fine. */
+	(void)sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
+}
+
+int64_t store_db_changes(const struct store_db *db)
+{
+	return sqlite3_changes64(db->handle);
+}

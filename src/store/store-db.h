@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The writer's connection: opening, running its statements, and what a failure means. Functions
+ * return -EIO for whatever SQLite or the file said; store_db_trouble() then tells what is to be
+ * done about it.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/store-schema.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+enum store_trouble {
+	STORE_TROUBLE_ITEM,    /* the statement's: anything else may still work */
+	STORE_TROUBLE_AGAIN,   /* somebody else has the file, or memory is short */
+	STORE_TROUBLE_FULL,    /* the disk is */
+	STORE_TROUBLE_CLOSED,  /* the folder cannot be written */
+	STORE_TROUBLE_MOVED,   /* what is open is not what is there any more */
+	STORE_TROUBLE_DAMAGED, /* the file is of no use any more */
+};
+
+struct store_db {
+	struct sqlite3 *handle; /* NULL = closed */
+	struct sqlite3_stmt *statements[STORE_SQL_COUNT];
+	bool is_fresh; /* made just now, and has taken nothing yet */
+	uint64_t inode;
+
+	enum store_trouble trouble; /* of the last failure */
+	char message[160];
+};
+
+/* Something to be bound to a statement. */
+struct store_value {
+	enum {
+		STORE_VALUE_NONE,
+		STORE_VALUE_NUMBER,
+		STORE_VALUE_TEXT,
+	} kind;
+	int64_t number;
+	const char *text; /* valid UTF-8 */
+};
+
+#define STORE_PAGE 4096u /* SQLite's own default */
+#define STORE_NUMBER_MAX ((INT64_C(1) << 62) - 1)
+
+#define STORE_NONE ((struct store_value){.kind = STORE_VALUE_NONE})
+#define STORE_INT(value) ((struct store_value){.kind = STORE_VALUE_NUMBER, .number = (value)})
+#define STORE_TEXT(value) ((struct store_value){.kind = STORE_VALUE_TEXT, .text = (value)})
+
+/* A number that may be cut, and one whose bits all count. */
+#define STORE_CUT(value) STORE_INT(store_db_cut(value))
+#define STORE_BITS(value) STORE_INT((int64_t)(value))
+
+static inline int64_t store_db_cut(uint64_t value)
+{
+	return value < (uint64_t)STORE_NUMBER_MAX ? (int64_t)value : STORE_NUMBER_MAX;
+}
+
+/* Opens @path and makes its tables if need be; @log_max: bytes of its log. 0 or -EIO. */
+int store_db_open(struct store_db *db, const char *path, uint64_t log_max);
+
+/* Goes through all pages of a file that was there before: some ms for each MiB. 0 or -EIO. */
+int store_db_verify(struct store_db *db);
+
+/* @as_it_is: the log is not written into the database before. */
+void store_db_close(struct store_db *db, bool as_it_is);
+
+/* Ends a transaction that has failed; the failure stays known. */
+void store_db_rollback(struct store_db *db);
+
+/* Rows that the last statement changed. */
+int64_t store_db_changes(const struct store_db *db);
+
+/*
+ * Runs a statement. 0: done, 1: it gave a row, whose first column is in @ret_number (may be NULL),
+ * or -EIO.
+ */
+int store_db_run(struct store_db *db, enum store_sql sql, const struct store_value *values,
+		 size_t count, int64_t *ret_number);
+
+/* SQLite's own code. */
+int store_db_bind(struct sqlite3_stmt *statement, const struct store_value *values, size_t count);
+
+#define STORE_VALUES(...)                          \
+	(const struct store_value[]){__VA_ARGS__}, \
+		sizeof((const struct store_value[]){__VA_ARGS__}) / sizeof(struct store_value)
+
+/* Likewise for text that is not worth keeping prepared. */
+int store_db_ask(struct store_db *db, const char *sql, const struct store_value *values,
+		 size_t count, int64_t *ret_number);
+
+/* Notes a failure that SQLite did not see itself, or @code as if it had said so. Return: -EIO. */
+int store_db_fail(struct store_db *db, enum store_trouble trouble, const char *message);
+int store_db_fail_code(struct store_db *db, int code);

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Leak reports and failed allocations: millions of buffers become a bounded number of call sites,
+ * in one pass and without sorting, because the caller is the daemon's only thread. A call site is a
+ * type and a name, or the phase where there is no name; texts of a snapshot are each there once, so
+ * that keys are compared by pointer. The table has room for more sites than are kept, so that the
+ * largest are very likely among those found; buffers that find no room in it count into the totals
+ * only.
+ */
+
+#include "store/store-item.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "core/merge.h"
+#include "core/types.h"
+
+#define STORE_SITES_GROUPED 2048u                    /* call sites that are told apart */
+#define STORE_SITES_SLOTS (2u * STORE_SITES_GROUPED) /* a power of two */
+#define STORE_FLAG_ALIAS 0x04u                       /* TTMEM_FLAG_ALIAS: adds no bytes */
+
+struct store_group {
+	const char *name;
+	const char *phase;
+	uint32_t type;
+	uint32_t kept; /* 1 + index in the item, 0 = not kept */
+	uint32_t listed;
+	const struct snapshot_buffer *first;
+	uint64_t bytes;
+	uint64_t buffers;
+	uint64_t oldest_ns;
+};
+
+struct store_groups {
+	size_t count;
+	uint16_t slots[STORE_SITES_SLOTS]; /* 1 + index, 0 = empty */
+	struct store_group groups[STORE_SITES_GROUPED];
+};
+
+_Static_assert(STORE_SITES_GROUPED <= UINT16_MAX, "an index fits into a slot");
+
+static void store_item_cleanup(struct store_item **item)
+{
+	store_item_free(*item);
+}
+
+_Static_assert(STORE_LEAK_SITES_MAX <= STORE_LEAK_BUFFERS_MAX, "one of each site is listed");
+
+/* The buffer's group, made if @may_add and there is room; else NULL. */
+static struct store_group *store_group_of(struct store_groups *groups,
+					  const struct snapshot_buffer *buffer, bool may_add)
+{
+	const char *phase = buffer->name ? NULL : buffer->phase;
+	uint64_t hash = hash_fold((uintptr_t)buffer->name ^ HASH_K0, HASH_K1) ^
+			hash_fold((uintptr_t)phase ^ HASH_K1, HASH_K0 + buffer->type);
+	struct store_group *group;
+
+	for (uint64_t at = hash;; at++) {
+		uint16_t *slot = &groups->slots[at % STORE_SITES_SLOTS];
+
+		if (*slot == 0) {
+			if (!may_add || groups->count == STORE_SITES_GROUPED)
+				return NULL;
+			group = &groups->groups[groups->count++];
+			*slot = (uint16_t)groups->count;
+			*group = (struct store_group){
+				.name = buffer->name,
+				.phase = phase,
+				.type = buffer->type,
+				.first = buffer,
+				.oldest_ns = UINT64_MAX,
+			};
+			return group;
+		}
+		group = &groups->groups[*slot - 1];
+		if (group->name == buffer->name && group->phase == phase &&
+		    group->type == buffer->type)
+			return group;
+	}
+}
+
+static uint64_t store_group_add(struct store_groups *groups, const struct snapshot_buffer *buffer)
+{
+	uint64_t bytes = buffer->flags & STORE_FLAG_ALIAS ? 0 : buffer->size;
+	struct store_group *group = store_group_of(groups, buffer, true);
+
+	if (group) {
+		group->bytes = merge_add(group->bytes, bytes);
+		group->buffers++;
+		group->oldest_ns = bits_min(group->oldest_ns, buffer->born_ns);
+	}
+	return bytes;
+}
+
+/* A group's place among the others. */
+struct store_rank {
+	uint64_t bytes;
+	uint64_t buffers;
+	struct store_group *group;
+};
+
+static int store_group_compare(const void *left, const void *right)
+{
+	const struct store_rank *a = left, *b = right;
+
+	if (a->bytes != b->bytes)
+		return a->bytes > b->bytes ? -1 : 1;
+	return (a->buffers < b->buffers) - (a->buffers > b->buffers);
+}
+
+/* The largest @most groups become sites of the item. */
+static int store_groups_keep(struct store_groups *groups, size_t most, struct store_item *item)
+{
+	CLEANUP_FREE struct store_rank *order = calloc(groups->count + 1, sizeof(*order));
+	size_t count = bits_min(groups->count, most);
+	int r = 0;
+
+	if (!order)
+		return -ENOMEM;
+	for (size_t i = 0; i < groups->count; i++) {
+		struct store_group *group = &groups->groups[i];
+
+		order[i] = (struct store_rank){group->bytes, group->buffers, group};
+	}
+	qsort(order, groups->count, sizeof(*order), store_group_compare);
+	item->sites = calloc(count + 1, sizeof(*item->sites));
+	if (!item->sites)
+		return -ENOMEM;
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		struct store_item_site *site = &item->sites[item->site_count++];
+		struct store_group *group = order[i].group;
+
+		*site = (struct store_item_site){
+			.type = group->type,
+			.bytes = group->bytes,
+			.buffers = group->buffers,
+			.oldest_ns = group->oldest_ns,
+		};
+		group->kept = (uint32_t)item->site_count;
+		r = store_item_add_text(item, group->name, &site->name);
+		if (r == 0)
+			r = store_item_add_text(item, group->phase, &site->phase);
+	}
+	item->cut += groups->count - count;
+	return r;
+}
+
+static int store_item_add_buffer(struct store_item *item, const struct snapshot *snapshot,
+				 const struct snapshot_buffer *buffer, uint32_t site)
+{
+	const struct snapshot_part *part =
+		snapshot_find_part(snapshot, buffer->process, buffer->device);
+	struct store_item_buffer *to = array_grow(item->buffers, &item->buffer_capacity,
+						  item->buffer_count + 1, sizeof(*to));
+	int r;
+
+	if (!to)
+		return -ENOMEM;
+	item->buffers = to;
+	to += item->buffer_count++;
+	*to = (struct store_item_buffer){
+		.site = site,
+		.buffer = *buffer,
+		.device_uid = part ? part->facts.unique_id : 0,
+	};
+	r = store_item_add_text(item, buffer->name, &to->name);
+	if (r == 0)
+		r = store_item_add_text(item, buffer->phase, &to->phase);
+	return r;
+}
+
+/* Lists one buffer of each site, and then more of them until the list is full. */
+static int store_item_list(struct store_item *item, const struct snapshot *snapshot,
+			   uint32_t process, struct store_groups *groups)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < groups->count; i++) {
+		struct store_group *group = &groups->groups[i];
+
+		if (group->kept)
+			r = store_item_add_buffer(item, snapshot, group->first, group->kept - 1);
+	}
+	for (size_t i = 0; r == 0 && i < snapshot->buffer_count; i++) {
+		const struct snapshot_buffer *buffer = &snapshot->buffers[i];
+		struct store_group *group;
+
+		if (item->buffer_count == STORE_LEAK_BUFFERS_MAX)
+			break;
+		if (buffer->process != process)
+			continue;
+		group = store_group_of(groups, buffer, false);
+		if (!group || !group->kept || buffer == group->first ||
+		    ++group->listed >= STORE_LEAK_SITE_BUFFERS_MAX)
+			continue;
+		r = store_item_add_buffer(item, snapshot, buffer, group->kept - 1);
+	}
+	item->cut += item->leaked_buffers - item->buffer_count;
+	return r;
+}
+
+int store_item_leak(const struct snapshot *snapshot, uint32_t process,
+		    const struct store_ending *ending, struct store_item **ret_item)
+{
+	CLEANUP_FREE struct store_groups *groups = calloc(1, sizeof(*groups));
+	CLEANUP(store_item_cleanup)
+	struct store_item *item = store_item_new(STORE_ITEM_LEAK, ending->ended_ns);
+	int r;
+
+	if (!groups || !item)
+		return -ENOMEM;
+	item->ending = *ending;
+	for (size_t i = 0; i < snapshot->buffer_count; i++) {
+		const struct snapshot_buffer *buffer = &snapshot->buffers[i];
+
+		if (buffer->process != process)
+			continue;
+		item->leaked_bytes = merge_add(item->leaked_bytes, store_group_add(groups, buffer));
+		item->leaked_buffers++;
+	}
+	if (item->leaked_buffers == 0) {
+		*ret_item = NULL;
+		return 0;
+	}
+	r = store_item_add_process(item, &snapshot->processes[process]);
+	if (r == 0)
+		r = store_groups_keep(groups, STORE_LEAK_SITES_MAX, item);
+	if (r == 0)
+		r = store_item_list(item, snapshot, process, groups);
+	if (r < 0)
+		return r;
+	store_item_weigh(item);
+	*ret_item = cleanup_steal(item);
+	return 0;
+}
+
+/* Whether memory of @type lies where that of the incident does. */
+static bool store_item_competes(const struct snapshot_incident *incident, uint32_t type)
+{
+	return incident->type >= BOOK_TYPES || types_folded(incident->type) == types_folded(type);
+}
+
+static int store_item_compare_used(const void *left, const void *right)
+{
+	const struct store_item_sample *a = left, *b = right;
+
+	if (a->used != b->used)
+		return a->used > b->used ? -1 : 1;
+	return (a->buffers < b->buffers) - (a->buffers > b->buffers);
+}
+
+/*
+ * Who holds memory on the device. Until the list is cut, a holder's process is the snapshot's
+ * index; only those that stay are copied.
+ */
+static int store_item_holders(struct store_item *item, const struct snapshot *snapshot,
+			      uint32_t row)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		const struct snapshot_process *process = &snapshot->processes[i];
+
+		for (size_t k = 0; process->alive && k < process->part_count; k++) {
+			const struct snapshot_part *part = &process->parts[k];
+
+			for (uint32_t type = 0; part->row == row && type < BOOK_TYPES; type++) {
+				struct store_item_sample holder = {
+					.process = (uint32_t)i,
+					.device = part->device,
+					.type = type,
+					.used = part->memory[type].used,
+					.buffers = part->memory[type].buffers,
+				};
+
+				if (holder.buffers == 0 ||
+				    !store_item_competes(&item->incident, type))
+					continue;
+				r = store_item_add_sample(item, &holder);
+				if (r < 0)
+					return r;
+			}
+		}
+	}
+	if (item->sample_count > 0)
+		qsort(item->samples, item->sample_count, sizeof(*item->samples),
+		      store_item_compare_used);
+	if (item->sample_count > STORE_HOLDERS_MAX) {
+		item->cut += item->sample_count - STORE_HOLDERS_MAX;
+		item->sample_count = STORE_HOLDERS_MAX;
+	}
+	for (size_t i = 0; r == 0 && i < item->sample_count; i++) {
+		r = store_item_add_process(item, &snapshot->processes[item->samples[i].process]);
+		item->samples[i].process = (uint32_t)item->process_count - 1;
+	}
+	return r;
+}
+
+static int store_item_held(struct store_item *item, const struct snapshot *snapshot, uint32_t row)
+{
+	CLEANUP_FREE struct store_groups *groups = calloc(1, sizeof(*groups));
+	uint32_t process = STORE_ITEM_NONE, device = 0;
+	bool wanted = false;
+
+	if (!groups)
+		return -ENOMEM;
+	for (size_t i = 0; i < snapshot->buffer_count; i++) {
+		const struct snapshot_buffer *buffer = &snapshot->buffers[i];
+
+		/* Buffers stand in the order of processes and devices: looked up once for each. */
+		if (buffer->process != process || buffer->device != device) {
+			const struct snapshot_part *part;
+
+			process = buffer->process;
+			device = buffer->device;
+			part = snapshot_find_part(snapshot, process, device);
+			wanted = part && part->row == row && snapshot->processes[process].alive;
+		}
+		if (wanted && store_item_competes(&item->incident, buffer->type))
+			(void)store_group_add(groups, buffer); /* bytes are summed up elsewhere */
+	}
+	return store_groups_keep(groups, STORE_HOLDERS_MAX, item);
+}
+
+struct store_item *store_item_failure(const struct snapshot *snapshot,
+				      const struct snapshot_incident *incident)
+{
+	const struct snapshot_part *part =
+		snapshot_find_part(snapshot, incident->process, incident->device);
+	CLEANUP(store_item_cleanup)
+	struct store_item *item = store_item_incident(snapshot, incident);
+	int r = 0;
+
+	if (!item)
+		return NULL;
+	if (part)
+		r = store_item_holders(item, snapshot, part->row);
+	if (r == 0 && part)
+		r = store_item_held(item, snapshot, part->row);
+	if (r < 0)
+		return NULL;
+	store_item_weigh(item);
+	return cleanup_steal(item);
+}

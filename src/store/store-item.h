@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What travels from a put to the writer: a copy of what is to be written, cut to its bounds and
+ * with its texts cleaned, so that the writer needs nothing of the caller's. Texts are offsets into
+ * one block; 0 is the empty text, which stands for none.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/store.h"
+
+#define STORE_ITEM_NONE UINT32_MAX
+
+enum store_item_kind {
+	STORE_ITEM_SAMPLE = 0,
+	STORE_ITEM_INCIDENT = 1,
+	STORE_ITEM_LEAK = 2,
+};
+
+struct store_item_process {
+	uint32_t pid;
+	uint32_t ns_pid;
+	uint32_t uid;
+	uint64_t start_ticks;
+	uint64_t start_ns;
+	uint32_t comm, user, container, source;
+};
+
+struct store_item_sample {
+	uint32_t process; /* index; STORE_ITEM_NONE = a whole device */
+	uint32_t device;
+	uint32_t type;
+	uint64_t device_uid;
+	uint64_t used;
+	uint64_t buffers;
+};
+
+/* A call site of a leak, or what it holds where an allocation failed. */
+struct store_item_site {
+	uint32_t type;
+	uint32_t name, phase;
+	uint64_t bytes;
+	uint64_t buffers;
+	uint64_t oldest_ns;
+};
+
+struct store_item_buffer {
+	uint32_t site; /* index */
+	uint32_t name, phase;
+	uint64_t device_uid;
+	struct snapshot_buffer buffer; /* its texts are not to be used */
+};
+
+struct store_item_party {
+	uint32_t name, phase;
+	struct snapshot_party party; /* likewise */
+};
+
+struct store_item {
+	struct store_item *next; /* the queue's */
+	enum store_item_kind kind;
+	size_t bytes; /* what it takes */
+	uint64_t cut; /* rows that found no room in it */
+	uint64_t time_ns;
+
+	char *texts;
+	size_t text_used, text_capacity;
+	const char *text_last; /* the caller's text that was copied last, to where */
+	uint32_t text_last_at;
+
+	struct store_item_process *processes; /* of incidents and leaks the first is whose it is */
+	size_t process_count, process_capacity;
+	struct store_item_sample *samples; /* of incidents: holders */
+	size_t sample_count, sample_capacity;
+	struct store_item_site *sites;
+	size_t site_count;
+	struct store_item_buffer *buffers;
+	size_t buffer_count, buffer_capacity;
+
+	/* An incident; its texts and its process are not to be used. */
+	struct snapshot_incident incident;
+	uint32_t incident_kind;
+	uint64_t device_uid;
+	struct store_item_party first, second;
+
+	/* A leak. */
+	struct store_ending ending;
+	uint64_t leaked_bytes;
+	uint64_t leaked_buffers;
+};
+
+/* Each NULL if memory has run out. */
+struct store_item *store_item_sample(const struct snapshot *snapshot);
+struct store_item *store_item_incident(const struct snapshot *snapshot,
+				       const struct snapshot_incident *incident);
+struct store_item *store_item_failure(const struct snapshot *snapshot,
+				      const struct snapshot_incident *incident);
+
+/* 0, and NULL if there is no leak; or -ENOMEM. */
+int store_item_leak(const struct snapshot *snapshot, uint32_t process,
+		    const struct store_ending *ending, struct store_item **ret_item);
+
+struct store_item *store_item_free(struct store_item *item);
+
+static inline const char *store_item_text(const struct store_item *item, uint32_t at)
+{
+	return item->texts + at;
+}
+
+/* For the files that make items. */
+struct store_item *store_item_new(enum store_item_kind kind, uint64_t time_ns);
+
+/* 0 or -ENOMEM; NULL gives 0, the empty text. */
+int store_item_add_text(struct store_item *item, const char *text, uint32_t *ret_at);
+int store_item_add_process(struct store_item *item, const struct snapshot_process *process);
+int store_item_add_sample(struct store_item *item, const struct store_item_sample *sample);
+
+/* What it takes, once it is complete. */
+void store_item_weigh(struct store_item *item);

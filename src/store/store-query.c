@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Asking for incidents and leak reports. */
+
+#include <sqlite3.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "store/store-reader.h"
+
+static size_t store_limit(size_t limit)
+{
+	return limit ? bits_min(limit, STORE_LIMIT_MAX) : STORE_LIMIT_MAX;
+}
+
+/*
+ * What every list can be asked for: ?1 user, ?2 pid, ?3 since, ?4 and ?5 the cursor, ?6 how many.
+ */
+static void store_filter_values(const struct store_filter *filter, struct store_value *ret_values)
+{
+	bool is_first = !filter->after.major && !filter->after.minor;
+
+	ret_values[0] = filter->has_uid ? STORE_INT(filter->uid) : STORE_NONE;
+	ret_values[1] = STORE_INT(filter->pid);
+	ret_values[2] = STORE_CUT(filter->since_ns);
+	ret_values[3] = STORE_INT(is_first ? INT64_MAX : filter->after.major);
+	ret_values[4] = STORE_INT(is_first ? INT64_MAX : filter->after.minor);
+	/* One more, to know whether there is one. */
+	ret_values[5] = STORE_INT((int64_t)store_limit(filter->limit) + 1);
+}
+
+static const char store_sql_incidents[] =
+	"SELECT s.id, s.kind, s.type, s.uid, s.comm, s.name, s.phase, s.stack, s.count, s.bytes,"
+	" s.buffers, s.first_ns, s.last_ns, i.id, i.time_ns, i.last_ns, i.device, i.device_uid,"
+	" i.address, i.size, i.largest_free, i.count, i.first_ns, i.first_thread, i.first_size,"
+	" i.first_name, i.first_phase, i.second_ns, i.second_thread, i.second_size, i.second_name,"
+	" i.second_phase, " STORE_PROCESS_COLUMNS
+	" FROM sites AS s CROSS JOIN incidents AS i ON i.id = (SELECT max(id) FROM incidents WHERE"
+	"  site = s.id AND (?2 = 0 OR process IN (SELECT id FROM processes WHERE pid = ?2)))"
+	" CROSS JOIN processes AS p ON p.id = i.process"
+	" WHERE (?1 IS NULL OR s.uid = ?1) AND s.last_ns >= ?3 AND (s.last_ns, s.id) < (?4, ?5)"
+	" AND (?7 IS NULL OR s.kind = ?7)"
+	" ORDER BY s.last_ns DESC, s.id DESC LIMIT ?6";
+
+enum {
+	STORE_COLUMN_EXAMPLE = 13,
+	STORE_COLUMN_FIRST = 22,
+	STORE_COLUMN_SECOND = 27,
+	STORE_COLUMN_PROCESS = 32,
+};
+
+static uint32_t store_column_type(struct sqlite3_stmt *row, int at)
+{
+	int64_t type = sqlite3_column_int64(row, at);
+
+	return type >= 0 && type < (int64_t)BOOK_TYPES ? (uint32_t)type : SNAPSHOT_TYPE_NONE;
+}
+
+static struct store_site store_column_site(struct sqlite3_stmt *row)
+{
+	const char *comm = store_column_text(row, 4), *kind = store_column_text(row, 1);
+
+	return (struct store_site){
+		.id = (int64_t)store_column(row, 0),
+		.kind = kind ? kind : "",
+		.type = store_column_type(row, 2),
+		.user_id = (uint32_t)store_column(row, 3),
+		.comm = comm ? comm : "",
+		.name = store_column_text(row, 5),
+		.phase = store_column_text(row, 6),
+		.stack = store_column_text(row, 7),
+		.count = store_column(row, 8),
+		.bytes = store_column(row, 9),
+		.buffers = store_column(row, 10),
+		.first_ns = store_column(row, 11),
+		.last_ns = store_column(row, 12),
+	};
+}
+
+static struct snapshot_party store_column_party(struct sqlite3_stmt *row, int at)
+{
+	if (sqlite3_column_type(row, at) == SQLITE_NULL)
+		return (struct snapshot_party){.known = false};
+	return (struct snapshot_party){
+		.known = true,
+		.time_ns = store_column(row, at),
+		.thread = (uint32_t)store_column(row, at + 1),
+		.size = store_column(row, at + 2),
+		.name = store_column_text(row, at + 3),
+		.phase = store_column_text(row, at + 4),
+	};
+}
+
+static struct store_incident store_column_incident(struct sqlite3_stmt *row)
+{
+	int at = STORE_COLUMN_EXAMPLE;
+	struct store_incident incident = {
+		.site = store_column_site(row),
+		.process = store_column_process(row, STORE_COLUMN_PROCESS),
+		.device_uid = store_column(row, at + 4),
+	};
+
+	incident.example = (struct snapshot_incident){
+		.kind = incident.site.kind,
+		.type = incident.site.type,
+		.time_ns = store_column(row, at + 1),
+		.last_ns = store_column(row, at + 2),
+		.device = (uint32_t)store_column(row, at + 3),
+		.has_address = sqlite3_column_type(row, at + 5) != SQLITE_NULL,
+		.address = store_column(row, at + 5),
+		.size = store_column(row, at + 6),
+		.largest_free = sqlite3_column_type(row, at + 7) == SQLITE_NULL
+					? UINT64_MAX
+					: store_column(row, at + 7),
+		.count = store_column(row, at + 8),
+		.first = store_column_party(row, STORE_COLUMN_FIRST),
+		.second = store_column_party(row, STORE_COLUMN_SECOND),
+	};
+	return incident;
+}
+
+/* Who held memory there, and which call sites. */
+static int store_query_holders(struct store_reader *reader, const struct store_incident_rows *rows,
+			       int64_t example)
+{
+	const struct store_value value = STORE_INT(example);
+	STORE_STATEMENT row = NULL;
+	int r = store_reader_prepare(reader,
+				     "SELECT h.type, h.used, h.buffers, " STORE_PROCESS_COLUMNS
+				     " FROM holders AS h JOIN processes AS p ON p.id = h.process"
+				     " WHERE h.incident = ?1 ORDER BY h.place",
+				     &value, 1, &row);
+
+	while (r == 0 && (r = store_reader_step(reader, row)) > 0) {
+		struct store_holder holder = {
+			.process = store_column_process(row, 3),
+			.type = store_column_type(row, 0),
+			.used = store_column(row, 1),
+			.buffers = store_column(row, 2),
+		};
+
+		r = rows->holder(rows->context, &holder);
+	}
+	return r;
+}
+
+/* Parts: type, name, phase, bytes, buffers, oldest. */
+static int store_query_parts(struct store_reader *reader, const char *sql, int64_t of,
+			     int (*part)(void *context, const struct store_part *part),
+			     void *context)
+{
+	const struct store_value value = STORE_INT(of);
+	STORE_STATEMENT row = NULL;
+	int r = part ? store_reader_prepare(reader, sql, &value, 1, &row) : 0;
+
+	while (r == 0 && part && (r = store_reader_step(reader, row)) > 0) {
+		struct store_part told = {
+			.type = store_column_type(row, 0),
+			.name = store_column_text(row, 1),
+			.phase = store_column_text(row, 2),
+			.bytes = store_column(row, 3),
+			.buffers = store_column(row, 4),
+			.oldest_ns = store_column(row, 5),
+		};
+
+		r = part(context, &told);
+	}
+	return r;
+}
+
+static int store_query_incident(struct store_reader *reader, struct sqlite3_stmt *row,
+				const struct store_incident_rows *rows)
+{
+	struct store_incident incident = store_column_incident(row);
+	int64_t example = (int64_t)store_column(row, STORE_COLUMN_EXAMPLE);
+	int r = rows->incident ? rows->incident(rows->context, &incident) : 0;
+
+	if (r == 0 && rows->holder)
+		r = store_query_holders(reader, rows, example);
+	if (r == 0)
+		r = store_query_parts(reader,
+				      "SELECT type, name, phase, bytes, buffers, 0 FROM held"
+				      " WHERE incident = ?1 ORDER BY place",
+				      example, rows->part, rows->context);
+	return r;
+}
+
+/* Between begin and end. 0: that was all, 1: there may be more, or a negative errno. */
+static int store_list_incidents(struct store_reader *reader, const struct store_filter *filter,
+				const struct store_incident_rows *rows, struct store_cursor *next)
+{
+	size_t limit = store_limit(filter->limit), count = 0;
+	struct store_value values[7];
+	STORE_STATEMENT row = NULL;
+	int r;
+
+	store_filter_values(filter, values);
+	values[6] = filter->kind ? STORE_TEXT(filter->kind) : STORE_NONE;
+	r = store_reader_prepare(reader, store_sql_incidents, values, ARRAY_SIZE(values), &row);
+	while (r == 0 && (r = store_reader_step(reader, row)) > 0) {
+		if (count++ == limit)
+			break;
+		next->major = sqlite3_column_int64(row, 12);
+		next->minor = sqlite3_column_int64(row, 0);
+		r = store_query_incident(reader, row, rows);
+	}
+	return r;
+}
+
+int store_query_incidents(struct store_reader *reader, const struct store_filter *filter,
+			  const struct store_incident_rows *rows, struct store_cursor *ret_next)
+{
+	struct store_cursor next = filter->after;
+	int r = store_reader_begin(reader);
+
+	if (r < 0)
+		return r;
+	next.more = false;
+	if (r == 0) {
+		r = store_list_incidents(reader, filter, rows, &next);
+		store_reader_end(reader);
+		if (r < 0)
+			return r;
+		next.more = r > 0;
+	}
+	*ret_next = next;
+	return 0;
+}
+
+static const char store_sql_leaks[] =
+	"SELECT l.id, l.book, l.ended_ns, l.closed, l.exit_code, l.exit_signal, l.bytes, l.buffers,"
+	" (SELECT count(*) FROM leak_buffers AS b WHERE b.leak = l.id), " STORE_PROCESS_COLUMNS
+	" FROM leaks AS l CROSS JOIN processes AS p ON p.id = l.process"
+	" WHERE (?1 IS NULL OR l.uid = ?1) AND (?2 = 0 OR p.pid = ?2) AND l.ended_ns >= ?3"
+	" AND (0, l.id) < (?4, ?5) ORDER BY l.id DESC LIMIT ?6";
+
+static struct store_leak store_column_leak(struct sqlite3_stmt *row)
+{
+	return (struct store_leak){
+		.id = (int64_t)store_column(row, 0),
+		.process = store_column_process(row, 9),
+		.ending = {.book = store_column(row, 1),
+			   .ended_ns = store_column(row, 2),
+			   .closed = store_column(row, 3) != 0,
+			   .exit_is_known = sqlite3_column_type(row, 4) != SQLITE_NULL,
+			   .exit_code = sqlite3_column_int(row, 4),
+			   .exit_signal = sqlite3_column_int(row, 5)},
+		.bytes = store_column(row, 6),
+		.buffers = store_column(row, 7),
+		.listed = store_column(row, 8),
+	};
+}
+
+static int store_query_buffers(struct store_reader *reader, int64_t leak,
+			       const struct store_leak_rows *rows)
+{
+	const struct store_value value = STORE_INT(leak);
+	STORE_STATEMENT row = NULL;
+	int r = store_reader_prepare(
+		reader,
+		"SELECT device, device_uid, type, address, size, refs, born_ns,"
+		" thread, flags, kernel_sort, name, phase FROM leak_buffers"
+		" WHERE leak = ?1 ORDER BY place",
+		&value, 1, &row);
+
+	while (r == 0 && (r = store_reader_step(reader, row)) > 0) {
+		struct snapshot_buffer buffer = {
+			.device = (uint32_t)store_column(row, 0),
+			.type = (uint8_t)store_column(row, 2),
+			.address = store_column(row, 3),
+			.size = store_column(row, 4),
+			.refs = (uint32_t)store_column(row, 5),
+			.born_ns = store_column(row, 6),
+			.thread = (uint32_t)store_column(row, 7),
+			.flags = (uint8_t)store_column(row, 8),
+			.kernel_sort = (uint8_t)store_column(row, 9),
+			.name = store_column_text(row, 10),
+			.phase = store_column_text(row, 11),
+		};
+
+		r = rows->buffer(rows->context, &buffer, store_column(row, 1));
+	}
+	return r;
+}
+
+static int store_query_leak(struct store_reader *reader, struct sqlite3_stmt *row,
+			    const struct store_leak_rows *rows)
+{
+	struct store_leak leak = store_column_leak(row);
+	int r = rows->leak ? rows->leak(rows->context, &leak) : 0;
+
+	if (r == 0)
+		r = store_query_parts(reader,
+				      "SELECT s.type, s.name, s.phase, l.bytes, l.buffers,"
+				      " l.oldest_ns FROM leak_sites AS l JOIN sites AS s"
+				      " ON s.id = l.site WHERE l.leak = ?1 ORDER BY l.bytes DESC",
+				      leak.id, rows->part, rows->context);
+	if (r == 0 && rows->buffer)
+		r = store_query_buffers(reader, leak.id, rows);
+	return r;
+}
+
+/* As for incidents. */
+static int store_list_leaks(struct store_reader *reader, const struct store_filter *filter,
+			    const struct store_leak_rows *rows, struct store_cursor *next)
+{
+	size_t limit = store_limit(filter->limit), count = 0;
+	struct store_value values[6];
+	STORE_STATEMENT row = NULL;
+	int r;
+
+	store_filter_values(filter, values);
+	r = store_reader_prepare(reader, store_sql_leaks, values, ARRAY_SIZE(values), &row);
+	while (r == 0 && (r = store_reader_step(reader, row)) > 0) {
+		if (count++ == limit)
+			break;
+		next->minor = sqlite3_column_int64(row, 0);
+		r = store_query_leak(reader, row, rows);
+	}
+	return r;
+}
+
+int store_query_leaks(struct store_reader *reader, const struct store_filter *filter,
+		      const struct store_leak_rows *rows, struct store_cursor *ret_next)
+{
+	struct store_cursor next = filter->after;
+	int r = store_reader_begin(reader);
+
+	if (r < 0)
+		return r;
+	next.more = false;
+	if (r == 0) {
+		r = store_list_leaks(reader, filter, rows, &next);
+		store_reader_end(reader);
+		if (r < 0)
+			return r;
+		next.more = r > 0;
+	}
+	*ret_next = next;
+	return 0;
+}

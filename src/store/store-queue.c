@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The queue between those who put and the writer; the header tells the idea. */
+
+#include "store/store-queue.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "base/bits.h"
+#include "store/store-item.h"
+
+#define STORE_BATCH_ITEMS 512u /* so many are a batch, however young */
+
+static uint64_t store_queue_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail */
+	return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+}
+
+static int store_queue_init_cond(pthread_cond_t *cond)
+{
+	pthread_condattr_t attributes;
+	int r = pthread_condattr_init(&attributes);
+
+	if (r)
+		return -r;
+	r = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	if (r == 0)
+		r = pthread_cond_init(cond, &attributes);
+	(void)pthread_condattr_destroy(&attributes); /* cannot fail */
+	return -r;
+}
+
+int store_queue_init(struct store_queue *queue, size_t items, size_t bytes)
+{
+	int r;
+
+	*queue = (struct store_queue){0};
+	for (size_t i = 0; i < STORE_LANES; i++)
+		queue->lanes[i].last = &queue->lanes[i].first;
+	queue->lanes[STORE_LANE_RECORDS].items_max = items;
+	queue->lanes[STORE_LANE_RECORDS].bytes_max = bytes;
+	/* A moment a second: a minute of them is more than a writer that works falls behind. */
+	queue->lanes[STORE_LANE_SAMPLES].items_max = bits_max(items / 64, 4);
+	queue->lanes[STORE_LANE_SAMPLES].bytes_max = bytes / 2;
+
+	r = -pthread_mutex_init(&queue->lock, NULL);
+	if (r < 0)
+		return r;
+	r = store_queue_init_cond(&queue->work);
+	if (r < 0)
+		goto destroy_lock;
+	r = store_queue_init_cond(&queue->done);
+	if (r < 0)
+		goto destroy_work;
+	return 0;
+
+destroy_work:
+	(void)pthread_cond_destroy(&queue->work); /* nobody waits */
+destroy_lock:
+	(void)pthread_mutex_destroy(&queue->lock); /* nobody holds it */
+	return r;
+}
+
+static void store_queue_free_list(struct store_item *list)
+{
+	while (list) {
+		struct store_item *next = list->next;
+
+		store_item_free(list);
+		list = next;
+	}
+}
+
+void store_queue_deinit(struct store_queue *queue)
+{
+	for (size_t i = 0; i < STORE_LANES; i++)
+		store_queue_free_list(queue->lanes[i].first);
+	(void)pthread_cond_destroy(&queue->done); /* nobody is left to wait for, or hold, these */
+	(void)pthread_cond_destroy(&queue->work);
+	(void)pthread_mutex_destroy(&queue->lock);
+}
+
+void store_queue_put_consume(struct store_queue *queue, enum store_lane_kind kind,
+			     struct store_item *item)
+{
+	struct store_lane *lane = &queue->lanes[kind];
+
+	pthread_mutex_lock(&queue->lock);
+	if (!item || lane->items >= lane->items_max ||
+	    item->bytes > lane->bytes_max - bits_min(lane->bytes, lane->bytes_max)) {
+		lane->dropped++;
+		pthread_mutex_unlock(&queue->lock);
+		store_item_free(item);
+		return;
+	}
+	item->next = NULL;
+	*lane->last = item;
+	lane->last = &item->next;
+	lane->items++;
+	lane->bytes += item->bytes;
+	queue->cut += item->cut;
+	lane->put++;
+	if (queue->waiting++ == 0)
+		queue->oldest_ms = store_queue_ms();
+	/* Else the writer waits for this batch's time already. */
+	if (queue->waiting == 1 || queue->waiting == STORE_BATCH_ITEMS)
+		pthread_cond_signal(&queue->work);
+	pthread_mutex_unlock(&queue->lock);
+}
+
+/* Return: whether @until_ms has passed. */
+static bool store_queue_sleep(struct store_queue *queue, pthread_cond_t *cond, uint64_t until_ms)
+{
+	struct timespec until = {
+		.tv_sec = (time_t)(until_ms / 1000u),
+		.tv_nsec = (long)(until_ms % 1000u * 1000000u),
+	};
+
+	return pthread_cond_timedwait(cond, &queue->lock, &until) == ETIMEDOUT;
+}
+
+bool store_queue_wait(struct store_queue *queue, uint32_t batch_ms, uint32_t idle_ms)
+{
+	uint64_t idle = store_queue_ms() + idle_ms;
+	bool going;
+
+	pthread_mutex_lock(&queue->lock);
+	while (!queue->stopping) {
+		uint64_t until = idle;
+
+		/* While nothing can be written, it is the time to try again that ends the wait. */
+		if (queue->waiting > 0 && !queue->stalled) {
+			if (queue->hurry || queue->waiting >= STORE_BATCH_ITEMS)
+				break;
+			until = bits_min(until, queue->oldest_ms + batch_ms);
+		}
+		if (store_queue_sleep(queue, &queue->work, until))
+			break;
+	}
+	going = !queue->stopping;
+	pthread_mutex_unlock(&queue->lock);
+	return going;
+}
+
+struct store_item *store_queue_take(struct store_queue *queue, enum store_lane_kind kind)
+{
+	struct store_lane *lane = &queue->lanes[kind];
+	struct store_item *list;
+
+	pthread_mutex_lock(&queue->lock);
+	list = lane->first;
+	lane->first = NULL;
+	lane->last = &lane->first;
+	for (const struct store_item *item = list; item; item = item->next)
+		queue->waiting--;
+	pthread_mutex_unlock(&queue->lock);
+	return list;
+}
+
+void store_queue_put_back(struct store_queue *queue, enum store_lane_kind kind,
+			  struct store_item *list)
+{
+	struct store_lane *lane = &queue->lanes[kind];
+	struct store_item **end = &list;
+
+	pthread_mutex_lock(&queue->lock);
+	for (; *end; end = &(*end)->next)
+		queue->waiting++;
+	if (list) {
+		if (!lane->first)
+			lane->last = end;
+		*end = lane->first;
+		lane->first = list;
+		queue->oldest_ms = store_queue_ms();
+	}
+	pthread_mutex_unlock(&queue->lock);
+}
+
+static bool store_queue_is_empty(const struct store_queue *queue)
+{
+	for (size_t i = 0; i < STORE_LANES; i++) {
+		if (queue->lanes[i].items > 0)
+			return false;
+	}
+	return true;
+}
+
+void store_queue_finish(struct store_queue *queue, enum store_lane_kind kind,
+			struct store_item *list, bool dropped)
+{
+	struct store_lane *lane = &queue->lanes[kind];
+
+	pthread_mutex_lock(&queue->lock);
+	for (const struct store_item *item = list; item; item = item->next) {
+		lane->items--;
+		lane->bytes -= item->bytes;
+		lane->dropped += dropped;
+		lane->finished++;
+	}
+	queue->hurry = queue->hurry && !store_queue_is_empty(queue);
+	pthread_cond_broadcast(&queue->done);
+	pthread_mutex_unlock(&queue->lock);
+	store_queue_free_list(list);
+}
+
+void store_queue_stall(struct store_queue *queue, bool stalled)
+{
+	pthread_mutex_lock(&queue->lock);
+	queue->stalled = stalled;
+	if (stalled)
+		queue->hurry = false;
+	pthread_cond_broadcast(&queue->done);
+	pthread_mutex_unlock(&queue->lock);
+}
+
+void store_queue_stop(struct store_queue *queue)
+{
+	pthread_mutex_lock(&queue->lock);
+	queue->stopping = true;
+	pthread_cond_signal(&queue->work);
+	pthread_mutex_unlock(&queue->lock);
+}
+
+/* Items of a lane are finished in their order. */
+static bool store_queue_has_finished(const struct store_queue *queue,
+				     const uint64_t wanted[STORE_LANES])
+{
+	for (size_t i = 0; i < STORE_LANES; i++) {
+		if (queue->lanes[i].finished < wanted[i])
+			return false;
+	}
+	return true;
+}
+
+int store_queue_flush(struct store_queue *queue, uint32_t timeout_ms)
+{
+	uint64_t until = store_queue_ms() + timeout_ms, wanted[STORE_LANES];
+	int r = 0;
+
+	pthread_mutex_lock(&queue->lock);
+	for (size_t i = 0; i < STORE_LANES; i++)
+		wanted[i] = queue->lanes[i].put;
+	while (r == 0 && !store_queue_has_finished(queue, wanted)) {
+		queue->hurry = !queue->stalled;
+		pthread_cond_signal(&queue->work);
+		if (queue->stalled)
+			r = -EAGAIN;
+		else if (store_queue_sleep(queue, &queue->done, until))
+			r = store_queue_has_finished(queue, wanted) ? 0 : -ETIMEDOUT;
+	}
+	pthread_mutex_unlock(&queue->lock);
+	return r;
+}

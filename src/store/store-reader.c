@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A connection that reads; the header tells the idea. */
+
+#include "store/store-reader.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "store/store-inside.h"
+
+#define STORE_READ_MS 10000u
+#define STORE_READ_BUSY_MS 2000
+#define STORE_READ_STEPS 10000 /* of SQLite's machine, between two looks at the clock */
+
+static uint64_t store_reader_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail */
+	return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+}
+
+int store_reader_open(struct store *store, struct store_reader **ret_reader)
+{
+	struct store_reader *reader = calloc(1, sizeof(*reader));
+
+	if (!reader)
+		return -ENOMEM;
+	reader->store = store;
+	pthread_mutex_lock(&store->lock);
+	reader->next = store->readers;
+	store->readers = reader;
+	pthread_mutex_unlock(&store->lock);
+	*ret_reader = reader;
+	return 0;
+}
+
+static void store_reader_part(struct store_reader *reader)
+{
+	if (reader->handle)
+		(void)sqlite3_db_config(reader->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	(void)sqlite3_close(reader->handle); /* cannot fail: nothing is left that uses it */
+	reader->handle = NULL;
+}
+
+struct store_reader *store_reader_close(struct store_reader *reader)
+{
+	struct store *store;
+	struct store_reader **p;
+
+	if (!reader)
+		return NULL;
+	store = reader->store;
+	pthread_rwlock_rdlock(&store->files);
+	pthread_mutex_lock(&store->lock);
+	for (p = &store->readers; *p != reader; p = &(*p)->next)
+		assert(*p);
+	*p = reader->next;
+	pthread_mutex_unlock(&store->lock);
+	store_reader_part(reader);
+	pthread_rwlock_unlock(&store->files);
+	free(reader);
+	return NULL;
+}
+
+void store_reader_part_all(struct store *store)
+{
+	pthread_mutex_lock(&store->lock);
+	for (struct store_reader *reader = store->readers; reader; reader = reader->next)
+		store_reader_part(reader);
+	pthread_mutex_unlock(&store->lock);
+}
+
+static int store_reader_failed(struct store_reader *reader)
+{
+	int code = reader->handle ? sqlite3_errcode(reader->handle) : SQLITE_NOMEM;
+
+	switch (code) {
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		/* The writer may never come to that page, so it is told. */
+		__atomic_store_n(&reader->store->suspect, true, __ATOMIC_RELAXED);
+		return -EIO;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return -EBUSY;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_INTERRUPT:
+		return -ETIME;
+	default:
+		return -EIO;
+	}
+}
+
+static int store_reader_is_late(void *argument)
+{
+	const struct store_reader *reader = argument;
+
+	return store_reader_ms() > reader->deadline_ms;
+}
+
+/* 0, 1: there is no database of ours, or a negative errno. */
+static int store_reader_connect(struct store_reader *reader)
+{
+	const char *path = reader->store->path;
+	sqlite3_stmt *statement = NULL;
+	int id = 0, r;
+
+	if (reader->handle)
+		return 0;
+	if (access(path, F_OK) < 0)
+		return 1;
+	if (sqlite3_open_v2(path, &reader->handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
+			    NULL))
+		goto failed;
+	(void)sqlite3_busy_timeout(reader->handle, STORE_READ_BUSY_MS); /* fail for misuse only */
+	(void)sqlite3_db_config(reader->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	(void)sqlite3_db_config(reader->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_progress_handler(reader->handle, STORE_READ_STEPS, store_reader_is_late, reader);
+	if (sqlite3_exec(reader->handle, "PRAGMA temp_store = MEMORY", NULL, NULL, NULL) ||
+	    sqlite3_prepare_v2(reader->handle, "PRAGMA application_id", -1, &statement, NULL) ||
+	    sqlite3_step(statement) != SQLITE_ROW)
+		goto failed;
+	id = sqlite3_column_int(statement, 0);
+	(void)sqlite3_finalize(statement); /* has said what there was to say */
+	if (id == STORE_SCHEMA_ID)
+		return 0;
+	/* There was no room for the tables. */
+	store_reader_part(reader);
+	return 1;
+
+failed:
+	r = store_reader_failed(reader);
+	(void)sqlite3_finalize(statement); /* likewise */
+	store_reader_part(reader);
+	return r;
+}
+
+int store_reader_begin(struct store_reader *reader)
+{
+	int r;
+
+	reader->deadline_ms = store_reader_ms() + STORE_READ_MS;
+	pthread_rwlock_rdlock(&reader->store->files);
+	r = store_reader_connect(reader);
+	if (r == 0 && sqlite3_exec(reader->handle, "BEGIN", NULL, NULL, NULL))
+		r = store_reader_failed(reader);
+	if (r)
+		pthread_rwlock_unlock(&reader->store->files);
+	return r;
+}
+
+void store_reader_end(struct store_reader *reader)
+{
+	/* Nothing was written: it cannot matter how this ends. */
+	(void)sqlite3_exec(reader->handle, "ROLLBACK", NULL, NULL, NULL);
+	pthread_rwlock_unlock(&reader->store->files);
+}
+
+int store_reader_prepare(struct store_reader *reader, const char *sql,
+			 const struct store_value *values, size_t count,
+			 struct sqlite3_stmt **ret_statement)
+{
+	sqlite3_stmt *statement = NULL;
+	int r = sqlite3_prepare_v2(reader->handle, sql, -1, &statement, NULL);
+
+	if (r == SQLITE_OK)
+		r = store_db_bind(statement, values, count);
+	if (r != SQLITE_OK) {
+		r = store_reader_failed(reader);
+		(void)sqlite3_finalize(statement); /* has said what there was to say */
+		return r;
+	}
+	*ret_statement = statement;
+	return 0;
+}
+
+int store_reader_step(struct store_reader *reader, struct sqlite3_stmt *statement)
+{
+	switch (sqlite3_step(statement)) {
+	case SQLITE_ROW:
+		return 1;
+	case SQLITE_DONE:
+		return 0;
+	default:
+		return store_reader_failed(reader);
+	}
+}
+
+void store_reader_finalize(struct sqlite3_stmt **statement)
+{
+	(void)sqlite3_finalize(*statement); /* says again what the step has said */
+}
+
+uint64_t store_column(struct sqlite3_stmt *statement, int at)
+{
+	return (uint64_t)sqlite3_column_int64(statement, at);
+}
+
+const char *store_column_text(struct sqlite3_stmt *statement, int at)
+{
+	const char *text = (const char *)sqlite3_column_text(statement, at);
+
+	return text && *text ? text : NULL;
+}
+
+struct store_process store_column_process(struct sqlite3_stmt *statement, int at)
+{
+	const char *comm = store_column_text(statement, at + 5);
+
+	return (struct store_process){
+		.pid = (uint32_t)store_column(statement, at),
+		.ns_pid = (uint32_t)store_column(statement, at + 1),
+		.user_id = (uint32_t)store_column(statement, at + 2),
+		.start_ticks = store_column(statement, at + 3),
+		.start_ns = store_column(statement, at + 4),
+		.comm = comm ? comm : "",
+		.user = store_column_text(statement, at + 6),
+		.container = store_column_text(statement, at + 7),
+		.source = store_column_text(statement, at + 8),
+	};
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Writing incidents and leak reports. What happens again at the same call site, to the same user's
+ * programs of the same name, raises a count; the newest few examples have the details.
+ */
+
+#include "store/store-record.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "store/store-db.h"
+#include "store/store-item.h"
+
+int store_record_process(struct store_db *db, const struct store_item *item, uint32_t at,
+			 int64_t *ret_id)
+{
+	const struct store_item_process *process = &item->processes[at];
+	const struct store_value values[] = {
+		STORE_INT(process->pid),
+		STORE_CUT(process->start_ticks),
+		STORE_INT(process->uid),
+		STORE_TEXT(store_item_text(item, process->comm)),
+		STORE_CUT(process->start_ns),
+		STORE_INT(process->ns_pid),
+		STORE_TEXT(store_item_text(item, process->user)),
+		STORE_TEXT(store_item_text(item, process->container)),
+		STORE_TEXT(store_item_text(item, process->source)),
+	};
+	int r = store_db_run(db, STORE_SQL_PROCESS_FIND, values, 5, ret_id);
+
+	if (r == 0)
+		r = store_db_run(db, STORE_SQL_PROCESS_ADD, values,
+				 sizeof(values) / sizeof(values[0]), ret_id);
+	return r < 0 ? r : 0;
+}
+
+/* A call site as the table has it. */
+struct store_record_site {
+	const char *kind;
+	int64_t type; /* -1 = not known */
+	const char *name;
+	const char *phase;
+	uint64_t count, bytes, buffers;
+	uint64_t first_ns, last_ns;
+};
+
+/* Finds or makes the site of something that the item's first process did, and adds to its sums. */
+static int store_record_site(struct store_db *db, const struct store_item *item,
+			     const struct store_record_site *site, int64_t *ret_id)
+{
+	const struct store_item_process *process = &item->processes[0];
+	int r = store_db_run(
+		db, STORE_SQL_SITE,
+		STORE_VALUES(
+			STORE_TEXT(site->kind), STORE_INT(site->type), STORE_INT(process->uid),
+			STORE_TEXT(store_item_text(item, process->comm)), STORE_TEXT(site->name),
+			STORE_TEXT(site->phase), STORE_TEXT(""), /* until stacks come along */
+			STORE_CUT(site->count), STORE_CUT(site->bytes), STORE_CUT(site->buffers),
+			STORE_CUT(site->first_ns), STORE_CUT(site->last_ns)),
+		ret_id);
+
+	return r < 0 ? r : 0;
+}
+
+/* An example, as the table has it. */
+struct store_record_example {
+	int64_t site, process;
+	uint64_t time_ns, last_ns;
+	uint32_t device;
+	uint64_t device_uid;
+	struct store_value address;
+	uint64_t size;
+	struct store_value largest_free;
+	uint64_t count;
+	const struct store_item_party *first, *second; /* NULL = not known */
+};
+
+#define STORE_PARTY(item, side)                                                          \
+	(side) ? STORE_CUT((side)->party.time_ns) : STORE_NONE,                          \
+		(side) ? STORE_INT((side)->party.thread) : STORE_NONE,                   \
+		(side) ? STORE_BITS((side)->party.size) : STORE_NONE,                    \
+		(side) ? STORE_TEXT(store_item_text((item), (side)->name)) : STORE_NONE, \
+		(side) ? STORE_TEXT(store_item_text((item), (side)->phase)) : STORE_NONE
+
+/* Takes the place of the same process's earlier one; the oldest beyond the bound goes. */
+static int store_record_example(struct store_db *db, const struct store_item *item,
+				const struct store_record_example *example, int64_t *ret_id)
+{
+	const struct store_value values[] = {
+		STORE_INT(example->site),
+		STORE_INT(example->process),
+		STORE_CUT(example->time_ns),
+		STORE_CUT(example->last_ns),
+		STORE_INT(example->device),
+		STORE_BITS(example->device_uid),
+		example->address,
+		STORE_BITS(example->size),
+		example->largest_free,
+		STORE_CUT(example->count),
+		STORE_PARTY(item, example->first),
+		STORE_PARTY(item, example->second),
+	};
+	int r = store_db_run(db, STORE_SQL_EXAMPLE_DROP, values, 2, NULL);
+
+	if (r >= 0)
+		r = store_db_run(db, STORE_SQL_EXAMPLE_ADD, values,
+				 sizeof(values) / sizeof(values[0]), ret_id);
+	if (r >= 0)
+		r = store_db_run(
+			db, STORE_SQL_EXAMPLE_TRIM,
+			STORE_VALUES(STORE_INT(example->site), STORE_INT(STORE_EXAMPLES_MAX)),
+			NULL);
+	return r < 0 ? r : 0;
+}
+
+/* Who held what where an allocation failed; no rows for other incidents. */
+static int store_record_holders(struct store_db *db, const struct store_item *item, int64_t example)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r >= 0 && i < item->sample_count; i++) {
+		const struct store_item_sample *holder = &item->samples[i];
+		int64_t process = 0;
+
+		r = store_record_process(db, item, holder->process, &process);
+		if (r == 0)
+			r = store_db_run(db, STORE_SQL_HOLDER_ADD,
+					 STORE_VALUES(STORE_INT(example), STORE_INT(i),
+						      STORE_INT(process), STORE_INT(holder->type),
+						      STORE_CUT(holder->used),
+						      STORE_CUT(holder->buffers)),
+					 NULL);
+	}
+	for (uint32_t i = 0; r >= 0 && i < item->site_count; i++) {
+		const struct store_item_site *site = &item->sites[i];
+
+		r = store_db_run(db, STORE_SQL_HELD_ADD,
+				 STORE_VALUES(STORE_INT(example), STORE_INT(i),
+					      STORE_INT(site->type),
+					      STORE_TEXT(store_item_text(item, site->name)),
+					      STORE_TEXT(store_item_text(item, site->phase)),
+					      STORE_CUT(site->bytes), STORE_CUT(site->buffers)),
+				 NULL);
+	}
+	return r < 0 ? r : 0;
+}
+
+/* The site is where the buffer was born, if that is known; else where the call was made. */
+static struct store_record_site store_record_site_of(const struct store_item *item)
+{
+	const struct snapshot_incident *incident = &item->incident;
+	uint32_t name = item->first.name ? item->first.name : item->second.name;
+	uint32_t phase = item->first.phase ? item->first.phase : item->second.phase;
+
+	return (struct store_record_site){
+		.kind = store_item_text(item, item->incident_kind),
+		.type = incident->type < BOOK_TYPES ? (int64_t)incident->type : -1,
+		.name = store_item_text(item, name),
+		.phase = store_item_text(item, name ? 0 : phase),
+		.first_ns = incident->time_ns,
+		.last_ns = item->time_ns,
+	};
+}
+
+int store_record_incident(struct store_db *db, const struct store_item *item)
+{
+	const struct snapshot_incident *incident = &item->incident;
+	struct store_record_site site = store_record_site_of(item);
+	struct store_record_example example = {
+		.time_ns = incident->time_ns,
+		.last_ns = item->time_ns,
+		.device = incident->device,
+		.device_uid = item->device_uid,
+		.address = incident->has_address ? STORE_BITS(incident->address) : STORE_NONE,
+		.size = incident->size,
+		.largest_free = incident->largest_free != UINT64_MAX
+					? STORE_CUT(incident->largest_free)
+					: STORE_NONE,
+		.count = incident->count,
+		.first = incident->first.known ? &item->first : NULL,
+		.second = incident->second.known ? &item->second : NULL,
+	};
+	struct store_value key[6];
+	int64_t seen = 0, count = store_db_cut(incident->count), id = 0;
+	int r = store_record_process(db, item, 0, &example.process);
+
+	if (r == 0)
+		r = store_record_site(db, item, &site, &example.site);
+	if (r < 0)
+		return r;
+	key[0] = STORE_INT(example.process);
+	key[1] = STORE_INT(example.site);
+	key[2] = STORE_INT(incident->device);
+	key[3] = STORE_BITS(incident->has_address ? incident->address : 0);
+	key[4] = STORE_BITS(incident->size);
+	key[5] = STORE_INT(count);
+	r = store_db_run(db, STORE_SQL_SEEN_FIND, key, 5, &seen);
+	if (r < 0 || count <= seen)
+		return r < 0 ? r : 0; /* nothing has happened since */
+	r = store_db_run(db, STORE_SQL_SEEN_SET, key, 6, NULL);
+	if (r >= 0)
+		r = store_db_run(db, STORE_SQL_SITE_COUNT,
+				 STORE_VALUES(STORE_INT(example.site), STORE_INT(count - seen)),
+				 NULL);
+	if (r >= 0)
+		r = store_record_example(db, item, &example, &id);
+	return r < 0 ? r : store_record_holders(db, item, id);
+}
+
+static int store_record_leak_site(struct store_db *db, const struct store_item *item, uint32_t at,
+				  int64_t leak, int64_t *ret_site)
+{
+	const struct store_item_site *part = &item->sites[at];
+	struct store_record_site site = {
+		.kind = "leak",
+		.type = part->type,
+		.name = store_item_text(item, part->name),
+		.phase = store_item_text(item, part->phase),
+		.count = 1,
+		.bytes = part->bytes,
+		.buffers = part->buffers,
+		.first_ns = item->ending.ended_ns,
+		.last_ns = item->ending.ended_ns,
+	};
+	int r = store_record_site(db, item, &site, ret_site);
+
+	if (r == 0)
+		r = store_db_run(db, STORE_SQL_LEAK_SITE_ADD,
+				 STORE_VALUES(STORE_INT(leak), STORE_INT(*ret_site),
+					      STORE_CUT(part->bytes), STORE_CUT(part->buffers),
+					      STORE_CUT(part->oldest_ns)),
+				 NULL);
+	if (r >= 0)
+		r = store_db_run(db, STORE_SQL_LEAK_TRIM,
+				 STORE_VALUES(STORE_INT(*ret_site), STORE_INT(STORE_EXAMPLES_MAX)),
+				 NULL);
+	return r < 0 ? r : 0;
+}
+
+static int store_record_buffer(struct store_db *db, const struct store_item *item, uint32_t at,
+			       int64_t leak, int64_t site)
+{
+	const struct store_item_buffer *row = &item->buffers[at];
+	const struct snapshot_buffer *buffer = &row->buffer;
+	int r = store_db_run(db, STORE_SQL_LEAK_BUFFER_ADD,
+			     STORE_VALUES(STORE_INT(leak), STORE_INT(at), STORE_INT(site),
+					  STORE_INT(buffer->device), STORE_BITS(row->device_uid),
+					  STORE_INT(buffer->type), STORE_BITS(buffer->address),
+					  STORE_BITS(buffer->size), STORE_INT(buffer->refs),
+					  STORE_CUT(buffer->born_ns), STORE_INT(buffer->thread),
+					  STORE_INT(buffer->flags), STORE_INT(buffer->kernel_sort),
+					  STORE_TEXT(store_item_text(item, row->name)),
+					  STORE_TEXT(store_item_text(item, row->phase))),
+			     NULL);
+
+	return r < 0 ? r : 0;
+}
+
+/* The first buffer of each site is the example of that site's leak. */
+static int store_record_leak_example(struct store_db *db, const struct store_item *item,
+				     uint32_t at, int64_t site, int64_t process)
+{
+	const struct store_item_buffer *row = &item->buffers[at];
+	struct store_item_party born = {
+		.name = row->name,
+		.phase = row->phase,
+		.party = {.time_ns = row->buffer.born_ns,
+			  .size = row->buffer.size,
+			  .thread = row->buffer.thread},
+	};
+	struct store_record_example example = {
+		.site = site,
+		.process = process,
+		.time_ns = item->ending.ended_ns,
+		.last_ns = item->ending.ended_ns,
+		.device = row->buffer.device,
+		.device_uid = row->device_uid,
+		.address = STORE_BITS(row->buffer.address),
+		.size = row->buffer.size,
+		.largest_free = STORE_NONE,
+		.count = item->sites[row->site].buffers,
+		.first = &born,
+	};
+	int64_t id;
+
+	return store_record_example(db, item, &example, &id);
+}
+
+static int store_record_leak_rows(struct store_db *db, const struct store_item *item, int64_t leak,
+				  int64_t process)
+{
+	CLEANUP_FREE int64_t *sites = calloc(item->site_count + 1, sizeof(*sites));
+	CLEANUP_FREE bool *has_example = calloc(item->site_count + 1, sizeof(*has_example));
+	int r = 0;
+
+	if (!sites || !has_example)
+		return store_db_fail(db, STORE_TROUBLE_AGAIN, "out of memory");
+	for (uint32_t i = 0; r == 0 && i < item->site_count; i++)
+		r = store_record_leak_site(db, item, i, leak, &sites[i]);
+	for (uint32_t i = 0; r == 0 && i < item->buffer_count; i++) {
+		uint32_t site = item->buffers[i].site;
+
+		r = store_record_buffer(db, item, i, leak, sites[site]);
+		if (r == 0 && !has_example[site])
+			r = store_record_leak_example(db, item, i, sites[site], process);
+		has_example[site] = true;
+	}
+	return r;
+}
+
+int store_record_leak(struct store_db *db, const struct store_item *item)
+{
+	const struct store_ending *ending = &item->ending;
+	int64_t process = 0, leak = 0;
+	int r = store_record_process(db, item, 0, &process);
+
+	if (r == 0)
+		r = store_db_run(
+			db, STORE_SQL_LEAK_ADD,
+			STORE_VALUES(
+				STORE_INT(process), STORE_INT(item->processes[0].uid),
+				STORE_BITS(ending->book), STORE_CUT(ending->ended_ns),
+				STORE_INT(ending->closed),
+				ending->exit_is_known ? STORE_INT(ending->exit_code) : STORE_NONE,
+				ending->exit_is_known ? STORE_INT(ending->exit_signal) : STORE_NONE,
+				STORE_CUT(item->leaked_bytes), STORE_CUT(item->leaked_buffers)),
+			&leak);
+	if (r <= 0)
+		return r; /* failed, or reported before */
+	return store_record_leak_rows(db, item, leak, process);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The tables, and every statement that the writer prepares.
+ *
+ *	schema		the version of all this
+ *	processes	whose something was; one row for each pid, start, user and name
+ *	sites		what happened, by kind, type, user, program and call site
+ *	seen		how much of a process's incidents is in the counts of its site already
+ *	incidents	a site's newest examples, one for a process, with all details
+ *	holders, held	of a failed allocation: who held memory there, and which sites
+ *	leaks		what a process left when it ended
+ *	leak_sites	its sums by call site
+ *	leak_buffers	its buffers; each site's newest few reports have them
+ *	series		a line of points: a process (0: all of them together), a device, a type
+ *	points_1, _10, _60	the points: t is in seconds and a multiple of the step
+ *	rolling		which coarser point each step is in the middle of
+ *
+ * Rows are numbered in the order of their coming, which is what "oldest" means wherever the clock
+ * must not matter. Points lie in order of time, not of series: each second then touches a page or
+ * two at the end of the table instead of one page of every series, and what is too old lies
+ * together at the front.
+ *
+ * Integers are signed here: addresses, sizes and unique ids have their bits kept, everything else
+ * is cut at 2^62-1, so that a sum of two never overflows. An empty text stands for none.
+ */
+
+#include "store/store-schema.h"
+
+#include <stddef.h>
+
+#define POINTS(step)                                                                \
+	"CREATE TABLE points_" step "(t INTEGER NOT NULL, series INTEGER NOT NULL," \
+	" used INTEGER NOT NULL, used_max INTEGER NOT NULL,"                        \
+	" buffers INTEGER NOT NULL, buffers_max INTEGER NOT NULL,"                  \
+	" PRIMARY KEY(t, series)) STRICT, WITHOUT ROWID;"
+
+const char store_schema_create[] =
+	"CREATE TABLE schema(version INTEGER NOT NULL) STRICT;"
+
+	"CREATE TABLE processes(id INTEGER PRIMARY KEY, pid INTEGER NOT NULL,"
+	" ns_pid INTEGER NOT NULL, start_ticks INTEGER NOT NULL, start_ns INTEGER NOT NULL,"
+	" uid INTEGER NOT NULL, comm TEXT NOT NULL, user TEXT NOT NULL, container TEXT NOT NULL,"
+	" source TEXT NOT NULL) STRICT;"
+	"CREATE INDEX processes_pid ON processes(pid, start_ticks);"
+
+	"CREATE TABLE sites(id INTEGER PRIMARY KEY, kind TEXT NOT NULL, type INTEGER NOT NULL,"
+	" uid INTEGER NOT NULL, comm TEXT NOT NULL, name TEXT NOT NULL, phase TEXT NOT NULL,"
+	" stack TEXT NOT NULL, count INTEGER NOT NULL, bytes INTEGER NOT NULL,"
+	" buffers INTEGER NOT NULL, first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL,"
+	" UNIQUE(kind, type, uid, comm, name, phase, stack)) STRICT;"
+	"CREATE INDEX sites_last ON sites(last_ns, id);"
+
+	"CREATE TABLE seen(process INTEGER NOT NULL,"
+	" site INTEGER NOT NULL REFERENCES sites ON DELETE CASCADE, device INTEGER NOT NULL,"
+	" address INTEGER NOT NULL, size INTEGER NOT NULL, count INTEGER NOT NULL,"
+	" PRIMARY KEY(process, site, device, address, size)) STRICT, WITHOUT ROWID;"
+	"CREATE INDEX seen_site ON seen(site);"
+
+	"CREATE TABLE incidents(id INTEGER PRIMARY KEY,"
+	" site INTEGER NOT NULL REFERENCES sites ON DELETE CASCADE, process INTEGER NOT NULL,"
+	" time_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL, device INTEGER NOT NULL,"
+	" device_uid INTEGER NOT NULL, address INTEGER, size INTEGER NOT NULL,"
+	" largest_free INTEGER, count INTEGER NOT NULL,"
+	" first_ns INTEGER, first_thread INTEGER, first_size INTEGER, first_name TEXT,"
+	" first_phase TEXT,"
+	" second_ns INTEGER, second_thread INTEGER, second_size INTEGER, second_name TEXT,"
+	" second_phase TEXT) STRICT;"
+	"CREATE INDEX incidents_site ON incidents(site, id);"
+	"CREATE INDEX incidents_process ON incidents(process);"
+
+	"CREATE TABLE holders(incident INTEGER NOT NULL REFERENCES incidents ON DELETE CASCADE,"
+	" place INTEGER NOT NULL, process INTEGER NOT NULL, type INTEGER NOT NULL,"
+	" used INTEGER NOT NULL, buffers INTEGER NOT NULL,"
+	" PRIMARY KEY(incident, place)) STRICT, WITHOUT ROWID;"
+	"CREATE TABLE held(incident INTEGER NOT NULL REFERENCES incidents ON DELETE CASCADE,"
+	" place INTEGER NOT NULL, type INTEGER NOT NULL, name TEXT NOT NULL, phase TEXT NOT NULL,"
+	" bytes INTEGER NOT NULL, buffers INTEGER NOT NULL,"
+	" PRIMARY KEY(incident, place)) STRICT, WITHOUT ROWID;"
+
+	"CREATE TABLE leaks(id INTEGER PRIMARY KEY, process INTEGER NOT NULL, uid INTEGER NOT NULL,"
+	" book INTEGER NOT NULL, ended_ns INTEGER NOT NULL, closed INTEGER NOT NULL,"
+	" exit_code INTEGER, exit_signal INTEGER, bytes INTEGER NOT NULL,"
+	" buffers INTEGER NOT NULL, UNIQUE(process, book)) STRICT;"
+	"CREATE TABLE leak_sites(leak INTEGER NOT NULL REFERENCES leaks ON DELETE CASCADE,"
+	" site INTEGER NOT NULL REFERENCES sites ON DELETE CASCADE, bytes INTEGER NOT NULL,"
+	" buffers INTEGER NOT NULL, oldest_ns INTEGER NOT NULL,"
+	" PRIMARY KEY(leak, site)) STRICT, WITHOUT ROWID;"
+	"CREATE INDEX leak_sites_site ON leak_sites(site, leak);"
+	"CREATE TABLE leak_buffers(leak INTEGER NOT NULL REFERENCES leaks ON DELETE CASCADE,"
+	" place INTEGER NOT NULL, site INTEGER NOT NULL, device INTEGER NOT NULL,"
+	" device_uid INTEGER NOT NULL, type INTEGER NOT NULL, address INTEGER NOT NULL,"
+	" size INTEGER NOT NULL, refs INTEGER NOT NULL, born_ns INTEGER NOT NULL,"
+	" thread INTEGER NOT NULL, flags INTEGER NOT NULL, kernel_sort INTEGER NOT NULL,"
+	" name TEXT NOT NULL, phase TEXT NOT NULL,"
+	" PRIMARY KEY(leak, place)) STRICT, WITHOUT ROWID;"
+	"CREATE INDEX leak_buffers_site ON leak_buffers(site, leak);"
+
+	"CREATE TABLE series(id INTEGER PRIMARY KEY, process INTEGER NOT NULL,"
+	" device INTEGER NOT NULL, device_uid INTEGER NOT NULL, type INTEGER NOT NULL,"
+	" last_t INTEGER NOT NULL, UNIQUE(process, device, device_uid, type)) STRICT;" POINTS("1")
+		POINTS("10") POINTS("60") "CREATE TABLE rolling(step INTEGER PRIMARY KEY, t "
+					  "INTEGER NOT NULL) STRICT;";
+
+#define CUT "4611686018427387903" /* 2^62-1 */
+
+#define POINT_MERGE                                                                 \
+	" ON CONFLICT(t, series) DO UPDATE SET used = excluded.used,"               \
+	" used_max = max(used_max, excluded.used_max), buffers = excluded.buffers," \
+	" buffers_max = max(buffers_max, excluded.buffers_max)"
+
+/* A bare column beside max(t) is taken from the row that has it: the last value. */
+#define ROLL(from, to)                                                                          \
+	"INSERT INTO points_" to "(t, series, used, used_max, buffers, buffers_max)"            \
+	" SELECT ?1, last.series, last.used, most.used, last.buffers, most.buffers FROM"        \
+	" (SELECT series, max(t), used, buffers FROM points_" from                              \
+	"  WHERE t >= ?1 AND t < ?1 + " to " GROUP BY series) AS last JOIN"                     \
+	" (SELECT series, max(used_max) AS used, max(buffers_max) AS buffers FROM points_" from \
+	"  WHERE t >= ?1 AND t < ?1 + " to " GROUP BY series) AS most"                          \
+	" ON most.series = last.series WHERE true" POINT_MERGE
+
+const char *const store_schema_sql[STORE_SQL_COUNT] = {
+	[STORE_SQL_BEGIN] = "BEGIN IMMEDIATE",
+	[STORE_SQL_COMMIT] = "COMMIT",
+	[STORE_SQL_ROLLBACK] = "ROLLBACK",
+	[STORE_SQL_ITEM_BEGIN] = "SAVEPOINT item",
+	[STORE_SQL_ITEM_COMMIT] = "RELEASE item",
+	[STORE_SQL_ITEM_ROLLBACK] = "ROLLBACK TO item",
+
+	/*
+	 * After a reboot the same pid may have the same ticks; the time of day then differs by
+	 * more.
+	 */
+	[STORE_SQL_PROCESS_FIND] =
+		"SELECT id FROM processes WHERE pid = ?1 AND start_ticks = ?2 AND uid = ?3"
+		" AND comm = ?4 AND abs(start_ns - ?5) < 5000000000 ORDER BY id DESC LIMIT 1",
+	[STORE_SQL_PROCESS_ADD] =
+		"INSERT INTO processes(pid, start_ticks, uid, comm, start_ns, ns_pid, user,"
+		" container, source) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) RETURNING id",
+
+	[STORE_SQL_SITE] =
+		"INSERT INTO sites(kind, type, uid, comm, name, phase, stack, count, bytes, "
+		"buffers,"
+		" first_ns, last_ns) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
+		" ON CONFLICT(kind, type, uid, comm, name, phase, stack) DO UPDATE SET"
+		" count = min(count + excluded.count, " CUT "),"
+		" bytes = min(bytes + excluded.bytes, " CUT "),"
+		" buffers = min(buffers + excluded.buffers, " CUT "),"
+		" first_ns = min(first_ns, excluded.first_ns),"
+		" last_ns = max(last_ns, excluded.last_ns) RETURNING id",
+	[STORE_SQL_SITE_COUNT] = "UPDATE sites SET count = min(count + ?2, " CUT ") WHERE id = ?1",
+	[STORE_SQL_SEEN_FIND] = "SELECT count FROM seen WHERE process = ?1 AND site = ?2"
+				" AND device = ?3 AND address = ?4 AND size = ?5",
+	[STORE_SQL_SEEN_SET] = "INSERT INTO seen(process, site, device, address, size, count)"
+			       " VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
+			       " ON CONFLICT DO UPDATE SET count = excluded.count",
+	[STORE_SQL_EXAMPLE_DROP] = "DELETE FROM incidents WHERE site = ?1 AND process = ?2",
+	[STORE_SQL_EXAMPLE_ADD] =
+		"INSERT INTO incidents(site, process, time_ns, last_ns, device, device_uid, "
+		"address,"
+		" size, largest_free, count, first_ns, first_thread, first_size, first_name,"
+		" first_phase, second_ns, second_thread, second_size, second_name, second_phase)"
+		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,"
+		" ?17, ?18, ?19, ?20) RETURNING id",
+	[STORE_SQL_EXAMPLE_TRIM] =
+		"DELETE FROM incidents WHERE site = ?1 AND id NOT IN"
+		" (SELECT id FROM incidents WHERE site = ?1 ORDER BY id DESC LIMIT ?2)",
+	[STORE_SQL_HOLDER_ADD] =
+		"INSERT INTO holders(incident, place, process, type, used, buffers)"
+		" VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+	[STORE_SQL_HELD_ADD] =
+		"INSERT INTO held(incident, place, type, name, phase, bytes, buffers)"
+		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+
+	/* One book is reported once, however often the daemon was killed in between. */
+	[STORE_SQL_LEAK_ADD] =
+		"INSERT INTO leaks(process, uid, book, ended_ns, closed, exit_code, exit_signal,"
+		" bytes, buffers) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+		" ON CONFLICT DO NOTHING RETURNING id",
+	[STORE_SQL_LEAK_SITE_ADD] = "INSERT INTO leak_sites(leak, site, bytes, buffers, oldest_ns)"
+				    " VALUES(?1, ?2, ?3, ?4, ?5) ON CONFLICT DO UPDATE SET"
+				    " bytes = min(bytes + excluded.bytes, " CUT "),"
+				    " buffers = min(buffers + excluded.buffers, " CUT ")",
+	[STORE_SQL_LEAK_BUFFER_ADD] =
+		"INSERT INTO leak_buffers(leak, place, site, device, device_uid, type, address,"
+		" size, refs, born_ns, thread, flags, kernel_sort, name, phase)"
+		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+	[STORE_SQL_LEAK_TRIM] =
+		"DELETE FROM leak_buffers WHERE site = ?1 AND leak NOT IN"
+		" (SELECT leak FROM leak_sites WHERE site = ?1 ORDER BY leak DESC LIMIT ?2)",
+
+	[STORE_SQL_SERIES_FIND] = "SELECT id FROM series WHERE process = ?1 AND device = ?2"
+				  " AND device_uid = ?3 AND type = ?4",
+	[STORE_SQL_SERIES_ADD] = "INSERT INTO series(process, device, device_uid, type, last_t)"
+				 " VALUES(?1, ?2, ?3, ?4, ?5) RETURNING id",
+	[STORE_SQL_SERIES_TOUCH] = "UPDATE series SET last_t = max(last_t, ?1 + 60) WHERE id IN"
+				   " (SELECT series FROM points_60 WHERE t = ?1)",
+	[STORE_SQL_POINT_ADD] =
+		"INSERT INTO points_1(t, series, used, used_max, buffers, buffers_max)"
+		" VALUES(?1, ?2, ?3, ?3, ?4, ?4)" POINT_MERGE,
+	[STORE_SQL_ROLL_10] = ROLL("1", "10"),
+	[STORE_SQL_ROLL_60] = ROLL("10", "60"),
+	[STORE_SQL_ROLLING_GET] = "SELECT t FROM rolling WHERE step = ?1",
+	[STORE_SQL_ROLLING_SET] = "INSERT INTO rolling(step, t) VALUES(?1, ?2)"
+				  " ON CONFLICT DO UPDATE SET t = excluded.t",
+};

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The tables, and every statement that the writer prepares. */
+
+#include <stdint.h>
+
+#define STORE_SCHEMA_VERSION 1
+#define STORE_SCHEMA_ID 0x74746d31 /* "ttm1", the application id in the file's header */
+
+/* Makes the tables in an empty file. */
+extern const char store_schema_create[];
+
+enum store_sql {
+	STORE_SQL_BEGIN,
+	STORE_SQL_COMMIT,
+	STORE_SQL_ROLLBACK,
+	STORE_SQL_ITEM_BEGIN,
+	STORE_SQL_ITEM_COMMIT,
+	STORE_SQL_ITEM_ROLLBACK,
+
+	STORE_SQL_PROCESS_FIND,
+	STORE_SQL_PROCESS_ADD,
+	STORE_SQL_SITE,
+	STORE_SQL_SITE_COUNT,
+	STORE_SQL_SEEN_FIND,
+	STORE_SQL_SEEN_SET,
+	STORE_SQL_EXAMPLE_DROP,
+	STORE_SQL_EXAMPLE_ADD,
+	STORE_SQL_EXAMPLE_TRIM,
+	STORE_SQL_HOLDER_ADD,
+	STORE_SQL_HELD_ADD,
+	STORE_SQL_LEAK_ADD,
+	STORE_SQL_LEAK_SITE_ADD,
+	STORE_SQL_LEAK_BUFFER_ADD,
+	STORE_SQL_LEAK_TRIM,
+
+	STORE_SQL_SERIES_FIND,
+	STORE_SQL_SERIES_ADD,
+	STORE_SQL_SERIES_TOUCH,
+	STORE_SQL_POINT_ADD,
+	STORE_SQL_ROLL_10,
+	STORE_SQL_ROLL_60,
+	STORE_SQL_ROLLING_GET,
+	STORE_SQL_ROLLING_SET,
+
+	STORE_SQL_COUNT,
+};
+
+extern const char *const store_schema_sql[STORE_SQL_COUNT];

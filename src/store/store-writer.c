@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The thread that writes. It takes what waits, writes it in one transaction, and then lets go of
+ * what is too old or too much. What goes wrong has one of a few consequences:
+ *
+ *	an item that cannot be written		is left out and counted
+ *	somebody has the file, no memory	all is put back, and tried again in a second
+ *	no room on the disk, no way in		all is put back, the file is closed; later again
+ *	the file is not the one on disk		the one on disk is opened
+ *	damage of any sort			the file is set aside and a new one begun
+ *
+ * A full disk leaves the file where it is: what it knows is still good, and can be read meanwhile.
+ */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "store/store-aside.h"
+#include "store/store-inside.h"
+#include "store/store-item.h"
+#include "store/store-record.h"
+
+#define STORE_IDLE_MS 10000u
+#define STORE_AGAIN_MS 1000u
+#define STORE_TRIES 2u /* with the file as it is, and with a new one */
+
+static uint64_t store_clock_ns(clockid_t id)
+{
+	struct timespec now;
+
+	(void)clock_gettime(id, &now); /* cannot fail */
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t store_writer_ms(void)
+{
+	return store_clock_ns(CLOCK_MONOTONIC) / 1000000u;
+}
+
+void store_writer_now(const struct store *store, struct store_now *ret_now)
+{
+	if (store->config.hooks.clock) {
+		store->config.hooks.clock(store->config.hooks.context, ret_now);
+		return;
+	}
+	ret_now->real_ns = store_clock_ns(CLOCK_REALTIME);
+	ret_now->boot_ns = store_clock_ns(CLOCK_BOOTTIME);
+}
+
+int store_writer_fault(struct store *store, enum store_step step)
+{
+	int code = 0;
+
+	if (store->config.hooks.fault)
+		code = store->config.hooks.fault(store->config.hooks.context, step);
+	return code ? store_db_fail_code(&store->db, code) : 0;
+}
+
+/* Says why something went wrong, unless that was said and nothing has gone well since. */
+__attribute__((format(printf, 2, 3))) static void store_writer_tell(struct store *store,
+								    const char *format, ...)
+{
+	struct store_now now;
+	char reason[sizeof(store->health.reason)];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(reason, sizeof(reason), format, arguments); /* may be cut */
+	va_end(arguments);
+	store_writer_now(store, &now);
+	pthread_mutex_lock(&store->lock);
+	if (!store->is_told || strcmp(reason, store->health.reason) != 0) {
+		memcpy(store->health.reason, reason, sizeof(reason));
+		store->health.reason_ns = now.real_ns;
+		store->health.reasons++;
+	}
+	pthread_mutex_unlock(&store->lock);
+	store->is_told = true;
+}
+
+static void store_writer_set_running(struct store *store, bool running)
+{
+	pthread_mutex_lock(&store->lock);
+	store->health.running = running;
+	pthread_mutex_unlock(&store->lock);
+	store_queue_stall(&store->queue, !running);
+}
+
+/* Makes the folder, with all above it. What goes wrong shows when the file is made. */
+static void store_writer_make_folder(const struct store *store)
+{
+	CLEANUP_FREE char *path = strdup(store->config.folder);
+
+	if (!path)
+		return;
+	for (char *p = path + 1; *p; p++) {
+		if (*p != '/')
+			continue;
+		*p = '\0';
+		(void)mkdir(path, 0755); /* the common ones; most are there */
+		*p = '/';
+	}
+	(void)mkdir(path, 0700); /* ours: the names and habits of everybody's programs */
+}
+
+/*
+ * How long the log may get before it is written into the database: not the whole of a small disk.
+ */
+static uint64_t store_writer_log_max(const struct store *store)
+{
+	uint64_t most = store->config.size_max / 16;
+	struct statvfs disk;
+
+	if (statvfs(store->config.folder, &disk) == 0)
+		most = bits_min(most, disk.f_bavail * disk.f_frsize / 16);
+	return bits_min(bits_max(most, UINT64_C(16) * STORE_PAGE), UINT64_C(1000) * STORE_PAGE);
+}
+
+static int store_writer_connect(struct store *store)
+{
+	int r = store_writer_fault(store, STORE_STEP_OPEN);
+
+	store_writer_make_folder(store);
+	if (r == 0)
+		r = store_db_open(&store->db, store->path, store_writer_log_max(store));
+	return r;
+}
+
+/* Gets a damaged file out of the way; store->files is held. 0 or a negative errno. */
+static int store_writer_move(struct store *store)
+{
+	struct store_now now;
+	char name[64];
+	int r;
+
+	store_db_close(&store->db, true);
+	if (store->db.is_fresh) {
+		/* There is nothing in it, and it must not push out those in which there is. */
+		store->db.is_fresh = false;
+		store_aside_remove(store->config.folder);
+		return 0;
+	}
+	store_writer_now(store, &now);
+	r = store_aside(store->config.folder, now.real_ns, name, sizeof(name));
+	if (r < 0)
+		return r;
+	store_writer_tell(store, "%s: %s; set aside as %s", STORE_FILE, store->db.message, name);
+	pthread_mutex_lock(&store->lock);
+	store->health.set_aside++;
+	pthread_mutex_unlock(&store->lock);
+	return 0;
+}
+
+static void store_writer_disconnect(struct store *store)
+{
+	pthread_rwlock_wrlock(&store->files);
+	store_reader_part_all(store); /* the last one to close it empties the log */
+	store_db_close(&store->db, false);
+	pthread_rwlock_unlock(&store->files);
+}
+
+/*
+ * Opens the file. @damaged: what is there is to be moved before. Return: whether it is open; if
+ * not, the time to try again is set.
+ */
+static bool store_writer_open(struct store *store, bool damaged)
+{
+	int r = -EIO; /* a file that cannot be moved is as good as none */
+
+	store_series_forget(&store->series);
+	for (unsigned int i = 0; i < STORE_TRIES; i++) {
+		pthread_rwlock_wrlock(&store->files);
+		store_reader_part_all(store);
+		if (!damaged || store_writer_move(store) == 0)
+			r = store_writer_connect(store);
+		pthread_rwlock_unlock(&store->files);
+		/* Takes its time, in which readers may read. */
+		if (r == 0)
+			r = store_db_verify(&store->db);
+		damaged = r < 0 && store->db.trouble == STORE_TROUBLE_DAMAGED;
+		if (!damaged)
+			break;
+	}
+	if (r < 0)
+		store_writer_disconnect(store);
+	__atomic_store_n(&store->suspect, false, __ATOMIC_RELAXED); /* of the file before */
+	store->kept_boot_ns = 0;
+	if (store->db.handle) {
+		store_writer_set_running(store, true);
+		return true;
+	}
+	store_writer_tell(store, "%s: %s", STORE_FILE, store->db.message);
+	store->retry_ms = store_writer_ms() + store->config.retry_ms;
+	store_writer_set_running(store, false);
+	return false;
+}
+
+/* After a failure. Return: whether what failed is worth another try at once. */
+static bool store_writer_recover(struct store *store)
+{
+	switch (store->db.trouble) {
+	case STORE_TROUBLE_AGAIN:
+		store->retry_ms = store_writer_ms() + STORE_AGAIN_MS;
+		break;
+	case STORE_TROUBLE_FULL:
+	case STORE_TROUBLE_CLOSED:
+		store_writer_disconnect(store);
+		store->retry_ms = store_writer_ms() + store->config.retry_ms;
+		break;
+	case STORE_TROUBLE_MOVED:
+		store_writer_tell(store, "%s: %s", STORE_FILE, store->db.message);
+		pthread_rwlock_wrlock(&store->files);
+		store_db_close(&store->db, true);
+		pthread_rwlock_unlock(&store->files);
+		return store_writer_open(store, false);
+	case STORE_TROUBLE_ITEM: /* of a statement that cannot fail */
+	case STORE_TROUBLE_DAMAGED:
+		return store_writer_open(store, true);
+	}
+	store_writer_tell(store, "%s: %s", STORE_FILE, store->db.message);
+	store_writer_set_running(store, false);
+	return false;
+}
+
+static int store_writer_item(struct store *store, const struct store_item *item)
+{
+	struct store_db *db = &store->db;
+	int r = store_db_run(db, STORE_SQL_ITEM_BEGIN, NULL, 0, NULL);
+
+	if (r < 0)
+		return r;
+	r = store_writer_fault(store, STORE_STEP_ITEM);
+	if (r == 0) {
+		switch (item->kind) {
+		case STORE_ITEM_SAMPLE:
+			r = store_series_write(&store->series, db, item);
+			break;
+		case STORE_ITEM_INCIDENT:
+			r = store_record_incident(db, item);
+			break;
+		case STORE_ITEM_LEAK:
+			r = store_record_leak(db, item);
+			break;
+		}
+	}
+	if (r < 0 && db->trouble == STORE_TROUBLE_ITEM) {
+		store_writer_tell(store, "an item was not written: %s", db->message);
+		store_series_forget(&store->series);
+		pthread_mutex_lock(&store->lock);
+		store->health.refused++;
+		pthread_mutex_unlock(&store->lock);
+		r = store_db_run(db, STORE_SQL_ITEM_ROLLBACK, NULL, 0, NULL);
+	}
+	if (r < 0)
+		return r;
+	return store_db_run(db, STORE_SQL_ITEM_COMMIT, NULL, 0, NULL);
+}
+
+/* One transaction. 0, or -EIO and nothing of it is written. */
+static int store_writer_batch(struct store *store, const struct store_item *list)
+{
+	uint64_t count = 0;
+	int r = store_db_run(&store->db, STORE_SQL_BEGIN, NULL, 0, NULL);
+
+	for (const struct store_item *item = list; r >= 0 && item; item = item->next) {
+		r = store_writer_item(store, item);
+		count++;
+	}
+	if (r >= 0)
+		r = store_writer_fault(store, STORE_STEP_COMMIT);
+	if (r >= 0)
+		r = store_db_run(&store->db, STORE_SQL_COMMIT, NULL, 0, NULL);
+	if (r < 0) {
+		store_db_rollback(&store->db);
+		store_series_forget(&store->series);
+		return r;
+	}
+	store->db.is_fresh = false;
+	store->is_told = false;
+	pthread_mutex_lock(&store->lock);
+	store->health.written += count;
+	store->health.batches++;
+	pthread_mutex_unlock(&store->lock);
+	return 0;
+}
+
+/* Cuts @list after what makes a transaction. Return: the rest. */
+static struct store_item *store_writer_cut(const struct store *store, struct store_item *list)
+{
+	/* Large enough to be quick, small enough that the size is kept to between two of them. */
+	uint64_t bytes = 0, most = bits_min(store->limit / 32, UINT64_C(4) << 20);
+	struct store_item *rest;
+
+	for (bytes = list->bytes; list->next; list = list->next) {
+		bytes += list->next->bytes;
+		if (bytes > most)
+			break;
+	}
+	rest = list->next;
+	list->next = NULL;
+	return rest;
+}
+
+/* Writes what waits in a lane. Return: false if that has to wait. */
+static bool store_writer_lane(struct store *store, enum store_lane_kind lane)
+{
+	struct store_item *list = store_queue_take(&store->queue, lane);
+
+	while (list) {
+		struct store_item *rest = store_writer_cut(store, list);
+		bool is_written = false;
+		int r;
+
+		for (unsigned int i = 0; !is_written && i < STORE_TRIES; i++) {
+			is_written = store_writer_batch(store, list) == 0;
+			if (!is_written && !store_writer_recover(store))
+				break;
+		}
+		if (!is_written && store->retry_ms) {
+			store_queue_put_back(&store->queue, lane, rest);
+			store_queue_put_back(&store->queue, lane, list);
+			return false;
+		}
+		/*
+		 * Not written, it has damaged one file and the next: it would do so to all others.
+		 */
+		r = store_keep(store);
+		store_queue_finish(&store->queue, lane, list, !is_written);
+		list = rest;
+		if (r < 0 && !store_writer_recover(store)) {
+			store_queue_put_back(&store->queue, lane, list);
+			return false;
+		}
+	}
+	return true;
+}
+
+static void store_writer_turn(struct store *store)
+{
+	if (!store->db.handle && !store_writer_open(store, false))
+		return;
+	if (store->config.hooks.busy)
+		store->config.hooks.busy(store->config.hooks.context);
+	/* Pairs with nothing: a hint, and only the reader that gave it looks at what it saw. */
+	if (__atomic_load_n(&store->suspect, __ATOMIC_RELAXED)) {
+		(void)store_db_fail(&store->db, STORE_TROUBLE_DAMAGED, "damaged"); /* done below */
+		if (!store_writer_recover(store))
+			return;
+	}
+	store_writer_set_running(store, true);
+	if (!store_writer_lane(store, STORE_LANE_RECORDS) ||
+	    !store_writer_lane(store, STORE_LANE_SAMPLES))
+		return;
+	if (store_keep(store) < 0)
+		(void)store_writer_recover(store); /* shows the next time */
+}
+
+void *store_writer_main(void *argument)
+{
+	struct store *store = argument;
+	bool going;
+
+	store_writer_turn(store);
+	do {
+		uint64_t now = store_writer_ms(), idle = STORE_IDLE_MS;
+
+		if (store->retry_ms > now)
+			idle = store->retry_ms - now;
+		going = store_queue_wait(&store->queue, store->config.batch_ms, (uint32_t)idle);
+		/* At the end there is one more try in any case. */
+		if (going && store->retry_ms > store_writer_ms())
+			continue;
+		store->retry_ms = 0;
+		store_writer_turn(store);
+	} while (going);
+	store_series_forget(&store->series);
+	store_db_close(&store->db, false);
+	return NULL;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The memory of the past: incidents, leak reports and time series, in a database of their own.
+ *
+ * One thread writes; everybody else only enqueues. A put copies what it needs out of a snapshot,
+ * never waits and never fails its caller: what does not fit into the bounded queue is dropped and
+ * counted. Trouble with the file stops nothing, and is told by store_health(): one that is damaged,
+ * or of another version, is set aside (three of them are kept) and a new one begun; while the disk
+ * is full or the folder cannot be written, what is put waits in the queue, with a try every minute.
+ *
+ * What is kept, and for how long:
+ *
+ *	incidents, leaks	`keep_s` after they were last seen
+ *	points every second	an hour
+ *	points every 10 s	a day
+ *	points every minute	30 days (each of the three: `keep_s` if that is less)
+ *
+ * and all of it together within `size_max`: beyond it the finest points go first, oldest before
+ * newer, then the coarser ones, then records. A coarser point keeps the largest and the last value
+ * of those it stands for, and is there once its time is over.
+ *
+ * Numbers above 2^62-1 are kept as 2^62-1, but for addresses, sizes and unique ids, which are
+ * exact.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/snapshot.h"
+
+struct store;
+struct store_reader;
+
+#define STORE_FILE "history.db" /* in the folder; what is set aside has a time behind it */
+#define STORE_ANY UINT32_MAX    /* in a query: any device, any type */
+
+#define STORE_SIZE_DEFAULT (UINT64_C(512) << 20)
+#define STORE_SIZE_MIN (UINT64_C(1) << 20) /* less has no room for a single leak report */
+#define STORE_KEEP_DEFAULT (UINT64_C(30) * 86400)
+
+/* What one put may hold; the rest is counted as cut. */
+#define STORE_SAMPLES_MAX 16384u         /* points of one moment */
+#define STORE_PROCESS_SAMPLES_MAX 256u   /* of them of one process */
+#define STORE_LEAK_SITES_MAX 256u        /* of a leak report, largest first */
+#define STORE_LEAK_BUFFERS_MAX 1000u     /* listed in a leak report */
+#define STORE_LEAK_SITE_BUFFERS_MAX 100u /* of them of one call site */
+#define STORE_HOLDERS_MAX 32u            /* of a failed allocation: processes, and as many sites */
+
+/* What the file may hold beside the size; the oldest of who has most goes first. */
+#define STORE_SITES_MAX 10000u
+#define STORE_LEAKS_MAX 10000u
+#define STORE_EXAMPLES_MAX 4u /* of a site: newest examples, and newest lists of buffers */
+#define STORE_SEEN_MAX 50000u
+
+#define STORE_LIMIT_MAX 10000u /* rows of one page */
+
+/* One moment. Boot time tells a clock that was set from time that has passed. */
+struct store_now {
+	uint64_t real_ns; /* CLOCK_REALTIME */
+	uint64_t boot_ns; /* CLOCK_BOOTTIME */
+};
+
+/* Where the writer asks for faults. */
+enum store_step {
+	STORE_STEP_OPEN = 0,
+	STORE_STEP_ITEM = 1,
+	STORE_STEP_COMMIT = 2,
+	STORE_STEP_KEEP = 3,
+};
+
+/* All of them are called by the writer's thread. */
+struct store_hooks {
+	void *context;
+	void (*clock)(void *context, struct store_now *ret_now); /* NULL: the system's clocks */
+	void (*busy)(void *context);                             /* before each batch; for tests */
+	int (*fault)(void *context, enum store_step step); /* SQLite code to fail with, or 0 */
+};
+
+/* 0 means the default, but for the folder. */
+struct store_config {
+	const char *folder; /* made if it is not there */
+	uint64_t size_max;  /* bytes of the database and its log */
+	uint64_t keep_s;
+	uint32_t batch_ms;  /* 1000: the longest that something waits to be written */
+	uint32_t retry_ms;  /* 60000: after the file could not be opened or the disk was full */
+	size_t queue_items; /* 4096 */
+	size_t queue_bytes; /* 16 MiB, and half as much again for points */
+	struct store_hooks hooks;
+};
+
+struct store_health {
+	bool running;    /* false: nothing can be written at present */
+	uint64_t queued; /* items that wait */
+	uint64_t queued_bytes;
+	uint64_t written;         /* items */
+	uint64_t dropped_records; /* incidents and leak reports that found no room in the queue */
+	uint64_t dropped_samples; /* moments */
+	uint64_t refused;         /* items that the database would not take: our own bug */
+	uint64_t cut;             /* rows beyond what one put may hold */
+	uint64_t batches;
+	uint64_t size;       /* bytes of the database and its log */
+	uint64_t size_limit; /* size_max, or less if the disk has little left */
+	uint64_t set_aside;  /* files, since store_open() */
+
+	/*
+	 * Why the last thing went wrong, "" = nothing ever did. @reasons counts up with each new
+	 * one: who has said one number says the next.
+	 */
+	uint64_t reasons;
+	uint64_t reason_ns;
+	char reason[256];
+};
+
+/*
+ * Starts the writer. What is wrong with the folder shows in store_health(). 0 or a negative errno.
+ */
+int store_open(const struct store_config *config, struct store **ret_store);
+
+/* Writes what waits, once, and ends. All readers are closed before. */
+struct store *store_close(struct store *store);
+
+/* The totals of a moment: whole devices, and each living process. */
+void store_put_sample(struct store *store, const struct snapshot *snapshot);
+
+/*
+ * An incident as its process's book has it now; the same one with a higher count raises the count
+ * by the difference, so that nobody needs to remember what was put before, not even over a restart.
+ * Those of the kind "leak" are left out: store_put_leak() tells more.
+ */
+void store_put_incident(struct store *store, const struct snapshot *snapshot,
+			const struct snapshot_incident *incident);
+
+/* The same for a failed allocation, with who holds what on that device in @snapshot. */
+void store_put_failure(struct store *store, const struct snapshot *snapshot,
+		       const struct snapshot_incident *incident);
+
+/* How a process ended, as far as it is known. */
+struct store_ending {
+	uint64_t
+		book; /* any number that tells a process's books apart: one book is reported once */
+	uint64_t ended_ns;
+	bool closed; /* the library said goodbye */
+	bool exit_is_known;
+	int32_t exit_code;
+	int32_t exit_signal; /* 0 = none */
+};
+
+/*
+ * What @process, which has ended, left: its buffers in @snapshot. None is no leak and puts nothing.
+ */
+void store_put_leak(struct store *store, const struct snapshot *snapshot, uint32_t process,
+		    const struct store_ending *ending);
+
+/*
+ * Waits until everything put so far is written. 0, -ETIMEDOUT, or -EAGAIN: nothing can be written
+ * at present. For tests, and for who is about to end.
+ */
+int store_flush(struct store *store, uint32_t timeout_ms);
+
+void store_health(struct store *store, struct store_health *ret_health);
+
+/*
+ * Reading, on a connection of its own: from any thread, but one reader from one thread at a time.
+ * Everything that one query tells is of one moment. Row functions return 0, a positive number to
+ * end the query, or a negative errno that the query returns; texts live until they return. They
+ * must not query themselves, and not take long: the log cannot be emptied while a query runs. A
+ * query that takes 10 s ends with -ETIME.
+ */
+int store_reader_open(struct store *store, struct store_reader **ret_reader);
+struct store_reader *store_reader_close(struct store_reader *reader);
+
+/* Where a page ended. All zero: from the beginning. */
+struct store_cursor {
+	int64_t major, minor;
+	bool more; /* set by queries: there is a next page */
+};
+
+struct store_process {
+	uint32_t pid;
+	uint32_t ns_pid;
+	uint32_t user_id;
+	uint64_t start_ticks;
+	uint64_t start_ns;
+	const char *comm;
+	const char *user; /* NULL = not known; likewise the others */
+	const char *container;
+	const char *source;
+};
+
+/* A call site, with all that ever happened there: one user's, in programs of one name. */
+struct store_site {
+	int64_t id;
+	const char *kind;
+	uint32_t type; /* SNAPSHOT_TYPE_NONE = not known */
+	uint32_t user_id;
+	const char *comm;
+	const char *name;  /* NULL = none */
+	const char *phase; /* of sites without a name */
+	const char *stack; /* key of the stack; NULL = none */
+	uint64_t count;    /* of leaks: processes */
+	uint64_t bytes;    /* leaked */
+	uint64_t buffers;
+	uint64_t first_ns, last_ns;
+};
+
+/* Of a leak, address and size are those of one of its buffers, and count is how many there are. */
+struct store_incident {
+	struct store_site site;
+	struct store_process process;     /* of the example */
+	struct snapshot_incident example; /* the newest; its index of a process means nothing */
+	uint64_t device_uid;
+};
+
+/* Who held memory on the device of a failed allocation: of that type and what shares its memory. */
+struct store_holder {
+	struct store_process process;
+	uint32_t type;
+	uint64_t used;
+	uint64_t buffers;
+};
+
+/* A call site's part: of such a holding over all processes, or of a leak. */
+struct store_part {
+	uint32_t type;
+	const char *name;
+	const char *phase;
+	uint64_t bytes;
+	uint64_t buffers;
+	uint64_t oldest_ns; /* of a leak */
+};
+
+/* Functions may be NULL. Holders and parts follow the incident they belong to. */
+struct store_incident_rows {
+	void *context;
+	int (*incident)(void *context, const struct store_incident *incident);
+	int (*holder)(void *context, const struct store_holder *holder);
+	int (*part)(void *context, const struct store_part *part);
+};
+
+struct store_leak {
+	int64_t id;
+	struct store_process process;
+	struct store_ending ending;
+	uint64_t bytes;
+	uint64_t buffers;
+	uint64_t listed; /* buffers that follow; older reports lose their lists, not their sums */
+};
+
+/* Likewise. */
+struct store_leak_rows {
+	void *context;
+	int (*leak)(void *context, const struct store_leak *leak);
+	int (*part)(void *context, const struct store_part *part);
+	int (*buffer)(void *context, const struct snapshot_buffer *buffer, uint64_t device_uid);
+};
+
+/* Newest first. 0 or NULL for what does not matter. */
+struct store_filter {
+	const char *kind; /* of incidents */
+	bool has_uid;
+	uint32_t uid;
+	uint32_t pid;      /* incidents: with an example of that process, and then that one */
+	uint64_t since_ns; /* last seen, or ended, not before */
+	size_t limit;      /* incidents or leaks; 0 = STORE_LIMIT_MAX */
+	struct store_cursor after;
+};
+
+int store_query_incidents(struct store_reader *reader, const struct store_filter *filter,
+			  const struct store_incident_rows *rows, struct store_cursor *ret_next);
+int store_query_leaks(struct store_reader *reader, const struct store_filter *filter,
+		      const struct store_leak_rows *rows, struct store_cursor *ret_next);
+
+struct store_series_query {
+	uint64_t from_ns, to_ns; /* both included; to_ns 0 = no end */
+	uint32_t step_s;         /* 1, 10 or 60; 0 = the finest that reaches back to from_ns */
+	bool whole_devices;      /* not the parts of single processes */
+	uint32_t pid;            /* 0 = any */
+	uint64_t start_ticks;    /* of that pid; 0 = any */
+	uint32_t device;         /* STORE_ANY */
+	uint64_t device_uid;     /* 0 = any */
+	uint32_t type;           /* STORE_ANY */
+	size_t limit;
+	struct store_cursor after;
+};
+
+struct store_point {
+	int64_t series;               /* equal for points of one line */
+	struct store_process process; /* pid 0: a whole device */
+	uint32_t device;
+	uint64_t device_uid;
+	uint32_t type;
+	uint64_t time_ns; /* where its time begins */
+	uint32_t step_s;  /* how long it is */
+	uint64_t used, used_max;
+	uint64_t buffers, buffers_max;
+};
+
+/* In order of time. */
+int store_query_series(struct store_reader *reader, const struct store_series_query *query,
+		       int (*row)(void *context, const struct store_point *point), void *context,
+		       struct store_cursor *ret_next);
