@@ -281,7 +281,12 @@ def test_sigterm_reaches_the_command(build, clean_env, family, tmp_path):
 
 
 def test_sigint_from_another_process_reaches_the_command(build, clean_env):
-    run = subprocess.Popen([build / "src/cli/ttmem", "run", "-q", "--", "sleep", "30"], env=clean_env)
+    run = subprocess.Popen(
+        [build / "src/cli/ttmem", "run", "-q", "--", "sleep", "30"],
+        env=clean_env,
+        # A shell's background jobs ignore it, and so would everything below them.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     time.sleep(0.5)
     run.send_signal(signal.SIGINT)
     assert run.wait(timeout=LIMIT) == 128 + signal.SIGINT
