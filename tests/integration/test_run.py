@@ -119,6 +119,18 @@ def report(ttmem, tmp_path):
     return run
 
 
+def wait_for_command(run):
+    """Until the command has been started and has had time to say something."""
+    end = time.monotonic() + LIMIT
+    children = f"/proc/{run.pid}/task/{run.pid}/children"
+    while time.monotonic() < end:
+        with open(children, encoding="utf-8") as file:
+            if file.read().split():
+                break
+        time.sleep(0.05)
+    time.sleep(0.5)
+
+
 def sites(document):
     return {leak["site"]: (leak["bytes"], leak["buffers"]) for leak in document["leaks"]}
 
@@ -274,7 +286,7 @@ def test_sigterm_reaches_the_command(build, clean_env, family, tmp_path):
     run = subprocess.Popen(
         [build / "src/cli/ttmem", "run", "-q", "--json", path, "--", family, "-wait"], env=clean_env
     )
-    time.sleep(0.5)
+    wait_for_command(run)
     run.send_signal(signal.SIGTERM)
     assert run.wait(timeout=LIMIT) == 128 + signal.SIGTERM
     assert sites(json.loads(path.read_text())) == {"DRAM waiting": (1, 1)}
@@ -287,7 +299,7 @@ def test_sigint_from_another_process_reaches_the_command(build, clean_env):
         # A shell's background jobs ignore it, and so would everything below them.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    time.sleep(0.5)
+    wait_for_command(run)
     run.send_signal(signal.SIGINT)
     assert run.wait(timeout=LIMIT) == 128 + signal.SIGINT
 
