@@ -90,7 +90,9 @@ API_BODY api_alloc_slow(uint32_t device, uint32_t type, uint64_t address, uint64
 
 	if (!call_begin(&call, CALL_EVENT))
 		return;
-	if (api_alloc_is_sane(call.writer, device, type, size, 0)) {
+	if (call.is_paused)
+		; /* only told */
+	else if (api_alloc_is_sane(call.writer, device, type, size, 0)) {
 		buffer = (struct shard_buffer){
 			.address = address,
 			.size = size,
@@ -150,7 +152,9 @@ API_BODY api_free_slow(uint32_t device, uint32_t type, uint64_t address)
 
 	if (!call_begin(&call, CALL_EVENT))
 		return;
-	if (api_free_is_sane(call.writer, device, type)) {
+	if (call.is_paused)
+		; /* only told */
+	else if (api_free_is_sane(call.writer, device, type)) {
 		who = (struct shard_buffer){
 			.address = address,
 			.type = type,
@@ -215,7 +219,9 @@ API_BODY api_alloc_mesh(const uint32_t *devices, size_t n, uint32_t type, uint64
 
 	if (!call_begin(&call, CALL_EVENT))
 		return;
-	if (unlikely(!devices || n > BOOK_DEVICES)) {
+	if (call.is_paused)
+		; /* only told */
+	else if (unlikely(!devices || n > BOOK_DEVICES)) {
 		writer_reject(&call.writer->header->rejected.arguments);
 	} else if (api_alloc_is_sane(call.writer, 0, type, size, 0)) {
 		buffer = (struct shard_buffer){
@@ -253,7 +259,9 @@ API_BODY api_free_mesh(const uint32_t *devices, size_t n, uint32_t type, uint64_
 
 	if (!call_begin(&call, CALL_EVENT))
 		return;
-	if (unlikely(!devices || n > BOOK_DEVICES)) {
+	if (call.is_paused)
+		; /* only told */
+	else if (unlikely(!devices || n > BOOK_DEVICES)) {
 		writer_reject(&call.writer->header->rejected.arguments);
 	} else if (api_free_is_sane(call.writer, 0, type)) {
 		who = (struct shard_buffer){
@@ -336,10 +344,10 @@ API_BODY api_alloc_ex(const struct ttmem_alloc_args *args)
 
 	if (!call_begin(&call, CALL_EVENT))
 		return;
-	if (call_args(&call, &copy, sizeof(copy), offsetof(struct ttmem_alloc_args, name), args))
-		api_alloc_args(&call, &copy);
-	else
+	if (!call_args(&call, &copy, sizeof(copy), offsetof(struct ttmem_alloc_args, name), args))
 		memset(&copy, 0, sizeof(copy));
+	else if (!call.is_paused)
+		api_alloc_args(&call, &copy);
 	if (unlikely(call.is_debugged))
 		debug_line("alloc_ex device=%u type=%u address=0x%" PRIx64 " size=%" PRIu64
 			   " flags=0x%x name=%s: %s",
@@ -363,7 +371,7 @@ API_BODY api_free_ex(const struct ttmem_free_args *args)
 
 	if (!call_begin(&call, CALL_EVENT))
 		return;
-	if (call_args(&call, &copy, sizeof(copy), sizeof(copy), args)) {
+	if (call_args(&call, &copy, sizeof(copy), sizeof(copy), args) && !call.is_paused) {
 		who = (struct shard_buffer){
 			.address = copy.address,
 			.type = copy.type,

@@ -57,9 +57,11 @@ bool call_begin_slow(struct call *call, enum call_kind kind)
 		return false;
 	if (kind == CALL_EVENT && gate_is_paused()) {
 		writer_reject(&call->writer->header->rejected.paused);
-		debug_line("event while tracking is paused: not recorded");
-		call_end(call);
-		return false;
+		if (!debug_is_on()) {
+			call_end(call);
+			return false;
+		}
+		call->is_paused = true;
 	}
 	call->is_debugged = debug_is_on();
 	if (call->is_debugged)
@@ -103,6 +105,8 @@ const char *call_verdict(const struct call *call)
 	const struct book_rejected now = call_rejected(call->writer);
 	const struct book_rejected *before = &call->before;
 
+	if (call->is_paused)
+		return "not recorded, tracking is paused";
 	/* Another thread's mishap may be taken for ours: the counters are the process's. */
 	if (now.device != before->device)
 		return "rejected, no such device";

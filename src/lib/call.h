@@ -24,6 +24,7 @@ struct call {
 	struct writer *writer;
 	struct thread *self;
 	bool is_nested;   /* inside a call that a signal interrupted: no locks may be taken */
+	bool is_paused;   /* of an event that is debugged: only to be told, not to be recorded */
 	bool is_debugged; /* TTMEM_DEBUG: end with a line */
 	struct book_rejected before; /* for the debug line */
 };
@@ -53,6 +54,7 @@ static inline bool call_begin(struct call *call, enum call_kind kind)
 		return call_begin_slow(call, kind);
 	call->writer = (struct writer *)word;
 	call->is_nested = false;
+	call->is_paused = false;
 	call->is_debugged = false;
 	call->self->busy = 1;
 	compiler_barrier();

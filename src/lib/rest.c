@@ -60,7 +60,9 @@ REST_EXPORT void ttmem_free_all(uint32_t device, uint32_t type, uint64_t owner)
 
 	if (!call_begin(&call, CALL_EVENT))
 		return;
-	if (rest_device_is_sane(&call, device, type)) {
+	if (call.is_paused)
+		; /* only told */
+	else if (rest_device_is_sane(&call, device, type)) {
 		struct shard_buffer who = {
 			.type = type,
 			.phase = call_phase(&call),
@@ -85,7 +87,9 @@ REST_EXPORT void ttmem_alloc_failed(uint32_t device, uint32_t type, uint64_t siz
 
 	if (!call_begin(&call, CALL_EVENT))
 		return;
-	if (type == TTMEM_ANY)
+	if (call.is_paused)
+		; /* only told */
+	else if (type == TTMEM_ANY)
 		writer_reject(&call.writer->header->rejected.type);
 	else if (rest_device_is_sane(&call, device, type) && !rest_is_nested(&call)) {
 		struct shard_buffer buffer = {

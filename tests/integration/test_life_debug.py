@@ -70,7 +70,7 @@ def test_lines(program, track, tmp_path):  # noqa: F811
         "alloc_mesh devices=2 type=1 address=0x3000 size=64: recorded",
         "free device=0 type=-1 address=0x1000: recorded",
         "pause",
-        "event while tracking is paused: not recorded",
+        "free device=0 type=0 address=0x2000: not recorded, tracking is paused",
         "resume",
         "goodbye",
     ]
