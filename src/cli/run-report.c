@@ -181,7 +181,7 @@ void report_text(const struct report *report, FILE *out)
 	report_command(report, out);
 	fprintf(out, "\n");
 	report_ending(report, out);
-	fprintf(out, " after %s; %zu processes with a book, %" PRIu32 " without\n",
+	fprintf(out, " after %s; processes with a book: %zu, without: %" PRIu32 "\n",
 		text_duration(report->duration_ns, duration), family->end_count,
 		family->without_book);
 	if (family->end_count == 0 && family->still_running == 0)
