@@ -10,17 +10,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/filter.h"
+#include "core/request.h"
 
 struct snapshot;
 struct source;
-
-/* What is wanted. Totals are always given. */
-struct source_request {
-	bool buffers;
-	bool incidents;
-	struct filter filter; /* for buffers and incidents; totals are never filtered */
-};
 
 struct source_ops {
 	const char *name;

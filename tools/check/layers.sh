@@ -22,7 +22,7 @@ BEGIN {
 	allow("lib", "base book wire ttmem")
 	allow("sim", "ttmem/ttmem.h")
 	allow("web", "base core")
-	allow("daemon", "base book wire core symbol source sim web uapi")
+	allow("daemon", "base book wire core symbol source store web uapi")
 	allow("tui", "base book wire core source symbol sim ttmem/ttmem.h")
 	allow("cli", "base book wire core source symbol sim tui ttmem/ttmem.h")
 	allow("kernel", "uapi")

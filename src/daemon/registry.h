@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Every process with a book, from the moment that the daemon learns of it until it has ended and been
+ * judged. Books come from three sides: handed over on the native socket, found under /proc, and kept by
+ * the daemon itself for clients of the old protocol. The end of a process is its pidfd becoming
+ * readable; the end of a connection is merely a reason to look whether the process has become another
+ * program.
+ *
+ * Lives in the loop's thread, but for registry_roster().
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "source/accept.h"
+
+struct loop;
+struct registry;
+struct roster;
+struct scan_book;
+struct tracked;
+
+/* What others do when something happens to a book. All are called in the loop's thread. */
+struct registry_hooks {
+	void *context;
+	/* A new one; @is_new false: it was known before this daemon started. */
+	void (*added)(void *context, struct tracked *tracked);
+	/* Its owner has ended (tracked->end says how). No longer in the roster. */
+	void (*ended)(void *context, struct tracked *tracked);
+};
+
+/* Of one book, by whoever added it: for those that are kept by the daemon itself. */
+struct registry_keeper {
+	/*
+	 * The owner has ended: take in what it still said. False: there is more, call again.
+	 * Afterwards nothing more is written into the book.
+	 */
+	bool (*drain)(struct registry_keeper *keeper);
+	/* It was judged; the keeper is no longer referred to. */
+	void (*forget)(struct registry_keeper *keeper);
+};
+
+int registry_new(struct registry **ret_registry, struct loop *loop,
+		 const struct registry_hooks *hooks);
+struct registry *registry_free(struct registry *registry);
+
+/* The /proc that the registry looks at. */
+const struct proc *registry_proc(const struct registry *registry);
+
+/*
+ * Adds a book with a known owner; takes book and pidfd (-1 = none to be had) in any case. @keeper may be
+ * NULL. 0 and @ret_tracked (only lent, may be NULL); -EEXIST if the same file is known already; or a
+ * negative errno.
+ */
+int registry_add_consume(struct registry *registry, struct scan_book *book, int pid_fd,
+			 struct registry_keeper *keeper, struct tracked **ret_tracked);
+
+/* A book that was handed over. Takes the peer, its connection and its book. */
+int registry_add_peer_consume(struct registry *registry, struct accept_peer *peer);
+
+/* The current list, counted; from any thread. Never NULL. */
+struct roster *registry_roster(struct registry *registry);
+
+struct registry_counts {
+	uint64_t processes; /* books of living ones */
+	uint64_t refused;   /* books and offers */
+	uint64_t ended;
+	uint64_t leaked;           /* of them with something left */
+	uint64_t unobserved_exits; /* processes that ended while nobody held their books */
+	uint64_t scans;
+	uint64_t scan_ns; /* of the last one */
+};
+
+void registry_counts(const struct registry *registry, struct registry_counts *ret_counts);

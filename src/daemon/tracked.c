@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Counted references to books, and reading them under their locks. */
+
+#include "daemon/tracked.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "book/clock.h"
+#include "book/view.h"
+#include "core/snapshot.h"
+#include "source/book.h"
+#include "source/source.h"
+
+struct tracked *tracked_new_consume(struct scan_book *book)
+{
+	struct tracked *tracked = calloc(1, sizeof(*tracked));
+
+	if (!tracked) {
+		scan_book_free(book);
+		return NULL;
+	}
+	tracked->device = book->device;
+	tracked->inode = book->inode;
+	tracked->pid = book->owner.pid;
+	tracked->start_ticks = book->owner.start_ticks;
+	tracked->maker = book->uid;
+	tracked->user = book->owner.real_uid;
+	tracked->source = book->reader.header.source;
+	tracked->since_ns = clock_ns(CLOCK_REALTIME);
+	tracked->refs = 1;
+	(void)pthread_mutex_init(&tracked->lock, NULL); /* cannot fail on Linux */
+	tracked->book = book;
+	return tracked;
+}
+
+struct tracked *tracked_ref(struct tracked *tracked)
+{
+	__atomic_add_fetch(&tracked->refs, 1, __ATOMIC_RELAXED);
+	return tracked;
+}
+
+struct tracked *tracked_unref(struct tracked *tracked)
+{
+	if (!tracked || __atomic_sub_fetch(&tracked->refs, 1, __ATOMIC_ACQ_REL) > 0)
+		return NULL;
+	scan_book_free(tracked->book);
+	pthread_mutex_destroy(&tracked->lock);
+	free(tracked);
+	return NULL;
+}
+
+int tracked_collect(struct tracked *tracked, const struct source_request *request,
+		    struct view *view, struct snapshot *snapshot)
+{
+	int r;
+
+	pthread_mutex_lock(&tracked->lock);
+	tracked->book->alive = __atomic_load_n(&tracked->end, __ATOMIC_RELAXED) == TRACKED_LIVES;
+	r = book_collect(tracked->book, request, view, snapshot);
+	pthread_mutex_unlock(&tracked->lock);
+	return r;
+}
+
+struct roster *roster_ref(struct roster *roster)
+{
+	__atomic_add_fetch(&roster->refs, 1, __ATOMIC_RELAXED);
+	return roster;
+}
+
+struct roster *roster_unref(struct roster *roster)
+{
+	if (!roster || __atomic_sub_fetch(&roster->refs, 1, __ATOMIC_ACQ_REL) > 0)
+		return NULL;
+	for (size_t i = 0; i < roster->count; i++)
+		tracked_unref(roster->list[i]);
+	free(roster);
+	return NULL;
+}
+
+int roster_collect(const struct roster *roster, const struct source_request *request,
+		   struct snapshot *snapshot)
+{
+	struct view *view = calloc(1, sizeof(*view));
+	int r = view ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < roster->count; i++)
+		r = tracked_collect(roster->list[i], request, view, snapshot);
+	if (view)
+		view_deinit(view);
+	free(view);
+	return r;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A book that the daemon knows, and the list of all of them.
+ *
+ * The loop owns the list; other threads read books too, and must not make the loop wait. So a tracked
+ * book is counted by references, what identifies it never changes after it was made, and its reader is
+ * used under its own lock. A roster is the list of one moment and never changes: whoever wants to read
+ * all books takes the current one and lets it go again.
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "source/scan.h"
+
+struct snapshot;
+struct source_request;
+struct view;
+
+enum tracked_end {
+	TRACKED_LIVES = 0,
+	TRACKED_DIED = 1,
+	TRACKED_EXECED = 2, /* the process goes on as another program */
+};
+
+struct tracked {
+	/* Never changes: anybody may read. */
+	dev_t device;
+	ino_t inode;
+	uint32_t pid;
+	uint64_t start_ticks;
+	uint32_t maker;    /* user who made the book: who may see its details */
+	uint32_t user;     /* real user of the process when it was first seen */
+	uint32_t source;   /* enum book_source */
+	uint64_t since_ns; /* CLOCK_REALTIME when we learnt of it */
+
+	uint32_t refs; /* atomic */
+	uint32_t end;  /* enum tracked_end; atomic */
+
+	pthread_mutex_t lock; /* for what is below */
+	struct scan_book *book;
+};
+
+/* Takes the book in any case. NULL: no memory. */
+struct tracked *tracked_new_consume(struct scan_book *book);
+struct tracked *tracked_ref(struct tracked *tracked);
+struct tracked *tracked_unref(struct tracked *tracked);
+
+/* book_collect() under the lock. @view is only lent. */
+int tracked_collect(struct tracked *tracked, const struct source_request *request,
+		    struct view *view, struct snapshot *snapshot);
+
+struct roster {
+	uint32_t refs; /* atomic */
+	size_t count;
+	struct tracked *list[]; /* in order of pid, then of inode */
+};
+
+struct roster *roster_ref(struct roster *roster);
+struct roster *roster_unref(struct roster *roster);
+
+/*
+ * Adds every book in it to a snapshot (not finished). 0 or a negative errno. What single processes do
+ * wrong becomes a note.
+ */
+int roster_collect(const struct roster *roster, const struct source_request *request,
+		   struct snapshot *snapshot);

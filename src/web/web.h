@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The HTTP server: the same documents as the command line's, a stream of changes, Prometheus metrics. It
+ * runs in a thread of its own and knows nothing of books or databases; what it serves it asks from a
+ * provider, whose functions are called from that thread.
+ *
+ * Nobody is known over HTTP: totals are open, details need a token.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/request.h"
+
+struct emit;
+struct snapshot;
+struct web;
+
+/* A page of the past. */
+struct web_past_query {
+	uint32_t pid;      /* 0 = any */
+	const char *kind;  /* of incidents; NULL = any */
+	uint64_t since_ns; /* 0 = from the beginning */
+	size_t limit;
+	const char *cursor; /* as an earlier page's "next" gave it, NULL = first page */
+};
+
+struct web_history_query {
+	uint64_t address;
+	struct filter filter;
+};
+
+/* Lines over time; written as {"schema":"ttmem.series/1", ...}. */
+struct web_series_query {
+	uint64_t from_ns, to_ns; /* 0 = a quarter of an hour ago, now */
+	uint32_t step_s;         /* 1, 10, 60; 0 = as fits */
+	uint32_t pid;            /* 0 = whole devices */
+	struct filter filter;    /* devices and type */
+	size_t limit;
+	const char *cursor;
+};
+
+/* The daemon about itself, for /healthz and /metrics. */
+struct web_health {
+	bool store_runs;
+	uint64_t store_queued, store_written, store_dropped, store_bytes;
+	uint64_t books, books_refused, ended, leaked, unobserved_exits;
+	uint64_t legacy_connections, legacy_messages, legacy_refused;
+	uint64_t incidents
+		[5]; /* double_free, unknown_free, size_change, alloc_failed, leak: since start */
+	uint64_t start_ns; /* CLOCK_REALTIME of the daemon's start */
+	uint64_t lines_dropped;
+};
+
+struct web_provider {
+	void *context;
+
+	/* A finished snapshot of this moment, the caller's. 0 or a negative errno. */
+	int (*snapshot)(void *context, const struct source_request *request,
+			struct snapshot **ret_snapshot);
+
+	/*
+	 * Write one whole document. 0; -EINVAL for a cursor that makes no sense, -EAGAIN if the past
+	 * cannot be asked at present, or another negative errno: then nothing of use was written.
+	 */
+	int (*leaks)(void *context, const struct web_past_query *query, struct emit *json);
+	int (*incidents)(void *context, const struct web_past_query *query, struct emit *json);
+	int (*history)(void *context, const struct web_history_query *query, struct emit *json);
+	int (*series)(void *context, const struct web_series_query *query, struct emit *json);
+
+	void (*health)(void *context, struct web_health *ret_health);
+};
+
+/* What is wrong with the settings is told in @ret_problem (for people), as far as it helps. */
+struct web_config {
+	const char *address;        /* "127.0.0.1:5392", "[::1]:0" */
+	bool details;               /* for everybody, without a token */
+	const char *token_file;     /* made (mode 0600) if it is not there; NULL = no details */
+	uint32_t metrics_processes; /* so many largest ones have rows of their own; 0 = 20 */
+	const struct web_provider *provider;
+};
+
+/* 0 or a negative errno; @ret_problem is a static text or NULL. */
+int web_new(struct web **ret_web, const struct web_config *config, const char **ret_problem);
+struct web *web_free(struct web *web);
+
+/* Where it listens, the port known. */
+const char *web_address(const struct web *web);
+
+/*
+ * Something that subscribers of the stream are told at once: an incident as JSON, and whether it holds
+ * details that need a token. From any thread.
+ */
+void web_tell_incident(struct web *web, const char *json, size_t length);
