@@ -17,16 +17,18 @@
 
 #include "source/accept.h"
 
+#define REGISTRY_BOOKS_MAX 16384u
+
 struct loop;
 struct registry;
 struct roster;
 struct scan_book;
 struct tracked;
+struct work;
 
 /* What others do when something happens to a book. All are called in the loop's thread. */
 struct registry_hooks {
 	void *context;
-	/* A new one; @is_new false: it was known before this daemon started. */
 	void (*added)(void *context, struct tracked *tracked);
 	/* Its owner has ended (tracked->end says how). No longer in the roster. */
 	void (*ended)(void *context, struct tracked *tracked);
@@ -43,9 +45,25 @@ struct registry_keeper {
 	void (*forget)(struct registry_keeper *keeper);
 };
 
-int registry_new(struct registry **ret_registry, struct loop *loop,
-		 const struct registry_hooks *hooks);
+struct registry_config {
+	struct loop *loop;
+	struct work *work; /* for searching */
+	uint32_t scan_s;   /* seconds between two looks at /proc */
+	struct registry_hooks hooks;
+	/* The first look at /proc is over: everybody who lives is known. May be NULL. */
+	void (*first_pass)(void *context);
+	/*
+	 * A book that was kept for a living client of the old protocol has come back: takes book and
+	 * pidfd. May be NULL: then nobody goes on with it.
+	 */
+	int (*adopt)(void *context, struct scan_book *book, int pid_fd);
+};
+
+int registry_new(struct registry **ret_registry, const struct registry_config *config);
 struct registry *registry_free(struct registry *registry);
+
+/* Begins to look for books; before that, those that were kept have been restored. */
+int registry_search(struct registry *registry);
 
 /* The /proc that the registry looks at. */
 const struct proc *registry_proc(const struct registry *registry);
@@ -61,6 +79,12 @@ int registry_add_consume(struct registry *registry, struct scan_book *book, int 
 /* A book that was handed over. Takes the peer, its connection and its book. */
 int registry_add_peer_consume(struct registry *registry, struct accept_peer *peer);
 
+/*
+ * A book that somebody held while no daemon ran, with what was known of its owner then; takes the fd in
+ * any case. If the owner has ended meanwhile it is judged at once.
+ */
+int registry_restore_consume(struct registry *registry, int fd, uint32_t pid, uint64_t start_ticks);
+
 /* The current list, counted; from any thread. Never NULL. */
 struct roster *registry_roster(struct registry *registry);
 
@@ -75,3 +99,6 @@ struct registry_counts {
 };
 
 void registry_counts(const struct registry *registry, struct registry_counts *ret_counts);
+
+/* Processes that ended while nobody held their books. */
+void registry_count_unobserved(struct registry *registry, uint64_t exits);

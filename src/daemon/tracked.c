@@ -46,6 +46,7 @@ struct tracked *tracked_unref(struct tracked *tracked)
 	if (!tracked || __atomic_sub_fetch(&tracked->refs, 1, __ATOMIC_ACQ_REL) > 0)
 		return NULL;
 	scan_book_free(tracked->book);
+	free(tracked->told);
 	pthread_mutex_destroy(&tracked->lock);
 	free(tracked);
 	return NULL;

@@ -41,8 +41,16 @@ struct tracked {
 	uint32_t refs; /* atomic */
 	uint32_t end;  /* enum tracked_end; atomic */
 
-	pthread_mutex_t lock; /* for what is below */
+	pthread_mutex_t lock; /* for the book */
 	struct scan_book *book;
+
+	/* The past's, under its lock: which incidents it has told already. */
+	struct tracked_told {
+		uint64_t key;
+		uint64_t count;
+	} * told;
+	size_t told_count, told_capacity;
+	uint64_t signature; /* of the counters that change with every incident */
 };
 
 /* Takes the book in any case. NULL: no memory. */

@@ -124,6 +124,17 @@ int proc_read(const struct proc *proc, uint32_t pid, struct proc_facts *ret_fact
 	return 0;
 }
 
+uint64_t proc_start_ticks(const struct proc *proc, uint32_t pid)
+{
+	struct proc_facts facts = {0};
+	char text[PROC_FILE];
+
+	if (proc_file(proc, pid, "stat", text, sizeof(text)) < 0 ||
+	    proc_parse_stat(text, &facts) < 0)
+		return 0;
+	return facts.start_ticks;
+}
+
 bool proc_is_over(const struct proc *proc, const struct proc_facts *facts)
 {
 	CLEANUP_CLOSE int fd = -1;
@@ -149,6 +160,7 @@ int proc_has_mapped(const struct proc *proc, uint32_t pid, dev_t device, ino_t i
 	CLEANUP_FREE char *line = NULL;
 	size_t size = 0;
 	char path[PROC_PATH];
+	bool is_empty = true;
 	int fd;
 
 	snprintf(path, sizeof(path), "%" PRIu32 "/maps", pid);
@@ -164,12 +176,16 @@ int proc_has_mapped(const struct proc *proc, uint32_t pid, dev_t device, ino_t i
 		unsigned int dev_major, dev_minor;
 		uint64_t number;
 
+		is_empty = false;
 		if (sscanf(line, "%*s %*s %*s %x:%x %" SCNu64, &dev_major, &dev_minor, &number) ==
 			    3 &&
 		    makedev(dev_major, dev_minor) == device && number == inode)
 			return 1;
 	}
-	return ferror(maps) ? -EIO : 0;
+	if (ferror(maps))
+		return -EIO;
+	/* No mapping at all: it is ending, or its leader has ended before the other threads. */
+	return is_empty ? -ESRCH : 0;
 }
 
 void proc_container(const struct proc *proc, uint32_t pid, char ret_id[PROC_CONTAINER_SIZE])

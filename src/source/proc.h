@@ -42,6 +42,9 @@ uint32_t proc_next(DIR *listing);
 /* -ENOENT or -ESRCH if there is no such process. */
 int proc_read(const struct proc *proc, uint32_t pid, struct proc_facts *ret_facts);
 
+/* Only when it started: cheaper. 0 if there is no such process. */
+uint64_t proc_start_ticks(const struct proc *proc, uint32_t pid);
+
 /* Whether all threads have ended, though the process may not have been reaped yet. */
 bool proc_is_over(const struct proc *proc, const struct proc_facts *facts);
 

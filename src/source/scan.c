@@ -83,6 +83,12 @@ static void scan_refuse(struct scan *scan, uint32_t pid, const char *reason, con
 	scan->refused_count++;
 }
 
+static void scan_refuse_file(struct scan *scan, uint32_t pid, int result, const struct stat *st)
+{
+	scan->starved = scan->starved || result == -EMFILE || result == -ENFILE;
+	scan_refuse(scan, pid, genuine_strerror(result), st);
+}
+
 static struct scan_book *scan_find(struct scan *scan, const struct stat *st)
 {
 	for (size_t i = 0; i < scan->count; i++) {
@@ -141,7 +147,7 @@ static int scan_take(struct scan *scan, uint32_t pid, int path_fd, const struct 
 	*ret_book = NULL;
 	r = genuine_open(path_fd, &fd);
 	if (r != 0) {
-		scan_refuse(scan, pid, genuine_strerror(r), st);
+		scan_refuse_file(scan, pid, r, st);
 		return 0;
 	}
 	r = scan_book_new_consume(&book, fd);
@@ -188,7 +194,7 @@ static int scan_candidate(void *context, uint32_t pid, int folder, const char *n
 	if (r == -ENOENT)
 		return 0; /* closed in the meantime */
 	if (r != 0) {
-		scan_refuse(scan, pid, genuine_strerror(r), NULL);
+		scan_refuse_file(scan, pid, r, NULL);
 		return 0;
 	}
 	book = scan_find(scan, &st);
@@ -225,6 +231,7 @@ static int scan_process(struct scan *scan, uint32_t pid)
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + SCAN_PROCESS_NS;
 	int r = descriptors_each(&scan->proc, pid, deadline, scan_candidate, &visit);
 
+	scan->starved = scan->starved || r == -EMFILE || r == -ENFILE;
 	if (r == -ETIME)
 		scan_refuse(scan, pid, "has more descriptors than could be looked at", NULL);
 	if (r == -EACCES) {
@@ -350,6 +357,17 @@ static void scan_sweep(struct scan *scan)
 	scan->count = n;
 	scan->refused_count = 0;
 	scan->others = scan->unreadable = scan->unreadable_pid = 0;
+	scan->starved = false;
+}
+
+struct scan_book *scan_release(struct scan *scan, size_t index)
+{
+	struct scan_book *book = scan->books[index];
+
+	scan->count--;
+	memmove(&scan->books[index], &scan->books[index + 1],
+		(scan->count - index) * sizeof(struct scan_book *));
+	return book;
 }
 
 /* In the order of pids, whatever the order of the listing. */
@@ -377,6 +395,8 @@ int scan_run(struct scan *scan)
 	while ((pid = proc_next(listing))) {
 		if (pid == (uint32_t)getpid())
 			continue; /* our own hands are full of books */
+		if (scan->wants && !scan->wants(scan->context, pid))
+			continue;
 		r = scan_process(scan, pid);
 		if (r < 0)
 			return r;

@@ -52,8 +52,13 @@ struct scan_refused {
 	ino_t inode;
 };
 
+/* Whether a process is to be looked at. */
+typedef bool scan_wants_fn(void *context, uint32_t pid);
+
 struct scan {
 	struct proc proc;
+	scan_wants_fn *wants; /* NULL = everybody */
+	void *context;
 	struct scan_book **books;
 	size_t count, capacity;
 	uint64_t pass;
@@ -64,6 +69,7 @@ struct scan {
 	uint32_t others;      /* processes of other users, not looked at */
 	uint32_t unreadable;  /* processes of our own that could not be looked at */
 	uint32_t unreadable_pid;
+	bool starved; /* of descriptors: something may have been overlooked */
 };
 
 /*
@@ -75,6 +81,9 @@ struct scan_book *scan_book_free(struct scan_book *book);
 
 int scan_new(struct scan **ret_scan);
 struct scan *scan_free(struct scan *scan);
+
+/* Takes a book out of the scan, which then finds it anew the next time. */
+struct scan_book *scan_release(struct scan *scan, size_t index);
 
 /* Looks once. 0 or a negative errno; what one process does wrong is no failure. */
 int scan_run(struct scan *scan);

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Incidents as they appear in the books. A book counts repeats in the entry they belong to, so what is
+ * new is found by comparing with what was told before; an entry is recognised by what it says.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/bits.h"
+#include "base/hash.h"
+#include "book/clock.h"
+#include "book/view.h"
+#include "core/snapshot.h"
+#include "daemon/news.h"
+#include "daemon/past-inside.h"
+#include "daemon/registry.h"
+#include "daemon/tracked.h"
+#include "source/source.h"
+#include "store/store.h"
+
+/* More than that are not read to name the call sites of a full device. */
+#define PAST_FAILURE_BUFFERS_MAX (UINT64_C(1) << 20)
+
+struct snapshot *past_read(struct tracked *tracked, bool buffers, struct view *view)
+{
+	const struct source_request request = {.buffers = buffers, .incidents = true};
+	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
+
+	if (!snapshot)
+		return NULL;
+	if (tracked_collect(tracked, &request, view, snapshot) < 0 ||
+	    snapshot->process_count == 0 || snapshot_finish(snapshot) < 0)
+		return snapshot_free(snapshot);
+	/* Who may see it later is decided by who made the book. */
+	snapshot->processes[0].user_id = tracked->maker;
+	return snapshot;
+}
+
+static uint64_t past_text_hash(const char *text)
+{
+	return text ? hash_bytes(text, strlen(text)) : 0;
+}
+
+static uint64_t past_key(const struct snapshot_incident *incident)
+{
+	const uint64_t parts[] = {
+		past_text_hash(incident->kind),
+		incident->device,
+		incident->type,
+		incident->address,
+		incident->size,
+		past_text_hash(incident->second.name),
+		past_text_hash(incident->second.phase),
+		past_text_hash(incident->first.name),
+	};
+
+	return hash_bytes(parts, sizeof(parts));
+}
+
+/* How much of an incident was not told yet; from now on it is. */
+static uint64_t past_more(struct tracked *tracked, const struct snapshot_incident *incident)
+{
+	uint64_t key = past_key(incident);
+	struct tracked_told *told;
+	uint64_t more;
+
+	for (size_t i = 0; i < tracked->told_count; i++) {
+		told = &tracked->told[i];
+		if (told->key != key)
+			continue;
+		more = incident->count > told->count ? incident->count - told->count : 0;
+		told->count = bits_max(told->count, incident->count);
+		return more;
+	}
+	told = array_grow(tracked->told, &tracked->told_capacity, tracked->told_count + 1,
+			  sizeof(*told));
+	if (!told)
+		return 0; /* told when there is memory again */
+	tracked->told = told;
+	told[tracked->told_count++] = (struct tracked_told){key, incident->count};
+	return bits_max(incident->count, 1);
+}
+
+static enum past_kind past_kind_of(const char *kind)
+{
+	static const char *const names[PAST_KINDS] = {
+		[PAST_DOUBLE_FREE] = "double_free",
+		[PAST_UNKNOWN_FREE] = "unknown_free",
+		[PAST_SIZE_CHANGE] = "size_change",
+		[PAST_ALLOC_FAILED] = "alloc_failed",
+		[PAST_LEAK] = "leak",
+	};
+	uint32_t i = 0;
+
+	while (i + 1 < PAST_KINDS && strcmp(names[i], kind) != 0)
+		i++;
+	return i;
+}
+
+/* How many buffers lie on a device, over all processes. */
+static uint64_t past_buffers_on(const struct snapshot *snapshot, uint32_t device)
+{
+	uint64_t buffers = 0;
+
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		const struct snapshot_part *part =
+			snapshot_find_part(snapshot, (uint32_t)i, device);
+
+		for (uint32_t type = 0; part && type < BOOK_TYPES; type++)
+			buffers += part->memory[type].buffers;
+	}
+	return buffers;
+}
+
+static struct snapshot *past_read_all(struct past *past, const struct source_request *request)
+{
+	struct roster *roster = registry_roster(past->config.registry);
+	struct snapshot *all = snapshot_new(clock_ns(CLOCK_REALTIME));
+
+	if (all && (roster_collect(roster, request, all) < 0 || snapshot_finish(all) < 0))
+		all = snapshot_free(all);
+	roster_unref(roster);
+	return all;
+}
+
+/* The incident with its process's place in a snapshot of everybody. False: it is not there any more. */
+static bool past_move(const struct snapshot *from, const struct snapshot *all,
+		      struct snapshot_incident *incident)
+{
+	const struct snapshot_process *process = &from->processes[incident->process];
+
+	for (size_t i = 0; i < all->process_count; i++) {
+		if (all->processes[i].pid == process->pid &&
+		    all->processes[i].start_ticks == process->start_ticks) {
+			incident->process = (uint32_t)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* An allocation has failed: who holds what on that device, now? */
+static void past_put_failure(struct past *past, const struct snapshot *snapshot,
+			     const struct snapshot_incident *incident)
+{
+	struct source_request request = {0};
+	struct snapshot_incident moved = *incident;
+	struct snapshot *all = past_read_all(past, &request);
+
+	if (all && past_buffers_on(all, incident->device) <= PAST_FAILURE_BUFFERS_MAX) {
+		request.buffers = true;
+		request.filter.device_count = 1;
+		request.filter.devices[0].value = incident->device;
+		snapshot_free(all);
+		all = past_read_all(past, &request);
+	}
+	if (all && past_move(snapshot, all, &moved))
+		store_put_failure(past->config.store, all, &moved);
+	else
+		store_put_incident(past->config.store, snapshot, incident);
+	snapshot_free(all);
+}
+
+void past_look_into(struct past *past, struct tracked *tracked, struct view *view)
+{
+	struct snapshot *snapshot = past_read(tracked, false, view);
+
+	if (!snapshot)
+		return;
+	for (size_t i = 0; i < snapshot->incident_count; i++) {
+		const struct snapshot_incident *incident = &snapshot->incidents[i];
+		enum past_kind kind = past_kind_of(incident->kind);
+		uint64_t more;
+
+		if (kind == PAST_LEAK)
+			continue; /* whoever judges the dead tells more of it */
+		more = past_more(tracked, incident);
+		if (more == 0)
+			continue;
+		past->incidents[kind] += more;
+		past_add_news(past, news_new_incident(snapshot, incident, more));
+		if (past->config.store && kind == PAST_ALLOC_FAILED)
+			past_put_failure(past, snapshot, incident);
+		else if (past->config.store)
+			store_put_incident(past->config.store, snapshot, incident);
+	}
+	snapshot_free(snapshot);
+}

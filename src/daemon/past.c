@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Once a second: the totals of everybody, and a look for incidents into those books whose counters say
+ * that there may be some. And once for every process that has ended: what it left.
+ */
+
+#include "daemon/past.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/bits.h"
+#include "book/clock.h"
+#include "book/view.h"
+#include "daemon/news.h"
+#include "daemon/past-inside.h"
+#include "daemon/registry.h"
+#include "daemon/tracked.h"
+#include "source/source.h"
+#include "store/store.h"
+
+#define PAST_SECOND UINT64_C(1000000000)
+#define PAST_LOOK_ALL 16u /* passes: then every book with incidents is looked into */
+
+/* A job about one book. */
+struct past_task {
+	struct work_job job;
+	struct past *past;
+	struct tracked *tracked;
+};
+
+void past_add_news(struct past *past, struct news *news)
+{
+	if (!news)
+		return; /* no memory to tell it with; what was put into the store is there */
+	news->next = past->news;
+	past->news = news;
+}
+
+void past_tell(struct past *past)
+{
+	struct news *latest, *in_order = NULL;
+
+	pthread_mutex_lock(&past->lock);
+	latest = past->news;
+	past->news = NULL;
+	pthread_mutex_unlock(&past->lock);
+	while (latest) {
+		struct news *next = latest->next;
+
+		latest->next = in_order;
+		in_order = latest;
+		latest = next;
+	}
+	for (const struct news *news = in_order; news; news = news->next)
+		past->config.told(past->config.context, news);
+	news_free(in_order);
+}
+
+/* A number that changes whenever the book's owner counts an incident. */
+static uint64_t past_signature(const struct snapshot_process *process,
+			       const struct book_header *header)
+{
+	uint64_t sum = 0, entries = 0;
+
+	for (uint32_t kind = 0; kind < BOOK_INCIDENT_KINDS; kind++)
+		entries += header->incident_count[kind];
+	if (entries == 0)
+		return 0;
+	for (size_t i = 0; i < process->part_count; i++) {
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			const struct snapshot_memory *memory = &process->parts[i].memory[type];
+
+			sum += memory->unknown_frees + memory->double_frees + memory->size_changes;
+		}
+	}
+	return sum + entries;
+}
+
+/* @first_process: where in the snapshot the book's owner may be found at the earliest. */
+static const struct snapshot_process *past_process_of(const struct snapshot *snapshot,
+						      const struct tracked *tracked)
+{
+	for (size_t i = snapshot->process_count; i > 0; i--) {
+		if (snapshot->processes[i - 1].pid == tracked->pid)
+			return &snapshot->processes[i - 1];
+	}
+	return NULL;
+}
+
+/* Adds one book's totals, and looks into it if something has happened. */
+static void past_visit(struct past *past, struct tracked *tracked, struct view *view,
+		       struct snapshot *snapshot, bool look)
+{
+	static const struct source_request totals = {0};
+	const struct snapshot_process *process;
+	uint64_t signature;
+
+	/* What cannot be read says so in the snapshot. */
+	if (tracked_collect(tracked, &totals, view, snapshot) < 0)
+		return;
+	process = past_process_of(snapshot, tracked);
+	if (!process)
+		return;
+	pthread_mutex_lock(&tracked->lock);
+	signature = past_signature(process, &tracked->book->reader.header);
+	pthread_mutex_unlock(&tracked->lock);
+	pthread_mutex_lock(&past->lock);
+	if (signature != tracked->signature || (look && signature > 0)) {
+		tracked->signature = signature;
+		past_look_into(past, tracked, view);
+	}
+	pthread_mutex_unlock(&past->lock);
+}
+
+static struct past_peak *past_peak_of(struct past *past, const struct snapshot_device *device,
+				      bool add)
+{
+	struct past_peak *peaks;
+
+	for (size_t i = 0; i < past->peak_count; i++) {
+		struct past_peak *peak = &past->peaks[i];
+
+		if (peak->unique_id == device->unique_id &&
+		    (peak->unique_id || peak->device == device->device))
+			return peak;
+	}
+	if (!add || past->peak_count >= PAST_PEAKS_MAX)
+		return NULL;
+	peaks = array_grow(past->peaks, &past->peak_capacity, past->peak_count + 1, sizeof(*peaks));
+	if (!peaks)
+		return NULL;
+	past->peaks = peaks;
+	peaks[past->peak_count] = (struct past_peak){
+		.unique_id = device->unique_id,
+		.device = device->device,
+	};
+	return &peaks[past->peak_count++];
+}
+
+static void past_note_peaks(struct past *past, const struct snapshot *snapshot)
+{
+	pthread_mutex_lock(&past->lock);
+	for (size_t i = 0; i < snapshot->device_count; i++) {
+		const struct snapshot_device *device = &snapshot->devices[i];
+		struct past_peak *peak = past_peak_of(past, device, true);
+
+		for (uint32_t type = 0; peak && type < BOOK_TYPES; type++)
+			peak->bytes[type] = bits_max(peak->bytes[type], device->memory[type].used);
+	}
+	pthread_mutex_unlock(&past->lock);
+}
+
+void past_fill_peaks(struct past *past, struct snapshot *snapshot)
+{
+	pthread_mutex_lock(&past->lock);
+	for (size_t i = 0; i < snapshot->device_count; i++) {
+		struct snapshot_device *device = &snapshot->devices[i];
+		const struct past_peak *peak = past_peak_of(past, device, false);
+
+		for (uint32_t type = 0; peak && type < BOOK_TYPES; type++) {
+			struct snapshot_device_memory *memory = &device->memory[type];
+
+			if (!memory->peak_is_unknown)
+				continue;
+			memory->peak = bits_max(peak->bytes[type], memory->used);
+			memory->peak_is_unknown = false;
+		}
+	}
+	pthread_mutex_unlock(&past->lock);
+}
+
+static void past_pass(struct past *past, bool look, bool sample)
+{
+	struct roster *roster = registry_roster(past->config.registry);
+	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
+	struct view *view = calloc(1, sizeof(*view));
+
+	for (size_t i = 0; snapshot && view && i < roster->count; i++)
+		past_visit(past, roster->list[i], view, snapshot, look);
+	if (sample && snapshot && snapshot_finish(snapshot) == 0) {
+		past_note_peaks(past, snapshot);
+		if (past->config.store)
+			store_put_sample(past->config.store, snapshot);
+	}
+	if (view)
+		view_deinit(view);
+	free(view);
+	snapshot_free(snapshot);
+	roster_unref(roster);
+}
+
+void past_look(struct past *past)
+{
+	past_pass(past, true, false);
+}
+
+static void past_sample_run(struct work_job *job)
+{
+	struct past *past = container_of(job, struct past, sample);
+
+	past_pass(past, past->passes % PAST_LOOK_ALL == 0, true);
+}
+
+static void past_sample_done(struct work_job *job)
+{
+	struct past *past = container_of(job, struct past, sample);
+	uint64_t now = loop_now(past->config.loop);
+
+	past_tell(past);
+	/* On the second, however long it took; without memory for a timer there are no more samples. */
+	(void)loop_set(past->config.loop, &past->timer,
+		       bits_max(past->timer.due_ns + PAST_SECOND, now));
+}
+
+static void past_timer(struct loop_timer *timer)
+{
+	struct past *past = container_of(timer, struct past, timer);
+
+	past->passes++;
+	work_put(past->config.work, &past->sample);
+}
+
+static struct past_task *past_task_new(struct past *past, struct tracked *tracked)
+{
+	struct past_task *task = calloc(1, sizeof(*task));
+
+	if (!task)
+		return NULL;
+	task->past = past;
+	task->tracked = tracked_ref(tracked);
+	return task;
+}
+
+static void past_task_done(struct work_job *job)
+{
+	struct past_task *task = container_of(job, struct past_task, job);
+
+	past_tell(task->past);
+	tracked_unref(task->tracked);
+	free(task);
+}
+
+/* What ended processes did still counts. */
+static void past_add_ended(struct past *past, const struct snapshot_process *process)
+{
+	for (size_t i = 0; i < process->part_count; i++) {
+		const struct snapshot_part *part = &process->parts[i];
+
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			struct past_ended *ended = &past->ended[part->device][type];
+
+			ended->allocs += part->memory[type].allocs;
+			ended->frees += part->memory[type].frees;
+		}
+	}
+}
+
+static void past_report_leak(struct past *past, struct tracked *tracked, struct snapshot *snapshot,
+			     bool closed)
+{
+	uint32_t end = __atomic_load_n(&tracked->end, __ATOMIC_RELAXED);
+	struct store_ending ending = {
+		.book = tracked->inode,
+		.ended_ns = snapshot->time_ns,
+		.closed = closed,
+	};
+	struct news_ending told = {
+		.ended_ns = snapshot->time_ns,
+		.how = end == TRACKED_EXECED ? "execed"
+		       : closed              ? "closed"
+					     : "died",
+	};
+
+	snapshot_sort_buffers(snapshot, SNAPSHOT_BY_SIZE);
+	past->incidents[PAST_LEAK]++;
+	past->leaked++;
+	past_add_news(past, news_new_leak(snapshot, 0, &told));
+	if (past->config.store)
+		store_put_leak(past->config.store, snapshot, 0, &ending);
+}
+
+static void past_judge_run(struct work_job *job)
+{
+	struct past_task *task = container_of(job, struct past_task, job);
+	struct past *past = task->past;
+	struct tracked *tracked = task->tracked;
+	struct view *view = calloc(1, sizeof(*view));
+	struct snapshot *snapshot;
+	bool closed;
+
+	if (!view)
+		return;
+	snapshot = past_read(tracked, true, view);
+	pthread_mutex_lock(&tracked->lock);
+	closed = tracked->book->reader.header.state == BOOK_STATE_CLOSED;
+	pthread_mutex_unlock(&tracked->lock);
+	pthread_mutex_lock(&past->lock);
+	past_look_into(past, tracked, view); /* what happened just before the end */
+	if (snapshot) {
+		past_add_ended(past, &snapshot->processes[0]);
+		if (snapshot->buffer_count > 0)
+			past_report_leak(past, tracked, snapshot, closed);
+	}
+	pthread_mutex_unlock(&past->lock);
+	snapshot_free(snapshot);
+	view_deinit(view);
+	free(view);
+}
+
+void past_judge(struct past *past, struct tracked *tracked)
+{
+	struct past_task *task = past_task_new(past, tracked);
+
+	if (!task)
+		return; /* without memory there is no report either */
+	task->job = (struct work_job){.run = past_judge_run, .done = past_task_done};
+	work_put(past->config.work, &task->job);
+}
+
+static void past_hurry_run(struct work_job *job)
+{
+	struct past_task *task = container_of(job, struct past_task, job);
+	struct view *view = calloc(1, sizeof(*view));
+
+	if (!view)
+		return;
+	pthread_mutex_lock(&task->past->lock);
+	past_look_into(task->past, task->tracked, view);
+	pthread_mutex_unlock(&task->past->lock);
+	view_deinit(view);
+	free(view);
+}
+
+void past_hurry(struct past *past, struct tracked *tracked)
+{
+	struct past_task *task = past_task_new(past, tracked);
+
+	if (!task)
+		return; /* the next second's pass finds it */
+	task->job = (struct work_job){.run = past_hurry_run, .done = past_task_done};
+	work_put(past->config.work, &task->job);
+}
+
+int past_new(struct past **ret_past, const struct past_config *config)
+{
+	struct past *past = calloc(1, sizeof(*past));
+	int r = past ? 0 : -ENOMEM;
+
+	if (!past)
+		return r;
+	past->config = *config;
+	past->timer.fire = past_timer;
+	past->sample.run = past_sample_run;
+	past->sample.done = past_sample_done;
+	(void)pthread_mutex_init(&past->lock, NULL); /* cannot fail on Linux */
+	past->ended = calloc(BOOK_DEVICES, sizeof(*past->ended));
+	if (past->ended)
+		r = loop_set(config->loop, &past->timer, loop_now(config->loop) + PAST_SECOND);
+	else
+		r = -ENOMEM;
+	if (r < 0) {
+		past_free(past);
+		return r;
+	}
+	*ret_past = past;
+	return 0;
+}
+
+struct past *past_free(struct past *past)
+{
+	if (!past)
+		return NULL;
+	loop_cancel(past->config.loop, &past->timer);
+	news_free(past->news);
+	free(past->ended);
+	free(past->peaks);
+	pthread_mutex_destroy(&past->lock);
+	free(past);
+	return NULL;
+}
+
+void past_incidents(struct past *past, uint64_t ret_counts[PAST_KINDS])
+{
+	pthread_mutex_lock(&past->lock);
+	for (uint32_t kind = 0; kind < PAST_KINDS; kind++)
+		ret_counts[kind] = past->incidents[kind];
+	pthread_mutex_unlock(&past->lock);
+}
+
+void past_ended_counts(struct past *past, uint32_t device, uint32_t type,
+		       struct past_ended *ret_ended)
+{
+	pthread_mutex_lock(&past->lock);
+	*ret_ended = past->ended[device][type];
+	pthread_mutex_unlock(&past->lock);
+}
+
+uint64_t past_leaked(struct past *past)
+{
+	uint64_t leaked;
+
+	pthread_mutex_lock(&past->lock);
+	leaked = past->leaked;
+	pthread_mutex_unlock(&past->lock);
+	return leaked;
+}

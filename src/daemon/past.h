@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What goes into the memory of the past: the totals of every second, incidents as they appear in the
+ * books, and of every process that has ended what it left. Books are read in a worker's thread; what
+ * people should hear of is handed to the loop as news.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "book/layout.h"
+
+struct loop;
+struct news;
+struct past;
+struct registry;
+struct snapshot;
+struct store;
+struct tracked;
+struct work;
+
+enum past_kind {
+	PAST_DOUBLE_FREE,
+	PAST_UNKNOWN_FREE,
+	PAST_SIZE_CHANGE,
+	PAST_ALLOC_FAILED,
+	PAST_LEAK,
+	PAST_KINDS,
+};
+
+struct past_config {
+	struct loop *loop;
+	struct work *work;
+	struct registry *registry;
+	struct store *store; /* NULL: nothing is kept, but everything told */
+	void *context;
+	void (*told)(void *context, const struct news *news); /* in the loop's thread, one by one */
+};
+
+/* What ended processes did in their lives, so that counters never go down. */
+struct past_ended {
+	uint64_t allocs, frees;
+};
+
+int past_new(struct past **ret_past, const struct past_config *config);
+
+/* The work must have been freed before. */
+struct past *past_free(struct past *past);
+
+/* Its owner has ended: from the loop's thread. */
+void past_judge(struct past *past, struct tracked *tracked);
+
+/* Something has happened in this book that cannot wait for the next second: a failed allocation. */
+void past_hurry(struct past *past, struct tracked *tracked);
+
+/*
+ * Looks into all books for incidents at once. From any thread: for who is about to ask the store. What
+ * is new is told by the loop a little later.
+ */
+void past_look(struct past *past);
+
+/* Incidents of each kind since the start. From any thread. */
+void past_incidents(struct past *past, uint64_t ret_counts[PAST_KINDS]);
+void past_ended_counts(struct past *past, uint32_t device, uint32_t type,
+		       struct past_ended *ret_ended);
+
+/* Processes that have ended and left something. From any thread. */
+uint64_t past_leaked(struct past *past);
+
+/*
+ * Puts what was seen as the most that all processes together held into a finished snapshot, where
+ * that cannot be known from their books. From any thread.
+ */
+void past_fill_peaks(struct past *past, struct snapshot *snapshot);

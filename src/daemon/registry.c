@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The list of entries in order of pid, and the roster that is made of it at every change. An entry
+ * lives until its process has ended; the book lives on with whoever judges it.
+ */
+
+#include "daemon/registry.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/loop.h"
+#include "daemon/search.h"
+#include "daemon/tracked.h"
+#include "source/genuine.h"
+
+/* Books of the ended that somebody still holds (a child, mostly) and that a scan finds again. */
+#define REGISTRY_JUDGED_MAX 8192u
+
+struct registry_entry {
+	struct registry *registry;
+	struct tracked *tracked;
+	struct loop_source pid_fd;     /* -1 = there is none: the search looks after it */
+	struct loop_source connection; /* -1 = none, or no more */
+	struct registry_keeper *keeper;
+};
+
+struct registry_file {
+	dev_t device;
+	ino_t inode;
+};
+
+struct registry {
+	struct registry_config config;
+	struct proc proc;
+	struct search *search;
+	struct registry_entry **entries; /* in order of pid and inode */
+	size_t count, capacity;
+
+	struct registry_file *judged; /* a ring */
+	uint64_t judged_count;
+	struct registry_counts counts;
+
+	pthread_mutex_t lock; /* for the roster */
+	struct roster *roster;
+};
+
+static void registry_publish(struct registry *registry)
+{
+	struct roster *roster, *old;
+
+	roster = malloc(sizeof(*roster) + registry->count * sizeof(struct tracked *));
+	if (!roster)
+		return; /* the old one stays for now; ended books in it are merely read once more */
+	roster->refs = 1;
+	roster->count = registry->count;
+	for (size_t i = 0; i < registry->count; i++)
+		roster->list[i] = tracked_ref(registry->entries[i]->tracked);
+	pthread_mutex_lock(&registry->lock);
+	old = registry->roster;
+	registry->roster = roster;
+	pthread_mutex_unlock(&registry->lock);
+	roster_unref(old);
+}
+
+struct roster *registry_roster(struct registry *registry)
+{
+	struct roster *roster;
+
+	pthread_mutex_lock(&registry->lock);
+	roster = roster_ref(registry->roster);
+	pthread_mutex_unlock(&registry->lock);
+	return roster;
+}
+
+static struct registry_entry *registry_find(const struct registry *registry, dev_t device,
+					    ino_t inode)
+{
+	for (size_t i = 0; i < registry->count; i++) {
+		const struct tracked *tracked = registry->entries[i]->tracked;
+
+		if (tracked->inode == inode && tracked->device == device)
+			return registry->entries[i];
+	}
+	return NULL;
+}
+
+static bool registry_was_judged(const struct registry *registry, const struct scan_book *book)
+{
+	size_t n = (size_t)bits_min(registry->judged_count, REGISTRY_JUDGED_MAX);
+
+	for (size_t i = 0; i < n; i++) {
+		if (registry->judged[i].inode == book->inode &&
+		    registry->judged[i].device == book->device)
+			return true;
+	}
+	return false;
+}
+
+static bool registry_comes_before(const struct tracked *a, const struct tracked *b)
+{
+	return a->pid != b->pid ? a->pid < b->pid : a->inode < b->inode;
+}
+
+static int registry_insert(struct registry *registry, struct registry_entry *entry)
+{
+	struct registry_entry **entries;
+	size_t at = registry->count;
+
+	entries = array_grow(registry->entries, &registry->capacity, registry->count + 1,
+			     sizeof(struct registry_entry *));
+	if (!entries)
+		return -ENOMEM;
+	registry->entries = entries;
+	for (; at > 0 && registry_comes_before(entry->tracked, entries[at - 1]->tracked); at--)
+		entries[at] = entries[at - 1];
+	entries[at] = entry;
+	registry->count++;
+	return 0;
+}
+
+static void registry_take_out(struct registry *registry, const struct registry_entry *entry)
+{
+	size_t i = 0;
+
+	while (registry->entries[i] != entry)
+		i++;
+	registry->count--;
+	memmove(&registry->entries[i], &registry->entries[i + 1],
+		(registry->count - i) * sizeof(struct registry_entry *));
+}
+
+static void entry_close(struct registry_entry *entry, struct loop_source *source)
+{
+	if (source->fd < 0)
+		return;
+	loop_remove(entry->registry->config.loop, source);
+	(void)close(cleanup_steal_fd(&source->fd)); /* nothing was written to it */
+}
+
+static void entry_free(struct registry_entry *entry)
+{
+	entry_close(entry, &entry->pid_fd);
+	entry_close(entry, &entry->connection);
+	tracked_unref(entry->tracked);
+	free(entry);
+}
+
+/* The owner is no more, or no longer the program that kept the book. */
+static void entry_end(struct registry_entry *entry, enum tracked_end end)
+{
+	struct registry *registry = entry->registry;
+	const struct registry_hooks *hooks = &registry->config.hooks;
+	struct tracked *tracked = entry->tracked;
+
+	if (entry->keeper && !entry->keeper->drain(entry->keeper))
+		return; /* the pidfd stays readable and brings us back */
+	__atomic_store_n(&tracked->end, end, __ATOMIC_RELAXED);
+	registry_take_out(registry, entry);
+	registry->judged[registry->judged_count++ % REGISTRY_JUDGED_MAX] =
+		(struct registry_file){tracked->device, tracked->inode};
+	registry->counts.ended++;
+	registry_publish(registry);
+	hooks->ended(hooks->context, tracked);
+	if (entry->keeper)
+		entry->keeper->forget(entry->keeper);
+	entry_free(entry);
+}
+
+static bool entry_is_over(const struct registry_entry *entry)
+{
+	struct pollfd wait = {.fd = entry->pid_fd.fd, .events = POLLIN};
+
+	return entry->pid_fd.fd >= 0 && poll(&wait, 1, 0) > 0;
+}
+
+static void entry_pid_ready(struct loop_source *source, uint32_t events)
+{
+	entry_end(container_of(source, struct registry_entry, pid_fd), TRACKED_DIED);
+}
+
+/* Nothing more is ever sent: the connection has ended. By itself that means nothing. */
+static void entry_connection_ready(struct loop_source *source, uint32_t events)
+{
+	struct registry_entry *entry = container_of(source, struct registry_entry, connection);
+
+	entry_close(entry, &entry->connection);
+	if (!entry_is_over(entry))
+		search_doubt(entry->registry->search, entry->tracked);
+}
+
+/* Without a place in the loop the search has to look after the process. */
+static void entry_watch(struct registry_entry *entry, struct loop_source *source, int fd)
+{
+	source->fd = fd;
+	if (fd >= 0 && loop_add(entry->registry->config.loop, source, EPOLLIN) < 0)
+		(void)close(cleanup_steal_fd(&source->fd)); /* nothing was written to it */
+}
+
+/* Without a pidfd, /proc tells whether it has ended before we came. */
+static bool registry_is_gone(const struct registry *registry, const struct tracked *tracked)
+{
+	struct proc_facts facts;
+
+	return proc_read(&registry->proc, tracked->pid, &facts) < 0 ||
+	       facts.start_ticks != tracked->start_ticks || proc_is_over(&registry->proc, &facts);
+}
+
+static int registry_add(struct registry *registry, struct scan_book *book, int pid_fd,
+			struct registry_keeper *keeper, struct registry_entry **ret_entry)
+{
+	struct registry_entry *entry = calloc(1, sizeof(*entry));
+	const struct registry_hooks *hooks = &registry->config.hooks;
+	CLEANUP_CLOSE int owned = pid_fd;
+
+	if (!entry || registry->count >= REGISTRY_BOOKS_MAX) {
+		scan_book_free(book);
+		free(entry);
+		return entry ? -ENOSPC : -ENOMEM;
+	}
+	*entry = (struct registry_entry){
+		.registry = registry,
+		.pid_fd = {.fd = -1, .ready = entry_pid_ready},
+		.connection = {.fd = -1, .ready = entry_connection_ready},
+		.keeper = keeper,
+		.tracked = tracked_new_consume(book),
+	};
+	if (!entry->tracked || registry_insert(registry, entry) < 0) {
+		tracked_unref(entry->tracked);
+		free(entry);
+		return -ENOMEM;
+	}
+	entry_watch(entry, &entry->pid_fd, cleanup_steal_fd(&owned));
+	registry_publish(registry);
+	hooks->added(hooks->context, entry->tracked);
+	*ret_entry = entry;
+	return 0;
+}
+
+int registry_add_consume(struct registry *registry, struct scan_book *book, int pid_fd,
+			 struct registry_keeper *keeper, struct tracked **ret_tracked)
+{
+	CLEANUP_CLOSE int owned = pid_fd;
+	struct registry_entry *entry;
+	int r;
+
+	if (registry_find(registry, book->device, book->inode)) {
+		scan_book_free(book);
+		return -EEXIST;
+	}
+	r = registry_add(registry, book, cleanup_steal_fd(&owned), keeper, &entry);
+	if (r < 0) {
+		registry->counts.refused++;
+		return r;
+	}
+	if (ret_tracked)
+		*ret_tracked = entry->tracked;
+	return 0;
+}
+
+int registry_add_peer_consume(struct registry *registry, struct accept_peer *peer)
+{
+	struct registry_entry *entry =
+		registry_find(registry, peer->book->device, peer->book->inode);
+	int r = 0;
+
+	if (!entry)
+		r = registry_add(registry, cleanup_steal(peer->book),
+				 cleanup_steal_fd(&peer->pid_fd), NULL, &entry);
+	if (r == 0) {
+		entry_close(entry, &entry->connection);
+		entry_watch(entry, &entry->connection, cleanup_steal_fd(&peer->fd));
+		if (entry->pid_fd.fd < 0 && peer->pid_fd >= 0)
+			entry_watch(entry, &entry->pid_fd, cleanup_steal_fd(&peer->pid_fd));
+		if (entry->pid_fd.fd < 0 && registry_is_gone(registry, entry->tracked))
+			entry_end(entry, TRACKED_DIED);
+	} else {
+		registry->counts.refused++;
+	}
+	accept_peer_free(peer);
+	return r;
+}
+
+/* A book and who it belongs to, as far as book and kernel still tell. */
+static int registry_open(const struct registry *registry, int fd, uint32_t pid,
+			 uint64_t start_ticks, struct scan_book **ret_book)
+{
+	CLEANUP_CLOSE int owned = fd;
+	struct scan_book *book;
+	int r = genuine_check(owned);
+
+	if (r != 0)
+		return r < 0 ? r : -EBADMSG;
+	r = scan_book_new_consume(&book, cleanup_steal_fd(&owned));
+	if (r != 0)
+		return r < 0 ? r : -EBADMSG;
+	if (proc_read(&registry->proc, pid, &book->owner) == 0 &&
+	    book->owner.start_ticks == start_ticks) {
+		proc_container(&registry->proc, pid, book->container);
+		book->alive = !proc_is_over(&registry->proc, &book->owner);
+	} else {
+		book->owner = (struct proc_facts){
+			.pid = pid,
+			.ns_pid = book->reader.header.pid,
+			.start_ticks = start_ticks,
+			.real_uid = book->uid,
+			.saved_uid = book->uid,
+		};
+		memcpy(book->owner.comm, book->reader.header.comm,
+		       sizeof(book->reader.header.comm));
+	}
+	*ret_book = book;
+	return 0;
+}
+
+int registry_restore_consume(struct registry *registry, int fd, uint32_t pid, uint64_t start_ticks)
+{
+	struct registry_entry *entry;
+	struct scan_book *book;
+	int r = registry_open(registry, fd, pid, start_ticks, &book);
+	bool alive;
+
+	if (r < 0)
+		return r;
+	if (registry_find(registry, book->device, book->inode)) {
+		scan_book_free(book);
+		return -EEXIST;
+	}
+	alive = book->alive;
+	if (alive && book->reader.header.source == BOOK_SOURCE_SOCKET && registry->config.adopt)
+		return registry->config.adopt(registry->config.hooks.context, book,
+					      search_pid_fd(&registry->proc, pid, start_ticks));
+	r = registry_add(registry, book,
+			 alive ? search_pid_fd(&registry->proc, pid, start_ticks) : -1, NULL,
+			 &entry);
+	if (r == 0 && !alive)
+		entry_end(entry, TRACKED_DIED);
+	return r;
+}
+
+static void registry_found(void *context, struct scan_book *book, int pid_fd)
+{
+	struct registry *registry = context;
+	CLEANUP_CLOSE int owned = pid_fd;
+	struct registry_entry *entry;
+	bool alive = book->alive;
+
+	/* Another daemon's clients are its own business. */
+	if (registry_find(registry, book->device, book->inode) ||
+	    registry_was_judged(registry, book) ||
+	    book->reader.header.source == BOOK_SOURCE_SOCKET) {
+		scan_book_free(book);
+		return;
+	}
+	if (registry_add(registry, book, cleanup_steal_fd(&owned), NULL, &entry) < 0) {
+		registry->counts.refused++;
+		return;
+	}
+	if (!alive)
+		entry_end(entry, TRACKED_DIED);
+}
+
+static void registry_judged(void *context, struct tracked *tracked, enum search_verdict verdict)
+{
+	struct registry *registry = context;
+	struct registry_entry *entry = registry_find(registry, tracked->device, tracked->inode);
+
+	if (!entry || entry->tracked != tracked || verdict == SEARCH_LIVES)
+		return;
+	if (entry_is_over(entry))
+		entry_end(entry, TRACKED_DIED);
+	else if (verdict == SEARCH_EXECED)
+		entry_end(entry, TRACKED_EXECED);
+	else if (entry->pid_fd.fd < 0) /* else the pidfd will tell */
+		entry_end(entry, TRACKED_DIED);
+}
+
+static void registry_passed(void *context, uint64_t took_ns, size_t refused)
+{
+	struct registry *registry = context;
+
+	registry->counts.scans++;
+	registry->counts.scan_ns = took_ns;
+	registry->counts.refused += refused;
+	if (registry->counts.scans == 1 && registry->config.first_pass)
+		registry->config.first_pass(registry->config.hooks.context);
+}
+
+static size_t registry_doubtful(void *context, struct tracked **ret_list, size_t max)
+{
+	struct registry *registry = context;
+	size_t n = 0;
+
+	for (size_t i = 0; i < registry->count && n < max; i++) {
+		struct registry_entry *entry = registry->entries[i];
+
+		if (entry->pid_fd.fd < 0 || (entry->connection.fd < 0 && !entry->keeper))
+			ret_list[n++] = tracked_ref(entry->tracked);
+	}
+	return n;
+}
+
+int registry_new(struct registry **ret_registry, const struct registry_config *config)
+{
+	struct registry *registry = calloc(1, sizeof(*registry));
+	int r;
+
+	if (!registry)
+		return -ENOMEM;
+	registry->config = *config;
+	registry->proc.root = -1;
+	(void)pthread_mutex_init(&registry->lock, NULL); /* cannot fail on Linux */
+	registry->judged = calloc(REGISTRY_JUDGED_MAX, sizeof(*registry->judged));
+	registry_publish(registry);
+	r = registry->judged && registry->roster ? proc_open(&registry->proc) : -ENOMEM;
+	if (r < 0) {
+		registry_free(registry);
+		return r;
+	}
+	*ret_registry = registry;
+	return 0;
+}
+
+int registry_search(struct registry *registry)
+{
+	const struct search_config config = {
+		.loop = registry->config.loop,
+		.work = registry->config.work,
+		.interval_s = registry->config.scan_s,
+		.hooks =
+			{
+				.context = registry,
+				.found = registry_found,
+				.judged = registry_judged,
+				.passed = registry_passed,
+				.doubtful = registry_doubtful,
+			},
+	};
+
+	return search_new(&registry->search, &config);
+}
+
+struct registry *registry_free(struct registry *registry)
+{
+	if (!registry)
+		return NULL;
+	search_free(registry->search);
+	for (size_t i = 0; i < registry->count; i++) {
+		if (registry->entries[i]->keeper)
+			registry->entries[i]->keeper->forget(registry->entries[i]->keeper);
+		entry_free(registry->entries[i]);
+	}
+	free(registry->entries);
+	free(registry->judged);
+	roster_unref(registry->roster);
+	if (registry->proc.root >= 0)
+		proc_close(&registry->proc);
+	pthread_mutex_destroy(&registry->lock);
+	free(registry);
+	return NULL;
+}
+
+const struct proc *registry_proc(const struct registry *registry)
+{
+	return &registry->proc;
+}
+
+void registry_counts(const struct registry *registry, struct registry_counts *ret_counts)
+{
+	*ret_counts = registry->counts;
+	ret_counts->processes = registry->count;
+}
+
+void registry_count_unobserved(struct registry *registry, uint64_t exits)
+{
+	registry->counts.unobserved_exits += exits;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Looking for books that nobody handed over, and after processes that cannot tell of their end: all of
+ * /proc at the start, then regularly the processes that were not there before, and now and then all of
+ * them again, because a process may have begun with its book after it was looked at. Runs in a worker.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct loop;
+struct proc;
+struct scan_book;
+struct search;
+struct tracked;
+struct work;
+
+/* What was found out about a process that was to be looked at again. */
+enum search_verdict {
+	SEARCH_LIVES = 0,
+	SEARCH_OVER = 1,
+	SEARCH_EXECED = 2,
+};
+
+/* Called in the loop's thread. */
+struct search_hooks {
+	void *context;
+	/* A book; to be taken, with its owner's pidfd (-1 = it has ended, or there is none). */
+	void (*found)(void *context, struct scan_book *book, int pid_fd);
+	void (*judged)(void *context, struct tracked *tracked, enum search_verdict verdict);
+	/* A pass is over. */
+	void (*passed)(void *context, uint64_t took_ns, size_t refused);
+	/*
+	 * Processes that have no connection whose end would tell: at most @max of them, each
+	 * counted for the search.
+	 */
+	size_t (*doubtful)(void *context, struct tracked **ret_list, size_t max);
+};
+
+struct search_config {
+	struct loop *loop;
+	struct work *work;
+	uint32_t interval_s;
+	struct search_hooks hooks;
+};
+
+/* Begins with a full pass at once. */
+int search_new(struct search **ret_search, const struct search_config *config);
+
+/* The work must have been freed before: then nothing of the search is running any more. */
+struct search *search_free(struct search *search);
+
+/* Looks at one process soon: its connection has ended. */
+void search_doubt(struct search *search, struct tracked *tracked);
+
+/* The descriptor of a process, if it still is the one that started then; -1 otherwise. */
+int search_pid_fd(const struct proc *proc, uint32_t pid, uint64_t start_ticks);
