@@ -28,12 +28,17 @@
 /* Books of the ended that somebody still holds (a child, mostly) and that a scan finds again. */
 #define REGISTRY_JUDGED_MAX 8192u
 
+#define REGISTRY_NEWS_NS UINT64_C(1000000000)
+#define REGISTRY_NEWS_MAX 100u
+
 struct registry_entry {
 	struct registry *registry;
 	struct tracked *tracked;
 	struct loop_source pid_fd;     /* -1 = there is none: the search looks after it */
 	struct loop_source connection; /* -1 = none, or no more */
 	struct registry_keeper *keeper;
+	uint64_t news_since; /* a second, and how much news came in it */
+	uint32_t news;
 };
 
 struct registry_file {
@@ -190,11 +195,31 @@ static void entry_pid_ready(struct loop_source *source, uint32_t events)
 	entry_end(container_of(source, struct registry_entry, pid_fd), TRACKED_DIED);
 }
 
-/* Nothing more is ever sent: the connection has ended. By itself that means nothing. */
+/* Our library keeps to ten a second; whoever sends many more is not listened to any longer. */
+static bool entry_may_tell(struct registry_entry *entry)
+{
+	uint64_t now = loop_now(entry->registry->config.loop);
+
+	if (now - entry->news_since > REGISTRY_NEWS_NS) {
+		entry->news_since = now;
+		entry->news = 0;
+	}
+	return ++entry->news <= REGISTRY_NEWS_MAX;
+}
+
+/* News, or the end of the connection, which by itself means nothing. */
 static void entry_connection_ready(struct loop_source *source, uint32_t events)
 {
 	struct registry_entry *entry = container_of(source, struct registry_entry, connection);
+	const struct registry_hooks *hooks = &entry->registry->config.hooks;
+	int r = accept_news(source->fd);
 
+	if (r == 0 && entry_may_tell(entry)) {
+		hooks->news(hooks->context, entry->tracked);
+		return;
+	}
+	if (r == -EAGAIN)
+		return;
 	entry_close(entry, &entry->connection);
 	if (!entry_is_over(entry))
 		search_doubt(entry->registry->search, entry->tracked);

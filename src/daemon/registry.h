@@ -30,6 +30,8 @@ struct work;
 struct registry_hooks {
 	void *context;
 	void (*added)(void *context, struct tracked *tracked);
+	/* Its owner says that an allocation has failed. */
+	void (*news)(void *context, struct tracked *tracked);
 	/* Its owner has ended (tracked->end says how). No longer in the roster. */
 	void (*ended)(void *context, struct tracked *tracked);
 };

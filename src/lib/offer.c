@@ -35,23 +35,29 @@ struct offer_what {
 struct offer_connection {
 	int fd;
 	ino_t ino;
+	bool is_daemon;
 };
 
 static struct offer_connection offer_connections[OFFER_SOCKETS_MAX + 1];
 static uint32_t offer_connection_count;
+static uint64_t offer_told_ns; /* when the daemon was last told something; atomic */
 
-static void offer_close_inherited(void)
+static bool offer_is_ours(const struct offer_connection *connection)
 {
 	struct stat st;
 
-	for (uint32_t i = 0; i < offer_connection_count; i++) {
-		const struct offer_connection *connection = &offer_connections[i];
+	return fstat(connection->fd, &st) == 0 && S_ISSOCK(st.st_mode) &&
+	       st.st_ino == connection->ino;
+}
 
-		if (fstat(connection->fd, &st) == 0 && S_ISSOCK(st.st_mode) &&
-		    st.st_ino == connection->ino)
-			(void)close(connection->fd); /* a copy; the parent's stays */
+static void offer_close_inherited(void)
+{
+	for (uint32_t i = 0; i < offer_connection_count; i++) {
+		if (offer_is_ours(&offer_connections[i]))
+			(void)close(offer_connections[i].fd); /* a copy; the parent's stays */
 	}
 	offer_connection_count = 0;
+	offer_told_ns = 0;
 }
 
 static uint64_t offer_now(void)
@@ -150,8 +156,8 @@ static bool offer_to(const char *path, size_t length, uint64_t patience, struct 
 		return false;
 	}
 	if (offer_connection_count < sizeof(offer_connections) / sizeof(offer_connections[0]))
-		offer_connections[offer_connection_count++] =
-			(struct offer_connection){.fd = fd, .ino = st.st_ino};
+		offer_connections[offer_connection_count++] = (struct offer_connection){
+			.fd = fd, .ino = st.st_ino, .is_daemon = patience == 0};
 	return true;
 }
 
@@ -203,4 +209,32 @@ void offer_book(int book_fd, int pid)
 	offer_to_daemon(&what);
 	if (what.pid_fd >= 0)
 		(void)close(what.pid_fd); /* copies are with whoever took them */
+}
+
+void offer_tell_failed(void)
+{
+	static const struct offer_news news = {
+		.magic = OFFER_NEWS_MAGIC,
+		.version = OFFER_VERSION,
+		.size = sizeof(news),
+		.what = OFFER_NEWS_FAILED,
+	};
+	uint64_t told = __atomic_load_n(&offer_told_ns, __ATOMIC_RELAXED);
+	uint64_t now;
+
+	if (offer_connection_count == 0)
+		return;
+	now = offer_now();
+	if (now - told < OFFER_NEWS_NS ||
+	    !__atomic_compare_exchange_n(&offer_told_ns, &told, now, false, __ATOMIC_RELAXED,
+					 __ATOMIC_RELAXED))
+		return;
+	for (uint32_t i = 0; i < offer_connection_count; i++) {
+		const struct offer_connection *connection = &offer_connections[i];
+
+		/* Not by send(): that is a cancellation point. Whoever cannot take it finds out later. */
+		if (connection->is_daemon && offer_is_ours(connection))
+			(void)syscall(SYS_sendto, connection->fd, &news, sizeof(news),
+				      MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
+	}
 }

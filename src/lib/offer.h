@@ -8,3 +8,9 @@
 
 /* @pid: this process. */
 void offer_book(int book_fd, int pid);
+
+/*
+ * Tells the daemon, if it took the book, that an allocation has failed, so that it can see who holds
+ * the memory while they hold it. Not a cancellation point.
+ */
+void offer_tell_failed(void);

@@ -12,6 +12,7 @@
 #include "book/writer.h"
 #include "lib/call.h"
 #include "lib/debug.h"
+#include "lib/offer.h"
 
 #define REST_EXPORT __attribute__((visibility("default")))
 #define REST_TEXT(x) #x
@@ -83,6 +84,7 @@ REST_EXPORT void ttmem_free_all(uint32_t device, uint32_t type, uint64_t owner)
 REST_EXPORT void ttmem_alloc_failed(uint32_t device, uint32_t type, uint64_t size,
 				    uint64_t largest_free)
 {
+	int saved_errno = errno;
 	struct call call;
 
 	if (!call_begin(&call, CALL_EVENT))
@@ -100,6 +102,8 @@ REST_EXPORT void ttmem_alloc_failed(uint32_t device, uint32_t type, uint64_t siz
 		};
 
 		writer_failed(call.writer, device, &buffer, largest_free);
+		offer_tell_failed();
+		errno = saved_errno;
 	}
 	if (unlikely(call.is_debugged))
 		debug_line("alloc_failed device=%u type=%u size=%" PRIu64 ": %s", device, type,

@@ -208,6 +208,21 @@ int accept_receive(struct accept_peer *peer, const struct proc *proc)
 	return accept_book_consume(peer, proc, cleanup_steal_fd(&book_fd));
 }
 
+int accept_news(int fd)
+{
+	struct offer_news news;
+	ssize_t n = recv(fd, &news, sizeof(news), MSG_DONTWAIT | MSG_TRUNC);
+
+	if (n < 0)
+		return errno == EINTR ? -EAGAIN : -errno;
+	if (n == 0)
+		return -EPIPE;
+	return n == sizeof(news) && news.magic == OFFER_NEWS_MAGIC &&
+			       news.version == OFFER_VERSION && news.what == OFFER_NEWS_FAILED
+		       ? 0
+		       : -EBADMSG;
+}
+
 const char *accept_strerror(int result)
 {
 	switch (result) {

@@ -44,4 +44,10 @@ struct accept_peer *accept_peer_free(struct accept_peer *peer);
  */
 int accept_receive(struct accept_peer *peer, const struct proc *proc);
 
+/*
+ * After the offer: 0 if an allocation of the sender's has failed just now, -EAGAIN if nothing has come,
+ * another negative errno if the connection has ended, -EPIPE among them.
+ */
+int accept_news(int fd);
+
 const char *accept_strerror(int result);

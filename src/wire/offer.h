@@ -22,3 +22,21 @@ struct offer {
 };
 
 _Static_assert(sizeof(struct offer) == 16, "offer size");
+
+/*
+ * Later, on the daemon's connection alone: something has happened in the book that is worth a look at
+ * once, before it is over. Not more than one in OFFER_NEWS_NS, and none that would have to wait.
+ */
+#define OFFER_NEWS_MAGIC UINT32_C(0x574e5454) /* "TTNW" */
+#define OFFER_NEWS_NS UINT64_C(100000000)
+
+struct offer_news {
+	uint32_t magic;
+	uint32_t version;
+	uint32_t size; /* of this struct */
+	uint32_t what; /* OFFER_NEWS_FAILED */
+};
+
+#define OFFER_NEWS_FAILED 1u /* an allocation has failed */
+
+_Static_assert(sizeof(struct offer_news) == 16, "news size");
