@@ -129,6 +129,7 @@ static void document_process(struct emit *json, const struct snapshot *snapshot,
 	emit_string(json, "comm", process->comm);
 	emit_string(json, "user", process->user);
 	emit_u64(json, "user_id", process->user_id);
+	emit_u64(json, "book_user_id", process->maker_id);
 	emit_string(json, "container", process->container);
 	emit_u64(json, "last_activity_ns", process->last_ns);
 	emit_string(json, "source", process->source);

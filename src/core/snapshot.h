@@ -74,6 +74,7 @@ struct snapshot_process {
 	const char *comm;
 	const char *user;
 	uint32_t user_id;
+	uint32_t maker_id; /* user at the time when the book was made: who may see its details */
 	const char *container; /* NULL = none */
 	const char *source;    /* "book", "socket", "kernel" */
 	bool alive;

@@ -52,6 +52,7 @@ int book_add_process(const struct scan_book *book, struct snapshot *snapshot, ui
 		.comm = snapshot_text(snapshot, owner->comm,
 				      strnlen(owner->comm, sizeof(owner->comm))),
 		.user_id = owner->real_uid,
+		.maker_id = book->uid,
 		.source = source ? source : "book",
 		.alive = book->alive,
 		.exact = true,
