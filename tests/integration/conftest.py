@@ -134,3 +134,16 @@ def world(build, clean_env, tmp_path):
     world = World(build, clean_env, tmp_path)
     yield world
     world.close()
+
+
+@pytest.fixture
+def ttmemd(build, clean_env, tmp_path):
+    """A daemon that is not started yet; see ttmemd.py."""
+    from ttmemd import Ttmemd
+
+    if not (build / "src" / "daemon" / "ttmemd").exists():
+        pytest.skip("the daemon ttmemd is not built")
+    tmp_path.chmod(0o755)
+    ttmemd = Ttmemd(build, clean_env, tmp_path)
+    yield ttmemd
+    ttmemd.close()

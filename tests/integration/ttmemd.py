@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real ttmemd with everything it owns in a folder of the test's, and old clients for it."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import time
+
+from conftest import LIMIT
+from world import Player, check_schema, wait_for
+
+
+class Ttmemd:
+    """start(), kill(), stop() as often as wanted; players and commands talk to its socket."""
+
+    def __init__(self, build, env, folder):
+        self.build = build
+        self.folder = folder / "d"
+        self.folder.mkdir()
+        self.folder.chmod(0o755)
+        self.socket = self.folder / "s"
+        self.legacy = self.folder / "old"
+        self.state = self.folder / "state"
+        self.log = self.folder / "log"
+        self.env = {**env, "TTMEM_SOCKET": str(self.socket)}
+        self.process = None
+        self.players = []
+        self.others = []
+
+    def command(self, *args):
+        return [
+            self.build / "src" / "daemon" / "ttmemd",
+            "--socket", self.socket,
+            "--legacy-socket", self.legacy,
+            "--http", "none",
+            "--state", self.state,
+            *args,
+        ]  # fmt: skip
+
+    def start(self, *args, before=(), env=None):
+        """Returns when it serves."""
+        assert self.process is None
+        reading, writing = os.pipe()
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [*map(str, before), *map(str, self.command("--ready-fd", writing, *args))],
+                env={**self.env, **(env or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=[writing],
+            )
+        os.close(writing)
+        try:
+            assert os.read(reading, 1) == b"\n", self.text()
+        finally:
+            os.close(reading)
+        return self
+
+    def text(self):
+        """What it has said so far."""
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+
+    def stop(self):
+        """An orderly end; returns the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(timeout=LIMIT)
+        self.process = None
+        return code
+
+    def player(self, *lines, before=(), **settings):
+        command = [*before, self.build / "tests" / "programs" / "player"]
+        env = {**self.env, "TTMEM": "1", **settings}
+        player = Player([str(word) for word in command], env)
+        self.players.append(player)
+        player.play(*lines)
+        return player
+
+    def adopt(self, process):
+        self.others.append(process)
+        return process
+
+    def run(self, *args, before=(), env=None, **options):
+        return subprocess.run(
+            [*map(str, before), str(self.build / "src" / "cli" / "ttmem"), *map(str, args)],
+            env={**self.env, **(env or {})},
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            **options,
+        )
+
+    def json(self, *args, **options):
+        result = self.run(*args, "--json", **options)
+        assert result.returncode == 0, result.stderr
+        return check_schema(json.loads(result.stdout))
+
+    def leaks(self, pid):
+        """The reports of one process."""
+        return [p for p in self.json("leaks")["processes"] if p["pid"] == pid]
+
+    def wait_for_leak(self, pid):
+        return wait_for(lambda: self.leaks(pid), f"the leak report of {pid}")[0]
+
+    def old_client(self):
+        return OldClient(self.legacy)
+
+    def close(self):
+        for player in self.players:
+            player.kill()
+            player.process.stdin.close()
+            player.process.stdout.close()
+        for process in self.others:
+            process.kill()
+            process.wait()
+        if self.process:
+            self.kill()
+        self.end_keeper()
+
+    def end_keeper(self):
+        """A keeper would wait for the next daemon for a day."""
+        for entry in os.listdir("/proc"):
+            if not entry.isdigit():
+                continue
+            with contextlib.suppress(OSError):
+                with open(f"/proc/{entry}/cmdline", "rb") as file:
+                    line = file.read()
+                if b"keeper" in line and str(self.folder).encode() in line:
+                    os.kill(int(entry), signal.SIGKILL)
+
+
+class OldClient:
+    """Speaks the old protocol byte by byte; W72 unless told otherwise."""
+
+    ALLOC, FREE, QUERY, RESPONSE, DUMP = 1, 2, 3, 4, 5
+    HEAD = struct.Struct("<B3xiQB3xiQQ")
+
+    def __init__(self, path, size=72):
+        self.size = size
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(LIMIT / 2)
+        self.socket.connect(str(path))
+
+    def message(self, kind, device=0, size=0, type=0, address=0, pid=None):
+        pid = os.getpid() if pid is None else pid
+        stamp = time.time_ns() if kind == self.ALLOC else 0
+        head = self.HEAD.pack(kind, device, size, type, pid, address, stamp)
+        return head.ljust(self.size, b"\0")
+
+    def alloc(self, device, type, address, size):
+        self.socket.sendall(self.message(self.ALLOC, device, size, type, address))
+
+    def free(self, device, address):
+        self.socket.sendall(self.message(self.FREE, device, address=address))
+
+    def query(self, device):
+        """(dram, l1, l1_small, trace) of a device."""
+        self.socket.sendall(self.message(self.QUERY, device, pid=0))
+        answer = b""
+        while len(answer) < self.size:
+            part = self.socket.recv(self.size - len(answer))
+            assert part, "the server hung up"
+            answer += part
+        assert answer[0] == self.RESPONSE
+        return struct.unpack_from("<4Q", answer, 40)
+
+    def close(self):
+        self.socket.close()
