@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The decoders of the native protocol under arbitrary packets. The first byte says whether the rest is
+ * a question or a packet of an answer; whatever is accepted must keep what the header promises of it.
+ */
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/unit.h"
+#include "wire/native.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void fuzz_request(const uint8_t *data, size_t size)
+{
+	struct native_request request;
+
+	if (native_request_decode(data, size, &request) < 0)
+		return;
+	assert(native_is_request(data, size));
+	assert(request.kind > 0 && request.kind < NATIVE_KINDS);
+	assert(strlen(request.incident) < sizeof(request.incident));
+	assert(strlen(request.cursor) < sizeof(request.cursor));
+	assert(memcmp(&request, data, sizeof(request)) == 0);
+}
+
+static void fuzz_reply(const uint8_t *data, size_t size)
+{
+	struct native_reply reply;
+	struct native_process process;
+	struct native_part part;
+	const void *payload, *parts;
+
+	if (native_reply_decode(data, size, &reply, &payload) < 0)
+		return;
+	assert((const uint8_t *)payload + reply.length == data + size);
+	if (native_process_decode(payload, reply.length, &process, &parts) < 0)
+		return;
+	for (uint32_t i = 0; i < process.parts; i++) {
+		if (native_part_get(parts, i, &part) == 0)
+			assert(part.device < NATIVE_DEVICES);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint8_t *copy;
+
+	if (size == 0)
+		return 0;
+	/* A block of its own, so that a look beyond its end is seen. */
+	copy = malloc(size);
+	assert(copy);
+	memcpy(copy, data + 1, size - 1);
+	if (data[0] & 1)
+		fuzz_reply(copy, size - 1);
+	else
+		fuzz_request(copy, size - 1);
+	free(copy);
+	return 0;
+}

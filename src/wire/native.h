@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Questions to ttmemd and its answers, on the SOCK_SEQPACKET socket that also takes offers of books
+ * (wire/offer.h): the first packet of a connection tells which it is. One question is one packet; its
+ * answer is any number of packets, the last of which says END, and then the next question may come.
+ * Who asks is taken from the socket (SO_PEERCRED, SO_PEERGROUPS), never from these bytes. Everything
+ * is in the byte order of the machine, as both ends are on it; docs/protocol.md has it byte by byte.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define NATIVE_REQUEST_MAGIC UINT32_C(0x51525454) /* "TTRQ" */
+#define NATIVE_REPLY_MAGIC UINT32_C(0x50525454)   /* "TTRP" */
+#define NATIVE_VERSION 1u
+#define NATIVE_REQUEST_MAX 4096u /* later versions may ask with more than we know */
+#define NATIVE_PACKET_MAX 65536u
+#define NATIVE_TYPES 7u
+#define NATIVE_DEVICES 1024u
+#define NATIVE_ANY UINT32_MAX /* any device, any type */
+
+enum native_kind {
+	NATIVE_ROSTER = 1,    /* every process; those that the asker may see with their books */
+	NATIVE_LEAKS = 2,     /* documents as JSON */
+	NATIVE_INCIDENTS = 3, /* likewise */
+	NATIVE_SERIES = 4,    /* likewise */
+	NATIVE_DUMP = 5,      /* the old report of remaining buffers, as text */
+	NATIVE_STATUS = 6,    /* how the daemon is, as JSON */
+	NATIVE_KINDS = 7,
+};
+
+/* What a roster is wanted for. */
+#define NATIVE_WANT_TOTALS (UINT32_C(1) << 0)
+#define NATIVE_WANT_BOOKS (UINT32_C(1) << 1)
+/* Only what concerns `address`, of leaks and incidents. */
+#define NATIVE_WANT_ADDRESS (UINT32_C(1) << 2)
+#define NATIVE_WANT_ALL (NATIVE_WANT_TOTALS | NATIVE_WANT_BOOKS | NATIVE_WANT_ADDRESS)
+
+struct native_request {
+	uint32_t magic;
+	uint32_t version;
+	uint32_t size;       /* of this struct */
+	uint32_t kind;       /* enum native_kind */
+	uint32_t want;       /* NATIVE_WANT_... */
+	uint32_t pid;        /* 0 = any; of series: 0 = whole devices */
+	uint32_t limit;      /* rows; 0 = as the daemon likes */
+	uint32_t device;     /* NATIVE_ANY */
+	uint32_t type;       /* NATIVE_ANY */
+	uint32_t step_s;     /* of series: 1, 10, 60; 0 = as fits */
+	uint64_t device_uid; /* 0 = any */
+	uint64_t since_ns;   /* CLOCK_REALTIME; 0 = from the beginning */
+	uint64_t until_ns;   /* of series; 0 = now */
+	uint64_t address;
+	char incident[24];    /* kind of incident, ended by NUL, and NULs behind it; "" = any */
+	char cursor[64];      /* as the page before gave it in "next"; "" = first page */
+	uint64_t reserved[4]; /* 0 */
+};
+
+_Static_assert(sizeof(struct native_request) == 192, "request size");
+_Static_assert(offsetof(struct native_request, device_uid) == 40, "request layout");
+_Static_assert(offsetof(struct native_request, incident) == 72, "request layout");
+_Static_assert(offsetof(struct native_request, cursor) == 96, "request layout");
+
+#define NATIVE_END (UINT32_C(1) << 0) /* the last packet of an answer */
+
+/* In front of each packet of an answer. */
+struct native_reply {
+	uint32_t magic;
+	uint32_t version;
+	uint32_t kind;        /* of the question */
+	uint32_t flags;       /* NATIVE_END */
+	int32_t status;       /* of the last packet: 0, or a negative errno and a text for people */
+	uint32_t length;      /* bytes that follow in this packet */
+	uint32_t reserved[2]; /* 0 */
+};
+
+_Static_assert(sizeof(struct native_reply) == 32, "reply size");
+
+#define NATIVE_PAYLOAD_MAX (NATIVE_PACKET_MAX - (uint32_t)sizeof(struct native_reply))
+
+#define NATIVE_ALIVE (UINT32_C(1) << 0)
+#define NATIVE_EXACT (UINT32_C(1) << 1)
+#define NATIVE_MAY_SEE (UINT32_C(1) << 2)   /* the asker may see its details */
+#define NATIVE_HAS_BOOK (UINT32_C(1) << 3)  /* a descriptor comes with this packet */
+#define NATIVE_CONTINUES (UINT32_C(1) << 4) /* more devices of it are in the next packet */
+#define NATIVE_PROCESS_FLAGS UINT32_C(0x1f)
+
+/* A book and its owner; `parts` devices follow. */
+struct native_process {
+	uint64_t book_device; /* st_dev and st_ino of the book, to know it again */
+	uint64_t book_inode;
+	uint64_t start_ticks;
+	uint64_t start_ns;
+	uint64_t last_ns;
+	uint64_t pid_namespace;
+	uint32_t pid;
+	uint32_t ns_pid;
+	uint32_t user;   /* real one */
+	uint32_t maker;  /* who made the book */
+	uint32_t source; /* enum book_source */
+	uint32_t flags;
+	uint32_t parts; /* that follow in this packet */
+	uint32_t reserved;
+	uint64_t rejected[8]; /* as in the book's header */
+	char comm[64];        /* any bytes, NULs behind */
+	char container[72];
+};
+
+_Static_assert(sizeof(struct native_process) == 280, "process size");
+_Static_assert(offsetof(struct native_process, rejected) == 80, "process layout");
+
+#define NATIVE_PEAK_UNKNOWN (UINT32_C(1) << 0)
+
+struct native_memory {
+	uint64_t used, buffers, peak, allocs, frees;
+	uint64_t unknown_frees, double_frees, size_changes, realloc_live, ambiguous_frees;
+	uint64_t hooked, overflow_frees;
+	uint64_t last_ns;
+	uint64_t capacity; /* 0 = not known */
+	uint32_t bound;    /* 0 exact, 1 at least, 2 at most */
+	uint32_t flags;    /* NATIVE_PEAK_UNKNOWN */
+};
+
+_Static_assert(sizeof(struct native_memory) == 120, "memory size");
+
+#define NATIVE_DECLARED (UINT32_C(1) << 0)
+#define NATIVE_REMOTE (UINT32_C(1) << 1)
+#define NATIVE_PART_FLAGS UINT32_C(3)
+
+/* What one process has of one device. */
+struct native_part {
+	uint32_t device; /* as the process counts */
+	uint32_t flags;
+	uint64_t unique_id; /* 0 = not known */
+	uint64_t closed_ns; /* 0 = open */
+	char arch[24];      /* any bytes, NULs behind */
+	char card[24];
+	struct native_memory memory[NATIVE_TYPES];
+};
+
+_Static_assert(sizeof(struct native_part) == 912, "part size");
+
+/* Devices that fit into one packet. */
+#define NATIVE_PARTS_MAX                                                  \
+	((NATIVE_PAYLOAD_MAX - (uint32_t)sizeof(struct native_process)) / \
+	 (uint32_t)sizeof(struct native_part))
+
+/* A question with everything set that must be; the rest is "any". */
+void native_request_init(struct native_request *request, enum native_kind kind);
+
+/*
+ * Whether these bytes are meant as a question at all: then a packet that native_request_decode() refuses
+ * is a mistake of somebody who speaks this protocol.
+ */
+bool native_is_request(const void *bytes, size_t length);
+
+/* 0; -EPROTONOSUPPORT for another version; -EBADMSG. */
+int native_request_decode(const void *bytes, size_t length, struct native_request *ret_request);
+
+void native_reply_init(struct native_reply *reply, uint32_t kind);
+
+/*
+ * The head of an answer's packet. @bytes: the whole packet. 0 and @ret_payload, which has
+ * ret_reply->length bytes; -EPROTONOSUPPORT for another version; -EBADMSG.
+ */
+int native_reply_decode(const void *bytes, size_t length, struct native_reply *ret_reply,
+			const void **ret_payload);
+
+/*
+ * The payload of a roster's packet. 0 and @ret_parts, ret_process->parts of them (not aligned: copy with
+ * native_part_get()); -EBADMSG.
+ */
+int native_process_decode(const void *payload, size_t length, struct native_process *ret_process,
+			  const void **ret_parts);
+int native_part_get(const void *parts, uint32_t index, struct native_part *ret_part);
