@@ -177,17 +177,30 @@ static int accept_book_consume(struct accept_peer *peer, const struct proc *proc
 	return 0;
 }
 
-int accept_receive(struct accept_peer *peer, const struct proc *proc)
+static bool accept_is_offer(const struct accept_request *packet)
+{
+	struct offer offer;
+
+	if (packet->length != sizeof(offer))
+		return false;
+	memcpy(&offer, packet->bytes, sizeof(offer));
+	return offer.magic == OFFER_MAGIC && offer.version == OFFER_VERSION;
+}
+
+int accept_receive_any(struct accept_peer *peer, const struct proc *proc,
+		       struct accept_request *ret_request)
 {
 	CLEANUP_CLOSE int book_fd = -1;
 	CLEANUP_CLOSE int pid_fd = -1;
 	int fds[OFFER_FDS] = {-1, -1};
-	struct offer offer;
 	union {
 		char space[CMSG_SPACE(sizeof(fds))];
 		struct cmsghdr align;
 	} control;
-	struct iovec vector = {.iov_base = &offer, .iov_len = sizeof(offer)};
+	struct iovec vector = {
+		.iov_base = ret_request->bytes,
+		.iov_len = sizeof(ret_request->bytes),
+	};
 	struct msghdr message = {
 		.msg_iov = &vector,
 		.msg_iovlen = 1,
@@ -201,8 +214,15 @@ int accept_receive(struct accept_peer *peer, const struct proc *proc)
 	accept_take_fds(&message, fds);
 	book_fd = fds[0];
 	pid_fd = fds[1];
-	if (n != sizeof(offer) || message.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ||
-	    offer.magic != OFFER_MAGIC || offer.version != OFFER_VERSION || book_fd < 0)
+	if (n == 0 && book_fd < 0)
+		return ACCEPT_CLOSED;
+	ret_request->length = (size_t)n;
+	if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+		return ACCEPT_BAD_MESSAGE;
+	/* A question brings nothing along. */
+	if (book_fd < 0 && native_is_request(ret_request->bytes, ret_request->length))
+		return ACCEPT_REQUEST;
+	if (book_fd < 0 || !accept_is_offer(ret_request))
 		return ACCEPT_BAD_MESSAGE;
 	accept_settle_pid_fd(peer, &pid_fd);
 	return accept_book_consume(peer, proc, cleanup_steal_fd(&book_fd));
@@ -223,6 +243,14 @@ int accept_news(int fd)
 		       : -EBADMSG;
 }
 
+int accept_receive(struct accept_peer *peer, const struct proc *proc)
+{
+	struct accept_request request;
+	int r = accept_receive_any(peer, proc, &request);
+
+	return r == ACCEPT_REQUEST ? ACCEPT_BAD_MESSAGE : r;
+}
+
 const char *accept_strerror(int result)
 {
 	switch (result) {
@@ -232,6 +260,8 @@ const char *accept_strerror(int result)
 		return "what was handed over is not a book";
 	case ACCEPT_NOT_THE_OWNER:
 		return "the book belongs to another process";
+	case ACCEPT_CLOSED:
+		return "nothing was handed over";
 	default:
 		return genuine_strerror(result);
 	}

@@ -13,12 +13,21 @@
 
 #include "source/proc.h"
 #include "source/scan.h"
+#include "wire/native.h"
 
 /* Why an offer is refused; positive results of accept_receive() below these are genuine_outcomes. */
 enum accept_outcome {
 	ACCEPT_BAD_MESSAGE = 101,
 	ACCEPT_NO_BOOK = 102,       /* not a book, or one of a later version */
 	ACCEPT_NOT_THE_OWNER = 103, /* the book is another process's */
+	ACCEPT_CLOSED = 104,        /* it has hung up, and nothing had come */
+	ACCEPT_REQUEST = 105,       /* no offer but a question (wire/native.h), and no refusal */
+};
+
+/* A packet that is meant as a question; nothing in it has been checked but its first word. */
+struct accept_request {
+	size_t length;
+	uint8_t bytes[NATIVE_REQUEST_MAX];
 };
 
 /* Somebody who has connected and may have handed over a book. */
@@ -43,6 +52,10 @@ struct accept_peer *accept_peer_free(struct accept_peer *peer);
  * peer is of no more use.
  */
 int accept_receive(struct accept_peer *peer, const struct proc *proc);
+
+/* The same, but a question is no mistake: ACCEPT_REQUEST, and the peer may be received from again. */
+int accept_receive_any(struct accept_peer *peer, const struct proc *proc,
+		       struct accept_request *ret_request);
 
 /*
  * After the offer: 0 if an allocation of the sender's has failed just now, -EAGAIN if nothing has come,

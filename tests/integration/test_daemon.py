@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ttmemd knows every process: how it learns of them, of their ends, and what it tells then.
+
+The commands here look into an empty /proc of their own, so that all they know comes from the daemon.
+"""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import LIMIT
+from world import end_children, used, wait_for
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def daemon(ttmemd):
+    blind = ttmemd.folder / "blind"
+    blind.mkdir()
+    ttmemd.blind = {"TTMEM_PROC_ROOT": str(blind)}
+    return ttmemd
+
+
+def seen(daemon, *args):
+    """What the daemon alone knows."""
+    return daemon.json(*args, env=daemon.blind)
+
+
+def pids(daemon):
+    return {p["pid"] for p in seen(daemon, "ps")["processes"] if p["alive"]}
+
+
+def buffers_of(daemon, pid):
+    return sorted(
+        (b["device"], b["type"], b["address"], b["size"], b["name"])
+        for b in seen(daemon, "buffers", "--pid", pid)["buffers"]
+    )
+
+
+def wait_until_seen(daemon, pid):
+    wait_for(lambda: pid in pids(daemon), f"pid {pid}")
+
+
+def test_a_book_is_handed_over(daemon):
+    daemon.start()
+    player = daemon.player("alloc 0 DRAM 0x1000 100 weights", "alloc 3 L1 0x2000 50")
+    wait_until_seen(daemon, player.pid)
+    assert used(seen(daemon, "smi"), player.pid) == {(0, "DRAM"): 100, (3, "L1"): 50}
+    assert buffers_of(daemon, player.pid) == [
+        (0, "DRAM", "0x1000", 100, "weights"),
+        (3, "L1", "0x2000", 50, None),
+    ]
+    player.play("free 0 DRAM 0x1000")
+    assert used(seen(daemon, "smi"), player.pid) == {(3, "L1"): 50}
+
+
+def test_a_book_is_found_that_nobody_handed_over(daemon):
+    before = daemon.player("alloc 0 DRAM 0x1000 7", TTMEM_SOCKET="none")
+    daemon.start("--scan-interval", "1")
+    assert before.pid in pids(daemon)
+    later = daemon.player("alloc 0 DRAM 0x1000 8", TTMEM_SOCKET="none")
+    wait_until_seen(daemon, later.pid)
+    document = seen(daemon, "smi")
+    assert used(document, before.pid) == {(0, "DRAM"): 7}
+    assert used(document, later.pid) == {(0, "DRAM"): 8}
+
+
+def test_what_a_killed_process_left(daemon):
+    daemon.start()
+    player = daemon.player(
+        "phase setup", "alloc 0 DRAM 0x1000 100 weights", "alloc 1 L1 0x2a00 52"
+    )
+    wait_until_seen(daemon, player.pid)
+    player.kill()
+    leak = daemon.wait_for_leak(player.pid)
+    assert leak["how"] == "died" and leak["bytes"] == 152
+    rows = sorted((b["device"], b["type"], b["address"], b["size"]) for b in leak["buffers"])
+    assert rows == [(0, "DRAM", "0x1000", 100), (1, "L1", "0x2a00", 52)]
+    (named,) = [b for b in leak["buffers"] if b["name"]]
+    assert named["name"] == "weights" and named["phase"] == "setup"
+    log = wait_for(
+        lambda: re.search(
+            rf"Process {player.pid} exited but left 2 buffers allocated:\n"
+            r" +\[Device 0\] Buffer 0x1000: 100 bytes DRAM \(age: \d+s\).*\n"
+            r" +\[Device 1\] Buffer 0x2a00: 52 bytes L1 \(age: \d+s\)\n",
+            daemon.text(),
+        ),
+        "the log line",
+    )
+    assert log
+    assert player.pid not in pids(daemon)
+    assert seen(daemon, "smi")["totals"] == {"bytes": 0, "buffers": 0}
+
+
+def test_a_clean_end_is_no_incident(daemon):
+    daemon.start()
+    clean = daemon.player("alloc 0 DRAM 0x1000 100", "free 0 DRAM 0x1000")
+    closed = daemon.player("alloc 0 DRAM 0x1000 100", "goodbye")
+    wait_until_seen(daemon, clean.pid)
+    wait_until_seen(daemon, closed.pid)
+    clean.end()
+    closed.end()
+    assert daemon.wait_for_leak(closed.pid)["how"] == "closed"
+    wait_for(lambda: clean.pid not in pids(daemon), "the end")
+    assert daemon.leaks(clean.pid) == []
+    assert f"Process {clean.pid} " not in daemon.text()
+
+
+def test_killed_and_started_again_it_knows_the_same(daemon):
+    daemon.start()
+    players = [
+        daemon.player(f"alloc 0 DRAM 0x1000 {100 + i}", f"alloc {i} L1 0x2000 {i + 1} name{i}")
+        for i in range(5)
+    ]
+    client = daemon.old_client()
+    client.alloc(2, 0, 0x5000, 999)
+    assert client.query(2)[0] == 999
+    for player in players:
+        wait_until_seen(daemon, player.pid)
+    before = seen(daemon, "smi"), [buffers_of(daemon, p.pid) for p in players]
+    mine = buffers_of(daemon, os.getpid())
+    assert mine == [(2, "DRAM", "0x5000", 999, None)]
+    daemon.kill()
+    daemon.start()
+    after = seen(daemon, "smi"), [buffers_of(daemon, p.pid) for p in players]
+    assert after[0]["totals"] == before[0]["totals"]
+    assert after[1] == before[1]
+    assert buffers_of(daemon, os.getpid()) == mine
+    # An old client that connects again goes on with what it had.
+    client.close()
+    client = daemon.old_client()
+    assert client.query(2)[0] == 999
+    client.free(2, 0x5000)
+    assert client.query(2)[0] == 0
+    client.close()
+
+
+def test_deaths_while_it_is_down(daemon):
+    daemon.start()
+    player = daemon.player("alloc 0 DRAM 0x1000 4242 lost")
+    quiet = daemon.player("alloc 0 DRAM 0x1000 1", "free 0 DRAM 0x1000")
+    wait_until_seen(daemon, player.pid)
+    wait_until_seen(daemon, quiet.pid)
+    daemon.kill()
+    player.kill()
+    quiet.kill()
+    daemon.start()
+    leak = daemon.wait_for_leak(player.pid)
+    assert leak["bytes"] == 4242 and leak["buffers"][0]["name"] == "lost"
+    assert daemon.leaks(quiet.pid) == []
+    assert f"Process {player.pid} exited but left 1 buffers allocated:" in daemon.text()
+    assert daemon.json("status")["unobserved_exits"] == 0
+
+
+def test_what_nobody_could_see_is_counted(daemon):
+    daemon.start("--keeper", "no")
+    player = daemon.player("alloc 0 DRAM 0x1000 4242")
+    lives = daemon.player("alloc 0 DRAM 0x1000 1")
+    wait_until_seen(daemon, player.pid)
+    wait_until_seen(daemon, lives.pid)
+    wait_for(lambda: str(lives.pid).encode() in roll(daemon), "the roll")
+    daemon.kill()
+    player.kill()
+    daemon.start("--keeper", "no")
+    assert daemon.leaks(player.pid) == []
+    assert lives.pid in pids(daemon)
+    assert daemon.json("status")["unobserved_exits"] == 1
+
+
+def roll(daemon):
+    with contextlib.suppress(FileNotFoundError):
+        return (daemon.state / "tracked").read_bytes()
+    return b""
+
+
+def test_a_lost_connection_means_nothing(daemon):
+    daemon.start()
+    player = daemon.player("alloc 0 DRAM 0x1000 100")
+    wait_until_seen(daemon, player.pid)
+    player.play("closefds", "alloc 0 DRAM 0x2000 11")
+    time.sleep(0.3)  # time to get it wrong
+    assert used(seen(daemon, "smi"), player.pid) == {(0, "DRAM"): 111}
+    assert daemon.leaks(player.pid) == []
+    player.kill()
+    assert daemon.wait_for_leak(player.pid)["bytes"] == 111
+
+
+@pytest.mark.parametrize("handed_over", [True, False])
+def test_exec_ends_the_book(daemon, handed_over):
+    daemon.start("--scan-interval", "1")
+    settings = {} if handed_over else {"TTMEM_SOCKET": "none"}
+    player = daemon.player("alloc 0 DRAM 0x1000 77", **settings)
+    wait_until_seen(daemon, player.pid)
+    player.process.stdin.write("exec\n")
+    player.process.stdin.flush()
+    leak = daemon.wait_for_leak(player.pid)
+    assert leak["bytes"] == 77
+    assert player.process.poll() is None
+    assert player.pid not in pids(daemon)
+
+
+def test_forked_twice(daemon):
+    daemon.start()
+    player = daemon.player("alloc 0 DRAM 0x1000 1")
+    child = player.play("fork")
+    player.play("alloc 0 DRAM 0x1000 2")
+    grandchild = player.play("fork")
+    player.play("alloc 0 DRAM 0x1000 3")
+    try:
+        wait_until_seen(daemon, grandchild)
+        document = seen(daemon, "smi")
+        for pid, size in ((player.pid, 1), (child, 2), (grandchild, 3)):
+            assert used(document, pid) == {(0, "DRAM"): size}
+    finally:
+        end_children(child, grandchild)
+    assert daemon.wait_for_leak(child)["bytes"] == 2
+
+
+def test_setuid_changes_nothing_about_who_may_see(daemon):
+    daemon.start()
+    player = daemon.player("alloc 0 DRAM 0x1000 123 secret", "setuid 65534")
+    wait_until_seen(daemon, player.pid)
+    nobody = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+    document = daemon.json("smi", before=nobody, env=daemon.blind)
+    (process,) = [p for p in document["processes"] if p["pid"] == player.pid]
+    assert process["book_user_id"] == 0
+    assert used(document, player.pid) == {(0, "DRAM"): 123}
+    assert daemon.json("buffers", before=nobody, env=daemon.blind)["buffers"] == []
+    assert len(buffers_of(daemon, player.pid)) == 1
+
+
+def test_the_first_thread_has_ended(daemon):
+    daemon.start("--scan-interval", "1")
+    player = daemon.player("alloc 0 DRAM 0x1000 100", "leave", "alloc 0 DRAM 0x2000 1")
+    wait_until_seen(daemon, player.pid)
+    time.sleep(2.5)  # two looks at /proc
+    assert used(seen(daemon, "smi"), player.pid) == {(0, "DRAM"): 101}
+    player.play("free 0 DRAM 0x1000")
+    player.end()
+    assert daemon.wait_for_leak(player.pid)["bytes"] == 1
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(word) for word in file.read().split()]
+
+
+@pytest.mark.parametrize("mounted", [True, False])
+def test_a_pid_namespace(daemon, mounted):
+    daemon.start("--scan-interval", "1")
+    proc = ("--mount-proc",) if mounted else ()
+    player = daemon.player(
+        "alloc 0 DRAM 0x1000 64",
+        before=("unshare", "--pid", "--fork", "--kill-child", *proc),
+        TTMEM_SOCKET=str(daemon.socket) if mounted else "none",
+    )
+    (pid,) = children(player.pid)
+    wait_until_seen(daemon, pid)
+    (process,) = [p for p in seen(daemon, "ps")["processes"] if p["pid"] == pid]
+    assert process["ns_pid"] == 1
+    assert used(seen(daemon, "smi"), pid) == {(0, "DRAM"): 64}
+    os.kill(pid, signal.SIGKILL)
+    leak = daemon.wait_for_leak(pid)
+    assert leak["bytes"] == 64
+
+
+def test_who_held_the_memory_when_an_allocation_failed(daemon):
+    daemon.start()
+    big = daemon.player("alloc 0 DRAM 0x1000 9000 hog", "alloc 1 DRAM 0x1000 5 elsewhere")
+    small = daemon.player("alloc 0 DRAM 0x1000 300 crumb")
+    for player in (big, small):
+        wait_until_seen(daemon, player.pid)
+    unlucky = daemon.player("alloc 0 DRAM 0x5000 1", "failed 0 DRAM 8192 1024")
+    big.play("free 0 DRAM 0x1000")  # too late: it was seen
+
+    def failure():
+        found = [
+            i
+            for i in daemon.json("incidents")["incidents"]
+            if i["kind"] == "alloc_failed" and i["pid"] == unlucky.pid
+        ]
+        return found and found[0]
+
+    incident = wait_for(failure, "the incident")
+    assert incident["size"] == 8192
+    holders = {h["pid"]: h["used"] for h in incident["holders"]}
+    assert holders[small.pid] == 300
+    assert set(holders) <= {big.pid, small.pid, unlucky.pid}
+
+
+def test_a_second_daemon_says_who_has_the_socket(daemon):
+    daemon.start()
+    second = subprocess.run(
+        list(map(str, daemon.command())), env=daemon.env, capture_output=True, text=True,
+        timeout=LIMIT,
+    )  # fmt: skip
+    assert second.returncode == 1
+    assert f"process {daemon.process.pid}" in second.stderr and str(daemon.socket) in second.stderr
+    player = daemon.player("alloc 0 DRAM 0x1000 1")
+    wait_until_seen(daemon, player.pid)
+    assert daemon.stop() == 0
+    assert not daemon.socket.exists() and not daemon.legacy.exists()
+
+
+def test_hup_opens_the_log_again(daemon):
+    log = daemon.folder / "own.log"
+    daemon.start("--log", log)
+    wait_for(lambda: "serving" in log.read_text(), "the first words")
+    log.rename(daemon.folder / "old.log")
+    daemon.process.send_signal(signal.SIGHUP)
+    wait_for(log.exists, "the new log")
+    player = daemon.player("alloc 0 DRAM 0x1000 1")
+    wait_until_seen(daemon, player.pid)
+    player.kill()
+    wait_for(lambda: f"Process {player.pid} exited" in log.read_text(), "a line in it")
+
+
+def test_an_incident_runs_a_command(daemon):
+    out = daemon.folder / "incidents"
+    daemon.start("--on-incident", f"cat >> {out}; echo >> {out}")
+    player = daemon.player("alloc 0 DRAM 0x1000 10", "free 0 DRAM 0x1000", "free 0 DRAM 0x1000")
+
+    def told():
+        if not out.exists():
+            return None
+        lines = [line for line in out.read_text().splitlines() if line.strip()]
+        with contextlib.suppress(ValueError):
+            return [json.loads(line) for line in lines]
+        return None
+
+    wait_for(lambda: told() and told()[0]["kind"] == "double_free", "the command")
+    assert told()[0]["pid"] == player.pid
