@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What the parts of the configuration share: the table of settings, and where files are looked for when
+ * nobody says so.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct config;
+struct config_kind;
+
+/* One setting. */
+struct config_key {
+	const char *name;
+	const char *argument; /* what --help calls it */
+	const char *expects;  /* "... is not EXPECTS" */
+	const char *help;
+	const struct config_kind *kind;
+	size_t offset;     /* in struct config */
+	uint64_t min, max; /* of numbers; of texts, max is the length */
+	char letter;       /* 0 = no short form */
+	bool is_switch;    /* on the command line the name alone means "yes" */
+};
+
+extern const struct config_key config_keys[];
+extern const size_t config_keys_count;
+
+/* NULL if there is none. */
+const struct config_key *config_keys_find(const char *name, size_t length);
+
+/* The setting that was probably meant, or NULL. */
+const struct config_key *config_keys_guess(const char *name);
+
+/* 0, CONFIG_WRONG (nothing was changed) or -ENOMEM. */
+int config_keys_set(struct config *config, const struct config_key *key, const char *text);
+
+/* Writes "name = value", or a comment if it is not set. */
+void config_keys_print(const struct config *config, const struct config_key *key, FILE *output);
+
+/* For the whole machine; tests have others. */
+struct config_places {
+	const char *run;   /* "/run/ttmem" */
+	const char *state; /* "/var/lib/ttmem" */
+	const char *file;  /* "/etc/ttmem/ttmemd.conf" */
+};
+
+extern const struct config_places config_places_usual;
+
+/* Fills in the paths that nobody has set. 0, CONFIG_WRONG or -ENOMEM. */
+int config_places_choose(struct config *config, const struct config_places *places, FILE *errors);
+
+/* Like config_parse(). */
+int config_parse_at(struct config *config, const struct config_places *places, int argc,
+		    char **argv, FILE *streams[2]);
