@@ -12,6 +12,7 @@ needs() {
 		hdr:stdio.h libc6-dev
 		hdr:linux/memfd.h linux-libc-dev
 		hdr:sqlite3.h libsqlite3-dev
+		hdr:systemd/sd-daemon.h libsystemd-dev
 		cmd:meson meson
 		cmd:ninja ninja-build
 		cmd:pkg-config pkg-config
