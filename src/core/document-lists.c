@@ -102,10 +102,9 @@ static void document_party(struct emit *json, const char *key, const struct snap
 	emit_close_object(json);
 }
 
-void document_incident(struct emit *json, const struct snapshot *snapshot,
-		       const struct snapshot_incident *incident)
+void document_incident_fields(struct emit *json, const struct snapshot *snapshot,
+			      const struct snapshot_incident *incident)
 {
-	emit_open_object(json, NULL);
 	emit_string(json, "kind", incident->kind);
 	emit_u64(json, "time_ns", incident->time_ns);
 	emit_u64(json, "last_ns", incident->last_ns);
@@ -123,6 +122,13 @@ void document_incident(struct emit *json, const struct snapshot *snapshot,
 	emit_u64(json, "count", incident->count);
 	document_party(json, "first", &incident->first);
 	document_party(json, "second", &incident->second);
+}
+
+void document_incident(struct emit *json, const struct snapshot *snapshot,
+		       const struct snapshot_incident *incident)
+{
+	emit_open_object(json, NULL);
+	document_incident_fields(json, snapshot, incident);
 	emit_close_object(json);
 }
 

@@ -42,6 +42,8 @@ void document_buffer(struct emit *json, const struct snapshot *snapshot,
 		     const struct snapshot_buffer *buffer);
 void document_incident(struct emit *json, const struct snapshot *snapshot,
 		       const struct snapshot_incident *incident);
+void document_incident_fields(struct emit *json, const struct snapshot *snapshot,
+			      const struct snapshot_incident *incident); /* without the braces */
 void document_open(struct emit *json, const char *schema, uint64_t time_ns);
 void document_list_end(struct emit *json, bool exact); /* "exact" and "next" of a complete list */
 void document_close(struct emit *json, const struct snapshot *snapshot);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Where a page of the past ended, as a text that means nothing to whoever passes it on. */
+
+struct store_cursor;
+
+#define PAST_CURSOR_SIZE 48 /* two numbers of 16 digits and what is between */
+
+/* NULL if there is no next page. Returns @ret_text. */
+const char *past_cursor_write(const struct store_cursor *cursor, char ret_text[PAST_CURSOR_SIZE]);
+
+/* NULL and "" are the first page. 0 or -EINVAL. */
+int past_cursor_read(const char *text, struct store_cursor *ret_cursor);

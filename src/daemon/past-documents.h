@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The documents of the past: leaks, incidents and lines over time, as docs/schema/ describes them, for
+ * the native socket and for HTTP. Each is one page; "next" leads to the following one.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct emit;
+struct store_reader;
+struct web_past_query;
+struct web_series_query;
+
+#define PAST_PAGE_DEFAULT 100u /* leaks or incidents, if the query does not say */
+
+/* What of it the asker may see and wants to see. */
+struct past_scope {
+	bool has_uid; /* only what concerns this user */
+	uint32_t uid;
+	bool has_address; /* only what concerns this address */
+	uint64_t address;
+};
+
+/*
+ * Each writes one whole document. 0; -EINVAL for a cursor that makes no sense; or another negative
+ * errno: then nothing of use was written.
+ */
+int past_documents_leaks(struct store_reader *reader, const struct web_past_query *query,
+			 const struct past_scope *scope, struct emit *json);
+int past_documents_incidents(struct store_reader *reader, const struct web_past_query *query,
+			     const struct past_scope *scope, struct emit *json);
+
+/* Lines hold totals, which are everybody's. */
+int past_documents_series(struct store_reader *reader, const struct web_series_query *query,
+			  struct emit *json);
