@@ -36,9 +36,10 @@ c_files() {
 }
 
 shell_files() {
-	find dev .ci/run tools -type f \( -name dev -o -name run -o -name '*.sh' \) | sort
+	find dev .ci/run tools tests data/bin -type f \( -name dev -o -name run -o -name '*.sh' \
+		-o -name allocation_server_poc -o -name dump_remaining_buffers \) | sort
 }
 
 python_files() {
-	find tools tests -path tests/corpus -prune -o -name '*.py' -print | sort
+	find tools tests data/bin -path tests/corpus -prune -o -name '*.py' -print | sort
 }
