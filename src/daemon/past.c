@@ -243,6 +243,15 @@ static void past_task_done(struct work_job *job)
 	free(task);
 }
 
+static void past_judge_done(struct work_job *job)
+{
+	struct past_task *task = container_of(job, struct past_task, job);
+	const struct past_config *config = &task->past->config;
+
+	config->judged(config->context, task->tracked);
+	past_task_done(job);
+}
+
 /* What ended processes did still counts. */
 static void past_add_ended(struct past *past, const struct snapshot_process *process)
 {
@@ -316,7 +325,7 @@ void past_judge(struct past *past, struct tracked *tracked)
 
 	if (!task)
 		return; /* without memory there is no report either */
-	task->job = (struct work_job){.run = past_judge_run, .done = past_task_done};
+	task->job = (struct work_job){.run = past_judge_run, .done = past_judge_done};
 	work_put(past->config.work, &task->job);
 }
 

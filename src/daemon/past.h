@@ -36,7 +36,9 @@ struct past_config {
 	struct registry *registry;
 	struct store *store; /* NULL: nothing is kept, but everything told */
 	void *context;
-	void (*told)(void *context, const struct news *news); /* in the loop's thread, one by one */
+	/* Both in the loop's thread: news, one by one, and that a book was judged for good. */
+	void (*told)(void *context, const struct news *news);
+	void (*judged)(void *context, struct tracked *tracked);
 };
 
 /* What ended processes did in their lives, so that counters never go down. */

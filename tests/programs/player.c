@@ -11,7 +11,8 @@
  *	many DEVICE TYPE ADDRESS SIZE COUNT	burst DEVICE COUNT	leak DEVICE SIZE EVERY_MS
  *	fork (answers with the child's pid; the child takes over stdin)
  *	hold (a child that only sleeps; answers with its pid)
- *	thread	closefds	exec	hide (from debuggers and us)
+ *	thread	closefds	exec	hide (from debuggers and us)	setuid UID
+ *	leave (the first thread ends, another one goes on with the script)
  *
  * Numbers are decimal or 0x; names may hold %XX for any byte. End of input: _exit(0), without goodbye.
  */
@@ -174,6 +175,8 @@ static void *alloc_in_thread(void *argument)
 	return NULL;
 }
 
+static void *play(void *argument);
+
 /* What ends or splits the process. False: not one of these. */
 static bool life(char **word)
 {
@@ -201,6 +204,11 @@ static bool life(char **word)
 		prctl(PR_SET_DUMPABLE, 0);
 	} else if (strcmp(word[0], "closefds") == 0) {
 		closefrom(3);
+	} else if (strcmp(word[0], "setuid") == 0) {
+		return setuid(small(word[1])) == 0;
+	} else if (strcmp(word[0], "leave") == 0) {
+		pthread_create(&thread, NULL, play, NULL);
+		pthread_exit(NULL);
 	} else if (strcmp(word[0], "exec") == 0) {
 		execlp("sleep", "sleep", "600", NULL);
 	} else {
@@ -257,13 +265,12 @@ static bool label(char **word)
 	return true;
 }
 
-int main(void)
+static void *play(void *argument)
 {
 	char line[4096];
 
-	/* A test that dies takes its programs along. */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	setlinebuf(stdout);
+	if (!argument) /* in place of a thread that has ended without an answer */
+		puts("ok");
 	while (fgets(line, sizeof(line), stdin)) {
 		char *word[WORDS + 1] = {0}, *rest = line;
 		bool known;
@@ -280,4 +287,13 @@ int main(void)
 		puts(known ? "ok" : "unknown");
 	}
 	_exit(0);
+}
+
+int main(int argc, char **argv)
+{
+	(void)argc;
+	/* A test that dies takes its programs along. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setlinebuf(stdout);
+	play(argv);
 }
