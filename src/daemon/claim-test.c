@@ -34,6 +34,7 @@ UNIT(takes_a_free_place_and_leaves_it_free)
 	assert(stat(place(), &st) == 0 && (st.st_mode & 0777) == 0666);
 	claim_close(&claim);
 	assert(stat(place(), &st) < 0 && errno == ENOENT);
+	assert(rmdir(unit_dir()) == 0 && mkdir(unit_dir(), 0700) == 0); /* nothing is left */
 }
 
 UNIT(says_who_has_it)
@@ -110,7 +111,7 @@ UNIT(only_our_own_is_removed)
 	assert(unlink(place()) == 0 && unlink(lock) == 0);
 	assert(claim_open(&second, place(), SOCK_STREAM, &holder) == 0);
 	claim_close(&first);
-	assert(access(place(), F_OK) == 0);
+	assert(access(place(), F_OK) == 0 && access(lock, F_OK) == 0);
 	claim_close(&second);
 }
 

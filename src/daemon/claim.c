@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -15,20 +16,40 @@
 
 #include "base/cleanup.h"
 
+#define CLAIM_LOCK_PATH (sizeof(((struct claim *)NULL)->path) + 8)
 #define CLAIM_BACKLOG 4096 /* the kernel cuts it at its own maximum */
 
+static void claim_lock_path(const struct claim *claim, char ret_path[CLAIM_LOCK_PATH])
+{
+	(void)snprintf(ret_path, CLAIM_LOCK_PATH, "%s.lock", claim->path);
+}
+
+/* Whether a path still leads to the file that is open. */
+static bool claim_is_at(int fd, const char *path)
+{
+	struct stat held, there;
+
+	return fstat(fd, &held) == 0 && lstat(path, &there) == 0 && there.st_dev == held.st_dev &&
+	       there.st_ino == held.st_ino;
+}
+
+/* The file is removed by its holder: then whoever has waited at it holds nothing. */
 static int claim_lock(const struct claim *claim)
 {
-	char path[sizeof(claim->path) + 8];
-	CLEANUP_CLOSE int fd = -1;
+	char path[CLAIM_LOCK_PATH];
 
-	(void)snprintf(path, sizeof(path), "%s.lock", claim->path);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
-	if (fd < 0)
-		return -errno;
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? -EADDRINUSE : -errno;
-	return cleanup_steal_fd(&fd);
+	claim_lock_path(claim, path);
+	for (;;) {
+		CLEANUP_CLOSE int fd = -1;
+
+		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+		if (fd < 0)
+			return -errno;
+		if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+			return errno == EWOULDBLOCK ? -EADDRINUSE : -errno;
+		if (claim_is_at(fd, path))
+			return cleanup_steal_fd(&fd);
+	}
 }
 
 /* Who answers at the address: -EADDRINUSE and the pid, or 0 if nobody does. */
@@ -123,6 +144,7 @@ int claim_open(struct claim *claim, const char *path, int type, uint32_t *ret_ho
 
 void claim_close(struct claim *claim)
 {
+	char lock[CLAIM_LOCK_PATH];
 	struct stat st;
 
 	if (claim->fd >= 0) {
@@ -131,8 +153,11 @@ void claim_close(struct claim *claim)
 			(void)unlink(claim->path); /* if it cannot be, the next one does it */
 		(void)close(claim->fd);            /* nothing was written to it */
 	}
-	if (claim->lock_fd >= 0)
-		(void)close(
-			claim->lock_fd); /* and the lock with it; the file stays, for its inode */
+	if (claim->lock_fd >= 0) {
+		claim_lock_path(claim, lock);
+		if (claim_is_at(claim->lock_fd, lock))
+			(void)unlink(lock);  /* nobody else can have taken its place */
+		(void)close(claim->lock_fd); /* and the lock with it */
+	}
 	*claim = CLAIM_NULL;
 }
