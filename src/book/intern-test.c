@@ -94,6 +94,34 @@ UNIT(a_cut_text_is_found_again)
 	testing_book_deinit(&book);
 }
 
+UNIT(stacks)
+{
+	struct book_frame frames[INTERN_FRAMES_MAX + 1], read[INTERN_FRAMES_MAX + 1];
+	struct testing_book book;
+	struct book_stack head;
+	uint32_t one, two, most;
+
+	testing_book_open(&book);
+	memset(frames, 0, sizeof(frames));
+	for (uint32_t i = 0; i <= INTERN_FRAMES_MAX; i++)
+		frames[i] = (struct book_frame){
+			.value = UINT64_C(7) << 32 | i, .module = i, .flags = 1};
+	assert(intern_stack(book.writer, frames, 0) == 0);
+	one = intern_stack(book.writer, frames, 1);
+	two = intern_stack(book.writer, frames, 2);
+	most = intern_stack(book.writer, frames, INTERN_FRAMES_MAX + 1);
+	assert(one && two && most && one != two && two != most);
+	assert(intern_stack(book.writer, frames, 2) == two);
+	assert(reader_stack(&book.reader, two, &head, read, 64) == 2);
+	assert(head.python == 2 && head.native == 0 &&
+	       memcmp(read, frames, 2 * sizeof(*read)) == 0);
+	assert(reader_stack(&book.reader, most, &head, read, 65) == INTERN_FRAMES_MAX);
+	assert(reader_stack(&book.reader, most, &head, read, 3) == 3);
+	assert(reader_stack(&book.reader, 0, &head, read, 64) == 0);
+	assert(reader_stack(&book.reader, 1000000, &head, read, 64) == 0);
+	testing_book_deinit(&book);
+}
+
 UNIT(shapes)
 {
 	struct book_shape one = {.size_per_bank = 1, .banks = 2}, two = {.size_per_bank = 2};

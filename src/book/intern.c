@@ -166,11 +166,14 @@ static bool intern_is_string(const uint8_t *place, const char *text, size_t leng
 	return string->length == length && bits_same(string + 1, text, length);
 }
 
-/* Strings carry their length in front, shapes are compared as they are. */
+/* Strings carry their length in front, shapes are compared as they are. The head of a stack tells how
+ * long it is: only if it is the same may the rest be looked at. */
 static bool intern_is(uint32_t kind, const uint8_t *place, const void *key, size_t length)
 {
 	if (kind == BOOK_ARENA_STRINGS)
 		return intern_is_string(place, key, length);
+	if (kind == BOOK_ARENA_STACKS && !bits_same(place, key, sizeof(struct book_stack)))
+		return false;
 	return bits_same(place, key, length);
 }
 
@@ -271,6 +274,24 @@ uint32_t intern_find_string(struct writer *writer, const char *text, size_t max)
 uint32_t intern_shape(struct writer *writer, const struct book_shape *shape)
 {
 	return intern_get(writer, BOOK_ARENA_SHAPES, shape, sizeof(*shape));
+}
+
+uint32_t intern_stack(struct writer *writer, const struct book_frame *frames, size_t count)
+{
+	struct {
+		struct book_stack head;
+		struct book_frame frames[INTERN_FRAMES_MAX];
+	} stack;
+	size_t length;
+
+	if (count == 0)
+		return 0;
+	count = bits_min(count, INTERN_FRAMES_MAX);
+	length = count * sizeof(*frames);
+	stack.head =
+		(struct book_stack){.python = (uint16_t)count, .hash = hash_bytes(frames, length)};
+	bits_copy(stack.frames, frames, length);
+	return intern_get(writer, BOOK_ARENA_STACKS, &stack, sizeof(stack.head) + length);
 }
 
 const char *intern_text(struct writer *writer, uint32_t id, size_t *ret_length)

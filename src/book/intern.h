@@ -57,6 +57,10 @@ size_t intern_length(const char *text, size_t max);
 uint32_t intern_string(struct writer *writer, const char *text, size_t max);
 uint32_t intern_shape(struct writer *writer, const struct book_shape *shape);
 
+/* A stack of Python frames, innermost first; their strings are ids. More than the maximum are cut. */
+#define INTERN_FRAMES_MAX 64u
+uint32_t intern_stack(struct writer *writer, const struct book_frame *frames, size_t count);
+
 /* Only looks: for callers who must not take the lock. */
 uint32_t intern_find_string(struct writer *writer, const char *text, size_t max);
 

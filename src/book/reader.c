@@ -291,23 +291,51 @@ const char *reader_string(struct reader *reader, uint32_t id, size_t *ret_length
 	return (const char *)reader->strings + offset + sizeof(string);
 }
 
-struct book_shape reader_shape(struct reader *reader, uint32_t id)
+/* @length bytes at @offset of an arena, which lie in one segment. */
+static int reader_arena_read(struct reader *reader, uint32_t kind, uint64_t offset, void *ret_bytes,
+			     size_t length)
 {
-	uint64_t offset = (uint64_t)id * sizeof(struct book_shape);
-	struct book_shape shape = {0};
 	struct book_arena arena;
 	uint32_t unit;
+	int r;
 
-	if (id == 0 || reader_arena(reader, BOOK_ARENA_SHAPES, &arena) < 0)
-		return shape;
-	if (offset + sizeof(shape) > arena.used)
-		return shape;
+	r = reader_arena(reader, kind, &arena);
+	if (r < 0)
+		return r;
+	if (offset + length > arena.used || offset / READER_ARENA_SEGMENT >= BOOK_ARENA_SEGMENTS ||
+	    offset % READER_ARENA_SEGMENT + length > READER_ARENA_SEGMENT)
+		return -ENOENT;
 	unit = arena.directory[offset / READER_ARENA_SEGMENT];
-	if (!reader_segment_is(reader, unit, BOOK_ARENA_UNITS, BOOK_ARENA_SHAPES,
-			       BOOK_SEGMENT_ARENA))
-		return shape;
-	if (file_read(reader->file, book_unit_offset(unit) + offset % READER_ARENA_SEGMENT, &shape,
-		      sizeof(shape)) < 0)
+	if (!reader_segment_is(reader, unit, BOOK_ARENA_UNITS, kind, BOOK_SEGMENT_ARENA))
+		return -ENOENT;
+	return file_read(reader->file, book_unit_offset(unit) + offset % READER_ARENA_SEGMENT,
+			 ret_bytes, length);
+}
+
+struct book_shape reader_shape(struct reader *reader, uint32_t id)
+{
+	struct book_shape shape = {0};
+
+	if (id == 0 || reader_arena_read(reader, BOOK_ARENA_SHAPES, (uint64_t)id * sizeof(shape),
+					 &shape, sizeof(shape)) < 0)
 		return (struct book_shape){0};
 	return shape;
+}
+
+size_t reader_stack(struct reader *reader, uint32_t id, struct book_stack *ret_head,
+		    struct book_frame *ret_frames, size_t max)
+{
+	uint64_t offset = (uint64_t)id * sizeof(struct book_stack);
+	struct book_stack head;
+	size_t count;
+
+	if (id == 0 ||
+	    reader_arena_read(reader, BOOK_ARENA_STACKS, offset, &head, sizeof(head)) < 0)
+		return 0;
+	count = bits_min((size_t)head.native + head.python, max);
+	if (count == 0 || reader_arena_read(reader, BOOK_ARENA_STACKS, offset + sizeof(head),
+					    ret_frames, count * sizeof(*ret_frames)) < 0)
+		return 0;
+	*ret_head = head;
+	return count;
 }

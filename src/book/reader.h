@@ -67,6 +67,13 @@ const char *reader_string(struct reader *reader, uint32_t id, size_t *ret_length
 /* Shape @id; all zero for 0 and for ids that do not exist. */
 struct book_shape reader_shape(struct reader *reader, uint32_t id);
 
+/*
+ * Stack @id: its head and its frames, native ones first, each list innermost first. Of more than @max
+ * frames the first are given. Return: how many are in @ret_frames; 0 also for ids that do not exist.
+ */
+size_t reader_stack(struct reader *reader, uint32_t id, struct book_stack *ret_head,
+		    struct book_frame *ret_frames, size_t max);
+
 /* Whether a run of units lies in the pool and the segment table says that it belongs there. */
 bool reader_segment_is(struct reader *reader, uint32_t unit, uint32_t units, uint32_t owner,
 		       uint32_t kind);

@@ -155,6 +155,19 @@ void writer_alloc(struct writer *writer, uint32_t device, const struct shard_buf
 	writer_alloc_at(writer, shard, place, clock_read(writer->clock), buffer, owner);
 }
 
+void writer_alloc_born(struct writer *writer, uint32_t device, const struct shard_buffer *buffer,
+		       uint64_t time)
+{
+	struct shard *shard = writer_shard(writer, device);
+
+	if (shard)
+		writer_alloc_at(writer, shard,
+				index_look(&shard->index, index_hash(buffer->address)), time,
+				buffer, 0);
+	else
+		writer_lost(writer, device, false, buffer->type);
+}
+
 static inline void writer_free_at(struct writer *writer, struct shard *shard,
 				  struct index_place place, uint64_t time,
 				  const struct shard_buffer *who)

@@ -102,6 +102,10 @@ void writer_alloc(struct writer *writer, uint32_t device, const struct shard_buf
 		  uint64_t owner);
 void writer_free_buffer(struct writer *writer, uint32_t device, const struct shard_buffer *who);
 
+/* An allocation that was made at @time, for who takes over what another book knew. */
+void writer_alloc_born(struct writer *writer, uint32_t device, const struct shard_buffer *buffer,
+		       uint64_t time);
+
 /* The same on several devices at one time stamp. */
 void writer_alloc_mesh(struct writer *writer, const uint32_t *devices, size_t n,
 		       const struct shard_buffer *buffer);
