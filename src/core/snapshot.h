@@ -56,6 +56,9 @@ struct snapshot_facts {
 	const char *card;
 	uint64_t closed_ns; /* 0 = open */
 	uint64_t capacity[BOOK_TYPES];
+	uint64_t dram_bank_size; /* 0 = not known; likewise the next */
+	uint32_t dram_banks;
+	uint32_t l1_per_core;
 };
 
 /* A process's part of a device. */
@@ -120,6 +123,7 @@ struct snapshot_buffer {
 	uint64_t born_ns;
 	const char *name;  /* NULL = none */
 	const char *phase; /* NULL = none */
+	const char *stack; /* "file:line:function -> ...", outermost first; NULL = none */
 	uint32_t thread;
 	uint32_t refs;
 	uint8_t type;

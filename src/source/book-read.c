@@ -75,6 +75,9 @@ static int book_collect_device(struct book_reading *reading, uint32_t device)
 	};
 	for (uint32_t type = 0; type < BOOK_TYPES; type++)
 		part->facts.capacity[type] = entry.memory[type].capacity;
+	part->facts.dram_banks = entry.memory[0].banks;
+	part->facts.dram_bank_size = entry.memory[0].bank_size;
+	part->facts.l1_per_core = entry.l1_per_core;
 	return 0;
 }
 
@@ -175,6 +178,7 @@ static int book_collect_rows(struct book_reading *reading)
 		buffer.born_ns = timebase_ns(&reading->timebase, record->birth);
 		buffer.name = book_text(reading, record->name);
 		buffer.phase = book_text(reading, record->phase);
+		buffer.stack = book_stack_text(reading, record->stack);
 		if (type == BOOK_TYPE_KERNEL)
 			buffer.kernel_sort = (uint8_t)bits_min(
 				reader_shape(&reading->book->reader, record->shape).kernel_sort,

@@ -26,6 +26,10 @@ struct book_reading {
 		uint32_t id;
 		const char *text;
 	} texts[BOOK_TEXTS];
+	struct {
+		uint32_t id;
+		const char *text;
+	} stack; /* the last one: buffers of one call site mostly follow one another */
 };
 
 static inline struct snapshot_process *book_process(const struct book_reading *reading)
@@ -35,6 +39,9 @@ static inline struct snapshot_process *book_process(const struct book_reading *r
 
 /* A string of the book as text of the snapshot; NULL = none. */
 const char *book_text(struct book_reading *reading, uint32_t id);
+
+/* A stack of the book as one line, outermost frame first; NULL = none. */
+const char *book_stack_text(struct book_reading *reading, uint32_t id);
 
 /* Adds the book's incidents. 0 or a negative errno. */
 int book_collect_incidents(struct book_reading *reading);
