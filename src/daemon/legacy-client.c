@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The processes behind the connections. Who a process is comes from the kernel: the pid of the socket's
+ * other end, its start time and a pidfd; never from a message. So it has one book, however many
+ * connections it opens.
+ */
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "core/seed-lines.h"
+#include "daemon/legacy-inside.h"
+#include "daemon/legacy-log.h"
+
+#include "book/writer.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+static struct legacy_client **client_chain(struct legacy_server *server, uint32_t pid)
+{
+	return &server->clients[hash_u64(pid) % LEGACY_CHAINS];
+}
+
+/* One that was gone before we could look is known by its pid alone: its number cannot be anybody else's
+ * as long as the earlier holder has not been judged. */
+static struct legacy_client *client_find(struct legacy_server *server,
+					 const struct proc_facts *facts)
+{
+	struct legacy_client *client = *client_chain(server, facts->pid);
+
+	while (client &&
+	       (client->facts.pid != facts->pid ||
+		(client->facts.start_ticks != facts->start_ticks && facts->start_ticks != 0)))
+		client = client->next;
+	return client;
+}
+
+static bool client_has_ended(int pid_fd)
+{
+	struct pollfd wait = {.fd = pid_fd, .events = POLLIN};
+
+	return poll(&wait, 1, 0) > 0;
+}
+
+/* Readable, as the pidfd of a process that has ended is. */
+static int client_ended_fd(void)
+{
+	int fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/*
+ * A descriptor that becomes readable when the process ends. The socket's own pidfd is best, because a
+ * number may have been given away meanwhile; else /proc is asked once more after the pidfd was opened.
+ */
+static int client_open_pid(const struct proc *proc, struct proc_facts *facts, int peer_fd)
+{
+	CLEANUP_CLOSE int fd = -1;
+	socklen_t length = sizeof(fd);
+	struct proc_facts again;
+
+	if (peer_fd < 0 || getsockopt(peer_fd, SOL_SOCKET, SO_PEERPIDFD, &fd, &length) < 0)
+		fd = (int)syscall(SYS_pidfd_open, (pid_t)facts->pid, 0);
+	if (fd < 0 && errno != ESRCH && errno != EINVAL && errno != ENOSYS && errno != EPERM)
+		return -errno;
+	if (fd >= 0 && proc_read(proc, facts->pid, &again) == 0 &&
+	    (facts->start_ticks == 0 || again.start_ticks == facts->start_ticks)) {
+		/* What lives is not what the ended one was, unless nobody has reaped it yet. */
+		if (client_has_ended(fd) && again.state != 'Z' && again.state != 'X')
+			return client_ended_fd();
+		if (facts->start_ticks == 0)
+			*facts = again;
+		return cleanup_steal_fd(&fd);
+	}
+	return client_ended_fd();
+}
+
+static bool client_drain(struct registry_keeper *keeper)
+{
+	struct legacy_client *client = container_of(keeper, struct legacy_client, keeper);
+	struct legacy_connection *connection, *after;
+
+	/* What it sent on a last connection that nobody has accepted yet. */
+	bool is_done = legacy_server_let_in(client->server);
+
+	for (connection = client->server->connections; connection; connection = after) {
+		after = connection->after;
+		if (!legacy_connection_drain(connection, client))
+			is_done = false;
+	}
+	return is_done;
+}
+
+/* What it left, as the old server told it. */
+static void client_tell_end(const struct legacy_client *client)
+{
+	struct seed_lines_dead dead = {.pid = client->facts.pid};
+
+	for (uint32_t device = 0; device < BOOK_DEVICES; device++) {
+		const struct shard *shard = client->writer->shards[device];
+
+		for (uint32_t type = 0; shard && type < BOOK_TYPES; type++) {
+			const struct book_hot *hot = &shard->hot[type];
+
+			if (type == LEGACY_LOG_CB) {
+				dead.cbs += hot->buffers;
+				dead.cb_bytes += hot->bytes;
+			} else if (type == LEGACY_LOG_KERNEL) {
+				dead.kernels += hot->buffers;
+				dead.kernel_bytes += hot->bytes;
+			} else {
+				dead.buffers += hot->buffers;
+				dead.bytes += hot->bytes;
+			}
+			legacy_log_subtract(client->server->log, device, type, hot->bytes);
+		}
+	}
+	legacy_server_dead(client->server, &dead);
+}
+
+static void client_forget(struct registry_keeper *keeper)
+{
+	struct legacy_client *client = container_of(keeper, struct legacy_client, keeper);
+	struct legacy_server *server = client->server;
+
+	if (server->log)
+		client_tell_end(client);
+	for (struct legacy_connection *connection = server->connections; connection;
+	     connection = connection->after)
+		legacy_connection_forget(connection, client);
+	legacy_client_free(client);
+}
+
+void legacy_client_free(struct legacy_client *client)
+{
+	struct legacy_server *server = client->server;
+	struct legacy_client **link = client_chain(server, client->facts.pid);
+	struct legacy_user *user = legacy_server_user(server, client->facts.real_uid);
+
+	while (*link && *link != client)
+		link = &(*link)->next;
+	if (*link) {
+		*link = client->next;
+		server->counts.clients--;
+		if (user)
+			user->clients--;
+	}
+	keep_book_free(client->keep);
+	free(client);
+}
+
+static int client_add(struct legacy_client *client, struct scan_book *book, int pid_fd)
+{
+	struct legacy_server *server = client->server;
+	struct legacy_user *user = legacy_server_user(server, client->facts.real_uid);
+	struct legacy_client **chain = client_chain(server, client->facts.pid);
+
+	if (!user) {
+		scan_book_free(book);
+		(void)close(pid_fd); /* nothing was written to it */
+		return -ENOMEM;
+	}
+	client->next = *chain;
+	*chain = client;
+	server->counts.clients++;
+	user->clients++;
+	return registry_add_consume(server->config.registry, book, pid_fd, &client->keeper, NULL);
+}
+
+int legacy_client_new_consume(struct legacy_server *server, const struct proc_facts *facts,
+			      int pid_fd, const struct book_header *old,
+			      struct legacy_client **ret_client)
+{
+	CLEANUP_CLOSE int owned = pid_fd;
+	struct legacy_client *client = calloc(1, sizeof(*client));
+	struct scan_book *book;
+	int r;
+
+	if (!client)
+		return -ENOMEM;
+	*client = (struct legacy_client){
+		.keeper = {.drain = client_drain, .forget = client_forget},
+		.server = server,
+		.facts = *facts,
+	};
+	r = keep_book_new(&client->keep, &server->budget, registry_proc(server->config.registry),
+			  facts, old, &book);
+	if (r == 0) {
+		client->writer = keep_book_writer(client->keep);
+		r = client_add(client, book, cleanup_steal_fd(&owned));
+	}
+	if (r < 0) {
+		legacy_client_free(client);
+		return r;
+	}
+	*ret_client = client;
+	return 0;
+}
+
+int legacy_client_get(struct legacy_server *server, const struct proc_facts *facts, int peer_fd,
+		      struct legacy_client **ret_client)
+{
+	struct legacy_client *client = client_find(server, facts);
+	const struct legacy_user *user;
+	struct proc_facts found = *facts;
+	int pid_fd;
+
+	if (client) {
+		*ret_client = client;
+		return 0;
+	}
+	user = legacy_server_user(server, facts->real_uid);
+	if (server->counts.clients >= LEGACY_CLIENTS_MAX ||
+	    (user && user->clients >= LEGACY_CLIENTS_PER_USER))
+		return -ENOSPC;
+	pid_fd = client_open_pid(registry_proc(server->config.registry), &found, peer_fd);
+	if (pid_fd < 0)
+		return pid_fd;
+	return legacy_client_new_consume(server, &found, pid_fd, NULL, ret_client);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The old server's reports, from a finished snapshot with buffers: what is left, with names, stacks and
+ * ages; loaded kernels; the summary with the grand total that people had to work out by hand; and the
+ * periodic statistics. Devices are numbered as the processes number them. Only living processes count.
+ */
+
+#include <stdio.h>
+
+struct snapshot;
+
+/* 0 or -ENOMEM. */
+int legacy_report_remaining(FILE *out, const struct snapshot *snapshot);
+int legacy_report_kernels(FILE *out, const struct snapshot *snapshot);
+
+void legacy_report_summary(FILE *out, const struct snapshot *snapshot);
+void legacy_report_statistics(FILE *out, const struct snapshot *snapshot);
