@@ -33,12 +33,12 @@ _Static_assert(sizeof(((struct native_process *)NULL)->container) == PROC_CONTAI
 /* A book: its identity, and its parts at `first` in the list of all. */
 struct native_row {
 	struct native_process process;
+	bool has_totals;
 	size_t first, count;
 };
 
 struct native_roster {
 	struct view view;
-	bool has_totals;
 	uint64_t begun_ns;
 	struct native_row *rows;
 	size_t count, capacity;
@@ -179,6 +179,7 @@ static int native_roster_totals(struct native_roster *self, struct tracked *trac
 		row->process.flags &= ~NATIVE_EXACT;
 	if (!process->alive)
 		row->process.flags &= ~NATIVE_ALIVE;
+	row->has_totals = true;
 	row->first = self->part_count;
 	for (size_t i = 0; r == 0 && i < process->part_count; i++)
 		r = native_roster_add_part(self, &process->parts[i]);
@@ -188,27 +189,23 @@ static int native_roster_totals(struct native_roster *self, struct tracked *trac
 	return r == -ENOBUFS ? 0 : r;
 }
 
-static int native_roster_read(struct native_roster *self, struct roster *roster, bool totals)
+/* Who there is. */
+static int native_roster_begin(struct native_roster *self, const struct roster *roster)
 {
-	int r = 0;
-
 	self->begun_ns = clock_ns(CLOCK_MONOTONIC);
-	self->has_totals = totals;
 	self->count = self->part_count = 0;
-	for (size_t i = 0; r == 0 && i < roster->count; i++) {
+	for (size_t i = 0; i < roster->count; i++) {
 		struct native_row *rows =
 			array_grow(self->rows, &self->capacity, self->count + 1, sizeof(*rows));
 
 		if (!rows)
 			return -ENOMEM;
 		self->rows = rows;
-		rows[self->count] = (struct native_row){.first = self->part_count};
+		rows[self->count] = (struct native_row){.has_totals = false};
 		native_roster_identity(roster->list[i], &rows[self->count].process);
-		if (totals)
-			r = native_roster_totals(self, roster->list[i], &rows[self->count]);
 		self->count++;
 	}
-	return r;
+	return 0;
 }
 
 /* Whether the rows are of the same books. They are not held: those of ended processes must go. */
@@ -258,25 +255,28 @@ int native_roster_put(struct native_roster *self, struct roster *roster, uint32_
 		      uint64_t came_ns, const struct access_peer *asker,
 		      struct native_answer *answer)
 {
-	bool totals = want & NATIVE_WANT_TOTALS;
 	int r = 0;
 
-	if (self->begun_ns < came_ns || (totals && !self->has_totals) ||
-	    !native_roster_is_of(self, roster))
-		r = native_roster_read(self, roster, totals);
-	if (r < 0)
-		self->begun_ns = 0; /* not for the next one */
+	if (self->begun_ns < came_ns || !native_roster_is_of(self, roster))
+		r = native_roster_begin(self, roster);
 	for (size_t i = 0; r == 0 && i < self->count; i++) {
-		struct native_row row = self->rows[i];
-		bool may_see = access_may_see(asker, row.process.maker);
+		bool may_see = access_may_see(asker, self->rows[i].process.maker);
+		bool sends = may_see && want & NATIVE_WANT_BOOKS;
+		bool counts = want & NATIVE_WANT_TOTALS || (want & NATIVE_WANT_REST && !sends);
+		struct native_row row;
 
+		if (counts && !self->rows[i].has_totals)
+			r = native_roster_totals(self, roster->list[i], &self->rows[i]);
+		if (r < 0)
+			break;
+		row = self->rows[i];
 		if (may_see)
 			row.process.flags |= NATIVE_MAY_SEE;
-		if (!totals)
+		if (!counts)
 			row.count = 0;
-		r = native_roster_put_row(
-			self, &row, may_see && want & NATIVE_WANT_BOOKS ? roster->list[i] : NULL,
-			answer);
+		r = native_roster_put_row(self, &row, sends ? roster->list[i] : NULL, answer);
 	}
+	if (r < 0)
+		self->begun_ns = 0; /* not for the next one */
 	return r;
 }

@@ -320,13 +320,21 @@ UNIT(a_roster_has_totals_for_all_and_books_for_some)
 	assert(native_part_get(parts, 0, &part) == 0 && part.memory[0].used == 4096);
 	assert(receive_text(&world, fd, &text, &length) == 0 && length == 0);
 	free(text);
-	/* Without totals, and without books. */
-	ask(fd, NATIVE_ROSTER, 0);
-	for (int i = 0; i < 2; i++) {
+	/* Totals only where no book comes along; and neither. */
+	for (uint32_t want = 0; want < 2; want++) {
+		ask(fd, NATIVE_ROSTER, want ? NATIVE_WANT_REST | NATIVE_WANT_BOOKS : 0);
 		length = receive(&world, fd, &reply, payload, &book);
 		assert(native_process_decode(payload, length, &process, &parts) == 0);
-		assert(process.parts == 0 && book == -1);
+		assert(process.pid == 100 && process.parts == 0 && (book >= 0) == (want == 1));
+		if (book >= 0)
+			close(book);
+		length = receive(&world, fd, &reply, payload, &book);
+		assert(native_process_decode(payload, length, &process, &parts) == 0);
+		assert(process.pid == 200 && process.parts == want && book == -1);
+		assert(receive_text(&world, fd, &text, &length) == 0);
+		free(text);
 	}
+	ask(fd, NATIVE_STATUS, 0);
 	assert(receive_text(&world, fd, &text, &length) == 0);
 	free(text);
 	close(fd);

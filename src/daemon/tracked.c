@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "book/clock.h"
 #include "book/view.h"
@@ -25,7 +26,10 @@ struct tracked *tracked_new_consume(struct scan_book *book)
 	tracked->inode = book->inode;
 	tracked->pid = book->owner.pid;
 	tracked->start_ticks = book->owner.start_ticks;
-	tracked->maker = book->uid;
+	/* What we keep on behalf of a client is that client's. */
+	tracked->maker = book->reader.header.source == BOOK_SOURCE_SOCKET && book->uid == geteuid()
+				 ? book->owner.real_uid
+				 : book->uid;
 	tracked->user = book->owner.real_uid;
 	tracked->source = book->reader.header.source;
 	tracked->since_ns = clock_ns(CLOCK_REALTIME);

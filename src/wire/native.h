@@ -32,12 +32,11 @@ enum native_kind {
 	NATIVE_KINDS = 7,
 };
 
-/* What a roster is wanted for. */
-#define NATIVE_WANT_TOTALS (UINT32_C(1) << 0)
-#define NATIVE_WANT_BOOKS (UINT32_C(1) << 1)
-/* Only what concerns `address`, of leaks and incidents. */
-#define NATIVE_WANT_ADDRESS (UINT32_C(1) << 2)
-#define NATIVE_WANT_ALL (NATIVE_WANT_TOTALS | NATIVE_WANT_BOOKS | NATIVE_WANT_ADDRESS)
+#define NATIVE_WANT_TOTALS (UINT32_C(1) << 0)  /* of a roster: of every process */
+#define NATIVE_WANT_BOOKS (UINT32_C(1) << 1)   /* of a roster: those that the asker may see */
+#define NATIVE_WANT_ADDRESS (UINT32_C(1) << 2) /* of leaks, incidents: only at `address` */
+#define NATIVE_WANT_REST (UINT32_C(1) << 3)    /* of a roster: totals where no book comes along */
+#define NATIVE_WANT_ALL UINT32_C(0xf)
 
 struct native_request {
 	uint32_t magic;
