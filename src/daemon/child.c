@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
@@ -154,4 +155,18 @@ void child_forget(struct child *child)
 	}
 	child->end.fd = -1;
 	child->pid = 0;
+}
+
+bool child_wait(struct child *child, int timeout_ms)
+{
+	struct pollfd end = {.fd = child->end.fd, .events = POLLIN};
+	pid_t pid = child->pid;
+
+	if (pid <= 0)
+		return true;
+	if (poll(&end, 1, timeout_ms) != 1)
+		return false;
+	child_forget(child);
+	(void)child_reap(pid); /* how it ended is of no interest */
+	return true;
 }

@@ -53,3 +53,6 @@ void child_kill(const struct child *child);
 
 /* Lets it run without us: the end is told to nobody. */
 void child_forget(struct child *child);
+
+/* Waits for the end of one that ends by itself. Return: whether it came, and then it is not told. */
+bool child_wait(struct child *child, int timeout_ms);

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A tiny process that holds the books while the daemon is down, for a daemon that was started by hand
+ * (systemd has its fd store). A process that dies takes its book along unless somebody holds it: the
+ * keeper does, outlives the daemon however that ends, and gives all of them to the next one. It holds
+ * and never reads.
+ *
+ * The daemon's side is below: it finds a keeper at a socket or starts one, tells it of each book, and
+ * starts another if it is gone or stuck. Nothing waits for a keeper but keeper_take() at the start and
+ * keeper_free() at the end. Whoever uses it has the daemon's own socket already, so that there is one
+ * daemon for one path. Lives in the loop's thread.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct keeper;
+struct loop;
+
+#define KEEPER_BOOKS_MAX 8192u /* more are refused by the keeper, and counted there */
+#define KEEPER_COMM_SIZE 64
+
+struct keeper_entry {
+	uint32_t pid;
+	uint32_t source; /* enum book_source */
+	uint64_t start_ticks;
+	uint64_t device, inode; /* of the book */
+	char comm[KEEPER_COMM_SIZE];
+};
+
+struct keeper_hooks {
+	void *context;
+	/* There is a new keeper that knows nothing: keeper_add() all that there is. */
+	void (*refill)(void *context, struct keeper *keeper);
+	/*
+	 * The keeper was lost, or one could not be started (a negative errno); another will be tried,
+	 * less and less often. May be NULL.
+	 */
+	void (*lost)(void *context, int error);
+	/* What to execute with --keeper-process, which calls keeper_process_main(). NULL = ourselves. */
+	const char *program;
+};
+
+/*
+ * Finds a keeper at @path or starts one there. 0 or a negative errno: -EPERM if it is another user's.
+ * keeper_take() comes next.
+ */
+int keeper_new(struct keeper **ret_keeper, struct loop *loop, const char *path,
+	       const struct keeper_hooks *hooks);
+
+/* Leaves the keeper with what it holds; it ends by itself if that is nothing. Waits up to a second. */
+struct keeper *keeper_free(struct keeper *keeper);
+
+/*
+ * What was held from before: @take is called for each book and owns @fd, which is open for reading only
+ * and is of that device and inode; that it is a book at all is still to be checked. The keeper goes on
+ * holding them until they are removed. Waits up to KEEPER_TAKE_MS. 0 or a negative errno: what
+ * was held may be lost, and another keeper will be started.
+ */
+#define KEEPER_TAKE_MS 2000
+
+typedef void keeper_take_fn(void *context, const struct keeper_entry *entry, int fd);
+
+int keeper_take(struct keeper *keeper, keeper_take_fn *take, void *context);
+
+/* From now on this book is held; adding it again does no harm. @fd is for reading only, stays the caller's. */
+void keeper_add(struct keeper *keeper, const struct keeper_entry *entry, int fd);
+
+/* It has been judged: let it go. */
+void keeper_remove(struct keeper *keeper, uint64_t device, uint64_t inode);
+
+struct keeper_counts {
+	uint64_t started; /* keepers that we started */
+	uint64_t lost;    /* that went away or did not answer */
+	uint64_t dropped; /* books for which we had no descriptor to spare */
+	uint64_t waiting; /* messages that the keeper has not taken yet */
+	uint64_t refused; /* books, as it said when we took */
+};
+
+void keeper_counts(const struct keeper *keeper, struct keeper_counts *ret_counts);
+
+/* Ends the keeper at @path, if there is one: for a daemon that is told to have none. 0 or a negative errno. */
+int keeper_quit(const char *path);
