@@ -26,6 +26,11 @@ needs() {
 		cmd:g++ g++
 		cmd:cmake cmake
 		END
+	systemd) cat <<-'END' ;;
+		file:/lib/systemd/systemd systemd
+		cmd:nsenter util-linux
+		cmd:setpriv util-linux
+		END
 	check) cat <<-'END' ;;
 		file:/usr/bin/python3 python3
 		cmd:g++ g++

@@ -14,7 +14,8 @@ dev_test() {
 	for name; do
 		case $name in
 		unit | hostile | proof) ;;
-		integration | check | cross) groups="$groups $name" ;;
+		integration) groups="$groups integration systemd" ;;
+		check | cross) groups="$groups $name" ;;
 		*) die "no such suite: $name (there are: unit hostile proof integration check cross)" ;;
 		esac
 	done

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The units with a real systemd: starting by socket, user and capabilities, watchdog, kept books."""
+
+import pytest
+
+from machine import Machine
+from world import wait_for
+
+NATIVE = "/run/ttmem/ttmemd.sock"
+LEGACY = "/tmp/tt_allocation_server.sock"
+
+# What a program that connects looks like from outside.
+CONNECT = """
+import socket, sys
+s = socket.socket(socket.AF_UNIX, getattr(socket, sys.argv[1]))
+s.connect(sys.argv[2])
+"""
+
+CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE = 2, 19
+
+
+@pytest.fixture(scope="module")
+def booted(build, tmp_path_factory):
+    if not (build / "src" / "daemon" / "ttmemd").exists():
+        pytest.skip("the daemon ttmemd is not built")
+    machine = Machine(build, tmp_path_factory.mktemp("machine"))
+    yield machine
+    machine.close()
+
+
+@pytest.fixture
+def machine(booted):
+    """The machine with listening sockets and no daemon."""
+    booted.text("systemctl", "start", "ttmemd.socket", "ttmemd-legacy.socket")
+    yield booted
+    for player in booted.players:
+        player.process.kill()
+    booted.run("rm", "-f", "/run/hold")
+    booted.text("systemctl", "stop", "ttmemd.socket", "ttmemd-legacy.socket", "ttmemd.service")
+    booted.run("systemctl", "reset-failed", "ttmemd.service")
+    for name in ("watchdog", "hold"):
+        booted.settings(name, "")
+
+
+@pytest.fixture
+def served(machine):
+    """The machine with a daemon that has said that it is ready."""
+    machine.text("systemctl", "start", "ttmemd.service")
+    return machine
+
+
+def hold_starts(machine):
+    """The next daemon is not started until release() is called."""
+    machine.settings("hold", "[Service]\nTimeoutStartSec=60\nExecStartPre=+/bin/sh -c "
+                     "'while [ -e /run/hold ]; do sleep 0.05; done'\n")
+    machine.text("touch", "/run/hold")
+
+
+def release(machine):
+    machine.text("rm", "/run/hold")
+
+
+def wait_for_line(machine, text):
+    wait_for(lambda: text in machine.journal(), f"\"{text}\" in the journal")
+
+
+def wait_for_pid(machine, other_than=0):
+    def running():
+        pid = machine.pid()
+        state = machine.show("SubState")
+        return pid if pid not in (0, other_than) and state == "running" else None
+
+    return wait_for(running, "a daemon")
+
+
+def left(pid, count):
+    return f"Process {pid} exited but left {count} buffers allocated:"
+
+
+def test_units_are_valid(booted):
+    units = [f"/usr/local/lib/systemd/system/{name}"
+             for name in ("ttmemd.service", "ttmemd.socket", "ttmemd-legacy.socket")]
+    result = booted.run("systemd-analyze", "verify", "--man=no", *units)
+    assert (result.returncode, result.stderr) == (0, "")
+    # Tenths of what systemd calls exposure: a weaker sandbox must be a decision.
+    booted.text("systemd-analyze", "security", "--offline=true", "--threshold=30", units[0])
+
+
+def test_user_and_folders(booted):
+    assert booted.text("getent", "passwd", "ttmem").split(":")[5] == "/var/lib/ttmem"
+    for folder, mode in (("/run/ttmem", "755"), ("/var/lib/ttmem", "700")):
+        assert booted.text("stat", "-c", "%U %G %a", folder) == f"ttmem ttmem {mode}\n"
+
+
+@pytest.mark.parametrize("kind, path", [("SOCK_SEQPACKET", NATIVE), ("SOCK_STREAM", LEGACY)])
+def test_a_connection_starts_it(machine, kind, path):
+    assert machine.show("ActiveState") == "inactive"
+    # As somebody who is nobody here.
+    machine.text("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                 "/usr/bin/python3", "-c", CONNECT, kind, path)
+    # "active" comes only after it has said READY=1.
+    wait_for(lambda: machine.show("ActiveState") == "active", "the daemon to be ready")
+
+
+def test_a_book_starts_it(machine):
+    player = machine.player("alloc 0 DRAM 0x1000 4096", user=65534)
+    wait_for(lambda: machine.show("ActiveState") == "active", "the daemon to be ready")
+    wait_for(lambda: machine.show("NFileDescriptorStore") == "1", "the book to be stored")
+    player.kill()
+    wait_for_line(machine, left(player.inner_pid, 1))
+
+
+def test_user_and_capabilities(served):
+    status = dict(
+        line.split(":\t") for line in
+        served.text("cat", f"/proc/{served.pid()}/status").splitlines() if ":\t" in line
+    )
+    uid = served.text("id", "-u", "ttmem").strip()
+    assert status["Uid"].split() == [uid] * 4
+    both = 1 << CAP_DAC_READ_SEARCH | 1 << CAP_SYS_PTRACE
+    for name in ("CapPrm", "CapEff", "CapBnd"):
+        assert int(status[name], 16) == both, name
+    assert status["NoNewPrivs"] == "1"
+    assert status["Seccomp"] == "2"
+
+
+def test_finds_the_books_of_everybody(machine):
+    """Not handed over and made before the daemon: found under /proc, which takes both capabilities."""
+    players = [machine.player("alloc 0 DRAM 0x1000 4096", "alloc 0 L1 0x1000 64", user=user,
+                              TTMEM_SOCKET="none") for user in (0, 65534)]
+    machine.text("systemctl", "start", "ttmemd.service")
+    wait_for(lambda: machine.show("NFileDescriptorStore") == "2", "both books to be stored")
+    for player in players:
+        player.kill()
+        wait_for_line(machine, left(player.inner_pid, 2))
+    wait_for(lambda: machine.show("NFileDescriptorStore") == "0", "the books to be let go")
+
+
+def test_death_while_it_is_down(served):
+    """A killed daemon's books are with systemd, and what ended meanwhile is still reported."""
+    old = served.pid()
+    player = served.player("alloc 0 DRAM 0x1000 4096 weights")
+    wait_for(lambda: served.show("NFileDescriptorStore") == "1", "the book to be stored")
+    hold_starts(served)
+    served.text("kill", "-KILL", old)
+    wait_for(lambda: served.show("SubState") == "start-pre", "the next start")
+    player.kill()
+    assert left(player.inner_pid, 1) not in served.journal()
+    release(served)
+    wait_for_line(served, left(player.inner_pid, 1))
+    assert wait_for_pid(served) != old
+    assert served.show("NRestarts") == "1"
+    wait_for(lambda: served.show("NFileDescriptorStore") == "0", "the book to be let go")
+
+
+def test_death_during_a_restart(served):
+    """As in an upgrade: "systemctl restart" keeps the books as well."""
+    player = served.player("alloc 0 DRAM 0x1000 4096")
+    wait_for(lambda: served.show("NFileDescriptorStore") == "1", "the book to be stored")
+    hold_starts(served)
+    served.text("systemctl", "restart", "--no-block", "ttmemd.service")
+    wait_for(lambda: served.show("SubState") == "start-pre", "the next start")
+    player.kill()
+    release(served)
+    wait_for_line(served, left(player.inner_pid, 1))
+
+
+def test_watchdog(machine):
+    machine.settings("watchdog", "[Service]\nWatchdogSec=2\n")
+    machine.text("systemctl", "start", "ttmemd.service")
+    pid = machine.pid()
+    first = machine.show("WatchdogTimestampMonotonic")
+    wait_for(lambda: machine.show("WatchdogTimestampMonotonic") != first, "a sign of life")
+    assert machine.pid() == pid
+
+    machine.text("kill", "-STOP", pid)
+    wait_for_pid(machine, other_than=pid)
+    assert machine.show("NRestarts") == "1"
+
+
+def test_stop_is_clean(served):
+    served.text("systemctl", "stop", "ttmemd.service")
+    assert served.show("Result") == "success"
+    assert (served.show("ExecMainCode"), served.show("ExecMainStatus")) == ("1", "0")
+    # The sockets are systemd's: the next client starts it again.
+    for path in (NATIVE, LEGACY):
+        served.text("test", "-S", path)
+    served.text("/usr/bin/python3", "-c", CONNECT, "SOCK_SEQPACKET", NATIVE)
+    wait_for_pid(served)
+
+
+def test_reload_keeps_it_running(served):
+    pid = served.pid()
+    served.text("systemctl", "reload", "ttmemd.service")
+    wait_for(lambda: served.show("SubState") == "running", "the reload")
+    assert served.pid() == pid
+
+
+def test_old_name(machine):
+    machine.text("systemctl", "enable", "ttmemd.service")
+    machine.text("systemctl", "start", "tt-allocation-server.service")
+    assert machine.show("Id", "tt-allocation-server.service") == "ttmemd.service"
+    assert machine.show("ActiveState", "tt-allocation-server.service") == "active"
+    machine.text("systemctl", "disable", "ttmemd.service")
