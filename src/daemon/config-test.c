@@ -117,7 +117,7 @@ UNIT(defaults)
 	assert(strncmp(result.config.token_file, result.config.state,
 		       strlen(result.config.state)) == 0);
 	assert(result.config.keep_s == 30 * 86400 && result.config.size_max == 512u << 20);
-	assert(result.config.scan_s == 30 && result.config.metrics_processes == 50);
+	assert(result.config.scan_s == 30 && result.config.metrics_processes == 20);
 	assert(result.config.keeper && !result.config.quiet && !result.config.log_events);
 	assert(!result.config.http_details && !result.config.decimal_ids);
 	assert(!result.config.trace_wire && result.config.ready_fd == -1);
@@ -134,7 +134,7 @@ UNIT(every_option)
 		       "--http-details", "--token-file", "/a/t", "--state", "/a/state", "--keep",
 		       "12h", "--size-max", "2G", "--on-incident", "logger # x", "--log-events",
 		       "--ids", "decimal", "-q", "--trace-wire", "--ready-fd", "1", "--keeper",
-		       "no", "--log", "/a/log", "--metrics-processes", "0", "--scan-interval",
+		       "no", "--log", "/a/log", "--metrics-processes", "1", "--scan-interval",
 		       "90s", "--group", "staff", "--config", "none");
 	assert(result.r == 0 && !*result.errors);
 	assert(strcmp(result.config.socket, "/a/s") == 0);
@@ -147,7 +147,7 @@ UNIT(every_option)
 	assert(result.config.log_events && result.config.decimal_ids && result.config.quiet);
 	assert(result.config.trace_wire && result.config.ready_fd == 1 && !result.config.keeper);
 	assert(strcmp(result.config.log, "/a/log") == 0);
-	assert(result.config.metrics_processes == 0 && result.config.scan_s == 90);
+	assert(result.config.metrics_processes == 1 && result.config.scan_s == 90);
 	assert(strcmp(result.config.group, "staff") == 0);
 	drop(&result);
 }
@@ -257,6 +257,7 @@ static const char *const wrong_texts[][2] = {
 	{"size-max = 0x100000\n", "is not"},
 	{"scan-interval = 0s\n", "scan-interval: \"0s\" is not"},
 	{"scan-interval = 2d\n", "is not"},
+	{"metrics-processes = 0\n", "metrics-processes: \"0\" is not"},
 	{"metrics-processes = 10001\n", "metrics-processes: \"10001\" is not"},
 	{"metrics-processes = 5s\n", "is not"},
 	{"ready-fd = 2147483648\n", "ready-fd: \"2147483648\" is not"},

@@ -43,7 +43,7 @@ int config_init(struct config *config)
 		{"keep", "30d"},
 		{"size-max", "512M"},
 		{"keeper", "yes"},
-		{"metrics-processes", "50"},
+		{"metrics-processes", "20"},
 		{"scan-interval", "30s"},
 		{"group", "ttmem"},
 	};
