@@ -11,7 +11,7 @@ import subprocess
 import time
 
 from conftest import LIMIT
-from world import Player, check_schema, wait_for
+from world import Player, check_schema, descriptors, wait_for
 
 
 class Ttmemd:
@@ -126,16 +126,23 @@ class Ttmemd:
             self.kill()
         self.end_keeper()
 
+    def keepers(self):
+        """Processes that listen at our keeper's place."""
+        path = f"{self.socket}.keeper"
+        with open("/proc/net/unix", encoding="utf-8") as file:
+            rows = [line.split() for line in file]
+        sockets = {f"socket:[{row[6]}]" for row in rows if row[-1] == path}
+        return [
+            int(pid)
+            for pid in os.listdir("/proc")
+            if pid.isdigit() and sockets & set(descriptors(pid).split())
+        ]
+
     def end_keeper(self):
         """A keeper would wait for the next daemon for a day."""
-        for entry in os.listdir("/proc"):
-            if not entry.isdigit():
-                continue
-            with contextlib.suppress(OSError):
-                with open(f"/proc/{entry}/cmdline", "rb") as file:
-                    line = file.read()
-                if b"keeper" in line and str(self.folder).encode() in line:
-                    os.kill(int(entry), signal.SIGKILL)
+        for pid in self.keepers():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 class OldClient:
