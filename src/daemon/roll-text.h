@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The words of a roll file, for its writer and its reader:
+ *
+ *	ttmem-roll 1
+ *	boot 3b2e5c0a-...
+ *	PID START-TICKS DEVICE INODE NAME       one line for each process; the name may be empty
+ *	end COUNT
+ */
+
+#define ROLL_TEXT_HEADING "ttmem-roll 1"
+#define ROLL_TEXT_BOOT "boot "
+#define ROLL_TEXT_END "end "

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The roll of all tracked processes, in a file of the state folder. Whoever holds the books while the
+ * daemon is down may be killed too, or there is nobody; then the processes that ended meanwhile have left
+ * no trace but their names on the roll. The next daemon counts them as exits that nobody observed.
+ *
+ * The file is written anew whenever the set has changed, at most once a second, by a worker. It is put in
+ * place by a rename and never synced: it must survive the death of the daemon, not that of the machine,
+ * after which it means nothing. What is read is checked as if it came from a stranger.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ROLL_FILE "tracked"
+#define ROLL_ENTRIES_MAX 8192u /* more are not on it */
+#define ROLL_COMM_SIZE 64
+#define ROLL_BOOT_SIZE 37 /* with the final NUL */
+
+/* The most that such a file can be: four numbers and a name each, and some lines around them. */
+#define ROLL_SIZE_MAX (ROLL_ENTRIES_MAX * (4u * 21u + ROLL_COMM_SIZE) + 256u)
+
+struct loop;
+struct proc;
+struct roll;
+struct work;
+
+struct roll_entry {
+	uint32_t pid;
+	uint64_t start_ticks;
+	uint64_t device, inode;    /* of its book */
+	char comm[ROLL_COMM_SIZE]; /* to be written: any bytes; as read: harmless for a terminal */
+};
+
+struct roll_hooks {
+	void *context;
+	/* roll_put() for each process that is tracked now. */
+	void (*list)(void *context, struct roll *roll);
+	/* The file could not be written; told again only after it could. May be NULL. */
+	void (*failed)(void *context, int error);
+};
+
+/* For the file in @folder. 0 or a negative errno. All below in the loop's thread. */
+int roll_new(struct roll **ret_roll, struct loop *loop, struct work *work, const char *folder,
+	     const struct roll_hooks *hooks);
+
+/* Has the last change written; work_free() comes later and does it. */
+struct roll *roll_free(struct roll *roll);
+
+/* The set has changed. Soon the hook is asked for all of it. */
+void roll_changed(struct roll *roll);
+void roll_put(struct roll *roll, const struct roll_entry *entry);
+
+/*
+ * What is on the roll in @folder, none if it is of another boot. The caller frees @ret_entries. 0;
+ * -ENOENT; -EBADMSG if it is no roll; -EFBIG; or another negative errno. From any thread, like what is
+ * below.
+ */
+int roll_read(const char *folder, struct roll_entry **ret_entries, size_t *ret_count);
+
+/*
+ * Leaves only those entries of which nobody knows how they ended: they are over, and their book is not held
+ * (@is_held; NULL = none is). Return: how many are left.
+ */
+size_t roll_missed(struct roll_entry *entries, size_t count, const struct proc *proc,
+		   bool (*is_held)(void *context, const struct roll_entry *entry), void *context);
+
+/* The text of a roll, for tests and fuzzing. */
+int roll_parse(const char *text, size_t length, const char *boot, struct roll_entry **ret_entries,
+	       size_t *ret_count);
+int roll_boot(char ret_boot[ROLL_BOOT_SIZE]);
