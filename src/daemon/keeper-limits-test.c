@@ -63,7 +63,8 @@ static void stranger_knocks(void)
 	int fd, line = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	assert(line >= 0);
-	(void)strncpy(address.sun_path, testing_keeper_path(), sizeof(address.sun_path) - 1);
+	assert(strlen(testing_keeper_path()) < sizeof(address.sun_path));
+	memcpy(address.sun_path, testing_keeper_path(), strlen(testing_keeper_path()));
 	assert(connect(line, (struct sockaddr *)&address, sizeof(address)) == 0);
 	(void)keeper_wire_send(line, &take, -1); /* or hung up already */
 	assert(testing_keeper_wait(line, &message, &fd) == -EPIPE);
@@ -97,7 +98,8 @@ static void stranger_listens(void)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-	(void)strncpy(address.sun_path, testing_keeper_path(), sizeof(address.sun_path) - 1);
+	assert(strlen(testing_keeper_path()) < sizeof(address.sun_path));
+	memcpy(address.sun_path, testing_keeper_path(), strlen(testing_keeper_path()));
 	assert(bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
 	assert(listen(fd, 1) == 0);
 	(void)pause();
@@ -201,7 +203,8 @@ static pid_t fake_keeper(const struct keeper_wire *message, int fd, int times)
 	int listening = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	pid_t pid;
 
-	(void)strncpy(address.sun_path, testing_keeper_path(), sizeof(address.sun_path) - 1);
+	assert(strlen(testing_keeper_path()) < sizeof(address.sun_path));
+	memcpy(address.sun_path, testing_keeper_path(), strlen(testing_keeper_path()));
 	assert(bind(listening, (struct sockaddr *)&address, sizeof(address)) == 0);
 	assert(listen(listening, 1) == 0);
 	pid = fork();
