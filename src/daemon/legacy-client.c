@@ -135,7 +135,8 @@ static void client_forget(struct registry_keeper *keeper)
 	struct legacy_client *client = container_of(keeper, struct legacy_client, keeper);
 	struct legacy_server *server = client->server;
 
-	if (server->log)
+	/* At our own end nobody else has come to theirs. */
+	if (server->log && !server->is_stopped)
 		client_tell_end(client);
 	for (struct legacy_connection *connection = server->connections; connection;
 	     connection = connection->after)
