@@ -22,6 +22,7 @@
 #include "core/snapshot.h"
 #include "core/types.h"
 #include "source/book.h"
+#include "source/remote.h"
 #include "source/scan.h"
 #include "source/trail.h"
 
@@ -126,13 +127,13 @@ static int history_collect(struct history *history, const struct filter *filter,
 	if (r < 0)
 		return r;
 	scan = look_scan(look);
-	r = scan_run(scan);
+	r = look_refresh(look);
 	for (size_t i = 0; r == 0 && i < scan->count; i++) {
 		if (!scan->books[i]->gone)
 			r = trail_collect(scan->books[i], filter, address, &view, snapshot,
 					  history);
 	}
-	book_note_scan(scan, snapshot);
+	book_note_scan(scan, remote_count(look_remote(look)), snapshot);
 	if (r == 0)
 		r = snapshot_finish(snapshot);
 	return r;

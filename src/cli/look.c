@@ -79,6 +79,16 @@ int look_take(struct look *look, const struct source_request *request,
 	return 0;
 }
 
+int look_refresh(struct look *look)
+{
+	return book_source_refresh(look->books);
+}
+
+struct remote *look_remote(struct look *look)
+{
+	return book_source_remote(look->books);
+}
+
 struct scan *look_scan(struct look *look)
 {
 	return book_source_scan(look->books);

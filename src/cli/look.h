@@ -6,6 +6,7 @@
 #include "source/source.h"
 
 struct look;
+struct remote;
 struct scan;
 struct snapshot;
 
@@ -17,8 +18,12 @@ struct look *look_free(struct look *look);
 int look_take(struct look *look, const struct source_request *request,
 	      struct snapshot **ret_snapshot);
 
-/* The books themselves, for commands that want more than a snapshot. */
+/* The books themselves, for commands that want more than a snapshot; they are as of the last time. */
 struct scan *look_scan(struct look *look);
+int look_refresh(struct look *look);
+
+/* The daemon. */
+struct remote *look_remote(struct look *look);
 
 /* For locals that own one. */
 void look_cleanup(struct look **look);

@@ -238,7 +238,7 @@ static int watch_loop(struct watch *watch, struct look *look)
 		if (now >= next_scan) {
 			uint64_t took;
 
-			r = scan_run(scan);
+			r = look_refresh(look);
 			if (r == 0)
 				r = watch_adopt(watch, scan);
 			watch_tell_refused(&refused, scan);

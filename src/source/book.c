@@ -17,12 +17,14 @@
 #include "core/snapshot.h"
 #include "core/timebase.h"
 #include "core/types.h"
+#include "source/remote.h"
 #include "source/scan.h"
 #include "source/source.h"
 
 struct book_origin {
 	struct source source;
 	struct scan *scan;
+	struct remote *remote;
 	struct view view; /* lent to one book after the other, so that its memory is kept */
 };
 
@@ -73,7 +75,7 @@ int book_add_process(const struct scan_book *book, struct snapshot *snapshot, ui
 	return snapshot_add_process(snapshot, &process, ret_index);
 }
 
-void book_note_scan(const struct scan *scan, struct snapshot *snapshot)
+void book_note_scan(const struct scan *scan, size_t others, struct snapshot *snapshot)
 {
 	size_t shown = bits_min(scan->refused_count, SCAN_REFUSED_MAX);
 
@@ -82,7 +84,7 @@ void book_note_scan(const struct scan *scan, struct snapshot *snapshot)
 			      scan->refused[i].reason);
 	if (scan->refused_count > shown)
 		snapshot_note(snapshot, "%zu more books refused", scan->refused_count - shown);
-	if (scan->count > 0)
+	if (scan->count > 0 || others > 0)
 		return;
 	/* Nothing to see: then it helps to know what could not be looked at. */
 	snapshot_note(snapshot, "no tracked process found; is TTMEM=1 set where it starts?");
@@ -96,12 +98,23 @@ void book_note_scan(const struct scan *scan, struct snapshot *snapshot)
 			      scan->others);
 }
 
+int book_source_refresh(struct source *source)
+{
+	struct book_origin *self = container_of(source, struct book_origin, source);
+	int r = scan_run(self->scan);
+
+	if (r < 0)
+		return r;
+	r = remote_refresh(self->remote, self->scan);
+	return r > 0 ? 0 : r; /* who does not answer is noted by remote_collect() */
+}
+
 static int book_source_collect(struct source *source, const struct source_request *request,
 			       struct snapshot *snapshot)
 {
 	struct book_origin *self = container_of(source, struct book_origin, source);
 	struct source_request of_dead = *request;
-	int r = scan_run(self->scan);
+	int r = book_source_refresh(source);
 
 	/* What a dead process left is no live buffer: shown only to who asks for that process. */
 	of_dead.buffers = request->buffers && request->filter.has_pid;
@@ -113,7 +126,9 @@ static int book_source_collect(struct source *source, const struct source_reques
 					 snapshot);
 	}
 	if (r == 0)
-		book_note_scan(self->scan, snapshot);
+		r = remote_collect(self->remote, request, snapshot);
+	if (r == 0)
+		book_note_scan(self->scan, remote_count(self->remote), snapshot);
 	return r;
 }
 
@@ -122,6 +137,7 @@ static void book_source_free(struct source *source)
 	struct book_origin *self = container_of(source, struct book_origin, source);
 
 	scan_free(self->scan);
+	remote_free(self->remote);
 	view_deinit(&self->view);
 	free(self);
 }
@@ -143,6 +159,11 @@ int book_source_new(struct source **ret_source)
 	r = scan_new(&self->scan);
 	if (r < 0)
 		return r;
+	r = remote_new(&self->remote);
+	if (r < 0) {
+		scan_free(self->scan);
+		return r;
+	}
 	*ret_source = &cleanup_steal(self)->source;
 	return 0;
 }
@@ -150,4 +171,9 @@ int book_source_new(struct source **ret_source)
 struct scan *book_source_scan(struct source *source)
 {
 	return container_of(source, struct book_origin, source)->scan;
+}
+
+struct remote *book_source_remote(struct source *source)
+{
+	return container_of(source, struct book_origin, source)->remote;
 }

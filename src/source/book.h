@@ -2,12 +2,14 @@
 #pragma once
 
 /*
- * The source of books: scans /proc and reads each book that it finds into the snapshot. Can be asked
- * again and again; books stay open between two times.
+ * The source of books: scans /proc, asks the daemon for what cannot be seen there, and reads each book
+ * into the snapshot. Can be asked again and again; books stay open between two times.
  */
 
+#include <stddef.h>
 #include <stdint.h>
 
+struct remote;
 struct scan;
 struct scan_book;
 struct snapshot;
@@ -19,8 +21,12 @@ struct view;
 /* 0 or a negative errno. */
 int book_source_new(struct source **ret_source);
 
-/* The scan of such a source, for those who want more of a book than a snapshot holds. */
+/* The scan of such a source, for those who want more of a book than a snapshot holds; and the daemon. */
 struct scan *book_source_scan(struct source *source);
+struct remote *book_source_remote(struct source *source);
+
+/* Only finds the books. 0 or a negative errno. */
+int book_source_refresh(struct source *source);
 
 /* Adds the owner of @book and its totals, and what else is wanted. @view is only lent. */
 int book_collect(struct scan_book *book, const struct source_request *request, struct view *view,
@@ -32,5 +38,5 @@ int book_add_process(const struct scan_book *book, struct snapshot *snapshot, ui
 /* How the book's clock stands now. */
 void book_timebase(const struct scan_book *book, struct timebase *ret_timebase);
 
-/* What the last scan could not do, as notes. */
-void book_note_scan(const struct scan *scan, struct snapshot *snapshot);
+/* What the last scan could not do, as notes. @others: processes that are known otherwise. */
+void book_note_scan(const struct scan *scan, size_t others, struct snapshot *snapshot);

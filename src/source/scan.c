@@ -9,6 +9,7 @@
 #include "source/scan.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -205,7 +206,7 @@ static int scan_candidate(void *context, uint32_t pid, int folder, const char *n
 	}
 	if (book->pass != scan->pass) {
 		book->pass = scan->pass;
-		book->owner_found = book->refused = false;
+		book->owner_found = book->refused = book->handed = false;
 		book->holder = pid;
 	}
 	if (!visit->facts.pid && proc_read(&scan->proc, pid, &visit->facts) < 0)
@@ -336,6 +337,11 @@ static bool scan_goes_on(struct scan *scan, const struct scan_book *book)
 {
 	struct proc_facts facts;
 
+	/* What is mapped may not be for us to see; that the process lives must do. */
+	if (book->handed)
+		return book->alive && proc_read(&scan->proc, book->owner.pid, &facts) == 0 &&
+		       facts.start_ticks == book->owner.start_ticks &&
+		       !proc_is_over(&scan->proc, &facts);
 	return book->alive && !book->refused &&
 	       proc_read(&scan->proc, book->owner.pid, &facts) == 0 &&
 	       owner_judge(&book->reader.header, book->uid, &facts) == OWNER_YES &&
@@ -381,6 +387,58 @@ static int scan_compare(const void *left, const void *right)
 	return (a->inode > b->inode) - (a->inode < b->inode);
 }
 
+void scan_sort(struct scan *scan)
+{
+	if (scan->count > 0)
+		qsort(scan->books, scan->count, sizeof(struct scan_book *), scan_compare);
+}
+
+bool scan_has(const struct scan *scan, dev_t device, ino_t inode)
+{
+	for (size_t i = 0; i < scan->count; i++) {
+		const struct scan_book *book = scan->books[i];
+
+		if (book->inode == inode && book->device == device)
+			return book->pass == scan->pass;
+	}
+	return false;
+}
+
+int scan_hand_consume(struct scan *scan, int fd, const struct scan_handed *handed)
+{
+	CLEANUP_CLOSE int owned = fd;
+	CLEANUP(scan_book_cleanup) struct scan_book *book = NULL;
+	struct scan_book *known;
+	struct stat st;
+	int r = genuine_check(owned);
+
+	if (r != 0)
+		return r;
+	if (fstat(owned, &st) < 0)
+		return -errno;
+	known = scan_find(scan, &st);
+	if (known && known->pass == scan->pass)
+		return 0;
+	if (!known) {
+		r = scan_book_new_consume(&book, cleanup_steal_fd(&owned));
+		if (r == 0)
+			r = scan_add(scan, book);
+		if (r != 0)
+			return r;
+		book->first_pass = scan->pass;
+		known = cleanup_steal(book);
+	}
+	known->handed = true;
+	known->gone = known->refused = false;
+	known->pass = scan->pass;
+	known->uid = handed->maker;
+	known->owner = handed->owner;
+	known->holder = handed->owner.pid;
+	known->alive = handed->alive;
+	(void)snprintf(known->container, sizeof(known->container), "%s", handed->container);
+	return 0;
+}
+
 int scan_run(struct scan *scan)
 {
 	CLEANUP_CLOSEDIR DIR *listing = NULL;
@@ -407,7 +465,6 @@ int scan_run(struct scan *scan)
 
 		book->gone = book->pass != scan->pass && !scan_goes_on(scan, book);
 	}
-	if (scan->count > 0)
-		qsort(scan->books, scan->count, sizeof(struct scan_book *), scan_compare);
+	scan_sort(scan);
 	return r;
 }

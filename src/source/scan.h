@@ -38,6 +38,7 @@ struct scan_book {
 	uint32_t holder;     /* a process that has it open */
 	uint64_t first_pass; /* of the scan in which it was found, counted from 1 */
 	bool ignored;        /* for who uses the scan: not to be looked at again */
+	bool handed;         /* by the daemon, which also says who owns it */
 
 	/* Private. */
 	uint64_t pass;
@@ -84,6 +85,27 @@ struct scan *scan_free(struct scan *scan);
 
 /* Takes a book out of the scan, which then finds it anew the next time. */
 struct scan_book *scan_release(struct scan *scan, size_t index);
+
+/* What the daemon says of a book that it hands on. */
+struct scan_handed {
+	struct proc_facts owner;
+	uint32_t maker;
+	const char *container;
+	bool alive;
+};
+
+/* Whether the last pass found this file, or it was handed over since. */
+bool scan_has(const struct scan *scan, dev_t device, ino_t inode);
+
+/*
+ * After a pass: adds a book that the pass could not find itself. It is checked like any other, but for
+ * its owner; takes the fd in any case. 0 (also if it is there already), a negative errno, or why it
+ * is refused: a genuine_outcome or a reader_outcome.
+ */
+int scan_hand_consume(struct scan *scan, int fd, const struct scan_handed *handed);
+
+/* By pid, as a pass leaves them: after books were handed over. */
+void scan_sort(struct scan *scan);
 
 /* Looks once. 0 or a negative errno; what one process does wrong is no failure. */
 int scan_run(struct scan *scan);

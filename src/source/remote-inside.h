@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What the two parts of asking share: remote.c talks, remote-roster.c understands rosters. */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/un.h>
+
+#include "source/remote.h"
+
+/* A process whose book we do not have; its parts lie behind one another. */
+struct remote_other {
+	struct native_process process;
+	size_t first, count;
+};
+
+struct remote {
+	int fd; /* -1 = not connected */
+	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+	int outcome; /* of the last try */
+	uint32_t stranger;
+	char reason[1100];
+	uint64_t quiet_until; /* CLOCK_MONOTONIC: not asked before */
+	uint8_t *packet;      /* room for one */
+
+	struct remote_other *others;
+	size_t count, capacity;
+	struct native_part *parts;
+	size_t part_count, part_capacity;
+	bool continues;      /* the next packet is of the last one of others */
+	bool skips;          /* the next packet is of one that is not wanted */
+	uint32_t lost_books; /* for lack of descriptors */
+};
+
+/* One packet of an answer; the fd (-1 = none) is the callee's. 0 or a negative errno. */
+typedef int remote_packet_fn(void *context, const void *payload, size_t length, int fd);
+
+/* Asks and hands over each packet. 0, a remote_outcome, or what the function returned. */
+int remote_talk(struct remote *remote, const struct native_request *request, remote_packet_fn *fn,
+		void *context);

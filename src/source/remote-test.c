@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Asking a daemon that is played: one that answers well, badly, or not at all. */
+
+#include "source/remote.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/unit.h"
+#include "book/clock.h"
+#include "book/testing.h"
+#include "core/snapshot.h"
+#include "source/scan.h"
+#include "source/source.h"
+
+/* Answers one question on a connection. */
+typedef void serve_fn(int fd, const struct native_request *request);
+
+struct server {
+	pid_t pid;
+	char path[108];
+};
+
+static void reply_with(int fd, uint32_t kind, int status, const void *payload, size_t length,
+		       bool end)
+{
+	char packet[NATIVE_PACKET_MAX];
+	struct native_reply reply;
+
+	native_reply_init(&reply, kind);
+	reply.flags = end ? NATIVE_END : 0;
+	reply.status = status;
+	reply.length = (uint32_t)length;
+	memcpy(packet, &reply, sizeof(reply));
+	memcpy(packet + sizeof(reply), payload, length);
+	(void)!send(fd, packet, sizeof(reply) + length, MSG_NOSIGNAL);
+}
+
+/* One connection after the other; @uid: who it is run by. */
+static void server_run(const char *path, uid_t uid, serve_fn *serve, int ready)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int listening = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct native_request request;
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	assert(bind(listening, (struct sockaddr *)&address, sizeof(address)) == 0);
+	assert(uid == getuid() || setresuid(uid, uid, uid) == 0);
+	assert(listen(listening, 16) == 0);
+	assert(write(ready, "", 1) == 1);
+	for (;;) {
+		int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
+
+		while (recv(fd, &request, sizeof(request), 0) == sizeof(request))
+			serve(fd, &request);
+		close(fd);
+	}
+}
+
+static struct server server_start(const char *path, uid_t uid, serve_fn *serve)
+{
+	struct server server = {.pid = -1};
+	int ready[2];
+	char byte;
+
+	snprintf(server.path, sizeof(server.path), "%s", path);
+	assert(pipe2(ready, O_CLOEXEC) == 0);
+	server.pid = fork();
+	assert(server.pid >= 0);
+	if (server.pid == 0) {
+		server_run(server.path, uid, serve, ready[1]);
+		_exit(1);
+	}
+	close(ready[1]);
+	assert(read(ready[0], &byte, 1) == 1);
+	close(ready[0]);
+	return server;
+}
+
+static struct server server_here(serve_fn *serve)
+{
+	char path[108];
+
+	snprintf(path, sizeof(path), "%s/s", unit_dir());
+	setenv("TTMEM_SOCKET", path, 1);
+	return server_start(path, getuid(), serve);
+}
+
+static void server_stop(struct server *server)
+{
+	kill(server->pid, SIGKILL);
+	waitpid(server->pid, NULL, 0);
+	unlink(server->path);
+}
+
+static int ask(struct remote *remote, char **ret_text)
+{
+	struct native_request request;
+	size_t length;
+
+	native_request_init(&request, NATIVE_STATUS);
+	return remote_ask(remote, &request, ret_text, &length);
+}
+
+static void serve_text(int fd, const struct native_request *request)
+{
+	reply_with(fd, request->kind, 0, "hello ", 6, false);
+	reply_with(fd, request->kind, 0, "world", 5, false);
+	reply_with(fd, request->kind, 0, "", 0, true);
+}
+
+UNIT(an_answer_comes_in_pieces)
+{
+	struct server server = server_here(serve_text);
+	struct remote *remote;
+	char *text;
+
+	assert(remote_new(&remote) == 0);
+	for (int i = 0; i < 3; i++) {
+		assert(ask(remote, &text) == 0 && strcmp(text, "hello world") == 0);
+		free(text);
+	}
+	remote_free(remote);
+	server_stop(&server);
+}
+
+UNIT(no_daemon_is_no_failure)
+{
+	struct remote *remote;
+	char *text;
+
+	assert(remote_new(&remote) == 0);
+	setenv("TTMEM_SOCKET", "none", 1);
+	assert(ask(remote, &text) == REMOTE_NONE);
+	setenv("TTMEM_SOCKET", "/nowhere/at/all", 1);
+	assert(ask(remote, &text) == REMOTE_NONE);
+	assert(strstr(remote_reason(remote), "no ttmemd"));
+	remote_free(remote);
+}
+
+static void serve_once(int fd, const struct native_request *request)
+{
+	serve_text(fd, request);
+	shutdown(fd, SHUT_RDWR);
+}
+
+UNIT(a_connection_that_was_closed_is_made_again)
+{
+	struct server server = server_here(serve_once);
+	struct remote *remote;
+	char *text;
+
+	assert(remote_new(&remote) == 0);
+	for (int i = 0; i < 3; i++) {
+		assert(ask(remote, &text) == 0);
+		free(text);
+	}
+	remote_free(remote);
+	server_stop(&server);
+}
+
+static void serve_nothing(int fd, const struct native_request *request)
+{
+}
+
+UNIT(who_does_not_answer_is_asked_no_more)
+{
+	struct server server = server_here(serve_nothing);
+	uint64_t start = clock_ns(CLOCK_MONOTONIC);
+	struct remote *remote;
+	char *text;
+
+	assert(remote_new(&remote) == 0);
+	assert(ask(remote, &text) == REMOTE_SILENT);
+	assert(clock_ns(CLOCK_MONOTONIC) - start >= REMOTE_PATIENCE_NS);
+	assert(strcmp(remote_reason(remote), "ttmemd does not answer") == 0);
+	/* And at once the next time: that it stands still is known by now. */
+	server_stop(&server);
+	assert(ask(remote, &text) == REMOTE_SILENT);
+	remote_free(remote);
+}
+
+static void serve_refusal(int fd, const struct native_request *request)
+{
+	if (request->kind == NATIVE_STATUS)
+		reply_with(fd, request->kind, -EACCES, "not today", 9, true);
+	else
+		serve_text(fd, request);
+}
+
+UNIT(a_refusal_is_told)
+{
+	struct server server = server_here(serve_refusal);
+	struct native_request request;
+	struct remote *remote;
+	size_t length;
+	char *text;
+
+	assert(remote_new(&remote) == 0);
+	assert(ask(remote, &text) == REMOTE_REFUSED);
+	assert(strcmp(remote_reason(remote), "ttmemd: not today") == 0);
+	native_request_init(&request, NATIVE_DUMP);
+	assert(remote_ask(remote, &request, &text, &length) == 0 && length == 11);
+	free(text);
+	remote_free(remote);
+	server_stop(&server);
+}
+
+static void serve_garbage(int fd, const struct native_request *request)
+{
+	(void)!send(fd, "garbage", 7, MSG_NOSIGNAL);
+}
+
+static void serve_another_kind(int fd, const struct native_request *request)
+{
+	reply_with(fd, NATIVE_DUMP, 0, "hello", 5, false);
+	reply_with(fd, NATIVE_DUMP, 0, "", 0, true);
+}
+
+static void serve_half(int fd, const struct native_request *request)
+{
+	reply_with(fd, request->kind, 0, "hello", 5, false);
+	shutdown(fd, SHUT_RDWR);
+}
+
+UNIT(garbage_is_not_understood)
+{
+	serve_fn *const wrong[] = {serve_garbage, serve_another_kind, serve_half};
+
+	for (size_t i = 0; i < 3; i++) {
+		struct server server = server_here(wrong[i]);
+		struct remote *remote;
+		char *text;
+
+		assert(remote_new(&remote) == 0);
+		assert(ask(remote, &text) == REMOTE_GARBAGE);
+		remote_free(remote);
+		server_stop(&server);
+	}
+}
+
+UNIT(strangers_are_believed_only_if_chosen)
+{
+	struct server server;
+	struct remote *remote;
+	char path[108], *text;
+
+	if (geteuid() != 0)
+		unit_skip("only root can become somebody else");
+	if (access("/run/ttmem/ttmemd.sock", F_OK) == 0)
+		unit_skip("a daemon runs here");
+	unsetenv("TTMEM_SOCKET");
+	/* Ours is believed anywhere. */
+	snprintf(path, sizeof(path), "%s/ttmem", unit_dir());
+	assert(mkdir(path, 0777) == 0 && chmod(path, 0777) == 0 && chmod(unit_dir(), 0777) == 0);
+	snprintf(path, sizeof(path), "%s/ttmem/ttmemd.sock", unit_dir());
+	assert(remote_new(&remote) == 0);
+	server = server_start(path, 0, serve_text);
+	assert(ask(remote, &text) == 0);
+	free(text);
+	server_stop(&server);
+	remote_free(remote);
+	/* Another user's is not, unless it is named. */
+	assert(remote_new(&remote) == 0);
+	server = server_start(path, 12345, serve_text);
+	assert(ask(remote, &text) == REMOTE_STRANGER);
+	assert(strstr(remote_reason(remote), "user 12345"));
+	setenv("TTMEM_SOCKET", path, 1);
+	assert(ask(remote, &text) == 0);
+	free(text);
+	server_stop(&server);
+	remote_free(remote);
+}
+
+/* A scan of an empty /proc. */
+static struct scan *empty_scan(void)
+{
+	struct scan *scan;
+
+	setenv("TTMEM_PROC_ROOT", unit_dir(), 1);
+	assert(scan_new(&scan) == 0 && scan_run(scan) == 0 && scan->count == 0);
+	return scan;
+}
+
+static int open_for_reading(int fd)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+struct row {
+	struct native_process process;
+	struct native_part parts[2];
+};
+
+static struct row some_row(const struct testing_book *book)
+{
+	struct row row = {.process = {.pid = 77,
+				      .ns_pid = 7,
+				      .start_ticks = 5,
+				      .user = 1000,
+				      .maker = 1001,
+				      .flags = NATIVE_ALIVE | NATIVE_EXACT,
+				      .parts = 2,
+				      .comm = "train",
+				      .container = "abc"}};
+	struct stat st;
+
+	assert(fstat(book->fd, &st) == 0);
+	row.process.book_device = st.st_dev;
+	row.process.book_inode = st.st_ino;
+	row.parts[0].memory[0].used = 100;
+	row.parts[0].memory[0].capacity = 1000;
+	row.parts[1].device = 3;
+	row.parts[1].unique_id = 0xabc;
+	row.parts[1].memory[6].buffers = 2;
+	return row;
+}
+
+UNIT(a_book_goes_to_the_scan)
+{
+	struct scan *scan = empty_scan();
+	struct remote *remote;
+	struct testing_book book;
+	struct row row;
+
+	testing_book_open(&book);
+	row = some_row(&book);
+	row.process.flags |= NATIVE_MAY_SEE | NATIVE_HAS_BOOK;
+	assert(remote_new(&remote) == 0);
+	for (int i = 0; i < 2; i++) {
+		assert(remote_take_consume(remote, scan, &row, sizeof(row),
+					   open_for_reading(book.fd)) == 0);
+		assert(scan->count == 1 && remote_count(remote) == 0);
+	}
+	assert(scan->books[0]->owner.pid == 77 && scan->books[0]->alive);
+	assert(scan->books[0]->uid == 1001 && strcmp(scan->books[0]->container, "abc") == 0);
+	assert(scan_has(scan, scan->books[0]->device, scan->books[0]->inode));
+	/* Nobody names it the next time, and its process is not to be seen: it goes. */
+	assert(scan_run(scan) == 0 && scan->books[0]->gone);
+	/* Named again, it is the same one. */
+	assert(remote_take_consume(remote, scan, &row, sizeof(row), open_for_reading(book.fd)) ==
+	       0);
+	assert(scan->count == 1 && !scan->books[0]->gone);
+	remote_free(remote);
+	scan_free(scan);
+	testing_book_deinit(&book);
+}
+
+UNIT(what_is_no_book_is_only_totals)
+{
+	struct scan *scan = empty_scan();
+	struct remote *remote;
+	struct testing_book book;
+	struct row row;
+
+	testing_book_open(&book);
+	row = some_row(&book);
+	row.process.flags |= NATIVE_MAY_SEE | NATIVE_HAS_BOOK;
+	assert(remote_new(&remote) == 0);
+	assert(remote_take_consume(remote, scan, &row, sizeof(row),
+				   open("/dev/null", O_RDONLY | O_CLOEXEC)) == 0);
+	assert(scan->count == 0 && remote_count(remote) == 1);
+	assert(remote_take_consume(remote, scan, &row, sizeof(row) - 1, -1) == REMOTE_GARBAGE);
+	row.parts[1].device = 9999;
+	assert(remote_take_consume(remote, scan, &row, sizeof(row), -1) == REMOTE_GARBAGE);
+	remote_free(remote);
+	scan_free(scan);
+	testing_book_deinit(&book);
+}
+
+static void serve_two_parts(int fd, const struct native_request *request)
+{
+	struct testing_book book;
+	struct row row;
+
+	testing_book_open(&book);
+	row = some_row(&book);
+	assert(request->want == (NATIVE_WANT_BOOKS | NATIVE_WANT_REST));
+	row.process.flags |= NATIVE_CONTINUES;
+	reply_with(fd, request->kind, 0, &row, sizeof(row), false);
+	row.process.flags &= ~NATIVE_CONTINUES;
+	row.parts[0].device = 8;
+	row.parts[1].device = 9;
+	reply_with(fd, request->kind, 0, &row, sizeof(row), false);
+	reply_with(fd, request->kind, 0, "", 0, true);
+	testing_book_deinit(&book);
+}
+
+UNIT(totals_of_others_are_in_the_snapshot)
+{
+	struct server server = server_here(serve_two_parts);
+	struct source_request request = {.buffers = true};
+	struct snapshot *snapshot = snapshot_new(1);
+	struct scan *scan = empty_scan();
+	const struct snapshot_process *process;
+	struct remote *remote;
+
+	assert(remote_new(&remote) == 0);
+	assert(remote_refresh(remote, scan) == 0 && remote_count(remote) == 1);
+	assert(remote_collect(remote, &request, snapshot) == 0);
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->process_count == 1 && snapshot->device_count == 3);
+	process = &snapshot->processes[0];
+	assert(process->pid == 77 && process->user_id == 1000 && process->maker_id == 1001);
+	assert(process->alive && process->exact && strcmp(process->comm, "train") == 0);
+	assert(strcmp(process->container, "abc") == 0 && process->part_count == 4);
+	assert(process->parts[0].memory[0].used == 100);
+	assert(process->parts[0].facts.capacity[0] == 1000);
+	assert(process->parts[1].facts.unique_id == 0xabc);
+	assert(process->parts[3].device == 9 && process->parts[3].memory[6].buffers == 2);
+	assert(snapshot->note_count == 1);
+	assert(strstr(snapshot->notes[0], "details of 1 processes of other users"));
+	snapshot_free(snapshot);
+	remote_free(remote);
+	scan_free(scan);
+	server_stop(&server);
+}
+
+UNIT(a_daemon_that_hangs_is_noted)
+{
+	struct server server = server_here(serve_nothing);
+	struct source_request request = {.buffers = false};
+	struct snapshot *snapshot = snapshot_new(1);
+	struct scan *scan = empty_scan();
+	struct remote *remote;
+
+	assert(remote_new(&remote) == 0);
+	assert(remote_refresh(remote, scan) == REMOTE_SILENT);
+	assert(remote_collect(remote, &request, snapshot) == 0);
+	assert(snapshot->note_count == 1 && strstr(snapshot->notes[0], "ttmemd does not answer"));
+	snapshot_free(snapshot);
+	remote_free(remote);
+	scan_free(scan);
+	server_stop(&server);
+}

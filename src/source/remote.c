@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The conversation with ttmemd: finding it, asking, and not waiting for ever. */
+
+#include "source/remote.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "book/clock.h"
+#include "source/remote-inside.h"
+
+#define REMOTE_USUAL "/run/ttmem/ttmemd.sock"
+#define REMOTE_RETRY_MS 5 /* when the daemon's queue is full */
+#define REMOTE_NS_PER_MS 1000000u
+#define REMOTE_USER "ttmem"
+
+int remote_new(struct remote **ret_remote)
+{
+	CLEANUP_FREE struct remote *remote = calloc(1, sizeof(*remote));
+
+	if (!remote)
+		return -ENOMEM;
+	remote->fd = -1;
+	remote->packet = malloc(NATIVE_PACKET_MAX);
+	if (!remote->packet)
+		return -ENOMEM;
+	*ret_remote = cleanup_steal(remote);
+	return 0;
+}
+
+static void remote_hang_up(struct remote *remote)
+{
+	if (remote->fd >= 0)
+		(void)close(cleanup_steal_fd(&remote->fd)); /* nothing is lost by it */
+}
+
+struct remote *remote_free(struct remote *remote)
+{
+	if (!remote)
+		return NULL;
+	remote_hang_up(remote);
+	free(remote->packet);
+	free(remote->others);
+	free(remote->parts);
+	free(remote);
+	return NULL;
+}
+
+const char *remote_path(const struct remote *remote)
+{
+	return remote->path;
+}
+
+const char *remote_reason(const struct remote *remote)
+{
+	return remote->reason;
+}
+
+/* Remembers an outcome, and what to tell of it. */
+static int remote_settle(struct remote *remote, int outcome)
+{
+	remote->outcome = outcome;
+	if (outcome == REMOTE_NONE)
+		(void)snprintf(remote->reason, sizeof(remote->reason), "no ttmemd runs here");
+	if (outcome == REMOTE_SILENT)
+		(void)snprintf(remote->reason, sizeof(remote->reason), "ttmemd does not answer");
+	if (outcome == REMOTE_STRANGER)
+		(void)snprintf(remote->reason, sizeof(remote->reason),
+			       "the ttmemd at %s is run by user %" PRIu32
+			       " and not believed (TTMEM_SOCKET would make it so)",
+			       remote->path, remote->stranger);
+	if (outcome == REMOTE_GARBAGE)
+		(void)snprintf(
+			remote->reason, sizeof(remote->reason),
+			"what ttmemd answers cannot be understood; is it of another version?");
+	if (outcome != 0)
+		remote_hang_up(remote);
+	if (outcome == REMOTE_SILENT)
+		remote->quiet_until = clock_ns(CLOCK_MONOTONIC) + REMOTE_PAUSE_NS;
+	return outcome;
+}
+
+/* Waits for @events until @deadline. 0, or REMOTE_SILENT. */
+static int remote_wait(const struct remote *remote, short events, uint64_t deadline)
+{
+	struct pollfd wait = {.fd = remote->fd, .events = events};
+
+	for (;;) {
+		uint64_t now = clock_ns(CLOCK_MONOTONIC);
+		int n;
+
+		if (now >= deadline)
+			return REMOTE_SILENT;
+		n = poll(&wait, 1, (int)((deadline - now) / REMOTE_NS_PER_MS) + 1);
+		if (n > 0)
+			return 0;
+	}
+}
+
+/* Whether the server is one to believe. */
+static int remote_check_server(struct remote *remote)
+{
+	struct ucred credentials;
+	socklen_t length = sizeof(credentials);
+	struct passwd entry, *found = NULL;
+	char texts[4096];
+
+	if (getsockopt(remote->fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) < 0)
+		return -errno;
+	if (credentials.uid == 0 || credentials.uid == geteuid())
+		return 0;
+	if (getpwnam_r(REMOTE_USER, &entry, texts, sizeof(texts), &found) == 0 && found &&
+	    entry.pw_uid == credentials.uid)
+		return 0;
+	remote->stranger = credentials.uid;
+	return REMOTE_STRANGER;
+}
+
+/* One place. 0, an outcome, or a negative errno. */
+static int remote_connect_to(struct remote *remote, const char *path, uint64_t deadline)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t length = strlen(path);
+	int fd;
+
+	if (length >= sizeof(address.sun_path))
+		return REMOTE_NONE;
+	memcpy(address.sun_path, path, length + 1);
+	memcpy(remote->path, path, length + 1);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	remote->fd = fd;
+	while (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
+		if (errno != EAGAIN && errno != EINTR) {
+			remote_hang_up(remote);
+			return REMOTE_NONE;
+		}
+		/* Its queue is full: it is slow, or stands still. */
+		if (clock_ns(CLOCK_MONOTONIC) >= deadline)
+			return REMOTE_SILENT;
+		(void)poll(NULL, 0, REMOTE_RETRY_MS); /* merely waits */
+	}
+	return 0;
+}
+
+/* The first of the usual places where somebody is to be believed, or the one that was chosen. */
+static int remote_connect(struct remote *remote, uint64_t deadline)
+{
+	const char *chosen = secure_getenv("TTMEM_SOCKET");
+	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
+	char path[sizeof(remote->path)];
+	int length, r;
+
+	if (chosen && *chosen) {
+		if (strcmp(chosen, "none") == 0)
+			return REMOTE_NONE;
+		return remote_connect_to(remote, chosen, deadline);
+	}
+	r = remote_connect_to(remote, REMOTE_USUAL, deadline);
+	if (r == 0)
+		r = remote_check_server(remote);
+	if (r != REMOTE_NONE || !runtime)
+		return r;
+	length = snprintf(path, sizeof(path), "%s/ttmem/ttmemd.sock", runtime);
+	if (length < 0 || (size_t)length >= sizeof(path))
+		return r;
+	r = remote_connect_to(remote, path, deadline);
+	return r == 0 ? remote_check_server(remote) : r;
+}
+
+/* Sends the question. -EPIPE: the connection was closed meanwhile. */
+static int remote_send(struct remote *remote, const struct native_request *request,
+		       uint64_t deadline)
+{
+	for (;;) {
+		int r;
+
+		if (send(remote->fd, request, sizeof(*request), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+			return 0;
+		if (errno == EINTR)
+			continue;
+		if (errno != EAGAIN)
+			return -EPIPE;
+		r = remote_wait(remote, POLLOUT, deadline);
+		if (r != 0)
+			return r;
+	}
+}
+
+/* The descriptor of a message, -1 if there is none. Others cannot have come: there was no room. */
+static int remote_take_fd(struct msghdr *message)
+{
+	struct cmsghdr *header = CMSG_FIRSTHDR(message);
+	int fd = -1;
+
+	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+	    header->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(&fd, CMSG_DATA(header), sizeof(int));
+	return fd;
+}
+
+/* The next packet. 0 and @ret_length (0 = hung up) and @ret_fd, the caller's; or an outcome. */
+static int remote_receive(struct remote *remote, uint64_t deadline, size_t *ret_length, int *ret_fd)
+{
+	union {
+		char space[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec vector = {.iov_base = remote->packet, .iov_len = NATIVE_PACKET_MAX};
+	int r = remote_wait(remote, POLLIN, deadline);
+
+	while (r == 0) {
+		struct msghdr message = {
+			.msg_iov = &vector,
+			.msg_iovlen = 1,
+			.msg_control = control.space,
+			.msg_controllen = sizeof(control.space),
+		};
+		ssize_t n = recvmsg(remote->fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+
+		if (n >= 0) {
+			*ret_fd = remote_take_fd(&message);
+			/* One that found no room among our descriptors is missing, no more. */
+			*ret_length = message.msg_flags & MSG_TRUNC ? SIZE_MAX : (size_t)n;
+			return 0;
+		}
+		if (errno != EAGAIN && errno != EINTR) {
+			*ret_length = 0;
+			*ret_fd = -1;
+			return 0;
+		}
+		r = remote_wait(remote, POLLIN, deadline);
+	}
+	return r;
+}
+
+/* The packets of an answer, up to its end. -EPIPE: hung up before the first. */
+static int remote_answer(struct remote *remote, const struct native_request *request,
+			 uint64_t patience, remote_packet_fn *fn, void *context)
+{
+	struct native_reply reply = {.flags = 0};
+	bool is_first = true;
+
+	while (!(reply.flags & NATIVE_END)) {
+		CLEANUP_CLOSE int fd = -1;
+		const void *payload;
+		size_t length;
+		int r = remote_receive(remote, clock_ns(CLOCK_MONOTONIC) + patience, &length, &fd);
+
+		if (r != 0)
+			return r;
+		if (length == 0)
+			return is_first ? -EPIPE : REMOTE_GARBAGE;
+		is_first = false;
+		if (length > NATIVE_PACKET_MAX ||
+		    native_reply_decode(remote->packet, length, &reply, &payload) < 0 ||
+		    (reply.kind != request->kind && reply.kind != 0))
+			return REMOTE_GARBAGE;
+		if (reply.status < 0) {
+			(void)snprintf(remote->reason, sizeof(remote->reason), "ttmemd: %.*s",
+				       (int)bits_min(reply.length, 1024u), (const char *)payload);
+			return REMOTE_REFUSED;
+		}
+		if (reply.flags & NATIVE_END)
+			return 0;
+		r = fn(context, payload, reply.length, cleanup_steal_fd(&fd));
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}
+
+int remote_talk(struct remote *remote, const struct native_request *request, remote_packet_fn *fn,
+		void *context)
+{
+	bool is_past = request->kind != NATIVE_ROSTER && request->kind != NATIVE_STATUS;
+	uint64_t patience = is_past ? REMOTE_PAST_PATIENCE_NS : REMOTE_PATIENCE_NS;
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + REMOTE_PATIENCE_NS;
+	bool is_new = remote->fd < 0;
+	int r = 0;
+
+	if (clock_ns(CLOCK_MONOTONIC) < remote->quiet_until)
+		return REMOTE_SILENT;
+	for (;;) {
+		if (remote->fd < 0)
+			r = remote_connect(remote, deadline);
+		if (r == 0)
+			r = remote_send(remote, request, deadline);
+		if (r == 0)
+			r = remote_answer(remote, request, patience, fn, context);
+		/* One that was left alone for long is closed by the daemon: once more. */
+		if (r != -EPIPE || is_new)
+			break;
+		remote_hang_up(remote);
+		is_new = true;
+		r = 0;
+	}
+	if (r == REMOTE_REFUSED) {
+		remote->outcome = r; /* and may be asked something else */
+		return r;
+	}
+	return remote_settle(remote, r == -EPIPE ? REMOTE_GARBAGE : r);
+}
+
+struct remote_text {
+	char *bytes;
+	size_t length, capacity;
+};
+
+static int remote_append(void *context, const void *payload, size_t length, int fd)
+{
+	CLEANUP_CLOSE int owned = fd;
+	struct remote_text *text = context;
+	char *bytes;
+
+	(void)owned; /* none was asked for */
+	if (text->length + length > REMOTE_TEXT_MAX)
+		return -EMSGSIZE;
+	bytes = array_grow(text->bytes, &text->capacity, text->length + length + 1, 1);
+	if (!bytes)
+		return -ENOMEM;
+	text->bytes = bytes;
+	memcpy(bytes + text->length, payload, length);
+	text->length += length;
+	return 0;
+}
+
+int remote_ask(struct remote *remote, const struct native_request *request, char **ret_text,
+	       size_t *ret_length)
+{
+	struct remote_text text = {0};
+	int r = remote_talk(remote, request, remote_append, &text);
+
+	if (r == 0 && !text.bytes)
+		r = remote_append(&text, "", 0, -1);
+	if (r != 0) {
+		free(text.bytes);
+		return r;
+	}
+	text.bytes[text.length] = '\0';
+	*ret_text = text.bytes;
+	*ret_length = text.length;
+	return 0;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Asking ttmemd (wire/native.h). It knows every process of the machine: those that the asker may see come
+ * with their books, which are then read like any other; of the rest there are totals. It also knows
+ * the past.
+ *
+ * Nothing depends on it. No daemon, one that hangs, or one that is run by somebody who is not believed
+ * is an outcome, never a failure, and costs REMOTE_PATIENCE_NS at most, not again for a while. Believed
+ * are root, ourselves and the user "ttmem"; and whoever is at the place that TTMEM_SOCKET names, because
+ * then somebody has decided.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/native.h"
+
+struct remote;
+struct scan;
+struct snapshot;
+struct source_request;
+
+#define REMOTE_PATIENCE_NS UINT64_C(2000000000)       /* for a packet */
+#define REMOTE_PAST_PATIENCE_NS UINT64_C(15000000000) /* for one of the past, which takes longer */
+#define REMOTE_PAUSE_NS UINT64_C(10000000000)         /* before one that hung is asked again */
+#define REMOTE_TEXT_MAX (UINT64_C(128) << 20)
+#define REMOTE_OTHERS_MAX 65536u /* processes without books */
+#define REMOTE_PARTS_MAX 262144u
+
+enum remote_outcome {
+	REMOTE_NONE = 1,     /* no daemon, or none is wanted */
+	REMOTE_SILENT = 2,   /* does not answer in time */
+	REMOTE_STRANGER = 3, /* somebody else's */
+	REMOTE_REFUSED = 4,  /* it says why it does not answer: remote_reason() */
+	REMOTE_GARBAGE = 5,  /* what it says cannot be understood */
+};
+
+/* Nothing is connected yet. 0 or -ENOMEM. */
+int remote_new(struct remote **ret_remote);
+struct remote *remote_free(struct remote *remote);
+
+/*
+ * A text, with a NUL behind it that is not counted. 0, a remote_outcome, or a negative errno. @request
+ * begins with native_request_init().
+ */
+int remote_ask(struct remote *remote, const struct native_request *request, char **ret_text,
+	       size_t *ret_length);
+
+/* For people, of the last outcome; never NULL. */
+const char *remote_reason(const struct remote *remote);
+
+/* The socket that was tried last; "" if none. */
+const char *remote_path(const struct remote *remote);
+
+/*
+ * After a pass of @scan: hands it the books that it could not find itself, and remembers the totals of
+ * the rest. 0, a remote_outcome, or a negative errno.
+ */
+int remote_refresh(struct remote *remote, struct scan *scan);
+
+/* Adds those of whom only totals are known, and as notes what went wrong. 0 or -ENOMEM. */
+int remote_collect(struct remote *remote, const struct source_request *request,
+		   struct snapshot *snapshot);
+
+/* How many there are. */
+size_t remote_count(const struct remote *remote);
+
+/* For tests and fuzzing: one packet of a roster as remote_refresh() takes it; the fd in any case. */
+int remote_take_consume(struct remote *remote, struct scan *scan, const void *payload,
+			size_t length, int fd);
