@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The old report of what remains, for whoever asks from outside: what living processes hold, as the old
+ * server printed it on its own output, and below it what ended ones have left, which it forgot.
+ */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "book/clock.h"
+#include "book/view.h"
+#include "core/snapshot.h"
+#include "core/types.h"
+#include "daemon/daemon.h"
+#include "daemon/legacy-report.h"
+#include "daemon/tracked.h"
+#include "source/source.h"
+#include "store/store.h"
+
+#define DUMP_SECOND UINT64_C(1000000000)
+#define DUMP_LEAKS_MAX 1000u
+
+struct dump_leaks {
+	FILE *out;
+	uint64_t ended_ns; /* of the process whose buffers come */
+	uint64_t count;
+};
+
+static int dump_living(struct daemon *daemon, const struct access_peer *asker, FILE *out)
+{
+	static const struct source_request everything = {.buffers = true};
+	struct roster *roster = registry_roster(daemon->registry);
+	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
+	struct view *view = calloc(1, sizeof(*view));
+	int r = snapshot && view ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < roster->count; i++) {
+		if (access_may_see(asker, roster->list[i]->maker))
+			r = tracked_collect(roster->list[i], &everything, view, snapshot);
+	}
+	if (r == 0)
+		r = snapshot_finish(snapshot);
+	if (r == 0)
+		r = legacy_report_remaining(out, snapshot);
+	if (view)
+		view_deinit(view);
+	free(view);
+	snapshot_free(snapshot);
+	roster_unref(roster);
+	return r;
+}
+
+static int dump_leak(void *context, const struct store_leak *leak)
+{
+	struct dump_leaks *dump = context;
+
+	if (dump->count++ == 0)
+		fputs("\nLeft by ended processes:\n", dump->out);
+	dump->ended_ns = leak->ending.ended_ns;
+	fprintf(dump->out,
+		"⚠️  Process %" PRIu32 " exited but left %" PRIu64 " buffers allocated:\n",
+		leak->process.pid, leak->buffers);
+	if (leak->listed < leak->buffers)
+		fprintf(dump->out, "    (%" PRIu64 " of them are listed)\n", leak->listed);
+	return 0;
+}
+
+static int dump_leaked_buffer(void *context, const struct snapshot_buffer *buffer,
+			      uint64_t device_uid)
+{
+	const struct dump_leaks *dump = context;
+	uint64_t age = dump->ended_ns > buffer->born_ns ? dump->ended_ns - buffer->born_ns : 0;
+
+	(void)device_uid; /* the old report told devices by their numbers */
+	fprintf(dump->out,
+		"    [Device %" PRIu32 "] Buffer 0x%" PRIx64 ": %" PRIu64 " bytes %s (age: %" PRIu64
+		"s)",
+		buffer->device, buffer->address, buffer->size, types_name(buffer->type),
+		age / DUMP_SECOND);
+	if (buffer->name) {
+		fputs(" 📝 ", dump->out);
+		text_put(dump->out, buffer->name);
+	}
+	fputc('\n', dump->out);
+	return 0;
+}
+
+static int dump_ended(struct daemon *daemon, const struct access_peer *asker, FILE *out)
+{
+	struct dump_leaks dump = {.out = out};
+	const struct store_leak_rows rows = {
+		.context = &dump,
+		.leak = dump_leak,
+		.buffer = dump_leaked_buffer,
+	};
+	const struct store_filter filter = {
+		.has_uid = !asker->sees_all,
+		.uid = asker->uid,
+		.limit = DUMP_LEAKS_MAX,
+	};
+	struct store_cursor next;
+	struct store_reader *reader;
+	int r;
+
+	if (!daemon->store)
+		return 0;
+	(void)store_flush(daemon->store, 1000); /* what is not written yet is not shown */
+	r = store_reader_open(daemon->store, &reader);
+	if (r < 0)
+		return r == -EAGAIN ? 0 : r;
+	r = store_query_leaks(reader, &filter, &rows, &next);
+	store_reader_close(reader);
+	if (r == 0 && next.more)
+		fputs("    ... and older ones: see \"ttmem leaks\"\n", out);
+	return r;
+}
+
+int daemon_dump(void *context, const struct access_peer *asker, FILE *out)
+{
+	int r = dump_living(context, asker, out);
+
+	return r < 0 ? r : dump_ended(context, asker, out);
+}

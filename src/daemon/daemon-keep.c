@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Books that outlive the daemon. Every book that is tracked is held by somebody else as well: systemd,
+ * or a keeper process. It is let go only when its owner has ended, has been judged, and the verdict is in
+ * the database: a daemon that is killed before that leaves the book to the next one, which judges it
+ * again. Reports of one book count once.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "daemon/daemon.h"
+#include "daemon/keeper.h"
+#include "daemon/outlet.h"
+#include "daemon/roll.h"
+#include "daemon/tracked.h"
+#include "daemon/work.h"
+#include "source/scan.h"
+#include "store/store.h"
+
+#define KEEP_FLUSH_MS 5000u
+
+static struct keeper_entry keep_entry(struct tracked *tracked)
+{
+	struct keeper_entry entry = {
+		.pid = tracked->pid,
+		.source = tracked->source,
+		.start_ticks = tracked->start_ticks,
+		.device = tracked->device,
+		.inode = tracked->inode,
+	};
+
+	pthread_mutex_lock(&tracked->lock);
+	(void)snprintf(entry.comm, sizeof(entry.comm), "%.*s",
+		       (int)sizeof(tracked->book->owner.comm), tracked->book->owner.comm);
+	pthread_mutex_unlock(&tracked->lock);
+	return entry;
+}
+
+static struct manager_book keep_book_of(const struct tracked *tracked, int fd)
+{
+	return (struct manager_book){
+		.fd = fd,
+		.pid = tracked->pid,
+		.start_ticks = tracked->start_ticks,
+		.inode = tracked->inode,
+	};
+}
+
+void daemon_keep_added(struct daemon *daemon, struct tracked *tracked)
+{
+	struct keeper_entry entry = keep_entry(tracked);
+	struct manager_book book = keep_book_of(tracked, tracked->book->file.fd);
+
+	if (daemon->roll)
+		roll_changed(daemon->roll);
+	if (daemon->keeper)
+		keeper_add(daemon->keeper, &entry, tracked->book->file.fd);
+	else if (daemon->manager.books_max)
+		(void)manager_store(&daemon->manager, &book); /* what does not fit is not kept */
+}
+
+static void keep_let_go(struct daemon *daemon, const struct tracked *tracked)
+{
+	struct manager_book book = keep_book_of(tracked, -1);
+
+	if (daemon->roll)
+		roll_changed(daemon->roll);
+	if (daemon->keeper)
+		keeper_remove(daemon->keeper, tracked->device, tracked->inode);
+	else if (daemon->manager.books_max)
+		(void)manager_unstore(&daemon->manager, &book); /* then it is judged once more */
+}
+
+static void keep_let_all_go(struct daemon *daemon, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		keep_let_go(daemon, daemon->judged[i]);
+		tracked_unref(daemon->judged[i]);
+	}
+	daemon->judged_count -= count;
+	memmove(daemon->judged, daemon->judged + count,
+		daemon->judged_count * sizeof(struct tracked *));
+}
+
+void daemon_keep_judged(struct daemon *daemon, struct tracked *tracked)
+{
+	struct tracked **judged = array_grow(daemon->judged, &daemon->judged_capacity,
+					     daemon->judged_count + 1, sizeof(struct tracked *));
+
+	if (!judged)
+		return; /* it stays kept, and is judged again by the next daemon */
+	daemon->judged = judged;
+	judged[daemon->judged_count++] = tracked_ref(tracked);
+}
+
+static void keep_flush_run(struct work_job *job)
+{
+	struct daemon *daemon = container_of(job, struct daemon, flush);
+
+	daemon->flush_result = daemon->store ? store_flush(daemon->store, KEEP_FLUSH_MS) : 0;
+}
+
+static void keep_flush_done(struct work_job *job)
+{
+	struct daemon *daemon = container_of(job, struct daemon, flush);
+
+	if (daemon->flush_result == 0)
+		keep_let_all_go(daemon, daemon->flushing);
+	daemon->flushing = 0;
+}
+
+/* Every second: what was judged until now is let go once it is written. */
+void daemon_keep_second(struct daemon *daemon)
+{
+	if (daemon->flushing > 0 || daemon->judged_count == 0)
+		return;
+	daemon->flushing = daemon->judged_count;
+	daemon->flush = (struct work_job){.run = keep_flush_run, .done = keep_flush_done};
+	work_put(daemon->desk, &daemon->flush);
+}
+
+/* The book of a process on the last daemon's roll has come back. */
+static void keep_strike(struct daemon *daemon, uint32_t pid, uint64_t inode)
+{
+	for (size_t i = 0; i < daemon->rolled_count; i++) {
+		if (daemon->rolled[i].pid != pid || daemon->rolled[i].inode != inode)
+			continue;
+		daemon->rolled[i] = daemon->rolled[--daemon->rolled_count];
+		return;
+	}
+}
+
+static void keep_restore(struct daemon *daemon, int fd, uint32_t pid, uint64_t start_ticks,
+			 uint64_t inode)
+{
+	keep_strike(daemon, pid, inode);
+	/* What is no book any more, or known already, is nobody's loss. */
+	(void)registry_restore_consume(daemon->registry, fd, pid, start_ticks);
+}
+
+static void keep_take(void *context, const struct keeper_entry *entry, int fd)
+{
+	keep_restore(context, fd, entry->pid, entry->start_ticks, entry->inode);
+}
+
+static void keep_refill(void *context, struct keeper *keeper)
+{
+	struct daemon *daemon = context;
+	struct roster *roster = registry_roster(daemon->registry);
+
+	for (size_t i = 0; i < roster->count; i++) {
+		struct keeper_entry entry = keep_entry(roster->list[i]);
+
+		keeper_add(keeper, &entry, roster->list[i]->book->file.fd);
+	}
+	for (size_t i = 0; i < daemon->judged_count; i++) {
+		struct keeper_entry entry = keep_entry(daemon->judged[i]);
+
+		keeper_add(keeper, &entry, daemon->judged[i]->book->file.fd);
+	}
+	roster_unref(roster);
+}
+
+static void keep_take_from_manager(struct daemon *daemon)
+{
+	for (size_t i = 0; i < daemon->handed.count; i++) {
+		struct manager_book *book = &daemon->handed.books[i];
+		int fd = book->fd;
+
+		book->fd = -1;
+		keep_restore(daemon, fd, book->pid, book->start_ticks, book->inode);
+	}
+}
+
+static void keep_open_keeper(struct daemon *daemon, const char *path)
+{
+	const struct keeper_hooks hooks = {.context = daemon, .refill = keep_refill};
+	int r;
+
+	if (!daemon->config->keeper || daemon->manager.books_max) {
+		(void)keeper_quit(path); /* mostly there is none */
+		return;
+	}
+	r = keeper_new(&daemon->keeper, daemon->loop, path, &hooks);
+	if (r == 0)
+		r = keeper_take(daemon->keeper, keep_take, daemon);
+	if (r < 0)
+		outlet_print(daemon->outlet,
+			     "ttmemd: no keeper at %s: %s; processes that end while ttmemd is "
+			     "down will go unreported\n",
+			     path, strerror(-r));
+}
+
+static void keep_put(struct roll *roll, struct tracked *tracked)
+{
+	struct keeper_entry from = keep_entry(tracked);
+	struct roll_entry entry = {
+		.pid = from.pid,
+		.start_ticks = from.start_ticks,
+		.device = from.device,
+		.inode = from.inode,
+	};
+
+	_Static_assert(sizeof(entry.comm) >= sizeof(from.comm), "names fit");
+	memcpy(entry.comm, from.comm, sizeof(from.comm));
+	roll_put(roll, &entry);
+}
+
+static void keep_list(void *context, struct roll *roll)
+{
+	struct daemon *daemon = context;
+	struct roster *roster = registry_roster(daemon->registry);
+
+	for (size_t i = 0; i < roster->count; i++)
+		keep_put(roll, roster->list[i]);
+	for (size_t i = 0; i < daemon->judged_count; i++)
+		keep_put(roll, daemon->judged[i]);
+	roster_unref(roster);
+}
+
+static void keep_roll_failed(void *context, int error)
+{
+	struct daemon *daemon = context;
+
+	outlet_print(daemon->outlet, "ttmemd: cannot write %s/%s: %s\n", daemon->config->state,
+		     ROLL_FILE, strerror(-error));
+}
+
+int daemon_keep_open(struct daemon *daemon)
+{
+	const struct roll_hooks hooks = {
+		.context = daemon,
+		.list = keep_list,
+		.failed = keep_roll_failed,
+	};
+	char path[4096];
+	int r = roll_read(daemon->config->state, &daemon->rolled, &daemon->rolled_count);
+
+	if (r < 0 && r != -ENOENT)
+		outlet_print(daemon->outlet, "ttmemd: %s/%s: %s\n", daemon->config->state,
+			     ROLL_FILE, strerror(-r));
+	keep_take_from_manager(daemon);
+	(void)snprintf(path, sizeof(path), "%s.keeper", daemon->config->socket);
+	keep_open_keeper(daemon, path);
+	return roll_new(&daemon->roll, daemon->loop, daemon->clerk, daemon->config->state, &hooks);
+}
+
+/* Everybody who lives is known: who of the last daemon's is missing now? */
+void daemon_keep_settle(struct daemon *daemon)
+{
+	size_t missed = roll_missed(daemon->rolled, daemon->rolled_count,
+				    registry_proc(daemon->registry), NULL, NULL);
+
+	free(cleanup_steal(daemon->rolled));
+	daemon->rolled_count = 0;
+	if (missed == 0)
+		return;
+	registry_count_unobserved(daemon->registry, missed);
+	outlet_print(daemon->outlet,
+		     "ttmemd: %zu processes ended while nobody held their books; what they left is "
+		     "not known\n",
+		     missed);
+}
+
+void daemon_keep_close(struct daemon *daemon)
+{
+	/* The workers have ended: what was judged has been put, and is written now or never. */
+	if (daemon->judged_count > 0 &&
+	    (!daemon->store || store_flush(daemon->store, KEEP_FLUSH_MS) == 0))
+		keep_let_all_go(daemon, daemon->judged_count);
+	while (daemon->judged_count > 0)
+		tracked_unref(daemon->judged[--daemon->judged_count]);
+	free(daemon->judged);
+	free(daemon->rolled);
+	keeper_free(daemon->keeper);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What other threads ask of the daemon: snapshots, documents, its health. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/emit.h"
+#include "book/clock.h"
+#include "book/view.h"
+#include "core/document.h"
+#include "core/history.h"
+#include "core/snapshot.h"
+#include "daemon/daemon.h"
+#include "daemon/legacy-report.h"
+#include "daemon/outlet.h"
+#include "daemon/past-documents.h"
+#include "daemon/tracked.h"
+#include "source/source.h"
+#include "source/trail.h"
+#include "store/store.h"
+
+static int provide_snapshot(void *context, const struct source_request *request,
+			    struct snapshot **ret_snapshot)
+{
+	struct daemon *daemon = context;
+	struct roster *roster = registry_roster(daemon->registry);
+	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
+	int r = snapshot ? roster_collect(roster, request, snapshot) : -ENOMEM;
+
+	roster_unref(roster);
+	if (r == 0) {
+		snapshot->time_ns = clock_ns(CLOCK_REALTIME);
+		r = snapshot_finish(snapshot);
+	}
+	if (r < 0) {
+		snapshot_free(snapshot);
+		return r;
+	}
+	past_fill_peaks(daemon->past, snapshot);
+	*ret_snapshot = snapshot;
+	return 0;
+}
+
+/* The reader of the thread that asks over HTTP; there is one such thread. */
+static int provide_reader(struct daemon *daemon, struct store_reader **ret_reader)
+{
+	int r = 0;
+
+	if (!daemon->store)
+		return -EAGAIN;
+	if (!daemon->web_reader)
+		r = store_reader_open(daemon->store, &daemon->web_reader);
+	if (r == 0)
+		*ret_reader = daemon->web_reader;
+	return r;
+}
+
+static int provide_leaks(void *context, const struct web_past_query *query, struct emit *json)
+{
+	static const struct past_scope everything = {0};
+	struct store_reader *reader = NULL;
+	int r = provide_reader(context, &reader);
+
+	return r < 0 ? r : past_documents_leaks(reader, query, &everything, json);
+}
+
+static int provide_incidents(void *context, const struct web_past_query *query, struct emit *json)
+{
+	static const struct past_scope everything = {0};
+	struct store_reader *reader = NULL;
+	int r = provide_reader(context, &reader);
+
+	return r < 0 ? r : past_documents_incidents(reader, query, &everything, json);
+}
+
+static int provide_series(void *context, const struct web_series_query *query, struct emit *json)
+{
+	struct store_reader *reader = NULL;
+	int r = provide_reader(context, &reader);
+
+	return r < 0 ? r : past_documents_series(reader, query, json);
+}
+
+static int provide_trails(struct daemon *daemon, const struct web_history_query *query,
+			  struct snapshot *snapshot, struct history *history)
+{
+	struct roster *roster = registry_roster(daemon->registry);
+	struct view *view = calloc(1, sizeof(*view));
+	int r = view ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < roster->count; i++) {
+		struct tracked *tracked = roster->list[i];
+
+		pthread_mutex_lock(&tracked->lock);
+		r = trail_collect(tracked->book, &query->filter, query->address, view, snapshot,
+				  history);
+		pthread_mutex_unlock(&tracked->lock);
+	}
+	if (view)
+		view_deinit(view);
+	free(view);
+	roster_unref(roster);
+	return r;
+}
+
+static int provide_history(void *context, const struct web_history_query *query, struct emit *json)
+{
+	struct history history = HISTORY_NULL;
+	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
+	int r = snapshot ? provide_trails(context, query, snapshot, &history) : -ENOMEM;
+
+	if (r == 0)
+		r = snapshot_finish(snapshot);
+	if (r == 0)
+		document_history(json, snapshot, &history, query->address);
+	history_deinit(&history);
+	snapshot_free(snapshot);
+	return r;
+}
+
+void daemon_health(struct daemon *daemon, struct web_health *ret_health)
+{
+	struct web_health health = {.start_ns = daemon->start_ns};
+	struct store_health store = {0};
+
+	if (daemon->store)
+		store_health(daemon->store, &store);
+	health.store_runs = store.running;
+	health.store_queued = store.queued;
+	health.store_written = store.written;
+	health.store_dropped = store.dropped_records + store.dropped_samples;
+	health.store_bytes = store.size;
+	pthread_mutex_lock(&daemon->lock);
+	health.books = daemon->registry_counts.processes;
+	health.books_refused = daemon->registry_counts.refused;
+	health.ended = daemon->registry_counts.ended;
+	health.unobserved_exits = daemon->registry_counts.unobserved_exits;
+	health.legacy_connections = daemon->legacy_counts.connections;
+	health.legacy_messages = daemon->legacy_counts.messages;
+	health.legacy_refused =
+		daemon->legacy_counts.refused_device + daemon->legacy_counts.refused_type +
+		daemon->legacy_counts.refused_size + daemon->legacy_counts.refused_room;
+	pthread_mutex_unlock(&daemon->lock);
+	health.leaked = past_leaked(daemon->past);
+	past_incidents(daemon->past, health.incidents);
+	health.lines_dropped = outlet_dropped(daemon->outlet);
+	*ret_health = health;
+}
+
+static void provide_health(void *context, struct web_health *ret_health)
+{
+	daemon_health(context, ret_health);
+}
+
+void daemon_provide(struct daemon *daemon, struct web_provider *ret_provider)
+{
+	*ret_provider = (struct web_provider){
+		.context = daemon,
+		.snapshot = provide_snapshot,
+		.leaks = provide_leaks,
+		.incidents = provide_incidents,
+		.history = provide_history,
+		.series = provide_series,
+		.health = provide_health,
+	};
+}

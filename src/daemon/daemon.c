@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Opening everything in the order in which it depends on one another, and closing it again. */
+
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "book/clock.h"
+#include "daemon/alarm.h"
+#include "daemon/journal.h"
+#include "daemon/outlet.h"
+#include "daemon/roll.h"
+#include "daemon/tracked.h"
+#include "daemon/work.h"
+#include "store/store.h"
+
+#define DAEMON_SECOND UINT64_C(1000000000)
+
+static int daemon_fail(const char *what, const char *which, int r)
+{
+	fprintf(stderr, "ttmemd: %s%s%s: %s\n", what, which ? " " : "", which ? which : "",
+		strerror(-r));
+	return 1;
+}
+
+static int daemon_fail_in_use(const char *path, uint32_t holder)
+{
+	fprintf(stderr, "ttmemd: %s is in use", path);
+	if (holder)
+		fprintf(stderr, " by process %" PRIu32, holder);
+	fputs("; is another ttmemd running?\n", stderr);
+	return 1;
+}
+
+static void daemon_added(void *context, struct tracked *tracked)
+{
+	daemon_keep_added(context, tracked);
+}
+
+static void daemon_failed(void *context, struct tracked *tracked)
+{
+	struct daemon *daemon = context;
+
+	past_hurry(daemon->past, tracked);
+}
+
+static void daemon_ended(void *context, struct tracked *tracked)
+{
+	struct daemon *daemon = context;
+
+	past_judge(daemon->past, tracked);
+}
+
+static void daemon_told(void *context, const struct news *news)
+{
+	daemon_tell(context, news);
+}
+
+static void daemon_judged(void *context, struct tracked *tracked)
+{
+	daemon_keep_judged(context, tracked);
+}
+
+static int daemon_adopt(void *context, struct scan_book *book, int pid_fd)
+{
+	struct daemon *daemon = context;
+
+	if (daemon->legacy)
+		return legacy_server_adopt_consume(daemon->legacy, book, pid_fd);
+	/* Nobody goes on with it: then it is read as it is until its process ends. */
+	return registry_add_consume(daemon->registry, book, pid_fd, NULL, NULL);
+}
+
+/* Everybody who lives is known: from now on what we say is complete. */
+static void daemon_first_pass(void *context)
+{
+	struct daemon *daemon = context;
+	int ready = daemon->config->ready_fd;
+
+	daemon_keep_settle(daemon);
+	daemon->is_ready = true;
+	if (ready >= 0) {
+		(void)!write(ready, "\n", 1); /* whoever waits sees the end of it as well */
+		(void)close(ready);
+	}
+	/* Whoever is not told does not wait for it. */
+	(void)manager_notify_ready(&daemon->manager);
+}
+
+static void daemon_signal(struct daemon *daemon, uint32_t number)
+{
+	switch (number) {
+	case SIGHUP:
+		outlet_reopen(daemon->outlet);
+		break;
+	case SIGUSR1:
+		if (daemon->legacy)
+			legacy_server_report(daemon->legacy, LEGACY_REPORT_SUMMARY);
+		break;
+	default:
+		(void)manager_notify_stopping(&daemon->manager); /* merely polite */
+		loop_stop(daemon->loop);
+		break;
+	}
+}
+
+static void daemon_signals_ready(struct loop_source *source, uint32_t events)
+{
+	struct daemon *daemon = container_of(source, struct daemon, signals);
+	struct signalfd_siginfo info;
+
+	while (read(source->fd, &info, sizeof(info)) == sizeof(info))
+		daemon_signal(daemon, info.ssi_signo);
+}
+
+static int daemon_open_signals(struct daemon *daemon)
+{
+	sigset_t mine;
+
+	sigemptyset(&mine);
+	sigaddset(&mine, SIGTERM);
+	sigaddset(&mine, SIGINT);
+	sigaddset(&mine, SIGHUP);
+	sigaddset(&mine, SIGUSR1);
+	if (sigprocmask(SIG_BLOCK, &mine, NULL) < 0)
+		return -errno;
+	(void)signal(SIGPIPE, SIG_IGN); /* fails only for a signal that does not exist */
+	daemon->signals.fd = signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (daemon->signals.fd < 0)
+		return -errno;
+	daemon->signals.ready = daemon_signals_ready;
+	return loop_add(daemon->loop, &daemon->signals, EPOLLIN);
+}
+
+/* What is wrong with the past is said once. */
+static void daemon_check_store(struct daemon *daemon)
+{
+	struct store_health health;
+
+	if (!daemon->store)
+		return;
+	store_health(daemon->store, &health);
+	if (health.reasons == daemon->store_reasons)
+		return;
+	daemon->store_reasons = health.reasons;
+	outlet_print(daemon->outlet, "ttmemd: history in %s: %s\n", daemon->config->state,
+		     health.reason);
+}
+
+static void daemon_second(struct loop_timer *timer)
+{
+	struct daemon *daemon = container_of(timer, struct daemon, second);
+	struct registry_counts counts;
+
+	registry_counts(daemon->registry, &counts);
+	pthread_mutex_lock(&daemon->lock);
+	daemon->registry_counts = counts;
+	if (daemon->legacy)
+		legacy_server_counts(daemon->legacy, &daemon->legacy_counts);
+	pthread_mutex_unlock(&daemon->lock);
+	daemon_check_store(daemon);
+	daemon_keep_second(daemon);
+	if (daemon->manager.watchdog_ns)
+		(void)manager_notify_watchdog(&daemon->manager); /* the next one comes soon */
+	if (daemon->manager.is_there)
+		(void)manager_notify_status(&daemon->manager, "%" PRIu64 " processes tracked",
+					    counts.processes);
+	/* Without memory for a timer the watchdog will notice. */
+	(void)loop_set(daemon->loop, timer, loop_now(daemon->loop) + DAEMON_SECOND);
+}
+
+static void daemon_raise_limits(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return;
+	files.rlim_cur = files.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &files); /* then fewer books fit, and that is counted */
+}
+
+static int daemon_open_inside(struct daemon *daemon)
+{
+	const struct config *config = daemon->config;
+	const struct store_config store = {
+		.folder = config->state,
+		.size_max = config->size_max,
+		.keep_s = config->keep_s,
+	};
+	const struct registry_config registry = {
+		.loop = daemon->loop,
+		.work = daemon->clerk,
+		.scan_s = config->scan_s,
+		.hooks =
+			{
+				.context = daemon,
+				.added = daemon_added,
+				.news = daemon_failed,
+				.ended = daemon_ended,
+			},
+		.first_pass = daemon_first_pass,
+		.adopt = daemon_adopt,
+	};
+	struct past_config past = {
+		.loop = daemon->loop,
+		.work = daemon->clerk,
+		.context = daemon,
+		.told = daemon_told,
+		.judged = daemon_judged,
+	};
+	int r = store_open(&store, &daemon->store);
+
+	if (r == 0)
+		r = registry_new(&daemon->registry, &registry);
+	if (r < 0)
+		return r;
+	past.registry = daemon->registry;
+	past.store = daemon->store;
+	r = past_new(&daemon->past, &past);
+	if (r == 0 && journal_is_stream(STDOUT_FILENO))
+		(void)journal_new(&daemon->journal, NULL); /* then there is only the text */
+	if (r == 0 && config->on_incident)
+		r = alarm_new(&daemon->alarm, daemon->loop, config->on_incident);
+	return r;
+}
+
+static int daemon_offer(void *context, struct accept_peer *peer)
+{
+	struct daemon *daemon = context;
+
+	return registry_add_peer_consume(daemon->registry, peer);
+}
+
+static struct roster *daemon_roster(void *context)
+{
+	struct daemon *daemon = context;
+
+	return registry_roster(daemon->registry);
+}
+
+static void daemon_refresh(void *context)
+{
+	struct daemon *daemon = context;
+
+	past_look(daemon->past);
+	if (daemon->store)
+		(void)store_flush(daemon->store, 1000); /* what is not there yet is not shown */
+}
+
+static void daemon_native_health(void *context, struct web_health *ret_health)
+{
+	daemon_health(context, ret_health);
+}
+
+static int daemon_open_native(struct daemon *daemon)
+{
+	const struct config *config = daemon->config;
+	struct native_config native = {
+		.loop = daemon->loop,
+		.work = daemon->desk,
+		.store = daemon->store,
+		.proc = registry_proc(daemon->registry),
+		.access = &daemon->access,
+		.version = DAEMON_VERSION,
+		.socket = config->socket,
+		.hooks =
+			{
+				.context = daemon,
+				.offer_consume = daemon_offer,
+				.roster = daemon_roster,
+				.refresh = daemon_refresh,
+				.dump = daemon_dump,
+				.health = daemon_native_health,
+			},
+	};
+	int fd = cleanup_steal_fd(&daemon->handed.native);
+	int r = access_init(&daemon->access, config->group);
+
+	if (r < 0)
+		return daemon_fail("cannot look up group", config->group, r);
+	if (fd < 0)
+		fd = dup(daemon->claim.fd); /* the claim keeps its own */
+	if (fd < 0)
+		return daemon_fail("cannot serve on", config->socket, -errno);
+	r = native_new_consume(&daemon->native, &native, fd);
+	return r < 0 ? daemon_fail("cannot serve on", config->socket, r) : 0;
+}
+
+static int daemon_open_legacy(struct daemon *daemon)
+{
+	const struct config *config = daemon->config;
+	struct legacy_config legacy = {
+		.loop = daemon->loop,
+		.registry = daemon->registry,
+		.outlet = daemon->outlet,
+		.work = daemon->desk,
+		.path = config->legacy_socket,
+		.fd = cleanup_steal_fd(&daemon->handed.legacy),
+		.log_events = config->log_events,
+		.decimal_ids = config->decimal_ids,
+		.quiet = config->quiet,
+		.trace_wire = config->trace_wire,
+	};
+	pid_t holder = 0;
+	int r;
+
+	if (strcmp(config->legacy_socket, CONFIG_NONE) == 0)
+		return 0;
+	r = legacy_server_new(&daemon->legacy, &legacy, &holder);
+	if (r == -EADDRINUSE)
+		return daemon_fail_in_use(config->legacy_socket, (uint32_t)holder);
+	return r < 0 ? daemon_fail("cannot serve old clients on", config->legacy_socket, r) : 0;
+}
+
+static int daemon_open_web(struct daemon *daemon)
+{
+	const struct config *config = daemon->config;
+	const struct web_config web = {
+		.address = config->http,
+		.details = config->http_details,
+		.token_file = config->token_file,
+		.metrics_processes = config->metrics_processes,
+		.provider = &daemon->provider,
+	};
+	const char *problem = NULL;
+	int r;
+
+	if (strcmp(config->http, CONFIG_NONE) == 0)
+		return 0;
+	daemon_provide(daemon, &daemon->provider);
+	r = web_new(&daemon->web, &web, &problem);
+	if (r == 0)
+		return 0;
+	fprintf(stderr, "ttmemd: cannot serve HTTP on %s: %s\n", config->http,
+		problem ? problem : strerror(-r));
+	return 1;
+}
+
+/* Nobody else must be running; then everything that has no way back. */
+static int daemon_claim(struct daemon *daemon)
+{
+	const struct config *config = daemon->config;
+	const char *folder = NULL;
+	uint32_t holder = 0;
+	int r = config_make_folders(config, &folder);
+
+	if (r < 0)
+		return daemon_fail("cannot make", folder, r);
+	if (daemon->handed.native >= 0)
+		return 0; /* systemd has it, and has started only one of us */
+	r = claim_open(&daemon->claim, config->socket, SOCK_SEQPACKET, &holder);
+	if (r == -EADDRINUSE)
+		return daemon_fail_in_use(config->socket, holder);
+	return r < 0 ? daemon_fail("cannot listen on", config->socket, r) : 0;
+}
+
+static int daemon_open_loop(struct daemon *daemon)
+{
+	const struct config *config = daemon->config;
+	int r = loop_new(&daemon->loop);
+
+	if (r == 0)
+		r = daemon_open_signals(daemon);
+	if (r < 0)
+		return daemon_fail("cannot start", NULL, r);
+	r = outlet_new(&daemon->outlet, config->log, STDOUT_FILENO, 0);
+	if (r < 0)
+		return daemon_fail("cannot open", config->log, r);
+	r = work_new(&daemon->clerk, daemon->loop, "clerk");
+	if (r == 0)
+		r = work_new(&daemon->desk, daemon->loop, "desk");
+	return r < 0 ? daemon_fail("cannot start", NULL, r) : 0;
+}
+
+int daemon_open(struct daemon *daemon, const struct config *config)
+{
+	int r;
+
+	*daemon = (struct daemon){
+		.config = config,
+		.handed = MANAGER_FDS_NULL,
+		.claim = CLAIM_NULL,
+		.signals = LOOP_SOURCE_NULL,
+		.second = {.fire = daemon_second},
+		.start_ns = clock_ns(CLOCK_REALTIME),
+	};
+	(void)pthread_mutex_init(&daemon->lock, NULL); /* cannot fail on Linux */
+	daemon_raise_limits();
+	manager_init(&daemon->manager);
+	r = manager_listen_fds(&daemon->manager, &daemon->handed);
+	if (r < 0)
+		return daemon_fail("cannot take over sockets", NULL, r);
+	r = daemon_claim(daemon);
+	if (r == 0)
+		r = daemon_open_loop(daemon);
+	if (r != 0)
+		return r;
+	r = daemon_open_inside(daemon);
+	if (r < 0)
+		return daemon_fail("cannot start", NULL, r);
+	/* First those who keep books for others, then books that were kept, then everybody. */
+	r = daemon_open_legacy(daemon);
+	if (r == 0)
+		r = daemon_keep_open(daemon);
+	if (r == 0)
+		r = daemon_open_native(daemon);
+	if (r == 0)
+		r = daemon_open_web(daemon);
+	if (r != 0)
+		return r;
+	r = registry_search(daemon->registry);
+	if (r == 0)
+		r = loop_set(daemon->loop, &daemon->second, 0);
+	return r < 0 ? daemon_fail("cannot look for processes", NULL, r) : 0;
+}
+
+int daemon_run(struct daemon *daemon)
+{
+	const struct config *config = daemon->config;
+
+	if (!config->quiet && !config->log_events) {
+		outlet_print(daemon->outlet, "ttmemd %s: serving on %s\n", DAEMON_VERSION,
+			     config->socket);
+		if (daemon->legacy)
+			outlet_print(daemon->outlet, "ttmemd: old clients on %s\n",
+				     config->legacy_socket);
+		if (daemon->web)
+			outlet_print(daemon->outlet, "ttmemd: http://%s/\n",
+				     web_address(daemon->web));
+	}
+	return loop_run(daemon->loop);
+}
+
+/* The reverse order; threads end before what they use. */
+void daemon_close(struct daemon *daemon)
+{
+	web_free(daemon->web);
+	if (daemon->web_reader)
+		store_reader_close(daemon->web_reader);
+	if (daemon->legacy)
+		legacy_server_stop(daemon->legacy);
+	roll_free(daemon->roll);
+	work_free(daemon->desk);
+	work_free(daemon->clerk);
+	native_free(daemon->native);
+	daemon_keep_close(daemon);
+	if (daemon->loop)
+		loop_cancel(daemon->loop, &daemon->second);
+	registry_free(daemon->registry);
+	legacy_server_free(daemon->legacy);
+	past_free(daemon->past);
+	alarm_free(daemon->alarm);
+	journal_free(daemon->journal);
+	store_close(daemon->store);
+	if (daemon->signals.fd >= 0) {
+		loop_remove(daemon->loop, &daemon->signals);
+		(void)close(daemon->signals.fd); /* nothing was written to it */
+	}
+	manager_fds_deinit(&daemon->handed);
+	claim_close(&daemon->claim);
+	loop_free(daemon->loop);
+	outlet_free(daemon->outlet);
+	pthread_mutex_destroy(&daemon->lock);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * ttmemd as a whole: its parts, and how they hang together. Nothing is decided here that a part could
+ * decide. Everything but the provider's functions runs in the loop's thread.
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "base/loop.h"
+#include "daemon/access.h"
+#include "daemon/claim.h"
+#include "daemon/config.h"
+#include "daemon/legacy-server.h"
+#include "daemon/manager.h"
+#include "daemon/native.h"
+#include "daemon/past.h"
+#include "daemon/registry.h"
+#include "daemon/work.h"
+#include "web/web.h"
+
+struct alarm;
+struct journal;
+struct keeper;
+struct news;
+struct outlet;
+struct roll;
+struct roll_entry;
+struct store;
+struct store_reader;
+struct work;
+
+struct daemon {
+	const struct config *config;
+	struct loop *loop;
+	struct outlet *outlet;
+	struct work *clerk; /* scans, samples, judges the dead */
+	struct work *desk;  /* answers questions */
+	struct store *store;
+	uint64_t store_reasons; /* of its troubles, so many were told */
+	struct manager manager;
+	struct manager_fds handed;
+	struct access access;
+	struct claim claim; /* of the native socket */
+	struct registry *registry;
+	struct past *past;
+	struct native *native;
+	struct legacy_server *legacy;
+	struct keeper *keeper;
+	struct roll *roll;
+	struct roll_entry *rolled; /* of the last daemon's roll: whose books have not come back */
+	size_t rolled_count;
+	struct tracked **judged; /* ended and judged, but perhaps not yet written */
+	size_t judged_count, judged_capacity;
+	struct work_job flush;
+	size_t flushing; /* so many of them are being waited for */
+	int flush_result;
+	struct alarm *alarm;
+	struct journal *journal; /* NULL = what we say does not end up in it */
+	struct web *web;
+	struct web_provider provider;
+	struct store_reader *web_reader; /* the web thread's */
+	struct loop_source signals;
+	struct loop_timer second; /* of housekeeping */
+	uint64_t start_ns;
+	bool is_ready;
+
+	pthread_mutex_t lock; /* for copies that other threads see, made once a second */
+	struct registry_counts registry_counts;
+	struct legacy_counts legacy_counts;
+};
+
+/* Everything up to serving; what is wrong is told on stderr. 0 or an exit code. */
+int daemon_open(struct daemon *daemon, const struct config *config);
+
+/* Serves until it is told to stop. 0 or a negative errno. */
+int daemon_run(struct daemon *daemon);
+void daemon_close(struct daemon *daemon);
+
+/* Tells an incident to everybody who wants to know. */
+void daemon_tell(struct daemon *daemon, const struct news *news);
+
+/* The old report of what remains, as far as @asker may see it. From any thread. */
+int daemon_dump(void *context, const struct access_peer *asker, FILE *out);
+
+/* What HTTP serves. */
+void daemon_provide(struct daemon *daemon, struct web_provider *ret_provider);
+void daemon_health(struct daemon *daemon, struct web_health *ret_health);
+
+/* Books that outlive us: taken back at the start, given to whoever keeps them while we run. */
+int daemon_keep_open(struct daemon *daemon);
+void daemon_keep_added(struct daemon *daemon, struct tracked *tracked);
+void daemon_keep_judged(struct daemon *daemon, struct tracked *tracked);
+void daemon_keep_second(struct daemon *daemon);
+void daemon_keep_settle(struct daemon *daemon);
+void daemon_keep_close(struct daemon *daemon);
