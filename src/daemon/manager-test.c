@@ -250,6 +250,7 @@ static void check_taken(void)
 	assert(fds.books[0].fd == 5 && fds.books[0].pid == 0x12);
 	assert(fds.books[0].start_ticks == 0x345 && fds.books[0].inode == 0x6789);
 	assert(fcntl(4, F_GETFD) == FD_CLOEXEC && fcntl(5, F_GETFD) == FD_CLOEXEC);
+	assert(fcntl(3, F_GETFL) & fcntl(4, F_GETFL) & O_NONBLOCK);
 	assert(fcntl(6, F_GETFD) < 0); /* unknown: closed */
 	assert(!getenv("LISTEN_FDS") && !getenv("LISTEN_FDNAMES"));
 	assert(manager.books == 1 && manager.names == strlen("b12.345.6789") + 1);

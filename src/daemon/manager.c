@@ -5,6 +5,7 @@
 #include "daemon/manager.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -69,6 +70,15 @@ static bool read_name(const char *name, struct manager_book *ret_book)
 	return true;
 }
 
+/* A listening socket of that type. systemd gives us those that wait, and nobody here may. */
+static bool take_socket(int fd, int type)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return sd_is_socket_unix(fd, type, 1, NULL, 0) > 0 && flags >= 0 &&
+	       fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
+}
+
 /* Takes the descriptor in any case. */
 static void take_one_consume(struct manager *manager, struct manager_fds *fds, int fd,
 			     const char *name)
@@ -76,11 +86,10 @@ static void take_one_consume(struct manager *manager, struct manager_fds *fds, i
 	CLEANUP_CLOSE int owned = fd;
 	struct manager_book book;
 
-	if (strcmp(name, NAME_NATIVE) == 0 && fds->native < 0 &&
-	    sd_is_socket_unix(fd, SOCK_SEQPACKET, 1, NULL, 0) > 0) {
+	if (strcmp(name, NAME_NATIVE) == 0 && fds->native < 0 && take_socket(fd, SOCK_SEQPACKET)) {
 		fds->native = cleanup_steal_fd(&owned);
 	} else if (strcmp(name, NAME_LEGACY) == 0 && fds->legacy < 0 &&
-		   sd_is_socket_unix(fd, SOCK_STREAM, 1, NULL, 0) > 0) {
+		   take_socket(fd, SOCK_STREAM)) {
 		fds->legacy = cleanup_steal_fd(&owned);
 	} else if (read_name(name, &book)) {
 		/* Whether it is a book is for those to find out who read it. */

@@ -43,7 +43,7 @@ struct manager {
 
 /* What was handed over at the start. The descriptors are the caller's; -1 = none. */
 struct manager_fds {
-	int native;
+	int native; /* listening; not blocking */
 	int legacy;
 	struct manager_book *books;
 	size_t count;
