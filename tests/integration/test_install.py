@@ -93,3 +93,39 @@ def test_compile_with_cmake(prefix, app):
     run("cmake", "-G", "Ninja", "-S", app, "-B", app / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", app / "build")
     run(app / "build" / "app")
+
+
+def test_old_names_find_what_they_call(prefix, clean_env, tmp_path):
+    """Also through a link from another folder, as administrators make them."""
+    if not (prefix / "bin" / "ttmemd").exists():
+        pytest.skip("the daemon ttmemd is not built")
+    clean_env["TTMEM_SOCKET"] = str(tmp_path / "s")
+    for name in ("allocation_server_poc", "allocation_server_enhanced"):
+        link = tmp_path / name
+        link.symlink_to(prefix / "bin" / name)
+        for program in (prefix / "bin" / name, link):
+            shown = run(program, "--check", "--config", "none", "--ids", "decimal", env=clean_env)
+            assert "\nlog-events = yes\n" in shown and "\nids = decimal\n" in shown
+
+
+def test_old_dump_finds_what_it_calls(prefix, clean_env, tmp_path):
+    if " dump " not in run(prefix / "bin" / "ttmem", "help", env=clean_env):
+        pytest.skip("the command ttmem has no dump yet")
+    for name in ("dump_remaining_buffers", "dump_remaining_buffers.py"):
+        link = tmp_path / name
+        link.symlink_to(prefix / "bin" / name)
+        for program in (prefix / "bin" / name, link):
+            assert "usage: ttmem dump" in run(program, "--help", env=clean_env)
+    # People also give it to an interpreter of their own.
+    script = prefix / "bin" / "dump_remaining_buffers.py"
+    assert "usage: ttmem dump" in run("/usr/bin/python3", script, "--help", env=clean_env)
+
+
+def test_units_name_the_installed_daemon(prefix, build):
+    service = (prefix / "lib" / "systemd" / "system" / "ttmemd.service").read_text()
+    (start,) = [line for line in service.splitlines() if line.startswith("ExecStart=")]
+    # The tree has been moved; what it was configured for is the part after the destination.
+    assert str(prefix / "bin" / "ttmemd").endswith(start.removeprefix("ExecStart="))
+    for name in ("systemd/system/ttmemd.socket", "systemd/system/ttmemd-legacy.socket",
+                 "sysusers.d/ttmem.conf", "tmpfiles.d/ttmem.conf"):
+        assert (prefix / "lib" / name).exists(), name
