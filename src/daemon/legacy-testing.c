@@ -303,6 +303,8 @@ pid_t legacy_testing_child(const struct legacy_testing_world *world, void (*main
 
 	assert(pid >= 0);
 	if (pid == 0) {
+		/* Or it would hold the server's sockets and locks. */
+		assert(close_range(STDERR_FILENO + 1, ~0u, 0) == 0);
 		main(legacy_testing_connect(world->path));
 		for (;;)
 			(void)pause(); /* until it is killed */
