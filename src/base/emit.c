@@ -120,6 +120,12 @@ void emit_null(struct emit *json, const char *key)
 	fputs("null", json->out);
 }
 
+void emit_raw(struct emit *json, const char *key, const char *value)
+{
+	emit_begin(json, key);
+	fputs(value, json->out);
+}
+
 void emit_hex(struct emit *json, const char *key, uint64_t value)
 {
 	emit_begin(json, key);

@@ -39,5 +39,8 @@ void emit_bool(struct emit *json, const char *key, bool value);
 void emit_null(struct emit *json, const char *key);
 void emit_hex(struct emit *json, const char *key, uint64_t value); /* "0x1f" */
 
+/* A value that is JSON already. */
+void emit_raw(struct emit *json, const char *key, const char *value);
+
 /* Ends the document with a newline. */
 void emit_end(struct emit *json);

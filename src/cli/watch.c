@@ -28,8 +28,9 @@
 
 #define WATCH_POLL_MS 20u
 #define WATCH_SCAN_NS 200000000u
-#define WATCH_SCAN_SHARE 20u /* scanning may take a twentieth of the time */
-#define WATCH_BATCH 65536u   /* events that are sorted together at most */
+#define WATCH_SCAN_SHARE 20u                    /* scanning may take a twentieth of the time */
+#define WATCH_SCAN_MAX_NS UINT64_C(10000000000) /* but who starts must be seen some time */
+#define WATCH_BATCH 65536u                      /* events that are sorted together at most */
 
 struct watch_batch {
 	struct watch *watch;
@@ -243,7 +244,8 @@ static int watch_loop(struct watch *watch, struct look *look)
 				r = watch_adopt(watch, scan);
 			watch_tell_refused(&refused, scan);
 			took = clock_ns(CLOCK_MONOTONIC) - now;
-			next_scan = now + bits_max(WATCH_SCAN_NS, took * WATCH_SCAN_SHARE);
+			next_scan = now + bits_max(WATCH_SCAN_NS, bits_min(took * WATCH_SCAN_SHARE,
+									   WATCH_SCAN_MAX_NS));
 		}
 		if (r == 0)
 			r = watch_round(watch, &batch, &view, &log);

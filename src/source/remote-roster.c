@@ -233,14 +233,22 @@ static int remote_collect_other(struct remote *remote, const struct remote_other
 int remote_collect(struct remote *remote, const struct source_request *request,
 		   struct snapshot *snapshot)
 {
-	bool details = request->buffers || request->incidents;
-	size_t hidden = 0;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < remote->count; i++) {
-		hidden += filter_wants_pid(&request->filter, remote->others[i].process.pid);
+	for (size_t i = 0; r == 0 && i < remote->count; i++)
 		r = remote_collect_other(remote, &remote->others[i], snapshot);
-	}
+	remote_note(remote, request, snapshot);
+	return r;
+}
+
+void remote_note(const struct remote *remote, const struct source_request *request,
+		 struct snapshot *snapshot)
+{
+	bool details = request->buffers || request->incidents;
+	size_t hidden = 0;
+
+	for (size_t i = 0; i < remote->count; i++)
+		hidden += filter_wants_pid(&request->filter, remote->others[i].process.pid);
 	if (remote->outcome != 0 && remote->outcome != REMOTE_NONE)
 		snapshot_note(snapshot, "%s; only what can be seen without it is shown",
 			      remote->reason);
@@ -250,5 +258,4 @@ int remote_collect(struct remote *remote, const struct source_request *request,
 	else if (details && hidden)
 		snapshot_note(snapshot, "details of %zu processes of other users are not shown",
 			      hidden);
-	return r;
 }

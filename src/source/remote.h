@@ -64,6 +64,10 @@ int remote_refresh(struct remote *remote, struct scan *scan);
 int remote_collect(struct remote *remote, const struct source_request *request,
 		   struct snapshot *snapshot);
 
+/* Only the notes, for who needs no totals. */
+void remote_note(const struct remote *remote, const struct source_request *request,
+		 struct snapshot *snapshot);
+
 /* How many there are. */
 size_t remote_count(const struct remote *remote);
 
