@@ -23,11 +23,14 @@ struct command {
 extern const struct command bench_command;
 extern const struct command buffers_command;
 extern const struct command demo_command;
+extern const struct command dump_command;
 extern const struct command growth_command;
 extern const struct command history_command;
 extern const struct command incidents_command;
+extern const struct command leaks_command;
 extern const struct command ps_command;
 extern const struct command run_command;
 extern const struct command selftest_command;
 extern const struct command smi_command;
+extern const struct command status_command;
 extern const struct command watch_command;

@@ -12,6 +12,7 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/growth-trend.h"
 #include "cli/look.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -20,6 +21,24 @@
 #include "core/types.h"
 
 #define GROWTH_SAMPLES 5u
+
+/* What the daemon remembers. */
+static void growth_print_trends(const struct growth *growth)
+{
+	char before[TEXT_NUMBER_SIZE], now[TEXT_NUMBER_SIZE], time[TEXT_NUMBER_SIZE];
+	char rate[TEXT_NUMBER_SIZE];
+
+	for (size_t i = 0; i < growth->trend_count; i++) {
+		const struct growth_trend *trend = &growth->trends[i];
+		double per_hour = trend->per_second * 3600;
+
+		printf("pid %" PRIu32 " over the last %s: from %s to %s, %s%s per hour\n",
+		       trend->pid, text_duration(trend->last_ns - trend->first_ns, time),
+		       text_size(trend->first_bytes, before), text_size(trend->last_bytes, now),
+		       per_hour < 0 ? "-" : "+",
+		       text_size((uint64_t)(per_hour < 0 ? -per_hour : per_hour), rate));
+	}
+}
 
 static void growth_print(const struct growth *growth, const struct snapshot *snapshot)
 {
@@ -52,6 +71,7 @@ static void growth_print(const struct growth *growth, const struct snapshot *sna
 			table_format(&table, "%s%s", site->phase ? "in " : "-",
 				     site->phase ? site->phase : "");
 	}
+	growth_print_trends(growth);
 	if (growth->count == 0)
 		printf("nothing kept growing in %.1f s\n", seconds);
 	look_print_notes(snapshot);
@@ -74,6 +94,8 @@ static int growth_watch(struct growth *growth, const struct source_request *requ
 			r = growth_add(growth, *ret_snapshot);
 	}
 	growth_finish(growth);
+	if (r == 0 && *ret_snapshot)
+		r = growth_trend_ask(look_remote(look), *ret_snapshot, growth);
 	return r;
 }
 

@@ -14,6 +14,7 @@
 #include "book/clock.h"
 #include "book/view.h"
 #include "cli/command.h"
+#include "cli/history-past.h"
 #include "cli/look.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -104,28 +105,30 @@ static void history_print_life(const struct history *history, const struct snaps
 }
 
 static void history_print(const struct history *history, const struct snapshot *snapshot,
-			  uint64_t address)
+			  uint64_t address, const struct history_past *past)
 {
+	bool remembered = false;
+
 	for (size_t i = 0; i < history->count; i++) {
 		if (i > 0)
 			putchar('\n');
 		history_print_life(history, snapshot, &history->lives[i]);
 	}
-	if (history->count == 0)
+	if (past)
+		remembered = history_past_print(past, snapshot);
+	if (history->count == 0 && !remembered)
 		printf("nothing is known of address 0x%" PRIx64 "\n", address);
 	look_print_notes(snapshot);
 }
 
 static int history_collect(struct history *history, const struct filter *filter, uint64_t address,
-			   struct snapshot *snapshot)
+			   struct look *look, struct snapshot *snapshot)
 {
-	CLEANUP(look_cleanup) struct look *look = NULL;
 	CLEANUP(view_deinit) struct view view = VIEW_NULL;
+	struct source_request request = {.buffers = true, .filter = *filter};
 	struct scan *scan;
-	int r = look_new(&look);
+	int r;
 
-	if (r < 0)
-		return r;
 	scan = look_scan(look);
 	r = look_refresh(look);
 	for (size_t i = 0; r == 0 && i < scan->count; i++) {
@@ -133,6 +136,7 @@ static int history_collect(struct history *history, const struct filter *filter,
 			r = trail_collect(scan->books[i], filter, address, &view, snapshot,
 					  history);
 	}
+	remote_note(look_remote(look), &request, snapshot);
 	book_note_scan(scan, remote_count(look_remote(look)), snapshot);
 	if (r == 0)
 		r = snapshot_finish(snapshot);
@@ -167,11 +171,30 @@ static int history_parse(int argc, char **argv, struct filter *ret_filter, bool 
 	return 0;
 }
 
+/* Writes all that is known. */
+static void history_write(const struct history *history, const struct snapshot *snapshot,
+			  uint64_t address, const struct history_past *past, bool json)
+{
+	struct emit writer = EMIT_INIT(stdout);
+
+	if (json) {
+		struct document_past rows = {
+			.leaks = past ? past->leaks : NULL,
+			.incidents = past ? past->incidents : NULL,
+		};
+
+		document_history_past(&writer, snapshot, history, address, past ? &rows : NULL);
+	} else {
+		history_print(history, snapshot, address, past);
+	}
+}
+
 static int history_run(int argc, char **argv)
 {
 	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
 	CLEANUP(history_deinit) struct history history = HISTORY_NULL;
-	struct emit writer = EMIT_INIT(stdout);
+	CLEANUP(history_past_deinit) struct history_past past = {.leaks = NULL};
+	CLEANUP(look_cleanup) struct look *look = NULL;
 	struct filter filter = {0};
 	uint64_t address = 0;
 	bool json = false;
@@ -181,14 +204,16 @@ static int history_run(int argc, char **argv)
 		return options_exit(r);
 	output_start();
 	snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
-	r = snapshot ? history_collect(&history, &filter, address, snapshot) : -ENOMEM;
+	r = snapshot ? look_new(&look) : -ENOMEM;
+	if (r == 0)
+		r = history_collect(&history, &filter, address, look, snapshot);
+	/* Without a daemon there is no past. */
+	if (r == 0)
+		r = history_past_ask(look_remote(look), &filter, address, &past);
 	if (r < 0)
 		return output_fail("history", "cannot look at processes", r);
 	snapshot->time_ns = clock_ns(CLOCK_REALTIME);
-	if (json)
-		document_history(&writer, snapshot, &history, address);
-	else
-		history_print(&history, snapshot, address);
+	history_write(&history, snapshot, address, r == 0 ? &past : NULL, json);
 	return output_finish();
 }
 

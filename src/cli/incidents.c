@@ -2,6 +2,7 @@
 
 /* ttmem incidents: double frees, unknown frees, size changes, failed allocations, leaks. */
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -9,13 +10,16 @@
 #include "base/cleanup.h"
 #include "base/emit.h"
 #include "base/text.h"
+#include "book/clock.h"
 #include "cli/command.h"
 #include "cli/look.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/recall.h"
 #include "core/document.h"
 #include "core/snapshot.h"
 #include "core/types.h"
+#include "source/remote.h"
 
 static void incidents_party(const struct snapshot *snapshot, const char *what,
 			    const struct snapshot_party *party)
@@ -75,6 +79,94 @@ static void incidents_print(const struct snapshot *snapshot)
 	look_print_notes(snapshot);
 }
 
+static struct snapshot_party incidents_recall_party(const json_t *row, const char *key)
+{
+	const json_t *party = json_object_get(row, key);
+
+	return (struct snapshot_party){
+		.known = json_is_object(party),
+		.time_ns = recall_number(party, "time_ns"),
+		.size = recall_number(party, "size"),
+		.thread = (uint32_t)recall_number(party, "thread"),
+		.name = recall_text(party, "name"),
+		.phase = recall_text(party, "phase"),
+	};
+}
+
+static void incidents_print_holders(const json_t *row)
+{
+	const json_t *holders = json_object_get(row, "holders");
+	char number[TEXT_NUMBER_SIZE];
+
+	for (size_t i = 0; i < json_array_size(holders); i++) {
+		const json_t *holder = json_array_get(holders, i);
+		const char *comm = recall_text(holder, "comm"), *type = recall_text(holder, "type");
+
+		printf("  held by pid %" PRIu64 " (", recall_number(holder, "pid"));
+		text_put(stdout, comm ? comm : "?");
+		printf("): %s of %s\n", text_size(recall_number(holder, "used"), number),
+		       type ? type : "?");
+	}
+}
+
+struct incidents_recalled {
+	uint64_t count;
+};
+
+/* A row of the daemon's document, printed like those of books. */
+static int incidents_recall_print(void *context, const json_t *row)
+{
+	struct incidents_recalled *recalled = context;
+	const char *kind = recall_text(row, "kind"), *comm = recall_text(row, "comm");
+	const char *type = recall_text(row, "type"), *address = recall_text(row, "address");
+	struct snapshot_process process = {
+		.pid = (uint32_t)recall_number(row, "pid"),
+		.comm = comm ? comm : "?",
+	};
+	struct snapshot snapshot = {
+		.time_ns = clock_ns(CLOCK_REALTIME),
+		.processes = &process,
+		.process_count = 1,
+	};
+	struct snapshot_incident incident = {
+		.kind = kind ? kind : "incident",
+		.device = (uint32_t)recall_number(row, "device"),
+		.type = SNAPSHOT_TYPE_NONE,
+		.size = recall_number(row, "size"),
+		.largest_free = UINT64_MAX,
+		.count = recall_number(row, "count"),
+		.first = incidents_recall_party(row, "first"),
+		.second = incidents_recall_party(row, "second"),
+	};
+
+	incident.has_address = address && text_parse_u64(address, &incident.address) == 0;
+	if (type)
+		(void)types_parse(type, &incident.type); /* else it is not shown */
+	if (json_is_real(json_object_get(row, "largest_free")))
+		incident.largest_free = recall_number(row, "largest_free");
+	recalled->count++;
+	incidents_print_one(&snapshot, &incident);
+	incidents_print_holders(row);
+	return output_is_broken() ? -EPIPE : 0;
+}
+
+/* What the daemon remembers, those of ended processes among it. 0, an outcome, or a negative errno. */
+static int incidents_recall(struct remote *remote, const struct filter *filter, bool json)
+{
+	struct incidents_recalled recalled = {0};
+	struct native_request request;
+	int r;
+
+	native_request_init(&request, NATIVE_INCIDENTS);
+	request.pid = filter->has_pid ? filter->pid : 0;
+	if (json)
+		return recall_document(remote, &request, "incidents", stdout);
+	r = recall_rows(remote, &request, "incidents", incidents_recall_print, &recalled);
+	if (r == 0 && recalled.count == 0)
+		puts("no incidents");
+	return r == -EPIPE ? 0 : r;
+}
+
 static int incidents_run(int argc, char **argv)
 {
 	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
@@ -100,6 +192,12 @@ static int incidents_run(int argc, char **argv)
 		return options_exit(r);
 	output_start();
 	r = look_new(&look);
+	if (r == 0) {
+		r = incidents_recall(look_remote(look), &request.filter, json);
+		if (r == 0)
+			return output_finish();
+		r = r > 0 ? 0 : r; /* then what the living know must do */
+	}
 	if (r == 0)
 		r = look_take(look, &request, &snapshot);
 	if (r != 0)

@@ -15,9 +15,9 @@
 
 /* In the order in which people meet them. */
 static const struct command *const commands[] = {
-	&smi_command,      &ps_command,        &buffers_command, &growth_command,
-	&history_command,  &incidents_command, &watch_command,   &run_command,
-	&selftest_command, &demo_command,      &bench_command,
+	&smi_command,       &ps_command,       &buffers_command, &growth_command, &history_command,
+	&incidents_command, &leaks_command,    &watch_command,   &run_command,    &status_command,
+	&dump_command,      &selftest_command, &demo_command,    &bench_command,
 };
 
 static const struct command *main_find(const char *name)
@@ -36,7 +36,8 @@ static int main_help(void)
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
 	printf("\n\"ttmem COMMAND --help\" tells the options of a command, \"man ttmem-COMMAND\" "
-	       "more.\nAs an ordinary user you see your own processes, as root all.\n");
+	       "more.\nAs an ordinary user you see your own processes, as root all; where ttmemd "
+	       "runs,\ntotals of everybody, and it remembers the past.\n");
 	return COMMAND_OK;
 }
 

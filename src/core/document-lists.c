@@ -143,6 +143,24 @@ void document_incidents(struct emit *json, const struct snapshot *snapshot)
 	document_close(json, snapshot);
 }
 
+static void document_trends(struct emit *json, const struct growth *growth)
+{
+	emit_open_array(json, "trends");
+	for (size_t i = 0; i < growth->trend_count; i++) {
+		const struct growth_trend *trend = &growth->trends[i];
+
+		emit_open_object(json, NULL);
+		emit_u64(json, "pid", trend->pid);
+		emit_u64(json, "from_ns", trend->first_ns);
+		emit_u64(json, "to_ns", trend->last_ns);
+		emit_u64(json, "bytes_before", trend->first_bytes);
+		emit_u64(json, "bytes", trend->last_bytes);
+		emit_double(json, "bytes_per_second", trend->per_second);
+		emit_close_object(json);
+	}
+	emit_close_array(json);
+}
+
 void document_growth(struct emit *json, const struct snapshot *snapshot,
 		     const struct growth *growth)
 {
@@ -168,6 +186,7 @@ void document_growth(struct emit *json, const struct snapshot *snapshot,
 		emit_close_object(json);
 	}
 	emit_close_array(json);
+	document_trends(json, growth);
 	document_list_end(json, snapshot->exact);
 	document_close(json, snapshot);
 }
@@ -192,8 +211,21 @@ static void document_life_event(struct emit *json, const struct history_event *e
 	emit_close_object(json);
 }
 
-void document_history(struct emit *json, const struct snapshot *snapshot,
-		      const struct history *history, uint64_t address)
+static void document_remembered(struct emit *json, const struct document_past *past)
+{
+	if (!past) {
+		emit_null(json, "past");
+		return;
+	}
+	emit_open_object(json, "past");
+	emit_raw(json, "leaks", past->leaks);
+	emit_raw(json, "incidents", past->incidents);
+	emit_close_object(json);
+}
+
+void document_history_past(struct emit *json, const struct snapshot *snapshot,
+			   const struct history *history, uint64_t address,
+			   const struct document_past *past)
 {
 	document_open(json, "ttmem.history/1", snapshot->time_ns);
 	emit_hex(json, "address", address);
@@ -217,6 +249,13 @@ void document_history(struct emit *json, const struct snapshot *snapshot,
 		emit_close_object(json);
 	}
 	emit_close_array(json);
+	document_remembered(json, past);
 	document_list_end(json, snapshot->exact);
 	document_close(json, snapshot);
+}
+
+void document_history(struct emit *json, const struct snapshot *snapshot,
+		      const struct history *history, uint64_t address)
+{
+	document_history_past(json, snapshot, history, address, NULL);
 }

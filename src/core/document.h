@@ -34,6 +34,16 @@ void document_groups(struct emit *json, const struct snapshot *snapshot, enum gr
 void document_incidents(struct emit *json, const struct snapshot *snapshot);
 void document_growth(struct emit *json, const struct snapshot *snapshot,
 		     const struct growth *growth);
+/* What the daemon remembers of an address: rows of the leaks and incidents documents, as JSON arrays. */
+struct document_past {
+	const char *leaks;
+	const char *incidents;
+};
+
+/* @past: NULL = nobody was there to ask. */
+void document_history_past(struct emit *json, const struct snapshot *snapshot,
+			   const struct history *history, uint64_t address,
+			   const struct document_past *past);
 void document_history(struct emit *json, const struct snapshot *snapshot,
 		      const struct history *history, uint64_t address);
 

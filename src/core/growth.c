@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "core/group.h"
+#include "core/merge.h"
 #include "core/snapshot.h"
 
 static int growth_compare_words(uint64_t a, uint64_t b)
@@ -169,4 +171,37 @@ void growth_deinit(struct growth *growth)
 	free(growth->sites);
 	pool_deinit(&growth->texts);
 	*growth = GROWTH_NULL;
+}
+
+void growth_line_add(struct growth_line *line, uint64_t time_ns, uint64_t bytes)
+{
+	double s, from_mean;
+
+	if (line->count == 0) {
+		line->first_ns = time_ns;
+		line->first_bytes = bytes;
+	}
+	s = time_ns > line->first_ns ? (double)(time_ns - line->first_ns) / 1e9 : 0;
+	line->count++;
+	line->last_ns = bits_max(line->first_ns, time_ns);
+	line->last_bytes = bytes;
+	/* One point after the other, so that large numbers do not swallow small ones. */
+	from_mean = s - line->mean_s;
+	line->mean_s += from_mean / (double)line->count;
+	line->mean_bytes += ((double)bytes - line->mean_bytes) / (double)line->count;
+	line->product += from_mean * ((double)bytes - line->mean_bytes);
+	line->spread += from_mean * (s - line->mean_s);
+}
+
+void growth_trend_add(struct growth_trend *trend, const struct growth_line *line)
+{
+	if (line->count == 0)
+		return;
+	if (trend->first_ns == 0 || line->first_ns < trend->first_ns)
+		trend->first_ns = line->first_ns;
+	trend->last_ns = bits_max(trend->last_ns, line->last_ns);
+	trend->first_bytes = merge_add(trend->first_bytes, line->first_bytes);
+	trend->last_bytes = merge_add(trend->last_bytes, line->last_bytes);
+	if (line->spread > 0)
+		trend->per_second += line->product / line->spread;
 }

@@ -28,9 +28,33 @@ struct growth_site {
 	bool fell;
 };
 
+/*
+ * One line over time, as it is remembered: the straight one that fits it best tells whether it grows,
+ * because a line that breathes may end high or low by chance.
+ */
+struct growth_line {
+	uint64_t count;
+	uint64_t first_ns, last_ns;
+	uint64_t first_bytes, last_bytes;
+	double mean_s, mean_bytes; /* times are seconds since the first point */
+	double spread, product;    /* sums of squares and of products of distances to the means */
+};
+
+/* A whole process over time: its lines added up. */
+struct growth_trend {
+	uint32_t pid;
+	uint64_t first_ns, last_ns;
+	uint64_t first_bytes, last_bytes;
+	double per_second;
+};
+
+#define GROWTH_TRENDS_MAX 32u
+
 struct growth {
 	struct growth_site *sites;
 	size_t count;
+	struct growth_trend trends[GROWTH_TRENDS_MAX];
+	size_t trend_count;
 	uint32_t samples;
 	uint64_t first_ns, last_ns;
 	struct pool texts;
@@ -49,3 +73,9 @@ int growth_add(struct growth *growth, const struct snapshot *snapshot);
 void growth_finish(struct growth *growth);
 
 void growth_deinit(struct growth *growth);
+
+/* Points in the order of time. */
+void growth_line_add(struct growth_line *line, uint64_t time_ns, uint64_t bytes);
+
+/* Adds a line to a process's trend, which begins as zeros but for its pid. */
+void growth_trend_add(struct growth_trend *trend, const struct growth_line *line);

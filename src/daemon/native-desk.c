@@ -68,6 +68,25 @@ static int native_desk_past(struct native_desk *desk)
 	return desk->past ? 0 : store_reader_open(desk->config->store, &desk->past);
 }
 
+static void native_desk_filter(const struct native_request *request, struct filter *ret_filter)
+{
+	struct filter filter = {0};
+
+	if (request->device != NATIVE_ANY || request->device_uid) {
+		filter.device_count = 1;
+		filter.devices[0] = (struct filter_device){
+			.by_id = request->device == NATIVE_ANY,
+			.value = request->device == NATIVE_ANY ? request->device_uid
+							       : request->device,
+		};
+	}
+	if (request->type != NATIVE_ANY) {
+		filter.has_type = true;
+		filter.type = request->type;
+	}
+	*ret_filter = filter;
+}
+
 static int native_desk_series(struct native_desk *desk, const struct native_request *request,
 			      struct emit *json)
 {
@@ -80,18 +99,7 @@ static int native_desk_series(struct native_desk *desk, const struct native_requ
 		.cursor = *request->cursor ? request->cursor : NULL,
 	};
 
-	if (request->device != NATIVE_ANY || request->device_uid) {
-		query.filter.device_count = 1;
-		query.filter.devices[0] = (struct filter_device){
-			.by_id = request->device == NATIVE_ANY,
-			.value = request->device == NATIVE_ANY ? request->device_uid
-							       : request->device,
-		};
-	}
-	if (request->type != NATIVE_ANY) {
-		query.filter.has_type = true;
-		query.filter.type = request->type;
-	}
+	native_desk_filter(request, &query.filter);
 	return past_documents_series(desk->past, &query, json);
 }
 
@@ -108,7 +116,9 @@ static int native_desk_document(struct native_desk *desk, const struct native_qu
 		.limit = request->limit,
 		.cursor = *request->cursor ? request->cursor : NULL,
 	};
+	struct filter filter;
 	struct past_scope scope = {
+		.filter = &filter,
 		.has_uid = !question->asker.sees_all,
 		.uid = question->asker.uid,
 		.has_address = request->want & NATIVE_WANT_ADDRESS,
@@ -116,6 +126,7 @@ static int native_desk_document(struct native_desk *desk, const struct native_qu
 	};
 	int r = native_desk_past(desk);
 
+	native_desk_filter(request, &filter);
 	if (r < 0)
 		return r;
 	if (request->kind == NATIVE_SERIES)

@@ -18,6 +18,7 @@
 #include "base/emit.h"
 #include "book/clock.h"
 #include "core/document.h"
+#include "core/filter.h"
 #include "core/snapshot.h"
 #include "core/types.h"
 #include "daemon/past-cursor.h"
@@ -199,6 +200,17 @@ static int past_leak_site(void *context, const struct store_part *part)
 	return 0;
 }
 
+/* Whether something at an address is what was asked for. */
+static bool past_is_wanted(const struct past_scope *scope, uint64_t address, uint32_t device,
+			   uint64_t unique_id, uint32_t type)
+{
+	if (!scope->has_address)
+		return true;
+	return address == scope->address &&
+	       (!scope->filter || (filter_wants_device(scope->filter, device, unique_id) &&
+				   filter_wants_type(scope->filter, type)));
+}
+
 static int past_leak_buffer(void *context, const struct snapshot_buffer *buffer,
 			    uint64_t device_uid)
 {
@@ -206,7 +218,8 @@ static int past_leak_buffer(void *context, const struct snapshot_buffer *buffer,
 	struct snapshot_buffer row = *buffer;
 	int r;
 
-	if (writing->scope->has_address && buffer->address != writing->scope->address)
+	if (!past_is_wanted(writing->scope, buffer->address, buffer->device, device_uid,
+			    buffer->type))
 		return 0;
 	r = past_remember_device(writing, buffer->device, device_uid);
 	if (r < 0)
@@ -296,8 +309,9 @@ static int past_incident(void *context, const struct store_incident *incident)
 	int r;
 
 	past_close_incident(writing);
-	if (writing->scope->has_address &&
-	    (is_leak || !row.has_address || row.address != writing->scope->address))
+	if (writing->scope->has_address && (is_leak || !row.has_address ||
+					    !past_is_wanted(writing->scope, row.address, row.device,
+							    incident->device_uid, row.type)))
 		return 0;
 	r = past_remember(writing, &incident->process, incident->site.last_ns);
 	if (r == 0)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct emit;
+struct filter;
 struct store_reader;
 struct web_past_query;
 struct web_series_query;
@@ -22,6 +23,7 @@ struct past_scope {
 	uint32_t uid;
 	bool has_address; /* only what concerns this address */
 	uint64_t address;
+	const struct filter *filter; /* with an address: its devices and type; NULL = any */
 };
 
 /*

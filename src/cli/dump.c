@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* ttmem dump: the old server's report of remaining buffers, on one's own terminal. */
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/recall.h"
+#include "source/remote.h"
+
+static void dump_cleanup(struct remote **remote)
+{
+	remote_free(*remote);
+}
+
+static int dump_run(int argc, char **argv)
+{
+	CLEANUP(dump_cleanup) struct remote *remote = NULL;
+	CLEANUP_FREE char *text = NULL;
+	const struct options options = {
+		.command = "dump",
+		.summary = "The old server's report of remaining buffers, those of ended processes "
+			   "included.",
+	};
+	struct native_request request;
+	size_t length;
+	int r = options_parse_only(&options, argc, argv);
+
+	if (r != 0)
+		return options_exit(r);
+	output_start();
+	native_request_init(&request, NATIVE_DUMP);
+	r = remote_new(&remote);
+	if (r < 0)
+		return output_fail("dump", "cannot ask ttmemd", r);
+	r = remote_ask(remote, &request, &text, &length);
+	if (r != 0)
+		return recall_fail("dump", remote, r);
+	fwrite(text, 1, length, stdout);
+	return output_finish();
+}
+
+const struct command dump_command = {
+	.name = "dump",
+	.summary = "the old report of remaining buffers",
+	.run = dump_run,
+};

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Trends out of lines over time; the header tells the idea. */
+
+#include "cli/growth-trend.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "book/layout.h"
+#include "cli/recall.h"
+#include "core/growth.h"
+#include "core/snapshot.h"
+#include "core/types.h"
+#include "source/remote.h"
+
+#define TREND_NS UINT64_C(3600000000000)
+#define TREND_FINE_NS UINT64_C(600000000000) /* younger processes are looked at second by second */
+#define TREND_LINES_MAX 512u                 /* devices and types of one process */
+
+struct growth_trend_lines {
+	size_t count;
+	struct {
+		uint64_t device;
+		uint32_t type;
+		struct growth_line line;
+	} lines[TREND_LINES_MAX];
+};
+
+/* The line of a device and type; a page may end in the middle of one. NULL: too many. */
+static struct growth_line *growth_trend_line(struct growth_trend_lines *self, const json_t *row)
+{
+	uint64_t device = recall_number(row, "device");
+	const char *name = recall_text(row, "type");
+	uint32_t type;
+	size_t i = 0;
+
+	if (!name || types_parse(name, &type) < 0)
+		return NULL;
+	while (i < self->count && (self->lines[i].device != device || self->lines[i].type != type))
+		i++;
+	if (i == TREND_LINES_MAX)
+		return NULL;
+	if (i == self->count) {
+		self->lines[i].device = device;
+		self->lines[i].type = type;
+		self->lines[i].line = (struct growth_line){.count = 0};
+		self->count++;
+	}
+	return &self->lines[i].line;
+}
+
+static int growth_trend_take(void *context, const json_t *row)
+{
+	struct growth_line *line = growth_trend_line(context, row);
+	const json_t *points = json_object_get(row, "points");
+
+	for (size_t i = 0; line && i < json_array_size(points); i++) {
+		const json_t *point = json_array_get(points, i);
+		double time = json_real_value(json_array_get(point, 0));
+		double used = json_real_value(json_array_get(point, 1));
+
+		if (time > 0 && time < 9e18 && used >= 0 && used < 9e18)
+			growth_line_add(line, (uint64_t)time, (uint64_t)used);
+	}
+	return 0;
+}
+
+static uint64_t growth_trend_start(const struct snapshot *snapshot, uint32_t pid)
+{
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		if (snapshot->processes[i].pid == pid && snapshot->processes[i].alive)
+			return snapshot->processes[i].start_ns;
+	}
+	return 0;
+}
+
+static int growth_trend_one(struct remote *remote, const struct snapshot *snapshot, uint32_t pid,
+			    struct growth *growth)
+{
+	struct growth_trend_lines lines = {.count = 0};
+	struct growth_trend trend = {.pid = pid};
+	uint64_t hour = snapshot->time_ns - TREND_NS;
+	struct native_request request;
+	int r;
+
+	native_request_init(&request, NATIVE_SERIES);
+	request.pid = pid;
+	request.since_ns = bits_max(hour, growth_trend_start(snapshot, pid));
+	request.step_s = snapshot->time_ns - request.since_ns > TREND_FINE_NS ? 10 : 1;
+	r = recall_rows(remote, &request, "series", growth_trend_take, &lines);
+	if (r != 0)
+		return r;
+	for (size_t i = 0; i < lines.count; i++)
+		growth_trend_add(&trend, &lines.lines[i].line);
+	if (trend.last_ns > trend.first_ns)
+		growth->trends[growth->trend_count++] = trend;
+	return 0;
+}
+
+int growth_trend_ask(struct remote *remote, const struct snapshot *snapshot, struct growth *growth)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < growth->count; i++) {
+		uint32_t pid = growth->sites[i].pid;
+		bool known = growth->trend_count >= GROWTH_TRENDS_MAX;
+
+		/* A process may have many sites, also one that has no trend. */
+		for (size_t k = 0; k < i && !known; k++)
+			known = growth->sites[k].pid == pid;
+		if (!known)
+			r = growth_trend_one(remote, snapshot, pid, growth);
+	}
+	return r > 0 ? 0 : r;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What the daemon remembers of an address: what ended processes left there, and incidents. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct filter;
+struct remote;
+struct snapshot;
+
+/* Rows of the leaks and of the incidents document, each a JSON array. */
+struct history_past {
+	char *leaks;
+	char *incidents;
+};
+
+/* 0, a remote_outcome, or a negative errno. */
+int history_past_ask(struct remote *remote, const struct filter *filter, uint64_t address,
+		     struct history_past *ret_past);
+void history_past_deinit(struct history_past *past);
+
+/* For people; what living processes tell themselves is left out. Return: whether there was anything. */
+bool history_past_print(const struct history_past *past, const struct snapshot *snapshot);

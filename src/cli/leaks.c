@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* ttmem leaks: what ended processes left, as the daemon remembers it. */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "book/clock.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/recall.h"
+#include "core/filter.h"
+#include "source/remote.h"
+
+struct leaks {
+	struct filter filter;
+	bool json;
+	uint64_t processes, bytes, buffers;
+};
+
+static void leaks_cleanup(struct remote **remote)
+{
+	remote_free(*remote);
+}
+
+/* How it ended, in words. */
+static void leaks_print_end(const json_t *process)
+{
+	const json_t *exit = json_object_get(process, "exit");
+	const char *how = recall_text(process, "how");
+
+	if (json_is_real(json_object_get(exit, "signal")))
+		printf("killed by signal %" PRIu64, recall_number(exit, "signal"));
+	else if (json_is_real(json_object_get(exit, "code")))
+		printf("exit code %" PRIu64, recall_number(exit, "code"));
+	else if (how && strcmp(how, "closed") == 0)
+		printf("ended in order");
+	else
+		printf("died");
+}
+
+static void leaks_print_site(const json_t *site, uint64_t ended_ns)
+{
+	const char *type = recall_text(site, "type"), *name = recall_text(site, "name");
+	const char *phase = recall_text(site, "phase");
+	uint64_t oldest = recall_number(site, "oldest_ns"), count = recall_number(site, "buffers");
+	char number[TEXT_NUMBER_SIZE];
+
+	printf("  %10s in %" PRIu64 " buffer%s of %s",
+	       text_size(recall_number(site, "bytes"), number), count, count == 1 ? "" : "s",
+	       type ? type : "?");
+	if (name) {
+		printf(", \"");
+		text_put(stdout, name);
+		putchar('"');
+	}
+	if (phase) {
+		printf(", in ");
+		text_put(stdout, phase);
+	}
+	if (oldest && oldest < ended_ns)
+		printf(", %s old", text_duration(ended_ns - oldest, number));
+	putchar('\n');
+}
+
+static int leaks_print(void *context, const json_t *process)
+{
+	struct leaks *leaks = context;
+	const json_t *sites = json_object_get(process, "sites");
+	uint64_t ended = recall_number(process, "ended_ns"), now = clock_ns(CLOCK_REALTIME);
+	uint64_t count = recall_number(process, "buffer_count");
+	uint64_t bytes = recall_number(process, "bytes");
+	const char *comm = recall_text(process, "comm"), *user = recall_text(process, "user");
+	char number[TEXT_NUMBER_SIZE];
+
+	if (leaks->processes++ > 0)
+		putchar('\n');
+	leaks->bytes += bytes;
+	leaks->buffers += count;
+	printf("pid %" PRIu64 " (", recall_number(process, "pid"));
+	text_put(stdout, comm ? comm : "?");
+	printf(") of ");
+	text_put(stdout, user ? user : "?");
+	printf(", %s ago: ", text_duration(now > ended ? now - ended : 0, number));
+	leaks_print_end(process);
+	printf(", left %" PRIu64 " buffer%s, %s\n", count, count == 1 ? "" : "s",
+	       text_size(bytes, number));
+	for (size_t i = 0; i < json_array_size(sites); i++)
+		leaks_print_site(json_array_get(sites, i), ended);
+	return output_is_broken() ? -EPIPE : 0;
+}
+
+static int leaks_text(struct leaks *leaks, struct remote *remote,
+		      const struct native_request *request)
+{
+	char number[TEXT_NUMBER_SIZE];
+	int r = recall_rows(remote, request, "processes", leaks_print, leaks);
+
+	if (r != 0)
+		return r == -EPIPE ? 0 : r;
+	if (leaks->processes == 0)
+		puts("no ended process left anything");
+	else if (leaks->processes > 1)
+		printf("\n%" PRIu64 " processes, %" PRIu64 " buffers, %s\n", leaks->processes,
+		       leaks->buffers, text_size(leaks->bytes, number));
+	return 0;
+}
+
+static int leaks_run(int argc, char **argv)
+{
+	CLEANUP(leaks_cleanup) struct remote *remote = NULL;
+	struct leaks leaks = {.json = false};
+	const struct options_item items[] = {
+		{0, "pid", "PID", "only of this process", &leaks.filter, options_pid},
+		{0, "json", NULL, "as JSON", &leaks.json, NULL},
+	};
+	const struct options options = {
+		.command = "leaks",
+		.summary = "What ended processes left, as ttmemd remembers it.",
+		.items = items,
+		.count = ARRAY_SIZE(items),
+	};
+	struct native_request request;
+	int r = options_parse_only(&options, argc, argv);
+
+	if (r != 0)
+		return options_exit(r);
+	output_start();
+	native_request_init(&request, NATIVE_LEAKS);
+	request.pid = leaks.filter.has_pid ? leaks.filter.pid : 0;
+	r = remote_new(&remote);
+	if (r < 0)
+		return output_fail("leaks", "cannot ask ttmemd", r);
+	r = leaks.json ? recall_document(remote, &request, "processes", stdout)
+		       : leaks_text(&leaks, remote, &request);
+	if (r != 0) {
+		(void)output_finish(); /* what there is; the failure is told below */
+		r = recall_fail("leaks", remote, r);
+		if (!leaks.json)
+			fputs("Only ttmemd remembers ended processes; \"ttmem run --fail-on-leak "
+			      "-- "
+			      "CMD\" watches a single program without it.\n",
+			      stderr);
+		return r;
+	}
+	return output_finish();
+}
+
+const struct command leaks_command = {
+	.name = "leaks",
+	.summary = "what ended processes left",
+	.run = leaks_run,
+};

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* ttmem status: whether a daemon is there, which one, and how it is. */
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/emit.h"
+#include "base/text.h"
+#include "book/clock.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/recall.h"
+#include "core/document.h"
+#include "source/remote.h"
+
+static void status_cleanup(struct remote **remote)
+{
+	remote_free(*remote);
+}
+
+static void status_cleanup_json(json_t **document)
+{
+	json_decref(*document);
+}
+
+/* Nobody is there: that, too, is a document. */
+static void status_json_none(const struct remote *remote)
+{
+	struct emit json = EMIT_INIT(stdout);
+
+	document_open(&json, "ttmem.status/1", clock_ns(CLOCK_REALTIME));
+	emit_bool(&json, "running", false);
+	emit_open_array(&json, "notes");
+	emit_string(&json, NULL, remote_reason(remote));
+	emit_close_array(&json);
+	emit_close_object(&json);
+	emit_end(&json);
+}
+
+static void status_print_past(const json_t *past)
+{
+	char number[TEXT_NUMBER_SIZE];
+
+	if (!json_is_true(json_object_get(past, "running")))
+		puts("past:    nothing can be remembered at present");
+	else
+		printf("past:    %s, %" PRIu64 " records written\n",
+		       text_size(recall_number(past, "bytes"), number),
+		       recall_number(past, "written"));
+	if (recall_number(past, "dropped"))
+		printf("         %" PRIu64 " were lost because the disk was too slow or full\n",
+		       recall_number(past, "dropped"));
+}
+
+static void status_print(const struct remote *remote, const json_t *status)
+{
+	uint64_t start = recall_number(status, "start_ns"), now = clock_ns(CLOCK_REALTIME);
+	const char *version = recall_text(status, "version");
+	char number[TEXT_NUMBER_SIZE];
+
+	printf("ttmemd:  pid %" PRIu64 ", user %" PRIu64 ", version ", recall_number(status, "pid"),
+	       recall_number(status, "user_id"));
+	text_put(stdout, version ? version : "?");
+	if (start)
+		printf(", since %s", text_duration(now > start ? now - start : 0, number));
+	printf("\nsocket:  ");
+	text_put(stdout, remote_path(remote));
+	printf("\nbooks:   %" PRIu64 " processes now, %" PRIu64 " ended, %" PRIu64 " of them left "
+	       "something\n",
+	       recall_number(status, "books"), recall_number(status, "ended"),
+	       recall_number(status, "leaked"));
+	if (recall_number(status, "books_refused"))
+		printf("         %" PRIu64 " books were refused\n",
+		       recall_number(status, "books_refused"));
+	if (recall_number(status, "unobserved_exits"))
+		printf("         %" PRIu64 " processes ended while no daemon ran\n",
+		       recall_number(status, "unobserved_exits"));
+	status_print_past(json_object_get(status, "past"));
+	printf("you see: %s\n",
+	       json_is_true(json_object_get(status, "you_see_all"))
+		       ? "the details of all processes"
+		       : "the details of your own processes, totals of the others");
+}
+
+static int status_run(int argc, char **argv)
+{
+	CLEANUP(status_cleanup) struct remote *remote = NULL;
+	CLEANUP(status_cleanup_json) json_t *status = NULL;
+	CLEANUP_FREE char *text = NULL;
+	bool json = false;
+	const struct options_item items[] = {{0, "json", NULL, "as JSON", &json, NULL}};
+	const struct options options = {
+		.command = "status",
+		.summary = "Whether ttmemd runs, which one, and how it is.",
+		.items = items,
+		.count = ARRAY_SIZE(items),
+	};
+	struct native_request request;
+	size_t length;
+	int r = options_parse_only(&options, argc, argv);
+
+	if (r != 0)
+		return options_exit(r);
+	output_start();
+	native_request_init(&request, NATIVE_STATUS);
+	r = remote_new(&remote);
+	if (r < 0)
+		return output_fail("status", "cannot ask ttmemd", r);
+	r = remote_ask(remote, &request, &text, &length);
+	if (r != 0 && json) {
+		status_json_none(remote);
+		(void)output_finish(); /* that it does not run is the news */
+		return COMMAND_FAILED;
+	}
+	if (r != 0)
+		return recall_fail("status", remote, r);
+	status = json_loadb(text, length, JSON_DECODE_INT_AS_REAL, NULL);
+	if (json)
+		fwrite(text, 1, length, stdout);
+	else
+		status_print(remote, status);
+	return output_finish();
+}
+
+const struct command status_command = {
+	.name = "status",
+	.summary = "whether the daemon runs, and how it is",
+	.run = status_run,
+};
