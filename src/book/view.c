@@ -106,7 +106,12 @@ static int view_copy_chunk(struct reader *reader, uint64_t offset, void *to, siz
 	return file_read(reader->file, offset, to, length);
 }
 
-/* Copies all records, draining @log between chunks if there is one. */
+static bool view_has_segment(const struct view *view, uint32_t segment)
+{
+	return segment >= view->first && segment < view->end;
+}
+
+/* Copies the records of the part that is wanted, draining @log between chunks if there is one. */
 static int view_copy_records(struct view *view, struct reader *reader,
 			     const struct view_shard *shard, struct log *log)
 {
@@ -124,6 +129,10 @@ static int view_copy_records(struct view *view, struct reader *reader,
 			bits_align_down(base + bytes - sizeof(struct book_record), BOOK_PAGE);
 		int r;
 
+		if (!view_has_segment(view, i)) {
+			segment->count = 0;
+			continue;
+		}
 		if (segment->capacity < count) {
 			segment->count = 0;
 			r = view_segment_room(segment, (uint32_t)count);
@@ -165,6 +174,8 @@ static int view_apply_record(struct view *view, const struct book_event *event)
 		view->segment_count++;
 		segment->count = 0;
 	}
+	if (!view_has_segment(view, i))
+		return 0;
 	if (within > segment->count)
 		return -EBADMSG;
 	r = view_segment_room(segment, within + 1);
@@ -224,6 +235,8 @@ static void view_check_rows(struct view *view)
 		}
 	}
 	view->adds_up = view->bad_rows == 0;
+	if (view->first > 0 || view->end < view->segment_count)
+		return;
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		if (bytes[type] != view->hot[type].bytes ||
 		    buffers[type] != view->hot[type].buffers)
@@ -422,8 +435,18 @@ static int view_read_either(struct view *view, struct reader *reader, uint32_t d
 	return 0;
 }
 
+int view_read_part(struct view *view, struct reader *reader, uint32_t device, enum view_owner owner,
+		   uint32_t first, uint32_t count)
+{
+	view->first = first;
+	view->end = first + count;
+	return view_read_either(view, reader, device, owner, true);
+}
+
 int view_read(struct view *view, struct reader *reader, uint32_t device, enum view_owner owner)
 {
+	view->first = 0;
+	view->end = BOOK_SEGMENTS_MAX;
 	return view_read_either(view, reader, device, owner, true);
 }
 

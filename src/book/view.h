@@ -35,10 +35,11 @@ struct view {
 	struct book_hot hot[BOOK_TYPES];
 	struct book_cold cold[BOOK_TYPES];
 
-	uint64_t live;     /* records that are alive and sane */
-	uint64_t bad_rows; /* that claim to be alive and cannot be */
-	uint32_t retries;  /* times the log had wrapped over what was needed */
-	uint32_t segment_count;
+	uint64_t live;          /* records that are alive and sane */
+	uint64_t bad_rows;      /* that claim to be alive and cannot be */
+	uint32_t retries;       /* times the log had wrapped over what was needed */
+	uint32_t segment_count; /* of the whole table, whatever part of it was read */
+	uint32_t first, end;    /* segments that were read; the others are empty here */
 	struct view_segment segments[BOOK_SEGMENTS_MAX];
 };
 
@@ -59,6 +60,14 @@ int view_read(struct view *view, struct reader *reader, uint32_t device, enum vi
 int view_read_totals(struct view *view, struct reader *reader, uint32_t device,
 		     enum view_owner owner);
 
+/*
+ * All counters, but only @count segments of records from segment @first on: for tables that are too
+ * large to be had at once. Exact like the others, each part as of its own moment; that all records add
+ * up cannot be told from a part.
+ */
+int view_read_part(struct view *view, struct reader *reader, uint32_t device, enum view_owner owner,
+		   uint32_t first, uint32_t count);
+
 void view_deinit(struct view *view);
 
 /* Whether a record that was read is a live buffer that can exist. */
@@ -73,6 +82,12 @@ struct view_iterator {
 	uint32_t index;
 	const struct book_record *record;
 };
+
+/* The slot of the record that was found last. */
+static inline uint32_t view_slot(const struct view_iterator *it)
+{
+	return it->segment * BOOK_SEGMENT_SLOTS + it->index - 1;
+}
 
 static inline bool view_next(const struct view *view, struct view_iterator *it)
 {

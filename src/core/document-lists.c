@@ -55,12 +55,15 @@ void document_buffer(struct emit *json, const struct snapshot *snapshot,
 
 void document_buffers(struct emit *json, const struct snapshot *snapshot)
 {
+	char next[PLACE_TEXT_SIZE];
+
 	document_open(json, "ttmem.buffers/1", snapshot->time_ns);
 	emit_open_array(json, "buffers");
 	for (size_t i = 0; i < snapshot->buffer_count; i++)
 		document_buffer(json, snapshot, &snapshot->buffers[i]);
 	emit_close_array(json);
-	document_list_end(json, snapshot->exact);
+	document_page_end(json, snapshot->exact,
+			  snapshot->has_next ? place_format(&snapshot->next, next) : NULL);
 	document_close(json, snapshot);
 }
 

@@ -15,11 +15,15 @@ void document_open(struct emit *json, const char *schema, uint64_t time_ns)
 	emit_u64(json, "time_ns", time_ns);
 }
 
-/* Lists are given whole for now: there is never a next part. */
-void document_list_end(struct emit *json, bool exact)
+void document_page_end(struct emit *json, bool exact, const char *next)
 {
 	emit_bool(json, "exact", exact);
-	emit_null(json, "next");
+	emit_string(json, "next", next);
+}
+
+void document_list_end(struct emit *json, bool exact)
+{
+	document_page_end(json, exact, NULL);
 }
 
 void document_close(struct emit *json, const struct snapshot *snapshot)

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The JSON documents, as docs/schema/ describes them; the same ones on the command line and, later,
+ * The JSON documents, as docs/schema/ describes them; the same ones on the command line and
  * over HTTP. Every document has schema, time_ns, exact, next and notes; all seven types are always
  * there and never folded.
  */
@@ -56,6 +56,7 @@ void document_incident_fields(struct emit *json, const struct snapshot *snapshot
 			      const struct snapshot_incident *incident); /* without the braces */
 void document_open(struct emit *json, const char *schema, uint64_t time_ns);
 void document_list_end(struct emit *json, bool exact); /* "exact" and "next" of a complete list */
+void document_page_end(struct emit *json, bool exact, const char *next); /* NULL = the last one */
 void document_close(struct emit *json, const struct snapshot *snapshot);
 void document_uid(struct emit *json, const char *key, uint64_t unique_id);
 void document_flags(struct emit *json, uint32_t flags);

@@ -1,15 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What is wanted of a snapshot. Totals are always given. */
+/*
+ * What is wanted of a snapshot. Without a limit it has the totals of every process, and all buffers
+ * that the filter lets through. With one it is a page of buffers, or the first of them in some order;
+ * then only books that had to be looked at are in it, so that a page costs what a page holds.
+ */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/filter.h"
+#include "core/place.h"
+#include "core/snapshot.h"
 
 struct source_request {
 	bool buffers;
 	bool incidents;
 	struct filter filter; /* for buffers and incidents; totals are never filtered */
+
+	size_t limit;       /* of buffers; 0 = all of them */
+	bool has_after;     /* of a page: */
+	struct place after; /* where the one before it ended */
+	bool sorted;        /* not a page but the first @limit of all; @after is not looked at */
+	enum snapshot_order order;
 };

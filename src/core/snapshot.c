@@ -246,6 +246,13 @@ static int snapshot_compare_ages(const void *left, const void *right)
 	return snapshot_compare_keys(a, b);
 }
 
+int snapshot_compare_buffers(const struct snapshot_buffer *a, const struct snapshot_buffer *b,
+			     enum snapshot_order order)
+{
+	return order == SNAPSHOT_BY_AGE ? snapshot_compare_ages(a, b)
+					: snapshot_compare_sizes(a, b);
+}
+
 void snapshot_sort_buffers(struct snapshot *snapshot, enum snapshot_order order)
 {
 	if (snapshot->buffer_count > 0)

@@ -14,6 +14,7 @@
 
 #include "base/pool.h"
 #include "book/layout.h"
+#include "core/place.h"
 
 /* What one caller may make a snapshot hold; beyond it the lists are cut, and a note says so. */
 #define SNAPSHOT_NOTES_MAX 100u
@@ -167,6 +168,8 @@ struct snapshot {
 	size_t device_count, device_capacity;
 	struct snapshot_buffer *buffers;
 	size_t buffer_count, buffer_capacity;
+	bool has_next;     /* the buffers are a page, and not the last one: */
+	struct place next; /* where it ends */
 	struct snapshot_incident *incidents;
 	size_t incident_count, incident_capacity;
 	const char **notes;
@@ -214,6 +217,10 @@ enum snapshot_order {
 	SNAPSHOT_BY_SIZE = 0, /* largest first */
 	SNAPSHOT_BY_AGE = 1,  /* oldest first */
 };
+
+/* Less than 0 if @a comes first. Never 0 but for the same buffer: an order of all of them. */
+int snapshot_compare_buffers(const struct snapshot_buffer *a, const struct snapshot_buffer *b,
+			     enum snapshot_order order);
 
 /* Until then buffers are in the order of processes and devices. */
 void snapshot_sort_buffers(struct snapshot *snapshot, enum snapshot_order order);
