@@ -32,6 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define FUZZ_PATCHES 64u
 #define FUZZ_LENGTH 64u
+#define FUZZ_PAGES 8u
 
 struct fuzz_patch {
 	uint64_t offset;
@@ -155,6 +156,26 @@ static void fuzz_snapshot(struct fuzz *fuzz, struct scan_book *book, struct view
 	snapshot_free(snapshot);
 }
 
+/* All pages end, and hold no more than they may. */
+static void fuzz_pages(struct fuzz *fuzz, struct scan_book *book, struct view *view)
+{
+	struct source_request request = {.buffers = true, .limit = 3};
+	struct emit json = EMIT_INIT(fuzz->out);
+	bool more = true;
+
+	for (uint32_t pages = 0; more && pages < FUZZ_PAGES; pages++) {
+		struct snapshot *snapshot = snapshot_new(1);
+
+		assert(snapshot && book_collect(book, &request, view, snapshot) == 0);
+		assert(snapshot_finish(snapshot) == 0 && snapshot->buffer_count <= request.limit);
+		document_buffers(&json, snapshot);
+		more = snapshot->has_next;
+		request.after = snapshot->next;
+		request.has_after = true;
+		snapshot_free(snapshot);
+	}
+}
+
 static int fuzz_event(void *context, const struct follow_event *event)
 {
 	uint64_t *events = context;
@@ -192,6 +213,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuzz->memory.before_read = fuzz_before_read;
 		if (reader_init(&book.reader, &fuzz->memory.file) == 0) {
 			fuzz_snapshot(fuzz, &book, &view);
+			fuzz_pages(fuzz, &book, &view);
 			fuzz_follow(&book, &view);
 			reader_deinit(&book.reader);
 		}

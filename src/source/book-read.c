@@ -24,7 +24,9 @@
 #define BOOK_TOTALS_NS 1000000000u
 #define BOOK_BUFFERS_NS UINT64_C(10000000000)
 
-#define BOOK_TYPE_KERNEL 6u
+/* Of a page: 1.5 MiB, so that it costs little. Of the first few of all: a million, 48 MiB at most. */
+#define BOOK_PAGE_SEGMENTS 1u
+#define BOOK_SORTED_SEGMENTS 32u
 
 /* Texts repeat: most buffers of a process have one of a few names. */
 const char *book_text(struct book_reading *reading, uint32_t id)
@@ -153,41 +155,6 @@ static int book_collect_counters(struct book_reading *reading)
 	return 0;
 }
 
-static int book_collect_rows(struct book_reading *reading)
-{
-	const struct filter *filter = &reading->request->filter;
-	struct view_iterator it = {0};
-	int r = 0;
-
-	while (r == 0 && view_next(reading->view, &it)) {
-		const struct book_record *record = it.record;
-		uint32_t type = book_meta_type(record->meta);
-		struct snapshot_buffer buffer = {
-			.process = reading->process,
-			.device = reading->view->device,
-			.address = record->address,
-			.size = record->size,
-			.thread = record->thread,
-			.refs = book_meta_refs(record->meta),
-			.type = (uint8_t)type,
-			.flags = (uint8_t)book_meta_flags(record->meta),
-		};
-
-		if (!filter_wants_type(filter, type))
-			continue;
-		buffer.born_ns = timebase_ns(&reading->timebase, record->birth);
-		buffer.name = book_text(reading, record->name);
-		buffer.phase = book_text(reading, record->phase);
-		buffer.stack = book_stack_text(reading, record->stack);
-		if (type == BOOK_TYPE_KERNEL)
-			buffer.kernel_sort = (uint8_t)bits_min(
-				reader_shape(&reading->book->reader, record->shape).kernel_sort,
-				255);
-		r = snapshot_add_buffer(reading->snapshot, &buffer);
-	}
-	return r == -ENOBUFS ? 0 : r;
-}
-
 static bool book_wants_rows(const struct book_reading *reading, uint32_t device)
 {
 	const struct filter *filter = &reading->request->filter;
@@ -198,36 +165,32 @@ static bool book_wants_rows(const struct book_reading *reading, uint32_t device)
 	       filter_wants_device(filter, device, part ? part->facts.unique_id : 0);
 }
 
-static int book_collect_shard(struct book_reading *reading, uint32_t device)
+/* What was wrong with reading a shard. 0 or -ENOMEM. */
+static int book_note_shard(struct book_reading *reading, uint32_t device, int result)
 {
-	enum view_owner owner = reading->book->alive ? VIEW_LIVING : VIEW_DEAD;
 	struct snapshot_process *process = book_process(reading);
-	bool rows = book_wants_rows(reading, device);
-	struct view *view = reading->view;
-	int r;
 
-	r = rows ? view_read(view, &reading->book->reader, device, owner)
-		 : view_read_totals(view, &reading->book->reader, device, owner);
-	if (r == -ENOMEM)
-		return r;
-	if (r < 0) {
-		process->exact = false;
-		snapshot_note(reading->snapshot,
-			      "pid %" PRIu32 ", device %" PRIu32 ": cannot be read: %s",
-			      process->pid, device,
-			      r == -EBADMSG ? "its book contradicts itself" : reader_strerror(r));
-		return 0;
-	}
-	r = book_collect_counters(reading);
-	if (r < 0 || !rows)
-		return r;
-	process = book_process(reading);
+	if (result == -ENOMEM)
+		return result;
+	process->exact = false;
+	snapshot_note(reading->snapshot, "pid %" PRIu32 ", device %" PRIu32 ": cannot be read: %s",
+		      process->pid, device,
+		      result == -EBADMSG ? "its book contradicts itself" : reader_strerror(result));
+	return 0;
+}
+
+/* The rows of a view, if it has them. */
+static int book_collect_view(struct book_reading *reading)
+{
+	const struct view *view = reading->view;
+	struct snapshot_process *process = book_process(reading);
+
 	if (!view->rows_exact) {
 		reading->snapshot->exact = false;
 		snapshot_note(reading->snapshot,
 			      "pid %" PRIu32 ", device %" PRIu32
 			      ": writes faster than its buffers can be read; totals only",
-			      process->pid, device);
+			      process->pid, view->device);
 		return 0;
 	}
 	if (!view->adds_up) {
@@ -235,16 +198,59 @@ static int book_collect_shard(struct book_reading *reading, uint32_t device)
 		snapshot_note(reading->snapshot,
 			      "pid %" PRIu32 ", device %" PRIu32
 			      ": buffers and counters do not agree",
-			      process->pid, device);
+			      process->pid, view->device);
 	}
-	return book_collect_rows(reading);
+	return book_rows(reading);
+}
+
+/* All rows of a shard, or none. */
+static int book_collect_shard(struct book_reading *reading, uint32_t device)
+{
+	enum view_owner owner = reading->book->alive ? VIEW_LIVING : VIEW_DEAD;
+	bool rows = book_wants_rows(reading, device);
+	int r;
+
+	r = rows ? view_read(reading->view, &reading->book->reader, device, owner)
+		 : view_read_totals(reading->view, &reading->book->reader, device, owner);
+	if (r < 0)
+		return book_note_shard(reading, device, r);
+	r = book_collect_counters(reading);
+	return r < 0 || !rows ? r : book_collect_view(reading);
+}
+
+/* The same in parts, for as many rows as are wanted. */
+static int book_collect_parts(struct book_reading *reading, uint32_t device)
+{
+	enum view_owner owner = reading->book->alive ? VIEW_LIVING : VIEW_DEAD;
+	uint32_t count = reading->request->sorted ? BOOK_SORTED_SEGMENTS : BOOK_PAGE_SEGMENTS;
+	uint32_t from = book_rows_first(reading, device) / BOOK_SEGMENT_SLOTS;
+	struct view *view = reading->view;
+	int r;
+
+	if (!book_wants_rows(reading, device))
+		return 0;
+	for (uint32_t segment = from; !book_rows_done(reading); segment += count) {
+		r = view_read_part(view, &reading->book->reader, device, owner, segment, count);
+		if (r < 0)
+			return book_note_shard(reading, device, r);
+		r = segment == from ? book_collect_counters(reading) : 0;
+		if (r == 0)
+			r = book_collect_view(reading);
+		if (r < 0 || segment + count >= view->segment_count)
+			return r;
+		if (clock_ns(CLOCK_MONOTONIC) > reading->deadline) {
+			book_rows_late(reading, (segment + count) * BOOK_SEGMENT_SLOTS - 1);
+			return 0;
+		}
+	}
+	return 0;
 }
 
 static int book_collect_shards(struct book_reading *reading)
 {
-	int64_t device = reader_next_shard(&reading->book->reader, 0);
+	int64_t device = reader_next_shard(&reading->book->reader, book_rows_first_device(reading));
 
-	while (device >= 0) {
+	while (device >= 0 && !book_rows_done(reading)) {
 		int r;
 
 		if (clock_ns(CLOCK_MONOTONIC) > reading->deadline) {
@@ -255,12 +261,13 @@ static int book_collect_shards(struct book_reading *reading)
 				      reading->book->owner.pid, device);
 			return 0;
 		}
-		r = book_collect_shard(reading, (uint32_t)device);
+		r = reading->request->limit ? book_collect_parts(reading, (uint32_t)device)
+					    : book_collect_shard(reading, (uint32_t)device);
 		if (r < 0)
 			return r;
 		device = reader_next_shard(&reading->book->reader, (uint32_t)device + 1);
 	}
-	return device == -ENXIO ? 0 : (int)device;
+	return device >= 0 || device == -ENXIO ? 0 : (int)device;
 }
 
 /* What a person should know of the book as a whole. */
@@ -306,6 +313,8 @@ int book_collect(struct scan_book *book, const struct source_request *request, s
 	};
 	int r;
 
+	if (!book_rows_touch(&reading))
+		return 0;
 	r = reader_refresh(&book->reader);
 	if (r == 0)
 		r = book_add_process(book, snapshot, &reading.process);

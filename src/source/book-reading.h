@@ -3,6 +3,7 @@
 
 /* What the parts of reading a book share; nobody else includes this. */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/snapshot.h"
@@ -45,3 +46,15 @@ const char *book_stack_text(struct book_reading *reading, uint32_t id);
 
 /* Adds the book's incidents. 0 or a negative errno. */
 int book_collect_incidents(struct book_reading *reading);
+
+/*
+ * Rows, see book-rows.c. Whether the book has to be looked at, where in it rows are wanted from (the
+ * first device, and a device's first slot), whether there are enough; and the rows of the view. 0 or a
+ * negative errno.
+ */
+bool book_rows_touch(const struct book_reading *reading);
+uint32_t book_rows_first_device(const struct book_reading *reading);
+uint32_t book_rows_first(const struct book_reading *reading, uint32_t device);
+bool book_rows_done(const struct book_reading *reading);
+void book_rows_late(struct book_reading *reading, uint32_t slot); /* time is up after this one */
+int book_rows(struct book_reading *reading);

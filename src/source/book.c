@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "book/clock.h"
 #include "book/view.h"
+#include "core/place.h"
 #include "core/snapshot.h"
 #include "core/timebase.h"
 #include "core/types.h"
@@ -109,6 +110,14 @@ int book_source_refresh(struct source *source)
 	return r > 0 ? 0 : r; /* who does not answer is noted by remote_collect() */
 }
 
+static int book_compare(const void *left, const void *right)
+{
+	const struct scan_book *const *a = left, *const *b = right;
+	struct place place = {.pid = (*a)->owner.pid, .inode = (uint64_t)(*a)->inode};
+
+	return place_compare_book(&place, (*b)->owner.pid, (uint64_t)(*b)->inode);
+}
+
 static int book_source_collect(struct source *source, const struct source_request *request,
 			       struct snapshot *snapshot)
 {
@@ -118,6 +127,9 @@ static int book_source_collect(struct source *source, const struct source_reques
 
 	/* What a dead process left is no live buffer: shown only to who asks for that process. */
 	of_dead.buffers = request->buffers && request->filter.has_pid;
+	if (r == 0 && request->limit && self->scan->count > 0) /* pages have an order */
+		qsort(self->scan->books, self->scan->count, sizeof(*self->scan->books),
+		      book_compare);
 	for (size_t i = 0; r == 0 && i < self->scan->count; i++) {
 		struct scan_book *book = self->scan->books[i];
 
