@@ -83,6 +83,15 @@ static int daemon_adopt(void *context, struct scan_book *book, int pid_fd)
 	return registry_add_consume(daemon->registry, book, pid_fd, NULL, NULL);
 }
 
+static void daemon_publish_counts(struct daemon *daemon)
+{
+	pthread_mutex_lock(&daemon->lock);
+	registry_counts(daemon->registry, &daemon->registry_counts);
+	if (daemon->legacy)
+		legacy_server_counts(daemon->legacy, &daemon->legacy_counts);
+	pthread_mutex_unlock(&daemon->lock);
+}
+
 /* Everybody who lives is known: from now on what we say is complete. */
 static void daemon_first_pass(void *context)
 {
@@ -90,6 +99,7 @@ static void daemon_first_pass(void *context)
 	int ready = daemon->config->ready_fd;
 
 	daemon_keep_settle(daemon);
+	daemon_publish_counts(daemon);
 	daemon->is_ready = true;
 	if (ready >= 0) {
 		(void)!write(ready, "\n", 1); /* whoever waits sees the end of it as well */
@@ -162,21 +172,15 @@ static void daemon_check_store(struct daemon *daemon)
 static void daemon_second(struct loop_timer *timer)
 {
 	struct daemon *daemon = container_of(timer, struct daemon, second);
-	struct registry_counts counts;
 
-	registry_counts(daemon->registry, &counts);
-	pthread_mutex_lock(&daemon->lock);
-	daemon->registry_counts = counts;
-	if (daemon->legacy)
-		legacy_server_counts(daemon->legacy, &daemon->legacy_counts);
-	pthread_mutex_unlock(&daemon->lock);
+	daemon_publish_counts(daemon);
 	daemon_check_store(daemon);
 	daemon_keep_second(daemon);
 	if (daemon->manager.watchdog_ns)
 		(void)manager_notify_watchdog(&daemon->manager); /* the next one comes soon */
 	if (daemon->manager.is_there)
 		(void)manager_notify_status(&daemon->manager, "%" PRIu64 " processes tracked",
-					    counts.processes);
+					    daemon->registry_counts.processes);
 	/* Without memory for a timer the watchdog will notice. */
 	(void)loop_set(daemon->loop, timer, loop_now(daemon->loop) + DAEMON_SECOND);
 }

@@ -7,6 +7,7 @@ Everything is run from the build folder named by TTMEM_BUILD, which ./dev sets.
 import os
 import signal
 import subprocess
+import tempfile
 import zlib
 from pathlib import Path
 
@@ -137,13 +138,15 @@ def world(build, clean_env, tmp_path):
 
 
 @pytest.fixture
-def ttmemd(build, clean_env, tmp_path):
+def ttmemd(build, clean_env):
     """A daemon that is not started yet; see ttmemd.py."""
     from ttmemd import Ttmemd
 
     if not (build / "src" / "daemon" / "ttmemd").exists():
         pytest.skip("the daemon ttmemd is not built")
-    tmp_path.chmod(0o755)
-    ttmemd = Ttmemd(build, clean_env, tmp_path)
-    yield ttmemd
-    ttmemd.close()
+    # Other users have to get there, too: not below pytest's own folder.
+    with tempfile.TemporaryDirectory(prefix="ttmemd-test-") as folder:
+        os.chmod(folder, 0o755)
+        ttmemd = Ttmemd(build, clean_env, Path(folder))
+        yield ttmemd
+        ttmemd.close()

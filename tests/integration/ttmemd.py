@@ -19,9 +19,7 @@ class Ttmemd:
 
     def __init__(self, build, env, folder):
         self.build = build
-        self.folder = folder / "d"
-        self.folder.mkdir()
-        self.folder.chmod(0o755)
+        self.folder = folder
         self.socket = self.folder / "s"
         self.legacy = self.folder / "old"
         self.state = self.folder / "state"
