@@ -111,7 +111,7 @@ int child_start(struct child *child, struct loop *loop, const struct child_setup
 {
 	struct child_setup moved = *setup;
 	CLEANUP_CLOSE int input = -1;
-	pid_t pid;
+	pid_t pid = 0;
 	int r;
 
 	if (setup->input >= 0) {

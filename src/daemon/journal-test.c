@@ -189,7 +189,7 @@ UNIT(stream_of_the_journal)
 		       (unsigned long)file.st_ino);
 	assert(setenv("JOURNAL_STREAM", told, 1) == 0);
 	assert(journal_is_stream(fds[1]) && !journal_is_stream(STDIN_FILENO));
-	(void)strcat(told, "x");
+	(void)snprintf(told + strlen(told), 2, "x");
 	assert(setenv("JOURNAL_STREAM", told, 1) == 0 && !journal_is_stream(fds[1]));
 	assert(setenv("JOURNAL_STREAM", "", 1) == 0 && !journal_is_stream(fds[1]));
 	assert(setenv("JOURNAL_STREAM", "1:2", 1) == 0 && !journal_is_stream(fds[1]));

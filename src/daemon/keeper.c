@@ -81,7 +81,7 @@ static void keeper_unlink(struct keeper *keeper)
 }
 
 /* This keeper is of no more use: soon there is another. */
-static void keeper_lose(struct keeper *keeper, int error)
+static void keeper_retire(struct keeper *keeper)
 {
 	uint64_t now = loop_now(keeper->loop);
 
@@ -93,6 +93,11 @@ static void keeper_lose(struct keeper *keeper, int error)
 	/* Without memory for a timer there is no other keeper: unobserved exits tell of it. */
 	(void)loop_set(keeper->loop, &keeper->tick, now + keeper->delay_ns);
 	keeper->delay_ns = bits_min(keeper->delay_ns * 2, KEEPER_DELAY_MAX_NS);
+}
+
+static void keeper_lose(struct keeper *keeper, int error)
+{
+	keeper_retire(keeper);
 	if (keeper->hooks.lost)
 		keeper->hooks.lost(keeper->hooks.context, error);
 }
@@ -211,7 +216,8 @@ static int keeper_link(struct keeper *keeper)
 	}
 	if (!keeper->is_stuck)
 		r = keeper_start_connect(keeper->path, &fd);
-	keeper->is_new = r == -ECONNREFUSED || r == -ENOENT;
+	/* A crowd at its door means that it has not opened for long: it is stuck. */
+	keeper->is_new = r == -ECONNREFUSED || r == -ENOENT || r == -EAGAIN;
 	if (keeper->is_new) {
 		r = keeper_start_new(keeper->path, keeper->hooks.program, keeper->loop,
 				     &keeper->starter, &fd);
@@ -386,7 +392,7 @@ int keeper_take(struct keeper *keeper, keeper_take_fn *take, void *context)
 		return 0;
 	/* One that does not answer, or without end, is to be replaced; one that has hung up was about to end. */
 	keeper->is_stuck = r == -ETIMEDOUT;
-	keeper_lose(keeper, r);
+	keeper_retire(keeper);
 	return r;
 }
 

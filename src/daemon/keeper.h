@@ -57,7 +57,7 @@ struct keeper *keeper_free(struct keeper *keeper);
  * What was held from before: @take is called for each book and owns @fd, which is open for reading only
  * and is of that device and inode; that it is a book at all is still to be checked. The keeper goes on
  * holding them until they are removed. Waits up to KEEPER_TAKE_MS. 0 or a negative errno: what
- * was held may be lost, and another keeper will be started.
+ * was held may be lost, and another keeper will be started (the hook "lost" is not called for it).
  */
 #define KEEPER_TAKE_MS 2000
 
