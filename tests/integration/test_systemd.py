@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The units with a real systemd: starting by socket, user and capabilities, watchdog, kept books."""
 
+import json
+
 import pytest
 
 from machine import Machine
@@ -134,6 +136,19 @@ def test_finds_the_books_of_everybody(machine):
         player.kill()
         wait_for_line(machine, left(player.inner_pid, 2))
     wait_for(lambda: machine.show("NFileDescriptorStore") == "0", "the books to be let go")
+
+
+def test_the_journal_has_fields(served):
+    player = served.player("alloc 3 DRAM 0x1000 4096", "alloc 3 DRAM 0x3000 96")
+    wait_for(lambda: served.show("NFileDescriptorStore") == "1", "the book to be stored")
+    player.kill()
+    ask = ["journalctl", "--no-pager", "-o", "json", "TTMEM_KIND=leak",
+           f"TTMEM_PID={player.inner_pid}"]
+    entry = json.loads(wait_for(lambda: served.text(*ask), "the entry in the journal"))
+    assert (entry["TTMEM_BYTES"], entry["TTMEM_BUFFERS"]) == ("4192", "2")
+    assert entry["TTMEM_COMM"] == "player"
+    # The journal itself says whose word this is.
+    assert entry["_SYSTEMD_UNIT"] == "ttmemd.service"
 
 
 def test_death_while_it_is_down(served):
