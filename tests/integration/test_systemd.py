@@ -151,6 +151,30 @@ def test_the_journal_has_fields(served):
     assert entry["_SYSTEMD_UNIT"] == "ttmemd.service"
 
 
+def test_the_sandbox_lets_it_work(machine):
+    """A file of settings, a command for incidents, a log of its own: all that writes or runs something."""
+    machine.text("mkdir", "-p", "/etc/ttmem")
+    machine.run("tee", "/etc/ttmem/ttmemd.conf",
+                input="on-incident = cat >>/var/lib/ttmem/told; echo >>/var/lib/ttmem/told\n"
+                      "log = /var/log/ttmem/log\n")
+    try:
+        machine.text("systemctl", "start", "ttmemd.service")
+        player = machine.player("alloc 0 DRAM 0x1000 4096")
+        wait_for(lambda: machine.show("NFileDescriptorStore") == "1", "the book to be stored")
+        player.kill()
+        told = wait_for(lambda: machine.run("grep", f'"pid":{player.inner_pid},',
+                                            "/var/lib/ttmem/told").stdout, "the command")
+        assert json.loads(told)["kind"] == "leak"
+        assert left(player.inner_pid, 1) in machine.text("cat", "/var/log/ttmem/log")
+        # Nobody else can read the past.
+        owners = machine.text("find", "/var/lib/ttmem", "-type", "f", "(", "-perm", "/077",
+                              "-o", "!", "-user", "ttmem", ")")
+        assert owners == ""
+        assert machine.text("find", "/var/lib/ttmem", "-name", "*.db*", "-o", "-name", "*.sqlite*")
+    finally:
+        machine.text("rm", "/etc/ttmem/ttmemd.conf")
+
+
 def test_death_while_it_is_down(served):
     """A killed daemon's books are with systemd, and what ended meanwhile is still reported."""
     old = served.pid()
