@@ -1,0 +1,467 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The native socket with real users: who sees what, what is remembered, and clients that do harm."""
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from conftest import LIMIT
+from ttmemd import Ttmemd
+from world import check_schema, used, wait_for
+
+USER, OTHER, GROUP = 12345, 12346, 54321
+AS_USER = ("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups")
+AS_OTHER = ("setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups")
+AS_MEMBER = ("setpriv", f"--reuid={USER}", f"--regid={USER}", f"--groups=7,{GROUP}")
+
+PROGRAMS = (
+    "src/cli/ttmem", "src/daemon/ttmemd", "tests/programs/player", "src/lib/libttmem.so.0",
+)  # fmt: skip
+
+
+@pytest.fixture
+def daemon(build, clean_env):
+    """A daemon of root's in a place that other users can enter."""
+    if os.getuid() != 0:
+        pytest.skip("only root can become others")
+    folder = Path(tempfile.mkdtemp(prefix="ttmem-test-"))
+    folder.chmod(0o755)
+    for path in PROGRAMS:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy((build / path).resolve(), folder / path)
+    env = {**clean_env, "LD_LIBRARY_PATH": str(folder / "src/lib")}
+    daemon = Ttmemd(folder, env, folder)
+    yield daemon.start("--group", str(GROUP), "--keeper", "no")
+    daemon.close()
+    shutil.rmtree(folder)
+
+
+def pids_of(document):
+    return {p["pid"] for p in document["processes"]}
+
+
+def names(document):
+    return {b["name"] for b in document["buffers"]}
+
+
+def wait_until_seen(daemon, *pids):
+    wait_for(lambda: set(pids) <= pids_of(daemon.json("ps")), pids)
+
+
+def test_totals_of_all_and_details_of_ones_own(daemon):
+    roots = daemon.player("alloc 0 DRAM 0x1000 10 secret")
+    theirs = daemon.player("alloc 0 DRAM 0x1000 20 other", before=AS_OTHER)
+    mine = daemon.player("alloc 1 L1 0x1000 40 mine", "alloc 1 L1 0x2000 2", before=AS_USER)
+    wait_until_seen(daemon, roots.pid, theirs.pid, mine.pid)
+
+    document = daemon.json("smi", before=AS_USER)
+    assert used(document, roots.pid) == {(0, "DRAM"): 10}
+    assert used(document, theirs.pid) == {(0, "DRAM"): 20}
+    assert used(document, mine.pid) == {(1, "L1"): 42}
+    assert document["totals"] == {"bytes": 72, "buffers": 4}
+    users = {p["pid"]: p["user_id"] for p in document["processes"]}
+    assert (users[roots.pid], users[theirs.pid], users[mine.pid]) == (0, OTHER, USER)
+    assert pids_of(daemon.json("ps", before=AS_USER)) == pids_of(document)
+
+    document = daemon.json("buffers", before=AS_USER)
+    assert names(document) == {"mine", None}
+    assert "details of 2 processes of other users are not shown" in document["notes"]
+    text = daemon.run("buffers", before=AS_USER)
+    assert "secret" not in text.stdout and "details of 2 processes" in text.stderr
+    assert daemon.json("history", "0x1000", before=AS_USER)["buffers"][0]["pid"] == mine.pid
+    assert len(daemon.json("history", "0x1000", before=AS_USER)["buffers"]) == 1
+
+
+@pytest.mark.parametrize("before", [(), AS_MEMBER], ids=["root", "member"])
+def test_root_and_members_see_all(daemon, before):
+    roots = daemon.player("alloc 0 DRAM 0x1000 10 secret")
+    theirs = daemon.player("alloc 0 DRAM 0x1000 20 other", before=AS_OTHER)
+    wait_until_seen(daemon, roots.pid, theirs.pid)
+    document = daemon.json("buffers", before=before)
+    assert names(document) == {"secret", "other"} and document["notes"] == []
+    document = daemon.json("smi", before=before)
+    assert used(document, roots.pid) == {(0, "DRAM"): 10}  # and not twice
+    assert len(daemon.json("history", "0x1000", before=before)["buffers"]) == 2
+    assert daemon.json("status", before=before)["you_see_all"] is True
+
+
+def test_members_watch_processes_of_others(daemon):
+    roots = daemon.player("alloc 0 DRAM 0x1000 10 first")
+    wait_until_seen(daemon, roots.pid)
+    watch = daemon.adopt(
+        subprocess.Popen(
+            [*AS_MEMBER, str(daemon.build / "src/cli/ttmem"), "watch"],
+            env=daemon.env,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+    )
+    assert str(roots.pid) in watch.stdout.readline()
+    roots.play("alloc 0 DRAM 0x2000 20 second")
+    assert "second" in watch.stdout.readline()
+    watch.stdout.close()
+
+
+def test_without_a_daemon_nothing_changes(daemon):
+    mine = daemon.player("alloc 1 L1 0x1000 40 mine", before=AS_USER)
+    daemon.player("alloc 0 DRAM 0x1000 10 secret")
+    daemon.kill()
+    document = daemon.json("smi", before=AS_USER)
+    assert pids_of(document) == {mine.pid} and document["notes"] == []
+    assert daemon.json("incidents", before=AS_USER)["incidents"] == []
+    assert daemon.json("history", "0x1000", before=AS_USER)["past"] is None
+
+
+def test_a_daemon_that_hangs_is_noted(daemon):
+    mine = daemon.player("alloc 1 L1 0x1000 40 mine", before=AS_USER)
+    wait_until_seen(daemon, mine.pid)
+    daemon.process.send_signal(signal.SIGSTOP)
+    try:
+        for command in ("smi", "buffers"):
+            document = daemon.json(command, before=AS_USER)
+            assert any("ttmemd does not answer" in note for note in document["notes"])
+        assert names(document) == {"mine"}
+        result = daemon.run("status", before=AS_USER)
+        assert result.returncode == 1 and "does not answer" in result.stderr
+    finally:
+        daemon.process.send_signal(signal.SIGCONT)
+    assert daemon.json("smi", before=AS_USER)["notes"] == []
+
+
+def test_leaks_are_for_who_may_see_them(daemon):
+    roots = daemon.player("alloc 0 DRAM 0x1000 10 secret")
+    mine = daemon.player("alloc 1 L1 0x2000 40 mine", "alloc 1 L1 0x3000 2", before=AS_USER)
+    wait_until_seen(daemon, roots.pid, mine.pid)
+    for player in (roots, mine):
+        player.kill()
+    wait_for(lambda: len(daemon.json("leaks")["processes"]) == 2, "two leak reports")
+    (report,) = daemon.json("leaks", before=AS_USER)["processes"]
+    assert (report["pid"], report["bytes"], report["buffer_count"]) == (mine.pid, 42, 2)
+    assert report["how"] == "died" and report["user_id"] == USER
+    assert {b["name"] for b in report["buffers"]} == {"mine", None}
+    assert pids_of(daemon.json("leaks", before=AS_MEMBER)) == {roots.pid, mine.pid}
+    assert daemon.json("leaks", before=AS_OTHER)["processes"] == []
+    assert pids_of(daemon.json("leaks", "--pid", roots.pid)) == {roots.pid}
+
+    text = daemon.run("leaks", before=AS_USER).stdout
+    assert re.match(rf"pid {mine.pid} \(player\) of {USER}, .* ago: died, left 2 buffers, 42 B\n", text)
+    assert '40 B in 1 buffer of L1, "mine"' in text
+    text = daemon.run("leaks").stdout
+    assert text.endswith("\n2 processes, 3 buffers, 52 B\n")
+    assert daemon.run("leaks", before=AS_OTHER).stdout == "no ended process left anything\n"
+
+
+def test_leaks_in_pages(daemon):
+    players = [daemon.player(f"alloc 0 DRAM 0x1000 {i + 1} buffer{i}") for i in range(3)]
+    for player in players:
+        wait_until_seen(daemon, player.pid)
+        player.kill()
+    wait_for(lambda: len(daemon.json("leaks")["processes"]) == 3, "three leak reports")
+    seen, cursor = [], b""
+    for _ in range(3):
+        page = json.loads(ask(daemon, LEAKS, limit=1, cursor=cursor))
+        (row,) = check_schema(page)["processes"]
+        seen.append(row["pid"])
+        cursor = (page["next"] or "").encode()
+    assert cursor == b"" and seen == [p.pid for p in reversed(players)]
+
+
+def test_leaks_need_a_daemon(daemon):
+    daemon.kill()
+    result = daemon.run("leaks")
+    assert result.returncode == 1 and result.stdout == ""
+    assert "no ttmemd runs here" in result.stderr and "ttmem run --fail-on-leak" in result.stderr
+    result = daemon.run("dump")
+    assert result.returncode == 1 and "no ttmemd runs here" in result.stderr
+    result = daemon.run("status", "--json")
+    assert result.returncode == 1
+    assert check_schema(json.loads(result.stdout))["running"] is False
+
+
+def test_incidents_outlive_their_process(daemon):
+    player = daemon.player("alloc 0 DRAM 0x1000 10 twice", "free 0 DRAM 0x1000",
+                           "free 0 DRAM 0x1000", before=AS_USER)  # fmt: skip
+    wait_until_seen(daemon, player.pid)
+    # At once, though nobody has looked at the book since.
+    (row,) = daemon.json("incidents", before=AS_USER)["incidents"]
+    assert (row["kind"], row["pid"], row["address"]) == ("double_free", player.pid, "0x1000")
+    assert row["count"] == 1 and row["first"]["name"] == "twice"
+    player.end()
+    wait_for(lambda: player.pid not in pids_of(daemon.json("ps")), "its end")
+    assert len(daemon.json("incidents", before=AS_USER)["incidents"]) == 1
+    assert daemon.json("incidents", before=AS_OTHER)["incidents"] == []
+    text = daemon.run("incidents", before=AS_USER).stdout
+    assert text.startswith(f"double_free: pid {player.pid} (player), device 0, DRAM, address 0x1000")
+    assert daemon.run("incidents", before=AS_OTHER).stdout == "no incidents\n"
+
+
+def test_a_failed_allocation_tells_who_held_the_memory(daemon):
+    holder = daemon.player("alloc 0 DRAM 0x1000 4096 secret", before=AS_OTHER)
+    failing = daemon.player("alloc 0 DRAM 0x1000 10 mine", before=AS_USER)
+    wait_until_seen(daemon, holder.pid, failing.pid)
+    failing.play("failed 0 DRAM 100000 64")
+
+    def incident(before):
+        rows = daemon.json("incidents", before=before)["incidents"]
+        return [row for row in rows if row["kind"] == "alloc_failed"]
+
+    (row,) = wait_for(lambda: incident(AS_MEMBER), "the incident")
+    assert [(h["pid"], h["used"]) for h in row["holders"]] == [(holder.pid, 4096), (failing.pid, 10)]
+    assert {site["name"] for site in row["sites"]} == {"secret", "mine"}
+    # Who holds how much is everybody's to know, but not what it is called.
+    (row,) = incident(AS_USER)
+    assert len(row["holders"]) == 2 and row["sites"] == []
+    assert f"held by pid {holder.pid}" in daemon.run("incidents", before=AS_USER).stdout
+
+
+def test_history_knows_ended_processes(daemon):
+    ended = daemon.player("alloc 0 DRAM 0x1000 524288 lost", "alloc 1 L1 0x1000 5", before=AS_USER)
+    living = daemon.player("alloc 0 DRAM 0x1000 98304", before=AS_USER)
+    wait_until_seen(daemon, ended.pid, living.pid)
+    ended.kill()
+    wait_for(lambda: daemon.leaks(ended.pid), "its leak report")
+    document = daemon.json("history", "0x1000", before=AS_USER)
+    assert [life["pid"] for life in document["buffers"]] == [living.pid]
+    (leak,) = document["past"]["leaks"]
+    assert leak["pid"] == ended.pid and len(leak["buffers"]) == 2
+    (leak,) = daemon.json("history", "0x1000", "--type", "L1")["past"]["leaks"]
+    assert [b["size"] for b in leak["buffers"]] == [5]
+    (leak,) = daemon.json("history", "0x1000", "--device", "0")["past"]["leaks"]
+    assert [b["size"] for b in leak["buffers"]] == [524288]
+    both = daemon.json("history", "0x1000", "--device", "0", "--device", "1")["past"]["leaks"]
+    assert [len(leak["buffers"]) for leak in both] == [1, 1]
+    text = daemon.run("history", "0x1000", before=AS_USER).stdout
+    assert f"pid={living.pid} ref=1  ← Still allocated!" in text
+    assert "Remembered of ended processes:\n" in text
+    assert re.search(rf'  pid {ended.pid} \(player\), .* ago: left 512.0 KiB of DRAM on device 0, "lost"', text)
+    assert daemon.json("history", "0x1000", before=AS_OTHER)["past"]["leaks"] == []
+    assert "nothing is known" in daemon.run("history", "0x7777").stdout
+
+
+def test_growth_tells_the_trend(daemon):
+    player = daemon.player("leak 0 1000 20", before=AS_USER)
+    wait_until_seen(daemon, player.pid)
+
+    def trend():
+        document = daemon.json("growth", "--seconds", "1", before=AS_USER)
+        return [t for t in document["trends"] if t["bytes_per_second"] > 0]
+
+    (found,) = wait_for(trend, "a trend")
+    assert found["pid"] == player.pid and found["bytes"] > found["bytes_before"]
+    text = daemon.run("growth", "--seconds", "1", before=AS_USER).stdout
+    assert re.search(rf"^pid {player.pid} over the last .*: from .* to .*, \+.* per hour$", text, re.M)
+
+
+def test_status(daemon):
+    player = daemon.player("alloc 0 DRAM 0x1000 1")
+    wait_until_seen(daemon, player.pid)
+    document = daemon.json("status", before=AS_USER)
+    assert document["running"] is True and document["pid"] == daemon.process.pid
+    assert document["you_see_all"] is False and document["socket"] == str(daemon.socket)
+    wait_for(lambda: daemon.json("status")["books"] == 1, "a book")
+    text = daemon.run("status", before=AS_USER).stdout
+    assert text.startswith(f"ttmemd:  pid {daemon.process.pid}, user 0, version ")
+    assert "you see: the details of your own processes, totals of the others\n" in text
+
+
+# What is below speaks the protocol itself.
+
+ROSTER, LEAKS, STATUS = 1, 2, 6
+REQUEST = struct.Struct("<10I4Q24s64s32x")
+REPLY = struct.Struct("<4IiI8x")
+PROCESS = struct.Struct("<6Q8I8Q64s72s")
+MAY_SEE, HAS_BOOK = 4, 8
+
+
+def request(kind, want=0, limit=0, cursor=b"", magic=0x51525454):
+    return REQUEST.pack(
+        magic, 1, REQUEST.size, kind, want, 0, limit, 2**32 - 1, 2**32 - 1, 0, 0, 0, 0, 0, b"", cursor
+    )
+
+
+def connect(daemon):
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    client.settimeout(LIMIT / 2)
+    client.connect(str(daemon.socket))
+    return client
+
+
+def packets(client):
+    """(payload, descriptors) of each packet of one answer."""
+    while True:
+        packet, fds, flags, _ = socket.recv_fds(client, 65536, 4)
+        assert packet and not flags & socket.MSG_TRUNC
+        magic, version, _, flags, status, length = REPLY.unpack(packet[: REPLY.size])
+        assert (magic, version, status) == (0x50525454, 1, 0)
+        assert length == len(packet) - REPLY.size
+        if flags & 1:
+            return
+        yield packet[REPLY.size :], fds
+
+
+def ask(daemon, kind, **options):
+    with connect(daemon) as client:
+        client.send(request(kind, **options))
+        return b"".join(payload for payload, _ in packets(client))
+
+
+def is_closed(client):
+    try:
+        return client.recv(65536) == b""
+    except ConnectionResetError:
+        return True
+
+
+def test_books_come_for_reading_only(daemon):
+    players = [daemon.player("alloc 0 DRAM 0x1000 1"), daemon.player("alloc 0 DRAM 0x1000 2")]
+    wait_until_seen(daemon, *[p.pid for p in players])
+    found = set()
+    with connect(daemon) as client:
+        client.send(request(ROSTER, want=3))
+        for payload, fds in packets(client):
+            process = PROCESS.unpack(payload[: PROCESS.size])
+            assert process[11] & (MAY_SEE | HAS_BOOK) == MAY_SEE | HAS_BOOK and process[12] == 1
+            (fd,) = fds
+            assert fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY
+            assert os.fstat(fd).st_ino == process[1]
+            with pytest.raises(OSError):
+                os.write(fd, b"x")
+            # Neither can it be had for writing by another way.
+            with contextlib.suppress(OSError):
+                again = os.open(f"/proc/self/fd/{fd}", os.O_RDWR)
+                with pytest.raises(PermissionError):
+                    os.pwrite(again, b"x", 0)
+                os.close(again)
+            os.close(fd)
+            found.add(process[6])
+    assert found == {p.pid for p in players}
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"x", b"GET / HTTP/1.1\r\n\r\n", bytes(192), request(99), request(0), b"TTRQ",
+        request(STATUS) + b"x", request(STATUS)[:-1], request(STATUS, magic=1),
+        request(STATUS, cursor=b"\n"), bytes(5000), b"TTRQ" + bytes(60000),
+    ],
+    ids=range(12),
+)  # fmt: skip
+def test_garbage_costs_the_connection(daemon, garbage):
+    with connect(daemon) as client, connect(daemon) as other:
+        client.send(garbage)
+        assert is_closed(client)
+        other.send(request(STATUS))
+        assert json.loads(b"".join(p for p, _ in packets(other)))["running"]
+
+
+def test_a_descriptor_with_a_question_is_refused(daemon):
+    def held():
+        return len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
+
+    ask(daemon, STATUS)
+    before = wait_for(held)
+    for _ in range(50):
+        with connect(daemon) as client:
+            socket.send_fds(client, [request(STATUS)], [0, 1])
+            assert is_closed(client)
+    wait_for(lambda: held() <= before, "its descriptors to be closed")
+
+
+def test_who_half_closes_is_answered(daemon):
+    with connect(daemon) as client:
+        client.send(request(STATUS))
+        client.shutdown(socket.SHUT_WR)
+        assert json.loads(b"".join(p for p, _ in packets(client)))["running"]
+        assert is_closed(client)
+
+
+def test_several_questions_on_one_connection(daemon):
+    with connect(daemon) as client:
+        for _ in range(20):
+            client.send(request(STATUS))
+            client.send(request(ROSTER, want=3))
+            assert json.loads(b"".join(p for p, _ in packets(client)))["running"]
+            assert not list(packets(client))
+
+
+def as_user(daemon, script):
+    """Runs a hostile script as another user; it prints a line and stays."""
+    process = daemon.adopt(
+        subprocess.Popen(
+            [*AS_OTHER, "/usr/bin/python3", "-c", script, str(daemon.socket)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+    )
+    line = process.stdout.readline()
+    return process, line
+
+
+HOARD = """
+import resource, socket, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
+clients = []
+for i in range(1000):
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    client.connect(sys.argv[1])
+    clients.append(client)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+NEVER_READS = """
+import socket, sys
+request = bytes.fromhex(%r)
+clients = []
+for i in range(60):
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    client.connect(sys.argv[1])
+    client.send(request)
+    clients.append(client)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize(
+    "script", [HOARD, NEVER_READS % request(ROSTER, want=3).hex()], ids=["hoard", "never reads"]
+)
+def test_a_hostile_user_harms_nobody_else(daemon, script):
+    player = daemon.player("alloc 0 DRAM 0x1000 1")
+    wait_until_seen(daemon, player.pid)
+    process, line = as_user(daemon, script)
+    assert line == "ready\n"
+    for before in ((), AS_USER):
+        document = daemon.json("smi", before=before)
+        assert used(document, player.pid) == {(0, "DRAM"): 1} and document["notes"] == []
+    late = daemon.player("alloc 0 DRAM 0x1000 2", before=AS_USER)
+    wait_until_seen(daemon, late.pid)
+    # And even for the hoarder: what it offers is taken.
+    own = daemon.player("alloc 0 DRAM 0x1000 3", before=AS_OTHER)
+    wait_until_seen(daemon, own.pid)
+    held = len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
+    assert held < 200
+    process.kill()
+    process.wait()
+    process.stdin.close()
+    process.stdout.close()
+
+
+def test_offers_and_questions_at_once(daemon):
+    players = []
+    for _ in range(20):
+        players.append(daemon.player("alloc 0 DRAM 0x1000 1", before=AS_USER))
+        ask(daemon, STATUS)
+    wait_until_seen(daemon, *[p.pid for p in players])
