@@ -118,6 +118,21 @@ struct snapshot_part *snapshot_part(struct snapshot *snapshot, uint32_t process,
 	return part;
 }
 
+void snapshot_process_totals(const struct snapshot_process *process, uint64_t *ret_bytes,
+			     uint64_t *ret_buffers)
+{
+	uint64_t bytes = 0, buffers = 0;
+
+	for (size_t i = 0; i < process->part_count; i++) {
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			bytes = merge_add(bytes, process->parts[i].memory[type].used);
+			buffers = merge_add(buffers, process->parts[i].memory[type].buffers);
+		}
+	}
+	*ret_bytes = bytes;
+	*ret_buffers = buffers;
+}
+
 void snapshot_add_memory(struct snapshot_memory *to, const struct snapshot_memory *more)
 {
 	if (to->peak && more->peak)

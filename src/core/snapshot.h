@@ -196,6 +196,10 @@ struct snapshot_part *snapshot_part(struct snapshot *snapshot, uint32_t process,
 const struct snapshot_part *snapshot_find_part(const struct snapshot *snapshot, uint32_t process,
 					       uint32_t device);
 
+/* All that a process holds, over its devices and types; sums stop at the top. */
+void snapshot_process_totals(const struct snapshot_process *process, uint64_t *ret_bytes,
+			     uint64_t *ret_buffers);
+
 /* Adds one book's counters to what is there of a type. */
 void snapshot_add_memory(struct snapshot_memory *to, const struct snapshot_memory *more);
 

@@ -171,6 +171,7 @@ struct news *news_new_leak(const struct snapshot *snapshot, uint32_t process,
 			   const struct news_ending *ending)
 {
 	struct news *news = news_new(&snapshot->processes[process], "leak");
+	uint64_t listed = 0;
 	FILE *json, *text;
 
 	if (!news)
@@ -178,11 +179,13 @@ struct news *news_new_leak(const struct snapshot *snapshot, uint32_t process,
 	for (size_t i = 0; i < snapshot->buffer_count; i++) {
 		if (snapshot->buffers[i].process != process)
 			continue;
-		if (news->buffers == 0)
+		if (listed == 0)
 			news->device = snapshot->buffers[i].device;
-		news->buffers++;
-		news->bytes += snapshot->buffers[i].size;
+		listed++;
 	}
+	/* Of very many only the largest are in the snapshot; the counters know all. */
+	snapshot_process_totals(&snapshot->processes[process], &news->bytes, &news->buffers);
+	news->buffers = bits_max(news->buffers, listed);
 	json = open_memstream(&news->json, &news->json_length);
 	text = open_memstream(&news->text, &news->text_length);
 	if (json && text) {

@@ -24,9 +24,18 @@
 /* More than that are not read to name the call sites of a full device. */
 #define PAST_FAILURE_BUFFERS_MAX (UINT64_C(1) << 20)
 
+/* Of what an ended process left, so many are looked at: the largest. The counters know the rest. */
+#define PAST_LEAK_BUFFERS_MAX (UINT32_C(1) << 20)
+
 struct snapshot *past_read(struct tracked *tracked, bool buffers, struct view *view)
 {
-	const struct source_request request = {.buffers = buffers, .incidents = true};
+	const struct source_request request = {
+		.buffers = buffers,
+		.incidents = true,
+		.limit = buffers ? PAST_LEAK_BUFFERS_MAX : 0,
+		.sorted = true,
+		.order = SNAPSHOT_BY_SIZE,
+	};
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
 
 	if (!snapshot)

@@ -212,6 +212,7 @@ int store_item_leak(const struct snapshot *snapshot, uint32_t process,
 	CLEANUP_FREE struct store_groups *groups = calloc(1, sizeof(*groups));
 	CLEANUP(store_item_cleanup)
 	struct store_item *item = store_item_new(STORE_ITEM_LEAK, ending->ended_ns);
+	uint64_t bytes, buffers;
 	int r;
 
 	if (!groups || !item)
@@ -228,6 +229,13 @@ int store_item_leak(const struct snapshot *snapshot, uint32_t process,
 	if (item->leaked_buffers == 0) {
 		*ret_item = NULL;
 		return 0;
+	}
+	/* Of very many only the largest are in the snapshot: then the counters tell the sums. */
+	snapshot_process_totals(&snapshot->processes[process], &bytes, &buffers);
+	if (buffers > item->leaked_buffers) {
+		item->cut += buffers - item->leaked_buffers;
+		item->leaked_bytes = bits_max(item->leaked_bytes, bytes);
+		item->leaked_buffers = buffers;
 	}
 	r = store_item_add_process(item, &snapshot->processes[process]);
 	if (r == 0)

@@ -337,3 +337,16 @@ def test_an_incident_runs_a_command(daemon):
 
     wait_for(lambda: told() and told()[0]["kind"] == "double_free", "the command")
     assert told()[0]["pid"] == player.pid
+
+
+def test_more_is_left_than_a_report_looks_at(daemon):
+    daemon.start()
+    count = (1 << 20) + 1234
+    player = daemon.player(f"many 0 DRAM 0x1000 64 {count}", "alloc 1 L1 0x10 5000 large")
+    wait_until_seen(daemon, player.pid)
+    player.kill()
+    leak = daemon.wait_for_leak(player.pid)
+    assert leak["buffer_count"] == count + 1
+    assert leak["bytes"] == count * 64 + 5000
+    assert leak["buffers"][0]["name"] == "large"
+    assert f"left {count + 1} buffers allocated:" in daemon.text()
