@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 
 #define LOOP_EVENTS 64
+#define LOOP_WAIT_NS (UINT64_C(3600) * 1000000000) /* nobody waits longer at once */
 
 struct loop {
 	int fd;
@@ -162,20 +163,29 @@ uint64_t loop_now(const struct loop *loop)
 	return loop->now_ns;
 }
 
-/* Milliseconds until the next timer, rounded up so that it is due when we wake. */
-static int loop_timeout(const struct loop *loop, int timeout_ms)
+/* Nanoseconds until the next timer, at most @timeout_ms; -1 = for ever. */
+static int64_t loop_timeout(const struct loop *loop, int timeout_ms)
 {
 	uint64_t now = loop_clock();
-	uint64_t wait;
+	uint64_t most = timeout_ms < 0 ? LOOP_WAIT_NS : (uint64_t)timeout_ms * 1000000;
 
 	if (loop->timer_count == 0)
-		return timeout_ms;
+		return timeout_ms < 0 ? -1 : (int64_t)most;
 	if (loop->timers[0]->due_ns <= now)
 		return 0;
-	wait = (loop->timers[0]->due_ns - now + 999999) / 1000000;
-	if (timeout_ms >= 0)
-		wait = bits_min(wait, (uint64_t)timeout_ms);
-	return (int)bits_min(wait, 3600000);
+	return (int64_t)bits_min(bits_min(loop->timers[0]->due_ns - now, most), LOOP_WAIT_NS);
+}
+
+/* To the microsecond where the kernel can; else rounded up, so that a timer is due when we wake. */
+static int loop_wait(struct loop *loop, int64_t wait_ns)
+{
+	struct timespec wait = {.tv_sec = wait_ns / 1000000000, .tv_nsec = wait_ns % 1000000000};
+	int n = epoll_pwait2(loop->fd, loop->events, LOOP_EVENTS, wait_ns < 0 ? NULL : &wait, NULL);
+
+	if (n >= 0 || (errno != ENOSYS && errno != EPERM))
+		return n;
+	return epoll_wait(loop->fd, loop->events, LOOP_EVENTS,
+			  wait_ns < 0 ? -1 : (int)((wait_ns + 999999) / 1000000));
 }
 
 /* Those that were due when the turn began; one that a callback sets to now waits for the next turn. */
@@ -193,7 +203,7 @@ static void loop_fire(struct loop *loop)
 
 int loop_turn(struct loop *loop, int timeout_ms)
 {
-	int n = epoll_wait(loop->fd, loop->events, LOOP_EVENTS, loop_timeout(loop, timeout_ms));
+	int n = loop_wait(loop, loop_timeout(loop, timeout_ms));
 
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;

@@ -10,6 +10,10 @@
  *	over		gone
  *
  * Bytes that were read together with what made it wait are kept in the spill.
+ *
+ * A client in a tight loop would wake us for every message, which costs both sides more than the message
+ * itself. So a connection on which much comes is not watched for a moment; what gathers meanwhile is read
+ * at once. The moment is so short that the socket's buffer does not fill.
  */
 
 #include <errno.h>
@@ -28,6 +32,10 @@
 #define CONNECTION_SMALL 2048u                   /* read at once from one that asks questions */
 #define CONNECTION_SLOW_NS UINT64_C(10000000000) /* that long a client may not read its answer */
 #define CONNECTION_AGAIN_NS UINT64_C(100000000)  /* between two tries to get descriptors */
+
+#define CONNECTION_BUSY_NS UINT64_C(300000) /* two reads within that are many */
+#define CONNECTION_BUSY_BYTES 1024          /* so are as many bytes at once */
+#define CONNECTION_REST_NS UINT64_C(100000)
 
 enum connection_state {
 	CONNECTION_READS = 0,
@@ -99,6 +107,7 @@ static int connection_hold(struct legacy_connection *connection,
 	if (!connection->held)
 		return -ENOMEM;
 	memcpy(connection->held, message->raw, size);
+	connection->is_resting = false;
 	connection->held_dialect = message->dialect;
 	return loop_set(connection->server->config.loop, &connection->timer,
 			loop_now(connection->server->config.loop) + CONNECTION_AGAIN_NS);
@@ -146,7 +155,9 @@ static int connection_message(struct legacy_connection *connection,
 	if (server->is_stopped)
 		return 0;
 	connection->asks = true;
-	loop_cancel(server->config.loop, &connection->timer); /* silence means nothing now */
+	/* Silence means nothing now, and there is no rest. */
+	loop_cancel(server->config.loop, &connection->timer);
+	connection->is_resting = false;
 	legacy_question_put(server, connection, message);
 	return connection->question ? CONNECTION_WAITS : 0;
 }
@@ -210,6 +221,21 @@ static int connection_feed(struct legacy_connection *connection, const uint8_t *
 	return state;
 }
 
+/* Lets more gather, if much comes. Whoever asks waits for an answer and is read at once. */
+static void connection_rest(struct legacy_connection *connection, size_t length)
+{
+	struct loop *loop = connection->server->config.loop;
+	uint64_t now = loop_now(loop);
+	bool is_busy =
+		length >= CONNECTION_BUSY_BYTES || now - connection->read_ns < CONNECTION_BUSY_NS;
+
+	connection->read_ns = now;
+	if (is_busy && !connection->asks && connection->stream.dialect != LEGACY_UNDECIDED)
+		/* Without a timer it is watched, as ever. */
+		connection->is_resting =
+			loop_set(loop, &connection->timer, now + CONNECTION_REST_NS) == 0;
+}
+
 /* Reads once. *@ret_more: there may be more to read. */
 static int connection_read(struct legacy_connection *connection, bool *ret_more)
 {
@@ -233,6 +259,8 @@ static int connection_read(struct legacy_connection *connection, bool *ret_more)
 	state = connection_feed(connection, server->buffer, (size_t)n, &taken);
 	if (state == CONNECTION_WAITS)
 		state = connection_spill(connection, server->buffer + taken, (size_t)n - taken);
+	if (state == CONNECTION_READS)
+		connection_rest(connection, (size_t)n);
 	return state;
 }
 
@@ -245,7 +273,7 @@ static int connection_settle(struct legacy_connection *connection, int state)
 		return state;
 	if (connection->out)
 		events = EPOLLOUT;
-	else if (state == CONNECTION_READS && !connection->has_ended)
+	else if (state == CONNECTION_READS && !connection->has_ended && !connection->is_resting)
 		events = EPOLLIN;
 	if (!connection_watch(connection, events))
 		return connection_end(connection, NULL);
@@ -326,14 +354,19 @@ static void connection_fire(struct loop_timer *timer)
 		(void)connection_end(connection, &server->counts.ended_slow);
 		return;
 	}
-	if (connection->held)
+	if (connection->held) {
 		state = connection_go_on(connection);
-	else
+	} else if (connection->is_resting) {
+		connection->is_resting = false;
+		state = connection_read(connection, &more);
+	} else {
 		/* Silence is the client's only if there is nothing left to read. */
-		while (state == CONNECTION_READS && more && !connection->has_ended)
+		while (state == CONNECTION_READS && more && !connection->has_ended &&
+		       connection->stream.dialect == LEGACY_UNDECIDED)
 			state = connection_read(connection, &more);
-	if (state == CONNECTION_READS)
-		state = connection_take(connection);
+		if (state == CONNECTION_READS)
+			state = connection_take(connection);
+	}
 	(void)connection_settle(connection, state);
 	legacy_log_flush(server->log);
 }
@@ -377,7 +410,8 @@ bool legacy_connection_drain(struct legacy_connection *connection,
 	}
 	if (state == CONNECTION_IS_OVER)
 		return true;
-	return state == CONNECTION_READS && !more && connection->timer.place == 0;
+	return state == CONNECTION_READS && !more &&
+	       (connection->is_resting || connection->timer.place == 0);
 }
 
 void legacy_connection_forget(struct legacy_connection *connection,

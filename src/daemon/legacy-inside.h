@@ -44,8 +44,9 @@ struct legacy_connection {
 	struct legacy_server *server;
 	struct legacy_connection *before, *after;
 	struct loop_source source;
-	struct loop_timer timer; /* silence, a slow reader, or another try: one at a time */
+	struct loop_timer timer; /* silence, rest, a slow reader or another try: one at a time */
 	uint32_t watched;        /* events in the loop */
+	uint64_t read_ns;        /* when it was read last */
 
 	/* The peer as the kernel knew it when it connected. */
 	uint32_t pid;
@@ -66,6 +67,7 @@ struct legacy_connection {
 	size_t out_begin, out_end;
 	bool has_ended;  /* nothing more will come */
 	bool ends_after; /* the answer ends with the connection */
+	bool is_resting; /* sends so much that it is read by the clock, and not watched */
 	bool asks;       /* has asked before: read in small pieces */
 
 	struct legacy_stream stream;
