@@ -4,7 +4,7 @@
 
 _ttmem() {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-	local commands='smi ps buffers growth history watch incidents run selftest bench demo help'
+	local commands='smi ps buffers growth history watch incidents leaks run status dump selftest bench demo help'
 	local types='DRAM L1 SYSTEM_MEMORY L1_SMALL TRACE CB KERNEL'
 	local command=${COMP_WORDS[1]} words='' i
 
@@ -49,7 +49,8 @@ _ttmem() {
 		growth) words='--pid --seconds --json' ;;
 		history) words='--device --pid --type --json' ;;
 		watch) words='--format --ids --stacks --type' ;;
-		incidents) words='--pid --json' ;;
+		incidents | leaks) words='--pid --json' ;;
+		status) words='--json' ;;
 		bench) words='--json' ;;
 		run) words='--fail-on-leak --baseline --ignore --json --markdown --' ;;
 		demo) words='--seconds --keep' ;;

@@ -2,7 +2,7 @@
 #
 # Completion of ttmem for fish. The words are those of "ttmem --help"; types are fixed by tt-metal.
 
-set -l commands smi ps buffers growth history watch incidents run selftest bench demo
+set -l commands smi ps buffers growth history watch incidents leaks run status dump selftest bench demo
 set -l types DRAM L1 SYSTEM_MEMORY L1_SMALL TRACE CB KERNEL
 
 complete -c ttmem -f
@@ -13,6 +13,9 @@ complete -c ttmem -n "not __fish_seen_subcommand_from $commands" -a growth -d "c
 complete -c ttmem -n "not __fish_seen_subcommand_from $commands" -a history -d "life of one address"
 complete -c ttmem -n "not __fish_seen_subcommand_from $commands" -a watch -d "events as they happen"
 complete -c ttmem -n "not __fish_seen_subcommand_from $commands" -a incidents -d "double frees and the like"
+complete -c ttmem -n "not __fish_seen_subcommand_from $commands" -a leaks -d "what ended processes left"
+complete -c ttmem -n "not __fish_seen_subcommand_from $commands" -a status -d "how the daemon is"
+complete -c ttmem -n "not __fish_seen_subcommand_from $commands" -a dump -d "the old report of remaining buffers"
 complete -c ttmem -n "not __fish_seen_subcommand_from $commands" -a run -d "run a command with tracking on"
 complete -c ttmem -n "not __fish_seen_subcommand_from $commands" -a selftest -d "check that the tools see known buffers"
 complete -c ttmem -n "not __fish_seen_subcommand_from $commands" -a bench -d "measure the cost of an event"
@@ -23,9 +26,9 @@ complete -c ttmem -n "__fish_seen_subcommand_from smi" -s r -l refresh -x -d "mi
 complete -c ttmem -n "__fish_seen_subcommand_from smi" -s d -l device -x -d "only this device"
 complete -c ttmem -n "__fish_seen_subcommand_from smi" -s a -l all -d "closed devices and ended processes too"
 complete -c ttmem -n "__fish_seen_subcommand_from smi" -l details -d "every type"
-complete -c ttmem -n "__fish_seen_subcommand_from smi ps buffers growth history incidents bench" -l json
+complete -c ttmem -n "__fish_seen_subcommand_from smi ps buffers growth history incidents leaks status bench" -l json
 complete -c ttmem -n "__fish_seen_subcommand_from smi buffers" -l csv
-complete -c ttmem -n "__fish_seen_subcommand_from buffers growth history incidents" -l pid -x -a "(__fish_complete_pids)"
+complete -c ttmem -n "__fish_seen_subcommand_from buffers growth history incidents leaks" -l pid -x -a "(__fish_complete_pids)"
 complete -c ttmem -n "__fish_seen_subcommand_from buffers history" -l device -x
 complete -c ttmem -n "__fish_seen_subcommand_from buffers history watch" -l type -x -a "$types"
 complete -c ttmem -n "__fish_seen_subcommand_from buffers" -l sort -x -a "size age"
