@@ -31,12 +31,16 @@ struct book {
 
 static struct book *books; /* shared with forked children */
 
-/* glibc gives a constructor what it gives main(). */
-__attribute__((constructor)) static void main_or_keeper(int argc, char **argv)
+static void main_or_keeper(int argc, char **argv)
 {
 	if (keeper_process_is_meant(argc, argv))
 		_exit(keeper_process_main(argc, argv));
 }
+
+/* glibc gives these what it gives main(). Not as a constructor: link-time optimisation makes one function of
+ * them all, and that passes nothing on. */
+__attribute__((section(".init_array"), used)) static void (*before_main)(int,
+									 char **) = main_or_keeper;
 
 static void no_refill(void *context, struct keeper *keeper)
 {
