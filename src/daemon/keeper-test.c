@@ -250,6 +250,37 @@ UNIT(killed_keeper_is_replaced)
 	testing_keeper_end();
 }
 
+/* The connection is lost, but not the keeper: what it missed meanwhile is put right. */
+UNIT(lost_connection_is_made_anew)
+{
+	const struct keeper_hooks hooks = {.refill = refill, .lost = lost};
+	struct testing_keeper_taken taken = {0};
+	int lines[20];
+
+	testing_keeper_begin();
+	assert(loop_new(&loop) == 0);
+	assert(keeper_new(&keeper, loop, testing_keeper_path(), &hooks) == 0);
+	for (uint32_t i = 5; i < 30; i++)
+		testing_keeper_add(keeper, i); /* other files than those of the refill */
+	/* A crowd for which the oldest has to go. */
+	for (size_t i = 0; i < 20; i++) {
+		lines[i] = testing_keeper_line();
+		(void)testing_keeper_list(lines[i]); /* it has been let in */
+	}
+	while (refills == 0)
+		assert(loop_turn(loop, 100) >= 0);
+	assert(losses == 1 && counts().started == 1 && counts().lost == 1);
+	for (size_t i = 0; i < 20; i++)
+		assert(close(lines[i]) == 0);
+	end();
+
+	begin();
+	assert(keeper_take(keeper, testing_keeper_take, &taken) == 0 && taken.count == 10);
+	end();
+	assert(keeper_quit(testing_keeper_path()) == 0);
+	testing_keeper_end();
+}
+
 /* One that is stopped takes nothing: after some seconds another one has its place, and it ends. */
 UNIT_LONG(stuck_keeper_is_replaced, 120)
 {
