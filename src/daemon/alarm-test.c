@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -269,4 +271,39 @@ UNIT(ends_while_commands_run)
 		assert(waitpid(-1, &status, 0) > 0 && status == 0);
 	}
 	assert(strncmp(left("input"), "{\"suppressed\":0,", 16) == 0);
+}
+
+/* As systemd starts the daemon: an ordinary user with a right that is handed down by exec. */
+static void become_daemon_user(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct rights[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+	rights[0].permitted = rights[0].inheritable = rights[0].effective = 1u << CAP_SYS_PTRACE;
+	assert(prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0);
+	assert(setresgid(65534, 65534, 65534) == 0 && setresuid(65534, 65534, 65534) == 0);
+	assert(syscall(SYS_capset, &header, rights) == 0);
+	assert(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_PTRACE, 0, 0) == 0);
+}
+
+UNIT(rights_are_not_handed_down)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct rights[_LINUX_CAPABILITY_U32S_3];
+
+	if (geteuid() != 0)
+		unit_skip("only root can become somebody else with rights");
+	assert(chmod(unit_dir(), 0777) == 0);
+	become_daemon_user();
+	begin("grep -E 'Cap(Prm|Eff|Amb)' /proc/self/status >$D/rights");
+	assert(raise_one() == 0);
+	settle();
+	left("rights");
+	assert(strstr(text, "CapPrm:\t0000000000000000\n"));
+	assert(strstr(text, "CapEff:\t0000000000000000\n"));
+	assert(strstr(text, "CapAmb:\t0000000000000000\n"));
+	/* And we still have ours. */
+	assert(syscall(SYS_capget, &header, rights) == 0);
+	assert(rights[0].effective == 1u << CAP_SYS_PTRACE);
+	end();
 }

@@ -11,6 +11,7 @@
 #include <spawn.h>
 #include <stdint.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -120,6 +121,9 @@ int child_start(struct child *child, struct loop *loop, const struct child_setup
 			return -errno;
 		moved.input = input;
 	}
+	/* What systemd gave to the daemon would else be given on with exec. It takes nothing from us: our own
+	 * rights are in other sets. */
+	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); /* kernels since 4.3 */
 	r = child_spawn(&moved, &pid);
 	if (r < 0)
 		return r;

@@ -8,7 +8,8 @@
  * either, or the kernel would reap before us).
  *
  * Each child leads a session of its own, hence a process group that can be killed as a whole. It has
- * nothing of ours: no signal that is blocked or ignored, and no descriptor but those named in its setup.
+ * nothing of ours: no signal that is blocked or ignored, no descriptor but those named in its setup, and none of the
+ * capabilities that a unit file may give to the daemon.
  */
 
 #include <stdbool.h>
