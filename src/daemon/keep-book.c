@@ -215,7 +215,7 @@ int keep_book_new(struct keep_book **ret_keep, struct keep_budget *budget, const
 	r = keep_open(keep);
 	if (r == 0)
 		r = keep_write(keep, proc, owner);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	if (old)
 		keep_go_on(keep, old);

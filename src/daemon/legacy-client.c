@@ -63,23 +63,29 @@ static int client_ended_fd(void)
 
 /*
  * A descriptor that becomes readable when the process ends. The socket's own pidfd is best, because a
- * number may have been given away meanwhile; else /proc is asked once more after the pidfd was opened.
+ * number may have been given away meanwhile; else /proc is asked once more after the pidfd was opened. A
+ * process that /proc does not show (it may be hidden from us) lives if its pidfd says so.
  */
 static int client_open_pid(const struct proc *proc, struct proc_facts *facts, int peer_fd)
 {
 	CLEANUP_CLOSE int fd = -1;
 	socklen_t length = sizeof(fd);
-	struct proc_facts again;
+	struct proc_facts again = {0};
+	bool is_exact, has_ended;
 
-	if (peer_fd < 0 || getsockopt(peer_fd, SOL_SOCKET, SO_PEERPIDFD, &fd, &length) < 0)
+	is_exact = peer_fd >= 0 && getsockopt(peer_fd, SOL_SOCKET, SO_PEERPIDFD, &fd, &length) == 0;
+	if (!is_exact)
 		fd = (int)syscall(SYS_pidfd_open, (pid_t)facts->pid, 0);
-	if (fd < 0 && errno != ESRCH && errno != EINVAL && errno != ENOSYS && errno != EPERM)
-		return -errno;
-	if (fd >= 0 && proc_read(proc, facts->pid, &again) == 0 &&
-	    (facts->start_ticks == 0 || again.start_ticks == facts->start_ticks)) {
-		/* What lives is not what the ended one was, unless nobody has reaped it yet. */
-		if (client_has_ended(fd) && again.state != 'Z' && again.state != 'X')
-			return client_ended_fd();
+	if (fd < 0)
+		/* Gone, or a kernel that does not know it; else another time may do better. */
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno
+									     : client_ended_fd();
+	has_ended = client_has_ended(fd);
+	if (proc_read(proc, facts->pid, &again) < 0)
+		return is_exact || !has_ended ? cleanup_steal_fd(&fd) : client_ended_fd();
+	/* What lives is not what the ended one was, unless nobody has reaped it yet. */
+	if (has_ended ? again.state == 'Z' || again.state == 'X'
+		      : is_exact || facts->start_ticks == again.start_ticks) {
 		if (facts->start_ticks == 0)
 			*facts = again;
 		return cleanup_steal_fd(&fd);

@@ -89,10 +89,8 @@ static bool connection_watch(struct legacy_connection *connection, uint32_t even
 	return r == 0;
 }
 
-static int connection_end(struct legacy_connection *connection, uint64_t *reason)
+static int connection_end(struct legacy_connection *connection)
 {
-	if (reason)
-		++*reason;
 	legacy_connection_free(connection);
 	return CONNECTION_IS_OVER;
 }
@@ -179,15 +177,13 @@ static int connection_take(struct legacy_connection *connection)
 		if (r != 0)
 			return r;
 	}
-	if (r == LEGACY_GARBAGE)
-		return connection_end(connection, &server->counts.ended_garbage);
-	if (r == LEGACY_TRUNCATED)
-		return connection_end(connection, &server->counts.ended_truncated);
-	if (r == LEGACY_END)
-		return connection_end(connection, NULL);
+	server->counts.ended_garbage += r == LEGACY_GARBAGE;
+	server->counts.ended_truncated += r == LEGACY_TRUNCATED;
+	if (r > 0)
+		return connection_end(connection);
 	if (wait_until != LEGACY_STREAM_NEVER &&
 	    loop_set(server->config.loop, &connection->timer, wait_until) < 0)
-		return connection_end(connection, NULL);
+		return connection_end(connection);
 	return CONNECTION_READS;
 }
 
@@ -199,7 +195,7 @@ static int connection_spill(struct legacy_connection *connection, const uint8_t 
 		return CONNECTION_WAITS; /* from the spill itself: it is there already */
 	connection->spill = malloc(length);
 	if (!connection->spill)
-		return connection_end(connection, NULL);
+		return connection_end(connection);
 	memcpy(connection->spill, bytes, length);
 	connection->spill_begin = 0;
 	connection->spill_end = length;
@@ -276,7 +272,7 @@ static int connection_settle(struct legacy_connection *connection, int state)
 	else if (state == CONNECTION_READS && !connection->has_ended && !connection->is_resting)
 		events = EPOLLIN;
 	if (!connection_watch(connection, events))
-		return connection_end(connection, NULL);
+		return connection_end(connection);
 	return state;
 }
 
@@ -301,7 +297,7 @@ static int connection_send(struct legacy_connection *connection)
 	loop_cancel(server->config.loop, &connection->timer);
 	free(cleanup_steal(connection->out));
 	if (connection->ends_after)
-		return connection_end(connection, NULL);
+		return connection_end(connection);
 	return connection_go_on(connection);
 }
 
@@ -351,7 +347,8 @@ static void connection_fire(struct loop_timer *timer)
 	bool more = true;
 
 	if (connection->out) {
-		(void)connection_end(connection, &server->counts.ended_slow);
+		server->counts.ended_slow++;
+		(void)connection_end(connection); /* and nothing is left to be done */
 		return;
 	}
 	if (connection->held) {

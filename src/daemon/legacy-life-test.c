@@ -235,6 +235,26 @@ UNIT(pain_7_another_pid_namespace)
 	legacy_testing_close(&world);
 }
 
+/* Where /proc shows only one's own processes. */
+UNIT(a_client_that_proc_hides)
+{
+	struct legacy_testing_world world;
+	pid_t pid;
+
+	assert(setenv("TTMEM_PROC_ROOT", unit_dir(), 1) == 0);
+	legacy_testing_open(&world, NULL);
+	pid = legacy_testing_child(&world, ltest_one);
+	legacy_testing_until_messages(&world, 2);
+	for (int i = 0; i < 20; i++)
+		assert(loop_turn(world.loop, 1) == 0);
+	assert(world.ended_count == 0);
+	assert(legacy_testing_look(&world, (uint32_t)pid, 0, 0).bytes == 12345);
+	legacy_testing_kill(pid);
+	legacy_testing_until_ended(&world, 1);
+	assert(world.ended[0].pid == (uint32_t)pid && world.ended[0].bytes == 12345);
+	legacy_testing_close(&world);
+}
+
 UNIT(pain_8_disconnect_and_death)
 {
 	struct legacy_config config = {.fd = -1, .log_events = true};

@@ -262,7 +262,7 @@ UNIT(without_descriptors_nothing_is_lost)
 
 		assert(setrlimit(RLIMIT_NOFILE, &limit) == 0);
 	}
-	while (n < 256 && (fds[n] = dup(fd)) >= 0)
+	while (n < 256 && (fds[n] = fcntl(fd, F_DUPFD_CLOEXEC, 0)) >= 0)
 		n++;
 	for (int i = 0; i < 10; i++)
 		assert(loop_turn(world.loop, 1) == 0);
@@ -284,18 +284,11 @@ UNIT(without_descriptors_nothing_is_lost)
 	legacy_testing_close(&world);
 }
 
-UNIT(lines_as_they_were)
+/* Twelve messages: of each kind something. */
+static void stest_say_everything(int fd)
 {
-	static const uint8_t kernel = 1;
-	struct legacy_testing_world world;
-	struct legacy_config config = {.fd = -1, .log_events = true, .trace_wire = true};
 	struct legacy_message message = legacy_testing_alloc(0, 1, 0x1a0000, 524288);
-	char expected[4096];
-	int pid = (int)getpid();
-	int fd;
 
-	legacy_testing_open(&world, &config);
-	fd = legacy_testing_connect(world.path);
 	for (int i = 0; i < 2; i++)
 		legacy_testing_send(fd, LEGACY_W144, &message);
 	message = legacy_testing_free(0, 0x1a0000);
@@ -307,7 +300,7 @@ UNIT(lines_as_they_were)
 	message.type = LEGACY_CB_FREE;
 	legacy_testing_send(fd, LEGACY_W144, &message);
 	message.type = LEGACY_KERNEL_LOAD;
-	message.kernel_sort = kernel;
+	message.kernel_sort = 1;
 	legacy_testing_send(fd, LEGACY_W144, &message);
 	message.type = LEGACY_KERNEL_UNLOAD;
 	legacy_testing_send(fd, LEGACY_W144, &message);
@@ -317,6 +310,19 @@ UNIT(lines_as_they_were)
 	legacy_testing_send(fd, LEGACY_W144, &message);
 	message = legacy_testing_alloc(0, 0, 9, 0);
 	legacy_testing_send(fd, LEGACY_W144, &message);
+}
+
+UNIT(lines_as_they_were)
+{
+	struct legacy_testing_world world;
+	struct legacy_config config = {.fd = -1, .log_events = true, .trace_wire = true};
+	char expected[4096];
+	int pid = (int)getpid();
+	int fd;
+
+	legacy_testing_open(&world, &config);
+	fd = legacy_testing_connect(world.path);
+	stest_say_everything(fd);
 	legacy_testing_until_messages(&world, 12);
 	(void)snprintf(expected, sizeof(expected),
 		       "🚀 Allocation Server started\n"
