@@ -83,25 +83,12 @@ void watch_totals(const struct follow *follow, uint32_t type, uint64_t *ret_byte
 	}
 }
 
-static int watch_compare(const void *left, const void *right)
-{
-	const struct follow_event *a = left, *b = right;
-
-	if (a->time_ns != b->time_ns)
-		return a->time_ns < b->time_ns ? -1 : 1;
-	if (a->follow != b->follow)
-		return (uintptr_t)a->follow < (uintptr_t)b->follow ? -1 : 1;
-	if (a->shard != b->shard)
-		return a->shard < b->shard ? -1 : 1;
-	return (a->number > b->number) - (a->number < b->number);
-}
-
 static void watch_flush(struct watch_batch *batch)
 {
 	struct watch *watch = batch->watch;
 
 	if (batch->count > 0)
-		qsort(batch->events, batch->count, sizeof(*batch->events), watch_compare);
+		qsort(batch->events, batch->count, sizeof(*batch->events), follow_compare);
 	for (size_t i = 0; i < batch->count; i++) {
 		const struct follow_event *event = &batch->events[i];
 		uint32_t type = book_meta_type(event->event.record.meta);

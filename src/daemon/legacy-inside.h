@@ -16,6 +16,7 @@
 #include "wire/legacy-stream.h"
 
 struct legacy_batch;
+struct legacy_follow;
 struct legacy_log;
 struct legacy_question;
 struct writer;
@@ -99,7 +100,8 @@ struct legacy_server {
 	struct legacy_question **questions_end;
 	struct legacy_batch *batch; /* at work; NULL = none */
 
-	struct legacy_log *log; /* NULL = events are not printed */
+	struct legacy_log *log;       /* NULL = events are not printed */
+	struct legacy_follow *follow; /* likewise, of native processes */
 	struct legacy_counts counts;
 	uint8_t buffer[LEGACY_READ_SIZE];
 };

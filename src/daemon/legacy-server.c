@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "daemon/legacy-follow.h"
 #include "daemon/legacy-inside.h"
 #include "daemon/legacy-log.h"
 
@@ -116,6 +117,14 @@ static void server_tell_statistics(struct loop_timer *timer)
 static int server_start_log(struct legacy_server *server)
 {
 	const struct legacy_config *config = &server->config;
+	const struct legacy_follow_config follow = {
+		.loop = config->loop,
+		.work = config->work,
+		.registry = config->registry,
+		.outlet = config->outlet,
+		.decimal_ids = config->decimal_ids,
+	};
+	int r;
 
 	if (!config->log_events || config->quiet)
 		return 0;
@@ -123,6 +132,9 @@ static int server_start_log(struct legacy_server *server)
 	if (!server->log)
 		return -ENOMEM;
 	legacy_log_banner(server->log, config->path ? config->path : "a socket of systemd");
+	r = legacy_follow_new(&server->follow, &follow);
+	if (r < 0)
+		return r;
 	return loop_set(config->loop, &server->statistics,
 			loop_now(config->loop) + SERVER_STATISTICS_NS);
 }
@@ -194,6 +206,8 @@ void legacy_server_stop(struct legacy_server *server)
 	server->is_stopped = true;
 	loop_cancel(loop, &server->accept_again);
 	loop_cancel(loop, &server->statistics);
+	if (server->follow)
+		legacy_follow_stop(server->follow);
 	loop_remove(loop, &server->accepting);
 	if (server->claim.fd >= 0)
 		claim_close(&server->claim);
@@ -214,6 +228,7 @@ struct legacy_server *legacy_server_free(struct legacy_server *server)
 		while (server->clients[i])
 			legacy_client_free(server->clients[i]);
 	}
+	legacy_follow_free(server->follow);
 	legacy_log_free(server->log);
 	free(server->users);
 	free(server);

@@ -221,3 +221,16 @@ void follow_apply(const struct follow_event *event)
 		event_count_hot(event->event.op_slot & 0xff, event->event.time,
 				&event->event.record, &shard->hot[type]);
 }
+
+int follow_compare(const void *left, const void *right)
+{
+	const struct follow_event *a = left, *b = right;
+
+	if (a->time_ns != b->time_ns)
+		return a->time_ns < b->time_ns ? -1 : 1;
+	if (a->follow != b->follow)
+		return (uintptr_t)a->follow < (uintptr_t)b->follow ? -1 : 1;
+	if (a->shard != b->shard)
+		return a->shard < b->shard ? -1 : 1;
+	return (a->number > b->number) - (a->number < b->number);
+}

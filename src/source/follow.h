@@ -64,3 +64,6 @@ int follow_poll(struct follow *follow, struct view *view, struct log *log, follo
 
 /* Updates the totals by an event that follow_poll() gave. */
 void follow_apply(const struct follow_event *event);
+
+/* For qsort(): the order of time; within a shard that of its log. */
+int follow_compare(const void *left, const void *right);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * "--log-events" for processes that keep their books themselves: their events are read from the books'
+ * logs, a few times a second and in the worker's thread, put into the order of time and printed as the
+ * old server's lines. What went by too fast is counted and told.
+ */
+
+#include <stdbool.h>
+
+struct legacy_follow;
+struct loop;
+struct outlet;
+struct registry;
+struct work;
+
+struct legacy_follow_config {
+	struct loop *loop;
+	struct work *work;
+	struct registry *registry;
+	struct outlet *outlet;
+	bool decimal_ids;
+};
+
+/* 0 or a negative errno. */
+int legacy_follow_new(struct legacy_follow **ret_follow, const struct legacy_follow_config *config);
+
+/* No more rounds are begun. One that is at work ends with the work; free only after that. */
+void legacy_follow_stop(struct legacy_follow *follow);
+struct legacy_follow *legacy_follow_free(struct legacy_follow *follow);
