@@ -78,8 +78,8 @@ int history_past_ask(struct remote *remote, const struct filter *filter, uint64_
 	}
 	if (r != 0)
 		return r;
-	*ret_past = past;
-	past = (struct history_past){.leaks = NULL};
+	ret_past->leaks = cleanup_steal(past.leaks);
+	ret_past->incidents = cleanup_steal(past.incidents);
 	return 0;
 }
 

@@ -421,9 +421,10 @@ int scan_hand_consume(struct scan *scan, int fd, const struct scan_handed *hande
 		return 0;
 	if (!known) {
 		r = scan_book_new_consume(&book, cleanup_steal_fd(&owned));
-		if (r == 0)
-			r = scan_add(scan, book);
-		if (r != 0)
+		if (r != 0 || !book)
+			return r;
+		r = scan_add(scan, book);
+		if (r < 0)
 			return r;
 		book->first_pass = scan->pass;
 		known = cleanup_steal(book);
