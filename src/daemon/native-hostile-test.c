@@ -147,7 +147,7 @@ UNIT(who_does_not_read_holds_up_nobody)
 		stuck[i] = native_testing_connect(&world);
 		native_testing_ask(stuck[i], NATIVE_DUMP, 0);
 	}
-	while (world.dumps < 8)
+	while (__atomic_load_n(&world.dumps, __ATOMIC_RELAXED) < 8)
 		assert(loop_turn(world.loop, 10) == 0);
 	fd = native_testing_connect(&world);
 	native_testing_ask(fd, NATIVE_DUMP, 0);

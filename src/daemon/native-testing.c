@@ -46,7 +46,7 @@ static int play_dump(void *context, const struct access_peer *asker, FILE *out)
 {
 	struct native_testing *world = context;
 
-	world->dumps++;
+	__atomic_add_fetch(&world->dumps, 1, __ATOMIC_RELAXED);
 	for (size_t i = 0; i < world->dump_size; i++)
 		putc('a' + (int)(i % 26), out);
 	return 0;

@@ -308,9 +308,9 @@ static void native_connection_ready(struct loop_source *source, uint32_t events)
 	struct native_connection *connection =
 		container_of(source, struct native_connection, source);
 
-	bool sends = connection->answer.first || connection->packet;
+	/* The worker has the answer; only a hang-up is told meanwhile. */
+	bool sends = !connection->is_at_work && (connection->answer.first || connection->packet);
 
-	/* While a question is at work only a hang-up is told. */
 	if (connection->is_at_work || (sends && events & (EPOLLHUP | EPOLLERR)))
 		native_connection_drop(connection);
 	else if (sends)
