@@ -3,10 +3,10 @@
 
 /*
  * The HTTP server: the same documents as the command line's, a stream of changes, Prometheus metrics. It
- * runs in a thread of its own and knows nothing of books or databases; what it serves it asks from a
- * provider, whose functions are called from that thread.
+ * runs in threads of its own and knows nothing of books or databases; what it serves it asks from a
+ * provider. One thread serves the sockets and never waits; one asks for totals, one for details.
  *
- * Nobody is known over HTTP: totals are open, details need a token.
+ * Nobody is known over HTTP: totals are open, details need a token. docs/http.md tells the rest.
  */
 
 #include <stdbool.h>
@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "core/request.h"
+#include "web/tally.h"
 
 struct emit;
 struct snapshot;
@@ -43,34 +44,48 @@ struct web_series_query {
 	const char *cursor;
 };
 
+#define WEB_INCIDENT_KINDS 5u
+extern const char *const web_incident_kinds[WEB_INCIDENT_KINDS]; /* "double_free", ... "leak" */
+
 /* The daemon about itself, for /healthz and /metrics. */
 struct web_health {
 	bool store_runs;
 	uint64_t store_queued, store_written, store_dropped, store_bytes;
 	uint64_t books, books_refused, ended, leaked, unobserved_exits;
 	uint64_t legacy_connections, legacy_messages, legacy_refused;
-	uint64_t incidents
-		[5]; /* double_free, unknown_free, size_change, alloc_failed, leak: since start */
-	uint64_t start_ns; /* CLOCK_REALTIME of the daemon's start */
+	uint64_t incidents[WEB_INCIDENT_KINDS]; /* since start, in the order of the kinds */
+	uint64_t start_ns;                      /* CLOCK_REALTIME of the daemon's start */
 	uint64_t lines_dropped;
+
+	/*
+	 * What processes that have ended had counted: tally_add_process() once for each, but not
+	 * before it has left the roster. Health is asked for before the snapshot it is shown with,
+	 * so that nothing is counted twice; what is counted in neither for a moment does not show.
+	 */
+	struct tally past;
 };
 
 struct web_provider {
 	void *context;
 
-	/* A finished snapshot of this moment, the caller's. 0 or a negative errno. */
+	/*
+	 * A finished snapshot of this moment, the caller's. 0 or a negative errno. May be called by
+	 * two threads at a time.
+	 */
 	int (*snapshot)(void *context, const struct source_request *request,
 			struct snapshot **ret_snapshot);
 
 	/*
 	 * Write one whole document. 0; -EINVAL for a cursor that makes no sense, -EAGAIN if the past
 	 * cannot be asked at present, or another negative errno: then nothing of use was written.
+	 * All by one thread. NULL: there is no past.
 	 */
 	int (*leaks)(void *context, const struct web_past_query *query, struct emit *json);
 	int (*incidents)(void *context, const struct web_past_query *query, struct emit *json);
 	int (*history)(void *context, const struct web_history_query *query, struct emit *json);
 	int (*series)(void *context, const struct web_series_query *query, struct emit *json);
 
+	/* By any of the threads, several at a time; must not take long. */
 	void (*health)(void *context, struct web_health *ret_health);
 };
 
@@ -90,8 +105,14 @@ struct web *web_free(struct web *web);
 /* Where it listens, the port known. */
 const char *web_address(const struct web *web);
 
-/*
- * Something that subscribers of the stream are told at once: an incident as JSON, and whether it holds
- * details that need a token. From any thread.
- */
-void web_tell_incident(struct web *web, const char *json, size_t length);
+/* An incident, for those who listen to the stream. Who has no token is told kind, pid and device. */
+struct web_incident {
+	const char *kind;
+	uint32_t pid;
+	uint32_t device;
+	const char *json; /* the whole of it, an object as in ttmem.incidents/1 */
+	size_t length;
+};
+
+/* From any thread; never waits. */
+void web_tell_incident(struct web *web, const struct web_incident *incident);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What this process itself costs. */
+
+#include <stdint.h>
+
+struct cost {
+	uint64_t cpu_ns; /* user and system, all threads */
+	uint64_t resident_bytes;
+	uint64_t open_fds;
+	uint64_t max_fds;
+};
+
+/* What cannot be found out is 0. */
+void cost_read(struct cost *ret_cost);

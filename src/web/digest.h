@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Whether two snapshots show the same: a number over all totals, but not over the time of day. */
+
+#include <stdint.h>
+
+struct snapshot;
+
+uint64_t digest_totals(const struct snapshot *snapshot);

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A list of visits, and a lane that looks at it four times a second while there are any. */
+
+#include "web/door.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "web/lane.h"
+
+#define DOOR_LOOK_NS UINT64_C(250000000)
+#define NS_PER_S UINT64_C(1000000000)
+
+struct door_visit {
+	struct door *door;
+	struct door_visit *next, **link;
+	int fd;
+	enum door_state state;
+	uint64_t since_ns;
+	bool out; /* thrown out already */
+};
+
+struct door {
+	pthread_mutex_t lock;
+	struct lane *lane;
+	struct door_visit *visits;
+	size_t count;
+	uint64_t thrown_out;
+};
+
+/* How long a visit may be in its state; LANE_NEVER = as long as it likes. */
+static uint64_t door_patience(enum door_state state, bool crowded)
+{
+	switch (state) {
+	case DOOR_ASKING:
+		return (crowded ? DOOR_REQUEST_CROWD_S : DOOR_REQUEST_S) * NS_PER_S;
+	case DOOR_READING:
+		return (crowded ? DOOR_ANSWER_CROWD_S : DOOR_ANSWER_S) * NS_PER_S;
+	case DOOR_WAITING:
+	case DOOR_LISTENING:
+		break;
+	}
+	return LANE_NEVER;
+}
+
+/* With the lock held. The fd is open as long as the visit is in the list. */
+static void door_shut(struct door_visit *visit)
+{
+	if (visit->out)
+		return;
+	visit->out = true;
+	(void)shutdown(visit->fd, SHUT_RDWR); /* fails if the peer was quicker */
+}
+
+static uint64_t door_look(void *context, uint64_t now_ns)
+{
+	struct door *door = context;
+	bool crowded, empty;
+
+	pthread_mutex_lock(&door->lock);
+	crowded = door->count >= DOOR_CROWD;
+	for (struct door_visit *visit = door->visits; visit; visit = visit->next) {
+		uint64_t patience = door_patience(visit->state, crowded);
+
+		if (visit->out || now_ns < visit->since_ns || now_ns - visit->since_ns < patience)
+			continue;
+		door_shut(visit);
+		door->thrown_out++;
+	}
+	empty = !door->visits;
+	pthread_mutex_unlock(&door->lock);
+	return empty ? LANE_NEVER : now_ns + DOOR_LOOK_NS;
+}
+
+int door_new(struct door **ret_door)
+{
+	CLEANUP_FREE struct door *door = calloc(1, sizeof(*door));
+	int r;
+
+	if (!door)
+		return -ENOMEM;
+	pthread_mutex_init(&door->lock, NULL);
+	r = lane_new(&door->lane, "web door", 0, door_look, door);
+	if (r < 0)
+		return r;
+	*ret_door = cleanup_steal(door);
+	return 0;
+}
+
+struct door *door_free(struct door *door)
+{
+	if (!door)
+		return NULL;
+	lane_free(door->lane);
+	pthread_mutex_destroy(&door->lock);
+	free(door);
+	return NULL;
+}
+
+struct door_visit *door_enter(struct door *door, int fd)
+{
+	struct door_visit *visit = calloc(1, sizeof(*visit));
+	bool first;
+
+	if (!visit)
+		return NULL;
+	visit->door = door;
+	visit->fd = fd;
+	visit->since_ns = lane_now();
+	pthread_mutex_lock(&door->lock);
+	first = !door->visits;
+	visit->next = door->visits;
+	visit->link = &door->visits;
+	if (visit->next)
+		visit->next->link = &visit->next;
+	door->visits = visit;
+	door->count++;
+	pthread_mutex_unlock(&door->lock);
+	if (first)
+		lane_poke(door->lane);
+	return visit;
+}
+
+void door_leave(struct door_visit *visit)
+{
+	struct door *door;
+
+	if (!visit)
+		return;
+	door = visit->door;
+	pthread_mutex_lock(&door->lock);
+	*visit->link = visit->next;
+	if (visit->next)
+		visit->next->link = visit->link;
+	door->count--;
+	pthread_mutex_unlock(&door->lock);
+	free(visit);
+}
+
+void door_set(struct door_visit *visit, enum door_state state)
+{
+	if (!visit)
+		return;
+	pthread_mutex_lock(&visit->door->lock);
+	visit->state = state;
+	visit->since_ns = lane_now();
+	pthread_mutex_unlock(&visit->door->lock);
+}
+
+void door_throw_out(struct door_visit *visit)
+{
+	if (!visit)
+		return;
+	pthread_mutex_lock(&visit->door->lock);
+	door_shut(visit);
+	visit->door->thrown_out++;
+	pthread_mutex_unlock(&visit->door->lock);
+}
+
+uint64_t door_thrown_out(struct door *door)
+{
+	uint64_t count;
+
+	pthread_mutex_lock(&door->lock);
+	count = door->thrown_out;
+	pthread_mutex_unlock(&door->lock);
+	return count;
+}

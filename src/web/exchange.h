@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * One request from its first line to the end of its answer, between the HTTP library and the routes. A
+ * request whose answer takes time is suspended while a lane makes it.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct MHD_Connection;
+struct exchange;
+struct web;
+
+/* The first line of a request has come. NULL: no memory; then the connection is closed. */
+struct exchange *exchange_new(struct web *web, const char *uri, struct MHD_Connection *connection);
+void exchange_free(struct exchange *exchange);
+
+/*
+ * Its header is complete; called again when a lane is done. @method as it came. 0, or -EIO if the
+ * connection cannot be served.
+ */
+int exchange_serve(struct exchange *exchange, const char *method);
+
+/* Seconds in which it may be asked again, when there is too much to do. */
+#define EXCHANGE_RETRY "1"

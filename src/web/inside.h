@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What the parts of the server share; nobody else includes this. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "web/address.h"
+#include "web/body.h"
+#include "web/guard.h"
+#include "web/web.h"
+
+struct MHD_Daemon;
+struct door;
+struct lane;
+struct stream;
+
+struct web {
+	/* Never change while it runs. */
+	struct web_provider provider;
+	uint32_t metrics_processes;
+	struct guard guard;
+	char address[ADDRESS_TEXT_SIZE];
+	struct MHD_Daemon *server;
+	struct door *door;
+	struct lane *totals;  /* its thread asks for totals, and feeds the stream */
+	struct lane *details; /* for all that takes longer */
+	struct stream *stream;
+
+	struct body_purse purse;
+	bool closing;        /* atomic */
+	uint64_t answers[6]; /* atomic; by the first digit of their status */
+
+	/* Of the thread of totals: */
+	struct snapshot *shared; /* who came before it was begun may have it; NULL = none */
+	uint64_t shared_ns;      /* when it was begun, CLOCK_MONOTONIC */
+	struct tally *told;      /* counters as they were told last */
+	struct web_health *health;
+};

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The table, and the answers that are made of totals. Those with rows are in details.c. */
+
+#include "web/routes.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/bits.h"
+#include "base/emit.h"
+#include "core/document.h"
+#include "core/merge.h"
+#include "core/types.h"
+#include "web/details.h"
+#include "web/door.h"
+#include "web/inside.h"
+#include "web/lane.h"
+#include "web/metrics.h"
+#include "web/page.h"
+#include "web/stream.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+
+/*
+ * The totals for a request. Those that waited together share one snapshot: it was begun after the last
+ * of them had come, so it is true for all.
+ */
+static int routes_totals(struct routes_ask *ask, const struct snapshot **ret_snapshot)
+{
+	const struct source_request request = {0};
+	struct web *web = ask->web;
+	int r;
+
+	if (!web->shared || ask->arrived_ns > web->shared_ns) {
+		web->shared = snapshot_free(web->shared);
+		web->shared_ns = lane_now();
+		r = web->provider.snapshot(web->provider.context, &request, &web->shared);
+		if (r < 0)
+			return r;
+	}
+	*ret_snapshot = web->shared;
+	return 0;
+}
+
+static int routes_smi(struct routes_ask *ask, FILE *out)
+{
+	const struct snapshot *snapshot = NULL;
+	struct emit json = EMIT_INIT(out);
+	int r = routes_totals(ask, &snapshot);
+
+	if (r == 0)
+		document_smi(&json, snapshot, &ask->target->filter);
+	return r;
+}
+
+static int routes_ps(struct routes_ask *ask, FILE *out)
+{
+	const struct snapshot *snapshot = NULL;
+	struct emit json = EMIT_INIT(out);
+	int r = routes_totals(ask, &snapshot);
+
+	if (r == 0)
+		document_ps(&json, snapshot);
+	return r;
+}
+
+/* Under the names of the old example dashboard. */
+static void routes_emit_stats(struct emit *json, const struct snapshot *snapshot, uint32_t number)
+{
+	static const char *const keys[BOOK_TYPES] = {
+		"dram_allocated",  "l1_allocated", "system_memory_allocated", "l1_small_allocated",
+		"trace_allocated", "cb_allocated", "kernel_allocated",
+	};
+	uint64_t used[BOOK_TYPES] = {0}, buffers = 0;
+
+	for (size_t i = 0; i < snapshot->device_count; i++) {
+		const struct snapshot_device *device = &snapshot->devices[i];
+
+		for (uint32_t type = 0; device->device == number && type < BOOK_TYPES; type++) {
+			used[type] = merge_add(used[type], device->memory[type].used);
+			buffers = merge_add(buffers, device->memory[type].buffers);
+		}
+	}
+	emit_open_object(json, NULL);
+	emit_u64(json, "device_id", number);
+	for (uint32_t type = 0; type < BOOK_TYPES; type++)
+		emit_u64(json, keys[type], used[type]);
+	emit_u64(json, "buffers", buffers);
+	emit_close_object(json);
+}
+
+static int routes_devices(struct routes_ask *ask, FILE *out)
+{
+	const struct snapshot *snapshot = NULL;
+	struct emit json = EMIT_INIT(out);
+	uint64_t last = UINT64_MAX;
+	int r = routes_totals(ask, &snapshot);
+
+	if (r < 0)
+		return r;
+	emit_open_object(&json, NULL);
+	emit_open_array(&json, "devices");
+	for (uint32_t number = 0; number < BOOK_DEVICES; number++) {
+		for (size_t i = 0; i < snapshot->device_count; i++) {
+			if (snapshot->devices[i].device != number || last == number)
+				continue;
+			routes_emit_stats(&json, snapshot, number);
+			last = number;
+		}
+	}
+	emit_close_array(&json);
+	emit_close_object(&json);
+	emit_end(&json);
+	return 0;
+}
+
+static int routes_device_stats(struct routes_ask *ask, FILE *out)
+{
+	const struct snapshot *snapshot = NULL;
+	struct emit json = EMIT_INIT(out);
+	int r;
+
+	if (ask->device >= BOOK_DEVICES)
+		return -ENOENT;
+	r = routes_totals(ask, &snapshot);
+	if (r < 0)
+		return r;
+	routes_emit_stats(&json, snapshot, ask->device);
+	emit_end(&json);
+	return 0;
+}
+
+static int routes_metrics(struct routes_ask *ask, FILE *out)
+{
+	struct web *web = ask->web;
+	struct metrics_server server = {.thrown_out = door_thrown_out(web->door)};
+	struct metrics_input input = {
+		.health = web->health,
+		.server = &server,
+		.processes = web->metrics_processes,
+	};
+	struct stream_counts counts;
+	int r;
+
+	/* Before the snapshot, and not one of an earlier request: see struct web_health. */
+	memset(web->health, 0, sizeof(*web->health));
+	ask->arrived_ns = lane_now();
+	web->provider.health(web->provider.context, web->health);
+	r = routes_totals(ask, &input.snapshot);
+	if (r < 0)
+		return r;
+	stream_counts(web->stream, &counts);
+	server.subscribers = counts.subscribers;
+	server.subscribers_dropped = counts.dropped;
+	for (size_t i = 0; i < ARRAY_SIZE(server.answers); i++)
+		server.answers[i] = __atomic_load_n(&web->answers[i], __ATOMIC_RELAXED);
+	metrics_write(&input, web->told, ask->openmetrics, out);
+	return 0;
+}
+
+static int routes_health(struct routes_ask *ask, FILE *out)
+{
+	struct web_health health = {0};
+	struct emit json = EMIT_INIT(out);
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail */
+	ask->web->provider.health(ask->web->provider.context, &health);
+	document_open(&json, "ttmem.health/1",
+		      (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec);
+	emit_string(&json, "status", health.store_runs ? "ok" : "degraded");
+	emit_u64(&json, "start_ns", health.start_ns);
+	emit_u64(&json, "books", health.books);
+	emit_u64(&json, "books_refused", health.books_refused);
+	emit_u64(&json, "ended", health.ended);
+	emit_u64(&json, "leaked", health.leaked);
+	emit_u64(&json, "unobserved_exits", health.unobserved_exits);
+	emit_open_object(&json, "store");
+	emit_bool(&json, "runs", health.store_runs);
+	emit_u64(&json, "queued", health.store_queued);
+	emit_u64(&json, "written", health.store_written);
+	emit_u64(&json, "dropped", health.store_dropped);
+	emit_u64(&json, "bytes", health.store_bytes);
+	emit_close_object(&json);
+	emit_open_array(&json, "notes");
+	if (!health.store_runs)
+		emit_string(&json, NULL, "the past cannot be written at present");
+	emit_close_array(&json);
+	emit_close_object(&json);
+	emit_end(&json);
+	return 0;
+}
+
+static int routes_page(struct routes_ask *ask, FILE *out)
+{
+	fwrite(page_html, 1, page_html_size, out);
+	return 0;
+}
+
+static int routes_script(struct routes_ask *ask, FILE *out)
+{
+	fwrite(page_script, 1, page_script_size, out);
+	return 0;
+}
+
+static int routes_style(struct routes_ask *ask, FILE *out)
+{
+	fwrite(page_style, 1, page_style_size, out);
+	return 0;
+}
+
+#define ROUTES_PAST (TARGET_PID | TARGET_SINCE | TARGET_LIMIT | TARGET_CURSOR)
+
+static const struct route routes_table[] = {
+	{"/", .type = "text/html; charset=utf-8", .is_page = true, .make = routes_page},
+	{"/page.js", .type = "text/javascript; charset=utf-8", .make = routes_script},
+	{"/page.css", .type = "text/css; charset=utf-8", .make = routes_style},
+	{"/healthz", .type = ROUTES_JSON, .make = routes_health},
+	{"/metrics", ROUTES_TOTALS, .type = "text/plain; version=0.0.4; charset=utf-8",
+	 .type_openmetrics = "application/openmetrics-text; version=1.0.0; charset=utf-8",
+	 .make = routes_metrics},
+	{"/api/v1/smi", ROUTES_TOTALS, .parameters = TARGET_DEVICE, .type = ROUTES_JSON,
+	 .make = routes_smi},
+	{"/api/v1/ps", ROUTES_TOTALS, .type = ROUTES_JSON, .make = routes_ps},
+	{"/api/v1/buffers", ROUTES_DETAILS, true,
+	 TARGET_PID | TARGET_DEVICE | TARGET_TYPE | TARGET_SORT | TARGET_BY | TARGET_LIMIT |
+		 TARGET_CURSOR,
+	 .type = ROUTES_JSON, .make = details_buffers},
+	{"/api/v1/leaks", ROUTES_DETAILS, true, ROUTES_PAST, .type = ROUTES_JSON,
+	 .make = details_leaks},
+	{"/api/v1/incidents", ROUTES_DETAILS, true, ROUTES_PAST | TARGET_KIND, .type = ROUTES_JSON,
+	 .make = details_incidents},
+	{"/api/v1/history", ROUTES_DETAILS, true,
+	 TARGET_ADDRESS | TARGET_PID | TARGET_DEVICE | TARGET_TYPE, .type = ROUTES_JSON,
+	 .make = details_history},
+	{"/api/v1/series", ROUTES_DETAILS, false,
+	 TARGET_FROM | TARGET_TO | TARGET_STEP | TARGET_PID | TARGET_DEVICE | TARGET_TYPE |
+		 TARGET_LIMIT | TARGET_CURSOR,
+	 .type = ROUTES_JSON, .make = details_series},
+	{"/api/v1/stream", ROUTES_STREAM, .parameters = TARGET_TOKEN, .type = "text/event-stream"},
+	{"/api/devices", ROUTES_TOTALS, .type = ROUTES_JSON, .make = routes_devices},
+};
+
+static const struct route routes_stats = {
+	"/api/devices/N/stats",
+	ROUTES_TOTALS,
+	.type = ROUTES_JSON,
+	.make = routes_device_stats,
+};
+
+const struct route *routes_find(const char *path, uint32_t *ret_device)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(routes_table); i++) {
+		if (strcmp(routes_table[i].path, path) == 0)
+			return &routes_table[i];
+	}
+	return target_device_path(path, ret_device) == 0 ? &routes_stats : NULL;
+}

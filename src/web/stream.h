@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The stream of changes (server-sent events). One snapshot serves all subscribers, and none is taken
+ * while there are none. Each subscriber has a short queue: of totals only the newest waits, incidents
+ * wait in order, and who lets too many of them wait is dropped.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define STREAM_SUBSCRIBERS_MAX 64u
+#define STREAM_QUEUE_MAX 256u
+#define STREAM_PAUSE_NS UINT64_C(100000000) /* between two looks at least */
+#define STREAM_PAUSE_MAX_NS UINT64_C(2000000000)
+#define STREAM_PAUSE_FACTOR 10u /* and so often what a look takes */
+#define STREAM_ALIVE_NS UINT64_C(15000000000)
+
+struct MHD_Connection;
+struct MHD_Response;
+struct body_purse;
+struct door_visit;
+struct snapshot;
+struct stream;
+struct web_incident;
+
+int stream_new(struct stream **ret_stream, struct body_purse *purse);
+struct stream *stream_free(struct stream *stream);
+
+/*
+ * A new subscriber and the response that feeds it. @details: it has shown the token. 0; -EBUSY if
+ * there are too many; or a negative errno. From the thread that serves the sockets.
+ */
+int stream_subscribe(struct stream *stream, struct MHD_Connection *connection,
+		     struct door_visit *visit, bool details, struct MHD_Response **ret_response);
+
+/* When something has to be done next: UINT64_MAX = nobody listens. */
+uint64_t stream_due(struct stream *stream);
+
+/* Whether a snapshot is wanted now. Also sends what keeps connections alive. */
+bool stream_wants(struct stream *stream, uint64_t now_ns);
+
+/* Tells all of them, if anything has changed. @took_ns: what the snapshot cost. */
+void stream_tell_totals(struct stream *stream, const struct snapshot *snapshot, uint64_t took_ns);
+
+/* From any thread. */
+void stream_tell_incident(struct stream *stream, const struct web_incident *incident);
+
+/* Ends all subscriptions, and lets no more in. */
+void stream_close(struct stream *stream);
+
+struct stream_counts {
+	uint64_t subscribers;
+	uint64_t dropped;
+};
+
+void stream_counts(struct stream *stream, struct stream_counts *ret_counts);

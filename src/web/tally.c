@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Rows are few: they are looked for one after the other. */
+
+#include "web/tally.h"
+
+#include "base/bits.h"
+#include "core/merge.h"
+
+struct tally_row *tally_row(struct tally *tally, uint32_t device, uint64_t unique_id)
+{
+	struct tally_row *row;
+
+	for (size_t i = 0; i < tally->count; i++) {
+		row = &tally->rows[i];
+		if (row->unique_id == unique_id && (unique_id || row->device == device))
+			return row;
+	}
+	if (tally->count == TALLY_MAX)
+		return &tally->rows[TALLY_MAX - 1];
+	if (tally->count == TALLY_MAX - 1) {
+		device = TALLY_OTHER;
+		unique_id = 0;
+	}
+	row = &tally->rows[tally->count++];
+	*row = (struct tally_row){.device = device, .unique_id = unique_id};
+	return row;
+}
+
+void tally_add_process(struct tally *tally, const struct snapshot *snapshot, uint32_t index)
+{
+	const struct snapshot_process *process = &snapshot->processes[index];
+
+	for (size_t i = 0; i < process->part_count; i++) {
+		const struct snapshot_part *part = &process->parts[i];
+		struct tally_row *row = tally_row(tally, part->device, part->facts.unique_id);
+
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			row->allocs[type] = merge_add(row->allocs[type], part->memory[type].allocs);
+			row->frees[type] = merge_add(row->frees[type], part->memory[type].frees);
+		}
+	}
+}
+
+void tally_add(struct tally *tally, const struct tally *more)
+{
+	for (size_t i = 0; i < more->count; i++) {
+		const struct tally_row *from = &more->rows[i];
+		struct tally_row *to = tally_row(tally, from->device, from->unique_id);
+
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			to->allocs[type] = merge_add(to->allocs[type], from->allocs[type]);
+			to->frees[type] = merge_add(to->frees[type], from->frees[type]);
+		}
+	}
+}
+
+void tally_raise(struct tally *tally, const struct tally *last)
+{
+	for (size_t i = 0; i < last->count; i++) {
+		const struct tally_row *from = &last->rows[i];
+		struct tally_row *to = tally_row(tally, from->device, from->unique_id);
+
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			to->allocs[type] = bits_max(to->allocs[type], from->allocs[type]);
+			to->frees[type] = bits_max(to->frees[type], from->frees[type]);
+		}
+	}
+}
