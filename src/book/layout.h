@@ -171,7 +171,7 @@ struct book_header {
 	char comm[16];
 	char library[16]; /* version of the library, as text */
 	uint32_t cmdline_length;
-	uint32_t reserved0;
+	uint32_t carried;   /* of a kept book: so many books came before it */
 	char cmdline[1024]; /* arguments separated by NUL */
 	uint8_t reserved1[856];
 

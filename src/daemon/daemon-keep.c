@@ -2,9 +2,10 @@
 
 /*
  * Books that outlive the daemon. Every book that is tracked is held by somebody else as well: systemd,
- * or a keeper process. It is let go only when its owner has ended, has been judged, and the verdict is in
- * the database: a daemon that is killed before that leaves the book to the next one, which judges it
- * again. Reports of one book count once.
+ * or a keeper process. It is let go only when its owner has ended, has been judged, the verdict is in
+ * the database, and its name is no longer on the roll: a daemon that is killed before that leaves the
+ * book to the next one, which judges it again. Reports of one book count once. In the other order a
+ * process whose end was reported would be counted as one that ended unseen.
  */
 
 #include <errno.h>
@@ -67,27 +68,39 @@ void daemon_keep_added(struct daemon *daemon, struct tracked *tracked)
 		(void)manager_store(&daemon->manager, &book); /* what does not fit is not kept */
 }
 
-static void keep_let_go(struct daemon *daemon, const struct tracked *tracked)
+void daemon_keep_let_go(struct daemon *daemon, const struct keeper_entry *entry)
 {
-	struct manager_book book = keep_book_of(tracked, -1);
+	struct manager_book book = {
+		.fd = -1,
+		.pid = entry->pid,
+		.start_ticks = entry->start_ticks,
+		.inode = entry->inode,
+	};
 
-	if (daemon->roll)
-		roll_changed(daemon->roll);
 	if (daemon->keeper)
-		keeper_remove(daemon->keeper, tracked->device, tracked->inode);
+		keeper_remove(daemon->keeper, entry->device, entry->inode);
 	else if (daemon->manager.books_max)
 		(void)manager_unstore(&daemon->manager, &book); /* then it is judged once more */
 }
 
-static void keep_let_all_go(struct daemon *daemon, size_t count)
+/* The first ones of the judged that are on no roll any more. */
+static void keep_let_all_go(struct daemon *daemon)
 {
+	size_t count = daemon->unlisted;
+
 	for (size_t i = 0; i < count; i++) {
-		keep_let_go(daemon, daemon->judged[i]);
+		struct keeper_entry entry = keep_entry(daemon->judged[i]);
+
+		daemon_keep_let_go(daemon, &entry);
 		tracked_unref(daemon->judged[i]);
 	}
 	daemon->judged_count -= count;
-	memmove(daemon->judged, daemon->judged + count,
-		daemon->judged_count * sizeof(struct tracked *));
+	daemon->written -= count;
+	daemon->flushing -= daemon->flushing > 0 ? count : 0;
+	daemon->unlisted = 0;
+	if (count > 0)
+		memmove(daemon->judged, daemon->judged + count,
+			daemon->judged_count * sizeof(struct tracked *));
 }
 
 void daemon_keep_judged(struct daemon *daemon, struct tracked *tracked)
@@ -112,43 +125,21 @@ static void keep_flush_done(struct work_job *job)
 {
 	struct daemon *daemon = container_of(job, struct daemon, flush);
 
-	if (daemon->flush_result == 0)
-		keep_let_all_go(daemon, daemon->flushing);
+	if (daemon->flush_result == 0) {
+		daemon->written = daemon->flushing;
+		roll_changed(daemon->roll);
+	}
 	daemon->flushing = 0;
 }
 
 /* Every second: what was judged until now is let go once it is written. */
 void daemon_keep_second(struct daemon *daemon)
 {
-	if (daemon->flushing > 0 || daemon->judged_count == 0)
+	if (daemon->flushing > 0 || daemon->judged_count == daemon->written)
 		return;
 	daemon->flushing = daemon->judged_count;
 	daemon->flush = (struct work_job){.run = keep_flush_run, .done = keep_flush_done};
 	work_put(daemon->desk, &daemon->flush);
-}
-
-/* The book of a process on the last daemon's roll has come back. */
-static void keep_strike(struct daemon *daemon, uint32_t pid, uint64_t inode)
-{
-	for (size_t i = 0; i < daemon->rolled_count; i++) {
-		if (daemon->rolled[i].pid != pid || daemon->rolled[i].inode != inode)
-			continue;
-		daemon->rolled[i] = daemon->rolled[--daemon->rolled_count];
-		return;
-	}
-}
-
-static void keep_restore(struct daemon *daemon, int fd, uint32_t pid, uint64_t start_ticks,
-			 uint64_t inode)
-{
-	keep_strike(daemon, pid, inode);
-	/* What is no book any more, or known already, is nobody's loss. */
-	(void)registry_restore_consume(daemon->registry, fd, pid, start_ticks);
-}
-
-static void keep_take(void *context, const struct keeper_entry *entry, int fd)
-{
-	keep_restore(context, fd, entry->pid, entry->start_ticks, entry->inode);
 }
 
 static void keep_refill(void *context, struct keeper *keeper)
@@ -169,17 +160,6 @@ static void keep_refill(void *context, struct keeper *keeper)
 	roster_unref(roster);
 }
 
-static void keep_take_from_manager(struct daemon *daemon)
-{
-	for (size_t i = 0; i < daemon->handed.count; i++) {
-		struct manager_book *book = &daemon->handed.books[i];
-		int fd = book->fd;
-
-		book->fd = -1;
-		keep_restore(daemon, fd, book->pid, book->start_ticks, book->inode);
-	}
-}
-
 static void keep_open_keeper(struct daemon *daemon, const char *path)
 {
 	const struct keeper_hooks hooks = {.context = daemon, .refill = keep_refill};
@@ -191,7 +171,7 @@ static void keep_open_keeper(struct daemon *daemon, const char *path)
 	}
 	r = keeper_new(&daemon->keeper, daemon->loop, path, &hooks);
 	if (r == 0)
-		r = keeper_take(daemon->keeper, keep_take, daemon);
+		r = keeper_take(daemon->keeper, daemon_restore_add, &daemon->restore);
 	if (r < 0)
 		outlet_print(daemon->outlet,
 			     "ttmemd: no keeper at %s: %s; processes that end while ttmemd is "
@@ -221,9 +201,15 @@ static void keep_list(void *context, struct roll *roll)
 
 	for (size_t i = 0; i < roster->count; i++)
 		keep_put(roll, roster->list[i]);
-	for (size_t i = 0; i < daemon->judged_count; i++)
+	for (size_t i = daemon->written; i < daemon->judged_count; i++)
 		keep_put(roll, daemon->judged[i]);
+	daemon->unlisted = daemon->written;
 	roster_unref(roster);
+}
+
+static void keep_roll_written(void *context)
+{
+	keep_let_all_go(context);
 }
 
 static void keep_roll_failed(void *context, int error)
@@ -239,6 +225,7 @@ int daemon_keep_open(struct daemon *daemon)
 	const struct roll_hooks hooks = {
 		.context = daemon,
 		.list = keep_list,
+		.written = keep_roll_written,
 		.failed = keep_roll_failed,
 	};
 	char path[4096];
@@ -247,9 +234,10 @@ int daemon_keep_open(struct daemon *daemon)
 	if (r < 0 && r != -ENOENT)
 		outlet_print(daemon->outlet, "ttmemd: %s/%s: %s\n", daemon->config->state,
 			     ROLL_FILE, strerror(-r));
-	keep_take_from_manager(daemon);
+	daemon_restore_add_handed(daemon);
 	(void)snprintf(path, sizeof(path), "%s.keeper", daemon->config->socket);
 	keep_open_keeper(daemon, path);
+	daemon_restore_all(daemon);
 	return roll_new(&daemon->roll, daemon->loop, daemon->clerk, daemon->config->state, &hooks);
 }
 
@@ -270,12 +258,22 @@ void daemon_keep_settle(struct daemon *daemon)
 		     missed);
 }
 
+/* Before the last roll is written: what it need not name. */
+void daemon_keep_finish(struct daemon *daemon)
+{
+	if (!daemon->roll || daemon->judged_count == daemon->written)
+		return;
+	if (daemon->store && store_flush(daemon->store, KEEP_FLUSH_MS) < 0)
+		return;
+	daemon->written = daemon->judged_count;
+	daemon->flushing = 0;
+	roll_changed(daemon->roll);
+}
+
 void daemon_keep_close(struct daemon *daemon)
 {
-	/* The workers have ended: what was judged has been put, and is written now or never. */
-	if (daemon->judged_count > 0 &&
-	    (!daemon->store || store_flush(daemon->store, KEEP_FLUSH_MS) == 0))
-		keep_let_all_go(daemon, daemon->judged_count);
+	/* What was judged last of all is on the roll, so it stays kept. */
+	keep_let_all_go(daemon);
 	while (daemon->judged_count > 0)
 		tracked_unref(daemon->judged[--daemon->judged_count]);
 	free(daemon->judged);

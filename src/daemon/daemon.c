@@ -20,6 +20,7 @@
 #include "book/clock.h"
 #include "daemon/alarm.h"
 #include "daemon/journal.h"
+#include "daemon/keeper.h"
 #include "daemon/outlet.h"
 #include "daemon/roll.h"
 #include "daemon/tracked.h"
@@ -77,8 +78,20 @@ static int daemon_adopt(void *context, struct scan_book *book, int pid_fd)
 {
 	struct daemon *daemon = context;
 
-	if (daemon->legacy)
-		return legacy_server_adopt_consume(daemon->legacy, book, pid_fd);
+	struct keeper_entry old = {
+		.pid = book->owner.pid,
+		.start_ticks = book->owner.start_ticks,
+		.device = book->device,
+		.inode = book->inode,
+	};
+	int r;
+
+	if (daemon->legacy) {
+		r = legacy_server_adopt_consume(daemon->legacy, book, pid_fd);
+		if (r == 0)
+			daemon_keep_let_go(daemon, &old); /* the new one is kept instead */
+		return r;
+	}
 	/* Nobody goes on with it: then it is read as it is until its process ends. */
 	return registry_add_consume(daemon->registry, book, pid_fd, NULL, NULL);
 }
@@ -455,6 +468,7 @@ void daemon_close(struct daemon *daemon)
 		store_reader_close(daemon->web_reader);
 	if (daemon->legacy)
 		legacy_server_stop(daemon->legacy);
+	daemon_keep_finish(daemon);
 	roll_free(daemon->roll);
 	work_free(daemon->desk);
 	work_free(daemon->clerk);

@@ -27,6 +27,7 @@
 struct alarm;
 struct journal;
 struct keeper;
+struct keeper_entry;
 struct news;
 struct outlet;
 struct roll;
@@ -34,6 +35,11 @@ struct roll_entry;
 struct store;
 struct store_reader;
 struct work;
+
+struct daemon_restore {
+	struct daemon_kept *list;
+	size_t count, capacity;
+};
 
 struct daemon {
 	const struct config *config;
@@ -53,12 +59,15 @@ struct daemon {
 	struct legacy_server *legacy;
 	struct keeper *keeper;
 	struct roll *roll;
+	struct daemon_restore restore;
 	struct roll_entry *rolled; /* of the last daemon's roll: whose books have not come back */
 	size_t rolled_count;
 	struct tracked **judged; /* ended and judged, but perhaps not yet written */
 	size_t judged_count, judged_capacity;
 	struct work_job flush;
 	size_t flushing; /* so many of them are being waited for */
+	size_t written;  /* so many of them are in the database */
+	size_t unlisted; /* and so many of these are not on the roll that was made last */
 	int flush_result;
 	struct alarm *alarm;
 	struct journal *journal; /* NULL = what we say does not end up in it */
@@ -98,4 +107,11 @@ void daemon_keep_added(struct daemon *daemon, struct tracked *tracked);
 void daemon_keep_judged(struct daemon *daemon, struct tracked *tracked);
 void daemon_keep_second(struct daemon *daemon);
 void daemon_keep_settle(struct daemon *daemon);
+void daemon_keep_finish(struct daemon *daemon);
 void daemon_keep_close(struct daemon *daemon);
+void daemon_keep_let_go(struct daemon *daemon, const struct keeper_entry *entry);
+
+/* Books of the last daemon's: first all are collected, then the right ones are restored. */
+void daemon_restore_add(void *context, const struct keeper_entry *entry, int fd);
+void daemon_restore_add_handed(struct daemon *daemon);
+void daemon_restore_all(struct daemon *daemon);

@@ -170,6 +170,7 @@ static void keep_go_on(struct keep_book *keep, const struct book_header *old)
 {
 	struct book_header *header = keep->writer->header;
 
+	header->carried = old->carried + 1;
 	if (old->clock != header->clock || old->clock_start > header->clock_start)
 		return;
 	header->clock_start = old->clock_start;

@@ -168,31 +168,34 @@ void legacy_client_free(struct legacy_client *client)
 	free(client);
 }
 
-static int client_add(struct legacy_client *client, struct scan_book *book, int pid_fd)
+int legacy_client_add_consume(struct legacy_client *client, struct scan_book *book, int pid_fd)
 {
 	struct legacy_server *server = client->server;
 	struct legacy_user *user = legacy_server_user(server, client->facts.real_uid);
 	struct legacy_client **chain = client_chain(server, client->facts.pid);
+	int r;
 
 	if (!user) {
 		scan_book_free(book);
 		(void)close(pid_fd); /* nothing was written to it */
+		legacy_client_free(client);
 		return -ENOMEM;
 	}
 	client->next = *chain;
 	*chain = client;
 	server->counts.clients++;
 	user->clients++;
-	return registry_add_consume(server->config.registry, book, pid_fd, &client->keeper, NULL);
+	r = registry_add_consume(server->config.registry, book, pid_fd, &client->keeper, NULL);
+	if (r < 0)
+		legacy_client_free(client);
+	return r;
 }
 
-int legacy_client_new_consume(struct legacy_server *server, const struct proc_facts *facts,
-			      int pid_fd, const struct book_header *old,
-			      struct legacy_client **ret_client)
+int legacy_client_make(struct legacy_server *server, const struct proc_facts *facts,
+		       const struct book_header *old, struct legacy_client **ret_client,
+		       struct scan_book **ret_book)
 {
-	CLEANUP_CLOSE int owned = pid_fd;
 	struct legacy_client *client = calloc(1, sizeof(*client));
-	struct scan_book *book;
 	int r;
 
 	if (!client)
@@ -203,15 +206,12 @@ int legacy_client_new_consume(struct legacy_server *server, const struct proc_fa
 		.facts = *facts,
 	};
 	r = keep_book_new(&client->keep, &server->budget, registry_proc(server->config.registry),
-			  facts, old, &book);
-	if (r == 0) {
-		client->writer = keep_book_writer(client->keep);
-		r = client_add(client, book, cleanup_steal_fd(&owned));
-	}
+			  facts, old, ret_book);
 	if (r < 0) {
 		legacy_client_free(client);
 		return r;
 	}
+	client->writer = keep_book_writer(client->keep);
 	*ret_client = client;
 	return 0;
 }
@@ -222,7 +222,8 @@ int legacy_client_get(struct legacy_server *server, const struct proc_facts *fac
 	struct legacy_client *client = client_find(server, facts);
 	const struct legacy_user *user;
 	struct proc_facts found = *facts;
-	int pid_fd;
+	struct scan_book *book;
+	int pid_fd, r;
 
 	if (client) {
 		*ret_client = client;
@@ -235,5 +236,13 @@ int legacy_client_get(struct legacy_server *server, const struct proc_facts *fac
 	pid_fd = client_open_pid(registry_proc(server->config.registry), &found, peer_fd);
 	if (pid_fd < 0)
 		return pid_fd;
-	return legacy_client_new_consume(server, &found, pid_fd, NULL, ret_client);
+	r = legacy_client_make(server, &found, NULL, &client, &book);
+	if (r < 0) {
+		(void)close(pid_fd); /* nothing was written to it */
+		return r;
+	}
+	r = legacy_client_add_consume(client, book, pid_fd);
+	if (r == 0)
+		*ret_client = client;
+	return r;
 }

@@ -132,9 +132,14 @@ void legacy_connection_forget(struct legacy_connection *connection,
  */
 int legacy_client_get(struct legacy_server *server, const struct proc_facts *facts, int peer_fd,
 		      struct legacy_client **ret_client);
-int legacy_client_new_consume(struct legacy_server *server, const struct proc_facts *facts,
-			      int pid_fd, const struct book_header *old,
-			      struct legacy_client **ret_client);
+/*
+ * A client with an empty book that goes on from @old (NULL = none), which nobody knows yet; and telling
+ * everybody, which takes book and pidfd in any case, and the client if it fails.
+ */
+int legacy_client_make(struct legacy_server *server, const struct proc_facts *facts,
+		       const struct book_header *old, struct legacy_client **ret_client,
+		       struct scan_book **ret_book);
+int legacy_client_add_consume(struct legacy_client *client, struct scan_book *book, int pid_fd);
 void legacy_client_free(struct legacy_client *client);
 
 /* legacy-family.c */

@@ -112,6 +112,7 @@ static int adopt_book(struct legacy_server *server, struct scan_book *book, int 
 	CLEANUP(adopt_free_view) struct view *view = calloc(1, sizeof(*view));
 	struct adopt adopt = {.old = book, .view = view};
 	CLEANUP_CLOSE int owned = pid_fd;
+	struct scan_book *mine;
 	int r;
 
 	if (!view)
@@ -120,9 +121,17 @@ static int adopt_book(struct legacy_server *server, struct scan_book *book, int 
 		return -ESRCH;
 	if (server->counts.clients >= LEGACY_CLIENTS_MAX)
 		return -ENOSPC;
-	r = legacy_client_new_consume(server, &book->owner, cleanup_steal_fd(&owned),
-				      &book->reader.header, &adopt.client);
-	return r < 0 ? r : adopt_shards(&adopt);
+	r = legacy_client_make(server, &book->owner, &book->reader.header, &adopt.client, &mine);
+	if (r < 0)
+		return r;
+	r = adopt_shards(&adopt);
+	if (r < 0) {
+		scan_book_free(mine);
+		legacy_client_free(adopt.client);
+		return r;
+	}
+	/* Only now may it outlive us: half a book would be worse than the old one. */
+	return legacy_client_add_consume(adopt.client, mine, cleanup_steal_fd(&owned));
 }
 
 int legacy_server_adopt_consume(struct legacy_server *server, struct scan_book *book, int pid_fd)

@@ -234,12 +234,12 @@ static void entry_watch(struct registry_entry *entry, struct loop_source *source
 }
 
 /* Without a pidfd, /proc tells whether it has ended before we came. */
-static bool registry_is_gone(const struct registry *registry, const struct tracked *tracked)
+static bool registry_has_ended(const struct registry *registry, uint32_t pid, uint64_t start_ticks)
 {
 	struct proc_facts facts;
 
-	return proc_read(&registry->proc, tracked->pid, &facts) < 0 ||
-	       facts.start_ticks != tracked->start_ticks || proc_is_over(&registry->proc, &facts);
+	return proc_read(&registry->proc, pid, &facts) < 0 || facts.start_ticks != start_ticks ||
+	       proc_is_over(&registry->proc, &facts);
 }
 
 static int registry_add(struct registry *registry, struct scan_book *book, int pid_fd,
@@ -308,7 +308,8 @@ int registry_add_peer_consume(struct registry *registry, struct accept_peer *pee
 		entry_watch(entry, &entry->connection, cleanup_steal_fd(&peer->fd));
 		if (entry->pid_fd.fd < 0 && peer->pid_fd >= 0)
 			entry_watch(entry, &entry->pid_fd, cleanup_steal_fd(&peer->pid_fd));
-		if (entry->pid_fd.fd < 0 && registry_is_gone(registry, entry->tracked))
+		if (entry->pid_fd.fd < 0 &&
+		    registry_has_ended(registry, entry->tracked->pid, entry->tracked->start_ticks))
 			entry_end(entry, TRACKED_DIED);
 	} else {
 		registry->counts.refused++;
@@ -354,6 +355,7 @@ int registry_restore_consume(struct registry *registry, int fd, uint32_t pid, ui
 	struct registry_entry *entry;
 	struct scan_book *book;
 	int r = registry_open(registry, fd, pid, start_ticks, &book);
+	int pid_fd = -1;
 	bool alive;
 
 	if (r < 0)
@@ -362,13 +364,14 @@ int registry_restore_consume(struct registry *registry, int fd, uint32_t pid, ui
 		scan_book_free(book);
 		return -EEXIST;
 	}
-	alive = book->alive;
-	if (alive && book->reader.header.source == BOOK_SOURCE_SOCKET && registry->config.adopt)
-		return registry->config.adopt(registry->config.hooks.context, book,
-					      search_pid_fd(&registry->proc, pid, start_ticks));
-	r = registry_add(registry, book,
-			 alive ? search_pid_fd(&registry->proc, pid, start_ticks) : -1, NULL,
-			 &entry);
+	if (book->alive)
+		pid_fd = search_pid_fd(&registry->proc, pid, start_ticks);
+	/* Without a pidfd: it may have ended since we looked, or there are none to be had. */
+	alive = pid_fd >= 0 || (book->alive && !registry_has_ended(registry, pid, start_ticks));
+	if (pid_fd >= 0 && book->reader.header.source == BOOK_SOURCE_SOCKET &&
+	    registry->config.adopt)
+		return registry->config.adopt(registry->config.hooks.context, book, pid_fd);
+	r = registry_add(registry, book, pid_fd, NULL, &entry);
 	if (r == 0 && !alive)
 		entry_end(entry, TRACKED_DIED);
 	return r;

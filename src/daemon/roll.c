@@ -124,6 +124,8 @@ static void roll_job_done(struct work_job *work)
 	if (result < 0 && !roll->has_failed && roll->hooks.failed)
 		roll->hooks.failed(roll->hooks.context, result);
 	roll->has_failed = result < 0;
+	if (roll->hooks.written)
+		roll->hooks.written(roll->hooks.context);
 	/* Without memory for the timer: at the next change. */
 	(void)loop_set(roll->loop, &roll->timer, loop_now(roll->loop) + ROLL_PAUSE_NS);
 }

@@ -39,6 +39,8 @@ struct roll_hooks {
 	void *context;
 	/* roll_put() for each process that is tracked now. */
 	void (*list)(void *context, struct roll *roll);
+	/* What was listed last is in the file; or it cannot be written, and the last one stands. May be NULL. */
+	void (*written)(void *context);
 	/* The file could not be written; told again only after it could. May be NULL. */
 	void (*failed)(void *context, int error);
 };

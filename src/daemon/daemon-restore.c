@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Books that somebody held while no daemon ran. The book of an old client is written on in a new file by
+ * every daemon, and both files are held for a moment; a daemon that was killed then leaves two of the same
+ * process. The later one is complete, because it was held only once it was; the earlier one is let go.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "book/layout.h"
+#include "daemon/daemon.h"
+#include "daemon/keeper.h"
+#include "daemon/roll.h"
+
+struct daemon_kept {
+	struct keeper_entry entry;
+	int fd;
+	uint32_t carried; /* of an old client's book; else 0 */
+};
+
+/* What is no book is sorted out later, by those who know books. */
+static void restore_look(struct daemon_kept *kept)
+{
+	struct book_header header;
+
+	if (pread(kept->fd, &header, sizeof(header), 0) != sizeof(header) ||
+	    header.magic != BOOK_MAGIC)
+		return;
+	kept->entry.source = header.source;
+	if (header.source == BOOK_SOURCE_SOCKET)
+		kept->carried = header.carried;
+}
+
+void daemon_restore_add(void *context, const struct keeper_entry *entry, int fd)
+{
+	struct daemon_restore *restore = context;
+	struct daemon_kept *list = array_grow(restore->list, &restore->capacity, restore->count + 1,
+					      sizeof(*restore->list));
+
+	if (!list) {
+		(void)close(fd); /* still held where it came from */
+		return;
+	}
+	restore->list = list;
+	list[restore->count] = (struct daemon_kept){.entry = *entry, .fd = fd};
+	restore_look(&list[restore->count++]);
+}
+
+void daemon_restore_add_handed(struct daemon *daemon)
+{
+	for (size_t i = 0; i < daemon->handed.count; i++) {
+		struct manager_book *book = &daemon->handed.books[i];
+		struct keeper_entry entry = {
+			.pid = book->pid,
+			.start_ticks = book->start_ticks,
+			.inode = book->inode,
+		};
+
+		daemon_restore_add(&daemon->restore, &entry, cleanup_steal_fd(&book->fd));
+	}
+}
+
+/* The book of a process on the last daemon's roll has come back. */
+static void restore_strike(struct daemon *daemon, const struct keeper_entry *entry)
+{
+	for (size_t i = 0; i < daemon->rolled_count; i++) {
+		if (daemon->rolled[i].pid != entry->pid || daemon->rolled[i].inode != entry->inode)
+			continue;
+		daemon->rolled[i] = daemon->rolled[--daemon->rolled_count];
+		return;
+	}
+}
+
+static int restore_order(const void *left, const void *right)
+{
+	const struct daemon_kept *a = left, *b = right;
+
+	if (a->entry.pid != b->entry.pid)
+		return a->entry.pid < b->entry.pid ? -1 : 1;
+	if (a->entry.start_ticks != b->entry.start_ticks)
+		return a->entry.start_ticks < b->entry.start_ticks ? -1 : 1;
+	if (a->entry.source != b->entry.source)
+		return a->entry.source < b->entry.source ? -1 : 1;
+	return (a->carried < b->carried) - (a->carried > b->carried); /* the latest first */
+}
+
+/* Whether @kept was written on in @latest. One that was gone too soon to be known is never written on. */
+static bool restore_is_past(const struct daemon_kept *latest, const struct daemon_kept *kept)
+{
+	return latest->entry.pid == kept->entry.pid && kept->entry.start_ticks != 0 &&
+	       latest->entry.start_ticks == kept->entry.start_ticks &&
+	       kept->entry.source == BOOK_SOURCE_SOCKET &&
+	       latest->entry.source == BOOK_SOURCE_SOCKET && latest->carried > kept->carried;
+}
+
+void daemon_restore_all(struct daemon *daemon)
+{
+	CLEANUP_FREE struct daemon_kept *list = cleanup_steal(daemon->restore.list);
+	size_t count = daemon->restore.count;
+	const struct daemon_kept *latest = list;
+
+	daemon->restore = (struct daemon_restore){0};
+	if (count > 0)
+		qsort(list, count, sizeof(*list), restore_order);
+	for (size_t i = 0; i < count; i++) {
+		struct daemon_kept *kept = &list[i];
+
+		restore_strike(daemon, &kept->entry);
+		if (restore_is_past(latest, kept)) {
+			daemon_keep_let_go(daemon, &kept->entry);
+			(void)close(kept->fd); /* open for reading only */
+			continue;
+		}
+		latest = kept;
+		/* What is no book any more, or known already, is nobody's loss. */
+		(void)registry_restore_consume(daemon->registry, kept->fd, kept->entry.pid,
+					       kept->entry.start_ticks);
+	}
+}

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many clients, native and old, together with a model of what each of them holds.
+
+The model is what the daemon is compared with, buffer by buffer. A native client's is simple: what was
+called has happened, whether a daemon runs or not. An old client's messages count once the server has
+answered a question behind them. If it was killed before, some first part of them has arrived: then every
+such part is possible until the client is looked at again.
+"""
+
+import subprocess
+
+# Commands on stdin: lines of "kind address size", then "go": connect if need be, send all of them, ask.
+# The answer: "yes" if the server has answered, "no" if it is not known what has arrived.
+OLD = """
+import os, socket, struct, sys
+head = struct.Struct("<B3xiQB3xiQQ")
+size, path, device = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+link, batch = None, []
+
+def message(kind, amount=0, address=0, pid=os.getpid()):
+    name = b"old%d" % os.getpid() if size == 648 else b""
+    return (head.pack(kind, device, amount, 0, pid, address, 0).ljust(72, b"\\0") + name).ljust(size, b"\\0")
+
+def send():
+    global link
+    if link is None:
+        link = socket.socket(socket.AF_UNIX)
+        link.settimeout(20)
+        link.connect(path)
+    link.sendall(b"".join(batch) + message(3, pid=0))
+    answer = b""
+    while len(answer) < size:
+        part = link.recv(size - len(answer))
+        if not part:
+            raise OSError
+        answer += part
+
+for line in sys.stdin:
+    words = line.split()
+    if words[0] != "go":
+        batch.append(message(int(words[0]), int(words[2]), int(words[1])))
+        continue
+    try:
+        send()
+        print("yes", flush=True)
+    except OSError:
+        link = None
+        print("no", flush=True)
+    batch = []
+"""
+
+
+def rows(buffers):
+    """What identifies a buffer, and its size."""
+    return frozenset((b["device"], b["type"], int(b["address"], 0), b["size"]) for b in buffers)
+
+
+class Member:
+    """One client: @possible is the list of states it may be in, each a set of rows."""
+
+    def __init__(self, rng, device):
+        self.rng = rng
+        self.device = device
+        self.possible = [frozenset()]
+        self.next = 0x1000
+        self.is_known = False  # to a daemon: then its end must be reported
+
+    def invent(self, count):
+        """Some calls: [(True, row) to allocate, (False, row) to free]."""
+        state, calls = set(self.possible[-1]), []
+        for _ in range(count):
+            if state and self.rng.random() < 0.4:
+                row = self.rng.choice(sorted(state))
+                state.remove(row)
+                calls.append((False, row))
+            else:
+                row = (self.device, "DRAM", self.next, self.rng.randrange(1, 1 << 20))
+                self.next += 0x1000
+                state.add(row)
+                calls.append((True, row))
+        return calls
+
+    def apply(self, calls):
+        """The states after none, one, two... of the calls."""
+        state, states = self.possible[-1], [self.possible[-1]]
+        for is_alloc, row in calls:
+            state = state | {row} if is_alloc else state - {row}
+            states.append(state)
+        return states
+
+    def settle(self, seen):
+        """What the daemon says must be one of the states; from now on it is that one."""
+        assert seen in self.possible, (self.pid, seen ^ self.possible[-1])
+        self.possible = [seen]
+
+
+class Native(Member):
+    source = "book"
+
+    def __init__(self, rng, device, daemon):
+        super().__init__(rng, device)
+        self.player = daemon.player()
+        self.pid = self.player.pid
+
+    def work(self, count):
+        calls = self.invent(count)
+        for is_alloc, (device, kind, address, size) in calls:
+            if is_alloc:
+                self.player.play(f"alloc {device} {kind} {address} {size} native{self.pid}")
+            else:
+                self.player.play(f"free {device} {kind} {address}")
+        self.possible = self.apply(calls)[-1:]
+
+    def kill(self):
+        self.player.kill()
+
+
+class Old(Member):
+    source = "socket"
+
+    def __init__(self, rng, device, daemon, size=72):
+        super().__init__(rng, device)
+        self.process = daemon.adopt(
+            subprocess.Popen(
+                ["/usr/bin/python3", "-I", "-S", "-c", OLD, str(size), str(daemon.legacy), str(device)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        )
+        self.pid = self.process.pid
+
+    def work(self, count):
+        if len(self.possible) > 1:
+            return  # until somebody has looked what has arrived
+        calls = self.invent(count)
+        for is_alloc, (_, _, address, size) in calls:
+            self.process.stdin.write(f"{1 if is_alloc else 2} {address} {size if is_alloc else 0}\n")
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+        states = self.apply(calls)
+        if self.process.stdout.readline() == "yes\n":
+            self.possible = states[-1:]
+            self.is_known = True
+        else:
+            self.possible = states
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()

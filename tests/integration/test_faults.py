@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The daemon is killed again and again, and nothing is lost; each time compared with a model."""
+
+import random
+import threading
+import time
+
+import pytest
+
+from crowd import Native, Old, rows
+from world import wait_for
+
+KILLS = 50
+
+
+@pytest.fixture
+def daemon(ttmemd):
+    blind = ttmemd.folder / "blind"
+    blind.mkdir()
+    ttmemd.blind = {"TTMEM_PROC_ROOT": str(blind)}
+    return ttmemd
+
+
+def living(daemon):
+    """{pid: rows} of everybody who has buffers, as the daemon alone knows it."""
+    document = daemon.json("buffers", env=daemon.blind)
+    assert document["exact"] and document["next"] is None
+    result = {}
+    for buffer in document["buffers"]:
+        result.setdefault(buffer["pid"], []).append(buffer)
+    return {pid: rows(buffers) for pid, buffers in result.items()}
+
+
+def totals(daemon):
+    """{pid: (bytes, buffers)} of everybody who lives."""
+    return {
+        p["pid"]: tuple(
+            sum(memory[what] for d in p["devices"] for memory in d["memory"].values())
+            for what in ("used", "buffers")
+        )
+        for p in daemon.json("smi", env=daemon.blind)["processes"]
+        if p["alive"]
+    }
+
+
+class Crowd:
+    """Clients that come, work and die, whatever happens to the daemon."""
+
+    def __init__(self, daemon, seed):
+        self.daemon = daemon
+        self.rng = random.Random(seed)
+        self.living = []
+        self.dead = []
+
+    def join(self):
+        device = self.rng.randrange(4)
+        kinds = (Native, Native, Old)
+        kind = self.rng.choice(kinds)
+        more = {"size": self.rng.choice((72, 144, 648))} if kind is Old else {}
+        self.living.append(kind(self.rng, device, self.daemon, **more))
+
+    def work(self, turns):
+        for _ in range(turns):
+            self.rng.choice(self.living).work(self.rng.randrange(1, 12))
+
+    def end_one(self):
+        """One that no daemon has ever seen may die unseen: that is what unobserved means."""
+        known = [m for m in self.living if m.is_known]
+        if known:
+            member = self.rng.choice(known)
+            self.living.remove(member)
+            self.dead.append(member)
+            member.kill()
+
+    def compare(self):
+        """With the daemon up: everybody who lives, exactly."""
+        wait_for(
+            lambda: not {m.pid for m in self.dead} & totals(self.daemon).keys(), "the ends"
+        )
+        seen, sums = living(self.daemon), totals(self.daemon)
+        for member in self.living:
+            if member.source == "socket" and not member.is_known and member.pid not in sums:
+                assert frozenset() in member.possible
+                member.possible = [frozenset()]
+                continue
+            member.settle(seen.pop(member.pid, frozenset()))
+            (state,) = member.possible
+            assert sums.get(member.pid, (0, 0)) == (sum(r[3] for r in state), len(state))
+            # Whoever is in the list is held from now on.
+            member.is_known = member.is_known or member.pid in sums
+        assert not seen
+
+
+def check_reports(daemon, dead):
+    """Whoever died with something left has one report with exactly that, nobody else has any."""
+
+    def reports():
+        found = {}
+        for process in daemon.json("leaks")["processes"]:
+            found.setdefault(process["pid"], []).append(process)
+        return found
+
+    must = {m.pid for m in dead if all(m.possible)}
+    found = wait_for(lambda: must <= reports().keys() and reports(), f"reports of {must}")
+    lists = 0
+    for member in dead:
+        mine = found.pop(member.pid, [])
+        if not mine:
+            assert frozenset() in member.possible
+            continue
+        assert len(mine) == 1, (member.pid, member.source)
+        assert mine[0]["source"] == member.source
+        state = rows(mine[0]["buffers"])
+        if state or not mine[0]["buffer_count"]:
+            assert state in member.possible, (member.pid, member.source)
+        # Of one call site only the newest reports keep their lists: all old clients without names.
+        sums = mine[0]["bytes"], mine[0]["buffer_count"]
+        assert sums in [(sum(row[3] for row in s), len(s)) for s in member.possible]
+        lists += bool(state)
+    assert not found
+    assert lists >= min(len(must), 20)
+
+
+def test_killed_at_random_under_load(daemon):
+    crowd = Crowd(daemon, seed=20240607)
+    for _ in range(8):
+        crowd.join()
+    for turn in range(KILLS):
+        daemon.start()
+        if turn % 5 == 0:
+            crowd.compare()
+        else:
+            # Ready means that it knows everybody who lives.
+            pids = totals(daemon)
+            for member in crowd.living:
+                member.is_known = member.is_known or member.pid in pids
+        killer = threading.Timer(crowd.rng.random() * 0.06, daemon.process.kill)
+        killer.start()
+        while killer.is_alive():
+            crowd.work(3)
+            if crowd.rng.random() < 0.2:
+                crowd.end_one()
+                crowd.join()
+        killer.join()
+        daemon.kill()
+        crowd.work(4)
+        if crowd.rng.random() < 0.6:
+            crowd.end_one()
+            crowd.join()
+    daemon.start()
+    crowd.compare()
+    check_reports(daemon, crowd.dead)
+    assert len(crowd.dead) > KILLS / 2
+    assert daemon.json("status")["unobserved_exits"] == 0
+    assert "ended while nobody held their books" not in daemon.text()
+    # What is over is over: the next one knows nothing of the dead but their reports.
+    while crowd.living:
+        member = crowd.living.pop()
+        crowd.dead.append(member)
+        member.kill()
+    wait_for(lambda: not totals(daemon), "the last end")
+    check_reports(daemon, crowd.dead)
+    time.sleep(0)
+    assert daemon.stop() == 0
+    daemon.start()
+    check_reports(daemon, crowd.dead)
+    assert daemon.json("status")["unobserved_exits"] == 0
