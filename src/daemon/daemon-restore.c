@@ -21,6 +21,7 @@ struct daemon_kept {
 	struct keeper_entry entry;
 	int fd;
 	uint32_t carried; /* of an old client's book; else 0 */
+	bool is_struck;   /* off the last daemon's roll */
 };
 
 /* What is no book is sorted out later, by those who know books. */
@@ -65,14 +66,30 @@ void daemon_restore_add_handed(struct daemon *daemon)
 	}
 }
 
-/* The book of a process on the last daemon's roll has come back. */
-static void restore_strike(struct daemon *daemon, const struct keeper_entry *entry)
+/* The book of a process on the last daemon's roll has come back, this very file or (@any) a later one. */
+static bool restore_strike(struct daemon *daemon, const struct keeper_entry *entry, bool any)
 {
 	for (size_t i = 0; i < daemon->rolled_count; i++) {
-		if (daemon->rolled[i].pid != entry->pid || daemon->rolled[i].inode != entry->inode)
+		const struct roll_entry *rolled = &daemon->rolled[i];
+
+		if (rolled->pid != entry->pid || rolled->start_ticks != entry->start_ticks ||
+		    (rolled->inode != entry->inode && !any))
 			continue;
 		daemon->rolled[i] = daemon->rolled[--daemon->rolled_count];
-		return;
+		return true;
+	}
+	return false;
+}
+
+/* A daemon may have been killed before its roll named the file in which it wrote on. */
+static void restore_strike_all(struct daemon *daemon, struct daemon_kept *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		list[i].is_struck = restore_strike(daemon, &list[i].entry, false);
+	for (size_t i = 0; i < count; i++) {
+		if (!list[i].is_struck && list[i].carried > 0)
+			(void)restore_strike(daemon, &list[i].entry,
+					     true); /* or it was not on it */
 	}
 }
 
@@ -107,10 +124,10 @@ void daemon_restore_all(struct daemon *daemon)
 	daemon->restore = (struct daemon_restore){0};
 	if (count > 0)
 		qsort(list, count, sizeof(*list), restore_order);
+	restore_strike_all(daemon, list, count);
 	for (size_t i = 0; i < count; i++) {
 		struct daemon_kept *kept = &list[i];
 
-		restore_strike(daemon, &kept->entry);
 		if (restore_is_past(latest, kept)) {
 			daemon_keep_let_go(daemon, &kept->entry);
 			(void)close(kept->fd); /* open for reading only */
