@@ -13,6 +13,8 @@ needs() {
 		hdr:linux/memfd.h linux-libc-dev
 		hdr:sqlite3.h libsqlite3-dev
 		hdr:systemd/sd-daemon.h libsystemd-dev
+		hdr:elfutils/libdw.h libdw-dev
+		cmd:g++ g++
 		cmd:meson meson
 		cmd:ninja ninja-build
 		cmd:pkg-config pkg-config

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Looking up: the unit of the debug information that has the address, the scopes around it, and for
+ * each function among them a frame. A frame's line is that of the instruction for the innermost, and that
+ * of the call for each further out, which the inlined one tells.
+ */
+
+#include "symbol/resolve.h"
+
+#include <dwarf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "symbol/demangle.h"
+#include "symbol/resolve-inside.h"
+
+/* Where an instruction comes from. The text is the library's. */
+struct resolve_place {
+	const char *file; /* NULL = not known */
+	uint32_t line;
+};
+
+static const char *resolve_string(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
+}
+
+static Dwarf_Word resolve_number(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word value;
+
+	if (dwarf_formudata(dwarf_attr(die, name, &attribute), &value) != 0)
+		return 0;
+	return value;
+}
+
+/* The index of addresses is left out by some compilers: then each unit is asked. */
+static bool resolve_unit(Dwarf *dwarf, uint64_t address, Dwarf_Die *ret_unit)
+{
+	Dwarf_CU *unit = NULL;
+
+	if (dwarf_addrdie(dwarf, address, ret_unit))
+		return true;
+	while (dwarf_get_units(dwarf, unit, &unit, NULL, NULL, ret_unit, NULL) == 0) {
+		if (dwarf_haspc(ret_unit, address) > 0)
+			return true;
+	}
+	return false;
+}
+
+static struct resolve_place resolve_line(Dwarf_Die *unit, uint64_t address)
+{
+	struct resolve_place place = {0};
+	Dwarf_Line *line = dwarf_getsrc_die(unit, address);
+	int number = 0;
+
+	if (!line)
+		return place;
+	place.file = dwarf_linesrc(line, NULL, NULL);
+	if (dwarf_lineno(line, &number) == 0 && number > 0)
+		place.line = (uint32_t)number;
+	return place;
+}
+
+static struct resolve_place resolve_call(Dwarf_Die *unit, Dwarf_Die *inlined)
+{
+	struct resolve_place place = {
+		.line = (uint32_t)bits_min(resolve_number(inlined, DW_AT_call_line), INT32_MAX),
+	};
+	Dwarf_Word index = resolve_number(inlined, DW_AT_call_file);
+	Dwarf_Files *files;
+	size_t count;
+
+	if (dwarf_getsrcfiles(unit, &files, &count) == 0 && index < count)
+		place.file = dwarf_filesrc(files, index, NULL, NULL);
+	return place;
+}
+
+/* A name that is not absolute is meant from where the compiler was called. */
+static void resolve_put_file(Dwarf_Die *unit, const char *file, char *ret_text)
+{
+	const char *folder = file && file[0] != '/' ? resolve_string(unit, DW_AT_comp_dir) : NULL;
+
+	if (file)
+		(void)snprintf(ret_text, RESOLVE_TEXT_SIZE, "%s%s%s", folder ? folder : "",
+			       folder ? "/" : "", file); /* cut if too long */
+}
+
+static void resolve_put(Dwarf_Die *unit, const char *function, const struct resolve_place *place,
+			struct resolve_frame *ret_frame)
+{
+	*ret_frame = (struct resolve_frame){.line = place->file ? place->line : 0};
+	if (function)
+		demangle_name(function, ret_frame->function, sizeof(ret_frame->function));
+	resolve_put_file(unit, place->file, ret_frame->file);
+}
+
+static const char *resolve_function(Dwarf_Die *die)
+{
+	const char *name = resolve_string(die, DW_AT_linkage_name);
+
+	if (!name)
+		name = resolve_string(die, DW_AT_MIPS_linkage_name);
+	return name ? name : resolve_string(die, DW_AT_name);
+}
+
+/*
+ * What surrounds the address in the program: dwarf_getscopes() leaves that at the first inlined function
+ * and goes on where that was defined, so its innermost is asked for its own surroundings.
+ */
+static int resolve_scopes(Dwarf_Die *unit, uint64_t address, Dwarf_Die **ret_scopes)
+{
+	CLEANUP_FREE Dwarf_Die *innermost = NULL;
+
+	if (dwarf_getscopes(unit, address, &innermost) <= 0)
+		return 0;
+	return dwarf_getscopes_die(&innermost[0], ret_scopes);
+}
+
+static size_t resolve_by_debug(Dwarf *dwarf, uint64_t address, struct resolve_frame *ret_frames,
+			       size_t max)
+{
+	CLEANUP_FREE Dwarf_Die *scopes = NULL;
+	struct resolve_place place;
+	size_t count = 0;
+	Dwarf_Die unit;
+	int n;
+
+	if (!dwarf || !resolve_unit(dwarf, address, &unit))
+		return 0;
+	place = resolve_line(&unit, address);
+	n = resolve_scopes(&unit, address, &scopes);
+	for (int i = 0; i < n && count < max; i++) {
+		int tag = dwarf_tag(&scopes[i]);
+
+		if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram)
+			continue;
+		resolve_put(&unit, resolve_function(&scopes[i]), &place, &ret_frames[count++]);
+		if (tag == DW_TAG_subprogram)
+			break;
+		place = resolve_call(&unit, &scopes[i]);
+	}
+	if (count == 0 && place.file && max > 0)
+		resolve_put(&unit, NULL, &place, &ret_frames[count++]);
+	return count;
+}
+
+static const char *resolve_by_table(struct resolve_file *file, uint64_t address)
+{
+	if (!file->elf)
+		return NULL;
+	if (!file->functions_read) {
+		file->functions_read = true;
+		(void)functions_init(&file->functions, file->elf); /* then it is empty */
+	}
+	return functions_find(&file->functions, address);
+}
+
+size_t resolve_find(struct resolve *resolve, uint64_t address, struct resolve_frame *ret_frames,
+		    size_t max)
+{
+	struct resolve_frame *outermost;
+	const char *name;
+	size_t count;
+
+	if (max == 0)
+		return 0;
+	count = resolve_by_debug(resolve->debug.dwarf, address, ret_frames, max);
+	if (count == 0)
+		count = resolve_by_debug(resolve->file.dwarf, address, ret_frames, max);
+	if (count > 0 && ret_frames[count - 1].function[0])
+		return count;
+	name = resolve_by_table(&resolve->debug, address);
+	if (!name)
+		name = resolve_by_table(&resolve->file, address);
+	if (!name || !name[0])
+		return count;
+	if (count == 0)
+		ret_frames[count++] = (struct resolve_frame){0};
+	outermost = &ret_frames[count - 1];
+	demangle_name(name, outermost->function, sizeof(outermost->function));
+	return count;
+}
