@@ -145,6 +145,7 @@ void daemon_health(struct daemon *daemon, struct web_health *ret_health)
 	pthread_mutex_unlock(&daemon->lock);
 	health.leaked = past_leaked(daemon->past);
 	past_incidents(daemon->past, health.incidents);
+	past_tally(daemon->past, &health.past);
 	health.lines_dropped = outlet_dropped(daemon->outlet);
 	*ret_health = health;
 }

@@ -37,6 +37,13 @@ static void tell_journal(struct daemon *daemon, const struct news *news)
 void daemon_tell(struct daemon *daemon, const struct news *news)
 {
 	const struct config *config = daemon->config;
+	const struct web_incident incident = {
+		.kind = news->kind,
+		.pid = news->pid,
+		.device = news->device,
+		.json = news->json,
+		.length = news->json_length,
+	};
 
 	if (!config->quiet)
 		outlet_put(daemon->outlet, news->text, news->text_length);
@@ -45,5 +52,5 @@ void daemon_tell(struct daemon *daemon, const struct news *news)
 	if (daemon->alarm)
 		(void)alarm_raise(daemon->alarm, news->kind, news->json, news->json_length);
 	if (daemon->web)
-		web_tell_incident(daemon->web, news->json, news->json_length);
+		web_tell_incident(daemon->web, &incident);
 }

@@ -30,7 +30,7 @@ struct past {
 	struct news *news;    /* to be told, the latest first */
 	uint64_t incidents[PAST_KINDS];
 	uint64_t leaked;
-	struct past_ended (*ended)[BOOK_TYPES]; /* BOOK_DEVICES of them */
+	struct tally *ended; /* of all processes that have */
 	struct past_peak *peaks;
 	size_t peak_count, peak_capacity;
 };

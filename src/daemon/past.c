@@ -20,6 +20,7 @@
 #include "daemon/tracked.h"
 #include "source/source.h"
 #include "store/store.h"
+#include "web/tally.h"
 
 #define PAST_SECOND UINT64_C(1000000000)
 #define PAST_LOOK_ALL 16u /* passes: then every book with incidents is looked into */
@@ -252,21 +253,6 @@ static void past_judge_done(struct work_job *job)
 	past_task_done(job);
 }
 
-/* What ended processes did still counts. */
-static void past_add_ended(struct past *past, const struct snapshot_process *process)
-{
-	for (size_t i = 0; i < process->part_count; i++) {
-		const struct snapshot_part *part = &process->parts[i];
-
-		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-			struct past_ended *ended = &past->ended[part->device][type];
-
-			ended->allocs += part->memory[type].allocs;
-			ended->frees += part->memory[type].frees;
-		}
-	}
-}
-
 static void past_report_leak(struct past *past, struct tracked *tracked, struct snapshot *snapshot,
 			     bool closed)
 {
@@ -309,7 +295,7 @@ static void past_judge_run(struct work_job *job)
 	pthread_mutex_lock(&past->lock);
 	past_look_into(past, tracked, view); /* what happened just before the end */
 	if (snapshot) {
-		past_add_ended(past, &snapshot->processes[0]);
+		tally_add_process(past->ended, snapshot, 0);
 		if (snapshot->buffer_count > 0)
 			past_report_leak(past, tracked, snapshot, closed);
 	}
@@ -365,7 +351,7 @@ int past_new(struct past **ret_past, const struct past_config *config)
 	past->sample.run = past_sample_run;
 	past->sample.done = past_sample_done;
 	(void)pthread_mutex_init(&past->lock, NULL); /* cannot fail on Linux */
-	past->ended = calloc(BOOK_DEVICES, sizeof(*past->ended));
+	past->ended = calloc(1, sizeof(*past->ended));
 	if (past->ended)
 		r = loop_set(config->loop, &past->timer, loop_now(config->loop) + PAST_SECOND);
 	else
@@ -399,11 +385,10 @@ void past_incidents(struct past *past, uint64_t ret_counts[PAST_KINDS])
 	pthread_mutex_unlock(&past->lock);
 }
 
-void past_ended_counts(struct past *past, uint32_t device, uint32_t type,
-		       struct past_ended *ret_ended)
+void past_tally(struct past *past, struct tally *ret_tally)
 {
 	pthread_mutex_lock(&past->lock);
-	*ret_ended = past->ended[device][type];
+	*ret_tally = *past->ended;
 	pthread_mutex_unlock(&past->lock);
 }
 

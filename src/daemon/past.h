@@ -18,6 +18,7 @@ struct past;
 struct registry;
 struct snapshot;
 struct store;
+struct tally;
 struct tracked;
 struct work;
 
@@ -41,11 +42,6 @@ struct past_config {
 	void (*judged)(void *context, struct tracked *tracked);
 };
 
-/* What ended processes did in their lives, so that counters never go down. */
-struct past_ended {
-	uint64_t allocs, frees;
-};
-
 int past_new(struct past **ret_past, const struct past_config *config);
 
 /* The work must have been freed before. */
@@ -65,8 +61,9 @@ void past_look(struct past *past);
 
 /* Incidents of each kind since the start. From any thread. */
 void past_incidents(struct past *past, uint64_t ret_counts[PAST_KINDS]);
-void past_ended_counts(struct past *past, uint32_t device, uint32_t type,
-		       struct past_ended *ret_ended);
+
+/* What ended processes did in their lives, so that counters never go down. From any thread. */
+void past_tally(struct past *past, struct tally *ret_tally);
 
 /* Processes that have ended and left something. From any thread. */
 uint64_t past_leaked(struct past *past);
