@@ -157,6 +157,7 @@ static void follow_find(struct legacy_follow *self, const struct roster *roster)
 		struct tracked *tracked = roster->list[i];
 		struct follow_entry *entries;
 		struct follow *follow;
+		int r;
 
 		if (tracked->source == BOOK_SOURCE_SOCKET || follow_knows(self, tracked))
 			continue;
@@ -165,8 +166,11 @@ static void follow_find(struct legacy_follow *self, const struct roster *roster)
 		if (!entries)
 			return;
 		self->entries = entries;
-		if (follow_new(&follow, tracked->book, registry_proc(self->config.registry),
-			       !self->is_first) < 0)
+		pthread_mutex_lock(&tracked->lock);
+		r = follow_new(&follow, tracked->book, registry_proc(self->config.registry),
+			       !self->is_first);
+		pthread_mutex_unlock(&tracked->lock);
+		if (r < 0)
 			return;
 		entries[self->count++] =
 			(struct follow_entry){.tracked = tracked_ref(tracked), .follow = follow};
