@@ -29,9 +29,9 @@
 #include "daemon/legacy-log.h"
 #include "daemon/legacy-sender.h"
 
-#define CONNECTION_SMALL 2048u                   /* read at once from one that asks questions */
-#define CONNECTION_SLOW_NS UINT64_C(10000000000) /* that long a client may not read its answer */
-#define CONNECTION_AGAIN_NS UINT64_C(100000000)  /* between two tries to get descriptors */
+#define CONNECTION_SMALL 2048u                  /* read at once from one that asks questions */
+#define CONNECTION_PATIENCE_MS 10000u           /* that long a client may not read its answer */
+#define CONNECTION_AGAIN_NS UINT64_C(100000000) /* between two tries to get descriptors */
 
 #define CONNECTION_BUSY_NS UINT64_C(300000) /* two reads within that are many */
 #define CONNECTION_BUSY_BYTES 1024          /* so are as many bytes at once */
@@ -372,6 +372,8 @@ void legacy_connection_answer(struct legacy_connection *connection, uint8_t *byt
 			      bool is_last)
 {
 	struct legacy_server *server = connection->server;
+	uint64_t patience_ms =
+		server->config.patience_ms ? server->config.patience_ms : CONNECTION_PATIENCE_MS;
 	int state;
 
 	connection->question = NULL;
@@ -382,7 +384,7 @@ void legacy_connection_answer(struct legacy_connection *connection, uint8_t *byt
 	/* The timer may fail to be set, but the answer mostly fits, and then it is not needed. */
 	if (bytes)
 		(void)loop_set(server->config.loop, &connection->timer,
-			       loop_now(server->config.loop) + CONNECTION_SLOW_NS);
+			       loop_now(server->config.loop) + patience_ms * 1000000);
 	state = connection_send(connection);
 	(void)connection_settle(connection, state);
 	legacy_log_flush(server->log);

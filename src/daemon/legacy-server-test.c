@@ -216,6 +216,35 @@ UNIT(who_does_not_read_holds_up_nobody)
 	legacy_testing_close(&world);
 }
 
+static bool stest_has_ended_slow(struct legacy_testing_world *world, void *context)
+{
+	(void)context;
+	return legacy_testing_counts(world).ended_slow == 1;
+}
+
+UNIT(patience_ends)
+{
+	struct legacy_config config = {.fd = -1, .patience_ms = 50};
+	struct legacy_message ask = legacy_testing_ask(LEGACY_QUERY, 0);
+	struct legacy_testing_world world;
+	uint8_t bytes[LEGACY_SIZE_MAX];
+	size_t length;
+	int fd;
+
+	legacy_testing_open(&world, &config);
+	fd = legacy_testing_connect(world.path);
+	assert(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
+	assert(legacy_encode_request(LEGACY_W648, &ask, bytes, &length) == 0);
+	/* Asks and asks and never reads. */
+	while (!stest_has_ended_slow(&world, NULL)) {
+		(void)!send(fd, bytes, length, MSG_NOSIGNAL);
+		assert(loop_turn(world.loop, 1) == 0);
+	}
+	assert(legacy_testing_counts(&world).connections == 0);
+	(void)close(fd);
+	legacy_testing_close(&world);
+}
+
 static bool stest_has_connections(struct legacy_testing_world *world, void *context)
 {
 	return legacy_testing_counts(world).accepted + legacy_testing_counts(world).ended_many >=

@@ -42,6 +42,7 @@ struct legacy_config {
 	bool decimal_ids;
 	bool quiet;
 	bool trace_wire;
+	uint32_t patience_ms; /* so long a client may leave its answer unread; 0 = ten seconds */
 };
 
 struct legacy_counts {
