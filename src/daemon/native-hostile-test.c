@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/loop.h"
@@ -87,6 +88,45 @@ UNIT(one_user_has_so_many_connections)
 	assert(native_testing_receive_text(&world, fds[1], &text, &length) == 0);
 	free(text);
 	for (uint32_t i = 0; i <= NATIVE_USER_CONNECTIONS_MAX; i++)
+		close(fds[i]);
+	native_testing_close(&world);
+}
+
+UNIT(many_users_cannot_keep_others_out)
+{
+	enum {
+		USERS = NATIVE_CONNECTIONS_MAX / NATIVE_USER_CONNECTIONS_MAX
+	};
+	static int fds[NATIVE_CONNECTIONS_MAX];
+	struct rlimit limit = {.rlim_cur = 4096, .rlim_max = 4096};
+	struct native_testing world;
+	size_t length;
+	char *text;
+	int fd;
+
+	if (geteuid() != 0 || setrlimit(RLIMIT_NOFILE, &limit) < 0)
+		unit_skip("only root can become others, and have so many files");
+	native_testing_open(&world);
+	assert(chmod(unit_dir(), 0755) == 0 && chmod(world.path, 0666) == 0);
+	for (uid_t i = 0; i < NATIVE_CONNECTIONS_MAX; i++) {
+		assert(seteuid(20000 + i % USERS) == 0);
+		fds[i] = native_testing_connect(&world);
+		assert(seteuid(0) == 0);
+		while (native_testing_counts(&world).connections < i + 1)
+			assert(loop_turn(world.loop, 10) == 0);
+	}
+	for (uint64_t i = 1; i <= 3; i++) {
+		fd = native_testing_connect(&world);
+		native_testing_ask(fd, NATIVE_DUMP, 0);
+		assert(native_testing_receive_text(&world, fd, &text, &length) == 0);
+		free(text);
+		close(fd);
+		while (native_testing_counts(&world).connections == NATIVE_CONNECTIONS_MAX)
+			assert(loop_turn(world.loop, 10) == 0);
+		assert(native_testing_counts(&world).turned_away == 1);
+	}
+	assert(native_testing_is_closed(&world, fds[0])); /* the first of all */
+	for (uint32_t i = 0; i < NATIVE_CONNECTIONS_MAX; i++)
 		close(fds[i]);
 	native_testing_close(&world);
 }

@@ -307,8 +307,7 @@ static void native_connection_ready(struct loop_source *source, uint32_t events)
 {
 	struct native_connection *connection =
 		container_of(source, struct native_connection, source);
-
-	/* The worker has the answer; only a hang-up is told meanwhile. */
+	/* While a question is at work, the answer is the worker's and only a hang-up is told. */
 	bool sends = !connection->is_at_work && (connection->answer.first || connection->packet);
 
 	if (connection->is_at_work || (sends && events & (EPOLLHUP | EPOLLERR)))
@@ -319,11 +318,33 @@ static void native_connection_ready(struct loop_source *source, uint32_t events)
 		native_connection_receive(connection);
 }
 
+/*
+ * Makes room when there are too many: of who has most, the one that was idle from the beginning goes.
+ * Else a few users together could keep everybody out.
+ */
+static bool native_make_room(struct native *native)
+{
+	struct native_connection *victim = NULL;
+
+	for (struct native_connection *c = native->connections; c; c = c->next) {
+		bool idle = c->peer && !c->is_at_work && !c->answer.first && !c->packet;
+
+		/* The list begins with the youngest. */
+		if (idle && (!victim || c->user->connections >= victim->user->connections))
+			victim = c;
+	}
+	if (!victim)
+		return false;
+	native_count(&native->counts.turned_away);
+	native_connection_drop(victim);
+	return true;
+}
+
 /* Whether one more is allowed, and who it is. */
 static int native_connection_admit(struct native *native, struct native_connection *connection)
 {
-	if (connection->user->connections >= NATIVE_USER_CONNECTIONS_MAX ||
-	    native->counts.connections >= NATIVE_CONNECTIONS_MAX)
+	if (connection->user->connections > NATIVE_USER_CONNECTIONS_MAX ||
+	    (native->counts.connections >= NATIVE_CONNECTIONS_MAX && !native_make_room(native)))
 		return -EUSERS;
 	return access_peer_init(native->config.access, connection->source.fd, &connection->who);
 }
@@ -351,15 +372,16 @@ static int native_connection_new_consume(struct native *native, struct accept_pe
 	connection->user = native_user_get(native, owned->uid);
 	if (!connection->user)
 		return -ENOMEM;
+	connection->user->connections++; /* so that it stays while room is made */
 	r = native_connection_admit(native, connection);
 	if (r == 0)
 		r = loop_add(native->config.loop, &connection->source, EPOLLIN);
 	if (r < 0) {
+		connection->user->connections--;
 		native_user_put(native, connection->user);
 		return r;
 	}
 	connection->peer = cleanup_steal(owned);
-	connection->user->connections++;
 	connection->next = native->connections;
 	connection->place = &native->connections;
 	if (connection->next)

@@ -24,7 +24,10 @@ struct store;
 struct web_health;
 struct work;
 
-/* Connections that ask, or have not yet said what they want; those of offers are the registry's. */
+/*
+ * Connections that ask, or have not yet said what they want; those of offers are the registry's. Beyond
+ * the first number an idle one makes room, of whoever has most.
+ */
 #define NATIVE_CONNECTIONS_MAX 1024u
 #define NATIVE_USER_CONNECTIONS_MAX 64u
 
