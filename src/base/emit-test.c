@@ -46,6 +46,23 @@ UNIT(nesting_and_commas)
 	free(text);
 }
 
+UNIT(values_that_are_json_already)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	struct emit json = EMIT_INIT(out);
+
+	emit_open_object(&json, NULL);
+	emit_raw(&json, "a", "[1,2]");
+	emit_raw(&json, "b", "{}");
+	emit_close_object(&json);
+	emit_end(&json);
+	assert(fclose(out) == 0);
+	assert(strcmp(text, "{\"a\":[1,2],\"b\":{}}\n") == 0);
+	free(text);
+}
+
 UNIT(strings_are_escaped_and_repaired)
 {
 	char *text = NULL;

@@ -5,9 +5,11 @@
 #include "daemon/native-answer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/bits.h"
 #include "base/cleanup.h"
@@ -186,4 +188,44 @@ void native_answer_end(struct native_answer *answer, int status, const char *tex
 	(void)native_answer_charge(answer, native_answer_weight(sizeof(head) + head.length));
 	if (native_answer_append(answer, &head, text, NULL) < 0)
 		native_answer_discharge(answer, native_answer_weight(sizeof(head) + head.length));
+}
+
+int native_packet_send(int fd, struct native_packet *packet)
+{
+	CLEANUP_CLOSE int book = -1;
+	union {
+		char space[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {.space = {0}};
+	struct iovec vector = {.iov_base = packet->bytes, .iov_len = packet->length};
+	struct msghdr message = {.msg_iov = &vector, .msg_iovlen = 1};
+	struct native_process process;
+	char path[64];
+	ssize_t n;
+
+	if (packet->book) {
+		/* The number never changes while the book is there, so no lock is needed. */
+		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", packet->book->book->file.fd);
+		book = open(path, O_RDONLY | O_CLOEXEC);
+		if (book >= 0 && (fcntl(book, F_GETFL) & O_ACCMODE) == O_RDONLY) {
+			message.msg_control = control.space;
+			message.msg_controllen = sizeof(control.space);
+			control.align.cmsg_level = SOL_SOCKET;
+			control.align.cmsg_type = SCM_RIGHTS;
+			control.align.cmsg_len = CMSG_LEN(sizeof(int));
+			memcpy(CMSG_DATA(&control.align), &book, sizeof(int));
+		}
+	}
+	if (!packet->book || message.msg_control) {
+		n = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n >= 0)
+			return 0;
+		if (!packet->book || errno != ETOOMANYREFS)
+			return -errno;
+	}
+	memcpy(&process, packet->bytes + sizeof(struct native_reply), sizeof(process));
+	process.flags &= ~NATIVE_HAS_BOOK;
+	memcpy(packet->bytes + sizeof(struct native_reply), &process, sizeof(process));
+	packet->book = tracked_unref(packet->book);
+	return native_packet_send(fd, packet);
 }

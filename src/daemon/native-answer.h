@@ -54,3 +54,10 @@ void native_answer_end(struct native_answer *answer, int status, const char *tex
 /* Takes out the first packet; NULL if there is none. */
 struct native_packet *native_answer_take(struct native_answer *answer);
 struct native_packet *native_packet_free(struct native_packet *packet);
+
+/*
+ * Sends a packet, with the book's file if it has one: opened anew for reading only, so that the receiver
+ * shares nothing with us. A book that cannot go along is left out, and the packet says so. 0 or a
+ * negative errno; after -EAGAIN it can be tried again.
+ */
+int native_packet_send(int fd, struct native_packet *packet);

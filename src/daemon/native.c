@@ -9,12 +9,9 @@
 #include "daemon/native.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/bits.h"
@@ -23,7 +20,6 @@
 #include "book/clock.h"
 #include "daemon/native-answer.h"
 #include "daemon/native-desk.h"
-#include "daemon/tracked.h"
 #include "daemon/work.h"
 #include "source/accept.h"
 
@@ -150,50 +146,6 @@ static bool native_connection_await(struct native_connection *connection, uint32
 	return r == 0;
 }
 
-/*
- * Sends a packet, with the book's file if it has one: opened anew for reading only, so that the receiver
- * shares nothing with us. A book that cannot go along is left out, and the packet says so.
- */
-static int native_send(struct native_connection *connection, struct native_packet *packet)
-{
-	CLEANUP_CLOSE int fd = -1;
-	union {
-		char space[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {.space = {0}};
-	struct iovec vector = {.iov_base = packet->bytes, .iov_len = packet->length};
-	struct msghdr message = {.msg_iov = &vector, .msg_iovlen = 1};
-	struct native_process process;
-	char path[64];
-	ssize_t n;
-
-	if (packet->book) {
-		/* The number never changes while the book is there, so no lock is needed. */
-		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", packet->book->book->file.fd);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd >= 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY) {
-			message.msg_control = control.space;
-			message.msg_controllen = sizeof(control.space);
-			control.align.cmsg_level = SOL_SOCKET;
-			control.align.cmsg_type = SCM_RIGHTS;
-			control.align.cmsg_len = CMSG_LEN(sizeof(int));
-			memcpy(CMSG_DATA(&control.align), &fd, sizeof(int));
-		}
-	}
-	if (!packet->book || message.msg_control) {
-		n = sendmsg(connection->peer->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-		if (n >= 0)
-			return 0;
-		if (!packet->book || errno != ETOOMANYREFS)
-			return -errno;
-	}
-	memcpy(&process, packet->bytes + sizeof(struct native_reply), sizeof(process));
-	process.flags &= ~NATIVE_HAS_BOOK;
-	memcpy(packet->bytes + sizeof(struct native_reply), &process, sizeof(process));
-	packet->book = tracked_unref(packet->book);
-	return native_send(connection, packet);
-}
-
 /* Sends what the socket takes. */
 static void native_connection_send(struct native_connection *connection)
 {
@@ -209,7 +161,7 @@ static void native_connection_send(struct native_connection *connection)
 			native_connection_await(connection, EPOLLIN, NATIVE_IDLE_NS);
 			return;
 		}
-		r = native_send(connection, connection->packet);
+		r = native_packet_send(connection->peer->fd, connection->packet);
 		if (r == -EAGAIN || r == -ENOBUFS || r == -EINTR)
 			break;
 		if (r < 0) {

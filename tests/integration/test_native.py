@@ -263,6 +263,20 @@ def test_growth_tells_the_trend(daemon):
     assert re.search(rf"^pid {player.pid} over the last .*: from .* to .*, \+.* per hour$", text, re.M)
 
 
+def test_lines_over_time(daemon):
+    player = daemon.player("alloc 0 DRAM 0x1000 100", before=AS_USER)
+    wait_until_seen(daemon, player.pid)
+
+    def lines(**options):
+        document = json.loads(ask(daemon, SERIES, **options))
+        return [s for s in check_schema(document)["series"] if s["type"] == "DRAM"]
+
+    (line,) = wait_for(lambda: lines(pid=player.pid), "points of the process")
+    assert (line["pid"], line["device"], line["points"][-1][1:3]) == (player.pid, 0, [100, 1])
+    (line,) = wait_for(lines, "points of the device")
+    assert line["pid"] is None and line["points"][-1][1] == 100
+
+
 def test_status(daemon):
     player = daemon.player("alloc 0 DRAM 0x1000 1")
     wait_until_seen(daemon, player.pid)
@@ -277,16 +291,16 @@ def test_status(daemon):
 
 # What is below speaks the protocol itself.
 
-ROSTER, LEAKS, STATUS = 1, 2, 6
+ROSTER, LEAKS, SERIES, STATUS = 1, 2, 4, 6
 REQUEST = struct.Struct("<10I4Q24s64s32x")
 REPLY = struct.Struct("<4IiI8x")
 PROCESS = struct.Struct("<6Q8I8Q64s72s")
 MAY_SEE, HAS_BOOK = 4, 8
 
 
-def request(kind, want=0, limit=0, cursor=b"", magic=0x51525454):
+def request(kind, want=0, pid=0, limit=0, cursor=b"", magic=0x51525454):
     return REQUEST.pack(
-        magic, 1, REQUEST.size, kind, want, 0, limit, 2**32 - 1, 2**32 - 1, 0, 0, 0, 0, 0, b"", cursor
+        magic, 1, REQUEST.size, kind, want, pid, limit, 2**32 - 1, 2**32 - 1, 0, 0, 0, 0, 0, b"", cursor
     )
 
 
