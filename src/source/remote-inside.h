@@ -31,6 +31,7 @@ struct remote {
 	bool continues;      /* the next packet is of the last one of others */
 	bool skips;          /* the next packet is of one that is not wanted */
 	uint32_t lost_books; /* for lack of descriptors */
+	bool lacks_totals;   /* of one whose book came, and was of no use */
 };
 
 /* One packet of an answer; the fd (-1 = none) is the callee's. 0 or a negative errno. */

@@ -82,6 +82,7 @@ int remote_take_consume(struct remote *remote, struct scan *scan, const void *pa
 			size_t length, int fd)
 {
 	CLEANUP_CLOSE int owned = fd;
+	bool before = remote->lacks_totals;
 	struct native_process process;
 	const void *parts;
 	int r;
@@ -95,13 +96,17 @@ int remote_take_consume(struct remote *remote, struct scan *scan, const void *pa
 		remote->skips = true;
 		r = 0;
 	} else {
-		if (process.flags & NATIVE_HAS_BOOK && owned < 0)
-			remote->lost_books++;
+		if (process.flags & NATIVE_HAS_BOOK) {
+			remote->lost_books += owned < 0;
+			remote->lacks_totals = true; /* unless the scan takes it */
+		}
 		r = owned < 0 ? 1 : remote_hand_consume(scan, &process, cleanup_steal_fd(&owned));
 		if (r < 0)
 			return r;
 		remote->skips = r == 0;
-		if (r != 0) {
+		if (r == 0) {
+			remote->lacks_totals = before;
+		} else {
 			/* Not ours to see, or not one that we can read. */
 			r = remote_add_other(remote, &process);
 			if (r == 0)
@@ -125,6 +130,12 @@ static int remote_packet(void *context, const void *payload, size_t length, int 
 	return remote_take_consume(round->remote, round->scan, payload, length, fd);
 }
 
+static void remote_forget(struct remote *remote)
+{
+	remote->count = remote->part_count = 0;
+	remote->continues = remote->skips = remote->lacks_totals = false;
+}
+
 int remote_refresh(struct remote *remote, struct scan *scan)
 {
 	struct remote_round round = {.remote = remote, .scan = scan};
@@ -133,10 +144,15 @@ int remote_refresh(struct remote *remote, struct scan *scan)
 
 	native_request_init(&request, NATIVE_ROSTER);
 	request.want = NATIVE_WANT_BOOKS | NATIVE_WANT_REST;
-	remote->count = remote->part_count = 0;
-	remote->continues = remote->skips = false;
+	remote_forget(remote);
 	remote->lost_books = 0;
 	r = remote_talk(remote, &request, remote_packet, &round);
+	if (r == 0 && remote->lacks_totals) {
+		/* Then all that are not in the scan are to be totals. */
+		request.want = NATIVE_WANT_TOTALS;
+		remote_forget(remote);
+		r = remote_talk(remote, &request, remote_packet, &round);
+	}
 	scan_sort(scan);
 	return r;
 }

@@ -96,6 +96,15 @@ def test_root_and_members_see_all(daemon, before):
     assert daemon.json("status", before=before)["you_see_all"] is True
 
 
+def test_without_descriptors_there_are_totals(daemon):
+    players = [daemon.player(f"alloc 0 DRAM 0x1000 {i + 1}") for i in range(12)]
+    wait_until_seen(daemon, *[p.pid for p in players])
+    document = daemon.json("smi", before=(*AS_MEMBER, "prlimit", "--nofile=12:12"))
+    for i, player in enumerate(players):
+        assert used(document, player.pid) == {(0, "DRAM"): i + 1}
+    assert any("books could not be opened: too many files" in note for note in document["notes"])
+
+
 def test_members_watch_processes_of_others(daemon):
     roots = daemon.player("alloc 0 DRAM 0x1000 10 first")
     wait_until_seen(daemon, roots.pid)
