@@ -217,6 +217,28 @@ UNIT(a_refusal_is_told)
 	server_stop(&server);
 }
 
+static void serve_nobody(int fd, const struct native_request *request)
+{
+	shutdown(fd, SHUT_RDWR);
+}
+
+UNIT(one_that_hangs_up_is_asked_again_the_next_time)
+{
+	struct server server = server_here(serve_nobody);
+	struct remote *remote;
+	char *text;
+
+	assert(remote_new(&remote) == 0);
+	assert(ask(remote, &text) == REMOTE_REFUSED);
+	assert(strstr(remote_reason(remote), "hung up"));
+	server_stop(&server);
+	server = server_here(serve_text);
+	assert(ask(remote, &text) == 0);
+	free(text);
+	remote_free(remote);
+	server_stop(&server);
+}
+
 static void serve_garbage(int fd, const struct native_request *request)
 {
 	(void)!send(fd, "garbage", 7, MSG_NOSIGNAL);

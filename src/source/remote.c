@@ -307,11 +307,16 @@ int remote_talk(struct remote *remote, const struct native_request *request, rem
 		is_new = true;
 		r = 0;
 	}
+	if (r == -EPIPE) {
+		(void)snprintf(remote->reason, sizeof(remote->reason),
+			       "ttmemd hung up; perhaps you have too many connections to it");
+		return remote_settle(remote, REMOTE_REFUSED);
+	}
 	if (r == REMOTE_REFUSED) {
 		remote->outcome = r; /* and may be asked something else */
 		return r;
 	}
-	return remote_settle(remote, r == -EPIPE ? REMOTE_GARBAGE : r);
+	return remote_settle(remote, r);
 }
 
 struct remote_text {

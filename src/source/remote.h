@@ -33,7 +33,7 @@ enum remote_outcome {
 	REMOTE_NONE = 1,     /* no daemon, or none is wanted */
 	REMOTE_SILENT = 2,   /* does not answer in time */
 	REMOTE_STRANGER = 3, /* somebody else's */
-	REMOTE_REFUSED = 4,  /* it says why it does not answer: remote_reason() */
+	REMOTE_REFUSED = 4,  /* it does not want to; remote_reason() tells why, if it said so */
 	REMOTE_GARBAGE = 5,  /* what it says cannot be understood */
 };
 

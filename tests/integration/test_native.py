@@ -459,6 +459,23 @@ sys.stdin.read()
 """
 
 
+# As many as one user may have; each has asked once, and may then be idle for a minute.
+FILL = """
+import socket, sys
+request = bytes.fromhex(%r)
+clients = []
+for i in range(64):
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    client.connect(sys.argv[1])
+    client.send(request)
+    client.recv(65536)
+    client.recv(65536)
+    clients.append(client)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
 @pytest.mark.parametrize(
     "script", [HOARD, NEVER_READS % request(ROSTER, want=3).hex()], ids=["hoard", "never reads"]
 )
@@ -481,6 +498,21 @@ def test_a_hostile_user_harms_nobody_else(daemon, script):
     process.wait()
     process.stdin.close()
     process.stdout.close()
+
+
+def test_a_hoarder_goes_on_without_the_daemon(daemon):
+    own = daemon.player("alloc 0 DRAM 0x1000 3", before=AS_OTHER)
+    wait_until_seen(daemon, own.pid)
+    process, line = as_user(daemon, FILL % request(STATUS).hex())
+    assert line == "ready\n"
+    document = daemon.json("smi", before=AS_OTHER)
+    assert used(document, own.pid) == {(0, "DRAM"): 3}
+    assert any("hung up" in note for note in document["notes"])
+    process.kill()
+    process.wait()
+    process.stdin.close()
+    process.stdout.close()
+    assert daemon.json("smi", before=AS_OTHER)["notes"] == []
 
 
 def test_offers_and_questions_at_once(daemon):
