@@ -31,6 +31,7 @@ struct exchange {
 	struct body *body; /* the answer, once it is made */
 	unsigned int status;
 	const char *problem; /* instead of an answer */
+	bool begun;          /* its header was looked at */
 	bool made;
 };
 
@@ -262,6 +263,14 @@ static const char *exchange_header(const struct exchange *exchange, const char *
 	return MHD_lookup_connection_value(exchange->connection, MHD_HEADER_KIND, name);
 }
 
+static bool exchange_has_body(const struct exchange *exchange)
+{
+	const char *length = exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
+
+	return (length && strcmp(length, "0") != 0) ||
+	       exchange_header(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING);
+}
+
 /* Whether the request may be answered at all. */
 static bool exchange_check(struct exchange *exchange, const char *method)
 {
@@ -280,6 +289,8 @@ static bool exchange_check(struct exchange *exchange, const char *method)
 	} else if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
 		   strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
 		exchange_refuse(exchange, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
+	} else if (exchange_has_body(exchange)) {
+		exchange_refuse(exchange, MHD_HTTP_CONTENT_TOO_LARGE, "a request has no body here");
 	} else {
 		r = target_parse(&exchange->target, exchange->uri);
 		if (r < 0)
@@ -342,7 +353,12 @@ int exchange_serve(struct exchange *exchange, const char *method)
 
 	if (exchange->made)
 		return exchange_answer(exchange);
-	if (!exchange_check(exchange, method) || !exchange_choose(exchange, &details))
+	if (!exchange->begun) {
+		/* An answer now would end the connection: right only for who did wrong. */
+		exchange->begun = true;
+		return exchange_check(exchange, method) ? 0 : exchange_answer(exchange);
+	}
+	if (!exchange_choose(exchange, &details))
 		return exchange_answer(exchange);
 	exchange->ask.web = exchange->web;
 	exchange->ask.target = &exchange->target;

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Both formats line by line, bounded rows, and counters that never fall. */
+
+#include "web/metrics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/unit.h"
+#include "web/web.h"
+
+static struct snapshot *snapshot_of(uint32_t processes, uint64_t allocs)
+{
+	struct snapshot *snapshot = snapshot_new(1);
+
+	assert(snapshot);
+	for (uint32_t i = 0; i < processes; i++) {
+		const struct snapshot_process identity = {
+			.pid = 100 + i,
+			.comm = i == 0 ? "a\"b\\c\nd" : "python",
+			.user = "me",
+			.source = "book",
+			.alive = true,
+			.exact = i != 1,
+			.last_ns = UINT64_C(5000000001),
+		};
+		struct snapshot_part *part;
+		uint32_t index = 0;
+
+		assert(snapshot_add_process(snapshot, &identity, &index) == 0);
+		part = snapshot_part(snapshot, index, 0);
+		assert(part);
+		part->facts.unique_id = 0xabc;
+		part->facts.capacity[0] = 1000;
+		part->memory[0] = (struct snapshot_memory){
+			.used = 100 - i,
+			.buffers = 2,
+			.peak = 120,
+			.allocs = allocs,
+			.frees = allocs - 2,
+		};
+	}
+	assert(snapshot_finish(snapshot) == 0);
+	return snapshot;
+}
+
+static char *text_of(const struct snapshot *snapshot, const struct web_health *health,
+		     struct tally *last, bool openmetrics)
+{
+	const struct metrics_server server = {.answers = {0, 0, 11, 0, 12, 13}};
+	const struct metrics_input input = {snapshot, health, &server, 2};
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	assert(out);
+	metrics_write(&input, last, openmetrics, out);
+	assert(fclose(out) == 0);
+	return text;
+}
+
+static struct web_health *health;
+static struct tally *last;
+
+static void begin(void)
+{
+	health = calloc(1, sizeof(*health));
+	last = calloc(1, sizeof(*last));
+	assert(health && last);
+}
+
+static void end(void)
+{
+	free(health);
+	free(last);
+}
+
+static bool has(const char *text, const char *line)
+{
+	const char *at = strstr(text, line);
+
+	return at && (at == text || at[-1] == '\n');
+}
+
+UNIT(plain_text)
+{
+	struct snapshot *snapshot = snapshot_of(4, 10);
+	char *text;
+
+	begin();
+	health->incidents[0] = 3;
+	health->start_ns = UINT64_C(1500000000);
+	text = text_of(snapshot, health, last, false);
+	assert(has(text, "# TYPE ttmem_device_bytes gauge\n"
+			 "ttmem_device_bytes{device=\"0\",uid=\"0xabc\",type=\"DRAM\"} 394\n"));
+	assert(has(text, "ttmem_device_capacity_bytes{device=\"0\",uid=\"0xabc\",type=\"DRAM\"} "
+			 "1000\n"));
+	assert(!strstr(text, "ttmem_device_capacity_bytes{device=\"0\",uid=\"0xabc\",type=\"L1\""));
+	assert(has(text, "ttmem_process_bytes{pid=\"100\",comm=\"a\\\"b\\\\c\\nd\",user=\"me\","
+			 "device=\"0\",uid=\"0xabc\",type=\"DRAM\"} 100\n"));
+	assert(has(text, "ttmem_process_bytes{pid=\"101\","));
+	assert(!has(text, "ttmem_process_bytes{pid=\"102\","));
+	assert(has(text, "ttmem_process_bytes{pid=\"other\",comm=\"other\",user=\"\",device=\"0\","
+			 "uid=\"0xabc\",type=\"DRAM\"} 195\n"));
+	assert(has(text, "ttmem_process_buffers{pid=\"other\",comm=\"other\",user=\"\","
+			 "device=\"0\",uid=\"0xabc\",type=\"DRAM\"} 4\n"));
+	assert(has(text, "# TYPE ttmem_allocations_total counter\n"
+			 "ttmem_allocations_total{device=\"0\",uid=\"0xabc\",type=\"DRAM\"} 40\n"));
+	assert(has(text, "ttmem_frees_total{device=\"0\",uid=\"0xabc\",type=\"DRAM\"} 32\n"));
+	assert(has(text, "ttmem_incidents_total{kind=\"double_free\"} 3\n"));
+	assert(has(text, "ttmem_inexact_processes 1\n"));
+	assert(has(text, "ttmem_last_activity_timestamp_seconds 5.000000001\n"));
+	assert(has(text, "process_start_time_seconds 1.500000000\n"));
+	assert(has(text, "ttmem_http_requests_total{code=\"5xx\"} 13\n"));
+	assert(!strstr(text, "# UNIT") && !strstr(text, "# EOF"));
+	free(text);
+	snapshot_free(snapshot);
+	end();
+}
+
+UNIT(openmetrics)
+{
+	struct snapshot *snapshot = snapshot_of(1, 10);
+	char *text;
+
+	begin();
+	text = text_of(snapshot, health, last, true);
+	assert(has(text, "# TYPE ttmem_device_bytes gauge\n# UNIT ttmem_device_bytes bytes\n"));
+	assert(has(text, "# TYPE ttmem_allocations counter\n"
+			 "ttmem_allocations_total{device=\"0\",uid=\"0xabc\",type=\"DRAM\"} 10\n"));
+	assert(has(text, "# TYPE process_cpu_seconds counter\n# UNIT process_cpu_seconds seconds\n"
+			 "process_cpu_seconds_total "));
+	assert(strcmp(text + strlen(text) - 6, "# EOF\n") == 0);
+	free(text);
+	snapshot_free(snapshot);
+	end();
+}
+
+static uint64_t allocations(uint32_t processes, uint64_t allocs)
+{
+	struct snapshot *snapshot = snapshot_of(processes, allocs);
+	char *text = text_of(snapshot, health, last, false);
+	const char *line = "ttmem_allocations_total{device=\"0\",uid=\"0xabc\",type=\"DRAM\"} ";
+	const char *at = strstr(text, line);
+	uint64_t value;
+
+	assert(at);
+	value = strtoull(at + strlen(line), NULL, 10);
+	free(text);
+	snapshot_free(snapshot);
+	return value;
+}
+
+UNIT(counters_never_fall)
+{
+	struct snapshot *dead = snapshot_of(1, 100);
+
+	begin();
+	assert(allocations(2, 100) == 200);
+	/* One has ended and is not judged yet: the figure stands. */
+	assert(allocations(1, 101) == 200);
+	tally_add_process(&health->past, dead, 0);
+	assert(allocations(1, 105) == 205);
+	/* All are gone. */
+	tally_add_process(&health->past, dead, 0);
+	assert(allocations(0, 0) == 205);
+	snapshot_free(dead);
+	end();
+}
+
+UNIT(two_processes_of_one_number)
+{
+	struct snapshot *snapshot = snapshot_of(2, 10);
+	char *text;
+
+	begin();
+	snapshot->processes[1].pid = 100;
+	text = text_of(snapshot, health, last, false);
+	assert(has(text, "ttmem_process_bytes{pid=\"other\",comm=\"other\",user=\"\",device=\"0\","
+			 "uid=\"0xabc\",type=\"DRAM\"} 99\n"));
+	free(text);
+	snapshot_free(snapshot);
+	end();
+}
+
+UNIT(the_dead_and_what_does_not_add_up_are_left_out)
+{
+	struct snapshot *snapshot = snapshot_of(1, 10);
+	char *text;
+
+	begin();
+	snapshot->processes[0].alive = false;
+	snapshot->devices[0].memory[0].peak_is_unknown = true;
+	text = text_of(snapshot, health, last, false);
+	assert(!strstr(text, "ttmem_process_bytes{"));
+	assert(!strstr(text, "ttmem_device_peak_bytes{device=\"0\",uid=\"0xabc\",type=\"DRAM\""));
+	free(text);
+	snapshot_free(snapshot);
+	end();
+}
+
+UNIT(a_tally_has_an_end)
+{
+	begin();
+	for (uint32_t i = 0; i < 2 * TALLY_MAX; i++)
+		tally_row(last, i, 0)->allocs[0]++;
+	assert(last->count == TALLY_MAX);
+	assert(last->rows[TALLY_MAX - 1].device == TALLY_OTHER);
+	assert(last->rows[TALLY_MAX - 1].allocs[0] == TALLY_MAX + 1);
+	assert(last->rows[5].allocs[0] == 1 && tally_row(last, 5, 0) == &last->rows[5]);
+	end();
+}

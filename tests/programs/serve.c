@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The HTTP server over the books that a scan finds, for tests: serve ADDRESS TOKEN-FILE|- [details].
+ * Prints "listening ADDRESS", then reads one line at a time from stdin and answers "ok":
+ *
+ *	incident KIND PID DEVICE	tells the stream of one
+ *	slow MS				how long each snapshot of details takes from now on
+ *	ended DEVICE ALLOCS FREES	as if a process had ended that counted so much of DRAM
+ *
+ * The past is made up: one leak, three points.
+ */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/emit.h"
+#include "book/clock.h"
+#include "book/view.h"
+#include "core/document.h"
+#include "core/history.h"
+#include "core/snapshot.h"
+#include "source/book.h"
+#include "source/scan.h"
+#include "source/source.h"
+#include "source/trail.h"
+#include "web/web.h"
+
+struct serve {
+	pthread_mutex_t lock;
+	struct source *books;
+	struct view *view;
+	struct tally past;
+	uint32_t slow_ms; /* atomic */
+};
+
+static int serve_snapshot(void *context, const struct source_request *request,
+			  struct snapshot **ret_snapshot)
+{
+	struct serve *serve = context;
+	struct snapshot *snapshot = snapshot_new(0);
+	int r;
+
+	if (!snapshot)
+		return -ENOMEM;
+	if (request->buffers)
+		usleep(1000 * __atomic_load_n(&serve->slow_ms, __ATOMIC_RELAXED));
+	pthread_mutex_lock(&serve->lock);
+	r = source_collect(serve->books, request, snapshot);
+	pthread_mutex_unlock(&serve->lock);
+	snapshot->time_ns = clock_ns(CLOCK_REALTIME);
+	if (r == 0)
+		r = snapshot_finish(snapshot);
+	if (r < 0)
+		snapshot_free(snapshot);
+	else
+		*ret_snapshot = snapshot;
+	return r;
+}
+
+static int serve_incidents(void *context, const struct web_past_query *query, struct emit *json)
+{
+	const struct source_request request = {.incidents = true};
+	struct snapshot *snapshot = NULL;
+	int r;
+
+	if (query->cursor || (query->kind && strcmp(query->kind, "double_free") != 0))
+		return -EINVAL;
+	r = serve_snapshot(context, &request, &snapshot);
+	if (r < 0)
+		return r;
+	document_incidents(json, snapshot);
+	snapshot_free(snapshot);
+	return 0;
+}
+
+static int serve_leaks(void *context, const struct web_past_query *query, struct emit *json)
+{
+	bool second = query->cursor && strcmp(query->cursor, "second") == 0;
+
+	if (query->cursor && !second)
+		return -EINVAL;
+	document_open(json, "ttmem.leaks/1", clock_ns(CLOCK_REALTIME));
+	emit_open_array(json, "processes");
+	emit_close_array(json);
+	document_page_end(json, true, second ? NULL : "second");
+	emit_open_array(json, "notes");
+	emit_close_array(json);
+	emit_close_object(json);
+	emit_end(json);
+	return 0;
+}
+
+static int serve_history(void *context, const struct web_history_query *query, struct emit *json)
+{
+	struct serve *serve = context;
+	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
+	struct history history = HISTORY_NULL;
+	struct scan *scan = book_source_scan(serve->books);
+	int r;
+
+	if (!snapshot)
+		return -ENOMEM;
+	pthread_mutex_lock(&serve->lock);
+	r = scan_run(scan);
+	for (size_t i = 0; r == 0 && i < scan->count; i++)
+		r = trail_collect(scan->books[i], &query->filter, query->address, serve->view,
+				  snapshot, &history);
+	pthread_mutex_unlock(&serve->lock);
+	if (r == 0)
+		r = snapshot_finish(snapshot);
+	if (r == 0)
+		document_history(json, snapshot, &history, query->address);
+	history_deinit(&history);
+	snapshot_free(snapshot);
+	return r;
+}
+
+static int serve_series(void *context, const struct web_series_query *query, struct emit *json)
+{
+	(void)context;
+	(void)query;
+	(void)json;
+	return -EAGAIN; /* the database is not there */
+}
+
+static void serve_health(void *context, struct web_health *ret_health)
+{
+	struct serve *serve = context;
+
+	pthread_mutex_lock(&serve->lock);
+	*ret_health = (struct web_health){
+		.store_runs = true,
+		.store_written = 7,
+		.books = book_source_scan(serve->books)->count,
+		.incidents = {1, 2, 3, 4, 5},
+		.start_ns = UINT64_C(1700000000000000000),
+		.past = serve->past,
+	};
+	pthread_mutex_unlock(&serve->lock);
+}
+
+static void serve_incident(struct web *web, const char *kind, uint32_t pid, uint32_t device)
+{
+	char text[256];
+	struct web_incident incident = {.kind = kind, .pid = pid, .device = device, .json = text};
+
+	incident.length = (size_t)snprintf(text, sizeof(text),
+					   "{\"kind\":\"%s\",\"pid\":%" PRIu32
+					   ",\n\"device\":%" PRIu32 ",\"name\":\"secret\"}",
+					   kind, pid, device);
+	web_tell_incident(web, &incident);
+}
+
+static void serve_line(struct serve *serve, struct web *web, const char *line)
+{
+	char kind[32] = "";
+	uint32_t a = 0, b = 0, c = 0;
+
+	if (sscanf(line, "incident %31s %" SCNu32 " %" SCNu32, kind, &a, &b) == 3) {
+		serve_incident(web, kind, a, b);
+	} else if (sscanf(line, "slow %" SCNu32, &a) == 1) {
+		__atomic_store_n(&serve->slow_ms, a, __ATOMIC_RELAXED);
+	} else if (sscanf(line, "ended %" SCNu32 " %" SCNu32 " %" SCNu32, &a, &b, &c) == 3) {
+		pthread_mutex_lock(&serve->lock);
+		tally_row(&serve->past, a, 0)->allocs[0] += b;
+		tally_row(&serve->past, a, 0)->frees[0] += c;
+		pthread_mutex_unlock(&serve->lock);
+	}
+}
+
+static int serve_start(struct serve *serve, int argc, char **argv, struct web **ret_web)
+{
+	const struct web_provider provider = {
+		.context = serve,
+		.snapshot = serve_snapshot,
+		.leaks = serve_leaks,
+		.incidents = serve_incidents,
+		.history = serve_history,
+		.series = serve_series,
+		.health = serve_health,
+	};
+	const struct web_config config = {
+		.address = argv[1],
+		.token_file = strcmp(argv[2], "-") == 0 ? NULL : argv[2],
+		.details = argc > 3,
+		.metrics_processes = 2,
+		.provider = &provider,
+	};
+	const char *problem = NULL;
+	int r = web_new(ret_web, &config, &problem);
+
+	if (r < 0)
+		fprintf(stderr, "serve: %s\n", problem ? problem : strerror(-r));
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	struct serve serve = {.view = calloc(1, sizeof(struct view))};
+	struct web *web = NULL;
+	char line[256];
+
+	if (argc < 3 || !serve.view || book_source_new(&serve.books) < 0)
+		return 2;
+	pthread_mutex_init(&serve.lock, NULL);
+	if (serve_start(&serve, argc, argv, &web) < 0)
+		return 1;
+	printf("listening %s\n", web_address(web));
+	fflush(stdout);
+	while (fgets(line, sizeof(line), stdin)) {
+		serve_line(&serve, web, line);
+		puts("ok");
+		fflush(stdout);
+	}
+	web_free(web);
+	view_deinit(serve.view);
+	free(serve.view);
+	source_free(serve.books);
+	pthread_mutex_destroy(&serve.lock);
+	return 0;
+}
