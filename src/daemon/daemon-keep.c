@@ -27,6 +27,7 @@
 #include "store/store.h"
 
 #define KEEP_FLUSH_MS 5000u
+#define KEEP_JUDGED_MAX 1024u /* each has a descriptor; on a full disk they wait for room */
 
 static struct keeper_entry keep_entry(struct tracked *tracked)
 {
@@ -105,9 +106,11 @@ static void keep_let_all_go(struct daemon *daemon)
 
 void daemon_keep_judged(struct daemon *daemon, struct tracked *tracked)
 {
-	struct tracked **judged = array_grow(daemon->judged, &daemon->judged_capacity,
-					     daemon->judged_count + 1, sizeof(struct tracked *));
+	struct tracked **judged = NULL;
 
+	if (daemon->judged_count < KEEP_JUDGED_MAX)
+		judged = array_grow(daemon->judged, &daemon->judged_capacity,
+				    daemon->judged_count + 1, sizeof(struct tracked *));
 	if (!judged)
 		return; /* it stays kept, and is judged again by the next daemon */
 	daemon->judged = judged;

@@ -28,6 +28,7 @@
 #include "store/store.h"
 
 #define DAEMON_SECOND UINT64_C(1000000000)
+#define DAEMON_STORE_RETRY_MS 5000u /* after the disk was full: one try costs next to nothing */
 
 static int daemon_fail(const char *what, const char *which, int r)
 {
@@ -215,6 +216,7 @@ static int daemon_open_inside(struct daemon *daemon)
 		.folder = config->state,
 		.size_max = config->size_max,
 		.keep_s = config->keep_s,
+		.retry_ms = DAEMON_STORE_RETRY_MS,
 	};
 	const struct registry_config registry = {
 		.loop = daemon->loop,
