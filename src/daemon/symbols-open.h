@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Opening the files that a book names, for somebody else. The name comes from a process that may lie, and
+ * we may read more than it could: so only regular files are opened, only those that the owner of the book
+ * may read by their mode, and never by way of /proc's links into other processes. What is no regular
+ * file is not even opened: opening a device may do something.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "symbol/resolve.h"
+
+struct symbols_module;
+
+/* What tells one state of a file from another; no holes. */
+struct symbols_identity {
+	uint64_t device;
+	uint64_t inode;
+	uint64_t size;
+	uint64_t changed_s; /* the time of its last change, of whatever kind */
+	uint64_t changed_ns;
+};
+
+_Static_assert(sizeof(struct symbols_identity) == 40, "identity without holes");
+
+/* 0; -EACCES if the user may not; -EINVAL for what is no regular file; -EFBIG; or another negative errno. */
+int symbols_open_module(const struct symbols_module *module, int *ret_fd,
+			struct symbols_identity *ret_identity);
+
+/* What a module says of its debug information. */
+struct symbols_hint {
+	const uint8_t *build_id;
+	size_t build_id_length;
+	const char *link; /* as whoever wrote the module wants it */
+};
+
+/*
+ * The file with the debug information: by its build id below @folder (NULL = where Debian has them), else
+ * by the name of the link.
+ */
+int symbols_open_debug(const char *folder, const struct symbols_module *module,
+		       const struct symbols_hint *hint, int *ret_fd);

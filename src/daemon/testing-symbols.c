@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What the kernel says of a process, and the test program as that process. */
+
+#undef NDEBUG
+
+#include "daemon/testing-symbols.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "daemon/symbols-process.h"
+#include "symbol/testing.h"
+
+/* glibc gives a constructor what it gives main(). */
+__attribute__((constructor)) static void main_or_process(int argc, char **argv)
+{
+	if (symbols_process_is_meant(argc, argv))
+		_exit(symbols_process_main(argc, argv));
+}
+
+struct symbols_module testing_symbols_module(const char *name)
+{
+	return (struct symbols_module){.path = testing_path(name), .user = geteuid()};
+}
+
+static bool is_process(long pid)
+{
+	char path[64], name[64] = "", state = 0;
+	CLEANUP_FCLOSE FILE *file = NULL;
+	int found;
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
+	file = fopen(path, "re");
+	found = file ? fscanf(file, "%*d (%63[^)]) %c", name, &state) : 0;
+	return found == 2 && strcmp(name, SYMBOLS_PROCESS_NAME) == 0 && state != 'Z';
+}
+
+/* Children belong to the thread that started them. */
+static pid_t find_child(const char *task)
+{
+	char path[320], word[32];
+	CLEANUP_FCLOSE FILE *file = NULL;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%s/children", task);
+	file = fopen(path, "re");
+	while (file && fscanf(file, "%31s", word) == 1) {
+		long child = strtol(word, NULL, 10);
+
+		if (is_process(child))
+			return (pid_t)child;
+	}
+	return 0;
+}
+
+pid_t testing_symbols_pid(void)
+{
+	pid_t pid = 0;
+
+	/* The runner's limit is the deadline. */
+	while (pid == 0) {
+		CLEANUP_CLOSEDIR DIR *tasks = opendir("/proc/self/task");
+		struct dirent *entry;
+
+		assert(tasks);
+		while (pid == 0 && (entry = readdir(tasks)))
+			pid = find_child(entry->d_name);
+	}
+	return pid;
+}
+
+uint64_t testing_symbols_status(pid_t pid, const char *key, int base)
+{
+	char path[64], line[256];
+	CLEANUP_FCLOSE FILE *file = NULL;
+	size_t length = strlen(key);
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	file = fopen(path, "re");
+	assert(file);
+	while (fgets(line, sizeof(line), file)) {
+		if (strncmp(line, key, length) == 0 && line[length] == ':')
+			return strtoull(line + length + 1, NULL, base);
+	}
+	assert(!"there is such a line");
+	return 0;
+}
+
+int testing_symbols_lives(pid_t pid)
+{
+	return kill(pid, 0) == 0;
+}
