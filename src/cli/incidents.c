@@ -109,8 +109,11 @@ static void incidents_print_holders(const json_t *row)
 	}
 }
 
+/* What was left is summed up here: "ttmem leaks" lists it, and one training run has hundreds. */
 struct incidents_recalled {
 	uint64_t count;
+	uint64_t leak_sites;
+	uint64_t leaked;
 };
 
 /* A row of the daemon's document, printed like those of books. */
@@ -145,6 +148,11 @@ static int incidents_recall_print(void *context, const json_t *row)
 	if (json_is_real(json_object_get(row, "largest_free")))
 		incident.largest_free = recall_number(row, "largest_free");
 	recalled->count++;
+	if (strcmp(incident.kind, "leak") == 0) {
+		recalled->leak_sites++;
+		recalled->leaked += incident.count;
+		return 0;
+	}
 	incidents_print_one(&snapshot, &incident);
 	incidents_print_holders(row);
 	return output_is_broken() ? -EPIPE : 0;
@@ -164,6 +172,11 @@ static int incidents_recall(struct remote *remote, const struct filter *filter, 
 	r = recall_rows(remote, &request, "incidents", incidents_recall_print, &recalled);
 	if (r == 0 && recalled.count == 0)
 		puts("no incidents");
+	if (r == 0 && recalled.leak_sites > 0)
+		printf("leak: %" PRIu64 " buffer%s of %" PRIu64
+		       " call site%s left by ended processes; \"ttmem leaks\" lists them\n",
+		       recalled.leaked, recalled.leaked == 1 ? "" : "s", recalled.leak_sites,
+		       recalled.leak_sites == 1 ? "" : "s");
 	return r == -EPIPE ? 0 : r;
 }
 

@@ -23,6 +23,8 @@ struct leaks {
 	uint64_t processes, bytes, buffers;
 };
 
+#define LEAKS_SITES_MAX 20u /* of a process, the largest: what a person reads */
+
 static void leaks_cleanup(struct remote **remote)
 {
 	remote_free(*remote);
@@ -90,8 +92,11 @@ static int leaks_print(void *context, const json_t *process)
 	leaks_print_end(process);
 	printf(", left %" PRIu64 " buffer%s, %s\n", count, count == 1 ? "" : "s",
 	       text_size(bytes, number));
-	for (size_t i = 0; i < json_array_size(sites); i++)
+	for (size_t i = 0; i < json_array_size(sites) && i < LEAKS_SITES_MAX; i++)
 		leaks_print_site(json_array_get(sites, i), ended);
+	if (json_array_size(sites) > LEAKS_SITES_MAX)
+		printf("    ... and %zu more call sites: see --json\n",
+		       json_array_size(sites) - LEAKS_SITES_MAX);
 	return output_is_broken() ? -EPIPE : 0;
 }
 
