@@ -5,6 +5,7 @@
  * new is found by comparing with what was told before; an entry is recognised by what it says.
  */
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,15 +125,25 @@ static uint64_t past_buffers_on(const struct snapshot *snapshot, uint32_t device
 	return buffers;
 }
 
-static struct snapshot *past_read_all(struct past *past, const struct source_request *request)
+/* Everybody, and @tracked even if it has just ended: it is who could not get its memory. */
+static struct snapshot *past_read_all(struct past *past, struct tracked *tracked,
+				      const struct source_request *request, struct view *view)
 {
 	struct roster *roster = registry_roster(past->config.registry);
 	struct snapshot *all = snapshot_new(clock_ns(CLOCK_REALTIME));
+	int r = all ? 0 : -ENOMEM;
+	bool is_there = false;
 
-	if (all && (roster_collect(roster, request, all) < 0 || snapshot_finish(all) < 0))
-		all = snapshot_free(all);
+	for (size_t i = 0; r == 0 && i < roster->count; i++) {
+		is_there = is_there || roster->list[i] == tracked;
+		r = tracked_collect(roster->list[i], request, view, all);
+	}
+	if (r == 0 && !is_there)
+		r = tracked_collect(tracked, request, view, all);
+	if (r == 0)
+		r = snapshot_finish(all);
 	roster_unref(roster);
-	return all;
+	return r < 0 ? snapshot_free(all) : all;
 }
 
 /* The incident with its process's place in a snapshot of everybody. False: it is not there any more. */
@@ -152,25 +163,30 @@ static bool past_move(const struct snapshot *from, const struct snapshot *all,
 }
 
 /* An allocation has failed: who holds what on that device, now? */
-static void past_put_failure(struct past *past, const struct snapshot *snapshot,
+static void past_put_failure(struct past *past, struct tracked *tracked,
+			     const struct snapshot *snapshot,
 			     const struct snapshot_incident *incident)
 {
 	struct source_request request = {0};
 	struct snapshot_incident moved = *incident;
-	struct snapshot *all = past_read_all(past, &request);
+	struct view *view = calloc(1, sizeof(*view));
+	struct snapshot *all = view ? past_read_all(past, tracked, &request, view) : NULL;
 
 	if (all && past_buffers_on(all, incident->device) <= PAST_FAILURE_BUFFERS_MAX) {
 		request.buffers = true;
 		request.filter.device_count = 1;
 		request.filter.devices[0].value = incident->device;
 		snapshot_free(all);
-		all = past_read_all(past, &request);
+		all = past_read_all(past, tracked, &request, view);
 	}
 	if (all && past_move(snapshot, all, &moved))
 		store_put_failure(past->config.store, all, &moved);
 	else
 		store_put_incident(past->config.store, snapshot, incident);
 	snapshot_free(all);
+	if (view)
+		view_deinit(view);
+	free(view);
 }
 
 void past_look_into(struct past *past, struct tracked *tracked, struct view *view)
@@ -192,7 +208,7 @@ void past_look_into(struct past *past, struct tracked *tracked, struct view *vie
 		past->incidents[kind] += more;
 		past_add_news(past, news_new_incident(snapshot, incident, more));
 		if (past->config.store && kind == PAST_ALLOC_FAILED)
-			past_put_failure(past, snapshot, incident);
+			past_put_failure(past, tracked, snapshot, incident);
 		else if (past->config.store)
 			store_put_incident(past->config.store, snapshot, incident);
 	}
