@@ -15,6 +15,8 @@ from ttmemd import OldClient
 from conftest import LIMIT
 from world import wait_for
 
+OURS = 901  # a device that no other process of the machine has
+
 # A process of its own: allocates with name and stack over 648 bytes, then does as it is told.
 CLIENT = r"""
 import os, socket, struct, sys, time
@@ -164,12 +166,14 @@ def test_the_old_log(ttmemd, ids):
 def test_quiet_but_for_what_is_asked(ttmemd):
     ttmemd.start("--log-events", "-q")
     client = OldClient(ttmemd.legacy)
-    client.alloc(0, 0, 0x1000, 3 << 20)
+    client.alloc(OURS, 0, 0x1000, 3 << 20)
     client.socket.sendall(client.message(client.DUMP, pid=0))
-    assert client.query(0)[0] == 3 << 20
+    assert client.query(OURS)[0] == 3 << 20
     wait_for(lambda: "📋 DUMP_REMAINING complete.\n" in ttmemd.text(), "the dump")
     ttmemd.process.send_signal(signal.SIGUSR1)
-    wait_for(lambda: "Grand total: 1 buffers, 3.00 MB\n" in ttmemd.text(), "the summary")
+    summary = f"Device {OURS}:\n  DRAM: 1 buffers, 3.00 MB total\n"
+    wait_for(lambda: summary in ttmemd.text(), "the summary")
+    assert re.search(r"Grand total: \d+ buffers, \d+\.\d\d MB\n", ttmemd.text())
     assert "Allocated" not in ttmemd.text() and "🚀" not in ttmemd.text()
     assert re.search(r"🔹 ID: 0x1000 \| Size: 3072 KB \| PID: \d+ \| Refs: 1 \| Age: \d+s\n",
                      ttmemd.text())  # fmt: skip
@@ -193,6 +197,6 @@ def test_one_client_in_a_tight_loop(ttmemd):
     slow.connect(str(ttmemd.legacy))
     slow.sendall(b"\1")
     client = OldClient(ttmemd.legacy)
-    assert client.query(0) == (0, 0, 0, 0)
+    assert client.query(OURS) == (0, 0, 0, 0)
     slow.close()
     client.close()
