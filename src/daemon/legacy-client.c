@@ -106,6 +106,7 @@ static bool client_drain(struct registry_keeper *keeper)
 		if (!legacy_connection_drain(connection, client))
 			is_done = false;
 	}
+	legacy_log_flush(client->server->log);
 	return is_done;
 }
 

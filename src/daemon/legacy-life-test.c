@@ -63,6 +63,33 @@ static void ltest_few(int fd)
 	_exit(0);
 }
 
+/* Leaves nothing, and says so at once with its end. */
+static void ltest_clean(int fd)
+{
+	struct legacy_message message = legacy_testing_alloc(0, 0, 0x77, 10);
+	struct legacy_message gone = legacy_testing_free(0, 0x77);
+
+	legacy_testing_send(fd, LEGACY_W144, &message);
+	legacy_testing_send(fd, LEGACY_W144, &gone);
+	_exit(0);
+}
+
+UNIT(last_words_are_printed)
+{
+	struct legacy_config config = {.fd = -1, .log_events = true};
+	struct legacy_testing_world world;
+	pid_t pid;
+
+	legacy_testing_open(&world, &config);
+	pid = legacy_testing_child(&world, ltest_clean);
+	assert(waitpid(pid, NULL, 0) == pid);
+	legacy_testing_until_ended(&world, 1);
+	assert(world.ended[0].buffers == 0);
+	legacy_testing_until_printed(&world, "Freed buffer 0x77 on device 0 (10 bytes, FINAL)\n");
+	assert(!legacy_testing_printed(&world, "is dead"));
+	legacy_testing_close(&world);
+}
+
 UNIT(pain_6_last_words_are_heard)
 {
 	struct legacy_testing_world world;
