@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -162,63 +161,64 @@ UNIT(pain_7_a_zombie_is_dead)
 	legacy_testing_close(&world);
 }
 
-static void ltest_become_nobody(void)
+/* Runs the server as nobody, for one client that is root and that it may not even send a signal to. */
+static void ltest_serve_as_nobody(pid_t client, int ready, int end)
 {
-	if (getuid() != 0)
-		unit_skip("needs root");
+	struct timespec nap = {.tv_nsec = 1000000};
+	struct legacy_testing_world world;
+
 	assert(setgroups(0, NULL) == 0 && setresgid(LTEST_NOBODY, LTEST_NOBODY, -1u) == 0);
 	assert(setresuid(LTEST_NOBODY, LTEST_NOBODY, LTEST_NOBODY) == 0);
-	/* What looks for leaks at the end must be allowed to look. */
-	assert(prctl(PR_SET_DUMPABLE, 1) == 0);
-}
-
-/* The server counts a process dead that it may not even send a signal to? */
-UNIT(pain_7_a_live_root_client_is_not_dead)
-{
-	struct legacy_testing_world world;
-	struct timespec nap = {.tv_nsec = 1000000};
-	char path[128];
-	int go[2], done[2];
-	char byte;
-	pid_t pid;
-
-	if (getuid() != 0)
-		unit_skip("needs root");
-	assert(pipe2(go, O_CLOEXEC) == 0 && pipe2(done, O_CLOEXEC) == 0);
-	(void)snprintf(path, sizeof(path), "%s/old", unit_dir());
-	assert(chown(unit_dir(), LTEST_NOBODY, LTEST_NOBODY) == 0);
-	pid = fork();
-	assert(pid >= 0);
-	if (pid == 0) {
-		int fd;
-
-		assert(read(go[0], &byte, 1) >= 0);
-		fd = legacy_testing_connect(path);
-		ltest_one(fd);
-		assert(read(done[0], &byte, 1) >= 0);
-		_exit(0);
-	}
-	ltest_become_nobody();
-	assert(kill(pid, 0) < 0 && errno == EPERM);
+	assert(kill(client, 0) < 0 && errno == EPERM);
 	legacy_testing_open(&world, NULL);
-	assert(write(go[1], "x", 1) == 1);
+	assert(write(ready, "x", 1) == 1);
 	legacy_testing_until_messages(&world, 2);
 	for (int i = 0; i < 200; i++) {
 		assert(loop_turn(world.loop, 0) == 0);
 		(void)nanosleep(&nap, NULL);
 	}
-	assert(legacy_testing_look(&world, (uint32_t)pid, 0, 0).bytes == 12345);
+	assert(legacy_testing_look(&world, (uint32_t)client, 0, 0).bytes == 12345);
 	assert(world.ended_count == 0);
 	/* And its end is seen all the same. */
-	assert(write(done[1], "x", 1) == 1);
+	assert(write(end, "x", 1) == 1);
 	legacy_testing_until_ended(&world, 1);
-	assert(world.ended[0].pid == (uint32_t)pid && world.ended[0].bytes == 12345);
-	for (int i = 0; i < 2; i++) {
-		(void)close(go[i]);
-		(void)close(done[i]);
-	}
-	assert(waitpid(pid, NULL, 0) == pid);
+	assert(world.ended[0].pid == (uint32_t)client && world.ended[0].bytes == 12345);
 	legacy_testing_close(&world);
+}
+
+UNIT(pain_7_a_live_root_client_is_not_dead)
+{
+	int ready[2], end[2], status;
+	pid_t client, server;
+	char path[128];
+	char byte;
+
+	if (getuid() != 0)
+		unit_skip("needs root");
+	assert(pipe2(ready, O_CLOEXEC) == 0 && pipe2(end, O_CLOEXEC) == 0);
+	(void)snprintf(path, sizeof(path), "%s/old", unit_dir());
+	assert(chown(unit_dir(), LTEST_NOBODY, LTEST_NOBODY) == 0);
+	client = fork();
+	assert(client >= 0);
+	if (client == 0) {
+		assert(read(ready[0], &byte, 1) == 1);
+		ltest_one(legacy_testing_connect(path));
+		assert(read(end[0], &byte, 1) == 1);
+		_exit(0);
+	}
+	server = fork();
+	assert(server >= 0);
+	if (server == 0) {
+		ltest_serve_as_nobody(client, ready[1], end[1]);
+		_exit(0);
+	}
+	assert(waitpid(server, &status, 0) == server);
+	assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	assert(waitpid(client, NULL, 0) == client);
+	for (int i = 0; i < 2; i++) {
+		(void)close(ready[i]);
+		(void)close(end[i]);
+	}
 }
 
 UNIT(pain_7_another_pid_namespace)
