@@ -325,7 +325,9 @@ static int scan_settle_all(struct scan *scan)
 		if (book->refused || !scan_settle(scan, book, all, count)) {
 			if (!book->refused)
 				scan_refuse(scan, book->holder,
-					    "names no process, or one of another user", NULL);
+					    "names no process, or one of another user",
+					    &(struct stat){.st_dev = book->device,
+							   .st_ino = book->inode});
 			book->pass = 0; /* not found */
 		}
 	}
@@ -404,6 +406,20 @@ bool scan_has(const struct scan *scan, dev_t device, ino_t inode)
 	return false;
 }
 
+/* The daemon vouches for what the pass refused: one that it keeps for a client of another user, say. */
+static void scan_forgive(struct scan *scan, const struct scan_book *book)
+{
+	size_t n = 0, count = bits_min(scan->refused_count, SCAN_REFUSED_MAX);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct scan_refused *refused = &scan->refused[i];
+
+		if (refused->device != book->device || refused->inode != book->inode)
+			scan->refused[n++] = *refused;
+	}
+	scan->refused_count -= count - n;
+}
+
 int scan_hand_consume(struct scan *scan, int fd, const struct scan_handed *handed)
 {
 	CLEANUP_CLOSE int owned = fd;
@@ -437,6 +453,7 @@ int scan_hand_consume(struct scan *scan, int fd, const struct scan_handed *hande
 	known->holder = handed->owner.pid;
 	known->alive = handed->alive;
 	(void)snprintf(known->container, sizeof(known->container), "%s", handed->container);
+	scan_forgive(scan, known);
 	return 0;
 }
 

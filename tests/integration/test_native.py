@@ -31,8 +31,8 @@ PROGRAMS = (
 
 
 @pytest.fixture
-def daemon(build, clean_env):
-    """A daemon of root's in a place that other users can enter."""
+def place(build, clean_env):
+    """A daemon, not started yet, in a place that other users can enter."""
     if os.getuid() != 0:
         pytest.skip("only root can become others")
     folder = Path(tempfile.mkdtemp(prefix="ttmem-test-"))
@@ -42,9 +42,15 @@ def daemon(build, clean_env):
         shutil.copy((build / path).resolve(), folder / path)
     env = {**clean_env, "LD_LIBRARY_PATH": str(folder / "src/lib")}
     daemon = Ttmemd(folder, env, folder)
-    yield daemon.start("--group", str(GROUP), "--keeper", "no")
+    yield daemon
     daemon.close()
     shutil.rmtree(folder)
+
+
+@pytest.fixture
+def daemon(place):
+    """A daemon of root's."""
+    return place.start("--group", str(GROUP), "--keeper", "no")
 
 
 def pids_of(document):
@@ -103,6 +109,24 @@ def test_without_descriptors_there_are_totals(daemon):
     for i, player in enumerate(players):
         assert used(document, player.pid) == {(0, "DRAM"): i + 1}
     assert any("books could not be opened: too many files" in note for note in document["notes"])
+
+
+def test_root_believes_what_another_users_daemon_keeps(place):
+    """As the user ttmem does for clients of the old protocol; a scan alone would call it forged."""
+    os.chown(place.folder, USER, USER)
+    place.start("--keeper", "no", before=AS_USER)
+    client = place.old_client()
+    client.alloc(0, 0, 0x1000, 4096)
+    assert client.query(0)[0] == 4096
+    document = place.json("smi")
+    assert used(document, os.getpid()) == {(0, "DRAM"): 4096} and document["notes"] == []
+    (process,) = document["processes"]
+    assert (process["source"], process["user_id"], process["book_user_id"]) == ("socket", 0, 0)
+    assert place.json("buffers")["buffers"][0]["address"] == "0x1000"
+    # It is root's, so neither the daemon's user nor anybody else sees more than totals.
+    document = place.json("buffers", before=AS_OTHER)
+    assert document["buffers"] == []
+    client.close()
 
 
 def test_members_watch_processes_of_others(daemon):
