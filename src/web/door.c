@@ -5,6 +5,7 @@
 #include "web/door.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -56,6 +57,20 @@ static void door_shut(struct door_visit *visit)
 	(void)shutdown(visit->fd, SHUT_RDWR); /* fails if the peer was quicker */
 }
 
+static bool door_is_closed(const struct door_visit *visit)
+{
+	struct pollfd look = {.fd = visit->fd, .events = POLLRDHUP};
+
+	return poll(&look, 1, 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP | POLLERR));
+}
+
+/* A moment ago it may have sent a request that has not been read yet. */
+static bool door_left_silently(const struct door_visit *visit, uint64_t now_ns)
+{
+	return visit->state == DOOR_ASKING &&
+	       now_ns - visit->since_ns >= DOOR_REQUEST_CROWD_S * NS_PER_S && door_is_closed(visit);
+}
+
 static uint64_t door_look(void *context, uint64_t now_ns)
 {
 	struct door *door = context;
@@ -66,10 +81,14 @@ static uint64_t door_look(void *context, uint64_t now_ns)
 	for (struct door_visit *visit = door->visits; visit; visit = visit->next) {
 		uint64_t patience = door_patience(visit->state, crowded);
 
-		if (visit->out || now_ns < visit->since_ns || now_ns - visit->since_ns < patience)
+		if (visit->out || now_ns < visit->since_ns)
 			continue;
-		door_shut(visit);
-		door->thrown_out++;
+		if (now_ns - visit->since_ns >= patience) {
+			door_shut(visit);
+			door->thrown_out++;
+		} else if (door_left_silently(visit, now_ns)) {
+			door_shut(visit);
+		}
 	}
 	empty = !door->visits;
 	pthread_mutex_unlock(&door->lock);
@@ -159,6 +178,18 @@ void door_throw_out(struct door_visit *visit)
 	door_shut(visit);
 	visit->door->thrown_out++;
 	pthread_mutex_unlock(&visit->door->lock);
+}
+
+bool door_has_left(struct door_visit *visit)
+{
+	bool left;
+
+	if (!visit)
+		return false;
+	pthread_mutex_lock(&visit->door->lock);
+	left = door_is_closed(visit);
+	pthread_mutex_unlock(&visit->door->lock);
+	return left;
 }
 
 uint64_t door_thrown_out(struct door *door)

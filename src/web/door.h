@@ -43,5 +43,8 @@ void door_set(struct door_visit *visit, enum door_state state);
 /* Ends a connection from any thread; whoever serves the socket then finds it broken. */
 void door_throw_out(struct door_visit *visit);
 
+/* Whether the other side has closed it: one that waits for us is not looked at by the HTTP library. */
+bool door_has_left(struct door_visit *visit);
+
 /* Connections that were ended because they took too long. */
 uint64_t door_thrown_out(struct door *door);

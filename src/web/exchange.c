@@ -144,6 +144,8 @@ static void exchange_run(struct lane_job *job)
 	exchange->ask.arrived_ns = job->arrived_ns;
 	if (__atomic_load_n(&exchange->web->closing, __ATOMIC_RELAXED))
 		exchange_refuse(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, "the daemon is ending");
+	else if (door_has_left(exchange->visit))
+		exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, "nobody waits for the answer");
 	else
 		exchange_make(exchange);
 	MHD_resume_connection(exchange->connection);

@@ -37,6 +37,7 @@ struct stream_subscriber {
 	bool told;      /* any totals */
 	bool suspended; /* waits for something to send */
 	bool dropped;
+	bool left;        /* the other side has closed the connection */
 	uint64_t last_ns; /* when something was put into its queue */
 
 	struct body *sending; /* of which @sent bytes have gone */
@@ -147,7 +148,7 @@ static ssize_t stream_read(void *context, uint64_t position, char *buffer, size_
 
 	(void)position; /* each subscriber knows how far it is */
 	pthread_mutex_lock(&stream->lock);
-	if (subscriber->dropped) {
+	if (subscriber->dropped || subscriber->left) {
 		result = MHD_CONTENT_READER_END_WITH_ERROR;
 	} else if (stream_next_locked(subscriber)) {
 		size_t length = bits_min(subscriber->sending->length - subscriber->sent, max);
@@ -254,6 +255,11 @@ bool stream_wants(struct stream *stream, uint64_t now_ns)
 	pthread_mutex_lock(&stream->lock);
 	wants = stream->count > 0 && !stream->closed && now_ns >= stream->look_ns;
 	for (struct stream_subscriber *each = stream->subscribers; each; each = each->next) {
+		if (each->suspended && door_has_left(each->visit)) {
+			each->left = true;
+			stream_resume_locked(each);
+			continue;
+		}
 		if (now_ns < each->last_ns || now_ns - each->last_ns < STREAM_ALIVE_NS)
 			continue;
 		if (!alive)

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients that are too many, too slow, too large or make no sense cost nobody else anything."""
+
+import contextlib
+import resource
+import select
+import socket
+
+import pytest
+
+from conftest import LIMIT
+from web import Server, read_all
+from world import descriptors, wait_for
+
+
+@pytest.fixture
+def server(world, tmp_path):
+    return Server(world, tmp_path)
+
+
+@pytest.fixture
+def clients(server):
+    """connect(n): so many connections, closed in the end."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    with contextlib.ExitStack() as stack:
+        yield lambda n: [stack.enter_context(server.connect()) for _ in range(n)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def is_over(client):
+    """The server has ended the connection."""
+    readable, _, _ = select.select([client], [], [], 0)
+    if not readable:
+        return False
+    try:
+        return client.recv(65536) == b""
+    except ConnectionError:
+        return True
+
+
+def sockets(server):
+    return descriptors(server.process.pid).count("socket:")
+
+
+def test_a_thousand_that_say_nothing(server, clients):
+    crowd = clients(1000)
+    # Who comes after them waits a little, and is served.
+    assert server.ask("/healthz")[0] == 200
+    assert server.json("/api/v1/smi")["processes"] == []
+    wait_for(lambda: any(is_over(client) for client in crowd), "room to be made")
+
+
+def test_a_thousand_requests_at_once(server, clients):
+    crowd = clients(1000)
+    for client in crowd:
+        client.sendall(b"GET /api/v1/ps HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    answers = [read_all(client) for client in crowd]
+    assert {answer[:15] for answer in answers} == {b"HTTP/1.1 200 OK"}
+
+
+def test_a_request_in_drops(server, clients):
+    (slow,) = clients(1)
+    request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 1000
+
+    def drop():
+        nonlocal request
+        with contextlib.suppress(OSError):
+            slow.sendall(request[:1])
+        request = request[1:]
+        assert request, "nobody has stopped it"
+        return is_over(slow)
+
+    wait_for(drop, "its end")
+
+
+def test_a_crowd_is_thinned_out(server, clients):
+    crowd = clients(250)
+    for client in crowd:
+        client.sendall(b"GET /heal")
+    assert server.ask("/healthz")[0] == 200
+    gone = set()
+    wait_for(
+        lambda: gone.update(c for c in crowd if c not in gone and is_over(c)) or len(gone) >= 59,
+        "so many of them to be gone that there is room again",
+    )
+
+
+def test_a_slow_answer_holds_up_nobody(world, server):
+    world.player("alloc 0 DRAM 0x1000 10 a")
+    server.tell("slow 2000")
+    with server.connect() as waiting:
+        waiting.sendall(
+            f"GET /api/v1/buffers HTTP/1.1\r\nHost: localhost\r\n"
+            f"Authorization: Bearer {server.token}\r\n\r\n".encode()
+        )
+        assert server.ask("/healthz")[0] == 200
+        assert server.json("/api/v1/smi")["totals"]["bytes"] == 10
+        assert server.ask("/metrics")[0] == 200
+        assert not select.select([waiting], [], [], 0)[0], "it was not slow"
+        assert b"200 OK" in waiting.recv(100)
+
+
+def test_too_many_details_at_once(world, server, clients):
+    world.player("alloc 0 DRAM 0x1000 10 a")
+    server.tell("slow 50")
+    crowd = clients(60)
+    for client in crowd:
+        client.sendall(
+            f"GET /api/v1/buffers HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+            f"Authorization: Bearer {server.token}\r\n\r\n".encode()
+        )
+    answers = [read_all(client)[9:12] for client in crowd]
+    assert set(answers) == {b"200", b"503"} and answers.count(b"200") >= 32
+
+
+def test_an_answer_that_nobody_reads(world, server):
+    world.player("many 0 DRAM 0x1000 8 10000")
+    before = sockets(server)
+    with socket.socket() as deaf:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        deaf.settimeout(LIMIT)
+        deaf.connect(server.address)
+        deaf.sendall(
+            f"GET /api/v1/buffers?limit=10000 HTTP/1.1\r\nHost: localhost\r\n"
+            f"Authorization: Bearer {server.token}\r\n\r\n".encode()
+        )
+        wait_for(lambda: sockets(server) > before, "the connection")
+        # Its end cannot be seen from here: nobody reads what is in front of it.
+        wait_for(lambda: sockets(server) == before, "its end")
+        assert server.ask("/healthz")[0] == 200
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\0" * 1000,
+        b"\xff" * 20000,
+        b"GET\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost\r\n\r\n",
+        b"GET /" + b"a" * 20000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 20000 + b"\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 5000 + b"\r\n",
+        b"GET /api/v1/smi?" + b"device=1&" * 500 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    ],
+    ids=range(14),
+)
+def test_what_makes_no_sense(server, data):
+    answer = server.raw(data)
+    assert not answer.startswith(b"HTTP/1.1 200")
+    assert server.ask("/healthz")[0] == 200
+
+
+def test_who_leaves_early(world, server):
+    world.player("many 0 DRAM 0x1000 8 5000")
+    request = (
+        f"GET /api/v1/buffers?limit=5000 HTTP/1.1\r\nHost: localhost\r\n"
+        f"Authorization: Bearer {server.token}\r\n\r\n"
+    ).encode()
+    for _ in range(50):
+        with server.connect() as client:
+            client.sendall(request)
+    path = "/api/v1/buffers?limit=5000"
+    wait_for(lambda: server.ask(path, token=server.token)[0] == 200, "its turn")
+    assert len(server.details(path)["buffers"]) == 5000
+    server.end()

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""/metrics, judged by those who read it: promtool, and a Prometheus that scrapes both formats."""
+
+import json
+import shutil
+import socket
+import subprocess
+import urllib.parse
+import urllib.request
+
+import pytest
+
+from conftest import LIMIT
+from web import Server
+from world import wait_for
+
+OPEN = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+PLAIN = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@pytest.fixture
+def server(world, tmp_path):
+    return Server(world, tmp_path)
+
+
+def need(program):
+    if not shutil.which(program):
+        pytest.skip(f"{program} is not installed")
+
+
+def metrics(server, **headers):
+    status, answer, body = server.ask("/metrics", headers=headers)
+    assert status == 200 and answer["Vary"] == "Accept"
+    return answer["Content-Type"], body.decode()
+
+
+def value(server, name):
+    for line in metrics(server)[1].splitlines():
+        if line.startswith(name + " "):
+            return int(line.rsplit(" ", 1)[1])
+    return None
+
+
+def test_formats(server):
+    assert metrics(server)[0] == PLAIN
+    assert metrics(server, Accept="*/*")[0] == PLAIN
+    kind, text = metrics(server, Accept="application/openmetrics-text;q=0.9,text/plain;q=0.8")
+    assert kind == OPEN and text.endswith("# EOF\n")
+    assert metrics(server, Accept="application/openmetrics-text;q=0.7,text/plain;q=0.8")[0] == PLAIN
+
+
+def test_promtool_finds_nothing_wrong(world, server):
+    need("promtool")
+    world.player(
+        "device 0 0xabc wormhole_b0 n150 0 1000 100", "alloc 0 DRAM 0x1000 10 a", "alloc 5 L1 0 3"
+    )
+    world.player("alloc 0 DRAM 0x1000 10 a")
+    world.player("alloc 0 DRAM 0x1000 5 a")
+    text = metrics(server)[1]
+    assert 'pid="other"' in text
+    result = subprocess.run(
+        ["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=LIMIT
+    )
+    assert (result.returncode, result.stdout + result.stderr) == (0, "")
+
+
+def test_counters_outlive_processes(world, server):
+    row = 'ttmem_allocations_total{device="0",uid="",type="DRAM"}'
+    player = world.player("alloc 0 DRAM 0x1000 10 a", "alloc 0 DRAM 0x2000 10 a")
+    assert value(server, row) == 2
+    player.kill()
+    assert value(server, row) == 2
+    server.tell("ended 0 2 0")
+    assert value(server, row) == 2
+    world.player("alloc 0 DRAM 0x1000 10 a")
+    assert value(server, row) == 3
+
+
+def test_names_of_any_bytes(world, server, tmp_path):
+    need("promtool")
+    odd = tmp_path / 'q"\\u\n\udcff'
+    shutil.copy(world.build / "tests" / "programs" / "player", odd)
+    player = world.player(before=(), show=False)
+    player.kill()
+    process = world.adopt(
+        subprocess.Popen(
+            [odd],
+            env={**world.env, "TTMEM": "1", "LD_LIBRARY_PATH": str(world.build / "src" / "lib")},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+    )
+    world.show(process.pid)
+    process.stdin.write("alloc 0 DRAM 0x1000 10 a\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "ok\n"
+    text = metrics(server)[1]
+    assert 'comm="q\\"\\\\u\\n\ufffd"' in text
+    result = subprocess.run(
+        ["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=LIMIT
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def query(port, expression):
+    address = f"http://127.0.0.1:{port}/api/v1/query?" + urllib.parse.urlencode({"query": expression})
+    try:
+        with urllib.request.urlopen(address, timeout=LIMIT) as answer:
+            return json.load(answer)["data"]["result"]
+    except OSError:
+        return []
+
+
+class Prometheus:
+    """A real one, with its own settings and storage."""
+
+    def __init__(self, world, server, folder, *options):
+        self.port = free_port()
+        (folder / "prometheus.yml").write_text(
+            "global: {scrape_interval: 1s, scrape_timeout: 1s}\n"
+            "scrape_configs:\n"
+            "  - job_name: ttmem\n"
+            f"    static_configs: [{{targets: ['{server.host}:{server.port}']}}]\n"
+        )
+        world.adopt(
+            subprocess.Popen(
+                [
+                    "prometheus", f"--config.file={folder / 'prometheus.yml'}",
+                    f"--storage.tsdb.path={folder / 'data'}", "--log.level=warn",
+                    f"--web.listen-address=127.0.0.1:{self.port}", *options,
+                ],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )
+        )
+
+    def wait(self, expression):
+        return wait_for(lambda: query(self.port, expression), expression)
+
+
+
+
+@pytest.mark.parametrize("openmetrics", [True, False], ids=["openmetrics", "text"])
+def test_prometheus_scrapes_it(world, server, tmp_path, openmetrics):
+    need("prometheus")
+    player = world.player(
+        "device 0 0xabc wormhole_b0 n150 0 1000 100", "alloc 0 DRAM 0x1000 10 a"
+    )
+    target = server if openmetrics else PlainOnly(world, server)
+    prometheus = Prometheus(world, target, tmp_path)
+    (result,) = prometheus.wait('ttmem_device_bytes{uid="0xabc",type="DRAM"}')
+    assert result["value"][1] == "10" and result["metric"]["device"] == "0"
+    (result,) = prometheus.wait("sum(ttmem_process_bytes) by (pid, comm)")
+    assert result["metric"] == {"pid": str(player.pid), "comm": "player"}
+    assert prometheus.wait('ttmem_allocations_total{type="DRAM"}')[0]["value"][1] == "1"
+    assert prometheus.wait('up{job="ttmem"} == 1')
+    assert prometheus.wait('ttmem_incidents_total{kind="leak"}')[0]["value"][1] == "5"
+    player.play("alloc 0 DRAM 0x2000 20 b")
+    prometheus.wait('ttmem_device_bytes{uid="0xabc",type="DRAM"} == 30')
+    prometheus.wait("process_resident_memory_bytes > 0")
+
+
+class PlainOnly:
+    """In front of a server: takes out what Prometheus says of OpenMetrics, as an older one would."""
+
+    def __init__(self, world, server):
+        self.host, self.port = "127.0.0.1", free_port()
+        program = (
+            "import http.server, urllib.request\n"
+            "class Handler(http.server.BaseHTTPRequestHandler):\n"
+            "    def do_GET(self):\n"
+            f"        url = 'http://{server.host}:{server.port}' + self.path\n"
+            "        ask = urllib.request.Request(url, headers={'Accept': 'text/plain;version=0.0.4'})\n"
+            "        with urllib.request.urlopen(ask) as answer:\n"
+            "            assert answer.headers['Content-Type'].startswith('text/plain; version=0.0.4')\n"
+            "            body = answer.read()\n"
+            "            self.send_response(200)\n"
+            "            self.send_header('Content-Type', answer.headers['Content-Type'])\n"
+            "            self.end_headers()\n"
+            "            self.wfile.write(body)\n"
+            f"http.server.HTTPServer(('127.0.0.1', {self.port}), Handler).serve_forever()\n"
+        )
+        world.adopt(
+            subprocess.Popen(
+                ["/usr/bin/python3", "-c", program],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )
+        )

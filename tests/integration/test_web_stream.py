@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stream of changes: what is told to whom, and what becomes of those who do not listen."""
+
+import socket
+
+import pytest
+
+from web import Listener, Server
+from world import check_schema, wait_for
+
+
+@pytest.fixture
+def server(world, tmp_path):
+    return Server(world, tmp_path)
+
+
+def subscribers(server):
+    for line in server.ask("/metrics")[2].decode().splitlines():
+        if line.startswith("ttmem_http_subscribers "):
+            return int(line.split()[1])
+    raise AssertionError
+
+
+def dropped(server):
+    for line in server.ask("/metrics")[2].decode().splitlines():
+        if line.startswith("ttmem_http_subscribers_dropped_total "):
+            return int(line.split()[1])
+    raise AssertionError
+
+
+def test_totals_when_they_change(world, server):
+    player = world.player("alloc 0 DRAM 0x1000 10 a")
+    listener = Listener(server)
+    assert listener.status == 200
+    assert listener.answer.headers["Content-Type"] == "text/event-stream"
+    assert listener.answer.headers["Cache-Control"] == "no-store"
+    event, document = listener.next()
+    assert event == "totals" and check_schema(document)["totals"]["bytes"] == 10
+    for size in [20, 30]:
+        player.play(f"alloc 0 DRAM {size * 4096} {size} a")
+        before = document["totals"]["bytes"]
+        document = listener.next_of("totals")
+        assert document["totals"]["bytes"] == before + size
+    # A buffer that has come and gone between two looks is a change as well.
+    player.play("alloc 0 DRAM 0x9000 5 a", "free 0 DRAM 0x9000")
+    assert listener.next_of("totals")["totals"]["bytes"] in (60, 65)
+    listener.close()
+
+
+def test_one_change_is_told_to_all(world, server):
+    player = world.player("alloc 0 DRAM 0x1000 10 a")
+    listeners = [Listener(server) for _ in range(5)]
+    for listener in listeners:
+        assert listener.next_of("totals")["totals"]["bytes"] == 10
+    player.play("alloc 0 DRAM 0x2000 7 a")
+    for listener in listeners:
+        assert listener.next_of("totals")["totals"]["bytes"] == 17
+        listener.close()
+    wait_for(lambda: subscribers(server) == 0, "all to be gone")
+
+
+def test_incidents(server):
+    plain, full = Listener(server), Listener(server, token=server.token)
+    in_address = Listener(server, f"/api/v1/stream?token={server.token}")
+    for listener in (plain, full, in_address):
+        listener.next_of("totals")
+    server.tell("incident leak 4 5")
+    server.tell("incident double_free 6 7")
+    assert plain.next_of("incident") == {"kind": "leak", "pid": 4, "device": 5}
+    assert plain.next_of("incident") == {"kind": "double_free", "pid": 6, "device": 7}
+    for listener in (full, in_address):
+        assert listener.next_of("incident")["name"] == "secret"
+        assert listener.next_of("incident")["kind"] == "double_free"
+    for listener in (plain, full, in_address):
+        listener.close()
+
+
+def test_a_wrong_token(server):
+    assert Listener(server, token="wrong").status == 401
+    assert Listener(server, "/api/v1/stream?token=wrong").status == 401
+
+
+def test_there_is_room_for_so_many(server):
+    listeners = [Listener(server) for _ in range(64)]
+    assert {listener.status for listener in listeners} == {200}
+    assert Listener(server).status == 503
+    for listener in listeners:
+        listener.next_of("totals")
+    for listener in listeners[:32]:
+        listener.close()
+    # A connection that has gone is noticed when something is sent.
+    server.tell("incident leak 1 1")
+    wait_for(lambda: subscribers(server) == 32, "half to be gone")
+    more = Listener(server)
+    assert more.status == 200
+    for listener in [*listeners[32:], more]:
+        listener.close()
+
+
+def test_who_does_not_read_is_dropped(server):
+    slow = socket.socket()
+    slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+    slow.connect(server.address)
+    slow.sendall(b"GET /api/v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert slow.recv(100)
+    quick = Listener(server)
+    quick.next_of("totals")
+    told = 0
+    while dropped(server) == 0:
+        for _ in range(500):
+            server.tell("incident leak 1 1")
+            told += 1
+            assert quick.next_of("incident")["kind"] == "leak"
+        assert told < 200000
+    # The others have lost nothing.
+    server.tell("incident double_free 2 2")
+    assert quick.next_of("incident")["kind"] == "double_free"
+    wait_for(lambda: subscribers(server) == 1, "the slow one to be gone")
+    slow.close()
+    quick.close()
