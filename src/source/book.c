@@ -128,7 +128,7 @@ static int book_source_collect(struct source *source, const struct source_reques
 	/* What a dead process left is no live buffer: shown only to who asks for that process. */
 	of_dead.buffers = request->buffers && request->filter.has_pid;
 	if (r == 0 && request->limit && self->scan->count > 0) /* pages have an order */
-		qsort(self->scan->books, self->scan->count, sizeof(*self->scan->books),
+		qsort(self->scan->books, self->scan->count, sizeof(struct scan_book *),
 		      book_compare);
 	for (size_t i = 0; r == 0 && i < self->scan->count; i++) {
 		struct scan_book *book = self->scan->books[i];

@@ -19,7 +19,7 @@ static struct snapshot *snapshot_of(uint32_t processes, uint64_t allocs)
 	for (uint32_t i = 0; i < processes; i++) {
 		const struct snapshot_process identity = {
 			.pid = 100 + i,
-			.comm = i == 0 ? "a\"b\\c\nd" : "python",
+			.comm = i == 0 ? "a\"b\\c\nx" : "python",
 			.user = "me",
 			.source = "book",
 			.alive = true,
@@ -98,7 +98,7 @@ UNIT(plain_text)
 	assert(has(text, "ttmem_device_capacity_bytes{device=\"0\",uid=\"0xabc\",type=\"DRAM\"} "
 			 "1000\n"));
 	assert(!strstr(text, "ttmem_device_capacity_bytes{device=\"0\",uid=\"0xabc\",type=\"L1\""));
-	assert(has(text, "ttmem_process_bytes{pid=\"100\",comm=\"a\\\"b\\\\c\\nd\",user=\"me\","
+	assert(has(text, "ttmem_process_bytes{pid=\"100\",comm=\"a\\\"b\\\\c\\nx\",user=\"me\","
 			 "device=\"0\",uid=\"0xabc\",type=\"DRAM\"} 100\n"));
 	assert(has(text, "ttmem_process_bytes{pid=\"101\","));
 	assert(!has(text, "ttmem_process_bytes{pid=\"102\","));

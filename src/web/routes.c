@@ -214,40 +214,40 @@ static int routes_style(struct routes_ask *ask, FILE *out)
 #define ROUTES_PAST (TARGET_PID | TARGET_SINCE | TARGET_LIMIT | TARGET_CURSOR)
 
 static const struct route routes_table[] = {
-	{"/", .type = "text/html; charset=utf-8", .is_page = true, .make = routes_page},
-	{"/page.js", .type = "text/javascript; charset=utf-8", .make = routes_script},
-	{"/page.css", .type = "text/css; charset=utf-8", .make = routes_style},
-	{"/healthz", .type = ROUTES_JSON, .make = routes_health},
-	{"/metrics", ROUTES_TOTALS, .type = "text/plain; version=0.0.4; charset=utf-8",
-	 .type_openmetrics = "application/openmetrics-text; version=1.0.0; charset=utf-8",
-	 .make = routes_metrics},
-	{"/api/v1/smi", ROUTES_TOTALS, .parameters = TARGET_DEVICE, .type = ROUTES_JSON,
-	 .make = routes_smi},
-	{"/api/v1/ps", ROUTES_TOTALS, .type = ROUTES_JSON, .make = routes_ps},
-	{"/api/v1/buffers", ROUTES_DETAILS, true,
-	 TARGET_PID | TARGET_DEVICE | TARGET_TYPE | TARGET_SORT | TARGET_BY | TARGET_LIMIT |
-		 TARGET_CURSOR,
-	 .type = ROUTES_JSON, .make = details_buffers},
-	{"/api/v1/leaks", ROUTES_DETAILS, true, ROUTES_PAST, .type = ROUTES_JSON,
-	 .make = details_leaks},
-	{"/api/v1/incidents", ROUTES_DETAILS, true, ROUTES_PAST | TARGET_KIND, .type = ROUTES_JSON,
-	 .make = details_incidents},
-	{"/api/v1/history", ROUTES_DETAILS, true,
-	 TARGET_ADDRESS | TARGET_PID | TARGET_DEVICE | TARGET_TYPE, .type = ROUTES_JSON,
-	 .make = details_history},
-	{"/api/v1/series", ROUTES_DETAILS, false,
-	 TARGET_FROM | TARGET_TO | TARGET_STEP | TARGET_PID | TARGET_DEVICE | TARGET_TYPE |
-		 TARGET_LIMIT | TARGET_CURSOR,
-	 .type = ROUTES_JSON, .make = details_series},
-	{"/api/v1/stream", ROUTES_STREAM, .parameters = TARGET_TOKEN, .type = "text/event-stream"},
-	{"/api/devices", ROUTES_TOTALS, .type = ROUTES_JSON, .make = routes_devices},
+	{"/", "text/html; charset=utf-8", .make = routes_page, .is_page = true},
+	{"/page.js", "text/javascript; charset=utf-8", .make = routes_script},
+	{"/page.css", "text/css; charset=utf-8", .make = routes_style},
+	{"/healthz", ROUTES_JSON, .make = routes_health},
+	{"/metrics", "text/plain; version=0.0.4; charset=utf-8",
+	 "application/openmetrics-text; version=1.0.0; charset=utf-8", routes_metrics,
+	 .lane = ROUTES_TOTALS},
+	{"/api/v1/smi", ROUTES_JSON, .make = routes_smi, .parameters = TARGET_DEVICE,
+	 .lane = ROUTES_TOTALS},
+	{"/api/v1/ps", ROUTES_JSON, .make = routes_ps, .lane = ROUTES_TOTALS},
+	{"/api/v1/buffers", ROUTES_JSON, .make = details_buffers,
+	 .parameters = TARGET_PID | TARGET_DEVICE | TARGET_TYPE | TARGET_SORT | TARGET_BY |
+		       TARGET_LIMIT | TARGET_CURSOR,
+	 .lane = ROUTES_DETAILS, .guarded = true},
+	{"/api/v1/leaks", ROUTES_JSON, .make = details_leaks, .parameters = ROUTES_PAST,
+	 .lane = ROUTES_DETAILS, .guarded = true},
+	{"/api/v1/incidents", ROUTES_JSON, .make = details_incidents,
+	 .parameters = ROUTES_PAST | TARGET_KIND, .lane = ROUTES_DETAILS, .guarded = true},
+	{"/api/v1/history", ROUTES_JSON, .make = details_history,
+	 .parameters = TARGET_ADDRESS | TARGET_PID | TARGET_DEVICE | TARGET_TYPE,
+	 .lane = ROUTES_DETAILS, .guarded = true},
+	{"/api/v1/series", ROUTES_JSON, .make = details_series,
+	 .parameters = TARGET_FROM | TARGET_TO | TARGET_STEP | TARGET_PID | TARGET_DEVICE |
+		       TARGET_TYPE | TARGET_LIMIT | TARGET_CURSOR,
+	 .lane = ROUTES_DETAILS},
+	{"/api/v1/stream", "text/event-stream", .parameters = TARGET_TOKEN, .lane = ROUTES_STREAM},
+	{"/api/devices", ROUTES_JSON, .make = routes_devices, .lane = ROUTES_TOTALS},
 };
 
 static const struct route routes_stats = {
 	"/api/devices/N/stats",
-	ROUTES_TOTALS,
-	.type = ROUTES_JSON,
+	ROUTES_JSON,
 	.make = routes_device_stats,
+	.lane = ROUTES_TOTALS,
 };
 
 const struct route *routes_find(const char *path, uint32_t *ret_device)

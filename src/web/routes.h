@@ -30,17 +30,17 @@ struct routes_ask {
 
 struct route {
 	const char *path;
-	enum routes_lane lane;
-	bool guarded;        /* needs the token */
-	uint32_t parameters; /* enum target_parameter */
-	const char *type;    /* of its content */
+	const char *type; /* of its content */
 	const char *type_openmetrics;
-	bool is_page; /* for a browser to show */
 	/*
 	 * 0; -EINVAL and target->problem; -ENOENT; -EAGAIN: not at present; or another negative
 	 * errno. What was written is then thrown away.
 	 */
 	int (*make)(struct routes_ask *ask, FILE *out);
+	uint32_t parameters; /* enum target_parameter */
+	enum routes_lane lane;
+	bool guarded; /* needs the token */
+	bool is_page; /* for a browser to show */
 };
 
 #define ROUTES_JSON "application/json"

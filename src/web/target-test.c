@@ -111,13 +111,15 @@ UNIT(values_that_are_none)
 
 UNIT(there_are_bounds)
 {
-	char text[4096] = "/x?";
+	static const char start[] = "/x?", pair[] = "device=1&";
+	char text[4096] = {0};
 
-	for (unsigned int i = 0; i < 65; i++)
-		strcat(text, "device=1&");
-	refused(text, "64 of them");
-	for (unsigned int i = 0; i < 20; i++)
-		strcat(text, "device=1&");
+	memcpy(text, start, strlen(start));
+	for (size_t i = 0; i < 85; i++) {
+		memcpy(text + strlen(start) + i * strlen(pair), pair, strlen(pair));
+		if (i == 64)
+			refused(text, "64 of them");
+	}
 	refused(text, "more than 80");
 }
 

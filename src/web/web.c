@@ -34,6 +34,7 @@ static void *web_first_line(void *context, const char *uri, struct MHD_Connectio
 	return exchange_new(context, uri, connection);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the library's parameters */
 static enum MHD_Result web_serve(void *context, struct MHD_Connection *connection, const char *url,
 				 const char *method, const char *version, const char *upload,
 				 size_t *upload_size, void **exchange)

@@ -205,15 +205,16 @@ int main(int argc, char **argv)
 	struct serve serve = {.view = calloc(1, sizeof(struct view))};
 	struct web *web = NULL;
 	char line[256];
+	int r;
 
 	if (argc < 3 || !serve.view || book_source_new(&serve.books) < 0)
 		return 2;
 	pthread_mutex_init(&serve.lock, NULL);
-	if (serve_start(&serve, argc, argv, &web) < 0)
-		return 1;
-	printf("listening %s\n", web_address(web));
+	r = serve_start(&serve, argc, argv, &web);
+	if (r == 0)
+		printf("listening %s\n", web_address(web));
 	fflush(stdout);
-	while (fgets(line, sizeof(line), stdin)) {
+	while (r == 0 && fgets(line, sizeof(line), stdin)) {
 		serve_line(&serve, web, line);
 		puts("ok");
 		fflush(stdout);
@@ -223,5 +224,5 @@ int main(int argc, char **argv)
 	free(serve.view);
 	source_free(serve.books);
 	pthread_mutex_destroy(&serve.lock);
-	return 0;
+	return r < 0;
 }
