@@ -26,7 +26,7 @@ struct seed_lines_dead;
 struct work;
 
 #define LEGACY_CONNECTIONS_MAX 4096u
-#define LEGACY_CONNECTIONS_PER_USER 512u
+#define LEGACY_CONNECTIONS_PER_USER 2048u
 #define LEGACY_CLIENTS_MAX 4096u /* processes with a book */
 #define LEGACY_CLIENTS_PER_USER 1024u
 #define LEGACY_MEMORY_MAX (UINT64_C(2) << 30) /* of all their books together */

@@ -225,6 +225,8 @@ int native_packet_send(int fd, struct native_packet *packet)
 	}
 	memcpy(&process, packet->bytes + sizeof(struct native_reply), sizeof(process));
 	process.flags &= ~NATIVE_HAS_BOOK;
+	if (process.parts == 0)
+		process.flags &= ~NATIVE_EXACT; /* nothing was said about its memory */
 	memcpy(packet->bytes + sizeof(struct native_reply), &process, sizeof(process));
 	packet->book = tracked_unref(packet->book);
 	return native_packet_send(fd, packet);

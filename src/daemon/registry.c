@@ -15,18 +15,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/loop.h"
+#include "daemon/registry-open.h"
 #include "daemon/search.h"
 #include "daemon/tracked.h"
-#include "source/genuine.h"
 
 /* Books of the ended that somebody still holds (a child, mostly) and that a scan finds again. */
 #define REGISTRY_JUDGED_MAX 8192u
+
+#define REGISTRY_SPARE_FDS 16u
 
 #define REGISTRY_NEWS_NS UINT64_C(1000000000)
 #define REGISTRY_NEWS_MAX 100u
@@ -49,6 +52,7 @@ struct registry_file {
 struct registry {
 	struct registry_config config;
 	struct proc proc;
+	uint64_t fds_max;
 	struct search *search;
 	struct registry_entry **entries; /* in order of pid and inode */
 	size_t count, capacity;
@@ -242,6 +246,23 @@ static bool registry_has_ended(const struct registry *registry, uint32_t pid, ui
 	       proc_is_over(&registry->proc, &facts);
 }
 
+/*
+ * The lowest free number is always taken: so a high one means that most are in use. Some must remain for
+ * those who ask, and for the database.
+ */
+static bool registry_is_short(const struct registry *registry, const struct scan_book *book)
+{
+	return (uint64_t)book->file.fd + REGISTRY_SPARE_FDS >= registry->fds_max;
+}
+
+/* A book found no room: it will be looked for again. */
+static void registry_refuse(struct registry *registry, int r)
+{
+	registry->counts.refused++;
+	if (r == -EMFILE && registry->search)
+		search_again(registry->search);
+}
+
 static int registry_add(struct registry *registry, struct scan_book *book, int pid_fd,
 			struct registry_keeper *keeper, struct registry_entry **ret_entry)
 {
@@ -249,10 +270,14 @@ static int registry_add(struct registry *registry, struct scan_book *book, int p
 	const struct registry_hooks *hooks = &registry->config.hooks;
 	CLEANUP_CLOSE int owned = pid_fd;
 
-	if (!entry || registry->count >= REGISTRY_BOOKS_MAX) {
+	if (!entry || registry->count >= REGISTRY_BOOKS_MAX || registry_is_short(registry, book)) {
+		int r = !entry                                  ? -ENOMEM
+			: registry->count >= REGISTRY_BOOKS_MAX ? -ENOSPC
+								: -EMFILE;
+
 		scan_book_free(book);
 		free(entry);
-		return entry ? -ENOSPC : -ENOMEM;
+		return r;
 	}
 	*entry = (struct registry_entry){
 		.registry = registry,
@@ -312,49 +337,17 @@ int registry_add_peer_consume(struct registry *registry, struct accept_peer *pee
 		    registry_has_ended(registry, entry->tracked->pid, entry->tracked->start_ticks))
 			entry_end(entry, TRACKED_DIED);
 	} else {
-		registry->counts.refused++;
+		registry_refuse(registry, r);
 	}
 	accept_peer_free(peer);
 	return r;
-}
-
-/* A book and who it belongs to, as far as book and kernel still tell. */
-static int registry_open(const struct registry *registry, int fd, uint32_t pid,
-			 uint64_t start_ticks, struct scan_book **ret_book)
-{
-	CLEANUP_CLOSE int owned = fd;
-	struct scan_book *book;
-	int r = genuine_check(owned);
-
-	if (r != 0)
-		return r < 0 ? r : -EBADMSG;
-	r = scan_book_new_consume(&book, cleanup_steal_fd(&owned));
-	if (r != 0)
-		return r < 0 ? r : -EBADMSG;
-	if (proc_read(&registry->proc, pid, &book->owner) == 0 &&
-	    book->owner.start_ticks == start_ticks) {
-		proc_container(&registry->proc, pid, book->container);
-		book->alive = !proc_is_over(&registry->proc, &book->owner);
-	} else {
-		book->owner = (struct proc_facts){
-			.pid = pid,
-			.ns_pid = book->reader.header.pid,
-			.start_ticks = start_ticks,
-			.real_uid = book->uid,
-			.saved_uid = book->uid,
-		};
-		memcpy(book->owner.comm, book->reader.header.comm,
-		       sizeof(book->reader.header.comm));
-	}
-	*ret_book = book;
-	return 0;
 }
 
 int registry_restore_consume(struct registry *registry, int fd, uint32_t pid, uint64_t start_ticks)
 {
 	struct registry_entry *entry;
 	struct scan_book *book;
-	int r = registry_open(registry, fd, pid, start_ticks, &book);
+	int r = registry_open_consume(&registry->proc, fd, pid, start_ticks, &book);
 	int pid_fd = -1;
 	bool alive;
 
@@ -383,6 +376,7 @@ static void registry_found(void *context, struct scan_book *book, int pid_fd)
 	CLEANUP_CLOSE int owned = pid_fd;
 	struct registry_entry *entry;
 	bool alive = book->alive;
+	int r;
 
 	/* Another daemon's clients are its own business. */
 	if (registry_find(registry, book->device, book->inode) ||
@@ -391,8 +385,9 @@ static void registry_found(void *context, struct scan_book *book, int pid_fd)
 		scan_book_free(book);
 		return;
 	}
-	if (registry_add(registry, book, cleanup_steal_fd(&owned), NULL, &entry) < 0) {
-		registry->counts.refused++;
+	r = registry_add(registry, book, cleanup_steal_fd(&owned), NULL, &entry);
+	if (r < 0) {
+		registry_refuse(registry, r);
 		return;
 	}
 	if (!alive)
@@ -442,12 +437,14 @@ static size_t registry_doubtful(void *context, struct tracked **ret_list, size_t
 int registry_new(struct registry **ret_registry, const struct registry_config *config)
 {
 	struct registry *registry = calloc(1, sizeof(*registry));
+	struct rlimit files;
 	int r;
 
 	if (!registry)
 		return -ENOMEM;
 	registry->config = *config;
 	registry->proc.root = -1;
+	registry->fds_max = getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : UINT64_MAX;
 	(void)pthread_mutex_init(&registry->lock, NULL); /* cannot fail on Linux */
 	registry->judged = calloc(REGISTRY_JUDGED_MAX, sizeof(*registry->judged));
 	registry_publish(registry);

@@ -47,6 +47,7 @@ struct search {
 	struct loop_timer timer;
 	struct work_job pass;
 	uint64_t passes; /* begun */
+	bool wants_all;  /* the next one is a full one */
 
 	/* The pass's, while it runs. */
 	struct scan *scan;
@@ -197,16 +198,20 @@ static void search_pass_done(struct work_job *job)
 	hooks->passed(hooks->context, search->took_ns, search->scan->refused_count);
 	/* Without memory for a timer there is no next pass; books that are handed over still come. */
 	(void)loop_set(search->config.loop, &search->timer,
-		       loop_now(search->config.loop) +
-			       (search->again ? 1 : search->config.interval_s) * SEARCH_SECOND);
+		       loop_now(search->config.loop) + (search->again || search->wants_all
+								? 1
+								: search->config.interval_s) *
+							       SEARCH_SECOND);
 }
 
 static void search_begin(struct search *search)
 {
 	const struct search_hooks *hooks = &search->config.hooks;
 
-	search->is_full = search->again || search->passes % SEARCH_FULL_EVERY == 0;
+	search->is_full =
+		search->again || search->wants_all || search->passes % SEARCH_FULL_EVERY == 0;
 	search->again = false;
+	search->wants_all = false;
 	search->passes++;
 	search->doubtful_count =
 		hooks->doubtful(hooks->context, search->doubtful, SEARCH_DOUBTFUL_MAX);
@@ -276,6 +281,17 @@ static void search_doubt_done(struct work_job *job)
 	hooks->judged(hooks->context, doubt->tracked, doubt->verdict);
 	tracked_unref(doubt->tracked);
 	free(doubt);
+}
+
+void search_again(struct search *search)
+{
+	struct loop *loop = search->config.loop;
+	uint64_t soon = loop_now(loop) + SEARCH_SECOND;
+
+	search->wants_all = true;
+	/* A pass that runs now sets the timer at its end. */
+	if (search->timer.place != 0 && search->timer.due_ns > soon)
+		(void)loop_set(loop, &search->timer, soon); /* it was set: there is room for it */
 }
 
 void search_doubt(struct search *search, struct tracked *tracked)

@@ -56,5 +56,8 @@ struct search *search_free(struct search *search);
 /* Looks at one process soon: its connection has ended. */
 void search_doubt(struct search *search, struct tracked *tracked);
 
+/* Looks at everybody once more in a second: a book was found and could not be taken. */
+void search_again(struct search *search);
+
 /* The descriptor of a process, if it still is the one that started then; -1 otherwise. */
 int search_pid_fd(const struct proc *proc, uint32_t pid, uint64_t start_ticks);
