@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A steady load: so many events a second, in batches with pauses between them, until the end of input or
+ * a signal. What could not be done in time is not made up for, so that the rate that was reached is what
+ * the counters say and not what was asked for.
+ *
+ *	load EVENTS_PER_SECOND LIVE [DEVICE [NAME]]
+ *
+ * Allocates LIVE buffers first, prints "ok", then frees and allocates in turn. 0 events: only holds them.
+ */
+
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <ttmem/ttmem.h>
+
+#define LOAD_SIZE UINT64_C(4096)
+#define LOAD_BATCHES 20u /* a second */
+#define LOAD_SECOND UINT64_C(1000000000)
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * LOAD_SECOND + (uint64_t)now.tv_nsec;
+}
+
+static void sleep_until(uint64_t due_ns)
+{
+	struct timespec due = {
+		.tv_sec = (time_t)(due_ns / LOAD_SECOND),
+		.tv_nsec = (long)(due_ns % LOAD_SECOND),
+	};
+
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
+}
+
+static int has_ended(void)
+{
+	struct pollfd input = {.fd = 0, .events = POLLIN};
+
+	return poll(&input, 1, 0) > 0;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t rate, live, next = 0, due;
+	uint32_t device;
+	const char *name;
+
+	if (argc < 3)
+		return 2;
+	rate = strtoull(argv[1], NULL, 0);
+	live = strtoull(argv[2], NULL, 0);
+	device = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 0) : 0;
+	name = argc > 4 ? argv[4] : "load";
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (uint64_t i = 0; i < live; i++)
+		ttmem_alloc(device, TTMEM_DRAM, (i + 1) * LOAD_SIZE, LOAD_SIZE, name);
+	puts("ok");
+	fflush(stdout);
+	if (rate == 0 || live == 0) {
+		struct pollfd input = {.fd = 0, .events = POLLIN};
+
+		poll(&input, 1, -1);
+		return 0;
+	}
+	/* Not all at the same moment. */
+	due = now_ns() + (uint64_t)device * LOAD_SECOND / LOAD_BATCHES / 100;
+	while (!has_ended()) {
+		for (uint64_t i = 0; i < rate / LOAD_BATCHES / 2; i++) {
+			uint64_t address = (next++ % live + 1) * LOAD_SIZE;
+
+			ttmem_free(device, TTMEM_DRAM, address);
+			ttmem_alloc(device, TTMEM_DRAM, address, LOAD_SIZE, name);
+		}
+		due += LOAD_SECOND / LOAD_BATCHES;
+		if (due < now_ns())
+			due = now_ns();
+		else
+			sleep_until(due);
+	}
+	return 0;
+}
