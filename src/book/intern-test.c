@@ -4,6 +4,7 @@
 
 #include "book/intern.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,6 +120,52 @@ UNIT(stacks)
 	assert(reader_stack(&book.reader, most, &head, read, 3) == 3);
 	assert(reader_stack(&book.reader, 0, &head, read, 64) == 0);
 	assert(reader_stack(&book.reader, 1000000, &head, read, 64) == 0);
+	testing_book_deinit(&book);
+}
+
+UNIT(stacks_of_both_kinds)
+{
+	struct book_frame frames[2 * INTERN_FRAMES_MAX], read[2 * INTERN_FRAMES_MAX];
+	struct testing_book book;
+	struct book_stack head;
+	uint32_t mixed;
+
+	testing_book_open(&book);
+	memset(frames, 0, sizeof(frames));
+	for (uint32_t i = 0; i < 2 * INTERN_FRAMES_MAX; i++)
+		frames[i].value = i;
+	assert(intern_stack_mixed(book.writer, frames, 0, 0) == 0);
+	mixed = intern_stack_mixed(book.writer, frames, 2, 3);
+	assert(mixed && intern_stack_mixed(book.writer, frames, 3, 2) != mixed);
+	assert(reader_stack(&book.reader, mixed, &head, read, 64) == 5);
+	assert(head.native == 2 && head.python == 3);
+	assert(memcmp(read, frames, 5 * sizeof(*read)) == 0);
+	mixed = intern_stack_mixed(book.writer, frames, INTERN_FRAMES_MAX - 1, 5);
+	assert(reader_stack(&book.reader, mixed, &head, read, 128) == INTERN_FRAMES_MAX);
+	assert(head.native == INTERN_FRAMES_MAX - 1 && head.python == 1);
+	mixed = intern_stack_mixed(book.writer, frames, INTERN_FRAMES_MAX + 1, 5);
+	assert(reader_stack(&book.reader, mixed, &head, read, 128) == INTERN_FRAMES_MAX);
+	assert(head.native == INTERN_FRAMES_MAX && head.python == 0);
+	testing_book_deinit(&book);
+}
+
+UNIT(modules)
+{
+	struct book_module one = {.base = 1, .path = 2, .build_id_length = 20}, two = {.base = 2};
+	struct testing_book book;
+	struct book_module read;
+	uint32_t a, b;
+
+	testing_book_open(&book);
+	a = intern_module(book.writer, &one);
+	b = intern_module(book.writer, &two);
+	assert(a && b && a != b && intern_module(book.writer, &one) == a);
+	assert(reader_module(&book.reader, a, &read) == 0 && memcmp(&read, &one, sizeof(one)) == 0);
+	assert(reader_module(&book.reader, 0, &read) == -ENOENT);
+	assert(reader_module(&book.reader, b + 1, &read) == -ENOENT);
+	two.build_id_length = 33; /* more than there is room for */
+	assert(reader_module(&book.reader, intern_module(book.writer, &two), &read) == 0);
+	assert(read.build_id_length == 0);
 	testing_book_deinit(&book);
 }
 

@@ -278,20 +278,35 @@ uint32_t intern_shape(struct writer *writer, const struct book_shape *shape)
 
 uint32_t intern_stack(struct writer *writer, const struct book_frame *frames, size_t count)
 {
+	return intern_stack_mixed(writer, frames, 0, count);
+}
+
+uint32_t intern_stack_mixed(struct writer *writer, const struct book_frame *frames, size_t native,
+			    size_t python)
+{
 	struct {
 		struct book_stack head;
 		struct book_frame frames[INTERN_FRAMES_MAX];
 	} stack;
 	size_t length;
 
-	if (count == 0)
+	native = bits_min(native, INTERN_FRAMES_MAX);
+	python = bits_min(python, INTERN_FRAMES_MAX - native);
+	length = (native + python) * sizeof(*frames);
+	if (length == 0)
 		return 0;
-	count = bits_min(count, INTERN_FRAMES_MAX);
-	length = count * sizeof(*frames);
-	stack.head =
-		(struct book_stack){.python = (uint16_t)count, .hash = hash_bytes(frames, length)};
+	stack.head = (struct book_stack){
+		.native = (uint16_t)native,
+		.python = (uint16_t)python,
+		.hash = hash_bytes(frames, length),
+	};
 	bits_copy(stack.frames, frames, length);
 	return intern_get(writer, BOOK_ARENA_STACKS, &stack, sizeof(stack.head) + length);
+}
+
+uint32_t intern_module(struct writer *writer, const struct book_module *module)
+{
+	return intern_get(writer, BOOK_ARENA_MODULES, module, sizeof(*module));
 }
 
 const char *intern_text(struct writer *writer, uint32_t id, size_t *ret_length)

@@ -61,6 +61,16 @@ uint32_t intern_shape(struct writer *writer, const struct book_shape *shape);
 #define INTERN_FRAMES_MAX 64u
 uint32_t intern_stack(struct writer *writer, const struct book_frame *frames, size_t count);
 
+/*
+ * One with both: @native frames and behind them @python ones, each list innermost first. If they are too
+ * many, the outermost are cut, first of the Python ones. The value of a native frame is the return address.
+ */
+uint32_t intern_stack_mixed(struct writer *writer, const struct book_frame *frames, size_t native,
+			    size_t python);
+
+/* A loaded file; its path is an id. */
+uint32_t intern_module(struct writer *writer, const struct book_module *module);
+
 /* Only looks: for callers who must not take the lock. */
 uint32_t intern_find_string(struct writer *writer, const char *text, size_t max);
 

@@ -339,3 +339,20 @@ size_t reader_stack(struct reader *reader, uint32_t id, struct book_stack *ret_h
 	*ret_head = head;
 	return count;
 }
+
+int reader_module(struct reader *reader, uint32_t id, struct book_module *ret_module)
+{
+	struct book_module module;
+	int r;
+
+	if (id == 0)
+		return -ENOENT;
+	r = reader_arena_read(reader, BOOK_ARENA_MODULES, (uint64_t)id * sizeof(module), &module,
+			      sizeof(module));
+	if (r < 0)
+		return r;
+	if (module.build_id_length > sizeof(module.build_id))
+		module.build_id_length = 0; /* nonsense is none */
+	*ret_module = module;
+	return 0;
+}

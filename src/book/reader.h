@@ -74,6 +74,9 @@ struct book_shape reader_shape(struct reader *reader, uint32_t id);
 size_t reader_stack(struct reader *reader, uint32_t id, struct book_stack *ret_head,
 		    struct book_frame *ret_frames, size_t max);
 
+/* Module @id. 0, -ENOENT for ids that do not exist, or another negative errno. */
+int reader_module(struct reader *reader, uint32_t id, struct book_module *ret_module);
+
 /* Whether a run of units lies in the pool and the segment table says that it belongs there. */
 bool reader_segment_is(struct reader *reader, uint32_t unit, uint32_t units, uint32_t owner,
 		       uint32_t kind);
