@@ -101,6 +101,29 @@ UNIT(a_book_is_reported_once)
 	testing_close(&world);
 }
 
+/* The clock was set and the process had changed its name between two looks at the same book. */
+UNIT(a_book_is_the_same_whatever_its_process_is_called)
+{
+	struct testing_world world;
+	const char *const names[] = {"python3", "engine"};
+
+	testing_init(&world);
+	testing_open(&world);
+	for (int i = 0; i < 2; i++) {
+		struct snapshot *snapshot = testing_snapshot(TESTING_START);
+		uint32_t process = testing_process(snapshot, 42, names[i]);
+
+		snapshot->processes[process].start_ns += (uint64_t)i * 86400 * TESTING_S;
+		testing_buffer(snapshot, process, 0, 0x1000, "weights", NULL);
+		store_put_leak(world.store, snapshot, process,
+			       &(struct store_ending){.book = 7, .ended_ns = TESTING_START});
+		testing_flush(&world);
+		snapshot_free(snapshot);
+	}
+	assert(testing_count_leaks(&world) == 1);
+	testing_close(&world);
+}
+
 UNIT(leaks_of_one_call_site_are_counted)
 {
 	struct testing_world world;

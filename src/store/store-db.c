@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 
 #define STORE_BUSY_MS 1000 /* for somebody with a command line; of our own there is one writer */
 
@@ -275,12 +276,23 @@ static int store_db_prepare(struct store_db *db, uint64_t log_max)
 	return r;
 }
 
+/* 0 where there is none to be had: then boots are not told apart. */
+static int64_t store_db_boot(void)
+{
+	char text[64] = {0};
+	CLEANUP_CLOSE int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	return n <= 0 ? 0 : (int64_t)(hash_bytes(text, (size_t)n) & INT64_MAX);
+}
+
 int store_db_open(struct store_db *db, const char *path, uint64_t log_max)
 {
 	struct stat st;
 	int r;
 
 	db->is_fresh = false;
+	db->boot = store_db_boot();
 	r = store_db_make_file(db, path, &st);
 	if (r < 0)
 		return r;

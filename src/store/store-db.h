@@ -28,6 +28,7 @@ enum store_trouble {
 struct store_db {
 	struct sqlite3 *handle; /* NULL = closed */
 	struct sqlite3_stmt *statements[STORE_SQL_COUNT];
+	int64_t boot;  /* of the machine, as a number that tells one from another */
 	bool is_fresh; /* made just now, and has taken nothing yet */
 	uint64_t inode;
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "store/store-db.h"
 #include "store/store-item.h"
 
@@ -23,6 +24,7 @@ int store_record_process(struct store_db *db, const struct store_item *item, uin
 		STORE_CUT(process->start_ticks),
 		STORE_INT(process->uid),
 		STORE_TEXT(store_item_text(item, process->comm)),
+		STORE_INT(db->boot),
 		STORE_CUT(process->start_ns),
 		STORE_INT(process->ns_pid),
 		STORE_TEXT(store_item_text(item, process->user)),
@@ -311,6 +313,16 @@ static int store_record_leak_rows(struct store_db *db, const struct store_item *
 	return r;
 }
 
+/* Of a book, whatever its process called itself and whatever the clock said when it was read. */
+static int64_t store_record_identity(const struct store_db *db, const struct store_item *item)
+{
+	const struct store_item_process *process = &item->processes[0];
+	const uint64_t parts[] = {(uint64_t)db->boot, process->pid, process->start_ticks,
+				  item->ending.book};
+
+	return (int64_t)(hash_bytes(parts, sizeof(parts)) & INT64_MAX);
+}
+
 int store_record_leak(struct store_db *db, const struct store_item *item)
 {
 	const struct store_ending *ending = &item->ending;
@@ -326,7 +338,8 @@ int store_record_leak(struct store_db *db, const struct store_item *item)
 				STORE_INT(ending->closed),
 				ending->exit_is_known ? STORE_INT(ending->exit_code) : STORE_NONE,
 				ending->exit_is_known ? STORE_INT(ending->exit_signal) : STORE_NONE,
-				STORE_CUT(item->leaked_bytes), STORE_CUT(item->leaked_buffers)),
+				STORE_CUT(item->leaked_bytes), STORE_CUT(item->leaked_buffers),
+				STORE_INT(store_record_identity(db, item))),
 			&leak);
 	if (r <= 0)
 		return r; /* failed, or reported before */

@@ -39,7 +39,8 @@ const char store_schema_create[] =
 	"CREATE TABLE schema(version INTEGER NOT NULL) STRICT;"
 
 	"CREATE TABLE processes(id INTEGER PRIMARY KEY, pid INTEGER NOT NULL,"
-	" ns_pid INTEGER NOT NULL, start_ticks INTEGER NOT NULL, start_ns INTEGER NOT NULL,"
+	" ns_pid INTEGER NOT NULL, boot INTEGER NOT NULL, start_ticks INTEGER NOT NULL,"
+	" start_ns INTEGER NOT NULL,"
 	" uid INTEGER NOT NULL, comm TEXT NOT NULL, user TEXT NOT NULL, container TEXT NOT NULL,"
 	" source TEXT NOT NULL) STRICT;"
 	"CREATE INDEX processes_pid ON processes(pid, start_ticks);"
@@ -78,10 +79,12 @@ const char store_schema_create[] =
 	" bytes INTEGER NOT NULL, buffers INTEGER NOT NULL,"
 	" PRIMARY KEY(incident, place)) STRICT, WITHOUT ROWID;"
 
-	"CREATE TABLE leaks(id INTEGER PRIMARY KEY, process INTEGER NOT NULL, uid INTEGER NOT NULL,"
-	" book INTEGER NOT NULL, ended_ns INTEGER NOT NULL, closed INTEGER NOT NULL,"
+	"CREATE TABLE leaks(id INTEGER PRIMARY KEY, identity INTEGER NOT NULL UNIQUE,"
+	" process INTEGER NOT NULL, uid INTEGER NOT NULL, book INTEGER NOT NULL, ended_ns INTEGER "
+	"NOT NULL, closed INTEGER NOT NULL,"
 	" exit_code INTEGER, exit_signal INTEGER, bytes INTEGER NOT NULL,"
-	" buffers INTEGER NOT NULL, UNIQUE(process, book)) STRICT;"
+	" buffers INTEGER NOT NULL) STRICT;"
+	"CREATE INDEX leaks_process ON leaks(process);"
 	"CREATE TABLE leak_sites(leak INTEGER NOT NULL REFERENCES leaks ON DELETE CASCADE,"
 	" site INTEGER NOT NULL REFERENCES sites ON DELETE CASCADE, bytes INTEGER NOT NULL,"
 	" buffers INTEGER NOT NULL, oldest_ns INTEGER NOT NULL,"
@@ -127,16 +130,13 @@ const char *const store_schema_sql[STORE_SQL_COUNT] = {
 	[STORE_SQL_ITEM_COMMIT] = "RELEASE item",
 	[STORE_SQL_ITEM_ROLLBACK] = "ROLLBACK TO item",
 
-	/*
-	 * After a reboot the same pid may have the same ticks; the time of day then differs by
-	 * more.
-	 */
+	/* After a reboot the same pid may have the same ticks; and the time of day may be set. */
 	[STORE_SQL_PROCESS_FIND] =
 		"SELECT id FROM processes WHERE pid = ?1 AND start_ticks = ?2 AND uid = ?3"
-		" AND comm = ?4 AND abs(start_ns - ?5) < 5000000000 ORDER BY id DESC LIMIT 1",
+		" AND comm = ?4 AND boot = ?5 ORDER BY id DESC LIMIT 1",
 	[STORE_SQL_PROCESS_ADD] =
-		"INSERT INTO processes(pid, start_ticks, uid, comm, start_ns, ns_pid, user,"
-		" container, source) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) RETURNING id",
+		"INSERT INTO processes(pid, start_ticks, uid, comm, boot, start_ns, ns_pid, user,"
+		" container, source) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) RETURNING id",
 
 	[STORE_SQL_SITE] =
 		"INSERT INTO sites(kind, type, uid, comm, name, phase, stack, count, bytes, "
@@ -175,7 +175,7 @@ const char *const store_schema_sql[STORE_SQL_COUNT] = {
 	/* One book is reported once, however often the daemon was killed in between. */
 	[STORE_SQL_LEAK_ADD] =
 		"INSERT INTO leaks(process, uid, book, ended_ns, closed, exit_code, exit_signal,"
-		" bytes, buffers) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+		" bytes, buffers, identity) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
 		" ON CONFLICT DO NOTHING RETURNING id",
 	[STORE_SQL_LEAK_SITE_ADD] = "INSERT INTO leak_sites(leak, site, bytes, buffers, oldest_ns)"
 				    " VALUES(?1, ?2, ?3, ?4, ?5) ON CONFLICT DO UPDATE SET"
