@@ -382,6 +382,32 @@ UNIT(a_book_goes_to_the_scan)
 	testing_book_deinit(&book);
 }
 
+UNIT(the_daemon_vouches_for_what_was_refused)
+{
+	struct scan *scan = empty_scan();
+	struct remote *remote;
+	struct testing_book book;
+	struct row row;
+
+	testing_book_open(&book);
+	row = some_row(&book);
+	row.process.flags |= NATIVE_MAY_SEE | NATIVE_HAS_BOOK;
+	scan->refused[0] = (struct scan_refused){.pid = 5, .inode = 1};
+	scan->refused[1] = (struct scan_refused){.pid = 77,
+						 .device = (dev_t)row.process.book_device,
+						 .inode = (ino_t)row.process.book_inode};
+	scan->refused[2] = (struct scan_refused){.pid = 6, .inode = 2};
+	scan->refused_count = 3;
+	assert(remote_new(&remote) == 0);
+	assert(remote_take_consume(remote, scan, &row, sizeof(row), open_for_reading(book.fd)) ==
+	       0);
+	assert(scan->refused_count == 2);
+	assert(scan->refused[0].pid == 5 && scan->refused[1].pid == 6);
+	remote_free(remote);
+	scan_free(scan);
+	testing_book_deinit(&book);
+}
+
 UNIT(what_is_no_book_is_only_totals)
 {
 	struct scan *scan = empty_scan();

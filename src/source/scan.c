@@ -406,18 +406,23 @@ bool scan_has(const struct scan *scan, dev_t device, ino_t inode)
 	return false;
 }
 
-/* The daemon vouches for what the pass refused: one that it keeps for a client of another user, say. */
+/*
+ * The daemon vouches for what the pass refused: it may have known the owner before that changed its user,
+ * or keep the book for a client of another user (and have it open for writing, before Linux 5.14).
+ */
 static void scan_forgive(struct scan *scan, const struct scan_book *book)
 {
-	size_t n = 0, count = bits_min(scan->refused_count, SCAN_REFUSED_MAX);
+	size_t n = 0;
 
-	for (size_t i = 0; i < count; i++) {
+	if (scan->refused_count > SCAN_REFUSED_MAX)
+		return; /* not all of them are listed */
+	for (size_t i = 0; i < scan->refused_count; i++) {
 		const struct scan_refused *refused = &scan->refused[i];
 
 		if (refused->device != book->device || refused->inode != book->inode)
 			scan->refused[n++] = *refused;
 	}
-	scan->refused_count -= count - n;
+	scan->refused_count = n;
 }
 
 int scan_hand_consume(struct scan *scan, int fd, const struct scan_handed *handed)

@@ -112,7 +112,7 @@ def test_without_descriptors_there_are_totals(daemon):
 
 
 def test_root_believes_what_another_users_daemon_keeps(place):
-    """As the user ttmem does for clients of the old protocol; a scan alone would call it forged."""
+    """As the user ttmem does for clients of the old protocol."""
     os.chown(place.folder, USER, USER)
     place.start("--keeper", "no", before=AS_USER)
     client = place.old_client()
