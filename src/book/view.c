@@ -130,7 +130,9 @@ static int view_copy_records(struct view *view, struct reader *reader,
 		int r;
 
 		if (!view_has_segment(view, i)) {
-			segment->count = 0;
+			/* Or a walk through all parts would end with all of them in memory. */
+			free(segment->records);
+			*segment = (struct view_segment){0};
 			continue;
 		}
 		if (segment->capacity < count) {

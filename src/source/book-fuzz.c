@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define FUZZ_PATCHES 64u
 #define FUZZ_LENGTH 64u
-#define FUZZ_PAGES 8u
+#define FUZZ_PAGES 3u
 
 struct fuzz_patch {
 	uint64_t offset;

@@ -24,9 +24,9 @@
 #define BOOK_TOTALS_NS 1000000000u
 #define BOOK_BUFFERS_NS UINT64_C(10000000000)
 
-/* Of a page: 1.5 MiB, so that it costs little. Of the first few of all: a million, 48 MiB at most. */
+/* Of a page: 1.5 MiB, so that it costs little. Of the first few of all: 262,144 buffers, 12 MiB. */
 #define BOOK_PAGE_SEGMENTS 1u
-#define BOOK_SORTED_SEGMENTS 32u
+#define BOOK_SORTED_SEGMENTS 8u
 
 /* Texts repeat: most buffers of a process have one of a few names. */
 const char *book_text(struct book_reading *reading, uint32_t id)

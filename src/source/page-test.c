@@ -5,8 +5,10 @@
  * several segments, with holes in them, and with books that come and go in between.
  */
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/unit.h"
 #include "book/testing.h"
@@ -102,7 +104,7 @@ static uint64_t page_key(const struct snapshot *snapshot, const struct snapshot_
 
 static size_t page_walk(struct page_test *test, struct source_request request, uint64_t **ret_keys)
 {
-	uint64_t *keys = calloc(test->buffers + request.limit, sizeof(*keys));
+	uint64_t *keys = calloc(2 * test->buffers + request.limit, sizeof(*keys));
 	size_t count = 0;
 	bool more = true;
 
@@ -112,7 +114,7 @@ static size_t page_walk(struct page_test *test, struct source_request request, u
 
 		assert(page->buffer_count <= request.limit);
 		assert(!page->has_next || page->buffer_count == request.limit);
-		assert(count + page->buffer_count <= test->buffers);
+		assert(count + page->buffer_count <= 2 * test->buffers);
 		for (size_t i = 0; i < page->buffer_count; i++)
 			keys[count++] = page_key(page, &page->buffers[i]);
 		more = page->has_next;
@@ -259,5 +261,61 @@ UNIT(the_first_few_in_order)
 		snapshot_free(few);
 	}
 	snapshot_free(all);
+	page_end(test);
+}
+
+struct page_writer {
+	struct page_test *test;
+	bool stop; /* atomic */
+};
+
+/* Comes and goes beside what stays, now and then into new segments. */
+static void *page_write(void *context)
+{
+	struct page_writer *writer = context;
+	struct writer *book = writer->test->books[0].writer;
+
+	for (uint64_t i = 0; !__atomic_load_n(&writer->stop, __ATOMIC_RELAXED); i++) {
+		struct shard_buffer buffer =
+			testing_buffer(2, UINT64_C(0x80000000) + 0x10 * (i % 50000), 8);
+
+		if (i % 100000 < 50000)
+			writer_alloc(book, 5, &buffer, 0);
+		else
+			writer_free_buffer(book, 5, &buffer);
+		if (i % 16 == 0)
+			usleep(100);
+	}
+	return NULL;
+}
+
+UNIT(what_stays_is_seen_once_while_others_come_and_go)
+{
+	struct page_test *test = page_begin();
+	struct page_writer writer = {.test = test};
+	struct source_request request = {.buffers = true, .limit = 1000};
+	size_t expected = test->buffers;
+	pthread_t thread;
+
+	assert(pthread_create(&thread, NULL, page_write, &writer) == 0);
+	test->buffers += 50000; /* at most */
+	for (int round = 0; round < 10; round++) {
+		uint64_t *keys = NULL;
+		size_t count = page_walk(test, request, &keys), stayed = 0;
+
+		qsort(keys, count, sizeof(*keys), page_compare);
+		for (size_t i = 0; i < count; i++) {
+			bool comes_and_goes = (keys[i] & 0xffffffff) >= 0x80000000;
+
+			if (comes_and_goes)
+				continue;
+			assert(i == 0 || keys[i - 1] != keys[i]);
+			stayed++;
+		}
+		assert(stayed == expected);
+		free(keys);
+	}
+	__atomic_store_n(&writer.stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
 	page_end(test);
 }

@@ -111,12 +111,11 @@ UNIT(values_that_are_none)
 
 UNIT(there_are_bounds)
 {
-	static const char start[] = "/x?", pair[] = "device=1&";
-	char text[4096] = {0};
+	char text[4096] = "/x?";
+	size_t length = 3;
 
-	memcpy(text, start, strlen(start));
 	for (size_t i = 0; i < 85; i++) {
-		memcpy(text + strlen(start) + i * strlen(pair), pair, strlen(pair));
+		length += (size_t)snprintf(text + length, sizeof(text) - length, "device=1&");
 		if (i == 64)
 			refused(text, "64 of them");
 	}

@@ -15,6 +15,7 @@ needs() {
 		hdr:systemd/sd-daemon.h libsystemd-dev
 		hdr:elfutils/libdw.h libdw-dev
 		cmd:g++ g++
+		hdr:microhttpd.h libmicrohttpd-dev
 		cmd:meson meson
 		cmd:ninja ninja-build
 		cmd:pkg-config pkg-config
@@ -25,6 +26,7 @@ needs() {
 		py:pytest python3-pytest
 		py:xdist python3-pytest-xdist
 		py:jsonschema python3-jsonschema
+		cmd:prometheus prometheus
 		cmd:g++ g++
 		cmd:cmake cmake
 		END
