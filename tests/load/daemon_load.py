@@ -1,0 +1,321 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the daemon costs under load, and how fast it is: a table, and JSON with --json FILE.
+
+Runs the programs of a build folder (TTMEM_BUILD) with private sockets and state; ./dev load builds for
+speed and starts this in a pid namespace of its own. Every figure is a median of --runs; what was asked
+for and what was reached are told apart.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+LIMIT = 300
+
+
+class Daemon:
+    """ttmemd with everything it owns in one folder."""
+
+    def __init__(self, build):
+        self.build = build
+        self.folder = Path(tempfile.mkdtemp(prefix="ttmem-load-"))
+        self.socket = self.folder / "s"
+        self.legacy = self.folder / "old"
+        self.env = {n: v for n, v in os.environ.items() if not n.startswith(("TTMEM", "TT_ALLOC"))}
+        self.env.update(TTMEM_SOCKET=str(self.socket), TTMEM_PROC_ROOT=str(self.folder / "blind"))
+        (self.folder / "blind").mkdir()
+        self.process = None
+        self.address = None
+        self.clients = []
+
+    def start(self):
+        """Seconds until it was ready: everybody who lives is known then."""
+        begin = time.monotonic()
+        reading, writing = os.pipe()
+        env = {n: v for n, v in self.env.items() if n != "TTMEM_PROC_ROOT"}
+        log = open(self.folder / "log", "ab")  # the daemon's, for its life
+        command = [
+            self.build / "src/daemon/ttmemd", "--socket", self.socket, "--legacy-socket", self.legacy,
+            "--http", "127.0.0.1:0", "--http-details", "--state", self.folder / "state",
+            "--ready-fd", writing,
+        ]  # fmt: skip
+        self.process = subprocess.Popen(
+            list(map(str, command)), env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            pass_fds=[writing],
+        )  # fmt: skip
+        os.close(writing)
+        log.close()
+        if os.read(reading, 1) != b"\n":
+            sys.exit((self.folder / "log").read_text())
+        os.close(reading)
+        return time.monotonic() - begin
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def http(self):
+        """Where it serves HTTP, from its log; None if it does not."""
+        words = (self.folder / "log").read_text().split()
+        found = [w for w in words if w.startswith("http://127.0.0.1:") and not w.endswith(":0/")]
+        return found[-1] if found else None
+
+    def load(self, count, rate, live):
+        """So many load programs, when all of them are at it."""
+        program = self.build / "tests/programs/load"
+        env = {**self.env, "TTMEM": "1"}
+        env.pop("TTMEM_PROC_ROOT")
+        for i in range(count):
+            command = [str(program), str(rate), str(live), str(i % 100), f"load{i % 100}"]
+            self.clients.append(
+                subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            )
+        for client in self.clients:
+            assert client.stdout.readline() == b"ok\n"
+
+    def end_load(self):
+        for client in self.clients:
+            client.kill()
+        for client in self.clients:
+            client.wait()
+            client.stdin.close()
+            client.stdout.close()
+        self.clients = []
+
+    def ttmem(self, *args):
+        result = subprocess.run(
+            [str(self.build / "src/cli/ttmem"), *args, "--json"],
+            env=self.env, capture_output=True, check=True, timeout=LIMIT,
+        )  # fmt: skip
+        return json.loads(result.stdout)
+
+    def wait_for_books(self, count):
+        deadline = time.monotonic() + LIMIT
+        while self.ttmem("status")["books"] != count:
+            if time.monotonic() > deadline:
+                sys.exit("the daemon does not know everybody")
+            time.sleep(0.1)
+
+    def events(self):
+        """All allocations and frees that the counters know."""
+        return sum(
+            memory["allocs"] + memory["frees"]
+            for process in self.ttmem("ps")["processes"]
+            for device in process["devices"]
+            for memory in device["memory"].values()
+        )
+
+    def cpu_ns(self):
+        """On a processor, all threads."""
+        total = 0
+        for task in Path(f"/proc/{self.process.pid}/task").iterdir():
+            with contextlib.suppress(OSError):
+                total += int((task / "schedstat").read_text().split()[0])
+        return total
+
+    def cpu_percent(self, seconds):
+        cpu, wall = self.cpu_ns(), time.monotonic()
+        time.sleep(seconds)
+        return (self.cpu_ns() - cpu) / 1e7 / (time.monotonic() - wall)
+
+    def rss_mib(self, field="VmRSS"):
+        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith(field + ":"):
+                return int(line.split()[1]) / 1024
+        return None
+
+    def close(self):
+        self.end_load()
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait()
+        shutil.rmtree(self.folder)
+
+
+def rate(build, args):
+    """Many busy processes."""
+    daemon = Daemon(build)
+    daemon.start()
+    daemon.load(100, 100000, 1000)
+    daemon.wait_for_books(100)
+    time.sleep(2)
+    before, begin = daemon.events(), time.monotonic()
+    percent = daemon.cpu_percent(3 if args.quick else 20)
+    after, end = daemon.events(), time.monotonic()
+    rss = daemon.rss_mib()
+    daemon.close()
+    return {
+        "rate_events_per_second": (after - before) / (end - begin),
+        "rate_cpu_percent": percent,
+        "rate_rss_mib": rss,
+    }
+
+
+def books(build, args):
+    """Many processes that do nothing; a daemon that is killed and started again."""
+    daemon = Daemon(build)
+    daemon.start()
+    daemon.load(1000, 0, 10)
+    daemon.wait_for_books(1000)
+    percent = daemon.cpu_percent(3 if args.quick else 20)
+    rss = daemon.rss_mib()
+    daemon.kill()
+    again = daemon.start()
+    daemon.wait_for_books(1000)
+    totals = daemon.ttmem("smi")["totals"]
+    assert totals == {"bytes": 1000 * 10 * 4096, "buffers": 10000}, totals
+    rss_again = daemon.rss_mib()
+    daemon.close()
+    return {
+        "books_cpu_percent": percent,
+        "books_rss_mib": max(rss, rss_again),
+        "books_restart_ms": again * 1000,
+    }
+
+
+def fetch(url):
+    with urllib.request.urlopen(url, timeout=LIMIT) as answer:
+        return json.load(answer)
+
+
+def pages(build, args):
+    """Many live buffers, page by page."""
+    live = 100000 if args.quick else 1000000
+    daemon = Daemon(build)
+    daemon.start()
+    daemon.load(10, 0, live)
+    daemon.wait_for_books(10)
+    before = daemon.rss_mib()
+    url = daemon.http()
+    result = {"pages_buffers": 10 * live}
+    if url:
+        seen, cursor, times = 0, None, []
+        keys = set()
+        # Some pages at the beginning; the whole list takes as many requests as it has pages.
+        for _ in range(20):
+            begin = time.monotonic()
+            page = fetch(f"{url}api/v1/buffers?limit=1000" + (f"&cursor={cursor}" if cursor else ""))
+            times.append(time.monotonic() - begin)
+            seen += len(page["buffers"])
+            keys |= {(b["pid"], b["device"], b["address"]) for b in page["buffers"]}
+            cursor = page["next"]
+        assert seen == len(keys) == 20000, (seen, len(keys))
+        result["pages_first_ms"] = times[0] * 1000
+        result["pages_next_ms"] = statistics.median(times[1:]) * 1000
+    begin = time.monotonic()
+    totals = daemon.ttmem("smi")["totals"]
+    result["pages_totals_ms"] = (time.monotonic() - begin) * 1000
+    assert totals["buffers"] == 10 * live
+    result["pages_rss_mib"] = daemon.rss_mib("VmHWM")
+    result["pages_rss_before_mib"] = before
+    daemon.close()
+    return result
+
+
+def old(build, args):
+    """One old client in a tight loop, and the servers such as there were."""
+    program = str(build / "tests/programs/old-client")
+    result = {}
+
+    def run(*words):
+        return json.loads(subprocess.run([program, *map(str, words)], capture_output=True, check=True,
+                                         timeout=LIMIT).stdout)  # fmt: skip
+
+    daemon = Daemon(build)
+    daemon.start()
+    for size in (72, 144):
+        mine = run(daemon.legacy, size, 100000 if args.quick else 1000000)
+        result[f"old_{size}_per_second"] = mine["per_second"]
+        result[f"old_{size}_stall_ms"] = mine["stall_ms"]
+        for kind in ("peek", "print", "plain"):
+            theirs = run("--server", kind, size, 20000)
+            result[f"old_{size}_{kind}_per_second"] = theirs["per_second"]
+            result[f"old_{size}_ratio_{kind}"] = mine["per_second"] / theirs["per_second"]
+    daemon.close()
+    return result
+
+
+def day(build, args):
+    """A day of samples; see src/store/day-test.c."""
+    processes = 10 if args.quick else 100
+    with tempfile.NamedTemporaryFile() as file:
+        env = {**os.environ, "DAY_PROCESSES": str(processes), "DAY_FILE": file.name}
+        begin = time.monotonic()
+        result = subprocess.run([str(build / "src/store-day-test")], env=env, capture_output=True,
+                                text=True, timeout=3600)  # fmt: skip
+        if result.returncode:
+            sys.exit(result.stdout + result.stderr)
+        return {
+            "day_processes": processes,
+            "day_mib": int(file.read()) / (1 << 20),
+            "day_seconds": time.monotonic() - begin,
+        }
+
+
+PARTS = {"rate": rate, "books": books, "pages": pages, "old": old, "day": day}
+
+# name, what, goal: the figure must not be above (or, with -, below) it
+GOALS = {
+    "rate_events_per_second": ("100 processes: events per second that were reached", None),
+    "rate_cpu_percent": ("the daemon then, % of a core", 1),
+    "books_cpu_percent": ("1,000 processes at rest: the daemon, % of a core", None),
+    "books_rss_mib": ("1,000 books, MiB resident", 64),
+    "books_restart_ms": ("killed and started again with 1,000, ms until ready", 1000),
+    "pages_first_ms": ("first page of 1,000 buffers, ms", None),
+    "pages_next_ms": ("a further page, ms", None),
+    "pages_totals_ms": ("totals of all of them (ttmem smi), ms", None),
+    "pages_rss_mib": ("most memory of the daemon then, MiB", None),
+    "old_72_per_second": ("old client, 72 bytes: messages per second", None),
+    "old_144_per_second": ("old client, 144 bytes", None),
+    "old_72_stall_ms": ("its longest stall, ms", 10),
+    "old_144_stall_ms": ("its longest stall, ms", 10),
+    "old_72_ratio_peek": ("72 bytes: times the newest original's rate", -5),
+    "old_144_ratio_peek": ("144 bytes", -5),
+    "day_mib": ("a day of samples, MiB", 256),
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="shorter and smaller, one run")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("part", nargs="*", help=f"of {', '.join(PARTS)}; all without")
+    args = parser.parse_args()
+    build = Path(os.environ.get("TTMEM_BUILD", "build-release")).resolve()
+    figures, bad = {}, 0
+    for name in args.part or PARTS:
+        # A day is the same every time, and long.
+        count = 1 if args.quick or name == "day" else args.runs
+        runs = [PARTS[name](build, args) for _ in range(count)]
+        for key in runs[0]:
+            values = [run[key] for run in runs]
+            figures[key] = {"median": statistics.median(values), "low": min(values), "high": max(values)}
+    for key, figure in figures.items():
+        what, goal = GOALS.get(key, (key, None))
+        median = figure["median"]
+        verdict = ""
+        if goal is not None:
+            good = median <= goal if goal >= 0 else median >= -goal
+            verdict = f"{'≤' if goal >= 0 else '≥'} {abs(goal)}: {'yes' if good else 'NO'}"
+            bad += not good
+        print(f"{what:62} {median:14,.2f}  ({figure['low']:,.2f} - {figure['high']:,.2f})  {verdict}")
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as file:
+            json.dump(figures, file, indent=1)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
