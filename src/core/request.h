@@ -15,6 +15,8 @@
 #include "core/place.h"
 #include "core/snapshot.h"
 
+struct namer;
+
 struct source_request {
 	bool buffers;
 	bool incidents;
@@ -25,4 +27,6 @@ struct source_request {
 	struct place after; /* where the one before it ended */
 	bool sorted;        /* not a page but the first @limit of all; @after is not looked at */
 	enum snapshot_order order;
+
+	struct namer *namer; /* for native frames of stacks; NULL = they stay addresses */
 };

@@ -10,6 +10,7 @@
 #include "core/timebase.h"
 
 #define BOOK_TEXTS 1024u /* places of the cache from string ids to texts */
+#define BOOK_STACKS 256u /* likewise from those of stacks */
 
 struct scan_book;
 struct source_request;
@@ -30,7 +31,7 @@ struct book_reading {
 	struct {
 		uint32_t id;
 		const char *text;
-	} stack; /* the last one: buffers of one call site mostly follow one another */
+	} stacks[BOOK_STACKS];
 };
 
 static inline struct snapshot_process *book_process(const struct book_reading *reading)

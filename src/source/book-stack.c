@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Stacks as people read them: one line, the outermost frame first, as old clients sent them. Only Python
- * frames have names in the book; native ones need the ELF file and are left out here.
+ * Stacks as people read them: one line, the outermost frame first, as old clients sent them. Python frames
+ * have names in the book. Native ones get theirs from a namer; without one, and for what it does not
+ * know, there is the file and the address in it.
+ *
+ * The line is written from its end, because that is the part which must not be cut: who asked for the
+ * memory.
  */
 
 #include "source/book-reading.h"
@@ -13,42 +17,109 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "core/namer.h"
+#include "core/request.h"
 #include "source/scan.h"
 
 #define BOOK_STACK_FRAMES 64u
 #define BOOK_STACK_TEXT POOL_TEXT_MAX
 #define BOOK_FRAME_PYTHON 1u
+#define BOOK_FRAME_TEXT 2048u
+
+static const char book_arrow[] = " -> ";
+static const char book_more[] = "..."; /* in place of frames that found no room */
 
 struct book_line {
 	char text[BOOK_STACK_TEXT];
-	size_t length;
+	size_t start; /* of what is written: from here to the end */
+	bool full;
 };
 
-static void book_line_add(struct book_line *line, const char *text)
+static void book_line_put(struct book_line *line, const char *text, size_t length)
 {
-	size_t length = bits_min(strlen(text), sizeof(line->text) - line->length);
-
-	memcpy(line->text + line->length, text, length);
-	line->length += length;
+	line->start -= length;
+	memcpy(line->text + line->start, text, length);
 }
 
-static void book_line_add_frame(struct book_line *line, struct book_reading *reading,
-				const struct book_frame *frame)
+/* Puts a frame in front of what is there. */
+static void book_line_add(struct book_line *line, const struct namer_name *name)
 {
-	const char *function = book_text(reading, (uint32_t)(frame->value >> 32));
-	const char *file = book_text(reading, (uint32_t)frame->value);
-	char number[16];
+	char text[BOOK_FRAME_TEXT];
+	size_t arrow = line->start < sizeof(line->text) ? sizeof(book_arrow) - 1 : 0;
+	const char *function = name->function ? name->function : "?";
+	size_t length;
+	int n;
 
-	if (!function && !file)
+	if (line->full || (!name->function && !name->file))
 		return;
-	if (line->length > 0)
-		book_line_add(line, " -> ");
-	if (file) {
-		(void)snprintf(number, sizeof(number), ":%" PRIu32 ":", frame->module);
-		book_line_add(line, file);
-		book_line_add(line, number);
+	if (name->file)
+		n = snprintf(text, sizeof(text), "%s:%" PRIu32 ":%s", name->file, name->line,
+			     function);
+	else
+		n = snprintf(text, sizeof(text), "%s", function);
+	length = n < 0 ? 0 : bits_min((size_t)n, sizeof(text) - 1);
+	/* There is always room left to say that something was cut. */
+	if (length + 2 * sizeof(book_arrow) + sizeof(book_more) > line->start) {
+		line->full = true;
+		length = sizeof(book_more) - 1;
+		memcpy(text, book_more, length);
 	}
-	book_line_add(line, function ? function : "?");
+	book_line_put(line, book_arrow, arrow);
+	book_line_put(line, text, length);
+}
+
+static void book_line_add_python(struct book_line *line, struct book_reading *reading,
+				 const struct book_frame *frame)
+{
+	const struct namer_name name = {
+		.function = book_text(reading, (uint32_t)(frame->value >> 32)),
+		.file = book_text(reading, (uint32_t)frame->value),
+		.line = frame->module,
+	};
+
+	book_line_add(line, &name);
+}
+
+static void book_line_add_place(struct book_line *line, const char *path, uint64_t address)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	char text[BOOK_FRAME_TEXT];
+	const struct namer_name name = {.function = text};
+
+	(void)snprintf(text, sizeof(text), "%s+0x%" PRIx64,
+		       slash  ? slash + 1
+		       : path ? path
+			      : "?",
+		       address); /* cut if too long */
+	book_line_add(line, &name);
+}
+
+static void book_line_add_native(struct book_line *line, struct book_reading *reading,
+				 const struct book_frame *frame)
+{
+	struct namer *namer = reading->request->namer;
+	struct namer_name names[NAMER_NAMES_MAX];
+	struct book_module module;
+	size_t count = 0;
+	struct namer_place place;
+
+	if (reader_module(&reading->book->reader, frame->module, &module) < 0) {
+		book_line_add_place(line, NULL, frame->value);
+		return;
+	}
+	place = (struct namer_place){
+		.path = book_text(reading, module.path),
+		.build_id = module.build_id,
+		.build_id_length = module.build_id_length,
+		/* Where it returns to may already be another line, or another function. */
+		.address = frame->value > 0 ? frame->value - 1 : 0,
+	};
+	if (namer && place.path && !line->full)
+		count = namer->find(namer, &place, names, NAMER_NAMES_MAX);
+	for (size_t i = 0; i < count; i++)
+		book_line_add(line, &names[i]);
+	if (count == 0)
+		book_line_add_place(line, place.path, frame->value);
 }
 
 const char *book_stack_text(struct book_reading *reading, uint32_t id)
@@ -57,19 +128,25 @@ const char *book_stack_text(struct book_reading *reading, uint32_t id)
 	struct book_line line;
 	struct book_stack head;
 	size_t count;
+	uint32_t place = id % BOOK_STACKS;
 
 	if (id == 0)
 		return NULL;
-	if (reading->stack.id == id)
-		return reading->stack.text;
-	line.length = 0;
+	if (reading->stacks[place].id == id)
+		return reading->stacks[place].text;
+	line.start = sizeof(line.text);
+	line.full = false;
 	count = reader_stack(&reading->book->reader, id, &head, frames, BOOK_STACK_FRAMES);
-	while (count-- > 0) {
-		if (frames[count].flags & BOOK_FRAME_PYTHON)
-			book_line_add_frame(&line, reading, &frames[count]);
+	for (size_t i = 0; i < count; i++) {
+		if (frames[i].flags & BOOK_FRAME_PYTHON)
+			book_line_add_python(&line, reading, &frames[i]);
+		else
+			book_line_add_native(&line, reading, &frames[i]);
 	}
-	reading->stack.id = id;
-	reading->stack.text =
-		line.length ? snapshot_text(reading->snapshot, line.text, line.length) : NULL;
-	return reading->stack.text;
+	reading->stacks[place].id = id;
+	reading->stacks[place].text = NULL;
+	if (line.start < sizeof(line.text))
+		reading->stacks[place].text = snapshot_text(
+			reading->snapshot, line.text + line.start, sizeof(line.text) - line.start);
+	return reading->stacks[place].text;
 }

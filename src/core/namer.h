@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Names for the native frames of stacks. A book has only addresses in files; looking into those is work
+ * that not everybody who reads a book can or should do, so whoever can brings a namer along.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NAMER_NAMES_MAX 16u /* of one address: functions may be inlined */
+
+struct namer_place {
+	const char *path; /* of the file, as its process saw it */
+	const uint8_t *build_id;
+	uint32_t build_id_length; /* 0 = not known */
+	uint64_t address;         /* as the file counts; inside the call */
+};
+
+struct namer_name {
+	const char *function; /* NULL = not known; likewise the next */
+	const char *file;
+	uint32_t line;
+};
+
+struct namer {
+	/* Innermost first; any bytes, until the next call. Return: how many; 0 = not known. */
+	size_t (*find)(struct namer *namer, const struct namer_place *place,
+		       struct namer_name *ret_names, size_t max);
+};
