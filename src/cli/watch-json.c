@@ -61,7 +61,7 @@ static void watch_json_event(const struct watch *watch, const struct follow_even
 	emit_string(&json, "phase", watch_string(event->follow, record->phase, text));
 	document_flags(&json, book_meta_flags(record->meta));
 	emit_bool(&json, "size_change", (event->event.op_slot & BOOK_OP_RESIZE) != 0);
-	document_stack(&json);
+	document_stack(&json, NULL);
 	watch_json_close(&json);
 }
 

@@ -49,7 +49,7 @@ void document_buffer(struct emit *json, const struct snapshot *snapshot,
 	document_flags(json, buffer->flags);
 	if (buffer->type == DOCUMENT_KERNEL)
 		emit_string(json, "kernel", types_kernel_sort_name(buffer->kernel_sort));
-	document_stack(json);
+	document_stack(json, buffer->stack);
 	emit_close_object(json);
 }
 
@@ -101,7 +101,7 @@ static void document_party(struct emit *json, const char *key, const struct snap
 	emit_string(json, "name", party->name);
 	emit_string(json, "phase", party->phase);
 	emit_u64(json, "size", party->size);
-	document_stack(json);
+	document_stack(json, NULL);
 	emit_close_object(json);
 }
 
@@ -180,7 +180,7 @@ void document_growth(struct emit *json, const struct snapshot *snapshot,
 		emit_string(json, "type", types_name(site->type));
 		emit_string(json, "name", site->name);
 		emit_string(json, "phase", site->phase);
-		document_stack(json);
+		document_stack(json, NULL);
 		emit_u64(json, "bytes", site->last_bytes);
 		emit_u64(json, "bytes_before", site->first_bytes);
 		emit_u64(json, "grown", site->last_bytes - site->first_bytes);
@@ -210,7 +210,7 @@ static void document_life_event(struct emit *json, const struct history_event *e
 	emit_string(json, "phase", event->phase);
 	emit_bool(json, "reused", event->reused);
 	emit_bool(json, "size_change", event->size_change);
-	document_stack(json);
+	document_stack(json, NULL);
 	emit_close_object(json);
 }
 

@@ -60,13 +60,6 @@ void document_flags(struct emit *json, uint32_t flags)
 	emit_close_array(json);
 }
 
-/* The place of the frames, innermost first. Nobody records stacks yet. */
-void document_stack(struct emit *json)
-{
-	emit_open_array(json, "stack");
-	emit_close_array(json);
-}
-
 const char *document_bound(uint32_t bound)
 {
 	switch (bound) {

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Stacks as lists of frames. */
+
+#include "core/document.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/emit.h"
+#include "base/unit.h"
+
+/* What is made of a stack, without blanks and line ends. */
+static const char *made_of(const char *stack)
+{
+	static char result[4096];
+	char *text = NULL;
+	size_t length, n = 0;
+	FILE *out = open_memstream(&text, &length);
+	struct emit json = EMIT_INIT(out);
+
+	emit_open_object(&json, NULL);
+	document_stack(&json, stack);
+	emit_close_object(&json);
+	assert(fclose(out) == 0);
+	for (const char *at = text; *at; at++) {
+		if (*at != ' ' && *at != '\n')
+			result[n++] = *at;
+	}
+	result[n] = 0;
+	free(text);
+	return result;
+}
+
+#define FRAME(function, file, line, python)                           \
+	"{\"function\":" function ",\"file\":" file ",\"line\":" line \
+	",\"module\":null,\"python\":" python "}"
+
+UNIT(no_stack)
+{
+	assert(strcmp(made_of(NULL), "{\"stack\":[]}") == 0);
+	assert(strcmp(made_of(""), "{\"stack\":[]}") == 0);
+}
+
+UNIT(one_frame)
+{
+	assert(strcmp(made_of("a.py:12:f"),
+		      "{\"stack\":[" FRAME("\"f\"", "\"a.py\"", "12", "true") "]}") == 0);
+	assert(strcmp(made_of("/x/a.cc:0:ns::f(int)::g"),
+		      "{\"stack\":[" FRAME("\"ns::f(int)::g\"", "\"/x/a.cc\"", "null",
+					   "false") "]}") == 0);
+	assert(strcmp(made_of("ns::f"),
+		      "{\"stack\":[" FRAME("\"ns::f\"", "null", "null", "false") "]}") == 0);
+	assert(strcmp(made_of("a.c:7:?"),
+		      "{\"stack\":[" FRAME("null", "\"a.c\"", "7", "false") "]}") == 0);
+}
+
+UNIT(innermost_first)
+{
+	assert(strcmp(made_of("main.py:1:main -> lib.so+0x1f -> l.cc:9:operator->"),
+		      "{\"stack\":[" FRAME("\"operator->\"", "\"l.cc\"", "9", "false") "," FRAME(
+			      "\"lib.so+0x1f\"", "null", "null",
+			      "false") "," FRAME("\"main\"", "\"main.py\"", "1", "true") "]}") ==
+	       0);
+}
+
+UNIT(nothing_between_arrows)
+{
+	assert(strcmp(made_of("a -> "),
+		      "{\"stack\":[" FRAME("\"\"", "null", "null", "false") "," FRAME(
+			      "\"a\"", "null", "null", "false") "]}") == 0);
+	assert(strstr(made_of(" ->  ->  -> "), "\"stack\""));
+}
