@@ -23,6 +23,7 @@
 #include "daemon/keeper.h"
 #include "daemon/outlet.h"
 #include "daemon/roll.h"
+#include "daemon/symbols.h"
 #include "daemon/tracked.h"
 #include "daemon/work.h"
 #include "store/store.h"
@@ -239,14 +240,18 @@ static int daemon_open_inside(struct daemon *daemon)
 		.told = daemon_told,
 		.judged = daemon_judged,
 	};
+	const struct symbols_config symbols = {0};
 	int r = store_open(&store, &daemon->store);
 
 	if (r == 0)
 		r = registry_new(&daemon->registry, &registry);
+	if (r == 0)
+		r = symbols_new(&daemon->symbols, &symbols);
 	if (r < 0)
 		return r;
 	past.registry = daemon->registry;
 	past.store = daemon->store;
+	past.symbols = daemon->symbols;
 	r = past_new(&daemon->past, &past);
 	if (r == 0 && journal_is_stream(STDOUT_FILENO))
 		(void)journal_new(&daemon->journal, NULL); /* then there is only the text */
@@ -481,6 +486,7 @@ void daemon_close(struct daemon *daemon)
 	registry_free(daemon->registry);
 	legacy_server_free(daemon->legacy);
 	past_free(daemon->past);
+	symbols_free(daemon->symbols);
 	alarm_free(daemon->alarm);
 	journal_free(daemon->journal);
 	store_close(daemon->store);

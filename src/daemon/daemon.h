@@ -34,6 +34,7 @@ struct roll;
 struct roll_entry;
 struct store;
 struct store_reader;
+struct symbols;
 struct work;
 
 struct daemon_restore {
@@ -53,6 +54,7 @@ struct daemon {
 	struct manager_fds handed;
 	struct access access;
 	struct claim claim; /* of the native socket */
+	struct symbols *symbols;
 	struct registry *registry;
 	struct past *past;
 	struct native *native;

@@ -18,6 +18,7 @@
 #include "daemon/news.h"
 #include "daemon/past-inside.h"
 #include "daemon/registry.h"
+#include "daemon/symbols-namer.h"
 #include "daemon/tracked.h"
 #include "source/source.h"
 #include "store/store.h"
@@ -28,9 +29,11 @@
 /* Of what an ended process left, so many are looked at: the largest. The counters know the rest. */
 #define PAST_LEAK_BUFFERS_MAX (UINT32_C(1) << 20)
 
-struct snapshot *past_read(struct tracked *tracked, bool buffers, struct view *view)
+struct snapshot *past_read(struct tracked *tracked, bool buffers, struct view *view,
+			   struct symbols *symbols)
 {
-	const struct source_request request = {
+	struct symbols_namer namer;
+	struct source_request request = {
 		.buffers = buffers,
 		.incidents = true,
 		.limit = buffers ? PAST_LEAK_BUFFERS_MAX : 0,
@@ -41,6 +44,10 @@ struct snapshot *past_read(struct tracked *tracked, bool buffers, struct view *v
 
 	if (!snapshot)
 		return NULL;
+	if (symbols) {
+		symbols_namer_init(&namer, symbols, tracked->maker, 0);
+		request.namer = &namer.namer;
+	}
 	if (tracked_collect(tracked, &request, view, snapshot) < 0 ||
 	    snapshot->process_count == 0 || snapshot_finish(snapshot) < 0)
 		return snapshot_free(snapshot);
@@ -191,7 +198,7 @@ static void past_put_failure(struct past *past, struct tracked *tracked,
 
 void past_look_into(struct past *past, struct tracked *tracked, struct view *view)
 {
-	struct snapshot *snapshot = past_read(tracked, false, view);
+	struct snapshot *snapshot = past_read(tracked, false, view, NULL);
 
 	if (!snapshot)
 		return;

@@ -47,5 +47,6 @@ void past_tell(struct past *past);
  */
 void past_look_into(struct past *past, struct tracked *tracked, struct view *view);
 
-/* A snapshot of one book. NULL: it cannot be read, or there is no memory. */
-struct snapshot *past_read(struct tracked *tracked, bool buffers, struct view *view);
+/* A snapshot of one book. @symbols may be NULL. NULL: it cannot be read, or there is no memory. */
+struct snapshot *past_read(struct tracked *tracked, bool buffers, struct view *view,
+			   struct symbols *symbols);

@@ -288,7 +288,8 @@ static void past_judge_run(struct work_job *job)
 
 	if (!view)
 		return;
-	snapshot = past_read(tracked, true, view);
+	/* Nobody else reads the book of an ended process: it may take a while. */
+	snapshot = past_read(tracked, true, view, past->config.symbols);
 	pthread_mutex_lock(&tracked->lock);
 	closed = tracked->book->reader.header.state == BOOK_STATE_CLOSED;
 	pthread_mutex_unlock(&tracked->lock);

@@ -35,7 +35,8 @@ struct past_config {
 	struct loop *loop;
 	struct work *work;
 	struct registry *registry;
-	struct store *store; /* NULL: nothing is kept, but everything told */
+	struct store *store;     /* NULL: nothing is kept, but everything told */
+	struct symbols *symbols; /* NULL: native frames stay addresses */
 	void *context;
 	/* Both in the loop's thread: news, one by one, and that a book was judged for good. */
 	void (*told)(void *context, const struct news *news);
