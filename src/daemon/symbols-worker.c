@@ -136,7 +136,7 @@ static int worker_check(struct symbols_worker *worker)
 {
 	static const int none[SYMBOLS_WIRE_FILES] = {-1, -1};
 	struct symbols_wire_request request = {.kind = SYMBOLS_WIRE_PROBE};
-	struct symbols_wire_answer answer;
+	struct symbols_wire_answer answer = {.count = 0};
 	int r = worker_ask(worker, &request, none, &answer);
 
 	if (r < 0 || answer.allowed == 0)

@@ -172,7 +172,7 @@ int symbols_new(struct symbols **ret_symbols, const struct symbols_config *confi
 		symbols_lookup_deinit(&symbols->lookup);
 		return r;
 	}
-	stop_fd = -1;
+	(void)cleanup_steal_fd(&stop_fd); /* the thread uses it */
 	*ret_symbols = cleanup_steal(symbols);
 	return 0;
 }

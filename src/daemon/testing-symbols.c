@@ -87,8 +87,7 @@ uint64_t testing_symbols_status(pid_t pid, const char *key, int base)
 		if (strncmp(line, key, length) == 0 && line[length] == ':')
 			return strtoull(line + length + 1, NULL, base);
 	}
-	assert(!"there is such a line");
-	return 0;
+	abort(); /* every kernel has them all */
 }
 
 int testing_symbols_lives(pid_t pid)

@@ -69,7 +69,7 @@ static bool resolve_belongs(const struct resolve *resolve, Elf *debug, int fd)
 {
 	const struct resolve_facts *facts = &resolve->facts;
 	const void *bytes;
-	uint32_t crc;
+	uint32_t crc = 0;
 	ssize_t length = dwelf_elf_gnu_build_id(debug, &bytes);
 
 	if (length > 0 && facts->build_id_length > 0)
