@@ -29,7 +29,8 @@
 #define KEEP_FLUSH_MS 5000u
 #define KEEP_JUDGED_MAX 1024u /* each has a descriptor; on a full disk they wait for room */
 
-static struct keeper_entry keep_entry(struct tracked *tracked)
+/* Without its lock: whoever reads the book may take seconds, and this is the loop's thread. */
+static struct keeper_entry keep_entry(const struct tracked *tracked)
 {
 	struct keeper_entry entry = {
 		.pid = tracked->pid,
@@ -39,10 +40,8 @@ static struct keeper_entry keep_entry(struct tracked *tracked)
 		.inode = tracked->inode,
 	};
 
-	pthread_mutex_lock(&tracked->lock);
-	(void)snprintf(entry.comm, sizeof(entry.comm), "%.*s",
-		       (int)sizeof(tracked->book->owner.comm), tracked->book->owner.comm);
-	pthread_mutex_unlock(&tracked->lock);
+	(void)snprintf(entry.comm, sizeof(entry.comm), "%.*s", (int)sizeof(tracked->comm),
+		       tracked->comm);
 	return entry;
 }
 
@@ -182,7 +181,7 @@ static void keep_open_keeper(struct daemon *daemon, const char *path)
 			     path, strerror(-r));
 }
 
-static void keep_put(struct roll *roll, struct tracked *tracked)
+static void keep_put(struct roll *roll, const struct tracked *tracked)
 {
 	struct keeper_entry from = keep_entry(tracked);
 	struct roll_entry entry = {

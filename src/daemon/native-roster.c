@@ -75,7 +75,8 @@ static void native_roster_field(char *field, size_t size, const char *text)
 }
 
 /* What is known without reading the book. */
-static void native_roster_identity(struct tracked *tracked, struct native_process *ret_process)
+static void native_roster_identity(const struct tracked *tracked,
+				   struct native_process *ret_process)
 {
 	struct native_process process = {
 		.book_device = tracked->device,
@@ -87,15 +88,12 @@ static void native_roster_identity(struct tracked *tracked, struct native_proces
 		.source = tracked->source,
 		.flags = NATIVE_ALIVE | NATIVE_EXACT,
 	};
-	const struct proc_facts *owner;
+	const struct proc_facts *owner = &tracked->book->owner;
 
-	pthread_mutex_lock(&tracked->lock);
-	owner = &tracked->book->owner;
 	process.ns_pid = owner->ns_pid;
 	process.pid_namespace = owner->pid_namespace;
 	native_roster_field(process.comm, sizeof(process.comm), owner->comm);
 	native_roster_field(process.container, sizeof(process.container), tracked->book->container);
-	pthread_mutex_unlock(&tracked->lock);
 	process.start_ns = proc_start_ns(tracked->start_ticks, clock_ns(CLOCK_BOOTTIME),
 					 clock_ns(CLOCK_REALTIME));
 	*ret_process = process;

@@ -29,6 +29,9 @@
 /* Of what an ended process left, so many are looked at: the largest. The counters know the rest. */
 #define PAST_LEAK_BUFFERS_MAX (UINT32_C(1) << 20)
 
+/* Different incidents of one book. */
+#define PAST_TOLD_MAX (BOOK_INCIDENT_KINDS * BOOK_INCIDENTS_PER_KIND)
+
 struct snapshot *past_read(struct tracked *tracked, bool buffers, struct view *view,
 			   struct symbols *symbols)
 {
@@ -77,28 +80,28 @@ static uint64_t past_key(const struct snapshot_incident *incident)
 	return hash_bytes(parts, sizeof(parts));
 }
 
-/* How much of an incident was not told yet; from now on it is. */
-static uint64_t past_more(struct tracked *tracked, const struct snapshot_incident *incident)
+/* What is known of an incident; a new entry if need be. NULL: no memory, or no library's doing. */
+static struct tracked_told *past_told(struct tracked *tracked,
+				      const struct snapshot_incident *incident)
 {
 	uint64_t key = past_key(incident);
 	struct tracked_told *told;
-	uint64_t more;
 
 	for (size_t i = 0; i < tracked->told_count; i++) {
-		told = &tracked->told[i];
-		if (told->key != key)
-			continue;
-		more = incident->count > told->count ? incident->count - told->count : 0;
-		told->count = bits_max(told->count, incident->count);
-		return more;
+		if (tracked->told[i].key == key)
+			return &tracked->told[i];
 	}
+	/* An entry says the same for ever, so there are not more than a book has room for. */
+	if (tracked->told_count >= PAST_TOLD_MAX)
+		return NULL;
 	told = array_grow(tracked->told, &tracked->told_capacity, tracked->told_count + 1,
 			  sizeof(*told));
 	if (!told)
-		return 0; /* told when there is memory again */
+		return NULL; /* told when there is memory again */
 	tracked->told = told;
-	told[tracked->told_count++] = (struct tracked_told){key, incident->count};
-	return bits_max(incident->count, 1);
+	told += tracked->told_count++;
+	*told = (struct tracked_told){.key = key};
+	return told;
 }
 
 static enum past_kind past_kind_of(const char *kind)
@@ -169,31 +172,83 @@ static bool past_move(const struct snapshot *from, const struct snapshot *all,
 	return false;
 }
 
-/* An allocation has failed: who holds what on that device, now? */
+/* Whether everybody's books may be read because of this user's failure. */
+static bool past_may_read_all(struct past *past, uint32_t user, uint64_t now)
+{
+	bool may;
+
+	pthread_mutex_lock(&past->lock);
+	may = now >= past->failures_after[user % PAST_FAILURE_USERS];
+	pthread_mutex_unlock(&past->lock);
+	return may;
+}
+
+static void past_has_read_all(struct past *past, uint32_t user, uint64_t since)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	pthread_mutex_lock(&past->lock);
+	past->failures_after[user % PAST_FAILURE_USERS] = now + PAST_FAILURE_REST * (now - since);
+	pthread_mutex_unlock(&past->lock);
+}
+
+/* Who holds what on a device, now. NULL: no memory. */
+static struct snapshot *past_read_device(struct past *past, struct tracked *tracked,
+					 uint32_t device)
+{
+	struct source_request request = {0};
+	struct view *view = calloc(1, sizeof(*view));
+	struct snapshot *all = view ? past_read_all(past, tracked, &request, view) : NULL;
+
+	if (all && past_buffers_on(all, device) <= PAST_FAILURE_BUFFERS_MAX) {
+		request.buffers = true;
+		request.filter.device_count = 1;
+		request.filter.devices[0].value = device;
+		snapshot_free(all);
+		all = past_read_all(past, tracked, &request, view);
+	}
+	if (view)
+		view_deinit(view);
+	free(view);
+	return all;
+}
+
+/* An allocation has failed: who holds what on that device? */
 static void past_put_failure(struct past *past, struct tracked *tracked,
 			     const struct snapshot *snapshot,
 			     const struct snapshot_incident *incident)
 {
-	struct source_request request = {0};
 	struct snapshot_incident moved = *incident;
-	struct view *view = calloc(1, sizeof(*view));
-	struct snapshot *all = view ? past_read_all(past, tracked, &request, view) : NULL;
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	struct snapshot *all = NULL;
 
-	if (all && past_buffers_on(all, incident->device) <= PAST_FAILURE_BUFFERS_MAX) {
-		request.buffers = true;
-		request.filter.device_count = 1;
-		request.filter.devices[0].value = incident->device;
-		snapshot_free(all);
-		all = past_read_all(past, tracked, &request, view);
+	if (past_may_read_all(past, tracked->maker, now)) {
+		all = past_read_device(past, tracked, incident->device);
+		past_has_read_all(past, tracked->maker, now);
 	}
 	if (all && past_move(snapshot, all, &moved))
 		store_put_failure(past->config.store, all, &moved);
 	else
 		store_put_incident(past->config.store, snapshot, incident);
 	snapshot_free(all);
-	if (view)
-		view_deinit(view);
-	free(view);
+}
+
+/*
+ * People hear of it the first time, and then whenever it has become twice as often: an application that
+ * makes one mistake in a loop does not fill the log with it.
+ */
+static void past_tell_incident(struct past *past, const struct snapshot *snapshot,
+			       const struct snapshot_incident *incident, struct tracked_told *told)
+{
+	uint64_t more = bits_max(incident->count, 1) - told->count;
+	struct news *news = NULL;
+
+	told->count += more;
+	if (told->count / 2 >= told->told) {
+		news = news_new_incident(snapshot, incident, told->count - told->told);
+		told->told = told->count;
+	}
+	past_add_news(past, past_kind_of(incident->kind), more, news);
 }
 
 void past_look_into(struct past *past, struct tracked *tracked, struct view *view)
@@ -205,15 +260,14 @@ void past_look_into(struct past *past, struct tracked *tracked, struct view *vie
 	for (size_t i = 0; i < snapshot->incident_count; i++) {
 		const struct snapshot_incident *incident = &snapshot->incidents[i];
 		enum past_kind kind = past_kind_of(incident->kind);
-		uint64_t more;
+		struct tracked_told *told;
 
 		if (kind == PAST_LEAK)
 			continue; /* whoever judges the dead tells more of it */
-		more = past_more(tracked, incident);
-		if (more == 0)
+		told = past_told(tracked, incident);
+		if (!told || bits_max(incident->count, 1) <= told->count)
 			continue;
-		past->incidents[kind] += more;
-		past_add_news(past, news_new_incident(snapshot, incident, more));
+		past_tell_incident(past, snapshot, incident, told);
 		if (past->config.store && kind == PAST_ALLOC_FAILED)
 			past_put_failure(past, tracked, snapshot, incident);
 		else if (past->config.store)

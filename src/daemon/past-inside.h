@@ -14,6 +14,14 @@ struct view;
 
 #define PAST_PEAKS_MAX 4096u /* devices; beyond it there are no sampled peaks */
 
+/*
+ * Who held what when an allocation failed is read from everybody's books, at whatever these cost. So
+ * the failures of one user take a tenth of our time at most: having read for a while, we do not for ten
+ * times as long. Users are told apart by a few bits, which is enough.
+ */
+#define PAST_FAILURE_USERS 64u
+#define PAST_FAILURE_REST 10u
+
 struct past_peak {
 	uint64_t unique_id;
 	uint32_t device;
@@ -26,8 +34,13 @@ struct past {
 	struct work_job sample;
 	uint64_t passes;
 
-	pthread_mutex_t lock; /* for what is below */
-	struct news *news;    /* to be told, the latest first */
+	/*
+	 * For what is below, and held for moments only: the loop takes it as well. Never while a book
+	 * is read.
+	 */
+	pthread_mutex_t lock;
+	uint64_t failures_after[PAST_FAILURE_USERS]; /* CLOCK_MONOTONIC */
+	struct news *news;                           /* to be told, the latest first */
 	uint64_t incidents[PAST_KINDS];
 	uint64_t leaked;
 	struct tally *ended; /* of all processes that have */
@@ -35,16 +48,13 @@ struct past {
 	size_t peak_count, peak_capacity;
 };
 
-/* With the lock held. Takes @news, which may be NULL. */
-void past_add_news(struct past *past, struct news *news);
+/* Counts and takes @news, which may be NULL. Without the lock. */
+void past_add_news(struct past *past, enum past_kind kind, uint64_t count, struct news *news);
 
 /* In the loop's thread: tells what is new. */
 void past_tell(struct past *past);
 
-/*
- * Looks for incidents in one book that were not told yet. @everything: what all processes hold now, for
- * failed allocations; may be NULL, and then it is read if need be. With the lock held.
- */
+/* Looks for incidents in one book that were not told yet. With that book's `look` held. */
 void past_look_into(struct past *past, struct tracked *tracked, struct view *view);
 
 /* A snapshot of one book. @symbols may be NULL. NULL: it cannot be read, or there is no memory. */

@@ -32,12 +32,16 @@ struct past_task {
 	struct tracked *tracked;
 };
 
-void past_add_news(struct past *past, struct news *news)
+void past_add_news(struct past *past, enum past_kind kind, uint64_t count, struct news *news)
 {
-	if (!news)
-		return; /* no memory to tell it with; what was put into the store is there */
-	news->next = past->news;
-	past->news = news;
+	pthread_mutex_lock(&past->lock);
+	past->incidents[kind] += count;
+	/* Without memory to tell it with: what was put into the store is there. */
+	if (news) {
+		news->next = past->news;
+		past->news = news;
+	}
+	pthread_mutex_unlock(&past->lock);
 }
 
 void past_tell(struct past *past)
@@ -108,12 +112,12 @@ static void past_visit(struct past *past, struct tracked *tracked, struct view *
 	pthread_mutex_lock(&tracked->lock);
 	signature = past_signature(process, &tracked->book->reader.header);
 	pthread_mutex_unlock(&tracked->lock);
-	pthread_mutex_lock(&past->lock);
+	pthread_mutex_lock(&tracked->look);
 	if (signature != tracked->signature || (look && signature > 0)) {
 		tracked->signature = signature;
 		past_look_into(past, tracked, view);
 	}
-	pthread_mutex_unlock(&past->lock);
+	pthread_mutex_unlock(&tracked->look);
 }
 
 static struct past_peak *past_peak_of(struct past *past, const struct snapshot_device *device,
@@ -270,9 +274,7 @@ static void past_report_leak(struct past *past, struct tracked *tracked, struct 
 	};
 
 	snapshot_sort_buffers(snapshot, SNAPSHOT_BY_SIZE);
-	past->incidents[PAST_LEAK]++;
-	past->leaked++;
-	past_add_news(past, news_new_leak(snapshot, 0, &told));
+	past_add_news(past, PAST_LEAK, 1, news_new_leak(snapshot, 0, &told));
 	if (past->config.store)
 		store_put_leak(past->config.store, snapshot, 0, &ending);
 }
@@ -293,14 +295,17 @@ static void past_judge_run(struct work_job *job)
 	pthread_mutex_lock(&tracked->lock);
 	closed = tracked->book->reader.header.state == BOOK_STATE_CLOSED;
 	pthread_mutex_unlock(&tracked->lock);
-	pthread_mutex_lock(&past->lock);
+	pthread_mutex_lock(&tracked->look);
 	past_look_into(past, tracked, view); /* what happened just before the end */
+	pthread_mutex_unlock(&tracked->look);
 	if (snapshot) {
+		pthread_mutex_lock(&past->lock);
 		tally_add_process(past->ended, snapshot, 0);
+		past->leaked += snapshot->buffer_count > 0;
+		pthread_mutex_unlock(&past->lock);
 		if (snapshot->buffer_count > 0)
 			past_report_leak(past, tracked, snapshot, closed);
 	}
-	pthread_mutex_unlock(&past->lock);
 	snapshot_free(snapshot);
 	view_deinit(view);
 	free(view);
@@ -321,21 +326,29 @@ static void past_hurry_run(struct work_job *job)
 	struct past_task *task = container_of(job, struct past_task, job);
 	struct view *view = calloc(1, sizeof(*view));
 
+	/* Before the book is read: what happens from now on is another look's. */
+	__atomic_store_n(&task->tracked->is_hurried, false, __ATOMIC_RELEASE);
 	if (!view)
 		return;
-	pthread_mutex_lock(&task->past->lock);
+	pthread_mutex_lock(&task->tracked->look);
 	past_look_into(task->past, task->tracked, view);
-	pthread_mutex_unlock(&task->past->lock);
+	pthread_mutex_unlock(&task->tracked->look);
 	view_deinit(view);
 	free(view);
 }
 
+/* Of one book only one waits: whoever tells of failures all the time would fill the queue. */
 void past_hurry(struct past *past, struct tracked *tracked)
 {
-	struct past_task *task = past_task_new(past, tracked);
+	struct past_task *task;
 
-	if (!task)
+	if (__atomic_exchange_n(&tracked->is_hurried, true, __ATOMIC_ACQ_REL))
+		return; /* whoever looks then sees this as well */
+	task = past_task_new(past, tracked);
+	if (!task) {
+		__atomic_store_n(&tracked->is_hurried, false, __ATOMIC_RELEASE);
 		return; /* the next second's pass finds it */
+	}
 	task->job = (struct work_job){.run = past_hurry_run, .done = past_task_done};
 	work_put(past->config.work, &task->job);
 }

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "book/clock.h"
@@ -33,8 +34,11 @@ struct tracked *tracked_new_consume(struct scan_book *book)
 	tracked->user = book->owner.real_uid;
 	tracked->source = book->reader.header.source;
 	tracked->since_ns = clock_ns(CLOCK_REALTIME);
+	memcpy(tracked->comm, book->owner.comm, sizeof(tracked->comm));
 	tracked->refs = 1;
-	(void)pthread_mutex_init(&tracked->lock, NULL); /* cannot fail on Linux */
+	(void)pthread_mutex_init(&tracked->lock,
+				 NULL); /* cannot fail on Linux; likewise the next */
+	(void)pthread_mutex_init(&tracked->look, NULL);
 	tracked->book = book;
 	return tracked;
 }
@@ -51,6 +55,7 @@ struct tracked *tracked_unref(struct tracked *tracked)
 		return NULL;
 	scan_book_free(tracked->book);
 	free(tracked->told);
+	pthread_mutex_destroy(&tracked->look);
 	pthread_mutex_destroy(&tracked->lock);
 	free(tracked);
 	return NULL;

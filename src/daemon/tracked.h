@@ -27,6 +27,8 @@ enum tracked_end {
 	TRACKED_EXECED = 2, /* the process goes on as another program */
 };
 
+#define TRACKED_COMM_SIZE sizeof(((struct proc_facts *)NULL)->comm)
+
 struct tracked {
 	/* Never changes: anybody may read. */
 	dev_t device;
@@ -37,20 +39,28 @@ struct tracked {
 	uint32_t user;     /* real user of the process when it was first seen */
 	uint32_t source;   /* enum book_source */
 	uint64_t since_ns; /* CLOCK_REALTIME when we learnt of it */
+	char comm[TRACKED_COMM_SIZE];
 
 	uint32_t refs; /* atomic */
 	uint32_t end;  /* enum tracked_end; atomic */
 
-	pthread_mutex_t lock; /* for the book */
+	/*
+	 * For the book: it may be held for as long as reading takes, so never waited for by the loop.
+	 * What the book says of its owner and container never changes and needs no lock.
+	 */
+	pthread_mutex_t lock;
 	struct scan_book *book;
 
-	/* The past's, under its lock: which incidents it has told already. */
+	/* The past's: which incidents it has told already. Taken before the lock above. */
+	pthread_mutex_t look;
 	struct tracked_told {
 		uint64_t key;
-		uint64_t count;
+		uint64_t count; /* of what is in the store */
+		uint64_t told;  /* of what was told to people */
 	} * told;
 	size_t told_count, told_capacity;
 	uint64_t signature; /* of the counters that change with every incident */
+	bool is_hurried;    /* atomic: somebody will look soon */
 };
 
 /* Takes the book in any case. NULL: no memory. */
