@@ -46,6 +46,28 @@ static void leaks_print_end(const json_t *process)
 		printf("died");
 }
 
+/* Innermost first, one frame to a line, as debuggers print them. */
+static void leaks_print_stack(const json_t *stack)
+{
+	for (size_t i = 0; i < json_array_size(stack); i++) {
+		const json_t *frame = json_array_get(stack, i);
+		const char *function = recall_text(frame, "function");
+		const char *file = recall_text(frame, "file");
+		uint64_t line = recall_number(frame, "line");
+
+		printf("              at ");
+		text_put(stdout, function ? function : "?");
+		if (file) {
+			printf(" (");
+			text_put(stdout, file);
+			if (line)
+				printf(":%" PRIu64, line);
+			putchar(')');
+		}
+		putchar('\n');
+	}
+}
+
 static void leaks_print_site(const json_t *site, uint64_t ended_ns)
 {
 	const char *type = recall_text(site, "type"), *name = recall_text(site, "name");
@@ -68,6 +90,7 @@ static void leaks_print_site(const json_t *site, uint64_t ended_ns)
 	if (oldest && oldest < ended_ns)
 		printf(", %s old", text_duration(ended_ns - oldest, number));
 	putchar('\n');
+	leaks_print_stack(json_object_get(site, "stack"));
 }
 
 static int leaks_print(void *context, const json_t *process)

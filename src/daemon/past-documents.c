@@ -181,7 +181,7 @@ static void past_site(struct emit *json, const struct store_part *part, bool has
 	emit_string(json, "type", types_name(part->type));
 	emit_string(json, "name", part->name);
 	emit_string(json, "phase", part->phase);
-	document_stack(json, NULL);
+	document_stack(json, part->stack);
 	emit_u64(json, "bytes", part->bytes);
 	emit_u64(json, "buffers", part->buffers);
 	if (has_age)

@@ -29,6 +29,7 @@
 struct store_group {
 	const char *name;
 	const char *phase;
+	const char *stack;
 	uint32_t type;
 	uint32_t kept; /* 1 + index in the item, 0 = not kept */
 	uint32_t listed;
@@ -59,7 +60,8 @@ static struct store_group *store_group_of(struct store_groups *groups,
 {
 	const char *phase = buffer->name ? NULL : buffer->phase;
 	uint64_t hash = hash_fold((uintptr_t)buffer->name ^ HASH_K0, HASH_K1) ^
-			hash_fold((uintptr_t)phase ^ HASH_K1, HASH_K0 + buffer->type);
+			hash_fold((uintptr_t)phase ^ HASH_K1, HASH_K0 + buffer->type) ^
+			hash_u64((uintptr_t)buffer->stack);
 	struct store_group *group;
 
 	for (uint64_t at = hash;; at++) {
@@ -73,6 +75,7 @@ static struct store_group *store_group_of(struct store_groups *groups,
 			*group = (struct store_group){
 				.name = buffer->name,
 				.phase = phase,
+				.stack = buffer->stack,
 				.type = buffer->type,
 				.first = buffer,
 				.oldest_ns = UINT64_MAX,
@@ -81,7 +84,7 @@ static struct store_group *store_group_of(struct store_groups *groups,
 		}
 		group = &groups->groups[*slot - 1];
 		if (group->name == buffer->name && group->phase == phase &&
-		    group->type == buffer->type)
+		    group->stack == buffer->stack && group->type == buffer->type)
 			return group;
 	}
 }
@@ -147,6 +150,8 @@ static int store_groups_keep(struct store_groups *groups, size_t most, struct st
 		r = store_item_add_text(item, group->name, &site->name);
 		if (r == 0)
 			r = store_item_add_text(item, group->phase, &site->phase);
+		if (r == 0)
+			r = store_item_add_text(item, group->stack, &site->stack);
 	}
 	item->cut += groups->count - count;
 	return r;
@@ -173,6 +178,8 @@ static int store_item_add_buffer(struct store_item *item, const struct snapshot 
 	r = store_item_add_text(item, buffer->name, &to->name);
 	if (r == 0)
 		r = store_item_add_text(item, buffer->phase, &to->phase);
+	if (r == 0)
+		r = store_item_add_text(item, buffer->stack, &to->stack);
 	return r;
 }
 

@@ -41,7 +41,7 @@ struct store_item_sample {
 /* A call site of a leak, or what it holds where an allocation failed. */
 struct store_item_site {
 	uint32_t type;
-	uint32_t name, phase;
+	uint32_t name, phase, stack;
 	uint64_t bytes;
 	uint64_t buffers;
 	uint64_t oldest_ns;
@@ -49,7 +49,7 @@ struct store_item_site {
 
 struct store_item_buffer {
 	uint32_t site; /* index */
-	uint32_t name, phase;
+	uint32_t name, phase, stack;
 	uint64_t device_uid;
 	struct snapshot_buffer buffer; /* its texts are not to be used */
 };

@@ -144,7 +144,7 @@ static int store_query_holders(struct store_reader *reader, const struct store_i
 	return r;
 }
 
-/* Parts: type, name, phase, bytes, buffers, oldest. */
+/* Parts: type, name, phase, bytes, buffers, oldest, stack. */
 static int store_query_parts(struct store_reader *reader, const char *sql, int64_t of,
 			     int (*part)(void *context, const struct store_part *part),
 			     void *context)
@@ -161,6 +161,7 @@ static int store_query_parts(struct store_reader *reader, const char *sql, int64
 			.bytes = store_column(row, 3),
 			.buffers = store_column(row, 4),
 			.oldest_ns = store_column(row, 5),
+			.stack = store_column_text(row, 6),
 		};
 
 		r = part(context, &told);
@@ -179,7 +180,7 @@ static int store_query_incident(struct store_reader *reader, struct sqlite3_stmt
 		r = store_query_holders(reader, rows, example);
 	if (r == 0)
 		r = store_query_parts(reader,
-				      "SELECT type, name, phase, bytes, buffers, 0 FROM held"
+				      "SELECT type, name, phase, bytes, buffers, 0, stack FROM held"
 				      " WHERE incident = ?1 ORDER BY place",
 				      example, rows->part, rows->context);
 	return r;
@@ -259,7 +260,7 @@ static int store_query_buffers(struct store_reader *reader, int64_t leak,
 	int r = store_reader_prepare(
 		reader,
 		"SELECT device, device_uid, type, address, size, refs, born_ns,"
-		" thread, flags, kernel_sort, name, phase FROM leak_buffers"
+		" thread, flags, kernel_sort, name, phase, stack FROM leak_buffers"
 		" WHERE leak = ?1 ORDER BY place",
 		&value, 1, &row);
 
@@ -276,6 +277,7 @@ static int store_query_buffers(struct store_reader *reader, int64_t leak,
 			.kernel_sort = (uint8_t)store_column(row, 9),
 			.name = store_column_text(row, 10),
 			.phase = store_column_text(row, 11),
+			.stack = store_column_text(row, 12),
 		};
 
 		r = rows->buffer(rows->context, &buffer, store_column(row, 1));
@@ -292,7 +294,7 @@ static int store_query_leak(struct store_reader *reader, struct sqlite3_stmt *ro
 	if (r == 0)
 		r = store_query_parts(reader,
 				      "SELECT s.type, s.name, s.phase, l.bytes, l.buffers,"
-				      " l.oldest_ns FROM leak_sites AS l JOIN sites AS s"
+				      " l.oldest_ns, s.stack FROM leak_sites AS l JOIN sites AS s"
 				      " ON s.id = l.site WHERE l.leak = ?1 ORDER BY l.bytes DESC",
 				      leak.id, rows->part, rows->context);
 	if (r == 0 && rows->buffer)

@@ -45,6 +45,7 @@ struct store_record_site {
 	int64_t type; /* -1 = not known */
 	const char *name;
 	const char *phase;
+	const char *stack; /* NULL = none */
 	uint64_t count, bytes, buffers;
 	uint64_t first_ns, last_ns;
 };
@@ -56,12 +57,12 @@ static int store_record_site(struct store_db *db, const struct store_item *item,
 	const struct store_item_process *process = &item->processes[0];
 	int r = store_db_run(
 		db, STORE_SQL_SITE,
-		STORE_VALUES(
-			STORE_TEXT(site->kind), STORE_INT(site->type), STORE_INT(process->uid),
-			STORE_TEXT(store_item_text(item, process->comm)), STORE_TEXT(site->name),
-			STORE_TEXT(site->phase), STORE_TEXT(""), /* until stacks come along */
-			STORE_CUT(site->count), STORE_CUT(site->bytes), STORE_CUT(site->buffers),
-			STORE_CUT(site->first_ns), STORE_CUT(site->last_ns)),
+		STORE_VALUES(STORE_TEXT(site->kind), STORE_INT(site->type), STORE_INT(process->uid),
+			     STORE_TEXT(store_item_text(item, process->comm)),
+			     STORE_TEXT(site->name), STORE_TEXT(site->phase),
+			     STORE_TEXT(site->stack ? site->stack : ""), STORE_CUT(site->count),
+			     STORE_CUT(site->bytes), STORE_CUT(site->buffers),
+			     STORE_CUT(site->first_ns), STORE_CUT(site->last_ns)),
 		ret_id);
 
 	return r < 0 ? r : 0;
@@ -144,7 +145,8 @@ static int store_record_holders(struct store_db *db, const struct store_item *it
 					      STORE_INT(site->type),
 					      STORE_TEXT(store_item_text(item, site->name)),
 					      STORE_TEXT(store_item_text(item, site->phase)),
-					      STORE_CUT(site->bytes), STORE_CUT(site->buffers)),
+					      STORE_CUT(site->bytes), STORE_CUT(site->buffers),
+					      STORE_TEXT(store_item_text(item, site->stack))),
 				 NULL);
 	}
 	return r < 0 ? r : 0;
@@ -221,6 +223,7 @@ static int store_record_leak_site(struct store_db *db, const struct store_item *
 		.type = part->type,
 		.name = store_item_text(item, part->name),
 		.phase = store_item_text(item, part->phase),
+		.stack = store_item_text(item, part->stack),
 		.count = 1,
 		.bytes = part->bytes,
 		.buffers = part->buffers,
@@ -255,7 +258,8 @@ static int store_record_buffer(struct store_db *db, const struct store_item *ite
 					  STORE_CUT(buffer->born_ns), STORE_INT(buffer->thread),
 					  STORE_INT(buffer->flags), STORE_INT(buffer->kernel_sort),
 					  STORE_TEXT(store_item_text(item, row->name)),
-					  STORE_TEXT(store_item_text(item, row->phase))),
+					  STORE_TEXT(store_item_text(item, row->phase)),
+					  STORE_TEXT(store_item_text(item, row->stack))),
 			     NULL);
 
 	return r < 0 ? r : 0;

@@ -76,7 +76,7 @@ const char store_schema_create[] =
 	" PRIMARY KEY(incident, place)) STRICT, WITHOUT ROWID;"
 	"CREATE TABLE held(incident INTEGER NOT NULL REFERENCES incidents ON DELETE CASCADE,"
 	" place INTEGER NOT NULL, type INTEGER NOT NULL, name TEXT NOT NULL, phase TEXT NOT NULL,"
-	" bytes INTEGER NOT NULL, buffers INTEGER NOT NULL,"
+	" stack TEXT NOT NULL, bytes INTEGER NOT NULL, buffers INTEGER NOT NULL,"
 	" PRIMARY KEY(incident, place)) STRICT, WITHOUT ROWID;"
 
 	"CREATE TABLE leaks(id INTEGER PRIMARY KEY, identity INTEGER NOT NULL UNIQUE,"
@@ -95,7 +95,7 @@ const char store_schema_create[] =
 	" device_uid INTEGER NOT NULL, type INTEGER NOT NULL, address INTEGER NOT NULL,"
 	" size INTEGER NOT NULL, refs INTEGER NOT NULL, born_ns INTEGER NOT NULL,"
 	" thread INTEGER NOT NULL, flags INTEGER NOT NULL, kernel_sort INTEGER NOT NULL,"
-	" name TEXT NOT NULL, phase TEXT NOT NULL,"
+	" name TEXT NOT NULL, phase TEXT NOT NULL, stack TEXT NOT NULL,"
 	" PRIMARY KEY(leak, place)) STRICT, WITHOUT ROWID;"
 	"CREATE INDEX leak_buffers_site ON leak_buffers(site, leak);"
 
@@ -169,8 +169,8 @@ const char *const store_schema_sql[STORE_SQL_COUNT] = {
 		"INSERT INTO holders(incident, place, process, type, used, buffers)"
 		" VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
 	[STORE_SQL_HELD_ADD] =
-		"INSERT INTO held(incident, place, type, name, phase, bytes, buffers)"
-		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+		"INSERT INTO held(incident, place, type, name, phase, bytes, buffers, stack)"
+		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
 
 	/* One book is reported once, however often the daemon was killed in between. */
 	[STORE_SQL_LEAK_ADD] =
@@ -183,8 +183,8 @@ const char *const store_schema_sql[STORE_SQL_COUNT] = {
 				    " buffers = min(buffers + excluded.buffers, " CUT ")",
 	[STORE_SQL_LEAK_BUFFER_ADD] =
 		"INSERT INTO leak_buffers(leak, place, site, device, device_uid, type, address,"
-		" size, refs, born_ns, thread, flags, kernel_sort, name, phase)"
-		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+		" size, refs, born_ns, thread, flags, kernel_sort, name, phase, stack)"
+		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
 	[STORE_SQL_LEAK_TRIM] =
 		"DELETE FROM leak_buffers WHERE site = ?1 AND leak NOT IN"
 		" (SELECT leak FROM leak_sites WHERE site = ?1 ORDER BY leak DESC LIMIT ?2)",

@@ -227,6 +227,7 @@ struct store_part {
 	uint32_t type;
 	const char *name;
 	const char *phase;
+	const char *stack; /* NULL = none; a line as in struct snapshot_buffer */
 	uint64_t bytes;
 	uint64_t buffers;
 	uint64_t oldest_ns; /* of a leak */

@@ -350,3 +350,35 @@ def test_more_is_left_than_a_report_looks_at(daemon):
     assert leak["bytes"] == count * 64 + 5000
     assert leak["buffers"][0]["name"] == "large"
     assert f"left {count + 1} buffers allocated:" in daemon.text()
+
+
+OLD_CLIENT_WITH_STACK = """
+import os, socket, struct, sys, time
+name, stack = b"attention_qkv", b"attention.py:123:create_qkv -> model.py:456:init"
+message = struct.pack("<B3xiQB3xiQQ32x64s512s", 1, 0, 4096, 1, os.getpid(), 0x11e66820, 5, name, stack)
+assert len(message) == 648
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+s.sendall(message)
+print("sent", flush=True)
+time.sleep(600)
+"""
+
+
+def test_stacks_are_in_the_report(daemon):
+    daemon.start()
+    client = daemon.adopt(
+        subprocess.Popen(
+            ["/usr/bin/python3", "-c", OLD_CLIENT_WITH_STACK, daemon.legacy], stdout=subprocess.PIPE
+        )
+    )
+    assert client.stdout.readline() == b"sent\n"
+    client.stdout.close()
+    wait_until_seen(daemon, client.pid)
+    client.kill()
+    leak = daemon.wait_for_leak(client.pid)
+    # The old text has the outermost function first, documents have the innermost.
+    want = [("init", "model.py", 456), ("create_qkv", "attention.py", 123)]
+    for row in (*leak["buffers"], *leak["sites"]):
+        assert [(f["function"], f["file"], f["line"]) for f in row["stack"]] == want
+    assert "attention.py:123" in daemon.run("leaks").stdout

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HTTP of the real daemon: the same facts as the command line's, and counters that never go down."""
+
+import contextlib
+import http.client
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from world import check_schema, used, wait_for
+
+
+@pytest.fixture
+def served(ttmemd):
+    ttmemd.start("--http", "127.0.0.1:0")
+    return ttmemd
+
+
+def address(daemon):
+    return re.findall(r"http://([\d.:]+)/", daemon.text())[-1]
+
+
+def ask(daemon, path, token=False):
+    connection = http.client.HTTPConnection(address(daemon), timeout=30)
+    headers = {}
+    if token:
+        headers["Authorization"] = "Bearer " + (daemon.state / "http-token").read_text().strip()
+    with contextlib.closing(connection):
+        connection.request("GET", path, headers=headers)
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+
+
+def get(daemon, path):
+    status, body = ask(daemon, path, token=True)
+    assert status == 200, body
+    return json.loads(body)
+
+
+def metric(daemon, name, **labels):
+    """The sum over all rows that have these labels."""
+    _, text = ask(daemon, "/metrics")
+    total = None
+    for line in text.splitlines():
+        found = re.fullmatch(rf"{name}(?:\{{(.*)\}})? (\S+)", line)
+        if found:
+            has = dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', found[1] or ""))
+            if all(has.get(key) == value for key, value in labels.items()):
+                total = (total or 0) + float(found[2])
+    return total
+
+
+def test_the_same_as_on_the_command_line(served):
+    player = served.player("alloc 0 DRAM 0x1000 100 weights", "alloc 1 L1 0x2000 7")
+    wait_for(lambda: get(served, "/api/v1/ps")["processes"], "the process")
+    over_http = check_schema(get(served, "/api/v1/smi"))
+    assert used(over_http, player.pid) == used(served.json("smi"), player.pid)
+    assert over_http["totals"] == {"bytes": 107, "buffers": 2}
+    rows = check_schema(get(served, "/api/v1/buffers"))["buffers"]
+    assert {(r["pid"], r["address"], r["size"]) for r in rows} == {
+        (player.pid, "0x1000", 100),
+        (player.pid, "0x2000", 7),
+    }
+    life = check_schema(get(served, "/api/v1/history?address=0x1000"))
+    assert life["schema"] == "ttmem.history/1"
+
+
+def test_details_need_the_token(served):
+    served.player("alloc 0 DRAM 0x1000 100 secret")
+    for path in ("buffers", "leaks", "incidents", "history?address=0x1000"):
+        status, body = ask(served, f"/api/v1/{path}")
+        assert status == 401 and "secret" not in body
+    assert (served.state / "http-token").stat().st_mode & 0o777 == 0o600
+    for path in ("/api/v1/smi", "/api/v1/ps", "/metrics", "/healthz"):
+        status, body = ask(served, path)
+        assert status == 200 and "secret" not in body
+
+
+def test_what_the_dead_left(served):
+    served.player("alloc 7 DRAM 0x1000 1")
+    player = served.player(
+        "alloc 0 DRAM 0x1000 100 weights", "free 0 DRAM 0x9999", "alloc 0 DRAM 0x2000 5"
+    )
+    player.kill()
+    leak = served.wait_for_leak(player.pid)
+    (over_http,) = check_schema(get(served, f"/api/v1/leaks?pid={player.pid}"))["processes"]
+    assert over_http == leak and over_http["bytes"] == 105
+    kinds = {i["kind"] for i in check_schema(get(served, "/api/v1/incidents"))["incidents"]}
+    assert kinds == {"leak", "unknown_free"}
+    wait_for(lambda: get(served, "/api/v1/series")["series"], "a line over time")
+    check_schema(get(served, "/api/v1/series"))
+
+
+def test_counters_never_go_down(served):
+    player = served.player(*["alloc 0 DRAM 0x1000 1", "free 0 DRAM 0x1000"] * 10)
+    want = {"device": "0", "type": "DRAM"}
+    wait_for(lambda: metric(served, "ttmem_allocations_total", **want) == 10, "the counter")
+    player.end()
+    wait_for(lambda: metric(served, "ttmem_books") == 0, "the end")
+    assert metric(served, "ttmem_allocations_total", **want) == 10
+    assert metric(served, "ttmem_frees_total", **want) == 10
+    if shutil.which("promtool"):
+        _, text = ask(served, "/metrics")
+        subprocess.run(["promtool", "check", "metrics"], input=text, text=True, check=True)
+
+
+def test_every_incident_is_on_the_stream(served):
+    connection = http.client.HTTPConnection(address(served), timeout=30)
+    with contextlib.closing(connection):
+        token = (served.state / "http-token").read_text().strip()
+        connection.request("GET", "/api/v1/stream", headers={"Authorization": f"Bearer {token}"})
+        stream = connection.getresponse()
+        player = served.player("alloc 0 DRAM 0x1000 10 left", "free 0 L1 0x77")
+        seen = []
+        while len(seen) < 2:
+            line = stream.readline().decode()
+            assert line, "the stream has ended"
+            if line.startswith("event: incident"):
+                seen.append(json.loads(stream.readline().decode()[len("data: ") :]))
+                player.kill()
+    assert [(i["kind"], i["pid"]) for i in seen] == [
+        ("unknown_free", player.pid),
+        ("leak", player.pid),
+    ]
+
+
+def test_a_port_that_is_taken(served):
+    second = subprocess.run(
+        [
+            served.build / "src" / "daemon" / "ttmemd",
+            "--socket", served.folder / "s2", "--legacy-socket", "none",
+            "--http", address(served), "--state", served.folder / "state2", "--keeper", "no",
+        ],
+        env=served.env, capture_output=True, text=True, timeout=30,
+    )  # fmt: skip
+    assert second.returncode == 1
+    assert address(served) in second.stderr and "in use" in second.stderr
