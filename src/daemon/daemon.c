@@ -29,6 +29,9 @@
 #include "store/store.h"
 
 #define DAEMON_SECOND UINT64_C(1000000000)
+
+/* The first look at everybody takes as long as somebody wants who holds very many descriptors. */
+#define DAEMON_READY_NS UINT64_C(5000000000)
 #define DAEMON_STORE_RETRY_MS 5000u /* after the disk was full: one try costs next to nothing */
 
 static int daemon_fail(const char *what, const char *which, int r)
@@ -107,13 +110,13 @@ static void daemon_publish_counts(struct daemon *daemon)
 	pthread_mutex_unlock(&daemon->lock);
 }
 
-/* Everybody who lives is known: from now on what we say is complete. */
-static void daemon_first_pass(void *context)
+/* Who waits for us goes on. */
+static void daemon_ready(struct daemon *daemon)
 {
-	struct daemon *daemon = context;
 	int ready = daemon->config->ready_fd;
 
-	daemon_keep_settle(daemon);
+	if (daemon->is_ready)
+		return;
 	daemon_publish_counts(daemon);
 	daemon->is_ready = true;
 	if (ready >= 0) {
@@ -122,6 +125,13 @@ static void daemon_first_pass(void *context)
 	}
 	/* Whoever is not told does not wait for it. */
 	(void)manager_notify_ready(&daemon->manager);
+}
+
+/* Everybody who lives is known: from now on what we say is complete. */
+static void daemon_first_pass(void *context)
+{
+	daemon_keep_settle(context);
+	daemon_ready(context);
 }
 
 static void daemon_signal(struct daemon *daemon, uint32_t number)
@@ -189,6 +199,8 @@ static void daemon_second(struct loop_timer *timer)
 	struct daemon *daemon = container_of(timer, struct daemon, second);
 
 	daemon_publish_counts(daemon);
+	if (clock_ns(CLOCK_MONOTONIC) > daemon->ready_by)
+		daemon_ready(daemon);
 	daemon_check_store(daemon);
 	daemon_keep_second(daemon);
 	if (daemon->manager.watchdog_ns)
@@ -222,6 +234,7 @@ static int daemon_open_inside(struct daemon *daemon)
 	const struct registry_config registry = {
 		.loop = daemon->loop,
 		.work = daemon->clerk,
+		.scout = daemon->scout,
 		.scan_s = config->scan_s,
 		.hooks =
 			{
@@ -402,7 +415,9 @@ static int daemon_open_loop(struct daemon *daemon)
 	r = outlet_new(&daemon->outlet, config->log, STDOUT_FILENO, 0);
 	if (r < 0)
 		return daemon_fail("cannot open", config->log, r);
-	r = work_new(&daemon->clerk, daemon->loop, "clerk");
+	r = work_new(&daemon->scout, daemon->loop, "scout");
+	if (r == 0)
+		r = work_new(&daemon->clerk, daemon->loop, "clerk");
 	if (r == 0)
 		r = work_new(&daemon->desk, daemon->loop, "desk");
 	return r < 0 ? daemon_fail("cannot start", NULL, r) : 0;
@@ -419,6 +434,7 @@ int daemon_open(struct daemon *daemon, const struct config *config)
 		.signals = LOOP_SOURCE_NULL,
 		.second = {.fire = daemon_second},
 		.start_ns = clock_ns(CLOCK_REALTIME),
+		.ready_by = clock_ns(CLOCK_MONOTONIC) + DAEMON_READY_NS,
 	};
 	(void)pthread_mutex_init(&daemon->lock, NULL); /* cannot fail on Linux */
 	daemon_raise_limits();
@@ -477,6 +493,7 @@ void daemon_close(struct daemon *daemon)
 		legacy_server_stop(daemon->legacy);
 	daemon_keep_finish(daemon);
 	roll_free(daemon->roll);
+	work_free(daemon->scout);
 	work_free(daemon->desk);
 	work_free(daemon->clerk);
 	native_free(daemon->native);

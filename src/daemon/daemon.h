@@ -46,7 +46,8 @@ struct daemon {
 	const struct config *config;
 	struct loop *loop;
 	struct outlet *outlet;
-	struct work *clerk; /* scans, samples, judges the dead */
+	struct work *scout; /* scans */
+	struct work *clerk; /* samples, judges the dead */
 	struct work *desk;  /* answers questions */
 	struct store *store;
 	uint64_t store_reasons; /* of its troubles, so many were told */
@@ -80,6 +81,7 @@ struct daemon {
 	struct loop_timer second; /* of housekeeping */
 	uint64_t start_ns;
 	bool is_ready;
+	uint64_t ready_by; /* CLOCK_MONOTONIC: at the latest */
 
 	pthread_mutex_t lock; /* for copies that other threads see, made once a second */
 	struct registry_counts registry_counts;

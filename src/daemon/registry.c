@@ -461,7 +461,8 @@ int registry_search(struct registry *registry)
 {
 	const struct search_config config = {
 		.loop = registry->config.loop,
-		.work = registry->config.work,
+		.work = registry->config.scout,
+		.doubts = registry->config.work,
 		.interval_s = registry->config.scan_s,
 		.hooks =
 			{

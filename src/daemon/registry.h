@@ -49,8 +49,10 @@ struct registry_keeper {
 
 struct registry_config {
 	struct loop *loop;
-	struct work *work; /* for searching */
-	uint32_t scan_s;   /* seconds between two looks at /proc */
+	struct work *work; /* for a look at one process */
+	struct work
+		*scout;  /* for looks at everybody, which take as long as there are descriptors */
+	uint32_t scan_s; /* seconds between two looks at /proc */
 	struct registry_hooks hooks;
 	/* The first look at /proc is over: everybody who lives is known. May be NULL. */
 	void (*first_pass)(void *context);

@@ -305,5 +305,5 @@ void search_doubt(struct search *search, struct tracked *tracked)
 		.search = search,
 		.tracked = tracked_ref(tracked),
 	};
-	work_put(search->config.work, &doubt->job);
+	work_put(search->config.doubts, &doubt->job);
 }

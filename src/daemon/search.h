@@ -42,7 +42,8 @@ struct search_hooks {
 
 struct search_config {
 	struct loop *loop;
-	struct work *work;
+	struct work *work;   /* for passes */
+	struct work *doubts; /* for single processes; must not wait for a pass */
 	uint32_t interval_s;
 	struct search_hooks hooks;
 };

@@ -87,6 +87,7 @@ static int descriptors_threads(const struct descriptors *walk, uint32_t known)
 {
 	CLEANUP_CLOSEDIR DIR *listing = NULL;
 	char path[64];
+	size_t threads = 0;
 	uint32_t tid;
 
 	snprintf(path, sizeof(path), "%" PRIu32 "/task", walk->pid);
@@ -97,6 +98,9 @@ static int descriptors_threads(const struct descriptors *walk, uint32_t known)
 		size_t count;
 		int r;
 
+		if (++threads % DESCRIPTORS_CHECK == 0 &&
+		    clock_ns(CLOCK_MONOTONIC) > walk->deadline)
+			return -ETIME;
 		if (tid == walk->pid || (known && descriptors_are_shared(walk->proc, known, tid)))
 			continue;
 		snprintf(path, sizeof(path), "%" PRIu32 "/task/%" PRIu32 "/fd", walk->pid, tid);
