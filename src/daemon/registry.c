@@ -23,6 +23,7 @@
 #include "base/cleanup.h"
 #include "base/loop.h"
 #include "daemon/registry-open.h"
+#include "daemon/registry-room.h"
 #include "daemon/search.h"
 #include "daemon/tracked.h"
 
@@ -263,6 +264,21 @@ static void registry_refuse(struct registry *registry, int r)
 		search_again(registry->search);
 }
 
+/*
+ * A process that has a new book may have become another program. Its connection does not tell if a child
+ * has inherited it.
+ */
+static void registry_doubt_others(struct registry *registry, const struct tracked *tracked)
+{
+	for (size_t i = 0; i < registry->count && registry->search; i++) {
+		struct tracked *other = registry->entries[i]->tracked;
+
+		if (other != tracked && other->pid == tracked->pid &&
+		    other->start_ticks == tracked->start_ticks && !registry->entries[i]->keeper)
+			search_doubt(registry->search, other);
+	}
+}
+
 static int registry_add(struct registry *registry, struct scan_book *book, int pid_fd,
 			struct registry_keeper *keeper, struct registry_entry **ret_entry)
 {
@@ -270,10 +286,11 @@ static int registry_add(struct registry *registry, struct scan_book *book, int p
 	const struct registry_hooks *hooks = &registry->config.hooks;
 	CLEANUP_CLOSE int owned = pid_fd;
 
-	if (!entry || registry->count >= REGISTRY_BOOKS_MAX || registry_is_short(registry, book)) {
-		int r = !entry                                  ? -ENOMEM
-			: registry->count >= REGISTRY_BOOKS_MAX ? -ENOSPC
-								: -EMFILE;
+	bool has_room = registry_room(registry->roster,
+				      bits_min(REGISTRY_BOOKS_MAX, registry->fds_max / 4), book);
+
+	if (!entry || !has_room || registry_is_short(registry, book)) {
+		int r = !entry ? -ENOMEM : !has_room ? -ENOSPC : -EMFILE;
 
 		scan_book_free(book);
 		free(entry);
@@ -292,6 +309,7 @@ static int registry_add(struct registry *registry, struct scan_book *book, int p
 		return -ENOMEM;
 	}
 	entry_watch(entry, &entry->pid_fd, cleanup_steal_fd(&owned));
+	registry_doubt_others(registry, entry->tracked);
 	registry_publish(registry);
 	hooks->added(hooks->context, entry->tracked);
 	*ret_entry = entry;
@@ -325,7 +343,12 @@ int registry_add_peer_consume(struct registry *registry, struct accept_peer *pee
 		registry_find(registry, peer->book->device, peer->book->inode);
 	int r = 0;
 
-	if (!entry)
+	/* It was found with a child and judged before its offer's turn came; or it is no library's. */
+	if (registry_was_judged(registry, peer->book))
+		r = -EEXIST;
+	else if (peer->book->reader.header.source == BOOK_SOURCE_SOCKET)
+		r = -EPERM;
+	else if (!entry)
 		r = registry_add(registry, cleanup_steal(peer->book),
 				 cleanup_steal_fd(&peer->pid_fd), NULL, &entry);
 	if (r == 0) {
@@ -336,7 +359,7 @@ int registry_add_peer_consume(struct registry *registry, struct accept_peer *pee
 		if (entry->pid_fd.fd < 0 &&
 		    registry_has_ended(registry, entry->tracked->pid, entry->tracked->start_ticks))
 			entry_end(entry, TRACKED_DIED);
-	} else {
+	} else if (r != -EEXIST) {
 		registry_refuse(registry, r);
 	}
 	accept_peer_free(peer);
@@ -361,8 +384,9 @@ int registry_restore_consume(struct registry *registry, int fd, uint32_t pid, ui
 		pid_fd = search_pid_fd(&registry->proc, pid, start_ticks);
 	/* Without a pidfd: it may have ended since we looked, or there are none to be had. */
 	alive = pid_fd >= 0 || (book->alive && !registry_has_ended(registry, pid, start_ticks));
+	/* Anybody can write into a book of their own that we kept it. */
 	if (pid_fd >= 0 && book->reader.header.source == BOOK_SOURCE_SOCKET &&
-	    registry->config.adopt)
+	    book->uid == geteuid() && registry->config.adopt)
 		return registry->config.adopt(registry->config.hooks.context, book, pid_fd);
 	r = registry_add(registry, book, pid_fd, NULL, &entry);
 	if (r == 0 && !alive)
@@ -420,7 +444,7 @@ static void registry_passed(void *context, uint64_t took_ns, size_t refused)
 		registry->config.first_pass(registry->config.hooks.context);
 }
 
-static size_t registry_doubtful(void *context, struct tracked **ret_list, size_t max)
+static size_t registry_doubtful(void *context, bool all, struct tracked **ret_list, size_t max)
 {
 	struct registry *registry = context;
 	size_t n = 0;
@@ -428,7 +452,7 @@ static size_t registry_doubtful(void *context, struct tracked **ret_list, size_t
 	for (size_t i = 0; i < registry->count && n < max; i++) {
 		struct registry_entry *entry = registry->entries[i];
 
-		if (entry->pid_fd.fd < 0 || (entry->connection.fd < 0 && !entry->keeper))
+		if (entry->pid_fd.fd < 0 || (!entry->keeper && (all || entry->connection.fd < 0)))
 			ret_list[n++] = tracked_ref(entry->tracked);
 	}
 	return n;

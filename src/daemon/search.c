@@ -25,7 +25,7 @@
 #include "source/scan.h"
 
 #define SEARCH_FULL_EVERY 10u /* passes */
-#define SEARCH_DOUBTFUL_MAX 8192u
+#define SEARCH_DOUBTFUL_MAX 16384u
 #define SEARCH_SECOND UINT64_C(1000000000)
 
 struct search_found {
@@ -124,6 +124,23 @@ int search_pid_fd(const struct proc *proc, uint32_t pid, uint64_t start_ticks)
 	return -1;
 }
 
+/* Who ended since it was found is not waited for until the next pass. */
+static struct search_found search_settle(const struct proc *proc, struct scan_book *book)
+{
+	const struct proc_facts *owner = &book->owner;
+	struct search_found found = {.book = book, .pid_fd = -1};
+	struct proc_facts facts;
+
+	if (!book->alive)
+		return found;
+	found.pid_fd = search_pid_fd(proc, owner->pid, owner->start_ticks);
+	if (found.pid_fd < 0)
+		book->alive = proc_read(proc, owner->pid, &facts) == 0 &&
+			      facts.start_ticks == owner->start_ticks &&
+			      !proc_is_over(proc, &facts);
+	return found;
+}
+
 static void search_collect_found(struct search *search)
 {
 	struct scan *scan = search->scan;
@@ -140,12 +157,7 @@ static void search_collect_found(struct search *search)
 			continue;
 		}
 		search->found = found;
-		found[search->found_count++] = (struct search_found){
-			.book = book,
-			.pid_fd = book->alive ? search_pid_fd(&scan->proc, book->owner.pid,
-							      book->owner.start_ticks)
-					      : -1,
-		};
+		found[search->found_count++] = search_settle(&scan->proc, book);
 	}
 }
 
@@ -213,8 +225,8 @@ static void search_begin(struct search *search)
 	search->again = false;
 	search->wants_all = false;
 	search->passes++;
-	search->doubtful_count =
-		hooks->doubtful(hooks->context, search->doubtful, SEARCH_DOUBTFUL_MAX);
+	search->doubtful_count = hooks->doubtful(hooks->context, search->is_full, search->doubtful,
+						 SEARCH_DOUBTFUL_MAX);
 	work_put(search->config.work, &search->pass);
 }
 

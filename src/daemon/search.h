@@ -34,10 +34,10 @@ struct search_hooks {
 	/* A pass is over. */
 	void (*passed)(void *context, uint64_t took_ns, size_t refused);
 	/*
-	 * Processes that have no connection whose end would tell: at most @max of them, each
-	 * counted for the search.
+	 * Processes that have no connection whose end would tell, or (@all) everybody: at most @max
+	 * of them, each counted for the search.
 	 */
-	size_t (*doubtful)(void *context, struct tracked **ret_list, size_t max);
+	size_t (*doubtful)(void *context, bool all, struct tracked **ret_list, size_t max);
 };
 
 struct search_config {

@@ -32,8 +32,6 @@
 #include "book/layout.h"
 #include "wire/offer.h"
 
-#define HOSTILE_BASE_DEVICE 0u
-
 static uint8_t *base; /* the book, all of it writable */
 static size_t length;
 
@@ -217,6 +215,11 @@ static void books(uint32_t count)
 	for (uint32_t i = 0; i < count; i++) {
 		int fd = copy_book(BOOK_SOURCE_LIBRARY);
 
+		/* One that is not mapped has been left behind by exec. */
+		if (mmap(NULL, BOOK_PAGE, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED) {
+			perror("hostile: map");
+			exit(1);
+		}
 		hand_over(fd);
 		(void)close(fd); /* the daemon has it */
 	}
