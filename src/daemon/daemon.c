@@ -5,6 +5,7 @@
 #include "daemon/daemon.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -328,7 +329,7 @@ static int daemon_open_native(struct daemon *daemon)
 	if (r < 0)
 		return daemon_fail("cannot look up group", config->group, r);
 	if (fd < 0)
-		fd = dup(daemon->claim.fd); /* the claim keeps its own */
+		fd = fcntl(daemon->claim.fd, F_DUPFD_CLOEXEC, 3); /* the claim keeps its own */
 	if (fd < 0)
 		return daemon_fail("cannot serve on", config->socket, -errno);
 	r = native_new_consume(&daemon->native, &native, fd);

@@ -393,7 +393,8 @@ int keeper_take(struct keeper *keeper, keeper_take_fn *take, void *context)
 	/* One that does not answer, or without end, is to be replaced; one that has hung up was about to end. */
 	keeper->is_stuck = r == -ETIMEDOUT;
 	keeper_retire(keeper);
-	return r;
+	/* Only one that holds nothing ends by itself: then nothing was lost either. */
+	return r == -EPIPE && count == 0 ? 0 : r;
 }
 
 void keeper_add(struct keeper *keeper, const struct keeper_entry *entry, int fd)

@@ -425,11 +425,9 @@ static void registry_judged(void *context, struct tracked *tracked, enum search_
 
 	if (!entry || entry->tracked != tracked || verdict == SEARCH_LIVES)
 		return;
-	if (entry_is_over(entry))
-		entry_end(entry, TRACKED_DIED);
-	else if (verdict == SEARCH_EXECED)
+	if (verdict == SEARCH_EXECED && !entry_is_over(entry))
 		entry_end(entry, TRACKED_EXECED);
-	else if (entry->pid_fd.fd < 0) /* else the pidfd will tell */
+	else if (entry->pid_fd.fd < 0 || entry_is_over(entry)) /* else the pidfd will tell */
 		entry_end(entry, TRACKED_DIED);
 }
 

@@ -33,8 +33,8 @@ struct offer_what {
 /* Connections stay open: that one ends without its process ending tells the daemon of an exec. A
  * forked child closes its parent's, if the numbers still are what they were. */
 struct offer_connection {
-	int fd;
 	ino_t ino;
+	int fd;
 	bool is_daemon;
 };
 

@@ -32,15 +32,15 @@ __attribute__((constructor)) static void clock_open(void)
 	close(fd);
 }
 
-__attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct timespec *now)
+__attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct timespec *tp)
 {
-	int r = (int)syscall(SYS_clock_gettime, id, now);
+	int r = (int)syscall(SYS_clock_gettime, id, tp);
 	int64_t ns;
 
 	if (r == 0 && clock_ahead && (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE)) {
-		ns = (int64_t)now->tv_sec * CLOCK_SECOND + now->tv_nsec + *clock_ahead;
-		now->tv_sec = ns / CLOCK_SECOND;
-		now->tv_nsec = ns % CLOCK_SECOND;
+		ns = (int64_t)tp->tv_sec * CLOCK_SECOND + tp->tv_nsec + *clock_ahead;
+		tp->tv_sec = ns / CLOCK_SECOND;
+		tp->tv_nsec = ns % CLOCK_SECOND;
 	}
 	return r;
 }

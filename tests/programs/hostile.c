@@ -231,7 +231,7 @@ static void books(uint32_t count)
 static void descriptors(uint32_t count, uint32_t children)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		if (dup(STDIN_FILENO) < 0) {
+		if (fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) < 0) {
 			perror("hostile: dup");
 			exit(1);
 		}

@@ -50,6 +50,9 @@ meson_test() {
 	say meson test -C "$folder" --no-rebuild --print-errorlogs -t "$patience" "$@"
 }
 
+TSAN_DAEMON="daemon-legacy-question daemon-legacy-server daemon-native daemon-outlet daemon-past
+	daemon-roll daemon-work"
+
 dev_sanitize() {
 	need build sanitize
 	sanitizer_settings
@@ -64,6 +67,10 @@ dev_sanitize() {
 	set -- setarch "$(uname -m)" -R
 	"$@" true 2>/dev/null || set --
 	# shellcheck disable=SC2046 # a list of words
-	suite tsan "$SANITIZE_CAP" "$@" $(meson_test build-tsan unit-book unit-lib)
+	suite tsan "$SANITIZE_CAP" "$@" $(meson_test build-tsan unit-book unit-lib unit-store)
+	# Of the daemon, what has several threads. The processes it starts are jailed, and a sanitizer
+	# needs more than they may.
+	# shellcheck disable=SC2086,SC2046 # lists of words
+	suite tsan-daemon "$SANITIZE_CAP" "$@" $(meson_test build-tsan) $TSAN_DAEMON
 	total
 }

@@ -61,6 +61,8 @@ def main():
     current = set()
     for entry in json.loads((folder / "compile_commands.json").read_text()):
         source = os.path.relpath(os.path.join(entry["directory"], entry["file"]))
+        if Path(source).is_relative_to(folder):
+            continue  # made by the build
         flags = entry.get("command", "").encode()
         stamp = stamps / digest(state, flags, Path(source).read_bytes())
         current.add(stamp)
