@@ -5,15 +5,22 @@
 #include "daemon/tracked.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "book/clock.h"
 #include "book/view.h"
 #include "core/snapshot.h"
 #include "source/book.h"
 #include "source/source.h"
+
+/* A book of a thousand devices takes 20 ms. One that was made to hurt takes as long as it is let. */
+#define TRACKED_SLOW_NS UINT64_C(60000000)
+#define TRACKED_REST 50u
+#define TRACKED_REST_MAX_NS UINT64_C(3600000000000)
 
 struct tracked *tracked_new_consume(struct scan_book *book)
 {
@@ -61,14 +68,56 @@ struct tracked *tracked_unref(struct tracked *tracked)
 	return NULL;
 }
 
+/* Our own time, not the clock's: a busy machine makes nobody slow. */
+static uint64_t tracked_cost(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static void tracked_tire(struct tracked *tracked, uint64_t cost)
+{
+	if (cost < TRACKED_SLOW_NS) {
+		tracked->rest_ns = 0;
+		return;
+	}
+	tracked->rest_ns =
+		bits_min(bits_max(TRACKED_REST * cost, 2 * tracked->rest_ns), TRACKED_REST_MAX_NS);
+	tracked->rest_until = clock_ns(CLOCK_MONOTONIC) + tracked->rest_ns;
+}
+
+/* All that is known without reading. */
+static int tracked_collect_resting(const struct tracked *tracked, struct snapshot *snapshot)
+{
+	uint32_t process;
+	int r = book_add_process(tracked->book, snapshot, &process);
+
+	if (r < 0)
+		return r;
+	snapshot->processes[process].exact = false;
+	snapshot_note(snapshot,
+		      "pid %" PRIu32 ": its book takes too long to read; left out for a while",
+		      tracked->pid);
+	return 0;
+}
+
 int tracked_collect(struct tracked *tracked, const struct source_request *request,
 		    struct view *view, struct snapshot *snapshot)
 {
+	uint64_t cost;
+	bool may_rest;
 	int r;
 
 	pthread_mutex_lock(&tracked->lock);
 	tracked->book->alive = __atomic_load_n(&tracked->end, __ATOMIC_RELAXED) == TRACKED_LIVES;
-	r = book_collect(tracked->book, request, view, snapshot);
+	may_rest = tracked->book->alive && !request->buffers;
+	if (may_rest && clock_ns(CLOCK_MONOTONIC) < tracked->rest_until) {
+		r = tracked_collect_resting(tracked, snapshot);
+	} else {
+		cost = tracked_cost();
+		r = book_collect(tracked->book, request, view, snapshot);
+		if (may_rest)
+			tracked_tire(tracked, tracked_cost() - cost);
+	}
 	pthread_mutex_unlock(&tracked->lock);
 	return r;
 }

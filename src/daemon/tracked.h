@@ -50,6 +50,8 @@ struct tracked {
 	 */
 	pthread_mutex_t lock;
 	struct scan_book *book;
+	uint64_t rest_ns;    /* how long it was left alone the last time */
+	uint64_t rest_until; /* CLOCK_MONOTONIC: until then its totals are not read */
 
 	/* The past's: which incidents it has told already. Taken before the lock above. */
 	pthread_mutex_t look;
@@ -68,7 +70,11 @@ struct tracked *tracked_new_consume(struct scan_book *book);
 struct tracked *tracked_ref(struct tracked *tracked);
 struct tracked *tracked_unref(struct tracked *tracked);
 
-/* book_collect() under the lock. @view is only lent. */
+/*
+ * book_collect() under the lock. @view is only lent. A living process whose totals took far more time
+ * than those of any honest one is left alone for longer and longer, so that it costs the others nothing:
+ * it is then in the snapshot, but not exact and without totals.
+ */
 int tracked_collect(struct tracked *tracked, const struct source_request *request,
 		    struct view *view, struct snapshot *snapshot);
 

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Reading books that take too long. */
+
+#include "daemon/tracked.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "base/unit.h"
+#include "book/testing.h"
+#include "core/snapshot.h"
+#include "source/source.h"
+
+static struct tracked *track(struct testing_book *book)
+{
+	struct testing_op op = {.kind = TESTING_ALLOC, .buffer = testing_buffer(0, 0x1000, 4096)};
+	struct scan_book *found;
+	struct tracked *tracked;
+	char path[64];
+
+	testing_book_init(book, TESTING_SIZE, 1024);
+	testing_book_write(book);
+	testing_op_do(book->writer, &op);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", book->fd);
+	assert(scan_book_new_consume(&found, open(path, O_RDONLY | O_CLOEXEC)) == 0);
+	found->owner = (struct proc_facts){.pid = 77, .ns_pid = 77, .comm = "player"};
+	tracked = tracked_new_consume(found);
+	assert(tracked);
+	return tracked;
+}
+
+static struct snapshot *collect(struct tracked *tracked, bool buffers)
+{
+	const struct source_request request = {.buffers = buffers};
+	struct view view = VIEW_NULL;
+	struct snapshot *snapshot = snapshot_new(1);
+
+	assert(snapshot && tracked_collect(tracked, &request, &view, snapshot) == 0);
+	assert(snapshot->process_count == 1 && snapshot->processes[0].pid == 77);
+	view_deinit(&view);
+	return snapshot;
+}
+
+/* Whether the totals were read. */
+static bool has_totals(struct tracked *tracked, bool buffers)
+{
+	struct snapshot *snapshot = collect(tracked, buffers);
+	const struct snapshot_process *process = &snapshot->processes[0];
+	bool has = process->part_count == 1 && process->parts[0].memory[0].used == 4096;
+
+	assert(has ? process->exact && snapshot->note_count == 0
+		   : process->part_count == 0 && !process->exact && snapshot->note_count == 1);
+	snapshot_free(snapshot);
+	return has;
+}
+
+UNIT(one_that_rests_is_listed_without_totals)
+{
+	struct testing_book book;
+	struct tracked *tracked = track(&book);
+
+	assert(has_totals(tracked, false));
+	tracked->rest_until = UINT64_MAX;
+	assert(!has_totals(tracked, false));
+	/* Who asks for its buffers has time. */
+	assert(has_totals(tracked, true));
+	tracked->rest_until = 1;
+	assert(has_totals(tracked, false));
+	tracked_unref(tracked);
+	testing_book_deinit(&book);
+}
+
+UNIT(what_a_dead_one_left_is_always_read)
+{
+	struct testing_book book;
+	struct tracked *tracked = track(&book);
+	struct snapshot *snapshot;
+
+	tracked->rest_until = UINT64_MAX;
+	tracked->end = TRACKED_DIED;
+	snapshot = collect(tracked, false);
+	assert(snapshot->processes[0].part_count == 1 && !snapshot->processes[0].alive);
+	snapshot_free(snapshot);
+	tracked_unref(tracked);
+	testing_book_deinit(&book);
+}
