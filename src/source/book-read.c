@@ -155,13 +155,41 @@ static int book_collect_counters(struct book_reading *reading)
 	return 0;
 }
 
+/* Whether there is time for one more device. False: there is none, and a note says so. */
+static bool book_has_time(struct book_reading *reading, uint32_t device)
+{
+	const struct source_request *request = reading->request;
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	bool goes_on;
+
+	if (now <= reading->deadline)
+		return true;
+	/* Of what an ended process left the sum must be right, even if not all of it can be listed. A
+	 * page goes on where it ended. */
+	goes_on = !reading->is_late && request->buffers && (!request->limit || request->sorted);
+	if (goes_on) {
+		reading->is_late = true;
+		reading->deadline = now + BOOK_TOTALS_NS;
+		reading->snapshot->exact = false;
+	} else {
+		book_process(reading)->exact = false;
+	}
+	snapshot_note(reading->snapshot,
+		      "pid %" PRIu32 ": takes too long to read; %s device %" PRIu32
+		      " and later ones%s",
+		      reading->book->owner.pid, goes_on ? "of" : "without", device,
+		      goes_on ? " totals only" : "");
+	return goes_on;
+}
+
 static bool book_wants_rows(const struct book_reading *reading, uint32_t device)
 {
 	const struct filter *filter = &reading->request->filter;
 	const struct snapshot_part *part =
 		snapshot_find_part(reading->snapshot, reading->process, device);
 
-	return reading->request->buffers && filter_wants_pid(filter, reading->book->owner.pid) &&
+	return reading->request->buffers && !reading->is_late &&
+	       filter_wants_pid(filter, reading->book->owner.pid) &&
 	       filter_wants_device(filter, device, part ? part->facts.unique_id : 0);
 }
 
@@ -253,16 +281,11 @@ static int book_collect_shards(struct book_reading *reading)
 	while (device >= 0 && !book_rows_done(reading)) {
 		int r;
 
-		if (clock_ns(CLOCK_MONOTONIC) > reading->deadline) {
-			book_process(reading)->exact = false;
-			snapshot_note(reading->snapshot,
-				      "pid %" PRIu32 ": takes too long to read; device %" PRId64
-				      " and later ones are left out",
-				      reading->book->owner.pid, device);
+		if (!book_has_time(reading, (uint32_t)device))
 			return 0;
-		}
-		r = reading->request->limit ? book_collect_parts(reading, (uint32_t)device)
-					    : book_collect_shard(reading, (uint32_t)device);
+		r = reading->request->limit && !reading->is_late
+			    ? book_collect_parts(reading, (uint32_t)device)
+			    : book_collect_shard(reading, (uint32_t)device);
 		if (r < 0)
 			return r;
 		device = reader_next_shard(&reading->book->reader, (uint32_t)device + 1);

@@ -23,6 +23,7 @@ struct book_reading {
 	struct snapshot *snapshot;
 	struct timebase timebase;
 	uint64_t deadline;
+	bool is_late; /* there was no time for all rows: from now on totals only */
 	uint32_t process;
 	struct {
 		uint32_t id;
