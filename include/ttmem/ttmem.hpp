@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TTMEM_TTMEM_HPP
+#define TTMEM_TTMEM_HPP
+
+/*
+ * libttmem for C++17 and later: ttmem.h with scopes instead of pairs of calls.
+ *
+ * Only this header and ttmem.h; nothing throws, nothing allocates, and it compiles without exceptions
+ * and without RTTI. What each call does is said in ttmem.h.
+ */
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <type_traits>
+#include <utility>
+
+#include <ttmem/ttmem.h>
+
+namespace ttmem
+{
+
+/* Kinds of memory: the values are those of ttmem.h, so that a cast goes both ways. */
+enum class memory : std::uint32_t {
+	dram = TTMEM_DRAM,
+	l1 = TTMEM_L1,
+	system_memory = TTMEM_SYSTEM_MEMORY,
+	l1_small = TTMEM_L1_SMALL,
+	trace = TTMEM_TRACE,
+	cb = TTMEM_CB,
+	kernel = TTMEM_KERNEL,
+	any = TTMEM_ANY, /* in a free: not known; in a query: all */
+};
+
+/*
+ * The devices of a mesh: a look at numbers that lie somewhere else, as std::span<const std::uint32_t>
+ * is in C++20. Made from a span, vector, array or C array. Only for arguments.
+ */
+class devices
+{
+	template <typename Range>
+	using if_range = std::enable_if_t<
+		std::is_convertible_v<decltype(std::declval<const Range &>().data()),
+				      const std::uint32_t *> &&
+		std::is_convertible_v<decltype(std::declval<const Range &>().size()), std::size_t>>;
+
+      public:
+	constexpr devices(const std::uint32_t *numbers, std::size_t count) noexcept
+	    : numbers_(numbers), count_(count)
+	{
+	}
+
+	template <std::size_t N>
+	constexpr devices(const std::uint32_t (&numbers)[N]) noexcept : numbers_(numbers), count_(N)
+	{
+	}
+
+	template <typename Range, typename = if_range<Range>>
+	constexpr devices(const Range &range) noexcept
+	    : numbers_(range.data()), count_(range.size())
+	{
+	}
+
+	constexpr const std::uint32_t *data() const noexcept
+	{
+		return numbers_;
+	}
+
+	constexpr std::size_t size() const noexcept
+	{
+		return count_;
+	}
+
+      private:
+	const std::uint32_t *numbers_;
+	std::size_t count_;
+};
+
+inline bool enabled() noexcept
+{
+	return ttmem_enabled() != 0;
+}
+
+inline void alloc(std::uint32_t device, memory type, std::uint64_t address, std::uint64_t size,
+		  const char *name = nullptr) noexcept
+{
+	ttmem_alloc(device, static_cast<std::uint32_t>(type), address, size, name);
+}
+
+inline void free(std::uint32_t device, memory type, std::uint64_t address) noexcept
+{
+	ttmem_free(device, static_cast<std::uint32_t>(type), address);
+}
+
+/* The same buffer on every device of @mesh; @size is per device. */
+inline void alloc_mesh(devices mesh, memory type, std::uint64_t address, std::uint64_t size,
+		       const char *name = nullptr) noexcept
+{
+	ttmem_alloc_mesh(mesh.data(), mesh.size(), static_cast<std::uint32_t>(type), address, size,
+			 name);
+}
+
+inline void free_mesh(devices mesh, memory type, std::uint64_t address) noexcept
+{
+	ttmem_free_mesh(mesh.data(), mesh.size(), static_cast<std::uint32_t>(type), address);
+}
+
+/* With the devices in braces. */
+inline void alloc_mesh(std::initializer_list<std::uint32_t> mesh, memory type,
+		       std::uint64_t address, std::uint64_t size,
+		       const char *name = nullptr) noexcept
+{
+	alloc_mesh(devices(mesh.begin(), mesh.size()), type, address, size, name);
+}
+
+inline void free_mesh(std::initializer_list<std::uint32_t> mesh, memory type,
+		      std::uint64_t address) noexcept
+{
+	free_mesh(devices(mesh.begin(), mesh.size()), type, address);
+}
+
+inline void alloc_failed(std::uint32_t device, memory type, std::uint64_t size,
+			 std::uint64_t largest_free = TTMEM_UNKNOWN) noexcept
+{
+	ttmem_alloc_failed(device, static_cast<std::uint32_t>(type), size, largest_free);
+}
+
+inline void mark(const char *name) noexcept
+{
+	ttmem_mark(name);
+}
+
+/* This process's own figures; all 0 if there are none (tracking is off, no such device). */
+inline struct ttmem_stats stats(std::uint32_t device, memory type = memory::any) noexcept
+{
+	struct ttmem_stats result = {};
+
+	(void)::ttmem_stats(device, static_cast<std::uint32_t>(type), &result); /* then all 0 */
+	return result;
+}
+
+/*
+ * A phase for the rest of the scope, on this thread. Phases are a stack per thread, so the guard can
+ * neither be copied nor moved: it must end where it began.
+ */
+class phase
+{
+      public:
+	[[nodiscard]] explicit phase(const char *name) noexcept
+	{
+		ttmem_phase_push(name);
+	}
+
+	/* A std::string, or whatever else ends in a NUL. */
+	template <typename Text, typename = decltype(std::declval<const Text &>().c_str())>
+	[[nodiscard]] explicit phase(const Text &name) noexcept : phase(name.c_str())
+	{
+	}
+
+	~phase()
+	{
+		ttmem_phase_pop();
+	}
+
+	phase(const phase &) = delete;
+	phase &operator=(const phase &) = delete;
+};
+
+/* Nothing is recorded for the rest of the scope, in the whole process; what goes by is counted. */
+class pause
+{
+      public:
+	[[nodiscard]] pause() noexcept
+	{
+		ttmem_pause();
+	}
+
+	~pause()
+	{
+		ttmem_resume();
+	}
+
+	pause(const pause &) = delete;
+	pause &operator=(const pause &) = delete;
+};
+
+/*
+ * One buffer, reported when the guard is made and freed when it goes. It reports; it does not allocate:
+ * put it beside whatever owns the memory. An empty guard does nothing.
+ */
+class buffer
+{
+      public:
+	buffer() noexcept = default;
+
+	[[nodiscard]] buffer(std::uint32_t device, memory type, std::uint64_t address,
+			     std::uint64_t size, const char *name = nullptr) noexcept
+	    : address_(address), size_(size), device_(device), type_(type), live_(true)
+	{
+		alloc(device, type, address, size, name);
+	}
+
+	buffer(buffer &&other) noexcept
+	    : address_(other.address_), size_(other.size_), device_(other.device_),
+	      type_(other.type_), live_(std::exchange(other.live_, false))
+	{
+	}
+
+	buffer &operator=(buffer &&other) noexcept
+	{
+		if (this != &other) {
+			reset();
+			address_ = other.address_;
+			size_ = other.size_;
+			device_ = other.device_;
+			type_ = other.type_;
+			live_ = std::exchange(other.live_, false);
+		}
+		return *this;
+	}
+
+	~buffer()
+	{
+		reset();
+	}
+
+	buffer(const buffer &) = delete;
+	buffer &operator=(const buffer &) = delete;
+
+	/* Free it now. */
+	void reset() noexcept
+	{
+		if (std::exchange(live_, false))
+			free(device_, type_, address_);
+	}
+
+	/* Somebody else will report the free. */
+	void release() noexcept
+	{
+		live_ = false;
+	}
+
+	explicit operator bool() const noexcept
+	{
+		return live_;
+	}
+
+	std::uint32_t device() const noexcept
+	{
+		return device_;
+	}
+
+	memory type() const noexcept
+	{
+		return type_;
+	}
+
+	std::uint64_t address() const noexcept
+	{
+		return address_;
+	}
+
+	std::uint64_t size() const noexcept
+	{
+		return size_;
+	}
+
+      private:
+	std::uint64_t address_ = 0;
+	std::uint64_t size_ = 0;
+	std::uint32_t device_ = 0;
+	memory type_ = memory::dram;
+	bool live_ = false;
+};
+
+} /* namespace ttmem */
+
+#endif
