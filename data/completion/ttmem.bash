@@ -35,7 +35,7 @@ _ttmem() {
 		mapfile -t COMPREPLY < <(cd /proc && compgen -G "${current}*" | grep -x '[0-9]*')
 		return
 		;;
-	--baseline | --markdown)
+	--baseline | --markdown | --metal-shim)
 		mapfile -t COMPREPLY < <(compgen -f -- "$current")
 		return
 		;;
@@ -52,7 +52,7 @@ _ttmem() {
 		incidents | leaks) words='--pid --json' ;;
 		status) words='--json' ;;
 		bench) words='--json' ;;
-		run) words='--fail-on-leak --baseline --ignore --json --markdown --' ;;
+		run) words='--fail-on-leak --baseline --ignore --json --markdown --metal-shim --' ;;
 		demo) words='--seconds --keep' ;;
 		esac
 		words="$words --help"

@@ -41,5 +41,6 @@ complete -c ttmem -n "__fish_seen_subcommand_from run" -l baseline -r -F -d "lea
 complete -c ttmem -n "__fish_seen_subcommand_from run" -l ignore -x -a "$types"
 complete -c ttmem -n "__fish_seen_subcommand_from run" -l json -r -F
 complete -c ttmem -n "__fish_seen_subcommand_from run" -l markdown -r -F
+complete -c ttmem -n "__fish_seen_subcommand_from run" -l metal-shim -r -F -d "library that tracks tt-metal"
 complete -c ttmem -n "__fish_seen_subcommand_from demo growth" -l seconds -x
 complete -c ttmem -n "__fish_seen_subcommand_from demo" -l keep -d "stay until q"

@@ -115,7 +115,8 @@ static int demo_enter(struct demo *demo, size_t i)
 	};
 
 	(void)snprintf(ms, sizeof(ms), "%u", demo->keep ? DEMO_ENDLESS_MS : demo->seconds * 1000);
-	demo->pids[i] = spawn_tracked(words, demo->family->path, &demo->mask, &demo->family->files);
+	demo->pids[i] =
+		spawn_tracked(words, demo->family->path, NULL, &demo->mask, &demo->family->files);
 	return demo->pids[i] < 0 ? (int)demo->pids[i] : 0;
 }
 

@@ -455,7 +455,7 @@ int family_run(struct family *family, const char *const *argv)
 	r = family_open(family, &before);
 	if (r < 0)
 		return r;
-	family->child = spawn_tracked(argv, family->path, &before, &family->files);
+	family->child = spawn_tracked(argv, family->path, family->shim, &before, &family->files);
 	if (family->child < 0)
 		return (int)family->child;
 	while (r == 0 && !family->child_over) {

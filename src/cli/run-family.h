@@ -39,6 +39,8 @@ struct family_peak {
 struct seen;
 
 struct family {
+	const char *shim; /* a library to preload, or NULL: the caller's, set before family_run() */
+
 	/* Others may read this once family_run() has returned. */
 	struct snapshot *ended; /* what those held who have ended; "dead" processes all of them */
 	struct family_end *ends;

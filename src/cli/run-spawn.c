@@ -15,7 +15,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cli/run-shim.h"
 #include "wire/offer.h"
+
+#define SPAWN_PRELOAD_MAX 16384 /* a few paths of the longest kind */
 
 /* Ours first, then as many of the outer ones as a library looks at. */
 static int spawn_offer_value(const char *offer, char *value, size_t size)
@@ -35,22 +38,41 @@ static int spawn_offer_value(const char *offer, char *value, size_t size)
 	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
 }
 
-/* In the child. Only returns if the command cannot be run. */
-static int spawn_become(const char *const *argv, const char *offer, const sigset_t *mask,
-			const struct rlimit *files)
+/* The child's environment. */
+static int spawn_tell(const char *offer, const char *shim)
 {
+	char preload[SPAWN_PRELOAD_MAX];
+	int r;
+
+	if (setenv("TTMEM_OFFER", offer, 1) < 0 || setenv("TTMEM", "1", 1) < 0)
+		return -errno;
+	if (!shim)
+		return 0;
+	r = shim_preload(shim, preload, sizeof(preload));
+	if (r < 0)
+		return r;
+	return setenv("LD_PRELOAD", preload, 1) < 0 ? -errno : 0;
+}
+
+/* In the child. Only returns if the command cannot be run. */
+static int spawn_become(const char *const *argv, const char *offer, const char *shim,
+			const sigset_t *mask, const struct rlimit *files)
+{
+	int r;
+
 	(void)setrlimit(RLIMIT_NOFILE, files); /* only ever lowers it */
 	if (sigprocmask(SIG_SETMASK, mask, NULL) < 0)
 		return -errno;
-	if (setenv("TTMEM_OFFER", offer, 1) < 0 || setenv("TTMEM", "1", 1) < 0)
-		return -errno;
+	r = spawn_tell(offer, shim);
+	if (r < 0)
+		return r;
 	/* exec does not change its arguments, it only cannot say so. */
 	execvp(argv[0], (char *const *)(uintptr_t)argv);
 	return -errno;
 }
 
-pid_t spawn_tracked(const char *const *argv, const char *offer, const sigset_t *mask,
-		    const struct rlimit *files)
+pid_t spawn_tracked(const char *const *argv, const char *offer, const char *shim,
+		    const sigset_t *mask, const struct rlimit *files)
 {
 	CLEANUP_CLOSE int reading = -1;
 	CLEANUP_CLOSE int writing = -1;
@@ -70,7 +92,7 @@ pid_t spawn_tracked(const char *const *argv, const char *offer, const sigset_t *
 	if (pid < 0)
 		return -errno;
 	if (pid == 0) {
-		r = spawn_become(argv, value, mask, files);
+		r = spawn_become(argv, value, shim, mask, files);
 		n = write(writing, &r, sizeof(r));
 		_exit(n == sizeof(r) ? 127 : 126);
 	}

@@ -21,6 +21,7 @@
 #include "cli/output.h"
 #include "cli/run-family.h"
 #include "cli/run-report.h"
+#include "cli/run-shim.h"
 #include "core/types.h"
 
 #define RUN_LEAKED 86 /* exit code for a leak, unless the command has one of its own */
@@ -32,6 +33,7 @@ struct run_options {
 	const char *baseline;
 	const char *json;
 	const char *markdown;
+	const char *metal_shim;
 };
 
 static int run_ignore(void *target, const char *text)
@@ -59,6 +61,8 @@ static int run_parse(struct run_options *run, int argc, char **argv)
 		 options_text},
 		{0, "markdown", "FILE", "write a summary for a merge request", &run->markdown,
 		 options_text},
+		{0, "metal-shim", "FILE", "preload FILE, a libttmem-metal.so, to track tt-metal",
+		 &run->metal_shim, options_text},
 		{'q', "quiet", NULL, "no summary on standard error", &run->quiet, NULL},
 	};
 	const struct options options = {
@@ -156,13 +160,19 @@ static int run_run(int argc, char **argv)
 	struct run_options options = {0};
 	struct baseline *baseline = NULL;
 	struct family *family;
+	CLEANUP_FREE char *shim = NULL;
 	uint64_t started_ns = clock_ns(CLOCK_MONOTONIC);
+	const char *reason;
 	char error[256];
 	int r, code;
 
 	r = run_parse(&options, argc, argv);
 	if (r != 0)
 		return options_exit(r);
+	if (options.metal_shim && shim_find(options.metal_shim, &shim, &reason) < 0) {
+		fprintf(stderr, "ttmem run: --metal-shim: %s: %s\n", options.metal_shim, reason);
+		return COMMAND_USAGE;
+	}
 	if (options.baseline &&
 	    baseline_load(options.baseline, &baseline, error, sizeof(error)) < 0) {
 		fprintf(stderr, "ttmem run: baseline %s: %s\n", options.baseline, error);
@@ -173,6 +183,7 @@ static int run_run(int argc, char **argv)
 		baseline_free(baseline);
 		return output_fail("run", "no socket for the books", r);
 	}
+	family->shim = shim;
 	r = family_run(family, (const char *const *)argv);
 	if (r < 0)
 		code = run_refuse(argv[0], r);

@@ -168,7 +168,7 @@ static int selftest_perform(void)
 		return output_fail("selftest", "no socket for the books", r);
 	r = family_open(family, &before);
 	if (r == 0)
-		pid = spawn_tracked(words, family->path, &before, &family->files);
+		pid = spawn_tracked(words, family->path, NULL, &before, &family->files);
 	if (r < 0 || pid < 0) {
 		family_free(family);
 		return output_fail("selftest", "cannot start a child", r < 0 ? r : (int)pid);
