@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tt-metal's buffers, by the observer and by the preloaded library, against a stand-in of its names.
+
+examples/tt-metal/stand-in/story.cpp plays everything that tt-metal may tell; STORY below has what
+must be counted after each step. The library is built by the command that the documents name.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from types import SimpleNamespace
+
+import pytest
+
+from conftest import LIMIT, ROOT
+from cxx import WARNINGS, installed_tree, run
+from world import wait_for
+
+METAL = ROOT / "examples" / "tt-metal"
+STAND_IN = METAL / "stand-in"
+FLAGS = ["-std=c++20", "-O1", "-g", "-fPIC", "-pthread", *WARNINGS, "-Wno-conversion",
+         f"-I{STAND_IN}"]  # fmt: skip
+
+MESH = {(device, "L1"): (4096, 1) for device in range(8)}
+MESH_CB = {(device, "CB"): (32, 1) for device in range(8)}
+SINGLES = {(0, "DRAM"): (1024, 1), (1, "DRAM"): (128, 1)}
+THREADS = {(device, "L1_SMALL"): (32, 1) for device in range(4)}
+
+# Step: {(device, type): (bytes, buffers)}, nothing else being live.
+STORY = {
+    "mesh": MESH,
+    "views": MESH,
+    "views end": MESH,
+    "cb": {**MESH, (0, "CB"): (1024, 1)},
+    "cb of another program, smaller": {**MESH, (0, "CB"): (1024, 1)},
+    "cb of another program, larger": {**MESH, (0, "CB"): (2048, 1)},
+    "global cb": {**MESH, (0, "CB"): (2048, 2)},
+    "mesh cb": {**MESH, **MESH_CB, (0, "CB"): (2080, 3)},
+    "cb end": {**MESH, **MESH_CB},
+    "mesh cb end": MESH,
+    "mesh end": {},
+    "plain": {(0, "DRAM"): (1024, 1)},
+    "preallocated": {(0, "DRAM"): (1024, 1), (1, "DRAM"): (64, 1)},
+    "preallocated ends unsaid": SINGLES,
+    "hooked": SINGLES,
+    "hooked end": SINGLES,
+    "empty": SINGLES,
+    "unknown": SINGLES,
+    "device closed first": {(2, "TRACE"): (256, 1)},
+    "its memory used again": {(2, "TRACE"): (512, 1)},
+    "late free": {(2, "TRACE"): (512, 1)},
+    "threads": THREADS,
+    "child": {(5, "DRAM"): (80, 1)},
+    "end": {**THREADS, (7, "DRAM"): (4096, 1)},
+}
+
+# What the books have counted of it by the end, over all devices and types.
+COUNTERS = {
+    "allocs": 8 + 11 + 3 + 3 + 4 * 1001 + 1,
+    "frees": 8 + 11 + 3 + 3 + 4 * 1000,
+    "unknown_frees": 1,
+    "hooked": 1,
+    "double_frees": 0,
+    "size_changes": 0,
+    "realloc_live": 0,
+    "ambiguous_frees": 0,
+}
+
+LOADER = r"""
+#include <dlfcn.h>
+#include <stdio.h>
+
+/* As Python loads its modules: what comes in is for nobody else to see. */
+int main(int argc, char **argv)
+{
+	void *module = argc == 2 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
+	int (*story)(void) = module ? (int (*)(void))dlsym(module, "story") : NULL;
+
+	if (!story) {
+		puts(dlerror());
+		return 9;
+	}
+	return story();
+}
+"""
+
+RENAMED = ["-Dtrack_allocate=note_allocate", "-Dtrack_deallocate=note_deallocate"]
+ALL_RENAMED = [*RENAMED, "-Dtrack_allocate_cb=note_cb", "-Dtrack_deallocate_cb=note_cb_end",
+               "-Dtrack_program=note_program"]  # fmt: skip
+
+
+def tell(text):
+    """The story's lines as {step: {(device, type): (bytes, buffers)}}."""
+    steps = {}
+    for line in text.splitlines():
+        if ":" not in line:
+            continue
+        step, rest = line.split(":", 1)
+        steps[step] = {}
+        for word in rest.split():
+            place, figures = word.split("=")
+            device, kind = place.split("/")
+            steps[step][int(device), kind] = tuple(map(int, figures.split("/")))
+    return steps
+
+
+def compile_stand_in(folder, *flags):
+    """libtt_metal.so, a story linked with it, and the same as a module with its loader."""
+    folder.mkdir()
+    link = [f"-L{folder}", "-ltt_metal", f"-Wl,-rpath,{folder}"]
+    story = STAND_IN / "story.cpp"
+    run("g++", *FLAGS, *flags, "-shared", STAND_IN / "buffer.cpp", STAND_IN / "tracker.cpp",
+        "-o", folder / "libtt_metal.so")
+    run("g++", *FLAGS, *flags, story, "-o", folder / "story", *link)
+    run("g++", *FLAGS, *flags, "-shared", story, "-o", folder / "story.so", *link)
+    (folder / "loader.c").write_text(LOADER)
+    run("cc", folder / "loader.c", "-o", folder / "loader")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def metal(build, tmp_path_factory):
+    """Everything built once: the stand-in, the observed story, and the library to preload."""
+    if not shutil.which("cmake"):
+        pytest.skip("no cmake")
+    installed = installed_tree(build, tmp_path_factory)
+    folder = tmp_path_factory.mktemp("metal")
+    stand_in = compile_stand_in(folder / "stand-in")
+    observed = folder / "observed"
+    run("g++", *FLAGS, "-DSTORY_OBSERVED", STAND_IN / "story.cpp", METAL / "ledger.cpp",
+        "-o", observed, f"-L{stand_in}", "-ltt_metal", f"-Wl,-rpath,{stand_in}",
+        *installed.flags())
+    # The one command of docs/integrate-tt-metal.md.
+    run("sh", METAL / "build.sh", folder / "shim", "-G", "Ninja",
+        f"-DCMAKE_PREFIX_PATH={installed.prefix}",
+        f"-DTT-Metalium_DIR={STAND_IN}",
+        f"-DSTAND_IN_LIBRARY={stand_in / 'libtt_metal.so'}")
+    return SimpleNamespace(
+        folder=folder,
+        stand_in=stand_in,
+        observed=observed,
+        shim=folder / "shim" / "libttmem-metal.so",
+    )
+
+
+@pytest.fixture
+def run_shimmed(ttmem, metal, tmp_path):
+    """Call as run_shimmed(program, ...): the completed "ttmem run --metal-shim" and its report."""
+
+    def run_it(*command, **options):
+        path = tmp_path / "report.json"
+        done = ttmem("run", "--quiet", "--json", path, "--metal-shim", metal.shim, "--", *command,
+                     stdin=subprocess.DEVNULL, **options)
+        return done, json.loads(path.read_text()) if path.exists() else None
+
+    return run_it
+
+
+def test_observer_counts_the_story(metal, clean_env):
+    done = run(metal.observed, env={**clean_env, "TTMEM": "1"}, stdin=subprocess.DEVNULL)
+    assert tell(done) == STORY
+    assert "touched 0\n" in done
+
+
+@pytest.mark.parametrize("how", ["linked", "loaded"])
+def test_shim_counts_the_story(run_shimmed, metal, how):
+    """Not compiled for ttmem, no thread registered; tt-metal in sight of others, or not."""
+    command = {
+        "linked": [metal.stand_in / "story"],
+        "loaded": [metal.stand_in / "loader", metal.stand_in / "story.so"],
+    }[how]
+    done, report = run_shimmed(*command)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert tell(done.stdout) == STORY
+    assert "touched 0\n" in done.stdout
+    left = sorted(
+        (b["device"], b["type"], b["size"]) for p in report["processes"] for b in p["buffers"]
+    )
+    assert left == [
+        (0, "L1_SMALL", 32), (1, "L1_SMALL", 32), (2, "L1_SMALL", 32), (3, "L1_SMALL", 32),
+        (5, "DRAM", 80), (7, "DRAM", 4096),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ["observed", "shim"])
+def test_counters_at_the_end_of_the_story(world, metal, how):
+    env = {**world.env, "TTMEM": "1"}
+    if how == "shim":
+        env["LD_PRELOAD"] = str(metal.shim)
+    program = metal.observed if how == "observed" else metal.stand_in / "story"
+    story = world.adopt(
+        subprocess.Popen([program], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    )
+    world.show(story.pid)
+    wait_for(lambda: story.stdout.readline().startswith("end:"), "the end of the story")
+    (process,) = world.json("ps")["processes"]
+    memories = [m for device in process["devices"] for m in device["memory"].values()]
+    assert {name: sum(m[name] for m in memories) for name in COUNTERS} == COUNTERS
+    (late,) = [b for b in world.json("buffers")["buffers"] if b["type"] == "DRAM"]
+    assert late["phase"] == ("ttnn::matmul" if how == "observed" else None)
+
+
+def test_shim_is_harmless_where_there_is_no_tt_metal(run_shimmed, metal):
+    done, report = run_shimmed("sh", "-c", "echo fine; /bin/true")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "fine\n", "")
+    assert report["leaked_buffers"] == 0
+    needed = run("readelf", "-dW", metal.shim)
+    assert "libttmem.so" in needed and "tt_metal" not in needed
+    assert "tt_metal" not in run("nm", "-D", "--undefined-only", metal.shim)
+    exported = run("nm", "-DC", "--defined-only", metal.shim).splitlines()
+    assert exported and all("GraphTracker::track_" in line for line in exported)
+
+
+@pytest.mark.parametrize("names", [RENAMED, ALL_RENAMED], ids=["two", "all"])
+@pytest.mark.parametrize("how", ["linked", "loaded"])
+def test_shim_refuses_a_library_without_the_names(run_shimmed, tmp_path, how, names):
+    """Before the start, at the first call that arrives, or, if none ever does, at the end."""
+    other = compile_stand_in(tmp_path / "renamed", *names)
+    command = [other / "story"] if how == "linked" else [other / "loader", other / "story.so"]
+    done, report = run_shimmed(*command)
+    assert done.returncode == 0
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"ttmem: tt-metal is not tracked: {other}/libtt_metal.so has no ")
+    assert "track_allocate" in line
+    assert all(not p["buffers"] for p in report["processes"])
+    # The application knows nothing of it.
+    assert set(tell(done.stdout)) == set(STORY)
+
+
+def test_shim_refuses_a_library_of_another_layout(run_shimmed, tmp_path):
+    other = compile_stand_in(tmp_path / "moved", "-DSTAND_IN_OTHER_LAYOUT")
+    done, report = run_shimmed(other / "story")
+    assert done.returncode == 0
+    assert "built with the headers of another version" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert all(not p["buffers"] for p in report["processes"])
+
+
+def test_shim_goes_before_other_preloaded_libraries(run_shimmed, metal):
+    done, _ = run_shimmed("sh", "-c", "echo $LD_PRELOAD; echo $TTMEM", env={"LD_PRELOAD": ""})
+    assert done.stdout == f"{metal.shim.resolve()}\n1\n"
+    other = metal.stand_in / "libtt_metal.so"
+    done, _ = run_shimmed("sh", "-c", "echo $LD_PRELOAD", env={"LD_PRELOAD": str(other)})
+    assert done.stdout == f"{metal.shim.resolve()}:{other}\n"
+
+
+def test_relative_path_of_the_shim_is_made_absolute(ttmem, metal):
+    done = ttmem("run", "-q", "--metal-shim", "shim/libttmem-metal.so", "--", "sh", "-c",
+                 "cd / && echo $LD_PRELOAD && /bin/true", cwd=metal.folder)
+    assert (done.stdout, done.stderr) == (f"{metal.shim.resolve()}\n", "")
+
+
+def spoil(metal, path, offset, value):
+    data = bytearray(metal.shim.read_bytes())
+    data[offset : offset + len(value)] = value
+    path.write_bytes(data)
+
+
+def bad_shims(metal, folder):
+    """(path, what is said of it); in each only that is wrong."""
+    (folder / "text").write_text("#!/bin/sh\necho a script that is long enough to have a header\n" * 9)
+    (folder / "short").write_bytes(metal.shim.read_bytes()[:63])
+    (folder / "folder").mkdir()
+    os.mkfifo(folder / "pipe")
+    (folder / "a b").mkdir()
+    shutil.copy(metal.shim, folder / "a b" / "x.so")
+    (folder / "a:b").mkdir()
+    shutil.copy(metal.shim, folder / "a:b" / "x.so")
+    spoil(metal, folder / "class", 4, b"\1")
+    spoil(metal, folder / "machine", 18, b"\xf3\0")
+    spoil(metal, folder / "object", 16, b"\1\0")
+    spoil(metal, folder / "headers", 32, b"\xff" * 7)
+    spoil(metal, folder / "many", 56, b"\xff\xff")
+    spoil(metal, folder / "odd", 54, b"\1\0")
+    yield folder / "none", "No such file"
+    yield folder / "text", "is not a shared library"
+    yield folder / "short", "is not a shared library"
+    yield folder / "folder", "is not a file"
+    yield folder / "pipe", "is not a file"
+    yield folder / "a b" / "x.so", "has a blank or a colon in its path"
+    yield folder / "a:b" / "x.so", "has a blank or a colon in its path"
+    yield folder / "class", "is for another kind of machine"
+    yield folder / "machine", "is for another kind of machine"
+    yield folder / "object", "is not a shared library"
+    yield folder / "headers", "is damaged"
+    yield folder / "many", "is damaged"
+    yield folder / "odd", "is damaged"
+    yield metal.stand_in / "story", "is a program, not a shared library"
+
+
+def test_what_cannot_be_preloaded_is_said_before_anything_runs(ttmem, metal, tmp_path):
+    for path, reason in bad_shims(metal, tmp_path):
+        done = ttmem("run", "--metal-shim", path, "--", "sh", "-c", "echo ran")
+        assert (done.returncode, done.stdout) == (2, ""), path
+        assert done.stderr.startswith(f"ttmem run: --metal-shim: {path}: {reason}"), done.stderr
+        assert done.stderr.count("\n") == 1
