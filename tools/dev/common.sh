@@ -32,11 +32,12 @@ since() {
 
 # Every C file that is ours. The corpus may hold anything.
 c_files() {
-	find src include tests -path tests/corpus -prune -o -name '*.[ch]' -print | sort
+	find src include tests examples -path tests/corpus -prune -o \
+		\( -name '*.[ch]' -o -name '*.[ch]pp' \) -print | sort
 }
 
 shell_files() {
-	find dev .ci/run tools tests data/bin -type f \( -name dev -o -name run -o -name '*.sh' \
+	find dev .ci/run tools tests examples data/bin -type f \( -name dev -o -name run -o -name '*.sh' \
 		-o -name allocation_server_poc -o -name dump_remaining_buffers \) | sort
 }
 
