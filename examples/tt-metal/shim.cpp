@@ -22,6 +22,7 @@
 #include <memory>
 #include <string>
 #include <typeinfo>
+#include <utility>
 #include <vector>
 
 #include <dlfcn.h>
@@ -124,7 +125,10 @@ void inspect()
 				       library.c_str(), name);
 }
 
-/* tt-metal's own functions, looked up when it calls for the first time. */
+/*
+ * tt-metal's own functions, looked up when it calls for the first time. What they return is asked of the
+ * headers: addresses have 32 bits in one version and may have 64 in another.
+ */
 struct Metal {
 	void (*track_allocate)(GraphTracker *, const Buffer *);
 	void (*track_deallocate)(GraphTracker *, Buffer *);
@@ -133,12 +137,15 @@ struct Metal {
 	void (*track_deallocate_cb)(GraphTracker *, const IDevice *);
 	void (*track_program)(GraphTracker *, Program *, const IDevice *);
 
-	std::uint32_t (*address)(const Buffer *);
-	DeviceAddr (*page_size)(const Buffer *);
-	std::uint32_t (*num_pages)(const Buffer *);
-	DeviceAddr (*aligned_size_per_bank)(const Buffer *);
-	std::vector<IDevice *> (*get_devices)(const distributed::MeshDevice *);
-	std::uint32_t (*num_cores)(const CoreRangeSet *);
+	decltype(std::declval<const Buffer &>().address()) (*address)(const Buffer *);
+	decltype(std::declval<const Buffer &>().page_size()) (*page_size)(const Buffer *);
+	decltype(std::declval<const Buffer &>().num_pages()) (*num_pages)(const Buffer *);
+	decltype(std::declval<const Buffer &>().aligned_size_per_bank()) (*aligned_size_per_bank)(
+		const Buffer *);
+	decltype(std::declval<const distributed::MeshDevice &>().get_devices()) (*get_devices)(
+		const distributed::MeshDevice *);
+	decltype(std::declval<const CoreRangeSet &>().num_cores()) (*num_cores)(
+		const CoreRangeSet *);
 
 	explicit Metal(void *caller)
 	{
