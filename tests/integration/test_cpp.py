@@ -6,13 +6,14 @@ Everything is compiled against an installed tree with the flags of pkg-config, t
 
 import contextlib
 import json
+import re
 import shutil
 import socket
 import threading
 
 import pytest
 
-from conftest import ROOT
+from conftest import LIMIT, ROOT
 from cxx import WARNINGS, installed_tree, run
 
 HEADER = r"""
@@ -264,6 +265,15 @@ def program(installed, tmp_path):
     return compile_one
 
 
+@pytest.fixture(scope="module")
+def query(installed, tmp_path_factory):
+    """The program QUERY, compiled once."""
+    folder = tmp_path_factory.mktemp("query")
+    (folder / "query.cpp").write_text(QUERY)
+    return installed.compile(folder / "query.cpp", folder / "query", "-std=c++17",
+                             package="ttmem-compat")
+
+
 @pytest.fixture
 def left_behind(ttmem, tmp_path):
     """Call as left_behind(program, argument...): the live buffers at its end."""
@@ -332,30 +342,29 @@ def test_snippets_of_the_old_documents(program, clean_env, left_behind):
     assert left_behind(app)[0] == []
 
 
-def test_query_without_a_server(program, clean_env, tmp_path):
-    app = program(QUERY, "-std=c++17")
+def test_query_without_a_server(query, clean_env, tmp_path):
     env = {**clean_env, "TTMEM": "1"}
     for place in ("none", tmp_path / "nobody", "x" * 200):
         env["TT_ALLOC_SERVER_SOCKET"] = str(place)
-        assert run(app, 0, 0, env=env) == "1 20 300 4000 0 0 77\n"
-    assert run(app, 0, 7, env=env) == "0 0 0 0 0 0 77\n"
-    assert run(app, 0, -1, env=env) == "0 0 0 0 0 0 77\n"
+        assert run(query, 0, 0, env=env) == "1 20 300 4000 0 0 77\n"
+    assert run(query, 0, 7, env=env) == "0 0 0 0 0 0 77\n"
+    assert run(query, 0, -1, env=env) == "0 0 0 0 0 0 77\n"
 
 
-def test_query_asks_the_daemon(program, ttmemd):
+def test_query_asks_the_daemon(query, ttmemd):
     """Its answer is the whole machine's: another process's buffers are in it."""
     ttmemd.start()
     # A number that nobody else on the machine is likely to use.
     ttmemd.player("alloc 713 DRAM 0x1000 50000", "alloc 713 L1 0x1000 600000")
-    app = program(QUERY, "-std=c++17")
     env = {**ttmemd.env, "TTMEM": "1", "TT_ALLOC_SERVER_SOCKET": str(ttmemd.legacy)}
-    assert run(app, 713, 713, env=env) == "50001 600020 300 4000 1 0 77\n"
+    assert run(query, 713, 713, env=env) == "50001 600020 300 4000 1 0 77\n"
 
 
 @contextlib.contextmanager
 def bad_server(path, answer):
     """Takes one connection, answers with these bytes, and holds the line until the end."""
     with socket.socket(socket.AF_UNIX) as listening:
+        listening.settimeout(LIMIT / 2)
         listening.bind(str(path))
         listening.listen(1)
         peers = []
@@ -365,26 +374,28 @@ def bad_server(path, answer):
             peers.append(peer)
             peer.sendall(answer)
 
-        thread = threading.Thread(target=serve)
+        thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        yield
-        thread.join()
-        peers[0].close()
+        try:
+            yield
+        finally:
+            thread.join()
+            for peer in peers:
+                peer.close()
+        assert peers, "nobody asked"
 
 
 @pytest.mark.parametrize("answer", [b"", b"\4", b"\4" * 71, b"\5" + b"\1" * 71], ids=len)
-def test_query_does_not_wait_for_a_bad_server(program, clean_env, tmp_path, answer):
+def test_query_does_not_wait_for_a_bad_server(query, clean_env, tmp_path, answer):
     """Nothing, too little, something else: then this process's own figures."""
-    app = program(QUERY, "-std=c++17")
     path = tmp_path / "bad"
     env = {**clean_env, "TTMEM": "1", "TT_ALLOC_SERVER_SOCKET": str(path)}
     with bad_server(path, answer):
-        assert run(app, 0, 0, env=env) == "1 20 300 4000 0 0 77\n"
+        assert run(query, 0, 0, env=env) == "1 20 300 4000 0 0 77\n"
 
 
-def test_query_does_not_wait_in_a_queue(program, clean_env, tmp_path):
+def test_query_does_not_wait_in_a_queue(query, clean_env, tmp_path):
     """A server that no longer accepts, with a full queue."""
-    app = program(QUERY, "-std=c++17")
     path = tmp_path / "full"
     env = {**clean_env, "TTMEM": "1", "TT_ALLOC_SERVER_SOCKET": str(path)}
     with socket.socket(socket.AF_UNIX) as listening, contextlib.ExitStack() as others:
@@ -397,7 +408,7 @@ def test_query_does_not_wait_in_a_queue(program, clean_env, tmp_path):
                 peer.connect(str(path))
             except BlockingIOError:
                 break
-        assert run(app, 0, 0, env=env) == "1 20 300 4000 0 0 77\n"
+        assert run(query, 0, 0, env=env) == "1 20 300 4000 0 0 77\n"
 
 
 def test_cmake_target_for_the_old_client(installed, tmp_path):
@@ -412,6 +423,14 @@ def test_cmake_target_for_the_old_client(installed, tmp_path):
     run("cmake", "-G", "Ninja", "-S", tmp_path, "-B", tmp_path / "b",
         f"-DCMAKE_PREFIX_PATH={installed.prefix}")
     run("cmake", "--build", tmp_path / "b")
+
+
+def test_cpp_of_the_document_compiles(installed, tmp_path):
+    text = (ROOT / "docs" / "integrate.md").read_text()
+    (block,) = re.findall(r"```cpp\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "layer.cpp").write_text(block)
+    run("g++", "-std=c++17", *WARNINGS, "-c", tmp_path / "layer.cpp", "-o", tmp_path / "layer.o",
+        *installed.flags())
 
 
 def test_plain_c_example(installed, tmp_path, left_behind):
