@@ -50,6 +50,9 @@ extern "C" {
 	0x04u /* lies inside another buffer (globally allocated CB): adds 0 bytes */
 #define TTMEM_FLAG_HOOKED 0x08u /* graph capture: no memory behind it, only counted */
 
+/* For ttmem_free_ex() with TTMEM_ANY: a buffer is meant, never a circular buffer or a kernel. */
+#define TTMEM_FREE_BUFFER 0x100u
+
 /* Sorts of kernels, for buffers of type TTMEM_KERNEL. */
 #define TTMEM_KERNEL_APPLICATION 0u
 #define TTMEM_KERNEL_FABRIC 1u
@@ -82,7 +85,7 @@ struct ttmem_free_args {
 	uint32_t struct_size;
 	uint32_t device;
 	uint32_t type;  /* or TTMEM_ANY */
-	uint32_t flags; /* TTMEM_FLAG_HOOKED or 0 */
+	uint32_t flags; /* TTMEM_FLAG_HOOKED, TTMEM_FREE_BUFFER or 0 */
 	uint64_t address;
 };
 

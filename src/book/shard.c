@@ -367,6 +367,13 @@ static inline int shard_free_at(struct shard *shard, struct index_spot spot, uin
 	return shard_end_at(shard, spot, hash, time, BOOK_OP_FREE | modifier, who);
 }
 
+/* Circular buffers and kernels have numbers of their own, which may be some buffer's address. */
+static bool shard_may_mean(const struct shard_buffer *who, const struct book_record *record)
+{
+	return !(who->flags & SHARD_FREE_BUFFER) ||
+	       book_meta_type(record->meta) <= SHARD_BUFFER_LAST;
+}
+
 /* The caller does not know the type: of those that live at the address the youngest is meant. */
 static __attribute__((noinline)) int shard_free_any(struct shard *shard, uint64_t hash,
 						    uint64_t time, const struct shard_buffer *who,
@@ -376,12 +383,15 @@ static __attribute__((noinline)) int shard_free_any(struct shard *shard, uint64_
 	const struct book_record *youngest = NULL;
 	uint32_t slots[BOOK_TYPES];
 	struct index_spot spot;
-	uint32_t found;
+	uint32_t found, meant = 0;
 
 	found = index_find_all(&shard->index, &shard->records, hash, who->address, slots);
 	for (uint32_t i = 0; i < found; i++) {
 		const struct book_record *record = records_at(&shard->records, slots[i]);
 
+		if (!shard_may_mean(who, record))
+			continue;
+		meant++;
 		if (!youngest || record->birth >= youngest->birth)
 			youngest = record;
 	}
@@ -389,7 +399,7 @@ static __attribute__((noinline)) int shard_free_any(struct shard *shard, uint64_
 		return shard_free_nothing(shard, hash, time, who, ret_past);
 	spot = index_find_at(&shard->index, &shard->records, bucket, hash, who->address,
 			     book_meta_type(youngest->meta));
-	return shard_free_at(shard, spot, hash, time, found > 1 ? BOOK_OP_AMBIGUOUS : 0, who);
+	return shard_free_at(shard, spot, hash, time, meant > 1 ? BOOK_OP_AMBIGUOUS : 0, who);
 }
 
 int shard_free(struct shard *shard, struct index_bucket *bucket, uint64_t hash, uint64_t time,

@@ -21,6 +21,9 @@
 struct writer;
 struct owners;
 
+#define SHARD_BUFFER_LAST 4u     /* types up to this are tt-metal's BufferType */
+#define SHARD_FREE_BUFFER 0x100u /* in a free of any type: not of a circular buffer or kernel */
+
 /* What the caller says of a buffer. Strings, phases, stacks and shapes are ids. */
 struct shard_buffer {
 	uint64_t address;

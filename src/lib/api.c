@@ -26,6 +26,7 @@
 
 _Static_assert(TTMEM_DEVICE_COUNT == BOOK_DEVICES && TTMEM_TYPE_COUNT == BOOK_TYPES, "one world");
 _Static_assert(TTMEM_ANY == INDEX_ANY, "any is any");
+_Static_assert(TTMEM_FREE_BUFFER == SHARD_FREE_BUFFER, "a buffer is a buffer");
 _Static_assert(BOOK_META_ALIAS >> BOOK_META_FLAGS_SHIFT == TTMEM_FLAG_ALIAS, "alias is alias");
 
 #define API_EXPORT __attribute__((visibility("default")))
@@ -66,6 +67,11 @@ static inline bool api_free_is_sane(struct writer *writer, uint32_t device, uint
 	writer_reject(device >= BOOK_DEVICES ? &writer->header->rejected.device
 					     : &writer->header->rejected.type);
 	return false;
+}
+
+static inline bool api_free_flags_are_sane(uint32_t type, uint32_t flags)
+{
+	return !(flags & ~API_FLAGS) || (flags == TTMEM_FREE_BUFFER && type == TTMEM_ANY);
 }
 
 /* An event from inside a signal handler that interrupted one of this thread's calls. */
@@ -375,10 +381,11 @@ API_BODY api_free_ex(const struct ttmem_free_args *args)
 		who = (struct shard_buffer){
 			.address = copy.address,
 			.type = copy.type,
+			.flags = copy.flags & TTMEM_FREE_BUFFER,
 			.phase = call_phase(&call),
 			.thread = call.self->tid,
 		};
-		if (copy.flags & ~API_FLAGS)
+		if (!api_free_flags_are_sane(copy.type, copy.flags))
 			writer_reject(&call.writer->header->rejected.arguments);
 		else if (!api_free_is_sane(call.writer, copy.device, copy.type))
 			; /* counted */

@@ -149,6 +149,39 @@ UNIT(free_without_type)
 	witness_close(&w);
 }
 
+/* An old client's free knows no type, and may have a circular buffer at the same address. */
+UNIT(free_of_a_buffer_spares_the_rest)
+{
+	struct ttmem_free_args args = {.struct_size = sizeof(args),
+				       .type = TTMEM_ANY,
+				       .flags = TTMEM_FREE_BUFFER,
+				       .address = 0x40};
+	struct witness w;
+
+	witness_track();
+	ttmem_alloc(0, TTMEM_L1, 0x40, 1, NULL);
+	ttmem_alloc(0, TTMEM_CB, 0x40, 10, "younger");
+	ttmem_alloc(0, TTMEM_KERNEL, 0x40, 100, "youngest");
+	ttmem_free_ex(&args);
+	semantics_open(&w);
+	assert(witness_hot(&w, 0, TTMEM_L1).buffers == 0);
+	assert(w.view.hot[TTMEM_CB].bytes == 10 && w.view.hot[TTMEM_KERNEL].bytes == 100);
+	assert(w.view.cold[TTMEM_L1].ambiguous_frees == 0);
+	/* Two of those that are meant are as ambiguous as ever. */
+	ttmem_alloc(0, TTMEM_L1, 0x40, 1, NULL);
+	ttmem_alloc(0, TTMEM_DRAM, 0x40, 2, NULL);
+	ttmem_free_ex(&args);
+	assert(witness_hot(&w, 0, TTMEM_DRAM).buffers == 0);
+	assert(w.view.cold[TTMEM_DRAM].ambiguous_frees == 1);
+	ttmem_free_ex(&args);
+	/* None: then it is as double as one that knows the type, and nothing else goes. */
+	ttmem_free_ex(&args);
+	assert(witness_hot(&w, 0, TTMEM_CB).buffers == 1);
+	assert(w.view.hot[TTMEM_KERNEL].buffers == 1);
+	assert(w.view.cold[TTMEM_L1].double_frees == 1 && w.view.adds_up);
+	witness_close(&w);
+}
+
 UNIT(mesh)
 {
 	const uint32_t devices[] = {0, 5, 1023, 1024, 31};
