@@ -39,10 +39,20 @@ class AllocationClient
 			    size, nullptr);
 	}
 
-	/* The old call does not know the type; where two kinds share the address that is counted. */
+	/*
+	 * The old call does not know the type; where DRAM and L1 share the address, that is counted. It never
+	 * means a circular buffer, though one that is globally allocated has its buffer's address.
+	 */
 	static void report_deallocation(int device_id, std::uint64_t buffer_id) noexcept
 	{
-		ttmem_free(static_cast<std::uint32_t>(device_id), TTMEM_ANY, buffer_id);
+		struct ttmem_free_args args = {};
+
+		args.struct_size = sizeof(args);
+		args.device = static_cast<std::uint32_t>(device_id);
+		args.type = TTMEM_ANY;
+		args.flags = TTMEM_FREE_BUFFER;
+		args.address = buffer_id;
+		ttmem_free_ex(&args);
 	}
 
 	static void report_cb_allocation(int device_id, std::uint64_t size,
