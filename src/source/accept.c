@@ -128,6 +128,9 @@ static int accept_check_owner(const struct accept_peer *peer, const struct proc 
 {
 	struct proc_facts facts;
 
+	/* From outside our pid namespace: nobody we could name, or hear of its end. */
+	if (peer->pid == 0)
+		return ACCEPT_NOT_THE_OWNER;
 	/* One that has ended cannot be asked any more; that it sent the book, and that its user made
 	 * the file, must do. */
 	if (proc_read(proc, peer->pid, &facts) < 0)

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <pthread.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "book/clock.h"
 
 #define PROC_PATH 48
 #define PROC_FILE 8192 /* longer than any stat, status or cgroup file worth reading */
@@ -211,13 +213,50 @@ uint64_t proc_start_ns(uint64_t start_ticks, uint64_t boottime_now, uint64_t rea
 	return boot + age;
 }
 
+/* The list of users is read for every name, from a file or over a network: so names are kept a while. */
+#define PROC_NAMES 64u
+#define PROC_NAME_NS UINT64_C(60000000000)
+
+static pthread_mutex_t proc_names_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	uint32_t uid;
+	uint64_t until_ns; /* 0 = empty */
+	char name[64];
+} proc_names[PROC_NAMES];
+
+static bool proc_recall_name(uint32_t uid, uint64_t now, char *ret_name, size_t size)
+{
+	bool known;
+
+	pthread_mutex_lock(&proc_names_lock);
+	known = proc_names[uid % PROC_NAMES].uid == uid &&
+		now < proc_names[uid % PROC_NAMES].until_ns;
+	if (known)
+		snprintf(ret_name, size, "%s", proc_names[uid % PROC_NAMES].name);
+	pthread_mutex_unlock(&proc_names_lock);
+	return known;
+}
+
+static void proc_remember_name(uint32_t uid, uint64_t now, const char *name)
+{
+	pthread_mutex_lock(&proc_names_lock);
+	proc_names[uid % PROC_NAMES].uid = uid;
+	proc_names[uid % PROC_NAMES].until_ns = now + PROC_NAME_NS;
+	snprintf(proc_names[uid % PROC_NAMES].name, sizeof(proc_names[0].name), "%s", name);
+	pthread_mutex_unlock(&proc_names_lock);
+}
+
 void proc_user_name(uint32_t uid, char *ret_name, size_t size)
 {
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	struct passwd entry, *found = NULL;
 	char text[4096];
 
+	if (proc_recall_name(uid, now, ret_name, size))
+		return;
 	if (getpwuid_r(uid, &entry, text, sizeof(text), &found) == 0 && found)
 		snprintf(ret_name, size, "%s", found->pw_name);
 	else
 		snprintf(ret_name, size, "%" PRIu32, uid);
+	proc_remember_name(uid, now, ret_name);
 }
