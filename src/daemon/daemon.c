@@ -5,7 +5,6 @@
 #include "daemon/daemon.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -35,14 +34,14 @@
 #define DAEMON_READY_NS UINT64_C(5000000000)
 #define DAEMON_STORE_RETRY_MS 5000u /* after the disk was full: one try costs next to nothing */
 
-static int daemon_fail(const char *what, const char *which, int r)
+int daemon_fail(const char *what, const char *which, int r)
 {
 	fprintf(stderr, "ttmemd: %s%s%s: %s\n", what, which ? " " : "", which ? which : "",
 		strerror(-r));
 	return 1;
 }
 
-static int daemon_fail_in_use(const char *path, uint32_t holder)
+int daemon_fail_in_use(const char *path, uint32_t holder)
 {
 	fprintf(stderr, "ttmemd: %s is in use", path);
 	if (holder)
@@ -274,118 +273,6 @@ static int daemon_open_inside(struct daemon *daemon)
 	return r;
 }
 
-static int daemon_offer(void *context, struct accept_peer *peer)
-{
-	struct daemon *daemon = context;
-
-	return registry_add_peer_consume(daemon->registry, peer);
-}
-
-static struct roster *daemon_roster(void *context)
-{
-	struct daemon *daemon = context;
-
-	return registry_roster(daemon->registry);
-}
-
-static void daemon_refresh(void *context)
-{
-	struct daemon *daemon = context;
-
-	past_look(daemon->past);
-	if (daemon->store)
-		(void)store_flush(daemon->store, 1000); /* what is not there yet is not shown */
-}
-
-static void daemon_native_health(void *context, struct web_health *ret_health)
-{
-	daemon_health(context, ret_health);
-}
-
-static int daemon_open_native(struct daemon *daemon)
-{
-	const struct config *config = daemon->config;
-	struct native_config native = {
-		.loop = daemon->loop,
-		.work = daemon->desk,
-		.store = daemon->store,
-		.proc = registry_proc(daemon->registry),
-		.access = &daemon->access,
-		.version = DAEMON_VERSION,
-		.socket = config->socket,
-		.hooks =
-			{
-				.context = daemon,
-				.offer_consume = daemon_offer,
-				.roster = daemon_roster,
-				.refresh = daemon_refresh,
-				.dump = daemon_dump,
-				.health = daemon_native_health,
-			},
-	};
-	int fd = cleanup_steal_fd(&daemon->handed.native);
-	int r = access_init(&daemon->access, config->group);
-
-	if (r < 0)
-		return daemon_fail("cannot look up group", config->group, r);
-	if (fd < 0)
-		fd = fcntl(daemon->claim.fd, F_DUPFD_CLOEXEC, 3); /* the claim keeps its own */
-	if (fd < 0)
-		return daemon_fail("cannot serve on", config->socket, -errno);
-	r = native_new_consume(&daemon->native, &native, fd);
-	return r < 0 ? daemon_fail("cannot serve on", config->socket, r) : 0;
-}
-
-static int daemon_open_legacy(struct daemon *daemon)
-{
-	const struct config *config = daemon->config;
-	struct legacy_config legacy = {
-		.loop = daemon->loop,
-		.registry = daemon->registry,
-		.outlet = daemon->outlet,
-		.work = daemon->desk,
-		.path = config->legacy_socket,
-		.fd = cleanup_steal_fd(&daemon->handed.legacy),
-		.log_events = config->log_events,
-		.decimal_ids = config->decimal_ids,
-		.quiet = config->quiet,
-		.trace_wire = config->trace_wire,
-	};
-	pid_t holder = 0;
-	int r;
-
-	if (strcmp(config->legacy_socket, CONFIG_NONE) == 0)
-		return 0;
-	r = legacy_server_new(&daemon->legacy, &legacy, &holder);
-	if (r == -EADDRINUSE)
-		return daemon_fail_in_use(config->legacy_socket, (uint32_t)holder);
-	return r < 0 ? daemon_fail("cannot serve old clients on", config->legacy_socket, r) : 0;
-}
-
-static int daemon_open_web(struct daemon *daemon)
-{
-	const struct config *config = daemon->config;
-	const struct web_config web = {
-		.address = config->http,
-		.details = config->http_details,
-		.token_file = config->token_file,
-		.metrics_processes = config->metrics_processes,
-		.provider = &daemon->provider,
-	};
-	const char *problem = NULL;
-	int r;
-
-	if (strcmp(config->http, CONFIG_NONE) == 0)
-		return 0;
-	daemon_provide(daemon, &daemon->provider);
-	r = web_new(&daemon->web, &web, &problem);
-	if (r == 0)
-		return 0;
-	fprintf(stderr, "ttmemd: cannot serve HTTP on %s: %s\n", config->http,
-		problem ? problem : strerror(-r));
-	return 1;
-}
-
 /* Nobody else must be running; then everything that has no way back. */
 static int daemon_claim(struct daemon *daemon)
 {
@@ -452,13 +339,13 @@ int daemon_open(struct daemon *daemon, const struct config *config)
 	if (r < 0)
 		return daemon_fail("cannot start", NULL, r);
 	/* First those who keep books for others, then books that were kept, then everybody. */
-	r = daemon_open_legacy(daemon);
+	r = daemon_serve_legacy(daemon);
 	if (r == 0)
 		r = daemon_keep_open(daemon);
 	if (r == 0)
-		r = daemon_open_native(daemon);
+		r = daemon_serve_native(daemon);
 	if (r == 0)
-		r = daemon_open_web(daemon);
+		r = daemon_serve_web(daemon);
 	if (r != 0)
 		return r;
 	r = registry_search(daemon->registry);

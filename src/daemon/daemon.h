@@ -50,6 +50,7 @@ struct daemon {
 	struct work *clerk; /* samples, judges the dead */
 	struct work *desk;  /* answers questions */
 	struct store *store;
+	uint64_t refreshed_ns;  /* the desk's: when it last began to look into all books */
 	uint64_t store_reasons; /* of its troubles, so many were told */
 	struct manager manager;
 	struct manager_fds handed;
@@ -94,6 +95,15 @@ int daemon_open(struct daemon *daemon, const struct config *config);
 /* Serves until it is told to stop. 0 or a negative errno. */
 int daemon_run(struct daemon *daemon);
 void daemon_close(struct daemon *daemon);
+
+/* What is wrong, on stderr. Return: the exit code. */
+int daemon_fail(const char *what, const char *which, int r);
+int daemon_fail_in_use(const char *path, uint32_t holder);
+
+/* Opens what others connect to. 0 or an exit code. */
+int daemon_serve_native(struct daemon *daemon);
+int daemon_serve_legacy(struct daemon *daemon);
+int daemon_serve_web(struct daemon *daemon);
 
 /* Tells an incident to everybody who wants to know. */
 void daemon_tell(struct daemon *daemon, const struct news *news);

@@ -132,7 +132,7 @@ static int native_desk_document(struct native_desk *desk, const struct native_qu
 	if (request->kind == NATIVE_SERIES)
 		return native_desk_series(desk, request, json);
 	if (hooks->refresh && !query.cursor)
-		hooks->refresh(hooks->context);
+		hooks->refresh(hooks->context, question->came_ns);
 	if (request->kind == NATIVE_LEAKS)
 		return past_documents_leaks(desk->past, &query, &scope, json);
 	return past_documents_incidents(desk->past, &query, &scope, json);

@@ -45,8 +45,11 @@ struct native_hooks {
 
 	/* The current list, counted, e.g. registry_roster(). */
 	struct roster *(*roster)(void *context);
-	/* Puts into the store what the books know by now. May be NULL. */
-	void (*refresh)(void *context);
+	/*
+	 * Puts into the store what the books know, not before @since_ns (CLOCK_MONOTONIC): one look
+	 * serves everybody who had asked when it began. May be NULL.
+	 */
+	void (*refresh)(void *context, uint64_t since_ns);
 	/*
 	 * Writes the old report of remaining buffers, as far as @asker may see them. 0 or a negative
 	 * errno. May be NULL.

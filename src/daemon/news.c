@@ -16,6 +16,8 @@
 #include "core/snapshot.h"
 #include "core/types.h"
 
+#define NEWS_TYPE_CB 5u
+#define NEWS_TYPE_KERNEL 6u
 #define NEWS_SECOND UINT64_C(1000000000)
 
 static struct news *news_new(const struct snapshot_process *process, const char *kind)
@@ -29,6 +31,7 @@ static struct news *news_new(const struct snapshot_process *process, const char 
 	news->user = process->user_id;
 	news->count = 1;
 	news->type = SNAPSHOT_TYPE_NONE;
+	news->is_old_client = strcmp(process->source, "socket") == 0;
 	(void)snprintf(news->comm, sizeof(news->comm), "%s", process->comm);
 	return news;
 }
@@ -167,6 +170,26 @@ static void news_leak_json(FILE *out, const struct snapshot *snapshot, const str
 	emit_close_object(&emit);
 }
 
+/* The old server told circular buffers and kernels apart from the rest. */
+static void news_count_dead(struct seed_lines_dead *dead, const struct snapshot_process *process)
+{
+	for (size_t i = 0; i < process->part_count; i++) {
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			const struct snapshot_memory *memory = &process->parts[i].memory[type];
+			bool is_cb = type == NEWS_TYPE_CB, is_kernel = type == NEWS_TYPE_KERNEL;
+			uint64_t *buffers = is_cb       ? &dead->cbs
+					    : is_kernel ? &dead->kernels
+							: &dead->buffers;
+			uint64_t *bytes = is_cb       ? &dead->cb_bytes
+					  : is_kernel ? &dead->kernel_bytes
+						      : &dead->bytes;
+
+			*buffers += memory->buffers;
+			*bytes += memory->used;
+		}
+	}
+}
+
 struct news *news_new_leak(const struct snapshot *snapshot, uint32_t process,
 			   const struct news_ending *ending)
 {
@@ -186,6 +209,8 @@ struct news *news_new_leak(const struct snapshot *snapshot, uint32_t process,
 	/* Of very many only the largest are in the snapshot; the counters know all. */
 	snapshot_process_totals(&snapshot->processes[process], &news->bytes, &news->buffers);
 	news->buffers = bits_max(news->buffers, listed);
+	news->dead.pid = news->pid;
+	news_count_dead(&news->dead, &snapshot->processes[process]);
 	json = open_memstream(&news->json, &news->json_length);
 	text = open_memstream(&news->text, &news->text_length);
 	if (json && text) {

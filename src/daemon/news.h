@@ -6,8 +6,11 @@
  * was read, handed to the loop, and told there to everybody who wants to know.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/seed-lines.h"
 
 struct snapshot;
 struct snapshot_incident;
@@ -25,8 +28,10 @@ struct news {
 	uint32_t type; /* SNAPSHOT_TYPE_NONE = several, or not known */
 	uint64_t bytes;
 	uint64_t buffers;
-	uint64_t count; /* how often since it was last told */
-	char *json;     /* one object on one line, with details */
+	bool is_old_client;          /* of the old protocol: its end has been told in its own way */
+	struct seed_lines_dead dead; /* of a leak, as the old server told it */
+	uint64_t count;              /* how often since it was last told */
+	char *json;                  /* one object on one line, with details */
 	size_t json_length;
 	char *text; /* lines for the log, each ended */
 	size_t text_length;

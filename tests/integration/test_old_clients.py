@@ -200,3 +200,13 @@ def test_one_client_in_a_tight_loop(ttmemd):
     assert client.query(OURS) == (0, 0, 0, 0)
     slow.close()
     client.close()
+
+
+def test_the_old_lines_for_a_native_process_that_died(ttmemd):
+    ttmemd.start("--log-events")
+    player = ttmemd.player("alloc 901 DRAM 0x1000 1048576", "kernel 901 0x2000 524288 0")
+    wait_for(lambda: f"[PID {player.pid}]" in ttmemd.text(), "its first line")
+    player.kill()
+    wait_for(lambda: f"   PID {player.pid} is dead, removing its buffers..." in ttmemd.text(), "its end")
+    assert f"   ✓ Removed 1 buffers (1 MB) from PID {player.pid}\n" in ttmemd.text()
+    assert f"   ✓ Removed 1 kernels (0.5 MB) from PID {player.pid}\n" in ttmemd.text()

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Opening what others connect to: the native socket, the old one, HTTP. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "book/clock.h"
+#include "daemon/daemon.h"
+#include "store/store.h"
+
+static int serve_offer(void *context, struct accept_peer *peer)
+{
+	struct daemon *daemon = context;
+
+	return registry_add_peer_consume(daemon->registry, peer);
+}
+
+static struct roster *serve_roster(void *context)
+{
+	struct daemon *daemon = context;
+
+	return registry_roster(daemon->registry);
+}
+
+static void serve_refresh(void *context, uint64_t since_ns)
+{
+	struct daemon *daemon = context;
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	if (daemon->refreshed_ns > since_ns)
+		return;
+	daemon->refreshed_ns = now;
+	past_look(daemon->past);
+	if (daemon->store)
+		(void)store_flush(daemon->store, 1000); /* what is not there yet is not shown */
+}
+
+static void serve_health(void *context, struct web_health *ret_health)
+{
+	daemon_health(context, ret_health);
+}
+
+int daemon_serve_native(struct daemon *daemon)
+{
+	const struct config *config = daemon->config;
+	struct native_config native = {
+		.loop = daemon->loop,
+		.work = daemon->desk,
+		.store = daemon->store,
+		.proc = registry_proc(daemon->registry),
+		.access = &daemon->access,
+		.version = DAEMON_VERSION,
+		.socket = config->socket,
+		.hooks =
+			{
+				.context = daemon,
+				.offer_consume = serve_offer,
+				.roster = serve_roster,
+				.refresh = serve_refresh,
+				.dump = daemon_dump,
+				.health = serve_health,
+			},
+	};
+	int fd = cleanup_steal_fd(&daemon->handed.native);
+	int r = access_init(&daemon->access, config->group);
+
+	if (r < 0)
+		return daemon_fail("cannot look up group", config->group, r);
+	if (fd < 0)
+		fd = fcntl(daemon->claim.fd, F_DUPFD_CLOEXEC, 3); /* the claim keeps its own */
+	if (fd < 0)
+		return daemon_fail("cannot serve on", config->socket, -errno);
+	r = native_new_consume(&daemon->native, &native, fd);
+	return r < 0 ? daemon_fail("cannot serve on", config->socket, r) : 0;
+}
+
+int daemon_serve_legacy(struct daemon *daemon)
+{
+	const struct config *config = daemon->config;
+	struct legacy_config legacy = {
+		.loop = daemon->loop,
+		.registry = daemon->registry,
+		.outlet = daemon->outlet,
+		.work = daemon->desk,
+		.path = config->legacy_socket,
+		.fd = cleanup_steal_fd(&daemon->handed.legacy),
+		.log_events = config->log_events,
+		.decimal_ids = config->decimal_ids,
+		.quiet = config->quiet,
+		.trace_wire = config->trace_wire,
+	};
+	pid_t holder = 0;
+	int r;
+
+	if (strcmp(config->legacy_socket, CONFIG_NONE) == 0)
+		return 0;
+	r = legacy_server_new(&daemon->legacy, &legacy, &holder);
+	if (r == -EADDRINUSE)
+		return daemon_fail_in_use(config->legacy_socket, (uint32_t)holder);
+	return r < 0 ? daemon_fail("cannot serve old clients on", config->legacy_socket, r) : 0;
+}
+
+int daemon_serve_web(struct daemon *daemon)
+{
+	const struct config *config = daemon->config;
+	const struct web_config web = {
+		.address = config->http,
+		.details = config->http_details,
+		.token_file = config->token_file,
+		.metrics_processes = config->metrics_processes,
+		.provider = &daemon->provider,
+	};
+	const char *problem = NULL;
+	int r;
+
+	if (strcmp(config->http, CONFIG_NONE) == 0)
+		return 0;
+	daemon_provide(daemon, &daemon->provider);
+	r = web_new(&daemon->web, &web, &problem);
+	if (r == 0)
+		return 0;
+	fprintf(stderr, "ttmemd: cannot serve HTTP on %s: %s\n", config->http,
+		problem ? problem : strerror(-r));
+	return 1;
+}
