@@ -20,6 +20,7 @@ struct command {
 	int (*run)(int argc, char **argv);
 };
 
+extern const struct command analyze_command;
 extern const struct command bench_command;
 extern const struct command buffers_command;
 extern const struct command demo_command;
