@@ -204,7 +204,7 @@ static int analysis_alloc(struct analysis *analysis, const struct analysis_step 
 	struct analysis_sum *sum = &step->device->sums[event->type];
 	struct analysis_node *node;
 
-	if (event->is_hooked) {
+	if (event->is_hooked || (event->address == 0 && event->size == 0)) {
 		sum->hooked++;
 		return 0;
 	}

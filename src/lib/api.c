@@ -22,6 +22,7 @@
 #include "lib/call.h"
 #include "lib/debug.h"
 #include "lib/gate.h"
+#include "lib/oldlog.h"
 #include "lib/thread.h"
 
 _Static_assert(TTMEM_DEVICE_COUNT == BOOK_DEVICES && TTMEM_TYPE_COUNT == BOOK_TYPES, "one world");
@@ -74,6 +75,35 @@ static inline bool api_free_flags_are_sane(uint32_t type, uint32_t flags)
 	return !(flags & ~API_FLAGS) || (flags == TTMEM_FREE_BUFFER && type == TTMEM_ANY);
 }
 
+/* Calls that went the slow way, in the logs of the old system; mistakes are not told there. */
+static __attribute__((noinline)) void api_log_alloc(const struct call *call,
+						    const uint32_t *devices, size_t n,
+						    const struct oldlog_buffer *buffer)
+{
+	struct oldlog_buffer one = *buffer;
+
+	for (size_t i = 0; !call->is_paused && devices && n <= BOOK_DEVICES && i < n; i++) {
+		one.device = devices[i];
+		if (one.device < BOOK_DEVICES)
+			oldlog_alloc(&one);
+	}
+}
+
+static __attribute__((noinline)) void api_log_free(const struct call *call, const uint32_t *devices,
+						   size_t n, const struct oldlog_buffer *buffer)
+{
+	struct oldlog_buffer one = *buffer;
+
+	if (call->is_paused || !devices || n > BOOK_DEVICES ||
+	    (one.type >= BOOK_TYPES && one.type != TTMEM_ANY))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		one.device = devices[i];
+		if (one.device < BOOK_DEVICES)
+			oldlog_free(call->writer, &one);
+	}
+}
+
 /* An event from inside a signal handler that interrupted one of this thread's calls. */
 static __attribute__((noinline)) void api_defer(struct writer *writer, uint32_t device,
 						bool is_free, const struct shard_buffer *buffer,
@@ -112,10 +142,15 @@ API_BODY api_alloc_slow(uint32_t device, uint32_t type, uint64_t address, uint64
 		else
 			api_defer(call.writer, device, false, &buffer, 0);
 	}
-	if (unlikely(call.is_debugged))
+	if (unlikely(call.is_debugged)) {
 		debug_line("alloc device=%u type=%u address=0x%" PRIx64 " size=%" PRIu64
 			   " name=%s: %s",
 			   device, type, address, size, name ? name : "-", call_verdict(&call));
+		if (api_alloc_is_plain(device, type, size))
+			api_log_alloc(&call, &device, 1,
+				      &(struct oldlog_buffer){
+					      .address = address, .size = size, .type = type});
+	}
 	call_end(&call);
 }
 
@@ -172,9 +207,12 @@ API_BODY api_free_slow(uint32_t device, uint32_t type, uint64_t address)
 		else
 			api_defer(call.writer, device, true, &who, 0);
 	}
-	if (unlikely(call.is_debugged))
+	if (unlikely(call.is_debugged)) {
 		debug_line("free device=%u type=%d address=0x%" PRIx64 ": %s", device, (int)type,
 			   address, call_verdict(&call));
+		api_log_free(&call, &device, 1,
+			     &(struct oldlog_buffer){.type = type, .address = address});
+	}
 	call_end(&call);
 }
 
@@ -243,10 +281,15 @@ API_BODY api_alloc_mesh(const uint32_t *devices, size_t n, uint32_t type, uint64
 		else
 			api_defer_mesh(&call, devices, n, false, &buffer);
 	}
-	if (unlikely(call.is_debugged))
+	if (unlikely(call.is_debugged)) {
 		debug_line("alloc_mesh devices=%zu type=%u address=0x%" PRIx64 " size=%" PRIu64
 			   ": %s",
 			   n, type, address, size, call_verdict(&call));
+		if (api_alloc_is_plain(0, type, size))
+			api_log_alloc(&call, devices, n,
+				      &(struct oldlog_buffer){
+					      .address = address, .size = size, .type = type});
+	}
 	call_end(&call);
 }
 
@@ -281,9 +324,12 @@ API_BODY api_free_mesh(const uint32_t *devices, size_t n, uint32_t type, uint64_
 		else
 			api_defer_mesh(&call, devices, n, true, &who);
 	}
-	if (unlikely(call.is_debugged))
+	if (unlikely(call.is_debugged)) {
 		debug_line("free_mesh devices=%zu type=%d address=0x%" PRIx64 ": %s", n, (int)type,
 			   address, call_verdict(&call));
+		api_log_free(&call, devices, n,
+			     &(struct oldlog_buffer){.type = type, .address = address});
+	}
 	call_end(&call);
 }
 
@@ -330,17 +376,22 @@ static void api_alloc_args(struct call *call, const struct ttmem_alloc_args *arg
 		.thread = call->self->tid,
 		.shape = api_shape(call, args),
 	};
-	if (call->is_nested) {
-		if (args->flags & TTMEM_FLAG_HOOKED)
-			writer_reject(&call->writer->header->rejected.reentry);
-		else
-			api_defer(call->writer, args->device, false, &buffer, args->owner);
-		return;
-	}
-	if (args->flags & TTMEM_FLAG_HOOKED)
+	if (call->is_nested && args->flags & TTMEM_FLAG_HOOKED)
+		writer_reject(&call->writer->header->rejected.reentry);
+	else if (call->is_nested)
+		api_defer(call->writer, args->device, false, &buffer, args->owner);
+	else if (args->flags & TTMEM_FLAG_HOOKED)
 		writer_hooked(call->writer, args->device, &buffer);
 	else
 		writer_alloc(call->writer, args->device, &buffer, args->owner);
+	if (unlikely(call->is_debugged))
+		api_log_alloc(call, &args->device, 1,
+			      &(struct oldlog_buffer){.address = args->address,
+						      .size = args->size,
+						      .type = args->type,
+						      .owner = args->owner,
+						      .flags = args->flags,
+						      .has_flags = true});
 }
 
 API_BODY api_alloc_ex(const struct ttmem_alloc_args *args)
@@ -398,10 +449,16 @@ API_BODY api_free_ex(const struct ttmem_free_args *args)
 		else
 			api_defer(call.writer, copy.device, true, &who, 0);
 	}
-	if (unlikely(call.is_debugged))
+	if (unlikely(call.is_debugged)) {
 		debug_line("free_ex device=%u type=%d address=0x%" PRIx64 " flags=0x%x: %s",
 			   copy.device, (int)copy.type, copy.address, copy.flags,
 			   call_verdict(&call));
+		if (copy.struct_size && api_free_flags_are_sane(copy.type, copy.flags))
+			api_log_free(&call, &copy.device, 1,
+				     &(struct oldlog_buffer){.type = copy.type,
+							     .address = copy.address,
+							     .flags = copy.flags});
+	}
 	call_end(&call);
 }
 

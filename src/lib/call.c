@@ -8,6 +8,7 @@
 
 #include "book/writer.h"
 #include "lib/debug.h"
+#include "lib/oldlog.h"
 
 /*
  * A writer for a call that is not nested. The busy flag is not up yet: while the gate opens signals are
@@ -63,7 +64,7 @@ bool call_begin_slow(struct call *call, enum call_kind kind)
 		}
 		call->is_paused = true;
 	}
-	call->is_debugged = debug_is_on();
+	call->is_debugged = debug_is_on() || (oldlog_is_on() && !call->is_paused);
 	if (call->is_debugged)
 		call->before = call_rejected(call->writer);
 	return true;

@@ -25,7 +25,7 @@ struct call {
 	struct thread *self;
 	bool is_nested;   /* inside a call that a signal interrupted: no locks may be taken */
 	bool is_paused;   /* of an event that is debugged: only to be told, not to be recorded */
-	bool is_debugged; /* TTMEM_DEBUG: end with a line */
+	bool is_debugged; /* TTMEM_DEBUG, or an old log: end with a line */
 	struct book_rejected before; /* for the debug line */
 };
 

@@ -5,18 +5,15 @@
 #include "lib/debug.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "lib/append.h"
 
 #define DEBUG_LINE 512
 
@@ -40,38 +37,15 @@ bool debug_is_on(void)
 	return debug_path[0] != '\0';
 }
 
-/* Only a plain file can be trusted not to block or to raise a signal, and it only below the limit. */
-static bool debug_may_write(int fd, size_t length)
-{
-	struct rlimit limit;
-	struct stat st;
-
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || getrlimit(RLIMIT_FSIZE, &limit) < 0)
-		return false;
-	return limit.rlim_cur == RLIM_INFINITY || (uint64_t)st.st_size + length <= limit.rlim_cur;
-}
-
 static void debug_write(char *line, size_t length)
 {
-	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-	int fd = open(debug_path, flags | O_NOCTTY, 0600);
-
-	if (fd < 0)
-		return;
 	/* Names may contain anything: a line is a line. */
 	for (size_t i = 0; i < length; i++) {
 		if ((unsigned char)line[i] < ' ')
 			line[i] = '?';
 	}
 	line[length++] = '\n';
-	if (debug_may_write(fd, length)) {
-		/* One write per line, so that lines of several threads do not mix. A full disk costs
-		 * the line, nothing else. */
-		ssize_t written = write(fd, line, length);
-
-		(void)written;
-	}
-	(void)close(fd); /* nothing left to do if it fails */
+	append_record(debug_path, false, line, length);
 }
 
 void debug_line(const char *format, ...)
@@ -79,20 +53,16 @@ void debug_line(const char *format, ...)
 	int saved_errno = errno;
 	char line[DEBUG_LINE];
 	va_list arguments;
-	int cancel_state;
 	int length, more;
 
 	if (!debug_is_on())
 		return;
-	/* None of our calls is a place where a thread ends. */
-	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* cannot fail */
 	length = snprintf(line, sizeof(line), "ttmem[%d.%d] ", (int)getpid(), (int)gettid());
 	va_start(arguments, format);
 	more = vsnprintf(line + length, sizeof(line) - (size_t)length - 1, format, arguments);
 	va_end(arguments);
 	length += more > 0 ? more : 0;
 	debug_write(line, bits_min((uint64_t)length, sizeof(line) - 2));
-	(void)pthread_setcancelstate(cancel_state, NULL); /* was valid before */
 	errno = saved_errno;
 }
 

@@ -22,6 +22,7 @@
 #include "book/writer.h"
 #include "lib/debug.h"
 #include "lib/make.h"
+#include "lib/oldlog.h"
 
 #define GATE_PAUSE_NS 100000
 #define GATE_TRIES 20000 /* 2 s and more: then the holder is taken for frozen */
@@ -59,7 +60,9 @@ static bool gate_wanted(void)
 {
 	if (gate_says("TTMEM", "0"))
 		return false;
-	return gate_says("TTMEM", "1") || gate_says("TT_ALLOC_TRACKING_ENABLED", "1");
+	/* The buffer log never needed the server, so it needs no second setting here. */
+	return gate_says("TTMEM", "1") || gate_says("TT_ALLOC_TRACKING_ENABLED", "1") ||
+	       gate_says("TT_BUFFER_DEBUG_LOG", "1");
 }
 
 /* All but faults, and SIGSYS, which seccomp raises in the middle of a system call. */
@@ -133,7 +136,8 @@ static void gate_give(const struct gate_hold *hold)
 static void gate_publish(struct writer *writer)
 {
 	bool paused = gate_is_paused();
-	uintptr_t word = paused || debug_is_on() ? GATE_SLOW : (uintptr_t)writer;
+	bool slow = paused || debug_is_on() || oldlog_is_on();
+	uintptr_t word = slow ? GATE_SLOW : (uintptr_t)writer;
 
 	writer_set_paused(writer, paused);
 	__atomic_store_n(&gate_current.word, word, __ATOMIC_RELEASE);
@@ -171,6 +175,8 @@ static void gate_decide(void)
 	struct writer *writer;
 
 	debug_open();
+	if (wanted)
+		oldlog_open();
 	writer = wanted ? gate_make_book() : NULL;
 	if (!writer)
 		__atomic_store_n(&gate_current.word, GATE_OFF, __ATOMIC_RELEASE);

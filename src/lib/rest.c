@@ -13,6 +13,7 @@
 #include "lib/call.h"
 #include "lib/debug.h"
 #include "lib/offer.h"
+#include "lib/oldlog.h"
 
 #define REST_EXPORT __attribute__((visibility("default")))
 #define REST_TEXT(x) #x
@@ -70,10 +71,14 @@ REST_EXPORT void ttmem_free_all(uint32_t device, uint32_t type, uint64_t owner)
 			.thread = call.self->tid,
 		};
 
+		uint64_t mark = oldlog_mark(call.writer, device);
+
 		if (rest_is_nested(&call))
 			writer_lost(call.writer, device, true, type);
 		else
 			writer_free_all(call.writer, device, owner, &who);
+		if (unlikely(call.is_debugged) && !call.is_nested)
+			oldlog_free_all(call.writer, device, mark, call.self->tid);
 	}
 	if (unlikely(call.is_debugged))
 		debug_line("free_all device=%u type=%d owner=0x%" PRIx64 ": %s", device, (int)type,

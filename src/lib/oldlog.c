@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The old system's debug logs; the header tells which. Nothing here takes a lock, not even one of libc's
+ * (its conversions of times do): a call may come from a signal handler.
+ */
+
+#include "lib/oldlog.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <ttmem/ttmem.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "book/writer.h"
+#include "lib/append.h"
+#include "lib/oldlog-text.h"
+
+#define OLDLOG_RECORD 4096u
+#define OLDLOG_LOOK_BACK 64u /* events that are searched for the one of a free */
+
+enum {
+	OLDLOG_BUFFER,
+	OLDLOG_DETAILED,
+	OLDLOG_STACK,
+	OLDLOG_LOGS,
+};
+
+/* One of the logs. */
+struct oldlog_file {
+	bool is_on;
+	bool is_shared; /* the usual place, in a folder of everybody's */
+	char path[PATH_MAX];
+};
+
+static struct oldlog_file oldlog_files[OLDLOG_LOGS];
+static struct oldlog_filter oldlog_wanted;
+static bool oldlog_decided;
+static long oldlog_east; /* seconds that local time is ahead; asked for once */
+
+static uint32_t oldlog_count;  /* allocations in the stack trace log, of this process */
+static uint32_t oldlog_header; /* the process that has written its header there */
+
+static void oldlog_open_file(struct oldlog_file *file, const char *variable, const char *usual)
+{
+	char name[64];
+	const char *says = secure_getenv(variable);
+	const char *path;
+
+	(void)snprintf(name, sizeof(name), "%s_FILE", variable); /* fits */
+	path = secure_getenv(name);
+	file->is_shared = !path || !*path;
+	if (file->is_shared)
+		path = usual;
+	if (!says || strcmp(says, "1") != 0 || strlen(path) >= sizeof(file->path))
+		return;
+	memcpy(file->path, path, strlen(path) + 1);
+	file->is_on = true;
+}
+
+void oldlog_open(void)
+{
+	time_t now = time(NULL);
+	struct tm local;
+
+	if (oldlog_decided)
+		return;
+	oldlog_decided = true;
+	oldlog_open_file(&oldlog_files[OLDLOG_BUFFER], "TT_BUFFER_DEBUG_LOG",
+			 "/tmp/tt_buffer_debug.log");
+	oldlog_open_file(&oldlog_files[OLDLOG_DETAILED], "TT_ALLOC_TRACKING_DETAILED",
+			 "/tmp/tt_alloc_detailed.log");
+	oldlog_open_file(&oldlog_files[OLDLOG_STACK], "TT_ALLOC_STACK_TRACE",
+			 "/tmp/tt_alloc_stack_traces.log");
+	if (!oldlog_is_on())
+		return;
+	oldlog_text_filter(&oldlog_wanted, secure_getenv("TT_BUFFER_DEBUG_DEVICE"),
+			   secure_getenv("TT_BUFFER_DEBUG_TYPE"));
+	if (localtime_r(&now, &local))
+		oldlog_east = local.tm_gmtoff;
+}
+
+bool oldlog_is_on(void)
+{
+	return oldlog_files[OLDLOG_BUFFER].is_on || oldlog_files[OLDLOG_DETAILED].is_on ||
+	       oldlog_files[OLDLOG_STACK].is_on;
+}
+
+/* A record as it is put together. */
+struct oldlog_record {
+	size_t length;
+	char bytes[OLDLOG_RECORD];
+};
+
+static __attribute__((format(printf, 2, 3))) void oldlog_add(struct oldlog_record *record,
+							     const char *format, ...)
+{
+	size_t room = sizeof(record->bytes) - record->length;
+	va_list arguments;
+	int n;
+
+	va_start(arguments, format);
+	n = vsnprintf(record->bytes + record->length, room, format, arguments);
+	va_end(arguments);
+	if (n > 0)
+		record->length += bits_min((size_t)n, room - 1);
+}
+
+static void oldlog_put(const struct oldlog_file *file, const struct oldlog_record *record)
+{
+	append_record(file->path, file->is_shared, record->bytes, record->length);
+}
+
+/*
+ * The call stack, one frame in a line: @indent, then "module: symbol". The library takes no native stacks
+ * yet; when it does, they are told here, and nowhere else.
+ */
+static void oldlog_stack(struct oldlog_record *record, const char *indent)
+{
+	(void)record;
+	(void)indent;
+}
+
+static int64_t oldlog_now(void)
+{
+	return (int64_t)time(NULL) + oldlog_east;
+}
+
+static void oldlog_size(struct oldlog_record *record, const struct oldlog_buffer *buffer)
+{
+	char kb[OLDLOG_TEXT_NUMBER];
+
+	if (buffer->size == 0 && !buffer->has_flags)
+		oldlog_add(record, "Size: unknown\n");
+	else
+		oldlog_add(record, "Size: %" PRIu64 " bytes (%s KB)\n", buffer->size,
+			   oldlog_text_kb(buffer->size, kb));
+}
+
+static const char *oldlog_yes_or_no(const struct oldlog_buffer *buffer, uint32_t flag)
+{
+	if (!buffer->has_flags)
+		return "unknown";
+	return buffer->flags & flag ? "yes" : "no";
+}
+
+static void oldlog_buffer_record(const struct oldlog_buffer *buffer, bool is_free)
+{
+	struct oldlog_record record = {.length = 0};
+	int64_t seconds = oldlog_now();
+
+	if (!oldlog_text_wants(&oldlog_wanted, buffer->device, buffer->type))
+		return;
+	oldlog_add(&record, OLDLOG_TEXT_DOUBLE_LINE "\nBUFFER %s\n",
+		   is_free ? "DEALLOCATED" : "ALLOCATED");
+	oldlog_add(&record, "Time: %02d:%02d:%02d\n", (int)(seconds / 3600 % 24),
+		   (int)(seconds / 60 % 60), (int)(seconds % 60));
+	oldlog_add(&record, "Device: %" PRIu32 "\nAddress: 0x%" PRIx64 " (%" PRIu64 ")\n",
+		   buffer->device, buffer->address, buffer->address);
+	oldlog_size(&record, buffer);
+	oldlog_add(&record, "Type: %s\n", oldlog_text_short_type(buffer->type));
+	if (buffer->owner)
+		oldlog_add(&record, "Buffer*: 0x%" PRIx64 "\n", buffer->owner);
+	else
+		oldlog_add(&record, "Buffer*: unknown\n");
+	if (!is_free)
+		oldlog_add(&record, "Owns Data: %s\nHooked: %s\n",
+			   oldlog_yes_or_no(buffer, TTMEM_FLAG_OWNS_DATA),
+			   buffer->flags & TTMEM_FLAG_HOOKED ? "yes" : "no");
+	oldlog_add(&record, "Call Stack:\n");
+	oldlog_stack(&record, "    ");
+	oldlog_add(&record, "\n");
+	oldlog_put(&oldlog_files[OLDLOG_BUFFER], &record);
+}
+
+static void oldlog_detailed_line(const struct oldlog_buffer *buffer)
+{
+	struct oldlog_record record = {.length = 0};
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail */
+	oldlog_add(&record,
+		   "ALLOC: pid=%d device=%" PRIu32 " size=%" PRIu64 " type=%" PRIu32
+		   " addr=0x%" PRIx64 " timestamp=%" PRIu64 "\n",
+		   (int)getpid(), buffer->device, buffer->size, buffer->type, buffer->address,
+		   (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+	oldlog_put(&oldlog_files[OLDLOG_DETAILED], &record);
+}
+
+static void oldlog_stack_record(const struct oldlog_buffer *buffer, bool is_free)
+{
+	struct oldlog_record record = {.length = 0};
+	uint32_t pid = (uint32_t)getpid();
+	char date[OLDLOG_TEXT_NUMBER];
+
+	/* A forked child begins its own. */
+	if (__atomic_exchange_n(&oldlog_header, pid, __ATOMIC_RELAXED) != pid) {
+		__atomic_store_n(&oldlog_count, 0, __ATOMIC_RELAXED);
+		oldlog_add(&record,
+			   "=== TT-Metal Buffer Allocation Stack Traces ===\nPID: %" PRIu32 "\n",
+			   pid);
+	}
+	oldlog_add(&record, OLDLOG_TEXT_LINE "\n");
+	if (is_free)
+		oldlog_add(&record, "Deallocation\n");
+	else
+		oldlog_add(&record, "Allocation #%" PRIu32 "\n",
+			   __atomic_add_fetch(&oldlog_count, 1, __ATOMIC_RELAXED));
+	oldlog_add(&record, "Time: %s\nDevice: %" PRIu32 "\nType: %s\n",
+		   oldlog_text_date(oldlog_now(), date), buffer->device,
+		   oldlog_text_type(buffer->type));
+	oldlog_size(&record, buffer);
+	oldlog_add(&record, "Address: 0x%" PRIx64 "\nStack trace:\n", buffer->address);
+	oldlog_stack(&record, "  ");
+	oldlog_add(&record, "\n");
+	oldlog_put(&oldlog_files[OLDLOG_STACK], &record);
+}
+
+void oldlog_alloc(const struct oldlog_buffer *buffer)
+{
+	if (oldlog_files[OLDLOG_BUFFER].is_on)
+		oldlog_buffer_record(buffer, false);
+	/* The others cannot say that there is no memory behind it. */
+	if (buffer->flags & TTMEM_FLAG_HOOKED)
+		return;
+	if (oldlog_files[OLDLOG_DETAILED].is_on)
+		oldlog_detailed_line(buffer);
+	if (oldlog_files[OLDLOG_STACK].is_on)
+		oldlog_stack_record(buffer, false);
+}
+
+uint64_t oldlog_mark(const struct writer *writer, uint32_t device)
+{
+	const struct shard *shard = __atomic_load_n(&writer->shards[device], __ATOMIC_ACQUIRE);
+
+	/* Pairs with the release in shard.c: an event is complete when its number is seen. */
+	return shard ? __atomic_load_n(&shard->page->head, __ATOMIC_ACQUIRE) : 0;
+}
+
+/* An event of the book's own log. False: it is not there, or was overwritten meanwhile. */
+static bool oldlog_event(const struct writer *writer, uint32_t device, uint64_t number,
+			 struct book_event *ret_event)
+{
+	const struct shard *shard = __atomic_load_n(&writer->shards[device], __ATOMIC_ACQUIRE);
+
+	if (!shard || number == 0)
+		return false;
+	bits_copy(ret_event, &shard->ring[number & shard->ring_mask], sizeof(*ret_event));
+	/* Two at a time may be on their way. */
+	return oldlog_mark(writer, device) + 2 < number + shard->ring_mask;
+}
+
+static void oldlog_freed(const struct oldlog_buffer *buffer)
+{
+	if (oldlog_files[OLDLOG_BUFFER].is_on)
+		oldlog_buffer_record(buffer, true);
+	if (oldlog_files[OLDLOG_STACK].is_on && !(buffer->flags & TTMEM_FLAG_HOOKED))
+		oldlog_stack_record(buffer, true);
+}
+
+void oldlog_free(struct writer *writer, const struct oldlog_buffer *buffer)
+{
+	struct oldlog_buffer told = *buffer;
+	uint64_t head = oldlog_mark(writer, buffer->device);
+	struct book_event event;
+
+	for (uint64_t n = head; n > 0 && head - n < OLDLOG_LOOK_BACK; n--) {
+		uint32_t type;
+
+		if (!oldlog_event(writer, buffer->device, n, &event))
+			break;
+		type = book_meta_type(event.record.meta);
+		if (event.record.address != buffer->address ||
+		    (buffer->type != TTMEM_ANY && type != buffer->type))
+			continue;
+		told.size = event.record.size;
+		told.type = type < BOOK_TYPES ? type : buffer->type;
+		break;
+	}
+	oldlog_freed(&told);
+}
+
+void oldlog_free_all(struct writer *writer, uint32_t device, uint64_t mark, uint32_t thread)
+{
+	uint64_t head = oldlog_mark(writer, device);
+	struct book_event event;
+
+	for (uint64_t n = mark + 1; n <= head; n++) {
+		if (!oldlog_event(writer, device, n, &event) ||
+		    (event.op_slot & BOOK_OP_MASK) != BOOK_OP_FREE || event.record.thread != thread)
+			continue;
+		oldlog_freed(&(struct oldlog_buffer){
+			.address = event.record.address,
+			.size = event.record.size,
+			.device = device,
+			.type = book_meta_type(event.record.meta),
+		});
+	}
+}
