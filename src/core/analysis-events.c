@@ -75,7 +75,7 @@ static void analysis_subtract(struct analysis *analysis, const struct analysis_n
 static int analysis_begin(struct analysis *analysis, const struct analysis_step *step)
 {
 	const struct logread_event *event = step->event;
-	struct analysis_node *node;
+	struct analysis_node *node = NULL;
 	uint32_t site;
 	int r = analysis_rows_site(analysis, event, &site);
 
@@ -85,7 +85,7 @@ static int analysis_begin(struct analysis *analysis, const struct analysis_step 
 		analysis->is_inexact = true;
 		return 0;
 	}
-	if (r < 0)
+	if (r < 0 || !node)
 		return r;
 	node->size = event->size;
 	node->line = event->line;
@@ -158,8 +158,8 @@ static int analysis_resize(struct analysis *analysis, const struct analysis_step
 	const struct logread_event *event = step->event;
 	int r = analysis_note(analysis, step, ANALYSIS_SIZE_CHANGE, ANALYSIS_WHILE_LIVE, node);
 	struct analysis_key key = step->key;
-	uint32_t ghosts =
-		event->format == LOGREAD_SERVER && event->refs > 0 ? event->refs - 1 : node->ghosts;
+	/* What the server still counts of the old one. */
+	uint32_t ghosts = event->refs > 0 ? event->refs - 1 : node->ghosts + node->refs;
 
 	if (r < 0)
 		return r;
@@ -170,7 +170,7 @@ static int analysis_resize(struct analysis *analysis, const struct analysis_step
 	node = analysis_nodes_find(analysis, &key);
 	if (r == 0 && analysis_is_live(node)) {
 		node->refs = 1;
-		node->ghosts = ghosts;
+		node->ghosts = event->format == LOGREAD_SERVER ? ghosts : 0;
 	}
 	return r;
 }
@@ -398,7 +398,7 @@ static int analysis_general(struct analysis *analysis, const struct logread_even
 	return 0;
 }
 
-/* Events that have one. */
+/* Events that have a device and a process. */
 static int analysis_device_event(struct analysis *analysis, const struct analysis_step *step)
 {
 	enum logread_kind kind = step->event->kind;
@@ -407,8 +407,6 @@ static int analysis_device_event(struct analysis *analysis, const struct analysi
 		return analysis_alloc(analysis, step);
 	if (kind == LOGREAD_RESIZED)
 		return analysis_resized(analysis, step);
-	if (kind == LOGREAD_COUNTED_ALLOC || kind == LOGREAD_COUNTED_FREE)
-		return analysis_counted(step);
 	return analysis_freed(analysis, step);
 }
 
@@ -435,6 +433,8 @@ int analysis_take(void *context, const struct logread_event *event)
 	    (analysis->only_device != ANALYSIS_NONE && event->device != analysis->only_device))
 		return 0;
 	r = analysis_rows_device(analysis, event, &step.device);
+	if (r == 0 && (event->kind == LOGREAD_COUNTED_ALLOC || event->kind == LOGREAD_COUNTED_FREE))
+		return analysis_counted(&step);
 	if (r == 0)
 		r = analysis_rows_process(analysis, event, &step.key.process);
 	return r < 0 ? r : analysis_device_event(analysis, &step);

@@ -88,6 +88,23 @@ UNIT(missed_free_and_late_free)
 	done();
 }
 
+/* The enhanced server overwrites the size and says so first; the line after that tells nothing new. */
+UNIT(enhanced_server)
+{
+	analyze(NEW(
+		"1", "10", "0",
+		"0x1") "⚠ [PID 1] Buffer reused with DIFFERENT size: old=10 new=20 (buffer_id=0x1, "
+		       "device=0)\n" REF("1", "20", "0", "0x1", "2") LESS(
+			       "1", "0x1", "0", "20", "1") "⚠ [PID 1] Deallocation for ALREADY "
+							   "FREED buffer 0x7 on device 0 "
+							   "(allocs=1 frees=1)\n");
+	assert(result.finding_count == 2);
+	assert(found(0, ANALYSIS_DOUBLE_FREE, ANALYSIS_FREED_BEFORE));
+	assert(found(1, ANALYSIS_SIZE_CHANGE, ANALYSIS_WHILE_LIVE));
+	assert(result.findings[1].count == 1 && result.leak_count == 0);
+	done();
+}
+
 UNIT(references)
 {
 	analyze(NEW("1", "10", "0", "0x1") REF("1", "10", "0", "0x1", "2")

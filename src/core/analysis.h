@@ -149,8 +149,8 @@ struct analysis *analysis_free(struct analysis *analysis);
 void analysis_set_file(struct analysis *analysis, uint32_t file);
 void analysis_only_device(struct analysis *analysis, uint32_t device);
 
-/* A logread_take. 0 or -ENOMEM. */
-int analysis_take(void *analysis, const struct logread_event *event);
+/* A logread_take, with the analysis as its context. 0 or -ENOMEM. */
+int analysis_take(void *context, const struct logread_event *event);
 
 /* After the last event. @ret_result lives as long as the analysis. 0 or -ENOMEM. */
 int analysis_finish(struct analysis *analysis, struct analysis_result *ret_result);

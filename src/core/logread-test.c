@@ -140,16 +140,15 @@ UNIT(lines_that_are_none)
 UNIT(damaged_lines)
 {
 	static const char *const lines[] = {
-		"✓ [PID 12] Allocated 524288 bytes of DRAM on device 2 (buff",
-		"✓ [PID 12] Allocated 5242888888888888888888888888 bytes of DRAM on device 2 "
-		"(buffer_id=1)",
-		"✓ [PID 12] Allocated 0 bytes of DRAM on device 2 (buffer_id=1)",
-		"✓ [PID 12] Allocated 1 bytes of DRAM on device 1024 (buffer_id=1)",
-		"✓ [PID 12] Allocated 1 bytes of DRAM on device -1 (buffer_id=1)",
-		"✓ [PID 12] Allocated 1 bytes of DRAM on device 1 (buffer_id=0x)",
-		"✓ [PID 12] Allocated 1 bytes of DRAM on device 1 (buffer_id=0x11112222333344445)",
-		"✓ [PID 12] Allocated 1 bytes of DRAM on device 1 (buffer_id=1) ✓ [PID 13] Alloc",
-		"✗ [PID 12] Freed buffer 0x10 on device 1 (64 bytes, ref_count= remaining)",
+		"✓ [PID 1] Allocated 524288 bytes of L1 on device 2 (buff",
+		"✓ [PID 1] Allocated 52428888888888888888888 bytes of L1 on device 2 (buffer_id=1)",
+		"✓ [PID 1] Allocated 0 bytes of L1 on device 2 (buffer_id=1)",
+		"✓ [PID 1] Allocated 1 bytes of L1 on device 1024 (buffer_id=1)",
+		"✓ [PID 1] Allocated 1 bytes of L1 on device -1 (buffer_id=1)",
+		"✓ [PID 1] Allocated 1 bytes of L1 on device 1 (buffer_id=0x)",
+		"✓ [PID 1] Allocated 1 bytes of L1 on device 1 (buffer_id=0x11112222333344445)",
+		"✓ [PID 1] Allocated 1 bytes of L1 on device 1 (buffer_id=1) ✓ [PID 13] Alloc",
+		"✗ [PID 1] Freed buffer 0x10 on device 1 (64 bytes, ref_count= remaining)",
 		"✓ [CB_ALLOC] Device 3: +inf MB (Total: 0.5 MB)",
 		"✓ [CB_ALLOC] Device 3: +0x10 MB (Total: 0.5 MB)",
 		"ALLOC: pid=5 device=1 size=64 type=1 addr=0x1000 timest",
@@ -169,7 +168,8 @@ UNIT(damaged_lines)
 UNIT(buffer_debug_records)
 {
 	const char *text =
-		RECORD "Buffer*: 0x7f8a4c001230\nOwns Data: yes\nHooked: no\nCall Stack:\n"
+		RECORD "Buffer*: 0x7f8a4c001230\n"
+		       "Owns Data: yes\nHooked: no\nCall Stack:\n"
 		       "    lib.so: a()\n    python3: main\n\n"
 		       "═══\nBUFFER DEALLOCATED\nDevice: 3\nAddress: 0x18862c0 (25718464)\n"
 		       "Size: unknown\nType: unknown\nCall Stack:\n"
