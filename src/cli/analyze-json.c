@@ -184,8 +184,7 @@ static void json_leaks(struct emit *json, const struct analyze *analyze)
 			    leak->how == ANALYSIS_PROCESS_ENDED ? "process_ended" : "end_of_log");
 		emit_string(json, "path", analyze->files[leak->file].path);
 		emit_u64(json, "line", leak->line);
-		json_stack(json,
-			   leak->site == ANALYSIS_NONE ? NULL : result->sites[leak->site].stack);
+		json_stack(json, analyze_stack(analyze, leak->site));
 		emit_close_object(json);
 	}
 	emit_close_array(json);
@@ -250,7 +249,7 @@ static void json_sites(struct emit *json, const struct analyze *analyze)
 		emit_u64(json, "bytes", site->bytes);
 		emit_u64(json, "leaks", site->leaks);
 		emit_u64(json, "leaked_bytes", site->leaked_bytes);
-		json_stack(json, site->stack);
+		json_stack(json, analyze_stack(analyze, (uint32_t)order[i]));
 		emit_close_object(json);
 	}
 	emit_close_array(json);

@@ -18,6 +18,12 @@ static const char *plural(uint64_t n)
 	return n == 1 ? "" : "s";
 }
 
+static void print_more(uint64_t count, uint64_t shown)
+{
+	if (count > shown)
+		printf("  ... and %" PRIu64 " more\n", count - shown);
+}
+
 static void print_files(const struct analyze *analyze)
 {
 	for (size_t i = 0; i < analyze->file_count; i++) {
@@ -93,6 +99,42 @@ static void print_devices(const struct analyze *analyze)
 	}
 }
 
+/* Processes, if there are several; their figures are of all types. */
+static void print_processes(const struct analyze *analyze)
+{
+	static const struct table_column columns[] = {
+		{"LOG", 12, false, false},  {"PID", 10, true, false},    {"ALLOCS", 8, true, false},
+		{"FREES", 8, true, false},  {"LEFT", 6, true, false},    {"BYTES", 9, true, false},
+		{"DOUBLE", 6, true, false}, {"UNKNOWN", 7, true, false}, {"ENDED", 5, false, false},
+	};
+	const struct analysis_result *result = &analyze->result;
+	char size[TEXT_NUMBER_SIZE];
+	struct table table;
+	uint64_t shown = 0;
+
+	if (analyze->has_type || result->process_count < 2)
+		return;
+	putchar('\n');
+	table_begin(&table, stdout, columns, ARRAY_SIZE(columns));
+	for (; shown < result->process_count && shown < analyze->top; shown++) {
+		const struct analysis_process *process = &result->processes[shown];
+
+		table_text(&table, logread_format_name((enum logread_format)process->format));
+		if (process->has_pid)
+			table_format(&table, "%" PRIu32, process->pid);
+		else
+			table_text(&table, "?");
+		table_format(&table, "%" PRIu64, process->allocs);
+		table_format(&table, "%" PRIu64, process->frees);
+		table_format(&table, "%" PRIu64, process->leaks);
+		table_text(&table, text_size(process->leaked_bytes, size));
+		table_format(&table, "%" PRIu64, process->found[ANALYSIS_DOUBLE_FREE]);
+		table_format(&table, "%" PRIu64, process->found[ANALYSIS_UNKNOWN_FREE]);
+		table_text(&table, process->has_ended ? "yes" : "no");
+	}
+	print_more(result->process_count, shown);
+}
+
 static void print_pid(const struct analysis_process *process)
 {
 	if (process->has_pid)
@@ -139,14 +181,7 @@ static void print_leak(const struct analyze *analyze, const struct analysis_leak
 	fputs(", allocated in", stdout);
 	print_place(analyze, leak->file, leak->line);
 	putchar('\n');
-	if (leak->site != ANALYSIS_NONE)
-		print_stack(result->sites[leak->site].stack, "              ");
-}
-
-static void print_more(uint64_t count, uint64_t shown)
-{
-	if (count > shown)
-		printf("  ... and %" PRIu64 " more\n", count - shown);
+	print_stack(analyze_stack(analyze, leak->site), "              ");
 }
 
 static void print_leaks(const struct analyze *analyze, enum analysis_how how, uint64_t count,
@@ -176,12 +211,12 @@ static const char *cause_in_words(enum analysis_cause cause)
 {
 	static const char *const words[ANALYSIS_CAUSES] = {
 		[ANALYSIS_FREED_BEFORE] = "allocated once and freed before",
-		[ANALYSIS_ADDRESS_REUSE] = "address reuse: it had several lives, and an old owner "
-					   "freed it again",
+		[ANALYSIS_ADDRESS_REUSE] =
+			"address reuse: it had several lives, and an old owner freed it again",
 		[ANALYSIS_BEFORE_LOG] = "never seen: allocated before the log began, or never",
 		[ANALYSIS_LONG_AGO] = "not seen, or freed too long ago to be remembered",
-		[ANALYSIS_RESTART] = "a good free: the server had forgotten the buffer when it was "
-				     "started again",
+		[ANALYSIS_RESTART] =
+			"a good free: the server was started again and had forgotten the buffer",
 		[ANALYSIS_OWNER_ENDED] = "its process was taken for dead before",
 		[ANALYSIS_OTHER_TYPE] = "what lives there is of another type",
 		[ANALYSIS_OTHER_DEVICE] = "that address lives on another device",
@@ -251,7 +286,7 @@ static void print_sites(const struct analyze *analyze)
 		       text_size(site->bytes, size), site->allocs, plural(site->allocs),
 		       type ? " of " : "", type ? type : "", site->frees,
 		       text_size(site->leaked_bytes, left));
-		print_stack(site->stack, "      ");
+		print_stack(analyze_stack(analyze, (uint32_t)order[i]), "      ");
 	}
 	print_more(count, analyze->top);
 }
@@ -292,6 +327,7 @@ void analyze_print(const struct analyze *analyze)
 		wrong += totals->found[i];
 	print_files(analyze);
 	print_devices(analyze);
+	print_processes(analyze);
 	print_leaks(analyze, ANALYSIS_PROCESS_ENDED, totals->ended, totals->ended_bytes);
 	print_leaks(analyze, ANALYSIS_END_OF_LOG, end, totals->leaked_bytes - totals->ended_bytes);
 	print_findings(analyze, ANALYSIS_DOUBLE_FREE, "Double frees");

@@ -108,14 +108,13 @@ static int analyze_read(struct analysis *analysis, struct analyze_file *file,
 			struct analyze_progress *progress)
 {
 	CLEANUP(analyze_cleanup_log) struct logread *log = NULL;
-	CLEANUP_CLOSE int opened = -1;
-	int fd = STDIN_FILENO, r;
+	bool is_input = strcmp(file->path, "-") == 0;
+	CLEANUP_CLOSE int fd = is_input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+					: open(file->path, O_RDONLY | O_CLOEXEC);
+	int r;
 
-	if (strcmp(file->path, "-") != 0) {
-		opened = fd = open(file->path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0)
-			return -errno;
-	}
+	if (fd < 0)
+		return -errno;
 	r = logread_new(&log, analysis_take, analysis);
 	if (r < 0)
 		return r;
@@ -262,6 +261,8 @@ static int analyze_report(struct analyze *analyze, bool json, bool addresses)
 	int r = 0;
 
 	analyze_add(analyze);
+	if (!addresses)
+		(void)analyze_names(analyze); /* or names as they are in the log */
 	if (addresses)
 		r = analyze_addresses(analyze);
 	else if (json)
@@ -345,6 +346,7 @@ static int analyze_run(int argc, char **argv)
 	if (analyze_files(&analyze, argv, count) < 0)
 		return output_fail("analyze", "cannot begin", -ENOMEM);
 	code = analyze_go(&analyze, &filter, json, addresses);
+	analyze_names_deinit(&analyze);
 	free(analyze.files);
 	if (code == COMMAND_OK)
 		code = output_finish();

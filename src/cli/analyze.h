@@ -34,6 +34,8 @@ struct analyze {
 	size_t file_count;
 	struct analysis_result result;
 	struct analyze_totals totals;
+	const char **stacks; /* of each call site with names decoded, NULL = as it is in the log */
+	char *names;         /* their bytes */
 };
 
 bool analyze_wants_type(const struct analyze *analyze, uint32_t type);
@@ -43,6 +45,13 @@ const char *analyze_type_name(uint32_t type);
 
 /* Numbers of call sites, most leaked bytes first, then most bytes. Freed by the caller. NULL: no memory. */
 size_t *analyze_sites(const struct analyze *analyze, size_t *ret_count);
+
+/* Decodes the names of C++ functions. 0 or a negative errno, and then they stay as they are. */
+int analyze_names(struct analyze *analyze);
+void analyze_names_deinit(struct analyze *analyze);
+
+/* The lines of a call site's stack; NULL if there is none. */
+const char *analyze_stack(const struct analyze *analyze, uint32_t site);
 
 void analyze_print(const struct analyze *analyze);
 void analyze_json(const struct analyze *analyze, uint64_t time_ns);
