@@ -4,7 +4,7 @@
 
 _ttmem() {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-	local commands='smi ps buffers growth history watch incidents leaks run status dump selftest bench demo help'
+	local commands='smi ps buffers growth history watch incidents leaks run status dump analyze selftest bench demo help'
 	local types='DRAM L1 SYSTEM_MEMORY L1_SMALL TRACE CB KERNEL'
 	local command=${COMP_WORDS[1]} words='' i
 
@@ -51,6 +51,11 @@ _ttmem() {
 		watch) words='--format --ids --stacks --type' ;;
 		incidents | leaks) words='--pid --json' ;;
 		status) words='--json' ;;
+		analyze)
+			words='--json --leaked-addresses --device --type --top --fail-on-leak'
+			mapfile -t COMPREPLY < <(compgen -f -W "$words --help" -- "$current")
+			return
+			;;
 		bench) words='--json' ;;
 		run) words='--fail-on-leak --baseline --ignore --json --markdown --metal-shim --' ;;
 		demo) words='--seconds --keep' ;;

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ttmem analyze: the old logs, made by the library and by a daemon, and judged like a model."""
+
+import contextlib
+import json
+import os
+import pty
+import resource
+import subprocess
+
+import pytest
+
+from conftest import LIMIT
+from oldlogs import Logs, Model, history, run_script
+from world import check_schema, wait_for
+
+
+@pytest.fixture
+def logs(tmp_path):
+    return Logs(tmp_path)
+
+
+@pytest.fixture
+def analyze(ttmem):
+    """Call as analyze(path, ...): the checked document."""
+
+    def run(*args, **options):
+        done = ttmem("analyze", "--json", *args, **options)
+        assert done.returncode == 0, done.stderr
+        return check_schema(json.loads(done.stdout))
+
+    return run
+
+
+def leaks(document):
+    return sorted((leak["device"], int(leak["address"], 16)) for leak in document["leaks"])
+
+
+def test_guide_script_is_right_without_reuse(world, logs, analyze):
+    """No address repeats: the script of the guide and the command agree."""
+    world.player(
+        "alloc 0 DRAM 0x1000 524288", "alloc 0 L1 0x2000 1536", "alloc 1 L1 0x3000 64",
+        "free 0 DRAM 0x1000", "free 1 L1 0x3000", "alloc 0 DRAM 0x4000 98304",
+        **logs.settings(),
+    )
+    totals, rows = run_script(logs.buffer)
+    assert totals == (4, 2, 2)
+    assert rows == {"0x2000": (1.5, "L1"), "0x4000": (96.0, "DRAM")}
+    assert leaks(analyze(logs.buffer)) == [(0, 0x2000), (0, 0x4000)]
+
+
+def test_guide_script_is_wrong_with_reuse(world, logs, analyze, ttmem):
+    """An address that leaks in its second life, and one that leaks on one device of two."""
+    world.player(
+        "alloc 0 DRAM 0x1000 64", "free 0 DRAM 0x1000", "alloc 0 DRAM 0x1000 128",
+        "alloc 0 L1 0x2000 64", "alloc 1 L1 0x2000 64", "free 0 L1 0x2000",
+        **logs.settings(),
+    )
+    assert run_script(logs.buffer)[1] == {}
+    assert leaks(analyze(logs.buffer)) == [(0, 0x1000), (1, 0x2000)]
+    assert leaks(analyze(logs.stack)) == [(0, 0x1000), (1, 0x2000)]
+    done = ttmem("analyze", "--leaked-addresses", logs.buffer)
+    assert done.stdout == "0x1000\n0x2000\n"
+    done = ttmem("analyze", "--leaked-addresses", "--device", 1, logs.buffer)
+    assert done.stdout == "0x2000\n"
+    done = ttmem("analyze", "--leaked-addresses", "--type", "dram", logs.buffer)
+    assert done.stdout == "0x1000\n"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_library_logs_against_the_model(world, logs, analyze, seed):
+    model, named = Model(), Model()
+    calls = []
+    player = world.player(show=False, **logs.settings())
+    for op, device, type, address, *size in history(seed):
+        calls.append(" ".join([op, str(device), type, hex(address), *map(str, size)]))
+        getattr(model, op)((None, device, type, address), *size)
+        getattr(named, op)((player.pid, device, type, address), *size)
+    player.play(*calls)
+    model.check(analyze(logs.buffer))
+    named.check(analyze(logs.stack))
+    allocs = sum(call.startswith("alloc") for call in calls)
+    assert analyze(logs.detailed)["summary"]["allocs"] == allocs
+    # All of them at once, from standard input: each format is judged by itself.
+    mixed = b"".join(p.read_bytes() for p in (logs.detailed, logs.buffer, logs.stack))
+    done = subprocess.run(
+        [world.program, "analyze", "--json", "-"], input=mixed, capture_output=True, timeout=LIMIT
+    )
+    document = check_schema(json.loads(done.stdout))
+    assert document["summary"]["leaks"] == 2 * len(model.live)
+    assert document["files"][0]["formats"] == ["buffer_debug", "detailed", "stack_trace"]
+
+
+@pytest.mark.parametrize("ids", ["hex", "decimal"])
+def test_server_log_against_the_model(ttmemd, analyze, ids):
+    """A real daemon, a real old client, each event a line: the same verdict as the model's."""
+    daemon = ttmemd.start("--log-events", "--ids", ids)
+    client, model = daemon.old_client(), Model()
+    for op, device, type, address, *size in history(7):
+        # The old protocol's free does not tell the type: one type for each address.
+        number = address >> 12 & 1
+        place = (os.getpid(), device, ["DRAM", "L1"][number], address)
+        getattr(model, op)(place, *size)
+        if op == "alloc":
+            client.alloc(device, number, address, *size)
+        else:
+            client.free(device, address)
+    client.alloc(999, 0, 0x99000, 1)
+    wait_for(lambda: "on device 999" in daemon.text(), "the last event")
+    model.alloc((os.getpid(), 999, "DRAM", 0x99000), 1)
+    client.close()
+    model.check(analyze(daemon.log), size_changes=False)
+
+
+def test_processes_that_end(ttmemd, analyze, tmp_path):
+    """What the daemon removes from a dead client is a leak of that process."""
+    daemon = ttmemd.start("--log-events")
+    child = os.fork()
+    if child == 0:
+        client = daemon.old_client()
+        client.alloc(0, 0, 0x1000, 64)
+        client.alloc(1, 1, 0x2000, 128)
+        client.free(0, 0x1000)
+        client.query(0)
+        os._exit(0)
+    os.waitpid(child, 0)
+    wait_for(lambda: f"PID {child} is dead" in daemon.text(), "the end")
+    wait_for(lambda: f"from PID {child}" in daemon.text(), "the count")
+    document = analyze(daemon.log)
+    (leak,) = document["leaks"]
+    assert (leak["pid"], leak["device"], leak["size"]) == (child, 1, 128)
+    assert leak["how"] == "process_ended"
+    assert document["summary"]["unseen_left"] == 0
+    (process,) = [p for p in document["processes"] if p["pid"] == child]
+    assert process["ended"] is True and process["leaked_bytes"] == 128
+
+
+GUIDE = """\
+✓ [PID 7] Allocated 524288 bytes of DRAM on device 2 (buffer_id=25718784)
+✗ [PID 7] Freed buffer 25718784 on device 2 (524288 bytes, FINAL)
+✓ [PID 7] Allocated 98304 bytes of DRAM on device 2 (buffer_id=25718784)
+✗ [PID 7] Freed buffer 25718784 on device 2 (98304 bytes, FINAL)
+⚠ [PID 7] Deallocation for unknown buffer 25718784 on device 2 (allocated before tracking started)
+⚠ [PID 7] Deallocation for unknown buffer 99 on device 2 (allocated before tracking started)
+✓ [PID 7] Allocated 64 bytes of L1 on device 0 (buffer_id=4096)
+✓ [PID 7] Allocated 64 bytes of L1 on dev
+"""
+
+
+def test_text(ttmem, tmp_path):
+    log = tmp_path / "server.log"
+    log.write_text(GUIDE)
+    done = ttmem("analyze", log)
+    assert done.returncode == 0 and done.stderr == ""
+    lines = [line for line in done.stdout.splitlines() if line]
+    assert lines[0] == f"{log}: 8 lines, 7 events (server), 1 damaged and skipped"
+    assert [line.split() for line in lines[1:5]] == [
+        "LOG DEVICE TYPE ALLOCS FREES PEAK LEFT DOUBLE UNKNOWN RESIZED".split(),
+        "server 0 L1 1 0 64 B 1 0 0 0".split(),
+        "server 2 DRAM 2 2 512.0 KiB 0 1 0 0".split(),
+        "server 2 ? 0 0 0 B 0 0 1 0".split(),
+    ]
+    assert lines[5:] == [
+        "Not freed when the log ends: 1 buffer, 64 B",
+        "        64 B  0x1000 on device 0, L1, pid 7, allocated in line 7",
+        "Double frees: 1",
+        "  0x1887000 on device 2, DRAM, pid 7, 98304 bytes, line 5",
+        "      address reuse: it had several lives, and an old owner freed it again",
+        "Unknown frees: 1",
+        "  0x63 on device 2, pid 7, line 6",
+        "      never seen: allocated before the log began, or never",
+    ]
+
+
+def test_text_of_several_processes(ttmem, tmp_path):
+    log = tmp_path / "log"
+    log.write_text(GUIDE + GUIDE.replace("[PID 7]", "[PID 8]") + "   PID 8 is dead, removing\n")
+    text = ttmem("analyze", log).stdout
+    rows = [line.split() for line in text.splitlines() if line.startswith("server ")]
+    assert rows[-2:] == [
+        "server 7 3 2 1 64 B 1 1 no".split(), "server 8 3 2 1 64 B 1 1 yes".split(),
+    ]  # fmt: skip
+    assert "Left by processes that ended: 1 buffer, 64 B" in text
+    assert "ENDED" not in ttmem("analyze", "--type", "L1", log).stdout
+
+
+def test_exit_codes_and_mistakes(ttmem, tmp_path):
+    log = tmp_path / "log"
+    log.write_text(GUIDE)
+    clean = tmp_path / "clean"
+    clean.write_text("".join(GUIDE.splitlines(True)[:4]))
+    assert ttmem("analyze", "--fail-on-leak", log).returncode == 86
+    assert ttmem("analyze", "--fail-on-leak", "--type", "DRAM", log).returncode == 0
+    done = ttmem("analyze", "--fail-on-leak", clean)
+    assert done.returncode == 0
+    assert "nothing was left, freed twice or freed without being known" in done.stdout
+    done = ttmem("analyze", clean, tmp_path / "missing")
+    assert done.returncode == 1 and done.stdout == ""
+    assert "missing: No such file or directory" in done.stderr
+    assert ttmem("analyze", tmp_path).returncode == 1
+    assert ttmem("analyze").returncode == 2
+    assert ttmem("analyze", "--json", "--leaked-addresses", log).returncode == 2
+    assert ttmem("analyze", "--device", "0x55", log).returncode == 2
+    assert ttmem("analyze", "--device", "4096", log).returncode == 2
+    assert "no events: this is none of the known logs" in ttmem("analyze", os.devnull).stdout
+
+
+def test_top(analyze, tmp_path):
+    log = tmp_path / "log"
+    with log.open("w") as out:
+        for i in range(1, 31):
+            out.write(f"✓ [PID 7] Allocated {i} bytes of L1 on device 0 (buffer_id={i})\n")
+    assert len(analyze(log)["leaks"]) == 30
+    assert [leak["size"] for leak in analyze("--top", 3, log)["leaks"]] == [30, 29, 28]
+
+
+NAMES = """\
+BUFFER ALLOCATED
+Device: 0
+Address: 0x1000 (4096)
+Size: 64 bytes (0.0625 KB)
+Type: L1
+Call Stack:
+    /lib/libtt.so: _ZN2tt8tt_metal6Buffer13allocate_implEv
+    /lib/libtt.so: a_Zcode_ZN1aEv
+    app(_ZN1aEv+0x12) [0x55]
+    app: %s
+
+"""
+
+
+def test_names_are_decoded(analyze, tmp_path):
+    """C++ names as people wrote them; one that the decoder refuses stays as it is."""
+    log = tmp_path / "log"
+    log.write_text(NAMES % "main")
+    decoded = [
+        "/lib/libtt.so: tt::tt_metal::Buffer::allocate_impl()",
+        "/lib/libtt.so: a_Zcode_ZN1aEv", "app(a()+0x12) [0x55]", "app: main",
+    ]  # fmt: skip
+    assert analyze(log)["leaks"][0]["stack"] == decoded
+    hostile = "_Z" + "P" * 3000 + "i"
+    log.write_text(NAMES % "main" + (NAMES % hostile).replace("0x1000", "0x2000"))
+    first, second = analyze(log)["sites"]
+    assert first["stack"] == decoded
+    assert second["stack"] == [*decoded[:3], f"app: {hostile}"]
+
+
+def test_several_files_are_one_log(analyze, tmp_path):
+    lines = GUIDE.splitlines(True)
+    (tmp_path / "1").write_text("".join(lines[:3]))
+    (tmp_path / "2").write_text("".join(lines[3:7]))
+    document = analyze(tmp_path / "1", tmp_path / "2")
+    assert document["summary"]["leaks"] == 1 and document["summary"]["double_frees"] == 1
+    (finding, _) = document["findings"]
+    assert (finding["path"], finding["line"]) == (str(tmp_path / "2"), 2)
+
+
+def test_large_logs_are_streamed(build, clean_env):
+    """100 MB from a pipe, ever new addresses, in a fraction of that memory."""
+    size, room = 100 << 20, 64 << 20
+    program = [build / "src" / "cli" / "ttmem", "analyze", "--json", "-"]
+    process = subprocess.Popen(
+        program,
+        env=clean_env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (room, room)),
+    )
+    written = number = 0
+    while written < size:
+        block = "".join(
+            f"✓ [PID 7] Allocated 4096 bytes of L1 on device 0 (buffer_id={i << 12:#x})\n"
+            f"✗ [PID 7] Freed buffer {i << 12:#x} on device 0 (4096 bytes, FINAL)\n"
+            for i in range(number, number + 20000)
+        ).encode()
+        number += 20000
+        process.stdin.write(block)
+        written += len(block)
+    process.stdin.write("✓ [PID 7] Allocated 5 bytes of L1 on device 0 (buffer_id=0x1)\n".encode())
+    out, _ = process.communicate(timeout=LIMIT)
+    assert process.returncode == 0
+    document = check_schema(json.loads(out))
+    assert document["summary"]["frees"] == number and leaks(document) == [(0, 1)]
+    assert document["exact"] is True
+
+
+def test_progress_on_a_terminal_only(build, clean_env, tmp_path):
+    """A bar on stderr if that is a terminal, gone at the end; standard output is the same."""
+    log = tmp_path / "log"
+    log.write_text(GUIDE * 200000)
+    program = [build / "src" / "cli" / "ttmem", "analyze", "--json", log]
+    plain = subprocess.run(program, env=clean_env, capture_output=True, timeout=LIMIT)
+    assert plain.stderr == b""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(program, env=clean_env, stdout=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    out, _ = process.communicate(timeout=LIMIT)
+    shown = b""
+    with contextlib.suppress(OSError):  # EIO: nobody has the other end any more
+        while part := os.read(ours, 65536):
+            shown += part
+    os.close(ours)
+    assert b"\r[" in shown and b" %" in shown and shown.endswith(b"\r\x1b[K")
+    first, second = json.loads(plain.stdout), json.loads(out)
+    first.pop("time_ns"), second.pop("time_ns")
+    assert first == second

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The old system's debug logs as the library writes them: form, filters, and never a stumble."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from conftest import LIMIT
+from life import track  # noqa: F401 (fixture)
+from oldlogs import Logs
+
+CALLS = r"""
+#include <ttmem/ttmem.h>
+
+int main(void)
+{
+	struct ttmem_alloc_args args = {
+		.struct_size = sizeof(args), .device = 1, .type = TTMEM_L1_SMALL,
+		.flags = TTMEM_FLAG_OWNS_DATA, .address = 0x7000, .size = 1536, .owner = 0x7f8a4c001230,
+	};
+	struct ttmem_alloc_args hooked = {
+		.struct_size = sizeof(hooked), .type = TTMEM_L1, .flags = TTMEM_FLAG_HOOKED,
+	};
+	uint32_t mesh[] = {0, 1};
+
+	ttmem_alloc(0, TTMEM_DRAM, 0x18862c0, 524288, "weights");
+	ttmem_alloc_mesh(mesh, 2, TTMEM_TRACE, 0x1000, 64, 0);
+	ttmem_alloc_ex(&args);
+	ttmem_alloc_ex(&hooked);
+	ttmem_free(0, TTMEM_ANY, 0x18862c0);
+	ttmem_free(0, TTMEM_DRAM, 0x99);
+	/* Mistakes, and what is not recorded, are no events. */
+	ttmem_alloc(9999, TTMEM_DRAM, 0x1, 1, 0);
+	ttmem_alloc(0, 77, 0x1, 1, 0);
+	ttmem_alloc(0, TTMEM_DRAM, 0x1, 0, 0);
+	ttmem_free(9999, TTMEM_DRAM, 0x1);
+	ttmem_free(0, 77, 0x1);
+	ttmem_free_ex(0);
+	ttmem_pause();
+	ttmem_alloc(0, TTMEM_DRAM, 0x2, 1, 0);
+	ttmem_free(0, TTMEM_DRAM, 0x2);
+	ttmem_resume();
+	ttmem_free_all(1, TTMEM_ANY, 0);
+	return 0;
+}
+"""
+
+
+def record(title, device, address, size, type, owner, *more):
+    lines = [
+        "═" * 59, f"BUFFER {title}", "Time: T", f"Device: {device}",
+        f"Address: {address:#x} ({address})", f"Size: {size}", f"Type: {type}",
+        f"Buffer*: {owner}", *more, "Call Stack:", "", "",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+UNKNOWN = ("Owns Data: unknown", "Hooked: no")
+
+
+@pytest.fixture
+def logs(tmp_path):
+    return Logs(tmp_path)
+
+
+@pytest.fixture
+def program(compile_c):
+    return compile_c(CALLS)
+
+
+def run(program, env, **options):
+    return subprocess.run([program], env=env, check=True, timeout=LIMIT, **options)
+
+
+def test_buffer_debug_form(program, clean_env, logs):
+    """TT_BUFFER_DEBUG_LOG alone turns tracking on, as it needed no server before."""
+    settings = {name: value for name, value in logs.settings().items() if "BUFFER" in name}
+    run(program, {**clean_env, **settings, "LC_ALL": "de_DE.UTF-8"})
+    text = re.sub(r"Time: \d\d:\d\d:\d\d", "Time: T", logs.buffer.read_text())
+    assert text == "".join([
+        record("ALLOCATED", 0, 0x18862C0, "524288 bytes (512 KB)", "DRAM", "unknown", *UNKNOWN),
+        record("ALLOCATED", 0, 0x1000, "64 bytes (0.0625 KB)", "OTHER", "unknown", *UNKNOWN),
+        record("ALLOCATED", 1, 0x1000, "64 bytes (0.0625 KB)", "OTHER", "unknown", *UNKNOWN),
+        record(
+            "ALLOCATED", 1, 0x7000, "1536 bytes (1.5 KB)", "L1_SMALL", "0x7f8a4c001230",
+            "Owns Data: yes", "Hooked: no",
+        ),
+        record(
+            "ALLOCATED", 0, 0, "0 bytes (0 KB)", "L1", "unknown", "Owns Data: no", "Hooked: yes",
+        ),
+        record("DEALLOCATED", 0, 0x18862C0, "524288 bytes (512 KB)", "DRAM", "unknown"),
+        record("DEALLOCATED", 0, 0x99, "unknown", "DRAM", "unknown"),
+        record("DEALLOCATED", 1, 0x1000, "64 bytes (0.0625 KB)", "OTHER", "unknown"),
+        record("DEALLOCATED", 1, 0x7000, "1536 bytes (1.5 KB)", "L1_SMALL", "unknown"),
+    ])  # fmt: skip
+    assert not logs.detailed.exists() and not logs.stack.exists()
+    assert logs.buffer.stat().st_mode & 0o777 == 0o600
+
+
+def test_detailed_and_stack_form(program, track, logs):  # noqa: F811
+    run(program, {**track, **logs.settings()})
+    lines = logs.detailed.read_text().splitlines()
+    form = r"ALLOC: pid=(\d+) device=0 size=524288 type=0 addr=0x18862c0 timestamp=\d{19}"
+    pid = re.fullmatch(form, lines[0]).group(1)
+    assert [re.search(r"device=.*addr=\S+", line).group() for line in lines[1:]] == [
+        "device=0 size=64 type=4 addr=0x1000", "device=1 size=64 type=4 addr=0x1000",
+        "device=1 size=1536 type=3 addr=0x7000",
+    ]
+    text = re.sub(r"Time: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\n", "", logs.stack.read_text())
+    head, *records = text.split("─" * 59 + "\n")
+    assert head == f"=== TT-Metal Buffer Allocation Stack Traces ===\nPID: {pid}\n"
+    assert len(records) == 8
+    assert records[0] == (
+        "Allocation #1\nDevice: 0\nType: DRAM\nSize: 524288 bytes (512 KB)\n"
+        "Address: 0x18862c0\nStack trace:\n\n"
+    )
+    assert records[1].startswith("Allocation #2\nDevice: 0\nType: TRACE\n")
+    assert records[5] == (
+        "Deallocation\nDevice: 0\nType: DRAM\nSize: unknown\nAddress: 0x99\nStack trace:\n\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "filters, count",
+    [
+        ({"TT_BUFFER_DEBUG_DEVICE": "1"}, 4),
+        ({"TT_BUFFER_DEBUG_TYPE": "dram,TRACE"}, 6),
+        ({"TT_BUFFER_DEBUG_DEVICE": "0,1", "TT_BUFFER_DEBUG_TYPE": "L1"}, 1),
+        ({"TT_BUFFER_DEBUG_DEVICE": "all", "TT_BUFFER_DEBUG_TYPE": "everything"}, 9),
+    ],
+)
+def test_filters(program, track, logs, filters, count):  # noqa: F811
+    run(program, {**track, **logs.settings(**filters)})
+    assert logs.buffer.read_text().count("BUFFER ") == count
+    assert len(logs.detailed.read_text().splitlines()) == 4
+
+
+def test_off(program, track, clean_env, logs):  # noqa: F811
+    """Only "1" turns a log on, and nothing does if tracking is off."""
+    off = {name: "0" if value == "1" else value for name, value in logs.settings().items()}
+    run(program, {**track, **off})
+    run(program, {**clean_env, **logs.settings(), "TTMEM": "0"})
+    assert not any(path.exists() for path in (logs.buffer, logs.detailed, logs.stack))
+
+
+def test_files_that_are_none(program, track, tmp_path):  # noqa: F811
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    target = tmp_path / "target"
+    link = tmp_path / "link"
+    link.symlink_to(target)
+    for path in (fifo, link, tmp_path, "/dev/full", "/nowhere/at/all", "x" * 5000):
+        settings = {"TT_BUFFER_DEBUG_LOG": "1", "TT_BUFFER_DEBUG_LOG_FILE": str(path)}
+        run(program, {**track, **settings})
+    assert not target.exists()
+
+
+THREADS = r"""
+#include <pthread.h>
+#include <sys/wait.h>
+#include <ttmem/ttmem.h>
+#include <unistd.h>
+
+static void *work(void *argument)
+{
+	uint64_t base = (uint64_t)(uintptr_t)argument << 20;
+
+	for (uint64_t i = 0; i < 200; i++) {
+		ttmem_alloc((uint32_t)(base >> 20) % 2, TTMEM_L1, base + i * 64, 64, 0);
+		if (i % 4)
+			ttmem_free((uint32_t)(base >> 20) % 2, TTMEM_L1, base + i * 64);
+	}
+	return 0;
+}
+
+int main(void)
+{
+	int child = fork() == 0;
+	pthread_t threads[4];
+
+	for (uintptr_t i = 0; i < 4; i++)
+		pthread_create(&threads[i], 0, work, (void *)(i + 1 + 8 * (uintptr_t)child));
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], 0);
+	if (!child)
+		wait(0);
+	return 0;
+}
+"""
+
+
+def test_many_threads_and_processes(compile_c, track, logs, ttmem):  # noqa: F811
+    """Records never mix: two processes of four threads each, all of it understood and right."""
+    run(compile_c(THREADS), {**track, **logs.settings()})
+    for log in (logs.buffer, logs.stack):
+        done = ttmem("analyze", log, "--top", 1)
+        assert "events" in done.stdout and "damaged" not in done.stdout
+        assert "Not freed when the log ends: 400 buffers" in done.stdout
+        assert "Double frees" not in done.stdout and "Unknown frees" not in done.stdout
+    assert len(logs.detailed.read_text().splitlines()) == 1600
