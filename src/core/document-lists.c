@@ -11,7 +11,6 @@
 #include "core/types.h"
 
 #define DOCUMENT_KEY 8192 /* a type and a text of the pool */
-#define DOCUMENT_KERNEL 6 /* TTMEM_KERNEL */
 
 static uint64_t document_part_uid(const struct snapshot *snapshot, uint32_t process,
 				  uint32_t device)
@@ -47,7 +46,7 @@ void document_buffer(struct emit *json, const struct snapshot *snapshot,
 	emit_string(json, "phase", buffer->phase);
 	emit_u64(json, "thread", buffer->thread);
 	document_flags(json, buffer->flags);
-	if (buffer->type == DOCUMENT_KERNEL)
+	if (buffer->type == TYPES_KERNEL)
 		emit_string(json, "kernel", types_kernel_sort_name(buffer->kernel_sort));
 	document_stack(json, buffer->stack);
 	emit_close_object(json);

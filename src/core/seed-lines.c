@@ -11,9 +11,6 @@
 #include "base/bits.h"
 #include "core/types.h"
 
-#define SEED_TYPE_CB 5u
-#define SEED_TYPE_KERNEL 6u
-
 struct seed_text {
 	char *bytes;
 	size_t length;
@@ -120,7 +117,7 @@ bool seed_lines_has_total(const struct book_event *event)
 {
 	uint32_t type = book_meta_type(event->record.meta);
 
-	return (type == SEED_TYPE_CB || type == SEED_TYPE_KERNEL) &&
+	return (type == TYPES_CB || type == TYPES_KERNEL) &&
 	       seed_is_buffer(event->op_slot & BOOK_OP_MASK);
 }
 
@@ -136,9 +133,9 @@ size_t seed_lines_event(const struct seed_lines_event *event, char ret_text[SEED
 		seed_unknown(&text, event);
 	else if (type >= BOOK_TYPES)
 		return 0;
-	else if (buffer && type == SEED_TYPE_CB)
+	else if (buffer && type == TYPES_CB)
 		seed_cb(&text, event, seed_is_free(op));
-	else if (buffer && type == SEED_TYPE_KERNEL)
+	else if (buffer && type == TYPES_KERNEL)
 		seed_kernel(&text, event, seed_is_free(op));
 	else if (seed_is_free(op))
 		seed_free(&text, event, op);

@@ -9,15 +9,6 @@
 
 #include "base/bits.h"
 
-enum {
-	TYPE_DRAM = 0,
-	TYPE_L1 = 1,
-	TYPE_L1_SMALL = 3,
-	TYPE_TRACE = 4,
-	TYPE_CB = 5,
-	TYPE_KERNEL = 6,
-};
-
 static const char *const types_names[BOOK_TYPES] = {
 	"DRAM", "L1", "SYSTEM_MEMORY", "L1_SMALL", "TRACE", "CB", "KERNEL",
 };
@@ -41,12 +32,12 @@ int types_parse(const char *name, uint32_t *ret_type)
 uint32_t types_folded(uint32_t type)
 {
 	switch (type) {
-	case TYPE_TRACE:
-		return TYPE_DRAM;
-	case TYPE_L1_SMALL:
-	case TYPE_CB:
-	case TYPE_KERNEL:
-		return TYPE_L1;
+	case TYPES_TRACE:
+		return TYPES_DRAM;
+	case TYPES_L1_SMALL:
+	case TYPES_CB:
+	case TYPES_KERNEL:
+		return TYPES_L1;
 	default:
 		return type;
 	}

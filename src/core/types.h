@@ -7,6 +7,17 @@
 
 #include "book/layout.h"
 
+/* By number, as TTMEM_DRAM and its like in <ttmem/ttmem.h>, which only applications include. */
+enum types_type {
+	TYPES_DRAM = 0,
+	TYPES_L1 = 1,
+	TYPES_SYSTEM_MEMORY = 2,
+	TYPES_L1_SMALL = 3,
+	TYPES_TRACE = 4,
+	TYPES_CB = 5,
+	TYPES_KERNEL = 6,
+};
+
 /* "DRAM" to "KERNEL"; NULL for a number that is no type. */
 const char *types_name(uint32_t type);
 

@@ -25,16 +25,6 @@
 #define ANSWER_CLASS "class/tenstorrent"
 #define ANSWER_DEVICE "tenstorrent!" /* and the number */
 
-enum {
-	ANSWER_DRAM = 0,
-	ANSWER_L1 = 1,
-	ANSWER_SYSTEM_MEMORY = 2,
-	ANSWER_L1_SMALL = 3,
-	ANSWER_TRACE = 4,
-	ANSWER_CB = 5,
-	ANSWER_KERNEL = 6,
-};
-
 static const struct {
 	const char *name; /* as applications declare it */
 	const char *pci;  /* as sysfs has it */
@@ -107,8 +97,8 @@ static void answer_totals(const struct snapshot *snapshot, int32_t device,
 
 static uint64_t answer_l1_small(const struct legacy_totals *totals)
 {
-	return merge_add(totals->types[ANSWER_L1_SMALL].bytes,
-			 totals->types[ANSWER_SYSTEM_MEMORY].bytes);
+	return merge_add(totals->types[TYPES_L1_SMALL].bytes,
+			 totals->types[TYPES_SYSTEM_MEMORY].bytes);
 }
 
 void legacy_answer_query(const struct snapshot *snapshot, int32_t device,
@@ -120,12 +110,12 @@ void legacy_answer_query(const struct snapshot *snapshot, int32_t device,
 	*ret_answer = (struct legacy_answer){
 		.type = LEGACY_RESPONSE,
 		.device = device,
-		.dram = totals.types[ANSWER_DRAM].bytes,
-		.l1 = totals.types[ANSWER_L1].bytes,
+		.dram = totals.types[TYPES_DRAM].bytes,
+		.l1 = totals.types[TYPES_L1].bytes,
 		.l1_small = answer_l1_small(&totals),
-		.trace = totals.types[ANSWER_TRACE].bytes,
-		.cb = totals.types[ANSWER_CB].bytes,
-		.kernel = totals.types[ANSWER_KERNEL].bytes,
+		.trace = totals.types[TYPES_TRACE].bytes,
+		.cb = totals.types[TYPES_CB].bytes,
+		.kernel = totals.types[TYPES_KERNEL].bytes,
 	};
 }
 
@@ -148,8 +138,8 @@ static void answer_facts(const struct snapshot_facts *facts, struct legacy_answe
 {
 	uint8_t arch = answer_arch(facts->arch, NULL);
 
-	answer->total_dram = bits_max(answer->total_dram, facts->capacity[ANSWER_DRAM]);
-	answer->total_l1 = bits_max(answer->total_l1, facts->capacity[ANSWER_L1]);
+	answer->total_dram = bits_max(answer->total_dram, facts->capacity[TYPES_DRAM]);
+	answer->total_l1 = bits_max(answer->total_l1, facts->capacity[TYPES_L1]);
 	answer->dram_per_channel = bits_max(answer->dram_per_channel, facts->dram_bank_size);
 	answer->l1_per_core = bits_max(answer->l1_per_core, facts->l1_per_core);
 	answer->dram_channels = (uint32_t)bits_max(answer->dram_channels, facts->dram_banks);
@@ -244,10 +234,10 @@ void legacy_answer_statistics(FILE *out, const struct snapshot *snapshot)
 		const struct legacy_statistics record = {
 			.device = totals.device,
 			.buffers = legacy_totals_sum(&totals, 0, LEGACY_TOTALS_BUFFERS).buffers,
-			.dram = totals.types[ANSWER_DRAM].bytes,
-			.l1 = totals.types[ANSWER_L1].bytes,
+			.dram = totals.types[TYPES_DRAM].bytes,
+			.l1 = totals.types[TYPES_L1].bytes,
 			.l1_small = answer_l1_small(&totals),
-			.trace = totals.types[ANSWER_TRACE].bytes,
+			.trace = totals.types[TYPES_TRACE].bytes,
 		};
 
 		device = totals.device + 1;

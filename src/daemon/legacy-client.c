@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "core/seed-lines.h"
+#include "core/types.h"
 #include "daemon/legacy-inside.h"
 #include "daemon/legacy-log.h"
 
@@ -121,10 +122,10 @@ static void client_tell_end(const struct legacy_client *client)
 		for (uint32_t type = 0; shard && type < BOOK_TYPES; type++) {
 			const struct book_hot *hot = &shard->hot[type];
 
-			if (type == LEGACY_LOG_CB) {
+			if (type == TYPES_CB) {
 				dead.cbs += hot->buffers;
 				dead.cb_bytes += hot->bytes;
-			} else if (type == LEGACY_LOG_KERNEL) {
+			} else if (type == TYPES_KERNEL) {
 				dead.kernels += hot->buffers;
 				dead.kernel_bytes += hot->bytes;
 			} else {

@@ -10,6 +10,7 @@
 
 #include "base/bits.h"
 #include "book/writer.h"
+#include "core/types.h"
 #include "daemon/legacy-inside.h"
 #include "daemon/legacy-log.h"
 #include "daemon/legacy-stack.h"
@@ -126,11 +127,11 @@ static void event_alloc(struct legacy_client *client, const struct legacy_messag
 	};
 
 	if (message->type == LEGACY_CB_ALLOC) {
-		buffer.type = LEGACY_LOG_CB;
+		buffer.type = TYPES_CB;
 	} else if (message->type == LEGACY_KERNEL_LOAD) {
 		struct book_shape shape = {.kernel_sort = message->kernel_sort};
 
-		buffer.type = LEGACY_LOG_KERNEL;
+		buffer.type = TYPES_KERNEL;
 		if (shape.kernel_sort)
 			buffer.shape = intern_shape(writer, &shape);
 	}
@@ -148,9 +149,9 @@ static void event_free(struct legacy_client *client, const struct legacy_message
 	uint32_t device = (uint32_t)message->device;
 
 	if (message->type == LEGACY_CB_FREE)
-		who.type = LEGACY_LOG_CB;
+		who.type = TYPES_CB;
 	else if (message->type == LEGACY_KERNEL_UNLOAD)
-		who.type = LEGACY_LOG_KERNEL;
+		who.type = TYPES_KERNEL;
 	else
 		who.type = event_free_type(writer, device, message->id);
 	writer_free_buffer(writer, device, &who);

@@ -13,6 +13,7 @@
 #include "base/bits.h"
 #include "book/writer.h"
 #include "core/seed-lines.h"
+#include "core/types.h"
 #include "daemon/outlet.h"
 #include "wire/legacy.h"
 
@@ -110,9 +111,9 @@ void legacy_log_dead(struct legacy_log *log, const struct seed_lines_dead *dead)
 
 static uint64_t *log_total(struct legacy_log *log, uint32_t device, uint32_t type)
 {
-	if (type != LEGACY_LOG_CB && type != LEGACY_LOG_KERNEL)
+	if (type != TYPES_CB && type != TYPES_KERNEL)
 		return NULL;
-	return &log->total[device][type == LEGACY_LOG_KERNEL];
+	return &log->total[device][type == TYPES_KERNEL];
 }
 
 void legacy_log_add(struct legacy_log *log, uint32_t device, uint32_t type, uint64_t bytes)

@@ -17,8 +17,6 @@ struct seed_lines_dead;
 struct writer;
 
 /* The types that the old server did not keep with the buffers. */
-#define LEGACY_LOG_CB 5u
-#define LEGACY_LOG_KERNEL 6u
 
 /* NULL: no memory. */
 struct legacy_log *legacy_log_new(struct outlet *outlet, bool decimal_ids);

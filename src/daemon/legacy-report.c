@@ -20,7 +20,6 @@
 #include "core/types.h"
 #include "daemon/legacy-totals.h"
 
-#define REPORT_KERNEL 6u
 #define REPORT_SECOND UINT64_C(1000000000)
 #define REPORT_SORTS 3u /* application, fabric, dispatch */
 
@@ -107,7 +106,7 @@ static int report_init(struct report *report, FILE *out, const struct snapshot *
 		const struct snapshot_buffer *buffer = &snapshot->buffers[i];
 
 		if (snapshot->processes[buffer->process].alive &&
-		    (buffer->type == REPORT_KERNEL) == kernels)
+		    (buffer->type == TYPES_KERNEL) == kernels)
 			report->rows[report->count++].buffer = buffer;
 	}
 	qsort(report->rows, report->count, sizeof(*report->rows), report_compare_same);
@@ -159,8 +158,8 @@ static void report_put_row(const struct report *report, const struct report_row 
 static size_t report_put_group(const struct report *report, size_t from, const char *noun)
 {
 	const struct snapshot_buffer *first = report->rows[from].buffer;
-	const char *kind = first->type == REPORT_KERNEL ? seed_lines_sort(first->kernel_sort)
-							: types_name(first->type);
+	const char *kind = first->type == TYPES_KERNEL ? seed_lines_sort(first->kernel_sort)
+						       : types_name(first->type);
 	uint64_t bytes = 0;
 	size_t to = from;
 

@@ -16,8 +16,6 @@
 #include "core/snapshot.h"
 #include "core/types.h"
 
-#define NEWS_TYPE_CB 5u
-#define NEWS_TYPE_KERNEL 6u
 #define NEWS_SECOND UINT64_C(1000000000)
 
 static struct news *news_new(const struct snapshot_process *process, const char *kind)
@@ -176,7 +174,7 @@ static void news_count_dead(struct seed_lines_dead *dead, const struct snapshot_
 	for (size_t i = 0; i < process->part_count; i++) {
 		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 			const struct snapshot_memory *memory = &process->parts[i].memory[type];
-			bool is_cb = type == NEWS_TYPE_CB, is_kernel = type == NEWS_TYPE_KERNEL;
+			bool is_cb = type == TYPES_CB, is_kernel = type == TYPES_KERNEL;
 			uint64_t *buffers = is_cb       ? &dead->cbs
 					    : is_kernel ? &dead->kernels
 							: &dead->buffers;

@@ -13,10 +13,9 @@
 #include "book/view.h"
 #include "core/request.h"
 #include "core/top.h"
+#include "core/types.h"
 #include "source/book-reading.h"
 #include "source/scan.h"
-
-#define BOOK_TYPE_KERNEL 6u
 
 static bool book_is_page(const struct book_reading *reading)
 {
@@ -107,7 +106,7 @@ static void book_rows_fill(struct book_reading *reading, const struct book_recor
 	buffer->name = book_text(reading, record->name);
 	buffer->phase = book_text(reading, record->phase);
 	buffer->stack = book_stack_text(reading, record->stack);
-	if (buffer->type == BOOK_TYPE_KERNEL)
+	if (buffer->type == TYPES_KERNEL)
 		buffer->kernel_sort = (uint8_t)bits_min(
 			reader_shape(&reading->book->reader, record->shape).kernel_sort, 255);
 }
