@@ -132,8 +132,6 @@ UNIT(largest_input_arrives_whole)
 	settle();
 	left("input");
 	assert(strlen(text) == ALARM_INPUT_MAX + strlen("\"suppressed\":0,"));
-	assert(strcmp(text + strlen("{\"suppressed\":0,"), json + 1) !=
-	       0); /* json is longer by 1 */
 	json[ALARM_INPUT_MAX] = '\0';
 	assert(strcmp(text + strlen("{\"suppressed\":0,"), json + 1) == 0);
 	free(json);
