@@ -9,7 +9,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 
 # shellcheck disable=SC2016 # awk has its own dollars
-find src kernel -name '*.[ch]' 2>/dev/null | sort | xargs awk '
+find src kernel python -name '*.[ch]' 2>/dev/null | sort | xargs awk '
 # What each layer may use beside itself. "ttmem" and "uapi" are the public headers.
 BEGIN {
 	allow("base", "")
@@ -25,6 +25,7 @@ BEGIN {
 	allow("daemon", "base book wire core symbol source store web uapi")
 	allow("tui", "base book wire core source symbol sim ttmem/ttmem.h")
 	allow("cli", "base book wire core source symbol sim tui ttmem/ttmem.h")
+	allow("python", "ttmem/ttmem.h")
 	allow("kernel", "uapi")
 }
 

@@ -32,7 +32,7 @@ since() {
 
 # Every C file that is ours. The corpus may hold anything.
 c_files() {
-	find src include tests examples -path tests/corpus -prune -o \
+	find src include python tests examples -path tests/corpus -prune -o \
 		\( -name '*.[ch]' -o -name '*.[ch]pp' \) -print | sort
 }
 
@@ -42,5 +42,5 @@ shell_files() {
 }
 
 python_files() {
-	find tools tests data/bin -path tests/corpus -prune -o -name '*.py' -print | sort
+	find tools tests data/bin python -path tests/corpus -prune -o -name '*.py' -print | sort
 }

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The library's calls for Python, one to one. What the library would only count as rejected is an
+ * exception here, whether or not tracking is on: a mistake shall be found where it is made, not only on
+ * the machine where somebody looks.
+ *
+ * Only the stable ABI of CPython 3.10 is used, so that one file serves every later version too; the same
+ * source compiles for 3.9. No call of the library blocks, so all of them keep the GIL.
+ */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include <ttmem/ttmem.h>
+
+#define MODULE_SIZE_MAX ((UINT64_C(1) << 40) - 1) /* the library takes no buffer of 1 TiB */
+#define MODULE_FACTS 5                            /* numbers per type in device() */
+#define MODULE_ARGUMENTS_MAX 8
+
+static const char *const module_types[TTMEM_TYPE_COUNT] = {
+	"DRAM", "L1", "SYSTEM_MEMORY", "L1_SMALL", "TRACE", "CB", "KERNEL",
+};
+
+/* A function's name and its arguments, of which the first ones must be there. */
+struct module_signature {
+	const char *name;
+	Py_ssize_t required;
+	Py_ssize_t count;
+	const char *arguments[MODULE_ARGUMENTS_MAX];
+};
+
+static bool module_keyword(const struct module_signature *signature, PyObject *name,
+			   PyObject *value, PyObject **values)
+{
+	for (Py_ssize_t i = 0; i < signature->count; i++) {
+		if (PyUnicode_CompareWithASCIIString(name, signature->arguments[i]) != 0)
+			continue;
+		if (values[i]) {
+			PyErr_Format(PyExc_TypeError, "%s() got two values for %s", signature->name,
+				     signature->arguments[i]);
+			return false;
+		}
+		values[i] = value;
+		return true;
+	}
+	PyErr_Format(PyExc_TypeError, "%s() has no argument %R", signature->name, name);
+	return false;
+}
+
+/* Sorts what was given by position and by name; what was not given is NULL. All are borrowed. */
+static bool module_gather(const struct module_signature *signature, PyObject *const *given,
+			  Py_ssize_t count, PyObject *names, PyObject **ret_values)
+{
+	Py_ssize_t named = names ? PyTuple_Size(names) : 0;
+
+	if (count > signature->count) {
+		PyErr_Format(PyExc_TypeError, "%s() takes at most %zd arguments, not %zd",
+			     signature->name, signature->count, count);
+		return false;
+	}
+	for (Py_ssize_t i = 0; i < signature->count; i++)
+		ret_values[i] = i < count ? given[i] : NULL;
+	for (Py_ssize_t i = 0; i < named; i++) {
+		if (!module_keyword(signature, PyTuple_GetItem(names, i), given[count + i],
+				    ret_values))
+			return false;
+	}
+	for (Py_ssize_t i = 0; i < signature->required; i++) {
+		if (!ret_values[i]) {
+			PyErr_Format(PyExc_TypeError, "%s() needs %s", signature->name,
+				     signature->arguments[i]);
+			return false;
+		}
+	}
+	return true;
+}
+
+static void module_wrong_type(const char *what, const char *allowed, PyObject *value)
+{
+	PyObject *name = PyObject_GetAttrString((PyObject *)Py_TYPE(value), "__name__");
+
+	if (name)
+		PyErr_Format(PyExc_TypeError, "%s must be %s, not %U", what, allowed, name);
+	Py_XDECREF(name);
+}
+
+/* An int, or what stands for one (numpy's numbers do). */
+static bool module_number(PyObject *value, const char *what, uint64_t least, uint64_t most,
+			  uint64_t *ret_number)
+{
+	unsigned long long number;
+	PyObject *index;
+
+	if (!PyIndex_Check(value)) {
+		module_wrong_type(what, "an int", value);
+		return false;
+	}
+	index = PyNumber_Index(value);
+	if (!index)
+		return false;
+	number = PyLong_AsUnsignedLongLong(index);
+	Py_DECREF(index);
+	if (number == (unsigned long long)-1 && PyErr_Occurred()) {
+		if (!PyErr_ExceptionMatches(PyExc_OverflowError))
+			return false;
+		PyErr_Clear();
+	} else if (number >= least && number <= most) {
+		*ret_number = number;
+		return true;
+	}
+	PyErr_Format(PyExc_ValueError, "%s must be %llu to %llu, not %R", what,
+		     (unsigned long long)least, (unsigned long long)most, value);
+	return false;
+}
+
+static bool module_device(PyObject *value, uint32_t *ret_device)
+{
+	uint64_t number;
+
+	if (!module_number(value, "device", 0, TTMEM_DEVICE_COUNT - 1, &number))
+		return false;
+	*ret_device = (uint32_t)number;
+	return true;
+}
+
+/* @value: a number or a name; where @may_be_any, also None or NULL. */
+static bool module_type(PyObject *value, bool may_be_any, uint32_t *ret_type)
+{
+	uint64_t number;
+
+	if (may_be_any && (!value || value == Py_None)) {
+		*ret_type = TTMEM_ANY;
+		return true;
+	}
+	if (PyUnicode_Check(value)) {
+		for (uint32_t i = 0; i < TTMEM_TYPE_COUNT; i++) {
+			if (PyUnicode_CompareWithASCIIString(value, module_types[i]) == 0) {
+				*ret_type = i;
+				return true;
+			}
+		}
+		PyErr_Format(PyExc_ValueError,
+			     "type must be DRAM, L1, SYSTEM_MEMORY, L1_SMALL, TRACE, CB or KERNEL, "
+			     "not %R",
+			     value);
+		return false;
+	}
+	if (!PyIndex_Check(value)) {
+		module_wrong_type("type", may_be_any ? "an int, a str or None" : "an int or a str",
+				  value);
+		return false;
+	}
+	if (!module_number(value, "type", 0, TTMEM_TYPE_COUNT - 1, &number))
+		return false;
+	*ret_type = (uint32_t)number;
+	return true;
+}
+
+/* The text lives as long as @value. None and NULL are NULL where @may_be_none. */
+static bool module_text(PyObject *value, const char *what, bool may_be_none, const char **ret_text)
+{
+	const char *text;
+	Py_ssize_t length;
+
+	if (may_be_none && (!value || value == Py_None)) {
+		*ret_text = NULL;
+		return true;
+	}
+	if (!PyUnicode_Check(value)) {
+		module_wrong_type(what, may_be_none ? "a str or None" : "a str", value);
+		return false;
+	}
+	text = PyUnicode_AsUTF8AndSize(value, &length);
+	if (!text)
+		return false;
+	if (strlen(text) != (size_t)length) {
+		PyErr_Format(PyExc_ValueError, "%s must not contain a NUL character", what);
+		return false;
+	}
+	*ret_text = text;
+	return true;
+}
+
+static PyObject *module_alloc(PyObject *self, PyObject *const *given, Py_ssize_t count,
+			      PyObject *names)
+{
+	static const struct module_signature signature = {
+		"alloc", 4, 5, {"device", "type", "address", "size", "name"}};
+	PyObject *values[MODULE_ARGUMENTS_MAX];
+	uint64_t address, size;
+	uint32_t device, type;
+	const char *name;
+
+	if (!module_gather(&signature, given, count, names, values) ||
+	    !module_device(values[0], &device) || !module_type(values[1], false, &type) ||
+	    !module_number(values[2], "address", 0, UINT64_MAX, &address) ||
+	    !module_number(values[3], "size", 1, MODULE_SIZE_MAX, &size) ||
+	    !module_text(values[4], "name", true, &name))
+		return NULL;
+	ttmem_alloc(device, type, address, size, name);
+	Py_RETURN_NONE;
+}
+
+static PyObject *module_free(PyObject *self, PyObject *const *given, Py_ssize_t count,
+			     PyObject *names)
+{
+	static const struct module_signature signature = {
+		"free", 2, 3, {"device", "address", "type"}};
+	PyObject *values[MODULE_ARGUMENTS_MAX];
+	uint32_t device, type;
+	uint64_t address;
+
+	if (!module_gather(&signature, given, count, names, values) ||
+	    !module_device(values[0], &device) ||
+	    !module_number(values[1], "address", 0, UINT64_MAX, &address) ||
+	    !module_type(values[2], true, &type))
+		return NULL;
+	ttmem_free(device, type, address);
+	Py_RETURN_NONE;
+}
+
+static PyObject *module_alloc_failed(PyObject *self, PyObject *const *given, Py_ssize_t count,
+				     PyObject *names)
+{
+	static const struct module_signature signature = {
+		"alloc_failed", 3, 4, {"device", "type", "size", "largest_free"}};
+	PyObject *values[MODULE_ARGUMENTS_MAX];
+	uint64_t size, largest = TTMEM_UNKNOWN;
+	uint32_t device, type;
+
+	if (!module_gather(&signature, given, count, names, values) ||
+	    !module_device(values[0], &device) || !module_type(values[1], false, &type) ||
+	    !module_number(values[2], "size", 0, UINT64_MAX, &size))
+		return NULL;
+	if (values[3] && values[3] != Py_None &&
+	    !module_number(values[3], "largest_free", 0, UINT64_MAX - 1, &largest))
+		return NULL;
+	ttmem_alloc_failed(device, type, size, largest);
+	Py_RETURN_NONE;
+}
+
+/* Device and type of the calls that ask for figures. */
+static bool module_place(const struct module_signature *signature, PyObject *const *given,
+			 Py_ssize_t count, PyObject *names, uint32_t ret_place[2])
+{
+	PyObject *values[MODULE_ARGUMENTS_MAX];
+
+	return module_gather(signature, given, count, names, values) &&
+	       module_device(values[0], &ret_place[0]) &&
+	       module_type(values[1], true, &ret_place[1]);
+}
+
+static bool module_ask(const struct module_signature *signature, PyObject *const *given,
+		       Py_ssize_t count, PyObject *names, struct ttmem_stats *ret_stats)
+{
+	struct ttmem_stats stats = {0};
+	uint32_t place[2];
+	int r;
+
+	if (!module_place(signature, given, count, names, place))
+		return false;
+	r = ttmem_stats(place[0], place[1], &stats);
+	/* Without tracking there is nothing: all 0. */
+	if (r < 0 && r != -ENODATA) {
+		errno = -r;
+		PyErr_SetFromErrno(PyExc_OSError);
+		return false;
+	}
+	*ret_stats = stats;
+	return true;
+}
+
+static PyObject *module_memory_allocated(PyObject *self, PyObject *const *given, Py_ssize_t count,
+					 PyObject *names)
+{
+	static const struct module_signature signature = {
+		"memory_allocated", 1, 2, {"device", "type"}};
+	struct ttmem_stats stats;
+
+	if (!module_ask(&signature, given, count, names, &stats))
+		return NULL;
+	return PyLong_FromUnsignedLongLong(stats.bytes);
+}
+
+static PyObject *module_max_memory_allocated(PyObject *self, PyObject *const *given,
+					     Py_ssize_t count, PyObject *names)
+{
+	static const struct module_signature signature = {
+		"max_memory_allocated", 1, 2, {"device", "type"}};
+	struct ttmem_stats stats;
+
+	if (!module_ask(&signature, given, count, names, &stats))
+		return NULL;
+	return PyLong_FromUnsignedLongLong(stats.peak_bytes);
+}
+
+static PyObject *module_stats(PyObject *self, PyObject *const *given, Py_ssize_t count,
+			      PyObject *names)
+{
+	static const struct module_signature signature = {"memory_stats", 1, 2, {"device", "type"}};
+	struct ttmem_stats stats;
+
+	if (!module_ask(&signature, given, count, names, &stats))
+		return NULL;
+	return Py_BuildValue("KKKKK", (unsigned long long)stats.bytes,
+			     (unsigned long long)stats.buffers,
+			     (unsigned long long)stats.peak_bytes, (unsigned long long)stats.allocs,
+			     (unsigned long long)stats.frees);
+}
+
+static PyObject *module_reset_peak(PyObject *self, PyObject *const *given, Py_ssize_t count,
+				   PyObject *names)
+{
+	static const struct module_signature signature = {"reset_peak", 1, 2, {"device", "type"}};
+	uint32_t place[2];
+
+	if (!module_place(&signature, given, count, names, place))
+		return NULL;
+	ttmem_reset_peak(place[0], place[1]);
+	Py_RETURN_NONE;
+}
+
+/* @memory: a tuple of all facts of all types in the order of the struct; ttmem.device() makes it. */
+static bool module_facts(PyObject *memory, struct ttmem_device_args *args)
+{
+	uint64_t numbers[TTMEM_TYPE_COUNT * MODULE_FACTS];
+	Py_ssize_t count = TTMEM_TYPE_COUNT * MODULE_FACTS;
+
+	if (!PyTuple_Check(memory) || PyTuple_Size(memory) != count) {
+		PyErr_Format(PyExc_TypeError, "memory must be a tuple of %zd numbers", count);
+		return false;
+	}
+	for (Py_ssize_t i = 0; i < count; i++) {
+		uint64_t most = i % MODULE_FACTS < 3 ? UINT64_MAX : UINT32_MAX;
+
+		if (!module_number(PyTuple_GetItem(memory, i), "memory", 0, most, &numbers[i]))
+			return false;
+	}
+	for (uint32_t i = 0; i < TTMEM_TYPE_COUNT; i++) {
+		const uint64_t *facts = &numbers[i * MODULE_FACTS];
+
+		args->memory[i] = (struct ttmem_memory_facts){
+			.capacity = facts[0],
+			.bank_base = facts[1],
+			.bank_size = facts[2],
+			.banks = (uint32_t)facts[3],
+			.alignment = (uint32_t)facts[4],
+		};
+	}
+	return true;
+}
+
+static PyObject *module_declare(PyObject *self, PyObject *const *given, Py_ssize_t count,
+				PyObject *names)
+{
+	static const struct module_signature signature = {
+		.name = "device",
+		.required = 8,
+		.count = 8,
+		.arguments = {"device", "unique_id", "arch", "card", "remote", "l1_per_core",
+			      "cores", "memory"},
+	};
+	struct ttmem_device_args args = {.struct_size = sizeof(args)};
+	PyObject *values[MODULE_ARGUMENTS_MAX];
+	uint64_t l1_per_core, cores;
+	int remote;
+
+	if (!module_gather(&signature, given, count, names, values) ||
+	    !module_device(values[0], &args.device) ||
+	    !module_number(values[1], "unique_id", 0, UINT64_MAX, &args.unique_id) ||
+	    !module_text(values[2], "arch", true, &args.arch) ||
+	    !module_text(values[3], "card", true, &args.card) ||
+	    !module_number(values[5], "l1_per_core", 0, UINT32_MAX, &l1_per_core) ||
+	    !module_number(values[6], "cores", 0, UINT32_MAX, &cores) ||
+	    !module_facts(values[7], &args))
+		return NULL;
+	remote = PyObject_IsTrue(values[4]);
+	if (remote < 0)
+		return NULL;
+	args.remote = (uint32_t)remote;
+	args.l1_per_core = (uint32_t)l1_per_core;
+	args.cores = (uint32_t)cores;
+	ttmem_device(&args);
+	Py_RETURN_NONE;
+}
+
+static PyObject *module_device_close(PyObject *self, PyObject *value)
+{
+	uint32_t device;
+
+	if (!module_device(value, &device))
+		return NULL;
+	ttmem_device_close(device);
+	Py_RETURN_NONE;
+}
+
+static PyObject *module_say(PyObject *value, void (*call)(const char *name))
+{
+	const char *name;
+
+	if (!module_text(value, "name", false, &name))
+		return NULL;
+	call(name);
+	Py_RETURN_NONE;
+}
+
+static PyObject *module_phase_push(PyObject *self, PyObject *value)
+{
+	return module_say(value, ttmem_phase_push);
+}
+
+static PyObject *module_phase_pop(PyObject *self, PyObject *unused)
+{
+	ttmem_phase_pop();
+	Py_RETURN_NONE;
+}
+
+static PyObject *module_phase_process(PyObject *self, PyObject *value)
+{
+	return module_say(value, ttmem_phase_process);
+}
+
+static PyObject *module_mark(PyObject *self, PyObject *value)
+{
+	return module_say(value, ttmem_mark);
+}
+
+static PyObject *module_enabled(PyObject *self, PyObject *unused)
+{
+	return PyBool_FromLong(ttmem_enabled());
+}
+
+static PyObject *module_version(PyObject *self, PyObject *unused)
+{
+	return PyUnicode_FromString(ttmem_version());
+}
+
+#define MODULE_NAMED(f) (PyCFunction)(void (*)(void))(f), METH_FASTCALL | METH_KEYWORDS
+
+static PyMethodDef module_methods[] = {
+	{"alloc", MODULE_NAMED(module_alloc),
+	 "alloc(device, type, address, size, name=None)\n--\n\n"
+	 "A buffer was allocated. The type is a constant such as ttmem.DRAM, or its name."},
+	{"free", MODULE_NAMED(module_free),
+	 "free(device, address, type=None)\n--\n\n"
+	 "A buffer was freed. Without a type, the one that lives at the address."},
+	{"alloc_failed", MODULE_NAMED(module_alloc_failed),
+	 "alloc_failed(device, type, size, largest_free=None)\n--\n\n"
+	 "An allocation failed: the size asked for, and the largest free block where known."},
+	{"memory_allocated", MODULE_NAMED(module_memory_allocated),
+	 "memory_allocated(device, type=None)\n--\n\n"
+	 "Bytes that this process holds on a device, of one type or of all."},
+	{"max_memory_allocated", MODULE_NAMED(module_max_memory_allocated),
+	 "max_memory_allocated(device, type=None)\n--\n\n"
+	 "The most bytes of a type that this process has held; of all types the sum of their "
+	 "peaks."},
+	{"_stats", MODULE_NAMED(module_stats),
+	 "_stats(device, type=None)\n--\n\nThe numbers of ttmem.memory_stats()."},
+	{"reset_peak", MODULE_NAMED(module_reset_peak),
+	 "reset_peak(device, type=None)\n--\n\n"
+	 "Let the peak start again from what is allocated now, of one type or of all."},
+	{"_device", MODULE_NAMED(module_declare), "What ttmem.device() calls."},
+	{"device_close", module_device_close, METH_O,
+	 "device_close(device, /)\n--\n\nThe application has closed a device."},
+	{"_phase_push", module_phase_push, METH_O, "What ttmem.phase() calls."},
+	{"_phase_pop", module_phase_pop, METH_NOARGS, "What ttmem.phase() calls."},
+	{"process_phase", module_phase_process, METH_O,
+	 "process_phase(name, /)\n--\n\n"
+	 "The phase of every thread that has none of its own; \"\" ends it."},
+	{"mark", module_mark, METH_O, "mark(name, /)\n--\n\nA moment with a name."},
+	{"enabled", module_enabled, METH_NOARGS,
+	 "enabled()\n--\n\nWhether events are being recorded."},
+	{"version", module_version, METH_NOARGS,
+	 "version()\n--\n\nThe version of libttmem, such as \"0.1.0\"."},
+	{NULL, NULL, 0, NULL},
+};
+
+static PyModuleDef_Slot module_slots[] = {{0, NULL}};
+
+static struct PyModuleDef module_definition = {
+	PyModuleDef_HEAD_INIT,
+	.m_name = "_ttmem",
+	.m_doc = "The calls of libttmem; import ttmem instead.",
+	.m_methods = module_methods,
+	.m_slots = module_slots,
+};
+
+PyMODINIT_FUNC PyInit__ttmem(void); /* no header of ours has it */
+
+PyMODINIT_FUNC PyInit__ttmem(void)
+{
+	return PyModuleDef_Init(&module_definition);
+}
