@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions in the old server's protocol, which ttmemd answers on the old socket.
+
+Old modules ask here for what only a server knows: the figures of all processes. Nothing waits longer
+than a second, and without a server the answer is None.
+"""
+
+import os
+import socket
+import struct
+import time
+from typing import Dict, Optional
+
+DEFAULT_PATH = "/tmp/tt_allocation_server.sock"
+
+FACTS = (
+    "total_dram_size",
+    "total_l1_size",
+    "arch_type",
+    "num_dram_channels",
+    "dram_size_per_channel",
+    "l1_size_per_core",
+    "is_available",
+    "num_devices",
+)
+
+_PATIENCE = 0.9  # seconds
+
+_QUERY, _RESPONSE = 3, 4
+_INFO_QUERY, _INFO_RESPONSE = 6, 7
+
+# docs/old-clients.md: the head, four counters; the longer question has the device's facts behind them.
+_HEAD = struct.Struct("<B3xiQB3xiQQ")
+_COUNTERS = struct.Struct("<4Q")
+_FACTS = struct.Struct("<2Q6I")
+_SHORT = _HEAD.size + _COUNTERS.size
+_LONG = _SHORT + _FACTS.size
+assert (_SHORT, _LONG) == (72, 112)
+
+
+def _path(path: Optional[str]) -> Optional[str]:
+    chosen = path or os.environ.get("TT_ALLOC_SERVER_SOCKET") or DEFAULT_PATH
+    return None if chosen == "none" else chosen
+
+
+def _receive(peer: socket.socket, size: int) -> Optional[bytes]:
+    deadline = time.monotonic() + _PATIENCE
+    answer = b""
+    while len(answer) < size:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return None
+        peer.settimeout(left)
+        part = peer.recv(size - len(answer))
+        if not part:
+            return None
+        answer += part
+    return answer
+
+
+def _ask(path: Optional[str], kind: int, expected: int, device: int, size: int) -> Optional[bytes]:
+    """One question on a connection of its own: an answer can never be taken for another's."""
+    place = _path(path)
+    if place is None:
+        return None
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
+            # With a full queue the server is too busy to be waited for.
+            peer.setblocking(False)
+            peer.connect(place)
+            peer.sendall(_HEAD.pack(kind, device, 0, 0, 0, 0, 0).ljust(size, b"\0"))
+            answer = _receive(peer, size)
+    except (OSError, ValueError):  # no server, or a path that cannot be one
+        return None
+    return answer if answer and answer[0] == expected else None
+
+
+def usage(device: int, path: Optional[str] = None) -> Optional[Dict[str, int]]:
+    """Bytes per type on a device, of all processes."""
+    answer = _ask(path, _QUERY, _RESPONSE, device, _SHORT)
+    if answer is None:
+        return None
+    names = ("dram_allocated", "l1_allocated", "l1_small_allocated", "trace_allocated")
+    return dict(zip(names, _COUNTERS.unpack_from(answer, _HEAD.size)))
+
+
+def info(device: int, path: Optional[str] = None) -> Optional[Dict[str, int]]:
+    """What is known of a device; of device -1, how many there are."""
+    answer = _ask(path, _INFO_QUERY, _INFO_RESPONSE, device, _LONG)
+    if answer is None:
+        return None
+    return dict(zip(FACTS, _FACTS.unpack_from(answer, _SHORT)))
