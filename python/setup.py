@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles the extension for pip, against the installed libttmem that pkg-config knows."""
+
+import subprocess
+import sys
+
+from setuptools import Extension, setup
+
+
+def pkg_config(*what):
+    try:
+        result = subprocess.run(["pkg-config", *what, "ttmem"], capture_output=True, text=True)
+    except FileNotFoundError:
+        sys.exit("pkg-config was not found; it tells where libttmem is")
+    if result.returncode != 0:
+        sys.exit(
+            "pkg-config does not know libttmem: install it first (./dev install --prefix P), "
+            "and set PKG_CONFIG_PATH=P/lib/pkgconfig\n" + result.stderr
+        )
+    return result.stdout.strip()
+
+
+# One file for 3.10 and every later version; 3.9 lacks a little of that ABI and gets its own.
+stable = sys.version_info >= (3, 10)
+folder = pkg_config("--variable=libdir")
+
+setup(
+    ext_modules=[
+        Extension(
+            "ttmem._ttmem",
+            ["_ttmem.c"],
+            include_dirs=[pkg_config("--variable=includedir")],
+            library_dirs=[folder],
+            runtime_library_dirs=[folder],
+            libraries=["ttmem"],
+            define_macros=[("Py_LIMITED_API", "0x030A0000")] if stable else [],
+            py_limited_api=stable,
+        )
+    ],
+    options={"bdist_wheel": {"py_limited_api": "cp310"}} if stable else {},
+)
