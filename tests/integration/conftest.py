@@ -150,3 +150,13 @@ def ttmemd(build, clean_env):
         ttmemd = Ttmemd(build, clean_env, Path(folder))
         yield ttmemd
         ttmemd.close()
+
+
+@pytest.fixture
+def python(build, clean_env):
+    """Runs Python programs with the package of the build; see interpreter.py."""
+    from interpreter import Interpreter
+
+    interpreter = Interpreter(build, clean_env)
+    yield interpreter
+    interpreter.close()

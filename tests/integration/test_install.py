@@ -76,6 +76,25 @@ def test_command_finds_its_library(prefix, clean_env):
             assert os.path.realpath(path).startswith(os.path.realpath(prefix / "lib"))
 
 
+def test_python_package_finds_library_and_command(prefix, clean_env, tmp_path):
+    package = prefix / "lib" / "python"
+    if not package.exists():
+        pytest.skip("the Python package is not built")
+    clean_env.pop("LD_LIBRARY_PATH", None)
+    env = {**clean_env, "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1", "TTMEM": "1"}
+    env["PATH"] = str(tmp_path)  # only what lies beside it
+    program = """
+import os, re
+import allocation_client, query_stats, ttmem
+ttmem.alloc(0, ttmem.DRAM, 0x1000, 5, "installed")
+print([b["name"] for b in ttmem.buffers(pid=os.getpid())])
+print(re.findall(r"/\\S*/libttmem\\.so\\S*", open("/proc/self/maps").read())[0])
+"""
+    names, library = run("/usr/bin/python3", "-c", program, env=env).splitlines()
+    assert names == "['installed']"
+    assert os.path.realpath(library).startswith(os.path.realpath(prefix / "lib"))
+
+
 def test_compile_with_pkg_config(prefix, app):
     env = {**os.environ, "PKG_CONFIG_PATH": str(prefix / "lib" / "pkgconfig")}
     # The .pc file names the configured prefix; the tree has been moved.

@@ -27,6 +27,9 @@ needs() {
 		py:pytest python3-pytest
 		py:xdist python3-pytest-xdist
 		py:jsonschema python3-jsonschema
+		py:pip python3-pip
+		py:setuptools python3-setuptools
+		py:wheel python3-wheel
 		cmd:prometheus prometheus
 		cmd:g++ g++
 		cmd:cmake cmake

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python programs that use the package as it lies in the build folder."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from conftest import LIMIT
+
+# Before each program: what most of them need.
+HEAD = """
+import json, os, sys, threading
+import ttmem
+
+def rows(**options):
+    return sorted([b["device"], b["type"], b["address"], b["size"], b["name"], b["phase"]]
+                  for b in ttmem.buffers(**options))
+
+def mine():
+    return rows(pid=os.getpid())
+
+"""
+
+
+class Interpreter:
+    def __init__(self, build, env):
+        self.package = build / "python"
+        if not (self.package / "ttmem" / "_ttmem.abi3.so").exists():
+            pytest.skip("the Python package is not built")
+        self.env = {
+            **env,
+            "PYTHONPATH": str(self.package),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "TTMEM_COMMAND": str(build / "src" / "cli" / "ttmem"),
+            "TT_ALLOC_SERVER_SOCKET": "none",
+            "TTMEM": "1",
+        }
+        self.started = []
+
+    def settings(self, changes):
+        """A change to None takes a variable away."""
+        env = {**self.env, **changes}
+        return {name: str(value) for name, value in env.items() if value is not None}
+
+    def run(self, program, *args, head=HEAD, **changes):
+        """Runs a program to its end, which must be a good one; what it printed."""
+        result = subprocess.run(
+            [sys.executable, "-c", head + textwrap.dedent(program), *map(str, args)],
+            env=self.settings(changes),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+        )
+        assert result.returncode == 0, result.stderr
+        assert result.stderr == ""
+        return result.stdout
+
+    def start(self, program, *args, **changes):
+        """Starts a program that prints "ready" and then lives until its input ends."""
+        process = subprocess.Popen(
+            [sys.executable, "-c", HEAD + textwrap.dedent(program) + HOLD, *map(str, args)],
+            env=self.settings(changes),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.started.append(process)
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    def close(self):
+        for process in self.started:
+            process.kill()
+            process.wait()
+            process.stdin.close()
+            process.stdout.close()
+
+
+HOLD = """
+print("ready", flush=True)
+sys.stdin.read()
+"""
