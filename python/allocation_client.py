@@ -14,6 +14,7 @@ import os
 import threading
 from collections import OrderedDict
 from enum import IntEnum
+from operator import index
 from typing import Dict, Optional, Tuple, Union
 
 if "TTMEM" not in os.environ and "TT_ALLOC_TRACKING_ENABLED" not in os.environ:
@@ -40,7 +41,8 @@ class BufferType(IntEnum):
 _COUNT_BITS = 41
 _FREED_MAX = 4096  # as many freed buffers as a book remembers
 
-_lock = threading.Lock()
+# Finalisers and signal handlers, too, may free a buffer in the middle of a call of their own thread.
+_lock = threading.RLock()
 _counter = itertools.count(1)
 _live: Dict[int, Tuple[int, int]] = {}
 _freed: "OrderedDict[int, Tuple[int, int]]" = OrderedDict()
@@ -49,7 +51,7 @@ _freed: "OrderedDict[int, Tuple[int, int]]" = OrderedDict()
 def _after_fork() -> None:
     """Another thread of the parent may have held the lock."""
     global _lock
-    _lock = threading.Lock()
+    _lock = threading.RLock()
 
 
 os.register_at_fork(after_in_child=_after_fork)
@@ -82,7 +84,7 @@ class AllocationClient:
         with _lock:
             buffer_id = 1 << 63 | os.getpid() << _COUNT_BITS | next(_counter)
             ttmem.alloc(device_id, kind, buffer_id, size, buffer_name)
-            _live[buffer_id] = (device_id, kind)
+            _live[buffer_id] = (index(device_id), kind)
         return buffer_id
 
     def deallocate(self, buffer_id: int) -> None:

@@ -84,7 +84,8 @@ def _type_of(key: TypeLike) -> Type:
     try:
         return Type[key] if isinstance(key, str) else Type(key)
     except (KeyError, ValueError):
-        raise ValueError(f"memory: no type {key!r}; there are {', '.join(Type.__members__)}") from None
+        names = ", ".join(Type.__members__)
+        raise ValueError(f"memory: no type {key!r}; there are {names}") from None
 
 
 def device(

@@ -145,6 +145,25 @@ def test_wrong_arguments(python):
     )
 
 
+def test_a_free_inside_a_call(python):
+    """As a finaliser or a signal handler makes it, at any moment."""
+    python.run(
+        """
+        client = AllocationClient()
+        first = client.allocate(0, 1, 0)
+
+        class Size:
+            def __index__(self):
+                client.deallocate(first)
+                return 2
+
+        client.allocate(5, Size(), 0)
+        assert mine() == [(5, "DRAM", 2, None)]
+        """,
+        head=OLD,
+    )
+
+
 def test_threads_share_one_count(python):
     python.run(
         """

@@ -145,3 +145,17 @@ def test_phases_that_end_out_of_order(python):
             ttmem.alloc(0, ttmem.DRAM, 3, 1)
         assert [row[5] for row in mine()] == ["b", None, "b"], mine()
     """)
+
+
+def test_a_fork_inside_a_phase(python):
+    """The child goes on in it, and leaves it for itself."""
+    python.run("""
+        with ttmem.phase("parent"):
+            child = os.fork()
+            ttmem.alloc(0, ttmem.DRAM, 1, 1)
+        ttmem.alloc(0, ttmem.DRAM, 2, 1)
+        right = [row[5] for row in mine()] == ["parent", None]
+        if not child:
+            os._exit(0 if right else 1)
+        assert right and os.waitpid(child, 0)[1] == 0
+    """)
