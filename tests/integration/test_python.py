@@ -400,3 +400,12 @@ def test_pip_without_a_network(python, build, tmp_path):
         target,
         PYTHONPATH=target,
     )
+
+
+def test_the_document_says_it_right(python):
+    """The example runs as printed, and every public name is described."""
+    text = (ROOT / "docs" / "python.md").read_text()
+    example = text.split("```python\n")[1].split("```")[0]
+    assert python.run(example, head="") == "65536\n"
+    names = python.run("print(*ttmem.__all__)").split()
+    assert [name for name in names if name not in text] == []
