@@ -132,7 +132,7 @@ def _steps(label: phase, inner: Any) -> Any:
             error = thrown
 
 
-_awaited = types.coroutine(_steps)
+_awaited: Callable[..., Any] = types.coroutine(_steps)
 
 
 async def _iterated(label: phase, inner: Any) -> Any:
