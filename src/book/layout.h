@@ -183,7 +183,8 @@ struct book_header {
 	uint64_t reserved_bytes;
 	uint64_t mark_count;
 	uint64_t lost_graves; /* frees that found no room in a graveyard */
-	uint8_t reserved2[16];
+	uint64_t lost_stacks; /* events whose stack was wanted and not to be had */
+	uint8_t reserved2[8];
 	struct book_rejected rejected;
 	uint64_t incident_count[BOOK_INCIDENT_KINDS]; /* claimed; an entry counts once committed */
 	uint64_t incident_lost[BOOK_INCIDENT_KINDS];

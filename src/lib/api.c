@@ -7,8 +7,8 @@
  * The exported functions only look whether tracking is off, and are otherwise a jump: the compiler
  * saves registers and the stack's guard at the top of a function, and an application that is not
  * tracked shall not pay for that. ttmem_alloc() and ttmem_free() have two bodies each: the ordinary
- * way, and the one for whatever is out of the ordinary (tracking undecided, paused, debugged, a
- * senseless call, a signal handler inside a call).
+ * way, and the one for whatever is out of the ordinary (tracking undecided, paused, debugged, with
+ * stacks, a senseless call, a signal handler inside a call).
  */
 
 #include <ttmem/ttmem.h>
@@ -23,6 +23,7 @@
 #include "lib/debug.h"
 #include "lib/gate.h"
 #include "lib/oldlog.h"
+#include "lib/stack.h"
 #include "lib/thread.h"
 
 _Static_assert(TTMEM_DEVICE_COUNT == BOOK_DEVICES && TTMEM_TYPE_COUNT == BOOK_TYPES, "one world");
@@ -136,6 +137,7 @@ API_BODY api_alloc_slow(uint32_t device, uint32_t type, uint64_t address, uint64
 			.name = call_name(&call, name),
 			.phase = call_phase(&call),
 			.thread = call.self->tid,
+			.stack = stack_here(&call),
 		};
 		if (likely(!call.is_nested))
 			writer_alloc(call.writer, device, &buffer, 0);
@@ -201,6 +203,7 @@ API_BODY api_free_slow(uint32_t device, uint32_t type, uint64_t address)
 			.type = type,
 			.phase = call_phase(&call),
 			.thread = call.self->tid,
+			.stack = stack_here(&call),
 		};
 		if (likely(!call.is_nested))
 			writer_free_buffer(call.writer, device, &who);
@@ -275,6 +278,7 @@ API_BODY api_alloc_mesh(const uint32_t *devices, size_t n, uint32_t type, uint64
 			.name = call_name(&call, name),
 			.phase = call_phase(&call),
 			.thread = call.self->tid,
+			.stack = stack_here(&call),
 		};
 		if (likely(!call.is_nested))
 			writer_alloc_mesh(call.writer, devices, n, &buffer);
@@ -318,6 +322,7 @@ API_BODY api_free_mesh(const uint32_t *devices, size_t n, uint32_t type, uint64_
 			.type = type,
 			.phase = call_phase(&call),
 			.thread = call.self->tid,
+			.stack = stack_here(&call),
 		};
 		if (likely(!call.is_nested))
 			writer_free_mesh(call.writer, devices, n, &who);
@@ -356,7 +361,7 @@ static uint32_t api_shape(struct call *call, const struct ttmem_alloc_args *args
 	return intern_shape(call->writer, &shape);
 }
 
-static void api_alloc_args(struct call *call, const struct ttmem_alloc_args *args)
+static void api_alloc_args(struct call *call, const struct ttmem_alloc_args *args, uint32_t stack)
 {
 	struct shard_buffer buffer;
 
@@ -374,6 +379,7 @@ static void api_alloc_args(struct call *call, const struct ttmem_alloc_args *arg
 		.name = args->name ? call_name(call, args->name) : call_known_name(args->name_id),
 		.phase = call_phase(call),
 		.thread = call->self->tid,
+		.stack = stack,
 		.shape = api_shape(call, args),
 	};
 	if (call->is_nested && args->flags & TTMEM_FLAG_HOOKED)
@@ -404,7 +410,7 @@ API_BODY api_alloc_ex(const struct ttmem_alloc_args *args)
 	if (!call_args(&call, &copy, sizeof(copy), offsetof(struct ttmem_alloc_args, name), args))
 		memset(&copy, 0, sizeof(copy));
 	else if (!call.is_paused)
-		api_alloc_args(&call, &copy);
+		api_alloc_args(&call, &copy, stack_here(&call));
 	if (unlikely(call.is_debugged))
 		debug_line("alloc_ex device=%u type=%u address=0x%" PRIx64 " size=%" PRIu64
 			   " flags=0x%x name=%s: %s",
@@ -435,6 +441,7 @@ API_BODY api_free_ex(const struct ttmem_free_args *args)
 			.flags = copy.flags & TTMEM_FREE_BUFFER,
 			.phase = call_phase(&call),
 			.thread = call.self->tid,
+			.stack = stack_here(&call),
 		};
 		if (!api_free_flags_are_sane(copy.type, copy.flags))
 			writer_reject(&call.writer->header->rejected.arguments);

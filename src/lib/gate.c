@@ -23,6 +23,7 @@
 #include "lib/debug.h"
 #include "lib/make.h"
 #include "lib/oldlog.h"
+#include "lib/stack.h"
 
 #define GATE_PAUSE_NS 100000
 #define GATE_TRIES 20000 /* 2 s and more: then the holder is taken for frozen */
@@ -136,7 +137,7 @@ static void gate_give(const struct gate_hold *hold)
 static void gate_publish(struct writer *writer)
 {
 	bool paused = gate_is_paused();
-	bool slow = paused || debug_is_on() || oldlog_is_on();
+	bool slow = paused || debug_is_on() || oldlog_is_on() || stack_is_on();
 	uintptr_t word = slow ? GATE_SLOW : (uintptr_t)writer;
 
 	writer_set_paused(writer, paused);
@@ -175,8 +176,10 @@ static void gate_decide(void)
 	struct writer *writer;
 
 	debug_open();
-	if (wanted)
+	if (wanted) {
 		oldlog_open();
+		stack_open();
+	}
 	writer = wanted ? gate_make_book() : NULL;
 	if (!writer)
 		__atomic_store_n(&gate_current.word, GATE_OFF, __ATOMIC_RELEASE);

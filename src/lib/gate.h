@@ -3,7 +3,7 @@
 
 /*
  * The gate: one word that every call reads first. It says whether tracking is off, not yet decided, in
- * need of the slow way (paused, or debugging), or else it is the writer of this process's book.
+ * need of the slow way (paused, debugging, or stacks), or else it is the writer of this process's book.
  *
  * The word has a page to itself, which the kernel wipes in a forked child (MADV_WIPEONFORK): the child
  * reads "not yet decided" and makes a book of its own at its first event, and nothing has to be
@@ -29,7 +29,7 @@ struct writer;
 enum gate_word {
 	GATE_UNDECIDED = 0,
 	GATE_OFF = 1,
-	GATE_SLOW = 2, /* there is a writer, but look at paused and debug first */
+	GATE_SLOW = 2, /* there is a writer, but look at paused, debug and stacks first */
 	GATE_LAST = 15,
 };
 

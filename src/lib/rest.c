@@ -14,6 +14,7 @@
 #include "lib/debug.h"
 #include "lib/offer.h"
 #include "lib/oldlog.h"
+#include "lib/stack.h"
 
 #define REST_EXPORT __attribute__((visibility("default")))
 #define REST_TEXT(x) #x
@@ -69,6 +70,7 @@ REST_EXPORT void ttmem_free_all(uint32_t device, uint32_t type, uint64_t owner)
 			.type = type,
 			.phase = call_phase(&call),
 			.thread = call.self->tid,
+			.stack = stack_here(&call),
 		};
 
 		uint64_t mark = oldlog_mark(call.writer, device);
@@ -104,6 +106,7 @@ REST_EXPORT void ttmem_alloc_failed(uint32_t device, uint32_t type, uint64_t siz
 			.type = type,
 			.phase = call_phase(&call),
 			.thread = call.self->tid,
+			.stack = stack_here(&call),
 		};
 
 		writer_failed(call.writer, device, &buffer, largest_free);

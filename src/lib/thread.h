@@ -16,6 +16,7 @@
 #define THREAD_DEFERRED 4u /* a power of two; small, because static TLS is scarce after dlopen() */
 #define THREAD_PHASES 64u
 
+struct stack_cache;
 struct thread_phases;
 struct writer;
 
@@ -47,6 +48,7 @@ struct thread {
 	uint32_t phase; /* string id of the path, 0 = none pushed */
 	uint32_t reserved;
 	struct thread_phases *phases; /* NULL until the first push */
+	struct stack_cache *stacks;   /* stack.c's; NULL until the first stack */
 	struct thread_deferred slots[THREAD_DEFERRED];
 };
 

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The table of loaded files. It is changed and read under one lock, which only first sights take. */
+
+#include "lib/modules.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/lock.h"
+#include "book/intern.h"
+
+#define MODULES_MAX 1024u /* files; addresses in others are in none */
+#define MODULES_NOTE_MAX 65536u
+#define MODULES_CALLBACK_CODE 1024u /* more than the code of dl_iterate_phdr() has */
+
+struct modules_entry {
+	uintptr_t low; /* of what can be executed */
+	uintptr_t high;
+	uintptr_t base;
+	uint32_t id;
+};
+
+struct modules_range {
+	uintptr_t low;
+	uintptr_t high;
+};
+
+static struct lock modules_lock;
+static struct modules_entry modules_table[MODULES_MAX];
+static size_t modules_count;
+static bool modules_are_read;
+static unsigned long long modules_adds, modules_subs; /* as the loader counted them then */
+static uint32_t modules_changes;
+
+static struct modules_range modules_own, modules_loader, modules_kernel;
+
+/* Where this library begins; the linker makes it. */
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+
+/* From first to last byte of an image by its own headers. */
+static struct modules_range modules_image(const ElfW(Ehdr) * image)
+{
+	const ElfW(Phdr) *headers = (const void *)((const char *)image + image->e_phoff);
+	uintptr_t length = 0;
+
+	for (size_t i = 0; i < image->e_phnum; i++) {
+		if (headers[i].p_type == PT_LOAD)
+			length = bits_max(length, headers[i].p_vaddr + headers[i].p_memsz);
+	}
+	return (struct modules_range){(uintptr_t)image, (uintptr_t)image + length};
+}
+
+/* An image whose address the kernel told us at the start; 0 = there is none. */
+static struct modules_range modules_told(unsigned long what)
+{
+	const ElfW(Ehdr) *image = (const void *)getauxval(what);
+
+	return image ? modules_image(image) : (struct modules_range){0, 0};
+}
+
+static bool modules_in(const struct modules_range *range, uintptr_t address)
+{
+	return address > range->low && address <= range->high;
+}
+
+void modules_open(void)
+{
+	int saved_errno = errno; /* getauxval() says ENOENT for what is not there */
+
+	modules_lock = LOCK_NULL;
+	modules_count = 0;
+	modules_are_read = false;
+	modules_own = modules_image(&__ehdr_start);
+	modules_loader = modules_told(AT_BASE);
+	modules_kernel = modules_told(AT_SYSINFO_EHDR);
+	__atomic_fetch_add(&modules_changes, 1, __ATOMIC_RELEASE);
+	errno = saved_errno;
+}
+
+uint32_t modules_generation(void)
+{
+	return __atomic_load_n(&modules_changes, __ATOMIC_ACQUIRE);
+}
+
+bool modules_is_own(uintptr_t address)
+{
+	return modules_in(&modules_own, address);
+}
+
+/*
+ * Where handlers of signals return to: on x86-64 a place in libc that the kernel is told with every
+ * handler, elsewhere the kernel's own. Without any handler we are in none.
+ */
+static uintptr_t modules_trampoline(void)
+{
+#if defined(__x86_64__)
+	static uintptr_t known;
+	uintptr_t found = __atomic_load_n(&known, __ATOMIC_RELAXED);
+	int saved_errno = errno;
+	/* As the kernel has it, which is not as libc shows it. */
+	struct {
+		uintptr_t handler;
+		unsigned long flags;
+		uintptr_t restorer;
+		uint64_t mask;
+	} action;
+
+	for (int number = 1; !found && number < _NSIG; number++) {
+		memset(&action, 0, sizeof(action));
+		if (syscall(SYS_rt_sigaction, number, NULL, &action, sizeof(action.mask)) == 0 &&
+		    action.handler > 1)
+			found = action.restorer;
+	}
+	__atomic_store_n(&known, found, __ATOMIC_RELAXED);
+	errno = saved_errno;
+	return found;
+#else
+	return 0;
+#endif
+}
+
+bool modules_is_delicate(const uintptr_t *addresses, size_t count)
+{
+	uintptr_t iterate = (uintptr_t)&dl_iterate_phdr;
+	uintptr_t trampoline = modules_trampoline();
+
+	for (size_t i = 0; i < count; i++) {
+		uintptr_t address = addresses[i];
+
+		if (address == trampoline || modules_in(&modules_loader, address) ||
+		    modules_in(&modules_kernel, address) ||
+		    (address > iterate && address - iterate < MODULES_CALLBACK_CODE))
+			return true;
+	}
+	return false;
+}
+
+/* Whether a piece of the file is in memory, and may be read there. */
+static bool modules_is_loaded(const struct dl_phdr_info *info, uintptr_t address, size_t length)
+{
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+
+		if (header->p_type == PT_LOAD && header->p_flags & PF_R &&
+		    address >= header->p_vaddr && length <= header->p_filesz &&
+		    address - header->p_vaddr <= header->p_filesz - length)
+			return true;
+	}
+	return false;
+}
+
+/* Notes are name and contents behind two lengths and a type, each part padded to 4 bytes. */
+static void modules_note(const uint8_t *note, size_t length, struct book_module *module)
+{
+	while (length >= sizeof(ElfW(Nhdr))) {
+		ElfW(Nhdr) head;
+		size_t name, whole;
+
+		memcpy(&head, note, sizeof(head));
+		name = sizeof(head) + bits_align_up(head.n_namesz, 4);
+		whole = name + bits_align_up(head.n_descsz, 4);
+		if (whole > length)
+			return;
+		if (head.n_type == NT_GNU_BUILD_ID && head.n_namesz == 4 &&
+		    memcmp(note + sizeof(head), "GNU", 4) == 0 &&
+		    head.n_descsz <= sizeof(module->build_id)) {
+			memcpy(module->build_id, note + name, head.n_descsz);
+			module->build_id_length = head.n_descsz;
+			return;
+		}
+		note += whole;
+		length -= whole;
+	}
+}
+
+static void modules_build_id(const struct dl_phdr_info *info, struct book_module *module)
+{
+	for (size_t i = 0; i < info->dlpi_phnum && !module->build_id_length; i++) {
+		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+
+		if (header->p_type == PT_NOTE && header->p_filesz <= MODULES_NOTE_MAX &&
+		    modules_is_loaded(info, header->p_vaddr, header->p_filesz))
+			modules_note((const uint8_t *)info->dlpi_addr + header->p_vaddr,
+				     header->p_filesz, module);
+	}
+}
+
+/* Paths as they can be opened: the program has none, and others may begin where we are. */
+static uint32_t modules_path(struct writer *writer, const char *name)
+{
+	static char path[2 * PATH_MAX]; /* under the lock; too large for somebody's stack */
+	long n = 0;
+
+	if (!*name) {
+		n = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, PATH_MAX - 1);
+		if (n <= 0)
+			return 0;
+		path[n] = '\0';
+		return intern_string(writer, path, BOOK_PATH_MAX);
+	}
+	if (*name != '/' && strchr(name, '/') && strlen(name) < PATH_MAX)
+		n = syscall(SYS_getcwd, path, PATH_MAX - 1);
+	if (n <= 1) /* it counts the final NUL */
+		return intern_string(writer, name, BOOK_PATH_MAX);
+	path[n - 1] = '/';
+	memcpy(path + n, name, strlen(name) + 1);
+	return intern_string(writer, path, BOOK_PATH_MAX);
+}
+
+static void modules_add(struct writer *writer, const struct dl_phdr_info *info)
+{
+	struct modules_entry *entry = &modules_table[modules_count];
+	struct book_module module = {.base = info->dlpi_addr};
+
+	if (modules_count == MODULES_MAX)
+		return;
+	*entry = (struct modules_entry){.low = UINTPTR_MAX, .base = info->dlpi_addr};
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+		uintptr_t low = info->dlpi_addr + header->p_vaddr;
+
+		if (header->p_type != PT_LOAD)
+			continue;
+		module.size = bits_max(module.size, header->p_vaddr + header->p_memsz);
+		if (header->p_flags & PF_X) {
+			entry->low = bits_min(entry->low, low);
+			entry->high = bits_max(entry->high, low + header->p_memsz);
+		}
+	}
+	if (entry->high == 0)
+		return;
+	modules_build_id(info, &module);
+	module.path = modules_path(writer, info->dlpi_name ? info->dlpi_name : "");
+	entry->id = intern_module(writer, &module);
+	modules_count++;
+}
+
+/* What one walk over the loader's list knows. */
+struct modules_walk {
+	struct writer *writer;
+	bool is_begun;
+};
+
+/* Called by the loader for each file; if nothing has changed, for the first one only. */
+static int modules_see(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct modules_walk *walk = context;
+
+	(void)size; /* the counts have been there for longer than what else we need of libc */
+	if (!walk->is_begun) {
+		if (modules_are_read && info->dlpi_adds == modules_adds &&
+		    info->dlpi_subs == modules_subs)
+			return 1;
+		/* What was cached under addresses that may mean something else is not found any more. */
+		__atomic_fetch_add(&modules_changes, 1, __ATOMIC_RELEASE);
+		modules_adds = info->dlpi_adds;
+		modules_subs = info->dlpi_subs;
+		modules_are_read = true;
+		modules_count = 0;
+		walk->is_begun = true;
+	}
+	modules_add(walk->writer, info);
+	return 0;
+}
+
+static const struct modules_entry *modules_find(uintptr_t address)
+{
+	for (size_t i = 0; i < modules_count; i++) {
+		if (address > modules_table[i].low && address <= modules_table[i].high)
+			return &modules_table[i];
+	}
+	return NULL;
+}
+
+size_t modules_frames(struct writer *writer, const uintptr_t *addresses, size_t count,
+		      struct book_frame *ret_frames, uint32_t *ret_generation)
+{
+	struct modules_walk walk = {.writer = writer};
+	int saved_errno = errno;
+	size_t n = 0;
+
+	*ret_generation = modules_generation();
+	if (!lock_take(&modules_lock))
+		return 0;
+	(void)dl_iterate_phdr(modules_see, &walk); /* gives back what we return */
+	for (; n < count; n++) {
+		const struct modules_entry *entry = modules_find(addresses[n]);
+
+		if (!entry || !entry->id)
+			break;
+		ret_frames[n] = (struct book_frame){.value = addresses[n] - entry->base,
+						    .module = entry->id};
+	}
+	*ret_generation = modules_generation();
+	lock_drop(&modules_lock);
+	errno = saved_errno;
+	return n;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The files that are loaded in this process, and their ids in its book: from an address of code to module
+ * and offset. The loader is asked when a stack is seen for the first time, and only then; it says how
+ * many files were ever loaded and unloaded, so most of the time it is asked nothing else.
+ *
+ * The loader must not be asked from inside of itself (a constructor, a callback of dl_iterate_phdr) nor
+ * from a signal handler that may have interrupted it. modules_is_delicate() knows such a place by the
+ * addresses that calls return to.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "book/layout.h"
+
+struct writer;
+
+/* Once for each book, before anybody else can be inside: what is known of another book is forgotten. */
+void modules_open(void);
+
+/* Rises whenever addresses may have changed their meaning. */
+uint32_t modules_generation(void);
+
+/* Whether a return to @address is one into this library. */
+bool modules_is_own(uintptr_t address);
+
+/* Whether one of the returns is into the loader, or out of a signal handler. */
+bool modules_is_delicate(const uintptr_t *addresses, size_t count);
+
+/*
+ * Turns return addresses into frames, up to the first that is in no file. May wait for the loader.
+ * @ret_generation: of what the frames say, always set. Return: how many.
+ */
+size_t modules_frames(struct writer *writer, const uintptr_t *addresses, size_t count,
+		      struct book_frame *ret_frames, uint32_t *ret_generation);

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Stacks by frame pointers, as an outsider reads them from the book. The library is the real one, so that
+ * its own frames are somebody else's.
+ */
+
+#include <ttmem/ttmem.h>
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/unit.h"
+#include "lib/witness.h"
+
+#define STACK_FRAMES 64u
+#define STACK_CODE 512u /* more than a function of this test has */
+
+/* The asking makes the compiler give the function a frame, the use that it is no jump to the next. */
+#define STACK_FRAME_BEGIN() void *volatile frame_here = __builtin_frame_address(0)
+#define STACK_FRAME_END() (void)frame_here
+
+/* What is expected: the addresses that calls return to, innermost first. */
+struct expected {
+	uintptr_t address[STACK_FRAMES];
+	size_t count;
+};
+
+struct stack_found {
+	uintptr_t address[STACK_FRAMES];
+	size_t count;
+	char path[256]; /* of the innermost frame's file */
+	uint32_t build_id_length;
+};
+
+static void stack_start(void)
+{
+	witness_track();
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): before there are threads */
+	assert(setenv("TTMEM_STACKS", "fp", 1) == 0);
+}
+
+static __attribute__((noinline)) void stack_leaf(uint64_t address, struct expected *expected)
+{
+	STACK_FRAME_BEGIN();
+	ttmem_alloc(0, TTMEM_DRAM, address, 64, NULL);
+	expected->address[expected->count++] = (uintptr_t)__builtin_return_address(0);
+	STACK_FRAME_END();
+}
+
+static __attribute__((noinline)) void stack_middle(uint64_t address, struct expected *expected)
+{
+	STACK_FRAME_BEGIN();
+	stack_leaf(address, expected);
+	expected->address[expected->count++] = (uintptr_t)__builtin_return_address(0);
+	STACK_FRAME_END();
+}
+
+static __attribute__((noinline)) void stack_recurse(uint32_t depth, struct expected *expected)
+{
+	STACK_FRAME_BEGIN();
+	if (depth > 0)
+		stack_recurse(depth - 1, expected);
+	else
+		stack_middle(depth, expected);
+	STACK_FRAME_END();
+}
+
+static void stack_read_id(struct witness *w, uint32_t id, struct stack_found *ret_found)
+{
+	struct book_frame frames[STACK_FRAMES];
+	struct book_module module;
+	struct book_stack head;
+
+	*ret_found = (struct stack_found){0};
+	ret_found->count = reader_stack(&w->reader, id, &head, frames, STACK_FRAMES);
+	for (size_t i = 0; i < ret_found->count; i++) {
+		assert(reader_module(&w->reader, frames[i].module, &module) == 0);
+		ret_found->address[i] = frames[i].value + module.base;
+		if (i > 0)
+			continue;
+		ret_found->build_id_length = module.build_id_length;
+		strncpy(ret_found->path, witness_text(w, module.path), sizeof(ret_found->path) - 1);
+	}
+}
+
+/* The stack of the live buffer at @address; none if it has none. */
+static void stack_read(uint64_t address, struct stack_found *ret_found)
+{
+	const struct book_record *row;
+	struct witness w;
+
+	assert(witness_open(&w, getpid()));
+	assert(witness_look(&w, 0, VIEW_LIVING));
+	row = witness_row(&w, TTMEM_DRAM, address);
+	assert(row);
+	stack_read_id(&w, row->stack, ret_found);
+	assert((row->stack == 0) == (ret_found->count == 0));
+	witness_close(&w);
+}
+
+static uint64_t stack_lost(void)
+{
+	struct witness w;
+	uint64_t lost;
+
+	assert(witness_open(&w, getpid()));
+	lost = witness_header(&w)->lost_stacks;
+	witness_close(&w);
+	return lost;
+}
+
+static bool stack_is_in(uintptr_t address, uintptr_t function)
+{
+	return address > function && address - function < STACK_CODE;
+}
+
+static void stack_check(const struct stack_found *found, const struct expected *expected)
+{
+	assert(found->count > expected->count);
+	assert(stack_is_in(found->address[0], (uintptr_t)&stack_leaf));
+	for (size_t i = 0; i < expected->count; i++)
+		assert(found->address[i + 1] == expected->address[i]);
+}
+
+UNIT(a_stack_is_the_calls_that_led_there)
+{
+	struct expected expected = {.count = 0};
+	struct stack_found found;
+
+	stack_start();
+	for (uint64_t i = 0; i < 3; i++) {
+		expected.count = 0;
+		stack_middle(i, &expected);
+		stack_read(i, &found);
+		stack_check(&found, &expected);
+	}
+	assert(strstr(found.path, "stack-test"));
+	assert(stack_lost() == 0);
+}
+
+UNIT(the_same_place_has_the_same_id)
+{
+	struct expected expected = {.count = 0};
+	uint32_t first = 0;
+	volatile uint64_t end = 8; /* not known to the compiler: a loop, not eight calls */
+	struct witness w;
+	STACK_FRAME_BEGIN();
+
+	stack_start();
+	for (uint64_t i = 0; i < end; i++) {
+		expected.count = 0;
+		stack_middle(i, &expected);
+	}
+	STACK_FRAME_END();
+	assert(witness_open(&w, getpid()));
+	assert(witness_look(&w, 0, VIEW_LIVING));
+	first = witness_row(&w, TTMEM_DRAM, 0)->stack;
+	assert(first);
+	for (uint64_t i = 0; i < 8; i++)
+		assert(witness_row(&w, TTMEM_DRAM, i)->stack == first);
+	witness_close(&w);
+}
+
+UNIT(without_the_setting_there_are_none)
+{
+	struct expected expected = {.count = 0};
+	struct stack_found found;
+
+	witness_track();
+	stack_middle(1, &expected);
+	stack_read(1, &found);
+	assert(found.count == 0 && stack_lost() == 0);
+}
+
+UNIT(the_depth_is_a_setting)
+{
+	struct expected expected = {.count = 0};
+	struct stack_found found;
+
+	stack_start();
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): before there are threads */
+	assert(setenv("TTMEM_STACK_DEPTH", "2", 1) == 0);
+	stack_middle(1, &expected);
+	stack_read(1, &found);
+	assert(found.count == 2 && found.address[1] == expected.address[0]);
+}
+
+UNIT(a_deep_recursion_keeps_the_innermost)
+{
+	struct expected expected = {.count = 0};
+	struct stack_found found;
+
+	stack_start();
+	stack_recurse(20000, &expected);
+	stack_read(0, &found);
+	assert(found.count == 16);
+	stack_check(&found, &expected);
+	for (size_t i = 3; i < found.count; i++)
+		assert(stack_is_in(found.address[i], (uintptr_t)&stack_recurse));
+}
+
+/* Frame pointers that lead nowhere, or anywhere: what comes out does not matter, that it comes does. */
+static __attribute__((noinline)) void stack_corrupt(uint64_t address, uintptr_t next)
+{
+	uintptr_t *frame = __builtin_frame_address(0);
+	uintptr_t right = frame[0];
+	struct expected expected = {.count = 0};
+
+	__atomic_store_n(&frame[0], next, __ATOMIC_SEQ_CST);
+	stack_leaf(address, &expected);
+	__atomic_store_n(&frame[0], right, __ATOMIC_SEQ_CST);
+}
+
+UNIT(a_corrupted_chain_is_survived)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	const uintptr_t wild[] = {
+		0,
+		1,
+		8,
+		here - 64,
+		here + 1,
+		here + 7,
+		UINTPTR_MAX,
+		UINTPTR_MAX - 7,
+		UINTPTR_MAX - 15,
+		(uintptr_t)&stack_leaf,
+		UINT64_C(0x800000000000),
+		UINT64_C(0xffff800000000000),
+		4096,
+		here | UINT64_C(1) << 62,
+	};
+	struct stack_found found;
+
+	stack_start();
+	for (size_t i = 0; i < ARRAY_SIZE(wild); i++) {
+		stack_corrupt(i, wild[i]);
+		stack_read(i, &found);
+		assert(found.count >= 2 && stack_is_in(found.address[0], (uintptr_t)&stack_leaf));
+	}
+	/* Every word of the stack may be taken for a frame, up to its last. */
+	for (uintptr_t at = here; at < here + 2048; at += 8)
+		stack_corrupt(1000 + at, at);
+}
+
+static uint64_t stack_handled;
+
+static void stack_handler(int number)
+{
+	STACK_FRAME_BEGIN();
+
+	(void)number;
+	ttmem_alloc(0, TTMEM_DRAM, 500, 64, NULL);
+	stack_handled++;
+	STACK_FRAME_END();
+}
+
+UNIT(an_alternate_stack_has_none)
+{
+	static uint8_t memory[65536] __attribute__((aligned(16)));
+	const stack_t other = {.ss_sp = memory, .ss_size = sizeof(memory)};
+	struct expected expected = {.count = 0};
+	struct stack_found found;
+
+	stack_start();
+	stack_middle(1, &expected);
+	assert(sigaltstack(&other, NULL) == 0);
+	witness_handle(SIGUSR1, stack_handler, SA_ONSTACK);
+	assert(raise(SIGUSR1) == 0 && stack_handled == 1);
+	stack_read(500, &found);
+	assert(found.count == 0 && stack_lost() == 1);
+}
+
+UNIT(a_handler_does_not_ask_the_loader)
+{
+	struct expected expected = {.count = 0};
+	struct stack_found found;
+
+	stack_start();
+	stack_middle(1, &expected);
+	witness_handle(SIGUSR1, stack_handler, 0);
+	assert(raise(SIGUSR1) == 0 && stack_handled == 1);
+	stack_read(500, &found);
+	assert(found.count == 0 && stack_lost() == 1);
+}
+
+static int stack_callback(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct expected *expected = context;
+	STACK_FRAME_BEGIN();
+
+	(void)info;
+	(void)size;
+	if (expected->count == 0)
+		stack_middle(7, expected);
+	STACK_FRAME_END();
+	return 0;
+}
+
+UNIT(a_callback_of_the_loader_has_none)
+{
+	struct expected expected = {.count = 0};
+	struct stack_found found;
+
+	stack_start();
+	dl_iterate_phdr(stack_callback, &expected);
+	stack_read(7, &found);
+	assert(found.count == 0 && stack_lost() == 1);
+}
+
+#define STACK_THREADS 1000u
+
+struct stack_thread {
+	pthread_t thread;
+	uint64_t number;
+	struct expected expected;
+};
+
+static void *stack_thread(void *context)
+{
+	struct stack_thread *self = context;
+
+	stack_middle(self->number, &self->expected);
+	stack_middle(self->number + STACK_THREADS, &self->expected);
+	return NULL;
+}
+
+UNIT(a_thousand_threads_share_one)
+{
+	struct stack_thread *threads = calloc(STACK_THREADS, sizeof(*threads));
+	uint32_t first[2] = {0, 0};
+	struct witness w;
+
+	stack_start();
+	assert(threads);
+	for (size_t i = 0; i < STACK_THREADS; i++) {
+		threads[i].number = i;
+		assert(pthread_create(&threads[i].thread, NULL, stack_thread, &threads[i]) == 0);
+	}
+	for (size_t i = 0; i < STACK_THREADS; i++)
+		assert(pthread_join(threads[i].thread, NULL) == 0);
+	assert(witness_open(&w, getpid()));
+	assert(witness_look(&w, 0, VIEW_LIVING));
+	for (uint64_t i = 0; i < 2 * STACK_THREADS; i++) {
+		uint32_t *same = &first[i / STACK_THREADS];
+		uint32_t id = witness_row(&w, TTMEM_DRAM, i)->stack;
+
+		assert(id && (*same == 0 || *same == id));
+		*same = id;
+	}
+	assert(first[0] != first[1] && witness_header(&w)->lost_stacks == 0);
+	witness_close(&w);
+	free(threads);
+}
+
+UNIT(a_forked_child_has_stacks_of_its_own_book)
+{
+	struct expected expected = {.count = 0};
+	struct stack_found found;
+	pid_t child;
+
+	stack_start();
+	stack_middle(1, &expected);
+	child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		expected.count = 0;
+		stack_middle(2, &expected);
+		stack_read(2, &found);
+		stack_check(&found, &expected);
+		_exit(0);
+	}
+	witness_wait(child);
+}
+
+static __attribute__((noinline)) void stack_free(uint64_t address)
+{
+	STACK_FRAME_BEGIN();
+	ttmem_free(0, TTMEM_DRAM, address);
+	STACK_FRAME_END();
+}
+
+UNIT(a_double_free_says_who_freed)
+{
+	struct expected expected = {.count = 0};
+	struct book_incident incident;
+	struct stack_found found[2];
+	struct witness w;
+
+	stack_start();
+	stack_middle(1, &expected);
+	stack_free(1);
+	stack_free(1);
+	assert(witness_open(&w, getpid()));
+	assert(reader_incident(&w.reader, BOOK_INCIDENT_DOUBLE_FREE, 0, &incident) == 0);
+	stack_read_id(&w, incident.first.stack, &found[0]);
+	stack_read_id(&w, incident.second.stack, &found[1]);
+	for (size_t i = 0; i < 2; i++)
+		assert(stack_is_in(found[i].address[0], (uintptr_t)&stack_free));
+	/* Two calls, one behind the other. */
+	assert(found[0].address[1] < found[1].address[1]);
+	witness_close(&w);
+}
+
+static void stack_first_frame_is(struct witness *w, uint64_t address, uintptr_t function)
+{
+	struct stack_found found;
+
+	stack_read_id(w, witness_row(w, TTMEM_DRAM, address)->stack, &found);
+	assert(found.count > 0 && stack_is_in(found.address[0], function));
+}
+
+static __attribute__((noinline)) void stack_other_calls(void)
+{
+	const uint32_t devices[] = {0, 1};
+	const struct ttmem_alloc_args args = {
+		.struct_size = sizeof(args), .type = TTMEM_DRAM, .address = 11, .size = 64};
+	STACK_FRAME_BEGIN();
+
+	ttmem_alloc_mesh(devices, 2, TTMEM_DRAM, 10, 64, NULL);
+	ttmem_alloc_ex(&args);
+	STACK_FRAME_END();
+}
+
+UNIT(the_other_calls_have_stacks_too)
+{
+	struct witness w;
+
+	stack_start();
+	stack_other_calls();
+	assert(witness_open(&w, getpid()));
+	assert(witness_look(&w, 0, VIEW_LIVING));
+	stack_first_frame_is(&w, 10, (uintptr_t)&stack_other_calls);
+	stack_first_frame_is(&w, 11, (uintptr_t)&stack_other_calls);
+	assert(witness_look(&w, 1, VIEW_LIVING));
+	stack_first_frame_is(&w, 10, (uintptr_t)&stack_other_calls);
+	witness_close(&w);
+}
+
+/* What is loaded changes: the table is read again, and the frames are right before and after. */
+UNIT(files_come_and_go)
+{
+	struct expected expected = {.count = 0};
+	struct stack_found found;
+	void *library;
+
+	stack_start();
+	stack_leaf(1, &expected);
+	library = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
+	assert(library);
+	stack_middle(2, &expected);
+	assert(dlclose(library) == 0);
+	expected.count = 0;
+	stack_middle(3, &expected);
+	stack_read(3, &found);
+	stack_check(&found, &expected);
+	assert(stack_lost() == 0);
+}
