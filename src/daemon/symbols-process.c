@@ -16,12 +16,12 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "daemon/symbols-jail.h"
 #include "daemon/symbols-wire.h"
 #include "symbol/demangle.h"
+#include "symbol/jail.h"
 #include "symbol/resolve.h"
 
-#define PROCESS_SLOTS 4u /* two descriptors each; the limit is in symbols-jail.c */
+#define PROCESS_SLOTS 4u /* two descriptors each; the limit is in jail.c */
 
 /* What tells one state of a file from another. */
 struct process_file {
@@ -148,7 +148,7 @@ static int process_serve(struct process *process, int socket)
 	answer.kind = request.kind;
 	answer.serial = request.serial;
 	if (request.kind == SYMBOLS_WIRE_PROBE)
-		answer.allowed = symbols_jail_probe();
+		answer.allowed = jail_probe();
 	else
 		process_find_consume(process, request.address, files, &answer);
 	answer.size = symbols_wire_size(answer.count);
@@ -181,7 +181,7 @@ int symbols_process_main(int argc, char *const *argv)
 	for (size_t i = 0; i < PROCESS_SLOTS; i++)
 		process.slots[i] = (struct process_slot){.files = {-1, -1}};
 	process_warm_up();
-	if (symbols_jail_enter() < 0)
+	if (jail_enter() < 0)
 		return EXIT_FAILURE;
 	while (process_serve(&process, (int)socket) == 0)
 		;

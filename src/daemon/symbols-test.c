@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "base/unit.h"
-#include "daemon/symbols-jail.h"
 #include "daemon/symbols-open.h"
 #include "daemon/testing-symbols.h"
+#include "symbol/jail.h"
 #include "symbol/testing.h"
 
 #define PATIENCE 30000 /* ms; ends a hang */
@@ -124,8 +124,8 @@ UNIT(the_process_has_no_rights)
 	assert(testing_symbols_status(pid, "CapInh", 16) == 0);
 	assert(testing_symbols_status(pid, "CapAmb", 16) == 0);
 	if (geteuid() == 0) {
-		assert(testing_symbols_status(pid, "Uid", 10) == SYMBOLS_JAIL_USER);
-		assert(testing_symbols_status(pid, "Gid", 10) == SYMBOLS_JAIL_USER);
+		assert(testing_symbols_status(pid, "Uid", 10) == JAIL_USER);
+		assert(testing_symbols_status(pid, "Gid", 10) == JAIL_USER);
 	}
 	end();
 }
@@ -138,12 +138,12 @@ UNIT(what_is_forbidden_is_tried)
 
 	assert(pid >= 0);
 	if (pid == 0) {
-		if (!(symbols_jail_probe() & 1))
+		if (!(jail_probe() & 1))
 			_exit(1);
-		if (symbols_jail_enter() < 0)
+		if (jail_enter() < 0)
 			_exit(2);
 		/* A sanitizer's _exit() makes calls of its own, which are refused. */
-		(void)syscall(SYS_exit_group, symbols_jail_probe() == 0 ? 0 : 3);
+		(void)syscall(SYS_exit_group, jail_probe() == 0 ? 0 : 3);
 	}
 	assert(waitpid(pid, &status, 0) == pid && status == 0);
 }

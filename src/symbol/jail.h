@@ -10,12 +10,12 @@
 
 #include <stdint.h>
 
-#define SYMBOLS_JAIL_USER 65534u /* nobody, everywhere */
-#define SYMBOLS_JAIL_MEMORY (UINT64_C(1) << 30)
-#define SYMBOLS_JAIL_SECONDS 600u /* of computing, in its whole life */
+#define JAIL_USER 65534u /* nobody, everywhere */
+#define JAIL_MEMORY (UINT64_C(1) << 30)
+#define JAIL_SECONDS 600u /* of computing, in its whole life */
 
 /* 0 or a negative errno, and then it must not read anything. */
-int symbols_jail_enter(void);
+int jail_enter(void);
 
 /* Tries what is forbidden. Return: a bit for each thing that was not refused; 0 is what it should be. */
-uint32_t symbols_jail_probe(void);
+uint32_t jail_probe(void);

@@ -5,7 +5,7 @@
  * calls comes last, because it forbids all the rest.
  */
 
-#include "daemon/symbols-jail.h"
+#include "symbol/jail.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -122,9 +122,9 @@ static int jail_limits(void)
 	if (r == 0)
 		r = jail_limit(RLIMIT_NOFILE, JAIL_FILES);
 	if (r == 0)
-		r = jail_limit(RLIMIT_CPU, SYMBOLS_JAIL_SECONDS);
+		r = jail_limit(RLIMIT_CPU, JAIL_SECONDS);
 	if (r == 0 && !JAIL_SANITIZED)
-		r = jail_limit(RLIMIT_AS, SYMBOLS_JAIL_MEMORY);
+		r = jail_limit(RLIMIT_AS, JAIL_MEMORY);
 	return r;
 }
 
@@ -138,8 +138,8 @@ static int jail_user(void)
 		return 0;
 	if (setgroups(0, NULL) < 0 && errno != EPERM)
 		return -errno;
-	if (setresgid(SYMBOLS_JAIL_USER, SYMBOLS_JAIL_USER, SYMBOLS_JAIL_USER) < 0 ||
-	    setresuid(SYMBOLS_JAIL_USER, SYMBOLS_JAIL_USER, SYMBOLS_JAIL_USER) < 0)
+	if (setresgid(JAIL_USER, JAIL_USER, JAIL_USER) < 0 ||
+	    setresuid(JAIL_USER, JAIL_USER, JAIL_USER) < 0)
 		return errno == EINVAL || errno == EPERM ? 0 : -errno;
 	return 0;
 }
@@ -159,7 +159,7 @@ static int jail_capabilities(void)
 	return 0;
 }
 
-int symbols_jail_enter(void)
+int jail_enter(void)
 {
 	int r = jail_limits();
 
@@ -175,7 +175,7 @@ static bool jail_refused(long result)
 	return result < 0 && errno == EPERM;
 }
 
-uint32_t symbols_jail_probe(void)
+uint32_t jail_probe(void)
 {
 	const int readable = PROT_READ | PROT_EXEC;
 	const int private = MAP_PRIVATE | MAP_ANONYMOUS;
