@@ -100,7 +100,7 @@ static void document_party(struct emit *json, const char *key, const struct snap
 	emit_string(json, "name", party->name);
 	emit_string(json, "phase", party->phase);
 	emit_u64(json, "size", party->size);
-	document_stack(json, NULL);
+	document_stack(json, party->stack);
 	emit_close_object(json);
 }
 
@@ -179,7 +179,7 @@ void document_growth(struct emit *json, const struct snapshot *snapshot,
 		emit_string(json, "type", types_name(site->type));
 		emit_string(json, "name", site->name);
 		emit_string(json, "phase", site->phase);
-		document_stack(json, NULL);
+		document_stack(json, site->stack);
 		emit_u64(json, "bytes", site->last_bytes);
 		emit_u64(json, "bytes_before", site->first_bytes);
 		emit_u64(json, "grown", site->last_bytes - site->first_bytes);

@@ -38,9 +38,11 @@ static struct group group_of(const struct snapshot_buffer *buffer, enum group_ki
 		group.phase = buffer->phase;
 		break;
 	case GROUP_SITE:
+	case GROUP_LABEL:
 		group.type = buffer->type;
 		group.name = buffer->name;
 		group.phase = buffer->name ? NULL : buffer->phase;
+		group.stack = kind == GROUP_SITE ? buffer->stack : NULL;
 		break;
 	case GROUP_THREAD:
 		group.thread = buffer->thread;
@@ -67,6 +69,8 @@ static int group_compare_keys(const void *left, const void *right)
 		r = group_compare_words((uintptr_t)a->name, (uintptr_t)b->name);
 	if (r == 0)
 		r = group_compare_words((uintptr_t)a->phase, (uintptr_t)b->phase);
+	if (r == 0)
+		r = group_compare_words((uintptr_t)a->stack, (uintptr_t)b->stack);
 	return r;
 }
 
@@ -87,6 +91,8 @@ static int group_compare_sizes(const void *left, const void *right)
 		r = group_compare_text(a->name, b->name);
 	if (r == 0)
 		r = group_compare_text(a->phase, b->phase);
+	if (r == 0)
+		r = group_compare_text(a->stack, b->stack);
 	return r ? r : group_compare_keys(left, right);
 }
 
@@ -145,12 +151,15 @@ const char *group_key(const struct snapshot *snapshot, enum group_kind kind,
 	case GROUP_PHASE:
 		return group->phase;
 	case GROUP_SITE:
-		if (group->name)
-			snprintf(buffer, size, "%s %s", types_name(group->type), group->name);
-		else if (group->phase)
-			snprintf(buffer, size, "%s in %s", types_name(group->type), group->phase);
-		else
-			snprintf(buffer, size, "%s", types_name(group->type));
+	case GROUP_LABEL:
+		snprintf(buffer, size, "%s%s%s%s%s", types_name(group->type),
+			 group->name    ? " "
+			 : group->phase ? " in "
+					: "",
+			 group->name    ? group->name
+			 : group->phase ? group->phase
+					: "",
+			 group->stack ? ": " : "", group->stack ? group->stack : "");
 		return buffer;
 	case GROUP_THREAD:
 		snprintf(buffer, size, "%" PRIu32 "/%" PRIu32,

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Buffers added up by what they have in common. A call site is a type and a name; buffers without a
- * name are told apart by the phase they were born in, until stacks tell more.
+ * Buffers added up by what they have in common. A call site is a type, a name and a stack; buffers without a
+ * name are told apart by the phase they were born in. A label is a call site without its stack: what stays
+ * the same when lines of the source move.
  */
 
 #include <stdbool.h>
@@ -17,6 +18,7 @@ enum group_kind {
 	GROUP_PHASE,
 	GROUP_SITE,
 	GROUP_THREAD,
+	GROUP_LABEL, /* not on the command line */
 };
 
 /* What is not part of the key is 0 or NULL. */
@@ -26,6 +28,7 @@ struct group {
 	uint32_t type;
 	const char *name;
 	const char *phase;
+	const char *stack;
 	uint64_t bytes;
 	uint64_t buffers;
 	uint64_t oldest_ns;

@@ -35,6 +35,8 @@ static int growth_compare_keys(const void *left, const void *right)
 		r = growth_compare_words((uintptr_t)a->name, (uintptr_t)b->name);
 	if (r == 0)
 		r = growth_compare_words((uintptr_t)a->phase, (uintptr_t)b->phase);
+	if (r == 0)
+		r = growth_compare_words((uintptr_t)a->stack, (uintptr_t)b->stack);
 	return r;
 }
 
@@ -74,7 +76,8 @@ static int growth_sample(struct growth *growth, const struct snapshot *snapshot,
 		};
 		if (growth_keep(growth, process->comm, &site->comm) < 0 ||
 		    growth_keep(growth, groups[i].name, &site->name) < 0 ||
-		    growth_keep(growth, groups[i].phase, &site->phase) < 0)
+		    growth_keep(growth, groups[i].phase, &site->phase) < 0 ||
+		    growth_keep(growth, groups[i].stack, &site->stack) < 0)
 			return -ENOMEM;
 		n++;
 	}

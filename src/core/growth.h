@@ -22,6 +22,7 @@ struct growth_site {
 	uint32_t type;
 	const char *name;  /* NULL = none */
 	const char *phase; /* of sites without a name */
+	const char *stack; /* NULL = none */
 	uint64_t first_bytes, last_bytes;
 	uint64_t first_buffers, last_buffers;
 	uint32_t rises;

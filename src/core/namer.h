@@ -15,6 +15,7 @@ struct namer_place {
 	const char *path; /* of the file, as its process saw it */
 	const uint8_t *build_id;
 	uint32_t build_id_length; /* 0 = not known */
+	uint32_t pid;             /* whose root the path begins at, if it lives; 0 = ours */
 	uint64_t address;         /* as the file counts; inside the call */
 };
 

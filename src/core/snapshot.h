@@ -141,6 +141,7 @@ struct snapshot_party {
 	uint32_t thread;
 	const char *name;
 	const char *phase;
+	const char *stack; /* as a buffer's */
 };
 
 struct snapshot_incident {

@@ -110,7 +110,9 @@ static void book_line_add_native(struct book_line *line, struct book_reading *re
 	place = (struct namer_place){
 		.path = book_text(reading, module.path),
 		.build_id = module.build_id,
-		.build_id_length = module.build_id_length,
+		.build_id_length =
+			(uint32_t)bits_min(module.build_id_length, sizeof(module.build_id)),
+		.pid = reading->book->alive ? reading->book->owner.pid : 0,
 		/* Where it returns to may already be another line, or another function. */
 		.address = frame->value > 0 ? frame->value - 1 : 0,
 	};

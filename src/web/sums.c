@@ -42,6 +42,8 @@ static int sums_move(struct sums *sums, const struct snapshot *page, struct grou
 
 	if (r == 0)
 		r = sums_text(sums, &group->phase);
+	if (r == 0)
+		r = sums_text(sums, &group->stack);
 	if (r == 0 && sums->kind == GROUP_THREAD) {
 		struct snapshot_process process = page->processes[group->process];
 
@@ -62,6 +64,7 @@ static int sums_compare(const void *left, const void *right)
 		{a->type, b->type},
 		{(uintptr_t)a->name, (uintptr_t)b->name},
 		{(uintptr_t)a->phase, (uintptr_t)b->phase},
+		{(uintptr_t)a->stack, (uintptr_t)b->stack},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
