@@ -21,13 +21,14 @@
 #include "core/types.h"
 
 #define BUFFERS_KEY 8192
+#define BUFFERS_INDENT "              " /* below the type */
 
 struct buffers {
 	struct source_request request;
 	enum snapshot_order order;
 	const char *by; /* NULL = not grouped */
 	enum group_kind kind;
-	bool stacks; /* accepted; books hold no stacks yet */
+	bool stacks;
 	bool json;
 	bool csv;
 };
@@ -37,7 +38,7 @@ static uint64_t buffers_age(const struct snapshot *snapshot, uint64_t born_ns)
 	return snapshot->time_ns > born_ns ? snapshot->time_ns - born_ns : 0;
 }
 
-static void buffers_print(const struct snapshot *snapshot)
+static void buffers_print(const struct snapshot *snapshot, bool stacks)
 {
 	static const struct table_column columns[] = {
 		{"SIZE", 10, true, false},    {"TYPE", 13, false, false},
@@ -64,6 +65,8 @@ static void buffers_print(const struct snapshot *snapshot)
 		table_text(&table, text_duration(buffers_age(snapshot, buffer->born_ns), number));
 		table_text(&table, buffer->name ? buffer->name : "-");
 		table_text(&table, buffer->phase ? buffer->phase : "-");
+		if (stacks)
+			look_print_stack(buffer->stack, BUFFERS_INDENT);
 	}
 	look_print_notes(snapshot);
 }
@@ -165,7 +168,7 @@ static int buffers_write(const struct buffers *buffers, struct snapshot *snapsho
 	else if (buffers->csv)
 		buffers_csv(snapshot);
 	else
-		buffers_print(snapshot);
+		buffers_print(snapshot, buffers->stacks);
 	return 0;
 }
 
@@ -229,6 +232,10 @@ static int buffers_run(int argc, char **argv)
 		return options_exit(r);
 	output_start();
 	r = look_new(&look);
+	/* Looking into programs takes time: only for what is shown. */
+	if (r == 0 &&
+	    (buffers.stacks || buffers.json || (buffers.by && buffers.kind == GROUP_SITE)))
+		buffers.request.namer = look_namer(look);
 	if (r == 0)
 		r = look_take(look, &buffers.request, &snapshot);
 	if (r == 0)

@@ -70,6 +70,7 @@ static void growth_print(const struct growth *growth, const struct snapshot *sna
 		else
 			table_format(&table, "%s%s", site->phase ? "in " : "-",
 				     site->phase ? site->phase : "");
+		look_print_stack(site->stack, "              ");
 	}
 	growth_print_trends(growth);
 	if (growth->count == 0)
@@ -82,14 +83,17 @@ static int growth_watch(struct growth *growth, const struct source_request *requ
 			uint32_t seconds, struct snapshot **ret_snapshot)
 {
 	CLEANUP(look_cleanup) struct look *look = NULL;
+	struct source_request named = *request;
 	int r = look_new(&look);
 
+	if (r == 0)
+		named.namer = look_namer(look);
 	for (uint32_t i = 0; r == 0 && i < GROWTH_SAMPLES && !output_is_stopped(); i++) {
 		if (i > 0)
 			output_sleep((uint32_t)bits_min(
 				(uint64_t)seconds * 1000 / (GROWTH_SAMPLES - 1), UINT32_MAX));
 		*ret_snapshot = snapshot_free(*ret_snapshot);
-		r = look_take(look, request, ret_snapshot);
+		r = look_take(look, &named, ret_snapshot);
 		if (r == 0)
 			r = growth_add(growth, *ret_snapshot);
 	}

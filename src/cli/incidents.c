@@ -42,6 +42,7 @@ static void incidents_party(const struct snapshot *snapshot, const char *what,
 		text_put(stdout, party->phase);
 	}
 	putchar('\n');
+	look_print_stack(party->stack, "         ");
 }
 
 static void incidents_print_one(const struct snapshot *snapshot,
@@ -211,8 +212,10 @@ static int incidents_run(int argc, char **argv)
 			return output_finish();
 		r = r > 0 ? 0 : r; /* then what the living know must do */
 	}
-	if (r == 0)
+	if (r == 0) {
+		request.namer = look_namer(look);
 		r = look_take(look, &request, &snapshot);
+	}
 	if (r != 0)
 		return output_fail("incidents", "cannot look at processes", r);
 	if (json)

@@ -7,16 +7,19 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "book/clock.h"
+#include "cli/naming.h"
 #include "core/snapshot.h"
 #include "source/book.h"
 
 struct look {
 	struct source *books;
+	struct naming *naming; /* NULL until somebody wants names */
 };
 
 int look_new(struct look **ret_look)
@@ -44,6 +47,7 @@ struct look *look_free(struct look *look)
 	if (!look)
 		return NULL;
 	source_free(look->books);
+	naming_free(look->naming);
 	free(look);
 	return NULL;
 }
@@ -82,6 +86,59 @@ int look_take(struct look *look, const struct source_request *request,
 int look_refresh(struct look *look)
 {
 	return book_source_refresh(look->books);
+}
+
+struct namer *look_namer(struct look *look)
+{
+	/* Without memory for names there are addresses. */
+	if (!look->naming && naming_new(&look->naming) < 0)
+		return NULL;
+	return naming_namer(look->naming);
+}
+
+/* "file:line:function" becomes "function (file:line)"; anything else stays. */
+static void look_print_frame(const char *frame, size_t length)
+{
+	CLEANUP_FREE char *text = strndup(frame, length);
+	const char *colon = text ? strchr(text, ':') : NULL;
+
+	while (colon) {
+		size_t digits = strspn(colon + 1, "0123456789");
+
+		if (digits > 0 && colon[1 + digits] == ':')
+			break;
+		colon = strchr(colon + 1, ':');
+	}
+	if (colon) {
+		const char *function = strchr(colon + 1, ':') + 1;
+		CLEANUP_FREE char *place = strndup(text, (size_t)(function - 1 - text));
+
+		text_put(stdout, function);
+		fputs(" (", stdout);
+		text_put(stdout, place ? place : "?");
+		putchar(')');
+	} else {
+		text_put(stdout, text ? text : "?");
+	}
+}
+
+void look_print_stack(const char *stack, const char *indent)
+{
+	static const char arrow[] = " -> ";
+	const char *end = stack ? stack + strlen(stack) : NULL;
+
+	while (end && end > stack) {
+		const char *from = end;
+
+		while (from > stack &&
+		       ((size_t)(from - stack) < sizeof(arrow) - 1 ||
+			memcmp(from - (sizeof(arrow) - 1), arrow, sizeof(arrow) - 1) != 0))
+			from--;
+		fputs(indent, stdout);
+		look_print_frame(from, (size_t)(end - from));
+		putchar('\n');
+		end = from > stack ? from - (sizeof(arrow) - 1) : stack;
+	}
 }
 
 struct remote *look_remote(struct look *look)

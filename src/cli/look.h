@@ -6,6 +6,7 @@
 #include "source/source.h"
 
 struct look;
+struct namer;
 struct remote;
 struct scan;
 struct snapshot;
@@ -21,6 +22,12 @@ int look_take(struct look *look, const struct source_request *request,
 /* The books themselves, for commands that want more than a snapshot; they are as of the last time. */
 struct scan *look_scan(struct look *look);
 int look_refresh(struct look *look);
+
+/* For the native frames of stacks, in a request; NULL if there is no memory. Lives as long as the look. */
+struct namer *look_namer(struct look *look);
+
+/* The frames of a stack as in a snapshot_buffer, the innermost first, a line each. */
+void look_print_stack(const char *stack, const char *indent);
 
 /* The daemon. */
 struct remote *look_remote(struct look *look);

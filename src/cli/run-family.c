@@ -26,6 +26,7 @@
 #include "base/cleanup.h"
 #include "book/clock.h"
 #include "book/view.h"
+#include "cli/naming.h"
 #include "cli/run-seen.h"
 #include "cli/run-spawn.h"
 #include "source/book.h"
@@ -122,7 +123,8 @@ static uint32_t family_row(const struct family *family, const struct scan_book *
 /* Reads the last state of a book whose owner has ended, or has become another program. */
 static int family_judge(struct family *family, struct accept_peer *peer, bool execed)
 {
-	static const struct source_request everything = {.buffers = true, .incidents = true};
+	struct source_request everything = {.buffers = true, .incidents = true};
+	struct naming *naming = NULL;
 	struct family_end *end;
 	struct view *view;
 	int r;
@@ -135,7 +137,11 @@ static int family_judge(struct family *family, struct accept_peer *peer, bool ex
 	if (!view)
 		return -ENOMEM;
 	peer->book->alive = false;
+	/* For this one book, because the children that it starts would be taken for the command's. */
+	if (naming_new(&naming) == 0)
+		everything.namer = naming_namer(naming);
 	r = book_collect(peer->book, &everything, view, family->ended);
+	naming_free(naming);
 	view_deinit(view);
 	free(view);
 	if (r < 0)

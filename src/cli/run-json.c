@@ -51,6 +51,23 @@ static void report_json_peaks(struct emit *json, const struct report *report)
 	emit_close_array(json);
 }
 
+static void report_json_stacks(struct emit *json, const struct report *report,
+			       const struct report_site *site)
+{
+	const struct group *stack;
+	size_t at = 0;
+
+	emit_open_array(json, "stacks");
+	while ((stack = report_next_stack(report, site, &at))) {
+		emit_open_object(json, NULL);
+		emit_u64(json, "bytes", stack->bytes);
+		emit_u64(json, "buffers", stack->buffers);
+		document_stack(json, stack->stack);
+		emit_close_object(json);
+	}
+	emit_close_array(json);
+}
+
 static void report_json_leaks(struct emit *json, const struct report *report)
 {
 	char key[REPORT_JSON_KEY];
@@ -67,6 +84,7 @@ static void report_json_leaks(struct emit *json, const struct report *report)
 		emit_u64(json, "bytes", site->group.bytes);
 		emit_u64(json, "buffers", site->group.buffers);
 		emit_bool(json, "known", site->known);
+		report_json_stacks(json, report, site);
 		emit_close_object(json);
 	}
 	emit_close_array(json);

@@ -17,11 +17,12 @@
 
 #define REPORT_SITES 20 /* shown to people; scripts get all */
 #define REPORT_KEY 4096
+#define REPORT_STACKS 5 /* of one site, likewise */
 
 const char *report_key(const struct report *report, const struct report_site *site, char *buffer,
 		       size_t size)
 {
-	const char *key = group_key(report->family->ended, GROUP_SITE, &site->group, buffer, size);
+	const char *key = group_key(report->family->ended, GROUP_LABEL, &site->group, buffer, size);
 
 	return key ? key : "(no name)";
 }
@@ -35,7 +36,10 @@ int report_init(struct report *report, const struct family *family, uint32_t ign
 	int r;
 
 	*report = (struct report){.family = family};
-	r = group_buffers(family->ended, GROUP_SITE, false, &groups, &count);
+	r = group_buffers(family->ended, GROUP_LABEL, false, &groups, &count);
+	if (r == 0)
+		r = group_buffers(family->ended, GROUP_SITE, false, &report->stacks,
+				  &report->stack_count);
 	if (r < 0)
 		return r;
 	report->sites = calloc(count ? count : 1, sizeof(*report->sites));
@@ -66,6 +70,7 @@ int report_init(struct report *report, const struct family *family, uint32_t ign
 void report_deinit(struct report *report)
 {
 	free(report->sites);
+	free(report->stacks);
 	*report = (struct report){0};
 }
 
@@ -149,6 +154,36 @@ static size_t report_incident_count(const struct report *report)
 	return count;
 }
 
+const struct group *report_next_stack(const struct report *report, const struct report_site *site,
+				      size_t *at)
+{
+	while (*at < report->stack_count) {
+		const struct group *stack = &report->stacks[(*at)++];
+
+		/* Texts of a snapshot are the same if their addresses are. */
+		if (stack->stack && stack->type == site->group.type &&
+		    stack->name == site->group.name && stack->phase == site->group.phase)
+			return stack;
+	}
+	return NULL;
+}
+
+static void report_text_stacks(const struct report *report, const struct report_site *site,
+			       FILE *out)
+{
+	const struct group *stack;
+	size_t at = 0;
+
+	for (uint32_t shown = 0; shown < REPORT_STACKS; shown++) {
+		stack = report_next_stack(report, site, &at);
+		if (!stack)
+			return;
+		fprintf(out, "              %6" PRIu64 " from ", stack->buffers);
+		text_put(out, stack->stack);
+		fputc('\n', out);
+	}
+}
+
 static void report_text_leaks(const struct report *report, FILE *out)
 {
 	char key[REPORT_KEY], size[TEXT_NUMBER_SIZE];
@@ -166,6 +201,7 @@ static void report_text_leaks(const struct report *report, FILE *out)
 			site->group.buffers);
 		text_put(out, report_key(report, site, key, sizeof(key)));
 		fprintf(out, "%s\n", site->known ? "  (in the baseline)" : "");
+		report_text_stacks(report, site, out);
 	}
 	if (report->site_count > REPORT_SITES)
 		fprintf(out, "  and %zu more call sites; --json has all\n",

@@ -25,6 +25,8 @@ struct report {
 
 	struct report_site *sites; /* leaks, largest first, without ignored types */
 	size_t site_count;
+	struct group *stacks; /* the same by stack, largest first */
+	size_t stack_count;
 	uint64_t leaked_bytes; /* all of them */
 	uint64_t leaked_buffers;
 	uint64_t new_bytes; /* those not in the baseline */
@@ -42,6 +44,10 @@ void report_deinit(struct report *report);
 void report_text(const struct report *report, FILE *out);
 void report_markdown(const struct report *report, FILE *out);
 void report_json(const struct report *report, FILE *out);
+
+/* The next stack of a site's buffers, from @at (0 in the beginning) on; NULL = no more. */
+const struct group *report_next_stack(const struct report *report, const struct report_site *site,
+				      size_t *at);
 
 /* What the sites' key is made of: the same in the report and in a baseline. */
 const char *report_key(const struct report *report, const struct report_site *site, char *buffer,
