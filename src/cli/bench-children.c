@@ -2,7 +2,7 @@
 
 /*
  * What can be measured only once in a process's life, each time in a fresh one: how long the first event
- * takes, and how much memory a book, a device and a buffer need. The child is this same program, run as
+ * takes, what events with stacks cost, and how much memory a book, a device and a buffer need. The child is this same program, run as
  * "ttmem bench --child WHAT", which writes one number per line.
  */
 
@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "book/layout.h"
@@ -28,6 +29,7 @@
 #define BENCH_CHILDREN_DEVICES 16u
 
 static struct bench_row *bench_children_row;
+static struct bench_row *bench_children_stack_row;
 
 /* Runs "ttmem bench --child WHAT [ARGUMENT]" and reads @count numbers. False if it did not say them. */
 static bool bench_children_ask(const char *what, const char *argument, uint32_t count,
@@ -38,6 +40,7 @@ static bool bench_children_ask(const char *what, const char *argument, uint32_t 
 				   (char *)(uintptr_t)argument, NULL};
 	posix_spawn_file_actions_t actions;
 	uint32_t got = 0;
+	int status = 0;
 	FILE *answer;
 	int fds[2];
 	pid_t pid;
@@ -62,9 +65,9 @@ static bool bench_children_ask(const char *what, const char *argument, uint32_t 
 		(void)fclose(answer); /* only read from */
 	else
 		close(fds[0]);
-	if (r == 0)
-		(void)waitpid(pid, NULL, 0); /* whatever it says, its numbers count */
-	return got == count;
+	if (r == 0 && waitpid(pid, &status, 0) < 0)
+		status = 1;
+	return got == count && status == 0;
 }
 
 static void bench_children_memory(struct bench *bench)
@@ -90,8 +93,22 @@ static void bench_children_memory(struct bench *bench)
 
 static void bench_children_open(struct bench *bench)
 {
+	bench_children_stack_row = bench_row_add(bench, "event_stack", BENCH_STACK_LIVE);
 	bench_children_row = bench_row_add(bench, "first_event", 0);
 	bench_children_memory(bench);
+}
+
+static void bench_children_stack(struct bench *bench)
+{
+	double values[1 + BENCH_STACK_SAMPLES];
+
+	if (!bench_children_ask("stack", NULL, ARRAY_SIZE(values), values)) {
+		bench_note(bench, "event_stack is missing: not every event had its stack");
+		return;
+	}
+	bench_measure_add(&bench_children_stack_row->means, values[0]);
+	for (size_t i = 1; i < ARRAY_SIZE(values); i++)
+		bench_measure_add(&bench_children_stack_row->samples, values[i]);
 }
 
 static void bench_children_round(struct bench *bench)
@@ -100,6 +117,7 @@ static void bench_children_round(struct bench *bench)
 	unsigned int share = (all + bench->rounds - 1) / bench->rounds;
 	double value;
 
+	bench_children_stack(bench);
 	for (unsigned int i = 0; i < share; i++) {
 		if (!bench_children_ask("first", NULL, 1, &value))
 			continue;
@@ -198,6 +216,8 @@ int bench_children_run(int argc, char **argv)
 		return bench_children_first();
 	if (strcmp(what, "devices") == 0)
 		return bench_children_devices();
+	if (strcmp(what, "stack") == 0)
+		return bench_stack_run();
 	if (strcmp(what, "buffers") == 0)
 		return bench_children_buffers(argument);
 	return 2;

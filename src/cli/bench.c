@@ -84,13 +84,9 @@ void bench_note(struct bench *bench, const char *format, ...)
 static void bench_environment(void)
 {
 	static const char *const dropped[] = {
-		"TTMEM_OFFER",
-		"TTMEM_DEBUG",
-		"TTMEM_PHASE",
-		"TTMEM_ROOM",
-		"TTMEM_HISTORY",
-		"TT_BUFFER_DEBUG_LOG",
-		"TT_ALLOC_TRACKING_DETAILED",
+		"TTMEM_OFFER",          "TTMEM_DEBUG",         "TTMEM_PHASE",
+		"TTMEM_ROOM",           "TTMEM_HISTORY",       "TTMEM_STACKS",
+		"TTMEM_STACK_DEPTH",    "TT_BUFFER_DEBUG_LOG", "TT_ALLOC_TRACKING_DETAILED",
 		"TT_ALLOC_STACK_TRACE",
 	};
 

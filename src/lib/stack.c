@@ -51,7 +51,9 @@ void stack_open(void)
 	const char *said = secure_getenv("TTMEM_STACK_DEPTH");
 	unsigned long depth = said ? strtoul(said, NULL, 10) : 0;
 
-	stack_depth = 0;
+	/* Not stored without need: a page that is not written is not there. */
+	if (stack_depth)
+		stack_depth = 0;
 	if (!how || strcmp(how, "fp") != 0)
 		return;
 	if (depth == 0)
@@ -154,13 +156,20 @@ static bool stack_is_delicate(const struct bounds *bounds, uintptr_t frame,
 	return false;
 }
 
-static uint64_t stack_hash(uint32_t generation, const uintptr_t *addresses, size_t n)
+/* In two lanes, because each step waits for the one before it. */
+static inline uint64_t stack_hash(uint32_t generation, const uintptr_t *addresses, size_t n)
 {
-	uint64_t hash = (uint64_t)generation << 8 | n;
+	uint64_t even = (uint64_t)generation << 8 | n;
+	uint64_t odd = HASH_K0;
+	size_t i;
 
-	for (size_t i = 0; i < n; i++)
-		hash = hash_fold(hash ^ addresses[i] ^ HASH_K0, HASH_K1);
-	return hash | 1;
+	for (i = 0; i + 1 < n; i += 2) {
+		even = hash_fold(even ^ addresses[i] ^ HASH_K0, HASH_K1);
+		odd = hash_fold(odd ^ addresses[i + 1] ^ HASH_K1, HASH_K0);
+	}
+	if (i < n)
+		even = hash_fold(even ^ addresses[i] ^ HASH_K0, HASH_K1);
+	return hash_fold(even ^ HASH_K0, odd ^ HASH_K1) | 1;
 }
 
 static void stack_remember(struct stack_cache *cache, uint64_t hash, uint32_t id)
