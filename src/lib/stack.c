@@ -112,9 +112,10 @@ static inline uintptr_t stack_plain(uintptr_t address)
 /*
  * A frame is the address of the caller's frame and behind it the one that is returned to. Callers lie
  * further up, so the walk ends. @frame is where to begin, and then where it would go on. Return: how many.
+ * A chain that is broken leads into the middle of somebody's variables, which a sanitizer would not like.
  */
-static inline size_t stack_walk(const struct bounds *bounds, uintptr_t *frame, uintptr_t *addresses,
-				size_t max)
+static inline __attribute__((no_sanitize("address"))) size_t
+stack_walk(const struct bounds *bounds, uintptr_t *frame, uintptr_t *addresses, size_t max)
 {
 	uintptr_t at = *frame;
 	size_t n = 0;
@@ -146,7 +147,7 @@ static bool stack_is_delicate(const struct bounds *bounds, uintptr_t frame,
 
 	if (modules_is_delicate(addresses, n))
 		return true;
-	for (size_t looked = 0; looked < STACK_LOOK; looked += ARRAY_SIZE(further)) {
+	for (size_t looked = 0; frame && looked < STACK_LOOK; looked += ARRAY_SIZE(further)) {
 		n = stack_walk(bounds, &frame, further, ARRAY_SIZE(further));
 		if (n == 0)
 			return false;

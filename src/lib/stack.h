@@ -29,7 +29,8 @@ uint32_t stack_take(struct writer *writer, struct thread *self, const void *fram
 
 /*
  * The stack of the calling function's caller. Inlined, because it is the calling function that must have
- * a frame: what it was called through are jumps, which leave the application's frame pointer alone.
+ * a frame: what it was called through are jumps, which leave the application's frame pointer alone, or
+ * has frames too (meson.build sees to it).
  */
 static inline __attribute__((always_inline)) uint32_t stack_here(const struct call *call)
 {
