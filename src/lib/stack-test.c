@@ -25,6 +25,7 @@
 #define STACK_CODE 2048u /* more than a function of this test has, with a sanitizer too */
 
 /* The asking makes the compiler give the function a frame, the use that it is no jump to the next. */
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration */
 #define STACK_FRAME_BEGIN() void *volatile frame_here = __builtin_frame_address(0)
 #define STACK_FRAME_END() (void)frame_here
 
