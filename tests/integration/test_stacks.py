@@ -306,3 +306,23 @@ def test_gdb_sees_the_same(world, compiled):
     start(world, program)
     (row,) = world.json("buffers")["buffers"]
     assert [(name, str(line)) for name, line in frames(row)] == told
+
+
+def test_the_daemon_names_what_the_dead_left(ttmemd, compiled):
+    """Killed, so that nobody but the daemon is left to tell."""
+    ttmemd.start()
+    program = compiled(C_SOURCE)
+    env = {**ttmemd.env, "TTMEM": "1", "TTMEM_STACKS": "fp"}
+    process = ttmemd.adopt(
+        subprocess.Popen(
+            [program], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+    )
+    assert process.stdout.readline() == "ready\n"
+    process.kill()
+    process.stdin.close()
+    process.stdout.close()
+    leak = ttmemd.wait_for_leak(process.pid)
+    for row in (*leak["buffers"], *leak["sites"]):
+        assert frames(row) == expected_c()
+    assert f"app.c:{line_of(C_SOURCE, 'take')}" in ttmemd.run("leaks").stdout
