@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whose buffer is it? What the pytest plugin knows of phases, and how it finds what a test left.
+
+Each test has a phase that no other test, run or machine has: it is made of the process's number, a
+random word and a serial number. Children inherit it, so one list of all buffers tells what belongs
+to a test, however its processes are related. Nothing is ever told from totals.
+"""
+
+import os
+import re
+import secrets
+import time
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+
+import ttmem
+
+Row = Dict[str, Any]
+
+_LABEL_MAX = 200  # bytes; a label may have 255
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(?:([KMGT])(?:iB)?|B)?")
+_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+
+
+def size_of(text: Any) -> int:
+    """64, "64", "64KiB", "1.5 MiB", "2G": bytes."""
+    if isinstance(text, int) and not isinstance(text, bool) and text >= 0:
+        return text
+    match = _SIZE.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        raise ValueError(f'{text!r} is no size; write for example 4096 or "64MiB"')
+    return int(float(match[1]) * (1 << _UNITS[match[2] or ""]))
+
+
+def size_text(size: int) -> str:
+    if size < 1024:
+        return f"{size} B"
+    number, unit = float(size), ""
+    for unit in ("KiB", "MiB", "GiB", "TiB"):
+        number /= 1024
+        if number < 1023.95:
+            break
+    return f"{number:.1f} {unit}"
+
+
+def key_of(row: Row) -> Tuple[Any, ...]:
+    """One buffer, told from any other: addresses are used again, and so are pids."""
+    return tuple(row[field] for field in ("pid", "device", "type", "address", "born_ns"))
+
+
+def site_of(leak: Row) -> str:
+    """What a baseline compares: never an address, a line or a pid."""
+    name = leak["name"]
+    if name is not None:
+        return f"{leak['type']} {name}"
+    return f"{leak['type']} without a name" + (f" in {leak['phase']}" if leak["phase"] else "")
+
+
+def by_site(leaks: Iterable[Row]) -> Dict[str, int]:
+    sites: Dict[str, int] = {}
+    for leak in leaks:
+        sites[site_of(leak)] = sites.get(site_of(leak), 0) + leak["size"]
+    return sites
+
+
+class Phases:
+    """The phase of this process, its main thread and the children to come, switched as a whole.
+
+    Threads with an empty stack of phases follow the process's phase; the thread that runs the tests
+    has the labels on its stack, so that phases of the test's own nest below them.
+    """
+
+    def __init__(self) -> None:
+        self.outer = os.environ.get("TTMEM_PHASE")
+        self.run = f"pytest-{os.getpid()}-{secrets.token_hex(4)}"
+        self.label: Optional[str] = None
+        self._entered: List[ttmem.phase] = []
+
+    def switch(self, label: Optional[str]) -> None:
+        """Below this label of the run; None: as it was before the run."""
+        for phase in reversed(self._entered):
+            phase.__exit__()
+        self._entered = []
+        self.label = label
+        path = self.outer or ""
+        if label is not None:
+            # The outer phase may be longer than a label may: it goes without saying on the stack.
+            self._entered = [ttmem.phase(part).__enter__() for part in (self.run, label)]
+            path = f"{path}/{self.run}/{label}" if path else f"{self.run}/{label}"
+        ttmem.process_phase(path)
+        if path:
+            os.environ["TTMEM_PHASE"] = path
+        else:
+            os.environ.pop("TTMEM_PHASE", None)
+
+    def inside(self, phase: Optional[str], label: Optional[str] = None) -> Optional[str]:
+        """What a phase has below the label (of the run, if there is none); None: it is elsewhere."""
+        wanted = f"/{self.run}/{label}/" if label else f"/{self.run}/"
+        _, found, rest = f"/{phase or ''}/".partition(wanted)
+        return rest.rstrip("/") if found else None
+
+
+def label_of(serial: int, nodeid: str) -> str:
+    """The number alone makes it unique: names may be long, and tests may run again."""
+    text = f"{serial} {nodeid}".replace("\0", "?").encode("utf-8", "replace")
+    return text[:_LABEL_MAX].decode("utf-8", "ignore")
+
+
+class Window:
+    """The time in which a test runs, without the time in which wider fixtures were made."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.start = time.time_ns()
+        self.holes: List[Tuple[int, int]] = []
+
+    def has(self, born: int) -> bool:
+        return born >= self.start and not any(a <= born <= b for a, b in self.holes)
+
+
+def _started_in(pid: int, phase: str) -> bool:
+    """A program was started as that process while the phase was on."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as environ:
+            return f"TTMEM_PHASE={phase}".encode() in environ.read().split(b"\0")
+    except OSError:  # ended meanwhile, or another user's
+        return False
+
+
+class Finder:
+    """Finds the buffers of a test: by its phase, else by whose process they are in.
+
+    A thread, or a program that was started, may push phases of its own on an empty stack: those do
+    not name the test. In this process they count if they were born while the test ran, in a program
+    if it was started by the test.
+    """
+
+    def __init__(self, phases: Phases) -> None:
+        self.phases = phases
+        self.daemon = True
+
+    def _mine(self, row: Row, window: Window, path: str, started: Dict[int, bool]) -> bool:
+        if self.phases.inside(row["phase"], window.label) is not None:
+            return True
+        if self.phases.inside(row["phase"]) is not None:
+            return False
+        pid = row["pid"]
+        if pid == os.getpid():
+            return window.has(row["born_ns"])
+        if pid not in started:
+            started[pid] = _started_in(pid, path)
+        return started[pid]
+
+    def alive(self, window: Window) -> List[Row]:
+        """What is alive now, largest first."""
+        run = f"{self.phases.run}/{window.label}"
+        path = f"{self.phases.outer}/{run}" if self.phases.outer else run
+        started: Dict[int, bool] = {}
+        found = self._ask(lambda row: self._mine(row, window, path, started))
+        return [self._leak(row, window.label) for row in found]
+
+    @staticmethod
+    def _ask(wanted: Callable[[Row], bool]) -> List[Row]:
+        """Stacks cost the names of all frames: they are asked for only if one is to be shown."""
+        found = list(filter(wanted, ttmem.buffers()))
+        if found:
+            found = list(filter(wanted, ttmem.command("buffers", "--stacks")["buffers"]))
+        return found
+
+    def ended(self) -> List[Row]:
+        """What ended children of the run left, if a daemon has seen it."""
+        if not self.daemon:
+            return []
+        try:
+            processes = ttmem.leaks()
+        except ttmem.CommandError:
+            self.daemon = False
+            return []
+        rows = [row for process in processes for row in process["buffers"]]
+        return [row for row in rows if self.phases.inside(row["phase"]) is not None]
+
+    def below(self, label: str, rows: List[Row]) -> List[Row]:
+        """Those of ended() that belong to one test."""
+        mine = [row for row in rows if self.phases.inside(row["phase"], label) is not None]
+        return [self._leak(row, label, ended=True) for row in mine]
+
+    def remaining(self) -> List[Row]:
+        """Whatever the run has left, at its end, of this process and its children."""
+        me = os.getpid()
+        rows = self._ask(
+            lambda row: row["pid"] == me or self.phases.inside(row["phase"]) is not None
+        )
+        return [self._leak(row, None) for row in rows]
+
+    def _leak(self, row: Row, label: Optional[str], ended: bool = False) -> Row:
+        inner = self.phases.inside(row["phase"], label)
+        return {
+            "pid": row["pid"],
+            "ended": ended,
+            "device": row["device"],
+            "type": row["type"],
+            "address": row["address"],
+            "size": row["size"],
+            "name": row["name"],
+            "phase": (row["phase"] or "") if inner is None else inner,
+            "born_ns": row["born_ns"],
+            "stack": row.get("stack") or [],
+        }
+
+
+class Peaks:
+    """The most that this process held above what it had at the start, by device and type."""
+
+    DEVICES = 1024
+
+    def __init__(self) -> None:
+        self._kept: Dict[str, int] = {}
+        self._before = self._held()
+        self._reset()
+
+    @classmethod
+    def _used(cls) -> List[int]:
+        return [device for device in range(cls.DEVICES) if ttmem.memory_stats(device).allocs]
+
+    @classmethod
+    def _held(cls) -> Dict[Tuple[int, ttmem.Type], int]:
+        places = [(device, kind) for device in cls._used() for kind in ttmem.Type]
+        return {place: ttmem.memory_allocated(*place) for place in places}
+
+    @classmethod
+    def _reset(cls) -> None:
+        for device in cls._used():
+            ttmem.reset_peak(device)
+
+    def pause(self) -> None:
+        """What comes now is not the test's."""
+        self._kept = self.now()
+        self._paused = self._held()
+
+    def go_on(self) -> None:
+        for place, size in self._held().items():
+            more = size - self._paused.get(place, 0)
+            self._before[place] = self._before.get(place, 0) + more
+        self._reset()
+
+    def now(self) -> Dict[str, int]:
+        """For each type, of the device that had most of it."""
+        most = dict(self._kept)
+        for device in self._used():
+            for kind in ttmem.Type:
+                peak = ttmem.max_memory_allocated(device, kind)
+                peak -= self._before.get((device, kind), 0)
+                if peak > most.get(kind.name, 0):
+                    most[kind.name] = peak
+        return most
+
+
+def frame_text(frame: Row) -> str:
+    place = frame["file"]
+    if place and frame["line"]:
+        place = f"{place}:{frame['line']}"
+    return " ".join(word for word in (frame["function"], place or frame["module"]) if word) or "?"
+
+
+def table(leaks: List[Row], most: int = 50) -> str:
+    """For people: one line per buffer, with its stack below it, innermost frame first."""
+    head = ("TYPE", "SIZE", "DEV", "PID", "NAME", "PHASE")
+    lines = [
+        (
+            leak["type"],
+            size_text(leak["size"]),
+            str(leak["device"]),
+            f"{leak['pid']}{' (ended)' if leak['ended'] else ''}",
+            leak["name"] if leak["name"] is not None else "-",
+            leak["phase"] or "-",
+        )
+        for leak in leaks[:most]
+    ]
+    widths = [max(map(len, column)) for column in zip(head, *lines)]
+    text = []
+    for line, leak in zip([head, *lines], [None, *leaks]):
+        text.append("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
+        text += [f"    at {frame_text(frame)}" for frame in (leak["stack"] if leak else [])]
+    if len(leaks) > most:
+        text.append(f"... and {len(leaks) - most} more")
+    return "\n".join(text)

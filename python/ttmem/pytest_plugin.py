@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pytest --ttmem: a test that leaves device memory behind fails.
+
+Each test runs in a phase of its own. When its fixtures have ended, buffers that were born in it and
+are still alive, in this process or its children, fail it. docs/pytest.md tells how it is used;
+_judge.py knows whose a buffer is, _result.py what is said about it.
+"""
+
+import contextlib
+import gc
+import os
+import sys
+import time
+import unittest
+import warnings
+from typing import Any, Dict, Iterator, List, Optional
+
+import pytest
+
+import ttmem
+
+from . import _judge, _result
+
+_SESSION = "ttmem session"
+_IDLE = "between tests"
+
+_MARK = "ttmem(allow=None, limit=None, warmup=0): what --ttmem accepts of this test"
+
+
+def pytest_addoption(parser: Any) -> None:
+    group = parser.getgroup("ttmem", "device memory")
+    group.addoption(
+        "--ttmem", action="store_true", help="fail tests that leave device memory allocated"
+    )
+    group.addoption(
+        "--ttmem-baseline",
+        metavar="FILE",
+        help="leaks in FILE (an earlier --ttmem-json) are known: no failure",
+    )
+    group.addoption("--ttmem-json", metavar="FILE", help="write peaks and leaks of all tests as JSON")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: Any) -> None:
+    """Before anything can be allocated: the library decides once whether it tracks."""
+    if early_config.known_args_namespace.ttmem:
+        os.environ.setdefault("TTMEM", "1")
+
+
+def pytest_configure(config: Any) -> None:
+    config.addinivalue_line("markers", _MARK)
+    options = config.option
+    if not options.ttmem:
+        if options.ttmem_baseline or options.ttmem_json:
+            raise pytest.UsageError("--ttmem-baseline and --ttmem-json need --ttmem")
+        return
+    os.environ.setdefault("TTMEM", "1")
+    if not ttmem.enabled():
+        raise pytest.UsageError(
+            "--ttmem: tracking is off in this process; "
+            + ("TTMEM=0 is set" if os.environ["TTMEM"] == "0" else "start pytest with TTMEM=1")
+        )
+    try:
+        known = _result.read_baseline(options.ttmem_baseline)
+        ttmem.command("buffers", "--pid", os.getpid())
+    except (OSError, ValueError, ttmem.CommandError) as error:
+        raise pytest.UsageError(f"--ttmem: {error}") from error
+    config.pluginmanager.register(Session(config, known), _SESSION)
+
+
+class _Test:
+    """A test that runs."""
+
+    def __init__(self, nodeid: str, label: str) -> None:
+        self.nodeid = nodeid
+        self.window = _judge.Window(label)
+        self.peaks = _judge.Peaks()
+        self.rules = _result.Rules()
+        self.failed = False
+        self.result: Optional[Dict[str, Any]] = None
+        self.text = ""
+
+
+class Session:
+    """The hooks, while --ttmem is on. With xdist every worker has one, and so has the controller."""
+
+    def __init__(self, config: Any, known: Dict[str, Dict[str, int]]) -> None:
+        self.config = config
+        self.known = known
+        self.is_worker = hasattr(config, "workerinput")
+        self.report = _result.Report()
+        self.pid = os.getpid()
+        self.serial = 0
+        self.test: Optional[_Test] = None
+        self.tests: List[_Test] = []  # those that a daemon may tell more of
+        self.phases = _judge.Phases()
+        self.finder = _judge.Finder(self.phases)
+        self.finder.ended()  # tells whether there is a daemon
+        self.phases.switch(_IDLE)
+
+    # Around a test
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: Any) -> Iterator[None]:
+        self.serial += 1
+        label = _judge.label_of(self.serial, item.nodeid)
+        self.test = _Test(item.nodeid, label)
+        if self.finder.daemon:
+            self.tests.append(self.test)
+        self.phases.switch(label)
+        yield
+        if os.getpid() == self.pid:
+            self.phases.switch(_IDLE)
+            self.test = None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: Any) -> None:
+        marker = item.get_closest_marker("ttmem")
+        if marker is None or self.test is None:
+            return
+        try:
+            self.test.rules = _result.Rules.from_marker(marker)
+        except (TypeError, ValueError) as error:
+            pytest.fail(f"@pytest.mark.ttmem: {error}", pytrace=False)
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:
+        """What a wider fixture holds is not left by the test that happened to be the first."""
+        if fixturedef.scope == "function" or self.test is None:
+            yield
+            return
+        with self._not_the_test(self.test, f"{fixturedef.scope} fixture {fixturedef.argname}"):
+            yield
+
+    @contextlib.contextmanager
+    def _not_the_test(self, test: _Test, what: str) -> Iterator[None]:
+        """What is born meanwhile is nobody's leak, and raises nobody's peak."""
+        label, start = self.phases.label, time.time_ns()
+        test.peaks.pause()
+        self.phases.switch(_judge.label_of(0, what))
+        try:
+            yield
+        finally:
+            self.phases.switch(label)
+            test.peaks.go_on()
+            test.window.holes.append((start, time.time_ns()))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_call(self, item: Any) -> None:
+        """Warms up: what the first runs leave, in caches say, is accepted."""
+        test = self.test
+        if test is None or not test.rules.warmup:
+            return
+        if issubclass(getattr(item, "cls", None) or object, unittest.TestCase):
+            pytest.fail("@pytest.mark.ttmem: a unittest.TestCase has no warmup=", pytrace=False)
+        with self._not_the_test(test, f"warm-up of {item.nodeid}"):
+            for _ in range(test.rules.warmup):
+                item.runtest()
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, item: Any) -> Iterator[None]:
+        _clear_program_caches(item)
+        yield
+        if self.test is not None and os.getpid() == self.pid:
+            self._judge(item, self.test)
+
+    def _judge(self, item: Any, test: _Test) -> None:
+        peak, unknown = test.peaks.now(), ""
+        # pytest itself would hold the fixtures' values until after the report.
+        if getattr(item, "funcargs", None):
+            item.funcargs.clear()
+        gc.collect()
+        gc.collect()
+        try:
+            leaks = self.finder.alive(test.window)
+            leaks += self.finder.below(test.window.label, self.finder.ended())
+        except ttmem.CommandError as error:
+            leaks, unknown = [], f"ttmem: what this test left is not known: {error}"
+        test.result = _result.judge(item.nodeid, leaks, peak, test.rules, self.known)
+        test.text = "\n".join(filter(None, [unknown, _result.text_of(test.result)]))
+        for name, value in _result.properties(test.result):
+            item.user_properties.append((name, value))
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> Iterator[None]:
+        outcome = yield
+        report, test = outcome.get_result(), self.test
+        if test is None:
+            return
+        if call.when != "teardown":
+            # A test may be run again, by plugins that do so: each run begins with its setup.
+            test.failed = report.failed or (test.failed and call.when != "setup")
+            return
+        if test.result is not None:
+            report.ttmem = test.result
+        if not test.text:
+            return
+        if test.failed or report.failed:
+            # It has failed already, and what its traceback holds cannot be told from a leak.
+            report.sections.append(("ttmem at teardown", test.text))
+        else:
+            report.outcome = "failed"
+            report.longrepr = test.text
+            report.ttmem_failed = True
+
+    def pytest_report_teststatus(self, report: Any) -> Any:
+        """A leak is a failure of the test, not an error of its fixtures."""
+        if report.when == "teardown" and getattr(report, "ttmem_failed", False):
+            return "failed", "L", "LEAKED"
+        return None
+
+    # After all tests
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        result = getattr(report, "ttmem", None)
+        if result is not None:
+            self.report.tests.append(result)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: Any) -> None:
+        if os.getpid() != self.pid:
+            return
+        gc.collect()
+        try:
+            rest = {"remaining": self.finder.remaining(), "late": self._late()}
+        except ttmem.CommandError as error:
+            rest = {"problem": f"what the session left is not known: {error}"}
+        if self.is_worker:
+            self.config.workeroutput["ttmem"] = rest
+            return
+        self.report.add(rest)
+        if self.config.option.ttmem_json:
+            self.report.write(self.config.option.ttmem_json)
+        failed = self.report.late or self.report.problem
+        if failed and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """xdist: a worker has ended. That of one that crashed is lost."""
+        self.report.add(getattr(node, "workeroutput", {}).get("ttmem", {}))
+
+    def _late(self) -> List[Dict[str, Any]]:
+        """Of ended children: what the daemon did not know yet when their test was judged."""
+        told = {_judge.key_of(row) for test in self.report.tests for row in _result.all_of(test)}
+        rows = [row for row in self.finder.ended() if _judge.key_of(row) not in told]
+        late: List[Dict[str, Any]] = []
+        for test in self.tests if rows else []:
+            mine = self.finder.below(test.window.label, rows)
+            late += _result.judge(test.nodeid, mine, {}, test.rules, self.known)["leaks"]
+        return late
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        _result.summarise(terminalreporter, self.report)
+
+    def pytest_unconfigure(self) -> None:
+        if os.getpid() == self.pid:
+            self.phases.switch(None)
+
+
+def _clear_program_caches(item: Any) -> None:
+    """Programs that ttnn keeps for the next call are no leak. Devices are known from fixtures."""
+    ttnn = sys.modules.get("ttnn")
+    if ttnn is None:
+        return
+    devices: List[Any] = list((getattr(item, "funcargs", None) or {}).values())
+    try:
+        devices.append(ttnn.GetDefaultDevice())
+    except Exception:  # whatever another project's function raises if there is none
+        pass
+    cleared: List[Any] = []
+    for device in devices:
+        # Only of ttnn's own classes: a mock has every attribute.
+        if not type(device).__module__.startswith("ttnn") or any(device is c for c in cleared):
+            continue
+        clear = getattr(device, "clear_program_cache", None)
+        clear = clear or getattr(device, "disable_and_clear_program_cache", None)
+        if clear is None:
+            continue
+        cleared.append(device)
+        try:
+            clear()
+        except Exception as error:
+            warnings.warn(f"ttmem: a program cache could not be cleared: {error}", stacklevel=1)
+
+
+class Tracker:
+    """What the running test holds; see ttmem_tracker."""
+
+    def __init__(self, session: Session, test: _Test) -> None:
+        self._session = session
+        self._test = test
+
+    @property
+    def phase(self) -> str:
+        """The phase that buffers of this test are born under."""
+        return f"{self._session.phases.run}/{self._test.window.label}"
+
+    def buffers(self) -> List[Dict[str, Any]]:
+        """The test's buffers that are alive now, its children's too; largest first."""
+        return self._session.finder.alive(self._test.window)
+
+    def peak(self) -> Dict[str, int]:
+        """For each type the most bytes on one device so far, above what was there before the test."""
+        return self._test.peaks.now()
+
+    def allow(self, *patterns: str) -> None:
+        """As the marker's allow=, for what is known only when the test runs."""
+        self._test.rules.add_allowed(list(patterns))
+
+    def check(self) -> None:
+        """Fails the test here and now if it holds anything that is not allowed."""
+        gc.collect()
+        left = [leak for leak in self.buffers() if not self._test.rules.allows(leak)]
+        if left:
+            pytest.fail(f"ttmem: {len(left)} buffers are alive here\n{_judge.table(left)}", pytrace=False)
+
+
+def _session_of(request: Any) -> Session:
+    session = request.config.pluginmanager.get_plugin(_SESSION)
+    if session is None:
+        pytest.skip("needs --ttmem")
+    return session
+
+
+@pytest.fixture
+def ttmem_tracker(request: Any) -> Tracker:
+    """What this test holds so far: buffers(), peak(), check(), allow(...), phase."""
+    session = _session_of(request)
+    assert session.test is not None
+    return Tracker(session, session.test)
+
+
+@pytest.fixture(scope="session")
+def ttmem_report(request: Any) -> _result.Report:
+    """Peaks and leaks of the tests that have ended; with xdist, of this worker."""
+    return _session_of(request).report
