@@ -19,7 +19,7 @@ import pytest
 
 import ttmem
 
-from . import _judge, _result
+from . import _judge, _owners, _result
 
 _SESSION = "ttmem session"
 _IDLE = "between tests"
@@ -178,6 +178,8 @@ class Session:
             leaks, unknown = [], f"ttmem: what this test left is not known: {error}"
         test.result = _result.judge(item.nodeid, leaks, peak, test.rules, self.known)
         test.text = "\n".join(filter(None, [unknown, _result.text_of(test.result)]))
+        if test.result["leaks"]:
+            test.text += _owners.describe(test.result["leaks"])
         for name, value in _result.properties(test.result):
             item.user_properties.append((name, value))
 
