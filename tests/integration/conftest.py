@@ -106,6 +106,18 @@ def ttmem(build, clean_env):
 
 
 @pytest.fixture
+def run_pytest(build, clean_env, tmp_path):
+    """pytest, run with our plugin; see pytests.py."""
+    from pytests import Runner
+
+    if not list((build / "python" / "ttmem").glob("_ttmem*.so")):
+        pytest.skip("the Python package is not built")
+    folder = tmp_path / "tests"
+    folder.mkdir()
+    return Runner(build, clean_env, folder)
+
+
+@pytest.fixture
 def compile_c(build, tmp_path):
     """Call as compile_c(source, name="app"): a program linked with the library of the build."""
     library = build / "src" / "lib"
