@@ -307,6 +307,11 @@ static void book_note(struct book_reading *reading)
 			      "pid %" PRIu32 ": %" PRIu64 " events went unrecorded while paused",
 			      process->pid, header->rejected.paused);
 	}
+	if (header->lost_stacks && reading->request->namer)
+		snapshot_note(reading->snapshot,
+			      "pid %" PRIu32 ": %" PRIu64
+			      " events have no stack, see docs/stacks.md",
+			      process->pid, header->lost_stacks);
 	if (process->alive)
 		return;
 	for (size_t i = 0; i < process->part_count; i++) {

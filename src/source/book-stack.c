@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "book/clock.h"
 #include "core/namer.h"
 #include "core/request.h"
 #include "source/scan.h"
@@ -116,8 +117,13 @@ static void book_line_add_native(struct book_line *line, struct book_reading *re
 		/* Where it returns to may already be another line, or another function. */
 		.address = frame->value > 0 ? frame->value - 1 : 0,
 	};
-	if (namer && place.path && !line->full)
+	if (namer && place.path && !line->full) {
+		uint64_t from = clock_ns(CLOCK_MONOTONIC);
+
 		count = namer->find(namer, &place, names, NAMER_NAMES_MAX);
+		/* Namers have limits of their own, and what they take is not the book's fault. */
+		reading->deadline += clock_ns(CLOCK_MONOTONIC) - from;
+	}
 	for (size_t i = 0; i < count; i++)
 		book_line_add(line, &names[i]);
 	if (count == 0)

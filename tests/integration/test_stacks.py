@@ -326,3 +326,41 @@ def test_the_daemon_names_what_the_dead_left(ttmemd, compiled):
     for row in (*leak["buffers"], *leak["sites"]):
         assert frames(row) == expected_c()
     assert f"app.c:{line_of(C_SOURCE, 'take')}" in ttmemd.run("leaks").stdout
+
+
+FIBER = """\
+#include <stdio.h>
+#include <stdlib.h>
+#include <ttmem/ttmem.h>
+#include <ucontext.h>
+
+static ucontext_t outside, fiber;
+
+static void inside(void)
+{
+	ttmem_alloc(0, TTMEM_DRAM, 8192, 64, 0);
+}
+
+int main(void)
+{
+	ttmem_alloc(0, TTMEM_DRAM, 4096, 64, 0);
+	getcontext(&fiber);
+	fiber.uc_stack.ss_sp = malloc(65536);
+	fiber.uc_stack.ss_size = 65536;
+	fiber.uc_link = &outside;
+	makecontext(&fiber, inside, 0);
+	swapcontext(&outside, &fiber);
+	puts("ready");
+	fflush(stdout);
+	return getchar() == 'x';
+}
+"""
+
+
+def test_a_fiber_has_no_stack_and_that_is_told(world, compiled):
+    process = start(world, compiled(FIBER))
+    document = world.json("buffers")
+    rows = sorted(document["buffers"], key=lambda row: int(row["address"], 16))
+    assert rows[0]["stack"][0]["function"] == "main" and rows[1]["stack"] == []
+    (note,) = document["notes"]
+    assert note == f"pid {process.pid}: 1 events have no stack, see docs/stacks.md"
