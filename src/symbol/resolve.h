@@ -7,7 +7,7 @@
  *
  * The file may be made by anybody for this very purpose, and the libraries that read it (libelf and
  * libdw of elfutils) are not made for that: they may crash or never come back. So this is only called in
- * a process that may be lost at any time; see daemon/symbols-process.h. Files are given as
+ * a process that may be lost at any time; see symbol/jail.h. Files are given as
  * descriptors, and nothing is opened by name.
  */
 
