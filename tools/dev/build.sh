@@ -55,6 +55,6 @@ build_default() {
 
 # What users get: optimised, without the asserts that only watch our own bugs.
 build_release() {
-	configure build-release --buildtype=release -Doptimization=2 -Db_ndebug=true &&
+	configure build-release --buildtype=release -Db_ndebug=true &&
 		compile build-release "$@"
 }
