@@ -155,7 +155,8 @@ def test_deaths_while_it_is_down(daemon):
     leak = daemon.wait_for_leak(player.pid)
     assert leak["bytes"] == 4242 and leak["buffers"][0]["name"] == "lost"
     assert daemon.leaks(quiet.pid) == []
-    assert f"Process {player.pid} exited but left 1 buffers allocated:" in daemon.text()
+    line = f"Process {player.pid} exited but left 1 buffers allocated:"
+    wait_for(lambda: line in daemon.text(), "the line")
     assert daemon.json("status")["unobserved_exits"] == 0
 
 
@@ -349,7 +350,7 @@ def test_more_is_left_than_a_report_looks_at(daemon):
     assert leak["buffer_count"] == count + 1
     assert leak["bytes"] == count * 64 + 5000
     assert leak["buffers"][0]["name"] == "large"
-    assert f"left {count + 1} buffers allocated:" in daemon.text()
+    wait_for(lambda: f"left {count + 1} buffers allocated:" in daemon.text(), "the line")
 
 
 OLD_CLIENT_WITH_STACK = """

@@ -20,7 +20,8 @@ def served(ttmemd):
 
 
 def address(daemon):
-    return re.findall(r"http://([\d.:]+)/", daemon.text())[-1]
+    """Where it serves; what it says is written by a thread of its own, a moment later."""
+    return wait_for(lambda: re.findall(r"http://([\d.:]+)/", daemon.text()), "the address")[-1]
 
 
 def ask(daemon, path, token=False):

@@ -155,7 +155,7 @@ def test_the_old_log(ttmemd, ids):
         " (allocated before tracking started)\n"
     )
     wait_for(lambda: lines in ttmemd.text(), "the lines")
-    assert "🚀 Allocation Server started\n" in ttmemd.text()
+    wait_for(lambda: "🚀 Allocation Server started\n" in ttmemd.text(), "the banner")
     # A native process is printed too.
     player = ttmemd.player("alloc 3 DRAM 0x1000 777")
     line = f"✓ [PID {player.pid}] Allocated 777 bytes of DRAM on device 3"
@@ -208,5 +208,6 @@ def test_the_old_lines_for_a_native_process_that_died(ttmemd):
     wait_for(lambda: f"[PID {player.pid}]" in ttmemd.text(), "its first line")
     player.kill()
     wait_for(lambda: f"   PID {player.pid} is dead, removing its buffers..." in ttmemd.text(), "its end")
+    last = f"   ✓ Removed 1 kernels (0.5 MB) from PID {player.pid}\n"
+    wait_for(lambda: last in ttmemd.text(), "the last line")
     assert f"   ✓ Removed 1 buffers (1 MB) from PID {player.pid}\n" in ttmemd.text()
-    assert f"   ✓ Removed 1 kernels (0.5 MB) from PID {player.pid}\n" in ttmemd.text()
