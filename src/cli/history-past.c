@@ -23,10 +23,9 @@ void history_past_deinit(struct history_past *past)
 	free(past->incidents);
 }
 
-/* Two JSON arrays made one; @first (NULL = none) is freed. NULL: no memory. */
-static char *history_past_join(char *first, const char *second)
+/* Two JSON arrays made one; @first: NULL = none. NULL: no memory. */
+static char *history_past_join(const char *first, const char *second)
 {
-	CLEANUP_FREE char *owned = first;
 	char *joined = NULL;
 	bool both = first && strcmp(first, "[]") != 0 && strcmp(second, "[]") != 0;
 
@@ -42,12 +41,15 @@ static int history_past_add(struct remote *remote, const struct native_request *
 			    const char *list, char **rows)
 {
 	CLEANUP_FREE char *more = NULL;
+	char *joined;
 	int r = recall_list(remote, request, list, &more);
 
 	if (r != 0)
 		return r;
-	*rows = history_past_join(*rows, more);
-	return *rows ? 0 : -ENOMEM;
+	joined = history_past_join(*rows, more);
+	free(*rows);
+	*rows = joined;
+	return joined ? 0 : -ENOMEM;
 }
 
 int history_past_ask(struct remote *remote, const struct filter *filter, uint64_t address,
