@@ -255,7 +255,7 @@ static void demo_farewell(const struct demo *demo)
 {
 	printf("What happened:\n");
 	story_write(&demo->story, stdout);
-	printf("\nAll of it was read out of the processes' own books; no daemon ran.\n"
+	printf("\nAll of it was read out of the processes' own books; no daemon is needed.\n"
 	       "\nTry next:\n"
 	       "  ttmem demo --keep          and in another terminal:\n"
 	       "  ttmem smi -w               devices and processes, refreshed\n"

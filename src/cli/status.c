@@ -69,15 +69,15 @@ static void status_print(const struct remote *remote, const json_t *status)
 		printf(", since %s", text_duration(now > start ? now - start : 0, number));
 	printf("\nsocket:  ");
 	text_put(stdout, remote_path(remote));
-	printf("\nbooks:   %" PRIu64 " processes now, %" PRIu64 " ended, %" PRIu64 " of them left "
-	       "something\n",
+	printf("\nbooks:   %" PRIu64 " now, %" PRIu64 " of ended processes, %" PRIu64
+	       " of them with something left\n",
 	       recall_number(status, "books"), recall_number(status, "ended"),
 	       recall_number(status, "leaked"));
 	if (recall_number(status, "books_refused"))
 		printf("         %" PRIu64 " books were refused\n",
 		       recall_number(status, "books_refused"));
 	if (recall_number(status, "unobserved_exits"))
-		printf("         %" PRIu64 " processes ended while no daemon ran\n",
+		printf("         %" PRIu64 " processes ended while nobody held their books\n",
 		       recall_number(status, "unobserved_exits"));
 	status_print_past(json_object_get(status, "past"));
 	printf("you see: %s\n",

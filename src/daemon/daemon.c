@@ -50,9 +50,20 @@ int daemon_fail_in_use(const char *path, uint32_t holder)
 	return 1;
 }
 
+/* For other threads: whenever a process comes or goes, so that what is told of them fits together. */
+static void daemon_publish_counts(struct daemon *daemon)
+{
+	pthread_mutex_lock(&daemon->lock);
+	registry_counts(daemon->registry, &daemon->registry_counts);
+	if (daemon->legacy)
+		legacy_server_counts(daemon->legacy, &daemon->legacy_counts);
+	pthread_mutex_unlock(&daemon->lock);
+}
+
 static void daemon_added(void *context, struct tracked *tracked)
 {
 	daemon_keep_added(context, tracked);
+	daemon_publish_counts(context);
 }
 
 static void daemon_failed(void *context, struct tracked *tracked)
@@ -66,6 +77,7 @@ static void daemon_ended(void *context, struct tracked *tracked)
 {
 	struct daemon *daemon = context;
 
+	daemon_publish_counts(daemon); /* before it is known what it left */
 	past_judge(daemon->past, tracked);
 }
 
@@ -99,15 +111,6 @@ static int daemon_adopt(void *context, struct scan_book *book, int pid_fd)
 	}
 	/* Nobody goes on with it: then it is read as it is until its process ends. */
 	return registry_add_consume(daemon->registry, book, pid_fd, NULL, NULL);
-}
-
-static void daemon_publish_counts(struct daemon *daemon)
-{
-	pthread_mutex_lock(&daemon->lock);
-	registry_counts(daemon->registry, &daemon->registry_counts);
-	if (daemon->legacy)
-		legacy_server_counts(daemon->legacy, &daemon->legacy_counts);
-	pthread_mutex_unlock(&daemon->lock);
 }
 
 /* Who waits for us goes on. */

@@ -84,7 +84,7 @@ static uint64_t past_signature(const struct snapshot_process *process,
 	return sum + entries;
 }
 
-/* @first_process: where in the snapshot the book's owner may be found at the earliest. */
+/* The owner's row; the last one, because a snapshot is filled in the order of the roster. */
 static const struct snapshot_process *past_process_of(const struct snapshot *snapshot,
 						      const struct tracked *tracked)
 {

@@ -188,7 +188,7 @@ static int store_query_incident(struct store_reader *reader, struct sqlite3_stmt
 
 /* Between begin and end. 0: that was all, 1: there may be more, or a negative errno. */
 static int store_list_incidents(struct store_reader *reader, const struct store_filter *filter,
-				const struct store_incident_rows *rows, struct store_cursor *next)
+				const void *rows, struct store_cursor *next)
 {
 	size_t limit = store_limit(filter->limit), count = 0;
 	struct store_value values[7];
@@ -208,8 +208,12 @@ static int store_list_incidents(struct store_reader *reader, const struct store_
 	return r;
 }
 
-int store_query_incidents(struct store_reader *reader, const struct store_filter *filter,
-			  const struct store_incident_rows *rows, struct store_cursor *ret_next)
+/* @list: store_list_incidents() or its like, which knows what @rows are. */
+static int
+store_query_page(struct store_reader *reader, const struct store_filter *filter, const void *rows,
+		 int (*list)(struct store_reader *reader, const struct store_filter *filter,
+			     const void *rows, struct store_cursor *next),
+		 struct store_cursor *ret_next)
 {
 	struct store_cursor next = filter->after;
 	int r = store_reader_begin(reader);
@@ -218,7 +222,7 @@ int store_query_incidents(struct store_reader *reader, const struct store_filter
 		return r;
 	next.more = false;
 	if (r == 0) {
-		r = store_list_incidents(reader, filter, rows, &next);
+		r = list(reader, filter, rows, &next);
 		store_reader_end(reader);
 		if (r < 0)
 			return r;
@@ -226,6 +230,12 @@ int store_query_incidents(struct store_reader *reader, const struct store_filter
 	}
 	*ret_next = next;
 	return 0;
+}
+
+int store_query_incidents(struct store_reader *reader, const struct store_filter *filter,
+			  const struct store_incident_rows *rows, struct store_cursor *ret_next)
+{
+	return store_query_page(reader, filter, rows, store_list_incidents, ret_next);
 }
 
 static const char store_sql_leaks[] =
@@ -304,7 +314,7 @@ static int store_query_leak(struct store_reader *reader, struct sqlite3_stmt *ro
 
 /* As for incidents. */
 static int store_list_leaks(struct store_reader *reader, const struct store_filter *filter,
-			    const struct store_leak_rows *rows, struct store_cursor *next)
+			    const void *rows, struct store_cursor *next)
 {
 	size_t limit = store_limit(filter->limit), count = 0;
 	struct store_value values[6];
@@ -325,19 +335,5 @@ static int store_list_leaks(struct store_reader *reader, const struct store_filt
 int store_query_leaks(struct store_reader *reader, const struct store_filter *filter,
 		      const struct store_leak_rows *rows, struct store_cursor *ret_next)
 {
-	struct store_cursor next = filter->after;
-	int r = store_reader_begin(reader);
-
-	if (r < 0)
-		return r;
-	next.more = false;
-	if (r == 0) {
-		r = store_list_leaks(reader, filter, rows, &next);
-		store_reader_end(reader);
-		if (r < 0)
-			return r;
-		next.more = r > 0;
-	}
-	*ret_next = next;
-	return 0;
+	return store_query_page(reader, filter, rows, store_list_leaks, ret_next);
 }

@@ -81,6 +81,8 @@ def test_what_a_killed_process_left(daemon):
     player.kill()
     leak = daemon.wait_for_leak(player.pid)
     assert leak["how"] == "died" and leak["bytes"] == 152
+    status = daemon.json("status")
+    assert (status["books"], status["ended"], status["leaked"]) == (0, 1, 1)
     rows = sorted((b["device"], b["type"], b["address"], b["size"]) for b in leak["buffers"])
     assert rows == [(0, "DRAM", "0x1000", 100), (1, "L1", "0x2a00", 52)]
     (named,) = [b for b in leak["buffers"] if b["name"]]
