@@ -4,7 +4,7 @@
 
 _ttmem() {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-	local commands='smi ps buffers growth history watch incidents leaks run status dump analyze selftest bench demo help'
+	local commands='smi ps buffers growth history watch incidents leaks run doctor status dump analyze selftest bench demo help'
 	local types='DRAM L1 SYSTEM_MEMORY L1_SMALL TRACE CB KERNEL'
 	local command=${COMP_WORDS[1]} words='' i
 
@@ -35,7 +35,7 @@ _ttmem() {
 		mapfile -t COMPREPLY < <(cd /proc && compgen -G "${current}*" | grep -x '[0-9]*')
 		return
 		;;
-	--baseline | --markdown | --metal-shim)
+	--baseline | --bundle | --markdown | --metal-shim)
 		mapfile -t COMPREPLY < <(compgen -f -- "$current")
 		return
 		;;
@@ -50,6 +50,7 @@ _ttmem() {
 		history) words='--device --pid --type --json' ;;
 		watch) words='--format --ids --stacks --type' ;;
 		incidents | leaks) words='--pid --json' ;;
+		doctor) words='--pid --json --bundle --kinds' ;;
 		status) words='--json' ;;
 		analyze)
 			words='--json --leaked-addresses --device --type --top --fail-on-leak'

@@ -2,7 +2,7 @@
 #
 # Completion of ttmem for fish. The words are those of "ttmem --help"; types are fixed by tt-metal.
 
-set -l commands smi ps buffers growth history watch incidents leaks run status dump analyze selftest bench demo
+set -l commands smi ps buffers growth history watch incidents leaks run doctor status dump analyze selftest bench demo
 set -l types DRAM L1 SYSTEM_MEMORY L1_SMALL TRACE CB KERNEL
 
 complete -c ttmem -f
@@ -14,6 +14,7 @@ complete -c ttmem -n "not __fish_seen_subcommand_from $commands" -a history -d "
 complete -c ttmem -n "not __fish_seen_subcommand_from $commands" -a watch -d "events as they happen"
 complete -c ttmem -n "not __fish_seen_subcommand_from $commands" -a incidents -d "double frees and the like"
 complete -c ttmem -n "not __fish_seen_subcommand_from $commands" -a leaks -d "what ended processes left"
+complete -c ttmem -n "not __fish_seen_subcommand_from $commands" -a doctor -d "why do I see nothing?"
 complete -c ttmem -n "not __fish_seen_subcommand_from $commands" -a status -d "how the daemon is"
 complete -c ttmem -n "not __fish_seen_subcommand_from $commands" -a dump -d "the old report of remaining buffers"
 complete -c ttmem -n "not __fish_seen_subcommand_from $commands" -a analyze -d "what logs of the old system tell"
@@ -27,9 +28,9 @@ complete -c ttmem -n "__fish_seen_subcommand_from smi" -s r -l refresh -x -d "mi
 complete -c ttmem -n "__fish_seen_subcommand_from smi" -s d -l device -x -d "only this device"
 complete -c ttmem -n "__fish_seen_subcommand_from smi" -s a -l all -d "closed devices and ended processes too"
 complete -c ttmem -n "__fish_seen_subcommand_from smi" -l details -d "every type"
-complete -c ttmem -n "__fish_seen_subcommand_from smi ps buffers growth history incidents leaks status bench analyze" -l json
+complete -c ttmem -n "__fish_seen_subcommand_from smi ps buffers growth history incidents leaks doctor status bench analyze" -l json
 complete -c ttmem -n "__fish_seen_subcommand_from smi buffers" -l csv
-complete -c ttmem -n "__fish_seen_subcommand_from buffers growth history incidents leaks" -l pid -x -a "(__fish_complete_pids)"
+complete -c ttmem -n "__fish_seen_subcommand_from buffers growth history incidents leaks doctor" -l pid -x -a "(__fish_complete_pids)"
 complete -c ttmem -n "__fish_seen_subcommand_from buffers history analyze" -l device -x
 complete -c ttmem -n "__fish_seen_subcommand_from buffers history watch analyze" -l type -x -a "$types"
 complete -c ttmem -n "__fish_seen_subcommand_from buffers" -l sort -x -a "size age"
@@ -46,5 +47,7 @@ complete -c ttmem -n "__fish_seen_subcommand_from run" -l ignore -x -a "$types"
 complete -c ttmem -n "__fish_seen_subcommand_from run" -l json -r -F
 complete -c ttmem -n "__fish_seen_subcommand_from run" -l markdown -r -F
 complete -c ttmem -n "__fish_seen_subcommand_from run" -l metal-shim -r -F -d "library that tracks tt-metal"
+complete -c ttmem -n "__fish_seen_subcommand_from doctor" -l bundle -r -F -d "file for a bug report"
+complete -c ttmem -n "__fish_seen_subcommand_from doctor" -l kinds -d "list what can be found"
 complete -c ttmem -n "__fish_seen_subcommand_from demo growth" -l seconds -x
 complete -c ttmem -n "__fish_seen_subcommand_from demo" -l keep -d "stay until q"

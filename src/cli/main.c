@@ -15,9 +15,10 @@
 
 /* In the order in which people meet them. */
 static const struct command *const commands[] = {
-	&smi_command,       &ps_command,      &buffers_command,  &growth_command, &history_command,
-	&incidents_command, &leaks_command,   &watch_command,    &run_command,    &status_command,
-	&dump_command,      &analyze_command, &selftest_command, &demo_command,   &bench_command,
+	&smi_command,     &ps_command,        &buffers_command, &growth_command,
+	&history_command, &incidents_command, &leaks_command,   &watch_command,
+	&run_command,     &status_command,    &doctor_command,  &dump_command,
+	&analyze_command, &selftest_command,  &demo_command,    &bench_command,
 };
 
 static const struct command *main_find(const char *name)

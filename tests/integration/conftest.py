@@ -5,6 +5,7 @@ Everything is run from the build folder named by TTMEM_BUILD, which ./dev sets.
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -184,6 +185,24 @@ def world(build, clean_env, tmp_path):
     world = World(build, clean_env, tmp_path)
     yield world
     world.close()
+
+
+@pytest.fixture
+def public(build, clean_env):
+    """A world that other users can enter, and a way to run commands as one."""
+    if os.getuid() != 0:
+        pytest.skip("only root can become others")
+    from world import World
+
+    folder = Path(tempfile.mkdtemp(prefix="ttmem-test-"))
+    folder.chmod(0o755)
+    for path in ("src/cli/ttmem", "tests/programs/player", "src/lib/libttmem.so.0"):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy((build / path).resolve(), folder / path)
+    world = World(folder, {**clean_env, "LD_LIBRARY_PATH": str(folder / "src/lib")}, folder)
+    yield world
+    world.close()
+    shutil.rmtree(folder)
 
 
 @pytest.fixture
