@@ -278,6 +278,7 @@ static int doctor_run(int argc, char **argv)
 	};
 	const struct options options = {
 		.command = "doctor",
+		.shows_sizes = true,
 		.summary = "Why do I see nothing, or KB instead of MB?",
 		.items = items,
 		.count = ARRAY_SIZE(items),

@@ -154,6 +154,7 @@ static int history_parse(int argc, char **argv, struct filter *ret_filter, bool 
 	};
 	const struct options options = {
 		.command = "history",
+		.shows_sizes = true,
 		.arguments = "ADDRESS",
 		.summary =
 			"The life of one address (decimal, or hexadecimal with 0x), oldest first.",

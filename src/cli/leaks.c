@@ -149,6 +149,7 @@ static int leaks_run(int argc, char **argv)
 	};
 	const struct options options = {
 		.command = "leaks",
+		.shows_sizes = true,
 		.summary = "What ended processes left, as ttmemd remembers it.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
@@ -164,6 +165,8 @@ static int leaks_run(int argc, char **argv)
 	r = remote_new(&remote);
 	if (r < 0)
 		return output_fail("leaks", "cannot ask ttmemd", r);
+	if (!leaks.json)
+		output_page();
 	r = leaks.json ? recall_document(remote, &request, "processes", stdout)
 		       : leaks_text(&leaks, remote, &request);
 	if (r != 0) {

@@ -287,6 +287,7 @@ static int watch_run(int argc, char **argv)
 	};
 	const struct options options = {
 		.command = "watch",
+		.shows_sizes = true,
 		.summary = "Events as they happen, until interrupted.",
 		.items = items,
 		.count = ARRAY_SIZE(items),

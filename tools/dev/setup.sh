@@ -33,6 +33,8 @@ needs() {
 		cmd:prometheus prometheus
 		cmd:g++ g++
 		cmd:cmake cmake
+		cmd:fish fish
+		cmd:zsh zsh
 		END
 	systemd) cat <<-'END' ;;
 		file:/lib/systemd/systemd systemd
