@@ -146,6 +146,7 @@ void daemon_health(struct daemon *daemon, struct web_health *ret_health)
 	health.leaked = past_leaked(daemon->past);
 	past_incidents(daemon->past, health.incidents);
 	past_tally(daemon->past, &health.past);
+	health.http = *daemon->web_address ? daemon->web_address : NULL;
 	health.lines_dropped = outlet_dropped(daemon->outlet);
 	*ret_health = health;
 }

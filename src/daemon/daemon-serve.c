@@ -121,8 +121,11 @@ int daemon_serve_web(struct daemon *daemon)
 		return 0;
 	daemon_provide(daemon, &daemon->provider);
 	r = web_new(&daemon->web, &web, &problem);
-	if (r == 0)
+	if (r == 0) {
+		snprintf(daemon->web_address, sizeof(daemon->web_address), "%s",
+			 web_address(daemon->web));
 		return 0;
+	}
 	fprintf(stderr, "ttmemd: cannot serve HTTP on %s: %s\n", config->http,
 		problem ? problem : strerror(-r));
 	return 1;

@@ -42,6 +42,8 @@ struct daemon_restore {
 	size_t count, capacity;
 };
 
+#define DAEMON_ADDRESS 80 /* room for an address and a port */
+
 struct daemon {
 	const struct config *config;
 	struct loop *loop;
@@ -76,6 +78,7 @@ struct daemon {
 	struct alarm *alarm;
 	struct journal *journal; /* NULL = what we say does not end up in it */
 	struct web *web;
+	char web_address[DAEMON_ADDRESS]; /* "" = HTTP is not served; outlives the server */
 	struct web_provider provider;
 	struct store_reader *web_reader; /* the web thread's */
 	struct loop_source signals;

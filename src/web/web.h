@@ -56,6 +56,7 @@ struct web_health {
 	uint64_t incidents[WEB_INCIDENT_KINDS]; /* since start, in the order of the kinds */
 	uint64_t start_ns;                      /* CLOCK_REALTIME of the daemon's start */
 	uint64_t lines_dropped;
+	const char *http; /* where it is served, NULL = nowhere; lent */
 
 	/*
 	 * What processes that have ended had counted: tally_add_process() once for each, but not
