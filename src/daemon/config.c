@@ -67,6 +67,7 @@ void config_deinit(struct config *config)
 	free(config->state);
 	free(config->log);
 	free(config->on_incident);
+	free(config->http_hosts);
 	free(config->token_file);
 	free(config->group);
 	*config = CONFIG_NULL;

@@ -110,6 +110,7 @@ int daemon_serve_web(struct daemon *daemon)
 	const struct web_config web = {
 		.address = config->http,
 		.details = config->http_details,
+		.hosts = config->http_hosts,
 		.token_file = config->token_file,
 		.metrics_processes = config->metrics_processes,
 		.provider = &daemon->provider,

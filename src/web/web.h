@@ -92,9 +92,10 @@ struct web_provider {
 
 /* What is wrong with the settings is told in @ret_problem (for people), as far as it helps. */
 struct web_config {
-	const char *address;        /* "127.0.0.1:5392", "[::1]:0" */
-	bool details;               /* for everybody, without a token */
-	const char *token_file;     /* made (mode 0600) if it is not there; NULL = no details */
+	const char *address;    /* "127.0.0.1:5392", "[::1]:0" */
+	bool details;           /* for everybody, without a token */
+	const char *hosts;      /* further names that it has, separated by commas; NULL = none */
+	const char *token_file; /* made (mode 0600) if it is not there; NULL = no details */
 	uint32_t metrics_processes; /* so many largest ones have rows of their own; 0 = 20 */
 	const struct web_provider *provider;
 };
