@@ -33,6 +33,7 @@ needs() {
 		cmd:prometheus prometheus
 		cmd:g++ g++
 		cmd:cmake cmake
+		py:yaml python3-yaml
 		cmd:fish fish
 		cmd:zsh zsh
 		END
