@@ -8,6 +8,8 @@ complete -c ttmemd -l legacy-socket -r -F -d "socket of the old protocol, or non
 complete -c ttmemd -l http -x -a "none 127.0.0.1:5392" -d "where HTTP is served"
 complete -c ttmemd -l http-details -d "details over HTTP without a token"
 complete -c ttmemd -l http-host -x -d "names of this machine"
+complete -c ttmemd -l otlp -x -d "OpenTelemetry collector"
+complete -c ttmemd -l otlp-interval -x -d "time between two pushes"
 complete -c ttmemd -l token-file -r -F -d "token for details over HTTP"
 complete -c ttmemd -l state -x -a "(__fish_complete_directories)" -d "folder of the database"
 complete -c ttmemd -l keep -x -d "how long the past is kept"

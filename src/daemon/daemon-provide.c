@@ -20,6 +20,7 @@
 #include "source/source.h"
 #include "source/trail.h"
 #include "store/store.h"
+#include "web/push.h"
 
 static int provide_snapshot(void *context, const struct source_request *request,
 			    struct snapshot **ret_snapshot)
@@ -123,6 +124,7 @@ static int provide_history(void *context, const struct web_history_query *query,
 void daemon_health(struct daemon *daemon, struct web_health *ret_health)
 {
 	struct web_health health = {.start_ns = daemon->start_ns};
+	struct push *push = __atomic_load_n(&daemon->push, __ATOMIC_ACQUIRE);
 	struct store_health store = {0};
 
 	if (daemon->store)
@@ -146,6 +148,15 @@ void daemon_health(struct daemon *daemon, struct web_health *ret_health)
 	health.leaked = past_leaked(daemon->past);
 	past_incidents(daemon->past, health.incidents);
 	past_tally(daemon->past, &health.past);
+	if (push) {
+		struct push_counts push_now;
+
+		push_counts(push, &push_now);
+		health.pushes = true;
+		health.push_sent = push_now.sent;
+		health.push_failed = push_now.failed;
+		health.push_dropped = push_now.dropped;
+	}
 	health.http = *daemon->web_address ? daemon->web_address : NULL;
 	health.lines_dropped = outlet_dropped(daemon->outlet);
 	*ret_health = health;

@@ -27,6 +27,7 @@
 #include "daemon/tracked.h"
 #include "daemon/work.h"
 #include "store/store.h"
+#include "web/push.h"
 
 #define DAEMON_SECOND UINT64_C(1000000000)
 
@@ -347,8 +348,11 @@ int daemon_open(struct daemon *daemon, const struct config *config)
 		r = daemon_keep_open(daemon);
 	if (r == 0)
 		r = daemon_serve_native(daemon);
+	daemon_provide(daemon, &daemon->provider);
 	if (r == 0)
 		r = daemon_serve_web(daemon);
+	if (r == 0)
+		r = daemon_serve_push(daemon);
 	if (r != 0)
 		return r;
 	r = registry_search(daemon->registry);
@@ -387,6 +391,7 @@ void daemon_close(struct daemon *daemon)
 	work_free(daemon->scout);
 	work_free(daemon->desk);
 	work_free(daemon->clerk);
+	push_free(daemon->push); /* until now somebody could ask for its counts */
 	native_free(daemon->native);
 	daemon_keep_close(daemon);
 	if (daemon->loop)

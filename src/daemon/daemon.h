@@ -77,6 +77,7 @@ struct daemon {
 	int flush_result;
 	struct alarm *alarm;
 	struct journal *journal; /* NULL = what we say does not end up in it */
+	struct push *push;       /* NULL = nothing is pushed */
 	struct web *web;
 	char web_address[DAEMON_ADDRESS]; /* "" = HTTP is not served; outlives the server */
 	struct web_provider provider;
@@ -107,6 +108,7 @@ int daemon_fail_in_use(const char *path, uint32_t holder);
 int daemon_serve_native(struct daemon *daemon);
 int daemon_serve_legacy(struct daemon *daemon);
 int daemon_serve_web(struct daemon *daemon);
+int daemon_serve_push(struct daemon *daemon);
 
 /* Tells an incident to everybody who wants to know. */
 void daemon_tell(struct daemon *daemon, const struct news *news);

@@ -56,6 +56,8 @@ struct web_health {
 	uint64_t incidents[WEB_INCIDENT_KINDS]; /* since start, in the order of the kinds */
 	uint64_t start_ns;                      /* CLOCK_REALTIME of the daemon's start */
 	uint64_t lines_dropped;
+	bool pushes; /* to a collector; then also: */
+	uint64_t push_sent, push_failed, push_dropped;
 	const char *http; /* where it is served, NULL = nowhere; lent */
 
 	/*
@@ -71,7 +73,7 @@ struct web_provider {
 
 	/*
 	 * A finished snapshot of this moment, the caller's. 0 or a negative errno. May be called by
-	 * two threads at a time.
+	 * several threads at a time.
 	 */
 	int (*snapshot)(void *context, const struct source_request *request,
 			struct snapshot **ret_snapshot);

@@ -16,6 +16,7 @@ needs() {
 		hdr:elfutils/libdw.h libdw-dev
 		cmd:g++ g++
 		hdr:microhttpd.h libmicrohttpd-dev
+		hdr:curl/curl.h libcurl4-gnutls-dev
 		file:/usr/bin/python3-config python3-dev
 		cmd:meson meson
 		cmd:ninja ninja-build
