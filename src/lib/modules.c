@@ -83,7 +83,6 @@ void modules_open(void)
 	modules_own = modules_image(&__ehdr_start);
 	modules_loader = modules_told(AT_BASE);
 	modules_kernel = modules_told(AT_SYSINFO_EHDR);
-	__atomic_fetch_add(&modules_changes, 1, __ATOMIC_RELEASE);
 	errno = saved_errno;
 }
 
@@ -129,7 +128,9 @@ static uintptr_t modules_trampoline(void)
 #endif
 }
 
-bool modules_is_delicate(const uintptr_t *addresses, size_t count)
+/* The words of a stack may be looked at as well, of which sanitizers say that they must not be. */
+__attribute__((no_sanitize("address"))) bool modules_is_interrupted(const uintptr_t *addresses,
+								    size_t count)
 {
 	uintptr_t iterate = (uintptr_t)&dl_iterate_phdr;
 	uintptr_t trampoline = modules_trampoline();
@@ -137,12 +138,21 @@ bool modules_is_delicate(const uintptr_t *addresses, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		uintptr_t address = addresses[i];
 
-		if (address == trampoline || modules_in(&modules_loader, address) ||
-		    modules_in(&modules_kernel, address) ||
+		if ((address == trampoline && trampoline) ||
 		    (address > iterate && address - iterate < MODULES_CALLBACK_CODE))
 			return true;
 	}
 	return false;
+}
+
+bool modules_is_delicate(const uintptr_t *addresses, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (modules_in(&modules_loader, addresses[i]) ||
+		    modules_in(&modules_kernel, addresses[i]))
+			return true;
+	}
+	return modules_is_interrupted(addresses, count);
 }
 
 /* Whether a piece of the file is in memory, and may be read there. */
@@ -261,8 +271,12 @@ static int modules_see(struct dl_phdr_info *info, size_t size, void *context)
 		if (modules_are_read && info->dlpi_adds == modules_adds &&
 		    info->dlpi_subs == modules_subs)
 			return 1;
-		/* What was cached under addresses that may mean something else is not found any more. */
-		__atomic_fetch_add(&modules_changes, 1, __ATOMIC_RELEASE);
+		/*
+		 * What was cached under addresses that may mean something else is not found any more.
+		 * A book that is new does not change them: nothing was loaded for it.
+		 */
+		if (info->dlpi_adds != modules_adds || info->dlpi_subs != modules_subs)
+			__atomic_fetch_add(&modules_changes, 1, __ATOMIC_RELEASE);
 		modules_adds = info->dlpi_adds;
 		modules_subs = info->dlpi_subs;
 		modules_are_read = true;

@@ -31,6 +31,9 @@ bool modules_is_own(uintptr_t address);
 /* Whether one of the returns is into the loader, or out of a signal handler. */
 bool modules_is_delicate(const uintptr_t *addresses, size_t count);
 
+/* Whether one is into dl_iterate_phdr(), or out of a signal handler. */
+bool modules_is_interrupted(const uintptr_t *addresses, size_t count);
+
 /*
  * Turns return addresses into frames, up to the first that is in no file. May wait for the loader.
  * @ret_generation: of what the frames say, always set. Return: how many.
