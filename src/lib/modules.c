@@ -96,11 +96,7 @@ bool modules_is_own(uintptr_t address)
 	return modules_in(&modules_own, address);
 }
 
-/*
- * Where handlers of signals return to: on x86-64 a place in libc that the kernel is told with every
- * handler, elsewhere the kernel's own. Without any handler we are in none.
- */
-static uintptr_t modules_trampoline(void)
+uintptr_t modules_trampoline(void)
 {
 #if defined(__x86_64__)
 	static uintptr_t known;
@@ -128,31 +124,25 @@ static uintptr_t modules_trampoline(void)
 #endif
 }
 
-/* The words of a stack may be looked at as well, of which sanitizers say that they must not be. */
-__attribute__((no_sanitize("address"))) bool modules_is_interrupted(const uintptr_t *addresses,
-								    size_t count)
+bool modules_is_callback(uintptr_t address)
 {
 	uintptr_t iterate = (uintptr_t)&dl_iterate_phdr;
+
+	return address > iterate && address - iterate < MODULES_CALLBACK_CODE;
+}
+
+bool modules_is_delicate(const uintptr_t *addresses, size_t count)
+{
 	uintptr_t trampoline = modules_trampoline();
 
 	for (size_t i = 0; i < count; i++) {
 		uintptr_t address = addresses[i];
 
-		if ((address == trampoline && trampoline) ||
-		    (address > iterate && address - iterate < MODULES_CALLBACK_CODE))
+		if (modules_in(&modules_loader, address) || modules_in(&modules_kernel, address) ||
+		    modules_is_callback(address) || address == trampoline)
 			return true;
 	}
 	return false;
-}
-
-bool modules_is_delicate(const uintptr_t *addresses, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (modules_in(&modules_loader, addresses[i]) ||
-		    modules_in(&modules_kernel, addresses[i]))
-			return true;
-	}
-	return modules_is_interrupted(addresses, count);
 }
 
 /* Whether a piece of the file is in memory, and may be read there. */

@@ -257,17 +257,21 @@ static bool unwind_find_part(struct unwind_probe *probe)
 static bool unwind_find(uintptr_t address, struct dl_find_object *ret_object)
 {
 	/* A call may be the last of its function: what is asked for is the call, not what is behind. */
-	return unwind.find_object((void *)(address - 1), ret_object) == 0; // NOLINT
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): that is how it is asked */
+	return unwind.find_object((void *)(address - 1), ret_object) == 0;
 }
 
-bool unwind_file(uintptr_t address, uintptr_t *ret_low, uintptr_t *ret_high)
+bool unwind_find_file(uintptr_t address, struct unwind_file *ret_file)
 {
 	struct dl_find_object object;
 
 	if (!unwind_find(address, &object))
 		return false;
-	*ret_low = (uintptr_t)object.dlfo_map_start;
-	*ret_high = (uintptr_t)object.dlfo_map_end;
+	*ret_file = (struct unwind_file){
+		.low = (uintptr_t)object.dlfo_map_start,
+		.high = (uintptr_t)object.dlfo_map_end,
+		.path = object.dlfo_link_map->l_name,
+	};
 	return true;
 }
 
@@ -438,11 +442,10 @@ void unwind_learn(uintptr_t address, struct rule *ret_rule)
 	*ret_rule = (struct rule){.kind = RULE_LOST};
 }
 
-bool unwind_file(uintptr_t address, uintptr_t *ret_low, uintptr_t *ret_high)
+bool unwind_find_file(uintptr_t address, struct unwind_file *ret_file)
 {
 	(void)address;
-	(void)ret_low;
-	(void)ret_high;
+	(void)ret_file;
 	return false;
 }
 

@@ -37,5 +37,12 @@ void unwind_give_up(void);
 /* The rule for a return address; at least RULE_LOST. */
 void unwind_learn(uintptr_t address, struct rule *ret_rule);
 
-/* The file that a return address is in: what returns there is above low and not above high. */
-bool unwind_file(uintptr_t address, uintptr_t *ret_low, uintptr_t *ret_high);
+/* A file that is loaded: what returns into it is above low and not above high. */
+struct unwind_file {
+	uintptr_t low;
+	uintptr_t high;
+	const char *path; /* the loader's; empty = the program */
+};
+
+/* The one that a return address is in. */
+bool unwind_find_file(uintptr_t address, struct unwind_file *ret_file);

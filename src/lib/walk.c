@@ -9,7 +9,9 @@
 
 #include "base/bits.h"
 #include "base/lock.h"
+#include "lib/debug.h"
 #include "lib/modules.h"
+#include "lib/moment.h"
 #include "lib/pick.h"
 #include "lib/quiet.h"
 #include "lib/rules.h"
@@ -32,13 +34,24 @@ static enum walk_how walk_way;
 static struct lock walk_lock; /* for all below, libunwind, changes of rules and pins */
 static uint32_t walk_generation;
 
+static enum walk_how walk_how(void)
+{
+	return __atomic_load_n(&walk_way, __ATOMIC_RELAXED);
+}
+
+/* What is loaded has changed: addresses may mean something else. */
+static bool walk_is_stale(void)
+{
+	return __atomic_load_n(&walk_generation, __ATOMIC_ACQUIRE) != modules_generation();
+}
+
 static void walk_forget(void)
 {
 	rules_forget();
 	pick_forget();
 	if (walk_way == WALK_RULES)
 		pick_pin(0, UINTPTR_MAX);
-	walk_generation = modules_generation();
+	__atomic_store_n(&walk_generation, modules_generation(), __ATOMIC_RELEASE);
 }
 
 void walk_open(enum walk_how how)
@@ -189,73 +202,72 @@ static size_t walk_known(const struct bounds *bounds, const void *frame, uintptr
 
 size_t walk_quick(const struct bounds *bounds, const void *frame, uintptr_t *addresses, size_t max)
 {
-	if (__atomic_load_n(&walk_way, __ATOMIC_RELAXED) == WALK_FRAMES)
+	if (walk_how() == WALK_FRAMES)
 		return walk_frames(bounds, (uintptr_t)frame, addresses, max);
 	return walk_known(bounds, frame, addresses, max);
 }
 
-/* A frame that is trusted to have been chained must be so by its rule, or its file goes by rule from now on. */
-static void walk_check(const struct walk *walk, const struct rule *rule)
+/* Whether the way out of a frame that is picked now is the one that its rule tells. */
+static bool walk_is_right(const struct walk *walk, const struct rule *rule)
 {
 	struct pick_window window;
 	struct walk next = *walk;
-	uintptr_t low, high;
 
 	pick_look(walk->ip, &window);
 	if (window.by_rule || rules_are_frames(rule))
-		return;
+		return true;
 	/* At the end there is nothing wrong with a chain that ends too. */
 	walk_by_frame(&next);
-	if (rule->kind == RULE_END && next.ip == 0)
-		return;
-	if (unwind_file(walk->ip, &low, &high))
-		pick_pin(low, high);
+	return rule->kind == RULE_END && next.ip == 0;
 }
 
-static size_t walk_learn(const struct bounds *bounds, const void *frame, uintptr_t *addresses,
-			 size_t max)
+/* From now on the file goes by rule. */
+static void walk_pin(uintptr_t address)
+{
+	struct unwind_file file;
+
+	if (!unwind_find_file(address, &file))
+		return;
+	pick_pin(file.low, file.high);
+	debug_line("stacks: no frame pointers in %s, it is unwound by its tables",
+		   *file.path ? file.path : "the program");
+}
+
+/* By rule all the way. @is_learning: with the lock; otherwise 0 if something would have to be learned. */
+static size_t walk_rules(const struct bounds *bounds, const void *frame, uintptr_t *addresses,
+			 size_t max, bool is_learning)
 {
 	struct walk walk;
 	struct rule rule;
 	size_t n = 0;
 
-	/* What is loaded has changed: addresses may mean something else. */
-	if (walk_generation != modules_generation())
-		walk_forget();
 	walk_begin(&walk, bounds, frame);
 	while (walk.ip) {
 		addresses[n++] = walk.ip;
 		if (n == max)
 			break;
 		if (!rules_find(walk.ip, &rule)) {
+			if (!is_learning)
+				return 0;
 			unwind_learn(walk.ip, &rule);
 			rules_put(walk.ip, &rule);
 		}
-		walk_check(&walk, &rule);
+		if (!walk_is_right(&walk, &rule)) {
+			if (!is_learning)
+				return 0;
+			walk_pin(walk.ip);
+		}
 		walk_by_rule(&walk, &rule);
 	}
 	return n;
 }
 
-/*
- * Whether this is no place to load something at. What tells otherwise, the chain of frames, may be broken,
- * so every word of the stack is looked at. It may be left over from something that is done: then it is done
- * at another time.
- */
-static WALK_READS bool walk_may_load(const struct bounds *bounds, const void *frame)
-{
-	uintptr_t at = (uintptr_t)frame;
-
-	return bounds_hold(bounds, at, WALK_WORD) &&
-	       !modules_is_interrupted((const uintptr_t *)at, (bounds->high - at) / WALK_WORD);
-}
-
 /* Return: whether there is anything to learn from. */
-static bool walk_prepare(const struct bounds *bounds, const void *frame)
+static bool walk_prepare(const struct bounds *bounds, const void *frame, const sigset_t *blocked)
 {
 	if (likely(unwind_state()))
 		return unwind_state() > 0;
-	if (!walk_may_load(bounds, frame))
+	if (!moment_is_calm(bounds, frame, blocked))
 		return false;
 	/*
 	 * The one call that waits for the loader with our lock held. If the loader waits for the lock, which
@@ -269,24 +281,40 @@ static bool walk_prepare(const struct bounds *bounds, const void *frame)
 	return false;
 }
 
-size_t walk_thorough(const struct bounds *bounds, const void *frame, uintptr_t *addresses,
-		     size_t max)
+static size_t walk_learn(const struct bounds *bounds, const void *frame, uintptr_t *addresses,
+			 size_t max)
 {
 	struct quiet quiet;
 	size_t n = 0;
 
+	quiet_begin(&quiet);
+	if (lock_take(&walk_lock)) {
+		if (walk_prepare(bounds, frame, &quiet.signals)) {
+			if (walk_is_stale())
+				walk_forget();
+			n = walk_rules(bounds, frame, addresses, max, true);
+		}
+		lock_drop(&walk_lock);
+	}
+	quiet_end(&quiet);
+	return n;
+}
+
+size_t walk_thorough(const struct bounds *bounds, const void *frame, uintptr_t *addresses,
+		     size_t max)
+{
+	size_t n = 0;
+
 	if (!bounds_hold(bounds, (uintptr_t)frame, WALK_WORD))
 		return 0;
-	if (__atomic_load_n(&walk_way, __ATOMIC_RELAXED) != WALK_FRAMES) {
-		quiet_begin(&quiet);
-		if (lock_take(&walk_lock)) {
-			if (walk_prepare(bounds, frame))
-				n = walk_learn(bounds, frame, addresses, max);
-			lock_drop(&walk_lock);
-		}
-		quiet_end(&quiet);
+	if (walk_how() != WALK_FRAMES) {
+		/* Most of what is new to a thread is nothing new to all of them. */
+		if (!walk_is_stale())
+			n = walk_rules(bounds, frame, addresses, max, false);
+		if (n == 0)
+			n = walk_learn(bounds, frame, addresses, max);
 	}
-	if (__atomic_load_n(&walk_way, __ATOMIC_RELAXED) == WALK_FRAMES)
+	if (walk_how() == WALK_FRAMES)
 		n = walk_frames(bounds, (uintptr_t)frame, addresses, max);
 	return n;
 }
