@@ -263,9 +263,10 @@ static int modules_see(struct dl_phdr_info *info, size_t size, void *context)
 			return 1;
 		/*
 		 * What was cached under addresses that may mean something else is not found any more.
-		 * A book that is new does not change them: nothing was loaded for it.
+		 * The first look changes nothing, nor does a book that is new.
 		 */
-		if (info->dlpi_adds != modules_adds || info->dlpi_subs != modules_subs)
+		if (modules_adds > 0 &&
+		    (info->dlpi_adds != modules_adds || info->dlpi_subs != modules_subs))
 			__atomic_fetch_add(&modules_changes, 1, __ATOMIC_RELEASE);
 		modules_adds = info->dlpi_adds;
 		modules_subs = info->dlpi_subs;

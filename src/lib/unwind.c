@@ -32,6 +32,7 @@ void unwind_give_up(void)
 #define UNWIND_NAME "libunwind-x86_64.so.8"
 #define UNWIND_CURSOR 512u /* words; 127 are used */
 #define UNWIND_READS 32u   /* of the stack, in one step: registers that are restored */
+#define UNWIND_PARTS 16u   /* of a file, as they lie in memory; more are not looked at */
 #define UNWIND_ERROR (-1)
 
 /* Its numbers. */
@@ -83,8 +84,11 @@ static struct {
 struct unwind_probe {
 	uint64_t ip;
 	struct dl_find_object object;
-	uintptr_t low; /* the part of the file that has the tables */
-	uintptr_t high;
+	struct {
+		uintptr_t low;
+		uintptr_t high;
+	} parts[UNWIND_PARTS]; /* of the file that can be read */
+	size_t part_count;
 	uint64_t reads[UNWIND_READS]; /* addresses of the made-up stack */
 	size_t read_count;
 	bool has_tables;
@@ -102,7 +106,12 @@ struct unwind_head {
 
 static bool unwind_holds(const struct unwind_probe *probe, uint64_t address, uint64_t length)
 {
-	return address >= probe->low && address < probe->high && probe->high - address >= length;
+	for (size_t i = 0; i < probe->part_count; i++) {
+		if (address >= probe->parts[i].low && address < probe->parts[i].high &&
+		    probe->parts[i].high - address >= length)
+			return true;
+	}
+	return false;
 }
 
 static int unwind_find_proc_info(void *space, uint64_t ip, void *info, int need, void *context)
@@ -227,31 +236,31 @@ static int unwind_no_name(void *space, uint64_t ip, char *text, size_t length, u
 	return UNWIND_ERROR;
 }
 
-/* The part of the file, as it lies in memory, that holds the tables' head. */
-static bool unwind_find_part(struct unwind_probe *probe)
+/* What of the file lies in memory and can be read: the tables are in one part, and point into others. */
+static bool unwind_find_parts(struct unwind_probe *probe)
 {
 	const char *image = probe->object.dlfo_map_start;
-	uintptr_t tables = (uintptr_t)probe->object.dlfo_eh_frame;
 	ElfW(Ehdr) head;
 	ElfW(Phdr) part;
 
-	if (!tables)
-		return false;
 	memcpy(&head, image, sizeof(head));
 	/* Of the file no more is known to be there than its first page. */
 	if (memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_phentsize != sizeof(part) ||
 	    head.e_phoff > 2048 || head.e_phnum > 32)
 		return false;
-	for (size_t i = 0; i < head.e_phnum; i++) {
+	for (size_t i = 0; i < head.e_phnum && probe->part_count < UNWIND_PARTS; i++) {
 		memcpy(&part, image + head.e_phoff + i * sizeof(part), sizeof(part));
-		probe->low = probe->object.dlfo_link_map->l_addr + part.p_vaddr;
-		probe->high = bits_align_up(probe->low + part.p_memsz, sizeof(uint64_t));
-		probe->low = bits_align_down(probe->low, sizeof(uint64_t));
-		if (part.p_type == PT_LOAD && part.p_flags & PF_R && tables >= probe->low &&
-		    tables < probe->high)
-			return true;
+		if (part.p_type != PT_LOAD || !(part.p_flags & PF_R))
+			continue;
+		/* It is read in words, of which the last may be half behind the end, but not behind
+		 * the page. */
+		part.p_vaddr += probe->object.dlfo_link_map->l_addr;
+		probe->parts[probe->part_count].low =
+			bits_align_down(part.p_vaddr, sizeof(uint64_t));
+		probe->parts[probe->part_count++].high =
+			bits_align_up(part.p_vaddr + part.p_memsz, sizeof(uint64_t));
 	}
-	return false;
+	return true;
 }
 
 static bool unwind_find(uintptr_t address, struct dl_find_object *ret_object)
@@ -337,7 +346,7 @@ void unwind_learn(uintptr_t address, struct rule *ret_rule)
 	int r;
 
 	*ret_rule = rule;
-	if (!unwind_find(address, &probe.object) || !unwind_find_part(&probe) ||
+	if (!unwind_find(address, &probe.object) || !unwind_find_parts(&probe) ||
 	    unwind.init_remote(cursor, unwind.space, &probe) < 0)
 		return;
 	r = unwind.step(cursor);
