@@ -27,7 +27,7 @@ static struct rules_entry *rules_set(uintptr_t address)
 
 static bool rules_is_of(uint64_t key, uintptr_t address)
 {
-	return (key ^ address) << (64 - RULES_KIND_SHIFT) == 0;
+	return (key & ((UINT64_C(1) << RULES_KIND_SHIFT) - 1)) == address && key != 0;
 }
 
 bool rules_find(uintptr_t address, struct rule *ret_rule)

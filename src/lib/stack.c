@@ -144,25 +144,26 @@ static __attribute__((noinline)) uint32_t stack_first_sight(struct writer *write
 	return id;
 }
 
-/* Whether somebody is asked at all depends on the whole way up, as far as it is looked at. */
+/* Whether the loader is asked at all depends on the whole way up, as far as it is looked at. */
 static __attribute__((noinline)) uint32_t stack_meet(struct writer *writer,
 						     struct stack_cache *cache, const void *frame)
 {
 	uintptr_t addresses[STACK_DEPTH_MAX + STACK_LOOK];
-	uint32_t before, generation;
-	size_t n;
+	uint32_t id = 0;
 
 	for (int tries = 0; tries < 2; tries++) {
-		before = modules_generation();
-		n = walk_thorough(&cache->bounds, frame, addresses, stack_depth + STACK_LOOK);
+		uint32_t generation = modules_generation();
+		size_t n =
+			walk_thorough(&cache->bounds, frame, addresses, stack_depth + STACK_LOOK);
+
 		if (n == 0 || modules_is_delicate(addresses, n))
 			return 0;
-		/* If what is loaded has changed, the way up was that of other files. */
-		(void)modules_frames(writer, NULL, 0, NULL, &generation); /* of none */
-		if (generation == before)
+		id = stack_first_sight(writer, cache, addresses, bits_min(n, stack_depth));
+		/* If what is loaded has changed, that may have been the way up of other files. */
+		if (generation == modules_generation())
 			break;
 	}
-	return stack_first_sight(writer, cache, addresses, bits_min(n, stack_depth));
+	return id;
 }
 
 uint32_t stack_take(struct writer *writer, struct thread *self, const void *frame)

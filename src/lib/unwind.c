@@ -30,7 +30,7 @@ void unwind_give_up(void)
 #if defined(__x86_64__) && defined(DLFO_EH_SEGMENT_TYPE)
 
 #define UNWIND_NAME "libunwind-x86_64.so.8"
-#define UNWIND_CURSOR 512u /* words; 127 are used */
+#define UNWIND_CURSOR 192u /* words; 127 are used */
 #define UNWIND_READS 32u   /* of the stack, in one step: registers that are restored */
 #define UNWIND_PARTS 16u   /* of a file, as they lie in memory; more are not looked at */
 #define UNWIND_ERROR (-1)

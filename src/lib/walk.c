@@ -22,6 +22,9 @@
 
 #define WALK_WORD sizeof(uintptr_t)
 
+/* Of the stack that must be left to learn on it: loading libunwind is what needs most. */
+#define WALK_ROOM 32768u
+
 /* A frame of the application: where it goes on, and with which registers. */
 struct walk {
 	uintptr_t ip; /* 0 = there is no further one */
@@ -287,6 +290,8 @@ static size_t walk_learn(const struct bounds *bounds, const void *frame, uintptr
 	struct quiet quiet;
 	size_t n = 0;
 
+	if ((uintptr_t)frame - bounds->low < WALK_ROOM)
+		return 0;
 	quiet_begin(&quiet);
 	if (lock_take(&walk_lock)) {
 		if (walk_prepare(bounds, frame, &quiet.signals)) {
