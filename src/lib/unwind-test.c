@@ -36,13 +36,18 @@ static bool unwind_is_loaded(void)
 }
 
 /* Looked for as the library does, but nothing is left loaded by it. */
-static void unwind_start(const char *how)
+static void unwind_need(void)
 {
 	void *library = dlopen("libunwind-x86_64.so.8", RTLD_NOW | RTLD_LOCAL);
 
 	if (!library)
 		unit_skip("no libunwind here");
 	assert(dlclose(library) == 0);
+}
+
+static void unwind_start(const char *how)
+{
+	unwind_need();
 	chain_start(how);
 	/* The book, and a pipe that libunwind makes and we do not use. */
 	if (strcmp(how, "fp") != 0)
@@ -563,6 +568,7 @@ static void unwind_fork_meanwhile(void)
 
 UNIT(forking_while_another_thread_learns)
 {
+	unwind_need();
 	for (int i = 0; i < 10; i++) {
 		pid_t child = fork();
 
