@@ -39,6 +39,7 @@ static struct lock modules_lock;
 static struct modules_entry modules_table[MODULES_MAX];
 static size_t modules_count;
 static bool modules_are_read;
+static bool modules_are_frozen;
 static unsigned long long modules_adds, modules_subs; /* as the loader counted them then */
 static uint32_t modules_changes;
 
@@ -77,6 +78,9 @@ void modules_open(void)
 {
 	int saved_errno = errno; /* getauxval() says ENOENT for what is not there */
 
+	/* libc does not free the loader's lock in a child, though nobody is left who would. */
+	if (modules_lock.held != LOCK_FREE)
+		modules_freeze();
 	modules_lock = LOCK_NULL;
 	modules_count = 0;
 	modules_are_read = false;
@@ -84,6 +88,11 @@ void modules_open(void)
 	modules_loader = modules_told(AT_BASE);
 	modules_kernel = modules_told(AT_SYSINFO_EHDR);
 	errno = saved_errno;
+}
+
+void modules_freeze(void)
+{
+	modules_are_frozen = true;
 }
 
 uint32_t modules_generation(void)
@@ -295,7 +304,7 @@ size_t modules_frames(struct writer *writer, const uintptr_t *addresses, size_t 
 	size_t n = 0;
 
 	*ret_generation = modules_generation();
-	if (!lock_take(&modules_lock))
+	if (modules_are_frozen || !lock_take(&modules_lock))
 		return 0;
 	(void)dl_iterate_phdr(modules_see, &walk); /* gives back what we return */
 	for (; n < count; n++) {
