@@ -24,6 +24,8 @@ needs() {
 	docs) say cmd:scdoc scdoc ;;
 	integration) cat <<-'END' ;;
 		file:/usr/bin/python3 python3
+		cmd:gdb gdb
+		lib:libunwind-x86_64.so.8 libunwind8
 		py:pytest python3-pytest
 		py:xdist python3-pytest-xdist
 		py:jsonschema python3-jsonschema
@@ -33,8 +35,6 @@ needs() {
 		cmd:prometheus prometheus
 		cmd:g++ g++
 		cmd:cmake cmake
-		cmd:gdb gdb
-		lib:libunwind-x86_64.so.8 libunwind8
 		END
 	systemd) cat <<-'END' ;;
 		file:/lib/systemd/systemd systemd
