@@ -32,6 +32,8 @@ const struct bench_goal bench_goals[] = {
 	 "event", BENCH_GOALS_1K, 0.2, 0.2},
 	{"event_stack / getppid", BENCH_GOALS_RATIO, "event_stack", BENCH_GOALS_1K, "getppid", 0,
 	 0.7, 0.5},
+	{"event_stack_unwind / getppid", BENCH_GOALS_RATIO, "event_stack_unwind", BENCH_GOALS_1K,
+	 "getppid", 0, 2.2, 1.7},
 	{"mesh32_per_device / getppid", BENCH_GOALS_RATIO, "mesh32_per_device", BENCH_GOALS_1K,
 	 "getppid", 0, 0.4, 0.25},
 	{"snapshot / snapshot_pread", BENCH_GOALS_RATIO, "snapshot", BENCH_GOALS_1M,

@@ -25,6 +25,8 @@ needs() {
 	docs) say cmd:scdoc scdoc ;;
 	integration) cat <<-'END' ;;
 		file:/usr/bin/python3 python3
+		cmd:gdb gdb
+		lib:libunwind-x86_64.so.8 libunwind8
 		py:pytest python3-pytest
 		py:xdist python3-pytest-xdist
 		py:jsonschema python3-jsonschema
@@ -78,6 +80,8 @@ present() {
 	cmd:*) have "${1#cmd:}" ;;
 	hdr:*) printf '#include <%s>\n' "${1#hdr:}" | gcc -E - >/dev/null 2>&1 ;;
 	file:*) [ -e "${1#file:}" ] ;;
+	# Loaded when it is needed, and only there: elsewhere it is not missed.
+	lib:*) [ "$(uname -m)" != x86_64 ] || "$PYTHON" -c "import ctypes; ctypes.CDLL('${1#lib:}')" 2>/dev/null ;;
 	py:*) "$PYTHON" -c "import ${1#py:}" >/dev/null 2>&1 ;;
 	libfuzzer) set -- "$(clang -print-runtime-dir 2>/dev/null)"/libclang_rt.fuzzer-*.a
 		[ -e "$1" ] ;;
