@@ -14,11 +14,15 @@
 #include "book/writer.h"
 #include "lib/bounds.h"
 #include "lib/modules.h"
+#include "lib/provider.h"
 
 #define STACK_SETS 256u /* of two places each, the last used first */
 
 /* How far above the frames that are kept a first sight looks for the loader and for signal handlers. */
 #define STACK_LOOK 256u
+
+/* Native frames beside those of a provider: half of the room that a stack has in the book. */
+#define STACK_NATIVE_MAX (STACK_DEPTH_MAX / 2)
 
 _Static_assert(STACK_DEPTH_MAX == INTERN_FRAMES_MAX, "what is taken can be kept");
 
@@ -31,12 +35,14 @@ struct stack_known {
 /* What a thread has once it took a stack. */
 struct stack_cache {
 	struct bounds bounds;
+	struct provider_sight sight;
 	uint32_t instance; /* of the gate, that is: of the book that the ids are of */
 	uint32_t reserved;
 	struct stack_known known[STACK_SETS][2];
 };
 
 static uint32_t stack_depth; /* 0 = off */
+static bool stack_is_native; /* false = only frames of the provider */
 static pthread_key_t stack_key;
 static uint32_t stack_key_state; /* 0 none, 1 being made, 2 there */
 
@@ -54,8 +60,9 @@ void stack_open(void)
 	/* Not stored without need: a page that is not written is not there. */
 	if (stack_depth)
 		stack_depth = 0;
-	if (!how || strcmp(how, "fp") != 0)
+	if (!how || (strcmp(how, "fp") != 0 && strcmp(how, "python") != 0))
 		return;
+	stack_is_native = strcmp(how, "fp") == 0;
 	if (depth == 0)
 		depth = STACK_DEPTH_USUAL;
 	modules_open();
@@ -111,11 +118,13 @@ static inline uintptr_t stack_plain(uintptr_t address)
 
 /*
  * A frame is the address of the caller's frame and behind it the one that is returned to. Callers lie
- * further up, so the walk ends. @frame is where to begin, and then where it would go on. Return: how many.
+ * further up, so the walk ends. @frame is where to begin, and then where it would go on. @places are the
+ * stack pointers after the returns. Return: how many.
  * A chain that is broken leads into the middle of somebody's variables, which a sanitizer would not like.
  */
 static inline __attribute__((no_sanitize("address"))) size_t
-stack_walk(const struct bounds *bounds, uintptr_t *frame, uintptr_t *addresses, size_t max)
+stack_walk(const struct bounds *bounds, uintptr_t *frame, uintptr_t *addresses, uintptr_t *places,
+	   size_t max)
 {
 	uintptr_t at = *frame;
 	size_t n = 0;
@@ -127,8 +136,10 @@ stack_walk(const struct bounds *bounds, uintptr_t *frame, uintptr_t *addresses, 
 		if (address == 0)
 			break;
 		/* Where calls were no jumps, in a build for debugging, our own frames come first. */
-		if (n > 0 || !modules_is_own(address))
-			addresses[n++] = address;
+		if (n > 0 || !modules_is_own(address)) {
+			addresses[n] = address;
+			places[n++] = at + 2 * sizeof(uintptr_t);
+		}
 		if (words[0] <= at) {
 			at = 0;
 			break;
@@ -143,12 +154,12 @@ stack_walk(const struct bounds *bounds, uintptr_t *frame, uintptr_t *addresses, 
 static bool stack_is_delicate(const struct bounds *bounds, uintptr_t frame,
 			      const uintptr_t *addresses, size_t n)
 {
-	uintptr_t further[16];
+	uintptr_t further[16], places[16];
 
 	if (modules_is_delicate(addresses, n))
 		return true;
 	for (size_t looked = 0; frame && looked < STACK_LOOK; looked += ARRAY_SIZE(further)) {
-		n = stack_walk(bounds, &frame, further, ARRAY_SIZE(further));
+		n = stack_walk(bounds, &frame, further, places, ARRAY_SIZE(further));
 		if (n == 0)
 			return false;
 		if (modules_is_delicate(further, n))
@@ -184,27 +195,36 @@ static void stack_remember(struct stack_cache *cache, uint64_t hash, uint32_t id
 /* What the thread has not seen before, or not for long. */
 static __attribute__((noinline)) uint32_t stack_first_sight(struct writer *writer,
 							    struct stack_cache *cache,
-							    const uintptr_t *addresses, size_t n)
+							    const uintptr_t *addresses,
+							    const uintptr_t *places, size_t n)
 {
 	struct book_frame frames[STACK_DEPTH_MAX];
-	uint32_t generation;
-	size_t native = modules_frames(writer, addresses, n, frames, &generation);
-	uint32_t id = intern_stack_mixed(writer, frames, native, 0);
+	struct provider_native native = {.addresses = addresses, .places = places};
+	uint32_t generation = modules_generation();
+	size_t others;
+	uint32_t id;
 
+	if (n > 0)
+		native.count = modules_frames(writer, addresses, n, frames, &generation);
+	if (cache->sight.identity)
+		native.count = bits_min(native.count, STACK_NATIVE_MAX);
+	others = provider_tell(writer, &cache->sight, stack_depth, &native, frames);
+	id = intern_stack_mixed(writer, frames, native.count, others);
 	/* A full book stays full: that there is no stack is remembered too. */
-	stack_remember(cache, stack_hash(generation, addresses, n), id);
+	stack_remember(cache, provider_mix(stack_hash(generation, addresses, n), &cache->sight),
+		       id);
 	return id;
 }
 
 uint32_t stack_take(struct writer *writer, struct thread *self, const void *frame)
 {
 	struct stack_cache *cache = self->stacks;
-	uintptr_t addresses[STACK_DEPTH_MAX];
+	uintptr_t addresses[STACK_DEPTH_MAX], places[STACK_DEPTH_MAX];
 	uintptr_t at = (uintptr_t)frame;
 	struct stack_known *set;
 	uint32_t id = 0;
 	uint64_t hash;
-	size_t n;
+	size_t n = 0;
 
 	if (unlikely(!cache))
 		cache = self->stacks = stack_make_cache();
@@ -212,12 +232,15 @@ uint32_t stack_take(struct writer *writer, struct thread *self, const void *fram
 		goto out;
 	if (unlikely(cache->instance != gate_current.instance)) {
 		memset(cache->known, 0, sizeof(cache->known));
+		cache->sight = (struct provider_sight){0};
 		cache->instance = gate_current.instance;
 	}
-	n = stack_walk(&cache->bounds, &at, addresses, stack_depth);
-	if (n == 0)
+	if (likely(stack_is_native))
+		n = stack_walk(&cache->bounds, &at, addresses, places, stack_depth);
+	provider_look(writer, &cache->sight, stack_depth);
+	if (n == 0 && !cache->sight.identity)
 		goto out;
-	hash = stack_hash(modules_generation(), addresses, n);
+	hash = provider_mix(stack_hash(modules_generation(), addresses, n), &cache->sight);
 	set = cache->known[hash >> 8 & (STACK_SETS - 1)];
 	if (likely(set[0].hash == hash)) {
 		id = set[0].id;
@@ -226,8 +249,9 @@ uint32_t stack_take(struct writer *writer, struct thread *self, const void *fram
 		set[1] = set[0];
 		set[0] = (struct stack_known){.hash = hash, .id = id};
 	} else if (!stack_is_delicate(&cache->bounds, at, addresses, n)) {
-		id = stack_first_sight(writer, cache, addresses, n);
+		id = stack_first_sight(writer, cache, addresses, places, n);
 	}
+	provider_seen(&cache->sight, id);
 out:
 	if (unlikely(!id))
 		writer_reject(&writer->header->lost_stacks);
