@@ -511,14 +511,18 @@ def test_the_end_of_the_interpreter(program, world, tmp_path):
         def early():
             step.take("early")  # early
         atexit.register(early)
-        kept = step.holder("holder")
-        sys.modules["kept"] = kept
+        sys.modules["kept"] = step.holder("holder")
+        class Late:
+            take = step.take
+            def __del__(self):
+                Late.take("late")
+        late = Late()
         step.at_exit("destructor")
     """)
     # An exit handler is Python code like any other.
     program.check(stacks["early"], *IN_C, "early")
     # From then on there are no frames; and no crash.
-    for name in ("holder", "destructor"):
+    for name in ("holder", "late", "destructor"):
         assert frame_name(stacks[name][0]) == "c:place"
         assert not program.python_part(stacks[name])
 
@@ -538,23 +542,21 @@ def test_threads_without_the_gil_at_the_end(program):
 
 
 def test_an_exception_is_left_alone(program):
-    """By either way: a destructor that runs while an exception is on its way."""
+    """By either way: what is allocated while an exception is on its way."""
     for way in ("reader", "public"):
         text = program.run(f"""
             from ttmem import _frames
             _frames.start("{way}")
             def fail():
-                held = step.holder("dropped")
-                raise KeyError("this")
+                step.fail("on the way")
             try:
                 fail()
             except KeyError as error:
-                error.__traceback__ = None
                 print(error)
             [row] = ttmem.buffers(pid=os.getpid())
-            print(row["name"], row["stack"][-1]["function"])
+            print(*[frame["function"] for frame in row["stack"] if frame["python"]])
         """).stdout
-        assert text == "'this'\ndropped <module>\n"
+        assert text == "'this'\nfail <module>\n"
 
 
 def test_text_is_as_people_write_it(program, world):

@@ -53,6 +53,15 @@ static PyObject *step_released(PyObject *, PyObject *name)
 	Py_RETURN_NONE;
 }
 
+/* As a destructor does while an exception is on its way. */
+static PyObject *step_fail(PyObject *, PyObject *name)
+{
+	PyErr_SetString(PyExc_KeyError, "this");
+	place(PyUnicode_AsUTF8(name));
+	KEEP();
+	return nullptr;
+}
+
 static PyObject *step_call(PyObject *, PyObject *function)
 {
 	PyObject *result = PyObject_CallNoArgs(function); /* call */
@@ -155,6 +164,7 @@ static PyObject *step_churn(PyObject *, PyObject *device)
 static PyMethodDef step_methods[] = {
 	{"take", step_take, METH_O, nullptr},
 	{"released", step_released, METH_O, nullptr},
+	{"fail", step_fail, METH_O, nullptr},
 	{"call", step_call, METH_O, nullptr},
 	{"bare", step_bare, METH_O, nullptr},
 	{"callback", step_callback, METH_O, nullptr},
@@ -166,7 +176,15 @@ static PyMethodDef step_methods[] = {
 };
 
 static struct PyModuleDef step_module = {
-	PyModuleDef_HEAD_INIT, "step", nullptr, -1, step_methods, nullptr, nullptr, nullptr, nullptr,
+	PyModuleDef_HEAD_INIT,
+	"step",
+	nullptr,
+	-1,
+	step_methods,
+	nullptr,
+	nullptr,
+	nullptr,
+	nullptr,
 };
 
 PyMODINIT_FUNC PyInit_step()
