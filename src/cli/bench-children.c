@@ -31,13 +31,9 @@
 static struct bench_row *bench_children_row;
 static struct bench_row *bench_children_stack_row;
 
-/* Runs "ttmem bench --child WHAT [ARGUMENT]" and reads @count numbers. False if it did not say them. */
-static bool bench_children_ask(const char *what, const char *argument, uint32_t count,
-			       double *ret_values)
+bool bench_children_numbers(const char *program, char *const *arguments, uint32_t count,
+			    double *ret_values)
 {
-	char *const arguments[] = {(char[]){"ttmem"},           (char[]){"bench"},
-				   (char[]){"--child"},         (char *)(uintptr_t)what,
-				   (char *)(uintptr_t)argument, NULL};
 	posix_spawn_file_actions_t actions;
 	uint32_t got = 0;
 	int status = 0;
@@ -55,7 +51,7 @@ static bool bench_children_ask(const char *what, const char *argument, uint32_t 
 	}
 	r = posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
 	if (r == 0)
-		r = posix_spawn(&pid, "/proc/self/exe", &actions, NULL, arguments, environ);
+		r = posix_spawnp(&pid, program, &actions, NULL, arguments, environ);
 	(void)posix_spawn_file_actions_destroy(&actions); /* cannot fail */
 	close(fds[1]);
 	answer = r == 0 ? fdopen(fds[0], "r") : NULL;
@@ -68,6 +64,17 @@ static bool bench_children_ask(const char *what, const char *argument, uint32_t 
 	if (r == 0 && waitpid(pid, &status, 0) < 0)
 		status = 1;
 	return got == count && status == 0;
+}
+
+/* Runs "ttmem bench --child WHAT [ARGUMENT]" and reads @count numbers. False if it did not say them. */
+static bool bench_children_ask(const char *what, const char *argument, uint32_t count,
+			       double *ret_values)
+{
+	char *const arguments[] = {(char[]){"ttmem"},           (char[]){"bench"},
+				   (char[]){"--child"},         (char *)(uintptr_t)what,
+				   (char *)(uintptr_t)argument, NULL};
+
+	return bench_children_numbers("/proc/self/exe", arguments, count, ret_values);
 }
 
 static void bench_children_memory(struct bench *bench)
