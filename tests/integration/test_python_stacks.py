@@ -3,138 +3,22 @@
 
 import json
 import os
-import shutil
 import subprocess
-import sys
 import textwrap
 
 import pytest
 
-from conftest import LIMIT, ROOT
-from cxx import run
-from world import check_schema
-
-SOURCE = ROOT / "tests" / "programs" / "step.cpp"
-
-# Another interpreter, for a look at other versions of CPython.
-PYTHON = os.environ.get("TTMEM_TEST_PYTHON", sys.executable)
-
-
-def ask(what):
-    """What an expression is in that interpreter."""
-    return run(PYTHON, "-c", f"import sys, sysconfig; print({what})").strip()
-
-
-KNOWN = ask("sys.version_info[:2] in [(3, 11), (3, 12), (3, 13)]") == "True"
-needs_reader = pytest.mark.skipif(not KNOWN, reason="memory is not read in this version")
-
-# Before each program. show() prints the stack of every buffer that has a name.
-HEAD = """\
-import json, os, sys
-import ttmem, step
-
-def show():
-    rows = ttmem.buffers(pid=os.getpid())
-    print(json.dumps({row["name"]: row["stack"] for row in rows}))
-
-"""
-
-
-@pytest.fixture(scope="module")
-def extensions(build, tmp_path_factory):
-    """The folder of the extension, built with frame pointers or without."""
-    include = ask("sysconfig.get_path('include')")
-    if not shutil.which("g++") or not os.path.exists(os.path.join(include, "Python.h")):
-        pytest.skip("no g++, or no headers of Python")
-    made = {}
-    library = build / "src" / "lib"
-
-    def extension(pointers):
-        if pointers not in made:
-            made[pointers] = folder = tmp_path_factory.mktemp("extension")
-            run("g++", "-O1", "-g", f"-f{'no-' if pointers else ''}omit-frame-pointer",
-                "-fno-optimize-sibling-calls", "-shared", "-fPIC", "-pthread", "-Wl,--build-id",
-                "-I", include, "-I", ROOT / "include", SOURCE, "-o", folder / "step.so",
-                "-L", library, "-lttmem", f"-Wl,-rpath,{library}")
-        return made[pointers]
-
-    return extension
-
-
-class Program:
-    """A Python program in a file, the extension, and what its stacks are."""
-
-    def __init__(self, python, folder, tmp_path):
-        self.python = python
-        self.folder = folder
-        self.path = tmp_path / "model.py"
-        self.text = ""
-
-    def settings(self, changes):
-        return self.python.settings({
-            "PYTHONPATH": f"{self.python.package}:{self.folder}",
-            "TTMEM_STACKS": "fp",
-            "TTMEM_STACK_DEPTH": "32",
-            **changes,
-        })
-
-    def write(self, text):
-        self.text = HEAD + textwrap.dedent(text)
-        self.path.write_text(self.text)
-        return self
-
-    def run(self, text, *command, **changes):
-        """What it printed."""
-        self.write(text)
-        result = subprocess.run(
-            [*command, PYTHON, self.path],
-            env=self.settings(changes),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=LIMIT,
-        )
-        assert result.returncode == 0, result.stderr
-        return result
-
-    def stacks(self, text, **changes):
-        return json.loads(self.run(text, **changes).stdout)
-
-    def line(self, mark):
-        (number,) = [
-            n for n, line in enumerate(self.text.splitlines(), 1) if line.endswith(f"# {mark}")
-        ]
-        return number
-
-    def is_own(self, frame):
-        return frame["python"] and frame["file"] == str(self.path)
-
-    def check(self, stack, *names):
-        """The frames, innermost first: of Python a function at the line that is marked with it, or a
-        pair of both; of C++ "c:name"."""
-        assert [frame_name(frame) for frame in stack] == [
-            name if isinstance(name, str) and name.startswith("c:")
-            else f"{name}:{self.line(name)}" if isinstance(name, str)
-            else f"{name[0]}:{self.line(name[1])}"
-            for name in names
-        ]
-        assert all(self.is_own(frame) for frame in stack if frame["python"])
-
-    def python_part(self, stack):
-        return [frame for frame in stack if frame["python"]]
-
-
-def frame_name(frame):
-    if frame["python"]:
-        return f"{frame['function']}:{frame['line']}"
-    # Without arguments and namespaces: what a demangler adds is not what is tested.
-    return "c:" + (frame["function"] or "?").split("(")[0].split("::")[-1]
-
-
-@pytest.fixture
-def program(python, extensions, tmp_path):
-    return Program(python, extensions(True), tmp_path)
-
+from pystacks import (  # noqa: F401 (fixtures)
+    IN_C,
+    KNOWN,
+    PYTHON,
+    SOURCE,
+    Program,
+    extensions,
+    frame_name,
+    needs_reader,
+    program,
+)
 
 BOTH_WAYS = """
     def load(layer):
@@ -149,9 +33,6 @@ BOTH_WAYS = """
     main()  # module
     show()
 """
-
-IN_C = ["c:place", "c:load", "c:step_take"]
-
 
 def test_python_through_c_and_back(program):
     """Frame pointers end at the interpreter, which has none: what it calls is known all the same."""
@@ -441,104 +322,6 @@ def test_a_wrong_layout_is_noticed(program):
         print(_stacks._is_right(), _frames.start("reader"))
     """).stdout
     assert text.split() == ["False", "public"] * 2
-
-
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_multiprocessing(program, method):
-    text = program.run("""
-        import multiprocessing
-        def work(name):
-            step.take(name)  # work
-            rows = ttmem.buffers(pid=os.getpid())
-            return [{row["name"]: row["stack"] for row in rows}]
-        def child(queue):
-            queue.put(work("first"))  # child
-            queue.put(work("second"))
-        if __name__ == "__main__":
-            step.take("parent")
-            context = multiprocessing.get_context(sys.argv[1] if sys.argv[1:] else METHOD)
-            queue = context.Queue()
-            process = context.Process(target=child, args=(queue,))
-            process.start()
-            queue.get()
-            (stacks,) = queue.get()
-            process.join()
-            assert process.exitcode == 0
-            print(json.dumps(stacks))
-    """.replace("sys.argv[1] if sys.argv[1:] else METHOD", repr(method))).stdout
-    stacks = json.loads(text)
-    # The parent's buffer is not the child's.
-    assert sorted(stacks) == ["first", "second"]
-    for frames in stacks.values():
-        assert [frame_name(frame) for frame in frames[:3]] == IN_C
-        program.check(frames[3:4], "work")
-        assert frames[4]["function"] == "child"
-
-
-def test_a_subinterpreter_is_off_and_counted(program, world):
-    stacks = program.stacks("""
-        import site
-        step.take("before")  # before
-        inside = "import sys; sys.path[:] = %r; import step; step.take('inside')" % (sys.path,)
-        step.subinterpreter(inside)
-        step.take("after")  # after
-        rows = ttmem.command("buffers", "--pid", str(os.getpid()))
-        print(json.dumps({**{r["name"]: r["stack"] for r in rows["buffers"]},
-                          "notes": rows["notes"]}))
-    """)
-    program.check(stacks["before"], *IN_C, ("<module>", "before"))
-    assert not program.python_part(stacks["inside"])
-    assert frame_name(stacks["inside"][0]) == "c:place"
-    program.check(stacks["after"], *IN_C, ("<module>", "after"))
-    (note,) = [note for note in stacks["notes"] if "Python frames" in note]
-    assert "1 events have no Python frames" in note
-
-
-def leaks_of(program, world, tmp_path, text, **changes):
-    """What a program left, by name."""
-    report = tmp_path / "report.json"
-    program.run(text, world.program, "run", "--json", report, "--", **changes)
-    document = check_schema(json.loads(report.read_text()))
-    return {
-        leak["name"]: leak["stacks"][0]["stack"] if leak["stacks"] else []
-        for leak in document["leaks"]
-    }
-
-
-def test_the_end_of_the_interpreter(program, world, tmp_path):
-    stacks = leaks_of(program, world, tmp_path, """
-        import atexit
-        def early():
-            step.take("early")  # early
-        atexit.register(early)
-        sys.modules["kept"] = step.holder("holder")
-        class Late:
-            take = step.take
-            def __del__(self):
-                Late.take("late")
-        late = Late()
-        step.at_exit("destructor")
-    """)
-    # An exit handler is Python code like any other.
-    program.check(stacks["early"], *IN_C, "early")
-    # From then on there are no frames; and no crash.
-    for name in ("holder", "late", "destructor"):
-        assert frame_name(stacks[name][0]) == "c:place"
-        assert not program.python_part(stacks[name])
-
-
-def test_threads_without_the_gil_at_the_end(program):
-    """They are in the middle of looking while the interpreter takes their state away."""
-    for number in range(8):
-        result = program.run(f"""
-            import threading, time
-            for device in (1, 2, 3):
-                threading.Thread(target=step.churn, args=(device,), daemon=True).start()
-            while not all(ttmem.memory_stats(device).allocs > {number} for device in (1, 2, 3)):
-                time.sleep(0.001)
-            print("over")
-        """)
-        assert result.stdout == "over\n" and result.stderr == ""
 
 
 def test_an_exception_is_left_alone(program):
