@@ -104,7 +104,7 @@ static inline bool layout_next(struct layout_walk *walk, struct layout_frame *re
 	ret_frame->code = layout_pointer(walk->frame, layout->frame_code);
 	ret_frame->at = layout_pointer(walk->frame, layout->frame_at);
 	ret_frame->place = NULL;
-	if (layout->has_entry_mark && layout_is_marked(walk)) {
+	if (layout->has_entry_mark && walk->current && layout_is_marked(walk)) {
 		ret_frame->place = walk->current;
 		walk->current = layout_pointer(walk->current, layout->current_previous);
 	}

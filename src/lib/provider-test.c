@@ -224,6 +224,24 @@ UNIT(or_around_all_if_nothing_is_known)
 		assert(outside_of(&found, i) == 0);
 }
 
+UNIT(places_on_other_stacks_are_none)
+{
+	static uint64_t elsewhere;
+	struct found found;
+
+	start("fp");
+	run(1, 1);
+	provider.loop_from = bits_min(run_return[0], run_return[1]) - 1;
+	provider.loop_to = run_return[0] > run_return[1] ? run_return[0] : run_return[1];
+	say_three(false);
+	said[1].place = said[2].place = (uintptr_t)&elsewhere;
+	said[1].reserved = said[2].reserved = 2; /* which run() leaves alone */
+	said_identity++;
+	run(1, 2);
+	find(2, &found);
+	check_merged(&found);
+}
+
 UNIT(only_what_is_new_is_told)
 {
 	struct found found;

@@ -91,7 +91,8 @@ static size_t provider_inside(const struct ttmem_provider *provider,
 {
 	size_t i = from;
 
-	if (place && native->count > 0 && native->places[0]) {
+	/* Below the innermost there is nothing: that is of another stack, as coroutines of C have. */
+	if (native->count > 0 && native->places[0] && place >= native->places[0]) {
 		while (i < native->count && native->places[i] <= place)
 			i++;
 		return i;
