@@ -3,6 +3,7 @@
 
 import subprocess
 import sys
+import sysconfig
 
 from setuptools import Extension, setup
 
@@ -20,8 +21,9 @@ def pkg_config(*what):
     return result.stdout.strip()
 
 
-# One file for 3.10 and every later version; 3.9 lacks a little of that ABI and gets its own.
-stable = sys.version_info >= (3, 10)
+# One file for 3.10 and every later version; 3.9 lacks a little of that ABI and gets its own, and
+# free-threaded builds have none.
+stable = sys.version_info >= (3, 10) and not sysconfig.get_config_var("Py_GIL_DISABLED")
 folder = pkg_config("--variable=libdir")
 modules = {
     "_frames": ["_frames.c", "python/frames.c", "python/layout.c"],

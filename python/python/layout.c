@@ -11,9 +11,6 @@
 #define LAYOUT_COMPACT 0x20u
 #define LAYOUT_ASCII 0x40u
 
-/* An instruction with its place in the cache is so long. */
-#define LAYOUT_UNIT 2
-
 /* Kinds of entries in the table of lines; smaller ones stay on the line. */
 #define LAYOUT_ONE_LINE 10 /* and 11, 12: so many lines on */
 #define LAYOUT_NO_COLUMN 13
@@ -33,12 +30,13 @@ static const struct layout layout_table[] = {
 		.frame_code = 32,
 		.frame_previous = 48,
 		.frame_at = 56,
-		.frame_mark = 68,
-		.mark = 1,
+		.frame_entry = 68,
+		.frame_owner = 69,
 		.code_first_line = 72,
 		.code_file = 112,
 		.code_name = 120,
 		.code_lines = 136,
+		.code_ready = 168,
 		.code_begin = 184,
 		.text_ascii = 48,
 		.text_others = 72,
@@ -50,12 +48,12 @@ static const struct layout layout_table[] = {
 		.frame_code = 0,
 		.frame_previous = 8,
 		.frame_at = 56,
-		.frame_mark = 70,
-		.mark = 3,
+		.frame_owner = 70,
 		.code_first_line = 68,
 		.code_file = 112,
 		.code_name = 120,
 		.code_lines = 136,
+		.code_ready = 176,
 		.code_begin = 192,
 		.text_ascii = 40,
 		.text_others = 56,
@@ -66,12 +64,12 @@ static const struct layout layout_table[] = {
 		.frame_code = 0,
 		.frame_previous = 8,
 		.frame_at = 56,
-		.frame_mark = 70,
-		.mark = 3,
+		.frame_owner = 70,
 		.code_first_line = 68,
 		.code_file = 112,
 		.code_name = 120,
 		.code_lines = 136,
+		.code_ready = 184,
 		.code_begin = 200,
 		.text_ascii = 40,
 		.text_others = 56,

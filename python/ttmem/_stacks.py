@@ -22,6 +22,8 @@ def plain(check):
         check())
 
 class Klasse:
+    def __init__(self, check=bool):
+        self.made = check() or check is bool
     def größe(self, check):
         return check() and (lambda:
                             check())()
@@ -45,7 +47,8 @@ def task(check):
 
 def outcome(check):
     return (plain(check) and Klasse().größe(check) and all(名(check)) and far(check)
-            and task(check) and all(sorted([check], key=lambda c: not c())))
+            and task(check) and all(Klasse(check).made for _ in range(32))
+            and all(sorted([check], key=lambda c: not c())))
 '''
 
 

@@ -86,10 +86,9 @@ static __attribute__((noinline)) void between(uint64_t address)
 /* One run of the interpreter: what it calls are the leaf, or more code that runs it again. */
 static __attribute__((noinline)) void run(uint32_t outside, uint64_t address)
 {
-	volatile uint64_t frame_of_language = outside;
-
 	PROVIDER_FRAME_BEGIN();
-	run_place[outside] = (uintptr_t)&frame_of_language;
+	/* Not a variable's: a sanitizer may keep those elsewhere. */
+	run_place[outside] = (uintptr_t)frame_here - sizeof(uintptr_t);
 	/* Told once it is known where it is. */
 	for (size_t i = 0; i < said_count; i++) {
 		if (said[i].place && said[i].reserved == outside)

@@ -311,6 +311,43 @@ def test_the_reader_is_used_where_it_is_known(program):
     assert text.split() == (["reader", "True"] if KNOWN else ["public", "False"])
 
 
+@needs_reader
+def test_memory_says_what_python_says_everywhere(program):
+    """At every line of a good deal of the standard library, and at every call and return of it."""
+    text = program.run("""
+        import argparse, ast, asyncio, contextlib, dataclasses, inspect, textwrap, tokenize
+        from ttmem import _frames
+        seen, wrong = set(), []
+        def look(frame, event, value):
+            seen.add((frame.f_code, frame.f_lineno))
+            if not _frames.check():
+                wrong.append((event, frame.f_code.co_filename, frame.f_lineno))
+            return look
+        def work():
+            source = inspect.getsource(textwrap.indent)
+            ast.unparse(ast.parse(source))
+            list(tokenize.tokenize(iter(source.encode().splitlines(True)).__next__))
+            parser = argparse.ArgumentParser(prog="x", description="words " * 10)
+            parser.add_argument("--number", type=int, default=3, help="some help")
+            parser.parse_args(["--number", "4"])
+            parser.format_help()
+            dataclasses.make_dataclass("C", ["a", ("b", int, 5)])(1)
+            async def sleep(): await asyncio.gather(*[asyncio.sleep(0) for _ in range(3)])
+            asyncio.run(sleep())
+            with contextlib.suppress(ValueError), contextlib.ExitStack():
+                raise ValueError
+        for install in (sys.settrace, sys.setprofile):
+            install(look)
+            try:
+                work()
+            finally:
+                install(None)
+        print(len(seen), wrong[:5])
+    """, TTMEM="0").stdout
+    count, wrong = text.split(maxsplit=1)
+    assert wrong == "[]\n" and int(count) > 500
+
+
 def test_a_wrong_layout_is_noticed(program):
     """Of another size than is written down: nothing of it is believed."""
     text = program.run("""

@@ -43,9 +43,9 @@ def test_multiprocessing(program, method):
 
 def test_a_subinterpreter_is_off_and_counted(program, world):
     stacks = program.stacks("""
-        import site
         step.take("before")  # before
-        inside = "import sys; sys.path[:] = %r; import step; step.take('inside')" % (sys.path,)
+        inside = "import sys; sys.path[:] = %r; import ttmem, step; step.take('inside')"
+        inside %= (sys.path,)
         step.subinterpreter(inside)
         step.take("after")  # after
         rows = ttmem.command("buffers", "--pid", str(os.getpid()))
@@ -58,6 +58,22 @@ def test_a_subinterpreter_is_off_and_counted(program, world):
     program.check(stacks["after"], *IN_C, ("<module>", "after"))
     (note,) = [note for note in stacks["notes"] if "Python frames" in note]
     assert "1 events have no Python frames" in note
+
+
+def test_where_it_is_off_that_is_counted(program):
+    """As in a free-threaded build."""
+    stacks = program.stacks("""
+        from ttmem import _frames
+        assert _frames.start("off") == "off"
+        step.take("with"); step.released("without")
+        rows = ttmem.command("buffers", "--pid", str(os.getpid()))
+        print(json.dumps({**{r["name"]: r["stack"] for r in rows["buffers"]},
+                          "notes": rows["notes"]}))
+    """)
+    for name in ("with", "without"):
+        assert frame_name(stacks[name][0]) == "c:place"
+        assert not program.python_part(stacks[name])
+    assert any("2 events have no Python frames" in note for note in stacks["notes"])
 
 
 def leaks_of(program, world, tmp_path, text, **changes):
