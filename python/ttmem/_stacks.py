@@ -7,7 +7,6 @@ public functions say of them.
 
 import atexit
 import sys
-import sysconfig
 import types
 
 from . import _frames
@@ -60,7 +59,7 @@ def _is_right():
 
 
 def _choose():
-    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+    if "t" in sys.abiflags:  # free-threaded
         return "off"
     if hasattr(sys, "getobjects"):  # every object is longer
         return "public"
