@@ -32,6 +32,8 @@ const struct bench_goal bench_goals[] = {
 	 "event", BENCH_GOALS_1K, 0.2, 0.2},
 	{"event_stack / getppid", BENCH_GOALS_RATIO, "event_stack", BENCH_GOALS_1K, "getppid", 0,
 	 0.7, 0.5},
+	{"event_stack_unwind / getppid", BENCH_GOALS_RATIO, "event_stack_unwind", BENCH_GOALS_1K,
+	 "getppid", 0, 2.2, 1.7},
 	{"python_event / getppid", BENCH_GOALS_RATIO, "python_event", BENCH_GOALS_1K, "getppid", 0,
 	 1, 1},
 	{"python_event_frames / getppid", BENCH_GOALS_RATIO, "python_event_frames", BENCH_GOALS_1K,

@@ -23,7 +23,7 @@ static struct {
 } bench_python_rows[] = {
 	{"python_event", "off", NULL},
 	{"python_event_frames", "python", NULL},
-	{"python_event_merged", "fp", NULL},
+	{"python_event_merged", "auto", NULL},
 };
 
 /* The package lies beside this program, as it is installed or as it is built; or where the caller says. */

@@ -20,8 +20,8 @@
 /* The socket's server is forked before there is a book or a thread; the snapshot comes behind the
  * events, because it reads what they made. */
 static const struct bench_part *const bench_parts[] = {
-	&bench_socket,   &bench_calls,    &bench_events, &bench_threads,
-	&bench_snapshot, &bench_children, &bench_python,
+	&bench_socket,   &bench_calls, &bench_events,   &bench_threads,
+	&bench_snapshot, &bench_stack, &bench_children, &bench_python,
 };
 
 struct bench_row *bench_row_add(struct bench *bench, const char *name, uint64_t live)

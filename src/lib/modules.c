@@ -83,7 +83,6 @@ void modules_open(void)
 	modules_own = modules_image(&__ehdr_start);
 	modules_loader = modules_told(AT_BASE);
 	modules_kernel = modules_told(AT_SYSINFO_EHDR);
-	__atomic_fetch_add(&modules_changes, 1, __ATOMIC_RELEASE);
 	errno = saved_errno;
 }
 
@@ -97,11 +96,7 @@ bool modules_is_own(uintptr_t address)
 	return modules_in(&modules_own, address);
 }
 
-/*
- * Where handlers of signals return to: on x86-64 a place in libc that the kernel is told with every
- * handler, elsewhere the kernel's own. Without any handler we are in none.
- */
-static uintptr_t modules_trampoline(void)
+uintptr_t modules_trampoline(void)
 {
 #if defined(__x86_64__)
 	static uintptr_t known;
@@ -129,17 +124,22 @@ static uintptr_t modules_trampoline(void)
 #endif
 }
 
-bool modules_is_delicate(const uintptr_t *addresses, size_t count)
+bool modules_is_callback(uintptr_t address)
 {
 	uintptr_t iterate = (uintptr_t)&dl_iterate_phdr;
+
+	return address > iterate && address - iterate < MODULES_CALLBACK_CODE;
+}
+
+bool modules_is_delicate(const uintptr_t *addresses, size_t count)
+{
 	uintptr_t trampoline = modules_trampoline();
 
 	for (size_t i = 0; i < count; i++) {
 		uintptr_t address = addresses[i];
 
-		if (address == trampoline || modules_in(&modules_loader, address) ||
-		    modules_in(&modules_kernel, address) ||
-		    (address > iterate && address - iterate < MODULES_CALLBACK_CODE))
+		if (modules_in(&modules_loader, address) || modules_in(&modules_kernel, address) ||
+		    modules_is_callback(address) || address == trampoline)
 			return true;
 	}
 	return false;
@@ -261,8 +261,13 @@ static int modules_see(struct dl_phdr_info *info, size_t size, void *context)
 		if (modules_are_read && info->dlpi_adds == modules_adds &&
 		    info->dlpi_subs == modules_subs)
 			return 1;
-		/* What was cached under addresses that may mean something else is not found any more. */
-		__atomic_fetch_add(&modules_changes, 1, __ATOMIC_RELEASE);
+		/*
+		 * What was cached under addresses that may mean something else is not found any more.
+		 * The first look changes nothing, nor does a book that is new.
+		 */
+		if (modules_adds > 0 &&
+		    (info->dlpi_adds != modules_adds || info->dlpi_subs != modules_subs))
+			__atomic_fetch_add(&modules_changes, 1, __ATOMIC_RELEASE);
 		modules_adds = info->dlpi_adds;
 		modules_subs = info->dlpi_subs;
 		modules_are_read = true;

@@ -31,6 +31,15 @@ bool modules_is_own(uintptr_t address);
 /* Whether one of the returns is into the loader, or out of a signal handler. */
 bool modules_is_delicate(const uintptr_t *addresses, size_t count);
 
+/* Whether a return to @address is one into dl_iterate_phdr(). */
+bool modules_is_callback(uintptr_t address);
+
+/*
+ * Where handlers of signals return to: on x86-64 a place in libc that the kernel is told with every
+ * handler, elsewhere the kernel's own. 0 = not known: without any handler we are in none.
+ */
+uintptr_t modules_trampoline(void);
+
 /*
  * Turns return addresses into frames, up to the first that is in no file. May wait for the loader.
  * @ret_generation: of what the frames say, always set. Return: how many.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Walking, the threads' caches, and what is done at a first sight. The header tells the rest. */
+/* The threads' caches, and what is done at a first sight. The header tells the rest. */
 
 #include "lib/stack.h"
 
@@ -15,6 +15,7 @@
 #include "lib/bounds.h"
 #include "lib/modules.h"
 #include "lib/provider.h"
+#include "lib/walk.h"
 
 #define STACK_SETS 256u /* of two places each, the last used first */
 
@@ -53,6 +54,8 @@ bool stack_is_on(void)
 
 void stack_open(void)
 {
+	static const char *const ways[] = {
+		[WALK_FRAMES] = "fp", [WALK_RULES] = "unwind", [WALK_AUTO] = "auto"};
 	const char *how = secure_getenv("TTMEM_STACKS");
 	const char *said = secure_getenv("TTMEM_STACK_DEPTH");
 	unsigned long depth = said ? strtoul(said, NULL, 10) : 0;
@@ -60,13 +63,18 @@ void stack_open(void)
 	/* Not stored without need: a page that is not written is not there. */
 	if (stack_depth)
 		stack_depth = 0;
-	if (!how || (strcmp(how, "fp") != 0 && strcmp(how, "python") != 0))
+	for (size_t i = 0; how && i <= ARRAY_SIZE(ways); i++) {
+		stack_is_native = i < ARRAY_SIZE(ways);
+		if (strcmp(how, stack_is_native ? ways[i] : "python") != 0)
+			continue;
+		if (depth == 0)
+			depth = STACK_DEPTH_USUAL;
+		modules_open();
+		if (stack_is_native)
+			walk_open((enum walk_how)i);
+		stack_depth = (uint32_t)bits_min(depth, STACK_DEPTH_MAX);
 		return;
-	stack_is_native = strcmp(how, "fp") == 0;
-	if (depth == 0)
-		depth = STACK_DEPTH_USUAL;
-	modules_open();
-	stack_depth = (uint32_t)bits_min(depth, STACK_DEPTH_MAX);
+	}
 }
 
 static void stack_end(void *value)
@@ -104,68 +112,6 @@ static struct stack_cache *stack_make_cache(void)
 	}
 	errno = saved_errno;
 	return cache;
-}
-
-static inline uintptr_t stack_plain(uintptr_t address)
-{
-#if defined(__aarch64__)
-	/* Above the 48 bits of an address there may be its signature. */
-	return address & ((UINT64_C(1) << 48) - 1);
-#else
-	return address;
-#endif
-}
-
-/*
- * A frame is the address of the caller's frame and behind it the one that is returned to. Callers lie
- * further up, so the walk ends. @frame is where to begin, and then where it would go on. @places are the
- * stack pointers after the returns. Return: how many.
- * A chain that is broken leads into the middle of somebody's variables, which a sanitizer would not like.
- */
-static inline __attribute__((no_sanitize("address"))) size_t
-stack_walk(const struct bounds *bounds, uintptr_t *frame, uintptr_t *addresses, uintptr_t *places,
-	   size_t max)
-{
-	uintptr_t at = *frame;
-	size_t n = 0;
-
-	while (n < max && bounds_hold(bounds, at, 2 * sizeof(uintptr_t))) {
-		const uintptr_t *words = (const uintptr_t *)at;
-		uintptr_t address = stack_plain(words[1]);
-
-		if (address == 0)
-			break;
-		/* Where calls were no jumps, in a build for debugging, our own frames come first. */
-		if (n > 0 || !modules_is_own(address)) {
-			addresses[n] = address;
-			places[n++] = at + 2 * sizeof(uintptr_t);
-		}
-		if (words[0] <= at) {
-			at = 0;
-			break;
-		}
-		at = words[0];
-	}
-	*frame = at;
-	return n;
-}
-
-/* Whether this is a place from which the loader must not be asked. */
-static bool stack_is_delicate(const struct bounds *bounds, uintptr_t frame,
-			      const uintptr_t *addresses, size_t n)
-{
-	uintptr_t further[16], places[16];
-
-	if (modules_is_delicate(addresses, n))
-		return true;
-	for (size_t looked = 0; frame && looked < STACK_LOOK; looked += ARRAY_SIZE(further)) {
-		n = stack_walk(bounds, &frame, further, places, ARRAY_SIZE(further));
-		if (n == 0)
-			return false;
-		if (modules_is_delicate(further, n))
-			return true;
-	}
-	return false;
 }
 
 /* In two lanes, because each step waits for the one before it. */
@@ -216,15 +162,40 @@ static __attribute__((noinline)) uint32_t stack_first_sight(struct writer *write
 	return id;
 }
 
+/* Whether the loader is asked at all depends on the whole way up, as far as it is looked at. */
+static __attribute__((noinline)) uint32_t stack_meet(struct writer *writer,
+						     struct stack_cache *cache, const void *frame)
+{
+	uintptr_t addresses[STACK_DEPTH_MAX + STACK_LOOK];
+	uintptr_t places[STACK_DEPTH_MAX + STACK_LOOK];
+	uint32_t id = 0;
+
+	if (!stack_is_native)
+		return stack_first_sight(writer, cache, NULL, NULL, 0);
+	for (int tries = 0; tries < 2; tries++) {
+		uint32_t generation = modules_generation();
+		size_t n = walk_thorough(&cache->bounds, frame, addresses, places,
+					 stack_depth + STACK_LOOK);
+
+		if ((n == 0 && !cache->sight.identity) || modules_is_delicate(addresses, n))
+			return 0;
+		id = stack_first_sight(writer, cache, addresses, places, bits_min(n, stack_depth));
+		/* If what is loaded has changed, that may have been the way up of other files. */
+		if (generation == modules_generation())
+			break;
+	}
+	return id;
+}
+
 uint32_t stack_take(struct writer *writer, struct thread *self, const void *frame)
 {
 	struct stack_cache *cache = self->stacks;
-	uintptr_t addresses[STACK_DEPTH_MAX], places[STACK_DEPTH_MAX];
-	uintptr_t at = (uintptr_t)frame;
+	uintptr_t addresses[STACK_DEPTH_MAX];
 	struct stack_known *set;
 	uint32_t id = 0;
 	uint64_t hash;
 	size_t n = 0;
+	bool is_known; /* a stack without native frames may be one that is not learned yet */
 
 	if (unlikely(!cache))
 		cache = self->stacks = stack_make_cache();
@@ -236,20 +207,19 @@ uint32_t stack_take(struct writer *writer, struct thread *self, const void *fram
 		cache->instance = gate_current.instance;
 	}
 	if (likely(stack_is_native))
-		n = stack_walk(&cache->bounds, &at, addresses, places, stack_depth);
+		n = walk_quick(&cache->bounds, frame, addresses, stack_depth);
 	provider_look(writer, &cache->sight, stack_depth);
-	if (n == 0 && !cache->sight.identity)
-		goto out;
 	hash = provider_mix(stack_hash(modules_generation(), addresses, n), &cache->sight);
+	is_known = n > 0 || !stack_is_native;
 	set = cache->known[hash >> 8 & (STACK_SETS - 1)];
-	if (likely(set[0].hash == hash)) {
+	if (likely(is_known && set[0].hash == hash)) {
 		id = set[0].id;
-	} else if (set[1].hash == hash) {
+	} else if (is_known && set[1].hash == hash) {
 		id = set[1].id;
 		set[1] = set[0];
 		set[0] = (struct stack_known){.hash = hash, .id = id};
-	} else if (!stack_is_delicate(&cache->bounds, at, addresses, n)) {
-		id = stack_first_sight(writer, cache, addresses, places, n);
+	} else {
+		id = stack_meet(writer, cache, frame);
 	}
 	provider_seen(&cache->sight, id);
 out:

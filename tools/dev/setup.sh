@@ -33,6 +33,8 @@ needs() {
 		cmd:prometheus prometheus
 		cmd:g++ g++
 		cmd:cmake cmake
+		cmd:gdb gdb
+		lib:libunwind-x86_64.so.8 libunwind8
 		END
 	systemd) cat <<-'END' ;;
 		file:/lib/systemd/systemd systemd
@@ -74,6 +76,8 @@ present() {
 	cmd:*) have "${1#cmd:}" ;;
 	hdr:*) printf '#include <%s>\n' "${1#hdr:}" | gcc -E - >/dev/null 2>&1 ;;
 	file:*) [ -e "${1#file:}" ] ;;
+	# Loaded when it is needed, and only there: elsewhere it is not missed.
+	lib:*) [ "$(uname -m)" != x86_64 ] || "$PYTHON" -c "import ctypes; ctypes.CDLL('${1#lib:}')" 2>/dev/null ;;
 	py:*) "$PYTHON" -c "import ${1#py:}" >/dev/null 2>&1 ;;
 	libfuzzer) set -- "$(clang -print-runtime-dir 2>/dev/null)"/libclang_rt.fuzzer-*.a
 		[ -e "$1" ] ;;
