@@ -5,12 +5,16 @@
 #include "lib/chain.h"
 
 #undef NDEBUG
+#include <alloca.h>
 #include <assert.h>
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <ttmem/ttmem.h>
+
+#include "base/unit.h"
 
 #define CHAIN_CODE 2048u /* more than a function of these tests has, with a sanitizer too */
 
@@ -102,4 +106,77 @@ void chain_check(const struct chain_found *found, const struct chain_expected *e
 	assert(chain_is_in(found->address[0], (uintptr_t)&chain_leaf));
 	for (size_t i = 0; i < expected->count; i++)
 		assert(found->address[i + 1] == expected->address[i]);
+}
+
+/* Looked for as the library does, but nothing is left loaded by it. */
+void chain_need_tables(void)
+{
+	void *library = dlopen("libunwind-x86_64.so.8", RTLD_NOW | RTLD_LOCAL);
+
+	if (!library)
+		unit_skip("no libunwind here");
+	assert(dlclose(library) == 0);
+}
+
+void chain_start_tables(const char *how)
+{
+	chain_need_tables();
+	chain_start(how);
+	/* The book, and a pipe that libunwind makes and we do not use. */
+	if (strcmp(how, "fp") != 0)
+		unit_expect_fds(3);
+}
+
+void chain_expect(struct chain_expected *expected, const void *address)
+{
+	expected->address[expected->count++] = (uintptr_t)address;
+}
+
+/* No frame pointer, but a frame. */
+__attribute__((noinline)) void chain_bare(uint64_t address, struct chain_expected *expected)
+{
+	volatile uint8_t room[200];
+
+	room[address % sizeof(room)] = 1;
+	chain_leaf(address, expected);
+	chain_expect(expected, __builtin_return_address(0));
+}
+
+/* A stack that the function moves to where it is aligned. */
+static __attribute__((noinline)) void chain_aligned(uint64_t address,
+						    struct chain_expected *expected)
+{
+	volatile uint8_t room[128] __attribute__((aligned(128)));
+
+	room[address % sizeof(room)] = 1;
+	chain_bare(address, expected);
+	chain_expect(expected, __builtin_return_address(0));
+}
+
+/* A frame whose size only the run knows. */
+static __attribute__((noinline)) void chain_sized(uint64_t address, struct chain_expected *expected)
+{
+	volatile uint8_t *room = alloca(address % 4096 + 16);
+
+	room[0] = 1;
+	chain_aligned(address, expected);
+	chain_expect(expected, __builtin_return_address(0));
+}
+
+__attribute__((noinline)) void chain_outer(uint64_t address, struct chain_expected *expected)
+{
+	expected->count = 0;
+	chain_sized(address, expected);
+	chain_expect(expected, __builtin_return_address(0));
+}
+
+void chain_checked(uint64_t address)
+{
+	struct chain_expected expected;
+	struct chain_found found;
+
+	chain_outer(address, &expected);
+	chain_read(address, &found);
+	assert(expected.count == 5);
+	chain_check(&found, &expected);
 }

@@ -3,7 +3,7 @@
 
 /*
  * What the tests of stacks share: calls whose return addresses are known, and the stacks that an outsider
- * finds in the book. The functions here have frames; the tests add their own that have none.
+ * finds in the book. Some of the calls have frame pointers, and some have not.
  */
 
 #include <stdbool.h>
@@ -50,3 +50,16 @@ bool chain_is_in(uintptr_t address, uintptr_t function);
 
 /* What was found begins in chain_leaf() and goes on as expected. */
 void chain_check(const struct chain_found *found, const struct chain_expected *expected);
+
+/* For stacks by tables: skips the test where there is no libunwind. */
+void chain_need_tables(void);
+void chain_start_tables(const char *how);
+
+void chain_expect(struct chain_expected *expected, const void *address);
+
+/* Allocates through a function without frame pointer; through that, and others that are odd in other ways. */
+void chain_bare(uint64_t address, struct chain_expected *expected);
+void chain_outer(uint64_t address, struct chain_expected *expected);
+
+/* The latter, and its stack is what it should be. */
+void chain_checked(uint64_t address);
