@@ -381,7 +381,10 @@ bool frames_check(void)
 /* After everything else: whoever calls now has no Python any more. */
 static void frames_end(void)
 {
-	frames_has_end = false;     /* whoever starts the interpreter again needs another one */
+	/* Whoever starts the interpreter again needs another end, and its objects may lie anywhere. */
+	frames_has_end = false;
+	memset(frames_pins, 0, sizeof(frames_pins));
+	frames_pin_count = 0;
 	(void)ttmem_provider(NULL); /* cannot fail */
 }
 
