@@ -41,6 +41,7 @@ static PyInterpreterState *frames_main;
 
 static uint32_t frames_released; /* threads without the GIL that are looking */
 static uint32_t frames_stopped;
+static bool frames_has_end; /* CPython will call frames_end() */
 
 static const void *frames_pins[FRAMES_PINS];
 static uint32_t frames_pin_count; /* under the GIL */
@@ -380,12 +381,15 @@ bool frames_check(void)
 /* After everything else: whoever calls now has no Python any more. */
 static void frames_end(void)
 {
+	/* Whoever starts the interpreter again needs another end, and its objects may lie anywhere. */
+	frames_has_end = false;
+	memset(frames_pins, 0, sizeof(frames_pins));
+	frames_pin_count = 0;
 	(void)ttmem_provider(NULL); /* cannot fail */
 }
 
 int frames_start(enum frames_how wanted, enum frames_how *ret_how)
 {
-	static bool is_ended_once;
 	int r;
 
 	frames_now = wanted == FRAMES_READER && !frames_layout ? FRAMES_PUBLIC : wanted;
@@ -394,8 +398,8 @@ int frames_start(enum frames_how wanted, enum frames_how *ret_how)
 	if (r < 0)
 		return r;
 	/* Without a place in CPython's list it is look() that sees the end. */
-	if (!is_ended_once)
-		is_ended_once = Py_AtExit(frames_end) == 0;
+	if (!frames_has_end)
+		frames_has_end = Py_AtExit(frames_end) == 0;
 	*ret_how = frames_now;
 	return 0;
 }
