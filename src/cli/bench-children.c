@@ -30,11 +30,9 @@
 
 static struct bench_row *bench_children_row;
 
-bool bench_children_ask(const char *what, const char *argument, uint32_t count, double *ret_values)
+bool bench_children_numbers(const char *program, char *const *arguments, uint32_t count,
+			    double *ret_values)
 {
-	char *const arguments[] = {(char[]){"ttmem"},           (char[]){"bench"},
-				   (char[]){"--child"},         (char *)(uintptr_t)what,
-				   (char *)(uintptr_t)argument, NULL};
 	posix_spawn_file_actions_t actions;
 	uint32_t got = 0;
 	int status = 0;
@@ -52,7 +50,7 @@ bool bench_children_ask(const char *what, const char *argument, uint32_t count, 
 	}
 	r = posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
 	if (r == 0)
-		r = posix_spawn(&pid, "/proc/self/exe", &actions, NULL, arguments, environ);
+		r = posix_spawnp(&pid, program, &actions, NULL, arguments, environ);
 	(void)posix_spawn_file_actions_destroy(&actions); /* cannot fail */
 	close(fds[1]);
 	answer = r == 0 ? fdopen(fds[0], "r") : NULL;
@@ -65,6 +63,15 @@ bool bench_children_ask(const char *what, const char *argument, uint32_t count, 
 	if (r == 0 && waitpid(pid, &status, 0) < 0)
 		status = 1;
 	return got == count && status == 0;
+}
+
+bool bench_children_ask(const char *what, const char *argument, uint32_t count, double *ret_values)
+{
+	char *const arguments[] = {(char[]){"ttmem"},           (char[]){"bench"},
+				   (char[]){"--child"},         (char *)(uintptr_t)what,
+				   (char *)(uintptr_t)argument, NULL};
+
+	return bench_children_numbers("/proc/self/exe", arguments, count, ret_values);
 }
 
 static void bench_children_memory(struct bench *bench)

@@ -57,6 +57,7 @@ struct bench_figure {
 
 struct bench {
 	bool is_quick;
+	bool has_python; /* what Python's calls cost is wanted too */
 	unsigned int rounds;
 	double ticks_per_ns; /* of bench_ticks() */
 	double timer_ns;     /* what timing one event adds to it */
@@ -83,6 +84,7 @@ extern const struct bench_part bench_socket;   /* socket_baseline */
 extern const struct bench_part bench_snapshot; /* snapshot, snapshot_pread */
 extern const struct bench_part bench_stack;    /* event_stack, event_stack_unwind */
 extern const struct bench_part bench_children; /* first_event, memory */
+extern const struct bench_part bench_python;   /* python_event..., if they are wanted */
 
 /* What runs in the fresh processes that bench_children starts. Return: exit code. */
 int bench_children_run(int argc, char **argv);
@@ -92,6 +94,10 @@ bool bench_children_ask(const char *what, const char *argument, uint32_t count, 
 
 /* The child of bench_stack: means of batches, then single events. 0, or 1: some had no stack. */
 int bench_stack_run(const char *how, const char *live);
+
+/* Runs a program and reads @count numbers from it. False if it did not say them. */
+bool bench_children_numbers(const char *program, char *const *arguments, uint32_t count,
+			    double *ret_values);
 
 struct bench_row *bench_row_add(struct bench *bench, const char *name, uint64_t live);
 struct bench_row *bench_row_find(struct bench *bench, const char *name, uint64_t live);

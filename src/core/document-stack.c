@@ -35,6 +35,9 @@ static bool document_is_python(const char *file)
 {
 	const char *dot = strrchr(file, '.');
 
+	/* Code that was typed or made, or is part of the interpreter: "<stdin>", "<frozen runpy>". */
+	if (file[0] == '<')
+		return true;
 	return dot && (strcmp(dot, ".py") == 0 || strcmp(dot, ".pyx") == 0);
 }
 
@@ -43,9 +46,12 @@ static void document_frame(struct emit *json, char *part)
 	char *function = part;
 	uint64_t line = 0;
 	char *end = document_find_line(part, &function, &line);
+	char *approximate = strstr(function, DOCUMENT_APPROXIMATE);
 
 	if (end)
 		*end = 0;
+	if (approximate)
+		*approximate = 0;
 	emit_open_object(json, NULL);
 	emit_string(json, "function", strcmp(function, "?") == 0 ? NULL : function);
 	emit_string(json, "file", end ? part : NULL);
@@ -55,6 +61,8 @@ static void document_frame(struct emit *json, char *part)
 		emit_null(json, "line");
 	emit_null(json, "module");
 	emit_bool(json, "python", end && document_is_python(part));
+	if (approximate)
+		emit_bool(json, "approximate", true);
 	emit_close_object(json);
 }
 

@@ -14,12 +14,16 @@
 #include "book/writer.h"
 #include "lib/bounds.h"
 #include "lib/modules.h"
+#include "lib/provider.h"
 #include "lib/walk.h"
 
 #define STACK_SETS 256u /* of two places each, the last used first */
 
 /* How far above the frames that are kept a first sight looks for the loader and for signal handlers. */
 #define STACK_LOOK 256u
+
+/* Native frames beside those of a provider: half of the room that a stack has in the book. */
+#define STACK_NATIVE_MAX (STACK_DEPTH_MAX / 2)
 
 _Static_assert(STACK_DEPTH_MAX == INTERN_FRAMES_MAX, "what is taken can be kept");
 
@@ -32,12 +36,14 @@ struct stack_known {
 /* What a thread has once it took a stack. */
 struct stack_cache {
 	struct bounds bounds;
+	struct provider_sight sight;
 	uint32_t instance; /* of the gate, that is: of the book that the ids are of */
 	uint32_t reserved;
 	struct stack_known known[STACK_SETS][2];
 };
 
 static uint32_t stack_depth; /* 0 = off */
+static bool stack_is_native; /* false = only frames of the provider */
 static pthread_key_t stack_key;
 static uint32_t stack_key_state; /* 0 none, 1 being made, 2 there */
 
@@ -57,14 +63,17 @@ void stack_open(void)
 	/* Not stored without need: a page that is not written is not there. */
 	if (stack_depth)
 		stack_depth = 0;
-	for (size_t i = 0; how && i < ARRAY_SIZE(ways); i++) {
-		if (strcmp(how, ways[i]) != 0)
+	for (size_t i = 0; how && i <= ARRAY_SIZE(ways); i++) {
+		stack_is_native = i < ARRAY_SIZE(ways);
+		if (strcmp(how, stack_is_native ? ways[i] : "python") != 0)
 			continue;
 		if (depth == 0)
 			depth = STACK_DEPTH_USUAL;
 		modules_open();
-		walk_open((enum walk_how)i);
+		if (stack_is_native)
+			walk_open((enum walk_how)i);
 		stack_depth = (uint32_t)bits_min(depth, STACK_DEPTH_MAX);
+		return;
 	}
 }
 
@@ -132,15 +141,24 @@ static void stack_remember(struct stack_cache *cache, uint64_t hash, uint32_t id
 /* What the thread has not seen before, or not for long. */
 static __attribute__((noinline)) uint32_t stack_first_sight(struct writer *writer,
 							    struct stack_cache *cache,
-							    const uintptr_t *addresses, size_t n)
+							    const uintptr_t *addresses,
+							    const uintptr_t *places, size_t n)
 {
 	struct book_frame frames[STACK_DEPTH_MAX];
-	uint32_t generation;
-	size_t native = modules_frames(writer, addresses, n, frames, &generation);
-	uint32_t id = intern_stack_mixed(writer, frames, native, 0);
+	struct provider_native native = {.addresses = addresses, .places = places};
+	uint32_t generation = modules_generation();
+	size_t others;
+	uint32_t id;
 
+	if (n > 0)
+		native.count = modules_frames(writer, addresses, n, frames, &generation);
+	if (cache->sight.identity)
+		native.count = bits_min(native.count, STACK_NATIVE_MAX);
+	others = provider_tell(writer, &cache->sight, stack_depth, &native, frames);
+	id = intern_stack_mixed(writer, frames, native.count, others);
 	/* A full book stays full: that there is no stack is remembered too. */
-	stack_remember(cache, stack_hash(generation, addresses, n), id);
+	stack_remember(cache, provider_mix(stack_hash(generation, addresses, n), &cache->sight),
+		       id);
 	return id;
 }
 
@@ -149,16 +167,19 @@ static __attribute__((noinline)) uint32_t stack_meet(struct writer *writer,
 						     struct stack_cache *cache, const void *frame)
 {
 	uintptr_t addresses[STACK_DEPTH_MAX + STACK_LOOK];
+	uintptr_t places[STACK_DEPTH_MAX + STACK_LOOK];
 	uint32_t id = 0;
 
+	if (!stack_is_native)
+		return stack_first_sight(writer, cache, NULL, NULL, 0);
 	for (int tries = 0; tries < 2; tries++) {
 		uint32_t generation = modules_generation();
-		size_t n =
-			walk_thorough(&cache->bounds, frame, addresses, stack_depth + STACK_LOOK);
+		size_t n = walk_thorough(&cache->bounds, frame, addresses, places,
+					 stack_depth + STACK_LOOK);
 
-		if (n == 0 || modules_is_delicate(addresses, n))
+		if ((n == 0 && !cache->sight.identity) || modules_is_delicate(addresses, n))
 			return 0;
-		id = stack_first_sight(writer, cache, addresses, bits_min(n, stack_depth));
+		id = stack_first_sight(writer, cache, addresses, places, bits_min(n, stack_depth));
 		/* If what is loaded has changed, that may have been the way up of other files. */
 		if (generation == modules_generation())
 			break;
@@ -173,7 +194,8 @@ uint32_t stack_take(struct writer *writer, struct thread *self, const void *fram
 	struct stack_known *set;
 	uint32_t id = 0;
 	uint64_t hash;
-	size_t n;
+	size_t n = 0;
+	bool is_known; /* a stack without native frames may be one that is not learned yet */
 
 	if (unlikely(!cache))
 		cache = self->stacks = stack_make_cache();
@@ -181,20 +203,25 @@ uint32_t stack_take(struct writer *writer, struct thread *self, const void *fram
 		goto out;
 	if (unlikely(cache->instance != gate_current.instance)) {
 		memset(cache->known, 0, sizeof(cache->known));
+		cache->sight = (struct provider_sight){0};
 		cache->instance = gate_current.instance;
 	}
-	n = walk_quick(&cache->bounds, frame, addresses, stack_depth);
-	hash = stack_hash(modules_generation(), addresses, n);
+	if (likely(stack_is_native))
+		n = walk_quick(&cache->bounds, frame, addresses, stack_depth);
+	provider_look(writer, &cache->sight, stack_depth);
+	hash = provider_mix(stack_hash(modules_generation(), addresses, n), &cache->sight);
+	is_known = n > 0 || !stack_is_native;
 	set = cache->known[hash >> 8 & (STACK_SETS - 1)];
-	if (likely(n > 0 && set[0].hash == hash)) {
+	if (likely(is_known && set[0].hash == hash)) {
 		id = set[0].id;
-	} else if (n > 0 && set[1].hash == hash) {
+	} else if (is_known && set[1].hash == hash) {
 		id = set[1].id;
 		set[1] = set[0];
 		set[0] = (struct stack_known){.hash = hash, .id = id};
 	} else {
 		id = stack_meet(writer, cache, frame);
 	}
+	provider_seen(&cache->sight, id);
 out:
 	if (unlikely(!id))
 		writer_reject(&writer->header->lost_stacks);

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Which code asked: the return addresses above a call, as an id in the book. TTMEM_STACKS turns it on and
- * says how they are found (lib/walk.h), TTMEM_STACK_DEPTH how many frames are kept.
+ * Which code asked: the return addresses above a call, with the frames of another language that a provider
+ * tells, as an id in the book. TTMEM_STACKS turns it on and says how they are found (lib/walk.h; =python is
+ * only the latter), TTMEM_STACK_DEPTH how many frames are kept.
  *
  * A stack that the thread has had before costs the walk, a hash and a compare. Everything that is read is
  * on the thread's own stack, so a chain that is broken ends or goes astray, but never faults. No stack

@@ -84,10 +84,10 @@ static inline uintptr_t walk_plain(uintptr_t address)
 
 /*
  * A frame is the address of the caller's frame and behind it the one that is returned to. Callers lie
- * further up, so the walk ends.
+ * further up, so the walk ends. @places may be NULL.
  */
 static inline WALK_READS size_t walk_frames(const struct bounds *bounds, uintptr_t at,
-					    uintptr_t *addresses, size_t max)
+					    uintptr_t *addresses, uintptr_t *places, size_t max)
 {
 	size_t n = 0;
 
@@ -98,8 +98,11 @@ static inline WALK_READS size_t walk_frames(const struct bounds *bounds, uintptr
 		if (address == 0)
 			break;
 		/* Where calls were no jumps, in a build for debugging, our own frames come first. */
-		if (n > 0 || !modules_is_own(address))
+		if (n > 0 || !modules_is_own(address)) {
+			if (places)
+				places[n] = at + 2 * WALK_WORD;
 			addresses[n++] = address;
+		}
 		if (words[0] <= at)
 			break;
 		at = words[0];
@@ -209,7 +212,7 @@ static size_t walk_known(const struct bounds *bounds, const void *frame, uintptr
 size_t walk_quick(const struct bounds *bounds, const void *frame, uintptr_t *addresses, size_t max)
 {
 	if (walk_how() == WALK_FRAMES)
-		return walk_frames(bounds, (uintptr_t)frame, addresses, max);
+		return walk_frames(bounds, (uintptr_t)frame, addresses, NULL, max);
 	return walk_known(bounds, frame, addresses, max);
 }
 
@@ -241,7 +244,7 @@ static void walk_pin(uintptr_t address)
 
 /* By rule all the way. @is_learning: with the lock; otherwise 0 if something would have to be learned. */
 static size_t walk_rules(const struct bounds *bounds, const void *frame, uintptr_t *addresses,
-			 size_t max, bool is_learning)
+			 uintptr_t *places, size_t max, bool is_learning)
 {
 	struct walk walk;
 	struct rule rule;
@@ -249,6 +252,7 @@ static size_t walk_rules(const struct bounds *bounds, const void *frame, uintptr
 
 	walk_begin(&walk, bounds, frame);
 	while (walk.ip) {
+		places[n] = walk.sp;
 		addresses[n++] = walk.ip;
 		if (n == max)
 			break;
@@ -288,7 +292,7 @@ static bool walk_prepare(const struct bounds *bounds, const void *frame, const s
 }
 
 static size_t walk_learn(const struct bounds *bounds, const void *frame, uintptr_t *addresses,
-			 size_t max)
+			 uintptr_t *places, size_t max)
 {
 	struct quiet quiet;
 	size_t n = 0;
@@ -300,7 +304,7 @@ static size_t walk_learn(const struct bounds *bounds, const void *frame, uintptr
 		if (walk_prepare(bounds, frame, &quiet.signals)) {
 			if (walk_is_stale())
 				walk_forget();
-			n = walk_rules(bounds, frame, addresses, max, true);
+			n = walk_rules(bounds, frame, addresses, places, max, true);
 		}
 		lock_drop(&walk_lock);
 	}
@@ -309,7 +313,7 @@ static size_t walk_learn(const struct bounds *bounds, const void *frame, uintptr
 }
 
 size_t walk_thorough(const struct bounds *bounds, const void *frame, uintptr_t *addresses,
-		     size_t max)
+		     uintptr_t *places, size_t max)
 {
 	size_t n = 0;
 
@@ -318,11 +322,11 @@ size_t walk_thorough(const struct bounds *bounds, const void *frame, uintptr_t *
 	if (walk_how() != WALK_FRAMES) {
 		/* Most of what is new to a thread is nothing new to all of them. */
 		if (!walk_is_stale())
-			n = walk_rules(bounds, frame, addresses, max, false);
+			n = walk_rules(bounds, frame, addresses, places, max, false);
 		if (n == 0)
-			n = walk_learn(bounds, frame, addresses, max);
+			n = walk_learn(bounds, frame, addresses, places, max);
 	}
 	if (walk_how() == WALK_FRAMES)
-		n = walk_frames(bounds, (uintptr_t)frame, addresses, max);
+		n = walk_frames(bounds, (uintptr_t)frame, addresses, places, max);
 	return n;
 }

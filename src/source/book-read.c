@@ -312,6 +312,11 @@ static void book_note(struct book_reading *reading)
 			      "pid %" PRIu32 ": %" PRIu64
 			      " events have no stack, see docs/stacks.md",
 			      process->pid, header->lost_stacks);
+	if (header->lost_frames && reading->request->namer)
+		snapshot_note(reading->snapshot,
+			      "pid %" PRIu32 ": %" PRIu64
+			      " events have no Python frames, see docs/stacks.md",
+			      process->pid, header->lost_frames);
 	if (process->alive)
 		return;
 	for (size_t i = 0; i < process->part_count; i++) {

@@ -11,7 +11,9 @@
 
 #define BOOK_TEXTS 1024u /* places of the cache from string ids to texts */
 #define BOOK_STACKS 256u /* likewise from those of stacks */
+#define BOOK_STACK_FRAMES 64u
 
+struct book_frame;
 struct scan_book;
 struct source_request;
 struct view;
@@ -45,6 +47,13 @@ const char *book_text(struct book_reading *reading, uint32_t id);
 
 /* A stack of the book as one line, outermost frame first; NULL = none. */
 const char *book_stack_text(struct book_reading *reading, uint32_t id);
+
+/*
+ * The order in which a stack's frames are shown, innermost first; see book-merge.c. @native of them are
+ * native, the rest of @count, at most BOOK_STACK_FRAMES, Python. Return: how many are shown.
+ */
+size_t book_merge(struct book_reading *reading, const struct book_frame *frames, size_t native,
+		  size_t count, uint8_t *ret_order);
 
 /* Adds the book's incidents. 0 or a negative errno. */
 int book_collect_incidents(struct book_reading *reading);

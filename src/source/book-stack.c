@@ -18,13 +18,12 @@
 
 #include "base/bits.h"
 #include "book/clock.h"
+#include "core/document.h"
 #include "core/namer.h"
 #include "core/request.h"
 #include "source/scan.h"
 
-#define BOOK_STACK_FRAMES 64u
 #define BOOK_STACK_TEXT POOL_TEXT_MAX
-#define BOOK_FRAME_PYTHON 1u
 #define BOOK_FRAME_TEXT 2048u
 
 static const char book_arrow[] = " -> ";
@@ -72,12 +71,18 @@ static void book_line_add(struct book_line *line, const struct namer_name *name)
 static void book_line_add_python(struct book_line *line, struct book_reading *reading,
 				 const struct book_frame *frame)
 {
-	const struct namer_name name = {
+	struct namer_name name = {
 		.function = book_text(reading, (uint32_t)(frame->value >> 32)),
 		.file = book_text(reading, (uint32_t)frame->value),
 		.line = frame->module,
 	};
+	char text[BOOK_FRAME_TEXT];
 
+	if (frame->flags & BOOK_FRAME_APPROXIMATE) {
+		(void)snprintf(text, sizeof(text), "%s" DOCUMENT_APPROXIMATE,
+			       name.function ? name.function : "?"); /* a name is far shorter */
+		name.function = text;
+	}
 	book_line_add(line, &name);
 }
 
@@ -133,6 +138,7 @@ static void book_line_add_native(struct book_line *line, struct book_reading *re
 const char *book_stack_text(struct book_reading *reading, uint32_t id)
 {
 	struct book_frame frames[BOOK_STACK_FRAMES];
+	uint8_t order[BOOK_STACK_FRAMES];
 	struct book_line line;
 	struct book_stack head;
 	size_t count;
@@ -145,11 +151,14 @@ const char *book_stack_text(struct book_reading *reading, uint32_t id)
 	line.start = sizeof(line.text);
 	line.full = false;
 	count = reader_stack(&reading->book->reader, id, &head, frames, BOOK_STACK_FRAMES);
+	count = count ? book_merge(reading, frames, head.native, count, order) : 0;
 	for (size_t i = 0; i < count; i++) {
-		if (frames[i].flags & BOOK_FRAME_PYTHON)
-			book_line_add_python(&line, reading, &frames[i]);
+		const struct book_frame *frame = &frames[order[i]];
+
+		if (frame->flags & BOOK_FRAME_PYTHON)
+			book_line_add_python(&line, reading, frame);
 		else
-			book_line_add_native(&line, reading, &frames[i]);
+			book_line_add_native(&line, reading, frame);
 	}
 	reading->stacks[place].id = id;
 	reading->stacks[place].text = NULL;
