@@ -99,8 +99,9 @@ UNIT(a_leak_report_names_the_lines)
 	snapshot = past_read(tracked, true, &view, symbols);
 	assert(snapshot && snapshot->buffer_count == 1);
 	(void)snprintf(expected, sizeof(expected),
-		       "main.py:3:run -> model.py:7:forward -> %s/program.c:%d:plain -> "
-		       "%s/program.c:%d:outer -> %s/program.c:%d:middle -> %s/program.c:%d:inner",
+		       "main.py:3:run -> model.py:7:forward -> %s/program.c:%d:plain @ program -> "
+		       "%s/program.c:%d:outer @ program -> %s/program.c:%d:middle @ program -> "
+		       "%s/program.c:%d:inner @ program",
 		       folder, TESTING_LINE_PLAIN, folder, TESTING_LINE_OUTER, folder,
 		       TESTING_LINE_MIDDLE, folder, TESTING_LINE_INNER);
 	assert(strcmp(snapshot->buffers[0].stack, expected) == 0);
@@ -108,7 +109,7 @@ UNIT(a_leak_report_names_the_lines)
 	assert(news);
 	(void)snprintf(expected, sizeof(expected),
 		       "\"stack\":[{\"function\":\"inner\",\"file\":\"%s/program.c\",\"line\":%d,"
-		       "\"module\":null,\"python\":false},",
+		       "\"module\":\"program\",\"python\":false},",
 		       folder, TESTING_LINE_INNER);
 	assert(strstr(news->json, expected));
 	assert(strstr(news->json, "{\"function\":\"run\",\"file\":\"main.py\",\"line\":3,"
@@ -126,7 +127,7 @@ UNIT(without_the_file_there_is_the_address)
 	begin("/nowhere/libplay.so");
 	(void)snprintf(expected, sizeof(expected),
 		       "main.py:3:run -> model.py:7:forward -> libplay.so+0x%" PRIx64
-		       " -> libplay.so+0x%" PRIx64,
+		       " @ libplay.so -> libplay.so+0x%" PRIx64 " @ libplay.so",
 		       testing_address("program", "at_plain") + 1,
 		       testing_address("program", "at_inner") + 1);
 	snapshot = past_read(tracked, true, &view, symbols);

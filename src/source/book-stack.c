@@ -3,7 +3,7 @@
 /*
  * Stacks as people read them: one line, the outermost frame first, as old clients sent them. Python frames
  * have names in the book. Native ones get theirs from a namer; without one, and for what it does not
- * know, there is the file and the address in it.
+ * know, there is the file and the address in it. How a line is written is told in core/frames.h.
  *
  * The line is written from its end, because that is the part which must not be cut: who asked for the
  * memory.
@@ -18,6 +18,7 @@
 
 #include "base/bits.h"
 #include "book/clock.h"
+#include "core/frames.h"
 #include "core/namer.h"
 #include "core/request.h"
 #include "source/scan.h"
@@ -27,7 +28,7 @@
 #define BOOK_FRAME_PYTHON 1u
 #define BOOK_FRAME_TEXT 2048u
 
-static const char book_arrow[] = " -> ";
+static const char book_arrow[] = FRAMES_ARROW;
 static const char book_more[] = "..."; /* in place of frames that found no room */
 
 struct book_line {
@@ -42,8 +43,8 @@ static void book_line_put(struct book_line *line, const char *text, size_t lengt
 	memcpy(line->text + line->start, text, length);
 }
 
-/* Puts a frame in front of what is there. */
-static void book_line_add(struct book_line *line, const struct namer_name *name)
+/* Puts a frame in front of what is there. @module: NULL = it is in none. */
+static void book_line_add(struct book_line *line, const struct namer_name *name, const char *module)
 {
 	char text[BOOK_FRAME_TEXT];
 	size_t arrow = line->start < sizeof(line->text) ? sizeof(book_arrow) - 1 : 0;
@@ -54,10 +55,11 @@ static void book_line_add(struct book_line *line, const struct namer_name *name)
 	if (line->full || (!name->function && !name->file))
 		return;
 	if (name->file)
-		n = snprintf(text, sizeof(text), "%s:%" PRIu32 ":%s", name->file, name->line,
-			     function);
+		n = snprintf(text, sizeof(text), "%s:%" PRIu32 ":%s%s%s", name->file, name->line,
+			     function, module ? FRAMES_AT : "", module ? module : "");
 	else
-		n = snprintf(text, sizeof(text), "%s", function);
+		n = snprintf(text, sizeof(text), "%s%s%s", function, module ? FRAMES_AT : "",
+			     module ? module : "");
 	length = n < 0 ? 0 : bits_min((size_t)n, sizeof(text) - 1);
 	/* There is always room left to say that something was cut. */
 	if (length + 2 * sizeof(book_arrow) + sizeof(book_more) > line->start) {
@@ -78,21 +80,27 @@ static void book_line_add_python(struct book_line *line, struct book_reading *re
 		.line = frame->module,
 	};
 
-	book_line_add(line, &name);
+	book_line_add(line, &name, NULL);
 }
 
-static void book_line_add_place(struct book_line *line, const char *path, uint64_t address)
+static void book_line_add_place(struct book_line *line, const char *module, uint64_t address)
 {
-	const char *slash = path ? strrchr(path, '/') : NULL;
 	char text[BOOK_FRAME_TEXT];
 	const struct namer_name name = {.function = text};
 
-	(void)snprintf(text, sizeof(text), "%s+0x%" PRIx64,
-		       slash  ? slash + 1
-		       : path ? path
-			      : "?",
+	(void)snprintf(text, sizeof(text), "%s+0x%" PRIx64, module ? module : "?",
 		       address); /* cut if too long */
-	book_line_add(line, &name);
+	book_line_add(line, &name, module);
+}
+
+/* The last part of a path; NULL = not known. */
+static const char *book_module_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	if (slash)
+		path = slash + 1;
+	return path && *path ? path : NULL;
 }
 
 static void book_line_add_native(struct book_line *line, struct book_reading *reading,
@@ -125,9 +133,9 @@ static void book_line_add_native(struct book_line *line, struct book_reading *re
 		reading->deadline += clock_ns(CLOCK_MONOTONIC) - from;
 	}
 	for (size_t i = 0; i < count; i++)
-		book_line_add(line, &names[i]);
+		book_line_add(line, &names[i], book_module_name(place.path));
 	if (count == 0)
-		book_line_add_place(line, place.path, frame->value);
+		book_line_add_place(line, book_module_name(place.path), frame->value);
 }
 
 const char *book_stack_text(struct book_reading *reading, uint32_t id)
