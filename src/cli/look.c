@@ -97,6 +97,12 @@ struct namer *look_namer(struct look *look)
 	return naming_namer(look->naming);
 }
 
+void look_more_names(struct look *look)
+{
+	if (look->naming)
+		naming_again(look->naming);
+}
+
 void look_print_frame(const struct frames_one *frame)
 {
 	text_put(stdout, frame->function ? frame->function : "?");

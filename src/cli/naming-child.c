@@ -149,6 +149,9 @@ int naming_child_start(struct naming_child *ret_child, const struct namer_place 
 	pid_t pid;
 	int r = child_open(place->pid, place->path, &file);
 
+	/* It may have ended meanwhile; what is below our root is another file only if its id is. */
+	if (r < 0 && place->pid && place->build_id_length)
+		r = child_open(0, place->path, &file);
 	if (r < 0)
 		return r;
 	(void)child_open_debug(place, &debug); /* most files have none */

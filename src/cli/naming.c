@@ -161,6 +161,11 @@ int naming_new(struct naming **ret_naming)
 	return 0;
 }
 
+void naming_again(struct naming *naming)
+{
+	naming->deadline_ns = 0;
+}
+
 struct naming *naming_free(struct naming *naming)
 {
 	if (!naming)

@@ -16,5 +16,8 @@ struct naming;
 int naming_new(struct naming **ret_naming);
 struct naming *naming_free(struct naming *naming);
 
+/* All questions together have a time; it begins anew. For who asks again and again. */
+void naming_again(struct naming *naming);
+
 /* What a request takes; stays the naming's. */
 struct namer *naming_namer(struct naming *naming);

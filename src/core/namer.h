@@ -16,6 +16,8 @@ struct namer_place {
 	const uint8_t *build_id;
 	uint32_t build_id_length; /* 0 = not known */
 	uint32_t pid;             /* whose root the path begins at, if it lives; 0 = ours */
+	uint32_t user;            /* who made the book */
+	uint64_t book;            /* tells books apart: what was found out for one is its own */
 	uint64_t address;         /* as the file counts; inside the call */
 };
 

@@ -35,6 +35,7 @@ struct roll_entry;
 struct store;
 struct store_reader;
 struct symbols;
+struct symbols_learner;
 struct work;
 
 struct daemon_restore {
@@ -57,6 +58,7 @@ struct daemon {
 	struct access access;
 	struct claim claim; /* of the native socket */
 	struct symbols *symbols;
+	struct symbols_learner *learner;
 	struct registry *registry;
 	struct past *past;
 	struct native *native;

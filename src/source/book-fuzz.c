@@ -137,10 +137,11 @@ static void fuzz_snapshot(struct fuzz *fuzz, struct scan_book *book, struct view
 	struct history history = HISTORY_NULL;
 	struct emit json = EMIT_INIT(fuzz->out);
 	struct filter filter = {0};
+	struct trail_wish wish = {.address = 0x1000};
 
 	assert(snapshot && book_collect(book, &request, view, snapshot) == 0);
-	for (uint64_t address = 0x1000; address < 0x8000; address += 0x1000)
-		assert(trail_collect(book, &filter, address, view, snapshot, &history) == 0);
+	for (; wish.address < 0x8000; wish.address += 0x1000)
+		assert(trail_collect(book, &wish, view, snapshot, &history) == 0);
 	assert(snapshot_finish(snapshot) == 0);
 	assert(growth_add(&growth, snapshot) == 0);
 	growth_finish(&growth);

@@ -12,6 +12,7 @@
 #define BOOK_TEXTS 1024u /* places of the cache from string ids to texts */
 #define BOOK_STACKS 256u /* likewise from those of stacks */
 
+struct namer_place;
 struct scan_book;
 struct source_request;
 struct view;
@@ -42,6 +43,13 @@ static inline struct snapshot_process *book_process(const struct book_reading *r
 
 /* A string of the book as text of the snapshot; NULL = none. */
 const char *book_text(struct book_reading *reading, uint32_t id);
+
+/*
+ * Where a native frame is, for a namer. @path: of the module, NULL = not known. False: there is nobody to
+ * ask, because it is not known which file it is.
+ */
+bool book_place(const struct scan_book *book, const struct book_frame *frame,
+		const struct book_module *module, const char *path, struct namer_place *ret_place);
 
 /* A stack of the book as one line, outermost frame first; NULL = none. */
 const char *book_stack_text(struct book_reading *reading, uint32_t id);

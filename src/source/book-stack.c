@@ -17,10 +17,12 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/hash.h"
 #include "book/clock.h"
 #include "core/frames.h"
 #include "core/namer.h"
 #include "core/request.h"
+#include "source/book.h"
 #include "source/scan.h"
 
 #define BOOK_STACK_FRAMES 64u
@@ -103,6 +105,27 @@ static const char *book_module_name(const char *path)
 	return path && *path ? path : NULL;
 }
 
+bool book_place(const struct scan_book *book, const struct book_frame *frame,
+		const struct book_module *module, const char *path, struct namer_place *ret_place)
+{
+	*ret_place = (struct namer_place){
+		.path = path,
+		.build_id = module->build_id,
+		.build_id_length =
+			(uint32_t)bits_min(module->build_id_length, sizeof(module->build_id)),
+		.pid = book->alive ? book->owner.pid : 0,
+		.user = book_maker(book),
+		.book = hash_u64((uint64_t)book->inode) ^
+			hash_fold(book->owner.start_ticks ^ HASH_K0, book->device ^ HASH_K1),
+		/* Where it returns to may already be another line, or another function. */
+		.address = frame->value > 0 ? frame->value - 1 : 0,
+	};
+	if (!path)
+		return false;
+	/* What a container had at this path is gone; ours may be another, and only a build id tells. */
+	return book->alive || !*book->container || ret_place->build_id_length > 0;
+}
+
 static void book_line_add_native(struct book_line *line, struct book_reading *reading,
 				 const struct book_frame *frame)
 {
@@ -116,16 +139,8 @@ static void book_line_add_native(struct book_line *line, struct book_reading *re
 		book_line_add_place(line, NULL, frame->value);
 		return;
 	}
-	place = (struct namer_place){
-		.path = book_text(reading, module.path),
-		.build_id = module.build_id,
-		.build_id_length =
-			(uint32_t)bits_min(module.build_id_length, sizeof(module.build_id)),
-		.pid = reading->book->alive ? reading->book->owner.pid : 0,
-		/* Where it returns to may already be another line, or another function. */
-		.address = frame->value > 0 ? frame->value - 1 : 0,
-	};
-	if (namer && place.path && !line->full) {
+	if (book_place(reading->book, frame, &module, book_text(reading, module.path), &place) &&
+	    namer && !line->full) {
 		uint64_t from = clock_ns(CLOCK_MONOTONIC);
 
 		count = namer->find(namer, &place, names, NAMER_NAMES_MAX);
