@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "book/clock.h"
 #include "cli/naming-child.h"
+#include "cli/naming-fetch.h"
 
 #define NAMING_FILES 64u                /* at once; the one used longest ago gives way */
 #define NAMING_KNOWN 16384u             /* answers; a power of two */
@@ -27,6 +28,7 @@ struct naming_file {
 	uint32_t build_id_length;
 	uint8_t build_id[RESOLVE_BUILD_ID_MAX];
 	uint64_t used; /* the number of the last question */
+	bool fetched;  /* its debug information was asked for elsewhere */
 	struct naming_child child;
 };
 
@@ -43,6 +45,7 @@ struct naming {
 	struct namer namer;
 	uint64_t questions;
 	uint64_t deadline_ns; /* 0 = nothing was asked yet */
+	struct naming_fetch fetch;
 	struct naming_file files[NAMING_FILES];
 	struct naming_known known[NAMING_KNOWN];
 	struct naming_answer answer;
@@ -81,8 +84,35 @@ static struct naming_file *naming_file(struct naming *naming, const struct namer
 	file->pid = place->pid;
 	file->build_id_length = place->build_id_length;
 	memcpy(file->build_id, place->build_id, place->build_id_length);
-	(void)naming_child_start(&file->child, place); /* without one there are no names */
+	(void)naming_child_start(&file->child, place, -1); /* without one there are no names */
 	return file;
+}
+
+/* Nothing on this machine knows more: perhaps a server does. Return: whether it is worth asking again. */
+static bool naming_fetch(struct naming *naming, struct naming_file *file,
+			 const struct namer_place *place)
+{
+	uint64_t start = clock_ns(CLOCK_MONOTONIC);
+	CLEANUP_CLOSE int debug = -1;
+	int r;
+
+	if (file->fetched)
+		return false;
+	file->fetched = true;
+	r = naming_fetch_debug(&naming->fetch, place, &debug);
+	naming->deadline_ns += clock_ns(CLOCK_MONOTONIC) - start; /* it has a limit of its own */
+	if (r < 0)
+		return false;
+	naming_child_end(&file->child);
+	return naming_child_start(&file->child, place, debug) == 0;
+}
+
+static int naming_ask(struct naming *naming, struct naming_file *file,
+		      const struct namer_place *place)
+{
+	if (!file->child.pid)
+		return -ENOENT;
+	return naming_child_ask(&file->child, place->address, &naming->answer);
 }
 
 static uint64_t naming_hash(const struct namer_place *place)
@@ -100,13 +130,18 @@ static void naming_learn(struct naming *naming, const struct namer_place *place,
 	struct naming_file *file = naming_file(naming, place);
 	struct resolve_frame *frames;
 	size_t length;
+	int r;
 
 	free(known->frames);
 	*known = (struct naming_known){.hash = hash, .address = place->address, .pid = place->pid};
 	if (!file)
 		return;
 	file->used = ++naming->questions;
-	if (!file->child.pid || naming_child_ask(&file->child, place->address, &naming->answer) < 0)
+	r = naming_ask(naming, file, place);
+	if ((r == -ENOENT || (r == 0 && !naming->answer.has_debug)) &&
+	    naming_fetch(naming, file, place))
+		r = naming_ask(naming, file, place);
+	if (r < 0)
 		return;
 	length = naming->answer.count * sizeof(*frames);
 	frames = length ? malloc(length) : NULL;
@@ -157,6 +192,7 @@ int naming_new(struct naming **ret_naming)
 	if (!naming)
 		return -ENOMEM;
 	naming->namer.find = naming_find;
+	naming->fetch = NAMING_FETCH_INIT;
 	*ret_naming = naming;
 	return 0;
 }
@@ -172,6 +208,7 @@ struct naming *naming_free(struct naming *naming)
 		return NULL;
 	for (size_t i = 0; i < NAMING_FILES; i++)
 		naming_forget(&naming->files[i]);
+	naming_fetch_deinit(&naming->fetch);
 	for (size_t i = 0; i < NAMING_KNOWN; i++)
 		free(naming->known[i].frames);
 	free(naming);

@@ -1,15 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of native frames, wherever a stack is shown: which file they come from, and who looks for them."""
 
+import ctypes.util
+import http.server
+import itertools
 import json
+import os
 import re
+import shutil
 import subprocess
+import threading
+import time
 
 import pytest
 
 from cxx import run
 from test_daemon_http import get
-from test_stacks import C_SOURCE, compiled, expected_c, frames, line_of, start  # noqa: F401
+from test_stacks import (  # noqa: F401
+    C_SOURCE,
+    compiled,
+    expected_c,
+    frames,
+    line_of,
+    offsets,
+    start,
+)
 from world import check_schema, wait_for
 
 
@@ -118,3 +133,138 @@ def test_watch_shows_stacks(world, compiled, form):  # noqa: F811
         assert frames(events[-1]) == dropped(0)
         assert frames([e for e in events if e["op"] == "alloc"][0]) == expected_c()
     assert process.poll() is None
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    """Command words that run a program where nobody else has it: below a mount of its own."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to mount")
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    script = 'mount -t tmpfs none "$0" && cp "$1" "$0/app" && exec "$0/app"'
+    return ("unshare", "--mount", "sh", "-c", script, str(folder))
+
+
+def test_files_of_another_mount_namespace(world, compiled, elsewhere):  # noqa: F811
+    process = start_for(world, compiled(C_SOURCE), *elsewhere)
+    world.show(process.pid)
+    assert not os.listdir(elsewhere[-1])
+    (row,) = world.json("buffers")["buffers"]
+    assert frames(row) == expected_c()
+
+
+def test_over_http_too(ttmemd, compiled, elsewhere):  # noqa: F811
+    ttmemd.start("--http", "127.0.0.1:0")
+    start_for(ttmemd, compiled(C_SOURCE), *elsewhere)
+    (row,) = wait_for(lambda: get(ttmemd, "/api/v1/buffers")["buffers"], "the buffer")
+    assert frames(row) == expected_c()
+
+
+def test_a_container_that_has_ended_has_the_names_it_had(ttmemd, compiled, elsewhere):  # noqa: F811
+    """Nobody has asked: the daemon has learnt them by itself, after a while."""
+    ttmemd.start()
+    program = compiled(C_SOURCE)
+    lives = itertools.count(1)
+
+    def named():
+        process = start_for(ttmemd, program, *elsewhere)
+        time.sleep(next(lives))
+        end(process)
+        (row,) = ttmemd.wait_for_leak(process.pid)["buffers"]
+        if frames(row) == expected_c():
+            return True
+        assert len(offsets(row, "app")) == 3  # and nothing else
+        return False
+
+    wait_for(named, "names")
+
+
+@pytest.fixture
+def split(compiled, tmp_path):  # noqa: F811
+    """A program without debug information, the file that has it, and the id of both."""
+    program = compiled(C_SOURCE)
+    run("objcopy", "--only-keep-debug", program, tmp_path / "app.debug")
+    notes = run("readelf", "-n", program)
+    run("strip", program)
+    (build_id,) = re.findall(r"Build ID: ([0-9a-f]+)", notes)
+    return program, tmp_path / "app.debug", build_id
+
+
+def test_debug_information_below_usr_lib_debug(world, split, tmp_path):
+    if os.geteuid() != 0 or not os.path.isdir("/usr/lib/debug"):
+        pytest.skip("needs root, and the folder")
+    program, debug, build_id = split
+    folder = tmp_path / "debug" / ".build-id" / build_id[:2]
+    folder.mkdir(parents=True)
+    start(world, program)
+
+    def look():
+        script = 'mount --bind "$0" /usr/lib/debug && exec "$@"'
+        text = run("unshare", "--mount", "sh", "-c", script, tmp_path / "debug", world.program,
+                   "buffers", "--json", env=world.env)
+        return json.loads(text)["buffers"][0]
+
+    assert len(offsets(look(), "app")) == 3
+    # One that is not its own is not used.
+    other = folder / f"{build_id[2:]}.debug"
+    shutil.copy("/bin/true", other)
+    assert len(offsets(look(), "app")) == 3
+    shutil.copy(debug, other)
+    assert frames(look()) == expected_c()
+    # It is enough, by its id.
+    os.unlink(program)
+    assert frames(look()) == expected_c()
+
+
+@pytest.fixture
+def server(split):
+    """A debuginfod that knows one program; what it was asked for is in .asked."""
+    _, debug, build_id = split
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.server.asked.append(self.path)
+            known = self.path == f"/buildid/{build_id}/debuginfo"
+            body = debug.read_bytes() if known else b""
+            self.send_response(200 if known else 404)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.asked = []
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("gone", [False, True], ids=["stripped", "gone"])
+def test_debug_information_from_a_server(world, split, server, tmp_path, gone):
+    if not ctypes.util.find_library("debuginfod"):
+        pytest.skip("no libdebuginfod")
+    program, _, build_id = split
+    start(world, program)
+    if gone:
+        os.unlink(program)
+    env = {
+        **world.env,
+        "DEBUGINFOD_URLS": f"http://127.0.0.1:{server.server_port}/",
+        "DEBUGINFOD_CACHE_PATH": str(tmp_path / "cache"),
+        "no_proxy": "127.0.0.1",
+    }
+    (row,) = world.json("buffers", env=env)["buffers"]
+    assert frames(row) == expected_c()
+    assert server.asked.count(f"/buildid/{build_id}/debuginfo") == 1
+    # The next time it is in the cache.
+    (row,) = world.json("buffers", env=env)["buffers"]
+    assert frames(row) == expected_c()
+    assert server.asked.count(f"/buildid/{build_id}/debuginfo") == 1
+    # Nobody is asked who was not named.
+    (row,) = world.json("buffers", env={**env, "DEBUGINFOD_URLS": ""})["buffers"]
+    assert len(offsets(row, "app")) == 3
