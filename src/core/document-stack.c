@@ -24,6 +24,8 @@ void document_stack(struct emit *json, const char *stack)
 			emit_null(json, "line");
 		emit_string(json, "module", frame.module);
 		emit_bool(json, "python", frame.is_python);
+		if (frame.is_approximate)
+			emit_bool(json, "approximate", true);
 		emit_close_object(json);
 	}
 	emit_close_array(json);

@@ -55,6 +55,9 @@ static bool frames_is_python(const char *file)
 {
 	const char *dot = strrchr(file, '.');
 
+	/* Code that was typed or made, or is part of the interpreter: "<stdin>", "<frozen runpy>". */
+	if (file[0] == '<')
+		return true;
 	return dot && (strcmp(dot, ".py") == 0 || strcmp(dot, ".pyx") == 0);
 }
 
@@ -74,6 +77,11 @@ static void frames_parse(char *part, struct frames_one *ret_frame)
 		*end = '\0';
 		frame.file = part;
 		frame.is_python = frames_is_python(part);
+	}
+	end = strstr(function, FRAMES_APPROXIMATE);
+	if (end) {
+		*end = '\0';
+		frame.is_approximate = true;
 	}
 	frame.function = strcmp(function, "?") == 0 ? NULL : function;
 	*ret_frame = frame;

@@ -13,6 +13,8 @@
 
 #define FRAMES_ARROW " -> "
 #define FRAMES_AT " @ "
+#define FRAMES_APPROXIMATE \
+	" (approximate)" /* behind the function of a frame that was seen earlier */
 
 struct frames_one {
 	const char *function; /* NULL = not known; likewise the next two */
@@ -20,6 +22,7 @@ struct frames_one {
 	const char *module;
 	uint32_t line; /* 0 = not known */
 	bool is_python;
+	bool is_approximate; /* seen earlier, and may have gone on since */
 };
 
 /* A walk along a line, innermost first. */

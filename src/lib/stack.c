@@ -14,6 +14,8 @@
 #include "book/writer.h"
 #include "lib/bounds.h"
 #include "lib/modules.h"
+#include "lib/oldlog-names.h"
+#include "lib/oldlog.h"
 
 #define STACK_SETS 256u /* of two places each, the last used first */
 
@@ -54,6 +56,10 @@ void stack_open(void)
 	/* Not stored without need: a page that is not written is not there. */
 	if (stack_depth)
 		stack_depth = 0;
+	oldlog_names_open();
+	/* The old logs had stacks without being asked for them. */
+	if (!how && oldlog_has_stacks())
+		how = "fp";
 	if (!how || strcmp(how, "fp") != 0)
 		return;
 	if (depth == 0)
@@ -191,6 +197,8 @@ static __attribute__((noinline)) uint32_t stack_first_sight(struct writer *write
 	size_t native = modules_frames(writer, addresses, n, frames, &generation);
 	uint32_t id = intern_stack_mixed(writer, frames, native, 0);
 
+	if (unlikely(oldlog_has_stacks()))
+		oldlog_names_learn(id, addresses, native);
 	/* A full book stays full: that there is no stack is remembered too. */
 	stack_remember(cache, stack_hash(generation, addresses, n), id);
 	return id;
@@ -229,6 +237,7 @@ uint32_t stack_take(struct writer *writer, struct thread *self, const void *fram
 		id = stack_first_sight(writer, cache, addresses, n);
 	}
 out:
+	self->stack = id;
 	if (unlikely(!id))
 		writer_reject(&writer->header->lost_stacks);
 	return id;
