@@ -18,6 +18,7 @@
 
 #define NAMING_FILES 64u                /* at once; the one used longest ago gives way */
 #define NAMING_KNOWN 16384u             /* answers; a power of two */
+#define NAMING_NEAR 16u                 /* places that an answer may have */
 #define NAMING_NS UINT64_C(20000000000) /* for all questions together; then there are no more */
 
 _Static_assert(NAMER_NAMES_MAX >= RESOLVE_FRAMES_MAX, "room for all names");
@@ -120,7 +121,8 @@ static uint64_t naming_hash(const struct namer_place *place)
 	uint64_t hash = hash_bytes(place->path, strlen(place->path));
 
 	hash ^= hash_fold(hash_bytes(place->build_id, place->build_id_length) ^ HASH_K1, HASH_K0);
-	return hash_fold(hash ^ place->address, HASH_K1) ^ hash_u64(place->pid);
+	hash = hash_fold(hash ^ place->address, HASH_K1) ^ hash_u64(place->pid);
+	return hash ? hash : 1;
 }
 
 /* Asks; what comes is kept, even if it is nothing. */
@@ -152,6 +154,20 @@ static void naming_learn(struct naming *naming, const struct namer_place *place,
 	known->count = naming->answer.count;
 }
 
+/* Where the answer is, or is to be: beside others if there is room, else in place of one. */
+static struct naming_known *naming_known(struct naming *naming, const struct namer_place *place,
+					 uint64_t hash)
+{
+	for (uint64_t i = 0; i < NAMING_NEAR; i++) {
+		struct naming_known *known = &naming->known[(hash + i) % NAMING_KNOWN];
+
+		if (known->hash == 0 || (known->hash == hash && known->address == place->address &&
+					 known->pid == place->pid))
+			return known;
+	}
+	return &naming->known[hash % NAMING_KNOWN];
+}
+
 static size_t naming_find(struct namer *namer, const struct namer_place *place,
 			  struct namer_name *ret_names, size_t max)
 {
@@ -166,7 +182,7 @@ static size_t naming_find(struct namer *namer, const struct namer_place *place,
 	if (!self->deadline_ns)
 		self->deadline_ns = now + NAMING_NS;
 	hash = naming_hash(place);
-	known = &self->known[hash & (NAMING_KNOWN - 1)];
+	known = naming_known(self, place, hash);
 	if (known->hash != hash || known->address != place->address || known->pid != place->pid) {
 		if (now > self->deadline_ns)
 			return 0;
@@ -195,6 +211,11 @@ int naming_new(struct naming **ret_naming)
 	naming->fetch = NAMING_FETCH_INIT;
 	*ret_naming = naming;
 	return 0;
+}
+
+uint64_t naming_questions(const struct naming *naming)
+{
+	return naming->questions;
 }
 
 void naming_again(struct naming *naming)

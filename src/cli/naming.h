@@ -8,6 +8,8 @@
  * loaded, by its build id, is not read.
  */
 
+#include <stdint.h>
+
 #include "core/namer.h"
 
 struct naming;
@@ -15,6 +17,9 @@ struct naming;
 /* 0 or a negative errno. No child is started before the first question. */
 int naming_new(struct naming **ret_naming);
 struct naming *naming_free(struct naming *naming);
+
+/* How often a child was asked. */
+uint64_t naming_questions(const struct naming *naming);
 
 /* All questions together have a time; it begins anew. For who asks again and again. */
 void naming_again(struct naming *naming);

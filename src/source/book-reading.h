@@ -9,8 +9,8 @@
 #include "core/snapshot.h"
 #include "core/timebase.h"
 
-#define BOOK_TEXTS 1024u /* places of the cache from string ids to texts */
-#define BOOK_STACKS 256u /* likewise from those of stacks */
+#define BOOK_TEXTS 1024u  /* places of the cache from string ids to texts */
+#define BOOK_STACKS 4096u /* likewise from those of stacks */
 
 struct namer_place;
 struct scan_book;
@@ -30,11 +30,13 @@ struct book_reading {
 		uint32_t id;
 		const char *text;
 	} texts[BOOK_TEXTS];
-	struct {
+	struct book_stack_known {
 		uint32_t id;
 		const char *text;
-	} stacks[BOOK_STACKS];
+	} * stacks; /* NULL until the first one */
 };
+
+void book_reading_deinit(struct book_reading *reading);
 
 static inline struct snapshot_process *book_process(const struct book_reading *reading)
 {

@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
@@ -27,6 +28,7 @@
 
 #define BOOK_STACK_FRAMES 64u
 #define BOOK_STACK_TEXT POOL_TEXT_MAX
+#define BOOK_STACKS_NEAR 16u /* places that a text may have */
 #define BOOK_FRAME_PYTHON 1u
 #define BOOK_FRAME_TEXT 2048u
 
@@ -153,18 +155,45 @@ static void book_line_add_native(struct book_line *line, struct book_reading *re
 		book_line_add_place(line, book_module_name(place.path), frame->value);
 }
 
+void book_reading_deinit(struct book_reading *reading)
+{
+	free(reading->stacks);
+	reading->stacks = NULL;
+}
+
+/*
+ * Where it is kept, or is to be: beside others if there is room, else in place of one. Making a text costs
+ * many reads, and most buffers have one of a few. NULL: no memory.
+ */
+static struct book_stack_known *book_stack_known(struct book_reading *reading, uint32_t id)
+{
+	uint64_t hash = hash_u64(id);
+
+	if (!reading->stacks)
+		reading->stacks = calloc(BOOK_STACKS, sizeof(*reading->stacks));
+	for (uint64_t i = 0; reading->stacks && i < BOOK_STACKS_NEAR; i++) {
+		struct book_stack_known *known = &reading->stacks[(hash + i) % BOOK_STACKS];
+
+		if (known->id == 0 || known->id == id)
+			return known;
+	}
+	return reading->stacks ? &reading->stacks[hash % BOOK_STACKS] : NULL;
+}
+
 const char *book_stack_text(struct book_reading *reading, uint32_t id)
 {
+	const char *text = NULL;
 	struct book_frame frames[BOOK_STACK_FRAMES];
 	struct book_line line;
 	struct book_stack head;
 	size_t count;
-	uint32_t place = id % BOOK_STACKS;
+	struct book_stack_known *known;
 
 	if (id == 0)
 		return NULL;
-	if (reading->stacks[place].id == id)
-		return reading->stacks[place].text;
+	known = book_stack_known(reading, id);
+	if (known && known->id == id)
+		return known->text;
 	line.start = sizeof(line.text);
 	line.full = false;
 	count = reader_stack(&reading->book->reader, id, &head, frames, BOOK_STACK_FRAMES);
@@ -174,10 +203,10 @@ const char *book_stack_text(struct book_reading *reading, uint32_t id)
 		else
 			book_line_add_native(&line, reading, &frames[i]);
 	}
-	reading->stacks[place].id = id;
-	reading->stacks[place].text = NULL;
 	if (line.start < sizeof(line.text))
-		reading->stacks[place].text = snapshot_text(
-			reading->snapshot, line.text + line.start, sizeof(line.text) - line.start);
-	return reading->stacks[place].text;
+		text = snapshot_text(reading->snapshot, line.text + line.start,
+				     sizeof(line.text) - line.start);
+	if (known)
+		*known = (struct book_stack_known){.id = id, .text = text};
+	return text;
 }

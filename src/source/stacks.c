@@ -43,6 +43,7 @@ struct stacks *stacks_free(struct stacks *stacks)
 {
 	if (!stacks)
 		return NULL;
+	book_reading_deinit(&stacks->reading);
 	snapshot_free(stacks->reading.snapshot);
 	free(stacks);
 	return NULL;
@@ -58,7 +59,7 @@ const char *stacks_text(struct stacks *stacks, uint32_t id)
 		snapshot_free(reading->snapshot);
 		reading->snapshot = snapshot_new(0);
 		memset(reading->texts, 0, sizeof(reading->texts));
-		memset(reading->stacks, 0, sizeof(reading->stacks));
+		book_reading_deinit(reading);
 	}
 	return reading->snapshot ? book_stack_text(reading, id) : NULL;
 }

@@ -50,6 +50,7 @@ struct trail {
 
 static void trail_deinit(struct trail *trail)
 {
+	book_reading_deinit(&trail->reading);
 	free(trail->events);
 	free(trail->graves);
 }
