@@ -268,3 +268,40 @@ def test_debug_information_from_a_server(world, split, server, tmp_path, gone):
     # Nobody is asked who was not named.
     (row,) = world.json("buffers", env={**env, "DEBUGINFOD_URLS": ""})["buffers"]
     assert len(offsets(row, "app")) == 3
+
+
+SITES = 500
+LEVELS = 6
+EACH = 20
+
+
+def many_sites():
+    """A program with 500 ways to allocate, each through functions of its own, 20 times each."""
+    lines = ["#include <stdio.h>", "#include <ttmem/ttmem.h>", "typedef unsigned long word;"]
+    for i in range(SITES):
+        call = "ttmem_alloc(0, TTMEM_DRAM, address, 64, 0)"
+        for level in range(LEVELS):
+            name = f"site_{i}_{level}"
+            lines.append(f"__attribute__((noinline)) void {name}(word address)")
+            lines.append(f'{{ {call}; __asm__ volatile(""); }}')
+            call = f"{name}(address)"
+    lines.append("static void (*const sites[])(word) = {")
+    lines += [f"site_{i}_{LEVELS - 1}," for i in range(SITES)]
+    lines.append("};\nint main(void) {")
+    lines.append(f"for (word i = 0; i < {SITES * EACH}; i++) sites[i % {SITES}]((i + 1) * 4096);")
+    lines.append('puts("ready"); fflush(stdout); return getchar() == 120; }')
+    return "\n".join(lines)
+
+
+def test_many_buffers_of_some_stacks(world, compiled):  # noqa: F811
+    """docs/performance.md has how long this takes."""
+    start(world, compiled(many_sites()))
+    # Checking so many rows against the schema would take longer than all the rest.
+    rows = json.loads(world.text("buffers", "--json"))["buffers"]
+    assert len(rows) == SITES * EACH
+    for row in rows:
+        site = (int(row["address"], 16) // 4096 - 1) % SITES
+        names = [frame["function"] for frame in row["stack"][: LEVELS + 1]]
+        assert names == [*(f"site_{site}_{level}" for level in range(LEVELS)), "main"]
+    groups = world.json("buffers", "--by", "site")["groups"]
+    assert len(groups) == SITES and {group["buffers"] for group in groups} == {EACH}
