@@ -33,6 +33,7 @@ needs() {
 		cmd:prometheus prometheus
 		cmd:g++ g++
 		cmd:cmake cmake
+		file:/usr/lib/x86_64-linux-gnu/libdebuginfod.so.1 libdebuginfod1
 		END
 	systemd) cat <<-'END' ;;
 		file:/lib/systemd/systemd systemd
