@@ -177,7 +177,7 @@ static size_t naming_find(struct namer *namer, const struct namer_place *place,
 	uint64_t hash;
 	size_t count;
 
-	if (!place->path || place->build_id_length > RESOLVE_BUILD_ID_MAX)
+	if (!place->path || place->is_lost || place->build_id_length > RESOLVE_BUILD_ID_MAX)
 		return 0;
 	if (!self->deadline_ns)
 		self->deadline_ns = now + NAMING_NS;

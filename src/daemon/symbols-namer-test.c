@@ -254,5 +254,12 @@ UNIT(a_dead_containers_file_is_not_looked_for_here)
 	snapshot = past_read(tracked, true, &view, symbols);
 	assert(snapshot && strstr(snapshot->buffers[0].stack, "-> program+0x"));
 	snapshot_free(snapshot);
+	/* But what was learnt while it lived is known. */
+	tracked->book->alive = true;
+	tracked->book->owner.pid = (uint32_t)getpid();
+	learn();
+	snapshot = past_read(tracked, true, &view, symbols);
+	assert(snapshot && strstr(snapshot->buffers[0].stack, ":inner @ program"));
+	snapshot_free(snapshot);
 	end();
 }

@@ -41,14 +41,14 @@ static void namer_note(struct symbols_namer *namer, const struct symbols_note *n
 }
 
 /* From memory, else by asking if there is time for it, else later. */
-static bool namer_know(struct symbols_namer *namer, const struct symbols_note *note)
+static bool namer_know(struct symbols_namer *namer, const struct symbols_note *note, bool is_lost)
 {
 	int r = symbols_recall(namer->symbols, &note->module, note->address, &namer->answer);
 
 	if (r == 0)
 		return true;
 	/* Of the living it is known for good; the file of a dead one may be below our own root. */
-	if (r == -ENOENT && note->module.pid != 0)
+	if (is_lost || (r == -ENOENT && note->module.pid != 0))
 		return false;
 	if (namer->deadline_ns)
 		return namer_ask(namer, note, namer->deadline_ns) == 0;
@@ -76,7 +76,7 @@ static size_t symbols_namer_find(struct namer *namer, const struct namer_place *
 	if (place->build_id_length > sizeof(note.module.build_id))
 		return 0;
 	memcpy(note.module.build_id, place->build_id, place->build_id_length);
-	if (!namer_know(self, &note))
+	if (!namer_know(self, &note, place->is_lost))
 		return 0;
 	count = bits_min(self->answer.count, max);
 	for (size_t i = 0; i < count; i++) {

@@ -47,8 +47,8 @@ static inline struct snapshot_process *book_process(const struct book_reading *r
 const char *book_text(struct book_reading *reading, uint32_t id);
 
 /*
- * Where a native frame is, for a namer. @path: of the module, NULL = not known. False: there is nobody to
- * ask, because it is not known which file it is.
+ * Where a native frame is, for a namer. @path: of the module, NULL = not known. False: then there is
+ * nothing to ask for.
  */
 bool book_place(const struct scan_book *book, const struct book_frame *frame,
 		const struct book_module *module, const char *path, struct namer_place *ret_place);

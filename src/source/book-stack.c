@@ -122,10 +122,9 @@ bool book_place(const struct scan_book *book, const struct book_frame *frame,
 		/* Where it returns to may already be another line, or another function. */
 		.address = frame->value > 0 ? frame->value - 1 : 0,
 	};
-	if (!path)
-		return false;
 	/* What a container had at this path is gone; ours may be another, and only a build id tells. */
-	return book->alive || !*book->container || ret_place->build_id_length > 0;
+	ret_place->is_lost = !book->alive && *book->container && ret_place->build_id_length == 0;
+	return path != NULL;
 }
 
 static void book_line_add_native(struct book_line *line, struct book_reading *reading,
