@@ -93,6 +93,8 @@ def test_answers_over_http_have_names(ttmemd, compiled):  # noqa: F811
     assert frames(row) == expected_c() and modules(row) == {"app"}
     (group,) = get(ttmemd, "/api/v1/buffers?by=site")["groups"]
     assert group["key"].endswith(":take")
+    # The old report has names as far as they are known.
+    assert f"app.c:{line_of(C_SOURCE, 'take')}:take\n" in ttmemd.run("dump").stdout
     (life,) = check_schema(get(ttmemd, "/api/v1/history?address=0x2000"))["buffers"]
     assert [event["op"] for event in life["events"]] == ["alloc", "free", "double_free"]
     assert [frames(event) for event in life["events"][1:]] == [dropped(-1), dropped(0)]
