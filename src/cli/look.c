@@ -94,13 +94,8 @@ struct namer *look_namer(struct look *look)
 	/* Without memory for names there are addresses. */
 	if (!look->naming && naming_new(&look->naming) < 0)
 		return NULL;
+	naming_renew(look->naming);
 	return naming_namer(look->naming);
-}
-
-void look_more_names(struct look *look)
-{
-	if (look->naming)
-		naming_again(look->naming);
 }
 
 void look_print_frame(const struct frames_one *frame)

@@ -24,11 +24,11 @@ int look_take(struct look *look, const struct source_request *request,
 struct scan *look_scan(struct look *look);
 int look_refresh(struct look *look);
 
-/* For the native frames of stacks, in a request; NULL if there is no memory. Lives as long as the look. */
+/*
+ * For the native frames of stacks, in a request; NULL if there is no memory. Lives as long as the look. Each
+ * call gives it new time to ask.
+ */
 struct namer *look_namer(struct look *look);
-
-/* For who looks for long: the time for names begins anew. */
-void look_more_names(struct look *look);
 
 /* "function (file:line)", or what is known of it. */
 void look_print_frame(const struct frames_one *frame);

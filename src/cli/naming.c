@@ -218,11 +218,6 @@ uint64_t naming_questions(const struct naming *naming)
 	return naming->questions;
 }
 
-void naming_again(struct naming *naming)
-{
-	naming->deadline_ns = 0;
-}
-
 struct naming *naming_free(struct naming *naming)
 {
 	if (!naming)
@@ -234,6 +229,11 @@ struct naming *naming_free(struct naming *naming)
 		free(naming->known[i].frames);
 	free(naming);
 	return NULL;
+}
+
+void naming_renew(struct naming *naming)
+{
+	naming->deadline_ns = 0;
 }
 
 struct namer *naming_namer(struct naming *naming)

@@ -18,11 +18,11 @@ struct naming;
 int naming_new(struct naming **ret_naming);
 struct naming *naming_free(struct naming *naming);
 
-/* How often a child was asked. */
-uint64_t naming_questions(const struct naming *naming);
-
-/* All questions together have a time; it begins anew. For who asks again and again. */
-void naming_again(struct naming *naming);
+/* There is a time for all questions together; from now on it begins anew. */
+void naming_renew(struct naming *naming);
 
 /* What a request takes; stays the naming's. */
 struct namer *naming_namer(struct naming *naming);
+
+/* How often a child was asked. */
+uint64_t naming_questions(const struct naming *naming);

@@ -247,7 +247,8 @@ static int watch_loop(struct watch *watch, struct look *look)
 			next_scan = now + bits_max(WATCH_SCAN_NS, bits_min(took * WATCH_SCAN_SHARE,
 									   WATCH_SCAN_MAX_NS));
 		}
-		look_more_names(look);
+		if (watch->stacks)
+			watch->namer = look_namer(look); /* with new time to ask */
 		if (r == 0)
 			r = watch_round(watch, &batch, &view, &log);
 		if (fflush(stdout) == 0)
@@ -312,8 +313,6 @@ static int watch_run(int argc, char **argv)
 	output_start();
 	output_catch_stop();
 	r = look_new(&look);
-	if (r == 0 && watch.stacks)
-		watch.namer = look_namer(look);
 	if (r == 0)
 		r = watch_loop(&watch, look);
 	for (size_t i = 0; i < watch.count; i++)
