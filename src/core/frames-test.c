@@ -70,6 +70,20 @@ UNIT(without_modules)
 	frames_deinit(&frames);
 }
 
+/* What Python made itself, and what was seen earlier. */
+UNIT(python)
+{
+	struct frames frames;
+	struct frames_one frame;
+
+	frames_init(&frames, "<stdin>:1:<module> -> a.py:12:f (approximate)");
+	assert(frames_next(&frames, &frame) && frame.is_python && frame.is_approximate);
+	assert(same(frame.function, "f") && frame.line == 12);
+	assert(frames_next(&frames, &frame) && frame.is_python && !frame.is_approximate);
+	assert(same(frame.function, "<module>") && same(frame.file, "<stdin>"));
+	frames_deinit(&frames);
+}
+
 UNIT(plain)
 {
 	char text[256], small[8];

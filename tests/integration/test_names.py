@@ -124,8 +124,8 @@ def test_watch_shows_stacks(world, compiled, form):  # noqa: F811
     process = start(world, program)
     name, number = dropped(0)[0]
     if form == "text":
-        while "double_free" not in watch.stdout.readline():
-            pass
+        lines = iter(watch.stdout.readline, "")
+        assert any("double_free" in line for line in lines)
         assert watch.stdout.readline().strip() == f"{name} ({program}.c:{number})"
         assert watch.stdout.readline().strip() == f"main ({program}.c:{dropped(0)[1][1]})"
     else:
