@@ -81,6 +81,13 @@ UNIT(innermost_first)
 	       0);
 }
 
+UNIT(the_module)
+{
+	assert(strcmp(made_of("a.c:12:f @ app"),
+		      "{\"stack\":[{\"function\":\"f\",\"file\":\"a.c\",\"line\":12,"
+		      "\"module\":\"app\",\"python\":false}]}") == 0);
+}
+
 UNIT(nothing_between_arrows)
 {
 	assert(strcmp(made_of("a -> "),

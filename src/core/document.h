@@ -60,7 +60,5 @@ void document_page_end(struct emit *json, bool exact, const char *next); /* NULL
 void document_close(struct emit *json, const struct snapshot *snapshot);
 void document_uid(struct emit *json, const char *key, uint64_t unique_id);
 void document_flags(struct emit *json, uint32_t flags);
-/* Behind the function of a frame that was seen earlier, and may have gone on since. */
-#define DOCUMENT_APPROXIMATE " (approximate)"
 void document_stack(struct emit *json, const char *stack); /* as in a snapshot_buffer */
 const char *document_bound(uint32_t bound);

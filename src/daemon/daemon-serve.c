@@ -84,6 +84,7 @@ int daemon_serve_legacy(struct daemon *daemon)
 {
 	const struct config *config = daemon->config;
 	struct legacy_config legacy = {
+		.symbols = daemon->symbols,
 		.loop = daemon->loop,
 		.registry = daemon->registry,
 		.outlet = daemon->outlet,

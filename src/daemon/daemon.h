@@ -35,6 +35,7 @@ struct roll_entry;
 struct store;
 struct store_reader;
 struct symbols;
+struct symbols_learner;
 struct work;
 
 struct daemon_restore {
@@ -59,6 +60,7 @@ struct daemon {
 	struct access access;
 	struct claim claim; /* of the native socket */
 	struct symbols *symbols;
+	struct symbols_learner *learner;
 	struct registry *registry;
 	struct past *past;
 	struct native *native;

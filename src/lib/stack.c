@@ -14,6 +14,8 @@
 #include "book/writer.h"
 #include "lib/bounds.h"
 #include "lib/modules.h"
+#include "lib/oldlog-names.h"
+#include "lib/oldlog.h"
 #include "lib/provider.h"
 #include "lib/walk.h"
 
@@ -63,6 +65,10 @@ void stack_open(void)
 	/* Not stored without need: a page that is not written is not there. */
 	if (stack_depth)
 		stack_depth = 0;
+	oldlog_names_open();
+	/* The old logs had stacks without being asked for them. */
+	if (!how && oldlog_has_stacks())
+		how = "auto";
 	for (size_t i = 0; how && i <= ARRAY_SIZE(ways); i++) {
 		stack_is_native = i < ARRAY_SIZE(ways);
 		if (strcmp(how, stack_is_native ? ways[i] : "python") != 0)
@@ -156,6 +162,8 @@ static __attribute__((noinline)) uint32_t stack_first_sight(struct writer *write
 		native.count = bits_min(native.count, STACK_NATIVE_MAX);
 	others = provider_tell(writer, &cache->sight, stack_depth, &native, frames);
 	id = intern_stack_mixed(writer, frames, native.count, others);
+	if (unlikely(oldlog_has_stacks()))
+		oldlog_names_learn(id, addresses, native.count);
 	/* A full book stays full: that there is no stack is remembered too. */
 	stack_remember(cache, provider_mix(stack_hash(generation, addresses, n), &cache->sight),
 		       id);
@@ -223,6 +231,7 @@ uint32_t stack_take(struct writer *writer, struct thread *self, const void *fram
 	}
 	provider_seen(&cache->sight, id);
 out:
+	self->stack = id;
 	if (unlikely(!id))
 		writer_reject(&writer->header->lost_stacks);
 	return id;

@@ -40,3 +40,9 @@ static inline __attribute__((always_inline)) uint32_t stack_here(const struct ca
 		return 0;
 	return stack_take(call->writer, call->self, __builtin_frame_address(0));
 }
+
+/* What stack_here() gave in this call. */
+static inline uint32_t stack_last(const struct call *call)
+{
+	return stack_is_on() && !call->is_nested ? call->self->stack : 0;
+}

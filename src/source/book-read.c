@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "book/clock.h"
 #include "book/view.h"
@@ -336,6 +337,7 @@ static void book_note(struct book_reading *reading)
 int book_collect(struct scan_book *book, const struct source_request *request, struct view *view,
 		 struct snapshot *snapshot)
 {
+	CLEANUP(book_reading_deinit)
 	struct book_reading reading = {
 		.book = book,
 		.request = request,

@@ -114,7 +114,7 @@ def clean_env(tmp_path):
     env = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("TTMEM", "TT_ALLOC", "TT_BUFFER"))
+        if not name.startswith(("TTMEM", "TT_ALLOC", "TT_BUFFER", "DEBUGINFOD"))
     }
     runtime = tmp_path / "runtime"
     runtime.mkdir(mode=0o700)

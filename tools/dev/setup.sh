@@ -39,6 +39,7 @@ needs() {
 		py:yaml python3-yaml
 		cmd:fish fish
 		cmd:zsh zsh
+		file:/usr/lib/x86_64-linux-gnu/libdebuginfod.so.1 libdebuginfod1
 		END
 	systemd) cat <<-'END' ;;
 		file:/lib/systemd/systemd systemd
