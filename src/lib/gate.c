@@ -17,22 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "book/writer.h"
 #include "lib/debug.h"
 #include "lib/make.h"
 #include "lib/oldlog.h"
 #include "lib/stack.h"
-
-#define GATE_PAUSE_NS 100000
-#define GATE_TRIES 20000 /* 2 s and more: then the holder is taken for frozen */
-
-enum gate_held {
-	GATE_FREE = 0,
-	GATE_HELD = 1,
-	GATE_GIVEN_UP = 2, /* held for so long that nobody waits any more */
-};
 
 /* In .bss, so in anonymous memory: it can be wiped. */
 struct gate gate_current;
@@ -78,28 +68,6 @@ static void gate_block_signals(sigset_t *ret_before)
 	(void)pthread_sigmask(SIG_SETMASK, &most, ret_before); /* fails only for a bad argument */
 }
 
-/* Waits for whoever has it, but not for ever. */
-static bool gate_wait(void)
-{
-	static const struct timespec pause = {.tv_nsec = GATE_PAUSE_NS};
-	uint32_t held = GATE_HELD;
-
-	for (int i = 0; i < GATE_TRIES; i++) {
-		uint32_t was = GATE_FREE;
-
-		if (__atomic_compare_exchange_n(&gate_current.held, &was, GATE_HELD, false,
-						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-			return true;
-		if (was == GATE_GIVEN_UP)
-			return false;
-		(void)nanosleep(&pause, NULL); /* no signal can shorten it */
-	}
-	/* A holder that goes on after all lets it go as usual. */
-	(void)__atomic_compare_exchange_n(&gate_current.held, &held, GATE_GIVEN_UP, false,
-					  __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-	return false;
-}
-
 static void gate_restore(const struct gate_hold *hold)
 {
 	(void)pthread_sigmask(SIG_SETMASK, &hold->signals, NULL); /* was valid before */
@@ -121,7 +89,7 @@ static bool gate_take(struct gate_hold *hold)
 		}
 		__atomic_store_n(&gate_is_wiped, true, __ATOMIC_RELAXED);
 	}
-	if (gate_wait())
+	if (lock_take(&gate_current.lock))
 		return true;
 	gate_restore(hold);
 	return false;
@@ -129,7 +97,7 @@ static bool gate_take(struct gate_hold *hold)
 
 static void gate_give(const struct gate_hold *hold)
 {
-	__atomic_store_n(&gate_current.held, GATE_FREE, __ATOMIC_RELEASE);
+	lock_drop(&gate_current.lock);
 	gate_restore(hold);
 }
 
