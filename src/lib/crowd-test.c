@@ -200,7 +200,7 @@ UNIT(one_book_for_all_threads)
 
 /* Far more than there are cores: most of them are not run for long, some with the lock in their hands. */
 #define CROWD_MANY 1000u
-#define CROWD_PAIRS (testing_soak() ? 1000u : 100u)
+#define CROWD_PAIRS (testing_soak() ? 20000u : 500u)
 
 static void *crowd_one_of_many(void *context)
 {
