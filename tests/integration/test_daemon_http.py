@@ -6,6 +6,7 @@ import http.client
 import json
 import re
 import shutil
+import socket
 import subprocess
 
 import pytest
@@ -21,7 +22,7 @@ def served(ttmemd):
 
 def address(daemon):
     """Where it serves; what it says is written by a thread of its own, a moment later."""
-    return wait_for(lambda: re.findall(r"http://([\d.:]+)/", daemon.text()), "the address")[-1]
+    return wait_for(lambda: re.findall(r"http://([\d.:]+|\[[\da-f:]+\]:\d+)/", daemon.text()), "the address")[-1]
 
 
 def ask(daemon, path, token=False):
@@ -78,6 +79,28 @@ def test_details_need_the_token(served):
     for path in ("/api/v1/smi", "/api/v1/ps", "/metrics", "/healthz"):
         status, body = ask(served, path)
         assert status == 200 and "secret" not in body
+
+
+def has_ipv6():
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET6) as probe:
+        probe.bind(("::1", 0))
+        return True
+    return False
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
+def test_ipv6(ttmemd):
+    ttmemd.start("--http", "[::1]:0")
+    where = address(ttmemd)
+    assert re.fullmatch(r"\[::1\]:[1-9]\d*", where)
+    ttmemd.player("alloc 0 DRAM 0x1000 100 weights")
+    wait_for(lambda: get(ttmemd, "/api/v1/smi")["totals"]["bytes"] == 100, "the buffer")
+    # It knows its own names.
+    for host, status in ((where, 200), ("localhost", 200), ("evil.example", 421)):
+        connection = http.client.HTTPConnection(where, timeout=30)
+        with contextlib.closing(connection):
+            connection.request("GET", "/healthz", headers={"Host": host})
+            assert connection.getresponse().status == status, host
 
 
 def test_what_the_dead_left(served):
