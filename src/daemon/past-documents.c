@@ -140,6 +140,7 @@ static void past_open_leak(struct past_writing *writing)
 	emit_u64(json, "start_ns", process->start_ns);
 	emit_u64(json, "ended_ns", leak->ending.ended_ns);
 	emit_string(json, "how", leak->ending.closed ? "closed" : "died");
+	emit_bool(json, "exec", leak->ending.execed);
 	past_exit(json, &leak->ending);
 	emit_u64(json, "bytes", leak->bytes);
 	emit_u64(json, "buffer_count", leak->buffers);

@@ -80,7 +80,7 @@ def test_what_a_killed_process_left(daemon):
     wait_until_seen(daemon, player.pid)
     player.kill()
     leak = daemon.wait_for_leak(player.pid)
-    assert leak["how"] == "died" and leak["bytes"] == 152
+    assert leak["how"] == "died" and leak["bytes"] == 152 and not leak["exec"]
     status = daemon.json("status")
     assert (status["books"], status["ended"], status["leaked"]) == (0, 1, 1)
     rows = sorted((b["device"], b["type"], b["address"], b["size"]) for b in leak["buffers"])
@@ -204,7 +204,8 @@ def test_exec_ends_the_book(daemon, handed_over):
     player.process.stdin.write("exec\n")
     player.process.stdin.flush()
     leak = daemon.wait_for_leak(player.pid)
-    assert leak["bytes"] == 77
+    assert (leak["bytes"], leak["how"], leak["exec"]) == (77, "died", True)
+    assert "became another program, left 1 buffer" in daemon.run("leaks", "--pid", player.pid).stdout
     assert player.process.poll() is None
     assert player.pid not in pids(daemon)
 
