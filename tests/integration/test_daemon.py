@@ -15,7 +15,7 @@ import time
 import pytest
 
 from conftest import LIMIT
-from world import end_children, used, wait_for
+from world import descriptors, end_children, used, wait_for
 
 NOBODY = 65534
 
@@ -208,6 +208,27 @@ def test_exec_ends_the_book(daemon, handed_over):
     assert "became another program, left 1 buffer" in daemon.run("leaks", "--pid", player.pid).stdout
     assert player.process.poll() is None
     assert player.pid not in pids(daemon)
+
+
+def test_a_keeper_that_is_killed(daemon):
+    """It is said, once; another one takes over, with all the books."""
+    daemon.start()
+    player = daemon.player("alloc 0 DRAM 0x1000 88")
+    wait_until_seen(daemon, player.pid)
+
+    def holders():
+        """Keepers with the book; there are others while one is being started."""
+        return [pid for pid in daemon.keepers() if "ttmem-book" in descriptors(pid)]
+
+    (keeper,) = wait_for(holders, "the book with the keeper")
+    os.kill(keeper, signal.SIGKILL)
+    wait_for(lambda: "ttmemd: the keeper of books is gone" in daemon.text(), "the news")
+    wait_for(lambda: set(holders()) - {keeper}, "the book with another one")
+    daemon.kill()
+    player.kill()
+    daemon.start()
+    assert daemon.wait_for_leak(player.pid)["bytes"] == 88
+    assert daemon.text().count("the keeper of books is gone") == 1
 
 
 def test_forked_twice(daemon):
