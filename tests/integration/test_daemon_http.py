@@ -68,6 +68,7 @@ def test_the_same_as_on_the_command_line(served):
     }
     life = check_schema(get(served, "/api/v1/history?address=0x1000"))
     assert life["schema"] == "ttmem.history/1"
+    assert life["past"] == {"leaks": [], "incidents": []}
 
 
 def test_details_need_the_token(served):
@@ -111,6 +112,16 @@ def test_what_the_dead_left(served):
     player.kill()
     leak = served.wait_for_leak(player.pid)
     (over_http,) = check_schema(get(served, f"/api/v1/leaks?pid={player.pid}"))["processes"]
+    for address, size in (("0x1000", 100), ("0x2000", 5)):
+        life = check_schema(get(served, f"/api/v1/history?address={address}&pid={player.pid}"))
+        (dead,) = life["past"]["leaks"]
+        assert [(b["address"], b["size"]) for b in dead["buffers"]] == [(address, size)]
+        assert life["past"]["incidents"] == []
+        assert life["past"] == served.json("history", address, "--pid", player.pid)["past"]
+    (free,) = get(served, "/api/v1/history?address=0x9999")["past"]["incidents"]
+    assert (free["kind"], free["pid"]) == ("unknown_free", player.pid)
+    other = get(served, "/api/v1/history?address=0x1000&device=5")["past"]
+    assert other == {"leaks": [], "incidents": []}
     assert over_http == leak and over_http["bytes"] == 105
     kinds = {i["kind"] for i in check_schema(get(served, "/api/v1/incidents"))["incidents"]}
     assert kinds == {"leak", "unknown_free"}
