@@ -125,7 +125,7 @@ static uint64_t old_idle(struct old_run *run, uint64_t before)
 
 static bool old_storm(struct old_run *run)
 {
-	uint64_t half = run->count / 2;
+	uint64_t half = run->count > 1 ? run->count / 2 : 1;
 	uint64_t start = old_now(), before = start, slice = start, now;
 
 	for (uint64_t i = 0; i < run->count; i++) {
