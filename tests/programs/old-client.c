@@ -125,9 +125,11 @@ static uint64_t old_idle(struct old_run *run, uint64_t before)
 
 static bool old_storm(struct old_run *run)
 {
-	uint64_t half = run->count > 1 ? run->count / 2 : 1;
+	uint64_t half = run->count / 2;
 	uint64_t start = old_now(), before = start, slice = start, now;
 
+	if (half == 0)
+		return false;
 	for (uint64_t i = 0; i < run->count; i++) {
 		uint8_t *bytes = i < half ? run->alloc : run->free;
 		uint64_t id = (i % half + 1) << 12;
