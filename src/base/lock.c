@@ -22,7 +22,15 @@
 #define LOCK_SPIN_LAST 1024u
 #define LOCK_SPIN_ROUNDS 13 /* about 100 us of spinning: far longer than any event */
 #define LOCK_YIELDS 200
-#define LOCK_SLEEPS 2000 /* of 1 ms: then the holder is taken for dead */
+
+#define LOCK_NAP_FIRST_NS 1000000u
+/* A thousand that wait with naps of 1 ms keep two cores busy with waking, and the holder off both. */
+#define LOCK_NAP_LAST_NS 16000000u
+#define LOCK_NAPS_OF_A_KIND 4 /* before they become twice as long */
+#define LOCK_CALM_NS \
+	UINT64_C(2000000000) /* of naps without a move: then the holder is taken for dead */
+#define LOCK_STILL_NS UINT64_C(20000000000) /* likewise, whatever the naps were like */
+#define LOCK_NAPS_MAX 20000 /* five minutes of others that are always faster: no hanging */
 
 static inline void lock_pause(void)
 {
@@ -33,41 +41,80 @@ static inline void lock_pause(void)
 #endif
 }
 
-static bool lock_is(const struct lock *lock, enum lock_state state)
+static uint32_t lock_see(const struct lock *lock)
 {
-	return __atomic_load_n(&lock->held, __ATOMIC_RELAXED) == state;
+	return __atomic_load_n(&lock->word, __ATOMIC_RELAXED);
 }
 
 static bool lock_look(struct lock *lock)
 {
-	return lock_is(lock, LOCK_FREE) && lock_try(lock);
+	return !(lock_see(lock) & LOCK_HELD) && lock_try(lock);
+}
+
+static uint64_t lock_now(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail */
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 /* Not nanosleep(): that is a place where a cancelled thread ends, with other locks in its hands. */
-static void lock_sleep(void)
+static void lock_sleep(uint32_t ns)
 {
-	static const struct timespec millisecond = {.tv_nsec = 1000000};
+	const struct timespec time = {.tv_nsec = ns};
 
 	/* A signal may shorten it: harmless. */
-	(void)syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &millisecond, NULL);
+	(void)syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &time, NULL);
+}
+
+/* For how long nothing has moved. */
+struct lock_patience {
+	uint32_t word; /* as last seen */
+	uint64_t since_ns;
+	uint64_t calm_ns;
+};
+
+/* After a nap that should have taken @nap_ns. True: whoever holds the lock is taken for dead. */
+static bool lock_is_enough(struct lock_patience *patience, uint32_t word, uint32_t nap_ns,
+			   uint64_t from_ns)
+{
+	uint64_t now = lock_now();
+
+	if (word != patience->word) {
+		*patience = (struct lock_patience){.word = word, .since_ns = now};
+		return false;
+	}
+	if (now - from_ns < 2 * (uint64_t)nap_ns)
+		patience->calm_ns += now - from_ns;
+	return patience->calm_ns >= LOCK_CALM_NS || now - patience->since_ns >= LOCK_STILL_NS;
 }
 
 /* Waits by sleeping, until the lock is had or its holder is taken for dead, by us or by another. */
 static bool lock_outwait(struct lock *lock)
 {
-	uint32_t held = LOCK_HELD;
+	struct lock_patience patience = {.word = lock_see(lock), .since_ns = lock_now()};
+	uint32_t nap = LOCK_NAP_FIRST_NS, word;
 
-	for (int i = 0; i < LOCK_SLEEPS; i++) {
+	for (int i = 1; i <= LOCK_NAPS_MAX; i++) {
+		uint64_t from = lock_now();
+
+		lock_sleep(nap);
 		if (lock_look(lock))
 			return true;
-		if (lock_is(lock, LOCK_GIVEN_UP))
+		word = lock_see(lock);
+		if (word & LOCK_GIVEN_UP)
 			return false;
-		lock_sleep();
+		if (lock_is_enough(&patience, word, nap, from)) {
+			/* Unless it moves now, after all. */
+			(void)__atomic_compare_exchange_n(&lock->word, &word, word | LOCK_GIVEN_UP,
+							  false, __ATOMIC_RELAXED,
+							  __ATOMIC_RELAXED);
+			return false;
+		}
+		if (i % LOCK_NAPS_OF_A_KIND == 0 && nap < LOCK_NAP_LAST_NS)
+			nap *= 2;
 	}
-	if (lock_look(lock))
-		return true;
-	(void)__atomic_compare_exchange_n(&lock->held, &held, LOCK_GIVEN_UP, false,
-					  __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	return false;
 }
 
@@ -77,7 +124,7 @@ bool lock_take_slow(struct lock *lock)
 	int saved_errno;
 	bool taken = false;
 
-	if (lock_is(lock, LOCK_GIVEN_UP))
+	if (lock_see(lock) & LOCK_GIVEN_UP)
 		return false;
 	for (int round = 0; round < LOCK_SPIN_ROUNDS; round++) {
 		for (uint32_t i = 0; i < gap; i++)

@@ -42,6 +42,8 @@ static void leaks_print_end(const json_t *process)
 		printf("killed by signal %" PRIu64, recall_number(exit, "signal"));
 	else if (json_is_real(json_object_get(exit, "code")))
 		printf("exit code %" PRIu64, recall_number(exit, "code"));
+	else if (json_is_true(json_object_get(process, "exec")))
+		printf("became another program");
 	else if (how && strcmp(how, "closed") == 0)
 		printf("ended in order");
 	else

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "core/filter.h"
@@ -85,6 +86,28 @@ static int options_unknown(const struct options *options, const char *word)
 	return options_mistake(options->command, "unknown option \"%s\"", word);
 }
 
+/* The names of all types, for who has not hit one. */
+static const char *options_types(char *ret_text, size_t size)
+{
+	size_t length = 0;
+
+	for (uint32_t type = 0; type < BOOK_TYPES && types_name(type); type++)
+		length += (size_t)snprintf(ret_text + length, size - bits_min(length, size), "%s%s",
+					   type ? ", " : "a type: ", types_name(type));
+	return ret_text;
+}
+
+/* An argument that makes no sense. */
+static int options_wrong(const struct options *options, const struct options_item *item,
+			 const char *word, size_t length, const char *text)
+{
+	char types[128];
+	bool is_type = strcmp(item->argument, "TYPE") == 0;
+
+	return options_mistake(options->command, "%.*s: \"%s\" is not %s", (int)length, word, text,
+			       is_type ? options_types(types, sizeof(types)) : item->argument);
+}
+
 /* One option. @next: the word after it, NULL if none. Return: words used up, or -EINVAL. */
 static int options_one(const struct options *options, const char *word, const char *next)
 {
@@ -106,8 +129,7 @@ static int options_one(const struct options *options, const char *word, const ch
 		return options_mistake(options->command, "%.*s needs an argument: %s", (int)length,
 				       word, item->argument);
 	if (item->parse(item->target, text) < 0)
-		return options_mistake(options->command, "%.*s: \"%s\" is not %s", (int)length,
-				       word, text, item->argument);
+		return options_wrong(options, item, word, length, text);
 	return equals ? 1 : 2;
 }
 

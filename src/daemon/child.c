@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -90,6 +91,21 @@ static int child_spawn(const struct child_setup *setup, pid_t *ret_pid)
 	return r;
 }
 
+/* The loop may be more urgent than others; what it starts is not, and gets what the caller has. */
+static int child_spawn_calm(const struct child_setup *setup, pid_t *ret_pid)
+{
+	int before, r;
+
+	errno = 0;
+	before = getpriority(PRIO_PROCESS, 0);
+	if (before >= 0 || errno != 0)
+		return child_spawn(setup, ret_pid);
+	(void)setpriority(PRIO_PROCESS, 0, 0); /* less is always allowed */
+	r = child_spawn(setup, ret_pid);
+	(void)setpriority(PRIO_PROCESS, 0, before); /* if that is not: as everybody else */
+	return r;
+}
+
 static int child_reap(pid_t pid)
 {
 	int status = 0;
@@ -124,7 +140,7 @@ int child_start(struct child *child, struct loop *loop, const struct child_setup
 	/* What systemd gave to the daemon would else be given on with exec. It takes nothing from us: our own
 	 * rights are in other sets. */
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); /* kernels since 4.3 */
-	r = child_spawn(&moved, &pid);
+	r = child_spawn_calm(&moved, &pid);
 	if (r < 0)
 		return r;
 	child->loop = loop;

@@ -149,6 +149,7 @@ static void keep_refill(void *context, struct keeper *keeper)
 	struct daemon *daemon = context;
 	struct roster *roster = registry_roster(daemon->registry);
 
+	daemon->keeper_is_lost = false;
 	for (size_t i = 0; i < roster->count; i++) {
 		struct keeper_entry entry = keep_entry(roster->list[i]);
 
@@ -162,9 +163,26 @@ static void keep_refill(void *context, struct keeper *keeper)
 	roster_unref(roster);
 }
 
+/* Until there is one again it may be tried many times: one line is enough. */
+static void keep_lost(void *context, int error)
+{
+	struct daemon *daemon = context;
+
+	if (!daemon->keeper_is_lost)
+		outlet_print(daemon->outlet,
+			     "ttmemd: the keeper of books is gone (%s); until there is another, "
+			     "processes that end while ttmemd is down will go unreported\n",
+			     strerror(-error));
+	daemon->keeper_is_lost = true;
+}
+
 static void keep_open_keeper(struct daemon *daemon, const char *path)
 {
-	const struct keeper_hooks hooks = {.context = daemon, .refill = keep_refill};
+	const struct keeper_hooks hooks = {
+		.context = daemon,
+		.refill = keep_refill,
+		.lost = keep_lost,
+	};
 	int r;
 
 	if (!daemon->config->keeper || daemon->manager.books_max) {

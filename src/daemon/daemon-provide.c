@@ -142,11 +142,29 @@ static int provide_lives(struct daemon *daemon, const struct trail_wish *wish,
 	return *snapshot ? provide_trails(daemon, wish, *snapshot, history) : -ENOMEM;
 }
 
+/* What the database has of the address; without one, or while it is in trouble: nothing, which is told. */
+static bool provide_past_of(struct daemon *daemon, const struct web_history_query *query,
+			    struct past_rows *ret_rows)
+{
+	const struct past_scope scope = {
+		.has_address = true,
+		.address = query->address,
+		.filter = &query->filter,
+	};
+	struct store_reader *reader = NULL;
+
+	return provide_reader(daemon, &reader) == 0 &&
+	       past_documents_address(reader, &scope, query->filter.has_pid ? query->filter.pid : 0,
+				      ret_rows) == 0;
+}
+
 static int provide_history(void *context, const struct web_history_query *query, struct emit *json)
 {
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
 	struct daemon *daemon = context;
 	struct trail_wish wish = {.address = query->address, .filter = query->filter};
+	CLEANUP(past_documents_rows_deinit) struct past_rows rows = {.leaks = NULL};
+	struct document_past past;
 	struct history history = HISTORY_NULL;
 	struct snapshot *snapshot = NULL;
 	int r;
@@ -158,8 +176,13 @@ static int provide_history(void *context, const struct web_history_query *query,
 		r = provide_lives(daemon, &wish, &snapshot, &history);
 	if (r == 0)
 		r = snapshot_finish(snapshot);
-	if (r == 0)
-		document_history(json, snapshot, &history, query->address);
+	if (r == 0) {
+		bool has_past = provide_past_of(context, query, &rows);
+
+		past = (struct document_past){.leaks = rows.leaks, .incidents = rows.incidents};
+		document_history_past(json, snapshot, &history, query->address,
+				      has_past ? &past : NULL);
+	}
 	history_deinit(&history);
 	snapshot_free(snapshot);
 	return r;

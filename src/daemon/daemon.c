@@ -35,6 +35,7 @@
 /* The first look at everybody takes as long as somebody wants who holds very many descriptors. */
 #define DAEMON_READY_NS UINT64_C(5000000000)
 #define DAEMON_STORE_RETRY_MS 5000u /* after the disk was full: one try costs next to nothing */
+#define DAEMON_PRIORITY (-10)       /* of the loop; as setpriority() counts */
 
 int daemon_fail(const char *what, const char *which, int r)
 {
@@ -367,6 +368,19 @@ int daemon_open(struct daemon *daemon, const struct config *config)
 	return r < 0 ? daemon_fail("cannot look for processes", NULL, r) : 0;
 }
 
+/*
+ * Old clients wait in their send() until the loop has read what they sent before. So on a machine that is
+ * full of work a loop that is not run is a stall of theirs. It needs little; the other threads, which
+ * may need more, are no more urgent than anybody. Who gave the daemon another priority knows why.
+ */
+static void daemon_hurry(void)
+{
+	errno = 0;
+	if (getpriority(PRIO_PROCESS, 0) == 0 && errno == 0)
+		/* Without the right to do so: as everybody else. */
+		(void)setpriority(PRIO_PROCESS, 0, DAEMON_PRIORITY);
+}
+
 int daemon_run(struct daemon *daemon)
 {
 	const struct config *config = daemon->config;
@@ -381,6 +395,7 @@ int daemon_run(struct daemon *daemon)
 			outlet_print(daemon->outlet, "ttmemd: http://%s/\n",
 				     web_address(daemon->web));
 	}
+	daemon_hurry();
 	return loop_run(daemon->loop);
 }
 

@@ -66,6 +66,7 @@ struct daemon {
 	struct native *native;
 	struct legacy_server *legacy;
 	struct keeper *keeper;
+	bool keeper_is_lost; /* and that was said */
 	struct roll *roll;
 	struct daemon_restore restore;
 	struct roll_entry *rolled; /* of the last daemon's roll: whose books have not come back */

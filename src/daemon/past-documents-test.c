@@ -94,7 +94,7 @@ UNIT(leaks_of_all_ends)
 {
 	struct testing_world world;
 	struct web_past_query query = {0};
-	struct store_ending died = {.book = 1, .ended_ns = TESTING_START};
+	struct store_ending died = {.book = 1, .ended_ns = TESTING_START, .execed = true};
 	struct store_ending closed = {.book = 2,
 				      .ended_ns = TESTING_START + 1,
 				      .closed = true,
@@ -119,10 +119,12 @@ UNIT(leaks_of_all_ends)
 	assert(json_is_null(json_object_get(json_object_get(row, "exit"), "code")));
 	row = json_array_get(list, 1);
 	assert(strcmp(text_of(row, "how"), "closed") == 0);
+	assert(json_is_false(json_object_get(row, "exec")));
 	assert(number_of(json_object_get(row, "exit"), "code") == 3);
 	row = json_array_get(list, 2);
 	assert(number_of(row, "pid") == 11 && number_of(row, "user_id") == 1000);
 	assert(strcmp(text_of(row, "how"), "died") == 0);
+	assert(json_is_true(json_object_get(row, "exec")));
 	assert(json_is_null(json_object_get(row, "exit")));
 	assert(number_of(row, "bytes") == 3 * 4096 && number_of(row, "buffer_count") == 3);
 	assert(json_array_size(json_object_get(row, "sites")) == 2);

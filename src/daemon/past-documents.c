@@ -12,6 +12,8 @@
 #include "daemon/past-documents.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -140,6 +142,7 @@ static void past_open_leak(struct past_writing *writing)
 	emit_u64(json, "start_ns", process->start_ns);
 	emit_u64(json, "ended_ns", leak->ending.ended_ns);
 	emit_string(json, "how", leak->ending.closed ? "closed" : "died");
+	emit_bool(json, "exec", leak->ending.execed);
 	past_exit(json, &leak->ending);
 	emit_u64(json, "bytes", leak->bytes);
 	emit_u64(json, "buffer_count", leak->buffers);
@@ -261,8 +264,10 @@ static int past_filter(const struct web_past_query *query, const struct past_sco
 	return past_cursor_read(query->cursor, &ret_filter->after);
 }
 
-int past_documents_leaks(struct store_reader *reader, const struct web_past_query *query,
-			 const struct past_scope *scope, struct emit *json)
+/* The rows of one page. */
+static int past_leak_page(struct store_reader *reader, const struct store_filter *filter,
+			  const struct past_scope *scope, struct emit *json,
+			  struct store_cursor *ret_next)
 {
 	CLEANUP(past_forget) struct past_writing writing = {.json = json, .scope = scope};
 	const struct store_leak_rows rows = {
@@ -271,6 +276,16 @@ int past_documents_leaks(struct store_reader *reader, const struct web_past_quer
 		.part = past_leak_site,
 		.buffer = past_leak_buffer,
 	};
+	int r = store_query_leaks(reader, filter, &rows, ret_next);
+
+	if (r == 0)
+		past_close_leak(&writing);
+	return r;
+}
+
+int past_documents_leaks(struct store_reader *reader, const struct web_past_query *query,
+			 const struct past_scope *scope, struct emit *json)
+{
 	struct store_filter filter;
 	struct store_cursor next;
 	int r = past_filter(query, scope, &filter);
@@ -279,10 +294,9 @@ int past_documents_leaks(struct store_reader *reader, const struct web_past_quer
 		return r;
 	document_open(json, "ttmem.leaks/1", clock_ns(CLOCK_REALTIME));
 	emit_open_array(json, "processes");
-	r = store_query_leaks(reader, &filter, &rows, &next);
+	r = past_leak_page(reader, &filter, scope, json, &next);
 	if (r < 0)
 		return r;
-	past_close_leak(&writing);
 	emit_close_array(json);
 	past_end(json, &next);
 	return 0;
@@ -368,8 +382,9 @@ static int past_incident_site(void *context, const struct store_part *part)
 	return 0;
 }
 
-int past_documents_incidents(struct store_reader *reader, const struct web_past_query *query,
-			     const struct past_scope *scope, struct emit *json)
+static int past_incident_page(struct store_reader *reader, const struct store_filter *filter,
+			      const struct past_scope *scope, struct emit *json,
+			      struct store_cursor *ret_next)
 {
 	CLEANUP(past_forget) struct past_writing writing = {.json = json, .scope = scope};
 	const struct store_incident_rows rows = {
@@ -378,6 +393,16 @@ int past_documents_incidents(struct store_reader *reader, const struct web_past_
 		.holder = past_incident_holder,
 		.part = past_incident_site,
 	};
+	int r = store_query_incidents(reader, filter, &rows, ret_next);
+
+	if (r == 0)
+		past_close_incident(&writing);
+	return r;
+}
+
+int past_documents_incidents(struct store_reader *reader, const struct web_past_query *query,
+			     const struct past_scope *scope, struct emit *json)
+{
 	struct store_filter filter;
 	struct store_cursor next;
 	int r = past_filter(query, scope, &filter);
@@ -386,11 +411,70 @@ int past_documents_incidents(struct store_reader *reader, const struct web_past_
 		return r;
 	document_open(json, "ttmem.incidents/1", clock_ns(CLOCK_REALTIME));
 	emit_open_array(json, "incidents");
-	r = store_query_incidents(reader, &filter, &rows, &next);
+	r = past_incident_page(reader, &filter, scope, json, &next);
 	if (r < 0)
 		return r;
-	past_close_incident(&writing);
 	emit_close_array(json);
 	past_end(json, &next);
+	return 0;
+}
+
+typedef int past_page_fn(struct store_reader *reader, const struct store_filter *filter,
+			 const struct past_scope *scope, struct emit *json,
+			 struct store_cursor *ret_next);
+
+/* All pages in one array. */
+static int past_all(struct store_reader *reader, const struct past_scope *scope, uint32_t pid,
+		    past_page_fn *page, char **ret_text)
+{
+	struct store_filter filter = {
+		.has_uid = scope->has_uid,
+		.uid = scope->uid,
+		.pid = pid,
+		.limit = PAST_ADDRESS_PAGE,
+	};
+	CLEANUP_FREE char *text = NULL;
+	size_t length = 0;
+	FILE *out = open_memstream(&text, &length);
+	struct emit json = EMIT_INIT(out);
+	int r = 0;
+
+	if (!out)
+		return -ENOMEM;
+	emit_open_array(&json, NULL);
+	for (uint32_t i = 0; r == 0 && i < PAST_ADDRESS_PAGES_MAX; i++) {
+		struct store_cursor next;
+
+		r = page(reader, &filter, scope, &json, &next);
+		if (r < 0 || !next.more)
+			break;
+		filter.after = next;
+	}
+	emit_close_array(&json);
+	if (fclose(out) != 0 && r == 0)
+		r = -ENOMEM;
+	if (r == 0)
+		*ret_text = cleanup_steal(text);
+	return r;
+}
+
+void past_documents_rows_deinit(struct past_rows *rows)
+{
+	free(rows->leaks);
+	free(rows->incidents);
+}
+
+int past_documents_address(struct store_reader *reader, const struct past_scope *scope,
+			   uint32_t pid, struct past_rows *ret_rows)
+{
+	CLEANUP(past_documents_rows_deinit) struct past_rows rows = {.leaks = NULL};
+	int r = past_all(reader, scope, pid, past_leak_page, &rows.leaks);
+
+	if (r == 0)
+		r = past_all(reader, scope, pid, past_incident_page, &rows.incidents);
+	if (r < 0)
+		return r;
+	ret_rows->leaks = cleanup_steal(rows.leaks);
+	ret_rows->incidents = cleanup_steal(rows.incidents);
 	return 0;
 }

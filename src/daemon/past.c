@@ -265,6 +265,7 @@ static void past_report_leak(struct past *past, struct tracked *tracked, struct 
 		.book = tracked->inode,
 		.ended_ns = snapshot->time_ns,
 		.closed = closed,
+		.execed = end == TRACKED_EXECED,
 	};
 	struct news_ending told = {
 		.ended_ns = snapshot->time_ns,

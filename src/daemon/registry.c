@@ -22,6 +22,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/loop.h"
+#include "daemon/registry-inside.h"
 #include "daemon/registry-open.h"
 #include "daemon/registry-room.h"
 #include "daemon/search.h"
@@ -34,37 +35,6 @@
 
 #define REGISTRY_NEWS_NS UINT64_C(1000000000)
 #define REGISTRY_NEWS_MAX 100u
-
-struct registry_entry {
-	struct registry *registry;
-	struct tracked *tracked;
-	struct loop_source pid_fd;     /* -1 = there is none: the search looks after it */
-	struct loop_source connection; /* -1 = none, or no more */
-	struct registry_keeper *keeper;
-	uint64_t news_since; /* a second, and how much news came in it */
-	uint32_t news;
-};
-
-struct registry_file {
-	dev_t device;
-	ino_t inode;
-};
-
-struct registry {
-	struct registry_config config;
-	struct proc proc;
-	uint64_t fds_max;
-	struct search *search;
-	struct registry_entry **entries; /* in order of pid and inode */
-	size_t count, capacity;
-
-	struct registry_file *judged; /* a ring */
-	uint64_t judged_count;
-	struct registry_counts counts;
-
-	pthread_mutex_t lock; /* for the roster */
-	struct roster *roster;
-};
 
 static void registry_publish(struct registry *registry)
 {
@@ -94,8 +64,7 @@ struct roster *registry_roster(struct registry *registry)
 	return roster;
 }
 
-static struct registry_entry *registry_find(const struct registry *registry, dev_t device,
-					    ino_t inode)
+struct registry_entry *registry_find(const struct registry *registry, dev_t device, ino_t inode)
 {
 	for (size_t i = 0; i < registry->count; i++) {
 		const struct tracked *tracked = registry->entries[i]->tracked;
@@ -106,7 +75,7 @@ static struct registry_entry *registry_find(const struct registry *registry, dev
 	return NULL;
 }
 
-static bool registry_was_judged(const struct registry *registry, const struct scan_book *book)
+bool registry_was_judged(const struct registry *registry, const struct scan_book *book)
 {
 	size_t n = (size_t)bits_min(registry->judged_count, REGISTRY_JUDGED_MAX);
 
@@ -167,8 +136,7 @@ static void entry_free(struct registry_entry *entry)
 	free(entry);
 }
 
-/* The owner is no more, or no longer the program that kept the book. */
-static void entry_end(struct registry_entry *entry, enum tracked_end end)
+void registry_end(struct registry_entry *entry, enum tracked_end end)
 {
 	struct registry *registry = entry->registry;
 	const struct registry_hooks *hooks = &registry->config.hooks;
@@ -188,7 +156,7 @@ static void entry_end(struct registry_entry *entry, enum tracked_end end)
 	entry_free(entry);
 }
 
-static bool entry_is_over(const struct registry_entry *entry)
+bool registry_is_over(const struct registry_entry *entry)
 {
 	struct pollfd wait = {.fd = entry->pid_fd.fd, .events = POLLIN};
 
@@ -197,7 +165,7 @@ static bool entry_is_over(const struct registry_entry *entry)
 
 static void entry_pid_ready(struct loop_source *source, uint32_t events)
 {
-	entry_end(container_of(source, struct registry_entry, pid_fd), TRACKED_DIED);
+	registry_end(container_of(source, struct registry_entry, pid_fd), TRACKED_DIED);
 }
 
 /* Our library keeps to ten a second; whoever sends many more is not listened to any longer. */
@@ -226,7 +194,7 @@ static void entry_connection_ready(struct loop_source *source, uint32_t events)
 	if (r == -EAGAIN)
 		return;
 	entry_close(entry, &entry->connection);
-	if (!entry_is_over(entry))
+	if (!registry_is_over(entry))
 		search_doubt(entry->registry->search, entry->tracked);
 }
 
@@ -256,8 +224,7 @@ static bool registry_is_short(const struct registry *registry, const struct scan
 	return (uint64_t)book->file.fd + REGISTRY_SPARE_FDS >= registry->fds_max;
 }
 
-/* A book found no room: it will be looked for again. */
-static void registry_refuse(struct registry *registry, int r)
+void registry_refuse(struct registry *registry, int r)
 {
 	registry->counts.refused++;
 	if (r == -EMFILE && registry->search)
@@ -279,8 +246,8 @@ static void registry_doubt_others(struct registry *registry, const struct tracke
 	}
 }
 
-static int registry_add(struct registry *registry, struct scan_book *book, int pid_fd,
-			struct registry_keeper *keeper, struct registry_entry **ret_entry)
+int registry_add(struct registry *registry, struct scan_book *book, int pid_fd,
+		 struct registry_keeper *keeper, struct registry_entry **ret_entry)
 {
 	struct registry_entry *entry = calloc(1, sizeof(*entry));
 	const struct registry_hooks *hooks = &registry->config.hooks;
@@ -358,7 +325,7 @@ int registry_add_peer_consume(struct registry *registry, struct accept_peer *pee
 			entry_watch(entry, &entry->pid_fd, cleanup_steal_fd(&peer->pid_fd));
 		if (entry->pid_fd.fd < 0 &&
 		    registry_has_ended(registry, entry->tracked->pid, entry->tracked->start_ticks))
-			entry_end(entry, TRACKED_DIED);
+			registry_end(entry, TRACKED_DIED);
 	} else if (r != -EEXIST) {
 		registry_refuse(registry, r);
 	}
@@ -390,70 +357,8 @@ int registry_restore_consume(struct registry *registry, int fd, uint32_t pid, ui
 		return registry->config.adopt(registry->config.hooks.context, book, pid_fd);
 	r = registry_add(registry, book, pid_fd, NULL, &entry);
 	if (r == 0 && !alive)
-		entry_end(entry, TRACKED_DIED);
+		registry_end(entry, TRACKED_DIED);
 	return r;
-}
-
-static void registry_found(void *context, struct scan_book *book, int pid_fd)
-{
-	struct registry *registry = context;
-	CLEANUP_CLOSE int owned = pid_fd;
-	struct registry_entry *entry;
-	bool alive = book->alive;
-	int r;
-
-	/* Another daemon's clients are its own business. */
-	if (registry_find(registry, book->device, book->inode) ||
-	    registry_was_judged(registry, book) ||
-	    book->reader.header.source == BOOK_SOURCE_SOCKET) {
-		scan_book_free(book);
-		return;
-	}
-	r = registry_add(registry, book, cleanup_steal_fd(&owned), NULL, &entry);
-	if (r < 0) {
-		registry_refuse(registry, r);
-		return;
-	}
-	if (!alive)
-		entry_end(entry, TRACKED_DIED);
-}
-
-static void registry_judged(void *context, struct tracked *tracked, enum search_verdict verdict)
-{
-	struct registry *registry = context;
-	struct registry_entry *entry = registry_find(registry, tracked->device, tracked->inode);
-
-	if (!entry || entry->tracked != tracked || verdict == SEARCH_LIVES)
-		return;
-	if (verdict == SEARCH_EXECED && !entry_is_over(entry))
-		entry_end(entry, TRACKED_EXECED);
-	else if (entry->pid_fd.fd < 0 || entry_is_over(entry)) /* else the pidfd will tell */
-		entry_end(entry, TRACKED_DIED);
-}
-
-static void registry_passed(void *context, uint64_t took_ns, size_t refused)
-{
-	struct registry *registry = context;
-
-	registry->counts.scans++;
-	registry->counts.scan_ns = took_ns;
-	registry->counts.refused += refused;
-	if (registry->counts.scans == 1 && registry->config.first_pass)
-		registry->config.first_pass(registry->config.hooks.context);
-}
-
-static size_t registry_doubtful(void *context, bool all, struct tracked **ret_list, size_t max)
-{
-	struct registry *registry = context;
-	size_t n = 0;
-
-	for (size_t i = 0; i < registry->count && n < max; i++) {
-		struct registry_entry *entry = registry->entries[i];
-
-		if (entry->pid_fd.fd < 0 || (!entry->keeper && (all || entry->connection.fd < 0)))
-			ret_list[n++] = tracked_ref(entry->tracked);
-	}
-	return n;
 }
 
 int registry_new(struct registry **ret_registry, const struct registry_config *config)
@@ -477,26 +382,6 @@ int registry_new(struct registry **ret_registry, const struct registry_config *c
 	}
 	*ret_registry = registry;
 	return 0;
-}
-
-int registry_search(struct registry *registry)
-{
-	const struct search_config config = {
-		.loop = registry->config.loop,
-		.work = registry->config.scout,
-		.doubts = registry->config.work,
-		.interval_s = registry->config.scan_s,
-		.hooks =
-			{
-				.context = registry,
-				.found = registry_found,
-				.judged = registry_judged,
-				.passed = registry_passed,
-				.doubtful = registry_doubtful,
-			},
-	};
-
-	return search_new(&registry->search, &config);
 }
 
 struct registry *registry_free(struct registry *registry)

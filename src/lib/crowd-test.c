@@ -198,6 +198,48 @@ UNIT(one_book_for_all_threads)
 	}
 }
 
+/* Far more than there are cores: most of them are not run for long, some with the lock in their hands. */
+#define CROWD_MANY 1000u
+#define CROWD_PAIRS (testing_soak() ? 20000u : 500u)
+
+static void *crowd_one_of_many(void *context)
+{
+	pthread_barrier_t *barrier = context;
+	uint64_t address = (uintptr_t)pthread_self();
+
+	pthread_barrier_wait(barrier);
+	for (uint64_t i = 0; i < CROWD_PAIRS; i++) {
+		ttmem_alloc(0, TTMEM_DRAM, address + i, 8, "many");
+		ttmem_free(0, TTMEM_DRAM, address + i);
+	}
+	return NULL;
+}
+
+UNIT_LONG(a_thousand_threads_at_once, 120)
+{
+	uint32_t count = WITNESS_TSAN || WITNESS_ASAN ? CROWD_MANY / 10 : CROWD_MANY;
+	pthread_t threads[CROWD_MANY];
+	pthread_barrier_t barrier;
+	pthread_attr_t small;
+	struct book_hot hot;
+	struct witness w;
+
+	witness_track();
+	assert(pthread_attr_init(&small) == 0);
+	assert(pthread_attr_setstacksize(&small, 256 << 10) == 0);
+	assert(pthread_barrier_init(&barrier, NULL, count) == 0);
+	for (uint32_t i = 0; i < count; i++)
+		assert(pthread_create(&threads[i], &small, crowd_one_of_many, &barrier) == 0);
+	for (uint32_t i = 0; i < count; i++)
+		assert(pthread_join(threads[i], NULL) == 0);
+	assert(witness_open(&w, getpid()));
+	hot = witness_hot(&w, 0, TTMEM_DRAM);
+	assert(witness_header(&w)->rejected.lock == 0);
+	assert(hot.allocs == (uint64_t)count * CROWD_PAIRS && hot.frees == hot.allocs);
+	assert(hot.bytes == 0 && w.view.inexact == 0 && w.view.adds_up);
+	witness_close(&w);
+}
+
 /*
  * A thread that is frozen while it opens the gate, by a debugger say: the others wait for it once, not
  * at every event, and when it goes on after all they are back, with what they missed counted.
@@ -210,14 +252,14 @@ UNIT(gate_held_for_ever)
 	witness_track();
 	ttmem_pause(); /* so that the page is wiped in children */
 	ttmem_resume();
-	gate_current.held = 1;
+	assert(lock_take(&gate_current.lock));
 	ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
 	start = witness_now();
 	for (uint64_t i = 0; i < 1000; i++)
 		ttmem_alloc(0, TTMEM_DRAM, i, 1, NULL);
 	assert(witness_now() - start < 2);
 	assert(ttmem_enabled() == 0 && witness_count(getpid()) == 0);
-	gate_current.held = 0;
+	lock_drop(&gate_current.lock);
 	ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
 	assert(witness_open(&w, getpid()));
 	assert(witness_hot(&w, 0, TTMEM_DRAM).allocs == 1);

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "book/writer.h"
 #include "lib/debug.h"
@@ -22,15 +21,6 @@
 #include "lib/oldlog.h"
 #include "lib/quiet.h"
 #include "lib/stack.h"
-
-#define GATE_PAUSE_NS 100000
-#define GATE_TRIES 20000 /* 2 s and more: then the holder is taken for frozen */
-
-enum gate_held {
-	GATE_FREE = 0,
-	GATE_HELD = 1,
-	GATE_GIVEN_UP = 2, /* held for so long that nobody waits any more */
-};
 
 /* In .bss, so in anonymous memory: it can be wiped. */
 struct gate gate_current;
@@ -57,28 +47,6 @@ static bool gate_wanted(void)
 	       gate_says("TT_BUFFER_DEBUG_LOG", "1");
 }
 
-/* Waits for whoever has it, but not for ever. */
-static bool gate_wait(void)
-{
-	static const struct timespec pause = {.tv_nsec = GATE_PAUSE_NS};
-	uint32_t held = GATE_HELD;
-
-	for (int i = 0; i < GATE_TRIES; i++) {
-		uint32_t was = GATE_FREE;
-
-		if (__atomic_compare_exchange_n(&gate_current.held, &was, GATE_HELD, false,
-						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-			return true;
-		if (was == GATE_GIVEN_UP)
-			return false;
-		(void)nanosleep(&pause, NULL); /* no signal can shorten it */
-	}
-	/* A holder that goes on after all lets it go as usual. */
-	(void)__atomic_compare_exchange_n(&gate_current.held, &held, GATE_GIVEN_UP, false,
-					  __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-	return false;
-}
-
 static bool gate_take(struct quiet *hold)
 {
 	quiet_begin(hold);
@@ -91,7 +59,7 @@ static bool gate_take(struct quiet *hold)
 		}
 		__atomic_store_n(&gate_is_wiped, true, __ATOMIC_RELAXED);
 	}
-	if (gate_wait())
+	if (lock_take(&gate_current.lock))
 		return true;
 	quiet_end(hold);
 	return false;
@@ -99,7 +67,7 @@ static bool gate_take(struct quiet *hold)
 
 static void gate_give(const struct quiet *hold)
 {
-	__atomic_store_n(&gate_current.held, GATE_FREE, __ATOMIC_RELEASE);
+	lock_drop(&gate_current.lock);
 	quiet_end(hold);
 }
 

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/bits.h"
+#include "base/lock.h"
 
 struct writer;
 
@@ -38,7 +39,7 @@ struct gate {
 	struct writer *writer; /* NULL until there is a book */
 	uint32_t instance;     /* differs between a process and its forked children */
 	uint32_t phase;        /* string id of the process's phase */
-	uint32_t held;         /* gate.c's: 1 while somebody decides, pauses or names a phase */
+	struct lock lock;      /* gate.c's: while somebody decides, pauses or names a phase */
 	uint32_t missed;       /* events that could not wait for that */
 } __attribute__((aligned(GATE_PAGE)));
 

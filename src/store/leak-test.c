@@ -24,6 +24,7 @@ UNIT(a_leak_report_comes_back_whole)
 	struct store_ending ending = {.book = 1,
 				      .ended_ns = TESTING_START,
 				      .closed = true,
+				      .execed = true,
 				      .exit_is_known = true,
 				      .exit_code = 3};
 	struct testing_told told;
@@ -48,6 +49,7 @@ UNIT(a_leak_report_comes_back_whole)
 	assert(strcmp(told.leak.process.container, "c0ffee") == 0);
 	assert(strcmp(told.leak.process.source, "book") == 0);
 	assert(told.leak.ending.ended_ns == TESTING_START && told.leak.ending.closed);
+	assert(told.leak.ending.execed);
 	assert(told.leak.ending.exit_is_known && told.leak.ending.exit_code == 3);
 	assert(told.leak.bytes == 0 && told.leak.buffers == 1 && told.leak.listed == 1);
 	assert(told.part.type == L1 && strcmp(told.part.name, "kv cache") == 0);
@@ -176,6 +178,7 @@ UNIT(without_a_name_the_phase_is_the_site)
 	assert(told.leaks == 1 && told.parts == 5 && told.buffers == 7);
 	assert(told.leak.bytes == UINT64_C(7) * 4096);
 	assert(!told.leak.ending.exit_is_known && !told.leak.ending.closed);
+	assert(!told.leak.ending.execed);
 	snapshot_free(snapshot);
 	testing_close(&world);
 }

@@ -341,7 +341,7 @@ int store_record_leak(struct store_db *db, const struct store_item *item)
 			STORE_VALUES(
 				STORE_INT(process), STORE_INT(item->processes[0].uid),
 				STORE_BITS(ending->book), STORE_CUT(ending->ended_ns),
-				STORE_INT(ending->closed),
+				STORE_INT(ending->closed | ending->execed << 1),
 				ending->exit_is_known ? STORE_INT(ending->exit_code) : STORE_NONE,
 				ending->exit_is_known ? STORE_INT(ending->exit_signal) : STORE_NONE,
 				STORE_CUT(item->leaked_bytes), STORE_CUT(item->leaked_buffers),

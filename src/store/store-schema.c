@@ -9,7 +9,8 @@
  *	seen		how much of a process's incidents is in the counts of its site already
  *	incidents	a site's newest examples, one for a process, with all details
  *	holders, held	of a failed allocation: who held memory there, and which sites
- *	leaks		what a process left when it ended
+ *	leaks		what a process left when it ended; closed: 1 it said goodbye, 2 it has become another
+ *			program, 3 both
  *	leak_sites	its sums by call site
  *	leak_buffers	its buffers; each site's newest few reports have them
  *	series		a line of points: a process (0: all of them together), a device, a type

@@ -143,6 +143,7 @@ struct store_ending {
 		book; /* any number that tells a process's books apart: one book is reported once */
 	uint64_t ended_ns;
 	bool closed; /* the library said goodbye */
+	bool execed; /* the process went on as another program */
 	bool exit_is_known;
 	int32_t exit_code;
 	int32_t exit_signal; /* 0 = none */

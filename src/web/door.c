@@ -28,19 +28,20 @@ struct door_visit {
 struct door {
 	pthread_mutex_t lock;
 	struct lane *lane;
+	uint64_t answer_ns;
 	struct door_visit *visits;
 	size_t count;
 	uint64_t thrown_out;
 };
 
 /* How long a visit may be in its state; LANE_NEVER = as long as it likes. */
-static uint64_t door_patience(enum door_state state, bool crowded)
+static uint64_t door_patience(const struct door *door, enum door_state state, bool crowded)
 {
 	switch (state) {
 	case DOOR_ASKING:
 		return (crowded ? DOOR_REQUEST_CROWD_S : DOOR_REQUEST_S) * NS_PER_S;
 	case DOOR_READING:
-		return (crowded ? DOOR_ANSWER_CROWD_S : DOOR_ANSWER_S) * NS_PER_S;
+		return crowded ? DOOR_ANSWER_CROWD_S * NS_PER_S : door->answer_ns;
 	case DOOR_WAITING:
 	case DOOR_LISTENING:
 		break;
@@ -79,7 +80,7 @@ static uint64_t door_look(void *context, uint64_t now_ns)
 	pthread_mutex_lock(&door->lock);
 	crowded = door->count >= DOOR_CROWD;
 	for (struct door_visit *visit = door->visits; visit; visit = visit->next) {
-		uint64_t patience = door_patience(visit->state, crowded);
+		uint64_t patience = door_patience(door, visit->state, crowded);
 
 		if (visit->out || now_ns < visit->since_ns)
 			continue;
@@ -95,7 +96,7 @@ static uint64_t door_look(void *context, uint64_t now_ns)
 	return empty ? LANE_NEVER : now_ns + DOOR_LOOK_NS;
 }
 
-int door_new(struct door **ret_door)
+int door_new(struct door **ret_door, uint32_t answer_ms)
 {
 	CLEANUP_FREE struct door *door = calloc(1, sizeof(*door));
 	int r;
@@ -103,6 +104,7 @@ int door_new(struct door **ret_door)
 	if (!door)
 		return -ENOMEM;
 	pthread_mutex_init(&door->lock, NULL);
+	door->answer_ns = answer_ms ? (uint64_t)answer_ms * 1000000 : DOOR_ANSWER_S * NS_PER_S;
 	r = lane_new(&door->lane, "web door", 0, door_look, door);
 	if (r < 0)
 		return r;

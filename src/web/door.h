@@ -30,7 +30,8 @@ enum door_state {
 
 struct door_visit;
 
-int door_new(struct door **ret_door);
+/* @answer_ms: for an answer to be read; 0 = DOOR_ANSWER_S. */
+int door_new(struct door **ret_door, uint32_t answer_ms);
 struct door *door_free(struct door *door);
 
 /* A connection begins and ends; @fd stays the HTTP library's. NULL: no memory. */

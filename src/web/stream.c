@@ -50,6 +50,7 @@ struct stream_subscriber {
 struct stream {
 	pthread_mutex_t lock;
 	struct body_purse *purse;
+	uint64_t alive_ns;
 	struct stream_subscriber *subscribers;
 	size_t count;
 	uint64_t dropped;
@@ -60,7 +61,7 @@ struct stream {
 	uint64_t look_ns; /* when to look next */
 };
 
-int stream_new(struct stream **ret_stream, struct body_purse *purse)
+int stream_new(struct stream **ret_stream, struct body_purse *purse, uint32_t alive_ms)
 {
 	struct stream *stream = calloc(1, sizeof(*stream));
 
@@ -68,6 +69,7 @@ int stream_new(struct stream **ret_stream, struct body_purse *purse)
 		return -ENOMEM;
 	pthread_mutex_init(&stream->lock, NULL);
 	stream->purse = purse;
+	stream->alive_ns = (uint64_t)(alive_ms ? alive_ms : STREAM_ALIVE_MS) * 1000000;
 	*ret_stream = stream;
 	return 0;
 }
@@ -260,7 +262,7 @@ bool stream_wants(struct stream *stream, uint64_t now_ns)
 			stream_resume_locked(each);
 			continue;
 		}
-		if (now_ns < each->last_ns || now_ns - each->last_ns < STREAM_ALIVE_NS)
+		if (now_ns < each->last_ns || now_ns - each->last_ns < stream->alive_ns)
 			continue;
 		if (!alive)
 			alive = stream_text(stream, ": keep-alive\n\n");

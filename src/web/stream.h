@@ -16,7 +16,7 @@
 #define STREAM_PAUSE_NS UINT64_C(100000000) /* between two looks at least */
 #define STREAM_PAUSE_MAX_NS UINT64_C(2000000000)
 #define STREAM_PAUSE_FACTOR 10u /* and so often what a look takes */
-#define STREAM_ALIVE_NS UINT64_C(15000000000)
+#define STREAM_ALIVE_MS 15000u
 
 struct MHD_Connection;
 struct MHD_Response;
@@ -26,7 +26,8 @@ struct snapshot;
 struct stream;
 struct web_incident;
 
-int stream_new(struct stream **ret_stream, struct body_purse *purse);
+/* @alive_ms: no subscriber hears nothing for longer; 0 = STREAM_ALIVE_MS. */
+int stream_new(struct stream **ret_stream, struct body_purse *purse, uint32_t alive_ms);
 struct stream *stream_free(struct stream *stream);
 
 /*

@@ -129,9 +129,9 @@ static int web_start(struct web *web, const struct web_config *config, const cha
 		if (r < 0)
 			return r;
 	}
-	r = stream_new(&web->stream, &web->purse);
+	r = stream_new(&web->stream, &web->purse, config->alive_ms);
 	if (r == 0)
-		r = door_new(&web->door);
+		r = door_new(&web->door, config->answer_ms);
 	if (r == 0)
 		r = lane_new(&web->details, "web details", WEB_DETAILS_MAX, NULL, NULL);
 	if (r == 0)

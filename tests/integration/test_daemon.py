@@ -11,11 +11,12 @@ import re
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
 from conftest import LIMIT
-from world import end_children, used, wait_for
+from world import descriptors, end_children, used, wait_for
 
 NOBODY = 65534
 
@@ -80,7 +81,7 @@ def test_what_a_killed_process_left(daemon):
     wait_until_seen(daemon, player.pid)
     player.kill()
     leak = daemon.wait_for_leak(player.pid)
-    assert leak["how"] == "died" and leak["bytes"] == 152
+    assert leak["how"] == "died" and leak["bytes"] == 152 and not leak["exec"]
     status = daemon.json("status")
     assert (status["books"], status["ended"], status["leaked"]) == (0, 1, 1)
     rows = sorted((b["device"], b["type"], b["address"], b["size"]) for b in leak["buffers"])
@@ -204,9 +205,38 @@ def test_exec_ends_the_book(daemon, handed_over):
     player.process.stdin.write("exec\n")
     player.process.stdin.flush()
     leak = daemon.wait_for_leak(player.pid)
-    assert leak["bytes"] == 77
+    assert (leak["bytes"], leak["how"], leak["exec"]) == (77, "died", True)
+    assert "became another program, left 1 buffer" in daemon.run("leaks", "--pid", player.pid).stdout
     assert player.process.poll() is None
     assert player.pid not in pids(daemon)
+
+
+def command_of(pid):
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    return None
+
+
+def test_a_keeper_that_is_killed(daemon):
+    """It is said, once; another one takes over, with all the books."""
+    daemon.start()
+    player = daemon.player("alloc 0 DRAM 0x1000 88")
+    wait_until_seen(daemon, player.pid)
+
+    def holders():
+        """Keepers with the book. While one is being started, the daemon itself has that socket."""
+        return [pid for pid in daemon.keepers()
+                if command_of(pid) == "ttmem-keeper" and "ttmem-book" in descriptors(pid)]
+
+    (keeper,) = wait_for(holders, "the book with the keeper")
+    os.kill(keeper, signal.SIGKILL)
+    wait_for(lambda: "ttmemd: the keeper of books is gone" in daemon.text(), "the news")
+    wait_for(lambda: set(holders()) - {keeper}, "the book with another one")
+    daemon.kill()
+    player.kill()
+    daemon.start()
+    assert daemon.wait_for_leak(player.pid)["bytes"] == 88
+    assert daemon.text().count("the keeper of books is gone") == 1
 
 
 def test_forked_twice(daemon):

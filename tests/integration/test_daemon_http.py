@@ -6,6 +6,7 @@ import http.client
 import json
 import re
 import shutil
+import socket
 import subprocess
 
 import pytest
@@ -21,7 +22,7 @@ def served(ttmemd):
 
 def address(daemon):
     """Where it serves; what it says is written by a thread of its own, a moment later."""
-    return wait_for(lambda: re.findall(r"http://([\d.:]+)/", daemon.text()), "the address")[-1]
+    return wait_for(lambda: re.findall(r"http://([\d.:]+|\[[\da-f:]+\]:\d+)/", daemon.text()), "the address")[-1]
 
 
 def ask(daemon, path, token=False):
@@ -67,6 +68,7 @@ def test_the_same_as_on_the_command_line(served):
     }
     life = check_schema(get(served, "/api/v1/history?address=0x1000"))
     assert life["schema"] == "ttmem.history/1"
+    assert life["past"] == {"leaks": [], "incidents": []}
 
 
 def test_details_need_the_token(served):
@@ -80,6 +82,28 @@ def test_details_need_the_token(served):
         assert status == 200 and "secret" not in body
 
 
+def has_ipv6():
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET6) as probe:
+        probe.bind(("::1", 0))
+        return True
+    return False
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
+def test_ipv6(ttmemd):
+    ttmemd.start("--http", "[::1]:0")
+    where = address(ttmemd)
+    assert re.fullmatch(r"\[::1\]:[1-9]\d*", where)
+    ttmemd.player("alloc 0 DRAM 0x1000 100 weights")
+    wait_for(lambda: get(ttmemd, "/api/v1/smi")["totals"]["bytes"] == 100, "the buffer")
+    # It knows its own names.
+    for host, status in ((where, 200), ("localhost", 200), ("evil.example", 421)):
+        connection = http.client.HTTPConnection(where, timeout=30)
+        with contextlib.closing(connection):
+            connection.request("GET", "/healthz", headers={"Host": host})
+            assert connection.getresponse().status == status, host
+
+
 def test_what_the_dead_left(served):
     served.player("alloc 7 DRAM 0x1000 1")
     player = served.player(
@@ -88,6 +112,16 @@ def test_what_the_dead_left(served):
     player.kill()
     leak = served.wait_for_leak(player.pid)
     (over_http,) = check_schema(get(served, f"/api/v1/leaks?pid={player.pid}"))["processes"]
+    for address, size in (("0x1000", 100), ("0x2000", 5)):
+        life = check_schema(get(served, f"/api/v1/history?address={address}&pid={player.pid}"))
+        (dead,) = life["past"]["leaks"]
+        assert [(b["address"], b["size"]) for b in dead["buffers"]] == [(address, size)]
+        assert life["past"]["incidents"] == []
+        assert life["past"] == served.json("history", address, "--pid", player.pid)["past"]
+    (free,) = get(served, "/api/v1/history?address=0x9999")["past"]["incidents"]
+    assert (free["kind"], free["pid"]) == ("unknown_free", player.pid)
+    other = get(served, "/api/v1/history?address=0x1000&device=5")["past"]
+    assert other == {"leaks": [], "incidents": []}
     assert over_http == leak and over_http["bytes"] == 105
     kinds = {i["kind"] for i in check_schema(get(served, "/api/v1/incidents"))["incidents"]}
     assert kinds == {"leak", "unknown_free"}

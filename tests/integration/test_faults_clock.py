@@ -2,6 +2,7 @@
 """The time of day jumps while the daemon runs: ahead, back, to 1970. Nothing depends on it going forward."""
 
 import struct
+import time
 
 import pytest
 
@@ -13,19 +14,19 @@ DAY = 86400 * SECOND
 
 @pytest.fixture
 def clock(ttmemd, monkeypatch):
-    """Sets the daemon's clock: call with how far it is ahead."""
+    """Sets the daemon's clocks: call with how far they are ahead."""
     program = ttmemd.build / "tests" / "programs" / "ttmemd-clock"
     if not program.exists():
         pytest.skip("the daemon with a clock of its own is not built")
     path = ttmemd.folder / "clock"
-    path.write_bytes(bytes(8))
+    path.write_bytes(bytes(16))
     ttmemd.env["TTMEM_TEST_CLOCK"] = str(path)
     plain = ttmemd.command
     monkeypatch.setattr(ttmemd, "command", lambda *args: [program, *plain(*args)[1:]])
 
-    def jump(ahead_ns):
+    def jump(ahead_ns, since_boot_ns=0):
         with open(path, "r+b") as file:
-            file.write(struct.pack("<q", ahead_ns))
+            file.write(struct.pack("<qq", ahead_ns, since_boot_ns))
 
     return jump
 
@@ -77,3 +78,20 @@ def reports(daemon):
         assert process["pid"] not in found
         found[process["pid"]] = process["bytes"]
     return found
+
+
+def test_statistics_every_ten_seconds(ttmemd, clock):
+    """The old server told them; the time until then is made to pass."""
+    begin = time.monotonic()
+    ttmemd.start("--log-events")
+    client = ttmemd.old_client()
+    client.alloc(901, 0, 0x1000, 2048)
+    wait_for(lambda: "Allocated 2048 bytes" in ttmemd.text(), "the event")
+    for turn in range(1, 4):
+        clock(0, turn * 10 * SECOND)
+        wait_for(lambda: ttmemd.text().count("📊 Current Statistics:") >= turn, "the statistics")
+        told = ttmemd.text().count("📊 Current Statistics:")
+        assert told <= turn + (time.monotonic() - begin) / 10
+    last = ttmemd.text().rpartition("📊 Current Statistics:")[2]
+    assert "  Device 901:\n    Buffers: 1\n    DRAM: 2048 bytes (2 KB)\n" in last
+    client.close()

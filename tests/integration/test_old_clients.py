@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from ttmemd import OldClient
@@ -200,6 +201,29 @@ def test_one_client_in_a_tight_loop(ttmemd):
     assert client.query(OURS) == (0, 0, 0, 0)
     slow.close()
     client.close()
+
+
+def nice_of(stat):
+    return int(stat.read_text().rpartition(")")[2].split()[16])
+
+
+def test_the_loop_is_urgent_and_nothing_else(ttmemd):
+    """Old clients wait for it; but not for the other threads, nor for what it starts."""
+    may = subprocess.run(["nice", "-n", "-10", "nice"], capture_output=True, text=True, timeout=LIMIT)
+    expected = int(may.stdout)  # where it is not allowed: as we are
+    told = ttmemd.folder / "told"
+    ttmemd.start("--on-incident", f"nice >{told}.new; mv {told}.new {told}")
+    threads = Path(f"/proc/{ttmemd.process.pid}/task")
+    loop = threads / str(ttmemd.process.pid) / "stat"
+    wait_for(lambda: nice_of(loop) == expected, "the loop's priority")
+    ours = os.getpriority(os.PRIO_PROCESS, 0)
+    others = [task for task in threads.iterdir() if task.name != str(ttmemd.process.pid)]
+    assert others and all(nice_of(task / "stat") == ours for task in others)
+    player = ttmemd.player(f"alloc {OURS} DRAM 0x1000 4096")
+    player.kill()
+    wait_for(told.exists, "the command of an incident")
+    assert int(told.read_text()) == ours
+    wait_for(lambda: nice_of(loop) == expected, "the loop's priority again")
 
 
 def test_the_old_lines_for_a_native_process_that_died(ttmemd):

@@ -18,6 +18,18 @@ s = socket.socket(socket.AF_UNIX, getattr(socket, sys.argv[1]))
 s.connect(sys.argv[2])
 """
 
+# What the daemon knows, over HTTP, with the token from its file.
+ASK_HTTP = """
+import json, sys, urllib.request
+token = open("/var/lib/ttmem/http-token").read().strip()
+def ask(path, **headers):
+    request = urllib.request.Request("http://127.0.0.1:5392/" + path, headers=headers)
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        return json.load(answer)
+rows = ask("api/v1/buffers", Authorization="Bearer " + token)["buffers"]
+print(json.dumps([ask("api/v1/smi")["totals"], [[row["pid"], row["size"]] for row in rows]]))
+"""
+
 CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE = 2, 19
 
 
@@ -173,6 +185,27 @@ def test_the_sandbox_lets_it_work(machine):
         assert machine.text("find", "/var/lib/ttmem", "-name", "*.db*", "-o", "-name", "*.sqlite*")
     finally:
         machine.text("rm", "/etc/ttmem/ttmemd.conf")
+
+
+def test_the_sandbox_lets_it_serve(served):
+    """HTTP, where the unit says nothing of it, and the token that only it and root can read."""
+    assert served.text("stat", "-c", "%U %a", "/var/lib/ttmem/http-token") == "ttmem 600\n"
+    player = served.player("alloc 0 DRAM 0x1000 4096")
+    wait_for(lambda: served.show("NFileDescriptorStore") == "1", "the book to be stored")
+
+    def totals():
+        return json.loads(served.text("/usr/bin/python3", "-c", ASK_HTTP))
+
+    expected = [{"bytes": 4096, "buffers": 1}, [[player.inner_pid, 4096]]]
+    wait_for(lambda: totals() == expected, "the buffer over HTTP")
+
+
+def test_the_loop_may_hurry(served):
+    """The unit gives the right to it; in a container that has no such right itself, nothing happens."""
+    limit = served.text("sh", "-c", f"grep 'nice priority' /proc/{served.pid()}/limits").split()[-2]
+    nice = served.text("cat", f"/proc/{served.pid()}/stat").rpartition(")")[2].split()[16]
+    # As the kernel counts: 20 is the usual priority, 30 ten more.
+    assert (limit, nice) in (("30", "-10"), ("0", "0"))
 
 
 def test_death_while_it_is_down(served):

@@ -2,6 +2,8 @@
 """Clients that are too many, too slow, too large or make no sense cost nobody else anything."""
 
 import contextlib
+import json
+import re
 import resource
 import select
 import socket
@@ -41,6 +43,12 @@ def is_over(client):
 
 def sockets(server):
     return descriptors(server.process.pid).count("socket:")
+
+
+def timed_out(server):
+    """Connections that were ended because they took too long."""
+    (line,) = re.findall(r"^ttmem_http_connections_dropped_total (\d+)", server.ask("/metrics")[2].decode(), re.M)
+    return int(line)
 
 
 def test_a_thousand_that_say_nothing(server, clients):
@@ -130,6 +138,33 @@ def test_an_answer_that_nobody_reads(world, server):
         # Its end cannot be seen from here: nobody reads what is in front of it.
         wait_for(lambda: sockets(server) == before, "its end")
         assert server.ask("/healthz")[0] == 200
+
+
+def test_an_answer_read_in_drops(world, tmp_path):
+    """It always moves, so it is not idle; but it must be through in 60 s. Here: in one and a half."""
+    server = Server(world, tmp_path, "answer=1500")
+    # More than the kernel takes for a client: what it has taken counts as read.
+    world.player(*[f"push {'p' * 250}"] * 3, "many 0 DRAM 0x1000 8 10000")
+    path = "/api/v1/buffers?limit=10000"
+    with server.connect() as slow:
+        slow.sendall(
+            f"GET {path} HTTP/1.1\r\nHost: localhost\r\n"
+            f"Authorization: Bearer {server.token}\r\n\r\n".encode()
+        )
+        assert slow.recv(12) == b"HTTP/1.1 200"
+        before = sockets(server)
+
+        def drop():
+            # So much that the server never waits for long, and far too little to be through.
+            with contextlib.suppress(ConnectionError):
+                slow.recv(16384)
+            return sockets(server) < before
+
+        wait_for(drop, "its end")
+        wait_for(lambda: timed_out(server) == 1, "its count")
+    # Who reads is through in time.
+    status, _, body = server.ask(path, token=server.token)
+    assert status == 200 and len(json.loads(body)["buffers"]) == 10000
 
 
 @pytest.mark.parametrize(

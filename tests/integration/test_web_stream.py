@@ -118,3 +118,12 @@ def test_who_does_not_read_is_dropped(server):
     wait_for(lambda: subscribers(server) == 1, "the slow one to be gone")
     slow.close()
     quick.close()
+
+
+def test_a_silent_stream_is_kept_alive(world, tmp_path):
+    """Proxies end what says nothing. Every 15 s; here the server was told to be quicker."""
+    listener = Listener(Server(world, tmp_path, "alive=300"))
+    listener.next_of("totals")
+    lines = [listener.answer.readline() for _ in range(6)]
+    assert lines == [b": keep-alive\n", b"\n"] * 3
+    listener.close()

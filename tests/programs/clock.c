@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A time of day that a test can set without setting that of the machine: linked into a program, it takes
- * the place of the C library's function. The file named by TTMEM_TEST_CLOCK holds eight bytes: how many
- * nanoseconds the clock is ahead, or behind.
+ * Clocks that a test can set without setting those of the machine: linked into a program, this takes the
+ * place of the C library's function. The file named by TTMEM_TEST_CLOCK holds twice eight bytes: how many
+ * nanoseconds the time of day is ahead, or behind, and how many the clock that counts since the machine
+ * was started. That one only grows. Who waits on it with the kernel's help until some moment waits too
+ * long; the loop does not, it asks for a length of time.
  */
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -16,7 +19,7 @@
 
 #define CLOCK_SECOND INT64_C(1000000000)
 
-static const volatile int64_t *clock_ahead;
+static const volatile int64_t *clock_ahead; /* of the time of day, and of the other */
 
 __attribute__((constructor)) static void clock_open(void)
 {
@@ -26,10 +29,15 @@ __attribute__((constructor)) static void clock_open(void)
 
 	if (fd < 0)
 		return;
-	file = mmap(NULL, sizeof(*clock_ahead), PROT_READ, MAP_SHARED, fd, 0);
+	file = mmap(NULL, 2 * sizeof(*clock_ahead), PROT_READ, MAP_SHARED, fd, 0);
 	if (file != MAP_FAILED)
 		clock_ahead = file;
 	close(fd);
+}
+
+static bool clock_is_set(clockid_t id)
+{
+	return id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE || id == CLOCK_MONOTONIC;
 }
 
 __attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct timespec *tp)
@@ -37,8 +45,9 @@ __attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct ti
 	int r = (int)syscall(SYS_clock_gettime, id, tp);
 	int64_t ns;
 
-	if (r == 0 && clock_ahead && (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE)) {
-		ns = (int64_t)tp->tv_sec * CLOCK_SECOND + tp->tv_nsec + *clock_ahead;
+	if (r == 0 && clock_ahead && clock_is_set(id)) {
+		ns = (int64_t)tp->tv_sec * CLOCK_SECOND + tp->tv_nsec +
+		     clock_ahead[id == CLOCK_MONOTONIC];
 		tp->tv_sec = ns / CLOCK_SECOND;
 		tp->tv_nsec = ns % CLOCK_SECOND;
 	}

@@ -2,27 +2,24 @@
 
 /*
  * A client of the old protocol in a tight loop: how fast is it served, and how long does it stall? One
- * send() for each message, as the original did, with the buffer that it asked for. At the end a question
- * makes sure that everything was taken.
+ * send() for each message, as the original did, with the buffer that it asked for. Allocates COUNT / 2
+ * buffers and frees them again. At the end a question makes sure that everything was taken.
  *
  *	old-client SOCKET SIZE COUNT		SIZE is 72, 112, 128, 144 or 648
- *	old-client --server KIND SIZE COUNT	against a server of its own:
- *		plain	one recv() and a table under a mutex: kinder than any original
- *		peek	as the newest original: looks at a whole message before it takes it
- *		print	as the first original: a line for each event
+ *	old-client --server KIND SIZE COUNT	against a server of its own: see old-server.h
+ *	old-client --gaps SOCKET SIZE COUNT	sends for a tenth of a second, does nothing but look at
+ *						the clock for another, and so on: a gap of the second
+ *						kind is the machine's. A rate is not told
  *
  * Prints one line of JSON.
  */
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -30,33 +27,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/hash.h"
+#include "old-server.h"
 #include "wire/legacy-encode.h"
 
 #define OLD_BUFFER (1 << 20)
-#define OLD_LIVE 1000u /* buffers at any time */
-#define OLD_CHAINS 65536u
-
-enum old_kind {
-	OLD_PLAIN,
-	OLD_PEEK,
-	OLD_PRINT,
-};
-
-struct old_buffer {
-	struct old_buffer *next;
-	uint64_t id, size;
-};
-
-struct old_server {
-	pthread_mutex_t lock;
-	struct old_buffer *chains[OLD_CHAINS];
-	uint64_t bytes;
-	enum old_kind kind;
-	size_t size;
-	int fd;
-	FILE *log;
-};
+#define OLD_SLICE_NS UINT64_C(100000000)
+#define OLD_LONG_NS UINT64_C(10000000) /* no stall should be longer */
 
 static uint64_t old_now(void)
 {
@@ -64,95 +40,6 @@ static uint64_t old_now(void)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail */
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static void old_apply(struct old_server *server, const struct legacy_head *head)
-{
-	struct old_buffer **link = &server->chains[hash_u64(head->id) % OLD_CHAINS];
-	struct old_buffer *buffer;
-
-	while (*link && (*link)->id != head->id)
-		link = &(*link)->next;
-	buffer = *link;
-	if (head->type == LEGACY_FREE && buffer) {
-		server->bytes -= buffer->size;
-		*link = buffer->next;
-		free(buffer);
-	} else if (head->type == LEGACY_ALLOC && !buffer) {
-		buffer = *link = calloc(1, sizeof(*buffer));
-		if (!buffer)
-			return;
-		buffer->id = head->id;
-		buffer->size = head->size;
-		server->bytes += head->size;
-	}
-	if (server->kind == OLD_PRINT) {
-		fprintf(server->log,
-			"%s [PID %" PRId32 "] buffer %" PRIu64 " on device %" PRId32 " (%" PRIu64
-			" bytes)\n",
-			head->type == LEGACY_FREE ? "-" : "+", head->pid, head->id, head->device,
-			head->size);
-		(void)fflush(server->log); /* to /dev/null; as std::endl did */
-	}
-}
-
-static void *old_serve(void *argument)
-{
-	struct old_server *server = argument;
-	uint8_t bytes[LEGACY_SIZE_MAX];
-	struct legacy_head head;
-
-	for (;;) {
-		if (server->kind == OLD_PEEK &&
-		    recv(server->fd, bytes, server->size, MSG_PEEK) <= 0)
-			return NULL;
-		if (recv(server->fd, bytes, server->size, MSG_WAITALL) != (ssize_t)server->size)
-			return NULL;
-		memcpy(&head, bytes, sizeof(head));
-		if (head.type == LEGACY_QUERY) {
-			(void)!send(server->fd, bytes, server->size, MSG_NOSIGNAL);
-			continue;
-		}
-		(void)pthread_mutex_lock(&server->lock); /* cannot fail: a plain mutex */
-		old_apply(server, &head);
-		(void)pthread_mutex_unlock(&server->lock);
-	}
-}
-
-/* The server process; does not return. */
-static void old_main_server(int fd, enum old_kind kind, size_t size)
-{
-	static struct old_server server = {.lock = PTHREAD_MUTEX_INITIALIZER};
-	pthread_t thread;
-
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* fails only for a bad signal */
-	server.fd = fd;
-	server.kind = kind;
-	server.size = size;
-	server.log = fopen("/dev/null", "we");
-	if (server.log && pthread_create(&thread, NULL, old_serve, &server) == 0)
-		(void)pthread_join(thread, NULL);
-	_exit(0);
-}
-
-static int old_start_server(const char *name, size_t size, pid_t *ret_pid)
-{
-	enum old_kind kind = OLD_PLAIN;
-	int fds[2];
-
-	if (strcmp(name, "peek") == 0)
-		kind = OLD_PEEK;
-	else if (strcmp(name, "print") == 0)
-		kind = OLD_PRINT;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
-		return -errno;
-	*ret_pid = fork();
-	if (*ret_pid == 0) {
-		(void)close(fds[0]);
-		old_main_server(fds[1], kind, size);
-	}
-	(void)close(fds[1]);
-	return fds[0];
 }
 
 static int old_connect(const char *path)
@@ -177,11 +64,21 @@ static enum legacy_dialect old_dialect(size_t size)
 	return LEGACY_UNDECIDED;
 }
 
+/* Moments in which nothing went on. */
+struct old_gaps {
+	uint64_t longest_ns;
+	uint64_t total_ns;
+	uint32_t many; /* longer than OLD_LONG_NS */
+};
+
 struct old_run {
 	int fd;
 	size_t size;
+	uint64_t count;
+	bool pauses;
 	uint8_t alloc[LEGACY_SIZE_MAX], free[LEGACY_SIZE_MAX], query[LEGACY_SIZE_MAX];
-	uint64_t took_ns, stall_ns;
+	uint64_t took_ns;
+	struct old_gaps sending, idle;
 };
 
 static bool old_prepare(struct old_run *run)
@@ -205,23 +102,46 @@ static bool old_prepare(struct old_run *run)
 	       legacy_encode_request(dialect, &query, run->query, &length) == 0;
 }
 
-static bool old_storm(struct old_run *run, uint64_t count)
+static void old_gap(struct old_gaps *gaps, uint64_t from, uint64_t to)
 {
-	uint64_t start = old_now(), before = start, now;
+	if (to - from > gaps->longest_ns)
+		gaps->longest_ns = to - from;
+	gaps->many += to - from > OLD_LONG_NS;
+	gaps->total_ns += to - from;
+}
 
-	for (uint64_t i = 0; i < count; i++) {
-		uint64_t number = i / 2 % (2 * OLD_LIVE);
-		uint8_t *bytes = i % 2 ? run->free : run->alloc;
-		uint64_t id = i % 2 ? (number + OLD_LIVE) % (2 * OLD_LIVE) : number;
+/* What a loop that needs nobody sees of the machine. Return: when it ended. */
+static uint64_t old_idle(struct old_run *run, uint64_t before)
+{
+	uint64_t end = before + OLD_SLICE_NS, now;
 
-		id = (id + 1) << 12;
+	do {
+		now = old_now();
+		old_gap(&run->idle, before, now);
+		before = now;
+	} while (now < end);
+	return now;
+}
+
+static bool old_storm(struct old_run *run)
+{
+	uint64_t half = run->count / 2;
+	uint64_t start = old_now(), before = start, slice = start, now;
+
+	if (half == 0)
+		return false;
+	for (uint64_t i = 0; i < run->count; i++) {
+		uint8_t *bytes = i < half ? run->alloc : run->free;
+		uint64_t id = (i % half + 1) << 12;
+
 		memcpy(bytes + offsetof(struct legacy_head, id), &id, sizeof(id));
 		if (send(run->fd, bytes, run->size, MSG_NOSIGNAL) != (ssize_t)run->size)
 			return false;
 		now = old_now();
-		if (now - before > run->stall_ns)
-			run->stall_ns = now - before;
+		old_gap(&run->sending, before, now);
 		before = now;
+		if (run->pauses && now - slice >= OLD_SLICE_NS)
+			before = slice = old_idle(run, now);
 	}
 	if (send(run->fd, run->query, run->size, MSG_NOSIGNAL) != (ssize_t)run->size ||
 	    recv(run->fd, run->query, run->size, MSG_WAITALL) != (ssize_t)run->size)
@@ -230,46 +150,66 @@ static bool old_storm(struct old_run *run, uint64_t count)
 	return true;
 }
 
+static double old_cpu_ns(int who)
+{
+	struct rusage usage;
+
+	(void)getrusage(who, &usage); /* fails only for bad pointers */
+	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e9 +
+	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e3;
+}
+
+static void old_print(const struct old_run *run, bool own)
+{
+	double count = (double)run->count;
+
+	printf("{\"size\":%zu,\"messages\":%" PRIu64 ",\"stall_ms\":%.3f", run->size, run->count,
+	       (double)run->sending.longest_ns / 1e6);
+	if (run->pauses)
+		printf(",\"stalls\":%" PRIu32 ",\"sending_s\":%.3f,\"idle_gap_ms\":%.3f,"
+		       "\"idle_gaps\":%" PRIu32 ",\"idle_s\":%.3f}\n",
+		       run->sending.many, (double)run->sending.total_ns / 1e9,
+		       (double)run->idle.longest_ns / 1e6, run->idle.many,
+		       (double)run->idle.total_ns / 1e9);
+	else
+		printf(",\"per_second\":%.0f,\"client_cpu_ns\":%.0f,\"server_cpu_ns\":%.0f}\n",
+		       count / ((double)run->took_ns / 1e9), old_cpu_ns(RUSAGE_SELF) / count,
+		       own ? old_cpu_ns(RUSAGE_CHILDREN) / count : 0);
+}
+
 int main(int argc, char **argv)
 {
 	bool own = argc == 5 && strcmp(argv[1], "--server") == 0;
+	bool gaps = argc == 5 && strcmp(argv[1], "--gaps") == 0;
+	struct old_run run = {.fd = -1, .pauses = gaps};
 	int room = OLD_BUFFER;
-	struct old_run run = {.fd = -1};
-	struct rusage usage;
-	uint64_t count;
 	pid_t pid = 0;
 
-	if (!own && argc != 4) {
-		fputs("usage: old-client SOCKET SIZE COUNT | --server KIND SIZE COUNT\n", stderr);
+	if (!own && !gaps && argc != 4) {
+		fputs("usage: old-client [--gaps] SOCKET SIZE COUNT | --server KIND SIZE COUNT\n",
+		      stderr);
 		return 2;
 	}
-	run.size = (size_t)strtoul(argv[own ? 3 : 2], NULL, 10);
-	count = strtoull(argv[own ? 4 : 3], NULL, 10);
-	if (!old_prepare(&run) || count == 0) {
+	run.size = (size_t)strtoul(argv[argc - 2], NULL, 10);
+	run.count = strtoull(argv[argc - 1], NULL, 10);
+	if (!old_prepare(&run) || run.count < 2) {
 		fputs("old-client: no such size or count\n", stderr);
 		return 2;
 	}
-	run.fd = own ? old_start_server(argv[2], run.size, &pid) : old_connect(argv[1]);
+	run.fd = own ? old_server_start(argv[2], run.size, &pid) : old_connect(argv[argc - 3]);
 	if (run.fd < 0) {
-		perror("old-client: connect");
+		fputs("old-client: no such server\n", stderr);
 		return 1;
 	}
 	/* The kernel cuts it at its own maximum. */
 	(void)setsockopt(run.fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
-	if (!old_storm(&run, count)) {
+	if (!old_storm(&run)) {
 		perror("old-client");
 		return 1;
 	}
 	(void)close(run.fd);
 	if (pid > 0)
-		(void)waitpid(pid, NULL, 0);  /* ended by the close */
-	(void)getrusage(RUSAGE_SELF, &usage); /* fails only for bad pointers */
-	printf("{\"size\":%zu,\"messages\":%" PRIu64 ",\"per_second\":%.0f,\"stall_ms\":%.3f,"
-	       "\"client_cpu_ns\":%.0f}\n",
-	       run.size, count, (double)count / ((double)run.took_ns / 1e9),
-	       (double)run.stall_ns / 1e6,
-	       ((double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e9 +
-		(double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e3) /
-		       (double)count);
+		(void)waitpid(pid, NULL, 0); /* ended by the close */
+	old_print(&run, own);
 	return 0;
 }

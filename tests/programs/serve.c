@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The HTTP server over the books that a scan finds, for tests: serve ADDRESS TOKEN-FILE|- [details].
+ * The HTTP server over the books that a scan finds, for tests:
+ *
+ *	serve ADDRESS TOKEN-FILE|- [details] [alive=MS] [answer=MS]
+ *
  * Prints "listening ADDRESS", then reads one line at a time from stdin and answers "ok":
  *
  *	incident KIND PID DEVICE	tells the stream of one
@@ -185,16 +188,21 @@ static int serve_start(struct serve *serve, int argc, char **argv, struct web **
 		.series = serve_series,
 		.health = serve_health,
 	};
-	const struct web_config config = {
+	struct web_config config = {
 		.address = argv[1],
 		.token_file = strcmp(argv[2], "-") == 0 ? NULL : argv[2],
-		.details = argc > 3,
 		.metrics_processes = 2,
 		.provider = &provider,
 	};
 	const char *problem = NULL;
-	int r = web_new(ret_web, &config, &problem);
+	int r;
 
+	for (int i = 3; i < argc; i++) {
+		if (sscanf(argv[i], "alive=%" SCNu32, &config.alive_ms) != 1 &&
+		    sscanf(argv[i], "answer=%" SCNu32, &config.answer_ms) != 1)
+			config.details = strcmp(argv[i], "details") == 0;
+	}
+	r = web_new(ret_web, &config, &problem);
 	if (r < 0)
 		fprintf(stderr, "serve: %s\n", problem ? problem : strerror(-r));
 	return r;

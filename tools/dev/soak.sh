@@ -33,7 +33,7 @@ soak_builds() {
 
 	build_default || die "the build failed"
 	suite valgrind "$SOAK_CAP" meson test -C build --no-rebuild --print-errorlogs -t 0 \
-		--suite unit --wrap "valgrind --quiet --error-exitcode=99 --leak-check=full"
+		--suite unit --wrap "valgrind --quiet --max-threads=2000 --error-exitcode=99 --leak-check=full"
 
 	build_asan || die "the build with ASan failed"
 	soak asan build-asan unit hostile proof

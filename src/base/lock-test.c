@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The contended half of the lock: who is waited for, and for how long. */
+
+#include "base/lock.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include "base/unit.h"
+
+#define LOCK_THREADS 8u
+#define LOCK_ROUNDS 2000u
+
+static double test_now(void)
+{
+	struct timespec now;
+
+	assert(clock_gettime(CLOCK_MONOTONIC, &now) == 0);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void test_sleep_ms(long ms)
+{
+	struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+	assert(nanosleep(&time, NULL) == 0);
+}
+
+struct test_sum {
+	struct lock lock;
+	uint64_t sum; /* under the lock */
+};
+
+static void *test_add(void *context)
+{
+	struct test_sum *all = context;
+
+	for (uint32_t i = 0; i < LOCK_ROUNDS; i++) {
+		assert(lock_take(&all->lock));
+		all->sum++;
+		lock_drop(&all->lock);
+	}
+	return NULL;
+}
+
+UNIT(one_at_a_time)
+{
+	struct test_sum all = {.lock = LOCK_NULL};
+	pthread_t threads[LOCK_THREADS];
+
+	/* The number of turns goes round in the middle of it. */
+	all.lock.word = UINT32_MAX - LOCK_TURN * 1000u - (LOCK_TURN - 1);
+	for (uint32_t i = 0; i < LOCK_THREADS; i++)
+		assert(pthread_create(&threads[i], NULL, test_add, &all) == 0);
+	for (uint32_t i = 0; i < LOCK_THREADS; i++)
+		assert(pthread_join(threads[i], NULL) == 0);
+	assert(all.sum == LOCK_THREADS * LOCK_ROUNDS);
+	assert((all.lock.word & (LOCK_HELD | LOCK_GIVEN_UP)) == 0);
+}
+
+/* Waited for once, by everybody at the same time; when it lets go after all, it is as before. */
+UNIT(a_dead_holder_is_found)
+{
+	struct lock lock = LOCK_NULL;
+	double start = test_now();
+
+	assert(lock_take(&lock));
+	assert(!lock_take(&lock));
+	assert(test_now() - start >= 1.9);
+	assert(lock.word & LOCK_GIVEN_UP);
+	start = test_now();
+	for (int i = 0; i < 1000; i++)
+		assert(!lock_take(&lock));
+	assert(test_now() - start < 1.9);
+	lock_drop(&lock);
+	assert(lock_take(&lock));
+	lock_drop(&lock);
+	assert((lock.word & (LOCK_HELD | LOCK_GIVEN_UP)) == 0);
+}
+
+static void *test_take(void *context)
+{
+	return lock_take(context) ? context : NULL;
+}
+
+/* The lock is never seen free, but it moves: whoever waits begins anew each time. */
+UNIT(others_that_get_on_are_no_dead_holder)
+{
+	struct lock lock = LOCK_NULL;
+	void *taken = NULL;
+	pthread_t thread;
+
+	assert(lock_take(&lock));
+	assert(pthread_create(&thread, NULL, test_take, &lock) == 0);
+	for (int i = 0; i < 35; i++) {
+		test_sleep_ms(100);
+		/* A drop and the next one's take in one. */
+		(void)__atomic_fetch_add(&lock.word, LOCK_TURN, __ATOMIC_RELEASE);
+		assert(!(__atomic_load_n(&lock.word, __ATOMIC_RELAXED) & LOCK_GIVEN_UP));
+	}
+	lock_drop(&lock);
+	assert(pthread_join(thread, &taken) == 0);
+	assert(taken == &lock);
+}
