@@ -79,7 +79,7 @@ void modules_open(void)
 	int saved_errno = errno; /* getauxval() says ENOENT for what is not there */
 
 	/* libc does not free the loader's lock in a child, though nobody is left who would. */
-	if (modules_lock.held != LOCK_FREE)
+	if (modules_lock.word & LOCK_HELD)
 		modules_freeze();
 	modules_lock = LOCK_NULL;
 	modules_count = 0;

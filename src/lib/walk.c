@@ -60,7 +60,7 @@ static void walk_forget(void)
 void walk_open(enum walk_how how)
 {
 	/* Held by a thread that this process, a forked child, does not have. It may have been loading. */
-	if (walk_lock.held != LOCK_FREE) {
+	if (walk_lock.word & LOCK_HELD) {
 		if (unwind_state() == 0)
 			modules_freeze();
 		unwind_give_up();
