@@ -35,6 +35,8 @@ struct snapshot *snapshot_free(struct snapshot *snapshot)
 	free(snapshot->devices);
 	free(snapshot->buffers);
 	free(snapshot->incidents);
+	free(snapshot->cards);
+	free(snapshot->claims);
 	free(snapshot->notes);
 	pool_deinit(&snapshot->texts);
 	free(snapshot);
@@ -104,10 +106,18 @@ struct snapshot_part *snapshot_part(struct snapshot *snapshot, uint32_t process,
 {
 	struct snapshot_process *owner = &snapshot->processes[process];
 	const struct snapshot_part *found = snapshot_find_part(snapshot, process, device);
-	struct snapshot_part *part;
 
 	if (found)
 		return &owner->parts[found - owner->parts];
+	return snapshot_add_part(snapshot, process, device);
+}
+
+struct snapshot_part *snapshot_add_part(struct snapshot *snapshot, uint32_t process,
+					uint32_t device)
+{
+	struct snapshot_process *owner = &snapshot->processes[process];
+	struct snapshot_part *part;
+
 	part = array_grow(owner->parts, &owner->part_capacity, owner->part_count + 1,
 			  sizeof(*part));
 	if (!part)
@@ -192,6 +202,43 @@ int snapshot_add_incident(struct snapshot *snapshot, const struct snapshot_incid
 		return -ENOMEM;
 	snapshot->incidents = incidents;
 	incidents[snapshot->incident_count++] = *incident;
+	return 0;
+}
+
+int snapshot_add_card(struct snapshot *snapshot, const struct snapshot_card *card)
+{
+	struct snapshot_card *cards;
+
+	if (snapshot->card_count >= SNAPSHOT_CARDS_MAX) {
+		snapshot_note(snapshot, "more than %u cards: the rest is left out",
+			      SNAPSHOT_CARDS_MAX);
+		return -ENOBUFS;
+	}
+	cards = array_grow(snapshot->cards, &snapshot->card_capacity, snapshot->card_count + 1,
+			   sizeof(*cards));
+	if (!cards)
+		return -ENOMEM;
+	snapshot->cards = cards;
+	cards[snapshot->card_count++] = *card;
+	return 0;
+}
+
+int snapshot_add_claim(struct snapshot *snapshot, const struct snapshot_claim *claim)
+{
+	struct snapshot_claim *claims;
+
+	if (snapshot->claim_count >= SNAPSHOT_CLAIMS_MAX) {
+		snapshot_note(snapshot, "regions and driver name more than %u users of devices",
+			      SNAPSHOT_CLAIMS_MAX);
+		snapshot->exact = false;
+		return -ENOBUFS;
+	}
+	claims = array_grow(snapshot->claims, &snapshot->claim_capacity, snapshot->claim_count + 1,
+			    sizeof(*claims));
+	if (!claims)
+		return -ENOMEM;
+	snapshot->claims = claims;
+	claims[snapshot->claim_count++] = *claim;
 	return 0;
 }
 

@@ -21,6 +21,9 @@
 #define SNAPSHOT_BUFFERS_MAX (UINT32_C(1) << 24)
 #define SNAPSHOT_INCIDENTS_MAX 100000u
 
+#define SNAPSHOT_CLAIMS_MAX 65536u
+#define SNAPSHOT_CARDS_MAX 1024u
+
 #define SNAPSHOT_TYPE_NONE UINT32_MAX
 
 enum snapshot_bound {
@@ -68,6 +71,12 @@ struct snapshot_part {
 	uint32_t row;    /* index into snapshot->devices, once finished */
 	struct snapshot_facts facts;
 	struct snapshot_memory memory[BOOK_TYPES];
+
+	/* Once finished, of a part that tt-metal's region tells of as well: what that says. It is never
+	 * counted; where it is not what the memory above says, differs is set. */
+	bool claimed;
+	bool differs;
+	uint64_t claimed_used[BOOK_TYPES];
 };
 
 struct snapshot_process {
@@ -80,9 +89,12 @@ struct snapshot_process {
 	uint32_t user_id;
 	uint32_t maker_id; /* user at the time when the book was made: who may see its details */
 	const char *container; /* NULL = none */
-	const char *source;    /* "book", "socket", "kernel" */
+	const char *source;    /* "book", "socket", "kernel", "tt-metal" (a region), "driver" */
 	bool alive;
 	bool exact;
+	bool stale;     /* only a region still names it, and it has ended; alive is false */
+	bool untracked; /* has a device open and tells nothing: all of its memory is unknown */
+	bool differs;   /* one of its parts does */
 	uint64_t last_ns;
 	struct book_rejected rejected;
 
@@ -103,16 +115,68 @@ struct snapshot_device_memory {
 	uint32_t bound;
 };
 
+/* Values of a card's sensors, in thousandths but for clocks (MHz) and the fan (turns per minute). */
+enum snapshot_sensor {
+	SNAPSHOT_TEMPERATURE = 0, /* 1/1000 degree Celsius, may be negative */
+	SNAPSHOT_POWER = 1,       /* mW */
+	SNAPSHOT_VOLTAGE = 2,     /* mV */
+	SNAPSHOT_CURRENT = 3,     /* mA */
+	SNAPSHOT_AICLK = 4,
+	SNAPSHOT_AXICLK = 5,
+	SNAPSHOT_ARCCLK = 6,
+	SNAPSHOT_FAN = 7,
+	SNAPSHOT_SENSORS = 8,
+};
+
+struct snapshot_telemetry {
+	uint32_t known; /* bit 1 << sensor: there is a value */
+	int64_t value[SNAPSHOT_SENSORS];
+};
+
+/* A chip with a connection to the host, as the driver tells it. */
+struct snapshot_card {
+	uint32_t number;    /* N of /dev/tenstorrent/N */
+	uint64_t unique_id; /* ASIC id; 0 = not known, likewise the next */
+	uint64_t serial;    /* of the board; chips of one board share it */
+	const char *arch;   /* NULL = not known, likewise the next */
+	const char *card;
+	const char *bus; /* "0000:c1:00.0" */
+	const char *firmware;
+	struct snapshot_telemetry telemetry;
+};
+
+/*
+ * What a process is said to have of a device, by others than its own book: tt-metal's region of the
+ * device, or the driver (which knows only that it is open). Whether it is counted is decided when the
+ * snapshot is finished, in settle.c.
+ */
+struct snapshot_claim {
+	struct snapshot_process process; /* who, as for snapshot_add_process() */
+	uint32_t device;
+	struct snapshot_facts facts;
+	bool is_open_only; /* the driver's: nothing is known of memory */
+	uint64_t used[BOOK_TYPES];
+	uint64_t last_ns;
+};
+
 struct snapshot_device {
-	uint32_t device; /* the smallest number that a process has for it */
+	uint32_t device; /* the driver's number, else the smallest that a process has for it */
 	uint64_t unique_id;
 	const char *arch;
 	const char *card;
 	bool remote;
 	bool by_number;     /* no unique id: told apart by number only */
 	bool closed;        /* every living process that had it has closed it */
-	uint32_t processes; /* living ones */
-	uint32_t origin;    /* private to merge.c */
+	uint32_t processes; /* living ones that tell of their memory */
+	uint32_t untracked; /* living ones that have it open and do not */
+	bool present;       /* the driver has it; then: */
+	uint32_t number;    /* N of /dev/tenstorrent/N */
+	uint64_t serial;    /* 0 = not known */
+	const char *bus;    /* NULL = not known, likewise firmware */
+	const char *firmware;
+	struct snapshot_telemetry telemetry;
+	uint32_t cores;  /* 0 = not known */
+	uint32_t origin; /* private to merge.c */
 	struct snapshot_device_memory memory[BOOK_TYPES];
 };
 
@@ -173,6 +237,10 @@ struct snapshot {
 	struct place next; /* where it ends */
 	struct snapshot_incident *incidents;
 	size_t incident_count, incident_capacity;
+	struct snapshot_card *cards;
+	size_t card_count, card_capacity;
+	struct snapshot_claim *claims;
+	size_t claim_count, claim_capacity;
 	const char **notes;
 	size_t note_count, note_capacity;
 	size_t notes_lost;
@@ -193,7 +261,11 @@ int snapshot_add_process(struct snapshot *snapshot, const struct snapshot_proces
 /* The process's part of @device, added if need be. NULL: no memory. */
 struct snapshot_part *snapshot_part(struct snapshot *snapshot, uint32_t process, uint32_t device);
 
-/* The same, NULL if there is none. */
+/* One more part, also if there is one of that number already. NULL: no memory. */
+struct snapshot_part *snapshot_add_part(struct snapshot *snapshot, uint32_t process,
+					uint32_t device);
+
+/* The first of that number, NULL if there is none. */
 const struct snapshot_part *snapshot_find_part(const struct snapshot *snapshot, uint32_t process,
 					       uint32_t device);
 
@@ -207,6 +279,8 @@ void snapshot_add_memory(struct snapshot_memory *to, const struct snapshot_memor
 /* 0, -ENOMEM, or -ENOBUFS beyond the maximum (and then a note is there). */
 int snapshot_add_buffer(struct snapshot *snapshot, const struct snapshot_buffer *buffer);
 int snapshot_add_incident(struct snapshot *snapshot, const struct snapshot_incident *incident);
+int snapshot_add_card(struct snapshot *snapshot, const struct snapshot_card *card);
+int snapshot_add_claim(struct snapshot *snapshot, const struct snapshot_claim *claim);
 
 /* A line for people. Never fails: what cannot be kept is counted. */
 void snapshot_note(struct snapshot *snapshot, const char *format, ...)
@@ -215,7 +289,7 @@ void snapshot_note(struct snapshot *snapshot, const char *format, ...)
 /* Text of another process; NULL for none, and if memory has run out. */
 const char *snapshot_text(struct snapshot *snapshot, const char *bytes, size_t length);
 
-/* Merges devices and sums up. 0 or -ENOMEM. */
+/* Decides what is counted, merges devices and sums up. 0 or -ENOMEM. */
 int snapshot_finish(struct snapshot *snapshot);
 
 enum snapshot_order {
