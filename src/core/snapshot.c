@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "core/merge.h"
+#include "core/settle.h"
 
 struct snapshot *snapshot_new(uint64_t time_ns)
 {
@@ -271,6 +272,10 @@ void snapshot_note(struct snapshot *snapshot, const char *format, ...)
 
 int snapshot_finish(struct snapshot *snapshot)
 {
+	int r = settle_claims(snapshot);
+
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		if (!snapshot->processes[i].exact && snapshot->processes[i].alive)
 			snapshot->exact = false;

@@ -155,6 +155,7 @@ struct snapshot_claim {
 	uint32_t device;
 	struct snapshot_facts facts;
 	bool is_open_only; /* the driver's: nothing is known of memory */
+	uint32_t types;    /* bit 1 << type: it tells of that type */
 	uint64_t used[BOOK_TYPES];
 	uint64_t last_ns;
 };
