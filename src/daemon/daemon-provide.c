@@ -19,6 +19,7 @@
 #include "daemon/past-documents.h"
 #include "daemon/symbols-namer.h"
 #include "daemon/tracked.h"
+#include "source/machine.h"
 #include "source/source.h"
 #include "source/trail.h"
 #include "store/store.h"
@@ -32,6 +33,8 @@ static int provide_snapshot_once(struct daemon *daemon, const struct source_requ
 	int r = snapshot ? roster_collect(roster, request, snapshot) : -ENOMEM;
 
 	roster_unref(roster);
+	if (r == 0)
+		r = machine_collect(request, snapshot);
 	if (r == 0) {
 		snapshot->time_ns = clock_ns(CLOCK_REALTIME);
 		r = snapshot_finish(snapshot);

@@ -80,11 +80,8 @@ struct snapshot *machine_testing_look(void)
 {
 	static const struct source_request request = {0};
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
-	struct source *source = NULL;
 
-	assert(snapshot && machine_source_new(&source) == 0);
-	assert(source_collect(source, &request, snapshot) == 0);
+	assert(snapshot && machine_collect(&request, snapshot) == 0);
 	assert(snapshot_finish(snapshot) == 0);
-	source_free(source);
 	return snapshot;
 }

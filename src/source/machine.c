@@ -4,9 +4,6 @@
 
 #include "source/machine.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "base/cleanup.h"
 #include "core/snapshot.h"
 #include "source/driver.h"
@@ -19,8 +16,7 @@ static void machine_close(struct proc *proc)
 	proc_close(proc);
 }
 
-static int machine_collect(struct source *source, const struct source_request *request,
-			   struct snapshot *snapshot)
+int machine_collect(const struct source_request *request, struct snapshot *snapshot)
 {
 	CLEANUP(machine_close) struct proc proc = {.root = -1};
 	CLEANUP(people_cleanup) struct people *people = NULL;
@@ -39,26 +35,4 @@ static int machine_collect(struct source *source, const struct source_request *r
 	if (r == 0)
 		r = driver_collect_pids(people, snapshot);
 	return r;
-}
-
-static void machine_free(struct source *source)
-{
-	free(source);
-}
-
-static const struct source_ops machine_ops = {
-	.name = "machine",
-	.collect = machine_collect,
-	.free = machine_free,
-};
-
-int machine_source_new(struct source **ret_source)
-{
-	struct source *source = calloc(1, sizeof(*source));
-
-	if (!source)
-		return -ENOMEM;
-	source->ops = &machine_ops;
-	*ret_source = source;
-	return 0;
 }

@@ -2,11 +2,12 @@
 #pragma once
 
 /*
- * The source of everything that processes do not tell themselves: the driver's files and tt-metal's regions.
- * Has no state, so one may be asked by several threads at a time.
+ * Everything that processes do not tell themselves: the driver's files and tt-metal's regions. There is nothing
+ * to keep between two looks, so this source is a function; it may be called by several threads at a time.
  */
 
-struct source;
+struct snapshot;
+struct source_request;
 
-/* 0 or -ENOMEM. */
-int machine_source_new(struct source **ret_source);
+/* Adds to a snapshot that has its books already; not to a page. 0 or a negative errno. */
+int machine_collect(const struct source_request *request, struct snapshot *snapshot);

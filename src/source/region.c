@@ -41,6 +41,7 @@ struct region_entry {
 	struct region region;
 	struct region_file file;
 	char name[REGION_NAME_MAX];
+	int outcome;     /* of reading it; only then there is a region: 0 */
 	uint32_t living; /* rows */
 };
 
@@ -48,8 +49,8 @@ struct region_round {
 	struct people *people;
 	struct snapshot *snapshot;
 	uint64_t realtime, monotonic;
-	struct region_entry *entries; /* ours */
-	size_t count;
+	struct region_entry *entries; /* ours; those that could be read first */
+	size_t count, readable;
 };
 
 const char *region_folder(void)
@@ -204,9 +205,8 @@ static int region_dead(const struct region_round *round, const struct region_fil
 	return ret_process->comm && ret_process->user ? 0 : -ENOMEM;
 }
 
-/* The card that the region's device is, if the driver tells. */
-static const struct snapshot_card *region_card(const struct region_round *round,
-					       const struct region *region)
+static const struct snapshot_card *region_find_card(const struct region_round *round,
+						    const struct region *region)
 {
 	const struct snapshot *snapshot = round->snapshot;
 
@@ -220,11 +220,29 @@ static const struct snapshot_card *region_card(const struct region_round *round,
 	return NULL;
 }
 
+/* The card that the region's device is on, if the driver tells: its own, or that of the chip before it. */
+static const struct snapshot_card *region_card(const struct region_round *round,
+					       const struct region *region)
+{
+	const struct snapshot_card *card = region_find_card(round, region);
+
+	for (size_t i = 0; !card && i < round->readable; i++) {
+		const struct region *other = &round->entries[i].region;
+
+		for (uint32_t k = 0; k < other->chip_count; k++) {
+			if (other->chips[k].remote && other->chips[k].number == region->device &&
+			    other->device != region->device)
+				card = region_find_card(round, other);
+		}
+	}
+	return card;
+}
+
 /* Whether the chip has a region of its own, which tells more of it. */
 static bool region_has_own(const struct region_round *round, const struct region_entry *entry,
 			   uint32_t number)
 {
-	for (size_t i = 0; i < round->count; i++) {
+	for (size_t i = 0; i < round->readable; i++) {
 		if (&round->entries[i] != entry && round->entries[i].region.device == number)
 			return true;
 	}
@@ -267,25 +285,29 @@ static int region_row(struct region_round *round, struct region_entry *entry,
 		      const struct region_process *row, const struct snapshot_process *process)
 {
 	const struct region *region = &entry->region;
-	struct region_chip own = {.number = region->device, .remote = region_is_remote(region)};
-	bool divides = entry->living == 1 && process->alive;
-	uint64_t when = region_when(round, row->stamp);
+	struct region_chip chips[REGION_CHIPS + 1] = {
+		{.number = region->device, .remote = region_is_remote(region)}};
+	bool divides = entry->living == 1;
+	uint32_t count = 1;
 	int r = 0;
 
-	memcpy(own.used, row->used, sizeof(own.used));
-	for (uint32_t i = 0; r == 0 && i < region->chip_count; i++) {
-		struct region_chip chip = region->chips[i];
+	memcpy(chips[0].used, row->used, sizeof(chips[0].used));
+	for (uint32_t i = 0; process->alive && i < region->chip_count; i++) {
+		struct region_chip *chip = &chips[count];
 
-		if (chip.number == region->device || region_has_own(round, entry, chip.number) ||
-		    !process->alive)
+		*chip = region->chips[i];
+		if (chip->number == region->device || region_has_own(round, entry, chip->number))
 			continue;
 		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-			chip.used[type] = divides ? bits_min(chip.used[type], own.used[type]) : 0;
-			own.used[type] -= chip.used[type];
+			chip->used[type] =
+				divides ? bits_min(chip->used[type], chips[0].used[type]) : 0;
+			chips[0].used[type] -= chip->used[type];
 		}
-		r = region_claim(round, entry, &chip, process, when);
+		count++;
 	}
-	return r < 0 ? r : region_claim(round, entry, &own, process, when);
+	for (uint32_t i = 0; r == 0 && i < count; i++)
+		r = region_claim(round, entry, &chips[i], process, region_when(round, row->stamp));
+	return r;
 }
 
 /* What people should know of a region as a whole. */
@@ -339,20 +361,21 @@ static int region_compare(const void *left, const void *right)
 {
 	const struct region_entry *a = left, *b = right;
 
-	if (a->region.device != b->region.device)
+	if ((a->outcome == 0) != (b->outcome == 0))
+		return a->outcome == 0 ? -1 : 1;
+	if (a->outcome == 0 && a->region.device != b->region.device)
 		return a->region.device < b->region.device ? -1 : 1;
-	return (a->region.id > b->region.id) - (a->region.id < b->region.id);
+	return strcmp(a->name, b->name);
 }
 
 /* Reads all of them first: whether a chip has a region of its own depends on the others. */
-static int region_read_all(struct region_round *round, DIR *listing)
+static void region_read_all(struct region_round *round, DIR *listing)
 {
 	const struct dirent *item;
 	uint64_t id;
 
 	while ((item = readdir(listing))) {
 		struct region_entry *entry = &round->entries[round->count];
-		int r;
 
 		if (!region_is_name(item->d_name, &id))
 			continue;
@@ -361,21 +384,17 @@ static int region_read_all(struct region_round *round, DIR *listing)
 				      REGION_FILES_MAX);
 			break;
 		}
-		r = region_read(dirfd(listing), item->d_name, &entry->file, &entry->region);
-		if (r == -ENOENT)
+		entry->outcome =
+			region_read(dirfd(listing), item->d_name, &entry->file, &entry->region);
+		if (entry->outcome == -ENOENT)
 			continue;
-		if (r != 0) {
-			snapshot_note(round->snapshot, "%s/%s %s", region_folder(), item->d_name,
-				      region_strerror(r));
-			continue;
-		}
 		memcpy(entry->name, item->d_name,
 		       bits_min(strlen(item->d_name), REGION_NAME_MAX - 1));
+		round->readable += entry->outcome == 0;
 		round->count++;
 	}
 	if (round->count > 0)
 		qsort(round->entries, round->count, sizeof(*round->entries), region_compare);
-	return 0;
 }
 
 int region_collect(struct people *people, struct snapshot *snapshot)
@@ -388,7 +407,7 @@ int region_collect(struct people *people, struct snapshot *snapshot)
 		.realtime = clock_ns(CLOCK_REALTIME),
 		.monotonic = clock_ns(CLOCK_MONOTONIC),
 	};
-	int r;
+	int r = 0;
 
 	if (!listing)
 		return errno == ENOMEM ? -ENOMEM
@@ -397,8 +416,11 @@ int region_collect(struct people *people, struct snapshot *snapshot)
 	if (!entries)
 		return -ENOMEM;
 	round.entries = entries;
-	r = region_read_all(&round, listing);
-	for (size_t i = 0; r == 0 && i < round.count; i++)
+	region_read_all(&round, listing);
+	for (size_t i = 0; r == 0 && i < round.readable; i++)
 		r = region_rows(&round, &entries[i]);
+	for (size_t i = round.readable; i < round.count; i++)
+		snapshot_note(snapshot, "%s/%s %s", region_folder(), entries[i].name,
+			      region_strerror(entries[i].outcome));
 	return r;
 }
