@@ -8,12 +8,11 @@ import resource
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
 
-from world import World, end_children, used, wait_for
+from world import end_children, used, wait_for
 
 NOBODY = 65534
 SEALS = 0x1 | 0x2 | 0x4 | 0x10  # SEAL, SHRINK, GROW, FUTURE_WRITE
