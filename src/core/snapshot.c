@@ -313,16 +313,27 @@ static int snapshot_compare_ages(const void *left, const void *right)
 	return snapshot_compare_keys(a, b);
 }
 
+static int snapshot_compare_places(const void *left, const void *right)
+{
+	return snapshot_compare_keys(left, right);
+}
+
+static int (*snapshot_comparison(enum snapshot_order order))(const void *, const void *)
+{
+	if (order == SNAPSHOT_BY_PLACE)
+		return snapshot_compare_places;
+	return order == SNAPSHOT_BY_AGE ? snapshot_compare_ages : snapshot_compare_sizes;
+}
+
 int snapshot_compare_buffers(const struct snapshot_buffer *a, const struct snapshot_buffer *b,
 			     enum snapshot_order order)
 {
-	return order == SNAPSHOT_BY_AGE ? snapshot_compare_ages(a, b)
-					: snapshot_compare_sizes(a, b);
+	return snapshot_comparison(order)(a, b);
 }
 
 void snapshot_sort_buffers(struct snapshot *snapshot, enum snapshot_order order)
 {
 	if (snapshot->buffer_count > 0)
 		qsort(snapshot->buffers, snapshot->buffer_count, sizeof(*snapshot->buffers),
-		      order == SNAPSHOT_BY_AGE ? snapshot_compare_ages : snapshot_compare_sizes);
+		      snapshot_comparison(order));
 }

@@ -51,6 +51,14 @@ struct snapshot_memory {
 	bool peak_is_unknown; /* two books were added: their peaks need not have been at one time */
 };
 
+/* Where memory of a type lies: the addresses base to base + size - 1 in each of the banks. All 0: not known. */
+struct snapshot_window {
+	uint64_t base;
+	uint64_t size;
+	uint32_t banks;
+	uint32_t alignment;
+};
+
 /* What a process declared of a device. */
 struct snapshot_facts {
 	bool declared;
@@ -60,6 +68,7 @@ struct snapshot_facts {
 	const char *card;
 	uint64_t closed_ns; /* 0 = open */
 	uint64_t capacity[BOOK_TYPES];
+	struct snapshot_window windows[BOOK_TYPES];
 	uint64_t dram_bank_size; /* 0 = not known; likewise the next */
 	uint32_t dram_banks;
 	uint32_t l1_per_core;
@@ -196,7 +205,8 @@ struct snapshot_buffer {
 	uint8_t flags; /* TTMEM_FLAG_... */
 	uint8_t kernel_sort;
 	uint8_t reserved;
-	uint32_t reserved1;
+	uint32_t banks;         /* 0 = all, or not asked for (request->shapes), likewise the next */
+	uint64_t size_per_bank; /* 0 = not known */
 };
 
 struct snapshot_party {
@@ -294,8 +304,9 @@ const char *snapshot_text(struct snapshot *snapshot, const char *bytes, size_t l
 int snapshot_finish(struct snapshot *snapshot);
 
 enum snapshot_order {
-	SNAPSHOT_BY_SIZE = 0, /* largest first */
-	SNAPSHOT_BY_AGE = 1,  /* oldest first */
+	SNAPSHOT_BY_SIZE = 0,  /* largest first */
+	SNAPSHOT_BY_AGE = 1,   /* oldest first */
+	SNAPSHOT_BY_PLACE = 2, /* process, device, address */
 };
 
 /* Less than 0 if @a comes first. Never 0 but for the same buffer: an order of all of them. */
