@@ -231,21 +231,3 @@ def python(build, clean_env):
     interpreter = Interpreter(build, clean_env)
     yield interpreter
     interpreter.close()
-
-
-@pytest.fixture
-def public(build, clean_env):
-    """A world that other users can enter, and a way to run commands as one."""
-    if os.getuid() != 0:
-        pytest.skip("only root can become others")
-    from world import World
-
-    folder = Path(tempfile.mkdtemp(prefix="ttmem-test-"))
-    folder.chmod(0o755)
-    for path in ("src/cli/ttmem", "tests/programs/player", "src/lib/libttmem.so.0"):
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy((build / path).resolve(), folder / path)
-    world = World(folder, {**clean_env, "LD_LIBRARY_PATH": str(folder / "src/lib")}, folder)
-    yield world
-    world.close()
-    shutil.rmtree(folder)
