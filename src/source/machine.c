@@ -4,6 +4,9 @@
 
 #include "source/machine.h"
 
+#include <errno.h>
+#include <string.h>
+
 #include "base/cleanup.h"
 #include "core/snapshot.h"
 #include "source/driver.h"
@@ -26,6 +29,11 @@ int machine_collect(const struct source_request *request, struct snapshot *snaps
 	if (request->limit)
 		return 0;
 	r = proc_open(&proc);
+	if (r < 0 && r != -ENOMEM) {
+		snapshot_note(snapshot, "driver and regions of tt-metal cannot be looked at: %s",
+			      strerrordesc_np(-r));
+		return 0;
+	}
 	if (r == 0)
 		r = people_new(&people, &proc, snapshot);
 	if (r == 0)
