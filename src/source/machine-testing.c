@@ -80,8 +80,9 @@ struct snapshot *machine_testing_look(void)
 {
 	static const struct source_request request = {0};
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
+	size_t closed;
 
-	assert(snapshot && machine_collect(&request, snapshot) == 0);
+	assert(snapshot && machine_collect(&request, snapshot, &closed) == 0);
 	assert(snapshot_finish(snapshot) == 0);
 	return snapshot;
 }

@@ -19,12 +19,14 @@ static void machine_close(struct proc *proc)
 	proc_close(proc);
 }
 
-int machine_collect(const struct source_request *request, struct snapshot *snapshot)
+int machine_collect(const struct source_request *request, struct snapshot *snapshot,
+		    size_t *ret_closed)
 {
 	CLEANUP(machine_close) struct proc proc = {.root = -1};
 	CLEANUP(people_cleanup) struct people *people = NULL;
 	int r;
 
+	*ret_closed = 0;
 	/* In a page only few processes are there: the others would look as if they had no books. */
 	if (request->limit)
 		return 0;
@@ -39,8 +41,17 @@ int machine_collect(const struct source_request *request, struct snapshot *snaps
 	if (r == 0)
 		r = driver_collect_cards(snapshot);
 	if (r == 0)
-		r = region_collect(people, snapshot);
+		r = region_collect(people, snapshot, ret_closed);
 	if (r == 0)
 		r = driver_collect_pids(people, snapshot);
 	return r;
+}
+
+void machine_note_closed(size_t closed, struct snapshot *snapshot)
+{
+	if (closed)
+		snapshot_note(snapshot,
+			      "%zu region%s of tt-metal belong%s to other users: look as root, or "
+			      "let ttmemd run",
+			      closed, closed == 1 ? "" : "s", closed == 1 ? "s" : "");
 }

@@ -85,7 +85,7 @@ const char *region_strerror(int outcome)
 	case REGION_BROKEN:
 		return "contradicts itself: remove it when nobody uses the device";
 	case REGION_CLOSED:
-		return "belongs to another user: look as root, or let ttmemd run";
+		return "belongs to another user";
 	default:
 		return "cannot be read";
 	}
@@ -397,7 +397,7 @@ static void region_read_all(struct region_round *round, DIR *listing)
 		qsort(round->entries, round->count, sizeof(*round->entries), region_compare);
 }
 
-int region_collect(struct people *people, struct snapshot *snapshot)
+int region_collect(struct people *people, struct snapshot *snapshot, size_t *ret_closed)
 {
 	CLEANUP_CLOSEDIR DIR *listing = opendir(region_folder());
 	CLEANUP_FREE struct region_entry *entries = NULL;
@@ -407,11 +407,12 @@ int region_collect(struct people *people, struct snapshot *snapshot)
 		.realtime = clock_ns(CLOCK_REALTIME),
 		.monotonic = clock_ns(CLOCK_MONOTONIC),
 	};
+	size_t closed = 0;
 	int r = 0;
 
-	if (!listing)
-		return errno == ENOMEM ? -ENOMEM
-				       : 0; /* a machine without the folder has no regions */
+	*ret_closed = 0;
+	if (!listing) /* a machine without the folder has no regions */
+		return errno == ENOMEM ? -ENOMEM : 0;
 	entries = calloc(REGION_FILES_MAX + 1, sizeof(*entries));
 	if (!entries)
 		return -ENOMEM;
@@ -419,8 +420,14 @@ int region_collect(struct people *people, struct snapshot *snapshot)
 	region_read_all(&round, listing);
 	for (size_t i = 0; r == 0 && i < round.readable; i++)
 		r = region_rows(&round, &entries[i]);
-	for (size_t i = round.readable; i < round.count; i++)
+	for (size_t i = round.readable; i < round.count; i++) {
+		if (entries[i].outcome == REGION_CLOSED) {
+			closed++;
+			continue;
+		}
 		snapshot_note(snapshot, "%s/%s %s", region_folder(), entries[i].name,
 			      region_strerror(entries[i].outcome));
+	}
+	*ret_closed = closed;
 	return r;
 }

@@ -79,5 +79,5 @@ const char *region_strerror(int outcome);
 /* The folder: TTMEM_SHM_DIR, else /dev/shm. */
 const char *region_folder(void);
 
-/* Adds what all regions of the machine tell. 0 or -ENOMEM. */
-int region_collect(struct people *people, struct snapshot *snapshot);
+/* Adds what all regions of the machine tell. 0 or -ENOMEM. @ret_closed: so many may not be read. */
+int region_collect(struct people *people, struct snapshot *snapshot, size_t *ret_closed);

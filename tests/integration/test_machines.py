@@ -8,12 +8,13 @@ import json
 import os
 import re
 import subprocess
+import urllib.request
 
 import pytest
 
 from conftest import LIMIT, ROOT
 from machines import GIB, MACHINES, NOBODY, Machine, Region, n150
-from world import check_schema
+from world import check_schema, wait_for
 
 GOLDEN = ROOT / "tests" / "corpus" / "machines"
 
@@ -126,7 +127,42 @@ def test_regions_of_others_say_what_to_do(public):
     )
     assert result.returncode == 0, result.stderr
     notes = json.loads(result.stdout)["notes"]
-    assert any("belongs to another user: look as root, or let ttmemd run" in note for note in notes)
+    assert "1 region of tt-metal belongs to other users: look as root, or let ttmemd run" in notes
+
+
+def test_the_daemon_tells_of_regions_that_others_may_not_read(ttmemd):
+    if os.getuid() != 0:
+        pytest.skip("needs to become another user")
+    machine = Machine(ttmemd.folder / "machine")
+    ttmemd.env["TTMEM_SHM_DIR"] = str(machine.shm)
+    ttmemd.start()
+    player = ttmemd.player(TTMEM="0")
+    region = Region(4, 7, 0).process(player.pid, "player", seconds_ago=0, DRAM=GIB, CB=5)
+    machine.region(region.process(1 << 22, "long gone", DRAM=77))
+    words = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+    own = ttmemd.json("smi")
+    told = ttmemd.json("smi", before=words)
+    assert told["notes"] == own["notes"]
+    for document in (own, told):
+        document["processes"] = [p for p in document["processes"] if p["source"] == "tt-metal" or p["stale"]]
+        for process in document["processes"]:
+            del process["last_activity_ns"], process["start_ns"]
+    assert told["processes"] == own["processes"] and len(own["processes"]) == 2
+    assert total(told) == GIB + 5
+    ttmemd.stop()
+    assert "let ttmemd run" in " ".join(ttmemd.json("smi", before=words)["notes"])
+
+
+@pytest.mark.parametrize("name", ["n150", "n300", "broken"])
+def test_http_shows_the_same(ttmemd, look, name):
+    machine = MACHINES[name](ttmemd.folder / "machine")
+    ttmemd.start("--http", "127.0.0.1:0", env=machine.env())
+    address = wait_for(lambda: re.findall(r"http://([\d.:]+)/", ttmemd.text()), "the address")[-1]
+    with urllib.request.urlopen(f"http://{address}/api/v1/smi", timeout=LIMIT) as answer:
+        served = check_schema(json.loads(settle(answer.read().decode(), machine.folder)))
+    own = json.loads(settle(look(machine, "smi", "--json"), machine.folder))
+    own["notes"] = [note for note in own["notes"] if "no process keeps a book" not in note]
+    assert served == own
 
 
 @pytest.fixture
