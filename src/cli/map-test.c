@@ -87,13 +87,11 @@ static void compare_holes(const struct sim_bank *bank, const struct holes *holes
 	assert(n == holes->hole_count);
 }
 
-/* Takes a copy away and asks it. */
-static int try_alloc(const struct sim_bank *bank, uint64_t size, uint64_t page, bool top,
+/* Asks a copy of it, in which the blocks that @without names are free. */
+static int try_alloc(const struct sim_bank *bank, const struct sim_bank_request *request,
 		     const struct holes_fit *without, const struct holes *holes,
 		     uint64_t *ret_address)
 {
-	struct sim_bank_request request = {
-		.size = size, .page_size = page, .end = top ? SIM_BANK_TOP : SIM_BANK_BOTTOM};
 	struct sim_bank copy;
 	int r;
 
@@ -108,7 +106,7 @@ static int try_alloc(const struct sim_bank *bank, uint64_t size, uint64_t page, 
 
 		assert(sim_bank_free(&copy, block->buffer->type, block->address) == 0);
 	}
-	r = sim_bank_alloc(&copy, &request, ret_address);
+	r = sim_bank_alloc(&copy, request, ret_address);
 	sim_bank_deinit(&copy);
 	return r;
 }
@@ -117,21 +115,24 @@ static void compare_answers(const struct sim_bank *bank, const struct holes *hol
 			    struct sim_random *random)
 {
 	for (unsigned int i = 0; i < 20; i++) {
-		uint64_t page = 32 + sim_random_next(random) % 20000;
-		uint64_t size = 1 + sim_random_next(random) % (bank->size * bank->banks / 3);
 		bool top = sim_random_next(random) & 1;
+		struct sim_bank_request request = {
+			.size = 1 + sim_random_next(random) % (bank->size * bank->banks / 3),
+			.page_size = 32 + sim_random_next(random) % 20000,
+			.end = top ? SIM_BANK_TOP : SIM_BANK_BOTTOM,
+		};
 		uint64_t address = 0;
 		struct holes_fit fit;
-		int r = try_alloc(bank, size, page, top, NULL, NULL, &address);
+		int r = try_alloc(bank, &request, NULL, NULL, &address);
 
-		holes_fit(holes, size, page, top, &fit);
+		holes_fit(holes, request.size, request.page_size, top, &fit);
 		assert((r == 0) == (fit.verdict == HOLES_FITS));
 		if (r == 0)
 			assert(fit.address == address && fit.length >= fit.need);
 		/* What would have to go is enough. */
 		if (fit.verdict == HOLES_CUT || fit.verdict == HOLES_FULL) {
 			assert(fit.count > 0);
-			assert(try_alloc(bank, size, page, top, &fit, holes, &address) == 0);
+			assert(try_alloc(bank, &request, &fit, holes, &address) == 0);
 		}
 	}
 }

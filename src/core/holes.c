@@ -155,9 +155,10 @@ static int holes_collect(const struct snapshot *snapshot, uint32_t process,
 {
 	size_t first = holes_first(snapshot, process, part->device);
 	size_t end = holes_first(snapshot, process, part->device + 1);
+	size_t count = end > first ? end - first : 0;
 
-	holes->blocks = calloc(end - first + 1, sizeof(*holes->blocks));
-	holes->holes = calloc(end - first + 1, sizeof(*holes->holes));
+	holes->blocks = calloc(count + 1, sizeof(*holes->blocks));
+	holes->holes = calloc(count + 1, sizeof(*holes->holes));
 	if (!holes->blocks || !holes->holes)
 		return -ENOMEM;
 	for (size_t i = first; i < end; i++) {

@@ -339,7 +339,7 @@ static void region_note(struct region_round *round, const struct region_entry *e
 
 static int region_rows(struct region_round *round, struct region_entry *entry)
 {
-	struct snapshot_process owners[REGION_PROCESSES];
+	struct snapshot_process owners[REGION_PROCESSES] = {0};
 	const struct region *region = &entry->region;
 	int r = 0;
 
