@@ -222,11 +222,16 @@ void text_put_csv(FILE *out, const char *text)
 		fputc('"', out);
 }
 
-static bool text_shows_bytes; /* set once, by a command line */
+static bool text_in_bytes; /* set once, by a command line */
 
 void text_show_bytes(void)
 {
-	text_shows_bytes = true;
+	text_in_bytes = true;
+}
+
+bool text_shows_bytes(void)
+{
+	return text_in_bytes;
 }
 
 const char *text_size(uint64_t bytes, char *ret_text)
@@ -235,9 +240,9 @@ const char *text_size(uint64_t bytes, char *ret_text)
 	double value = (double)bytes / 1024;
 	size_t unit = 0;
 
-	if (bytes < 1024 || text_shows_bytes) {
+	if (bytes < 1024 || text_in_bytes) {
 		snprintf(ret_text, TEXT_NUMBER_SIZE, "%" PRIu64 "%s", bytes,
-			 text_shows_bytes ? "" : " B");
+			 text_in_bytes ? "" : " B");
 		return ret_text;
 	}
 	/* 1023.95 would be printed as 1024.0. */

@@ -61,6 +61,7 @@ const char *text_size(uint64_t bytes, char *ret_text);
 
 /* From now on text_size() gives plain numbers of bytes: for people who want to know exactly. */
 void text_show_bytes(void);
+bool text_shows_bytes(void);
 
 /* "250 ms", "12 s", "3 min", "5 h", "2 d"; returns @ret_text. */
 const char *text_duration(uint64_t ns, char *ret_text);

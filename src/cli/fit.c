@@ -117,6 +117,7 @@ static int fit_parse(struct fit *fit, int argc, char **argv)
 		.summary = "Would SIZE bytes fit into the memory of a device? Exit code 1 if not.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
+		.shows_sizes = true,
 	};
 	int count = 0, r = options_parse(&options, argc, argv, &count);
 

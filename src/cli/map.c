@@ -102,6 +102,7 @@ static int map_run(int argc, char **argv)
 		.summary = "Live buffers and holes of each device's memory.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
+		.shows_sizes = true,
 	};
 	int r = options_parse_only(&options, argc, argv);
 

@@ -19,7 +19,7 @@
 #define SMI_NUMBER 5u
 #define SMI_CARD 22u
 #define SMI_SENSORS 17u
-#define SMI_USAGE 43u /* with a bar of seven */
+#define SMI_USAGE 23u /* without the two sizes, with a bar of seven */
 #define SMI_BAR 7u
 
 /* Lines of the left columns. */
@@ -29,11 +29,17 @@ struct smi_left {
 	char sensors[64];
 };
 
+static unsigned int smi_devices_usage_width(const struct smi_picture *picture)
+{
+	return SMI_USAGE + 2 * picture->size;
+}
+
 static unsigned int smi_devices_bar(const struct smi_picture *picture)
 {
-	unsigned int others =
-		SMI_NUMBER + SMI_CARD + SMI_USAGE + 10 + (picture->is_wide ? SMI_SENSORS + 3 : 0);
+	unsigned int others = SMI_NUMBER + SMI_CARD + smi_devices_usage_width(picture) + 10;
 
+	if (picture->is_wide)
+		others += SMI_SENSORS + 3;
 	return SMI_BAR + picture->width - others;
 }
 
@@ -51,7 +57,8 @@ static void smi_devices_rule(const struct smi_picture *picture)
 	smi_devices_line(picture, SMI_CARD + 2);
 	if (picture->is_wide)
 		smi_devices_line(picture, SMI_SENSORS + 2);
-	smi_devices_line(picture, SMI_USAGE + 2 + smi_devices_bar(picture) - SMI_BAR);
+	smi_devices_line(picture,
+			 smi_devices_usage_width(picture) + 2 + smi_devices_bar(picture) - SMI_BAR);
 	fputc('\n', picture->out);
 }
 
@@ -76,13 +83,14 @@ static void smi_devices_usage(const struct smi_picture *picture, const char *lab
 	double share;
 
 	fprintf(picture->out, " %-4s ", label);
-	smi_picture_size(picture, amount, 11);
+	smi_picture_size(picture, amount, picture->size + 1);
 	if (!amount->capacity) {
-		fprintf(picture->out, " / %10s %*s |\n", "unknown", (int)bar + 6, "");
+		fprintf(picture->out, " / %*s %*s |\n", (int)picture->size, "unknown", (int)bar + 6,
+			"");
 		return;
 	}
 	share = (double)amount->used / (double)amount->capacity;
-	fprintf(picture->out, " / %10s ", text_size(amount->capacity, number));
+	fprintf(picture->out, " / %*s ", (int)picture->size, text_size(amount->capacity, number));
 	smi_picture_bar(picture, share, bar);
 	if (share < 0.9995)
 		fprintf(picture->out, " %4.1f%% |\n", share * 100);
@@ -149,16 +157,19 @@ static void smi_devices_details(const struct smi_picture *picture,
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		const struct snapshot_device_memory *memory = &device->memory[type];
 		struct smi_amount used = {.used = memory->used, .bound = memory->bound};
-		char number[TEXT_NUMBER_SIZE];
+		struct smi_amount peak = {.used = memory->peak};
 
 		smi_devices_left(picture, "", more[type], "");
 		fprintf(picture->out, "  %-13s", types_name(type));
-		smi_picture_size(picture, &used, 11);
+		smi_picture_size(picture, &used, picture->size + 1);
 		fputc(' ', picture->out);
 		smi_picture_count(picture, memory->buffers, 7);
-		fprintf(picture->out, " %9s%*s |\n",
-			memory->peak_is_unknown ? "-" : text_size(memory->peak, number), (int)rest,
-			"");
+		fputc(' ', picture->out);
+		if (memory->peak_is_unknown)
+			smi_picture_right(picture, "-", picture->size - 1);
+		else
+			smi_picture_size(picture, &peak, picture->size - 1);
+		fprintf(picture->out, "%*s |\n", (int)rest, "");
 	}
 }
 
@@ -233,11 +244,15 @@ void smi_devices(const struct smi_picture *picture)
 	const struct snapshot *snapshot = picture->snapshot;
 	struct smi_amount total = {0};
 	size_t shown = 0;
+	char title[64];
 
+	snprintf(title, sizeof(title), "Memory %*s / %*s", (int)picture->size, "Used",
+		 (int)picture->size, "Total");
 	smi_devices_rule(picture);
 	smi_devices_left(picture, "Dev", "Card", "Sensors");
-	fprintf(picture->out, " %-*s |\n", (int)(SMI_USAGE + smi_devices_bar(picture) - SMI_BAR),
-		"Memory       Used /      Total");
+	fprintf(picture->out, " %-*s |\n",
+		(int)(smi_devices_usage_width(picture) + smi_devices_bar(picture) - SMI_BAR),
+		title);
 	smi_devices_rule(picture);
 	for (size_t i = 0; i < snapshot->device_count; i++) {
 		const struct snapshot_device *device = &snapshot->devices[i];

@@ -24,6 +24,7 @@ struct smi_picture {
 	const struct smi_style *style;
 	unsigned int width; /* of all of it */
 	bool is_wide;       /* there is room for more than the necessary columns */
+	unsigned int size;  /* columns that the size of a memory takes */
 };
 
 /* What is used of one kind of memory, folded or not. */

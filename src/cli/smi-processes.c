@@ -24,7 +24,14 @@ struct smi_columns {
 static struct smi_columns smi_processes_columns(const struct smi_picture *picture)
 {
 	struct smi_columns columns = {
-		.pid = 7, .user = 8, .device = 4, .size = 10, .buffers = 7, .from = 5, .idle = 6};
+		.pid = 7,
+		.user = 8,
+		.device = 4,
+		.size = picture->size,
+		.buffers = 7,
+		.from = 5,
+		.idle = 6,
+	};
 	unsigned int used;
 
 	if (picture->is_wide) {
@@ -32,7 +39,7 @@ static struct smi_columns smi_processes_columns(const struct smi_picture *pictur
 		columns.from = 8;
 		columns.age = 6;
 	}
-	if (picture->width >= SMI_CONTAINER_WIDTH)
+	if (picture->is_wide && picture->width >= SMI_CONTAINER_WIDTH + 2 * (picture->size - 10))
 		columns.container = 12;
 	if (picture->style->details) {
 		columns.type = 13;

@@ -13,6 +13,11 @@
 #include "core/snapshot.h"
 
 #define SMI_WIDE 100u /* from here on there is a column for the sensors */
+#define SMI_SIZE 10u  /* "1023.9 GiB" */
+
+/* With --bytes: up to 99 TB, which takes more room than 80 columns have. */
+#define SMI_BYTES_SIZE 14u
+#define SMI_BYTES_WIDTH 96u
 
 static void smi_table_title(const struct smi_picture *picture)
 {
@@ -49,9 +54,18 @@ static void smi_table_notes(const struct smi_picture *picture)
 void smi_table(FILE *out, const struct snapshot *snapshot, const struct filter *filter,
 	       const struct smi_style *style)
 {
-	unsigned int width =
-		(unsigned int)bits_min(bits_max(style->width, SMI_WIDTH_MIN), SMI_WIDTH_MAX);
-	const struct smi_picture picture = {out, snapshot, filter, style, width, width >= SMI_WIDE};
+	bool bytes = text_shows_bytes();
+	unsigned int least = bytes ? SMI_BYTES_WIDTH : SMI_WIDTH_MIN;
+	unsigned int width = (unsigned int)bits_min(bits_max(style->width, least), SMI_WIDTH_MAX);
+	const struct smi_picture picture = {
+		.out = out,
+		.snapshot = snapshot,
+		.filter = filter,
+		.style = style,
+		.width = width,
+		.is_wide = width >= SMI_WIDE + (bytes ? SMI_BYTES_WIDTH - SMI_WIDTH_MIN : 0),
+		.size = bytes ? SMI_BYTES_SIZE : SMI_SIZE,
+	};
 
 	smi_table_title(&picture);
 	smi_devices(&picture);

@@ -77,6 +77,14 @@ def test_no_colours_but_on_a_terminal(look, tmp_path):
     assert "\033" not in look(n150(tmp_path / "machine"), "smi")
 
 
+@pytest.mark.parametrize("columns", ["1", "80", "99", "100", "111", "112", "159", "1000"])
+def test_boxes_are_closed_at_any_width(look, tmp_path, columns):
+    machine = n150(tmp_path / "machine")
+    for args in ([], ["--details"], ["--bytes"], ["--bytes", "--details"]):
+        lines = look(machine, "smi", *args, COLUMNS=columns).splitlines()
+        assert len({len(line) for line in lines if line[0] in "|+"}) == 1
+
+
 def total(document):
     return document["totals"]["bytes"]
 
