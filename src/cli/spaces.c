@@ -91,8 +91,7 @@ int spaces_take(struct look *look, const struct filter *filter, struct snapshot 
 		const struct snapshot_process *process = &snapshot->processes[i];
 
 		/* Only books know addresses. */
-		if (process->alive && process->books > 0 && !process->untracked &&
-		    filter_wants_pid(filter, process->pid))
+		if (process->alive && process->books > 0 && filter_wants_pid(filter, process->pid))
 			r = spaces_add_process(&spaces, snapshot, filter, i);
 	}
 	if (r < 0)

@@ -171,6 +171,7 @@ static int settle_claim(struct snapshot *snapshot, const struct snapshot_claim *
 		if (r < 0)
 			return r;
 		index = added;
+		snapshot->processes[index].books = 0;
 	}
 	/* What a region tells of a process makes it a tracked one, whatever it has open besides. */
 	if (claim->is_open_only && !snapshot->processes[index].untracked)

@@ -111,7 +111,7 @@ struct snapshot_process {
 	struct snapshot_part *parts;
 	size_t part_count;
 	size_t part_capacity;
-	uint32_t books;
+	uint32_t books; /* that were read; 0 = all that is known are totals, told by others */
 };
 
 /* A device over all living processes. */

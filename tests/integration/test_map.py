@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from machines import Machine, Region
 from world import check_schema
 
 MEMORIES = ["DRAM", "L1", "SYSTEM_MEMORY", "L1_SMALL", "TRACE"]
@@ -112,3 +113,17 @@ def test_shares_of_banks_that_are_not_told_are_guessed(world):
     (found,) = world.json("map")["maps"]
     assert found["guessed"] == 1 and found["used"] == 1024 and found["banks"] == 12
     assert "(a guess:" in world.run("fit", "1M").stdout
+
+
+def test_who_keeps_no_book_is_not_guessed_at(world, tmp_path):
+    """Of a region's process no addresses are known: neither "empty" nor "fits" would be true."""
+    machine = Machine(tmp_path / "machine")
+    world.env.update(TTMEM_SHM_DIR=str(machine.shm))
+    machine.card(0, "n150", "wormhole_b0", chip=7)
+    player = world.player(TTMEM="0")
+    machine.region(Region(4, 7, 0).process(player.pid, "player", seconds_ago=0, DRAM=1 << 30))
+    assert world.json("map", "--type", "DRAM")["maps"] == []
+    result = world.run("fit", "1K")
+    assert result.returncode == 1 and "not known" in result.stdout
+    table = world.run("ps").stdout
+    assert "1.0 GiB" in table and "tt-metal" not in table.split("note:")[-1]
