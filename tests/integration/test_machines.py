@@ -13,7 +13,7 @@ import urllib.request
 import pytest
 
 from conftest import LIMIT, ROOT
-from machines import GIB, MACHINES, NOBODY, Machine, Region, n150
+from machines import GIB, MACHINES, NOBODY, Machine, Region, n150, p150
 from world import check_schema, wait_for
 
 GOLDEN = ROOT / "tests" / "corpus" / "machines"
@@ -73,8 +73,28 @@ def test_machine(look, tmp_path, name):
         compare(f"{name}.{view}", text)
 
 
-def test_no_colours_but_on_a_terminal(look, tmp_path):
-    assert "\033" not in look(n150(tmp_path / "machine"), "smi")
+def on_terminal(build, env, *args):
+    command = " ".join([str(build / "src" / "cli" / "ttmem"), *args])
+    result = subprocess.run(
+        ["script", "-qec", command, "/dev/null"], env=env, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=LIMIT,
+    )
+    assert result.returncode == 0, result.stdout
+    return result.stdout
+
+
+def test_colours_by_use(build, clean_env, look, tmp_path):
+    """DRAM at 94 % is red, L1 at 86 % yellow, what is nearly empty green; and only where it is seen."""
+    machine = p150(tmp_path / "machine")
+    machine.card(1, "p150a", "blackhole", chip=1)
+    assert "\033" not in look(machine, "smi")
+    env = {**clean_env, **machine.env(), "TERM": "xterm"}
+    lines = on_terminal(build, env, "smi").splitlines()
+    (dram, empty) = [line for line in lines if " DRAM " in line and "/" in line]
+    (l1, _) = [line for line in lines if " L1 " in line and "/" in line]
+    assert "\033[31m" in dram and "\033[33m" in l1 and "\033[32m" in empty
+    assert "\033" not in on_terminal(build, {**env, "NO_COLOR": "1"}, "smi")
+    assert "\033" not in on_terminal(build, {**env, "TERM": "dumb"}, "smi")
 
 
 @pytest.mark.parametrize("columns", ["1", "80", "99", "100", "111", "112", "159", "1000"])
