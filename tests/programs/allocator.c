@@ -32,8 +32,9 @@ static size_t held_count;
 
 static void take(struct sim_device *device, struct sim_random *random)
 {
-	static const uint32_t types[] = {TTMEM_DRAM,  TTMEM_L1, TTMEM_CB,           TTMEM_KERNEL,
-					 TTMEM_TRACE, TTMEM_L1_SMALL, TTMEM_SYSTEM_MEMORY};
+	static const uint32_t types[] = {TTMEM_DRAM,         TTMEM_L1,    TTMEM_CB,
+					 TTMEM_KERNEL,       TTMEM_TRACE, TTMEM_L1_SMALL,
+					 TTMEM_SYSTEM_MEMORY};
 	uint32_t type = types[sim_random_next(random) % 7];
 	struct sim_bank *bank = sim_device_bank(device, type);
 	struct sim_request request = {
