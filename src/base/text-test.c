@@ -165,3 +165,36 @@ UNIT(distances)
 	assert(text_distance("buffres", "buffers") == 2);
 	assert(text_distance("x", "a word that is far too long to be one of ours") == SIZE_MAX);
 }
+
+UNIT(sizes_as_people_write_them)
+{
+	static const struct {
+		const char *text;
+		uint64_t bytes;
+	} good[] = {
+		{"0", 0},
+		{"512", 512},
+		{"0x200", 512},
+		{"64K", 65536},
+		{"64k", 65536},
+		{"64 KiB", 65536},
+		{"10MB", 10 << 20},
+		{"1.5 GiB", UINT64_C(3) << 29},
+		{"0.000001M", 1},
+		{"512 B", 512},
+		{"15E", UINT64_C(15) << 60},
+		{"18446744073709551615", UINT64_MAX},
+	};
+	static const char *const bad[] = {"",      "K",  "1.5",  "1.K", "-1", "1 K B",
+					  "1KiBs", "1i", "1  K", ".5K", "1Q", "1.1234567K"};
+	uint64_t bytes;
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		assert(text_parse_size(good[i].text, &bytes) == 0);
+		assert(bytes == good[i].bytes);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert(text_parse_size(bad[i], &bytes) == -EINVAL);
+	assert(text_parse_size("16E", &bytes) == -ERANGE);
+	assert(text_parse_size("18446744073709551616", &bytes) == -ERANGE);
+}

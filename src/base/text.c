@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -221,11 +222,16 @@ void text_put_csv(FILE *out, const char *text)
 		fputc('"', out);
 }
 
-static bool text_shows_bytes; /* set once, by a command line */
+static bool text_in_bytes; /* set once, by a command line */
 
 void text_show_bytes(void)
 {
-	text_shows_bytes = true;
+	text_in_bytes = true;
+}
+
+bool text_shows_bytes(void)
+{
+	return text_in_bytes;
 }
 
 const char *text_size(uint64_t bytes, char *ret_text)
@@ -234,9 +240,9 @@ const char *text_size(uint64_t bytes, char *ret_text)
 	double value = (double)bytes / 1024;
 	size_t unit = 0;
 
-	if (bytes < 1024 || text_shows_bytes) {
+	if (bytes < 1024 || text_in_bytes) {
 		snprintf(ret_text, TEXT_NUMBER_SIZE, "%" PRIu64 "%s", bytes,
-			 text_shows_bytes ? "" : " B");
+			 text_in_bytes ? "" : " B");
 		return ret_text;
 	}
 	/* 1023.95 would be printed as 1024.0. */
@@ -298,6 +304,63 @@ int text_parse_u64(const char *text, uint64_t *ret_value)
 			return -ERANGE;
 	}
 	*ret_value = value;
+	return 0;
+}
+
+/* The power of 1024 that a unit is; -1 if it is none. */
+static int text_unit(const char *text)
+{
+	static const char letters[] = "KMGTPE";
+	const char *found;
+	int power = 0;
+
+	if (!*text)
+		return 0;
+	found = strchr(letters, toupper((unsigned char)*text));
+	if (found) {
+		power = (int)(found - letters) + 1;
+		text++;
+		text += (*text | 0x20) == 'i' && text[1];
+	}
+	text += (*text | 0x20) == 'b';
+	return *text ? -1 : power;
+}
+
+int text_parse_size(const char *text, uint64_t *ret_bytes)
+{
+	size_t whole = strspn(text, "0123456789"), digits = 0;
+	uint64_t value = 0, part = 0, scale = 1, factor;
+	const char *rest = text + whole;
+	int power;
+
+	if (whole == 0 || whole > 20)
+		return text_parse_u64(text, ret_bytes) == 0 ? 0 : -EINVAL;
+	if (rest[0] == 'x' || rest[0] == 'X')
+		return text_parse_u64(text, ret_bytes);
+	if (*rest == '.') {
+		digits = strspn(++rest, "0123456789");
+		if (digits == 0 || digits > 6)
+			return -EINVAL;
+	}
+	power = text_unit(rest + digits + (rest[digits] == ' '));
+	if (power < 0 || (digits && power == 0))
+		return -EINVAL;
+	factor = UINT64_C(1) << 10 * power;
+	for (size_t i = 0; i < whole; i++) {
+		if (__builtin_mul_overflow(value, UINT64_C(10), &value) ||
+		    __builtin_add_overflow(value, (uint64_t)(text[i] - '0'), &value))
+			return -ERANGE;
+	}
+	for (size_t i = 0; i < digits; i++) {
+		part = part * 10 + (uint64_t)(rest[i] - '0');
+		scale *= 10;
+	}
+	/* The part is below 1, so it is less than the factor; split in two, it cannot overflow. */
+	part = part * (factor / scale) + part * (factor % scale) / scale;
+	if (__builtin_mul_overflow(value, factor, &value) ||
+	    __builtin_add_overflow(value, part, &value))
+		return -ERANGE;
+	*ret_bytes = value;
 	return 0;
 }
 

@@ -61,12 +61,16 @@ const char *text_size(uint64_t bytes, char *ret_text);
 
 /* From now on text_size() gives plain numbers of bytes: for people who want to know exactly. */
 void text_show_bytes(void);
+bool text_shows_bytes(void);
 
 /* "250 ms", "12 s", "3 min", "5 h", "2 d"; returns @ret_text. */
 const char *text_duration(uint64_t ns, char *ret_text);
 
 /* A number in decimal or, with 0x, in hexadecimal, and nothing else: no sign, no blanks. -EINVAL, -ERANGE. */
 int text_parse_u64(const char *text, uint64_t *ret_value);
+
+/* Bytes as people write them: "512", "64K", "1.5 GiB", "10 MB"; units are powers of 1024. -EINVAL, -ERANGE. */
+int text_parse_size(const char *text, uint64_t *ret_bytes);
 
 /* How many letters must be changed, added or dropped to make @b out of @a; for "did you mean". */
 size_t text_distance(const char *a, const char *b);

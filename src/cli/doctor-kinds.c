@@ -149,6 +149,36 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 		{"container", DOCTOR_INFO,
 		 "this command runs in a container: processes outside cannot be seen from here",
 		 "run it on the host, or mount the daemon's socket: docs/containers.md"},
+	[DOCTOR_DRIVER_NONE] =
+		{"driver-none", DOCTOR_INFO,
+		 "without the driver there are no cards, sensors or lists of who has a device open",
+		 "on a machine with cards: \"modprobe tenstorrent\""},
+	[DOCTOR_DEVICE_UNTRACKED] =
+		{"device-untracked", DOCTOR_INFO,
+		 "what it allocates there is known to nobody: it keeps no book, and no region of "
+		 "tt-metal names it",
+		 "start it with \"ttmem run --metal-shim PATH -- COMMAND\", or see "
+		 "docs/integrate.md"},
+	[DOCTOR_REGION_STALE] = {"region-stale", DOCTOR_INFO,
+				 "tt-metal's own tools still count it; ttmem does not",
+				 "the next program that opens the device clears it; or remove "
+				 "/dev/shm/tt_device_*_memory while nobody uses the device"},
+	[DOCTOR_REGION_DIFFERS] =
+		{"region-differs", DOCTOR_WARNING,
+		 "tt-metal and the book disagree about what the process holds; the book is "
+		 "counted. While it is busy they are read at different moments, and tt-metal "
+		 "counts whole pages",
+		 "look again; if it stays, allocations are not reported to libttmem, or twice: "
+		 "docs/integrate-tt-metal.md"},
+	[DOCTOR_REGION_UNREADABLE] =
+		{"region-unreadable", DOCTOR_INFO,
+		 "what stock tt-metal programs of its owner hold is not seen by you",
+		 "run this command as root, or ttmemd, which tells everybody the totals"},
+	[DOCTOR_REGION_BROKEN] =
+		{"region-broken", DOCTOR_WARNING,
+		 "what is in that region of tt-metal is not counted",
+		 "wait a moment if a program is just starting; else remove the file while nobody "
+		 "uses the device"},
 };
 
 const char *doctor_level_name(enum doctor_level level)

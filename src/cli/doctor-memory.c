@@ -85,7 +85,7 @@ void doctor_look_at_memory(struct doctor *doctor)
 	const struct snapshot *snapshot = doctor->snapshot;
 
 	for (size_t i = 0; i < snapshot->process_count; i++) {
-		if (snapshot->processes[i].alive &&
+		if (snapshot->processes[i].alive && !snapshot->processes[i].untracked &&
 		    (!doctor->only_pid || doctor->only_pid == snapshot->processes[i].pid))
 			doctor_judge(doctor, &snapshot->processes[i]);
 	}

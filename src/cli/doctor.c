@@ -100,6 +100,7 @@ static int doctor_examine_all(struct doctor *doctor)
 		return r;
 	doctor_look_at_memory(doctor);
 	doctor_look_at_machine(doctor);
+	doctor_look_at_sources(doctor);
 	if (doctor->count > 0)
 		qsort(doctor->findings, doctor->count, sizeof(*doctor->findings), doctor_compare);
 	return 0;

@@ -4,7 +4,8 @@
 /*
  * What ttmem doctor finds. Every kind of finding is one row of a table (doctor-kinds.c): its id, which never
  * changes, how bad it is, why it matters and what to do. The checks only say which kind, of which process,
- * and what they saw; they are grouped by what they look at: processes, memory, the machine.
+ * and what they saw; they are grouped by what they look at: processes, memory, the machine,
+ * and what the driver and tt-metal tell.
  */
 
 #include <stdbool.h>
@@ -56,6 +57,12 @@ enum doctor_kind_id {
 	DOCTOR_CLOCK_WRONG,
 	DOCTOR_OTHERS_UNSEEN,
 	DOCTOR_CONTAINER,
+	DOCTOR_DRIVER_NONE,
+	DOCTOR_DEVICE_UNTRACKED,
+	DOCTOR_REGION_STALE,
+	DOCTOR_REGION_DIFFERS,
+	DOCTOR_REGION_UNREADABLE,
+	DOCTOR_REGION_BROKEN,
 	DOCTOR_KINDS,
 };
 
@@ -106,6 +113,7 @@ int doctor_look_at_processes(struct doctor *doctor);
 void doctor_look_at_memory(struct doctor *doctor);
 int doctor_look_at_daemon(struct doctor *doctor);
 void doctor_look_at_machine(struct doctor *doctor);
+void doctor_look_at_sources(struct doctor *doctor);
 
 const char *doctor_level_name(enum doctor_level level);
 

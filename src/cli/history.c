@@ -146,7 +146,8 @@ static int history_collect(struct history *history, const struct trail_wish *wis
 			r = trail_collect(scan->books[i], wish, &view, snapshot, history);
 	}
 	remote_note(look_remote(look), &request, snapshot);
-	book_note_scan(scan, remote_count(look_remote(look)), snapshot);
+	book_note_scan(scan, snapshot);
+	book_note_nothing(scan, remote_count(look_remote(look)), snapshot);
 	if (r == 0)
 		r = snapshot_finish(snapshot);
 	return r;

@@ -17,6 +17,8 @@
 #include "core/frames.h"
 #include "core/snapshot.h"
 #include "source/book.h"
+#include "source/machine.h"
+#include "source/remote.h"
 
 struct look {
 	struct source *books;
@@ -68,13 +70,19 @@ int look_take(struct look *look, const struct source_request *request,
 {
 	CLEANUP(look_cleanup_snapshot)
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
+	size_t closed = 0;
 	int r;
 
 	if (!snapshot)
 		return -ENOMEM;
 	r = source_collect(look->books, request, snapshot);
+	if (r == 0)
+		r = machine_collect(request, snapshot, &closed);
 	if (r < 0)
 		return r;
+	if (closed && remote_regions(look_remote(look), snapshot) != 0)
+		machine_note_closed(closed, snapshot);
+	book_note_nothing(look_scan(look), remote_count(look_remote(look)), snapshot);
 	/* The moment of a snapshot is its end: nothing in it may be younger. */
 	snapshot->time_ns = clock_ns(CLOCK_REALTIME);
 	r = snapshot_finish(snapshot);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/pager.h"
 
@@ -107,6 +108,19 @@ unsigned int output_rows(void)
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_row < 2)
 		return 24;
 	return size.ws_row;
+}
+
+unsigned int output_columns(void)
+{
+	const char *told = output_setting("COLUMNS");
+	struct winsize size;
+	uint64_t columns;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+		return size.ws_col;
+	if (!told || text_parse_u64(told, &columns) < 0 || columns == 0 || columns > UINT16_MAX)
+		return 80;
+	return (unsigned int)columns;
 }
 
 static void output_stop(int number)

@@ -30,6 +30,9 @@ bool output_is_utf8(void);
 /* Rows of the terminal; 24 if that cannot be known. */
 unsigned int output_rows(void);
 
+/* Its columns; without a terminal those of COLUMNS, else 80. */
+unsigned int output_columns(void);
+
 /* Ctrl-C and SIGTERM end the loop of a command instead of the process. */
 void output_catch_stop(void);
 bool output_is_stopped(void);

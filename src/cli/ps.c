@@ -59,8 +59,8 @@ static void ps_memory(struct table *table, const struct snapshot *snapshot,
 
 static bool ps_is_idle(const struct snapshot_memory *memory)
 {
-	return !(memory->allocs | memory->frees | memory->buffers | memory->unknown_frees |
-		 memory->double_frees | memory->hooked);
+	return !(memory->used | memory->allocs | memory->frees | memory->buffers |
+		 memory->unknown_frees | memory->double_frees | memory->hooked);
 }
 
 static void ps_print(const struct snapshot *snapshot)
@@ -72,6 +72,8 @@ static void ps_print(const struct snapshot *snapshot)
 		const struct snapshot_process *process = &snapshot->processes[i];
 		bool idle = true;
 
+		if (process->untracked)
+			continue; /* nothing is known that could stand here */
 		for (size_t k = 0; k < process->part_count; k++) {
 			for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 				if (ps_is_idle(&process->parts[k].memory[type]))

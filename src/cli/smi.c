@@ -46,6 +46,8 @@ static int smi_redraw(struct smi *smi, const struct snapshot *snapshot)
 
 	if (!out)
 		return -ENOMEM;
+	smi->style.cuts = true;
+	smi->style.width = output_columns(); /* it may have been resized */
 	smi_write(smi, out, snapshot);
 	return screen_show(&smi->screen, out);
 }
@@ -115,6 +117,7 @@ static int smi_run(int argc, char **argv)
 	output_start();
 	smi.style.colours = output_has_colours();
 	smi.style.utf8 = output_is_utf8();
+	smi.style.width = output_columns();
 	r = look_new(&look);
 	if (r == 0)
 		r = smi.again ? smi_loop(&smi, look) : smi_once(&smi, look);

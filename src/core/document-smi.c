@@ -18,6 +18,47 @@ static void document_peak(struct emit *json, uint64_t peak, bool is_unknown)
 		emit_u64(json, "peak", peak);
 }
 
+/* In the units that people use; the numbers are thousandths but for the last four. */
+static void document_telemetry(struct emit *json, const struct snapshot_telemetry *telemetry)
+{
+	static const char *const names[SNAPSHOT_SENSORS] = {
+		[SNAPSHOT_TEMPERATURE] = "temperature_c", [SNAPSHOT_POWER] = "power_w",
+		[SNAPSHOT_VOLTAGE] = "voltage_v",         [SNAPSHOT_CURRENT] = "current_a",
+		[SNAPSHOT_AICLK] = "aiclk_mhz",           [SNAPSHOT_AXICLK] = "axiclk_mhz",
+		[SNAPSHOT_ARCCLK] = "arcclk_mhz",         [SNAPSHOT_FAN] = "fan_rpm",
+	};
+
+	emit_open_object(json, "telemetry");
+	for (uint32_t i = 0; i < SNAPSHOT_SENSORS; i++) {
+		double scale = i <= SNAPSHOT_CURRENT ? 1000 : 1;
+
+		if (telemetry->known & UINT32_C(1) << i)
+			emit_double(json, names[i], (double)telemetry->value[i] / scale);
+		else
+			emit_null(json, names[i]);
+	}
+	emit_close_object(json);
+}
+
+/* What the driver and the table of cards say. */
+static void document_machine(struct emit *json, const struct snapshot_device *device)
+{
+	emit_bool(json, "present", device->present);
+	if (device->present)
+		emit_u64(json, "number", device->number);
+	else
+		emit_null(json, "number");
+	document_uid(json, "serial", device->serial);
+	emit_string(json, "bus", device->bus);
+	emit_string(json, "firmware", device->firmware);
+	if (device->cores)
+		emit_u64(json, "cores", device->cores);
+	else
+		emit_null(json, "cores");
+	emit_u64(json, "untracked", device->untracked);
+	document_telemetry(json, &device->telemetry);
+}
+
 static void document_device(struct emit *json, const struct snapshot_device *device)
 {
 	emit_open_object(json, NULL);
@@ -27,6 +68,7 @@ static void document_device(struct emit *json, const struct snapshot_device *dev
 	emit_string(json, "card", device->card);
 	emit_bool(json, "remote", device->remote);
 	emit_bool(json, "by_number", device->by_number);
+	document_machine(json, device);
 	emit_open_object(json, "memory");
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		const struct snapshot_device_memory *memory = &device->memory[type];
@@ -63,12 +105,27 @@ static void document_counters(struct emit *json, const struct snapshot_memory *m
 		emit_null(json, "last_activity_ns");
 }
 
+/* What tt-metal's region says of it, beside what is counted. */
+static void document_claimed(struct emit *json, const struct snapshot_part *part)
+{
+	if (!part->claimed) {
+		emit_null(json, "region");
+		return;
+	}
+	emit_open_object(json, "region");
+	for (uint32_t type = 0; type < BOOK_TYPES; type++)
+		emit_u64(json, types_name(type), part->claimed_used[type]);
+	emit_close_object(json);
+}
+
 static void document_part(struct emit *json, const struct snapshot_part *part, bool counters)
 {
 	emit_open_object(json, NULL);
 	emit_u64(json, "device", part->device);
 	document_uid(json, "uid", part->facts.unique_id);
 	emit_bool(json, "closed", part->facts.closed_ns != 0);
+	emit_bool(json, "differs", part->differs);
+	document_claimed(json, part);
 	emit_open_object(json, "memory");
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		const struct snapshot_memory *memory = &part->memory[type];
@@ -135,6 +192,9 @@ static void document_process(struct emit *json, const struct snapshot *snapshot,
 	emit_string(json, "source", process->source);
 	emit_bool(json, "alive", process->alive);
 	emit_bool(json, "exact", process->exact);
+	emit_bool(json, "stale", process->stale);
+	emit_bool(json, "untracked", process->untracked);
+	emit_bool(json, "differs", process->differs);
 	if (counters)
 		document_rejected(json, &process->rejected);
 	emit_open_array(json, "devices");
@@ -153,6 +213,9 @@ static void document_processes(struct emit *json, const struct snapshot *snapsho
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];
 
+		/* Counters are of those who count. */
+		if (counters && process->untracked)
+			continue;
 		if (document_wants_process(snapshot, filter, process))
 			document_process(json, snapshot, process, filter, counters);
 	}

@@ -18,6 +18,7 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "core/card.h"
 #include "core/snapshot.h"
 #include "core/types.h"
 
@@ -133,8 +134,12 @@ static void merge_row(struct snapshot *snapshot, const struct merge_entry *entri
 		merge_facts(snapshot, row, &entries[i]);
 		if (!entries[i].process->alive)
 			continue;
-		row->processes++;
 		open = open || !part->facts.closed_ns;
+		if (entries[i].process->untracked) {
+			row->untracked++;
+			continue;
+		}
+		row->processes++;
 		merge_memory(row, part);
 	}
 	row->closed = !open;
@@ -181,6 +186,77 @@ static int merge_sort_rows(struct snapshot *snapshot, const struct merge_entry *
 	return 0;
 }
 
+/* The row of a card: by id, or by number where neither has one. */
+static struct snapshot_device *merge_card_row(struct snapshot *snapshot, size_t count,
+					      const struct snapshot_card *card)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct snapshot_device *row = &snapshot->devices[i];
+
+		if (card->unique_id ? row->unique_id == card->unique_id
+				    : row->by_number && row->device == card->number)
+			return row;
+	}
+	return NULL;
+}
+
+static void merge_card(struct snapshot_device *row, const struct snapshot_card *card)
+{
+	if (!row->arch)
+		row->arch = card->arch;
+	if (!row->card)
+		row->card = card->card;
+	row->present = true;
+	row->device = row->number = card->number;
+	row->serial = card->serial;
+	row->bus = card->bus;
+	row->firmware = card->firmware;
+	row->telemetry = card->telemetry;
+}
+
+/* The driver's cards: each to its row, or to one of its own. */
+static void merge_cards(struct snapshot *snapshot)
+{
+	/* Only rows of processes are looked through: two cards with one id stay two. */
+	size_t rows = snapshot->device_count;
+
+	for (size_t i = 0; i < snapshot->card_count; i++) {
+		const struct snapshot_card *card = &snapshot->cards[i];
+		struct snapshot_device *row = merge_card_row(snapshot, rows, card);
+
+		if (!row || row->present) {
+			row = &snapshot->devices[snapshot->device_count++];
+			*row = (struct snapshot_device){
+				.unique_id = card->unique_id,
+				.by_number = card->unique_id == 0,
+				.closed = true,
+			};
+			for (uint32_t type = 0; type < BOOK_TYPES; type++)
+				row->memory[type].peak_is_unknown = true;
+		}
+		merge_card(row, card);
+	}
+}
+
+/* What nobody has declared, by the name of the card. */
+static void merge_table(struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->device_count; i++) {
+		struct snapshot_device *row = &snapshot->devices[i];
+		const struct card_facts *facts = card_find(row->card);
+
+		if (!facts)
+			continue;
+		row->cores = facts->cores;
+		if (!row->arch)
+			row->arch = facts->arch;
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			if (!row->memory[type].capacity)
+				row->memory[type].capacity = card_capacity(facts, type);
+		}
+	}
+}
+
 int merge_devices(struct snapshot *snapshot)
 {
 	CLEANUP_FREE struct merge_entry *entries = NULL;
@@ -188,7 +264,8 @@ int merge_devices(struct snapshot *snapshot)
 	size_t count = 0, n = 0;
 
 	entries = merge_collect(snapshot, &count);
-	rows = array_grow(snapshot->devices, &snapshot->device_capacity, count + 1, sizeof(*rows));
+	rows = array_grow(snapshot->devices, &snapshot->device_capacity,
+			  count + snapshot->card_count + 1, sizeof(*rows));
 	if (rows)
 		snapshot->devices = rows;
 	if (!entries || !rows)
@@ -205,5 +282,7 @@ int merge_devices(struct snapshot *snapshot)
 			entries[i].part->row = (uint32_t)n;
 	}
 	snapshot->device_count = n;
+	merge_cards(snapshot);
+	merge_table(snapshot);
 	return merge_sort_rows(snapshot, entries, count);
 }

@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "core/merge.h"
+#include "core/settle.h"
 
 struct snapshot *snapshot_new(uint64_t time_ns)
 {
@@ -35,6 +36,8 @@ struct snapshot *snapshot_free(struct snapshot *snapshot)
 	free(snapshot->devices);
 	free(snapshot->buffers);
 	free(snapshot->incidents);
+	free(snapshot->cards);
+	free(snapshot->claims);
 	free(snapshot->notes);
 	pool_deinit(&snapshot->texts);
 	free(snapshot);
@@ -104,10 +107,18 @@ struct snapshot_part *snapshot_part(struct snapshot *snapshot, uint32_t process,
 {
 	struct snapshot_process *owner = &snapshot->processes[process];
 	const struct snapshot_part *found = snapshot_find_part(snapshot, process, device);
-	struct snapshot_part *part;
 
 	if (found)
 		return &owner->parts[found - owner->parts];
+	return snapshot_add_part(snapshot, process, device);
+}
+
+struct snapshot_part *snapshot_add_part(struct snapshot *snapshot, uint32_t process,
+					uint32_t device)
+{
+	struct snapshot_process *owner = &snapshot->processes[process];
+	struct snapshot_part *part;
+
 	part = array_grow(owner->parts, &owner->part_capacity, owner->part_count + 1,
 			  sizeof(*part));
 	if (!part)
@@ -195,6 +206,43 @@ int snapshot_add_incident(struct snapshot *snapshot, const struct snapshot_incid
 	return 0;
 }
 
+int snapshot_add_card(struct snapshot *snapshot, const struct snapshot_card *card)
+{
+	struct snapshot_card *cards;
+
+	if (snapshot->card_count >= SNAPSHOT_CARDS_MAX) {
+		snapshot_note(snapshot, "more than %u cards: the rest is left out",
+			      SNAPSHOT_CARDS_MAX);
+		return -ENOBUFS;
+	}
+	cards = array_grow(snapshot->cards, &snapshot->card_capacity, snapshot->card_count + 1,
+			   sizeof(*cards));
+	if (!cards)
+		return -ENOMEM;
+	snapshot->cards = cards;
+	cards[snapshot->card_count++] = *card;
+	return 0;
+}
+
+int snapshot_add_claim(struct snapshot *snapshot, const struct snapshot_claim *claim)
+{
+	struct snapshot_claim *claims;
+
+	if (snapshot->claim_count >= SNAPSHOT_CLAIMS_MAX) {
+		snapshot_note(snapshot, "regions and driver name more than %u users of devices",
+			      SNAPSHOT_CLAIMS_MAX);
+		snapshot->exact = false;
+		return -ENOBUFS;
+	}
+	claims = array_grow(snapshot->claims, &snapshot->claim_capacity, snapshot->claim_count + 1,
+			    sizeof(*claims));
+	if (!claims)
+		return -ENOMEM;
+	snapshot->claims = claims;
+	claims[snapshot->claim_count++] = *claim;
+	return 0;
+}
+
 void snapshot_note(struct snapshot *snapshot, const char *format, ...)
 {
 	const char **notes;
@@ -224,6 +272,10 @@ void snapshot_note(struct snapshot *snapshot, const char *format, ...)
 
 int snapshot_finish(struct snapshot *snapshot)
 {
+	int r = settle_claims(snapshot);
+
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		if (!snapshot->processes[i].exact && snapshot->processes[i].alive)
 			snapshot->exact = false;
@@ -261,16 +313,27 @@ static int snapshot_compare_ages(const void *left, const void *right)
 	return snapshot_compare_keys(a, b);
 }
 
+static int snapshot_compare_places(const void *left, const void *right)
+{
+	return snapshot_compare_keys(left, right);
+}
+
+static int (*snapshot_comparison(enum snapshot_order order))(const void *, const void *)
+{
+	if (order == SNAPSHOT_BY_PLACE)
+		return snapshot_compare_places;
+	return order == SNAPSHOT_BY_AGE ? snapshot_compare_ages : snapshot_compare_sizes;
+}
+
 int snapshot_compare_buffers(const struct snapshot_buffer *a, const struct snapshot_buffer *b,
 			     enum snapshot_order order)
 {
-	return order == SNAPSHOT_BY_AGE ? snapshot_compare_ages(a, b)
-					: snapshot_compare_sizes(a, b);
+	return snapshot_comparison(order)(a, b);
 }
 
 void snapshot_sort_buffers(struct snapshot *snapshot, enum snapshot_order order)
 {
 	if (snapshot->buffer_count > 0)
 		qsort(snapshot->buffers, snapshot->buffer_count, sizeof(*snapshot->buffers),
-		      order == SNAPSHOT_BY_AGE ? snapshot_compare_ages : snapshot_compare_sizes);
+		      snapshot_comparison(order));
 }

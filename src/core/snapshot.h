@@ -21,6 +21,9 @@
 #define SNAPSHOT_BUFFERS_MAX (UINT32_C(1) << 24)
 #define SNAPSHOT_INCIDENTS_MAX 100000u
 
+#define SNAPSHOT_CLAIMS_MAX 65536u
+#define SNAPSHOT_CARDS_MAX 1024u
+
 #define SNAPSHOT_TYPE_NONE UINT32_MAX
 
 enum snapshot_bound {
@@ -48,6 +51,14 @@ struct snapshot_memory {
 	bool peak_is_unknown; /* two books were added: their peaks need not have been at one time */
 };
 
+/* Where memory of a type lies: the addresses base to base + size - 1 in each of the banks. All 0: not known. */
+struct snapshot_window {
+	uint64_t base;
+	uint64_t size;
+	uint32_t banks;
+	uint32_t alignment;
+};
+
 /* What a process declared of a device. */
 struct snapshot_facts {
 	bool declared;
@@ -57,6 +68,7 @@ struct snapshot_facts {
 	const char *card;
 	uint64_t closed_ns; /* 0 = open */
 	uint64_t capacity[BOOK_TYPES];
+	struct snapshot_window windows[BOOK_TYPES];
 	uint64_t dram_bank_size; /* 0 = not known; likewise the next */
 	uint32_t dram_banks;
 	uint32_t l1_per_core;
@@ -68,6 +80,12 @@ struct snapshot_part {
 	uint32_t row;    /* index into snapshot->devices, once finished */
 	struct snapshot_facts facts;
 	struct snapshot_memory memory[BOOK_TYPES];
+
+	/* Once finished, of a part that tt-metal's region tells of as well: what that says. It is never
+	 * counted; where it is not what the memory above says, differs is set. */
+	bool claimed;
+	bool differs;
+	uint64_t claimed_used[BOOK_TYPES];
 };
 
 struct snapshot_process {
@@ -80,9 +98,12 @@ struct snapshot_process {
 	uint32_t user_id;
 	uint32_t maker_id; /* user at the time when the book was made: who may see its details */
 	const char *container; /* NULL = none */
-	const char *source;    /* "book", "socket", "kernel" */
+	const char *source;    /* "book", "socket", "kernel", "tt-metal" (a region), "driver" */
 	bool alive;
 	bool exact;
+	bool stale;     /* only a region still names it, and it has ended; alive is false */
+	bool untracked; /* has a device open and tells nothing: all of its memory is unknown */
+	bool differs;   /* one of its parts does */
 	uint64_t last_ns;
 	struct book_rejected rejected;
 
@@ -90,7 +111,7 @@ struct snapshot_process {
 	struct snapshot_part *parts;
 	size_t part_count;
 	size_t part_capacity;
-	uint32_t books;
+	uint32_t books; /* that were read; 0 = all that is known are totals, told by others */
 };
 
 /* A device over all living processes. */
@@ -103,16 +124,69 @@ struct snapshot_device_memory {
 	uint32_t bound;
 };
 
+/* Values of a card's sensors, in thousandths but for clocks (MHz) and the fan (turns per minute). */
+enum snapshot_sensor {
+	SNAPSHOT_TEMPERATURE = 0, /* 1/1000 degree Celsius, may be negative */
+	SNAPSHOT_POWER = 1,       /* mW */
+	SNAPSHOT_VOLTAGE = 2,     /* mV */
+	SNAPSHOT_CURRENT = 3,     /* mA */
+	SNAPSHOT_AICLK = 4,
+	SNAPSHOT_AXICLK = 5,
+	SNAPSHOT_ARCCLK = 6,
+	SNAPSHOT_FAN = 7,
+	SNAPSHOT_SENSORS = 8,
+};
+
+struct snapshot_telemetry {
+	uint32_t known; /* bit 1 << sensor: there is a value */
+	int64_t value[SNAPSHOT_SENSORS];
+};
+
+/* A chip with a connection to the host, as the driver tells it. */
+struct snapshot_card {
+	uint32_t number;    /* N of /dev/tenstorrent/N */
+	uint64_t unique_id; /* ASIC id; 0 = not known, likewise the next */
+	uint64_t serial;    /* of the board; chips of one board share it */
+	const char *arch;   /* NULL = not known, likewise the next */
+	const char *card;
+	const char *bus; /* "0000:c1:00.0" */
+	const char *firmware;
+	struct snapshot_telemetry telemetry;
+};
+
+/*
+ * What a process is said to have of a device, by others than its own book: tt-metal's region of the
+ * device, or the driver (which knows only that it is open). Whether it is counted is decided when the
+ * snapshot is finished, in settle.c.
+ */
+struct snapshot_claim {
+	struct snapshot_process process; /* who, as for snapshot_add_process() */
+	uint32_t device;
+	struct snapshot_facts facts;
+	bool is_open_only; /* the driver's: nothing is known of memory */
+	uint32_t types;    /* bit 1 << type: it tells of that type */
+	uint64_t used[BOOK_TYPES];
+	uint64_t last_ns;
+};
+
 struct snapshot_device {
-	uint32_t device; /* the smallest number that a process has for it */
+	uint32_t device; /* the driver's number, else the smallest that a process has for it */
 	uint64_t unique_id;
 	const char *arch;
 	const char *card;
 	bool remote;
 	bool by_number;     /* no unique id: told apart by number only */
 	bool closed;        /* every living process that had it has closed it */
-	uint32_t processes; /* living ones */
-	uint32_t origin;    /* private to merge.c */
+	uint32_t processes; /* living ones that tell of their memory */
+	uint32_t untracked; /* living ones that have it open and do not */
+	bool present;       /* the driver has it; then: */
+	uint32_t number;    /* N of /dev/tenstorrent/N */
+	uint64_t serial;    /* 0 = not known */
+	const char *bus;    /* NULL = not known, likewise firmware */
+	const char *firmware;
+	struct snapshot_telemetry telemetry;
+	uint32_t cores;  /* 0 = not known */
+	uint32_t origin; /* private to merge.c */
 	struct snapshot_device_memory memory[BOOK_TYPES];
 };
 
@@ -131,7 +205,8 @@ struct snapshot_buffer {
 	uint8_t flags; /* TTMEM_FLAG_... */
 	uint8_t kernel_sort;
 	uint8_t reserved;
-	uint32_t reserved1;
+	uint32_t banks;         /* 0 = all, or not asked for (request->shapes), likewise the next */
+	uint64_t size_per_bank; /* 0 = not known */
 };
 
 struct snapshot_party {
@@ -173,6 +248,10 @@ struct snapshot {
 	struct place next; /* where it ends */
 	struct snapshot_incident *incidents;
 	size_t incident_count, incident_capacity;
+	struct snapshot_card *cards;
+	size_t card_count, card_capacity;
+	struct snapshot_claim *claims;
+	size_t claim_count, claim_capacity;
 	const char **notes;
 	size_t note_count, note_capacity;
 	size_t notes_lost;
@@ -193,7 +272,11 @@ int snapshot_add_process(struct snapshot *snapshot, const struct snapshot_proces
 /* The process's part of @device, added if need be. NULL: no memory. */
 struct snapshot_part *snapshot_part(struct snapshot *snapshot, uint32_t process, uint32_t device);
 
-/* The same, NULL if there is none. */
+/* One more part, also if there is one of that number already. NULL: no memory. */
+struct snapshot_part *snapshot_add_part(struct snapshot *snapshot, uint32_t process,
+					uint32_t device);
+
+/* The first of that number, NULL if there is none. */
 const struct snapshot_part *snapshot_find_part(const struct snapshot *snapshot, uint32_t process,
 					       uint32_t device);
 
@@ -207,6 +290,8 @@ void snapshot_add_memory(struct snapshot_memory *to, const struct snapshot_memor
 /* 0, -ENOMEM, or -ENOBUFS beyond the maximum (and then a note is there). */
 int snapshot_add_buffer(struct snapshot *snapshot, const struct snapshot_buffer *buffer);
 int snapshot_add_incident(struct snapshot *snapshot, const struct snapshot_incident *incident);
+int snapshot_add_card(struct snapshot *snapshot, const struct snapshot_card *card);
+int snapshot_add_claim(struct snapshot *snapshot, const struct snapshot_claim *claim);
 
 /* A line for people. Never fails: what cannot be kept is counted. */
 void snapshot_note(struct snapshot *snapshot, const char *format, ...)
@@ -215,12 +300,13 @@ void snapshot_note(struct snapshot *snapshot, const char *format, ...)
 /* Text of another process; NULL for none, and if memory has run out. */
 const char *snapshot_text(struct snapshot *snapshot, const char *bytes, size_t length);
 
-/* Merges devices and sums up. 0 or -ENOMEM. */
+/* Decides what is counted, merges devices and sums up. 0 or -ENOMEM. */
 int snapshot_finish(struct snapshot *snapshot);
 
 enum snapshot_order {
-	SNAPSHOT_BY_SIZE = 0, /* largest first */
-	SNAPSHOT_BY_AGE = 1,  /* oldest first */
+	SNAPSHOT_BY_SIZE = 0,  /* largest first */
+	SNAPSHOT_BY_AGE = 1,   /* oldest first */
+	SNAPSHOT_BY_PLACE = 2, /* process, device, address */
 };
 
 /* Less than 0 if @a comes first. Never 0 but for the same buffer: an order of all of them. */

@@ -19,6 +19,7 @@
 #include "daemon/past-documents.h"
 #include "daemon/symbols-namer.h"
 #include "daemon/tracked.h"
+#include "source/machine.h"
 #include "source/source.h"
 #include "source/trail.h"
 #include "store/store.h"
@@ -30,9 +31,13 @@ static int provide_snapshot_once(struct daemon *daemon, const struct source_requ
 	struct roster *roster = registry_roster(daemon->registry);
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
 	int r = snapshot ? roster_collect(roster, request, snapshot) : -ENOMEM;
+	size_t closed = 0;
 
 	roster_unref(roster);
+	if (r == 0)
+		r = machine_collect(request, snapshot, &closed);
 	if (r == 0) {
+		machine_note_closed(closed, snapshot);
 		snapshot->time_ns = clock_ns(CLOCK_REALTIME);
 		r = snapshot_finish(snapshot);
 	}

@@ -14,6 +14,7 @@
 #include "book/clock.h"
 #include "core/document.h"
 #include "daemon/native-answer.h"
+#include "daemon/native-regions.h"
 #include "daemon/native-roster.h"
 #include "daemon/native.h"
 #include "daemon/past-documents.h"
@@ -216,6 +217,10 @@ void native_desk_answer(struct native_desk *desk, const struct native_question *
 
 	if (question->request.kind == NATIVE_ROSTER) {
 		native_answer_end(answer, native_desk_roster(desk, question, answer), NULL);
+		return;
+	}
+	if (question->request.kind == NATIVE_REGIONS) {
+		native_answer_end(answer, native_regions_put(answer), NULL);
 		return;
 	}
 	stream = native_answer_open(answer);

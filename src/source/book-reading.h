@@ -11,6 +11,7 @@
 
 #define BOOK_TEXTS 1024u  /* places of the cache from string ids to texts */
 #define BOOK_STACKS 4096u /* likewise from those of stacks */
+#define BOOK_SHAPES 256u  /* likewise from those of shapes */
 #define BOOK_STACK_FRAMES 64u
 
 struct book_frame;
@@ -36,6 +37,10 @@ struct book_reading {
 		uint32_t id;
 		const char *text;
 	} * stacks; /* NULL until the first one */
+	struct {
+		uint32_t id;
+		struct book_shape shape;
+	} shapes[BOOK_SHAPES];
 };
 
 void book_reading_deinit(struct book_reading *reading);

@@ -99,6 +99,18 @@ static int book_rows_page(struct book_reading *reading, const struct snapshot_bu
 	return r;
 }
 
+/* Shapes repeat, even more than names do. */
+static struct book_shape book_rows_shape(struct book_reading *reading, uint32_t id)
+{
+	uint32_t place = id % BOOK_SHAPES;
+
+	if (id && reading->shapes[place].id != id) {
+		reading->shapes[place].shape = reader_shape(&reading->book->reader, id);
+		reading->shapes[place].id = id;
+	}
+	return id ? reading->shapes[place].shape : (struct book_shape){0};
+}
+
 /* The rest of a row, which costs more than its numbers. */
 static void book_rows_fill(struct book_reading *reading, const struct book_record *record,
 			   struct snapshot_buffer *buffer)
@@ -106,9 +118,13 @@ static void book_rows_fill(struct book_reading *reading, const struct book_recor
 	buffer->name = book_text(reading, record->name);
 	buffer->phase = book_text(reading, record->phase);
 	buffer->stack = book_stack_text(reading, record->stack);
-	if (buffer->type == TYPES_KERNEL)
-		buffer->kernel_sort = (uint8_t)bits_min(
-			reader_shape(&reading->book->reader, record->shape).kernel_sort, 255);
+	if (buffer->type == TYPES_KERNEL || reading->request->shapes) {
+		struct book_shape shape = book_rows_shape(reading, record->shape);
+
+		buffer->kernel_sort = (uint8_t)bits_min(shape.kernel_sort, 255);
+		buffer->banks = shape.banks;
+		buffer->size_per_bank = shape.size_per_bank;
+	}
 }
 
 static int book_rows_add(struct book_reading *reading, const struct book_record *record,

@@ -84,7 +84,7 @@ int book_add_process(const struct scan_book *book, struct snapshot *snapshot, ui
 	return snapshot_add_process(snapshot, &process, ret_index);
 }
 
-void book_note_scan(const struct scan *scan, size_t others, struct snapshot *snapshot)
+void book_note_scan(const struct scan *scan, struct snapshot *snapshot)
 {
 	size_t shown = bits_min(scan->refused_count, SCAN_REFUSED_MAX);
 
@@ -93,8 +93,18 @@ void book_note_scan(const struct scan *scan, size_t others, struct snapshot *sna
 			      scan->refused[i].reason);
 	if (scan->refused_count > shown)
 		snapshot_note(snapshot, "%zu more books refused", scan->refused_count - shown);
+}
+
+void book_note_nothing(const struct scan *scan, size_t others, struct snapshot *snapshot)
+{
 	if (scan->count > 0 || others > 0)
 		return;
+	if (snapshot->claim_count > 0) {
+		snapshot_note(snapshot,
+			      "no process keeps a book (TTMEM=1); what is shown is told by "
+			      "the driver and tt-metal's regions");
+		return;
+	}
 	/* Nothing to see: then it helps to know what could not be looked at. */
 	snapshot_note(snapshot, "no tracked process found; is TTMEM=1 set where it starts?");
 	if (scan->unreadable)
@@ -148,7 +158,7 @@ static int book_source_collect(struct source *source, const struct source_reques
 	if (r == 0)
 		r = remote_collect(self->remote, request, snapshot);
 	if (r == 0)
-		book_note_scan(self->scan, remote_count(self->remote), snapshot);
+		book_note_scan(self->scan, snapshot);
 	return r;
 }
 

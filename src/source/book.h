@@ -41,5 +41,8 @@ uint32_t book_maker(const struct scan_book *book);
 /* How the book's clock stands now. */
 void book_timebase(const struct scan_book *book, struct timebase *ret_timebase);
 
-/* What the last scan could not do, as notes. @others: processes that are known otherwise. */
-void book_note_scan(const struct scan *scan, size_t others, struct snapshot *snapshot);
+/* What the last scan could not do, as notes. */
+void book_note_scan(const struct scan *scan, struct snapshot *snapshot);
+
+/* Once all sources were asked: why there is nothing to see, if so. @others: processes known otherwise. */
+void book_note_nothing(const struct scan *scan, size_t others, struct snapshot *snapshot);

@@ -241,6 +241,8 @@ static int remote_collect_other(struct remote *remote, const struct remote_other
 	if (!process.comm || !process.user)
 		return -ENOMEM;
 	r = snapshot_add_process(snapshot, &process, &index);
+	if (r == 0)
+		snapshot->processes[index].books--; /* it stays where it is */
 	for (size_t i = 0; r == 0 && i < other->count; i++)
 		r = remote_collect_part(snapshot, index, &remote->parts[other->first + i]);
 	return r;

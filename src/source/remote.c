@@ -285,7 +285,8 @@ static int remote_answer(struct remote *remote, const struct native_request *req
 int remote_talk(struct remote *remote, const struct native_request *request, remote_packet_fn *fn,
 		void *context)
 {
-	bool is_past = request->kind != NATIVE_ROSTER && request->kind != NATIVE_STATUS;
+	bool is_past = request->kind != NATIVE_ROSTER && request->kind != NATIVE_STATUS &&
+		       request->kind != NATIVE_REGIONS;
 	uint64_t patience = is_past ? REMOTE_PAST_PATIENCE_NS : REMOTE_PATIENCE_NS;
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + REMOTE_PATIENCE_NS;
 	bool is_new = remote->fd < 0;

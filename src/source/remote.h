@@ -68,6 +68,12 @@ int remote_collect(struct remote *remote, const struct source_request *request,
 void remote_note(const struct remote *remote, const struct source_request *request,
 		 struct snapshot *snapshot);
 
+/*
+ * Adds what the daemon can read of tt-metal's regions, as claims. 0, a remote_outcome, or a negative errno; also from
+ * a daemon that may not read all of them either.
+ */
+int remote_regions(struct remote *remote, struct snapshot *snapshot);
+
 /* How many there are. */
 size_t remote_count(const struct remote *remote);
 

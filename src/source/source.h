@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Where facts come from. Each origin (books under /proc, later the old socket protocol, tt-metal's
- * regions, the kernel module) is one file that makes a struct source; whoever wants a snapshot lets
- * each of them add to it.
+ * Where facts come from. An origin that keeps something between two looks (books under /proc) makes a struct
+ * source; one that does not is a function (machine.h). Whoever wants a snapshot lets each of them add to
+ * it, books first.
  */
 
 #include <stdbool.h>

@@ -25,6 +25,7 @@ static uint64_t digest_part(uint64_t digest, const struct snapshot_part *part)
 	digest = digest_word(digest, part->device);
 	digest = digest_word(digest, part->facts.unique_id);
 	digest = digest_word(digest, part->facts.closed_ns != 0);
+	digest = digest_word(digest, part->differs);
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		const struct snapshot_memory *memory = &part->memory[type];
 
@@ -58,6 +59,10 @@ uint64_t digest_totals(const struct snapshot *snapshot)
 
 		digest = digest_word(digest, device->unique_id);
 		digest = digest_word(digest, device->device);
+		/* To whole degrees and watts: what is behind them changes all the time. */
+		for (uint32_t sensor = 0; sensor < SNAPSHOT_SENSORS; sensor++)
+			digest = digest_word(digest,
+					     (uint64_t)(device->telemetry.value[sensor] / 1000));
 		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 			digest = digest_word(digest, device->memory[type].peak);
 			digest = digest_word(digest, device->memory[type].capacity);

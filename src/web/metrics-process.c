@@ -50,7 +50,7 @@ static void metrics_process_list(struct metrics_processes *all)
 		const struct snapshot_process *process = &all->snapshot->processes[i];
 		struct metrics_process entry = {.index = i};
 
-		if (!process->alive)
+		if (!process->alive || process->untracked)
 			continue;
 		for (size_t k = 0; k < process->part_count; k++) {
 			for (uint32_t type = 0; type < BOOK_TYPES; type++)

@@ -116,7 +116,7 @@ static void metrics_write_events(struct exposition *to, const struct metrics_inp
 		(void)tally_row(now, last->rows[i].device, last->rows[i].unique_id);
 	tally_add(now, &input->health->past);
 	for (uint32_t i = 0; i < input->snapshot->process_count; i++) {
-		if (input->snapshot->processes[i].alive)
+		if (input->snapshot->processes[i].alive && !input->snapshot->processes[i].untracked)
 			tally_add_process(now, input->snapshot, i);
 	}
 	tally_raise(now, last);

@@ -168,7 +168,7 @@ UNIT(each_field_of_a_process_is_checked)
 	assert(ROW_REFUSED(w.part.arch[23] = 'x'));
 	assert(ROW_REFUSED(w.part.card[9] = 'x'));
 	assert(ROW_REFUSED(w.part.memory[6].bound = 3));
-	assert(ROW_REFUSED(w.part.memory[0].flags = 2));
+	assert(ROW_REFUSED(w.part.memory[0].flags = 4));
 }
 
 UNIT(a_packet_holds_what_is_promised)

@@ -156,7 +156,7 @@ int native_part_get(const void *parts, uint32_t index, struct native_part *ret_p
 	    !native_is_field(part.card, sizeof(part.card)))
 		return -EBADMSG;
 	for (uint32_t type = 0; type < NATIVE_TYPES; type++) {
-		if (part.memory[type].bound > 2 || part.memory[type].flags & ~NATIVE_PEAK_UNKNOWN)
+		if (part.memory[type].bound > 2 || part.memory[type].flags & ~NATIVE_MEMORY_FLAGS)
 			return -EBADMSG;
 	}
 	*ret_part = part;

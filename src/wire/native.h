@@ -29,7 +29,9 @@ enum native_kind {
 	NATIVE_SERIES = 4,    /* likewise */
 	NATIVE_DUMP = 5,      /* the old report of remaining buffers, as text */
 	NATIVE_STATUS = 6,    /* how the daemon is, as JSON */
-	NATIVE_KINDS = 7,
+	NATIVE_REGIONS =
+		7, /* what tt-metal's regions tell of processes, like a roster without books */
+	NATIVE_KINDS = 8,
 };
 
 #define NATIVE_WANT_TOTALS (UINT32_C(1) << 0)  /* of a roster: of every process */
@@ -112,6 +114,8 @@ _Static_assert(sizeof(struct native_process) == 280, "process size");
 _Static_assert(offsetof(struct native_process, rejected) == 80, "process layout");
 
 #define NATIVE_PEAK_UNKNOWN (UINT32_C(1) << 0)
+#define NATIVE_NOT_TOLD (UINT32_C(1) << 1) /* of regions: they do not know this type */
+#define NATIVE_MEMORY_FLAGS UINT32_C(3)
 
 struct native_memory {
 	uint64_t used, buffers, peak, allocs, frees;
@@ -120,7 +124,7 @@ struct native_memory {
 	uint64_t last_ns;
 	uint64_t capacity; /* 0 = not known */
 	uint32_t bound;    /* 0 exact, 1 at least, 2 at most */
-	uint32_t flags;    /* NATIVE_PEAK_UNKNOWN */
+	uint32_t flags;    /* NATIVE_PEAK_UNKNOWN, NATIVE_NOT_TOLD */
 };
 
 _Static_assert(sizeof(struct native_memory) == 120, "memory size");

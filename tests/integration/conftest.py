@@ -119,6 +119,9 @@ def clean_env(tmp_path):
     runtime = tmp_path / "runtime"
     runtime.mkdir(mode=0o700)
     env.update(XDG_RUNTIME_DIR=str(runtime), TTMEM_SOCKET="none", LC_ALL="C.UTF-8")
+    # Whatever cards and regions the machine has, and however wide the terminal is.
+    env.update(TTMEM_SHM_DIR=str(tmp_path / "shm"), TTMEM_SYS_ROOT=str(tmp_path / "sys"))
+    env.pop("COLUMNS", None)
     return env
 
 

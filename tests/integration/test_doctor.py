@@ -98,8 +98,8 @@ def adopt(world, command, **options):
 def test_nothing_is_wrong_with_a_healthy_process(world):
     """The other half of every test below: none of it is found where all is well."""
     player = healthy(world)
-    assert set(found(world)) <= {"daemon-none", "clock-slow"}
-    assert set(found(world, "--pid", player.pid)) <= {"daemon-none", "clock-slow"}
+    assert set(found(world)) <= {"daemon-none", "driver-none", "clock-slow"}
+    assert set(found(world, "--pid", player.pid)) <= {"daemon-none", "driver-none", "clock-slow"}
     document = examine(world)
     assert document["tracked"] == 1 and document["totals"]["bytes"] == 33554432 + 524288
     assert document["totals"]["memory"]["L1"] == {"used": 524288, "buffers": 1}

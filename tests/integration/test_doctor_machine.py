@@ -5,9 +5,11 @@ import json
 import os
 import socket
 import stat
+import subprocess
 
 import pytest
 
+from machines import Machine, Region
 from test_doctor import AS_NOBODY, HEALTHY, NOBODY, found
 from world import wait_for
 
@@ -158,3 +160,69 @@ def test_bundle(world, tmp_path):
 def test_bundle_that_cannot_be_written(world):
     result = world.run("doctor", "--bundle", "/nowhere/file")
     assert result.returncode == 1 and "/nowhere/file" in result.stderr
+
+
+SOURCES = {"driver-none", "device-untracked", "region-stale", "region-differs", "region-unreadable",
+           "region-broken"}  # fmt: skip
+
+
+def on_machine(world, machine):
+    world.env.update(TTMEM_SHM_DIR=str(machine.shm), TTMEM_SYS_ROOT=str(machine.sys))
+    return SOURCES & set(found(world))
+
+
+def test_sources_that_are_well(world, tmp_path):
+    machine = Machine(tmp_path / "machine")
+    machine.card(0, "n150", "wormhole_b0", chip=0x4D)
+    player = world.player("device 0 0x4d wormhole_b0 n150 0 12884901888 94371840", "alloc 0 DRAM 0x1000 4096")
+    machine.region(Region(4, 0x4D, 0).process(player.pid, "player", seconds_ago=0, DRAM=4096))
+    opened = world.root / "driver/tenstorrent/0/pids"
+    opened.parent.mkdir(parents=True)
+    opened.write_text(f"{player.pid}\n")
+    assert on_machine(world, machine) == set()
+
+
+def test_driver_none(world, tmp_path):
+    assert on_machine(world, Machine(tmp_path / "machine")) == {"driver-none"}
+
+
+def test_device_untracked(world, tmp_path):
+    machine = Machine(tmp_path / "machine")
+    machine.card(0, "n150", "wormhole_b0", chip=0x4D)
+    opened = world.root / "driver/tenstorrent/0/pids"
+    opened.parent.mkdir(parents=True)
+    opened.write_text(f"{world.player(TTMEM='0').pid}\n")
+    assert on_machine(world, machine) == {"device-untracked"}
+
+
+def test_region_stale(world, tmp_path):
+    machine = Machine(tmp_path / "machine")
+    player = world.player(TTMEM="0")
+    machine.region(Region(4, 7, 0).process(player.pid, "player", seconds_ago=0, DRAM=4096))
+    assert "region-stale" not in on_machine(world, machine)
+    player.kill()
+    assert "region-stale" in on_machine(world, machine)
+
+
+def test_region_differs(world, tmp_path):
+    machine = Machine(tmp_path / "machine")
+    player = world.player("device 0 0x4d wormhole_b0 n150 0 12884901888 94371840", "alloc 0 DRAM 0x1000 4096")
+    machine.region(Region(4, 0x4D, 0).process(player.pid, "player", seconds_ago=0, DRAM=1))
+    assert "region-differs" in on_machine(world, machine)
+
+
+def test_region_broken(world, tmp_path):
+    machine = Machine(tmp_path / "machine")
+    machine.region(Region(4, 7, 0), length=100)
+    assert "region-broken" in on_machine(world, machine)
+
+
+def test_region_unreadable(public):
+    machine = Machine(public.root.parent / "machine")
+    machine.region(Region(4, 7, 0))
+    assert "region-unreadable" not in on_machine(public, machine)
+    result = subprocess.run(
+        [*AS_NOBODY, public.program, "doctor", "--json"], env=public.env, capture_output=True,
+        text=True, timeout=60,
+    )
+    assert "region-unreadable" in {f["id"] for f in json.loads(result.stdout)["findings"]}

@@ -127,6 +127,11 @@ def test_old_names_find_what_they_call(prefix, clean_env, tmp_path):
             assert "\nlog-events = yes\n" in shown and "\nids = decimal\n" in shown
 
 
+def test_old_monitors_are_there(prefix, clean_env):
+    for name in ("tt_smi", "allocation_monitor_client"):
+        assert "usage: ttmem smi" in run(prefix / "bin" / name, "--help", env=clean_env)
+
+
 def test_old_dump_finds_what_it_calls(prefix, clean_env, tmp_path):
     if " dump " not in run(prefix / "bin" / "ttmem", "help", env=clean_env):
         pytest.skip("the command ttmem has no dump yet")

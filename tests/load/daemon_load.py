@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import json
 import os
+import resource
 import shutil
 import signal
 import statistics
@@ -249,6 +250,39 @@ def fleet(build, args):
     }
 
 
+def smi(build, args):
+    """One look at a large machine, by the command alone and with the daemon's help."""
+    live = 200 if args.quick else 2000
+    daemon = Daemon(build)
+    card = daemon.folder / "sys/class/tenstorrent"
+    for number in range(32):
+        (card / f"tenstorrent!{number}").mkdir(parents=True)
+        (card / f"tenstorrent!{number}/tt_card_type").write_text("galaxy-wormhole\n")
+        (card / f"tenstorrent!{number}/tt_aiclk").write_text("1000\n")
+    daemon.env["TTMEM_SYS_ROOT"] = str(daemon.folder / "sys")
+    daemon.start()
+    daemon.load(500, 0, live, devices=32)
+    daemon.wait_for_books(500)
+    result = {}
+    plain = {n: v for n, v in daemon.env.items() if n != "TTMEM_PROC_ROOT"}
+    ways = {"alone": {**plain, "TTMEM_SOCKET": "none"}, "both": plain, "daemon": daemon.env}
+    for name, env in ways.items():
+        times, costs = [], []
+        for _ in range(9):
+            before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+            shown = subprocess.run([str(build / "src/cli/ttmem"), "smi", "--json"], env=env,
+                                   capture_output=True, check=True, timeout=LIMIT)  # fmt: skip
+            times.append(time.monotonic() - begin)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            costs.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        document = json.loads(shown.stdout)
+        assert document["totals"]["buffers"] == 500 * live and len(document["devices"]) == 32
+        result[f"smi_{name}_ms"] = statistics.median(times) * 1000
+        result[f"smi_{name}_cpu_ms"] = statistics.median(costs) * 1000
+    daemon.close()
+    return result
+
+
 def old(build, args):
     """One old client in a tight loop, and servers such as there were: tests/programs/old-server.h."""
     program = str(build / "tests/programs/old-client")
@@ -301,7 +335,7 @@ def day(build, args):
         }
 
 
-PARTS = {"rate": rate, "books": books, "pages": pages, "fleet": fleet, "old": old, "day": day}
+PARTS = {"rate": rate, "books": books, "pages": pages, "fleet": fleet, "smi": smi, "old": old, "day": day}
 
 # name, what, goal: the figure must not be above (or, with -, below) it
 GOALS = {
@@ -319,6 +353,12 @@ GOALS = {
     "fleet_scrape_ms": ("a scrape, ms", None),
     "fleet_scrape_worst_ms": ("the slowest one, ms", None),
     "fleet_scrape_cpu_ms": ("processor time of the daemon for one, ms", None),
+    "smi_alone_ms": ("32 devices, 500 processes, 1 M buffers: ttmem smi without a daemon, ms", 1000),
+    "smi_alone_cpu_ms": ("its processor time, ms", None),
+    "smi_both_ms": ("with a daemon, looking at /proc as well (root), ms", None),
+    "smi_both_cpu_ms": ("its processor time, ms", None),
+    "smi_daemon_ms": ("by the daemon only, ms", 200),
+    "smi_daemon_cpu_ms": ("its processor time, ms", None),
     "old_72_per_second": ("old client, 72 bytes: messages per second", None),
     "old_144_per_second": ("old client, 144 bytes", None),
     "old_72_client_cpu_ns": ("72 bytes: processor time of the client for each, ns", None),

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* ttmem fit: would so many bytes fit, and if not, why not. */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/look.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/spaces.h"
+#include "core/snapshot.h"
+#include "core/types.h"
+
+#define FIT_SHOWN 10u /* of the buffers that would have to go */
+
+static int fit_size(void *target, const char *text)
+{
+	return text_parse_size(text, target);
+}
+
+static void fit_print_gone(const struct holes *holes, const struct holes_fit *fit)
+{
+	char number[TEXT_NUMBER_SIZE];
+
+	if (fit->count == 0)
+		return;
+	printf("  would fit if these %zu went, %s in each bank:\n", fit->count,
+	       text_size(fit->bytes, number));
+	for (size_t i = 0; i < bits_min(fit->count, FIT_SHOWN); i++) {
+		const struct holes_block *block = &holes->blocks[fit->first + i];
+
+		printf("    0x%-12" PRIx64 " %10s  %-8s ", block->address,
+		       text_size(block->buffer->size, number), types_name(block->buffer->type));
+		text_put(stdout, block->buffer->name ? block->buffer->name : "-");
+		putchar('\n');
+	}
+	if (fit->count > FIT_SHOWN)
+		printf("    and %zu more\n", fit->count - FIT_SHOWN);
+}
+
+static void fit_print(const struct space *space, const struct holes_fit *fit)
+{
+	const struct holes *holes = &space->holes;
+	char need[TEXT_NUMBER_SIZE], a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
+
+	spaces_print_title(space);
+	text_size(fit->need, need);
+	switch (fit->verdict) {
+	case HOLES_FITS:
+		printf(": yes\n  takes %s in each of %" PRIu32 " banks, at 0x%" PRIx64
+		       ", in a hole of %s\n",
+		       need, holes->banks, fit->address, text_size(fit->length, a));
+		break;
+	case HOLES_CUT:
+		printf(": no, cut up\n  needs %s in each bank; %s are free, but no hole is larger "
+		       "than %s\n",
+		       need, text_size(holes->free, a), text_size(holes->largest, b));
+		break;
+	case HOLES_FULL:
+		printf(": no, full\n  needs %s in each bank; %s are free\n", need,
+		       text_size(holes->free, a));
+		break;
+	case HOLES_LARGE:
+		printf(": no, too large\n  needs %s in each bank, which has %s\n",
+		       fit->need == UINT64_MAX ? "more than can be counted" : need,
+		       text_size(holes->size, a));
+		break;
+	}
+	fit_print_gone(holes, fit);
+	if (holes->guessed)
+		printf("  (a guess: %" PRIu64 " buffers do not tell their share of a bank)\n",
+		       holes->guessed);
+}
+
+/* How many it does not fit into. */
+static size_t fit_answer(const struct spaces *spaces, uint64_t size, uint64_t page,
+			 struct holes_fit *ret_fits)
+{
+	size_t refused = 0;
+
+	for (size_t i = 0; i < spaces->count; i++) {
+		uint32_t type = spaces->list[i].type;
+		bool top = type == TYPES_L1 || type == TYPES_L1_SMALL;
+
+		holes_fit(&spaces->list[i].holes, size, page, top, &ret_fits[i]);
+		refused += ret_fits[i].verdict != HOLES_FITS;
+	}
+	return refused;
+}
+
+struct fit {
+	struct filter filter;
+	uint64_t size, page;
+	bool json;
+};
+
+static int fit_parse(struct fit *fit, int argc, char **argv)
+{
+	const struct options_item items[] = {
+		{'d', "device", "DEV|UID", "on this device; may be given again", &fit->filter,
+		 options_device},
+		{0, "type", "TYPE", "in this memory (DRAM)", &fit->filter, options_type},
+		{0, "pid", "PID", "only of this process", &fit->filter, options_pid},
+		{0, "page", "SIZE", "size of its pages; without it they spread evenly", &fit->page,
+		 fit_size},
+		{0, "json", NULL, "as JSON", &fit->json, NULL},
+	};
+	const struct options options = {
+		.command = "fit",
+		.arguments = "SIZE",
+		.summary = "Would SIZE bytes fit into the memory of a device? Exit code 1 if not.",
+		.items = items,
+		.count = ARRAY_SIZE(items),
+		.shows_sizes = true,
+	};
+	int count = 0, r = options_parse(&options, argc, argv, &count);
+
+	if (r != 0)
+		return r;
+	if (count != 1 || text_parse_size(argv[0], &fit->size) < 0 || fit->size == 0)
+		return options_mistake("fit", "how many bytes? As in 512, 64K or 1.5GiB");
+	if (!fit->filter.has_type) {
+		fit->filter.has_type = true;
+		fit->filter.type = TYPES_DRAM;
+	}
+	if (!holes_is_memory(fit->filter.type))
+		return options_mistake("fit", "%s is no memory of its own",
+				       types_name(fit->filter.type));
+	return 0;
+}
+
+static int fit_run(int argc, char **argv)
+{
+	CLEANUP(look_cleanup) struct look *look = NULL;
+	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(spaces_deinit) struct spaces spaces = SPACES_NULL;
+	CLEANUP_FREE struct holes_fit *fits = NULL;
+	struct fit fit = {0};
+	size_t refused;
+	int r = fit_parse(&fit, argc, argv);
+
+	if (r != 0)
+		return options_exit(r);
+	output_start();
+	r = look_new(&look);
+	if (r == 0)
+		r = spaces_take(look, &fit.filter, &snapshot, &spaces);
+	if (r < 0)
+		return output_fail("fit", "cannot look at processes", r);
+	fits = calloc(spaces.count + 1, sizeof(*fits));
+	if (!fits)
+		return output_fail("fit", "cannot look at processes", -ENOMEM);
+	refused = fit_answer(&spaces, fit.size, fit.page, fits);
+	if (fit.json) {
+		spaces_document_fit(&spaces, snapshot, fits, fit.size);
+	} else {
+		for (size_t i = 0; i < spaces.count; i++)
+			fit_print(&spaces.list[i], &fits[i]);
+		if (spaces.count == 0)
+			printf("not known: no process tells of such a memory\n");
+		look_print_notes(snapshot);
+	}
+	r = output_finish();
+	return r == COMMAND_OK && (refused || spaces.count == 0) ? COMMAND_FAILED : r;
+}
+
+const struct command fit_command = {
+	.name = "fit",
+	.summary = "would so many bytes fit into a device's memory?",
+	.run = fit_run,
+};

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* ttmem map: each memory as a line of blocks and holes. */
+
+#include <inttypes.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/emit.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/look.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/spaces.h"
+#include "core/document.h"
+#include "core/snapshot.h"
+#include "core/types.h"
+
+#define MAP_WIDTH_MAX 160u
+
+/* Bytes in use of each of @width equal pieces of the memory. */
+static void map_measure(const struct holes *holes, unsigned int width, double *ret_used)
+{
+	double piece = (double)holes->size / width;
+	uint64_t reached = holes->base;
+
+	for (unsigned int i = 0; i < width; i++)
+		ret_used[i] = 0;
+	for (size_t i = 0; i < holes->block_count; i++) {
+		const struct holes_block *block = &holes->blocks[i];
+		uint64_t from = bits_max(block->address, reached);
+		uint64_t to = block->address + block->length;
+		double begin = (double)(from - holes->base) / piece;
+		double end = (double)(to > from ? to - holes->base : 0) / piece;
+
+		reached = bits_max(reached, to);
+		for (unsigned int k = (unsigned int)begin; k < width && k < end; k++) {
+			double left = begin > k ? begin : k, right = end < k + 1 ? end : k + 1;
+
+			ret_used[k] += right - left;
+		}
+	}
+}
+
+static void map_print_line(const struct holes *holes)
+{
+	static const char *const letters[2][3] = {{".", "+", "#"}, {"\u2591", "\u2592", "\u2588"}};
+	unsigned int width = (unsigned int)bits_min(bits_max(output_columns(), 80), MAP_WIDTH_MAX);
+	const char *const *letter = letters[output_is_utf8()];
+	double used[MAP_WIDTH_MAX];
+
+	width -= 4;
+	map_measure(holes, width, used);
+	fputs("  ", stdout);
+	for (unsigned int i = 0; i < width; i++)
+		fputs(letter[used[i] <= 0.001 ? 0 : used[i] < 0.999 ? 1 : 2], stdout);
+	putchar('\n');
+}
+
+static void map_print(const struct space *space)
+{
+	const struct holes *holes = &space->holes;
+	char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE], d[TEXT_NUMBER_SIZE];
+
+	spaces_print_title(space);
+	printf(": %" PRIu32 " bank%s of %s\n", holes->banks, holes->banks == 1 ? "" : "s",
+	       text_size(holes->size, a));
+	map_print_line(holes);
+	printf("  0x%" PRIx64 " to 0x%" PRIx64 "; in each bank %zu blocks use %s (%.1f %%)\n",
+	       holes->base, holes->base + holes->size - 1, holes->block_count,
+	       text_size(holes->used, a), (double)holes->used * 100 / (double)holes->size);
+	printf("  free: %s in %zu hole%s, largest %s (%s over all banks), cut up %.1f %%\n",
+	       text_size(holes->free, b), holes->hole_count, holes->hole_count == 1 ? "" : "s",
+	       text_size(holes->largest, c), text_size(holes->largest * holes->banks, d),
+	       holes_fragmentation(holes) * 100);
+	if (holes->guessed)
+		printf("  %" PRIu64 " buffers do not tell their share of a bank: taken as spread "
+		       "evenly\n",
+		       holes->guessed);
+	if (holes->unplaced)
+		printf("  %" PRIu64 " buffers lie outside of it\n", holes->unplaced);
+}
+
+static int map_run(int argc, char **argv)
+{
+	CLEANUP(look_cleanup) struct look *look = NULL;
+	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(spaces_deinit) struct spaces spaces = SPACES_NULL;
+	struct filter filter = {0};
+	bool json = false;
+	const struct options_item items[] = {
+		{'d', "device", "DEV|UID", "only this device; may be given again", &filter,
+		 options_device},
+		{0, "type", "TYPE", "only this memory: DRAM, L1, SYSTEM_MEMORY, L1_SMALL, TRACE",
+		 &filter, options_type},
+		{0, "pid", "PID", "only of this process", &filter, options_pid},
+		{0, "json", NULL, "as JSON, with every hole", &json, NULL},
+	};
+	const struct options options = {
+		.command = "map",
+		.summary = "Live buffers and holes of each device's memory.",
+		.items = items,
+		.count = ARRAY_SIZE(items),
+		.shows_sizes = true,
+	};
+	int r = options_parse_only(&options, argc, argv);
+
+	if (r == 0 && filter.has_type && !holes_is_memory(filter.type))
+		r = options_mistake("map", "%s is no memory of its own", types_name(filter.type));
+	if (r != 0)
+		return options_exit(r);
+	output_start();
+	r = look_new(&look);
+	if (r == 0)
+		r = spaces_take(look, &filter, &snapshot, &spaces);
+	if (r < 0)
+		return output_fail("map", "cannot look at processes", r);
+	if (json) {
+		spaces_document_map(&spaces, snapshot);
+		return output_finish();
+	}
+	for (size_t i = 0; i < spaces.count; i++)
+		map_print(&spaces.list[i]);
+	if (spaces.count == 0)
+		printf("nothing to draw\n");
+	look_print_notes(snapshot);
+	return output_finish();
+}
+
+const struct command map_command = {
+	.name = "map",
+	.summary = "live buffers and holes of each device's memory",
+	.run = map_run,
+};

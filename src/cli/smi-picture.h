@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What the tables of "ttmem smi" are drawn with. Text folds what lies in the same memory: DRAM with TRACE, L1
+ * with L1_SMALL, CB and KERNEL; JSON and CSV never do.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct filter;
+struct smi_style;
+struct snapshot;
+struct snapshot_device;
+struct snapshot_process;
+
+struct smi_picture {
+	FILE *out;
+	const struct snapshot *snapshot;
+	const struct filter *filter;
+	const struct smi_style *style;
+	unsigned int width; /* of all of it */
+	bool is_wide;       /* there is room for more than the necessary columns */
+	unsigned int size;  /* columns that the size of a memory takes */
+};
+
+/* What is used of one kind of memory, folded or not. */
+struct smi_amount {
+	uint64_t used;
+	uint64_t buffers;
+	uint64_t capacity;
+	uint32_t bound; /* enum snapshot_bound */
+};
+
+/* Adds @type to @amount, if it lies in @folded. */
+void smi_picture_add(struct smi_amount *amount, uint64_t used, uint64_t buffers, uint32_t bound);
+
+/* A rule right across, and a line in the box; @text is safe already. */
+void smi_picture_rule(const struct smi_picture *picture);
+void smi_picture_across(const struct smi_picture *picture, const char *text);
+
+/* Cells of exactly @width columns, whatever bytes their letters take. */
+void smi_picture_right(const struct smi_picture *picture, const char *text, unsigned int width);
+void smi_picture_left(const struct smi_picture *picture, const char *text, unsigned int width);
+void smi_picture_size(const struct smi_picture *picture, const struct smi_amount *amount,
+		      unsigned int width);
+void smi_picture_count(const struct smi_picture *picture, uint64_t count, unsigned int width);
+
+/* "", or a sign for at least, or at most. */
+const char *smi_picture_bound(const struct smi_picture *picture, uint32_t bound);
+
+/* Green, yellow or red, as full as it is. */
+void smi_picture_bar(const struct smi_picture *picture, double share, unsigned int width);
+
+/* Whether these are to be seen. */
+bool smi_picture_shows_device(const struct smi_picture *picture,
+			      const struct snapshot_device *device);
+bool smi_picture_shows_process(const struct smi_picture *picture,
+			       const struct snapshot_process *process);
+
+/* The two tables. */
+void smi_devices(const struct smi_picture *picture);
+void smi_processes(const struct smi_picture *picture);

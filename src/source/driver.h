@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The driver's files: which cards there are and how they are (/sys/class/tenstorrent), and who has them open
+ * (/proc/driver/tenstorrent). A device itself is never opened. Every file may be missing: drivers and
+ * firmwares differ, and a value that is not there is not known.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct people;
+struct snapshot;
+
+#define DRIVER_PIDS_MAX 4096u /* of one card; the rest is left out, with a note */
+
+/* TTMEM_SYS_ROOT, else /sys. */
+const char *driver_sys_root(void);
+
+/* Adds the cards. 0 or -ENOMEM. */
+int driver_collect_cards(struct snapshot *snapshot);
+
+/* Adds who has them open; after the cards. 0 or -ENOMEM. */
+int driver_collect_pids(struct people *people, struct snapshot *snapshot);
+
+/*
+ * The pids of a text, one in a line; other lines are passed over. Return: how many there are, at most @max of them
+ * in @ret_pids.
+ */
+size_t driver_parse_pids(const char *text, uint32_t *ret_pids, size_t max);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A machine made of files, for the tests of driver and regions; below the case's own folder. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct snapshot;
+
+/* Points the environment to three empty folders: proc, sys and shm. */
+void machine_testing_start(void);
+
+/* Writes a file, and the folders it lies in; @path is below the case's folder. */
+void machine_testing_write(const char *path, const void *bytes, size_t length);
+void machine_testing_text(const char *path, const char *text);
+
+/* A process of the user that runs the tests, started @age_s seconds ago. */
+void machine_testing_process(uint32_t pid, const char *comm, uint64_t age_s);
+
+/* A finished snapshot of it, by machine_collect(). */
+struct snapshot *machine_testing_look(void);

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sample machines made of files: what the driver and tt-metal would show of cards that are not here.
+
+A machine is three folders, named to the commands by TTMEM_PROC_ROOT, TTMEM_SYS_ROOT and TTMEM_SHM_DIR. The
+makers at the end give whole machines; tests change them as they like.
+"""
+
+import os
+import struct
+import time
+
+NOBODY = 65534
+READY = 0x52454459
+PCI_IDS = {"wormhole_b0": "0x401e", "blackhole": "0xb140"}
+KINDS = ["DRAM", "L1", "L1_SMALL", "TRACE", "CB", "KERNEL"]  # in the order of a region
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+
+class Region:
+    """The bytes of a region of tt-metal; see src/source/region-parse.c for the layouts."""
+
+    def __init__(self, version, chip, device):
+        self.version, self.chip, self.device = version, chip, device
+        wide = version == 1
+        self.kinds = 6 if wide else 5
+        self.chips, self.chip_size = (96, 56) if wide else (88, 48)
+        self.processes, self.process_size = (992, 128) if wide else (856, 120)
+        self.bytes = bytearray(9280 if wide else 8576)
+        self.rows = 0
+        self.totals = dict.fromkeys(KINDS, 0)
+        self.put("<I", 0, version)
+        self.put("<QI", 32, chip, device)
+        if version > 1:
+            for slot in range(16):
+                self.put("<I", self.chips + slot * self.chip_size, 0xFFFFFFFF)
+        if version == 4:
+            self.put("<I", 8536, READY)
+        self.chip_slot(0, device)
+
+    def put(self, layout, at, *values):
+        struct.pack_into(layout, self.bytes, at, *values)
+
+    def amounts(self, at, used):
+        self.put(f"<{self.kinds}Q", at, *(used.get(kind, 0) for kind in KINDS[: self.kinds]))
+
+    def chip_slot(self, slot, number, remote=False, **used):
+        at = self.chips + slot * self.chip_size
+        self.put("<II", at, number, remote)
+        self.amounts(at + 8, used)
+        return self
+
+    def process(self, pid, name, seconds_ago=10, **used):
+        at = self.processes + self.rows * self.process_size
+        self.rows += 1
+        self.put("<i", at, pid)
+        self.amounts(at + 8, used)
+        self.put("<Q", at + 8 + 8 * self.kinds, time.monotonic_ns() - int(seconds_ago * 1e9))
+        raw = name.encode()[:63]
+        start = at + 16 + 8 * self.kinds
+        self.bytes[start : start + len(raw)] = raw
+        for kind, value in used.items():
+            self.totals[kind] += value
+        self.amounts(48, self.totals)
+        return self
+
+
+class Machine:
+    def __init__(self, folder):
+        self.folder = folder
+        self.proc, self.sys, self.shm = (folder / name for name in ("proc", "sys", "shm"))
+        for path in (self.proc, self.sys, self.shm):
+            path.mkdir(parents=True, exist_ok=True)
+
+    def env(self):
+        return {
+            "TTMEM_PROC_ROOT": str(self.proc),
+            "TTMEM_SYS_ROOT": str(self.sys),
+            "TTMEM_SHM_DIR": str(self.shm),
+        }
+
+    def write(self, path, text):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{text}\n")
+
+    def card(self, number, kind, arch, *, chip=None, serial=None, fan=None, **sensors):
+        """A card as the driver shows it; sensors: temperature (1/1000 C), power (uW), clock (MHz)..."""
+        card = self.sys / "class" / "tenstorrent" / f"tenstorrent!{number}"
+        pci = self.sys / "devices" / "pci0000:00" / f"0000:{number + 1:02x}:00.0"
+        self.write(card / "tt_card_type", kind)
+        self.write(card / "tt_aiclk", sensors.get("clock", 1000))
+        self.write(card / "tt_axiclk", 900)
+        self.write(card / "tt_arcclk", 540)
+        self.write(card / "tt_fw_bundle_ver", "18.6.0.0")
+        if serial is not None:
+            self.write(card / "tt_serial", f"{serial:016X}")
+        if chip is not None:
+            self.write(card / "tt_asic_id", f"{chip:016X}")
+        self.write(pci / "vendor", "0x1e52")
+        self.write(pci / "device", PCI_IDS[arch])
+        hwmon = pci / "hwmon" / f"hwmon{number + 2}"
+        self.write(hwmon / "temp1_input", sensors.get("temperature", 45375))
+        self.write(hwmon / "power1_input", sensors.get("power", 31000000))
+        self.write(hwmon / "in0_input", 820)
+        self.write(hwmon / "curr1_input", 38000)
+        if fan is not None:
+            self.write(hwmon / "fan1_input", fan)
+        (card / "device").symlink_to(os.path.relpath(pci, card))
+        return card
+
+    def process(self, pid, comm, user=0, age=3600, container=None):
+        hz = os.sysconf("SC_CLK_TCK")
+        start = max(int((time.clock_gettime(time.CLOCK_BOOTTIME) - age) * hz), 1)
+        folder = self.proc / str(pid)
+        fields = " ".join(str(n) for n in range(1, 19))
+        self.write(folder / "stat", f"{pid} ({comm}) S {fields} {start} 20 21")
+        uids = "\t".join([str(user)] * 4)
+        self.write(folder / "status", f"Name:\t{comm}\nPid:\t{pid}\nUid:\t{uids}\nNSpid:\t{pid}")
+        self.write(folder / "cgroup", f"0::/docker/{container}" if container else "0::/")
+
+    def opened(self, number, *pids):
+        self.write(
+            self.proc / "driver" / "tenstorrent" / str(number) / "pids", "\n".join(map(str, pids))
+        )
+
+    def region(self, region, user=0, mode=0o600, length=None):
+        path = self.shm / f"tt_device_{region.chip}_memory"
+        path.write_bytes(bytes(region.bytes)[:length])
+        path.chmod(mode)
+        if user:
+            os.chown(path, user, user)
+        return path
+
+
+def n150(folder):
+    """One card; a model in tt-metal, and somebody who has it open without telling anything."""
+    machine = Machine(folder)
+    machine.card(0, "n150", "wormhole_b0", chip=0x1F2E3D4C5B6A7988, serial=0x0100018511732031, fan=3200)
+    machine.process(4242, "python3", container="3f" * 32)
+    machine.process(4300, "tt-smi", user=NOBODY)
+    machine.opened(0, 4242, 4300)
+    region = Region(4, 0x1F2E3D4C5B6A7988, 0)
+    region.process(4242, "python3", DRAM=9 * GIB + 300 * MIB, L1=40 * MIB, L1_SMALL=2 * MIB, CB=6 * MIB,
+                   TRACE=100 * MIB)
+    region.process(999, "python3", DRAM=GIB)  # died long ago
+    machine.region(region)
+    return machine
+
+
+def n300(folder):
+    """Two cards with a remote chip each: the first one's has a region of its own, the second's has not."""
+    machine = Machine(folder)
+    for number in range(2):
+        machine.card(number, "n300", "wormhole_b0", chip=0xAA00 + number, serial=0x0100014511B20000 + number,
+                     temperature=50000 + number * 12500, power=40000000 + number * 3600000)
+    machine.process(100, "python3")
+    machine.process(101, "pytest", user=NOBODY)
+    machine.opened(0, 100)
+    machine.opened(1, 101)
+    own = Region(4, 0xAA00, 0).chip_slot(1, 2, remote=True)
+    machine.region(own.process(100, "python3", DRAM=3 * GIB))
+    remote = Region(4, 0xAB00, 2).chip_slot(0, 2, remote=True)
+    machine.region(remote.process(100, "python3", DRAM=2 * GIB, L1=10 * MIB))
+    other = Region(3, 0xAA01, 1).chip_slot(0, 1, DRAM=GIB).chip_slot(1, 3, remote=True, DRAM=512 * MIB)
+    machine.region(other.process(101, "pytest", DRAM=GIB + 512 * MIB), user=NOBODY)
+    return machine
+
+
+def p150(folder):
+    """Blackhole, nearly full, in a container."""
+    machine = Machine(folder)
+    machine.card(0, "p150a", "blackhole", chip=0xB1ACC401E, serial=0x0000040011112222, fan=1150,
+                 temperature=81250, power=212000000, clock=1350)
+    machine.process(77, "vllm", container="a0" * 32)
+    machine.opened(0, 77)
+    machine.region(Region(4, 0xB1ACC401E, 0).process(77, "vllm", DRAM=30 * GIB, L1=180 * MIB))
+    return machine
+
+
+def galaxy(folder):
+    """32 chips, one process that uses all of them."""
+    machine = Machine(folder)
+    machine.process(500, "python3")
+    for number in range(32):
+        chip = 0x6A1A0000 + number
+        machine.card(number, "galaxy-wormhole", "wormhole_b0", chip=chip, serial=0x0100035000000000 + number,
+                     temperature=40000 + number * 500)
+        machine.opened(number, 500)
+        machine.region(Region(4, chip, number).process(500, "python3", DRAM=GIB + number * 64 * MIB))
+    return machine
+
+
+def broken(folder):
+    """Everything that can be wrong with files."""
+    machine = Machine(folder)
+    card = machine.card(0, "unknown", "wormhole_b0", chip=0xBAD)
+    for name in ("tt_aiclk", "tt_axiclk"):
+        (card / name).write_text("")
+    (card / "tt_asic_id").write_text("no number\n")
+    machine.sys.joinpath("class", "tenstorrent", "tenstorrent!7").mkdir()
+    machine.process(10, "a b) c")
+    machine.opened(0, 10, 11, "x", -4, 10)
+    machine.region(Region(4, 1, 0).process(10, "half", DRAM=GIB), length=4000)  # being made
+    machine.region(Region(9, 2, 0))  # of the future
+    machine.region(Region(4, 3, 4000))  # no such device
+    ghost = Region(3, 4, 0)
+    ghost.totals["DRAM"] = 5 * GIB
+    ghost.amounts(48, ghost.totals)  # nobody's bytes
+    machine.region(ghost)
+    machine.region(Region(4, 5, 3).process(10, "\x1b[31m", DRAM=2**64 - 1, L1=2**64 - 1))
+    return machine
+
+
+MACHINES = {"n150": n150, "n300": n300, "p150": p150, "galaxy": galaxy, "broken": broken}

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ttmem smi on sample machines: what people see is compared with reviewed files.
+
+TTMEM_GOLDEN=write makes the files anew; then look at what has changed.
+"""
+
+import json
+import os
+import re
+import subprocess
+import urllib.request
+
+import pytest
+
+from conftest import LIMIT, ROOT
+from machines import GIB, MACHINES, NOBODY, Machine, Region, n150, p150
+from world import check_schema, wait_for
+
+GOLDEN = ROOT / "tests" / "corpus" / "machines"
+
+VIEWS = {
+    "80.txt": (["smi"], {}),
+    "120.txt": (["smi"], {"COLUMNS": "120"}),
+    "ascii.txt": (["smi"], {"LC_ALL": "C"}),
+    "details.txt": (["smi", "--details"], {}),
+    "json": (["smi", "--json"], {}),
+    "csv": (["smi", "--csv"], {}),
+}
+
+
+def settle(text, folder):
+    """What differs from run to run becomes the same, without changing any width."""
+    text = text.replace(str(folder), "MACHINE")
+    text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "YYYY-MM-DD hh:mm:ss", text)
+    text = re.sub(r"[ \d]\d+ (?:ms|s|min|h|d)(?= )", lambda m: "*".rjust(len(m.group())), text)
+    text = re.sub(r'("(?:time|start|last_activity)_ns":)\d+', r"\g<1>1", text)
+    return re.sub(r"^\d{19},", "1,", text, flags=re.M)
+
+
+def compare(name, text):
+    path = GOLDEN / name
+    if os.environ.get("TTMEM_GOLDEN") == "write":
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    assert text == path.read_text(), f"{path} says otherwise"
+
+
+@pytest.fixture
+def look(ttmem):
+    def run(machine, *args, **env):
+        result = ttmem(*args, env={**machine.env(), **env})
+        assert result.returncode == 0, result.stderr
+        return result.stdout
+
+    return run
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_machine(look, tmp_path, name):
+    machine = MACHINES[name](tmp_path / "machine")
+    for view, (args, env) in VIEWS.items():
+        if name == "galaxy" and view == "details.txt":
+            continue  # 300 lines that say what the others say
+        text = settle(look(machine, *args, **env), machine.folder)
+        if view == "json":
+            text = json.dumps(check_schema(json.loads(text)), indent=1) + "\n"
+        if view.endswith(".txt"):
+            width = 120 if view.startswith("120") else 80
+            box = [line for line in text.splitlines() if line[0] in "|+"]
+            assert all(len(line) == width for line in box)
+        if name == "galaxy" and view != "120.txt":
+            text = text[:4000]
+        compare(f"{name}.{view}", text)
+
+
+def on_terminal(build, env, *args):
+    command = " ".join([str(build / "src" / "cli" / "ttmem"), *args])
+    result = subprocess.run(
+        ["script", "-qec", command, "/dev/null"], env=env, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=LIMIT,
+    )
+    assert result.returncode == 0, result.stdout
+    return result.stdout
+
+
+def test_colours_by_use(build, clean_env, look, tmp_path):
+    """DRAM at 94 % is red, L1 at 86 % yellow, what is nearly empty green; and only where it is seen."""
+    machine = p150(tmp_path / "machine")
+    machine.card(1, "p150a", "blackhole", chip=1)
+    assert "\033" not in look(machine, "smi")
+    env = {**clean_env, **machine.env(), "TERM": "xterm"}
+    lines = on_terminal(build, env, "smi").splitlines()
+    (dram, empty) = [line for line in lines if " DRAM " in line and "/" in line]
+    (l1, _) = [line for line in lines if " L1 " in line and "/" in line]
+    assert "\033[31m" in dram and "\033[33m" in l1 and "\033[32m" in empty
+    assert "\033" not in on_terminal(build, {**env, "NO_COLOR": "1"}, "smi")
+    assert "\033" not in on_terminal(build, {**env, "TERM": "dumb"}, "smi")
+
+
+@pytest.mark.parametrize("columns", ["1", "80", "99", "100", "111", "112", "159", "1000"])
+def test_boxes_are_closed_at_any_width(look, tmp_path, columns):
+    machine = n150(tmp_path / "machine")
+    for args in ([], ["--details"], ["--bytes"], ["--bytes", "--details"]):
+        lines = look(machine, "smi", *args, COLUMNS=columns).splitlines()
+        assert len({len(line) for line in lines if line[0] in "|+"}) == 1
+
+
+def total(document):
+    return document["totals"]["bytes"]
+
+
+def test_book_and_region_of_one_process(world, tmp_path):
+    """The book is counted; the region is compared, and a difference is marked."""
+    machine = Machine(tmp_path / "machine")
+    world.env.update(TTMEM_SHM_DIR=str(machine.shm))
+    player = world.player("device 0 0x4d wormhole_b0 n150 0 12884901888 94371840", "alloc 0 DRAM 0x1000 4096")
+    path = machine.region(Region(4, 0x4D, 0).process(player.pid, "player", seconds_ago=0, DRAM=4096))
+    document = world.json("smi")
+    (process,) = document["processes"]
+    assert total(document) == 4096 and process["source"] == "book" and not process["differs"]
+    assert process["devices"][0]["region"]["DRAM"] == 4096 and document["notes"] == []
+    machine.region(Region(4, 0x4D, 0).process(player.pid, "player", seconds_ago=0, DRAM=9000))
+    document = world.json("smi")
+    (process,) = document["processes"]
+    assert total(document) == 4096 and process["differs"] and process["devices"][0]["differs"]
+    assert process["devices"][0]["region"]["DRAM"] == 9000
+    assert "disagree" in document["notes"][0] and " book! " in world.text("smi")
+    path.unlink()
+    assert world.json("smi")["processes"][0]["devices"][0]["region"] is None
+
+
+def test_region_follows_its_process(world, tmp_path):
+    """Counted while the process lives, stale from the moment it has ended."""
+    machine = Machine(tmp_path / "machine")
+    world.env.update(TTMEM_SHM_DIR=str(machine.shm))
+    player = world.player(TTMEM="0")
+    machine.region(Region(4, 7, 0).process(player.pid, "player", seconds_ago=0, DRAM=GIB))
+    document = world.json("smi")
+    (process,) = document["processes"]
+    assert total(document) == GIB and process["source"] == "tt-metal" and process["alive"]
+    player.kill()
+    document = world.json("smi")
+    (process,) = document["processes"]
+    assert total(document) == 0 and process["stale"] and not process["alive"]
+    assert process["devices"][0]["memory"]["DRAM"]["used"] == GIB
+
+
+def test_regions_of_others_say_what_to_do(public):
+    machine = Machine(public.root.parent / "machine")
+    machine.region(Region(4, 7, 0))
+    words = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+    result = subprocess.run(
+        [*words, public.program, "smi", "--json"], env={**public.env, **machine.env()},
+        capture_output=True, text=True, timeout=60,
+    )
+    assert result.returncode == 0, result.stderr
+    notes = json.loads(result.stdout)["notes"]
+    assert "1 region of tt-metal belongs to other users: look as root, or let ttmemd run" in notes
+
+
+def test_the_daemon_tells_of_regions_that_others_may_not_read(ttmemd):
+    if os.getuid() != 0:
+        pytest.skip("needs to become another user")
+    machine = Machine(ttmemd.folder / "machine")
+    ttmemd.env["TTMEM_SHM_DIR"] = str(machine.shm)
+    ttmemd.start()
+    player = ttmemd.player(TTMEM="0")
+    region = Region(4, 7, 0).process(player.pid, "player", seconds_ago=0, DRAM=GIB, CB=5)
+    machine.region(region.process(1 << 22, "long gone", DRAM=77))
+    words = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+    own = ttmemd.json("smi")
+    told = ttmemd.json("smi", before=words)
+    assert told["notes"] == own["notes"]
+    for document in (own, told):
+        document["processes"] = [p for p in document["processes"] if p["source"] == "tt-metal" or p["stale"]]
+        for process in document["processes"]:
+            del process["last_activity_ns"], process["start_ns"]
+    assert told["processes"] == own["processes"] and len(own["processes"]) == 2
+    assert total(told) == GIB + 5
+    ttmemd.stop()
+    assert "let ttmemd run" in " ".join(ttmemd.json("smi", before=words)["notes"])
+
+
+@pytest.mark.parametrize("name", ["n150", "n300", "broken"])
+def test_http_shows_the_same(ttmemd, look, name):
+    machine = MACHINES[name](ttmemd.folder / "machine")
+    ttmemd.start("--http", "127.0.0.1:0", env=machine.env())
+    address = wait_for(lambda: re.findall(r"http://([\d.:]+)/", ttmemd.text()), "the address")[-1]
+    with urllib.request.urlopen(f"http://{address}/api/v1/smi", timeout=LIMIT) as answer:
+        served = check_schema(json.loads(settle(answer.read().decode(), machine.folder)))
+    own = json.loads(settle(look(machine, "smi", "--json"), machine.folder))
+    own["notes"] = [note for note in own["notes"] if "no process keeps a book" not in note]
+    assert served == own
+
+
+@pytest.fixture
+def old_tool(build, clean_env, tmp_path):
+    """The scripts with the old tools' names, beside the command as when installed."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "ttmem").symlink_to(build / "src" / "cli" / "ttmem")
+    machine = n150(tmp_path / "machine")
+
+    def start(name, *args):
+        script = tmp_path / "bin" / name
+        script.write_bytes((ROOT / "data" / "bin" / name).read_bytes())
+        script.chmod(0o755)
+        return subprocess.Popen(
+            [script, *args], env={**clean_env, **machine.env()}, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )
+
+    return start
+
+
+def test_tt_smi_takes_its_old_options(old_tool):
+    plain, _ = old_tool("tt_smi").communicate(timeout=LIMIT)
+    assert "n150 wormhole_b0" in plain and "L1_SMALL" not in plain
+    details, errors = old_tool("tt_smi", "-d", "--no-cleanup", "--shm-only", "-r", "500").communicate(timeout=LIMIT)
+    assert "L1_SMALL" in details and errors == ""
+    wrong = old_tool("tt_smi", "-r")
+    assert wrong.communicate(timeout=LIMIT)[0] == "" and wrong.returncode == 2
+
+
+def test_allocation_monitor_client_goes_on(old_tool):
+    monitor = old_tool("allocation_monitor_client", "-r", "20", "-d", "0", "-a")
+    seen = 0
+    for line in monitor.stdout:
+        seen += "n150 wormhole_b0" in line
+        if seen == 3:
+            break
+    monitor.terminate()
+    monitor.communicate(timeout=LIMIT)
+    assert seen == 3 and monitor.returncode == 0
