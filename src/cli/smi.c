@@ -14,6 +14,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/screen.h"
+#include "cli/smi-hosts.h"
 #include "core/document.h"
 #include "core/snapshot.h"
 
@@ -26,6 +27,7 @@ struct smi {
 	bool csv;
 	uint32_t refresh_ms;
 	struct screen screen;
+	struct smi_hosts hosts;
 };
 
 static void smi_write(const struct smi *smi, FILE *out, const struct snapshot *snapshot)
@@ -91,6 +93,10 @@ static int smi_parse(struct smi *smi, int argc, char **argv)
 		{0, "details", NULL, "every type of memory", &smi->style.details, NULL},
 		{0, "json", NULL, "as JSON (one line each with -w)", &smi->json, NULL},
 		{0, "csv", NULL, "devices and types as CSV", &smi->csv, NULL},
+		{0, "host", "HOST[:PORT]", "ask the ttmemd of this machine; may be given again",
+		 &smi->hosts, smi_hosts_add},
+		{0, "prometheus", "URL", "all machines that this Prometheus scrapes",
+		 &smi->hosts.prometheus, options_text},
 	};
 	const struct options options = {
 		.command = "smi",
@@ -103,6 +109,8 @@ static int smi_parse(struct smi *smi, int argc, char **argv)
 
 	if (r == 0 && smi->json && smi->csv)
 		r = options_mistake("smi", "--json or --csv, not both");
+	if (r == 0 && (smi->hosts.count || smi->hosts.prometheus) && (smi->csv || smi->again))
+		r = options_mistake("smi", "other machines: text or --json, and once");
 	return r;
 }
 
@@ -115,6 +123,8 @@ static int smi_run(int argc, char **argv)
 	if (r != 0)
 		return options_exit(r);
 	output_start();
+	if (smi.hosts.count || smi.hosts.prometheus)
+		return smi_hosts_run(&smi.hosts, smi.json);
 	smi.style.colours = output_has_colours();
 	smi.style.utf8 = output_is_utf8();
 	smi.style.width = output_columns();

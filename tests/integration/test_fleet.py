@@ -147,6 +147,20 @@ def test_every_panel_shows_something(scraped):
             assert found[2] in query(scraped, found[1])[0]["metric"]
 
 
+def test_smi_of_a_prometheus(ttmemd, scraped):
+    """All that it scrapes, in one table."""
+    url = f"http://127.0.0.1:{scraped}/"
+    wait_for(lambda: "390.6 KiB" in ttmemd.run("smi", "--prometheus", url).stdout, "the device")
+    shown = ttmemd.run("smi", "--prometheus", url)
+    assert shown.returncode == 0 and shown.stderr == ""
+    (row,) = [line.split() for line in shown.stdout.splitlines() if line.startswith("127.")]
+    assert row[1:3] == ["0", "0xabc"] and row[-1] == "2"
+    samples = json.loads(ttmemd.run("smi", "--prometheus", url, "--json").stdout)
+    assert any(s["metric"]["__name__"] == "ttmem_device_bytes" for s in samples)
+    nobody = ttmemd.run("smi", "--prometheus", "http://127.0.0.1:1")
+    assert nobody.returncode == 1 and "http://127.0.0.1:1" in nobody.stderr
+
+
 def test_recorded_rules(scraped):
     rules = re.findall(r"- record: (\S+)", (FLEET / "ttmem.rules.yml").read_text())
     for rule in rules:

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Several machines in one table: asked over HTTP where ttmemd serves it, or all at once of a Prometheus that
+ * scrapes them.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SMI_HOSTS_MAX 256u
+
+struct smi_hosts {
+	const char *names[SMI_HOSTS_MAX]; /* "host", "host:port", "[::1]:port" */
+	size_t count;
+	const char *prometheus; /* URL, or NULL */
+};
+
+/* For the options: one more host. 0, or -EINVAL. */
+int smi_hosts_add(void *hosts, const char *text);
+
+/* Asks and prints. Return: exit code; 1 if one of them does not answer. */
+int smi_hosts_run(const struct smi_hosts *hosts, bool json);
