@@ -27,7 +27,9 @@ struct book_origin {
 	struct source source;
 	struct scan *scan;
 	struct remote *remote;
-	struct view view; /* lent to one book after the other, so that its memory is kept */
+	uint64_t pace_ns;     /* see book_source_pace() */
+	uint64_t searched_ns; /* CLOCK_MONOTONIC; 0 = never */
+	struct view view;     /* lent to one book after the other, so that its memory is kept */
 };
 
 void book_timebase(const struct scan_book *book, struct timebase *ret_timebase)
@@ -107,6 +109,11 @@ void book_note_scan(const struct scan *scan, size_t others, struct snapshot *sna
 			      scan->others);
 }
 
+void book_source_pace(struct source *source, uint64_t ns)
+{
+	container_of(source, struct book_origin, source)->pace_ns = ns;
+}
+
 int book_source_refresh(struct source *source)
 {
 	struct book_origin *self = container_of(source, struct book_origin, source);
@@ -131,7 +138,13 @@ static int book_source_collect(struct source *source, const struct source_reques
 {
 	struct book_origin *self = container_of(source, struct book_origin, source);
 	struct source_request of_dead = *request;
-	int r = book_source_refresh(source);
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	int r = 0;
+
+	if (!self->searched_ns || now - self->searched_ns >= self->pace_ns) {
+		r = book_source_refresh(source);
+		self->searched_ns = now;
+	}
 
 	/* What a dead process left is no live buffer: shown only to who asks for that process. */
 	of_dead.buffers = request->buffers && request->filter.has_pid;

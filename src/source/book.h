@@ -25,6 +25,12 @@ int book_source_new(struct source **ret_source);
 struct scan *book_source_scan(struct source *source);
 struct remote *book_source_remote(struct source *source);
 
+/*
+ * Who asks very often need not search each time: what was found counts for so long. What it holds is read
+ * each time. 0, as at first: searches each time.
+ */
+void book_source_pace(struct source *source, uint64_t ns);
+
 /* Only finds the books. 0 or a negative errno. */
 int book_source_refresh(struct source *source);
 
