@@ -162,8 +162,9 @@ static void model_choose_process(struct model *model)
 	const struct snapshot *snapshot = model_snapshot(model);
 	uint64_t most = 0;
 
-	if (model->has_process)
+	if (model->has_process && (model->picked || model_process(model)))
 		return;
+	model->has_process = false;
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];
 		uint64_t bytes = amount_of_process(process, AMOUNT_ANYWHERE, AMOUNT_ALL).used;

@@ -55,6 +55,7 @@ struct model {
 	bool wants_save, wants_quit; /* for whoever runs this */
 	struct list lists[MODEL_VIEWS];
 	bool has_process; /* whose buffers are shown: */
+	bool picked;      /* somebody has chosen that one */
 	uint32_t pid;
 	uint64_t start_ticks;
 	bool has_device; /* whose processes are shown: */

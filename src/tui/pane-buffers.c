@@ -196,13 +196,12 @@ static void buffers_draw(struct model *model, struct grid *grid, const struct gr
 	char title[256], number[TEXT_NUMBER_SIZE], rows[64] = "";
 	struct amount all;
 
-	if (!process || !details) {
+	if (!details) {
 		grid_text(grid, area->row + 1, area->column + 2, area->columns - 2, GRID_FAINT,
-			  model->has_process && !process ? "the process has ended; Esc goes back"
-			  : model->has_process           ? "reading..."
-							 : "no process is chosen");
-		if (!details)
-			return;
+			  !model->has_process ? "no process is chosen"
+			  : process           ? "reading..."
+					      : "the process has ended; Esc goes back");
+		return;
 	}
 	if (process) {
 		all = amount_of_process(process, AMOUNT_ANYWHERE, AMOUNT_ALL);
@@ -217,8 +216,8 @@ static void buffers_draw(struct model *model, struct grid *grid, const struct gr
 			 process->comm, process->pid, all.buffers, all.buffers == 1 ? "" : "s",
 			 amount_text(&all, number), rows);
 	} else {
-		snprintf(title, sizeof(title),
-			 "pid %" PRIu32 " has ended; its last buffers:", model->pid);
+		snprintf(title, sizeof(title), "pid %" PRIu32 " has ended; Esc goes back",
+			 model->pid);
 	}
 	pane_draw_list(model, grid, area, title);
 }

@@ -300,7 +300,7 @@ static void processes_enter(struct model *model, size_t item)
 {
 	const struct snapshot_process *process = processes_at(model, item);
 
-	model->has_process = true;
+	model->has_process = model->picked = true;
 	model->pid = process->pid;
 	model->start_ticks = process->start_ticks;
 	model_go(model, MODEL_BUFFERS);

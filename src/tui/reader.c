@@ -20,7 +20,9 @@
 #include "tui/past.h"
 
 #define READER_NS_PER_MS UINT64_C(1000000)
-#define READER_DETAILS_NS (1000 * READER_NS_PER_MS) /* details change too fast to be read anyway */
+#define READER_DETAILS_NS (1000 * READER_NS_PER_MS) /* they change too fast to be read anyway */
+#define READER_ASIDE_NS (1000 * READER_NS_PER_MS)   /* for totals while details are what is seen */
+#define READER_USUAL 16u                            /* looks that make an average */
 #define READER_END_NS (300 * READER_NS_PER_MS)      /* who does not end by then is left */
 
 struct reader_thread {
@@ -86,14 +88,13 @@ static void reader_wait(struct reader *reader, uint64_t until_ns, uint64_t numbe
 					     &until); /* the loop looks why it ended */
 }
 
-/* How long to wait after work that began at @begin and used so much of a core. */
-static uint64_t reader_pause(uint64_t begin, uint64_t refresh_ns, uint64_t used_ns)
+/* How long to wait after work that began at @begin; @share_ns: what it used of a core, times its share. */
+static uint64_t reader_pause(uint64_t begin, uint64_t refresh_ns, uint64_t share_ns)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC), passed = now - begin;
 	uint64_t pause = refresh_ns > passed ? refresh_ns - passed : 0;
 
-	return bits_max(pause,
-			used_ns * READER_SHARE > passed ? used_ns * READER_SHARE - passed : 0);
+	return bits_max(pause, share_ns > passed ? share_ns - passed : 0);
 }
 
 static void reader_tell(struct reader *reader)
@@ -118,10 +119,19 @@ static struct reader_totals *reader_read_totals(struct reader_thread *self)
 	return totals;
 }
 
+/* Nobody looks at the charts while details are on the screen. */
+static uint64_t reader_refresh(const struct reader *reader)
+{
+	return reader->wish.kind == READER_NOTHING ? reader->refresh_ns
+						   : bits_max(reader->refresh_ns, READER_ASIDE_NS);
+}
+
 static void *reader_run_totals(void *context)
 {
 	struct reader_thread *self = context;
 	struct reader *reader = self->reader;
+	uint64_t usual = 0; /* what one costs, on the average: once in a while there is a search */
+	uint64_t looks = 0;
 
 	pthread_mutex_lock(&reader->lock);
 	while (!reader->stop) {
@@ -132,8 +142,12 @@ static void *reader_run_totals(void *context)
 		pthread_mutex_unlock(&reader->lock);
 		totals = reader_read_totals(self);
 		pthread_mutex_lock(&reader->lock);
-		pause = reader_pause(begin, reader->refresh_ns,
-				     clock_ns(CLOCK_THREAD_CPUTIME_ID) - used);
+		used = clock_ns(CLOCK_THREAD_CPUTIME_ID) - used;
+		/* The first one opens every book, which is no measure of the others. */
+		if (looks++ > 0)
+			usual = looks > 2 ? (usual * (READER_USUAL - 1) + used) / READER_USUAL
+					  : used;
+		pause = reader_pause(begin, reader_refresh(reader), usual * READER_SHARE);
 		if (totals) {
 			totals->pause_ns = pause;
 			reader_totals_free(reader->totals);
@@ -214,7 +228,7 @@ static void reader_work_details(struct reader_thread *self, uint64_t number)
 	details = reader_read_details(self, &wish);
 	pthread_mutex_lock(&reader->lock);
 	pause = reader_pause(begin, bits_max(reader->refresh_ns, READER_DETAILS_NS),
-			     clock_ns(CLOCK_THREAD_CPUTIME_ID) - used);
+			     (clock_ns(CLOCK_THREAD_CPUTIME_ID) - used) * READER_DETAILS_SHARE);
 	if (details && reader->wish_number == number) {
 		details->pause_ns = pause;
 		reader_details_free(reader->details);

@@ -7,8 +7,8 @@
  * call sites, the past. Each keeps one finished result, the newest; who is slow to fetch it misses the
  * older ones, and nothing queues up.
  *
- * Who looks must not be what is seen: neither thread uses more than a READER_SHARE-th of a core. What costs
- * more than that is read less often than was asked for.
+ * Who looks must not be what is seen: neither thread uses more than its share of a core (READER_SHARE-th). What
+ * costs more than that is read less often than was asked for.
  *
  * Where facts come from is a feed, one for each thread; the threads own them.
  */
@@ -24,7 +24,8 @@ struct past;
 struct reader;
 struct snapshot;
 
-#define READER_SHARE 50u
+#define READER_SHARE 40u         /* for totals: ten looks a second at a hundred processes need it */
+#define READER_DETAILS_SHARE 50u /* for details, while totals are read once a second */
 #define READER_REASON_SIZE 256
 
 /* Whether ttmemd helps. */
