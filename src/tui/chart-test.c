@@ -69,7 +69,7 @@ UNIT(braille_has_two_points_a_column_and_four_a_row)
 	const struct grid_area area = {0, 0, 2, 5};
 
 	assert(chart_points(&grid, 5) == 10);
-	chart_draw(&grid, &area, points, 8);
+	chart_draw(&grid, &area, points, 8, true);
 	check(&grid, "  \u2880\u28f4\u2847\n"
 		     "\u2880\u28f4\u28ff\u28ff\u2847\n");
 }
@@ -81,7 +81,7 @@ UNIT(letters_have_three_steps_a_row)
 	const struct grid_area area = {0, 0, 2, 7};
 
 	assert(chart_points(&grid, 7) == 7);
-	chart_draw(&grid, &area, points, 6);
+	chart_draw(&grid, &area, points, 6, true);
 	check(&grid, "    .:#\n .:####\n");
 }
 
@@ -91,8 +91,25 @@ UNIT(little_is_seen_and_much_stays_inside)
 	struct grid grid = blank(2, 4, true);
 	const struct grid_area area = {0, 0, 2, 4};
 
-	chart_draw(&grid, &area, points, 1000000);
+	chart_draw(&grid, &area, points, 1000000, true);
 	check(&grid, " #\n.#\n");
+}
+
+UNIT(only_the_upper_part_of_the_whole_is_a_warning)
+{
+	static const uint64_t points[] = {10, 10};
+	struct grid grid = blank(20, 2, true);
+	const struct grid_area left = {0, 0, 20, 1}, right = {0, 1, 20, 1};
+
+	chart_draw(&grid, &left, points, 10, true);
+	chart_draw(&grid, &right, points, 10, false);
+	for (unsigned int row = 0; row < 20; row++) {
+		enum grid_style expected = row < 2 ? GRID_BAD : row < 5 ? GRID_WARNING : GRID_GOOD;
+
+		assert(grid.cells[row * 2].style == expected);
+		assert(grid.cells[row * 2 + 1].style == GRID_GOOD);
+	}
+	grid_deinit(&grid);
 }
 
 UNIT(nothing_at_all_draws_nothing)
@@ -101,7 +118,7 @@ UNIT(nothing_at_all_draws_nothing)
 	struct grid grid = blank(1, 4, true);
 	const struct grid_area area = {0, 0, 1, 4};
 
-	chart_draw(&grid, &area, points, 0);
+	chart_draw(&grid, &area, points, 0, true);
 	check(&grid, "\n");
 }
 

@@ -77,7 +77,7 @@ static unsigned int chart_within(unsigned int height, unsigned int row, unsigned
 }
 
 static void chart_column(struct grid *grid, const struct grid_area *area, unsigned int column,
-			 const uint64_t *points, uint64_t top)
+			 const uint64_t *points, uint64_t top, bool is_whole)
 {
 	static const char marks[] = {' ', '.', ':', '#'};
 	unsigned int steps = grid->ascii ? 3 : 4;
@@ -90,7 +90,8 @@ static void chart_column(struct grid *grid, const struct grid_area *area, unsign
 		unsigned int a = chart_within(left, row, steps),
 			     b = chart_within(right, row, steps);
 		/* Coloured by height, as use is: the upper part of a full chart is red. */
-		enum grid_style style = chart_style((row + 0.5) / area->rows);
+		enum grid_style style =
+			is_whole ? chart_style((row + 0.5) / area->rows) : GRID_GOOD;
 
 		if (a == 0 && b == 0)
 			break;
@@ -100,12 +101,12 @@ static void chart_column(struct grid *grid, const struct grid_area *area, unsign
 }
 
 void chart_draw(struct grid *grid, const struct grid_area *area, const uint64_t *points,
-		uint64_t top)
+		uint64_t top, bool is_whole)
 {
 	size_t count = chart_points(grid, area->columns), per_column = grid->ascii ? 1 : 2;
 
 	for (size_t i = 0; i + per_column <= count; i += per_column)
-		chart_column(grid, area, (unsigned int)(i / per_column), points + i, top);
+		chart_column(grid, area, (unsigned int)(i / per_column), points + i, top, is_whole);
 }
 
 struct grid_area chart_inner(const struct grid_area *area)
@@ -190,5 +191,5 @@ void chart_frame_draw(struct grid *grid, const struct grid_area *area,
 		       chart_largest(frame->points, chart_points(grid, inner.columns)));
 	chart_title(grid, area, frame);
 	chart_axes(grid, area, &inner, top, frame->seconds);
-	chart_draw(grid, &inner, frame->points, top);
+	chart_draw(grid, &inner, frame->points, top, frame->capacity > 0);
 }

@@ -30,10 +30,11 @@ size_t chart_points(const struct grid *grid, unsigned int columns);
 
 /*
  * Fills @area. @points: chart_points() of them, oldest first. @top: what reaches the upper edge. What is
- * more than nothing is always seen.
+ * more than nothing is always seen. @is_whole: the upper edge is all there is, so that points near it are
+ * coloured as a warning.
  */
 void chart_draw(struct grid *grid, const struct grid_area *area, const uint64_t *points,
-		uint64_t top);
+		uint64_t top, bool is_whole);
 
 /* What a chart looks like with its title, its scale on the left and its time below. */
 struct chart_frame {

@@ -35,7 +35,7 @@ enum processes_column {
 static const struct list_column processes_columns[] = {
 	{.title = "PID", .width = 8, .right = true},
 	{.title = "USER", .width = 8},
-	{.title = "COMMAND", .width = 10, .grows = true},
+	{.title = "COMMAND", .width = 10, .wide = 16, .grows = true},
 	{.title = "DEV", .width = 5, .right = true},
 	{.title = "DRAM", .width = 10, .right = true},
 	{.title = "L1", .width = 10, .right = true},
@@ -171,9 +171,7 @@ static bool processes_paint(const void *context, size_t item, size_t column, str
 		dram[i] += bits_min(l1[i], UINT64_MAX - 1 - dram[i]);
 		top = bits_max(top, dram[i]);
 	}
-	chart_draw(grid, area, dram, top);
-	/* Only its shape means something here. */
-	grid_restyle(grid, area->row, area->column, area->columns, GRID_GOOD);
+	chart_draw(grid, area, dram, top, false);
 	return true;
 }
 

@@ -11,15 +11,15 @@
 
 /* Columns after DEV and CARD are sensors, in this order. */
 static const struct {
-	enum snapshot_sensor sensor;
-	double divisor;
-	int digits;
 	const char *unit;
+	double divisor;
+	enum snapshot_sensor sensor;
+	int digits;
 } telemetry_sensors[] = {
-	{SNAPSHOT_TEMPERATURE, 1000, 1, "C"}, {SNAPSHOT_POWER, 1000, 1, "W"},
-	{SNAPSHOT_AICLK, 1, 0, "MHz"},        {SNAPSHOT_FAN, 1, 0, "rpm"},
-	{SNAPSHOT_VOLTAGE, 1000, 2, "V"},     {SNAPSHOT_CURRENT, 1000, 1, "A"},
-	{SNAPSHOT_AXICLK, 1, 0, "MHz"},       {SNAPSHOT_ARCCLK, 1, 0, "MHz"},
+	{"C", 1000, SNAPSHOT_TEMPERATURE, 1}, {"W", 1000, SNAPSHOT_POWER, 1},
+	{"MHz", 1, SNAPSHOT_AICLK, 0},        {"rpm", 1, SNAPSHOT_FAN, 0},
+	{"V", 1000, SNAPSHOT_VOLTAGE, 2},     {"A", 1000, SNAPSHOT_CURRENT, 1},
+	{"MHz", 1, SNAPSHOT_AXICLK, 0},       {"MHz", 1, SNAPSHOT_ARCCLK, 0},
 };
 
 enum telemetry_column {

@@ -86,7 +86,7 @@ static int series_insert(struct series_set *set, const struct series_key *key, s
 
 	if (set->count >= SERIES_MAX)
 		return -ENOSPC;
-	all = array_grow(set->all, &set->capacity, set->count + 1, sizeof(*all));
+	all = array_grow(set->all, &set->capacity, set->count + 1, sizeof(struct series *));
 	if (!all)
 		return -ENOMEM;
 	set->all = all;
@@ -94,7 +94,7 @@ static int series_insert(struct series_set *set, const struct series_key *key, s
 	if (!series)
 		return -ENOMEM;
 	series->key = *key;
-	memmove(&all[place + 1], &all[place], (set->count - place) * sizeof(*all));
+	memmove(&all[place + 1], &all[place], (set->count - place) * sizeof(struct series *));
 	all[place] = series;
 	set->count++;
 	return 0;

@@ -156,7 +156,7 @@ def test_sort_and_filter(world, top):
     terminal.press("Escape")
     terminal.wait("Processes: 2")
     # Buffers by name, also among all of them; the filter of one view is not that of another.
-    terminal.press("3", "/", *"ACTIV", "Enter")
+    terminal.press("3", "/", *"ACTIVATION", "Enter")
     terminal.wait(lambda text: "6 buffers" in text and "1 shown" in text and "weights" not in text)
     terminal.press("Escape")
     terminal.wait("weights")
