@@ -71,22 +71,27 @@ static void list_draw_row(const struct list *list, const struct list_rows *rows,
 	size_t item = list->order[place];
 
 	for (size_t i = 0; i < rows->column_count; i++) {
-		struct grid_area cell = {row, list->offsets[i], 1, list->widths[i]};
 		enum grid_style style = GRID_PLAIN;
 		char text[LIST_CELL_SIZE] = "";
 
-		if (list->widths[i] == 0 ||
-		    (rows->paint && rows->paint(context, item, i, grid, &cell)))
+		if (list->widths[i] == 0)
 			continue;
 		rows->cell(context, item, i, text, &style);
 		if (rows->columns[i].right)
-			grid_right(grid, row, cell.column, cell.columns, style, text);
+			grid_right(grid, row, list->offsets[i], list->widths[i], style, text);
 		else
-			grid_text(grid, row, cell.column, cell.columns, style, text);
+			grid_text(grid, row, list->offsets[i], list->widths[i], style, text);
 	}
 	if (place == list->place) {
 		grid_restyle(grid, row, list->area.column, list->area.columns, GRID_CHOSEN);
 		grid_put(grid, row, list->area.column, GRID_CHOSEN, '>');
+	}
+	/* Last: bars mean the same on a row that is chosen. */
+	for (size_t i = 0; rows->paint && i < rows->column_count; i++) {
+		struct grid_area cell = {row, list->offsets[i], 1, list->widths[i]};
+
+		if (list->widths[i] > 0)
+			rows->paint(context, item, i, grid, &cell);
 	}
 }
 

@@ -46,8 +46,8 @@ struct list_rows {
 	uint64_t (*key)(const void *context, size_t item);
 	/* Whether it is shown at all; @filter may be "". NULL: all are. */
 	bool (*wants)(const void *context, size_t item, const char *filter);
-	/* Draws a cell itself, NULL = none does. Return: whether it did. */
-	bool (*paint)(const void *context, size_t item, size_t column, struct grid *grid,
+	/* Draws over its cell, if it is one of those. NULL: none is. */
+	void (*paint)(const void *context, size_t item, size_t column, struct grid *grid,
 		      const struct grid_area *area);
 	/* Of the unfolded row: how many lines, and each of them. NULL: rows have none. */
 	size_t (*line_count)(const void *context, size_t item);

@@ -113,17 +113,16 @@ static void devices_cell(const void *context, size_t item, size_t column, char *
 	}
 }
 
-static bool devices_paint(const void *context, size_t item, size_t column, struct grid *grid,
+static void devices_paint(const void *context, size_t item, size_t column, struct grid *grid,
 			  const struct grid_area *area)
 {
 	struct amount amount;
 
 	if (column != DEVICES_DRAM_BAR && column != DEVICES_L1_BAR)
-		return false;
+		return;
 	amount = devices_amount(devices_at(context, item), column);
 	if (amount.capacity)
 		chart_bar(grid, area->row, area->column, area->columns, amount_share(&amount));
-	return true;
 }
 
 static int devices_compare(const void *context, size_t a, size_t b, size_t column)

@@ -148,7 +148,7 @@ static void processes_cell(const void *context, size_t item, size_t column, char
 }
 
 /* The last seconds in one row, on a scale of its own. */
-static bool processes_paint(const void *context, size_t item, size_t column, struct grid *grid,
+static void processes_paint(const void *context, size_t item, size_t column, struct grid *grid,
 			    const struct grid_area *area)
 {
 	const struct model *model = context;
@@ -160,7 +160,7 @@ static bool processes_paint(const void *context, size_t item, size_t column, str
 	size_t count;
 
 	if (column != PROCESSES_LINE)
-		return false;
+		return;
 	count = chart_points(grid, area->columns);
 	series = series_find(&model->series, &key);
 	series_plot(series, SERIES_DRAM, until > span ? until - span : 0, until, dram, count);
@@ -172,7 +172,6 @@ static bool processes_paint(const void *context, size_t item, size_t column, str
 		top = bits_max(top, dram[i]);
 	}
 	chart_draw(grid, area, dram, top, false);
-	return true;
 }
 
 static int processes_compare(const void *context, size_t a, size_t b, size_t column)

@@ -77,9 +77,6 @@ static void terminal_style(enum grid_style style, attr_t *ret_attributes, short 
 	*ret_pair = terminal_colours ? styles[style].pair : 0;
 }
 
-/* From <term.h>, which would also make macros of half the words in this file. */
-extern NCURSES_EXPORT(int) setupterm(const char *, int, int *);
-
 static bool terminal_can(const char *capability)
 {
 	const char *text = tigetstr(capability);
@@ -87,21 +84,29 @@ static bool terminal_can(const char *capability)
 	return text && text != (const char *)-1 && *text;
 }
 
+void terminal_close(void)
+{
+	if (!terminal_screen)
+		return;
+	endwin();
+	delscreen(terminal_screen);
+	terminal_screen = NULL;
+}
+
 int terminal_open(bool colours)
 {
-	int error;
-
 	if (isatty(STDIN_FILENO) != 1 || isatty(STDOUT_FILENO) != 1)
 		return TERMINAL_NONE;
 	/* Only letters: numbers are to be written as everywhere else. */
 	terminal_utf8 = setlocale(LC_CTYPE, "") && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-	/* newterm() takes what cannot place text, and then draws nonsense. */
-	if (setupterm(NULL, STDOUT_FILENO, &error) == ERR || !terminal_can("cup") ||
-	    !terminal_can("ed"))
-		return TERMINAL_DUMB;
 	terminal_screen = newterm(NULL, stdout, stdin);
 	if (!terminal_screen)
 		return TERMINAL_DUMB;
+	/* It also takes what cannot place text, and would draw nonsense. */
+	if (!terminal_can("cup") || !terminal_can("ed")) {
+		terminal_close();
+		return TERMINAL_DUMB;
+	}
 	terminal_colours = colours;
 	cbreak(); /* Ctrl-C stays a signal */
 	noecho();
@@ -114,15 +119,6 @@ int terminal_open(bool colours)
 	mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
 	mouseinterval(0); /* a press is a click, at once */
 	return 0;
-}
-
-void terminal_close(void)
-{
-	if (!terminal_screen)
-		return;
-	endwin();
-	delscreen(terminal_screen);
-	terminal_screen = NULL;
 }
 
 bool terminal_is_utf8(void)
