@@ -18,7 +18,6 @@ SCREENS = Path(__file__).parent / "screens"
 CONFIG = """
 set -g default-terminal "{term}"
 set -g status off
-set -g remain-on-exit on
 set -s escape-time 0
 """
 
@@ -34,7 +33,10 @@ class Terminal:
         self.base = ["tmux", "-u", "-S", self.folder / "s", "-f", config]
         # The program's own environment; tmux itself shows UTF-8 whatever the program thinks.
         words = ["env", "-i", *(f"{k}={v}" for k, v in env.items() if k != "TERM"), f"TERM={term}"]
-        line = shlex.join([*words, *map(str, command)])
+        # The end is told by a file: tmux 3.3 now and then forgets to ask for it.
+        self.end = self.folder / "end"
+        script = '"$@"; echo $? > "$0.part"; mv "$0.part" "$0"; exec sleep 600'
+        line = shlex.join(["sh", "-c", script, str(self.end), *words, *map(str, command)])
         self.tmux(
             "new-session", "-d", "-x", columns, "-y", rows, "-c", folder or self.folder, line
         )  # fmt: skip
@@ -88,7 +90,8 @@ class Terminal:
 
     def exit_code(self):
         """Waits for the end of the program."""
-        return int(wait_for(lambda: self.info("pane_dead_status"), "its end"))
+        wait_for(self.end.exists, "its end")
+        return int(self.end.read_text())
 
     def compare(self, name, mask):
         """Waits until the masked screen is the reviewed file; TTMEM_SCREENS=write makes a new one."""

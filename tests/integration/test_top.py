@@ -16,8 +16,8 @@ from world import check_schema, wait_for
 CARD = "device 0 0x1f2e3d4c5b6a7988 wormhole_b0 n300 0 12884901888 94371840"
 REMOTE = "device 1 0x1f2e3d4c5b6a7989 wormhole_b0 n300 1 12884901888 94371840"
 VIEWS = ["devices", "processes", "buffers", "sites", "incidents", "telemetry"]
-# Runs what follows, tells how it ended, and stays.
-AND_THEN = ["sh", "-c", '"$@"; echo code $?; stty -a; exec sleep 600', "sh"]
+# Runs what follows, and tells how it ended and left the terminal.
+AND_THEN = ["sh", "-c", '"$@"; echo code $?; exec stty -a', "sh"]
 SIZES = [(80, 24), (120, 40), (200, 60)]
 
 
