@@ -101,7 +101,10 @@ static struct snapshot *some_snapshot(bool buffers)
 	if (buffers)
 		add_buffers(snapshot);
 	if (random_below(4) == 0)
-		snapshot_note(snapshot, "a note");
+		snapshot_note(
+			snapshot, "%s %s", random_below(2) ? "pid 7:" : "",
+			"a long note, with words and withoutanyblanksatallforseventycolumns重み"
+			"重み重み重み重み重み重み重み重み重み重み重み重み重み重み重み重み重み");
 	assert(snapshot_finish(snapshot) == 0);
 	return snapshot;
 }

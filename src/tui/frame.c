@@ -123,18 +123,67 @@ static void frame_draw_foot(const struct model *model, struct grid *grid)
 	grid_text(grid, row, 0, grid->columns, GRID_BAR, text);
 }
 
-/* Over everything else; what is too long is cut. */
+/* How many bytes of @text go on one line: up to a blank, if there is one. */
+static size_t frame_line_length(const char *text, size_t width)
+{
+	size_t length = strlen(text), at = width;
+
+	if (length <= width)
+		return length;
+	while (at > 0 && text[at] != ' ')
+		at--;
+	if (at > 0)
+		return at;
+	/* Not within a character: its later bytes are 10xxxxxx. */
+	for (at = width; at > 1 && ((unsigned char)text[at] & 0xc0) == 0x80; at--)
+		;
+	return at;
+}
+
+/* Draws @text from @row on, or only counts: without a grid. Return: rows. */
+static unsigned int frame_wrap(struct grid *grid, const struct grid_area *area, const char *text)
+{
+	char line[GRID_SIDE_MAX + 1];
+	unsigned int rows = 0;
+
+	do {
+		size_t length = frame_line_length(text, area->columns);
+
+		if (grid && rows < area->rows) {
+			memcpy(line, text, length);
+			line[length] = '\0';
+			grid_text(grid, area->row + rows, area->column, area->columns, GRID_BAR,
+				  line);
+		}
+		text += length + (text[length] == ' ');
+		rows++;
+	} while (*text);
+	return rows;
+}
+
+/* Over everything else. */
 static void frame_draw_box(struct grid *grid, const char *const *lines, size_t count)
 {
 	unsigned int width = grid->columns > 100 ? 92 : grid->columns - 8;
-	unsigned int height = (unsigned int)bits_min(count + 2, grid->rows - 2);
-	unsigned int row = (grid->rows - height) / 2, column = (grid->columns - width) / 2;
+	unsigned int column = (grid->columns - width) / 2, height = 2;
+	struct grid_area area = {0, column + 2, 0, width - 4};
 
+	for (size_t i = 0; i < count; i++)
+		height += frame_wrap(NULL, &area, lines[i]);
+	height = (unsigned int)bits_min(height, grid->rows - 2);
+	area.row = (grid->rows - height) / 2;
 	for (unsigned int i = 0; i < height; i++) {
 		for (unsigned int k = 0; k < width; k++)
-			grid_put(grid, row + i, column + k, GRID_BAR, ' ');
-		if (i > 0 && i + 1 < height)
-			grid_text(grid, row + i, column + 2, width - 4, GRID_BAR, lines[i - 1]);
+			grid_put(grid, area.row + i, column + k, GRID_BAR, ' ');
+	}
+	area.row++;
+	area.rows = height - 2;
+	for (size_t i = 0; i < count && area.rows > 0; i++) {
+		unsigned int rows =
+			(unsigned int)bits_min(frame_wrap(grid, &area, lines[i]), area.rows);
+
+		area.row += rows;
+		area.rows -= rows;
 	}
 }
 

@@ -285,6 +285,16 @@ def test_small_and_strange_terminals(world, top):
     assert terminal.exit_code() == 0
 
 
+def test_notes(world, top):
+    terminal = top(env=world.env, columns=60)
+    terminal.wait("1 note (n)")
+    terminal.press("n")
+    # It is longer than a line.
+    terminal.wait(lambda text: re.search(r"no tracked process found.*\n.*starts\?", text))
+    terminal.press("n")
+    terminal.wait(lambda text: "starts?" not in text)
+
+
 @pytest.mark.parametrize("term", ["dumb", "no-such-terminal"])
 def test_terminals_that_cannot(world, top, term):
     terminal = top(env=world.env, before=[*AND_THEN, "env", f"TERM={term}"])
