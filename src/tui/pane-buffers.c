@@ -164,7 +164,7 @@ static void buffers_line(const void *context, size_t item, size_t line, char *te
 			 " reference%s",
 			 buffer->size, buffer->thread, buffer->refs, buffer->refs == 1 ? "" : "s");
 	} else if (!buffer->stack) {
-		snprintf(text, LIST_CELL_SIZE, "no stack was recorded (TTMEM_STACKS=fp does)");
+		snprintf(text, LIST_CELL_SIZE, "no stack was recorded (TTMEM_STACKS=auto does)");
 	} else {
 		trace_text(buffer->stack, line - BUFFERS_FACTS, frame, sizeof(frame));
 		snprintf(text, LIST_CELL_SIZE, "at %s", frame);

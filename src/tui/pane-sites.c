@@ -160,7 +160,7 @@ static void sites_line(const void *context, size_t item, size_t line, char *text
 	char frame[LIST_CELL_SIZE - 8];
 
 	if (!group->stack) {
-		snprintf(text, LIST_CELL_SIZE, "no stack was recorded (TTMEM_STACKS=fp does)");
+		snprintf(text, LIST_CELL_SIZE, "no stack was recorded (TTMEM_STACKS=auto does)");
 		return;
 	}
 	trace_text(group->stack, line, frame, sizeof(frame));
