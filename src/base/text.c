@@ -75,7 +75,7 @@ static bool text_is_harmful(uint32_t character)
 }
 
 /* Columns of one character. Only what names are likely to hold: wide East Asian ones and emoji. */
-static size_t text_columns(uint32_t character)
+size_t text_columns(uint32_t character)
 {
 	static const struct {
 		uint32_t first, last;

@@ -47,8 +47,9 @@ size_t text_escape(const char *text, char *ret_text, size_t size);
 /* Like text_escape(), into at most @width columns; what is cut ends in "~". */
 void text_fit(const char *text, size_t width, char *ret_text, size_t size);
 
-/* Columns of a terminal that @text takes. */
+/* Columns of a terminal that @text takes; and one character. */
 size_t text_width(const char *text);
+size_t text_columns(uint32_t character);
 
 /* Writes @text escaped. */
 void text_put(FILE *out, const char *text);

@@ -215,6 +215,7 @@ UNIT(devices)
 	struct book_device *entry, device;
 	struct testing_memory memory;
 	struct reader reader;
+	uint32_t declared;
 
 	rtest_open(&memory);
 	assert(reader_init(&reader, &memory.file) == 0);
@@ -225,6 +226,9 @@ UNIT(devices)
 	assert(device.memory[0].capacity == UINT64_C(12) << 30 && device.remote == 0);
 	assert(reader_device(&reader, 5, &device) == 0);
 	assert(device.closed_time != 0 && device.remote == 1);
+	assert(reader_declared(&reader, 0, READER_DECLARED_MAX, &declared) == 0);
+	assert(declared == (1u << 0 | 1u << 5));
+	assert(reader_declared(&reader, 3, 5, &declared) == 0 && declared == 1u << 2);
 
 	entry = (struct book_device *)(void *)(memory.base + book_device_offset(0));
 	memset(entry->arch, 'x', sizeof(entry->arch));

@@ -4,6 +4,7 @@
 
 #include "book/reader.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,6 +105,22 @@ int64_t reader_next_shard(struct reader *reader, uint32_t device)
 		device++;
 	}
 	return -ENXIO;
+}
+
+int reader_declared(struct reader *reader, uint32_t first, uint32_t count, uint32_t *ret_devices)
+{
+	struct book_device entries[READER_DECLARED_MAX];
+	uint32_t devices = 0;
+	int r;
+
+	assert(count <= READER_DECLARED_MAX && first + count <= BOOK_DEVICES);
+	r = file_read(reader->file, book_device_offset(first), entries, count * sizeof(entries[0]));
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < count; i++)
+		devices |= (uint32_t)(entries[i].generation != 0) << i;
+	*ret_devices = devices;
+	return 0;
 }
 
 int reader_device(struct reader *reader, uint32_t device, struct book_device *ret_device)

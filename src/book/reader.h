@@ -48,6 +48,13 @@ int64_t reader_next_shard(struct reader *reader, uint32_t device);
 /* What the application declared of a device. -ENOENT if nothing; -EAGAIN if it kept changing. */
 int reader_device(struct reader *reader, uint32_t device, struct book_device *ret_device);
 
+/*
+ * Which of @count devices from @first on may be declared, as bits: only those are worth a reader_device().
+ * At most a page of them: READER_DECLARED_MAX.
+ */
+#define READER_DECLARED_MAX (BOOK_PAGE / (uint32_t)sizeof(struct book_device))
+int reader_declared(struct reader *reader, uint32_t first, uint32_t count, uint32_t *ret_devices);
+
 /* Entry @index of a kind; -ENOENT if it is not committed. */
 int reader_incident(struct reader *reader, uint32_t kind, uint32_t index,
 		    struct book_incident *ret_incident);

@@ -37,4 +37,5 @@ extern const struct command run_command;
 extern const struct command selftest_command;
 extern const struct command smi_command;
 extern const struct command status_command;
+extern const struct command top_command;
 extern const struct command watch_command;

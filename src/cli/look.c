@@ -106,6 +106,11 @@ struct namer *look_namer(struct look *look)
 	return naming_namer(look->naming);
 }
 
+void look_pace(struct look *look, uint64_t ns)
+{
+	book_source_pace(look->books, ns);
+}
+
 void look_print_frame(const struct frames_one *frame)
 {
 	text_put(stdout, frame->function ? frame->function : "?");

@@ -16,6 +16,9 @@ struct snapshot;
 int look_new(struct look **ret_look);
 struct look *look_free(struct look *look);
 
+/* For who takes very many: processes are searched for only so often, see book_source_pace(). */
+void look_pace(struct look *look, uint64_t ns);
+
 /* A finished snapshot of this moment, the caller's. */
 int look_take(struct look *look, const struct source_request *request,
 	      struct snapshot **ret_snapshot);

@@ -21,7 +21,7 @@ static const struct {
 	const struct command *commands[GROUP_MAX]; /* ended by NULL */
 } groups[] = {
 	{"Who holds the memory now?",
-	 {&smi_command, &ps_command, &buffers_command, &map_command, &fit_command}},
+	 {&smi_command, &top_command, &ps_command, &buffers_command, &map_command, &fit_command}},
 	{"What happens, and what happened?",
 	 {&watch_command, &history_command, &growth_command, &incidents_command, &leaks_command}},
 	{"Watch one program", {&run_command}},

@@ -101,7 +101,7 @@ static int book_collect_devices(struct book_reading *reading)
 
 	while (device < BOOK_DEVICES) {
 		int64_t data = file_next_data(file, book_device_offset(device));
-		uint32_t end;
+		uint32_t end, declared;
 		int r;
 
 		if (data == -ENXIO ||
@@ -112,11 +112,13 @@ static int book_collect_devices(struct book_reading *reading)
 		device = (uint32_t)(((uint64_t)data - BOOK_DEVICES_OFFSET) /
 				    sizeof(struct book_device));
 		end = (uint32_t)bits_align_up(device + 1, BOOK_PAGE / sizeof(struct book_device));
-		for (; device < end; device++) {
-			r = book_collect_device(reading, device);
-			if (r < 0)
-				return r;
+		r = reader_declared(&reading->book->reader, device, end - device, &declared);
+		for (; r == 0 && device < end; device++, declared >>= 1) {
+			if (declared & 1)
+				r = book_collect_device(reading, device);
 		}
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }

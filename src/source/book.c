@@ -27,7 +27,9 @@ struct book_origin {
 	struct source source;
 	struct scan *scan;
 	struct remote *remote;
-	struct view view; /* lent to one book after the other, so that its memory is kept */
+	uint64_t pace_ns;   /* see book_source_pace() */
+	uint64_t search_ns; /* CLOCK_MONOTONIC: not again before */
+	struct view view;   /* lent to one book after the other, so that its memory is kept */
 };
 
 void book_timebase(const struct scan_book *book, struct timebase *ret_timebase)
@@ -117,6 +119,11 @@ void book_note_nothing(const struct scan *scan, size_t others, struct snapshot *
 			      scan->others);
 }
 
+void book_source_pace(struct source *source, uint64_t ns)
+{
+	container_of(source, struct book_origin, source)->pace_ns = ns;
+}
+
 int book_source_refresh(struct source *source)
 {
 	struct book_origin *self = container_of(source, struct book_origin, source);
@@ -136,12 +143,26 @@ static int book_compare(const void *left, const void *right)
 	return place_compare_book(&place, (*b)->owner.pid, (uint64_t)(*b)->inode);
 }
 
+static int book_search(struct book_origin *self)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), used = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	int r;
+
+	if (now < self->search_ns)
+		return 0;
+	r = book_source_refresh(&self->source);
+	used = clock_ns(CLOCK_THREAD_CPUTIME_ID) - used;
+	if (self->pace_ns)
+		self->search_ns = now + bits_max(self->pace_ns, used * BOOK_SEARCH_SHARE);
+	return r;
+}
+
 static int book_source_collect(struct source *source, const struct source_request *request,
 			       struct snapshot *snapshot)
 {
 	struct book_origin *self = container_of(source, struct book_origin, source);
 	struct source_request of_dead = *request;
-	int r = book_source_refresh(source);
+	int r = book_search(self);
 
 	/* What a dead process left is no live buffer: shown only to who asks for that process. */
 	of_dead.buffers = request->buffers && request->filter.has_pid;

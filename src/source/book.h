@@ -25,6 +25,15 @@ int book_source_new(struct source **ret_source);
 struct scan *book_source_scan(struct source *source);
 struct remote *book_source_remote(struct source *source);
 
+/*
+ * Who asks very often need not search each time: what was found counts for so long, or longer if searching
+ * would take more than a BOOK_SEARCH_SHARE-th of a core. What it holds is read each time. 0, as at first:
+ * searches each time.
+ */
+#define BOOK_SEARCH_SHARE 200u
+
+void book_source_pace(struct source *source, uint64_t ns);
+
 /* Only finds the books. 0 or a negative errno. */
 int book_source_refresh(struct source *source);
 

@@ -62,6 +62,11 @@ const char *remote_path(const struct remote *remote)
 	return remote->path;
 }
 
+int remote_outcome(const struct remote *remote)
+{
+	return remote->outcome;
+}
+
 const char *remote_reason(const struct remote *remote)
 {
 	return remote->reason;

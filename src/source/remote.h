@@ -48,6 +48,9 @@ struct remote *remote_free(struct remote *remote);
 int remote_ask(struct remote *remote, const struct native_request *request, char **ret_text,
 	       size_t *ret_length);
 
+/* Of the last question: 0, or why it was not answered. 0 before the first. */
+int remote_outcome(const struct remote *remote);
+
 /* For people, of the last outcome; never NULL. */
 const char *remote_reason(const struct remote *remote);
 

@@ -7,7 +7,7 @@ import pytest
 
 from conftest import ROOT
 
-READING = ["smi", "ps", "buffers", "growth", "history", "incidents", "leaks", "watch", "status", "dump"]
+READING = ["smi", "top", "ps", "buffers", "growth", "history", "incidents", "leaks", "watch", "status", "dump"]
 
 
 def test_help(world):

@@ -23,7 +23,7 @@ BEGIN {
 	allow("sim", "ttmem/ttmem.h")
 	allow("web", "base core")
 	allow("daemon", "base book wire core symbol source store web uapi")
-	allow("tui", "base book wire core source symbol sim ttmem/ttmem.h")
+	allow("tui", "base book core")
 	allow("cli", "base book wire core source symbol sim tui ttmem/ttmem.h")
 	allow("python", "ttmem/ttmem.h ttmem/provider.h")
 	allow("kernel", "uapi")

@@ -14,6 +14,7 @@ needs() {
 		hdr:sqlite3.h libsqlite3-dev
 		hdr:systemd/sd-daemon.h libsystemd-dev
 		hdr:elfutils/libdw.h libdw-dev
+		hdr:curses.h libncurses-dev
 		cmd:g++ g++
 		hdr:microhttpd.h libmicrohttpd-dev
 		hdr:curl/curl.h libcurl4-gnutls-dev
@@ -34,6 +35,7 @@ needs() {
 		py:setuptools python3-setuptools
 		py:wheel python3-wheel
 		cmd:prometheus prometheus
+		cmd:tmux tmux
 		cmd:g++ g++
 		cmd:cmake cmake
 		py:yaml python3-yaml

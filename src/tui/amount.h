@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * How much of one kind of memory, as people count: DRAM with TRACE, L1 with L1_SMALL, CB and KERNEL, because
+ * they lie in the same memory.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct snapshot_device;
+struct snapshot_part;
+struct snapshot_process;
+
+struct amount {
+	uint64_t used;
+	uint64_t buffers;
+	uint64_t capacity; /* 0 = not known */
+	uint32_t bound;    /* enum snapshot_bound */
+};
+
+#define AMOUNT_ALL UINT32_MAX      /* of every kind together */
+#define AMOUNT_ANYWHERE UINT32_MAX /* on every device */
+
+/* @folded: TYPES_DRAM, TYPES_L1, TYPES_SYSTEM_MEMORY or AMOUNT_ALL. */
+struct amount amount_of_device(const struct snapshot_device *device, uint32_t folded);
+
+/* @row: of the device in the snapshot, or AMOUNT_ANYWHERE. */
+struct amount amount_of_process(const struct snapshot_process *process, uint32_t row,
+				uint32_t folded);
+
+/* Of the whole, 0 if that is not known. */
+double amount_share(const struct amount *amount);
+
+/* "4.8 GiB", with a sign in front if it is only a bound; into TEXT_NUMBER_SIZE. */
+const char *amount_text(const struct amount *amount, char *ret_text);

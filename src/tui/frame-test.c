@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The whole of it without a terminal: what keys do, and that nothing anybody holds or presses can break it. */
+
+#include "tui/frame.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/unit.h"
+#include "core/group.h"
+#include "core/snapshot.h"
+#include "tui/model.h"
+#include "tui/past.h"
+
+#define SECOND UINT64_C(1000000000)
+
+static uint64_t state = 1;
+
+static uint32_t random_below(uint32_t limit)
+{
+	state = state * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(state >> 33) % limit;
+}
+
+static uint64_t random_size(void)
+{
+	static const uint64_t sizes[] = {0, 1, 4096, UINT64_C(1) << 30, UINT64_MAX};
+
+	return sizes[random_below(5)];
+}
+
+static const char *random_name(void)
+{
+	static const char *const names[] = {
+		NULL,   "weights", "\033[2J", "重み重み重み", "a:1:f -> b:2:g -> :::",
+		" -> ", "",        "\xff",
+	};
+
+	return names[random_below(8)];
+}
+
+static void add_process(struct snapshot *snapshot, uint32_t pid)
+{
+	const struct snapshot_process identity = {
+		.pid = pid,
+		.start_ticks = pid,
+		.comm = random_below(2) ? "python" : "\033]0;x\007",
+		.user = "me",
+		.source = "book",
+		.alive = random_below(5) > 0,
+		.last_ns = random_below(2),
+	};
+	uint32_t index, devices = random_below(4);
+
+	assert(snapshot_add_process(snapshot, &identity, &index) == 0);
+	for (uint32_t i = 0; i < devices; i++) {
+		struct snapshot_part *part = snapshot_part(snapshot, index, random_below(6));
+
+		assert(part);
+		part->facts.unique_id = random_below(2) ? part->device + 1000 : 0;
+		part->facts.capacity[0] = random_size();
+		part->facts.card = random_name();
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			part->memory[type].used = random_size();
+			part->memory[type].buffers = random_size();
+			part->memory[type].bound = random_below(3);
+		}
+	}
+}
+
+static void add_buffers(struct snapshot *snapshot)
+{
+	uint32_t count = snapshot->process_count ? random_below(60) : 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct snapshot_buffer buffer = {
+			.process = random_below((uint32_t)snapshot->process_count),
+			.address = random_size(),
+			.size = random_size(),
+			.born_ns = random_size(),
+			.name = random_name(),
+			.phase = random_name(),
+			.stack = random_name(),
+			.type = (uint8_t)random_below(BOOK_TYPES),
+		};
+
+		assert(snapshot_add_buffer(snapshot, &buffer) == 0);
+	}
+}
+
+static struct snapshot *some_snapshot(bool buffers)
+{
+	struct snapshot *snapshot = snapshot_new(1000 * SECOND);
+	uint32_t count = random_below(40);
+
+	assert(snapshot);
+	for (uint32_t i = 0; i < count; i++)
+		add_process(snapshot, 1 + random_below(60));
+	if (buffers)
+		add_buffers(snapshot);
+	if (random_below(4) == 0)
+		snapshot_note(
+			snapshot, "%s %s", random_below(2) ? "pid 7:" : "",
+			"a long note, with words and withoutanyblanksatallforseventycolumns重み"
+			"重み重み重み重み重み重み重み重み重み重み重み重み重み重み重み重み重み");
+	assert(snapshot_finish(snapshot) == 0);
+	return snapshot;
+}
+
+static struct reader_totals *some_totals(uint64_t time_ns)
+{
+	struct reader_totals *totals = calloc(1, sizeof(*totals));
+
+	assert(totals);
+	totals->time_ns = time_ns;
+	totals->daemon = (enum reader_daemon)random_below(3);
+	strcpy(totals->reason, "\033[31m%s%n");
+	if (random_below(20) == 0)
+		totals->error = -1;
+	else
+		totals->snapshot = some_snapshot(false);
+	return totals;
+}
+
+static struct reader_details *some_details(const struct reader_wish *wish)
+{
+	struct reader_details *details = calloc(1, sizeof(*details));
+
+	assert(details);
+	details->wish = *wish;
+	if (random_below(20) == 0) {
+		details->error = -1;
+		return details;
+	}
+	if (wish->kind == READER_PAST) {
+		const struct past_row row = {
+			.kind = "leak",
+			.pid = random_below(100),
+			.bytes = random_size(),
+			.what = random_name(),
+			.has_address = random_below(2),
+		};
+		struct past_row *added;
+
+		details->past = past_new();
+		assert(details->past);
+		added = past_add(details->past, &row);
+		assert(added && past_line(details->past, added, "%s", "\033[0m") == 0);
+		assert(past_stack(details->past, added, random_name()) == 0);
+		return details;
+	}
+	details->snapshot = some_snapshot(true);
+	if (wish->kind == READER_SITES)
+		assert(group_buffers(details->snapshot, GROUP_SITE, true, &details->groups,
+				     &details->group_count) == 0);
+	return details;
+}
+
+static void press(struct model *model, uint32_t key)
+{
+	const struct keys_event event = {
+		.key = key,
+		.row = random_below(40),
+		.column = random_below(100),
+	};
+
+	frame_key(model, &event);
+}
+
+static uint32_t random_key(void)
+{
+	static const char letters[] = "123456\t\r\033/jk<>rtanp?swei ";
+
+	if (random_below(2))
+		return (unsigned char)letters[random_below(sizeof(letters) - 1)];
+	return KEYS_UP + random_below(KEYS_WHEEL_DOWN - KEYS_UP + 1);
+}
+
+/* Whatever is drawn is within the grid, and nothing in it can steer a terminal. */
+static void draw(struct model *model)
+{
+	struct grid grid = GRID_NULL;
+
+	assert(grid_begin(&grid, random_below(60), random_below(220)) == 0);
+	grid.ascii = random_below(2);
+	frame_draw(model, &grid);
+	for (size_t i = 0; i < (size_t)grid.rows * grid.columns; i++) {
+		uint32_t character = grid.cells[i].character;
+
+		assert(character >= 0x20 && !(character >= 0x7f && character < 0xa0));
+		assert(grid.cells[i].style < GRID_STYLES);
+	}
+	grid_deinit(&grid);
+}
+
+UNIT(nothing_breaks_it)
+{
+	struct model model;
+
+	model_init(&model);
+	draw(&model);
+	for (uint64_t i = 0; i < 4000; i++) {
+		struct reader_wish wish = model_wish(&model);
+
+		model.now_ns = i * SECOND / 10;
+		if (random_below(3) == 0)
+			model_totals_consume(&model, some_totals(model.now_ns + 1));
+		if (wish.kind != READER_NOTHING && random_below(3) == 0)
+			model_details_consume(&model, some_details(&wish));
+		press(&model, random_key());
+		draw(&model);
+	}
+	model_deinit(&model);
+}
+
+static void show(struct model *model)
+{
+	struct reader_totals *totals = calloc(1, sizeof(*totals));
+	const struct snapshot_process one = {.pid = 7, .comm = "a", .user = "b", .alive = true};
+	struct snapshot_part *part;
+	uint32_t index;
+
+	assert(totals);
+	totals->snapshot = snapshot_new(SECOND);
+	assert(totals->snapshot);
+	assert(snapshot_add_process(totals->snapshot, &one, &index) == 0);
+	part = snapshot_part(totals->snapshot, index, 3);
+	assert(part);
+	part->memory[0].used = part->memory[0].buffers = 5;
+	assert(snapshot_finish(totals->snapshot) == 0);
+	model_totals_consume(model, totals);
+}
+
+UNIT(enter_goes_deeper_and_escape_comes_back)
+{
+	struct model model;
+
+	model_init(&model);
+	show(&model);
+	assert(model_wish(&model).kind == READER_NOTHING);
+	press(&model, KEYS_ENTER);
+	assert(model.view == MODEL_PROCESSES && model.has_device);
+	press(&model, KEYS_ENTER);
+	assert(model.view == MODEL_BUFFERS && model_wish(&model).pid == 7);
+	assert(model_wish(&model).limit > 0);
+	/* Whoever looks for something looks through all of them. */
+	press(&model, '/');
+	press(&model, 'q');
+	press(&model, KEYS_ENTER);
+	assert(!model.wants_quit && model_wish(&model).limit == 0);
+	press(&model, KEYS_ESCAPE);
+	assert(model.view == MODEL_BUFFERS && model_wish(&model).limit > 0);
+	press(&model, KEYS_ESCAPE);
+	assert(model.view == MODEL_PROCESSES && model.has_device);
+	press(&model, KEYS_ESCAPE);
+	assert(model.view == MODEL_DEVICES && !model.has_device);
+	press(&model, KEYS_ESCAPE);
+	assert(model.view == MODEL_DEVICES);
+	press(&model, 'q');
+	assert(model.wants_quit);
+	model_deinit(&model);
+}
+
+UNIT(a_paused_one_keeps_what_it_shows)
+{
+	struct model model;
+	const struct snapshot *before;
+
+	model_init(&model);
+	show(&model);
+	before = model_snapshot(&model);
+	press(&model, 'p');
+	show(&model);
+	assert(model_snapshot(&model) == before);
+	press(&model, 'p');
+	show(&model);
+	assert(model_snapshot(&model) != before);
+	model_deinit(&model);
+}

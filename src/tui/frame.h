@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Everything around a view: the tabs and the sums on top, the line for keys, notices and the filter at the
+ * bottom, the help over all of it; and what each key does.
+ */
+
+#include "tui/grid.h"
+#include "tui/keys.h"
+
+struct model;
+
+#define FRAME_ROWS_MIN 10u /* of a terminal; smaller ones are told so */
+#define FRAME_COLUMNS_MIN 40u
+
+/* Draws the whole picture into a grid that is empty. */
+void frame_draw(struct model *model, struct grid *grid);
+
+/* What a person did. */
+void frame_key(struct model *model, const struct keys_event *event);

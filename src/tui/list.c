@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Tables on the screen: order, choice and keys. Drawing is in list-draw.c. */
+
+#include "tui/list.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/array.h"
+#include "base/bits.h"
+
+void list_deinit(struct list *list)
+{
+	free(list->order);
+	*list = (struct list){.order = NULL};
+}
+
+bool list_has(const char *text, const char *part)
+{
+	return !*part || (text && strcasestr(text, part));
+}
+
+struct list_sorting {
+	const struct list *list;
+	const struct list_rows *rows;
+	const void *context;
+};
+
+static int list_compare(const void *left, const void *right, void *sorting)
+{
+	const struct list_sorting *by = sorting;
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+	int r = by->rows->compare(by->context, a, b, by->list->sort);
+
+	if (by->list->falling)
+		r = -r;
+	/* Equal ones must not change places from one time to the next. */
+	return r ? r : (a > b) - (a < b);
+}
+
+/* The chosen row is where its key is; if that has gone, whatever is in its place. */
+static void list_find_chosen(struct list *list, const struct list_rows *rows, const void *context)
+{
+	list->open_place = SIZE_MAX;
+	list->open_lines = 0;
+	for (size_t i = 0; list->open && rows->line_count && i < list->count; i++) {
+		if (rows->key(context, list->order[i]) != list->open)
+			continue;
+		list->open_place = i;
+		list->open_lines = rows->line_count(context, list->order[i]);
+		break;
+	}
+	for (size_t i = 0; list->chosen && i < list->count; i++) {
+		if (rows->key(context, list->order[i]) == list->chosen) {
+			list->place = i;
+			return;
+		}
+	}
+	list->place = list->count ? bits_min(list->place, list->count - 1) : 0;
+	if (list->chosen && list->count)
+		list->chosen = rows->key(context, list->order[list->place]);
+}
+
+int list_update(struct list *list, const struct list_rows *rows, const void *context, size_t items)
+{
+	struct list_sorting sorting = {list, rows, context};
+	uint32_t *order =
+		array_grow(list->order, &list->capacity, bits_max(items, 1), sizeof(*order));
+
+	if (!order)
+		return -ENOMEM;
+	list->order = order;
+	list->count = 0;
+	for (size_t i = 0; i < items; i++) {
+		if (!rows->wants || rows->wants(context, i, list->filter))
+			order[list->count++] = (uint32_t)i;
+	}
+	if (rows->compare)
+		qsort_r(order, list->count, sizeof(*order), list_compare, &sorting);
+	list_find_chosen(list, rows, context);
+	return 0;
+}
+
+bool list_chosen(const struct list *list, size_t *ret_item)
+{
+	if (list->place >= list->count)
+		return false;
+	*ret_item = list->order[list->place];
+	return true;
+}
+
+bool list_fold(struct list *list)
+{
+	bool was_open = list->open != 0;
+
+	list->open = 0;
+	list->open_place = SIZE_MAX;
+	list->open_lines = 0;
+	return was_open;
+}
+
+void list_toggle(struct list *list, const struct list_rows *rows, const void *context)
+{
+	uint64_t key;
+
+	if (list->place >= list->count || !rows->line_count)
+		return;
+	key = rows->key(context, list->order[list->place]);
+	list->chosen = key;
+	if (list->open == key) {
+		(void)list_fold(list); /* it was open */
+		return;
+	}
+	list->open = key;
+	list_find_chosen(list, rows, context);
+}
+
+/* Until somebody moves, the first row is the chosen one, whichever that is. */
+static int list_go(struct list *list, const struct list_rows *rows, const void *context,
+		   size_t place)
+{
+	list->place = list->count ? bits_min(place, list->count - 1) : 0;
+	if (list->count)
+		list->chosen = rows->key(context, list->order[list->place]);
+	return LIST_MOVED;
+}
+
+static size_t list_back(size_t place, size_t by)
+{
+	return place > by ? place - by : 0;
+}
+
+static int list_sort_by(struct list *list, const struct list_rows *rows, size_t column)
+{
+	if (rows->columns[column].fixed || !rows->compare)
+		return LIST_MOVED;
+	list->falling = list->sort == column ? !list->falling : rows->columns[column].right;
+	list->sort = column;
+	list->sorts = true;
+	return LIST_SORTED;
+}
+
+/* The next column to sort by, of those that are shown. */
+static int list_sort_next(struct list *list, const struct list_rows *rows, size_t step)
+{
+	size_t column = list->sort;
+
+	for (size_t i = 0; i < rows->column_count; i++) {
+		column = (column + step) % rows->column_count;
+		if (list->widths[column] > 0 && !rows->columns[column].fixed &&
+		    column != list->sort)
+			return list_sort_by(list, rows, column);
+	}
+	return LIST_MOVED;
+}
+
+/* The row that is drawn at @line below the titles; false: none, or a line of the unfolded one. */
+static bool list_row_at(const struct list *list, size_t line, size_t *ret_place)
+{
+	line += list->top;
+	if (list->open_place != SIZE_MAX && line > list->open_place) {
+		if (line <= list->open_place + list->open_lines)
+			return false;
+		line -= list->open_lines;
+	}
+	*ret_place = line;
+	return line < list->count;
+}
+
+static int list_click(struct list *list, const struct list_rows *rows, const void *context,
+		      const struct keys_event *event)
+{
+	const struct grid_area *area = &list->area;
+	size_t place;
+
+	if (event->row < area->row || event->row >= area->row + area->rows ||
+	    event->column < area->column || event->column >= area->column + area->columns)
+		return LIST_NOT_MINE;
+	if (event->row == area->row) {
+		for (size_t i = 0; i < rows->column_count; i++) {
+			if (list->widths[i] > 0 && event->column >= list->offsets[i] &&
+			    event->column <= list->offsets[i] + list->widths[i])
+				return list_sort_by(list, rows, i);
+		}
+		return LIST_MOVED;
+	}
+	if (!list_row_at(list, event->row - area->row - 1, &place))
+		return LIST_MOVED;
+	if (place == list->place && list->chosen)
+		return LIST_ENTERED;
+	return list_go(list, rows, context, place);
+}
+
+int list_key(struct list *list, const struct list_rows *rows, const void *context,
+	     const struct keys_event *event)
+{
+	size_t page = list->area.rows > 2 ? list->area.rows - 2 : 1;
+
+	switch (event->key) {
+	case KEYS_UP:
+	case 'k':
+		return list_go(list, rows, context, list_back(list->place, 1));
+	case KEYS_DOWN:
+	case 'j':
+		return list_go(list, rows, context, list->place + 1);
+	case KEYS_WHEEL_UP:
+		return list_go(list, rows, context, list_back(list->place, LIST_WHEEL));
+	case KEYS_WHEEL_DOWN:
+		return list_go(list, rows, context, list->place + LIST_WHEEL);
+	case KEYS_PAGE_UP:
+		return list_go(list, rows, context, list_back(list->place, page));
+	case KEYS_PAGE_DOWN:
+		return list_go(list, rows, context, list->place + page);
+	case KEYS_HOME:
+		return list_go(list, rows, context, 0);
+	case KEYS_END:
+		return list_go(list, rows, context, SIZE_MAX);
+	case '>':
+		return list_sort_next(list, rows, 1);
+	case '<':
+		return list_sort_next(list, rows, rows->column_count - 1);
+	case 'r':
+		return list_sort_by(list, rows, list->sort);
+	case KEYS_CLICK:
+		return list_click(list, rows, context, event);
+	default:
+		return LIST_NOT_MINE;
+	}
+}

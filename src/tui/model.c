@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What the screen is drawn from; the header tells the idea. */
+
+#include "tui/model.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/text.h"
+#include "core/snapshot.h"
+#include "core/types.h"
+#include "tui/amount.h"
+#include "tui/chart.h"
+#include "tui/pane.h"
+
+#define MODEL_NS_PER_S UINT64_C(1000000000)
+#define MODEL_BY_NUMBER UINT64_C(1) /* keys of lines: a device by number, by id, a process */
+#define MODEL_BY_ID UINT64_C(2)
+#define MODEL_ROWS 10000u /* of buffers, unless a filter looks at all of them */
+
+void model_init(struct model *model)
+{
+	*model = (struct model){.seconds = 60};
+	for (size_t i = 0; i < MODEL_VIEWS; i++) {
+		model->lists[i].open_place = SIZE_MAX;
+		model->lists[i].sort = pane_of((enum model_view)i)->sort;
+		model->lists[i].falling = pane_of((enum model_view)i)->falling;
+	}
+}
+
+void model_deinit(struct model *model)
+{
+	reader_totals_free(model->totals);
+	reader_details_free(model->details);
+	series_set_deinit(&model->series);
+	for (size_t i = 0; i < MODEL_VIEWS; i++)
+		list_deinit(&model->lists[i]);
+}
+
+const struct snapshot *model_snapshot(const struct model *model)
+{
+	return model->totals ? model->totals->snapshot : NULL;
+}
+
+struct series_key model_device_key(const struct snapshot_device *device)
+{
+	if (device->unique_id)
+		return (struct series_key){MODEL_BY_ID, device->unique_id};
+	return (struct series_key){MODEL_BY_NUMBER, device->device};
+}
+
+struct series_key model_process_key(const struct snapshot_process *process)
+{
+	return (struct series_key){(uint64_t)process->pid << 8, process->start_ticks};
+}
+
+bool model_shows_device(const struct model *model, const struct snapshot_device *device)
+{
+	if (!filter_wants_device(&model->filter, device->device, device->unique_id))
+		return false;
+	return model->all || model->filter.device_count || !device->closed ||
+	       amount_of_device(device, AMOUNT_ALL).buffers;
+}
+
+bool model_shows_process(const struct model *model, const struct snapshot_process *process)
+{
+	const struct snapshot *snapshot = model_snapshot(model);
+
+	if (!process->alive && !model->all)
+		return false;
+	if (!model->has_device && !model->filter.device_count)
+		return true;
+	for (size_t i = 0; i < process->part_count; i++) {
+		const struct snapshot_device *device = &snapshot->devices[process->parts[i].row];
+		struct series_key key = model_device_key(device);
+
+		if (model_shows_device(model, device) &&
+		    (!model->has_device ||
+		     (key.high == model->device.high && key.low == model->device.low)))
+			return true;
+	}
+	return false;
+}
+
+const struct snapshot_process *model_process(const struct model *model)
+{
+	const struct snapshot *snapshot = model_snapshot(model);
+
+	for (size_t i = 0; snapshot && model->has_process && i < snapshot->process_count; i++) {
+		const struct snapshot_process *process = &snapshot->processes[i];
+
+		if (process->pid == model->pid && process->start_ticks == model->start_ticks)
+			return process;
+	}
+	return NULL;
+}
+
+void model_notice(struct model *model, enum grid_style style, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(model->notice, sizeof(model->notice), format, arguments);
+	va_end(arguments);
+	model->notice_style = style;
+	model->notice_until_ns = model->now_ns + MODEL_NOTICE_NS;
+}
+
+/* One more point of every line. Without memory for it the chart has a gap. */
+static void model_record(struct model *model, const struct reader_totals *totals)
+{
+	const struct snapshot *snapshot = totals->snapshot;
+
+	for (size_t i = 0; i < snapshot->device_count; i++) {
+		const struct snapshot_device *device = &snapshot->devices[i];
+		struct series_key key = model_device_key(device);
+		struct series_sample sample = {
+			.time_ns = totals->time_ns,
+			.values = {amount_of_device(device, TYPES_DRAM).used,
+				   amount_of_device(device, TYPES_L1).used},
+		};
+
+		(void)series_add(&model->series, &key, &sample);
+	}
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		const struct snapshot_process *process = &snapshot->processes[i];
+		struct series_key key = model_process_key(process);
+		struct series_sample sample = {
+			.time_ns = totals->time_ns,
+			.values = {amount_of_process(process, AMOUNT_ANYWHERE, TYPES_DRAM).used,
+				   amount_of_process(process, AMOUNT_ANYWHERE, TYPES_L1).used},
+		};
+
+		if (process->alive)
+			(void)series_add(&model->series, &key, &sample);
+	}
+	if (totals->time_ns > SERIES_SECONDS * MODEL_NS_PER_S)
+		series_forget(&model->series, totals->time_ns - SERIES_SECONDS * MODEL_NS_PER_S);
+}
+
+/* Tells when the daemon comes or goes. */
+static void model_watch_daemon(struct model *model, const struct reader_totals *totals)
+{
+	enum reader_daemon before = model->totals ? model->totals->daemon : READER_DAEMON_NONE;
+
+	if (totals->daemon == READER_DAEMON_FAILS && before != READER_DAEMON_FAILS)
+		model_notice(model, GRID_NOTICE, "%.180s; going on without it", totals->reason);
+	else if (totals->daemon == READER_DAEMON_NONE && before == READER_DAEMON_HELPS)
+		model_notice(model, GRID_NOTICE, "ttmemd has gone; going on without it");
+	else if (totals->daemon == READER_DAEMON_HELPS && model->totals &&
+		 before != READER_DAEMON_HELPS)
+		model_notice(model, GRID_NOTICE, "ttmemd is there");
+}
+
+/* Whose buffers are shown if nobody was chosen: the one that holds most. */
+static void model_choose_process(struct model *model)
+{
+	const struct snapshot *snapshot = model_snapshot(model);
+	uint64_t most = 0;
+
+	if (model->has_process && (model->picked || model_process(model)))
+		return;
+	model->has_process = false;
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		const struct snapshot_process *process = &snapshot->processes[i];
+		uint64_t bytes = amount_of_process(process, AMOUNT_ANYWHERE, AMOUNT_ALL).used;
+
+		if (!model_shows_process(model, process) || (model->has_process && bytes <= most))
+			continue;
+		most = bytes;
+		model->has_process = true;
+		model->pid = process->pid;
+		model->start_ticks = process->start_ticks;
+	}
+}
+
+void model_totals_consume(struct model *model, struct reader_totals *totals)
+{
+	struct reader_totals *old = model->totals;
+
+	if (!totals->snapshot) {
+		model_notice(model, GRID_NOTICE, "cannot look at processes: %s",
+			     strerror(-totals->error));
+		reader_totals_free(totals);
+		return;
+	}
+	model_record(model, totals);
+	model_watch_daemon(model, totals);
+	if (model->paused && old) {
+		old->daemon = totals->daemon; /* is told once */
+		reader_totals_free(totals);
+		return;
+	}
+	model->totals = totals;
+	reader_totals_free(old);
+	model_choose_process(model);
+	model_update(model);
+}
+
+void model_details_consume(struct model *model, struct reader_details *details)
+{
+	struct reader_wish wish = model_wish(model);
+	bool is_first = !model->details || !reader_same_wish(&model->details->wish, &wish);
+
+	if (details->error < 0) {
+		model_notice(model, GRID_NOTICE, "cannot be read: %s", strerror(-details->error));
+		reader_details_free(details);
+		return;
+	}
+	if (model->paused && !is_first) {
+		reader_details_free(details);
+		return;
+	}
+	reader_details_free(model->details);
+	model->details = details;
+	model_update(model);
+}
+
+struct reader_wish model_wish(const struct model *model)
+{
+	const struct list *list = &model->lists[MODEL_BUFFERS];
+	struct reader_wish wish = {.kind = READER_NOTHING};
+
+	if (model->view == MODEL_SITES)
+		wish.kind = READER_SITES;
+	if (model->view == MODEL_PAST)
+		wish.kind = READER_PAST;
+	if (model->view == MODEL_BUFFERS && model->has_process) {
+		wish.kind = READER_BUFFERS;
+		wish.pid = model->pid;
+		/* The largest or the oldest do, unless something among all is looked for. */
+		wish.limit = *list->filter ? 0 : MODEL_ROWS;
+		wish.order = pane_buffers_order(list);
+	}
+	return wish;
+}
+
+const struct reader_details *model_details(const struct model *model, enum reader_kind kind)
+{
+	/* What was read for an older wish of the same kind is better than nothing, but not of another
+	 * process. */
+	if (!model->details || model->details->wish.kind != kind ||
+	    (kind == READER_BUFFERS && model->details->wish.pid != model->pid))
+		return NULL;
+	return model->details;
+}
+
+void model_go(struct model *model, enum model_view view)
+{
+	if (view == model->view)
+		return;
+	if (model->depth == MODEL_BACK) {
+		memmove(&model->back[0], &model->back[1],
+			(MODEL_BACK - 1) * sizeof(model->back[0]));
+		model->depth--;
+	}
+	model->back[model->depth++] = model->view;
+	model->view = view;
+	model->typing = false;
+	model_update(model);
+}
+
+bool model_go_back(struct model *model)
+{
+	if (model->depth == 0)
+		return false;
+	model->view = model->back[--model->depth];
+	model->typing = false;
+	model_update(model);
+	return true;
+}
+
+void model_update(struct model *model)
+{
+	const struct pane *pane = pane_of(model->view);
+
+	if (list_update(&model->lists[model->view], pane->rows, model, pane->count(model)) < 0)
+		model_notice(model, GRID_NOTICE, "no memory for the list");
+}
+
+static void model_draw_chart(const struct model *model, struct grid *grid,
+			     const struct grid_area *area, const struct model_chart *chart,
+			     enum series_line line)
+{
+	uint64_t points[CHART_POINTS_MAX];
+	struct grid_area inner = chart_inner(area);
+	/* What is shown of a paused one ends when it was paused. */
+	uint64_t until = model->totals ? model->totals->time_ns : 0;
+	uint64_t span = model->seconds * MODEL_NS_PER_S;
+	char title[128];
+	struct chart_frame frame = {
+		.title = title,
+		.points = points,
+		.now = chart->now[line],
+		.capacity = chart->capacity[line],
+		.seconds = model->seconds,
+	};
+
+	snprintf(title, sizeof(title), "%s %s", chart->title, line == SERIES_DRAM ? "DRAM" : "L1");
+	series_plot(series_find(&model->series, &chart->key), line, until > span ? until - span : 0,
+		    until, points, chart_points(grid, inner.columns));
+	chart_frame_draw(grid, area, &frame);
+}
+
+void model_draw_charts(const struct model *model, struct grid *grid, const struct grid_area *area,
+		       const struct model_chart *chart)
+{
+	struct grid_area first = *area, second = *area;
+
+	/* One above the other where both have some height: long lines are easier to read than high ones. */
+	if (area->rows < (area->columns >= 100 ? 24 : 14)) {
+		first.columns = area->columns / 2;
+		second.columns = area->columns - first.columns;
+		second.column += first.columns;
+	} else {
+		first.rows = area->rows / 2;
+		second.rows = area->rows - first.rows;
+		second.row += first.rows;
+	}
+	model_draw_chart(model, grid, &first, chart, SERIES_DRAM);
+	model_draw_chart(model, grid, &second, chart, SERIES_L1);
+}

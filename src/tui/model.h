@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Everything that the screen is drawn from: what was read last, the lines over time, and what the person
+ * has chosen. Views change it by keys and draw it; none of it knows a terminal, a thread or a clock, so that
+ * tests can do all of it.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/filter.h"
+#include "tui/list.h"
+#include "tui/reader.h"
+#include "tui/series.h"
+
+struct snapshot_device;
+struct snapshot_process;
+
+enum model_view {
+	MODEL_DEVICES = 0,
+	MODEL_PROCESSES,
+	MODEL_BUFFERS,
+	MODEL_SITES,
+	MODEL_PAST,
+	MODEL_TELEMETRY,
+	MODEL_VIEWS,
+};
+
+#define MODEL_NOTICE_SIZE 256
+#define MODEL_NOTICE_NS UINT64_C(8000000000) /* how long one stays */
+#define MODEL_BACK 16u                       /* how many steps Esc can go back */
+
+struct model {
+	/* Settings. */
+	struct filter filter; /* devices */
+	bool all;             /* closed devices and ended processes too */
+
+	/* What was read; all NULL at first. */
+	struct reader_totals *totals;
+	struct reader_details *details;
+	struct series_set series;
+	uint64_t now_ns; /* CLOCK_MONOTONIC, as of the last event */
+
+	/* What is chosen. */
+	enum model_view view;
+	enum model_view back[MODEL_BACK];
+	unsigned int depth; /* of @back */
+	uint32_t seconds;   /* of charts */
+	bool paused;
+	bool help;
+	bool notes;
+	bool typing;                 /* the filter of the view's list */
+	bool wants_save, wants_quit; /* for whoever runs this */
+	struct list lists[MODEL_VIEWS];
+	bool has_process; /* whose buffers are shown: */
+	bool picked;      /* somebody has chosen that one */
+	uint32_t pid;
+	uint64_t start_ticks;
+	bool has_device; /* whose processes are shown: */
+	struct series_key device;
+
+	char notice[MODEL_NOTICE_SIZE]; /* "" = none */
+	enum grid_style notice_style;
+	uint64_t notice_until_ns;
+};
+
+void model_init(struct model *model);
+void model_deinit(struct model *model);
+
+/* Takes what was read. A paused model keeps what it shows, but goes on with its lines. */
+void model_totals_consume(struct model *model, struct reader_totals *totals);
+void model_details_consume(struct model *model, struct reader_details *details);
+
+/* NULL before the first. */
+const struct snapshot *model_snapshot(const struct model *model);
+
+/* What the reader is to read in detail for the view that is shown. */
+struct reader_wish model_wish(const struct model *model);
+
+/* The details, if they are what model_wish() wants; NULL = not read yet. */
+const struct reader_details *model_details(const struct model *model, enum reader_kind kind);
+
+void model_notice(struct model *model, enum grid_style style, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Goes to a view; Esc comes back from it. */
+void model_go(struct model *model, enum model_view view);
+bool model_go_back(struct model *model);
+
+/* Filters and sorts the view's list anew. */
+void model_update(struct model *model);
+
+struct series_key model_device_key(const struct snapshot_device *device);
+struct series_key model_process_key(const struct snapshot_process *process);
+
+/* Whether it is to be seen at all. */
+bool model_shows_device(const struct model *model, const struct snapshot_device *device);
+bool model_shows_process(const struct model *model, const struct snapshot_process *process);
+
+/* The process whose buffers are shown; NULL if it is not there. */
+const struct snapshot_process *model_process(const struct model *model);
+
+/* The two lines of @key as charts, side by side or one above the other. */
+struct model_chart {
+	const char *title; /* of whom */
+	struct series_key key;
+	uint64_t now[SERIES_LINES];
+	uint64_t capacity[SERIES_LINES];
+};
+
+void model_draw_charts(const struct model *model, struct grid *grid, const struct grid_area *area,
+		       const struct model_chart *chart);

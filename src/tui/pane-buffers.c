@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* View 3: the buffers of one process. */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "core/snapshot.h"
+#include "core/types.h"
+#include "tui/amount.h"
+#include "tui/pane.h"
+#include "tui/trace.h"
+
+#define BUFFERS_FACTS 3u /* lines before the frames of an unfolded one */
+
+enum buffers_column {
+	BUFFERS_SIZE,
+	BUFFERS_TYPE,
+	BUFFERS_DEVICE,
+	BUFFERS_ADDRESS,
+	BUFFERS_REFS,
+	BUFFERS_AGE,
+	BUFFERS_THREAD,
+	BUFFERS_NAME,
+	BUFFERS_PHASE,
+};
+
+static const struct list_column buffers_columns[] = {
+	{.title = "SIZE", .width = 10, .right = true},
+	{.title = "TYPE", .width = 8, .wide = 13},
+	{.title = "DEV", .width = 4, .right = true},
+	{.title = "ADDRESS", .width = 12},
+	{.title = "REFS", .width = 5, .right = true, .least = 100},
+	{.title = "AGE", .width = 7, .right = true},
+	{.title = "THREAD", .width = 8, .right = true, .least = 120},
+	{.title = "NAME", .width = 16, .grows = true},
+	{.title = "PHASE", .width = 10, .grows = true},
+};
+
+static const struct snapshot_buffer *buffers_at(const void *context, size_t item)
+{
+	return &model_details(context, READER_BUFFERS)->snapshot->buffers[item];
+}
+
+static void buffers_cell(const void *context, size_t item, size_t column, char *text,
+			 enum grid_style *style)
+{
+	const struct snapshot_buffer *buffer = buffers_at(context, item);
+	uint64_t now = model_details(context, READER_BUFFERS)->snapshot->time_ns;
+	char number[TEXT_NUMBER_SIZE];
+
+	switch (column) {
+	case BUFFERS_SIZE:
+		snprintf(text, LIST_CELL_SIZE, "%s", text_size(buffer->size, number));
+		break;
+	case BUFFERS_TYPE:
+		snprintf(text, LIST_CELL_SIZE, "%s", types_name(buffer->type));
+		break;
+	case BUFFERS_DEVICE:
+		snprintf(text, LIST_CELL_SIZE, "%" PRIu32, buffer->device);
+		break;
+	case BUFFERS_ADDRESS:
+		snprintf(text, LIST_CELL_SIZE, "0x%" PRIx64, buffer->address);
+		break;
+	case BUFFERS_REFS:
+		snprintf(text, LIST_CELL_SIZE, "%" PRIu32, buffer->refs);
+		break;
+	case BUFFERS_AGE:
+		snprintf(text, LIST_CELL_SIZE, "%s", pane_ago(now, buffer->born_ns, number));
+		break;
+	case BUFFERS_THREAD:
+		snprintf(text, LIST_CELL_SIZE, "%" PRIu32, buffer->thread);
+		break;
+	case BUFFERS_NAME:
+		snprintf(text, LIST_CELL_SIZE, "%s", buffer->name ? buffer->name : "-");
+		break;
+	default:
+		snprintf(text, LIST_CELL_SIZE, "%s", buffer->phase ? buffer->phase : "-");
+		break;
+	}
+	if (!buffer->name && column == BUFFERS_NAME)
+		*style = GRID_FAINT;
+}
+
+static int buffers_compare_column(const void *context, size_t a, size_t b, size_t column)
+{
+	const struct snapshot_buffer *x = buffers_at(context, a), *y = buffers_at(context, b);
+
+	switch (column) {
+	case BUFFERS_TYPE:
+		return pane_compare(x->type, y->type);
+	case BUFFERS_DEVICE:
+		return pane_compare(x->device, y->device);
+	case BUFFERS_ADDRESS:
+		return pane_compare(x->address, y->address);
+	case BUFFERS_REFS:
+		return pane_compare(x->refs, y->refs);
+	case BUFFERS_AGE:
+		return pane_compare(y->born_ns, x->born_ns);
+	case BUFFERS_THREAD:
+		return pane_compare(x->thread, y->thread);
+	case BUFFERS_NAME:
+		return pane_compare_texts(x->name, y->name);
+	case BUFFERS_PHASE:
+		return pane_compare_texts(x->phase, y->phase);
+	default:
+		return pane_compare(x->size, y->size);
+	}
+}
+
+/* Equal ones have an order of their own: as they were read they come in any. */
+static int buffers_compare(const void *context, size_t a, size_t b, size_t column)
+{
+	int r = buffers_compare_column(context, a, b, column);
+
+	return r ? r
+		 : snapshot_compare_buffers(buffers_at(context, b), buffers_at(context, a),
+					    SNAPSHOT_BY_SIZE);
+}
+
+static uint64_t buffers_key(const void *context, size_t item)
+{
+	const struct snapshot_buffer *buffer = buffers_at(context, item);
+	uint64_t hash = hash_fold(buffer->address ^ HASH_K0, buffer->born_ns ^ HASH_K1);
+
+	return hash_u64(hash ^ ((uint64_t)buffer->device << 8 | buffer->type)) | 1;
+}
+
+static bool buffers_wants(const void *context, size_t item, const char *filter)
+{
+	const struct snapshot_buffer *buffer = buffers_at(context, item);
+	char address[24];
+
+	if (!*filter || list_has(buffer->name, filter) || list_has(buffer->phase, filter) ||
+	    list_has(types_name(buffer->type), filter))
+		return true;
+	snprintf(address, sizeof(address), "0x%" PRIx64, buffer->address);
+	return list_has(address, filter);
+}
+
+static size_t buffers_line_count(const void *context, size_t item)
+{
+	const char *stack = buffers_at(context, item)->stack;
+
+	return BUFFERS_FACTS + (stack ? trace_count(stack) : 1);
+}
+
+static void buffers_line(const void *context, size_t item, size_t line, char *text)
+{
+	const struct snapshot_buffer *buffer = buffers_at(context, item);
+	char frame[LIST_CELL_SIZE - 8];
+
+	if (line == 0) {
+		snprintf(text, LIST_CELL_SIZE, "name:  %s", buffer->name ? buffer->name : "none");
+	} else if (line == 1) {
+		snprintf(text, LIST_CELL_SIZE, "phase: %s", buffer->phase ? buffer->phase : "none");
+	} else if (line == 2) {
+		snprintf(text, LIST_CELL_SIZE,
+			 "%" PRIu64 " bytes, allocated by thread %" PRIu32 ", %" PRIu32
+			 " reference%s",
+			 buffer->size, buffer->thread, buffer->refs, buffer->refs == 1 ? "" : "s");
+	} else if (!buffer->stack) {
+		snprintf(text, LIST_CELL_SIZE, "no stack was recorded (TTMEM_STACKS=auto does)");
+	} else {
+		trace_text(buffer->stack, line - BUFFERS_FACTS, frame, sizeof(frame));
+		snprintf(text, LIST_CELL_SIZE, "at %s", frame);
+	}
+}
+
+static const struct list_rows buffers_rows = {
+	.columns = buffers_columns,
+	.column_count = ARRAY_SIZE(buffers_columns),
+	.none = "nothing is alive, or it may not be seen",
+	.cell = buffers_cell,
+	.compare = buffers_compare,
+	.key = buffers_key,
+	.wants = buffers_wants,
+	.line_count = buffers_line_count,
+	.line = buffers_line,
+};
+
+enum snapshot_order pane_buffers_order(const struct list *list)
+{
+	return list->sort == BUFFERS_AGE && list->falling ? SNAPSHOT_BY_AGE : SNAPSHOT_BY_SIZE;
+}
+
+static void buffers_draw(struct model *model, struct grid *grid, const struct grid_area *area)
+{
+	const struct snapshot_process *process = model_process(model);
+	const struct reader_details *details = model_details(model, READER_BUFFERS);
+	const struct list *list = &model->lists[MODEL_BUFFERS];
+	char title[256], number[TEXT_NUMBER_SIZE], rows[64] = "";
+	struct amount all;
+
+	if (!details) {
+		grid_text(grid, area->row + 1, area->column + 2, area->columns - 2, GRID_FAINT,
+			  !model->has_process ? "no process is chosen"
+			  : process           ? "reading..."
+					      : "the process has ended; Esc goes back");
+		return;
+	}
+	if (process) {
+		all = amount_of_process(process, AMOUNT_ANYWHERE, AMOUNT_ALL);
+		if (details->wish.limit && all.buffers > details->snapshot->buffer_count &&
+		    details->snapshot->buffer_count >= details->wish.limit)
+			snprintf(rows, sizeof(rows), "; the %zu %s",
+				 details->snapshot->buffer_count,
+				 details->wish.order == SNAPSHOT_BY_AGE ? "oldest" : "largest");
+		else if (*list->filter)
+			snprintf(rows, sizeof(rows), "; %zu shown", list->count);
+		snprintf(title, sizeof(title), "%.64s (%" PRIu32 "): %" PRIu64 " buffer%s, %s%s",
+			 process->comm, process->pid, all.buffers, all.buffers == 1 ? "" : "s",
+			 amount_text(&all, number), rows);
+	} else {
+		snprintf(title, sizeof(title), "pid %" PRIu32 " has ended; Esc goes back",
+			 model->pid);
+	}
+	pane_draw_list(model, grid, area, title);
+}
+
+static size_t buffers_count(const struct model *model)
+{
+	const struct reader_details *details = model_details(model, READER_BUFFERS);
+
+	return details ? details->snapshot->buffer_count : 0;
+}
+
+static void buffers_enter(struct model *model, size_t item)
+{
+	(void)item; /* it is the chosen one */
+	list_toggle(&model->lists[MODEL_BUFFERS], &buffers_rows, model);
+}
+
+const struct pane pane_buffers = {
+	.name = "Buffers",
+	.keys = "Enter:stack <>:sort r:reverse /:filter",
+	.rows = &buffers_rows,
+	.sort = BUFFERS_SIZE,
+	.falling = true,
+	.count = buffers_count,
+	.draw = buffers_draw,
+	.enter = buffers_enter,
+};

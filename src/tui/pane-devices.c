@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* View 1: devices with bars, and charts of the chosen one. */
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/bits.h"
+#include "base/text.h"
+#include "core/snapshot.h"
+#include "core/types.h"
+#include "tui/amount.h"
+#include "tui/chart.h"
+#include "tui/pane.h"
+
+#define DEVICES_SIDE 48u     /* columns of what stands beside the charts */
+#define DEVICES_SIDE_AT 120u /* if there are so many */
+#define DEVICES_HOLDERS 64u
+
+enum devices_column {
+	DEVICES_NUMBER,
+	DEVICES_CARD,
+	DEVICES_DRAM_BAR,
+	DEVICES_DRAM,
+	DEVICES_DRAM_ALL,
+	DEVICES_DRAM_SHARE,
+	DEVICES_L1_BAR,
+	DEVICES_L1,
+	DEVICES_L1_ALL,
+	DEVICES_L1_SHARE,
+	DEVICES_PROCESSES,
+};
+
+static const struct list_column devices_columns[] = {
+	{.title = "DEV", .width = 5, .right = true},
+	{.title = "CARD", .width = 16},
+	{.title = "DRAM", .width = 7, .grows = true, .fixed = true},
+	{.title = "USED", .width = 10, .right = true},
+	{.title = "OF", .width = 10, .right = true, .least = 110},
+	{.title = "%", .width = 5, .right = true},
+	{.title = "L1", .width = 7, .grows = true, .fixed = true},
+	{.title = "USED", .width = 10, .right = true},
+	{.title = "OF", .width = 10, .right = true, .least = 110},
+	{.title = "%", .width = 5, .right = true},
+	{.title = "PROCS", .width = 6, .right = true, .least = 100},
+};
+
+static const struct snapshot_device *devices_at(const void *context, size_t item)
+{
+	return &model_snapshot(context)->devices[item];
+}
+
+static bool devices_is_dram(size_t column)
+{
+	return column <= DEVICES_DRAM_SHARE;
+}
+
+static struct amount devices_amount(const struct snapshot_device *device, size_t column)
+{
+	return amount_of_device(device, devices_is_dram(column) ? TYPES_DRAM : TYPES_L1);
+}
+
+static void devices_share(const struct amount *amount, char *text, enum grid_style *style)
+{
+	double share = amount_share(amount);
+
+	if (!amount->capacity) {
+		snprintf(text, LIST_CELL_SIZE, "-");
+		return;
+	}
+	*style = chart_style(share);
+	if (share < 0.9995)
+		snprintf(text, LIST_CELL_SIZE, "%.1f", share * 100);
+	else
+		snprintf(text, LIST_CELL_SIZE, "%.0f", share < 99 ? share * 100 : 9900);
+}
+
+static void devices_cell(const void *context, size_t item, size_t column, char *text,
+			 enum grid_style *style)
+{
+	const struct snapshot_device *device = devices_at(context, item);
+	struct amount amount = devices_amount(device, column);
+	char number[TEXT_NUMBER_SIZE];
+
+	switch (column) {
+	case DEVICES_NUMBER:
+		pane_device_number(device, text, LIST_CELL_SIZE);
+		break;
+	case DEVICES_CARD:
+		pane_device_card(device, text, LIST_CELL_SIZE);
+		break;
+	case DEVICES_DRAM:
+	case DEVICES_L1:
+		snprintf(text, LIST_CELL_SIZE, "%s", amount_text(&amount, number));
+		break;
+	case DEVICES_DRAM_ALL:
+	case DEVICES_L1_ALL:
+		snprintf(text, LIST_CELL_SIZE, "%s",
+			 amount.capacity ? text_size(amount.capacity, number) : "not known");
+		break;
+	case DEVICES_DRAM_SHARE:
+	case DEVICES_L1_SHARE:
+		devices_share(&amount, text, style);
+		break;
+	case DEVICES_PROCESSES:
+		/* Those that have it open and say nothing are as interesting. */
+		snprintf(text, LIST_CELL_SIZE,
+			 device->untracked ? "%" PRIu32 "+%" PRIu32 : "%" PRIu32, device->processes,
+			 device->untracked);
+		break;
+	default:
+		break;
+	}
+}
+
+static void devices_paint(const void *context, size_t item, size_t column, struct grid *grid,
+			  const struct grid_area *area)
+{
+	struct amount amount;
+
+	if (column != DEVICES_DRAM_BAR && column != DEVICES_L1_BAR)
+		return;
+	amount = devices_amount(devices_at(context, item), column);
+	if (amount.capacity)
+		chart_bar(grid, area->row, area->column, area->columns, amount_share(&amount));
+}
+
+static int devices_compare(const void *context, size_t a, size_t b, size_t column)
+{
+	const struct snapshot_device *x = devices_at(context, a), *y = devices_at(context, b);
+	struct amount p = devices_amount(x, column), q = devices_amount(y, column);
+	char left[128], right[128];
+	double d;
+
+	switch (column) {
+	case DEVICES_CARD:
+		pane_device_card(x, left, sizeof(left));
+		pane_device_card(y, right, sizeof(right));
+		return pane_compare_texts(left, right);
+	case DEVICES_DRAM:
+	case DEVICES_L1:
+		return pane_compare(p.used, q.used);
+	case DEVICES_DRAM_ALL:
+	case DEVICES_L1_ALL:
+		return pane_compare(p.capacity, q.capacity);
+	case DEVICES_DRAM_SHARE:
+	case DEVICES_L1_SHARE:
+		d = amount_share(&p) - amount_share(&q);
+		return (d > 0) - (d < 0);
+	case DEVICES_PROCESSES:
+		return pane_compare(x->processes, y->processes);
+	default:
+		return pane_compare(x->device, y->device);
+	}
+}
+
+static uint64_t devices_key(const void *context, size_t item)
+{
+	const struct snapshot_device *device = devices_at(context, item);
+
+	return device->unique_id ? device->unique_id : device->device + UINT64_C(1);
+}
+
+static bool devices_wants(const void *context, size_t item, const char *filter)
+{
+	const struct snapshot_device *device = devices_at(context, item);
+	char card[128];
+
+	pane_device_card(device, card, sizeof(card));
+	return model_shows_device(context, device) && list_has(card, filter);
+}
+
+static const struct list_rows devices_rows = {
+	.columns = devices_columns,
+	.column_count = ARRAY_SIZE(devices_columns),
+	.none = "no device yet: none is open in a tracked process (TTMEM=1 turns tracking on)",
+	.cell = devices_cell,
+	.compare = devices_compare,
+	.key = devices_key,
+	.wants = devices_wants,
+	.paint = devices_paint,
+};
+
+/* Each type on its own. Return: rows used. */
+static unsigned int devices_draw_types(const struct snapshot_device *device, struct grid *grid,
+				       const struct grid_area *area)
+{
+	unsigned int row = area->row;
+	char text[128], used[TEXT_NUMBER_SIZE], peak[TEXT_NUMBER_SIZE];
+
+	snprintf(text, sizeof(text), "%-13s %9s %10s %8s", "TYPE", "USED", "PEAK", "BUFFERS");
+	grid_text(grid, row++, area->column, area->columns, GRID_STRONG, text);
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		const struct snapshot_device_memory *memory = &device->memory[type];
+
+		snprintf(text, sizeof(text), "%-13s %9s %10s %8" PRIu64, types_name(type),
+			 text_size(memory->used, used),
+			 memory->peak_is_unknown ? "-" : text_size(memory->peak, peak),
+			 memory->buffers);
+		grid_text(grid, row++, area->column, area->columns,
+			  memory->buffers ? GRID_PLAIN : GRID_FAINT, text);
+	}
+	return row - area->row;
+}
+
+/* Who holds most of it, as many as there is room for. */
+static void devices_draw_holders(const struct model *model, uint32_t device, struct grid *grid,
+				 const struct grid_area *area)
+{
+	const struct snapshot *snapshot = model_snapshot(model);
+	bool taken[DEVICES_HOLDERS] = {false};
+	size_t count = bits_min(snapshot->process_count, DEVICES_HOLDERS);
+	char text[256], number[TEXT_NUMBER_SIZE];
+
+	grid_text(grid, area->row, area->column, area->columns, GRID_STRONG, "HELD BY");
+	for (unsigned int row = 1; row < area->rows; row++) {
+		struct amount most = {0};
+		size_t who = SIZE_MAX;
+
+		for (size_t i = 0; i < count; i++) {
+			struct amount amount =
+				amount_of_process(&snapshot->processes[i], device, AMOUNT_ALL);
+
+			if (!taken[i] && snapshot->processes[i].alive && amount.used > most.used) {
+				most = amount;
+				who = i;
+			}
+		}
+		if (who == SIZE_MAX)
+			return;
+		taken[who] = true;
+		grid_right(grid, area->row + row, area->column, 10, GRID_PLAIN,
+			   amount_text(&most, number));
+		snprintf(text, sizeof(text), "%s (%" PRIu32 ")", snapshot->processes[who].comm,
+			 snapshot->processes[who].pid);
+		grid_text(grid, area->row + row, area->column + 12, area->columns - 12, GRID_PLAIN,
+			  text);
+	}
+}
+
+static void devices_draw_side(const struct model *model, uint32_t device, struct grid *grid,
+			      const struct grid_area *area)
+{
+	struct grid_area rest = *area;
+	unsigned int used = devices_draw_types(&model_snapshot(model)->devices[device], grid, area);
+
+	if (used + 3 > area->rows)
+		return;
+	rest.row += used + 1;
+	rest.rows -= used + 1;
+	devices_draw_holders(model, device, grid, &rest);
+}
+
+static void devices_draw_charts(const struct model *model, const struct snapshot_device *device,
+				struct grid *grid, const struct grid_area *area)
+{
+	struct amount dram = amount_of_device(device, TYPES_DRAM);
+	struct amount l1 = amount_of_device(device, TYPES_L1);
+	char number[16], title[64];
+	struct model_chart chart = {
+		.title = title,
+		.key = model_device_key(device),
+		.now = {dram.used, l1.used},
+		.capacity = {dram.capacity, l1.capacity},
+	};
+
+	pane_device_number(device, number, sizeof(number));
+	snprintf(title, sizeof(title), "Device %s", number);
+	model_draw_charts(model, grid, area, &chart);
+}
+
+static void devices_draw(struct model *model, struct grid *grid, const struct grid_area *area)
+{
+	struct list *list = &model->lists[MODEL_DEVICES];
+	struct grid_area top = *area, rest = *area;
+	size_t item;
+
+	top.rows = (unsigned int)bits_min(bits_max(list->count, 2) + 1, area->rows * 2 / 5);
+	list_draw(list, &devices_rows, model, grid, &top);
+	if (!list_chosen(list, &item))
+		return;
+	rest.row += top.rows + 1;
+	rest.rows = area->rows > top.rows ? area->rows - top.rows - 1 : 0;
+	if (area->columns >= DEVICES_SIDE_AT && rest.rows > BOOK_TYPES) {
+		struct grid_area side = rest;
+
+		rest.columns -= DEVICES_SIDE;
+		side.column += rest.columns + 2;
+		side.columns = DEVICES_SIDE - 3;
+		devices_draw_side(model, (uint32_t)item, grid, &side);
+	}
+	devices_draw_charts(model, devices_at(model, item), grid, &rest);
+}
+
+static size_t devices_count(const struct model *model)
+{
+	const struct snapshot *snapshot = model_snapshot(model);
+
+	return snapshot ? snapshot->device_count : 0;
+}
+
+/* Whose memory is it? */
+static void devices_enter(struct model *model, size_t item)
+{
+	model->has_device = true;
+	model->device = model_device_key(devices_at(model, item));
+	model_go(model, MODEL_PROCESSES);
+}
+
+const struct pane pane_devices = {
+	.name = "Devices",
+	.keys = "Enter:processes t:time",
+	.rows = &devices_rows,
+	.sort = DEVICES_NUMBER,
+	.count = devices_count,
+	.draw = devices_draw,
+	.enter = devices_enter,
+};

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* View 4: call sites of the living, the one that holds most first. */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "core/group.h"
+#include "core/snapshot.h"
+#include "core/types.h"
+#include "tui/pane.h"
+#include "tui/trace.h"
+
+enum sites_column {
+	SITES_BYTES,
+	SITES_BUFFERS,
+	SITES_OLDEST,
+	SITES_PID,
+	SITES_COMM,
+	SITES_TYPE,
+	SITES_PLACE,
+};
+
+static const struct list_column sites_columns[] = {
+	{.title = "BYTES", .width = 10, .right = true},
+	{.title = "BUFFERS", .width = 8, .right = true},
+	{.title = "OLDEST", .width = 7, .right = true},
+	{.title = "PID", .width = 8, .right = true, .least = 100},
+	{.title = "COMMAND", .width = 12},
+	{.title = "TYPE", .width = 8, .wide = 13},
+	{.title = "CALL SITE", .width = 20, .grows = true},
+};
+
+static const struct snapshot *sites_snapshot(const void *context)
+{
+	return model_details(context, READER_SITES)->snapshot;
+}
+
+static const struct group *sites_at(const void *context, size_t item)
+{
+	return &model_details(context, READER_SITES)->groups[item];
+}
+
+/* Name, and the line of code; a site without a name is known by its phase. */
+static void sites_place(const struct group *group, char *text)
+{
+	char frame[256] = "";
+
+	if (group->stack)
+		trace_short(group->stack, frame, sizeof(frame));
+	if (group->name || group->phase)
+		snprintf(text, LIST_CELL_SIZE, "%s%.220s%s%s", group->name ? "" : "in ",
+			 group->name ? group->name : group->phase, *frame ? ", " : "", frame);
+	else
+		snprintf(text, LIST_CELL_SIZE, "%s", *frame ? frame : "-");
+}
+
+static void sites_cell(const void *context, size_t item, size_t column, char *text,
+		       enum grid_style *style)
+{
+	const struct snapshot *snapshot = sites_snapshot(context);
+	const struct group *group = sites_at(context, item);
+	const struct snapshot_process *process = &snapshot->processes[group->process];
+	char number[TEXT_NUMBER_SIZE];
+
+	(void)style; /* all are plain */
+	switch (column) {
+	case SITES_BYTES:
+		snprintf(text, LIST_CELL_SIZE, "%s", text_size(group->bytes, number));
+		break;
+	case SITES_BUFFERS:
+		snprintf(text, LIST_CELL_SIZE, "%" PRIu64, group->buffers);
+		break;
+	case SITES_OLDEST:
+		snprintf(text, LIST_CELL_SIZE, "%s",
+			 pane_ago(snapshot->time_ns, group->oldest_ns, number));
+		break;
+	case SITES_PID:
+		snprintf(text, LIST_CELL_SIZE, "%" PRIu32, process->pid);
+		break;
+	case SITES_COMM:
+		snprintf(text, LIST_CELL_SIZE, "%s", process->comm);
+		break;
+	case SITES_TYPE:
+		snprintf(text, LIST_CELL_SIZE, "%s", types_name(group->type));
+		break;
+	default:
+		sites_place(group, text);
+		break;
+	}
+}
+
+static int sites_compare(const void *context, size_t a, size_t b, size_t column)
+{
+	const struct snapshot *snapshot = sites_snapshot(context);
+	const struct group *x = sites_at(context, a), *y = sites_at(context, b);
+	char left[LIST_CELL_SIZE], right[LIST_CELL_SIZE];
+
+	switch (column) {
+	case SITES_BUFFERS:
+		return pane_compare(x->buffers, y->buffers);
+	case SITES_OLDEST:
+		return pane_compare(y->oldest_ns, x->oldest_ns);
+	case SITES_PID:
+		return pane_compare(snapshot->processes[x->process].pid,
+				    snapshot->processes[y->process].pid);
+	case SITES_COMM:
+		return pane_compare_texts(snapshot->processes[x->process].comm,
+					  snapshot->processes[y->process].comm);
+	case SITES_TYPE:
+		return pane_compare(x->type, y->type);
+	case SITES_PLACE:
+		sites_place(x, left);
+		sites_place(y, right);
+		return pane_compare_texts(left, right);
+	default:
+		return pane_compare(x->bytes, y->bytes);
+	}
+}
+
+static uint64_t sites_hash(const char *text)
+{
+	return text ? hash_bytes(text, strlen(text)) : 0;
+}
+
+/* By its words: a later snapshot has other pointers. */
+static uint64_t sites_key(const void *context, size_t item)
+{
+	const struct group *group = sites_at(context, item);
+	uint32_t pid = sites_snapshot(context)->processes[group->process].pid;
+	uint64_t hash = hash_fold(sites_hash(group->name) ^ HASH_K0, sites_hash(group->stack) + 1);
+
+	hash ^= sites_hash(group->phase);
+	return hash_u64(hash ^ ((uint64_t)pid << 8 | group->type)) | 1;
+}
+
+static bool sites_wants(const void *context, size_t item, const char *filter)
+{
+	const struct group *group = sites_at(context, item);
+
+	return list_has(group->name, filter) || list_has(group->phase, filter) ||
+	       list_has(group->stack, filter) || list_has(types_name(group->type), filter) ||
+	       list_has(sites_snapshot(context)->processes[group->process].comm, filter);
+}
+
+static size_t sites_line_count(const void *context, size_t item)
+{
+	const struct group *group = sites_at(context, item);
+
+	return group->stack ? trace_count(group->stack) : 1;
+}
+
+static void sites_line(const void *context, size_t item, size_t line, char *text)
+{
+	const struct group *group = sites_at(context, item);
+	char frame[LIST_CELL_SIZE - 8];
+
+	if (!group->stack) {
+		snprintf(text, LIST_CELL_SIZE, "no stack was recorded (TTMEM_STACKS=auto does)");
+		return;
+	}
+	trace_text(group->stack, line, frame, sizeof(frame));
+	snprintf(text, LIST_CELL_SIZE, "at %s", frame);
+}
+
+static const struct list_rows sites_rows = {
+	.columns = sites_columns,
+	.column_count = ARRAY_SIZE(sites_columns),
+	.none = "nothing is alive, or it may not be seen",
+	.cell = sites_cell,
+	.compare = sites_compare,
+	.key = sites_key,
+	.wants = sites_wants,
+	.line_count = sites_line_count,
+	.line = sites_line,
+};
+
+static void sites_draw(struct model *model, struct grid *grid, const struct grid_area *area)
+{
+	const struct reader_details *details = model_details(model, READER_SITES);
+	char title[128], pause[TEXT_NUMBER_SIZE];
+
+	if (!details) {
+		grid_text(grid, area->row + 1, area->column + 2, area->columns - 2, GRID_FAINT,
+			  "reading...");
+		return;
+	}
+	snprintf(title, sizeof(title), "Call sites: %zu of %zu buffers", details->group_count,
+		 details->snapshot->buffer_count);
+	/* What costs much is read less often; that should be known of what looks live. */
+	if (details->pause_ns > UINT64_C(2000000000))
+		snprintf(title + strlen(title), sizeof(title) - strlen(title), ", read every %s",
+			 text_duration(details->pause_ns, pause));
+	pane_draw_list(model, grid, area, title);
+}
+
+static size_t sites_count(const struct model *model)
+{
+	const struct reader_details *details = model_details(model, READER_SITES);
+
+	return details ? details->group_count : 0;
+}
+
+static void sites_enter(struct model *model, size_t item)
+{
+	(void)item; /* it is the chosen one */
+	list_toggle(&model->lists[MODEL_SITES], &sites_rows, model);
+}
+
+const struct pane pane_sites = {
+	.name = "Call sites",
+	.keys = "Enter:stack <>:sort r:reverse /:filter",
+	.rows = &sites_rows,
+	.sort = SITES_BYTES,
+	.falling = true,
+	.count = sites_count,
+	.draw = sites_draw,
+	.enter = sites_enter,
+};

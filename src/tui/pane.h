@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The views, one file each: what rows they have, and what is drawn beside them. A view is a constant;
+ * everything that changes is in the model.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/request.h"
+#include "tui/model.h"
+
+struct pane {
+	const char *name; /* on its tab */
+	const char *keys; /* what it has beyond the keys of all, for the last line */
+	const struct list_rows *rows;
+	size_t sort; /* at first */
+	bool falling;
+	size_t (*count)(const struct model *model);
+	void (*draw)(struct model *model, struct grid *grid, const struct grid_area *area);
+	/* Enter, on the chosen row @item. */
+	void (*enter)(struct model *model, size_t item);
+};
+
+extern const struct pane pane_devices;
+extern const struct pane pane_processes;
+extern const struct pane pane_buffers;
+extern const struct pane pane_sites;
+extern const struct pane pane_past;
+extern const struct pane pane_telemetry;
+
+const struct pane *pane_of(enum model_view view);
+
+/* Which buffers to read first, for the order that was chosen. */
+enum snapshot_order pane_buffers_order(const struct list *list);
+
+/* For views that are a list and nothing more: the list, with a line above it that tells what it is of. */
+void pane_draw_list(struct model *model, struct grid *grid, const struct grid_area *area,
+		    const char *title);
+
+/* The device's number as people know it ("3", "3R" for a remote one), and its card. */
+void pane_device_number(const struct snapshot_device *device, char *text, size_t size);
+void pane_device_card(const struct snapshot_device *device, char *text, size_t size);
+
+/* How long ago, "-" for never; into TEXT_NUMBER_SIZE. */
+const char *pane_ago(uint64_t now_ns, uint64_t then_ns, char *text);
+
+/* For compare functions. */
+int pane_compare(uint64_t a, uint64_t b);
+int pane_compare_texts(const char *a, const char *b);

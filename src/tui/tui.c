@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* One loop: waits for keys and for what was read, changes the model, draws. */
+
+#include "tui/tui.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "book/clock.h"
+#include "tui/frame.h"
+#include "tui/model.h"
+#include "tui/save.h"
+#include "tui/terminal.h"
+
+/* A notice goes away without a key, and a signal that came between two looks is seen. */
+#define TUI_WAIT_MS 1000
+
+struct tui {
+	const struct tui_options *options;
+	struct model model;
+	struct grid grid;
+	struct reader *reader;
+};
+
+static void tui_draw(struct tui *tui)
+{
+	unsigned int rows, columns;
+
+	terminal_size(&rows, &columns);
+	tui->grid.ascii = tui->options->ascii || !terminal_is_utf8();
+	if (grid_begin(&tui->grid, rows, columns) < 0)
+		return; /* the old picture stays */
+	frame_draw(&tui->model, &tui->grid);
+	terminal_show(&tui->grid);
+}
+
+static void tui_save(struct tui *tui)
+{
+	char name[SAVE_NAME_SIZE];
+	int r = save_snapshot(&tui->model, name);
+
+	tui->model.wants_save = false;
+	if (r < 0)
+		model_notice(&tui->model, GRID_NOTICE, "cannot be saved here: %s", strerror(-r));
+	else
+		model_notice(&tui->model, GRID_BAR, "saved as %s", name);
+}
+
+/* Whether the terminal has gone. */
+static bool tui_wait(struct tui *tui)
+{
+	struct pollfd waits[] = {
+		{.fd = STDIN_FILENO, .events = POLLIN},
+		{.fd = reader_fd(tui->reader), .events = POLLIN},
+	};
+	int n = poll(waits, 2, TUI_WAIT_MS);
+
+	return n > 0 && waits[0].revents & (POLLHUP | POLLERR | POLLNVAL);
+}
+
+/* What was read, and what was pressed. */
+static void tui_take(struct tui *tui)
+{
+	struct reader_totals *totals = reader_take_totals(tui->reader);
+	struct reader_details *details = reader_take_details(tui->reader);
+	struct reader_wish wish;
+	struct keys_event event;
+
+	tui->model.now_ns = clock_ns(CLOCK_MONOTONIC);
+	if (totals)
+		model_totals_consume(&tui->model, totals);
+	if (details)
+		model_details_consume(&tui->model, details);
+	for (;;) {
+		terminal_key(&event);
+		if (event.key == KEYS_NONE)
+			break;
+		frame_key(&tui->model, &event);
+	}
+	if (tui->model.wants_save)
+		tui_save(tui);
+	wish = model_wish(&tui->model);
+	reader_wish(tui->reader, &wish);
+}
+
+static void tui_loop(struct tui *tui)
+{
+	tui_draw(tui);
+	while (!tui->model.wants_quit && !tui->options->is_stopped()) {
+		if (tui_wait(tui))
+			break;
+		tui_take(tui);
+		tui_draw(tui);
+	}
+}
+
+int tui_run(const struct tui_options *options, const struct reader_feed feeds[2])
+{
+	struct tui tui = {.options = options};
+	int r = terminal_open(options->colours);
+
+	if (r != 0) {
+		feeds[0].free(feeds[0].context);
+		feeds[1].free(feeds[1].context);
+		return r;
+	}
+	model_init(&tui.model);
+	tui.model.filter = options->filter;
+	tui.model.all = options->all;
+	r = reader_new(&tui.reader, options->refresh_ms, &options->filter, feeds);
+	if (r == 0)
+		tui_loop(&tui);
+	/* First of all: a reader that is held by somebody must not hold the person, too. */
+	terminal_close();
+	reader_free(tui.reader);
+	model_deinit(&tui.model);
+	grid_deinit(&tui.grid);
+	return r;
+}
