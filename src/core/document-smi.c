@@ -18,6 +18,19 @@ static void document_peak(struct emit *json, uint64_t peak, bool is_unknown)
 		emit_u64(json, "peak", peak);
 }
 
+/* What a map of the memory needs to know. */
+static void document_bank(struct emit *json, const struct snapshot_bank *bank)
+{
+	if (!bank->size)
+		return;
+	emit_open_object(json, "bank");
+	emit_u64(json, "base", bank->base);
+	emit_u64(json, "size", bank->size);
+	emit_u64(json, "banks", bank->banks);
+	emit_u64(json, "alignment", bank->alignment);
+	emit_close_object(json);
+}
+
 static void document_device(struct emit *json, const struct snapshot_device *device)
 {
 	emit_open_object(json, NULL);
@@ -39,6 +52,7 @@ static void document_device(struct emit *json, const struct snapshot_device *dev
 			emit_u64(json, "capacity", memory->capacity);
 		else
 			emit_null(json, "capacity");
+		document_bank(json, &memory->bank);
 		emit_string(json, "bound", document_bound(memory->bound));
 		emit_close_object(json);
 	}

@@ -48,6 +48,14 @@ struct snapshot_memory {
 	bool peak_is_unknown; /* two books were added: their peaks need not have been at one time */
 };
 
+/* Where in each bank buffers of a type may lie; size 0 = not known. */
+struct snapshot_bank {
+	uint64_t base;
+	uint64_t size;
+	uint32_t banks;
+	uint32_t alignment;
+};
+
 /* What a process declared of a device. */
 struct snapshot_facts {
 	bool declared;
@@ -57,6 +65,7 @@ struct snapshot_facts {
 	const char *card;
 	uint64_t closed_ns; /* 0 = open */
 	uint64_t capacity[BOOK_TYPES];
+	struct snapshot_bank bank[BOOK_TYPES];
 	uint64_t dram_bank_size; /* 0 = not known; likewise the next */
 	uint32_t dram_banks;
 	uint32_t l1_per_core;
@@ -99,7 +108,8 @@ struct snapshot_device_memory {
 	uint64_t buffers;
 	uint64_t peak;
 	bool peak_is_unknown;
-	uint64_t capacity; /* 0 = not known */
+	uint64_t capacity;         /* 0 = not known */
+	struct snapshot_bank bank; /* of who declared the capacity */
 	uint32_t bound;
 };
 
@@ -121,6 +131,7 @@ struct snapshot_buffer {
 	uint32_t device;  /* as the process numbers it */
 	uint64_t address;
 	uint64_t size;
+	uint64_t size_per_bank; /* room that it takes in each bank; 0 = not said */
 	uint64_t born_ns;
 	const char *name;  /* NULL = none */
 	const char *phase; /* NULL = none */

@@ -75,8 +75,18 @@ static int book_collect_device(struct book_reading *reading, uint32_t device)
 		.card = book_field(snapshot, entry.card, sizeof(entry.card)),
 		.closed_ns = timebase_ns(&reading->timebase, entry.closed_time),
 	};
-	for (uint32_t type = 0; type < BOOK_TYPES; type++)
-		part->facts.capacity[type] = entry.memory[type].capacity;
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		const struct book_memory *memory = &entry.memory[type];
+
+		part->facts.capacity[type] = memory->capacity;
+		if (memory->banks && memory->bank_base + memory->bank_size > memory->bank_base)
+			part->facts.bank[type] = (struct snapshot_bank){
+				.base = memory->bank_base,
+				.size = memory->bank_size,
+				.banks = memory->banks,
+				.alignment = (uint32_t)bits_max(memory->alignment, 1),
+			};
+	}
 	part->facts.dram_banks = entry.memory[0].banks;
 	part->facts.dram_bank_size = entry.memory[0].bank_size;
 	part->facts.l1_per_core = entry.l1_per_core;

@@ -106,9 +106,13 @@ static void book_rows_fill(struct book_reading *reading, const struct book_recor
 	buffer->name = book_text(reading, record->name);
 	buffer->phase = book_text(reading, record->phase);
 	buffer->stack = book_stack_text(reading, record->stack);
-	if (buffer->type == TYPES_KERNEL)
-		buffer->kernel_sort = (uint8_t)bits_min(
-			reader_shape(&reading->book->reader, record->shape).kernel_sort, 255);
+	if (record->shape) {
+		struct book_shape shape = reader_shape(&reading->book->reader, record->shape);
+
+		buffer->size_per_bank = shape.size_per_bank;
+		if (buffer->type == TYPES_KERNEL)
+			buffer->kernel_sort = (uint8_t)bits_min(shape.kernel_sort, 255);
+	}
 }
 
 static int book_rows_add(struct book_reading *reading, const struct book_record *record,
