@@ -22,6 +22,10 @@ needs() {
 		cmd:pkg-config pkg-config
 		END
 	docs) say cmd:scdoc scdoc ;;
+	web) cat <<-'END' ;;
+		cmd:node nodejs
+		cmd:npm npm
+		END
 	integration) cat <<-'END' ;;
 		file:/usr/bin/python3 python3
 		py:pytest python3-pytest

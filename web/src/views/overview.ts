@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The whole machine at a glance: a card per device, who holds the memory, and what went wrong lately.
+
+import { get, mayAsk, problem } from "../api";
+import { sparkline } from "../chart";
+import { clear, h, Keyed, say, svg, type Row } from "../dom";
+import { age, bytes, clock, count, plural } from "../format";
+import { live } from "../live";
+import {
+  deviceKey, KINDS, partOf, processBuffers, processBytes, type Device, type Incident, type Line, type Process,
+} from "../model";
+import { link } from "../router";
+import { lines } from "../series";
+import { siteLabel } from "../stack";
+import { Bar, empty, figure, locked, panel, typeLegend, type View } from "../view";
+
+const SPARK_NS = 600e9;
+const HOUR_NS = 3600e9;
+
+function telemetry(device: Device): string {
+  const known = device.telemetry ?? {};
+  const parts = [];
+  if (typeof known.temperature_c === "number") parts.push(`${Math.round(known.temperature_c)} °C`);
+  if (typeof known.power_w === "number") parts.push(`${Math.round(known.power_w)} W`);
+  if (typeof known.aiclk_mhz === "number") parts.push(`${Math.round(known.aiclk_mhz)} MHz`);
+  return parts.join(" · ");
+}
+
+function card(device: Device): Row<Device> {
+  const dram = new Bar("DRAM");
+  const l1 = new Bar("L1");
+  const facts = h("span", { class: "muted" });
+  const sensors = h("span", { class: "muted sensors" });
+  const users = h("span", { class: "muted" });
+  const line = svg("path", { class: "spark-dram" });
+  const element = h(
+    "a",
+    { class: "card", href: link("device", deviceKey(device)) },
+    h("header", {}, h("h3", {}, `Device ${device.device}`), facts, sensors),
+    dram.element,
+    l1.element,
+    h(
+      "footer",
+      {},
+      svg("svg", { class: "spark", viewBox: "0 0 100 24", preserveAspectRatio: "none", "aria-hidden": "true" }, line),
+      users,
+    ),
+  );
+  return {
+    element,
+    update(now) {
+      const totals = live.totals!;
+      const holders = totals.processes.filter((process) => process.alive && partOf(process, now)).length;
+      say(facts, [now.card, now.arch, now.remote ? "remote" : ""].filter(Boolean).join(" · "));
+      facts.title = now.uid ? `unique id ${now.uid}` : "no unique id is known: told apart by number";
+      say(sensors, telemetry(now));
+      say(users, plural(holders, "process", "processes"));
+      dram.set(now.memory);
+      l1.set(now.memory);
+      const spark = live.sparks.get(deviceKey(now));
+      if (spark) line.setAttribute("d", sparkline(spark.times, spark.dram, totals.time_ns, SPARK_NS));
+    },
+  };
+}
+
+type Order = { key: string; down: boolean };
+
+interface ProcessColumn {
+  key: string;
+  title: string;
+  number?: boolean;
+  text(process: Process): string;
+  sort(process: Process): number | string;
+  hint?(process: Process): string;
+}
+
+const now = (): number => live.totals?.time_ns ?? 0;
+
+const COLUMNS: ProcessColumn[] = [
+  { key: "pid", title: "PID", number: true, text: (p) => String(p.pid), sort: (p) => p.pid,
+    hint: (p) => (p.ns_pid !== p.pid ? `sees itself as ${p.ns_pid}` : "") },
+  { key: "comm", title: "Process", text: (p) => p.comm + (p.alive ? "" : " (ended)"), sort: (p) => p.comm },
+  { key: "user", title: "User", text: (p) => p.user, sort: (p) => p.user },
+  { key: "container", title: "Container", text: (p) => p.container?.slice(0, 12) ?? "", sort: (p) => p.container ?? "",
+    hint: (p) => p.container ?? "" },
+  { key: "devices", title: "Devices", text: (p) => ranges(p.devices.map((part) => part.device)),
+    sort: (p) => p.devices.length },
+  { key: "dram", title: "DRAM", number: true, text: (p) => bytes(processBytes(p, "DRAM")),
+    sort: (p) => processBytes(p, "DRAM") },
+  { key: "l1", title: "L1", number: true, text: (p) => bytes(processBytes(p, "L1")), sort: (p) => processBytes(p, "L1") },
+  { key: "buffers", title: "Buffers", number: true, text: (p) => count(processBuffers(p)), sort: processBuffers },
+  { key: "age", title: "Age", number: true, text: (p) => age(now() - p.start_ns), sort: (p) => -p.start_ns },
+  { key: "idle", title: "Idle", number: true, text: (p) => (p.last_activity_ns ? age(now() - p.last_activity_ns) : "–"),
+    sort: (p) => -p.last_activity_ns, hint: (p) => `last allocation or free: ${clock(p.last_activity_ns)}` },
+];
+
+/** 0, 1, 2, 5 as "0–2, 5". */
+function ranges(numbers: readonly number[]): string {
+  const sorted = [...new Set(numbers)].sort((a, b) => a - b);
+  const parts: string[] = [];
+  for (let i = 0; i < sorted.length; ) {
+    let end = i;
+    while (sorted[end + 1] === sorted[end]! + 1) end++;
+    parts.push(end === i ? `${sorted[i]}` : end === i + 1 ? `${sorted[i]}, ${sorted[end]}` : `${sorted[i]}–${sorted[end]}`);
+    i = end + 1;
+  }
+  return parts.join(", ");
+}
+
+class Processes {
+  readonly element: HTMLElement;
+  private order: Order = { key: "dram", down: true };
+  private body = h("tbody", {});
+  private heads: HTMLElement[];
+  private filter = h("input", {
+    type: "search", placeholder: "Filter: name, user, container, pid", "aria-label": "Filter processes", id: "filter",
+  });
+  private none = h("p", { class: "empty", hidden: true });
+  private rows: Keyed<Process>;
+
+  constructor() {
+    this.heads = COLUMNS.map((column) => {
+      const button = h("button", { type: "button" }, column.title);
+      button.addEventListener("click", () => {
+        const same = this.order.key === column.key;
+        this.order = { key: column.key, down: same ? !this.order.down : column.number === true };
+        this.update();
+      });
+      return h("th", { scope: "col", class: `${column.number ? "number" : ""} c-${column.key}` }, button);
+    });
+    this.rows = new Keyed(this.body, (process) => `${process.pid} ${process.start_ns}`, (process) => this.row(process));
+    this.filter.addEventListener("input", () => this.update());
+    const table = h("table", { class: "processes" }, h("thead", {}, h("tr", {}, this.heads)), this.body);
+    this.element = panel("Processes", this.filter, h("div", { class: "scroll" }, table), this.none);
+  }
+
+  private row(process: Process): Row<Process> {
+    const cells = COLUMNS.map((column) =>
+      h(column.key === "comm" ? "th" : "td", {
+        class: `${column.number ? "number" : ""} c-${column.key}`, scope: column.key === "comm" ? "row" : null,
+      }),
+    );
+    const open = h("a", { href: link("process", String(process.pid)) });
+    cells[1]!.append(open);
+    const element = h("tr", { class: "link" }, cells);
+    element.addEventListener("click", () => (location.hash = open.hash));
+    return {
+      element,
+      update(item) {
+        element.classList.toggle("ended", !item.alive);
+        COLUMNS.forEach((column, i) => {
+          say(column.key === "comm" ? open : cells[i]!, column.text(item));
+          const hint = column.hint?.(item) ?? "";
+          if (cells[i]!.title !== hint) cells[i]!.title = hint;
+        });
+      },
+    };
+  }
+
+  update(): void {
+    const words = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const column = COLUMNS.find((one) => one.key === this.order.key)!;
+    const sign = this.order.down ? -1 : 1;
+    const list = (live.totals?.processes ?? []).filter((process) => {
+      const text = `${process.pid} ${process.comm} ${process.user} ${process.container ?? ""}`.toLowerCase();
+      return words.every((word) => text.includes(word));
+    });
+    list.sort((a, b) => {
+      const [x, y] = [column.sort(a), column.sort(b)];
+      return x < y ? -sign : x > y ? sign : a.pid - b.pid;
+    });
+    COLUMNS.forEach((one, i) =>
+      this.heads[i]!.setAttribute("aria-sort", one !== column ? "none" : this.order.down ? "descending" : "ascending"),
+    );
+    this.rows.show(list);
+    this.none.hidden = list.length > 0;
+    say(this.none, words.length ? "No process matches." : "No process is tracked. TTMEM=1 turns tracking on.");
+  }
+}
+
+class Recent {
+  readonly element: HTMLElement;
+  private body = h("div", {});
+  private list: Incident[] = [];
+  private stop: () => void;
+  private timer = 0;
+
+  constructor() {
+    const all = h("a", { href: link("incidents") }, "All incidents");
+    this.element = panel("Incidents of the last hour", all, this.body);
+    this.stop = live.onIncident(() => this.soon());
+    void this.load();
+  }
+
+  destroy(): void {
+    this.stop();
+    clearTimeout(this.timer);
+  }
+
+  get length(): number | null {
+    return mayAsk() ? this.list.length : null;
+  }
+
+  /** Several may come at once; the database has them a moment later. */
+  private soon(): void {
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => void this.load(), 200);
+  }
+
+  async load(): Promise<void> {
+    if (!mayAsk()) return clear(this.body, locked("Incidents"));
+    try {
+      const since = Math.round((Date.now() * 1e6 - HOUR_NS) / 1e6) + "000000";
+      const answer = await get<{ incidents: Incident[] }>("/api/v1/incidents", { since, limit: 200 });
+      this.list = answer.incidents.sort((a, b) => b.last_ns - a.last_ns);
+      this.show();
+    } catch (error) {
+      clear(this.body, empty(problem(error)));
+    }
+  }
+
+  private show(): void {
+    if (this.list.length === 0) return clear(this.body, empty("Nothing went wrong."));
+    clear(
+      this.body,
+      h(
+        "ul",
+        { class: "events" },
+        this.list.slice(0, 12).map((incident) => {
+          const party = incident.second ?? incident.first;
+          const what = siteLabel({ type: incident.type, name: party?.name ?? null, phase: party?.phase, stack: party?.stack ?? [] });
+          const of = incident.kind === "leak" ? plural(incident.count, "buffer") : what;
+          return h(
+            "li",
+            {},
+            h("a", { href: link("incidents", "", { kind: incident.kind, pid: String(incident.pid) }) },
+              h("span", { class: `badge ${incident.kind}` }, KINDS[incident.kind] ?? incident.kind),
+              h("span", { class: "what" }, of),
+              h("span", { class: "muted" }, `${incident.comm} (${incident.pid}) · ${bytes(incident.size)}`),
+              h("time", { class: "muted" }, clock(incident.last_ns))),
+          );
+        }),
+      ),
+    );
+  }
+}
+
+async function loadSparks(): Promise<void> {
+  const from = `${Math.round(Date.now() - SPARK_NS / 1e6)}000000`;
+  const list: Line[] = await lines({ from, step: 10, type: "DRAM" });
+  for (const line of list) {
+    const spark = live.sparks.get(deviceKey(line));
+    const first = spark?.times[0];
+    if (!spark || first === undefined || line.pid !== null) continue;
+    const before = line.points.filter((point) => point[0] < first);
+    spark.times.unshift(...before.map((point) => point[0]));
+    spark.dram.unshift(...before.map((point) => point[1]));
+    spark.l1.unshift(...before.map(() => 0));
+  }
+}
+
+let sparksLoaded = false;
+
+export function overview(): View {
+  const grid = h("div", { class: "cards" });
+  const cards = new Keyed<Device>(grid, deviceKey, card);
+  const processes = new Processes();
+  const recent = new Recent();
+  const figures = {
+    used: h("span", {}), buffers: h("span", {}), devices: h("span", {}), processes: h("span", {}), incidents: h("span", {}),
+  };
+  const notes = h("ul", { class: "notes" });
+  const element = h(
+    "div",
+    { class: "overview" },
+    h("dl", { class: "figures" },
+      figure("In use", figures.used), figure("Buffers", figures.buffers), figure("Devices", figures.devices),
+      figure("Processes", figures.processes), figure("Incidents, last hour", figures.incidents)),
+    notes,
+    panel("Devices", typeLegend(["DRAM", "TRACE", "L1", "L1_SMALL", "CB", "KERNEL"]), grid),
+    h("div", { class: "columns wide-left" }, processes.element, recent.element),
+  );
+  const update = (): void => {
+    const totals = live.totals;
+    if (!totals) return;
+    if (!sparksLoaded) {
+      sparksLoaded = true;
+      void loadSparks().then(update, () => undefined); // the past may be out of reach: then they begin now
+    }
+    say(figures.used, bytes(totals.totals.bytes));
+    say(figures.buffers, count(totals.totals.buffers));
+    say(figures.devices, count(totals.devices.length));
+    say(figures.processes, count(totals.processes.filter((process) => process.alive).length));
+    say(figures.incidents, recent.length === null ? "–" : count(recent.length));
+    clear(notes, totals.notes.map((note) => h("li", {}, note)));
+    cards.show(totals.devices);
+    processes.update();
+  };
+  update();
+  return { element, title: "Overview", update, destroy: () => recent.destroy() };
+}
