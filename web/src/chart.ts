@@ -24,9 +24,10 @@ const TABLE_ROWS = 60;
 
 function stack(data: ChartData): (number | null)[][] {
   const sums = new Array<number>(data.times.length).fill(0);
+  const none = data.times.map((_time, i) => data.series.every((series) => (series.values[i] ?? null) === null));
   // The first series lies at the bottom; the highest sum is drawn first, so that all can be seen.
   return data.series
-    .map((series) => series.values.map((value, i) => (sums[i] = sums[i]! + (value ?? 0))))
+    .map((series) => series.values.map((value, i) => (none[i] ? null : (sums[i] = sums[i]! + (value ?? 0)))))
     .reverse();
 }
 
@@ -130,8 +131,8 @@ export class Chart {
           { ...axis, grid: { show: false }, space: 70, size: 24, values: (_plot, at) => at.map((time) => short(time)) },
           {
             ...axis, grid: line, size: 64, space: 36,
-            splits: (_plot, _axis, _low, high) => splits(high),
-            values: (_plot, at) => at.map((value) => bytes(value)),
+            splits: (_plot, _axis, _low, high) => splits(high, this.limit),
+            values: (_plot, at) => at.map((value) => bytes(value).replace(/\.0+ /, " ")),
           },
         ],
         series: [
@@ -139,7 +140,7 @@ export class Chart {
           ...series.map((one) => ({
             label: one.label,
             stroke: colour(one.variable),
-            fill: mix(colour(one.variable)),
+            fill: pale(colour(one.variable)),
             width: 1,
             points: { show: false },
             paths: uPlot.paths.stepped!({ align: 1 }),
@@ -238,15 +239,25 @@ function short(time: number): string {
 }
 
 /** Three or four round figures, in powers of two. */
-function splits(high: number): number[] {
+function splits(high: number, limit: number | null): number[] {
   let step = 2 ** Math.floor(Math.log2(Math.max(high, 1) / 3));
   while (high / step > 4.5) step *= 2;
   const list = [];
   for (let at = 0; at <= high; at += step) list.push(at);
+  if (limit && high <= limit) {
+    // The top is all there is: that is worth a figure of its own.
+    while (list.length > 1 && limit - list[list.length - 1]! < step * 0.7) list.pop();
+    list.push(limit);
+  }
   return list;
 }
 
-const mix = (rgb: string): string => rgb.replace(/^rgb\((.*)\)$/, "rgba($1, 0.7)");
+/** Lighter than the line, and not transparent: areas lie over each other. */
+function pale(rgb: string): string {
+  const own = rgb.match(/[\d.]+/g)?.map(Number) ?? [];
+  const under = colour("surface").match(/[\d.]+/g)?.map(Number) ?? [];
+  return `rgb(${[0, 1, 2].map((i) => Math.round(0.62 * (own[i] ?? 0) + 0.38 * (under[i] ?? 0))).join(", ")})`;
+}
 
 /** A line of a few points without axes. */
 export function sparkline(times: readonly number[], values: readonly number[], now: number, span: number): string {

@@ -4,12 +4,15 @@
 // because the token goes in a header. A lost connection is said, and tried again for ever.
 
 import { askHealth, headers } from "./api";
-import { deviceKey, held, poolUsed, type Incident, type Totals } from "./model";
+import { deviceKey, held, poolUsed, type Totals } from "./model";
 
 export type State = "connecting" | "live" | "lost";
 
 const SILENCE_MS = 40000; // the daemon says something every 15 s
 const RETRY_MS = [300, 600, 1000, 2000, 3000];
+const NEWS_MS = 150;
+const NEWS_LATE_MS = 1500;
+const NEWS_AGAIN_MS = 10000;
 const SPARK_STEP_NS = 2e9;
 const SPARK_POINTS = 300;
 
@@ -26,15 +29,22 @@ export class Live {
   state: State = "connecting";
   totals: Totals | null = null;
   lostAt = 0;
+  private receivedAt = 0; // performance.now() of the newest totals
   readonly sparks = new Map<string, Spark>();
   private listeners = new Set<Listener>();
-  private incidentListeners = new Set<(incident: Incident) => void>();
+  private newsListeners = new Set<Listener>();
   private attempt = 0;
   private abort = new AbortController();
   private scheduled = false;
 
   start(): void {
     void this.run();
+  }
+
+  /** The daemon's clock: totals come only when something has changed, and are true until the next ones. */
+  nowNs(): number {
+    if (!this.totals) return Date.now() * 1e6;
+    return this.totals.time_ns + (this.state === "live" ? (performance.now() - this.receivedAt) * 1e6 : 0);
   }
 
   /** With another token, or none. */
@@ -48,9 +58,30 @@ export class Live {
     return () => this.listeners.delete(listener);
   }
 
-  onIncident(listener: (incident: Incident) => void): () => void {
-    this.incidentListeners.add(listener);
-    return () => this.incidentListeners.delete(listener);
+  /**
+   * Calls when lists of incidents may have grown. The stream tells of one before the database has it, and of
+   * none that came before the connection: so they are read soon, a moment later, and now and then.
+   */
+  onNews(listener: Listener): () => void {
+    const soon = { timer: 0 };
+    const late = { timer: 0 };
+    const take = (): void => {
+      if (!soon.timer)
+        soon.timer = window.setTimeout(() => {
+          soon.timer = 0;
+          listener();
+        }, NEWS_MS);
+      clearTimeout(late.timer);
+      late.timer = window.setTimeout(listener, NEWS_LATE_MS);
+    };
+    const interval = window.setInterval(() => this.state === "live" && listener(), NEWS_AGAIN_MS);
+    this.newsListeners.add(take);
+    return () => {
+      this.newsListeners.delete(take);
+      clearInterval(interval);
+      clearTimeout(soon.timer);
+      clearTimeout(late.timer);
+    };
   }
 
   /** Ten documents a second are more than eyes want: what is shown changes at most five times. */
@@ -112,13 +143,15 @@ export class Live {
     }
     if (kind === "totals") {
       this.totals = JSON.parse(data) as Totals;
+      this.receivedAt = performance.now();
       this.attempt = 0;
       this.remember(this.totals);
-      if (this.state !== "live") this.set("live");
-      else this.tell();
+      if (this.state !== "live") {
+        this.set("live");
+        for (const listener of this.newsListeners) listener();
+      } else this.tell();
     } else if (kind === "incident") {
-      const incident = JSON.parse(data) as Incident;
-      for (const listener of this.incidentListeners) listener(incident);
+      for (const listener of this.newsListeners) listener();
     }
   }
 

@@ -91,7 +91,7 @@ const THEMES: Record<Theme, { next: Theme; text: string }> = {
 };
 
 function showTheme(): void {
-  say(themes, THEMES[theme()].text);
+  say(themes, `◐ ${THEMES[theme()].text}`);
   themes.setAttribute("aria-label", `Colours: ${THEMES[theme()].text.toLowerCase()}. Change.`);
 }
 
@@ -154,7 +154,7 @@ function start(): void {
     main.focus();
   });
   window.addEventListener("hashchange", open);
-  setInterval(() => live.state === "lost" && showState(), 1000);
+  setInterval(() => (live.state === "lost" ? showState() : view?.update?.()), 1000);
   live.onChange(changed);
   onTheme(() => view?.update?.());
   live.start();

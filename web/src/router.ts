@@ -8,11 +8,21 @@ export interface Route {
   options: URLSearchParams;
 }
 
+/** An address may be anything: what cannot be decoded is taken as it is. */
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 export function parse(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
-  const [view, id = ""] = path.split("/", 2).map((part) => decodeURIComponent(part));
+  const [view, id = ""] = path.split("/", 2).map(decode);
   const options = new URLSearchParams(query);
-  if ((view === "device" || view === "process") && id) return { view, id, options };
+  if (view === "device" && id) return { view, id, options };
+  if (view === "process" && /^[1-9]\d*$/.test(id)) return { view, id, options };
   if (view === "incidents") return { view, id, options };
   return { view: "overview", id: "", options };
 }

@@ -9,6 +9,12 @@ import type { Line } from "./model";
 const PAGES_MAX = 12;
 const LIMIT = 10000;
 
+/** A moment as a parameter: whole milliseconds, because a number of nanoseconds does not fit into a double. */
+export const fromNs = (ns: number): string => `${Math.round(ns / 1e6)}000000`;
+
+/** The later of two moments: what a process before had under the same number is not this one's. */
+export const later = (from: string, startNs: number): string => (startNs > Number(from) ? fromNs(startNs) : from);
+
 export async function lines(parameters: Parameters, signal?: AbortSignal): Promise<Line[]> {
   const all = new Map<string, Line>();
   let count = 0;
@@ -53,7 +59,7 @@ export class History {
     });
     const times = new Set<number>();
     for (const { line } of wanted) for (const point of line.points) times.add(Math.round(point[0] / 1e9));
-    this.times = [...times].sort((a, b) => a - b);
+    this.times = gaps([...times].sort((a, b) => a - b), Math.max(1, ...wanted.map(({ line }) => line.step_s)));
     const index = new Map(this.times.map((time, i) => [time, i]));
     this.columns.clear();
     for (const { key, line } of wanted) {
@@ -84,6 +90,17 @@ export class History {
     this.times.splice(0, drop);
     for (const column of this.columns.values()) column.splice(0, drop);
   }
+}
+
+/** Where nobody looked for a while there is a time without values, so that the chart shows nothing. */
+function gaps(times: readonly number[], step: number): number[] {
+  const all: number[] = [];
+  for (const time of times) {
+    const last = all[all.length - 1];
+    if (last !== undefined && time - last > 5 * step) all.push(last + step);
+    all.push(time);
+  }
+  return all;
 }
 
 /** A step without a point between two that are near: other lines have points there, this one has not changed. */

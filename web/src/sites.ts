@@ -2,7 +2,7 @@
 //
 // Buffers added up by call site, and the difference between two moments.
 
-import type { Buffer } from "./model";
+import type { Buffer, Incident } from "./model";
 import { siteKey, type SiteKey } from "./stack";
 
 export interface Sum extends SiteKey {
@@ -28,6 +28,13 @@ export function sumUp(buffers: readonly Buffer[]): Map<string, Sum> {
       });
   }
   return sums;
+}
+
+/** Who did it: the call that is the incident, under the name of what it was about. */
+export function siteOf(incident: Incident): SiteKey {
+  const party = incident.second ?? incident.first;
+  const name = incident.second?.name ?? incident.first?.name ?? null;
+  return { type: incident.type, name, phase: party?.phase, stack: party?.stack ?? [] };
 }
 
 /** One buffer's life: what is allocated again at the same place is another one. */

@@ -39,7 +39,7 @@ export class Bar {
     this.track = h("div", { class: "bar-track", role: "img" }, this.fill);
     this.element = h(
       "div",
-      { class: "bar" },
+      { class: `bar bar-${pool.toLowerCase()}` },
       h("div", { class: "bar-text" }, h("span", { class: "bar-name" }, POOLS[pool].title), this.figure, this.share),
       this.track,
     );
@@ -52,6 +52,7 @@ export class Bar {
     const text = JSON.stringify([used, capacity, parts.map((type) => memory[type].used)]);
     if (text === this.shown) return;
     this.shown = text;
+    this.element.dataset.bytes = String(used);
     const whole = Math.max(capacity ?? 0, used, 1);
     const bound = poolBound(memory, this.pool);
     clear(this.figure, h("b", {}, bound + bytes(used)), capacity ? ` / ${bytes(capacity)}` : "");

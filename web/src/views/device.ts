@@ -16,7 +16,7 @@ import {
 } from "../model";
 import { link, remember, type Route } from "../router";
 import { loadBuffers } from "../rows";
-import { History, lines } from "../series";
+import { fromNs, History, later, lines } from "../series";
 import { Bar, empty, figure, locked, panel, TYPE_TITLES, type View } from "../view";
 
 const RANGES = [
@@ -58,6 +58,7 @@ class Timeline {
   private note = h("p", { class: "muted pad" });
   private abort = new AbortController();
   private last = 0;
+  private loaded = false;
 
   constructor(
     private key: string,
@@ -99,14 +100,15 @@ class Timeline {
     const { signal } = this.abort;
     const device = find(this.key);
     if (!device) return;
-    const from = `${Math.round(Date.now() - Number(this.range) * 1000)}000000`;
+    const from = fromNs(live.nowNs() - Number(this.range) * 1e9);
     const parameters = { device: deviceKey(device), from };
     try {
       let list;
       if (this.by === "type") list = await lines(parameters, signal);
       else {
         const large = holders(device).slice(0, SERIES);
-        list = (await Promise.all(large.map((process) => lines({ ...parameters, pid: process.pid }, signal)))).flat();
+        list = (await Promise.all(large.map((process) =>
+          lines({ ...parameters, pid: process.pid, from: later(from, process.start_ns) }, signal)))).flat();
       }
       for (const pool of ["DRAM", "L1"] as const)
         this.past[pool].load(list, (line) =>
@@ -120,17 +122,18 @@ class Timeline {
       say(this.note, `The past cannot be shown: ${problem(error)}`);
     }
     this.last = 0;
+    this.loaded = true;
     this.update();
   }
 
   update(): void {
     const device = find(this.key);
-    const totals = live.totals;
-    if (!device || !totals || totals.time_ns - this.last < 1e9) return;
-    this.last = totals.time_ns;
+    const now = live.nowNs();
+    if (!device || !this.loaded || live.state !== "live" || now - this.last < 1e9) return;
+    this.last = now;
     for (const pool of ["DRAM", "L1"] as const) {
-      this.past[pool].push(totals.time_ns, this.current(device, pool));
-      this.past[pool].trim(totals.time_ns / 1e9 - Number(this.range));
+      this.past[pool].push(now, this.current(device, pool));
+      this.past[pool].trim(now / 1e9 - Number(this.range));
       this.charts[pool].set(this.data(pool), poolCapacity(device.memory, pool));
     }
   }

@@ -9,6 +9,8 @@ import { bytes, clock, count, plural } from "../format";
 import { live } from "../live";
 import { KINDS, type Incident, type LeakedProcess, type Party, type Site } from "../model";
 import { link, parse, remember, type Route } from "../router";
+import { fromNs } from "../series";
+import { siteOf } from "../sites";
 import { shortId, siteKey, siteLabel, siteWhere, stackList, type SiteKey } from "../stack";
 import { empty, figure, locked, panel, type View } from "../view";
 
@@ -40,12 +42,6 @@ interface Group {
   incidents: Incident[];
   leaks: Leak[];
 }
-
-const siteOf = (incident: Incident): SiteKey => {
-  const party = incident.second ?? incident.first;
-  const named = incident.second?.name ?? incident.first?.name ?? null;
-  return { type: incident.type, name: named, phase: party?.phase, stack: party?.stack ?? [] };
-};
 
 function into(groups: Map<string, Group>, kind: string, site: SiteKey): Group {
   const id = shortId(`${kind}\n${siteKey(site)}`);
@@ -167,7 +163,6 @@ export class Incidents implements View {
   private range: Range;
   private abort = new AbortController();
   private stop: () => void;
-  private timer = 0;
 
   constructor(route: Route) {
     this.chosen = route.id;
@@ -196,21 +191,18 @@ export class Incidents implements View {
     }));
     this.element = h("div", {}, h("div", { class: "crumbs" }, h("h1", {}, this.title)),
       h("div", { class: "columns wide-right" }, panel("By call site", tools, this.note, this.list), this.detail));
-    this.stop = live.onIncident(() => {
-      clearTimeout(this.timer);
-      this.timer = window.setTimeout(() => void this.load(), 200);
-    });
+    this.stop = live.onNews(() => void this.load());
     if (mayAsk()) void this.load();
     else {
       clear(this.list, locked("Leaks and incidents"));
       this.detail.hidden = true;
+      this.detail.parentElement!.classList.add("single");
     }
   }
 
   destroy(): void {
     this.stop();
     this.abort.abort();
-    clearTimeout(this.timer);
   }
 
   async load(): Promise<void> {
@@ -218,7 +210,7 @@ export class Incidents implements View {
     this.abort.abort();
     this.abort = new AbortController();
     const { signal } = this.abort;
-    const since: Record<string, string> = this.range === "0" ? {} : { since: `${Math.round(Date.now() - Number(this.range) * 1000)}000000` };
+    const since: Record<string, string> = this.range === "0" ? {} : { since: fromNs(live.nowNs() - Number(this.range) * 1e9) };
     try {
       const [incidents, processes] = await Promise.all([
         all("/api/v1/incidents", { ...since, limit: "1000" }, (page: { incidents: Incident[]; next: string | null }) => page.incidents, signal),
@@ -238,12 +230,14 @@ export class Incidents implements View {
     if (list.length === 0) {
       clear(this.list, empty(this.groups.length ? "Nothing of this kind." : "Nothing went wrong in this time."));
       this.detail.hidden = true;
+      this.detail.parentElement!.classList.add("single");
       return;
     }
     const focused = document.activeElement?.getAttribute("data-id");
     clear(this.list, list.map((group) => this.entry(group)));
     if (focused) this.list.querySelector<HTMLElement>(`[data-id="${focused}"]`)?.focus();
     this.detail.hidden = false;
+    this.detail.parentElement!.classList.remove("single");
     this.open(list.find((group) => group.id === this.chosen) ?? list[0]!, false);
   }
 
@@ -256,7 +250,11 @@ export class Incidents implements View {
       h("span", { class: "muted" }, `${times} · ${bytes(group.bytes)}`),
       h("span", { class: "muted" }, plural(group.pids.size, "process", "processes")),
       h("span", { class: "muted" }, clock(group.lastNs)));
-    button.addEventListener("click", () => this.open(group, true));
+    button.addEventListener("click", () => {
+      this.open(group, true);
+      // On a narrow screen it lies below the list.
+      if (this.detail.offsetTop > button.offsetTop + innerHeight / 2) this.detail.scrollIntoView();
+    });
     return button;
   }
 

@@ -11,7 +11,8 @@ import {
   deviceKey, KINDS, partOf, processBuffers, processBytes, type Device, type Incident, type Line, type Process,
 } from "../model";
 import { link } from "../router";
-import { lines } from "../series";
+import { fromNs, lines } from "../series";
+import { siteOf } from "../sites";
 import { siteLabel } from "../stack";
 import { Bar, empty, figure, locked, panel, typeLegend, type View } from "../view";
 
@@ -59,7 +60,7 @@ function card(device: Device): Row<Device> {
       dram.set(now.memory);
       l1.set(now.memory);
       const spark = live.sparks.get(deviceKey(now));
-      if (spark) line.setAttribute("d", sparkline(spark.times, spark.dram, totals.time_ns, SPARK_NS));
+      if (spark) line.setAttribute("d", sparkline(spark.times, spark.dram, live.nowNs(), SPARK_NS));
     },
   };
 }
@@ -75,7 +76,7 @@ interface ProcessColumn {
   hint?(process: Process): string;
 }
 
-const now = (): number => live.totals?.time_ns ?? 0;
+const now = (): number => live.nowNs();
 
 const COLUMNS: ProcessColumn[] = [
   { key: "pid", title: "PID", number: true, text: (p) => String(p.pid), sort: (p) => p.pid,
@@ -151,6 +152,7 @@ class Processes {
         element.classList.toggle("ended", !item.alive);
         COLUMNS.forEach((column, i) => {
           say(column.key === "comm" ? open : cells[i]!, column.text(item));
+          if (column.number) cells[i]!.dataset.value = String(column.sort(item));
           const hint = column.hint?.(item) ?? "";
           if (cells[i]!.title !== hint) cells[i]!.title = hint;
         });
@@ -184,34 +186,26 @@ class Recent {
   private body = h("div", {});
   private list: Incident[] = [];
   private stop: () => void;
-  private timer = 0;
 
   constructor() {
     const all = h("a", { href: link("incidents") }, "All incidents");
     this.element = panel("Incidents of the last hour", all, this.body);
-    this.stop = live.onIncident(() => this.soon());
+    this.stop = live.onNews(() => void this.load());
     void this.load();
   }
 
   destroy(): void {
     this.stop();
-    clearTimeout(this.timer);
   }
 
   get length(): number | null {
     return mayAsk() ? this.list.length : null;
   }
 
-  /** Several may come at once; the database has them a moment later. */
-  private soon(): void {
-    clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => void this.load(), 200);
-  }
-
   async load(): Promise<void> {
     if (!mayAsk()) return clear(this.body, locked("Incidents"));
     try {
-      const since = Math.round((Date.now() * 1e6 - HOUR_NS) / 1e6) + "000000";
+      const since = fromNs(live.nowNs() - HOUR_NS);
       const answer = await get<{ incidents: Incident[] }>("/api/v1/incidents", { since, limit: 200 });
       this.list = answer.incidents.sort((a, b) => b.last_ns - a.last_ns);
       this.show();
@@ -228,9 +222,7 @@ class Recent {
         "ul",
         { class: "events" },
         this.list.slice(0, 12).map((incident) => {
-          const party = incident.second ?? incident.first;
-          const what = siteLabel({ type: incident.type, name: party?.name ?? null, phase: party?.phase, stack: party?.stack ?? [] });
-          const of = incident.kind === "leak" ? plural(incident.count, "buffer") : what;
+          const of = incident.kind === "leak" ? plural(incident.count, "buffer") : siteLabel(siteOf(incident));
           return h(
             "li",
             {},
@@ -247,7 +239,7 @@ class Recent {
 }
 
 async function loadSparks(): Promise<void> {
-  const from = `${Math.round(Date.now() - SPARK_NS / 1e6)}000000`;
+  const from = fromNs(live.nowNs() - SPARK_NS);
   const list: Line[] = await lines({ from, step: 10, type: "DRAM" });
   for (const line of list) {
     const spark = live.sparks.get(deviceKey(line));
@@ -289,6 +281,7 @@ export function overview(): View {
       void loadSparks().then(update, () => undefined); // the past may be out of reach: then they begin now
     }
     say(figures.used, bytes(totals.totals.bytes));
+    figures.used.dataset.bytes = String(totals.totals.bytes);
     say(figures.buffers, count(totals.totals.buffers));
     say(figures.devices, count(totals.devices.length));
     say(figures.processes, count(totals.processes.filter((process) => process.alive).length));

@@ -38,7 +38,7 @@ class BufferList {
     this.wanted = route.options.get("address");
     this.grid = new Grid<Buffer>("Live buffers", [
       { id: "size", title: "Size", number: true, width: "6.5rem", text: (b) => bytes(b.size), sort: (b) => b.size, hint: (b) => `${count(b.size)} bytes` },
-      { id: "type", title: "Type", width: "9rem", text: (b) => b.type, swatch: (b) => typeVariable(b.type) },
+      { id: "type", title: "Type", width: "11rem", text: (b) => b.type, swatch: (b) => typeVariable(b.type) },
       { id: "name", title: "Name", width: "minmax(9rem, 2fr)", text: (b) => b.name ?? "–", sort: (b) => b.name ?? "", hint: (b) => b.name ?? "" },
       { id: "phase", title: "Phase", width: "minmax(6rem, 1.3fr)", text: (b) => b.phase ?? "", hint: (b) => b.phase ?? "" },
       { id: "site", title: "Called from", width: "minmax(6rem, 1.3fr)", text: inner },
@@ -92,7 +92,7 @@ class SiteList {
   private grid = new Grid<Sum>("Call sites", [
     { id: "bytes", title: "Bytes", number: true, width: "7rem", text: (s) => bytes(s.bytes), sort: (s) => s.bytes },
     { id: "buffers", title: "Buffers", number: true, width: "6rem", text: (s) => count(s.buffers), sort: (s) => s.buffers },
-    { id: "type", title: "Type", width: "9rem", text: (s) => s.type ?? "", swatch: (s) => typeVariable(s.type as Buffer["type"]) },
+    { id: "type", title: "Type", width: "11rem", text: (s) => s.type ?? "", swatch: (s) => typeVariable(s.type as Buffer["type"]) },
     { id: "site", title: "Call site", width: "minmax(9rem, 2fr)", text: siteLabel },
     { id: "where", title: "Called from", width: "minmax(8rem, 2fr)", text: siteWhere },
     { id: "oldest", title: "Oldest", width: "6rem", number: true, text: (s) => age(this.now - s.oldestNs), sort: (s) => -s.oldestNs },
@@ -144,18 +144,19 @@ class Comparison {
   private result = h("div", {});
   private rows: Rows | null = null;
   private since = h("span", { class: "muted" });
+  private mark = h("button", { type: "button", class: "primary", disabled: true }, "Mark now");
 
   constructor(private pid: number) {
-    const mark = h("button", { type: "button", class: "primary" }, "Mark now");
-    mark.addEventListener("click", () => {
+    this.mark.addEventListener("click", () => {
       if (this.rows) marks.set(this.pid, this.rows);
       this.show();
     });
-    this.element = h("div", {}, h("div", { class: "tools" }, mark, this.since), this.result);
+    this.element = h("div", {}, h("div", { class: "tools" }, this.mark, this.since), this.result);
   }
 
   set(rows: Rows): void {
     this.rows = rows;
+    this.mark.disabled = false;
     this.show();
   }
 
@@ -205,7 +206,7 @@ export class Tabs {
       phases: new PhaseList(), compare: new Comparison(pid),
     };
     this.bar = h("div", { class: "tabs", role: "tablist", "aria-label": "Views of the buffers" });
-    this.element = h("div", {}, this.bar);
+    this.element = h("div", {}, h("div", { class: "tab-bar" }, this.bar));
     for (const tab of Object.keys(NAMES) as Tab[]) this.add(tab);
     this.bar.addEventListener("keydown", (event) => this.key(event));
     const wanted = route.options.get("tab");
@@ -218,7 +219,7 @@ export class Tabs {
 
   /** At the right end of the bar. */
   tools(...elements: HTMLElement[]): void {
-    this.bar.after(h("div", { class: "tools tab-tools" }, elements));
+    this.bar.after(h("div", { class: "tools" }, elements));
   }
 
   private add(tab: Tab): void {

@@ -11,7 +11,7 @@ import { live } from "../live";
 import { buffersOf, POOLS, poolUsed, TYPES, type Part, type Pool, type Process } from "../model";
 import { link, remember, type Route } from "../router";
 import { loadBuffers, type Rows } from "../rows";
-import { History, lines } from "../series";
+import { fromNs, History, later, lines } from "../series";
 import { locked, panel, TYPE_TITLES, type View } from "../view";
 import { Tabs } from "./process-tabs";
 
@@ -32,6 +32,7 @@ class Past {
   private note = h("p", { class: "muted pad" });
   private abort = new AbortController();
   private last = 0;
+  private loaded = false;
 
   constructor(private pid: number) {
     this.pool = "DRAM";
@@ -48,7 +49,7 @@ class Past {
   }
 
   private async load(): Promise<void> {
-    const from = `${Math.round(Date.now() - SPAN_S * 1000)}000000`;
+    const from = later(fromNs(live.nowNs() - SPAN_S * 1e9), find(this.pid)?.start_ns ?? 0);
     try {
       const list = await lines({ pid: this.pid, from }, this.abort.signal);
       for (const pool of ["DRAM", "L1", "SYSTEM"] as const)
@@ -58,20 +59,21 @@ class Past {
       say(this.note, `The past cannot be shown: ${problem(error)}`);
     }
     this.last = 0;
+    this.loaded = true;
     this.update();
     this.draw();
   }
 
   update(): void {
     const process = find(this.pid);
-    const totals = live.totals;
-    if (!process || !totals || totals.time_ns - this.last < 1e9) return;
-    this.last = totals.time_ns;
+    const now = live.nowNs();
+    if (!process || !this.loaded || live.state !== "live" || now - this.last < 1e9) return;
+    this.last = now;
     for (const pool of ["DRAM", "L1", "SYSTEM"] as const) {
       const values = new Map<string, number>(POOLS[pool].types.map((type) =>
         [type, process.devices.reduce((sum, part) => sum + part.memory[type].used, 0)]));
-      this.history[pool].push(totals.time_ns, values);
-      this.history[pool].trim(totals.time_ns / 1e9 - SPAN_S);
+      this.history[pool].push(now, values);
+      this.history[pool].trim(now / 1e9 - SPAN_S);
     }
     this.draw();
   }
@@ -182,11 +184,10 @@ export function processView(route: Route): View {
     const now = find(pid);
     gone.hidden = (now !== undefined && now.alive) || !live.totals;
     if (!now) return;
-    const totals = live.totals!;
     say(heading, `${now.comm} (${pid})`);
     say(facts, [
       now.user, now.container && `container ${now.container.slice(0, 12)}`,
-      `running for ${duration(totals.time_ns - now.start_ns)}`,
+      `running for ${duration(live.nowNs() - now.start_ns)}`,
       now.source === "book" ? "" : `source: ${now.source}`, now.exact ? "" : "figures are bounds",
     ].filter(Boolean).join(" · "));
     devices.show(now.devices);
