@@ -26,6 +26,7 @@ needs() {
 		cmd:node nodejs
 		cmd:npm npm
 		END
+	browser) say cmd:chromium chromium ;;
 	integration) cat <<-'END' ;;
 		file:/usr/bin/python3 python3
 		py:pytest python3-pytest

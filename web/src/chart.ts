@@ -21,6 +21,7 @@ export interface ChartData {
 }
 
 const TABLE_ROWS = 60;
+const SHORTEST_S = 60; // shown at least, unless somebody looks closer
 
 function stack(data: ChartData): (number | null)[][] {
   const sums = new Array<number>(data.times.length).fill(0);
@@ -123,10 +124,13 @@ export class Chart {
       {
         width,
         height: this.height,
-        padding: [8, 6, 0, 0],
+        padding: [8, 26, 0, 0],
         legend: { show: false },
         cursor: { y: false, points: { show: false }, drag: { x: true, y: false } },
-        scales: { y: { range: (_plot, _low, high) => [0, this.top(high)] } },
+        scales: {
+          x: { range: (_plot, low, high) => [Math.min(low ?? 0, (high ?? 0) - (this.zoomed ? 0 : SHORTEST_S)), high ?? 1] },
+          y: { range: (_plot, _low, high) => [0, this.top(high)] },
+        },
         axes: [
           { ...axis, grid: { show: false }, space: 70, size: 24, values: (_plot, at) => at.map((time) => short(time)) },
           {
@@ -156,6 +160,7 @@ export class Chart {
               this.zoomed = min! > times[0]! + 1e-3 || max! < times[times.length - 1]! - 1e-3;
             },
           ],
+          setSelect: [() => (this.zoomed = true)],
         },
       },
       this.columns(),

@@ -132,7 +132,7 @@ export class Flame {
     this.chart = flamegraph()
       .width(width)
       .cellHeight(20)
-      .transitionDuration(matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 200)
+      .transitionDuration(0)
       .minFrameSize(2)
       .inverted(false)
       .tooltip(false)
@@ -143,6 +143,8 @@ export class Flame {
         node.highlight ? "var(--highlight)" : `light-dark(hsl(${205 + (hue(node.data.name) % 70)} 55% 80%), hsl(${205 + (hue(node.data.name) % 70)} 35% 36%))`,
       );
     select(this.place).datum(this.data).call(this.chart);
+    // There at once; only looking closer moves.
+    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) this.chart.transitionDuration(200);
     this.tell(null);
   }
 

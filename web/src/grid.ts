@@ -10,6 +10,7 @@ export interface Column<T> {
   title: string;
   number?: boolean; // right-aligned, sorted largest first
   width: string; // of the grid: "5rem", "minmax(8rem, 2fr)"
+  narrow?: string | false; // on a phone; false: not there
   text(item: T): string;
   sort?(item: T): number | string;
   swatch?(item: T): string; // a CSS variable: a dot of that colour before the text
@@ -19,6 +20,9 @@ export interface Column<T> {
 const ROW = 26; // pixels; as in style.css
 const SPARE = 12; // rows above and below what is seen
 const TALLEST = 15_000_000; // pixels; browsers stop a little above
+
+const look = (column: { number?: boolean; narrow?: string | false }): string =>
+  `${column.number ? "number" : ""} ${column.narrow === false ? "wide-only" : ""}`;
 
 export class Grid<T> {
   readonly element: HTMLElement;
@@ -45,6 +49,8 @@ export class Grid<T> {
     this.view = h("div", { class: "grid-view", tabindex: 0, "aria-label": `${label}, rows` }, this.spacer, this.body);
     this.element = h("div", { class: "grid", role: "table", "aria-label": label }, head, this.view);
     this.element.style.setProperty("--columns", columns.map((column) => column.width).join(" "));
+    this.element.style.setProperty("--columns-narrow",
+      columns.flatMap((column) => (column.narrow === false ? [] : [column.narrow ?? column.width])).join(" "));
     this.view.addEventListener("scroll", () => this.draw(), { passive: true });
     this.view.addEventListener("keydown", (event) => this.key(event));
     new ResizeObserver(() => this.draw()).observe(this.view);
@@ -59,7 +65,7 @@ export class Grid<T> {
     });
     const element = h(
       "div",
-      { role: "columnheader", class: column.number ? "number" : "", "aria-sort": "none" },
+      { role: "columnheader", class: look(column), "aria-sort": "none" },
       button,
     );
     this.heads.push(element);
@@ -95,6 +101,7 @@ export class Grid<T> {
       this.heads[i]!.setAttribute("aria-sort", other !== column ? "none" : down ? "descending" : "ascending"),
     );
     this.element.setAttribute("aria-rowcount", String(this.shown.length + 1));
+    this.view.style.setProperty("--rows", String(Math.max(3, this.shown.length)));
     this.spacer.style.height = `${Math.min(this.shown.length * ROW, TALLEST)}px`;
     this.draw();
   }
@@ -103,7 +110,7 @@ export class Grid<T> {
     let row = this.rows[i];
     if (row) return row;
     const cells = this.columns.map((column) =>
-      h("div", { role: "cell", class: column.number ? "number" : "" }, h("span", {})),
+      h("div", { role: "cell", class: look(column) }, h("span", {})),
     );
     const element = h("div", { class: "grid-row", role: "row" }, cells);
     row = { element, cells, item: null };

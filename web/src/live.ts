@@ -4,7 +4,7 @@
 // because the token goes in a header. A lost connection is said, and tried again for ever.
 
 import { askHealth, headers } from "./api";
-import { deviceKey, held, poolUsed, type Totals } from "./model";
+import { deviceKey, held, poolUsed, type Incident, type Totals } from "./model";
 
 export type State = "connecting" | "live" | "lost";
 
@@ -33,6 +33,7 @@ export class Live {
   readonly sparks = new Map<string, Spark>();
   private listeners = new Set<Listener>();
   private newsListeners = new Set<Listener>();
+  private incidentListeners = new Set<(incident: Incident) => void>();
   private attempt = 0;
   private abort = new AbortController();
   private scheduled = false;
@@ -56,6 +57,12 @@ export class Live {
   onChange(listener: Listener): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
+  }
+
+  /** Each incident as the stream tells it; without the token that is kind, pid and device only. */
+  onIncident(listener: (incident: Incident) => void): () => void {
+    this.incidentListeners.add(listener);
+    return () => this.incidentListeners.delete(listener);
   }
 
   /**
@@ -151,6 +158,8 @@ export class Live {
         for (const listener of this.newsListeners) listener();
       } else this.tell();
     } else if (kind === "incident") {
+      const incident = JSON.parse(data) as Incident;
+      for (const listener of this.incidentListeners) listener(incident);
       for (const listener of this.newsListeners) listener();
     }
   }

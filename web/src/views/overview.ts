@@ -181,16 +181,22 @@ class Processes {
   }
 }
 
+/** The same incident, however often it has happened since. */
+const nameOf = (incident: Incident): string => `${incident.kind} ${incident.pid} ${incident.time_ns}`;
+
 class Recent {
   readonly element: HTMLElement;
   private body = h("div", {});
   private list: Incident[] = [];
+  private known: Incident[] = [];
+  private heard: Incident[] = [];
   private stop: () => void;
 
   constructor() {
     const all = h("a", { href: link("incidents") }, "All incidents");
     this.element = panel("Incidents of the last hour", all, this.body);
-    this.stop = live.onNews(() => void this.load());
+    const stops = [live.onNews(() => void this.load()), live.onIncident((incident) => this.hear(incident))];
+    this.stop = () => stops.forEach((stop) => stop());
     void this.load();
   }
 
@@ -202,13 +208,27 @@ class Recent {
     return mayAsk() ? this.list.length : null;
   }
 
+  /** Shown at once: the database has it a moment later. */
+  private hear(incident: Incident): void {
+    if (!mayAsk() || !incident.time_ns) return;
+    this.heard = [incident, ...this.heard.filter((other) => nameOf(other) !== nameOf(incident))].slice(0, 50);
+    this.merge();
+  }
+
+  private merge(): void {
+    const names = new Set(this.known.map(nameOf));
+    this.heard = this.heard.filter((incident) => !names.has(nameOf(incident)));
+    this.list = [...this.heard, ...this.known].sort((a, b) => b.last_ns - a.last_ns);
+    this.show();
+  }
+
   async load(): Promise<void> {
     if (!mayAsk()) return clear(this.body, locked("Incidents"));
     try {
       const since = fromNs(live.nowNs() - HOUR_NS);
       const answer = await get<{ incidents: Incident[] }>("/api/v1/incidents", { since, limit: 200 });
-      this.list = answer.incidents.sort((a, b) => b.last_ns - a.last_ns);
-      this.show();
+      this.known = answer.incidents;
+      this.merge();
     } catch (error) {
       clear(this.body, empty(problem(error)));
     }

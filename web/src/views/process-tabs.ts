@@ -38,12 +38,12 @@ class BufferList {
     this.wanted = route.options.get("address");
     this.grid = new Grid<Buffer>("Live buffers", [
       { id: "size", title: "Size", number: true, width: "6.5rem", text: (b) => bytes(b.size), sort: (b) => b.size, hint: (b) => `${count(b.size)} bytes` },
-      { id: "type", title: "Type", width: "11rem", text: (b) => b.type, swatch: (b) => typeVariable(b.type) },
-      { id: "name", title: "Name", width: "minmax(9rem, 2fr)", text: (b) => b.name ?? "–", sort: (b) => b.name ?? "", hint: (b) => b.name ?? "" },
-      { id: "phase", title: "Phase", width: "minmax(6rem, 1.3fr)", text: (b) => b.phase ?? "", hint: (b) => b.phase ?? "" },
-      { id: "site", title: "Called from", width: "minmax(6rem, 1.3fr)", text: inner },
-      { id: "device", title: "Device", number: true, width: "4.5rem", text: (b) => String(b.device), sort: (b) => b.device },
-      { id: "address", title: "Address", width: "8rem", text: (b) => b.address, sort: (b) => Number(b.address) },
+      { id: "type", narrow: "6rem", title: "Type", width: "11rem", text: (b) => b.type, swatch: (b) => typeVariable(b.type) },
+      { id: "name", narrow: "minmax(5rem, 1fr)", title: "Name", width: "minmax(9rem, 2fr)", text: (b) => b.name ?? "–", sort: (b) => b.name ?? "", hint: (b) => b.name ?? "" },
+      { id: "phase", narrow: false, title: "Phase", width: "minmax(6rem, 1.3fr)", text: (b) => b.phase ?? "", hint: (b) => b.phase ?? "" },
+      { id: "site", narrow: false, title: "Called from", width: "minmax(6rem, 1.3fr)", text: inner },
+      { id: "device", narrow: false, title: "Device", number: true, width: "4.5rem", text: (b) => String(b.device), sort: (b) => b.device },
+      { id: "address", narrow: false, title: "Address", width: "8rem", text: (b) => b.address, sort: (b) => Number(b.address) },
       { id: "age", title: "Age", number: true, width: "4.5rem", text: (b) => age(b.age_ns), sort: (b) => b.age_ns },
     ], "size", (buffer) => this.open(buffer));
     filter.addEventListener("input", () => {
@@ -92,10 +92,10 @@ class SiteList {
   private grid = new Grid<Sum>("Call sites", [
     { id: "bytes", title: "Bytes", number: true, width: "7rem", text: (s) => bytes(s.bytes), sort: (s) => s.bytes },
     { id: "buffers", title: "Buffers", number: true, width: "6rem", text: (s) => count(s.buffers), sort: (s) => s.buffers },
-    { id: "type", title: "Type", width: "11rem", text: (s) => s.type ?? "", swatch: (s) => typeVariable(s.type as Buffer["type"]) },
-    { id: "site", title: "Call site", width: "minmax(9rem, 2fr)", text: siteLabel },
-    { id: "where", title: "Called from", width: "minmax(8rem, 2fr)", text: siteWhere },
-    { id: "oldest", title: "Oldest", width: "6rem", number: true, text: (s) => age(this.now - s.oldestNs), sort: (s) => -s.oldestNs },
+    { id: "type", narrow: "6rem", title: "Type", width: "11rem", text: (s) => s.type ?? "", swatch: (s) => typeVariable(s.type as Buffer["type"]) },
+    { id: "site", narrow: "minmax(5rem, 1fr)", title: "Call site", width: "minmax(9rem, 2fr)", text: siteLabel },
+    { id: "where", narrow: false, title: "Called from", width: "minmax(8rem, 2fr)", text: siteWhere },
+    { id: "oldest", narrow: false, title: "Oldest", width: "6rem", number: true, text: (s) => age(this.now - s.oldestNs), sort: (s) => -s.oldestNs },
   ], "bytes", (site) => {
     this.detail.hidden = false;
     clear(this.detail, h("p", {}, h("b", {}, siteLabel(site))), stackList(site.stack));
