@@ -290,6 +290,15 @@ static struct body *stream_totals(struct stream *stream, const struct snapshot *
 	return body;
 }
 
+/* As if all of it had to go through a narrow pipe; see stream.h. */
+static uint64_t stream_spread(const struct body *body, size_t listeners)
+{
+	uint64_t bytes = body->length * (uint64_t)listeners;
+
+	return bits_min(bytes * (1000000000 / 1000) / (STREAM_BYTES_PER_S / 1000),
+			STREAM_PAUSE_MAX_NS);
+}
+
 void stream_tell_totals(struct stream *stream, const struct snapshot *snapshot, uint64_t took_ns)
 {
 	uint64_t pause = bits_min(bits_max(STREAM_PAUSE_NS, STREAM_PAUSE_FACTOR * took_ns),
@@ -311,6 +320,8 @@ void stream_tell_totals(struct stream *stream, const struct snapshot *snapshot, 
 		return;
 	pthread_mutex_lock(&stream->lock);
 	stream->digest = digest;
+	stream->look_ns =
+		bits_max(stream->look_ns, lane_now() + stream_spread(body, stream->count));
 	for (struct stream_subscriber *each = stream->subscribers; each; each = each->next) {
 		if (changed || !each->told)
 			stream_totals_locked(each, body);

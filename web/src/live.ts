@@ -43,7 +43,7 @@ export class Live {
   }
 
   /** The daemon's clock: totals come only when something has changed, and are true until the next ones. */
-  nowNs(): number {
+  clockNs(): number {
     if (!this.totals) return Date.now() * 1e6;
     return this.totals.time_ns + (this.state === "live" ? (performance.now() - this.receivedAt) * 1e6 : 0);
   }

@@ -39,6 +39,7 @@ export interface Device {
   remote: boolean;
   by_number: boolean;
   memory: Memory;
+  untracked?: number;
   telemetry?: Record<string, number | null> | null;
 }
 
@@ -60,6 +61,9 @@ export interface Process {
   source: string;
   alive: boolean;
   exact: boolean;
+  stale?: boolean; // only a region of tt-metal still names it
+  untracked?: boolean; // has a device open and tells nothing
+  differs?: boolean; // book and region do not agree
   devices: Part[];
 }
 

@@ -83,9 +83,9 @@ export class History {
     for (const [key, column] of this.columns) column[at] = values.get(key) ?? 0;
   }
 
-  trim(fromS: number): void {
+  trim(firstS: number): void {
     let drop = 0;
-    while (drop < this.times.length - 2 && this.times[drop]! < fromS) drop++;
+    while (drop < this.times.length - 2 && this.times[drop]! < firstS) drop++;
     if (!drop) return;
     this.times.splice(0, drop);
     for (const column of this.columns.values()) column.splice(0, drop);

@@ -100,7 +100,7 @@ class Timeline {
     const { signal } = this.abort;
     const device = find(this.key);
     if (!device) return;
-    const from = fromNs(live.nowNs() - Number(this.range) * 1e9);
+    const from = fromNs(live.clockNs() - Number(this.range) * 1e9);
     const parameters = { device: deviceKey(device), from };
     try {
       let list;
@@ -128,7 +128,7 @@ class Timeline {
 
   update(): void {
     const device = find(this.key);
-    const now = live.nowNs();
+    const now = live.clockNs();
     if (!device || !this.loaded || live.state !== "live" || now - this.last < 1e9) return;
     this.last = now;
     for (const pool of ["DRAM", "L1"] as const) {

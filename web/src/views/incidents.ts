@@ -210,7 +210,7 @@ export class Incidents implements View {
     this.abort.abort();
     this.abort = new AbortController();
     const { signal } = this.abort;
-    const since: Record<string, string> = this.range === "0" ? {} : { since: fromNs(live.nowNs() - Number(this.range) * 1e9) };
+    const since: Record<string, string> = this.range === "0" ? {} : { since: fromNs(live.clockNs() - Number(this.range) * 1e9) };
     try {
       const [incidents, processes] = await Promise.all([
         all("/api/v1/incidents", { ...since, limit: "1000" }, (page: { incidents: Incident[]; next: string | null }) => page.incidents, signal),

@@ -52,15 +52,16 @@ function card(device: Device): Row<Device> {
     element,
     update(now) {
       const totals = live.totals!;
-      const holders = totals.processes.filter((process) => process.alive && partOf(process, now)).length;
+      const holders = totals.processes.filter((process) =>
+        process.alive && !process.untracked && partOf(process, now)).length;
       say(facts, [now.card, now.arch, now.remote ? "remote" : ""].filter(Boolean).join(" · "));
       facts.title = now.uid ? `unique id ${now.uid}` : "no unique id is known: told apart by number";
       say(sensors, telemetry(now));
-      say(users, plural(holders, "process", "processes"));
+      say(users, plural(holders, "process", "processes") + (now.untracked ? `, ${now.untracked} not tracked` : ""));
       dram.set(now.memory);
       l1.set(now.memory);
       const spark = live.sparks.get(deviceKey(now));
-      if (spark) line.setAttribute("d", sparkline(spark.times, spark.dram, live.nowNs(), SPARK_NS));
+      if (spark) line.setAttribute("d", sparkline(spark.times, spark.dram, live.clockNs(), SPARK_NS));
     },
   };
 }
@@ -76,25 +77,36 @@ interface ProcessColumn {
   hint?(process: Process): string;
 }
 
-const now = (): number => live.nowNs();
+const now = (): number => live.clockNs();
 
 const COLUMNS: ProcessColumn[] = [
   { key: "pid", title: "PID", number: true, text: (p) => String(p.pid), sort: (p) => p.pid,
     hint: (p) => (p.ns_pid !== p.pid ? `sees itself as ${p.ns_pid}` : "") },
-  { key: "comm", title: "Process", text: (p) => p.comm + (p.alive ? "" : " (ended)"), sort: (p) => p.comm },
+  { key: "comm", title: "Process", text: (p) => p.comm + remark(p), sort: (p) => p.comm },
   { key: "user", title: "User", text: (p) => p.user, sort: (p) => p.user },
   { key: "container", title: "Container", text: (p) => p.container?.slice(0, 12) ?? "", sort: (p) => p.container ?? "",
     hint: (p) => p.container ?? "" },
   { key: "devices", title: "Devices", text: (p) => ranges(p.devices.map((part) => part.device)),
     sort: (p) => p.devices.length },
-  { key: "dram", title: "DRAM", number: true, text: (p) => bytes(processBytes(p, "DRAM")),
+  { key: "dram", title: "DRAM", number: true, text: (p) => known(p, bytes(processBytes(p, "DRAM"))),
     sort: (p) => processBytes(p, "DRAM") },
-  { key: "l1", title: "L1", number: true, text: (p) => bytes(processBytes(p, "L1")), sort: (p) => processBytes(p, "L1") },
-  { key: "buffers", title: "Buffers", number: true, text: (p) => count(processBuffers(p)), sort: processBuffers },
+  { key: "l1", title: "L1", number: true, text: (p) => known(p, bytes(processBytes(p, "L1"))), sort: (p) => processBytes(p, "L1") },
+  { key: "buffers", title: "Buffers", number: true, text: (p) => known(p, count(processBuffers(p))), sort: processBuffers },
   { key: "age", title: "Age", number: true, text: (p) => age(now() - p.start_ns), sort: (p) => -p.start_ns },
   { key: "idle", title: "Idle", number: true, text: (p) => (p.last_activity_ns ? age(now() - p.last_activity_ns) : "–"),
     sort: (p) => -p.last_activity_ns, hint: (p) => `last allocation or free: ${clock(p.last_activity_ns)}` },
 ];
+
+/** What a reader of the figures should know. */
+function remark(process: Process): string {
+  if (process.untracked) return " (not tracked)";
+  if (process.stale) return " (stale)";
+  if (!process.alive) return " (ended)";
+  return process.differs ? " (sources differ)" : "";
+}
+
+/** Of who tells nothing, nothing is known. */
+const known = (process: Process, text: string): string => (process.untracked ? "?" : text);
 
 /** 0, 1, 2, 5 as "0–2, 5". */
 function ranges(numbers: readonly number[]): string {
@@ -225,7 +237,7 @@ class Recent {
   async load(): Promise<void> {
     if (!mayAsk()) return clear(this.body, locked("Incidents"));
     try {
-      const since = fromNs(live.nowNs() - HOUR_NS);
+      const since = fromNs(live.clockNs() - HOUR_NS);
       const answer = await get<{ incidents: Incident[] }>("/api/v1/incidents", { since, limit: 200 });
       this.known = answer.incidents;
       this.merge();
@@ -259,7 +271,7 @@ class Recent {
 }
 
 async function loadSparks(): Promise<void> {
-  const from = fromNs(live.nowNs() - SPARK_NS);
+  const from = fromNs(live.clockNs() - SPARK_NS);
   const list: Line[] = await lines({ from, step: 10, type: "DRAM" });
   for (const line of list) {
     const spark = live.sparks.get(deviceKey(line));

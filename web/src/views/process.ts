@@ -49,7 +49,7 @@ class Past {
   }
 
   private async load(): Promise<void> {
-    const from = later(fromNs(live.nowNs() - SPAN_S * 1e9), find(this.pid)?.start_ns ?? 0);
+    const from = later(fromNs(live.clockNs() - SPAN_S * 1e9), find(this.pid)?.start_ns ?? 0);
     try {
       const list = await lines({ pid: this.pid, from }, this.abort.signal);
       for (const pool of ["DRAM", "L1", "SYSTEM"] as const)
@@ -66,7 +66,7 @@ class Past {
 
   update(): void {
     const process = find(this.pid);
-    const now = live.nowNs();
+    const now = live.clockNs();
     if (!process || !this.loaded || live.state !== "live" || now - this.last < 1e9) return;
     this.last = now;
     for (const pool of ["DRAM", "L1", "SYSTEM"] as const) {
@@ -187,7 +187,7 @@ export function processView(route: Route): View {
     say(heading, `${now.comm} (${pid})`);
     say(facts, [
       now.user, now.container && `container ${now.container.slice(0, 12)}`,
-      `running for ${duration(live.nowNs() - now.start_ns)}`,
+      `running for ${duration(live.clockNs() - now.start_ns)}`,
       now.source === "book" ? "" : `source: ${now.source}`, now.exact ? "" : "figures are bounds",
     ].filter(Boolean).join(" · "));
     devices.show(now.devices);
