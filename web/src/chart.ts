@@ -170,7 +170,7 @@ export class Chart {
 
   /** Near the capacity the capacity is the scale; far below, what is there. */
   private top(high: number | null): number {
-    const most = Math.max(high ?? 0, 1);
+    const most = Math.max(high ?? 0, 1024);
     return this.limit && most > this.limit * 0.4 ? Math.max(this.limit, most) : most * 1.12;
   }
 

@@ -91,14 +91,14 @@ export class Live {
     };
   }
 
-  /** Ten documents a second are more than eyes want: what is shown changes at most five times. */
+  /** Ten documents a second are more than eyes want: what is shown changes at most five times, and long lists less. */
   private tell(): void {
     if (this.scheduled) return;
     this.scheduled = true;
     setTimeout(() => {
       this.scheduled = false;
       for (const listener of this.listeners) listener();
-    }, 200);
+    }, 200 + Math.min(1000, 3 * (this.totals?.processes.length ?? 0)));
   }
 
   private set(state: State): void {

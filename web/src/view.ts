@@ -57,7 +57,7 @@ export class Bar {
     const bound = poolBound(memory, this.pool);
     clear(this.figure, h("b", {}, bound + bytes(used)), capacity ? ` / ${bytes(capacity)}` : "");
     const ratio = capacity ? used / capacity : 0;
-    this.share.textContent = capacity ? percent(used, capacity) : used > 0 ? "of an unknown size" : "";
+    this.share.textContent = capacity ? percent(used, capacity) : used > 0 ? "size unknown" : "";
     this.track.classList.toggle("unknown", !capacity);
     this.share.className = `bar-share ${ratio >= 0.9 ? "bad" : ratio >= 0.75 ? "warn" : ""}`;
     this.track.setAttribute(

@@ -201,6 +201,7 @@ class Recent {
   private body = h("div", {});
   private list: Incident[] = [];
   private known: Incident[] = [];
+  private more = false;
   private heard: Incident[] = [];
   private stop: () => void;
 
@@ -216,8 +217,9 @@ class Recent {
     this.stop();
   }
 
-  get length(): number | null {
-    return mayAsk() ? this.list.length : null;
+  /** How many there were, as text. */
+  get number(): string {
+    return mayAsk() ? count(this.list.length) + (this.more ? "+" : "") : "–";
   }
 
   /** Shown at once: the database has it a moment later. */
@@ -238,7 +240,8 @@ class Recent {
     if (!mayAsk()) return clear(this.body, locked("Incidents"));
     try {
       const since = fromNs(live.clockNs() - HOUR_NS);
-      const answer = await get<{ incidents: Incident[] }>("/api/v1/incidents", { since, limit: 200 });
+      const answer = await get<{ incidents: Incident[]; next: string | null }>("/api/v1/incidents", { since, limit: 1000 });
+      this.more = answer.next !== null;
       this.known = answer.incidents;
       this.merge();
     } catch (error) {
@@ -317,8 +320,9 @@ export function overview(): View {
     say(figures.buffers, count(totals.totals.buffers));
     say(figures.devices, count(totals.devices.length));
     say(figures.processes, count(totals.processes.filter((process) => process.alive).length));
-    say(figures.incidents, recent.length === null ? "–" : count(recent.length));
+    say(figures.incidents, recent.number);
     clear(notes, totals.notes.map((note) => h("li", {}, note)));
+    grid.classList.toggle("many", totals.devices.length > 12);
     cards.show(totals.devices);
     processes.update();
   };
