@@ -39,6 +39,7 @@ static int routes_totals(struct routes_ask *ask, const struct snapshot **ret_sna
 		r = web->provider.snapshot(web->provider.context, &request, &web->shared);
 		if (r < 0)
 			return r;
+		web->shared_took_ns = lane_now() - web->shared_ns;
 	}
 	*ret_snapshot = web->shared;
 	return 0;

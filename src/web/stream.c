@@ -58,6 +58,7 @@ struct stream {
 	uint64_t digest;
 	bool fresh;       /* somebody has not been told any totals */
 	uint64_t look_ns; /* when to look next */
+	uint64_t told_ns; /* when it was told totals */
 };
 
 int stream_new(struct stream **ret_stream, struct body_purse *purse)
@@ -272,6 +273,20 @@ bool stream_wants(struct stream *stream, uint64_t now_ns)
 	return wants;
 }
 
+bool stream_takes(struct stream *stream, uint64_t now_ns)
+{
+	uint64_t pause, waited;
+	bool takes;
+
+	pthread_mutex_lock(&stream->lock);
+	pause = bits_max(stream->look_ns, stream->told_ns) - stream->told_ns;
+	waited = now_ns - bits_min(stream->told_ns, now_ns);
+	takes = stream->count > 0 && !stream->closed &&
+		waited >= bits_max(STREAM_PAUSE_NS, pause / 4 * 3);
+	pthread_mutex_unlock(&stream->lock);
+	return takes;
+}
+
 /* "event: totals" with the document on one line. */
 static struct body *stream_totals(struct stream *stream, const struct snapshot *snapshot)
 {
@@ -308,7 +323,8 @@ void stream_tell_totals(struct stream *stream, const struct snapshot *snapshot, 
 	bool changed, fresh;
 
 	pthread_mutex_lock(&stream->lock);
-	stream->look_ns = lane_now() + pause;
+	stream->told_ns = lane_now();
+	stream->look_ns = stream->told_ns + pause;
 	changed = digest != stream->digest;
 	fresh = stream->fresh;
 	stream->fresh = false;

@@ -48,6 +48,9 @@ uint64_t stream_due(struct stream *stream);
 /* Whether a snapshot is wanted now. Also sends what keeps connections alive. */
 bool stream_wants(struct stream *stream, uint64_t now_ns);
 
+/* Whether it would take totals that are there anyway: its own look is not far off. */
+bool stream_takes(struct stream *stream, uint64_t now_ns);
+
 /* Tells all of them, if anything has changed. @took_ns: what the snapshot cost. */
 void stream_tell_totals(struct stream *stream, const struct snapshot *snapshot, uint64_t took_ns);
 
