@@ -130,6 +130,8 @@ test("charts have a table behind them", async ({ daemon, visit }) => {
   await visitor.go("#/device/0");
   await visitor.page.waitForSelector(".uplot canvas");
   assert.match(await visitor.page.locator(".chart-canvas").first().getAttribute("aria-label"), /DRAM over time: now 1\.00 MiB/);
+  await visitor.page.locator(".u-over").first().hover();
+  assert.match(await visitor.text(".chart-foot > .muted"), /^\d\d:\d\d:\d\d$/); // whose values are read
   await visitor.page.locator(".chart summary").first().click();
   await visitor.has("1.00 MiB", ".chart table");
 });
