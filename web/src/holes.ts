@@ -21,6 +21,7 @@ export interface Layout {
   known: boolean; // the bank's bounds are: else they are those of the buffers
   spans: Span[]; // by address
   holes: Hole[]; // by address
+  kept: Hole | null; // the upper end, which is handed out for another type only: no hole of it counts
   used: number;
   free: number;
   largest: number;
@@ -35,7 +36,8 @@ export function perBank(buffer: Buffer, bank: Bank): number {
   return Math.max(up(Math.ceil(buffer.size / bank.banks), bank.alignment), 1);
 }
 
-export function layOut(buffers: readonly Buffer[], declared: Bank | null): Layout {
+/** @upper: of a type that has the upper end for itself (TRACE in DRAM, L1_SMALL in L1), or null. */
+export function layOut(buffers: readonly Buffer[], declared: Bank | null, upper: Bank | null = null): Layout {
   const unknown: Bank = { base: 0, size: 0, banks: 1, alignment: 1 };
   const spans = buffers
     .filter((buffer) => !buffer.flags.includes("alias") && !buffer.flags.includes("hooked"))
@@ -46,18 +48,27 @@ export function layOut(buffers: readonly Buffer[], declared: Bank | null): Layou
     .sort((a, b) => a.from - b.from || a.to - b.to);
   const bank = declared ?? { ...unknown, ...bounds(spans) };
   const layout: Layout = {
-    bank, known: declared !== null, spans, holes: [], used: 0, free: 0, largest: 0, overlaps: 0,
+    bank, known: declared !== null, spans, holes: [], kept: keptOf(declared, upper), used: 0, free: 0, largest: 0, overlaps: 0,
   };
-  const end = bank.base + bank.size;
+  const end = layout.kept?.from ?? bank.base + bank.size;
   let at = bank.base;
   for (const span of spans) {
     if (span.from > at) addHole(layout, at, Math.min(span.from, end));
     else if (span.from < at) layout.overlaps++;
+    if (span.from >= end && layout.kept) continue;
     at = Math.max(at, span.to);
   }
   if (at < end) addHole(layout, at, end);
-  layout.used = bank.size - layout.free;
+  layout.used = end - bank.base - layout.free;
   return layout;
+}
+
+function keptOf(bank: Bank | null, upper: Bank | null): Hole | null {
+  if (!bank || !upper) return null;
+  const end = bank.base + bank.size;
+  return upper.base > bank.base && upper.base < end && upper.base + upper.size >= end
+    ? { from: upper.base, to: end }
+    : null;
 }
 
 function bounds(spans: readonly Span[]): { base: number; size: number } {

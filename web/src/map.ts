@@ -114,6 +114,7 @@ export class AddressMap {
     pen.scale(scale, scale);
     pen.fillStyle = colour("hole");
     pen.fillRect(0, 0, width, HEIGHT);
+    this.hatch(pen, width);
     for (const span of this.layout.spans) {
       if (span.to <= this.from || span.from >= this.to) continue;
       const left = Math.max(0, this.x(span.from));
@@ -132,6 +133,26 @@ export class AddressMap {
     );
   }
 
+  /** What another type has for itself is no hole: it is hatched. */
+  private hatch(pen: CanvasRenderingContext2D, width: number): void {
+    const kept = this.layout?.kept;
+    if (!kept) return;
+    const left = Math.max(0, this.x(kept.from));
+    const right = Math.min(width, this.x(kept.to));
+    pen.save();
+    pen.beginPath();
+    pen.rect(left, 0, Math.max(0, right - left), HEIGHT);
+    pen.clip();
+    pen.strokeStyle = colour("strong-line");
+    pen.beginPath();
+    for (let x = left - HEIGHT; x < right; x += 6) {
+      pen.moveTo(x, HEIGHT);
+      pen.lineTo(x + HEIGHT, 0);
+    }
+    pen.stroke();
+    pen.restore();
+  }
+
   /** What is chosen, or being dragged over. */
   private mark(pen: CanvasRenderingContext2D): void {
     const span = this.layout?.spans[this.chosen];
@@ -143,7 +164,7 @@ export class AddressMap {
     pen.fillRect(Math.min(this.drag, this.dragTo), 0, Math.abs(this.dragTo - this.drag), HEIGHT);
   }
 
-  private describe(span: Span | null, hole: Hole | null): string[] {
+  private describe(span: Span | null, hole: Hole | null, at: number | null = null): string[] {
     if (span) {
       const { buffer } = span;
       return [
@@ -153,6 +174,8 @@ export class AddressMap {
         `${buffer.address}${buffer.phase ? ` · ${buffer.phase}` : ""}`,
       ];
     }
+    if (!hole && at !== null && this.layout?.kept && at >= this.layout.kept.from)
+      return ["Kept for another type", `${hex(this.layout.kept.from)} to ${hex(this.layout.kept.to)}`];
     if (!hole || !this.layout) return [];
     const all = (hole.to - hole.from) * this.layout.bank.banks;
     return ["Hole", `${bytes(hole.to - hole.from)} in each bank, ${bytes(all)} in all`, `${hex(hole.from)} to ${hex(hole.to)}`];
@@ -168,7 +191,7 @@ export class AddressMap {
     const reach = (this.to - this.from) / Math.max(1, this.canvas.clientWidth);
     const at = this.address(x);
     const span = spanAt(this.layout, at) ?? spanAt(this.layout, at + reach);
-    this.show(this.describe(span, span ? null : holeAt(this.layout, at)), x);
+    this.show(this.describe(span, span ? null : holeAt(this.layout, at), at), x);
   }
 
   private show(lines: string[], x: number): void {

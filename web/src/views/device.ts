@@ -257,7 +257,8 @@ class Places {
   private show(): void {
     const device = find(this.key);
     if (!device) return;
-    const layout = layOut(this.buffers, device.memory[this.pool].bank ?? null);
+    const upper = device.memory[this.pool === "DRAM" ? "TRACE" : "L1_SMALL"].bank ?? null;
+    const layout = layOut(this.buffers, device.memory[this.pool].bank ?? null, upper);
     const order = new Map(holders(device).map((process, i) => [process.pid, i]));
     this.layout = layout;
     this.map.set(layout, this.paint, order);
@@ -271,7 +272,9 @@ class Places {
     this.explain(device);
     const notes = [];
     if (!layout.known) notes.push("No process has declared how large the banks are: only holes between buffers are known.");
-    if (layout.overlaps) notes.push(`${plural(layout.overlaps, "buffer")} of other processes lie over these.`);
+    if (layout.kept) notes.push(`The hatched end is handed out as ${this.pool === "DRAM" ? "trace" : "small L1"} memory only.`);
+    if (layout.overlaps)
+      notes.push(`Buffers lie over each other (${count(layout.overlaps)}): processes that share a device hand its memory out each for itself.`);
     say(this.note, notes.join(" "));
     this.judge();
   }
