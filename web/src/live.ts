@@ -32,6 +32,7 @@ export class Live {
   private receivedAt = 0; // performance.now() of the newest totals
   readonly sparks = new Map<string, Spark>();
   private listeners = new Set<Listener>();
+  private newsAt = -Infinity; // performance.now() of the newest incident
   private newsListeners = new Set<Listener>();
   private incidentListeners = new Set<(incident: Incident) => void>();
   private attempt = 0;
@@ -83,6 +84,8 @@ export class Live {
     };
     const interval = window.setInterval(() => this.state === "live" && listener(), NEWS_AGAIN_MS);
     this.newsListeners.add(take);
+    // Who comes right after one may be too early for it as well.
+    if (performance.now() - this.newsAt < NEWS_LATE_MS) take();
     return () => {
       this.newsListeners.delete(take);
       clearInterval(interval);
@@ -159,6 +162,7 @@ export class Live {
       } else this.tell();
     } else if (kind === "incident") {
       const incident = JSON.parse(data) as Incident;
+      this.newsAt = performance.now();
       for (const listener of this.incidentListeners) listener(incident);
       for (const listener of this.newsListeners) listener();
     }
