@@ -13,7 +13,8 @@
  */
 static inline void *array_grow(void *array, size_t *capacity, size_t needed, size_t size)
 {
-	size_t more = *capacity ? *capacity : 16;
+	/* Of what is large there is often only one. */
+	size_t more = *capacity ? *capacity : size > 256 ? 1 : 16;
 	void *grown;
 
 	if (needed <= *capacity)

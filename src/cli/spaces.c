@@ -78,7 +78,7 @@ int spaces_take(struct look *look, const struct filter *filter, struct snapshot 
 {
 	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
 	CLEANUP(spaces_deinit) struct spaces spaces = SPACES_NULL;
-	struct source_request request = {.buffers = true, .shapes = true};
+	struct source_request request = {.buffers = true};
 	int r;
 
 	request.filter.has_pid = filter->has_pid;

@@ -38,6 +38,8 @@ void document_buffer(struct emit *json, const struct snapshot *snapshot,
 	emit_string(json, "type", types_name(buffer->type));
 	emit_hex(json, "address", buffer->address);
 	emit_u64(json, "size", buffer->size);
+	if (buffer->size_per_bank)
+		emit_u64(json, "size_per_bank", buffer->size_per_bank);
 	emit_u64(json, "refs", buffer->refs);
 	emit_u64(json, "born_ns", buffer->born_ns);
 	emit_u64(json, "age_ns",

@@ -4,6 +4,7 @@
 
 #include "core/document.h"
 
+#include "base/bits.h"
 #include "base/emit.h"
 #include "core/filter.h"
 #include "core/merge.h"
@@ -59,6 +60,20 @@ static void document_machine(struct emit *json, const struct snapshot_device *de
 	document_telemetry(json, &device->telemetry);
 }
 
+/* What a map of the memory needs to know. */
+static void document_bank(struct emit *json, const struct snapshot_window *bank)
+{
+	/* What was declared may be anything. */
+	if (!bank->banks || bank->base + bank->size <= bank->base)
+		return;
+	emit_open_object(json, "bank");
+	emit_u64(json, "base", bank->base);
+	emit_u64(json, "size", bank->size);
+	emit_u64(json, "banks", bank->banks);
+	emit_u64(json, "alignment", bits_max(bank->alignment, 1));
+	emit_close_object(json);
+}
+
 static void document_device(struct emit *json, const struct snapshot_device *device)
 {
 	emit_open_object(json, NULL);
@@ -81,6 +96,7 @@ static void document_device(struct emit *json, const struct snapshot_device *dev
 			emit_u64(json, "capacity", memory->capacity);
 		else
 			emit_null(json, "capacity");
+		document_bank(json, &memory->window);
 		emit_string(json, "bound", document_bound(memory->bound));
 		emit_close_object(json);
 	}

@@ -94,8 +94,10 @@ static void merge_facts(struct snapshot *snapshot, struct snapshot_device *row,
 				      " declares another %s capacity "
 				      "than an earlier process",
 				      entry->part->device, entry->process->pid, types_name(type));
-		if (!*capacity)
+		if (!*capacity) {
 			*capacity = facts->capacity[type];
+			row->memory[type].window = facts->windows[type];
+		}
 	}
 }
 

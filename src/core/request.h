@@ -19,7 +19,6 @@ struct namer;
 
 struct source_request {
 	bool buffers;
-	bool shapes; /* of buffers: how they lie in the banks */
 	bool incidents;
 	struct filter filter; /* for buffers and incidents; totals are never filtered */
 

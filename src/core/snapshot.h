@@ -120,7 +120,8 @@ struct snapshot_device_memory {
 	uint64_t buffers;
 	uint64_t peak;
 	bool peak_is_unknown;
-	uint64_t capacity; /* 0 = not known */
+	uint64_t capacity;             /* 0 = not known */
+	struct snapshot_window window; /* of who declared the capacity */
 	uint32_t bound;
 };
 
@@ -205,8 +206,8 @@ struct snapshot_buffer {
 	uint8_t flags; /* TTMEM_FLAG_... */
 	uint8_t kernel_sort;
 	uint8_t reserved;
-	uint32_t banks;         /* 0 = all, or not asked for (request->shapes), likewise the next */
-	uint64_t size_per_bank; /* 0 = not known */
+	uint32_t banks;         /* 0 = all */
+	uint64_t size_per_bank; /* room that it takes in each bank; 0 = not said */
 };
 
 struct snapshot_party {

@@ -11,6 +11,7 @@
 
 #include "base/bits.h"
 #include "base/emit.h"
+#include "web/assets.h"
 #include "web/door.h"
 #include "web/inside.h"
 #include "web/lane.h"
@@ -25,6 +26,7 @@ struct exchange {
 	char *uri;
 	struct target target;
 	const struct route *route;
+	const struct asset *asset; /* NULL: the answer is made */
 	struct routes_ask ask;
 	struct lane_job job;
 
@@ -63,6 +65,11 @@ void exchange_free(struct exchange *exchange)
 	body_unref(exchange->body);
 	free(exchange->uri);
 	free(exchange);
+}
+
+static const char *exchange_header(const struct exchange *exchange, const char *name)
+{
+	return MHD_lookup_connection_value(exchange->connection, MHD_HEADER_KIND, name);
 }
 
 /* {"error":"...","status":404} */
@@ -151,30 +158,54 @@ static void exchange_run(struct lane_job *job)
 	MHD_resume_connection(exchange->connection);
 }
 
+static const char *exchange_type(const struct exchange *exchange)
+{
+	const struct route *route = exchange->route;
+
+	if (exchange->problem)
+		return ROUTES_JSON;
+	if (exchange->asset)
+		return exchange->asset->type;
+	return exchange->ask.openmetrics && route->type_openmetrics ? route->type_openmetrics
+								    : route->type;
+}
+
+/*
+ * What a browser may do with a file: a page gets its own scripts, styles, images and documents, from here
+ * only, and no way to turn text into markup.
+ */
+static const char *exchange_policy(const struct exchange *exchange)
+{
+	if (!exchange->problem && exchange->asset && exchange->asset->is_page)
+		return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+		       "connect-src 'self'; base-uri 'none'; form-action 'none'; "
+		       "frame-ancestors 'none'; require-trusted-types-for 'script'; "
+		       "trusted-types 'none'";
+	return "default-src 'none'; frame-ancestors 'none'";
+}
+
+static const char *exchange_caching(const struct exchange *exchange)
+{
+	if (exchange->problem || !exchange->asset)
+		return "no-store";
+	return exchange->asset->is_named ? "max-age=31536000, immutable" : "no-cache";
+}
+
 /* Headers that every answer has; see docs/http.md for why. */
 static void exchange_add_headers(const struct exchange *exchange, struct MHD_Response *response)
 {
 	const struct route *route = exchange->route;
-	const char *type = ROUTES_JSON;
-
-	if (!exchange->problem)
-		type = exchange->ask.openmetrics && route->type_openmetrics
-			       ? route->type_openmetrics
-			       : route->type;
 	/* Failing for want of memory: a header less is better than no answer. */
-	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+				      exchange_type(exchange));
 	(void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL,
+				      exchange_caching(exchange));
 	(void)MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
 	(void)MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
 	(void)MHD_add_response_header(response, "X-Frame-Options", "DENY");
-	(void)MHD_add_response_header(
-		response, "Content-Security-Policy",
-		!exchange->problem && route->is_page
-			? "default-src 'none'; script-src 'self'; style-src 'self'; "
-			  "connect-src 'self'; base-uri 'none'; form-action 'none'; "
-			  "frame-ancestors 'none'"
-			: "default-src 'none'; frame-ancestors 'none'");
+	(void)MHD_add_response_header(response, "Content-Security-Policy",
+				      exchange_policy(exchange));
 	if (!exchange->problem && route->type_openmetrics)
 		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_VARY, "Accept");
 	switch (exchange->status) {
@@ -229,6 +260,38 @@ static int exchange_answer(struct exchange *exchange)
 	return exchange_queue(exchange, response, DOOR_READING);
 }
 
+/* Sends a file of the program, or that the client has it already. */
+static int exchange_show(struct exchange *exchange)
+{
+	const struct asset *asset = exchange->asset;
+	bool packed = media_takes_gzip(exchange_header(exchange, MHD_HTTP_HEADER_ACCEPT_ENCODING));
+	bool known =
+		assets_is_known(asset, exchange_header(exchange, MHD_HTTP_HEADER_IF_NONE_MATCH));
+	/* The one way to answer with bytes that are const. */
+	struct MHD_IoVec file = {
+		.iov_base = packed ? asset->packed : asset->plain,
+		.iov_len = packed ? asset->packed_size : asset->plain_size,
+	};
+	struct MHD_Response *response =
+		MHD_create_response_from_iovec(&file, known ? 0 : 1, NULL, NULL);
+	char tag[64];
+
+	if (!response)
+		return -EIO;
+	exchange->status = known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK;
+	snprintf(tag, sizeof(tag), "W/%s", asset->etag);
+	/* As above: better without than not at all. But who cannot be told of packing gets nothing. */
+	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, tag);
+	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_VARY, "Accept-Encoding");
+	if (packed && !known &&
+	    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip") !=
+		    MHD_YES) {
+		MHD_destroy_response(response);
+		return -EIO;
+	}
+	return exchange_queue(exchange, response, DOOR_READING);
+}
+
 static int exchange_listen(struct exchange *exchange, bool is_head, bool details)
 {
 	struct MHD_Response *response = NULL;
@@ -258,11 +321,6 @@ static enum MHD_Result exchange_count_host(void *context, enum MHD_ValueKind kin
 
 	*count += strcasecmp(key, MHD_HTTP_HEADER_HOST) == 0;
 	return MHD_YES;
-}
-
-static const char *exchange_header(const struct exchange *exchange, const char *name)
-{
-	return MHD_lookup_connection_value(exchange->connection, MHD_HEADER_KIND, name);
 }
 
 static bool exchange_has_body(const struct exchange *exchange)
@@ -371,6 +429,9 @@ int exchange_serve(struct exchange *exchange, const char *method)
 	case ROUTES_STREAM:
 		return exchange_listen(exchange, strcmp(method, MHD_HTTP_METHOD_HEAD) == 0,
 				       details);
+	case ROUTES_ASSET:
+		exchange->asset = assets_find(exchange->target.path);
+		return exchange_show(exchange);
 	case ROUTES_AT_ONCE:
 		exchange_make(exchange);
 		return exchange_answer(exchange);

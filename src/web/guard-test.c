@@ -216,3 +216,14 @@ UNIT(addresses)
 	assert(address_parse("0.0.0.0:1", &address) == 0 && address_is_any(&address));
 	assert(!address_is_loopback(&address));
 }
+
+UNIT(who_gets_details_is_said)
+{
+	struct guard guard = guard_for("127.0.0.1:5392");
+
+	assert(strcmp(guard_details(&guard), "none") == 0);
+	guard.token[0] = 'x';
+	assert(strcmp(guard_details(&guard), "token") == 0);
+	guard.details = true;
+	assert(strcmp(guard_details(&guard), "open") == 0);
+}

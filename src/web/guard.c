@@ -189,3 +189,10 @@ int guard_load_token(struct guard *guard, const char *path, const char **ret_pro
 		return -errno;
 	return guard_read_token(guard, fd, ret_problem);
 }
+
+const char *guard_details(const struct guard *guard)
+{
+	if (guard->details)
+		return "open";
+	return guard->token[0] ? "token" : "none";
+}

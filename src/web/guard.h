@@ -43,3 +43,6 @@ bool guard_is_host(const struct guard *guard, const char *host);
 
 /* Whether an Authorization header or a token is right; both may be NULL. */
 bool guard_may_see(const struct guard *guard, const char *authorization, const char *token);
+
+/* To whom details are given: "open" (everybody), "token" (who has it), "none" (there is none to have). */
+const char *guard_details(const struct guard *guard);

@@ -35,6 +35,7 @@ struct web {
 	/* Of the thread of totals: */
 	struct snapshot *shared; /* who came before it was begun may have it; NULL = none */
 	uint64_t shared_ns;      /* when it was begun, CLOCK_MONOTONIC */
-	struct tally *told;      /* counters as they were told last */
+	uint64_t shared_took_ns;
+	struct tally *told; /* counters as they were told last */
 	struct web_health *health;
 };

@@ -56,3 +56,17 @@ UNIT(a_specific_range_counts_more_than_a_general_one)
 	assert(media_prefers_openmetrics("*/*, text/plain;q=0.1, " OPEN ";q=0.2"));
 	assert(!media_prefers_openmetrics("text/*;q=0.1, text/plain, " OPEN ";q=0.2"));
 }
+
+UNIT(packed_files_are_for_who_asks)
+{
+	assert(media_takes_gzip("gzip"));
+	assert(media_takes_gzip("gzip, deflate, br, zstd"));
+	assert(media_takes_gzip("br;q=1.0, GZIP;q=0.5, *;q=0"));
+	assert(media_takes_gzip("*"));
+	assert(!media_takes_gzip(NULL));
+	assert(!media_takes_gzip(""));
+	assert(!media_takes_gzip("identity"));
+	assert(!media_takes_gzip("gzip;q=0"));
+	assert(!media_takes_gzip("*, gzip;q=0"));
+	assert(!media_takes_gzip("gzipped"));
+}

@@ -145,3 +145,20 @@ bool media_prefers_openmetrics(const char *accept)
 	/* "application/ *" and the like do not ask for metrics; only who names the format gets it. */
 	return open.specific == 3 && open.weight > 0 && open.weight > plain.weight;
 }
+
+bool media_takes_gzip(const char *accept_encoding)
+{
+	struct media_score gzip = {0, MEDIA_NONE};
+	const char *at = accept_encoding, *end = at ? at + strlen(at) : NULL;
+	struct media_piece piece;
+
+	while (at && media_cut(&at, end, ',', &piece)) {
+		struct media_range range = media_range(piece);
+
+		if (media_is(range.type, "*"))
+			media_score(&gzip, 1, range.weight);
+		else if (media_is(range.type, "gzip") || media_is(range.type, "x-gzip"))
+			media_score(&gzip, 2, range.weight);
+	}
+	return gzip.weight > 0;
+}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Which of the two formats of metrics a client prefers, by its Accept header. */
+/* What a client would like to get, by its Accept headers: a format of metrics, packed files or not. */
 
 #include <stdbool.h>
 
@@ -10,3 +10,6 @@
  * not say gets plain text, as does who likes both equally, or neither.
  */
 bool media_prefers_openmetrics(const char *accept);
+
+/* Whether @accept_encoding (NULL = no header) takes what gzip has packed. Who does not say, does not. */
+bool media_takes_gzip(const char *accept_encoding);

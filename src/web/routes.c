@@ -13,12 +13,12 @@
 #include "core/document.h"
 #include "core/merge.h"
 #include "core/types.h"
+#include "web/assets.h"
 #include "web/details.h"
 #include "web/door.h"
 #include "web/inside.h"
 #include "web/lane.h"
 #include "web/metrics.h"
-#include "web/page.h"
 #include "web/stream.h"
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -39,6 +39,7 @@ static int routes_totals(struct routes_ask *ask, const struct snapshot **ret_sna
 		r = web->provider.snapshot(web->provider.context, &request, &web->shared);
 		if (r < 0)
 			return r;
+		web->shared_took_ns = lane_now() - web->shared_ns;
 	}
 	*ret_snapshot = web->shared;
 	return 0;
@@ -172,6 +173,7 @@ static int routes_health(struct routes_ask *ask, FILE *out)
 	document_open(&json, "ttmem.health/1",
 		      (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec);
 	emit_string(&json, "status", health.store_runs ? "ok" : "degraded");
+	emit_string(&json, "details", guard_details(&ask->web->guard));
 	emit_u64(&json, "start_ns", health.start_ns);
 	emit_u64(&json, "books", health.books);
 	emit_u64(&json, "books_refused", health.books_refused);
@@ -194,30 +196,9 @@ static int routes_health(struct routes_ask *ask, FILE *out)
 	return 0;
 }
 
-static int routes_page(struct routes_ask *ask, FILE *out)
-{
-	fwrite(page_html, 1, page_html_size, out);
-	return 0;
-}
-
-static int routes_script(struct routes_ask *ask, FILE *out)
-{
-	fwrite(page_script, 1, page_script_size, out);
-	return 0;
-}
-
-static int routes_style(struct routes_ask *ask, FILE *out)
-{
-	fwrite(page_style, 1, page_style_size, out);
-	return 0;
-}
-
 #define ROUTES_PAST (TARGET_PID | TARGET_SINCE | TARGET_LIMIT | TARGET_CURSOR)
 
 static const struct route routes_table[] = {
-	{"/", "text/html; charset=utf-8", .make = routes_page, .is_page = true},
-	{"/page.js", "text/javascript; charset=utf-8", .make = routes_script},
-	{"/page.css", "text/css; charset=utf-8", .make = routes_style},
 	{"/healthz", ROUTES_JSON, .make = routes_health},
 	{"/metrics", "text/plain; version=0.0.4; charset=utf-8",
 	 "application/openmetrics-text; version=1.0.0; charset=utf-8", routes_metrics,
@@ -251,11 +232,15 @@ static const struct route routes_stats = {
 	.lane = ROUTES_TOTALS,
 };
 
+static const struct route routes_asset = {"a file", NULL, .lane = ROUTES_ASSET};
+
 const struct route *routes_find(const char *path, uint32_t *ret_device)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(routes_table); i++) {
 		if (strcmp(routes_table[i].path, path) == 0)
 			return &routes_table[i];
 	}
+	if (assets_find(path))
+		return &routes_asset;
 	return target_device_path(path, ret_device) == 0 ? &routes_stats : NULL;
 }

@@ -17,6 +17,7 @@ enum routes_lane {
 	ROUTES_TOTALS,
 	ROUTES_DETAILS,
 	ROUTES_STREAM, /* no end: see stream.h */
+	ROUTES_ASSET,  /* nothing to make: see assets.h */
 };
 
 /* One request, for the function that answers it. */
@@ -40,7 +41,6 @@ struct route {
 	uint32_t parameters; /* enum target_parameter */
 	enum routes_lane lane;
 	bool guarded; /* needs the token */
-	bool is_page; /* for a browser to show */
 };
 
 #define ROUTES_JSON "application/json"

@@ -59,6 +59,7 @@ struct stream {
 	uint64_t digest;
 	bool fresh;       /* somebody has not been told any totals */
 	uint64_t look_ns; /* when to look next */
+	uint64_t told_ns; /* when it was told totals */
 };
 
 int stream_new(struct stream **ret_stream, struct body_purse *purse, uint32_t alive_ms)
@@ -274,6 +275,20 @@ bool stream_wants(struct stream *stream, uint64_t now_ns)
 	return wants;
 }
 
+bool stream_takes(struct stream *stream, uint64_t now_ns)
+{
+	uint64_t pause, waited;
+	bool takes;
+
+	pthread_mutex_lock(&stream->lock);
+	pause = bits_max(stream->look_ns, stream->told_ns) - stream->told_ns;
+	waited = now_ns - bits_min(stream->told_ns, now_ns);
+	takes = stream->count > 0 && !stream->closed &&
+		waited >= bits_max(STREAM_PAUSE_NS, pause / 4 * 3);
+	pthread_mutex_unlock(&stream->lock);
+	return takes;
+}
+
 /* "event: totals" with the document on one line. */
 static struct body *stream_totals(struct stream *stream, const struct snapshot *snapshot)
 {
@@ -292,6 +307,15 @@ static struct body *stream_totals(struct stream *stream, const struct snapshot *
 	return body;
 }
 
+/* As if all of it had to go through a narrow pipe; see stream.h. */
+static uint64_t stream_spread(const struct body *body, size_t listeners)
+{
+	uint64_t bytes = body->length * (uint64_t)listeners;
+
+	return bits_min(bytes * (1000000000 / 1000) / (STREAM_BYTES_PER_S / 1000),
+			STREAM_PAUSE_MAX_NS);
+}
+
 void stream_tell_totals(struct stream *stream, const struct snapshot *snapshot, uint64_t took_ns)
 {
 	uint64_t pause = bits_min(bits_max(STREAM_PAUSE_NS, STREAM_PAUSE_FACTOR * took_ns),
@@ -301,7 +325,8 @@ void stream_tell_totals(struct stream *stream, const struct snapshot *snapshot, 
 	bool changed, fresh;
 
 	pthread_mutex_lock(&stream->lock);
-	stream->look_ns = lane_now() + pause;
+	stream->told_ns = lane_now();
+	stream->look_ns = stream->told_ns + pause;
 	changed = digest != stream->digest;
 	fresh = stream->fresh;
 	stream->fresh = false;
@@ -313,6 +338,8 @@ void stream_tell_totals(struct stream *stream, const struct snapshot *snapshot, 
 		return;
 	pthread_mutex_lock(&stream->lock);
 	stream->digest = digest;
+	stream->look_ns =
+		bits_max(stream->look_ns, lane_now() + stream_spread(body, stream->count));
 	for (struct stream_subscriber *each = stream->subscribers; each; each = each->next) {
 		if (changed || !each->told)
 			stream_totals_locked(each, body);

@@ -15,7 +15,13 @@
 #define STREAM_QUEUE_MAX 256u
 #define STREAM_PAUSE_NS UINT64_C(100000000) /* between two looks at least */
 #define STREAM_PAUSE_MAX_NS UINT64_C(2000000000)
-#define STREAM_PAUSE_FACTOR 10u /* and so often what a look takes */
+/*
+ * On a large machine with many listeners the stream is to cost the daemon no more than a few hundredths of
+ * a core: so it pauses for so many times what a look takes, and for as long as its text would take at
+ * this rate.
+ */
+#define STREAM_PAUSE_FACTOR 40u
+#define STREAM_BYTES_PER_S (UINT64_C(16) << 20) /* to all of them together */
 #define STREAM_ALIVE_MS 15000u
 
 struct MHD_Connection;
@@ -42,6 +48,9 @@ uint64_t stream_due(struct stream *stream);
 
 /* Whether a snapshot is wanted now. Also sends what keeps connections alive. */
 bool stream_wants(struct stream *stream, uint64_t now_ns);
+
+/* Whether it would take totals that are there anyway: its own look is not far off. */
+bool stream_takes(struct stream *stream, uint64_t now_ns);
 
 /* Tells all of them, if anything has changed. @took_ns: what the snapshot cost. */
 void stream_tell_totals(struct stream *stream, const struct snapshot *snapshot, uint64_t took_ns);

@@ -75,6 +75,9 @@ static uint64_t web_tick(void *context, uint64_t now_ns)
 	struct snapshot *snapshot = NULL;
 	uint64_t due;
 
+	/* A second look right after the one for a request would only make the next request wait. */
+	if (web->shared && stream_takes(web->stream, now_ns))
+		stream_tell_totals(web->stream, web->shared, web->shared_took_ns);
 	if (stream_wants(web->stream, now_ns) &&
 	    web->provider.snapshot(web->provider.context, &request, &snapshot) == 0) {
 		stream_tell_totals(web->stream, snapshot, lane_now() - now_ns);

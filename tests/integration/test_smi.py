@@ -229,3 +229,14 @@ def test_hostile_names(world):
                     ["history", "0x1000"], ["incidents"]):
         text = world.text(*command)
         assert "\033" not in text and "\u202e" not in text
+
+
+def test_banks_where_they_are_declared(world):
+    """What a map of the memory needs: the banks of a device, and what a buffer takes of each."""
+    world.player("device 0 0xabc wormhole_b0 n150 0 12000 1200 12", "alloc 0 DRAM 0x40 120")
+    (device,) = world.json("smi")["devices"]
+    assert device["memory"]["DRAM"]["bank"] == {"base": 0, "size": 1000, "banks": 12, "alignment": 32}
+    assert device["memory"]["L1"]["bank"]["size"] == 100
+    assert "bank" not in device["memory"]["TRACE"]
+    (buffer,) = world.json("buffers")["buffers"]
+    assert "size_per_bank" not in buffer  # the player does not say: as the device's default

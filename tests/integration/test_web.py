@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The HTTP interface: every route, every refusal, pages, and who may see what."""
 
+import gzip
 import http.client
 import json
 import os
+import re
 import stat
 import subprocess
 
@@ -64,24 +66,59 @@ def test_the_old_dashboard(two):
 def test_health(server):
     document = server.json("/healthz")
     assert document["status"] == "ok" and document["store"]["written"] == 7
+    assert document["details"] == "token"
+
+
+def files_of(page):
+    """What a page loads, as it says so itself."""
+    return re.findall(r'(?:src|href)="([^"]+)"', page)
 
 
 def test_the_page(server):
-    for path, kind in [("/", "text/html"), ("/page.js", "text/javascript"), ("/page.css", "text/css")]:
-        status, headers, body = server.ask(path)
-        assert status == 200 and headers["Content-Type"].startswith(kind) and body
+    """Whichever it is, the dashboard or the plain one: all of it is here, and nothing is inline."""
     status, headers, body = server.ask("/")
+    assert status == 200 and headers["Content-Type"].startswith("text/html")
     policy = headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy and "unsafe" not in policy
+    assert "require-trusted-types-for 'script'" in policy
     text = body.decode()
     assert "http:" not in text and "https:" not in text and " onclick" not in text
+    assert not re.search(r"<script[^>]*>[^<]|<style| style=", text)
+    kinds = set()
+    for path in files_of(text):
+        assert path.startswith("/") and not path.startswith("//")
+        status, headers, body = server.ask(path)
+        assert status == 200 and body
+        kinds.add(headers["Content-Type"].split(";")[0])
+    assert {"text/javascript", "text/css"} <= kinds
+
+
+def test_files_are_packed_and_remembered(server):
+    page = server.ask("/")[2].decode()
+    for path in ["/", *files_of(page)]:
+        _, plain, body = server.ask(path)
+        _, packed, less = server.ask(path, headers={"Accept-Encoding": "br, gzip"})
+        assert plain["Content-Encoding"] is None and packed["Content-Encoding"] == "gzip"
+        assert gzip.decompress(less) == body
+        assert plain["ETag"] == packed["ETag"] and packed["Vary"] == "Accept-Encoding"
+        status, again, nothing = server.ask(path, headers={"If-None-Match": plain["ETag"]})
+        assert status == 304 and nothing == b"" and again["ETag"] == plain["ETag"]
+        assert again["Content-Encoding"] is None
+        status, _, body = server.ask(path, headers={"If-None-Match": 'W/"another"'})
+        assert status == 200 and body
+        # Only what is named by its content may be kept without asking.
+        lasting = "immutable" in plain["Cache-Control"]
+        assert lasting == path.startswith("/assets/") and "no-store" not in plain["Cache-Control"]
+    server.refused("/?x=1", 400)
+    server.refused("/assets/", 404)
+    server.refused("/index.html", 404)
 
 
 def test_headers_of_every_answer(server):
     for path in ["/", "/healthz", "/api/v1/smi", "/api/v1/buffers", "/nothing", "/metrics"]:
         _, headers, _ = server.ask(path)
         assert headers["X-Content-Type-Options"] == "nosniff"
-        assert headers["Cache-Control"] == "no-store"
+        assert headers["Cache-Control"] == ("no-cache" if path == "/" else "no-store")
         assert headers["X-Frame-Options"] == "DENY"
         assert "default-src 'none'" in headers["Content-Security-Policy"]
         assert headers["Access-Control-Allow-Origin"] is None
@@ -106,6 +143,7 @@ def test_details_need_the_token(two):
 def test_details_for_everybody(world, tmp_path):
     world.player("alloc 0 DRAM 0x1000 10 a")
     server = Server(world, tmp_path, "details")
+    assert server.json("/healthz")["details"] == "open"
     assert len(server.json("/api/v1/buffers")["buffers"]) == 1
 
 

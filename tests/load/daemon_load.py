@@ -335,7 +335,67 @@ def day(build, args):
         }
 
 
-PARTS = {"rate": rate, "books": books, "pages": pages, "fleet": fleet, "smi": smi, "old": old, "day": day}
+LISTENER = """
+import selectors, socket, sys
+address, count = (sys.argv[1], int(sys.argv[2])), int(sys.argv[3])
+select = selectors.DefaultSelector()
+for _ in range(count):
+    one = socket.create_connection(address)
+    one.sendall(b"GET /api/v1/stream HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n")
+    select.register(one, selectors.EVENT_READ)
+print("ok", flush=True)
+buffer = bytearray(1 << 20)
+while True:
+    for key, _ in select.select():
+        if key.fileobj.recv_into(buffer) == 0:
+            sys.exit("the stream has ended")
+"""
+
+
+def dashboards(build, args):
+    """A large machine, and many who look at it: what the stream costs, and how long a question takes then."""
+    processes, live, listeners = (50, 2000, 50) if args.quick else (500, 2000, 50)
+    seconds = 5 if args.quick else 20
+    daemon = Daemon(build)
+    daemon.start()
+    daemon.load(processes, 20, live, devices=32)
+    daemon.wait_for_books(processes)
+    url = daemon.http()
+    host, port = url[len("http://") :].rstrip("/").split(":")
+    time.sleep(2)
+    alone = daemon.cpu_percent(seconds)
+    command = [sys.executable, "-c", LISTENER, host, port, str(listeners)]
+    reader = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert reader.stdout.readline() == "ok\n"
+    time.sleep(2)
+    watched = daemon.cpu_percent(seconds)
+    times = []
+    for _ in range(50 if args.quick else 300):
+        begin = time.monotonic()
+        with urllib.request.urlopen(f"{url}api/v1/smi", timeout=LIMIT) as answer:
+            size = len(answer.read())
+        times.append(time.monotonic() - begin)
+        time.sleep(0.02)
+    assert reader.poll() is None, "the listeners have gone"
+    reader.kill()
+    reader.wait()
+    reader.stdout.close()
+    daemon.close()
+    times.sort()
+    return {
+        "web_processes": processes,
+        "web_document_kib": size / 1024,
+        "web_alone_percent": alone,
+        "web_stream_percent": watched - alone,
+        "web_smi_median_ms": statistics.median(times) * 1000,
+        "web_smi_p99_ms": times[int(len(times) * 0.99)] * 1000,
+    }
+
+
+PARTS = {
+    "rate": rate, "books": books, "pages": pages, "fleet": fleet, "smi": smi, "web": dashboards, "old": old,
+    "day": day,
+}  # fmt: skip
 
 # name, what, goal: the figure must not be above (or, with -, below) it
 GOALS = {
@@ -384,6 +444,11 @@ GOALS = {
     "old_144_stalls": ("144 bytes: stalls of more than 10 ms", None),
     "old_144_idle_gaps": ("such gaps of the idle loop", None),
     "day_mib": ("a day of samples, MiB", 256),
+    "web_document_kib": ("32 devices, 500 processes, 1M buffers: /api/v1/smi, KiB", None),
+    "web_alone_percent": ("the daemon while nobody looks, % of a core", None),
+    "web_stream_percent": ("50 dashboards: what the stream adds, % of a core", 3),
+    "web_smi_median_ms": ("/api/v1/smi then, median, ms", None),
+    "web_smi_p99_ms": ("/api/v1/smi then, p99, ms", 20),
 }
 
 

@@ -5,7 +5,7 @@
  * it, and answers "ok", so that the test knows what has happened by then.
  *
  *	alloc DEVICE TYPE ADDRESS SIZE [NAME]	free DEVICE TYPE ADDRESS	failed DEVICE TYPE SIZE FREE
- *	device DEVICE UID ARCH CARD REMOTE DRAM L1	close DEVICE
+ *	device DEVICE UID ARCH CARD REMOTE DRAM L1 [BANKS]	close DEVICE
  *	kernel DEVICE ADDRESS SIZE SORT		hooked DEVICE TYPE SIZE		alias DEVICE ADDRESS SIZE
  *	push NAME	pop	phase NAME	mark NAME	pause	resume	goodbye
  *	many DEVICE TYPE ADDRESS SIZE COUNT	burst DEVICE COUNT	leak DEVICE SIZE EVERY_MS
@@ -90,6 +90,11 @@ static void declare(char **word)
 
 	args.memory[TTMEM_DRAM].capacity = number(word[6]);
 	args.memory[TTMEM_L1].capacity = number(word[7]);
+	for (uint32_t i = TTMEM_DRAM; i <= TTMEM_L1; i++) {
+		args.memory[i].banks = small(word[8]);
+		args.memory[i].bank_size = word[8] ? args.memory[i].capacity / small(word[8]) : 0;
+		args.memory[i].alignment = word[8] ? 32 : 0;
+	}
 	ttmem_device(&args);
 }
 

@@ -33,7 +33,7 @@ lint_format() {
 
 lint_spelling() {
 	codespell --ignore-words tools/check/words.txt \
-		--skip 'LICENSE,./build,./build-*,./fuzz-crashes,./.git,./tests/corpus,words.txt' .
+		--skip 'LICENSE,package-lock.json,./build,./build-*,./fuzz-crashes,./.git,./tests/corpus,words.txt' .
 }
 
 lint_shell() {

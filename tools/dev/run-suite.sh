@@ -79,7 +79,42 @@ cross() {
 	exec meson test -C build-aarch64 --print-errorlogs --suite unit-book
 }
 
+# web_skip WHY: what cannot be had here is no failure.
+web_skip() {
+	record web 0 0 1
+	record "# skip web: $*"
+	say "skipped: $*"
+}
+
+# The dashboard in a browser, in namespaces of its own: the daemon sees nobody else's processes, and
+# what asked for another machine would not get far.
+web() {
+	for program in node npm chromium; do
+		have "$program" || { web_skip "no $program"; return 0; }
+	done
+	if ! grep -q /assets/index- build/web/assets-data.c 2>/dev/null; then
+		web_skip "the dashboard was not built (see build/web/work/build.log)"
+		return 0
+	fi
+	(cd build/web/work && npm run --silent check) || return 1
+	mkdir -p build/web-tests
+	cp tests/web/* tests/web/.npmrc build/web-tests/
+	if ! cmp -s tests/web/package-lock.json build/web-tests/node_modules/.installed; then
+		(cd build/web-tests && npm ci --ignore-scripts --no-audit --no-fund --fetch-retries=1) || {
+			web_skip "the packages of the tests cannot be had"
+			return 0
+		}
+		cp tests/web/package-lock.json build/web-tests/node_modules/.installed
+	fi
+	export TTMEM_BUILD="$ROOT/build" TTMEM_ARTEFACTS="$ROOT/build/artefacts"
+	if unshare --pid --net --fork --mount-proc true 2>/dev/null; then
+		exec unshare --pid --net --fork --kill-child --mount-proc "$PYTHON" -B tests/web/alone.py \
+			node build/web-tests/run.mjs
+	fi
+	exec node build/web-tests/run.mjs
+}
+
 case $1 in
 unit | hostile | proof) meson_suite "$1" ;;
-integration | check | cross) "$1" ;;
+integration | check | cross | web) "$1" ;;
 esac

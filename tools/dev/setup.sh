@@ -24,6 +24,11 @@ needs() {
 		cmd:pkg-config pkg-config
 		END
 	docs) say cmd:scdoc scdoc ;;
+	web) cat <<-'END' ;;
+		cmd:node nodejs
+		cmd:npm npm
+		END
+	browser) say cmd:chromium chromium ;;
 	integration) cat <<-'END' ;;
 		file:/usr/bin/python3 python3
 		cmd:gdb gdb

@@ -9,14 +9,15 @@
 TEST_CAP=900
 
 dev_test() {
-	[ $# -gt 0 ] || set -- unit hostile proof integration check cross
+	[ $# -gt 0 ] || set -- unit hostile proof integration check cross web
 	groups="build docs"
 	for name; do
 		case $name in
 		unit | hostile | proof) ;;
 		integration) groups="$groups integration systemd" ;;
 		check | cross) groups="$groups $name" ;;
-		*) die "no such suite: $name (there are: unit hostile proof integration check cross)" ;;
+		web) groups="$groups web browser" ;;
+		*) die "no such suite: $name (there are: unit hostile proof integration check cross web)" ;;
 		esac
 	done
 	# shellcheck disable=SC2086 # a list of words

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Debian's Chromium, driven by playwright-core. Every page keeps a record of what it said and asked for.
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+export const WIDE = { width: 1280, height: 720 };
+export const PHONE = { width: 390, height: 844 };
+const ARTEFACTS = process.env.TTMEM_ARTEFACTS ?? "build/artefacts";
+
+// It must not talk to anybody by itself either. As root there is no sandbox to be had.
+const QUIET = [
+  "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-quic",
+  "--no-first-run", "--no-proxy-server",
+  ...(process.getuid() === 0 ? ["--no-sandbox"] : []),
+];
+
+export const launch = () =>
+  chromium.launch({ executablePath: process.env.TTMEM_CHROMIUM ?? "/usr/bin/chromium", args: QUIET });
+
+/** A fresh visitor: nothing of earlier ones is known to it. */
+export class Visitor {
+  constructor(daemon) {
+    this.daemon = daemon;
+    this.errors = [];
+    this.requests = [];
+    this.forgiven = [];
+  }
+
+  async open(browser, { size = WIDE, dark = false, token = true } = {}) {
+    this.context = await browser.newContext({ viewport: size, colorScheme: dark ? "dark" : "light" });
+    if (token)
+      await this.context.addInitScript((text) => sessionStorage.setItem("ttmem.token", text), this.daemon.token);
+    this.page = await this.context.newPage();
+    this.page.on("console", (message) => {
+      if (message.type() === "error" || message.type() === "warning") this.errors.push(message.text());
+    });
+    this.page.on("pageerror", (error) => this.errors.push(error.stack));
+    this.page.on("request", (request) => this.requests.push(request));
+    return this;
+  }
+
+  async go(hash = "#/") {
+    await this.page.goto(`${this.daemon.base}/${hash}`);
+    await this.page.waitForSelector("main h1, main h2");
+  }
+
+  /** Errors that a test makes on purpose. */
+  forgive(pattern) {
+    this.forgiven.push(pattern);
+  }
+
+  async shoot(name, fullPage = false) {
+    mkdirSync(ARTEFACTS, { recursive: true });
+    await this.page.screenshot({ path: join(ARTEFACTS, `${name}.png`), fullPage });
+  }
+
+  text(selector) {
+    return this.page.locator(selector).first().innerText();
+  }
+
+  has(text, selector = "main") {
+    return this.page.locator(selector, { hasText: text }).first().waitFor({ timeout: 30000 });
+  }
+
+  /** What every visit must have been: silent, and among ourselves. */
+  check() {
+    const errors = this.errors.filter((text) => !this.forgiven.some((pattern) => pattern.test(text)));
+    if (errors.length) throw new Error(`the page said: ${errors.join("\n")}`);
+    for (const request of this.requests) {
+      const url = request.url();
+      if (!url.startsWith(`${this.daemon.base}/`)) throw new Error(`a request went to ${url}`);
+      if (url.includes(this.daemon.token)) throw new Error(`the token is in the address ${url}`);
+    }
+  }
+
+  async close() {
+    await this.context.close();
+  }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A real ttmemd with everything it owns in a folder of its own, and players (tests/programs/player.c) that do
+// what a test says.
+import { execFile, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { promisify } from "node:util";
+import { until } from "./runner.mjs";
+
+const BUILD = process.env.TTMEM_BUILD;
+
+class Player {
+  constructor(program, env) {
+    this.process = spawn(program, { env, stdio: ["pipe", "pipe", "inherit"] });
+    this.pid = this.process.pid;
+    this.waiting = [];
+    createInterface(this.process.stdout).on("line", (line) => this.waiting.shift()?.(line));
+  }
+
+  async play(...lines) {
+    for (const line of lines) {
+      const answer = new Promise((resolve) => this.waiting.push(resolve));
+      this.process.stdin.write(`${line}\n`);
+      const said = await answer;
+      if (said !== "ok") throw new Error(`${line}: ${said}`);
+    }
+    return this;
+  }
+
+  async kill() {
+    if (this.process.exitCode !== null || this.process.signalCode !== null) return;
+    const ended = new Promise((resolve) => this.process.once("exit", resolve));
+    this.process.kill("SIGKILL");
+    await ended;
+  }
+}
+
+export class Daemon {
+  constructor() {
+    this.folder = mkdtempSync(join(tmpdir(), "ttmem-web-"));
+    this.env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(TTMEM|TT_)/.test(name)));
+    this.env.TTMEM_SOCKET = join(this.folder, "s");
+    this.env.XDG_RUNTIME_DIR = join(this.folder, "run");
+    mkdirSync(this.env.XDG_RUNTIME_DIR, { mode: 0o700 });
+    this.address = "127.0.0.1:0";
+    this.players = [];
+    this.starts = 0;
+  }
+
+  async start(...more) {
+    const log = join(this.folder, `log-${++this.starts}`);
+    const output = openSync(log, "a");
+    this.process = spawn(
+      join(BUILD, "src/daemon/ttmemd"),
+      ["--socket", this.env.TTMEM_SOCKET, "--legacy-socket", "none", "--http", this.address, "--keeper", "no",
+        "--state", join(this.folder, "state"), ...more],
+      { env: this.env, stdio: ["ignore", output, output] },
+    );
+    // What it says is written by a thread of its own, a moment later.
+    this.base = await until("the address", () => /http:\/\/[\d.:]+/.exec(readFileSync(log, "utf8"))?.[0]);
+    this.address = this.base.slice("http://".length);
+    return this;
+  }
+
+  get token() {
+    return readFileSync(join(this.folder, "state", "http-token"), "utf8").trim();
+  }
+
+  async stop(signal = "SIGTERM") {
+    if (!this.process) return;
+    const ended = new Promise((resolve) => this.process.once("exit", resolve));
+    this.process.kill(signal);
+    await ended;
+    this.process = null;
+  }
+
+  /** @comm: the name that the kernel has for it. */
+  async player({ comm = "player", stacks = "off" } = {}, ...lines) {
+    const folder = mkdtempSync(join(this.folder, "bin-"));
+    const program = join(folder, comm);
+    symlinkSync(join(BUILD, "tests/programs/player"), program);
+    const player = new Player(program, { ...this.env, TTMEM: "1", TTMEM_STACKS: stacks });
+    this.players.push(player);
+    await player.play(...lines);
+    await until("the process", async () => (await this.smi()).processes.some((one) => one.pid === player.pid));
+    return player;
+  }
+
+  /** As the command line says it. */
+  async smi() {
+    const ttmem = join(BUILD, "src/cli/ttmem");
+    return JSON.parse((await promisify(execFile)(ttmem, ["smi", "--json"], { env: this.env, maxBuffer: 1 << 26 })).stdout);
+  }
+
+  async killPlayers() {
+    await Promise.all(this.players.map((player) => player.kill()));
+    this.players = [];
+  }
+
+  async close() {
+    await this.killPlayers();
+    await this.stop("SIGKILL");
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The dashboard in a real browser, against a real ttmemd: run.mjs [PART-OF-A-NAME]. ./dev test web runs it.
+import { launch, Visitor } from "./browser.mjs";
+import { Daemon } from "./daemon.mjs";
+import { runAll } from "./runner.mjs";
+import "./test-views.mjs";
+import "./test-live.mjs";
+import "./test-hostile.mjs";
+
+const browser = await launch();
+
+/** What a test gets: a daemon of its own, and visitors to it. */
+async function setUp() {
+  const daemon = await new Daemon().start();
+  const visitors = [];
+  const visit = async (options) => {
+    const visitor = await new Visitor(daemon).open(browser, options);
+    visitors.push(visitor);
+    return visitor;
+  };
+  return { daemon, visit, visitors };
+}
+
+async function tearDown({ daemon, visitors }, name, failed) {
+  try {
+    if (failed) for (const [i, visitor] of visitors.entries()) await visitor.shoot(`failed-${name.replace(/\W+/g, "-")}-${i}`);
+    else for (const visitor of visitors) visitor.check();
+  } finally {
+    for (const visitor of visitors) await visitor.close();
+    await daemon.close();
+  }
+}
+
+const good = await runAll(setUp, tearDown);
+await browser.close();
+process.exit(good ? 0 : 1);

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs tests one after the other, each with a limit, and adds a line of counts to the file that ./dev names,
+// as the other suites do.
+import { appendFileSync } from "node:fs";
+
+const LIMIT_MS = 60000; // ends a hang; nothing here takes a tenth of it
+const tests = [];
+
+export function test(name, run) {
+  tests.push({ name, run });
+}
+
+function limited(run) {
+  let timer;
+  const limit = new Promise((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error("it does not come to an end")), LIMIT_MS);
+  });
+  return Promise.race([run(), limit]).finally(() => clearTimeout(timer));
+}
+
+/** Each test gets what @setUp makes; @tearDown sees whether it failed. */
+export async function runAll(setUp, tearDown) {
+  const wanted = process.argv[2];
+  let passed = 0;
+  let failed = 0;
+  for (const { name, run } of tests) {
+    if (wanted && !name.includes(wanted)) continue;
+    const start = Date.now();
+    let made;
+    let problem = null;
+    try {
+      made = await setUp();
+      await limited(() => run(made));
+    } catch (error) {
+      problem = error;
+    }
+    try {
+      if (made) await tearDown(made, name, problem !== null);
+    } catch (error) {
+      problem ??= error;
+    }
+    if (problem) failed++;
+    else passed++;
+    console.log(`${problem ? "FAIL" : "ok  "} ${name} (${((Date.now() - start) / 1000).toFixed(1)} s)`);
+    if (problem) console.log(problem.stack ?? String(problem));
+  }
+  console.log(`${passed} passed, ${failed} failed`);
+  if (process.env.TTMEM_RESULTS) appendFileSync(process.env.TTMEM_RESULTS, `web ${passed} ${failed} 0\n`);
+  return failed === 0 && passed > 0;
+}
+
+/** Asks again and again until it is so. */
+export async function until(what, condition, limitMs = 30000) {
+  const end = Date.now() + limitMs;
+  for (;;) {
+    const result = await condition();
+    if (result) return result;
+    if (Date.now() > end) throw new Error(`waited in vain for ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What happens while one looks: processes die, the daemon comes and goes, lists are long, and who has no token sees totals.
+import assert from "node:assert/strict";
+import { test, until } from "./runner.mjs";
+
+test("a killed process is a leak at once", async ({ daemon, visit }) => {
+  const player = await daemon.player({ comm: "victim" }, "alloc 0 DRAM 0x1000 3145728 left_behind");
+  const visitor = await visit();
+  await visitor.go();
+  await visitor.has("victim", "table.processes");
+  await visitor.has("Nothing went wrong", "main");
+  const start = Date.now();
+  await player.kill();
+  await visitor.has("victim", ".events");
+  console.log(`     the leak was on the page ${Date.now() - start} ms after the kill`);
+  await until("its end", async () => !(await visitor.text("table.processes")).includes("victim"));
+  await visitor.page.click(".events a");
+  await visitor.has("left_behind", ".groups");
+  await visitor.has("3.00 MiB", ".detail");
+});
+
+test("100,000 buffers scroll", async ({ daemon, visit }) => {
+  const player = await daemon.player({}, "many 0 DRAM 0x1000 64 100000", "alloc 1 L1 0x10 1 the_smallest");
+  const visitor = await visit();
+  await visitor.go(`#/process/${player.pid}`);
+  await visitor.has("100,001 buffers", ".tab-bar");
+  const rows = () => visitor.page.locator(".grid-body .grid-row:visible").count();
+  assert.ok((await rows()) < 100, "only rows that can be seen are there");
+  await visitor.page.locator("#panel-buffers .grid-view").evaluate((view) => (view.scrollTop = view.scrollHeight));
+  await visitor.has("the_smallest", ".grid-body");
+  assert.ok((await rows()) < 100);
+  // Through all of it in a hundred steps, a picture each: what a hand on the wheel does.
+  const took = await visitor.page.locator("#panel-buffers .grid-view").evaluate(async (view) => {
+    const start = performance.now();
+    for (let i = 0; i <= 100; i++) {
+      view.scrollTop = (view.scrollHeight * i) / 100;
+      await new Promise(requestAnimationFrame);
+    }
+    return (performance.now() - start) / 101;
+  });
+  console.log(`     ${took.toFixed(1)} ms for a picture while scrolling`);
+  await visitor.page.fill("#panel-buffers input", "the_smallest");
+  await visitor.has("1 of 100,001", "#panel-buffers");
+  assert.equal(await rows(), 1);
+});
+
+test("a daemon that comes back", async ({ daemon, visit }) => {
+  const player = await daemon.player({ comm: "survivor" }, "alloc 0 DRAM 0x1000 1048576 a");
+  const visitor = await visit();
+  visitor.forgive(/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/);
+  await visitor.go();
+  await visitor.has("survivor", "table.processes");
+  assert.ok(await visitor.page.locator(".banner").isHidden());
+  await daemon.stop("SIGKILL");
+  await visitor.has("connection to ttmemd is lost", ".banner");
+  assert.equal(await visitor.text(".state"), "Not connected");
+  await daemon.start();
+  await visitor.page.locator(".banner").waitFor({ state: "hidden" });
+  await player.play("alloc 0 DRAM 0x2000 2097152 b");
+  await until("the new total", async () => (await visitor.page.getAttribute("[data-bytes]", "data-bytes")) === "3145728");
+});
+
+test("details are for who has the token", async ({ daemon, visit }) => {
+  const player = await daemon.player({ comm: "secretive" }, "alloc 0 DRAM 0x1000 4096 secret_name");
+  const visitor = await visit({ token: false });
+  await visitor.go(`#/process/${player.pid}`);
+  await visitor.has("for who has the daemon's token", "main");
+  await visitor.has("4.00 KiB", "main"); // totals are for everybody
+  assert.deepEqual(visitor.requests.filter((request) => /buffers|incidents|leaks/.test(request.url())), []);
+  await visitor.page.click("text=Enter the token");
+  visitor.forgive(/401/);
+  await visitor.page.fill("dialog input", "0".repeat(64));
+  await visitor.page.keyboard.press("Enter");
+  await visitor.has("That is not the token", "dialog");
+  await visitor.page.fill("dialog input", daemon.token);
+  await visitor.page.keyboard.press("Enter");
+  await visitor.has("secret_name", ".grid-body");
+  // It went in a header, and is gone with the tab.
+  const asked = visitor.requests.filter((request) => request.url().includes("/buffers")).at(-1);
+  assert.equal((await asked.allHeaders()).authorization, `Bearer ${daemon.token}`);
+  assert.equal(await visitor.page.evaluate(() => JSON.stringify(localStorage)), "{}");
+  await visitor.page.click("text=Lock details");
+  await visitor.has("for who has the daemon's token", "main");
+  assert.ok(!(await visitor.text("main")).includes("secret_name"));
+});
+
+test("open to everybody where the daemon says so", async ({ daemon, visit }) => {
+  await daemon.stop();
+  await daemon.start("--http-details");
+  const player = await daemon.player({}, "alloc 0 DRAM 0x1000 4096 not_secret");
+  const visitor = await visit({ token: false });
+  await visitor.go(`#/process/${player.pid}`);
+  await visitor.has("not_secret", ".grid-body");
+  assert.ok(await visitor.page.locator("text=Unlock details").isHidden());
+});
+
+test("all by keyboard", async ({ daemon, visit }) => {
+  await daemon.player({ comm: "alpha" }, "alloc 0 DRAM 0x1000 4096 a");
+  await daemon.player({ comm: "beta" }, "alloc 0 DRAM 0x1000 8192 b");
+  const visitor = await visit();
+  await visitor.go();
+  await visitor.has("beta", "table.processes");
+  const order = () => visitor.page.locator("table.processes tbody th").allInnerTexts();
+  assert.deepEqual(await order(), ["beta", "alpha"]);
+  await visitor.page.locator("th.c-comm button").focus();
+  await visitor.page.keyboard.press("Enter");
+  assert.deepEqual(await order(), ["alpha", "beta"]);
+  await visitor.page.keyboard.press("/");
+  await visitor.page.keyboard.type("bet");
+  await until("the filter", async () => (await order()).join() === "beta");
+  await visitor.page.locator("table.processes tbody a").focus();
+  await visitor.page.keyboard.press("Enter");
+  await visitor.has("beta (", "h1");
+  await visitor.page.locator("#tab-buffers").focus();
+  await visitor.page.keyboard.press("ArrowRight");
+  assert.equal(await visitor.page.locator("#tab-sites").getAttribute("aria-selected"), "true");
+});

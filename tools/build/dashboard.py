@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make the dashboard part of the program: a C file with the table of web/assets.h.
+
+With npm the dashboard under web/ is built first, in a folder of its own under the build folder. Without
+(or where its packages cannot be had, unless it must be there) the files of the plain page are taken.
+"""
+
+import argparse
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+}
+
+# All files together, packed: what a first visit costs.
+PACKED_MAX = 300 * 1024
+
+
+def run(command, work, log):
+    """Quiet unless it fails. Packages' own scripts are not run: none of ours needs one."""
+    result = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
+    log.write(f"$ {' '.join(command)}\n{result.stdout}{result.stderr}\n")
+    if result.returncode != 0:
+        raise RuntimeError(f"{' '.join(command[:2])} failed (see {log.name})")
+
+
+def install(work, npm, log):
+    """The packages of the lock file, unless they are there already."""
+    digest = hashlib.sha256((work / "package-lock.json").read_bytes()).hexdigest()
+    stamp = work / "node_modules" / ".installed"
+    if stamp.exists() and stamp.read_text() == digest:
+        return
+    quick = ["--fetch-retries=1", "--fetch-timeout=60000"]  # offline: say so, do not hang
+    run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", *quick], work, log)
+    stamp.write_text(digest)
+
+
+def build(source, work, npm):
+    """Builds the dashboard; returns the folder of the result."""
+    work.mkdir(parents=True, exist_ok=True)
+    for entry in source.iterdir():
+        if entry.name in ("node_modules", "dist", "meson.build"):
+            continue
+        if entry.is_dir():
+            shutil.rmtree(work / entry.name, ignore_errors=True)
+            shutil.copytree(entry, work / entry.name)
+        else:
+            shutil.copy(entry, work / entry.name)
+    with open(work / "build.log", "w", encoding="utf-8") as log:
+        install(work, npm, log)
+        shutil.rmtree(work / "dist", ignore_errors=True)
+        run([npm, "run", "--silent", "build"], work, log)
+    return work / "dist"
+
+
+def text(value):
+    return json.dumps(value)  # of ASCII, C agrees
+
+
+def array(name, data):
+    lines = [f"static const unsigned char {name}[] = {{"]
+    for at in range(0, len(data), 16):
+        lines.append("\t" + "".join(f"0x{byte:02x}, " for byte in data[at : at + 16]).rstrip())
+    return [*lines, "};"]
+
+
+def embed(folder, ret_rows):
+    """The arrays of a folder's files; their rows of the table go to @ret_rows."""
+    lines, packed_sum = [], 0
+    for number, path in enumerate(sorted(p for p in folder.rglob("*") if p.suffix in TYPES)):
+        plain = path.read_bytes()
+        packed = gzip.compress(plain, 9, mtime=0)
+        packed_sum += len(packed)
+        name = "/" + path.relative_to(folder).as_posix()
+        page = path.suffix == ".html"
+        named = path.parent.name == "assets"
+        tag = hashlib.sha256(plain).hexdigest()[:16]
+        lines += array(f"plain_{number}", plain) + array(f"packed_{number}", packed)
+        ret_rows.append(
+            f"\t{{{text('/' if page else name)}, {text(TYPES[path.suffix])}, {text(chr(34) + tag + chr(34))}, "
+            f"{str(page).lower()}, {str(named).lower()}, plain_{number}, packed_{number}, "
+            f"sizeof(plain_{number}), sizeof(packed_{number})}},"
+        )
+    if packed_sum > PACKED_MAX:
+        raise SystemExit(f"the dashboard is {packed_sum} bytes packed, more than {PACKED_MAX}")
+    return lines
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--mode", choices=["auto", "enabled", "disabled"], required=True)
+    parser.add_argument("--npm", default="")
+    for name in ("--source", "--plain", "--work", "--output"):
+        parser.add_argument(name, type=Path, required=True)
+    options = parser.parse_args()
+
+    folder = options.plain
+    if options.mode != "disabled":
+        try:
+            folder = build(options.source, options.work, options.npm)
+        except (RuntimeError, OSError) as error:
+            if options.mode == "enabled":
+                raise SystemExit(f"the dashboard cannot be built: {error}") from error
+            print(f"the plain page instead of the dashboard: {error}", file=sys.stderr)
+    rows = []
+    lines = ['#include "web/assets.h"', "", *embed(folder, rows), ""]
+    lines += ["const struct asset assets_table[] = {", *rows, "};"]
+    lines += ["const size_t assets_count = sizeof(assets_table) / sizeof(*assets_table);", ""]
+    temporary = Path(f"{options.output}.new")
+    temporary.write_text("\n".join(lines), encoding="ascii")
+    os.replace(temporary, options.output)
+
+
+main()

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Colours are settled in style.css, once for light and once for dark; canvases ask for them here.
+
+import type { MemoryType } from "./model";
+
+const cache = new Map<string, string>();
+const probe = document.createElement("i");
+probe.hidden = true;
+
+export function colour(name: string): string {
+  let value = cache.get(name);
+  if (value === undefined) {
+    // A variable may depend on the theme; only a real property tells which colour it has become.
+    probe.style.color = `var(--${name})`;
+    if (!probe.isConnected) document.documentElement.append(probe);
+    value = getComputedStyle(probe).color;
+    cache.set(name, value);
+  }
+  return value;
+}
+
+export const typeVariable = (type: MemoryType): string => `type-${type.toLowerCase().replace("_", "-")}`;
+export const typeColour = (type: MemoryType): string => colour(typeVariable(type));
+
+export const SERIES = 8;
+/** The n-th of several; what is beyond the palette is grey. */
+export const seriesVariable = (n: number): string => (n < SERIES ? `series-${n}` : "series-other");
+export const seriesColour = (n: number): string => colour(seriesVariable(n));
+
+const listeners = new Set<() => void>();
+export function onTheme(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+export type Theme = "auto" | "light" | "dark";
+const STORED = "ttmem.theme";
+
+function changed(): void {
+  cache.clear();
+  for (const listener of listeners) listener();
+}
+
+export function theme(): Theme {
+  const stored = localStorage.getItem(STORED);
+  return stored === "light" || stored === "dark" ? stored : "auto";
+}
+
+export function setTheme(value: Theme): void {
+  if (value === "auto") {
+    localStorage.removeItem(STORED);
+    delete document.documentElement.dataset.theme;
+  } else {
+    localStorage.setItem(STORED, value);
+    document.documentElement.dataset.theme = value;
+  }
+  changed();
+}
+
+export function startTheme(): void {
+  setTheme(theme());
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed);
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Elements out of plain calls. Text only ever becomes a text node: names, phases and stacks come from other
+// processes and are whatever those liked.
+
+export type Child = Node | string | number | null | undefined | false | Child[];
+type Value = string | number | boolean | null | undefined | ((event: never) => void);
+export type Props = Record<string, Value>;
+
+function append(to: Element, children: Child[]): void {
+  for (const child of children) {
+    if (child === null || child === undefined || child === false) continue;
+    if (Array.isArray(child)) append(to, child);
+    else to.append(child instanceof Node ? child : String(child));
+  }
+}
+
+function apply(element: HTMLElement | SVGElement, props: Props): void {
+  for (const [name, value] of Object.entries(props)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") element.addEventListener(name.slice(2), value as EventListener);
+    else if (name.startsWith("--")) element.style.setProperty(name, String(value));
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+}
+
+export function h<T extends keyof HTMLElementTagNameMap>(
+  tag: T,
+  props: Props = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[T] {
+  const element = document.createElement(tag);
+  apply(element, props);
+  append(element, children);
+  return element;
+}
+
+export function svg(tag: string, props: Props = {}, ...children: Child[]): SVGElement {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  apply(element, props);
+  append(element, children);
+  return element;
+}
+
+export function clear(element: Element, ...children: Child[]): void {
+  element.replaceChildren();
+  append(element, children);
+}
+
+/** Sets a text only when it differs: an update that changes nothing must cost nothing. */
+export function say(element: Element, text: string): void {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+export interface Row<T> {
+  element: HTMLElement;
+  update(item: T): void;
+}
+
+/** Keeps the children of an element in step with a list: rows are kept by key, moved only when needed. */
+export class Keyed<T> {
+  private rows = new Map<string, Row<T>>();
+
+  constructor(
+    private parent: Element,
+    private key: (item: T) => string,
+    private make: (item: T) => Row<T>,
+  ) {}
+
+  show(items: readonly T[]): void {
+    const rest = new Map(this.rows);
+    let at: Element | null = this.parent.firstElementChild;
+    this.rows.clear();
+    for (const item of items) {
+      const key = this.key(item);
+      const row = rest.get(key) ?? this.make(item);
+      rest.delete(key);
+      this.rows.set(key, row);
+      row.update(item);
+      if (row.element === at) at = at.nextElementSibling;
+      else this.parent.insertBefore(row.element, at);
+    }
+    for (const row of rest.values()) row.element.remove();
+  }
+}
+
+/** One of several choices, as buttons: reachable by keyboard, told to screen readers as pressed or not. */
+export function choice<T extends string>(
+  label: string,
+  options: readonly { value: T; text: string }[],
+  chosen: T,
+  choose: (value: T) => void,
+): HTMLElement {
+  const buttons = options.map(({ value, text }) => {
+    const button = h("button", { type: "button", "aria-pressed": String(value === chosen) }, text);
+    button.addEventListener("click", () => {
+      for (const other of buttons) other.setAttribute("aria-pressed", String(other === button));
+      choose(value);
+    });
+    return button;
+  });
+  return h("div", { class: "choice", role: "group", "aria-label": label }, buttons);
+}

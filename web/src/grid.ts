@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A table of any length: only the rows that can be seen exist. Sorting and filtering work on the list, so
+// a hundred thousand rows scroll like a hundred.
+
+import { h, say } from "./dom";
+
+export interface Column<T> {
+  id: string;
+  title: string;
+  number?: boolean; // right-aligned, sorted largest first
+  width: string; // of the grid: "5rem", "minmax(8rem, 2fr)"
+  narrow?: string | false; // on a phone; false: not there
+  text(item: T): string;
+  sort?(item: T): number | string;
+  swatch?(item: T): string; // a CSS variable: a dot of that colour before the text
+  hint?(item: T): string;
+}
+
+const ROW = 26; // pixels; as in style.css
+const SPARE = 12; // rows above and below what is seen
+const TALLEST = 15_000_000; // pixels; browsers stop a little above
+
+const look = (column: { number?: boolean; narrow?: string | false }): string =>
+  `${column.number ? "number" : ""} ${column.narrow === false ? "wide-only" : ""}`;
+
+export class Grid<T> {
+  readonly element: HTMLElement;
+  private body = h("div", { class: "grid-body", role: "rowgroup" });
+  private spacer = h("div", { class: "grid-spacer" });
+  private view: HTMLElement;
+  private heads: HTMLElement[] = [];
+  private rows: { element: HTMLElement; cells: HTMLElement[]; item: T | null }[] = [];
+  private all: readonly T[] = [];
+  private shown: T[] = [];
+  private order: { column: Column<T>; down: boolean };
+  private filter: (item: T) => boolean = () => true;
+  private chosen: T | null = null;
+
+  constructor(
+    label: string,
+    private columns: Column<T>[],
+    sortBy: string,
+    private choose?: (item: T) => void,
+  ) {
+    const first = columns.find((column) => column.id === sortBy) ?? columns[0]!;
+    this.order = { column: first, down: first.number === true };
+    const head = h("div", { class: "grid-row grid-head", role: "row" }, columns.map((column) => this.head(column)));
+    this.view = h("div", { class: "grid-view", tabindex: 0, "aria-label": `${label}, rows` }, this.spacer, this.body);
+    this.element = h("div", { class: "grid", role: "table", "aria-label": label }, head, this.view);
+    this.element.style.setProperty("--columns", columns.map((column) => column.width).join(" "));
+    this.element.style.setProperty("--columns-narrow",
+      columns.flatMap((column) => (column.narrow === false ? [] : [column.narrow ?? column.width])).join(" "));
+    this.view.addEventListener("scroll", () => this.draw(), { passive: true });
+    this.view.addEventListener("keydown", (event) => this.key(event));
+    new ResizeObserver(() => this.draw()).observe(this.view);
+  }
+
+  private head(column: Column<T>): HTMLElement {
+    const button = h("button", { type: "button" }, column.title);
+    button.addEventListener("click", () => {
+      const same = this.order.column === column;
+      this.order = { column, down: same ? !this.order.down : column.number === true };
+      this.arrange();
+    });
+    const element = h(
+      "div",
+      { role: "columnheader", class: look(column), "aria-sort": "none" },
+      button,
+    );
+    this.heads.push(element);
+    return element;
+  }
+
+  set(items: readonly T[]): void {
+    this.all = items;
+    this.arrange();
+  }
+
+  where(filter: (item: T) => boolean): void {
+    this.filter = filter;
+    this.view.scrollTop = 0;
+    this.arrange();
+  }
+
+  get length(): number {
+    return this.shown.length;
+  }
+
+  private arrange(): void {
+    const { column, down } = this.order;
+    const value = column.sort ?? ((item: T) => column.text(item));
+    const sign = down ? -1 : 1;
+    this.shown = this.all.filter(this.filter);
+    this.shown.sort((a, b) => {
+      const x = value(a);
+      const y = value(b);
+      return x < y ? -sign : x > y ? sign : 0;
+    });
+    this.columns.forEach((other, i) =>
+      this.heads[i]!.setAttribute("aria-sort", other !== column ? "none" : down ? "descending" : "ascending"),
+    );
+    this.element.setAttribute("aria-rowcount", String(this.shown.length + 1));
+    this.view.style.setProperty("--rows", String(Math.max(3, this.shown.length)));
+    this.spacer.style.height = `${Math.min(this.shown.length * ROW, TALLEST)}px`;
+    this.draw();
+  }
+
+  private row(i: number): { element: HTMLElement; cells: HTMLElement[]; item: T | null } {
+    let row = this.rows[i];
+    if (row) return row;
+    const cells = this.columns.map((column) =>
+      h("div", { role: "cell", class: look(column) }, h("span", {})),
+    );
+    const element = h("div", { class: "grid-row", role: "row" }, cells);
+    row = { element, cells, item: null };
+    const made = row;
+    if (this.choose) {
+      element.classList.add("link");
+      element.addEventListener("click", () => made.item && this.pick(made.item));
+    }
+    this.rows[i] = row;
+    this.body.append(element);
+    return row;
+  }
+
+  private pick(item: T): void {
+    this.chosen = item;
+    this.draw();
+    this.choose?.(item);
+  }
+
+  private key(event: KeyboardEvent): void {
+    if (!this.choose || (event.key !== "ArrowDown" && event.key !== "ArrowUp")) return;
+    const now = this.chosen ? this.shown.indexOf(this.chosen) : -1;
+    const next = Math.max(0, Math.min(this.shown.length - 1, now + (event.key === "ArrowDown" ? 1 : -1)));
+    const item = this.shown[next];
+    if (!item) return;
+    event.preventDefault();
+    const top = next * ROW;
+    if (top < this.view.scrollTop) this.view.scrollTop = top;
+    else if (top + ROW > this.view.scrollTop + this.view.clientHeight)
+      this.view.scrollTop = top + ROW - this.view.clientHeight;
+    this.pick(item);
+  }
+
+  private draw(): void {
+    const height = this.view.clientHeight;
+    const scale = (this.shown.length * ROW) / Math.max(1, this.spacer.offsetHeight || this.shown.length * ROW);
+    const top = this.view.scrollTop * Math.max(1, scale);
+    const first = Math.max(0, Math.min(Math.floor(top / ROW) - SPARE, this.shown.length));
+    const last = Math.min(this.shown.length, Math.ceil((top + height) / ROW) + SPARE);
+    this.body.style.transform = `translateY(${this.view.scrollTop + first * ROW - top}px)`;
+    for (let i = first; i < last; i++) this.fill(this.row(i - first), this.shown[i]!, i);
+    for (let i = Math.max(0, last - first); i < this.rows.length; i++) this.rows[i]!.element.hidden = true;
+  }
+
+  private fill(row: { element: HTMLElement; cells: HTMLElement[]; item: T | null }, item: T, number: number): void {
+    row.element.hidden = false;
+    row.item = item;
+    row.element.setAttribute("aria-rowindex", String(number + 2));
+    row.element.classList.toggle("chosen", item === this.chosen);
+    this.columns.forEach((column, i) => {
+      const cell = row.cells[i]!;
+      say(cell.firstElementChild!, column.text(item));
+      if (column.swatch) cell.style.setProperty("--dot", `var(--${column.swatch(item)})`);
+      if (column.swatch) cell.classList.add("dotted");
+      if (column.hint) cell.title = column.hint(item);
+    });
+  }
+}

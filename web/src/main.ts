@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The frame around the views: where one is, whether what one sees is true now, the token, light or dark.
+
+import "./style.css";
+import { detailsAre, lock, mayAsk, problem, token, unlock } from "./api";
+import { onTheme, setTheme, startTheme, theme, type Theme } from "./colours";
+import { clear, h, say } from "./dom";
+import { duration } from "./format";
+import { live } from "./live";
+import { link, parse } from "./router";
+import type { View } from "./view";
+import { device } from "./views/device";
+import { Incidents } from "./views/incidents";
+import { overview } from "./views/overview";
+import { processView } from "./views/process";
+
+const state = h("span", { class: "state", role: "status" });
+const banner = h("div", { class: "banner", role: "alert", hidden: true });
+const main = h("main", { id: "main", tabindex: -1 });
+const tabs = {
+  overview: h("a", { href: link("overview") }, "Overview"),
+  incidents: h("a", { href: link("incidents") }, "Leaks and incidents"),
+};
+const key = h("button", { type: "button", class: "plain" });
+const themes = h("button", { type: "button", class: "plain" });
+
+let view: View | null = null;
+
+function open(): void {
+  const route = parse(location.hash);
+  view?.destroy?.();
+  view =
+    route.view === "device" ? device(route)
+    : route.view === "process" ? processView(route)
+    : route.view === "incidents" ? new Incidents(route)
+    : overview();
+  clear(main, view.element);
+  document.title = `${view.title} · ttmem`;
+  for (const [name, tab] of Object.entries(tabs)) {
+    if (name === route.view) tab.setAttribute("aria-current", "page");
+    else tab.removeAttribute("aria-current");
+  }
+  scrollTo(0, 0);
+}
+
+/** Asks for the token, and tries it before it is kept. */
+function askToken(): void {
+  const input = h("input", { type: "password", autocomplete: "off", spellcheck: "false", "aria-label": "Token", required: true });
+  const wrong = h("p", { class: "bad", role: "alert" });
+  const cancel = h("button", { type: "button" }, "Cancel");
+  const form = h("form", { method: "dialog" },
+    h("h2", {}, "The daemon's token"),
+    h("p", { class: "muted" }, "Buffers, names, stacks and incidents are for who can read the file ", h("code", {}, "http-token"),
+      " in the daemon's state folder. It is kept until this tab is closed."),
+    input, wrong,
+    h("div", { class: "tools" }, cancel, h("button", { type: "submit", class: "primary" }, "Unlock")));
+  const dialog = h("dialog", { "aria-label": "The daemon's token" }, form);
+  cancel.addEventListener("click", () => dialog.close());
+  dialog.addEventListener("close", () => dialog.remove());
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    unlock(input.value.trim()).then(
+      (right) => {
+        if (!right) return say(wrong, "That is not the token.");
+        dialog.close();
+        changeToken();
+      },
+      (error) => say(wrong, problem(error)),
+    );
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+function changeToken(): void {
+  live.restart();
+  showKey();
+  open();
+}
+
+function showKey(): void {
+  key.hidden = detailsAre() !== "token";
+  say(key, token() ? "Lock details" : "Unlock details");
+}
+
+const THEMES: Record<Theme, { next: Theme; text: string }> = {
+  auto: { next: "light", text: "Auto" },
+  light: { next: "dark", text: "Light" },
+  dark: { next: "auto", text: "Dark" },
+};
+
+function showTheme(): void {
+  say(themes, `◐ ${THEMES[theme()].text}`);
+  themes.setAttribute("aria-label", `Colours: ${THEMES[theme()].text.toLowerCase()}. Change.`);
+}
+
+function showState(): void {
+  state.className = `state ${live.state}`;
+  say(state, live.state === "live" ? "Live" : live.state === "connecting" ? "Connecting" : "Not connected");
+  banner.hidden = live.state !== "lost";
+  if (live.state === "lost") {
+    const since = live.totals ? ` What you see is as it was ${duration((Date.now() - live.lostAt) * 1e6)} ago.` : "";
+    say(banner, `The connection to ttmemd is lost; trying again.${since}`);
+  }
+}
+
+/** The view may show what the daemon says about details only once it has said it. */
+let could: boolean | null = null;
+
+function changed(): void {
+  showState();
+  showKey();
+  const can = mayAsk();
+  if (live.totals && can !== could) {
+    could = can;
+    open();
+  }
+  view?.update?.();
+}
+
+function start(): void {
+  startTheme();
+  showTheme();
+  showKey();
+  key.addEventListener("click", () => {
+    if (!token()) return askToken();
+    lock();
+    changeToken();
+  });
+  themes.addEventListener("click", () => {
+    setTheme(THEMES[theme()].next);
+    showTheme();
+  });
+  document.addEventListener("ttmem-unlock", askToken);
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
+    if (event.key !== "/" || typing || event.ctrlKey || event.metaKey) return;
+    const filter = document.getElementById("filter");
+    if (!filter) return;
+    event.preventDefault();
+    filter.focus();
+  });
+  document.body.append(
+    h("a", { class: "skip", href: "#main" }, "Skip to the content"),
+    h("header", { class: "top" },
+      h("a", { class: "brand", href: link("overview") }, h("img", { src: "/icon.svg", alt: "" }), "ttmem"),
+      h("nav", { "aria-label": "Views" }, tabs.overview, tabs.incidents),
+      h("div", { class: "right" }, state, key, themes)),
+    banner, main,
+    h("footer", { class: "foot" }, "Totals are of living processes. ", h("a", { href: "/licences.txt" }, "Licences of what is built in")));
+  document.querySelector(".skip")!.addEventListener("click", (event) => {
+    event.preventDefault(); // the part behind "#" is ours
+    main.focus();
+  });
+  window.addEventListener("hashchange", open);
+  setInterval(() => (live.state === "lost" ? showState() : view?.update?.()), 1000);
+  live.onChange(changed);
+  onTheme(() => view?.update?.());
+  live.start();
+}
+
+start();

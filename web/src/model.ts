@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The documents of docs/schema/, as far as the dashboard uses them, and what belongs together in them.
+
+export const TYPES = ["DRAM", "TRACE", "L1", "L1_SMALL", "CB", "KERNEL", "SYSTEM_MEMORY"] as const;
+export type MemoryType = (typeof TYPES)[number];
+
+/** What shares one memory on the device; "ttmem smi" folds types in the same way. */
+export type Pool = "DRAM" | "L1" | "SYSTEM";
+export const POOLS: Record<Pool, { title: string; types: MemoryType[] }> = {
+  DRAM: { title: "DRAM", types: ["DRAM", "TRACE"] },
+  L1: { title: "L1", types: ["L1", "L1_SMALL", "CB", "KERNEL"] },
+  SYSTEM: { title: "System memory", types: ["SYSTEM_MEMORY"] },
+};
+export const POOL_NAMES = Object.keys(POOLS) as Pool[];
+
+export interface Bank {
+  base: number;
+  size: number;
+  banks: number;
+  alignment: number;
+}
+
+export interface Usage {
+  used: number;
+  buffers: number;
+  peak: number | null;
+  bound: "exact" | "at_least" | "at_most";
+  capacity?: number | null;
+  bank?: Bank | null;
+}
+export type Memory = Record<MemoryType, Usage>;
+
+export interface Device {
+  device: number;
+  uid: string | null;
+  arch: string | null;
+  card: string | null;
+  remote: boolean;
+  by_number: boolean;
+  memory: Memory;
+  untracked?: number;
+  telemetry?: Record<string, number | null> | null;
+}
+
+export interface Part {
+  device: number;
+  uid: string | null;
+  closed: boolean;
+  memory: Memory;
+}
+
+export interface Process {
+  pid: number;
+  ns_pid: number;
+  start_ns: number;
+  comm: string;
+  user: string;
+  container: string | null;
+  last_activity_ns: number;
+  source: string;
+  alive: boolean;
+  exact: boolean;
+  stale?: boolean; // only a region of tt-metal still names it
+  untracked?: boolean; // has a device open and tells nothing
+  differs?: boolean; // book and region do not agree
+  devices: Part[];
+}
+
+export interface Totals {
+  time_ns: number;
+  devices: Device[];
+  processes: Process[];
+  totals: { bytes: number; buffers: number };
+  notes: string[];
+}
+
+export interface Frame {
+  function: string | null;
+  file: string | null;
+  line: number | null;
+  module: string | null;
+  python: boolean;
+}
+
+export interface Buffer {
+  pid: number;
+  comm: string;
+  device: number;
+  device_uid: string | null;
+  type: MemoryType;
+  address: string;
+  size: number;
+  size_per_bank?: number | null;
+  refs: number;
+  born_ns: number;
+  age_ns: number;
+  name: string | null;
+  phase: string | null;
+  thread: number;
+  flags: string[];
+  stack: Frame[];
+}
+
+export interface Site {
+  type: MemoryType | null;
+  name: string | null;
+  phase: string | null;
+  stack: Frame[];
+  bytes: number;
+  buffers: number;
+}
+
+export interface LeakedProcess {
+  pid: number;
+  comm: string;
+  user: string | null;
+  container: string | null;
+  start_ns: number;
+  ended_ns: number;
+  how: "closed" | "died";
+  exit: { code: number | null; signal: number | null } | null;
+  bytes: number;
+  buffer_count: number;
+  sites: Site[];
+  buffers: Buffer[];
+}
+
+export interface Party {
+  time_ns: number;
+  thread: number;
+  name: string | null;
+  phase: string | null;
+  size: number;
+  stack: Frame[];
+}
+
+export interface Incident {
+  kind: string;
+  time_ns: number;
+  last_ns: number;
+  pid: number;
+  comm: string;
+  device: number;
+  device_uid: string | null;
+  type: MemoryType | null;
+  address: string | null;
+  size: number;
+  largest_free: number | null;
+  count: number;
+  first: Party | null;
+  second: Party | null;
+  holders?: { pid: number; comm: string; type: MemoryType | null; used: number; buffers: number }[];
+  sites?: Site[];
+}
+
+export interface Line {
+  pid: number | null;
+  device: number;
+  uid: string | null;
+  type: MemoryType | null;
+  step_s: number;
+  points: [number, number, number, number][];
+}
+
+export const KINDS: Record<string, string> = {
+  leak: "Leak",
+  double_free: "Double free",
+  unknown_free: "Unknown free",
+  size_change: "Size change",
+  alloc_failed: "Failed allocation",
+};
+
+/** How a device is named in addresses: its unique id, or its number where it has none. */
+export const deviceKey = (device: { device: number; uid: string | null }): string =>
+  device.uid ?? String(device.device);
+
+/** A process's part belongs to the row with its unique id; both without one: with its number. */
+export const partOf = (process: Process, device: Device): Part | undefined =>
+  process.devices.find((part) =>
+    device.uid ? part.uid === device.uid : !part.uid && part.device === device.device,
+  );
+
+export function poolUsed(memory: Memory, pool: Pool): number {
+  return POOLS[pool].types.reduce((sum, type) => sum + memory[type].used, 0);
+}
+
+export function poolCapacity(memory: Memory, pool: Pool): number | null {
+  return memory[pool === "SYSTEM" ? "SYSTEM_MEMORY" : pool].capacity ?? null;
+}
+
+/** "≥" or "≤" where a figure is a bound. */
+export function poolBound(memory: Memory, pool: Pool): string {
+  const bounds = new Set(POOLS[pool].types.map((type) => memory[type].bound));
+  return bounds.has("at_least") ? "≥ " : bounds.has("at_most") ? "≤ " : "";
+}
+
+export const held = (memory: Memory): number =>
+  TYPES.reduce((sum, type) => sum + memory[type].used, 0);
+export const buffersOf = (memory: Memory): number =>
+  TYPES.reduce((sum, type) => sum + memory[type].buffers, 0);
+
+export const processBytes = (process: Process, pool?: Pool): number =>
+  process.devices.reduce(
+    (sum, part) => sum + (pool ? poolUsed(part.memory, pool) : held(part.memory)), 0,
+  );
+export const processBuffers = (process: Process): number =>
+  process.devices.reduce((sum, part) => sum + buffersOf(part.memory), 0);

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where one is, kept in the address behind "#", so that every view can be shared as a link.
+
+export interface Route {
+  view: "overview" | "device" | "process" | "incidents";
+  id: string;
+  options: URLSearchParams;
+}
+
+/** An address may be anything: what cannot be decoded is taken as it is. */
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+export function parse(hash: string): Route {
+  const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  const [view, id = ""] = path.split("/", 2).map(decode);
+  const options = new URLSearchParams(query);
+  if (view === "device" && id) return { view, id, options };
+  if (view === "process" && /^[1-9]\d*$/.test(id)) return { view, id, options };
+  if (view === "incidents") return { view, id, options };
+  return { view: "overview", id: "", options };
+}
+
+export function link(view: Route["view"], id = "", options: Record<string, string> = {}): string {
+  const query = new URLSearchParams(options).toString();
+  const path = view === "overview" ? "" : id ? `${view}/${encodeURIComponent(id)}` : view;
+  return `#/${path}${query ? `?${query}` : ""}`;
+}
+
+/** The same place with other options: a reload, or a friend, sees the same. Makes no step in the history. */
+export function remember(options: Record<string, string | null>): void {
+  const route = parse(location.hash);
+  for (const [key, value] of Object.entries(options)) {
+    if (value === null) route.options.delete(key);
+    else route.options.set(key, value);
+  }
+  history.replaceState(null, "", link(route.view, route.id, Object.fromEntries(route.options)));
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The past of devices and processes: lines of the daemon's database, brought onto one time axis and added up
+// by whatever the chart stacks. What happens while one looks is added from the stream.
+
+import { pages, type Parameters } from "./api";
+import type { Line } from "./model";
+
+const PAGES_MAX = 12;
+const LIMIT = 10000;
+
+/** A moment as a parameter: whole milliseconds, because a number of nanoseconds does not fit into a double. */
+export const fromNs = (ns: number): string => `${Math.round(ns / 1e6)}000000`;
+
+/** The later of two moments: what a process before had under the same number is not this one's. */
+export const later = (from: string, startNs: number): string => (startNs > Number(from) ? fromNs(startNs) : from);
+
+export async function lines(parameters: Parameters, signal?: AbortSignal): Promise<Line[]> {
+  const all = new Map<string, Line>();
+  let count = 0;
+  for await (const page of pages<{ series: Line[]; next: string | null }>(
+    "/api/v1/series",
+    { ...parameters, limit: LIMIT },
+    signal,
+  )) {
+    for (const line of page.series) {
+      const key = `${line.pid} ${line.uid ?? line.device} ${line.type} ${line.step_s}`;
+      const before = all.get(key);
+      if (before) before.points.push(...line.points);
+      else all.set(key, line);
+    }
+    if (++count >= PAGES_MAX) break;
+  }
+  return [...all.values()];
+}
+
+/** Values by key over time; a key keeps its last value until it has another. */
+export class History {
+  times: number[] = []; // seconds
+  private columns = new Map<string, (number | null)[]>();
+
+  keys(): string[] {
+    return [...this.columns.keys()];
+  }
+
+  values(key: string): (number | null)[] {
+    return this.columns.get(key) ?? new Array<number | null>(this.times.length).fill(null);
+  }
+
+  most(key: string): number {
+    return this.values(key).reduce<number>((max, value) => Math.max(max, value ?? 0), 0);
+  }
+
+  /** Adds lines, each under the key that @keyOf gives it; lines of one key are added up. */
+  load(list: readonly Line[], keyOf: (line: Line) => string | null): void {
+    const wanted = list.flatMap((line) => {
+      const key = keyOf(line);
+      return key === null ? [] : [{ key, line }];
+    });
+    const times = new Set<number>();
+    for (const { line } of wanted) for (const point of line.points) times.add(Math.round(point[0] / 1e9));
+    this.times = gaps([...times].sort((a, b) => a - b), Math.max(1, ...wanted.map(({ line }) => line.step_s)));
+    const index = new Map(this.times.map((time, i) => [time, i]));
+    this.columns.clear();
+    for (const { key, line } of wanted) {
+      const own = new Array<number | null>(this.times.length).fill(null);
+      for (const point of line.points) own[index.get(Math.round(point[0] / 1e9))!] = point[1];
+      bridge(own, this.times, line.step_s);
+      const column = this.columns.get(key);
+      if (!column) this.columns.set(key, own);
+      else own.forEach((value, i) => value !== null && (column[i] = (column[i] ?? 0) + value));
+    }
+  }
+
+  /** What is true now; at most one point a second. */
+  push(timeNs: number, values: Map<string, number>): void {
+    const time = Math.round(timeNs / 1e9);
+    const last = this.times.length - 1;
+    const at = last >= 0 && time <= this.times[last]! ? last : last + 1;
+    if (at > last) this.times.push(time);
+    for (const key of values.keys())
+      if (!this.columns.has(key)) this.columns.set(key, new Array<number | null>(at).fill(null));
+    for (const [key, column] of this.columns) column[at] = values.get(key) ?? 0;
+  }
+
+  trim(firstS: number): void {
+    let drop = 0;
+    while (drop < this.times.length - 2 && this.times[drop]! < firstS) drop++;
+    if (!drop) return;
+    this.times.splice(0, drop);
+    for (const column of this.columns.values()) column.splice(0, drop);
+  }
+}
+
+/** Where nobody looked for a while there is a time without values, so that the chart shows nothing. */
+function gaps(times: readonly number[], step: number): number[] {
+  const all: number[] = [];
+  for (const time of times) {
+    const last = all[all.length - 1];
+    if (last !== undefined && time - last > 5 * step) all.push(last + step);
+    all.push(time);
+  }
+  return all;
+}
+
+/** A step without a point between two that are near: other lines have points there, this one has not changed. */
+function bridge(values: (number | null)[], times: readonly number[], step: number): void {
+  let last = -1;
+  for (let i = 0; i < values.length; i++) {
+    if (values[i] === null) continue;
+    if (last >= 0 && times[i]! - times[last]! <= 3 * step + 2)
+      for (let between = last + 1; between < i; between++) values[between] = values[last]!;
+    last = i;
+  }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every view is, and the small parts that several of them show.
+
+import { detailsAre } from "./api";
+import { typeVariable } from "./colours";
+import { clear, h, type Child } from "./dom";
+import { bytes, percent } from "./format";
+import { poolBound, poolCapacity, POOLS, poolUsed, TYPES, type Memory, type MemoryType, type Pool } from "./model";
+
+export interface View {
+  element: HTMLElement;
+  title: string;
+  /** There are newer totals, or the connection has changed. */
+  update?(): void;
+  destroy?(): void;
+}
+
+export const TYPE_TITLES: Record<MemoryType, string> = {
+  DRAM: "DRAM",
+  TRACE: "Trace",
+  L1: "L1",
+  L1_SMALL: "L1 small",
+  CB: "Circular buffers",
+  KERNEL: "Kernels",
+  SYSTEM_MEMORY: "System memory",
+};
+
+/** A bar of one memory: a part for each type in it, against its capacity. */
+export class Bar {
+  readonly element: HTMLElement;
+  private fill = h("div", { class: "bar-fill" });
+  private figure = h("span", { class: "bar-figure" });
+  private share = h("span", { class: "bar-share" });
+  private track: HTMLElement;
+  private shown = "";
+
+  constructor(private pool: Pool) {
+    this.track = h("div", { class: "bar-track", role: "img" }, this.fill);
+    this.element = h(
+      "div",
+      { class: `bar bar-${pool.toLowerCase()}` },
+      h("div", { class: "bar-text" }, h("span", { class: "bar-name" }, POOLS[pool].title), this.figure, this.share),
+      this.track,
+    );
+  }
+
+  set(memory: Memory): void {
+    const used = poolUsed(memory, this.pool);
+    const capacity = poolCapacity(memory, this.pool);
+    const parts = POOLS[this.pool].types.filter((type) => memory[type].used > 0);
+    const text = JSON.stringify([used, capacity, parts.map((type) => memory[type].used)]);
+    if (text === this.shown) return;
+    this.shown = text;
+    this.element.dataset.bytes = String(used);
+    const whole = Math.max(capacity ?? 0, used, 1);
+    const bound = poolBound(memory, this.pool);
+    clear(this.figure, h("b", {}, bound + bytes(used)), capacity ? ` / ${bytes(capacity)}` : "");
+    const ratio = capacity ? used / capacity : 0;
+    this.share.textContent = capacity ? percent(used, capacity) : used > 0 ? "size unknown" : "";
+    this.track.classList.toggle("unknown", !capacity);
+    this.share.className = `bar-share ${ratio >= 0.9 ? "bad" : ratio >= 0.75 ? "warn" : ""}`;
+    this.track.setAttribute(
+      "aria-label",
+      `${POOLS[this.pool].title}: ${bytes(used)}${capacity ? ` of ${bytes(capacity)}` : ""}; ` +
+        parts.map((type) => `${TYPE_TITLES[type]} ${bytes(memory[type].used)}`).join(", "),
+    );
+    clear(
+      this.fill,
+      parts.map((type) =>
+        h("i", {
+          "--part": `${(100 * memory[type].used) / whole}%`,
+          "--dot": `var(--${typeVariable(type)})`,
+          title: `${TYPE_TITLES[type]} ${bytes(memory[type].used)}`,
+        }),
+      ),
+    );
+  }
+}
+
+export function typeLegend(types: readonly MemoryType[] = TYPES): HTMLElement {
+  return h(
+    "ul",
+    { class: "legend" },
+    types.map((type) => h("li", { "--dot": `var(--${typeVariable(type)})` }, h("span", {}, TYPE_TITLES[type]))),
+  );
+}
+
+export function panel(title: string, tools: Child, ...content: Child[]): HTMLElement {
+  return h("section", { class: "panel" }, h("header", {}, h("h2", {}, title), tools), content);
+}
+
+/** In the place of what needs the token. */
+export function locked(what: string): HTMLElement {
+  if (detailsAre() === "none")
+    return h("p", { class: "empty" }, `${what} are not given over HTTP: the daemon runs without a token file.`);
+  const button = h("button", { type: "button", class: "primary" }, "Enter the token");
+  button.addEventListener("click", () => document.dispatchEvent(new CustomEvent("ttmem-unlock")));
+  return h(
+    "div",
+    { class: "empty locked" },
+    h("p", {}, `${what} are for who has the daemon's token.`),
+    button,
+  );
+}
+
+export const empty = (text: string): HTMLElement => h("p", { class: "empty" }, text);
+
+export function figure(label: string, value: Child, hint = ""): HTMLElement {
+  return h("div", { class: "figure", title: hint }, h("dt", {}, label), h("dd", {}, value));
+}

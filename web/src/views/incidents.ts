@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What went wrong, grouped by the place in the code that did it. A group has an address of its own, made of what
+// it is and not of when it was seen, so a link to it can be shared.
+
+import { mayAsk, pages, problem } from "../api";
+import { choice, clear, h, say, type Child } from "../dom";
+import { bytes, clock, count, plural } from "../format";
+import { live } from "../live";
+import { KINDS, type Incident, type LeakedProcess, type Party, type Site } from "../model";
+import { link, parse, remember, type Route } from "../router";
+import { fromNs } from "../series";
+import { siteOf } from "../sites";
+import { shortId, siteKey, siteLabel, siteWhere, stackList, type SiteKey } from "../stack";
+import { empty, figure, locked, panel, type View } from "../view";
+
+const RANGES = [
+  { value: "3600", text: "1 h" },
+  { value: "86400", text: "24 h" },
+  { value: "604800", text: "7 days" },
+  { value: "0", text: "All" },
+] as const;
+type Range = (typeof RANGES)[number]["value"];
+
+const FILTERS = [{ value: "all", text: "All" }, ...Object.entries(KINDS).map(([value, text]) => ({ value, text }))];
+const LIST_MAX = 5000;
+
+interface Leak {
+  process: LeakedProcess;
+  site: Site;
+}
+
+interface Group {
+  id: string;
+  kind: string;
+  site: SiteKey;
+  times: number; // of a leak: buffers
+  bytes: number;
+  pids: Set<number>;
+  firstNs: number;
+  lastNs: number;
+  incidents: Incident[];
+  leaks: Leak[];
+}
+
+function into(groups: Map<string, Group>, kind: string, site: SiteKey): Group {
+  const id = shortId(`${kind}\n${siteKey(site)}`);
+  let group = groups.get(id);
+  if (!group) {
+    group = { id, kind, site, times: 0, bytes: 0, pids: new Set(), firstNs: Infinity, lastNs: 0, incidents: [], leaks: [] };
+    groups.set(id, group);
+  }
+  return group;
+}
+
+export function groupUp(incidents: readonly Incident[], processes: readonly LeakedProcess[]): Group[] {
+  const groups = new Map<string, Group>();
+  for (const incident of incidents) {
+    if (incident.kind === "leak") continue; // told better by the reports of the dead
+    const group = into(groups, incident.kind, siteOf(incident));
+    group.times += incident.count;
+    group.bytes += incident.size;
+    group.pids.add(incident.pid);
+    group.firstNs = Math.min(group.firstNs, incident.time_ns);
+    group.lastNs = Math.max(group.lastNs, incident.last_ns);
+    group.incidents.push(incident);
+  }
+  for (const process of processes)
+    for (const site of process.sites) {
+      const group = into(groups, "leak", site);
+      group.times += site.buffers;
+      group.bytes += site.bytes;
+      group.pids.add(process.pid);
+      group.firstNs = Math.min(group.firstNs, process.ended_ns);
+      group.lastNs = Math.max(group.lastNs, process.ended_ns);
+      group.leaks.push({ process, site });
+    }
+  return [...groups.values()].sort((a, b) => b.lastNs - a.lastNs);
+}
+
+async function all<T extends { next: string | null }, I>(path: string, parameters: Record<string, string>, take: (page: T) => I[], signal: AbortSignal): Promise<I[]> {
+  const list: I[] = [];
+  for await (const page of pages<T>(path, parameters, signal)) {
+    list.push(...take(page));
+    if (list.length >= LIST_MAX) break;
+  }
+  return list;
+}
+
+const how = (process: LeakedProcess): string => {
+  const { exit } = process;
+  if (exit?.signal) return `killed by signal ${exit.signal}`;
+  if (exit && exit.code !== null) return `exit code ${exit.code}`;
+  return process.how === "closed" ? "ended in order" : "died";
+};
+
+function party(title: string, one: Party | null, none: string): HTMLElement {
+  if (!one) return h("div", { class: "party" }, h("h4", {}, title), h("p", { class: "muted" }, none));
+  const fact = (name: string, value: string | null): Child => value && [h("dt", {}, name), h("dd", {}, value)];
+  return h("div", { class: "party" }, h("h4", {}, title),
+    h("dl", { class: "facts" },
+      fact("When", clock(one.time_ns)), fact("Thread", one.thread ? String(one.thread) : null), fact("Name", one.name),
+      fact("Phase", one.phase), fact("Size", one.size ? bytes(one.size) : null)),
+    stackList(one.stack));
+}
+
+const PARTIES: Record<string, [string, string]> = {
+  double_free: ["Freed first by", "Freed again by"],
+  size_change: ["Allocated first by", "Allocated again by"],
+  unknown_free: ["Freed before by", "Freed by"],
+  alloc_failed: ["", "Asked for by"],
+};
+
+function incidentDetail(incident: Incident): HTMLElement {
+  const [first, second] = PARTIES[incident.kind] ?? ["First", "Second"];
+  const where = [incident.type, `device ${incident.device}`, incident.address].filter(Boolean).join(" · ");
+  return h("article", {},
+    h("h3", {}, `${incident.comm} (${incident.pid}) · ${clock(incident.last_ns)}`,
+      incident.count > 1 && h("span", { class: "muted" }, ` · ${count(incident.count)} times since ${clock(incident.time_ns)}`)),
+    h("p", { class: "muted" }, `${where} · ${bytes(incident.size)}`,
+      incident.largest_free !== null && ` · largest free piece: ${bytes(incident.largest_free)}`),
+    h("div", { class: "parties" },
+      first && (incident.first || incident.kind !== "unknown_free") && party(first, incident.first, "Not known any more."),
+      party(second, incident.second, "Not known.")),
+    incident.holders && incident.holders.length > 0 && holders(incident));
+}
+
+function holders(incident: Incident): HTMLElement {
+  return h("div", {}, h("h3", {}, "Who held the memory then"), h("div", { class: "scroll" }, h("table", {},
+    h("thead", {}, h("tr", {}, ["Process", "Type", "Used", "Buffers"].map((text, i) => h("th", { scope: "col", class: i > 1 ? "number" : "" }, text)))),
+    h("tbody", {}, incident.holders!.map((one) => h("tr", {},
+      h("th", { scope: "row" }, `${one.comm} (${one.pid})`), h("td", {}, one.type ?? ""),
+      h("td", { class: "number" }, bytes(one.used)), h("td", { class: "number" }, count(one.buffers))))))));
+}
+
+function leakDetail({ process, site }: Leak): HTMLElement {
+  const key = siteKey(site);
+  const rows = process.buffers.filter((buffer) => siteKey(buffer) === key);
+  return h("article", {},
+    h("h3", {}, `${process.comm} (${process.pid}) · ${clock(process.ended_ns)}`),
+    h("p", { class: "muted" },
+      `${how(process)} · left ${bytes(site.bytes)} in ${plural(site.buffers, "buffer")} here, `,
+      `${bytes(process.bytes)} in ${plural(process.buffer_count, "buffer")} in all`,
+      process.user ? ` · ${process.user}` : ""),
+    rows.length > 0 && h("div", { class: "scroll leak-buffers" }, h("table", {},
+      h("thead", {}, h("tr", {}, ["Address", "Device", "Type", "Size", "Phase", "Born"].map((text, i) =>
+        h("th", { scope: "col", class: i === 3 || i === 1 ? "number" : "" }, text)))),
+      h("tbody", {}, rows.slice(0, 200).map((buffer) => h("tr", {},
+        h("td", {}, h("code", {}, buffer.address)), h("td", { class: "number" }, String(buffer.device)), h("td", {}, buffer.type),
+        h("td", { class: "number" }, bytes(buffer.size)), h("td", { class: "wrap" }, buffer.phase ?? ""), h("td", {}, clock(buffer.born_ns))))))));
+}
+
+export class Incidents implements View {
+  readonly title = "Leaks and incidents";
+  readonly element: HTMLElement;
+  private list = h("div", { class: "groups" });
+  private detail = h("section", { class: "panel", "aria-live": "polite" });
+  private note = h("p", { class: "muted pad" });
+  private groups: Group[] = [];
+  private chosen: string;
+  private kind: string;
+  private pid: number | null;
+  private range: Range;
+  private abort = new AbortController();
+  private stop: () => void;
+
+  constructor(route: Route) {
+    this.chosen = route.id;
+    this.kind = route.options.get("kind") ?? "all";
+    this.pid = Number(route.options.get("pid")) || null;
+    this.range = (RANGES.find((one) => one.value === route.options.get("range")) ?? RANGES[route.id ? 3 : 1]).value;
+    const kinds = h("select", { "aria-label": "Kind" }, FILTERS.map(({ value, text }) =>
+      h("option", { value, selected: value === this.kind }, text)));
+    kinds.addEventListener("change", () => {
+      this.kind = kinds.value;
+      remember({ kind: this.kind === "all" ? null : this.kind });
+      this.show();
+    });
+    const only = this.pid !== null && h("button", { type: "button", title: "Show all processes" }, `Process ${this.pid} ✕`);
+    if (only)
+      only.addEventListener("click", () => {
+        this.pid = null;
+        only.remove();
+        remember({ pid: null });
+        this.show();
+      });
+    const tools = h("div", { class: "tools" }, only, kinds, choice("Time shown", RANGES, this.range, (value) => {
+      this.range = value;
+      remember({ range: value });
+      void this.load();
+    }));
+    this.element = h("div", {}, h("div", { class: "crumbs" }, h("h1", {}, this.title)),
+      h("div", { class: "columns wide-right" }, panel("By call site", tools, this.note, this.list), this.detail));
+    this.stop = live.onNews(() => void this.load());
+    if (mayAsk()) void this.load();
+    else {
+      clear(this.list, locked("Leaks and incidents"));
+      this.detail.hidden = true;
+      this.detail.parentElement!.classList.add("single");
+    }
+  }
+
+  destroy(): void {
+    this.stop();
+    this.abort.abort();
+  }
+
+  async load(): Promise<void> {
+    if (!mayAsk()) return;
+    this.abort.abort();
+    this.abort = new AbortController();
+    const { signal } = this.abort;
+    const since: Record<string, string> = this.range === "0" ? {} : { since: fromNs(live.clockNs() - Number(this.range) * 1e9) };
+    try {
+      const [incidents, processes] = await Promise.all([
+        all("/api/v1/incidents", { ...since, limit: "1000" }, (page: { incidents: Incident[]; next: string | null }) => page.incidents, signal),
+        all("/api/v1/leaks", { ...since, limit: "100" }, (page: { processes: LeakedProcess[]; next: string | null }) => page.processes, signal),
+      ]);
+      this.groups = groupUp(incidents, processes);
+      this.show();
+    } catch (error) {
+      if (!signal.aborted) say(this.note, problem(error));
+    }
+  }
+
+  private show(): void {
+    const list = this.groups.filter((group) =>
+      (this.kind === "all" || group.kind === this.kind) && (this.pid === null || group.pids.has(this.pid)));
+    say(this.note, "");
+    if (list.length === 0) {
+      clear(this.list, empty(this.groups.length ? "Nothing of this kind." : "Nothing went wrong in this time."));
+      this.detail.hidden = true;
+      this.detail.parentElement!.classList.add("single");
+      return;
+    }
+    const focused = document.activeElement?.getAttribute("data-id");
+    clear(this.list, list.map((group) => this.entry(group)));
+    if (focused) this.list.querySelector<HTMLElement>(`[data-id="${focused}"]`)?.focus();
+    this.detail.hidden = false;
+    this.detail.parentElement!.classList.remove("single");
+    this.open(list.find((group) => group.id === this.chosen) ?? list[0]!, false);
+  }
+
+  private entry(group: Group): HTMLElement {
+    const times = group.kind === "leak" ? plural(group.times, "buffer") : `${count(group.times)}×`;
+    const button = h("button", { type: "button", "data-id": group.id },
+      h("span", { class: "name" }, siteLabel(group.site)),
+      h("span", { class: `badge ${group.kind}` }, KINDS[group.kind] ?? group.kind),
+      h("span", { class: "muted" }, [group.site.type, siteWhere(group.site)].filter(Boolean).join(" · ")),
+      h("span", { class: "muted" }, `${times} · ${bytes(group.bytes)}`),
+      h("span", { class: "muted" }, plural(group.pids.size, "process", "processes")),
+      h("span", { class: "muted" }, clock(group.lastNs)));
+    button.addEventListener("click", () => {
+      this.open(group, true);
+      // On a narrow screen it lies below the list.
+      if (this.detail.offsetTop > button.offsetTop + innerHeight / 2) this.detail.scrollIntoView();
+    });
+    return button;
+  }
+
+  private open(group: Group, asked: boolean): void {
+    this.chosen = group.id;
+    if (asked) {
+      const { options } = parse(location.hash);
+      history.replaceState(null, "", link("incidents", group.id, Object.fromEntries(options)));
+    }
+    for (const button of this.list.querySelectorAll("button"))
+      button.setAttribute("aria-current", String(button.getAttribute("data-id") === group.id));
+    const share = h("button", { type: "button", class: "small" }, "Copy link");
+    share.addEventListener("click", () => void this.share(group, share));
+    const leak = group.kind === "leak";
+    clear(this.detail,
+      h("header", {}, h("h2", { class: "wrap" }, siteLabel(group.site)),
+        h("span", { class: `badge ${group.kind}` }, KINDS[group.kind] ?? group.kind), share),
+      h("div", { class: "detail" },
+        h("dl", { class: "figures small" },
+          figure(leak ? "Buffers" : "Times", count(group.times)), figure("Bytes", bytes(group.bytes)),
+          figure("Processes", count(group.pids.size)), figure("First seen", clock(group.firstNs)), figure("Last seen", clock(group.lastNs))),
+        leak && [h("h3", {}, "Allocated by"), stackList(group.site.stack)],
+        leak
+          ? group.leaks.slice(0, 20).map(leakDetail)
+          : [...group.incidents].sort((a, b) => b.last_ns - a.last_ns).slice(0, 20).map(incidentDetail)));
+  }
+
+  private async share(group: Group, button: HTMLElement): Promise<void> {
+    const address = `${location.origin}${location.pathname}${link("incidents", group.id)}`;
+    try {
+      await navigator.clipboard.writeText(address);
+      say(button, "Copied");
+    } catch {
+      location.hash = link("incidents", group.id); // then it is in the address bar at least
+      say(button, "It is in the address bar");
+    }
+  }
+}

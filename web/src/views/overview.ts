@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The whole machine at a glance: a card per device, who holds the memory, and what went wrong lately.
+
+import { get, mayAsk, problem } from "../api";
+import { sparkline } from "../chart";
+import { clear, h, Keyed, say, svg, type Row } from "../dom";
+import { age, bytes, clock, count, plural } from "../format";
+import { live } from "../live";
+import {
+  deviceKey, KINDS, partOf, processBuffers, processBytes, type Device, type Incident, type Line, type Process,
+} from "../model";
+import { link } from "../router";
+import { fromNs, lines } from "../series";
+import { siteOf } from "../sites";
+import { siteLabel } from "../stack";
+import { Bar, empty, figure, locked, panel, typeLegend, type View } from "../view";
+
+const SPARK_NS = 600e9;
+const HOUR_NS = 3600e9;
+
+function telemetry(device: Device): string {
+  const known = device.telemetry ?? {};
+  const parts = [];
+  if (typeof known.temperature_c === "number") parts.push(`${Math.round(known.temperature_c)} °C`);
+  if (typeof known.power_w === "number") parts.push(`${Math.round(known.power_w)} W`);
+  if (typeof known.aiclk_mhz === "number") parts.push(`${Math.round(known.aiclk_mhz)} MHz`);
+  return parts.join(" · ");
+}
+
+function card(device: Device): Row<Device> {
+  const dram = new Bar("DRAM");
+  const l1 = new Bar("L1");
+  const facts = h("span", { class: "muted" });
+  const sensors = h("span", { class: "muted sensors" });
+  const users = h("span", { class: "muted" });
+  const line = svg("path", { class: "spark-dram" });
+  const element = h(
+    "a",
+    { class: "card", href: link("device", deviceKey(device)) },
+    h("header", {}, h("h3", {}, `Device ${device.device}`), facts, sensors),
+    dram.element,
+    l1.element,
+    h(
+      "footer",
+      {},
+      svg("svg", { class: "spark", viewBox: "0 0 100 24", preserveAspectRatio: "none", "aria-hidden": "true" }, line),
+      users,
+    ),
+  );
+  return {
+    element,
+    update(now) {
+      const totals = live.totals!;
+      const holders = totals.processes.filter((process) =>
+        process.alive && !process.untracked && partOf(process, now)).length;
+      say(facts, [now.card, now.arch, now.remote ? "remote" : ""].filter(Boolean).join(" · "));
+      facts.title = now.uid ? `unique id ${now.uid}` : "no unique id is known: told apart by number";
+      say(sensors, telemetry(now));
+      say(users, plural(holders, "process", "processes") + (now.untracked ? `, ${now.untracked} not tracked` : ""));
+      dram.set(now.memory);
+      l1.set(now.memory);
+      const spark = live.sparks.get(deviceKey(now));
+      if (spark) line.setAttribute("d", sparkline(spark.times, spark.dram, live.clockNs(), SPARK_NS));
+    },
+  };
+}
+
+type Order = { key: string; down: boolean };
+
+interface ProcessColumn {
+  key: string;
+  title: string;
+  number?: boolean;
+  text(process: Process): string;
+  sort(process: Process): number | string;
+  hint?(process: Process): string;
+}
+
+const now = (): number => live.clockNs();
+
+const COLUMNS: ProcessColumn[] = [
+  { key: "pid", title: "PID", number: true, text: (p) => String(p.pid), sort: (p) => p.pid,
+    hint: (p) => (p.ns_pid !== p.pid ? `sees itself as ${p.ns_pid}` : "") },
+  { key: "comm", title: "Process", text: (p) => p.comm + remark(p), sort: (p) => p.comm },
+  { key: "user", title: "User", text: (p) => p.user, sort: (p) => p.user },
+  { key: "container", title: "Container", text: (p) => p.container?.slice(0, 12) ?? "", sort: (p) => p.container ?? "",
+    hint: (p) => p.container ?? "" },
+  { key: "devices", title: "Devices", text: (p) => ranges(p.devices.map((part) => part.device)),
+    sort: (p) => p.devices.length },
+  { key: "dram", title: "DRAM", number: true, text: (p) => known(p, bytes(processBytes(p, "DRAM"))),
+    sort: (p) => processBytes(p, "DRAM") },
+  { key: "l1", title: "L1", number: true, text: (p) => known(p, bytes(processBytes(p, "L1"))), sort: (p) => processBytes(p, "L1") },
+  { key: "buffers", title: "Buffers", number: true, text: (p) => known(p, count(processBuffers(p))), sort: processBuffers },
+  { key: "age", title: "Age", number: true, text: (p) => age(now() - p.start_ns), sort: (p) => -p.start_ns },
+  { key: "idle", title: "Idle", number: true, text: (p) => (p.last_activity_ns ? age(now() - p.last_activity_ns) : "–"),
+    sort: (p) => -p.last_activity_ns, hint: (p) => `last allocation or free: ${clock(p.last_activity_ns)}` },
+];
+
+/** What a reader of the figures should know. */
+function remark(process: Process): string {
+  if (process.untracked) return " (not tracked)";
+  if (process.stale) return " (stale)";
+  if (!process.alive) return " (ended)";
+  return process.differs ? " (sources differ)" : "";
+}
+
+/** Of who tells nothing, nothing is known. */
+const known = (process: Process, text: string): string => (process.untracked ? "?" : text);
+
+/** 0, 1, 2, 5 as "0–2, 5". */
+function ranges(numbers: readonly number[]): string {
+  const sorted = [...new Set(numbers)].sort((a, b) => a - b);
+  const parts: string[] = [];
+  for (let i = 0; i < sorted.length; ) {
+    let end = i;
+    while (sorted[end + 1] === sorted[end]! + 1) end++;
+    parts.push(end === i ? `${sorted[i]}` : end === i + 1 ? `${sorted[i]}, ${sorted[end]}` : `${sorted[i]}–${sorted[end]}`);
+    i = end + 1;
+  }
+  return parts.join(", ");
+}
+
+class Processes {
+  readonly element: HTMLElement;
+  private order: Order = { key: "dram", down: true };
+  private body = h("tbody", {});
+  private heads: HTMLElement[];
+  private filter = h("input", {
+    type: "search", placeholder: "Filter: name, user, container, pid", "aria-label": "Filter processes", id: "filter",
+  });
+  private none = h("p", { class: "empty", hidden: true });
+  private rows: Keyed<Process>;
+
+  constructor() {
+    this.heads = COLUMNS.map((column) => {
+      const button = h("button", { type: "button" }, column.title);
+      button.addEventListener("click", () => {
+        const same = this.order.key === column.key;
+        this.order = { key: column.key, down: same ? !this.order.down : column.number === true };
+        this.update();
+      });
+      return h("th", { scope: "col", class: `${column.number ? "number" : ""} c-${column.key}` }, button);
+    });
+    this.rows = new Keyed(this.body, (process) => `${process.pid} ${process.start_ns}`, (process) => this.row(process));
+    this.filter.addEventListener("input", () => this.update());
+    const table = h("table", { class: "processes" }, h("thead", {}, h("tr", {}, this.heads)), this.body);
+    this.element = panel("Processes", this.filter, h("div", { class: "scroll" }, table), this.none);
+  }
+
+  private row(process: Process): Row<Process> {
+    const cells = COLUMNS.map((column) =>
+      h(column.key === "comm" ? "th" : "td", {
+        class: `${column.number ? "number" : ""} c-${column.key}`, scope: column.key === "comm" ? "row" : null,
+      }),
+    );
+    const open = h("a", { href: link("process", String(process.pid)) });
+    cells[1]!.append(open);
+    const element = h("tr", { class: "link" }, cells);
+    element.addEventListener("click", () => (location.hash = open.hash));
+    return {
+      element,
+      update(item) {
+        element.classList.toggle("ended", !item.alive);
+        COLUMNS.forEach((column, i) => {
+          say(column.key === "comm" ? open : cells[i]!, column.text(item));
+          if (column.number) cells[i]!.dataset.value = String(column.sort(item));
+          const hint = column.hint?.(item) ?? "";
+          if (cells[i]!.title !== hint) cells[i]!.title = hint;
+        });
+      },
+    };
+  }
+
+  update(): void {
+    const words = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const column = COLUMNS.find((one) => one.key === this.order.key)!;
+    const sign = this.order.down ? -1 : 1;
+    const list = (live.totals?.processes ?? []).filter((process) => {
+      const text = `${process.pid} ${process.comm} ${process.user} ${process.container ?? ""}`.toLowerCase();
+      return words.every((word) => text.includes(word));
+    });
+    list.sort((a, b) => {
+      const [x, y] = [column.sort(a), column.sort(b)];
+      return x < y ? -sign : x > y ? sign : a.pid - b.pid;
+    });
+    COLUMNS.forEach((one, i) =>
+      this.heads[i]!.setAttribute("aria-sort", one !== column ? "none" : this.order.down ? "descending" : "ascending"),
+    );
+    this.rows.show(list);
+    this.none.hidden = list.length > 0;
+    say(this.none, words.length ? "No process matches." : "No process is tracked. TTMEM=1 turns tracking on.");
+  }
+}
+
+/** The same incident, however often it has happened since. */
+const nameOf = (incident: Incident): string => `${incident.kind} ${incident.pid} ${incident.time_ns}`;
+
+class Recent {
+  readonly element: HTMLElement;
+  private body = h("div", {});
+  private list: Incident[] = [];
+  private known: Incident[] = [];
+  private more = false;
+  private heard: Incident[] = [];
+  private stop: () => void;
+
+  constructor() {
+    const all = h("a", { href: link("incidents") }, "All incidents");
+    this.element = panel("Incidents of the last hour", all, this.body);
+    const stops = [live.onNews(() => void this.load()), live.onIncident((incident) => this.hear(incident))];
+    this.stop = () => stops.forEach((stop) => stop());
+    void this.load();
+  }
+
+  destroy(): void {
+    this.stop();
+  }
+
+  /** How many there were, as text. */
+  get number(): string {
+    return mayAsk() ? count(this.list.length) + (this.more ? "+" : "") : "–";
+  }
+
+  /** Shown at once: the database has it a moment later. */
+  private hear(incident: Incident): void {
+    if (!mayAsk() || !incident.time_ns) return;
+    this.heard = [incident, ...this.heard.filter((other) => nameOf(other) !== nameOf(incident))].slice(0, 50);
+    this.merge();
+  }
+
+  private merge(): void {
+    const names = new Set(this.known.map(nameOf));
+    this.heard = this.heard.filter((incident) => !names.has(nameOf(incident)));
+    this.list = [...this.heard, ...this.known].sort((a, b) => b.last_ns - a.last_ns);
+    this.show();
+  }
+
+  async load(): Promise<void> {
+    if (!mayAsk()) return clear(this.body, locked("Incidents"));
+    try {
+      const since = fromNs(live.clockNs() - HOUR_NS);
+      const answer = await get<{ incidents: Incident[]; next: string | null }>("/api/v1/incidents", { since, limit: 1000 });
+      this.more = answer.next !== null;
+      this.known = answer.incidents;
+      this.merge();
+    } catch (error) {
+      clear(this.body, empty(problem(error)));
+    }
+  }
+
+  private show(): void {
+    if (this.list.length === 0) return clear(this.body, empty("Nothing went wrong."));
+    clear(
+      this.body,
+      h(
+        "ul",
+        { class: "events" },
+        this.list.slice(0, 12).map((incident) => {
+          const of = incident.kind === "leak" ? plural(incident.count, "buffer") : siteLabel(siteOf(incident));
+          return h(
+            "li",
+            {},
+            h("a", { href: link("incidents", "", { kind: incident.kind, pid: String(incident.pid) }) },
+              h("span", { class: `badge ${incident.kind}` }, KINDS[incident.kind] ?? incident.kind),
+              h("span", { class: "what" }, of),
+              h("span", { class: "muted" }, `${incident.comm} (${incident.pid}) · ${bytes(incident.size)}`),
+              h("time", { class: "muted" }, clock(incident.last_ns))),
+          );
+        }),
+      ),
+    );
+  }
+}
+
+async function loadSparks(): Promise<void> {
+  const from = fromNs(live.clockNs() - SPARK_NS);
+  const list: Line[] = await lines({ from, step: 10, type: "DRAM" });
+  for (const line of list) {
+    const spark = live.sparks.get(deviceKey(line));
+    const first = spark?.times[0];
+    if (!spark || first === undefined || line.pid !== null) continue;
+    const before = line.points.filter((point) => point[0] < first);
+    spark.times.unshift(...before.map((point) => point[0]));
+    spark.dram.unshift(...before.map((point) => point[1]));
+    spark.l1.unshift(...before.map(() => 0));
+  }
+}
+
+let sparksLoaded = false;
+
+export function overview(): View {
+  const grid = h("div", { class: "cards" });
+  const cards = new Keyed<Device>(grid, deviceKey, card);
+  const processes = new Processes();
+  const recent = new Recent();
+  const figures = {
+    used: h("span", {}), buffers: h("span", {}), devices: h("span", {}), processes: h("span", {}), incidents: h("span", {}),
+  };
+  const notes = h("ul", { class: "notes" });
+  const element = h(
+    "div",
+    { class: "overview" },
+    h("dl", { class: "figures" },
+      figure("In use", figures.used), figure("Buffers", figures.buffers), figure("Devices", figures.devices),
+      figure("Processes", figures.processes), figure("Incidents, last hour", figures.incidents)),
+    notes,
+    panel("Devices", typeLegend(["DRAM", "TRACE", "L1", "L1_SMALL", "CB", "KERNEL"]), grid),
+    h("div", { class: "columns wide-left" }, processes.element, recent.element),
+  );
+  const update = (): void => {
+    const totals = live.totals;
+    if (!totals) return;
+    if (!sparksLoaded) {
+      sparksLoaded = true;
+      void loadSparks().then(update, () => undefined); // the past may be out of reach: then they begin now
+    }
+    say(figures.used, bytes(totals.totals.bytes));
+    figures.used.dataset.bytes = String(totals.totals.bytes);
+    say(figures.buffers, count(totals.totals.buffers));
+    say(figures.devices, count(totals.devices.length));
+    say(figures.processes, count(totals.processes.filter((process) => process.alive).length));
+    say(figures.incidents, recent.number);
+    clear(notes, totals.notes.map((note) => h("li", {}, note)));
+    grid.classList.toggle("many", totals.devices.length > 12);
+    cards.show(totals.devices);
+    processes.update();
+  };
+  update();
+  return { element, title: "Overview", update, destroy: () => recent.destroy() };
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The buffers of a process, seen in four ways: as a list, as a flame graph, by phase, and against an earlier moment.
+
+import { typeVariable } from "../colours";
+import { clear, h, say, type Child } from "../dom";
+import { Flame } from "../flame";
+import { age, bytes, clock, count, duration, plural, signed } from "../format";
+import { Grid } from "../grid";
+import type { Buffer } from "../model";
+import type { Route } from "../router";
+import type { Rows } from "../rows";
+import { compare, sumUp, type Sum } from "../sites";
+import { frameName, frameWhere, siteLabel, siteWhere, stackList } from "../stack";
+import { empty, figure } from "../view";
+
+const NAMES = { buffers: "Buffers", sites: "Call sites", flame: "Flame graph", phases: "Phases", compare: "Compare" };
+type Tab = keyof typeof NAMES;
+
+/** Moments to compare with; they outlive the view, not the page. */
+const marks = new Map<number, Rows>();
+
+const inner = (buffer: { stack: readonly Buffer["stack"][number][] }): string => {
+  const frame = buffer.stack[0];
+  return frame ? [frameName(frame), frameWhere(frame)].filter(Boolean).join(" · ") : "";
+};
+
+class BufferList {
+  readonly element: HTMLElement;
+  private detail = h("div", { class: "buffer", hidden: true });
+  private shown = h("span", { class: "muted" });
+  private grid: Grid<Buffer>;
+  private all: Buffer[] = [];
+  private wanted: string | null;
+
+  constructor(route: Route) {
+    const filter = h("input", { type: "search", placeholder: "Filter: name, type, phase, address", "aria-label": "Filter buffers", id: "filter" });
+    this.wanted = route.options.get("address");
+    this.grid = new Grid<Buffer>("Live buffers", [
+      { id: "size", title: "Size", number: true, width: "6.5rem", text: (b) => bytes(b.size), sort: (b) => b.size, hint: (b) => `${count(b.size)} bytes` },
+      { id: "type", narrow: "6rem", title: "Type", width: "11rem", text: (b) => b.type, swatch: (b) => typeVariable(b.type) },
+      { id: "name", narrow: "minmax(5rem, 1fr)", title: "Name", width: "minmax(9rem, 2fr)", text: (b) => b.name ?? "–", sort: (b) => b.name ?? "", hint: (b) => b.name ?? "" },
+      { id: "phase", narrow: false, title: "Phase", width: "minmax(6rem, 1.3fr)", text: (b) => b.phase ?? "", hint: (b) => b.phase ?? "" },
+      { id: "site", narrow: false, title: "Called from", width: "minmax(6rem, 1.3fr)", text: inner },
+      { id: "device", narrow: false, title: "Device", number: true, width: "4.5rem", text: (b) => String(b.device), sort: (b) => b.device },
+      { id: "address", narrow: false, title: "Address", width: "8rem", text: (b) => b.address, sort: (b) => Number(b.address) },
+      { id: "age", title: "Age", number: true, width: "4.5rem", text: (b) => age(b.age_ns), sort: (b) => b.age_ns },
+    ], "size", (buffer) => this.open(buffer));
+    filter.addEventListener("input", () => {
+      const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+      this.grid.where((b) => {
+        const text = `${b.name ?? ""} ${b.type} ${b.phase ?? ""} ${b.address} ${inner(b)}`.toLowerCase();
+        return words.every((word) => text.includes(word));
+      });
+      this.tell();
+    });
+    this.element = h("div", {}, h("div", { class: "tools" }, filter, this.shown), this.grid.element, this.detail);
+  }
+
+  set(rows: Rows): void {
+    this.all = rows.buffers;
+    this.grid.set(this.all);
+    this.tell();
+    const found = this.wanted && this.all.find((buffer) => buffer.address === this.wanted);
+    if (found) this.open(found);
+    this.wanted = null;
+  }
+
+  private tell(): void {
+    const part = this.grid.length < this.all.length ? `${count(this.grid.length)} of ${count(this.all.length)}` : "";
+    say(this.shown, part);
+  }
+
+  private open(buffer: Buffer): void {
+    const fact = (name: string, value: string): Child => [h("dt", {}, name), h("dd", {}, value)];
+    this.detail.hidden = false;
+    clear(this.detail,
+      h("dl", { class: "facts" },
+        fact("Name", buffer.name ?? "–"), fact("Size", `${bytes(buffer.size)} (${count(buffer.size)} bytes)`),
+        fact("Where", `${buffer.type} of device ${buffer.device}, ${buffer.address}`),
+        fact("Born", `${clock(buffer.born_ns)}, ${duration(buffer.age_ns)} ago, by thread ${buffer.thread}`),
+        buffer.phase && fact("Phase", buffer.phase),
+        buffer.refs > 1 && fact("References", String(buffer.refs)),
+        buffer.flags.length > 0 && fact("Flags", buffer.flags.join(", ").replace(/_/g, " "))),
+      stackList(buffer.stack));
+  }
+}
+
+class SiteList {
+  readonly element: HTMLElement;
+  private detail = h("div", { class: "buffer", hidden: true });
+  private grid = new Grid<Sum>("Call sites", [
+    { id: "bytes", title: "Bytes", number: true, width: "7rem", text: (s) => bytes(s.bytes), sort: (s) => s.bytes },
+    { id: "buffers", title: "Buffers", number: true, width: "6rem", text: (s) => count(s.buffers), sort: (s) => s.buffers },
+    { id: "type", narrow: "6rem", title: "Type", width: "11rem", text: (s) => s.type ?? "", swatch: (s) => typeVariable(s.type as Buffer["type"]) },
+    { id: "site", narrow: "minmax(5rem, 1fr)", title: "Call site", width: "minmax(9rem, 2fr)", text: siteLabel },
+    { id: "where", narrow: false, title: "Called from", width: "minmax(8rem, 2fr)", text: siteWhere },
+    { id: "oldest", narrow: false, title: "Oldest", width: "6rem", number: true, text: (s) => age(this.now - s.oldestNs), sort: (s) => -s.oldestNs },
+  ], "bytes", (site) => {
+    this.detail.hidden = false;
+    clear(this.detail, h("p", {}, h("b", {}, siteLabel(site))), stackList(site.stack));
+  });
+  private now = 0;
+
+  constructor() {
+    this.element = h("div", {}, this.grid.element, this.detail);
+  }
+
+  set(rows: Rows): void {
+    this.now = rows.timeNs;
+    this.grid.set([...sumUp(rows.buffers).values()]);
+  }
+}
+
+class PhaseList {
+  readonly element = h("div", { class: "scroll" });
+
+  set(rows: Rows): void {
+    const sums = new Map<string, { bytes: number; buffers: number; oldest: number }>();
+    let most = 1;
+    for (const buffer of rows.buffers) {
+      const sum = sums.get(buffer.phase ?? "") ?? { bytes: 0, buffers: 0, oldest: Infinity };
+      sum.bytes += buffer.size;
+      sum.buffers++;
+      sum.oldest = Math.min(sum.oldest, buffer.born_ns);
+      sums.set(buffer.phase ?? "", sum);
+      most = Math.max(most, sum.bytes);
+    }
+    const list = [...sums].sort((a, b) => b[1].bytes - a[1].bytes).slice(0, 500);
+    if (list.length === 0) return clear(this.element, empty("No live buffers."));
+    clear(this.element, h("table", {},
+      h("thead", {}, h("tr", {}, ["Phase", "", "Bytes", "Buffers", "Oldest"].map((text, i) =>
+        h("th", { scope: "col", class: i > 1 ? "number" : "" }, text)))),
+      h("tbody", {}, list.map(([phase, sum]) => h("tr", {},
+        h("th", { scope: "row", class: "wrap" }, phase || "no phase"),
+        h("td", { class: "meter" }, h("i", { "--part": `${(100 * sum.bytes) / most}%` })),
+        h("td", { class: "number" }, bytes(sum.bytes)), h("td", { class: "number" }, count(sum.buffers)),
+        h("td", { class: "number" }, age(rows.timeNs - sum.oldest)))))));
+  }
+}
+
+class Comparison {
+  readonly element: HTMLElement;
+  private result = h("div", {});
+  private rows: Rows | null = null;
+  private since = h("span", { class: "muted" });
+  private mark = h("button", { type: "button", class: "primary", disabled: true }, "Mark now");
+
+  constructor(private pid: number) {
+    this.mark.addEventListener("click", () => {
+      if (this.rows) marks.set(this.pid, this.rows);
+      this.show();
+    });
+    this.element = h("div", {}, h("div", { class: "tools" }, this.mark, this.since), this.result);
+  }
+
+  set(rows: Rows): void {
+    this.rows = rows;
+    this.mark.disabled = false;
+    this.show();
+  }
+
+  private show(): void {
+    const before = marks.get(this.pid);
+    const after = this.rows;
+    if (!after) return;
+    if (!before) {
+      say(this.since, "");
+      return clear(this.result, empty("Mark this moment, let the process work, and come back: what was added since, and what went, by call site."));
+    }
+    say(this.since, `Since ${clock(before.timeNs)} (${duration(after.timeNs - before.timeNs)})`);
+    const changes = compare(before.buffers, after.buffers);
+    const sum = (of: "added" | "gone" | "addedBuffers" | "goneBuffers"): number => changes.reduce((all, one) => all + one[of], 0);
+    const figures = h("dl", { class: "figures small compare" },
+      figure("Added", `${bytes(sum("added"))} in ${plural(sum("addedBuffers"), "buffer")}`),
+      figure("Gone", `${bytes(sum("gone"))} in ${plural(sum("goneBuffers"), "buffer")}`),
+      figure("Difference", signed(sum("added") - sum("gone"))));
+    if (changes.length === 0) return clear(this.result, figures, empty("Nothing has changed since then."));
+    clear(this.result, figures, h("div", { class: "scroll" }, h("table", {},
+      h("thead", {}, h("tr", {}, ["Call site", "Called from", "Type", "Added", "Gone", "Difference"].map((text, i) =>
+        h("th", { scope: "col", class: i > 2 ? "number" : "" }, text)))),
+      h("tbody", {}, changes.slice(0, 300).map((change) => h("tr", {},
+        h("th", { scope: "row", class: "wrap" }, siteLabel(change)), h("td", { class: "wrap muted" }, siteWhere(change)),
+        h("td", {}, change.type ?? ""),
+        h("td", { class: "number" }, change.addedBuffers ? `${bytes(change.added)} (${count(change.addedBuffers)})` : ""),
+        h("td", { class: "number" }, change.goneBuffers ? `${bytes(change.gone)} (${count(change.goneBuffers)})` : ""),
+        h("td", { class: `number ${change.added > change.gone ? "bad" : ""}` }, signed(change.added - change.gone))))))));
+  }
+}
+
+export class Tabs {
+  readonly element: HTMLElement;
+  private bar: HTMLElement;
+  private parts: Record<Tab, { element: HTMLElement; set(rows: Rows): void }>;
+  private flame = new Flame();
+  private panels = new Map<Tab, HTMLElement>();
+  private buttons = new Map<Tab, HTMLButtonElement>();
+  private stale = new Set<Tab>();
+  private rows: Rows | null = null;
+  private now: Tab = "buffers";
+
+  constructor(pid: number, route: Route, private chosen: (tab: Tab) => void) {
+    this.parts = {
+      buffers: new BufferList(route), sites: new SiteList(),
+      flame: { element: this.flame.element, set: (rows) => this.flame.set(rows.buffers) },
+      phases: new PhaseList(), compare: new Comparison(pid),
+    };
+    this.bar = h("div", { class: "tabs", role: "tablist", "aria-label": "Views of the buffers" });
+    this.element = h("div", {}, h("div", { class: "tab-bar" }, this.bar));
+    for (const tab of Object.keys(NAMES) as Tab[]) this.add(tab);
+    this.bar.addEventListener("keydown", (event) => this.key(event));
+    const wanted = route.options.get("tab");
+    this.open(wanted && wanted in NAMES ? (wanted as Tab) : "buffers");
+  }
+
+  destroy(): void {
+    this.flame.destroy();
+  }
+
+  /** At the right end of the bar. */
+  tools(...elements: HTMLElement[]): void {
+    this.bar.after(h("div", { class: "tools" }, elements));
+  }
+
+  private add(tab: Tab): void {
+    const button = h("button", { type: "button", role: "tab", id: `tab-${tab}`, "aria-controls": `panel-${tab}` }, NAMES[tab]);
+    button.addEventListener("click", () => {
+      this.open(tab);
+      this.chosen(tab);
+    });
+    const content = h("div", { class: "tab", role: "tabpanel", id: `panel-${tab}`, "aria-labelledby": `tab-${tab}` }, this.parts[tab].element);
+    this.bar.append(button);
+    this.element.append(content);
+    this.buttons.set(tab, button);
+    this.panels.set(tab, content);
+  }
+
+  private key(event: KeyboardEvent): void {
+    const tabs = Object.keys(NAMES) as Tab[];
+    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+    if (!step) return;
+    const next = tabs[(tabs.indexOf(this.now) + step + tabs.length) % tabs.length]!;
+    this.buttons.get(next)!.click();
+    this.buttons.get(next)!.focus();
+  }
+
+  private open(tab: Tab): void {
+    this.now = tab;
+    for (const [name, button] of this.buttons) {
+      button.setAttribute("aria-selected", String(name === tab));
+      button.tabIndex = name === tab ? 0 : -1;
+      this.panels.get(name)!.hidden = name !== tab;
+    }
+    this.fill();
+  }
+
+  set(rows: Rows): void {
+    this.rows = rows;
+    this.stale = new Set(Object.keys(NAMES) as Tab[]);
+    this.fill();
+  }
+
+  /** Only what is seen is worked out. */
+  private fill(): void {
+    if (!this.rows || !this.stale.delete(this.now)) return;
+    this.parts[this.now].set(this.rows);
+  }
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One process: its devices, its past, every live buffer, and by whom they were asked for.
+
+import { mayAsk, problem } from "../api";
+import { Chart } from "../chart";
+import { typeVariable } from "../colours";
+import { choice, clear, h, Keyed, say, type Row } from "../dom";
+import { bytes, clock, count, duration, plural } from "../format";
+import { live } from "../live";
+import { buffersOf, POOLS, poolUsed, TYPES, type Part, type Pool, type Process } from "../model";
+import { link, remember, type Route } from "../router";
+import { loadBuffers, type Rows } from "../rows";
+import { fromNs, History, later, lines } from "../series";
+import { locked, panel, TYPE_TITLES, type View } from "../view";
+import { Tabs } from "./process-tabs";
+
+const SPAN_S = 900;
+const AUTO_ROWS = 5000; // as many follow by themselves; more are read again on demand
+const AUTO_MS = 3000;
+
+const find = (pid: number): Process | undefined => {
+  const all = live.totals?.processes.filter((process) => process.pid === pid) ?? [];
+  return all.find((process) => process.alive) ?? all[0];
+};
+
+class Past {
+  readonly element: HTMLElement;
+  private chart = new Chart("Memory of the process over time");
+  private history: Record<Pool, History> = { DRAM: new History(), L1: new History(), SYSTEM: new History() };
+  private pool: Pool;
+  private note = h("p", { class: "muted pad" });
+  private abort = new AbortController();
+  private last = 0;
+  private loaded = false;
+
+  constructor(private pid: number) {
+    this.pool = "DRAM";
+    const pools = (["DRAM", "L1", "SYSTEM"] as const).map((value) => ({ value, text: POOLS[value].title }));
+    this.element = panel("Timeline",
+      choice<Pool>("Memory", pools, this.pool, (value) => { this.pool = value; this.draw(); }),
+      this.chart.element, this.note);
+    void this.load();
+  }
+
+  destroy(): void {
+    this.abort.abort();
+    this.chart.destroy();
+  }
+
+  private async load(): Promise<void> {
+    const from = later(fromNs(live.clockNs() - SPAN_S * 1e9), find(this.pid)?.start_ns ?? 0);
+    try {
+      const list = await lines({ pid: this.pid, from }, this.abort.signal);
+      for (const pool of ["DRAM", "L1", "SYSTEM"] as const)
+        this.history[pool].load(list, (line) => (line.type && POOLS[pool].types.includes(line.type) ? line.type : null));
+    } catch (error) {
+      if (this.abort.signal.aborted) return;
+      say(this.note, `The past cannot be shown: ${problem(error)}`);
+    }
+    this.last = 0;
+    this.loaded = true;
+    this.update();
+    this.draw();
+  }
+
+  update(): void {
+    const process = find(this.pid);
+    const now = live.clockNs();
+    if (!process || !this.loaded || live.state !== "live" || now - this.last < 1e9) return;
+    this.last = now;
+    for (const pool of ["DRAM", "L1", "SYSTEM"] as const) {
+      const values = new Map<string, number>(POOLS[pool].types.map((type) =>
+        [type, process.devices.reduce((sum, part) => sum + part.memory[type].used, 0)]));
+      this.history[pool].push(now, values);
+      this.history[pool].trim(now / 1e9 - SPAN_S);
+    }
+    this.draw();
+  }
+
+  private draw(): void {
+    const past = this.history[this.pool];
+    this.chart.set({
+      times: [...past.times],
+      series: POOLS[this.pool].types
+        .filter((type) => past.most(type) > 0)
+        .map((type) => ({ label: TYPE_TITLES[type], variable: typeVariable(type), values: past.values(type) })),
+    });
+  }
+}
+
+function deviceRow(part: Part): Row<Part> {
+  const cells = [0, 1, 2, 3].map(() => h("td", { class: "number" }));
+  const element = h("tr", {},
+    h("th", { scope: "row" }, h("a", { href: link("device", part.uid ?? String(part.device)) }, `Device ${part.device}`),
+      part.closed && h("span", { class: "tag" }, "closed")),
+    cells);
+  return {
+    element,
+    update(now) {
+      (["DRAM", "L1", "SYSTEM"] as const).forEach((pool, i) => say(cells[i]!, bytes(poolUsed(now.memory, pool))));
+      say(cells[3]!, count(buffersOf(now.memory)));
+      element.title = TYPES.filter((type) => now.memory[type].used > 0)
+        .map((type) => `${TYPE_TITLES[type]} ${bytes(now.memory[type].used)}`).join(", ");
+    },
+  };
+}
+
+/** Everything that needs the rows. */
+class Holdings {
+  readonly element = h("section", { class: "panel" });
+  private tabs: Tabs | null = null;
+  private status = h("span", { class: "muted", role: "status" });
+  private refresh = h("button", { type: "button", class: "small" }, "Refresh");
+  private abort = new AbortController();
+  private timer = 0;
+
+  constructor(
+    private pid: number,
+    route: Route,
+  ) {
+    if (!mayAsk()) {
+      clear(this.element, locked("Buffers, names and stacks"));
+      return;
+    }
+    this.tabs = new Tabs(pid, route, (tab) => remember({ tab }));
+    this.refresh.addEventListener("click", () => void this.load());
+    this.element.append(this.tabs.element);
+    this.tabs.tools(this.status, this.refresh);
+    void this.load();
+  }
+
+  destroy(): void {
+    this.abort.abort();
+    clearTimeout(this.timer);
+    this.tabs?.destroy();
+  }
+
+  async load(): Promise<void> {
+    clearTimeout(this.timer);
+    this.abort.abort();
+    this.abort = new AbortController();
+    const { signal } = this.abort;
+    try {
+      const rows = await loadBuffers({ pid: this.pid }, signal, (loaded) => {
+        if (loaded > AUTO_ROWS) say(this.status, `${count(loaded)} read …`);
+      });
+      this.tabs?.set(rows);
+      say(this.status, this.text(rows));
+      if (rows.buffers.length <= AUTO_ROWS && find(this.pid)?.alive)
+        this.timer = window.setTimeout(() => void this.load(), AUTO_MS);
+    } catch (error) {
+      if (!signal.aborted) say(this.status, problem(error));
+      if (!signal.aborted) this.timer = window.setTimeout(() => void this.load(), AUTO_MS);
+    }
+  }
+
+  private text(rows: Rows): string {
+    const number = rows.complete ? plural(rows.buffers.length, "buffer") : `the first ${count(rows.buffers.length)} buffers`;
+    return `${number}, ${clock(rows.timeNs)}`;
+  }
+}
+
+export function processView(route: Route): View {
+  const pid = Number(route.id);
+  const heading = h("h1", {}, `Process ${pid}`);
+  const facts = h("span", { class: "muted" });
+  const gone = h("div", { class: "panel", hidden: true },
+    h("div", { class: "empty" }, h("p", {}, `Process ${pid} is not there, or has ended. `),
+      h("a", { href: link("incidents", "", { pid: String(pid) }) }, "What it left behind")));
+  const body = h("tbody", {});
+  const devices = new Keyed<Part>(body, (part) => `${part.device} ${part.uid}`, deviceRow);
+  const past = new Past(pid);
+  const holdings = new Holdings(pid, route);
+  const table = panel("Devices", null, h("div", { class: "scroll" }, h("table", {},
+    h("thead", {}, h("tr", {}, ["Device", "DRAM", "L1", "System", "Buffers"].map((text, i) =>
+      h("th", { scope: "col", class: i ? "number" : "" }, text)))), body)));
+  const element = h("div", {},
+    h("div", { class: "crumbs" }, h("a", { href: link("overview") }, "Overview"), heading, facts),
+    gone,
+    h("div", { class: "columns wide-right" }, table, past.element),
+    holdings.element);
+  const update = (): void => {
+    const now = find(pid);
+    gone.hidden = (now !== undefined && now.alive) || !live.totals;
+    if (!now) return;
+    say(heading, `${now.comm} (${pid})`);
+    say(facts, [
+      now.user, now.container && `container ${now.container.slice(0, 12)}`,
+      `running for ${duration(live.clockNs() - now.start_ns)}`,
+      now.source === "book" ? "" : `source: ${now.source}`, now.exact ? "" : "figures are bounds",
+    ].filter(Boolean).join(" · "));
+    devices.show(now.devices);
+    past.update();
+  };
+  update();
+  return {
+    element, title: `Process ${pid}`, update,
+    destroy: () => { past.destroy(); holdings.destroy(); },
+  };
+}
+
