@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <ttmem/ttmem.h>
 
 #include "base/text.h"
@@ -16,7 +17,7 @@
 
 /* Sums over the devices of a process. */
 struct doctor_sums {
-	uint64_t used, peak, dram, on_chip_allocs, unknown_frees;
+	uint64_t used, peak, dram, on_chip, unknown_frees;
 	bool device_open;
 	bool peak_is_known;
 };
@@ -39,7 +40,7 @@ static void doctor_sum(const struct snapshot_process *process, struct doctor_sum
 			if (type == TTMEM_DRAM)
 				sums.dram += memory->used;
 			else if (type == TTMEM_L1 || type == TTMEM_L1_SMALL || type == TTMEM_CB)
-				sums.on_chip_allocs += memory->allocs;
+				sums.on_chip += memory->allocs + memory->used;
 		}
 	}
 	*ret_sums = sums;
@@ -70,7 +71,8 @@ static void doctor_judge(struct doctor *doctor, const struct snapshot_process *p
 	else if (sums.device_open && sums.used < DOCTOR_SMALL)
 		doctor_tell(doctor, DOCTOR_TOTAL_SMALL, process->pid, process->user_id,
 			    "%s has a device open and holds %s in all", comm, used);
-	if (sums.dram > 0 && sums.on_chip_allocs == 0)
+	/* A region of tt-metal tells what is there, not what was. */
+	if (sums.dram > 0 && sums.on_chip == 0 && strcmp(process->source, "tt-metal") != 0)
 		doctor_tell(doctor, DOCTOR_DRAM_ONLY, process->pid, process->user_id,
 			    "%s holds %s of DRAM and never had a buffer in L1", comm,
 			    text_size(sums.dram, used));

@@ -25,7 +25,17 @@ VIEWS = {
     "details.txt": (["smi", "--details"], {}),
     "json": (["smi", "--json"], {}),
     "csv": (["smi", "--csv"], {}),
+    "ps.txt": (["ps"], {}),
+    "ps.json": (["ps", "--json"], {}),
+    "doctor.txt": (["doctor"], {}),
+    "doctor.json": (["doctor", "--json"], {}),
+    "buffers.txt": (["buffers"], {}),
+    "map.txt": (["map"], {}),
+    "fit.txt": (["fit", "1GiB"], {}),
 }
+
+# Those whose exit code says what they found.
+JUDGES = ("doctor", "fit", "map")
 
 
 def settle(text, folder):
@@ -49,7 +59,7 @@ def compare(name, text):
 def look(ttmem):
     def run(machine, *args, **env):
         result = ttmem(*args, env={**machine.env(), **env})
-        assert result.returncode == 0, result.stderr
+        assert result.returncode == 0 or args[0] in JUDGES, result.stderr
         return result.stdout
 
     return run
@@ -62,9 +72,9 @@ def test_machine(look, tmp_path, name):
         if name == "galaxy" and view == "details.txt":
             continue  # 300 lines that say what the others say
         text = settle(look(machine, *args, **env), machine.folder)
-        if view == "json":
+        if view.endswith("json"):
             text = json.dumps(check_schema(json.loads(text)), indent=1) + "\n"
-        if view.endswith(".txt"):
+        if args[0] == "smi" and view.endswith(".txt"):
             width = 120 if view.startswith("120") else 80
             box = [line for line in text.splitlines() if line[0] in "|+"]
             assert all(len(line) == width for line in box)
