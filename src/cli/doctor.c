@@ -134,21 +134,29 @@ static void doctor_used(const struct doctor *doctor, uint32_t type, uint64_t *by
 	}
 }
 
+/* Not every source knows how many buffers it is. */
+static void doctor_print_amount(const char *what, uint64_t bytes, uint64_t buffers)
+{
+	char size[TEXT_NUMBER_SIZE];
+
+	printf("  %-13s %10s", what, text_size(bytes, size));
+	if (buffers)
+		printf(" in %" PRIu64 " buffer%s", buffers, buffers == 1 ? "" : "s");
+	putchar('\n');
+}
+
 static void doctor_print_totals(const struct doctor *doctor)
 {
 	uint64_t all_bytes = 0, all_buffers = 0, bytes, buffers;
-	char size[TEXT_NUMBER_SIZE];
 
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		doctor_used(doctor, type, &bytes, &buffers);
-		if (buffers)
-			printf("  %-13s %10s in %" PRIu64 " buffer%s\n", types_name(type),
-			       text_size(bytes, size), buffers, buffers == 1 ? "" : "s");
+		if (bytes || buffers)
+			doctor_print_amount(types_name(type), bytes, buffers);
 		all_bytes += bytes;
 		all_buffers += buffers;
 	}
-	printf("  %-13s %10s in %" PRIu64 " buffer%s\n", "all together", text_size(all_bytes, size),
-	       all_buffers, all_buffers == 1 ? "" : "s");
+	doctor_print_amount("all together", all_bytes, all_buffers);
 }
 
 static void doctor_print_finding(const struct doctor_finding *finding)
