@@ -27,8 +27,8 @@ struct config {
 	char *http_hosts;    /* NULL = none */
 	char *otlp;          /* NULL = nothing is pushed */
 	uint32_t otlp_interval_s;
-	char *token_file;    /* default: "http-token" in the state folder */
-	char *group;         /* whose members see everything: "ttmem" */
+	char *token_file; /* default: "http-token" in the state folder */
+	char *group;      /* whose members see everything: "ttmem" */
 	bool http_details;
 	bool log_events;
 	bool decimal_ids;
