@@ -4,10 +4,7 @@
 
 #include "lib/aside.h"
 
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/single_threaded.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -16,32 +13,28 @@
 #define ASIDE_NAP_NS 200000
 #define ASIDE_NAPS 5000 /* 1 s and more; longer than a file takes that is nobody's hostage */
 
-#define ASIDE_TEXT 1024u
-#define ASIDE_FLAGS 7       /* spaces between the name and the flags */
-#define ASIDE_FORKED 0x40ul /* since the fork there was no exec */
+static bool aside_was_left;
+
+static void aside_forked(void)
+{
+	if (!__libc_single_threaded)
+		aside_was_left = true;
+}
+
+/* At load time: a fork may come before the first call. */
+static __attribute__((constructor)) void aside_watch(void)
+{
+	(void)pthread_atfork(NULL, NULL, aside_forked); /* without memory nobody gets far */
+}
+
+bool aside_is_orphan(void)
+{
+	return aside_was_left;
+}
 
 bool aside_is_alone(void)
 {
 	return __libc_single_threaded;
-}
-
-/* Not open() and read(), which are points at which a thread may be cancelled. */
-bool aside_is_forked(void)
-{
-	char text[ASIDE_TEXT];
-	long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC, 0);
-	long n = fd >= 0 ? syscall(SYS_read, fd, text, sizeof(text) - 1) : -1;
-	const char *at;
-
-	if (fd >= 0)
-		(void)syscall(SYS_close, fd); /* only read from */
-	if (n <= 0)
-		return true;
-	text[n] = '\0';
-	at = strrchr(text, ')'); /* a name may have anything in it */
-	for (int i = 0; at && i < ASIDE_FLAGS; i++)
-		at = strchr(at + 1, ' ');
-	return !at || strtoul(at, NULL, 10) & ASIDE_FORKED;
 }
 
 static void *aside_thread(void *context)

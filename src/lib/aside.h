@@ -19,8 +19,11 @@ struct aside {
 /* Whether this process is, and its parent was, of one thread: then nobody else is inside of the loader. */
 bool aside_is_alone(void);
 
-/* Whether this process was forked, and has not become another program. True if that cannot be known. */
-bool aside_is_forked(void);
+/*
+ * Whether this process was forked while there were other threads. One of them may have been inside of the
+ * loader: what it left there is in no order, and to load something more may end the process.
+ */
+bool aside_is_orphan(void);
 
 /* Calls the function, beside if need be. @aside: static. Return: whether it has come back. */
 bool aside_run(struct aside *aside, void (*function)(void));

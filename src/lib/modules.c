@@ -82,7 +82,7 @@ void modules_open(void)
 	int saved_errno = errno; /* getauxval() says ENOENT for what is not there */
 
 	/* libc does not free the loader's lock in a child, though nobody is left who would. */
-	if (modules_lock.held != LOCK_FREE || (!aside_is_alone() && aside_is_forked()))
+	if (modules_lock.held != LOCK_FREE || aside_is_orphan())
 		modules_freeze();
 	modules_lock = LOCK_NULL;
 	modules_count = 0;
@@ -303,8 +303,8 @@ static const struct modules_entry *modules_find(uintptr_t address)
 
 static int (*modules_ask)(void *address, struct dl_find_object *ret_object);
 
-/* By name, because older libcs do not have it. */
-static void modules_find_ask(void)
+/* By name, because older libcs do not have it; at load time, because later it may be too late to ask. */
+static __attribute__((constructor)) void modules_find_ask(void)
 {
 	void *found = dlsym(RTLD_DEFAULT, "_dl_find_object");
 
@@ -361,13 +361,6 @@ static void modules_meet(struct writer *writer, uintptr_t address)
 /* Return: whether there is a way to ask without the loader's lock. */
 static bool modules_meet_all(struct writer *writer, const uintptr_t *addresses, size_t count)
 {
-	static struct aside aside;
-	static bool is_tried;
-
-	if (!modules_ask && !is_tried) {
-		is_tried = true;
-		(void)aside_run(&aside, modules_find_ask); /* not yet: as if it were not there */
-	}
 	for (size_t i = 0; modules_ask && i < count; i++)
 		modules_meet(writer, addresses[i]);
 	return modules_ask;

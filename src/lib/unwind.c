@@ -445,8 +445,9 @@ void unwind_load(void)
 {
 	static struct aside aside;
 
-	unwind_become(UNWIND_LATE);
-	(void)aside_run(&aside, unwind_fetch); /* if not now, then perhaps later */
+	unwind_become(aside_is_orphan() ? UNWIND_MISSING : UNWIND_LATE);
+	if (!aside_is_orphan())
+		(void)aside_run(&aside, unwind_fetch); /* if not now, then perhaps later */
 	if (unwind_state() == UNWIND_MISSING)
 		debug_line("stacks: %s is not there, or is not what it was", UNWIND_NAME);
 }
