@@ -23,8 +23,11 @@
 #include "lib/quiet.h"
 #include "lib/stack.h"
 
-#define GATE_PAUSE_NS 100000
-#define GATE_TRIES 20000 /* 2 s and more: then the holder is taken for frozen */
+#define GATE_PAUSE_NS 1000000
+#define GATE_LATE_NS \
+	2000000 /* a pause that took longer: the machine is full, and so it is for the holder */
+#define GATE_CALM 2000   /* other pauses, 2 s and more: then the holder is taken for frozen */
+#define GATE_TRIES 20000 /* likewise, of whatever length */
 
 enum gate_held {
 	GATE_FREE = 0,
@@ -57,13 +60,23 @@ static bool gate_wanted(void)
 	       gate_says("TT_BUFFER_DEBUG_LOG", "1");
 }
 
+static int64_t gate_now(void)
+{
+	struct timespec now = {0};
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* is always there */
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
 /* Waits for whoever has it, but not for ever. */
 static bool gate_wait(void)
 {
 	static const struct timespec pause = {.tv_nsec = GATE_PAUSE_NS};
 	uint32_t held = GATE_HELD;
+	int calm = 0;
 
-	for (int i = 0; i < GATE_TRIES; i++) {
+	for (int i = 0; i < GATE_TRIES && calm < GATE_CALM; i++) {
+		int64_t from = gate_now();
 		uint32_t was = GATE_FREE;
 
 		if (__atomic_compare_exchange_n(&gate_current.held, &was, GATE_HELD, false,
@@ -72,6 +85,7 @@ static bool gate_wait(void)
 		if (was == GATE_GIVEN_UP)
 			return false;
 		(void)nanosleep(&pause, NULL); /* no signal can shorten it */
+		calm += gate_now() - from < GATE_LATE_NS;
 	}
 	/* A holder that goes on after all lets it go as usual. */
 	(void)__atomic_compare_exchange_n(&gate_current.held, &held, GATE_GIVEN_UP, false,
