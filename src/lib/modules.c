@@ -4,6 +4,7 @@
 
 #include "lib/modules.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,9 +19,11 @@
 #include "base/bits.h"
 #include "base/lock.h"
 #include "book/intern.h"
+#include "lib/aside.h"
 
 #define MODULES_MAX 1024u /* files; addresses in others are in none */
 #define MODULES_NOTE_MAX 65536u
+#define MODULES_PAGE 4096u          /* the smallest there is */
 #define MODULES_CALLBACK_CODE 1024u /* more than the code of dl_iterate_phdr() has */
 
 struct modules_entry {
@@ -79,7 +82,7 @@ void modules_open(void)
 	int saved_errno = errno; /* getauxval() says ENOENT for what is not there */
 
 	/* libc does not free the loader's lock in a child, though nobody is left who would. */
-	if (modules_lock.word & LOCK_HELD)
+	if ((modules_lock.word & LOCK_HELD) || aside_is_orphan())
 		modules_freeze();
 	modules_lock = LOCK_NULL;
 	modules_count = 0;
@@ -296,17 +299,107 @@ static const struct modules_entry *modules_find(uintptr_t address)
 	return NULL;
 }
 
+#if defined(DLFO_EH_SEGMENT_TYPE)
+
+static int (*modules_ask)(void *address, struct dl_find_object *ret_object);
+
+/* By name, because older libcs do not have it; at load time, because later it may be too late to ask. */
+static __attribute__((constructor)) void modules_find_ask(void)
+{
+	void *found = dlsym(RTLD_DEFAULT, "_dl_find_object");
+
+	memcpy(&modules_ask, &found, sizeof(found)); /* a function, which no cast may make of it */
+}
+
+/* What is known of other files at the same place. Return: the id of what was at @address; 0 = none. */
+static uint32_t modules_drop(uintptr_t address, const struct dl_find_object *object)
+{
+	uintptr_t low = (uintptr_t)object->dlfo_map_start;
+	uintptr_t high = (uintptr_t)object->dlfo_map_end;
+	const struct modules_entry *was = modules_find(address);
+	uint32_t id = was ? was->id : 0;
+
+	for (size_t i = 0; i < modules_count;) {
+		if (modules_table[i].low < high && modules_table[i].high > low)
+			modules_table[i] = modules_table[--modules_count];
+		else
+			i++;
+	}
+	return id;
+}
+
+/*
+ * A file that the caller's stack leads through, so it stays while it is looked at. No lock is taken. What was
+ * replaced is noticed when something is first seen of it.
+ */
+static void modules_meet(struct writer *writer, uintptr_t address)
+{
+	struct dl_find_object object;
+	struct dl_phdr_info info = {0};
+	const ElfW(Ehdr) * image;
+	uint32_t before;
+
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): that is how it is asked */
+	if (modules_ask((void *)(address - 1), &object) != 0)
+		return;
+	image = object.dlfo_map_start;
+	/* Of the file no more is known to be there than its first page. */
+	if (memcmp(image->e_ident, ELFMAG, SELFMAG) != 0 ||
+	    image->e_phentsize != sizeof(ElfW(Phdr)) || image->e_phoff > MODULES_PAGE ||
+	    image->e_phnum > (MODULES_PAGE - image->e_phoff) / sizeof(ElfW(Phdr)))
+		return;
+	info.dlpi_addr = object.dlfo_link_map->l_addr;
+	info.dlpi_name = object.dlfo_link_map->l_name;
+	info.dlpi_phdr = (const void *)((const char *)image + image->e_phoff);
+	info.dlpi_phnum = image->e_phnum;
+	before = modules_drop(address, &object);
+	modules_add(writer, &info);
+	if (before && modules_find(address) && modules_find(address)->id != before)
+		__atomic_fetch_add(&modules_changes, 1, __ATOMIC_RELEASE);
+}
+
+/* Return: whether there is a way to ask without the loader's lock. */
+static bool modules_meet_all(struct writer *writer, const uintptr_t *addresses, size_t count)
+{
+	for (size_t i = 0; modules_ask && i < count; i++)
+		modules_meet(writer, addresses[i]);
+	return modules_ask;
+}
+
+#else
+
+static bool modules_meet_all(struct writer *writer, const uintptr_t *addresses, size_t count)
+{
+	(void)writer;
+	(void)addresses;
+	(void)count;
+	return false;
+}
+
+#endif
+
+/* Brings the table up to date, as far as @addresses need it. Return: whether that was possible. */
+static bool modules_refresh(struct writer *writer, const uintptr_t *addresses, size_t count)
+{
+	struct modules_walk walk = {.writer = writer};
+
+	if (modules_are_frozen)
+		return modules_meet_all(writer, addresses, count);
+	(void)dl_iterate_phdr(modules_see, &walk); /* gives back what we return */
+	return true;
+}
+
 size_t modules_frames(struct writer *writer, const uintptr_t *addresses, size_t count,
 		      struct book_frame *ret_frames, uint32_t *ret_generation)
 {
-	struct modules_walk walk = {.writer = writer};
 	int saved_errno = errno;
 	size_t n = 0;
 
 	*ret_generation = modules_generation();
-	if (modules_are_frozen || !lock_take(&modules_lock))
+	if (!lock_take(&modules_lock))
 		return 0;
-	(void)dl_iterate_phdr(modules_see, &walk); /* gives back what we return */
+	if (!modules_refresh(writer, addresses, count))
+		count = 0;
 	for (; n < count; n++) {
 		const struct modules_entry *entry = modules_find(addresses[n]);
 

@@ -23,8 +23,9 @@ struct writer;
 void modules_open(void);
 
 /*
- * In a forked child: the loader is not asked again, neither here nor in its children. A thread that this
- * process does not have was inside it, and has taken its lock along.
+ * In a forked child: the loader's list is not asked for again, neither here nor in its children. A thread that
+ * this process does not have may have been inside it, and have taken its lock along. Files are then looked up
+ * one by one, if libc has a way without locks, otherwise there are no frames.
  */
 void modules_freeze(void);
 

@@ -4,7 +4,8 @@
 /*
  * Whether this is a moment to load something: not from a callback of the loader, which holds a lock that
  * loading needs in another order, nor from a signal handler, which may have interrupted just that. A
- * constructor may load as it likes: that is libc's promise, and its locks know their thread.
+ * constructor may load as it likes: that is libc's promise, and its locks know their thread. With other
+ * threads about it is not that thread which loads (lib/aside.h), so there it waits in vain, for a second.
  *
  * What leads there cannot be asked for yet, because the way up is what is to be loaded. So every word of the
  * stack is looked at: one that is a return into dl_iterate_phdr() or out of a handler may be that. It may

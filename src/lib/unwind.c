@@ -13,18 +13,24 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "lib/aside.h"
 #include "lib/debug.h"
 
-static int unwind_is_there; /* as unwind_state() says */
+static enum unwind_state unwind_is_there; /* as unwind_state() says */
 
-int unwind_state(void)
+enum unwind_state unwind_state(void)
 {
-	return unwind_is_there;
+	return __atomic_load_n(&unwind_is_there, __ATOMIC_ACQUIRE);
+}
+
+static void unwind_become(enum unwind_state state)
+{
+	__atomic_store_n(&unwind_is_there, state, __ATOMIC_RELEASE);
 }
 
 void unwind_give_up(void)
 {
-	unwind_is_there = -1;
+	unwind_become(UNWIND_LOST);
 }
 
 #if defined(__x86_64__) && defined(DLFO_EH_SEGMENT_TYPE)
@@ -425,24 +431,33 @@ static bool unwind_open(void)
 	       unwind_make_space() && (unwind_try(false) || unwind_try(true));
 }
 
-bool unwind_load(void)
+/* What is found out counts only for who still wants to know. */
+static void unwind_fetch(void)
 {
-	if (unwind_is_there == 0) {
-		unwind_is_there = unwind_open() ? 1 : -1;
-		if (unwind_is_there < 0)
-			debug_line("stacks: %s is not there, or is not what it was", UNWIND_NAME);
-	}
-	return unwind_is_there > 0;
+	enum unwind_state late = UNWIND_LATE;
+	enum unwind_state found = unwind_open() ? UNWIND_READY : UNWIND_MISSING;
+
+	(void)__atomic_compare_exchange_n(&unwind_is_there, &late, found, false, __ATOMIC_RELEASE,
+					  __ATOMIC_RELAXED);
+}
+
+void unwind_load(void)
+{
+	static struct aside aside;
+
+	unwind_become(aside_is_orphan() ? UNWIND_MISSING : UNWIND_LATE);
+	if (!aside_is_orphan())
+		(void)aside_run(&aside, unwind_fetch); /* if not now, then perhaps later */
+	if (unwind_state() == UNWIND_MISSING)
+		debug_line("stacks: %s is not there, or is not what it was", UNWIND_NAME);
 }
 
 #else
 
-bool unwind_load(void)
+void unwind_load(void)
 {
-	if (unwind_is_there == 0)
-		debug_line("stacks: there is no unwinding on this machine");
-	unwind_is_there = -1;
-	return false;
+	debug_line("stacks: there is no unwinding on this machine");
+	unwind_become(UNWIND_MISSING);
 }
 
 void unwind_learn(uintptr_t address, struct rule *ret_rule)

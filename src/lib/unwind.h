@@ -20,16 +20,24 @@
 
 #include "lib/rules.h"
 
-/*
- * Loads it, and tries it. One thread at a time, and never from a callback of the loader or a signal handler.
- * Once is enough. Return: whether it can be used.
- */
-bool unwind_load(void);
+enum unwind_state {
+	UNWIND_UNKNOWN = 0, /* not loaded yet */
+	UNWIND_LATE,        /* being loaded; or the loader is somebody else's for very long */
+	UNWIND_READY,
+	UNWIND_MISSING, /* there is none */
+	UNWIND_LOST,    /* it was loaded, but is of no use any more */
+};
+
+/* What is known of it without loading it. */
+enum unwind_state unwind_state(void);
 
 /* All of these: one thread at a time. */
 
-/* What is known of it without loading it: 0 nothing yet, > 0 it can be used, < 0 it cannot. */
-int unwind_state(void);
+/*
+ * Loads it, and tries it; once. Never from a callback of the loader or a signal handler. May come back before
+ * that is done: what became of it unwind_state() tells.
+ */
+void unwind_load(void);
 
 /* In a forked child in which it cannot be used any more: a thread that was inside it is gone. */
 void unwind_give_up(void);

@@ -60,8 +60,8 @@ static void walk_forget(void)
 void walk_open(enum walk_how how)
 {
 	/* Held by a thread that this process, a forked child, does not have. It may have been loading. */
-	if (walk_lock.word & LOCK_HELD) {
-		if (unwind_state() == 0)
+	if ((walk_lock.word & LOCK_HELD) || unwind_state() == UNWIND_LATE) {
+		if (unwind_state() == UNWIND_UNKNOWN || unwind_state() == UNWIND_LATE)
 			modules_freeze();
 		unwind_give_up();
 	}
@@ -275,20 +275,15 @@ static size_t walk_rules(const struct bounds *bounds, const void *frame, uintptr
 /* Return: whether there is anything to learn from. */
 static bool walk_prepare(const struct bounds *bounds, const void *frame, const sigset_t *blocked)
 {
-	if (likely(unwind_state()))
-		return unwind_state() > 0;
-	if (!moment_is_calm(bounds, frame, blocked))
-		return false;
-	/*
-	 * The one call that waits for the loader with our lock held. If the loader waits for the lock, which
-	 * takes another thread that is in a constructor just now, the lock is what gives up.
-	 */
-	if (unwind_load())
-		return true;
+	if (unlikely(unwind_state() == UNWIND_UNKNOWN)) {
+		if (!moment_is_calm(bounds, frame, blocked))
+			return false;
+		unwind_load();
+	}
 	/* Better unchecked than nothing. Who asked for rules shall have nothing else. */
-	if (walk_way == WALK_AUTO)
+	if (unlikely(unwind_state() == UNWIND_MISSING) && walk_way == WALK_AUTO)
 		__atomic_store_n(&walk_way, WALK_FRAMES, __ATOMIC_RELAXED);
-	return false;
+	return unwind_state() == UNWIND_READY;
 }
 
 static size_t walk_learn(const struct bounds *bounds, const void *frame, uintptr_t *addresses,

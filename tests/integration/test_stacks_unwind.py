@@ -23,6 +23,7 @@ pytestmark = pytest.mark.skipif(
 HOWS = ("unwind", "auto")
 OMIT = ("-O2", "-fomit-frame-pointer")
 KEEP = ("-O2", "-fno-omit-frame-pointer")
+LTO = ("-O3", "-flto", "-fomit-frame-pointer")
 
 READY = """
 static int ready(void)
@@ -273,7 +274,7 @@ def same(told, found):
 
 
 @pytest.mark.parametrize(
-    "flags", [OMIT, KEEP, ("-O0",), ("-O2", "-no-pie", "-fno-pie")], ids=" ".join
+    "flags", [OMIT, KEEP, LTO, ("-O0",), ("-O2", "-no-pie", "-fno-pie")], ids=" ".join
 )
 def test_c_is_as_gdb_says(world, compiled, flags):
     program = compiled(C_SOURCE, *flags)
@@ -283,7 +284,7 @@ def test_c_is_as_gdb_says(world, compiled, flags):
         same(told, taken(world, program, how))
 
 
-@pytest.mark.parametrize("flags", [OMIT, KEEP, ("-O0",)], ids=" ".join)
+@pytest.mark.parametrize("flags", [OMIT, KEEP, LTO, ("-O0",)], ids=" ".join)
 def test_cxx_is_as_gdb_says(world, compiled, flags):
     program = compiled(CXX_SOURCE, *flags, compiler="g++")
     told = gdb_says(world, program)
