@@ -69,6 +69,19 @@ UNIT(position_independent_or_not)
 	assert_all("library.so", NULL, "library.so");
 }
 
+UNIT(half_of_the_debug_information_is_elsewhere)
+{
+	static const char *const versions[] = {"4", "5"};
+
+	testing_sources();
+	for (size_t i = 0; i < 2; i++) {
+		testing_run("gcc -gdwarf-%s -gsplit-dwarf -O1 program.c -o split", versions[i]);
+		/* The line would be that of what was inlined: so there is none. */
+		assert(find("split", NULL, "split", "at_inner") == 1);
+		assert_frame(0, "outer", "", 0);
+	}
+}
+
 UNIT(older_and_packed_debug_information)
 {
 	testing_sources();

@@ -109,6 +109,13 @@ static const char *resolve_function(Dwarf_Die *die)
 	return name ? name : resolve_string(die, DW_AT_name);
 }
 
+/* What was inlined is told in another file, which is not opened here. The line alone would be wrong. */
+static bool resolve_is_split(Dwarf_Die *unit)
+{
+	return dwarf_tag(unit) == DW_TAG_skeleton_unit || dwarf_hasattr(unit, DW_AT_dwo_name) ||
+	       dwarf_hasattr(unit, DW_AT_GNU_dwo_name);
+}
+
 static size_t resolve_by_debug(struct resolve_file *file, uint64_t address,
 			       struct resolve_frame *ret_frames, size_t max)
 {
@@ -116,7 +123,7 @@ static size_t resolve_by_debug(struct resolve_file *file, uint64_t address,
 	struct resolve_place place;
 	size_t count;
 
-	if (!file->dwarf || !resolve_unit(file->dwarf, address, &unit))
+	if (!file->dwarf || !resolve_unit(file->dwarf, address, &unit) || resolve_is_split(&unit))
 		return 0;
 	place = resolve_line(&unit, address);
 	count = scopes_find(&file->scopes, &unit, address, functions,
