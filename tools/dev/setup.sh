@@ -65,6 +65,17 @@ needs() {
 		libfuzzer libclang-rt-14-dev
 		END
 	soak) say cmd:valgrind valgrind ;;
+	kernel) cat <<-'END' ;;
+		cmd:qemu-system-x86_64 qemu-system-x86
+		glob:/boot/vmlinuz-6.1.*-cloud-amd64 linux-image-cloud-amd64
+		glob:/usr/src/linux-headers-6.1.*-cloud-amd64 linux-headers-cloud-amd64
+		glob:/boot/vmlinuz-6.12.*-cloud-amd64 linux-image-6.12-cloud-amd64
+		glob:/usr/src/linux-headers-6.12.*-cloud-amd64 linux-headers-6.12-cloud-amd64
+		cmd:make make
+		cmd:cpio cpio
+		cmd:busybox busybox-static
+		cmd:sparse sparse
+		END
 	esac
 }
 
@@ -74,6 +85,9 @@ present() {
 	cmd:*) have "${1#cmd:}" ;;
 	hdr:*) printf '#include <%s>\n' "${1#hdr:}" | gcc -E - >/dev/null 2>&1 ;;
 	file:*) [ -e "${1#file:}" ] ;;
+	glob:*) # shellcheck disable=SC2086 # to be expanded
+		set -- ${1#glob:}
+		[ -e "$1" ] ;;
 	py:*) "$PYTHON" -c "import ${1#py:}" >/dev/null 2>&1 ;;
 	libfuzzer) set -- "$(clang -print-runtime-dir 2>/dev/null)"/libclang_rt.fuzzer-*.a
 		[ -e "$1" ] ;;
