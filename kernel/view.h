@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#pragma once
+
+/* What everybody may see: files under /proc/driver/ttmem, and the fdinfo of our descriptors. */
+
+#include <linux/types.h>
+
+struct holder;
+struct seq_file;
+
+int view_init(void);
+void view_exit(void);
+
+/* The files of a device, which stay. Without memory there are none; the next call tries again. */
+void view_add_device(u32 device);
+
+void view_fdinfo(struct seq_file *seq, struct holder *holder);
