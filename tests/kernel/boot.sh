@@ -1,0 +1,100 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# boot.sh VERSION BUILD WORK [TEST...]: builds the module for one of Debian's kernels, boots that kernel in QEMU
+# with nothing but busybox, the module and the test programs of BUILD, and judges what comes out of its
+# console. No KVM is needed: a boot takes seconds all the same.
+
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+
+version=$1 build=$2 work=$3
+shift 3
+headers=${TTMEM_KERNEL_HEADERS:-/usr/src/linux-headers-$version}
+image=${TTMEM_KERNEL_IMAGE:-/boot/vmlinuz-$version}
+seconds=${TTMEM_KERNEL_SECONDS:-170} # ends a hang; a boot with all tests takes much less
+name=kernel-${version%%-*}
+
+record() {
+	echo "$*" >>"${TTMEM_RESULTS:-/dev/null}"
+}
+
+give_up() {
+	echo "$*"
+	record "$name" 0 1 0
+	exit 1
+}
+
+# The library's own tests run on the kernel's book too; the slow ones prove nothing more in there.
+[ $# -gt 0 ] || set -- kernel-node kernel-errors kernel-life kernel-crowd kernel-view \
+	lib-life lib-semantics lib-rest lib-misuse lib-descriptor lib-signal lib-escape
+
+rm -rf "$work"
+mkdir -p "$work/module" "$work/root/bin" "$work/root/lib64" "$work/root/proc" "$work/root/sys" \
+	"$work/root/dev" "$work/root/tmp" "$work/root/etc"
+cp -r kernel include "$work/module/"
+make -s -C "$headers" M="$work/module/kernel" modules >"$work/make.log" 2>&1 || {
+	cat "$work/make.log"
+	give_up "the module does not build for $version"
+}
+
+# need PROGRAM: it and its libraries, without what only a debugger wants.
+need() {
+	strip -o "$work/root/bin/$(basename "$1")" "$1" 2>/dev/null || cp "$1" "$work/root/bin/"
+	ldd "$1" 2>/dev/null | grep -o '/[^ ]*' | while read -r library; do
+		[ -e "$work/root$library" ] && continue
+		mkdir -p "$work/root$(dirname "$library")"
+		strip -o "$work/root$library" "$library" 2>/dev/null || cp -L "$library" "$work/root$library"
+	done
+}
+
+cp "$(command -v busybox)" "$work/root/bin/busybox"
+strip --strip-debug -o "$work/root/ttmem.ko" "$work/module/kernel/ttmem.ko"
+install -m 755 tests/kernel/init.sh "$work/root/init"
+echo 'root:x:0:0::/tmp:/bin/sh' >"$work/root/etc/passwd"
+for test; do
+	case $test in
+	kernel-*) program=$build/tests/kernel/$test-test ;;
+	*) program=$build/src/$test-test ;;
+	esac
+	need "$program" || give_up "$program is not built"
+	basename "$program"
+done >"$work/root/tests"
+need "$build/src/cli/ttmem"
+need "$build/tests/kernel/kernel-holder"
+(cd "$work/root" && find . | cpio -o -H newc --quiet) >"$work/initrd" || give_up "no initrd"
+
+start=$(date +%s)
+timeout -k 5 "$seconds" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -m 768 -smp 2 \
+	-nodefaults -no-user-config -kernel "$image" -initrd "$work/initrd" -nographic \
+	-serial stdio -no-reboot -append "console=ttyS0 panic=-1 quiet slub_debug=FZPU \
+	oops=panic ${TTMEM_KERNEL_APPEND:-}" </dev/null >"$work/console" 2>&1
+code=$?
+echo "$version: $(($(date +%s) - start)) s"
+
+# The console has carriage returns, and lines of the kernel between those of the programs.
+tr -d '\r' <"$work/console" >"$work/log"
+sed -n 's/^@@result //p' "$work/log" | sed "s/^\([^# ]\)/$name-\1/" >"$work/results"
+[ -z "${TTMEM_RESULTS:-}" ] || cat "$work/results" >>"$TTMEM_RESULTS"
+bad=0
+if ! grep -q '^@@end$' "$work/log"; then
+	echo "the machine did not come to its end (qemu: $code)"
+	bad=1
+fi
+if ! grep -q '^@@unloaded$' "$work/log"; then
+	echo "the module was not unloaded"
+	bad=1
+fi
+# Anything that a kernel says when something is wrong with it.
+if sed -n '/^@@log$/,/^@@end$/p' "$work/log" | grep -E -n 'WARNING|BUG|Oops|KASAN|UBSAN|Call Trace|Tainted.* [DW]|lockdep|possible (recursive|circular)|Poison|Redzone|Object padding|unreferenced object|INFO: |general protection|refcount_t|leaked|remaining on|Objects remaining'; then
+	echo "the kernel complained"
+	bad=1
+fi
+failed=$(awk '!/^#/ { n += $3 } END { print n + 0 }' "$work/results")
+awk '!/^#/ { p += $2; f += $3; s += $4 } END { printf "%d passed, %d failed, %d skipped\n", p, f, s }' \
+	"$work/results"
+record "$name-log" $((1 - bad)) "$bad" 0
+if [ "$bad" -ne 0 ] || [ "$failed" -ne 0 ]; then
+	tail -n 150 "$work/log"
+	exit 1
+fi

@@ -1,0 +1,42 @@
+#!/bin/busybox sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# The only program of the machine that boot.sh boots: loads the module, runs the tests, unloads, and powers
+# off. What boot.sh looks for begins with @@.
+
+export PATH=/bin
+echo # what the firmware leaves behind on the line
+/bin/busybox --install -s /bin
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs devtmpfs /dev
+mkdir -p /dev/shm /dev/pts /run /sys/fs/cgroup
+mount -t tmpfs tmpfs /tmp
+mount -t tmpfs tmpfs /dev/shm
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+chmod 1777 /tmp
+ip link set lo up
+echo 1 >/proc/sys/kernel/printk # the console is for the tests
+
+insmod /ttmem.ko || echo "@@result load 0 1 0"
+export TTMEM_RESULTS=/tmp/results TTMEM_UNIT_TIMEOUT=10 TTMEM_TEST_QUICK=1 TTMEM_IN_KERNEL_TEST=1
+while read -r program; do
+	: >"$TTMEM_RESULTS"
+	"/bin/$program" >"/tmp/$program.log" 2>&1 || {
+		echo "---- $program: $?"
+		cat "/tmp/$program.log"
+		[ -s "$TTMEM_RESULTS" ] || echo "${program%-test} 0 1 0" >"$TTMEM_RESULTS"
+	}
+	sed 's/^/@@result /' "$TTMEM_RESULTS"
+	echo "$program: up $(cut -d' ' -f1 /proc/uptime) s"
+done </tests
+
+if rmmod ttmem; then
+	echo "@@unloaded"
+	# A module must come back as it went.
+	insmod /ttmem.ko && rmmod ttmem && echo "@@result reload 1 0 0"
+fi
+echo "@@log"
+dmesg
+echo "@@end"
+poweroff -f
