@@ -167,6 +167,8 @@ static void book_notify_release(struct mmu_notifier *notifier, struct mm_struct 
 {
 	struct book *book = container_of(notifier, struct book, notifier);
 
+	if (test_and_set_bit(BOOK_ENDED, &book->flags))
+		return;
 	WRITE_ONCE(book->mm, NULL);
 	holder_end(&book->holder);
 	mmu_notifier_put(notifier);
@@ -247,6 +249,9 @@ put:
 
 void book_abandon(struct book *book)
 {
+	if (test_and_set_bit(BOOK_ENDED, &book->flags))
+		return;
+	WRITE_ONCE(book->mm, NULL);
 	holder_remove(&book->holder);
 	mmu_notifier_put(&book->notifier);
 }

@@ -28,8 +28,13 @@ struct book {
 	unsigned long room; /* pages */
 	atomic_long_t used; /* pages */
 	struct xarray pages;
-	unsigned long mapped; /* bit 0: it was */
+	unsigned long flags; /* enum book_flag */
 	struct work_struct release;
+};
+
+enum book_flag {
+	BOOK_MAPPED = 0, /* once; there is no second time */
+	BOOK_ENDED = 1,
 };
 
 int book_init(void);
@@ -39,7 +44,7 @@ void book_exit(void);
 struct book *book_new(u64 size, u64 room);
 void book_put(struct book *book);
 
-/* Undoes book_new() before anybody has seen the book; the file's reference stays the caller's. */
+/* Ends a book that nobody can map any more, and so has never been one; @book's reference stays. */
 void book_abandon(struct book *book);
 
 /* Memory behind whole pages. 0, -EINVAL, -ENOMEM, -EINTR. */

@@ -159,7 +159,7 @@ static int file_mmap(struct file *file, struct vm_area_struct *vma)
 	if (!(vma->vm_flags & VM_SHARED) || (vma->vm_flags & VM_EXEC) || vma->vm_pgoff ||
 	    length > book->size)
 		return -EINVAL;
-	if (test_and_set_bit(0, &book->mapped))
+	if (test_and_set_bit(BOOK_MAPPED, &book->flags))
 		return -EBUSY;
 	file_set_flags(vma);
 	vma->vm_private_data = book;
@@ -257,6 +257,8 @@ static void file_evict(struct inode *inode)
 	mutex_lock(&holder_lock);
 	book->inode = NULL;
 	mutex_unlock(&holder_lock);
+	if (!test_bit(BOOK_MAPPED, &book->flags))
+		book_abandon(book);
 	book_put(book);
 }
 
@@ -330,6 +332,7 @@ static struct file *file_of_book(struct book *book)
 unpin:
 	simple_release_fs(&file_mount, &file_mount_count);
 put:
+	book_abandon(book);
 	book_put(book);
 	return ERR_PTR(r);
 }
@@ -353,7 +356,6 @@ int file_new_book(struct ttmem_ioc_book *args)
 	file = file_of_book(book);
 	if (IS_ERR(file)) {
 		put_unused_fd(fd);
-		book_abandon(book);
 		return PTR_ERR(file);
 	}
 	fd_install(fd, file);
