@@ -225,6 +225,7 @@ struct book *book_new(u64 size, u64 room)
 	holder_init(&book->holder, &book_holder_ops);
 	kref_init(&book->refs);
 	xa_init_flags(&book->pages, XA_FLAGS_ACCOUNT);
+	mutex_init(&book->reserving);
 	INIT_WORK(&book->release, book_release);
 	book->mm = current->mm;
 	book->size = size;
@@ -277,11 +278,10 @@ static void book_refund(struct book *book)
 	atomic_long_dec(&book->used);
 }
 
-/* Two threads may want the same page: one of them keeps it. */
 static int book_reserve_page(struct book *book, unsigned long index)
 {
 	struct page *page;
-	void *there;
+	int r;
 
 	if (xa_load(&book->pages, index))
 		return 0;
@@ -292,12 +292,12 @@ static int book_reserve_page(struct book *book, unsigned long index)
 		book_refund(book);
 		return -ENOMEM;
 	}
-	there = xa_cmpxchg(&book->pages, index, NULL, page, GFP_KERNEL_ACCOUNT);
-	if (!there)
-		return 0;
-	put_page(page);
-	book_refund(book);
-	return xa_is_err(there) ? xa_err(there) : 0;
+	r = xa_err(xa_store(&book->pages, index, page, GFP_KERNEL_ACCOUNT));
+	if (r < 0) {
+		put_page(page);
+		book_refund(book);
+	}
+	return r;
 }
 
 /* A shard is reserved before its device is first used: that is when the device gets its views. */
@@ -313,22 +313,22 @@ static void book_show_devices(u64 from, u64 to)
 int book_reserve(struct book *book, u64 offset, u64 length)
 {
 	unsigned long index, end;
-	int r;
+	int r = 0;
 
 	if (!length || !PAGE_ALIGNED(offset) || !PAGE_ALIGNED(length) || offset >= book->size ||
 	    length > book->size - offset)
 		return -EINVAL;
 	end = (offset + length) >> PAGE_SHIFT;
-	for (index = offset >> PAGE_SHIFT; index < end; index++) {
-		if (fatal_signal_pending(current))
-			return -EINTR;
-		r = book_reserve_page(book, index);
-		if (r < 0)
-			return r;
+	if (mutex_lock_killable(&book->reserving) < 0)
+		return -EINTR;
+	for (index = offset >> PAGE_SHIFT; r == 0 && index < end; index++) {
+		r = fatal_signal_pending(current) ? -EINTR : book_reserve_page(book, index);
 		cond_resched();
 	}
-	book_show_devices(offset, offset + length);
-	return 0;
+	mutex_unlock(&book->reserving);
+	if (r == 0)
+		book_show_devices(offset, offset + length);
+	return r;
 }
 
 u32 book_device(struct holder *holder)

@@ -28,7 +28,8 @@ struct book {
 	unsigned long room; /* pages */
 	atomic_long_t used; /* pages */
 	struct xarray pages;
-	unsigned long flags; /* enum book_flag */
+	struct mutex reserving; /* so that no page is charged twice */
+	unsigned long flags;    /* enum book_flag */
 	struct work_struct release;
 };
 

@@ -42,9 +42,13 @@ make -s -C "$headers" M="$work/module/kernel" modules >"$work/make.log" 2>&1 || 
 need() {
 	strip -o "$work/root/bin/$(basename "$1")" "$1" 2>/dev/null || cp "$1" "$work/root/bin/"
 	ldd "$1" 2>/dev/null | grep -o '/[^ ]*' | while read -r library; do
-		[ -e "$work/root$library" ] && continue
-		mkdir -p "$work/root$(dirname "$library")"
-		strip -o "$work/root$library" "$library" 2>/dev/null || cp -L "$library" "$work/root$library"
+		case $library in
+		/lib/* | /lib64/* | /usr/lib/*) to=$work/root$library ;;
+		*) to=$work/root/ours/$(basename "$library") ;;
+		esac
+		[ -e "$to" ] && continue
+		mkdir -p "$(dirname "$to")"
+		strip -o "$to" "$library" 2>/dev/null || cp -L "$library" "$to"
 	done
 }
 
@@ -57,7 +61,8 @@ for test; do
 	kernel-*) program=$build/tests/kernel/$test-test ;;
 	*) program=$build/src/$test-test ;;
 	esac
-	need "$program" || give_up "$program is not built"
+	[ -x "$program" ] || give_up "$program is not built" >&2
+	need "$program"
 	basename "$program"
 done >"$work/root/tests"
 need "$build/src/cli/ttmem"

@@ -4,7 +4,7 @@
 # The only program of the machine that boot.sh boots: loads the module, runs the tests, unloads, and powers
 # off. What boot.sh looks for begins with @@.
 
-export PATH=/bin
+export PATH=/bin LD_LIBRARY_PATH=/ours
 echo # what the firmware leaves behind on the line
 /bin/busybox --install -s /bin
 mount -t proc proc /proc
@@ -24,9 +24,9 @@ while read -r program; do
 	: >"$TTMEM_RESULTS"
 	"/bin/$program" >"/tmp/$program.log" 2>&1 || {
 		echo "---- $program: $?"
-		cat "/tmp/$program.log"
 		[ -s "$TTMEM_RESULTS" ] || echo "${program%-test} 0 1 0" >"$TTMEM_RESULTS"
 	}
+	cat "/tmp/$program.log"
 	sed 's/^/@@result /' "$TTMEM_RESULTS"
 	echo "$program: up $(cut -d' ' -f1 /proc/uptime) s"
 done </tests
