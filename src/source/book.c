@@ -18,6 +18,7 @@
 #include "core/snapshot.h"
 #include "core/timebase.h"
 #include "core/types.h"
+#include "source/kernel.h"
 #include "source/remote.h"
 #include "source/scan.h"
 #include "source/source.h"
@@ -124,6 +125,7 @@ static int book_source_collect(struct source *source, const struct source_reques
 	struct book_origin *self = container_of(source, struct book_origin, source);
 	struct source_request of_dead = *request;
 	int r = book_source_refresh(source);
+	size_t others = 0;
 
 	/* What a dead process left is no live buffer: shown only to who asks for that process. */
 	of_dead.buffers = request->buffers && request->filter.has_pid;
@@ -140,7 +142,9 @@ static int book_source_collect(struct source *source, const struct source_reques
 	if (r == 0)
 		r = remote_collect(self->remote, request, snapshot);
 	if (r == 0)
-		book_note_scan(self->scan, remote_count(self->remote), snapshot);
+		r = kernel_collect(self->scan, self->remote, snapshot, &others);
+	if (r == 0)
+		book_note_scan(self->scan, remote_count(self->remote) + others, snapshot);
 	return r;
 }
 

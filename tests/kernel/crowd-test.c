@@ -146,7 +146,7 @@ static void *crowd_attach(void *context)
 /* One maps, one closes, one attaches: whoever is first, nothing is left behind. */
 UNIT_LONG(threads_that_map_and_close, 240)
 {
-	for (int i = 0; i < 40; i++) {
+	for (int i = 0; i < 15; i++) {
 		pid_t child = fork();
 		int status;
 
