@@ -55,7 +55,7 @@ need() {
 cp "$(command -v busybox)" "$work/root/bin/busybox"
 strip --strip-debug -o "$work/root/ttmem.ko" "$work/module/kernel/ttmem.ko"
 install -m 755 tests/kernel/init.sh "$work/root/init"
-echo 'root:x:0:0::/tmp:/bin/sh' >"$work/root/etc/passwd"
+printf '%s\n' 'root:x:0:0::/tmp:/bin/sh' 'other:x:5555:5555::/tmp:/bin/sh' >"$work/root/etc/passwd"
 for test; do
 	case $test in
 	kernel-*) program=$build/tests/kernel/$test-test ;;
@@ -66,6 +66,7 @@ for test; do
 	basename "$program"
 done >"$work/root/tests"
 need "$build/src/cli/ttmem"
+need "$build/src/daemon/ttmemd"
 need "$build/tests/kernel/kernel-holder"
 (cd "$work/root" && find . | cpio -o -H newc --quiet) >"$work/initrd" || give_up "no initrd"
 
