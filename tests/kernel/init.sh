@@ -1,4 +1,5 @@
 #!/bin/busybox sh
+# shellcheck shell=dash
 # SPDX-License-Identifier: Apache-2.0
 #
 # The only program of the machine that boot.sh boots: loads the module, runs the tests, unloads, and powers

@@ -1,12 +1,32 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# ./dev kernel-test: the module in real kernels. Each of those that Debian offers is booted in QEMU.
+# ./dev kernel-test: the module in real kernels. It is built for those that Debian offers, with every check
+# that a compiler can make, and each kernel is booted in QEMU with it. --debug-kernel adds one that we build
+# ourselves, which watches its own memory and locks.
 
-# kernels: versions whose image and headers are there, one a line.
-kernels() {
-	for image in /boot/vmlinuz-6.1.*-cloud-amd64 /boot/vmlinuz-6.12.*-cloud-amd64; do
-		version=${image#/boot/vmlinuz-}
-		[ -e "$image" ] && [ -d "/usr/src/linux-headers-$version" ] && say "$version"
-	done
+. tools/dev/suite.sh
+
+# Seconds for both boots; each has a cap of its own below that.
+KERNEL_CAP=900
+
+# What boot.sh puts into the machine, of a build folder.
+KERNEL_TARGETS="kernel-programs src/cli/ttmem src/daemon/ttmemd src/lib-life-test src/lib-semantics-test
+	src/lib-rest-test src/lib-misuse-test src/lib-descriptor-test"
+
+dev_kernel_test() {
+	debug=0
+	case ${1:-} in
+	--debug-kernel) debug=1 ;;
+	'') ;;
+	*) die "usage: ./dev kernel-test [--debug-kernel]" ;;
+	esac
+	need build kernel
+	# shellcheck disable=SC2086 # a list of words
+	build_default $KERNEL_TARGETS || die "the build failed"
+	suite kernel "$KERNEL_CAP" sh tools/dev/run-suite.sh kernel
+	if [ "$debug" = 1 ]; then
+		suite debug-kernel 7200 sh tests/kernel/debug-kernel.sh
+	fi
+	total
 }

@@ -79,7 +79,34 @@ cross() {
 	exec meson test -C build-aarch64 --print-errorlogs --suite unit-book
 }
 
+# Each kernel that is there, with its headers, is booted. The first one gets all that is known about static
+# checks, too.
+kernel() {
+	bad=0 count=0
+	if ! have qemu-system-x86_64 || ! have cpio || ! have busybox; then
+		record kernel 0 0 1
+		record "# skip kernel: no QEMU, cpio or busybox"
+		return 0
+	fi
+	for image in /boot/vmlinuz-6.1.*-cloud-amd64 /boot/vmlinuz-6.12.*-cloud-amd64; do
+		version=${image#/boot/vmlinuz-}
+		if ! [ -e "$image" ] || ! [ -d "/usr/src/linux-headers-$version" ]; then
+			continue
+		fi
+		count=$((count + 1))
+		if [ "$count" = 1 ]; then
+			sh tests/kernel/static.sh "$version" "$ROOT/build/kernel/static" || bad=1
+		fi
+		sh tests/kernel/boot.sh "$version" "$ROOT/build" "$ROOT/build/kernel/$version" || bad=1
+	done
+	if [ "$count" -lt 2 ]; then
+		record kernel-versions 0 0 1
+		record "# skip kernel-versions: only $count of 2 kernels and their headers are there"
+	fi
+	return "$bad"
+}
+
 case $1 in
 unit | hostile | proof) meson_suite "$1" ;;
-integration | check | cross) "$1" ;;
+integration | check | cross | kernel) "$1" ;;
 esac
