@@ -15,6 +15,7 @@
 
 #include <linux/bitmap.h>
 #include <linux/cred.h>
+#include <linux/export.h>
 #include <linux/fs.h>
 #include <linux/kdev_t.h>
 #include <linux/proc_fs.h>
@@ -70,9 +71,8 @@ static void view_table_row(struct seq_file *seq, const char *pid, const char *na
 	seq_putc(seq, '\n');
 }
 
-static int view_show_allocations(struct seq_file *seq, void *unused)
+void ttmem_show_allocations(struct seq_file *seq, u32 device)
 {
-	u32 device = (uintptr_t)seq->private;
 	struct holder_memory memory[TTMEM_UAPI_TYPES];
 	struct holder_memory total[TTMEM_UAPI_TYPES] = {};
 	char name[HOLDER_NAME_SIZE], pid[12];
@@ -98,6 +98,12 @@ static int view_show_allocations(struct seq_file *seq, void *unused)
 	mutex_unlock(&holder_lock);
 	seq_putc(seq, '\n');
 	view_table_row(seq, "TOTAL", "", total);
+}
+EXPORT_SYMBOL_GPL(ttmem_show_allocations);
+
+static int view_show_allocations(struct seq_file *seq, void *unused)
+{
+	ttmem_show_allocations(seq, (uintptr_t)seq->private);
 	return 0;
 }
 

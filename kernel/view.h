@@ -15,3 +15,9 @@ void view_exit(void);
 void view_add_device(u32 device);
 
 void view_fdinfo(struct seq_file *seq, struct holder *holder);
+
+/*
+ * Exported: the table of one device, for the device driver's own folder under /proc. See
+ * docs/kernel-integration.md.
+ */
+void ttmem_show_allocations(struct seq_file *seq, u32 device);

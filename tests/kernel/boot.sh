@@ -27,7 +27,7 @@ give_up() {
 
 # The library's own tests run on the kernel's book too, but for those that beat on timers and threads: an
 # emulated processor is too slow for them.
-[ $# -gt 0 ] || set -- kernel-node kernel-errors kernel-life kernel-crowd kernel-view kernel-track \
+[ $# -gt 0 ] || set -- kernel-node kernel-errors kernel-life kernel-crowd kernel-view kernel-track kernel-cost \
 	lib-life lib-semantics lib-rest lib-misuse lib-descriptor
 
 rm -rf "$work"
@@ -75,7 +75,9 @@ need "$build/tests/kernel/kernel-holder"
 patience="nosoftlockup rcupdate.rcu_cpu_stall_suppress=1 clocksource=tsc tsc=reliable"
 
 start=$(date +%s)
-timeout -k 5 "$seconds" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -m 768 -smp 2 \
+# shellcheck disable=SC2086 # a list of words
+timeout -k 5 "$seconds" qemu-system-x86_64 ${TTMEM_KERNEL_MACHINE:--accel tcg,thread=multi -smp 2} \
+	-cpu max -m 768 \
 	-nodefaults -no-user-config -kernel "$image" -initrd "$work/initrd" -nographic \
 	-serial stdio -no-reboot -append "console=ttyS0 panic=-1 quiet slub_debug=FZPU oops=panic \
 	$patience ${TTMEM_KERNEL_APPEND:-}" </dev/null >"$work/console" 2>&1
