@@ -13,7 +13,7 @@ shift 3
 headers=${TTMEM_KERNEL_HEADERS:-/usr/src/linux-headers-$version}
 image=${TTMEM_KERNEL_IMAGE:-/boot/vmlinuz-$version}
 seconds=${TTMEM_KERNEL_SECONDS:-400} # ends a hang; a boot with all tests takes much less
-name=kernel-${version%%-*}
+name=kernel-${TTMEM_KERNEL_NAME:-${version%%-*}}
 
 record() {
 	echo "$*" >>"${TTMEM_RESULTS:-/dev/null}"
@@ -27,7 +27,7 @@ give_up() {
 
 # The library's own tests run on the kernel's book too, but for those that beat on timers and threads: an
 # emulated processor is too slow for them.
-[ $# -gt 0 ] || set -- kernel-node kernel-errors kernel-life kernel-crowd kernel-view kernel-track kernel-cost \
+[ $# -gt 0 ] || set -- kernel-node kernel-errors kernel-life kernel-crowd kernel-view kernel-track \
 	lib-life lib-semantics lib-rest lib-misuse lib-descriptor
 
 rm -rf "$work"

@@ -96,6 +96,11 @@ kernel() {
 		count=$((count + 1))
 		if [ "$count" = 1 ]; then
 			sh tests/kernel/static.sh "$version" "$ROOT/build/kernel/static" || bad=1
+			# A machine whose clock counts instructions.
+			TTMEM_KERNEL_MACHINE='-accel tcg,thread=single -smp 1 -icount shift=0,sleep=off' \
+				TTMEM_KERNEL_APPEND='ttmem_icount slub_debug=-' TTMEM_KERNEL_NAME=counted \
+				sh tests/kernel/boot.sh "$version" "$ROOT/build" \
+				"$ROOT/build/kernel/counted" kernel-cost || bad=1
 		fi
 		sh tests/kernel/boot.sh "$version" "$ROOT/build" "$ROOT/build/kernel/$version" || bad=1
 	done
