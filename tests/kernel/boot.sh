@@ -77,7 +77,7 @@ patience="nosoftlockup rcupdate.rcu_cpu_stall_suppress=1 clocksource=tsc tsc=rel
 start=$(date +%s)
 # shellcheck disable=SC2086 # a list of words
 timeout -k 5 "$seconds" qemu-system-x86_64 ${TTMEM_KERNEL_MACHINE:--accel tcg,thread=multi -smp 2} \
-	-cpu max -m 768 \
+	-cpu max -m "${TTMEM_KERNEL_MEMORY:-768}" \
 	-nodefaults -no-user-config -kernel "$image" -initrd "$work/initrd" -nographic \
 	-serial stdio -no-reboot -append "console=ttyS0 panic=-1 quiet slub_debug=FZPU oops=panic \
 	$patience ${TTMEM_KERNEL_APPEND:-}" </dev/null >"$work/console" 2>&1

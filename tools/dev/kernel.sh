@@ -22,6 +22,7 @@ dev_kernel_test() {
 	*) die "usage: ./dev kernel-test [--debug-kernel]" ;;
 	esac
 	need build kernel
+	[ "$debug" = 0 ] || need debug-kernel
 	# shellcheck disable=SC2086 # a list of words
 	build_default $KERNEL_TARGETS || die "the build failed"
 	suite kernel "$KERNEL_CAP" sh tools/dev/run-suite.sh kernel

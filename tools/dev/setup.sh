@@ -76,6 +76,14 @@ needs() {
 		cmd:busybox busybox-static
 		cmd:sparse sparse
 		END
+	debug-kernel) cat <<-'END' ;;
+		file:/usr/src/linux-source-6.1.tar.xz linux-source-6.1
+		cmd:flex flex
+		cmd:bison bison
+		cmd:bc bc
+		cmd:xz xz-utils
+		hdr:gelf.h libelf-dev
+		END
 	esac
 }
 
