@@ -69,7 +69,7 @@ static int genuine_kind(int fd, struct stat *ret_stat, bool *ret_is_kernels)
 int genuine_find(int folder, const char *name, int *ret_path_fd, struct stat *ret_stat)
 {
 	CLEANUP_CLOSE int fd = openat(folder, name, O_PATH | O_CLOEXEC);
-	bool is_kernels;
+	bool is_kernels = false;
 	int r;
 
 	if (fd < 0)
@@ -83,7 +83,7 @@ int genuine_find(int folder, const char *name, int *ret_path_fd, struct stat *re
 
 int genuine_check(int fd)
 {
-	bool is_kernels;
+	bool is_kernels = false;
 	struct stat st;
 	int seals, r;
 

@@ -8,6 +8,7 @@
 
 #include "node.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,7 +114,7 @@ static uint64_t cost_by_clock(cost_fn *events, const char *kernel)
 	pid_t child;
 	int status;
 
-	assert(pipe(answer) == 0);
+	assert(pipe2(answer, O_CLOEXEC) == 0);
 	child = fork();
 	assert(child >= 0);
 	if (child == 0) {

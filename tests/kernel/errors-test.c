@@ -103,7 +103,7 @@ static void errors_expect(const struct errors_place *place, const struct errors_
 	if (r != expected)
 		printf("%s: %d instead of %d\n", call.name, r, expected);
 	assert(r == expected);
-	assert(memcmp(&call.args, &changed->args, sizeof(call.args)) == 0);
+	assert(memcmp(call.args.bytes, changed->args.bytes, sizeof(call.args.bytes)) == 0);
 }
 
 UNIT(each_call_works_as_it_stands)
@@ -247,7 +247,7 @@ UNIT(an_answer_that_cannot_be_written)
 	errors_begin(&place);
 	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert(page != MAP_FAILED);
-	before = dup(0);
+	before = fcntl(0, F_DUPFD_CLOEXEC, 0);
 	close(before);
 	for (size_t i = 0; i < ERRORS_COUNT; i++) {
 		const struct errors_call *call = &errors_calls[i];
@@ -260,7 +260,7 @@ UNIT(an_answer_that_cannot_be_written)
 		assert(node_ioctl(errors_fd(&place, call), call->command, page) == -EFAULT);
 	}
 	/* No descriptor was left behind that nobody knows the number of. */
-	assert(dup(0) == before);
+	assert(fcntl(0, F_DUPFD_CLOEXEC, 0) == before);
 	close(before);
 	munmap(page, 4096);
 	errors_end(&place);

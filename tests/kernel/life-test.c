@@ -160,7 +160,7 @@ UNIT(a_child_that_holds_the_descriptor_does_not_keep_it)
 	struct node_book book;
 	int go[2];
 
-	assert(pipe(go) == 0);
+	assert(pipe2(go, O_CLOEXEC) == 0);
 	if (life_start(&child, &book) == 0) {
 		if (fork() == 0) {
 			/* It has no mapping, no right to one, and none to more memory. */

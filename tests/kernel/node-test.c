@@ -102,7 +102,7 @@ UNIT(reserving_twice_changes_nothing)
 
 	node_make_book(&book);
 	assert(node_reserve(book.fd, 0, 0x1000) == 0);
-	strcpy((char *)book.base, "stays");
+	memcpy(book.base, "stays", 6);
 	assert(node_reserve(book.fd, 0, 0x3000) == 0);
 	assert(strcmp((char *)book.base, "stays") == 0);
 	assert(node_ioctl(book.fd, TTMEM_IOC_INFO, &info) == 0);
@@ -223,7 +223,7 @@ UNIT(stats_of_all_and_of_oneself)
 	pid_t child;
 	char byte;
 
-	assert(pipe(ready) == 0 && pipe(go) == 0);
+	assert(pipe2(ready, O_CLOEXEC) == 0 && pipe2(go, O_CLOEXEC) == 0);
 	child = fork();
 	if (child == 0) {
 		int own = node_open();

@@ -16,7 +16,7 @@ UNIT(the_three_calls)
 	struct tt_allocation_stats stats;
 
 	if (!has_kernel)
-		setenv("TTMEM", "1", 1); /* NOLINT(concurrency-mt-unsafe): no threads */
+		setenv("TTMEM", "1", 1);   /* NOLINT(concurrency-mt-unsafe): no threads */
 	setenv("TTMEM_SOCKET", "none", 1); /* NOLINT(concurrency-mt-unsafe) */
 	unit_expect_fds(1);
 	assert(tt_track_allocation(4, 0x1000, 4096, 0) == 0);

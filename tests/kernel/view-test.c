@@ -186,13 +186,14 @@ static pid_t view_start_daemon(void)
 	char byte;
 	pid_t pid;
 
-	assert(pipe(ready) == 0);
+	assert(pipe2(ready, O_CLOEXEC) == 0);
 	pid = fork();
 	assert(pid >= 0);
 	if (pid == 0) {
 		char number[12];
 
 		close(ready[0]);
+		assert(fcntl(ready[1], F_SETFD, 0) == 0); /* goes along */
 		snprintf(number, sizeof(number), "%d", ready[1]);
 		execl("/bin/ttmemd", "ttmemd", "--socket", "/tmp/ttmemd.sock", "--legacy-socket",
 		      "none", "--http", "none", "--state", unit_dir(), "--config", "none", "-q",

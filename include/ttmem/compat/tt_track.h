@@ -41,7 +41,7 @@ static inline int tt_track_node(void)
 
 	if (fd != -1)
 		return fd;
-	fd = open(TTMEM_NODE, O_RDWR);
+	fd = open(TTMEM_NODE, O_RDWR); /* NOLINT(android-cloexec-open): below */
 	if (fd >= 0)
 		(void)fcntl(fd, F_SETFD, FD_CLOEXEC); /* O_CLOEXEC is not in every C */
 	if (!__atomic_compare_exchange_n(&node, &none, fd < 0 ? -2 : fd, 0, __ATOMIC_ACQ_REL,
