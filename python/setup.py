@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles the extension for pip, against the installed libttmem that pkg-config knows."""
+"""Compiles the extensions for pip, against the installed libttmem that pkg-config knows."""
 
 import subprocess
 import sys
+import sysconfig
 
 from setuptools import Extension, setup
 
@@ -20,22 +21,31 @@ def pkg_config(*what):
     return result.stdout.strip()
 
 
-# One file for 3.10 and every later version; 3.9 lacks a little of that ABI and gets its own.
-stable = sys.version_info >= (3, 10)
+# One file for 3.10 and every later version; 3.9 lacks a little of that ABI and gets its own, and
+# free-threaded builds have none.
+stable = sys.version_info >= (3, 10) and not sysconfig.get_config_var("Py_GIL_DISABLED")
 folder = pkg_config("--variable=libdir")
+modules = {
+    "_frames": ["_frames.c", "python/frames.c", "python/layout.c"],
+    "_ttmem": ["_ttmem.c"],
+}
 
 setup(
     ext_modules=[
         Extension(
-            "ttmem._ttmem",
-            ["_ttmem.c"],
-            include_dirs=[pkg_config("--variable=includedir")],
+            f"ttmem.{name}",
+            sources,
+            include_dirs=[".", pkg_config("--variable=includedir")],
             library_dirs=[folder],
             runtime_library_dirs=[folder],
             libraries=["ttmem"],
-            define_macros=[("Py_LIMITED_API", "0x030A0000")] if stable else [],
+            define_macros=[
+                ("_GNU_SOURCE", None),
+                *([("Py_LIMITED_API", "0x030A0000")] if stable else []),
+            ],
             py_limited_api=stable,
         )
+        for name, sources in modules.items()
     ],
     options={"bdist_wheel": {"py_limited_api": "cp310"}} if stable else {},
 )

@@ -1,16 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Completion of ttmem for bash. The words are those of "ttmem --help"; types are fixed by tt-metal.
+# Completion of ttmem for bash. Commands and options are asked of the program itself, so they are always
+# its own; only what may stand behind an option is written down here.
+
+_ttmem_commands() {
+	ttmem --help 2>/dev/null | sed -nE 's/^  ([a-z]+) +.*$/\1/p'
+}
+
+# _ttmem_options COMMAND
+_ttmem_options() {
+	ttmem "$1" --help 2>/dev/null | sed -nE 's/^  (-(.), |    )--([a-z-]+).*$/--\3 \1/p' |
+		sed 's/,//'
+}
+
+_ttmem_devices() {
+	ttmem smi --csv 2>/dev/null | sed -nE 's/^[0-9]+,([0-9]+),.*$/\1/p' | sort -nu
+}
 
 _ttmem() {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-	local commands='smi ps buffers growth history watch incidents leaks run status dump analyze selftest bench demo help'
-	local types='DRAM L1 SYSTEM_MEMORY L1_SMALL TRACE CB KERNEL'
-	local command=${COMP_WORDS[1]} words='' i
+	local command=${COMP_WORDS[1]} words i
 
 	COMPREPLY=()
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		mapfile -t COMPREPLY < <(compgen -W "$commands --help --version" -- "$current")
+		mapfile -t COMPREPLY < <(compgen -W "$(_ttmem_commands) help --help --version" -- "$current")
 		return
 	fi
 
@@ -25,43 +38,29 @@ _ttmem() {
 	fi
 
 	case $previous in
-	help) words=$commands ;;
-	--type | --ignore) words=$types ;;
+	help) words=$(_ttmem_commands) ;;
+	--type | --ignore) words='DRAM L1 SYSTEM_MEMORY L1_SMALL TRACE CB KERNEL' ;;
 	--sort) words='size age' ;;
 	--by) words='name phase site thread' ;;
 	--format) words='text seed json' ;;
 	--ids) words='hex decimal' ;;
+	--device | -d) words=$(_ttmem_devices) ;;
 	--pid)
 		mapfile -t COMPREPLY < <(cd /proc && compgen -G "${current}*" | grep -x '[0-9]*')
 		return
 		;;
-	--baseline | --markdown | --metal-shim)
+	--baseline | --bundle | --markdown | --metal-shim)
 		mapfile -t COMPREPLY < <(compgen -f -- "$current")
 		return
 		;;
-	esac
-
-	if [ -z "$words" ]; then
-		case $command in
-		smi) words='-w --watch -r --refresh -d --device -a --all --details --json --csv' ;;
-		ps) words='--json' ;;
-		buffers) words='--pid --device --type --sort --by --stacks --json --csv' ;;
-		growth) words='--pid --seconds --json' ;;
-		history) words='--device --pid --type --json' ;;
-		watch) words='--format --ids --stacks --type' ;;
-		incidents | leaks) words='--pid --json' ;;
-		status) words='--json' ;;
-		analyze)
-			words='--json --leaked-addresses --device --type --top --fail-on-leak'
-			mapfile -t COMPREPLY < <(compgen -f -W "$words --help" -- "$current")
+	*)
+		words=$(_ttmem_options "$command")
+		if [ "$command" = analyze ]; then
+			mapfile -t COMPREPLY < <(compgen -f -W "$words" -- "$current")
 			return
-			;;
-		bench) words='--json' ;;
-		run) words='--fail-on-leak --baseline --ignore --json --markdown --metal-shim --' ;;
-		demo) words='--seconds --keep' ;;
-		esac
-		words="$words --help"
-	fi
+		fi
+		;;
+	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
 }
 

@@ -15,7 +15,7 @@ they check their arguments and do nothing.
 from enum import IntEnum
 from typing import Dict, Mapping, NamedTuple, Optional, Union
 
-from . import _ttmem
+from . import _stacks, _ttmem
 from ._command import CommandError, buffers, command, leaks, snapshot
 from ._phase import phase
 from ._ttmem import (
@@ -112,3 +112,6 @@ def device(
         facts[_type_of(key)] = known
     numbers = tuple(facts.get(kind, {}).get(fact, 0) for kind in Type for fact in _FACTS)
     _ttmem._device(device, unique_id, arch, card, remote, l1_per_core, cores, numbers)
+
+
+_stacks.start()

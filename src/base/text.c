@@ -221,14 +221,22 @@ void text_put_csv(FILE *out, const char *text)
 		fputc('"', out);
 }
 
+static bool text_shows_bytes; /* set once, by a command line */
+
+void text_show_bytes(void)
+{
+	text_shows_bytes = true;
+}
+
 const char *text_size(uint64_t bytes, char *ret_text)
 {
 	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
 	double value = (double)bytes / 1024;
 	size_t unit = 0;
 
-	if (bytes < 1024) {
-		snprintf(ret_text, TEXT_NUMBER_SIZE, "%" PRIu64 " B", bytes);
+	if (bytes < 1024 || text_shows_bytes) {
+		snprintf(ret_text, TEXT_NUMBER_SIZE, "%" PRIu64 "%s", bytes,
+			 text_shows_bytes ? "" : " B");
 		return ret_text;
 	}
 	/* 1023.95 would be printed as 1024.0. */

@@ -59,6 +59,9 @@ void text_put_csv(FILE *out, const char *text);
 /* "512 B", "1.5 KiB", "12.0 GiB"; returns @ret_text. */
 const char *text_size(uint64_t bytes, char *ret_text);
 
+/* From now on text_size() gives plain numbers of bytes: for people who want to know exactly. */
+void text_show_bytes(void);
+
 /* "250 ms", "12 s", "3 min", "5 h", "2 d"; returns @ret_text. */
 const char *text_duration(uint64_t ns, char *ret_text);
 

@@ -140,6 +140,14 @@ UNIT(stacks_of_both_kinds)
 	assert(reader_stack(&book.reader, mixed, &head, read, 64) == 5);
 	assert(head.native == 2 && head.python == 3);
 	assert(memcmp(read, frames, 5 * sizeof(*read)) == 0);
+	/* The owner reads the same. */
+	memset(read, 0xff, sizeof(read));
+	assert(intern_frames(book.writer, mixed, &head, read, 64) == 5);
+	assert(head.native == 2 && head.python == 3);
+	assert(memcmp(read, frames, 5 * sizeof(*read)) == 0);
+	assert(intern_frames(book.writer, mixed, &head, read, 3) == 3);
+	assert(intern_frames(book.writer, 0, &head, read, 64) == 0);
+	assert(intern_frames(book.writer, 1000000, &head, read, 64) == 0);
 	mixed = intern_stack_mixed(book.writer, frames, INTERN_FRAMES_MAX - 1, 5);
 	assert(reader_stack(&book.reader, mixed, &head, read, 128) == INTERN_FRAMES_MAX);
 	assert(head.native == INTERN_FRAMES_MAX - 1 && head.python == 1);

@@ -304,6 +304,23 @@ uint32_t intern_stack_mixed(struct writer *writer, const struct book_frame *fram
 	return intern_get(writer, BOOK_ARENA_STACKS, &stack, sizeof(stack.head) + length);
 }
 
+size_t intern_frames(struct writer *writer, uint32_t id, struct book_stack *ret_head,
+		     struct book_frame *ret_frames, size_t max)
+{
+	struct intern_arena *arena = &writer->intern.arenas[BOOK_ARENA_STACKS];
+	const uint8_t *place;
+	size_t count;
+
+	if (!id || (uint64_t)id * intern_grain[BOOK_ARENA_STACKS] >=
+			   __atomic_load_n(&arena->page->used, __ATOMIC_ACQUIRE))
+		return 0;
+	place = intern_at(writer, arena, (uint64_t)id * intern_grain[BOOK_ARENA_STACKS]);
+	memcpy(ret_head, place, sizeof(*ret_head));
+	count = bits_min((size_t)ret_head->native + ret_head->python, max);
+	memcpy(ret_frames, place + sizeof(*ret_head), count * sizeof(*ret_frames));
+	return count;
+}
+
 uint32_t intern_module(struct writer *writer, const struct book_module *module)
 {
 	return intern_get(writer, BOOK_ARENA_MODULES, module, sizeof(*module));

@@ -68,6 +68,10 @@ uint32_t intern_stack(struct writer *writer, const struct book_frame *frames, si
 uint32_t intern_stack_mixed(struct writer *writer, const struct book_frame *frames, size_t native,
 			    size_t python);
 
+/* The frames of a stack by its id, from the book. Return: how many; 0 for an id that was never handed out. */
+size_t intern_frames(struct writer *writer, uint32_t id, struct book_stack *ret_head,
+		     struct book_frame *ret_frames, size_t max);
+
 /* A loaded file; its path is an id. */
 uint32_t intern_module(struct writer *writer, const struct book_module *module);
 

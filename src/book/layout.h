@@ -184,7 +184,8 @@ struct book_header {
 	uint64_t mark_count;
 	uint64_t lost_graves; /* frees that found no room in a graveyard */
 	uint64_t lost_stacks; /* events whose stack was wanted and not to be had */
-	uint8_t reserved2[8];
+	uint64_t
+		lost_frames; /* likewise frames of another language; the native ones may be there */
 	struct book_rejected rejected;
 	uint64_t incident_count[BOOK_INCIDENT_KINDS]; /* claimed; an entry counts once committed */
 	uint64_t incident_lost[BOOK_INCIDENT_KINDS];
@@ -218,8 +219,13 @@ struct book_shape {
 struct book_frame {
 	uint64_t value;  /* native: offset in the module; Python: function id << 32 | file id */
 	uint32_t module; /* native: module id; Python: line */
-	uint32_t flags;  /* 1 Python, 2 approximate, 4 interpreter boundary */
+	uint32_t flags;  /* BOOK_FRAME_...; Python: how many native frames are outside << 8 */
 };
+
+#define BOOK_FRAME_PYTHON 1u
+#define BOOK_FRAME_APPROXIMATE 2u /* of the thread's last stack that could be looked at */
+#define BOOK_FRAME_ENTRY 4u       /* interpreter boundary: the outermost of a run of it */
+#define BOOK_FRAME_OUTSIDE_SHIFT 8
 
 /* A stack in its arena: id = offset / 16; followed by native, then Python frames, innermost first. */
 struct book_stack {

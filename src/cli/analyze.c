@@ -320,6 +320,7 @@ static int analyze_run(int argc, char **argv)
 	};
 	const struct options options = {
 		.command = "analyze",
+		.shows_sizes = true,
 		.arguments = "FILE...",
 		.summary =
 			"Reads logs of the old allocation server, of TT_BUFFER_DEBUG_LOG,\n"

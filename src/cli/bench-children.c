@@ -2,8 +2,8 @@
 
 /*
  * What can be measured only once in a process's life, each time in a fresh one: how long the first event
- * takes, what events with stacks cost, and how much memory a book, a device and a buffer need. The child is this same program, run as
- * "ttmem bench --child WHAT", which writes one number per line.
+ * takes, and how much memory a book, a device and a buffer need; for bench-stack.c, what events with stacks
+ * cost. The child is this same program, run as "ttmem bench --child WHAT", which writes one number per line.
  */
 
 #include <errno.h>
@@ -29,15 +29,10 @@
 #define BENCH_CHILDREN_DEVICES 16u
 
 static struct bench_row *bench_children_row;
-static struct bench_row *bench_children_stack_row;
 
-/* Runs "ttmem bench --child WHAT [ARGUMENT]" and reads @count numbers. False if it did not say them. */
-static bool bench_children_ask(const char *what, const char *argument, uint32_t count,
-			       double *ret_values)
+bool bench_children_numbers(const char *program, char *const *arguments, uint32_t count,
+			    double *ret_values)
 {
-	char *const arguments[] = {(char[]){"ttmem"},           (char[]){"bench"},
-				   (char[]){"--child"},         (char *)(uintptr_t)what,
-				   (char *)(uintptr_t)argument, NULL};
 	posix_spawn_file_actions_t actions;
 	uint32_t got = 0;
 	int status = 0;
@@ -55,7 +50,7 @@ static bool bench_children_ask(const char *what, const char *argument, uint32_t 
 	}
 	r = posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
 	if (r == 0)
-		r = posix_spawn(&pid, "/proc/self/exe", &actions, NULL, arguments, environ);
+		r = posix_spawnp(&pid, program, &actions, NULL, arguments, environ);
 	(void)posix_spawn_file_actions_destroy(&actions); /* cannot fail */
 	close(fds[1]);
 	answer = r == 0 ? fdopen(fds[0], "r") : NULL;
@@ -68,6 +63,15 @@ static bool bench_children_ask(const char *what, const char *argument, uint32_t 
 	if (r == 0 && waitpid(pid, &status, 0) < 0)
 		status = 1;
 	return got == count && status == 0;
+}
+
+bool bench_children_ask(const char *what, const char *argument, uint32_t count, double *ret_values)
+{
+	char *const arguments[] = {(char[]){"ttmem"},           (char[]){"bench"},
+				   (char[]){"--child"},         (char *)(uintptr_t)what,
+				   (char *)(uintptr_t)argument, NULL};
+
+	return bench_children_numbers("/proc/self/exe", arguments, count, ret_values);
 }
 
 static void bench_children_memory(struct bench *bench)
@@ -93,22 +97,8 @@ static void bench_children_memory(struct bench *bench)
 
 static void bench_children_open(struct bench *bench)
 {
-	bench_children_stack_row = bench_row_add(bench, "event_stack", BENCH_STACK_LIVE);
 	bench_children_row = bench_row_add(bench, "first_event", 0);
 	bench_children_memory(bench);
-}
-
-static void bench_children_stack(struct bench *bench)
-{
-	double values[1 + BENCH_STACK_SAMPLES];
-
-	if (!bench_children_ask("stack", NULL, ARRAY_SIZE(values), values)) {
-		bench_note(bench, "event_stack is missing: not every event had its stack");
-		return;
-	}
-	bench_measure_add(&bench_children_stack_row->means, values[0]);
-	for (size_t i = 1; i < ARRAY_SIZE(values); i++)
-		bench_measure_add(&bench_children_stack_row->samples, values[i]);
 }
 
 static void bench_children_round(struct bench *bench)
@@ -117,7 +107,6 @@ static void bench_children_round(struct bench *bench)
 	unsigned int share = (all + bench->rounds - 1) / bench->rounds;
 	double value;
 
-	bench_children_stack(bench);
 	for (unsigned int i = 0; i < share; i++) {
 		if (!bench_children_ask("first", NULL, 1, &value))
 			continue;
@@ -216,8 +205,8 @@ int bench_children_run(int argc, char **argv)
 		return bench_children_first();
 	if (strcmp(what, "devices") == 0)
 		return bench_children_devices();
-	if (strcmp(what, "stack") == 0)
-		return bench_stack_run();
+	if (strncmp(what, BENCH_STACK_WHAT, strlen(BENCH_STACK_WHAT)) == 0)
+		return bench_stack_run(what + strlen(BENCH_STACK_WHAT), argument);
 	if (strcmp(what, "buffers") == 0)
 		return bench_children_buffers(argument);
 	return 2;

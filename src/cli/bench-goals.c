@@ -32,6 +32,14 @@ const struct bench_goal bench_goals[] = {
 	 "event", BENCH_GOALS_1K, 0.2, 0.2},
 	{"event_stack / getppid", BENCH_GOALS_RATIO, "event_stack", BENCH_GOALS_1K, "getppid", 0,
 	 0.7, 0.5},
+	{"event_stack_unwind / getppid", BENCH_GOALS_RATIO, "event_stack_unwind", BENCH_GOALS_1K,
+	 "getppid", 0, 2.2, 1.7},
+	{"python_event / getppid", BENCH_GOALS_RATIO, "python_event", BENCH_GOALS_1K, "getppid", 0,
+	 1, 1},
+	{"python_event_frames / getppid", BENCH_GOALS_RATIO, "python_event_frames", BENCH_GOALS_1K,
+	 "getppid", 0, 2, 2},
+	{"python_event_merged / getppid", BENCH_GOALS_RATIO, "python_event_merged", BENCH_GOALS_1K,
+	 "getppid", 0, 4, 4},
 	{"mesh32_per_device / getppid", BENCH_GOALS_RATIO, "mesh32_per_device", BENCH_GOALS_1K,
 	 "getppid", 0, 0.4, 0.25},
 	{"snapshot / snapshot_pread", BENCH_GOALS_RATIO, "snapshot", BENCH_GOALS_1M,
@@ -48,6 +56,11 @@ const struct bench_goal bench_goals[] = {
 };
 
 const size_t bench_goals_count = ARRAY_SIZE(bench_goals);
+
+bool bench_goals_is_wanted(struct bench *bench, const struct bench_goal *goal)
+{
+	return goal->kind == BENCH_GOALS_FIGURE || bench_row_find(bench, goal->row, goal->live);
+}
 
 double bench_goals_value(struct bench *bench, const struct bench_goal *goal)
 {

@@ -44,6 +44,9 @@ enum bench_goals_verdict {
 extern const struct bench_goal bench_goals[];
 extern const size_t bench_goals_count;
 
+/* Whether what it is about was to be measured. */
+bool bench_goals_is_wanted(struct bench *bench, const struct bench_goal *goal);
+
 double bench_goals_value(struct bench *bench, const struct bench_goal *goal);
 enum bench_goals_verdict bench_goals_judge(const struct bench_goal *goal, double value);
 

@@ -117,6 +117,8 @@ static void bench_report_goals(struct bench *bench, FILE *out)
 		const char *sign = goal->kind == BENCH_GOALS_TIMES ? ">=" : "<=";
 		double value = bench_goals_value(bench, goal);
 
+		if (!bench_goals_is_wanted(bench, goal))
+			continue;
 		table_text(&table, goal->what);
 		bench_report_cell_live(&table, goal->live);
 		bench_report_cell(&table, value);
@@ -182,6 +184,8 @@ static void bench_report_json_goals(struct bench *bench, struct emit *json)
 		double value = bench_goals_value(bench, goal);
 		enum bench_goals_verdict verdict = bench_goals_judge(goal, value);
 
+		if (!bench_goals_is_wanted(bench, goal))
+			continue;
 		emit_open_object(json, NULL);
 		emit_string(json, "what", goal->what);
 		emit_u64(json, "live", goal->live);

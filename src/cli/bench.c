@@ -20,8 +20,8 @@
 /* The socket's server is forked before there is a book or a thread; the snapshot comes behind the
  * events, because it reads what they made. */
 static const struct bench_part *const bench_parts[] = {
-	&bench_socket,  &bench_calls,    &bench_events,
-	&bench_threads, &bench_snapshot, &bench_children,
+	&bench_socket,   &bench_calls, &bench_events,   &bench_threads,
+	&bench_snapshot, &bench_stack, &bench_children, &bench_python,
 };
 
 struct bench_row *bench_row_add(struct bench *bench, const char *name, uint64_t live)
@@ -144,6 +144,7 @@ static int bench_main(int argc, char **argv)
 	const struct options_item items[] = {
 		{.name = "json", .help = "a document for programs", .target = &is_json},
 		{.name = "quick", .help = "fewer and smaller batches", .target = &bench.is_quick},
+		{.name = "python", .help = "calls from Python too", .target = &bench.has_python},
 	};
 	const struct options options = {
 		.command = "bench",

@@ -24,8 +24,7 @@
 #define BENCH_SAMPLE_EVERY 64u
 
 #define BENCH_MESH 32u
-#define BENCH_STACK_LIVE 1000u
-#define BENCH_STACK_SAMPLES 64u /* in one process */
+#define BENCH_STACK_WHAT "stack_" /* to the child, and then how stacks are taken */
 
 /* Devices of the rows, so that none disturbs another's table. */
 #define BENCH_DEVICE_EVENT 0u /* and the two after it: one for each size */
@@ -58,6 +57,7 @@ struct bench_figure {
 
 struct bench {
 	bool is_quick;
+	bool has_python; /* what Python's calls cost is wanted too */
 	unsigned int rounds;
 	double ticks_per_ns; /* of bench_ticks() */
 	double timer_ns;     /* what timing one event adds to it */
@@ -82,13 +82,22 @@ extern const struct bench_part bench_events;   /* event, event_named */
 extern const struct bench_part bench_threads;  /* event_2threads_..., mesh32_per_device */
 extern const struct bench_part bench_socket;   /* socket_baseline */
 extern const struct bench_part bench_snapshot; /* snapshot, snapshot_pread */
-extern const struct bench_part bench_children; /* first_event, event_stack, memory */
+extern const struct bench_part bench_stack;    /* event_stack, event_stack_unwind */
+extern const struct bench_part bench_children; /* first_event, memory */
+extern const struct bench_part bench_python;   /* python_event..., if they are wanted */
 
 /* What runs in the fresh processes that bench_children starts. Return: exit code. */
 int bench_children_run(int argc, char **argv);
 
-/* Likewise, events with stacks: a mean, then single events. 0, or 1: some had none. */
-int bench_stack_run(void);
+/* Runs "ttmem bench --child WHAT [ARGUMENT]" and reads @count numbers. False if it did not say them. */
+bool bench_children_ask(const char *what, const char *argument, uint32_t count, double *ret_values);
+
+/* The child of bench_stack: means of batches, then single events. 0, or 1: some had no stack. */
+int bench_stack_run(const char *how, const char *live);
+
+/* Runs a program and reads @count numbers from it. False if it did not say them. */
+bool bench_children_numbers(const char *program, char *const *arguments, uint32_t count,
+			    double *ret_values);
 
 struct bench_row *bench_row_add(struct bench *bench, const char *name, uint64_t live);
 struct bench_row *bench_row_find(struct bench *bench, const char *name, uint64_t live);

@@ -210,6 +210,7 @@ static int buffers_parse(struct buffers *buffers, int argc, char **argv)
 	};
 	const struct options options = {
 		.command = "buffers",
+		.shows_sizes = true,
 		.summary = "Every live buffer, or buffers added up.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
@@ -238,6 +239,8 @@ static int buffers_run(int argc, char **argv)
 		buffers.request.namer = look_namer(look);
 	if (r == 0)
 		r = look_take(look, &buffers.request, &snapshot);
+	if (r == 0 && !buffers.json && !buffers.csv)
+		output_page();
 	if (r == 0)
 		r = buffers_write(&buffers, snapshot);
 	if (r < 0)

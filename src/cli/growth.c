@@ -118,6 +118,7 @@ static int growth_run(int argc, char **argv)
 	};
 	const struct options options = {
 		.command = "growth",
+		.shows_sizes = true,
 		.summary = "Call sites of living processes whose bytes keep growing.",
 		.items = items,
 		.count = ARRAY_SIZE(items),

@@ -27,6 +27,14 @@
 #include "source/scan.h"
 #include "source/trail.h"
 
+#define HISTORY_INDENT "          "
+
+struct history_options {
+	struct trail_wish wish;
+	bool json;
+	bool stacks;
+};
+
 /* What the old server called each event. */
 static const char *history_word(uint32_t op)
 {
@@ -84,7 +92,7 @@ static bool history_is_ambiguous(const struct history *history, const struct his
 }
 
 static void history_print_life(const struct history *history, const struct snapshot *snapshot,
-			       const struct history_life *life)
+			       const struct history_life *life, bool stacks)
 {
 	const struct snapshot_process *process = &snapshot->processes[life->process];
 
@@ -101,31 +109,33 @@ static void history_print_life(const struct history *history, const struct snaps
 		printf("    %s size=%" PRIu64 " pid=%" PRIu32 " ref=%" PRIu32 "%s\n",
 		       history_word(event->op), event->size, process->pid, event->refs,
 		       history_remark(life, i, process->alive));
+		if (stacks)
+			look_print_stack(event->stack, HISTORY_INDENT);
 	}
 }
 
 static void history_print(const struct history *history, const struct snapshot *snapshot,
-			  uint64_t address, const struct history_past *past)
+			  const struct history_options *options, const struct history_past *past)
 {
 	bool remembered = false;
 
 	for (size_t i = 0; i < history->count; i++) {
 		if (i > 0)
 			putchar('\n');
-		history_print_life(history, snapshot, &history->lives[i]);
+		history_print_life(history, snapshot, &history->lives[i], options->stacks);
 	}
 	if (past)
 		remembered = history_past_print(past, snapshot);
 	if (history->count == 0 && !remembered)
-		printf("nothing is known of address 0x%" PRIx64 "\n", address);
+		printf("nothing is known of address 0x%" PRIx64 "\n", options->wish.address);
 	look_print_notes(snapshot);
 }
 
-static int history_collect(struct history *history, const struct filter *filter, uint64_t address,
+static int history_collect(struct history *history, const struct trail_wish *wish,
 			   struct look *look, struct snapshot *snapshot)
 {
 	CLEANUP(view_deinit) struct view view = VIEW_NULL;
-	struct source_request request = {.buffers = true, .filter = *filter};
+	struct source_request request = {.buffers = true, .filter = wish->filter};
 	struct scan *scan;
 	int r;
 
@@ -133,8 +143,7 @@ static int history_collect(struct history *history, const struct filter *filter,
 	r = look_refresh(look);
 	for (size_t i = 0; r == 0 && i < scan->count; i++) {
 		if (!scan->books[i]->gone)
-			r = trail_collect(scan->books[i], filter, address, &view, snapshot,
-					  history);
+			r = trail_collect(scan->books[i], wish, &view, snapshot, history);
 	}
 	remote_note(look_remote(look), &request, snapshot);
 	book_note_scan(scan, remote_count(look_remote(look)), snapshot);
@@ -143,17 +152,20 @@ static int history_collect(struct history *history, const struct filter *filter,
 	return r;
 }
 
-static int history_parse(int argc, char **argv, struct filter *ret_filter, bool *ret_json,
-			 uint64_t *ret_address)
+static int history_parse(int argc, char **argv, struct history_options *ret_options)
 {
+	struct filter *filter = &ret_options->wish.filter;
 	const struct options_item items[] = {
-		{0, "device", "DEV|UID", "only on this device", ret_filter, options_device},
-		{0, "pid", "PID", "only of this process", ret_filter, options_pid},
-		{0, "type", "TYPE", "only of this type", ret_filter, options_type},
-		{0, "json", NULL, "as JSON", ret_json, NULL},
+		{0, "device", "DEV|UID", "only on this device", filter, options_device},
+		{0, "pid", "PID", "only of this process", filter, options_pid},
+		{0, "type", "TYPE", "only of this type", filter, options_type},
+		{0, "stacks", NULL, "with the call stack of each event", &ret_options->stacks,
+		 NULL},
+		{0, "json", NULL, "as JSON, always with stacks", &ret_options->json, NULL},
 	};
 	const struct options options = {
 		.command = "history",
+		.shows_sizes = true,
 		.arguments = "ADDRESS",
 		.summary =
 			"The life of one address (decimal, or hexadecimal with 0x), oldest first.",
@@ -166,26 +178,27 @@ static int history_parse(int argc, char **argv, struct filter *ret_filter, bool 
 		return r;
 	if (count != 1)
 		return options_mistake("history", count ? "one address, please" : "which address?");
-	if (text_parse_u64(argv[0], ret_address) < 0)
+	if (text_parse_u64(argv[0], &ret_options->wish.address) < 0)
 		return options_mistake("history", "\"%s\" is not an address", argv[0]);
 	return 0;
 }
 
 /* Writes all that is known. */
 static void history_write(const struct history *history, const struct snapshot *snapshot,
-			  uint64_t address, const struct history_past *past, bool json)
+			  const struct history_options *options, const struct history_past *past)
 {
 	struct emit writer = EMIT_INIT(stdout);
 
-	if (json) {
+	if (options->json) {
 		struct document_past rows = {
 			.leaks = past ? past->leaks : NULL,
 			.incidents = past ? past->incidents : NULL,
 		};
 
-		document_history_past(&writer, snapshot, history, address, past ? &rows : NULL);
+		document_history_past(&writer, snapshot, history, options->wish.address,
+				      past ? &rows : NULL);
 	} else {
-		history_print(history, snapshot, address, past);
+		history_print(history, snapshot, options, past);
 	}
 }
 
@@ -195,25 +208,26 @@ static int history_run(int argc, char **argv)
 	CLEANUP(history_deinit) struct history history = HISTORY_NULL;
 	CLEANUP(history_past_deinit) struct history_past past = {.leaks = NULL};
 	CLEANUP(look_cleanup) struct look *look = NULL;
-	struct filter filter = {0};
-	uint64_t address = 0;
-	bool json = false;
-	int r = history_parse(argc, argv, &filter, &json, &address);
+	struct history_options options = {.json = false};
+	struct trail_wish *wish = &options.wish;
+	int r = history_parse(argc, argv, &options);
 
 	if (r != 0)
 		return options_exit(r);
 	output_start();
 	snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
 	r = snapshot ? look_new(&look) : -ENOMEM;
+	if (r == 0 && (options.json || options.stacks))
+		wish->namer = look_namer(look);
 	if (r == 0)
-		r = history_collect(&history, &filter, address, look, snapshot);
+		r = history_collect(&history, wish, look, snapshot);
 	/* Without a daemon there is no past. */
 	if (r == 0)
-		r = history_past_ask(look_remote(look), &filter, address, &past);
+		r = history_past_ask(look_remote(look), &wish->filter, wish->address, &past);
 	if (r < 0)
 		return output_fail("history", "cannot look at processes", r);
 	snapshot->time_ns = clock_ns(CLOCK_REALTIME);
-	history_write(&history, snapshot, address, r == 0 ? &past : NULL, json);
+	history_write(&history, snapshot, &options, r == 0 ? &past : NULL);
 	return output_finish();
 }
 

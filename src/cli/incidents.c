@@ -193,6 +193,7 @@ static int incidents_run(int argc, char **argv)
 	};
 	const struct options options = {
 		.command = "incidents",
+		.shows_sizes = true,
 		.summary =
 			"Double frees, unknown frees, size changes, failed allocations, and what "
 			"ended processes left.",

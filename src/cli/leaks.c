@@ -11,10 +11,12 @@
 #include "base/text.h"
 #include "book/clock.h"
 #include "cli/command.h"
+#include "cli/look.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/recall.h"
 #include "core/filter.h"
+#include "core/frames.h"
 #include "source/remote.h"
 
 struct leaks {
@@ -50,20 +52,16 @@ static void leaks_print_end(const json_t *process)
 static void leaks_print_stack(const json_t *stack)
 {
 	for (size_t i = 0; i < json_array_size(stack); i++) {
-		const json_t *frame = json_array_get(stack, i);
-		const char *function = recall_text(frame, "function");
-		const char *file = recall_text(frame, "file");
-		uint64_t line = recall_number(frame, "line");
+		const json_t *row = json_array_get(stack, i);
+		const struct frames_one frame = {
+			.function = recall_text(row, "function"),
+			.file = recall_text(row, "file"),
+			.module = recall_text(row, "module"),
+			.line = (uint32_t)recall_number(row, "line"),
+		};
 
 		printf("              at ");
-		text_put(stdout, function ? function : "?");
-		if (file) {
-			printf(" (");
-			text_put(stdout, file);
-			if (line)
-				printf(":%" PRIu64, line);
-			putchar(')');
-		}
+		look_print_frame(&frame);
 		putchar('\n');
 	}
 }
@@ -149,6 +147,7 @@ static int leaks_run(int argc, char **argv)
 	};
 	const struct options options = {
 		.command = "leaks",
+		.shows_sizes = true,
 		.summary = "What ended processes left, as ttmemd remembers it.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
@@ -164,6 +163,8 @@ static int leaks_run(int argc, char **argv)
 	r = remote_new(&remote);
 	if (r < 0)
 		return output_fail("leaks", "cannot ask ttmemd", r);
+	if (!leaks.json)
+		output_page();
 	r = leaks.json ? recall_document(remote, &request, "processes", stdout)
 		       : leaks_text(&leaks, remote, &request);
 	if (r != 0) {

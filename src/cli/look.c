@@ -5,15 +5,16 @@
 #include "cli/look.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "book/clock.h"
 #include "cli/naming.h"
+#include "core/frames.h"
 #include "core/snapshot.h"
 #include "source/book.h"
 
@@ -93,51 +94,36 @@ struct namer *look_namer(struct look *look)
 	/* Without memory for names there are addresses. */
 	if (!look->naming && naming_new(&look->naming) < 0)
 		return NULL;
+	naming_renew(look->naming);
 	return naming_namer(look->naming);
 }
 
-/* "file:line:function" becomes "function (file:line)"; anything else stays. */
-static void look_print_frame(const char *frame, size_t length)
+void look_print_frame(const struct frames_one *frame)
 {
-	CLEANUP_FREE char *text = strndup(frame, length);
-	const char *colon = text ? strchr(text, ':') : NULL;
-
-	while (colon) {
-		size_t digits = strspn(colon + 1, "0123456789");
-
-		if (digits > 0 && colon[1 + digits] == ':')
-			break;
-		colon = strchr(colon + 1, ':');
-	}
-	if (colon) {
-		const char *function = strchr(colon + 1, ':') + 1;
-		CLEANUP_FREE char *place = strndup(text, (size_t)(function - 1 - text));
-
-		text_put(stdout, function);
+	text_put(stdout, frame->function ? frame->function : "?");
+	if (frame->file) {
 		fputs(" (", stdout);
-		text_put(stdout, place ? place : "?");
+		text_put(stdout, frame->file);
+		if (frame->line)
+			printf(":%" PRIu32, frame->line);
 		putchar(')');
-	} else {
-		text_put(stdout, text ? text : "?");
+	} else if (frame->module && !frames_is_address(frame)) {
+		fputs(" (", stdout);
+		text_put(stdout, frame->module);
+		putchar(')');
 	}
 }
 
 void look_print_stack(const char *stack, const char *indent)
 {
-	static const char arrow[] = " -> ";
-	const char *end = stack ? stack + strlen(stack) : NULL;
+	CLEANUP(frames_deinit) struct frames frames;
+	struct frames_one frame;
 
-	while (end && end > stack) {
-		const char *from = end;
-
-		while (from > stack &&
-		       ((size_t)(from - stack) < sizeof(arrow) - 1 ||
-			memcmp(from - (sizeof(arrow) - 1), arrow, sizeof(arrow) - 1) != 0))
-			from--;
+	frames_init(&frames, stack);
+	while (frames_next(&frames, &frame)) {
 		fputs(indent, stdout);
-		look_print_frame(from, (size_t)(end - from));
+		look_print_frame(&frame);
 		putchar('\n');
-		end = from > stack ? from - (sizeof(arrow) - 1) : stack;
 	}
 }
 

@@ -5,6 +5,7 @@
 
 #include "source/source.h"
 
+struct frames_one;
 struct look;
 struct namer;
 struct remote;
@@ -23,8 +24,14 @@ int look_take(struct look *look, const struct source_request *request,
 struct scan *look_scan(struct look *look);
 int look_refresh(struct look *look);
 
-/* For the native frames of stacks, in a request; NULL if there is no memory. Lives as long as the look. */
+/*
+ * For the native frames of stacks, in a request; NULL if there is no memory. Lives as long as the look. Each
+ * call gives it new time to ask.
+ */
 struct namer *look_namer(struct look *look);
+
+/* "function (file:line)", or what is known of it. */
+void look_print_frame(const struct frames_one *frame);
 
 /* The frames of a stack as in a snapshot_buffer, the innermost first, a line each. */
 void look_print_stack(const char *stack, const char *indent);

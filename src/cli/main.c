@@ -13,18 +13,41 @@
 #define TEXT_OF(x) #x
 #define VERSION_OF(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
 
-/* In the order in which people meet them. */
-static const struct command *const commands[] = {
-	&smi_command,       &ps_command,      &buffers_command,  &growth_command, &history_command,
-	&incidents_command, &leaks_command,   &watch_command,    &run_command,    &status_command,
-	&dump_command,      &analyze_command, &selftest_command, &demo_command,   &bench_command,
+#define GROUP_MAX 8
+
+/* By what people want to do. */
+static const struct {
+	const char *title;
+	const struct command *commands[GROUP_MAX]; /* ended by NULL */
+} groups[] = {
+	{"Who holds the memory now?", {&smi_command, &ps_command, &buffers_command}},
+	{"What happens, and what happened?",
+	 {&watch_command, &history_command, &growth_command, &incidents_command, &leaks_command}},
+	{"Watch one program", {&run_command}},
+	{"Is everything in order?", {&doctor_command, &selftest_command, &status_command}},
+	{"Old habits", {&dump_command, &analyze_command}},
+	{"Try it", {&demo_command, &bench_command}},
 };
+
+/* The commands one after the other; NULL at the end. */
+static const struct command *main_nth(size_t n)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
+		for (size_t k = 0; k < GROUP_MAX && groups[i].commands[k]; k++) {
+			if (n-- == 0)
+				return groups[i].commands[k];
+		}
+	}
+	return NULL;
+}
 
 static const struct command *main_find(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
-		if (strcmp(commands[i]->name, name) == 0)
-			return commands[i];
+	const struct command *command;
+
+	for (size_t i = 0; (command = main_nth(i)); i++) {
+		if (strcmp(command->name, name) == 0)
+			return command;
 	}
 	return NULL;
 }
@@ -32,9 +55,13 @@ static const struct command *main_find(const char *name)
 static int main_help(void)
 {
 	printf("usage: ttmem COMMAND [OPTION]...\n\n"
-	       "Which process holds which device memory, how much, of what kind, since when?\n\n");
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+	       "Which process holds which device memory, how much, of what kind, since when?\n");
+	for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
+		printf("\n%s\n", groups[i].title);
+		for (size_t k = 0; k < GROUP_MAX && groups[i].commands[k]; k++)
+			printf("  %-10s %s\n", groups[i].commands[k]->name,
+			       groups[i].commands[k]->summary);
+	}
 	printf("\n\"ttmem COMMAND --help\" tells the options of a command, \"man ttmem-COMMAND\" "
 	       "more.\nAs an ordinary user you see your own processes, as root all; where ttmemd "
 	       "runs,\ntotals of everybody, and it remembers the past.\n");
@@ -43,16 +70,17 @@ static int main_help(void)
 
 static int main_unknown(const char *name)
 {
+	const struct command *command;
 	const char *best = NULL;
 	size_t distance = 3; /* further away is no slip of the fingers */
 	char shown[256];
 
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
-		size_t d = text_distance(name, commands[i]->name);
+	for (size_t i = 0; (command = main_nth(i)); i++) {
+		size_t d = text_distance(name, command->name);
 
 		if (d < distance) {
 			distance = d;
-			best = commands[i]->name;
+			best = command->name;
 		}
 	}
 	text_escape(name, shown, sizeof(shown));

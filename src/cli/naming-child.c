@@ -90,7 +90,7 @@ static bool child_is_right(const struct resolve *resolve, const struct namer_pla
 		memcmp(facts.build_id, place->build_id, place->build_id_length) == 0);
 }
 
-static bool child_answer(struct resolve *resolve)
+static bool child_answer(struct resolve *resolve, bool has_debug)
 {
 	static struct naming_answer answer;
 	uint64_t address;
@@ -100,6 +100,7 @@ static bool child_answer(struct resolve *resolve)
 	if (recvmsg(CHILD_SOCKET, &message, 0) != sizeof(address))
 		return false;
 	memset(&answer, 0, sizeof(answer));
+	answer.has_debug = has_debug;
 	if (resolve)
 		answer.count =
 			(uint32_t)resolve_find(resolve, address, answer.frames, RESOLVE_FRAMES_MAX);
@@ -111,10 +112,34 @@ static bool child_answer(struct resolve *resolve)
 	return sendmsg(CHILD_SOCKET, &message, MSG_NOSIGNAL) >= 0;
 }
 
+/*
+ * The file with what belongs to it. One that is not there any more, or is another by now, may still have its
+ * debug information somewhere. NULL: there is nothing to look into; goes with the process.
+ */
+static struct resolve *child_look(bool has_debug, const struct namer_place *place,
+				  bool *ret_has_debug)
+{
+	struct resolve *resolve = NULL;
+	struct resolve_facts facts;
+
+	*ret_has_debug = has_debug;
+	if (resolve_new(&resolve, CHILD_FILE, has_debug ? CHILD_DEBUG : -1) == 0 &&
+	    child_is_right(resolve, place)) {
+		resolve_facts(resolve, &facts);
+		*ret_has_debug = has_debug || facts.has_debug;
+		return resolve;
+	}
+	if (has_debug && resolve_new(&resolve, CHILD_DEBUG, -1) == 0 &&
+	    child_is_right(resolve, place))
+		return resolve;
+	return NULL;
+}
+
 /* Never returns. Has nothing of the command's but the three descriptors. */
 static _Noreturn void child_run(int socket, int file, int debug, const struct namer_place *place)
 {
-	struct resolve *resolve = NULL;
+	struct resolve *resolve;
+	bool has_debug;
 	char text[16];
 
 	/* By way of high numbers, because one may be where another is to go. */
@@ -133,25 +158,40 @@ static _Noreturn void child_run(int socket, int file, int debug, const struct na
 	demangle_name("_Z1fv", text, sizeof(text));
 	if (jail_enter() < 0)
 		_exit(1);
-	if (resolve_new(&resolve, CHILD_FILE, debug >= 0 ? CHILD_DEBUG : -1) < 0 ||
-	    !child_is_right(resolve, place))
-		resolve = NULL; /* goes with the process */
-	while (child_answer(resolve))
+	resolve = child_look(debug >= 0, place, &has_debug);
+	while (child_answer(resolve, has_debug))
 		;
 	_exit(0);
 }
 
-int naming_child_start(struct naming_child *ret_child, const struct namer_place *place)
+/* The file itself, and if it is gone, the one with its debug information in its place. */
+static int child_open_file(const struct namer_place *place, int debug, int *ret_fd)
+{
+	int r = child_open(place->pid, place->path, ret_fd);
+
+	/* It may have ended meanwhile; what is below our root is another file only if its id is. */
+	if (r < 0 && place->pid && place->build_id_length)
+		r = child_open(0, place->path, ret_fd);
+	if (r < 0 && debug >= 0) {
+		*ret_fd = fcntl(debug, F_DUPFD_CLOEXEC, 0);
+		r = *ret_fd < 0 ? -errno : 0;
+	}
+	return r;
+}
+
+int naming_child_start(struct naming_child *ret_child, const struct namer_place *place, int debug)
 {
 	CLEANUP_CLOSE int file = -1;
-	CLEANUP_CLOSE int debug = -1;
+	CLEANUP_CLOSE int found = -1;
 	int sockets[2];
 	pid_t pid;
-	int r = child_open(place->pid, place->path, &file);
+	int r;
 
+	if (debug < 0 && child_open_debug(place, &found) == 0) /* most files have none */
+		debug = found;
+	r = child_open_file(place, debug, &file);
 	if (r < 0)
 		return r;
-	(void)child_open_debug(place, &debug); /* most files have none */
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
 		return -errno;
 	pid = fork();

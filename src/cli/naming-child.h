@@ -16,13 +16,16 @@ struct naming_child {
 };
 
 struct naming_answer {
-	uint32_t count; /* of frames */
-	uint32_t reserved;
+	uint32_t count;     /* of frames */
+	uint32_t has_debug; /* there was debug information to look into */
 	struct resolve_frame frames[RESOLVE_FRAMES_MAX];
 };
 
-/* Starts one for the file that @place is in. 0 or a negative errno: there is no such file, for one. */
-int naming_child_start(struct naming_child *ret_child, const struct namer_place *place);
+/*
+ * Starts one for the file that @place is in. @debug: a file with its debug information, only lent; -1 = it
+ * is looked for on this machine. 0 or a negative errno: there is no such file, for one.
+ */
+int naming_child_start(struct naming_child *ret_child, const struct namer_place *place, int debug);
 
 /* Ends it, if there is one. */
 void naming_child_end(struct naming_child *child);

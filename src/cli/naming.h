@@ -8,6 +8,8 @@
  * loaded, by its build id, is not read.
  */
 
+#include <stdint.h>
+
 #include "core/namer.h"
 
 struct naming;
@@ -16,5 +18,11 @@ struct naming;
 int naming_new(struct naming **ret_naming);
 struct naming *naming_free(struct naming *naming);
 
+/* There is a time for all questions together; from now on it begins anew. */
+void naming_renew(struct naming *naming);
+
 /* What a request takes; stays the naming's. */
 struct namer *naming_namer(struct naming *naming);
+
+/* How often a child was asked. */
+uint64_t naming_questions(const struct naming *naming);

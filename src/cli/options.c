@@ -45,6 +45,8 @@ static void options_help(const struct options *options)
 			 item->argument ? item->argument : "");
 		printf("  %-30s %s\n", left, item->help);
 	}
+	if (options->shows_sizes)
+		printf("  %-30s %s\n", "    --bytes", "sizes as plain numbers of bytes");
 	printf("  %-30s %s\n", "    --help", "this text");
 }
 
@@ -131,6 +133,11 @@ int options_parse(const struct options *options, int argc, char **argv, int *ret
 		if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
 			options_help(options);
 			return OPTIONS_HELP;
+		}
+		if (options->shows_sizes && strcmp(word, "--bytes") == 0) {
+			text_show_bytes();
+			i++;
+			continue;
 		}
 		r = options_one(options, word, i + 1 < argc ? argv[i + 1] : NULL);
 		if (r < 0)

@@ -24,6 +24,7 @@ struct options {
 	const char *summary;
 	const struct options_item *items;
 	size_t count;
+	bool shows_sizes; /* as text: then --bytes gives them in full */
 	bool stop_at_first; /* the first word that is no option ends them, as before a command to run */
 };
 

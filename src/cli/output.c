@@ -17,6 +17,7 @@
 
 #include "base/bits.h"
 #include "cli/command.h"
+#include "cli/pager.h"
 
 #define OUTPUT_BUFFER 65536
 
@@ -36,17 +37,34 @@ bool output_is_broken(void)
 	return ferror(stdout) != 0;
 }
 
+static const char *output_setting(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
+void output_page(void)
+{
+	const char *term = output_setting("TERM");
+
+	if (output_is_terminal() && term && strcmp(term, "dumb") != 0 && pager_open())
+		(void)setvbuf(stdout, NULL, _IOFBF, OUTPUT_BUFFER); /* else the smaller one */
+}
+
 int output_finish(void)
 {
 	struct stat st;
+	int code = COMMAND_OK;
 
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return COMMAND_OK;
-	/* Whoever read the pipe has seen enough. */
-	if (fstat(STDOUT_FILENO, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
-		return COMMAND_OK;
-	fprintf(stderr, "ttmem: the output could not be written\n");
-	return COMMAND_FAILED;
+	/* Whoever read a pipe has seen enough. */
+	if ((fflush(stdout) != 0 || ferror(stdout)) &&
+	    !(fstat(STDOUT_FILENO, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))) {
+		fprintf(stderr, "ttmem: the output could not be written\n");
+		code = COMMAND_FAILED;
+	}
+	pager_close();
+	return code;
 }
 
 int output_fail(const char *command, const char *text, int error)
@@ -58,13 +76,6 @@ int output_fail(const char *command, const char *text, int error)
 bool output_is_terminal(void)
 {
 	return isatty(STDOUT_FILENO) == 1;
-}
-
-static const char *output_setting(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && *value ? value : NULL;
 }
 
 bool output_has_colours(void)

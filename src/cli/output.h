@@ -11,6 +11,12 @@ void output_start(void);
 /* Whether nobody takes what is written any more; for commands that go on and on. */
 bool output_is_broken(void);
 
+/*
+ * Before a list that may be long: on a terminal it goes through a pager ($TTMEM_PAGER, $PAGER, less; "cat" or
+ * "" = none), which shows what fits on the screen at once.
+ */
+void output_page(void);
+
 /* At the end: flushes. Return: exit code, with a word on stderr if the disk is full, say. */
 int output_finish(void);
 

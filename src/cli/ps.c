@@ -101,6 +101,7 @@ static int ps_run(int argc, char **argv)
 	};
 	const struct options options = {
 		.command = "ps",
+		.shows_sizes = true,
 		.summary = "What each process holds, per device and type.",
 		.items = items,
 		.count = ARRAY_SIZE(items),

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cli/run-family.h"
+#include "core/frames.h"
 #include "core/types.h"
 
 #define REPORT_SITES 20 /* shown to people; scripts get all */
@@ -171,6 +172,7 @@ const struct group *report_next_stack(const struct report *report, const struct 
 static void report_text_stacks(const struct report *report, const struct report_site *site,
 			       FILE *out)
 {
+	char plain[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
 	const struct group *stack;
 	size_t at = 0;
 
@@ -179,7 +181,7 @@ static void report_text_stacks(const struct report *report, const struct report_
 		if (!stack)
 			return;
 		fprintf(out, "              %6" PRIu64 " from ", stack->buffers);
-		text_put(out, stack->stack);
+		text_put(out, frames_plain(stack->stack, plain, sizeof(plain)));
 		fputc('\n', out);
 	}
 }

@@ -67,6 +67,7 @@ static int run_parse(struct run_options *run, int argc, char **argv)
 	};
 	const struct options options = {
 		.command = "run",
+		.shows_sizes = true,
 		.arguments = "[--] COMMAND [ARGUMENT]...",
 		.summary =
 			"Runs COMMAND with tracking on, and tells at the end what it and all its "

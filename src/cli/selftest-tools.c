@@ -15,8 +15,8 @@
 
 static char selftest_reason[256];
 
-/* The JSON that "ttmem WORDS" prints; NULL, and selftest_reason says why. */
-static json_t *selftest_ask(const char *words)
+/* NULL: selftest_reason says why. */
+json_t *selftest_ask(const char *words)
 {
 	char self[512], line[1024];
 	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -41,8 +41,7 @@ static json_t *selftest_ask(const char *words)
 	return document;
 }
 
-/* The element of @list whose pid is @pid. */
-static json_t *selftest_of_pid(json_t *list, uint32_t pid)
+json_t *selftest_of_pid(json_t *list, uint32_t pid)
 {
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		json_t *element = json_array_get(list, i);
@@ -53,20 +52,15 @@ static json_t *selftest_of_pid(json_t *list, uint32_t pid)
 	return NULL;
 }
 
-/* Compares the memory of the known device in a process of smi or ps. */
-static const char *selftest_process(const char *words, uint32_t pid)
+const char *selftest_memory(json_t *document, uint32_t pid)
 {
-	json_t *document = selftest_ask(words);
-	json_t *process, *memory;
-	const char *wrong = NULL;
+	json_t *process = selftest_of_pid(json_object_get(document, "processes"), pid);
+	json_t *memory =
+		json_object_get(json_array_get(json_object_get(process, "devices"), 0), "memory");
 
-	if (!document)
-		return selftest_reason;
-	process = selftest_of_pid(json_object_get(document, "processes"), pid);
-	memory = json_object_get(json_array_get(json_object_get(process, "devices"), 0), "memory");
 	if (!process)
-		wrong = "does not list the process";
-	for (uint32_t type = 0; !wrong && type < BOOK_TYPES; type++) {
+		return "does not list the process";
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		json_t *one = json_object_get(memory, types_name(type));
 		json_int_t used = json_integer_value(json_object_get(one, "used"));
 		uint64_t buffers;
@@ -77,9 +71,18 @@ static const char *selftest_process(const char *words, uint32_t pid)
 				       "shows %" JSON_INTEGER_FORMAT
 				       " bytes of %s instead of %" PRIu64,
 				       used, types_name(type), bytes);
-			wrong = selftest_reason;
+			return selftest_reason;
 		}
 	}
+	return NULL;
+}
+
+/* Compares the memory of the known device in a process of smi or ps. */
+static const char *selftest_process(const char *words, uint32_t pid)
+{
+	json_t *document = selftest_ask(words);
+	const char *wrong = document ? selftest_memory(document, pid) : selftest_reason;
+
 	json_decref(document);
 	return wrong;
 }
@@ -94,7 +97,7 @@ const char *selftest_ps(uint32_t pid)
 	return selftest_process("ps --json", pid);
 }
 
-static bool selftest_has(json_t *list, const struct selftest_buffer *buffer)
+static bool selftest_has(json_t *list, const struct selftest_buffer *buffer, bool named)
 {
 	char address[32];
 
@@ -105,7 +108,7 @@ static bool selftest_has(json_t *list, const struct selftest_buffer *buffer)
 		const char *type = json_string_value(json_object_get(one, "type"));
 		const char *at = json_string_value(json_object_get(one, "address"));
 
-		if (name && type && at && strcmp(name, buffer->name) == 0 &&
+		if (type && at && (!named || (name && strcmp(name, buffer->name) == 0)) &&
 		    strcmp(at, address) == 0 && strcmp(type, types_name(buffer->type)) == 0 &&
 		    json_integer_value(json_object_get(one, "size")) == (json_int_t)buffer->size)
 			return true;
@@ -113,7 +116,7 @@ static bool selftest_has(json_t *list, const struct selftest_buffer *buffer)
 	return false;
 }
 
-const char *selftest_list(uint32_t pid)
+static const char *selftest_rows(uint32_t pid, bool named)
 {
 	char words[64];
 	const char *wrong = NULL;
@@ -131,7 +134,7 @@ const char *selftest_list(uint32_t pid)
 		wrong = selftest_reason;
 	}
 	for (unsigned int i = 0; !wrong && i < selftest_count; i++) {
-		if (!selftest_has(list, &selftest_buffers[i])) {
+		if (!selftest_has(list, &selftest_buffers[i], named)) {
 			(void)snprintf(selftest_reason, sizeof(selftest_reason),
 				       "does not list \"%s\"", selftest_buffers[i].name);
 			wrong = selftest_reason;
@@ -139,6 +142,16 @@ const char *selftest_list(uint32_t pid)
 	}
 	json_decref(document);
 	return wrong;
+}
+
+const char *selftest_list(uint32_t pid)
+{
+	return selftest_rows(pid, true);
+}
+
+const char *selftest_places(uint32_t pid)
+{
+	return selftest_rows(pid, false);
 }
 
 const char *selftest_history(uint32_t pid)

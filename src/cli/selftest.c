@@ -71,7 +71,7 @@ static _Noreturn void selftest_play(void)
 		(void)pause();
 }
 
-static bool selftest_report(const char *what, const char *wrong)
+bool selftest_report(const char *what, const char *wrong)
 {
 	printf("%-4s %s%s%s\n", wrong ? "FAIL" : "ok", what, wrong ? ": " : "", wrong ? wrong : "");
 	(void)fflush(stdout); /* output_finish() tells of a failure */
@@ -128,7 +128,7 @@ static const char *selftest_last_state(struct family *family, pid_t pid)
 	return NULL;
 }
 
-static int selftest_all(struct family *family, pid_t pid)
+static bool selftest_all(struct family *family, pid_t pid)
 {
 	static const struct {
 		const char *what;
@@ -148,6 +148,11 @@ static int selftest_all(struct family *family, pid_t pid)
 	if (good)
 		good = selftest_report("after kill -9 the last state is still there",
 				       selftest_last_state(family, pid));
+	return good;
+}
+
+static int selftest_conclude(bool good)
+{
 	printf(good ? "All is well: if your program's memory does not show up, it does not report "
 		      "it.\n"
 		      "TTMEM_DEBUG=FILE your-program writes a line for each of its calls.\n"
@@ -161,7 +166,8 @@ static int selftest_perform(void)
 	struct family *family;
 	sigset_t before;
 	pid_t pid = 0;
-	int r, code;
+	bool good;
+	int r;
 
 	r = family_new(&family);
 	if (r < 0)
@@ -173,16 +179,35 @@ static int selftest_perform(void)
 		family_free(family);
 		return output_fail("selftest", "cannot start a child", r < 0 ? r : (int)pid);
 	}
-	code = selftest_all(family, pid);
+	good = selftest_all(family, pid);
 	(void)kill(pid, SIGKILL); /* it may be gone already */
 	family_free(family);
-	return code;
+	return selftest_conclude(good && selftest_with_daemon());
+}
+
+static int selftest_tensors(void)
+{
+	const char *skip = NULL;
+	const char *wrong = selftest_ttnn(&skip);
+
+	if (skip) {
+		printf("skip tensors of ttnn: %s\n", skip);
+		return COMMAND_OK;
+	}
+	return selftest_report("tensors of ttnn show up with their sizes", wrong) ? COMMAND_OK
+										  : COMMAND_FAILED;
 }
 
 static int selftest_run(int argc, char **argv)
 {
+	bool ttnn = false;
+	const struct options_item items[] = {
+		{0, "ttnn", NULL, "only with real tensors, where ttnn is installed", &ttnn, NULL},
+	};
 	const struct options options = {
 		.command = "selftest",
+		.items = items,
+		.count = ARRAY_SIZE(items),
 		.summary = "Makes known buffers and checks that every tool sees them. Exit code 0 "
 			   "if all "
 			   "do.",
@@ -191,11 +216,13 @@ static int selftest_run(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "--play") == 0)
 		selftest_play();
+	if (argc > 1 && strcmp(argv[1], "--play-old") == 0)
+		selftest_play_old();
 	r = options_parse_only(&options, argc, argv);
 	if (r != 0)
 		return options_exit(r);
 	output_start();
-	r = selftest_perform();
+	r = ttnn ? selftest_tensors() : selftest_perform();
 	return r ? r : output_finish();
 }
 

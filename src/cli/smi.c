@@ -92,6 +92,7 @@ static int smi_parse(struct smi *smi, int argc, char **argv)
 	};
 	const struct options options = {
 		.command = "smi",
+		.shows_sizes = true,
 		.summary = "Devices and the processes that hold their memory.",
 		.items = items,
 		.count = ARRAY_SIZE(items),

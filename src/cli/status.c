@@ -60,6 +60,7 @@ static void status_print(const struct remote *remote, const json_t *status)
 {
 	uint64_t start = recall_number(status, "start_ns"), now = clock_ns(CLOCK_REALTIME);
 	const char *version = recall_text(status, "version");
+	const char *http = recall_text(status, "http");
 	char number[TEXT_NUMBER_SIZE];
 
 	printf("ttmemd:  pid %" PRIu64 ", user %" PRIu64 ", version ", recall_number(status, "pid"),
@@ -69,6 +70,11 @@ static void status_print(const struct remote *remote, const json_t *status)
 		printf(", since %s", text_duration(now > start ? now - start : 0, number));
 	printf("\nsocket:  ");
 	text_put(stdout, remote_path(remote));
+	if (http) {
+		printf("\nhttp:    http://");
+		text_put(stdout, http);
+		putchar('/');
+	}
 	printf("\nbooks:   %" PRIu64 " now, %" PRIu64 " of ended processes, %" PRIu64
 	       " of them with something left\n",
 	       recall_number(status, "books"), recall_number(status, "ended"),

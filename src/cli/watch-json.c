@@ -47,7 +47,6 @@ static void watch_json_event(const struct watch *watch, const struct follow_even
 	struct emit json = EMIT_INIT(stdout);
 	char text[WATCH_TEXT];
 
-	(void)watch;
 	if (!types_op_name(op) || !types_name(type))
 		return; /* nothing that a book of this version can hold */
 	watch_json_open(&json, event->follow, types_op_name(op), event->time_ns);
@@ -61,7 +60,7 @@ static void watch_json_event(const struct watch *watch, const struct follow_even
 	emit_string(&json, "phase", watch_string(event->follow, record->phase, text));
 	document_flags(&json, book_meta_flags(record->meta));
 	emit_bool(&json, "size_change", (event->event.op_slot & BOOK_OP_RESIZE) != 0);
-	document_stack(&json, NULL);
+	document_stack(&json, watch_stack(watch, event));
 	watch_json_close(&json);
 }
 

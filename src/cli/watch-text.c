@@ -9,8 +9,11 @@
 #include <time.h>
 
 #include "book/clock.h"
+#include "cli/look.h"
 #include "core/types.h"
 #include "source/scan.h"
+
+#define WATCH_TEXT_INDENT "               "
 
 /* "12:34:56.789 python[1234]" */
 static void watch_text_begin(const struct follow *follow, uint64_t time_ns)
@@ -61,6 +64,7 @@ static void watch_text_event(const struct watch *watch, const struct follow_even
 	watch_text_quoted(", \"", watch_string(event->follow, record->name, text), "\"");
 	watch_text_quoted(", in ", watch_string(event->follow, record->phase, text), "");
 	putchar('\n');
+	look_print_stack(watch_stack(watch, event), WATCH_TEXT_INDENT);
 }
 
 static void watch_text_missed(const struct watch *watch, const struct follow_event *event)

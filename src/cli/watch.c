@@ -25,6 +25,7 @@
 #include "cli/output.h"
 #include "core/types.h"
 #include "source/scan.h"
+#include "source/stacks.h"
 
 #define WATCH_POLL_MS 20u
 #define WATCH_SCAN_NS 200000000u
@@ -59,6 +60,18 @@ const char *watch_string(const struct follow *follow, uint32_t id, char ret_text
 		return NULL;
 	text_clean(bytes, bits_min(length, BOOK_PATH_MAX), ret_text);
 	return ret_text;
+}
+
+const char *watch_stack(const struct watch *watch, const struct follow_event *event)
+{
+	struct follow *follow = event->follow;
+
+	if (!watch->stacks)
+		return NULL;
+	/* Without memory for them there are none. */
+	if (!follow->stacks && stacks_new(&follow->stacks, follow->book, watch->namer) < 0)
+		return NULL;
+	return stacks_text(follow->stacks, event->event.stack);
 }
 
 const char *watch_comm(const struct follow *follow, char ret_text[WATCH_TEXT])
@@ -234,6 +247,8 @@ static int watch_loop(struct watch *watch, struct look *look)
 			next_scan = now + bits_max(WATCH_SCAN_NS, bits_min(took * WATCH_SCAN_SHARE,
 									   WATCH_SCAN_MAX_NS));
 		}
+		if (watch->stacks)
+			watch->namer = look_namer(look); /* with new time to ask */
 		if (r == 0)
 			r = watch_round(watch, &batch, &view, &log);
 		if (fflush(stdout) == 0)
@@ -287,6 +302,7 @@ static int watch_run(int argc, char **argv)
 	};
 	const struct options options = {
 		.command = "watch",
+		.shows_sizes = true,
 		.summary = "Events as they happen, until interrupted.",
 		.items = items,
 		.count = ARRAY_SIZE(items),

@@ -13,6 +13,7 @@
 
 #define WATCH_TEXT TEXT_CLEAN_SIZE(BOOK_PATH_MAX)
 
+struct namer;
 struct watch;
 
 /* How one form says things. Called in the order of time; totals stand after the event. */
@@ -27,7 +28,8 @@ struct watch_form {
 struct watch {
 	const struct watch_form *form;
 	bool decimal; /* ids in decimal */
-	bool stacks;  /* accepted; books hold no stacks yet */
+	bool stacks;
+	struct namer *namer; /* of their frames; the look's */
 	bool has_type;
 	uint32_t type;
 	struct follow **follows;
@@ -40,6 +42,9 @@ extern const struct watch_form watch_json;
 
 /* A string of a book; NULL = none. */
 const char *watch_string(const struct follow *follow, uint32_t id, char ret_text[WATCH_TEXT]);
+
+/* The stack of the call, if stacks are wanted; NULL = none. Until the next call. */
+const char *watch_stack(const struct watch *watch, const struct follow_event *event);
 
 /* Name of the owner. */
 const char *watch_comm(const struct follow *follow, char ret_text[WATCH_TEXT]);

@@ -209,7 +209,7 @@ static void document_life_event(struct emit *json, const struct history_event *e
 	emit_string(json, "phase", event->phase);
 	emit_bool(json, "reused", event->reused);
 	emit_bool(json, "size_change", event->size_change);
-	document_stack(json, NULL);
+	document_stack(json, event->stack);
 	emit_close_object(json);
 }
 

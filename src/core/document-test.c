@@ -56,6 +56,22 @@ UNIT(one_frame)
 		      "{\"stack\":[" FRAME("null", "\"a.c\"", "7", "false") "]}") == 0);
 }
 
+UNIT(what_python_made_itself)
+{
+	assert(strcmp(made_of("<stdin>:1:<module>"),
+		      "{\"stack\":[" FRAME("\"<module>\"", "\"<stdin>\"", "1", "true") "]}") == 0);
+	assert(strcmp(made_of("<frozen runpy>:88:_run_code"),
+		      "{\"stack\":[" FRAME("\"_run_code\"", "\"<frozenrunpy>\"", "88",
+					   "true") "]}") == 0);
+}
+
+UNIT(what_was_seen_earlier)
+{
+	assert(strcmp(made_of("a.py:12:f (approximate)"),
+		      "{\"stack\":[{\"function\":\"f\",\"file\":\"a.py\",\"line\":12,"
+		      "\"module\":null,\"python\":true,\"approximate\":true}]}") == 0);
+}
+
 UNIT(innermost_first)
 {
 	assert(strcmp(made_of("main.py:1:main -> lib.so+0x1f -> l.cc:9:operator->"),
@@ -63,6 +79,13 @@ UNIT(innermost_first)
 			      "\"lib.so+0x1f\"", "null", "null",
 			      "false") "," FRAME("\"main\"", "\"main.py\"", "1", "true") "]}") ==
 	       0);
+}
+
+UNIT(the_module)
+{
+	assert(strcmp(made_of("a.c:12:f @ app"),
+		      "{\"stack\":[{\"function\":\"f\",\"file\":\"a.c\",\"line\":12,"
+		      "\"module\":\"app\",\"python\":false}]}") == 0);
 }
 
 UNIT(nothing_between_arrows)

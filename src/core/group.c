@@ -13,6 +13,8 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/text.h"
+#include "core/frames.h"
 #include "core/merge.h"
 #include "core/snapshot.h"
 #include "core/types.h"
@@ -145,6 +147,8 @@ int group_parse(const char *text, enum group_kind *ret_kind)
 const char *group_key(const struct snapshot *snapshot, enum group_kind kind,
 		      const struct group *group, char *buffer, size_t size)
 {
+	char plain[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
+
 	switch (kind) {
 	case GROUP_NAME:
 		return group->name;
@@ -159,7 +163,8 @@ const char *group_key(const struct snapshot *snapshot, enum group_kind kind,
 			 group->name    ? group->name
 			 : group->phase ? group->phase
 					: "",
-			 group->stack ? ": " : "", group->stack ? group->stack : "");
+			 group->stack ? ": " : "",
+			 group->stack ? frames_plain(group->stack, plain, sizeof(plain)) : "");
 		return buffer;
 	case GROUP_THREAD:
 		snprintf(buffer, size, "%" PRIu32 "/%" PRIu32,

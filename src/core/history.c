@@ -28,6 +28,11 @@ static const char *history_text(const struct history_shard *shard, uint32_t id)
 	return shard->text ? shard->text(shard->context, id) : NULL;
 }
 
+static const char *history_stack(const struct history_shard *shard, uint32_t id)
+{
+	return shard->stack ? shard->stack(shard->context, id) : NULL;
+}
+
 /* The free of this grave, if the log still has it. */
 static bool history_is_logged(const struct history_shard *shard, const struct book_grave *grave)
 {
@@ -54,6 +59,7 @@ static int history_push_grave(struct history_life *life, const struct history_sh
 		.thread = grave->birth_thread,
 		.name = history_text(shard, grave->name),
 		.phase = history_text(shard, grave->phase),
+		.stack = history_stack(shard, grave->birth_stack),
 	};
 	int r = history_push(life, &event);
 
@@ -64,6 +70,7 @@ static int history_push_grave(struct history_life *life, const struct history_sh
 	event.refs = 0;
 	event.thread = grave->death_thread;
 	event.phase = history_text(shard, grave->death_phase);
+	event.stack = history_stack(shard, grave->death_stack);
 	return history_push(life, &event);
 }
 
@@ -79,6 +86,7 @@ static int history_push_birth(struct history_life *life, const struct history_sh
 		.thread = thread_is_known ? record->thread : 0,
 		.name = history_text(shard, record->name),
 		.phase = history_text(shard, record->phase),
+		.stack = history_stack(shard, record->stack),
 	};
 
 	for (size_t i = 0; !thread_is_known && i < shard->grave_count; i++) {
@@ -105,6 +113,7 @@ static int history_push_logged(struct history_life *life, const struct history_s
 		.size_change = (from->op_slot & BOOK_OP_RESIZE) != 0,
 		.name = history_text(shard, from->record.name),
 		.phase = history_text(shard, from->record.phase),
+		.stack = history_stack(shard, from->stack),
 	};
 
 	return history_push(life, &event);

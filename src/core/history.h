@@ -26,6 +26,7 @@ struct history_event {
 	bool reused;      /* an alloc where something else was freed before */
 	const char *name;
 	const char *phase;
+	const char *stack; /* of the call; as a snapshot_buffer's */
 };
 
 /* One key: process, device, type, address. */
@@ -72,7 +73,8 @@ struct history_shard {
 	const struct book_record *records; /* living */
 	size_t record_count;
 	const struct timebase *timebase;
-	const char *(*text)(void *context, uint32_t id); /* of a string; NULL = none */
+	const char *(*text)(void *context, uint32_t id);  /* of a string; NULL = none */
+	const char *(*stack)(void *context, uint32_t id); /* likewise of a stack */
 	void *context;
 };
 

@@ -6,6 +6,7 @@
  * that not everybody who reads a book can or should do, so whoever can brings a namer along.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,7 +17,10 @@ struct namer_place {
 	const uint8_t *build_id;
 	uint32_t build_id_length; /* 0 = not known */
 	uint32_t pid;             /* whose root the path begins at, if it lives; 0 = ours */
+	uint32_t user;            /* who made the book */
+	uint64_t book;            /* tells books apart: what was found out for one is its own */
 	uint64_t address;         /* as the file counts; inside the call */
+	bool is_lost; /* nothing tells its file from another: only what is known counts */
 };
 
 struct namer_name {

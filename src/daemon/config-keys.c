@@ -114,6 +114,18 @@ static int parse_http(const struct config_key *key, void *target, const char *te
 	return parse_text(key, target, is_bracketed ? text - 1 : text);
 }
 
+/* What the collector's side makes of it is not known here; only that it is one of the two. */
+static int parse_url(const struct config_key *key, void *target, const char *text)
+{
+	size_t scheme = strncmp(text, "http://", 7) == 0    ? 7
+			: strncmp(text, "https://", 8) == 0 ? 8
+							    : 0;
+
+	if (!scheme || !text[scheme] || text[scheme] == '/' || strpbrk(text, " ?#"))
+		return -EINVAL;
+	return parse_text(key, target, text);
+}
+
 static int parse_group(const struct config_key *key, void *target, const char *text)
 {
 	if (strpbrk(text, " \t:,/"))
@@ -276,6 +288,7 @@ static const struct config_kind kind_text = {parse_text, print_text, is_set_text
 static const struct config_kind kind_path = {parse_path, print_text, is_set_text};
 static const struct config_kind kind_http = {parse_http, print_text, is_set_text};
 static const struct config_kind kind_group = {parse_group, print_text, is_set_text};
+static const struct config_kind kind_url = {parse_url, print_text, is_set_text};
 static const struct config_kind kind_yes = {parse_yes, print_yes};
 static const struct config_kind kind_ids = {parse_ids, print_ids};
 static const struct config_kind kind_time = {parse_time, print_time};
@@ -310,6 +323,13 @@ const struct config_key config_keys[] = {
 	 .expects = "an address such as 127.0.0.1:5392 or [::1]:5392, or none",
 	 .help = "where HTTP is served",
 	 AT(http)},
+	{.name = "http-host",
+	 .argument = "NAME[,NAME]...",
+	 .kind = &kind_text,
+	 .max = CONFIG_PATH_MAX,
+	 .expects = "names of this machine, separated by commas",
+	 .help = "names under which HTTP is asked for, besides the machine's own",
+	 AT(http_hosts)},
 	{.name = "http-details",
 	 A_SWITCH,
 	 .help = "over HTTP, show details of processes to everybody, without a token",
@@ -387,6 +407,21 @@ const struct config_key config_keys[] = {
 	 .expects = "a number from 1 to 10000",
 	 .help = "processes with lines of their own in /metrics; the rest is \"other\"",
 	 AT(metrics_processes)},
+	{.name = "otlp",
+	 .argument = "URL",
+	 .kind = &kind_url,
+	 .max = CONFIG_PATH_MAX,
+	 .expects = "an address such as http://collector:4318",
+	 .help = "push metrics and incidents to this OpenTelemetry collector",
+	 AT(otlp)},
+	{.name = "otlp-interval",
+	 .argument = "TIME",
+	 .kind = &kind_time32,
+	 .min = 1,
+	 .max = DAY,
+	 .expects = "a time such as 30s or 5m (1s to 1d)",
+	 .help = "time between two pushes of metrics",
+	 AT(otlp_interval_s)},
 	{.name = "scan-interval",
 	 .argument = "TIME",
 	 .kind = &kind_time32,

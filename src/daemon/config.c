@@ -44,6 +44,7 @@ int config_init(struct config *config)
 		{"size-max", "512M"},
 		{"keeper", "yes"},
 		{"metrics-processes", "20"},
+		{"otlp-interval", "30s"},
 		{"scan-interval", "30s"},
 		{"group", "ttmem"},
 	};
@@ -67,6 +68,8 @@ void config_deinit(struct config *config)
 	free(config->state);
 	free(config->log);
 	free(config->on_incident);
+	free(config->http_hosts);
+	free(config->otlp);
 	free(config->token_file);
 	free(config->group);
 	*config = CONFIG_NULL;

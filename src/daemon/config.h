@@ -24,6 +24,9 @@ struct config {
 	char *state;         /* folder */
 	char *log;           /* file for what is said; NULL = standard output */
 	char *on_incident;   /* shell command */
+	char *http_hosts;    /* NULL = none */
+	char *otlp;          /* NULL = nothing is pushed */
+	uint32_t otlp_interval_s;
 	char *token_file;    /* default: "http-token" in the state folder */
 	char *group;         /* whose members see everything: "ttmem" */
 	bool http_details;

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "book/clock.h"
 #include "book/view.h"
@@ -16,6 +17,7 @@
 #include "core/types.h"
 #include "daemon/daemon.h"
 #include "daemon/legacy-report.h"
+#include "daemon/symbols-namer.h"
 #include "daemon/tracked.h"
 #include "source/source.h"
 #include "store/store.h"
@@ -31,12 +33,14 @@ struct dump_leaks {
 
 static int dump_living(struct daemon *daemon, const struct access_peer *asker, FILE *out)
 {
-	static const struct source_request everything = {.buffers = true};
+	CLEANUP(symbols_namer_deinit) struct symbols_namer namer;
+	const struct source_request everything = {.buffers = true, .namer = &namer.namer};
 	struct roster *roster = registry_roster(daemon->registry);
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
 	struct view *view = calloc(1, sizeof(*view));
 	int r = snapshot && view ? 0 : -ENOMEM;
 
+	symbols_namer_init(&namer, daemon->symbols, false); /* names as far as they are known */
 	for (size_t i = 0; r == 0 && i < roster->count; i++) {
 		if (access_may_see(asker, roster->list[i]->maker))
 			r = tracked_collect(roster->list[i], &everything, view, snapshot);

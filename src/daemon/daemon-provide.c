@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/emit.h"
 #include "book/clock.h"
 #include "book/view.h"
@@ -16,15 +17,16 @@
 #include "daemon/legacy-report.h"
 #include "daemon/outlet.h"
 #include "daemon/past-documents.h"
+#include "daemon/symbols-namer.h"
 #include "daemon/tracked.h"
 #include "source/source.h"
 #include "source/trail.h"
 #include "store/store.h"
+#include "web/push.h"
 
-static int provide_snapshot(void *context, const struct source_request *request,
-			    struct snapshot **ret_snapshot)
+static int provide_snapshot_once(struct daemon *daemon, const struct source_request *request,
+				 struct snapshot **ret_snapshot)
 {
-	struct daemon *daemon = context;
 	struct roster *roster = registry_roster(daemon->registry);
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
 	int r = snapshot ? roster_collect(roster, request, snapshot) : -ENOMEM;
@@ -39,6 +41,32 @@ static int provide_snapshot(void *context, const struct source_request *request,
 		return r;
 	}
 	past_fill_peaks(daemon->past, snapshot);
+	*ret_snapshot = snapshot;
+	return 0;
+}
+
+/* Whoever wants buffers wants names; those that take asking are there the second time. */
+static int provide_snapshot(void *context, const struct source_request *request,
+			    struct snapshot **ret_snapshot)
+{
+	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
+	struct source_request named = *request;
+	struct daemon *daemon = context;
+	struct snapshot *snapshot, *again;
+	int r;
+
+	if (!request->buffers)
+		return provide_snapshot_once(daemon, request, ret_snapshot);
+	symbols_namer_init(&namer, daemon->symbols, false);
+	named.namer = &namer.namer;
+	r = provide_snapshot_once(daemon, &named, &snapshot);
+	if (r < 0)
+		return r;
+	if (symbols_namer_learn(&namer, SYMBOLS_NAMER_NOTES_MAX) &&
+	    provide_snapshot_once(daemon, &named, &again) == 0) {
+		snapshot_free(snapshot);
+		snapshot = again;
+	}
 	*ret_snapshot = snapshot;
 	return 0;
 }
@@ -83,7 +111,7 @@ static int provide_series(void *context, const struct web_series_query *query, s
 	return r < 0 ? r : past_documents_series(reader, query, json);
 }
 
-static int provide_trails(struct daemon *daemon, const struct web_history_query *query,
+static int provide_trails(struct daemon *daemon, const struct trail_wish *wish,
 			  struct snapshot *snapshot, struct history *history)
 {
 	struct roster *roster = registry_roster(daemon->registry);
@@ -94,8 +122,7 @@ static int provide_trails(struct daemon *daemon, const struct web_history_query 
 		struct tracked *tracked = roster->list[i];
 
 		pthread_mutex_lock(&tracked->lock);
-		r = trail_collect(tracked->book, &query->filter, query->address, view, snapshot,
-				  history);
+		r = trail_collect(tracked->book, wish, view, snapshot, history);
 		pthread_mutex_unlock(&tracked->lock);
 	}
 	if (view)
@@ -105,12 +132,30 @@ static int provide_trails(struct daemon *daemon, const struct web_history_query 
 	return r;
 }
 
+/* One look at the address; what was there before is let go. */
+static int provide_lives(struct daemon *daemon, const struct trail_wish *wish,
+			 struct snapshot **snapshot, struct history *history)
+{
+	history_deinit(history);
+	snapshot_free(*snapshot);
+	*snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
+	return *snapshot ? provide_trails(daemon, wish, *snapshot, history) : -ENOMEM;
+}
+
 static int provide_history(void *context, const struct web_history_query *query, struct emit *json)
 {
+	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
+	struct daemon *daemon = context;
+	struct trail_wish wish = {.address = query->address, .filter = query->filter};
 	struct history history = HISTORY_NULL;
-	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
-	int r = snapshot ? provide_trails(context, query, snapshot, &history) : -ENOMEM;
+	struct snapshot *snapshot = NULL;
+	int r;
 
+	symbols_namer_init(&namer, daemon->symbols, false);
+	wish.namer = &namer.namer;
+	r = provide_lives(daemon, &wish, &snapshot, &history);
+	if (r == 0 && symbols_namer_learn(&namer, SYMBOLS_NAMER_NOTES_MAX))
+		r = provide_lives(daemon, &wish, &snapshot, &history);
 	if (r == 0)
 		r = snapshot_finish(snapshot);
 	if (r == 0)
@@ -123,6 +168,7 @@ static int provide_history(void *context, const struct web_history_query *query,
 void daemon_health(struct daemon *daemon, struct web_health *ret_health)
 {
 	struct web_health health = {.start_ns = daemon->start_ns};
+	struct push *push = __atomic_load_n(&daemon->push, __ATOMIC_ACQUIRE);
 	struct store_health store = {0};
 
 	if (daemon->store)
@@ -146,6 +192,16 @@ void daemon_health(struct daemon *daemon, struct web_health *ret_health)
 	health.leaked = past_leaked(daemon->past);
 	past_incidents(daemon->past, health.incidents);
 	past_tally(daemon->past, &health.past);
+	if (push) {
+		struct push_counts push_now;
+
+		push_counts(push, &push_now);
+		health.pushes = true;
+		health.push_sent = push_now.sent;
+		health.push_failed = push_now.failed;
+		health.push_dropped = push_now.dropped;
+	}
+	health.http = *daemon->web_address ? daemon->web_address : NULL;
 	health.lines_dropped = outlet_dropped(daemon->outlet);
 	*ret_health = health;
 }

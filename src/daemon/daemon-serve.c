@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "book/clock.h"
 #include "daemon/daemon.h"
 #include "store/store.h"
+#include "web/push.h"
 
 static int serve_offer(void *context, struct accept_peer *peer)
 {
@@ -82,6 +84,7 @@ int daemon_serve_legacy(struct daemon *daemon)
 {
 	const struct config *config = daemon->config;
 	struct legacy_config legacy = {
+		.symbols = daemon->symbols,
 		.loop = daemon->loop,
 		.registry = daemon->registry,
 		.outlet = daemon->outlet,
@@ -110,6 +113,7 @@ int daemon_serve_web(struct daemon *daemon)
 	const struct web_config web = {
 		.address = config->http,
 		.details = config->http_details,
+		.hosts = config->http_hosts,
 		.token_file = config->token_file,
 		.metrics_processes = config->metrics_processes,
 		.provider = &daemon->provider,
@@ -119,11 +123,40 @@ int daemon_serve_web(struct daemon *daemon)
 
 	if (strcmp(config->http, CONFIG_NONE) == 0)
 		return 0;
-	daemon_provide(daemon, &daemon->provider);
 	r = web_new(&daemon->web, &web, &problem);
+	if (r == 0) {
+		snprintf(daemon->web_address, sizeof(daemon->web_address), "%s",
+			 web_address(daemon->web));
+		return 0;
+	}
+	fprintf(stderr, "ttmemd: cannot serve HTTP on %s: %s\n", config->http,
+		problem ? problem : strerror(-r));
+	return 1;
+}
+
+int daemon_serve_push(struct daemon *daemon)
+{
+	const struct config *config = daemon->config;
+	const struct push_config push = {
+		.url = config->otlp,
+		.headers = getenv("OTEL_EXPORTER_OTLP_HEADERS"),
+		.version = DAEMON_VERSION,
+		.interval_s = config->otlp_interval_s,
+		.metrics_processes = config->metrics_processes,
+		.provider = &daemon->provider,
+	};
+	const char *problem = NULL;
+	struct push *made = NULL;
+	int r;
+
+	if (!config->otlp)
+		return 0;
+	r = push_new(&made, &push, &problem);
+	/* Its thread asks for our health at once. */
+	__atomic_store_n(&daemon->push, made, __ATOMIC_RELEASE);
 	if (r == 0)
 		return 0;
-	fprintf(stderr, "ttmemd: cannot serve HTTP on %s: %s\n", config->http,
+	fprintf(stderr, "ttmemd: cannot push to %s: %s\n", config->otlp,
 		problem ? problem : strerror(-r));
 	return 1;
 }

@@ -11,6 +11,7 @@
 #include "daemon/journal.h"
 #include "daemon/news.h"
 #include "daemon/outlet.h"
+#include "web/push.h"
 
 /* Its first line is the message; the rest is in the fields, or too long. */
 static void tell_journal(struct daemon *daemon, const struct news *news)
@@ -55,4 +56,6 @@ void daemon_tell(struct daemon *daemon, const struct news *news)
 		(void)alarm_raise(daemon->alarm, news->kind, news->json, news->json_length);
 	if (daemon->web)
 		web_tell_incident(daemon->web, &incident);
+	if (daemon->push)
+		push_tell_incident(daemon->push, &incident);
 }

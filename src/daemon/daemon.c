@@ -23,10 +23,12 @@
 #include "daemon/keeper.h"
 #include "daemon/outlet.h"
 #include "daemon/roll.h"
+#include "daemon/symbols-learner.h"
 #include "daemon/symbols.h"
 #include "daemon/tracked.h"
 #include "daemon/work.h"
 #include "store/store.h"
+#include "web/push.h"
 
 #define DAEMON_SECOND UINT64_C(1000000000)
 
@@ -257,6 +259,7 @@ static int daemon_open_inside(struct daemon *daemon)
 		.judged = daemon_judged,
 	};
 	const struct symbols_config symbols = {0};
+	struct symbols_learner_config learner = {.loop = daemon->loop};
 	int r = store_open(&store, &daemon->store);
 
 	if (r == 0)
@@ -268,7 +271,11 @@ static int daemon_open_inside(struct daemon *daemon)
 	past.registry = daemon->registry;
 	past.store = daemon->store;
 	past.symbols = daemon->symbols;
+	learner.registry = daemon->registry;
+	learner.symbols = daemon->symbols;
 	r = past_new(&daemon->past, &past);
+	if (r == 0)
+		r = symbols_learner_new(&daemon->learner, &learner);
 	if (r == 0 && journal_is_stream(STDOUT_FILENO))
 		(void)journal_new(&daemon->journal, NULL); /* then there is only the text */
 	if (r == 0 && config->on_incident)
@@ -347,8 +354,11 @@ int daemon_open(struct daemon *daemon, const struct config *config)
 		r = daemon_keep_open(daemon);
 	if (r == 0)
 		r = daemon_serve_native(daemon);
+	daemon_provide(daemon, &daemon->provider);
 	if (r == 0)
 		r = daemon_serve_web(daemon);
+	if (r == 0)
+		r = daemon_serve_push(daemon);
 	if (r != 0)
 		return r;
 	r = registry_search(daemon->registry);
@@ -387,6 +397,8 @@ void daemon_close(struct daemon *daemon)
 	work_free(daemon->scout);
 	work_free(daemon->desk);
 	work_free(daemon->clerk);
+	push_free(daemon->push); /* until now somebody could ask for its counts */
+	symbols_learner_free(daemon->learner);
 	native_free(daemon->native);
 	daemon_keep_close(daemon);
 	if (daemon->loop)

@@ -35,12 +35,15 @@ struct roll_entry;
 struct store;
 struct store_reader;
 struct symbols;
+struct symbols_learner;
 struct work;
 
 struct daemon_restore {
 	struct daemon_kept *list;
 	size_t count, capacity;
 };
+
+#define DAEMON_ADDRESS 80 /* room for an address and a port */
 
 struct daemon {
 	const struct config *config;
@@ -57,6 +60,7 @@ struct daemon {
 	struct access access;
 	struct claim claim; /* of the native socket */
 	struct symbols *symbols;
+	struct symbols_learner *learner;
 	struct registry *registry;
 	struct past *past;
 	struct native *native;
@@ -75,7 +79,9 @@ struct daemon {
 	int flush_result;
 	struct alarm *alarm;
 	struct journal *journal; /* NULL = what we say does not end up in it */
+	struct push *push;       /* NULL = nothing is pushed */
 	struct web *web;
+	char web_address[DAEMON_ADDRESS]; /* "" = HTTP is not served; outlives the server */
 	struct web_provider provider;
 	struct store_reader *web_reader; /* the web thread's */
 	struct loop_source signals;
@@ -104,6 +110,7 @@ int daemon_fail_in_use(const char *path, uint32_t holder);
 int daemon_serve_native(struct daemon *daemon);
 int daemon_serve_legacy(struct daemon *daemon);
 int daemon_serve_web(struct daemon *daemon);
+int daemon_serve_push(struct daemon *daemon);
 
 /* Tells an incident to everybody who wants to know. */
 void daemon_tell(struct daemon *daemon, const struct news *news);

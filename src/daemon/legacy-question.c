@@ -20,6 +20,7 @@
 #include "daemon/legacy-inside.h"
 #include "daemon/legacy-report.h"
 #include "daemon/outlet.h"
+#include "daemon/symbols-namer.h"
 #include "daemon/tracked.h"
 #include "daemon/work.h"
 #include "wire/legacy-encode.h"
@@ -53,6 +54,7 @@ struct legacy_batch {
 	struct work_job job;
 	struct legacy_server *server;
 	struct registry *registry;
+	struct symbols *symbols;
 	struct legacy_question *questions;
 };
 
@@ -155,11 +157,16 @@ static void batch_run(struct work_job *job)
 	struct legacy_batch *batch = container_of(job, struct legacy_batch, job);
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
 	struct roster *roster = registry_roster(batch->registry);
+	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
 	struct source_request request = {0};
 	int r = snapshot ? 0 : -ENOMEM;
 
 	for (struct legacy_question *q = batch->questions; q; q = q->next)
 		request.buffers = request.buffers || question_wants_buffers(q);
+	if (request.buffers && batch->symbols) {
+		symbols_namer_init(&namer, batch->symbols, false);
+		request.namer = &namer.namer; /* as far as names are known */
+	}
 	if (r == 0)
 		r = roster_collect(roster, &request, snapshot);
 	if (r == 0)
@@ -242,6 +249,7 @@ static void question_start(struct legacy_server *server)
 	batch->job.done = batch_done;
 	batch->server = server;
 	batch->registry = server->config.registry;
+	batch->symbols = server->config.symbols;
 	batch->questions = cleanup_steal(server->questions);
 	server->questions_end = &server->questions;
 	server->batch = batch;

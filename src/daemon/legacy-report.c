@@ -14,6 +14,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "core/frames.h"
 #include "core/merge.h"
 #include "core/seed-lines.h"
 #include "core/snapshot.h"
@@ -147,8 +148,10 @@ static void report_put_row(const struct report *report, const struct report_row 
 		fprintf(report->out, " | 🔗 Shared across %" PRIu32 " devices", row->shared);
 	fputc('\n', report->out);
 	if (buffer->stack) {
+		char plain[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
+
 		fputs("       └─ 📍 ", report->out);
-		text_put(report->out, buffer->stack);
+		text_put(report->out, frames_plain(buffer->stack, plain, sizeof(plain)));
 		fputc('\n', report->out);
 	}
 	fputc('\n', report->out);

@@ -23,6 +23,7 @@ struct outlet;
 struct registry;
 struct scan_book;
 struct seed_lines_dead;
+struct symbols;
 struct work;
 
 #define LEGACY_CONNECTIONS_MAX 4096u
@@ -35,9 +36,10 @@ struct legacy_config {
 	struct loop *loop;
 	struct registry *registry;
 	struct outlet *outlet;
-	struct work *work; /* for questions */
-	const char *path;  /* where to listen, or where the fd listens; NULL = not known */
-	int fd;            /* a socket that listens already, taken; -1 = make one at the path */
+	struct work *work;       /* for questions */
+	struct symbols *symbols; /* NULL: native frames in reports stay addresses */
+	const char *path;        /* where to listen, or where the fd listens; NULL = not known */
+	int fd; /* a socket that listens already, taken; -1 = make one at the path */
 	bool log_events;
 	bool decimal_ids;
 	bool quiet;

@@ -173,6 +173,7 @@ static void native_desk_status(struct native_desk *desk, const struct native_que
 	emit_u64(json, "user_id", geteuid());
 	emit_string(json, "version", desk->config->version);
 	emit_string(json, "socket", desk->config->socket);
+	emit_string(json, "http", health.http);
 	emit_u64(json, "start_ns", health.start_ns);
 	emit_bool(json, "you_see_all", question->asker.sees_all);
 	native_desk_health(json, &health);

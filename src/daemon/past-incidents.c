@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/bits.h"
+#include "base/cleanup.h"
 #include "base/hash.h"
 #include "book/clock.h"
 #include "book/view.h"
@@ -32,30 +33,44 @@
 /* Different incidents of one book. */
 #define PAST_TOLD_MAX (BOOK_INCIDENT_KINDS * BOOK_INCIDENTS_PER_KIND)
 
-struct snapshot *past_read(struct tracked *tracked, bool buffers, struct view *view,
-			   struct symbols *symbols)
+static struct snapshot *past_read_once(struct tracked *tracked, bool buffers, struct view *view,
+				       struct namer *namer)
 {
-	struct symbols_namer namer;
 	struct source_request request = {
 		.buffers = buffers,
 		.incidents = true,
 		.limit = buffers ? PAST_LEAK_BUFFERS_MAX : 0,
 		.sorted = true,
 		.order = SNAPSHOT_BY_SIZE,
+		.namer = namer,
 	};
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
 
 	if (!snapshot)
 		return NULL;
-	if (symbols) {
-		symbols_namer_init(&namer, symbols, tracked->maker, 0);
-		request.namer = &namer.namer;
-	}
 	if (tracked_collect(tracked, &request, view, snapshot) < 0 ||
 	    snapshot->process_count == 0 || snapshot_finish(snapshot) < 0)
 		return snapshot_free(snapshot);
 	/* Who may see it later is decided by who made the book. */
 	snapshot->processes[0].user_id = tracked->maker;
+	return snapshot;
+}
+
+struct snapshot *past_read(struct tracked *tracked, bool buffers, struct view *view,
+			   struct symbols *symbols)
+{
+	bool lives = __atomic_load_n(&tracked->end, __ATOMIC_RELAXED) == TRACKED_LIVES;
+	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = symbols};
+	struct snapshot *snapshot;
+
+	if (!symbols)
+		return past_read_once(tracked, buffers, view, NULL);
+	symbols_namer_init(&namer, symbols, !lives);
+	snapshot = past_read_once(tracked, buffers, view, &namer.namer);
+	if (snapshot && symbols_namer_learn(&namer, SYMBOLS_NAMER_NOTES_MAX)) {
+		snapshot_free(snapshot);
+		snapshot = past_read_once(tracked, buffers, view, &namer.namer);
+	}
 	return snapshot;
 }
 
@@ -196,6 +211,7 @@ static void past_has_read_all(struct past *past, uint32_t user, uint64_t since)
 static struct snapshot *past_read_device(struct past *past, struct tracked *tracked,
 					 uint32_t device)
 {
+	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
 	struct source_request request = {0};
 	struct view *view = calloc(1, sizeof(*view));
 	struct snapshot *all = view ? past_read_all(past, tracked, &request, view) : NULL;
@@ -204,6 +220,11 @@ static struct snapshot *past_read_device(struct past *past, struct tracked *trac
 		request.buffers = true;
 		request.filter.device_count = 1;
 		request.filter.devices[0].value = device;
+		/* Names as far as they are known: who holds what is true for a moment only. */
+		if (past->config.symbols) {
+			symbols_namer_init(&namer, past->config.symbols, false);
+			request.namer = &namer.namer;
+		}
 		snapshot_free(all);
 		all = past_read_all(past, tracked, &request, view);
 	}
@@ -253,7 +274,7 @@ static void past_tell_incident(struct past *past, const struct snapshot *snapsho
 
 void past_look_into(struct past *past, struct tracked *tracked, struct view *view)
 {
-	struct snapshot *snapshot = past_read(tracked, false, view, NULL);
+	struct snapshot *snapshot = past_read(tracked, false, view, past->config.symbols);
 
 	if (!snapshot)
 		return;

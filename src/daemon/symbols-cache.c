@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A table in which each key has one place: what comes later takes it. Texts are kept without their
+ * A table in which each key has a few places: where all are taken, what comes later takes one. Texts are kept without their
  * unused ends, because a place has room for sixteen frames and mostly holds one.
  */
 
@@ -13,6 +13,8 @@
 
 #include "base/hash.h"
 
+#define CACHE_NEAR 16u /* places that a key may have */
+
 struct symbols_cache_entry {
 	struct symbols_key key;
 	uint32_t count;
@@ -21,10 +23,20 @@ struct symbols_cache_entry {
 	char bytes[];
 };
 
+/* Where a key is, or is to be: beside others if there is room, else in place of one. */
 static struct symbols_cache_entry **cache_place(const struct symbols_cache *cache,
 						const struct symbols_key *key)
 {
-	return &cache->places[hash_bytes(key, sizeof(*key)) % SYMBOLS_CACHE_PLACES];
+	uint64_t hash = hash_bytes(key, sizeof(*key));
+
+	for (uint64_t i = 0; i < CACHE_NEAR; i++) {
+		struct symbols_cache_entry **place =
+			&cache->places[(hash + i) % SYMBOLS_CACHE_PLACES];
+
+		if (!*place || memcmp(&(*place)->key, key, sizeof(*key)) == 0)
+			return place;
+	}
+	return &cache->places[hash % SYMBOLS_CACHE_PLACES];
 }
 
 static void cache_clear(struct symbols_cache *cache)

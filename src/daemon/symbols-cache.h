@@ -4,7 +4,7 @@
 /*
  * Answers that were given before. What was found out for one user is never told to another: a file may say
  * what its maker likes, also that it is a build of something else. So the key is the user and the file
- * itself, not its build id alone. For one thread.
+ * itself, not its build id alone. For one thread at a time.
  */
 
 #include <stddef.h>

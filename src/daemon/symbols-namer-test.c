@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/pool.h"
 #include "base/unit.h"
 #include "book/testing.h"
 #include "book/view.h"
@@ -18,6 +19,8 @@
 #include "daemon/past-inside.h"
 #include "daemon/testing-symbols.h"
 #include "daemon/tracked.h"
+#include "source/source.h"
+#include "source/stacks.h"
 #include "symbol/testing.h"
 
 static struct testing_book book;
@@ -99,8 +102,9 @@ UNIT(a_leak_report_names_the_lines)
 	snapshot = past_read(tracked, true, &view, symbols);
 	assert(snapshot && snapshot->buffer_count == 1);
 	(void)snprintf(expected, sizeof(expected),
-		       "main.py:3:run -> model.py:7:forward -> %s/program.c:%d:plain -> "
-		       "%s/program.c:%d:outer -> %s/program.c:%d:middle -> %s/program.c:%d:inner",
+		       "main.py:3:run -> model.py:7:forward -> %s/program.c:%d:plain @ program -> "
+		       "%s/program.c:%d:outer @ program -> %s/program.c:%d:middle @ program -> "
+		       "%s/program.c:%d:inner @ program",
 		       folder, TESTING_LINE_PLAIN, folder, TESTING_LINE_OUTER, folder,
 		       TESTING_LINE_MIDDLE, folder, TESTING_LINE_INNER);
 	assert(strcmp(snapshot->buffers[0].stack, expected) == 0);
@@ -108,7 +112,7 @@ UNIT(a_leak_report_names_the_lines)
 	assert(news);
 	(void)snprintf(expected, sizeof(expected),
 		       "\"stack\":[{\"function\":\"inner\",\"file\":\"%s/program.c\",\"line\":%d,"
-		       "\"module\":null,\"python\":false},",
+		       "\"module\":\"program\",\"python\":false},",
 		       folder, TESTING_LINE_INNER);
 	assert(strstr(news->json, expected));
 	assert(strstr(news->json, "{\"function\":\"run\",\"file\":\"main.py\",\"line\":3,"
@@ -126,7 +130,7 @@ UNIT(without_the_file_there_is_the_address)
 	begin("/nowhere/libplay.so");
 	(void)snprintf(expected, sizeof(expected),
 		       "main.py:3:run -> model.py:7:forward -> libplay.so+0x%" PRIx64
-		       " -> libplay.so+0x%" PRIx64,
+		       " @ libplay.so -> libplay.so+0x%" PRIx64 " @ libplay.so",
 		       testing_address("program", "at_plain") + 1,
 		       testing_address("program", "at_inner") + 1);
 	snapshot = past_read(tracked, true, &view, symbols);
@@ -161,6 +165,101 @@ UNIT(long_stacks)
 	assert(stack && strlen(stack) > 3000 && strlen(stack) <= 4096);
 	assert(strncmp(stack, "... -> a.py:3:0", 15) == 0);
 	assert(strcmp(stack + strlen(stack) - 4, "0000") == 0);
+	snapshot_free(snapshot);
+	end();
+}
+
+/* As the learner does it. */
+static void learn(void)
+{
+	struct symbols_namer namer;
+	struct pool texts = POOL_NULL;
+
+	symbols_namer_init(&namer, symbols, false);
+	assert(stacks_tour(tracked->book, &namer.namer, &texts, 64, &tracked->stacks_seen) == 1);
+	assert(namer.count == 2 && symbols_namer_learn(&namer, 64));
+	assert(namer.count == 0 && namer.asked == 2);
+	/* There is nothing new. */
+	assert(stacks_tour(tracked->book, &namer.namer, &texts, 64, &tracked->stacks_seen) == 0);
+	symbols_namer_deinit(&namer);
+	pool_deinit(&texts);
+}
+
+UNIT(what_was_learnt_outlives_the_file)
+{
+	struct symbols_counts before, after;
+	struct snapshot *snapshot;
+
+	begin(testing_path("program"));
+	learn();
+	symbols_counts(symbols, &before);
+	testing_run("rm program");
+	snapshot = past_read(tracked, true, &view, symbols);
+	assert(snapshot && strstr(snapshot->buffers[0].stack, "program.c:"));
+	assert(strstr(snapshot->buffers[0].stack, ":inner @ program"));
+	symbols_counts(symbols, &after);
+	assert(after.asked == before.asked); /* nobody was asked */
+	snapshot_free(snapshot);
+	end();
+}
+
+/* What one book's file said is not told of another's, even of the same path and user. */
+UNIT(what_was_learnt_is_one_books)
+{
+	struct snapshot *snapshot;
+
+	begin(testing_path("program"));
+	learn();
+	testing_run("rm program");
+	tracked->book->inode++;
+	snapshot = past_read(tracked, true, &view, symbols);
+	assert(snapshot && strstr(snapshot->buffers[0].stack, "-> program+0x"));
+	snapshot_free(snapshot);
+	end();
+}
+
+UNIT(who_may_not_wait_learns_first)
+{
+	struct source_request request = {.buffers = true};
+	struct symbols_namer namer;
+	struct snapshot *snapshot = snapshot_new(1);
+	struct symbols_counts counts;
+
+	begin(testing_path("program"));
+	symbols_namer_init(&namer, symbols, false);
+	request.namer = &namer.namer;
+	assert(tracked_collect(tracked, &request, &view, snapshot) == 0);
+	symbols_counts(symbols, &counts);
+	assert(counts.asked == 0 && namer.count == 2);
+	assert(strstr(snapshot->buffers[0].stack, "-> program+0x"));
+	assert(symbols_namer_learn(&namer, 1) && namer.count == 1);
+	assert(symbols_namer_learn(&namer, 1) && namer.count == 0);
+	snapshot_free(snapshot);
+	snapshot = snapshot_new(1);
+	assert(tracked_collect(tracked, &request, &view, snapshot) == 0);
+	assert(namer.count == 0 && strstr(snapshot->buffers[0].stack, ":inner @ program"));
+	assert(!symbols_namer_learn(&namer, 1));
+	snapshot_free(snapshot);
+	symbols_namer_deinit(&namer);
+	end();
+}
+
+/* Without a build id nothing tells the file of a container that is gone from ours. */
+UNIT(a_dead_containers_file_is_not_looked_for_here)
+{
+	struct snapshot *snapshot;
+
+	begin(testing_path("program"));
+	(void)snprintf(tracked->book->container, sizeof(tracked->book->container), "docker-1");
+	snapshot = past_read(tracked, true, &view, symbols);
+	assert(snapshot && strstr(snapshot->buffers[0].stack, "-> program+0x"));
+	snapshot_free(snapshot);
+	/* But what was learnt while it lived is known. */
+	tracked->book->alive = true;
+	tracked->book->owner.pid = (uint32_t)getpid();
+	learn();
+	snapshot = past_read(tracked, true, &view, symbols);
+	assert(snapshot && strstr(snapshot->buffers[0].stack, ":inner @ program"));
 	snapshot_free(snapshot);
 	end();
 }

@@ -2,28 +2,48 @@
 #pragma once
 
 /*
- * Names for the stacks of one book, with a limit on how long all of them together may take: whoever reads
- * the book has more to do.
+ * Names for the stacks of books, with a limit on how long all of them together may take: whoever reads the
+ * books has more to do.
+ *
+ * Reading a book holds its lock, and a name may take seconds. So a namer can also be one that does not wait:
+ * it tells what is known, notes the rest, and asks for that when the book has been let go; who then
+ * reads again finds the names.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/namer.h"
 #include "daemon/symbols.h"
 
-#define SYMBOLS_NAMER_MS 5000u
+#define SYMBOLS_NAMER_MS 5000u        /* of the dead, whose books nobody else reads */
+#define SYMBOLS_NAMER_LEARN_MS 2000u  /* of one time of learning */
+#define SYMBOLS_NAMER_NOTES_MAX 4096u /* what is not known; more stay addresses */
+
+struct symbols_note {
+	struct symbols_module module;
+	uint64_t address;
+};
 
 struct symbols_namer {
 	struct namer namer; /* what a request takes */
 	struct symbols *symbols;
-	uint32_t user;
-	uint32_t pid;
-	uint64_t deadline_ns;
+	uint64_t deadline_ns;       /* 0 = it does not wait */
+	struct symbols_note *notes; /* what is to be asked for */
+	size_t count, capacity;
+	size_t asked;                 /* by learning, in all */
 	struct symbols_answer answer; /* what the last names point into */
 };
 
 _Static_assert(NAMER_NAMES_MAX >= RESOLVE_FRAMES_MAX, "room for all names");
 
-/* @user: who made the book; @pid: the process, if it lives, else 0. Nothing to be released. */
-void symbols_namer_init(struct symbols_namer *namer, struct symbols *symbols, uint32_t user,
-			uint32_t pid);
+/* @waits: names are asked for at once, until its time is over. */
+void symbols_namer_init(struct symbols_namer *namer, struct symbols *symbols, bool waits);
+void symbols_namer_deinit(struct symbols_namer *namer);
+
+/*
+ * Asks for what was noted, at most @max questions, without any lock held; the texts of the places must
+ * still be there. What there was no time for stays noted. Return: whether a name was found, so that it
+ * is worth reading again.
+ */
+bool symbols_namer_learn(struct symbols_namer *namer, size_t max);

@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "book/clock.h"
 #include "daemon/symbols-lookup.h"
+#include "daemon/symbols-memory.h"
 
 #define SYMBOLS_SECOND UINT64_C(1000000000)
 #define SYMBOLS_JOIN_S 5u      /* a thread that is stuck for longer is left behind */
@@ -40,6 +41,7 @@ struct symbols_question {
 struct symbols {
 	struct symbols_config config;
 	struct symbols_lookup lookup; /* the thread's */
+	struct symbols_memory memory;
 	pthread_t thread;
 	int stop_fd;
 
@@ -167,8 +169,10 @@ int symbols_new(struct symbols **ret_symbols, const struct symbols_config *confi
 	r = symbols_lookup_init(&symbols->lookup, &symbols->config, stop_fd);
 	if (r < 0)
 		return r;
+	symbols_memory_init(&symbols->memory);
 	r = symbols_start(symbols);
 	if (r < 0) {
+		symbols_memory_deinit(&symbols->memory);
 		symbols_lookup_deinit(&symbols->lookup);
 		return r;
 	}
@@ -195,6 +199,7 @@ struct symbols *symbols_free(struct symbols *symbols)
 		(void)pthread_detach(symbols->thread);
 		return NULL;
 	}
+	symbols_memory_deinit(&symbols->memory);
 	symbols_lookup_deinit(&symbols->lookup);
 	pthread_cond_destroy(&symbols->done);
 	pthread_cond_destroy(&symbols->more);
@@ -218,6 +223,13 @@ static struct symbols_question *symbols_question_new(const struct symbols_module
 	question->module.path = question->path;
 	memcpy(question->path, module->path, length);
 	return question;
+}
+
+/* Whether asking again would give the same: the file is not there, or not to be read. */
+static bool symbols_is_final(int r)
+{
+	return r != -ETIMEDOUT && r != -EBUSY && r != -ECANCELED && r != -ENOMEM && r != -EPIPE &&
+	       r != -EBADMSG && r != -EMFILE && r != -ENFILE;
 }
 
 int symbols_resolve(struct symbols *symbols, const struct symbols_module *module, uint64_t address,
@@ -251,7 +263,15 @@ int symbols_resolve(struct symbols *symbols, const struct symbols_module *module
 		*ret_answer = question->answer;
 	symbols_unref(question);
 	pthread_mutex_unlock(&symbols->lock);
+	if (module->book && (r == 0 || symbols_is_final(r)))
+		symbols_memory_put(&symbols->memory, module, address, r == 0 ? ret_answer : NULL);
 	return r;
+}
+
+int symbols_recall(struct symbols *symbols, const struct symbols_module *module, uint64_t address,
+		   struct symbols_answer *ret_answer)
+{
+	return symbols_memory_find(&symbols->memory, module, address, ret_answer);
 }
 
 void symbols_counts(struct symbols *symbols, struct symbols_counts *ret_counts)

@@ -38,6 +38,7 @@ struct symbols_module {
 	const char *path;         /* as that process saw it */
 	uint32_t pid;             /* whose root the path begins at; 0 = ours */
 	uint32_t user;            /* who must be able to read it */
+	uint64_t book;            /* for which it is remembered; 0 = for none */
 	uint32_t build_id_length; /* 0 = not known */
 	uint8_t build_id[RESOLVE_BUILD_ID_MAX];
 };
@@ -65,5 +66,12 @@ struct symbols *symbols_free(struct symbols *symbols);
  */
 int symbols_resolve(struct symbols *symbols, const struct symbols_module *module, uint64_t address,
 		    int timeout_ms, struct symbols_answer *ret_answer);
+
+/*
+ * What symbols_resolve() has said before for this book. Never waits. 0; -ENOENT if it said that nothing is
+ * known; -EAGAIN if it was not asked, or that is forgotten.
+ */
+int symbols_recall(struct symbols *symbols, const struct symbols_module *module, uint64_t address,
+		   struct symbols_answer *ret_answer);
 
 void symbols_counts(struct symbols *symbols, struct symbols_counts *ret_counts);

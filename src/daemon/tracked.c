@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/bits.h"
 #include "book/clock.h"
@@ -34,10 +33,7 @@ struct tracked *tracked_new_consume(struct scan_book *book)
 	tracked->inode = book->inode;
 	tracked->pid = book->owner.pid;
 	tracked->start_ticks = book->owner.start_ticks;
-	/* What we keep on behalf of a client is that client's. */
-	tracked->maker = book->reader.header.source == BOOK_SOURCE_SOCKET && book->uid == geteuid()
-				 ? book->owner.real_uid
-				 : book->uid;
+	tracked->maker = book_maker(book);
 	tracked->user = book->owner.real_uid;
 	tracked->source = book->reader.header.source;
 	tracked->since_ns = clock_ns(CLOCK_REALTIME);

@@ -53,6 +53,9 @@ struct tracked {
 	uint64_t rest_ns;    /* how long it was left alone the last time */
 	uint64_t rest_until; /* CLOCK_MONOTONIC: until then its totals are not read */
 
+	/* Of its stacks, those before this one have been asked for; the learner's alone. */
+	uint32_t stacks_seen;
+
 	/* The past's: which incidents it has told already. Taken before the lock above. */
 	pthread_mutex_t look;
 	struct tracked_told {

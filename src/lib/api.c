@@ -83,6 +83,7 @@ static __attribute__((noinline)) void api_log_alloc(const struct call *call,
 {
 	struct oldlog_buffer one = *buffer;
 
+	one.stack = stack_last(call);
 	for (size_t i = 0; !call->is_paused && devices && n <= BOOK_DEVICES && i < n; i++) {
 		one.device = devices[i];
 		if (one.device < BOOK_DEVICES)
@@ -98,6 +99,7 @@ static __attribute__((noinline)) void api_log_free(const struct call *call, cons
 	if (call->is_paused || !devices || n > BOOK_DEVICES ||
 	    (one.type >= BOOK_TYPES && one.type != TTMEM_ANY))
 		return;
+	one.stack = stack_last(call);
 	for (size_t i = 0; i < n; i++) {
 		one.device = devices[i];
 		if (one.device < BOOK_DEVICES)

@@ -3,17 +3,14 @@
 /*
  * Opening the gate: once per process, and once more in every forked child that has an event.
  *
- * Whoever changes something here holds the gate, with signals blocked and cancellation disabled: a
- * handler that ran in the middle could find no book and lose its event, wait for its own thread, or
- * leave by siglongjmp() and never come back. Faults are not blocked, because blocking them kills. The
- * hold lies in the wiped page, so a child that was forked while another thread had it finds it free.
+ * Whoever changes something here holds the gate, and is quiet (lib/quiet.h): a handler that ran in the
+ * middle could find no book and lose its event, wait for its own thread, or leave by siglongjmp() and
+ * never come back. The hold lies in the wiped page, so a child that was forked while another thread had
+ * it finds it free.
  */
 
 #include "lib/gate.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -24,6 +21,7 @@
 #include "lib/kernel.h"
 #include "lib/make.h"
 #include "lib/oldlog.h"
+#include "lib/quiet.h"
 #include "lib/stack.h"
 
 #define GATE_PAUSE_NS 100000
@@ -44,13 +42,6 @@ static uint32_t gate_pauses;
 static char gate_phase_text[BOOK_PATH_MAX + 1];
 static bool gate_phase_is_set; /* TTMEM_PHASE was read, or the application said something else */
 
-/* What the holder must give back. */
-struct gate_hold {
-	sigset_t signals;
-	int cancel_state;
-	int saved_errno;
-};
-
 static bool gate_says(const char *name, const char *value)
 {
 	const char *text = secure_getenv(name);
@@ -66,18 +57,6 @@ static bool gate_wanted(void)
 	 * module is loaded, tracking is simply there. */
 	return gate_says("TTMEM", "1") || gate_says("TT_ALLOC_TRACKING_ENABLED", "1") ||
 	       gate_says("TT_BUFFER_DEBUG_LOG", "1") || kernel_is_there();
-}
-
-/* All but faults, and SIGSYS, which seccomp raises in the middle of a system call. */
-static void gate_block_signals(sigset_t *ret_before)
-{
-	static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT};
-	sigset_t most;
-
-	sigfillset(&most);
-	for (size_t i = 0; i < ARRAY_SIZE(faults); i++)
-		sigdelset(&most, faults[i]);
-	(void)pthread_sigmask(SIG_SETMASK, &most, ret_before); /* fails only for a bad argument */
 }
 
 /* Waits for whoever has it, but not for ever. */
@@ -102,37 +81,28 @@ static bool gate_wait(void)
 	return false;
 }
 
-static void gate_restore(const struct gate_hold *hold)
+static bool gate_take(struct quiet *hold)
 {
-	(void)pthread_sigmask(SIG_SETMASK, &hold->signals, NULL); /* was valid before */
-	(void)pthread_setcancelstate(hold->cancel_state, NULL);   /* likewise */
-	errno = hold->saved_errno;
-}
-
-static bool gate_take(struct gate_hold *hold)
-{
-	hold->saved_errno = errno;
-	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &hold->cancel_state); /* cannot fail */
-	gate_block_signals(&hold->signals);
+	quiet_begin(hold);
 	/* A page that stays in children would make them write into their parent's counters. */
 	if (!__atomic_load_n(&gate_is_wiped, __ATOMIC_RELAXED)) {
 		if (madvise(&gate_current, sizeof(gate_current), MADV_WIPEONFORK) < 0) {
 			__atomic_store_n(&gate_current.word, GATE_OFF, __ATOMIC_RELEASE);
-			gate_restore(hold);
+			quiet_end(hold);
 			return false;
 		}
 		__atomic_store_n(&gate_is_wiped, true, __ATOMIC_RELAXED);
 	}
 	if (gate_wait())
 		return true;
-	gate_restore(hold);
+	quiet_end(hold);
 	return false;
 }
 
-static void gate_give(const struct gate_hold *hold)
+static void gate_give(const struct quiet *hold)
 {
 	__atomic_store_n(&gate_current.held, GATE_FREE, __ATOMIC_RELEASE);
-	gate_restore(hold);
+	quiet_end(hold);
 }
 
 /* Lets calls see the writer, or send them the slow way. The gate is held. */
@@ -190,7 +160,7 @@ static void gate_decide(void)
 
 struct writer *gate_open(void)
 {
-	struct gate_hold hold;
+	struct quiet hold;
 	struct writer *writer;
 
 	if (gate_word() != GATE_UNDECIDED)
@@ -209,7 +179,7 @@ struct writer *gate_open(void)
 /* One more reason to pause, or one less; a gate that cannot be had is changed all the same. */
 static void gate_change_pauses(int change)
 {
-	struct gate_hold hold;
+	struct quiet hold;
 	bool held = gate_word() != GATE_OFF && gate_take(&hold); /* off: only for children */
 
 	if (change > 0 || gate_is_paused())
@@ -237,7 +207,7 @@ bool gate_is_paused(void)
 
 void gate_set_phase(const char *text)
 {
-	struct gate_hold hold;
+	struct quiet hold;
 	uint32_t id;
 
 	if (!gate_take(&hold))

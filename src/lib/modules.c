@@ -39,6 +39,7 @@ static struct lock modules_lock;
 static struct modules_entry modules_table[MODULES_MAX];
 static size_t modules_count;
 static bool modules_are_read;
+static bool modules_are_frozen;
 static unsigned long long modules_adds, modules_subs; /* as the loader counted them then */
 static uint32_t modules_changes;
 
@@ -77,14 +78,21 @@ void modules_open(void)
 {
 	int saved_errno = errno; /* getauxval() says ENOENT for what is not there */
 
+	/* libc does not free the loader's lock in a child, though nobody is left who would. */
+	if (modules_lock.held != LOCK_FREE)
+		modules_freeze();
 	modules_lock = LOCK_NULL;
 	modules_count = 0;
 	modules_are_read = false;
 	modules_own = modules_image(&__ehdr_start);
 	modules_loader = modules_told(AT_BASE);
 	modules_kernel = modules_told(AT_SYSINFO_EHDR);
-	__atomic_fetch_add(&modules_changes, 1, __ATOMIC_RELEASE);
 	errno = saved_errno;
+}
+
+void modules_freeze(void)
+{
+	modules_are_frozen = true;
 }
 
 uint32_t modules_generation(void)
@@ -97,11 +105,7 @@ bool modules_is_own(uintptr_t address)
 	return modules_in(&modules_own, address);
 }
 
-/*
- * Where handlers of signals return to: on x86-64 a place in libc that the kernel is told with every
- * handler, elsewhere the kernel's own. Without any handler we are in none.
- */
-static uintptr_t modules_trampoline(void)
+uintptr_t modules_trampoline(void)
 {
 #if defined(__x86_64__)
 	static uintptr_t known;
@@ -129,17 +133,22 @@ static uintptr_t modules_trampoline(void)
 #endif
 }
 
-bool modules_is_delicate(const uintptr_t *addresses, size_t count)
+bool modules_is_callback(uintptr_t address)
 {
 	uintptr_t iterate = (uintptr_t)&dl_iterate_phdr;
+
+	return address > iterate && address - iterate < MODULES_CALLBACK_CODE;
+}
+
+bool modules_is_delicate(const uintptr_t *addresses, size_t count)
+{
 	uintptr_t trampoline = modules_trampoline();
 
 	for (size_t i = 0; i < count; i++) {
 		uintptr_t address = addresses[i];
 
-		if (address == trampoline || modules_in(&modules_loader, address) ||
-		    modules_in(&modules_kernel, address) ||
-		    (address > iterate && address - iterate < MODULES_CALLBACK_CODE))
+		if (modules_in(&modules_loader, address) || modules_in(&modules_kernel, address) ||
+		    modules_is_callback(address) || address == trampoline)
 			return true;
 	}
 	return false;
@@ -261,8 +270,13 @@ static int modules_see(struct dl_phdr_info *info, size_t size, void *context)
 		if (modules_are_read && info->dlpi_adds == modules_adds &&
 		    info->dlpi_subs == modules_subs)
 			return 1;
-		/* What was cached under addresses that may mean something else is not found any more. */
-		__atomic_fetch_add(&modules_changes, 1, __ATOMIC_RELEASE);
+		/*
+		 * What was cached under addresses that may mean something else is not found any more.
+		 * The first look changes nothing, nor does a book that is new.
+		 */
+		if (modules_adds > 0 &&
+		    (info->dlpi_adds != modules_adds || info->dlpi_subs != modules_subs))
+			__atomic_fetch_add(&modules_changes, 1, __ATOMIC_RELEASE);
 		modules_adds = info->dlpi_adds;
 		modules_subs = info->dlpi_subs;
 		modules_are_read = true;
@@ -290,7 +304,7 @@ size_t modules_frames(struct writer *writer, const uintptr_t *addresses, size_t 
 	size_t n = 0;
 
 	*ret_generation = modules_generation();
-	if (!lock_take(&modules_lock))
+	if (modules_are_frozen || !lock_take(&modules_lock))
 		return 0;
 	(void)dl_iterate_phdr(modules_see, &walk); /* gives back what we return */
 	for (; n < count; n++) {

@@ -22,6 +22,12 @@ struct writer;
 /* Once for each book, before anybody else can be inside: what is known of another book is forgotten. */
 void modules_open(void);
 
+/*
+ * In a forked child: the loader is not asked again, neither here nor in its children. A thread that this
+ * process does not have was inside it, and has taken its lock along.
+ */
+void modules_freeze(void);
+
 /* Rises whenever addresses may have changed their meaning. */
 uint32_t modules_generation(void);
 
@@ -31,9 +37,19 @@ bool modules_is_own(uintptr_t address);
 /* Whether one of the returns is into the loader, or out of a signal handler. */
 bool modules_is_delicate(const uintptr_t *addresses, size_t count);
 
+/* Whether a return to @address is one into dl_iterate_phdr(). */
+bool modules_is_callback(uintptr_t address);
+
+/*
+ * Where handlers of signals return to: on x86-64 a place in libc that the kernel is told with every
+ * handler, elsewhere the kernel's own. 0 = not known: without any handler we are in none.
+ */
+uintptr_t modules_trampoline(void);
+
 /*
  * Turns return addresses into frames, up to the first that is in no file. May wait for the loader.
- * @ret_generation: of what the frames say, always set. Return: how many.
+ * @ret_generation: of what the frames say, always set. Return: how many; none if the loader must not
+ * be asked.
  */
 size_t modules_frames(struct writer *writer, const uintptr_t *addresses, size_t count,
 		      struct book_frame *ret_frames, uint32_t *ret_generation);

@@ -20,9 +20,12 @@
 #include "base/bits.h"
 #include "book/writer.h"
 #include "lib/append.h"
+#include "lib/oldlog-names.h"
 #include "lib/oldlog-text.h"
+#include "lib/thread.h"
 
 #define OLDLOG_RECORD 4096u
+#define OLDLOG_LINE 400u     /* of a frame, with what ends the record */
 #define OLDLOG_LOOK_BACK 64u /* events that are searched for the one of a free */
 
 enum {
@@ -92,6 +95,11 @@ bool oldlog_is_on(void)
 	       oldlog_files[OLDLOG_STACK].is_on;
 }
 
+bool oldlog_has_stacks(void)
+{
+	return oldlog_files[OLDLOG_BUFFER].is_on || oldlog_files[OLDLOG_STACK].is_on;
+}
+
 /* A record as it is put together. */
 struct oldlog_record {
 	size_t length;
@@ -117,14 +125,45 @@ static void oldlog_put(const struct oldlog_file *file, const struct oldlog_recor
 	append_record(file->path, file->is_shared, record->bytes, record->length);
 }
 
-/*
- * The call stack, one frame in a line: @indent, then "module: symbol". The library takes no native stacks
- * yet; when it does, they are told here, and nowhere else.
- */
-static void oldlog_stack(struct oldlog_record *record, const char *indent)
+/* How a log prints frames. */
+struct oldlog_style {
+	size_t frames; /* at most */
+	const char *indent;
+	const char *between; /* module and symbol */
+	bool has_offset;     /* in the symbol */
+};
+
+static const struct oldlog_style oldlog_styles[OLDLOG_LOGS] = {
+	[OLDLOG_BUFFER] = {.frames = 8, .indent = "    ", .between = ": "},
+	[OLDLOG_STACK] = {.frames = OLDLOG_NAMES_FRAMES,
+			  .indent = "  ",
+			  .between = " : ",
+			  .has_offset = true},
+};
+
+/* The call stack, one whole frame in a line; a record without room for more ends there. */
+static void oldlog_stack(struct oldlog_record *record, const struct oldlog_buffer *buffer,
+			 const struct oldlog_style *style)
 {
-	(void)record;
-	(void)indent;
+	struct oldlog_frame frames[OLDLOG_NAMES_FRAMES];
+	size_t count = oldlog_names_find(buffer->stack, frames, style->frames);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct oldlog_frame *frame = &frames[i];
+
+		if (record->length + OLDLOG_LINE > sizeof(record->bytes))
+			break;
+		oldlog_add(record, "%s%s", style->indent, frame->module);
+		if (!*frame->symbol)
+			oldlog_add(record, "(+0x%" PRIx64 ")", frame->offset);
+		else if (style->has_offset)
+			oldlog_add(record, "%s%s+0x%" PRIx64, style->between, frame->symbol,
+				   frame->offset);
+		else
+			oldlog_add(record, "%s%s", style->between, frame->symbol);
+		oldlog_add(record, "\n");
+	}
+	oldlog_add(record, "\n");
 }
 
 static int64_t oldlog_now(void)
@@ -174,8 +213,7 @@ static void oldlog_buffer_record(const struct oldlog_buffer *buffer, bool is_fre
 			   oldlog_yes_or_no(buffer, TTMEM_FLAG_OWNS_DATA),
 			   buffer->flags & TTMEM_FLAG_HOOKED ? "yes" : "no");
 	oldlog_add(&record, "Call Stack:\n");
-	oldlog_stack(&record, "    ");
-	oldlog_add(&record, "\n");
+	oldlog_stack(&record, buffer, &oldlog_styles[OLDLOG_BUFFER]);
 	oldlog_put(&oldlog_files[OLDLOG_BUFFER], &record);
 }
 
@@ -217,8 +255,7 @@ static void oldlog_stack_record(const struct oldlog_buffer *buffer, bool is_free
 		   oldlog_text_type(buffer->type));
 	oldlog_size(&record, buffer);
 	oldlog_add(&record, "Address: 0x%" PRIx64 "\nStack trace:\n", buffer->address);
-	oldlog_stack(&record, "  ");
-	oldlog_add(&record, "\n");
+	oldlog_stack(&record, buffer, &oldlog_styles[OLDLOG_STACK]);
 	oldlog_put(&oldlog_files[OLDLOG_STACK], &record);
 }
 
@@ -286,20 +323,23 @@ void oldlog_free(struct writer *writer, const struct oldlog_buffer *buffer)
 	oldlog_freed(&told);
 }
 
-void oldlog_free_all(struct writer *writer, uint32_t device, uint64_t mark, uint32_t thread)
+void oldlog_free_all(struct writer *writer, uint32_t device, uint64_t mark,
+		     const struct thread *thread)
 {
 	uint64_t head = oldlog_mark(writer, device);
 	struct book_event event;
 
 	for (uint64_t n = mark + 1; n <= head; n++) {
 		if (!oldlog_event(writer, device, n, &event) ||
-		    (event.op_slot & BOOK_OP_MASK) != BOOK_OP_FREE || event.record.thread != thread)
+		    (event.op_slot & BOOK_OP_MASK) != BOOK_OP_FREE ||
+		    event.record.thread != thread->tid)
 			continue;
 		oldlog_freed(&(struct oldlog_buffer){
 			.address = event.record.address,
 			.size = event.record.size,
 			.device = device,
 			.type = book_meta_type(event.record.meta),
+			.stack = event.stack,
 		});
 	}
 }

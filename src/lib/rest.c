@@ -80,7 +80,7 @@ REST_EXPORT void ttmem_free_all(uint32_t device, uint32_t type, uint64_t owner)
 		else
 			writer_free_all(call.writer, device, owner, &who);
 		if (unlikely(call.is_debugged) && !call.is_nested)
-			oldlog_free_all(call.writer, device, mark, call.self->tid);
+			oldlog_free_all(call.writer, device, mark, call.self);
 	}
 	if (unlikely(call.is_debugged))
 		debug_line("free_all device=%u type=%d owner=0x%" PRIx64 ": %s", device, (int)type,

@@ -19,149 +19,39 @@
 
 #include "base/bits.h"
 #include "base/unit.h"
+#include "lib/chain.h"
 #include "lib/witness.h"
-
-#define STACK_FRAMES 64u
-#define STACK_CODE 2048u /* more than a function of this test has, with a sanitizer too */
-
-/* The asking makes the compiler give the function a frame, the use that it is no jump to the next. */
-/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration */
-#define STACK_FRAME_BEGIN() void *volatile frame_here = __builtin_frame_address(0)
-#define STACK_FRAME_END() (void)frame_here
-
-/* What is expected: the addresses that calls return to, innermost first. */
-struct expected {
-	uintptr_t address[STACK_FRAMES];
-	size_t count;
-};
-
-struct stack_found {
-	uintptr_t address[STACK_FRAMES];
-	size_t count;
-	char path[256]; /* of the innermost frame's file */
-	uint32_t build_id_length;
-};
-
-static void stack_start(void)
-{
-	witness_track();
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): before there are threads */
-	assert(setenv("TTMEM_STACKS", "fp", 1) == 0);
-}
-
-static __attribute__((noinline)) void stack_leaf(uint64_t address, struct expected *expected)
-{
-	STACK_FRAME_BEGIN();
-	ttmem_alloc(0, TTMEM_DRAM, address, 64, NULL);
-	expected->address[expected->count++] = (uintptr_t)__builtin_return_address(0);
-	STACK_FRAME_END();
-}
-
-static __attribute__((noinline)) void stack_middle(uint64_t address, struct expected *expected)
-{
-	STACK_FRAME_BEGIN();
-	stack_leaf(address, expected);
-	expected->address[expected->count++] = (uintptr_t)__builtin_return_address(0);
-	STACK_FRAME_END();
-}
-
-static __attribute__((noinline)) void stack_recurse(uint32_t depth, struct expected *expected)
-{
-	STACK_FRAME_BEGIN();
-	if (depth > 0)
-		stack_recurse(depth - 1, expected);
-	else
-		stack_middle(depth, expected);
-	STACK_FRAME_END();
-}
-
-static void stack_read_id(struct witness *w, uint32_t id, struct stack_found *ret_found)
-{
-	struct book_frame frames[STACK_FRAMES];
-	struct book_module module;
-	struct book_stack head;
-
-	*ret_found = (struct stack_found){0};
-	ret_found->count = reader_stack(&w->reader, id, &head, frames, STACK_FRAMES);
-	for (size_t i = 0; i < ret_found->count; i++) {
-		assert(reader_module(&w->reader, frames[i].module, &module) == 0);
-		ret_found->address[i] = frames[i].value + module.base;
-		if (i > 0)
-			continue;
-		ret_found->build_id_length = module.build_id_length;
-		strncpy(ret_found->path, witness_text(w, module.path), sizeof(ret_found->path) - 1);
-	}
-}
-
-/* The stack of the live buffer at @address; none if it has none. */
-static void stack_read(uint64_t address, struct stack_found *ret_found)
-{
-	const struct book_record *row;
-	struct witness w;
-
-	assert(witness_open(&w, getpid()));
-	assert(witness_look(&w, 0, VIEW_LIVING));
-	row = witness_row(&w, TTMEM_DRAM, address);
-	assert(row);
-	stack_read_id(&w, row->stack, ret_found);
-	assert((row->stack == 0) == (ret_found->count == 0));
-	witness_close(&w);
-}
-
-static uint64_t stack_lost(void)
-{
-	struct witness w;
-	uint64_t lost;
-
-	assert(witness_open(&w, getpid()));
-	lost = witness_header(&w)->lost_stacks;
-	witness_close(&w);
-	return lost;
-}
-
-static bool stack_is_in(uintptr_t address, uintptr_t function)
-{
-	return address > function && address - function < STACK_CODE;
-}
-
-static void stack_check(const struct stack_found *found, const struct expected *expected)
-{
-	assert(found->count > expected->count);
-	assert(stack_is_in(found->address[0], (uintptr_t)&stack_leaf));
-	for (size_t i = 0; i < expected->count; i++)
-		assert(found->address[i + 1] == expected->address[i]);
-}
 
 UNIT(a_stack_is_the_calls_that_led_there)
 {
-	struct expected expected = {.count = 0};
-	struct stack_found found;
+	struct chain_expected expected = {.count = 0};
+	struct chain_found found;
 
-	stack_start();
+	chain_start("fp");
 	for (uint64_t i = 0; i < 3; i++) {
 		expected.count = 0;
-		stack_middle(i, &expected);
-		stack_read(i, &found);
-		stack_check(&found, &expected);
+		chain_middle(i, &expected);
+		chain_read(i, &found);
+		chain_check(&found, &expected);
 	}
 	assert(strstr(found.path, "stack-test"));
-	assert(stack_lost() == 0);
+	assert(chain_lost() == 0);
 }
 
 UNIT(the_same_place_has_the_same_id)
 {
-	struct expected expected = {.count = 0};
+	struct chain_expected expected = {.count = 0};
 	uint32_t first = 0;
 	volatile uint64_t end = 8; /* not known to the compiler: a loop, not eight calls */
 	struct witness w;
-	STACK_FRAME_BEGIN();
+	CHAIN_FRAME_BEGIN();
 
-	stack_start();
+	chain_start("fp");
 	for (uint64_t i = 0; i < end; i++) {
 		expected.count = 0;
-		stack_middle(i, &expected);
+		chain_middle(i, &expected);
 	}
-	STACK_FRAME_END();
+	CHAIN_FRAME_END();
 	assert(witness_open(&w, getpid()));
 	assert(witness_look(&w, 0, VIEW_LIVING));
 	first = witness_row(&w, TTMEM_DRAM, 0)->stack;
@@ -173,40 +63,40 @@ UNIT(the_same_place_has_the_same_id)
 
 UNIT(without_the_setting_there_are_none)
 {
-	struct expected expected = {.count = 0};
-	struct stack_found found;
+	struct chain_expected expected = {.count = 0};
+	struct chain_found found;
 
 	witness_track();
-	stack_middle(1, &expected);
-	stack_read(1, &found);
-	assert(found.count == 0 && stack_lost() == 0);
+	chain_middle(1, &expected);
+	chain_read(1, &found);
+	assert(found.count == 0 && chain_lost() == 0);
 }
 
 UNIT(the_depth_is_a_setting)
 {
-	struct expected expected = {.count = 0};
-	struct stack_found found;
+	struct chain_expected expected = {.count = 0};
+	struct chain_found found;
 
-	stack_start();
+	chain_start("fp");
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): before there are threads */
 	assert(setenv("TTMEM_STACK_DEPTH", "2", 1) == 0);
-	stack_middle(1, &expected);
-	stack_read(1, &found);
+	chain_middle(1, &expected);
+	chain_read(1, &found);
 	assert(found.count == 2 && found.address[1] == expected.address[0]);
 }
 
 UNIT(a_deep_recursion_keeps_the_innermost)
 {
-	struct expected expected = {.count = 0};
-	struct stack_found found;
+	struct chain_expected expected = {.count = 0};
+	struct chain_found found;
 
-	stack_start();
-	stack_recurse(20000, &expected);
-	stack_read(0, &found);
+	chain_start("fp");
+	chain_recurse(20000, &expected);
+	chain_read(0, &found);
 	assert(found.count == 16);
-	stack_check(&found, &expected);
+	chain_check(&found, &expected);
 	for (size_t i = 3; i < found.count; i++)
-		assert(stack_is_in(found.address[i], (uintptr_t)&stack_recurse));
+		assert(chain_is_in(found.address[i], (uintptr_t)&chain_recurse));
 }
 
 /* Frame pointers that lead nowhere, or anywhere: what comes out does not matter, that it comes does. */
@@ -214,10 +104,10 @@ static __attribute__((noinline)) void stack_corrupt(uint64_t address, uintptr_t 
 {
 	uintptr_t *frame = __builtin_frame_address(0);
 	uintptr_t right = frame[0];
-	struct expected expected = {.count = 0};
+	struct chain_expected expected = {.count = 0};
 
 	__atomic_store_n(&frame[0], next, __ATOMIC_SEQ_CST);
-	stack_leaf(address, &expected);
+	chain_leaf(address, &expected);
 	__atomic_store_n(&frame[0], right, __ATOMIC_SEQ_CST);
 }
 
@@ -234,19 +124,19 @@ UNIT(a_corrupted_chain_is_survived)
 		UINTPTR_MAX,
 		UINTPTR_MAX - 7,
 		UINTPTR_MAX - 15,
-		(uintptr_t)&stack_leaf,
+		(uintptr_t)&chain_leaf,
 		UINT64_C(0x800000000000),
 		UINT64_C(0xffff800000000000),
 		4096,
 		here | UINT64_C(1) << 62,
 	};
-	struct stack_found found;
+	struct chain_found found;
 
-	stack_start();
+	chain_start("fp");
 	for (size_t i = 0; i < ARRAY_SIZE(wild); i++) {
 		stack_corrupt(i, wild[i]);
-		stack_read(i, &found);
-		assert(found.count >= 2 && stack_is_in(found.address[0], (uintptr_t)&stack_leaf));
+		chain_read(i, &found);
+		assert(found.count >= 2 && chain_is_in(found.address[0], (uintptr_t)&chain_leaf));
 	}
 	/* Every word of the stack may be taken for a frame, up to its last. */
 	for (uintptr_t at = here; at < here + 2048; at += 8)
@@ -257,67 +147,67 @@ static uint64_t stack_handled;
 
 static void stack_handler(int number)
 {
-	STACK_FRAME_BEGIN();
+	CHAIN_FRAME_BEGIN();
 
 	(void)number;
 	ttmem_alloc(0, TTMEM_DRAM, 500, 64, NULL);
 	stack_handled++;
-	STACK_FRAME_END();
+	CHAIN_FRAME_END();
 }
 
 UNIT(an_alternate_stack_has_none)
 {
 	static uint8_t memory[65536] __attribute__((aligned(16)));
 	const stack_t other = {.ss_sp = memory, .ss_size = sizeof(memory)};
-	struct expected expected = {.count = 0};
-	struct stack_found found;
+	struct chain_expected expected = {.count = 0};
+	struct chain_found found;
 
-	stack_start();
-	stack_middle(1, &expected);
+	chain_start("fp");
+	chain_middle(1, &expected);
 	assert(sigaltstack(&other, NULL) == 0);
 	witness_handle(SIGUSR1, stack_handler, SA_ONSTACK);
 	assert(raise(SIGUSR1) == 0 && stack_handled == 1);
-	stack_read(500, &found);
-	assert(found.count == 0 && stack_lost() == 1);
+	chain_read(500, &found);
+	assert(found.count == 0 && chain_lost() == 1);
 }
 
 UNIT(a_handler_does_not_ask_the_loader)
 {
-	struct expected expected = {.count = 0};
-	struct stack_found found;
+	struct chain_expected expected = {.count = 0};
+	struct chain_found found;
 
 	if (WITNESS_TSAN)
 		unit_skip("TSan calls handlers later, from where it likes");
-	stack_start();
-	stack_middle(1, &expected);
+	chain_start("fp");
+	chain_middle(1, &expected);
 	witness_handle(SIGUSR1, stack_handler, 0);
 	assert(raise(SIGUSR1) == 0 && stack_handled == 1);
-	stack_read(500, &found);
-	assert(found.count == 0 && stack_lost() == 1);
+	chain_read(500, &found);
+	assert(found.count == 0 && chain_lost() == 1);
 }
 
 static int stack_callback(struct dl_phdr_info *info, size_t size, void *context)
 {
-	struct expected *expected = context;
-	STACK_FRAME_BEGIN();
+	struct chain_expected *expected = context;
+	CHAIN_FRAME_BEGIN();
 
 	(void)info;
 	(void)size;
 	if (expected->count == 0)
-		stack_middle(7, expected);
-	STACK_FRAME_END();
+		chain_middle(7, expected);
+	CHAIN_FRAME_END();
 	return 0;
 }
 
 UNIT(a_callback_of_the_loader_has_none)
 {
-	struct expected expected = {.count = 0};
-	struct stack_found found;
+	struct chain_expected expected = {.count = 0};
+	struct chain_found found;
 
-	stack_start();
+	chain_start("fp");
 	dl_iterate_phdr(stack_callback, &expected);
-	stack_read(7, &found);
-	assert(found.count == 0 && stack_lost() == 1);
+	chain_read(7, &found);
+	assert(found.count == 0 && chain_lost() == 1);
 }
 
 #define STACK_THREADS 1000u
@@ -326,15 +216,15 @@ UNIT(a_callback_of_the_loader_has_none)
 struct stack_thread {
 	pthread_t thread;
 	uint64_t number;
-	struct expected expected;
+	struct chain_expected expected;
 };
 
 static void *stack_thread(void *context)
 {
 	struct stack_thread *self = context;
 
-	stack_middle(self->number, &self->expected);
-	stack_middle(self->number + STACK_THREADS, &self->expected);
+	chain_middle(self->number, &self->expected);
+	chain_middle(self->number + STACK_THREADS, &self->expected);
 	return NULL;
 }
 
@@ -344,7 +234,7 @@ UNIT(a_thousand_threads_share_one)
 	uint32_t first[2] = {0, 0};
 	struct witness w;
 
-	stack_start();
+	chain_start("fp");
 	assert(threads);
 	for (size_t i = 0; i < STACK_THREADS + STACK_AT_ONCE; i++) {
 		if (i >= STACK_AT_ONCE)
@@ -371,19 +261,19 @@ UNIT(a_thousand_threads_share_one)
 
 UNIT(a_forked_child_has_stacks_of_its_own_book)
 {
-	struct expected expected = {.count = 0};
-	struct stack_found found;
+	struct chain_expected expected = {.count = 0};
+	struct chain_found found;
 	pid_t child;
 
-	stack_start();
-	stack_middle(1, &expected);
+	chain_start("fp");
+	chain_middle(1, &expected);
 	child = fork();
 	assert(child >= 0);
 	if (child == 0) {
 		expected.count = 0;
-		stack_middle(2, &expected);
-		stack_read(2, &found);
-		stack_check(&found, &expected);
+		chain_middle(2, &expected);
+		chain_read(2, &found);
+		chain_check(&found, &expected);
 		_exit(0);
 	}
 	witness_wait(child);
@@ -391,28 +281,28 @@ UNIT(a_forked_child_has_stacks_of_its_own_book)
 
 static __attribute__((noinline)) void stack_free(uint64_t address)
 {
-	STACK_FRAME_BEGIN();
+	CHAIN_FRAME_BEGIN();
 	ttmem_free(0, TTMEM_DRAM, address);
-	STACK_FRAME_END();
+	CHAIN_FRAME_END();
 }
 
 UNIT(a_double_free_says_who_freed)
 {
-	struct expected expected = {.count = 0};
+	struct chain_expected expected = {.count = 0};
 	struct book_incident incident;
-	struct stack_found found[2];
+	struct chain_found found[2];
 	struct witness w;
 
-	stack_start();
-	stack_middle(1, &expected);
+	chain_start("fp");
+	chain_middle(1, &expected);
 	stack_free(1);
 	stack_free(1);
 	assert(witness_open(&w, getpid()));
 	assert(reader_incident(&w.reader, BOOK_INCIDENT_DOUBLE_FREE, 0, &incident) == 0);
-	stack_read_id(&w, incident.first.stack, &found[0]);
-	stack_read_id(&w, incident.second.stack, &found[1]);
+	chain_read_id(&w, incident.first.stack, &found[0]);
+	chain_read_id(&w, incident.second.stack, &found[1]);
 	for (size_t i = 0; i < 2; i++)
-		assert(stack_is_in(found[i].address[0], (uintptr_t)&stack_free));
+		assert(chain_is_in(found[i].address[0], (uintptr_t)&stack_free));
 	/* Two calls, one behind the other. */
 	assert(found[0].address[1] < found[1].address[1]);
 	witness_close(&w);
@@ -420,10 +310,10 @@ UNIT(a_double_free_says_who_freed)
 
 static void stack_first_frame_is(struct witness *w, uint64_t address, uintptr_t function)
 {
-	struct stack_found found;
+	struct chain_found found;
 
-	stack_read_id(w, witness_row(w, TTMEM_DRAM, address)->stack, &found);
-	assert(found.count > 0 && stack_is_in(found.address[0], function));
+	chain_read_id(w, witness_row(w, TTMEM_DRAM, address)->stack, &found);
+	assert(found.count > 0 && chain_is_in(found.address[0], function));
 }
 
 static __attribute__((noinline)) void stack_other_calls(void)
@@ -431,18 +321,18 @@ static __attribute__((noinline)) void stack_other_calls(void)
 	const uint32_t devices[] = {0, 1};
 	const struct ttmem_alloc_args args = {
 		.struct_size = sizeof(args), .type = TTMEM_DRAM, .address = 11, .size = 64};
-	STACK_FRAME_BEGIN();
+	CHAIN_FRAME_BEGIN();
 
 	ttmem_alloc_mesh(devices, 2, TTMEM_DRAM, 10, 64, NULL);
 	ttmem_alloc_ex(&args);
-	STACK_FRAME_END();
+	CHAIN_FRAME_END();
 }
 
 UNIT(the_other_calls_have_stacks_too)
 {
 	struct witness w;
 
-	stack_start();
+	chain_start("fp");
 	stack_other_calls();
 	assert(witness_open(&w, getpid()));
 	assert(witness_look(&w, 0, VIEW_LIVING));
@@ -456,19 +346,19 @@ UNIT(the_other_calls_have_stacks_too)
 /* What is loaded changes: the table is read again, and the frames are right before and after. */
 UNIT(files_come_and_go)
 {
-	struct expected expected = {.count = 0};
-	struct stack_found found;
+	struct chain_expected expected = {.count = 0};
+	struct chain_found found;
 	void *library;
 
-	stack_start();
-	stack_leaf(1, &expected);
+	chain_start("fp");
+	chain_leaf(1, &expected);
 	library = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
 	assert(library);
-	stack_middle(2, &expected);
+	chain_middle(2, &expected);
 	assert(dlclose(library) == 0);
 	expected.count = 0;
-	stack_middle(3, &expected);
-	stack_read(3, &found);
-	stack_check(&found, &expected);
-	assert(stack_lost() == 0);
+	chain_middle(3, &expected);
+	chain_read(3, &found);
+	chain_check(&found, &expected);
+	assert(chain_lost() == 0);
 }

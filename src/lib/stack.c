@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Walking, the threads' caches, and what is done at a first sight. The header tells the rest. */
+/* The threads' caches, and what is done at a first sight. The header tells the rest. */
 
 #include "lib/stack.h"
 
@@ -14,11 +14,18 @@
 #include "book/writer.h"
 #include "lib/bounds.h"
 #include "lib/modules.h"
+#include "lib/oldlog-names.h"
+#include "lib/oldlog.h"
+#include "lib/provider.h"
+#include "lib/walk.h"
 
 #define STACK_SETS 256u /* of two places each, the last used first */
 
 /* How far above the frames that are kept a first sight looks for the loader and for signal handlers. */
 #define STACK_LOOK 256u
+
+/* Native frames beside those of a provider: half of the room that a stack has in the book. */
+#define STACK_NATIVE_MAX (STACK_DEPTH_MAX / 2)
 
 _Static_assert(STACK_DEPTH_MAX == INTERN_FRAMES_MAX, "what is taken can be kept");
 
@@ -31,12 +38,14 @@ struct stack_known {
 /* What a thread has once it took a stack. */
 struct stack_cache {
 	struct bounds bounds;
+	struct provider_sight sight;
 	uint32_t instance; /* of the gate, that is: of the book that the ids are of */
 	uint32_t reserved;
 	struct stack_known known[STACK_SETS][2];
 };
 
 static uint32_t stack_depth; /* 0 = off */
+static bool stack_is_native; /* false = only frames of the provider */
 static pthread_key_t stack_key;
 static uint32_t stack_key_state; /* 0 none, 1 being made, 2 there */
 
@@ -47,6 +56,8 @@ bool stack_is_on(void)
 
 void stack_open(void)
 {
+	static const char *const ways[] = {
+		[WALK_FRAMES] = "fp", [WALK_RULES] = "unwind", [WALK_AUTO] = "auto"};
 	const char *how = secure_getenv("TTMEM_STACKS");
 	const char *said = secure_getenv("TTMEM_STACK_DEPTH");
 	unsigned long depth = said ? strtoul(said, NULL, 10) : 0;
@@ -54,12 +65,22 @@ void stack_open(void)
 	/* Not stored without need: a page that is not written is not there. */
 	if (stack_depth)
 		stack_depth = 0;
-	if (!how || strcmp(how, "fp") != 0)
+	oldlog_names_open();
+	/* The old logs had stacks without being asked for them. */
+	if (!how && oldlog_has_stacks())
+		how = "auto";
+	for (size_t i = 0; how && i <= ARRAY_SIZE(ways); i++) {
+		stack_is_native = i < ARRAY_SIZE(ways);
+		if (strcmp(how, stack_is_native ? ways[i] : "python") != 0)
+			continue;
+		if (depth == 0)
+			depth = STACK_DEPTH_USUAL;
+		modules_open();
+		if (stack_is_native)
+			walk_open((enum walk_how)i);
+		stack_depth = (uint32_t)bits_min(depth, STACK_DEPTH_MAX);
 		return;
-	if (depth == 0)
-		depth = STACK_DEPTH_USUAL;
-	modules_open();
-	stack_depth = (uint32_t)bits_min(depth, STACK_DEPTH_MAX);
+	}
 }
 
 static void stack_end(void *value)
@@ -99,64 +120,6 @@ static struct stack_cache *stack_make_cache(void)
 	return cache;
 }
 
-static inline uintptr_t stack_plain(uintptr_t address)
-{
-#if defined(__aarch64__)
-	/* Above the 48 bits of an address there may be its signature. */
-	return address & ((UINT64_C(1) << 48) - 1);
-#else
-	return address;
-#endif
-}
-
-/*
- * A frame is the address of the caller's frame and behind it the one that is returned to. Callers lie
- * further up, so the walk ends. @frame is where to begin, and then where it would go on. Return: how many.
- * A chain that is broken leads into the middle of somebody's variables, which a sanitizer would not like.
- */
-static inline __attribute__((no_sanitize("address"))) size_t
-stack_walk(const struct bounds *bounds, uintptr_t *frame, uintptr_t *addresses, size_t max)
-{
-	uintptr_t at = *frame;
-	size_t n = 0;
-
-	while (n < max && bounds_hold(bounds, at, 2 * sizeof(uintptr_t))) {
-		const uintptr_t *words = (const uintptr_t *)at;
-		uintptr_t address = stack_plain(words[1]);
-
-		if (address == 0)
-			break;
-		/* Where calls were no jumps, in a build for debugging, our own frames come first. */
-		if (n > 0 || !modules_is_own(address))
-			addresses[n++] = address;
-		if (words[0] <= at) {
-			at = 0;
-			break;
-		}
-		at = words[0];
-	}
-	*frame = at;
-	return n;
-}
-
-/* Whether this is a place from which the loader must not be asked. */
-static bool stack_is_delicate(const struct bounds *bounds, uintptr_t frame,
-			      const uintptr_t *addresses, size_t n)
-{
-	uintptr_t further[16];
-
-	if (modules_is_delicate(addresses, n))
-		return true;
-	for (size_t looked = 0; frame && looked < STACK_LOOK; looked += ARRAY_SIZE(further)) {
-		n = stack_walk(bounds, &frame, further, ARRAY_SIZE(further));
-		if (n == 0)
-			return false;
-		if (modules_is_delicate(further, n))
-			return true;
-	}
-	return false;
-}
-
 /* In two lanes, because each step waits for the one before it. */
 static inline uint64_t stack_hash(uint32_t generation, const uintptr_t *addresses, size_t n)
 {
@@ -184,15 +147,51 @@ static void stack_remember(struct stack_cache *cache, uint64_t hash, uint32_t id
 /* What the thread has not seen before, or not for long. */
 static __attribute__((noinline)) uint32_t stack_first_sight(struct writer *writer,
 							    struct stack_cache *cache,
-							    const uintptr_t *addresses, size_t n)
+							    const uintptr_t *addresses,
+							    const uintptr_t *places, size_t n)
 {
 	struct book_frame frames[STACK_DEPTH_MAX];
-	uint32_t generation;
-	size_t native = modules_frames(writer, addresses, n, frames, &generation);
-	uint32_t id = intern_stack_mixed(writer, frames, native, 0);
+	struct provider_native native = {.addresses = addresses, .places = places};
+	uint32_t generation = modules_generation();
+	size_t others;
+	uint32_t id;
 
+	if (n > 0)
+		native.count = modules_frames(writer, addresses, n, frames, &generation);
+	if (cache->sight.identity)
+		native.count = bits_min(native.count, STACK_NATIVE_MAX);
+	others = provider_tell(writer, &cache->sight, stack_depth, &native, frames);
+	id = intern_stack_mixed(writer, frames, native.count, others);
+	if (unlikely(oldlog_has_stacks()))
+		oldlog_names_learn(id, addresses, native.count);
 	/* A full book stays full: that there is no stack is remembered too. */
-	stack_remember(cache, stack_hash(generation, addresses, n), id);
+	stack_remember(cache, provider_mix(stack_hash(generation, addresses, n), &cache->sight),
+		       id);
+	return id;
+}
+
+/* Whether the loader is asked at all depends on the whole way up, as far as it is looked at. */
+static __attribute__((noinline)) uint32_t stack_meet(struct writer *writer,
+						     struct stack_cache *cache, const void *frame)
+{
+	uintptr_t addresses[STACK_DEPTH_MAX + STACK_LOOK];
+	uintptr_t places[STACK_DEPTH_MAX + STACK_LOOK];
+	uint32_t id = 0;
+
+	if (!stack_is_native)
+		return stack_first_sight(writer, cache, NULL, NULL, 0);
+	for (int tries = 0; tries < 2; tries++) {
+		uint32_t generation = modules_generation();
+		size_t n = walk_thorough(&cache->bounds, frame, addresses, places,
+					 stack_depth + STACK_LOOK);
+
+		if ((n == 0 && !cache->sight.identity) || modules_is_delicate(addresses, n))
+			return 0;
+		id = stack_first_sight(writer, cache, addresses, places, bits_min(n, stack_depth));
+		/* If what is loaded has changed, that may have been the way up of other files. */
+		if (generation == modules_generation())
+			break;
+	}
 	return id;
 }
 
@@ -200,11 +199,11 @@ uint32_t stack_take(struct writer *writer, struct thread *self, const void *fram
 {
 	struct stack_cache *cache = self->stacks;
 	uintptr_t addresses[STACK_DEPTH_MAX];
-	uintptr_t at = (uintptr_t)frame;
 	struct stack_known *set;
 	uint32_t id = 0;
 	uint64_t hash;
-	size_t n;
+	size_t n = 0;
+	bool is_known; /* a stack without native frames may be one that is not learned yet */
 
 	if (unlikely(!cache))
 		cache = self->stacks = stack_make_cache();
@@ -212,23 +211,27 @@ uint32_t stack_take(struct writer *writer, struct thread *self, const void *fram
 		goto out;
 	if (unlikely(cache->instance != gate_current.instance)) {
 		memset(cache->known, 0, sizeof(cache->known));
+		cache->sight = (struct provider_sight){0};
 		cache->instance = gate_current.instance;
 	}
-	n = stack_walk(&cache->bounds, &at, addresses, stack_depth);
-	if (n == 0)
-		goto out;
-	hash = stack_hash(modules_generation(), addresses, n);
+	if (likely(stack_is_native))
+		n = walk_quick(&cache->bounds, frame, addresses, stack_depth);
+	provider_look(writer, &cache->sight, stack_depth);
+	hash = provider_mix(stack_hash(modules_generation(), addresses, n), &cache->sight);
+	is_known = n > 0 || !stack_is_native;
 	set = cache->known[hash >> 8 & (STACK_SETS - 1)];
-	if (likely(set[0].hash == hash)) {
+	if (likely(is_known && set[0].hash == hash)) {
 		id = set[0].id;
-	} else if (set[1].hash == hash) {
+	} else if (is_known && set[1].hash == hash) {
 		id = set[1].id;
 		set[1] = set[0];
 		set[0] = (struct stack_known){.hash = hash, .id = id};
-	} else if (!stack_is_delicate(&cache->bounds, at, addresses, n)) {
-		id = stack_first_sight(writer, cache, addresses, n);
+	} else {
+		id = stack_meet(writer, cache, frame);
 	}
+	provider_seen(&cache->sight, id);
 out:
+	self->stack = id;
 	if (unlikely(!id))
 		writer_reject(&writer->header->lost_stacks);
 	return id;

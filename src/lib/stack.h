@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Which code asked: the return addresses above a call, taken along the chain of frame pointers, as an
- * id in the book. TTMEM_STACKS=fp turns it on, TTMEM_STACK_DEPTH says how many frames are kept.
+ * Which code asked: the return addresses above a call, with the frames of another language that a provider
+ * tells, as an id in the book. TTMEM_STACKS turns it on and says how they are found (lib/walk.h; =python is
+ * only the latter), TTMEM_STACK_DEPTH how many frames are kept.
  *
  * A stack that the thread has had before costs the walk, a hash and a compare. Everything that is read is
  * on the thread's own stack, so a chain that is broken ends or goes astray, but never faults. No stack
@@ -38,4 +39,10 @@ static inline __attribute__((always_inline)) uint32_t stack_here(const struct ca
 	if (likely(!stack_is_on()) || call->is_nested)
 		return 0;
 	return stack_take(call->writer, call->self, __builtin_frame_address(0));
+}
+
+/* What stack_here() gave in this call. */
+static inline uint32_t stack_last(const struct call *call)
+{
+	return stack_is_on() && !call->is_nested ? call->self->stack : 0;
 }

@@ -45,8 +45,8 @@ struct thread {
 	union thread_queue deferred;
 	uint32_t instance; /* of the gate that tid and phase belong to; 0 = not joined yet */
 	uint32_t tid;
-	uint32_t phase; /* string id of the path, 0 = none pushed */
-	uint32_t reserved;
+	uint32_t phase;               /* string id of the path, 0 = none pushed */
+	uint32_t stack;               /* id of the one that was taken last, 0 = there was none */
 	struct thread_phases *phases; /* NULL until the first push */
 	struct stack_cache *stacks;   /* stack.c's; NULL until the first stack */
 	struct thread_deferred slots[THREAD_DEFERRED];

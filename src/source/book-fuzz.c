@@ -14,6 +14,7 @@
 
 #include "base/bits.h"
 #include "base/emit.h"
+#include "base/pool.h"
 #include "base/unit.h"
 #include "book/testing-memory.h"
 #include "book/view.h"
@@ -21,11 +22,13 @@
 #include "core/filter.h"
 #include "core/growth.h"
 #include "core/history.h"
+#include "core/namer.h"
 #include "core/snapshot.h"
 #include "source/book.h"
 #include "source/follow.h"
 #include "source/scan.h"
 #include "source/source.h"
+#include "source/stacks.h"
 #include "source/trail.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -129,18 +132,46 @@ static void fuzz_before_read(struct testing_memory *memory)
 	fuzz->reads++;
 }
 
+/* Whoever is asked for names knows some of them. */
+static size_t fuzz_name(struct namer *namer, const struct namer_place *place,
+			struct namer_name *ret_names, size_t max)
+{
+	(void)namer;
+	assert(place->path && max > 0 && place->build_id_length <= 32);
+	ret_names[0] = (struct namer_name){.function = "f", .file = "a.c", .line = 1};
+	return place->address % 2;
+}
+
+/* A tour ends, whatever the arena says. */
+static void fuzz_stacks(struct scan_book *book, struct namer *namer)
+{
+	struct pool texts = POOL_NULL;
+	uint32_t next = 0;
+
+	for (int n = 64, i = 0; n == 64 && i < 1024; i++) {
+		uint32_t before = next;
+
+		n = stacks_tour(book, namer, &texts, 64, &next);
+		assert(n <= 0 || next > before);
+	}
+	pool_deinit(&texts);
+}
+
 static void fuzz_snapshot(struct fuzz *fuzz, struct scan_book *book, struct view *view)
 {
-	const struct source_request request = {.buffers = true, .incidents = true};
+	struct namer namer = {.find = fuzz_name};
+	const struct source_request request = {.buffers = true, .incidents = true, .namer = &namer};
 	struct snapshot *snapshot = snapshot_new(1);
 	struct growth growth = GROWTH_NULL;
 	struct history history = HISTORY_NULL;
 	struct emit json = EMIT_INIT(fuzz->out);
 	struct filter filter = {0};
+	struct trail_wish wish = {.address = 0x1000, .namer = &namer};
 
 	assert(snapshot && book_collect(book, &request, view, snapshot) == 0);
-	for (uint64_t address = 0x1000; address < 0x8000; address += 0x1000)
-		assert(trail_collect(book, &filter, address, view, snapshot, &history) == 0);
+	for (; wish.address < 0x8000; wish.address += 0x1000)
+		assert(trail_collect(book, &wish, view, snapshot, &history) == 0);
+	fuzz_stacks(book, &namer);
 	assert(snapshot_finish(snapshot) == 0);
 	assert(growth_add(&growth, snapshot) == 0);
 	growth_finish(&growth);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "book/clock.h"
 #include "book/view.h"
@@ -312,6 +313,11 @@ static void book_note(struct book_reading *reading)
 			      "pid %" PRIu32 ": %" PRIu64
 			      " events have no stack, see docs/stacks.md",
 			      process->pid, header->lost_stacks);
+	if (header->lost_frames && reading->request->namer)
+		snapshot_note(reading->snapshot,
+			      "pid %" PRIu32 ": %" PRIu64
+			      " events have no Python frames, see docs/stacks.md",
+			      process->pid, header->lost_frames);
 	if (process->alive)
 		return;
 	for (size_t i = 0; i < process->part_count; i++) {
@@ -331,6 +337,7 @@ static void book_note(struct book_reading *reading)
 int book_collect(struct scan_book *book, const struct source_request *request, struct view *view,
 		 struct snapshot *snapshot)
 {
+	CLEANUP(book_reading_deinit)
 	struct book_reading reading = {
 		.book = book,
 		.request = request,

@@ -9,9 +9,12 @@
 #include "core/snapshot.h"
 #include "core/timebase.h"
 
-#define BOOK_TEXTS 1024u /* places of the cache from string ids to texts */
-#define BOOK_STACKS 256u /* likewise from those of stacks */
+#define BOOK_TEXTS 1024u  /* places of the cache from string ids to texts */
+#define BOOK_STACKS 4096u /* likewise from those of stacks */
+#define BOOK_STACK_FRAMES 64u
 
+struct book_frame;
+struct namer_place;
 struct scan_book;
 struct source_request;
 struct view;
@@ -29,11 +32,13 @@ struct book_reading {
 		uint32_t id;
 		const char *text;
 	} texts[BOOK_TEXTS];
-	struct {
+	struct book_stack_known {
 		uint32_t id;
 		const char *text;
-	} stacks[BOOK_STACKS];
+	} * stacks; /* NULL until the first one */
 };
+
+void book_reading_deinit(struct book_reading *reading);
 
 static inline struct snapshot_process *book_process(const struct book_reading *reading)
 {
@@ -43,8 +48,22 @@ static inline struct snapshot_process *book_process(const struct book_reading *r
 /* A string of the book as text of the snapshot; NULL = none. */
 const char *book_text(struct book_reading *reading, uint32_t id);
 
+/*
+ * Where a native frame is, for a namer. @path: of the module, NULL = not known. False: then there is
+ * nothing to ask for.
+ */
+bool book_place(const struct scan_book *book, const struct book_frame *frame,
+		const struct book_module *module, const char *path, struct namer_place *ret_place);
+
 /* A stack of the book as one line, outermost frame first; NULL = none. */
 const char *book_stack_text(struct book_reading *reading, uint32_t id);
+
+/*
+ * The order in which a stack's frames are shown, innermost first; see book-merge.c. @native of them are
+ * native, the rest of @count, at most BOOK_STACK_FRAMES, Python. Return: how many are shown.
+ */
+size_t book_merge(struct book_reading *reading, const struct book_frame *frames, size_t native,
+		  size_t count, uint8_t *ret_order);
 
 /* Adds the book's incidents. 0 or a negative errno. */
 int book_collect_incidents(struct book_reading *reading);

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bits.h"
 #include "base/cleanup.h"
@@ -40,6 +41,13 @@ void book_timebase(const struct scan_book *book, struct timebase *ret_timebase)
 	};
 
 	timebase_init(ret_timebase, header, &now);
+}
+
+uint32_t book_maker(const struct scan_book *book)
+{
+	return book->reader.header.source == BOOK_SOURCE_SOCKET && book->uid == geteuid()
+		       ? book->owner.real_uid
+		       : book->uid;
 }
 
 int book_add_process(const struct scan_book *book, struct snapshot *snapshot, uint32_t *ret_index)

@@ -35,6 +35,9 @@ int book_collect(struct scan_book *book, const struct source_request *request, s
 /* Only the owner. */
 int book_add_process(const struct scan_book *book, struct snapshot *snapshot, uint32_t *ret_index);
 
+/* Who made it, which is whose memory it tells of: books for old clients are made by the daemon. */
+uint32_t book_maker(const struct scan_book *book);
+
 /* How the book's clock stands now. */
 void book_timebase(const struct scan_book *book, struct timebase *ret_timebase);
 

@@ -20,6 +20,7 @@
 #include "core/timebase.h"
 #include "source/book.h"
 #include "source/scan.h"
+#include "source/stacks.h"
 
 /* What follow_poll() hands down. */
 struct follow_round {
@@ -63,6 +64,7 @@ struct follow *follow_free(struct follow *follow)
 		return NULL;
 	if (follow->pid_fd >= 0)
 		close(follow->pid_fd);
+	stacks_free(follow->stacks);
 	free(follow->shards);
 	free(follow);
 	return NULL;

@@ -16,6 +16,7 @@
 
 struct proc;
 struct scan_book;
+struct stacks;
 struct view;
 
 struct follow_shard {
@@ -43,6 +44,7 @@ struct follow {
 	int pid_fd;             /* -1 = the owner has ended */
 	struct follow_shard *shards;
 	size_t count, capacity;
+	struct stacks *stacks; /* the follower's, for whoever shows them; NULL = nobody has */
 	bool from_start;
 	bool is_over; /* the owner has ended and everything has been read */
 };

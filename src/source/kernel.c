@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <uapi/ttmem.h>
+
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "book/clock.h"
@@ -281,6 +283,8 @@ enum kernel_state kernel_look(const struct proc *proc, const char *node)
 {
 	struct stat st;
 
+	if (!node)
+		node = TTMEM_NODE;
 	if (fstatat(proc->root, KERNEL_FOLDER, &st, 0) < 0)
 		return KERNEL_NOT_LOADED;
 	if (stat(node, &st) < 0 || !S_ISCHR(st.st_mode))

@@ -57,7 +57,7 @@ enum kernel_state {
 	KERNEL_READY = 3,
 };
 
-/* @node: where it should be, usually TTMEM_NODE. */
+/* @node: where it should be; NULL = where it usually is. */
 enum kernel_state kernel_look(const struct proc *proc, const char *node);
 
 /* A sentence about it. */

@@ -19,8 +19,10 @@
 #include "book/view.h"
 #include "core/filter.h"
 #include "core/history.h"
+#include "core/request.h"
 #include "core/snapshot.h"
 #include "core/timebase.h"
+#include "source/book-reading.h"
 #include "source/book.h"
 #include "source/scan.h"
 
@@ -33,6 +35,8 @@ struct trail {
 	struct snapshot *snapshot;
 	uint64_t address;
 	uint32_t types;
+	struct source_request request; /* for the next: what stacks are read with */
+	struct book_reading reading;
 
 	/* Of one shard. */
 	struct history_logged *events;
@@ -46,6 +50,7 @@ struct trail {
 
 static void trail_deinit(struct trail *trail)
 {
+	book_reading_deinit(&trail->reading);
 	free(trail->events);
 	free(trail->graves);
 }
@@ -57,6 +62,13 @@ static const char *trail_text(void *context, uint32_t id)
 	const char *bytes = reader_string(&trail->book->reader, id, &length);
 
 	return bytes ? snapshot_text(trail->snapshot, bytes, length) : NULL;
+}
+
+static const char *trail_stack(void *context, uint32_t id)
+{
+	struct trail *trail = context;
+
+	return book_stack_text(&trail->reading, id);
 }
 
 static int trail_keep_event(struct trail *trail, const struct book_event *event, uint64_t number)
@@ -190,6 +202,7 @@ static int trail_collect_shard(struct trail *trail, struct view *view, uint32_t 
 		.address = trail->address,
 		.types = trail->types,
 		.text = trail_text,
+		.stack = trail_stack,
 		.context = trail,
 	};
 	struct timebase timebase;
@@ -217,17 +230,25 @@ static int trail_collect_shard(struct trail *trail, struct view *view, uint32_t 
 	return history_add_shard(history, &shard);
 }
 
-int trail_collect(struct scan_book *book, const struct filter *filter, uint64_t address,
-		  struct view *view, struct snapshot *snapshot, struct history *history)
+int trail_collect(struct scan_book *book, const struct trail_wish *wish, struct view *view,
+		  struct snapshot *snapshot, struct history *history)
 {
+	const struct filter *filter = &wish->filter;
 	CLEANUP(trail_deinit)
-	struct trail trail = {.book = book, .snapshot = snapshot, .address = address};
+	struct trail trail = {
+		.book = book,
+		.snapshot = snapshot,
+		.address = wish->address,
+		.request = {.namer = wish->namer},
+		.reading = {.book = book, .snapshot = snapshot},
+	};
 	int64_t device = reader_next_shard(&book->reader, 0);
 	uint32_t process;
 	int r;
 
 	if (!filter_wants_pid(filter, book->owner.pid))
 		return 0;
+	trail.reading.request = &trail.request;
 	if (filter->has_type)
 		trail.types = 1u << filter->type;
 	r = book_add_process(book, snapshot, &process);

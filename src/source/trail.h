@@ -5,15 +5,23 @@
 
 #include <stdint.h>
 
-struct filter;
+#include "core/filter.h"
+
 struct history;
+struct namer;
 struct scan_book;
 struct snapshot;
 struct view;
 
+struct trail_wish {
+	uint64_t address;
+	struct filter filter;
+	struct namer *namer; /* for native frames of stacks; NULL = they stay addresses */
+};
+
 /*
- * Adds what @book knows of @address to @history, and its owner to @snapshot. @view is only lent. 0 or a
+ * Adds what @book knows of the address to @history, and its owner to @snapshot. @view is only lent. 0 or a
  * negative errno; what cannot be read becomes a note.
  */
-int trail_collect(struct scan_book *book, const struct filter *filter, uint64_t address,
-		  struct view *view, struct snapshot *snapshot, struct history *history);
+int trail_collect(struct scan_book *book, const struct trail_wish *wish, struct view *view,
+		  struct snapshot *snapshot, struct history *history);

@@ -32,8 +32,9 @@ static struct snapshot_incident double_free(uint32_t process, uint64_t count)
 			  .size = 64,
 			  .thread = 11,
 			  .name = "weights",
-			  .phase = "load"},
-		.second = {.known = true, .time_ns = 6, .thread = 12},
+			  .phase = "load",
+			  .stack = "a.c:1:f @ app"},
+		.second = {.known = true, .time_ns = 6, .thread = 12, .stack = "a.c:2:g @ app"},
 	};
 }
 
@@ -72,6 +73,8 @@ UNIT(an_incident_comes_back_whole)
 	assert(strcmp(told.incident.example.first.phase, "load") == 0);
 	assert(told.incident.example.second.known && told.incident.example.second.thread == 12);
 	assert(!told.incident.example.second.name && told.incident.device_uid == 0xabc);
+	assert(strcmp(told.incident.example.first.stack, "a.c:1:f @ app") == 0);
+	assert(strcmp(told.incident.example.second.stack, "a.c:2:g @ app") == 0);
 	testing_close(&world);
 }
 

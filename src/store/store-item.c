@@ -217,6 +217,8 @@ static int store_item_add_party(struct store_item *item, const struct snapshot_p
 		r = store_item_add_text(item, party->name, &ret_party->name);
 	if (r == 0 && party->known)
 		r = store_item_add_text(item, party->phase, &ret_party->phase);
+	if (r == 0 && party->known)
+		r = store_item_add_text(item, party->stack, &ret_party->stack);
 	return r;
 }
 

@@ -55,7 +55,7 @@ struct store_item_buffer {
 };
 
 struct store_item_party {
-	uint32_t name, phase;
+	uint32_t name, phase, stack;
 	struct snapshot_party party; /* likewise */
 };
 

@@ -33,8 +33,8 @@ static const char store_sql_incidents[] =
 	"SELECT s.id, s.kind, s.type, s.uid, s.comm, s.name, s.phase, s.stack, s.count, s.bytes,"
 	" s.buffers, s.first_ns, s.last_ns, i.id, i.time_ns, i.last_ns, i.device, i.device_uid,"
 	" i.address, i.size, i.largest_free, i.count, i.first_ns, i.first_thread, i.first_size,"
-	" i.first_name, i.first_phase, i.second_ns, i.second_thread, i.second_size, i.second_name,"
-	" i.second_phase, " STORE_PROCESS_COLUMNS
+	" i.first_name, i.first_phase, i.first_stack, i.second_ns, i.second_thread, i.second_size,"
+	" i.second_name, i.second_phase, i.second_stack, " STORE_PROCESS_COLUMNS
 	" FROM sites AS s CROSS JOIN incidents AS i ON i.id = (SELECT max(id) FROM incidents WHERE"
 	"  site = s.id AND (?2 = 0 OR process IN (SELECT id FROM processes WHERE pid = ?2)))"
 	" CROSS JOIN processes AS p ON p.id = i.process"
@@ -45,8 +45,8 @@ static const char store_sql_incidents[] =
 enum {
 	STORE_COLUMN_EXAMPLE = 13,
 	STORE_COLUMN_FIRST = 22,
-	STORE_COLUMN_SECOND = 27,
-	STORE_COLUMN_PROCESS = 32,
+	STORE_COLUMN_SECOND = 28,
+	STORE_COLUMN_PROCESS = 34,
 };
 
 static uint32_t store_column_type(struct sqlite3_stmt *row, int at)
@@ -88,6 +88,7 @@ static struct snapshot_party store_column_party(struct sqlite3_stmt *row, int at
 		.size = store_column(row, at + 2),
 		.name = store_column_text(row, at + 3),
 		.phase = store_column_text(row, at + 4),
+		.stack = store_column_text(row, at + 5),
 	};
 }
 

@@ -81,12 +81,13 @@ struct store_record_example {
 	const struct store_item_party *first, *second; /* NULL = not known */
 };
 
-#define STORE_PARTY(item, side)                                                          \
-	(side) ? STORE_CUT((side)->party.time_ns) : STORE_NONE,                          \
-		(side) ? STORE_INT((side)->party.thread) : STORE_NONE,                   \
-		(side) ? STORE_BITS((side)->party.size) : STORE_NONE,                    \
-		(side) ? STORE_TEXT(store_item_text((item), (side)->name)) : STORE_NONE, \
-		(side) ? STORE_TEXT(store_item_text((item), (side)->phase)) : STORE_NONE
+#define STORE_PARTY(item, side)                                                           \
+	(side) ? STORE_CUT((side)->party.time_ns) : STORE_NONE,                           \
+		(side) ? STORE_INT((side)->party.thread) : STORE_NONE,                    \
+		(side) ? STORE_BITS((side)->party.size) : STORE_NONE,                     \
+		(side) ? STORE_TEXT(store_item_text((item), (side)->name)) : STORE_NONE,  \
+		(side) ? STORE_TEXT(store_item_text((item), (side)->phase)) : STORE_NONE, \
+		(side) ? STORE_TEXT(store_item_text((item), (side)->stack)) : STORE_NONE
 
 /* Takes the place of the same process's earlier one; the oldest beyond the bound goes. */
 static int store_record_example(struct store_db *db, const struct store_item *item,
@@ -273,6 +274,7 @@ static int store_record_leak_example(struct store_db *db, const struct store_ite
 	struct store_item_party born = {
 		.name = row->name,
 		.phase = row->phase,
+		.stack = row->stack,
 		.party = {.time_ns = row->buffer.born_ns,
 			  .size = row->buffer.size,
 			  .thread = row->buffer.thread},

@@ -64,9 +64,9 @@ const char store_schema_create[] =
 	" device_uid INTEGER NOT NULL, address INTEGER, size INTEGER NOT NULL,"
 	" largest_free INTEGER, count INTEGER NOT NULL,"
 	" first_ns INTEGER, first_thread INTEGER, first_size INTEGER, first_name TEXT,"
-	" first_phase TEXT,"
+	" first_phase TEXT, first_stack TEXT,"
 	" second_ns INTEGER, second_thread INTEGER, second_size INTEGER, second_name TEXT,"
-	" second_phase TEXT) STRICT;"
+	" second_phase TEXT, second_stack TEXT) STRICT;"
 	"CREATE INDEX incidents_site ON incidents(site, id);"
 	"CREATE INDEX incidents_process ON incidents(process);"
 
@@ -159,9 +159,10 @@ const char *const store_schema_sql[STORE_SQL_COUNT] = {
 		"INSERT INTO incidents(site, process, time_ns, last_ns, device, device_uid, "
 		"address,"
 		" size, largest_free, count, first_ns, first_thread, first_size, first_name,"
-		" first_phase, second_ns, second_thread, second_size, second_name, second_phase)"
+		" first_phase, first_stack, second_ns, second_thread, second_size, second_name,"
+		" second_phase, second_stack)"
 		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,"
-		" ?17, ?18, ?19, ?20) RETURNING id",
+		" ?17, ?18, ?19, ?20, ?21, ?22) RETURNING id",
 	[STORE_SQL_EXAMPLE_TRIM] =
 		"DELETE FROM incidents WHERE site = ?1 AND id NOT IN"
 		" (SELECT id FROM incidents WHERE site = ?1 ORDER BY id DESC LIMIT ?2)",

@@ -80,6 +80,9 @@ int testing_told_incident(void *context, const struct store_incident *incident)
 	told->incident.example.second.name = testing_told_text(told, incident->example.second.name);
 	told->incident.example.second.phase =
 		testing_told_text(told, incident->example.second.phase);
+	told->incident.example.first.stack = testing_told_text(told, incident->example.first.stack);
+	told->incident.example.second.stack =
+		testing_told_text(told, incident->example.second.stack);
 	return 0;
 }
 

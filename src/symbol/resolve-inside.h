@@ -9,12 +9,14 @@
 
 #include "symbol/functions.h"
 #include "symbol/resolve.h"
+#include "symbol/scopes.h"
 
 struct resolve_file {
 	Elf *elf;     /* NULL = there is none */
 	Dwarf *dwarf; /* NULL = it has no debug information */
 	struct functions functions;
 	bool functions_read; /* or tried to */
+	struct scopes scopes;
 };
 
 struct resolve {

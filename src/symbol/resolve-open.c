@@ -141,6 +141,7 @@ int resolve_new(struct resolve **ret_resolve, int fd, int debug_fd)
 static void resolve_file_deinit(struct resolve_file *file)
 {
 	functions_deinit(&file->functions);
+	scopes_deinit(&file->scopes);
 	(void)dwarf_end(file->dwarf); /* both accept NULL, and fail for nothing else */
 	(void)elf_end(file->elf);
 }

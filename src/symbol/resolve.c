@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Looking up: the unit of the debug information that has the address, the scopes around it, and for
- * each function among them a frame. A frame's line is that of the instruction for the innermost, and that
+ * Looking up: the unit of the debug information that has the address, the functions around it, and for
+ * each of them a frame. A frame's line is that of the instruction for the innermost, and that
  * of the call for each further out, which the inlined one tells.
  */
 
@@ -10,11 +10,9 @@
 
 #include <dwarf.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/cleanup.h"
 #include "symbol/demangle.h"
 #include "symbol/resolve-inside.h"
 
@@ -111,41 +109,21 @@ static const char *resolve_function(Dwarf_Die *die)
 	return name ? name : resolve_string(die, DW_AT_name);
 }
 
-/*
- * What surrounds the address in the program: dwarf_getscopes() leaves that at the first inlined function
- * and goes on where that was defined, so its innermost is asked for its own surroundings.
- */
-static int resolve_scopes(Dwarf_Die *unit, uint64_t address, Dwarf_Die **ret_scopes)
+static size_t resolve_by_debug(struct resolve_file *file, uint64_t address,
+			       struct resolve_frame *ret_frames, size_t max)
 {
-	CLEANUP_FREE Dwarf_Die *innermost = NULL;
-
-	if (dwarf_getscopes(unit, address, &innermost) <= 0)
-		return 0;
-	return dwarf_getscopes_die(&innermost[0], ret_scopes);
-}
-
-static size_t resolve_by_debug(Dwarf *dwarf, uint64_t address, struct resolve_frame *ret_frames,
-			       size_t max)
-{
-	CLEANUP_FREE Dwarf_Die *scopes = NULL;
+	Dwarf_Die functions[RESOLVE_FRAMES_MAX], unit;
 	struct resolve_place place;
-	size_t count = 0;
-	Dwarf_Die unit;
-	int n;
+	size_t count;
 
-	if (!dwarf || !resolve_unit(dwarf, address, &unit))
+	if (!file->dwarf || !resolve_unit(file->dwarf, address, &unit))
 		return 0;
 	place = resolve_line(&unit, address);
-	n = resolve_scopes(&unit, address, &scopes);
-	for (int i = 0; i < n && count < max; i++) {
-		int tag = dwarf_tag(&scopes[i]);
-
-		if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram)
-			continue;
-		resolve_put(&unit, resolve_function(&scopes[i]), &place, &ret_frames[count++]);
-		if (tag == DW_TAG_subprogram)
-			break;
-		place = resolve_call(&unit, &scopes[i]);
+	count = scopes_find(&file->scopes, &unit, address, functions,
+			    bits_min(max, RESOLVE_FRAMES_MAX));
+	for (size_t i = 0; i < count; i++) {
+		resolve_put(&unit, resolve_function(&functions[i]), &place, &ret_frames[i]);
+		place = resolve_call(&unit, &functions[i]);
 	}
 	if (count == 0 && place.file && max > 0)
 		resolve_put(&unit, NULL, &place, &ret_frames[count++]);
@@ -172,9 +150,9 @@ size_t resolve_find(struct resolve *resolve, uint64_t address, struct resolve_fr
 
 	if (max == 0)
 		return 0;
-	count = resolve_by_debug(resolve->debug.dwarf, address, ret_frames, max);
+	count = resolve_by_debug(&resolve->debug, address, ret_frames, max);
 	if (count == 0)
-		count = resolve_by_debug(resolve->file.dwarf, address, ret_frames, max);
+		count = resolve_by_debug(&resolve->file, address, ret_frames, max);
 	if (count > 0 && ret_frames[count - 1].function[0])
 		return count;
 	name = resolve_by_table(&resolve->debug, address);

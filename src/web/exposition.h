@@ -2,27 +2,49 @@
 #pragma once
 
 /*
- * Metrics as text: Prometheus 0.0.4 or OpenMetrics 1.0.0. The two differ in how counters are declared,
- * in units and in how the text ends; whoever writes metrics need not know. A family is declared, then
- * its samples follow: begin, labels, value.
+ * Metrics, written out: as Prometheus text 0.0.4, as OpenMetrics 1.0.0, or as the JSON of OTLP. They differ
+ * in everything but the idea; whoever writes metrics need not know. A family is declared, then its
+ * samples follow: begin, labels, value. exposition_start() comes first and exposition_end() last.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/emit.h"
+
+enum exposition_format {
+	EXPOSITION_TEXT,
+	EXPOSITION_OPENMETRICS,
+	EXPOSITION_OTLP, /* an ExportMetricsServiceRequest */
+};
+
 enum exposition_type {
 	EXPOSITION_GAUGE,
 	EXPOSITION_COUNTER, /* its samples end in _total */
 };
 
+/* Of OTLP: who says this, and when. */
+struct exposition_origin {
+	const char *host;
+	const char *version;
+	uint64_t start_ns; /* since when counters count */
+	uint64_t time_ns;
+};
+
 struct exposition {
 	FILE *out;
-	bool openmetrics;
-	const char *name; /* of the current family */
+	enum exposition_format format;
+	const struct exposition_origin *origin; /* lent; NULL for texts */
+
+	/* Private. */
+	struct emit json;
+	const char *name; /* of the current family; NULL = none yet */
 	enum exposition_type type;
 	bool labelled; /* the current sample has one */
 };
+
+void exposition_start(struct exposition *to);
 
 /* @name is without _total; if there is a @unit, it ends in that. */
 void exposition_family(struct exposition *to, const char *name, enum exposition_type type,

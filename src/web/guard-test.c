@@ -64,6 +64,32 @@ UNIT(a_machine_with_any_address)
 	assert(!guard_is_host(&four, "evil.example") && !guard_is_host(&six, "[x]"));
 }
 
+UNIT(a_machine_that_others_reach_has_a_name)
+{
+	struct guard any = guard_for("0.0.0.0:1"), one = guard_for("127.0.0.1:1");
+	char name[256] = "";
+
+	assert(gethostname(name, sizeof(name) - 8) == 0 && *name);
+	assert(guard_is_host(&any, name));
+	strcat(name, ":5392");
+	assert(guard_is_host(&any, name));
+	/* Nobody outside can reach this one, so nobody has a reason to call it that. */
+	assert(strncmp(name, "localhost:", 10) == 0 || !guard_is_host(&one, name));
+}
+
+UNIT(names_that_the_operator_lists)
+{
+	struct guard guard = guard_for("127.0.0.1:1");
+
+	guard.names = "a.example,B.example";
+	assert(guard_is_host(&guard, "a.example") && guard_is_host(&guard, "b.EXAMPLE:80"));
+	assert(!guard_is_host(&guard, "c.example") &&
+	       !guard_is_host(&guard, "a.example,B.example"));
+	assert(!guard_is_host(&guard, "a.exampl") && !guard_is_host(&guard, "xa.example"));
+	guard.names = "";
+	assert(!guard_is_host(&guard, ":80") && !guard_is_host(&guard, "x"));
+}
+
 UNIT(a_token_is_compared_whole)
 {
 	struct guard guard = guard_for("127.0.0.1:1");

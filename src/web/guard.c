@@ -27,6 +27,23 @@ void guard_init(struct guard *guard, const struct address *address, const char *
 		.details = details,
 	};
 	snprintf(guard->own, sizeof(guard->own), "%.*s", colon ? (int)(colon - text) : 0, text);
+	/* Too long for us is the same as not known. */
+	if (guard->any && gethostname(guard->machine, sizeof(guard->machine) - 1) < 0)
+		guard->machine[0] = '\0';
+}
+
+static bool guard_is_listed(const char *list, const char *name)
+{
+	size_t length = strlen(name);
+
+	while (list) {
+		const char *comma = strchrnul(list, ',');
+
+		if ((size_t)(comma - list) == length && strncasecmp(list, name, length) == 0)
+			return true;
+		list = *comma ? comma + 1 : NULL;
+	}
+	return false;
 }
 
 /* Cuts the port off. False: it is none. */
@@ -73,7 +90,10 @@ bool guard_is_host(const struct guard *guard, const char *host)
 	if (strcasecmp(name, "localhost") == 0 || strcmp(name, "127.0.0.1") == 0 ||
 	    strcmp(name, "[::1]") == 0 || strcasecmp(name, guard->own) == 0)
 		return true;
-	return guard->any && guard_is_number(name);
+	if (guard->any &&
+	    (guard_is_number(name) || (*guard->machine && strcasecmp(name, guard->machine) == 0)))
+		return true;
+	return *name && guard_is_listed(guard->names, name);
 }
 
 /* Takes as long for a wrong token as for the right one. */

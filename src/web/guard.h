@@ -6,7 +6,7 @@
  *
  * A web page from elsewhere can make a browser on this machine talk to us under a name that suddenly
  * means 127.0.0.1; its requests carry that name in their Host header. So only names that cannot be
- * somebody else's are answered. Details need the token, which is in a file that only the daemon's user
+ * somebody else's are answered: the machine's own, numbers, and those that the operator lists. Details need the token, which is in a file that only the daemon's user
  * can read.
  */
 
@@ -23,7 +23,9 @@ struct address;
 struct guard {
 	char own[64]; /* the address it listens on, without port */
 	bool any;     /* it listens on every address: then any number is the machine's */
-	bool details; /* everybody may see them */
+	char machine[GUARD_HOST_MAX];    /* its name, if others can reach it; "" = not known */
+	const char *names;               /* further ones, separated by commas; lent, or NULL */
+	bool details;                    /* everybody may see them */
 	char token[GUARD_TOKEN_MAX + 1]; /* "" = none: nobody may */
 };
 

@@ -56,7 +56,7 @@ static char *text_of(const struct snapshot *snapshot, const struct web_health *h
 	FILE *out = open_memstream(&text, &size);
 
 	assert(out);
-	metrics_write(&input, last, openmetrics, out);
+	metrics_write(&input, last, openmetrics ? EXPOSITION_OPENMETRICS : EXPOSITION_TEXT, out);
 	assert(fclose(out) == 0);
 	return text;
 }

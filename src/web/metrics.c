@@ -199,6 +199,16 @@ static void metrics_write_daemon(struct exposition *to, const struct web_health 
 		       "Lines of output that nobody took in time.");
 }
 
+static void metrics_write_push(struct exposition *to, const struct web_health *health)
+{
+	exposition_one(to, "ttmem_push_sent", EXPOSITION_COUNTER, health->push_sent,
+		       "Messages that the collector took.");
+	exposition_one(to, "ttmem_push_failed", EXPOSITION_COUNTER, health->push_failed,
+		       "Messages that it did not take, or that did not reach it.");
+	exposition_one(to, "ttmem_push_dropped", EXPOSITION_COUNTER, health->push_dropped,
+		       "Incidents that it will never hear of.");
+}
+
 static void metrics_write_server(struct exposition *to, const struct metrics_server *server)
 {
 	static const char *const classes[] = {"", "1xx", "2xx", "3xx", "4xx", "5xx"};
@@ -242,18 +252,22 @@ static void metrics_write_cost(struct exposition *to, const struct web_health *h
 	exposition_seconds(to, health->start_ns);
 }
 
-void metrics_write(const struct metrics_input *input, struct tally *last, bool openmetrics,
-		   FILE *out)
+void metrics_write(const struct metrics_input *input, struct tally *last,
+		   enum exposition_format format, FILE *out)
 {
-	struct exposition to = {.out = out, .openmetrics = openmetrics};
+	struct exposition to = {.out = out, .format = format, .origin = input->origin};
 
+	exposition_start(&to);
 	metrics_write_devices(&to, input->snapshot);
 	metrics_process_write(&to, input->snapshot, input->processes);
 	metrics_write_events(&to, input, last);
 	metrics_write_incidents(&to, input->health);
 	metrics_write_books(&to, input->snapshot, input->health);
 	metrics_write_daemon(&to, input->health);
-	metrics_write_server(&to, input->server);
+	if (input->health->pushes)
+		metrics_write_push(&to, input->health);
+	if (input->server)
+		metrics_write_server(&to, input->server);
 	metrics_write_cost(&to, input->health);
 	exposition_end(&to);
 }

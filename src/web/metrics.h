@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "web/exposition.h"
 #include "web/tally.h"
 
 #define METRICS_PROCESSES_DEFAULT 20u
@@ -18,6 +19,7 @@
 #define METRICS_PROCESS_ROWS_MAX 64u /* devices of one process with rows of their own */
 #define METRICS_DEVICES_MAX 1024u    /* devices with rows of their own */
 
+struct exposition_origin;
 struct snapshot;
 struct web_health;
 
@@ -34,8 +36,9 @@ struct metrics_input {
 	const struct web_health *health; /* asked for before the snapshot was taken, see web.h */
 	const struct metrics_server *server;
 	uint32_t processes;
+	const struct exposition_origin *origin; /* of OTLP */
 };
 
 /* @last: what was told the last time; it is the caller's and starts with zeros. */
-void metrics_write(const struct metrics_input *input, struct tally *last, bool openmetrics,
-		   FILE *out);
+void metrics_write(const struct metrics_input *input, struct tally *last,
+		   enum exposition_format format, FILE *out);

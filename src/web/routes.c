@@ -156,7 +156,8 @@ static int routes_metrics(struct routes_ask *ask, FILE *out)
 	server.subscribers_dropped = counts.dropped;
 	for (size_t i = 0; i < ARRAY_SIZE(server.answers); i++)
 		server.answers[i] = __atomic_load_n(&web->answers[i], __ATOMIC_RELAXED);
-	metrics_write(&input, web->told, ask->openmetrics, out);
+	metrics_write(&input, web->told,
+		      ask->openmetrics ? EXPOSITION_OPENMETRICS : EXPOSITION_TEXT, out);
 	return 0;
 }
 

@@ -123,6 +123,7 @@ static int web_start(struct web *web, const struct web_config *config, const cha
 	if (r < 0)
 		return r;
 	guard_init(&web->guard, &address, web->address, config->details);
+	web->guard.names = config->hosts;
 	if (config->token_file) {
 		r = guard_load_token(&web->guard, config->token_file, ret_problem);
 		if (r < 0)

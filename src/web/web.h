@@ -56,6 +56,9 @@ struct web_health {
 	uint64_t incidents[WEB_INCIDENT_KINDS]; /* since start, in the order of the kinds */
 	uint64_t start_ns;                      /* CLOCK_REALTIME of the daemon's start */
 	uint64_t lines_dropped;
+	bool pushes; /* to a collector; then also: */
+	uint64_t push_sent, push_failed, push_dropped;
+	const char *http; /* where it is served, NULL = nowhere; lent */
 
 	/*
 	 * What processes that have ended had counted: tally_add_process() once for each, but not
@@ -70,7 +73,7 @@ struct web_provider {
 
 	/*
 	 * A finished snapshot of this moment, the caller's. 0 or a negative errno. May be called by
-	 * two threads at a time.
+	 * several threads at a time.
 	 */
 	int (*snapshot)(void *context, const struct source_request *request,
 			struct snapshot **ret_snapshot);
@@ -91,9 +94,10 @@ struct web_provider {
 
 /* What is wrong with the settings is told in @ret_problem (for people), as far as it helps. */
 struct web_config {
-	const char *address;        /* "127.0.0.1:5392", "[::1]:0" */
-	bool details;               /* for everybody, without a token */
-	const char *token_file;     /* made (mode 0600) if it is not there; NULL = no details */
+	const char *address;    /* "127.0.0.1:5392", "[::1]:0" */
+	bool details;           /* for everybody, without a token */
+	const char *hosts;      /* further names that it has, separated by commas; NULL = none */
+	const char *token_file; /* made (mode 0600) if it is not there; NULL = no details */
 	uint32_t metrics_processes; /* so many largest ones have rows of their own; 0 = 20 */
 	const struct web_provider *provider;
 };

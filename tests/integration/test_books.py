@@ -309,22 +309,6 @@ def test_paused_is_told(world):
     assert any("unrecorded while paused" in note for note in document["notes"])
 
 
-@pytest.fixture
-def public(build, clean_env):
-    """A world that other users can enter, and a way to run commands as one."""
-    if os.getuid() != 0:
-        pytest.skip("only root can become others")
-    folder = Path(tempfile.mkdtemp(prefix="ttmem-test-"))
-    folder.chmod(0o755)
-    for path in ("src/cli/ttmem", "tests/programs/player", "src/lib/libttmem.so.0"):
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy((build / path).resolve(), folder / path)
-    world = World(folder, {**clean_env, "LD_LIBRARY_PATH": str(folder / "src/lib")}, folder)
-    yield world
-    world.close()
-    shutil.rmtree(folder)
-
-
 AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
 
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """ttmem demo and selftest, as a person meets them: on a real terminal, and into a pipe."""
 
+import glob
+import re
+import shutil
 import subprocess
 import time
 
@@ -97,10 +100,41 @@ def test_demo_leaves_no_process_behind(ttmem):
 
 
 def test_selftest(ttmem):
+    before = set(glob.glob("/tmp/ttmem-selftest-*"))
     done = ttmem("selftest")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("ok   ") == 7
-    assert "FAIL" not in done.stdout
+    assert "FAIL" not in done.stdout and "skip" not in done.stdout
+    good = re.findall(r"^ok   (.*)$", done.stdout, re.M)
+    assert len(good) == 11
+    assert good[-4:] == [
+        "a ttmemd of our own comes up",
+        "the library, through ttmemd to every tool",
+        "the old socket, likewise",
+        "Python, likewise",
+    ]
+    # Nothing of it stays behind.
+    assert set(glob.glob("/tmp/ttmem-selftest-*")) == before
+
+
+def test_selftest_notices_a_daemon_that_does_not_serve(clean_env, build, tmp_path):
+    """The same program beside something else that is called ttmemd."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    shutil.copy(build / "src/cli/ttmem", folder / "ttmem")
+    (folder / "ttmemd").write_text("#!/bin/sh\nexit 1\n")
+    (folder / "ttmemd").chmod(0o755)
+    env = {**clean_env, "LD_LIBRARY_PATH": str(build / "src/lib")}
+    done = subprocess.run(
+        [folder / "ttmem", "selftest"], env=env, capture_output=True, text=True, timeout=LIMIT
+    )
+    assert done.returncode == 1
+    assert "FAIL a ttmemd of our own comes up: ttmemd does not come up\n" in done.stdout
+
+
+def test_selftest_with_tensors_needs_ttnn(ttmem):
+    done = ttmem("selftest", "--ttnn")
+    assert done.returncode == 0
+    assert done.stdout == "skip tensors of ttnn: python3 has no module ttnn\n"
 
 
 def test_selftest_says_what_is_wrong(ttmem):

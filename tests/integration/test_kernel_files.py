@@ -106,6 +106,17 @@ def test_the_samples_are_what_the_command_reads(ttmem, tmp_path):
     assert '"comm":"llama server"' in done.stdout and done.stdout.count('"source":"kernel"') == 2
 
 
+def test_the_doctor_misses_the_node(ttmem, tmp_path):
+    """The module is loaded there, but this machine has no node."""
+    if pathlib.Path("/dev/ttmem").exists():
+        pytest.skip("the module is loaded here")
+    (tmp_path / "driver" / "ttmem").mkdir(parents=True)
+    env = {"TTMEM_PROC_ROOT": str(tmp_path), "TTMEM_SOCKET": "none"}
+    assert '"kernel-node"' in ttmem("doctor", "--json", env=env).stdout
+    (tmp_path / "driver" / "ttmem").rmdir()
+    assert "kernel-" not in ttmem("doctor", "--json", env=env).stdout
+
+
 def test_the_dkms_tree_is_complete(tmp_path):
     """What meson installs for dkms is all that the module includes."""
     headers = sorted(pathlib.Path("/usr/src").glob("linux-headers-6.1.*-cloud-amd64"))

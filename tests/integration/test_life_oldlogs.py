@@ -10,6 +10,7 @@ import pytest
 from conftest import LIMIT
 from life import track  # noqa: F401 (fixture)
 from oldlogs import Logs
+from test_stacks import compiled  # noqa: F401 (fixture)
 
 CALLS = r"""
 #include <ttmem/ttmem.h>
@@ -77,7 +78,7 @@ def run(program, env, **options):
 def test_buffer_debug_form(program, clean_env, logs):
     """TT_BUFFER_DEBUG_LOG alone turns tracking on, as it needed no server before."""
     settings = {name: value for name, value in logs.settings().items() if "BUFFER" in name}
-    run(program, {**clean_env, **settings, "LC_ALL": "de_DE.UTF-8"})
+    run(program, {**clean_env, **settings, "LC_ALL": "de_DE.UTF-8", "TTMEM_STACKS": "off"})
     text = re.sub(r"Time: \d\d:\d\d:\d\d", "Time: T", logs.buffer.read_text())
     assert text == "".join([
         record("ALLOCATED", 0, 0x18862C0, "524288 bytes (512 KB)", "DRAM", "unknown", *UNKNOWN),
@@ -100,7 +101,7 @@ def test_buffer_debug_form(program, clean_env, logs):
 
 
 def test_detailed_and_stack_form(program, track, logs):  # noqa: F811
-    run(program, {**track, **logs.settings()})
+    run(program, {**track, **logs.settings(), "TTMEM_STACKS": "off"})
     lines = logs.detailed.read_text().splitlines()
     form = r"ALLOC: pid=(\d+) device=0 size=524288 type=0 addr=0x18862c0 timestamp=\d{19}"
     pid = re.fullmatch(form, lines[0]).group(1)
@@ -200,3 +201,63 @@ def test_many_threads_and_processes(compile_c, track, logs, ttmem):  # noqa: F81
         assert "Not freed when the log ends: 400 buffers" in done.stdout
         assert "Double frees" not in done.stdout and "Unknown frees" not in done.stdout
     assert len(logs.detailed.read_text().splitlines()) == 1600
+
+
+STACKS = r"""
+#include <ttmem/ttmem.h>
+
+#define KEEP() __asm__ volatile("")
+
+__attribute__((noinline)) void take(uint64_t address)
+{
+	ttmem_alloc(0, TTMEM_DRAM, address, 64, 0);
+	KEEP();
+}
+
+namespace model {
+template <typename T> __attribute__((noinline)) void load(T address)
+{
+	take(address);
+	KEEP();
+}
+}
+
+static __attribute__((noinline)) void hidden(uint64_t address)
+{
+	ttmem_free(0, TTMEM_DRAM, address);
+	KEEP();
+}
+
+int main(void)
+{
+	model::load<unsigned long>(0x1000);
+	model::load<unsigned long>(0x2000);
+	hidden(0x1000);
+	return 0;
+}
+"""
+
+
+def test_call_stacks(compiled, track, logs, ttmem):  # noqa: F811
+    """Without TTMEM_STACKS: the old logs had them always. What is not exported has its place."""
+    run(compiled(STACKS, "-rdynamic", compiler="g++"), {**track, **logs.settings()})
+    stacks = re.findall(r"Call Stack:\n((?:    .*\n)+)", logs.buffer.read_text())
+    taken = ["app: _Z4takem", "app: _ZN5model4loadImEEvT_", "app: main"]
+    assert [[line.strip() for line in text.splitlines()][:3] for text in stacks[:2]] == [taken] * 2
+    assert re.fullmatch(r"    app\(\+0x[0-9a-f]+\)", stacks[2].splitlines()[0])
+    assert stacks[2].splitlines()[1] == "    app: main"
+    lines = re.findall(r"Stack trace:\n((?:  .*\n)+)", logs.stack.read_text())[0].splitlines()
+    for line, name in zip(lines, taken):
+        assert re.fullmatch("  " + name.replace(": ", " : ") + r"\+0x[0-9a-f]+", line)
+    # The command shows names as people wrote them.
+    text = ttmem("analyze", logs.buffer).stdout
+    assert "void model::load<unsigned long>(unsigned long)" in text and "take(unsigned long)" in text
+
+
+def test_call_stacks_of_a_forked_child_are_its_own(compiled, track, logs):  # noqa: F811
+    run(compiled(THREADS, "-rdynamic"), {**track, **logs.settings()})
+    stacks = re.findall(r"Call Stack:\n((?:    .*\n)*)", logs.buffer.read_text())
+    assert len(stacks) == 2 * 4 * (200 + 150)
+    # One call takes and one gives back; each has its own place in the program, in both processes.
+    assert len({text.splitlines()[0] for text in stacks}) == 2
+    assert all(re.match(r"    app\(\+0x[0-9a-f]+\)\n", text) for text in stacks)

@@ -71,13 +71,13 @@ class Daemon:
         found = [w for w in words if w.startswith("http://127.0.0.1:") and not w.endswith(":0/")]
         return found[-1] if found else None
 
-    def load(self, count, rate, live):
+    def load(self, count, rate, live, devices=100):
         """So many load programs, when all of them are at it."""
         program = self.build / "tests/programs/load"
         env = {**self.env, "TTMEM": "1"}
         env.pop("TTMEM_PROC_ROOT")
         for i in range(count):
-            command = [str(program), str(rate), str(live), str(i % 100), f"load{i % 100}"]
+            command = [str(program), str(rate), str(live), str(i % devices), f"load{i % 100}"]
             self.clients.append(
                 subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             )
@@ -223,6 +223,32 @@ def pages(build, args):
     return result
 
 
+def fleet(build, args):
+    """What one host is for a Prometheus: 32 devices, 500 processes."""
+    daemon = Daemon(build)
+    daemon.start()
+    daemon.load(500, 0, 200 if args.quick else 2000, devices=32)
+    daemon.wait_for_books(500)
+    url = daemon.http()
+    times, text = [], ""
+    for _ in range(10 if args.quick else 50):
+        begin = time.monotonic()
+        with urllib.request.urlopen(f"{url}metrics", timeout=LIMIT) as answer:
+            text = answer.read().decode()
+        times.append(time.monotonic() - begin)
+    before = daemon.cpu_ns()
+    urllib.request.urlopen(f"{url}metrics", timeout=LIMIT).read()
+    cpu = daemon.cpu_ns() - before
+    daemon.close()
+    return {
+        "fleet_series": sum(not line.startswith("#") for line in text.splitlines()),
+        "fleet_bytes": len(text),
+        "fleet_scrape_ms": statistics.median(times) * 1000,
+        "fleet_scrape_worst_ms": max(times) * 1000,
+        "fleet_scrape_cpu_ms": cpu / 1e6,
+    }
+
+
 def machine_gap_ms():
     """For how long an empty loop is not run at all: a stall below that says nothing about the daemon."""
     end, last, worst = time.monotonic() + 2, time.perf_counter_ns(), 0
@@ -273,7 +299,7 @@ def day(build, args):
         }
 
 
-PARTS = {"rate": rate, "books": books, "pages": pages, "old": old, "day": day}
+PARTS = {"rate": rate, "books": books, "pages": pages, "fleet": fleet, "old": old, "day": day}
 
 # name, what, goal: the figure must not be above (or, with -, below) it
 GOALS = {
@@ -286,6 +312,11 @@ GOALS = {
     "pages_next_ms": ("a further page, ms", None),
     "pages_totals_ms": ("totals of all of them (ttmem smi), ms", None),
     "pages_rss_mib": ("most memory of the daemon then, MiB", None),
+    "fleet_series": ("32 devices, 500 processes: series in /metrics", None),
+    "fleet_bytes": ("bytes of text", None),
+    "fleet_scrape_ms": ("a scrape, ms", None),
+    "fleet_scrape_worst_ms": ("the slowest one, ms", None),
+    "fleet_scrape_cpu_ms": ("processor time of the daemon for one, ms", None),
     "old_machine_gap_ms": ("an empty loop on this machine: longest gap, ms", None),
     "old_72_per_second": ("old client, 72 bytes: messages per second", None),
     "old_144_per_second": ("old client, 144 bytes", None),

@@ -25,7 +25,7 @@ BEGIN {
 	allow("daemon", "base book wire core symbol source store web uapi")
 	allow("tui", "base book wire core source symbol sim ttmem/ttmem.h")
 	allow("cli", "base book wire core source symbol sim tui ttmem/ttmem.h")
-	allow("python", "ttmem/ttmem.h")
+	allow("python", "ttmem/ttmem.h ttmem/provider.h")
 	allow("kernel", "uapi")
 }
 

@@ -16,6 +16,7 @@ needs() {
 		hdr:elfutils/libdw.h libdw-dev
 		cmd:g++ g++
 		hdr:microhttpd.h libmicrohttpd-dev
+		hdr:curl/curl.h libcurl4-gnutls-dev
 		file:/usr/bin/python3-config python3-dev
 		cmd:meson meson
 		cmd:ninja ninja-build
@@ -24,6 +25,8 @@ needs() {
 	docs) say cmd:scdoc scdoc ;;
 	integration) cat <<-'END' ;;
 		file:/usr/bin/python3 python3
+		cmd:gdb gdb
+		lib:libunwind-x86_64.so.8 libunwind8
 		py:pytest python3-pytest
 		py:xdist python3-pytest-xdist
 		py:jsonschema python3-jsonschema
@@ -33,6 +36,10 @@ needs() {
 		cmd:prometheus prometheus
 		cmd:g++ g++
 		cmd:cmake cmake
+		py:yaml python3-yaml
+		cmd:fish fish
+		cmd:zsh zsh
+		file:/usr/lib/x86_64-linux-gnu/libdebuginfod.so.1 libdebuginfod1
 		END
 	systemd) cat <<-'END' ;;
 		file:/lib/systemd/systemd systemd
@@ -96,6 +103,8 @@ present() {
 	glob:*) # shellcheck disable=SC2086 # to be expanded
 		set -- ${1#glob:}
 		[ -e "$1" ] ;;
+	# Loaded when it is needed, and only there: elsewhere it is not missed.
+	lib:*) [ "$(uname -m)" != x86_64 ] || "$PYTHON" -c "import ctypes; ctypes.CDLL('${1#lib:}')" 2>/dev/null ;;
 	py:*) "$PYTHON" -c "import ${1#py:}" >/dev/null 2>&1 ;;
 	libfuzzer) set -- "$(clang -print-runtime-dir 2>/dev/null)"/libclang_rt.fuzzer-*.a
 		[ -e "$1" ] ;;

@@ -5,9 +5,8 @@
 
 . tools/dev/suite.sh
 
-# Seconds. Ten times and more of what a suite takes: a cap ends a hang, it does not judge speed.
-TEST_CAP=300
-TEST_KERNEL_CAP=900 # two emulated machines, each of which has a cap of its own
+# Seconds. Several times what a suite takes: a cap ends a hang, it does not judge speed.
+TEST_CAP=900
 
 dev_test() {
 	[ $# -gt 0 ] || set -- unit hostile proof integration check cross kernel
@@ -29,9 +28,7 @@ dev_test() {
 		exit 1
 	fi
 	for name; do
-		cap=$TEST_CAP
-		[ "$name" = kernel ] && cap=$TEST_KERNEL_CAP
-		suite "$name" "$cap" sh tools/dev/run-suite.sh "$name"
+		suite "$name" "$TEST_CAP" sh tools/dev/run-suite.sh "$name"
 	done
 	total
 }

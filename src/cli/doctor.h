@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What ttmem doctor finds. Every kind of finding is one row of a table (doctor-kinds.c): its id, which never
+ * changes, how bad it is, why it matters and what to do. The checks only say which kind, of which process,
+ * and what they saw; they are grouped by what they look at: processes, memory, the machine.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct emit;
+struct look;
+struct snapshot;
+
+enum doctor_level {
+	DOCTOR_INFO = 0, /* good to know; does not count in the exit code */
+	DOCTOR_WARNING = 1,
+	DOCTOR_ERROR = 2,
+};
+
+enum doctor_kind_id {
+	DOCTOR_TRACKING_OFF,
+	DOCTOR_TRACKING_DISABLED,
+	DOCTOR_TRACKING_PAUSED,
+	DOCTOR_NEVER_CALLED,
+	DOCTOR_LIBRARY_MISSING,
+	DOCTOR_LIBRARY_REPLACED,
+	DOCTOR_LIBRARY_OTHER,
+	DOCTOR_BOOK_HIDDEN,
+	DOCTOR_BOOK_REFUSED,
+	DOCTOR_BOOK_LEFT,
+	DOCTOR_BOOK_LIMITED,
+	DOCTOR_BOOK_FULL,
+	DOCTOR_EVENTS_LOST,
+	DOCTOR_NAMES_LOST,
+	DOCTOR_STACKS_LOST,
+	DOCTOR_STACKS_OFF,
+	DOCTOR_PROCESS_UNREADABLE,
+	DOCTOR_NOTHING_TRACKED,
+	DOCTOR_TOTAL_SMALL,
+	DOCTOR_DRAM_ONLY,
+	DOCTOR_PEAK_PAST,
+	DOCTOR_FREES_UNKNOWN,
+	DOCTOR_DAEMON_NONE,
+	DOCTOR_DAEMON_SILENT,
+	DOCTOR_DAEMON_STRANGER,
+	DOCTOR_DAEMON_BLIND,
+	DOCTOR_DAEMON_PARTIAL,
+	DOCTOR_DAEMON_FORGETS,
+	DOCTOR_OLD_SERVER,
+	DOCTOR_OLD_SOCKET,
+	DOCTOR_CLOCK_SLOW,
+	DOCTOR_CLOCK_WRONG,
+	DOCTOR_OTHERS_UNSEEN,
+	DOCTOR_CONTAINER,
+	DOCTOR_KERNEL_NODE,
+	DOCTOR_KERNEL_READY,
+	DOCTOR_KINDS,
+};
+
+struct doctor_kind {
+	const char *id;
+	enum doctor_level level;
+	const char *why;
+	const char *fix;
+};
+
+extern const struct doctor_kind doctor_kinds[DOCTOR_KINDS];
+
+struct doctor_finding {
+	enum doctor_kind_id kind;
+	uint32_t pid;     /* 0 = of no process */
+	uint32_t user_id; /* whose process */
+	char *what;
+};
+
+/* What was seen of the daemon. */
+struct doctor_daemon {
+	bool answers;
+	uint32_t pid;
+	uint32_t user_id;
+	bool you_see_all;
+	char version[32];
+};
+
+struct doctor {
+	uint32_t only_pid; /* 0 = everybody */
+	struct look *look;
+	struct snapshot *snapshot;
+	struct doctor_daemon daemon;
+	uint32_t looked_at; /* processes */
+	uint32_t tracked;
+
+	struct doctor_finding *findings;
+	size_t count, capacity;
+	bool lost; /* no memory for one */
+};
+
+/* Adds a finding; @format says what was seen. */
+void doctor_tell(struct doctor *doctor, enum doctor_kind_id kind, uint32_t pid, uint32_t user_id,
+		 const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* The checks. A negative errno only where nothing could be looked at at all. */
+int doctor_look_at_processes(struct doctor *doctor);
+void doctor_look_at_memory(struct doctor *doctor);
+int doctor_look_at_daemon(struct doctor *doctor);
+void doctor_look_at_machine(struct doctor *doctor);
+
+const char *doctor_level_name(enum doctor_level level);
+
+/* The members of the document between its opening and its notes. @only_user: leave out what is others'. */
+void doctor_document(struct emit *json, const struct doctor *doctor, const uint32_t *only_user);
+
+/* A file for a bug report. 0 or a negative errno. */
+int doctor_bundle(const struct doctor *doctor, const char *path);

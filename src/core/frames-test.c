@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Lines taken apart, and put together for people. */
+
+#include "core/frames.h"
+
+#include <string.h>
+
+#include "base/unit.h"
+
+static bool same(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* The next frame of the walk is this one. */
+static bool is_next(struct frames *frames, const struct frames_one *expected)
+{
+	struct frames_one frame;
+
+	return frames_next(frames, &frame) && same(frame.function, expected->function) &&
+	       same(frame.file, expected->file) && same(frame.module, expected->module) &&
+	       frame.line == expected->line && frame.is_python == expected->is_python;
+}
+
+UNIT(nothing)
+{
+	struct frames frames;
+	struct frames_one frame;
+
+	frames_init(&frames, NULL);
+	assert(!frames_next(&frames, &frame));
+	frames_deinit(&frames);
+	frames_init(&frames, "");
+	assert(!frames_next(&frames, &frame));
+	frames_deinit(&frames);
+}
+
+UNIT(innermost_first)
+{
+	struct frames frames;
+	struct frames_one frame;
+
+	frames_init(&frames, "run.py:3:main -> abort @ libc.so.6 -> app+0x1f @ app -> "
+			     "/x/a.cc:9:ns::f(int)::operator-> @ lib a @ b.so");
+	assert(is_next(&frames, &(struct frames_one){.function = "ns::f(int)::operator-> @ lib a",
+						     .file = "/x/a.cc",
+						     .line = 9,
+						     .module = "b.so"}));
+	assert(is_next(&frames, &(struct frames_one){.function = "app+0x1f", .module = "app"}));
+	assert(is_next(&frames, &(struct frames_one){.function = "abort", .module = "libc.so.6"}));
+	assert(is_next(&frames, &(struct frames_one){.function = "main",
+						     .file = "run.py",
+						     .line = 3,
+						     .is_python = true}));
+	assert(!frames_next(&frames, &frame));
+	frames_deinit(&frames);
+}
+
+/* As old clients send them. */
+UNIT(without_modules)
+{
+	struct frames frames;
+	struct frames_one frame;
+
+	frames_init(&frames, "a.c:7:? -> ./libtt.so(+0x1f) [0x7f] -> lib.so+0x1f");
+	assert(frames_next(&frames, &frame) && !frame.module && !frames_is_address(&frame));
+	assert(frames_next(&frames, &frame) && !frame.module && !frame.file);
+	assert(frames_next(&frames, &frame) && !frame.function && frame.line == 7);
+	frames_deinit(&frames);
+}
+
+/* What Python made itself, and what was seen earlier. */
+UNIT(python)
+{
+	struct frames frames;
+	struct frames_one frame;
+
+	frames_init(&frames, "<stdin>:1:<module> -> a.py:12:f (approximate)");
+	assert(frames_next(&frames, &frame) && frame.is_python && frame.is_approximate);
+	assert(same(frame.function, "f") && frame.line == 12);
+	assert(frames_next(&frames, &frame) && frame.is_python && !frame.is_approximate);
+	assert(same(frame.function, "<module>") && same(frame.file, "<stdin>"));
+	frames_deinit(&frames);
+}
+
+UNIT(plain)
+{
+	char text[256], small[8];
+
+	assert(same(frames_plain("a.c:1:f @ app -> abort @ libc.so.6 -> app+0x1f @ app", text,
+				 sizeof(text)),
+		    "a.c:1:f -> abort @ libc.so.6 -> app+0x1f"));
+	assert(same(frames_plain("", text, sizeof(text)), ""));
+	assert(same(frames_plain(" ->  -> ", text, sizeof(text)), " ->  -> "));
+	assert(same(frames_plain("a.c:1:function @ app", small, sizeof(small)), "a.c:1:f"));
+}
+
+UNIT(addresses)
+{
+	const struct frames_one address = {.function = "app+0x1f", .module = "app"};
+	const struct frames_one named = {.function = "app", .module = "app"};
+	const struct frames_one filed = {.function = "app+0x1", .module = "app", .file = "a.c"};
+
+	assert(frames_is_address(&address));
+	assert(!frames_is_address(&named) && !frames_is_address(&filed));
+}

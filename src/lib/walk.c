@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The walks. What the thorough one learns it learns under a lock, and quietly: a handler that left by
+ * siglongjmp() would leave libunwind in the middle of something, with its own locks held.
+ */
+
+#include "lib/walk.h"
+
+#include "base/bits.h"
+#include "base/lock.h"
+#include "lib/debug.h"
+#include "lib/modules.h"
+#include "lib/moment.h"
+#include "lib/pick.h"
+#include "lib/quiet.h"
+#include "lib/rules.h"
+#include "lib/unwind.h"
+
+/* Damage leads into the middle of somebody's variables, which a sanitizer would not like. */
+#define WALK_READS __attribute__((no_sanitize("address")))
+
+#define WALK_WORD sizeof(uintptr_t)
+
+/* Of the stack that must be left to learn on it: loading libunwind is what needs most. */
+#define WALK_ROOM 32768u
+
+/* A frame of the application: where it goes on, and with which registers. */
+struct walk {
+	uintptr_t ip; /* 0 = there is no further one */
+	uintptr_t sp;
+	uintptr_t fp;
+	uintptr_t end; /* of the stack */
+};
+
+static enum walk_how walk_way;
+static struct lock walk_lock; /* for all below, libunwind, changes of rules and pins */
+static uint32_t walk_generation;
+
+static enum walk_how walk_how(void)
+{
+	return __atomic_load_n(&walk_way, __ATOMIC_RELAXED);
+}
+
+/* What is loaded has changed: addresses may mean something else. */
+static bool walk_is_stale(void)
+{
+	return __atomic_load_n(&walk_generation, __ATOMIC_ACQUIRE) != modules_generation();
+}
+
+static void walk_forget(void)
+{
+	rules_forget();
+	pick_forget();
+	if (walk_way == WALK_RULES)
+		pick_pin(0, UINTPTR_MAX);
+	__atomic_store_n(&walk_generation, modules_generation(), __ATOMIC_RELEASE);
+}
+
+void walk_open(enum walk_how how)
+{
+	/* Held by a thread that this process, a forked child, does not have. It may have been loading. */
+	if (walk_lock.held != LOCK_FREE) {
+		if (unwind_state() == 0)
+			modules_freeze();
+		unwind_give_up();
+	}
+	walk_lock = LOCK_NULL;
+	if (walk_way == how)
+		return;
+	walk_way = how;
+	walk_forget();
+}
+
+static inline uintptr_t walk_plain(uintptr_t address)
+{
+#if defined(__aarch64__)
+	/* Above the 48 bits of an address there may be its signature. */
+	return address & ((UINT64_C(1) << 48) - 1);
+#else
+	return address;
+#endif
+}
+
+/*
+ * A frame is the address of the caller's frame and behind it the one that is returned to. Callers lie
+ * further up, so the walk ends. @places may be NULL.
+ */
+static inline WALK_READS size_t walk_frames(const struct bounds *bounds, uintptr_t at,
+					    uintptr_t *addresses, uintptr_t *places, size_t max)
+{
+	size_t n = 0;
+
+	while (n < max && bounds_hold(bounds, at, 2 * WALK_WORD)) {
+		const uintptr_t *words = (const uintptr_t *)at;
+		uintptr_t address = walk_plain(words[1]);
+
+		if (address == 0)
+			break;
+		/* Where calls were no jumps, in a build for debugging, our own frames come first. */
+		if (n > 0 || !modules_is_own(address)) {
+			if (places)
+				places[n] = at + 2 * WALK_WORD;
+			addresses[n++] = address;
+		}
+		if (words[0] <= at)
+			break;
+		at = words[0];
+	}
+	return n;
+}
+
+/* The first frame that is the application's. Ours are chained. */
+static inline WALK_READS void walk_begin(struct walk *walk, const struct bounds *bounds,
+					 const void *frame)
+{
+	uintptr_t at = (uintptr_t)frame;
+
+	*walk = (struct walk){.end = bounds->high};
+	while (bounds_hold(bounds, at, 2 * WALK_WORD)) {
+		const uintptr_t *words = (const uintptr_t *)at;
+
+		if (likely(!modules_is_own(words[1]))) {
+			walk->ip = words[1];
+			walk->sp = at + 2 * WALK_WORD;
+			walk->fp = words[0];
+			return;
+		}
+		if (words[0] <= at)
+			return;
+		at = words[0];
+	}
+}
+
+/* Whether a word of the stack may be read there. */
+static inline bool walk_holds(const struct walk *walk, uintptr_t at)
+{
+	return at >= walk->sp && at < walk->end && walk->end - at >= WALK_WORD &&
+	       at % WALK_WORD == 0;
+}
+
+static inline WALK_READS uintptr_t walk_read(uintptr_t at)
+{
+	return *(const uintptr_t *)at;
+}
+
+static inline WALK_READS void walk_by_frame(struct walk *walk)
+{
+	uintptr_t at = walk->fp;
+
+	walk->ip = 0;
+	if (!walk_holds(walk, at) || !walk_holds(walk, at + WALK_WORD))
+		return;
+	walk->ip = walk_read(at + WALK_WORD);
+	walk->fp = walk_read(at);
+	walk->sp = at + 2 * WALK_WORD;
+}
+
+static inline WALK_READS void walk_by_rule(struct walk *walk, const struct rule *rule)
+{
+	uintptr_t cfa = (rule->kind == RULE_SP ? walk->sp : walk->fp) + (uintptr_t)rule->cfa;
+	uintptr_t from = cfa;
+
+	walk->ip = 0;
+	if (unlikely(rule->kind <= RULE_LOST))
+		return;
+	if (unlikely(rule->kind == RULE_SAVED)) {
+		if (!walk_holds(walk, cfa))
+			return;
+		from = walk->fp;
+		cfa = walk_read(cfa);
+	}
+	if (unlikely(!walk_holds(walk, cfa - WALK_WORD)))
+		return;
+	if (rule->fp != RULE_FP_KEPT) {
+		from += (uintptr_t)rule->fp;
+		if (unlikely(!walk_holds(walk, from)))
+			return;
+		walk->fp = walk_read(from);
+	}
+	walk->ip = walk_read(cfa - WALK_WORD);
+	walk->sp = cfa;
+}
+
+static size_t walk_known(const struct bounds *bounds, const void *frame, uintptr_t *addresses,
+			 size_t max)
+{
+	struct pick_window window = PICK_WINDOW_NULL;
+	uint32_t version = pick_version();
+	struct walk walk;
+	struct rule rule;
+	size_t n = 0;
+
+	walk_begin(&walk, bounds, frame);
+	while (walk.ip) {
+		addresses[n++] = walk.ip;
+		if (n == max)
+			break;
+		if (unlikely(!pick_covers(&window, walk.ip)))
+			pick_look(walk.ip, &window);
+		if (!window.by_rule) {
+			walk_by_frame(&walk);
+		} else {
+			if (unlikely(!rules_find(walk.ip, &rule)))
+				return 0;
+			walk_by_rule(&walk, &rule);
+		}
+	}
+	return likely(!(version & 1) && version == pick_version()) ? n : 0;
+}
+
+size_t walk_quick(const struct bounds *bounds, const void *frame, uintptr_t *addresses, size_t max)
+{
+	if (walk_how() == WALK_FRAMES)
+		return walk_frames(bounds, (uintptr_t)frame, addresses, NULL, max);
+	return walk_known(bounds, frame, addresses, max);
+}
+
+/* Whether the way out of a frame that is picked now is the one that its rule tells. */
+static bool walk_is_right(const struct walk *walk, const struct rule *rule)
+{
+	struct pick_window window;
+	struct walk next = *walk;
+
+	pick_look(walk->ip, &window);
+	if (window.by_rule || rules_are_frames(rule))
+		return true;
+	/* At the end there is nothing wrong with a chain that ends too. */
+	walk_by_frame(&next);
+	return rule->kind == RULE_END && next.ip == 0;
+}
+
+/* From now on the file goes by rule. */
+static void walk_pin(uintptr_t address)
+{
+	struct unwind_file file;
+
+	if (!unwind_find_file(address, &file))
+		return;
+	pick_pin(file.low, file.high);
+	debug_line("stacks: no frame pointers in %s, it is unwound by its tables",
+		   *file.path ? file.path : "the program");
+}
+
+/* By rule all the way. @is_learning: with the lock; otherwise 0 if something would have to be learned. */
+static size_t walk_rules(const struct bounds *bounds, const void *frame, uintptr_t *addresses,
+			 uintptr_t *places, size_t max, bool is_learning)
+{
+	struct walk walk;
+	struct rule rule;
+	size_t n = 0;
+
+	walk_begin(&walk, bounds, frame);
+	while (walk.ip) {
+		places[n] = walk.sp;
+		addresses[n++] = walk.ip;
+		if (n == max)
+			break;
+		if (!rules_find(walk.ip, &rule)) {
+			if (!is_learning)
+				return 0;
+			unwind_learn(walk.ip, &rule);
+			rules_put(walk.ip, &rule);
+		}
+		if (!walk_is_right(&walk, &rule)) {
+			if (!is_learning)
+				return 0;
+			walk_pin(walk.ip);
+		}
+		walk_by_rule(&walk, &rule);
+	}
+	return n;
+}
+
+/* Return: whether there is anything to learn from. */
+static bool walk_prepare(const struct bounds *bounds, const void *frame, const sigset_t *blocked)
+{
+	if (likely(unwind_state()))
+		return unwind_state() > 0;
+	if (!moment_is_calm(bounds, frame, blocked))
+		return false;
+	/*
+	 * The one call that waits for the loader with our lock held. If the loader waits for the lock, which
+	 * takes another thread that is in a constructor just now, the lock is what gives up.
+	 */
+	if (unwind_load())
+		return true;
+	/* Better unchecked than nothing. Who asked for rules shall have nothing else. */
+	if (walk_way == WALK_AUTO)
+		__atomic_store_n(&walk_way, WALK_FRAMES, __ATOMIC_RELAXED);
+	return false;
+}
+
+static size_t walk_learn(const struct bounds *bounds, const void *frame, uintptr_t *addresses,
+			 uintptr_t *places, size_t max)
+{
+	struct quiet quiet;
+	size_t n = 0;
+
+	if ((uintptr_t)frame - bounds->low < WALK_ROOM)
+		return 0;
+	quiet_begin(&quiet);
+	if (lock_take(&walk_lock)) {
+		if (walk_prepare(bounds, frame, &quiet.signals)) {
+			if (walk_is_stale())
+				walk_forget();
+			n = walk_rules(bounds, frame, addresses, places, max, true);
+		}
+		lock_drop(&walk_lock);
+	}
+	quiet_end(&quiet);
+	return n;
+}
+
+size_t walk_thorough(const struct bounds *bounds, const void *frame, uintptr_t *addresses,
+		     uintptr_t *places, size_t max)
+{
+	size_t n = 0;
+
+	if (!bounds_hold(bounds, (uintptr_t)frame, WALK_WORD))
+		return 0;
+	if (walk_how() != WALK_FRAMES) {
+		/* Most of what is new to a thread is nothing new to all of them. */
+		if (!walk_is_stale())
+			n = walk_rules(bounds, frame, addresses, places, max, false);
+		if (n == 0)
+			n = walk_learn(bounds, frame, addresses, places, max);
+	}
+	if (walk_how() == WALK_FRAMES)
+		n = walk_frames(bounds, (uintptr_t)frame, addresses, places, max);
+	return n;
+}

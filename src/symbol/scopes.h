@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Which functions an address is in, by a list of a unit's functions that is made once. libdw can tell too, but
+ * reads the whole unit for each address, and a unit of C++ has tens of thousands of entries.
+ */
+
+#include <elfutils/libdw.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SCOPES_UNITS 64u                         /* whose lists are kept */
+#define SCOPES_FUNCTIONS_MAX (UINT32_C(1) << 20) /* of a unit; others are not found */
+#define SCOPES_STEPS_MAX (UINT32_C(1) << 23)     /* entries that are looked at to make a list */
+#define SCOPES_DEPTH_MAX 64u
+
+struct scopes_function {
+	uint64_t low, high; /* a function may have several of these */
+	Dwarf_Off entry;
+};
+
+struct scopes_unit {
+	Dwarf *dwarf; /* NULL = this place is free */
+	Dwarf_Off entry;
+	struct scopes_function *list; /* by address */
+	size_t count, capacity;
+};
+
+struct scopes {
+	struct scopes_unit units[SCOPES_UNITS];
+	size_t next;
+};
+
+void scopes_deinit(struct scopes *scopes);
+
+/*
+ * The function that @address is in and those inlined into it there, innermost first. Of more than @max the
+ * outermost are dropped. Return: how many.
+ */
+size_t scopes_find(struct scopes *scopes, Dwarf_Die *unit, uint64_t address,
+		   Dwarf_Die *ret_functions, size_t max);

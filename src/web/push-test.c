@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The queue in front of a collector that is never there. What a real one hears is in test_otlp.py. */
+
+#include "web/push.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/unit.h"
+#include "core/snapshot.h"
+#include "web/web.h"
+
+static int no_snapshot(void *context, const struct source_request *request,
+		       struct snapshot **ret_snapshot)
+{
+	(void)context;
+	(void)request;
+	*ret_snapshot = snapshot_new(1);
+	assert(*ret_snapshot && snapshot_finish(*ret_snapshot) == 0);
+	return 0;
+}
+
+static void no_health(void *context, struct web_health *ret_health)
+{
+	(void)context;
+	*ret_health = (struct web_health){.start_ns = 1};
+}
+
+static const struct web_provider provider = {.snapshot = no_snapshot, .health = no_health};
+
+/* Port 1 of this machine: nobody listens there. */
+static struct push *push_nowhere(void)
+{
+	const struct push_config config = {
+		.url = "http://127.0.0.1:1",
+		.version = "1",
+		.interval_s = 1,
+		.provider = &provider,
+	};
+	const char *problem = NULL;
+	struct push *push = NULL;
+
+	assert(push_new(&push, &config, &problem) == 0 && !problem);
+	return push;
+}
+
+static void tell(struct push *push, const char *json)
+{
+	const struct web_incident incident = {
+		.kind = "leak", .pid = 1, .json = json, .length = strlen(json)};
+
+	push_tell_incident(push, &incident);
+}
+
+UNIT(a_full_queue_drops_and_counts)
+{
+	struct push *push = push_nowhere();
+	struct push_counts counts;
+
+	for (unsigned int i = 0; i < PUSH_QUEUE_MAX + 200; i++)
+		tell(push, "{}");
+	push_counts(push, &counts);
+	assert(counts.queued == PUSH_QUEUE_MAX && counts.dropped == 200);
+	assert(counts.incidents == 0 && counts.sent == 0);
+	push_free(push);
+}
+
+UNIT(what_fails_is_counted_and_tried_again)
+{
+	const struct timespec moment = {.tv_nsec = 10000000};
+	struct push *push = push_nowhere();
+	struct push_counts counts = {0};
+
+	tell(push, "{}");
+	while (counts.failed < 2) {
+		nanosleep(&moment, NULL);
+		push_counts(push, &counts);
+	}
+	assert(counts.queued == 1 && counts.dropped == 0);
+	push_free(push);
+}
+
+UNIT(an_incident_too_long_to_send_is_dropped)
+{
+	static char text[PUSH_INCIDENT_MAX + 2];
+	struct push *push = push_nowhere();
+	struct push_counts counts;
+
+	memset(text, 'x', sizeof(text) - 1);
+	tell(push, text);
+	push_counts(push, &counts);
+	assert(counts.dropped == 1 && counts.queued == 0);
+	push_free(push);
+}
+
+UNIT(headers_that_make_no_sense)
+{
+	static const char *const wrong[] = {"key", "=x", "a=b,c"};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		const struct push_config config = {.url = "http://127.0.0.1:1",
+						   .headers = wrong[i],
+						   .version = "1",
+						   .interval_s = 1,
+						   .provider = &provider};
+		const char *problem = NULL;
+		struct push *push = NULL;
+
+		assert(push_new(&push, &config, &problem) == -EINVAL && problem && !push);
+	}
+}

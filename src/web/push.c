@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The pushing thread and its queue; what is said is in push-message.c, how it gets there in push-post.c. */
+
+#include "web/push.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "core/request.h"
+#include "core/snapshot.h"
+#include "web/metrics.h"
+#include "web/push-inside.h"
+#include "web/web.h"
+
+#define PUSH_NS_PER_MS UINT64_C(1000000)
+#define PUSH_NS_PER_S UINT64_C(1000000000)
+
+struct push {
+	struct push_config config;
+	struct web_provider provider;
+	struct push_post *post;
+	char host[256];
+	pthread_t thread;
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t wake;
+	bool stop;
+	struct push_incident queue[PUSH_QUEUE_MAX]; /* a ring */
+	uint32_t first, queued;
+	struct push_counts counts;
+
+	/* The thread's own. */
+	struct tally told;
+	uint32_t backoff_ms; /* 0 = all is well */
+};
+
+static uint64_t push_now(clockid_t clock)
+{
+	struct timespec now;
+
+	(void)clock_gettime(clock, &now); /* cannot fail */
+	return (uint64_t)now.tv_sec * PUSH_NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+void push_tell_incident(struct push *push, const struct web_incident *incident)
+{
+	struct push_incident item = {.time_ns = push_now(CLOCK_REALTIME)};
+	bool kept = false;
+
+	if (incident->length <= PUSH_INCIDENT_MAX)
+		item.json = strndup(incident->json, incident->length);
+	item.kind = item.json ? strdup(incident->kind) : NULL;
+	item.pid = incident->pid;
+	item.device = incident->device;
+	pthread_mutex_lock(&push->lock);
+	if (item.kind && push->queued < PUSH_QUEUE_MAX) {
+		push->queue[(push->first + push->queued++) % PUSH_QUEUE_MAX] = item;
+		pthread_cond_signal(&push->wake);
+		kept = true;
+	} else {
+		push->counts.dropped++;
+	}
+	pthread_mutex_unlock(&push->lock);
+	if (!kept)
+		push_incident_deinit(&item);
+}
+
+static void push_origin(const struct push *push, struct exposition_origin *ret_origin)
+{
+	struct web_health health = {0};
+
+	push->provider.health(push->provider.context, &health);
+	*ret_origin = (struct exposition_origin){
+		.host = push->host,
+		.version = push->config.version,
+		.start_ns = health.start_ns,
+		.time_ns = push_now(CLOCK_REALTIME),
+	};
+}
+
+/* Counts, and says how long to wait before the next try. */
+static void push_conclude(struct push *push, enum push_outcome outcome)
+{
+	pthread_mutex_lock(&push->lock);
+	if (outcome == PUSH_TAKEN)
+		push->counts.sent++;
+	else
+		push->counts.failed++;
+	pthread_mutex_unlock(&push->lock);
+	if (outcome == PUSH_AWAY)
+		push->backoff_ms = (uint32_t)bits_min(
+			bits_max(2 * push->backoff_ms, PUSH_BACKOFF_MIN_MS), PUSH_BACKOFF_MAX_MS);
+	else
+		push->backoff_ms = 0;
+}
+
+static enum push_outcome push_send(struct push *push, const char *path, const char *text,
+				   size_t length)
+{
+	enum push_outcome outcome = push_post_send(push->post, path, text, length);
+
+	push_conclude(push, outcome);
+	return outcome;
+}
+
+static void push_metrics(struct push *push)
+{
+	static const struct source_request request = {0};
+	struct exposition_origin origin;
+	CLEANUP_FREE struct web_health *health = calloc(1, sizeof(*health));
+	CLEANUP_FREE char *text = NULL;
+	struct snapshot *snapshot = NULL;
+	size_t length = 0;
+	FILE *out;
+
+	if (!health)
+		return;
+	push_origin(push, &origin);
+	/* Before the snapshot: see web.h. */
+	push->provider.health(push->provider.context, health);
+	if (push->provider.snapshot(push->provider.context, &request, &snapshot) < 0)
+		return;
+	out = open_memstream(&text, &length);
+	if (out) {
+		const struct metrics_input input = {
+			.snapshot = snapshot,
+			.health = health,
+			.processes = push->config.metrics_processes,
+			.origin = &origin,
+		};
+
+		metrics_write(&input, &push->told, EXPOSITION_OTLP, out);
+		if (fclose(out) == 0)
+			(void)push_send(push, "/v1/metrics", text, length); /* the next says more */
+	}
+	snapshot_free(snapshot);
+}
+
+/* The oldest incidents, one message. They leave the queue once they are taken, or not liked. */
+static void push_logs(struct push *push)
+{
+	struct push_incident batch[PUSH_BATCH_MAX];
+	struct exposition_origin origin;
+	CLEANUP_FREE char *text = NULL;
+	enum push_outcome outcome;
+	size_t length = 0;
+	uint32_t count;
+
+	pthread_mutex_lock(&push->lock);
+	count = (uint32_t)bits_min(push->queued, PUSH_BATCH_MAX);
+	/* Only this thread takes out, so the texts stay where they are. */
+	for (uint32_t i = 0; i < count; i++)
+		batch[i] = push->queue[(push->first + i) % PUSH_QUEUE_MAX];
+	pthread_mutex_unlock(&push->lock);
+	if (count == 0)
+		return;
+	push_origin(push, &origin);
+	if (push_message_logs(&origin, batch, count, &text, &length) < 0)
+		return;
+	outcome = push_send(push, "/v1/logs", text, length);
+	if (outcome == PUSH_AWAY)
+		return;
+	pthread_mutex_lock(&push->lock);
+	push->first = (push->first + count) % PUSH_QUEUE_MAX;
+	push->queued -= count;
+	if (outcome == PUSH_TAKEN)
+		push->counts.incidents += count;
+	else
+		push->counts.dropped += count;
+	pthread_mutex_unlock(&push->lock);
+	for (uint32_t i = 0; i < count; i++)
+		push_incident_deinit(&batch[i]);
+}
+
+/* Until @due, or an incident comes that need not wait. Return: whether to go on. */
+static bool push_wait(struct push *push, uint64_t due)
+{
+	struct timespec until = {
+		.tv_sec = (time_t)(due / PUSH_NS_PER_S),
+		.tv_nsec = (long)(due % PUSH_NS_PER_S),
+	};
+	bool stop;
+
+	pthread_mutex_lock(&push->lock);
+	while (!push->stop && (push->queued == 0 || push->backoff_ms) &&
+	       push_now(CLOCK_MONOTONIC) < due)
+		(void)pthread_cond_timedwait(&push->wake, &push->lock, &until);
+	stop = push->stop;
+	pthread_mutex_unlock(&push->lock);
+	return !stop;
+}
+
+static void *push_run(void *context)
+{
+	struct push *push = context;
+	uint64_t interval = push->config.interval_s * PUSH_NS_PER_S;
+	uint64_t next = 0, now;
+
+	do {
+		now = push_now(CLOCK_MONOTONIC);
+		if (now >= next) {
+			push_metrics(push);
+			next = now + interval;
+		}
+		if (!push->backoff_ms)
+			push_logs(push);
+		now = push_now(CLOCK_MONOTONIC);
+		if (push->backoff_ms)
+			next = now + push->backoff_ms * PUSH_NS_PER_MS;
+	} while (push_wait(push, next));
+	return NULL;
+}
+
+static int push_start(struct push *push)
+{
+	pthread_condattr_t clock;
+	sigset_t all, before;
+	int r;
+
+	(void)pthread_mutex_init(&push->lock,
+				 NULL); /* cannot fail on Linux; likewise the next three */
+	(void)pthread_condattr_init(&clock);
+	(void)pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&push->wake, &clock);
+	(void)pthread_condattr_destroy(&clock);
+	/* Signals are the loop's. */
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before); /* fails only for a bad argument */
+	r = -pthread_create(&push->thread, NULL, push_run, push);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return r;
+}
+
+int push_new(struct push **ret_push, const struct push_config *config, const char **ret_problem)
+{
+	struct push *push = calloc(1, sizeof(*push));
+	int r;
+
+	if (!push)
+		return -ENOMEM;
+	push->config = *config;
+	push->provider = *config->provider;
+	if (gethostname(push->host, sizeof(push->host) - 1) < 0 || !*push->host)
+		strcpy(push->host, "unknown");
+	r = push_post_new(&push->post, config->url, config->headers, ret_problem);
+	if (r == 0)
+		r = push_start(push);
+	if (r < 0) {
+		push_post_free(push->post);
+		free(push);
+		return r;
+	}
+	*ret_push = push;
+	return 0;
+}
+
+struct push *push_free(struct push *push)
+{
+	if (!push)
+		return NULL;
+	pthread_mutex_lock(&push->lock);
+	push->stop = true;
+	pthread_cond_signal(&push->wake);
+	pthread_mutex_unlock(&push->lock);
+	push_post_stop(push->post);
+	(void)pthread_join(push->thread, NULL); /* it is ours and joinable */
+	while (push->queued > 0) {
+		push_incident_deinit(&push->queue[push->first]);
+		push->first = (push->first + 1) % PUSH_QUEUE_MAX;
+		push->queued--;
+	}
+	pthread_cond_destroy(&push->wake);
+	pthread_mutex_destroy(&push->lock);
+	push_post_free(push->post);
+	free(push);
+	return NULL;
+}
+
+void push_counts(struct push *push, struct push_counts *ret_counts)
+{
+	pthread_mutex_lock(&push->lock);
+	*ret_counts = push->counts;
+	ret_counts->queued = push->queued;
+	pthread_mutex_unlock(&push->lock);
+}

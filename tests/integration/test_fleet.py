@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files for many hosts: judged by promtool, and every query asked of a real Prometheus over a real ttmemd."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import LIMIT, ROOT
+from test_web_metrics import free_port, need, query
+from world import wait_for
+
+FLEET = ROOT / "data" / "fleet"
+
+
+def promtool(*args):
+    need("promtool")
+    done = subprocess.run(
+        ["promtool", *args], cwd=FLEET, capture_output=True, text=True, timeout=LIMIT
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_rules():
+    assert "SUCCESS" in promtool("test", "rules", "ttmem.rules.test.yml")
+
+
+def test_every_alert_has_a_test():
+    rules = (FLEET / "ttmem.rules.yml").read_text()
+    tests = (FLEET / "ttmem.rules.test.yml").read_text()
+    alerts = re.findall(r"- alert: (\w+)", rules)
+    assert len(alerts) >= 5
+    for alert in alerts:
+        assert f"alertname: {alert}\n" in tests, alert
+
+
+def test_settings():
+    promtool("check", "config", "prometheus.yml")
+
+
+def test_yaml_files():
+    yaml = pytest.importorskip("yaml")
+    (daemons,) = yaml.safe_load_all((FLEET / "ttmem-daemonset.yaml").read_text())
+    template = daemons["spec"]["template"]
+    scraping = (FLEET / "kubernetes.yml").read_text()
+    for name in template["metadata"]["annotations"]:
+        assert "annotation_" + name.replace("/", "_") in scraping
+    (container,) = template["spec"]["containers"]
+    known = {volume["name"] for volume in template["spec"]["volumes"]}
+    assert {mount["name"] for mount in container["volumeMounts"]} == known
+    assert container["securityContext"]["capabilities"]["add"] == ["SYS_PTRACE", "DAC_READ_SEARCH"]
+    compose = yaml.safe_load((FLEET / "compose.yaml").read_text())
+    assert (FLEET / compose["services"]["ttmemd"]["build"]["context"]).resolve() == ROOT
+    yaml.safe_load(scraping)
+
+
+def test_the_daemon_takes_the_arguments_of_the_manifest(build):
+    yaml = pytest.importorskip("yaml")
+    daemons = yaml.safe_load((FLEET / "ttmem-daemonset.yaml").read_text())
+    args = daemons["spec"]["template"]["spec"]["containers"][0]["args"]
+    command = [build / "src/daemon/ttmemd", "--config", "none", "--check", *args]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_image_has_what_the_programs_need(build):
+    """The libraries that they name are in packages that the Dockerfile names."""
+    if not shutil.which("dpkg"):
+        pytest.skip("not a Debian")
+    text = (FLEET / "Dockerfile").read_text()
+    packages = set(re.search(r"no-install-recommends ([^\n\\]*)", text)[1].split())
+    # In every Debian image.
+    packages |= {"libc6", "libstdc++6", "libgcc-s1"}
+    for program in ("src/daemon/ttmemd", "src/cli/ttmem"):
+        names = subprocess.check_output(["readelf", "-d", build / program], text=True)
+        for library in re.findall(r"NEEDED.*\[(.*)\]", names):
+            if library.startswith(("libttmem", "ld-linux", "libasan", "libubsan", "libtsan")):
+                continue
+            owner = subprocess.check_output(["dpkg", "-S", f"*/{library}"], text=True)
+            assert {line.split(":")[0] for line in owner.splitlines()} & packages, library
+
+
+def test_no_registry_is_named():
+    for file in FLEET.iterdir():
+        assert not re.search(r"(docker|ghcr|quay)\.io|registry", file.read_text()), file.name
+
+
+@pytest.fixture
+def scraped(ttmemd, tmp_path):
+    """A daemon with something of everything, and a Prometheus that looks at it with our rules."""
+    need("prometheus")
+    ttmemd.start("--http", "127.0.0.1:0")
+    where = wait_for(lambda: re.findall(r"http://([\d.:]+)/", ttmemd.text()), "the address")[-1]
+    busy = ttmemd.player(
+        "device 0 0xabc wormhole_b0 n150 0 1000000 100000",
+        "alloc 0 DRAM 0x1000 400000 weights",
+        "alloc 0 L1 0x1000 1000",
+    )
+    port = free_port()
+    shutil.copy(FLEET / "ttmem.rules.yml", tmp_path)
+    (tmp_path / "prometheus.yml").write_text(
+        "global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}\n"
+        "rule_files: [ttmem.rules.yml]\n"
+        "scrape_configs:\n"
+        "  - job_name: ttmem\n"
+        f"    static_configs: [{{targets: ['{where}']}}]\n"
+    )
+    ttmemd.adopt(
+        subprocess.Popen(
+            [
+                "prometheus", f"--config.file={tmp_path / 'prometheus.yml'}",
+                f"--storage.tsdb.path={tmp_path / 'data'}", "--log.level=warn",
+                f"--web.listen-address=127.0.0.1:{port}",
+            ],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )
+    )  # fmt: skip
+    wait_for(lambda: query(port, "up == 1"), "a first scrape")
+    busy.play("alloc 0 DRAM 0x900000 5", "free 0 DRAM 0x900000", "free 0 DRAM 0x900000")
+    ttmemd.player("alloc 0 DRAM 0x2000 7").kill()
+    return port
+
+
+def queries():
+    """(title, query) of each panel, with the dashboard's variables filled in."""
+    dashboard = json.loads((FLEET / "grafana-dashboard.json").read_text())
+    for panel in dashboard["panels"]:
+        for target in panel.get("targets", ()):
+            text = re.sub(r"\$(cluster|instance|device)\b", ".*", target["expr"])
+            yield panel["title"], text.replace("$__rate_interval", "30s")
+
+
+def test_every_panel_shows_something(scraped):
+    asked = list(queries())
+    assert len(asked) > 15
+    for title, text in asked:
+        assert "$" not in text, title
+        wait_for(lambda: query(scraped, text), f"{title}: {text}")
+    # The variables are labels that exist.
+    dashboard = json.loads((FLEET / "grafana-dashboard.json").read_text())
+    for variable in dashboard["templating"]["list"]:
+        found = re.fullmatch(r"label_values\((\w+)(?:\{.*\})?, (\w+)\)", variable["query"])
+        if found and found[2] != "cluster":  # which is the operator's own
+            assert found[2] in query(scraped, found[1])[0]["metric"]
+
+
+def test_recorded_rules(scraped):
+    rules = re.findall(r"- record: (\S+)", (FLEET / "ttmem.rules.yml").read_text())
+    for rule in rules:
+        wait_for(lambda: query(scraped, rule), rule)
+    (row,) = query(scraped, 'ttmem:device_dram_used:ratio{device="0"}')
+    assert float(row["value"][1]) == 0.4
+    # One process was killed with seven bytes in its hands.
+    firing = 'ALERTS{alertname="TtmemLeakFound", alertstate="firing"}'
+    wait_for(lambda: query(scraped, firing), "the alert")

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of native frames, wherever a stack is shown: which file they come from, and who looks for them."""
+
+import ctypes.util
+import http.server
+import itertools
+import json
+import os
+import re
+import shutil
+import subprocess
+import threading
+import time
+
+import pytest
+
+from cxx import run
+from test_daemon_http import get
+from test_stacks import (  # noqa: F401
+    C_SOURCE,
+    compiled,
+    expected_c,
+    frames,
+    line_of,
+    offsets,
+    start,
+)
+from world import check_schema, wait_for
+
+
+def modules(row):
+    """The modules of the frames up to main."""
+    return {frame["module"] for frame in row["stack"][: len(frames(row))]}
+
+
+def test_each_frame_says_its_module(world, compiled):  # noqa: F811
+    start(world, compiled(C_SOURCE))
+    (row,) = world.json("buffers")["buffers"]
+    assert modules(row) == {"app"}
+    # What called main is in the C library.
+    assert row["stack"][4]["module"].startswith("libc.so")
+    (incident,) = world.json("incidents")["incidents"]
+    for party in ("first", "second"):
+        assert modules(incident[party]) == {"app"}
+    (group,) = world.json("buffers", "--by", "site")["groups"]
+    assert " @ app" not in group["key"]
+
+
+def test_without_names_the_module_is_said_once(world, compiled):  # noqa: F811
+    program = compiled(C_SOURCE)
+    run("strip", program)
+    start(world, program)
+    (row,) = world.json("buffers")["buffers"]
+    assert {frame["module"] for frame in row["stack"][:3]} == {"app"}
+    lines = [line.strip() for line in world.text("buffers", "--stacks").splitlines()]
+    assert len([line for line in lines if re.fullmatch(r"app\+0x[0-9a-f]+", line)]) == 3
+
+
+def start_for(daemon, program, *before, **settings):
+    """The program as one that the daemon sees."""
+    env = {**daemon.env, "TTMEM": "1", "TTMEM_STACKS": "fp", **settings}
+    process = daemon.adopt(
+        subprocess.Popen(
+            [*before, program], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+    )
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def end(process):
+    process.kill()
+    process.stdin.close()
+    process.stdout.close()
+    process.wait()
+
+
+def dropped(line):
+    """The stack of one of the frees."""
+    return [("drop", line_of(C_SOURCE, "drop")), ("main", line_of(C_SOURCE, "again") + line)]
+
+
+def test_answers_over_http_have_names(ttmemd, compiled):  # noqa: F811
+    ttmemd.start("--http", "127.0.0.1:0")
+    process = start_for(ttmemd, compiled(C_SOURCE))
+
+    def buffers():
+        page = check_schema(get(ttmemd, "/api/v1/buffers?limit=1"))
+        return page["buffers"]
+
+    (row,) = wait_for(buffers, "the buffer")
+    assert row["pid"] == process.pid
+    assert frames(row) == expected_c() and modules(row) == {"app"}
+    (group,) = get(ttmemd, "/api/v1/buffers?by=site")["groups"]
+    assert group["key"].endswith(":take")
+    # The old report has names as far as they are known.
+    assert f"app.c:{line_of(C_SOURCE, 'take')}:take\n" in ttmemd.run("dump").stdout
+    (life,) = check_schema(get(ttmemd, "/api/v1/history?address=0x2000"))["buffers"]
+    assert [event["op"] for event in life["events"]] == ["alloc", "free", "double_free"]
+    assert [frames(event) for event in life["events"][1:]] == [dropped(-1), dropped(0)]
+    (incident,) = wait_for(
+        lambda: check_schema(get(ttmemd, "/api/v1/incidents"))["incidents"], "the incident"
+    )
+    assert frames(incident["first"]) == dropped(-1)
+    assert frames(incident["second"]) == dropped(0)
+
+
+def test_history_has_the_stack_of_each_event(world, compiled):  # noqa: F811
+    program = compiled(C_SOURCE)
+    start(world, program)
+    (life,) = world.json("history", "0x2000")["buffers"]
+    taken = [("take", line_of(C_SOURCE, "take")), ("main", line_of(C_SOURCE, "twice"))]
+    assert [frames(event) for event in life["events"]] == [taken, dropped(-1), dropped(0)]
+    lines = world.text("history", "0x2000", "--stacks").splitlines()
+    at = [i for i, line in enumerate(lines) if "DOUBLE FREE" in line][0]
+    assert lines[at + 1].strip() == f"drop ({program}.c:{line_of(C_SOURCE, 'drop')})"
+    assert "app.c" not in world.text("history", "0x2000")
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_watch_shows_stacks(world, compiled, form):  # noqa: F811
+    program = compiled(C_SOURCE)
+    watch = world.watch("--stacks", "--format", form)
+    process = start(world, program)
+    name, number = dropped(0)[0]
+    if form == "text":
+        lines = iter(watch.stdout.readline, "")
+        assert any("double_free" in line for line in lines)
+        assert watch.stdout.readline().strip() == f"{name} ({program}.c:{number})"
+        assert watch.stdout.readline().strip() == f"main ({program}.c:{dropped(0)[1][1]})"
+    else:
+        events = []
+        while not events or events[-1]["op"] != "double_free":
+            events.append(check_schema(json.loads(watch.stdout.readline())))
+        assert frames(events[-1]) == dropped(0)
+        assert frames([e for e in events if e["op"] == "alloc"][0]) == expected_c()
+    assert process.poll() is None
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    """Command words that run a program where nobody else has it: below a mount of its own."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to mount")
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    script = 'mount -t tmpfs none "$0" && cp "$1" "$0/app" && exec "$0/app"'
+    return ("unshare", "--mount", "sh", "-c", script, str(folder))
+
+
+def test_files_of_another_mount_namespace(world, compiled, elsewhere):  # noqa: F811
+    process = start_for(world, compiled(C_SOURCE), *elsewhere)
+    world.show(process.pid)
+    assert not os.listdir(elsewhere[-1])
+    (row,) = world.json("buffers")["buffers"]
+    assert frames(row) == expected_c()
+
+
+def test_over_http_too(ttmemd, compiled, elsewhere):  # noqa: F811
+    ttmemd.start("--http", "127.0.0.1:0")
+    start_for(ttmemd, compiled(C_SOURCE), *elsewhere)
+    (row,) = wait_for(lambda: get(ttmemd, "/api/v1/buffers")["buffers"], "the buffer")
+    assert frames(row) == expected_c()
+
+
+def test_a_container_that_has_ended_has_the_names_it_had(ttmemd, compiled, elsewhere):  # noqa: F811
+    """Nobody has asked: the daemon has learnt them by itself, after a while."""
+    ttmemd.start()
+    program = compiled(C_SOURCE)
+    lives = itertools.count(1)
+
+    def named():
+        process = start_for(ttmemd, program, *elsewhere)
+        time.sleep(next(lives))
+        end(process)
+        (row,) = ttmemd.wait_for_leak(process.pid)["buffers"]
+        if frames(row) == expected_c():
+            return True
+        assert len(offsets(row, "app")) == 3  # and nothing else
+        return False
+
+    wait_for(named, "names")
+
+
+@pytest.fixture
+def split(compiled, tmp_path):  # noqa: F811
+    """A program without debug information, the file that has it, and the id of both."""
+    program = compiled(C_SOURCE)
+    run("objcopy", "--only-keep-debug", program, tmp_path / "app.debug")
+    notes = run("readelf", "-n", program)
+    run("strip", program)
+    (build_id,) = re.findall(r"Build ID: ([0-9a-f]+)", notes)
+    return program, tmp_path / "app.debug", build_id
+
+
+def test_debug_information_below_usr_lib_debug(world, split, tmp_path):
+    if os.geteuid() != 0 or not os.path.isdir("/usr/lib/debug"):
+        pytest.skip("needs root, and the folder")
+    program, debug, build_id = split
+    folder = tmp_path / "debug" / ".build-id" / build_id[:2]
+    folder.mkdir(parents=True)
+    start(world, program)
+
+    def look():
+        script = 'mount --bind "$0" /usr/lib/debug && exec "$@"'
+        text = run("unshare", "--mount", "sh", "-c", script, tmp_path / "debug", world.program,
+                   "buffers", "--json", env=world.env)
+        return json.loads(text)["buffers"][0]
+
+    assert len(offsets(look(), "app")) == 3
+    # One that is not its own is not used.
+    other = folder / f"{build_id[2:]}.debug"
+    shutil.copy("/bin/true", other)
+    assert len(offsets(look(), "app")) == 3
+    shutil.copy(debug, other)
+    assert frames(look()) == expected_c()
+    # It is enough, by its id.
+    os.unlink(program)
+    assert frames(look()) == expected_c()
+
+
+@pytest.fixture
+def server(split):
+    """A debuginfod that knows one program; what it was asked for is in .asked."""
+    _, debug, build_id = split
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.server.asked.append(self.path)
+            known = self.path == f"/buildid/{build_id}/debuginfo"
+            body = debug.read_bytes() if known else b""
+            self.send_response(200 if known else 404)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.asked = []
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("gone", [False, True], ids=["stripped", "gone"])
+def test_debug_information_from_a_server(world, split, server, tmp_path, gone):
+    if not ctypes.util.find_library("debuginfod"):
+        pytest.skip("no libdebuginfod")
+    program, _, build_id = split
+    start(world, program)
+    if gone:
+        os.unlink(program)
+    env = {
+        **world.env,
+        "DEBUGINFOD_URLS": f"http://127.0.0.1:{server.server_port}/",
+        "DEBUGINFOD_CACHE_PATH": str(tmp_path / "cache"),
+        "no_proxy": "127.0.0.1",
+    }
+    (row,) = world.json("buffers", env=env)["buffers"]
+    assert frames(row) == expected_c()
+    assert server.asked.count(f"/buildid/{build_id}/debuginfo") == 1
+    # The next time it is in the cache.
+    (row,) = world.json("buffers", env=env)["buffers"]
+    assert frames(row) == expected_c()
+    assert server.asked.count(f"/buildid/{build_id}/debuginfo") == 1
+    # Nobody is asked who was not named.
+    (row,) = world.json("buffers", env={**env, "DEBUGINFOD_URLS": ""})["buffers"]
+    assert len(offsets(row, "app")) == 3
+
+
+SITES = 500
+LEVELS = 6
+EACH = 20
+
+
+def many_sites():
+    """A program with 500 ways to allocate, each through functions of its own, 20 times each."""
+    lines = ["#include <stdio.h>", "#include <ttmem/ttmem.h>", "typedef unsigned long word;"]
+    for i in range(SITES):
+        call = "ttmem_alloc(0, TTMEM_DRAM, address, 64, 0)"
+        for level in range(LEVELS):
+            name = f"site_{i}_{level}"
+            lines.append(f"__attribute__((noinline)) void {name}(word address)")
+            lines.append(f'{{ {call}; __asm__ volatile(""); }}')
+            call = f"{name}(address)"
+    lines.append("static void (*const sites[])(word) = {")
+    lines += [f"site_{i}_{LEVELS - 1}," for i in range(SITES)]
+    lines.append("};\nint main(void) {")
+    lines.append(f"for (word i = 0; i < {SITES * EACH}; i++) sites[i % {SITES}]((i + 1) * 4096);")
+    lines.append('puts("ready"); fflush(stdout); return getchar() == 120; }')
+    return "\n".join(lines)
+
+
+def test_many_buffers_of_some_stacks(world, compiled):  # noqa: F811
+    """docs/performance.md has how long this takes."""
+    start(world, compiled(many_sites()))
+    # Checking so many rows against the schema would take longer than all the rest.
+    rows = json.loads(world.text("buffers", "--json"))["buffers"]
+    assert len(rows) == SITES * EACH
+    for row in rows:
+        site = (int(row["address"], 16) // 4096 - 1) % SITES
+        names = [frame["function"] for frame in row["stack"][: LEVELS + 1]]
+        assert names == [*(f"site_{site}_{level}" for level in range(LEVELS)), "main"]
+    groups = world.json("buffers", "--by", "site")["groups"]
+    assert len(groups) == SITES and {group["buffers"] for group in groups} == {EACH}

@@ -1,0 +1,453 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stacks through code without frame pointers: by unwind tables, and by whichever way is right.
+
+What gdb prints for the same point is the measure.
+"""
+
+import ctypes.util
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import ROOT
+from cxx import run
+
+pytestmark = pytest.mark.skipif(
+    subprocess.run(["gcc", "-dumpmachine"], stdout=subprocess.PIPE, text=True, check=False)
+    .stdout.split("-")[0] != "x86_64" or not ctypes.util.find_library("unwind-x86_64"),
+    reason="no libunwind, or not x86-64",
+)
+
+HOWS = ("unwind", "auto")
+OMIT = ("-O2", "-fomit-frame-pointer")
+KEEP = ("-O2", "-fno-omit-frame-pointer")
+
+READY = """
+static int ready(void)
+{
+	puts("ready");
+	fflush(stdout);
+	return getchar() == 'x';
+}
+"""
+
+HEAD = """\
+#include <stdio.h>
+#include <stdlib.h>
+#include <ttmem/ttmem.h>
+#define KEEP() __asm__ volatile("")
+#define NOINLINE __attribute__((noinline))
+""" + READY
+
+C_SOURCE = HEAD + """
+NOINLINE void take(unsigned long n)
+{
+	ttmem_alloc(0, TTMEM_DRAM, n * 4096, 4096, 0);
+	KEEP();
+}
+
+static inline __attribute__((always_inline)) void wrap(unsigned long n)
+{
+	take(n);
+	KEEP();
+}
+
+NOINLINE void sized(unsigned long n)
+{
+	volatile char *room = __builtin_alloca(n * 100);
+	room[0] = 1;
+	wrap(n);
+	KEEP();
+}
+
+NOINLINE void aligned(unsigned long n)
+{
+	volatile char room[256] __attribute__((aligned(128)));
+	room[n] = 1;
+	sized(n);
+	KEEP();
+}
+
+int main(void)
+{
+	aligned(1);
+	return ready();
+}
+"""
+
+CXX_SOURCE = """\
+#include <cstdio>
+#include <stdexcept>
+#include <ttmem/ttmem.h>
+#define KEEP() __asm__ volatile("")
+#define NOINLINE __attribute__((noinline))
+""" + READY + """
+namespace model {
+template <typename T> struct Layer {
+	NOINLINE void place(T address)
+	{
+		ttmem_alloc(0, TTMEM_L1, address, 64, nullptr);
+		KEEP();
+	}
+};
+}
+
+NOINLINE static void inner(unsigned long address)
+{
+	try {
+		if (address)
+			throw std::runtime_error("thrown");
+	} catch (const std::exception &) {
+		KEEP();
+		throw;
+	}
+}
+
+static inline __attribute__((always_inline)) void inlined(unsigned long address)
+{
+	model::Layer<unsigned long>().place(address);
+	KEEP();
+}
+
+NOINLINE static void outer(unsigned long address)
+{
+	try {
+		inner(address);
+	} catch (const std::runtime_error &) {
+		inlined(address);
+		KEEP();
+	}
+}
+
+int main()
+{
+	auto lambda = [](unsigned long address) NOINLINE {
+		outer(address);
+		KEEP();
+	};
+	lambda(4096);
+	return ready();
+}
+"""
+
+SORT_SOURCE = HEAD + """
+static int compare(const void *a, const void *b)
+{
+	static int calls;
+	if (calls++ == 0)
+		ttmem_alloc(0, TTMEM_DRAM, 4096, 4096, 0);
+	KEEP();
+	return *(const int *)a - *(const int *)b;
+}
+
+NOINLINE void sort(int *numbers)
+{
+	qsort(numbers, 4, sizeof(int), compare);
+	KEEP();
+}
+
+int main(void)
+{
+	int numbers[] = {4, 2, 3, 1};
+	sort(numbers);
+	return ready();
+}
+"""
+
+# What is called back keeps frame pointers, what calls it uses the register for something else.
+MIDDLE_SOURCE = """\
+#define NOINLINE __attribute__((noinline))
+NOINLINE static void deep(void (*back)(unsigned long), unsigned long n)
+{
+	DEEP
+	back(n);
+	__asm__ volatile("");
+}
+
+NOINLINE void middle(void (*back)(unsigned long), unsigned long n)
+{
+	deep(back, n);
+	__asm__ volatile("");
+}
+"""
+
+OUTSIDE_SOURCE = HEAD + """
+void middle(void (*back)(unsigned long), unsigned long n);
+
+NOINLINE static void take(unsigned long n)
+{
+	for (unsigned long i = 0; i < 3; i++)
+		ttmem_alloc(0, TTMEM_DRAM, n * 4096, 4096, 0);
+	KEEP();
+}
+
+NOINLINE static void caller(unsigned long n)
+{
+	middle(take, n);
+	KEEP();
+}
+
+int main(void)
+{
+	caller(1);
+	return ready();
+}
+"""
+
+
+@pytest.fixture
+def compiled(build, tmp_path):
+    """Compiles a source; the program or, with -shared, the library."""
+    library = build / "src" / "lib"
+
+    def compile_it(source, *flags, name="app", compiler="gcc"):
+        path = tmp_path / (name + (".cpp" if compiler == "g++" else ".c"))
+        path.write_text(source)
+        run(compiler, "-g", "-fno-optimize-sibling-calls", "-Wl,--build-id", "-I", ROOT / "include",
+            path, "-o", tmp_path / name, *flags, "-L", library, "-lttmem",
+            f"-Wl,-rpath,{library}")
+        return tmp_path / name
+
+    return compile_it
+
+
+def start(world, program, how, *arguments, **settings):
+    env = {**world.env, "TTMEM": "1", "TTMEM_STACKS": how, **settings}
+    process = subprocess.Popen([program, *arguments], env=env, stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True)
+    world.adopt(process)
+    while process.stdout.readline() not in ("ready\n", ""):
+        pass
+    assert process.poll() is None
+    world.show(process.pid)
+    return process
+
+
+def frames(row):
+    """(function without its arguments, line) up to main, innermost first."""
+    result = []
+    for frame in row["stack"]:
+        result.append((re.sub(r"\(.*", "", frame["function"]), frame["line"]))
+        if frame["function"] == "main":
+            break
+    return result
+
+
+def taken(world, program, how, **settings):
+    """The frames of the one buffer that the program has."""
+    process = start(world, program, how, **settings)
+    (row,) = world.json("buffers")["buffers"]
+    process.kill()
+    process.wait()
+    return frames(row)
+
+
+def gdb_says(world, program):
+    """The same from gdb, at the first call of ttmem_alloc()."""
+    if not shutil.which("gdb"):
+        pytest.skip("no gdb")
+    env = {**world.env, "TTMEM": "0", "DEBUGINFOD_URLS": ""}
+    text = run("gdb", "-batch", "-nx", "-ex", "set width 0", "-ex", "set print frame-arguments none",
+               "-ex", "set breakpoint pending on", "-ex", "break ttmem_alloc", "-ex", "run", "-ex",
+               "bt", program, env=env, stdin=subprocess.DEVNULL)
+    if "#1 " not in text:
+        pytest.skip("gdb cannot run programs here")
+    result = []
+    for line in re.findall(r"^#[1-9]\d* +(?:0x[0-9a-f]+ in )?(.*)$", text, re.MULTILINE):
+        name, place = re.match(r"(.*?) \((?:[^()]|\(\))*\)(.*)$", line).groups()
+        number = re.search(r":(\d+)$", place)
+        result.append((re.sub(r"\(.*", "", name), int(number.group(1)) if number else None))
+        if name == "main":
+            break
+    assert len(result) > 1 and result[-1][0] == "main", text
+    return result
+
+
+def same(told, found):
+    """gdb and we write some names of C++ differently; lines and the number of frames do not lie."""
+    assert [line for _, line in found] == [line for _, line in told], (told, found)
+    for (theirs, _), (ours, _) in zip(told, found):
+        assert ours == theirs or "lambda" in theirs + ours or "::" in theirs, (told, found)
+
+
+@pytest.mark.parametrize(
+    "flags", [OMIT, KEEP, ("-O0",), ("-O2", "-no-pie", "-fno-pie")], ids=" ".join
+)
+def test_c_is_as_gdb_says(world, compiled, flags):
+    program = compiled(C_SOURCE, *flags)
+    told = gdb_says(world, program)
+    assert [name for name, _ in told] == ["take", "wrap", "sized", "aligned", "main"]
+    for how in HOWS:
+        same(told, taken(world, program, how))
+
+
+@pytest.mark.parametrize("flags", [OMIT, KEEP, ("-O0",)], ids=" ".join)
+def test_cxx_is_as_gdb_says(world, compiled, flags):
+    program = compiled(CXX_SOURCE, *flags, compiler="g++")
+    told = gdb_says(world, program)
+    assert len(told) == 5
+    for how in HOWS:
+        same(told, taken(world, program, how))
+
+
+def test_through_libc_is_as_gdb_says(world, compiled):
+    """libc's own frames have no lines here, but they are there, and main is behind them."""
+    program = compiled(SORT_SOURCE, *KEEP)
+    told = gdb_says(world, program)
+    for how in HOWS:
+        found = taken(world, program, how)
+        # gdb also shows a call that was made a jump, which has left nothing behind.
+        assert len(told) - 1 <= len(found) <= len(told)
+        ours = {"compare", "sort", "main"}
+        assert [f for f in found if f[0] in ours] == [f for f in told if f[0] in ours]
+        assert {f[0] for f in found} > ours
+
+
+@pytest.mark.parametrize("deep", ["", '__asm__ volatile("xor %%ebp, %%ebp" ::: "rbp");',
+                                  '__asm__ volatile("lea 64(%%rsp), %%rbp" ::: "rbp");'],
+                         ids=["kept", "zero", "stack"])
+def test_a_library_in_the_middle_is_pinned(world, compiled, tmp_path, deep):
+    """Frame pointers alone lose frames, and nobody would see that they are missing."""
+    compiled(MIDDLE_SOURCE.replace("DEEP", deep), *OMIT, "-shared", "-fPIC", name="libmiddle.so")
+    program = compiled(OUTSIDE_SOURCE, *KEEP, "-L", tmp_path, "-l:libmiddle.so",
+                       f"-Wl,-rpath,{tmp_path}")
+    told = gdb_says(world, program)
+    assert [name for name, _ in told] == ["take", "deep", "middle", "caller", "main"]
+    assert taken(world, program, "fp") != told
+    same(told, taken(world, program, "unwind"))
+
+    log = tmp_path / "debug.log"
+    same(told, taken(world, program, "auto", TTMEM_DEBUG=str(log)))
+    pinned = re.findall("no frame pointers in (.*), it is", log.read_text())
+    # Each once, however many events there were.
+    assert len(pinned) == len(set(pinned))
+    assert str(tmp_path / "libmiddle.so") in pinned and "the program" not in pinned
+
+
+def test_frame_pointers_that_are_right_are_followed(world, compiled, tmp_path):
+    """Nothing of the program is pinned, though its tables would do as well."""
+    compiled(MIDDLE_SOURCE.replace("DEEP", ""), *KEEP, "-shared", "-fPIC", name="libmiddle.so")
+    program = compiled(OUTSIDE_SOURCE, *KEEP, "-L", tmp_path, "-l:libmiddle.so",
+                       f"-Wl,-rpath,{tmp_path}")
+    told = gdb_says(world, program)
+    log = tmp_path / "debug.log"
+    same(told, taken(world, program, "auto", TTMEM_DEBUG=str(log)))
+    pinned = re.findall("no frame pointers in (.*), it is", log.read_text())
+    assert all("libc.so" in path for path in pinned), pinned
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_a_stripped_program_has_the_same_frames(world, compiled, how):
+    program = compiled(C_SOURCE, *OMIT)
+    run("strip", program)
+    start(world, program, how)
+    (row,) = world.json("buffers")["buffers"]
+    texts = [frame["function"] for frame in row["stack"]]
+    # Four calls and the program's start; what was inlined has no address of its own.
+    assert len([text for text in texts if re.fullmatch(r"app\+0x[0-9a-f]+", text)]) == 5
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_without_libunwind(world, compiled, tmp_path, how):
+    """auto trusts frame pointers then; unwind has none, and says so."""
+    folder = tmp_path / "other"
+    folder.mkdir()
+    (folder / "empty.c").write_text("int nothing;\n")
+    run("gcc", "-shared", "-fPIC", folder / "empty.c", "-o", folder / "libunwind-x86_64.so.8")
+    program = compiled(OUTSIDE_SOURCE.replace("middle(take, n)", "take(n)"), *KEEP)
+    log = tmp_path / "debug.log"
+    process = start(world, program, how, LD_LIBRARY_PATH=str(folder), TTMEM_DEBUG=str(log))
+    document = world.json("buffers")
+    (row,) = document["buffers"]
+    assert "libunwind-x86_64.so.8 is not there" in log.read_text()
+    if how == "auto":
+        assert [name for name, _ in frames(row)] == ["take", "caller", "main"]
+    else:
+        assert row["stack"] == []
+        (note,) = document["notes"]
+        assert note == f"pid {process.pid}: 3 events have no stack, see docs/stacks.md"
+
+
+LOADED_SOURCE = """\
+#include <ttmem/ttmem.h>
+static void take(unsigned long n)
+{
+	volatile char room[100];
+	room[n % 100] = 1;
+	ttmem_alloc(0, TTMEM_DRAM, n * 4096, 64, 0);
+	room[n % 100] = 2;
+}
+__attribute__((constructor)) static void begin(void)
+{
+	take(1);
+}
+__attribute__((destructor)) static void end(void)
+{
+	take(3);
+}
+void call(void)
+{
+	take(2);
+	__asm__ volatile("");
+}
+"""
+
+LOADER_SOURCE = HEAD + """
+#include <dlfcn.h>
+int main(int argc, char **argv)
+{
+	void *library = dlopen(argv[1], RTLD_NOW);
+	((void (*)(void))dlsym(library, "call"))();
+	dlclose(library);
+	ttmem_alloc(0, TTMEM_DRAM, 4 * 4096, 64, 0);
+	KEEP();
+	return ready() + argc;
+}
+"""
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_what_is_loaded_comes_and_goes(world, compiled, how):
+    """Constructors and destructors have no stack; what is called in between has, and what is after."""
+    library = compiled(LOADED_SOURCE, *OMIT, "-shared", "-fPIC", name="libloaded.so")
+    process = start(world, compiled(LOADER_SOURCE, *OMIT, "-ldl"), how, library)
+    document = world.json("buffers")
+    rows = sorted(document["buffers"], key=lambda row: int(row["address"], 16))
+    assert [[name for name, _ in frames(row)] for row in rows] == [
+        [], ["take", "call", "main"], [], ["main"]]
+    assert document["notes"] == [
+        f"pid {process.pid}: 2 events have no stack, see docs/stacks.md"]
+
+
+FIBER_SOURCE = HEAD + """
+#include <ucontext.h>
+static ucontext_t outside, fiber;
+static void inside(void)
+{
+	ttmem_alloc(0, TTMEM_DRAM, 8192, 64, 0);
+}
+int main(void)
+{
+	ttmem_alloc(0, TTMEM_DRAM, 4096, 64, 0);
+	getcontext(&fiber);
+	fiber.uc_stack.ss_sp = malloc(65536);
+	fiber.uc_stack.ss_size = 65536;
+	fiber.uc_link = &outside;
+	makecontext(&fiber, inside, 0);
+	swapcontext(&outside, &fiber);
+	ttmem_alloc(0, TTMEM_DRAM, 12288, 64, 0);
+	return ready();
+}
+"""
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_a_fiber_has_no_stack_and_that_is_told(world, compiled, how):
+    process = start(world, compiled(FIBER_SOURCE, *OMIT), how)
+    document = world.json("buffers")
+    rows = sorted(document["buffers"], key=lambda row: int(row["address"], 16))
+    assert [[name for name, _ in frames(row)] for row in rows] == [["main"], [], ["main"]]
+    assert document["notes"] == [
+        f"pid {process.pid}: 1 events have no stack, see docs/stacks.md"]
