@@ -32,15 +32,13 @@ if [ "$(cat "$work/stamp" 2>/dev/null)" != "$stamp" ]; then
 	{
 		make -s -C "$tree" tinyconfig &&
 			(cd "$tree" && scripts/kconfig/merge_config.sh -m .config "$OLDPWD/tests/kernel/debug.config") &&
-			make -s -C "$tree" olddefconfig &&
-			make -s -C "$tree" -j"$(nproc)" bzImage modules modules_prepare
-	} >"$work/log" 2>&1 || {
-		tail -n 40 "$work/log"
-		fail "the debug kernel does not build"
-	}
-	for option in KASAN PROVE_LOCKING DEBUG_KMEMLEAK UBSAN MMU_NOTIFIER; do
+			make -s -C "$tree" olddefconfig
+	} >"$work/log" 2>&1 || fail "the debug kernel cannot be configured: $(tail -n 5 "$work/log")"
+	for option in KASAN PROVE_LOCKING DEBUG_KMEMLEAK UBSAN MMU_NOTIFIER MEMCG SECCOMP_FILTER; do
 		grep -q "^CONFIG_$option=y" "$tree/.config" || fail "CONFIG_$option was dropped"
 	done
+	make -s -C "$tree" -j"$(nproc)" bzImage modules modules_prepare >"$work/log" 2>&1 ||
+		fail "the debug kernel does not build: $(tail -n 20 "$work/log")"
 	echo "$stamp" >"$work/stamp"
 fi
 export TTMEM_KERNEL_HEADERS="$tree" TTMEM_KERNEL_IMAGE="$tree/arch/x86/boot/bzImage"
