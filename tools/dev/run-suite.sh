@@ -79,8 +79,17 @@ cross() {
 	exec meson test -C build-aarch64 --print-errorlogs --suite unit-book
 }
 
-# Each kernel that is there, with its headers, is booted. The first one gets all that is known about static
-# checks, too.
+# newest_kernel SERIES: version of the newest one whose image and headers are there.
+newest_kernel() {
+	for image in /boot/vmlinuz-"$1".*-cloud-amd64; do
+		version=${image#/boot/vmlinuz-}
+		if [ -e "$image" ] && [ -d "/usr/src/linux-headers-$version" ]; then
+			say "$version"
+		fi
+	done | sort -V | tail -n 1
+}
+
+# A kernel of each series is booted. The first one gets the static checks, too.
 kernel() {
 	bad=0 count=0
 	if ! have qemu-system-x86_64 || ! have cpio || ! have busybox; then
@@ -88,11 +97,9 @@ kernel() {
 		record "# skip kernel: no QEMU, cpio or busybox"
 		return 0
 	fi
-	for image in /boot/vmlinuz-6.1.*-cloud-amd64 /boot/vmlinuz-6.12.*-cloud-amd64; do
-		version=${image#/boot/vmlinuz-}
-		if ! [ -e "$image" ] || ! [ -d "/usr/src/linux-headers-$version" ]; then
-			continue
-		fi
+	for series in 6.1 6.12; do
+		version=$(newest_kernel "$series")
+		[ -n "$version" ] || continue
 		count=$((count + 1))
 		if [ "$count" = 1 ]; then
 			sh tests/kernel/static.sh "$version" "$ROOT/build/kernel/static" || bad=1
