@@ -229,7 +229,7 @@ struct book *book_new(u64 size, u64 room)
 	INIT_WORK(&book->release, book_release);
 	book->mm = current->mm;
 	book->size = size;
-	book->room = min_t(u64, limit, (room ? room : size) >> PAGE_SHIFT);
+	book->room = min_t(u64, limit, DIV_ROUND_UP_ULL(room ? room : size, PAGE_SIZE));
 	book->notifier.ops = &book_notifier_ops;
 	r = book_enlist(book);
 	if (r < 0)

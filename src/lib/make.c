@@ -193,14 +193,15 @@ static int make_memfd(uint64_t size)
 /* The kernel module's if it is there and willing, else a memfd. */
 static int make_fd(struct make_file *file, struct limits *limits)
 {
-	uint64_t room = bits_min(limits->room, limits->size);
+	/* What lies below the pool is not counted as room by the writer, but is by the kernel. */
+	uint64_t room = bits_min(limits->room + BOOK_POOL_OFFSET, limits->size);
 	int fd = kernel_is_there() ? kernel_book(limits->size, &room, &file->kernel_id) : -ENOENT;
 
 	if (fd < 0) {
 		file->kernel_id = 0;
 		return make_memfd(limits->size);
 	}
-	limits->room = room;
+	limits->room = bits_min(limits->room, room);
 	return fd;
 }
 

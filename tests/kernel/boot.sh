@@ -28,7 +28,7 @@ give_up() {
 # The library's own tests run on the kernel's book too, but for those that beat on timers and threads: an
 # emulated processor is too slow for them.
 [ $# -gt 0 ] || set -- kernel-node kernel-errors kernel-life kernel-crowd kernel-view kernel-track \
-	lib-life lib-semantics lib-rest lib-misuse lib-descriptor
+	lib-life lib-semantics lib-rest lib-misuse lib-descriptor lib-limits lib-offer
 
 rm -rf "$work"
 mkdir -p "$work/module" "$work/root/bin" "$work/root/lib64" "$work/root/proc" "$work/root/sys" \

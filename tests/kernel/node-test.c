@@ -123,6 +123,10 @@ UNIT(the_room_is_a_cap)
 	assert(node_reserve(args.fd, 0x4000, 0x1000) == -ENOMEM);
 	assert(node_reserve(args.fd, 0, 0x4000) == 0); /* that is there already */
 	close(args.fd);
+	/* Whole pages: less than one is one. */
+	args = (struct ttmem_ioc_book){.argsz = sizeof(args), .size = NODE_BOOK_SIZE, .room = 1};
+	assert(node_ioctl(node, TTMEM_IOC_BOOK, &args) == 0 && args.room == 4096);
+	close(args.fd);
 	close(node);
 }
 
