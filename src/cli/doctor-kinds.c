@@ -179,6 +179,16 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 		 "what is in that region of tt-metal is not counted",
 		 "wait a moment if a program is just starting; else remove the file while nobody "
 		 "uses the device"},
+	[DOCTOR_KERNEL_NODE] =
+		{"kernel-node", DOCTOR_WARNING,
+		 "programs of this user keep their books in memory files, and only where TTMEM=1 "
+		 "is set; others do not see their totals without ttmemd",
+		 "let /dev/ttmem be there with mode 0666, as its udev rule says: docs/kernel.md"},
+	[DOCTOR_KERNEL_READY] =
+		{"kernel-ready", DOCTOR_INFO,
+		 "everybody's totals are seen without ttmemd; details, leaks and the past are not",
+		 "nothing; TTMEM=0 turns it off for a program, TTMEM_KERNEL=0 leaves the module "
+		 "alone"},
 };
 
 const char *doctor_level_name(enum doctor_level level)

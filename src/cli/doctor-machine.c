@@ -20,6 +20,7 @@
 #include "cli/look.h"
 #include "cli/recall.h"
 #include "core/snapshot.h"
+#include "source/kernel.h"
 #include "source/proc.h"
 #include "source/remote.h"
 #include "source/scan.h"
@@ -125,7 +126,7 @@ static void doctor_look_at_old_socket(struct doctor *doctor)
 		path = DOCTOR_OLD_PATH;
 	if (fd < 0 || strlen(path) >= sizeof(address.sun_path))
 		return;
-	strcpy(address.sun_path, path);
+	memcpy(address.sun_path, path, strlen(path) + 1);
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
 		if (errno == ECONNREFUSED)
 			doctor_tell(doctor, DOCTOR_OLD_SOCKET, 0, 0, "nobody listens at %s", path);
@@ -170,8 +171,19 @@ static void doctor_look_at_container(struct doctor *doctor)
 		doctor_tell(doctor, DOCTOR_CONTAINER, 0, 0, "this is container %s", id);
 }
 
+static void doctor_look_at_kernel(struct doctor *doctor)
+{
+	enum kernel_state state = kernel_look(&look_scan(doctor->look)->proc, NULL);
+
+	if (state == KERNEL_READY)
+		doctor_tell(doctor, DOCTOR_KERNEL_READY, 0, 0, "%s", kernel_explain(state));
+	else if (state != KERNEL_NOT_LOADED)
+		doctor_tell(doctor, DOCTOR_KERNEL_NODE, 0, 0, "%s", kernel_explain(state));
+}
+
 void doctor_look_at_machine(struct doctor *doctor)
 {
+	doctor_look_at_kernel(doctor);
 	doctor_look_at_old_socket(doctor);
 	doctor_look_at_clock(doctor);
 	doctor_look_at_container(doctor);

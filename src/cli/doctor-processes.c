@@ -15,6 +15,7 @@
 #include "cli/look.h"
 #include "core/snapshot.h"
 #include "source/inside.h"
+#include "source/kernel.h"
 #include "source/scan.h"
 
 /* As the library counts (lib/limits.h): what the smallest book takes. */
@@ -206,7 +207,9 @@ static void doctor_examine_scan(struct doctor *doctor)
 		doctor_tell(doctor, DOCTOR_PROCESS_UNREADABLE, scan->unreadable_pid, geteuid(),
 			    "%" PRIu32 " of your processes may not be looked into",
 			    scan->unreadable);
-	if (scan->others && !doctor->daemon.answers)
+	/* Where the kernel module is, everybody's totals are seen. */
+	if (scan->others && !doctor->daemon.answers &&
+	    kernel_look(&scan->proc, NULL) == KERNEL_NOT_LOADED)
 		doctor_tell(doctor, DOCTOR_OTHERS_UNSEEN, 0, 0,
 			    "%" PRIu32 " processes of other users were not looked at",
 			    scan->others);

@@ -97,7 +97,8 @@ static pid_t selftest_run_daemon(const struct selftest_daemon *daemon, const cha
 				     "--state",      state,      "--log-events", "--ready-fd",
 				     number,         NULL};
 	CLEANUP_CLOSE int log = open(daemon->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	int out = dup(STDOUT_FILENO), error = dup(STDERR_FILENO);
+	int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	int error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 	pid_t pid;
 
 	snprintf(state, sizeof(state), "%s/state", daemon->folder);
@@ -151,11 +152,12 @@ const char *selftest_daemon_start(struct selftest_daemon *daemon)
 	snprintf(daemon->log, sizeof(daemon->log), "%s/log", daemon->folder);
 	snprintf(root, sizeof(root), "%s/proc", daemon->folder);
 	/* Only what the test starts is seen, however much else goes on here. */
-	if (mkdir(root, 0700) < 0 || setenv("TTMEM_PROC_ROOT", root, 1) < 0 || pipe(ends) < 0)
+	if (mkdir(root, 0700) < 0 || setenv("TTMEM_PROC_ROOT", root, 1) < 0 ||
+	    pipe2(ends, O_CLOEXEC) < 0)
 		return "no folder or pipe can be made";
 	reading = ends[0];
 	writing = ends[1];
-	(void)fcntl(reading, F_SETFD, FD_CLOEXEC); /* cannot fail */
+	(void)fcntl(writing, F_SETFD, 0); /* the daemon's; cannot fail */
 	daemon->pid = selftest_run_daemon(daemon, program, writing);
 	if (daemon->pid < 0) {
 		daemon->pid = 0;

@@ -93,7 +93,7 @@ _Noreturn void selftest_play_old(void)
 
 	if (!path || strlen(path) >= sizeof(address.sun_path) || fd < 0)
 		_exit(1);
-	strcpy(address.sun_path, path);
+	memcpy(address.sun_path, path, strlen(path) + 1);
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
 		_exit(1);
 	for (unsigned int i = 0; i < selftest_count; i++) {

@@ -254,14 +254,14 @@ static int hosts_compare(const void *left, const void *right)
 static void hosts_print_samples(const json_t *samples)
 {
 	size_t count = json_array_size(samples);
-	CLEANUP_FREE const json_t **sorted = calloc(count + 1, sizeof(*sorted));
+	CLEANUP_FREE const json_t **sorted = calloc(count + 1, sizeof(const json_t *));
 	struct table table;
 
 	if (!sorted)
 		return;
 	for (size_t i = 0; i < count; i++)
 		sorted[i] = json_array_get(samples, i);
-	qsort(sorted, count, sizeof(*sorted), hosts_compare);
+	qsort(sorted, count, sizeof(const json_t *), hosts_compare);
 	table_begin(&table, stdout, hosts_columns, ARRAY_SIZE(hosts_columns));
 	for (size_t i = 0; i < count;) {
 		struct hosts_sums sums = {0};

@@ -67,7 +67,9 @@ static int descriptor_of_book(void)
 
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 		n = readlink(path, target, sizeof(target) - 1);
-		if (n > 0 && strncmp(target, "/memfd:ttmem-book", 17) == 0)
+		if (n > 0)
+			target[n] = '\0';
+		if (n > 0 && witness_is_book(target))
 			return fd;
 	}
 	return -1;
@@ -229,6 +231,8 @@ UNIT(number_taken_over_on_an_old_kernel)
 	struct witness w;
 	pid_t child;
 
+	if (witness_has_kernel())
+		unit_skip("the kernel's book needs no descriptor to grow");
 	descriptor_begin();
 	child = fork();
 	assert(child >= 0);
@@ -254,6 +258,8 @@ UNIT(number_taken_over_on_an_old_kernel)
 
 static void descriptor_without(uint32_t number, uint32_t argument, bool any, int error)
 {
+	/* The kernel's book needs neither a memfd nor seals. */
+	bool expected = any && witness_has_kernel();
 	pid_t child;
 
 	witness_track();
@@ -264,8 +270,8 @@ static void descriptor_without(uint32_t number, uint32_t argument, bool any, int
 		descriptor_forbid(number, argument, any, error);
 		for (int i = 0; i < 10; i++)
 			ttmem_alloc(0, TTMEM_DRAM, 1, 1, "x");
-		assert(ttmem_enabled() == 0);
-		_exit(witness_count(getpid()) == 0 ? 0 : 1);
+		assert(ttmem_enabled() == expected);
+		_exit(witness_count(getpid()) == expected ? 0 : 1);
 	}
 	witness_wait(child);
 }

@@ -17,6 +17,7 @@
 
 #include "book/writer.h"
 #include "lib/debug.h"
+#include "lib/kernel.h"
 #include "lib/make.h"
 #include "lib/oldlog.h"
 #include "lib/quiet.h"
@@ -42,9 +43,10 @@ static bool gate_wanted(void)
 {
 	if (gate_says("TTMEM", "0"))
 		return false;
-	/* The buffer log never needed the server, so it needs no second setting here. */
+	/* The buffer log never needed the server, so it needs no second setting here. Where the kernel
+	 * module is loaded, tracking is simply there. */
 	return gate_says("TTMEM", "1") || gate_says("TT_ALLOC_TRACKING_ENABLED", "1") ||
-	       gate_says("TT_BUFFER_DEBUG_LOG", "1");
+	       gate_says("TT_BUFFER_DEBUG_LOG", "1") || kernel_is_there();
 }
 
 static bool gate_take(struct quiet *hold)

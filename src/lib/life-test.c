@@ -118,6 +118,7 @@ UNIT(off_is_not_inherited)
 {
 	pid_t child;
 
+	witness_untrack();
 	ttmem_alloc(0, TTMEM_DRAM, 1, 2, NULL);
 	assert(ttmem_enabled() == 0);
 	child = fork();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The memfd behind the book: made, mapped, sealed, put out of the way, offered to whoever asked.
+ * The file behind the book, the kernel module's or a memfd: made, mapped, sealed, put out of the way,
+ * offered to whoever asked.
  *
  * The mapping is as large as the book may ever get, and nearly all of it is a hole. Nothing may fill
  * that by accident: an application that locks its memory, by mlockall() before or after, would pay for
@@ -23,6 +24,7 @@
 #include "book/writer.h"
 #include "lib/descriptor.h"
 #include "lib/identity.h"
+#include "lib/kernel.h"
 #include "lib/limits.h"
 #include "lib/offer.h"
 
@@ -48,9 +50,11 @@ struct make_file {
 	uint8_t *base;
 	uint64_t size;
 	uint64_t page;
-	bool is_new; /* still being made, and so is the descriptor ours for certain */
-	/* Only for kernels that cannot populate a mapping. The number may be closed or reused by the
-	 * application at any time: inode and device tell whether it is still ours. */
+	bool is_new;        /* still being made, and so is the descriptor ours for certain */
+	uint64_t kernel_id; /* of the kernel module's book; 0 = a memfd */
+	/* Only for the kernel module's books, and for kernels that cannot populate a mapping. The number
+	 * may be closed or reused by the application at any time: inode and device tell whether it is
+	 * still ours. */
 	bool needs_fd;
 	int fd;
 	dev_t dev;
@@ -113,7 +117,28 @@ static int make_populate(const struct make_file *file, uint64_t offset, uint64_t
 	return madvise(file->base + offset, end - offset, MADV_POPULATE_WRITE) < 0 ? -errno : 0;
 }
 
-/* The kernel does not know how to populate: so the descriptor must be known again later. */
+/*
+ * The module's way. It finds us again even if our descriptor is lost. The pages are then mapped too, where
+ * the kernel can do that: a fault would do it later, one by one.
+ */
+static int make_reserve_kernel(const struct make_file *file, uint64_t offset, uint64_t length)
+{
+	uint64_t begin = offset & ~(file->page - 1);
+	uint64_t end = bits_align_up(offset + length, file->page);
+	int cancel_state, fd, r;
+
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* cannot fail */
+	fd = make_fd_is_ours(file) ? file->fd : kernel_attach(file->kernel_id);
+	r = fd < 0 ? fd : kernel_reserve(fd, begin, end - begin);
+	if (fd >= 0 && fd != file->fd)
+		(void)close(fd);                          /* only borrowed */
+	(void)pthread_setcancelstate(cancel_state, NULL); /* was valid before */
+	if (r == 0)
+		(void)make_populate(file, offset, length); /* not vital */
+	return r;
+}
+
+/* The descriptor is of use later: so it must be known again. */
 static void make_need_fd(struct make_file *file)
 {
 	struct stat st;
@@ -132,6 +157,11 @@ static int make_reserve(void *context, uint64_t offset, uint64_t length)
 	int saved_errno = errno;
 	int r = make_allow(file, offset, length);
 
+	if (r == 0 && file->kernel_id) {
+		r = make_reserve_kernel(file, offset, length);
+		errno = saved_errno;
+		return r;
+	}
 	if (r == 0 && !file->needs_fd) {
 		r = make_populate(file, offset, length);
 		if (r == -EINVAL && file->is_new)
@@ -160,6 +190,21 @@ static int make_memfd(uint64_t size)
 	return fd;
 }
 
+/* The kernel module's if it is there and willing, else a memfd. */
+static int make_fd(struct make_file *file, struct limits *limits)
+{
+	/* What lies below the pool is not counted as room by the writer, but is by the kernel. */
+	uint64_t room = bits_min(limits->room + BOOK_POOL_OFFSET, limits->size);
+	int fd = kernel_is_there() ? kernel_book(limits->size, &room, &file->kernel_id) : -ENOENT;
+
+	if (fd < 0) {
+		file->kernel_id = 0;
+		return make_memfd(limits->size);
+	}
+	limits->room = bits_min(limits->room, room);
+	return fd;
+}
+
 /* Without rights, and unlocked if the application locked its future memory: it has not asked us. */
 static void *make_map(int fd, uint64_t size)
 {
@@ -181,7 +226,7 @@ static int make_open(struct make_file *file, struct limits *limits)
 {
 	*file = (struct make_file){.page = (uint64_t)sysconf(_SC_PAGESIZE), .is_new = true};
 	for (;;) {
-		file->fd = make_memfd(limits->size);
+		file->fd = make_fd(file, limits);
 		if (file->fd < 0)
 			return file->fd;
 		file->base = make_map(file->fd, limits->size);
@@ -194,6 +239,11 @@ static int make_open(struct make_file *file, struct limits *limits)
 	}
 	file->size = limits->size;
 	limits->room = bits_min(limits->room, limits->size);
+	file->fd = descriptor_move_high(file->fd);
+	if (file->kernel_id) {
+		make_need_fd(file);
+		return 0;
+	}
 	/* Unsealed no reader would believe it. */
 	if (fcntl(file->fd, F_ADD_SEALS, MAKE_SEALS) < 0) {
 		int r = -errno;
@@ -202,7 +252,6 @@ static int make_open(struct make_file *file, struct limits *limits)
 		(void)close(file->fd);
 		return r;
 	}
-	file->fd = descriptor_move_high(file->fd);
 	return 0;
 }
 
@@ -219,6 +268,8 @@ struct writer *make_book(void)
 	identity_read(&identity, cmdline); /* first, while there is a descriptor to read with */
 	if (make_open(&make_file, &limits) < 0)
 		return NULL;
+	if (make_file.kernel_id)
+		identity.source = BOOK_SOURCE_KERNEL;
 	if (writer_new(&writer, &(struct writer_config){
 					.base = make_file.base,
 					.size = limits.size,

@@ -33,6 +33,21 @@ void witness_track(void)
 	unit_expect_fds(1);
 }
 
+void witness_untrack(void)
+{
+	assert(setenv("TTMEM", "0", 1) == 0);
+}
+
+bool witness_has_kernel(void)
+{
+	return access("/dev/ttmem", R_OK | W_OK) == 0;
+}
+
+bool witness_is_book(const char *link)
+{
+	return strncmp(link, "/memfd:ttmem-book", 17) == 0 || strncmp(link, "/ttmem-book", 11) == 0;
+}
+
 void witness_open_fd(struct witness *ret_witness, int fd)
 {
 	*ret_witness = (struct witness){.fd = -1};
@@ -57,8 +72,7 @@ static int witness_try(pid_t pid, const char *name)
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", (int)pid, name);
-	if (readlink(path, target, sizeof(target) - 1) < 0 ||
-	    strncmp(target, "/memfd:ttmem-book", 17) != 0)
+	if (readlink(path, target, sizeof(target) - 1) < 0 || !witness_is_book(target))
 		return -1;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)

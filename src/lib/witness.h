@@ -47,6 +47,15 @@ struct witness {
 /* Turns tracking on for this process, which has had no event yet. Offers go to nobody. */
 void witness_track(void);
 
+/* Turns it off, whatever else would turn it on. */
+void witness_untrack(void);
+
+/* Whether ttmem.ko is loaded: then tracking is on unasked, and books are the kernel's. */
+bool witness_has_kernel(void);
+
+/* Whether the link of a descriptor names a book. */
+bool witness_is_book(const char *link);
+
 /* How many books that are its own @pid holds, the copies of one counted once. */
 uint32_t witness_count(pid_t pid);
 

@@ -19,6 +19,7 @@
 #include "core/snapshot.h"
 #include "core/timebase.h"
 #include "core/types.h"
+#include "source/kernel.h"
 #include "source/remote.h"
 #include "source/scan.h"
 #include "source/source.h"
@@ -101,6 +102,10 @@ void book_note_nothing(const struct scan *scan, size_t others, struct snapshot *
 {
 	if (scan->count > 0 || others > 0)
 		return;
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		if (strcmp(snapshot->processes[i].source, "kernel") == 0)
+			return;
+	}
 	if (snapshot->claim_count > 0) {
 		snapshot_note(snapshot,
 			      "no process keeps a book (TTMEM=1); what is shown is told by "
@@ -178,6 +183,8 @@ static int book_source_collect(struct source *source, const struct source_reques
 	}
 	if (r == 0)
 		r = remote_collect(self->remote, request, snapshot);
+	if (r == 0)
+		r = kernel_collect(self->scan, self->remote, snapshot);
 	if (r == 0)
 		book_note_scan(self->scan, snapshot);
 	return r;

@@ -21,7 +21,8 @@
 #include "source/proc.h"
 
 #define DESCRIPTORS_NAME "/memfd:ttmem"
-#define DESCRIPTORS_CHECK 256 /* descriptors between two looks at the clock */
+#define DESCRIPTORS_KERNEL_NAME "/ttmem-book" /* no longer than the other */
+#define DESCRIPTORS_CHECK 256                 /* descriptors between two looks at the clock */
 
 struct descriptors {
 	const struct proc *proc;
@@ -37,7 +38,8 @@ static bool descriptors_is_candidate(int folder, const char *name)
 	struct stat link;
 
 	if (readlinkat(folder, name, target, sizeof(target)) != (ssize_t)sizeof(target) ||
-	    memcmp(target, DESCRIPTORS_NAME, sizeof(target)) != 0)
+	    (memcmp(target, DESCRIPTORS_NAME, sizeof(target)) != 0 &&
+	     memcmp(target, DESCRIPTORS_KERNEL_NAME, sizeof(DESCRIPTORS_KERNEL_NAME) - 1) != 0))
 		return false;
 	/* The link's own permissions tell how the file is open. */
 	return fstatat(folder, name, &link, AT_SYMLINK_NOFOLLOW) == 0 && link.st_mode & S_IWUSR;

@@ -10,11 +10,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+
+#include <uapi/ttmem.h>
 
 #include "base/cleanup.h"
 #include "book/layout.h"
@@ -47,7 +50,7 @@ const char *genuine_strerror(int result)
 }
 
 /* Works on a mere path descriptor too. */
-static int genuine_kind(int fd, struct stat *ret_stat)
+static int genuine_kind(int fd, struct stat *ret_stat, bool *ret_is_kernels)
 {
 	struct statfs system;
 
@@ -57,19 +60,21 @@ static int genuine_kind(int fd, struct stat *ret_stat)
 		return GENUINE_NOT_A_FILE;
 	if (system.f_type == HUGETLBFS_MAGIC)
 		return GENUINE_HUGE_PAGES;
-	if (system.f_type != TMPFS_MAGIC)
+	if (system.f_type != TMPFS_MAGIC && system.f_type != TTMEM_FS_MAGIC)
 		return GENUINE_NOT_MEMORY;
+	*ret_is_kernels = system.f_type == TTMEM_FS_MAGIC;
 	return 0;
 }
 
 int genuine_find(int folder, const char *name, int *ret_path_fd, struct stat *ret_stat)
 {
 	CLEANUP_CLOSE int fd = openat(folder, name, O_PATH | O_CLOEXEC);
+	bool is_kernels = false;
 	int r;
 
 	if (fd < 0)
 		return -errno;
-	r = genuine_kind(fd, ret_stat);
+	r = genuine_kind(fd, ret_stat, &is_kernels);
 	if (r != 0)
 		return r;
 	*ret_path_fd = cleanup_steal_fd(&fd);
@@ -78,13 +83,14 @@ int genuine_find(int folder, const char *name, int *ret_path_fd, struct stat *re
 
 int genuine_check(int fd)
 {
+	bool is_kernels = false;
 	struct stat st;
 	int seals, r;
 
-	r = genuine_kind(fd, &st);
+	r = genuine_kind(fd, &st, &is_kernels);
 	if (r != 0)
 		return r;
-	seals = fcntl(fd, F_GET_SEALS);
+	seals = is_kernels ? GENUINE_SEALS : fcntl(fd, F_GET_SEALS);
 	if (seals < 0)
 		return errno == EINVAL ? GENUINE_NOT_MEMORY : -errno;
 	if ((seals & GENUINE_SEALS) != GENUINE_SEALS)

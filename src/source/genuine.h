@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * What proves a memory file to be a book that can be read without harm: that nobody can cut it short or
- * let it grow, and that nobody but its maker's mapping can write to it. What is in it is the reader's
- * business.
+ * What proves a file to be a book that can be read without harm: that nobody can cut it short or let it
+ * grow, and that nobody but its maker's mapping can write to it. A memory file has seals for that; one of
+ * the kernel module's cannot be otherwise. What is in it is the reader's business.
  */
 
 #include <sys/stat.h>

@@ -86,7 +86,7 @@ UNIT(a_long_path_is_cut)
 	struct inside inside = {0};
 
 	memset(line + strlen(line), 'd', 3000);
-	strcat(line, "/libttmem.so");
+	memcpy(line + strlen(line), "/libttmem.so", sizeof("/libttmem.so"));
 	inside_parse_mapping(line, &inside);
 	assert(strlen(inside.library) == sizeof(inside.library) - 1);
 }

@@ -162,6 +162,17 @@ size_t remote_count(const struct remote *remote)
 	return remote->count;
 }
 
+bool remote_has(const struct remote *remote, dev_t device, ino_t inode)
+{
+	for (size_t i = 0; i < remote->count; i++) {
+		const struct native_process *process = &remote->others[i].process;
+
+		if (process->book_inode == inode && process->book_device == device)
+			return true;
+	}
+	return false;
+}
+
 static const char *remote_field(struct snapshot *snapshot, const char *field, size_t size)
 {
 	size_t length = strnlen(field, size);

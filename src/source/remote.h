@@ -12,8 +12,10 @@
  * then somebody has decided.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "wire/native.h"
 
@@ -79,6 +81,9 @@ int remote_regions(struct remote *remote, struct snapshot *snapshot);
 
 /* How many there are. */
 size_t remote_count(const struct remote *remote);
+
+/* Whether this book is among them. */
+bool remote_has(const struct remote *remote, dev_t device, ino_t inode);
 
 /* For tests and fuzzing: one packet of a roster as remote_refresh() takes it; the fd in any case. */
 int remote_take_consume(struct remote *remote, struct scan *scan, const void *payload,

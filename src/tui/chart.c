@@ -66,7 +66,7 @@ static uint32_t chart_braille(unsigned int left, unsigned int right)
 	static const uint8_t left_dots[] = {0, 0x40, 0x44, 0x46, 0x47};
 	static const uint8_t right_dots[] = {0, 0x80, 0xa0, 0xb0, 0xb8};
 
-	return CHART_BRAILLE | left_dots[left] | right_dots[right];
+	return CHART_BRAILLE | left_dots[bits_min(left, 4)] | right_dots[bits_min(right, 4)];
 }
 
 static unsigned int chart_within(unsigned int height, unsigned int row, unsigned int steps)
@@ -96,7 +96,7 @@ static void chart_column(struct grid *grid, const struct grid_area *area, unsign
 		if (a == 0 && b == 0)
 			break;
 		grid_put(grid, area->row + area->rows - 1 - row, area->column + column, style,
-			 grid->ascii ? (uint32_t)marks[a] : chart_braille(a, b));
+			 grid->ascii ? (uint32_t)marks[bits_min(a, 3)] : chart_braille(a, b));
 	}
 }
 

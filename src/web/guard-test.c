@@ -71,7 +71,7 @@ UNIT(a_machine_that_others_reach_has_a_name)
 
 	assert(gethostname(name, sizeof(name) - 8) == 0 && *name);
 	assert(guard_is_host(&any, name));
-	strcat(name, ":5392");
+	memcpy(name + strlen(name), ":5392", sizeof(":5392"));
 	assert(guard_is_host(&any, name));
 	/* Nobody outside can reach this one, so nobody has a reason to call it that. */
 	assert(strncmp(name, "localhost:", 10) == 0 || !guard_is_host(&one, name));

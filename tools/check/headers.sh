@@ -27,7 +27,7 @@ if ! command -v "$CXX" >/dev/null; then
 fi
 
 public() {
-	find include/ttmem -name "$1" 2>/dev/null | sed 's,^include/,,' | sort
+	find include/ttmem include/uapi -name "$1" 2>/dev/null | sed 's,^include/,,' | sort
 }
 
 for header in $(public '*.h'); do

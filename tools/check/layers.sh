@@ -19,7 +19,7 @@ BEGIN {
 	allow("symbol", "base book")
 	allow("source", "base book wire core uapi")
 	allow("store", "base book core")
-	allow("lib", "base book wire ttmem")
+	allow("lib", "base book wire ttmem uapi")
 	allow("sim", "ttmem/ttmem.h")
 	allow("web", "base core")
 	allow("daemon", "base book wire core symbol source store web uapi")

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# No hole and no padding in the structs that others read, those named book_*: bytes that nobody
-# writes are bytes that nobody can promise. Prints the size of each.
+# No hole and no padding in the structs that others read, those named book_* and the kernel module's
+# ttmem_ioc_*: bytes that nobody writes are bytes that nobody can promise. Prints the size of each.
 
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -20,6 +20,7 @@ trap 'rm -rf "$work"' EXIT
 for header in src/book/*.h; do
 	[ -e "$header" ] && printf '#include "%s"\n' "${header#src/}"
 done >"$work/layout.c"
+printf '#include <uapi/ttmem.h>\n' >>"$work/layout.c"
 if [ ! -s "$work/layout.c" ]; then
 	echo "src/book has no headers"
 	exit 77
@@ -27,8 +28,10 @@ fi
 cc -std=gnu11 -D_GNU_SOURCE -Isrc -Iinclude -g -fno-eliminate-unused-debug-types \
 	-c -o "$work/layout.o" "$work/layout.c" || exit 1
 
-pahole --prefix_filter book_ "$work/layout.o" | awk '
-/^struct book_/ { name = $2 }
+for prefix in book_ ttmem_ioc_; do
+	pahole --prefix_filter "$prefix" "$work/layout.o"
+done | awk '
+/^struct (book|ttmem_ioc)_/ { name = $2 }
 /XXX .*hole|[^_]padding:/ {
 	printf "struct %s has bytes that nobody writes; add explicit reserved members:\n%s\n", name, $0
 	bad = 1

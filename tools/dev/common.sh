@@ -32,7 +32,7 @@ since() {
 
 # Every C file that is ours. The corpus may hold anything.
 c_files() {
-	find src include python tests examples -path tests/corpus -prune -o \
+	find src include kernel python tests examples -path tests/corpus -prune -o \
 		\( -name '*.[ch]' -o -name '*.[ch]pp' \) -print | sort
 }
 

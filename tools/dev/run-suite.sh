@@ -116,7 +116,46 @@ web() {
 	exec node build/web-tests/run.mjs
 }
 
+# newest_kernel SERIES: version of the newest one whose image and headers are there.
+newest_kernel() {
+	for image in /boot/vmlinuz-"$1".*-cloud-amd64; do
+		version=${image#/boot/vmlinuz-}
+		if [ -e "$image" ] && [ -d "/usr/src/linux-headers-$version" ]; then
+			say "$version"
+		fi
+	done | sort -V | tail -n 1
+}
+
+# A kernel of each series is booted. The first one gets the static checks, too.
+kernel() {
+	bad=0 count=0
+	if ! have qemu-system-x86_64 || ! have cpio || ! have busybox; then
+		record kernel 0 0 1
+		record "# skip kernel: no QEMU, cpio or busybox"
+		return 0
+	fi
+	for series in 6.1 6.12; do
+		version=$(newest_kernel "$series")
+		[ -n "$version" ] || continue
+		count=$((count + 1))
+		if [ "$count" = 1 ]; then
+			sh tests/kernel/static.sh "$version" "$ROOT/build/kernel/static" || bad=1
+			# A machine whose clock counts instructions.
+			TTMEM_KERNEL_MACHINE='-accel tcg,thread=single -smp 1 -icount shift=0,sleep=off' \
+				TTMEM_KERNEL_APPEND='ttmem_icount slub_debug=-' TTMEM_KERNEL_NAME=counted \
+				sh tests/kernel/boot.sh "$version" "$ROOT/build" \
+				"$ROOT/build/kernel/counted" kernel-cost || bad=1
+		fi
+		sh tests/kernel/boot.sh "$version" "$ROOT/build" "$ROOT/build/kernel/$version" || bad=1
+	done
+	if [ "$count" -lt 2 ]; then
+		record kernel-versions 0 0 1
+		record "# skip kernel-versions: only $count of 2 kernels and their headers are there"
+	fi
+	return "$bad"
+}
+
 case $1 in
 unit | hostile | proof) meson_suite "$1" ;;
-integration | check | cross | web) "$1" ;;
+integration | check | cross | kernel | web) "$1" ;;
 esac

@@ -79,6 +79,25 @@ needs() {
 		libfuzzer libclang-rt-14-dev
 		END
 	soak) say cmd:valgrind valgrind ;;
+	kernel) cat <<-'END' ;;
+		cmd:qemu-system-x86_64 qemu-system-x86
+		glob:/boot/vmlinuz-6.1.*-cloud-amd64 linux-image-cloud-amd64
+		glob:/usr/src/linux-headers-6.1.*-cloud-amd64 linux-headers-cloud-amd64
+		glob:/boot/vmlinuz-6.12.*-cloud-amd64 linux-image-6.12-cloud-amd64
+		glob:/usr/src/linux-headers-6.12.*-cloud-amd64 linux-headers-6.12-cloud-amd64
+		cmd:make make
+		cmd:cpio cpio
+		cmd:busybox busybox-static
+		cmd:sparse sparse
+		END
+	debug-kernel) cat <<-'END' ;;
+		file:/usr/src/linux-source-6.1.tar.xz linux-source-6.1
+		cmd:flex flex
+		cmd:bison bison
+		cmd:bc bc
+		cmd:xz xz-utils
+		hdr:gelf.h libelf-dev
+		END
 	esac
 }
 
@@ -88,6 +107,9 @@ present() {
 	cmd:*) have "${1#cmd:}" ;;
 	hdr:*) printf '#include <%s>\n' "${1#hdr:}" | gcc -E - >/dev/null 2>&1 ;;
 	file:*) [ -e "${1#file:}" ] ;;
+	glob:*) # shellcheck disable=SC2086 # to be expanded
+		set -- ${1#glob:}
+		[ -e "$1" ] ;;
 	# Loaded when it is needed, and only there: elsewhere it is not missed.
 	lib:*) [ "$(uname -m)" != x86_64 ] || "$PYTHON" -c "import ctypes; ctypes.CDLL('${1#lib:}')" 2>/dev/null ;;
 	py:*) "$PYTHON" -c "import ${1#py:}" >/dev/null 2>&1 ;;

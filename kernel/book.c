@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+
+/*
+ * Life and memory of books. What is written in a book is its owner's business: the kernel reads counters at
+ * fixed places, each once, and believes only that they are numbers.
+ */
+
+#include "kernel/book.h"
+
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/kdev_t.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/pid.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "kernel/layout.h"
+#include "kernel/view.h"
+
+static unsigned int book_mib = 1024;
+module_param_named(book_mib, book_mib, uint, 0644);
+MODULE_PARM_DESC(book_mib, "MiB that one book may have at most (1024)");
+
+static unsigned int total_mib;
+module_param_named(total_mib, total_mib, uint, 0644);
+MODULE_PARM_DESC(total_mib,
+		 "MiB that all books may have together; 0 = a quarter of the memory (0)");
+
+/* A reservation that cannot be had must fail, not call the OOM killer: the owner can do without. */
+#define BOOK_GFP (GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
+
+static struct workqueue_struct *book_queue;
+static atomic_long_t book_pages; /* of all books */
+
+static unsigned long book_limit(unsigned int mib)
+{
+	return (unsigned long)mib << (20 - PAGE_SHIFT);
+}
+
+static unsigned long book_total_limit(void)
+{
+	unsigned int mib = READ_ONCE(total_mib);
+
+	return mib ? book_limit(mib) : totalram_pages() / 4;
+}
+
+struct page *book_page(struct book *book, unsigned long index)
+{
+	return xa_load(&book->pages, index);
+}
+
+/* The place of a shard's first words, which lie in one page; NULL: a hole. */
+static const void *book_shard(struct book *book, u32 device)
+{
+	unsigned long offset = LAYOUT_SHARDS + device * LAYOUT_SHARD_SIZE;
+	struct page *page = book_page(book, offset >> PAGE_SHIFT);
+
+	return page ? page_address(page) + offset_in_page(offset) : NULL;
+}
+
+static u32 book_next_device(struct holder *holder, u32 from)
+{
+	struct book *book = container_of(holder, struct book, holder);
+	unsigned long end = LAYOUT_SHARDS + TTMEM_UAPI_DEVICES * LAYOUT_SHARD_SIZE;
+
+	for (; from < TTMEM_UAPI_DEVICES; from++) {
+		unsigned long offset = LAYOUT_SHARDS + from * LAYOUT_SHARD_SIZE;
+		unsigned long index = offset >> PAGE_SHIFT;
+		const void *shard;
+
+		/* Most of a book are holes: the next page may be far. */
+		if (!xa_find(&book->pages, &index, (end - 1) >> PAGE_SHIFT, XA_PRESENT))
+			break;
+		if (index > offset >> PAGE_SHIFT)
+			from = ((index << PAGE_SHIFT) - LAYOUT_SHARDS) / LAYOUT_SHARD_SIZE;
+		shard = book_shard(book, from);
+		if (shard && READ_ONCE(*(const u32 *)(shard + LAYOUT_STATE)) == 1)
+			return from;
+	}
+	return TTMEM_UAPI_DEVICES;
+}
+
+static u64 book_figure(const u64 *block, int which)
+{
+	return min_t(u64, READ_ONCE(block[which]), HOLDER_FIGURE_MAX);
+}
+
+/*
+ * Of the two blocks the one with the larger number is whole. A writer that is two events further by the
+ * time it was read has spoilt it: then once more, but not for ever.
+ */
+static void book_read(struct holder *holder, u32 device, u32 type, struct holder_memory *ret_memory)
+{
+	struct book *book = container_of(holder, struct book, holder);
+	const void *shard = book_shard(book, device);
+	const u64 *blocks, *block;
+	u64 number, inexact;
+	int tries = 4;
+
+	memset(ret_memory, 0, sizeof(*ret_memory));
+	if (!shard)
+		return;
+	blocks = shard + LAYOUT_HOT + type * 2 * LAYOUT_HOT_SIZE;
+	do {
+		u64 first = READ_ONCE(blocks[LAYOUT_NUMBER]);
+		u64 second = READ_ONCE(blocks[LAYOUT_HOT_SIZE / sizeof(u64) + LAYOUT_NUMBER]);
+
+		number = max(first, second);
+		block = blocks + (second > first ? LAYOUT_HOT_SIZE / sizeof(u64) : 0);
+		smp_rmb(); /* the number was stored after the figures */
+		ret_memory->bytes = book_figure(block, LAYOUT_BYTES);
+		ret_memory->buffers = book_figure(block, LAYOUT_BUFFERS);
+		ret_memory->peak = book_figure(block, LAYOUT_PEAK);
+		ret_memory->allocs = book_figure(block, LAYOUT_ALLOCS);
+		ret_memory->frees = book_figure(block, LAYOUT_FREES);
+		smp_rmb(); /* and would change before they do again */
+	} while (READ_ONCE(block[LAYOUT_NUMBER]) != number && --tries);
+	inexact = READ_ONCE(*(const u64 *)(shard + LAYOUT_INEXACT));
+	if (inexact >> type & 1)
+		ret_memory->bound = HOLDER_AT_LEAST;
+	else if (inexact >> (8 + type) & 1)
+		ret_memory->bound = HOLDER_AT_MOST;
+}
+
+static const struct holder_ops book_holder_ops = {
+	.kind = "book",
+	.next_device = book_next_device,
+	.read = book_read,
+};
+
+/* May take a while: up to the whole room is given back. */
+static void book_release(struct work_struct *work)
+{
+	struct book *book = container_of(work, struct book, release);
+	unsigned long index;
+	struct page *page;
+
+	xa_for_each(&book->pages, index, page)
+	{
+		put_page(page);
+		cond_resched();
+	}
+	xa_destroy(&book->pages);
+	atomic_long_sub(atomic_long_read(&book->used), &book_pages);
+	holder_deinit(&book->holder);
+	kfree(book);
+}
+
+static void book_last_put(struct kref *refs)
+{
+	struct book *book = container_of(refs, struct book, refs);
+
+	queue_work(book_queue, &book->release);
+}
+
+void book_put(struct book *book)
+{
+	kref_put(&book->refs, book_last_put);
+}
+
+/* The owner's address space ends: exit, a signal, exec. Nobody can write from now on. */
+static void book_notify_release(struct mmu_notifier *notifier, struct mm_struct *mm)
+{
+	struct book *book = container_of(notifier, struct book, notifier);
+
+	if (test_and_set_bit(BOOK_ENDED, &book->flags))
+		return;
+	WRITE_ONCE(book->mm, NULL);
+	holder_end(&book->holder);
+	mmu_notifier_put(notifier);
+}
+
+/* Not a place to sleep in. */
+static void book_free_notifier(struct mmu_notifier *notifier)
+{
+	book_put(container_of(notifier, struct book, notifier));
+	module_put(THIS_MODULE);
+}
+
+static const struct mmu_notifier_ops book_notifier_ops = {
+	.release = book_notify_release,
+	.free_notifier = book_free_notifier,
+};
+
+static bool book_size_is_sane(u64 size)
+{
+	return size >= LAYOUT_SIZE_MIN && size <= LAYOUT_SIZE_MAX && size % LAYOUT_UNIT == 0 &&
+	       size % PAGE_SIZE == 0;
+}
+
+/* Into the list, unless the process has enough of them. */
+static int book_enlist(struct book *book)
+{
+	unsigned int count = 0;
+	struct holder *other;
+	int r = -EMFILE;
+
+	mutex_lock(&holder_lock);
+	list_for_each_entry(other, &holder_list, link) count +=
+		other->ops == &book_holder_ops &&
+		container_of(other, struct book, holder)->mm == book->mm;
+	if (count < TTMEM_BOOKS_PER_PROCESS) {
+		list_add_tail(&book->holder.link, &holder_list);
+		r = 0;
+	}
+	mutex_unlock(&holder_lock);
+	return r;
+}
+
+struct book *book_new(u64 size, u64 room)
+{
+	unsigned long limit = book_limit(READ_ONCE(book_mib));
+	struct book *book;
+	int r;
+
+	if (!book_size_is_sane(size) || room > size || !current->mm)
+		return ERR_PTR(-EINVAL);
+	book = kzalloc(sizeof(*book), GFP_KERNEL_ACCOUNT);
+	if (!book)
+		return ERR_PTR(-ENOMEM);
+	holder_init(&book->holder, &book_holder_ops);
+	kref_init(&book->refs);
+	xa_init_flags(&book->pages, XA_FLAGS_ACCOUNT);
+	mutex_init(&book->reserving);
+	INIT_WORK(&book->release, book_release);
+	book->mm = current->mm;
+	book->size = size;
+	book->room = min_t(u64, limit, DIV_ROUND_UP_ULL(room ? room : size, PAGE_SIZE));
+	book->notifier.ops = &book_notifier_ops;
+	r = book_enlist(book);
+	if (r < 0)
+		goto put;
+	r = mmu_notifier_register(&book->notifier, current->mm);
+	if (r < 0)
+		goto remove;
+	kref_get(&book->refs);
+	__module_get(THIS_MODULE); /* our caller has it already */
+	return book;
+
+remove:
+	holder_remove(&book->holder);
+put:
+	book_put(book);
+	return ERR_PTR(r);
+}
+
+void book_abandon(struct book *book)
+{
+	if (test_and_set_bit(BOOK_ENDED, &book->flags))
+		return;
+	WRITE_ONCE(book->mm, NULL);
+	holder_remove(&book->holder);
+	mmu_notifier_put(&book->notifier);
+}
+
+static bool book_charge(struct book *book)
+{
+	if (atomic_long_inc_return(&book->used) > book->room)
+		goto refuse;
+	if (atomic_long_inc_return(&book_pages) > book_total_limit())
+		goto refuse_total;
+	return true;
+
+refuse_total:
+	atomic_long_dec(&book_pages);
+refuse:
+	atomic_long_dec(&book->used);
+	return false;
+}
+
+static void book_refund(struct book *book)
+{
+	atomic_long_dec(&book_pages);
+	atomic_long_dec(&book->used);
+}
+
+static int book_reserve_page(struct book *book, unsigned long index)
+{
+	struct page *page;
+	int r;
+
+	if (xa_load(&book->pages, index))
+		return 0;
+	if (!book_charge(book))
+		return -ENOMEM;
+	page = alloc_page(BOOK_GFP);
+	if (!page) {
+		book_refund(book);
+		return -ENOMEM;
+	}
+	r = xa_err(xa_store(&book->pages, index, page, GFP_KERNEL_ACCOUNT));
+	if (r < 0) {
+		put_page(page);
+		book_refund(book);
+	}
+	return r;
+}
+
+/* A shard is reserved before its device is first used: that is when the device gets its views. */
+static void book_show_devices(u64 from, u64 to)
+{
+	u64 end = LAYOUT_SHARDS + TTMEM_UAPI_DEVICES * LAYOUT_SHARD_SIZE;
+
+	from = max_t(u64, from, LAYOUT_SHARDS) & ~(u64)(LAYOUT_SHARD_SIZE - 1);
+	for (to = min(to, end); from < to; from += LAYOUT_SHARD_SIZE)
+		view_add_device((from - LAYOUT_SHARDS) / LAYOUT_SHARD_SIZE);
+}
+
+int book_reserve(struct book *book, u64 offset, u64 length)
+{
+	unsigned long index, end;
+	int r = 0;
+
+	if (!length || !PAGE_ALIGNED(offset) || !PAGE_ALIGNED(length) || offset >= book->size ||
+	    length > book->size - offset)
+		return -EINVAL;
+	end = (offset + length) >> PAGE_SHIFT;
+	if (mutex_lock_killable(&book->reserving) < 0)
+		return -EINTR;
+	for (index = offset >> PAGE_SHIFT; r == 0 && index < end; index++) {
+		r = fatal_signal_pending(current) ? -EINTR : book_reserve_page(book, index);
+		cond_resched();
+	}
+	mutex_unlock(&book->reserving);
+	if (r == 0)
+		book_show_devices(offset, offset + length);
+	return r;
+}
+
+u32 book_device(struct holder *holder)
+{
+	struct inode *inode = NULL;
+
+	if (holder->ops == &book_holder_ops)
+		inode = container_of(holder, struct book, holder)->inode;
+	return inode ? new_encode_dev(inode->i_sb->s_dev) : 0;
+}
+
+bool book_may_read(const struct book *book)
+{
+	return uid_eq(current_euid(), book->holder.uid) || book_is_owner(book) || perfmon_capable();
+}
+
+struct book *book_find(u64 id, const struct pid *pid, struct inode **ret_inode)
+{
+	struct book *found = NULL;
+	struct holder *holder;
+
+	mutex_lock(&holder_lock);
+	list_for_each_entry(holder, &holder_list, link)
+	{
+		struct book *book = container_of(holder, struct book, holder);
+
+		if (holder->ops != &book_holder_ops || (id && holder->id != id) ||
+		    (pid && holder->pid != pid) || !book->inode)
+			continue;
+		/* One that is being let go cannot be had again. */
+		*ret_inode = igrab(book->inode);
+		if (!*ret_inode)
+			continue;
+		found = book;
+		break;
+	}
+	mutex_unlock(&holder_lock);
+	return found;
+}
+
+int __init book_init(void)
+{
+	book_queue = alloc_workqueue("ttmem", WQ_UNBOUND, 0);
+	return book_queue ? 0 : -ENOMEM;
+}
+
+/* Nobody has a book any more; the last ones may still be on their way out. */
+void book_exit(void)
+{
+	mmu_notifier_synchronize();
+	destroy_workqueue(book_queue);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#pragma once
+
+/*
+ * A book: memory that one process writes through a mapping and everybody else only reads. It is found in
+ * the views from its making until the address space of its owner ends, however that ends, and whoever
+ * still holds a descriptor then. Its memory lasts as long as any file of it is open.
+ */
+
+#include <linux/atomic.h>
+#include <linux/kref.h>
+#include <linux/mmu_notifier.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include "kernel/holder.h"
+
+struct inode;
+struct page;
+
+struct book {
+	struct holder holder;
+	struct kref refs; /* one is the notifier's, one the inode's */
+	struct mmu_notifier notifier;
+	struct mm_struct *mm; /* the owner's, only to compare with; NULL once it has ended */
+	struct inode *inode;  /* under holder_lock; NULL if no file is open any more */
+	u64 size;
+	unsigned long room; /* pages */
+	atomic_long_t used; /* pages */
+	struct xarray pages;
+	struct mutex reserving; /* so that no page is charged twice */
+	unsigned long flags;    /* enum book_flag */
+	struct work_struct release;
+};
+
+enum book_flag {
+	BOOK_MAPPED = 0, /* once; there is no second time */
+	BOOK_ENDED = 1,
+};
+
+int book_init(void);
+void book_exit(void);
+
+/* For the calling process, with the reference of its file. ERR_PTR(-EINVAL), -EMFILE, -ENOMEM. */
+struct book *book_new(u64 size, u64 room);
+void book_put(struct book *book);
+
+/* Ends a book that nobody can map any more, and so has never been one; @book's reference stays. */
+void book_abandon(struct book *book);
+
+/* Memory behind whole pages. 0, -EINVAL, -ENOMEM, -EINTR. */
+int book_reserve(struct book *book, u64 offset, u64 length);
+
+/* NULL: a hole. Lasts as long as the book. */
+struct page *book_page(struct book *book, unsigned long index);
+
+static inline bool book_is_owner(const struct book *book)
+{
+	return current->mm && READ_ONCE(book->mm) == current->mm;
+}
+
+/* Number of the file system that its file lies in, as stat() tells; 0 if it has no file. */
+u32 book_device(struct holder *holder);
+
+bool book_may_read(const struct book *book);
+
+/* The book with that id (0 = any) of that process (NULL = any), with a reference to its inode. */
+struct book *book_find(u64 id, const struct pid *pid, struct inode **ret_inode);

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+
+/* The list of holders, and what becomes of those that end. */
+
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include "kernel/holder.h"
+
+#include <linux/atomic.h>
+#include <linux/cred.h>
+#include <linux/ctype.h>
+#include <linux/overflow.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/printk.h>
+#include <linux/ratelimit.h>
+#include <linux/rcupdate.h>
+#include <linux/string.h>
+
+DEFINE_MUTEX(holder_lock);
+LIST_HEAD(holder_list);
+
+static atomic64_t holder_last_id;
+
+void holder_init(struct holder *holder, const struct holder_ops *ops)
+{
+	INIT_LIST_HEAD(&holder->link);
+	holder->ops = ops;
+	holder->id = atomic64_inc_return(&holder_last_id);
+	holder->pid = get_pid(task_tgid(current));
+	holder->uid = current_euid();
+	get_task_comm(holder->comm, current->group_leader);
+}
+
+void holder_deinit(struct holder *holder)
+{
+	put_pid(holder->pid);
+}
+
+void holder_add(struct holder *holder)
+{
+	mutex_lock(&holder_lock);
+	list_add_tail(&holder->link, &holder_list);
+	mutex_unlock(&holder_lock);
+}
+
+void holder_remove(struct holder *holder)
+{
+	mutex_lock(&holder_lock);
+	list_del_init(&holder->link);
+	mutex_unlock(&holder_lock);
+}
+
+void holder_end(struct holder *holder)
+{
+	struct holder_memory memory[TTMEM_UAPI_TYPES];
+	struct holder_memory all = {0};
+	char name[HOLDER_NAME_SIZE];
+	u32 type;
+
+	mutex_lock(&holder_lock);
+	list_del_init(&holder->link);
+	holder_sum(holder, memory);
+	mutex_unlock(&holder_lock);
+
+	for (type = 0; type < TTMEM_UAPI_TYPES; type++)
+		holder_add_memory(&all, &memory[type]);
+	if (!all.buffers && !all.bytes)
+		return;
+	holder_name(holder, name);
+	pr_info_ratelimited("process %d (%s) left %llu buffers, %llu bytes of device memory\n",
+			    pid_nr(holder->pid), name, all.buffers, all.bytes);
+}
+
+void holder_name(struct holder *holder, char ret_name[HOLDER_NAME_SIZE])
+{
+	char comm[TASK_COMM_LEN];
+	struct task_struct *task;
+	char *to = ret_name;
+	const char *from;
+
+	memcpy(comm, holder->comm, sizeof(comm));
+	rcu_read_lock();
+	task = pid_task(holder->pid, PIDTYPE_TGID);
+	if (task)
+		get_task_comm(comm, task);
+	rcu_read_unlock();
+
+	for (from = comm; *from; from++) {
+		unsigned char c = *from;
+
+		if (c < 0x80 && isgraph(c) && c != '\\')
+			*to++ = c;
+		else
+			to += sprintf(to, "\\%03o", c);
+	}
+	if (to == ret_name)
+		*to++ = '?';
+	*to = '\0';
+}
+
+pid_t holder_pid(struct holder *holder)
+{
+	return pid_nr_ns(holder->pid, task_active_pid_ns(current));
+}
+
+static u64 holder_plus(u64 a, u64 b)
+{
+	u64 sum;
+
+	return check_add_overflow(a, b, &sum) ? U64_MAX : sum;
+}
+
+void holder_add_memory(struct holder_memory *to, const struct holder_memory *more)
+{
+	to->bytes = holder_plus(to->bytes, more->bytes);
+	to->buffers = holder_plus(to->buffers, more->buffers);
+	to->peak = holder_plus(to->peak, more->peak);
+	to->allocs = holder_plus(to->allocs, more->allocs);
+	to->frees = holder_plus(to->frees, more->frees);
+	if (!to->bound)
+		to->bound = more->bound;
+}
+
+void holder_sum(struct holder *holder, struct holder_memory ret_memory[TTMEM_UAPI_TYPES])
+{
+	struct holder_memory memory;
+	u32 device, type;
+
+	memset(ret_memory, 0, sizeof(*ret_memory) * TTMEM_UAPI_TYPES);
+	for (device = holder->ops->next_device(holder, 0); device < TTMEM_UAPI_DEVICES;
+	     device = holder->ops->next_device(holder, device + 1)) {
+		for (type = 0; type < TTMEM_UAPI_TYPES; type++) {
+			holder->ops->read(holder, device, type, &memory);
+			holder_add_memory(&ret_memory[type], &memory);
+		}
+	}
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#pragma once
+
+/*
+ * Who holds device memory: a book, or a client of the plain ioctls. All that the views under /proc know
+ * goes through here, so they need not care which of the two it is.
+ */
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
+#include <linux/types.h>
+#include <linux/uidgid.h>
+
+#include <uapi/ttmem.h>
+
+struct holder;
+struct pid;
+
+/* What is counted of one type of memory on one device. Books say what they like: each is bounded. */
+struct holder_memory {
+	u64 bytes;
+	u64 buffers;
+	u64 peak;
+	u64 allocs;
+	u64 frees;
+	u32 bound; /* enum holder_bound */
+};
+
+enum holder_bound {
+	HOLDER_EXACT = 0,
+	HOLDER_AT_LEAST = 1,
+	HOLDER_AT_MOST = 2,
+};
+
+#define HOLDER_FIGURE_MAX (1ULL << 62)
+
+/* Called with holder_lock held. */
+struct holder_ops {
+	const char *kind;
+	/* The first device at or after @from that was ever used; TTMEM_UAPI_DEVICES = none. */
+	u32 (*next_device)(struct holder *holder, u32 from);
+	void (*read)(struct holder *holder, u32 device, u32 type, struct holder_memory *ret_memory);
+};
+
+struct holder {
+	struct list_head link;
+	const struct holder_ops *ops;
+	u64 id;
+	struct pid *pid; /* owned; of the whole process */
+	kuid_t uid;
+	char comm[TASK_COMM_LEN]; /* when it was made */
+};
+
+extern struct mutex holder_lock; /* protects the list */
+extern struct list_head holder_list;
+
+/* Of the calling process; not in the list yet. */
+void holder_init(struct holder *holder, const struct holder_ops *ops);
+void holder_deinit(struct holder *holder);
+
+void holder_add(struct holder *holder);
+
+/* Takes it out of every view, and tells the log of what it leaves behind. */
+void holder_end(struct holder *holder);
+
+/* Only takes it out. */
+void holder_remove(struct holder *holder);
+
+/* As it is called now, fit for a column of a table: no blanks, nothing that a terminal would obey. */
+#define HOLDER_NAME_SIZE (TASK_COMM_LEN * 4 + 1)
+void holder_name(struct holder *holder, char ret_name[HOLDER_NAME_SIZE]);
+
+/* Its pid as the caller sees it; 0 = not at all. */
+pid_t holder_pid(struct holder *holder);
+
+/* Sums stop at the top. */
+void holder_add_memory(struct holder_memory *to, const struct holder_memory *more);
+
+/* Over all devices; with holder_lock held. */
+void holder_sum(struct holder *holder, struct holder_memory ret_memory[TTMEM_UAPI_TYPES]);

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+
+/*
+ * A tree of buffers for each open node, and counters for each device. Everything is charged to the caller's
+ * memory cgroup, and there is a cap: nobody can make the kernel keep more than that.
+ */
+
+#include "kernel/plain.h"
+
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/rbtree.h>
+#include <linux/slab.h>
+#include <linux/xarray.h>
+
+#include "kernel/holder.h"
+#include "kernel/view.h"
+
+static unsigned int plain_buffers = 65536;
+module_param_named(plain_buffers, plain_buffers, uint, 0644);
+MODULE_PARM_DESC(plain_buffers, "buffers that one client without a book may report (65536)");
+
+struct plain_buffer {
+	struct rb_node node;
+	u64 address;
+	u64 size;
+	u64 birth; /* by the count of the client's allocations */
+	u32 device;
+	u32 type;
+	u32 refs;
+};
+
+struct plain_device {
+	struct holder_memory memory[TTMEM_UAPI_TYPES];
+};
+
+/* holder_lock may be held when lock is taken, never the other way round. */
+struct plain {
+	struct holder holder;
+	struct mutex lock;
+	struct rb_root buffers;
+	unsigned int count;
+	u64 births;
+	struct xarray devices; /* of struct plain_device */
+};
+
+static struct kmem_cache *plain_cache;
+
+static u32 plain_next_device(struct holder *holder, u32 from)
+{
+	struct plain *plain = container_of(holder, struct plain, holder);
+	unsigned long index = from;
+
+	return xa_find(&plain->devices, &index, TTMEM_UAPI_DEVICES - 1, XA_PRESENT)
+		       ? index
+		       : TTMEM_UAPI_DEVICES;
+}
+
+static void plain_read(struct holder *holder, u32 device, u32 type,
+		       struct holder_memory *ret_memory)
+{
+	struct plain *plain = container_of(holder, struct plain, holder);
+	struct plain_device *entry;
+
+	mutex_lock(&plain->lock);
+	entry = xa_load(&plain->devices, device);
+	if (entry)
+		*ret_memory = entry->memory[type];
+	else
+		memset(ret_memory, 0, sizeof(*ret_memory));
+	mutex_unlock(&plain->lock);
+}
+
+static const struct holder_ops plain_holder_ops = {
+	.kind = "plain",
+	.next_device = plain_next_device,
+	.read = plain_read,
+};
+
+struct plain *plain_new(void)
+{
+	struct plain *plain = kzalloc(sizeof(*plain), GFP_KERNEL_ACCOUNT);
+
+	if (!plain)
+		return NULL;
+	mutex_init(&plain->lock);
+	plain->buffers = RB_ROOT;
+	xa_init_flags(&plain->devices, XA_FLAGS_ACCOUNT);
+	holder_init(&plain->holder, &plain_holder_ops);
+	holder_add(&plain->holder);
+	return plain;
+}
+
+void plain_free(struct plain *plain)
+{
+	struct plain_buffer *buffer, *next;
+	struct plain_device *entry;
+	unsigned long index;
+
+	holder_end(&plain->holder);
+	rbtree_postorder_for_each_entry_safe(buffer, next, &plain->buffers, node)
+		kmem_cache_free(plain_cache, buffer);
+	xa_for_each(&plain->devices, index, entry) kfree(entry);
+	xa_destroy(&plain->devices);
+	mutex_destroy(&plain->lock);
+	holder_deinit(&plain->holder);
+	kfree(plain);
+}
+
+struct holder *plain_holder(struct plain *plain)
+{
+	return &plain->holder;
+}
+
+static int plain_compare(const struct plain_buffer *buffer, u32 device, u32 type, u64 address)
+{
+	if (buffer->device != device)
+		return buffer->device < device ? -1 : 1;
+	if (buffer->type != type)
+		return buffer->type < type ? -1 : 1;
+	if (buffer->address != address)
+		return buffer->address < address ? -1 : 1;
+	return 0;
+}
+
+/* The buffer, or NULL and the place where it would be. */
+static struct plain_buffer *plain_find(struct plain *plain, u32 device, u32 type, u64 address,
+				       struct rb_node **ret_parent, struct rb_node ***ret_link)
+{
+	struct rb_node **link = &plain->buffers.rb_node;
+	struct rb_node *parent = NULL;
+
+	while (*link) {
+		struct plain_buffer *buffer = rb_entry(*link, struct plain_buffer, node);
+		int order = plain_compare(buffer, device, type, address);
+
+		if (order == 0)
+			return buffer;
+		parent = *link;
+		link = order < 0 ? &parent->rb_right : &parent->rb_left;
+	}
+	if (ret_link) {
+		*ret_parent = parent;
+		*ret_link = link;
+	}
+	return NULL;
+}
+
+static struct plain_device *plain_device(struct plain *plain, u32 device)
+{
+	struct plain_device *entry = xa_load(&plain->devices, device);
+
+	if (entry)
+		return entry;
+	entry = kzalloc(sizeof(*entry), GFP_KERNEL_ACCOUNT);
+	if (entry && xa_err(xa_store(&plain->devices, device, entry, GFP_KERNEL_ACCOUNT))) {
+		kfree(entry);
+		entry = NULL;
+	}
+	return entry;
+}
+
+static int plain_again(struct plain *plain, struct plain_buffer *buffer,
+		       struct ttmem_ioc_track_alloc *args)
+{
+	struct plain_device *entry = xa_load(&plain->devices, args->device);
+
+	if (buffer->size != args->size)
+		return -EEXIST;
+	if (buffer->refs == U32_MAX)
+		return -EOVERFLOW;
+	args->refs = ++buffer->refs;
+	entry->memory[args->type].allocs++;
+	return 0;
+}
+
+static int plain_add(struct plain *plain, struct ttmem_ioc_track_alloc *args,
+		     struct rb_node *parent, struct rb_node **link)
+{
+	struct plain_device *entry = plain_device(plain, args->device);
+	struct holder_memory *memory;
+	struct plain_buffer *buffer;
+
+	if (!entry)
+		return -ENOMEM;
+	if (plain->count >= READ_ONCE(plain_buffers))
+		return -ENOSPC;
+	buffer = kmem_cache_alloc(plain_cache, GFP_KERNEL_ACCOUNT);
+	if (!buffer)
+		return -ENOMEM;
+	buffer->device = args->device;
+	buffer->type = args->type;
+	buffer->address = args->address;
+	buffer->size = args->size;
+	buffer->birth = ++plain->births;
+	buffer->refs = 1;
+	rb_link_node(&buffer->node, parent, link);
+	rb_insert_color(&buffer->node, &plain->buffers);
+	plain->count++;
+	memory = &entry->memory[args->type];
+	memory->bytes += args->size;
+	memory->buffers++;
+	memory->allocs++;
+	memory->peak = max(memory->peak, memory->bytes);
+	args->refs = 1;
+	return 0;
+}
+
+int plain_alloc(struct plain *plain, struct ttmem_ioc_track_alloc *args)
+{
+	struct rb_node *parent, **link;
+	struct plain_buffer *buffer;
+	int r;
+
+	if (args->device >= TTMEM_UAPI_DEVICES || args->type >= TTMEM_UAPI_TYPES || !args->size ||
+	    args->size > TTMEM_UAPI_SIZE_MAX || args->reserved)
+		return -EINVAL;
+	mutex_lock(&plain->lock);
+	buffer = plain_find(plain, args->device, args->type, args->address, &parent, &link);
+	r = buffer ? plain_again(plain, buffer, args) : plain_add(plain, args, parent, link);
+	mutex_unlock(&plain->lock);
+	if (r == 0)
+		view_add_device(args->device);
+	return r;
+}
+
+static struct plain_buffer *plain_youngest(struct plain *plain, u32 device, u64 address)
+{
+	struct plain_buffer *youngest = NULL;
+	u32 type;
+
+	for (type = 0; type < TTMEM_UAPI_TYPES; type++) {
+		struct plain_buffer *buffer = plain_find(plain, device, type, address, NULL, NULL);
+
+		if (buffer && (!youngest || buffer->birth > youngest->birth))
+			youngest = buffer;
+	}
+	return youngest;
+}
+
+static void plain_less(struct plain *plain, struct plain_buffer *buffer,
+		       struct ttmem_ioc_track_free *args)
+{
+	struct plain_device *entry = xa_load(&plain->devices, buffer->device);
+	struct holder_memory *memory = &entry->memory[buffer->type];
+
+	args->size = buffer->size;
+	args->refs = --buffer->refs;
+	memory->frees++;
+	if (buffer->refs)
+		return;
+	memory->bytes -= buffer->size;
+	memory->buffers--;
+	rb_erase(&buffer->node, &plain->buffers);
+	plain->count--;
+	kmem_cache_free(plain_cache, buffer);
+}
+
+int plain_release(struct plain *plain, struct ttmem_ioc_track_free *args)
+{
+	struct plain_buffer *buffer;
+
+	if (args->device >= TTMEM_UAPI_DEVICES || args->reserved ||
+	    (args->type >= TTMEM_UAPI_TYPES && args->type != TTMEM_UAPI_ANY))
+		return -EINVAL;
+	mutex_lock(&plain->lock);
+	if (args->type == TTMEM_UAPI_ANY)
+		buffer = plain_youngest(plain, args->device, args->address);
+	else
+		buffer = plain_find(plain, args->device, args->type, args->address, NULL, NULL);
+	if (buffer)
+		plain_less(plain, buffer, args);
+	mutex_unlock(&plain->lock);
+	return buffer ? 0 : -ENOENT;
+}
+
+int __init plain_init(void)
+{
+	plain_cache = kmem_cache_create("ttmem_buffer", sizeof(struct plain_buffer), 0,
+					SLAB_ACCOUNT, NULL);
+	return plain_cache ? 0 : -ENOMEM;
+}
+
+void plain_exit(void)
+{
+	kmem_cache_destroy(plain_cache);
+}

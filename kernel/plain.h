@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#pragma once
+
+/*
+ * Clients without a mapping: one system call for each event, and the kernel keeps what they report. For
+ * tools that know the old ioctls; a book is cheaper by far and knows more.
+ */
+
+#include <linux/types.h>
+
+struct holder;
+struct plain;
+struct ttmem_ioc_track_alloc;
+struct ttmem_ioc_track_free;
+
+int plain_init(void);
+void plain_exit(void);
+
+/* One for each time the node is opened. NULL: no memory. */
+struct plain *plain_new(void);
+
+/* What it still holds is let go, and told. */
+void plain_free(struct plain *plain);
+
+int plain_alloc(struct plain *plain, struct ttmem_ioc_track_alloc *args);
+int plain_release(struct plain *plain, struct ttmem_ioc_track_free *args);
+
+struct holder *plain_holder(struct plain *plain);

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+
+/*
+ * The views. For each device that was ever used a folder, as the device driver has one for each card:
+ *
+ *	/proc/driver/ttmem/totals		everything, for programs
+ *	/proc/driver/ttmem/N/allocations	a table for people: who holds how much
+ *	/proc/driver/ttmem/N/pids		who has used it, a line each
+ *	/proc/driver/ttmem/N/stats		sums by type
+ *
+ * Pids are those of the reader's pid namespace, 0 for who is not in it.
+ */
+
+#include "kernel/view.h"
+
+#include <linux/bitmap.h>
+#include <linux/cred.h>
+#include <linux/export.h>
+#include <linux/fs.h>
+#include <linux/kdev_t.h>
+#include <linux/proc_fs.h>
+#include <linux/seq_file.h>
+#include <linux/user_namespace.h>
+
+#include "kernel/book.h"
+#include "kernel/holder.h"
+
+#define VIEW_ROOT "driver/ttmem"
+#define VIEW_VERSION 1 /* of the file for programs */
+
+static const char *const view_types[TTMEM_UAPI_TYPES] = {
+	"DRAM", "L1", "SYSTEM_MEMORY", "L1_SMALL", "TRACE", "CB", "KERNEL",
+};
+
+/* The columns of the table, by type, in the order that older tools know. */
+static const u8 view_columns[] = {0, 1, 3, 4};
+static const u8 view_more_columns[] = {5, 6};
+
+static DEFINE_MUTEX(view_lock); /* of the folders */
+static struct proc_dir_entry *view_root;
+static DECLARE_BITMAP(view_devices, TTMEM_UAPI_DEVICES);
+
+static bool view_uses(struct holder *holder, u32 device)
+{
+	return holder->ops->next_device(holder, device) == device;
+}
+
+static void view_read(struct holder *holder, u32 device,
+		      struct holder_memory ret_memory[TTMEM_UAPI_TYPES])
+{
+	u32 type;
+
+	for (type = 0; type < TTMEM_UAPI_TYPES; type++)
+		holder->ops->read(holder, device, type, &ret_memory[type]);
+}
+
+static void view_table_row(struct seq_file *seq, const char *pid, const char *name,
+			   const struct holder_memory memory[TTMEM_UAPI_TYPES])
+{
+	u64 buffers = 0;
+	size_t i;
+
+	for (i = 0; i < TTMEM_UAPI_TYPES; i++)
+		buffers += i == 2 ? 0 : memory[i].buffers; /* that of the host has no column */
+	seq_printf(seq, "%-8s %-16s", pid, name);
+	for (i = 0; i < ARRAY_SIZE(view_columns); i++)
+		seq_printf(seq, " %-10llu", memory[view_columns[i]].bytes);
+	seq_printf(seq, " %-10llu", buffers);
+	for (i = 0; i < ARRAY_SIZE(view_more_columns); i++)
+		seq_printf(seq, " %-10llu", memory[view_more_columns[i]].bytes);
+	seq_putc(seq, '\n');
+}
+
+void ttmem_show_allocations(struct seq_file *seq, u32 device)
+{
+	struct holder_memory memory[TTMEM_UAPI_TYPES];
+	struct holder_memory total[TTMEM_UAPI_TYPES] = {};
+	char name[HOLDER_NAME_SIZE], pid[12];
+	struct holder *holder;
+	u32 type;
+
+	seq_printf(seq, "%-8s %-16s %-10s %-10s %-10s %-10s %-10s %-10s %-10s\n", "PID", "Comm",
+		   "DRAM", "L1", "L1_SMALL", "TRACE", "BUFFERS", "CB", "KERNEL");
+	seq_printf(seq, "%-8s %-16s %-10s %-10s %-10s %-10s %-10s %-10s %-10s\n", "----", "----",
+		   "----", "--", "--------", "-----", "-------", "--", "------");
+	mutex_lock(&holder_lock);
+	list_for_each_entry(holder, &holder_list, link)
+	{
+		if (!view_uses(holder, device))
+			continue;
+		view_read(holder, device, memory);
+		for (type = 0; type < TTMEM_UAPI_TYPES; type++)
+			holder_add_memory(&total[type], &memory[type]);
+		holder_name(holder, name);
+		snprintf(pid, sizeof(pid), "%d", holder_pid(holder));
+		view_table_row(seq, pid, name, memory);
+	}
+	mutex_unlock(&holder_lock);
+	seq_putc(seq, '\n');
+	view_table_row(seq, "TOTAL", "", total);
+}
+EXPORT_SYMBOL_GPL(ttmem_show_allocations);
+
+static int view_show_allocations(struct seq_file *seq, void *unused)
+{
+	ttmem_show_allocations(seq, (uintptr_t)seq->private);
+	return 0;
+}
+
+static int view_show_pids(struct seq_file *seq, void *unused)
+{
+	u32 device = (uintptr_t)seq->private;
+	struct holder *holder;
+
+	mutex_lock(&holder_lock);
+	list_for_each_entry(holder, &holder_list, link) if (view_uses(holder, device))
+		seq_printf(seq, "%d\n", holder_pid(holder));
+	mutex_unlock(&holder_lock);
+	return 0;
+}
+
+static int view_show_stats(struct seq_file *seq, void *unused)
+{
+	u32 device = (uintptr_t)seq->private;
+	struct holder_memory memory[TTMEM_UAPI_TYPES];
+	struct holder_memory total[TTMEM_UAPI_TYPES] = {};
+	unsigned int holders = 0;
+	struct holder *holder;
+	u32 type;
+
+	mutex_lock(&holder_lock);
+	list_for_each_entry(holder, &holder_list, link)
+	{
+		if (!view_uses(holder, device))
+			continue;
+		holders++;
+		view_read(holder, device, memory);
+		for (type = 0; type < TTMEM_UAPI_TYPES; type++)
+			holder_add_memory(&total[type], &memory[type]);
+	}
+	mutex_unlock(&holder_lock);
+	seq_printf(seq, "holders %u\n", holders);
+	for (type = 0; type < TTMEM_UAPI_TYPES; type++)
+		seq_printf(seq, "%s bytes %llu buffers %llu allocs %llu frees %llu\n",
+			   view_types[type], total[type].bytes, total[type].buffers,
+			   total[type].allocs, total[type].frees);
+	return 0;
+}
+
+/* A line for the holder, and one for each type of memory that it ever had. */
+static int view_show_holder(struct seq_file *seq, void *item)
+{
+	struct holder *holder;
+	struct holder_memory memory;
+	char name[HOLDER_NAME_SIZE];
+	u32 device, type;
+
+	if (item == SEQ_START_TOKEN) {
+		seq_printf(seq, "ttmem %d\n", VIEW_VERSION);
+		return 0;
+	}
+	holder = list_entry(item, struct holder, link);
+	holder_name(holder, name);
+	seq_printf(seq, "holder %llu %s %u %d %u %s\n", holder->id, holder->ops->kind,
+		   book_device(holder), holder_pid(holder),
+		   from_kuid_munged(seq_user_ns(seq), holder->uid), name);
+	for (device = holder->ops->next_device(holder, 0); device < TTMEM_UAPI_DEVICES;
+	     device = holder->ops->next_device(holder, device + 1)) {
+		for (type = 0; type < TTMEM_UAPI_TYPES; type++) {
+			holder->ops->read(holder, device, type, &memory);
+			if (!memory.allocs && !memory.bytes && !memory.bound)
+				continue;
+			seq_printf(seq, "memory %u %u %llu %llu %llu %llu %llu %u\n", device, type,
+				   memory.bytes, memory.buffers, memory.peak, memory.allocs,
+				   memory.frees, memory.bound);
+		}
+	}
+	return 0;
+}
+
+static void *view_start(struct seq_file *seq, loff_t *position)
+{
+	mutex_lock(&holder_lock);
+	return seq_list_start_head(&holder_list, *position);
+}
+
+static void *view_next(struct seq_file *seq, void *item, loff_t *position)
+{
+	return seq_list_next(item, &holder_list, position);
+}
+
+static void view_stop(struct seq_file *seq, void *item)
+{
+	mutex_unlock(&holder_lock);
+}
+
+static int view_show_totals(struct seq_file *seq, void *item)
+{
+	return view_show_holder(seq, item == &holder_list ? SEQ_START_TOKEN : item);
+}
+
+static const struct seq_operations view_totals_operations = {
+	.start = view_start,
+	.next = view_next,
+	.stop = view_stop,
+	.show = view_show_totals,
+};
+
+static bool view_make_folder(u32 device)
+{
+	void *data = (void *)(uintptr_t)device;
+	struct proc_dir_entry *folder;
+	char name[12];
+
+	snprintf(name, sizeof(name), "%u", device);
+	folder = proc_mkdir(name, view_root);
+	if (!folder)
+		return false;
+	if (proc_create_single_data("allocations", 0444, folder, view_show_allocations, data) &&
+	    proc_create_single_data("pids", 0444, folder, view_show_pids, data) &&
+	    proc_create_single_data("stats", 0444, folder, view_show_stats, data))
+		return true;
+	proc_remove(folder);
+	return false;
+}
+
+void view_add_device(u32 device)
+{
+	if (device >= TTMEM_UAPI_DEVICES || test_bit(device, view_devices))
+		return;
+	mutex_lock(&view_lock);
+	if (!test_bit(device, view_devices) && view_make_folder(device))
+		set_bit(device, view_devices);
+	mutex_unlock(&view_lock);
+}
+
+/* The keys of drm-usage-stats, whose readers need not know us. */
+void view_fdinfo(struct seq_file *seq, struct holder *holder)
+{
+	static const char *const regions[TTMEM_UAPI_TYPES] = {
+		"dram", "l1", "system", "l1-small", "trace", "cb", "kernel",
+	};
+	struct holder_memory memory[TTMEM_UAPI_TYPES];
+	u32 type;
+
+	mutex_lock(&holder_lock);
+	holder_sum(holder, memory);
+	mutex_unlock(&holder_lock);
+	seq_puts(seq, "drm-driver:\tttmem\n");
+	seq_printf(seq, "drm-client-id:\t%llu\n", holder->id);
+	for (type = 0; type < TTMEM_UAPI_TYPES; type++) {
+		seq_printf(seq, "drm-total-%s:\t%llu\n", regions[type], memory[type].bytes);
+		seq_printf(seq, "drm-resident-%s:\t%llu\n", regions[type], memory[type].bytes);
+	}
+}
+
+int __init view_init(void)
+{
+	view_root = proc_mkdir(VIEW_ROOT, NULL);
+	if (!view_root)
+		return -ENOMEM;
+	if (!proc_create_seq("totals", 0444, view_root, &view_totals_operations)) {
+		proc_remove(view_root);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void view_exit(void)
+{
+	proc_remove(view_root);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#pragma once
+
+/* What everybody may see: files under /proc/driver/ttmem, and the fdinfo of our descriptors. */
+
+#include <linux/types.h>
+
+struct holder;
+struct seq_file;
+
+int view_init(void);
+void view_exit(void);
+
+/* The files of a device, which stay. Without memory there are none; the next call tries again. */
+void view_add_device(u32 device);
+
+void view_fdinfo(struct seq_file *seq, struct holder *holder);
+
+/*
+ * Exported: the table of one device, for the device driver's own folder under /proc. See
+ * docs/kernel-integration.md.
+ */
+void ttmem_show_allocations(struct seq_file *seq, u32 device);

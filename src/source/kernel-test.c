@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What the kernel module tells, read from sample files; and that the module knows the book's layout. */
+
+#include "source/kernel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <uapi/ttmem.h>
+
+#include "base/unit.h"
+#include "book/layout.h"
+#include "core/snapshot.h"
+#include "kernel/layout.h"
+#include "source/proc.h"
+#include "source/remote.h"
+#include "source/scan.h"
+
+_Static_assert(LAYOUT_UNIT == BOOK_UNIT && LAYOUT_SIZE_MIN == BOOK_SIZE_MIN &&
+		       LAYOUT_SIZE_MAX == BOOK_SIZE_MAX && LAYOUT_SHARDS == BOOK_SHARDS_OFFSET &&
+		       LAYOUT_SHARD_SIZE == sizeof(struct book_shard),
+	       "the module's places are the library's");
+BOOK_ASSERT_AT(book_shard, inexact, LAYOUT_INEXACT);
+BOOK_ASSERT_AT(book_shard, state, LAYOUT_STATE);
+BOOK_ASSERT_AT(book_shard, hot, LAYOUT_HOT);
+BOOK_ASSERT_SIZE(book_hot, LAYOUT_HOT_SIZE);
+BOOK_ASSERT_AT(book_hot, bytes, LAYOUT_BYTES * 8);
+BOOK_ASSERT_AT(book_hot, buffers, LAYOUT_BUFFERS * 8);
+BOOK_ASSERT_AT(book_hot, peak, LAYOUT_PEAK * 8);
+BOOK_ASSERT_AT(book_hot, allocs, LAYOUT_ALLOCS * 8);
+BOOK_ASSERT_AT(book_hot, frees, LAYOUT_FREES * 8);
+BOOK_ASSERT_AT(book_hot, number, LAYOUT_NUMBER * 8);
+_Static_assert(TTMEM_UAPI_TYPES == BOOK_TYPES && TTMEM_UAPI_DEVICES == BOOK_DEVICES, "as many");
+
+static const char kernel_sample[] = "ttmem 1\n"
+				    "holder 7 book 38 100 1000 python3\n"
+				    "memory 0 0 4096 2 8192 5 3 0\n"
+				    "memory 3 6 10 1 10 1 0 2\n"
+				    "holder 8 plain 0 200 0 a\\040name\\134\n"
+				    "memory 3 1 77 1 77 1 0 0\n"
+				    "holder 9 book 38 0 0 elsewhere\n"
+				    "memory 0 0 1 1 1 1 0 0\n";
+
+struct kernel_seen {
+	struct kernel_holder holders[8];
+	size_t count;
+	uint64_t used[8];
+};
+
+static int kernel_see_holder(void *context, const struct kernel_holder *holder)
+{
+	struct kernel_seen *seen = context;
+
+	assert(seen->count < 8);
+	seen->holders[seen->count++] = *holder;
+	return 0;
+}
+
+static int kernel_see_memory(void *context, uint32_t device, uint32_t type,
+			     const struct snapshot_memory *memory)
+{
+	struct kernel_seen *seen = context;
+
+	assert(device < BOOK_DEVICES && type < BOOK_TYPES);
+	seen->used[seen->count - 1] += memory->used;
+	return 0;
+}
+
+static int kernel_see(const char *text, struct kernel_seen *ret_seen)
+{
+	struct kernel_parser parser = {
+		.holder = kernel_see_holder, .memory = kernel_see_memory, .context = ret_seen};
+
+	*ret_seen = (struct kernel_seen){0};
+	return kernel_parse(text, strlen(text), &parser);
+}
+
+UNIT(a_sample)
+{
+	struct kernel_seen seen;
+
+	assert(kernel_see(kernel_sample, &seen) == 0 && seen.count == 3);
+	assert(seen.holders[0].id == 7 && seen.holders[0].is_book && seen.holders[0].device == 38);
+	assert(seen.holders[0].pid == 100 && seen.holders[0].uid == 1000);
+	assert(strcmp(seen.holders[0].comm, "python3") == 0 && seen.used[0] == 4106);
+	assert(!seen.holders[1].is_book && strcmp(seen.holders[1].comm, "a name\\") == 0);
+	assert(seen.holders[2].pid == 0);
+}
+
+UNIT(lines_of_later_versions_are_skipped)
+{
+	struct kernel_seen seen;
+
+	assert(kernel_see("ttmem 1\n", &seen) == 0 && seen.count == 0);
+	assert(kernel_see("ttmem 1\nweather fine\n\nholder 1 book 2 3 4 x more words\n", &seen) ==
+	       0);
+	assert(seen.count == 1 && strcmp(seen.holders[0].comm, "x") == 0);
+}
+
+UNIT(what_is_refused)
+{
+	static const char *const texts[] = {
+		"",
+		"ttmem",
+		"ttmem 2\n",
+		"ttmem 1\nholder 1 book 2 3 4 x", /* cut off */
+		"ttmem 1\nholder\n",
+		"ttmem 1\nholder x book 2 3 4 x\n",
+		"ttmem 1\nholder 1 book 4294967296 3 4 x\n",
+		"ttmem 1\nholder 1 book 2 -3 4 x\n",
+		"ttmem 1\nholder 1 book 2 2147483648 4 x\n",
+		"ttmem 1\nholder 1 book 2 3\n",
+		"ttmem 1\nmemory 0 0 1 1 1 1 0 0\n", /* nobody's */
+		"ttmem 1\nholder 1 book 2 3 4 x\nmemory 1024 0 1 1 1 1 0 0\n",
+		"ttmem 1\nholder 1 book 2 3 4 x\nmemory 0 7 1 1 1 1 0 0\n",
+		"ttmem 1\nholder 1 book 2 3 4 x\nmemory 0 0 18446744073709551616 1 1 1 0 0\n",
+		"ttmem 1\nholder 1 book 2 3 4 x\nmemory 0 0 1 1 1 1 0 3\n",
+		"ttmem 1\nholder 1 book 2 3 4 x\nmemory 0 0 1 1 1 1 0\n",
+	};
+	struct kernel_seen seen;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		assert(kernel_see(texts[i], &seen) == -EBADMSG);
+}
+
+/* A machine of sample files: nobody but the kernel knows these processes. */
+static void kernel_make_machine(const char *totals)
+{
+	char path[256];
+	FILE *file;
+
+	assert(setenv("TTMEM_PROC_ROOT", unit_dir(), 1) == 0); /* NOLINT(concurrency-mt-unsafe) */
+	snprintf(path, sizeof(path), "%s/driver", unit_dir());
+	assert(mkdir(path, 0755) == 0 || errno == EEXIST);
+	snprintf(path, sizeof(path), "%s/driver/ttmem", unit_dir());
+	assert(mkdir(path, 0755) == 0 || errno == EEXIST);
+	snprintf(path, sizeof(path), "%s/driver/ttmem/totals", unit_dir());
+	file = fopen(path, "we");
+	assert(file && fputs(totals, file) >= 0 && fclose(file) == 0);
+}
+
+UNIT(everybody_is_in_the_snapshot)
+{
+	struct snapshot *snapshot = snapshot_new(1);
+	struct remote *remote;
+	struct scan *scan;
+
+	assert(snapshot);
+	kernel_make_machine(kernel_sample);
+	assert(scan_new(&scan) == 0 && remote_new(&remote) == 0);
+	assert(scan_run(scan) == 0);
+	assert(kernel_collect(scan, remote, snapshot) == 0);
+	assert(snapshot_finish(snapshot) == 0 && snapshot->process_count == 2);
+	assert(snapshot->processes[0].pid == 100 && snapshot->processes[0].user_id == 1000);
+	assert(strcmp(snapshot->processes[0].source, "kernel") == 0);
+	assert(snapshot_find_part(snapshot, 0, 0)->memory[0].used == 4096);
+	assert(snapshot_find_part(snapshot, 0, 3)->memory[6].bound == SNAPSHOT_AT_MOST);
+	assert(snapshot_find_part(snapshot, 1, 3)->memory[1].used == 77);
+	assert(snapshot->note_count == 1); /* of the one that has no pid here */
+	snapshot_free(snapshot);
+	remote_free(remote);
+	scan_free(scan);
+}
+
+UNIT(without_the_module)
+{
+	struct snapshot *snapshot = snapshot_new(1);
+	struct remote *remote;
+	struct scan *scan;
+
+	assert(setenv("TTMEM_PROC_ROOT", unit_dir(), 1) == 0); /* NOLINT(concurrency-mt-unsafe) */
+	assert(snapshot && scan_new(&scan) == 0 && remote_new(&remote) == 0);
+	assert(kernel_collect(scan, remote, snapshot) == 0);
+	assert(snapshot->process_count == 0 && snapshot->note_count == 0);
+	assert(kernel_look(&scan->proc, "/dev/null") == KERNEL_NOT_LOADED);
+	snapshot_free(snapshot);
+	remote_free(remote);
+	scan_free(scan);
+}
+
+UNIT(what_cannot_be_read_is_a_note)
+{
+	struct snapshot *snapshot = snapshot_new(1);
+	struct remote *remote;
+	struct scan *scan;
+
+	assert(snapshot);
+	kernel_make_machine("ttmem 1\nholder 5 book 1 100 0 first\nholder nonsense\n");
+	assert(scan_new(&scan) == 0 && remote_new(&remote) == 0);
+	assert(kernel_collect(scan, remote, snapshot) == 0);
+	assert(snapshot->process_count == 1 && snapshot->note_count == 1);
+	assert(kernel_look(&scan->proc, "/nonexistent") == KERNEL_NO_NODE);
+	assert(kernel_look(&scan->proc, unit_dir()) == KERNEL_NO_NODE);
+	assert(kernel_look(&scan->proc, "/dev/null") == KERNEL_READY);
+	assert(strstr(kernel_explain(KERNEL_NO_RIGHTS), "udev"));
+	snapshot_free(snapshot);
+	remote_free(remote);
+	scan_free(scan);
+}

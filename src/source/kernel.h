@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The kernel module (ttmem.ko) as a source: /proc/driver/ttmem/totals tells everybody what every process
+ * holds, without a daemon and without looking into anybody's descriptors. Books that were found otherwise
+ * are known again by their inode, so nothing is counted twice.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct proc;
+struct remote;
+struct scan;
+struct snapshot;
+struct snapshot_memory;
+
+#define KERNEL_TEXT_MAX (UINT32_C(64) << 20) /* of the file; more is a note */
+#define KERNEL_COMM_SIZE 64
+
+/* Who holds memory, as the kernel tells. */
+struct kernel_holder {
+	uint64_t id;  /* of a book: its inode */
+	dev_t device; /* of a book: its file system; 0 = its file is closed */
+	uint32_t pid; /* 0 = in no pid namespace that we see */
+	uint32_t uid;
+	bool is_book; /* otherwise a client of the plain ioctls */
+	char comm[KERNEL_COMM_SIZE];
+};
+
+struct kernel_parser {
+	int (*holder)(void *context, const struct kernel_holder *holder);
+	/* Of the holder before. */
+	int (*memory)(void *context, uint32_t device, uint32_t type,
+		      const struct snapshot_memory *memory);
+	void *context;
+};
+
+/* The text of the file. 0, what a function returned, or -EBADMSG. Lines of later versions are skipped. */
+int kernel_parse(const char *text, size_t length, const struct kernel_parser *parser);
+
+/* Adds what neither a pass of @scan nor the daemon knows of. 0 (also without the module) or -ENOMEM. */
+int kernel_collect(const struct scan *scan, const struct remote *remote, struct snapshot *snapshot);
+
+/* How it is with the module, for who explains. */
+enum kernel_state {
+	KERNEL_NOT_LOADED = 0,
+	KERNEL_NO_NODE = 1,   /* loaded, but there is no node: udev, or a container */
+	KERNEL_NO_RIGHTS = 2, /* the node cannot be opened by this user */
+	KERNEL_READY = 3,
+};
+
+/* @node: where it should be; NULL = where it usually is. */
+enum kernel_state kernel_look(const struct proc *proc, const char *node);
+
+/* A sentence about it. */
+const char *kernel_explain(enum kernel_state state);

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The formats that others would parse: the samples in docs/samples mean what kernel-integration.md says."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import LIMIT
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SAMPLES = ROOT / "docs" / "samples"
+COLUMNS = ["PID", "Comm", "DRAM", "L1", "L1_SMALL", "TRACE", "BUFFERS", "CB", "KERNEL"]
+
+
+def name(word):
+    """A name without its escapes."""
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), word)
+
+
+def allocations(text):
+    """Rows and sums of the table, by nothing but blanks."""
+    lines = [line.split() for line in text.splitlines()]
+    assert lines[0] == COLUMNS and set("".join(lines[1])) == {"-"}
+    rows = []
+    for words in lines[2:]:
+        if words and words[0] == "TOTAL":
+            return rows, dict(zip(COLUMNS[2:], map(int, words[1:])))
+        if words:
+            values = dict(zip(COLUMNS[2:], map(int, words[2:])))
+            rows.append({"PID": int(words[0]), "Comm": name(words[1]), **values})
+    raise AssertionError("no sums")
+
+
+def old_allocations(text):
+    """What a reader of the old note does, who knows only the first seven columns."""
+    rows = {}
+    for line in text.splitlines()[2:]:
+        words = line.split()
+        if len(words) >= 7 and words[0].isdigit():
+            rows[int(words[0])] = [int(word) for word in words[2:7]]
+    return rows
+
+
+def usage(text):
+    """The keys of drm-usage-stats, as monitors read them: value and an optional unit."""
+    units = {"": 1, "KiB": 1024, "MiB": 1024 * 1024}
+    keys = {}
+    for line in text.splitlines():
+        key, _, value = line.partition(":")
+        match = re.fullmatch(r"(\d+) ?(KiB|MiB|)", value.strip())
+        keys[key] = int(match[1]) * units[match[2]] if match else value.strip()
+    return keys
+
+
+def totals(text):
+    """Bytes of each holder and type."""
+    lines = [line.split() for line in text.splitlines()]
+    assert lines[0] == ["ttmem", "1"]
+    holders = {}
+    for words in lines[1:]:
+        if words[0] == "holder":
+            memory = holders[int(words[4])] = {}
+        elif words[0] == "memory":
+            memory[int(words[2])] = memory.get(int(words[2]), 0) + int(words[3])
+    return holders
+
+
+def test_the_table():
+    rows, sums = allocations((SAMPLES / "allocations").read_text())
+    assert [row["Comm"] for row in rows] == ["python3", "llama server"]
+    for column in COLUMNS[2:]:
+        assert sum(row[column] for row in rows) == sums[column]
+
+
+def test_a_reader_of_the_old_columns_still_reads_them():
+    rows = old_allocations((SAMPLES / "allocations").read_text())
+    assert rows == {4711: [3221225472, 1048576, 32768, 0, 130], 4802: [536870912, 0, 0, 67108864, 12]}
+
+
+def test_the_usage_of_a_descriptor():
+    keys = usage((SAMPLES / "fdinfo").read_text())
+    rows, _ = allocations((SAMPLES / "allocations").read_text())
+    assert keys["drm-driver"] == "ttmem" and keys["drm-client-id"] == 7
+    for region, column in [("dram", "DRAM"), ("l1", "L1"), ("l1-small", "L1_SMALL"), ("cb", "CB")]:
+        assert keys[f"drm-total-{region}"] == keys[f"drm-resident-{region}"] == rows[0][column]
+
+
+def test_the_three_samples_are_of_one_machine():
+    rows, _ = allocations((SAMPLES / "allocations").read_text())
+    holders = totals((SAMPLES / "totals").read_text())
+    for row in rows:
+        assert holders[row["PID"]].get(0, 0) == row["DRAM"]
+        assert holders[row["PID"]].get(4, 0) == row["TRACE"]
+
+
+def test_the_samples_are_what_the_command_reads(ttmem, tmp_path):
+    folder = tmp_path / "driver" / "ttmem"
+    folder.mkdir(parents=True)
+    shutil.copy(SAMPLES / "totals", folder / "totals")
+    done = ttmem("smi", "--json", env={"TTMEM_PROC_ROOT": str(tmp_path), "TTMEM_SOCKET": "none"})
+    assert done.returncode == 0, done.stderr
+    assert '"totals":{"bytes":3826876416,"buffers":142}' in done.stdout
+    assert '"comm":"llama server"' in done.stdout and done.stdout.count('"source":"kernel"') == 2
+
+
+def test_the_doctor_misses_the_node(ttmem, tmp_path):
+    """The module is loaded there, but this machine has no node."""
+    if pathlib.Path("/dev/ttmem").exists():
+        pytest.skip("the module is loaded here")
+    (tmp_path / "driver" / "ttmem").mkdir(parents=True)
+    env = {"TTMEM_PROC_ROOT": str(tmp_path), "TTMEM_SOCKET": "none"}
+    assert '"kernel-node"' in ttmem("doctor", "--json", env=env).stdout
+    (tmp_path / "driver" / "ttmem").rmdir()
+    assert "kernel-" not in ttmem("doctor", "--json", env=env).stdout
+
+
+def test_the_dkms_tree_is_complete(tmp_path):
+    """What meson installs for dkms is all that the module includes."""
+    headers = sorted(pathlib.Path("/usr/src").glob("linux-headers-6.1.*-cloud-amd64"))
+    if not headers:
+        pytest.skip("no kernel headers here")
+    listed = re.findall(r"'([^']+\.[ch]|Kbuild|Makefile)'", (ROOT / "kernel" / "meson.build").read_text())
+    tree = tmp_path / "ttmem"
+    for path in listed:
+        if path.startswith("../"):
+            target = tree / path[3:]
+        else:
+            target = tree / "kernel" / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / "kernel" / path, target)
+    done = subprocess.run(
+        ["make", "-s", "-C", str(headers[-1]), f"M={tree}/kernel", "modules"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=LIMIT,
+    )
+    assert done.returncode == 0 and (tree / "kernel" / "ttmem.ko").exists(), done.stdout

@@ -1,0 +1,112 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# boot.sh VERSION BUILD WORK [TEST...]: builds the module for one of Debian's kernels, boots that kernel in QEMU
+# with nothing but busybox, the module and the test programs of BUILD, and judges what comes out of its
+# console. No KVM is needed: a boot takes seconds all the same.
+
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+
+version=$1 build=$2 work=$3
+shift 3
+headers=${TTMEM_KERNEL_HEADERS:-/usr/src/linux-headers-$version}
+image=${TTMEM_KERNEL_IMAGE:-/boot/vmlinuz-$version}
+seconds=${TTMEM_KERNEL_SECONDS:-400} # ends a hang; a boot with all tests takes much less
+name=kernel-${TTMEM_KERNEL_NAME:-${version%%-*}}
+
+record() {
+	echo "$*" >>"${TTMEM_RESULTS:-/dev/null}"
+}
+
+give_up() {
+	echo "$*"
+	record "$name" 0 1 0
+	exit 1
+}
+
+# The library's own tests run on the kernel's book too, but for those that beat on timers and threads: an
+# emulated processor is too slow for them.
+[ $# -gt 0 ] || set -- kernel-node kernel-errors kernel-life kernel-crowd kernel-view kernel-track \
+	lib-life lib-semantics lib-rest lib-misuse lib-descriptor lib-limits lib-offer
+
+rm -rf "$work"
+mkdir -p "$work/module" "$work/root/bin" "$work/root/lib64" "$work/root/proc" "$work/root/sys" \
+	"$work/root/dev" "$work/root/tmp" "$work/root/etc"
+cp -r kernel include "$work/module/"
+make -s -C "$headers" M="$work/module/kernel" modules >"$work/make.log" 2>&1 || {
+	cat "$work/make.log"
+	give_up "the module does not build for $version"
+}
+
+# need PROGRAM: it and its libraries, without what only a debugger wants.
+need() {
+	strip -o "$work/root/bin/$(basename "$1")" "$1" 2>/dev/null || cp "$1" "$work/root/bin/"
+	ldd "$1" 2>/dev/null | grep -o '/[^ ]*' | while read -r library; do
+		case $library in
+		/lib/* | /lib64/* | /usr/lib/*) to=$work/root$library ;;
+		*) to=$work/root/ours/$(basename "$library") ;;
+		esac
+		[ -e "$to" ] && continue
+		mkdir -p "$(dirname "$to")"
+		strip -o "$to" "$library" 2>/dev/null || cp -L "$library" "$to"
+	done
+}
+
+cp "$(command -v busybox)" "$work/root/bin/busybox"
+strip --strip-debug -o "$work/root/ttmem.ko" "$work/module/kernel/ttmem.ko"
+install -m 755 tests/kernel/init.sh "$work/root/init"
+printf '%s\n' 'root:x:0:0::/tmp:/bin/sh' 'other:x:5555:5555::/tmp:/bin/sh' >"$work/root/etc/passwd"
+for test; do
+	case $test in
+	kernel-*) program=$build/tests/kernel/$test-test ;;
+	*) program=$build/src/$test-test ;;
+	esac
+	[ -x "$program" ] || give_up "$program is not built" >&2
+	need "$program"
+	basename "$program"
+done >"$work/root/tests"
+need "$build/src/cli/ttmem"
+need "$build/src/daemon/ttmemd"
+need "$build/tests/kernel/kernel-holder"
+(cd "$work/root" && find . | cpio -o -H newc --quiet) >"$work/initrd" || give_up "no initrd"
+
+# A processor that is emulated on a busy machine may get nothing to do for a minute: that is no lockup.
+patience="nosoftlockup rcupdate.rcu_cpu_stall_suppress=1 clocksource=tsc tsc=reliable"
+
+start=$(date +%s)
+# shellcheck disable=SC2086 # a list of words
+timeout -k 5 "$seconds" qemu-system-x86_64 ${TTMEM_KERNEL_MACHINE:--accel tcg,thread=multi -smp 2} \
+	-cpu max -m "${TTMEM_KERNEL_MEMORY:-768}" \
+	-nodefaults -no-user-config -kernel "$image" -initrd "$work/initrd" -nographic \
+	-serial stdio -no-reboot -append "console=ttyS0 panic=-1 quiet slub_debug=FZPU oops=panic \
+	$patience ${TTMEM_KERNEL_APPEND:-}" </dev/null >"$work/console" 2>&1
+code=$?
+echo "$version: $(($(date +%s) - start)) s"
+
+# The console has carriage returns, and lines of the kernel between those of the programs.
+tr -d '\r' <"$work/console" >"$work/log"
+sed -n 's/^@@result //p' "$work/log" | sed "s/^\([^# ]\)/$name-\1/" >"$work/results"
+[ -z "${TTMEM_RESULTS:-}" ] || cat "$work/results" >>"$TTMEM_RESULTS"
+bad=0
+if ! grep -q '^@@end$' "$work/log"; then
+	echo "the machine did not come to its end (qemu: $code)"
+	bad=1
+fi
+if ! grep -q '^@@unloaded$' "$work/log"; then
+	echo "the module was not unloaded"
+	bad=1
+fi
+# Anything that a kernel says when something is wrong with it.
+if sed -n '/^@@log$/,/^@@end$/p' "$work/log" | grep -E -n 'WARNING|BUG|Oops|KASAN|UBSAN|Call Trace|Tainted.* [DW]|possible (recursive|circular)|Poison|Redzone|Object padding|unreferenced object|INFO: |general protection|refcount_t|leaked|remaining on|Objects remaining'; then
+	echo "the kernel complained"
+	bad=1
+fi
+failed=$(awk '!/^#/ { n += $3 } END { print n + 0 }' "$work/results")
+awk '!/^#/ { p += $2; f += $3; s += $4 } END { printf "%d passed, %d failed, %d skipped\n", p, f, s }' \
+	"$work/results"
+record "$name-log" $((1 - bad)) "$bad" 0
+if [ "$bad" -ne 0 ] || [ "$failed" -ne 0 ]; then
+	tail -n 150 "$work/log"
+	exit 1
+fi

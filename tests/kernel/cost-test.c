@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What an event costs. In an emulator time means nothing, but with "-icount shift=0" its clock counts
+ * instructions, the kernel's among them: then the same events on a memfd and on the kernel's book must take
+ * as many. And no system call; the plain ioctls take one each.
+ */
+
+#include "node.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <ttmem/ttmem.h>
+
+#include "base/unit.h"
+
+#define COST_WARM 20000 /* more than a ring holds: then nothing grows any more */
+#define COST_EVENTS 128
+#define COST_MANY 20000
+#define COST_COUNTED \
+	"ttmem_icount" /* on the kernel's command line: its clock counts instructions */
+
+static void cost_book_events(int node, uint64_t count)
+{
+	for (uint64_t i = 0; i < count; i += 2) {
+		ttmem_alloc(0, TTMEM_DRAM, 4096, 64, NULL);
+		ttmem_free(0, TTMEM_DRAM, 4096);
+	}
+}
+
+static void cost_plain_events(int node, uint64_t count)
+{
+	for (uint64_t i = 0; i < count; i += 2) {
+		assert(node_alloc(node, 0, 0, 4096, 64) == 1);
+		assert(node_free(node, 0, 0, 4096) == 0);
+	}
+}
+
+typedef void cost_fn(int node, uint64_t count);
+
+static void cost_set(const char *kernel)
+{
+	/* NOLINTBEGIN(concurrency-mt-unsafe): a child alone */
+	setenv("TTMEM", "1", 1);
+	setenv("TTMEM_SOCKET", "none", 1);
+	setenv("TTMEM_KERNEL", kernel, 1);
+	/* NOLINTEND(concurrency-mt-unsafe) */
+}
+
+/* Warms up, and then does as much as is to be counted between two stops. */
+static _Noreturn void cost_run(cost_fn *events, const char *kernel)
+{
+	int node = node_open();
+
+	cost_set(kernel);
+	events(node, COST_WARM);
+	assert(ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0);
+	raise(SIGSTOP);
+	events(node, COST_EVENTS);
+	raise(SIGSTOP);
+	_exit(0);
+}
+
+/* System calls of so many events, and of two halves of raise(). */
+static uint64_t cost_system_calls(cost_fn *events, const char *kernel)
+{
+	pid_t child = fork();
+	uint64_t stops = 0;
+	int status;
+
+	assert(child >= 0);
+	if (child == 0)
+		cost_run(events, kernel);
+	assert(waitpid(child, &status, 0) == child && WIFSTOPPED(status));
+	for (;;) {
+		assert(ptrace(PTRACE_SYSCALL, child, NULL, NULL) == 0);
+		assert(waitpid(child, &status, 0) == child && WIFSTOPPED(status));
+		if (WSTOPSIG(status) == SIGSTOP)
+			break;
+		stops++;
+	}
+	assert(ptrace(PTRACE_CONT, child, NULL, NULL) == 0);
+	assert(waitpid(child, &status, 0) == child && status == 0);
+	return stops / 2; /* one when it is entered, one when it is left */
+}
+
+UNIT_LONG(system_calls, 120)
+{
+	uint64_t memfd = cost_system_calls(cost_book_events, "0");
+	uint64_t kernel = cost_system_calls(cost_book_events, "1");
+	uint64_t plain = cost_system_calls(cost_plain_events, "1");
+
+	printf("system calls of %d events and a signal: memfd %llu, kernel's book %llu, plain "
+	       "%llu\n",
+	       COST_EVENTS, (unsigned long long)memfd, (unsigned long long)kernel,
+	       (unsigned long long)plain);
+	assert(kernel == memfd && memfd < 10);
+	assert(plain == kernel + COST_EVENTS);
+}
+
+/* Nanoseconds of an event by the machine's clock. */
+static uint64_t cost_by_clock(cost_fn *events, const char *kernel)
+{
+	int answer[2];
+	uint64_t ns;
+	pid_t child;
+	int status;
+
+	assert(pipe2(answer, O_CLOEXEC) == 0);
+	child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		struct timespec from, to;
+		int node = node_open();
+
+		cost_set(kernel);
+		events(node, COST_WARM);
+		clock_gettime(CLOCK_MONOTONIC, &from);
+		events(node, COST_MANY);
+		clock_gettime(CLOCK_MONOTONIC, &to);
+		ns = (uint64_t)((to.tv_sec - from.tv_sec) * 1000000000 + to.tv_nsec - from.tv_nsec);
+		_exit(write(answer[1], &ns, sizeof(ns)) == sizeof(ns) ? 0 : 1);
+	}
+	assert(waitpid(child, &status, 0) == child && status == 0);
+	assert(read(answer[0], &ns, sizeof(ns)) == sizeof(ns));
+	close(answer[0]);
+	close(answer[1]);
+	return ns / COST_MANY;
+}
+
+UNIT_LONG(the_hot_path_is_the_same, 240)
+{
+	bool counted = strstr(node_text("/proc/cmdline"), COST_COUNTED) != NULL;
+	uint64_t memfd = cost_by_clock(cost_book_events, "0");
+	uint64_t kernel = cost_by_clock(cost_book_events, "1");
+	uint64_t plain = cost_by_clock(cost_plain_events, "1");
+	uint64_t more = kernel > memfd ? kernel - memfd : memfd - kernel;
+
+	printf("%s of an event: memfd %llu, kernel's book %llu, plain ioctl %llu\n",
+	       counted ? "instructions" : "nanoseconds (which mean nothing)",
+	       (unsigned long long)memfd, (unsigned long long)kernel, (unsigned long long)plain);
+	fflush(stdout);
+	if (!counted)
+		unit_skip("this machine's clock does not count instructions");
+	/* Interrupts fall where they fall. */
+	assert(more * 50 <= memfd + 50);
+	assert(plain > kernel);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What is shown: the files under /proc/driver/ttmem and fdinfo, byte by byte; and what the command makes of
+ * them, with and without the daemon, for another user than the one who holds the memory.
+ */
+
+#include "node.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/unit.h"
+
+/* NOLINTBEGIN(concurrency-mt-unsafe): these tests have no threads */
+
+UNIT(the_table)
+{
+	char wanted[1024];
+	struct node_book book;
+
+	assert(prctl(PR_SET_NAME, "a b\\\x1b[31m") == 0);
+	node_make_book(&book);
+	node_write(&book, 20, 0, 1000, 1); /* DRAM */
+	node_write(&book, 20, 1, 200, 2);  /* L1 */
+	node_write(&book, 20, 2, 9999, 9); /* the host's: no column */
+	node_write(&book, 20, 3, 30, 3);
+	node_write(&book, 20, 4, 4, 4);
+	node_write(&book, 20, 5, 50, 5);
+	node_write(&book, 20, 6, 60, 6);
+	snprintf(wanted, sizeof(wanted),
+		 "%-8s %-16s %-10s %-10s %-10s %-10s %-10s %-10s %-10s\n"
+		 "%-8s %-16s %-10s %-10s %-10s %-10s %-10s %-10s %-10s\n"
+		 "%-8d %-16s %-10d %-10d %-10d %-10d %-10d %-10d %-10d\n"
+		 "\n"
+		 "%-8s %-16s %-10d %-10d %-10d %-10d %-10d %-10d %-10d\n",
+		 "PID", "Comm", "DRAM", "L1", "L1_SMALL", "TRACE", "BUFFERS", "CB", "KERNEL",
+		 "----", "----", "----", "--", "--------", "-----", "-------", "--", "------",
+		 (int)getpid(), "a\\040b\\134\\033[31m", 1000, 200, 30, 4, 21, 50, 60, "TOTAL", "",
+		 1000, 200, 30, 4, 21, 50, 60);
+	assert(strcmp(node_text("/proc/driver/ttmem/20/allocations"), wanted) == 0);
+	snprintf(wanted, sizeof(wanted), "%d\n", (int)getpid());
+	assert(strcmp(node_text("/proc/driver/ttmem/20/pids"), wanted) == 0);
+	assert(strcmp(node_text("/proc/driver/ttmem/20/stats"),
+		      "holders 1\n"
+		      "DRAM bytes 1000 buffers 1 allocs 1 frees 0\n"
+		      "L1 bytes 200 buffers 2 allocs 1 frees 0\n"
+		      "SYSTEM_MEMORY bytes 9999 buffers 9 allocs 1 frees 0\n"
+		      "L1_SMALL bytes 30 buffers 3 allocs 1 frees 0\n"
+		      "TRACE bytes 4 buffers 4 allocs 1 frees 0\n"
+		      "CB bytes 50 buffers 5 allocs 1 frees 0\n"
+		      "KERNEL bytes 60 buffers 6 allocs 1 frees 0\n") == 0);
+	node_drop_book(&book);
+}
+
+UNIT(the_modes_of_the_files)
+{
+	static const char *const names[] = {"totals", "20/allocations", "20/pids", "20/stats"};
+	struct node_book book;
+	char path[64];
+	struct stat st;
+
+	node_make_book(&book);
+	node_write(&book, 20, 0, 1, 1);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "/proc/driver/ttmem/%s", names[i]);
+		assert(stat(path, &st) == 0 && (st.st_mode & 0777) == 0444);
+	}
+	node_drop_book(&book);
+}
+
+UNIT(usage_of_a_descriptor)
+{
+	struct node_book book;
+	char path[64], wanted[64];
+	const char *text;
+
+	node_make_book(&book);
+	node_write(&book, 21, 0, 1000, 1);
+	node_write(&book, 22, 0, 500, 1);
+	node_write(&book, 22, 3, 7, 1);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", book.fd);
+	text = node_text(path);
+	assert(strstr(text, "drm-driver:\tttmem\n"));
+	snprintf(wanted, sizeof(wanted), "drm-client-id:\t%llu\n", (unsigned long long)book.id);
+	assert(strstr(text, wanted));
+	assert(strstr(text, "drm-total-dram:\t1500\n"));
+	assert(strstr(text, "drm-resident-dram:\t1500\n"));
+	assert(strstr(text, "drm-total-l1-small:\t7\n"));
+	assert(strstr(text, "drm-total-kernel:\t0\n"));
+	node_drop_book(&book);
+}
+
+/* A living process with the library and nothing set: the module is all it takes. */
+struct view_holder {
+	pid_t pid;
+	int input;
+};
+
+static void view_start(struct view_holder *ret_holder, const char *sizes[3])
+{
+	int input[2], output[2];
+	char line[16] = "";
+
+	assert(pipe2(input, O_CLOEXEC) == 0 && pipe2(output, O_CLOEXEC) == 0);
+	ret_holder->pid = fork();
+	assert(ret_holder->pid >= 0);
+	if (ret_holder->pid == 0) {
+		assert(dup2(input[0], 0) == 0 && dup2(output[1], 1) == 1);
+		/* A user of its own. */
+		assert(setgid(4321) == 0 && setuid(4321) == 0);
+		execl("/bin/kernel-holder", "kernel-holder", "30", "0", sizes[0], sizes[1],
+		      sizes[2], (char *)NULL);
+		_exit(1);
+	}
+	close(input[0]);
+	close(output[1]);
+	assert(read(output[0], line, 5) == 5 && strncmp(line, "ready", 5) == 0);
+	close(output[0]);
+	ret_holder->input = input[1];
+}
+
+static void view_stop(struct view_holder *holder)
+{
+	int status;
+
+	close(holder->input);
+	assert(waitpid(holder->pid, &status, 0) == holder->pid && status == 0);
+}
+
+/* What a shell command prints; valid until the next call. */
+static const char *view_output(const char *command)
+{
+	static char text[1 << 18];
+	FILE *file = popen(command, "re");
+	size_t n;
+
+	assert(file);
+	n = fread(text, 1, sizeof(text) - 1, file);
+	text[n] = '\0';
+	(void)pclose(file); /* judged by what it printed */
+	return text;
+}
+
+#define VIEW_MINE "\"totals\":{\"bytes\":6000,\"buffers\":3}"
+
+UNIT_LONG(anybody_sees_everybody_without_a_daemon, 120)
+{
+	const char *sizes[3] = {"1000", "2000", "3000"};
+	struct view_holder holder;
+	const char *text;
+	char wanted[64];
+
+	view_start(&holder, sizes);
+	assert(node_becomes(30, 6000, 3));
+	text = view_output("TTMEM_SOCKET=none su other -c 'ttmem smi --json'");
+	snprintf(wanted, sizeof(wanted), "\"pid\":%d,", (int)holder.pid);
+	if (!strstr(text, VIEW_MINE) || !strstr(text, wanted))
+		puts(text);
+	assert(strstr(text, VIEW_MINE) && strstr(text, wanted));
+	assert(strstr(text, "\"source\":\"kernel\"") && strstr(text, "\"user_id\":4321"));
+	/* Root finds the book itself; it counts once. */
+	text = view_output("TTMEM_SOCKET=none ttmem smi --json");
+	assert(strstr(text, VIEW_MINE) && strstr(text, "\"source\":\"kernel\""));
+	/* And sees what is in it. */
+	text = view_output("TTMEM_SOCKET=none ttmem buffers --json");
+	assert(strstr(text, "\"name\":\"held\"") && strstr(text, "\"size\":3000"));
+	/* Others do not. */
+	text = view_output("TTMEM_SOCKET=none su other -c 'ttmem buffers --json' 2>/dev/null");
+	assert(!strstr(text, "held"));
+	view_stop(&holder);
+	assert(node_becomes(30, 0, 0));
+}
+
+static pid_t view_start_daemon(void)
+{
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	assert(pipe2(ready, O_CLOEXEC) == 0);
+	pid = fork();
+	assert(pid >= 0);
+	if (pid == 0) {
+		char number[12];
+
+		close(ready[0]);
+		assert(fcntl(ready[1], F_SETFD, 0) == 0); /* goes along */
+		snprintf(number, sizeof(number), "%d", ready[1]);
+		execl("/bin/ttmemd", "ttmemd", "--socket", "/tmp/ttmemd.sock", "--legacy-socket",
+		      "none", "--http", "none", "--state", unit_dir(), "--config", "none", "-q",
+		      "--keeper", "no", "--ready-fd", number, (char *)NULL);
+		_exit(1);
+	}
+	close(ready[1]);
+	assert(read(ready[0], &byte, 1) == 1);
+	close(ready[0]);
+	return pid;
+}
+
+/* Tries for a while: the daemon looks at the dead a moment later. */
+static bool view_tells(const char *command, const char *wanted)
+{
+	static const struct timespec pause = {.tv_nsec = 200000000};
+
+	for (int i = 0; i < 150; i++) {
+		if (strstr(view_output(command), wanted))
+			return true;
+		(void)nanosleep(&pause, NULL); /* shortened: then sooner */
+	}
+	puts(view_output(command));
+	return false;
+}
+
+UNIT_LONG(with_a_daemon_nothing_counts_twice, 240)
+{
+	const char *sizes[3] = {"1000", "2000", "3000"};
+	pid_t daemon = view_start_daemon();
+	struct view_holder holder;
+	char wanted[64];
+	int status;
+
+	setenv("TTMEM_SOCKET", "/tmp/ttmemd.sock", 1);
+	view_start(&holder, sizes);
+	assert(node_becomes(30, 6000, 3));
+	assert(view_tells("su other -c 'ttmem smi --json'", VIEW_MINE));
+	assert(view_tells("ttmem smi --json", VIEW_MINE));
+	/* It dies, and the daemon has its last state. */
+	assert(kill(holder.pid, SIGKILL) == 0);
+	close(holder.input);
+	assert(waitpid(holder.pid, &status, 0) == holder.pid);
+	assert(node_becomes(30, 0, 0));
+	snprintf(wanted, sizeof(wanted), "\"pid\":%d,", (int)holder.pid);
+	assert(view_tells("ttmem leaks --json", wanted));
+	assert(strstr(view_output("ttmem leaks --json"), "\"bytes\":6000"));
+	assert(kill(daemon, SIGTERM) == 0);
+	assert(waitpid(daemon, &status, 0) == daemon);
+}
+
+/* NOLINTEND(concurrency-mt-unsafe) */

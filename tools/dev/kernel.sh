@@ -1,0 +1,33 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# ./dev kernel-test: the module in real kernels. It is built for those that Debian offers, with every check
+# that a compiler can make, and each kernel is booted in QEMU with it. --debug-kernel adds one that we build
+# ourselves, which watches its own memory and locks.
+
+. tools/dev/suite.sh
+
+# Seconds for both boots; each has a cap of its own below that.
+KERNEL_CAP=900
+
+# What boot.sh puts into the machine, of a build folder.
+KERNEL_TARGETS="kernel-programs src/cli/ttmem src/daemon/ttmemd src/lib-life-test src/lib-semantics-test
+	src/lib-rest-test src/lib-misuse-test src/lib-descriptor-test src/lib-limits-test src/lib-offer-test"
+
+dev_kernel_test() {
+	debug=0
+	case ${1:-} in
+	--debug-kernel) debug=1 ;;
+	'') ;;
+	*) die "usage: ./dev kernel-test [--debug-kernel]" ;;
+	esac
+	need build kernel
+	[ "$debug" = 0 ] || need debug-kernel
+	# shellcheck disable=SC2086 # a list of words
+	build_default $KERNEL_TARGETS || die "the build failed"
+	suite kernel "$KERNEL_CAP" sh tools/dev/run-suite.sh kernel
+	if [ "$debug" = 1 ]; then
+		suite debug-kernel 7200 sh tests/kernel/debug-kernel.sh
+	fi
+	total
+}
