@@ -176,6 +176,9 @@ UNIT_LONG(anybody_sees_everybody_without_a_daemon, 120)
 	/* Others do not. */
 	text = view_output("TTMEM_SOCKET=none su other -c 'ttmem buffers --json' 2>/dev/null");
 	assert(!strstr(text, "held"));
+	/* The doctor knows why nobody had to turn anything on. */
+	text = view_output("TTMEM_SOCKET=none ttmem doctor --json");
+	assert(strstr(text, "\"kernel-ready\"") && !strstr(text, "\"kernel-node\""));
 	view_stop(&holder);
 	assert(node_becomes(30, 0, 0));
 }
