@@ -40,16 +40,30 @@ static void growth_print_trends(const struct growth *growth)
 	}
 }
 
+/* A digit for each quarter of the process's life, the first one first: how many tenths were born in it. */
+static const char *growth_profile(const struct growth_site *site, char *ret_text)
+{
+	for (uint32_t age = 0; age < GROUP_AGES; age++) {
+		uint64_t tenths =
+			site->last_buffers ? site->ages[age] * 10 / site->last_buffers : 0;
+
+		ret_text[age] = (char)('0' + bits_min(tenths, 9));
+	}
+	ret_text[GROUP_AGES] = '\0';
+	return ret_text;
+}
+
 static void growth_print(const struct growth *growth, const struct snapshot *snapshot)
 {
 	static const struct table_column columns[] = {
 		{"GROWN", 10, true, false}, {"PER SECOND", 10, true, false},
 		{"NOW", 10, true, false},   {"BUFFERS", 8, true, false},
+		{"OLDEST", 7, true, false}, {"AGES", 5, false, false},
 		{"PID", 8, true, false},    {"COMMAND", 15, false, true},
 		{"TYPE", 13, false, false}, {"NAME", 0, false, false},
 	};
 	double seconds = (double)(growth->last_ns - growth->first_ns) / 1e9;
-	char number[TEXT_NUMBER_SIZE];
+	char number[TEXT_NUMBER_SIZE], profile[GROUP_AGES + 1];
 	struct table table;
 
 	table_begin(&table, stdout, columns, ARRAY_SIZE(columns));
@@ -58,10 +72,11 @@ static void growth_print(const struct growth *growth, const struct snapshot *sna
 		uint64_t grown = site->last_bytes - site->first_bytes;
 
 		table_text(&table, text_size(grown, number));
-		table_text(&table, text_size(seconds > 0 ? (uint64_t)((double)grown / seconds) : 0,
-					     number));
+		table_text(&table, text_size((uint64_t)growth_per_second(growth, site), number));
 		table_text(&table, text_size(site->last_bytes, number));
 		table_format(&table, "%" PRIu64, site->last_buffers);
+		table_text(&table, text_duration(snapshot->time_ns - site->oldest_ns, number));
+		table_text(&table, growth_profile(site, profile));
 		table_format(&table, "%" PRIu32, site->pid);
 		table_text(&table, site->comm);
 		table_text(&table, types_name(site->type));

@@ -187,6 +187,12 @@ void document_growth(struct emit *json, const struct snapshot *snapshot,
 		emit_u64(json, "grown", site->last_bytes - site->first_bytes);
 		emit_u64(json, "buffers", site->last_buffers);
 		emit_u64(json, "buffers_before", site->first_buffers);
+		emit_double(json, "per_second", growth_per_second(growth, site));
+		emit_u64(json, "oldest_ns", site->oldest_ns);
+		emit_open_array(json, "ages");
+		for (uint32_t age = 0; age < GROUP_AGES; age++)
+			emit_u64(json, NULL, site->ages[age]);
+		emit_close_array(json);
 		emit_close_object(json);
 	}
 	emit_close_array(json);

@@ -21,8 +21,18 @@
 
 #define GROUP_FLAG_ALIAS 0x04u /* TTMEM_FLAG_ALIAS: adds no bytes */
 
-static struct group group_of(const struct snapshot_buffer *buffer, enum group_kind kind,
-			     bool per_process)
+/* Of the life of its process so far, 0 to GROUP_AGES - 1. */
+static uint32_t group_age(const struct snapshot *snapshot, const struct snapshot_buffer *buffer)
+{
+	uint64_t start = snapshot->processes[buffer->process].start_ns;
+	uint64_t life = snapshot->time_ns > start ? snapshot->time_ns - start : 1;
+	uint64_t at = buffer->born_ns > start ? buffer->born_ns - start : 0;
+
+	return (uint32_t)bits_min(at / (life / GROUP_AGES + 1), GROUP_AGES - 1);
+}
+
+static struct group group_of(const struct snapshot *snapshot, const struct snapshot_buffer *buffer,
+			     enum group_kind kind, bool per_process)
 {
 	struct group group = {
 		.bytes = buffer->flags & GROUP_FLAG_ALIAS ? 0 : buffer->size,
@@ -30,6 +40,7 @@ static struct group group_of(const struct snapshot_buffer *buffer, enum group_ki
 		.oldest_ns = buffer->born_ns,
 	};
 
+	group.ages[group_age(snapshot, buffer)] = 1;
 	if (per_process || kind == GROUP_THREAD)
 		group.process = buffer->process;
 	switch (kind) {
@@ -107,7 +118,7 @@ int group_buffers(const struct snapshot *snapshot, enum group_kind kind, bool pe
 	if (!groups)
 		return -ENOMEM;
 	for (size_t i = 0; i < snapshot->buffer_count; i++)
-		groups[i] = group_of(&snapshot->buffers[i], kind, per_process);
+		groups[i] = group_of(snapshot, &snapshot->buffers[i], kind, per_process);
 	qsort(groups, snapshot->buffer_count, sizeof(*groups), group_compare_keys);
 	for (size_t i = 0; i < snapshot->buffer_count; i++) {
 		struct group *last = n ? &groups[n - 1] : NULL;
@@ -119,6 +130,8 @@ int group_buffers(const struct snapshot *snapshot, enum group_kind kind, bool pe
 		last->bytes = merge_add(last->bytes, groups[i].bytes);
 		last->buffers++;
 		last->oldest_ns = bits_min(last->oldest_ns, groups[i].oldest_ns);
+		for (uint32_t age = 0; age < GROUP_AGES; age++)
+			last->ages[age] += groups[i].ages[age];
 	}
 	qsort(groups, n, sizeof(*groups), group_compare_sizes);
 	*ret_groups = cleanup_steal(groups);

@@ -13,6 +13,8 @@
 
 struct snapshot;
 
+#define GROUP_AGES 4u
+
 enum group_kind {
 	GROUP_NAME,
 	GROUP_PHASE,
@@ -32,6 +34,8 @@ struct group {
 	uint64_t bytes;
 	uint64_t buffers;
 	uint64_t oldest_ns;
+	/* How many were born in each quarter of their process's life: what leaks is of all ages. */
+	uint64_t ages[GROUP_AGES];
 };
 
 /*

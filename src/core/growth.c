@@ -73,7 +73,9 @@ static int growth_sample(struct growth *growth, const struct snapshot *snapshot,
 			.type = groups[i].type,
 			.last_bytes = groups[i].bytes,
 			.last_buffers = groups[i].buffers,
+			.oldest_ns = groups[i].oldest_ns,
 		};
+		memcpy(site->ages, groups[i].ages, sizeof(site->ages));
 		if (growth_keep(growth, process->comm, &site->comm) < 0 ||
 		    growth_keep(growth, groups[i].name, &site->name) < 0 ||
 		    growth_keep(growth, groups[i].phase, &site->phase) < 0 ||
@@ -98,6 +100,9 @@ static struct growth_site growth_step(const struct growth_site *was, const struc
 	site = was ? *was : *is;
 	site.last_bytes = is ? is->last_bytes : 0;
 	site.last_buffers = is ? is->last_buffers : 0;
+	site.oldest_ns = is ? is->oldest_ns : 0;
+	for (uint32_t age = 0; age < GROUP_AGES; age++)
+		site.ages[age] = is ? is->ages[age] : 0;
 	if (first_sample) {
 		site.first_bytes = site.last_bytes;
 		site.first_buffers = site.last_buffers;
@@ -151,6 +156,13 @@ static int growth_compare_speed(const void *left, const void *right)
 	if (r == 0)
 		r = strcmp(a->name ? a->name : "", b->name ? b->name : "");
 	return r ? r : growth_compare_keys(left, right);
+}
+
+double growth_per_second(const struct growth *growth, const struct growth_site *site)
+{
+	double seconds = (double)(growth->last_ns - growth->first_ns) / 1e9;
+
+	return seconds > 0 ? (double)(site->last_bytes - site->first_bytes) / seconds : 0;
 }
 
 void growth_finish(struct growth *growth)

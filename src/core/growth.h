@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/pool.h"
+#include "core/group.h"
 
 struct snapshot;
 
@@ -25,6 +26,8 @@ struct growth_site {
 	const char *stack; /* NULL = none */
 	uint64_t first_bytes, last_bytes;
 	uint64_t first_buffers, last_buffers;
+	uint64_t oldest_ns; /* of the last look, like the next */
+	uint64_t ages[GROUP_AGES];
 	uint32_t rises;
 	bool fell;
 };
@@ -72,6 +75,9 @@ int growth_add(struct growth *growth, const struct snapshot *snapshot);
 
 /* Drops what does not grow and sorts the rest, fastest first. */
 void growth_finish(struct growth *growth);
+
+/* Bytes a second while it was looked at. */
+double growth_per_second(const struct growth *growth, const struct growth_site *site);
 
 void growth_deinit(struct growth *growth);
 

@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+from world import wait_for
+
 
 def test_every_field(world):
     before = time.time_ns()
@@ -142,6 +144,32 @@ def test_growth(world):
     assert world.json("growth", "--seconds", "1", "--pid", breathing.pid)["sites"] == []
     text = world.text("growth", "--seconds", "1")
     assert "leaked" in text and str(leaking.pid) in text
+
+
+def test_growth_of_simulated_workloads(world):
+    """The slow leak is found, and the healthy ones are left in peace."""
+    playing = {
+        name: world.adopt(
+            subprocess.Popen(
+                [world.program, "demo", "--play", name, card, device, name, "60000", "20"],
+                env={**world.env, "TTMEM": "1"}, stdout=subprocess.DEVNULL,
+            )
+        )
+        for name, card, device in (
+            ("llm", "n300", "0"), ("training", "n150", "4"), ("mesh", "galaxy", "10"), ("leak", "p150", "60"),
+        )
+    }  # fmt: skip
+    for process in playing.values():
+        world.show(process.pid)
+
+    def in_full_swing():
+        """Nothing grows any more but what leaks: the models are loaded."""
+        document = world.json("growth", "--seconds", "3")
+        return {site["name"] for site in document["sites"]} == {"prompt_cache.entry"} and document
+
+    (site,) = wait_for(in_full_swing, "the leak alone")["sites"]
+    assert site["pid"] == playing["leak"].pid and site["per_second"] > 0
+    assert sum(site["ages"]) == site["buffers"] and sum(count > 0 for count in site["ages"]) >= 2
 
 
 def test_incidents(world):
