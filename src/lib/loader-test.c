@@ -59,7 +59,8 @@ static void *loader_load(void)
 
 	assert(n > 0);
 	path[n] = '\0';
-	strcpy(strrchr(path, '/'), "/lib/loader-slow.so");
+	*strrchr(path, '/') = '\0';
+	snprintf(path + strlen(path), 32, "/lib/loader-slow.so");
 	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
