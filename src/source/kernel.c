@@ -71,6 +71,16 @@ static bool kernel_number(struct kernel_line *line, uint64_t max, uint64_t *ret_
 	return number <= max;
 }
 
+/* The text has no end of its own, so only these three are looked at. */
+static bool kernel_is_octal(const char *digits)
+{
+	for (size_t i = 0; i < 3; i++) {
+		if (digits[i] < '0' || digits[i] > '7')
+			return false;
+	}
+	return true;
+}
+
 /* What is not printable comes as a backslash and three octal digits. */
 static void kernel_comm(struct kernel_line *line, char ret_comm[KERNEL_COMM_SIZE])
 {
@@ -81,7 +91,7 @@ static void kernel_comm(struct kernel_line *line, char ret_comm[KERNEL_COMM_SIZE
 	for (size_t i = 0; i < length && n < KERNEL_COMM_SIZE - 1; i++) {
 		const char *digits = word + i + 1;
 
-		if (word[i] == '\\' && length - i > 3 && strspn(digits, "01234567") >= 3) {
+		if (word[i] == '\\' && length - i > 3 && kernel_is_octal(digits)) {
 			ret_comm[n++] = (char)((digits[0] - '0') << 6 | (digits[1] - '0') << 3 |
 					       (digits[2] - '0'));
 			i += 3;
