@@ -17,8 +17,10 @@ static bool aside_was_left;
 
 static void aside_forked(void)
 {
+#if !defined(__SANITIZE_THREAD__)
 	if (!__libc_single_threaded)
 		aside_was_left = true;
+#endif /* TSan has a thread of its own in every process, which asks the loader for nothing */
 }
 
 /* At load time: a fork may come before the first call. */
