@@ -11,7 +11,9 @@ needs() {
 		cmd:gcc gcc
 		hdr:stdio.h libc6-dev
 		hdr:linux/memfd.h linux-libc-dev
+		hdr:jansson.h libjansson-dev
 		hdr:sqlite3.h libsqlite3-dev
+		hdr:zlib.h zlib1g-dev
 		hdr:systemd/sd-daemon.h libsystemd-dev
 		hdr:elfutils/libdw.h libdw-dev
 		hdr:curses.h libncurses-dev
