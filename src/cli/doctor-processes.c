@@ -203,7 +203,8 @@ static void doctor_examine_scan(struct doctor *doctor)
 	}
 	if (doctor->only_pid)
 		return;
-	if (scan->unreadable)
+	/* Root sees all that can be seen: then it is nothing that anybody could mend. */
+	if (scan->unreadable && geteuid() != 0)
 		doctor_tell(doctor, DOCTOR_PROCESS_UNREADABLE, scan->unreadable_pid, geteuid(),
 			    "%" PRIu32 " of your processes may not be looked into",
 			    scan->unreadable);
