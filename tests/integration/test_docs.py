@@ -58,6 +58,8 @@ def test_every_command_has_a_manual(world):
         manual = ROOT / "docs" / "man" / f"ttmem-{command}.1.scd"
         assert manual.exists(), command
         text = manual.read_text().replace("*", "").replace("\\", "")
+        examples = text.partition("# EXAMPLES\n")[2]
+        assert f"ttmem {command}" in examples, f"ttmem-{command}(1) has no example"
         helped = world.text(command, "--help")
         for option in re.findall(r"(?<!\w)(--[a-z][a-z-]*)", helped):
             if option not in ("--help", "--bytes"):
