@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+import machines
 from terminal import Terminal, masker
 from world import check_schema, wait_for
 
@@ -76,6 +77,17 @@ def test_every_view_at_three_sizes(world, top):
             terminal.compare(f"top-{columns}x{rows}-{view}", mask)
     terminal.press("?")
     terminal.compare("top-200x60-help", mask)
+    terminal.press("q", "q")
+    assert terminal.exit_code() == 0
+
+
+def test_a_machine_with_sensors(top, tmp_path):
+    """What the driver and tt-metal's regions tell is there without any book."""
+    machine = machines.n300(tmp_path / "machine")
+    terminal = top(env=machine.env())
+    for view in ("1", "6"):
+        terminal.press(view)
+        terminal.compare(f"top-80x24-n300-{VIEWS[int(view) - 1]}", masker())
     terminal.press("q", "q")
     assert terminal.exit_code() == 0
 
