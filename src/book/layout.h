@@ -189,7 +189,8 @@ struct book_header {
 	struct book_rejected rejected;
 	uint64_t incident_count[BOOK_INCIDENT_KINDS]; /* claimed; an entry counts once committed */
 	uint64_t incident_lost[BOOK_INCIDENT_KINDS];
-	uint8_t reserved3[1792];
+	uint64_t changes; /* shards made, devices declared and closed so far; counted when done */
+	uint8_t reserved3[1784];
 };
 
 /* One arena: ids below used are valid; directory entries are first units, 0 = none. */

@@ -195,6 +195,7 @@ static struct shard *room_make(struct writer *writer, uint32_t device)
 	index_init(&shard->index, private->buckets);
 	/* The page is complete: a reader who sees 1 may use it. */
 	__atomic_store_n(&shard->page->state, 1, __ATOMIC_RELEASE);
+	writer_changed(writer);
 	return shard;
 }
 

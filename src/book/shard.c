@@ -5,7 +5,7 @@
  * shard-room.c. The order of stores in here is what a reader relies on when the owner dies between any
  * two instructions:
  *
- *	event into the ring | head = n | record | counter block, its number last | checkpoint
+ *	event into the ring | head = n | record | cold block | hot block, its number last | checkpoint
  *
  * head is stored with release, so the event is complete when it is seen; the barrier after it keeps the
  * record and the counters behind it, which release alone would not.
@@ -98,14 +98,15 @@ static inline void shard_count(struct shard *shard, uint32_t op, uint64_t time,
 	uint32_t type = book_meta_type(record->meta);
 	struct book_hot hot = shard->hot[type]; /* a copy, so that it can stay in registers */
 
-	event_count_hot(op, time, record, &hot);
-	hot.number = shard->head;
-	shard->hot[type] = hot;
-	shard_store_hot(shard, type, hot);
+	/* Before the hot block, whose number says that all of the event has been applied. */
 	if (event_is_rare(op)) {
 		event_count_cold(op, &shard->cold[type]);
 		shard_store_cold(shard, type);
 	}
+	event_count_hot(op, time, record, &hot);
+	hot.number = shard->head;
+	shard->hot[type] = hot;
+	shard_store_hot(shard, type, hot);
 }
 
 static inline void shard_maybe_checkpoint(struct shard *shard, uint64_t before)
@@ -218,12 +219,12 @@ static __attribute__((noinline)) int shard_resize(struct shard *shard, uint32_t 
 	shard_publish(shard, before + 2);
 
 	*record = fresh;
+	event_count_cold(BOOK_OP_FREE | BOOK_OP_RESIZE, &shard->cold[type]);
+	shard_store_cold(shard, type);
 	event_count_hot(BOOK_OP_FREE | BOOK_OP_RESIZE, time, &old, &shard->hot[type]);
 	event_count_hot(BOOK_OP_ALLOC, time, &fresh, &shard->hot[type]);
 	shard->hot[type].number = shard->head;
 	shard_store_hot(shard, type, shard->hot[type]);
-	event_count_cold(BOOK_OP_FREE | BOOK_OP_RESIZE, &shard->cold[type]);
-	shard_store_cold(shard, type);
 	shard_maybe_checkpoint(shard, before);
 	return SHARD_SIZE_CHANGE;
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "book/quiet.h"
 #include "book/testing-model.h"
 #include "book/testing-step.h"
 #include "book/testing.h"
@@ -36,6 +37,7 @@ struct testing_walk {
 	uint64_t left[TESTING_DEVICES]; /* events to come */
 	uint64_t reset_type;
 	uint64_t checkpoint[BOOK_CHECKPOINTS][2]; /* number and digest, as last seen whole */
+	struct quiet known[TESTING_DEVICES];      /* of all steps so far */
 };
 
 struct testing_walk *testing_walk_new(uint64_t size, uint32_t ring_events);

@@ -22,6 +22,7 @@
 #include "book/clock.h"
 #include "book/event.h"
 #include "book/log.h"
+#include "book/quiet.h"
 
 /* At this size a chunk is copied in about 100 us: even flat out no ring of 16384 events wraps. */
 #define VIEW_CHUNK (512u << 10)
@@ -258,14 +259,7 @@ static int view_read_dead(struct view *view, struct reader *reader, uint32_t dev
 		return r;
 	view->number = shard.page.head;
 	view->inexact = shard.page.inexact;
-	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		const struct book_hot *hot = shard.page.hot[type];
-		const struct book_cold *cold = shard.page.cold[type];
-
-		/* Equal only at 0, when side 1 is the first to be written. */
-		view->hot[type] = hot[hot[1].number > hot[0].number];
-		view->cold[type] = cold[cold[1].number > cold[0].number];
-	}
+	quiet_choose(&shard.page, view->hot, view->cold);
 	view->segment_count = 0;
 	if (rows) {
 		r = view_check_directory(reader, &shard, device);
@@ -452,10 +446,50 @@ int view_read(struct view *view, struct reader *reader, uint32_t device, enum vi
 	return view_read_either(view, reader, device, owner, true);
 }
 
+/* From @known, which is up to date. */
+static void view_recall(struct view *view, uint32_t device, const struct quiet *known)
+{
+	view->device = device;
+	view->live = view->bad_rows = 0;
+	view->retries = 0;
+	view->segment_count = 0;
+	view->rows_exact = false;
+	view->adds_up = true;
+	view->number = known->number;
+	view->inexact = known->inexact;
+	memcpy(view->hot, known->hot, sizeof(view->hot));
+	memcpy(view->cold, known->cold, sizeof(view->cold));
+}
+
+static void view_remember(const struct view *view, struct quiet *ret_known)
+{
+	ret_known->number = view->number;
+	memcpy(ret_known->hot, view->hot, sizeof(view->hot));
+	memcpy(ret_known->cold, view->cold, sizeof(view->cold));
+}
+
+int view_read_totals_since(struct view *view, struct reader *reader, uint32_t device,
+			   struct quiet *known)
+{
+	int r = quiet_read(reader, device, known);
+
+	if (r == 0)
+		view_recall(view, device, known);
+	if (r <= 0)
+		return r;
+	r = view_read_either(view, reader, device, VIEW_LIVING, false);
+	if (r == 0)
+		view_remember(view, known);
+	return r;
+}
+
 int view_read_totals(struct view *view, struct reader *reader, uint32_t device,
 		     enum view_owner owner)
 {
-	return view_read_either(view, reader, device, owner, false);
+	struct quiet nothing = {0};
+
+	return owner == VIEW_LIVING ? view_read_totals_since(view, reader, device, &nothing)
+				    : view_read_either(view, reader, device, owner, false);
 }
 
 void view_deinit(struct view *view)

@@ -13,6 +13,8 @@
 #include "book/layout.h"
 #include "book/reader.h"
 
+struct quiet;
+
 /* What is known of the owner. */
 enum view_owner {
 	VIEW_LIVING = 0,
@@ -59,6 +61,10 @@ int view_read(struct view *view, struct reader *reader, uint32_t device, enum vi
 /* Counters only: cheap, and exact too. No records. */
 int view_read_totals(struct view *view, struct reader *reader, uint32_t device,
 		     enum view_owner owner);
+
+/* The same of a living owner, for who was here before: @known is from the last time, and brought up to date. */
+int view_read_totals_since(struct view *view, struct reader *reader, uint32_t device,
+			   struct quiet *known);
 
 /*
  * All counters, but only @count segments of records from segment @first on: for tables that are too

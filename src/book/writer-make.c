@@ -209,6 +209,7 @@ void writer_declare(struct writer *writer, uint32_t device, const struct writer_
 		entry->closed_time = 0;
 		memcpy(entry->memory, facts->memory, sizeof(entry->memory));
 		__atomic_store_n(&entry->generation, generation + 1, __ATOMIC_RELEASE);
+		writer_changed(writer);
 	}
 	lock_drop(&writer->making);
 }
@@ -220,8 +221,10 @@ void writer_close_device(struct writer *writer, uint32_t device)
 	if (!lock_take(&writer->making))
 		return;
 	entry = writer_device_entry(writer, device);
-	if (entry)
+	if (entry) {
 		entry->closed_time = clock_read(writer->clock);
+		writer_changed(writer);
+	}
 	lock_drop(&writer->making);
 }
 

@@ -89,6 +89,12 @@ struct writer *writer_free(struct writer *writer);
 /* Charge and reserve memory of the book. -ENOSPC when the room has run out. */
 int writer_charge(struct writer *writer, uint64_t bytes);
 void writer_refund(struct writer *writer, uint64_t bytes);
+
+/* What a shard is, or a device, has changed, and is complete: readers who remember it look again. */
+static inline void writer_changed(struct writer *writer)
+{
+	__atomic_fetch_add(&writer->header->changes, 1, __ATOMIC_RELEASE);
+}
 int writer_reserve(struct writer *writer, uint64_t offset, uint64_t length);
 
 /* Both or neither. */

@@ -64,15 +64,22 @@ struct tracked *tracked_unref(struct tracked *tracked)
 	return NULL;
 }
 
-/* Our own time, not the clock's: a busy machine makes nobody slow. */
-static uint64_t tracked_cost(void)
+/*
+ * What a look costs us: our own time, not the clock's, for a busy machine makes nobody slow. Our own takes
+ * two system calls to tell, which is as much as a look does: so only of a book that was slow by the clock
+ * the last time.
+ */
+static clockid_t tracked_clock(const struct tracked *tracked)
 {
-	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	return tracked->was_slow ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
 }
 
 static void tracked_tire(struct tracked *tracked, uint64_t cost)
 {
-	if (cost < TRACKED_SLOW_NS) {
+	bool is_cost = tracked->was_slow;
+
+	tracked->was_slow = cost >= TRACKED_SLOW_NS;
+	if (!tracked->was_slow || !is_cost) {
 		tracked->rest_ns = 0;
 		return;
 	}
@@ -99,8 +106,9 @@ static int tracked_collect_resting(const struct tracked *tracked, struct snapsho
 int tracked_collect(struct tracked *tracked, const struct source_request *request,
 		    struct view *view, struct snapshot *snapshot)
 {
-	uint64_t cost;
+	clockid_t clock;
 	bool may_rest;
+	uint64_t from;
 	int r;
 
 	pthread_mutex_lock(&tracked->lock);
@@ -109,10 +117,11 @@ int tracked_collect(struct tracked *tracked, const struct source_request *reques
 	if (may_rest && clock_ns(CLOCK_MONOTONIC) < tracked->rest_until) {
 		r = tracked_collect_resting(tracked, snapshot);
 	} else {
-		cost = tracked_cost();
+		clock = tracked_clock(tracked);
+		from = clock_ns(clock);
 		r = book_collect(tracked->book, request, view, snapshot);
 		if (may_rest)
-			tracked_tire(tracked, tracked_cost() - cost);
+			tracked_tire(tracked, clock_ns(clock) - from);
 	}
 	pthread_mutex_unlock(&tracked->lock);
 	return r;

@@ -50,6 +50,7 @@ struct tracked {
 	 */
 	pthread_mutex_t lock;
 	struct scan_book *book;
+	bool was_slow;       /* by the clock, or by our own time if it was slow before */
 	uint64_t rest_ns;    /* how long it was left alone the last time */
 	uint64_t rest_until; /* CLOCK_MONOTONIC: until then its totals are not read */
 

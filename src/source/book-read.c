@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
@@ -29,98 +30,42 @@
 #define BOOK_PAGE_SEGMENTS 1u
 #define BOOK_SORTED_SEGMENTS 8u
 
+void book_reading_deinit(struct book_reading *reading)
+{
+	free(reading->caches);
+	reading->caches = NULL;
+	free(reading->stacks);
+	reading->stacks = NULL;
+}
+
+struct book_caches *book_caches(struct book_reading *reading)
+{
+	if (!reading->caches)
+		reading->caches = calloc(1, sizeof(*reading->caches));
+	return reading->caches;
+}
+
 /* Texts repeat: most buffers of a process have one of a few names. */
 const char *book_text(struct book_reading *reading, uint32_t id)
 {
+	struct book_caches *caches = id ? book_caches(reading) : NULL;
 	uint32_t place = id % BOOK_TEXTS;
-	const char *bytes;
+	const char *bytes, *text;
 	size_t length;
 
 	if (id == 0)
 		return NULL;
-	if (reading->texts[place].id == id)
-		return reading->texts[place].text;
+	if (caches && caches->texts[place].id == id)
+		return caches->texts[place].text;
 	bytes = reader_string(&reading->book->reader, id, &length);
 	if (!bytes)
 		return NULL;
-	reading->texts[place].id = id;
-	reading->texts[place].text = snapshot_text(reading->snapshot, bytes, length);
-	return reading->texts[place].text;
-}
-
-static const char *book_field(struct snapshot *snapshot, const char *field, size_t size)
-{
-	size_t length = strnlen(field, size);
-
-	return length ? snapshot_text(snapshot, field, length) : NULL;
-}
-
-/* What the process declared, whether it used the device or not. */
-static int book_collect_device(struct book_reading *reading, uint32_t device)
-{
-	struct snapshot *snapshot = reading->snapshot;
-	struct snapshot_part *part;
-	struct book_device entry;
-	int r = reader_device(&reading->book->reader, device, &entry);
-
-	if (r < 0) /* not declared, or never twice the same: then nothing is known of it */
-		return r == -ENOENT || r == -EAGAIN ? 0 : r;
-	part = snapshot_part(snapshot, reading->process, device);
-	if (!part)
-		return -ENOMEM;
-	part->facts = (struct snapshot_facts){
-		.declared = true,
-		.remote = entry.remote != 0,
-		.unique_id = entry.unique_id,
-		.arch = book_field(snapshot, entry.arch, sizeof(entry.arch)),
-		.card = book_field(snapshot, entry.card, sizeof(entry.card)),
-		.closed_ns = timebase_ns(&reading->timebase, entry.closed_time),
-	};
-	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		const struct book_memory *memory = &entry.memory[type];
-
-		part->facts.capacity[type] = memory->capacity;
-		part->facts.windows[type] = (struct snapshot_window){
-			.base = memory->bank_base,
-			.size = memory->bank_size,
-			.banks = memory->banks,
-			.alignment = memory->alignment,
-		};
+	text = snapshot_text(reading->snapshot, bytes, length);
+	if (caches) {
+		caches->texts[place].id = id;
+		caches->texts[place].text = text;
 	}
-	part->facts.dram_banks = entry.memory[0].banks;
-	part->facts.dram_bank_size = entry.memory[0].bank_size;
-	part->facts.l1_per_core = entry.l1_per_core;
-	return 0;
-}
-
-/* Device entries lie eight to a page: pages that were never written are skipped whole. */
-static int book_collect_devices(struct book_reading *reading)
-{
-	struct book_file *file = reading->book->reader.file;
-	uint32_t device = 0;
-
-	while (device < BOOK_DEVICES) {
-		int64_t data = file_next_data(file, book_device_offset(device));
-		uint32_t end, declared;
-		int r;
-
-		if (data == -ENXIO ||
-		    (data >= 0 && (uint64_t)data >= book_device_offset(BOOK_DEVICES)))
-			return 0;
-		if (data < 0)
-			return (int)data;
-		device = (uint32_t)(((uint64_t)data - BOOK_DEVICES_OFFSET) /
-				    sizeof(struct book_device));
-		end = (uint32_t)bits_align_up(device + 1, BOOK_PAGE / sizeof(struct book_device));
-		r = reader_declared(&reading->book->reader, device, end - device, &declared);
-		for (; r == 0 && device < end; device++, declared >>= 1) {
-			if (declared & 1)
-				r = book_collect_device(reading, device);
-		}
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	return text;
 }
 
 static uint32_t book_bound(uint64_t inexact, uint32_t type)
@@ -243,17 +188,37 @@ static int book_collect_view(struct book_reading *reading)
 	return book_rows(reading);
 }
 
+/* Counters of a living owner, from what they were the last time. */
+static int book_read_totals(struct book_reading *reading, uint32_t device)
+{
+	struct memo *memo = &reading->book->memo;
+	struct quiet nothing = {0};
+	struct quiet *known = reading->recalls ? &memo->shards[reading->recalled].known : &nothing;
+	int r = view_read_totals_since(reading->view, &reading->book->reader, device, known);
+
+	if (r == 0 && reading->learns)
+		memo_add_shard(memo, device, known);
+	return r;
+}
+
 /* All rows of a shard, or none. */
 static int book_collect_shard(struct book_reading *reading, uint32_t device)
 {
 	enum view_owner owner = reading->book->alive ? VIEW_LIVING : VIEW_DEAD;
+	struct reader *reader = &reading->book->reader;
 	bool rows = book_wants_rows(reading, device);
 	int r;
 
-	r = rows ? view_read(reading->view, &reading->book->reader, device, owner)
-		 : view_read_totals(reading->view, &reading->book->reader, device, owner);
-	if (r < 0)
+	if (rows)
+		r = view_read(reading->view, reader, device, owner);
+	else if (owner == VIEW_LIVING)
+		r = book_read_totals(reading, device);
+	else
+		r = view_read_totals(reading->view, reader, device, owner);
+	if (r < 0) {
+		reading->learns = false;
 		return book_note_shard(reading, device, r);
+	}
 	r = book_collect_counters(reading);
 	return r < 0 || !rows ? r : book_collect_view(reading);
 }
@@ -286,9 +251,24 @@ static int book_collect_parts(struct book_reading *reading, uint32_t device)
 	return 0;
 }
 
+/* The first at or after @device; each call goes on from the last. -ENXIO: no more. */
+static int64_t book_next_shard(struct book_reading *reading, uint32_t device)
+{
+	const struct memo *memo = &reading->book->memo;
+
+	if (!reading->recalls)
+		return reader_next_shard(&reading->book->reader, device);
+	while (reading->recalled < memo->shard_count &&
+	       memo->shards[reading->recalled].device < device)
+		reading->recalled++;
+	if (reading->recalled == memo->shard_count)
+		return -ENXIO;
+	return memo->shards[reading->recalled].device;
+}
+
 static int book_collect_shards(struct book_reading *reading)
 {
-	int64_t device = reader_next_shard(&reading->book->reader, book_rows_first_device(reading));
+	int64_t device = book_next_shard(reading, book_rows_first_device(reading));
 
 	while (device >= 0 && !book_rows_done(reading)) {
 		int r;
@@ -300,8 +280,10 @@ static int book_collect_shards(struct book_reading *reading)
 			    : book_collect_shard(reading, (uint32_t)device);
 		if (r < 0)
 			return r;
-		device = reader_next_shard(&reading->book->reader, (uint32_t)device + 1);
+		device = book_next_shard(reading, (uint32_t)device + 1);
 	}
+	if (device == -ENXIO && reading->learns)
+		memo_complete(&reading->book->memo, reading->book->reader.header.changes);
 	return device >= 0 || device == -ENXIO ? 0 : (int)device;
 }
 
@@ -345,6 +327,17 @@ static void book_note(struct book_reading *reading)
 		      reading->book->holder);
 }
 
+/* Only counters of a living owner are remembered, and only whole books. */
+static void book_recall(struct book_reading *reading)
+{
+	struct scan_book *book = reading->book;
+
+	reading->recalls = book->alive && memo_is_current(&book->memo, book->reader.header.changes);
+	reading->learns = book->alive && !reading->recalls && !reading->request->buffers;
+	if (reading->learns)
+		memo_restart(&book->memo);
+}
+
 int book_collect(struct scan_book *book, const struct source_request *request, struct view *view,
 		 struct snapshot *snapshot)
 {
@@ -367,7 +360,8 @@ int book_collect(struct scan_book *book, const struct source_request *request, s
 	if (r < 0)
 		return r;
 	book_timebase(book, &reading.timebase);
-	r = book_collect_devices(&reading);
+	book_recall(&reading);
+	r = book_devices(&reading);
 	if (r == 0)
 		r = book_collect_shards(&reading);
 	if (r == 0 && request->incidents)

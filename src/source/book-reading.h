@@ -29,26 +29,40 @@ struct book_reading {
 	uint64_t deadline;
 	bool is_late; /* there was no time for all rows: from now on totals only */
 	uint32_t process;
-	struct {
-		uint32_t id;
-		const char *text;
-	} texts[BOOK_TEXTS];
+
+	/* The book's memo tells what there is; or is being made, which ends with the first failure. */
+	bool recalls, learns;
+	size_t recalled; /* shards of the memo that lie behind us */
+
+	/* NULL until the first text or shape: most readings are of totals. */
+	struct book_caches {
+		struct {
+			uint32_t id;
+			const char *text;
+		} texts[BOOK_TEXTS];
+		struct {
+			uint32_t id;
+			struct book_shape shape;
+		} shapes[BOOK_SHAPES];
+	} * caches;
 	struct book_stack_known {
 		uint32_t id;
 		const char *text;
 	} * stacks; /* NULL until the first one */
-	struct {
-		uint32_t id;
-		struct book_shape shape;
-	} shapes[BOOK_SHAPES];
 };
 
 void book_reading_deinit(struct book_reading *reading);
+
+/* NULL: no memory, then without. */
+struct book_caches *book_caches(struct book_reading *reading);
 
 static inline struct snapshot_process *book_process(const struct book_reading *reading)
 {
 	return &reading->snapshot->processes[reading->process];
 }
+
+/* Adds what the book declares of devices. 0 or a negative errno. */
+int book_devices(struct book_reading *reading);
 
 /* A string of the book as text of the snapshot; NULL = none. */
 const char *book_text(struct book_reading *reading, uint32_t id);

@@ -99,16 +99,19 @@ static int book_rows_page(struct book_reading *reading, const struct snapshot_bu
 	return r;
 }
 
-/* Shapes repeat, even more than names do. */
+/* Shapes repeat, even more than names do. @id is not 0. */
 static struct book_shape book_rows_shape(struct book_reading *reading, uint32_t id)
 {
+	struct book_caches *caches = book_caches(reading);
 	uint32_t place = id % BOOK_SHAPES;
 
-	if (id && reading->shapes[place].id != id) {
-		reading->shapes[place].shape = reader_shape(&reading->book->reader, id);
-		reading->shapes[place].id = id;
+	if (!caches)
+		return reader_shape(&reading->book->reader, id);
+	if (caches->shapes[place].id != id) {
+		caches->shapes[place].shape = reader_shape(&reading->book->reader, id);
+		caches->shapes[place].id = id;
 	}
-	return id ? reading->shapes[place].shape : (struct book_shape){0};
+	return caches->shapes[place].shape;
 }
 
 /* The rest of a row, which costs more than its numbers. */

@@ -158,12 +158,6 @@ static void book_line_add_native(struct book_line *line, struct book_reading *re
 		book_line_add_place(line, book_module_name(place.path), frame->value);
 }
 
-void book_reading_deinit(struct book_reading *reading)
-{
-	free(reading->stacks);
-	reading->stacks = NULL;
-}
-
 /*
  * Where it is kept, or is to be: beside others if there is room, else in place of one. Making a text costs
  * many reads, and most buffers have one of a few. NULL: no memory.

@@ -35,6 +35,7 @@ struct scan_book *scan_book_free(struct scan_book *book)
 	if (!book)
 		return NULL;
 	reader_deinit(&book->reader);
+	memo_deinit(&book->memo);
 	if (book->file.fd >= 0)
 		close(book->file.fd);
 	free(book);

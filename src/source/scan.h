@@ -17,6 +17,7 @@
 
 #include "book/file.h"
 #include "book/reader.h"
+#include "source/memo.h"
 #include "source/proc.h"
 
 /* What one process may make us look at. */
@@ -39,6 +40,8 @@ struct scan_book {
 	uint64_t first_pass; /* of the scan in which it was found, counted from 1 */
 	bool ignored;        /* for who uses the scan: not to be looked at again */
 	bool handed;         /* by the daemon, which also says who owns it */
+
+	struct memo memo; /* of who read it last */
 
 	/* Private. */
 	uint64_t pass;

@@ -58,7 +58,6 @@ const char *stacks_text(struct stacks *stacks, uint32_t id)
 	if (stacks->asked++ % STACKS_ASKED_MAX == 0) {
 		snapshot_free(reading->snapshot);
 		reading->snapshot = snapshot_new(0);
-		memset(reading->texts, 0, sizeof(reading->texts));
 		book_reading_deinit(reading);
 	}
 	return reading->snapshot ? book_stack_text(reading, id) : NULL;
