@@ -402,7 +402,7 @@ int daemon_run(struct daemon *daemon)
 /* The reverse order; threads end before what they use. */
 void daemon_close(struct daemon *daemon)
 {
-	web_free(daemon->web);
+	daemon->web = web_free(daemon->web); /* what the clerk has yet to tell goes elsewhere */
 	if (daemon->web_reader)
 		store_reader_close(daemon->web_reader);
 	if (daemon->legacy)
@@ -412,7 +412,7 @@ void daemon_close(struct daemon *daemon)
 	work_free(daemon->scout);
 	work_free(daemon->desk);
 	work_free(daemon->clerk);
-	push_free(daemon->push); /* until now somebody could ask for its counts */
+	daemon->push = push_free(daemon->push); /* until now somebody could ask for its counts */
 	symbols_learner_free(daemon->learner);
 	native_free(daemon->native);
 	daemon_keep_close(daemon);

@@ -6,6 +6,7 @@ import http.client
 import json
 import re
 import shutil
+import signal
 import socket
 import subprocess
 
@@ -173,3 +174,29 @@ def test_a_port_that_is_taken(served):
     )  # fmt: skip
     assert second.returncode == 1
     assert address(served) in second.stderr and "in use" in second.stderr
+
+
+def test_told_to_end_while_many_die(ttmemd):
+    """Reports of those who died last are made when nobody serves pages any more."""
+    gone = {"MALLOC_PERTURB_": "90", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}  # what is freed is
+    served = ttmemd.start("--http", "127.0.0.1:0", env=gone)
+    program = str(served.build / "tests" / "programs" / "load")
+    crowd = [
+        served.adopt(subprocess.Popen([program, "0", "500", "0", "crowd"], env={**served.env, "TTMEM": "1"},
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        for _ in range(50)
+    ]  # fmt: skip
+    for one in crowd:
+        with one.stdout:
+            assert one.stdout.readline() == b"ok\n"
+    wait_for(lambda: len(served.json("ps")["processes"]) == len(crowd), "everybody is known")
+    served.process.send_signal(signal.SIGSTOP)  # so that it learns of all of it at once
+    for one in crowd:
+        one.kill()
+        one.stdin.close()
+    served.process.send_signal(signal.SIGTERM)
+    served.process.send_signal(signal.SIGCONT)
+    assert served.stop() == 0
+    served.start("--http", "127.0.0.1:0")
+    dead = {one.pid for one in crowd}
+    wait_for(lambda: dead <= {p["pid"] for p in served.json("leaks")["processes"]}, "all reports")
