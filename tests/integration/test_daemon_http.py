@@ -176,10 +176,8 @@ def test_a_port_that_is_taken(served):
     assert address(served) in second.stderr and "in use" in second.stderr
 
 
-def test_told_to_end_while_many_die(ttmemd):
+def test_told_to_end_while_many_die(served):
     """Reports of those who died last are made when nobody serves pages any more."""
-    gone = {"MALLOC_PERTURB_": "90", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}  # what is freed is
-    served = ttmemd.start("--http", "127.0.0.1:0", env=gone)
     program = str(served.build / "tests" / "programs" / "load")
     crowd = [
         served.adopt(subprocess.Popen([program, "0", "500", "0", "crowd"], env={**served.env, "TTMEM": "1"},

@@ -14,6 +14,10 @@ from conftest import LIMIT
 from world import Player, check_schema, descriptors, wait_for
 
 
+# What is freed is overwritten, and at once: whoever still uses it fails here and not at somebody's.
+GONE = {"MALLOC_PERTURB_": "90", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
+
+
 class Ttmemd:
     """start(), kill(), stop() as often as wanted; players and commands talk to its socket."""
 
@@ -46,7 +50,7 @@ class Ttmemd:
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 [*map(str, before), *map(str, self.command("--ready-fd", writing, *args))],
-                env={**self.env, **(env or {})},
+                env={**self.env, **GONE, **(env or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
