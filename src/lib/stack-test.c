@@ -35,7 +35,7 @@ UNIT(a_stack_is_the_calls_that_led_there)
 		chain_read(i, &found);
 		chain_check(&found, &expected);
 	}
-	assert(strstr(found.path, "stack-test"));
+	assert(strstr(found.path, "lib-stack"));
 	assert(chain_lost() == 0);
 }
 
