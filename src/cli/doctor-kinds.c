@@ -65,7 +65,8 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 	[DOCTOR_STACKS_LOST] =
 		{"stacks-lost", DOCTOR_WARNING,
 		 "sizes are right, but it is not known who asked for some buffers",
-		 "docs/stacks.md tells the reasons: fibers, signal handlers, a full book"},
+		 "docs/stacks.md tells the reasons: fibers, signal handlers, a full book, "
+		 "unwinding in a program that is linked statically"},
 	[DOCTOR_STACKS_OFF] =
 		{"stacks-off", DOCTOR_INFO,
 		 "without stacks nobody can say which line of code asked for a buffer",
