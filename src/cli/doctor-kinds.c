@@ -21,10 +21,12 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 				 "ever reported: a book is made by the first one",
 				 "see that the allocator calls ttmem_alloc(): docs/integrate.md; "
 				 "for an unchanged tt-metal: \"ttmem run --metal-shim\""},
-	[DOCTOR_LIBRARY_MISSING] = {"library-missing", DOCTOR_WARNING,
-				    "without the library nobody reports what it allocates",
-				    "link with -lttmem (docs/integrate.md), or start it with "
-				    "\"ttmem run --metal-shim PATH -- COMMAND\""},
+	[DOCTOR_LIBRARY_MISSING] =
+		{"library-missing", DOCTOR_WARNING,
+		 "without the library nobody reports what it allocates",
+		 "link with -lttmem (docs/integrate.md), or start it with "
+		 "\"ttmem run --metal-shim PATH -- COMMAND\"; a libttmem.a inside "
+		 "cannot be seen: then start it with TTMEM=1"},
 	[DOCTOR_LIBRARY_REPLACED] =
 		{"library-replaced", DOCTOR_INFO,
 		 "the file was replaced since it was loaded; the process goes on with the old one",
@@ -65,7 +67,8 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 	[DOCTOR_STACKS_LOST] =
 		{"stacks-lost", DOCTOR_WARNING,
 		 "sizes are right, but it is not known who asked for some buffers",
-		 "docs/stacks.md tells the reasons: fibers, signal handlers, a full book"},
+		 "docs/stacks.md tells the reasons: fibers, signal handlers, a full book, "
+		 "unwinding in a program that is linked statically"},
 	[DOCTOR_STACKS_OFF] =
 		{"stacks-off", DOCTOR_INFO,
 		 "without stacks nobody can say which line of code asked for a buffer",

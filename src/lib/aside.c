@@ -23,8 +23,8 @@ static void aside_forked(void)
 #endif /* TSan has a thread of its own in every process, which asks the loader for nothing */
 }
 
-/* At load time: a fork may come before the first call. */
-static __attribute__((constructor)) void aside_watch(void)
+/* At load time: a fork may come before the first call. Early: others' constructors may make calls. */
+static __attribute__((constructor(101))) void aside_watch(void)
 {
 	(void)pthread_atfork(NULL, NULL, aside_forked); /* without memory nobody gets far */
 }

@@ -4,7 +4,6 @@
 
 #include "lib/modules.h"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +19,7 @@
 #include "base/lock.h"
 #include "book/intern.h"
 #include "lib/aside.h"
+#include "lib/linked.h"
 
 #define MODULES_MAX 1024u /* files; addresses in others are in none */
 #define MODULES_NOTE_MAX 65536u
@@ -33,11 +33,6 @@ struct modules_entry {
 	uint32_t id;
 };
 
-struct modules_range {
-	uintptr_t low;
-	uintptr_t high;
-};
-
 static struct lock modules_lock;
 static struct modules_entry modules_table[MODULES_MAX];
 static size_t modules_count;
@@ -46,33 +41,17 @@ static bool modules_are_frozen;
 static unsigned long long modules_adds, modules_subs; /* as the loader counted them then */
 static uint32_t modules_changes;
 
-static struct modules_range modules_own, modules_loader, modules_kernel;
-
-/* Where this library begins; the linker makes it. */
-extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
-
-/* From first to last byte of an image by its own headers. */
-static struct modules_range modules_image(const ElfW(Ehdr) * image)
-{
-	const ElfW(Phdr) *headers = (const void *)((const char *)image + image->e_phoff);
-	uintptr_t length = 0;
-
-	for (size_t i = 0; i < image->e_phnum; i++) {
-		if (headers[i].p_type == PT_LOAD)
-			length = bits_max(length, headers[i].p_vaddr + headers[i].p_memsz);
-	}
-	return (struct modules_range){(uintptr_t)image, (uintptr_t)image + length};
-}
+static struct linked_code modules_own, modules_loader, modules_kernel;
 
 /* An image whose address the kernel told us at the start; 0 = there is none. */
-static struct modules_range modules_told(unsigned long what)
+static struct linked_code modules_told(unsigned long what)
 {
 	const ElfW(Ehdr) *image = (const void *)getauxval(what);
 
-	return image ? modules_image(image) : (struct modules_range){0, 0};
+	return image ? linked_image(image) : (struct linked_code){0, 0};
 }
 
-static bool modules_in(const struct modules_range *range, uintptr_t address)
+static bool modules_in(const struct linked_code *range, uintptr_t address)
 {
 	return address > range->low && address <= range->high;
 }
@@ -87,7 +66,7 @@ void modules_open(void)
 	modules_lock = LOCK_NULL;
 	modules_count = 0;
 	modules_are_read = false;
-	modules_own = modules_image(&__ehdr_start);
+	modules_own = linked_code();
 	modules_loader = modules_told(AT_BASE);
 	modules_kernel = modules_told(AT_SYSINFO_EHDR);
 	errno = saved_errno;
@@ -304,9 +283,9 @@ static const struct modules_entry *modules_find(uintptr_t address)
 static int (*modules_ask)(void *address, struct dl_find_object *ret_object);
 
 /* By name, because older libcs do not have it; at load time, because later it may be too late to ask. */
-static __attribute__((constructor)) void modules_find_ask(void)
+static __attribute__((constructor(101))) void modules_find_ask(void)
 {
-	void *found = dlsym(RTLD_DEFAULT, "_dl_find_object");
+	void *found = linked_symbol(RTLD_DEFAULT, "_dl_find_object");
 
 	memcpy(&modules_ask, &found, sizeof(found)); /* a function, which no cast may make of it */
 }
@@ -378,11 +357,27 @@ static bool modules_meet_all(struct writer *writer, const uintptr_t *addresses, 
 
 #endif
 
+/* Of a program without a loader: nothing comes or goes, and nobody has to be asked. */
+static void modules_read_program(struct writer *writer)
+{
+	struct dl_phdr_info info;
+
+	if (modules_are_read)
+		return;
+	linked_program(&info);
+	modules_add(writer, &info);
+	modules_are_read = true;
+}
+
 /* Brings the table up to date, as far as @addresses need it. Return: whether that was possible. */
 static bool modules_refresh(struct writer *writer, const uintptr_t *addresses, size_t count)
 {
 	struct modules_walk walk = {.writer = writer};
 
+	if (linked_is_static()) {
+		modules_read_program(writer);
+		return true;
+	}
 	if (modules_are_frozen)
 		return modules_meet_all(writer, addresses, count);
 	(void)dl_iterate_phdr(modules_see, &walk); /* gives back what we return */

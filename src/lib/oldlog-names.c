@@ -7,7 +7,6 @@
 
 #include "lib/oldlog-names.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "base/hash.h"
 #include "base/lock.h"
 #include "base/private.h"
+#include "lib/linked.h"
 
 /* At a place: how many frames, and for each its offset, module and symbol, both with their NUL. */
 struct names_memory {
@@ -77,7 +77,7 @@ static char *names_put_frame(char *to, uintptr_t address)
 	uint64_t offset;
 
 	/* Where it returns to may already be another function. */
-	if (!dladdr((const void *)(address - 1), &info) || !info.dli_fname)
+	if (!linked_place((const void *)(address - 1), &info) || !info.dli_fname)
 		return to;
 	slash = strrchr(info.dli_fname, '/');
 	module = slash ? slash + 1 : info.dli_fname;

@@ -35,7 +35,7 @@ UNIT(a_stack_is_the_calls_that_led_there)
 		chain_read(i, &found);
 		chain_check(&found, &expected);
 	}
-	assert(strstr(found.path, "stack-test"));
+	assert(strstr(found.path, "lib-stack"));
 	assert(chain_lost() == 0);
 }
 
@@ -157,9 +157,14 @@ static void stack_handler(int number)
 }
 
 /* qemu's emulation of a machine has no code of the kernel's, no gap below the stack, and forks pages whole. */
+static bool stack_is_emulated(void)
+{
+	return getauxval(AT_SYSINFO_EHDR) == 0;
+}
+
 static void stack_need_kernel(void)
 {
-	if (getauxval(AT_SYSINFO_EHDR) == 0)
+	if (stack_is_emulated())
 		unit_skip("not on a kernel of its own");
 }
 
@@ -241,31 +246,43 @@ static void *stack_thread(void *context)
 UNIT(a_thousand_threads_share_one)
 {
 	struct stack_thread *threads = calloc(STACK_THREADS, sizeof(*threads));
+	size_t count = stack_is_emulated() ? STACK_THREADS / 5 : STACK_THREADS; /* that is slow */
 	uint32_t first[2] = {0, 0};
+	uint32_t lost = 0;
 	struct witness w;
 
-	stack_need_kernel(); /* and there some thread has none now and then, why is not known */
 	chain_start("fp");
 	assert(threads);
-	for (size_t i = 0; i < STACK_THREADS + STACK_AT_ONCE; i++) {
+	for (size_t i = 0; i < count + STACK_AT_ONCE; i++) {
 		if (i >= STACK_AT_ONCE)
 			assert(pthread_join(threads[i - STACK_AT_ONCE].thread, NULL) == 0);
-		if (i >= STACK_THREADS)
+		if (i >= count)
 			continue;
 		threads[i].number = i;
 		assert(pthread_create(&threads[i].thread, NULL, stack_thread, &threads[i]) == 0);
 	}
 	assert(witness_open(&w, getpid()));
 	assert(witness_look(&w, 0, VIEW_LIVING));
-	for (uint64_t i = 0; i < 2 * STACK_THREADS; i++) {
-		uint32_t *same = &first[i / STACK_THREADS];
-		const struct book_record *row = witness_row(&w, TTMEM_DRAM, i);
-		uint32_t id = row ? row->stack : 0;
+	for (size_t i = 0; i < 2 * count; i++) {
+		uint32_t *same = &first[i / count];
+		uint64_t address = i % count + i / count * STACK_THREADS;
+		const struct book_record *row = witness_row(&w, TTMEM_DRAM, address);
 
-		assert(id && (*same == 0 || *same == id));
-		*same = id;
+		assert(row);
+		if (row->stack == 0) {
+			lost++;
+			continue;
+		}
+		assert(*same == 0 || *same == row->stack);
+		*same = row->stack;
 	}
-	assert(first[0] != first[1] && witness_header(&w)->lost_stacks == 0);
+	assert(first[0] && first[1] && first[0] != first[1]);
+	/*
+	 * qemu makes up what /proc/self/maps says, of the kernel's and of its own list, while other threads
+	 * map and unmap. Now and then it leaves out what has changed in only one of them, and with it a
+	 * neighbour: then a thread does not find its stack.
+	 */
+	assert(witness_header(&w)->lost_stacks == lost && (lost == 0 || stack_is_emulated()));
 	witness_close(&w);
 	free(threads);
 }

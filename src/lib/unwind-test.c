@@ -68,7 +68,7 @@ UNIT(a_stack_goes_up_to_where_the_program_began)
 	assert(found.count < 64);
 	/* _start() is the program's, and called by nobody. */
 	assert(dladdr((void *)found.address[found.count - 1], &outermost) != 0);
-	assert(strstr(outermost.dli_fname, "unwind-test"));
+	assert(strstr(outermost.dli_fname, "lib-unwind"));
 }
 
 /* What libunwind has is not for the application. */

@@ -7,7 +7,6 @@
 
 #include "lib/unwind.h"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "base/bits.h"
 #include "lib/aside.h"
 #include "lib/debug.h"
+#include "lib/linked.h"
 
 static enum unwind_state unwind_is_there; /* as unwind_state() says */
 
@@ -388,7 +388,7 @@ static __attribute__((noinline)) bool unwind_try(bool is_old)
 
 static bool unwind_get(void *library, const char *name, void *ret_function)
 {
-	void *found = dlsym(library, name);
+	void *found = linked_symbol(library, name);
 
 	memcpy(ret_function, &found, sizeof(found)); /* a function, which no cast may make of it */
 	return found != NULL;
@@ -414,11 +414,7 @@ static bool unwind_make_space(void)
 
 static bool unwind_open(void)
 {
-	/*
-	 * Local: its names are for nobody else. Not RTLD_DEEPBIND, which would give it another malloc() than
-	 * the application's, and which sanitizers forbid.
-	 */
-	void *library = dlopen(UNWIND_NAME, RTLD_NOW | RTLD_LOCAL);
+	void *library = linked_load(UNWIND_NAME);
 
 	/* Never closed: the functions stay in use. */
 	return library && unwind_get(library, "_Ux86_64_create_addr_space", &unwind.create) &&
@@ -445,6 +441,11 @@ void unwind_load(void)
 {
 	static struct aside aside;
 
+	if (linked_is_static()) {
+		debug_line("stacks: there is no unwinding in a program that is linked statically");
+		unwind_become(UNWIND_MISSING);
+		return;
+	}
 	unwind_become(aside_is_orphan() ? UNWIND_MISSING : UNWIND_LATE);
 	if (!aside_is_orphan())
 		(void)aside_run(&aside, unwind_fetch); /* if not now, then perhaps later */

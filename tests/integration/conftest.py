@@ -224,10 +224,20 @@ def ttmemd(build, clean_env):
 
 
 @pytest.fixture
-def python(build, clean_env):
-    """Runs Python programs with the package of the build; see interpreter.py."""
-    from interpreter import Interpreter
+def interpreter(request):
+    """The Python that runs programs; see pythons.py."""
+    from pythons import default
 
-    interpreter = Interpreter(build, clean_env)
-    yield interpreter
-    interpreter.close()
+    return getattr(request, "param", None) or default()
+
+
+@pytest.fixture
+def python(interpreter, build, clean_env, tmp_path_factory):
+    """Runs Python programs with the package; see interpreter.py."""
+    from interpreter import Interpreter
+    from pythons import package
+
+    folder = package(interpreter, build, tmp_path_factory)
+    runner = Interpreter(interpreter, folder, build, clean_env)
+    yield runner
+    runner.close()

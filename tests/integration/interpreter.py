@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python programs that use the package as it lies in the build folder."""
+"""Python programs that use the package, as it lies in the build folder or as their interpreter needs it."""
 
 import subprocess
-import sys
 import textwrap
 
 import pytest
@@ -25,10 +24,11 @@ def mine():
 
 
 class Interpreter:
-    def __init__(self, build, env):
-        self.package = build / "python"
-        if not (self.package / "ttmem" / "_ttmem.abi3.so").exists():
+    def __init__(self, which, package, build, env):
+        if not list((package / "ttmem").glob("_ttmem.*.so")):
             pytest.skip("the Python package is not built")
+        self.which = which
+        self.package = package
         self.env = {
             **env,
             "PYTHONPATH": str(self.package),
@@ -47,7 +47,7 @@ class Interpreter:
     def run(self, program, *args, head=HEAD, **changes):
         """Runs a program to its end, which must be a good one; what it printed."""
         result = subprocess.run(
-            [sys.executable, "-c", head + textwrap.dedent(program), *map(str, args)],
+            [self.which.path, "-c", head + textwrap.dedent(program), *map(str, args)],
             env=self.settings(changes),
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -61,7 +61,7 @@ class Interpreter:
     def start(self, program, *args, **changes):
         """Starts a program that prints "ready" and then lives until its input ends."""
         process = subprocess.Popen(
-            [sys.executable, "-c", HEAD + textwrap.dedent(program) + HOLD, *map(str, args)],
+            [self.which.path, "-c", HEAD + textwrap.dedent(program) + HOLD, *map(str, args)],
             env=self.settings(changes),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -2,10 +2,8 @@
 """Programs in Python whose stacks are looked at, with an extension as C++ bindings are."""
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 import textwrap
 
 import pytest
@@ -14,18 +12,6 @@ from conftest import LIMIT, ROOT
 from cxx import run
 
 SOURCE = ROOT / "tests" / "programs" / "step.cpp"
-
-# Another interpreter, for a look at other versions of CPython.
-PYTHON = os.environ.get("TTMEM_TEST_PYTHON", sys.executable)
-
-
-def ask(what):
-    """What an expression is in that interpreter."""
-    return run(PYTHON, "-c", f"import sys, sysconfig; print({what})").strip()
-
-
-KNOWN = ask("sys.version_info[:2] in [(3, 11), (3, 12), (3, 13)]") == "True"
-needs_reader = pytest.mark.skipif(not KNOWN, reason="memory is not read in this version")
 
 # Before each program. show() prints the stack of every buffer that has a name.
 HEAD = """\
@@ -43,22 +29,22 @@ MADE = {}  # folders of extensions
 
 
 @pytest.fixture
-def extensions(build, tmp_path_factory):
+def extensions(build, interpreter, tmp_path_factory):
     """The folder of the extension, built with frame pointers or without."""
-    include = ask("sysconfig.get_path('include')")
-    if not shutil.which("g++") or not os.path.exists(os.path.join(include, "Python.h")):
+    if not shutil.which("g++") or not interpreter.include:
         pytest.skip("no g++, or no headers of Python")
     library = build / "src" / "lib"
 
     def extension(pointers):
-        if pointers not in MADE:
+        key = interpreter.version, pointers
+        if key not in MADE:
             folder = tmp_path_factory.mktemp("extension")
             run("g++", "-O1", "-g", f"-f{'no-' if pointers else ''}omit-frame-pointer",
                 "-fno-optimize-sibling-calls", "-shared", "-fPIC", "-pthread", "-Wl,--build-id",
-                "-I", include, "-I", ROOT / "include", SOURCE, "-o", folder / "step.so",
+                "-I", interpreter.include, "-I", ROOT / "include", SOURCE, "-o", folder / "step.so",
                 "-L", library, "-lttmem", f"-Wl,-rpath,{library}")
-            MADE[pointers] = folder
-        return MADE[pointers]
+            MADE[key] = folder
+        return MADE[key]
 
     return extension
 
@@ -89,7 +75,7 @@ class Program:
         """What it printed."""
         self.write(text)
         result = subprocess.run(
-            [*command, PYTHON, self.path],
+            [*command, self.python.which.path, self.path],
             env=self.settings(changes),
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -26,6 +26,10 @@ project(app C)
 find_package(ttmem 0.1 REQUIRED)
 add_executable(app app.c)
 target_link_libraries(app ttmem::ttmem)
+add_executable(inside app.c)
+target_link_libraries(inside ttmem::static)
+add_executable(alone app.c)
+target_link_libraries(alone ttmem::static -static)
 """
 
 
@@ -60,7 +64,8 @@ def app(tmp_path):
 
 
 def test_files_are_where_they_are_promised(prefix):
-    for name in ("lib/libttmem.so", "lib/pkgconfig/ttmem.pc", "include/ttmem/ttmem.h"):
+    for name in ("lib/libttmem.so", "lib/libttmem.a", "lib/pkgconfig/ttmem.pc",
+                 "include/ttmem/ttmem.h"):
         assert (prefix / name).exists(), name
 
 
@@ -105,13 +110,26 @@ def test_compile_with_pkg_config(prefix, app):
     run(app / "app")
 
 
+@pytest.mark.parametrize("kind", ["-static", "-static-pie"])
+def test_compile_statically_with_pkg_config(prefix, app, kind):
+    env = {**os.environ, "PKG_CONFIG_PATH": str(prefix / "lib" / "pkgconfig")}
+    flags = run("pkg-config", f"--define-variable=prefix={prefix}", "--static", "--cflags", "--libs",
+                "ttmem", env=env).split()
+    run("cc", kind, "-Wall", "-Werror", "-Wl,--fatal-warnings", app / "app.c", "-o", app / "app",
+        *flags)
+    assert "(NEEDED)" not in run("readelf", "-d", app / "app")
+    run(app / "app", env={**os.environ, "TTMEM": "1", "TTMEM_SOCKET": "none"})
+
+
 def test_compile_with_cmake(prefix, app):
     if not shutil.which("cmake"):
         pytest.skip("no cmake")
     (app / "CMakeLists.txt").write_text(CMAKE)
     run("cmake", "-G", "Ninja", "-S", app, "-B", app / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", app / "build")
-    run(app / "build" / "app")
+    for name in ("app", "inside", "alone"):
+        run(app / "build" / name)
+    assert "libttmem" not in run("readelf", "-d", app / "build" / "inside")
 
 
 def test_old_names_find_what_they_call(prefix, clean_env, tmp_path):

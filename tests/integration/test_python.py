@@ -11,9 +11,11 @@ import sys
 import pytest
 
 from conftest import LIMIT, ROOT
+from pythons import every, every_python, once_for
 from world import used
 
 
+@every_python
 def test_seen_by_the_command(python, world):
     process = python.start("""
         with ttmem.phase("load"):
@@ -39,6 +41,19 @@ def test_seen_by_the_command(python, world):
     }
 
 
+@once_for([one for one in every() if one.version >= (3, 10)])
+def test_one_file_serves_them_all(python, build):
+    """What ./dev install installs was made with the headers of one version."""
+    assert python.run("""
+        from ttmem import _frames, _ttmem
+        ttmem.alloc(0, ttmem.DRAM, 1, 100)
+        assert mine() == [[0, "DRAM", "0x1", 100, None, None]]
+        print(_ttmem.__file__, _frames.__file__)
+    """, PYTHONPATH=build / "python").split() == [
+        str(build / "python" / "ttmem" / f"{name}.abi3.so") for name in ("_ttmem", "_frames")]
+
+
+@every_python
 def test_own_figures(python):
     python.run("""
         class Three:
@@ -67,6 +82,7 @@ def test_own_figures(python):
     """)
 
 
+@every_python
 def test_without_tracking(python):
     python.run(
         """
@@ -137,6 +153,7 @@ MISTAKES = [
 ]  # fmt: skip
 
 
+@every_python
 def test_mistakes_are_exceptions_and_leave_nothing(python):
     text = python.run(
         """
@@ -155,6 +172,7 @@ def test_mistakes_are_exceptions_and_leave_nothing(python):
     assert list(zip([call for call, _ in MISTAKES], said)) == MISTAKES
 
 
+@every_python
 def test_an_object_that_lies_about_being_a_number(python):
     python.run("""
         class Bad:
@@ -170,6 +188,7 @@ def test_an_object_that_lies_about_being_a_number(python):
     """)
 
 
+@every_python
 def test_threads(python):
     """Each thread has its own phase, and no event is lost."""
     python.run("""
@@ -198,6 +217,7 @@ def test_threads(python):
     """)
 
 
+@every_python
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_children_have_books_of_their_own(python, tmp_path, method):
     # Not from -c: the other methods import the main module again.
@@ -233,7 +253,7 @@ if __name__ == "__main__":
         assert one.exitcode == 0
 """)
     result = subprocess.run(
-        [sys.executable, program, method],
+        [python.which.path, program, method],
         env=python.env,
         capture_output=True,
         text=True,
@@ -348,6 +368,7 @@ def test_where_the_command_is_found(python, build, tmp_path):
     assert "was not found: put it on PATH" in text
 
 
+@every_python
 def test_signatures_and_hints(python):
     """help() shows the arguments, and the stub names all that the extension has."""
     stub = (ROOT / "python" / "ttmem" / "_ttmem.pyi").read_text()

@@ -10,6 +10,7 @@ import threading
 import pytest
 
 from conftest import LIMIT
+from pythons import every_python
 
 OLD = """
 import json, os, sys, threading
@@ -31,6 +32,7 @@ OWN = {
 }
 
 
+@every_python
 def test_the_old_example_runs_as_it_stands(python):
     """S2's snippet, with tracking not asked for: the old client needed no variable either."""
     python.run(
@@ -65,6 +67,7 @@ def test_tracking_can_be_refused(python, name):
     )
 
 
+@every_python
 def test_old_mistakes_are_gone(python):
     """Frees go to the right device, types have the right numbers, two clients share no id."""
     python.run(

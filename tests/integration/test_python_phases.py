@@ -2,7 +2,10 @@
 """Phases in Python: every buffer is born in the phase of the code that asked for it, also where
 generators and tasks take turns on one thread."""
 
+from pythons import every_python
 
+
+@every_python
 def test_phases_of_plain_code(python):
     python.run("""
         def alloc(n):
@@ -57,6 +60,7 @@ def test_phases_of_plain_code(python):
     """)
 
 
+@every_python
 def test_phases_of_asynchronous_code(python):
     """Tasks take turns at every await; each buffer is born in the phase of its own task."""
     python.run("""
@@ -147,6 +151,7 @@ def test_phases_that_end_out_of_order(python):
     """)
 
 
+@every_python
 def test_a_fork_inside_a_phase(python):
     """The child goes on in it, and leaves it for itself."""
     python.run("""

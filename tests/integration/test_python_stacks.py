@@ -10,15 +10,13 @@ import pytest
 
 from pystacks import (  # noqa: F401 (fixtures)
     IN_C,
-    KNOWN,
-    PYTHON,
     SOURCE,
     Program,
     extensions,
     frame_name,
-    needs_reader,
     program,
 )
+from pythons import every_python, every_reader
 
 BOTH_WAYS = """
     def load(layer):
@@ -34,6 +32,7 @@ BOTH_WAYS = """
     show()
 """
 
+@every_python
 def test_python_through_c_and_back(program):
     """Frame pointers end at the interpreter, which has none: what it calls is known all the same."""
     stack = program.stacks(BOTH_WAYS)["weights"]
@@ -51,6 +50,7 @@ def test_python_through_c_and_back(program):
 
 @pytest.mark.parametrize("pointers", [True, False])
 @pytest.mark.parametrize("how", ["unwind", "auto"])
+@every_python
 def test_nothing_is_missing_when_unwound(python, extensions, tmp_path, pointers, how):
     program = Program(python, extensions(pointers), tmp_path)
     stack = program.stacks(BOTH_WAYS, TTMEM_STACKS=how)["weights"]
@@ -60,6 +60,7 @@ def test_nothing_is_missing_when_unwound(python, extensions, tmp_path, pointers,
                   ("<module>", "module"))
 
 
+@every_python
 def test_code_without_frame_pointers(python, extensions, tmp_path):
     """The native frames go astray behind the first; Python's do not."""
     program = Program(python, extensions(False), tmp_path)
@@ -83,6 +84,7 @@ def test_without_stacks(program):
     assert program.stacks(BOTH_WAYS, TTMEM_STACKS="off")["weights"] == []
 
 
+@every_python
 def test_what_python_itself_reports(program):
     """The package's own frames are not shown."""
     stacks = program.stacks("""
@@ -94,6 +96,7 @@ def test_what_python_itself_reports(program):
     program.check(stacks["direct"], "direct", ("<module>", "module"))
 
 
+@every_python
 def test_all_sorts_of_functions(program):
     stacks = program.stacks("""
         import functools
@@ -152,6 +155,7 @@ def test_all_sorts_of_functions(program):
     program.check(stacks["deep"], *IN_C, *["recurse"] * 3, ("<module>", "recursion"))
 
 
+@every_python
 def test_asyncio(program):
     stacks = program.stacks("""
         import asyncio
@@ -177,6 +181,7 @@ def test_asyncio(program):
         assert all(frame["python"] for frame in stack[3:])
 
 
+@every_python
 def test_threads(program):
     stacks = program.stacks("""
         import threading
@@ -201,7 +206,7 @@ def test_threads(program):
     assert len(program.python_part(stacks["called back"])) == 1
 
 
-@needs_reader
+@every_reader
 def test_without_the_gil(program):
     """Twice: what was seen without the GIL only, and what was seen with it before."""
     stacks = program.stacks("""
@@ -223,7 +228,7 @@ def test_without_the_gil(program):
     assert not any("approximate" in frame for stack in stacks.values() for frame in stack)
 
 
-@needs_reader
+@every_reader
 def test_threads_that_look_at_once(program):
     """Each in its own function, with the GIL and without: none ever has another's frames."""
     text = program.run("""
@@ -249,7 +254,7 @@ def test_threads_that_look_at_once(program):
     assert json.loads(text) == [[[f"{i}", f"f{i}", f"file{i}.py", i + 2], 600] for i in range(6)]
 
 
-@needs_reader
+@every_reader
 def test_code_that_takes_anothers_place(program):
     """Each piece comes to lie where the one before it lay, and is known as itself."""
     text = program.run("""
@@ -274,6 +279,7 @@ def test_code_that_takes_anothers_place(program):
     assert places < 400, "no piece came to lie where another was"
 
 
+@every_python
 def test_the_last_frames_are_approximate(program):
     """Where memory is not read: as of a CPython that nothing is known of."""
     stacks = program.stacks("""
@@ -296,22 +302,25 @@ def test_the_last_frames_are_approximate(program):
     assert not any("approximate" in frame for frame in stacks["exact"])
 
 
+@every_python
 def test_public_functions_say_the_same(program):
     stack = program.stacks("from ttmem import _frames; _frames.start('public')\n" +
                            textwrap.dedent(BOTH_WAYS))["weights"]
     program.check(stack, *IN_C, "load", "layer", "run", "main", ("<module>", "module"))
 
 
+@every_python
 def test_the_reader_is_used_where_it_is_known(program):
     """What the self-check allows is not to be lost unnoticed."""
     text = program.run("""
         from ttmem import _stacks
         print(_stacks.start(), _stacks._is_right())
     """).stdout
-    assert text.split() == (["reader", "True"] if KNOWN else ["public", "False"])
+    assert text.split() == (["reader", "True"] if program.python.which.reads_memory else
+                            ["public", "False"])
 
 
-@needs_reader
+@every_reader
 def test_memory_says_what_python_says_everywhere(program):
     """At every line of a good deal of the standard library, and at every call and return of it."""
     text = program.run("""
@@ -361,6 +370,7 @@ def test_a_wrong_layout_is_noticed(program):
     assert text.split() == ["False", "public"] * 2
 
 
+@every_python
 def test_an_exception_is_left_alone(program):
     """By either way: what is allocated while an exception is on its way."""
     for way in ("reader", "public"):
@@ -382,7 +392,7 @@ def test_an_exception_is_left_alone(program):
 def test_text_is_as_people_write_it(program, world):
     program.write(BOTH_WAYS.replace("show()", 'print("ready", flush=True); sys.stdin.read()'))
     process = subprocess.Popen(
-        [PYTHON, program.path],
+        [program.python.which.path, program.path],
         env=program.settings({"TTMEM_STACKS": "python"}),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

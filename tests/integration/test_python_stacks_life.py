@@ -6,9 +6,11 @@ import json
 import pytest
 
 from pystacks import IN_C, extensions, frame_name, program  # noqa: F401 (fixtures)
+from pythons import every_python
 from world import check_schema
 
 
+@every_python
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_multiprocessing(program, method):
     text = program.run("""
@@ -41,6 +43,7 @@ def test_multiprocessing(program, method):
         assert frames[4]["function"] == "child"
 
 
+@every_python
 def test_a_subinterpreter_is_off_and_counted(program, world):
     stacks = program.stacks("""
         step.take("before")  # before
@@ -87,6 +90,7 @@ def leaks_of(program, world, tmp_path, text, **changes):
     }
 
 
+@every_python
 def test_the_end_of_the_interpreter(program, world, tmp_path):
     stacks = leaks_of(program, world, tmp_path, """
         import atexit
@@ -109,6 +113,7 @@ def test_the_end_of_the_interpreter(program, world, tmp_path):
         assert not program.python_part(stacks[name])
 
 
+@every_python
 def test_threads_without_the_gil_at_the_end(program):
     """They are in the middle of looking while the interpreter takes their state away."""
     for number in range(8):

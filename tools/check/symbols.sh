@@ -3,12 +3,13 @@
 #
 # What libttmem.so shows to the world: exactly what its map lists and its headers declare, all of
 # it named ttmem_*; and what it wants from the world: libc, and nothing newer than GLIBC_2.34, so
-# that it loads wherever tt-metal runs.
+# that it loads wherever tt-metal runs. libttmem.a, where it is built, shows the very same.
 
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
 library=${TTMEM_BUILD:-build}/src/lib/libttmem.so
+archive=${TTMEM_BUILD:-build}/src/lib/libttmem.a
 map=src/lib/ttmem.map
 newest_allowed=2.34
 bad=0
@@ -48,6 +49,13 @@ compare exported map "exported, but not in $map (add them there, or make them st
 compare map exported "in $map, but not exported (misspelt, or not written yet):"
 compare exported declared "exported, but not declared in include/ttmem/*.h:"
 compare declared exported "declared in include/ttmem/*.h, but not exported (add to $map):"
+
+if [ -e "$archive" ]; then
+	nm --extern-only --defined-only --format=posix "$archive" |
+		awk 'NF > 1 { print $1 }' | sort -u >"$work/archive"
+	compare archive exported "global in libttmem.a only (make them hidden):"
+	compare exported archive "not in libttmem.a, but in libttmem.so:"
+fi
 
 if grep -v '^ttmem_' "$work/exported"; then
 	echo "exported without the prefix ttmem_: rename them"

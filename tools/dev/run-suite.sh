@@ -78,7 +78,8 @@ cross() {
 	# Emulation is slow. Builds only what these tests need.
 	export TTMEM_UNIT_TIMEOUT=10 TTMEM_TEST_QUICK=1
 	meson test -C build-aarch64 --print-errorlogs --suite unit-book || return 1
-	exec meson test -C build-aarch64 --print-errorlogs lib-stack lib-bounds lib-pick lib-rules
+	exec meson test -C build-aarch64 --print-errorlogs lib-stack lib-stack-inside lib-bounds lib-pick \
+		lib-rules
 }
 
 # web_skip WHY: what cannot be had here is no failure.

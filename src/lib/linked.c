@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What the linker knows. The header tells the idea. */
+
+#include "lib/linked.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "base/bits.h"
+
+/* Weak: a static program that does not use them itself must not get them for our sake. Others have them. */
+#pragma weak dlsym
+#pragma weak dladdr
+
+/* Where the file begins that we are in. */
+extern ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+
+/* Where the section begins and ends that libttmem.a has its code in; NULL = we are libttmem.so. */
+extern const char __start_ttmem_text[] __attribute__((weak, visibility("hidden")));
+extern const char __stop_ttmem_text[] __attribute__((weak, visibility("hidden")));
+
+static bool linked_is_archive(void)
+{
+	return __start_ttmem_text != NULL;
+}
+
+static const ElfW(Phdr) * linked_headers(const ElfW(Ehdr) * image)
+{
+	return (const void *)((const char *)image + image->e_phoff);
+}
+
+struct linked_code linked_image(const ElfW(Ehdr) * image)
+{
+	const ElfW(Phdr) *headers = linked_headers(image);
+	/* Addresses in the file begin at 0, or where the program must lie. */
+	uintptr_t base = image->e_type == ET_EXEC ? 0 : (uintptr_t)image;
+	uintptr_t high = (uintptr_t)image;
+
+	for (size_t i = 0; i < image->e_phnum; i++) {
+		if (headers[i].p_type == PT_LOAD)
+			high = bits_max(high, base + headers[i].p_vaddr + headers[i].p_memsz);
+	}
+	return (struct linked_code){(uintptr_t)image, high};
+}
+
+struct linked_code linked_code(void)
+{
+	if (linked_is_archive())
+		return (struct linked_code){(uintptr_t)__start_ttmem_text,
+					    (uintptr_t)__stop_ttmem_text};
+	return linked_image(&__ehdr_start);
+}
+
+/* The headers of the program, as the kernel told them; with @ret_count 0 it did not. */
+static const ElfW(Phdr) * linked_program_headers(size_t *ret_count)
+{
+	int saved_errno = errno; /* getauxval() says ENOENT for what is not there */
+	const ElfW(Phdr) *headers = (const void *)getauxval(AT_PHDR);
+
+	*ret_count = headers ? getauxval(AT_PHNUM) : 0;
+	errno = saved_errno;
+	return headers;
+}
+
+bool linked_is_static(void)
+{
+	const ElfW(Phdr) * headers;
+	size_t count;
+
+	if (!linked_is_archive())
+		return false;
+	headers = linked_program_headers(&count);
+	for (size_t i = 0; i < count; i++) {
+		if (headers[i].p_type == PT_INTERP)
+			return false;
+	}
+	return true;
+}
+
+void linked_program(struct dl_phdr_info *ret_info)
+{
+	*ret_info = (struct dl_phdr_info){
+		.dlpi_addr = __ehdr_start.e_type == ET_EXEC ? 0 : (uintptr_t)&__ehdr_start,
+		.dlpi_name = "",
+		.dlpi_phdr = linked_headers(&__ehdr_start),
+		.dlpi_phnum = __ehdr_start.e_phnum,
+	};
+}
+
+void *linked_symbol(void *library, const char *name)
+{
+	return dlsym && !linked_is_static() ? dlsym(library, name) : NULL;
+}
+
+/* By name: of every static program that has the name in it linkers say that it needs libc's files. */
+static void *linked_open(const char *path, int flags)
+{
+	void *found = linked_symbol(RTLD_DEFAULT, "dlopen");
+	void *(*open)(const char *path, int flags);
+
+	memcpy(&open, &found, sizeof(found)); /* a function, which no cast may make of it */
+	return open ? open(path, flags) : NULL;
+}
+
+void *linked_load(const char *name)
+{
+	/*
+	 * Local: its names are for nobody else. Not RTLD_DEEPBIND, which would give it another malloc() than
+	 * the application's, and which sanitizers forbid.
+	 */
+	return linked_open(name, RTLD_NOW | RTLD_LOCAL);
+}
+
+bool linked_place(const void *address, Dl_info *ret_info)
+{
+	if (!linked_is_static())
+		return dladdr && dladdr(address, ret_info) != 0;
+	if ((uintptr_t)address - (uintptr_t)&__ehdr_start >=
+	    linked_image(&__ehdr_start).high - (uintptr_t)&__ehdr_start)
+		return false;
+	*ret_info = (Dl_info){
+		.dli_fname = program_invocation_name,
+		.dli_fbase = &__ehdr_start,
+	};
+	return true;
+}
+
+/*
+ * A library that has us inside must not be unloaded, as libttmem.so is not: threads' destructors and the book
+ * outlive a dlclose(). Constructors may ask the loader for anything.
+ */
+static __attribute__((constructor(101))) void linked_stay(void)
+{
+	size_t count;
+	Dl_info info;
+
+	if (!linked_is_archive() || linked_program_headers(&count) == linked_headers(&__ehdr_start))
+		return;
+	if (linked_place(&__ehdr_start, &info))
+		(void)linked_open(info.dli_fname,
+				  RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE); /* or not */
+}

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every CPython that is to be had here, and the package as each of them needs it.
+
+Tests run with the interpreter that runs them. What depends on the version is marked with every_python, and
+runs once more with each other CPython from 3.9 to 3.13 that is found with its headers: in the folders that
+TTMEM_TEST_PYTHONS names, among pyenv's, as python3.N on PATH. TTMEM_TEST_PYTHON=PATH is one in place of all.
+"""
+
+import functools
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import LIMIT, ROOT
+from cxx import run
+
+MINORS = range(9, 14)
+READ_MINORS = range(11, 14)  # memory is read there, see docs/stacks.md
+
+QUESTION = """
+import json, os, sys, sysconfig
+include = sysconfig.get_path("include")
+print(json.dumps({
+    "path": sys.executable,
+    "version": sys.version_info[:3],
+    "include": include if os.path.exists(os.path.join(include, "Python.h")) else None,
+    "suffix": sysconfig.get_config_var("EXT_SUFFIX"),
+    "is_usual": sys.implementation.name == "cpython" and sys.version_info.releaselevel == "final"
+                and not sysconfig.get_config_var("Py_GIL_DISABLED"),
+}))
+"""
+
+
+class Python:
+    """One of them."""
+
+    def __init__(self, facts):
+        self.path = facts["path"]
+        self.version = tuple(facts["version"])
+        self.include = facts["include"]
+        self.suffix = facts["suffix"]
+        self.is_usual = facts["is_usual"]
+        self.reads_memory = self.version[0] == 3 and self.version[1] in READ_MINORS
+
+    def __str__(self):
+        return ".".join(map(str, self.version))
+
+    def is_wanted(self):
+        return self.is_usual and self.include and self.version[1] in MINORS
+
+
+def asked(path):
+    """What a program says of itself; None if it is no Python that runs."""
+    try:
+        result = subprocess.run([path, "-I", "-c", QUESTION], stdin=subprocess.DEVNULL, check=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=LIMIT)
+        return Python(json.loads(result.stdout))
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError):
+        return None
+
+
+def places():
+    """Where others may be, by minor version."""
+    for folder in filter(None, os.environ.get("TTMEM_TEST_PYTHONS", "").split(os.pathsep)):
+        for minor in MINORS:
+            yield from (Path(folder) / place / f"python3.{minor}" for place in ("", "bin"))
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    for folder in sorted(pyenv.glob("3.*")):
+        if re.fullmatch(r"3\.(9|1[0-3])\.\d+", folder.name):
+            yield folder / "bin" / "python"
+
+
+@functools.lru_cache
+def default():
+    """The one that tests run with."""
+    return asked(os.environ.get("TTMEM_TEST_PYTHON", sys.executable))
+
+
+@functools.lru_cache
+def every():
+    """The default, and one of each other version."""
+    if "TTMEM_TEST_PYTHON" in os.environ:
+        return [default()]
+    found = {default().version: default()}
+    for path in filter(os.path.exists, places()):
+        python = asked(path)
+        if python and python.is_wanted():
+            found.setdefault(python.version, python)
+    minors = {version[1] for version in found}
+    for minor in set(MINORS) - minors:
+        path = shutil.which(f"python3.{minor}")
+        python = asked(path) if path else None
+        if python and python.is_wanted():
+            found.setdefault(python.version, python)
+    return list(found.values())
+
+
+def once_for(pythons):
+    return pytest.mark.parametrize("interpreter", pythons, ids=str, indirect=True)
+
+
+every_python = once_for(every())
+# The same for those whose memory is read.
+every_reader = once_for([python for python in every() if python.reads_memory])
+
+EXTENSIONS = {
+    "_frames": ["_frames.c", "python/frames.c", "python/layout.c"],
+    "_ttmem": ["_ttmem.c"],
+}
+MADE = {}  # folders of packages
+
+
+def package(python, build, tmp_path_factory):
+    """The folder with the package: the build's own, or one that was made for this interpreter as setup.py
+    does it."""
+    if python.path == sys.executable:
+        return build / "python"
+    if python.version not in MADE:
+        folder = tmp_path_factory.mktemp(f"python-{python}")
+        source, library = ROOT / "python", build / "src" / "lib"
+        shutil.copytree(source / "ttmem", folder / "ttmem")
+        for path in source.glob("*.py"):
+            shutil.copy(path, folder)
+        stable = python.version >= (3, 10)
+        for name, files in EXTENSIONS.items():
+            target = folder / "ttmem" / (name + (".abi3.so" if stable else python.suffix))
+            run("gcc", "-O1", "-g", "-Wall", "-Werror", "-shared", "-fPIC", "-D_GNU_SOURCE",
+                *(["-DPy_LIMITED_API=0x030A0000"] if stable else []), "-I", source,
+                "-I", ROOT / "include", "-isystem", python.include,
+                *(source / file for file in files), "-o", target, "-L", library, "-lttmem",
+                f"-Wl,-rpath,{library}")
+        MADE[python.version] = folder
+    return MADE[python.version]
