@@ -67,9 +67,10 @@ static void map_print(const struct space *space)
 	printf(": %" PRIu32 " bank%s of %s\n", holes->banks, holes->banks == 1 ? "" : "s",
 	       text_size(holes->size, a));
 	map_print_line(holes);
-	printf("  0x%" PRIx64 " to 0x%" PRIx64 "; in each bank %zu blocks use %s (%.1f %%)\n",
+	printf("  0x%" PRIx64 " to 0x%" PRIx64 "; in each bank %zu block%s, %s (%.1f %%)\n",
 	       holes->base, holes->base + holes->size - 1, holes->block_count,
-	       text_size(holes->used, a), (double)holes->used * 100 / (double)holes->size);
+	       holes->block_count == 1 ? "" : "s", text_size(holes->used, a),
+	       (double)holes->used * 100 / (double)holes->size);
 	printf("  free: %s in %zu hole%s, largest %s (%s over all banks), cut up %.1f %%\n",
 	       text_size(holes->free, b), holes->hole_count, holes->hole_count == 1 ? "" : "s",
 	       text_size(holes->largest, c), text_size(holes->largest * holes->banks, d),

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "cli/smi-picture.h"
 #include "cli/smi.h"
+#include "core/amount.h"
 #include "core/merge.h"
 #include "core/snapshot.h"
 #include "core/types.h"
@@ -76,7 +77,7 @@ static void smi_devices_left(const struct smi_picture *picture, const char *numb
 }
 
 static void smi_devices_usage(const struct smi_picture *picture, const char *label,
-			      const struct smi_amount *amount)
+			      const struct amount *amount)
 {
 	unsigned int bar = smi_devices_bar(picture);
 	char number[TEXT_NUMBER_SIZE];
@@ -114,19 +115,6 @@ static void smi_devices_sensor(const struct snapshot_device *device, enum snapsh
 		       unit); /* cut if it must be */
 }
 
-static struct smi_amount smi_devices_amount(const struct snapshot_device *device, uint32_t folded)
-{
-	struct smi_amount amount = {.capacity = device->memory[folded].capacity};
-
-	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		const struct snapshot_device_memory *memory = &device->memory[type];
-
-		if (types_folded(type) == folded)
-			smi_picture_add(&amount, memory->used, memory->buffers, memory->bound);
-	}
-	return amount;
-}
-
 /* What else is known of the card, a line for each type below it. */
 static void smi_devices_more(const struct smi_picture *picture,
 			     const struct snapshot_device *device, char ret_lines[BOOK_TYPES][64])
@@ -156,8 +144,8 @@ static void smi_devices_details(const struct smi_picture *picture,
 	smi_devices_more(picture, device, more);
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		const struct snapshot_device_memory *memory = &device->memory[type];
-		struct smi_amount used = {.used = memory->used, .bound = memory->bound};
-		struct smi_amount peak = {.used = memory->peak};
+		struct amount used = {.used = memory->used, .bound = memory->bound};
+		struct amount peak = {.used = memory->peak};
 
 		smi_devices_left(picture, "", more[type], "");
 		fprintf(picture->out, "  %-13s", types_name(type));
@@ -205,9 +193,9 @@ static void smi_devices_name(const struct smi_picture *picture,
 
 static void smi_devices_one(const struct smi_picture *picture, const struct snapshot_device *device)
 {
-	struct smi_amount dram = smi_devices_amount(device, TYPES_DRAM);
-	struct smi_amount l1 = smi_devices_amount(device, TYPES_L1);
-	struct smi_amount host = smi_devices_amount(device, TYPES_SYSTEM_MEMORY);
+	struct amount dram = amount_of_device(device, TYPES_DRAM);
+	struct amount l1 = amount_of_device(device, TYPES_L1);
+	struct amount host = amount_of_device(device, TYPES_SYSTEM_MEMORY);
 	struct smi_left lines[2];
 
 	smi_devices_name(picture, device, lines);
@@ -223,18 +211,14 @@ static void smi_devices_one(const struct smi_picture *picture, const struct snap
 		smi_devices_details(picture, device);
 }
 
-static void smi_devices_total(const struct smi_picture *picture, const struct smi_amount *total,
+static void smi_devices_total(const struct smi_picture *picture, const struct amount *total,
 			      size_t shown)
 {
-	char text[128], number[TEXT_NUMBER_SIZE], buffers[48] = "";
+	char text[128], number[TEXT_NUMBER_SIZE], buffers[TEXT_NUMBER_SIZE];
 
-	/* Where only regions tell, buffers are not counted. */
-	if (total->buffers || !total->used)
-		snprintf(buffers, sizeof(buffers), " in %" PRIu64 " buffer%s", total->buffers,
-			 total->buffers == 1 ? "" : "s");
 	snprintf(text, sizeof(text), "Total: %s%s%s on %zu device%s",
-		 smi_picture_bound(picture, total->bound), text_size(total->used, number), buffers,
-		 shown, shown == 1 ? "" : "s");
+		 smi_picture_bound(picture, total->bound), text_size(total->used, number),
+		 amount_buffers(total, buffers), shown, shown == 1 ? "" : "s");
 	smi_picture_across(picture, text);
 	smi_picture_rule(picture);
 }
@@ -242,7 +226,7 @@ static void smi_devices_total(const struct smi_picture *picture, const struct sm
 void smi_devices(const struct smi_picture *picture)
 {
 	const struct snapshot *snapshot = picture->snapshot;
-	struct smi_amount total = {0};
+	struct amount one, total = {0};
 	size_t shown = 0;
 	char title[64];
 
@@ -261,11 +245,8 @@ void smi_devices(const struct smi_picture *picture)
 			continue;
 		smi_devices_one(picture, device);
 		shown++;
-		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-			const struct snapshot_device_memory *memory = &device->memory[type];
-
-			smi_picture_add(&total, memory->used, memory->buffers, memory->bound);
-		}
+		one = amount_of_device(device, AMOUNT_ALL);
+		amount_add(&total, one.used, one.buffers, one.bound);
 	}
 	smi_devices_rule(picture);
 	smi_devices_total(picture, &total, shown);

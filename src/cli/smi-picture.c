@@ -9,16 +9,10 @@
 
 #include "base/text.h"
 #include "cli/smi.h"
+#include "core/amount.h"
 #include "core/filter.h"
 #include "core/merge.h"
 #include "core/snapshot.h"
-
-void smi_picture_add(struct smi_amount *amount, uint64_t used, uint64_t buffers, uint32_t bound)
-{
-	amount->used = merge_add(amount->used, used);
-	amount->buffers = merge_add(amount->buffers, buffers);
-	amount->bound = merge_bound(amount->bound, bound);
-}
 
 void smi_picture_rule(const struct smi_picture *picture)
 {
@@ -59,7 +53,7 @@ const char *smi_picture_bound(const struct smi_picture *picture, uint32_t bound)
 	return picture->style->utf8 ? "\u2264" : "<";
 }
 
-void smi_picture_size(const struct smi_picture *picture, const struct smi_amount *amount,
+void smi_picture_size(const struct smi_picture *picture, const struct amount *amount,
 		      unsigned int width)
 {
 	char number[TEXT_NUMBER_SIZE], cell[TEXT_NUMBER_SIZE + 8], *point;

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+struct amount;
 struct filter;
 struct smi_style;
 struct snapshot;
@@ -27,17 +28,6 @@ struct smi_picture {
 	unsigned int size;  /* columns that the size of a memory takes */
 };
 
-/* What is used of one kind of memory, folded or not. */
-struct smi_amount {
-	uint64_t used;
-	uint64_t buffers;
-	uint64_t capacity;
-	uint32_t bound; /* enum snapshot_bound */
-};
-
-/* Adds @type to @amount, if it lies in @folded. */
-void smi_picture_add(struct smi_amount *amount, uint64_t used, uint64_t buffers, uint32_t bound);
-
 /* A rule right across, and a line in the box; @text is safe already. */
 void smi_picture_rule(const struct smi_picture *picture);
 void smi_picture_across(const struct smi_picture *picture, const char *text);
@@ -45,7 +35,7 @@ void smi_picture_across(const struct smi_picture *picture, const char *text);
 /* Cells of exactly @width columns, whatever bytes their letters take. */
 void smi_picture_right(const struct smi_picture *picture, const char *text, unsigned int width);
 void smi_picture_left(const struct smi_picture *picture, const char *text, unsigned int width);
-void smi_picture_size(const struct smi_picture *picture, const struct smi_amount *amount,
+void smi_picture_size(const struct smi_picture *picture, const struct amount *amount,
 		      unsigned int width);
 void smi_picture_count(const struct smi_picture *picture, uint64_t count, unsigned int width);
 

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/smi-picture.h"
 #include "cli/smi.h"
+#include "core/amount.h"
 #include "core/snapshot.h"
 #include "core/types.h"
 
@@ -146,19 +147,6 @@ static void smi_processes_left(const struct smi_picture *picture, const struct s
 	fputc(' ', picture->out);
 }
 
-static struct smi_amount smi_processes_amount(const struct snapshot_part *part, uint32_t folded)
-{
-	struct smi_amount amount = {0};
-
-	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-		const struct snapshot_memory *memory = &part->memory[type];
-
-		if (types_folded(type) == folded)
-			smi_picture_add(&amount, memory->used, memory->buffers, memory->bound);
-	}
-	return amount;
-}
-
 /* Regions do not count buffers. */
 static void smi_processes_buffers(const struct smi_picture *picture,
 				  const struct smi_columns *columns,
@@ -175,12 +163,10 @@ static void smi_processes_part(const struct smi_picture *picture, const struct s
 			       const struct snapshot_process *process,
 			       const struct snapshot_part *part)
 {
-	struct smi_amount dram = smi_processes_amount(part, TYPES_DRAM);
-	struct smi_amount l1 = smi_processes_amount(part, TYPES_L1);
-	uint64_t buffers = 0;
+	struct amount dram = amount_of_part(part, TYPES_DRAM);
+	struct amount l1 = amount_of_part(part, TYPES_L1);
+	uint64_t buffers = amount_of_part(part, AMOUNT_ALL).buffers;
 
-	for (uint32_t type = 0; type < BOOK_TYPES; type++)
-		buffers += part->memory[type].buffers;
 	smi_processes_left(picture, columns, process, part);
 	if (process->untracked) {
 		smi_picture_right(picture, "not tracked", 2 * columns->size + 1);
@@ -203,7 +189,7 @@ static void smi_processes_types(const struct smi_picture *picture,
 
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		const struct snapshot_memory *memory = &part->memory[type];
-		struct smi_amount used = {.used = memory->used, .bound = memory->bound};
+		struct amount used = {.used = memory->used, .bound = memory->bound};
 
 		if (!memory->allocs && !memory->buffers && !memory->used)
 			continue;

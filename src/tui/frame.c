@@ -11,8 +11,8 @@
 
 #include "base/bits.h"
 #include "base/text.h"
+#include "core/amount.h"
 #include "core/snapshot.h"
-#include "tui/amount.h"
 #include "tui/pane.h"
 
 #define FRAME_HEAD 2u /* rows above the view */
@@ -65,7 +65,7 @@ static void frame_draw_sums(const struct model *model, struct grid *grid)
 	const struct snapshot *snapshot = model_snapshot(model);
 	struct amount all = {0};
 	size_t devices = 0, processes = 0;
-	char text[160], number[TEXT_NUMBER_SIZE];
+	char text[160], number[TEXT_NUMBER_SIZE], buffers[TEXT_NUMBER_SIZE];
 	unsigned int end;
 
 	if (!snapshot) {
@@ -79,15 +79,13 @@ static void frame_draw_sums(const struct model *model, struct grid *grid)
 		if (!process->alive)
 			continue;
 		processes++;
-		all.used += bits_min(amount.used, UINT64_MAX - all.used);
-		all.buffers += bits_min(amount.buffers, UINT64_MAX - all.buffers);
-		all.bound = bits_max(all.bound, amount.bound) ? SNAPSHOT_AT_LEAST : SNAPSHOT_EXACT;
+		amount_add(&all, amount.used, amount.buffers, amount.bound);
 	}
 	for (size_t i = 0; i < snapshot->device_count; i++)
 		devices += model_shows_device(model, &snapshot->devices[i]);
-	snprintf(text, sizeof(text), "%s in %" PRIu64 " buffer%s, %zu process%s, %zu device%s",
-		 amount_text(&all, number), all.buffers, all.buffers == 1 ? "" : "s", processes,
-		 processes == 1 ? "" : "es", devices, devices == 1 ? "" : "s");
+	snprintf(text, sizeof(text), "%s%s, %zu process%s, %zu device%s", amount_text(&all, number),
+		 amount_buffers(&all, buffers), processes, processes == 1 ? "" : "es", devices,
+		 devices == 1 ? "" : "s");
 	end = frame_draw_state(model, grid);
 	if (end > 2)
 		grid_text(grid, 1, 1, end - 2, GRID_STRONG, text);

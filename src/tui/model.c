@@ -11,9 +11,9 @@
 
 #include "base/bits.h"
 #include "base/text.h"
+#include "core/amount.h"
 #include "core/snapshot.h"
 #include "core/types.h"
-#include "tui/amount.h"
 #include "tui/chart.h"
 #include "tui/pane.h"
 

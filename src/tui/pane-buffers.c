@@ -9,9 +9,9 @@
 #include "base/bits.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "core/amount.h"
 #include "core/snapshot.h"
 #include "core/types.h"
-#include "tui/amount.h"
 #include "tui/pane.h"
 #include "tui/trace.h"
 

@@ -23,8 +23,12 @@ struct amount {
 #define AMOUNT_ALL UINT32_MAX      /* of every kind together */
 #define AMOUNT_ANYWHERE UINT32_MAX /* on every device */
 
+void amount_add(struct amount *amount, uint64_t used, uint64_t buffers, uint32_t bound);
+
 /* @folded: TYPES_DRAM, TYPES_L1, TYPES_SYSTEM_MEMORY or AMOUNT_ALL. */
 struct amount amount_of_device(const struct snapshot_device *device, uint32_t folded);
+
+struct amount amount_of_part(const struct snapshot_part *part, uint32_t folded);
 
 /* @row: of the device in the snapshot, or AMOUNT_ANYWHERE. */
 struct amount amount_of_process(const struct snapshot_process *process, uint32_t row,
@@ -35,3 +39,6 @@ double amount_share(const struct amount *amount);
 
 /* "4.8 GiB", with a sign in front if it is only a bound; into TEXT_NUMBER_SIZE. */
 const char *amount_text(const struct amount *amount, char *ret_text);
+
+/* " in 3 buffers", or nothing where they are not counted, as by tt-metal's regions; into TEXT_NUMBER_SIZE. */
+const char *amount_buffers(const struct amount *amount, char *ret_text);
