@@ -57,7 +57,7 @@ struct web_health {
 	uint64_t start_ns;                      /* CLOCK_REALTIME of the daemon's start */
 	uint64_t lines_dropped;
 	bool pushes; /* to a collector; then also: */
-	uint64_t push_sent, push_failed, push_dropped;
+	uint64_t push_sent, push_failed, push_partial, push_dropped, push_queued;
 	const char *http; /* where it is served, NULL = nowhere; lent */
 
 	/*
