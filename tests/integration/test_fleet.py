@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 
+import jsonschema
 import pytest
 
 from conftest import LIMIT, ROOT
@@ -46,7 +47,9 @@ def test_yaml_files():
     (daemons,) = yaml.safe_load_all((FLEET / "ttmem-daemonset.yaml").read_text())
     template = daemons["spec"]["template"]
     scraping = (FLEET / "kubernetes.yml").read_text()
-    for name in template["metadata"]["annotations"]:
+    names = [name for name in template["metadata"]["annotations"] if name.startswith("ttmem/")]
+    assert names
+    for name in names:
         assert "annotation_" + name.replace("/", "_") in scraping
     (container,) = template["spec"]["containers"]
     known = {volume["name"] for volume in template["spec"]["volumes"]}
@@ -55,6 +58,55 @@ def test_yaml_files():
     compose = yaml.safe_load((FLEET / "compose.yaml").read_text())
     assert (FLEET / compose["services"]["ttmemd"]["build"]["context"]).resolve() == ROOT
     yaml.safe_load(scraping)
+
+
+def fields(**known):
+    """An object of Kubernetes: a member that the published interface does not have is a mistake in ours."""
+    return {"type": "object", "additionalProperties": False, "properties": known}
+
+
+def many(item):
+    return {"type": "array", "minItems": 1, "items": item}
+
+
+TEXT, NUMBER, YES = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
+WORDS = {"type": "object", "additionalProperties": TEXT}
+PROBE = fields(
+    httpGet=fields(path=TEXT, port={"type": ["string", "integer"]}, httpHeaders=many(fields(name=TEXT, value=TEXT))),
+    initialDelaySeconds=NUMBER, periodSeconds=NUMBER, timeoutSeconds=NUMBER,
+    successThreshold=NUMBER, failureThreshold=NUMBER,
+)  # fmt: skip
+CONTAINER = fields(
+    name=TEXT, image=TEXT, imagePullPolicy={"enum": ["Always", "Never", "IfNotPresent"]},
+    command=many(TEXT), args=many(TEXT), env=many(fields(name=TEXT, value=TEXT)),
+    ports=many(fields(name={**TEXT, "maxLength": 15}, containerPort=NUMBER, hostPort=NUMBER, protocol=TEXT)),
+    livenessProbe=PROBE, readinessProbe=PROBE, resources=fields(requests=WORDS, limits=WORDS),
+    securityContext=fields(
+        runAsUser=NUMBER, allowPrivilegeEscalation=YES, readOnlyRootFilesystem=YES, privileged=YES,
+        capabilities=fields(add=many(TEXT), drop=many(TEXT)),
+    ),
+    volumeMounts=many(fields(name=TEXT, mountPath=TEXT, readOnly=YES)),
+)  # fmt: skip
+PLACE = fields(path=TEXT, type={"enum": ["DirectoryOrCreate", "Directory", "FileOrCreate", "File"]})
+POD = fields(
+    hostPID=YES, automountServiceAccountToken=YES, nodeSelector=WORDS,
+    containers=many(CONTAINER), volumes=many(fields(name=TEXT, hostPath=PLACE)),
+)  # fmt: skip
+META = fields(name=TEXT, labels=WORDS, annotations=WORDS)
+DAEMON_SET = fields(
+    apiVersion={"const": "apps/v1"}, kind={"const": "DaemonSet"}, metadata=META,
+    spec=fields(selector=fields(matchLabels=WORDS), template=fields(metadata=META, spec=POD)),
+)  # fmt: skip
+
+
+def test_the_manifest_has_only_published_members():
+    yaml = pytest.importorskip("yaml")
+    manifest = yaml.safe_load((FLEET / "ttmem-daemonset.yaml").read_text())
+    jsonschema.Draft202012Validator(DAEMON_SET).validate(manifest)
+    template = manifest["spec"]["template"]
+    assert manifest["spec"]["selector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
+    (container,) = template["spec"]["containers"]
+    assert f"container.apparmor.security.beta.kubernetes.io/{container['name']}" in template["metadata"]["annotations"]
 
 
 def test_the_daemon_takes_the_arguments_of_the_manifest(build):
@@ -71,7 +123,7 @@ def test_the_image_has_what_the_programs_need(build):
     if not shutil.which("dpkg"):
         pytest.skip("not a Debian")
     text = (FLEET / "Dockerfile").read_text()
-    packages = set(re.search(r"no-install-recommends ([^\n\\]*)", text)[1].split())
+    packages = set(re.findall(r"no-install-recommends ([^\n\\]*)", text)[-1].split())
     # In every Debian image.
     packages |= {"libc6", "libstdc++6", "libgcc-s1"}
     for program in ("src/daemon/ttmemd", "src/cli/ttmem"):
