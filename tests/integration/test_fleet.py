@@ -38,6 +38,26 @@ def test_every_alert_has_a_test():
         assert f"alertname: {alert}\n" in tests, alert
 
 
+def test_recorded_names_follow_the_custom():
+    """level:metric:operation; and the labels of a level are those that it says."""
+    rules = (FLEET / "ttmem.rules.yml").read_text()
+    for name, expression in re.findall(r"- record: (\S+)\n +expr: (?:\|\n)?([^-]*)", rules):
+        assert re.fullmatch(r"[a-z_]+:ttmem_[a-z0-9_]+:(sum|ratio|increase1h)", name), name
+        assert "cluster, job, instance" in expression, name
+
+
+def test_what_alerts_say_to_type(ttmemd):
+    """The commands in their texts exist, with those options."""
+    ttmemd.start()
+    rules = (FLEET / "ttmem.rules.yml").read_text()
+    commands = re.findall(r"ttmem (?:leaks|smi|buffers|growth|doctor)[^,\"]*", rules)
+    assert len(commands) == 5
+    for command in commands:
+        words = re.sub(r"\{\{.*?\}\}", "1", command).split()[1:]
+        shown = ttmemd.run(*words)
+        assert shown.returncode in (0, 1) or words == ["doctor"], (words, shown.stderr)
+
+
 def test_settings():
     promtool("check", "config", "prometheus.yml")
 
@@ -185,6 +205,31 @@ def queries():
             yield panel["title"], text.replace("$__rate_interval", "30s")
 
 
+def test_the_dashboard_explains_itself_and_stays_small():
+    """Every panel says what it is; none is bound to a host or a data source, or draws ten thousand lines."""
+    dashboard = json.loads((FLEET / "grafana-dashboard.json").read_text())
+    known = {}
+    for variable in dashboard["templating"]["list"]:
+        # Each narrows what the next one offers.
+        query = variable["query"]
+        assert all(f'{name}=~"${name}"' in query for name in known if name != "datasource"), query
+        known[variable["name"]] = variable
+    assert list(known) == ["datasource", "cluster", "instance", "device"]
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
+    for panel in dashboard["panels"]:
+        if panel["type"] == "row":
+            continue
+        title = panel["title"]
+        assert title and panel["description"] and panel["fieldConfig"]["defaults"]["unit"], title
+        for part in (panel, *panel["targets"]):
+            assert part["datasource"] == {"type": "prometheus", "uid": "${datasource}"}, title
+        for target in panel["targets"]:
+            selectors = re.findall(r"\{(.*?)\}", target["expr"])
+            assert selectors and all('cluster=~"$cluster", instance=~"$instance"' in s for s in selectors), title
+            few = ("topk(", "-topk(", "sum(", "count(", "sum by (type)", "sum by (kind)")
+            assert target["expr"].startswith(few), title
+
+
 def test_every_panel_shows_something(scraped):
     asked = list(queries())
     assert len(asked) > 15
@@ -217,7 +262,7 @@ def test_recorded_rules(scraped):
     rules = re.findall(r"- record: (\S+)", (FLEET / "ttmem.rules.yml").read_text())
     for rule in rules:
         wait_for(lambda: query(scraped, rule), rule)
-    (row,) = query(scraped, 'ttmem:device_dram_used:ratio{device="0"}')
+    (row,) = query(scraped, 'instance_device:ttmem_dram_used:ratio{device="0"}')
     assert float(row["value"][1]) == 0.4
     # One process was killed with seven bytes in its hands.
     firing = 'ALERTS{alertname="TtmemLeakFound", alertstate="firing"}'
