@@ -251,9 +251,11 @@ def test_smi_of_a_prometheus(ttmemd, scraped):
     shown = ttmemd.run("smi", "--prometheus", url)
     assert shown.returncode == 0 and shown.stderr == ""
     (row,) = [line.split() for line in shown.stdout.splitlines() if line.startswith("127.")]
-    assert row[1:3] == ["0", "0xabc"] and row[-1] == "2"
-    samples = json.loads(ttmemd.run("smi", "--prometheus", url, "--json").stdout)
-    assert any(s["metric"]["__name__"] == "ttmem_device_bytes" for s in samples)
+    assert row[1:3] == ["0", "0xabc"] and row[5] == "40" and row[-1] == "2"
+    (device,) = ttmemd.json("smi", "--prometheus", url)["devices"]
+    assert (device["device"], device["uid"], device["problem"]) == ("0", "0xabc", None)
+    assert device["memory"]["DRAM"] == {"used": 400000, "buffers": 1, "capacity": 1000000}
+    assert device["memory"]["L1"]["used"] == 1000 and device["memory"]["CB"]["capacity"] is None
     nobody = ttmemd.run("smi", "--prometheus", "http://127.0.0.1:1")
     assert nobody.returncode == 1 and "http://127.0.0.1:1" in nobody.stderr
 
