@@ -58,8 +58,16 @@ def test_what_alerts_say_to_type(ttmemd):
         assert shown.returncode in (0, 1) or words == ["doctor"], (words, shown.stderr)
 
 
-def test_settings():
+def test_settings(tmp_path):
     promtool("check", "config", "prometheus.yml")
+    # Debian's Prometheus cannot ask Kubernetes; what is done with the answer can be checked.
+    text = (FLEET / "kubernetes.yml").read_text()
+    found = "kubernetes_sd_configs:\n      - role: pod\n"
+    assert found in text
+    (tmp_path / "kubernetes.yml").write_text(text.replace(found, "static_configs: [{targets: ['a:1']}]\n"))
+    promtool("check", "config", str(tmp_path / "kubernetes.yml"))
+    jobs = re.findall(r"job_name: (\S+)", (FLEET / "prometheus.yml").read_text() + (FLEET / "kubernetes.yml").read_text())
+    assert len(jobs) == 2 and all(job.startswith("ttmem") for job in jobs)
 
 
 def test_yaml_files():
