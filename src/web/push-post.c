@@ -171,7 +171,7 @@ int push_post_new(struct push_post **ret_post, const struct push_config *config,
 	}
 	if (r == 0) {
 		post->until_ns = UINT64_MAX;
-		strcpy(post->url, config->url);
+		snprintf(post->url, sizeof(post->url), "%s", config->url);
 		post->curl = curl_easy_init();
 		r = post->curl ? push_add_headers(post, config->headers, ret_problem) : -ENOMEM;
 	}
