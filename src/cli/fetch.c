@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/cleanup.h"
 
 #define FETCH_WAIT_MS 200
@@ -28,7 +29,7 @@ static size_t fetch_take(char *bytes, size_t size, size_t count, void *context)
 	size_t more = size * count;
 	char *text;
 
-	if (more > FETCH_TEXT_MAX - fetch->length)
+	if (more > fetch->most - fetch->length)
 		return 0;
 	text = realloc(fetch->text, fetch->length + more + 1);
 	if (!text)
@@ -40,12 +41,13 @@ static size_t fetch_take(char *bytes, size_t size, size_t count, void *context)
 	return more;
 }
 
-static CURL *fetch_begin(CURLM *all, struct fetch *fetch)
+static CURL *fetch_begin(CURLM *all, struct fetch *fetch, size_t most)
 {
 	CURL *one = curl_easy_init();
 
 	if (!one)
 		return NULL;
+	fetch->most = most;
 	/* Each fails only for an option that the library does not know, and it is new enough. */
 	(void)curl_easy_setopt(one, CURLOPT_URL, fetch->url);
 	(void)curl_easy_setopt(one, CURLOPT_NOSIGNAL, 1L);
@@ -54,6 +56,10 @@ static CURL *fetch_begin(CURLM *all, struct fetch *fetch)
 	(void)curl_easy_setopt(one, CURLOPT_WRITEFUNCTION, fetch_take);
 	(void)curl_easy_setopt(one, CURLOPT_WRITEDATA, fetch);
 	(void)curl_easy_setopt(one, CURLOPT_PRIVATE, fetch);
+	if (fetch->token) {
+		(void)curl_easy_setopt(one, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
+		(void)curl_easy_setopt(one, CURLOPT_XOAUTH2_BEARER, fetch->token);
+	}
 	if (curl_multi_add_handle(all, one) == CURLM_OK)
 		return one;
 	curl_easy_cleanup(one);
@@ -70,7 +76,9 @@ static void fetch_conclude(CURL *one, CURLcode result)
 	(void)curl_easy_getinfo(one, CURLINFO_RESPONSE_CODE, &status);   /* 0: none came */
 	if (result == CURLE_OK && status == 200 && fetch->text)
 		return;
-	if (result != CURLE_OK)
+	if (result == CURLE_WRITE_ERROR)
+		snprintf(fetch->problem, sizeof(fetch->problem), "its answer is too long");
+	else if (result != CURLE_OK)
 		snprintf(fetch->problem, sizeof(fetch->problem), "%s", curl_easy_strerror(result));
 	else if (status == 421)
 		snprintf(fetch->problem, sizeof(fetch->problem),
@@ -106,7 +114,8 @@ int fetch_all(struct fetch *fetches, size_t count)
 	if (!ones || !all)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		ones[i] = fetch_begin(all, &fetches[i]);
+		ones[i] = fetch_begin(all, &fetches[i],
+				      bits_min(FETCH_TEXT_MAX, FETCH_TEXTS_MAX / count));
 		if (!ones[i])
 			strcpy(fetches[i].problem, "there is no memory to ask it");
 	}

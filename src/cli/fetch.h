@@ -4,15 +4,18 @@
 /* Documents of other machines, over HTTP: all asked at once, so that one that hangs costs its own time only. */
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define FETCH_SECONDS 5L
-#define FETCH_TEXT_MAX (UINT32_C(64) << 20) /* of one answer */
+#define FETCH_TEXT_MAX (UINT32_C(64) << 20)   /* of one answer */
+#define FETCH_TEXTS_MAX (UINT32_C(512) << 20) /* of all together */
 
 struct fetch {
 	char *url;
-	char *text; /* what it answered, ended by NUL; NULL if it did not */
-	size_t length;
-	char problem[160]; /* then: why, for people */
+	const char *token;   /* for "Authorization: Bearer"; NULL = none. Lent */
+	char *text;          /* what it answered, ended by NUL; NULL if it did not */
+	size_t length, most; /* bytes of it: now, and at most */
+	char problem[160];   /* then: why, for people */
 };
 
 /* 0, or a negative errno if nothing could be asked at all. */

@@ -111,6 +111,8 @@ static int smi_parse(struct smi *smi, int argc, char **argv)
 		r = options_mistake("smi", "--json or --csv, not both");
 	if (r == 0 && (smi->hosts.count || smi->hosts.prometheus) && (smi->csv || smi->again))
 		r = options_mistake("smi", "other machines: text or --json, and once");
+	if (r == 0 && smi->hosts.count && smi->hosts.prometheus)
+		r = options_mistake("smi", "--host or --prometheus, not both");
 	return r;
 }
 

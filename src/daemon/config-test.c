@@ -212,7 +212,7 @@ UNIT(good_files)
 	check_text("# a comment\n   # another = one", 0, NULL);
 	check_text("keep=1m", 0, NULL);
 	check_text("\t keep \t=  3650d \r\n", 0, NULL);
-	check_text("size-max = 1T\nscan-interval = 1d\nmetrics-processes = 10000\n", 0, NULL);
+	check_text("size-max = 1T\nscan-interval = 1d\nmetrics-processes = 1000\n", 0, NULL);
 	check_text("size-max = 1048576\nkeep = 90\n", 0, NULL);
 	check_text("http = 0.0.0.0:65535\n", 0, NULL);
 	check_text("http = none\nlegacy-socket = none\n", 0, NULL);
@@ -257,8 +257,8 @@ static const char *const wrong_texts[][2] = {
 	{"size-max = 0x100000\n", "is not"},
 	{"scan-interval = 0s\n", "scan-interval: \"0s\" is not"},
 	{"scan-interval = 2d\n", "is not"},
-	{"metrics-processes = 0\n", "metrics-processes: \"0\" is not"},
-	{"metrics-processes = 10001\n", "metrics-processes: \"10001\" is not"},
+	{"metrics-processes = -1\n", "metrics-processes: \"-1\" is not"},
+	{"metrics-processes = 1001\n", "metrics-processes: \"1001\" is not"},
 	{"metrics-processes = 5s\n", "is not"},
 	{"ready-fd = 2147483648\n", "ready-fd: \"2147483648\" is not"},
 	{"http = 5392\n", "http: \"5392\" is not"},

@@ -228,6 +228,8 @@ void daemon_health(struct daemon *daemon, struct web_health *ret_health)
 		health.push_sent = push_now.sent;
 		health.push_failed = push_now.failed;
 		health.push_dropped = push_now.dropped;
+		health.push_partial = push_now.partial;
+		health.push_queued = push_now.queued;
 	}
 	health.http = *daemon->web_address ? daemon->web_address : NULL;
 	health.lines_dropped = outlet_dropped(daemon->outlet);

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "book/clock.h"
 #include "daemon/daemon.h"
+#include "daemon/outlet.h"
 #include "store/store.h"
 #include "web/push.h"
 
@@ -134,16 +135,44 @@ int daemon_serve_web(struct daemon *daemon)
 	return 1;
 }
 
+static void serve_tell_push(void *context, const char *problem)
+{
+	struct daemon *daemon = context;
+
+	/* Without room for the line it is only not said; the figures are in /metrics. */
+	if (problem)
+		(void)outlet_print(daemon->outlet, "ttmemd: cannot push to %s: %s\n",
+				   daemon->config->otlp, problem);
+	else
+		(void)outlet_print(daemon->outlet, "ttmemd: pushing to %s works again\n",
+				   daemon->config->otlp);
+}
+
+/* As every program that pushes has it, else as every program that speaks TLS. */
+static const char *serve_ca_file(void)
+{
+	const char *file = getenv("OTEL_EXPORTER_OTLP_CERTIFICATE");
+
+	return file ? file : getenv("SSL_CERT_FILE");
+}
+
 int daemon_serve_push(struct daemon *daemon)
 {
 	const struct config *config = daemon->config;
 	const struct push_config push = {
 		.url = config->otlp,
 		.headers = getenv("OTEL_EXPORTER_OTLP_HEADERS"),
+		.attributes = getenv("OTEL_RESOURCE_ATTRIBUTES"),
+		.service_name = getenv("OTEL_SERVICE_NAME"),
+		.ca_file = serve_ca_file(),
+		.client_file = getenv("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE"),
+		.key_file = getenv("OTEL_EXPORTER_OTLP_CLIENT_KEY"),
 		.version = DAEMON_VERSION,
 		.interval_s = config->otlp_interval_s,
 		.metrics_processes = config->metrics_processes,
 		.provider = &daemon->provider,
+		.tell = serve_tell_push,
+		.tell_context = daemon,
 	};
 	const char *problem = NULL;
 	struct push *made = NULL;

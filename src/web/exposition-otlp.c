@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/bits.h"
+
 #define OTLP_CUMULATIVE 2u /* AGGREGATION_TEMPORALITY_CUMULATIVE */
 #define OTLP_NS_PER_S 1e9
 
@@ -30,12 +32,23 @@ void exposition_otlp_attribute(struct emit *json, const char *key, const char *v
 
 void exposition_otlp_resource(struct emit *json, const struct exposition_origin *origin)
 {
+	const struct exposition_attribute own[] = {
+		{"service.name", "ttmemd"},
+		{"service.version", origin->version},
+		{"service.instance.id", origin->host},
+		{"host.name", origin->host},
+	};
+
 	emit_open_object(json, "resource");
 	emit_open_array(json, "attributes");
-	exposition_otlp_attribute(json, "service.name", "ttmemd");
-	exposition_otlp_attribute(json, "service.version", origin->version);
-	exposition_otlp_attribute(json, "service.instance.id", origin->host);
-	exposition_otlp_attribute(json, "host.name", origin->host);
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
+		if (!exposition_has_attribute(origin->attributes, origin->attribute_count,
+					      own[i].name))
+			exposition_otlp_attribute(json, own[i].name, own[i].value);
+	}
+	for (size_t i = 0; i < origin->attribute_count; i++)
+		exposition_otlp_attribute(json, origin->attributes[i].name,
+					  origin->attributes[i].value);
 	emit_close_array(json);
 	emit_close_object(json);
 }

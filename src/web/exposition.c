@@ -5,6 +5,7 @@
 #include "web/exposition.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "web/exposition-otlp.h"
 
@@ -13,6 +14,16 @@
 static const char *exposition_suffix(const struct exposition *to)
 {
 	return to->type == EXPOSITION_COUNTER ? "_total" : "";
+}
+
+bool exposition_has_attribute(const struct exposition_attribute *list, size_t count,
+			      const char *name)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(list[i].name, name) == 0)
+			return true;
+	}
+	return false;
 }
 
 void exposition_start(struct exposition *to)

@@ -8,6 +8,7 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -24,10 +25,16 @@ enum exposition_type {
 	EXPOSITION_COUNTER, /* its samples end in _total */
 };
 
+struct exposition_attribute {
+	const char *name, *value;
+};
+
 /* Of OTLP: who says this, and when. */
 struct exposition_origin {
 	const char *host;
 	const char *version;
+	const struct exposition_attribute *attributes; /* these go before our own of that name */
+	size_t attribute_count;
 	uint64_t start_ns; /* since when counters count */
 	uint64_t time_ns;
 };
@@ -43,6 +50,9 @@ struct exposition {
 	enum exposition_type type;
 	bool labelled; /* the current sample has one */
 };
+
+bool exposition_has_attribute(const struct exposition_attribute *list, size_t count,
+			      const char *name);
 
 void exposition_start(struct exposition *to);
 

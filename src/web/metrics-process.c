@@ -171,7 +171,7 @@ void metrics_process_write(struct exposition *to, const struct snapshot *snapsho
 
 	if (all.list && all.others) {
 		metrics_process_list(&all);
-		metrics_process_divide(&all, wanted);
+		metrics_process_divide(&all, (uint32_t)bits_min(wanted, METRICS_PROCESSES_MAX));
 		exposition_family(to, "ttmem_process_bytes", EXPOSITION_GAUGE, "bytes",
 				  "Memory in use, of the largest processes and of all others.");
 		metrics_process_rows(to, &all, false);

@@ -46,11 +46,13 @@ static struct snapshot *snapshot_of(uint32_t processes, uint64_t allocs)
 	return snapshot;
 }
 
+static uint32_t wanted = 2; /* processes with rows of their own */
+
 static char *text_of(const struct snapshot *snapshot, const struct web_health *health,
 		     struct tally *last, bool openmetrics)
 {
 	const struct metrics_server server = {.answers = {0, 0, 11, 0, 12, 13}};
-	const struct metrics_input input = {snapshot, health, &server, 2};
+	const struct metrics_input input = {snapshot, health, &server, wanted};
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
@@ -210,5 +212,109 @@ UNIT(a_tally_has_an_end)
 	assert(last->rows[TALLY_MAX - 1].device == TALLY_OTHER);
 	assert(last->rows[TALLY_MAX - 1].allocs[0] == TALLY_MAX + 1);
 	assert(last->rows[5].allocs[0] == 1 && tally_row(last, 5, 0) == &last->rows[5]);
+	end();
+}
+
+/* Samples, not comments; each must be one line whatever the names are. */
+static size_t samples(const char *text, const char *family)
+{
+	size_t count = 0;
+
+	for (const char *line = text; line && *line; line = strchr(line, '\n') + 1) {
+		bool sample = strncmp(line, "ttmem_", 6) == 0 || strncmp(line, "process_", 8) == 0;
+
+		assert(sample || *line == '#');
+		count += sample && strncmp(line, family, strlen(family)) == 0;
+	}
+	return count;
+}
+
+/* Processes that live for one look only, each with every device and a name of the worst kind. */
+static struct snapshot *crowd(uint32_t generation, uint32_t processes, uint32_t devices)
+{
+	struct snapshot *snapshot = snapshot_new(1);
+
+	assert(snapshot);
+	for (uint32_t i = 0; i < processes; i++) {
+		char name[32];
+		size_t length = (size_t)snprintf(name, sizeof(name), "\n\"} 1\n%u\\",
+						 generation * processes + i);
+		const struct snapshot_process identity = {
+			.pid = generation * processes + i + 1,
+			.comm = snapshot_text(snapshot, name, length),
+			.user = "\"}\n# ",
+			.source = "book",
+			.alive = true,
+			.exact = true,
+		};
+		uint32_t index = 0;
+
+		assert(identity.comm);
+		assert(snapshot_add_process(snapshot, &identity, &index) == 0);
+		for (uint32_t device = 0; device < devices; device++) {
+			struct snapshot_part *part = snapshot_part(snapshot, index, device);
+
+			assert(part);
+			for (uint32_t type = 0; type < BOOK_TYPES; type++)
+				part->memory[type] = (struct snapshot_memory){
+					.used = 1, .buffers = 1, .allocs = 1};
+		}
+	}
+	assert(snapshot_finish(snapshot) == 0);
+	return snapshot;
+}
+
+UNIT(however_many_come_and_go)
+{
+	size_t most = 2 * BOOK_TYPES * 3 + BOOK_TYPES * 3; /* two with rows, and the others */
+
+	begin();
+	for (uint32_t generation = 0; generation < 10; generation++) {
+		struct snapshot *snapshot = crowd(generation, 2000, 3);
+		char *text = text_of(snapshot, health, last, false);
+
+		assert(samples(text, "ttmem_process_bytes{") == most);
+		assert(samples(text, "ttmem_process_buffers{") == most);
+		assert(samples(text, "ttmem_device_bytes{") == (size_t)BOOK_TYPES * 3);
+		assert(samples(text, "ttmem_allocations_total{") == (size_t)BOOK_TYPES * 3);
+		assert(samples(text, "") < 300);
+		for (uint32_t i = 0; i < 2000; i++)
+			tally_add_process(&health->past, snapshot, i);
+		free(text);
+		snapshot_free(snapshot);
+	}
+	end();
+}
+
+UNIT(one_with_more_devices_than_rows)
+{
+	struct snapshot *snapshot = crowd(0, 1, 2 * METRICS_PROCESS_ROWS_MAX);
+	char *text;
+
+	begin();
+	text = text_of(snapshot, health, last, false);
+	/* 64 of its own, and the rest as other: nothing is lost. */
+	assert(samples(text, "ttmem_process_bytes{") ==
+	       (size_t)BOOK_TYPES * 2 * METRICS_PROCESS_ROWS_MAX);
+	assert(samples(text, "ttmem_process_bytes{pid=\"other\"") ==
+	       (size_t)BOOK_TYPES * METRICS_PROCESS_ROWS_MAX);
+	free(text);
+	snapshot_free(snapshot);
+	end();
+}
+
+UNIT(no_process_has_rows)
+{
+	struct snapshot *snapshot = crowd(0, 5, 1);
+	char *text;
+
+	begin();
+	wanted = 0;
+	text = text_of(snapshot, health, last, false);
+	assert(samples(text, "ttmem_process_bytes{") == BOOK_TYPES);
+	assert(has(text, "ttmem_process_bytes{pid=\"other\",comm=\"other\",user=\"\",device=\"0\","
+			 "uid=\"\",type=\"DRAM\"} 5\n"));
+	free(text);
+	snapshot_free(snapshot);
 	end();
 }

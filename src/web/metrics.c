@@ -207,6 +207,10 @@ static void metrics_write_push(struct exposition *to, const struct web_health *h
 		       "Messages that it did not take, or that did not reach it.");
 	exposition_one(to, "ttmem_push_dropped", EXPOSITION_COUNTER, health->push_dropped,
 		       "Incidents that it will never hear of.");
+	exposition_one(to, "ttmem_push_partial", EXPOSITION_COUNTER, health->push_partial,
+		       "Messages of which it took only a part.");
+	exposition_one(to, "ttmem_push_queued", EXPOSITION_GAUGE, health->push_queued,
+		       "Incidents that wait for it.");
 }
 
 static void metrics_write_server(struct exposition *to, const struct metrics_server *server)

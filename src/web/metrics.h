@@ -14,8 +14,7 @@
 #include "web/exposition.h"
 #include "web/tally.h"
 
-#define METRICS_PROCESSES_DEFAULT 20u
-#define METRICS_PROCESSES_MAX 1000u
+#define METRICS_PROCESSES_MAX 1000u  /* with rows of their own, whatever is asked for */
 #define METRICS_PROCESS_ROWS_MAX 64u /* devices of one process with rows of their own */
 #define METRICS_DEVICES_MAX 1024u    /* devices with rows of their own */
 

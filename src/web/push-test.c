@@ -11,6 +11,7 @@
 
 #include "base/unit.h"
 #include "core/snapshot.h"
+#include "web/push-inside.h"
 #include "web/web.h"
 
 static int no_snapshot(void *context, const struct source_request *request,
@@ -98,7 +99,7 @@ UNIT(an_incident_too_long_to_send_is_dropped)
 
 UNIT(headers_that_make_no_sense)
 {
-	static const char *const wrong[] = {"key", "=x", "a=b,c"};
+	static const char *const wrong[] = {"key", "=x", "a=b,c", "a=%0a"};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		const struct push_config config = {.url = "http://127.0.0.1:1",
@@ -111,4 +112,52 @@ UNIT(headers_that_make_no_sense)
 
 		assert(push_new(&push, &config, &problem) == -EINVAL && problem && !push);
 	}
+}
+
+UNIT(pairs)
+{
+	char text[] = " a = 1 ,,b=%41%3d%2C,c=";
+	char *rest = text;
+	const char *name, *value;
+
+	assert(push_pairs_next(&rest, &name, &value) == 1);
+	assert(strcmp(name, "a") == 0 && strcmp(value, "1") == 0);
+	assert(push_pairs_next(&rest, &name, &value) == 1);
+	assert(strcmp(name, "b") == 0 && strcmp(value, "A=,") == 0);
+	assert(push_pairs_next(&rest, &name, &value) == 1);
+	assert(strcmp(name, "c") == 0 && !*value);
+	assert(push_pairs_next(&rest, &name, &value) == 0);
+}
+
+UNIT(pairs_that_are_none)
+{
+	static const char *const wrong[] = {"a",     "=b",    "a=%",   "a=%4",
+					    "a=%4g", "a=%00", "a=%0a", "a%7f=b"};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		char text[16];
+		char *rest = strcpy(text, wrong[i]);
+		const char *name = NULL, *value = NULL;
+
+		assert(push_pairs_next(&rest, &name, &value) == -EINVAL && !name && !value);
+	}
+}
+
+static uint64_t rejected(const char *text)
+{
+	return push_answer_rejected(text, strlen(text), 10);
+}
+
+UNIT(what_a_collector_says_it_left_out)
+{
+	assert(rejected("{\"partialSuccess\":{\"rejectedDataPoints\":\"3\"}}") == 3);
+	assert(rejected("{\"partialSuccess\":{\"rejectedLogRecords\":4}}") == 4);
+	assert(rejected("{\"partialSuccess\":{\"rejectedLogRecords\":\"11\"}}") == 10);
+	assert(rejected("{\"partialSuccess\":{\"rejectedLogRecords\":-1}}") == 0);
+	assert(rejected("{\"partialSuccess\":{\"rejectedLogRecords\":\"-1\"}}") == 0);
+	assert(rejected("{\"partialSuccess\":{\"rejectedLogRecords\":\"3x\"}}") == 0);
+	assert(rejected("{\"partialSuccess\":[]}") == 0);
+	assert(rejected("{\"partialSuccess\":{}}") == 0);
+	assert(rejected("[[[[") == 0);
+	assert(rejected("") == 0);
 }

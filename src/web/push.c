@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,6 +29,9 @@ struct push {
 	struct web_provider provider;
 	struct push_post *post;
 	char host[256];
+	char *attributes_text; /* what the names and values below lie in */
+	struct exposition_attribute attributes[PUSH_ATTRIBUTES_MAX];
+	size_t attribute_count;
 	pthread_t thread;
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t wake;
@@ -39,6 +43,8 @@ struct push {
 	/* The thread's own. */
 	struct tally told;
 	uint32_t backoff_ms; /* 0 = all is well */
+	uint32_t wait_ms;    /* else: until the next try */
+	bool fails;          /* so it was told */
 };
 
 static uint64_t push_now(clockid_t clock)
@@ -80,34 +86,69 @@ static void push_origin(const struct push *push, struct exposition_origin *ret_o
 	*ret_origin = (struct exposition_origin){
 		.host = push->host,
 		.version = push->config.version,
+		.attributes = push->attributes,
+		.attribute_count = push->attribute_count,
 		.start_ns = health.start_ns,
 		.time_ns = push_now(CLOCK_REALTIME),
 	};
 }
 
+/* Up to a quarter more or less: machines that lost their collector together shall not all come back at once. */
+static uint32_t push_spread(uint32_t ms)
+{
+	uint32_t number;
+
+	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
+		return ms; /* too early after boot: without */
+	return ms - ms / 4 + number % (ms / 2);
+}
+
+/* Once for each change. */
+static void push_tell(struct push *push, const struct push_result *result)
+{
+	bool fails = result->outcome != PUSH_TAKEN;
+
+	if (fails == push->fails)
+		return;
+	push->fails = fails;
+	if (push->config.tell)
+		push->config.tell(push->config.tell_context, result->problem);
+}
+
 /* Counts, and says how long to wait before the next try. */
-static void push_conclude(struct push *push, enum push_outcome outcome)
+static void push_conclude(struct push *push, const struct push_result *result, bool is_partial)
 {
 	pthread_mutex_lock(&push->lock);
-	if (outcome == PUSH_TAKEN)
+	if (result->outcome == PUSH_TAKEN)
 		push->counts.sent++;
 	else
 		push->counts.failed++;
+	push->counts.partial += is_partial;
 	pthread_mutex_unlock(&push->lock);
-	if (outcome == PUSH_AWAY)
+	push_tell(push, result);
+	if (result->outcome == PUSH_AWAY) {
 		push->backoff_ms = (uint32_t)bits_min(
 			bits_max(2 * push->backoff_ms, PUSH_BACKOFF_MIN_MS), PUSH_BACKOFF_MAX_MS);
-	else
+		push->wait_ms = (uint32_t)bits_max(push_spread(push->backoff_ms),
+						   result->patience_s * 1000u);
+	} else {
 		push->backoff_ms = 0;
+	}
 }
 
+/* @parts: what is in it; @ret_rejected: how many of them were not taken though the message was. */
 static enum push_outcome push_send(struct push *push, const char *path, const char *text,
-				   size_t length)
+				   size_t length, uint64_t parts, uint64_t *ret_rejected)
 {
-	enum push_outcome outcome = push_post_send(push->post, path, text, length);
+	struct push_result result;
+	uint64_t rejected = 0;
 
-	push_conclude(push, outcome);
-	return outcome;
+	push_post_send(push->post, path, text, length, &result);
+	if (result.outcome == PUSH_TAKEN)
+		rejected = push_answer_rejected(result.answer, result.answer_length, parts);
+	push_conclude(push, &result, rejected > 0);
+	*ret_rejected = rejected;
+	return result.outcome;
 }
 
 static void push_metrics(struct push *push)
@@ -118,6 +159,7 @@ static void push_metrics(struct push *push)
 	CLEANUP_FREE char *text = NULL;
 	struct snapshot *snapshot = NULL;
 	size_t length = 0;
+	uint64_t rejected;
 	FILE *out;
 
 	if (!health)
@@ -137,8 +179,8 @@ static void push_metrics(struct push *push)
 		};
 
 		metrics_write(&input, &push->told, EXPOSITION_OTLP, out);
-		if (fclose(out) == 0)
-			(void)push_send(push, "/v1/metrics", text, length); /* the next says more */
+		if (fclose(out) == 0) /* if it is not taken: the next says more */
+			(void)push_send(push, "/v1/metrics", text, length, 1, &rejected);
 	}
 	snapshot_free(snapshot);
 }
@@ -151,6 +193,7 @@ static void push_logs(struct push *push)
 	CLEANUP_FREE char *text = NULL;
 	enum push_outcome outcome;
 	size_t length = 0;
+	uint64_t rejected;
 	uint32_t count;
 
 	pthread_mutex_lock(&push->lock);
@@ -164,16 +207,16 @@ static void push_logs(struct push *push)
 	push_origin(push, &origin);
 	if (push_message_logs(&origin, batch, count, &text, &length) < 0)
 		return;
-	outcome = push_send(push, "/v1/logs", text, length);
+	outcome = push_send(push, "/v1/logs", text, length, count, &rejected);
 	if (outcome == PUSH_AWAY)
 		return;
 	pthread_mutex_lock(&push->lock);
 	push->first = (push->first + count) % PUSH_QUEUE_MAX;
 	push->queued -= count;
-	if (outcome == PUSH_TAKEN)
-		push->counts.incidents += count;
-	else
-		push->counts.dropped += count;
+	if (outcome != PUSH_TAKEN)
+		rejected = count;
+	push->counts.incidents += count - rejected;
+	push->counts.dropped += rejected;
 	pthread_mutex_unlock(&push->lock);
 	for (uint32_t i = 0; i < count; i++)
 		push_incident_deinit(&batch[i]);
@@ -197,6 +240,16 @@ static bool push_wait(struct push *push, uint64_t due)
 	return !stop;
 }
 
+static bool push_has_queued(struct push *push)
+{
+	bool has;
+
+	pthread_mutex_lock(&push->lock);
+	has = push->queued > 0;
+	pthread_mutex_unlock(&push->lock);
+	return has;
+}
+
 static void *push_run(void *context)
 {
 	struct push *push = context;
@@ -213,8 +266,11 @@ static void *push_run(void *context)
 			push_logs(push);
 		now = push_now(CLOCK_MONOTONIC);
 		if (push->backoff_ms)
-			next = now + push->backoff_ms * PUSH_NS_PER_MS;
+			next = now + push->wait_ms * PUSH_NS_PER_MS;
 	} while (push_wait(push, next));
+	/* What came last need not be lost because it is the end: push_post_stop() says how long it may take. */
+	while (!push->backoff_ms && push_has_queued(push))
+		push_logs(push);
 	return NULL;
 }
 
@@ -238,6 +294,40 @@ static int push_start(struct push *push)
 	return r;
 }
 
+static void push_add_attribute(struct push *push, const char *name, const char *value)
+{
+	push->attributes[push->attribute_count++] =
+		(struct exposition_attribute){.name = name, .value = value};
+}
+
+/* A name that is there twice counts once: the service's own variable goes before the list. */
+static int push_read_attributes(struct push *push, const char **ret_problem)
+{
+	const struct push_config *config = &push->config;
+	const char *name, *value;
+	char *rest;
+	int r;
+
+	if (config->service_name && *config->service_name)
+		push_add_attribute(push, "service.name", config->service_name);
+	if (!config->attributes)
+		return 0;
+	rest = push->attributes_text = strdup(config->attributes);
+	if (!rest)
+		return -ENOMEM;
+	while ((r = push_pairs_next(&rest, &name, &value)) > 0) {
+		if (push->attribute_count == PUSH_ATTRIBUTES_MAX)
+			r = -EINVAL;
+		else if (!exposition_has_attribute(push->attributes, push->attribute_count, name))
+			push_add_attribute(push, name, value);
+		if (r < 0)
+			break;
+	}
+	if (r < 0)
+		*ret_problem = "OTEL_RESOURCE_ATTRIBUTES is not name=value,name=value, 32 at most";
+	return r;
+}
+
 int push_new(struct push **ret_push, const struct push_config *config, const char **ret_problem)
 {
 	struct push *push = calloc(1, sizeof(*push));
@@ -249,11 +339,14 @@ int push_new(struct push **ret_push, const struct push_config *config, const cha
 	push->provider = *config->provider;
 	if (gethostname(push->host, sizeof(push->host) - 1) < 0 || !*push->host)
 		strcpy(push->host, "unknown");
-	r = push_post_new(&push->post, config->url, config->headers, ret_problem);
+	r = push_read_attributes(push, ret_problem);
+	if (r == 0)
+		r = push_post_new(&push->post, config, ret_problem);
 	if (r == 0)
 		r = push_start(push);
 	if (r < 0) {
 		push_post_free(push->post);
+		free(push->attributes_text);
 		free(push);
 		return r;
 	}
@@ -269,7 +362,7 @@ struct push *push_free(struct push *push)
 	push->stop = true;
 	pthread_cond_signal(&push->wake);
 	pthread_mutex_unlock(&push->lock);
-	push_post_stop(push->post);
+	push_post_stop(push->post, PUSH_FAREWELL_MS);
 	(void)pthread_join(push->thread, NULL); /* it is ours and joinable */
 	while (push->queued > 0) {
 		push_incident_deinit(&push->queue[push->first]);
@@ -279,6 +372,7 @@ struct push *push_free(struct push *push)
 	pthread_cond_destroy(&push->wake);
 	pthread_mutex_destroy(&push->lock);
 	push_post_free(push->post);
+	free(push->attributes_text);
 	free(push);
 	return NULL;
 }

@@ -151,10 +151,7 @@ int web_new(struct web **ret_web, const struct web_config *config, const char **
 	if (!web)
 		return r;
 	web->provider = *config->provider;
-	web->metrics_processes =
-		config->metrics_processes
-			? (uint32_t)bits_min(config->metrics_processes, METRICS_PROCESSES_MAX)
-			: METRICS_PROCESSES_DEFAULT;
+	web->metrics_processes = config->metrics_processes;
 	web->told = calloc(1, sizeof(*web->told));
 	web->health = calloc(1, sizeof(*web->health));
 	if (web->told && web->health)

@@ -57,7 +57,7 @@ struct web_health {
 	uint64_t start_ns;                      /* CLOCK_REALTIME of the daemon's start */
 	uint64_t lines_dropped;
 	bool pushes; /* to a collector; then also: */
-	uint64_t push_sent, push_failed, push_dropped;
+	uint64_t push_sent, push_failed, push_partial, push_dropped, push_queued;
 	const char *http; /* where it is served, NULL = nowhere; lent */
 
 	/*
@@ -98,7 +98,7 @@ struct web_config {
 	bool details;           /* for everybody, without a token */
 	const char *hosts;      /* further names that it has, separated by commas; NULL = none */
 	const char *token_file; /* made (mode 0600) if it is not there; NULL = no details */
-	uint32_t metrics_processes; /* so many largest ones have rows of their own; 0 = 20 */
+	uint32_t metrics_processes; /* so many largest ones have rows of their own */
 	uint32_t alive_ms;          /* a stream is not silent for longer; 0 = 15 s */
 	uint32_t answer_ms;         /* for an answer to be read; 0 = 60 s */
 	const struct web_provider *provider;

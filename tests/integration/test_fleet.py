@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 
+import jsonschema
 import pytest
 
 from conftest import LIMIT, ROOT
@@ -37,8 +38,36 @@ def test_every_alert_has_a_test():
         assert f"alertname: {alert}\n" in tests, alert
 
 
-def test_settings():
+def test_recorded_names_follow_the_custom():
+    """level:metric:operation; and the labels of a level are those that it says."""
+    rules = (FLEET / "ttmem.rules.yml").read_text()
+    for name, expression in re.findall(r"- record: (\S+)\n +expr: (?:\|\n)?([^-]*)", rules):
+        assert re.fullmatch(r"[a-z_]+:ttmem_[a-z0-9_]+:(sum|ratio|increase1h)", name), name
+        assert "cluster, job, instance" in expression, name
+
+
+def test_what_alerts_say_to_type(ttmemd):
+    """The commands in their texts exist, with those options."""
+    ttmemd.start()
+    rules = (FLEET / "ttmem.rules.yml").read_text()
+    commands = re.findall(r"ttmem (?:leaks|smi|buffers|growth|doctor)[^,\"]*", rules)
+    assert len(commands) == 5
+    for command in commands:
+        words = re.sub(r"\{\{.*?\}\}", "1", command).split()[1:]
+        shown = ttmemd.run(*words)
+        assert shown.returncode in (0, 1) or words == ["doctor"], (words, shown.stderr)
+
+
+def test_settings(tmp_path):
     promtool("check", "config", "prometheus.yml")
+    # Debian's Prometheus cannot ask Kubernetes; what is done with the answer can be checked.
+    text = (FLEET / "kubernetes.yml").read_text()
+    found = "kubernetes_sd_configs:\n      - role: pod\n"
+    assert found in text
+    (tmp_path / "kubernetes.yml").write_text(text.replace(found, "static_configs: [{targets: ['a:1']}]\n"))
+    promtool("check", "config", str(tmp_path / "kubernetes.yml"))
+    jobs = re.findall(r"job_name: (\S+)", (FLEET / "prometheus.yml").read_text() + (FLEET / "kubernetes.yml").read_text())
+    assert len(jobs) == 2 and all(job.startswith("ttmem") for job in jobs)
 
 
 def test_yaml_files():
@@ -46,7 +75,9 @@ def test_yaml_files():
     (daemons,) = yaml.safe_load_all((FLEET / "ttmem-daemonset.yaml").read_text())
     template = daemons["spec"]["template"]
     scraping = (FLEET / "kubernetes.yml").read_text()
-    for name in template["metadata"]["annotations"]:
+    names = [name for name in template["metadata"]["annotations"] if name.startswith("ttmem/")]
+    assert names
+    for name in names:
         assert "annotation_" + name.replace("/", "_") in scraping
     (container,) = template["spec"]["containers"]
     known = {volume["name"] for volume in template["spec"]["volumes"]}
@@ -55,6 +86,55 @@ def test_yaml_files():
     compose = yaml.safe_load((FLEET / "compose.yaml").read_text())
     assert (FLEET / compose["services"]["ttmemd"]["build"]["context"]).resolve() == ROOT
     yaml.safe_load(scraping)
+
+
+def fields(**known):
+    """An object of Kubernetes: a member that the published interface does not have is a mistake in ours."""
+    return {"type": "object", "additionalProperties": False, "properties": known}
+
+
+def many(item):
+    return {"type": "array", "minItems": 1, "items": item}
+
+
+TEXT, NUMBER, YES = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
+WORDS = {"type": "object", "additionalProperties": TEXT}
+PROBE = fields(
+    httpGet=fields(path=TEXT, port={"type": ["string", "integer"]}, httpHeaders=many(fields(name=TEXT, value=TEXT))),
+    initialDelaySeconds=NUMBER, periodSeconds=NUMBER, timeoutSeconds=NUMBER,
+    successThreshold=NUMBER, failureThreshold=NUMBER,
+)  # fmt: skip
+CONTAINER = fields(
+    name=TEXT, image=TEXT, imagePullPolicy={"enum": ["Always", "Never", "IfNotPresent"]},
+    command=many(TEXT), args=many(TEXT), env=many(fields(name=TEXT, value=TEXT)),
+    ports=many(fields(name={**TEXT, "maxLength": 15}, containerPort=NUMBER, hostPort=NUMBER, protocol=TEXT)),
+    livenessProbe=PROBE, readinessProbe=PROBE, resources=fields(requests=WORDS, limits=WORDS),
+    securityContext=fields(
+        runAsUser=NUMBER, allowPrivilegeEscalation=YES, readOnlyRootFilesystem=YES, privileged=YES,
+        capabilities=fields(add=many(TEXT), drop=many(TEXT)),
+    ),
+    volumeMounts=many(fields(name=TEXT, mountPath=TEXT, readOnly=YES)),
+)  # fmt: skip
+PLACE = fields(path=TEXT, type={"enum": ["DirectoryOrCreate", "Directory", "FileOrCreate", "File"]})
+POD = fields(
+    hostPID=YES, automountServiceAccountToken=YES, nodeSelector=WORDS,
+    containers=many(CONTAINER), volumes=many(fields(name=TEXT, hostPath=PLACE)),
+)  # fmt: skip
+META = fields(name=TEXT, labels=WORDS, annotations=WORDS)
+DAEMON_SET = fields(
+    apiVersion={"const": "apps/v1"}, kind={"const": "DaemonSet"}, metadata=META,
+    spec=fields(selector=fields(matchLabels=WORDS), template=fields(metadata=META, spec=POD)),
+)  # fmt: skip
+
+
+def test_the_manifest_has_only_published_members():
+    yaml = pytest.importorskip("yaml")
+    manifest = yaml.safe_load((FLEET / "ttmem-daemonset.yaml").read_text())
+    jsonschema.Draft202012Validator(DAEMON_SET).validate(manifest)
+    template = manifest["spec"]["template"]
+    assert manifest["spec"]["selector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
+    (container,) = template["spec"]["containers"]
+    assert f"container.apparmor.security.beta.kubernetes.io/{container['name']}" in template["metadata"]["annotations"]
 
 
 def test_the_daemon_takes_the_arguments_of_the_manifest(build):
@@ -71,7 +151,7 @@ def test_the_image_has_what_the_programs_need(build):
     if not shutil.which("dpkg"):
         pytest.skip("not a Debian")
     text = (FLEET / "Dockerfile").read_text()
-    packages = set(re.search(r"no-install-recommends ([^\n\\]*)", text)[1].split())
+    packages = set(re.findall(r"no-install-recommends ([^\n\\]*)", text)[-1].split())
     # In every Debian image.
     packages |= {"libc6", "libstdc++6", "libgcc-s1"}
     for program in ("src/daemon/ttmemd", "src/cli/ttmem"):
@@ -133,6 +213,31 @@ def queries():
             yield panel["title"], text.replace("$__rate_interval", "30s")
 
 
+def test_the_dashboard_explains_itself_and_stays_small():
+    """Every panel says what it is; none is bound to a host or a data source, or draws ten thousand lines."""
+    dashboard = json.loads((FLEET / "grafana-dashboard.json").read_text())
+    known = {}
+    for variable in dashboard["templating"]["list"]:
+        # Each narrows what the next one offers.
+        query = variable["query"]
+        assert all(f'{name}=~"${name}"' in query for name in known if name != "datasource"), query
+        known[variable["name"]] = variable
+    assert list(known) == ["datasource", "cluster", "instance", "device"]
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
+    for panel in dashboard["panels"]:
+        if panel["type"] == "row":
+            continue
+        title = panel["title"]
+        assert title and panel["description"] and panel["fieldConfig"]["defaults"]["unit"], title
+        for part in (panel, *panel["targets"]):
+            assert part["datasource"] == {"type": "prometheus", "uid": "${datasource}"}, title
+        for target in panel["targets"]:
+            selectors = re.findall(r"\{(.*?)\}", target["expr"])
+            assert selectors and all('cluster=~"$cluster", instance=~"$instance"' in s for s in selectors), title
+            few = ("topk(", "-topk(", "sum(", "count(", "sum by (type)", "sum by (kind)")
+            assert target["expr"].startswith(few), title
+
+
 def test_every_panel_shows_something(scraped):
     asked = list(queries())
     assert len(asked) > 15
@@ -154,9 +259,11 @@ def test_smi_of_a_prometheus(ttmemd, scraped):
     shown = ttmemd.run("smi", "--prometheus", url)
     assert shown.returncode == 0 and shown.stderr == ""
     (row,) = [line.split() for line in shown.stdout.splitlines() if line.startswith("127.")]
-    assert row[1:3] == ["0", "0xabc"] and row[-1] == "2"
-    samples = json.loads(ttmemd.run("smi", "--prometheus", url, "--json").stdout)
-    assert any(s["metric"]["__name__"] == "ttmem_device_bytes" for s in samples)
+    assert row[1:3] == ["0", "0xabc"] and row[5] == "40" and row[-1] == "2"
+    (device,) = ttmemd.json("smi", "--prometheus", url)["devices"]
+    assert (device["device"], device["uid"], device["problem"]) == ("0", "0xabc", None)
+    assert device["memory"]["DRAM"] == {"used": 400000, "buffers": 1, "capacity": 1000000}
+    assert device["memory"]["L1"]["used"] == 1000 and device["memory"]["CB"]["capacity"] is None
     nobody = ttmemd.run("smi", "--prometheus", "http://127.0.0.1:1")
     assert nobody.returncode == 1 and "http://127.0.0.1:1" in nobody.stderr
 
@@ -165,7 +272,7 @@ def test_recorded_rules(scraped):
     rules = re.findall(r"- record: (\S+)", (FLEET / "ttmem.rules.yml").read_text())
     for rule in rules:
         wait_for(lambda: query(scraped, rule), rule)
-    (row,) = query(scraped, 'ttmem:device_dram_used:ratio{device="0"}')
+    (row,) = query(scraped, 'instance_device:ttmem_dram_used:ratio{device="0"}')
     assert float(row["value"][1]) == 0.4
     # One process was killed with seven bytes in its hands.
     firing = 'ALERTS{alertname="TtmemLeakFound", alertstate="firing"}'

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ttmem smi --host: several machines in one table, each with a daemon of its own."""
 
+import contextlib
 import json
 import re
 import socket
@@ -8,6 +9,7 @@ import threading
 
 import pytest
 
+from terminal import Terminal
 from ttmemd import Ttmemd
 from world import check_schema, wait_for
 
@@ -86,3 +88,195 @@ def test_names_that_are_none(ttmemd, name):
 def test_only_once_and_not_as_csv(ttmemd):
     assert ttmemd.run("smi", "--host", "a", "--csv").returncode == 2
     assert ttmemd.run("smi", "--host", "a", "-w").returncode == 2
+
+
+class Pretender:
+    """Answers whatever it is told to, at one address of many: all of 127.0.0.0/8 is this machine."""
+
+    def __init__(self, answer, where="127.0.0.1"):
+        self.answer = answer
+        self.asked = []
+        self.server = socket.create_server((where, 0))
+        self.name = f"{where}:{self.server.getsockname()[1]}"
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self.server.accept()
+                threading.Thread(target=self.talk, args=(connection,), daemon=True).start()
+
+    def talk(self, connection):
+        with connection, contextlib.suppress(OSError):
+            self.asked.append(connection.recv(65536).decode())
+            connection.sendall(self.answer)
+
+    def close(self):
+        self.server.shutdown(socket.SHUT_RDWR)
+        self.server.close()
+
+
+@pytest.fixture
+def pretend():
+    made = []
+
+    def make(body, status="200 OK", **where):
+        body = body if isinstance(body, bytes) else json.dumps(body).encode()
+        made.append(Pretender(b"HTTP/1.0 %s\r\n\r\n" % status.encode() + body, **where))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def smi(used=1048576, card="n150", device=0):
+    """A document as another machine could send it."""
+    memory = {"used": used, "buffers": 1, "capacity": 1 << 30}
+    row = {"device": device, "card": card, "arch": "wormhole_b0", "memory": {"DRAM": memory}}
+    return {"schema": "ttmem.smi/1", "devices": [row], "processes": []}
+
+
+def test_a_hundred_machines(ttmemd, pretend):
+    hosts = [pretend(smi(used=1048576)).name for _ in range(100)]
+    shown = ttmemd.run("smi", *(word for name in hosts for word in ("--host", name)))
+    assert (shown.returncode, shown.stderr) == (0, "")
+    rows = shown.stdout.splitlines()
+    assert [row.split()[0] for row in rows[1:-1]] == hosts  # in the order in which they were named
+    assert rows[-1].startswith("100.0 MiB of DRAM")
+
+
+def test_more_than_there_may_be(ttmemd):
+    assert ttmemd.run("smi", *["--host", "a"] * 257).returncode == 2
+
+
+@pytest.mark.parametrize(
+    "body, said",
+    [
+        (b"", "it answers 200"),
+        (b"{", "no ttmem.smi"),
+        (b"[" * 100000, "no ttmem.smi"),
+        (b"\xff\xfe\x00", "no ttmem.smi"),
+        ({"schema": 1}, "no ttmem.smi"),
+        ({"schema": "ttmem.smi/1", "devices": {"a": 1}}, "no device in use"),
+    ],
+)
+def test_what_is_no_document(ttmemd, pretend, body, said):
+    good, bad = pretend(smi()), pretend(body)
+    shown = ttmemd.run("smi", "--host", bad.name, "--host", good.name)
+    assert f"{bad.name}  (" in shown.stdout and said in shown.stdout
+    assert shown.returncode == (0 if "no device" in said else 1)
+    assert "1.0 MiB" in shown.stdout
+
+
+def test_numbers_of_every_kind(ttmemd, pretend):
+    """Less than nothing, more than there is, and what is no number: nothing overflows."""
+    odd = [pretend(smi(used=value)).name for value in (-5, 2**63 - 1, 2**63 - 1, 2**63 - 1, "x", 1e300, None)]
+    shown = ttmemd.run("smi", *(word for name in odd for word in ("--host", name)))
+    assert shown.returncode == 0 and shown.stderr == "" and ">999" in shown.stdout
+    assert "16.0 EiB of DRAM" in shown.stdout or "16777216.0 TiB of DRAM" in shown.stdout
+
+
+def test_nobody_is_followed(ttmemd, pretend):
+    other = pretend(smi())
+    first = pretend(b"", status=f"302 Found\r\nLocation: http://{other.name}/")
+    shown = ttmemd.run("smi", "--host", first.name)
+    assert shown.returncode == 1 and "it answers 302" in shown.stdout
+    assert not other.asked
+
+
+def test_names_that_would_redraw_the_screen(ttmemd, pretend):
+    evil = "\x1b]0;owned\x07\x1b[2J\u009b31m\u202e"
+    host = pretend(smi(card=evil))
+    shown = ttmemd.run("smi", "--host", host.name)
+    assert shown.returncode == 0
+    for sign in "\x1b\x07\u009b\u202e":
+        assert sign not in shown.stdout
+    told = ttmemd.run("smi", "--host", host.name, "--json").stdout
+    assert told.isascii() and json.loads(told)["hosts"][0]["smi"]["devices"][0]["card"] == evil
+
+
+def test_it_fits_a_terminal(ttmemd, pretend):
+    hosts = [pretend(smi(used=900 * 1048576, card=card, device=31)).name for card in ("n150", "galaxy of cards")]
+    hosts.append("127.0.0.1:1")
+    words = [word for name in hosts for word in ("--host", name)]
+    terminal = Terminal([ttmemd.build / "src/cli/ttmem", "smi", *words], ttmemd.env, columns=80)
+    try:
+        assert terminal.exit_code() == 1
+        rows = terminal.wait("buffers,")
+    finally:
+        terminal.close()
+    assert rows[0].split() == ["HOST", "DEV", "CARD", "DRAM", "%", "L1", "%", "BUFFERS"]
+    assert [row.split()[0] for row in rows[1:4]] == hosts  # no row took two lines
+    assert rows[1].split()[-6:] == ["MiB", "88", "0", "B", "-", "1"] and rows[4].startswith("1.8 GiB")
+
+
+def samples(*rows):
+    return {
+        "status": "success",
+        "data": {
+            "resultType": "vector",
+            "result": [{"metric": labels, "value": [0, value]} for labels, value in rows],
+        },
+    }
+
+
+def sample(value, name="ttmem_device_bytes", **labels):
+    labels = {"__name__": name, "instance": "a:5392", "device": "0", "uid": "0x1", "type": "DRAM", **labels}
+    return labels, value
+
+
+def test_a_prometheus_with_many_machines(ttmemd, pretend):
+    """Hosts in order, devices of one number but another id apart, and those that do not answer."""
+    server = pretend(
+        samples(
+            sample("100", instance="b-10:5392"),
+            sample("200", instance="b-9:5392"),
+            sample("300", instance="b-9:5392", uid=""),
+            sample("4", name="ttmem_device_buffers", instance="b-9:5392"),
+            sample("400", name="ttmem_device_capacity_bytes", instance="b-9:5392"),
+            sample("500", instance="b-9:5392", cluster="west"),
+            ({"__name__": "up", "instance": "dead:5392", "job": "ttmem"}, "0"),
+        )
+    )
+    shown = ttmemd.run("smi", "--prometheus", f"http://{server.name}/", env={"TTMEM_PROMETHEUS_TOKEN": "abc"})
+    assert shown.returncode == 1 and shown.stderr == ""  # one is dead
+    rows = [row.split() for row in shown.stdout.splitlines()]
+    assert [row[0] for row in rows[1:]] == ["b-9:5392", "b-9:5392", "b-10:5392", "dead:5392", "west/b-9:5392"]
+    assert [row[2:4] for row in rows[1:4]] == [["-", "300"], ["0x1", "200"], ["0x1", "100"]]
+    assert rows[4][1:] == ["(Prometheus", "cannot", "scrape", "it)"]
+    assert ["b-9:5392", "0", "0x1", "200", "B", "50", "0", "B", "-", "4"] in rows
+    assert "Authorization: Bearer abc" in server.asked[0]
+    document = check_schema(json.loads(ttmemd.run("smi", "--prometheus", f"http://{server.name}", "--json").stdout))
+    assert [row["cluster"] for row in document["devices"]] == [None] * 4 + ["west"]
+    (dead,) = [row for row in document["devices"] if row["problem"]]
+    assert dead["host"] == "dead:5392" and dead["device"] is None
+    assert "Authorization" not in server.asked[1]
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-1", "1e300", "x", 7, None, ["1"]])
+def test_values_of_a_prometheus(ttmemd, pretend, value):
+    server = pretend(samples(sample(value), sample("1", device="1")))
+    document = ttmemd.json("smi", "--prometheus", f"http://{server.name}")
+    used = document["devices"][0]["memory"]["DRAM"]["used"]
+    assert used == (2**63 - 1 if value in ("+Inf", "1e300") else 0)
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", {"data": {}}, {"data": {"result": {}}}, [1]])
+def test_what_is_no_prometheus(ttmemd, pretend, body):
+    server = pretend(body)
+    shown = ttmemd.run("smi", "--prometheus", f"http://{server.name}")
+    assert shown.returncode == 1 and shown.stdout == "" and server.name in shown.stderr
+
+
+def test_samples_that_make_no_sense(ttmemd, pretend):
+    evil = "\x1b[2J\u202e"
+    answer = samples(sample("5", instance=evil))
+    answer["data"]["result"] += [1, {}, {"metric": 3, "value": {}}, None]
+    server = pretend(answer)
+    shown = ttmemd.run("smi", "--prometheus", f"http://{server.name}")
+    assert "\x1b" not in shown.stdout and "\u202e" not in shown.stdout and "5 B" in shown.stdout
+
+
+def test_not_both(ttmemd):
+    assert ttmemd.run("smi", "--host", "a", "--prometheus", "http://b").returncode == 2

@@ -92,6 +92,14 @@ needs() {
 		cmd:busybox busybox-static
 		cmd:sparse sparse
 		END
+	container) cat <<-'END' ;;
+		cmd:podman podman
+		cmd:buildah buildah
+		cmd:crun crun
+		cmd:mmdebstrap mmdebstrap
+		cmd:ip iproute2
+		cmd:pgrep procps
+		END
 	debug-kernel) cat <<-'END' ;;
 		file:/usr/src/linux-source-6.1.tar.xz linux-source-6.1
 		cmd:flex flex

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The table of devices of several machines, whoever told of them. It fits a terminal: names are cut there,
+ * and elsewhere as wide as the longest. Everything in it comes from other machines, and may be anything.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/table.h"
+
+#define SMI_FLEET_COLUMNS 8u
+
+/* Of one device; only of memory that has a name in both worlds. */
+struct smi_fleet_sums {
+	uint64_t dram, dram_capacity, l1, l1_capacity, buffers;
+};
+
+struct smi_fleet {
+	struct table table;
+	struct table_column columns[SMI_FLEET_COLUMNS];
+};
+
+/* @kind: title of the third column; @longest: columns of the longest name of a host. */
+void smi_fleet_begin(struct smi_fleet *fleet, const char *kind, size_t longest);
+void smi_fleet_row(struct smi_fleet *fleet, const char *host, const char *device, const char *kind,
+		   const struct smi_fleet_sums *sums);
+
+/* A host that has no device, and why. */
+void smi_fleet_lack(const char *host, const char *why);
+
+/* One type of memory of a device: traces lie in DRAM; small L1, circular buffers and kernels in L1. */
+void smi_fleet_add(struct smi_fleet_sums *sums, uint32_t type, uint64_t used, uint64_t capacity);

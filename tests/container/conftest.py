@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A machine of one's own for the engine: run.sh has made the namespaces, this fills them."""
+
+import json
+import os
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMIT = 60
+HERE = "http://127.0.0.1:5392"
+USER = 12345  # only the host knows its name
+
+
+def run(*command):
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=4 * LIMIT)
+    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def wait_for(condition, what):
+    deadline = time.monotonic() + LIMIT
+    while time.monotonic() < deadline:
+        result = condition()
+        if result:
+            return result
+        time.sleep(0.1)
+    raise AssertionError(f"waited in vain for {what}")
+
+
+def ask(path, where=HERE, **headers):
+    """A document, or None while nobody answers."""
+    request = urllib.request.Request(where + path, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=LIMIT) as answer:
+            return json.load(answer)
+    except OSError:
+        return None
+
+
+@pytest.fixture(scope="session")
+def machine(tmp_path_factory):
+    """Folders and users of a host that is not this one."""
+    run("mount", "--make-rprivate", "/")
+    if os.path.ismount("/sys/fs/cgroup/unified"):  # crun knows the one or the other, not both
+        run("umount", "/sys/fs/cgroup/unified")
+    run("ip", "link", "set", "lo", "up")
+    users = tmp_path_factory.mktemp("users") / "passwd"
+    users.write_text(Path("/etc/passwd").read_text() + f"tracked:x:{USER}:{USER}::/:/bin/false\n")
+    users.chmod(0o644)
+    run("mount", "--bind", users, "/etc/passwd")
+    for place in ("/run/ttmem", "/var/lib/ttmem"):
+        os.makedirs(place, exist_ok=True)
+
+
+@pytest.fixture
+def folders(machine):
+    """Empty ones for each test."""
+    places = ("/run/ttmem", "/var/lib/ttmem", "/tmp")
+    for place in places:
+        run("mount", "-t", "tmpfs", "-o", "mode=1777" if place == "/tmp" else "mode=755", "none", place)
+    yield
+    for place in places:
+        run("umount", "-l", place)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """For ./dev: a line "name passed failed skipped"."""
+    path = os.environ.get("TTMEM_RESULTS")
+    if not path:
+        return
+    count = {key: len(terminalreporter.stats.get(key, ())) for key in ("passed", "failed", "error", "skipped")}
+    with open(path, "a", encoding="utf-8") as results:
+        results.write(f"container {count['passed']} {count['failed'] + count['error']} {count['skipped']}\n")

@@ -1,0 +1,21 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# ./dev container-test: data/fleet's files for containers, in Podman. Needs root, and the network for Debian's
+# packages; several minutes the first time. --keep-images tries again with the images that are there.
+
+. tools/dev/suite.sh
+
+CONTAINER_CAP=1800
+
+dev_container_test() {
+	case ${1:-} in
+	--keep-images) export TTMEM_IMAGES=keep ;;
+	'') ;;
+	*) die "usage: ./dev container-test [--keep-images]" ;;
+	esac
+	need build integration container
+	build_default tests/programs/player || die "the build failed"
+	suite container "$CONTAINER_CAP" sh tests/container/run.sh
+	total
+}
