@@ -45,6 +45,7 @@ needs() {
 		cmd:tmux tmux
 		cmd:g++ g++
 		cmd:cmake cmake
+		cmd:openssl openssl
 		py:yaml python3-yaml
 		cmd:fish fish
 		cmd:zsh zsh
