@@ -5,6 +5,7 @@ import { launch, Visitor } from "./browser.mjs";
 import { Daemon } from "./daemon.mjs";
 import { runAll } from "./runner.mjs";
 import "./test-views.mjs";
+import "./test-map.mjs";
 import "./test-live.mjs";
 import "./test-hostile.mjs";
 

@@ -6,12 +6,12 @@
 import { mayAsk, pages, problem } from "../api";
 import { choice, clear, h, say, type Child } from "../dom";
 import { bytes, clock, count, plural } from "../format";
+import { groupUp, type Group, type Leak } from "../groups";
 import { live } from "../live";
-import { KINDS, type Incident, type LeakedProcess, type Party, type Site } from "../model";
+import { KINDS, type Incident, type LeakedProcess, type Party } from "../model";
 import { link, parse, remember, type Route } from "../router";
 import { fromNs } from "../series";
-import { siteOf } from "../sites";
-import { shortId, siteKey, siteLabel, siteWhere, stackList, type SiteKey } from "../stack";
+import { siteKey, siteLabel, siteWhere, stackList } from "../stack";
 import { empty, figure, locked, panel, type View } from "../view";
 
 const RANGES = [
@@ -24,59 +24,6 @@ type Range = (typeof RANGES)[number]["value"];
 
 const FILTERS = [{ value: "all", text: "All" }, ...Object.entries(KINDS).map(([value, text]) => ({ value, text }))];
 const LIST_MAX = 5000;
-
-interface Leak {
-  process: LeakedProcess;
-  site: Site;
-}
-
-interface Group {
-  id: string;
-  kind: string;
-  site: SiteKey;
-  times: number; // of a leak: buffers
-  bytes: number;
-  pids: Set<number>;
-  firstNs: number;
-  lastNs: number;
-  incidents: Incident[];
-  leaks: Leak[];
-}
-
-function into(groups: Map<string, Group>, kind: string, site: SiteKey): Group {
-  const id = shortId(`${kind}\n${siteKey(site)}`);
-  let group = groups.get(id);
-  if (!group) {
-    group = { id, kind, site, times: 0, bytes: 0, pids: new Set(), firstNs: Infinity, lastNs: 0, incidents: [], leaks: [] };
-    groups.set(id, group);
-  }
-  return group;
-}
-
-export function groupUp(incidents: readonly Incident[], processes: readonly LeakedProcess[]): Group[] {
-  const groups = new Map<string, Group>();
-  for (const incident of incidents) {
-    if (incident.kind === "leak") continue; // told better by the reports of the dead
-    const group = into(groups, incident.kind, siteOf(incident));
-    group.times += incident.count;
-    group.bytes += incident.size;
-    group.pids.add(incident.pid);
-    group.firstNs = Math.min(group.firstNs, incident.time_ns);
-    group.lastNs = Math.max(group.lastNs, incident.last_ns);
-    group.incidents.push(incident);
-  }
-  for (const process of processes)
-    for (const site of process.sites) {
-      const group = into(groups, "leak", site);
-      group.times += site.buffers;
-      group.bytes += site.bytes;
-      group.pids.add(process.pid);
-      group.firstNs = Math.min(group.firstNs, process.ended_ns);
-      group.lastNs = Math.max(group.lastNs, process.ended_ns);
-      group.leaks.push({ process, site });
-    }
-  return [...groups.values()].sort((a, b) => b.lastNs - a.lastNs);
-}
 
 async function all<T extends { next: string | null }, I>(path: string, parameters: Record<string, string>, take: (page: T) => I[], signal: AbortSignal): Promise<I[]> {
   const list: I[] = [];
@@ -147,7 +94,7 @@ function leakDetail({ process, site }: Leak): HTMLElement {
         h("th", { scope: "col", class: i === 3 || i === 1 ? "number" : "" }, text)))),
       h("tbody", {}, rows.slice(0, 200).map((buffer) => h("tr", {},
         h("td", {}, h("code", {}, buffer.address)), h("td", { class: "number" }, String(buffer.device)), h("td", {}, buffer.type),
-        h("td", { class: "number" }, bytes(buffer.size)), h("td", { class: "wrap" }, buffer.phase ?? ""), h("td", {}, clock(buffer.born_ns))))))));
+        h("td", { class: "number" }, bytes(buffer.size)), h("td", { class: "phase" }, buffer.phase ?? ""), h("td", {}, clock(buffer.born_ns))))))));
 }
 
 export class Incidents implements View {
@@ -156,8 +103,10 @@ export class Incidents implements View {
   private list = h("div", { class: "groups" });
   private detail = h("section", { class: "panel", "aria-live": "polite" });
   private note = h("p", { class: "muted pad" });
+  private number = h("span", { class: "muted" });
   private groups: Group[] = [];
   private chosen: string;
+  private linked: boolean; // by the address: nothing else is shown in its place
   private kind: string;
   private pid: number | null;
   private range: Range;
@@ -166,6 +115,7 @@ export class Incidents implements View {
 
   constructor(route: Route) {
     this.chosen = route.id;
+    this.linked = route.id !== "";
     this.kind = route.options.get("kind") ?? "all";
     this.pid = Number(route.options.get("pid")) || null;
     this.range = (RANGES.find((one) => one.value === route.options.get("range")) ?? RANGES[route.id ? 3 : 1]).value;
@@ -173,6 +123,7 @@ export class Incidents implements View {
       h("option", { value, selected: value === this.kind }, text)));
     kinds.addEventListener("change", () => {
       this.kind = kinds.value;
+      this.linked = false;
       remember({ kind: this.kind === "all" ? null : this.kind });
       this.show();
     });
@@ -189,7 +140,7 @@ export class Incidents implements View {
       remember({ range: value });
       void this.load();
     }));
-    this.element = h("div", {}, h("div", { class: "crumbs" }, h("h1", {}, this.title)),
+    this.element = h("div", {}, h("div", { class: "crumbs" }, h("h1", {}, this.title), this.number),
       h("div", { class: "columns wide-right" }, panel("By call site", tools, this.note, this.list), this.detail));
     this.stop = live.onNews(() => void this.load());
     if (mayAsk()) void this.load();
@@ -227,6 +178,7 @@ export class Incidents implements View {
     const list = this.groups.filter((group) =>
       (this.kind === "all" || group.kind === this.kind) && (this.pid === null || group.pids.has(this.pid)));
     say(this.note, "");
+    say(this.number, list.length ? plural(list.length, "call site") : "");
     if (list.length === 0) {
       clear(this.list, empty(this.groups.length ? "Nothing of this kind." : "Nothing went wrong in this time."));
       this.detail.hidden = true;
@@ -238,7 +190,9 @@ export class Incidents implements View {
     if (focused) this.list.querySelector<HTMLElement>(`[data-id="${focused}"]`)?.focus();
     this.detail.hidden = false;
     this.detail.parentElement!.classList.remove("single");
-    this.open(list.find((group) => group.id === this.chosen) ?? list[0]!, false);
+    const wanted = list.find((group) => group.id === this.chosen);
+    if (wanted || !this.linked) this.open(wanted ?? list[0]!, false);
+    else clear(this.detail, empty("What the link means is not here: it lies outside of what is shown, or the daemon has forgotten it."));
   }
 
   private entry(group: Group): HTMLElement {
@@ -261,6 +215,7 @@ export class Incidents implements View {
   private open(group: Group, asked: boolean): void {
     this.chosen = group.id;
     if (asked) {
+      this.linked = false;
       const { options } = parse(location.hash);
       history.replaceState(null, "", link("incidents", group.id, Object.fromEntries(options)));
     }
