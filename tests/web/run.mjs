@@ -6,6 +6,9 @@ import { Daemon } from "./daemon.mjs";
 import { runAll } from "./runner.mjs";
 import "./test-views.mjs";
 import "./test-map.mjs";
+import "./test-charts.mjs";
+import "./test-incidents.mjs";
+import "./test-access.mjs";
 import "./test-live.mjs";
 import "./test-hostile.mjs";
 

@@ -21,7 +21,7 @@ export class Chart {
   private shape = "";
   private data: ChartData = { times: [], series: [] };
   private canvas = h("div", { class: "chart-canvas", role: "group", tabindex: 0 });
-  private nothing = h("p", { class: "chart-nothing muted" }, "Nothing was recorded in this time.");
+  private nothing = h("p", { class: "chart-nothing muted" });
   private legend = h("ul", { class: "legend" });
   private values: HTMLElement[] = [];
   private table = h("div", { class: "scroll" });
@@ -86,7 +86,8 @@ export class Chart {
     const last = this.data.times.length - 1;
     const now = this.data.series.map((series) => `${series.label} ${bytes(series.values[last] ?? 0)}`).join(", ");
     const most = this.data.times.reduce((max, _time, i) => Math.max(max, total(this.data, i)), 0);
-    this.nothing.hidden = last >= 0;
+    this.nothing.hidden = this.data.series.length > 0;
+    say(this.nothing, last < 0 ? "Nothing was recorded in this time." : "Nothing was in use in this time.");
     this.canvas.setAttribute(
       "aria-label",
       last < 0
@@ -120,7 +121,7 @@ export class Chart {
     this.plot = null;
     this.makeLegend();
     const width = this.canvas.clientWidth;
-    if (width < 10 || this.data.times.length === 0) return; // not shown yet: resize() comes, or set()
+    if (width < 10 || this.data.series.length === 0) return; // not shown yet: resize() comes, or set()
     this.plot = new uPlot(this.options(width), this.columns(), this.canvas);
     this.plot.over.addEventListener("dblclick", () => this.look(null));
   }
@@ -161,6 +162,14 @@ export class Chart {
       hooks: {
         setCursor: [(plot) => this.read(plot.cursor.idx ?? null)],
         setSelect: [(plot) => this.selected(plot)],
+        setScale: [
+          (plot, key) => {
+            // The part of time that is shown, in seconds.
+            if (key !== "x") return;
+            this.canvas.dataset.from = String(plot.scales.x?.min ?? "");
+            this.canvas.dataset.to = String(plot.scales.x?.max ?? "");
+          },
+        ],
       },
     };
   }

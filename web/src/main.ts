@@ -17,7 +17,7 @@ import { processView } from "./views/process";
 
 const state = h("span", { class: "state", role: "status" });
 const banner = h("div", { class: "banner", role: "alert", hidden: true });
-const main = h("main", { id: "main", tabindex: -1 });
+const main = h("main", { id: "main", tabindex: -1 }, h("p", { class: "empty" }, "Asking ttmemd …"));
 const tabs = {
   overview: h("a", { href: link("overview") }, "Overview"),
   incidents: h("a", { href: link("incidents") }, "Leaks and incidents"),

@@ -97,6 +97,12 @@ function leakDetail({ process, site }: Leak): HTMLElement {
         h("td", { class: "number" }, bytes(buffer.size)), h("td", { class: "phase" }, buffer.phase ?? ""), h("td", {}, clock(buffer.born_ns))))))));
 }
 
+/** The daemon keeps one entry for a call site, and of an entry the process that was last. */
+const whose = (group: Group): string => {
+  const last = group.incidents.reduce<Incident | null>((best, one) => (!best || one.last_ns > best.last_ns ? one : best), null);
+  return last ? `${last.comm} (${last.pid})` : plural(group.pids.size, "process", "processes");
+};
+
 export class Incidents implements View {
   readonly title = "Leaks and incidents";
   readonly element: HTMLElement;
@@ -202,7 +208,7 @@ export class Incidents implements View {
       h("span", { class: `badge ${group.kind}` }, KINDS[group.kind] ?? group.kind),
       h("span", { class: "muted" }, [group.site.type, siteWhere(group.site)].filter(Boolean).join(" · ")),
       h("span", { class: "muted" }, `${times} · ${bytes(group.bytes)}`),
-      h("span", { class: "muted" }, plural(group.pids.size, "process", "processes")),
+      h("span", { class: "muted" }, whose(group)),
       h("span", { class: "muted" }, clock(group.lastNs)));
     button.addEventListener("click", () => {
       this.open(group, true);
@@ -230,7 +236,7 @@ export class Incidents implements View {
       h("div", { class: "detail" },
         h("dl", { class: "figures small" },
           figure(leak ? "Buffers" : "Times", count(group.times)), figure("Bytes", bytes(group.bytes)),
-          figure("Processes", count(group.pids.size)), figure("First seen", clock(group.firstNs)), figure("Last seen", clock(group.lastNs))),
+          leak ? figure("Processes", count(group.pids.size)) : figure("Last by", whose(group)), figure("First seen", clock(group.firstNs)), figure("Last seen", clock(group.lastNs))),
         leak && [h("h3", {}, "Allocated by"), stackList(group.site.stack)],
         leak
           ? group.leaks.slice(0, 20).map(leakDetail)
