@@ -11,6 +11,7 @@ import "./test-incidents.mjs";
 import "./test-access.mjs";
 import "./test-live.mjs";
 import "./test-hostile.mjs";
+import "./test-crowd.mjs";
 
 const browser = await launch();
 

@@ -9,6 +9,7 @@ import { clear, h, say } from "./dom";
 import { duration } from "./format";
 import { live } from "./live";
 import { link, parse } from "./router";
+import { visible } from "./text";
 import type { View } from "./view";
 import { device } from "./views/device";
 import { Incidents } from "./views/incidents";
@@ -36,7 +37,7 @@ function open(): void {
     : route.view === "incidents" ? new Incidents(route)
     : overview();
   clear(main, view.element);
-  document.title = `${view.title} · ttmem`;
+  document.title = visible(`${view.title} · ttmem`);
   for (const [name, tab] of Object.entries(tabs)) {
     if (name === route.view) tab.setAttribute("aria-current", "page");
     else tab.removeAttribute("aria-current");

@@ -185,14 +185,14 @@ class Processes {
     const words = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     const column = COLUMNS.find((one) => one.key === this.order.key)!;
     const sign = this.order.down ? -1 : 1;
-    const list = (live.totals?.processes ?? []).filter((process) => {
+    const chosen = (live.totals?.processes ?? []).filter((process) => {
       const text = `${process.pid} ${process.comm} ${process.user} ${process.container ?? ""}`.toLowerCase();
       return words.every((word) => text.includes(word));
     });
-    list.sort((a, b) => {
-      const [x, y] = [column.sort(a), column.sort(b)];
-      return x < y ? -sign : x > y ? sign : a.pid - b.pid;
-    });
+    // What is compared is worked out once for each: there may be ten thousand.
+    const keyed = chosen.map((process) => ({ process, key: column.sort(process) }));
+    keyed.sort((a, b) => (a.key < b.key ? -sign : a.key > b.key ? sign : a.process.pid - b.process.pid));
+    const list = keyed.map(({ process }) => process);
     COLUMNS.forEach((one, i) =>
       this.heads[i]!.setAttribute("aria-sort", one !== column ? "none" : this.order.down ? "descending" : "ascending"),
     );
