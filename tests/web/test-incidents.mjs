@@ -5,7 +5,10 @@ import assert from "node:assert/strict";
 import { PHONE } from "./browser.mjs";
 import { test, until } from "./runner.mjs";
 
-test("a link to an incident opens the same for somebody else", async ({ daemon, visit }) => {
+/** Where both parties of what is shown are. */
+const parties = (visitor) => Promise.all([0, 1].map((i) => visitor.page.locator(".party").nth(i).boundingBox()));
+
+test("a link to a double free opens the same for somebody else, both parties side by side", async ({ daemon, visit }) => {
   const player = await daemon.player({ comm: "evictor", stacks: "fp" },
     "push serve", "alloc 0 DRAM 0x1000 4096 page", "free 0 DRAM 0x1000", "pop", "push shutdown", "free 0 DRAM 0x1000", "free 0 L1 0x77");
   await player.kill();
@@ -20,10 +23,18 @@ test("a link to an incident opens the same for somebody else", async ({ daemon, 
   const detail = (visitor) => visitor.page.locator(".detail").innerText();
   const shown = await detail(first);
   assert.match(shown, /evictor/);
-  const second = await visit();
+  const [a, b] = await parties(first);
+  assert.ok(a.y === b.y && a.x + a.width <= b.x, "on a wide screen beside each other");
+  const texts = await first.page.locator(".party").allInnerTexts();
+  assert.match(texts[0], /^Freed first by[^]*Phase\s+serve/);
+  assert.match(texts[1], /^Freed again by[^]*Phase\s+shutdown/);
+  for (const text of texts) assert.match(text, /player\.c:\d+/, "each with its own stack");
+  const second = await visit({ size: PHONE });
   await second.go(link);
   await second.has("Double free", ".panel header .badge");
   assert.equal(await detail(second), shown);
+  const [c, d] = await parties(second);
+  assert.ok(c.x === d.x && c.y + c.height <= d.y && c.width < PHONE.width, "on a phone below each other");
   // It says nothing of when it was seen: the next one of the same place is the same group.
   const again = await daemon.player({ comm: "evictor", stacks: "fp" },
     "push serve", "alloc 0 DRAM 0x1000 4096 page", "free 0 DRAM 0x1000", "pop", "push shutdown", "free 0 DRAM 0x1000");
@@ -34,25 +45,6 @@ test("a link to an incident opens the same for somebody else", async ({ daemon, 
   await third.go("#/incidents/0123456789abcd");
   await third.has("What the link means is not here", "main");
   assert.equal(await third.page.locator(".party").count(), 0);
-});
-
-test("both parties of a double free are side by side", async ({ daemon, visit }) => {
-  await daemon.player({ comm: "evictor", stacks: "fp" },
-    "push serve", "alloc 0 DRAM 0x1000 4096 page", "free 0 DRAM 0x1000", "pop", "push shutdown", "free 0 DRAM 0x1000");
-  const wide = await visit();
-  const boxes = async (visitor) => {
-    await visitor.go("#/incidents");
-    await visitor.has("Freed again by", ".party");
-    return Promise.all([0, 1].map((i) => visitor.page.locator(".party").nth(i).boundingBox()));
-  };
-  const [a, b] = await boxes(wide);
-  assert.ok(a.y === b.y && a.x + a.width <= b.x, "on a wide screen beside each other");
-  const texts = await wide.page.locator(".party").allInnerTexts();
-  assert.match(texts[0], /^Freed first by[^]*Phase\s+serve/);
-  assert.match(texts[1], /^Freed again by[^]*Phase\s+shutdown/);
-  for (const text of texts) assert.match(text, /player\.c:\d+/, "each with its own stack");
-  const [c, d] = await boxes(await visit({ size: PHONE }));
-  assert.ok(c.x === d.x && c.y + c.height <= d.y && c.width < PHONE.width, "on a phone below each other");
 });
 
 test("one process with many leaks does not crowd out the others", async ({ daemon, visit }) => {

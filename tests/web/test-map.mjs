@@ -42,12 +42,11 @@ test("the map is that of ttmem map, in every memory", async ({ daemon, visit }) 
     await until("its figures", async () => (await figure(strip, "Holes")) === map.holes.length.toLocaleString("en"));
     await checkStrip(strip, map);
     // The table behind it has the same holes, the largest first.
-    await strip.locator("summary").click();
-    const row = strip.locator("tbody tr").first();
-    await row.waitFor();
-    const [from, to] = await row.locator("code").allInnerTexts();
-    assert.equal(Number(to) - Number(from), map.largest);
-    await strip.locator("summary").click();
+    if (!(await strip.locator("details").evaluate((details) => details.open))) await strip.locator("summary").click();
+    await until("the largest hole", async () => {
+      const [from, to] = await strip.locator("tbody tr:first-child code").allTextContents();
+      return Number(to) - Number(from) === map.largest;
+    });
     assert.match(await strip.locator("canvas").getAttribute("aria-label"), new RegExp(`${map.blocks} buffers?, ${map.holes.length} holes?`));
   }
 });
@@ -58,7 +57,8 @@ test("what would fit is what ttmem fit says", async ({ daemon, visit }) => {
   for (const type of ["DRAM", "L1"]) {
     const [map] = (await daemon.json("map", "--type", type)).maps;
     await visitor.go(`#/device/${map.uid ?? map.device}?pool=${type}`);
-    const sizes = [map.largest * map.banks, map.largest * map.banks + 1, map.free * map.banks + 1e6, (map.bank_size + 64) * map.banks, 1];
+    const sizes = [map.largest * map.banks, map.largest * map.banks + 1];
+    if (type === "DRAM") sizes.push(map.free * map.banks + 1e6, (map.bank_size + 64) * map.banks);
     for (const size of sizes) {
       const [wanted] = (await daemon.json("fit", size, "--type", type)).answers;
       const asked = visitor.page.waitForResponse((one) => one.url().includes(`size=${size}`) && one.url().includes(`type=${type}`));
@@ -95,8 +95,6 @@ test("each process has an allocator of its own", async ({ daemon, visit }) => {
   assert.match(await visitor.text(`.strip[aria-label*="(${small.pid})"] output`), /^Yes .*0x10000000/);
   await visitor.page.fill("#fit-size", "1 KiB");
   await visitor.has("Yes, for each of them", ".fit output");
-  await small.kill();
-  await until("one strip", async () => (await visitor.page.locator(".strip").count()) === 1);
 });
 
 test("a device of which nobody has told the size", async ({ daemon, visit }) => {
