@@ -73,7 +73,10 @@ export interface Glance {
   bytes: number;
   lastNs: number;
   one: Incident; // the newest
+  least: boolean; // there was more: of a process that leaked, the daemon keeps the largest call sites
 }
+
+const LEAK_SITES_MAX = 256; // STORE_LEAK_SITES_MAX of the daemon
 
 export function glance(incidents: readonly Incident[]): Glance[] {
   const rows = new Map<string, Glance>();
@@ -83,7 +86,7 @@ export function glance(incidents: readonly Incident[]): Glance[] {
     if (!row)
       rows.set(key, {
         kind: incident.kind, pid: incident.pid, comm: incident.comm, places: 1, times: incident.count,
-        bytes: incident.size, lastNs: incident.last_ns, one: incident,
+        bytes: incident.size, lastNs: incident.last_ns, one: incident, least: false,
       });
     else {
       row.places++;
@@ -93,5 +96,6 @@ export function glance(incidents: readonly Incident[]): Glance[] {
       row.lastNs = Math.max(row.lastNs, incident.last_ns);
     }
   }
+  for (const row of rows.values()) row.least = row.kind === "leak" && row.places >= LEAK_SITES_MAX;
   return [...rows.values()].sort((a, b) => b.lastNs - a.lastNs);
 }

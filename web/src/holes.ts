@@ -81,7 +81,7 @@ function gaps(spans: readonly Span[]): Hole[] {
 }
 
 /** How many of a sorted list begin at or before an address. */
-function upTo(list: readonly Hole[], address: number): number {
+function before(list: readonly Hole[], address: number): number {
   let low = 0;
   let high = list.length;
   while (low < high) {
@@ -96,7 +96,7 @@ const LAP = 8; // buffers of one process hardly ever lie over each other; so man
 
 /** The span at an address, or null in a hole. Of several, the one that begins last. */
 export function spanAt(layout: Layout, address: number): Span | null {
-  const end = upTo(layout.spans, address);
+  const end = before(layout.spans, address);
   for (let i = end - 1; i >= Math.max(0, end - LAP); i--) {
     const span = layout.spans[i]!;
     if (address < span.to) return span;
@@ -105,6 +105,6 @@ export function spanAt(layout: Layout, address: number): Span | null {
 }
 
 export function holeAt(layout: Layout, address: number): Hole | null {
-  const hole = layout.holes[upTo(layout.holes, address) - 1];
+  const hole = layout.holes[before(layout.holes, address) - 1];
   return hole && address < hole.to ? hole : null;
 }

@@ -7,6 +7,7 @@ import { colour, onTheme, seriesColour, typeColour } from "./colours";
 import { clear, h, say } from "./dom";
 import { bytes, count, duration, percent, plural } from "./format";
 import { holeAt, spanAt, type Hole, type Layout, type Span } from "./holes";
+import { placeOf } from "./sites";
 
 export type Paint = "type" | "process" | "age";
 
@@ -86,7 +87,7 @@ export class AddressMap {
     this.place = place;
     // A buffer that somebody is looking at stays the chosen one.
     this.chosen = chosen
-      ? layout.spans.findIndex(({ buffer }) => buffer.address === chosen.address && buffer.born_ns === chosen.born_ns)
+      ? layout.spans.findIndex(({ buffer }) => placeOf(buffer) === placeOf(chosen))
       : -1;
     this.canvas.setAttribute("aria-label", this.summary());
     if (!before || before.base !== layout.bank.base || before.size !== layout.bank.size) this.look(null);

@@ -18,11 +18,20 @@ test("what was added between two moments, and what went", () => {
 });
 
 test("freed and allocated again at the same place is a change, though nothing was gained", () => {
-  const before = buffer({ address: "0x1", born_ns: 1 });
-  const after = { ...before, born_ns: 2 };
+  const before = buffer({ address: "0x1", born_ns: 1e18, age_ns: 1e9 });
+  const after = { ...before, born_ns: 1e18 + 1e9, age_ns: 0 };
   const [change] = compare([before], [after]);
   assert.deepEqual([change.added, change.gone, change.addedBuffers, change.goneBuffers], [1024, 1024, 1, 1]);
   assert.deepEqual(compare([before], [before]), []);
+});
+
+test("births that are counted back anew, and differ by a hair, are the same", () => {
+  const before = Array.from({ length: 100 }, (_, i) => buffer({ address: `0x${i}`, born_ns: 1794753917631461976 + i * 1e6, age_ns: 1e9 }));
+  const after = before.map((one, i) => ({ ...one, born_ns: one.born_ns + ((i % 7) - 3) * 256, age_ns: 2e9 }));
+  assert.deepEqual(compare(before, after), []);
+  // Ten hours later the clock was corrected by a tenth of a second.
+  const hours = 36000e9;
+  assert.deepEqual(compare(before, before.map((one) => ({ ...one, born_ns: one.born_ns + 1e8, age_ns: hours }))), []);
 });
 
 test("the same place on two devices, or of two types, is two buffers", () => {
@@ -76,6 +85,8 @@ test("at a glance, one line for a process and kind", () => {
   assert.deepEqual(rows.map(({ kind, places, times, bytes, lastNs }) => [kind, places, times, bytes, lastNs]),
     [["double_free", 1, 5, 10, 999], ["leak", 300, 600, 3000, 299]]);
   assert.equal(rows[1].one, leaks[299]);
+  assert.ok(rows[1].least, "the daemon keeps so many call sites of a process");
+  assert.ok(!rows[0].least && !glance(leaks.slice(50))[0].least);
   const party = (name) => ({ time_ns: 1, thread: 1, name, phase: null, size: 10, stack: [] });
   assert.notEqual(nameOf(incident({ first: party("a") })), nameOf(incident({ first: party("b") })));
   assert.equal(siteOf(incident({ first: party("a"), second: party(null) })).name, "a");

@@ -8,7 +8,7 @@ import { choice, clear, h, say, type Child } from "../dom";
 import { bytes, clock, count, plural } from "../format";
 import { groupUp, type Group, type Leak } from "../groups";
 import { live } from "../live";
-import { KINDS, type Incident, type LeakedProcess, type Party } from "../model";
+import { KINDS, type Incident, type LeakedProcess, type Party, type Site } from "../model";
 import { link, parse, remember, type Route } from "../router";
 import { fromNs } from "../series";
 import { siteKey, siteLabel, siteWhere, stackList } from "../stack";
@@ -69,7 +69,8 @@ function incidentDetail(incident: Incident): HTMLElement {
     h("div", { class: "parties" },
       first && (incident.first || incident.kind !== "unknown_free") && party(first, incident.first, "Not known any more."),
       party(second, incident.second, "Not known.")),
-    incident.holders && incident.holders.length > 0 && holders(incident));
+    incident.holders && incident.holders.length > 0 && holders(incident),
+    incident.sites && incident.sites.length > 0 && heldFor(incident.sites));
 }
 
 function holders(incident: Incident): HTMLElement {
@@ -78,6 +79,15 @@ function holders(incident: Incident): HTMLElement {
     h("tbody", {}, incident.holders!.map((one) => h("tr", {},
       h("th", { scope: "row" }, `${one.comm} (${one.pid})`), h("td", {}, one.type ?? ""),
       h("td", { class: "number" }, bytes(one.used)), h("td", { class: "number" }, count(one.buffers))))))));
+}
+
+/** What the memory was taken for when there was none left. */
+function heldFor(sites: readonly Site[]): HTMLElement {
+  return h("div", {}, h("h3", {}, "What it was held for"), h("div", { class: "scroll" }, h("table", {},
+    h("thead", {}, h("tr", {}, ["Call site", "Type", "Bytes", "Buffers"].map((text, i) => h("th", { scope: "col", class: i > 1 ? "number" : "" }, text)))),
+    h("tbody", {}, sites.slice(0, 20).map((site) => h("tr", {},
+      h("th", { scope: "row", class: "phase" }, siteLabel(site), " ", h("span", { class: "muted" }, siteWhere(site))), h("td", {}, site.type ?? ""),
+      h("td", { class: "number" }, bytes(site.bytes)), h("td", { class: "number" }, count(site.buffers))))))));
 }
 
 function leakDetail({ process, site }: Leak): HTMLElement {

@@ -265,14 +265,15 @@ class Recent {
 
   private row(row: Glance): HTMLElement {
     const leak = row.kind === "leak";
-    const what = leak ? plural(row.times, "buffer")
+    const bound = row.least ? "≥ " : "";
+    const what = leak ? bound + plural(row.times, "buffer")
       : row.places > 1 ? plural(row.places, "place")
       : siteLabel(siteOf(row.one));
     const often = !leak && row.times > 1 ? ` · ${count(row.times)}×` : "";
     return h("li", {}, h("a", { href: link("incidents", "", { kind: row.kind, pid: String(row.pid) }) },
       h("span", { class: `badge ${row.kind}` }, KINDS[row.kind] ?? row.kind),
       h("span", { class: "what" }, what),
-      h("span", { class: "muted" }, `${row.comm} (${row.pid}) · ${bytes(row.bytes)}${often}`),
+      h("span", { class: "muted" }, `${row.comm} (${row.pid}) · ${bound}${bytes(row.bytes)}${often}`),
       h("time", { class: "muted" }, clock(row.lastNs))));
   }
 }
@@ -312,7 +313,7 @@ export function overview(): View {
     { class: "overview" },
     h("dl", { class: "figures" },
       figure("In use", figures.used), figure("Buffers", figures.buffers), figure("Devices", figures.devices),
-      figure("Processes", figures.processes), figure("Incidents, last hour", figures.incidents)),
+      figure("Processes", figures.processes), figure("Incidents, 1 h", figures.incidents, "of the last hour")),
     notes,
     panel("Devices", typeLegend(["DRAM", "TRACE", "L1", "L1_SMALL", "CB", "KERNEL"]), grid, none, more.element),
     h("div", { class: "columns wide-left" }, processes.element, recent.element),

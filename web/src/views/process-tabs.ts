@@ -10,7 +10,7 @@ import { Grid } from "../grid";
 import type { Buffer } from "../model";
 import type { Route } from "../router";
 import type { Rows } from "../rows";
-import { compare, identity, sumUp, type Sum } from "../sites";
+import { compare, placeOf, sumUp, type Sum } from "../sites";
 import { frameName, frameWhere, siteLabel, siteWhere, stackList } from "../stack";
 import { empty, figure } from "../view";
 
@@ -45,7 +45,7 @@ class BufferList {
       { id: "device", narrow: false, title: "Device", number: true, width: "4.5rem", text: (b) => String(b.device), sort: (b) => b.device },
       { id: "address", narrow: false, title: "Address", width: "8rem", text: (b) => b.address, sort: (b) => Number(b.address) },
       { id: "age", title: "Age", number: true, width: "4.5rem", narrow: "4rem", text: (b) => age(b.age_ns), sort: (b) => b.age_ns },
-    ], "size", (buffer) => this.open(buffer), identity);
+    ], "size", (buffer) => this.open(buffer), placeOf);
     filter.addEventListener("input", () => {
       const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
       this.grid.where((b) => {

@@ -180,8 +180,9 @@ export function processView(route: Route): View {
   const pid = Number(route.id);
   const heading = h("h1", {}, `Process ${pid}`);
   const facts = h("span", { class: "muted" });
+  const why = h("p", {});
   const gone = h("div", { class: "panel", hidden: true },
-    h("div", { class: "empty" }, h("p", {}, `Process ${pid} is not there: it has ended, or was never tracked.`),
+    h("div", { class: "empty" }, why,
       h("a", { href: link("incidents", "", { pid: String(pid) }) }, "What it left behind")));
   const body = h("tbody", {});
   const devices = new Keyed<Part>(body, (part) => `${part.device} ${part.uid}`, deviceRow);
@@ -200,6 +201,8 @@ export function processView(route: Route): View {
     gone.hidden = (now !== undefined && now.alive) || !live.totals;
     // Of who was never seen there is nothing to show; of who has ended, what was seen last.
     known ||= now !== undefined;
+    say(why, known ? `Process ${pid} has ended. Below is what was seen of it last.`
+      : `Process ${pid} is not there: it has ended, or was never tracked.`);
     content.hidden = holdings.element.hidden = !known && live.totals !== null;
     if (!now) return;
     say(heading, `${now.comm} (${pid})`);
