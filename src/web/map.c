@@ -132,8 +132,9 @@ static int map_take(struct routes_ask *ask, struct map *ret_map)
 	}
 	if (r < 0)
 		return r;
-	*ret_map = map;
-	map = (struct map){NULL, SPACES_NULL};
+	ret_map->snapshot = cleanup_steal(map.snapshot);
+	ret_map->spaces = map.spaces;
+	map.spaces = SPACES_NULL;
 	return 0;
 }
 

@@ -17,9 +17,10 @@ function totals(processes, devices) {
     schema: "ttmem.smi/1", time_ns: now, exact: true, next: null, notes: [], totals: { bytes: 1, buffers: 1 },
     devices: Array.from({ length: devices }, (_, i) => ({
       device: i, uid: uid(i), arch: "wormhole_b0", card: "n300", remote: false, by_number: false, memory: memory(i * 2 ** 20),
+      telemetry: i % 2 ? null : { temperature_c: 41.6, power_w: 18.2, aiclk_mhz: 1000 },
     })),
     processes: Array.from({ length: processes }, (_, i) => ({
-      pid: i + 1, ns_pid: i + 1, start_ns: now - i * 1e9, comm: `proc-${i}`, user: `user${i % 9}`, container: null, last_activity_ns: now,
+      pid: i + 1, ns_pid: i + 1, start_ns: now - i * 1e9, comm: `proc-${i}`, user: `user${i % 9}`, container: i % 2 ? null : `c0ffee${i}`, last_activity_ns: now,
       source: "book", alive: true, exact: true, devices: [{ device: i % devices, uid: uid(i % devices), closed: false, memory: memory(i * 1024) }],
     })),
   };
@@ -47,9 +48,16 @@ test("10,000 processes on 1,024 devices", async ({ visit }) => {
   await visitor.page.click("th.c-pid button");
   await visitor.page.click("th.c-pid button");
   await until("the other end", async () => (await names())[0] === "proc-0");
-  await visitor.page.fill("#filter", "proc-1234 user1");
-  await until("the one that is meant", async () => (await names()).join() === "proc-1234");
+  // All of them are looked through, by name, user, container and pid.
+  for (const [text, one] of [["proc-1234 user1", 1234], ["c0ffee9876", 9876], ["user0 10000", 9999]]) {
+    await visitor.page.fill("#filter", text);
+    await until("the one that is meant", async () => (await names()).join() === `proc-${one}`);
+  }
+  await visitor.page.fill("#filter", "nobody");
+  await visitor.has("No process matches", "main");
   assert.equal(await visitor.page.locator(".card").count(), 128);
+  const sensors = await visitor.page.locator(".card .sensors").allTextContents();
+  assert.deepEqual(sensors.slice(0, 2), ["42 °C · 18 W · 1000 MHz", ""], "where there are any");
   await visitor.page.click(".card >> nth=5");
   await visitor.has("Device 5", "h1");
   await until("its ten processes", async () => (await visitor.page.locator("table.holders tbody tr").count()) === 10);

@@ -6,7 +6,8 @@ import { PHONE } from "./browser.mjs";
 import { test, until } from "./runner.mjs";
 
 /** Where both parties of what is shown are. */
-const parties = (visitor) => Promise.all([0, 1].map((i) => visitor.page.locator(".party").nth(i).boundingBox()));
+const parties = (visitor) => visitor.page.evaluate(() =>
+  [...document.querySelectorAll(".party")].map((party) => party.getBoundingClientRect().toJSON()));
 
 test("a link to a double free opens the same for somebody else, both parties side by side", async ({ daemon, visit }) => {
   const player = await daemon.player({ comm: "evictor", stacks: "fp" },
@@ -29,6 +30,13 @@ test("a link to a double free opens the same for somebody else, both parties sid
   assert.match(texts[0], /^Freed first by[^]*Phase\s+serve/);
   assert.match(texts[1], /^Freed again by[^]*Phase\s+shutdown/);
   for (const text of texts) assert.match(text, /player\.c:\d+/, "each with its own stack");
+  // Reading it again changes nothing under somebody who reads it too.
+  const party = await first.page.locator(".party").first().elementHandle();
+  const heard = first.page.waitForResponse((answer) => answer.url().includes("/api/v1/leaks"));
+  await daemon.player({ comm: "other" }, "free 3 DRAM 0x99");
+  await heard;
+  await until("the other", async () => (await first.page.locator(".groups button").count()) === 3);
+  assert.ok(await party.evaluate((element) => element.isConnected));
   const second = await visit({ size: PHONE });
   await second.go(link);
   await second.has("Double free", ".panel header .badge");

@@ -85,6 +85,21 @@ test("details are for who has the token", async ({ daemon, visit }) => {
   assert.ok(!(await visitor.text("main")).includes("secret_name"));
 });
 
+test("where no details are given nobody is asked for a token", async ({ daemon, visit }) => {
+  const player = await daemon.player({ comm: "closed" }, "alloc 0 DRAM 0x1000 4096 a");
+  const visitor = await visit({ token: false });
+  await visitor.page.route("**/healthz", async (route) => {
+    const answer = await route.fetch();
+    await route.fulfill({ json: { ...(await answer.json()), details: "none" } });
+  });
+  for (const hash of ["#/", "#/device/0", `#/process/${player.pid}`, "#/incidents"]) {
+    await visitor.go(hash);
+    await visitor.has("not given over HTTP", "main");
+    assert.equal(await visitor.page.locator("text=/token$/i >> visible=true").count(), 0);
+  }
+  assert.deepEqual(visitor.requests.filter((request) => /buffers|incidents\?|leaks|map|fit/.test(request.url())), []);
+});
+
 test("open to everybody where the daemon says so", async ({ daemon, visit }) => {
   await daemon.stop();
   await daemon.start("--http-details");

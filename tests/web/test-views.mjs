@@ -76,10 +76,11 @@ for (const [size, name] of [[WIDE, "wide"], [PHONE, "phone"]])
       await visitor.go(`#/process/${serve.pid}`);
       await visitor.has("tok_embeddings", ".grid-body");
       await shoot("process");
-      for (const tab of ["sites", "flame", "phases", "compare"]) await visitor.page.click(`#tab-${tab}`);
-      await visitor.page.click("#tab-flame");
-      await visitor.has("tok_embeddings", ".flame");
-      await shoot("flame");
+      for (const tab of ["sites", "flame", "phases", "compare"]) {
+        await visitor.page.click(`#tab-${tab}`);
+        await visitor.has(tab === "compare" ? "Mark this moment" : tab === "phases" ? "load/layer 0" : "tok_embeddings", `#panel-${tab}`);
+        await shoot(tab);
+      }
       // Nothing is wider than the screen.
       const wide = await visitor.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       assert.ok(wide <= 0, `the page is ${wide} pixels too wide`);

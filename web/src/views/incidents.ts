@@ -113,6 +113,10 @@ const whose = (group: Group): string => {
   return last ? `${last.comm} (${last.pid})` : plural(group.pids.size, "process", "processes");
 };
 
+/** What is shown of a group in the list. */
+const summary = (group: Group): string =>
+  [group.id, group.times, group.bytes, group.firstNs, group.lastNs, group.leaks.length, whose(group)].join(" ");
+
 export class Incidents implements View {
   readonly title = "Leaks and incidents";
   readonly element: HTMLElement;
@@ -122,6 +126,8 @@ export class Incidents implements View {
   private number = h("span", { class: "muted" });
   private groups: Group[] = [];
   private chosen: string;
+  private listed = ""; // what the list shows
+  private opened = ""; // and what is beside it
   private linked: boolean; // by the address: nothing else is shown in its place
   private kind: string;
   private pid: number | null;
@@ -196,19 +202,27 @@ export class Incidents implements View {
     say(this.note, "");
     say(this.number, list.length ? plural(list.length, "call site") : "");
     if (list.length === 0) {
+      this.listed = this.opened = "";
       clear(this.list, empty(this.groups.length ? "Nothing of this kind." : "Nothing went wrong in this time."));
       this.detail.hidden = true;
       this.detail.parentElement!.classList.add("single");
       return;
     }
-    const focused = document.activeElement?.getAttribute("data-id");
-    clear(this.list, list.map((group) => this.entry(group)));
-    if (focused) this.list.querySelector<HTMLElement>(`[data-id="${focused}"]`)?.focus();
+    const listed = list.map(summary).join("\n");
+    if (listed !== this.listed) {
+      const focused = document.activeElement?.getAttribute("data-id");
+      this.listed = listed;
+      clear(this.list, list.map((group) => this.entry(group)));
+      if (focused) this.list.querySelector<HTMLElement>(`[data-id="${focused}"]`)?.focus();
+    }
     this.detail.hidden = false;
     this.detail.parentElement!.classList.remove("single");
     const wanted = list.find((group) => group.id === this.chosen);
     if (wanted || !this.linked) this.open(wanted ?? list[0]!, false);
-    else clear(this.detail, empty("What the link means is not here: it lies outside of what is shown, or the daemon has forgotten it."));
+    else {
+      this.opened = "";
+      clear(this.detail, empty("What the link means is not here: it lies outside of what is shown, or the daemon has forgotten it."));
+    }
   }
 
   private entry(group: Group): HTMLElement {
@@ -237,6 +251,10 @@ export class Incidents implements View {
     }
     for (const button of this.list.querySelectorAll("button"))
       button.setAttribute("aria-current", String(button.getAttribute("data-id") === group.id));
+    // Read again and the same: somebody may be reading, or copying, it.
+    const opened = `${summary(group)} ${JSON.stringify(group.incidents)}`;
+    if (opened === this.opened) return;
+    this.opened = opened;
     const share = h("button", { type: "button", class: "small" }, "Copy link");
     share.addEventListener("click", () => void this.share(group, share));
     const leak = group.kind === "leak";
