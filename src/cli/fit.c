@@ -8,12 +8,13 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/emit.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/look-spaces.h"
 #include "cli/look.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/spaces.h"
 #include "core/snapshot.h"
 #include "core/types.h"
 
@@ -49,7 +50,7 @@ static void fit_print(const struct space *space, const struct holes_fit *fit)
 	const struct holes *holes = &space->holes;
 	char need[TEXT_NUMBER_SIZE], a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
 
-	spaces_print_title(space);
+	look_spaces_print_title(space);
 	text_size(fit->need, need);
 	switch (fit->verdict) {
 	case HOLES_FITS:
@@ -76,22 +77,6 @@ static void fit_print(const struct space *space, const struct holes_fit *fit)
 	if (holes->guessed)
 		printf("  (a guess: %" PRIu64 " buffers do not tell their share of a bank)\n",
 		       holes->guessed);
-}
-
-/* How many it does not fit into. */
-static size_t fit_answer(const struct spaces *spaces, uint64_t size, uint64_t page,
-			 struct holes_fit *ret_fits)
-{
-	size_t refused = 0;
-
-	for (size_t i = 0; i < spaces->count; i++) {
-		uint32_t type = spaces->list[i].type;
-		bool top = type == TYPES_L1 || type == TYPES_L1_SMALL;
-
-		holes_fit(&spaces->list[i].holes, size, page, top, &ret_fits[i]);
-		refused += ret_fits[i].verdict != HOLES_FITS;
-	}
-	return refused;
 }
 
 struct fit {
@@ -150,15 +135,17 @@ static int fit_run(int argc, char **argv)
 	output_start();
 	r = look_new(&look);
 	if (r == 0)
-		r = spaces_take(look, &fit.filter, &snapshot, &spaces);
+		r = look_spaces_take(look, &fit.filter, &snapshot, &spaces);
 	if (r < 0)
 		return output_fail("fit", "cannot look at processes", r);
 	fits = calloc(spaces.count + 1, sizeof(*fits));
 	if (!fits)
 		return output_fail("fit", "cannot look at processes", -ENOMEM);
-	refused = fit_answer(&spaces, fit.size, fit.page, fits);
+	refused = spaces_fit(&spaces, fit.size, fit.page, fits);
 	if (fit.json) {
-		spaces_document_fit(&spaces, snapshot, fits, fit.size);
+		struct emit document = EMIT_INIT(stdout);
+
+		spaces_document_fit(&document, &spaces, snapshot, fits, fit.size);
 	} else {
 		for (size_t i = 0; i < spaces.count; i++)
 			fit_print(&spaces.list[i], &fits[i]);

@@ -9,11 +9,10 @@
 #include "base/emit.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/look-spaces.h"
 #include "cli/look.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/spaces.h"
-#include "core/document.h"
 #include "core/snapshot.h"
 #include "core/types.h"
 
@@ -63,7 +62,7 @@ static void map_print(const struct space *space)
 	const struct holes *holes = &space->holes;
 	char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE], d[TEXT_NUMBER_SIZE];
 
-	spaces_print_title(space);
+	look_spaces_print_title(space);
 	printf(": %" PRIu32 " bank%s of %s\n", holes->banks, holes->banks == 1 ? "" : "s",
 	       text_size(holes->size, a));
 	map_print_line(holes);
@@ -114,11 +113,13 @@ static int map_run(int argc, char **argv)
 	output_start();
 	r = look_new(&look);
 	if (r == 0)
-		r = spaces_take(look, &filter, &snapshot, &spaces);
+		r = look_spaces_take(look, &filter, &snapshot, &spaces);
 	if (r < 0)
 		return output_fail("map", "cannot look at processes", r);
 	if (json) {
-		spaces_document_map(&spaces, snapshot);
+		struct emit document = EMIT_INIT(stdout);
+
+		spaces_document_map(&document, &spaces, snapshot);
 		return output_finish();
 	}
 	for (size_t i = 0; i < spaces.count; i++)

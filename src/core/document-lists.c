@@ -40,6 +40,8 @@ void document_buffer(struct emit *json, const struct snapshot *snapshot,
 	emit_u64(json, "size", buffer->size);
 	if (buffer->size_per_bank)
 		emit_u64(json, "size_per_bank", buffer->size_per_bank);
+	if (buffer->banks)
+		emit_u64(json, "banks", buffer->banks);
 	emit_u64(json, "refs", buffer->refs);
 	emit_u64(json, "born_ns", buffer->born_ns);
 	emit_u64(json, "age_ns",

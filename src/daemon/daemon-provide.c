@@ -60,7 +60,7 @@ static int provide_snapshot(void *context, const struct source_request *request,
 	struct snapshot *snapshot, *again;
 	int r;
 
-	if (!request->buffers)
+	if (!request->buffers || request->unnamed)
 		return provide_snapshot_once(daemon, request, ret_snapshot);
 	symbols_namer_init(&namer, daemon->symbols, false);
 	named.namer = &namer.namer;

@@ -18,6 +18,7 @@
 #include "web/door.h"
 #include "web/inside.h"
 #include "web/lane.h"
+#include "web/map.h"
 #include "web/metrics.h"
 #include "web/stream.h"
 
@@ -209,6 +210,12 @@ static const struct route routes_table[] = {
 	{"/api/v1/buffers", ROUTES_JSON, .make = details_buffers,
 	 .parameters = TARGET_PID | TARGET_DEVICE | TARGET_TYPE | TARGET_SORT | TARGET_BY |
 		       TARGET_LIMIT | TARGET_CURSOR,
+	 .lane = ROUTES_DETAILS, .guarded = true},
+	{"/api/v1/map", ROUTES_JSON, .make = map_answer,
+	 .parameters = TARGET_PID | TARGET_DEVICE | TARGET_TYPE, .lane = ROUTES_DETAILS,
+	 .guarded = true},
+	{"/api/v1/fit", ROUTES_JSON, .make = map_answer_fit,
+	 .parameters = TARGET_PID | TARGET_DEVICE | TARGET_TYPE | TARGET_SIZE | TARGET_PAGE,
 	 .lane = ROUTES_DETAILS, .guarded = true},
 	{"/api/v1/leaks", ROUTES_JSON, .make = details_leaks, .parameters = ROUTES_PAST,
 	 .lane = ROUTES_DETAILS, .guarded = true},

@@ -37,7 +37,8 @@ static void refused(const char *text, const char *problem)
 UNIT(every_parameter)
 {
 	assert(read_all("/x?pid=7&device=3&device=0xAB&type=l1&sort=age&by=site&limit=10&cursor=c"
-			"&address=0x10&kind=leak&since=1&from=2&to=3&step=60&token=t",
+			"&address=0x10&kind=leak&since=1&from=2&to=3&step=60&token=t&size=1.5K&"
+			"page=32",
 			ALL) == 0);
 	assert(strcmp(target.path, "/x") == 0);
 	assert(target.filter.has_pid && target.filter.pid == 7);
@@ -48,6 +49,7 @@ UNIT(every_parameter)
 	assert(strcmp(target.cursor, "c") == 0 && target.address == 16);
 	assert(strcmp(target.kind, "leak") == 0 && target.since_ns == 1 && target.from_ns == 2);
 	assert(target.to_ns == 3 && target.step_s == 60 && strcmp(target.token, "t") == 0);
+	assert(target.size == 1536 && target.page_size == 32);
 	target_deinit(&target);
 }
 
@@ -107,6 +109,12 @@ UNIT(values_that_are_none)
 	refused("/x?from=1.5", "ns");
 	refused("/x?to=18446744073709551616", "ns");
 	refused("/x?step=2", "1, 10 or 60");
+	refused("/x?size=0", "bytes");
+	refused("/x?size=-1", "bytes");
+	refused("/x?size=much", "bytes");
+	refused("/x?size=99999999999E", "bytes");
+	refused("/x?page=0", "bytes");
+	refused("/x?page=", "bytes");
 }
 
 UNIT(there_are_bounds)

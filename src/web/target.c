@@ -206,6 +206,17 @@ static int target_read_token(struct target *target, const char *value)
 	return 0;
 }
 
+static int target_read_size(struct target *target, const char *value)
+{
+	return text_parse_size(value, &target->size) < 0 || target->size == 0 ? -EINVAL : 0;
+}
+
+static int target_read_page(struct target *target, const char *value)
+{
+	return text_parse_size(value, &target->page_size) < 0 || target->page_size == 0 ? -EINVAL
+											: 0;
+}
+
 static const struct target_rule {
 	const char *name;
 	uint32_t bit;
@@ -229,6 +240,8 @@ static const struct target_rule {
 	{"to", TARGET_TO, target_read_to, "a time in ns since 1970"},
 	{"step", TARGET_STEP, target_read_step, "1, 10 or 60"},
 	{"token", TARGET_TOKEN, target_read_token, "the token"},
+	{"size", TARGET_SIZE, target_read_size, "a number of bytes, as in 512, 64K or 1.5GiB"},
+	{"page", TARGET_PAGE, target_read_page, "a number of bytes, as in 512, 64K or 1.5GiB"},
 };
 
 static int target_read_pair(struct target *target, const struct target_pair *pair, uint32_t allowed)

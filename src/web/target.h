@@ -37,6 +37,8 @@ enum target_parameter {
 	TARGET_TO = 1u << 11,
 	TARGET_STEP = 1u << 12,
 	TARGET_TOKEN = 1u << 13,
+	TARGET_SIZE = 1u << 14,
+	TARGET_PAGE = 1u << 15,
 };
 
 struct target_pair {
@@ -61,6 +63,7 @@ struct target {
 	uint64_t since_ns, from_ns, to_ns;
 	uint32_t step_s;
 	const char *token;
+	uint64_t size, page_size;
 
 	char problem[TARGET_PROBLEM_SIZE]; /* of the last failure */
 };

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from machines import Machine, Region
+from web import Server
 from world import check_schema
 
 MEMORIES = ["DRAM", "L1", "SYSTEM_MEMORY", "L1_SMALL", "TRACE"]
@@ -127,3 +128,68 @@ def test_who_keeps_no_book_is_not_guessed_at(world, tmp_path):
     assert result.returncode == 1 and "not known" in result.stdout
     table = world.run("ps").stdout
     assert "1.0 GiB" in table and "tt-metal" not in table.split("note:")[-1]
+
+
+def without_time(document):
+    return {key: value for key, value in document.items() if key != "time_ns"}
+
+
+def test_the_same_over_http(world, allocator, tmp_path):
+    """Nothing but the time differs from what the command says, for maps and for answers."""
+    _, lists = allocator(5)
+    second, _ = allocator(6, "n300")
+    server = Server(world, tmp_path)
+    uid = world.json("map", "--pid", second.pid)["maps"][0]["uid"]
+    for words, query in [
+        ([], ""), (["--type", "L1"], "type=l1"), (["--pid", second.pid], f"pid={second.pid}"),
+        (["-d", 2, "--type", "TRACE"], "device=2&type=TRACE"), (["-d", uid or 2], f"device={uid or 2}"),
+        (["-d", 7], "device=7"), (["-d", "0xdead"], "device=0xdead"),
+    ]:
+        wanted, got = world.json("map", *words), server.details(f"/api/v1/map?{query}")
+        assert without_time(wanted) == without_time(got), query
+        assert bool(got["maps"]) == (query not in ("device=7", "device=0xdead"))
+    largest, banks = lists["L1"]["largest"], lists["L1"]["banks"]
+    for size in (1, largest * banks, largest * banks + 1, 1 << 40):
+        for page in (None, 2048):
+            words = [size, "--type", "L1", *(["--page", page] if page else [])]
+            query = f"size={size}&type=L1" + (f"&page={page}" if page else "")
+            result = world.run("fit", *words, "--json")
+            assert without_time(json.loads(result.stdout)) == without_time(
+                server.details(f"/api/v1/fit?{query}"))
+    (answer, _) = server.details("/api/v1/fit?size=1.5GiB")["answers"]
+    assert answer["type"] == "DRAM"
+
+
+def test_over_http_there_is_a_most(world, tmp_path):
+    """So many buffers that a map would be too much: that is said, and none is drawn that would be wrong."""
+    card = "wormhole_b0 n150 0 1073741824 1048576 1"
+    player = world.player(f"device 0 0xa1 {card}", "many 0 DRAM 0 32 262145", f"device 1 0xa2 {card}",
+                          "alloc 1 DRAM 0 4096 a")
+    server = Server(world, tmp_path)
+    document = server.details("/api/v1/map")
+    assert document["maps"] == [] and not document["exact"]
+    assert "262146 buffers are too many" in document["notes"][0]
+    document = server.details(f"/api/v1/fit?size=1&device=0&pid={player.pid}")
+    assert document["answers"] == [] and "too many" in document["notes"][0]
+    # One that is not too large is not held up by its neighbour.
+    (found,) = server.details("/api/v1/map?device=1")["maps"]
+    assert found["uid"] == "0xa2" and found["blocks"] == 1
+    player.play("free 0 DRAM 0", "free 0 DRAM 32")
+    (found, _) = server.details("/api/v1/map?device=0&device=1&type=DRAM")["maps"]
+    assert found["blocks"] == 262143
+
+
+def test_over_http_with_mistakes(world, tmp_path):
+    server = Server(world, tmp_path)
+    for path in ("map", "fit?size=1"):
+        assert "token" in server.refused(f"/api/v1/{path}", 401)
+    for query, word in [
+        ("map?type=CB", "SYSTEM_MEMORY"), ("map?type=x", "type"), ("map?device=1024", "device"),
+        ("map?device=-1", "device"), ("map?size=1", "size"), ("map?limit=1", "limit"), ("fit", "size"),
+        ("fit?size=0", "size"), ("fit?size=1e9", "size"), ("fit?size=%3Cscript%3E", "size"),
+        ("fit?size=99999999999999999999", "size"), ("fit?size=1&page=0", "page"), ("fit?size=1&size=2", "twice"),
+        ("fit?size=1&type=KERNEL", "SYSTEM_MEMORY"), ("map?pid=0", "pid"),
+    ]:
+        assert word in server.refused(f"/api/v1/{query}", 400, token=server.token), query
+    assert server.details("/api/v1/map")["maps"] == []
+    assert server.details("/api/v1/fit?size=1")["answers"] == []

@@ -14,7 +14,7 @@ import pytest
 from conftest import LIMIT
 from web import Server
 
-GUARDED = ["buffers", "leaks", "incidents", "history?address=0x1000"]
+GUARDED = ["buffers", "leaks", "incidents", "history?address=0x1000", "map", "fit?size=1"]
 
 
 @pytest.fixture

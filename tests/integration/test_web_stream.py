@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The stream of changes: what is told to whom, and what becomes of those who do not listen."""
 
+import os
 import socket
 
 import pytest
@@ -118,6 +119,51 @@ def test_who_does_not_read_is_dropped(server):
     wait_for(lambda: subscribers(server) == 1, "the slow one to be gone")
     slow.close()
     quick.close()
+
+
+def test_who_does_not_read_costs_nothing_lasting(server):
+    """Many that never read, told so much that each is dropped: descriptors and memory are as before, though
+    none of them has gone."""
+
+    def cost():
+        folder = f"/proc/{server.process.pid}"
+        with open(f"{folder}/statm", encoding="ascii") as file:
+            return len(os.listdir(f"{folder}/fd")), int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def sleepers(count):
+        clients = []
+        for _ in range(count):
+            client = socket.socket()
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            client.connect(server.address)
+            client.sendall(b"GET /api/v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert client.recv(100)
+            clients.append(client)
+        return clients
+
+    def drop_all(count):
+        before, clients = dropped(server), sleepers(count)
+        assert subscribers(server) == count
+        while dropped(server) < before + count:
+            for _ in range(500):
+                server.tell("incident leak 1 1")
+        wait_for(lambda: subscribers(server) == 0, "all of them to be gone")
+        return clients
+
+    fds = cost()[0]
+    # Memory that the first ones took may stay with the allocator; the next ones must need no more.
+    clients = drop_all(16)
+    memory = cost()[1]
+    for _ in range(3):
+        clients += drop_all(16)
+    wait_for(lambda: cost()[0] <= fds, "the descriptors to be closed")
+    assert cost()[1] < memory + (8 << 20)
+    # And there is room for others.
+    listener = Listener(server)
+    listener.next_of("totals")
+    listener.close()
+    for client in clients:
+        client.close()
 
 
 def test_a_silent_stream_is_kept_alive(world, tmp_path):

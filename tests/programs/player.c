@@ -272,7 +272,7 @@ static bool label(char **word)
 
 static void *play(void *argument)
 {
-	char line[4096];
+	char line[16384];
 
 	if (!argument) /* in place of a thread that has ended without an answer */
 		puts("ok");

@@ -13,8 +13,8 @@ import { until } from "./runner.mjs";
 const BUILD = process.env.TTMEM_BUILD;
 
 class Player {
-  constructor(program, env) {
-    this.process = spawn(program, { env, stdio: ["pipe", "pipe", "inherit"] });
+  constructor(program, env, words = []) {
+    this.process = spawn(program, words, { env, stdio: ["pipe", "pipe", "inherit"] });
     this.pid = this.process.pid;
     this.waiting = [];
     createInterface(this.process.stdout).on("line", (line) => this.waiting.shift()?.(line));
@@ -89,10 +89,25 @@ export class Daemon {
     return player;
   }
 
-  /** As the command line says it. */
-  async smi() {
+  /** A process with a simulated device 2, cut up at random. */
+  async allocator(seed, card = "n150") {
+    const player = new Player(join(BUILD, "tests/programs/allocator"), { ...this.env, TTMEM: "1" }, [String(seed), card]);
+    this.players.push(player);
+    await until("the process", async () => (await this.smi()).processes.some((one) => one.pid === player.pid));
+    return player;
+  }
+
+  /** What a command says as JSON. */
+  async json(...words) {
     const ttmem = join(BUILD, "src/cli/ttmem");
-    return JSON.parse((await promisify(execFile)(ttmem, ["smi", "--json"], { env: this.env, maxBuffer: 1 << 26 })).stdout);
+    const options = { env: this.env, maxBuffer: 1 << 26 };
+    // "fit" ends with 1 where something does not.
+    const { stdout } = await promisify(execFile)(ttmem, [...words.map(String), "--json"], options).catch((error) => error);
+    return JSON.parse(stdout);
+  }
+
+  smi() {
+    return this.json("smi");
   }
 
   async killPlayers() {

@@ -67,24 +67,6 @@ test("an address that means ill", async ({ daemon, visit }) => {
   }
 });
 
-test("a link to an incident can be shared", async ({ daemon, visit }) => {
-  const player = await daemon.player({ comm: "evictor", stacks: "fp" }, "alloc 0 DRAM 0x1000 4096 page", "free 0 DRAM 0x1000",
-    "free 0 DRAM 0x1000", "free 0 L1 0x77");
-  await player.kill();
-  const first = await visit();
-  await first.go("#/incidents");
-  await until("both", async () => (await first.page.locator(".groups button").count()) === 2);
-  await first.page.click(".groups button:has-text('Double free')");
-  await first.has("Freed first by", ".party");
-  await first.has("Freed again by", ".party");
-  const link = new URL(first.page.url()).hash;
-  assert.match(link, /^#\/incidents\/[0-9a-f]{14}$/);
-  const second = await visit();
-  await second.go(link);
-  await second.has("Double free", ".panel header .badge");
-  assert.equal(await second.page.locator(".party").count(), 2);
-});
-
 test("nothing of the page may be elsewhere", async ({ daemon, visit }) => {
   const visitor = await visit();
   await visitor.go();

@@ -65,7 +65,7 @@ test("details are for who has the token", async ({ daemon, visit }) => {
   const player = await daemon.player({ comm: "secretive" }, "alloc 0 DRAM 0x1000 4096 secret_name");
   const visitor = await visit({ token: false });
   await visitor.go(`#/process/${player.pid}`);
-  await visitor.has("for who has the daemon's token", "main");
+  await visitor.has("need the daemon's token", "main");
   await visitor.has("4.00 KiB", "main"); // totals are for everybody
   assert.deepEqual(visitor.requests.filter((request) => /buffers|incidents|leaks/.test(request.url())), []);
   await visitor.page.click("text=Enter the token");
@@ -81,8 +81,23 @@ test("details are for who has the token", async ({ daemon, visit }) => {
   assert.equal((await asked.allHeaders()).authorization, `Bearer ${daemon.token}`);
   assert.equal(await visitor.page.evaluate(() => JSON.stringify(localStorage)), "{}");
   await visitor.page.click("text=Lock details");
-  await visitor.has("for who has the daemon's token", "main");
+  await visitor.has("need the daemon's token", "main");
   assert.ok(!(await visitor.text("main")).includes("secret_name"));
+});
+
+test("where no details are given nobody is asked for a token", async ({ daemon, visit }) => {
+  const player = await daemon.player({ comm: "closed" }, "alloc 0 DRAM 0x1000 4096 a");
+  const visitor = await visit({ token: false });
+  await visitor.page.route("**/healthz", async (route) => {
+    const answer = await route.fetch();
+    await route.fulfill({ json: { ...(await answer.json()), details: "none" } });
+  });
+  for (const hash of ["#/", "#/device/0", `#/process/${player.pid}`, "#/incidents"]) {
+    await visitor.go(hash);
+    await visitor.has("not given over HTTP", "main");
+    assert.equal(await visitor.page.locator("text=/token$/i >> visible=true").count(), 0);
+  }
+  assert.deepEqual(visitor.requests.filter((request) => /buffers|incidents\?|leaks|map|fit/.test(request.url())), []);
 });
 
 test("open to everybody where the daemon says so", async ({ daemon, visit }) => {
@@ -93,26 +108,4 @@ test("open to everybody where the daemon says so", async ({ daemon, visit }) => 
   await visitor.go(`#/process/${player.pid}`);
   await visitor.has("not_secret", ".grid-body");
   assert.ok(await visitor.page.locator("text=Unlock details").isHidden());
-});
-
-test("all by keyboard", async ({ daemon, visit }) => {
-  await daemon.player({ comm: "alpha" }, "alloc 0 DRAM 0x1000 4096 a");
-  await daemon.player({ comm: "beta" }, "alloc 0 DRAM 0x1000 8192 b");
-  const visitor = await visit();
-  await visitor.go();
-  await visitor.has("beta", "table.processes");
-  const order = () => visitor.page.locator("table.processes tbody th").allInnerTexts();
-  assert.deepEqual(await order(), ["beta", "alpha"]);
-  await visitor.page.locator("th.c-comm button").focus();
-  await visitor.page.keyboard.press("Enter");
-  assert.deepEqual(await order(), ["alpha", "beta"]);
-  await visitor.page.keyboard.press("/");
-  await visitor.page.keyboard.type("bet");
-  await until("the filter", async () => (await order()).join() === "beta");
-  await visitor.page.locator("table.processes tbody a").focus();
-  await visitor.page.keyboard.press("Enter");
-  await visitor.has("beta (", "h1");
-  await visitor.page.locator("#tab-buffers").focus();
-  await visitor.page.keyboard.press("ArrowRight");
-  assert.equal(await visitor.page.locator("#tab-sites").getAttribute("aria-selected"), "true");
 });

@@ -100,6 +100,9 @@ web() {
 		return 0
 	fi
 	(cd build/web/work && npm run --silent check) || return 1
+	rm -rf build/web/work/test
+	cp -r web/test build/web/work/
+	(cd build/web/work && npm run --silent test) || return 1
 	mkdir -p build/web-tests
 	cp tests/web/* tests/web/.npmrc build/web-tests/
 	if ! cmp -s tests/web/package-lock.json build/web-tests/node_modules/.installed; then

@@ -1,50 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stacked areas over time, by uPlot: drag to zoom, double-click to see all, hover to read values. Behind each
-// chart is a table with the same numbers, for who cannot see it.
+// Stacked areas over time, by uPlot: drag to zoom, double-click or Escape to see all, hover or arrow keys to read values.
+// Behind each chart is a table with the same numbers, for who cannot see it.
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { splits, stacked, total, type ChartData } from "./chart-data";
 import { colour, onTheme } from "./colours";
 import { clear, h, say } from "./dom";
 import { bytes, clock } from "./format";
 
-export interface Series {
-  label: string;
-  variable: string; // of its colour
-  values: (number | null)[]; // one for each time; not stacked
-}
-
-export interface ChartData {
-  times: number[]; // seconds since 1970
-  series: Series[];
-}
-
 const TABLE_ROWS = 60;
 const SHORTEST_S = 60; // shown at least, unless somebody looks closer
-
-function stack(data: ChartData): (number | null)[][] {
-  const sums = new Array<number>(data.times.length).fill(0);
-  const none = data.times.map((_time, i) => data.series.every((series) => (series.values[i] ?? null) === null));
-  // The first series lies at the bottom; the highest sum is drawn first, so that all can be seen.
-  return data.series
-    .map((series) => series.values.map((value, i) => (none[i] ? null : (sums[i] = sums[i]! + (value ?? 0)))))
-    .reverse();
-}
+const CLOSEST_S = 2; // nobody needs to look closer than that
+const KEY_STEP = 0.05; // of what is shown, for a key
 
 export class Chart {
   readonly element: HTMLElement;
   private plot: uPlot | null = null;
   private shape = "";
   private data: ChartData = { times: [], series: [] };
-  private canvas = h("div", { class: "chart-canvas", role: "img" });
+  private canvas = h("div", { class: "chart-canvas", role: "group", tabindex: 0 });
+  private nothing = h("p", { class: "chart-nothing muted" });
   private legend = h("ul", { class: "legend" });
   private values: HTMLElement[] = [];
   private table = h("div", { class: "scroll" });
   private details: HTMLDetailsElement;
   private when = h("span", { class: "muted" });
+  private reset = h("button", { type: "button", class: "small", hidden: true }, "Show all");
   private limit: number | null = null;
-  private zoomed = false;
+  private zoom: { min: number; max: number } | null = null;
+  private spoken = h("p", { class: "hidden", role: "status" });
+  private at: number | null = null; // whose values are read, by keyboard
   private observer: ResizeObserver;
   private forget: () => void;
 
@@ -58,9 +45,14 @@ export class Chart {
       "div",
       { class: "chart" },
       this.canvas,
-      h("div", { class: "chart-foot" }, this.legend, this.when),
+      h("div", { class: "chart-foot" }, this.legend, h("span", { class: "tools" }, this.when, this.reset)),
+      this.spoken,
       this.details,
     );
+    this.canvas.append(this.nothing);
+    this.reset.addEventListener("click", () => this.look(null));
+    this.canvas.addEventListener("keydown", (event) => this.key(event));
+    this.canvas.addEventListener("blur", () => this.choose(null));
     this.observer = new ResizeObserver(() => this.resize());
     this.observer.observe(this.canvas);
     this.forget = onTheme(() => this.rebuild());
@@ -81,91 +73,113 @@ export class Chart {
     if (!this.plot || shape !== this.shape) {
       this.shape = shape;
       this.rebuild();
-    } else {
-      const { min, max } = this.plot.scales.x ?? {};
-      this.plot.setData(this.columns(), !this.zoomed);
-      if (this.zoomed && min !== undefined && max !== undefined) this.plot.setScale("x", { min: min!, max: max! });
-    }
-    this.read(null);
+    } else this.plot.setData(this.columns(), true);
+    if (this.at === null && this.plot?.cursor.idx == null) this.read(null);
     if (this.details.open) this.fillTable();
   }
 
   private columns(): uPlot.AlignedData {
-    return [this.data.times, ...stack(this.data)] as uPlot.AlignedData;
-  }
-
-  private total(i: number): number {
-    return this.data.series.reduce((sum, series) => sum + (series.values[i] ?? 0), 0);
+    return [this.data.times, ...stacked(this.data)] as uPlot.AlignedData;
   }
 
   private describe(): void {
     const last = this.data.times.length - 1;
     const now = this.data.series.map((series) => `${series.label} ${bytes(series.values[last] ?? 0)}`).join(", ");
-    const most = this.data.times.reduce((max, _time, i) => Math.max(max, this.total(i)), 0);
+    const most = this.data.times.reduce((max, _time, i) => Math.max(max, total(this.data, i)), 0);
+    this.nothing.hidden = this.data.series.length > 0;
+    say(this.nothing, last < 0 ? "Nothing was recorded in this time." : "Nothing was in use in this time.");
     this.canvas.setAttribute(
       "aria-label",
       last < 0
         ? `${this.label}: no data yet`
-        : `${this.label}: now ${bytes(this.total(last))} (${now}), at most ${bytes(most)}. A table follows.`,
+        : `${this.label}: now ${bytes(total(this.data, last))} (${now}), at most ${bytes(most)}. ` +
+          "Arrow keys read values, plus and minus zoom, Escape shows all. A table follows.",
     );
+  }
+
+  /** Of other data what was looked at closer means nothing. */
+  showAll(): void {
+    this.look(null);
+  }
+
+  /** The part of time that is shown; null: all of it. */
+  private look(range: { min: number; max: number } | null): void {
+    this.zoom = range;
+    this.reset.hidden = range === null;
+    // The scale's own function settles the rest.
+    this.plot?.setData(this.columns(), true);
+  }
+
+  private span(low: number | null, high: number | null): [number, number] {
+    if (this.zoom) return [this.zoom.min, this.zoom.max];
+    const end = high ?? Date.now() / 1000;
+    return [Math.min(low ?? end, end - SHORTEST_S), end];
   }
 
   private rebuild(): void {
     this.plot?.destroy();
     this.plot = null;
-    this.zoomed = false;
     this.makeLegend();
     const width = this.canvas.clientWidth;
-    if (width < 10) return; // not shown yet: resize() comes
-    const series = [...this.data.series].reverse();
+    if (width < 10 || this.data.series.length === 0) return; // not shown yet: resize() comes, or set()
+    this.plot = new uPlot(this.options(width), this.columns(), this.canvas);
+    this.plot.over.addEventListener("dblclick", () => this.look(null));
+  }
+
+  private options(width: number): uPlot.Options {
     const axis = { stroke: colour("muted"), font: "11px system-ui, sans-serif", ticks: { show: false } };
     const line = { stroke: colour("line"), width: 1 };
-    this.plot = new uPlot(
-      {
-        width,
-        height: this.height,
-        padding: [8, 26, 0, 0],
-        legend: { show: false },
-        cursor: { y: false, points: { show: false }, drag: { x: true, y: false } },
-        scales: {
-          x: { range: (_plot, low, high) => [Math.min(low ?? 0, (high ?? 0) - (this.zoomed ? 0 : SHORTEST_S)), high ?? 1] },
-          y: { range: (_plot, _low, high) => [0, this.top(high)] },
+    return {
+      width,
+      height: this.height,
+      padding: [8, 26, 0, 0],
+      legend: { show: false },
+      // What is dragged over is taken by setSelect: it outlives new data.
+      cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false }, bind: { dblclick: () => null } },
+      scales: {
+        x: { range: (_plot, low, high) => this.span(low, high) },
+        y: { range: (_plot, _low, high) => [0, this.top(high)] },
+      },
+      axes: [
+        { ...axis, grid: { show: false }, space: 70, size: 24, values: (_plot, at) => at.map((time) => short(time)) },
+        {
+          ...axis, grid: line, size: 64, space: 36,
+          splits: (_plot, _axis, _low, high) => splits(high, this.limit),
+          values: (_plot, at) => at.map((value) => bytes(value).replace(/\.0+ /, " ")),
         },
-        axes: [
-          { ...axis, grid: { show: false }, space: 70, size: 24, values: (_plot, at) => at.map((time) => short(time)) },
-          {
-            ...axis, grid: line, size: 64, space: 36,
-            splits: (_plot, _axis, _low, high) => splits(high, this.limit),
-            values: (_plot, at) => at.map((value) => bytes(value).replace(/\.0+ /, " ")),
+      ],
+      series: [
+        {},
+        ...[...this.data.series].reverse().map((one) => ({
+          label: one.label,
+          stroke: colour(one.variable),
+          fill: pale(colour(one.variable)),
+          width: 1,
+          points: { show: false },
+          paths: uPlot.paths.stepped!({ align: 1 }),
+        })),
+      ],
+      hooks: {
+        setCursor: [(plot) => this.read(plot.cursor.idx ?? null)],
+        setSelect: [(plot) => this.selected(plot)],
+        setScale: [
+          (plot, key) => {
+            // The part of time that is shown, in seconds.
+            if (key !== "x") return;
+            this.canvas.dataset.from = String(plot.scales.x?.min ?? "");
+            this.canvas.dataset.to = String(plot.scales.x?.max ?? "");
           },
         ],
-        series: [
-          {},
-          ...series.map((one) => ({
-            label: one.label,
-            stroke: colour(one.variable),
-            fill: pale(colour(one.variable)),
-            width: 1,
-            points: { show: false },
-            paths: uPlot.paths.stepped!({ align: 1 }),
-          })),
-        ],
-        hooks: {
-          setCursor: [(plot) => this.read(plot.cursor.idx ?? null)],
-          setScale: [
-            (plot, key) => {
-              const times = this.data.times;
-              if (key !== "x" || times.length < 2) return;
-              const { min, max } = plot.scales.x!;
-              this.zoomed = min! > times[0]! + 1e-3 || max! < times[times.length - 1]! - 1e-3;
-            },
-          ],
-          setSelect: [() => (this.zoomed = true)],
-        },
       },
-      this.columns(),
-      this.canvas,
-    );
+    };
+  }
+
+  private selected(plot: uPlot): void {
+    const { left, width } = plot.select;
+    if (width < 4) return;
+    const [min, max] = [plot.posToVal(left, "x"), plot.posToVal(left + width, "x")];
+    plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+    this.look(closest(min, max));
   }
 
   /** Near the capacity the capacity is the scale; far below, what is there. */
@@ -176,7 +190,48 @@ export class Chart {
 
   private resize(): void {
     if (!this.plot) this.rebuild();
-    else this.plot.setSize({ width: this.canvas.clientWidth, height: this.height });
+    else if (this.plot.width !== this.canvas.clientWidth)
+      this.plot.setSize({ width: this.canvas.clientWidth, height: this.height });
+  }
+
+  private key(event: KeyboardEvent): void {
+    const plot = this.plot;
+    const { min, max } = plot?.scales.x ?? {};
+    if (!plot || min == null || max == null || event.ctrlKey || event.metaKey || event.altKey) return;
+    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+    if (step) this.choose(this.next(step, min, max));
+    else if (event.key === "Escape") {
+      this.choose(null);
+      this.look(null);
+    } else if (event.key === "+" || event.key === "-") {
+      const middle = this.at === null ? max : this.data.times[this.at]!;
+      const scale = event.key === "+" ? 0.5 : 2;
+      const all = [this.data.times[0]!, this.data.times[this.data.times.length - 1]!] as const;
+      const [from, to] = [Math.max(all[0], middle - (middle - min) * scale), Math.min(all[1], middle + (max - middle) * scale)];
+      this.look(from <= all[0] && to >= all[1] ? null : closest(from, to));
+    } else return;
+    event.preventDefault();
+  }
+
+  /** A step of some pixels, at least to the next point. */
+  private next(step: number, min: number, max: number): number {
+    const { times } = this.data;
+    const last = times.length - 1;
+    if (this.at === null) return last;
+    const wanted = times[this.at]! + step * (max - min) * KEY_STEP;
+    let at = this.at + step;
+    while (at + step >= 0 && at + step <= last && (wanted - times[at + step]!) * step >= 0) at += step;
+    return Math.max(0, Math.min(last, at));
+  }
+
+  private choose(at: number | null): void {
+    this.at = at;
+    if (!this.plot) return;
+    if (at === null) return this.plot.setCursor({ left: -10, top: -10 });
+    this.plot.setCursor({ left: this.plot.valToPos(this.data.times[at]!, "x"), top: 0 });
+    this.read(at);
+    say(this.spoken, `${clock(this.data.times[at]! * 1e9)}: ` +
+      this.data.series.map((series) => `${series.label} ${bytes(series.values[at] ?? 0)}`).join(", "));
   }
 
   private makeLegend(): void {
@@ -201,39 +256,26 @@ export class Chart {
 
   private fillTable(): void {
     if (!this.details.open) return;
-    const step = Math.max(1, Math.ceil(this.data.times.length / TABLE_ROWS));
+    const { times, series } = this.data;
+    const step = Math.max(1, Math.ceil(times.length / TABLE_ROWS));
     const rows = [];
-    for (let i = this.data.times.length - 1; i >= 0; i -= step)
-      rows.push(
-        h(
-          "tr",
-          {},
-          h("th", { scope: "row" }, clock(this.data.times[i]! * 1e9)),
-          this.data.series.map((series) => h("td", { class: "number" }, bytes(series.values[i] ?? 0))),
-          h("td", { class: "number" }, bytes(this.total(i))),
-        ),
-      );
-    clear(
-      this.table,
-      h(
-        "table",
-        {},
-        h("caption", { class: "hidden" }, this.label),
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            h("th", { scope: "col" }, "Time"),
-            this.data.series.map((series) => h("th", { scope: "col", class: "number" }, series.label)),
-            h("th", { scope: "col", class: "number" }, "Together"),
-          ),
-        ),
-        h("tbody", {}, rows),
-      ),
-    );
+    for (let i = times.length - 1; i >= 0; i -= step)
+      rows.push(h("tr", {}, h("th", { scope: "row" }, clock(times[i]! * 1e9)),
+        series.map((one) => h("td", { class: "number" }, bytes(one.values[i] ?? 0))),
+        h("td", { class: "number" }, bytes(total(this.data, i)))));
+    clear(this.table, h("table", {},
+      h("caption", { class: "hidden" }, this.label),
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Time"),
+        series.map((one) => h("th", { scope: "col", class: "number" }, one.label)),
+        h("th", { scope: "col", class: "number" }, "Together"))),
+      h("tbody", {}, rows)));
   }
+}
+
+function closest(min: number, max: number): { min: number; max: number } {
+  const middle = (min + max) / 2;
+  const half = Math.max(max - min, CLOSEST_S) / 2;
+  return { min: middle - half, max: middle + half };
 }
 
 const two = (value: number): string => String(value).padStart(2, "0");
@@ -243,41 +285,9 @@ function short(time: number): string {
   return date.getSeconds() ? `${text}:${two(date.getSeconds())}` : text;
 }
 
-/** Three or four round figures, in powers of two. */
-function splits(high: number, limit: number | null): number[] {
-  let step = 2 ** Math.floor(Math.log2(Math.max(high, 1) / 3));
-  while (high / step > 4.5) step *= 2;
-  const list = [];
-  for (let at = 0; at <= high; at += step) list.push(at);
-  if (limit && high <= limit) {
-    // The top is all there is: that is worth a figure of its own.
-    while (list.length > 1 && limit - list[list.length - 1]! < step * 0.7) list.pop();
-    list.push(limit);
-  }
-  return list;
-}
-
 /** Lighter than the line, and not transparent: areas lie over each other. */
 function pale(rgb: string): string {
   const own = rgb.match(/[\d.]+/g)?.map(Number) ?? [];
   const under = colour("surface").match(/[\d.]+/g)?.map(Number) ?? [];
   return `rgb(${[0, 1, 2].map((i) => Math.round(0.62 * (own[i] ?? 0) + 0.38 * (under[i] ?? 0))).join(", ")})`;
-}
-
-/** A line of a few points without axes. */
-export function sparkline(times: readonly number[], values: readonly number[], now: number, span: number): string {
-  const width = 100;
-  const height = 24;
-  const first = now - span;
-  const most = Math.max(1, ...values);
-  let path = "";
-  let last = 0;
-  times.forEach((time, i) => {
-    if (time < first && (times[i + 1] ?? now) < first) return;
-    const x = Math.max(0, ((time - first) / span) * width);
-    const y = height - 1 - ((values[i] ?? 0) / most) * (height - 3);
-    path += path ? `H${x.toFixed(1)}V${y.toFixed(1)}` : `M${x.toFixed(1)} ${y.toFixed(1)}`;
-    last = y;
-  });
-  return path ? `${path}H${width}V${last.toFixed(1)}` : "";
 }

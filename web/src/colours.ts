@@ -28,6 +28,17 @@ export const SERIES = 8;
 export const seriesVariable = (n: number): string => (n < SERIES ? `series-${n}` : "series-other");
 export const seriesColour = (n: number): string => colour(seriesVariable(n));
 
+/** Each process has the place in the palette that it had first, in every chart of a view. */
+export class Palette {
+  private places = new Map<number, number>();
+
+  place(pid: number): number {
+    let place = this.places.get(pid);
+    if (place === undefined) this.places.set(pid, (place = this.places.size));
+    return place;
+  }
+}
+
 const listeners = new Set<() => void>();
 export function onTheme(listener: () => void): () => void {
   listeners.add(listener);

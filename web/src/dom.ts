@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Elements out of plain calls. Text only ever becomes a text node: names, phases and stacks come from other
-// processes and are whatever those liked.
+// processes and are whatever those liked. What one could not see of them is written out.
+
+import { visible } from "./text";
 
 export type Child = Node | string | number | null | undefined | false | Child[];
 type Value = string | number | boolean | null | undefined | ((event: never) => void);
@@ -11,16 +13,18 @@ function append(to: Element, children: Child[]): void {
   for (const child of children) {
     if (child === null || child === undefined || child === false) continue;
     if (Array.isArray(child)) append(to, child);
-    else to.append(child instanceof Node ? child : String(child));
+    else to.append(child instanceof Node ? child : visible(String(child)));
   }
 }
+
+const SPOKEN = new Set(["title", "aria-label", "alt"]);
 
 function apply(element: HTMLElement | SVGElement, props: Props): void {
   for (const [name, value] of Object.entries(props)) {
     if (value === null || value === undefined || value === false) continue;
     if (typeof value === "function") element.addEventListener(name.slice(2), value as EventListener);
     else if (name.startsWith("--")) element.style.setProperty(name, String(value));
-    else element.setAttribute(name, value === true ? "" : String(value));
+    else element.setAttribute(name, value === true ? "" : SPOKEN.has(name) ? visible(String(value)) : String(value));
   }
 }
 
@@ -49,7 +53,8 @@ export function clear(element: Element, ...children: Child[]): void {
 
 /** Sets a text only when it differs: an update that changes nothing must cost nothing. */
 export function say(element: Element, text: string): void {
-  if (element.textContent !== text) element.textContent = text;
+  const shown = visible(text);
+  if (element.textContent !== shown) element.textContent = shown;
 }
 
 export interface Row<T> {
@@ -100,4 +105,39 @@ export function choice<T extends string>(
     return button;
   });
   return h("div", { class: "choice", role: "group", "aria-label": label }, buttons);
+}
+
+/** Sets what one is told on hovering, if it differs. */
+export function hint(element: HTMLElement, text: string): void {
+  const shown = visible(text);
+  if (element.title !== shown) element.title = shown;
+}
+
+/** A list that can be very long: as many rows as one step, and a button for more. */
+export class More {
+  readonly element = h("div", { class: "more", hidden: true });
+  private text = h("span", { class: "muted" });
+  private shown: number;
+
+  constructor(
+    private step: number,
+    private noun: string,
+    changed: () => void,
+  ) {
+    const button = h("button", { type: "button", class: "small" }, "Show more");
+    button.addEventListener("click", () => {
+      this.shown += this.step;
+      changed();
+    });
+    this.shown = step;
+    this.element.append(this.text, button);
+  }
+
+  cut<T>(list: readonly T[]): readonly T[] {
+    const rest = list.length - this.shown;
+    this.element.hidden = rest <= 0;
+    if (rest <= 0) return list;
+    say(this.text, `${rest.toLocaleString("en")} more ${this.noun}`);
+    return list.slice(0, this.shown);
+  }
 }

@@ -3,64 +3,18 @@
 // Who holds how much, by stack: outermost call at the bottom, as wide as the bytes it answers for. Labels are
 // set as text; the library's own tooltips, which take markup, are not used.
 
-import flamegraph, { type FlameGraph, type FlameNode } from "d3-flame-graph";
+import flamegraph, { type FlameGraph } from "d3-flame-graph";
 import { select } from "d3-selection";
 import { clear, h, say } from "./dom";
 import { bytes, percent, plural } from "./format";
 import type { Buffer } from "./model";
-import { frameName, frameWhere } from "./stack";
+import { visible } from "./text";
+import { tips, tree, type Node } from "./tree";
 
-export interface Node extends FlameNode {
-  name: string;
-  where: string;
-  value: number;
-  buffers: number;
-  children: Node[];
-}
-
-interface Building extends Node {
-  by: Map<string, Building>;
-}
-
-const make = (name: string, where = ""): Building => ({
-  name, where, value: 0, buffers: 0, children: [], by: new Map(),
-});
-
-function step(node: Building, name: string, where: string, key: string): Building {
-  let child = node.by.get(key);
-  if (!child) {
-    child = make(name, where);
-    node.by.set(key, child);
-    node.children.push(child);
-  }
-  return child;
-}
-
-/** Live bytes by merged stack; without one, by phase. The tip is type and name. */
-export function tree(buffers: readonly Buffer[]): Node {
-  const root = make("all");
-  for (const buffer of buffers) {
-    const path = [root];
-    let at = root;
-    const go = (name: string, where: string): void => {
-      at = step(at, name, where, `${name}\n${where}`);
-      path.push(at);
-    };
-    if (buffer.stack.length > 0)
-      for (let i = buffer.stack.length - 1; i >= 0; i--)
-        go(frameName(buffer.stack[i]!), frameWhere(buffer.stack[i]!));
-    else {
-      go("no stack", "");
-      if (buffer.phase) for (const part of buffer.phase.split("/")) go(part, "phase");
-    }
-    go(buffer.name ?? "without a name", buffer.type);
-    for (const node of path) {
-      node.value += buffer.size;
-      node.buffers++;
-    }
-  }
-  return root;
-}
+/** Drawn again only for a reason. */
+const same = (a: Node, b: Node): boolean =>
+  a.name === b.name && a.where === b.where && a.value === b.value && a.buffers === b.buffers &&
+  a.children.length === b.children.length && a.children.every((child, i) => same(child, b.children[i]!));
 
 function hue(text: string): number {
   let value = 0;
@@ -77,6 +31,7 @@ export class Flame {
   private data: Node | null = null;
   private observer: ResizeObserver;
   private width = 0;
+  private near = false; // somebody looks closer: then nothing moves under them
 
   constructor() {
     const search = h("input", { type: "search", placeholder: "Highlight frames", "aria-label": "Highlight frames" });
@@ -85,7 +40,11 @@ export class Flame {
       else this.chart?.clear();
     });
     const reset = h("button", { type: "button" }, "Show all");
-    reset.addEventListener("click", () => this.chart?.resetZoom());
+    reset.addEventListener("click", () => {
+      this.near = false;
+      this.chart?.resetZoom();
+      this.tell(null);
+    });
     this.element = h(
       "div",
       {},
@@ -103,7 +62,9 @@ export class Flame {
   }
 
   set(buffers: readonly Buffer[]): void {
-    this.data = tree(buffers);
+    const data = tree(buffers);
+    if (this.near || (this.data && same(this.data, data))) return;
+    this.data = data;
     this.width = 0;
     this.draw();
     this.fillTable();
@@ -137,8 +98,11 @@ export class Flame {
       .inverted(false)
       .tooltip(false)
       .onHover((node) => this.tell(node.data as Node))
-      .onClick((node) => this.tell(node.data as Node))
-      .label((node) => `${node.data.name}: ${bytes(node.data.value)}`)
+      .onClick((node) => {
+        this.near = node.data !== this.data;
+        this.tell(node.data as Node);
+      })
+      .label((node) => visible(`${node.data.name}: ${bytes(node.data.value)}`))
       .setColorMapper((node) =>
         node.highlight ? "var(--highlight)" : `light-dark(hsl(${205 + (hue(node.data.name) % 70)} 55% 80%), hsl(${205 + (hue(node.data.name) % 70)} 35% 36%))`,
       );
@@ -149,13 +113,7 @@ export class Flame {
   }
 
   private fillTable(): void {
-    const rows: { path: string; node: Node }[] = [];
-    const walk = (node: Node, path: string[]): void => {
-      if (node.children.length === 0) rows.push({ path: path.join(" › "), node });
-      for (const child of node.children) walk(child, [...path, child.name]);
-    };
-    if (this.data && this.data.value > 0) walk(this.data, []);
-    rows.sort((a, b) => b.node.value - a.node.value);
+    const rows = this.data ? tips(this.data) : [];
     clear(
       this.list,
       h(
@@ -165,7 +123,7 @@ export class Flame {
         h("thead", {}, h("tr", {}, ["Stack", "Bytes", "Buffers"].map((text, i) =>
           h("th", { scope: "col", class: i ? "number" : "" }, text)))),
         h("tbody", {}, rows.slice(0, 200).map(({ path, node }) =>
-          h("tr", {}, h("td", {}, path), h("td", { class: "number" }, bytes(node.value)),
+          h("tr", {}, h("td", {}, path.join(" › ")), h("td", { class: "number" }, bytes(node.value)),
             h("td", { class: "number" }, String(node.buffers))))),
       ),
     );

@@ -3,7 +3,8 @@
 // A table of any length: only the rows that can be seen exist. Sorting and filtering work on the list, so
 // a hundred thousand rows scroll like a hundred.
 
-import { h, say } from "./dom";
+import { h, hint, say } from "./dom";
+import { listHeight, reveal, seen } from "./window";
 
 export interface Column<T> {
   id: string;
@@ -11,23 +12,21 @@ export interface Column<T> {
   number?: boolean; // right-aligned, sorted largest first
   width: string; // of the grid: "5rem", "minmax(8rem, 2fr)"
   narrow?: string | false; // on a phone; false: not there
+  dot?: boolean; // on a phone the swatch says enough
   text(item: T): string;
   sort?(item: T): number | string;
   swatch?(item: T): string; // a CSS variable: a dot of that colour before the text
   hint?(item: T): string;
 }
 
-const ROW = 26; // pixels; as in style.css
-const SPARE = 12; // rows above and below what is seen
-const TALLEST = 15_000_000; // pixels; browsers stop a little above
-
-const look = (column: { number?: boolean; narrow?: string | false }): string =>
-  `${column.number ? "number" : ""} ${column.narrow === false ? "wide-only" : ""}`;
+const look = (column: { number?: boolean; narrow?: string | false; dot?: boolean }): string =>
+  `${column.number ? "number" : ""} ${column.narrow === false ? "wide-only" : ""} ${column.dot ? "dot-only" : ""}`;
 
 export class Grid<T> {
   readonly element: HTMLElement;
   private body = h("div", { class: "grid-body", role: "rowgroup" });
   private spacer = h("div", { class: "grid-spacer" });
+  private nothing = h("p", { class: "grid-nothing muted", hidden: true });
   private view: HTMLElement;
   private heads: HTMLElement[] = [];
   private rows: { element: HTMLElement; cells: HTMLElement[]; item: T | null }[] = [];
@@ -35,24 +34,25 @@ export class Grid<T> {
   private shown: T[] = [];
   private order: { column: Column<T>; down: boolean };
   private filter: (item: T) => boolean = () => true;
-  private chosen: T | null = null;
+  private chosen: unknown = null; // key
 
   constructor(
     label: string,
     private columns: Column<T>[],
     sortBy: string,
     private choose?: (item: T) => void,
+    private key: (item: T) => unknown = (item) => item, // the same when the list is read again
   ) {
     const first = columns.find((column) => column.id === sortBy) ?? columns[0]!;
     this.order = { column: first, down: first.number === true };
     const head = h("div", { class: "grid-row grid-head", role: "row" }, columns.map((column) => this.head(column)));
-    this.view = h("div", { class: "grid-view", tabindex: 0, "aria-label": `${label}, rows` }, this.spacer, this.body);
+    this.view = h("div", { class: "grid-view", tabindex: 0, "aria-label": `${label}, rows` }, this.spacer, this.body, this.nothing);
     this.element = h("div", { class: "grid", role: "table", "aria-label": label }, head, this.view);
     this.element.style.setProperty("--columns", columns.map((column) => column.width).join(" "));
     this.element.style.setProperty("--columns-narrow",
       columns.flatMap((column) => (column.narrow === false ? [] : [column.narrow ?? column.width])).join(" "));
     this.view.addEventListener("scroll", () => this.draw(), { passive: true });
-    this.view.addEventListener("keydown", (event) => this.key(event));
+    this.view.addEventListener("keydown", (event) => this.press(event));
     new ResizeObserver(() => this.draw()).observe(this.view);
   }
 
@@ -100,9 +100,11 @@ export class Grid<T> {
     this.columns.forEach((other, i) =>
       this.heads[i]!.setAttribute("aria-sort", other !== column ? "none" : down ? "descending" : "ascending"),
     );
+    this.nothing.hidden = this.shown.length > 0;
+    say(this.nothing, this.all.length > 0 ? "Nothing matches." : "There are none.");
     this.element.setAttribute("aria-rowcount", String(this.shown.length + 1));
     this.view.style.setProperty("--rows", String(Math.max(3, this.shown.length)));
-    this.spacer.style.height = `${Math.min(this.shown.length * ROW, TALLEST)}px`;
+    this.spacer.style.height = `${listHeight(this.shown.length)}px`;
     this.draw();
   }
 
@@ -125,47 +127,40 @@ export class Grid<T> {
   }
 
   private pick(item: T): void {
-    this.chosen = item;
+    this.chosen = this.key(item);
     this.draw();
     this.choose?.(item);
   }
 
-  private key(event: KeyboardEvent): void {
+  private press(event: KeyboardEvent): void {
     if (!this.choose || (event.key !== "ArrowDown" && event.key !== "ArrowUp")) return;
-    const now = this.chosen ? this.shown.indexOf(this.chosen) : -1;
+    const now = this.chosen === null ? -1 : this.shown.findIndex((item) => this.key(item) === this.chosen);
     const next = Math.max(0, Math.min(this.shown.length - 1, now + (event.key === "ArrowDown" ? 1 : -1)));
     const item = this.shown[next];
     if (!item) return;
     event.preventDefault();
-    const top = next * ROW;
-    if (top < this.view.scrollTop) this.view.scrollTop = top;
-    else if (top + ROW > this.view.scrollTop + this.view.clientHeight)
-      this.view.scrollTop = top + ROW - this.view.clientHeight;
+    this.view.scrollTop = reveal(this.shown.length, next, this.view.scrollTop, this.view.clientHeight);
     this.pick(item);
   }
 
   private draw(): void {
-    const height = this.view.clientHeight;
-    const scale = (this.shown.length * ROW) / Math.max(1, this.spacer.offsetHeight || this.shown.length * ROW);
-    const top = this.view.scrollTop * Math.max(1, scale);
-    const first = Math.max(0, Math.min(Math.floor(top / ROW) - SPARE, this.shown.length));
-    const last = Math.min(this.shown.length, Math.ceil((top + height) / ROW) + SPARE);
-    this.body.style.transform = `translateY(${this.view.scrollTop + first * ROW - top}px)`;
+    const { first, last, offset } = seen(this.shown.length, this.view.scrollTop, this.view.clientHeight);
+    this.body.style.transform = `translateY(${offset}px)`;
     for (let i = first; i < last; i++) this.fill(this.row(i - first), this.shown[i]!, i);
-    for (let i = Math.max(0, last - first); i < this.rows.length; i++) this.rows[i]!.element.hidden = true;
+    for (let i = last - first; i < this.rows.length; i++) this.rows[i]!.element.hidden = true;
   }
 
   private fill(row: { element: HTMLElement; cells: HTMLElement[]; item: T | null }, item: T, number: number): void {
     row.element.hidden = false;
     row.item = item;
     row.element.setAttribute("aria-rowindex", String(number + 2));
-    row.element.classList.toggle("chosen", item === this.chosen);
+    row.element.classList.toggle("chosen", this.chosen !== null && this.key(item) === this.chosen);
     this.columns.forEach((column, i) => {
       const cell = row.cells[i]!;
       say(cell.firstElementChild!, column.text(item));
       if (column.swatch) cell.style.setProperty("--dot", `var(--${column.swatch(item)})`);
       if (column.swatch) cell.classList.add("dotted");
-      if (column.hint) cell.title = column.hint(item);
+      if (column.hint) hint(cell, column.hint(item));
     });
   }
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What lies where in one memory of a device, and what does not. A buffer takes the same room at the same
-// address in every bank, so one bank stands for all; sizes here are per bank unless they say otherwise.
+// One memory of a device as the allocator of one process has it. Holes, and all that is counted of them, are the
+// daemon's (/api/v1/map, the same as "ttmem map"); here the buffers are put into their places to be drawn. A buffer takes
+// the same room at the same address in every bank, so one bank stands for all: sizes are per bank.
 
-import type { Bank, Buffer } from "./model";
+import type { Bank, Buffer, Device, Space, SpaceType } from "./model";
 
 export interface Span {
   from: number;
@@ -17,58 +18,50 @@ export interface Hole {
 }
 
 export interface Layout {
+  pid: number;
+  comm: string;
   bank: Bank;
-  known: boolean; // the bank's bounds are: else they are those of the buffers
+  space: Space | null; // null: nobody has said where the memory lies, so its bounds are those of the buffers
   spans: Span[]; // by address
   holes: Hole[]; // by address
-  kept: Hole | null; // the upper end, which is handed out for another type only: no hole of it counts
-  used: number;
-  free: number;
-  largest: number;
-  overlaps: number; // buffers that begin inside another one: several processes, each with its own view
 }
 
 const up = (value: number, step: number): number => Math.ceil(value / step) * step;
 
-/** The room a buffer takes in each bank. */
+/** The room a buffer takes in each bank; where that was not said it is spread evenly. */
 export function perBank(buffer: Buffer, bank: Bank): number {
   if (buffer.size_per_bank) return buffer.size_per_bank;
   return Math.max(up(Math.ceil(buffer.size / bank.banks), bank.alignment), 1);
 }
 
-/** @upper: of a type that has the upper end for itself (TRACE in DRAM, L1_SMALL in L1), or null. */
-export function layOut(buffers: readonly Buffer[], declared: Bank | null, upper: Bank | null = null): Layout {
-  const unknown: Bank = { base: 0, size: 0, banks: 1, alignment: 1 };
-  const spans = buffers
-    .filter((buffer) => !buffer.flags.includes("alias") && !buffer.flags.includes("hooked"))
-    .map((buffer) => {
-      const from = Number(buffer.address);
-      return { from, to: from + perBank(buffer, declared ?? unknown), buffer };
-    })
-    .sort((a, b) => a.from - b.from || a.to - b.to);
-  const bank = declared ?? { ...unknown, ...bounds(spans) };
-  const layout: Layout = {
-    bank, known: declared !== null, spans, holes: [], kept: keptOf(declared, upper), used: 0, free: 0, largest: 0, overlaps: 0,
-  };
-  const end = layout.kept?.from ?? bank.base + bank.size;
-  let at = bank.base;
-  for (const span of spans) {
-    if (span.from > at) addHole(layout, at, Math.min(span.from, end));
-    else if (span.from < at) layout.overlaps++;
-    if (span.from >= end && layout.kept) continue;
-    at = Math.max(at, span.to);
-  }
-  if (at < end) addHole(layout, at, end);
-  layout.used = end - bank.base - layout.free;
-  return layout;
+/** Which memory a buffer lies in; null if that cannot be told. Of a kernel, its number of banks tells. */
+export function memoryOf(buffer: Buffer, device: Device): SpaceType | null {
+  if (buffer.type === "CB") return "L1";
+  if (buffer.type !== "KERNEL") return buffer.type;
+  if (buffer.banks && buffer.banks === device.memory.DRAM.bank?.banks) return "DRAM";
+  if (buffer.banks && buffer.banks === device.memory.L1.bank?.banks) return "L1";
+  return null;
 }
 
-function keptOf(bank: Bank | null, upper: Bank | null): Hole | null {
-  if (!bank || !upper) return null;
-  const end = bank.base + bank.size;
-  return upper.base > bank.base && upper.base < end && upper.base + upper.size >= end
-    ? { from: upper.base, to: end }
-    : null;
+/** What takes room of the allocator: not what lies in others' memory, or at an address that its owner chose. */
+export const takesRoom = (buffer: Buffer): boolean =>
+  !buffer.flags.includes("alias") && !buffer.flags.includes("preallocated");
+
+/** @buffers: of that process in that memory. */
+export function layOut(pid: number, comm: string, buffers: readonly Buffer[], space: Space | null): Layout {
+  const unknown: Bank = { base: 0, size: 0, banks: 1, alignment: 1 };
+  const told = space && { base: Number(space.base), size: space.bank_size, banks: space.banks, alignment: space.alignment };
+  const spans = buffers
+    .filter(takesRoom)
+    .map((buffer) => {
+      const from = Number(buffer.address);
+      return { from, to: from + perBank(buffer, told ?? unknown), buffer };
+    })
+    .sort((a, b) => a.from - b.from || a.to - b.to);
+  const holes = space
+    ? space.holes.map((hole) => ({ from: Number(hole.address), to: Number(hole.address) + hole.size }))
+    : gaps(spans);
+  return { pid, comm, bank: told ?? { ...unknown, ...bounds(spans) }, space, spans, holes };
 }
 
 function bounds(spans: readonly Span[]): { base: number; size: number } {
@@ -76,49 +69,42 @@ function bounds(spans: readonly Span[]): { base: number; size: number } {
   return { base, size: spans.reduce((end, span) => Math.max(end, span.to), base) - base };
 }
 
-function addHole(layout: Layout, from: number, to: number): void {
-  if (to <= from) return;
-  layout.holes.push({ from, to });
-  layout.free += to - from;
-  layout.largest = Math.max(layout.largest, to - from);
-}
-
-/** How much of what is free cannot be had in one piece, 0 to 1. */
-export const fragmentation = (layout: Layout): number =>
-  layout.free > 0 ? 1 - layout.largest / layout.free : 0;
-
-export type Fit =
-  | { fits: true; hole: Hole; need: number }
-  | { fits: false; reason: "full" | "cut up"; need: number };
-
-/** Where @size bytes over all banks would go: into the smallest hole that takes them. */
-export function fit(layout: Layout, size: number): Fit {
-  const { bank } = layout;
-  const need = Math.max(up(Math.ceil(size / bank.banks), bank.alignment), bank.alignment);
-  let best: Hole | null = null;
-  for (const hole of layout.holes) {
-    const room = hole.to - up(hole.from, bank.alignment);
-    if (room >= need && (!best || hole.to - hole.from < best.to - best.from)) best = hole;
+/** Between buffers, where nobody has said more. */
+function gaps(spans: readonly Span[]): Hole[] {
+  const holes: Hole[] = [];
+  let at = spans[0]?.from ?? 0;
+  for (const span of spans) {
+    if (span.from > at) holes.push({ from: at, to: span.from });
+    at = Math.max(at, span.to);
   }
-  if (best) return { fits: true, hole: best, need };
-  return { fits: false, reason: need > layout.free ? "full" : "cut up", need };
+  return holes;
 }
 
-/** The span at an address, or NULL in a hole. Of several, the one that begins last. */
-export function spanAt(layout: Layout, address: number): Span | null {
+/** How many of a sorted list begin at or before an address. */
+function before(list: readonly Hole[], address: number): number {
   let low = 0;
-  let high = layout.spans.length;
+  let high = list.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (layout.spans[middle]!.from <= address) low = middle + 1;
+    if (list[middle]!.from <= address) low = middle + 1;
     else high = middle;
   }
-  for (let i = low - 1; i >= Math.max(0, low - 8); i--) {
+  return low;
+}
+
+const LAP = 8; // buffers of one process hardly ever lie over each other; so many are looked at
+
+/** The span at an address, or null in a hole. Of several, the one that begins last. */
+export function spanAt(layout: Layout, address: number): Span | null {
+  const end = before(layout.spans, address);
+  for (let i = end - 1; i >= Math.max(0, end - LAP); i--) {
     const span = layout.spans[i]!;
     if (address < span.to) return span;
   }
   return null;
 }
 
-export const holeAt = (layout: Layout, address: number): Hole | null =>
-  layout.holes.find((hole) => address >= hole.from && address < hole.to) ?? null;
+export function holeAt(layout: Layout, address: number): Hole | null {
+  const hole = layout.holes[before(layout.holes, address) - 1];
+  return hole && address < hole.to ? hole : null;
+}

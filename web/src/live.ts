@@ -5,11 +5,11 @@
 
 import { askHealth, headers } from "./api";
 import { deviceKey, held, poolUsed, type Incident, type Totals } from "./model";
+import { Reader, Retry, type Message } from "./sse";
 
 export type State = "connecting" | "live" | "lost";
 
 const SILENCE_MS = 40000; // the daemon says something every 15 s
-const RETRY_MS = [300, 600, 1000, 2000, 3000];
 const NEWS_MS = 150;
 const NEWS_LATE_MS = 1500;
 const NEWS_AGAIN_MS = 10000;
@@ -35,7 +35,7 @@ export class Live {
   private newsAt = -Infinity; // performance.now() of the newest incident
   private newsListeners = new Set<Listener>();
   private incidentListeners = new Set<(incident: Incident) => void>();
-  private attempt = 0;
+  private retry = new Retry();
   private abort = new AbortController();
   private scheduled = false;
 
@@ -51,7 +51,7 @@ export class Live {
 
   /** With another token, or none. */
   restart(): void {
-    this.attempt = 0;
+    this.retry.worked();
     this.abort.abort();
   }
 
@@ -121,7 +121,7 @@ export class Live {
       }
       const asked = this.abort.signal.aborted;
       this.set(asked ? "connecting" : "lost");
-      const pause = asked ? 0 : (RETRY_MS[Math.min(this.attempt++, RETRY_MS.length - 1)] ?? 3000);
+      const pause = asked ? 0 : this.retry.next();
       await new Promise((resolve) => setTimeout(resolve, pause));
     }
   }
@@ -130,31 +130,22 @@ export class Live {
     const answer = await fetch("/api/v1/stream", { headers: headers(), signal });
     if (!answer.ok || !answer.body) throw new Error(String(answer.status));
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    const messages = new Reader();
     const watch = { timer: 0 };
-    let text = "";
     for (;;) {
       watch.timer = window.setTimeout(() => void reader.cancel().catch(() => undefined), SILENCE_MS);
       const { done, value } = await reader.read();
       clearTimeout(watch.timer);
       if (done) return;
-      text += value;
-      const events = text.split("\n\n");
-      text = events.pop() ?? "";
-      for (const event of events) this.take(event);
+      for (const message of messages.take(value)) this.take(message);
     }
   }
 
-  private take(text: string): void {
-    let kind = "";
-    let data = "";
-    for (const line of text.split("\n")) {
-      if (line.startsWith("event: ")) kind = line.slice(7);
-      else if (line.startsWith("data: ")) data += line.slice(6);
-    }
+  private take({ kind, data }: Message): void {
     if (kind === "totals") {
       this.totals = JSON.parse(data) as Totals;
       this.receivedAt = performance.now();
-      this.attempt = 0;
+      this.retry.worked();
       this.remember(this.totals);
       if (this.state !== "live") {
         this.set("live");

@@ -9,6 +9,7 @@ import { clear, h, say } from "./dom";
 import { duration } from "./format";
 import { live } from "./live";
 import { link, parse } from "./router";
+import { visible } from "./text";
 import type { View } from "./view";
 import { device } from "./views/device";
 import { Incidents } from "./views/incidents";
@@ -17,7 +18,7 @@ import { processView } from "./views/process";
 
 const state = h("span", { class: "state", role: "status" });
 const banner = h("div", { class: "banner", role: "alert", hidden: true });
-const main = h("main", { id: "main", tabindex: -1 });
+const main = h("main", { id: "main", tabindex: -1 }, h("p", { class: "empty" }, "Asking ttmemd …"));
 const tabs = {
   overview: h("a", { href: link("overview") }, "Overview"),
   incidents: h("a", { href: link("incidents") }, "Leaks and incidents"),
@@ -36,7 +37,7 @@ function open(): void {
     : route.view === "incidents" ? new Incidents(route)
     : overview();
   clear(main, view.element);
-  document.title = `${view.title} · ttmem`;
+  document.title = visible(`${view.title} · ttmem`);
   for (const [name, tab] of Object.entries(tabs)) {
     if (name === route.view) tab.setAttribute("aria-current", "page");
     else tab.removeAttribute("aria-current");

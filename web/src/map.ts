@@ -5,14 +5,16 @@
 
 import { colour, onTheme, seriesColour, typeColour } from "./colours";
 import { clear, h, say } from "./dom";
-import { bytes, duration } from "./format";
-import { fragmentation, holeAt, spanAt, type Hole, type Layout, type Span } from "./holes";
+import { bytes, count, duration, percent, plural } from "./format";
+import { holeAt, spanAt, type Hole, type Layout, type Span } from "./holes";
+import { placeOf } from "./sites";
 
 export type Paint = "type" | "process" | "age";
 
-const HEIGHT = 84;
 const AGES = [60e9, 600e9, 3600e9, 86400e9]; // up to a minute, ten, an hour, a day; older
 export const AGE_NAMES = ["< 1 min", "< 10 min", "< 1 h", "< 1 day", "older"];
+const TABLE_ROWS = 100;
+const DOUBLE_MS = 250;
 
 export function ageClass(ns: number): number {
   const found = AGES.findIndex((limit) => ns < limit);
@@ -28,58 +30,76 @@ export class AddressMap {
   private ends = h("div", { class: "map-ends muted" });
   private reset = h("button", { type: "button", class: "small", hidden: true }, "Whole bank");
   private table = h("div", { class: "scroll" });
+  private details: HTMLDetailsElement;
   private status = h("p", { class: "hidden", role: "status" });
   private layout: Layout | null = null;
   private paint: Paint = "type";
-  private order = new Map<number, number>(); // pid to place in the palette
+  private place = 0; // of the process in the palette
   private from = 0;
   private to = 1;
   private drag: number | null = null;
   private dragTo = 0;
   private chosen = -1;
+  private opening = 0;
   private observer: ResizeObserver;
   private forget: () => void;
 
   constructor(private open: (span: Span) => void) {
+    this.details = h("details", { class: "behind" }, h("summary", {}, "Holes as a table"), this.table);
+    this.details.addEventListener("toggle", () => this.fillTable());
     this.element = h(
       "div",
       { class: "map" },
       h("div", { class: "map-frame" }, this.canvas, this.tip),
       this.ends,
       this.status,
-      h("details", { class: "behind" }, h("summary", {}, "Holes as a table"), this.table),
+      this.details,
     );
     this.reset.addEventListener("click", () => this.look(null));
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
     this.canvas.addEventListener("pointerleave", () => (this.tip.hidden = true));
     this.canvas.addEventListener("pointerdown", (event) => this.press(event));
     this.canvas.addEventListener("pointerup", (event) => this.release(event));
-    this.canvas.addEventListener("dblclick", () => this.look(null));
+    this.canvas.addEventListener("pointercancel", () => this.cancel());
+    this.canvas.addEventListener("dblclick", () => {
+      clearTimeout(this.opening);
+      this.look(null);
+    });
     this.canvas.addEventListener("keydown", (event) => this.key(event));
+    this.canvas.addEventListener("blur", () => (this.tip.hidden = true));
     this.observer = new ResizeObserver(() => this.draw());
     this.observer.observe(this.element);
     this.forget = onTheme(() => this.draw());
   }
 
   destroy(): void {
+    clearTimeout(this.opening);
     this.observer.disconnect();
     this.forget();
   }
 
-  set(layout: Layout, paint: Paint, order: Map<number, number>): void {
-    const other = !this.layout || this.layout.bank.base !== layout.bank.base || this.layout.bank.size !== layout.bank.size;
+  /** @place: of the process in the palette. */
+  set(layout: Layout, paint: Paint, place: number): void {
+    const before = this.layout?.bank;
+    const chosen = this.layout?.spans[this.chosen]?.buffer;
     this.layout = layout;
     this.paint = paint;
-    this.order = order;
-    this.canvas.setAttribute(
-      "aria-label",
-      `Address map: ${layout.spans.length} buffers, ${layout.holes.length} holes, ` +
-        `largest ${bytes(layout.largest)}, fragmentation ${Math.round(100 * fragmentation(layout))} percent. ` +
-        "Arrow keys go from buffer to buffer. A table of holes follows.",
-    );
-    if (other) this.look(null);
+    this.place = place;
+    // A buffer that somebody is looking at stays the chosen one.
+    this.chosen = chosen
+      ? layout.spans.findIndex(({ buffer }) => placeOf(buffer) === placeOf(chosen))
+      : -1;
+    this.canvas.setAttribute("aria-label", this.summary());
+    if (!before || before.base !== layout.bank.base || before.size !== layout.bank.size) this.look(null);
     else this.draw();
     this.fillTable();
+  }
+
+  private summary(): string {
+    const { spans, holes, space } = this.layout!;
+    return `Address map: ${plural(spans.length, "buffer")}, ${plural(holes.length, "hole")}` +
+      (space ? `, largest ${bytes(space.largest)} in each bank, fragmentation ${percent(space.fragmentation, 1)}. ` : ". ") +
+      "Arrow keys go from buffer to buffer, Enter opens one. A table of holes follows.";
   }
 
   private look(range: [number, number] | null): void {
@@ -100,71 +120,50 @@ export class AddressMap {
 
   private colourOf(span: Span): string {
     if (this.paint === "type") return typeColour(span.buffer.type);
-    if (this.paint === "process") return seriesColour(this.order.get(span.buffer.pid) ?? 99);
+    if (this.paint === "process") return seriesColour(this.place);
     return colour(`age-${ageClass(span.buffer.age_ns)}`);
   }
 
   private draw(): void {
-    const width = this.canvas.clientWidth;
+    const { clientWidth: width, clientHeight: height } = this.canvas;
     if (!this.layout || width < 10) return;
     const scale = window.devicePixelRatio || 1;
     this.canvas.width = Math.round(width * scale);
-    this.canvas.height = Math.round(HEIGHT * scale);
+    this.canvas.height = Math.round(height * scale);
     const pen = this.canvas.getContext("2d")!;
     pen.scale(scale, scale);
     pen.fillStyle = colour("hole");
-    pen.fillRect(0, 0, width, HEIGHT);
-    this.hatch(pen, width);
+    pen.fillRect(0, 0, width, height);
     for (const span of this.layout.spans) {
       if (span.to <= this.from || span.from >= this.to) continue;
       const left = Math.max(0, this.x(span.from));
       const wide = Math.min(width, this.x(span.to)) - left;
       pen.fillStyle = this.colourOf(span);
       // A buffer too narrow to be seen is drawn all the same; a wide one leaves a line to its neighbour.
-      pen.fillRect(left, 0, Math.max(wide > 3 ? wide - 0.5 : wide, 0.6), HEIGHT);
+      pen.fillRect(left, 0, Math.max(wide > 3 ? wide - 0.5 : wide, 0.6), height);
     }
-    this.mark(pen);
+    this.mark(pen, height);
+    const { banks } = this.layout.bank;
     clear(
       this.ends,
       h("span", {}, hex(this.from)),
-      h("span", {}, `one of ${this.layout.bank.banks} bank${this.layout.bank.banks === 1 ? "" : "s"}, `,
-        `${bytes(this.to - this.from)} shown `, this.reset),
+      h("span", {}, banks > 1 ? `one of ${banks} banks, ` : "", `${bytes(this.to - this.from)} shown `, this.reset),
       h("span", {}, hex(this.to)),
     );
   }
 
-  /** What another type has for itself is no hole: it is hatched. */
-  private hatch(pen: CanvasRenderingContext2D, width: number): void {
-    const kept = this.layout?.kept;
-    if (!kept) return;
-    const left = Math.max(0, this.x(kept.from));
-    const right = Math.min(width, this.x(kept.to));
-    pen.save();
-    pen.beginPath();
-    pen.rect(left, 0, Math.max(0, right - left), HEIGHT);
-    pen.clip();
-    pen.strokeStyle = colour("strong-line");
-    pen.beginPath();
-    for (let x = left - HEIGHT; x < right; x += 6) {
-      pen.moveTo(x, HEIGHT);
-      pen.lineTo(x + HEIGHT, 0);
-    }
-    pen.stroke();
-    pen.restore();
-  }
-
   /** What is chosen, or being dragged over. */
-  private mark(pen: CanvasRenderingContext2D): void {
+  private mark(pen: CanvasRenderingContext2D, height: number): void {
     const span = this.layout?.spans[this.chosen];
     pen.strokeStyle = colour("text");
     pen.lineWidth = 2;
-    if (span) pen.strokeRect(this.x(span.from), 1, Math.max(3, this.x(span.to) - this.x(span.from)), HEIGHT - 2);
+    if (span) pen.strokeRect(this.x(span.from), 1, Math.max(3, this.x(span.to) - this.x(span.from)), height - 2);
     if (this.drag === null) return;
     pen.fillStyle = colour("shade");
-    pen.fillRect(Math.min(this.drag, this.dragTo), 0, Math.abs(this.dragTo - this.drag), HEIGHT);
+    pen.fillRect(Math.min(this.drag, this.dragTo), 0, Math.abs(this.dragTo - this.drag), height);
   }
 
-  private describe(span: Span | null, hole: Hole | null, at: number | null = null): string[] {
+  private describe(span: Span | null, hole: Hole | null): string[] {
     if (span) {
       const { buffer } = span;
       return [
@@ -174,8 +173,6 @@ export class AddressMap {
         `${buffer.address}${buffer.phase ? ` · ${buffer.phase}` : ""}`,
       ];
     }
-    if (!hole && at !== null && this.layout?.kept && at >= this.layout.kept.from)
-      return ["Kept for another type", `${hex(this.layout.kept.from)} to ${hex(this.layout.kept.to)}`];
     if (!hole || !this.layout) return [];
     const all = (hole.to - hole.from) * this.layout.bank.banks;
     return ["Hole", `${bytes(hole.to - hole.from)} in each bank, ${bytes(all)} in all`, `${hex(hole.from)} to ${hex(hole.to)}`];
@@ -191,7 +188,7 @@ export class AddressMap {
     const reach = (this.to - this.from) / Math.max(1, this.canvas.clientWidth);
     const at = this.address(x);
     const span = spanAt(this.layout, at) ?? spanAt(this.layout, at + reach);
-    this.show(this.describe(span, span ? null : holeAt(this.layout, at), at), x);
+    this.show(this.describe(span, span ? null : holeAt(this.layout, at)), x);
   }
 
   private show(lines: string[], x: number): void {
@@ -206,6 +203,11 @@ export class AddressMap {
     this.drag = this.dragTo = event.offsetX;
   }
 
+  private cancel(): void {
+    this.drag = null;
+    this.draw();
+  }
+
   private release(event: PointerEvent): void {
     const start = this.drag;
     this.drag = null;
@@ -218,7 +220,9 @@ export class AddressMap {
     }
     this.draw();
     const span = spanAt(this.layout, this.address(event.offsetX));
-    if (span) this.open(span);
+    // It may be the first half of a double click.
+    clearTimeout(this.opening);
+    if (span) this.opening = window.setTimeout(() => this.open(span), DOUBLE_MS);
   }
 
   private key(event: KeyboardEvent): void {
@@ -241,18 +245,21 @@ export class AddressMap {
   }
 
   private fillTable(): void {
-    const holes = [...(this.layout?.holes ?? [])].sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, 100);
-    const banks = this.layout?.bank.banks ?? 1;
+    if (!this.details.open || !this.layout) return;
+    const { holes, bank } = this.layout;
+    const rows = [...holes].sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, TABLE_ROWS);
+    const cut = rows.length < holes.length && h("p", { class: "muted pad" }, `The largest ${TABLE_ROWS} of ${count(holes.length)}.`);
     clear(
       this.table,
       h("table", {},
         h("caption", { class: "hidden" }, "Holes, largest first"),
         h("thead", {}, h("tr", {}, ["From", "To", "In each bank", "In all banks"].map((text, i) =>
           h("th", { scope: "col", class: i > 1 ? "number" : "" }, text)))),
-        h("tbody", {}, holes.map((hole) =>
+        h("tbody", {}, rows.map((hole) =>
           h("tr", {}, h("td", {}, h("code", {}, hex(hole.from))), h("td", {}, h("code", {}, hex(hole.to))),
             h("td", { class: "number" }, bytes(hole.to - hole.from)),
-            h("td", { class: "number" }, bytes((hole.to - hole.from) * banks)))))),
+            h("td", { class: "number" }, bytes((hole.to - hole.from) * bank.banks)))))),
+      cut,
     );
   }
 }

@@ -91,7 +91,8 @@ export interface Buffer {
   type: MemoryType;
   address: string;
   size: number;
-  size_per_bank?: number | null;
+  size_per_bank?: number;
+  banks?: number;
   refs: number;
   born_ns: number;
   age_ns: number;
@@ -100,6 +101,40 @@ export interface Buffer {
   thread: number;
   flags: string[];
   stack: Frame[];
+}
+
+/** Memories with holes of their own; see src/core/holes.h. */
+export const SPACE_TYPES = ["DRAM", "L1", "TRACE", "L1_SMALL", "SYSTEM_MEMORY"] as const;
+export type SpaceType = (typeof SPACE_TYPES)[number];
+
+/** One of them, as the allocator of a process has it; sizes are in each bank. */
+export interface SpaceFacts {
+  pid: number;
+  comm: string;
+  device: number;
+  uid: string | null;
+  type: SpaceType;
+  base: string;
+  bank_size: number;
+  banks: number;
+  alignment: number;
+  used: number;
+  free: number;
+  largest: number;
+  fragmentation: number;
+  blocks: number;
+  guessed: number;
+  unplaced: number;
+}
+export interface Space extends SpaceFacts {
+  holes: { address: string; size: number }[];
+}
+export interface Fit extends SpaceFacts {
+  fits: boolean;
+  reason: "full" | "cut_up" | "too_large" | null;
+  need_per_bank: number;
+  hole: { address: string; size: number } | null;
+  in_the_way: { address: string; size: number; name: string | null }[];
 }
 
 export interface Site {

@@ -37,9 +37,19 @@ export function siteOf(incident: Incident): SiteKey {
   return { type: incident.type, name, phase: party?.phase, stack: party?.stack ?? [] };
 }
 
-/** One buffer's life: what is allocated again at the same place is another one. */
-export const identity = (buffer: Buffer): string =>
-  `${buffer.device_uid ?? buffer.device} ${buffer.type} ${buffer.address} ${buffer.born_ns}`;
+/** Where a buffer lies: of one process, at one moment, no two have the same. */
+export const placeOf = (buffer: Buffer): string =>
+  `${buffer.device_uid ?? buffer.device} ${buffer.type} ${buffer.address}`;
+
+const BORN_NS = 1e6;
+const BORN_SHARE = 2e-5;
+
+/**
+ * Whether what lies at one place at two moments is the same: what is allocated again is another one. Births are counted
+ * back from the clock at each look, so they differ a little each time, and more as clocks are corrected over hours.
+ */
+export const isSame = (before: Buffer, after: Buffer): boolean =>
+  Math.abs(after.born_ns - before.born_ns) <= BORN_NS + BORN_SHARE * after.age_ns;
 
 export interface Change extends SiteKey {
   key: string;
@@ -50,10 +60,15 @@ export interface Change extends SiteKey {
 }
 
 export function compare(before: readonly Buffer[], after: readonly Buffer[]): Change[] {
-  const had = new Set(before.map(identity));
-  const has = new Set(after.map(identity));
-  const added = sumUp(after.filter((buffer) => !had.has(identity(buffer))));
-  const gone = sumUp(before.filter((buffer) => !has.has(identity(buffer))));
+  const had = new Map(before.map((buffer) => [placeOf(buffer), buffer]));
+  const stayed = new Set<Buffer>();
+  const added = sumUp(after.filter((buffer) => {
+    const old = had.get(placeOf(buffer));
+    if (!old || !isSame(old, buffer)) return true;
+    stayed.add(old);
+    return false;
+  }));
+  const gone = sumUp(before.filter((buffer) => !stayed.has(buffer)));
   const changes: Change[] = [];
   for (const key of new Set([...added.keys(), ...gone.keys()])) {
     const more = added.get(key);

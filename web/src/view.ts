@@ -6,7 +6,9 @@ import { detailsAre } from "./api";
 import { typeVariable } from "./colours";
 import { clear, h, type Child } from "./dom";
 import { bytes, percent } from "./format";
-import { poolBound, poolCapacity, POOLS, poolUsed, TYPES, type Memory, type MemoryType, type Pool } from "./model";
+import {
+  poolBound, poolCapacity, POOLS, poolUsed, TYPES, type Device, type Memory, type MemoryType, type Pool,
+} from "./model";
 
 export interface View {
   element: HTMLElement;
@@ -25,6 +27,27 @@ export const TYPE_TITLES: Record<MemoryType, string> = {
   KERNEL: "Kernels",
   SYSTEM_MEMORY: "System memory",
 };
+
+/** How much of the past a chart shows, in seconds. */
+export const RANGES = [
+  { value: "300", text: "5 min" },
+  { value: "900", text: "15 min" },
+  { value: "3600", text: "1 h" },
+  { value: "21600", text: "6 h" },
+  { value: "86400", text: "24 h" },
+] as const;
+export type Range = (typeof RANGES)[number]["value"];
+export const rangeOf = (text: string | null): Range => (RANGES.find((one) => one.value === text) ?? RANGES[1]).value;
+
+/** What the sensors say, as far as they are there. */
+export function telemetry(device: Device): string {
+  const known = device.telemetry ?? {};
+  const parts = [];
+  if (typeof known.temperature_c === "number") parts.push(`${Math.round(known.temperature_c)} °C`);
+  if (typeof known.power_w === "number") parts.push(`${Math.round(known.power_w)} W`);
+  if (typeof known.aiclk_mhz === "number") parts.push(`${Math.round(known.aiclk_mhz)} MHz`);
+  return parts.join(" · ");
+}
 
 /** A bar of one memory: a part for each type in it, against its capacity. */
 export class Bar {
@@ -99,7 +122,7 @@ export function locked(what: string): HTMLElement {
   return h(
     "div",
     { class: "empty locked" },
-    h("p", {}, `${what} are for who has the daemon's token.`),
+    h("p", {}, `${what} need the daemon's token.`),
     button,
   );
 }

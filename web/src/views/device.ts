@@ -2,46 +2,28 @@
 //
 // One device: its use over time, by type or by process, and where in its memory what lies.
 
-import { mayAsk, problem } from "../api";
-import { Chart, type ChartData } from "../chart";
-import { SERIES, seriesVariable, typeVariable } from "../colours";
-import { choice, clear, h, Keyed, say, type Row } from "../dom";
-import { bytes, clock, count, parseBytes, percent, plural } from "../format";
-import { fit, fragmentation, layOut, type Layout } from "../holes";
+import { problem } from "../api";
+import { Chart } from "../chart";
+import type { ChartData } from "../chart-data";
+import { Palette, SERIES, seriesVariable, typeVariable } from "../colours";
+import { choice, clear, h, Keyed, More, say, type Row } from "../dom";
+import { bytes, count, plural } from "../format";
 import { live } from "../live";
-import { AddressMap, AGE_NAMES, type Paint } from "../map";
 import {
-  buffersOf, deviceKey, held, partOf, poolCapacity, POOLS, poolUsed,
-  type Buffer, type Device, type MemoryType, type Pool, type Process,
+  buffersOf, deviceKey, held, partOf, poolCapacity, POOLS, poolUsed, type Device, type Pool, type Process,
 } from "../model";
 import { link, remember, type Route } from "../router";
-import { loadBuffers } from "../rows";
 import { fromNs, History, later, lines } from "../series";
-import { Bar, empty, figure, locked, panel, TYPE_TITLES, type View } from "../view";
-
-const RANGES = [
-  { value: "300", text: "5 min" },
-  { value: "900", text: "15 min" },
-  { value: "3600", text: "1 h" },
-  { value: "21600", text: "6 h" },
-  { value: "86400", text: "24 h" },
-] as const;
+import { short } from "../text";
+import { Bar, empty, panel, rangeOf, RANGES, telemetry, TYPE_TITLES, type Range, type View } from "../view";
+import { Places } from "./places";
 
 type By = "type" | "process";
-type Range = (typeof RANGES)[number]["value"];
-
-const MAP_POOLS: { value: "DRAM" | "L1"; text: string }[] = [
-  { value: "DRAM", text: "DRAM" },
-  { value: "L1", text: "L1" },
-];
-// Where the buffers of a map lie. Kernels are kept in DRAM until they run, whatever they count as.
-const MAP_TYPES: Record<"DRAM" | "L1", MemoryType[]> = {
-  DRAM: ["DRAM", "TRACE", "KERNEL"],
-  L1: ["L1", "L1_SMALL", "CB"],
-};
+const HOLDERS = 50; // rows at a time
 
 const find = (key: string): Device | undefined =>
-  live.totals?.devices.find((device) => deviceKey(device) === key || String(device.device) === key);
+  live.totals?.devices.find((device) => deviceKey(device) === key) ??
+  live.totals?.devices.find((device) => String(device.device) === key);
 
 function holders(device: Device): Process[] {
   const processes = (live.totals?.processes ?? []).filter((process) => process.alive && partOf(process, device));
@@ -54,7 +36,6 @@ class Timeline {
   private charts: Record<"DRAM" | "L1", Chart> = { DRAM: new Chart("DRAM over time"), L1: new Chart("L1 over time") };
   private past: Record<"DRAM" | "L1", History> = { DRAM: new History(), L1: new History() };
   private names = new Map<string, string>();
-  private palette: string[] = [];
   private note = h("p", { class: "muted pad" });
   private abort = new AbortController();
   private last = 0;
@@ -64,6 +45,7 @@ class Timeline {
     private key: string,
     private by: By,
     private range: Range,
+    private palette: Palette,
   ) {
     const tools = h(
       "div",
@@ -100,6 +82,8 @@ class Timeline {
     const { signal } = this.abort;
     const device = find(this.key);
     if (!device) return;
+    this.charts.DRAM.showAll();
+    this.charts.L1.showAll();
     const from = fromNs(live.clockNs() - Number(this.range) * 1e9);
     const parameters = { device: deviceKey(device), from };
     try {
@@ -158,155 +142,19 @@ class Timeline {
           .filter((type) => past.most(type) > 0)
           .map((type) => ({ label: TYPE_TITLES[type], variable: typeVariable(type), values: past.values(type) })),
       };
-    // A process keeps its colour, also in the other chart.
-    for (const key of past.keys()) if (!this.palette.includes(key) && past.most(key) > 0) this.palette.push(key);
-    const own = this.palette.slice(0, SERIES).filter((key) => past.most(key) > 0);
-    const rest = past.keys().filter((key) => !this.palette.slice(0, SERIES).includes(key));
+    const place = (key: string): number => this.palette.place(Number(key));
+    const keys = past.keys().filter((key) => past.most(key) > 0).sort((a, b) => place(a) - place(b));
+    const own = keys.filter((key) => place(key) < SERIES);
+    const rest = keys.filter((key) => place(key) >= SERIES);
     const series = own.map((key) => ({
-      label: this.names.get(key) ?? key, variable: seriesVariable(this.palette.indexOf(key)), values: past.values(key),
+      label: this.names.get(key) ?? key, variable: seriesVariable(place(key)), values: past.values(key),
     }));
-    if (rest.some((key) => past.most(key) > 0))
+    if (rest.length > 0)
       series.push({
         label: plural(rest.length, "other"), variable: seriesVariable(SERIES),
         values: past.times.map((_time, i) => rest.reduce((sum, key) => sum + (past.values(key)[i] ?? 0), 0)),
       });
     return { times: [...past.times], series };
-  }
-}
-
-/** The address map with its figures and the question whether something would fit. */
-class Places {
-  readonly element: HTMLElement;
-  private map: AddressMap;
-  private body = h("div", {});
-  private figures = h("dl", { class: "figures small pad" });
-  private legend = h("ul", { class: "legend" });
-  private note = h("p", { class: "muted pad" });
-  private size = h("input", { type: "text", value: "1 GiB", "aria-label": "Size", id: "fit-size" });
-  private answer = h("output", { for: "fit-size" });
-  private layout: Layout | null = null;
-  private buffers: Buffer[] = [];
-  private timeNs = 0;
-  private abort = new AbortController();
-  private timer = 0;
-
-  constructor(
-    private key: string,
-    private pool: "DRAM" | "L1",
-    private paint: Paint,
-  ) {
-    this.map = new AddressMap((span) =>
-      (location.hash = link("process", String(span.buffer.pid), { address: span.buffer.address })));
-    const refresh = h("button", { type: "button" }, "Refresh");
-    refresh.addEventListener("click", () => void this.load());
-    const tools = h("div", { class: "tools" },
-      choice("Memory", MAP_POOLS, pool, (value) => {
-        this.pool = value;
-        remember({ pool: value });
-        this.size.value = value === "DRAM" ? "1 GiB" : "1 MiB";
-        void this.load();
-      }),
-      choice("Coloured by", [
-        { value: "type", text: "Type" }, { value: "process", text: "Process" }, { value: "age", text: "Age" },
-      ] as const, paint, (value) => {
-        this.paint = value;
-        remember({ paint: value });
-        this.show();
-      }),
-      refresh);
-    this.element = panel("Address map", tools, this.body);
-    if (pool === "L1") this.size.value = "1 MiB";
-    this.size.addEventListener("input", () => this.judge());
-    if (mayAsk()) {
-      clear(this.body, this.figures, this.map.element, h("div", { class: "pad" }, this.legend), this.note,
-        h("div", { class: "fit" }, h("label", { for: "fit-size" }, "Would"), this.size,
-          h("span", {}, "fit?"), this.answer));
-      void this.load();
-    } else clear(this.body, locked("Buffers"));
-  }
-
-  destroy(): void {
-    this.abort.abort();
-    clearTimeout(this.timer);
-    this.map.destroy();
-  }
-
-  async load(): Promise<void> {
-    this.abort.abort();
-    clearTimeout(this.timer);
-    this.abort = new AbortController();
-    const { signal } = this.abort;
-    const device = find(this.key);
-    if (!device || !mayAsk()) return;
-    try {
-      const rows = await Promise.all(
-        MAP_TYPES[this.pool].map((type) => loadBuffers({ device: deviceKey(device), type }, signal)));
-      // A number also names devices of that number which have a unique id: those are others.
-      this.buffers = rows.flatMap((one) => one.buffers).filter((buffer) => buffer.device_uid === device.uid);
-      this.timeNs = Math.max(...rows.map((one) => one.timeNs));
-      this.show();
-      if (!rows.every((one) => one.complete))
-        say(this.note, `There are too many buffers to show: these are the first ${count(this.buffers.length)}.`);
-      // Small ones follow by themselves.
-      if (this.buffers.length <= 5000) this.timer = window.setTimeout(() => void this.load(), 3000);
-    } catch (error) {
-      if (!signal.aborted) say(this.note, problem(error));
-    }
-  }
-
-  private show(): void {
-    const device = find(this.key);
-    if (!device) return;
-    const upper = device.memory[this.pool === "DRAM" ? "TRACE" : "L1_SMALL"].bank ?? null;
-    const layout = layOut(this.buffers, device.memory[this.pool].bank ?? null, upper);
-    const order = new Map(holders(device).map((process, i) => [process.pid, i]));
-    this.layout = layout;
-    this.map.set(layout, this.paint, order);
-    const banks = layout.bank.banks;
-    clear(this.figures,
-      figure("Taken", bytes(layout.used * banks)), figure("Free", bytes(layout.free * banks)),
-      figure("Largest hole", bytes(layout.largest * banks), `${bytes(layout.largest)} in each of ${banks} banks`),
-      figure("Holes", count(layout.holes.length)),
-      figure("Fragmentation", percent(fragmentation(layout), 1), "free memory that is not in the largest hole"),
-      figure("As of", clock(this.timeNs)));
-    this.explain(device);
-    const notes = [];
-    if (!layout.known) notes.push("No process has declared how large the banks are: only holes between buffers are known.");
-    if (layout.kept) notes.push(`The hatched end is handed out as ${this.pool === "DRAM" ? "trace" : "small L1"} memory only.`);
-    if (layout.overlaps)
-      notes.push(`Buffers lie over each other (${count(layout.overlaps)}): processes that share a device hand its memory out each for itself.`);
-    say(this.note, notes.join(" "));
-    this.judge();
-  }
-
-  private explain(device: Device): void {
-    const item = (variable: string, text: string): HTMLElement =>
-      h("li", { "--dot": `var(--${variable})` }, h("span", {}, text));
-    if (this.paint === "age") return clear(this.legend, AGE_NAMES.map((name, i) => item(`age-${i}`, name)), item("hole", "hole"));
-    if (this.paint === "type")
-      return clear(this.legend, MAP_TYPES[this.pool].map((type) => item(typeVariable(type), TYPE_TITLES[type])), item("hole", "hole"));
-    const there = new Set(this.buffers.map((buffer) => buffer.pid));
-    clear(this.legend,
-      holders(device).flatMap((process, i) =>
-        there.has(process.pid) && i < SERIES ? [item(seriesVariable(i), `${process.comm} (${process.pid})`)] : []),
-      item("hole", "hole"));
-  }
-
-  private judge(): void {
-    const wanted = parseBytes(this.size.value);
-    this.answer.className = "";
-    if (!this.layout) return say(this.answer, "");
-    if (wanted === null) return say(this.answer, "A size looks like 512 MiB, 1.5 GiB or 4096.");
-    const verdict = fit(this.layout, wanted);
-    const { banks } = this.layout.bank;
-    const each = banks > 1 ? ` (${bytes(verdict.need)} in each of ${banks} banks)` : "";
-    this.answer.className = verdict.fits ? "yes" : "no";
-    if (verdict.fits)
-      say(this.answer, `Yes${each}: at 0x${verdict.hole.from.toString(16)}, in a hole of ${bytes((verdict.hole.to - verdict.hole.from) * banks)}.`);
-    else if (verdict.reason === "full")
-      say(this.answer, `No${each}: only ${bytes(this.layout.free * banks)} are free.`);
-    else
-      say(this.answer, `No${each}: ${bytes(this.layout.free * banks)} are free, but cut up: the largest hole has ${bytes(this.layout.largest * banks)}.`);
   }
 }
 
@@ -328,33 +176,53 @@ function holder(process: Process, key: string): Row<Process> {
   };
 }
 
+/** There is no such device: which there are. */
+function unknown(id: string): { element: HTMLElement; update(): void } {
+  const others = h("p", {});
+  const element = h("div", { class: "panel" }, h("div", { class: "empty" },
+    h("p", {}, `Nobody tells of a device ${short(id, 40)} at present.`), others));
+  return {
+    element,
+    update() {
+      const list = live.totals?.devices ?? [];
+      clear(others, list.length === 0 ? "There is none at all: no process is tracked, and no card was found."
+        : ["There are: ", list.slice(0, 32).map((one, i) => [i ? ", " : "", h("a", { href: link("device", deviceKey(one)) }, `device ${one.device}`)]),
+          list.length > 32 && ` and ${list.length - 32} more`]);
+    },
+  };
+}
+
 export function device(route: Route): View {
   const bars = { DRAM: new Bar("DRAM"), L1: new Bar("L1"), SYSTEM: new Bar("SYSTEM") };
   const body = h("tbody", {});
-  const heading = h("h1", {}, `Device ${route.id}`);
+  const heading = h("h1", {}, `Device ${short(route.id, 40)}`);
   const facts = h("span", { class: "muted" });
-  const gone = h("p", { class: "empty", hidden: true }, "No process tells of this device at present.");
+  const gone = unknown(route.id);
+  const palette = new Palette();
   const timeline = new Timeline(route.id, route.options.get("by") === "process" ? "process" : "type",
-    (RANGES.find((one) => one.value === route.options.get("range")) ?? RANGES[1]).value);
-  const paint = route.options.get("paint");
-  const places = new Places(route.id, route.options.get("pool") === "L1" ? "L1" : "DRAM",
-    paint === "process" || paint === "age" ? paint : "type");
+    rangeOf(route.options.get("range")), palette);
+  const places = new Places(() => find(route.id), palette, route);
   const nobody = empty("Nobody holds memory of it.");
-  const users = panel("Held by", null, h("div", { class: "scroll" }, h("table", {},
+  const more = new More(HOLDERS, "processes", () => update());
+  const users = panel("Held by", null, h("div", { class: "scroll" }, h("table", { class: "holders" },
     h("thead", {}, h("tr", {}, ["Process", "PID", "User", "DRAM", "L1", "System", "Buffers"].map((text, i) =>
-      h("th", { scope: "col", class: i > 2 || i === 1 ? "number" : "" }, text)))), body)), nobody);
-  const element = h("div", {},
-    h("div", { class: "crumbs" }, h("a", { href: link("overview") }, "Overview"), heading, facts),
-    gone,
+      h("th", { scope: "col", class: i > 2 || i === 1 ? "number" : "" }, text)))), body)), more.element, nobody);
+  const content = h("div", {},
     h("div", { class: "columns wide-right" },
       panel("Now", null, h("div", { class: "pad" }, bars.DRAM.element, bars.L1.element, bars.SYSTEM.element)), users),
     timeline.element, places.element);
+  const element = h("div", {},
+    h("div", { class: "crumbs" }, h("a", { href: link("overview") }, "Overview"), heading, facts),
+    gone.element, content);
   const rows = new Keyed<Process>(body, (process) => `${process.pid} ${process.start_ns}`, (process) =>
     holder(process, route.id));
   let known = false;
   const update = (): void => {
     const now = find(route.id);
-    gone.hidden = now !== undefined || !live.totals;
+    gone.element.hidden = now !== undefined || !live.totals;
+    if (now === undefined && live.totals) gone.update();
+    // Of a device that was there the past stays in sight.
+    content.hidden = !now && !known;
     if (!now) return;
     if (!known) {
       known = true;
@@ -362,13 +230,14 @@ export function device(route: Route): View {
       void places.load();
     }
     say(heading, `Device ${now.device}`);
-    say(facts, [now.card, now.arch, now.remote ? "remote" : "", now.uid].filter(Boolean).join(" · "));
+    say(facts, [now.card, now.arch, now.remote ? "remote" : "", now.uid, telemetry(now)].filter(Boolean).join(" · "));
     for (const bar of Object.values(bars)) bar.set(now.memory);
     const list = holders(now);
     nobody.hidden = list.length > 0;
-    rows.show(list);
+    for (const process of list) palette.place(process.pid);
+    rows.show(more.cut(list));
     timeline.update();
   };
   update();
-  return { element, title: `Device ${route.id}`, update, destroy: () => { timeline.destroy(); places.destroy(); } };
+  return { element, title: `Device ${short(route.id, 40)}`, update, destroy: () => { timeline.destroy(); places.destroy(); } };
 }

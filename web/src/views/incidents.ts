@@ -6,12 +6,12 @@
 import { mayAsk, pages, problem } from "../api";
 import { choice, clear, h, say, type Child } from "../dom";
 import { bytes, clock, count, plural } from "../format";
+import { groupUp, type Group, type Leak } from "../groups";
 import { live } from "../live";
 import { KINDS, type Incident, type LeakedProcess, type Party, type Site } from "../model";
 import { link, parse, remember, type Route } from "../router";
 import { fromNs } from "../series";
-import { siteOf } from "../sites";
-import { shortId, siteKey, siteLabel, siteWhere, stackList, type SiteKey } from "../stack";
+import { siteKey, siteLabel, siteWhere, stackList } from "../stack";
 import { empty, figure, locked, panel, type View } from "../view";
 
 const RANGES = [
@@ -24,59 +24,6 @@ type Range = (typeof RANGES)[number]["value"];
 
 const FILTERS = [{ value: "all", text: "All" }, ...Object.entries(KINDS).map(([value, text]) => ({ value, text }))];
 const LIST_MAX = 5000;
-
-interface Leak {
-  process: LeakedProcess;
-  site: Site;
-}
-
-interface Group {
-  id: string;
-  kind: string;
-  site: SiteKey;
-  times: number; // of a leak: buffers
-  bytes: number;
-  pids: Set<number>;
-  firstNs: number;
-  lastNs: number;
-  incidents: Incident[];
-  leaks: Leak[];
-}
-
-function into(groups: Map<string, Group>, kind: string, site: SiteKey): Group {
-  const id = shortId(`${kind}\n${siteKey(site)}`);
-  let group = groups.get(id);
-  if (!group) {
-    group = { id, kind, site, times: 0, bytes: 0, pids: new Set(), firstNs: Infinity, lastNs: 0, incidents: [], leaks: [] };
-    groups.set(id, group);
-  }
-  return group;
-}
-
-export function groupUp(incidents: readonly Incident[], processes: readonly LeakedProcess[]): Group[] {
-  const groups = new Map<string, Group>();
-  for (const incident of incidents) {
-    if (incident.kind === "leak") continue; // told better by the reports of the dead
-    const group = into(groups, incident.kind, siteOf(incident));
-    group.times += incident.count;
-    group.bytes += incident.size;
-    group.pids.add(incident.pid);
-    group.firstNs = Math.min(group.firstNs, incident.time_ns);
-    group.lastNs = Math.max(group.lastNs, incident.last_ns);
-    group.incidents.push(incident);
-  }
-  for (const process of processes)
-    for (const site of process.sites) {
-      const group = into(groups, "leak", site);
-      group.times += site.buffers;
-      group.bytes += site.bytes;
-      group.pids.add(process.pid);
-      group.firstNs = Math.min(group.firstNs, process.ended_ns);
-      group.lastNs = Math.max(group.lastNs, process.ended_ns);
-      group.leaks.push({ process, site });
-    }
-  return [...groups.values()].sort((a, b) => b.lastNs - a.lastNs);
-}
 
 async function all<T extends { next: string | null }, I>(path: string, parameters: Record<string, string>, take: (page: T) => I[], signal: AbortSignal): Promise<I[]> {
   const list: I[] = [];
@@ -122,7 +69,8 @@ function incidentDetail(incident: Incident): HTMLElement {
     h("div", { class: "parties" },
       first && (incident.first || incident.kind !== "unknown_free") && party(first, incident.first, "Not known any more."),
       party(second, incident.second, "Not known.")),
-    incident.holders && incident.holders.length > 0 && holders(incident));
+    incident.holders && incident.holders.length > 0 && holders(incident),
+    incident.sites && incident.sites.length > 0 && heldFor(incident.sites));
 }
 
 function holders(incident: Incident): HTMLElement {
@@ -131,6 +79,15 @@ function holders(incident: Incident): HTMLElement {
     h("tbody", {}, incident.holders!.map((one) => h("tr", {},
       h("th", { scope: "row" }, `${one.comm} (${one.pid})`), h("td", {}, one.type ?? ""),
       h("td", { class: "number" }, bytes(one.used)), h("td", { class: "number" }, count(one.buffers))))))));
+}
+
+/** What the memory was taken for when there was none left. */
+function heldFor(sites: readonly Site[]): HTMLElement {
+  return h("div", {}, h("h3", {}, "What it was held for"), h("div", { class: "scroll" }, h("table", {},
+    h("thead", {}, h("tr", {}, ["Call site", "Type", "Bytes", "Buffers"].map((text, i) => h("th", { scope: "col", class: i > 1 ? "number" : "" }, text)))),
+    h("tbody", {}, sites.slice(0, 20).map((site) => h("tr", {},
+      h("th", { scope: "row", class: "phase" }, siteLabel(site), " ", h("span", { class: "muted" }, siteWhere(site))), h("td", {}, site.type ?? ""),
+      h("td", { class: "number" }, bytes(site.bytes)), h("td", { class: "number" }, count(site.buffers))))))));
 }
 
 function leakDetail({ process, site }: Leak): HTMLElement {
@@ -147,8 +104,18 @@ function leakDetail({ process, site }: Leak): HTMLElement {
         h("th", { scope: "col", class: i === 3 || i === 1 ? "number" : "" }, text)))),
       h("tbody", {}, rows.slice(0, 200).map((buffer) => h("tr", {},
         h("td", {}, h("code", {}, buffer.address)), h("td", { class: "number" }, String(buffer.device)), h("td", {}, buffer.type),
-        h("td", { class: "number" }, bytes(buffer.size)), h("td", { class: "wrap" }, buffer.phase ?? ""), h("td", {}, clock(buffer.born_ns))))))));
+        h("td", { class: "number" }, bytes(buffer.size)), h("td", { class: "phase" }, buffer.phase ?? ""), h("td", {}, clock(buffer.born_ns))))))));
 }
+
+/** The daemon keeps one entry for a call site, and of an entry the process that was last. */
+const whose = (group: Group): string => {
+  const last = group.incidents.reduce<Incident | null>((best, one) => (!best || one.last_ns > best.last_ns ? one : best), null);
+  return last ? `${last.comm} (${last.pid})` : plural(group.pids.size, "process", "processes");
+};
+
+/** What is shown of a group in the list. */
+const summary = (group: Group): string =>
+  [group.id, group.times, group.bytes, group.firstNs, group.lastNs, group.leaks.length, whose(group)].join(" ");
 
 export class Incidents implements View {
   readonly title = "Leaks and incidents";
@@ -156,8 +123,12 @@ export class Incidents implements View {
   private list = h("div", { class: "groups" });
   private detail = h("section", { class: "panel", "aria-live": "polite" });
   private note = h("p", { class: "muted pad" });
+  private number = h("span", { class: "muted" });
   private groups: Group[] = [];
   private chosen: string;
+  private listed = ""; // what the list shows
+  private opened = ""; // and what is beside it
+  private linked: boolean; // by the address: nothing else is shown in its place
   private kind: string;
   private pid: number | null;
   private range: Range;
@@ -166,6 +137,7 @@ export class Incidents implements View {
 
   constructor(route: Route) {
     this.chosen = route.id;
+    this.linked = route.id !== "";
     this.kind = route.options.get("kind") ?? "all";
     this.pid = Number(route.options.get("pid")) || null;
     this.range = (RANGES.find((one) => one.value === route.options.get("range")) ?? RANGES[route.id ? 3 : 1]).value;
@@ -173,6 +145,7 @@ export class Incidents implements View {
       h("option", { value, selected: value === this.kind }, text)));
     kinds.addEventListener("change", () => {
       this.kind = kinds.value;
+      this.linked = false;
       remember({ kind: this.kind === "all" ? null : this.kind });
       this.show();
     });
@@ -189,7 +162,7 @@ export class Incidents implements View {
       remember({ range: value });
       void this.load();
     }));
-    this.element = h("div", {}, h("div", { class: "crumbs" }, h("h1", {}, this.title)),
+    this.element = h("div", {}, h("div", { class: "crumbs" }, h("h1", {}, this.title), this.number),
       h("div", { class: "columns wide-right" }, panel("By call site", tools, this.note, this.list), this.detail));
     this.stop = live.onNews(() => void this.load());
     if (mayAsk()) void this.load();
@@ -227,18 +200,29 @@ export class Incidents implements View {
     const list = this.groups.filter((group) =>
       (this.kind === "all" || group.kind === this.kind) && (this.pid === null || group.pids.has(this.pid)));
     say(this.note, "");
+    say(this.number, list.length ? plural(list.length, "call site") : "");
     if (list.length === 0) {
+      this.listed = this.opened = "";
       clear(this.list, empty(this.groups.length ? "Nothing of this kind." : "Nothing went wrong in this time."));
       this.detail.hidden = true;
       this.detail.parentElement!.classList.add("single");
       return;
     }
-    const focused = document.activeElement?.getAttribute("data-id");
-    clear(this.list, list.map((group) => this.entry(group)));
-    if (focused) this.list.querySelector<HTMLElement>(`[data-id="${focused}"]`)?.focus();
+    const listed = list.map(summary).join("\n");
+    if (listed !== this.listed) {
+      const focused = document.activeElement?.getAttribute("data-id");
+      this.listed = listed;
+      clear(this.list, list.map((group) => this.entry(group)));
+      if (focused) this.list.querySelector<HTMLElement>(`[data-id="${focused}"]`)?.focus();
+    }
     this.detail.hidden = false;
     this.detail.parentElement!.classList.remove("single");
-    this.open(list.find((group) => group.id === this.chosen) ?? list[0]!, false);
+    const wanted = list.find((group) => group.id === this.chosen);
+    if (wanted || !this.linked) this.open(wanted ?? list[0]!, false);
+    else {
+      this.opened = "";
+      clear(this.detail, empty("What the link means is not here: it lies outside of what is shown, or the daemon has forgotten it."));
+    }
   }
 
   private entry(group: Group): HTMLElement {
@@ -248,7 +232,7 @@ export class Incidents implements View {
       h("span", { class: `badge ${group.kind}` }, KINDS[group.kind] ?? group.kind),
       h("span", { class: "muted" }, [group.site.type, siteWhere(group.site)].filter(Boolean).join(" · ")),
       h("span", { class: "muted" }, `${times} · ${bytes(group.bytes)}`),
-      h("span", { class: "muted" }, plural(group.pids.size, "process", "processes")),
+      h("span", { class: "muted" }, whose(group)),
       h("span", { class: "muted" }, clock(group.lastNs)));
     button.addEventListener("click", () => {
       this.open(group, true);
@@ -261,11 +245,16 @@ export class Incidents implements View {
   private open(group: Group, asked: boolean): void {
     this.chosen = group.id;
     if (asked) {
+      this.linked = false;
       const { options } = parse(location.hash);
       history.replaceState(null, "", link("incidents", group.id, Object.fromEntries(options)));
     }
     for (const button of this.list.querySelectorAll("button"))
       button.setAttribute("aria-current", String(button.getAttribute("data-id") === group.id));
+    // Read again and the same: somebody may be reading, or copying, it.
+    const opened = `${summary(group)} ${JSON.stringify(group.incidents)}`;
+    if (opened === this.opened) return;
+    this.opened = opened;
     const share = h("button", { type: "button", class: "small" }, "Copy link");
     share.addEventListener("click", () => void this.share(group, share));
     const leak = group.kind === "leak";
@@ -275,7 +264,7 @@ export class Incidents implements View {
       h("div", { class: "detail" },
         h("dl", { class: "figures small" },
           figure(leak ? "Buffers" : "Times", count(group.times)), figure("Bytes", bytes(group.bytes)),
-          figure("Processes", count(group.pids.size)), figure("First seen", clock(group.firstNs)), figure("Last seen", clock(group.lastNs))),
+          leak ? figure("Processes", count(group.pids.size)) : figure("Last by", whose(group)), figure("First seen", clock(group.firstNs)), figure("Last seen", clock(group.lastNs))),
         leak && [h("h3", {}, "Allocated by"), stackList(group.site.stack)],
         leak
           ? group.leaks.slice(0, 20).map(leakDetail)

@@ -3,30 +3,36 @@
 // The whole machine at a glance: a card per device, who holds the memory, and what went wrong lately.
 
 import { get, mayAsk, problem } from "../api";
-import { sparkline } from "../chart";
-import { clear, h, Keyed, say, svg, type Row } from "../dom";
-import { age, bytes, clock, count, plural } from "../format";
+import { sparkline } from "../chart-data";
+import { clear, h, hint, Keyed, More, say, svg, type Row } from "../dom";
+import { age, bytes, clock, count, duration, plural } from "../format";
+import { glance, nameOf, type Glance } from "../groups";
 import { live } from "../live";
 import {
-  deviceKey, KINDS, partOf, processBuffers, processBytes, type Device, type Incident, type Line, type Process,
+  deviceKey, KINDS, processBuffers, processBytes, type Device, type Incident, type Line, type Process,
 } from "../model";
 import { link } from "../router";
 import { fromNs, lines } from "../series";
 import { siteOf } from "../sites";
 import { siteLabel } from "../stack";
-import { Bar, empty, figure, locked, panel, typeLegend, type View } from "../view";
+import { Bar, empty, figure, locked, panel, telemetry, typeLegend, type View } from "../view";
 
 const SPARK_NS = 600e9;
 const HOUR_NS = 3600e9;
+const CARDS = 128; // at a time; likewise the next two
+const ROWS = 200;
+const EVENTS = 12;
 
-function telemetry(device: Device): string {
-  const known = device.telemetry ?? {};
-  const parts = [];
-  if (typeof known.temperature_c === "number") parts.push(`${Math.round(known.temperature_c)} °C`);
-  if (typeof known.power_w === "number") parts.push(`${Math.round(known.power_w)} W`);
-  if (typeof known.aiclk_mhz === "number") parts.push(`${Math.round(known.aiclk_mhz)} MHz`);
-  return parts.join(" · ");
+/** How many living processes tell of each device. */
+function countHolders(processes: readonly Process[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const process of processes)
+    if (process.alive && !process.untracked)
+      for (const key of new Set(process.devices.map(deviceKey))) counts.set(key, (counts.get(key) ?? 0) + 1);
+  return counts;
 }
+
+let holders = new Map<string, number>();
 
 function card(device: Device): Row<Device> {
   const dram = new Bar("DRAM");
@@ -34,7 +40,9 @@ function card(device: Device): Row<Device> {
   const facts = h("span", { class: "muted" });
   const sensors = h("span", { class: "muted sensors" });
   const users = h("span", { class: "muted" });
-  const line = svg("path", { class: "spark-dram" });
+  const line = svg("path", { class: "spark-line" });
+  const area = svg("path", { class: "spark-area" });
+  const caption = svg("title", {});
   const element = h(
     "a",
     { class: "card", href: link("device", deviceKey(device)) },
@@ -44,24 +52,25 @@ function card(device: Device): Row<Device> {
     h(
       "footer",
       {},
-      svg("svg", { class: "spark", viewBox: "0 0 100 24", preserveAspectRatio: "none", "aria-hidden": "true" }, line),
+      svg("svg", { class: "spark", viewBox: "0 0 100 24", preserveAspectRatio: "none", role: "img" }, caption, area, line),
       users,
     ),
   );
   return {
     element,
     update(now) {
-      const totals = live.totals!;
-      const holders = totals.processes.filter((process) =>
-        process.alive && !process.untracked && partOf(process, now)).length;
       say(facts, [now.card, now.arch, now.remote ? "remote" : ""].filter(Boolean).join(" · "));
-      facts.title = now.uid ? `unique id ${now.uid}` : "no unique id is known: told apart by number";
+      hint(facts, now.uid ? `unique id ${now.uid}` : "no unique id is known: told apart by number");
       say(sensors, telemetry(now));
-      say(users, plural(holders, "process", "processes") + (now.untracked ? `, ${now.untracked} not tracked` : ""));
+      say(users, plural(holders.get(deviceKey(now)) ?? 0, "process", "processes") + (now.untracked ? `, ${now.untracked} not tracked` : ""));
       dram.set(now.memory);
       l1.set(now.memory);
       const spark = live.sparks.get(deviceKey(now));
-      if (spark) line.setAttribute("d", sparkline(spark.times, spark.dram, live.clockNs(), SPARK_NS));
+      if (!spark) return;
+      const drawn = sparkline(spark.times, spark.dram, live.clockNs(), SPARK_NS);
+      line.setAttribute("d", drawn.line);
+      area.setAttribute("d", drawn.area);
+      say(caption, `DRAM in the last ${duration(drawn.span)}, at most ${bytes(Math.max(0, ...spark.dram))}`);
     },
   };
 }
@@ -131,6 +140,7 @@ class Processes {
   });
   private none = h("p", { class: "empty", hidden: true });
   private rows: Keyed<Process>;
+  private more = new More(ROWS, "processes", () => this.update());
 
   constructor() {
     this.heads = COLUMNS.map((column) => {
@@ -145,7 +155,7 @@ class Processes {
     this.rows = new Keyed(this.body, (process) => `${process.pid} ${process.start_ns}`, (process) => this.row(process));
     this.filter.addEventListener("input", () => this.update());
     const table = h("table", { class: "processes" }, h("thead", {}, h("tr", {}, this.heads)), this.body);
-    this.element = panel("Processes", this.filter, h("div", { class: "scroll" }, table), this.none);
+    this.element = panel("Processes", this.filter, h("div", { class: "scroll" }, table), this.more.element, this.none);
   }
 
   private row(process: Process): Row<Process> {
@@ -165,8 +175,7 @@ class Processes {
         COLUMNS.forEach((column, i) => {
           say(column.key === "comm" ? open : cells[i]!, column.text(item));
           if (column.number) cells[i]!.dataset.value = String(column.sort(item));
-          const hint = column.hint?.(item) ?? "";
-          if (cells[i]!.title !== hint) cells[i]!.title = hint;
+          hint(cells[i]!, column.hint?.(item) ?? "");
         });
       },
     };
@@ -176,25 +185,22 @@ class Processes {
     const words = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     const column = COLUMNS.find((one) => one.key === this.order.key)!;
     const sign = this.order.down ? -1 : 1;
-    const list = (live.totals?.processes ?? []).filter((process) => {
+    const chosen = (live.totals?.processes ?? []).filter((process) => {
       const text = `${process.pid} ${process.comm} ${process.user} ${process.container ?? ""}`.toLowerCase();
       return words.every((word) => text.includes(word));
     });
-    list.sort((a, b) => {
-      const [x, y] = [column.sort(a), column.sort(b)];
-      return x < y ? -sign : x > y ? sign : a.pid - b.pid;
-    });
+    // What is compared is worked out once for each: there may be ten thousand.
+    const keyed = chosen.map((process) => ({ process, key: column.sort(process) }));
+    keyed.sort((a, b) => (a.key < b.key ? -sign : a.key > b.key ? sign : a.process.pid - b.process.pid));
+    const list = keyed.map(({ process }) => process);
     COLUMNS.forEach((one, i) =>
       this.heads[i]!.setAttribute("aria-sort", one !== column ? "none" : this.order.down ? "descending" : "ascending"),
     );
-    this.rows.show(list);
+    this.rows.show(this.more.cut(list));
     this.none.hidden = list.length > 0;
-    say(this.none, words.length ? "No process matches." : "No process is tracked. TTMEM=1 turns tracking on.");
+    say(this.none, words.length ? "No process matches." : "No process is tracked. Start one with TTMEM=1, or try ttmem demo.");
   }
 }
-
-/** The same incident, however often it has happened since. */
-const nameOf = (incident: Incident): string => `${incident.kind} ${incident.pid} ${incident.time_ns}`;
 
 class Recent {
   readonly element: HTMLElement;
@@ -251,25 +257,24 @@ class Recent {
 
   private show(): void {
     if (this.list.length === 0) return clear(this.body, empty("Nothing went wrong."));
-    clear(
-      this.body,
-      h(
-        "ul",
-        { class: "events" },
-        this.list.slice(0, 12).map((incident) => {
-          const of = incident.kind === "leak" ? plural(incident.count, "buffer") : siteLabel(siteOf(incident));
-          return h(
-            "li",
-            {},
-            h("a", { href: link("incidents", "", { kind: incident.kind, pid: String(incident.pid) }) },
-              h("span", { class: `badge ${incident.kind}` }, KINDS[incident.kind] ?? incident.kind),
-              h("span", { class: "what" }, of),
-              h("span", { class: "muted" }, `${incident.comm} (${incident.pid}) · ${bytes(incident.size)}`),
-              h("time", { class: "muted" }, clock(incident.last_ns))),
-          );
-        }),
-      ),
-    );
+    const rows = glance(this.list);
+    clear(this.body, h("ul", { class: "events" }, rows.slice(0, EVENTS).map((row) => this.row(row))),
+      rows.length > EVENTS && h("p", { class: "pad more" },
+        h("a", { href: link("incidents") }, `${count(rows.length - EVENTS)} more`)));
+  }
+
+  private row(row: Glance): HTMLElement {
+    const leak = row.kind === "leak";
+    const bound = row.least ? "≥ " : "";
+    const what = leak ? bound + plural(row.times, "buffer")
+      : row.places > 1 ? plural(row.places, "place")
+      : siteLabel(siteOf(row.one));
+    const often = !leak && row.times > 1 ? ` · ${count(row.times)}×` : "";
+    return h("li", {}, h("a", { href: link("incidents", "", { kind: row.kind, pid: String(row.pid) }) },
+      h("span", { class: `badge ${row.kind}` }, KINDS[row.kind] ?? row.kind),
+      h("span", { class: "what" }, what),
+      h("span", { class: "muted" }, `${row.comm} (${row.pid}) · ${bound}${bytes(row.bytes)}${often}`),
+      h("time", { class: "muted" }, clock(row.lastNs))));
   }
 }
 
@@ -291,6 +296,11 @@ let sparksLoaded = false;
 
 export function overview(): View {
   const grid = h("div", { class: "cards" });
+  const none = h("div", { class: "empty", hidden: true },
+    h("p", {}, "No device is known yet."),
+    h("p", {}, "One is shown as soon as a process that runs with ", h("code", {}, "TTMEM=1"),
+      " uses it, or the driver has found a card. ", h("code", {}, "ttmem demo"), " shows simulated ones."));
+  const more = new More(CARDS, "devices", () => update());
   const cards = new Keyed<Device>(grid, deviceKey, card);
   const processes = new Processes();
   const recent = new Recent();
@@ -303,9 +313,9 @@ export function overview(): View {
     { class: "overview" },
     h("dl", { class: "figures" },
       figure("In use", figures.used), figure("Buffers", figures.buffers), figure("Devices", figures.devices),
-      figure("Processes", figures.processes), figure("Incidents, last hour", figures.incidents)),
+      figure("Processes", figures.processes), figure("Incidents, 1 h", figures.incidents, "of the last hour")),
     notes,
-    panel("Devices", typeLegend(["DRAM", "TRACE", "L1", "L1_SMALL", "CB", "KERNEL"]), grid),
+    panel("Devices", typeLegend(["DRAM", "TRACE", "L1", "L1_SMALL", "CB", "KERNEL"]), grid, none, more.element),
     h("div", { class: "columns wide-left" }, processes.element, recent.element),
   );
   const update = (): void => {
@@ -323,7 +333,9 @@ export function overview(): View {
     say(figures.incidents, recent.number);
     clear(notes, totals.notes.map((note) => h("li", {}, note)));
     grid.classList.toggle("many", totals.devices.length > 12);
-    cards.show(totals.devices);
+    holders = countHolders(totals.processes);
+    cards.show(more.cut(totals.devices));
+    none.hidden = totals.devices.length > 0;
     processes.update();
   };
   update();

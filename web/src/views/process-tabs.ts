@@ -3,14 +3,14 @@
 // The buffers of a process, seen in four ways: as a list, as a flame graph, by phase, and against an earlier moment.
 
 import { typeVariable } from "../colours";
-import { clear, h, say, type Child } from "../dom";
+import { clear, h, More, say, type Child } from "../dom";
 import { Flame } from "../flame";
 import { age, bytes, clock, count, duration, plural, signed } from "../format";
 import { Grid } from "../grid";
 import type { Buffer } from "../model";
 import type { Route } from "../router";
 import type { Rows } from "../rows";
-import { compare, sumUp, type Sum } from "../sites";
+import { compare, placeOf, sumUp, type Sum } from "../sites";
 import { frameName, frameWhere, siteLabel, siteWhere, stackList } from "../stack";
 import { empty, figure } from "../view";
 
@@ -37,15 +37,15 @@ class BufferList {
     const filter = h("input", { type: "search", placeholder: "Filter: name, type, phase, address", "aria-label": "Filter buffers", id: "filter" });
     this.wanted = route.options.get("address");
     this.grid = new Grid<Buffer>("Live buffers", [
-      { id: "size", title: "Size", number: true, width: "6.5rem", text: (b) => bytes(b.size), sort: (b) => b.size, hint: (b) => `${count(b.size)} bytes` },
-      { id: "type", narrow: "6rem", title: "Type", width: "11rem", text: (b) => b.type, swatch: (b) => typeVariable(b.type) },
+      { id: "size", title: "Size", number: true, width: "6.5rem", narrow: "5.6rem", text: (b) => bytes(b.size), sort: (b) => b.size, hint: (b) => `${count(b.size)} bytes` },
+      { id: "type", narrow: "1.8rem", dot: true, title: "Type", width: "10rem", text: (b) => b.type, swatch: (b) => typeVariable(b.type) },
       { id: "name", narrow: "minmax(5rem, 1fr)", title: "Name", width: "minmax(9rem, 2fr)", text: (b) => b.name ?? "–", sort: (b) => b.name ?? "", hint: (b) => b.name ?? "" },
       { id: "phase", narrow: false, title: "Phase", width: "minmax(6rem, 1.3fr)", text: (b) => b.phase ?? "", hint: (b) => b.phase ?? "" },
       { id: "site", narrow: false, title: "Called from", width: "minmax(6rem, 1.3fr)", text: inner },
       { id: "device", narrow: false, title: "Device", number: true, width: "4.5rem", text: (b) => String(b.device), sort: (b) => b.device },
       { id: "address", narrow: false, title: "Address", width: "8rem", text: (b) => b.address, sort: (b) => Number(b.address) },
-      { id: "age", title: "Age", number: true, width: "4.5rem", text: (b) => age(b.age_ns), sort: (b) => b.age_ns },
-    ], "size", (buffer) => this.open(buffer));
+      { id: "age", title: "Age", number: true, width: "4.5rem", narrow: "4rem", text: (b) => age(b.age_ns), sort: (b) => b.age_ns },
+    ], "size", (buffer) => this.open(buffer), placeOf);
     filter.addEventListener("input", () => {
       const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
       this.grid.where((b) => {
@@ -90,16 +90,16 @@ class SiteList {
   readonly element: HTMLElement;
   private detail = h("div", { class: "buffer", hidden: true });
   private grid = new Grid<Sum>("Call sites", [
-    { id: "bytes", title: "Bytes", number: true, width: "7rem", text: (s) => bytes(s.bytes), sort: (s) => s.bytes },
-    { id: "buffers", title: "Buffers", number: true, width: "6rem", text: (s) => count(s.buffers), sort: (s) => s.buffers },
-    { id: "type", narrow: "6rem", title: "Type", width: "11rem", text: (s) => s.type ?? "", swatch: (s) => typeVariable(s.type as Buffer["type"]) },
+    { id: "bytes", title: "Bytes", number: true, width: "7rem", narrow: "5.6rem", text: (s) => bytes(s.bytes), sort: (s) => s.bytes },
+    { id: "buffers", title: "Buffers", number: true, width: "6rem", narrow: "4.5rem", text: (s) => count(s.buffers), sort: (s) => s.buffers },
+    { id: "type", narrow: "1.8rem", dot: true, title: "Type", width: "10rem", text: (s) => s.type ?? "", swatch: (s) => typeVariable(s.type as Buffer["type"]) },
     { id: "site", narrow: "minmax(5rem, 1fr)", title: "Call site", width: "minmax(9rem, 2fr)", text: siteLabel },
     { id: "where", narrow: false, title: "Called from", width: "minmax(8rem, 2fr)", text: siteWhere },
     { id: "oldest", narrow: false, title: "Oldest", width: "6rem", number: true, text: (s) => age(this.now - s.oldestNs), sort: (s) => -s.oldestNs },
   ], "bytes", (site) => {
     this.detail.hidden = false;
     clear(this.detail, h("p", {}, h("b", {}, siteLabel(site))), stackList(site.stack));
-  });
+  }, (site) => site.key);
   private now = 0;
 
   constructor() {
@@ -144,6 +144,7 @@ class Comparison {
   private result = h("div", {});
   private rows: Rows | null = null;
   private since = h("span", { class: "muted" });
+  private more = new More(50, "call sites", () => this.show());
   private mark = h("button", { type: "button", class: "primary", disabled: true }, "Mark now");
 
   constructor(private pid: number) {
@@ -176,15 +177,15 @@ class Comparison {
       figure("Gone", `${bytes(sum("gone"))} in ${plural(sum("goneBuffers"), "buffer")}`),
       figure("Difference", signed(sum("added") - sum("gone"))));
     if (changes.length === 0) return clear(this.result, figures, empty("Nothing has changed since then."));
-    clear(this.result, figures, h("div", { class: "scroll" }, h("table", {},
+    clear(this.result, figures, h("div", { class: "scroll" }, h("table", { class: "changes" },
       h("thead", {}, h("tr", {}, ["Call site", "Called from", "Type", "Added", "Gone", "Difference"].map((text, i) =>
         h("th", { scope: "col", class: i > 2 ? "number" : "" }, text)))),
-      h("tbody", {}, changes.slice(0, 300).map((change) => h("tr", {},
+      h("tbody", {}, this.more.cut(changes).map((change) => h("tr", {},
         h("th", { scope: "row", class: "wrap" }, siteLabel(change)), h("td", { class: "wrap muted" }, siteWhere(change)),
         h("td", {}, change.type ?? ""),
         h("td", { class: "number" }, change.addedBuffers ? `${bytes(change.added)} (${count(change.addedBuffers)})` : ""),
         h("td", { class: "number" }, change.goneBuffers ? `${bytes(change.gone)} (${count(change.goneBuffers)})` : ""),
-        h("td", { class: `number ${change.added > change.gone ? "bad" : ""}` }, signed(change.added - change.gone))))))));
+        h("td", { class: `number ${change.added > change.gone ? "bad" : ""}` }, signed(change.added - change.gone))))))), this.more.element);
   }
 }
 

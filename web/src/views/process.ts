@@ -12,10 +12,9 @@ import { buffersOf, POOLS, poolUsed, TYPES, type Part, type Pool, type Process }
 import { link, remember, type Route } from "../router";
 import { loadBuffers, type Rows } from "../rows";
 import { fromNs, History, later, lines } from "../series";
-import { locked, panel, TYPE_TITLES, type View } from "../view";
+import { locked, panel, rangeOf, RANGES, TYPE_TITLES, type Range, type View } from "../view";
 import { Tabs } from "./process-tabs";
 
-const SPAN_S = 900;
 const AUTO_ROWS = 5000; // as many follow by themselves; more are read again on demand
 const AUTO_MS = 3000;
 
@@ -34,11 +33,20 @@ class Past {
   private last = 0;
   private loaded = false;
 
-  constructor(private pid: number) {
+  constructor(
+    private pid: number,
+    private range: Range,
+  ) {
     this.pool = "DRAM";
-    const pools = (["DRAM", "L1", "SYSTEM"] as const).map((value) => ({ value, text: POOLS[value].title }));
+    const pools = (["DRAM", "L1", "SYSTEM"] as const).map((value) => ({ value, text: value === "SYSTEM" ? "System" : value }));
     this.element = panel("Timeline",
-      choice<Pool>("Memory", pools, this.pool, (value) => { this.pool = value; this.draw(); }),
+      h("div", { class: "tools" },
+        choice<Pool>("Memory", pools, this.pool, (value) => { this.pool = value; this.draw(); }),
+        choice<Range>("Time shown", RANGES, range, (value) => {
+          this.range = value;
+          remember({ range: value });
+          void this.load();
+        })),
       this.chart.element, this.note);
     void this.load();
   }
@@ -49,13 +57,17 @@ class Past {
   }
 
   private async load(): Promise<void> {
-    const from = later(fromNs(live.clockNs() - SPAN_S * 1e9), find(this.pid)?.start_ns ?? 0);
+    this.abort.abort();
+    this.abort = new AbortController();
+    const { signal } = this.abort;
+    this.chart.showAll();
+    const from = later(fromNs(live.clockNs() - Number(this.range) * 1e9), find(this.pid)?.start_ns ?? 0);
     try {
-      const list = await lines({ pid: this.pid, from }, this.abort.signal);
+      const list = await lines({ pid: this.pid, from }, signal);
       for (const pool of ["DRAM", "L1", "SYSTEM"] as const)
         this.history[pool].load(list, (line) => (line.type && POOLS[pool].types.includes(line.type) ? line.type : null));
     } catch (error) {
-      if (this.abort.signal.aborted) return;
+      if (signal.aborted) return;
       say(this.note, `The past cannot be shown: ${problem(error)}`);
     }
     this.last = 0;
@@ -73,7 +85,7 @@ class Past {
       const values = new Map<string, number>(POOLS[pool].types.map((type) =>
         [type, process.devices.reduce((sum, part) => sum + part.memory[type].used, 0)]));
       this.history[pool].push(now, values);
-      this.history[pool].trim(now / 1e9 - SPAN_S);
+      this.history[pool].trim(now / 1e9 - Number(this.range));
     }
     this.draw();
   }
@@ -114,6 +126,7 @@ class Holdings {
   private refresh = h("button", { type: "button", class: "small" }, "Refresh");
   private abort = new AbortController();
   private timer = 0;
+  private read = false;
 
   constructor(
     private pid: number,
@@ -141,10 +154,12 @@ class Holdings {
     this.abort.abort();
     this.abort = new AbortController();
     const { signal } = this.abort;
+    if (!this.read) say(this.status, "Reading …");
     try {
       const rows = await loadBuffers({ pid: this.pid }, signal, (loaded) => {
         if (loaded > AUTO_ROWS) say(this.status, `${count(loaded)} read …`);
       });
+      this.read = true;
       this.tabs?.set(rows);
       say(this.status, this.text(rows));
       if (rows.buffers.length <= AUTO_ROWS && find(this.pid)?.alive)
@@ -165,24 +180,30 @@ export function processView(route: Route): View {
   const pid = Number(route.id);
   const heading = h("h1", {}, `Process ${pid}`);
   const facts = h("span", { class: "muted" });
+  const why = h("p", {});
   const gone = h("div", { class: "panel", hidden: true },
-    h("div", { class: "empty" }, h("p", {}, `Process ${pid} is not there, or has ended. `),
+    h("div", { class: "empty" }, why,
       h("a", { href: link("incidents", "", { pid: String(pid) }) }, "What it left behind")));
   const body = h("tbody", {});
   const devices = new Keyed<Part>(body, (part) => `${part.device} ${part.uid}`, deviceRow);
-  const past = new Past(pid);
+  const past = new Past(pid, rangeOf(route.options.get("range")));
   const holdings = new Holdings(pid, route);
   const table = panel("Devices", null, h("div", { class: "scroll" }, h("table", {},
     h("thead", {}, h("tr", {}, ["Device", "DRAM", "L1", "System", "Buffers"].map((text, i) =>
       h("th", { scope: "col", class: i ? "number" : "" }, text)))), body)));
+  const content = h("div", { class: "columns wide-right" }, table, past.element);
   const element = h("div", {},
     h("div", { class: "crumbs" }, h("a", { href: link("overview") }, "Overview"), heading, facts),
-    gone,
-    h("div", { class: "columns wide-right" }, table, past.element),
-    holdings.element);
+    gone, content, holdings.element);
+  let known = false;
   const update = (): void => {
     const now = find(pid);
     gone.hidden = (now !== undefined && now.alive) || !live.totals;
+    // Of who was never seen there is nothing to show; of who has ended, what was seen last.
+    known ||= now !== undefined;
+    say(why, known ? `Process ${pid} has ended. Below is what was seen of it last.`
+      : `Process ${pid} is not there: it has ended, or was never tracked.`);
+    content.hidden = holdings.element.hidden = !known && live.totals !== null;
     if (!now) return;
     say(heading, `${now.comm} (${pid})`);
     say(facts, [

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Collecting memories from a snapshot. Devices are chosen as they are shown, by the numbers of their rows. */
+/* Collecting memories from a snapshot. Only of living processes with books: nobody else knows addresses. */
 
-#include "cli/spaces.h"
+#include "core/spaces.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,8 +10,6 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/text.h"
-#include "cli/look.h"
 #include "core/snapshot.h"
 #include "core/types.h"
 
@@ -73,30 +71,20 @@ static int spaces_add_process(struct spaces *spaces, struct snapshot *snapshot,
 	return r;
 }
 
-int spaces_take(struct look *look, const struct filter *filter, struct snapshot **ret_snapshot,
-		struct spaces *ret_spaces)
+int spaces_find(struct snapshot *snapshot, const struct filter *filter, struct spaces *ret_spaces)
 {
-	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
 	CLEANUP(spaces_deinit) struct spaces spaces = SPACES_NULL;
-	struct source_request request = {.buffers = true};
-	int r;
+	int r = 0;
 
-	request.filter.has_pid = filter->has_pid;
-	request.filter.pid = filter->pid;
-	r = look_take(look, &request, &snapshot);
-	if (r < 0)
-		return r;
 	snapshot_sort_buffers(snapshot, SNAPSHOT_BY_PLACE);
 	for (uint32_t i = 0; r == 0 && i < snapshot->process_count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];
 
-		/* Only books know addresses. */
 		if (process->alive && process->books > 0 && filter_wants_pid(filter, process->pid))
 			r = spaces_add_process(&spaces, snapshot, filter, i);
 	}
 	if (r < 0)
 		return r;
-	*ret_snapshot = cleanup_steal(snapshot);
 	*ret_spaces = spaces;
 	spaces = SPACES_NULL;
 	return 0;
@@ -110,10 +98,17 @@ void spaces_deinit(struct spaces *spaces)
 	*spaces = SPACES_NULL;
 }
 
-void spaces_print_title(const struct space *space)
+size_t spaces_fit(const struct spaces *spaces, uint64_t size, uint64_t page_size,
+		  struct holes_fit *ret_fits)
 {
-	printf("pid %" PRIu32 " (", space->process->pid);
-	text_put(stdout, space->process->comm);
-	printf("), device %" PRIu32 "%s, %s", space->device->device,
-	       space->device->remote ? "R" : "", types_name(space->type));
+	size_t refused = 0;
+
+	for (size_t i = 0; i < spaces->count; i++) {
+		uint32_t type = spaces->list[i].type;
+		bool top = type == TYPES_L1 || type == TYPES_L1_SMALL;
+
+		holes_fit(&spaces->list[i].holes, size, page_size, top, &ret_fits[i]);
+		refused += ret_fits[i].verdict != HOLES_FITS;
+	}
+	return refused;
 }

@@ -2,12 +2,10 @@
 
 /* ttmem.map/1 and ttmem.fit/1. */
 
-#include <stdio.h>
-
 #include "base/emit.h"
-#include "cli/spaces.h"
 #include "core/document.h"
 #include "core/snapshot.h"
+#include "core/spaces.h"
 #include "core/types.h"
 
 /* Which memory it is, and how it stands. */
@@ -40,29 +38,27 @@ static void spaces_document_hole(struct emit *json, uint64_t address, uint64_t l
 	emit_close_object(json);
 }
 
-void spaces_document_map(const struct spaces *spaces, const struct snapshot *snapshot)
+void spaces_document_map(struct emit *json, const struct spaces *spaces,
+			 const struct snapshot *snapshot)
 {
-	struct emit json = EMIT_INIT(stdout);
-
-	document_open(&json, "ttmem.map/1", snapshot->time_ns);
-	emit_open_array(&json, "maps");
+	document_open(json, "ttmem.map/1", snapshot->time_ns);
+	emit_open_array(json, "maps");
 	for (size_t i = 0; i < spaces->count; i++) {
 		const struct holes *holes = &spaces->list[i].holes;
 
-		emit_open_object(&json, NULL);
-		spaces_document_space(&json, &spaces->list[i]);
-		emit_open_array(&json, "holes");
+		emit_open_object(json, NULL);
+		spaces_document_space(json, &spaces->list[i]);
+		emit_open_array(json, "holes");
 		for (size_t k = 0; k < holes->hole_count; k++) {
-			emit_open_object(&json, NULL);
-			spaces_document_hole(&json, holes->holes[k].address,
-					     holes->holes[k].length);
+			emit_open_object(json, NULL);
+			spaces_document_hole(json, holes->holes[k].address, holes->holes[k].length);
 		}
-		emit_close_array(&json);
-		emit_close_object(&json);
+		emit_close_array(json);
+		emit_close_object(json);
 	}
-	emit_close_array(&json);
-	document_list_end(&json, snapshot->exact);
-	document_close(&json, snapshot);
+	emit_close_array(json);
+	document_list_end(json, snapshot->exact);
+	document_close(json, snapshot);
 }
 
 static void spaces_document_gone(struct emit *json, const struct space *space,
@@ -83,8 +79,9 @@ static void spaces_document_gone(struct emit *json, const struct space *space,
 	emit_close_array(json);
 }
 
-void spaces_document_fit(const struct spaces *spaces, const struct snapshot *snapshot,
-			 const struct holes_fit *fits, uint64_t size)
+void spaces_document_fit(struct emit *json, const struct spaces *spaces,
+			 const struct snapshot *snapshot, const struct holes_fit *fits,
+			 uint64_t size)
 {
 	static const char *const reasons[] = {
 		[HOLES_FITS] = NULL,
@@ -92,29 +89,28 @@ void spaces_document_fit(const struct spaces *spaces, const struct snapshot *sna
 		[HOLES_CUT] = "cut_up",
 		[HOLES_LARGE] = "too_large",
 	};
-	struct emit json = EMIT_INIT(stdout);
 
-	document_open(&json, "ttmem.fit/1", snapshot->time_ns);
-	emit_u64(&json, "size", size);
-	emit_open_array(&json, "answers");
+	document_open(json, "ttmem.fit/1", snapshot->time_ns);
+	emit_u64(json, "size", size);
+	emit_open_array(json, "answers");
 	for (size_t i = 0; i < spaces->count; i++) {
 		const struct holes_fit *fit = &fits[i];
 
-		emit_open_object(&json, NULL);
-		spaces_document_space(&json, &spaces->list[i]);
-		emit_bool(&json, "fits", fit->verdict == HOLES_FITS);
-		emit_string(&json, "reason", reasons[fit->verdict]);
-		emit_u64(&json, "need_per_bank", fit->need);
+		emit_open_object(json, NULL);
+		spaces_document_space(json, &spaces->list[i]);
+		emit_bool(json, "fits", fit->verdict == HOLES_FITS);
+		emit_string(json, "reason", reasons[fit->verdict]);
+		emit_u64(json, "need_per_bank", fit->need);
 		if (fit->verdict == HOLES_FITS) {
-			emit_open_object(&json, "hole");
-			spaces_document_hole(&json, fit->address, fit->length);
+			emit_open_object(json, "hole");
+			spaces_document_hole(json, fit->address, fit->length);
 		} else {
-			emit_null(&json, "hole");
+			emit_null(json, "hole");
 		}
-		spaces_document_gone(&json, &spaces->list[i], fit);
-		emit_close_object(&json);
+		spaces_document_gone(json, &spaces->list[i], fit);
+		emit_close_object(json);
 	}
-	emit_close_array(&json);
-	document_list_end(&json, snapshot->exact);
-	document_close(&json, snapshot);
+	emit_close_array(json);
+	document_list_end(json, snapshot->exact);
+	document_close(json, snapshot);
 }

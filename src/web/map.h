@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Blocks and holes over HTTP: the documents of "ttmem map" and "ttmem fit", by the same code. A map is made of all
+ * buffers of a device at one moment, so there is a most that is looked at for one request.
+ */
+
+#include <stdint.h>
+#include <stdio.h>
+
+struct routes_ask;
+
+/* As many as the dashboard draws; an answer with a hole behind each stays far below BODY_MAX. */
+#define MAP_BUFFERS_MAX (UINT64_C(1) << 18)
+
+int map_answer(struct routes_ask *ask, FILE *out);
+int map_answer_fit(struct routes_ask *ask, FILE *out);

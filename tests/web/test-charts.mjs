@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Charts: what one reads, by mouse and by keyboard; looking closer, and seeing all again.
+import assert from "node:assert/strict";
+import { test, until } from "./runner.mjs";
+
+const MIB = 1024 ** 2;
+
+class ChartOn {
+  constructor(visitor, place = ".chart") {
+    this.page = visitor.page;
+    this.chart = visitor.page.locator(place).first();
+    this.over = this.chart.locator(".u-over");
+    this.canvas = this.chart.locator(".chart-canvas");
+  }
+
+  async range() {
+    const [from, to] = await Promise.all(["data-from", "data-to"].map((name) => this.canvas.getAttribute(name)));
+    return [Number(from), Number(to)];
+  }
+
+  async length() {
+    const [from, to] = await this.range();
+    return to - from;
+  }
+
+  value(name) {
+    return this.chart.locator(".legend li", { hasText: name }).locator("b").innerText();
+  }
+
+  when() {
+    return this.chart.locator(".chart-foot .tools > .muted").innerText();
+  }
+
+  async at(share) {
+    const box = await this.over.boundingBox();
+    return [box.x + box.width * share, box.y + box.height / 2];
+  }
+
+  async drag(from, to) {
+    await this.page.mouse.move(...(await this.at(from)));
+    await this.page.mouse.down();
+    await this.page.mouse.move(...(await this.at((from + to) / 2)), { steps: 4 });
+    await this.page.mouse.move(...(await this.at(to)), { steps: 4 });
+    await this.page.mouse.up();
+  }
+}
+
+/** A chart of a process that has 1 MiB first and 3 MiB then, and knows both. */
+async function grown(daemon, visit, hash) {
+  const player = await daemon.player({ comm: "grower" }, `alloc 0 DRAM 0x1000 ${MIB} first`);
+  const visitor = await visit();
+  await visitor.go(typeof hash === "function" ? hash(player) : hash);
+  await visitor.page.waitForSelector(".uplot canvas");
+  const chart = new ChartOn(visitor);
+  await until("the first value", async () => (await chart.value("DRAM")) === "1.00 MiB");
+  const points = async () => (await chart.canvas.getAttribute("data-to")) ?? "";
+  const before = await points();
+  await until("a second point", async () => (await points()) !== before);
+  await player.play(`alloc 0 DRAM 0x200000 ${2 * MIB} second`);
+  await until("the second value", async () => (await chart.value("DRAM")) === "3.00 MiB");
+  return { player, visitor, chart };
+}
+
+test("drag to look closer, double-click or Escape to see all", async ({ daemon, visit }) => {
+  const { player, visitor, chart } = await grown(daemon, visit, "#/device/0");
+  const all = await chart.length();
+  assert.ok(all >= 60, `a minute at least: ${all}`);
+  await chart.drag(0.5, 0.75);
+  const part = await chart.length();
+  assert.ok(Math.abs(part - all / 4) < all * 0.03, `${part} of ${all}`);
+  const range = await chart.range();
+  await chart.chart.locator("text=Show all").waitFor();
+  // New points do not take one back.
+  await player.play(`alloc 0 DRAM 0x900000 ${MIB} third`);
+  await visitor.page.mouse.move(5, 5);
+  await until("the newest value", async () => (await chart.value("DRAM")) === "4.00 MiB");
+  assert.deepEqual(await chart.range(), range);
+  await visitor.page.mouse.dblclick(...(await chart.at(0.5)));
+  await until("all again", async () => (await chart.length()) >= 60);
+  assert.ok(await chart.chart.locator("text=Show all").isHidden());
+  await chart.drag(0.8, 0.6); // from right to left is as good
+  assert.ok((await chart.length()) < 30);
+  await chart.canvas.focus();
+  await visitor.page.keyboard.press("Escape");
+  assert.ok((await chart.length()) >= 60);
+  // A click without a drag changes nothing.
+  await visitor.page.mouse.click(...(await chart.at(0.5)));
+  assert.ok((await chart.length()) >= 60);
+  await chart.drag(0.5, 0.75);
+  await chart.chart.locator("text=Show all").click();
+  assert.ok((await chart.length()) >= 60);
+  // Every chart and map of the page has a table behind it.
+  for (const name of [".chart", ".map"])
+    assert.equal(await visitor.page.locator(`${name} summary`).count(), await visitor.page.locator(name).count());
+});
+
+test("values are read under the mouse, by arrow keys, and in a table", async ({ daemon, visit }) => {
+  const { visitor, chart } = await grown(daemon, visit, (player) => `#/process/${player.pid}`);
+  // Near the right end is now, at the first point was then.
+  await visitor.page.mouse.move(...(await chart.at(0.999)));
+  await until("the newest", async () => (await chart.value("DRAM")) === "3.00 MiB");
+  assert.match(await chart.when(), /^\d\d:\d\d:\d\d$/);
+  await visitor.page.mouse.move(...(await chart.at(0.02)));
+  await until("the oldest", async () => (await chart.value("DRAM")) === "1.00 MiB");
+  await visitor.page.mouse.move(5, 5);
+  await until("no time", async () => (await chart.when()) === "");
+  await chart.canvas.focus();
+  await visitor.page.keyboard.press("ArrowRight");
+  assert.equal(await chart.value("DRAM"), "3.00 MiB");
+  assert.match(await chart.chart.locator("[role=status]").textContent(), /^\d\d:\d\d:\d\d: DRAM 3\.00 MiB/);
+  await until("the first value", async () => {
+    await visitor.page.keyboard.press("ArrowLeft");
+    return (await chart.value("DRAM")) === "1.00 MiB";
+  });
+  await visitor.page.keyboard.press("+");
+  assert.ok((await chart.length()) < 60);
+  await visitor.page.keyboard.press("Escape");
+  assert.ok((await chart.length()) >= 60);
+  assert.match(await chart.canvas.getAttribute("aria-label"), /over time: now 3\.00 MiB \(DRAM 3\.00 MiB\), at most 3\.00 MiB/);
+  await chart.chart.locator("summary").focus();
+  await visitor.page.keyboard.press("Enter");
+  await chart.chart.locator("tbody tr").first().waitFor();
+  const rows = (await chart.chart.locator("tbody tr").allInnerTexts()).map((row) => row.split("\t").map((cell) => cell.trim()));
+  assert.deepEqual(await chart.chart.locator("thead th").allInnerTexts(), ["Time", "DRAM", "Together"]);
+  assert.deepEqual([rows[0][1], rows[0][2], rows.at(-1)[1]], ["3.00 MiB", "3.00 MiB", "1.00 MiB"]);
+  for (const row of rows) assert.match(row[0], /^\d\d:\d\d:\d\d$/);
+});
+
+test("a chart without data says so", async ({ daemon, visit }) => {
+  await daemon.player({}, "alloc 0 DRAM 0x1000 1 a");
+  const visitor = await visit();
+  await visitor.go("#/device/0");
+  await visitor.has("Nothing was in use in this time", ".chart:has([aria-label^=L1])");
+  assert.equal(await visitor.page.locator(".uplot").count(), 1);
+});

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Too many, too long, too slow: the page stays one that can be used.
+import assert from "node:assert/strict";
+import { PHONE } from "./browser.mjs";
+import { test, until } from "./runner.mjs";
+
+const TYPES = ["DRAM", "TRACE", "L1", "L1_SMALL", "CB", "KERNEL", "SYSTEM_MEMORY"];
+const memory = (used) => Object.fromEntries(TYPES.map((type) =>
+  [type, { used: type === "DRAM" ? used : 0, buffers: 1, peak: null, bound: "exact", capacity: 12 * 1024 ** 3, bank: null }]));
+
+/** Totals as a daemon would send them of a very large machine. */
+function totals(processes, devices) {
+  const now = Date.now() * 1e6;
+  const uid = (i) => `0x${(i + 1).toString(16)}`;
+  return {
+    schema: "ttmem.smi/1", time_ns: now, exact: true, next: null, notes: [], totals: { bytes: 1, buffers: 1 },
+    devices: Array.from({ length: devices }, (_, i) => ({
+      device: i, uid: uid(i), arch: "wormhole_b0", card: "n300", remote: false, by_number: false, memory: memory(i * 2 ** 20),
+      telemetry: i % 2 ? null : { temperature_c: 41.6, power_w: 18.2, aiclk_mhz: 1000 },
+    })),
+    processes: Array.from({ length: processes }, (_, i) => ({
+      pid: i + 1, ns_pid: i + 1, start_ns: now - i * 1e9, comm: `proc-${i}`, user: `user${i % 9}`, container: i % 2 ? null : `c0ffee${i}`, last_activity_ns: now,
+      source: "book", alive: true, exact: true, devices: [{ device: i % devices, uid: uid(i % devices), closed: false, memory: memory(i * 1024) }],
+    })),
+  };
+}
+
+test("10,000 processes on 1,024 devices", async ({ visit }) => {
+  const visitor = await visit();
+  const body = `event: totals\ndata: ${JSON.stringify(totals(10000, 1024))}\n\n`;
+  let answered = false;
+  visitor.forgive(/ERR_|Failed to load/);
+  await visitor.page.route("**/api/v1/stream", (route) => {
+    // What comes after the first answer waits for ever.
+    if (!answered) void route.fulfill({ contentType: "text/event-stream", body });
+    answered = true;
+  });
+  await visitor.go();
+  await visitor.has("9,800 more processes", "main");
+  await visitor.has("896 more devices", "main");
+  const rows = visitor.page.locator("table.processes tbody tr");
+  const names = () => visitor.page.locator("table.processes tbody th").allTextContents();
+  assert.equal(await rows.count(), 200);
+  assert.equal((await names())[0], "proc-9999", "the largest come first");
+  await visitor.page.click("text=Show more >> nth=1");
+  await until("more rows", async () => (await rows.count()) === 400);
+  await visitor.page.click("th.c-pid button");
+  await visitor.page.click("th.c-pid button");
+  await until("the other end", async () => (await names())[0] === "proc-0");
+  // All of them are looked through, by name, user, container and pid.
+  for (const [text, one] of [["proc-1234 user1", 1234], ["c0ffee9876", 9876], ["user0 10000", 9999]]) {
+    await visitor.page.fill("#filter", text);
+    await until("the one that is meant", async () => (await names()).join() === `proc-${one}`);
+  }
+  await visitor.page.fill("#filter", "nobody");
+  await visitor.has("No process matches", "main");
+  assert.equal(await visitor.page.locator(".card").count(), 128);
+  const sensors = await visitor.page.locator(".card .sensors").allTextContents();
+  assert.deepEqual(sensors.slice(0, 2), ["42 °C · 18 W · 1000 MHz", ""], "where there are any");
+  await visitor.page.click(".card >> nth=5");
+  await visitor.has("Device 5", "h1");
+  await until("its ten processes", async () => (await visitor.page.locator("table.holders tbody tr").count()) === 10);
+});
+
+test("characters that one cannot see are shown", async ({ daemon, visit }) => {
+  const bytes = (text) => [...new TextEncoder().encode(text)].map((byte) => `%${byte.toString(16).padStart(2, "0")}`).join("");
+  const name = "pay\u202elanret\u202cxe\u200b_\u001b[31mred\u0007\u2066!";
+  const shown = "pay\\u202elanret\\u202cxe\\u200b_\\x1b[31mred\\x07\\u2066!";
+  const player = await daemon.player({ comm: "plain" }, `push ${bytes(name)}`, "device 0 0xa1 wormhole_b0 n150 0 1073741824 1048576 1",
+    `alloc 0 DRAM 0 536870912 ${bytes(name)}`, `alloc 0 DRAM 0x30000000 64 ${bytes(name)}`, "free 0 DRAM 0x30000000", "free 0 DRAM 0x30000000");
+  const visitor = await visit({ size: PHONE });
+  const check = async (what) => {
+    const found = await visitor.page.evaluate(() => {
+      const unseen = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069]/;
+      const all = [document.body.textContent, document.title];
+      for (const element of document.querySelectorAll("[title], [aria-label]")) all.push(element.title, element.getAttribute("aria-label"));
+      return all.find((text) => unseen.test(text ?? "")) ?? null;
+    });
+    assert.equal(found, null, what);
+  };
+  await visitor.go(`#/process/${player.pid}`);
+  await visitor.has(shown, ".grid-body");
+  await visitor.page.click(".grid-body .grid-row");
+  await visitor.has(shown, ".buffer .facts");
+  for (const tab of ["sites", "flame", "phases"]) {
+    await visitor.page.click(`#tab-${tab}`);
+    await visitor.has("\\u202e", `#panel-${tab}`);
+    await check(tab);
+  }
+  await visitor.go("#/device/0xa1");
+  await visitor.page.locator(".map-canvas").hover({ position: { x: 50, y: 20 } });
+  await visitor.has(shown, ".tip");
+  await check("device");
+  await visitor.go("#/incidents");
+  await visitor.has("Freed again by", ".party");
+  await visitor.has(shown, ".groups");
+  await check("incidents");
+  await visitor.go();
+  await visitor.has(shown, ".events");
+  await check("overview");
+  await visitor.go(`#/device/${encodeURIComponent("\u202egnp.\u0007")}`);
+  await visitor.has("\\u202egnp.\\x07", "h1");
+  await visitor.has("device 0", "main .empty a"); // which there are
+  await check("a device that is not there");
+});
+
+test("a name of 10,000 letters", async ({ daemon, visit }) => {
+  const player = await daemon.player({}, `push ${"p".repeat(10000)}`, `alloc 0 DRAM 0x1000 4096 ${"n".repeat(10000)}`);
+  const visitor = await visit({ size: PHONE });
+  await visitor.go(`#/process/${player.pid}`);
+  await visitor.has("nnnnn", ".grid-body");
+  await visitor.page.click(".grid-body .grid-row");
+  await visitor.has("nnnnn", ".buffer .facts");
+  assert.ok((await visitor.text(".buffer")).length < 1000, "the book keeps 255 of them");
+  assert.ok((await visitor.page.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0);
+});
+
+test("a daemon that takes its time", async ({ daemon, visit }) => {
+  const player = await daemon.player({ comm: "patient" }, "alloc 0 DRAM 0x1000 4096 worth_waiting");
+  const visitor = await visit();
+  await visitor.go();
+  await visitor.has("patient", "table.processes");
+  daemon.process.kill("SIGSTOP");
+  await visitor.page.click("table.processes tbody a");
+  await visitor.has("patient (", "h1");
+  await visitor.has("Reading …", ".tab-bar");
+  await visitor.has("4.00 KiB", "main"); // what the page knew is there
+  // Going elsewhere and back meanwhile leaves nothing behind that would fail later.
+  await visitor.page.click("text=Leaks and incidents");
+  await visitor.has("Leaks and incidents", "h1");
+  await visitor.page.goBack();
+  await visitor.has("Reading …", ".tab-bar");
+  daemon.process.kill("SIGCONT");
+  await visitor.has("worth_waiting", ".grid-body");
+  assert.ok(await visitor.page.locator(".banner").isHidden());
+  assert.ok(player.pid > 0);
+});
+
+test("answers that are none", async ({ daemon, visit }) => {
+  const player = await daemon.player({}, "alloc 0 DRAM 0x1000 4096 a");
+  const visitor = await visit();
+  visitor.forgive(/status of 50\d|Failed to load/);
+  await visitor.page.route("**/api/v1/buffers*", (route) => route.fulfill({ status: 503, json: { error: "too many wait", status: 503 } }));
+  await visitor.page.route("**/api/v1/series*", (route) => route.fulfill({ status: 500, body: "not even JSON" }));
+  await visitor.page.route("**/api/v1/incidents*", (route) => route.fulfill({ status: 200, body: "{" }));
+  await visitor.go(`#/process/${player.pid}`);
+  await visitor.has("too many wait", ".tab-bar");
+  await visitor.has("The past cannot be shown: the daemon answered 500", "main");
+  await visitor.go("#/incidents");
+  await visitor.has("The daemon does not answer", "main");
+  // It tries again, and all is well.
+  await visitor.page.unrouteAll();
+  await visitor.go(`#/process/${player.pid}`);
+  await visitor.has("1 buffer", ".tab-bar");
+});

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Leaks and incidents: what belongs together, who was party to it, and links that mean the same tomorrow.
+import assert from "node:assert/strict";
+import { PHONE } from "./browser.mjs";
+import { test, until } from "./runner.mjs";
+
+/** Where both parties of what is shown are. */
+const parties = (visitor) => visitor.page.evaluate(() =>
+  [...document.querySelectorAll(".party")].map((party) => party.getBoundingClientRect().toJSON()));
+
+test("a link to a double free opens the same for somebody else, both parties side by side", async ({ daemon, visit }) => {
+  const player = await daemon.player({ comm: "evictor", stacks: "fp" },
+    "push serve", "alloc 0 DRAM 0x1000 4096 page", "free 0 DRAM 0x1000", "pop", "push shutdown", "free 0 DRAM 0x1000", "free 0 L1 0x77");
+  await player.kill();
+  const first = await visit();
+  await first.go("#/incidents");
+  await until("both", async () => (await first.page.locator(".groups button").count()) === 2);
+  await first.page.click(".groups button:has-text('Double free')");
+  await first.has("Freed first by", ".party");
+  await first.has("Freed again by", ".party");
+  const link = new URL(first.page.url()).hash;
+  assert.match(link, /^#\/incidents\/[0-9a-f]{14}$/);
+  const detail = (visitor) => visitor.page.locator(".detail").innerText();
+  const shown = await detail(first);
+  assert.match(shown, /evictor/);
+  const [a, b] = await parties(first);
+  assert.ok(a.y === b.y && a.x + a.width <= b.x, "on a wide screen beside each other");
+  const texts = await first.page.locator(".party").allInnerTexts();
+  assert.match(texts[0], /^Freed first by[^]*Phase\s+serve/);
+  assert.match(texts[1], /^Freed again by[^]*Phase\s+shutdown/);
+  for (const text of texts) assert.match(text, /player\.c:\d+/, "each with its own stack");
+  // Reading it again changes nothing under somebody who reads it too.
+  const party = await first.page.locator(".party").first().elementHandle();
+  const heard = first.page.waitForResponse((answer) => answer.url().includes("/api/v1/leaks"));
+  await daemon.player({ comm: "other" }, "free 3 DRAM 0x99");
+  await heard;
+  await until("the other", async () => (await first.page.locator(".groups button").count()) === 3);
+  assert.ok(await party.evaluate((element) => element.isConnected));
+  const second = await visit({ size: PHONE });
+  await second.go(link);
+  await second.has("Double free", ".panel header .badge");
+  assert.equal(await detail(second), shown);
+  const [c, d] = await parties(second);
+  assert.ok(c.x === d.x && c.y + c.height <= d.y && c.width < PHONE.width, "on a phone below each other");
+  // It says nothing of when it was seen: the next one of the same place is the same group.
+  const again = await daemon.player({ comm: "evictor", stacks: "fp" },
+    "push serve", "alloc 0 DRAM 0x1000 4096 page", "free 0 DRAM 0x1000", "pop", "push shutdown", "free 0 DRAM 0x1000");
+  await until("twice", async () => /Times\s+2[^]*Last by\s+evictor/.test(await detail(second)));
+  assert.equal(new URL(second.page.url()).hash, link);
+  await again.kill();
+  const third = await visit();
+  await third.go("#/incidents/0123456789abcd");
+  await third.has("What the link means is not here", "main");
+  assert.equal(await third.page.locator(".party").count(), 0);
+});
+
+test("one process with many leaks does not crowd out the others", async ({ daemon, visit }) => {
+  const names = Array.from({ length: 40 }, (_, i) => `alloc 0 DRAM 0x${(i + 1).toString(16)}000 4096 layer.${i}`);
+  const early = await daemon.player({ comm: "early" }, "alloc 0 DRAM 0x1000 64 a", "free 0 DRAM 0x1000", "free 0 DRAM 0x1000");
+  const many = await daemon.player({ comm: "many" }, ...names);
+  const visitor = await visit();
+  await visitor.go();
+  await visitor.has("early", ".events");
+  await many.kill();
+  await visitor.has("40 buffers", ".events");
+  await until("two lines", async () => (await visitor.page.locator(".events li").count()) === 2);
+  // Also once all of it comes from the database.
+  await visitor.page.reload();
+  await visitor.has("160 KiB", ".events");
+  assert.equal(await visitor.page.locator(".events li").count(), 2);
+  await visitor.page.click(".events a:has-text('many')");
+  await until("its call sites", async () => (await visitor.page.locator(".groups button").count()) === 40);
+  await visitor.has("40 call sites", ".crumbs");
+  await early.kill();
+});

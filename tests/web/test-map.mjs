@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The address map: its figures and answers are those of "ttmem map" and "ttmem fit", and one can look closer.
+import assert from "node:assert/strict";
+import { test, until } from "./runner.mjs";
+
+const GIB = 1024 ** 3;
+const UNITS = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
+
+/** What a shown size can mean at most and at least. */
+function close(text, value) {
+  const [, number, unit] = /^([\d.]+) (\w+)$/.exec(text) ?? assert.fail(text);
+  const digits = number.split(".")[1]?.length ?? 0;
+  assert.ok(Math.abs(Number(number) * UNITS[unit] - value) <= (UNITS[unit] * 10 ** -digits) / 2 + 1e-6, `${text} is ${value}`);
+}
+
+const figure = (place, name) => place.locator(".figure", { hasText: name }).locator("dd").innerText();
+
+async function checkStrip(strip, map) {
+  const { banks } = map;
+  close(await figure(strip, "Taken"), map.used * banks);
+  close(await figure(strip, "Free"), map.free * banks);
+  close(await figure(strip, "Largest hole"), map.largest * banks);
+  assert.equal(await figure(strip, "Holes"), map.holes.length.toLocaleString("en"));
+  const shown = Number((await figure(strip, "Fragmentation")).replace(" %", ""));
+  assert.ok(Math.abs(shown - 100 * map.fragmentation) <= 0.5, `${shown} is ${100 * map.fragmentation}`);
+}
+
+test("the map is that of ttmem map, in every memory", async ({ daemon, visit }) => {
+  await daemon.allocator(7);
+  const visitor = await visit();
+  const { maps } = await daemon.json("map");
+  assert.equal(maps.length, 5);
+  await visitor.go(`#/device/${maps[0].uid ?? maps[0].device}`);
+  const titles = { DRAM: "DRAM", L1: "L1", TRACE: "Trace", L1_SMALL: "L1 small", SYSTEM_MEMORY: "System" };
+  for (const map of maps) {
+    assert.ok(map.holes.length > 1, "the heap is to be cut up");
+    const answer = visitor.page.waitForResponse((one) => one.url().includes(`/api/v1/map?`) && one.url().includes(`type=${map.type}`));
+    await visitor.page.click(`[aria-label="Memory"] >> text="${titles[map.type]}"`);
+    await answer;
+    const strip = visitor.page.locator(".strip");
+    await until("its figures", async () => (await figure(strip, "Holes")) === map.holes.length.toLocaleString("en"));
+    await checkStrip(strip, map);
+    // The table behind it has the same holes, the largest first.
+    if (!(await strip.locator("details").evaluate((details) => details.open))) await strip.locator("summary").click();
+    await until("the largest hole", async () => {
+      const [from, to] = await strip.locator("tbody tr:first-child code").allTextContents();
+      return Number(to) - Number(from) === map.largest;
+    });
+    assert.match(await strip.locator("canvas").getAttribute("aria-label"), new RegExp(`${map.blocks} buffers?, ${map.holes.length} holes?`));
+  }
+});
+
+test("what would fit is what ttmem fit says", async ({ daemon, visit }) => {
+  await daemon.allocator(8);
+  const visitor = await visit();
+  for (const type of ["DRAM", "L1"]) {
+    const [map] = (await daemon.json("map", "--type", type)).maps;
+    await visitor.go(`#/device/${map.uid ?? map.device}?pool=${type}`);
+    const sizes = [map.largest * map.banks, map.largest * map.banks + 1];
+    if (type === "DRAM") sizes.push(map.free * map.banks + 1e6, (map.bank_size + 64) * map.banks);
+    for (const size of sizes) {
+      const [wanted] = (await daemon.json("fit", size, "--type", type)).answers;
+      const asked = visitor.page.waitForResponse((one) => one.url().includes(`size=${size}`) && one.url().includes(`type=${type}`));
+      await visitor.page.fill("#fit-size", "");
+      await visitor.page.fill("#fit-size", String(size));
+      await asked;
+      const word = wanted.fits ? `at ${wanted.hole.address}` : { full: "only", cut_up: "cut up", too_large: "all of it" }[wanted.reason];
+      await until(`${wanted.fits} ${word} for ${size} of ${type}`, async () => {
+        const text = await visitor.text(".fit output");
+        return text.startsWith(wanted.fits ? "Yes" : "No") && text.includes(word);
+      });
+    }
+  }
+  await visitor.page.fill("#fit-size", "much");
+  await visitor.has("looks like", ".fit output");
+});
+
+test("each process has an allocator of its own", async ({ daemon, visit }) => {
+  const device = `device 0 0xa1 wormhole_b0 n150 0 ${12 * GIB} 1200 12`;
+  const large = await daemon.player({ comm: "large" }, device, `alloc 0 DRAM 0 ${6 * GIB} low`, `alloc 0 DRAM 0x30000000 ${GIB} high`);
+  const small = await daemon.player({ comm: "small" }, device, `alloc 0 DRAM 0 ${3 * GIB} same_place`);
+  const visitor = await visit();
+  await visitor.go("#/device/0xa1?paint=process");
+  await until("two strips", async () => (await visitor.page.locator(".strip").count()) === 2);
+  const { maps } = await daemon.json("map");
+  for (const { pid } of [large, small]) {
+    const strip = visitor.page.locator(`.strip[aria-label*="(${pid})"]`);
+    await checkStrip(strip, maps.find((map) => map.pid === pid));
+  }
+  // The hole between low and high has 3 GiB, above them are 2 GiB: small has 9 GiB in one piece.
+  await visitor.page.fill("#fit-size", "4 GiB");
+  await visitor.has("For 1 of 2 processes", ".fit output");
+  assert.match(await visitor.text(`.strip[aria-label*="(${large.pid})"] output`), /^No .*cut up.*It would fit without high\./);
+  assert.match(await visitor.text(`.strip[aria-label*="(${small.pid})"] output`), /^Yes .*0x10000000/);
+  await visitor.page.fill("#fit-size", "1 KiB");
+  await visitor.has("Yes, for each of them", ".fit output");
+});
+
+test("a device of which nobody has told the size", async ({ daemon, visit }) => {
+  await daemon.player({}, "alloc 0 DRAM 0x1000 4096 a", "alloc 0 DRAM 0x4000 4096 b");
+  const visitor = await visit();
+  await visitor.go("#/device/0");
+  await visitor.has("not known", ".strip .figures");
+  await visitor.has("No process has declared how large the banks are", "main");
+  await visitor.has("Not known: no process has declared", ".fit output");
+  await visitor.page.click('[aria-label="Memory"] >> text="Trace"');
+  await visitor.has("Nobody has Trace of this device", "main");
+});
+
+test("looking closer at the map", async ({ daemon, visit }) => {
+  await daemon.player({}, `device 0 0xa1 wormhole_b0 n150 0 ${12 * GIB} 1200 12`,
+    `alloc 0 DRAM 0 ${3 * GIB} low`, `alloc 0 DRAM 0x20000000 ${3 * GIB} middle`);
+  const visitor = await visit();
+  await visitor.go("#/device/0xa1");
+  const canvas = visitor.page.locator(".map-canvas");
+  const shown = async () => (await visitor.page.locator(".map-ends > span").allInnerTexts()).map((text) => text.trim());
+  await until("the whole bank", async () => (await shown()).join() === "0x0,one of 12 banks, 1.00 GiB shown,0x40000000");
+  await canvas.scrollIntoViewIfNeeded();
+  const box = await canvas.boundingBox();
+  const at = (share) => [box.x + box.width * share, box.y + box.height / 2];
+  await visitor.page.mouse.move(...at(0.6));
+  await visitor.has("middle", ".tip");
+  await visitor.page.mouse.move(...at(0.4));
+  await visitor.has("Hole", ".tip");
+  await visitor.has("3.00 GiB in all", ".tip");
+  // From a quarter to a half: that is the hole.
+  await visitor.page.mouse.move(...at(0.25));
+  await visitor.page.mouse.down();
+  await visitor.page.mouse.move(...at(0.4), { steps: 3 });
+  await visitor.page.mouse.move(...at(0.5), { steps: 3 });
+  await visitor.page.mouse.up();
+  const [from, , to] = await shown();
+  assert.ok(Math.abs(Number(from) - 0x10000000) < 0x200000 && Math.abs(Number(to) - 0x20000000) < 0x200000, `${from} ${to}`);
+  const whole = async () => (await shown()).includes("0x40000000");
+  await visitor.page.mouse.dblclick(...at(0.5));
+  await until("all of it again", whole);
+  await visitor.page.mouse.move(...at(0.1));
+  await visitor.page.mouse.down();
+  await visitor.page.mouse.move(...at(0.3), { steps: 3 });
+  await visitor.page.mouse.up();
+  assert.ok(!(await whole()));
+  await canvas.focus();
+  await visitor.page.keyboard.press("Escape");
+  assert.ok(await whole());
+  // From buffer to buffer by keyboard; Enter opens the one that is chosen.
+  await visitor.page.keyboard.press("ArrowRight");
+  await visitor.page.keyboard.press("ArrowRight");
+  await visitor.has("middle", ".tip");
+  await visitor.page.keyboard.press("Enter");
+  await visitor.has("middle", ".buffer .facts");
+});

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a chart is made of, worked out without drawing: stacked sums, round figures at the axis, lines of cards.
+
+export interface Series {
+  label: string;
+  variable: string; // of its colour
+  values: (number | null)[]; // one for each time; not stacked
+}
+
+export interface ChartData {
+  times: number[]; // seconds since 1970
+  series: Series[];
+}
+
+/** The first series lies at the bottom; the highest sum comes first, so that all can be seen when drawn in order. */
+export function stacked(data: ChartData): (number | null)[][] {
+  const sums = new Array<number>(data.times.length).fill(0);
+  const none = data.times.map((_time, i) => data.series.every((series) => (series.values[i] ?? null) === null));
+  return data.series
+    .map((series) => data.times.map((_time, i) => (none[i] ? null : (sums[i] = sums[i]! + (series.values[i] ?? 0)))))
+    .reverse();
+}
+
+export const total = (data: ChartData, i: number): number =>
+  data.series.reduce((sum, series) => sum + (series.values[i] ?? 0), 0);
+
+/** Three or four round figures, in powers of two. */
+export function splits(high: number, limit: number | null): number[] {
+  let step = 2 ** Math.floor(Math.log2(Math.max(high, 1) / 3));
+  while (high / step > 4.5) step *= 2;
+  const list = [];
+  for (let at = 0; at <= high; at += step) list.push(at);
+  if (limit && high <= limit) {
+    // The top is all there is: that is worth a figure of its own.
+    while (list.length > 1 && limit - list[list.length - 1]! < step * 0.7) list.pop();
+    list.push(limit);
+  }
+  return list;
+}
+
+const SPARK_WIDTH = 100;
+const SPARK_HEIGHT = 24;
+const SPARK_SHORTEST = 0.1; // of the span: what is shorter is not stretched
+
+/**
+ * A line of a few points without axes, and the area under it. It takes all of the width as soon as there is a tenth of
+ * the span, so that a daemon that has just been started shows something.
+ */
+export function sparkline(
+  times: readonly number[], values: readonly number[], now: number, span: number,
+): { line: string; area: string; span: number } {
+  const shown = Math.min(span, Math.max(now - (times[0] ?? now), span * SPARK_SHORTEST));
+  const first = now - shown;
+  const most = Math.max(1, ...values);
+  let line = "";
+  let start = 0;
+  let last = 0;
+  times.forEach((time, i) => {
+    if (time < first && (times[i + 1] ?? now) < first) return;
+    const x = Math.min(SPARK_WIDTH, Math.max(0, ((time - first) / shown) * SPARK_WIDTH));
+    const y = SPARK_HEIGHT - 1 - ((values[i] ?? 0) / most) * (SPARK_HEIGHT - 3);
+    if (!line) start = x;
+    line += line ? `H${x.toFixed(1)}V${y.toFixed(1)}` : `M${x.toFixed(1)} ${y.toFixed(1)}`;
+    last = y;
+  });
+  if (!line) return { line: "", area: "", span: shown };
+  line += `H${SPARK_WIDTH}V${last.toFixed(1)}`;
+  return { line, area: `${line}V${SPARK_HEIGHT}H${start.toFixed(1)}Z`, span: shown };
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Incidents that belong together: by the place in the code that did it, or, for a glance, by the process it happened in.
+
+import type { Incident, LeakedProcess, Site } from "./model";
+import { siteOf } from "./sites";
+import { shortId, siteKey, type SiteKey } from "./stack";
+
+export interface Leak {
+  process: LeakedProcess;
+  site: Site;
+}
+
+export interface Group {
+  id: string;
+  kind: string;
+  site: SiteKey;
+  times: number; // of a leak: buffers
+  bytes: number;
+  pids: Set<number>;
+  firstNs: number;
+  lastNs: number;
+  incidents: Incident[];
+  leaks: Leak[];
+}
+
+function into(groups: Map<string, Group>, kind: string, site: SiteKey): Group {
+  const id = shortId(`${kind}\n${siteKey(site)}`);
+  let group = groups.get(id);
+  if (!group) {
+    group = { id, kind, site, times: 0, bytes: 0, pids: new Set(), firstNs: Infinity, lastNs: 0, incidents: [], leaks: [] };
+    groups.set(id, group);
+  }
+  return group;
+}
+
+export function groupUp(incidents: readonly Incident[], processes: readonly LeakedProcess[]): Group[] {
+  const groups = new Map<string, Group>();
+  for (const incident of incidents) {
+    if (incident.kind === "leak") continue; // told better by the reports of the dead
+    const group = into(groups, incident.kind, siteOf(incident));
+    group.times += incident.count;
+    group.bytes += incident.size;
+    group.pids.add(incident.pid);
+    group.firstNs = Math.min(group.firstNs, incident.time_ns);
+    group.lastNs = Math.max(group.lastNs, incident.last_ns);
+    group.incidents.push(incident);
+  }
+  for (const process of processes)
+    for (const site of process.sites) {
+      const group = into(groups, "leak", site);
+      group.times += site.buffers;
+      group.bytes += site.bytes;
+      group.pids.add(process.pid);
+      group.firstNs = Math.min(group.firstNs, process.ended_ns);
+      group.lastNs = Math.max(group.lastNs, process.ended_ns);
+      group.leaks.push({ process, site });
+    }
+  return [...groups.values()].sort((a, b) => b.lastNs - a.lastNs);
+}
+
+/** The same incident, however often it has happened since. */
+export const nameOf = (incident: Incident): string => 
+  `${incident.kind} ${incident.pid} ${incident.time_ns} ${siteKey(siteOf(incident))}`;
+
+/** What happened to one process, of one kind. */
+export interface Glance {
+  kind: string;
+  pid: number;
+  comm: string;
+  places: number; // incidents of their own
+  times: number; // of a leak: buffers
+  bytes: number;
+  lastNs: number;
+  one: Incident; // the newest
+  least: boolean; // there was more: of a process that leaked, the daemon keeps the largest call sites
+}
+
+const LEAK_SITES_MAX = 256; // STORE_LEAK_SITES_MAX of the daemon
+
+export function glance(incidents: readonly Incident[]): Glance[] {
+  const rows = new Map<string, Glance>();
+  for (const incident of incidents) {
+    const key = `${incident.kind} ${incident.pid} ${incident.comm}`;
+    const row = rows.get(key);
+    if (!row)
+      rows.set(key, {
+        kind: incident.kind, pid: incident.pid, comm: incident.comm, places: 1, times: incident.count,
+        bytes: incident.size, lastNs: incident.last_ns, one: incident, least: false,
+      });
+    else {
+      row.places++;
+      row.times += incident.count;
+      row.bytes += incident.size;
+      if (incident.last_ns > row.lastNs) row.one = incident;
+      row.lastNs = Math.max(row.lastNs, incident.last_ns);
+    }
+  }
+  for (const row of rows.values()) row.least = row.kind === "leak" && row.places >= LEAK_SITES_MAX;
+  return [...rows.values()].sort((a, b) => b.lastNs - a.lastNs);
+}

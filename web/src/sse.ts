@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The stream as text, and when to try again: what live.ts does with a network, without one.
+
+export interface Message {
+  kind: string;
+  data: string;
+}
+
+/** A message of a stream that would not end would fill the memory. Totals of 10,000 processes are a tenth. */
+export const MESSAGE_MAX = 256 << 20;
+
+/** Cuts what comes, in whatever pieces, into messages. */
+export class Reader {
+  private parts: string[] = [];
+  private length = 0;
+
+  /** @throws a message is too long. */
+  take(text: string): Message[] {
+    const messages: Message[] = [];
+    // What came before has no end in it, but its last character may be half of one.
+    let begin = 0;
+    const open = this.parts.length > 0 && this.parts[this.parts.length - 1]!.endsWith("\n");
+    if (open && text.startsWith("\n")) {
+      this.close(messages, "");
+      begin = 1;
+    }
+    for (;;) {
+      const end = text.indexOf("\n\n", begin);
+      if (end < 0) break;
+      this.close(messages, text.slice(begin, end));
+      begin = end + 2;
+    }
+    if (begin < text.length) {
+      this.length += text.length - begin;
+      if (this.length > MESSAGE_MAX) throw new Error("a message without an end");
+      this.parts.push(text.slice(begin));
+    }
+    return messages;
+  }
+
+  private close(messages: Message[], last: string): void {
+    const message = parseMessage(this.parts.join("") + last);
+    this.parts = [];
+    this.length = 0;
+    if (message) messages.push(message);
+  }
+}
+
+/** null: a comment, which only says that somebody is there. */
+export function parseMessage(text: string): Message | null {
+  let kind = "";
+  const data: string[] = [];
+  for (const line of text.split("\n")) {
+    if (line.startsWith("event: ")) kind = line.slice(7);
+    else if (line.startsWith("data: ")) data.push(line.slice(6));
+  }
+  return kind ? { kind, data: data.join("\n") } : null;
+}
+
+export const RETRY_MS: readonly number[] = [300, 600, 1000, 2000, 3000];
+
+/** How long to wait before the next attempt: longer each time, until one has brought something. */
+export class Retry {
+  private attempt = 0;
+
+  next(): number {
+    return RETRY_MS[Math.min(this.attempt++, RETRY_MS.length - 1)]!;
+  }
+
+  worked(): void {
+    this.attempt = 0;
+  }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Live bytes by merged stack, as a tree: what a flame graph draws, and the table behind it lists.
+
+import type { Buffer } from "./model";
+import { frameName, frameWhere } from "./stack";
+import { visible } from "./text";
+
+export interface Node {
+  name: string;
+  where: string;
+  value: number;
+  buffers: number;
+  children: Node[];
+}
+
+interface Building extends Node {
+  children: Building[];
+  by: Map<string, Building>;
+}
+
+const make = (name: string, where = ""): Building => ({ name, where, value: 0, buffers: 0, children: [], by: new Map() });
+
+function step(node: Building, name: string, where: string): Building {
+  const key = `${name}\n${where}`;
+  let child = node.by.get(key);
+  if (!child) {
+    child = make(visible(name), visible(where));
+    node.by.set(key, child);
+    node.children.push(child);
+  }
+  return child;
+}
+
+/** Without a stack, by phase. The tip is type and name. */
+export function tree(buffers: readonly Buffer[]): Node {
+  const root = make("all");
+  for (const buffer of buffers) {
+    const path = [root];
+    let at = root;
+    const go = (name: string, where: string): void => {
+      at = step(at, name, where);
+      path.push(at);
+    };
+    if (buffer.stack.length > 0)
+      for (let i = buffer.stack.length - 1; i >= 0; i--)
+        go(frameName(buffer.stack[i]!), frameWhere(buffer.stack[i]!));
+    else {
+      go("no stack", "");
+      if (buffer.phase) for (const part of buffer.phase.split("/")) go(part, "phase");
+    }
+    go(buffer.name ?? "without a name", buffer.type);
+    for (const node of path) {
+      node.value += buffer.size;
+      node.buffers++;
+    }
+  }
+  return root;
+}
+
+/** The tips with the ways to them, largest first. */
+export function tips(root: Node): { path: string[]; node: Node }[] {
+  const rows: { path: string[]; node: Node }[] = [];
+  const walk = (node: Node, path: string[]): void => {
+    if (node.children.length === 0) rows.push({ path, node });
+    for (const child of node.children) walk(child, [...path, child.name]);
+  };
+  if (root.children.length > 0) walk(root, []);
+  return rows.sort((a, b) => b.node.value - a.node.value);
+}

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where in a device's memory what lies. Each process hands out memory by an allocator of its own, so each has a strip, with
+// the daemon's figures of it (the same as "ttmem map"), and an answer of its own to whether something would fit ("ttmem fit").
+
+import { get, mayAsk, problem } from "../api";
+import { seriesVariable, typeVariable, type Palette } from "../colours";
+import { choice, clear, h, Keyed, say, type Row } from "../dom";
+import { bytes, clock, count, parseBytes, percent, plural } from "../format";
+import { layOut, memoryOf, type Layout } from "../holes";
+import { AddressMap, AGE_NAMES, type Paint } from "../map";
+import {
+  deviceKey, SPACE_TYPES, type Buffer, type Device, type Fit, type MemoryType, type Space, type SpaceType,
+} from "../model";
+import { link, remember, type Route } from "../router";
+import { loadBuffers } from "../rows";
+import { empty, figure, locked, panel, TYPE_TITLES } from "../view";
+
+const AUTO_ROWS = 5000; // as many follow by themselves; more are read again on demand
+const AUTO_MS = 3000;
+const ASK_MS = 250; // after the last key
+const STRIPS = 8; // of the processes that hold most
+
+// What may lie in which memory. Kernels wait in DRAM or run in L1, whatever they count as.
+const TYPES_IN: Record<SpaceType, MemoryType[]> = {
+  DRAM: ["DRAM", "KERNEL"],
+  L1: ["L1", "CB", "KERNEL"],
+  TRACE: ["TRACE"],
+  L1_SMALL: ["L1_SMALL"],
+  SYSTEM_MEMORY: ["SYSTEM_MEMORY"],
+};
+const FIT_DEFAULT: Record<SpaceType, string> = {
+  DRAM: "1 GiB", L1: "1 MiB", TRACE: "16 MiB", L1_SMALL: "64 KiB", SYSTEM_MEMORY: "64 MiB",
+};
+
+const item = (variable: string, text: string): HTMLElement =>
+  h("li", { "--dot": `var(--${variable})` }, h("span", {}, text));
+
+/** Why, in words. */
+export function verdict(fit: Fit): string {
+  const { banks } = fit;
+  const each = banks > 1 ? ` (${bytes(fit.need_per_bank)} in each of ${banks} banks)` : "";
+  if (fit.fits && fit.hole) return `Yes${each}: at ${fit.hole.address}, in a hole of ${bytes(fit.hole.size * banks)}.`;
+  if (fit.reason === "too_large") return `No${each}: all of it has ${bytes(fit.bank_size * banks)}.`;
+  const free = bytes(fit.free * banks);
+  if (fit.reason === "full") return `No${each}: only ${free} are free.`;
+  const gone = fit.in_the_way.length;
+  const way = gone > 0 ? ` It would fit without ${gone === 1 ? (fit.in_the_way[0]!.name ?? "one buffer") : plural(gone, "buffer")}.` : "";
+  return `No${each}: ${free} are free, but cut up: the largest hole has ${bytes(fit.largest * banks)}.${way}`;
+}
+
+interface Strip extends Row<Layout> {
+  answer(fit: Fit | undefined): void;
+  destroy(): void;
+}
+
+export class Places {
+  readonly element: HTMLElement;
+  private body = h("div", {});
+  private strips = h("div", { class: "strips" });
+  private rows: Keyed<Layout>;
+  private made = new Map<number, Strip>();
+  private legend = h("ul", { class: "legend" });
+  private notes = h("ul", { class: "muted pad" });
+  private nothing = empty("");
+  private size = h("input", { type: "text", "aria-label": "Size", id: "fit-size" });
+  private answer = h("output", { for: "fit-size" });
+  private layouts: Layout[] = [];
+  private fits: Fit[] = [];
+  private told: string[] = [];
+  private timeNs = 0;
+  private memory: SpaceType;
+  private paint: Paint;
+  private abort = new AbortController();
+  private asking = new AbortController();
+  private timer = 0;
+  private askTimer = 0;
+
+  constructor(
+    private find: () => Device | undefined,
+    private palette: Palette,
+    route: Route,
+  ) {
+    const paint = route.options.get("paint");
+    this.memory = SPACE_TYPES.find((type) => type === route.options.get("pool")) ?? "DRAM";
+    this.paint = paint === "process" || paint === "age" ? paint : "type";
+    this.size.value = FIT_DEFAULT[this.memory];
+    this.size.addEventListener("input", () => this.ask(ASK_MS));
+    this.rows = new Keyed(this.strips, (layout) => String(layout.pid), (layout) => this.strip(layout));
+    const refresh = h("button", { type: "button" }, "Refresh");
+    refresh.addEventListener("click", () => void this.load());
+    const may = mayAsk();
+    this.element = panel("Address map", may && h("div", { class: "tools" }, this.choices(), refresh), this.body);
+    this.nothing.hidden = true;
+    if (!may) clear(this.body, locked("Buffers"));
+    else {
+      clear(this.body, this.strips, this.nothing, h("div", { class: "pad" }, this.legend), this.notes,
+        h("div", { class: "fit" }, h("label", { for: "fit-size" }, "Would"), this.size, h("span", {}, "fit?"), this.answer));
+      say(this.answer, "Reading …");
+      void this.load();
+    }
+  }
+
+  private choices(): HTMLElement[] {
+    return [
+      choice<SpaceType>("Memory", SPACE_TYPES.map((value) => ({ value, text: value === "SYSTEM_MEMORY" ? "System" : TYPE_TITLES[value] })), this.memory, (value) => {
+        this.memory = value;
+        remember({ pool: value });
+        this.size.value = FIT_DEFAULT[value];
+        void this.load();
+      }),
+      choice<Paint>("Coloured by", [
+        { value: "type", text: "Type" }, { value: "process", text: "Process" }, { value: "age", text: "Age" },
+      ], this.paint, (value) => {
+        this.paint = value;
+        remember({ paint: value });
+        this.show();
+      }),
+    ];
+  }
+
+  destroy(): void {
+    this.abort.abort();
+    this.asking.abort();
+    clearTimeout(this.timer);
+    clearTimeout(this.askTimer);
+    for (const strip of this.made.values()) strip.destroy();
+  }
+
+  async load(): Promise<void> {
+    this.abort.abort();
+    clearTimeout(this.timer);
+    this.abort = new AbortController();
+    const { signal } = this.abort;
+    const device = this.find();
+    if (!device || !mayAsk()) return;
+    const { memory } = this;
+    let again = true;
+    try {
+      const [map, ...rows] = await Promise.all([
+        get<{ time_ns: number; maps: Space[]; notes: string[] }>("/api/v1/map", { device: deviceKey(device), type: memory }, signal),
+        ...TYPES_IN[memory].map((type) => loadBuffers({ device: deviceKey(device), type }, signal)),
+      ]);
+      // A number also names devices of that number which have a unique id: those are others.
+      const buffers = rows.flatMap((one) => one.buffers)
+        .filter((buffer) => buffer.device_uid === device.uid && memoryOf(buffer, device) === memory);
+      this.timeNs = map.time_ns;
+      this.told = [...map.notes];
+      if (!rows.every((one) => one.complete))
+        this.told.push(`There are too many buffers to show: these are the first ${count(buffers.length)}.`);
+      this.arrange(map.maps.filter((space) => space.uid === device.uid), buffers);
+      this.show();
+      this.ask(0);
+      again = buffers.length <= AUTO_ROWS;
+    } catch (error) {
+      if (signal.aborted) return;
+      this.told = [problem(error)];
+      this.showNotes();
+    }
+    if (again) this.timer = window.setTimeout(() => void this.load(), AUTO_MS);
+  }
+
+  /** A strip for each process that has something there, or could have. */
+  private arrange(spaces: readonly Space[], buffers: readonly Buffer[]): void {
+    const of = new Map<number, Buffer[]>();
+    for (const buffer of buffers) {
+      const list = of.get(buffer.pid);
+      if (list) list.push(buffer);
+      else of.set(buffer.pid, [buffer]);
+    }
+    const known = new Set(spaces.map((space) => space.pid));
+    this.layouts = spaces.map((space) => layOut(space.pid, space.comm, of.get(space.pid) ?? [], space));
+    for (const [pid, list] of of) if (!known.has(pid)) this.layouts.push(layOut(pid, list[0]!.comm, list, null));
+    const used = (layout: Layout): number => layout.space?.used ?? layout.spans.reduce((sum, span) => sum + span.to - span.from, 0);
+    this.layouts.sort((a, b) => used(b) - used(a) || a.pid - b.pid);
+  }
+
+  private show(): void {
+    const shown = this.layouts.slice(0, STRIPS);
+    this.strips.classList.toggle("several", shown.length > 1);
+    this.rows.show(shown);
+    for (const [pid, strip] of this.made)
+      if (!strip.element.isConnected) {
+        strip.destroy();
+        this.made.delete(pid);
+      }
+    this.nothing.hidden = shown.length > 0;
+    say(this.nothing, `Nobody has ${TYPE_TITLES[this.memory]} of this device.`);
+    this.explain(shown);
+    this.showNotes();
+  }
+
+  private strip(first: Layout): Strip {
+    const figures = h("dl", { class: "figures small" });
+    const answer = h("output", { for: "fit-size", class: "strip-answer" });
+    const map = new AddressMap((span) =>
+      (location.hash = link("process", String(span.buffer.pid), { address: span.buffer.address })));
+    const element = h("section", { class: "strip", "aria-label": `Memory of ${first.comm} (${first.pid})` },
+      h("h3", {}, h("a", { href: link("process", String(first.pid)) }, `${first.comm} (${first.pid})`)),
+      figures, map.element, answer);
+    const strip: Strip = {
+      element,
+      update: (layout) => {
+        clear(figures, this.figures(layout));
+        map.set(layout, this.paint, this.palette.place(layout.pid));
+      },
+      answer: (fit) => {
+        answer.className = `strip-answer ${fit ? (fit.fits ? "yes" : "no") : ""}`;
+        say(answer, fit ? verdict(fit) : "");
+      },
+      destroy: () => map.destroy(),
+    };
+    this.made.set(first.pid, strip);
+    return strip;
+  }
+
+  private figures({ space, bank, spans }: Layout): HTMLElement[] {
+    const as = figure("As of", clock(this.timeNs));
+    if (!space) return [figure("Buffers", count(spans.length)), figure("Free", "not known"), as];
+    const all = (value: number): string => bytes(value * bank.banks);
+    return [
+      figure("Taken", all(space.used)), figure("Free", all(space.free)),
+      figure("Largest hole", all(space.largest), `${bytes(space.largest)} in each of ${space.banks} banks`),
+      figure("Holes", count(space.holes.length)),
+      figure("Fragmentation", percent(space.fragmentation, 1), "free memory that is not in the largest hole"), as,
+    ];
+  }
+
+  private showNotes(): void {
+    const notes = this.told.map((text) => text.replace(/^pid \d+, device \d+: where its .* declared \(ttmem_device\)$/,
+      "No process has declared how large the banks are: only holes between buffers are known."));
+    const guessed = this.layouts.reduce((sum, layout) => sum + (layout.space?.guessed ?? 0), 0);
+    const outside = this.layouts.reduce((sum, layout) => sum + (layout.space?.unplaced ?? 0), 0);
+    if (guessed) notes.push(`${plural(guessed, "buffer")} did not tell the share of a bank: taken as spread evenly.`);
+    if (outside) notes.push(`${plural(outside, "buffer")} lie${outside === 1 ? "s" : ""} outside of it.`);
+    if (this.layouts.length > STRIPS)
+      notes.push(`${plural(this.layouts.length - STRIPS, "more process", "more processes")}: these hold most.`);
+    clear(this.notes, [...new Set(notes)].map((text) => h("li", {}, text)));
+  }
+
+  private explain(shown: readonly Layout[]): void {
+    const names =
+      this.paint === "age" ? AGE_NAMES.map((name, i) => item(`age-${i}`, name))
+      : this.paint === "type" ? TYPES_IN[this.memory].map((type) => item(typeVariable(type), TYPE_TITLES[type]))
+      : shown.map((layout) => item(seriesVariable(this.palette.place(layout.pid)), `${layout.comm} (${layout.pid})`));
+    clear(this.legend, names, item("hole-line", "hole"));
+  }
+
+  /** Asks once nobody has typed for a moment. */
+  private ask(delay: number): void {
+    clearTimeout(this.askTimer);
+    this.asking.abort();
+    const wanted = parseBytes(this.size.value);
+    if (!wanted) {
+      this.fits = [];
+      return this.judge("A size looks like 512 MiB, 1.5 GiB or 4096.");
+    }
+    this.askTimer = window.setTimeout(() => void this.fit(wanted), delay);
+  }
+
+  private async fit(size: number): Promise<void> {
+    const device = this.find();
+    if (!device) return;
+    this.asking = new AbortController();
+    const { signal } = this.asking;
+    try {
+      const parameters = { device: deviceKey(device), type: this.memory, size };
+      const { answers } = await get<{ answers: Fit[] }>("/api/v1/fit", parameters, signal);
+      this.fits = answers.filter((fit) => fit.uid === device.uid);
+      this.judge(this.fits.length ? null : "Not known: no process has declared where this memory lies.");
+    } catch (error) {
+      if (!signal.aborted) this.judge(problem(error));
+    }
+  }
+
+  /** @text: instead of an answer. Of one process it stands beside the question, of several with each. */
+  private judge(text: string | null): void {
+    const alone = this.layouts.length === 1 ? this.fits[0] : undefined;
+    const yes = this.fits.filter((fit) => fit.fits).length;
+    for (const [pid, strip] of this.made)
+      strip.answer(alone || text !== null ? undefined : this.fits.find((fit) => fit.pid === pid));
+    this.answer.className = text !== null || (!alone && yes && yes < this.fits.length) ? "" : yes ? "yes" : "no";
+    say(this.answer, text ?? (alone ? verdict(alone)
+      : yes === this.fits.length ? "Yes, for each of them."
+      : yes === 0 ? "No, for none of them."
+      : `For ${yes} of ${plural(this.fits.length, "process", "processes")}.`));
+  }
+}

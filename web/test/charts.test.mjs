@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { sparkline, splits, stacked, total } from "../src/chart-data";
+import { fromNs, History, later } from "../src/series";
+
+const series = (...values) => ({ label: "", variable: "", values });
+
+test("series are stacked from the bottom, and drawn from the top", () => {
+  const data = { times: [1, 2, 3, 4], series: [series(1, 2, null, null), series(10, null, 30, null)] };
+  assert.deepEqual(stacked(data), [[11, 2, 30, null], [1, 2, 0, null]]);
+  assert.deepEqual([0, 1, 2, 3].map((i) => total(data, i)), [11, 2, 30, 0]);
+});
+
+test("figures at the axis are round, few, and end with the capacity", () => {
+  for (const high of [1, 1000, 1024, 5000, 3 * 2 ** 30, 12 * 2 ** 30, 1e15]) {
+    const list = splits(high, null);
+    assert.ok(list.length >= 2 && list.length <= 6, `${high}: ${list}`);
+    assert.ok(list.every((value) => value <= high));
+  }
+  const gib = 2 ** 30;
+  assert.deepEqual(splits(12 * gib, 12 * gib), [0, 4 * gib, 8 * gib, 12 * gib]);
+  assert.equal(splits(12.9 * gib, 12 * gib).at(-1) <= 12.9 * gib, true);
+});
+
+test("a sparkline fills its width, and never leaves it", () => {
+  const s = 1e9;
+  const { line, area, span } = sparkline([0, 60 * s], [0, 5], 120 * s, 600 * s);
+  assert.equal(span, 120 * s);
+  assert.match(line, /^M0\.0 23\.0H50\.0V2\.0H100V2\.0$/);
+  assert.match(area, /V24H0\.0Z$/);
+  assert.equal(sparkline([], [], 1, 1).line, "");
+  const long = sparkline(Array.from({ length: 900 }, (_, i) => i * s), Array.from({ length: 900 }, (_, i) => i), 900 * s, 600 * s);
+  for (const [, x] of long.line.matchAll(/[MH]([\d.]+)/g)) assert.ok(Number(x) >= 0 && Number(x) <= 100);
+  assert.equal(long.span, 600 * s);
+});
+
+const line = (type, points, step = 1) => ({ pid: null, device: 0, uid: null, type, step_s: step, points: points.map(([t, v]) => [t * 1e9, v, v, v]) });
+
+test("lines of one key are added up, on one axis of time", () => {
+  const past = new History();
+  past.load([line("DRAM", [[1, 10], [2, 20]]), line("DRAM", [[2, 5], [3, 7]]), line("L1", [[1, 1]])], (one) => one.type);
+  assert.deepEqual(past.times, [1, 2, 3]);
+  assert.deepEqual(past.values("DRAM"), [10, 25, 7]);
+  assert.deepEqual(past.values("nobody"), [null, null, null]);
+  assert.equal(past.most("DRAM"), 25);
+});
+
+test("where nobody looked there is nothing", () => {
+  const past = new History();
+  past.load([line("DRAM", [[1, 10], [100, 20]])], (one) => one.type);
+  assert.deepEqual(past.times, [1, 2, 100]);
+  assert.deepEqual(past.values("DRAM"), [10, null, 20]);
+});
+
+test("a key keeps its value where another one has a point", () => {
+  const past = new History();
+  past.load([line("DRAM", [[1, 10], [3, 20]]), line("L1", [[1, 1], [2, 2], [3, 3]])], (one) => one.type);
+  assert.deepEqual(past.values("DRAM"), [10, 10, 20]);
+});
+
+test("what happens now is one point a second, and the old goes", () => {
+  const past = new History();
+  past.push(1.0e9, new Map([["a", 1]]));
+  past.push(1.2e9, new Map([["a", 2]]));
+  past.push(2.0e9, new Map([["a", 3], ["b", 9]]));
+  assert.deepEqual(past.times, [1, 2]);
+  assert.deepEqual(past.values("a"), [2, 3]);
+  assert.deepEqual(past.values("b"), [null, 9]);
+  past.push(3e9, new Map([["a", 4]]));
+  assert.deepEqual(past.values("b"), [null, 9, 0], "who is not there any more has nothing");
+  past.trim(2.5);
+  assert.deepEqual(past.times, [2, 3]);
+  assert.equal(past.values("a").length, 2);
+});
+
+test("moments as parameters have all of their digits", () => {
+  assert.equal(fromNs(1700000000123456789), "1700000000123000000");
+  assert.equal(later("5", 3), "5");
+  assert.equal(later("5", 9e15), "9000000000000000");
+});

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { glance, groupUp, nameOf } from "../src/groups";
+import { compare, siteOf, sumUp } from "../src/sites";
+import { shortId, siteKey } from "../src/stack";
+import { tips, tree } from "../src/tree";
+import { listHeight, reveal, ROW, seen, SPARE, TALLEST } from "../src/window";
+import { buffer, frame, incident } from "./make.mjs";
+
+test("what was added between two moments, and what went", () => {
+  const stays = buffer({ name: "stays", address: "0x1" });
+  const goes = buffer({ name: "goes", address: "0x2", size: 2000 });
+  const comes = [buffer({ name: "comes", address: "0x3", size: 3000 }), buffer({ name: "comes", address: "0x4", size: 1000 })];
+  const rows = compare([stays, goes], [stays, ...comes]).map(({ name, added, addedBuffers, gone, goneBuffers }) =>
+    [name, added, addedBuffers, gone, goneBuffers]);
+  assert.deepEqual(rows, [["comes", 4000, 2, 0, 0], ["goes", 0, 0, 2000, 1]]);
+});
+
+test("freed and allocated again at the same place is a change, though nothing was gained", () => {
+  const before = buffer({ address: "0x1", born_ns: 1e18, age_ns: 1e9 });
+  const after = { ...before, born_ns: 1e18 + 1e9, age_ns: 0 };
+  const [change] = compare([before], [after]);
+  assert.deepEqual([change.added, change.gone, change.addedBuffers, change.goneBuffers], [1024, 1024, 1, 1]);
+  assert.deepEqual(compare([before], [before]), []);
+});
+
+test("births that are counted back anew, and differ by a hair, are the same", () => {
+  const before = Array.from({ length: 100 }, (_, i) => buffer({ address: `0x${i}`, born_ns: 1794753917631461976 + i * 1e6, age_ns: 1e9 }));
+  const after = before.map((one, i) => ({ ...one, born_ns: one.born_ns + ((i % 7) - 3) * 256, age_ns: 2e9 }));
+  assert.deepEqual(compare(before, after), []);
+  // Ten hours later the clock was corrected by a tenth of a second.
+  const hours = 36000e9;
+  assert.deepEqual(compare(before, before.map((one) => ({ ...one, born_ns: one.born_ns + 1e8, age_ns: hours }))), []);
+});
+
+test("the same place on two devices, or of two types, is two buffers", () => {
+  const one = buffer({ address: "0x1" });
+  assert.equal(compare([one], [one, { ...one, device_uid: "0xb2" }])[0].added, 1024);
+  assert.equal(compare([one], [one, { ...one, type: "L1" }])[0].added, 1024);
+});
+
+test("the difference is that of the sums", () => {
+  const before = Array.from({ length: 50 }, (_, i) => buffer({ address: `0x${i}`, size: i, name: `n${i % 7}` }));
+  const after = before.slice(20).concat(Array.from({ length: 30 }, (_, i) => buffer({ address: `0x${i + 900}`, size: 3 * i, name: `n${i % 5}` })));
+  const sum = (list) => list.reduce((all, one) => all + one.size, 0);
+  const changes = compare(before, after);
+  assert.equal(changes.reduce((all, one) => all + one.added - one.gone, 0), sum(after) - sum(before));
+  const sizes = changes.map((one) => Math.abs(one.added - one.gone));
+  assert.deepEqual(sizes, [...sizes].sort((a, b) => b - a));
+});
+
+test("a call site stays the same when the source moves", () => {
+  const [a, b] = [frame("f", "x.c", 10), frame("f", "x.c", 99)];
+  assert.equal(siteKey({ type: "L1", name: "n", phase: "p", stack: [a] }), siteKey({ type: "L1", name: "n", phase: "q", stack: [b] }));
+  assert.notEqual(siteKey({ type: "L1", name: "n", stack: [a] }), siteKey({ type: "L1", name: "n", stack: [frame("g", "x.c")] }));
+  assert.notEqual(siteKey({ type: "L1", name: null, phase: "p", stack: [] }), siteKey({ type: "L1", name: null, phase: "q", stack: [] }));
+  const sums = sumUp([buffer({ stack: [a] }), buffer({ stack: [b], size: 1, born_ns: 5 })]);
+  assert.deepEqual([...sums.values()].map(({ bytes, buffers, oldestNs }) => [bytes, buffers, oldestNs]), [[1025, 2, 5]]);
+});
+
+test("names of groups differ where the groups do", () => {
+  const names = new Set(Array.from({ length: 20000 }, (_, i) => shortId(`leak\nDRAM\nname ${i}`)));
+  assert.equal(names.size, 20000);
+  assert.match(shortId(""), /^[0-9a-f]{14}$/);
+});
+
+test("incidents by call site", () => {
+  const stack = [frame("f")];
+  const second = { time_ns: 1, thread: 1, name: null, phase: null, size: 10, stack };
+  const first = { ...second, name: "n" };
+  const groups = groupUp(
+    [incident({ pid: 1, count: 3, time_ns: 5, last_ns: 9, first, second }), incident({ pid: 2, time_ns: 2, last_ns: 2, first, second }),
+      incident({ kind: "leak" })],
+    [{ pid: 3, ended_ns: 20, sites: [{ type: "DRAM", name: "n", phase: null, stack, bytes: 100, buffers: 4 }] },
+      { pid: 4, ended_ns: 30, sites: [{ type: "DRAM", name: "n", phase: null, stack, bytes: 1, buffers: 1 }] }],
+  );
+  assert.deepEqual(groups.map(({ kind, times, bytes, pids, firstNs, lastNs }) => [kind, times, bytes, [...pids], firstNs, lastNs]),
+    [["leak", 5, 101, [3, 4], 20, 30], ["double_free", 4, 20, [1, 2], 2, 9]]);
+});
+
+test("at a glance, one line for a process and kind", () => {
+  const leaks = Array.from({ length: 300 }, (_, i) => incident({ kind: "leak", pid: 7, count: 2, size: 10, last_ns: i }));
+  const rows = glance([...leaks, incident({ pid: 7, last_ns: 999, count: 5 })]);
+  assert.deepEqual(rows.map(({ kind, places, times, bytes, lastNs }) => [kind, places, times, bytes, lastNs]),
+    [["double_free", 1, 5, 10, 999], ["leak", 300, 600, 3000, 299]]);
+  assert.equal(rows[1].one, leaks[299]);
+  assert.ok(rows[1].least, "the daemon keeps so many call sites of a process");
+  assert.ok(!rows[0].least && !glance(leaks.slice(50))[0].least);
+  const party = (name) => ({ time_ns: 1, thread: 1, name, phase: null, size: 10, stack: [] });
+  assert.notEqual(nameOf(incident({ first: party("a") })), nameOf(incident({ first: party("b") })));
+  assert.equal(siteOf(incident({ first: party("a"), second: party(null) })).name, "a");
+});
+
+test("a flame graph's tree", () => {
+  const stack = [frame("inner"), frame("outer")]; // innermost first
+  const root = tree([
+    buffer({ stack, size: 10, name: "x" }), buffer({ stack, size: 5, name: "x" }), buffer({ stack, size: 1, name: null }),
+    buffer({ stack: [frame("other"), frame("outer")], size: 4 }), buffer({ phase: "a/b", size: 7, name: "y" }),
+  ]);
+  assert.equal(root.value, 27);
+  assert.equal(root.buffers, 5);
+  const [outer, none] = root.children;
+  assert.deepEqual([outer.name, outer.value, outer.children.map((node) => [node.name, node.value])], ["outer", 20, [["inner", 16], ["other", 4]]]);
+  assert.deepEqual([none.name, none.children[0].name, none.children[0].children[0].name], ["no stack", "a", "b"]);
+  for (const walk = [root]; walk.length; ) {
+    const node = walk.pop();
+    if (node.children.length) assert.equal(node.children.reduce((sum, child) => sum + child.value, 0), node.value);
+    walk.push(...node.children);
+  }
+  assert.deepEqual(tips(root).map(({ path, node }) => [path.join(">"), node.value]), [
+    ["outer>inner>x", 15], ["no stack>a>b>y", 7], ["outer>other>a", 4], ["outer>inner>without a name", 1],
+  ]);
+  assert.deepEqual(tips(tree([])), []);
+});
+
+test("names that JavaScript has a use for are names", () => {
+  const root = tree([buffer({ name: "__proto__", phase: "constructor/__proto__" }), buffer({ name: "constructor" })]);
+  assert.equal(root.value, 2048);
+  assert.equal(compare([], [buffer({ name: "__proto__" }), buffer({ name: "toString" })]).length, 2);
+});
+
+test("rows that can be seen", () => {
+  assert.deepEqual(seen(0, 0, 400), { first: 0, last: 0, offset: 0 });
+  assert.deepEqual(seen(5, 0, 400), { first: 0, last: 5, offset: 0 });
+  const { first, last, offset } = seen(100000, 1000 * ROW, 400);
+  assert.equal(first, 1000 - SPARE);
+  assert.equal(last, 1000 + Math.ceil(400 / ROW) + SPARE);
+  assert.equal(offset, (1000 - SPARE) * ROW);
+});
+
+test("every row can be seen, however long the list", () => {
+  for (const count of [1, 100, 100000, 1e7]) {
+    const height = 416;
+    const most = Math.max(0, listHeight(count) - height);
+    assert.ok(listHeight(count) <= TALLEST);
+    const bottom = seen(count, most, height);
+    assert.equal(bottom.last, count);
+    // The last row ends where the bar does.
+    assert.ok(Math.abs(bottom.offset + (count - bottom.first) * ROW - listHeight(count)) < 1);
+    for (const index of [0, Math.floor(count / 3), count - 1]) {
+      const top = reveal(count, index, most / 2, height);
+      const now = seen(count, top, height);
+      assert.ok(top >= 0 && top <= most + 1, `${count} ${index} ${top}`);
+      assert.ok(index >= now.first && index < now.last, `${count} ${index}`);
+      assert.equal(reveal(count, index, top, height), top, "a row that is seen moves nothing");
+    }
+  }
+});

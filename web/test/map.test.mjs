@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { holeAt, layOut, memoryOf, perBank, spanAt, takesRoom } from "../src/holes";
+import { buffer, memory, space } from "./make.mjs";
+
+const bank = { base: 0, size: 0x10000, banks: 12, alignment: 32 };
+
+test("the room that a buffer takes in each bank", () => {
+  assert.equal(perBank(buffer({ size: 12 * 64 }), bank), 64);
+  assert.equal(perBank(buffer({ size: 12 * 64 + 1 }), bank), 96);
+  assert.equal(perBank(buffer({ size: 1 }), bank), 32);
+  assert.equal(perBank(buffer({ size: 1, size_per_bank: 4096 }), bank), 4096);
+  assert.equal(perBank(buffer({ size: 0 }), { ...bank, alignment: 1 }), 1);
+});
+
+test("which memory a buffer lies in", () => {
+  const device = { memory: memory({}, { DRAM: { ...bank, banks: 12 }, L1: { ...bank, banks: 64 } }) };
+  for (const [with_, wanted] of [
+    [{ type: "DRAM" }, "DRAM"], [{ type: "TRACE" }, "TRACE"], [{ type: "CB" }, "L1"], [{ type: "L1_SMALL" }, "L1_SMALL"],
+    [{ type: "KERNEL", banks: 12 }, "DRAM"], [{ type: "KERNEL", banks: 64 }, "L1"], [{ type: "KERNEL", banks: 3 }, null], [{ type: "KERNEL" }, null],
+  ])
+    assert.equal(memoryOf(buffer(with_), device), wanted);
+});
+
+test("what lies in others' memory takes none", () => {
+  assert.ok(takesRoom(buffer()));
+  assert.ok(!takesRoom(buffer({ flags: ["alias"] })));
+  assert.ok(!takesRoom(buffer({ flags: ["owns_data", "preallocated"] })));
+});
+
+test("holes are the daemon's, buffers lie in between", () => {
+  const layout = layOut(1, "one", [
+    buffer({ address: "0x2000", size: 12 * 0x1000, name: "high" }), buffer({ address: "0x0", size: 12 * 0x1000, name: "low" }),
+    buffer({ address: "0x8000", size: 12, flags: ["alias"] }),
+  ], space({ holes: [{ address: "0x1000", size: 0x1000 }, { address: "0x3000", size: 0xd000 }] }));
+  assert.deepEqual(layout.spans.map(({ from, to, buffer: { name } }) => [from, to, name]), [[0, 0x1000, "low"], [0x2000, 0x3000, "high"]]);
+  assert.deepEqual(layout.bank, { base: 0, size: 0x10000, banks: 12, alignment: 32 });
+  for (const [at, name] of [[0, "low"], [0xfff, "low"], [0x1000, null], [0x2000, "high"], [0x2fff, "high"], [0x3000, null]]) {
+    assert.equal(spanAt(layout, at)?.buffer.name ?? null, name, String(at));
+    assert.equal(holeAt(layout, at) === null, name !== null, String(at));
+  }
+  assert.equal(holeAt(layout, 0x10000), null);
+  assert.equal(holeAt({ ...layout, holes: [] }, 5), null);
+});
+
+test("where nobody has declared the memory, its bounds are those of the buffers", () => {
+  const layout = layOut(1, "one", [buffer({ address: "0x3000", size: 0x1000 }), buffer({ address: "0x1000", size: 0x800 })], null);
+  assert.deepEqual([layout.bank.base, layout.bank.size, layout.bank.banks], [0x1000, 0x3000, 1]);
+  assert.deepEqual(layout.holes, [{ from: 0x1800, to: 0x3000 }]);
+  assert.deepEqual(layOut(1, "one", [], null).spans, []);
+});
+
+test("buffers that lie over each other", () => {
+  const layout = layOut(1, "one", [buffer({ address: "0x0", size: 0x1000, name: "wide" }), buffer({ address: "0x400", size: 0x100, name: "inside" })], null);
+  assert.equal(spanAt(layout, 0x450).buffer.name, "inside");
+  assert.equal(spanAt(layout, 0x600).buffer.name, "wide");
+  assert.deepEqual(layout.holes, []);
+});

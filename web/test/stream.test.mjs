@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { link, parse } from "../src/router";
+import { parseMessage, Reader, Retry, RETRY_MS } from "../src/sse";
+
+const STREAM = 'event: totals\ndata: {"a":1}\n\n: keep-alive\n\nevent: incident\ndata: {"kind":"leak"}\n\n';
+const MESSAGES = [{ kind: "totals", data: '{"a":1}' }, { kind: "incident", data: '{"kind":"leak"}' }];
+
+test("messages, in whatever pieces they come", () => {
+  for (let size = 1; size <= STREAM.length; size++) {
+    const reader = new Reader();
+    const got = [];
+    for (let at = 0; at < STREAM.length; at += size) got.push(...reader.take(STREAM.slice(at, at + size)));
+    assert.deepEqual(got, MESSAGES, `pieces of ${size}`);
+  }
+});
+
+test("what has no end yet is no message", () => {
+  const reader = new Reader();
+  assert.deepEqual(reader.take("event: totals\ndata: x\n"), []);
+  assert.deepEqual(reader.take("\n"), [{ kind: "totals", data: "x" }]);
+  assert.deepEqual(reader.take(""), []);
+});
+
+test("a large message in many pieces costs its length once", () => {
+  const reader = new Reader();
+  const piece = "x".repeat(1 << 16);
+  reader.take("event: totals\ndata: ");
+  for (let i = 0; i < 500; i++) assert.deepEqual(reader.take(piece), []);
+  assert.equal(reader.take("\n\n")[0].data.length, 500 << 16);
+});
+
+test("a message without an end is given up", () => {
+  const reader = new Reader();
+  const piece = "x".repeat(1 << 26);
+  assert.throws(() => {
+    for (let i = 0; i < 8; i++) reader.take(piece);
+  }, /without an end/);
+});
+
+test("comments and several lines of data", () => {
+  assert.equal(parseMessage(": keep-alive"), null);
+  assert.deepEqual(parseMessage("event: a\ndata: 1\ndata: 2"), { kind: "a", data: "1\n2" });
+});
+
+test("attempts are made further and further apart, until one has worked", () => {
+  const retry = new Retry();
+  const waits = Array.from({ length: 10 }, () => retry.next());
+  assert.deepEqual(waits.slice(0, RETRY_MS.length), [...RETRY_MS]);
+  assert.ok(waits.slice(RETRY_MS.length).every((wait) => wait === RETRY_MS.at(-1)), "and never given up");
+  retry.worked();
+  assert.equal(retry.next(), RETRY_MS[0]);
+});
+
+test("addresses say where one is, and are read again", () => {
+  for (const [view, id, options] of [
+    ["overview", "", {}], ["device", "0xa1", { by: "process" }], ["device", "a/b?c#d", {}], ["process", "42", { tab: "flame" }], ["incidents", "", { kind: "leak" }],
+  ]) {
+    const route = parse(link(view, id, options));
+    assert.deepEqual([route.view, route.id, Object.fromEntries(route.options)], [view, id, options]);
+  }
+});
+
+test("an address may be anything", () => {
+  for (const hash of ["", "#", "#/", "#/nothing", "#/process/0", "#/process/1x", "#/process/-1", "#/device", "#//", "#/__proto__/x"])
+    assert.equal(parse(hash).view, "overview", hash);
+  assert.equal(parse("#/device/%E0%A4%A").id, "%E0%A4%A");
+});
