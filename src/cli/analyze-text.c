@@ -30,7 +30,7 @@ static void print_files(const struct analyze *analyze)
 		const struct analyze_file *file = &analyze->files[i];
 		const char *between = " (";
 
-		text_put(stdout, strcmp(file->path, "-") == 0 ? "standard input" : file->path);
+		text_put(stdout, analyze_path(file));
 		printf(": %" PRIu64 " line%s, %" PRIu64 " event%s", file->counts.lines,
 		       plural(file->counts.lines), file->counts.events,
 		       plural(file->counts.events));
@@ -336,7 +336,7 @@ void analyze_print(const struct analyze *analyze)
 	print_sites(analyze);
 	print_notes(analyze);
 	if (totals->events == 0)
-		puts("\nno events: this is none of the known logs");
+		puts("\nno events");
 	else if (wrong == 0)
 		puts("\nnothing was left, freed twice or freed without being known");
 }

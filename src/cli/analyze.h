@@ -38,6 +38,9 @@ struct analyze {
 	char *names;         /* their bytes */
 };
 
+/* What people call the file. */
+const char *analyze_path(const struct analyze_file *file);
+
 bool analyze_wants_type(const struct analyze *analyze, uint32_t type);
 
 /* "DRAM"; NULL if the log does not tell. */

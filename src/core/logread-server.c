@@ -226,6 +226,24 @@ int logread_server_line(const char *line, struct logread_event *ret_event)
 	return outcome;
 }
 
+bool logread_is_known_line(const char *line)
+{
+	static const char *const words[] = {
+		"=== TT-Metal Buffer Allocation Stack Traces ===",
+		"Background cleanup thread started (checking every ",
+		"Current Statistics:",
+		"  Active allocations: ",
+		"REMAINING ALLOCATED BUFFERS",
+		"No buffers remaining - perfect cleanup!",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (strstr(line, words[i]))
+			return true;
+	}
+	return false;
+}
+
 int logread_detailed_line(const char *line, struct logread_event *ret_event)
 {
 	const char *at = strstr(line, "ALLOC: pid=");

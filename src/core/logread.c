@@ -144,6 +144,7 @@ bool logread_eat_type(const char **at, uint32_t *ret_type)
 int logread_put(struct logread *log, const struct logread_event *event)
 {
 	log->counts.events++;
+	log->counts.is_known = true;
 	log->counts.of_format[event->format]++;
 	return log->take(log->context, event);
 }
@@ -168,6 +169,8 @@ static int logread_line(struct logread *log)
 		return logread_put(log, &event);
 	if (outcome != LOGREAD_OTHER)
 		log->counts.damaged++;
+	else if (!log->counts.is_known)
+		log->counts.is_known = logread_is_known_line(log->line);
 	return 0;
 }
 

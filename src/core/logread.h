@@ -74,6 +74,7 @@ struct logread_counts {
 	uint64_t events;
 	uint64_t damaged;
 	uint64_t of_format[LOGREAD_FORMATS]; /* events */
+	bool is_known; /* an event was seen, or another line that only such logs have */
 };
 
 /* 0, or a negative errno that ends the reading and is passed on. */
