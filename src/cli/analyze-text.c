@@ -45,6 +45,8 @@ static void print_files(const struct analyze *analyze)
 		if (file->counts.damaged)
 			printf(", %" PRIu64 " damaged and skipped", file->counts.damaged);
 		putchar('\n');
+		if (analyze_no_frees(file))
+			printf("  %s\n", analyze_no_frees(file));
 	}
 }
 
@@ -68,9 +70,13 @@ static void print_device(const struct analyze *analyze, struct table *table, siz
 		table_text(table, type ? type : "?");
 		table_format(table, "%" PRIu64, sum->allocs);
 		table_format(table, "%" PRIu64, sum->frees);
-		table_text(table,
-			   format == LOGREAD_DETAILED ? "?" : text_size(sum->peak_bytes, size));
-		table_format(table, "%" PRIu64, sum->leaks ? sum->leaks : sum->live);
+		if (logread_format_has_frees((enum logread_format)format)) {
+			table_text(table, text_size(sum->peak_bytes, size));
+			table_format(table, "%" PRIu64, sum->leaks ? sum->leaks : sum->live);
+		} else {
+			table_text(table, "?");
+			table_text(table, "?");
+		}
 		table_format(table, "%" PRIu64, sum->found[ANALYSIS_DOUBLE_FREE]);
 		table_format(table, "%" PRIu64, sum->found[ANALYSIS_UNKNOWN_FREE]);
 		table_format(table, "%" PRIu64, sum->found[ANALYSIS_SIZE_CHANGE]);
@@ -126,8 +132,13 @@ static void print_processes(const struct analyze *analyze)
 			table_text(&table, "?");
 		table_format(&table, "%" PRIu64, process->allocs);
 		table_format(&table, "%" PRIu64, process->frees);
-		table_format(&table, "%" PRIu64, process->leaks);
-		table_text(&table, text_size(process->leaked_bytes, size));
+		if (logread_format_has_frees((enum logread_format)process->format)) {
+			table_format(&table, "%" PRIu64, process->leaks);
+			table_text(&table, text_size(process->leaked_bytes, size));
+		} else {
+			table_text(&table, "?");
+			table_text(&table, "?");
+		}
 		table_format(&table, "%" PRIu64, process->found[ANALYSIS_DOUBLE_FREE]);
 		table_format(&table, "%" PRIu64, process->found[ANALYSIS_UNKNOWN_FREE]);
 		table_text(&table, process->has_ended ? "yes" : "no");
@@ -337,6 +348,9 @@ void analyze_print(const struct analyze *analyze)
 	print_notes(analyze);
 	if (totals->events == 0)
 		puts("\nno events");
-	else if (wrong == 0)
+	else if (wrong == 0 && totals->blind == 0)
 		puts("\nnothing was left, freed twice or freed without being known");
+	else if (wrong == 0 && totals->blind < totals->events)
+		puts("\nof what has frees in the log, nothing was left, freed twice or freed "
+		     "without being known");
 }

@@ -66,6 +66,28 @@ const char *analyze_path(const struct analyze_file *file)
 	return strcmp(file->path, "-") == 0 ? "standard input" : file->path;
 }
 
+static uint64_t analyze_blind(const struct analyze_file *file)
+{
+	uint64_t count = 0;
+
+	for (size_t f = 0; f < LOGREAD_FORMATS; f++) {
+		if (!logread_format_has_frees((enum logread_format)f))
+			count += file->counts.of_format[f];
+	}
+	return count;
+}
+
+const char *analyze_no_frees(const struct analyze_file *file)
+{
+	uint64_t blind = analyze_blind(file);
+
+	if (blind == 0)
+		return NULL;
+	return blind == file->counts.events
+		       ? "this log has no frees: what was left cannot be told"
+		       : "a part of this log has no frees: what was left of it cannot be told";
+}
+
 static void analyze_draw(struct analyze_progress *progress)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -165,7 +187,7 @@ static const char *analyze_doubt(const struct analyze_file *file, bool asks_for_
 	/* A log of nothing is no different from a file that nobody wrote to: no gate passes on that. */
 	if (file->counts.bytes == 0 && asks_for_leaks)
 		return "it is empty: what was left cannot be told";
-	return NULL;
+	return asks_for_leaks ? analyze_no_frees(file) : NULL;
 }
 
 /* Tells of each file that cannot be judged. Return: exit code. */
@@ -212,6 +234,7 @@ static void analyze_add(struct analyze *analyze)
 	for (size_t i = 0; i < analyze->file_count; i++) {
 		totals->events += analyze->files[i].counts.events;
 		totals->damaged += analyze->files[i].counts.damaged;
+		totals->blind += analyze_blind(&analyze->files[i]);
 	}
 	for (size_t i = 0; i < LOGREAD_FORMATS; i++) {
 		for (size_t j = 0; j < BOOK_DEVICES; j++) {

@@ -47,6 +47,11 @@ const char *logread_format_name(enum logread_format format)
 	return names[format];
 }
 
+bool logread_format_has_frees(enum logread_format format)
+{
+	return format != LOGREAD_DETAILED;
+}
+
 bool logread_eat(const char **at, const char *text)
 {
 	size_t length = strlen(text);

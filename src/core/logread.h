@@ -94,5 +94,8 @@ int logread_finish(struct logread *log);
 
 const struct logread_counts *logread_counts(const struct logread *log);
 
+/* Whether logs of that format tell frees; without them nobody knows what was left. */
+bool logread_format_has_frees(enum logread_format format);
+
 /* "server", "buffer_debug", "detailed", "stack_trace". */
 const char *logread_format_name(enum logread_format format);

@@ -252,6 +252,39 @@ def test_a_log_in_which_nothing_happened(ttmem, tmp_path, line):
     assert done.returncode == 0 and done.stderr == ""
 
 
+DETAILED = "ALLOC: pid=7 device=0 size=64 type=1 addr=0x1000 timestamp=170\n"
+
+
+def test_a_log_without_frees(ttmem, analyze, tmp_path):
+    """Nothing is said about what was left in it; what other logs tell is not touched by that."""
+    blind, clean, both = tmp_path / "blind", tmp_path / "clean", tmp_path / "both"
+    blind.write_text(DETAILED)
+    clean.write_text("".join(GUIDE.splitlines(True)[:4]))
+    both.write_text(DETAILED + clean.read_text())
+    reason = "this log has no frees: what was left cannot be told"
+    done = ttmem("analyze", blind)
+    assert done.returncode == 0 and done.stderr == ""
+    lines = [line for line in done.stdout.splitlines() if line]
+    assert lines[:2] == [f"{blind}: 1 line, 1 event (detailed)", f"  {reason}"]
+    assert lines[-1].split() == "detailed 0 L1 1 0 ? ? 0 0 0".split()
+    assert "nothing was left" not in done.stdout
+    for option in ("--fail-on-leak", "--leaked-addresses"):
+        done = ttmem("analyze", option, blind, clean)
+        assert done.returncode == 1, option
+        assert done.stderr == f"ttmem analyze: {blind}: {reason}\n"
+    document = analyze(blind, clean, both)
+    assert [file["frees_known"] for file in document["files"]] == [False, True, False]
+    known = {row["format"]: row["frees_known"] for row in document["devices"]}
+    assert known == {"detailed": False, "server": True}
+    assert {row["format"]: row["frees_known"] for row in document["processes"]} == known
+    assert document["summary"]["frees_known"] is False and document["notes"]
+    document = analyze(clean)
+    assert document["summary"]["frees_known"] is True and document["notes"] == []
+    text = ttmem("analyze", both).stdout
+    assert "\n  a part of this log has no frees: what was left of it cannot be told\n" in text
+    assert "of what has frees in the log, nothing was left" in text
+
+
 def test_top(analyze, tmp_path):
     log = tmp_path / "log"
     with log.open("w") as out:
