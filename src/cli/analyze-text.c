@@ -13,6 +13,8 @@
 #include "base/text.h"
 #include "cli/analyze.h"
 
+#define ANALYZE_FRAME_COLUMNS 400u
+
 static const char *plural(uint64_t n)
 {
 	return n == 1 ? "" : "s";
@@ -162,16 +164,16 @@ static void print_place(const struct analyze *analyze, uint32_t file, uint64_t l
 		printf(" line %" PRIu64, line);
 }
 
-/* Frames, one below the other. */
+/* Frames, one below the other. A name of C++ may fill a page: then its beginning. */
 static void print_stack(const char *stack, const char *indent)
 {
 	while (stack && *stack) {
 		size_t length = strcspn(stack, "\n");
 		CLEANUP_FREE char *frame = strndup(stack, length);
+		char text[TEXT_ESCAPE_SIZE(4 * ANALYZE_FRAME_COLUMNS)];
 
-		fputs(indent, stdout);
-		text_put(stdout, frame ? frame : "");
-		putchar('\n');
+		text_fit(frame ? frame : "", ANALYZE_FRAME_COLUMNS, text, sizeof(text));
+		printf("%s%s\n", indent, text);
 		stack += length + (stack[length] == '\n');
 	}
 }

@@ -22,7 +22,7 @@
 #include "book/layout.h"
 
 #define LOGREAD_LINE_MAX 8192u
-#define LOGREAD_STACK_MAX 4000u /* bytes of a call stack, as a pool keeps them */
+#define LOGREAD_STACK_MAX 65536u /* bytes of a call stack: 15 frames of C++ at their longest */
 
 #define LOGREAD_NO_TYPE BOOK_TYPES /* the log does not say which */
 
