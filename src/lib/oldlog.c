@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <ttmem/ttmem.h>
 #include <unistd.h>
@@ -24,8 +25,8 @@
 #include "lib/oldlog-text.h"
 #include "lib/thread.h"
 
-#define OLDLOG_RECORD 4096u
-#define OLDLOG_LINE 400u     /* of a frame, with what ends the record */
+#define OLDLOG_RECORD 3072u /* of a record without its symbols: the stack may be a small one */
+#define OLDLOG_PIECES (2 * OLDLOG_NAMES_FRAMES + 1)
 #define OLDLOG_LOOK_BACK 64u /* events that are searched for the one of a free */
 
 enum {
@@ -100,11 +101,23 @@ bool oldlog_has_stacks(void)
 	return oldlog_files[OLDLOG_BUFFER].is_on || oldlog_files[OLDLOG_STACK].is_on;
 }
 
-/* A record as it is put together. */
+/*
+ * A record as it is put together. The symbols of C++ may be thousands of bytes each: they are written from
+ * where they are kept, and only what stands between them is made here.
+ */
 struct oldlog_record {
+	int count; /* of pieces */
+	struct iovec pieces[OLDLOG_PIECES];
+	size_t told; /* bytes that are in a piece */
 	size_t length;
 	char bytes[OLDLOG_RECORD];
 };
+
+static void oldlog_begin(struct oldlog_record *record)
+{
+	record->count = 0;
+	record->told = record->length = 0;
+}
 
 static __attribute__((format(printf, 2, 3))) void oldlog_add(struct oldlog_record *record,
 							     const char *format, ...)
@@ -120,9 +133,32 @@ static __attribute__((format(printf, 2, 3))) void oldlog_add(struct oldlog_recor
 		record->length += bits_min((size_t)n, room - 1);
 }
 
-static void oldlog_put(const struct oldlog_file *file, const struct oldlog_record *record)
+static void oldlog_add_piece(struct oldlog_record *record, const char *bytes, size_t length)
 {
-	append_record(file->path, file->is_shared, record->bytes, record->length);
+	/* There are never more; a symbol less is better than a crash if they change. */
+	if (length > 0 && record->count < (int)OLDLOG_PIECES)
+		record->pieces[record->count++] =
+			(struct iovec){.iov_base = (void *)(uintptr_t)bytes, .iov_len = length};
+}
+
+/* What was added up to here becomes a piece. */
+static void oldlog_tell(struct oldlog_record *record)
+{
+	oldlog_add_piece(record, record->bytes + record->told, record->length - record->told);
+	record->told = record->length;
+}
+
+/* Adds @text, which stays where it is. */
+static void oldlog_add_kept(struct oldlog_record *record, const char *text)
+{
+	oldlog_tell(record);
+	oldlog_add_piece(record, text, strlen(text));
+}
+
+static void oldlog_put(const struct oldlog_file *file, struct oldlog_record *record)
+{
+	oldlog_tell(record);
+	append_record(file->path, file->is_shared, record->pieces, record->count);
 }
 
 /* How a log prints frames. */
@@ -141,7 +177,7 @@ static const struct oldlog_style oldlog_styles[OLDLOG_LOGS] = {
 			  .has_offset = true},
 };
 
-/* The call stack, one whole frame in a line; a record without room for more ends there. */
+/* The call stack, one frame in a line. */
 static void oldlog_stack(struct oldlog_record *record, const struct oldlog_buffer *buffer,
 			 const struct oldlog_style *style)
 {
@@ -151,16 +187,14 @@ static void oldlog_stack(struct oldlog_record *record, const struct oldlog_buffe
 	for (size_t i = 0; i < count; i++) {
 		const struct oldlog_frame *frame = &frames[i];
 
-		if (record->length + OLDLOG_LINE > sizeof(record->bytes))
-			break;
 		oldlog_add(record, "%s%s", style->indent, frame->module);
-		if (!*frame->symbol)
+		if (*frame->symbol) {
+			oldlog_add(record, "%s", style->between);
+			oldlog_add_kept(record, frame->symbol);
+			if (style->has_offset)
+				oldlog_add(record, "+0x%" PRIx64, frame->offset);
+		} else
 			oldlog_add(record, "(+0x%" PRIx64 ")", frame->offset);
-		else if (style->has_offset)
-			oldlog_add(record, "%s%s+0x%" PRIx64, style->between, frame->symbol,
-				   frame->offset);
-		else
-			oldlog_add(record, "%s%s", style->between, frame->symbol);
 		oldlog_add(record, "\n");
 	}
 	oldlog_add(record, "\n");
@@ -191,9 +225,10 @@ static const char *oldlog_yes_or_no(const struct oldlog_buffer *buffer, uint32_t
 
 static void oldlog_buffer_record(const struct oldlog_buffer *buffer, bool is_free)
 {
-	struct oldlog_record record = {.length = 0};
+	struct oldlog_record record;
 	int64_t seconds = oldlog_now();
 
+	oldlog_begin(&record);
 	if (!oldlog_text_wants(&oldlog_wanted, buffer->device, buffer->type))
 		return;
 	oldlog_add(&record, OLDLOG_TEXT_DOUBLE_LINE "\nBUFFER %s\n",
@@ -219,9 +254,10 @@ static void oldlog_buffer_record(const struct oldlog_buffer *buffer, bool is_fre
 
 static void oldlog_detailed_line(const struct oldlog_buffer *buffer)
 {
-	struct oldlog_record record = {.length = 0};
+	struct oldlog_record record;
 	struct timespec now;
 
+	oldlog_begin(&record);
 	(void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail */
 	oldlog_add(&record,
 		   "ALLOC: pid=%d device=%" PRIu32 " size=%" PRIu64 " type=%" PRIu32
@@ -233,10 +269,11 @@ static void oldlog_detailed_line(const struct oldlog_buffer *buffer)
 
 static void oldlog_stack_record(const struct oldlog_buffer *buffer, bool is_free)
 {
-	struct oldlog_record record = {.length = 0};
+	struct oldlog_record record;
 	uint32_t pid = (uint32_t)getpid();
 	char date[OLDLOG_TEXT_NUMBER];
 
+	oldlog_begin(&record);
 	/* A forked child begins its own. */
 	if (__atomic_exchange_n(&oldlog_header, pid, __ATOMIC_RELAXED) != pid) {
 		__atomic_store_n(&oldlog_count, 0, __ATOMIC_RELAXED);

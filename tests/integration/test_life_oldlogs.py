@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The old system's debug logs as the library writes them: form, filters, and never a stumble."""
 
+import json
 import os
 import re
 import subprocess
@@ -252,6 +253,43 @@ def test_call_stacks(compiled, track, logs, ttmem):  # noqa: F811
     # The command shows names as people wrote them.
     text = ttmem("analyze", logs.buffer).stdout
     assert "void model::load<unsigned long>(unsigned long)" in text and "take(unsigned long)" in text
+
+
+PART = "a_part_of_a_model_with_a_name_that_says_everything_about_it"
+LONG = "\n".join(f"struct {PART}_{n} {{}};" for n in range(40))
+LONG += """
+template <typename A, typename B> struct both {};
+#include <ttmem/ttmem.h>
+template <typename T> __attribute__((noinline)) void load(T, uint64_t address)
+{
+	ttmem_alloc(0, TTMEM_DRAM, address, 64, 0);
+	__asm__ volatile("");
+}
+int main(void)
+{
+	load(%s{}, 0x1000);
+	return 0;
+}
+"""
+
+
+def test_long_names(compiled, track, logs, ttmem):  # noqa: F811
+    """A name of thousands of bytes is whole in the logs, and decoded and bounded in the report."""
+    nested = f"{PART}_0"
+    for n in range(1, 40):
+        nested = f"both<{PART}_{n}, {nested} >"
+    run(compiled(LONG % nested, "-rdynamic", compiler="g++"), {**track, **logs.settings()})
+    symbol = re.search(r"    app: (_Z4load\w+)\n    app: main\n", logs.buffer.read_text())[1]
+    assert len(symbol) > 2000 and symbol.endswith("EvT_m")
+    assert f"  app : {symbol}+0x" in logs.stack.read_text()
+    for log in (logs.buffer, logs.stack):
+        document = json.loads(ttmem("analyze", "--json", log).stdout)
+        frames = document["leaks"][0]["stack"]
+        assert frames[0].startswith(("app: void load<", "app : void load<"))
+        assert nested.replace("> >", ">>")[:2000] in frames[0].replace("> >", ">>")
+        assert "main" in frames[1]
+        text = ttmem("analyze", log).stdout
+        assert "void load<both<" in text and max(map(len, text.splitlines())) < 500
 
 
 def test_call_stacks_of_a_forked_child_are_its_own(compiled, track, logs):  # noqa: F811
