@@ -27,6 +27,7 @@ static void json_files(struct emit *json, const struct analyze *analyze)
 		emit_u64(json, "lines", file->counts.lines);
 		emit_u64(json, "events", file->counts.events);
 		emit_u64(json, "damaged", file->counts.damaged);
+		emit_u64(json, "other_lines", file->counts.other);
 		emit_bool(json, "frees_known", !analyze_no_frees(file));
 		emit_open_array(json, "formats");
 		for (size_t f = 0; f < LOGREAD_FORMATS; f++) {

@@ -46,6 +46,9 @@ static void print_files(const struct analyze *analyze)
 			putchar(')');
 		if (file->counts.damaged)
 			printf(", %" PRIu64 " damaged and skipped", file->counts.damaged);
+		if (file->counts.other)
+			printf(", %" PRIu64 " other line%s", file->counts.other,
+			       plural(file->counts.other));
 		putchar('\n');
 		if (analyze_no_frees(file))
 			printf("  %s\n", analyze_no_frees(file));

@@ -40,6 +40,9 @@ bool logread_eat_small(const char **at, uint32_t *ret_value);  /* decimal, up to
 bool logread_eat_id(const char **at, uint64_t *ret_value);     /* decimal, or hexadecimal with 0x */
 bool logread_eat_device(const char **at, uint32_t *ret_device);
 
+/* Whether the line ends in the middle of @text, after @least bytes of it at least. */
+bool logread_is_begun(const char *at, const char *text, size_t least);
+
 /* The name of a type up to a blank or the end; one that is no name of ours is LOGREAD_NO_TYPE. */
 bool logread_eat_type(const char **at, uint32_t *ret_type);
 

@@ -62,6 +62,13 @@ bool logread_eat(const char **at, const char *text)
 	return true;
 }
 
+bool logread_is_begun(const char *at, const char *text, size_t least)
+{
+	size_t length = strlen(at);
+
+	return length >= least && length < strlen(text) && strncmp(at, text, length) == 0;
+}
+
 bool logread_eat_number(const char **at, uint64_t *ret_value)
 {
 	const char *p = *at;
@@ -154,6 +161,16 @@ int logread_put(struct logread *log, const struct logread_event *event)
 	return log->take(log->context, event);
 }
 
+/* Whether a line only keeps records apart. */
+static bool logread_is_between(const char *line)
+{
+	static const char *const marks[] = {"═", "─"};
+
+	line += strspn(line, " \t");
+	return !*line || strncmp(line, marks[0], strlen(marks[0])) == 0 ||
+	       strncmp(line, marks[1], strlen(marks[1])) == 0;
+}
+
 /* A whole line, ended by NUL. */
 static int logread_line(struct logread *log)
 {
@@ -174,8 +191,10 @@ static int logread_line(struct logread *log)
 		return logread_put(log, &event);
 	if (outcome != LOGREAD_OTHER)
 		log->counts.damaged++;
-	else if (!log->counts.is_known)
-		log->counts.is_known = logread_is_known_line(log->line);
+	else if (logread_is_known_line(log->line))
+		log->counts.is_known = true;
+	else
+		log->counts.other += !logread_is_between(log->line);
 	return 0;
 }
 

@@ -73,6 +73,7 @@ struct logread_counts {
 	uint64_t lines;
 	uint64_t events;
 	uint64_t damaged;
+	uint64_t other; /* lines that are no part of anything known; empty ones are not counted */
 	uint64_t of_format[LOGREAD_FORMATS]; /* events */
 	bool is_known; /* an event was seen, or another line that only such logs have */
 };
