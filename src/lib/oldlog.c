@@ -223,7 +223,20 @@ static const char *oldlog_yes_or_no(const struct oldlog_buffer *buffer, uint32_t
 	return buffer->flags & flag ? "yes" : "no";
 }
 
-static void oldlog_buffer_record(const struct oldlog_buffer *buffer, bool is_free)
+/* What a record of the buffer log tells; the titles are the old system's. */
+enum oldlog_what {
+	OLDLOG_ALLOCATED,
+	OLDLOG_DEALLOCATED,
+	OLDLOG_DESTRUCTOR,
+};
+
+static const char *const oldlog_titles[] = {
+	[OLDLOG_ALLOCATED] = "ALLOCATED",
+	[OLDLOG_DEALLOCATED] = "DEALLOCATED",
+	[OLDLOG_DESTRUCTOR] = "DESTRUCTOR (still ALLOCATED - will deallocate)",
+};
+
+static void oldlog_buffer_record(const struct oldlog_buffer *buffer, enum oldlog_what what)
 {
 	struct oldlog_record record;
 	int64_t seconds = oldlog_now();
@@ -231,8 +244,7 @@ static void oldlog_buffer_record(const struct oldlog_buffer *buffer, bool is_fre
 	oldlog_begin(&record);
 	if (!oldlog_text_wants(&oldlog_wanted, buffer->device, buffer->type))
 		return;
-	oldlog_add(&record, OLDLOG_TEXT_DOUBLE_LINE "\nBUFFER %s\n",
-		   is_free ? "DEALLOCATED" : "ALLOCATED");
+	oldlog_add(&record, OLDLOG_TEXT_DOUBLE_LINE "\nBUFFER %s\n", oldlog_titles[what]);
 	oldlog_add(&record, "Time: %02d:%02d:%02d\n", (int)(seconds / 3600 % 24),
 		   (int)(seconds / 60 % 60), (int)(seconds % 60));
 	oldlog_add(&record, "Device: %" PRIu32 "\nAddress: 0x%" PRIx64 " (%" PRIu64 ")\n",
@@ -243,7 +255,7 @@ static void oldlog_buffer_record(const struct oldlog_buffer *buffer, bool is_fre
 		oldlog_add(&record, "Buffer*: 0x%" PRIx64 "\n", buffer->owner);
 	else
 		oldlog_add(&record, "Buffer*: unknown\n");
-	if (!is_free)
+	if (what == OLDLOG_ALLOCATED)
 		oldlog_add(&record, "Owns Data: %s\nHooked: %s\n",
 			   oldlog_yes_or_no(buffer, TTMEM_FLAG_OWNS_DATA),
 			   buffer->flags & TTMEM_FLAG_HOOKED ? "yes" : "no");
@@ -299,7 +311,7 @@ static void oldlog_stack_record(const struct oldlog_buffer *buffer, bool is_free
 void oldlog_alloc(const struct oldlog_buffer *buffer)
 {
 	if (oldlog_files[OLDLOG_BUFFER].is_on)
-		oldlog_buffer_record(buffer, false);
+		oldlog_buffer_record(buffer, OLDLOG_ALLOCATED);
 	/* The others cannot say that there is no memory behind it. */
 	if (buffer->flags & TTMEM_FLAG_HOOKED)
 		return;
@@ -332,8 +344,10 @@ static bool oldlog_event(const struct writer *writer, uint32_t device, uint64_t 
 
 static void oldlog_freed(const struct oldlog_buffer *buffer)
 {
+	if (oldlog_files[OLDLOG_BUFFER].is_on && buffer->flags & TTMEM_FREE_DESTRUCTOR)
+		oldlog_buffer_record(buffer, OLDLOG_DESTRUCTOR);
 	if (oldlog_files[OLDLOG_BUFFER].is_on)
-		oldlog_buffer_record(buffer, true);
+		oldlog_buffer_record(buffer, OLDLOG_DEALLOCATED);
 	if (oldlog_files[OLDLOG_STACK].is_on && !(buffer->flags & TTMEM_FLAG_HOOKED))
 		oldlog_stack_record(buffer, true);
 }

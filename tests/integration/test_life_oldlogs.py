@@ -101,6 +101,44 @@ def test_buffer_debug_form(program, clean_env, logs):
     assert logs.buffer.stat().st_mode & 0o777 == 0o600
 
 
+DESTRUCTOR = r"""
+#include <ttmem/ttmem.h>
+
+int main(void)
+{
+	struct ttmem_free_args args = {
+		.struct_size = sizeof(args), .type = TTMEM_DRAM, .flags = TTMEM_FREE_DESTRUCTOR,
+		.address = 0x1000,
+	};
+
+	ttmem_alloc(0, TTMEM_DRAM, 0x1000, 64, 0);
+	ttmem_free_ex(&args);
+	ttmem_alloc(0, TTMEM_DRAM, 0x2000, 64, 0);
+	args.type = TTMEM_ANY;
+	args.flags |= TTMEM_FREE_BUFFER;
+	args.address = 0x2000;
+	ttmem_free_ex(&args);
+	return 0;
+}
+"""
+
+
+def test_a_destructor_that_frees(compile_c, track, logs, ttmem):  # noqa: F811
+    """It is told before the free, in the buffer log only, and is no second free."""
+    run(compile_c(DESTRUCTOR), {**track, **logs.settings(), "TTMEM_STACKS": "off"})
+    text = re.sub(r"Time: \d\d:\d\d:\d\d", "Time: T", logs.buffer.read_text())
+    size, title = "64 bytes (0.0625 KB)", "DESTRUCTOR (still ALLOCATED - will deallocate)"
+    assert text == "".join(
+        record("ALLOCATED", 0, address, size, "DRAM", "unknown", *UNKNOWN)
+        + record(title, 0, address, size, "DRAM", "unknown")
+        + record("DEALLOCATED", 0, address, size, "DRAM", "unknown")
+        for address in (0x1000, 0x2000)
+    )
+    assert logs.stack.read_text().count("\nDeallocation\n") == 2
+    for log in (logs.buffer, logs.stack):
+        assert "nothing was left, freed twice" in ttmem("analyze", "--fail-on-leak", log).stdout
+
+
 def test_detailed_and_stack_form(program, track, logs):  # noqa: F811
     run(program, {**track, **logs.settings(), "TTMEM_STACKS": "off"})
     lines = logs.detailed.read_text().splitlines()
