@@ -23,6 +23,7 @@
 #include "lib/append.h"
 #include "lib/oldlog-names.h"
 #include "lib/oldlog-text.h"
+#include "lib/oldlog-zone.h"
 #include "lib/thread.h"
 
 #define OLDLOG_RECORD 3072u /* of a record without its symbols: the stack may be a small one */
@@ -46,7 +47,7 @@ struct oldlog_file {
 static struct oldlog_file oldlog_files[OLDLOG_LOGS];
 static struct oldlog_filter oldlog_wanted;
 static bool oldlog_decided;
-static long oldlog_east; /* seconds that local time is ahead; asked for once */
+static struct oldlog_zone oldlog_zone;
 
 static uint32_t oldlog_count;  /* allocations in the stack trace log, of this process */
 static uint32_t oldlog_header; /* the process that has written its header there */
@@ -70,9 +71,6 @@ static void oldlog_open_file(struct oldlog_file *file, const char *variable, con
 
 void oldlog_open(void)
 {
-	time_t now = time(NULL);
-	struct tm local;
-
 	if (oldlog_decided)
 		return;
 	oldlog_decided = true;
@@ -86,8 +84,7 @@ void oldlog_open(void)
 		return;
 	oldlog_text_filter(&oldlog_wanted, secure_getenv("TT_BUFFER_DEBUG_DEVICE"),
 			   secure_getenv("TT_BUFFER_DEBUG_TYPE"));
-	if (localtime_r(&now, &local))
-		oldlog_east = local.tm_gmtoff;
+	oldlog_zone_learn(&oldlog_zone, time(NULL));
 }
 
 bool oldlog_is_on(void)
@@ -202,7 +199,7 @@ static void oldlog_stack(struct oldlog_record *record, const struct oldlog_buffe
 
 static int64_t oldlog_now(void)
 {
-	return (int64_t)time(NULL) + oldlog_east;
+	return oldlog_zone_local(&oldlog_zone, time(NULL));
 }
 
 static void oldlog_size(struct oldlog_record *record, const struct oldlog_buffer *buffer)
