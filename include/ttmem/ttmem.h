@@ -53,6 +53,12 @@ extern "C" {
 /* For ttmem_free_ex() with TTMEM_ANY: a buffer is meant, never a circular buffer or a kernel. */
 #define TTMEM_FREE_BUFFER 0x100u
 
+/*
+ * For ttmem_free_ex(): the owner's destructor frees it, because nobody did before. The same as any other
+ * free, but the buffer log of the old system (TT_BUFFER_DEBUG_LOG) has a record of its own for it.
+ */
+#define TTMEM_FREE_DESTRUCTOR 0x200u
+
 /* Sorts of kernels, for buffers of type TTMEM_KERNEL. */
 #define TTMEM_KERNEL_APPLICATION 0u
 #define TTMEM_KERNEL_FABRIC 1u
@@ -85,7 +91,7 @@ struct ttmem_free_args {
 	uint32_t struct_size;
 	uint32_t device;
 	uint32_t type;  /* or TTMEM_ANY */
-	uint32_t flags; /* TTMEM_FLAG_HOOKED, TTMEM_FREE_BUFFER or 0 */
+	uint32_t flags; /* TTMEM_FLAG_HOOKED, TTMEM_FREE_... or 0 */
 	uint64_t address;
 };
 

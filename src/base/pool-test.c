@@ -5,6 +5,7 @@
 #include "base/pool.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/unit.h"
@@ -54,5 +55,26 @@ UNIT(pointers_stay_while_it_grows)
 		assert(pool_text(&pool, text, length) == texts[i]);
 	}
 	assert(pool.count == COUNT);
+	pool_deinit(&pool);
+}
+
+/* Longer than a chunk, and small ones around it. */
+UNIT(long_texts)
+{
+	struct pool pool = POOL_NULL;
+	size_t size = 100000;
+	char *large = malloc(size);
+	const char *first, *text;
+
+	assert(large);
+	memset(large, 'x', size);
+	first = pool_text(&pool, "a", 1);
+	text = pool_long_text(&pool, large, size);
+	assert(strlen(text) == size && pool_long_text(&pool, large, size) == text);
+	assert(pool_long_text(&pool, "a", 1) == first);
+	assert(strcmp(pool_text(&pool, "b", 1), "b") == 0 && strlen(text) == size);
+	large[size - 1] = '\xff';
+	assert(strlen(pool_long_text(&pool, large, size)) == size + 2 && pool.count == 4);
+	free(large);
 	pool_deinit(&pool);
 }

@@ -9,6 +9,7 @@
 #include <sys/random.h>
 
 #include "base/bits.h"
+#include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/text.h"
 
@@ -16,8 +17,8 @@
 
 struct pool_chunk {
 	struct pool_chunk *next;
-	size_t used;
-	char bytes[POOL_CHUNK];
+	size_t used, size;
+	char bytes[];
 };
 
 void pool_deinit(struct pool *pool)
@@ -86,11 +87,14 @@ static char *pool_store(struct pool *pool, const char *text, size_t size)
 	struct pool_chunk *chunk = pool->chunks;
 	char *to;
 
-	if (!chunk || chunk->used + size > sizeof(chunk->bytes)) {
-		chunk = malloc(sizeof(*chunk));
+	if (!chunk || chunk->size - chunk->used < size) {
+		size_t room = size > POOL_CHUNK ? size : POOL_CHUNK;
+
+		chunk = malloc(sizeof(*chunk) + room);
 		if (!chunk)
 			return NULL;
 		chunk->used = 0;
+		chunk->size = room;
 		chunk->next = pool->chunks;
 		pool->chunks = chunk;
 	}
@@ -100,12 +104,11 @@ static char *pool_store(struct pool *pool, const char *text, size_t size)
 	return to;
 }
 
-const char *pool_text(struct pool *pool, const char *bytes, size_t length)
+/* @text is clean. */
+static const char *pool_enter(struct pool *pool, const char *text, size_t length)
 {
-	char text[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
 	size_t at;
 
-	length = text_clean(bytes, bits_min(length, POOL_TEXT_MAX), text);
 	if (pool->count >= pool->capacity / 2 && pool_grow(pool) < 0)
 		return NULL;
 	at = pool_find(pool->table, pool->capacity, pool->seed, text, length);
@@ -115,4 +118,25 @@ const char *pool_text(struct pool *pool, const char *bytes, size_t length)
 			pool->count++;
 	}
 	return pool->table[at];
+}
+
+const char *pool_text(struct pool *pool, const char *bytes, size_t length)
+{
+	char text[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
+
+	length = text_clean(bytes, bits_min(length, POOL_TEXT_MAX), text);
+	return pool_enter(pool, text, length);
+}
+
+const char *pool_long_text(struct pool *pool, const char *bytes, size_t length)
+{
+	CLEANUP_FREE char *text = NULL;
+
+	if (length <= POOL_TEXT_MAX)
+		return pool_text(pool, bytes, length);
+	text = malloc(TEXT_CLEAN_SIZE(length));
+	if (!text)
+		return NULL;
+	length = text_clean(bytes, length, text);
+	return pool_enter(pool, text, length);
 }

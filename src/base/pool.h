@@ -31,3 +31,6 @@ void pool_deinit(struct pool *pool);
 
 /* @bytes as text; NULL only if memory has run out. */
 const char *pool_text(struct pool *pool, const char *bytes, size_t length);
+
+/* The same without a maximum: the caller has one. */
+const char *pool_long_text(struct pool *pool, const char *bytes, size_t length);

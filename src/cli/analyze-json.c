@@ -27,6 +27,8 @@ static void json_files(struct emit *json, const struct analyze *analyze)
 		emit_u64(json, "lines", file->counts.lines);
 		emit_u64(json, "events", file->counts.events);
 		emit_u64(json, "damaged", file->counts.damaged);
+		emit_u64(json, "other_lines", file->counts.other);
+		emit_bool(json, "frees_known", !analyze_no_frees(file));
 		emit_open_array(json, "formats");
 		for (size_t f = 0; f < LOGREAD_FORMATS; f++) {
 			if (file->counts.of_format[f])
@@ -53,6 +55,7 @@ static void json_summary(struct emit *json, const struct analyze *analyze)
 	emit_open_object(json, "summary");
 	emit_u64(json, "events", totals->events);
 	emit_u64(json, "damaged", totals->damaged);
+	emit_bool(json, "frees_known", totals->blind == 0);
 	emit_u64(json, "allocs", totals->allocs);
 	emit_u64(json, "frees", totals->frees);
 	emit_u64(json, "leaks", totals->leaks);
@@ -102,6 +105,8 @@ static void json_devices(struct emit *json, const struct analyze *analyze)
 			emit_open_object(json, NULL);
 			emit_string(json, "format", logread_format_name((enum logread_format)f));
 			emit_u64(json, "device", d);
+			emit_bool(json, "frees_known",
+				  logread_format_has_frees((enum logread_format)f));
 			emit_open_array(json, "types");
 			for (uint32_t t = 0; t < ANALYSIS_TYPES; t++) {
 				const struct analysis_sum *sum = &device->sums[t];
@@ -136,6 +141,8 @@ static void json_processes(struct emit *json, const struct analyze *analyze)
 			    logread_format_name((enum logread_format)process->format));
 		json_pid(json, process);
 		emit_bool(json, "ended", process->has_ended);
+		emit_bool(json, "frees_known",
+			  logread_format_has_frees((enum logread_format)process->format));
 		emit_u64(json, "allocs", process->allocs);
 		emit_u64(json, "frees", process->frees);
 		emit_u64(json, "leaks", process->leaks);
@@ -272,6 +279,10 @@ void analyze_json(const struct analyze *analyze, uint64_t time_ns)
 	emit_bool(&json, "exact", analyze->result.is_exact);
 	emit_null(&json, "next");
 	emit_open_array(&json, "notes");
+	if (analyze->totals.blind)
+		emit_string(&json, NULL,
+			    "where frees_known is false the log has no frees: what was left "
+			    "cannot be told");
 	if (!analyze->result.is_exact)
 		emit_string(&json, NULL,
 			    "there is more in these logs than is kept: lists and "

@@ -13,6 +13,8 @@
 #include "base/text.h"
 #include "cli/analyze.h"
 
+#define ANALYZE_FRAME_COLUMNS 400u
+
 static const char *plural(uint64_t n)
 {
 	return n == 1 ? "" : "s";
@@ -30,7 +32,7 @@ static void print_files(const struct analyze *analyze)
 		const struct analyze_file *file = &analyze->files[i];
 		const char *between = " (";
 
-		text_put(stdout, strcmp(file->path, "-") == 0 ? "standard input" : file->path);
+		text_put(stdout, analyze_path(file));
 		printf(": %" PRIu64 " line%s, %" PRIu64 " event%s", file->counts.lines,
 		       plural(file->counts.lines), file->counts.events,
 		       plural(file->counts.events));
@@ -44,7 +46,12 @@ static void print_files(const struct analyze *analyze)
 			putchar(')');
 		if (file->counts.damaged)
 			printf(", %" PRIu64 " damaged and skipped", file->counts.damaged);
+		if (file->counts.other)
+			printf(", %" PRIu64 " other line%s", file->counts.other,
+			       plural(file->counts.other));
 		putchar('\n');
+		if (analyze_no_frees(file))
+			printf("  %s\n", analyze_no_frees(file));
 	}
 }
 
@@ -68,9 +75,13 @@ static void print_device(const struct analyze *analyze, struct table *table, siz
 		table_text(table, type ? type : "?");
 		table_format(table, "%" PRIu64, sum->allocs);
 		table_format(table, "%" PRIu64, sum->frees);
-		table_text(table,
-			   format == LOGREAD_DETAILED ? "?" : text_size(sum->peak_bytes, size));
-		table_format(table, "%" PRIu64, sum->leaks ? sum->leaks : sum->live);
+		if (logread_format_has_frees((enum logread_format)format)) {
+			table_text(table, text_size(sum->peak_bytes, size));
+			table_format(table, "%" PRIu64, sum->leaks ? sum->leaks : sum->live);
+		} else {
+			table_text(table, "?");
+			table_text(table, "?");
+		}
 		table_format(table, "%" PRIu64, sum->found[ANALYSIS_DOUBLE_FREE]);
 		table_format(table, "%" PRIu64, sum->found[ANALYSIS_UNKNOWN_FREE]);
 		table_format(table, "%" PRIu64, sum->found[ANALYSIS_SIZE_CHANGE]);
@@ -126,8 +137,13 @@ static void print_processes(const struct analyze *analyze)
 			table_text(&table, "?");
 		table_format(&table, "%" PRIu64, process->allocs);
 		table_format(&table, "%" PRIu64, process->frees);
-		table_format(&table, "%" PRIu64, process->leaks);
-		table_text(&table, text_size(process->leaked_bytes, size));
+		if (logread_format_has_frees((enum logread_format)process->format)) {
+			table_format(&table, "%" PRIu64, process->leaks);
+			table_text(&table, text_size(process->leaked_bytes, size));
+		} else {
+			table_text(&table, "?");
+			table_text(&table, "?");
+		}
 		table_format(&table, "%" PRIu64, process->found[ANALYSIS_DOUBLE_FREE]);
 		table_format(&table, "%" PRIu64, process->found[ANALYSIS_UNKNOWN_FREE]);
 		table_text(&table, process->has_ended ? "yes" : "no");
@@ -151,16 +167,16 @@ static void print_place(const struct analyze *analyze, uint32_t file, uint64_t l
 		printf(" line %" PRIu64, line);
 }
 
-/* Frames, one below the other. */
+/* Frames, one below the other. A name of C++ may fill a page: then its beginning. */
 static void print_stack(const char *stack, const char *indent)
 {
 	while (stack && *stack) {
 		size_t length = strcspn(stack, "\n");
 		CLEANUP_FREE char *frame = strndup(stack, length);
+		char text[TEXT_ESCAPE_SIZE(4 * ANALYZE_FRAME_COLUMNS)];
 
-		fputs(indent, stdout);
-		text_put(stdout, frame ? frame : "");
-		putchar('\n');
+		text_fit(frame ? frame : "", ANALYZE_FRAME_COLUMNS, text, sizeof(text));
+		printf("%s%s\n", indent, text);
 		stack += length + (stack[length] == '\n');
 	}
 }
@@ -336,7 +352,10 @@ void analyze_print(const struct analyze *analyze)
 	print_sites(analyze);
 	print_notes(analyze);
 	if (totals->events == 0)
-		puts("\nno events: this is none of the known logs");
-	else if (wrong == 0)
+		puts("\nno events");
+	else if (wrong == 0 && totals->blind == 0)
 		puts("\nnothing was left, freed twice or freed without being known");
+	else if (wrong == 0 && totals->blind < totals->events)
+		puts("\nof what has frees in the log, nothing was left, freed twice or freed "
+		     "without being known");
 }

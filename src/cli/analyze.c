@@ -61,6 +61,33 @@ const char *analyze_type_name(uint32_t type)
 	return type < BOOK_TYPES ? types_name(type) : NULL;
 }
 
+const char *analyze_path(const struct analyze_file *file)
+{
+	return strcmp(file->path, "-") == 0 ? "standard input" : file->path;
+}
+
+static uint64_t analyze_blind(const struct analyze_file *file)
+{
+	uint64_t count = 0;
+
+	for (size_t f = 0; f < LOGREAD_FORMATS; f++) {
+		if (!logread_format_has_frees((enum logread_format)f))
+			count += file->counts.of_format[f];
+	}
+	return count;
+}
+
+const char *analyze_no_frees(const struct analyze_file *file)
+{
+	uint64_t blind = analyze_blind(file);
+
+	if (blind == 0)
+		return NULL;
+	return blind == file->counts.events
+		       ? "this log has no frees: what was left cannot be told"
+		       : "a part of this log has no frees: what was left of it cannot be told";
+}
+
 static void analyze_draw(struct analyze_progress *progress)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -152,6 +179,36 @@ static int analyze_read_files(struct analyze *analyze, struct analysis *analysis
 	return r;
 }
 
+/* Why the reader cannot judge a file; NULL if it can. */
+static const char *analyze_doubt(const struct analyze_file *file, bool asks_for_leaks)
+{
+	if (file->counts.bytes > 0 && !file->counts.is_known)
+		return "nothing in it is of a known log";
+	/* A log of nothing is no different from a file that nobody wrote to: no gate passes on that. */
+	if (file->counts.bytes == 0 && asks_for_leaks)
+		return "it is empty: what was left cannot be told";
+	return asks_for_leaks ? analyze_no_frees(file) : NULL;
+}
+
+/* Tells of each file that cannot be judged. Return: exit code. */
+static int analyze_complain(const struct analyze *analyze, bool asks_for_leaks)
+{
+	int code = COMMAND_OK;
+
+	for (size_t i = 0; i < analyze->file_count; i++) {
+		const struct analyze_file *file = &analyze->files[i];
+		const char *doubt = analyze_doubt(file, asks_for_leaks);
+
+		if (!doubt)
+			continue;
+		fputs("ttmem analyze: ", stderr);
+		text_put(stderr, analyze_path(file));
+		fprintf(stderr, ": %s\n", doubt);
+		code = COMMAND_FAILED;
+	}
+	return code;
+}
+
 static void analyze_add_sum(struct analyze_totals *totals, const struct analysis_sum *sum,
 			    uint32_t type)
 {
@@ -177,6 +234,7 @@ static void analyze_add(struct analyze *analyze)
 	for (size_t i = 0; i < analyze->file_count; i++) {
 		totals->events += analyze->files[i].counts.events;
 		totals->damaged += analyze->files[i].counts.damaged;
+		totals->blind += analyze_blind(&analyze->files[i]);
 	}
 	for (size_t i = 0; i < LOGREAD_FORMATS; i++) {
 		for (size_t j = 0; j < BOOK_DEVICES; j++) {
@@ -283,10 +341,16 @@ static int analyze_files(struct analyze *analyze, char **paths, int count)
 	return 0;
 }
 
-static int analyze_go(struct analyze *analyze, const struct filter *filter, bool json,
-		      bool addresses)
+/* What is asked for besides the files. */
+struct analyze_wish {
+	bool json, addresses, fail_on_leak;
+	struct filter filter;
+};
+
+static int analyze_go(struct analyze *analyze, const struct analyze_wish *wish)
 {
 	CLEANUP(analyze_cleanup) struct analysis *analysis = NULL;
+	const struct filter *filter = &wish->filter;
 	int r = analysis_new(&analysis);
 
 	if (r < 0)
@@ -299,23 +363,24 @@ static int analyze_go(struct analyze *analyze, const struct filter *filter, bool
 		return COMMAND_FAILED; /* has been told */
 	r = analysis_finish(analysis, &analyze->result);
 	if (r == 0)
-		r = analyze_report(analyze, json, addresses);
-	return r < 0 ? output_fail("analyze", "cannot add up", r) : COMMAND_OK;
+		r = analyze_report(analyze, wish->json, wish->addresses);
+	if (r < 0)
+		return output_fail("analyze", "cannot add up", r);
+	return analyze_complain(analyze, wish->fail_on_leak || wish->addresses);
 }
 
 static int analyze_run(int argc, char **argv)
 {
-	bool json = false, addresses = false, fail_on_leak = false;
 	struct analyze analyze = {.top = 0};
-	struct filter filter = {0};
+	struct analyze_wish wish = {.json = false};
 	const struct options_item items[] = {
-		{0, "json", NULL, "as JSON", &json, NULL},
+		{0, "json", NULL, "as JSON", &wish.json, NULL},
 		{0, "leaked-addresses", NULL, "only the addresses that were left, one in a line",
-		 &addresses, NULL},
-		{0, "device", "DEVICE", "only this device", &filter, options_device},
-		{0, "type", "TYPE", "only this type of memory", &filter, options_type},
+		 &wish.addresses, NULL},
+		{0, "device", "DEVICE", "only this device", &wish.filter, options_device},
+		{0, "type", "TYPE", "only this type of memory", &wish.filter, options_type},
 		{0, "top", "N", "rows of each list (10; as JSON: all)", &analyze.top, options_u32},
-		{0, "fail-on-leak", NULL, "exit with 86 if something was left", &fail_on_leak,
+		{0, "fail-on-leak", NULL, "exit with 86 if something was left", &wish.fail_on_leak,
 		 NULL},
 	};
 	const struct options options = {
@@ -335,9 +400,10 @@ static int analyze_run(int argc, char **argv)
 		return options_exit(r);
 	if (count == 0)
 		r = options_mistake("analyze", "which file?");
-	else if (json && addresses)
+	else if (wish.json && wish.addresses)
 		r = options_mistake("analyze", "--json and --leaked-addresses at once?");
-	else if (filter.device_count > 1 || (filter.device_count > 0 && filter.devices[0].by_id))
+	else if (wish.filter.device_count > 1 ||
+		 (wish.filter.device_count > 0 && wish.filter.devices[0].by_id))
 		r = options_mistake("analyze", "--device takes one number, as the log has it");
 	if (r != 0)
 		return options_exit(r);
@@ -346,12 +412,14 @@ static int analyze_run(int argc, char **argv)
 	output_start();
 	if (analyze_files(&analyze, argv, count) < 0)
 		return output_fail("analyze", "cannot begin", -ENOMEM);
-	code = analyze_go(&analyze, &filter, json, addresses);
+	code = analyze_go(&analyze, &wish);
 	analyze_names_deinit(&analyze);
 	free(analyze.files);
-	if (code == COMMAND_OK)
-		code = output_finish();
-	return code == COMMAND_OK && fail_on_leak && analyze.totals.leaks > 0 ? ANALYZE_LEAK : code;
+	r = output_finish();
+	/* What is left in one file is left, whatever may be said of the others. */
+	if (r == COMMAND_OK && wish.fail_on_leak && analyze.totals.leaks > 0)
+		return ANALYZE_LEAK;
+	return code == COMMAND_OK ? r : code;
 }
 
 const struct command analyze_command = {

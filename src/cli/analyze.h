@@ -17,6 +17,7 @@ struct analyze_file {
 /* Sums over all rows that were asked for. */
 struct analyze_totals {
 	uint64_t events, damaged;
+	uint64_t blind; /* of the events: of formats that tell no frees */
 	uint64_t allocs, frees, reuses;
 	uint64_t leaks, leaked_bytes;
 	uint64_t ended, ended_bytes; /* of the leaks: left by processes that had ended */
@@ -37,6 +38,12 @@ struct analyze {
 	const char **stacks; /* of each call site with names decoded, NULL = as it is in the log */
 	char *names;         /* their bytes */
 };
+
+/* Why it cannot be told what was left: some of its events are of a format without frees. NULL: it can. */
+const char *analyze_no_frees(const struct analyze_file *file);
+
+/* What people call the file. */
+const char *analyze_path(const struct analyze_file *file);
 
 bool analyze_wants_type(const struct analyze *analyze, uint32_t type);
 

@@ -22,6 +22,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "source/loaded.h"
 #include "symbol/demangle.h"
 #include "symbol/jail.h"
 
@@ -36,12 +37,25 @@ enum {
 };
 
 /* Only regular files are opened: opening anything else may do something, or never return. */
+static int child_open_seen(int seen, int *ret_fd)
+{
+	struct stat file;
+	char text[64];
+
+	if (fstat(seen, &file) < 0)
+		return -errno;
+	if (!S_ISREG(file.st_mode))
+		return -EINVAL;
+	(void)snprintf(text, sizeof(text), "/proc/self/fd/%d", seen); /* fits */
+	*ret_fd = open(text, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return *ret_fd < 0 ? -errno : 0;
+}
+
 static int child_open(uint32_t pid, const char *path, int *ret_fd)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
 	CLEANUP_CLOSE int root = -1;
 	CLEANUP_CLOSE int seen = -1;
-	struct stat file;
 	char text[64];
 
 	if (path[0] != '/')
@@ -54,13 +68,30 @@ static int child_open(uint32_t pid, const char *path, int *ret_fd)
 		how.resolve |= RESOLVE_IN_ROOT;
 	}
 	seen = (int)syscall(SYS_openat2, pid ? root : AT_FDCWD, path, &how, sizeof(how));
-	if (seen < 0 || fstat(seen, &file) < 0)
-		return -errno;
-	if (!S_ISREG(file.st_mode))
-		return -EINVAL;
-	(void)snprintf(text, sizeof(text), "/proc/self/fd/%d", seen); /* fits */
-	*ret_fd = open(text, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	return *ret_fd < 0 ? -errno : 0;
+	return seen < 0 ? -errno : child_open_seen(seen, ret_fd);
+}
+
+static bool child_is_same(int a, int b)
+{
+	struct stat first, second;
+
+	return fstat(a, &first) == 0 && fstat(b, &second) == 0 && first.st_dev == second.st_dev &&
+	       first.st_ino == second.st_ino;
+}
+
+/* What the process has loaded, if its name leads elsewhere by now. @named: what it leads to, -1 = nothing. */
+static int child_open_loaded(const struct namer_place *place, int named, int *ret_fd)
+{
+	CLEANUP_CLOSE int seen = -1;
+	int r;
+
+	/* Without a build id nobody would see that the pid means another process by now. */
+	if (!place->pid || !place->build_id_length)
+		return -ENOENT;
+	r = loaded_look(place->pid, place->path, place->base, &seen);
+	if (r == 0 && named >= 0 && child_is_same(seen, named))
+		r = -ENOENT;
+	return r < 0 ? r : child_open_seen(seen, ret_fd);
 }
 
 /* Separate debug information, where packages put it. */
@@ -167,8 +198,13 @@ static _Noreturn void child_run(int socket, int file, int debug, const struct na
 /* The file itself, and if it is gone, the one with its debug information in its place. */
 static int child_open_file(const struct namer_place *place, int debug, int *ret_fd)
 {
-	int r = child_open(place->pid, place->path, ret_fd);
+	CLEANUP_CLOSE int named = -1;
+	int r = child_open(place->pid, place->path, &named);
 
+	if (child_open_loaded(place, named, ret_fd) == 0)
+		return 0;
+	if (r == 0)
+		*ret_fd = cleanup_steal_fd(&named);
 	/* It may have ended meanwhile; what is below our root is another file only if its id is. */
 	if (r < 0 && place->pid && place->build_id_length)
 		r = child_open(0, place->path, ret_fd);

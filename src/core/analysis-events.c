@@ -212,7 +212,7 @@ static int analysis_alloc(struct analysis *analysis, const struct analysis_step 
 	sum->bytes += event->size;
 	analysis->processes[step->key.process].allocs++;
 	/* Without frees there are no lives. */
-	if (event->format == LOGREAD_DETAILED)
+	if (!logread_format_has_frees(event->format))
 		return 0;
 	if (event->format == LOGREAD_SERVER && event->refs > 1)
 		return analysis_server_ref(analysis, step);

@@ -60,6 +60,7 @@ struct analysis {
 	struct analysis_leak *leaks;
 	size_t leak_count, leak_capacity;
 	struct pool texts;
+	size_t text_bytes; /* in there */
 
 	struct analysis_device *devices[LOGREAD_FORMATS][BOOK_DEVICES];
 	uint32_t seen_devices[ANALYSIS_ELSEWHERE]; /* the first of them, all formats */

@@ -132,19 +132,23 @@ int analysis_rows_site(struct analysis *analysis, const struct logread_event *ev
 	struct analysis_site site = {.type = event->type, .format = event->format};
 	struct analysis_lookup *lookup = &analysis->site_lookup;
 	struct analysis_site *rows;
+	size_t texts, at;
 	uint32_t hash;
-	size_t at;
 
 	*ret_row = ANALYSIS_NONE;
 	if (!event->stack)
 		return 0;
-	if (analysis->texts.count >= ANALYSIS_SITES_MAX) {
+	if (analysis->texts.count >= ANALYSIS_SITES_MAX ||
+	    analysis->text_bytes >= ANALYSIS_TEXT_MAX) {
 		analysis->is_inexact = true;
 		return 0;
 	}
-	site.stack = pool_text(&analysis->texts, event->stack, event->stack_length);
+	texts = analysis->texts.count;
+	site.stack = pool_long_text(&analysis->texts, event->stack, event->stack_length);
 	if (!site.stack)
 		return -ENOMEM;
+	if (analysis->texts.count > texts)
+		analysis->text_bytes += strlen(site.stack);
 	hash = rows_hash(analysis, (uintptr_t)site.stack, site.type << 2 | site.format);
 	if (rows_find(analysis, lookup, hash, &site, rows_same_site, &at) < 0)
 		return -ENOMEM;

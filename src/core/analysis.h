@@ -24,7 +24,8 @@
 #define ANALYSIS_FREED_MAX (1u << 18)
 #define ANALYSIS_LEAKS_MAX (1u << 20)
 #define ANALYSIS_FINDINGS_MAX (1u << 16)
-#define ANALYSIS_SITES_MAX (1u << 14) /* at LOGREAD_STACK_MAX: 64 MiB of text */
+#define ANALYSIS_SITES_MAX (1u << 14)
+#define ANALYSIS_TEXT_MAX (64u << 20) /* bytes of all stacks */
 #define ANALYSIS_PROCESSES_MAX (1u << 16)
 #define ANALYSIS_ELSEWHERE 64u /* devices, and processes, that an unknown free is compared with */
 

@@ -40,8 +40,14 @@ bool logread_eat_small(const char **at, uint32_t *ret_value);  /* decimal, up to
 bool logread_eat_id(const char **at, uint64_t *ret_value);     /* decimal, or hexadecimal with 0x */
 bool logread_eat_device(const char **at, uint32_t *ret_device);
 
+/* Whether the line ends in the middle of @text, after @least bytes of it at least. */
+bool logread_is_begun(const char *at, const char *text, size_t least);
+
 /* The name of a type up to a blank or the end; one that is no name of ours is LOGREAD_NO_TYPE. */
 bool logread_eat_type(const char **at, uint32_t *ret_type);
+
+/* Whether a line that is no event shows what the file is, such as a server's statistics. */
+bool logread_is_known_line(const char *line);
 
 /* A line of the old server, or of the detailed log. Return: enum logread_outcome. */
 int logread_server_line(const char *line, struct logread_event *ret_event);

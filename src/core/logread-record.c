@@ -68,6 +68,24 @@ static bool record_title(struct logread *log, const char *line)
 	return true;
 }
 
+/* Whether a line that is no title begins as one does. */
+static bool record_is_title_damaged(const char *line)
+{
+	static const char *const titles[] = {
+		"BUFFER ALLOCATED",
+		"BUFFER DEALLOCATED",
+		"BUFFER DESTRUCTOR ",
+		"Allocation #",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(titles); i++) {
+		if (strncmp(line, titles[i], strlen(titles[i])) == 0 ||
+		    logread_is_begun(line, titles[i], sizeof("BUFFER A") - 1))
+			return true;
+	}
+	return false;
+}
+
 /* One more frame; what does not fit is left out. */
 static void record_frame(struct logread_record *record, const char *line)
 {
@@ -170,6 +188,8 @@ int logread_record_line(struct logread *log, const char *line, int *ret_outcome)
 	}
 	if (record_title(log, line) || record_header(log, line))
 		outcome = LOGREAD_TAKEN;
+	else if (record_is_title_damaged(line))
+		outcome = LOGREAD_DAMAGED;
 	*ret_outcome = outcome;
 	return 0;
 }

@@ -199,21 +199,85 @@ static int server_rest(const char *line, struct logread_event *event)
 	return LOGREAD_OTHER;
 }
 
+/* Where the last mark of an event is in a line, with the bracket that follows it; NULL = nowhere. */
+static const char *server_mark(const char *line)
+{
+	static const char *const marks[] = {"✓ [", "✗ [", "⚠ ["};
+	const char *last = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
+		for (const char *at = strstr(line, marks[i]); at; at = strstr(at + 1, marks[i])) {
+			if (!last || at > last)
+				last = at;
+		}
+	}
+	return last ? strchr(last, '[') : NULL;
+}
+
+/* A line that ends in the middle of the words that begin an event. */
+static bool server_is_begun(const char *at)
+{
+	static const char *const words[] = {
+		"Allocated ",
+		"Freed buffer ",
+		"Deallocation for unknown buffer ",
+		"Deallocation for ALREADY FREED buffer ",
+		"Buffer reused with DIFFERENT size: ",
+		"Invalid buffer_type ",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (logread_is_begun(at, words[i], 4))
+			return true;
+	}
+	return false;
+}
+
+/* What stands in the brackets of an event, as far as the line has it. */
+static bool server_is_cut(const char *bracket)
+{
+	static const char *const words[] = {
+		"[PID ", "[CB_ALLOC] ", "[CB_FREE] ", "[KERNEL_LOAD] ", "[KERNEL_UNLOAD] ",
+	};
+
+	for (size_t i = 0; bracket && i < ARRAY_SIZE(words); i++) {
+		if (logread_is_begun(bracket, words[i], 2))
+			return true;
+	}
+	return false;
+}
+
+/* Behind "[PID ". */
+static int server_pid(const char *line, const char *at, struct logread_event *event)
+{
+	int outcome = LOGREAD_OTHER;
+	const char *words;
+
+	event->has_pid = true;
+	if (logread_eat_small(&at, &event->pid) && logread_eat(&at, "] ")) {
+		outcome = server_words(at, event);
+		/* One line printed into another: none of the two can be trusted. */
+		if (outcome == LOGREAD_TAKEN && strstr(at, "[PID "))
+			return LOGREAD_DAMAGED;
+		if (outcome == LOGREAD_OTHER && server_is_begun(at))
+			return LOGREAD_DAMAGED;
+	} else {
+		/* With words that only an event has: its pid is what is wrong. */
+		words = strstr(at, "] ");
+		if (words && server_words(words + 2, event) != LOGREAD_OTHER)
+			return LOGREAD_DAMAGED;
+	}
+	return outcome == LOGREAD_OTHER && server_mark(line) ? LOGREAD_DAMAGED : outcome;
+}
+
 int logread_server_line(const char *line, struct logread_event *ret_event)
 {
 	const struct logread_event empty = *ret_event;
 	const char *at = strstr(line, "[PID ");
 	int outcome;
 
-	if (at) {
-		at += strlen("[PID ");
-		ret_event->has_pid = true;
-		if (!logread_eat_small(&at, &ret_event->pid) || !logread_eat(&at, "] "))
-			return LOGREAD_OTHER;
-		outcome = server_words(at, ret_event);
-		/* One line printed into another: none of the two can be trusted. */
-		return strstr(at, "[PID ") && outcome == LOGREAD_TAKEN ? LOGREAD_DAMAGED : outcome;
-	}
+	if (at)
+		return server_pid(line, at + strlen("[PID "), ret_event);
 	outcome = server_counters(line, ret_event);
 	if (outcome != LOGREAD_OTHER)
 		return outcome;
@@ -223,7 +287,27 @@ int logread_server_line(const char *line, struct logread_event *ret_event)
 		*ret_event = empty;
 		outcome = server_rest(line, ret_event);
 	}
+	if (outcome == LOGREAD_OTHER && server_is_cut(server_mark(line)))
+		outcome = LOGREAD_DAMAGED;
 	return outcome;
+}
+
+bool logread_is_known_line(const char *line)
+{
+	static const char *const words[] = {
+		"=== TT-Metal Buffer Allocation Stack Traces ===",
+		"Background cleanup thread started (checking every ",
+		"Current Statistics:",
+		"  Active allocations: ",
+		"REMAINING ALLOCATED BUFFERS",
+		"No buffers remaining - perfect cleanup!",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (strstr(line, words[i]))
+			return true;
+	}
+	return false;
 }
 
 int logread_detailed_line(const char *line, struct logread_event *ret_event)
@@ -233,7 +317,7 @@ int logread_detailed_line(const char *line, struct logread_event *ret_event)
 	uint64_t time;
 
 	if (!at)
-		return LOGREAD_OTHER;
+		return strncmp(line, "ALLOC:", 6) == 0 ? LOGREAD_DAMAGED : LOGREAD_OTHER;
 	ret_event->format = LOGREAD_DETAILED;
 	ret_event->kind = LOGREAD_ALLOC;
 	ret_event->has_pid = ret_event->has_size = true;

@@ -124,7 +124,12 @@ UNIT(lines_that_are_none)
 		"    - Buffer 0x10: 4 KB (PID 12, ref_count=1)",
 		"     ALLOC size=64 pid=3 ref=1",
 		"[PID 5] hello",
-		"[PID x] Allocated",
+		"[PID x] hello",
+		"[PID 5] All is well",
+		"[Device 0] ALLOC: 64 bytes DRAM by PID 5 (buffer 0x1000)",
+		"✓ [100 %] done",
+		"BUFFER",
+		"Allocations: 7",
 		"Removed the old folder",
 		"PID 5 is fine",
 		"DEALLOCATED",
@@ -134,6 +139,7 @@ UNIT(lines_that_are_none)
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
 		read_in_steps(lines[i], 1000);
 		assert(event_count == 0 && counts.damaged == 0);
+		assert(counts.other == (*lines[i] != '\0') - (uint64_t)counts.is_known);
 	}
 }
 
@@ -152,11 +158,28 @@ UNIT(damaged_lines)
 		"✓ [CB_ALLOC] Device 3: +inf MB (Total: 0.5 MB)",
 		"✓ [CB_ALLOC] Device 3: +0x10 MB (Total: 0.5 MB)",
 		"ALLOC: pid=5 device=1 size=64 type=1 addr=0x1000 timest",
+		"ALLOC: pi",
+		"✓ [PID -1] Allocated 5 bytes of L1 on device 1 (buffer_id=1)",
+		"[PID x] Allocated 5 bytes of L1 on device 1 (buffer_id=1)",
+		"[PID 99999999999] Freed buffer 0x10 on device 1 (64 bytes, FINAL)",
+		"✓ [PID 1] Alloc",
+		"[PID 1] Alloc",
+		"✗ [PID 1] Freed buf",
+		"⚠ [PID 1] Dealloc",
+		"✓ [PID 1] ",
+		"✓ [PID 12",
+		"Nov 03 14:00:00 host server[9]: ✓ [PI",
+		"✗ [KERNEL_UNL",
+		"✓ [CB_ALLOC] Device 3",
+		"BUFFER ALL",
+		"BUFFER DEALLOCATE",
+		"BUFFER ALLOCATED✓ [PID",
+		"Allocation #1x",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
 		read_in_steps(lines[i], 1000);
-		assert(event_count == 0 && counts.damaged == 1);
+		assert(event_count == 0 && counts.damaged == 1 && counts.other == 0);
 	}
 }
 

@@ -47,6 +47,11 @@ const char *logread_format_name(enum logread_format format)
 	return names[format];
 }
 
+bool logread_format_has_frees(enum logread_format format)
+{
+	return format != LOGREAD_DETAILED;
+}
+
 bool logread_eat(const char **at, const char *text)
 {
 	size_t length = strlen(text);
@@ -55,6 +60,13 @@ bool logread_eat(const char **at, const char *text)
 		return false;
 	*at += length;
 	return true;
+}
+
+bool logread_is_begun(const char *at, const char *text, size_t least)
+{
+	size_t length = strlen(at);
+
+	return length >= least && length < strlen(text) && strncmp(at, text, length) == 0;
 }
 
 bool logread_eat_number(const char **at, uint64_t *ret_value)
@@ -144,8 +156,19 @@ bool logread_eat_type(const char **at, uint32_t *ret_type)
 int logread_put(struct logread *log, const struct logread_event *event)
 {
 	log->counts.events++;
+	log->counts.is_known = true;
 	log->counts.of_format[event->format]++;
 	return log->take(log->context, event);
+}
+
+/* Whether a line only keeps records apart. */
+static bool logread_is_between(const char *line)
+{
+	static const char *const marks[] = {"═", "─"};
+
+	line += strspn(line, " \t");
+	return !*line || strncmp(line, marks[0], strlen(marks[0])) == 0 ||
+	       strncmp(line, marks[1], strlen(marks[1])) == 0;
 }
 
 /* A whole line, ended by NUL. */
@@ -168,6 +191,10 @@ static int logread_line(struct logread *log)
 		return logread_put(log, &event);
 	if (outcome != LOGREAD_OTHER)
 		log->counts.damaged++;
+	else if (logread_is_known_line(log->line))
+		log->counts.is_known = true;
+	else
+		log->counts.other += !logread_is_between(log->line);
 	return 0;
 }
 

@@ -22,7 +22,7 @@
 #include "book/layout.h"
 
 #define LOGREAD_LINE_MAX 8192u
-#define LOGREAD_STACK_MAX 4000u /* bytes of a call stack, as a pool keeps them */
+#define LOGREAD_STACK_MAX 65536u /* bytes of a call stack: 15 frames of C++ at their longest */
 
 #define LOGREAD_NO_TYPE BOOK_TYPES /* the log does not say which */
 
@@ -73,7 +73,9 @@ struct logread_counts {
 	uint64_t lines;
 	uint64_t events;
 	uint64_t damaged;
+	uint64_t other; /* lines that are no part of anything known; empty ones are not counted */
 	uint64_t of_format[LOGREAD_FORMATS]; /* events */
+	bool is_known; /* an event was seen, or another line that only such logs have */
 };
 
 /* 0, or a negative errno that ends the reading and is passed on. */
@@ -92,6 +94,9 @@ int logread_feed(struct logread *log, const char *bytes, size_t length);
 int logread_finish(struct logread *log);
 
 const struct logread_counts *logread_counts(const struct logread *log);
+
+/* Whether logs of that format tell frees; without them nobody knows what was left. */
+bool logread_format_has_frees(enum logread_format format);
 
 /* "server", "buffer_debug", "detailed", "stack_trace". */
 const char *logread_format_name(enum logread_format format);

@@ -20,6 +20,7 @@ struct namer_place {
 	uint32_t user;            /* who made the book */
 	uint64_t book;            /* tells books apart: what was found out for one is its own */
 	uint64_t address;         /* as the file counts; inside the call */
+	uint64_t base;            /* where the file is loaded; 0 = not known */
 	bool is_lost; /* nothing tells its file from another: only what is known counts */
 };
 

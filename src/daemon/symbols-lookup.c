@@ -174,6 +174,7 @@ int symbols_lookup_find(struct symbols_lookup *lookup, const struct symbols_modu
 	};
 	struct symbols_key key = {.address = address, .user = module->user};
 	CLEANUP_CLOSE int fd = -1;
+	CLEANUP_CLOSE int loaded = -1;
 	CLEANUP_CLOSE int debug = -1;
 	int r;
 
@@ -184,9 +185,14 @@ int symbols_lookup_find(struct symbols_lookup *lookup, const struct symbols_modu
 	r = symbols_open_module(module, &fd, &key.file);
 	if (r == 0)
 		r = lookup_look(lookup, module, &key, fd, ret_answer);
-	if (r == 0 || hint.build_id_length == 0 || (r != -ESTALE && r != -ENOENT))
+	if (r == 0 || hint.build_id_length == 0)
 		return r;
-	/* The file is gone, or was built anew: its debug information may have been kept. */
+	/* The file is gone, or was built anew: the process still has the old one. */
+	if ((fd < 0 || r == -ESTALE) && symbols_open_loaded(module, &loaded, &key.file) == 0)
+		r = lookup_look(lookup, module, &key, loaded, ret_answer);
+	if (r != -ESTALE && r != -ENOENT)
+		return r;
+	/* Its debug information may have been kept. */
 	if (symbols_open_debug(lookup->config->debug_folder, module, &hint, &debug) < 0)
 		return r;
 	key.file = (struct symbols_identity){.inode = key.build};

@@ -67,6 +67,7 @@ static size_t symbols_namer_find(struct namer *namer, const struct namer_place *
 				.pid = place->pid,
 				.user = place->user,
 				.book = place->book,
+				.base = place->base,
 				.build_id_length = place->build_id_length,
 			},
 		.address = place->address,

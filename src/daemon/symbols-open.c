@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "daemon/symbols.h"
+#include "source/loaded.h"
 
 #define OPEN_PATH_SIZE 4096
 #define OPEN_DEBUG "/usr/lib/debug"
@@ -63,17 +64,14 @@ static int open_look(uint32_t pid, const char *path, int *ret_fd)
 	return *ret_fd < 0 ? -errno : 0;
 }
 
-static int open_file(uint32_t pid, uint32_t user, const char *path, int *ret_fd,
-		     struct stat *ret_file)
+/* Opens what was seen, if it may be. */
+static int open_seen(int seen, uint32_t user, int *ret_fd, struct stat *ret_file)
 {
-	CLEANUP_CLOSE int seen = -1;
 	CLEANUP_CLOSE int fd = -1;
 	char number[64];
 	struct stat file;
-	int r = open_look(pid, path, &seen);
+	int r;
 
-	if (r < 0)
-		return r;
 	if (fstat(seen, &file) < 0)
 		return -errno;
 	r = open_check(&file, user);
@@ -87,22 +85,49 @@ static int open_file(uint32_t pid, uint32_t user, const char *path, int *ret_fd,
 	return 0;
 }
 
+static int open_file(uint32_t pid, uint32_t user, const char *path, int *ret_fd,
+		     struct stat *ret_file)
+{
+	CLEANUP_CLOSE int seen = -1;
+	int r = open_look(pid, path, &seen);
+
+	return r < 0 ? r : open_seen(seen, user, ret_fd, ret_file);
+}
+
+static struct symbols_identity open_identity(const struct stat *file)
+{
+	return (struct symbols_identity){
+		.device = file->st_dev,
+		.inode = file->st_ino,
+		.size = (uint64_t)file->st_size,
+		.changed_s = (uint64_t)file->st_ctim.tv_sec,
+		.changed_ns = (uint64_t)file->st_ctim.tv_nsec,
+	};
+}
+
 int symbols_open_module(const struct symbols_module *module, int *ret_fd,
 			struct symbols_identity *ret_identity)
 {
 	struct stat file;
 	int r = open_file(module->pid, module->user, module->path, ret_fd, &file);
 
-	if (r < 0)
-		return r;
-	*ret_identity = (struct symbols_identity){
-		.device = file.st_dev,
-		.inode = file.st_ino,
-		.size = (uint64_t)file.st_size,
-		.changed_s = (uint64_t)file.st_ctim.tv_sec,
-		.changed_ns = (uint64_t)file.st_ctim.tv_nsec,
-	};
-	return 0;
+	if (r == 0)
+		*ret_identity = open_identity(&file);
+	return r;
+}
+
+int symbols_open_loaded(const struct symbols_module *module, int *ret_fd,
+			struct symbols_identity *ret_identity)
+{
+	CLEANUP_CLOSE int seen = -1;
+	struct stat file;
+	int r = module->pid ? loaded_look(module->pid, module->path, module->base, &seen) : -ENOENT;
+
+	if (r == 0)
+		r = open_seen(seen, module->user, ret_fd, &file);
+	if (r == 0)
+		*ret_identity = open_identity(&file);
+	return r;
 }
 
 static int open_by_build_id(const char *folder, const struct symbols_module *module,

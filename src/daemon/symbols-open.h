@@ -4,7 +4,7 @@
 /*
  * Opening the files that a book names, for somebody else. The name comes from a process that may lie, and
  * we may read more than it could: so only regular files are opened, only those that the owner of the book
- * may read by their mode, and never by way of /proc's links into other processes. What is no regular
+ * may read by their mode, and no name leads by way of /proc's links into other processes. What is no regular
  * file is not even opened: opening a device may do something.
  */
 
@@ -29,6 +29,13 @@ _Static_assert(sizeof(struct symbols_identity) == 40, "identity without holes");
 
 /* 0; -EACCES if the user may not; -EINVAL for what is no regular file; -EFBIG; or another negative errno. */
 int symbols_open_module(const struct symbols_module *module, int *ret_fd,
+			struct symbols_identity *ret_identity);
+
+/*
+ * The same for the file that the process has loaded, which its name may not lead to any more: it was deleted,
+ * or there is another in its place. Its build id must be compared.
+ */
+int symbols_open_loaded(const struct symbols_module *module, int *ret_fd,
 			struct symbols_identity *ret_identity);
 
 /* What a module says of its debug information. */

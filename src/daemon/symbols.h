@@ -39,6 +39,7 @@ struct symbols_module {
 	uint32_t pid;             /* whose root the path begins at; 0 = ours */
 	uint32_t user;            /* who must be able to read it */
 	uint64_t book;            /* for which it is remembered; 0 = for none */
+	uint64_t base;            /* where that process has it; 0 = not known */
 	uint32_t build_id_length; /* 0 = not known */
 	uint8_t build_id[RESOLVE_BUILD_ID_MAX];
 };

@@ -73,6 +73,7 @@ static inline bool api_free_is_sane(struct writer *writer, uint32_t device, uint
 
 static inline bool api_free_flags_are_sane(uint32_t type, uint32_t flags)
 {
+	flags &= ~TTMEM_FREE_DESTRUCTOR;
 	return !(flags & ~API_FLAGS) || (flags == TTMEM_FREE_BUFFER && type == TTMEM_ANY);
 }
 

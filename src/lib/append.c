@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* Only a plain file can be trusted not to block or to raise a signal, and it only below the limit. */
@@ -25,18 +26,21 @@ static bool append_may_write(int fd, bool is_shared, size_t length)
 	return limit.rlim_cur == RLIM_INFINITY || (uint64_t)st.st_size + length <= limit.rlim_cur;
 }
 
-void append_record(const char *path, bool is_shared, const char *bytes, size_t length)
+void append_record(const char *path, bool is_shared, const struct iovec *pieces, int count)
 {
 	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 	int saved_errno = errno;
 	int cancel_state, fd;
+	size_t length = 0;
 
+	for (int i = 0; i < count; i++)
+		length += pieces[i].iov_len;
 	/* None of our calls is a place where a thread ends. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* cannot fail */
 	fd = open(path, flags | O_NOCTTY, 0600);
 	if (fd >= 0 && append_may_write(fd, is_shared, length)) {
 		/* A full disk costs the record, nothing else. */
-		ssize_t written = write(fd, bytes, length);
+		ssize_t written = writev(fd, pieces, count);
 
 		(void)written;
 	}

@@ -8,12 +8,13 @@
  */
 
 #include <stdbool.h>
-#include <stddef.h>
+
+struct iovec;
 
 /*
- * Appends @length bytes to @path, which is made if need be, with one write(). Anything but a plain file,
+ * Appends the pieces to @path, which is made if need be, with one writev(). Anything but a plain file,
  * or a file that would become larger than the process may make it, is left alone. @is_shared: the place is
  * one where others may have put a file, and then only one of our own is taken. Changes no errno, and is no
  * place where a thread can be cancelled.
  */
-void append_record(const char *path, bool is_shared, const char *bytes, size_t length);
+void append_record(const char *path, bool is_shared, const struct iovec *pieces, int count);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/bits.h"
@@ -45,7 +46,7 @@ static void debug_write(char *line, size_t length)
 			line[i] = '?';
 	}
 	line[length++] = '\n';
-	append_record(debug_path, false, line, length);
+	append_record(debug_path, false, &(struct iovec){line, length}, 1);
 }
 
 void debug_line(const char *format, ...)

@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OLDLOG_NAMES_FRAMES 15u       /* of a stack: as many as a log ever shows */
-#define OLDLOG_NAMES_STACKS 16384u    /* places; three quarters are used, others have no frames */
-#define OLDLOG_NAMES_BYTES (8u << 20) /* of all names */
-#define OLDLOG_NAMES_SYMBOL_MAX 255u  /* bytes; longer ones are cut */
+#define OLDLOG_NAMES_FRAMES 15u        /* of a stack: as many as a log ever shows */
+#define OLDLOG_NAMES_STACKS 16384u     /* places; three quarters are used, others have no frames */
+#define OLDLOG_NAMES_BYTES (64u << 20) /* of all names; what is not used is not there */
+#define OLDLOG_NAMES_SYMBOL_MAX 4095u  /* bytes, as many as analyze decodes; longer ones are cut */
 #define OLDLOG_NAMES_MODULE_MAX 63u
 
 struct oldlog_frame {

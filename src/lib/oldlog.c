@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <ttmem/ttmem.h>
 #include <unistd.h>
@@ -22,10 +23,11 @@
 #include "lib/append.h"
 #include "lib/oldlog-names.h"
 #include "lib/oldlog-text.h"
+#include "lib/oldlog-zone.h"
 #include "lib/thread.h"
 
-#define OLDLOG_RECORD 4096u
-#define OLDLOG_LINE 400u     /* of a frame, with what ends the record */
+#define OLDLOG_RECORD 3072u /* of a record without its symbols: the stack may be a small one */
+#define OLDLOG_PIECES (2 * OLDLOG_NAMES_FRAMES + 1)
 #define OLDLOG_LOOK_BACK 64u /* events that are searched for the one of a free */
 
 enum {
@@ -45,7 +47,7 @@ struct oldlog_file {
 static struct oldlog_file oldlog_files[OLDLOG_LOGS];
 static struct oldlog_filter oldlog_wanted;
 static bool oldlog_decided;
-static long oldlog_east; /* seconds that local time is ahead; asked for once */
+static struct oldlog_zone oldlog_zone;
 
 static uint32_t oldlog_count;  /* allocations in the stack trace log, of this process */
 static uint32_t oldlog_header; /* the process that has written its header there */
@@ -69,9 +71,6 @@ static void oldlog_open_file(struct oldlog_file *file, const char *variable, con
 
 void oldlog_open(void)
 {
-	time_t now = time(NULL);
-	struct tm local;
-
 	if (oldlog_decided)
 		return;
 	oldlog_decided = true;
@@ -85,8 +84,7 @@ void oldlog_open(void)
 		return;
 	oldlog_text_filter(&oldlog_wanted, secure_getenv("TT_BUFFER_DEBUG_DEVICE"),
 			   secure_getenv("TT_BUFFER_DEBUG_TYPE"));
-	if (localtime_r(&now, &local))
-		oldlog_east = local.tm_gmtoff;
+	oldlog_zone_learn(&oldlog_zone, time(NULL));
 }
 
 bool oldlog_is_on(void)
@@ -100,11 +98,23 @@ bool oldlog_has_stacks(void)
 	return oldlog_files[OLDLOG_BUFFER].is_on || oldlog_files[OLDLOG_STACK].is_on;
 }
 
-/* A record as it is put together. */
+/*
+ * A record as it is put together. The symbols of C++ may be thousands of bytes each: they are written from
+ * where they are kept, and only what stands between them is made here.
+ */
 struct oldlog_record {
+	int count; /* of pieces */
+	struct iovec pieces[OLDLOG_PIECES];
+	size_t told; /* bytes that are in a piece */
 	size_t length;
 	char bytes[OLDLOG_RECORD];
 };
+
+static void oldlog_begin(struct oldlog_record *record)
+{
+	record->count = 0;
+	record->told = record->length = 0;
+}
 
 static __attribute__((format(printf, 2, 3))) void oldlog_add(struct oldlog_record *record,
 							     const char *format, ...)
@@ -120,9 +130,32 @@ static __attribute__((format(printf, 2, 3))) void oldlog_add(struct oldlog_recor
 		record->length += bits_min((size_t)n, room - 1);
 }
 
-static void oldlog_put(const struct oldlog_file *file, const struct oldlog_record *record)
+static void oldlog_add_piece(struct oldlog_record *record, const char *bytes, size_t length)
 {
-	append_record(file->path, file->is_shared, record->bytes, record->length);
+	/* There are never more; a symbol less is better than a crash if they change. */
+	if (length > 0 && record->count < (int)OLDLOG_PIECES)
+		record->pieces[record->count++] =
+			(struct iovec){.iov_base = (void *)(uintptr_t)bytes, .iov_len = length};
+}
+
+/* What was added up to here becomes a piece. */
+static void oldlog_tell(struct oldlog_record *record)
+{
+	oldlog_add_piece(record, record->bytes + record->told, record->length - record->told);
+	record->told = record->length;
+}
+
+/* Adds @text, which stays where it is. */
+static void oldlog_add_kept(struct oldlog_record *record, const char *text)
+{
+	oldlog_tell(record);
+	oldlog_add_piece(record, text, strlen(text));
+}
+
+static void oldlog_put(const struct oldlog_file *file, struct oldlog_record *record)
+{
+	oldlog_tell(record);
+	append_record(file->path, file->is_shared, record->pieces, record->count);
 }
 
 /* How a log prints frames. */
@@ -141,7 +174,7 @@ static const struct oldlog_style oldlog_styles[OLDLOG_LOGS] = {
 			  .has_offset = true},
 };
 
-/* The call stack, one whole frame in a line; a record without room for more ends there. */
+/* The call stack, one frame in a line. */
 static void oldlog_stack(struct oldlog_record *record, const struct oldlog_buffer *buffer,
 			 const struct oldlog_style *style)
 {
@@ -151,16 +184,14 @@ static void oldlog_stack(struct oldlog_record *record, const struct oldlog_buffe
 	for (size_t i = 0; i < count; i++) {
 		const struct oldlog_frame *frame = &frames[i];
 
-		if (record->length + OLDLOG_LINE > sizeof(record->bytes))
-			break;
 		oldlog_add(record, "%s%s", style->indent, frame->module);
-		if (!*frame->symbol)
+		if (*frame->symbol) {
+			oldlog_add(record, "%s", style->between);
+			oldlog_add_kept(record, frame->symbol);
+			if (style->has_offset)
+				oldlog_add(record, "+0x%" PRIx64, frame->offset);
+		} else
 			oldlog_add(record, "(+0x%" PRIx64 ")", frame->offset);
-		else if (style->has_offset)
-			oldlog_add(record, "%s%s+0x%" PRIx64, style->between, frame->symbol,
-				   frame->offset);
-		else
-			oldlog_add(record, "%s%s", style->between, frame->symbol);
 		oldlog_add(record, "\n");
 	}
 	oldlog_add(record, "\n");
@@ -168,7 +199,7 @@ static void oldlog_stack(struct oldlog_record *record, const struct oldlog_buffe
 
 static int64_t oldlog_now(void)
 {
-	return (int64_t)time(NULL) + oldlog_east;
+	return oldlog_zone_local(&oldlog_zone, time(NULL));
 }
 
 static void oldlog_size(struct oldlog_record *record, const struct oldlog_buffer *buffer)
@@ -189,15 +220,28 @@ static const char *oldlog_yes_or_no(const struct oldlog_buffer *buffer, uint32_t
 	return buffer->flags & flag ? "yes" : "no";
 }
 
-static void oldlog_buffer_record(const struct oldlog_buffer *buffer, bool is_free)
+/* What a record of the buffer log tells; the titles are the old system's. */
+enum oldlog_what {
+	OLDLOG_ALLOCATED,
+	OLDLOG_DEALLOCATED,
+	OLDLOG_DESTRUCTOR,
+};
+
+static const char *const oldlog_titles[] = {
+	[OLDLOG_ALLOCATED] = "ALLOCATED",
+	[OLDLOG_DEALLOCATED] = "DEALLOCATED",
+	[OLDLOG_DESTRUCTOR] = "DESTRUCTOR (still ALLOCATED - will deallocate)",
+};
+
+static void oldlog_buffer_record(const struct oldlog_buffer *buffer, enum oldlog_what what)
 {
-	struct oldlog_record record = {.length = 0};
+	struct oldlog_record record;
 	int64_t seconds = oldlog_now();
 
+	oldlog_begin(&record);
 	if (!oldlog_text_wants(&oldlog_wanted, buffer->device, buffer->type))
 		return;
-	oldlog_add(&record, OLDLOG_TEXT_DOUBLE_LINE "\nBUFFER %s\n",
-		   is_free ? "DEALLOCATED" : "ALLOCATED");
+	oldlog_add(&record, OLDLOG_TEXT_DOUBLE_LINE "\nBUFFER %s\n", oldlog_titles[what]);
 	oldlog_add(&record, "Time: %02d:%02d:%02d\n", (int)(seconds / 3600 % 24),
 		   (int)(seconds / 60 % 60), (int)(seconds % 60));
 	oldlog_add(&record, "Device: %" PRIu32 "\nAddress: 0x%" PRIx64 " (%" PRIu64 ")\n",
@@ -208,7 +252,7 @@ static void oldlog_buffer_record(const struct oldlog_buffer *buffer, bool is_fre
 		oldlog_add(&record, "Buffer*: 0x%" PRIx64 "\n", buffer->owner);
 	else
 		oldlog_add(&record, "Buffer*: unknown\n");
-	if (!is_free)
+	if (what == OLDLOG_ALLOCATED)
 		oldlog_add(&record, "Owns Data: %s\nHooked: %s\n",
 			   oldlog_yes_or_no(buffer, TTMEM_FLAG_OWNS_DATA),
 			   buffer->flags & TTMEM_FLAG_HOOKED ? "yes" : "no");
@@ -219,9 +263,10 @@ static void oldlog_buffer_record(const struct oldlog_buffer *buffer, bool is_fre
 
 static void oldlog_detailed_line(const struct oldlog_buffer *buffer)
 {
-	struct oldlog_record record = {.length = 0};
+	struct oldlog_record record;
 	struct timespec now;
 
+	oldlog_begin(&record);
 	(void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail */
 	oldlog_add(&record,
 		   "ALLOC: pid=%d device=%" PRIu32 " size=%" PRIu64 " type=%" PRIu32
@@ -233,10 +278,11 @@ static void oldlog_detailed_line(const struct oldlog_buffer *buffer)
 
 static void oldlog_stack_record(const struct oldlog_buffer *buffer, bool is_free)
 {
-	struct oldlog_record record = {.length = 0};
+	struct oldlog_record record;
 	uint32_t pid = (uint32_t)getpid();
 	char date[OLDLOG_TEXT_NUMBER];
 
+	oldlog_begin(&record);
 	/* A forked child begins its own. */
 	if (__atomic_exchange_n(&oldlog_header, pid, __ATOMIC_RELAXED) != pid) {
 		__atomic_store_n(&oldlog_count, 0, __ATOMIC_RELAXED);
@@ -262,7 +308,7 @@ static void oldlog_stack_record(const struct oldlog_buffer *buffer, bool is_free
 void oldlog_alloc(const struct oldlog_buffer *buffer)
 {
 	if (oldlog_files[OLDLOG_BUFFER].is_on)
-		oldlog_buffer_record(buffer, false);
+		oldlog_buffer_record(buffer, OLDLOG_ALLOCATED);
 	/* The others cannot say that there is no memory behind it. */
 	if (buffer->flags & TTMEM_FLAG_HOOKED)
 		return;
@@ -295,8 +341,10 @@ static bool oldlog_event(const struct writer *writer, uint32_t device, uint64_t 
 
 static void oldlog_freed(const struct oldlog_buffer *buffer)
 {
+	if (oldlog_files[OLDLOG_BUFFER].is_on && buffer->flags & TTMEM_FREE_DESTRUCTOR)
+		oldlog_buffer_record(buffer, OLDLOG_DESTRUCTOR);
 	if (oldlog_files[OLDLOG_BUFFER].is_on)
-		oldlog_buffer_record(buffer, true);
+		oldlog_buffer_record(buffer, OLDLOG_DEALLOCATED);
 	if (oldlog_files[OLDLOG_STACK].is_on && !(buffer->flags & TTMEM_FLAG_HOOKED))
 		oldlog_stack_record(buffer, true);
 }

@@ -120,6 +120,7 @@ bool book_place(const struct scan_book *book, const struct book_frame *frame,
 		.build_id_length =
 			(uint32_t)bits_min(module->build_id_length, sizeof(module->build_id)),
 		.pid = book->alive ? book->owner.pid : 0,
+		.base = module->base,
 		.user = book_maker(book),
 		.book = hash_u64((uint64_t)book->inode) ^
 			hash_fold(book->owner.start_ticks ^ HASH_K0, book->device ^ HASH_K1),

@@ -202,7 +202,87 @@ def test_exit_codes_and_mistakes(ttmem, tmp_path):
     assert ttmem("analyze", "--json", "--leaked-addresses", log).returncode == 2
     assert ttmem("analyze", "--device", "0x55", log).returncode == 2
     assert ttmem("analyze", "--device", "4096", log).returncode == 2
-    assert "no events: this is none of the known logs" in ttmem("analyze", os.devnull).stdout
+
+
+def test_what_is_no_log_passes_no_gate(ttmem, analyze, tmp_path):
+    leaky, clean, wrong, empty = (tmp_path / name for name in ("leaky", "clean", "wrong", "empty"))
+    leaky.write_text(GUIDE)
+    clean.write_text("".join(GUIDE.splitlines(True)[:4]))
+    wrong.write_bytes(bytes(range(256)) * 64)
+    empty.write_bytes(b"")
+    reason = f"ttmem analyze: {wrong}: nothing in it is of a known log\n"
+    for option in ("--fail-on-leak", "--leaked-addresses", "--top=5", "--json"):
+        done = ttmem("analyze", option, wrong)
+        assert done.returncode == 1 and done.stderr == reason, option
+    # The others are analysed nevertheless, and a leak in them is one.
+    done = ttmem("analyze", wrong, clean)
+    assert done.returncode == 1 and done.stderr == reason
+    assert "nothing was left" in done.stdout
+    done = ttmem("analyze", "--fail-on-leak", wrong, leaky)
+    assert done.returncode == 86 and done.stderr == reason
+    # Damaged lines alone tell nothing.
+    wrong.write_text("✓ [PID 7] Allocated 64 bytes of L1 on dev\n")
+    done = ttmem("analyze", "--fail-on-leak", wrong)
+    assert done.returncode == 1 and done.stderr == reason
+    # An empty file may be the log of a quiet day, until somebody asks what was left.
+    reason = f"ttmem analyze: {empty}: it is empty: what was left cannot be told\n"
+    assert analyze(empty)["summary"]["events"] == 0
+    assert ttmem("analyze", empty).stdout == f"{empty}: 0 lines, 0 events\n\nno events\n"
+    for option in ("--fail-on-leak", "--leaked-addresses"):
+        done = ttmem("analyze", option, clean, empty)
+        assert done.returncode == 1 and done.stderr == reason, option
+    assert ttmem("analyze", "--fail-on-leak", leaky, empty).returncode == 86
+    done = ttmem("analyze", "--fail-on-leak", "-", input="")
+    assert "standard input: it is empty" in done.stderr and done.returncode == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "🚀 Allocation Server started",
+        "🔄 Background cleanup thread started (checking every 10s)",
+        "📊 Current Statistics:",
+        "=== TT-Metal Buffer Allocation Stack Traces ===",
+    ],
+)
+def test_a_log_in_which_nothing_happened(ttmem, tmp_path, line):
+    log = tmp_path / "log"
+    log.write_text(f"\n{line}\n")
+    done = ttmem("analyze", "--fail-on-leak", log)
+    assert done.returncode == 0 and done.stderr == ""
+
+
+DETAILED = "ALLOC: pid=7 device=0 size=64 type=1 addr=0x1000 timestamp=170\n"
+
+
+def test_a_log_without_frees(ttmem, analyze, tmp_path):
+    """Nothing is said about what was left in it; what other logs tell is not touched by that."""
+    blind, clean, both = tmp_path / "blind", tmp_path / "clean", tmp_path / "both"
+    blind.write_text(DETAILED)
+    clean.write_text("".join(GUIDE.splitlines(True)[:4]))
+    both.write_text(DETAILED + clean.read_text())
+    reason = "this log has no frees: what was left cannot be told"
+    done = ttmem("analyze", blind)
+    assert done.returncode == 0 and done.stderr == ""
+    lines = [line for line in done.stdout.splitlines() if line]
+    assert lines[:2] == [f"{blind}: 1 line, 1 event (detailed)", f"  {reason}"]
+    assert lines[-1].split() == "detailed 0 L1 1 0 ? ? 0 0 0".split()
+    assert "nothing was left" not in done.stdout
+    for option in ("--fail-on-leak", "--leaked-addresses"):
+        done = ttmem("analyze", option, blind, clean)
+        assert done.returncode == 1, option
+        assert done.stderr == f"ttmem analyze: {blind}: {reason}\n"
+    document = analyze(blind, clean, both)
+    assert [file["frees_known"] for file in document["files"]] == [False, True, False]
+    known = {row["format"]: row["frees_known"] for row in document["devices"]}
+    assert known == {"detailed": False, "server": True}
+    assert {row["format"]: row["frees_known"] for row in document["processes"]} == known
+    assert document["summary"]["frees_known"] is False and document["notes"]
+    document = analyze(clean)
+    assert document["summary"]["frees_known"] is True and document["notes"] == []
+    text = ttmem("analyze", both).stdout
+    assert "\n  a part of this log has no frees: what was left of it cannot be told\n" in text
+    assert "of what has frees in the log, nothing was left" in text
 
 
 def test_top(analyze, tmp_path):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The old system's debug logs as the library writes them: form, filters, and never a stumble."""
 
+import json
 import os
 import re
 import subprocess
@@ -98,6 +99,44 @@ def test_buffer_debug_form(program, clean_env, logs):
     ])  # fmt: skip
     assert not logs.detailed.exists() and not logs.stack.exists()
     assert logs.buffer.stat().st_mode & 0o777 == 0o600
+
+
+DESTRUCTOR = r"""
+#include <ttmem/ttmem.h>
+
+int main(void)
+{
+	struct ttmem_free_args args = {
+		.struct_size = sizeof(args), .type = TTMEM_DRAM, .flags = TTMEM_FREE_DESTRUCTOR,
+		.address = 0x1000,
+	};
+
+	ttmem_alloc(0, TTMEM_DRAM, 0x1000, 64, 0);
+	ttmem_free_ex(&args);
+	ttmem_alloc(0, TTMEM_DRAM, 0x2000, 64, 0);
+	args.type = TTMEM_ANY;
+	args.flags |= TTMEM_FREE_BUFFER;
+	args.address = 0x2000;
+	ttmem_free_ex(&args);
+	return 0;
+}
+"""
+
+
+def test_a_destructor_that_frees(compile_c, track, logs, ttmem):  # noqa: F811
+    """It is told before the free, in the buffer log only, and is no second free."""
+    run(compile_c(DESTRUCTOR), {**track, **logs.settings(), "TTMEM_STACKS": "off"})
+    text = re.sub(r"Time: \d\d:\d\d:\d\d", "Time: T", logs.buffer.read_text())
+    size, title = "64 bytes (0.0625 KB)", "DESTRUCTOR (still ALLOCATED - will deallocate)"
+    assert text == "".join(
+        record("ALLOCATED", 0, address, size, "DRAM", "unknown", *UNKNOWN)
+        + record(title, 0, address, size, "DRAM", "unknown")
+        + record("DEALLOCATED", 0, address, size, "DRAM", "unknown")
+        for address in (0x1000, 0x2000)
+    )
+    assert logs.stack.read_text().count("\nDeallocation\n") == 2
+    for log in (logs.buffer, logs.stack):
+        assert "nothing was left, freed twice" in ttmem("analyze", "--fail-on-leak", log).stdout
 
 
 def test_detailed_and_stack_form(program, track, logs):  # noqa: F811
@@ -252,6 +291,43 @@ def test_call_stacks(compiled, track, logs, ttmem):  # noqa: F811
     # The command shows names as people wrote them.
     text = ttmem("analyze", logs.buffer).stdout
     assert "void model::load<unsigned long>(unsigned long)" in text and "take(unsigned long)" in text
+
+
+PART = "a_part_of_a_model_with_a_name_that_says_everything_about_it"
+LONG = "\n".join(f"struct {PART}_{n} {{}};" for n in range(40))
+LONG += """
+template <typename A, typename B> struct both {};
+#include <ttmem/ttmem.h>
+template <typename T> __attribute__((noinline)) void load(T, uint64_t address)
+{
+	ttmem_alloc(0, TTMEM_DRAM, address, 64, 0);
+	__asm__ volatile("");
+}
+int main(void)
+{
+	load(%s{}, 0x1000);
+	return 0;
+}
+"""
+
+
+def test_long_names(compiled, track, logs, ttmem):  # noqa: F811
+    """A name of thousands of bytes is whole in the logs, and decoded and bounded in the report."""
+    nested = f"{PART}_0"
+    for n in range(1, 40):
+        nested = f"both<{PART}_{n}, {nested} >"
+    run(compiled(LONG % nested, "-rdynamic", compiler="g++"), {**track, **logs.settings()})
+    symbol = re.search(r"    app: (_Z4load\w+)\n    app: main\n", logs.buffer.read_text())[1]
+    assert len(symbol) > 2000 and symbol.endswith("EvT_m")
+    assert f"  app : {symbol}+0x" in logs.stack.read_text()
+    for log in (logs.buffer, logs.stack):
+        document = json.loads(ttmem("analyze", "--json", log).stdout)
+        frames = document["leaks"][0]["stack"]
+        assert frames[0].startswith(("app: void load<", "app : void load<"))
+        assert nested.replace("> >", ">>")[:2000] in frames[0].replace("> >", ">>")
+        assert "main" in frames[1]
+        text = ttmem("analyze", log).stdout
+        assert "void load<both<" in text and max(map(len, text.splitlines())) < 500
 
 
 def test_call_stacks_of_a_forked_child_are_its_own(compiled, track, logs):  # noqa: F811

@@ -14,6 +14,7 @@ import time
 
 import pytest
 
+from conftest import ROOT
 from cxx import run
 from test_daemon_http import get
 from test_stacks import (  # noqa: F401
@@ -56,12 +57,12 @@ def test_without_names_the_module_is_said_once(world, compiled):  # noqa: F811
     assert len([line for line in lines if re.fullmatch(r"app\+0x[0-9a-f]+", line)]) == 3
 
 
-def start_for(daemon, program, *before, **settings):
+def start_for(daemon, program, *before, args=(), **settings):
     """The program as one that the daemon sees."""
     env = {**daemon.env, "TTMEM": "1", "TTMEM_STACKS": "fp", **settings}
     process = daemon.adopt(
         subprocess.Popen(
-            [*before, program], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [*before, program, *args], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
     )
     assert process.stdout.readline() == "ready\n"
@@ -180,6 +181,83 @@ def test_a_container_that_has_ended_has_the_names_it_had(ttmemd, compiled, elsew
         return False
 
     wait_for(named, "names")
+
+
+def away(program, how):
+    """The file of a running program is deleted, or replaced by one that would give other names."""
+    os.unlink(program)
+    if how == "replaced":
+        text = program.with_name("other.c")
+        text.write_text("int take, wrap, load;\nint main(void) { return 0; }\n")
+        run("gcc", "-g", "-Wl,--build-id", text, "-o", program)
+
+
+@pytest.mark.parametrize("how", ["deleted", "replaced"])
+def test_a_program_whose_file_is_gone(world, compiled, how):  # noqa: F811
+    program = compiled(C_SOURCE)
+    process = start(world, program)
+    away(program, how)
+    (row,) = world.json("buffers")["buffers"]
+    assert frames(row) == expected_c() and modules(row) == {"app"}
+    assert f"app.c:{line_of(C_SOURCE, 'take')}" in world.text("buffers", "--stacks")
+    end(process)
+
+
+@pytest.mark.parametrize("how", ["deleted", "replaced"])
+def test_the_daemon_finds_it_too(ttmemd, compiled, how):  # noqa: F811
+    program = compiled(C_SOURCE)
+    ttmemd.start("--http", "127.0.0.1:0")
+    start_for(ttmemd, program, TTMEM_STACKS="fp")
+    away(program, how)
+    (row,) = wait_for(lambda: get(ttmemd, "/api/v1/buffers")["buffers"], "the buffer")
+    assert frames(row) == expected_c() and modules(row) == {"app"}
+
+
+LIBRARY = """\
+#include <ttmem/ttmem.h>
+void take(int n)
+{
+	ttmem_alloc(0, TTMEM_DRAM, 0x1000, 64, 0); /* take */
+	__asm__ volatile("");
+}
+"""
+CALLER = r"""
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+	void *library = dlopen(argv[1], RTLD_NOW);
+	void (*take)(int) = (void (*)(int))dlsym(library, "take");
+
+	take(1);
+	puts("ready");
+	fflush(stdout);
+	getchar();
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("how", ["deleted", "replaced"])
+def test_a_library_whose_file_is_gone(world, compiled, tmp_path, how):  # noqa: F811
+    """Loaded by a link, so that its name tells nothing of the file."""
+    library, link = tmp_path / "libmodel.so.1", tmp_path / "libmodel.so"
+    (tmp_path / "model.c").write_text(LIBRARY)
+    run("gcc", "-g", "-O1", "-shared", "-fPIC", "-fno-omit-frame-pointer", "-Wl,--build-id",
+        "-I", ROOT / "include", tmp_path / "model.c", "-o", library)
+    link.symlink_to(library)
+    process = start_for(world, compiled(CALLER, "-Wl,--no-as-needed"), args=[link])
+    world.show(process.pid)
+    away(library, how)
+    try:
+        with open("/proc/self/maps") as maps:
+            mapped = next(line.split()[0] for line in maps if "/" in line)
+        start_end = "-".join(part.lstrip("0") for part in mapped.split("-"))
+        os.readlink(f"/proc/self/map_files/{start_end}")
+    except PermissionError:
+        pytest.skip("may not look at mapped files")
+    (row,) = world.json("buffers")["buffers"]
+    assert frames(row)[0] == ("take", line_of(LIBRARY, "take"))
 
 
 @pytest.fixture
