@@ -27,8 +27,9 @@ give_up() {
 
 # The library's own tests run on the kernel's book too, but for those that beat on timers and threads: an
 # emulated processor is too slow for them.
-[ $# -gt 0 ] || set -- kernel-node kernel-errors kernel-life kernel-crowd kernel-view kernel-track \
-	lib-life lib-semantics lib-rest lib-misuse lib-descriptor lib-limits lib-offer
+[ $# -gt 0 ] || set -- kernel-node kernel-errors kernel-list kernel-odd kernel-fail kernel-life kernel-crowd \
+	kernel-view kernel-track lib-life lib-semantics lib-rest lib-misuse lib-descriptor lib-limits lib-offer \
+	kernel-storm
 
 rm -rf "$work"
 mkdir -p "$work/module" "$work/root/bin" "$work/root/lib64" "$work/root/proc" "$work/root/sys" \
@@ -69,6 +70,8 @@ done >"$work/root/tests"
 need "$build/src/cli/ttmem"
 need "$build/src/daemon/ttmemd"
 need "$build/tests/kernel/kernel-holder"
+# Only where the compiler can make it; the test says so if not.
+[ ! -e "$build/tests/kernel/kernel-compat32" ] || need "$build/tests/kernel/kernel-compat32"
 (cd "$work/root" && find . | cpio -o -H newc --quiet) >"$work/initrd" || give_up "no initrd"
 
 # A processor that is emulated on a busy machine may get nothing to do for a minute: that is no lockup.
