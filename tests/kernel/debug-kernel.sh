@@ -45,7 +45,7 @@ if [ "$(cat "$cache/stamp" 2>/dev/null)" != "$stamp" ]; then
 fi
 export TTMEM_KERNEL_HEADERS="$tree" TTMEM_KERNEL_IMAGE="$tree/arch/x86/boot/bzImage"
 export TTMEM_KERNEL_NAME=debug TTMEM_KERNEL_SECONDS="${TTMEM_KERNEL_SECONDS:-1800}"
-export TTMEM_KERNEL_APPEND="kasan_multi_shot kmemleak=on" TTMEM_KERNEL_MEMORY=1536
-exec sh tests/kernel/boot.sh debug "$build" "$work/machine" \
-	kernel-node kernel-errors kernel-life kernel-crowd kernel-view kernel-track lib-life lib-rest \
-	lib-descriptor
+export TTMEM_KERNEL_APPEND="kasan_multi_shot kmemleak=on ttmem_storm=60" TTMEM_KERNEL_MEMORY=1536
+# The same tests, and those that only this kernel can do.
+export TTMEM_KERNEL_MORE=kernel-fail
+exec sh tests/kernel/boot.sh debug "$build" "$work/machine"

@@ -295,6 +295,39 @@ UNIT(flush_against_an_unmapped_page)
 	errors_end(&place);
 }
 
+/* Whatever a caller does wrong, the log has nothing of it: it could be filled at will. */
+UNIT(mistakes_are_not_logged)
+{
+	int log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	struct errors_place place;
+	char line[512];
+	ssize_t n;
+
+	assert(log >= 0 && lseek(log, 0, SEEK_END) >= 0);
+	errors_begin(&place);
+	for (size_t i = 0; i < ERRORS_COUNT; i++) {
+		struct errors_call call = errors_calls[i];
+
+		assert(ioctl(errors_fd(&place, &call), call.command, 1) == -1);
+		assert(ioctl(errors_fd(&place, &call), call.command + 1, &call.args) == -1);
+		call.args.head[1] = 1;
+		errors_expect(&place, &call, -EINVAL);
+		call.of_book = !call.of_book;
+		errors_expect(&place, &call, -ENOTTY);
+	}
+	assert(node_alloc(place.node, 0, 0, 0, 2) == -EEXIST);
+	assert(node_free(place.node, 0, 0, 77) == -ENOENT);
+	assert(node_attach(UINT64_MAX, 0) == -ENOENT);
+	assert(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, place.book.fd, 0) == MAP_FAILED);
+	/* Of processes before us, there may be lines about what they left. */
+	while ((n = read(log, line, sizeof(line) - 1)) > 0 || (n < 0 && errno == EPIPE)) {
+		line[n > 0 ? n : 0] = '\0';
+		assert(!strstr(line, "ttmem") || strstr(line, "ttmem: process"));
+	}
+	errors_end(&place);
+	close(log);
+}
+
 UNIT(ioctls_that_do_not_exist)
 {
 	struct errors_place place;
