@@ -178,7 +178,7 @@ UNIT(one_book_for_all_threads)
 {
 	witness_track();
 	unit_expect_fds(0);
-	for (int i = 0; i < 50; i++) {
+	for (int i = 0; i < (testing_quick() ? 10 : 50); i++) {
 		pid_t child = fork();
 
 		assert(child >= 0);
@@ -218,7 +218,8 @@ static void *crowd_one_of_many(void *context)
 
 UNIT_LONG(a_thousand_threads_at_once, 120)
 {
-	uint32_t count = WITNESS_TSAN || WITNESS_ASAN ? CROWD_MANY / 10 : CROWD_MANY;
+	bool slow = WITNESS_TSAN || WITNESS_ASAN || testing_quick();
+	uint32_t count = slow ? CROWD_MANY / 10 : CROWD_MANY;
 	pthread_t threads[CROWD_MANY];
 	pthread_barrier_t barrier;
 	pthread_attr_t small;

@@ -30,7 +30,7 @@
 
 #include "base/unit.h"
 
-#define STORM_SECONDS 6
+#define STORM_SECONDS 4
 #define STORM_WORKERS 4
 #define STORM_THREADS 3
 #define STORM_FDS 12

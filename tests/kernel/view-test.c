@@ -227,6 +227,7 @@ static bool view_tells(const char *command, const char *wanted)
 		(void)nanosleep(&pause, NULL); /* shortened: then sooner */
 	}
 	puts(view_output(command));
+	fflush(stdout);
 	return false;
 }
 
