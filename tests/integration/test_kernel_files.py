@@ -139,3 +139,27 @@ def test_the_dkms_tree_is_complete(tmp_path):
         timeout=LIMIT,
     )
     assert done.returncode == 0 and (tree / "kernel" / "ttmem.ko").exists(), done.stdout
+
+
+def test_the_settings_are_those_of_the_module():
+    """The example for modprobe.d and the page name the module's parameters with their defaults, and no others."""
+    module = {}
+    for path in (ROOT / "kernel").glob("*.c"):
+        text = path.read_text()
+        for name in re.findall(r"module_param_named\((\w+),", text):
+            module[name] = re.search(rf"static unsigned int {name}(?: = (\d+))?;", text)[1] or "0"
+    example = (ROOT / "data" / "modprobe" / "ttmem.conf").read_text()
+    options = re.search(r"^# options ttmem (.*)$", example, re.MULTILINE)[1]
+    assert dict(word.split("=") for word in options.split()) == module
+    table = re.findall(r"^\| (\w+) \| (\d+) \|", (ROOT / "docs" / "kernel.md").read_text(), re.MULTILINE)
+    assert dict(table) == module
+
+
+def test_the_rule_for_the_node():
+    """Udev gets the name and the mode that the module gives the node itself."""
+    rules = (ROOT / "data" / "udev" / "60-ttmem.rules").read_text().splitlines()
+    (rule,) = [line for line in rules if line and not line.startswith("#")]
+    words = dict(re.fullmatch(r'(\w+)==?"([^"]*)"', word.strip()).groups() for word in rule.split(","))
+    source = (ROOT / "kernel" / "main.c").read_text()
+    assert words == {"KERNEL": "ttmem", "SUBSYSTEM": "misc", "MODE": "0666"}
+    assert '.name = "ttmem"' in source and ".mode = 0666" in source

@@ -40,6 +40,11 @@ make -s -C "$headers" M="$work/module/kernel" modules >"$work/make.log" 2>&1 || 
 	cat "$work/make.log"
 	give_up "the module does not build for $version"
 }
+cp -r tests/kernel/beside "$work/module/"
+make -s -C "$headers" M="$work/module/beside" modules >"$work/make.log" 2>&1 || {
+	cat "$work/make.log"
+	give_up "a module beside it does not build for $version"
+}
 
 # need PROGRAM: it and its libraries, without what only a debugger wants.
 need() {
@@ -57,6 +62,7 @@ need() {
 
 cp "$(command -v busybox)" "$work/root/bin/busybox"
 strip --strip-debug -o "$work/root/ttmem.ko" "$work/module/kernel/ttmem.ko"
+strip --strip-debug -o "$work/root/beside.ko" "$work/module/beside/beside.ko"
 install -m 755 tests/kernel/init.sh "$work/root/init"
 printf '%s\n' 'root:x:0:0::/tmp:/bin/sh' 'other:x:5555:5555::/tmp:/bin/sh' >"$work/root/etc/passwd"
 for test; do

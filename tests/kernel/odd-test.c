@@ -57,6 +57,24 @@ UNIT(memory_is_locked_after)
 	node_drop_book(&book);
 }
 
+/* Not copied into children, not dumped, not made larger; as the kernel tells of a mapping. */
+UNIT(the_flags_of_the_mapping)
+{
+	static const char *const wanted[] = {" dc", " dd", " de", " sh"};
+	const char *found, *end;
+	struct node_book book;
+
+	node_make_book(&book);
+	found = strstr(node_text("/proc/self/smaps"), "/ttmem-book");
+	assert(found && (found = strstr(found, "VmFlags:")) && (end = strchr(found, '\n')));
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		const char *flag = strstr(found, wanted[i]);
+
+		assert(flag && flag < end);
+	}
+	node_drop_book(&book);
+}
+
 /* Advice must neither lose what is written nor open what is closed. */
 UNIT(advice)
 {
