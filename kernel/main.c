@@ -60,10 +60,11 @@ static long main_book(void __user *user)
 	struct file *file;
 	int r = file_get_args(&args, user, sizeof(args));
 
-	if (r == 0 && (args.reserved || args.id || args.fd))
-		r = -EINVAL;
-	if (r == 0)
-		r = file_new_book(&args, &file);
+	if (r < 0)
+		return r;
+	if (args.reserved || args.id || args.fd)
+		return -EINVAL;
+	r = file_new_book(&args, &file);
 	return r < 0 ? r : main_install(user, &args, sizeof(args), args.fd, file);
 }
 
@@ -73,10 +74,11 @@ static long main_attach(void __user *user)
 	struct file *file;
 	int r = file_get_args(&args, user, sizeof(args));
 
-	if (r == 0 && (args.fd || args.pid < 0 || (!args.id && !args.pid)))
-		r = -EINVAL;
-	if (r == 0)
-		r = file_attach(&args, &file);
+	if (r < 0)
+		return r;
+	if (args.fd || args.pid < 0 || (!args.id && !args.pid))
+		return -EINVAL;
+	r = file_attach(&args, &file);
 	return r < 0 ? r : main_install(user, &args, sizeof(args), args.fd, file);
 }
 
