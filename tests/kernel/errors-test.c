@@ -260,7 +260,8 @@ UNIT(an_answer_that_cannot_be_written)
 		assert(node_ioctl(errors_fd(&place, call), call->command, page) == -EFAULT);
 	}
 	/* What was not answered was not counted either. */
-	assert(node_free(place.node, 0, 0, 0) == 0 && node_free(place.node, 0, 0, 0) == -ENOENT);
+	assert(node_free(place.node, 0, 0, 0) == 0);
+	assert(node_free(place.node, 0, 0, 0) == -ENOENT);
 	/* No descriptor was left behind that nobody knows the number of. */
 	assert(fcntl(0, F_DUPFD_CLOEXEC, 0) == before);
 	close(before);

@@ -120,7 +120,8 @@ UNIT_LONG(pieces_of_any_size, 120)
 
 	assert(setrlimit(RLIMIT_NOFILE, &many) == 0);
 	list_open(nodes);
-	length = strlen(strcpy(whole, node_text("/proc/driver/ttmem/totals")));
+	snprintf(whole, sizeof(whole), "%s", node_text("/proc/driver/ttmem/totals"));
+	length = strlen(whole);
 	assert(length > 8192);
 	fd = open("/proc/driver/ttmem/totals", O_RDONLY | O_CLOEXEC);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {

@@ -250,14 +250,29 @@ static void storm_pass(unsigned int *seed)
 	}
 }
 
+/* Shares the memory until it is another program. */
+static void storm_share(void)
+{
+	/* NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork): it is what is to be tried */
+	pid_t child = vfork();
+
+	if (child == 0) {
+		execl("/bin/busybox", "true", (char *)NULL);
+		_exit(0);
+	}
+}
+
 static void storm_fork(unsigned int *seed)
 {
 	pid_t child;
 
 	if (storm_random(seed, 8))
 		return; /* it is dear */
-	/* NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork): it is what is to be tried */
-	child = storm_random(seed, 3) ? fork() : vfork();
+	if (storm_random(seed, 3) == 0) {
+		storm_share();
+		return;
+	}
+	child = fork();
 	if (child == 0) {
 		if (storm_random(seed, 2))
 			execl("/bin/busybox", "true", (char *)NULL);
