@@ -44,7 +44,7 @@ if [ "$(cat "$cache/stamp" 2>/dev/null)" != "$stamp" ]; then
 	echo "$stamp" >"$cache/stamp"
 fi
 export TTMEM_KERNEL_HEADERS="$tree" TTMEM_KERNEL_IMAGE="$tree/arch/x86/boot/bzImage"
-export TTMEM_KERNEL_NAME=debug TTMEM_KERNEL_SECONDS="${TTMEM_KERNEL_SECONDS:-1800}"
+export TTMEM_KERNEL_NAME=debug TTMEM_KERNEL_SECONDS="${TTMEM_KERNEL_SECONDS:-6000}"
 export TTMEM_KERNEL_APPEND="kasan_multi_shot kmemleak=on ttmem_storm=60" TTMEM_KERNEL_MEMORY=1536
 # The same tests, and those that only this kernel can do.
 export TTMEM_KERNEL_MORE=kernel-fail
