@@ -99,7 +99,7 @@ boot() {
 	machine=$!
 	begun=$(date +%s)
 	while ! grep -q '^@@begin' "$work/console" && kill -0 "$machine" 2>/dev/null; do
-		[ $(($(date +%s) - begun)) -lt 150 ] || kill "$machine"
+		[ $(($(date +%s) - begun)) -lt $((seconds / 3)) ] || kill "$machine"
 		sleep 1
 	done
 	wait "$machine"
