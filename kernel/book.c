@@ -191,8 +191,10 @@ static void book_notify_release(struct mmu_notifier *notifier, struct mm_struct 
 	mmu_notifier_put(notifier);
 }
 
-/* Not a place to sleep in. What comes after the last line is waited for by the unloading of modules: it is an RCU
- * reader, because it runs with soft interrupts off. */
+/*
+ * Not a place to sleep in. What comes after the last line is waited for by the unloading of modules: it is
+ * an RCU reader, because it runs with soft interrupts off.
+ */
 static void book_free_notifier(struct mmu_notifier *notifier)
 {
 	book_put(container_of(notifier, struct book, notifier));

@@ -13,8 +13,8 @@ struct ttmem_ioc_attach;
 struct ttmem_ioc_book;
 
 /*
- * Makes a book and its file; fills in id, room and fd: a number that is kept for the file, which the caller installs
- * once nothing can fail any more. 0 or a negative errno.
+ * Makes a book and its file; fills in id, room and fd: a number that is kept for the file, which the caller
+ * installs once nothing can fail any more. 0 or a negative errno.
  */
 int file_new_book(struct ttmem_ioc_book *args, struct file **ret_file);
 

@@ -36,8 +36,8 @@ struct plain_device {
 };
 
 /*
- * The views wait for figures_lock only, under which nothing is allocated: a client that is kept waiting for memory
- * keeps nobody else waiting.
+ * The views wait for figures_lock only, under which nothing is allocated: a client that is kept waiting for
+ * memory keeps nobody else waiting.
  */
 struct plain {
 	struct holder holder;

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Who holds memory without a book that the daemon has: clients of the kernel module's plain ioctls, and owners of
- * kernel books that it may not read. The module tells their totals, and every view of the daemon has them too.
+ * Who holds memory without a book that the daemon has: clients of the kernel module's plain ioctls, and
+ * owners of kernel books that it may not read. The module tells their totals, and every view of the daemon
+ * has them too.
  */
 
 struct registry;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Books whose owners have closed our descriptor. No process holds their file where it could be found, but they are
- * mapped, and the module hands out another descriptor to who has the right: the book's user, or CAP_PERFMON.
+ * Books whose owners have closed our descriptor. No process holds their file where it could be found, but
+ * they are mapped, and the module hands out another descriptor to who has the right: the book's user, or
+ * CAP_PERFMON.
  */
 
 #include <errno.h>

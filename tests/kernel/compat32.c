@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A program of 32 bits that makes every call of the node, with values that need 64. Without a C library, so that it
- * can be built where there is none of that width. Its exit status is the line of what went wrong, 0 = nothing.
+ * A program of 32 bits that makes every call of the node, with values that need 64. Without a C library, so
+ * that it can be built where there is none of that width. Its exit status is the line of what went wrong;
+ * 0 = nothing did.
  */
 
 #include <asm/unistd_32.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Memory runs out: each call is repeated with its first allocation failing, then its second, and so on until none
- * fails any more. It must answer ENOMEM (or do without), and leave nothing behind. Only a kernel that can make
- * allocations fail can do this: the debug kernel.
+ * Memory runs out: each call is repeated with its first allocation failing, then its second, and so on
+ * until none fails any more. It must answer ENOMEM (or do without), and leave nothing behind. Only a kernel
+ * that can make allocations fail can do this: the debug kernel.
  */
 
 #include "node.h"

@@ -77,8 +77,8 @@ static void list_note(const char *text, unsigned char seen[LIST_CLIENTS + 1])
 }
 
 /*
- * Whoever reads in pieces misses nobody who is there all the time, even if others before them end, and sees nobody
- * twice.
+ * Whoever reads in pieces misses nobody who is there all the time, even if others before them end, and sees
+ * nobody twice.
  */
 UNIT_LONG(others_end_while_it_is_read, 120)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What nobody should do with a book's file and its mapping, and somebody will: other calls of the kernel on them,
- * from locking the memory to sending the machine to sleep.
+ * What nobody should do with a book's file and its mapping, and somebody will: other calls of the kernel on
+ * them, from locking the memory to sending the machine to sleep.
  */
 
 #include "node.h"
@@ -301,7 +301,10 @@ static bool odd_put(const char *path, const char *text)
 	return done;
 }
 
-/* To sleep and awake again: everything is as it was. The debug kernel wakes up by itself; others would need an alarm. */
+/*
+ * To sleep and awake again: everything is as it was. The debug kernel wakes up by itself; others would need
+ * an alarm.
+ */
 UNIT_LONG(suspend_and_resume, 240)
 {
 	struct node_book book;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Everything at once and at random: processes of several threads that share descriptors and mappings, make books,
- * map, reserve, attach, read, pass on, fork, run other programs and close, and are killed in between. Nobody looks
- * at results here: what counts is that the kernel has nothing to say in its log, and that nothing is left.
+ * Everything at once and at random: processes of several threads that share descriptors and mappings, make
+ * books, map, reserve, attach, read, pass on, fork, run other programs and close, and are killed in
+ * between. Nobody looks at results here: what counts is that the kernel has nothing to say in its log, and
+ * that nothing is left.
  *
  * "ttmem_storm=SECONDS" on the kernel's command line makes it longer. The operations of a thread depend on
  * its seed alone; seeds are counted from 1.

@@ -91,7 +91,10 @@ static bool view_unload(const char *module)
 	return false;
 }
 
-/* What the driver would show in its own folder is the same to the byte, and empty while ttmem.ko is not there. */
+/*
+ * What the driver would show in its own folder is the same to the byte, and empty while ttmem.ko is not
+ * there.
+ */
 UNIT(a_driver_beside_it)
 {
 	int module = open("/ttmem.ko", O_RDONLY | O_CLOEXEC);
@@ -136,8 +139,10 @@ UNIT(usage_of_a_descriptor)
 	node_drop_book(&book);
 }
 
-/* A living process that holds three buffers on device 30, in one of the ways of holder.c. With the library and nothing
- * set: the module is all it takes. */
+/*
+ * A living process that holds three buffers on device 30, in one of the ways of holder.c. With the library
+ * and nothing set: the module is all it takes.
+ */
 struct view_holder {
 	pid_t pid;
 	int input;
@@ -326,8 +331,10 @@ UNIT_LONG(three_ways_and_every_view, 240)
 	assert(view_tells(VIEW_GET "/metrics",
 			  "ttmem_device_bytes{device=\"30\",uid=\"\",type=\"DRAM\"} 7730\n"));
 	assert(view_tells("ttmem smi --json --host 127.0.0.1:8123", "7730"));
-	/* Without it everybody sees what the kernel knows: all but who speaks with the daemon only. (Before Linux 5.14
-	 * root finds that book in the daemon's hands.) */
+	/*
+	 * Without it everybody sees what the kernel knows: all but who speaks with the daemon only. (Before
+	 * Linux 5.14 root finds that book in the daemon's hands.)
+	 */
 	assert(strstr(view_output(without), kernels) || strstr(view_output(without), all));
 	assert(view_tells("TTMEM_SOCKET=none su other -c 'ttmem smi --json'", kernels));
 	for (int i = 0; i < 3; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 
 /*
- * In the place of the cards' driver: two of its folders with the file that docs/kernel-integration.md proposes, made the
- * way it proposes. It can be loaded with and without ttmem.ko, before and after it.
+ * In the place of the cards' driver: a folder with the file that docs/kernel-integration.md
+ * proposes, made the way it proposes. It can be loaded with and without ttmem.ko, before and after it.
  */
 
 #include <linux/module.h>
