@@ -12,7 +12,7 @@ version=$1 build=$2 work=$3
 shift 3
 headers=${TTMEM_KERNEL_HEADERS:-/usr/src/linux-headers-$version}
 image=${TTMEM_KERNEL_IMAGE:-/boot/vmlinuz-$version}
-seconds=${TTMEM_KERNEL_SECONDS:-400} # ends a hang; a boot with all tests takes much less
+seconds=${TTMEM_KERNEL_SECONDS:-600} # ends a hang; a boot with all tests takes much less
 name=kernel-${TTMEM_KERNEL_NAME:-${version%%-*}}
 
 record() {
