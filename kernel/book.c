@@ -17,6 +17,7 @@
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/version.h>
 
 #include "kernel/layout.h"
 #include "kernel/view.h"
@@ -30,8 +31,15 @@ module_param_named(total_mib, total_mib, uint, 0644);
 MODULE_PARM_DESC(total_mib,
 		 "MiB that all books may have together; 0 = a quarter of the memory (0)");
 
-/* A reservation that cannot be had must fail, not call the OOM killer: the owner can do without. */
-#define BOOK_GFP (GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
+/*
+ * Before 5.11 a page that is charged to a memory cgroup cannot be mapped: the mark lies where its mappings are
+ * counted. There only the module's own limits hold for the pages.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 11, 0)
+#define BOOK_PAGE_GFP (HOLDER_GFP | __GFP_ZERO)
+#else
+#define BOOK_PAGE_GFP ((HOLDER_GFP & ~__GFP_ACCOUNT) | __GFP_ZERO)
+#endif
 
 static struct workqueue_struct *book_queue;
 static atomic_long_t book_pages; /* of all books */
@@ -126,8 +134,17 @@ static void book_read(struct holder *holder, u32 device, u32 type, struct holder
 		ret_memory->bound = HOLDER_AT_MOST;
 }
 
+static bool book_is_kin(struct holder *holder, struct holder *other)
+{
+	struct mm_struct *mm = container_of(holder, struct book, holder)->mm;
+
+	return READ_ONCE(container_of(other, struct book, holder)->mm) == mm;
+}
+
 static const struct holder_ops book_holder_ops = {
 	.kind = "book",
+	.is_kin = book_is_kin,
+	.kin_max = TTMEM_BOOKS_PER_PROCESS,
 	.next_device = book_next_device,
 	.read = book_read,
 };
@@ -174,7 +191,10 @@ static void book_notify_release(struct mmu_notifier *notifier, struct mm_struct 
 	mmu_notifier_put(notifier);
 }
 
-/* Not a place to sleep in. */
+/*
+ * Not a place to sleep in. What comes after the last line is waited for by the unloading of modules: it is
+ * an RCU reader, because it runs with soft interrupts off.
+ */
 static void book_free_notifier(struct mmu_notifier *notifier)
 {
 	book_put(container_of(notifier, struct book, notifier));
@@ -192,25 +212,6 @@ static bool book_size_is_sane(u64 size)
 	       size % PAGE_SIZE == 0;
 }
 
-/* Into the list, unless the process has enough of them. */
-static int book_enlist(struct book *book)
-{
-	unsigned int count = 0;
-	struct holder *other;
-	int r = -EMFILE;
-
-	mutex_lock(&holder_lock);
-	list_for_each_entry(other, &holder_list, link) count +=
-		other->ops == &book_holder_ops &&
-		container_of(other, struct book, holder)->mm == book->mm;
-	if (count < TTMEM_BOOKS_PER_PROCESS) {
-		list_add_tail(&book->holder.link, &holder_list);
-		r = 0;
-	}
-	mutex_unlock(&holder_lock);
-	return r;
-}
-
 struct book *book_new(u64 size, u64 room)
 {
 	unsigned long limit = book_limit(READ_ONCE(book_mib));
@@ -219,7 +220,7 @@ struct book *book_new(u64 size, u64 room)
 
 	if (!book_size_is_sane(size) || room > size || !current->mm)
 		return ERR_PTR(-EINVAL);
-	book = kzalloc(sizeof(*book), GFP_KERNEL_ACCOUNT);
+	book = kzalloc(sizeof(*book), HOLDER_GFP);
 	if (!book)
 		return ERR_PTR(-ENOMEM);
 	holder_init(&book->holder, &book_holder_ops);
@@ -231,7 +232,7 @@ struct book *book_new(u64 size, u64 room)
 	book->size = size;
 	book->room = min_t(u64, limit, DIV_ROUND_UP_ULL(room ? room : size, PAGE_SIZE));
 	book->notifier.ops = &book_notifier_ops;
-	r = book_enlist(book);
+	r = holder_add(&book->holder);
 	if (r < 0)
 		goto put;
 	r = mmu_notifier_register(&book->notifier, current->mm);
@@ -287,12 +288,12 @@ static int book_reserve_page(struct book *book, unsigned long index)
 		return 0;
 	if (!book_charge(book))
 		return -ENOMEM;
-	page = alloc_page(BOOK_GFP);
+	page = alloc_page(BOOK_PAGE_GFP);
 	if (!page) {
 		book_refund(book);
 		return -ENOMEM;
 	}
-	r = xa_err(xa_store(&book->pages, index, page, GFP_KERNEL_ACCOUNT));
+	r = xa_err(xa_store(&book->pages, index, page, HOLDER_GFP));
 	if (r < 0) {
 		put_page(page);
 		book_refund(book);
@@ -369,9 +370,10 @@ struct book *book_find(u64 id, const struct pid *pid, struct inode **ret_inode)
 	return found;
 }
 
+/* The queue gives memory back: it must get on when there is none. */
 int __init book_init(void)
 {
-	book_queue = alloc_workqueue("ttmem", WQ_UNBOUND, 0);
+	book_queue = alloc_workqueue("ttmem", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	return book_queue ? 0 : -ENOMEM;
 }
 

@@ -142,13 +142,13 @@ static void file_set_flags(struct vm_area_struct *vma)
 	const unsigned long set = VM_DONTCOPY | VM_DONTDUMP | VM_DONTEXPAND;
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
-	vm_flags_mod(vma, set, VM_MAYEXEC);
+	vm_flags_set(vma, set);
 #else
-	vma->vm_flags = (vma->vm_flags | set) & ~VM_MAYEXEC;
+	vma->vm_flags |= set;
 #endif
 }
 
-/* One mapping, in the address space that made the book, shared. */
+/* One mapping, in the address space that made the book, shared. Never executable: its file system is not. */
 static int file_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct book *book = file->private_data;
@@ -156,8 +156,7 @@ static int file_mmap(struct file *file, struct vm_area_struct *vma)
 
 	if (!(file->f_mode & FMODE_WRITE) || !book_is_owner(book))
 		return -EACCES;
-	if (!(vma->vm_flags & VM_SHARED) || (vma->vm_flags & VM_EXEC) || vma->vm_pgoff ||
-	    length > book->size)
+	if (!(vma->vm_flags & VM_SHARED) || vma->vm_pgoff || length > book->size)
 		return -EINVAL;
 	if (test_and_set_bit(BOOK_MAPPED, &book->flags))
 		return -EBUSY;
@@ -215,7 +214,7 @@ static void file_show_fdinfo(struct seq_file *seq, struct file *file)
 {
 	struct book *book = file->private_data;
 
-	view_fdinfo(seq, &book->holder);
+	view_fdinfo(seq, &book->holder, !READ_ONCE(book->mm));
 }
 
 static const struct file_operations file_operations = {
@@ -274,6 +273,7 @@ static int file_init_system(struct fs_context *context)
 	if (!pseudo)
 		return -ENOMEM;
 	pseudo->ops = &file_super_operations;
+	context->s_iflags |= SB_I_NOEXEC | SB_I_NODEV;
 	return 0;
 }
 
@@ -337,7 +337,7 @@ put:
 	return ERR_PTR(r);
 }
 
-int file_new_book(struct ttmem_ioc_book *args)
+int file_new_book(struct ttmem_ioc_book *args, struct file **ret_file)
 {
 	int fd = get_unused_fd_flags(O_CLOEXEC);
 	struct book *book;
@@ -358,7 +358,7 @@ int file_new_book(struct ttmem_ioc_book *args)
 		put_unused_fd(fd);
 		return PTR_ERR(file);
 	}
-	fd_install(fd, file);
+	*ret_file = file;
 	return 0;
 }
 
@@ -377,7 +377,7 @@ static struct file *file_of_inode(struct inode *inode)
 	return file_open_inode(inode, O_RDONLY);
 }
 
-int file_attach(struct ttmem_ioc_attach *args)
+int file_attach(struct ttmem_ioc_attach *args, struct file **ret_file)
 {
 	struct pid *pid = args->pid ? find_get_pid(args->pid) : NULL;
 	struct inode *inode = NULL;
@@ -401,6 +401,6 @@ int file_attach(struct ttmem_ioc_attach *args)
 		return PTR_ERR(file);
 	}
 	args->fd = fd;
-	fd_install(fd, file);
+	*ret_file = file;
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <linux/atomic.h>
 #include <linux/cred.h>
 #include <linux/ctype.h>
+#include <linux/errno.h>
 #include <linux/overflow.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
@@ -37,11 +38,42 @@ void holder_deinit(struct holder *holder)
 	put_pid(holder->pid);
 }
 
-void holder_add(struct holder *holder)
+/*
+ * The order of ids is what a reader of several pieces goes by: it goes on at an id, so that whoever ended
+ * meanwhile does not make it leave out another one.
+ */
+int holder_add(struct holder *holder)
 {
+	struct list_head *before = &holder_list;
+	unsigned int kin = 0;
+	struct holder *other;
+	int r = -EMFILE;
+
 	mutex_lock(&holder_lock);
-	list_add_tail(&holder->link, &holder_list);
+	list_for_each_entry(other, &holder_list, link)
+	{
+		if (other->id < holder->id)
+			before = &other->link;
+		kin += other->ops == holder->ops && holder->ops->is_kin(holder, other);
+	}
+	if (kin < holder->ops->kin_max) {
+		list_add(&holder->link, before);
+		r = 0;
+	}
 	mutex_unlock(&holder_lock);
+	return r;
+}
+
+struct holder *holder_from(u64 id)
+{
+	struct holder *holder;
+
+	list_for_each_entry(holder, &holder_list, link)
+	{
+		if (holder->id >= id)
+			return holder;
+	}
+	return NULL;
 }
 
 void holder_remove(struct holder *holder)

@@ -6,6 +6,7 @@
  * goes through here, so they need not care which of the two it is.
  */
 
+#include <linux/gfp.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
@@ -35,9 +36,18 @@ enum holder_bound {
 
 #define HOLDER_FIGURE_MAX (1ULL << 62)
 
-/* Called with holder_lock held. */
+/*
+ * For all that is kept for a process: charged to its memory cgroup. What cannot be had fails, quietly, and
+ * does not call the OOM killer: the caller can do without.
+ */
+#define HOLDER_GFP (GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
+
+/* Called with holder_lock held. None may wait for anything that a process can draw out. */
 struct holder_ops {
 	const char *kind;
+	/* Whether both are of the one who may have so many of them. */
+	bool (*is_kin)(struct holder *holder, struct holder *other);
+	unsigned int kin_max;
 	/* The first device at or after @from that was ever used; TTMEM_UAPI_DEVICES = none. */
 	u32 (*next_device)(struct holder *holder, u32 from);
 	void (*read)(struct holder *holder, u32 device, u32 type, struct holder_memory *ret_memory);
@@ -52,14 +62,18 @@ struct holder {
 	char comm[TASK_COMM_LEN]; /* when it was made */
 };
 
-extern struct mutex holder_lock; /* protects the list */
-extern struct list_head holder_list;
+extern struct mutex holder_lock;     /* protects the list */
+extern struct list_head holder_list; /* in the order of ids */
 
 /* Of the calling process; not in the list yet. */
 void holder_init(struct holder *holder, const struct holder_ops *ops);
 void holder_deinit(struct holder *holder);
 
-void holder_add(struct holder *holder);
+/* Into the list. 0, or -EMFILE if there are enough of its kin. */
+int holder_add(struct holder *holder);
+
+/* The first in the list whose id is not below; NULL = none. With holder_lock held. */
+struct holder *holder_from(u64 id);
 
 /* Takes it out of every view, and tells the log of what it leaves behind. */
 void holder_end(struct holder *holder);

@@ -6,6 +6,7 @@
  */
 
 #include <linux/compat.h>
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
@@ -38,40 +39,57 @@ static long main_put(void __user *user, const void *args, size_t size)
 	return copy_to_user(user, args, size) ? -EFAULT : 0;
 }
 
-/* A descriptor that was made cannot be taken back: whether the answer can be written is tried first. */
+/* A descriptor cannot be taken back: there is none before the caller has its number. */
+static long main_install(void __user *user, const void *args, size_t size, int fd,
+			 struct file *file)
+{
+	long r = main_put(user, args, size);
+
+	if (r < 0) {
+		put_unused_fd(fd);
+		fput(file);
+		return r;
+	}
+	fd_install(fd, file);
+	return 0;
+}
+
 static long main_book(void __user *user)
 {
 	struct ttmem_ioc_book args;
+	struct file *file;
 	int r = file_get_args(&args, user, sizeof(args));
 
-	if (r == 0 && (args.reserved || args.id || args.fd))
-		r = -EINVAL;
-	if (r == 0)
-		r = main_put(user, &args, sizeof(args));
-	if (r == 0)
-		r = file_new_book(&args);
-	return r < 0 ? r : main_put(user, &args, sizeof(args));
+	if (r < 0)
+		return r;
+	if (args.reserved || args.id || args.fd)
+		return -EINVAL;
+	r = file_new_book(&args, &file);
+	return r < 0 ? r : main_install(user, &args, sizeof(args), args.fd, file);
 }
 
 static long main_attach(void __user *user)
 {
 	struct ttmem_ioc_attach args;
+	struct file *file;
 	int r = file_get_args(&args, user, sizeof(args));
 
-	if (r == 0 && (args.fd || args.pid < 0 || (!args.id && !args.pid)))
-		r = -EINVAL;
-	if (r == 0)
-		r = main_put(user, &args, sizeof(args));
-	if (r == 0)
-		r = file_attach(&args);
-	return r < 0 ? r : main_put(user, &args, sizeof(args));
+	if (r < 0)
+		return r;
+	if (args.fd || args.pid < 0 || (!args.id && !args.pid))
+		return -EINVAL;
+	r = file_attach(&args, &file);
+	return r < 0 ? r : main_install(user, &args, sizeof(args), args.fd, file);
 }
 
+/* What was counted is not taken back either: whether the answer can be written is tried first. */
 static long main_track_alloc(struct plain *plain, void __user *user)
 {
 	struct ttmem_ioc_track_alloc args;
 	int r = file_get_args(&args, user, sizeof(args));
 
+	if (r == 0)
+		r = main_put(user, &args, sizeof(args));
 	if (r == 0)
 		r = plain_alloc(plain, &args);
 	return r < 0 ? r : main_put(user, &args, sizeof(args));
@@ -82,6 +100,8 @@ static long main_track_free(struct plain *plain, void __user *user)
 	struct ttmem_ioc_track_free args;
 	int r = file_get_args(&args, user, sizeof(args));
 
+	if (r == 0)
+		r = main_put(user, &args, sizeof(args));
 	if (r == 0)
 		r = plain_release(plain, &args);
 	return r < 0 ? r : main_put(user, &args, sizeof(args));
@@ -150,7 +170,7 @@ static long main_ioctl(struct file *file, unsigned int command, unsigned long ar
 
 static void main_show_fdinfo(struct seq_file *seq, struct file *file)
 {
-	view_fdinfo(seq, plain_holder(file->private_data));
+	view_fdinfo(seq, plain_holder(file->private_data), false);
 }
 
 static const struct file_operations main_operations = {

@@ -11,6 +11,7 @@
 #include <linux/mutex.h>
 #include <linux/rbtree.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 #include <linux/xarray.h>
 
 #include "kernel/holder.h"
@@ -34,14 +35,19 @@ struct plain_device {
 	struct holder_memory memory[TTMEM_UAPI_TYPES];
 };
 
-/* holder_lock may be held when lock is taken, never the other way round. */
+/*
+ * The views wait for figures_lock only, under which nothing is allocated: a client that is kept waiting for
+ * memory keeps nobody else waiting.
+ */
 struct plain {
 	struct holder holder;
-	struct mutex lock;
+	struct mutex lock; /* for all but the figures */
+	bool is_listed; /* from its first buffer on: most who open the node want something else */
 	struct rb_root buffers;
 	unsigned int count;
 	u64 births;
-	struct xarray devices; /* of struct plain_device */
+	spinlock_t figures_lock;
+	struct xarray devices; /* of struct plain_device; they stay */
 };
 
 static struct kmem_cache *plain_cache;
@@ -60,34 +66,41 @@ static void plain_read(struct holder *holder, u32 device, u32 type,
 		       struct holder_memory *ret_memory)
 {
 	struct plain *plain = container_of(holder, struct plain, holder);
-	struct plain_device *entry;
+	struct plain_device *entry = xa_load(&plain->devices, device);
 
-	mutex_lock(&plain->lock);
-	entry = xa_load(&plain->devices, device);
-	if (entry)
-		*ret_memory = entry->memory[type];
-	else
+	if (!entry) {
 		memset(ret_memory, 0, sizeof(*ret_memory));
-	mutex_unlock(&plain->lock);
+		return;
+	}
+	spin_lock(&plain->figures_lock);
+	*ret_memory = entry->memory[type];
+	spin_unlock(&plain->figures_lock);
+}
+
+static bool plain_is_kin(struct holder *holder, struct holder *other)
+{
+	return uid_eq(holder->uid, other->uid);
 }
 
 static const struct holder_ops plain_holder_ops = {
 	.kind = "plain",
+	.is_kin = plain_is_kin,
+	.kin_max = TTMEM_CLIENTS_PER_USER,
 	.next_device = plain_next_device,
 	.read = plain_read,
 };
 
 struct plain *plain_new(void)
 {
-	struct plain *plain = kzalloc(sizeof(*plain), GFP_KERNEL_ACCOUNT);
+	struct plain *plain = kzalloc(sizeof(*plain), HOLDER_GFP);
 
 	if (!plain)
 		return NULL;
 	mutex_init(&plain->lock);
+	spin_lock_init(&plain->figures_lock);
 	plain->buffers = RB_ROOT;
 	xa_init_flags(&plain->devices, XA_FLAGS_ACCOUNT);
 	holder_init(&plain->holder, &plain_holder_ops);
-	holder_add(&plain->holder);
 	return plain;
 }
 
@@ -152,8 +165,8 @@ static struct plain_device *plain_device(struct plain *plain, u32 device)
 
 	if (entry)
 		return entry;
-	entry = kzalloc(sizeof(*entry), GFP_KERNEL_ACCOUNT);
-	if (entry && xa_err(xa_store(&plain->devices, device, entry, GFP_KERNEL_ACCOUNT))) {
+	entry = kzalloc(sizeof(*entry), HOLDER_GFP);
+	if (entry && xa_err(xa_store(&plain->devices, device, entry, HOLDER_GFP))) {
 		kfree(entry);
 		entry = NULL;
 	}
@@ -170,7 +183,9 @@ static int plain_again(struct plain *plain, struct plain_buffer *buffer,
 	if (buffer->refs == U32_MAX)
 		return -EOVERFLOW;
 	args->refs = ++buffer->refs;
+	spin_lock(&plain->figures_lock);
 	entry->memory[args->type].allocs++;
+	spin_unlock(&plain->figures_lock);
 	return 0;
 }
 
@@ -185,7 +200,7 @@ static int plain_add(struct plain *plain, struct ttmem_ioc_track_alloc *args,
 		return -ENOMEM;
 	if (plain->count >= READ_ONCE(plain_buffers))
 		return -ENOSPC;
-	buffer = kmem_cache_alloc(plain_cache, GFP_KERNEL_ACCOUNT);
+	buffer = kmem_cache_alloc(plain_cache, HOLDER_GFP);
 	if (!buffer)
 		return -ENOMEM;
 	buffer->device = args->device;
@@ -198,12 +213,22 @@ static int plain_add(struct plain *plain, struct ttmem_ioc_track_alloc *args,
 	rb_insert_color(&buffer->node, &plain->buffers);
 	plain->count++;
 	memory = &entry->memory[args->type];
+	spin_lock(&plain->figures_lock);
 	memory->bytes += args->size;
 	memory->buffers++;
 	memory->allocs++;
 	memory->peak = max(memory->peak, memory->bytes);
+	spin_unlock(&plain->figures_lock);
 	args->refs = 1;
 	return 0;
+}
+
+static int plain_list(struct plain *plain)
+{
+	int r = plain->is_listed ? 0 : holder_add(&plain->holder);
+
+	plain->is_listed = r == 0;
+	return r;
 }
 
 int plain_alloc(struct plain *plain, struct ttmem_ioc_track_alloc *args)
@@ -217,7 +242,10 @@ int plain_alloc(struct plain *plain, struct ttmem_ioc_track_alloc *args)
 		return -EINVAL;
 	mutex_lock(&plain->lock);
 	buffer = plain_find(plain, args->device, args->type, args->address, &parent, &link);
-	r = buffer ? plain_again(plain, buffer, args) : plain_add(plain, args, parent, link);
+	r = plain_list(plain);
+	if (r == 0)
+		r = buffer ? plain_again(plain, buffer, args)
+			   : plain_add(plain, args, parent, link);
 	mutex_unlock(&plain->lock);
 	if (r == 0)
 		view_add_device(args->device);
@@ -246,11 +274,15 @@ static void plain_less(struct plain *plain, struct plain_buffer *buffer,
 
 	args->size = buffer->size;
 	args->refs = --buffer->refs;
+	spin_lock(&plain->figures_lock);
 	memory->frees++;
+	if (!buffer->refs) {
+		memory->bytes -= buffer->size;
+		memory->buffers--;
+	}
+	spin_unlock(&plain->figures_lock);
 	if (buffer->refs)
 		return;
-	memory->bytes -= buffer->size;
-	memory->buffers--;
 	rb_erase(&buffer->node, &plain->buffers);
 	plain->count--;
 	kmem_cache_free(plain_cache, buffer);

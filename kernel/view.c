@@ -57,15 +57,17 @@ static void view_read(struct holder *holder, u32 device,
 static void view_table_row(struct seq_file *seq, const char *pid, const char *name,
 			   const struct holder_memory memory[TTMEM_UAPI_TYPES])
 {
-	u64 buffers = 0;
+	struct holder_memory all = {0};
 	size_t i;
 
-	for (i = 0; i < TTMEM_UAPI_TYPES; i++)
-		buffers += i == 2 ? 0 : memory[i].buffers; /* that of the host has no column */
+	for (i = 0; i < TTMEM_UAPI_TYPES; i++) {
+		if (i != 2) /* that of the host has no column */
+			holder_add_memory(&all, &memory[i]);
+	}
 	seq_printf(seq, "%-8s %-16s", pid, name);
 	for (i = 0; i < ARRAY_SIZE(view_columns); i++)
 		seq_printf(seq, " %-10llu", memory[view_columns[i]].bytes);
-	seq_printf(seq, " %-10llu", buffers);
+	seq_printf(seq, " %-10llu", all.buffers);
 	for (i = 0; i < ARRAY_SIZE(view_more_columns); i++)
 		seq_printf(seq, " %-10llu", memory[view_more_columns[i]].bytes);
 	seq_putc(seq, '\n');
@@ -159,12 +161,13 @@ static int view_show_holder(struct seq_file *seq, void *item)
 		seq_printf(seq, "ttmem %d\n", VIEW_VERSION);
 		return 0;
 	}
-	holder = list_entry(item, struct holder, link);
+	holder = item;
 	holder_name(holder, name);
 	seq_printf(seq, "holder %llu %s %u %d %u %s\n", holder->id, holder->ops->kind,
 		   book_device(holder), holder_pid(holder),
 		   from_kuid_munged(seq_user_ns(seq), holder->uid), name);
-	for (device = holder->ops->next_device(holder, 0); device < TTMEM_UAPI_DEVICES;
+	for (device = holder->ops->next_device(holder, 0);
+	     device < TTMEM_UAPI_DEVICES && !seq_has_overflowed(seq);
 	     device = holder->ops->next_device(holder, device + 1)) {
 		for (type = 0; type < TTMEM_UAPI_TYPES; type++) {
 			holder->ops->read(holder, device, type, &memory);
@@ -178,15 +181,23 @@ static int view_show_holder(struct seq_file *seq, void *item)
 	return 0;
 }
 
+/* Position 0 is the first line, others are ids of holders, which begin at 1. */
 static void *view_start(struct seq_file *seq, loff_t *position)
 {
 	mutex_lock(&holder_lock);
-	return seq_list_start_head(&holder_list, *position);
+	return *position == 0 ? SEQ_START_TOKEN : holder_from(*position);
 }
 
 static void *view_next(struct seq_file *seq, void *item, loff_t *position)
 {
-	return seq_list_next(item, &holder_list, position);
+	struct holder *holder = item;
+
+	if (item == SEQ_START_TOKEN) {
+		*position = 1;
+		return holder_from(1);
+	}
+	*position = holder->id + 1;
+	return list_is_last(&holder->link, &holder_list) ? NULL : list_next_entry(holder, link);
 }
 
 static void view_stop(struct seq_file *seq, void *item)
@@ -194,16 +205,11 @@ static void view_stop(struct seq_file *seq, void *item)
 	mutex_unlock(&holder_lock);
 }
 
-static int view_show_totals(struct seq_file *seq, void *item)
-{
-	return view_show_holder(seq, item == &holder_list ? SEQ_START_TOKEN : item);
-}
-
 static const struct seq_operations view_totals_operations = {
 	.start = view_start,
 	.next = view_next,
 	.stop = view_stop,
-	.show = view_show_totals,
+	.show = view_show_holder,
 };
 
 static bool view_make_folder(u32 device)
@@ -235,17 +241,19 @@ void view_add_device(u32 device)
 }
 
 /* The keys of drm-usage-stats, whose readers need not know us. */
-void view_fdinfo(struct seq_file *seq, struct holder *holder)
+void view_fdinfo(struct seq_file *seq, struct holder *holder, bool has_ended)
 {
 	static const char *const regions[TTMEM_UAPI_TYPES] = {
 		"dram", "l1", "system", "l1-small", "trace", "cb", "kernel",
 	};
-	struct holder_memory memory[TTMEM_UAPI_TYPES];
+	struct holder_memory memory[TTMEM_UAPI_TYPES] = {};
 	u32 type;
 
-	mutex_lock(&holder_lock);
-	holder_sum(holder, memory);
-	mutex_unlock(&holder_lock);
+	if (!has_ended) {
+		mutex_lock(&holder_lock);
+		holder_sum(holder, memory);
+		mutex_unlock(&holder_lock);
+	}
 	seq_puts(seq, "drm-driver:\tttmem\n");
 	seq_printf(seq, "drm-client-id:\t%llu\n", holder->id);
 	for (type = 0; type < TTMEM_UAPI_TYPES; type++) {

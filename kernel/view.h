@@ -14,7 +14,8 @@ void view_exit(void);
 /* The files of a device, which stay. Without memory there are none; the next call tries again. */
 void view_add_device(u32 device);
 
-void view_fdinfo(struct seq_file *seq, struct holder *holder);
+/* Who has ended holds nothing any more, whatever can still be read of it. */
+void view_fdinfo(struct seq_file *seq, struct holder *holder, bool has_ended);
 
 /*
  * Exported: the table of one device, for the device driver's own folder under /proc. See

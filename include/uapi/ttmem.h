@@ -85,10 +85,12 @@ struct ttmem_ioc_info {
 	__u32 uid;  /* effective user who made the book */
 };
 
+#define TTMEM_CLIENTS_PER_USER 4096 /* open nodes by which buffers were reported */
+
 /*
  * One buffer more. The same buffer again with the same size is one reference more; with another size it is
  * EEXIST. EINVAL for a device, type or size that cannot be, ENOSPC beyond the cap of the
- * module, EOVERFLOW for too many references.
+ * module, EMFILE beyond TTMEM_CLIENTS_PER_USER, EOVERFLOW for too many references.
  */
 struct ttmem_ioc_track_alloc {
 	__u32 argsz;

@@ -16,6 +16,7 @@
 #include "daemon/daemon.h"
 #include "daemon/legacy-report.h"
 #include "daemon/outlet.h"
+#include "daemon/outsiders.h"
 #include "daemon/past-documents.h"
 #include "daemon/symbols-namer.h"
 #include "daemon/tracked.h"
@@ -33,6 +34,8 @@ static int provide_snapshot_once(struct daemon *daemon, const struct source_requ
 	int r = snapshot ? roster_collect(roster, request, snapshot) : -ENOMEM;
 	size_t closed = 0;
 
+	if (r == 0)
+		r = outsiders_collect(daemon->registry, roster, snapshot);
 	roster_unref(roster);
 	if (r == 0)
 		r = machine_collect(request, snapshot, &closed);

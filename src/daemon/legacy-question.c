@@ -20,6 +20,7 @@
 #include "daemon/legacy-inside.h"
 #include "daemon/legacy-report.h"
 #include "daemon/outlet.h"
+#include "daemon/outsiders.h"
 #include "daemon/symbols-namer.h"
 #include "daemon/tracked.h"
 #include "daemon/work.h"
@@ -169,6 +170,8 @@ static void batch_run(struct work_job *job)
 	}
 	if (r == 0)
 		r = roster_collect(roster, &request, snapshot);
+	if (r == 0)
+		r = outsiders_collect(batch->registry, roster, snapshot);
 	if (r == 0)
 		r = snapshot_finish(snapshot);
 	for (struct legacy_question *q = batch->questions; q; q = q->next) {

@@ -15,6 +15,7 @@
 #include "book/clock.h"
 #include "book/view.h"
 #include "daemon/news.h"
+#include "daemon/outsiders.h"
 #include "daemon/past-inside.h"
 #include "daemon/registry.h"
 #include "daemon/tracked.h"
@@ -185,7 +186,8 @@ static void past_pass(struct past *past, bool look, bool sample)
 
 	for (size_t i = 0; snapshot && view && i < roster->count; i++)
 		past_visit(past, roster->list[i], view, snapshot, look);
-	if (sample && snapshot && snapshot_finish(snapshot) == 0) {
+	if (sample && snapshot && outsiders_collect(past->config.registry, roster, snapshot) == 0 &&
+	    snapshot_finish(snapshot) == 0) {
 		past_note_peaks(past, snapshot);
 		if (past->config.store)
 			store_put_sample(past->config.store, snapshot);

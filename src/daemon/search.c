@@ -22,6 +22,7 @@
 #include "book/clock.h"
 #include "daemon/tracked.h"
 #include "daemon/work.h"
+#include "source/kernel.h"
 #include "source/scan.h"
 
 #define SEARCH_FULL_EVERY 10u /* passes */
@@ -182,7 +183,9 @@ static void search_pass_run(struct work_job *job)
 	struct search *search = container_of(job, struct search, pass);
 	uint64_t start = clock_ns(CLOCK_MONOTONIC);
 
-	if (scan_run(search->scan) < 0 || search->scan->starved)
+	/* Only a full pass has seen all that can be found otherwise. */
+	if (scan_run(search->scan) < 0 || search->scan->starved ||
+	    (search->is_full && kernel_attach_books(search->scan) < 0))
 		search->again = true;
 	search_collect_found(search);
 	free(search->seen.marks);

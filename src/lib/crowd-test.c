@@ -15,7 +15,8 @@
 
 /* Threads that never stop, forks all the while: nobody hangs, and each book is exact. */
 #define CROWD_THREADS 4u
-#define CROWD_FORKS (testing_soak() ? 10000 : 1000)
+#define CROWD_FORKS (testing_soak() ? 10000 : testing_quick() ? 50 : 1000)
+#define CROWD_FIRST_TIMES (testing_quick() ? 6 : 60)
 
 struct crowd_worker {
 	uint32_t number;
@@ -144,7 +145,7 @@ UNIT_LONG(fork_while_the_gate_is_held, 120)
 {
 	witness_track();
 	unit_expect_fds(0);
-	for (int i = 0; i < 60; i++) {
+	for (int i = 0; i < CROWD_FIRST_TIMES; i++) {
 		pid_t child = fork();
 
 		assert(child >= 0);
@@ -177,7 +178,7 @@ UNIT(one_book_for_all_threads)
 {
 	witness_track();
 	unit_expect_fds(0);
-	for (int i = 0; i < 50; i++) {
+	for (int i = 0; i < (testing_quick() ? 10 : 50); i++) {
 		pid_t child = fork();
 
 		assert(child >= 0);
@@ -200,7 +201,7 @@ UNIT(one_book_for_all_threads)
 
 /* Far more than there are cores: most of them are not run for long, some with the lock in their hands. */
 #define CROWD_MANY 1000u
-#define CROWD_PAIRS (testing_soak() ? 20000u : 500u)
+#define CROWD_PAIRS (testing_soak() ? 20000u : testing_quick() ? 50u : 500u)
 
 static void *crowd_one_of_many(void *context)
 {
@@ -217,7 +218,8 @@ static void *crowd_one_of_many(void *context)
 
 UNIT_LONG(a_thousand_threads_at_once, 120)
 {
-	uint32_t count = WITNESS_TSAN || WITNESS_ASAN ? CROWD_MANY / 10 : CROWD_MANY;
+	bool slow = WITNESS_TSAN || WITNESS_ASAN || testing_quick();
+	uint32_t count = slow ? CROWD_MANY / 10 : CROWD_MANY;
 	pthread_t threads[CROWD_MANY];
 	pthread_barrier_t barrier;
 	pthread_attr_t small;

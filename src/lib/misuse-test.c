@@ -14,6 +14,7 @@
 
 #include "base/bits.h"
 #include "base/unit.h"
+#include "book/testing.h"
 #include "lib/witness.h"
 
 static const uint32_t misuse_devices[] = {1024, 1025, 0x7fffffff, 0x80000000, UINT32_MAX};
@@ -333,13 +334,15 @@ UNIT(errno_stays)
 #undef STAYS
 }
 
+#define MISUSE_EVENTS (testing_quick() ? UINT64_C(5000) : UINT64_C(50000))
+
 /* A thread that shall end at its next cancellation point does not end inside of us. */
 static void *misuse_cancelled(void *context)
 {
 	uint64_t *reached = context;
 
 	pthread_cancel(pthread_self());
-	for (uint64_t i = 0; i < 50000; i++) {
+	for (uint64_t i = 0; i < MISUSE_EVENTS; i++) {
 		char name[32];
 
 		snprintf(name, sizeof(name), "n %d", (int)i);
@@ -367,7 +370,7 @@ static void misuse_cancel(void)
 	assert(result == PTHREAD_CANCELED && reached == 1);
 	assert(witness_open(&w, getpid()));
 	for (uint32_t device = 0; device < 4; device++)
-		assert(witness_hot(&w, device, TTMEM_DRAM).buffers == 12500);
+		assert(witness_hot(&w, device, TTMEM_DRAM).buffers == MISUSE_EVENTS / 4);
 	witness_close(&w);
 }
 

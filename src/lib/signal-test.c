@@ -19,6 +19,7 @@
 
 #include "base/bits.h"
 #include "base/unit.h"
+#include "book/testing.h"
 #include "lib/thread.h"
 #include "lib/witness.h"
 
@@ -190,7 +191,7 @@ static void *signal_worker(void *context)
 
 UNIT(storm_in_threads)
 {
-	uint64_t count = WITNESS_TSAN || WITNESS_ASAN ? 20000 : 200000;
+	uint64_t count = testing_quick() ? 5000 : WITNESS_TSAN || WITNESS_ASAN ? 20000 : 200000;
 	pthread_t threads[3];
 	struct witness w;
 

@@ -134,6 +134,8 @@ int book_source_refresh(struct source *source)
 	struct book_origin *self = container_of(source, struct book_origin, source);
 	int r = scan_run(self->scan);
 
+	if (r == 0)
+		r = kernel_attach_books(self->scan);
 	if (r < 0)
 		return r;
 	r = remote_refresh(self->remote, self->scan);
@@ -162,6 +164,15 @@ static int book_search(struct book_origin *self)
 	return r;
 }
 
+/* Whether the scan or the daemon tells of a book. */
+static bool book_knows(const void *context, const struct kernel_holder *book)
+{
+	const struct book_origin *self = context;
+
+	return scan_has(self->scan, book->device, (ino_t)book->id) ||
+	       remote_has(self->remote, book->device, (ino_t)book->id);
+}
+
 static int book_source_collect(struct source *source, const struct source_request *request,
 			       struct snapshot *snapshot)
 {
@@ -184,7 +195,7 @@ static int book_source_collect(struct source *source, const struct source_reques
 	if (r == 0)
 		r = remote_collect(self->remote, request, snapshot);
 	if (r == 0)
-		r = kernel_collect(self->scan, self->remote, snapshot);
+		r = kernel_collect(&self->scan->proc, book_knows, self, snapshot);
 	if (r == 0)
 		book_note_scan(self->scan, snapshot);
 	return r;

@@ -19,7 +19,6 @@
 #include "core/snapshot.h"
 #include "kernel/layout.h"
 #include "source/proc.h"
-#include "source/remote.h"
 #include "source/scan.h"
 
 _Static_assert(LAYOUT_UNIT == BOOK_UNIT && LAYOUT_SIZE_MIN == BOOK_SIZE_MIN &&
@@ -145,17 +144,22 @@ static void kernel_make_machine(const char *totals)
 	assert(file && fputs(totals, file) >= 0 && fclose(file) == 0);
 }
 
+/* Without a context nobody; otherwise the book with that number. */
+static bool kernel_knows(const void *context, const struct kernel_holder *book)
+{
+	return context && book->device == 38 && book->id == *(const uint64_t *)context;
+}
+
 UNIT(everybody_is_in_the_snapshot)
 {
 	struct snapshot *snapshot = snapshot_new(1);
-	struct remote *remote;
 	struct scan *scan;
 
 	assert(snapshot);
 	kernel_make_machine(kernel_sample);
-	assert(scan_new(&scan) == 0 && remote_new(&remote) == 0);
+	assert(scan_new(&scan) == 0);
 	assert(scan_run(scan) == 0);
-	assert(kernel_collect(scan, remote, snapshot) == 0);
+	assert(kernel_collect(&scan->proc, kernel_knows, NULL, snapshot) == 0);
 	assert(snapshot_finish(snapshot) == 0 && snapshot->process_count == 2);
 	assert(snapshot->processes[0].pid == 100 && snapshot->processes[0].user_id == 1000);
 	assert(strcmp(snapshot->processes[0].source, "kernel") == 0);
@@ -164,42 +168,61 @@ UNIT(everybody_is_in_the_snapshot)
 	assert(snapshot_find_part(snapshot, 1, 3)->memory[1].used == 77);
 	assert(snapshot->note_count == 1); /* of the one that has no pid here */
 	snapshot_free(snapshot);
-	remote_free(remote);
+	scan_free(scan);
+}
+
+/* What somebody else tells of is left out; a client of the plain ioctls is nobody else's. */
+UNIT(who_is_known_does_not_count_twice)
+{
+	static const uint64_t known = 7, plain = 8;
+	struct scan *scan;
+
+	kernel_make_machine(kernel_sample);
+	assert(scan_new(&scan) == 0 && scan_run(scan) == 0);
+	for (int i = 0; i < 2; i++) {
+		struct snapshot *snapshot = snapshot_new(1);
+
+		assert(kernel_collect(&scan->proc, kernel_knows, i ? &known : &plain, snapshot) ==
+		       0);
+		assert(snapshot_finish(snapshot) == 0);
+		assert(snapshot->process_count == (i ? 1 : 2));
+		assert(snapshot->processes[i ? 0 : 1].pid == 200);
+		assert(snapshot->processes[0].books == 0);
+		snapshot_free(snapshot);
+	}
+	/* Whom the kernel names and nobody can be asked about stays as it was told. */
+	assert(kernel_attach_books(scan) == 0 && scan->count == 0);
 	scan_free(scan);
 }
 
 UNIT(without_the_module)
 {
 	struct snapshot *snapshot = snapshot_new(1);
-	struct remote *remote;
 	struct scan *scan;
 
 	assert(setenv("TTMEM_PROC_ROOT", unit_dir(), 1) == 0); /* NOLINT(concurrency-mt-unsafe) */
-	assert(snapshot && scan_new(&scan) == 0 && remote_new(&remote) == 0);
-	assert(kernel_collect(scan, remote, snapshot) == 0);
+	assert(snapshot && scan_new(&scan) == 0);
+	assert(kernel_collect(&scan->proc, kernel_knows, NULL, snapshot) == 0);
 	assert(snapshot->process_count == 0 && snapshot->note_count == 0);
 	assert(kernel_look(&scan->proc, "/dev/null") == KERNEL_NOT_LOADED);
 	snapshot_free(snapshot);
-	remote_free(remote);
 	scan_free(scan);
 }
 
 UNIT(what_cannot_be_read_is_a_note)
 {
 	struct snapshot *snapshot = snapshot_new(1);
-	struct remote *remote;
 	struct scan *scan;
 
 	assert(snapshot);
 	kernel_make_machine("ttmem 1\nholder 5 book 1 100 0 first\nholder nonsense\n");
-	assert(scan_new(&scan) == 0 && remote_new(&remote) == 0);
-	assert(kernel_collect(scan, remote, snapshot) == 0);
+	assert(scan_new(&scan) == 0);
+	assert(kernel_collect(&scan->proc, kernel_knows, NULL, snapshot) == 0);
 	assert(snapshot->process_count == 1 && snapshot->note_count == 1);
 	assert(kernel_look(&scan->proc, "/nonexistent") == KERNEL_NO_NODE);
 	assert(kernel_look(&scan->proc, unit_dir()) == KERNEL_NO_NODE);
 	assert(kernel_look(&scan->proc, "/dev/null") == KERNEL_READY);
 	assert(strstr(kernel_explain(KERNEL_NO_RIGHTS), "udev"));
 	snapshot_free(snapshot);
-	remote_free(remote);
 	scan_free(scan);
 }

@@ -19,8 +19,6 @@
 #include "book/clock.h"
 #include "core/snapshot.h"
 #include "source/proc.h"
-#include "source/remote.h"
-#include "source/scan.h"
 
 #define KERNEL_FOLDER "driver/ttmem"
 #define KERNEL_FILE KERNEL_FOLDER "/totals"
@@ -200,9 +198,19 @@ static int kernel_slurp(const struct proc *proc, char **ret_text, size_t *ret_le
 	return 0;
 }
 
+int kernel_read(const struct proc *proc, const struct kernel_parser *parser)
+{
+	CLEANUP_FREE char *text = NULL;
+	size_t length = 0;
+	int r = kernel_slurp(proc, &text, &length);
+
+	return r < 0 ? r : kernel_parse(text, length, parser);
+}
+
 struct kernel_collecting {
-	const struct scan *scan;
-	const struct remote *remote;
+	const struct proc *proc;
+	kernel_knows_fn *knows;
+	const void *context;
 	struct snapshot *snapshot;
 	size_t outside; /* holders that have no pid here */
 	bool wanted;    /* the holder whose lines come now */
@@ -216,16 +224,15 @@ static int kernel_collect_holder(void *context, const struct kernel_holder *hold
 	struct proc_facts facts = {.ns_pid = holder->pid, .real_uid = holder->uid};
 	struct snapshot_process process = {.pid = holder->pid, .alive = true, .exact = true};
 	char user[64];
+	int r;
 
 	collecting->outside += holder->pid == 0;
 	collecting->wanted = holder->pid != 0 &&
-			     (!holder->is_book ||
-			      !(scan_has(collecting->scan, holder->device, (ino_t)holder->id) ||
-				remote_has(collecting->remote, holder->device, (ino_t)holder->id)));
+			     !(holder->is_book && collecting->knows(collecting->context, holder));
 	if (!collecting->wanted)
 		return 0;
 	/* It may have ended since, or not be for us to see; the kernel's word for it will do. */
-	(void)proc_read(&collecting->scan->proc, holder->pid, &facts);
+	(void)proc_read(collecting->proc, holder->pid, &facts);
 	proc_user_name(facts.real_uid, user, sizeof(user));
 	process.ns_pid = facts.ns_pid;
 	process.start_ticks = facts.start_ticks;
@@ -238,7 +245,10 @@ static int kernel_collect_holder(void *context, const struct kernel_holder *hold
 	process.user = snapshot_text(snapshot, user, strlen(user));
 	if (!process.comm || !process.user)
 		return -ENOMEM;
-	return snapshot_add_process(snapshot, &process, &collecting->process);
+	r = snapshot_add_process(snapshot, &process, &collecting->process);
+	if (r == 0)
+		snapshot->processes[collecting->process].books--; /* none was read */
+	return r;
 }
 
 static int kernel_collect_memory(void *context, uint32_t device, uint32_t type,
@@ -256,23 +266,20 @@ static int kernel_collect_memory(void *context, uint32_t device, uint32_t type,
 	return 0;
 }
 
-int kernel_collect(const struct scan *scan, const struct remote *remote, struct snapshot *snapshot)
+int kernel_collect(const struct proc *proc, kernel_knows_fn *knows, const void *context,
+		   struct snapshot *snapshot)
 {
 	struct kernel_collecting collecting = {
-		.scan = scan, .remote = remote, .snapshot = snapshot};
+		.proc = proc, .knows = knows, .context = context, .snapshot = snapshot};
 	struct kernel_parser parser = {
 		.holder = kernel_collect_holder,
 		.memory = kernel_collect_memory,
 		.context = &collecting,
 	};
-	CLEANUP_FREE char *text = NULL;
-	size_t length = 0;
-	int r = kernel_slurp(&scan->proc, &text, &length);
+	int r = kernel_read(proc, &parser);
 
 	if (r == -ENOENT || r == -ENOTDIR)
 		return 0;
-	if (r == 0)
-		r = kernel_parse(text, length, &parser);
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)

@@ -13,7 +13,6 @@
 #include <sys/types.h>
 
 struct proc;
-struct remote;
 struct scan;
 struct snapshot;
 struct snapshot_memory;
@@ -42,8 +41,21 @@ struct kernel_parser {
 /* The text of the file. 0, what a function returned, or -EBADMSG. Lines of later versions are skipped. */
 int kernel_parse(const char *text, size_t length, const struct kernel_parser *parser);
 
-/* Adds what neither a pass of @scan nor the daemon knows of. 0 (also without the module) or -ENOMEM. */
-int kernel_collect(const struct scan *scan, const struct remote *remote, struct snapshot *snapshot);
+/* The whole file. 0, -ENOENT or -ENOTDIR without the module, -EFBIG, or what kernel_parse() returns. */
+int kernel_read(const struct proc *proc, const struct kernel_parser *parser);
+
+/* Whether somebody else tells of this book: by device and id; the pid is only a hint where to look. */
+typedef bool kernel_knows_fn(const void *context, const struct kernel_holder *book);
+
+/* Adds whom nobody else knows, with totals. 0 (also without the module) or -ENOMEM. */
+int kernel_collect(const struct proc *proc, kernel_knows_fn *knows, const void *context,
+		   struct snapshot *snapshot);
+
+/*
+ * After a full pass: hands the scan those books that it could not find because their owners have closed our
+ * descriptor, as far as the module lets us have them. 0 (also without the module) or -ENOMEM.
+ */
+int kernel_attach_books(struct scan *scan);
 
 /* How it is with the module, for who explains. */
 enum kernel_state {

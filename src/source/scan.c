@@ -264,7 +264,9 @@ static bool scan_settle(struct scan *scan, struct scan_book *book, const struct 
 		switch (owner_judge(header, book->uid, &all[i])) {
 		case OWNER_YES:
 			scan_own(scan, book, &all[i]);
-			book->alive = book->alive && scan_is_mapped(scan, book, all[i].pid);
+			/* That of an old client lies in the daemon, which keeps it for the client. */
+			book->alive = book->alive && (header->source == BOOK_SOURCE_SOCKET ||
+						      scan_is_mapped(scan, book, all[i].pid));
 			return true;
 		case OWNER_FORGED:
 			return false;

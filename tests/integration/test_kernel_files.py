@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The formats that others would parse: the samples in docs/samples mean what kernel-integration.md says."""
 
+import json
 import pathlib
 import re
 import shutil
 import subprocess
+import urllib.request
 
 import pytest
 
 from conftest import LIMIT
+from world import wait_for
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "docs" / "samples"
@@ -106,6 +109,27 @@ def test_the_samples_are_what_the_command_reads(ttmem, tmp_path):
     assert '"comm":"llama server"' in done.stdout and done.stdout.count('"source":"kernel"') == 2
 
 
+def test_the_daemon_has_them_too(ttmemd):
+    """In its documents, its metrics and its past; and the command, which asks both, counts them once."""
+    folder = ttmemd.folder / "machine" / "driver" / "ttmem"
+    folder.mkdir(parents=True)
+    shutil.copy(SAMPLES / "totals", folder / "totals")
+    env = {"TTMEM_PROC_ROOT": str(ttmemd.folder / "machine")}
+    ttmemd.start("--http", "127.0.0.1:0", env=env)
+    address = wait_for(lambda: re.findall(r"http://([\d.:]+)/", ttmemd.text()), "the address")[-1]
+
+    def get(path):
+        with urllib.request.urlopen(f"http://{address}{path}", timeout=LIMIT) as answer:
+            return answer.read().decode()
+
+    wanted = {"bytes": 3826876416, "buffers": 142}
+    smi = json.loads(get("/api/v1/smi"))
+    assert smi["totals"] == wanted and [p["pid"] for p in smi["processes"]] == [4711, 4802]
+    assert re.search(r'^ttmem_device_bytes\{device="0",.*type="DRAM"\} 3758096384$', get("/metrics"), re.MULTILINE)
+    wait_for(lambda: "3758096384" in get("/api/v1/series?device=0"), "a sample")
+    assert ttmemd.json("smi", env=env)["totals"] == wanted
+
+
 def test_the_doctor_misses_the_node(ttmem, tmp_path):
     """The module is loaded there, but this machine has no node."""
     if pathlib.Path("/dev/ttmem").exists():
@@ -139,3 +163,27 @@ def test_the_dkms_tree_is_complete(tmp_path):
         timeout=LIMIT,
     )
     assert done.returncode == 0 and (tree / "kernel" / "ttmem.ko").exists(), done.stdout
+
+
+def test_the_settings_are_those_of_the_module():
+    """The example for modprobe.d and the page name the module's parameters with their defaults, and no others."""
+    module = {}
+    for path in (ROOT / "kernel").glob("*.c"):
+        text = path.read_text()
+        for name in re.findall(r"module_param_named\((\w+),", text):
+            module[name] = re.search(rf"static unsigned int {name}(?: = (\d+))?;", text)[1] or "0"
+    example = (ROOT / "data" / "modprobe" / "ttmem.conf").read_text()
+    options = re.search(r"^# options ttmem (.*)$", example, re.MULTILINE)[1]
+    assert dict(word.split("=") for word in options.split()) == module
+    table = re.findall(r"^\| (\w+) \| (\d+) \|", (ROOT / "docs" / "kernel.md").read_text(), re.MULTILINE)
+    assert dict(table) == module
+
+
+def test_the_rule_for_the_node():
+    """Udev gets the name and the mode that the module gives the node itself."""
+    rules = (ROOT / "data" / "udev" / "60-ttmem.rules").read_text().splitlines()
+    (rule,) = [line for line in rules if line and not line.startswith("#")]
+    words = dict(re.fullmatch(r'(\w+)==?"([^"]*)"', word.strip()).groups() for word in rule.split(","))
+    source = (ROOT / "kernel" / "main.c").read_text()
+    assert words == {"KERNEL": "ttmem", "SUBSYSTEM": "misc", "MODE": "0666"}
+    assert '.name = "ttmem"' in source and ".mode = 0666" in source

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The tests on a kernel of our own, with KASAN, lockdep, kmemleak and UBSAN. Built once from Debian's source
-# package, which takes some minutes, and kept in build/kernel/ until source or configuration change.
+# package, which takes some minutes, and kept in the user's cache folder until source or configuration
+# change: every checkout uses the same one.
 # TTMEM_KERNEL_SOURCE names a linux-source-6.1.tar.xz that lies elsewhere, TTMEM_BUILD the programs' build.
 
 set -u
@@ -11,7 +12,8 @@ cd "$(dirname "$0")/../.." || exit 1
 archive=${TTMEM_KERNEL_SOURCE:-/usr/src/linux-source-6.1.tar.xz}
 build=${TTMEM_BUILD:-$PWD/build}
 work=$PWD/build/kernel/debug
-tree=$work/linux-source-6.1
+cache=${XDG_CACHE_HOME:-${HOME:-$PWD/build}/.cache}/ttmem/debug-kernel
+tree=$cache/linux-source-6.1
 stamp=$(cat "$archive" tests/kernel/debug.config 2>/dev/null | sha256sum)
 
 fail() {
@@ -25,25 +27,25 @@ if [ ! -e "$archive" ]; then
 	echo "# skip debug-kernel: no linux-source-6.1" >>"${TTMEM_RESULTS:-/dev/null}"
 	exit 0
 fi
-if [ "$(cat "$work/stamp" 2>/dev/null)" != "$stamp" ]; then
-	rm -rf "$work"
-	mkdir -p "$work"
-	tar -C "$work" -xf "$archive" || fail "cannot unpack $archive"
+if [ "$(cat "$cache/stamp" 2>/dev/null)" != "$stamp" ]; then
+	rm -rf "$cache"
+	mkdir -p "$cache"
+	tar -C "$cache" -xf "$archive" || fail "cannot unpack $archive"
 	{
 		make -s -C "$tree" tinyconfig &&
 			(cd "$tree" && scripts/kconfig/merge_config.sh -m .config "$OLDPWD/tests/kernel/debug.config") &&
 			make -s -C "$tree" olddefconfig
-	} >"$work/log" 2>&1 || fail "the debug kernel cannot be configured: $(tail -n 5 "$work/log")"
+	} >"$cache/log" 2>&1 || fail "the debug kernel cannot be configured: $(tail -n 5 "$cache/log")"
 	for option in KASAN PROVE_LOCKING DEBUG_KMEMLEAK UBSAN MMU_NOTIFIER MEMCG SECCOMP_FILTER; do
 		grep -q "^CONFIG_$option=y" "$tree/.config" || fail "CONFIG_$option was dropped"
 	done
-	make -s -C "$tree" -j"$(nproc)" bzImage modules modules_prepare >"$work/log" 2>&1 ||
-		fail "the debug kernel does not build: $(tail -n 20 "$work/log")"
-	echo "$stamp" >"$work/stamp"
+	make -s -C "$tree" -j"$(nproc)" bzImage modules modules_prepare >"$cache/log" 2>&1 ||
+		fail "the debug kernel does not build: $(tail -n 20 "$cache/log")"
+	echo "$stamp" >"$cache/stamp"
 fi
 export TTMEM_KERNEL_HEADERS="$tree" TTMEM_KERNEL_IMAGE="$tree/arch/x86/boot/bzImage"
-export TTMEM_KERNEL_NAME=debug TTMEM_KERNEL_SECONDS="${TTMEM_KERNEL_SECONDS:-1800}"
-export TTMEM_KERNEL_APPEND="kasan_multi_shot kmemleak=on" TTMEM_KERNEL_MEMORY=1536
-exec sh tests/kernel/boot.sh debug "$build" "$work/machine" \
-	kernel-node kernel-errors kernel-life kernel-crowd kernel-view kernel-track lib-life lib-rest \
-	lib-descriptor
+export TTMEM_KERNEL_NAME=debug TTMEM_KERNEL_SECONDS="${TTMEM_KERNEL_SECONDS:-6000}"
+export TTMEM_KERNEL_APPEND="kasan_multi_shot kmemleak=on ttmem_storm=60" TTMEM_KERNEL_MEMORY=1536
+# The same tests, and those that only this kernel can do.
+export TTMEM_KERNEL_MORE=kernel-fail
+exec sh tests/kernel/boot.sh debug "$build" "$work/machine"

@@ -259,6 +259,9 @@ UNIT(an_answer_that_cannot_be_written)
 		assert(mprotect(page, 4096, PROT_READ) == 0);
 		assert(node_ioctl(errors_fd(&place, call), call->command, page) == -EFAULT);
 	}
+	/* What was not answered was not counted either. */
+	assert(node_free(place.node, 0, 0, 0) == 0);
+	assert(node_free(place.node, 0, 0, 0) == -ENOENT);
 	/* No descriptor was left behind that nobody knows the number of. */
 	assert(fcntl(0, F_DUPFD_CLOEXEC, 0) == before);
 	close(before);
@@ -291,6 +294,39 @@ UNIT(flush_against_an_unmapped_page)
 	}
 	munmap(pages, 4096);
 	errors_end(&place);
+}
+
+/* Whatever a caller does wrong, the log has nothing of it: it could be filled at will. */
+UNIT(mistakes_are_not_logged)
+{
+	int log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	struct errors_place place;
+	char line[512];
+	ssize_t n;
+
+	assert(log >= 0 && lseek(log, 0, SEEK_END) >= 0);
+	errors_begin(&place);
+	for (size_t i = 0; i < ERRORS_COUNT; i++) {
+		struct errors_call call = errors_calls[i];
+
+		assert(ioctl(errors_fd(&place, &call), call.command, 1) == -1);
+		assert(ioctl(errors_fd(&place, &call), call.command + 100, &call.args) == -1);
+		call.args.head[1] = 1;
+		errors_expect(&place, &call, -EINVAL);
+		call.of_book = !call.of_book;
+		errors_expect(&place, &call, -ENOTTY);
+	}
+	assert(node_alloc(place.node, 0, 0, 0, 2) == -EEXIST);
+	assert(node_free(place.node, 0, 0, 77) == -ENOENT);
+	assert(node_attach(UINT64_MAX, 0) == -ENOENT);
+	assert(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, place.book.fd, 0) == MAP_FAILED);
+	/* Of processes before us, there may be lines about what they left. */
+	while ((n = read(log, line, sizeof(line) - 1)) > 0 || (n < 0 && errno == EPIPE)) {
+		line[n > 0 ? n : 0] = '\0';
+		assert(!strstr(line, "ttmem") || strstr(line, "ttmem: process"));
+	}
+	errors_end(&place);
+	close(log);
 }
 
 UNIT(ioctls_that_do_not_exist)
@@ -328,7 +364,7 @@ UNIT(mappings_that_are_refused)
 	assert(mmap(NULL, (size), (prot), (flags), args.fd, (offset)) == MAP_FAILED && \
 	       errno == (error))
 	REFUSED(NODE_BOOK_SIZE, both, MAP_PRIVATE, 0, EINVAL);
-	REFUSED(NODE_BOOK_SIZE, both | PROT_EXEC, MAP_SHARED, 0, EINVAL);
+	REFUSED(NODE_BOOK_SIZE, both | PROT_EXEC, MAP_SHARED, 0, EPERM);
 	REFUSED(NODE_BOOK_SIZE, both, MAP_SHARED, 4096, EINVAL);
 	REFUSED(NODE_BOOK_SIZE + 4096, both, MAP_SHARED, 0, EINVAL);
 	base = mmap(NULL, NODE_BOOK_SIZE, both, MAP_SHARED, args.fd, 0);

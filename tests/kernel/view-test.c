@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -77,6 +78,45 @@ UNIT(the_modes_of_the_files)
 	node_drop_book(&book);
 }
 
+/* Whoever ended a moment ago may still be on the way out. */
+static bool view_unload(const char *module)
+{
+	static const struct timespec pause = {.tv_nsec = 50000000};
+
+	for (int i = 0; i < 600; i++) {
+		if (syscall(SYS_delete_module, module, O_NONBLOCK) == 0)
+			return true;
+		(void)nanosleep(&pause, NULL); /* shortened: then sooner */
+	}
+	return false;
+}
+
+/*
+ * What the driver would show in its own folder is the same to the byte, and empty while ttmem.ko is not
+ * there.
+ */
+UNIT(a_driver_beside_it)
+{
+	int module = open("/ttmem.ko", O_RDONLY | O_CLOEXEC);
+	int beside = open("/beside.ko", O_RDONLY | O_CLOEXEC);
+	struct node_book book;
+	char text[1024];
+
+	assert(module >= 0 && beside >= 0);
+	assert(syscall(SYS_finit_module, beside, "", 0) == 0);
+	assert(view_unload("ttmem")); /* the bond is weak */
+	assert(strcmp(node_text("/proc/driver/beside/20"), "") == 0);
+	assert(syscall(SYS_finit_module, module, "", 0) == 0);
+	node_make_book(&book);
+	node_write(&book, 20, 0, 1000, 1);
+	snprintf(text, sizeof(text), "%s", node_text("/proc/driver/ttmem/20/allocations"));
+	assert(strstr(text, "1000") && strcmp(node_text("/proc/driver/beside/20"), text) == 0);
+	node_drop_book(&book);
+	assert(view_unload("beside"));
+	close(module);
+	close(beside);
+}
+
 UNIT(usage_of_a_descriptor)
 {
 	struct node_book book;
@@ -99,13 +139,19 @@ UNIT(usage_of_a_descriptor)
 	node_drop_book(&book);
 }
 
-/* A living process with the library and nothing set: the module is all it takes. */
+/*
+ * A living process that holds three buffers on device 30, in one of the ways of holder.c. With the library
+ * and nothing set: the module is all it takes.
+ */
 struct view_holder {
 	pid_t pid;
 	int input;
 };
 
-static void view_start(struct view_holder *ret_holder, const char *sizes[3])
+#define VIEW_OTHER 5555 /* who "su other" becomes */
+
+static void view_start(struct view_holder *ret_holder, const char *how, const char *sizes[3],
+		       uid_t user)
 {
 	int input[2], output[2];
 	char line[16] = "";
@@ -115,9 +161,8 @@ static void view_start(struct view_holder *ret_holder, const char *sizes[3])
 	assert(ret_holder->pid >= 0);
 	if (ret_holder->pid == 0) {
 		assert(dup2(input[0], 0) == 0 && dup2(output[1], 1) == 1);
-		/* A user of its own. */
-		assert(setgid(4321) == 0 && setuid(4321) == 0);
-		execl("/bin/kernel-holder", "kernel-holder", "30", "0", sizes[0], sizes[1],
+		assert(setgid(user) == 0 && setuid(user) == 0);
+		execl("/bin/kernel-holder", "kernel-holder", how, "30", "0", sizes[0], sizes[1],
 		      sizes[2], (char *)NULL);
 		_exit(1);
 	}
@@ -159,7 +204,7 @@ UNIT_LONG(anybody_sees_everybody_without_a_daemon, 120)
 	const char *text;
 	char wanted[64];
 
-	view_start(&holder, sizes);
+	view_start(&holder, "book", sizes, 4321);
 	assert(node_becomes(30, 6000, 3));
 	text = view_output("TTMEM_SOCKET=none su other -c 'ttmem smi --json'");
 	snprintf(wanted, sizeof(wanted), "\"pid\":%d,", (int)holder.pid);
@@ -183,6 +228,9 @@ UNIT_LONG(anybody_sees_everybody_without_a_daemon, 120)
 	assert(node_becomes(30, 0, 0));
 }
 
+#define VIEW_OLD_SOCKET "/tmp/view-old.sock"
+#define VIEW_GET "wget -q -O - http://127.0.0.1:8123"
+
 static pid_t view_start_daemon(void)
 {
 	int ready[2];
@@ -199,8 +247,9 @@ static pid_t view_start_daemon(void)
 		assert(fcntl(ready[1], F_SETFD, 0) == 0); /* goes along */
 		snprintf(number, sizeof(number), "%d", ready[1]);
 		execl("/bin/ttmemd", "ttmemd", "--socket", "/tmp/ttmemd.sock", "--legacy-socket",
-		      "none", "--http", "none", "--state", unit_dir(), "--config", "none", "-q",
-		      "--keeper", "no", "--ready-fd", number, (char *)NULL);
+		      VIEW_OLD_SOCKET, "--http", "127.0.0.1:8123", "--state", unit_dir(),
+		      "--config", "none", "-q", "--keeper", "no", "--ready-fd", number,
+		      (char *)NULL);
 		_exit(1);
 	}
 	close(ready[1]);
@@ -220,6 +269,7 @@ static bool view_tells(const char *command, const char *wanted)
 		(void)nanosleep(&pause, NULL); /* shortened: then sooner */
 	}
 	puts(view_output(command));
+	fflush(stdout);
 	return false;
 }
 
@@ -232,7 +282,7 @@ UNIT_LONG(with_a_daemon_nothing_counts_twice, 240)
 	int status;
 
 	setenv("TTMEM_SOCKET", "/tmp/ttmemd.sock", 1);
-	view_start(&holder, sizes);
+	view_start(&holder, "book", sizes, 4321);
 	assert(node_becomes(30, 6000, 3));
 	assert(view_tells("su other -c 'ttmem smi --json'", VIEW_MINE));
 	assert(view_tells("ttmem smi --json", VIEW_MINE));
@@ -244,6 +294,89 @@ UNIT_LONG(with_a_daemon_nothing_counts_twice, 240)
 	snprintf(wanted, sizeof(wanted), "\"pid\":%d,", (int)holder.pid);
 	assert(view_tells("ttmem leaks --json", wanted));
 	assert(strstr(view_output("ttmem leaks --json"), "\"bytes\":6000"));
+	assert(kill(daemon, SIGTERM) == 0);
+	assert(waitpid(daemon, &status, 0) == daemon);
+}
+
+static size_t view_count(const char *text, const char *word)
+{
+	size_t count = 0;
+
+	for (; (text = strstr(text, word)); text++)
+		count++;
+	return count;
+}
+
+/* A book, a client of the plain ioctls and one of the old protocol: in every view each of them once. */
+UNIT_LONG(three_ways_and_every_view, 240)
+{
+	static const char *const without = "TTMEM_SOCKET=none ttmem smi --json";
+	static const char all[] = "\"totals\":{\"bytes\":7730,\"buffers\":9}";
+	static const char kernels[] = "\"totals\":{\"bytes\":7700,\"buffers\":6}";
+	const char *sizes[3] = {"1000", "2000", "3000"}, *plain[3] = {"500", "600", "600"},
+		   *old[3] = {"10", "10", "10"};
+	pid_t daemon = view_start_daemon();
+	struct view_holder holders[3];
+	char wanted[64];
+	int status;
+
+	setenv("TTMEM_SOCKET", "/tmp/ttmemd.sock", 1);
+	view_start(&holders[0], "book", sizes, 4321);
+	view_start(&holders[1], "plain", plain, 4321);
+	view_start(&holders[2], VIEW_OLD_SOCKET, old, 4321);
+	/* The daemon's: for root, for everybody, for the network. */
+	assert(view_tells("ttmem smi --json", all));
+	assert(view_tells("su other -c 'ttmem smi --json'", all));
+	assert(view_tells(VIEW_GET "/api/v1/smi", all));
+	assert(view_tells(VIEW_GET "/metrics",
+			  "ttmem_device_bytes{device=\"30\",uid=\"\",type=\"DRAM\"} 7730\n"));
+	assert(view_tells("ttmem smi --json --host 127.0.0.1:8123", "7730"));
+	/*
+	 * Without it everybody sees what the kernel knows: all but who speaks with the daemon only. (Before
+	 * Linux 5.14 root finds that book in the daemon's hands.)
+	 */
+	assert(strstr(view_output(without), kernels) || strstr(view_output(without), all));
+	assert(view_tells("TTMEM_SOCKET=none su other -c 'ttmem smi --json'", kernels));
+	for (int i = 0; i < 3; i++) {
+		snprintf(wanted, sizeof(wanted), "\"pid\":%d,", (int)holders[i].pid);
+		assert(view_count(view_output("ttmem smi --json"), wanted) == 1);
+		assert(i == 2 || view_count(view_output(without), wanted) == 1);
+		assert(view_count(view_output(VIEW_GET "/api/v1/ps"), wanted) == 1);
+	}
+	/* The past has it too. */
+	assert(view_tells(VIEW_GET "'/api/v1/series?device=30'", "7730"));
+	for (int i = 0; i < 3; i++)
+		view_stop(&holders[i]);
+	assert(view_tells("ttmem smi --json", "\"totals\":{\"bytes\":0,\"buffers\":0}"));
+	assert(kill(daemon, SIGTERM) == 0);
+	assert(waitpid(daemon, &status, 0) == daemon);
+}
+
+/* A program that closes what it does not know keeps its book, and others get at it by the module. */
+UNIT_LONG(the_owner_closed_its_descriptor, 240)
+{
+	const char *sizes[3] = {"1000", "2000", "3000"};
+	struct view_holder holder;
+	char wanted[64];
+	pid_t daemon;
+	int status;
+
+	setenv("TTMEM_SOCKET", "none", 1);
+	view_start(&holder, "closed", sizes, VIEW_OTHER);
+	assert(view_tells("ttmem smi --json", VIEW_MINE));
+	assert(view_tells("ttmem buffers --json", "\"name\":\"held\""));
+	assert(view_tells("su other -c 'ttmem buffers --json'", "\"name\":\"held\""));
+	/* One who has come late, too: so it is there when the process dies. */
+	daemon = view_start_daemon();
+	setenv("TTMEM_SOCKET", "/tmp/ttmemd.sock", 1);
+	assert(view_tells("ttmem status --json", "\"books\":1"));
+	assert(view_tells("ttmem smi --json", VIEW_MINE));
+	assert(view_tells(VIEW_GET "/api/v1/smi", VIEW_MINE));
+	assert(kill(holder.pid, SIGKILL) == 0);
+	close(holder.input);
+	assert(waitpid(holder.pid, &status, 0) == holder.pid);
+	snprintf(wanted, sizeof(wanted), "\"pid\":%d,", (int)holder.pid);
+	assert(view_tells("ttmem leaks --json", wanted));
 	assert(kill(daemon, SIGTERM) == 0);
 	assert(waitpid(daemon, &status, 0) == daemon);
 }

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The list of who holds something: who gets into it, who may look behind it, and how it is read in pieces. */
+
+#include "node.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/unit.h"
+
+#define LIST_DEVICE 60u
+#define LIST_CLIENTS 300
+#define LIST_PIECE 1000
+#define LIST_CAP_PERFMON 38 /* newer than some headers */
+
+static size_t list_holders(void)
+{
+	const char *text = node_text("/proc/driver/ttmem/totals");
+	size_t count = 0;
+
+	while ((text = strstr(text, "\nholder "))) {
+		text++;
+		count++;
+	}
+	return count;
+}
+
+/* The node is opened for many reasons. */
+UNIT(who_holds_nothing_is_not_listed)
+{
+	size_t before = list_holders();
+	int node = node_open();
+
+	assert(list_holders() == before);
+	assert(node_free(node, LIST_DEVICE, 0, 1) == -ENOENT);
+	assert(list_holders() == before);
+	assert(node_alloc(node, LIST_DEVICE, 0, 1, 1) == 1);
+	assert(list_holders() == before + 1);
+	assert(node_free(node, LIST_DEVICE, 0, 1) == 0); /* it has a past by now */
+	assert(list_holders() == before + 1);
+	close(node);
+	assert(list_holders() == before);
+}
+
+/* A client for each; its one buffer's size tells it from the others. */
+static void list_open(int nodes[LIST_CLIENTS])
+{
+	for (int i = 0; i < LIST_CLIENTS; i++) {
+		nodes[i] = node_open();
+		assert(node_alloc(nodes[i], LIST_DEVICE, 0, 0, (uint64_t)i + 1) == 1);
+	}
+}
+
+/* Notes which clients are in @text; each at most once. */
+static void list_note(const char *text, unsigned char seen[LIST_CLIENTS + 1])
+{
+	for (const char *line = text; (line = strstr(line, "\nmemory ")); line++) {
+		unsigned int device, type, size;
+
+		assert(sscanf(line, "\nmemory %u %u %u", &device, &type, &size) == 3);
+		if (device == LIST_DEVICE) {
+			assert(size >= 1 && size <= LIST_CLIENTS && !seen[size]);
+			seen[size] = 1;
+		}
+	}
+}
+
+/*
+ * Whoever reads in pieces misses nobody who is there all the time, even if others before them end, and sees
+ * nobody twice.
+ */
+UNIT_LONG(others_end_while_it_is_read, 120)
+{
+	static char text[1 << 20];
+	static unsigned char seen[LIST_CLIENTS + 1];
+	int nodes[LIST_CLIENTS];
+	struct rlimit many = {LIST_CLIENTS + 100, LIST_CLIENTS + 100};
+	size_t length = 0;
+	ssize_t n;
+	int fd, ended = 0;
+
+	assert(setrlimit(RLIMIT_NOFILE, &many) == 0);
+	list_open(nodes);
+	fd = open("/proc/driver/ttmem/totals", O_RDONLY | O_CLOEXEC);
+	assert(fd >= 0);
+	while ((n = read(fd, text + length, LIST_PIECE)) > 0) {
+		length += (size_t)n;
+		for (int i = 0; i < 10 && ended < LIST_CLIENTS / 2; i++)
+			close(nodes[ended++]);
+	}
+	assert(n == 0 && ended == LIST_CLIENTS / 2);
+	list_note(text, seen);
+	for (int i = ended; i < LIST_CLIENTS; i++)
+		assert(seen[i + 1]);
+	for (; ended < LIST_CLIENTS; ended++)
+		close(nodes[ended]);
+	close(fd);
+}
+
+/* At any offset, in any size, the same text. */
+UNIT_LONG(pieces_of_any_size, 120)
+{
+	static const size_t sizes[] = {1, 7, 100, 4095, 4096, 4097, 100000};
+	static char whole[1 << 18], piece[1 << 18];
+	int nodes[LIST_CLIENTS];
+	struct rlimit many = {LIST_CLIENTS + 100, LIST_CLIENTS + 100};
+	size_t length;
+	int fd;
+
+	assert(setrlimit(RLIMIT_NOFILE, &many) == 0);
+	list_open(nodes);
+	snprintf(whole, sizeof(whole), "%s", node_text("/proc/driver/ttmem/totals"));
+	length = strlen(whole);
+	assert(length > 8192);
+	fd = open("/proc/driver/ttmem/totals", O_RDONLY | O_CLOEXEC);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		size_t done = 0;
+		ssize_t n = 1;
+
+		assert(lseek(fd, 0, SEEK_SET) == 0);
+		while (n > 0) {
+			n = read(fd, piece + done, sizes[i]);
+			assert(n >= 0 && done + (size_t)n <= length);
+			done += (size_t)n;
+			if (sizes[i] == 1 && done == 5000)
+				break; /* that will do */
+		}
+		assert((done == length || sizes[i] == 1) && memcmp(whole, piece, done) == 0);
+	}
+	for (size_t at = 0; at < length; at += 977) {
+		ssize_t n = pread(fd, piece, 50, (off_t)at);
+
+		assert(n > 0 && memcmp(piece, whole + at, (size_t)n) == 0);
+	}
+	assert(pread(fd, piece, 50, (off_t)length) == 0);
+	assert(pread(fd, piece, 50, (off_t)length + 100000) == 0);
+	close(fd);
+	for (int i = 0; i < LIST_CLIENTS; i++)
+		close(nodes[i]);
+}
+
+/* One user's clients are bounded, so that a walk over the list is; another user still gets in. */
+UNIT_LONG(too_many_clients_of_a_user, 240)
+{
+	static int nodes[TTMEM_CLIENTS_PER_USER + 1];
+	struct rlimit many = {TTMEM_CLIENTS_PER_USER + 100, TTMEM_CLIENTS_PER_USER + 100};
+	int ready[2], node;
+	pid_t child;
+	char byte;
+
+	assert(pipe2(ready, O_CLOEXEC) == 0);
+	child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		assert(setrlimit(RLIMIT_NOFILE, &many) == 0 && setuid(2345) == 0);
+		for (int i = 0; i <= TTMEM_CLIENTS_PER_USER; i++) {
+			nodes[i] = node_open();
+			assert(node_alloc(nodes[i], LIST_DEVICE, 0, 0, 1) ==
+			       (i < TTMEM_CLIENTS_PER_USER ? 1 : -EMFILE));
+		}
+		close(nodes[7]);
+		assert(node_alloc(nodes[TTMEM_CLIENTS_PER_USER], LIST_DEVICE, 0, 0, 1) == 1);
+		assert(write(ready[1], "r", 1) == 1);
+		(void)pause(); /* until it is killed */
+		_exit(1);
+	}
+	assert(read(ready[0], &byte, 1) == 1);
+	node = node_open();
+	assert(node_alloc(node, LIST_DEVICE, 0, 0, 1) == 1);
+	close(node);
+	assert(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
+	assert(node_becomes(LIST_DEVICE, 0, 0));
+	close(ready[0]);
+	close(ready[1]);
+}
+
+/* Becomes an ordinary user with one capability. */
+static void list_become(uid_t user, int capability)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {{0}};
+
+	if (capability >= 0) {
+		data[capability / 32].permitted = 1u << capability % 32;
+		data[capability / 32].effective = 1u << capability % 32;
+	}
+	assert(prctl(PR_SET_KEEPCAPS, 1) == 0 && setgid(user) == 0 && setuid(user) == 0);
+	assert(syscall(SYS_capset, &header, data) == 0);
+}
+
+static void list_try(uint64_t id, uid_t user, int capability, int expected)
+{
+	pid_t child = fork();
+	int status;
+
+	assert(child >= 0);
+	if (child == 0) {
+		int fd;
+
+		list_become(user, capability);
+		fd = node_attach(id, 0);
+		_exit((expected == 0 ? fd >= 0 : fd == expected) ? 0 : 1);
+	}
+	assert(waitpid(child, &status, 0) == child && status == 0);
+}
+
+/* The right to attach: the book's user, or CAP_PERFMON; being able to read every file is another thing. */
+UNIT(who_may_attach)
+{
+	struct node_book book;
+
+	node_make_book(&book);
+	list_try(book.id, 4567, -1, -EACCES);
+	list_try(book.id, 4567, CAP_DAC_READ_SEARCH, -EACCES);
+	list_try(book.id, 4567, CAP_SYS_PTRACE, -EACCES);
+	list_try(book.id, 4567, LIST_CAP_PERFMON, 0);
+	list_try(book.id, 4567, CAP_SYS_ADMIN, 0);
+	list_try(book.id, 0, -1, 0); /* root without any right made it */
+	node_drop_book(&book);
+}
