@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 import time
-from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 import ttmem
 
@@ -18,6 +18,7 @@ Row = Dict[str, Any]
 
 _LABEL_MAX = 200  # bytes; a label may have 255
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(?:([KMGT])(?:iB)?|B)?")
+_HARNESS = re.compile(r"(^|/)(_pytest|pluggy|ttmem)/[^/]*\.py$")
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 
@@ -155,16 +156,8 @@ class Finder:
         run = f"{self.phases.run}/{window.label}"
         path = f"{self.phases.outer}/{run}" if self.phases.outer else run
         started: Dict[int, bool] = {}
-        found = self._ask(lambda row: self._mine(row, window, path, started))
+        found = [row for row in ttmem.buffers() if self._mine(row, window, path, started)]
         return [self._leak(row, window.label) for row in found]
-
-    @staticmethod
-    def _ask(wanted: Callable[[Row], bool]) -> List[Row]:
-        """Stacks cost the names of all frames: they are asked for only if one is to be shown."""
-        found = list(filter(wanted, ttmem.buffers()))
-        if found:
-            found = list(filter(wanted, ttmem.command("buffers", "--stacks")["buffers"]))
-        return found
 
     def ended(self) -> List[Row]:
         """What ended children of the run left, if a daemon has seen it."""
@@ -186,10 +179,12 @@ class Finder:
     def remaining(self) -> List[Row]:
         """Whatever the run has left, at its end, of this process and its children."""
         me = os.getpid()
-        rows = self._ask(
-            lambda row: row["pid"] == me or self.phases.inside(row["phase"]) is not None
-        )
-        return [self._leak(row, None) for row in rows]
+        rows = ttmem.buffers()
+        return [
+            self._leak(row, None)
+            for row in rows
+            if row["pid"] == me or self.phases.inside(row["phase"]) is not None
+        ]
 
     def _leak(self, row: Row, label: Optional[str], ended: bool = False) -> Row:
         inner = self.phases.inside(row["phase"], label)
@@ -261,6 +256,15 @@ def frame_text(frame: Row) -> str:
     return " ".join(word for word in (frame["function"], place or frame["module"]) if word) or "?"
 
 
+def frames_of(leak: Row) -> List[Row]:
+    """Without pytest, and what called it."""
+    stack: List[Row] = leak["stack"]
+    for i, frame in enumerate(stack):
+        if frame["python"] and _HARNESS.search(frame["file"] or ""):
+            return stack[:i]
+    return stack
+
+
 def table(leaks: List[Row], most: int = 50) -> str:
     """For people: one line per buffer, with its stack below it, innermost frame first."""
     head = ("TYPE", "SIZE", "DEV", "PID", "NAME", "PHASE")
@@ -279,7 +283,7 @@ def table(leaks: List[Row], most: int = 50) -> str:
     text = []
     for line, leak in zip([head, *lines], [None, *leaks]):
         text.append("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
-        text += [f"    at {frame_text(frame)}" for frame in (leak["stack"] if leak else [])]
+        text += [f"    at {frame_text(frame)}" for frame in (frames_of(leak) if leak else [])]
     if len(leaks) > most:
         text.append(f"... and {len(leaks) - most} more")
     return "\n".join(text)

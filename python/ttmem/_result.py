@@ -184,7 +184,8 @@ def read_baseline(path: Optional[str]) -> Dict[str, Dict[str, int]]:
 def _site_lines(report: Report) -> List[str]:
     sites: Dict[str, List[int]] = {}
     for leak in report.leaks:
-        where = f" at {_judge.frame_text(leak['stack'][0])}" if leak["stack"] else ""
+        frames = _judge.frames_of(leak)
+        where = f" at {_judge.frame_text(frames[0])}" if frames else ""
         sums = sites.setdefault(_judge.site_of(leak) + where, [0, 0])
         sums[0] += leak["size"]
         sums[1] += 1

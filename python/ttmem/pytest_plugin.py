@@ -40,11 +40,17 @@ def pytest_addoption(parser: Any) -> None:
     group.addoption("--ttmem-json", metavar="FILE", help="write peaks and leaks of all tests as JSON")
 
 
+def _track() -> None:
+    """A leak is found by its stack: they are taken, unless something else was chosen."""
+    os.environ.setdefault("TTMEM", "1")
+    os.environ.setdefault("TTMEM_STACKS", "auto")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: Any) -> None:
     """Before anything can be allocated: the library decides once whether it tracks."""
     if early_config.known_args_namespace.ttmem:
-        os.environ.setdefault("TTMEM", "1")
+        _track()
 
 
 def pytest_configure(config: Any) -> None:
@@ -54,7 +60,7 @@ def pytest_configure(config: Any) -> None:
         if options.ttmem_baseline or options.ttmem_json:
             raise pytest.UsageError("--ttmem-baseline and --ttmem-json need --ttmem")
         return
-    os.environ.setdefault("TTMEM", "1")
+    _track()
     if not ttmem.enabled():
         raise pytest.UsageError(
             "--ttmem: tracking is off in this process; "

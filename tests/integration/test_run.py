@@ -212,6 +212,16 @@ def test_exit_codes(report, family, tmp_path):
     assert code("--ignore", "L2", "--", "true") == 2
 
 
+def test_stacks_are_taken_unless_they_are_off(report, family, clean_env):
+    done, document = report("--", family, "-leak")
+    (leak,) = document["leaks"]
+    functions = [frame["function"] for frame in leak["stacks"][0]["stack"]]
+    assert functions[:2] == ["one", "main"]
+    assert "one" in done.stderr and "main" in done.stderr
+    done, document = report("--", family, "-leak", env={**clean_env, "TTMEM_STACKS": "off"})
+    assert document["leaks"][0]["stacks"] == []
+
+
 def test_ignore_and_baseline(ttmem, report, family, tmp_path):
     done, document = report("--fail-on-leak", "--ignore", "CB", "--", family, "killed")
     assert (done.returncode, document["ignored_buffers"], document["leaks"]) == (0, 1, [])
