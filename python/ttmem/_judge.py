@@ -14,9 +14,12 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 import ttmem
 
+from ._offers import Offers
+
 Row = Dict[str, Any]
 
 _LABEL_MAX = 200  # bytes; a label may have 255
+_LEFT_MAX = 100_000  # buffers of ended children
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(?:([KMGT])(?:iB)?|B)?")
 _HARNESS = re.compile(r"(^|/)(_pytest|pluggy|ttmem)/[^/]*\.py$")
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
@@ -44,8 +47,9 @@ def size_text(size: int) -> str:
 
 
 def key_of(row: Row) -> Tuple[Any, ...]:
-    """One buffer, told from any other: addresses are used again, and so are pids."""
-    return tuple(row[field] for field in ("pid", "device", "type", "address", "born_ns"))
+    """One buffer, told from others of the same test. Its birth would tell more, but it is converted
+    between clocks, and no two readers of a book agree on it to the nanosecond."""
+    return tuple(row[field] for field in ("pid", "device", "type", "address", "size"))
 
 
 def site_of(leak: Row) -> str:
@@ -112,10 +116,13 @@ class Window:
     def __init__(self, label: str) -> None:
         self.label = label
         self.start = time.time_ns()
+        self.end: Optional[int] = None  # not yet
         self.holes: List[Tuple[int, int]] = []
 
     def has(self, born: int) -> bool:
-        return born >= self.start and not any(a <= born <= b for a, b in self.holes)
+        if born < self.start or (self.end is not None and born > self.end):
+            return False
+        return not any(a <= born <= b for a, b in self.holes)
 
 
 def _started_in(pid: int, phase: str) -> bool:
@@ -127,17 +134,52 @@ def _started_in(pid: int, phase: str) -> bool:
         return False
 
 
+def _everything() -> List[Row]:
+    rows: List[Row] = ttmem.command("buffers", "--ended")["buffers"]
+    return rows
+
+
 class Finder:
     """Finds the buffers of a test: by its phase, else by whose process they are in.
 
     A thread, or a program that was started, may push phases of its own on an empty stack: those do
     not name the test. In this process they count if they were born while the test ran, in a program
-    if it was started by the test.
+    if it was started by the test; in other children, also ended ones, if they were born while the
+    test ran.
+
+    What children left that have ended is learned from their books, which they offered to us, and from
+    the daemon, if there is one. It is kept until the test that it belongs to has been judged.
     """
 
-    def __init__(self, phases: Phases) -> None:
+    def __init__(self, phases: Phases, offers: Optional[Offers]) -> None:
         self.phases = phases
+        self.offers = offers
         self.daemon = True
+        self.problem = ""  # why something may be missing
+        self._left: Dict[Tuple[Any, ...], Row] = {}
+
+    def _look(self) -> List[Row]:
+        """Buffers of the living; what children of ours have left is put aside."""
+        rows: Optional[List[Row]] = None
+        for _ in self.offers.batches() if self.offers else ():
+            rows = self._put_aside(_everything())
+        if self.offers and self.offers.lost:
+            self.problem = "there were too many children at once: some were not judged"
+        return self._put_aside(_everything()) if rows is None else rows
+
+    def _put_aside(self, rows: List[Row]) -> List[Row]:
+        living = []
+        for row in rows:
+            if not row.get("ended"):
+                living.append(row)
+                continue
+            own = self.offers is not None and row["pid"] in self.offers.pids
+            if own or self.phases.inside(row["phase"]) is not None:
+                if len(self._left) < _LEFT_MAX:
+                    self._left.setdefault((row["phase"], *key_of(row)), row)
+                else:
+                    self.problem = f"ended children left more than {_LEFT_MAX} buffers"
+        return living
 
     def _mine(self, row: Row, window: Window, path: str, started: Dict[int, bool]) -> bool:
         if self.phases.inside(row["phase"], window.label) is not None:
@@ -149,40 +191,56 @@ class Finder:
             return window.has(row["born_ns"])
         if pid not in started:
             started[pid] = _started_in(pid, path)
-        return started[pid]
+        if started[pid]:
+            return True
+        # It may have thrown away its environment, but only children of ours know our socket.
+        known = self.offers is not None and self.offers.knows(pid)
+        return known and window.has(row["born_ns"])
 
     def alive(self, window: Window) -> List[Row]:
         """What is alive now, largest first."""
         run = f"{self.phases.run}/{window.label}"
         path = f"{self.phases.outer}/{run}" if self.phases.outer else run
         started: Dict[int, bool] = {}
-        found = [row for row in ttmem.buffers() if self._mine(row, window, path, started)]
+        found = [row for row in self._look() if self._mine(row, window, path, started)]
         return [self._leak(row, window.label) for row in found]
 
     def ended(self) -> List[Row]:
-        """What ended children of the run left, if a daemon has seen it."""
+        """What ended children of the run left, as far as it was put aside or a daemon has seen it."""
+        rows = list(self._left.values())
         if not self.daemon:
-            return []
+            return rows
         try:
             processes = ttmem.leaks()
         except ttmem.CommandError:
             self.daemon = False
-            return []
-        rows = [row for process in processes for row in process["buffers"]]
-        return [row for row in rows if self.phases.inside(row["phase"]) is not None]
+            return rows
+        told = [row for process in processes for row in process["buffers"]]
+        return rows + [row for row in told if self.phases.inside(row["phase"]) is not None]
 
-    def below(self, label: str, rows: List[Row]) -> List[Row]:
-        """Those of ended() that belong to one test."""
-        mine = [row for row in rows if self.phases.inside(row["phase"], label) is not None]
-        return [self._leak(row, label, ended=True) for row in mine]
+    def below(self, window: Window, rows: List[Row]) -> List[Row]:
+        """Those of ended() that belong to one test, each once."""
+        found: Dict[Tuple[Any, ...], Row] = {}
+        for row in rows:
+            inside = self.phases.inside(row["phase"], window.label) is not None
+            if inside or (
+                self.phases.inside(row["phase"]) is None and window.has(row["born_ns"])
+            ):
+                found.setdefault(key_of(row), row)
+        return [self._leak(row, window.label, ended=True) for row in found.values()]
+
+    def forget(self, window: Window) -> None:
+        """The test has been judged, with what it has left."""
+        for key, row in list(self._left.items()):
+            if self.below(window, [row]):
+                del self._left[key]
 
     def remaining(self) -> List[Row]:
         """Whatever the run has left, at its end, of this process and its children."""
         me = os.getpid()
-        rows = ttmem.buffers()
         return [
             self._leak(row, None)
-            for row in rows
+            for row in self._look()
             if row["pid"] == me or self.phases.inside(row["phase"]) is not None
         ]
 

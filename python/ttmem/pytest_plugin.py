@@ -13,13 +13,14 @@ import sys
 import time
 import unittest
 import warnings
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional, Set
 
 import pytest
 
 import ttmem
 
 from . import _judge, _owners, _result
+from ._offers import Offers
 
 _SESSION = "ttmem session"
 _IDLE = "between tests"
@@ -78,6 +79,7 @@ class _Test:
     """A test that runs."""
 
     def __init__(self, nodeid: str, label: str) -> None:
+        self.pid = os.getpid()
         self.nodeid = nodeid
         self.window = _judge.Window(label)
         self.peaks = _judge.Peaks()
@@ -98,9 +100,12 @@ class Session:
         self.pid = os.getpid()
         self.serial = 0
         self.test: Optional[_Test] = None
-        self.tests: List[_Test] = []  # those that a daemon may tell more of
+        self.tests: List[_Test] = []  # children of them may be heard of later
         self.phases = _judge.Phases()
-        self.finder = _judge.Finder(self.phases)
+        # xdist's controller runs no tests; the books of all would wait in its queue for nothing.
+        is_controller = not self.is_worker and getattr(config.option, "dist", "no") != "no"
+        self.offers = None if is_controller else Offers()
+        self.finder = _judge.Finder(self.phases, self.offers)
         self.finder.ended()  # tells whether there is a daemon
         self.phases.switch(_IDLE)
 
@@ -111,8 +116,7 @@ class Session:
         self.serial += 1
         label = _judge.label_of(self.serial, item.nodeid)
         self.test = _Test(item.nodeid, label)
-        if self.finder.daemon:
-            self.tests.append(self.test)
+        self.tests.append(self.test)
         self.phases.switch(label)
         yield
         if os.getpid() == self.pid:
@@ -121,8 +125,12 @@ class Session:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: Any) -> None:
+        if self.test is None:
+            return
+        # Who sets a test up judges it: a process that was forked for it (--forked), or this one.
+        self.test.pid = os.getpid()
         marker = item.get_closest_marker("ttmem")
-        if marker is None or self.test is None:
+        if marker is None:
             return
         try:
             self.test.rules = _result.Rules.from_marker(marker)
@@ -167,7 +175,7 @@ class Session:
     def pytest_runtest_teardown(self, item: Any) -> Iterator[None]:
         _clear_program_caches(item)
         yield
-        if self.test is not None and os.getpid() == self.pid:
+        if self.test is not None and os.getpid() == self.test.pid:
             self._judge(item, self.test)
 
     def _judge(self, item: Any, test: _Test) -> None:
@@ -179,7 +187,9 @@ class Session:
         gc.collect()
         try:
             leaks = self.finder.alive(test.window)
-            leaks += self.finder.below(test.window.label, self.finder.ended())
+            test.window.end = time.time_ns()
+            leaks += self.finder.below(test.window, self.finder.ended())
+            self.finder.forget(test.window)
         except ttmem.CommandError as error:
             leaks, unknown = [], f"ttmem: what this test left is not known: {error}"
         test.result = _result.judge(item.nodeid, leaks, peak, test.rules, self.known)
@@ -231,7 +241,8 @@ class Session:
             return
         gc.collect()
         try:
-            rest = {"remaining": self.finder.remaining(), "late": self._late()}
+            rest: Dict[str, Any] = {"remaining": self.finder.remaining(), "late": self._late()}
+            rest["problem"] = self.finder.problem
         except ttmem.CommandError as error:
             rest = {"problem": f"what the session left is not known: {error}"}
         if self.is_worker:
@@ -250,12 +261,16 @@ class Session:
         self.report.add(getattr(node, "workeroutput", {}).get("ttmem", {}))
 
     def _late(self) -> List[Dict[str, Any]]:
-        """Of ended children: what the daemon did not know yet when their test was judged."""
-        told = {_judge.key_of(row) for test in self.report.tests for row in _result.all_of(test)}
-        rows = [row for row in self.finder.ended() if _judge.key_of(row) not in told]
+        """Of ended children: what was not known yet when their test was judged."""
+        rows = self.finder.ended()
+        told: Dict[str, Set[Any]] = {}
+        for result in self.report.tests if rows else []:
+            keys = told.setdefault(result["test"], set())
+            keys.update(_judge.key_of(row) for row in _result.all_of(result))
         late: List[Dict[str, Any]] = []
         for test in self.tests if rows else []:
-            mine = self.finder.below(test.window.label, rows)
+            mine = self.finder.below(test.window, rows)
+            mine = [row for row in mine if _judge.key_of(row) not in told.get(test.nodeid, ())]
             late += _result.judge(test.nodeid, mine, {}, test.rules, self.known)["leaks"]
         return late
 
@@ -265,6 +280,8 @@ class Session:
     def pytest_unconfigure(self) -> None:
         if os.getpid() == self.pid:
             self.phases.switch(None)
+            if self.offers is not None:
+                self.offers.close()
 
 
 def _clear_program_caches(item: Any) -> None:

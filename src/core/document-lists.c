@@ -47,6 +47,8 @@ void document_buffer(struct emit *json, const struct snapshot *snapshot,
 	emit_string(json, "name", buffer->name);
 	emit_string(json, "phase", buffer->phase);
 	emit_u64(json, "thread", buffer->thread);
+	if (!snapshot->processes[buffer->process].alive)
+		emit_bool(json, "ended", true);
 	document_flags(json, buffer->flags);
 	if (buffer->type == TYPES_KERNEL)
 		emit_string(json, "kernel", types_kernel_sort_name(buffer->kernel_sort));

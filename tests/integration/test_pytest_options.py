@@ -224,29 +224,37 @@ def test_junit_and_summary(run_pytest, tmp_path, workers):
     assert re.search(r"^ +2\.0 KiB  2 x DRAM site$", done.text, re.M)
 
 
-def test_stacks_are_shown(run_pytest, build, tmp_path):
-    """A command that answers with a stack for each buffer, as one that knows stacks does."""
-    command = tmp_path / "ttmem"
-    command.write_text(
-        f"""#!{sys.executable}
-import json, subprocess, sys
-result = subprocess.run(["{build}/src/cli/ttmem", *sys.argv[1:]], stdout=subprocess.PIPE)
-if result.returncode or "buffers" not in sys.argv:
-    sys.stdout.buffer.write(result.stdout)
-    sys.exit(result.returncode)
-document = json.loads(result.stdout)
-for row in document["buffers"]:
-    row["stack"] = [
-        dict(function="to_device", file="ops.py", line=567, module=None, python=True),
-        dict(function=None, file=None, line=None, module="libx.so+0x10", python=False),
-    ]
-print(json.dumps(document))
-"""
+def test_stacks_are_shown(run_pytest, compile_c):
+    """Of Python and of C, without asking for them; pytest's own frames say nothing."""
+    tests = """
+    import ctypes
+
+    def load_weights():
+        leak("x")
+
+    def test_leaks():
+        load_weights()
+
+    def test_program():
+        subprocess.run([os.environ["PROGRAM"]], check=True)
+    """
+    program = compile_c(
+        '#include <ttmem/ttmem.h>\nstatic void __attribute__((noinline)) to_device(void)'
+        '{ttmem_alloc(0,0,1,1,"y");__asm__ volatile("");}\nint main(void){to_device();return 0;}',
+        "leaks",
     )
-    command.chmod(0o755)
-    done = run_pytest("def test_leaks():\n    leak('x')\n", TTMEM_COMMAND=str(command))
-    assert "    at to_device ops.py:567\n    at libx.so+0x10\n" in done.section("test_leaks")
-    assert "1 x DRAM x at to_device ops.py:567" in done.text
+    done = run_pytest(tests, PROGRAM=str(program))
+    text = done.section("test_leaks")
+    assert re.search(
+        r"    at leak \S*/test_it.py:\d+\n    at load_weights \S*/test_it.py:\d+\n"
+        r"    at test_leaks \S*/test_it.py:\d+\n(?!    at )",
+        text,
+    ), text
+    assert "/_pytest/" not in done.text and "/pluggy/" not in done.text
+    assert re.search(r"1 x DRAM x at leak \S*/test_it.py:\d+", done.text)
+    assert re.search(r"    at to_device.*\n    at main", done.section("test_program"))
+    off = run_pytest(tests, PROGRAM=str(program), TTMEM_STACKS="off")
+    assert off.leaked == done.leaked and "    at " not in off.text
 
 
 def test_program_caches_are_cleared(run_pytest):
