@@ -10,18 +10,19 @@ import os
 import re
 import secrets
 import time
-from typing import Any, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
 import ttmem
 
 from ._offers import Offers
 
 Row = Dict[str, Any]
+Site = Tuple[str, str]  # type and name; functions and files of its stack
 
 _LABEL_MAX = 200  # bytes; a label may have 255
 _LEFT_MAX = 100_000  # buffers of ended children
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(?:([KMGT])(?:iB)?|B)?")
-_HARNESS = re.compile(r"(^|/)(_pytest|pluggy|ttmem)/[^/]*\.py$")
+_HARNESS = re.compile(r"(^|/)(_pytest|pluggy)/[^/]*\.py$")
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 
@@ -52,19 +53,43 @@ def key_of(row: Row) -> Tuple[Any, ...]:
     return tuple(row[field] for field in ("pid", "device", "type", "address", "size"))
 
 
-def site_of(leak: Row) -> str:
-    """What a baseline compares: never an address, a line or a pid."""
+def label_of_leak(leak: Row) -> str:
+    """Its type and name, for people."""
     name = leak["name"]
     if name is not None:
         return f"{leak['type']} {name}"
     return f"{leak['type']} without a name" + (f" in {leak['phase']}" if leak["phase"] else "")
 
 
-def by_site(leaks: Iterable[Row]) -> Dict[str, int]:
-    sites: Dict[str, int] = {}
+def site_of(leak: Row) -> Site:
+    """What a baseline compares: never an address, a line or a pid. Without a stack, and in files that
+    were written when stacks did not count, the second half is empty."""
+    return label_of_leak(leak), leak.get("calls") or ""
+
+
+def by_site(leaks: Iterable[Row]) -> Dict[Site, int]:
+    sites: Dict[Site, int] = {}
     for leak in leaks:
         sites[site_of(leak)] = sites.get(site_of(leak), 0) + leak["size"]
     return sites
+
+
+def known_sites(leaks: List[Row], before: Dict[Site, int]) -> Set[Site]:
+    """Those that were there before with at least as many bytes. What has no stack, now or then, can
+    be told by its label only: then all that have this label are compared."""
+    sites = by_site(leaks)
+    now: Dict[str, int] = {}
+    then: Dict[str, int] = {}
+    for sums, source in ((now, sites), (then, before)):
+        for (label, _), size in source.items():
+            sums[label] = sums.get(label, 0) + size
+    return {
+        (label, calls)
+        for (label, calls), size in sites.items()
+        if before.get((label, calls), -1) >= size
+        or before.get((label, ""), -1) >= now[label]
+        or (not calls and then.get(label, -1) >= now[label])
+    }
 
 
 class Phases:
@@ -256,6 +281,7 @@ class Finder:
             "name": row["name"],
             "phase": (row["phase"] or "") if inner is None else inner,
             "born_ns": row["born_ns"],
+            "calls": row.get("calls") or "",
             "stack": row.get("stack") or [],
         }
 

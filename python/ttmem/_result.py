@@ -16,6 +16,8 @@ from ._judge import Row, size_text
 
 SCHEMA = "ttmem.pytest/1"
 
+Known = Dict[str, Dict[_judge.Site, int]]  # for each test the bytes of each call site
+
 _SUMMARY_ROWS = 10
 _WARMUP_MAX = 1000
 
@@ -56,7 +58,7 @@ class Rules:
         )
 
 
-def _known_of(nodeid: str, known: Dict[str, Dict[str, int]]) -> Dict[str, int]:
+def _known_of(nodeid: str, known: Known) -> Dict[_judge.Site, int]:
     """pytest counts paths from a folder that it guesses anew in each run: only the end is sure."""
     if nodeid in known:
         return known[nodeid]
@@ -73,13 +75,13 @@ def judge(
     leaks: List[Row],
     peak: Dict[str, int],
     rules: Rules,
-    known: Dict[str, Dict[str, int]],
+    known: Known,
 ) -> Dict[str, Any]:
     """Sorts what was left into new, known and allowed; only what is new fails."""
     allowed = [leak for leak in leaks if rules.allows(leak)]
     rest = [leak for leak in leaks if not rules.allows(leak)]
     before = _known_of(nodeid, known)
-    old = {site for site, size in _judge.by_site(rest).items() if before.get(site, -1) >= size}
+    old = _judge.known_sites(rest, before)
     over = {}
     if rules.limit is not None:
         over = {kind: size for kind, size in peak.items() if size > rules.limit}
@@ -164,7 +166,7 @@ class Report:
                 os.unlink(part)
 
 
-def read_baseline(path: Optional[str]) -> Dict[str, Dict[str, int]]:
+def read_baseline(path: Optional[str]) -> Known:
     """For each test the bytes of each call site. A file that is none of ours is a ValueError."""
     if path is None:
         return {}
@@ -182,15 +184,17 @@ def read_baseline(path: Optional[str]) -> Dict[str, Dict[str, int]]:
 
 
 def _site_lines(report: Report) -> List[str]:
-    sites: Dict[str, List[int]] = {}
+    sites: Dict[_judge.Site, List[Row]] = {}
     for leak in report.leaks:
-        frames = _judge.frames_of(leak)
+        sites.setdefault(_judge.site_of(leak), []).append(leak)
+    lines = []
+    most = sorted(sites.items(), key=lambda site: -sum(leak["size"] for leak in site[1]))
+    for (label, _), leaks in most[:_SUMMARY_ROWS]:
+        frames = _judge.frames_of(leaks[0])
         where = f" at {_judge.frame_text(frames[0])}" if frames else ""
-        sums = sites.setdefault(_judge.site_of(leak) + where, [0, 0])
-        sums[0] += leak["size"]
-        sums[1] += 1
-    most = sorted(sites.items(), key=lambda site: -site[1][0])[:_SUMMARY_ROWS]
-    return [f"{size_text(size):>10}  {count} x {site}" for site, (size, count) in most]
+        size = size_text(sum(leak["size"] for leak in leaks))
+        lines.append(f"{size:>10}  {len(leaks)} x {label}{where}")
+    return lines
 
 
 def _peak_lines(report: Report) -> List[str]:

@@ -92,7 +92,7 @@ class _Test:
 class Session:
     """The hooks, while --ttmem is on. With xdist every worker has one, and so has the controller."""
 
-    def __init__(self, config: Any, known: Dict[str, Dict[str, int]]) -> None:
+    def __init__(self, config: Any, known: _result.Known) -> None:
         self.config = config
         self.known = known
         self.is_worker = hasattr(config, "workerinput")

@@ -4,7 +4,7 @@
 import json
 import os
 import re
-import sys
+import textwrap
 import tomllib
 import xml.etree.ElementTree
 
@@ -136,6 +136,39 @@ def test_baseline(run_pytest, tmp_path, workers):
     assert run_pytest(tests, "--ttmem-baseline", second, SIZE="9").code == 0
 
 
+def test_a_known_leak_may_move_its_line_but_not_its_function(run_pytest, tmp_path):
+    tests = """
+    def one(size):
+        ttmem.alloc(0, "DRAM", 0x1000, size)
+
+    def two(size):
+        ttmem.alloc(0, "DRAM", 0x1000, size)
+
+    def test_it():
+        (two if "TWO" in os.environ else one)(64)
+    """
+    known, plain, old = (tmp_path / name for name in ("known.json", "plain.json", "old.json"))
+    run_pytest(tests, "--ttmem-json", known)
+    document = check_schema(json.loads(known.read_text()))
+    assert document["tests"][0]["leaks"][0]["calls"] == "test_it.py:one <- test_it.py:test_it"
+
+    def again(baseline, moved="", **settings):
+        return run_pytest(moved + textwrap.dedent(tests), "--ttmem-baseline", baseline, **settings).code
+
+    assert again(known) == again(known, moved="\n\n") == 0
+    assert again(known, TWO="1") == 1
+    assert again(known, TTMEM_STACKS="off", TWO="1") == 0
+    run_pytest(tests, "--ttmem-json", plain, TTMEM_STACKS="off")
+    assert again(plain, TWO="1") == 0
+    # As files were written when stacks did not count.
+    del document["tests"][0]["leaks"][0]["calls"]
+    old.write_text(json.dumps(document))
+    assert again(old, TWO="1") == 0
+    document["tests"][0]["leaks"][0]["size"] -= 1
+    old.write_text(json.dumps(document))
+    assert again(old) == 1
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -221,7 +254,7 @@ def test_junit_and_summary(run_pytest, tmp_path, workers):
         },
     }  # fmt: skip
     assert re.search(r"^  L1 3\.0 MiB  test_it\.py::test_peak$", done.text, re.M)
-    assert re.search(r"^ +2\.0 KiB  2 x DRAM site$", done.text, re.M)
+    assert re.search(r"^ +2\.0 KiB  2 x DRAM site at leak \S+test_it.py:\d+$", done.text, re.M)
 
 
 def test_stacks_are_shown(run_pytest, compile_c):
