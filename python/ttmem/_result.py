@@ -122,6 +122,10 @@ def properties(result: Dict[str, Any]) -> List[Tuple[str, Any]]:
     return found
 
 
+def is_property(name: Any) -> bool:
+    return str(name).startswith(("ttmem_peak_", "ttmem_leaked_"))
+
+
 class Report:
     """All results so far: tests, what remains at the end, and what became known too late."""
 

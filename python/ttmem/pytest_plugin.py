@@ -16,6 +16,7 @@ import warnings
 from typing import Any, Dict, Iterator, List, Optional, Set
 
 import pytest
+from _pytest import runner
 
 import ttmem
 
@@ -23,6 +24,7 @@ from . import _judge, _owners, _result
 from ._offers import Offers
 
 _SESSION = "ttmem session"
+_RUNNER = "ttmem runner"
 _IDLE = "between tests"
 
 _MARK = "ttmem(allow=None, limit=None, warmup=0): what --ttmem accepts of this test"
@@ -72,7 +74,9 @@ def pytest_configure(config: Any) -> None:
         ttmem.command("buffers", "--pid", os.getpid())
     except (OSError, ValueError, ttmem.CommandError) as error:
         raise pytest.UsageError(f"--ttmem: {error}") from error
-    config.pluginmanager.register(Session(config, known), _SESSION)
+    session = Session(config, known)
+    config.pluginmanager.register(session, _SESSION)
+    config.pluginmanager.register(_Runner(session), _RUNNER)
 
 
 class _Test:
@@ -84,7 +88,8 @@ class _Test:
         self.window = _judge.Window(label)
         self.peaks = _judge.Peaks()
         self.rules = _result.Rules()
-        self.failed = False
+        self.reports: List[Any] = []  # so far
+        self.expected = False  # it has raised what it should, or what ends it early
         self.result: Optional[Dict[str, Any]] = None
         self.text = ""
 
@@ -113,20 +118,28 @@ class Session:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: Any) -> Iterator[None]:
-        self.serial += 1
-        label = _judge.label_of(self.serial, item.nodeid)
-        self.test = _Test(item.nodeid, label)
-        self.tests.append(self.test)
-        self.phases.switch(label)
+        self._begin(item)
         yield
         if os.getpid() == self.pid:
             self.phases.switch(_IDLE)
             self.test = None
 
+    def _begin(self, item: Any) -> _Test:
+        self.serial += 1
+        label = _judge.label_of(self.serial, item.nodeid)
+        self.test = _Test(item.nodeid, label)
+        self.tests.append(self.test)
+        self.phases.switch(label)
+        return self.test
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: Any) -> None:
         if self.test is None:
             return
+        if self.test.reports:
+            # It is run again, by a plugin that does so: what it left before is not this run's.
+            self.tests.remove(self.test)
+            self._begin(item)
         # Who sets a test up judges it: a process that was forked for it (--forked), or this one.
         self.test.pid = os.getpid()
         marker = item.get_closest_marker("ttmem")
@@ -183,6 +196,8 @@ class Session:
         # pytest itself would hold the fixtures' values until after the report.
         if getattr(item, "funcargs", None):
             item.funcargs.clear()
+        if test.expected:
+            _forget_exception()
         gc.collect()
         gc.collect()
         try:
@@ -196,8 +211,9 @@ class Session:
         test.text = "\n".join(filter(None, [unknown, _result.text_of(test.result)]))
         if test.result["leaks"]:
             test.text += _owners.describe(test.result["leaks"])
-        for name, value in _result.properties(test.result):
-            item.user_properties.append((name, value))
+        # Of an earlier run of the same test there may be some.
+        rest = [pair for pair in item.user_properties if not _result.is_property(pair[0])]
+        item.user_properties[:] = rest + _result.properties(test.result)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Iterator[None]:
@@ -205,25 +221,28 @@ class Session:
         report, test = outcome.get_result(), self.test
         if test is None:
             return
+        test.reports.append(report)
+        if call.when == "call":
+            test.expected = call.excinfo is not None and not report.failed
         if call.when != "teardown":
-            # A test may be run again, by plugins that do so: each run begins with its setup.
-            test.failed = report.failed or (test.failed and call.when != "setup")
             return
         if test.result is not None:
             report.ttmem = test.result
         if not test.text:
             return
-        if test.failed or report.failed:
-            # It has failed already, and what its traceback holds cannot be told from a leak.
+        main = test.reports[-2] if len(test.reports) > 1 else report
+        if main.failed or report.failed or (main.skipped and hasattr(main, "wasxfail")):
+            # What did not get to its end could not clean up, either: told, and no second failure.
             report.sections.append(("ttmem at teardown", test.text))
-        else:
-            report.outcome = "failed"
-            report.longrepr = test.text
-            report.ttmem_failed = True
+            return
+        leaked = main if main.when == "call" else report
+        leaked.outcome = "failed"
+        leaked.longrepr = test.text
+        leaked.ttmem_failed = True
+        vars(leaked).pop("wasxfail", None)  # whoever expects a failure does not expect a leak
 
     def pytest_report_teststatus(self, report: Any) -> Any:
-        """A leak is a failure of the test, not an error of its fixtures."""
-        if report.when == "teardown" and getattr(report, "ttmem_failed", False):
+        if report.failed and getattr(report, "ttmem_failed", False):
             return "failed", "L", "LEAKED"
         return None
 
@@ -282,6 +301,51 @@ class Session:
             self.phases.switch(None)
             if self.offers is not None:
                 self.offers.close()
+
+
+class _Runner:
+    """Runs a test as pytest does, but tells of it when it is over: what it has left is known only after
+    its fixtures have ended, and is a failure of the test itself."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> Any:
+        if self._is_run_by_others(item, nextitem):
+            return True
+        where = {"nodeid": item.nodeid, "location": item.location}
+        item.ihook.pytest_runtest_logstart(**where)
+        try:
+            runner.runtestprotocol(item, log=False, nextitem=nextitem)
+        finally:
+            # Also if it was interrupted: what there is.
+            for report in self._session.test.reports if self._session.test else []:
+                item.ihook.pytest_runtest_logreport(report=report)
+        item.ihook.pytest_runtest_logfinish(**where)
+        return True
+
+    def _is_run_by_others(self, item: Any, nextitem: Any) -> bool:
+        """Plugins that run tests in a way of their own go first, in whatever order they were loaded."""
+        values = {"item": item, "nextitem": nextitem}
+        after = False
+        for found in reversed(item.ihook.pytest_runtest_protocol.get_hookimpls()):
+            if found.plugin is self:
+                after = True
+            elif after and found.plugin is not runner and not _is_wrapper(found):
+                if found.function(*(values[name] for name in found.argnames)) is not None:
+                    return True
+        return False
+
+
+def _is_wrapper(found: Any) -> bool:
+    return bool(found.hookwrapper or getattr(found, "wrapper", False))
+
+
+def _forget_exception() -> None:
+    """Of an exception that was expected. pytest keeps the last one for a debugger, and its frames keep
+    what they held."""
+    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+        vars(sys).pop(name, None)
 
 
 def _clear_program_caches(item: Any) -> None:
