@@ -10,6 +10,8 @@ import os
 import re
 import secrets
 import time
+import unicodedata
+from decimal import Decimal
 from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
 import ttmem
@@ -21,19 +23,21 @@ Site = Tuple[str, str]  # type and name; functions and files of its stack
 
 _LABEL_MAX = 200  # bytes; a label may have 255
 _LEFT_MAX = 100_000  # buffers of ended children
-_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(?:([KMGT])(?:iB)?|B)?")
+_SIZE = re.compile(r"(\d{1,20}(?:\.\d{1,6})?) ?(?:([KMGTPE])(?:i?B)?|B)?", re.I | re.A)
 _HARNESS = re.compile(r"(^|/)(_pytest|pluggy)/[^/]*\.py$")
-_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40, "P": 50, "E": 60}
 
 
-def size_of(text: Any) -> int:
-    """64, "64", "64KiB", "1.5 MiB", "2G": bytes."""
-    if isinstance(text, int) and not isinstance(text, bool) and text >= 0:
-        return text
-    match = _SIZE.fullmatch(text) if isinstance(text, str) else None
-    if match is None:
-        raise ValueError(f'{text!r} is no size; write for example 4096 or "64MiB"')
-    return int(float(match[1]) * (1 << _UNITS[match[2] or ""]))
+def size_of(value: Any) -> int:
+    """64, "64", "64KiB", "1.5 MB", "2g": bytes. As in the command, all units are powers of 1024."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    match = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    if match is None or ("." in match[1] and not match[2]):
+        raise ValueError(f'{value!r} is no size; write for example 4096 or "64MiB"')
+    return int(Decimal(match[1]) * (1 << _UNITS[(match[2] or "").upper()]))
 
 
 def size_text(size: int) -> str:
@@ -333,11 +337,28 @@ class Peaks:
         return most
 
 
+def shown(text: str) -> str:
+    """Text of other processes, harmless for a terminal and on one line; as the command does it."""
+    if text.isprintable() and "\\" not in text:
+        return text
+    return "".join(map(_shown_character, text))
+
+
+def _shown_character(character: str) -> str:
+    if character == "\\":
+        return "\\\\"
+    if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp"):
+        code = ord(character)
+        return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    return character
+
+
 def frame_text(frame: Row) -> str:
     place = frame["file"]
     if place and frame["line"]:
         place = f"{place}:{frame['line']}"
-    return " ".join(word for word in (frame["function"], place or frame["module"]) if word) or "?"
+    words = " ".join(word for word in (frame["function"], place or frame["module"]) if word)
+    return shown(words) or "?"
 
 
 def frames_of(leak: Row) -> List[Row]:
@@ -358,8 +379,8 @@ def table(leaks: List[Row], most: int = 50) -> str:
             size_text(leak["size"]),
             str(leak["device"]),
             f"{leak['pid']}{' (ended)' if leak['ended'] else ''}",
-            leak["name"] if leak["name"] is not None else "-",
-            leak["phase"] or "-",
+            shown(leak["name"]) if leak["name"] is not None else "-",
+            shown(leak["phase"]) or "-",
         )
         for leak in leaks[:most]
     ]

@@ -9,7 +9,7 @@ import contextlib
 import fnmatch
 import json
 import os
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from . import _judge
 from ._judge import Row, size_text
@@ -20,28 +20,50 @@ Known = Dict[str, Dict[_judge.Site, int]]  # for each test the bytes of each cal
 
 _SUMMARY_ROWS = 10
 _WARMUP_MAX = 1000
+_BASELINE_MAX = 256 << 20  # characters
+_BASELINE_FIELDS: Dict[str, Any] = {
+    "type": str,
+    "name": (str, type(None)),
+    "phase": str,
+    "size": int,
+    "calls": (str, type(None)),
+}
 
 
 class Rules:
     """What a test may do: @pytest.mark.ttmem(allow=..., limit=..., warmup=...)."""
 
-    def __init__(self, allow: Any = None, limit: Any = None, warmup: int = 0) -> None:
+    def __init__(self, allow: Any = None, limit: Any = None, warmup: Any = 0) -> None:
         self.everything = allow is True
         self.patterns: List[str] = []
-        if allow not in (None, True, False):
+        if allow is not None and not isinstance(allow, bool):
             self.add_allowed([allow] if isinstance(allow, str) else allow)
         self.limit: Optional[int] = None if limit is None else _judge.size_of(limit)
-        if not isinstance(warmup, int) or not 0 <= warmup <= _WARMUP_MAX:
+        if type(warmup) is not int or not 0 <= warmup <= _WARMUP_MAX:
             raise ValueError(f"warmup is a number from 0 to {_WARMUP_MAX}, not {warmup!r}")
-        self.warmup = int(warmup)
+        self.warmup: int = warmup
 
     @classmethod
-    def from_marker(cls, marker: Any) -> "Rules":
-        unknown = sorted(set(marker.kwargs) - {"allow", "limit", "warmup"})
-        if marker.args or unknown:
-            what = unknown[0] if unknown else repr(marker.args[0])
-            raise TypeError(f"takes allow=, limit= and warmup= only, not {what}")
-        return cls(**marker.kwargs)
+    def from_markers(cls, markers: Iterable[Any]) -> "Rules":
+        """The closest first: it decides, option by option. What is allowed adds up, until one of them
+        says allow=False."""
+        rules, adds_up = cls(), True
+        options: Dict[str, Any] = {}
+        for marker in markers:
+            unknown = sorted(set(marker.kwargs) - {"allow", "limit", "warmup"})
+            if marker.args or unknown:
+                what = unknown[0] if unknown else repr(marker.args[0])
+                raise TypeError(f"takes allow=, limit= and warmup= only, not {what}")
+            one = cls(**marker.kwargs)  # so that a mistake is said even if it does not count
+            if adds_up:
+                rules.everything = rules.everything or one.everything
+                rules.patterns += one.patterns
+                adds_up = marker.kwargs.get("allow") is not False
+            for name in ("limit", "warmup"):
+                if name in marker.kwargs:
+                    options.setdefault(name, getattr(one, name))
+        vars(rules).update(options)
+        return rules
 
     def add_allowed(self, patterns: Any) -> None:
         if not isinstance(patterns, (list, tuple, set)) or not all(
@@ -170,19 +192,41 @@ class Report:
                 os.unlink(part)
 
 
+def _refuse(text: str) -> None:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _checked(leak: Row) -> Row:
+    """A row of a baseline, of which nothing is known yet."""
+    for field, kinds in _BASELINE_FIELDS.items():
+        value = leak.get(field) if field == "calls" else leak[field]
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            raise ValueError(f"{field} is wrong")
+    if not 0 <= leak["size"] < 1 << 64:
+        raise ValueError("size is out of range")
+    return leak
+
+
 def read_baseline(path: Optional[str]) -> Known:
     """For each test the bytes of each call site. A file that is none of ours is a ValueError."""
     if path is None:
         return {}
     try:
         with open(path, encoding="utf-8") as file:
-            document = json.load(file)
+            text = file.read(_BASELINE_MAX + 1)
+        if len(text) > _BASELINE_MAX:
+            raise ValueError(f"it has more than {_BASELINE_MAX >> 20} MiB")
+        document = json.loads(text, parse_constant=_refuse)
         if document["schema"] != SCHEMA:
             raise ValueError(f"its schema is {document['schema']!r}, not {SCHEMA!r}")
-        return {
-            test["test"]: _judge.by_site(test["leaks"] + test["known"])
-            for test in document["tests"]
-        }
+        known: Known = {}
+        for test in document["tests"]:
+            if not isinstance(test["test"], str):
+                raise ValueError("test is wrong")
+            known[test["test"]] = _judge.by_site(map(_checked, test["leaks"] + test["known"]))
+        return known
+    except RecursionError:
+        raise ValueError(f"{path} is no baseline: it is nested too deeply") from None
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(f"{path} is no baseline: {error}") from error
 
@@ -197,7 +241,7 @@ def _site_lines(report: Report) -> List[str]:
         frames = _judge.frames_of(leaks[0])
         where = f" at {_judge.frame_text(frames[0])}" if frames else ""
         size = size_text(sum(leak["size"] for leak in leaks))
-        lines.append(f"{size:>10}  {len(leaks)} x {label}{where}")
+        lines.append(f"{size:>10}  {len(leaks)} x {_judge.shown(label)}{where}")
     return lines
 
 
@@ -207,7 +251,7 @@ def _peak_lines(report: Report) -> List[str]:
     lines = []
     for test in tests[:_SUMMARY_ROWS]:
         peaks = ", ".join(f"{kind} {size_text(size)}" for kind, size in sorted(test["peak"].items()))
-        lines.append(f"{peaks}  {test['test']}")
+        lines.append(f"{peaks}  {_judge.shown(test['test'])}")
     return lines
 
 

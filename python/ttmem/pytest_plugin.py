@@ -142,11 +142,8 @@ class Session:
             self._begin(item)
         # Who sets a test up judges it: a process that was forked for it (--forked), or this one.
         self.test.pid = os.getpid()
-        marker = item.get_closest_marker("ttmem")
-        if marker is None:
-            return
         try:
-            self.test.rules = _result.Rules.from_marker(marker)
+            self.test.rules = _result.Rules.from_markers(item.iter_markers("ttmem"))
         except (TypeError, ValueError) as error:
             pytest.fail(f"@pytest.mark.ttmem: {error}", pytrace=False)
 

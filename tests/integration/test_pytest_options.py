@@ -32,23 +32,33 @@ def test_allow(run_pytest, options, leaks):
     assert done.code == bool(leaks)
 
 
-@pytest.mark.parametrize("limit, fails", [("'64KiB'", False), (65535, True), ("'0.5K'", True)])
-def test_limit(run_pytest, limit, fails):
+def test_limit(run_pytest):
     """Of the peak, above what was there before."""
     done = run_pytest(
-        f"""
+        """
         @pytest.fixture(scope="module", autouse=True)
         def before():
             leak("before", 1 << 30)
 
-        @pytest.mark.ttmem(limit={limit})
-        def test_it():
+        def body():
             clean("short", 65536)
             clean("other memory", 65000, "L1")
+
+        FINE = ["64KiB", 65536, 65536.0, "64 kb", "64k", "0.0625MB", "1g", "1E"]
+        TOO_LOW = [65535, "0.5K", "65535b", "0.0624 MiB", "63 K", 0, "0"]
+
+        @pytest.mark.parametrize("n", [pytest.param(x, marks=pytest.mark.ttmem(limit=x)) for x in FINE])
+        def test_fine(n):
+            body()
+
+        @pytest.mark.parametrize("n", [pytest.param(x, marks=pytest.mark.ttmem(limit=x)) for x in TOO_LOW])
+        def test_too_low(n):
+            body()
         """
     )
-    assert done.code == fails
-    assert ("held 64.0 KiB of DRAM on one device, the limit is" in done.text) == fails
+    assert "7 failed, 8 passed" in done.text, done.text
+    assert all(test.startswith("test_too_low[") for test in done.leaked | done.failed)
+    assert done.text.count("held 64.0 KiB of DRAM on one device, the limit is") == 7
 
 
 @pytest.mark.parametrize("options, leaks", [("", {"test_it"}), ("warmup=2", set())])
@@ -99,14 +109,66 @@ def test_what_fails_to_warm_up_fails(run_pytest):
     assert done.failed == {"test_it"} and "cold" in done.text
 
 
-@pytest.mark.parametrize(
-    "options", ["permit='x'", "'x'", "limit='many'", "limit=-1", "warmup=-1", "warmup='x'", "allow=7"]
-)
-def test_a_wrong_marker_is_said(run_pytest, options):
-    done = run_pytest(f"@pytest.mark.ttmem({options})\ndef test_it():\n    pass\n")
-    assert done.code == 1
-    assert "@pytest.mark.ttmem: " in done.text
+WRONG = [
+    "permit='x'", "'x'", "limit='many'", "limit=-1", "limit=''", "limit=1.5", "limit='1.5'",
+    "limit=True", "limit=float('inf')", "warmup=-1", "warmup='x'", "warmup=True", "warmup=1.0",
+    "allow=7", "allow=1", "allow=0", "allow=['x', 1]", "allow={'DRAM': 1}",
+]  # fmt: skip
 
+
+def test_a_wrong_marker_is_said(run_pytest):
+    tests = [f"@pytest.mark.ttmem({wrong})\ndef test_{n}():\n    pass\n" for n, wrong in enumerate(WRONG)]
+    done = run_pytest("\n".join(tests))
+    assert f"{len(WRONG)} errors in" in done.text
+    assert done.text.count("\n@pytest.mark.ttmem: ") == len(WRONG)
+    assert "Traceback" not in done.text
+
+
+def test_markers_add_up(run_pytest):
+    """The closest decides each option; what is allowed adds up."""
+    done = run_pytest(
+        """
+        pytestmark = pytest.mark.ttmem(allow="cache*", limit=100)
+
+        @pytest.mark.ttmem(limit="1MiB")
+        def test_limit_of_the_function():
+            leak("cache of the module", 4096)
+
+        def test_limit_of_the_module():
+            clean("x", 101)
+
+        @pytest.mark.ttmem(allow="mine", limit="1MiB")
+        class TestIt:
+            @pytest.mark.ttmem(allow=["more"])
+            def test_all(self):
+                leak("cache"), leak("mine"), leak("more")
+
+            @pytest.mark.ttmem(allow=False)
+            def test_none(self):
+                leak("cache")
+
+            @pytest.mark.ttmem(warmup=2)
+            def test_other(self):
+                leak("other")
+        """
+    )
+    assert done.leaked == {"test_limit_of_the_module", "test_none", "test_other"}
+    assert not done.failed
+
+
+def test_names_are_harmless(run_pytest):
+    """On one line, and nothing that a terminal would obey."""
+    done = run_pytest(
+        """
+        def test_it():
+            with ttmem.phase("p\\x1b[0m"):
+                leak("\\x1b[2Jevil\\nline\\\\ \\u202eback")
+        """
+    )
+    assert done.leaked == {"test_it"}, done.text
+    assert "\x1b" not in done.text and "\u202e" not in done.text
+    assert r" \x1b[2Jevil\x0aline\\ \u202eback  p\x1b[0m" in done.section("test_it")
+    assert r"1 x DRAM \x1b[2Jevil\x0aline" in done.text
 
 @pytest.mark.parametrize("workers", [(), ("-n", 2)])
 def test_baseline(run_pytest, tmp_path, workers):
@@ -134,6 +196,13 @@ def test_baseline(run_pytest, tmp_path, workers):
     second = tmp_path / "second.json"
     assert run_pytest(tests, "--ttmem-baseline", file, "--ttmem-json", second, SIZE="9").code == 0
     assert run_pytest(tests, "--ttmem-baseline", second, SIZE="9").code == 0
+
+
+def row(size="1", name='"x"', calls='""'):
+    """A baseline with one leak."""
+    leak = f'{{"type": "DRAM", "name": {name}, "phase": "", "size": {size}, "calls": {calls}}}'
+    test = f'{{"test": "test_it.py::test_it", "leaks": [{leak}], "known": []}}'
+    return f'{{"schema": "ttmem.pytest/1", "tests": [{test}]}}'
 
 
 def test_a_known_leak_may_move_its_line_but_not_its_function(run_pytest, tmp_path):
@@ -178,7 +247,17 @@ def test_a_known_leak_may_move_its_line_but_not_its_function(run_pytest, tmp_pat
         "{}",
         '{"schema": "ttmem.run/1"}',
         '{"schema": "ttmem.pytest/1", "tests": [1]}',
+        "[" * 200_000,
+        row(size="1e999"),
+        row(size="NaN"),
+        row(size="9" * 10_000),
+        row(size="18446744073709551616"),
+        row(size="-1"),
+        row(size="true"),
+        row(name="[]"),
+        row(calls="7"),
     ],
+    ids=lambda content: str(content)[:20],
 )
 def test_a_baseline_that_is_none(run_pytest, tmp_path, content):
     file = tmp_path / "baseline.json"
@@ -187,6 +266,14 @@ def test_a_baseline_that_is_none(run_pytest, tmp_path, content):
     done = run_pytest("def test_it():\n    pass\n", "--ttmem-baseline", file)
     assert done.code == 4
     assert str(file) in done.text and "Traceback" not in done.text
+    assert "INTERNALERROR" not in done.text and len(done.text) < 3000
+
+
+def test_a_baseline_with_one_leak_is_one(run_pytest, tmp_path):
+    """What the test above spoils."""
+    file = tmp_path / "baseline.json"
+    file.write_text(row())
+    assert run_pytest("def test_it():\n    leak('x', 1)\n", "--ttmem-baseline", file).code == 0
 
 
 def test_fixtures(run_pytest):
