@@ -10,7 +10,7 @@ import functools
 import inspect
 import threading
 import types
-from typing import Any, Callable, List, TypeVar
+from typing import Any, Callable, List, TypeVar, cast
 
 from . import _ttmem
 
@@ -77,7 +77,7 @@ class phase:
 
     def __call__(self, function: _Function) -> _Function:
         if isinstance(function, (staticmethod, classmethod)):  # it was put above them
-            return type(function)(_wrap(self, function.__func__))  # type: ignore[return-value]
+            return cast(_Function, type(function)(_wrap(self, function.__func__)))
         if isinstance(function, type):
             raise TypeError(
                 f"{self!r} decorates functions, not classes: decorate the methods of {function.__name__}"

@@ -119,7 +119,11 @@ def judge(
 
 
 def all_of(result: Dict[str, Any]) -> List[Row]:
-    return result["leaks"] + result["known"] + result["allowed"]
+    return [*result["leaks"], *result["known"], *result["allowed"]]
+
+
+def _bytes_of(leaks: List[Row]) -> int:
+    return sum(int(leak["size"]) for leak in leaks)
 
 
 def text_of(result: Dict[str, Any]) -> str:
@@ -130,7 +134,7 @@ def text_of(result: Dict[str, Any]) -> str:
         text.append(f"ttmem: held {size_text(size)} of {kind} on one device, the limit is {limit}")
     leaks = result["leaks"]
     if leaks:
-        total = size_text(sum(leak["size"] for leak in leaks))
+        total = size_text(_bytes_of(leaks))
         what = "1 buffer" if len(leaks) == 1 else f"{len(leaks)} buffers"
         text.append(f"ttmem: left {what}, {total}\n{_judge.table(leaks)}")
     return "\n".join(text)
@@ -139,7 +143,7 @@ def text_of(result: Dict[str, Any]) -> str:
 def properties(result: Dict[str, Any]) -> List[Tuple[str, Any]]:
     """For JUnit."""
     found = [(f"ttmem_peak_{kind}", size) for kind, size in sorted(result["peak"].items())]
-    found.append(("ttmem_leaked_bytes", sum(leak["size"] for leak in result["leaks"])))
+    found.append(("ttmem_leaked_bytes", _bytes_of(result["leaks"])))
     found.append(("ttmem_leaked_buffers", len(result["leaks"])))
     return found
 
@@ -236,18 +240,17 @@ def _site_lines(report: Report) -> List[str]:
     for leak in report.leaks:
         sites.setdefault(_judge.site_of(leak), []).append(leak)
     lines = []
-    most = sorted(sites.items(), key=lambda site: -sum(leak["size"] for leak in site[1]))
+    most = sorted(sites.items(), key=lambda site: _bytes_of(site[1]), reverse=True)
     for (label, _), leaks in most[:_SUMMARY_ROWS]:
         frames = _judge.frames_of(leaks[0])
         where = f" at {_judge.frame_text(frames[0])}" if frames else ""
-        size = size_text(sum(leak["size"] for leak in leaks))
-        lines.append(f"{size:>10}  {len(leaks)} x {_judge.shown(label)}{where}")
+        lines.append(f"{size_text(_bytes_of(leaks)):>10}  {len(leaks)} x {_judge.shown(label)}{where}")
     return lines
 
 
 def _peak_lines(report: Report) -> List[str]:
     tests = [test for test in report.tests if test["peak"]]
-    tests.sort(key=lambda test: -max(test["peak"].values()))
+    tests.sort(key=lambda test: max(map(int, test["peak"].values())), reverse=True)
     lines = []
     for test in tests[:_SUMMARY_ROWS]:
         peaks = ", ".join(f"{kind} {size_text(size)}" for kind, size in sorted(test["peak"].items()))

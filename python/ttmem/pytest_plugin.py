@@ -13,7 +13,7 @@ import sys
 import time
 import unittest
 import warnings
-from typing import Any, Dict, Iterator, List, Optional, Set
+from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Set, TypeVar
 
 import pytest
 from _pytest import runner
@@ -28,6 +28,15 @@ _RUNNER = "ttmem runner"
 _IDLE = "between tests"
 
 _MARK = "ttmem(allow=None, limit=None, warmup=0): what --ttmem accepts of this test"
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _hook(**options: bool) -> Callable[[_Function], _Function]:
+    """pytest.hookimpl, of which type checkers do not know everywhere that it changes nothing."""
+    decorator: Callable[[_Function], _Function] = pytest.hookimpl(**options)
+    return decorator
 
 
 def pytest_addoption(parser: Any) -> None:
@@ -49,7 +58,7 @@ def _track() -> None:
     os.environ.setdefault("TTMEM_STACKS", "auto")
 
 
-@pytest.hookimpl(tryfirst=True)
+@_hook(tryfirst=True)
 def pytest_load_initial_conftests(early_config: Any) -> None:
     """Before anything can be allocated: the library decides once whether it tracks."""
     if early_config.known_args_namespace.ttmem:
@@ -116,7 +125,7 @@ class Session:
 
     # Around a test
 
-    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    @_hook(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: Any) -> Iterator[None]:
         self._begin(item)
         yield
@@ -132,7 +141,7 @@ class Session:
         self.phases.switch(label)
         return self.test
 
-    @pytest.hookimpl(tryfirst=True)
+    @_hook(tryfirst=True)
     def pytest_runtest_setup(self, item: Any) -> None:
         if self.test is None:
             return
@@ -147,7 +156,7 @@ class Session:
         except (TypeError, ValueError) as error:
             pytest.fail(f"@pytest.mark.ttmem: {error}", pytrace=False)
 
-    @pytest.hookimpl(hookwrapper=True)
+    @_hook(hookwrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:
         """What a wider fixture holds is not left by the test that happened to be the first."""
         if fixturedef.scope == "function" or self.test is None:
@@ -169,7 +178,7 @@ class Session:
             test.peaks.go_on()
             test.window.holes.append((start, time.time_ns()))
 
-    @pytest.hookimpl(tryfirst=True)
+    @_hook(tryfirst=True)
     def pytest_runtest_call(self, item: Any) -> None:
         """Warms up: what the first runs leave, in caches say, is accepted."""
         test = self.test
@@ -181,7 +190,7 @@ class Session:
             for _ in range(test.rules.warmup):
                 item.runtest()
 
-    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    @_hook(hookwrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: Any) -> Iterator[None]:
         _clear_program_caches(item)
         yield
@@ -212,8 +221,8 @@ class Session:
         rest = [pair for pair in item.user_properties if not _result.is_property(pair[0])]
         item.user_properties[:] = rest + _result.properties(test.result)
 
-    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
-    def pytest_runtest_makereport(self, item: Any, call: Any) -> Iterator[None]:
+    @_hook(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, None]:
         outcome = yield
         report, test = outcome.get_result(), self.test
         if test is None:
@@ -245,13 +254,13 @@ class Session:
 
     # After all tests
 
-    @pytest.hookimpl(tryfirst=True)
+    @_hook(tryfirst=True)
     def pytest_runtest_logreport(self, report: Any) -> None:
         result = getattr(report, "ttmem", None)
         if result is not None:
             self.report.tests.append(result)
 
-    @pytest.hookimpl(tryfirst=True)
+    @_hook(tryfirst=True)
     def pytest_sessionfinish(self, session: Any) -> None:
         if os.getpid() != self.pid:
             return
@@ -271,7 +280,7 @@ class Session:
         if failed and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    @pytest.hookimpl(optionalhook=True)
+    @_hook(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """xdist: a worker has ended. That of one that crashed is lost."""
         self.report.add(getattr(node, "workeroutput", {}).get("ttmem", {}))
@@ -404,7 +413,7 @@ class Tracker:
 
 
 def _session_of(request: Any) -> Session:
-    session = request.config.pluginmanager.get_plugin(_SESSION)
+    session: Optional[Session] = request.config.pluginmanager.get_plugin(_SESSION)
     if session is None:
         pytest.skip("needs --ttmem")
     return session
