@@ -372,7 +372,7 @@ void report_text(const struct report *report, FILE *out)
 /* A table cell: no bars, no line breaks, nothing that could be read as a tag. */
 static void report_cell(FILE *out, const char *text)
 {
-	char safe[TEXT_ESCAPE_SIZE(REPORT_LABEL)];
+	char safe[TEXT_ESCAPE_SIZE(REPORT_KEY)];
 
 	(void)text_escape(text, safe, sizeof(safe));
 	for (const char *p = safe; *p; p++) {
@@ -385,7 +385,7 @@ static void report_cell(FILE *out, const char *text)
 
 void report_markdown(const struct report *report, FILE *out)
 {
-	char key[REPORT_LABEL], size[TEXT_NUMBER_SIZE];
+	char key[REPORT_KEY], size[TEXT_NUMBER_SIZE];
 
 	fprintf(out, "### ttmem: %s\n\n",
 		report->new_buffers ? "device memory was leaked" : "no new leak");
@@ -402,7 +402,7 @@ void report_markdown(const struct report *report, FILE *out)
 
 			fprintf(out, "| %s | %" PRIu64 " | ", text_size(site->group.bytes, size),
 				site->group.buffers);
-			report_cell(out, report_label(report, site, key, sizeof(key)));
+			report_cell(out, report_key(report, site, key, sizeof(key)));
 			fprintf(out, " | %s |\n", site->known ? "known" : "**new**");
 		}
 		fprintf(out, "\n");

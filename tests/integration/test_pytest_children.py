@@ -52,7 +52,7 @@ LEAKY = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("options", [[], ["-n", "2"], ["--forked"], ["--forked", "-n", "2"]])
+@pytest.mark.parametrize("options", [[], ["--forked", "-n", "2"]])
 def test_what_ended_children_left_fails_their_test(run_pytest, options):
     done = run_pytest(ENDED, *options)
     assert (done.failed, done.leaked) == (set(), LEAKY), done.text
