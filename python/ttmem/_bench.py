@@ -4,8 +4,12 @@
 import random
 import sys
 import time
+import types
+from typing import Iterator, List, Optional, Tuple
 
 import ttmem
+
+Pair = Tuple[int, int]
 
 LIVE = 1000  # as the rows of `ttmem bench` have
 WARM = 2000
@@ -13,7 +17,7 @@ PAIRS = 6000
 FRAMES = 8  # of Python, above and with the one that allocates
 
 
-def draw(count):
+def draw(count: int) -> Iterator[Pair]:
     """Pairs of what is freed and what is allocated in its place; lifetimes are random."""
     live = [address * 4096 for address in range(LIVE)]
     fresh = LIVE * 4096
@@ -24,7 +28,7 @@ def draw(count):
         live[place] = fresh
 
 
-def measure(script):
+def measure(script: List[Pair]) -> float:
     alloc, free, dram, clock = ttmem.alloc, ttmem.free, ttmem.DRAM, time.thread_time_ns
     for freed, allocated in script[:WARM]:
         free(0, freed, dram)
@@ -41,14 +45,15 @@ def measure(script):
     return ((end - middle) - (middle - start)) / (2 * len(pairs))
 
 
-def depth():
-    frame, count = sys._getframe(1), 0
+def depth() -> int:
+    frame: Optional[types.FrameType] = sys._getframe(1)
+    count = 0
     while frame:
         frame, count = frame.f_back, count + 1
     return count
 
 
-def below(script):
+def below(script: List[Pair]) -> float:
     return below(script) if depth() < FRAMES - 1 else measure(script)
 
 

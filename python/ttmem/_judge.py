@@ -10,25 +10,34 @@ import os
 import re
 import secrets
 import time
-from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+import unicodedata
+from decimal import Decimal
+from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
 import ttmem
 
+from ._offers import Offers
+
 Row = Dict[str, Any]
+Site = Tuple[str, str]  # type and name; functions and files of its stack
 
 _LABEL_MAX = 200  # bytes; a label may have 255
-_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(?:([KMGT])(?:iB)?|B)?")
-_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+_LEFT_MAX = 100_000  # buffers of ended children
+_SIZE = re.compile(r"(\d{1,20}(?:\.\d{1,6})?) ?(?:([KMGTPE])(?:i?B)?|B)?", re.I | re.A)
+_HARNESS = re.compile(r"(^|/)(_pytest|pluggy)/[^/]*\.py$")
+_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40, "P": 50, "E": 60}
 
 
-def size_of(text: Any) -> int:
-    """64, "64", "64KiB", "1.5 MiB", "2G": bytes."""
-    if isinstance(text, int) and not isinstance(text, bool) and text >= 0:
-        return text
-    match = _SIZE.fullmatch(text) if isinstance(text, str) else None
-    if match is None:
-        raise ValueError(f'{text!r} is no size; write for example 4096 or "64MiB"')
-    return int(float(match[1]) * (1 << _UNITS[match[2] or ""]))
+def size_of(value: Any) -> int:
+    """64, "64", "64KiB", "1.5 MB", "2g": bytes. As in the command, all units are powers of 1024."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    match = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    if match is None or ("." in match[1] and not match[2]):
+        raise ValueError(f'{value!r} is no size; write for example 4096 or "64MiB"')
+    return int(Decimal(match[1]) * (1 << _UNITS[(match[2] or "").upper()]))
 
 
 def size_text(size: int) -> str:
@@ -43,23 +52,48 @@ def size_text(size: int) -> str:
 
 
 def key_of(row: Row) -> Tuple[Any, ...]:
-    """One buffer, told from any other: addresses are used again, and so are pids."""
-    return tuple(row[field] for field in ("pid", "device", "type", "address", "born_ns"))
+    """One buffer, told from others of the same test. Its birth would tell more, but it is converted
+    between clocks, and no two readers of a book agree on it to the nanosecond."""
+    return tuple(row[field] for field in ("pid", "device", "type", "address", "size"))
 
 
-def site_of(leak: Row) -> str:
-    """What a baseline compares: never an address, a line or a pid."""
+def label_of_leak(leak: Row) -> str:
+    """Its type and name, for people."""
     name = leak["name"]
     if name is not None:
         return f"{leak['type']} {name}"
     return f"{leak['type']} without a name" + (f" in {leak['phase']}" if leak["phase"] else "")
 
 
-def by_site(leaks: Iterable[Row]) -> Dict[str, int]:
-    sites: Dict[str, int] = {}
+def site_of(leak: Row) -> Site:
+    """What a baseline compares: never an address, a line or a pid. Without a stack, and in files that
+    were written when stacks did not count, the second half is empty."""
+    return label_of_leak(leak), leak.get("calls") or ""
+
+
+def by_site(leaks: Iterable[Row]) -> Dict[Site, int]:
+    sites: Dict[Site, int] = {}
     for leak in leaks:
         sites[site_of(leak)] = sites.get(site_of(leak), 0) + leak["size"]
     return sites
+
+
+def known_sites(leaks: List[Row], before: Dict[Site, int]) -> Set[Site]:
+    """Those that were there before with at least as many bytes. What has no stack, now or then, can
+    be told by its label only: then all that have this label are compared."""
+    sites = by_site(leaks)
+    now: Dict[str, int] = {}
+    then: Dict[str, int] = {}
+    for sums, source in ((now, sites), (then, before)):
+        for (label, _), size in source.items():
+            sums[label] = sums.get(label, 0) + size
+    return {
+        (label, calls)
+        for (label, calls), size in sites.items()
+        if before.get((label, calls), -1) >= size
+        or before.get((label, ""), -1) >= now[label]
+        or (not calls and then.get(label, -1) >= now[label])
+    }
 
 
 class Phases:
@@ -111,10 +145,13 @@ class Window:
     def __init__(self, label: str) -> None:
         self.label = label
         self.start = time.time_ns()
+        self.end: Optional[int] = None  # not yet
         self.holes: List[Tuple[int, int]] = []
 
     def has(self, born: int) -> bool:
-        return born >= self.start and not any(a <= born <= b for a, b in self.holes)
+        if born < self.start or (self.end is not None and born > self.end):
+            return False
+        return not any(a <= born <= b for a, b in self.holes)
 
 
 def _started_in(pid: int, phase: str) -> bool:
@@ -126,17 +163,52 @@ def _started_in(pid: int, phase: str) -> bool:
         return False
 
 
+def _everything() -> List[Row]:
+    rows: List[Row] = ttmem.command("buffers", "--ended")["buffers"]
+    return rows
+
+
 class Finder:
     """Finds the buffers of a test: by its phase, else by whose process they are in.
 
     A thread, or a program that was started, may push phases of its own on an empty stack: those do
     not name the test. In this process they count if they were born while the test ran, in a program
-    if it was started by the test.
+    if it was started by the test; in other children, also ended ones, if they were born while the
+    test ran.
+
+    What children left that have ended is learned from their books, which they offered to us, and from
+    the daemon, if there is one. It is kept until the test that it belongs to has been judged.
     """
 
-    def __init__(self, phases: Phases) -> None:
+    def __init__(self, phases: Phases, offers: Optional[Offers]) -> None:
         self.phases = phases
+        self.offers = offers
         self.daemon = True
+        self.problem = ""  # why something may be missing
+        self._left: Dict[Tuple[Any, ...], Row] = {}
+
+    def _look(self) -> List[Row]:
+        """Buffers of the living; what children of ours have left is put aside."""
+        rows: Optional[List[Row]] = None
+        for _ in self.offers.batches() if self.offers else ():
+            rows = self._put_aside(_everything())
+        if self.offers and self.offers.lost:
+            self.problem = "there were too many children at once: some were not judged"
+        return self._put_aside(_everything()) if rows is None else rows
+
+    def _put_aside(self, rows: List[Row]) -> List[Row]:
+        living = []
+        for row in rows:
+            if not row.get("ended"):
+                living.append(row)
+                continue
+            own = self.offers is not None and row["pid"] in self.offers.pids
+            if own or self.phases.inside(row["phase"]) is not None:
+                if len(self._left) < _LEFT_MAX:
+                    self._left.setdefault((row["phase"], *key_of(row)), row)
+                else:
+                    self.problem = f"ended children left more than {_LEFT_MAX} buffers"
+        return living
 
     def _mine(self, row: Row, window: Window, path: str, started: Dict[int, bool]) -> bool:
         if self.phases.inside(row["phase"], window.label) is not None:
@@ -148,48 +220,58 @@ class Finder:
             return window.has(row["born_ns"])
         if pid not in started:
             started[pid] = _started_in(pid, path)
-        return started[pid]
+        if started[pid]:
+            return True
+        # It may have thrown away its environment, but only children of ours know our socket.
+        known = self.offers is not None and self.offers.knows(pid)
+        return known and window.has(row["born_ns"])
 
     def alive(self, window: Window) -> List[Row]:
         """What is alive now, largest first."""
         run = f"{self.phases.run}/{window.label}"
         path = f"{self.phases.outer}/{run}" if self.phases.outer else run
         started: Dict[int, bool] = {}
-        found = self._ask(lambda row: self._mine(row, window, path, started))
+        found = [row for row in self._look() if self._mine(row, window, path, started)]
         return [self._leak(row, window.label) for row in found]
 
-    @staticmethod
-    def _ask(wanted: Callable[[Row], bool]) -> List[Row]:
-        """Stacks cost the names of all frames: they are asked for only if one is to be shown."""
-        found = list(filter(wanted, ttmem.buffers()))
-        if found:
-            found = list(filter(wanted, ttmem.command("buffers", "--stacks")["buffers"]))
-        return found
-
     def ended(self) -> List[Row]:
-        """What ended children of the run left, if a daemon has seen it."""
+        """What ended children of the run left, as far as it was put aside or a daemon has seen it."""
+        rows = list(self._left.values())
         if not self.daemon:
-            return []
+            return rows
         try:
             processes = ttmem.leaks()
         except ttmem.CommandError:
             self.daemon = False
-            return []
-        rows = [row for process in processes for row in process["buffers"]]
-        return [row for row in rows if self.phases.inside(row["phase"]) is not None]
+            return rows
+        told = [row for process in processes for row in process["buffers"]]
+        return rows + [row for row in told if self.phases.inside(row["phase"]) is not None]
 
-    def below(self, label: str, rows: List[Row]) -> List[Row]:
-        """Those of ended() that belong to one test."""
-        mine = [row for row in rows if self.phases.inside(row["phase"], label) is not None]
-        return [self._leak(row, label, ended=True) for row in mine]
+    def below(self, window: Window, rows: List[Row]) -> List[Row]:
+        """Those of ended() that belong to one test, each once."""
+        found: Dict[Tuple[Any, ...], Row] = {}
+        for row in rows:
+            inside = self.phases.inside(row["phase"], window.label) is not None
+            if inside or (
+                self.phases.inside(row["phase"]) is None and window.has(row["born_ns"])
+            ):
+                found.setdefault(key_of(row), row)
+        return [self._leak(row, window.label, ended=True) for row in found.values()]
+
+    def forget(self, window: Window) -> None:
+        """The test has been judged, with what it has left."""
+        for key, row in list(self._left.items()):
+            if self.below(window, [row]):
+                del self._left[key]
 
     def remaining(self) -> List[Row]:
         """Whatever the run has left, at its end, of this process and its children."""
         me = os.getpid()
-        rows = self._ask(
-            lambda row: row["pid"] == me or self.phases.inside(row["phase"]) is not None
-        )
-        return [self._leak(row, None) for row in rows]
+        return [
+            self._leak(row, None)
+            for row in self._look()
+            if row["pid"] == me or self.phases.inside(row["phase"]) is not None
+        ]
 
     def _leak(self, row: Row, label: Optional[str], ended: bool = False) -> Row:
         inner = self.phases.inside(row["phase"], label)
@@ -203,6 +285,7 @@ class Finder:
             "name": row["name"],
             "phase": (row["phase"] or "") if inner is None else inner,
             "born_ns": row["born_ns"],
+            "calls": row.get("calls") or "",
             "stack": row.get("stack") or [],
         }
 
@@ -254,11 +337,37 @@ class Peaks:
         return most
 
 
+def shown(text: str) -> str:
+    """Text of other processes, harmless for a terminal and on one line; as the command does it."""
+    if text.isprintable() and "\\" not in text:
+        return text
+    return "".join(map(_shown_character, text))
+
+
+def _shown_character(character: str) -> str:
+    if character == "\\":
+        return "\\\\"
+    if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp"):
+        code = ord(character)
+        return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    return character
+
+
 def frame_text(frame: Row) -> str:
     place = frame["file"]
     if place and frame["line"]:
         place = f"{place}:{frame['line']}"
-    return " ".join(word for word in (frame["function"], place or frame["module"]) if word) or "?"
+    words = " ".join(word for word in (frame["function"], place or frame["module"]) if word)
+    return shown(words) or "?"
+
+
+def frames_of(leak: Row) -> List[Row]:
+    """Without pytest, and what called it."""
+    stack: List[Row] = leak["stack"]
+    for i, frame in enumerate(stack):
+        if frame["python"] and _HARNESS.search(frame["file"] or ""):
+            return stack[:i]
+    return stack
 
 
 def table(leaks: List[Row], most: int = 50) -> str:
@@ -270,8 +379,8 @@ def table(leaks: List[Row], most: int = 50) -> str:
             size_text(leak["size"]),
             str(leak["device"]),
             f"{leak['pid']}{' (ended)' if leak['ended'] else ''}",
-            leak["name"] if leak["name"] is not None else "-",
-            leak["phase"] or "-",
+            shown(leak["name"]) if leak["name"] is not None else "-",
+            shown(leak["phase"]) or "-",
         )
         for leak in leaks[:most]
     ]
@@ -279,7 +388,7 @@ def table(leaks: List[Row], most: int = 50) -> str:
     text = []
     for line, leak in zip([head, *lines], [None, *leaks]):
         text.append("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
-        text += [f"    at {frame_text(frame)}" for frame in (leak["stack"] if leak else [])]
+        text += [f"    at {frame_text(frame)}" for frame in (frames_of(leak) if leak else [])]
     if len(leaks) > most:
         text.append(f"... and {len(leaks) - most} more")
     return "\n".join(text)

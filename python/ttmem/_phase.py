@@ -10,7 +10,7 @@ import functools
 import inspect
 import threading
 import types
-from typing import Any, Callable, List, TypeVar
+from typing import Any, Callable, List, TypeVar, cast
 
 from . import _ttmem
 
@@ -31,7 +31,8 @@ class phase:
     """with phase("load weights"): ...   or   @phase("load weights")
 
     Phases nest, and may be used again and by several threads at once. As a decorator it also takes
-    generator functions, coroutine functions and asynchronous generator functions. A with statement
+    generator functions, coroutine functions and asynchronous generator functions, and may stand above or
+    below @staticmethod and @classmethod. Classes are refused: decorate their methods. A with statement
     around an await stays entered while other tasks of the thread run: decorate the function instead.
     """
 
@@ -75,6 +76,12 @@ class phase:
             raise RuntimeError(f"{self!r} was not entered by this thread, or has already ended")
 
     def __call__(self, function: _Function) -> _Function:
+        if isinstance(function, (staticmethod, classmethod)):  # it was put above them
+            return cast(_Function, type(function)(_wrap(self, function.__func__)))
+        if isinstance(function, type):
+            raise TypeError(
+                f"{self!r} decorates functions, not classes: decorate the methods of {function.__name__}"
+            )
         if not callable(function):
             raise TypeError(f"{self!r} decorates functions, not {type(function).__name__}")
         return _wrap(self, function)  # type: ignore[return-value]

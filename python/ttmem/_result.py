@@ -9,37 +9,61 @@ import contextlib
 import fnmatch
 import json
 import os
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from . import _judge
 from ._judge import Row, size_text
 
 SCHEMA = "ttmem.pytest/1"
 
+Known = Dict[str, Dict[_judge.Site, int]]  # for each test the bytes of each call site
+
 _SUMMARY_ROWS = 10
 _WARMUP_MAX = 1000
+_BASELINE_MAX = 256 << 20  # characters
+_BASELINE_FIELDS: Dict[str, Any] = {
+    "type": str,
+    "name": (str, type(None)),
+    "phase": str,
+    "size": int,
+    "calls": (str, type(None)),
+}
 
 
 class Rules:
     """What a test may do: @pytest.mark.ttmem(allow=..., limit=..., warmup=...)."""
 
-    def __init__(self, allow: Any = None, limit: Any = None, warmup: int = 0) -> None:
+    def __init__(self, allow: Any = None, limit: Any = None, warmup: Any = 0) -> None:
         self.everything = allow is True
         self.patterns: List[str] = []
-        if allow not in (None, True, False):
+        if allow is not None and not isinstance(allow, bool):
             self.add_allowed([allow] if isinstance(allow, str) else allow)
         self.limit: Optional[int] = None if limit is None else _judge.size_of(limit)
-        if not isinstance(warmup, int) or not 0 <= warmup <= _WARMUP_MAX:
+        if type(warmup) is not int or not 0 <= warmup <= _WARMUP_MAX:
             raise ValueError(f"warmup is a number from 0 to {_WARMUP_MAX}, not {warmup!r}")
-        self.warmup = int(warmup)
+        self.warmup: int = warmup
 
     @classmethod
-    def from_marker(cls, marker: Any) -> "Rules":
-        unknown = sorted(set(marker.kwargs) - {"allow", "limit", "warmup"})
-        if marker.args or unknown:
-            what = unknown[0] if unknown else repr(marker.args[0])
-            raise TypeError(f"takes allow=, limit= and warmup= only, not {what}")
-        return cls(**marker.kwargs)
+    def from_markers(cls, markers: Iterable[Any]) -> "Rules":
+        """The closest first: it decides, option by option. What is allowed adds up, until one of them
+        says allow=False."""
+        rules, adds_up = cls(), True
+        options: Dict[str, Any] = {}
+        for marker in markers:
+            unknown = sorted(set(marker.kwargs) - {"allow", "limit", "warmup"})
+            if marker.args or unknown:
+                what = unknown[0] if unknown else repr(marker.args[0])
+                raise TypeError(f"takes allow=, limit= and warmup= only, not {what}")
+            one = cls(**marker.kwargs)  # so that a mistake is said even if it does not count
+            if adds_up:
+                rules.everything = rules.everything or one.everything
+                rules.patterns += one.patterns
+                adds_up = marker.kwargs.get("allow") is not False
+            for name in ("limit", "warmup"):
+                if name in marker.kwargs:
+                    options.setdefault(name, getattr(one, name))
+        vars(rules).update(options)
+        return rules
 
     def add_allowed(self, patterns: Any) -> None:
         if not isinstance(patterns, (list, tuple, set)) or not all(
@@ -56,7 +80,7 @@ class Rules:
         )
 
 
-def _known_of(nodeid: str, known: Dict[str, Dict[str, int]]) -> Dict[str, int]:
+def _known_of(nodeid: str, known: Known) -> Dict[_judge.Site, int]:
     """pytest counts paths from a folder that it guesses anew in each run: only the end is sure."""
     if nodeid in known:
         return known[nodeid]
@@ -73,13 +97,13 @@ def judge(
     leaks: List[Row],
     peak: Dict[str, int],
     rules: Rules,
-    known: Dict[str, Dict[str, int]],
+    known: Known,
 ) -> Dict[str, Any]:
     """Sorts what was left into new, known and allowed; only what is new fails."""
     allowed = [leak for leak in leaks if rules.allows(leak)]
     rest = [leak for leak in leaks if not rules.allows(leak)]
     before = _known_of(nodeid, known)
-    old = {site for site, size in _judge.by_site(rest).items() if before.get(site, -1) >= size}
+    old = _judge.known_sites(rest, before)
     over = {}
     if rules.limit is not None:
         over = {kind: size for kind, size in peak.items() if size > rules.limit}
@@ -95,7 +119,11 @@ def judge(
 
 
 def all_of(result: Dict[str, Any]) -> List[Row]:
-    return result["leaks"] + result["known"] + result["allowed"]
+    return [*result["leaks"], *result["known"], *result["allowed"]]
+
+
+def _bytes_of(leaks: List[Row]) -> int:
+    return sum(int(leak["size"]) for leak in leaks)
 
 
 def text_of(result: Dict[str, Any]) -> str:
@@ -106,7 +134,7 @@ def text_of(result: Dict[str, Any]) -> str:
         text.append(f"ttmem: held {size_text(size)} of {kind} on one device, the limit is {limit}")
     leaks = result["leaks"]
     if leaks:
-        total = size_text(sum(leak["size"] for leak in leaks))
+        total = size_text(_bytes_of(leaks))
         what = "1 buffer" if len(leaks) == 1 else f"{len(leaks)} buffers"
         text.append(f"ttmem: left {what}, {total}\n{_judge.table(leaks)}")
     return "\n".join(text)
@@ -115,9 +143,13 @@ def text_of(result: Dict[str, Any]) -> str:
 def properties(result: Dict[str, Any]) -> List[Tuple[str, Any]]:
     """For JUnit."""
     found = [(f"ttmem_peak_{kind}", size) for kind, size in sorted(result["peak"].items())]
-    found.append(("ttmem_leaked_bytes", sum(leak["size"] for leak in result["leaks"])))
+    found.append(("ttmem_leaked_bytes", _bytes_of(result["leaks"])))
     found.append(("ttmem_leaked_buffers", len(result["leaks"])))
     return found
+
+
+def is_property(name: Any) -> bool:
+    return str(name).startswith(("ttmem_peak_", "ttmem_leaked_"))
 
 
 class Report:
@@ -164,41 +196,65 @@ class Report:
                 os.unlink(part)
 
 
-def read_baseline(path: Optional[str]) -> Dict[str, Dict[str, int]]:
+def _refuse(text: str) -> None:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _checked(leak: Row) -> Row:
+    """A row of a baseline, of which nothing is known yet."""
+    for field, kinds in _BASELINE_FIELDS.items():
+        value = leak.get(field) if field == "calls" else leak[field]
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            raise ValueError(f"{field} is wrong")
+    if not 0 <= leak["size"] < 1 << 64:
+        raise ValueError("size is out of range")
+    return leak
+
+
+def read_baseline(path: Optional[str]) -> Known:
     """For each test the bytes of each call site. A file that is none of ours is a ValueError."""
     if path is None:
         return {}
     try:
         with open(path, encoding="utf-8") as file:
-            document = json.load(file)
+            text = file.read(_BASELINE_MAX + 1)
+        if len(text) > _BASELINE_MAX:
+            raise ValueError(f"it has more than {_BASELINE_MAX >> 20} MiB")
+        document = json.loads(text, parse_constant=_refuse)
         if document["schema"] != SCHEMA:
             raise ValueError(f"its schema is {document['schema']!r}, not {SCHEMA!r}")
-        return {
-            test["test"]: _judge.by_site(test["leaks"] + test["known"])
-            for test in document["tests"]
-        }
+        known: Known = {}
+        for test in document["tests"]:
+            if not isinstance(test["test"], str):
+                raise ValueError("test is wrong")
+            known[test["test"]] = _judge.by_site(map(_checked, test["leaks"] + test["known"]))
+        return known
+    except RecursionError:
+        raise ValueError(f"{path} is no baseline: it is nested too deeply") from None
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(f"{path} is no baseline: {error}") from error
 
 
 def _site_lines(report: Report) -> List[str]:
-    sites: Dict[str, List[int]] = {}
+    sites: Dict[_judge.Site, List[Row]] = {}
     for leak in report.leaks:
-        where = f" at {_judge.frame_text(leak['stack'][0])}" if leak["stack"] else ""
-        sums = sites.setdefault(_judge.site_of(leak) + where, [0, 0])
-        sums[0] += leak["size"]
-        sums[1] += 1
-    most = sorted(sites.items(), key=lambda site: -site[1][0])[:_SUMMARY_ROWS]
-    return [f"{size_text(size):>10}  {count} x {site}" for site, (size, count) in most]
+        sites.setdefault(_judge.site_of(leak), []).append(leak)
+    lines = []
+    most = sorted(sites.items(), key=lambda site: _bytes_of(site[1]), reverse=True)
+    for (label, _), leaks in most[:_SUMMARY_ROWS]:
+        frames = _judge.frames_of(leaks[0])
+        where = f" at {_judge.frame_text(frames[0])}" if frames else ""
+        lines.append(f"{size_text(_bytes_of(leaks)):>10}  {len(leaks)} x {_judge.shown(label)}{where}")
+    return lines
 
 
 def _peak_lines(report: Report) -> List[str]:
     tests = [test for test in report.tests if test["peak"]]
-    tests.sort(key=lambda test: -max(test["peak"].values()))
+    tests.sort(key=lambda test: max(map(int, test["peak"].values())), reverse=True)
     lines = []
     for test in tests[:_SUMMARY_ROWS]:
         peaks = ", ".join(f"{kind} {size_text(size)}" for kind, size in sorted(test["peak"].items()))
-        lines.append(f"{peaks}  {test['test']}")
+        lines.append(f"{peaks}  {_judge.shown(test['test'])}")
     return lines
 
 

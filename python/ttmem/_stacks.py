@@ -8,6 +8,7 @@ public functions say of them.
 import atexit
 import sys
 import types
+from typing import Any, Dict
 
 from . import _frames
 
@@ -51,14 +52,14 @@ def outcome(check):
 '''
 
 
-def _is_right():
+def _is_right() -> bool:
     """Whether the reader passes the self-check."""
-    names = {}
+    names: Dict[str, Any] = {}
     exec(compile(_PROBE, "ttmem \U0001f50d größe.py", "exec"), names)
     return bool(names["outcome"](_frames.check))
 
 
-def _choose():
+def _choose() -> str:
     if "t" in sys.abiflags:  # free-threaded
         return "off"
     if hasattr(sys, "getobjects"):  # every object is longer
@@ -66,7 +67,7 @@ def _choose():
     return "reader"
 
 
-def start():
+def start() -> str:
     """The way that was taken: "reader", "public" or "off"; "none" where there is nothing to ask."""
     if sys.implementation.name != "cpython":
         return "none"

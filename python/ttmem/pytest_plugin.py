@@ -13,18 +13,30 @@ import sys
 import time
 import unittest
 import warnings
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Set, TypeVar
 
 import pytest
+from _pytest import runner
 
 import ttmem
 
 from . import _judge, _owners, _result
+from ._offers import Offers
 
 _SESSION = "ttmem session"
+_RUNNER = "ttmem runner"
 _IDLE = "between tests"
 
 _MARK = "ttmem(allow=None, limit=None, warmup=0): what --ttmem accepts of this test"
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _hook(**options: bool) -> Callable[[_Function], _Function]:
+    """pytest.hookimpl, of which type checkers do not know everywhere that it changes nothing."""
+    decorator: Callable[[_Function], _Function] = pytest.hookimpl(**options)
+    return decorator
 
 
 def pytest_addoption(parser: Any) -> None:
@@ -40,11 +52,17 @@ def pytest_addoption(parser: Any) -> None:
     group.addoption("--ttmem-json", metavar="FILE", help="write peaks and leaks of all tests as JSON")
 
 
-@pytest.hookimpl(tryfirst=True)
+def _track() -> None:
+    """A leak is found by its stack: they are taken, unless something else was chosen."""
+    os.environ.setdefault("TTMEM", "1")
+    os.environ.setdefault("TTMEM_STACKS", "auto")
+
+
+@_hook(tryfirst=True)
 def pytest_load_initial_conftests(early_config: Any) -> None:
     """Before anything can be allocated: the library decides once whether it tracks."""
     if early_config.known_args_namespace.ttmem:
-        os.environ.setdefault("TTMEM", "1")
+        _track()
 
 
 def pytest_configure(config: Any) -> None:
@@ -54,7 +72,7 @@ def pytest_configure(config: Any) -> None:
         if options.ttmem_baseline or options.ttmem_json:
             raise pytest.UsageError("--ttmem-baseline and --ttmem-json need --ttmem")
         return
-    os.environ.setdefault("TTMEM", "1")
+    _track()
     if not ttmem.enabled():
         raise pytest.UsageError(
             "--ttmem: tracking is off in this process; "
@@ -65,18 +83,22 @@ def pytest_configure(config: Any) -> None:
         ttmem.command("buffers", "--pid", os.getpid())
     except (OSError, ValueError, ttmem.CommandError) as error:
         raise pytest.UsageError(f"--ttmem: {error}") from error
-    config.pluginmanager.register(Session(config, known), _SESSION)
+    session = Session(config, known)
+    config.pluginmanager.register(session, _SESSION)
+    config.pluginmanager.register(_Runner(session), _RUNNER)
 
 
 class _Test:
     """A test that runs."""
 
     def __init__(self, nodeid: str, label: str) -> None:
+        self.pid = os.getpid()
         self.nodeid = nodeid
         self.window = _judge.Window(label)
         self.peaks = _judge.Peaks()
         self.rules = _result.Rules()
-        self.failed = False
+        self.reports: List[Any] = []  # so far
+        self.expected = False  # it has raised what it should, or what ends it early
         self.result: Optional[Dict[str, Any]] = None
         self.text = ""
 
@@ -84,7 +106,7 @@ class _Test:
 class Session:
     """The hooks, while --ttmem is on. With xdist every worker has one, and so has the controller."""
 
-    def __init__(self, config: Any, known: Dict[str, Dict[str, int]]) -> None:
+    def __init__(self, config: Any, known: _result.Known) -> None:
         self.config = config
         self.known = known
         self.is_worker = hasattr(config, "workerinput")
@@ -92,38 +114,49 @@ class Session:
         self.pid = os.getpid()
         self.serial = 0
         self.test: Optional[_Test] = None
-        self.tests: List[_Test] = []  # those that a daemon may tell more of
+        self.tests: List[_Test] = []  # children of them may be heard of later
         self.phases = _judge.Phases()
-        self.finder = _judge.Finder(self.phases)
+        # xdist's controller runs no tests; the books of all would wait in its queue for nothing.
+        is_controller = not self.is_worker and getattr(config.option, "dist", "no") != "no"
+        self.offers = None if is_controller else Offers()
+        self.finder = _judge.Finder(self.phases, self.offers)
         self.finder.ended()  # tells whether there is a daemon
         self.phases.switch(_IDLE)
 
     # Around a test
 
-    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    @_hook(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: Any) -> Iterator[None]:
-        self.serial += 1
-        label = _judge.label_of(self.serial, item.nodeid)
-        self.test = _Test(item.nodeid, label)
-        if self.finder.daemon:
-            self.tests.append(self.test)
-        self.phases.switch(label)
+        self._begin(item)
         yield
         if os.getpid() == self.pid:
             self.phases.switch(_IDLE)
             self.test = None
 
-    @pytest.hookimpl(tryfirst=True)
+    def _begin(self, item: Any) -> _Test:
+        self.serial += 1
+        label = _judge.label_of(self.serial, item.nodeid)
+        self.test = _Test(item.nodeid, label)
+        self.tests.append(self.test)
+        self.phases.switch(label)
+        return self.test
+
+    @_hook(tryfirst=True)
     def pytest_runtest_setup(self, item: Any) -> None:
-        marker = item.get_closest_marker("ttmem")
-        if marker is None or self.test is None:
+        if self.test is None:
             return
+        if self.test.reports:
+            # It is run again, by a plugin that does so: what it left before is not this run's.
+            self.tests.remove(self.test)
+            self._begin(item)
+        # Who sets a test up judges it: a process that was forked for it (--forked), or this one.
+        self.test.pid = os.getpid()
         try:
-            self.test.rules = _result.Rules.from_marker(marker)
+            self.test.rules = _result.Rules.from_markers(item.iter_markers("ttmem"))
         except (TypeError, ValueError) as error:
             pytest.fail(f"@pytest.mark.ttmem: {error}", pytrace=False)
 
-    @pytest.hookimpl(hookwrapper=True)
+    @_hook(hookwrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:
         """What a wider fixture holds is not left by the test that happened to be the first."""
         if fixturedef.scope == "function" or self.test is None:
@@ -145,7 +178,7 @@ class Session:
             test.peaks.go_on()
             test.window.holes.append((start, time.time_ns()))
 
-    @pytest.hookimpl(tryfirst=True)
+    @_hook(tryfirst=True)
     def pytest_runtest_call(self, item: Any) -> None:
         """Warms up: what the first runs leave, in caches say, is accepted."""
         test = self.test
@@ -157,11 +190,11 @@ class Session:
             for _ in range(test.rules.warmup):
                 item.runtest()
 
-    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    @_hook(hookwrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: Any) -> Iterator[None]:
         _clear_program_caches(item)
         yield
-        if self.test is not None and os.getpid() == self.pid:
+        if self.test is not None and os.getpid() == self.test.pid:
             self._judge(item, self.test)
 
     def _judge(self, item: Any, test: _Test) -> None:
@@ -169,63 +202,72 @@ class Session:
         # pytest itself would hold the fixtures' values until after the report.
         if getattr(item, "funcargs", None):
             item.funcargs.clear()
+        if test.expected:
+            _forget_exception()
         gc.collect()
         gc.collect()
         try:
             leaks = self.finder.alive(test.window)
-            leaks += self.finder.below(test.window.label, self.finder.ended())
+            test.window.end = time.time_ns()
+            leaks += self.finder.below(test.window, self.finder.ended())
+            self.finder.forget(test.window)
         except ttmem.CommandError as error:
             leaks, unknown = [], f"ttmem: what this test left is not known: {error}"
         test.result = _result.judge(item.nodeid, leaks, peak, test.rules, self.known)
         test.text = "\n".join(filter(None, [unknown, _result.text_of(test.result)]))
         if test.result["leaks"]:
             test.text += _owners.describe(test.result["leaks"])
-        for name, value in _result.properties(test.result):
-            item.user_properties.append((name, value))
+        # Of an earlier run of the same test there may be some.
+        rest = [pair for pair in item.user_properties if not _result.is_property(pair[0])]
+        item.user_properties[:] = rest + _result.properties(test.result)
 
-    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
-    def pytest_runtest_makereport(self, item: Any, call: Any) -> Iterator[None]:
+    @_hook(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, None]:
         outcome = yield
         report, test = outcome.get_result(), self.test
         if test is None:
             return
+        test.reports.append(report)
+        if call.when == "call":
+            test.expected = call.excinfo is not None and not report.failed
         if call.when != "teardown":
-            # A test may be run again, by plugins that do so: each run begins with its setup.
-            test.failed = report.failed or (test.failed and call.when != "setup")
             return
         if test.result is not None:
             report.ttmem = test.result
         if not test.text:
             return
-        if test.failed or report.failed:
-            # It has failed already, and what its traceback holds cannot be told from a leak.
+        main = test.reports[-2] if len(test.reports) > 1 else report
+        if main.failed or report.failed or (main.skipped and hasattr(main, "wasxfail")):
+            # What did not get to its end could not clean up, either: told, and no second failure.
             report.sections.append(("ttmem at teardown", test.text))
-        else:
-            report.outcome = "failed"
-            report.longrepr = test.text
-            report.ttmem_failed = True
+            return
+        leaked = main if main.when == "call" else report
+        leaked.outcome = "failed"
+        leaked.longrepr = test.text
+        leaked.ttmem_failed = True
+        vars(leaked).pop("wasxfail", None)  # whoever expects a failure does not expect a leak
 
     def pytest_report_teststatus(self, report: Any) -> Any:
-        """A leak is a failure of the test, not an error of its fixtures."""
-        if report.when == "teardown" and getattr(report, "ttmem_failed", False):
+        if report.failed and getattr(report, "ttmem_failed", False):
             return "failed", "L", "LEAKED"
         return None
 
     # After all tests
 
-    @pytest.hookimpl(tryfirst=True)
+    @_hook(tryfirst=True)
     def pytest_runtest_logreport(self, report: Any) -> None:
         result = getattr(report, "ttmem", None)
         if result is not None:
             self.report.tests.append(result)
 
-    @pytest.hookimpl(tryfirst=True)
+    @_hook(tryfirst=True)
     def pytest_sessionfinish(self, session: Any) -> None:
         if os.getpid() != self.pid:
             return
         gc.collect()
         try:
-            rest = {"remaining": self.finder.remaining(), "late": self._late()}
+            rest: Dict[str, Any] = {"remaining": self.finder.remaining(), "late": self._late()}
+            rest["problem"] = self.finder.problem
         except ttmem.CommandError as error:
             rest = {"problem": f"what the session left is not known: {error}"}
         if self.is_worker:
@@ -238,18 +280,22 @@ class Session:
         if failed and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    @pytest.hookimpl(optionalhook=True)
+    @_hook(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """xdist: a worker has ended. That of one that crashed is lost."""
         self.report.add(getattr(node, "workeroutput", {}).get("ttmem", {}))
 
     def _late(self) -> List[Dict[str, Any]]:
-        """Of ended children: what the daemon did not know yet when their test was judged."""
-        told = {_judge.key_of(row) for test in self.report.tests for row in _result.all_of(test)}
-        rows = [row for row in self.finder.ended() if _judge.key_of(row) not in told]
+        """Of ended children: what was not known yet when their test was judged."""
+        rows = self.finder.ended()
+        told: Dict[str, Set[Any]] = {}
+        for result in self.report.tests if rows else []:
+            keys = told.setdefault(result["test"], set())
+            keys.update(_judge.key_of(row) for row in _result.all_of(result))
         late: List[Dict[str, Any]] = []
         for test in self.tests if rows else []:
-            mine = self.finder.below(test.window.label, rows)
+            mine = self.finder.below(test.window, rows)
+            mine = [row for row in mine if _judge.key_of(row) not in told.get(test.nodeid, ())]
             late += _result.judge(test.nodeid, mine, {}, test.rules, self.known)["leaks"]
         return late
 
@@ -259,6 +305,53 @@ class Session:
     def pytest_unconfigure(self) -> None:
         if os.getpid() == self.pid:
             self.phases.switch(None)
+            if self.offers is not None:
+                self.offers.close()
+
+
+class _Runner:
+    """Runs a test as pytest does, but tells of it when it is over: what it has left is known only after
+    its fixtures have ended, and is a failure of the test itself."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> Any:
+        if self._is_run_by_others(item, nextitem):
+            return True
+        where = {"nodeid": item.nodeid, "location": item.location}
+        item.ihook.pytest_runtest_logstart(**where)
+        try:
+            runner.runtestprotocol(item, log=False, nextitem=nextitem)
+        finally:
+            # Also if it was interrupted: what there is.
+            for report in self._session.test.reports if self._session.test else []:
+                item.ihook.pytest_runtest_logreport(report=report)
+        item.ihook.pytest_runtest_logfinish(**where)
+        return True
+
+    def _is_run_by_others(self, item: Any, nextitem: Any) -> bool:
+        """Plugins that run tests in a way of their own go first, in whatever order they were loaded."""
+        values = {"item": item, "nextitem": nextitem}
+        after = False
+        for found in reversed(item.ihook.pytest_runtest_protocol.get_hookimpls()):
+            if found.plugin is self:
+                after = True
+            elif after and found.plugin is not runner and not _is_wrapper(found):
+                if found.function(*(values[name] for name in found.argnames)) is not None:
+                    return True
+        return False
+
+
+def _is_wrapper(found: Any) -> bool:
+    return bool(found.hookwrapper or getattr(found, "wrapper", False))
+
+
+def _forget_exception() -> None:
+    """Of an exception that was expected. pytest keeps the last one for a debugger, and its frames keep
+    what they held."""
+    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+        vars(sys).pop(name, None)
 
 
 def _clear_program_caches(item: Any) -> None:
@@ -320,7 +413,7 @@ class Tracker:
 
 
 def _session_of(request: Any) -> Session:
-    session = request.config.pluginmanager.get_plugin(_SESSION)
+    session: Optional[Session] = request.config.pluginmanager.get_plugin(_SESSION)
     if session is None:
         pytest.skip("needs --ttmem")
     return session

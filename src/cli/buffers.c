@@ -205,6 +205,8 @@ static int buffers_parse(struct buffers *buffers, int argc, char **argv)
 		 buffers_parse_sort},
 		{0, "by", "name|phase|site|thread", "add up", buffers, buffers_parse_by},
 		{0, "stacks", NULL, "with call stacks", &buffers->stacks, NULL},
+		{0, "ended", NULL, "also of ended processes whose books are held by others",
+		 &buffers->request.ended, NULL},
 		{0, "json", NULL, "as JSON", &buffers->json, NULL},
 		{0, "csv", NULL, "as CSV", &buffers->csv, NULL},
 	};

@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/merge.h"
+#include "core/types.h"
+
 struct baseline {
 	json_t *document;
 	json_t *leaks; /* belongs to the document */
@@ -48,6 +51,30 @@ void baseline_free(struct baseline *baseline)
 	if (baseline)
 		json_decref(baseline->document);
 	free(baseline);
+}
+
+static bool baseline_is_text(const json_t *leak, const char *key, const char *text)
+{
+	const char *value = json_string_value(json_object_get(leak, key));
+
+	return value && text ? strcmp(value, text) == 0 : !value && !text;
+}
+
+uint64_t baseline_label_bytes(const struct baseline *baseline, const struct group *label)
+{
+	size_t count = json_array_size(baseline->leaks);
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const json_t *leak = json_array_get(baseline->leaks, i);
+		json_int_t bytes = json_integer_value(json_object_get(leak, "bytes"));
+
+		if (bytes > 0 && baseline_is_text(leak, "type", types_name(label->type)) &&
+		    baseline_is_text(leak, "name", label->name) &&
+		    baseline_is_text(leak, "phase", label->phase))
+			sum = merge_add(sum, (uint64_t)bytes);
+	}
+	return sum;
 }
 
 uint64_t baseline_bytes(const struct baseline *baseline, const char *key)

@@ -124,6 +124,7 @@ static uint32_t family_row(const struct family *family, const struct scan_book *
 static int family_judge(struct family *family, struct accept_peer *peer, bool execed)
 {
 	struct source_request everything = {.buffers = true, .incidents = true};
+	uint64_t ended_ns = clock_ns(CLOCK_REALTIME); /* finding names takes its time */
 	struct naming *naming = NULL;
 	struct family_end *end;
 	struct view *view;
@@ -150,7 +151,7 @@ static int family_judge(struct family *family, struct accept_peer *peer, bool ex
 	*end = (struct family_end){
 		.process = family_row(family, peer->book),
 		.pid = peer->pid,
-		.ended_ns = clock_ns(CLOCK_REALTIME),
+		.ended_ns = ended_ns,
 		.closed = peer->book->reader.header.state == BOOK_STATE_CLOSED,
 		.execed = execed,
 	};

@@ -12,8 +12,6 @@
 #include "core/document.h"
 #include "core/types.h"
 
-#define REPORT_JSON_KEY 8192
-
 static void report_json_exit(struct emit *json, bool known, int status)
 {
 	if (!known) {
@@ -70,7 +68,7 @@ static void report_json_stacks(struct emit *json, const struct report *report,
 
 static void report_json_leaks(struct emit *json, const struct report *report)
 {
-	char key[REPORT_JSON_KEY];
+	char key[REPORT_KEY];
 
 	emit_open_array(json, "leaks");
 	for (size_t i = 0; i < report->site_count; i++) {

@@ -11,67 +11,193 @@
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
+#include "base/pool.h"
 #include "base/text.h"
 #include "cli/run-family.h"
 #include "core/frames.h"
+#include "core/merge.h"
 #include "core/types.h"
 
 #define REPORT_SITES 20 /* shown to people; scripts get all */
-#define REPORT_KEY 4096
 #define REPORT_STACKS 5 /* of one site, likewise */
 
-const char *report_key(const struct report *report, const struct report_site *site, char *buffer,
-		       size_t size)
+const char *report_label(const struct report *report, const struct report_site *site, char *buffer,
+			 size_t size)
 {
 	const char *key = group_key(report->family->ended, GROUP_LABEL, &site->group, buffer, size);
 
 	return key ? key : "(no name)";
 }
 
-int report_init(struct report *report, const struct family *family, uint32_t ignored,
-		const struct baseline *baseline)
+const char *report_key(const struct report *report, const struct report_site *site, char *buffer,
+		       size_t size)
 {
-	CLEANUP_FREE struct group *groups = NULL;
-	char key[REPORT_KEY];
-	size_t count;
-	int r;
+	char label[REPORT_LABEL];
 
-	*report = (struct report){.family = family};
-	r = group_buffers(family->ended, GROUP_LABEL, false, &groups, &count);
+	(void)snprintf(buffer, size, "%s%s%s", report_label(report, site, label, sizeof(label)),
+		       *site->calls ? ": " : "", site->calls);
+	return buffer;
+}
+
+/* Texts of a snapshot are the same if their addresses are. */
+static int report_compare_labels(const struct group *a, const struct group *b)
+{
+	uintptr_t name = (uintptr_t)a->name, other_name = (uintptr_t)b->name;
+	uintptr_t phase = (uintptr_t)a->phase, other_phase = (uintptr_t)b->phase;
+
+	if (a->type != b->type)
+		return a->type < b->type ? -1 : 1;
+	if (name != other_name)
+		return name < other_name ? -1 : 1;
+	return (phase > other_phase) - (phase < other_phase);
+}
+
+static int report_compare_calls(const void *left, const void *right)
+{
+	const struct report_stack *a = left, *b = right;
+	int r = report_compare_labels(&a->group, &b->group);
+
 	if (r == 0)
-		r = group_buffers(family->ended, GROUP_SITE, false, &report->stacks,
-				  &report->stack_count);
+		r = strcmp(a->calls, b->calls);
+	if (r == 0)
+		r = (a->group.bytes < b->group.bytes) - (a->group.bytes > b->group.bytes);
+	return r;
+}
+
+/* Largest first; then by what is shown, so that the same leaks are always told in the same order. */
+static int report_compare_sizes(const void *left, const void *right)
+{
+	const struct report_site *a = left, *b = right;
+	const char *name = a->group.name ? a->group.name : "";
+	int r = (a->group.bytes < b->group.bytes) - (a->group.bytes > b->group.bytes);
+
+	if (r == 0)
+		r = strcmp(name, b->group.name ? b->group.name : "");
+	if (r == 0)
+		r = strcmp(a->calls, b->calls);
+	return r ? r : report_compare_labels(&a->group, &b->group);
+}
+
+static int report_take_stacks(struct report *report, uint32_t ignored)
+{
+	char calls[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
+	CLEANUP_FREE struct group *groups = NULL;
+	size_t count;
+	int r = group_buffers(report->family->ended, GROUP_SITE, false, &groups, &count);
+
 	if (r < 0)
 		return r;
-	report->sites = calloc(count ? count : 1, sizeof(*report->sites));
-	if (!report->sites)
+	report->stacks = calloc(count + 1, sizeof(*report->stacks));
+	report->sites = calloc(count + 1, sizeof(*report->sites));
+	if (!report->stacks || !report->sites)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		struct report_site *site = &report->sites[report->site_count];
+		struct report_stack *stack = &report->stacks[report->stack_count];
 
 		if (ignored >> groups[i].type & 1) {
 			report->ignored_buffers += groups[i].buffers;
 			continue;
 		}
-		site->group = groups[i];
-		site->known = baseline &&
-			      baseline_bytes(baseline, report_key(report, site, key,
-								  sizeof(key))) >= groups[i].bytes;
-		report->leaked_bytes += groups[i].bytes;
-		report->leaked_buffers += groups[i].buffers;
-		if (!site->known) {
-			report->new_bytes += groups[i].bytes;
-			report->new_buffers += groups[i].buffers;
+		stack->group = groups[i];
+		stack->calls = strdup(frames_calls(groups[i].stack, calls, sizeof(calls)));
+		if (!stack->calls)
+			return -ENOMEM;
+		report->stack_count++;
+	}
+	return 0;
+}
+
+/* Neighbours of the same type, name and calls are one site. */
+static void report_add_up(struct report *report)
+{
+	struct report_site *site = NULL;
+
+	for (size_t i = 0; i < report->stack_count; i++) {
+		const struct report_stack *stack = &report->stacks[i];
+
+		if (!site || report_compare_labels(&site->group, &stack->group) != 0 ||
+		    strcmp(site->calls, stack->calls) != 0) {
+			site = &report->sites[report->site_count++];
+			*site = (struct report_site){
+				.group = stack->group, .calls = stack->calls, .first = i};
+			site->group.bytes = site->group.buffers = 0;
+			site->group.stack = NULL;
 		}
-		report->site_count++;
+		site->count++;
+		site->group.bytes = merge_add(site->group.bytes, stack->group.bytes);
+		site->group.buffers += stack->group.buffers;
+		report->leaked_bytes = merge_add(report->leaked_bytes, stack->group.bytes);
+		report->leaked_buffers += stack->group.buffers;
+	}
+}
+
+/* Sites of one label stand together here, too. */
+static void report_add_up_labels(struct report *report)
+{
+	for (size_t first = 0, end; first < report->site_count; first = end) {
+		uint64_t sum = 0;
+
+		for (end = first; end < report->site_count &&
+				  report_compare_labels(&report->sites[first].group,
+							&report->sites[end].group) == 0;
+		     end++)
+			sum = merge_add(sum, report->sites[end].group.bytes);
+		for (size_t i = first; i < end; i++)
+			report->sites[i].label_bytes = sum;
+	}
+}
+
+/*
+ * In the baseline is a site that is there with its calls. One without a stack, here or there, can be told
+ * by its type and name only: then all that have these are compared.
+ */
+static bool report_is_known(const struct report *report, const struct report_site *site,
+			    const struct baseline *baseline)
+{
+	char text[REPORT_KEY];
+
+	if (baseline_bytes(baseline, report_key(report, site, text, sizeof(text))) >=
+	    site->group.bytes)
+		return true;
+	if (baseline_bytes(baseline, report_label(report, site, text, sizeof(text))) >=
+	    site->label_bytes)
+		return true;
+	return !*site->calls && baseline_label_bytes(baseline, &site->group) >= site->label_bytes;
+}
+
+int report_init(struct report *report, const struct family *family, uint32_t ignored,
+		const struct baseline *baseline)
+{
+	int r;
+
+	*report = (struct report){.family = family};
+	r = report_take_stacks(report, ignored);
+	if (r < 0) {
+		report_deinit(report);
+		return r;
+	}
+	qsort(report->stacks, report->stack_count, sizeof(*report->stacks), report_compare_calls);
+	report_add_up(report);
+	report_add_up_labels(report);
+	qsort(report->sites, report->site_count, sizeof(*report->sites), report_compare_sizes);
+	for (size_t i = 0; i < report->site_count; i++) {
+		struct report_site *site = &report->sites[i];
+
+		site->known = baseline && report_is_known(report, site, baseline);
+		if (!site->known) {
+			report->new_bytes += site->group.bytes;
+			report->new_buffers += site->group.buffers;
+		}
 	}
 	return 0;
 }
 
 void report_deinit(struct report *report)
 {
-	free(report->sites);
+	for (size_t i = 0; i < report->stack_count; i++)
+		free(report->stacks[i].calls);
 	free(report->stacks);
+	free(report->sites);
 	*report = (struct report){0};
 }
 
@@ -158,13 +284,11 @@ static size_t report_incident_count(const struct report *report)
 const struct group *report_next_stack(const struct report *report, const struct report_site *site,
 				      size_t *at)
 {
-	while (*at < report->stack_count) {
-		const struct group *stack = &report->stacks[(*at)++];
+	while (*at < site->count) {
+		const struct group *group = &report->stacks[site->first + (*at)++].group;
 
-		/* Texts of a snapshot are the same if their addresses are. */
-		if (stack->stack && stack->type == site->group.type &&
-		    stack->name == site->group.name && stack->phase == site->group.phase)
-			return stack;
+		if (group->stack)
+			return group;
 	}
 	return NULL;
 }
@@ -188,7 +312,7 @@ static void report_text_stacks(const struct report *report, const struct report_
 
 static void report_text_leaks(const struct report *report, FILE *out)
 {
-	char key[REPORT_KEY], size[TEXT_NUMBER_SIZE];
+	char key[REPORT_LABEL], size[TEXT_NUMBER_SIZE];
 
 	if (report->leaked_buffers == 0) {
 		fprintf(out, "leaks: none\n");
@@ -201,7 +325,7 @@ static void report_text_leaks(const struct report *report, FILE *out)
 
 		fprintf(out, "  %10s  %6" PRIu64 " buffers  ", text_size(site->group.bytes, size),
 			site->group.buffers);
-		text_put(out, report_key(report, site, key, sizeof(key)));
+		text_put(out, report_label(report, site, key, sizeof(key)));
 		fprintf(out, "%s\n", site->known ? "  (in the baseline)" : "");
 		report_text_stacks(report, site, out);
 	}
@@ -248,7 +372,7 @@ void report_text(const struct report *report, FILE *out)
 /* A table cell: no bars, no line breaks, nothing that could be read as a tag. */
 static void report_cell(FILE *out, const char *text)
 {
-	char safe[REPORT_KEY * 4];
+	char safe[TEXT_ESCAPE_SIZE(REPORT_KEY)];
 
 	(void)text_escape(text, safe, sizeof(safe));
 	for (const char *p = safe; *p; p++) {

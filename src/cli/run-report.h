@@ -8,14 +8,29 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/pool.h"
+#include "base/text.h"
 #include "book/layout.h"
 #include "core/group.h"
 
 struct family;
 
-struct report_site {
+#define REPORT_LABEL 4096u /* room for a type and a name, or a phase */
+#define REPORT_KEY (REPORT_LABEL + TEXT_CLEAN_SIZE(POOL_TEXT_MAX))
+
+/* Buffers of one stack. */
+struct report_stack {
 	struct group group;
-	bool known; /* in the baseline, with at least as many bytes */
+	char *calls; /* its frames without lines, empty if there is no stack; owned */
+};
+
+/* A call site: a type, a name and calls. Its stacks differ in lines alone. */
+struct report_site {
+	struct group group;   /* what its stacks have in common, added up */
+	const char *calls;    /* of its stacks */
+	size_t first, count;  /* of its stacks, the largest first */
+	uint64_t label_bytes; /* of all sites with this type and name */
+	bool known;           /* in the baseline, with at least as many bytes */
 };
 
 struct report {
@@ -25,7 +40,7 @@ struct report {
 
 	struct report_site *sites; /* leaks, largest first, without ignored types */
 	size_t site_count;
-	struct group *stacks; /* the same by stack, largest first */
+	struct report_stack *stacks; /* those of one site stand together */
 	size_t stack_count;
 	uint64_t leaked_bytes; /* all of them */
 	uint64_t leaked_buffers;
@@ -49,7 +64,11 @@ void report_json(const struct report *report, FILE *out);
 const struct group *report_next_stack(const struct report *report, const struct report_site *site,
 				      size_t *at);
 
-/* What the sites' key is made of: the same in the report and in a baseline. */
+/* The site's type and name (or phase), for people. */
+const char *report_label(const struct report *report, const struct report_site *site, char *buffer,
+			 size_t size);
+
+/* The whole call site, as it is written into a report and found again in a baseline. */
 const char *report_key(const struct report *report, const struct report_site *site, char *buffer,
 		       size_t size);
 
@@ -59,3 +78,6 @@ void baseline_free(struct baseline *baseline);
 
 /* Bytes that the baseline has for a site, 0 if it does not have it. */
 uint64_t baseline_bytes(const struct baseline *baseline, const char *key);
+
+/* Bytes that it has for all sites of a type and a name, or of a phase if there is no name. */
+uint64_t baseline_label_bytes(const struct baseline *baseline, const struct group *label);

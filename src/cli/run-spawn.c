@@ -44,7 +44,9 @@ static int spawn_tell(const char *offer, const char *shim)
 	char preload[SPAWN_PRELOAD_MAX];
 	int r;
 
-	if (setenv("TTMEM_OFFER", offer, 1) < 0 || setenv("TTMEM", "1", 1) < 0)
+	/* A leak is found by its stack; who has chosen otherwise, or "off", has chosen. */
+	if (setenv("TTMEM_OFFER", offer, 1) < 0 || setenv("TTMEM", "1", 1) < 0 ||
+	    setenv("TTMEM_STACKS", "auto", 0) < 0)
 		return -errno;
 	if (!shim)
 		return 0;

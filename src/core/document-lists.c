@@ -5,6 +5,9 @@
 #include "core/document.h"
 
 #include "base/emit.h"
+#include "base/pool.h"
+#include "base/text.h"
+#include "core/frames.h"
 #include "core/growth.h"
 #include "core/history.h"
 #include "core/snapshot.h"
@@ -33,6 +36,8 @@ static void document_where(struct emit *json, const struct snapshot *snapshot, u
 void document_buffer(struct emit *json, const struct snapshot *snapshot,
 		     const struct snapshot_buffer *buffer)
 {
+	char calls[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
+
 	emit_open_object(json, NULL);
 	document_where(json, snapshot, buffer->process, buffer->device);
 	emit_string(json, "type", types_name(buffer->type));
@@ -49,9 +54,13 @@ void document_buffer(struct emit *json, const struct snapshot *snapshot,
 	emit_string(json, "name", buffer->name);
 	emit_string(json, "phase", buffer->phase);
 	emit_u64(json, "thread", buffer->thread);
+	if (!snapshot->processes[buffer->process].alive)
+		emit_bool(json, "ended", true);
 	document_flags(json, buffer->flags);
 	if (buffer->type == TYPES_KERNEL)
 		emit_string(json, "kernel", types_kernel_sort_name(buffer->kernel_sort));
+	if (buffer->stack)
+		emit_string(json, "calls", frames_calls(buffer->stack, calls, sizeof(calls)));
 	document_stack(json, buffer->stack);
 	emit_close_object(json);
 }

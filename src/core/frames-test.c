@@ -105,3 +105,48 @@ UNIT(addresses)
 	assert(frames_is_address(&address));
 	assert(!frames_is_address(&named) && !frames_is_address(&filed));
 }
+
+static bool calls(const char *stack, const char *expected)
+{
+	char text[256];
+
+	return strcmp(frames_calls(stack, text, sizeof(text)), expected) == 0;
+}
+
+UNIT(calls_have_no_lines_and_no_folders)
+{
+	assert(calls(NULL, "") && calls("", ""));
+	assert(calls("/home/a/m.py:3:main -> /x/y/a.cc:9:ns::f(int) @ app",
+		     "a.cc:ns::f(int) <- m.py:main"));
+	assert(calls("/other/m.py:30:main -> a.cc:10:ns::f(int) @ /opt/app",
+		     "a.cc:ns::f(int) <- m.py:main"));
+	assert(calls("a.py:3:f (approximate)", "a.py:f"));
+	assert(calls("a.c:7:load.constprop.0 @ app -> a.c:8:f.part.1.cold @ app",
+		     "a.c:f <- a.c:load"));
+}
+
+/* Their number changes with every build; so do offsets. */
+UNIT(calls_without_names_are_a_module)
+{
+	assert(calls("main @ app -> lib.so+0x1f @ lib.so -> lib.so+0x2f @ lib.so -> g @ lib.so",
+		     "lib.so:g <- lib.so <- app:main"));
+	assert(calls("./libtt.so(name+0x1f) [0x7f] -> lib.so+0x1f", "lib.so <- ./libtt.so(name"));
+}
+
+UNIT(calls_end_where_the_program_begins)
+{
+	assert(calls("_start @ app -> __libc_start_main @ libc.so.6 -> a.c:4:main @ app -> "
+		     "qsort @ libc.so.6 -> a.c:3:f @ app",
+		     "a.c:f <- a.c:main"));
+	assert(calls("/p/_pytest/runner.py:2:run -> /p/pluggy/_callers.py:9:call -> "
+		     "/t/test_a.py:3:test_it -> /t/_pytest_like/a.py:4:f",
+		     "a.py:f <- test_a.py:test_it"));
+	assert(calls("a.py:1:main -> b.py:2:f", "b.py:f <- a.py:main"));
+}
+
+UNIT(calls_are_cut_to_fit)
+{
+	char text[8];
+
+	assert(strcmp(frames_calls("a.py:3:f -> b.py:4:g", text, sizeof(text)), "b.py:g ") == 0);
+}

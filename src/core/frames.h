@@ -43,3 +43,13 @@ bool frames_is_address(const struct frames_one *frame);
 
 /* The line as people read it: without the module of frames that have a file. Cut to fit. */
 const char *frames_plain(const char *stack, char *ret_text, size_t size);
+
+/*
+ * What of a stack stays the same when lines move, and from one machine to another: for each frame its function
+ * and the name of its file without folders (of code without debug information its module instead; of code
+ * without names the module alone, once), innermost first, "a.cpp:load <- model.py:step". Left out are
+ * the C library, whatever called main(), and pytest with whatever called it. Empty if nothing is left.
+ * Cut to fit; returns @ret_text.
+ */
+#define FRAMES_CALLED_BY " <- "
+const char *frames_calls(const char *stack, char *ret_text, size_t size);

@@ -20,6 +20,7 @@ struct namer;
 struct source_request {
 	bool buffers;
 	bool incidents;
+	bool ended;           /* buffers of dead processes too, if somebody holds their books */
 	struct filter filter; /* for buffers and incidents; totals are never filtered */
 
 	size_t limit;       /* of buffers; 0 = all of them */

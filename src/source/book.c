@@ -180,8 +180,8 @@ static int book_source_collect(struct source *source, const struct source_reques
 	struct source_request of_dead = *request;
 	int r = book_search(self);
 
-	/* What a dead process left is no live buffer: shown only to who asks for that process. */
-	of_dead.buffers = request->buffers && request->filter.has_pid;
+	/* What a dead process left is no live buffer: shown only to who asks for it. */
+	of_dead.buffers = request->buffers && (request->filter.has_pid || request->ended);
 	if (r == 0 && request->limit && self->scan->count > 0) /* pages have an order */
 		qsort(self->scan->books, self->scan->count, sizeof(struct scan_book *),
 		      book_compare);

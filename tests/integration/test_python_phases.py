@@ -164,3 +164,39 @@ def test_a_fork_inside_a_phase(python):
             os._exit(0 if right else 1)
         assert right and os.waitpid(child, 0)[1] == 0
     """)
+
+
+@every_python
+def test_phases_of_methods_and_classes(python):
+    """Above and below the decorators of methods; a class has nothing that could be run in a phase."""
+    python.run("""
+        class Layer:
+            @ttmem.phase("static")
+            @staticmethod
+            def above(n):
+                ttmem.alloc(0, ttmem.DRAM, n, 1)
+
+            @staticmethod
+            @ttmem.phase("static")
+            def below(n):
+                ttmem.alloc(0, ttmem.DRAM, n, 1)
+
+            @ttmem.phase("class")
+            @classmethod
+            def of_class(cls, n):
+                assert cls is Layer
+                ttmem.alloc(0, ttmem.DRAM, n, 1)
+
+        Layer.above(1), Layer().above(2), Layer().below(3), Layer.of_class(4), Layer().of_class(5)
+        phases = {row[2]: row[5] for row in mine()}
+        assert phases == {
+            "0x1": "static", "0x2": "static", "0x3": "static", "0x4": "class", "0x5": "class",
+        }, phases
+        for wrong, said in [(Layer, "not classes: decorate the methods of Layer"), (7, "not int")]:
+            try:
+                ttmem.phase("x")(wrong)
+            except TypeError as error:
+                assert said in str(error), error
+            else:
+                assert False
+    """)

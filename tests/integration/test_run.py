@@ -131,8 +131,16 @@ def wait_for_command(run):
     time.sleep(0.5)
 
 
+def label(leak):
+    """A site's type and name, without where it was called."""
+    return leak["site"].split(": ")[0]
+
+
 def sites(document):
-    return {leak["site"]: (leak["bytes"], leak["buffers"]) for leak in document["leaks"]}
+    """By type and name; each from one place only."""
+    found = {label(leak): (leak["bytes"], leak["buffers"]) for leak in document["leaks"]}
+    assert len(found) == len(document["leaks"])
+    return found
 
 
 def test_every_kind_of_descendant_is_judged(report, family):
@@ -212,6 +220,16 @@ def test_exit_codes(report, family, tmp_path):
     assert code("--ignore", "L2", "--", "true") == 2
 
 
+def test_stacks_are_taken_unless_they_are_off(report, family, clean_env):
+    done, document = report("--", family, "-leak")
+    (leak,) = document["leaks"]
+    functions = [frame["function"] for frame in leak["stacks"][0]["stack"]]
+    assert functions[:2] == ["one", "main"]
+    assert "one" in done.stderr and "main" in done.stderr
+    done, document = report("--", family, "-leak", env={**clean_env, "TTMEM_STACKS": "off"})
+    assert document["leaks"][0]["stacks"] == []
+
+
 def test_ignore_and_baseline(ttmem, report, family, tmp_path):
     done, document = report("--fail-on-leak", "--ignore", "CB", "--", family, "killed")
     assert (done.returncode, document["ignored_buffers"], document["leaks"]) == (0, 1, [])
@@ -222,7 +240,7 @@ def test_ignore_and_baseline(ttmem, report, family, tmp_path):
     assert report(*again, "leak")[0].returncode == 0
     done, document = report(*again, "leak", "killed")
     assert done.returncode == 86
-    assert {leak["site"]: leak["known"] for leak in document["leaks"]} == {
+    assert {label(leak): leak["known"] for leak in document["leaks"]} == {
         "DRAM weights": True,
         "CB killed": False,
     }
@@ -234,6 +252,46 @@ def test_ignore_and_baseline(ttmem, report, family, tmp_path):
     assert done.returncode == 2 and "ttmem.run/1" in done.stderr
     known.write_text("not json")
     assert ttmem("run", "--baseline", known, "--", family).returncode == 2
+
+
+MOVING = """
+#include <stdlib.h>
+#include <ttmem/ttmem.h>
+%s
+static __attribute__((noinline)) void one(void) { ttmem_alloc(0, 0, 1, 64, NAME); __asm__(""); }
+static __attribute__((noinline)) void two(void) { ttmem_alloc(0, 0, 1, 64, NAME); __asm__(""); }
+int main(int argc, char **argv) { if (argc > 1) two(); else one(); return 0; }
+"""
+
+
+@pytest.mark.parametrize("name", ["NULL", '"named"'])
+def test_a_site_is_a_function_and_not_a_line(ttmem, compile_c, clean_env, tmp_path, name):
+    known, plain, old = (tmp_path / file for file in ("known.json", "plain.json", "old.json"))
+    program = compile_c(f"#define NAME {name}\n" + MOVING % "", "program")
+    off = {**clean_env, "TTMEM_STACKS": "off"}
+
+    def run(*words, baseline=known, env=clean_env):
+        words = ("--fail-on-leak", "--baseline", baseline, "--", *words)
+        return ttmem("run", "-q", *words, env=env).returncode
+
+    assert ttmem("run", "-q", "--json", known, "--", program).returncode == 0
+    (leak,) = json.loads(known.read_text())["leaks"]
+    assert leak["site"] == f"DRAM{'' if name == 'NULL' else ' named'}: program.c:one <- program.c:main"
+    assert run(program) == 0
+    compile_c(f"#define NAME {name}\n" + MOVING % "\n\n\n", "program")
+    assert run(program) == 0
+    assert run(program, "two") == 86
+    assert run(program, env=off) == run(program, "two", env=off) == 0
+
+    # Without stacks, and as files were written when they did not count: by type and name.
+    assert ttmem("run", "-q", "--json", plain, "--", program, env=off).returncode == 0
+    old.write_text(known.read_text().replace(": program.c:one <- program.c:main", ""))
+    for baseline in (plain, old):
+        assert run(program, "two", baseline=baseline) == 0
+        document = json.loads(baseline.read_text())
+        document["leaks"][0]["bytes"] -= 1
+        baseline.write_text(json.dumps(document))
+        assert run(program, baseline=baseline) == 86
 
 
 def test_output_of_the_command_is_its_own(ttmem):

@@ -37,6 +37,8 @@ needs() {
 		lib:libunwind-x86_64.so.8 libunwind8
 		py:pytest python3-pytest
 		py:xdist python3-pytest-xdist
+		py:pytest_forked python3-pytest-forked
+		py:pytest_rerunfailures python3-pytest-rerunfailures
 		py:jsonschema python3-jsonschema
 		py:pip python3-pip
 		py:setuptools python3-setuptools
