@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "book/writer.h"
 #include "lib/bounds.h"
+#include "lib/guard.h"
 #include "lib/modules.h"
 #include "lib/oldlog-names.h"
 #include "lib/oldlog.h"
@@ -30,7 +31,8 @@
 _Static_assert(STACK_DEPTH_MAX == INTERN_FRAMES_MAX, "what is taken can be kept");
 
 struct stack_known {
-	uint64_t hash; /* of the addresses, and of what they mean; 0 = empty */
+	uint64_t hash;   /* of the addresses, and of what they mean; 0 = empty */
+	uint64_t guards; /* of the files in it that may be unloaded */
 	uint32_t id;
 	uint32_t reserved;
 };
@@ -136,12 +138,28 @@ static inline uint64_t stack_hash(uint32_t generation, const uintptr_t *addresse
 	return hash_fold(even ^ HASH_K0, odd ^ HASH_K1) | 1;
 }
 
-static void stack_remember(struct stack_cache *cache, uint64_t hash, uint32_t id)
+static void stack_remember(struct stack_cache *cache, const struct stack_known *known)
 {
-	struct stack_known *set = cache->known[hash >> 8 & (STACK_SETS - 1)];
+	struct stack_known *set = cache->known[known->hash >> 8 & (STACK_SETS - 1)];
 
 	set[1] = set[0];
-	set[0] = (struct stack_known){.hash = hash, .id = id};
+	set[0] = *known;
+}
+
+/* NULL = not seen before, or not for long. */
+static inline const struct stack_known *stack_find(struct stack_cache *cache, uint64_t hash)
+{
+	struct stack_known *set = cache->known[hash >> 8 & (STACK_SETS - 1)];
+	struct stack_known known;
+
+	if (likely(set[0].hash == hash))
+		return &set[0];
+	if (set[1].hash != hash)
+		return NULL;
+	known = set[1];
+	set[1] = set[0];
+	set[0] = known;
+	return &set[0];
 }
 
 /* What the thread has not seen before, or not for long. */
@@ -152,21 +170,25 @@ static __attribute__((noinline)) uint32_t stack_first_sight(struct writer *write
 {
 	struct book_frame frames[STACK_DEPTH_MAX];
 	struct provider_native native = {.addresses = addresses, .places = places};
-	uint32_t generation = modules_generation();
+	struct modules_validity validity = {.generation = modules_generation()};
+	struct stack_known known;
 	size_t others;
 	uint32_t id;
 
 	if (n > 0)
-		native.count = modules_frames(writer, addresses, n, frames, &generation);
+		native.count = modules_frames(writer, addresses, n, frames, &validity);
 	if (cache->sight.identity)
 		native.count = bits_min(native.count, STACK_NATIVE_MAX);
 	others = provider_tell(writer, &cache->sight, stack_depth, &native, frames);
 	id = intern_stack_mixed(writer, frames, native.count, others);
 	if (unlikely(oldlog_has_stacks()))
 		oldlog_names_learn(id, addresses, native.count);
+	if (validity.is_fleeting)
+		return id;
 	/* A full book stays full: that there is no stack is remembered too. */
-	stack_remember(cache, provider_mix(stack_hash(generation, addresses, n), &cache->sight),
-		       id);
+	known = (struct stack_known){.guards = validity.guards, .id = id};
+	known.hash = provider_mix(stack_hash(validity.generation, addresses, n), &cache->sight);
+	stack_remember(cache, &known);
 	return id;
 }
 
@@ -198,12 +220,12 @@ static __attribute__((noinline)) uint32_t stack_meet(struct writer *writer,
 uint32_t stack_take(struct writer *writer, struct thread *self, const void *frame)
 {
 	struct stack_cache *cache = self->stacks;
+	const struct stack_known *known = NULL;
 	uintptr_t addresses[STACK_DEPTH_MAX];
-	struct stack_known *set;
+	uint32_t generation;
 	uint32_t id = 0;
 	uint64_t hash;
 	size_t n = 0;
-	bool is_known; /* a stack without native frames may be one that is not learned yet */
 
 	if (unlikely(!cache))
 		cache = self->stacks = stack_make_cache();
@@ -217,18 +239,15 @@ uint32_t stack_take(struct writer *writer, struct thread *self, const void *fram
 	if (likely(stack_is_native))
 		n = walk_quick(&cache->bounds, frame, addresses, stack_depth);
 	provider_look(writer, &cache->sight, stack_depth);
-	hash = provider_mix(stack_hash(modules_generation(), addresses, n), &cache->sight);
-	is_known = n > 0 || !stack_is_native;
-	set = cache->known[hash >> 8 & (STACK_SETS - 1)];
-	if (likely(is_known && set[0].hash == hash)) {
-		id = set[0].id;
-	} else if (is_known && set[1].hash == hash) {
-		id = set[1].id;
-		set[1] = set[0];
-		set[0] = (struct stack_known){.hash = hash, .id = id};
-	} else {
+	generation = modules_generation();
+	hash = provider_mix(stack_hash(generation, addresses, n), &cache->sight);
+	/* A stack without native frames may be one that is not learned yet. */
+	if (likely(n > 0 || !stack_is_native))
+		known = stack_find(cache, hash);
+	if (likely(known && (!known->guards || guard_hold(known->guards, generation))))
+		id = known->id;
+	else
 		id = stack_meet(writer, cache, frame);
-	}
 	provider_seen(&cache->sight, id);
 out:
 	self->stack = id;
