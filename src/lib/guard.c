@@ -102,7 +102,7 @@ static bool guard_is_same(const struct guard *guard)
 	if (likely(guard->place))
 		memcpy(words, (const void *)guard->place, sizeof(words));
 	else
-		words[0] = guard_path(file.map->l_name);
+		words[0] = guard_path(linked_path(&file));
 	return words[0] == guard->words[0] && words[1] == guard->words[1];
 }
 

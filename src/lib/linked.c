@@ -177,6 +177,19 @@ bool linked_find(uintptr_t address, struct linked_file *ret_file)
 
 #endif
 
+/* Records are made and freed under the loader's lock, of which a sanitizer knows nothing. */
+#define LINKED_READS __attribute__((no_sanitize("thread")))
+
+LINKED_READS uintptr_t linked_base(const struct linked_file *file)
+{
+	return file->map->l_addr;
+}
+
+LINKED_READS const char *linked_path(const struct linked_file *file)
+{
+	return file->map->l_name;
+}
+
 /*
  * A library that has us inside must not be unloaded, as libttmem.so is not: threads' destructors and the book
  * outlive a dlclose(). Constructors may ask the loader for anything.

@@ -54,3 +54,7 @@ struct linked_file {
  */
 bool linked_find(uintptr_t address, struct linked_file *ret_file);
 bool linked_can_find(void);
+
+/* What its record says: how far it lies from the addresses in it, and its path; empty = the program. */
+uintptr_t linked_base(const struct linked_file *file);
+const char *linked_path(const struct linked_file *file);

@@ -276,8 +276,8 @@ static void modules_meet(struct writer *writer, uintptr_t address)
 	    image->e_phentsize != sizeof(ElfW(Phdr)) || image->e_phoff > IMAGE_PAGE ||
 	    image->e_phnum > (IMAGE_PAGE - image->e_phoff) / sizeof(ElfW(Phdr)))
 		return;
-	info.dlpi_addr = file.map->l_addr;
-	info.dlpi_name = file.map->l_name;
+	info.dlpi_addr = linked_base(&file);
+	info.dlpi_name = linked_path(&file);
 	info.dlpi_phdr = (const void *)((const char *)image + image->e_phoff);
 	info.dlpi_phnum = image->e_phnum;
 	modules_drop(&file);

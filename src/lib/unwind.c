@@ -259,7 +259,7 @@ static bool unwind_find_parts(struct unwind_probe *probe)
 			continue;
 		/* It is read in words, of which the last may be half behind the end, but not behind
 		 * the page. */
-		part.p_vaddr += probe->file.map->l_addr;
+		part.p_vaddr += linked_base(&probe->file);
 		probe->parts[probe->part_count].low =
 			bits_align_down(part.p_vaddr, sizeof(uint64_t));
 		probe->parts[probe->part_count++].high =
@@ -277,7 +277,7 @@ bool unwind_find_file(uintptr_t address, struct unwind_file *ret_file)
 	*ret_file = (struct unwind_file){
 		.low = file.low,
 		.high = file.high,
-		.path = file.map->l_name,
+		.path = linked_path(&file),
 	};
 	return true;
 }

@@ -238,8 +238,9 @@ static void walk_pin(uintptr_t address)
 	if (!unwind_find_file(address, &file))
 		return;
 	pick_pin(file.low, file.high);
-	debug_line("stacks: no frame pointers in %s, it is unwound by its tables",
-		   *file.path ? file.path : "the program");
+	if (debug_is_on())
+		debug_line("stacks: no frame pointers in %s, it is unwound by its tables",
+			   *file.path ? file.path : "the program");
 }
 
 /* By rule all the way. @is_learning: with the lock; otherwise 0 if something would have to be learned. */
