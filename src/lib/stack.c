@@ -11,8 +11,10 @@
 #include <sys/mman.h>
 
 #include "base/hash.h"
+#include "base/wish.h"
 #include "book/writer.h"
 #include "lib/bounds.h"
+#include "lib/debug.h"
 #include "lib/guard.h"
 #include "lib/modules.h"
 #include "lib/oldlog-names.h"
@@ -56,33 +58,64 @@ bool stack_is_on(void)
 	return stack_depth != 0;
 }
 
-void stack_open(void)
+/* Return: whether stacks are wanted. */
+static bool stack_wanted(enum walk_how *ret_how, bool *ret_is_native)
 {
 	static const char *const ways[] = {
 		[WALK_FRAMES] = "fp", [WALK_RULES] = "unwind", [WALK_AUTO] = "auto"};
-	const char *how = secure_getenv("TTMEM_STACKS");
+	const char *said = secure_getenv("TTMEM_STACKS");
+	size_t length = said ? strlen(said) : 0;
+
+	*ret_how = WALK_AUTO;
+	*ret_is_native = true;
+	/* The old logs had stacks without being asked for them. */
+	if (!said)
+		return oldlog_has_stacks();
+	if (wish_is_no(said, length))
+		return false;
+	if (wish_is_yes(said, length))
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		*ret_how = (enum walk_how)i;
+		if (wish_is(said, length, ways[i]))
+			return true;
+	}
+	*ret_is_native = false;
+	if (wish_is(said, length, "python"))
+		return true;
+	debug_line("stacks: off, TTMEM_STACKS is none of auto, fp, unwind, python and off: %s",
+		   said);
+	return false;
+}
+
+static uint32_t stack_wanted_depth(void)
+{
 	const char *said = secure_getenv("TTMEM_STACK_DEPTH");
-	unsigned long depth = said ? strtoul(said, NULL, 10) : 0;
+	uint32_t depth = said ? wish_number(said, STACK_DEPTH_MAX) : STACK_DEPTH_USUAL;
+
+	if (depth)
+		return depth;
+	debug_line("stacks: %u frames, TTMEM_STACK_DEPTH is no number from 1 to %u: %s",
+		   STACK_DEPTH_USUAL, STACK_DEPTH_MAX, said);
+	return STACK_DEPTH_USUAL;
+}
+
+void stack_open(void)
+{
+	enum walk_how how;
+	bool is_native;
 
 	/* Not stored without need: a page that is not written is not there. */
 	if (stack_depth)
 		stack_depth = 0;
 	oldlog_names_open();
-	/* The old logs had stacks without being asked for them. */
-	if (!how && oldlog_has_stacks())
-		how = "auto";
-	for (size_t i = 0; how && i <= ARRAY_SIZE(ways); i++) {
-		stack_is_native = i < ARRAY_SIZE(ways);
-		if (strcmp(how, stack_is_native ? ways[i] : "python") != 0)
-			continue;
-		if (depth == 0)
-			depth = STACK_DEPTH_USUAL;
-		modules_open();
-		if (stack_is_native)
-			walk_open((enum walk_how)i);
-		stack_depth = (uint32_t)bits_min(depth, STACK_DEPTH_MAX);
+	if (!stack_wanted(&how, &is_native))
 		return;
-	}
+	modules_open();
+	if (is_native)
+		walk_open(how);
+	stack_is_native = is_native;
+	stack_depth = stack_wanted_depth();
 }
 
 static void stack_end(void *value)
