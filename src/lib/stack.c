@@ -55,7 +55,8 @@ static uint32_t stack_key_state; /* 0 none, 1 being made, 2 there */
 
 bool stack_is_on(void)
 {
-	return stack_depth != 0;
+	/* Pairs with the release in stack_open(), which may come while other threads are here. */
+	return __atomic_load_n(&stack_depth, __ATOMIC_ACQUIRE) != 0;
 }
 
 /* Return: whether stacks are wanted. */
@@ -68,9 +69,9 @@ static bool stack_wanted(enum walk_how *ret_how, bool *ret_is_native)
 
 	*ret_how = WALK_AUTO;
 	*ret_is_native = true;
-	/* The old logs had stacks without being asked for them. */
+	/* The old logs had stacks without being asked for them, and who imports ttmem wants his own frames. */
 	if (!said)
-		return oldlog_has_stacks();
+		return oldlog_has_stacks() || provider_is_there();
 	if (wish_is_no(said, length))
 		return false;
 	if (wish_is_yes(said, length))
@@ -115,7 +116,7 @@ void stack_open(void)
 	if (is_native)
 		walk_open(how);
 	stack_is_native = is_native;
-	stack_depth = stack_wanted_depth();
+	__atomic_store_n(&stack_depth, stack_wanted_depth(), __ATOMIC_RELEASE);
 }
 
 static void stack_end(void *value)
