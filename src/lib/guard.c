@@ -90,7 +90,7 @@ static void guard_copy(const struct guard *guard, struct guard *ret_copy)
 	};
 }
 
-static bool guard_is_same(const struct guard *guard)
+static bool guard_is_same(const struct guard *guard, bool is_certain)
 {
 	uint64_t words[2] = {0, 0};
 	struct linked_file file;
@@ -99,6 +99,8 @@ static bool guard_is_same(const struct guard *guard)
 	if (!linked_find(guard->low + 1, &file) || file.low != guard->low ||
 	    file.high != guard->high || (uintptr_t)file.map != guard->map)
 		return false;
+	if (!is_certain)
+		return true;
 	if (likely(guard->place))
 		memcpy(words, (const void *)guard->place, sizeof(words));
 	else
@@ -106,7 +108,7 @@ static bool guard_is_same(const struct guard *guard)
 	return words[0] == guard->words[0] && words[1] == guard->words[1];
 }
 
-bool guard_hold(uint64_t bits, uint32_t generation)
+bool guard_hold(uint64_t bits, uint64_t certain, uint32_t generation)
 {
 	for (; bits; bits &= bits - 1) {
 		struct guard guard;
@@ -114,7 +116,7 @@ bool guard_hold(uint64_t bits, uint32_t generation)
 		guard_copy(&guard_table[__builtin_ctzll(bits)], &guard);
 		/* Otherwise that may be a file which can go at any time. */
 		if (__atomic_load_n(&guard_generation, __ATOMIC_RELAXED) != generation ||
-		    !guard_is_same(&guard))
+		    !guard_is_same(&guard, bits & -bits & certain))
 			return false;
 	}
 	return true;

@@ -8,8 +8,9 @@
  *
  * So a file is known by what its maker wrote into it: its build id, if that lies in the first page, otherwise by
  * its path. Looking takes no lock: libc tells what lies where, and a file that the caller's own stack leads
- * through stays there while it is looked at. (In a stack that is damaged, or along frame pointers that are none,
- * there may be an address of a file that another thread unloads in this very moment. That is not guarded against.)
+ * through stays there while it is looked into. Frame pointers may lead astray, to an address of a file that another
+ * thread unloads in this moment; so who cannot be certain of a frame does not look into its file, and goes by
+ * size, place and the loader's record alone.
  *
  * There is a place for each file that was met in a stack; a stack has a bit for each place.
  */
@@ -37,5 +38,8 @@ uint64_t guard_set(uintptr_t address, const struct guard_mark *mark);
 /* What the bits mean is over: the generation of modules has risen to @generation. */
 void guard_forget(uint32_t generation);
 
-/* Whether all these files, which the caller's stack leads through, are the same. @generation: of the bits. */
-bool guard_hold(uint64_t bits, uint32_t generation);
+/*
+ * Whether all these files are the same. @certain: those of them that the caller's stack does lead through.
+ * @generation: of the bits.
+ */
+bool guard_hold(uint64_t bits, uint64_t certain, uint32_t generation);

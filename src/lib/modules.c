@@ -265,8 +265,8 @@ static void modules_meet(struct writer *writer, uintptr_t address)
 	struct linked_file file;
 	const ElfW(Ehdr) * image;
 
-	if (was &&
-	    (was->is_lasting || (was->guard && guard_hold(was->guard, modules_generation()))))
+	if (was && (was->is_lasting ||
+		    (was->guard && guard_hold(was->guard, was->guard, modules_generation()))))
 		return;
 	if (!linked_find(address, &file))
 		return;
@@ -356,6 +356,8 @@ size_t modules_frames(struct writer *writer, const uintptr_t *addresses, size_t 
 		ret_frames[n] = (struct book_frame){.value = addresses[n] - entry->base,
 						    .module = entry->id};
 		modules_watch(entry, addresses[n], &validity);
+		if (n == 0)
+			validity.first = validity.guards;
 	}
 	validity.generation = modules_generation();
 	*ret_validity = validity;

@@ -53,6 +53,8 @@ struct modules_validity {
 	uint32_t generation;
 	bool is_fleeting; /* some are in a file of which it cannot be told: not to be remembered */
 	uint64_t guards;  /* of the files that may be unloaded (lib/guard.h) */
+	uint64_t
+		first; /* that of the innermost frame's, which is there whatever the walk was like */
 };
 
 /*

@@ -33,8 +33,9 @@
 _Static_assert(STACK_DEPTH_MAX == INTERN_FRAMES_MAX, "what is taken can be kept");
 
 struct stack_known {
-	uint64_t hash;   /* of the addresses, and of what they mean; 0 = empty */
-	uint64_t guards; /* of the files in it that may be unloaded */
+	uint64_t hash;    /* of the addresses, and of what they mean; 0 = empty */
+	uint64_t guards;  /* of the files in it that may be unloaded */
+	uint64_t certain; /* those of frames that are there for sure */
 	uint32_t id;
 	uint32_t reserved;
 };
@@ -45,8 +46,10 @@ struct stack_cache {
 	struct provider_sight sight;
 	uint32_t instance; /* of the gate, that is: of the book that the ids are of */
 	uint32_t reserved;
-	struct stack_known known[STACK_SETS][2];
+	struct stack_known known[STACK_SETS][2] __attribute__((aligned(CACHE_LINE)));
 };
+
+_Static_assert(2 * sizeof(struct stack_known) == CACHE_LINE, "a set is a line");
 
 static uint32_t stack_depth; /* 0 = off */
 static bool stack_is_native; /* false = only frames of the provider */
@@ -220,7 +223,11 @@ static __attribute__((noinline)) uint32_t stack_first_sight(struct writer *write
 	if (validity.is_fleeting)
 		return id;
 	/* A full book stays full: that there is no stack is remembered too. */
-	known = (struct stack_known){.guards = validity.guards, .id = id};
+	known = (struct stack_known){
+		.guards = validity.guards,
+		.certain = walk_is_sure() ? validity.guards : validity.first,
+		.id = id,
+	};
 	known.hash = provider_mix(stack_hash(validity.generation, addresses, n), &cache->sight);
 	stack_remember(cache, &known);
 	return id;
@@ -278,7 +285,8 @@ uint32_t stack_take(struct writer *writer, struct thread *self, const void *fram
 	/* A stack without native frames may be one that is not learned yet. */
 	if (likely(n > 0 || !stack_is_native))
 		known = stack_find(cache, hash);
-	if (likely(known && (!known->guards || guard_hold(known->guards, generation))))
+	if (likely(known &&
+		   (!known->guards || guard_hold(known->guards, known->certain, generation))))
 		id = known->id;
 	else
 		id = stack_meet(writer, cache, frame);

@@ -42,6 +42,11 @@ static enum walk_how walk_how(void)
 	return __atomic_load_n(&walk_way, __ATOMIC_RELAXED);
 }
 
+bool walk_is_sure(void)
+{
+	return walk_how() != WALK_FRAMES;
+}
+
 /* What is loaded has changed: addresses may mean something else. */
 static bool walk_is_stale(void)
 {
