@@ -229,3 +229,45 @@ UNIT(many_come_and_go_and_one_stays_unwind)
 {
 	unload_crowd("unwind");
 }
+
+static void *unload_idle(void *context)
+{
+	while (__atomic_load_n(&unload_running, __ATOMIC_ACQUIRE) > 0)
+		(void)usleep(1000); /* or less */
+	return context;
+}
+
+/* Of a parent with several threads: the loader's list is not asked for, files are met one by one. */
+static void unload_in_child(const char *how)
+{
+	pthread_t thread;
+	pid_t child;
+
+	if (WITNESS_TSAN)
+		unit_skip("TSan sees threads in a child that are the parent's");
+	unload_start(how);
+	(void)unload_round(UNLOAD_STRIDE, "sha1"); /* libunwind is loaded before */
+	unload_running = 1;
+	assert(pthread_create(&thread, NULL, unload_idle, NULL) == 0);
+	child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		for (uint64_t i = 0; i < UNLOAD_ROUNDS; i++)
+			(void)unload_round(i, "sha1"); /* wherever it was */
+		unload_check(1);
+		_exit(0);
+	}
+	witness_wait(child);
+	__atomic_store_n(&unload_running, 0, __ATOMIC_RELEASE);
+	assert(pthread_join(thread, NULL) == 0);
+}
+
+UNIT(a_child_meets_them_one_by_one_fp)
+{
+	unload_in_child("fp");
+}
+
+UNIT(a_child_meets_them_one_by_one_unwind)
+{
+	unload_in_child("unwind");
+}
