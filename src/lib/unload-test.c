@@ -7,6 +7,7 @@
 #undef NDEBUG
 #include <assert.h>
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 
 #define UNLOAD_ROUNDS 40u
 #define UNLOAD_THREADS 4u
+#define UNLOAD_MANY 80u        /* more than lib/guard.h has places for */
 #define UNLOAD_STRIDE 0x30000u /* addresses of a thread; of each the rest by three tells the file */
 #define UNLOAD_AGAIN 0x18000u  /* between those of the two calls of a round */
 #define UNLOAD_STAY 1000u      /* events of a thread that stays, at least */
@@ -38,14 +40,11 @@ struct unload_file {
 	unload_inner *inner;
 };
 
-static struct unload_file unload_open(const char *name, const char *mark)
+static struct unload_file unload_loaded(void *library)
 {
-	struct unload_file file;
-	char text[64];
+	struct unload_file file = {.library = library};
 	void *found;
 
-	snprintf(text, sizeof(text), "unload-%s-%s.so", name, mark);
-	file.library = chain_load(text);
 	assert(file.library);
 	found = dlsym(file.library, "unload_plugin");
 	assert(found);
@@ -54,6 +53,19 @@ static struct unload_file unload_open(const char *name, const char *mark)
 	assert(found);
 	memcpy(&file.inner, &found, sizeof(found));
 	return file;
+}
+
+static struct unload_file unload_open(const char *name, const char *mark)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "unload-%s-%s.so", name, mark);
+	return unload_loaded(chain_load(text));
+}
+
+static struct unload_file unload_at(const char *path)
+{
+	return unload_loaded(dlopen(path, RTLD_NOW | RTLD_LOCAL));
 }
 
 static __attribute__((noinline)) void unload_alloc(uint64_t address)
@@ -228,6 +240,47 @@ UNIT(many_come_and_go_and_one_stays_auto)
 UNIT(many_come_and_go_and_one_stays_unwind)
 {
 	unload_crowd("unwind");
+}
+
+static void unload_copy(const char *from, const char *to)
+{
+	char bytes[4096];
+	FILE *in = fopen(from, "re");
+	FILE *out = fopen(to, "we");
+	size_t n;
+
+	assert(in && out);
+	while ((n = fread(bytes, 1, sizeof(bytes), in)) > 0)
+		assert(fwrite(bytes, 1, n, out) == n);
+	assert(fclose(in) == 0 && fclose(out) == 0);
+}
+
+/* More files than can be watched: stacks in the others are right too, if not remembered. */
+UNIT(very_many_files)
+{
+	struct unload_file file = unload_open("first", "sha1");
+	char path[PATH_MAX], name[16];
+	struct chain_found found;
+	Dl_info info;
+
+	unload_start("fp");
+	assert(dladdr((void *)(uintptr_t)file.call, &info));
+	for (uint32_t i = 1; i <= UNLOAD_MANY; i++) {
+		snprintf(name, sizeof(name), "/%u.so", i);
+		snprintf(path, sizeof(path), "%s%s", unit_dir(), name);
+		unload_copy(info.dli_fname, path);
+		unload_at(path).inner(ttmem_alloc, i); /* stays loaded */
+	}
+	for (uint32_t i = 1; i <= UNLOAD_MANY; i++) {
+		snprintf(name, sizeof(name), "/%u.so", i);
+		snprintf(path, sizeof(path), "%s%s", unit_dir(), name);
+		unload_at(path).inner(ttmem_alloc, UNLOAD_MANY + i);
+		for (uint32_t k = 0; k < 2; k++) {
+			chain_read(i + k * UNLOAD_MANY, &found);
+			assert(found.count > 1 && strstr(found.path, name));
+		}
+	}
+	assert(chain_lost() == 0);
 }
 
 static void *unload_idle(void *context)
