@@ -159,11 +159,14 @@ static struct stack_cache *stack_make_cache(void)
 	return cache;
 }
 
-/* In two lanes, because each step waits for the one before it. */
+/*
+ * In two lanes, because each step waits for the one before it. The generation comes last: beside an address it would
+ * only be another address, and files lie apart by as little as generations do.
+ */
 static inline uint64_t stack_hash(uint32_t generation, const uintptr_t *addresses, size_t n)
 {
-	uint64_t even = (uint64_t)generation << 8 | n;
-	uint64_t odd = HASH_K0;
+	uint64_t even = 0;
+	uint64_t odd = HASH_K0 ^ n;
 	size_t i;
 
 	for (i = 0; i + 1 < n; i += 2) {
@@ -172,7 +175,7 @@ static inline uint64_t stack_hash(uint32_t generation, const uintptr_t *addresse
 	}
 	if (i < n)
 		even = hash_fold(even ^ addresses[i] ^ HASH_K0, HASH_K1);
-	return hash_fold(even ^ HASH_K0, odd ^ HASH_K1) | 1;
+	return hash_fold(even ^ HASH_K0, odd ^ HASH_K1 ^ generation) | 1;
 }
 
 static void stack_remember(struct stack_cache *cache, const struct stack_known *known)
