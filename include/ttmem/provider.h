@@ -65,11 +65,19 @@ struct ttmem_provider {
 	uint64_t loop_to;
 };
 
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" /* a struct of the same name, as stat() has */
+#endif
 /*
- * Makes @provider the one that is asked; it must stay as it is for good. NULL takes it away. 0, -EINVAL, or
- * -EBUSY if there is another one.
+ * Makes @provider the one that is asked; it must stay as it is for good. If the environment says nothing of
+ * stacks (TTMEM_STACKS) they are on from now on. NULL takes the provider away. 0, -EINVAL, or -EBUSY if there
+ * is another one.
  */
 int ttmem_provider(const struct ttmem_provider *provider);
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
 
 /* Called by tell(). Frames beyond the depth are dropped. */
 void ttmem_frames_add(struct ttmem_frames *frames, const struct ttmem_frame *frame);

@@ -174,8 +174,15 @@ void ttmem_mark(const char *name);
 /* An id for a name, to be passed as name_id by this process (a forked child asks again); 0 = none. */
 uint32_t ttmem_intern(const char *name);
 
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" /* a struct of the same name, as stat() has */
+#endif
 /* This process's own figures. 0, or a negative errno (and *ret_stats untouched). */
 int ttmem_stats(uint32_t device, uint32_t type, struct ttmem_stats *ret_stats);
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
 
 /* Let the peaks of a device and type (or TTMEM_ANY) start again from what is live now. */
 void ttmem_reset_peak(uint32_t device, uint32_t type);

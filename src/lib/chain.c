@@ -8,6 +8,8 @@
 #include <alloca.h>
 #include <assert.h>
 #include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -49,6 +51,18 @@ __attribute__((noinline)) void chain_recurse(uint32_t depth, struct chain_expect
 	else
 		chain_middle(depth, expected);
 	CHAIN_FRAME_END();
+}
+
+void *chain_load(const char *name)
+{
+	char path[PATH_MAX + 64];
+	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX);
+
+	assert(n > 0);
+	path[n] = '\0';
+	*strrchr(path, '/') = '\0';
+	snprintf(path + strlen(path), 64, "/lib/%s", name);
+	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
 void chain_read_id(struct witness *w, uint32_t id, struct chain_found *ret_found)

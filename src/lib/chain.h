@@ -40,6 +40,9 @@ void chain_leaf(uint64_t address, struct chain_expected *expected);
 void chain_middle(uint64_t address, struct chain_expected *expected);
 void chain_recurse(uint32_t depth, struct chain_expected *expected);
 
+/* As dlopen(), of a library that was built beside the tests. */
+void *chain_load(const char *name);
+
 void chain_read_id(struct witness *w, uint32_t id, struct chain_found *ret_found);
 
 /* The stack of the live buffer at @address; none if it has none. */

@@ -144,6 +144,20 @@ struct writer *gate_open(void)
 	return writer;
 }
 
+void gate_look_again(void)
+{
+	struct quiet hold;
+
+	/* Undecided may mean that somebody is deciding, who has looked already: that is waited for. */
+	if (gate_is_off() || !gate_take(&hold))
+		return;
+	if (gate_current.writer && !stack_is_on()) {
+		stack_open();
+		gate_publish(gate_current.writer);
+	}
+	gate_give(&hold);
+}
+
 /* One more reason to pause, or one less; a gate that cannot be had is changed all the same. */
 static void gate_change_pauses(int change)
 {

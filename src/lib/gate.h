@@ -48,6 +48,9 @@ extern struct gate gate_current;
 /* Decides, and if tracking is on makes the book. NULL if there is none. Sets no errno. */
 struct writer *gate_open(void);
 
+/* Stacks may be wanted now that were not: they are from the next event on. */
+void gate_look_again(void);
+
 void gate_pause(void);
 void gate_resume(void);
 bool gate_is_paused(void);

@@ -127,6 +127,69 @@ bool linked_place(const void *address, Dl_info *ret_info)
 	return true;
 }
 
+#if defined(DLFO_EH_SEGMENT_TYPE)
+
+static int (*linked_ask)(void *address, struct dl_find_object *ret_object);
+
+/* By name, because older libcs do not have it; at load time, because later it may be too late to ask. */
+static __attribute__((constructor(101))) void linked_find_ask(void)
+{
+	void *found = linked_symbol(RTLD_DEFAULT, "_dl_find_object");
+
+	memcpy(&linked_ask, &found, sizeof(found)); /* a function, which no cast may make of it */
+}
+
+bool linked_can_find(void)
+{
+	return linked_ask != NULL;
+}
+
+bool linked_find(uintptr_t address, struct linked_file *ret_file)
+{
+	struct dl_find_object object;
+
+	/* A call may be the last of its function: what is asked for is the call, not what is behind. */
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): that is how it is asked */
+	if (!linked_ask || linked_ask((void *)(address - 1), &object) != 0)
+		return false;
+	*ret_file = (struct linked_file){
+		.low = (uintptr_t)object.dlfo_map_start,
+		.high = (uintptr_t)object.dlfo_map_end,
+		.map = object.dlfo_link_map,
+		.tables = object.dlfo_eh_frame,
+	};
+	return true;
+}
+
+#else
+
+bool linked_can_find(void)
+{
+	return false;
+}
+
+bool linked_find(uintptr_t address, struct linked_file *ret_file)
+{
+	(void)address;
+	(void)ret_file;
+	return false;
+}
+
+#endif
+
+/* Records are made and freed under the loader's lock, of which a sanitizer knows nothing. */
+#define LINKED_READS __attribute__((no_sanitize("thread")))
+
+LINKED_READS uintptr_t linked_base(const struct linked_file *file)
+{
+	return file->map->l_addr;
+}
+
+LINKED_READS const char *linked_path(const struct linked_file *file)
+{
+	return file->map->l_name;
+}
+
 /*
  * A library that has us inside must not be unloaded, as libttmem.so is not: threads' destructors and the book
  * outlive a dlclose(). Constructors may ask the loader for anything.

@@ -39,3 +39,22 @@ void linked_program(struct dl_phdr_info *ret_info);
 void *linked_load(const char *name);
 void *linked_symbol(void *library, const char *name);
 bool linked_place(const void *address, Dl_info *ret_info);
+
+/* A file that is loaded, from its first page to its end. */
+struct linked_file {
+	uintptr_t low;
+	uintptr_t high;
+	const struct link_map *map; /* the loader's record of it */
+	const void *tables;         /* for unwinding */
+};
+
+/*
+ * The one that a call returns into at @address, without any lock, as libc has it from 2.35 on
+ * (_dl_find_object()). Neither the file nor the record is held: it is for files that cannot go.
+ */
+bool linked_find(uintptr_t address, struct linked_file *ret_file);
+bool linked_can_find(void);
+
+/* What its record says: how far it lies from the addresses in it, and its path; empty = the program. */
+uintptr_t linked_base(const struct linked_file *file);
+const char *linked_path(const struct linked_file *file);

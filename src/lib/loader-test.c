@@ -51,23 +51,10 @@ static void *loader_calls_back(void *context)
 	return NULL;
 }
 
-/* Beside this program. */
-static void *loader_load(void)
-{
-	char path[PATH_MAX + 32];
-	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX);
-
-	assert(n > 0);
-	path[n] = '\0';
-	*strrchr(path, '/') = '\0';
-	snprintf(path + strlen(path), 32, "/lib/loader-slow.so");
-	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
-}
-
 /* Its constructor waits, and constructors run with the loader's lock. */
 static void *loader_loads(void *context)
 {
-	void *library = loader_load();
+	void *library = chain_load("loader-slow.so");
 
 	assert(library && dlclose(library) == 0);
 	return context;

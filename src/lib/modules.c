@@ -19,11 +19,12 @@
 #include "base/lock.h"
 #include "book/intern.h"
 #include "lib/aside.h"
+#include "lib/guard.h"
+#include "lib/image.h"
+#include "lib/lasting.h"
 #include "lib/linked.h"
 
-#define MODULES_MAX 1024u /* files; addresses in others are in none */
-#define MODULES_NOTE_MAX 65536u
-#define MODULES_PAGE 4096u          /* the smallest there is */
+#define MODULES_MAX 1024u           /* files; addresses in others are in none */
 #define MODULES_CALLBACK_CODE 1024u /* more than the code of dl_iterate_phdr() has */
 
 struct modules_entry {
@@ -31,6 +32,10 @@ struct modules_entry {
 	uintptr_t high;
 	uintptr_t base;
 	uint32_t id;
+	bool is_lasting;
+	struct guard_mark mark;
+	uint64_t
+		guard; /* its bit, from the first frame on that is in a file which may go; 0 = none yet */
 };
 
 static struct lock modules_lock;
@@ -136,56 +141,6 @@ bool modules_is_delicate(const uintptr_t *addresses, size_t count)
 	return false;
 }
 
-/* Whether a piece of the file is in memory, and may be read there. */
-static bool modules_is_loaded(const struct dl_phdr_info *info, uintptr_t address, size_t length)
-{
-	for (size_t i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-
-		if (header->p_type == PT_LOAD && header->p_flags & PF_R &&
-		    address >= header->p_vaddr && length <= header->p_filesz &&
-		    address - header->p_vaddr <= header->p_filesz - length)
-			return true;
-	}
-	return false;
-}
-
-/* Notes are name and contents behind two lengths and a type, each part padded to 4 bytes. */
-static void modules_note(const uint8_t *note, size_t length, struct book_module *module)
-{
-	while (length >= sizeof(ElfW(Nhdr))) {
-		ElfW(Nhdr) head;
-		size_t name, whole;
-
-		memcpy(&head, note, sizeof(head));
-		name = sizeof(head) + bits_align_up(head.n_namesz, 4);
-		whole = name + bits_align_up(head.n_descsz, 4);
-		if (whole > length)
-			return;
-		if (head.n_type == NT_GNU_BUILD_ID && head.n_namesz == 4 &&
-		    memcmp(note + sizeof(head), "GNU", 4) == 0 &&
-		    head.n_descsz <= sizeof(module->build_id)) {
-			memcpy(module->build_id, note + name, head.n_descsz);
-			module->build_id_length = head.n_descsz;
-			return;
-		}
-		note += whole;
-		length -= whole;
-	}
-}
-
-static void modules_build_id(const struct dl_phdr_info *info, struct book_module *module)
-{
-	for (size_t i = 0; i < info->dlpi_phnum && !module->build_id_length; i++) {
-		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-
-		if (header->p_type == PT_NOTE && header->p_filesz <= MODULES_NOTE_MAX &&
-		    modules_is_loaded(info, header->p_vaddr, header->p_filesz))
-			modules_note((const uint8_t *)info->dlpi_addr + header->p_vaddr,
-				     header->p_filesz, module);
-	}
-}
-
 /* Paths as they can be opened: the program has none, and others may begin where we are. */
 static uint32_t modules_path(struct writer *writer, const char *name)
 {
@@ -208,14 +163,16 @@ static uint32_t modules_path(struct writer *writer, const char *name)
 	return intern_string(writer, path, BOOK_PATH_MAX);
 }
 
-static void modules_add(struct writer *writer, const struct dl_phdr_info *info)
+static void modules_add(struct writer *writer, const struct dl_phdr_info *info, bool is_lasting)
 {
 	struct modules_entry *entry = &modules_table[modules_count];
 	struct book_module module = {.base = info->dlpi_addr};
+	const char *name = info->dlpi_name ? info->dlpi_name : "";
 
 	if (modules_count == MODULES_MAX)
 		return;
-	*entry = (struct modules_entry){.low = UINTPTR_MAX, .base = info->dlpi_addr};
+	*entry = (struct modules_entry){
+		.low = UINTPTR_MAX, .base = info->dlpi_addr, .is_lasting = is_lasting};
 	for (size_t i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
 		uintptr_t low = info->dlpi_addr + header->p_vaddr;
@@ -230,10 +187,18 @@ static void modules_add(struct writer *writer, const struct dl_phdr_info *info)
 	}
 	if (entry->high == 0)
 		return;
-	modules_build_id(info, &module);
-	module.path = modules_path(writer, info->dlpi_name ? info->dlpi_name : "");
+	guard_mark(image_start(info), image_build_id(info, &module), name, &entry->mark);
+	module.path = modules_path(writer, name);
 	entry->id = intern_module(writer, &module);
 	modules_count++;
+}
+
+/* Addresses may have changed their meaning. */
+static void modules_rise(void)
+{
+	for (size_t i = 0; i < modules_count; i++)
+		modules_table[i].guard = 0;
+	guard_forget(__atomic_add_fetch(&modules_changes, 1, __ATOMIC_RELEASE));
 }
 
 /* What one walk over the loader's list knows. */
@@ -258,18 +223,19 @@ static int modules_see(struct dl_phdr_info *info, size_t size, void *context)
 		 */
 		if (modules_adds > 0 &&
 		    (info->dlpi_adds != modules_adds || info->dlpi_subs != modules_subs))
-			__atomic_fetch_add(&modules_changes, 1, __ATOMIC_RELEASE);
+			modules_rise();
 		modules_adds = info->dlpi_adds;
 		modules_subs = info->dlpi_subs;
 		modules_are_read = true;
 		modules_count = 0;
+		lasting_begin();
 		walk->is_begun = true;
 	}
-	modules_add(walk->writer, info);
+	modules_add(walk->writer, info, lasting_meet(info));
 	return 0;
 }
 
-static const struct modules_entry *modules_find(uintptr_t address)
+static struct modules_entry *modules_find(uintptr_t address)
 {
 	for (size_t i = 0; i < modules_count; i++) {
 		if (address > modules_table[i].low && address <= modules_table[i].high)
@@ -278,84 +244,56 @@ static const struct modules_entry *modules_find(uintptr_t address)
 	return NULL;
 }
 
-#if defined(DLFO_EH_SEGMENT_TYPE)
-
-static int (*modules_ask)(void *address, struct dl_find_object *ret_object);
-
-/* By name, because older libcs do not have it; at load time, because later it may be too late to ask. */
-static __attribute__((constructor(101))) void modules_find_ask(void)
+/* What is known of other files at the same place. */
+static void modules_drop(const struct linked_file *file)
 {
-	void *found = linked_symbol(RTLD_DEFAULT, "_dl_find_object");
-
-	memcpy(&modules_ask, &found, sizeof(found)); /* a function, which no cast may make of it */
-}
-
-/* What is known of other files at the same place. Return: the id of what was at @address; 0 = none. */
-static uint32_t modules_drop(uintptr_t address, const struct dl_find_object *object)
-{
-	uintptr_t low = (uintptr_t)object->dlfo_map_start;
-	uintptr_t high = (uintptr_t)object->dlfo_map_end;
-	const struct modules_entry *was = modules_find(address);
-	uint32_t id = was ? was->id : 0;
-
 	for (size_t i = 0; i < modules_count;) {
-		if (modules_table[i].low < high && modules_table[i].high > low)
+		if (modules_table[i].low < file->high && modules_table[i].high > file->low)
 			modules_table[i] = modules_table[--modules_count];
 		else
 			i++;
 	}
-	return id;
 }
 
-/*
- * A file that the caller's stack leads through, so it stays while it is looked at. No lock is taken. What was
- * replaced is noticed when something is first seen of it.
- */
+/* A file that the caller's stack leads through, so it stays while it is looked at. No lock is taken. */
 static void modules_meet(struct writer *writer, uintptr_t address)
 {
-	struct dl_find_object object;
+	const struct modules_entry *was = modules_find(address);
+	uint32_t before = was ? was->id : 0;
+	bool is_replaced = was && was->guard;
 	struct dl_phdr_info info = {0};
+	struct linked_file file;
 	const ElfW(Ehdr) * image;
-	uint32_t before;
 
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr): that is how it is asked */
-	if (modules_ask((void *)(address - 1), &object) != 0)
+	if (was && (was->is_lasting ||
+		    (was->guard && guard_hold(was->guard, was->guard, modules_generation()))))
 		return;
-	image = object.dlfo_map_start;
+	if (!linked_find(address, &file))
+		return;
+	image = (const void *)file.low;
 	/* Of the file no more is known to be there than its first page. */
 	if (memcmp(image->e_ident, ELFMAG, SELFMAG) != 0 ||
-	    image->e_phentsize != sizeof(ElfW(Phdr)) || image->e_phoff > MODULES_PAGE ||
-	    image->e_phnum > (MODULES_PAGE - image->e_phoff) / sizeof(ElfW(Phdr)))
+	    image->e_phentsize != sizeof(ElfW(Phdr)) || image->e_phoff > IMAGE_PAGE ||
+	    image->e_phnum > (IMAGE_PAGE - image->e_phoff) / sizeof(ElfW(Phdr)))
 		return;
-	info.dlpi_addr = object.dlfo_link_map->l_addr;
-	info.dlpi_name = object.dlfo_link_map->l_name;
+	info.dlpi_addr = linked_base(&file);
+	info.dlpi_name = linked_path(&file);
 	info.dlpi_phdr = (const void *)((const char *)image + image->e_phoff);
 	info.dlpi_phnum = image->e_phnum;
-	before = modules_drop(address, &object);
-	modules_add(writer, &info);
-	if (before && modules_find(address) && modules_find(address)->id != before)
-		__atomic_fetch_add(&modules_changes, 1, __ATOMIC_RELEASE);
+	modules_drop(&file);
+	modules_add(writer, &info, lasting_knows(info.dlpi_addr));
+	was = modules_find(address);
+	if (is_replaced || (before && was && was->id != before))
+		modules_rise();
 }
 
 /* Return: whether there is a way to ask without the loader's lock. */
 static bool modules_meet_all(struct writer *writer, const uintptr_t *addresses, size_t count)
 {
-	for (size_t i = 0; modules_ask && i < count; i++)
+	for (size_t i = 0; linked_can_find() && i < count; i++)
 		modules_meet(writer, addresses[i]);
-	return modules_ask;
+	return linked_can_find();
 }
-
-#else
-
-static bool modules_meet_all(struct writer *writer, const uintptr_t *addresses, size_t count)
-{
-	(void)writer;
-	(void)addresses;
-	(void)count;
-	return false;
-}
-
-#endif
 
 /* Of a program without a loader: nothing comes or goes, and nobody has to be asked. */
 static void modules_read_program(struct writer *writer)
@@ -365,7 +303,7 @@ static void modules_read_program(struct writer *writer)
 	if (modules_are_read)
 		return;
 	linked_program(&info);
-	modules_add(writer, &info);
+	modules_add(writer, &info, true);
 	modules_are_read = true;
 }
 
@@ -384,26 +322,45 @@ static bool modules_refresh(struct writer *writer, const uintptr_t *addresses, s
 	return true;
 }
 
-size_t modules_frames(struct writer *writer, const uintptr_t *addresses, size_t count,
-		      struct book_frame *ret_frames, uint32_t *ret_generation)
+/* What a frame in the file needs so that its stack can be remembered. */
+static void modules_watch(struct modules_entry *entry, uintptr_t address,
+			  struct modules_validity *validity)
 {
+	/* Where libc cannot be asked without a lock files are taken to stay. */
+	if (entry->is_lasting || !linked_can_find())
+		return;
+	if (!entry->guard)
+		entry->guard = guard_set(address, &entry->mark);
+	if (!entry->guard)
+		validity->is_fleeting = true;
+	validity->guards |= entry->guard;
+}
+
+size_t modules_frames(struct writer *writer, const uintptr_t *addresses, size_t count,
+		      struct book_frame *ret_frames, struct modules_validity *ret_validity)
+{
+	struct modules_validity validity = {.generation = modules_generation()};
 	int saved_errno = errno;
 	size_t n = 0;
 
-	*ret_generation = modules_generation();
+	*ret_validity = validity;
 	if (!lock_take(&modules_lock))
 		return 0;
 	if (!modules_refresh(writer, addresses, count))
 		count = 0;
 	for (; n < count; n++) {
-		const struct modules_entry *entry = modules_find(addresses[n]);
+		struct modules_entry *entry = modules_find(addresses[n]);
 
 		if (!entry || !entry->id)
 			break;
 		ret_frames[n] = (struct book_frame){.value = addresses[n] - entry->base,
 						    .module = entry->id};
+		modules_watch(entry, addresses[n], &validity);
+		if (n == 0)
+			validity.first = validity.guards;
 	}
-	*ret_generation = modules_generation();
+	validity.generation = modules_generation();
+	*ret_validity = validity;
 	lock_drop(&modules_lock);
 	errno = saved_errno;
 	return n;

@@ -3,8 +3,9 @@
 
 /*
  * The files that are loaded in this process, and their ids in its book: from an address of code to module
- * and offset. The loader is asked when a stack is seen for the first time, and only then; it says how
- * many files were ever loaded and unloaded, so most of the time it is asked nothing else.
+ * and offset. The loader is asked when a stack is seen for the first time, or when one of the files in it has
+ * been replaced; it says how many files were ever loaded and unloaded, so most of the time it is asked
+ * nothing else.
  *
  * The loader must not be asked from inside of itself (a constructor, a callback of dl_iterate_phdr) nor
  * from a signal handler that may have interrupted it. modules_is_delicate() knows such a place by the
@@ -47,10 +48,18 @@ bool modules_is_callback(uintptr_t address);
  */
 uintptr_t modules_trampoline(void);
 
+/* For how long frames mean what they did. */
+struct modules_validity {
+	uint32_t generation;
+	bool is_fleeting; /* some are in a file of which it cannot be told: not to be remembered */
+	uint64_t guards;  /* of the files that may be unloaded (lib/guard.h) */
+	uint64_t
+		first; /* that of the innermost frame's, which is there whatever the walk was like */
+};
+
 /*
  * Turns return addresses into frames, up to the first that is in no file. May wait for the loader.
- * @ret_generation: of what the frames say, always set. Return: how many; none if the loader must not
- * be asked.
+ * @ret_validity: always set. Return: how many; none if the loader must not be asked.
  */
 size_t modules_frames(struct writer *writer, const uintptr_t *addresses, size_t count,
-		      struct book_frame *ret_frames, uint32_t *ret_generation);
+		      struct book_frame *ret_frames, struct modules_validity *ret_validity);

@@ -11,6 +11,7 @@
 
 #include "base/bits.h"
 #include "book/writer.h"
+#include "lib/gate.h"
 
 #define PROVIDER_EXPORT __attribute__((visibility("default")))
 #define PROVIDER_OUTSIDE_MAX 255u /* bits of a frame's flags */
@@ -43,7 +44,14 @@ PROVIDER_EXPORT int ttmem_provider(const struct ttmem_provider *provider)
 					 __ATOMIC_RELEASE, __ATOMIC_RELAXED) &&
 	    none != provider)
 		return -EBUSY;
+	/* Who has frames to tell wants stacks to be told. */
+	gate_look_again();
 	return 0;
+}
+
+bool provider_is_there(void)
+{
+	return __atomic_load_n(&provider_current, __ATOMIC_ACQUIRE) != NULL;
 }
 
 PROVIDER_EXPORT void ttmem_frames_add(struct ttmem_frames *frames, const struct ttmem_frame *frame)

@@ -32,6 +32,9 @@ struct provider_native {
 	size_t count;
 };
 
+/* Whether one is registered. */
+bool provider_is_there(void);
+
 /* Asks who the frames are. Inside the busy flag. */
 void provider_look(struct writer *writer, struct provider_sight *sight, uint32_t depth);
 

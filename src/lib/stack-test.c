@@ -16,6 +16,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/bits.h"
@@ -84,6 +85,49 @@ UNIT(the_depth_is_a_setting)
 	chain_middle(1, &expected);
 	chain_read(1, &found);
 	assert(found.count == 2 && found.address[1] == expected.address[0]);
+}
+
+/* What a book is made with is asked once: each in a process of its own. Return: how many frames. */
+static size_t stack_frames_with(const char *how, const char *depth)
+{
+	struct chain_expected expected = {.count = 0};
+	struct chain_found found;
+	pid_t child = fork();
+	int status;
+
+	assert(child >= 0);
+	if (child == 0) {
+		chain_start(how);
+		/* NOLINTNEXTLINE(concurrency-mt-unsafe): there are no threads */
+		assert(setenv("TTMEM_STACK_DEPTH", depth, 1) == 0);
+		chain_recurse(100, &expected);
+		chain_read(0, &found);
+		_exit((int)found.count);
+	}
+	assert(waitpid(child, &status, 0) == child && WIFEXITED(status));
+	return (size_t)WEXITSTATUS(status);
+}
+
+UNIT(settings_are_taken_as_people_write_them)
+{
+	static const char *const on[] = {"fp", "FP", " fp", "auto", "Auto", "1", "on", "YES"};
+	static const char *const off[] = {"off", "OFF", "0", "no", "None", "", "2", "fpp", "true"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(on); i++)
+		assert(stack_frames_with(on[i], "3") == 3);
+	for (size_t i = 0; i < ARRAY_SIZE(off); i++)
+		assert(stack_frames_with(off[i], "3") == 0);
+	unit_expect_fds(0);
+}
+
+UNIT(a_depth_that_is_none_is_the_usual_one)
+{
+	static const char *const wrong[] = {"0", "65", "-1", "8x", "", "all", "1e1"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
+		assert(stack_frames_with("fp", wrong[i]) == 16);
+	assert(stack_frames_with("fp", "64") == 64);
+	unit_expect_fds(0);
 }
 
 UNIT(a_deep_recursion_keeps_the_innermost)

@@ -11,8 +11,11 @@
 #include <sys/mman.h>
 
 #include "base/hash.h"
+#include "base/wish.h"
 #include "book/writer.h"
 #include "lib/bounds.h"
+#include "lib/debug.h"
+#include "lib/guard.h"
 #include "lib/modules.h"
 #include "lib/oldlog-names.h"
 #include "lib/oldlog.h"
@@ -30,7 +33,9 @@
 _Static_assert(STACK_DEPTH_MAX == INTERN_FRAMES_MAX, "what is taken can be kept");
 
 struct stack_known {
-	uint64_t hash; /* of the addresses, and of what they mean; 0 = empty */
+	uint64_t hash;    /* of the addresses, and of what they mean; 0 = empty */
+	uint64_t guards;  /* of the files in it that may be unloaded */
+	uint64_t certain; /* those of frames that are there for sure */
 	uint32_t id;
 	uint32_t reserved;
 };
@@ -41,8 +46,10 @@ struct stack_cache {
 	struct provider_sight sight;
 	uint32_t instance; /* of the gate, that is: of the book that the ids are of */
 	uint32_t reserved;
-	struct stack_known known[STACK_SETS][2];
+	struct stack_known known[STACK_SETS][2] __attribute__((aligned(CACHE_LINE)));
 };
+
+_Static_assert(2 * sizeof(struct stack_known) == CACHE_LINE, "a set is a line");
 
 static uint32_t stack_depth; /* 0 = off */
 static bool stack_is_native; /* false = only frames of the provider */
@@ -51,36 +58,68 @@ static uint32_t stack_key_state; /* 0 none, 1 being made, 2 there */
 
 bool stack_is_on(void)
 {
-	return stack_depth != 0;
+	/* Pairs with the release in stack_open(), which may come while other threads are here. */
+	return __atomic_load_n(&stack_depth, __ATOMIC_ACQUIRE) != 0;
+}
+
+/* Return: whether stacks are wanted. */
+static bool stack_wanted(enum walk_how *ret_how, bool *ret_is_native)
+{
+	static const char *const ways[] = {
+		[WALK_FRAMES] = "fp", [WALK_RULES] = "unwind", [WALK_AUTO] = "auto"};
+	const char *said = secure_getenv("TTMEM_STACKS");
+	size_t length = said ? strlen(said) : 0;
+
+	*ret_how = WALK_AUTO;
+	*ret_is_native = true;
+	/* The old logs had stacks without being asked for them, and who imports ttmem wants his own frames. */
+	if (!said)
+		return oldlog_has_stacks() || provider_is_there();
+	if (wish_is_no(said, length))
+		return false;
+	if (wish_is_yes(said, length))
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		*ret_how = (enum walk_how)i;
+		if (wish_is(said, length, ways[i]))
+			return true;
+	}
+	*ret_is_native = false;
+	if (wish_is(said, length, "python"))
+		return true;
+	debug_line("stacks: off, TTMEM_STACKS is none of auto, fp, unwind, python and off: %s",
+		   said);
+	return false;
+}
+
+static uint32_t stack_wanted_depth(void)
+{
+	const char *said = secure_getenv("TTMEM_STACK_DEPTH");
+	uint32_t depth = said ? wish_number(said, STACK_DEPTH_MAX) : STACK_DEPTH_USUAL;
+
+	if (depth)
+		return depth;
+	debug_line("stacks: %u frames, TTMEM_STACK_DEPTH is no number from 1 to %u: %s",
+		   STACK_DEPTH_USUAL, STACK_DEPTH_MAX, said);
+	return STACK_DEPTH_USUAL;
 }
 
 void stack_open(void)
 {
-	static const char *const ways[] = {
-		[WALK_FRAMES] = "fp", [WALK_RULES] = "unwind", [WALK_AUTO] = "auto"};
-	const char *how = secure_getenv("TTMEM_STACKS");
-	const char *said = secure_getenv("TTMEM_STACK_DEPTH");
-	unsigned long depth = said ? strtoul(said, NULL, 10) : 0;
+	enum walk_how how;
+	bool is_native;
 
 	/* Not stored without need: a page that is not written is not there. */
 	if (stack_depth)
 		stack_depth = 0;
 	oldlog_names_open();
-	/* The old logs had stacks without being asked for them. */
-	if (!how && oldlog_has_stacks())
-		how = "auto";
-	for (size_t i = 0; how && i <= ARRAY_SIZE(ways); i++) {
-		stack_is_native = i < ARRAY_SIZE(ways);
-		if (strcmp(how, stack_is_native ? ways[i] : "python") != 0)
-			continue;
-		if (depth == 0)
-			depth = STACK_DEPTH_USUAL;
-		modules_open();
-		if (stack_is_native)
-			walk_open((enum walk_how)i);
-		stack_depth = (uint32_t)bits_min(depth, STACK_DEPTH_MAX);
+	if (!stack_wanted(&how, &is_native))
 		return;
-	}
+	modules_open();
+	if (is_native)
+		walk_open(how);
+	stack_is_native = is_native;
+	__atomic_store_n(&stack_depth, stack_wanted_depth(), __ATOMIC_RELEASE);
 }
 
 static void stack_end(void *value)
@@ -120,11 +159,14 @@ static struct stack_cache *stack_make_cache(void)
 	return cache;
 }
 
-/* In two lanes, because each step waits for the one before it. */
+/*
+ * In two lanes, because each step waits for the one before it. The generation comes last: beside an address it would
+ * only be another address, and files lie apart by as little as generations do.
+ */
 static inline uint64_t stack_hash(uint32_t generation, const uintptr_t *addresses, size_t n)
 {
-	uint64_t even = (uint64_t)generation << 8 | n;
-	uint64_t odd = HASH_K0;
+	uint64_t even = 0;
+	uint64_t odd = HASH_K0 ^ n;
 	size_t i;
 
 	for (i = 0; i + 1 < n; i += 2) {
@@ -133,15 +175,31 @@ static inline uint64_t stack_hash(uint32_t generation, const uintptr_t *addresse
 	}
 	if (i < n)
 		even = hash_fold(even ^ addresses[i] ^ HASH_K0, HASH_K1);
-	return hash_fold(even ^ HASH_K0, odd ^ HASH_K1) | 1;
+	return hash_fold(even ^ HASH_K0, odd ^ HASH_K1 ^ generation) | 1;
 }
 
-static void stack_remember(struct stack_cache *cache, uint64_t hash, uint32_t id)
+static void stack_remember(struct stack_cache *cache, const struct stack_known *known)
 {
-	struct stack_known *set = cache->known[hash >> 8 & (STACK_SETS - 1)];
+	struct stack_known *set = cache->known[known->hash >> 8 & (STACK_SETS - 1)];
 
 	set[1] = set[0];
-	set[0] = (struct stack_known){.hash = hash, .id = id};
+	set[0] = *known;
+}
+
+/* NULL = not seen before, or not for long. */
+static inline const struct stack_known *stack_find(struct stack_cache *cache, uint64_t hash)
+{
+	struct stack_known *set = cache->known[hash >> 8 & (STACK_SETS - 1)];
+	struct stack_known known;
+
+	if (likely(set[0].hash == hash))
+		return &set[0];
+	if (set[1].hash != hash)
+		return NULL;
+	known = set[1];
+	set[1] = set[0];
+	set[0] = known;
+	return &set[0];
 }
 
 /* What the thread has not seen before, or not for long. */
@@ -152,21 +210,29 @@ static __attribute__((noinline)) uint32_t stack_first_sight(struct writer *write
 {
 	struct book_frame frames[STACK_DEPTH_MAX];
 	struct provider_native native = {.addresses = addresses, .places = places};
-	uint32_t generation = modules_generation();
+	struct modules_validity validity = {.generation = modules_generation()};
+	struct stack_known known;
 	size_t others;
 	uint32_t id;
 
 	if (n > 0)
-		native.count = modules_frames(writer, addresses, n, frames, &generation);
+		native.count = modules_frames(writer, addresses, n, frames, &validity);
 	if (cache->sight.identity)
 		native.count = bits_min(native.count, STACK_NATIVE_MAX);
 	others = provider_tell(writer, &cache->sight, stack_depth, &native, frames);
 	id = intern_stack_mixed(writer, frames, native.count, others);
 	if (unlikely(oldlog_has_stacks()))
 		oldlog_names_learn(id, addresses, native.count);
+	if (validity.is_fleeting)
+		return id;
 	/* A full book stays full: that there is no stack is remembered too. */
-	stack_remember(cache, provider_mix(stack_hash(generation, addresses, n), &cache->sight),
-		       id);
+	known = (struct stack_known){
+		.guards = validity.guards,
+		.certain = walk_is_sure() ? validity.guards : validity.first,
+		.id = id,
+	};
+	known.hash = provider_mix(stack_hash(validity.generation, addresses, n), &cache->sight);
+	stack_remember(cache, &known);
 	return id;
 }
 
@@ -198,12 +264,12 @@ static __attribute__((noinline)) uint32_t stack_meet(struct writer *writer,
 uint32_t stack_take(struct writer *writer, struct thread *self, const void *frame)
 {
 	struct stack_cache *cache = self->stacks;
+	const struct stack_known *known = NULL;
 	uintptr_t addresses[STACK_DEPTH_MAX];
-	struct stack_known *set;
+	uint32_t generation;
 	uint32_t id = 0;
 	uint64_t hash;
 	size_t n = 0;
-	bool is_known; /* a stack without native frames may be one that is not learned yet */
 
 	if (unlikely(!cache))
 		cache = self->stacks = stack_make_cache();
@@ -217,18 +283,16 @@ uint32_t stack_take(struct writer *writer, struct thread *self, const void *fram
 	if (likely(stack_is_native))
 		n = walk_quick(&cache->bounds, frame, addresses, stack_depth);
 	provider_look(writer, &cache->sight, stack_depth);
-	hash = provider_mix(stack_hash(modules_generation(), addresses, n), &cache->sight);
-	is_known = n > 0 || !stack_is_native;
-	set = cache->known[hash >> 8 & (STACK_SETS - 1)];
-	if (likely(is_known && set[0].hash == hash)) {
-		id = set[0].id;
-	} else if (is_known && set[1].hash == hash) {
-		id = set[1].id;
-		set[1] = set[0];
-		set[0] = (struct stack_known){.hash = hash, .id = id};
-	} else {
+	generation = modules_generation();
+	hash = provider_mix(stack_hash(generation, addresses, n), &cache->sight);
+	/* A stack without native frames may be one that is not learned yet. */
+	if (likely(n > 0 || !stack_is_native))
+		known = stack_find(cache, hash);
+	if (likely(known &&
+		   (!known->guards || guard_hold(known->guards, known->certain, generation))))
+		id = known->id;
+	else
 		id = stack_meet(writer, cache, frame);
-	}
 	provider_seen(&cache->sight, id);
 out:
 	self->stack = id;

@@ -21,7 +21,10 @@
 #define STACK_DEPTH_USUAL 16u
 #define STACK_DEPTH_MAX 64u /* as many as a stack in the book has */
 
-/* Reads the environment. Once for each book, before it is published. */
+/*
+ * Reads the environment. Once for each book, before it is published; and once more if stacks are off and a
+ * provider has come. The gate is held.
+ */
 void stack_open(void);
 bool stack_is_on(void);
 

@@ -78,6 +78,7 @@ void thread_join(struct thread *self, struct writer *writer, uint32_t instance)
 	self->tid = (uint32_t)gettid();
 	self->instance = instance;
 	self->phase = 0;
+	self->stack = 0; /* what another book called so */
 	if (!phases || phases->depth == 0)
 		return;
 	for (uint32_t i = 0; i < thread_named_depth(phases); i++) {

@@ -33,7 +33,7 @@ void unwind_give_up(void)
 	unwind_become(UNWIND_LOST);
 }
 
-#if defined(__x86_64__) && defined(DLFO_EH_SEGMENT_TYPE)
+#if defined(__x86_64__)
 
 #define UNWIND_NAME "libunwind-x86_64.so.8"
 #define UNWIND_CURSOR 192u /* words; 127 are used */
@@ -81,7 +81,6 @@ static struct {
 	int (*step)(void *cursor);
 	int (*get_reg)(void *cursor, int number, uint64_t *ret_value);
 	int (*search)(void *space, uint64_t ip, void *table, void *info, int need, void *context);
-	int (*find_object)(void *address, struct dl_find_object *ret_object); /* libc's */
 	void *space;
 	bool is_old; /* before 1.6 the description of a table was a word shorter */
 } unwind;
@@ -89,7 +88,7 @@ static struct {
 /* One question. */
 struct unwind_probe {
 	uint64_t ip;
-	struct dl_find_object object;
+	struct linked_file file;
 	struct {
 		uintptr_t low;
 		uintptr_t high;
@@ -123,12 +122,12 @@ static bool unwind_holds(const struct unwind_probe *probe, uint64_t address, uin
 static int unwind_find_proc_info(void *space, uint64_t ip, void *info, int need, void *context)
 {
 	struct unwind_probe *probe = context;
-	uint64_t at = (uintptr_t)probe->object.dlfo_eh_frame;
-	const struct unwind_head *head = probe->object.dlfo_eh_frame;
+	uint64_t at = (uintptr_t)probe->file.tables;
+	const struct unwind_head *head = probe->file.tables;
 	/* Two links, first and last address, gp, form, (load offset,) then name, base, length, data. */
 	uint64_t table[16] = {
-		[2] = (uintptr_t)probe->object.dlfo_map_start,
-		[3] = (uintptr_t)probe->object.dlfo_map_end,
+		[2] = probe->file.low,
+		[3] = probe->file.high,
 		[5] = UNWIND_REMOTE_TABLE,
 	};
 	uint64_t *rest = &table[unwind.is_old ? 6 : 7];
@@ -245,7 +244,7 @@ static int unwind_no_name(void *space, uint64_t ip, char *text, size_t length, u
 /* What of the file lies in memory and can be read: the tables are in one part, and point into others. */
 static bool unwind_find_parts(struct unwind_probe *probe)
 {
-	const char *image = probe->object.dlfo_map_start;
+	const char *image = (const char *)probe->file.low;
 	ElfW(Ehdr) head;
 	ElfW(Phdr) part;
 
@@ -260,7 +259,7 @@ static bool unwind_find_parts(struct unwind_probe *probe)
 			continue;
 		/* It is read in words, of which the last may be half behind the end, but not behind
 		 * the page. */
-		part.p_vaddr += probe->object.dlfo_link_map->l_addr;
+		part.p_vaddr += linked_base(&probe->file);
 		probe->parts[probe->part_count].low =
 			bits_align_down(part.p_vaddr, sizeof(uint64_t));
 		probe->parts[probe->part_count++].high =
@@ -269,23 +268,16 @@ static bool unwind_find_parts(struct unwind_probe *probe)
 	return true;
 }
 
-static bool unwind_find(uintptr_t address, struct dl_find_object *ret_object)
-{
-	/* A call may be the last of its function: what is asked for is the call, not what is behind. */
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr): that is how it is asked */
-	return unwind.find_object((void *)(address - 1), ret_object) == 0;
-}
-
 bool unwind_find_file(uintptr_t address, struct unwind_file *ret_file)
 {
-	struct dl_find_object object;
+	struct linked_file file;
 
-	if (!unwind_find(address, &object))
+	if (!linked_find(address, &file))
 		return false;
 	*ret_file = (struct unwind_file){
-		.low = (uintptr_t)object.dlfo_map_start,
-		.high = (uintptr_t)object.dlfo_map_end,
-		.path = object.dlfo_link_map->l_name,
+		.low = file.low,
+		.high = file.high,
+		.path = linked_path(&file),
 	};
 	return true;
 }
@@ -352,7 +344,7 @@ void unwind_learn(uintptr_t address, struct rule *ret_rule)
 	int r;
 
 	*ret_rule = rule;
-	if (!unwind_find(address, &probe.object) || !unwind_find_parts(&probe) ||
+	if (!linked_find(address, &probe.file) || !unwind_find_parts(&probe) ||
 	    unwind.init_remote(cursor, unwind.space, &probe) < 0)
 		return;
 	r = unwind.step(cursor);
@@ -423,8 +415,7 @@ static bool unwind_open(void)
 	       unwind_get(library, "_Ux86_64_step", &unwind.step) &&
 	       unwind_get(library, "_Ux86_64_get_reg", &unwind.get_reg) &&
 	       unwind_get(library, "_Ux86_64_dwarf_search_unwind_table", &unwind.search) &&
-	       unwind_get(RTLD_DEFAULT, "_dl_find_object", &unwind.find_object) &&
-	       unwind_make_space() && (unwind_try(false) || unwind_try(true));
+	       linked_can_find() && unwind_make_space() && (unwind_try(false) || unwind_try(true));
 }
 
 /* What is found out counts only for who still wants to know. */

@@ -42,6 +42,11 @@ static enum walk_how walk_how(void)
 	return __atomic_load_n(&walk_way, __ATOMIC_RELAXED);
 }
 
+bool walk_is_sure(void)
+{
+	return walk_how() != WALK_FRAMES;
+}
+
 /* What is loaded has changed: addresses may mean something else. */
 static bool walk_is_stale(void)
 {
@@ -238,8 +243,9 @@ static void walk_pin(uintptr_t address)
 	if (!unwind_find_file(address, &file))
 		return;
 	pick_pin(file.low, file.high);
-	debug_line("stacks: no frame pointers in %s, it is unwound by its tables",
-		   *file.path ? file.path : "the program");
+	if (debug_is_on())
+		debug_line("stacks: no frame pointers in %s, it is unwound by its tables",
+			   *file.path ? file.path : "the program");
 }
 
 /* By rule all the way. @is_learning: with the lock; otherwise 0 if something would have to be learned. */

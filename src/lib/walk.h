@@ -10,6 +10,7 @@
  * leads it astray, but it never faults.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,9 @@ enum walk_how {
 
 /* Once for each book, before anybody else can be inside. */
 void walk_open(enum walk_how how);
+
+/* Whether the frames are there for sure, as far as the stack is not damaged. */
+bool walk_is_sure(void);
 
 /*
  * Return addresses, innermost first, without those into this library. Return: how many; 0 = there are none, or

@@ -37,7 +37,7 @@ UNIT(environment_says_on_or_off)
 UNIT(environment_says_stacks_and_socket)
 {
 	static const char some[] = "TTMEM_STACKS=fp\0TTMEM_SOCKET=none";
-	static const char none[] = "TTMEM_STACKS=off\0TTMEM_SOCKET=/run/x";
+	static const char none[] = "TTMEM_STACKS=Off\0TTMEM_SOCKET=/run/x";
 	struct inside inside = {0};
 
 	inside_parse_environment(some, sizeof(some), &inside);

@@ -15,6 +15,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "base/wish.h"
 
 #define INSIDE_ENVIRONMENT_MAX (UINT32_C(2) << 20) /* as much as the kernel hands to a program */
 #define INSIDE_LINES_MAX 200000u                   /* of maps; above the kernel's usual limit */
@@ -54,7 +55,7 @@ void inside_parse_environment(const char *bytes, size_t length, struct inside *i
 		if (inside_is(bytes, n, "TTMEM_SOCKET=none"))
 			inside->daemon_unwanted = true;
 		if (n > 13 && memcmp(bytes, "TTMEM_STACKS=", 13) == 0 &&
-		    !inside_is(bytes, n, "TTMEM_STACKS=off"))
+		    !wish_is_no(bytes + 13, n - 13))
 			inside->wants_stacks = true;
 		n = n < length ? n + 1 : n;
 		bytes += n;

@@ -92,6 +92,21 @@ def test_why_nothing_is_recorded(program, clean_env, tmp_path):
     assert "tracking is wanted, but no book could be made" in line
 
 
+def test_settings_that_are_none(program, track, tmp_path):  # noqa: F811
+    log = tmp_path / "log"
+    settings = {**track, "TTMEM_DEBUG": str(log), "TTMEM_STACKS": "true"}
+    run(program, settings)
+    assert "stacks: off, TTMEM_STACKS is none of auto, " in log.read_text()
+    assert log.read_text().splitlines()[0].endswith(": true")
+    log.unlink()
+    run(program, {**settings, "TTMEM_STACKS": "FP", "TTMEM_STACK_DEPTH": "65"})
+    (line,) = [line for line in log.read_text().splitlines() if "stacks: " in line]
+    assert line.endswith("stacks: 16 frames, TTMEM_STACK_DEPTH is no number from 1 to 64: 65")
+    log.unlink()
+    run(program, {**settings, "TTMEM_STACKS": " fp", "TTMEM_STACK_DEPTH": "64"})
+    assert "stacks: " not in log.read_text()
+
+
 def test_files_that_are_none(program, track, tmp_path):  # noqa: F811
     """A pipe that nobody reads, one that is hung up, a terminal, a link: no lines, no harm."""
     fifo = tmp_path / "fifo"

@@ -80,8 +80,63 @@ def test_the_depth_is_a_setting(program):
     program.check(stack, "load", "layer")
 
 
-def test_without_stacks(program):
-    assert program.stacks(BOTH_WAYS, TTMEM_STACKS="off")["weights"] == []
+@pytest.mark.parametrize("how", ["off", "OFF", "0", "none"])
+def test_without_stacks(program, how):
+    assert program.stacks(BOTH_WAYS, TTMEM_STACKS=how)["weights"] == []
+
+
+@every_python
+def test_importing_is_enough(program):
+    """Nobody set TTMEM_STACKS."""
+    stack = program.stacks(BOTH_WAYS, TTMEM_STACKS=None)["weights"]
+    program.check(program.python_part(stack), "load", "layer", "run", "main",
+                  ("<module>", "module"))
+    assert [frame_name(frame) for frame in stack[:3]] == IN_C
+
+
+LATE = """\
+import json, os, threading
+import step
+
+begun, may_go = threading.Event(), threading.Event()
+def work():
+    step.take("early")
+    begun.set()
+    may_go.wait()
+    step.take("late")  # work
+worker = threading.Thread(target=work)
+worker.start()
+begun.wait()
+step.take("before")
+import ttmem
+step.take("after")  # after
+may_go.set()
+worker.join()
+child = os.fork()
+if child == 0:
+    step.take("child")  # child
+rows = ttmem.buffers(pid=os.getpid())
+if child:
+    os.waitpid(child, 0)
+print(json.dumps({row["name"]: row["stack"] for row in rows}), flush=True)
+os._exit(0)
+"""
+
+
+def test_from_the_import_on(program):
+    """Also in a thread that had events before, and in a child."""
+    program.path.write_text(LATE)
+    program.text = LATE
+    env = program.settings({"TTMEM_STACKS": None})
+    result = subprocess.run([program.python.which.path, program.path], env=env, text=True,
+                            stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, check=True)
+    child, parent = map(json.loads, result.stdout.splitlines())
+    assert parent["early"] == [] and parent["before"] == []
+    program.check(parent["after"][-1:], ("<module>", "after"))
+    late = program.python_part(parent["late"])
+    program.check(late[:1], "work")
+    assert list(child) == ["child"]
+    program.check(child["child"][-1:], ("<module>", "child"))
 
 
 @every_python

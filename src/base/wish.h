@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Words in settings, as people write them: in capitals or not, with blanks around or not. Not by libc's
+ * functions, for which what a capital is depends on the language.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* @word in small letters. */
+static inline bool wish_is(const char *text, size_t length, const char *word)
+{
+	while (length > 0 && (*text == ' ' || *text == '\t')) {
+		text++;
+		length--;
+	}
+	while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == '\t'))
+		length--;
+	if (strlen(word) != length)
+		return false;
+	for (size_t i = 0; i < length; i++) {
+		char c = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] - 'A' + 'a') : text[i];
+
+		if (c != word[i])
+			return false;
+	}
+	return true;
+}
+
+/* Nothing at all is no. */
+static inline bool wish_is_no(const char *text, size_t length)
+{
+	return wish_is(text, length, "off") || wish_is(text, length, "0") ||
+	       wish_is(text, length, "no") || wish_is(text, length, "none") ||
+	       wish_is(text, length, "");
+}
+
+static inline bool wish_is_yes(const char *text, size_t length)
+{
+	return wish_is(text, length, "on") || wish_is(text, length, "1") ||
+	       wish_is(text, length, "yes");
+}
+
+/* A whole number from 1 to @max; 0 = it is none. */
+static inline uint32_t wish_number(const char *text, uint32_t max)
+{
+	uint64_t value = 0;
+
+	for (; *text >= '0' && *text <= '9' && value <= max; text++)
+		value = value * 10 + (uint64_t)(*text - '0');
+	return *text || value > max ? 0 : (uint32_t)value;
+}

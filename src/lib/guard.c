@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The places. Each is written before its bit is given to anybody, and stays until the generation rises; who reads one
+ * that is being written again sees that the generation did, before it looks at any file.
+ */
+
+#include "lib/guard.h"
+
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/hash.h"
+#include "lib/image.h"
+#include "lib/linked.h"
+
+struct guard {
+	uintptr_t low; /* of all of the file */
+	uintptr_t high;
+	uintptr_t map;   /* the loader's record of it */
+	uintptr_t place; /* as in the mark */
+	uint64_t words[2];
+};
+
+static struct guard guard_table[GUARD_MAX];
+static size_t guard_count;
+static uint32_t guard_generation; /* of all of them */
+
+/* Pairs with guard_store(): who sees what was stored sees the generation too, which is read behind it. */
+static uint64_t guard_load(const uint64_t *field)
+{
+	return __atomic_load_n(field, __ATOMIC_ACQUIRE);
+}
+
+/* Behind the generation that has risen. */
+static void guard_store(uint64_t *field, uint64_t value)
+{
+	__atomic_store_n(field, value, __ATOMIC_RELEASE);
+}
+
+static uint64_t guard_path(const char *path)
+{
+	return hash_bytes(path, strlen(path));
+}
+
+void guard_mark(uintptr_t start, const void *place, const char *path, struct guard_mark *ret_mark)
+{
+	struct guard_mark mark = {.place = place};
+
+	if (place && (uintptr_t)place >= start &&
+	    (uintptr_t)place - start <= IMAGE_PAGE - sizeof(mark.words)) {
+		memcpy(mark.words, place, sizeof(mark.words));
+	} else {
+		mark.place = NULL;
+		mark.words[0] = guard_path(path);
+	}
+	*ret_mark = mark;
+}
+
+uint64_t guard_set(uintptr_t address, const struct guard_mark *mark)
+{
+	struct linked_file file;
+	struct guard *guard = &guard_table[guard_count];
+
+	if (guard_count == GUARD_MAX || !linked_find(address, &file))
+		return 0;
+	guard_store(&guard->low, file.low);
+	guard_store(&guard->high, file.high);
+	guard_store(&guard->map, (uintptr_t)file.map);
+	guard_store(&guard->place, (uintptr_t)mark->place);
+	guard_store(&guard->words[0], mark->words[0]);
+	guard_store(&guard->words[1], mark->words[1]);
+	return UINT64_C(1) << guard_count++;
+}
+
+void guard_forget(uint32_t generation)
+{
+	guard_count = 0;
+	__atomic_store_n(&guard_generation, generation, __ATOMIC_RELAXED); /* stores follow */
+}
+
+static void guard_copy(const struct guard *guard, struct guard *ret_copy)
+{
+	*ret_copy = (struct guard){
+		.low = guard_load(&guard->low),
+		.high = guard_load(&guard->high),
+		.map = guard_load(&guard->map),
+		.place = guard_load(&guard->place),
+		.words = {guard_load(&guard->words[0]), guard_load(&guard->words[1])},
+	};
+}
+
+static bool guard_is_same(const struct guard *guard, bool is_certain)
+{
+	uint64_t words[2] = {0, 0};
+	struct linked_file file;
+
+	/* What is asked for is a call, which returns behind itself. */
+	if (!linked_find(guard->low + 1, &file) || file.low != guard->low ||
+	    file.high != guard->high || (uintptr_t)file.map != guard->map)
+		return false;
+	if (!is_certain)
+		return true;
+	if (likely(guard->place))
+		memcpy(words, (const void *)guard->place, sizeof(words));
+	else
+		words[0] = guard_path(linked_path(&file));
+	return words[0] == guard->words[0] && words[1] == guard->words[1];
+}
+
+bool guard_hold(uint64_t bits, uint64_t certain, uint32_t generation)
+{
+	for (; bits; bits &= bits - 1) {
+		struct guard guard;
+
+		guard_copy(&guard_table[__builtin_ctzll(bits)], &guard);
+		/* Otherwise that may be a file which can go at any time. */
+		if (__atomic_load_n(&guard_generation, __ATOMIC_RELAXED) != generation ||
+		    !guard_is_same(&guard, bits & -bits & certain))
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "lib/lasting.h"
+
+#undef NDEBUG
+#include <assert.h>
+#include <dlfcn.h>
+#include <string.h>
+
+#include "base/unit.h"
+#include "lib/chain.h"
+#include "lib/image.h"
+
+/* One file of the loader's list. */
+struct lasting_question {
+	const char *name; /* without folders; empty = the program */
+	bool is_there;
+	bool is_lasting;
+	uintptr_t base;
+};
+
+static int lasting_see(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct lasting_question *question = context;
+	bool is_lasting = lasting_meet(info);
+
+	(void)size;
+	if (strcmp(image_base(info->dlpi_name), question->name) == 0) {
+		question->is_there = true;
+		question->is_lasting = is_lasting;
+		question->base = info->dlpi_addr;
+	}
+	return 0;
+}
+
+static struct lasting_question lasting_ask(const char *name)
+{
+	struct lasting_question question = {.name = name};
+
+	lasting_begin();
+	(void)dl_iterate_phdr(lasting_see, &question); /* what the callback says: 0 */
+	return question;
+}
+
+UNIT(what_came_with_the_program_stays)
+{
+	static const char *const names[] = {"", "libc.so.6"};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct lasting_question question = lasting_ask(names[i]);
+
+		assert(question.is_there && question.is_lasting && lasting_knows(question.base));
+	}
+}
+
+UNIT(what_was_loaded_may_go)
+{
+	void *library = chain_load("unload-first-sha1.so");
+	struct lasting_question question = lasting_ask("unload-first-sha1.so");
+
+	assert(library && question.is_there && !question.is_lasting);
+	assert(!lasting_knows(question.base));
+	assert(dlclose(library) == 0);
+}
+
+/* It calls itself what the program needs, but that is there already. */
+UNIT(a_name_is_one_files)
+{
+	void *library = chain_load("lasting-twin.so");
+	struct lasting_question question = lasting_ask("lasting-twin.so");
+
+	assert(library && question.is_there && !question.is_lasting);
+	assert(lasting_ask("libc.so.6").is_lasting);
+	assert(dlclose(library) == 0);
+}
+
+UNIT(who_says_so_stays)
+{
+	void *library = chain_load("lasting-said.so");
+	struct lasting_question question = lasting_ask("lasting-said.so");
+
+	assert(library && question.is_there && question.is_lasting);
+	assert(dlclose(library) == 0);
+}
