@@ -7,8 +7,6 @@
 #undef NDEBUG
 #include <alloca.h>
 #include <assert.h>
-#include <dlfcn.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,18 +49,6 @@ __attribute__((noinline)) void chain_recurse(uint32_t depth, struct chain_expect
 	else
 		chain_middle(depth, expected);
 	CHAIN_FRAME_END();
-}
-
-void *chain_load(const char *name)
-{
-	char path[PATH_MAX + 64];
-	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX);
-
-	assert(n > 0);
-	path[n] = '\0';
-	*strrchr(path, '/') = '\0';
-	snprintf(path + strlen(path), 64, "/lib/%s", name);
-	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
 void chain_read_id(struct witness *w, uint32_t id, struct chain_found *ret_found)
@@ -120,25 +106,6 @@ void chain_check(const struct chain_found *found, const struct chain_expected *e
 	assert(chain_is_in(found->address[0], (uintptr_t)&chain_leaf));
 	for (size_t i = 0; i < expected->count; i++)
 		assert(found->address[i + 1] == expected->address[i]);
-}
-
-/* Looked for as the library does, but nothing is left loaded by it. */
-void chain_need_tables(void)
-{
-	void *library = dlopen("libunwind-x86_64.so.8", RTLD_NOW | RTLD_LOCAL);
-
-	if (!library)
-		unit_skip("no libunwind here");
-	assert(dlclose(library) == 0);
-}
-
-void chain_start_tables(const char *how)
-{
-	chain_need_tables();
-	chain_start(how);
-	/* The book, and a pipe that libunwind makes and we do not use. */
-	if (strcmp(how, "fp") != 0)
-		unit_expect_fds(3);
 }
 
 void chain_expect(struct chain_expected *expected, const void *address)
