@@ -427,6 +427,11 @@ static bool family_process_is(const struct family_process *process, int fd)
 	same = !family_differs(process, "pid", 0, 0, witness_header(&w)->pid,
 			       (uint64_t)process->pid) &&
 	       same;
+	if (!same)
+		printf("turned away: %u for the lock, %u for room, %u in handlers\n",
+		       (unsigned int)witness_header(&w)->rejected.lock,
+		       (unsigned int)witness_header(&w)->rejected.room,
+		       (unsigned int)witness_header(&w)->rejected.reentry);
 	witness_close(&w);
 	return same;
 }

@@ -30,7 +30,7 @@ give_up() {
 # shellcheck disable=SC2086 # a list of words
 [ $# -gt 0 ] || set -- kernel-node kernel-errors kernel-list kernel-odd kernel-life kernel-crowd kernel-view \
 	kernel-track lib-life lib-semantics lib-rest lib-misuse lib-descriptor lib-limits lib-offer \
-	lib-escape lib-signal lib-crowd lib-family kernel-storm ${TTMEM_KERNEL_MORE:-}
+	lib-escape lib-signal lib-crowd kernel-storm ${TTMEM_KERNEL_MORE:-lib-family}
 
 rm -rf "$work"
 mkdir -p "$work/module" "$work/root/bin" "$work/root/lib64" "$work/root/proc" "$work/root/sys" \
