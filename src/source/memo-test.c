@@ -85,7 +85,7 @@ static void memo_compare(const struct snapshot_part *a, const struct snapshot_pa
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		struct snapshot_memory left = a->memory[type], right = b->memory[type];
 
-		/* The clock is compared with another at each reading: some nanoseconds to and fro. */
+		/* The clock is compared with another at each reading: some nanoseconds more or less. */
 		assert(!left.last_ns == !right.last_ns);
 		left.last_ns = right.last_ns = 0;
 		assert(memcmp(&left, &right, sizeof(left)) == 0);
