@@ -153,6 +153,7 @@ static const struct holder_ops book_holder_ops = {
 static void book_release(struct work_struct *work)
 {
 	struct book *book = container_of(work, struct book, release);
+	void (*unpin)(void) = book->unpin;
 	unsigned long index;
 	struct page *page;
 
@@ -165,6 +166,8 @@ static void book_release(struct work_struct *work)
 	atomic_long_sub(atomic_long_read(&book->used), &book_pages);
 	holder_deinit(&book->holder);
 	kfree(book);
+	if (unpin)
+		unpin();
 }
 
 static void book_last_put(struct kref *refs)

@@ -31,6 +31,7 @@ struct book {
 	struct mutex reserving; /* so that no page is charged twice */
 	unsigned long flags;    /* enum book_flag */
 	struct work_struct release;
+	void (*unpin)(void); /* called when all else is gone; may be NULL */
 };
 
 enum book_flag {

@@ -25,8 +25,22 @@
 #define FILE_NAME "ttmem-book" /* what a descriptor's link under /proc shows */
 
 static struct file_system_type file_system;
-static struct vfsmount *file_mount; /* there as long as any file is open */
+/*
+ * There as long as any book is. A file would keep it too, but an inode can outlive all of its files: a path to
+ * it may be open, or somebody waits for news of it. So books keep it, to their very end.
+ */
+static struct vfsmount *file_mount;
 static int file_mount_count;
+
+static int file_pin(void)
+{
+	return simple_pin_fs(&file_system, &file_mount, &file_mount_count);
+}
+
+static void file_unpin(void)
+{
+	simple_release_fs(&file_mount, &file_mount_count);
+}
 
 int file_get_args(void *to, const void __user *from, size_t size)
 {
@@ -40,20 +54,9 @@ int file_get_args(void *to, const void __user *from, size_t size)
 /* Opened again, through /proc. The rights were checked by mode and owner of the inode. */
 static int file_open(struct inode *inode, struct file *file)
 {
-	int r;
-
 	if (file->f_mode & FMODE_WRITE)
 		return -EACCES;
-	r = simple_pin_fs(&file_system, &file_mount, &file_mount_count);
-	if (r < 0)
-		return r;
 	file->private_data = inode->i_private;
-	return 0;
-}
-
-static int file_release(struct inode *inode, struct file *file)
-{
-	simple_release_fs(&file_mount, &file_mount_count);
 	return 0;
 }
 
@@ -220,7 +223,6 @@ static void file_show_fdinfo(struct seq_file *seq, struct file *file)
 static const struct file_operations file_operations = {
 	.owner = THIS_MODULE,
 	.open = file_open,
-	.release = file_release,
 	.read_iter = file_read,
 	.llseek = file_llseek,
 	.mmap = file_mmap,
@@ -285,7 +287,10 @@ static struct file_system_type file_system = {
 	.kill_sb = kill_anon_super,
 };
 
-/* A file on an inode, whose reference it takes in any case; and so it does with the mount's. */
+/*
+ * A file on an inode, whose reference it takes in any case. The caller has pinned the mount: that may have
+ * been the last reference, and an inode does not survive its file system.
+ */
 static struct file *file_open_inode(struct inode *inode, int flags)
 {
 	struct file *file;
@@ -294,7 +299,6 @@ static struct file *file_open_inode(struct inode *inode, int flags)
 	file = alloc_file_pseudo(inode, file_mount, FILE_NAME, flags, &file_operations);
 	if (IS_ERR(file)) {
 		iput(inode);
-		simple_release_fs(&file_mount, &file_mount_count);
 		module_put(THIS_MODULE);
 		return file;
 	}
@@ -303,19 +307,20 @@ static struct file *file_open_inode(struct inode *inode, int flags)
 	return file;
 }
 
-/* Takes the reference of @book in any case. */
+/* Takes the reference of @book in any case. The mount is pinned. */
 static struct file *file_of_book(struct book *book)
 {
 	struct inode *inode;
 	int r;
 
-	r = simple_pin_fs(&file_system, &file_mount, &file_mount_count);
+	r = file_pin();
 	if (r < 0)
 		goto put;
+	book->unpin = file_unpin;
 	inode = alloc_anon_inode(file_mount->mnt_sb);
 	if (IS_ERR(inode)) {
 		r = PTR_ERR(inode);
-		goto unpin;
+		goto put;
 	}
 	inode->i_ino = book->holder.id;
 	inode->i_mode = S_IFREG | 0600;
@@ -329,78 +334,80 @@ static struct file *file_of_book(struct book *book)
 	mutex_unlock(&holder_lock);
 	return file_open_inode(inode, O_RDWR);
 
-unpin:
-	simple_release_fs(&file_mount, &file_mount_count);
 put:
 	book_abandon(book);
 	book_put(book);
 	return ERR_PTR(r);
 }
 
-int file_new_book(struct ttmem_ioc_book *args, struct file **ret_file)
+static struct file *file_make_book(struct ttmem_ioc_book *args)
 {
-	int fd = get_unused_fd_flags(O_CLOEXEC);
-	struct book *book;
-	struct file *file;
+	struct book *book = book_new(args->size, args->room);
 
-	if (fd < 0)
-		return fd;
-	book = book_new(args->size, args->room);
-	if (IS_ERR(book)) {
-		put_unused_fd(fd);
-		return PTR_ERR(book);
-	}
+	if (IS_ERR(book))
+		return ERR_CAST(book);
 	args->id = book->holder.id;
 	args->room = (u64)book->room << PAGE_SHIFT;
-	args->fd = fd;
-	file = file_of_book(book);
-	if (IS_ERR(file)) {
-		put_unused_fd(fd);
-		return PTR_ERR(file);
-	}
-	*ret_file = file;
-	return 0;
+	return file_of_book(book);
 }
 
-/* The file of a found inode, whose reference is taken in any case. */
-static struct file *file_of_inode(struct inode *inode)
+static struct file *file_find_book(struct ttmem_ioc_attach *args)
 {
-	struct book *book = inode->i_private;
-	int r = book_may_read(book) ? 0 : -EACCES;
+	struct pid *pid = args->pid ? find_get_pid(args->pid) : NULL;
+	struct inode *inode = NULL;
+	struct book *book;
 
-	if (r == 0)
-		r = simple_pin_fs(&file_system, &file_mount, &file_mount_count);
-	if (r < 0) {
+	if (args->pid && !pid)
+		return ERR_PTR(-ENOENT);
+	book = book_find(args->id, pid, &inode);
+	put_pid(pid);
+	if (!book)
+		return ERR_PTR(-ENOENT);
+	if (!book_may_read(book)) {
 		iput(inode);
-		return ERR_PTR(r);
+		return ERR_PTR(-EACCES);
 	}
 	return file_open_inode(inode, O_RDONLY);
 }
 
-int file_attach(struct ttmem_ioc_attach *args, struct file **ret_file)
+/* The number that was kept is for @file, or not needed after all. */
+static int file_settle(int fd, struct file *file, s32 *ret_fd, struct file **ret_file)
 {
-	struct pid *pid = args->pid ? find_get_pid(args->pid) : NULL;
-	struct inode *inode = NULL;
-	struct file *file;
-	int fd, r;
-
-	if (args->pid && !pid)
-		return -ENOENT;
-	r = book_find(args->id, pid, &inode) ? 0 : -ENOENT;
-	put_pid(pid);
-	if (r < 0)
-		return r;
-	fd = get_unused_fd_flags(O_CLOEXEC);
-	if (fd < 0) {
-		iput(inode);
-		return fd;
-	}
-	file = file_of_inode(inode);
 	if (IS_ERR(file)) {
 		put_unused_fd(fd);
 		return PTR_ERR(file);
 	}
-	args->fd = fd;
+	*ret_fd = fd;
 	*ret_file = file;
 	return 0;
+}
+
+int file_new_book(struct ttmem_ioc_book *args, struct file **ret_file)
+{
+	int fd = get_unused_fd_flags(O_CLOEXEC);
+	struct file *file;
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = file_pin();
+	file = r < 0 ? ERR_PTR(r) : file_make_book(args);
+	if (r == 0)
+		file_unpin();
+	return file_settle(fd, file, &args->fd, ret_file);
+}
+
+int file_attach(struct ttmem_ioc_attach *args, struct file **ret_file)
+{
+	int fd = get_unused_fd_flags(O_CLOEXEC);
+	struct file *file;
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = file_pin();
+	file = r < 0 ? ERR_PTR(r) : file_find_book(args);
+	if (r == 0)
+		file_unpin();
+	return file_settle(fd, file, &args->fd, ret_file);
 }

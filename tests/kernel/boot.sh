@@ -132,7 +132,7 @@ if ! grep -q '^@@unloaded$' "$work/log"; then
 	bad=1
 fi
 # Anything that a kernel says when something is wrong with it.
-if sed -n '/^@@log$/,/^@@end$/p' "$work/log" | grep -E -n 'WARNING|BUG|Oops|KASAN|UBSAN|Call Trace|Tainted.* [DW]|possible (recursive|circular)|Poison|Redzone|Object padding|unreferenced object|INFO: |general protection|refcount_t|leaked|remaining on|Objects remaining'; then
+if sed -n '/^@@log$/,/^@@end$/p' "$work/log" | grep -E -n 'WARNING|BUG|Oops|KASAN|UBSAN|Call Trace|Tainted.* [DW]|possible (recursive|circular)|Poison|Redzone|Object padding|unreferenced object|INFO: |general protection|refcount_t|leaked|remaining on|Objects remaining|Busy inodes|blocked for more than'; then
 	echo "the kernel complained"
 	bad=1
 fi

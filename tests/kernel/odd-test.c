@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/sendfile.h>
@@ -171,6 +172,55 @@ UNIT(calls_for_other_files)
 	close(out);
 	close(pipes[0]);
 	close(pipes[1]);
+}
+
+/*
+ * A path holds the inode and no file. With the last file gone it must still be the same file system in which
+ * the book is found again. Whether it was is told by the kernel's log, and best by one that watches its memory.
+ */
+UNIT(a_path_outlives_the_last_file)
+{
+	for (int round = 0; round < 6; round++) {
+		struct node_book book;
+		struct stat before, after;
+		char path[64];
+		int way, again;
+
+		node_make_book(&book);
+		node_write(&book, ODD_DEVICE, 0, 1000, 3);
+		assert(fstat(book.fd, &before) == 0);
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", book.fd);
+		way = open(path, O_PATH | O_CLOEXEC);
+		assert(way >= 0);
+		node_drop_book(&book);
+		again = node_attach(book.id, 0);
+		assert(again >= 0);
+		assert(close(way) == 0);
+		assert(fstat(again, &after) == 0);
+		assert(after.st_dev == before.st_dev && after.st_ino == before.st_ino);
+		assert(strstr(node_text("/proc/driver/ttmem/totals"), "book"));
+		assert(close(again) == 0);
+	}
+}
+
+/* Somebody who waits for news of the file keeps its inode too: nobody may be kept waiting by that. */
+UNIT(somebody_watches_the_last_file)
+{
+	for (int round = 0; round < 6; round++) {
+		int watch = inotify_init1(IN_CLOEXEC);
+		struct node_book book;
+		char path[64];
+
+		assert(watch >= 0);
+		node_make_book(&book);
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", book.fd);
+		assert(inotify_add_watch(watch, path, IN_ALL_EVENTS) > 0);
+		node_drop_book(&book);
+		sync();
+		if (round % 2)
+			assert(close(node_attach(book.id, 0)) == 0);
+		assert(close(watch) == 0);
+	}
 }
 
 /* Reads at any place and of any size, into memory that is not all there. */
