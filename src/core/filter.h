@@ -16,8 +16,8 @@ struct filter_device {
 
 struct filter {
 	bool has_pid;
-	uint32_t pid;
 	bool has_type;
+	uint32_t pid;
 	uint32_t type;
 	uint32_t device_count; /* 0 = all */
 	struct filter_device devices[FILTER_DEVICES_MAX];

@@ -136,9 +136,10 @@ UNIT(pairs_that_are_none)
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		char text[16];
-		char *rest = strcpy(text, wrong[i]);
+		char *rest = text;
 		const char *name = NULL, *value = NULL;
 
+		snprintf(text, sizeof(text), "%s", wrong[i]);
 		assert(push_pairs_next(&rest, &name, &value) == -EINVAL && !name && !value);
 	}
 }
