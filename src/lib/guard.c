@@ -38,9 +38,19 @@ static void guard_store(uint64_t *field, uint64_t value)
 	__atomic_store_n(field, value, __ATOMIC_RELEASE);
 }
 
+/* In parts, because a path can be longer than a stack should grow by. */
 static uint64_t guard_path(const char *path)
 {
-	return hash_bytes(path, strlen(path));
+	uint64_t hash = 0;
+	char part[64];
+	size_t n;
+
+	do {
+		n = linked_copy(path, part, sizeof(part));
+		hash = hash_fold(hash ^ HASH_K0, hash_bytes(part, n) ^ HASH_K1);
+		path += n;
+	} while (n + 1 == sizeof(part));
+	return hash;
 }
 
 void guard_mark(uintptr_t start, const void *place, const char *path, struct guard_mark *ret_mark)

@@ -190,6 +190,17 @@ LINKED_READS const char *linked_path(const struct linked_file *file)
 	return file->map->l_name;
 }
 
+/* Byte by byte: libc's own functions are the sanitizer's in a program that has one. */
+LINKED_READS size_t linked_copy(const char *name, char *ret_copy, size_t size)
+{
+	size_t n = 0;
+
+	for (; n + 1 < size && name && name[n]; n++)
+		ret_copy[n] = name[n];
+	ret_copy[n] = '\0';
+	return n;
+}
+
 /*
  * A library that has us inside must not be unloaded, as libttmem.so is not: threads' destructors and the book
  * outlive a dlclose(). Constructors may ask the loader for anything.

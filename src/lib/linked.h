@@ -58,3 +58,6 @@ bool linked_can_find(void);
 /* What its record says: how far it lies from the addresses in it, and its path; empty = the program. */
 uintptr_t linked_base(const struct linked_file *file);
 const char *linked_path(const struct linked_file *file);
+
+/* The loader's name of a file, cut to @size, where nobody frees it. NULL is "". Return: its length. */
+size_t linked_copy(const char *name, char *ret_copy, size_t size);

@@ -207,10 +207,20 @@ struct modules_walk {
 	bool is_begun;
 };
 
+/* One at a time, like all of this. */
+static const char *modules_name(const char *name)
+{
+	static char copy[PATH_MAX];
+
+	linked_copy(name, copy, sizeof(copy));
+	return copy;
+}
+
 /* Called by the loader for each file; if nothing has changed, for the first one only. */
 static int modules_see(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct modules_walk *walk = context;
+	struct dl_phdr_info mine;
 
 	(void)size; /* the counts have been there for longer than what else we need of libc */
 	if (!walk->is_begun) {
@@ -231,7 +241,9 @@ static int modules_see(struct dl_phdr_info *info, size_t size, void *context)
 		lasting_begin();
 		walk->is_begun = true;
 	}
-	modules_add(walk->writer, info, lasting_meet(info));
+	mine = *info;
+	mine.dlpi_name = modules_name(info->dlpi_name);
+	modules_add(walk->writer, &mine, lasting_meet(&mine));
 	return 0;
 }
 
@@ -277,7 +289,7 @@ static void modules_meet(struct writer *writer, uintptr_t address)
 	    image->e_phnum > (IMAGE_PAGE - image->e_phoff) / sizeof(ElfW(Phdr)))
 		return;
 	info.dlpi_addr = linked_base(&file);
-	info.dlpi_name = linked_path(&file);
+	info.dlpi_name = modules_name(linked_path(&file));
 	info.dlpi_phdr = (const void *)((const char *)image + image->e_phoff);
 	info.dlpi_phnum = image->e_phnum;
 	modules_drop(&file);
