@@ -3,7 +3,7 @@
 // The stream of totals and incidents, for as long as the page is open. Read with fetch instead of EventSource,
 // because the token goes in a header. A lost connection is said, and tried again for ever.
 
-import { askHealth, headers } from "./api";
+import { askHealth, checkToken, headers, token } from "./api";
 import { deviceKey, held, poolUsed, type Incident, type Totals } from "./model";
 import { Reader, Retry, type Message } from "./sse";
 
@@ -127,7 +127,9 @@ export class Live {
   }
 
   private async listen(signal: AbortSignal): Promise<void> {
-    const answer = await fetch("/api/v1/stream", { headers: headers(), signal });
+    const sent = token();
+    const answer = await fetch("/api/v1/stream", { headers: headers(sent), signal });
+    checkToken(answer, sent);
     if (!answer.ok || !answer.body) throw new Error(String(answer.status));
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     const messages = new Reader();

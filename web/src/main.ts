@@ -3,7 +3,7 @@
 // The frame around the views: where one is, whether what one sees is true now, the token, light or dark.
 
 import "./style.css";
-import { detailsAre, lock, mayAsk, problem, token, unlock } from "./api";
+import { detailsAre, lock, mayAsk, onTokenWrong, problem, token, tokenWentWrong, unlock } from "./api";
 import { onTheme, setTheme, startTheme, theme, type Theme } from "./colours";
 import { clear, h, say } from "./dom";
 import { duration } from "./format";
@@ -76,6 +76,7 @@ function askToken(): void {
 
 function changeToken(): void {
   live.restart();
+  showState();
   showKey();
   open();
 }
@@ -99,11 +100,11 @@ function showTheme(): void {
 function showState(): void {
   state.className = `state ${live.state}`;
   say(state, live.state === "live" ? "Live" : live.state === "connecting" ? "Connecting" : "Not connected");
-  banner.hidden = live.state !== "lost";
+  banner.hidden = live.state !== "lost" && !tokenWentWrong();
   if (live.state === "lost") {
     const since = live.totals ? ` What you see is as it was ${duration((Date.now() - live.lostAt) * 1e6)} ago.` : "";
     say(banner, `The connection to ttmemd is lost; trying again.${since}`);
-  }
+  } else if (tokenWentWrong()) say(banner, "The token is not right any more: enter it again.");
 }
 
 /** The view may show what the daemon says about details only once it has said it. */
@@ -157,6 +158,7 @@ function start(): void {
   window.addEventListener("hashchange", open);
   setInterval(() => (live.state === "lost" ? showState() : view?.update?.()), 1000);
   live.onChange(changed);
+  onTokenWrong(changeToken);
   onTheme(() => view?.update?.());
   live.start();
 }
