@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sparkline, splits, stacked, total } from "../src/chart-data";
-import { fromNs, History, later } from "../src/series";
+import { before, fromNs, History, later } from "../src/series";
 
 const series = (...values) => ({ label: "", variable: "", values });
 
@@ -72,6 +72,27 @@ test("what happens now is one point a second, and the old goes", () => {
   past.trim(2.5);
   assert.deepEqual(past.times, [2, 3]);
   assert.equal(past.values("a").length, 2);
+});
+
+test("what the database knew last is not true until now", () => {
+  const past = new History();
+  past.load([line("DRAM", [[10, 5], [20, 7]], 10)], (one) => one.type);
+  past.push(300e9, new Map([["DRAM", 1]]));
+  past.push(400e9, new Map([["DRAM", 1]])); // between two live ones nothing was missed
+  assert.deepEqual(past.times, [10, 20, 30, 300, 400]);
+  assert.deepEqual(past.values("DRAM"), [5, 7, null, 1, 1]);
+  // A point is written when its step is over, and a moment later.
+  past.load([line("DRAM", [[10, 5], [20, 7]], 10)], (one) => one.type);
+  past.push(44e9, new Map([["DRAM", 1]]));
+  assert.deepEqual(past.times, [10, 20, 44]);
+});
+
+test("a sparkline falls to nothing where nothing was told", () => {
+  const seconds = ({ times, values }) => times.map((time, i) => [time / 1e9, values[i]]);
+  assert.deepEqual(seconds(before(line("DRAM", [[10, 5], [20, 7]], 10), 300e9)), [[10, 5], [20, 7], [30, 0]]);
+  assert.deepEqual(seconds(before(line("DRAM", [[10, 5], [100, 7], [110, 8]], 10), 110e9)), [[10, 5], [20, 0], [100, 7]]);
+  assert.deepEqual(seconds(before(line("DRAM", [[10, 5], [20, 7]], 10), 40e9)), [[10, 5], [20, 7]]);
+  assert.deepEqual(seconds(before(line("DRAM", [], 10), 40e9)), []);
 });
 
 test("moments as parameters have all of their digits", () => {
