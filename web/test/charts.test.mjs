@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { sparkline, splits, stacked, total } from "../src/chart-data";
+import { remainder, sparkline, splits, stacked, total } from "../src/chart-data";
 import { before, fromNs, History, later } from "../src/series";
 
 const series = (...values) => ({ label: "", variable: "", values });
@@ -10,6 +10,11 @@ test("series are stacked from the bottom, and drawn from the top", () => {
   const data = { times: [1, 2, 3, 4], series: [series(1, 2, null, null), series(10, null, 30, null)] };
   assert.deepEqual(stacked(data), [[11, 2, 30, null], [1, 2, 0, null]]);
   assert.deepEqual([0, 1, 2, 3].map((i) => total(data, i)), [11, 2, 30, 0]);
+});
+
+test("what is in no part is the remainder, and never less than nothing", () => {
+  assert.deepEqual(remainder([10, 10, 10, null, 0], [[1, 2, 12, 1, null], [3, null, 0, 1, null]]), [6, 8, 0, null, 0]);
+  assert.deepEqual(remainder([5, null], []), [5, null]);
 });
 
 test("figures at the axis are round, few, and end with the capacity", () => {
