@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stream of totals and incidents, for as long as the page is open. Read with fetch instead of EventSource,
-// because the token goes in a header. A lost connection is said, and tried again for ever.
+// The stream of totals and incidents, for as long as somebody looks at the page. Read with fetch instead of EventSource,
+// because the token goes in a header. A lost connection is said, and tried again for ever. A browser has six connections
+// to a server, for all of its tabs: so those share one stream, and who is not looked at has none.
 
 import { askHealth, checkToken, headers, token } from "./api";
 import { deviceKey, held, poolUsed, type Incident, type Totals } from "./model";
+import { Share } from "./share";
 import { Reader, Retry, type Message } from "./sse";
 
 export type State = "connecting" | "live" | "lost";
 
 const SILENCE_MS = 40000; // the daemon says something every 15 s
+const HIDDEN_MS = 5000; // who only passes through another tab keeps the stream
+const AWAY_MS = 5000; // after a longer pause the past is read again
 const NEWS_MS = 150;
 const NEWS_LATE_MS = 1500;
 const NEWS_AGAIN_MS = 10000;
@@ -29,6 +33,8 @@ export class Live {
   state: State = "connecting";
   totals: Totals | null = null;
   lostAt = 0;
+  /** How often the stream was away for so long that something is missing. */
+  pauses = 0;
   private receivedAt = 0; // performance.now() of the newest totals
   readonly sparks = new Map<string, Spark>();
   private listeners = new Set<Listener>();
@@ -38,8 +44,19 @@ export class Live {
   private retry = new Retry();
   private abort = new AbortController();
   private scheduled = false;
+  private awayAt = Infinity; // performance.now() of the end of what was current
+  private share: Share | null = null; // while this tab reads for others
+  private wake: (() => void) | null = null; // while nobody looks
 
   start(): void {
+    const hiding = { timer: 0 };
+    const look = (): void => {
+      clearTimeout(hiding.timer);
+      if (document.hidden) hiding.timer = window.setTimeout(() => this.abort.abort(), HIDDEN_MS);
+      else this.wake?.();
+    };
+    document.addEventListener("visibilitychange", look);
+    look(); // it may have been opened behind others
     void this.run();
   }
 
@@ -106,6 +123,13 @@ export class Live {
 
   private set(state: State): void {
     if (state === "lost" && this.state !== "lost") this.lostAt = Date.now();
+    if (state !== "live" && this.state === "live") this.awayAt = performance.now();
+    if (state === "live" && performance.now() - this.awayAt > AWAY_MS) {
+      this.pauses++;
+      this.sparks.clear();
+      if (this.totals) this.remember(this.totals);
+    }
+    if (state === "live") this.awayAt = Infinity;
     this.state = state;
     for (const listener of this.listeners) listener();
   }
@@ -113,17 +137,35 @@ export class Live {
   private async run(): Promise<void> {
     for (;;) {
       this.abort = new AbortController();
+      const { signal } = this.abort;
       try {
         await askHealth();
-        await this.listen(this.abort.signal);
+        await this.attend(signal);
       } catch {
         // Said below: whatever the reason, there is no stream.
       }
-      const asked = this.abort.signal.aborted;
-      this.set(asked ? "connecting" : "lost");
-      const pause = asked ? 0 : this.retry.next();
-      await new Promise((resolve) => setTimeout(resolve, pause));
+      this.set(signal.aborted ? "connecting" : "lost");
+      if (document.hidden) await new Promise<void>((resolve) => (this.wake = resolve));
+      else if (!signal.aborted) await new Promise((resolve) => setTimeout(resolve, this.retry.next()));
+      this.wake = null;
     }
+  }
+
+  /** Reads the stream, or hears from the tab that does. Who has a token is told more, so those are among themselves. */
+  private async attend(signal: AbortSignal): Promise<void> {
+    if (!Share.possible()) return this.listen(signal);
+    await Share.join(token() ? "token" : "open", signal, SILENCE_MS, {
+      lead: async (share) => {
+        this.share = share;
+        try {
+          await this.listen(signal);
+        } finally {
+          this.share = null;
+        }
+      },
+      hear: (message) => this.take(message),
+      known: () => (this.totals && this.state === "live" ? [{ kind: "totals", data: JSON.stringify(this.totals) }] : []),
+    });
   }
 
   private async listen(signal: AbortSignal): Promise<void> {
@@ -139,7 +181,11 @@ export class Live {
       const { done, value } = await reader.read();
       clearTimeout(watch.timer);
       if (done) return;
-      for (const message of messages.take(value)) this.take(message);
+      this.share?.say({ kind: "alive", data: "" });
+      for (const message of messages.take(value)) {
+        this.share?.say(message);
+        this.take(message);
+      }
     }
   }
 

@@ -41,6 +41,7 @@ class Timeline {
   private abort = new AbortController();
   private last = 0;
   private loaded = false;
+  private pauses = live.pauses;
 
   constructor(
     private key: string,
@@ -90,14 +91,15 @@ class Timeline {
     return [...list, ...parts.flat()];
   }
 
-  async load(): Promise<void> {
+  /** @again: only to know what was missed; what one looks at closer stays. */
+  async load(again = false): Promise<void> {
     this.abort.abort();
     this.abort = new AbortController();
     const { signal } = this.abort;
     const device = find(this.key);
     if (!device) return;
-    this.charts.DRAM.showAll();
-    this.charts.L1.showAll();
+    if (!again) for (const chart of Object.values(this.charts)) chart.showAll();
+    this.pauses = live.pauses;
     try {
       const list = await this.ask(device, signal);
       for (const pool of ["DRAM", "L1"] as const)
@@ -121,6 +123,7 @@ class Timeline {
     const now = live.clockNs();
     if (!device || !this.loaded || live.state !== "live" || now - this.last < 1e9) return;
     this.last = now;
+    if (this.pauses !== live.pauses) void this.load(true);
     for (const pool of ["DRAM", "L1"] as const) {
       this.past[pool].push(now, this.current(device, pool));
       this.past[pool].trim(now / 1e9 - Number(this.range));

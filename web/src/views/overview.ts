@@ -292,7 +292,7 @@ async function loadSparks(): Promise<void> {
   }
 }
 
-let sparksLoaded = false;
+let sparksLoaded = -1; // after which pause of the stream
 
 export function overview(): View {
   const grid = h("div", { class: "cards" });
@@ -321,8 +321,8 @@ export function overview(): View {
   const update = (): void => {
     const totals = live.totals;
     if (!totals) return;
-    if (!sparksLoaded) {
-      sparksLoaded = true;
+    if (sparksLoaded !== live.pauses) {
+      sparksLoaded = live.pauses;
       void loadSparks().then(update, () => undefined); // the past may be out of reach: then they begin now
     }
     say(figures.used, bytes(totals.totals.bytes));

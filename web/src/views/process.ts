@@ -32,6 +32,7 @@ class Past {
   private abort = new AbortController();
   private last = 0;
   private loaded = false;
+  private pauses = live.pauses;
 
   constructor(
     private pid: number,
@@ -56,11 +57,13 @@ class Past {
     this.chart.destroy();
   }
 
-  private async load(): Promise<void> {
+  /** @again: only to know what was missed; what one looks at closer stays. */
+  private async load(again = false): Promise<void> {
     this.abort.abort();
     this.abort = new AbortController();
     const { signal } = this.abort;
-    this.chart.showAll();
+    if (!again) this.chart.showAll();
+    this.pauses = live.pauses;
     const from = later(fromNs(live.clockNs() - Number(this.range) * 1e9), find(this.pid)?.start_ns ?? 0);
     try {
       const list = await lines({ pid: this.pid, from }, signal);
@@ -81,6 +84,7 @@ class Past {
     const now = live.clockNs();
     if (!process || !this.loaded || live.state !== "live" || now - this.last < 1e9) return;
     this.last = now;
+    if (this.pauses !== live.pauses) void this.load(true);
     for (const pool of ["DRAM", "L1", "SYSTEM"] as const) {
       const values = new Map<string, number>(POOLS[pool].types.map((type) =>
         [type, process.devices.reduce((sum, part) => sum + part.memory[type].used, 0)]));
