@@ -154,3 +154,31 @@ test("answers that are none", async ({ daemon, visit }) => {
   await visitor.go(`#/process/${player.pid}`);
   await visitor.has("1 buffer", ".tab-bar");
 });
+
+test("where too many listen already, totals are asked for", async ({ daemon, visit }) => {
+  const player = await daemon.player({}, "alloc 0 DRAM 0x1000 1048576 a");
+  const visitor = await visit();
+  visitor.forgive(/status of 503/);
+  let tries = 0;
+  await visitor.page.clock.install();
+  await visitor.page.route("**/api/v1/stream", (route) => {
+    tries++;
+    return route.fulfill({ status: 503, json: { error: "too many listen already", status: 503 } });
+  });
+  const total = async () => Number(await visitor.page.getAttribute("[data-bytes]", "data-bytes"));
+  await visitor.go();
+  await visitor.has("Too many listen to ttmemd already", ".banner");
+  await until("a total", async () => (await total()) === 1048576);
+  assert.equal(tries, 1);
+  await player.play("alloc 0 DRAM 0x200000 2097152 b");
+  await visitor.page.clock.runFor(6000);
+  await until("the next one", async () => (await total()) === 3145728);
+  assert.equal(tries, 1, "the stream is not asked for each time");
+  // Half a minute later there is room.
+  await visitor.page.unroute("**/api/v1/stream");
+  await until("the stream", async () => {
+    await visitor.page.clock.runFor(5000);
+    return (await visitor.text(".state")) === "Live";
+  });
+  assert.ok(await visitor.page.locator(".banner").isHidden());
+});

@@ -121,7 +121,7 @@ class Timeline {
   update(): void {
     const device = find(this.key);
     const now = live.clockNs();
-    if (!device || !this.loaded || live.state !== "live" || now - this.last < 1e9) return;
+    if (!device || !this.loaded || !live.isCurrent() || now - this.last < 1e9) return;
     this.last = now;
     if (this.pauses !== live.pauses) void this.load(true);
     for (const pool of ["DRAM", "L1"] as const) {

@@ -82,7 +82,7 @@ class Past {
   update(): void {
     const process = find(this.pid);
     const now = live.clockNs();
-    if (!process || !this.loaded || live.state !== "live" || now - this.last < 1e9) return;
+    if (!process || !this.loaded || !live.isCurrent() || now - this.last < 1e9) return;
     this.last = now;
     if (this.pauses !== live.pauses) void this.load(true);
     for (const pool of ["DRAM", "L1", "SYSTEM"] as const) {
