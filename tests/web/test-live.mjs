@@ -22,6 +22,24 @@ test("a killed process is a leak at once", async ({ daemon, visit }) => {
   await visitor.has("3.00 MiB", ".detail");
 });
 
+test("of a process that has ended the last rows stay", async ({ daemon, visit }) => {
+  const player = await daemon.player({ comm: "mortal" }, "alloc 0 DRAM 0x1000 4096 seen_last");
+  const visitor = await visit();
+  await visitor.page.clock.install();
+  await visitor.go(`#/process/${player.pid}`);
+  await visitor.has("seen_last", ".grid-body");
+  await player.kill();
+  await visitor.page.locator("text=has ended. Below is what was seen of it last").waitFor();
+  const asked = () => visitor.requests.filter((request) => request.url().includes("/buffers")).length;
+  const before = asked();
+  await visitor.page.clock.runFor(10000); // it was read again every three seconds
+  assert.equal(asked(), before);
+  await visitor.has("seen_last", ".grid-body");
+  await visitor.has("1 buffer", ".tab-bar");
+  await visitor.has("4.00 KiB", "main table");
+  assert.ok(await visitor.page.locator("text=Refresh").isDisabled());
+});
+
 test("100,000 buffers scroll", async ({ daemon, visit }) => {
   const player = await daemon.player({}, "many 0 DRAM 0x1000 64 100000", "alloc 1 L1 0x10 1 the_smallest");
   const visitor = await visit();
