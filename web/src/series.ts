@@ -24,7 +24,7 @@ export async function lines(parameters: Parameters, signal?: AbortSignal): Promi
     signal,
   )) {
     for (const line of page.series) {
-      const key = `${line.pid} ${line.uid ?? line.device} ${line.type} ${line.step_s}`;
+      const key = `${line.pid} ${line.uid} ${line.device} ${line.type} ${line.step_s}`;
       const before = all.get(key);
       if (before) before.points.push(...line.points);
       else all.set(key, line);

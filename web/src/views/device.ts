@@ -10,7 +10,7 @@ import { choice, clear, h, Keyed, More, say, type Row } from "../dom";
 import { bytes, count } from "../format";
 import { live } from "../live";
 import {
-  buffersOf, deviceKey, held, partOf, poolCapacity, POOLS, poolUsed, type Device, type Line, type Pool, type Process,
+  buffersOf, deviceKey, held, memoryOf, poolCapacity, POOLS, poolUsed, type Device, type Line, type Pool, type Process,
 } from "../model";
 import { link, remember, type Route } from "../router";
 import { fromNs, History, later, lines } from "../series";
@@ -27,8 +27,13 @@ const find = (key: string): Device | undefined =>
   live.totals?.devices.find((device) => String(device.device) === key);
 
 function holders(device: Device): Process[] {
-  const processes = (live.totals?.processes ?? []).filter((process) => process.alive && partOf(process, device));
-  return processes.sort((a, b) => held(partOf(b, device)!.memory) - held(partOf(a, device)!.memory));
+  return (live.totals?.processes ?? [])
+    .flatMap((process) => {
+      const memory = process.alive && memoryOf(process, device);
+      return memory ? [{ process, held: held(memory) }] : [];
+    })
+    .sort((a, b) => b.held - a.held)
+    .map(({ process }) => process);
 }
 
 /** Both charts of the device, and where their data comes from. */
@@ -138,7 +143,7 @@ class Timeline {
       values.set(ALL, poolUsed(device.memory, pool));
       for (const process of holders(device)) {
         this.names.set(String(process.pid), `${process.comm} (${process.pid})`);
-        values.set(String(process.pid), poolUsed(partOf(process, device)!.memory, pool));
+        values.set(String(process.pid), poolUsed(memoryOf(process, device)!, pool));
       }
     }
     return values;
@@ -175,7 +180,7 @@ function holder(process: Process, key: string): Row<Process> {
     element,
     update(now) {
       const device = find(key);
-      const memory = device && partOf(now, device)?.memory;
+      const memory = device && memoryOf(now, device);
       if (!memory) return;
       (["DRAM", "L1", "SYSTEM"] as const).forEach((pool, i) => say(cells[i]!, bytes(poolUsed(memory, pool))));
       say(cells[3]!, count(buffersOf(memory)));
