@@ -182,3 +182,36 @@ test("where too many listen already, totals are asked for", async ({ daemon, vis
   });
   assert.ok(await visitor.page.locator(".banner").isHidden());
 });
+
+/** A page whose daemon has one process with such buffers. */
+async function madeUp(visitor, documents, buffers) {
+  visitor.forgive(/ERR_|Failed to load/);
+  const waiting = [];
+  await visitor.page.route("**/api/v1/stream", async (route) => {
+    const next = documents.shift() ?? (await new Promise((resolve) => waiting.push(resolve)));
+    await route.fulfill({ contentType: "text/event-stream", body: `event: totals\ndata: ${JSON.stringify(next)}\n\n` }).catch(() => undefined);
+  });
+  await visitor.page.route("**/api/v1/buffers*", (route) => route.fulfill({ json: { time_ns: Date.now() * 1e6, buffers, next: null } }));
+  return async (document) => {
+    await until("the next question", () => waiting.length > 0);
+    waiting.shift()(document);
+  };
+}
+
+const made = (i) => ({
+  pid: 1, comm: "proc-0", device: 0, device_uid: "0x1", type: "DRAM", address: `0x${(4096 * i).toString(16)}`, size: 1000 + i, refs: 1,
+  born_ns: 1, age_ns: 1, name: `name ${i}`, phase: `phase ${i}`, thread: 1, flags: [],
+  stack: [{ function: `function_${i}`, file: null, line: null, module: null, python: false }],
+});
+
+test("a moment that was marked is of one process, not of its number", async ({ visit }) => {
+  const visitor = await visit();
+  const [one, other] = [totals(1, 1), totals(1, 1)];
+  other.processes[0].start_ns = one.processes[0].start_ns + 1e12;
+  const tell = await madeUp(visitor, [one], [made(1)]);
+  await visitor.go("#/process/1?tab=compare");
+  await visitor.page.click("text=Mark now");
+  await visitor.has("Nothing has changed", "#panel-compare");
+  await tell(other);
+  await visitor.has("Mark this moment", "#panel-compare"); // read again every three seconds
+});

@@ -135,6 +135,7 @@ class Holdings {
   private shown = 0; // rows
   private doubted = false;
   private ended = false;
+  private start = 0; // of the process, as it was known last
 
   constructor(
     private pid: number,
@@ -144,7 +145,7 @@ class Holdings {
       clear(this.element, locked("Buffers, names and stacks"));
       return;
     }
-    this.tabs = new Tabs(pid, route, (tab) => remember({ tab }));
+    this.tabs = new Tabs(() => this.who(), route, (tab) => remember({ tab }));
     this.refresh.addEventListener("click", () => void this.load());
     this.element.append(this.tabs.element);
     this.tabs.tools(this.status, this.refresh);
@@ -155,6 +156,11 @@ class Holdings {
     this.abort.abort();
     clearTimeout(this.timer);
     this.tabs?.destroy();
+  }
+
+  private who(): string {
+    this.start = find(this.pid)?.start_ns ?? this.start;
+    return `${this.pid} ${this.start}`;
   }
 
   /** Whether the process has ended. Then the rows that were seen last stay: the daemon has none any more. */
