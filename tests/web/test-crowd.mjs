@@ -204,6 +204,16 @@ const made = (i) => ({
   stack: [{ function: `function_${i}`, file: null, line: null, module: null, python: false }],
 });
 
+test("a table that does not have all says so", async ({ visit }) => {
+  const visitor = await visit();
+  await madeUp(visitor, [totals(1, 1)], Array.from({ length: 1234 }, (_, i) => made(i)));
+  await visitor.go("#/process/1?tab=phases");
+  await visitor.has("The first 500 of 1,234.", "#panel-phases");
+  await visitor.page.click("#tab-flame");
+  await visitor.page.click("#panel-flame summary");
+  await visitor.has("The first 200 of 1,234.", "#panel-flame");
+});
+
 test("a moment that was marked is of one process, not of its number", async ({ visit }) => {
   const visitor = await visit();
   const [one, other] = [totals(1, 1), totals(1, 1)];

@@ -12,13 +12,14 @@ import type { Route } from "../router";
 import type { Rows } from "../rows";
 import { compare, placeOf, sumUp, type Sum } from "../sites";
 import { frameName, frameWhere, siteLabel, siteWhere, stackList } from "../stack";
-import { empty, figure } from "../view";
+import { cutNote, empty, figure } from "../view";
 
 const NAMES = { buffers: "Buffers", sites: "Call sites", flame: "Flame graph", phases: "Phases", compare: "Compare" };
 type Tab = keyof typeof NAMES;
 
 /** Moments to compare with, by process; they outlive the view, not the page. */
 const marks = new Map<string, Rows>();
+const PHASES = 500;
 
 const inner = (buffer: { stack: readonly Buffer["stack"][number][] }): string => {
   const frame = buffer.stack[0];
@@ -126,7 +127,7 @@ class PhaseList {
       sums.set(buffer.phase ?? "", sum);
       most = Math.max(most, sum.bytes);
     }
-    const list = [...sums].sort((a, b) => b[1].bytes - a[1].bytes).slice(0, 500);
+    const list = [...sums].sort((a, b) => b[1].bytes - a[1].bytes).slice(0, PHASES);
     if (list.length === 0) return clear(this.element, empty("No live buffers."));
     clear(this.element, h("table", {},
       h("thead", {}, h("tr", {}, ["Phase", "", "Bytes", "Buffers", "Oldest"].map((text, i) =>
@@ -135,7 +136,7 @@ class PhaseList {
         h("th", { scope: "row", class: "wrap" }, phase || "no phase"),
         h("td", { class: "meter" }, h("i", { "--part": `${(100 * sum.bytes) / most}%` })),
         h("td", { class: "number" }, bytes(sum.bytes)), h("td", { class: "number" }, count(sum.buffers)),
-        h("td", { class: "number" }, age(rows.timeNs - sum.oldest)))))));
+        h("td", { class: "number" }, age(rows.timeNs - sum.oldest)))))), cutNote(list.length, sums.size));
   }
 }
 
