@@ -10,6 +10,7 @@ import "./test-charts.mjs";
 import "./test-incidents.mjs";
 import "./test-access.mjs";
 import "./test-live.mjs";
+import "./test-tabs.mjs";
 import "./test-hostile.mjs";
 import "./test-crowd.mjs";
 

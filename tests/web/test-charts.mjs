@@ -127,6 +127,36 @@ test("values are read under the mouse, by arrow keys, and in a table", async ({ 
   for (const row of rows) assert.match(row[0], /^\d\d:\d\d:\d\d$/);
 });
 
+test("by type and by process add up to the same", async ({ daemon, visit }) => {
+  const first = await daemon.player({ comm: "ended" }, `alloc 0 DRAM 0x1000 ${5 * MIB} a`);
+  for (let i = 0; i < 10; i++) await daemon.player({ comm: `holder-${i}` }, `alloc 0 DRAM 0x1000 ${(i + 1) * MIB} a`);
+  const past = async () => (await (await fetch(`${daemon.base}/api/v1/series?device=0&step=1`)).json()).series[0]?.points ?? [];
+  await until("a past with all of them", async () => (await past()).filter((point) => point[1] === 60 * MIB).length >= 4);
+  await first.kill();
+  await until("a past without one", async () => (await past()).some((point, i, all) => i === all.length - 1 && point[1] === 55 * MIB));
+  const visitor = await visit();
+  /** Rows of the table behind the chart: time, bands, and all together. */
+  const table = async (by) => {
+    await visitor.go(`#/device/0?by=${by}`);
+    await visitor.page.reload();
+    const chart = new ChartOn(visitor);
+    await visitor.page.waitForSelector(".uplot canvas");
+    await chart.chart.locator("summary").click();
+    await chart.chart.locator("tbody tr").first().waitFor();
+    return { heads: await chart.chart.locator("thead th").allInnerTexts(), rows: await chart.chart.locator("tbody tr").allInnerTexts() };
+  };
+  const [type, process] = [await table("type"), await table("process")];
+  assert.ok(process.heads.includes("Others and ended"), process.heads.join());
+  assert.equal(process.heads.filter((head) => head.startsWith("holder-")).length, 8);
+  // A long past has not every second in the table: so each is held against the database, not against the other.
+  const known = new Map((await past()).map((point) => [new Date(point[0] / 1e6).toTimeString().slice(0, 8), `${(point[1] / MIB).toFixed(point[1] < 10 * MIB ? 2 : 1)} MiB`]));
+  for (const { rows } of [type, process]) {
+    const sums = rows.map((row) => row.split("\t").map((cell) => cell.trim())).map((cells) => [cells[0], cells.at(-1)]);
+    assert.ok(sums.some(([, sum]) => sum === "60.0 MiB"), "of the time before the end, too");
+    for (const [time, sum] of sums) if (known.has(time)) assert.equal(sum, known.get(time), time);
+  }
+});
+
 test("a chart without data says so", async ({ daemon, visit }) => {
   await daemon.player({}, "alloc 0 DRAM 0x1000 1 a");
   const visitor = await visit();

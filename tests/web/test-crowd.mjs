@@ -154,3 +154,74 @@ test("answers that are none", async ({ daemon, visit }) => {
   await visitor.go(`#/process/${player.pid}`);
   await visitor.has("1 buffer", ".tab-bar");
 });
+
+test("where too many listen already, totals are asked for", async ({ daemon, visit }) => {
+  const player = await daemon.player({}, "alloc 0 DRAM 0x1000 1048576 a");
+  const visitor = await visit();
+  visitor.forgive(/status of 503/);
+  let tries = 0;
+  await visitor.page.clock.install();
+  await visitor.page.route("**/api/v1/stream", (route) => {
+    tries++;
+    return route.fulfill({ status: 503, json: { error: "too many listen already", status: 503 } });
+  });
+  const total = async () => Number(await visitor.page.getAttribute("[data-bytes]", "data-bytes"));
+  await visitor.go();
+  await visitor.has("Too many listen to ttmemd already", ".banner");
+  await until("a total", async () => (await total()) === 1048576);
+  assert.equal(tries, 1);
+  await player.play("alloc 0 DRAM 0x200000 2097152 b");
+  await visitor.page.clock.runFor(6000);
+  await until("the next one", async () => (await total()) === 3145728);
+  assert.equal(tries, 1, "the stream is not asked for each time");
+  // Half a minute later there is room.
+  await visitor.page.unroute("**/api/v1/stream");
+  await until("the stream", async () => {
+    await visitor.page.clock.runFor(5000);
+    return (await visitor.text(".state")) === "Live";
+  });
+  assert.ok(await visitor.page.locator(".banner").isHidden());
+});
+
+/** A page whose daemon has one process with such buffers. */
+async function madeUp(visitor, documents, buffers) {
+  visitor.forgive(/ERR_|Failed to load/);
+  const waiting = [];
+  await visitor.page.route("**/api/v1/stream", async (route) => {
+    const next = documents.shift() ?? (await new Promise((resolve) => waiting.push(resolve)));
+    await route.fulfill({ contentType: "text/event-stream", body: `event: totals\ndata: ${JSON.stringify(next)}\n\n` }).catch(() => undefined);
+  });
+  await visitor.page.route("**/api/v1/buffers*", (route) => route.fulfill({ json: { time_ns: Date.now() * 1e6, buffers, next: null } }));
+  return async (document) => {
+    await until("the next question", () => waiting.length > 0);
+    waiting.shift()(document);
+  };
+}
+
+const made = (i) => ({
+  pid: 1, comm: "proc-0", device: 0, device_uid: "0x1", type: "DRAM", address: `0x${(4096 * i).toString(16)}`, size: 1000 + i, refs: 1,
+  born_ns: 1, age_ns: 1, name: `name ${i}`, phase: `phase ${i}`, thread: 1, flags: [],
+  stack: [{ function: `function_${i}`, file: null, line: null, module: null, python: false }],
+});
+
+test("a table that does not have all says so", async ({ visit }) => {
+  const visitor = await visit();
+  await madeUp(visitor, [totals(1, 1)], Array.from({ length: 1234 }, (_, i) => made(i)));
+  await visitor.go("#/process/1?tab=phases");
+  await visitor.has("The first 500 of 1,234.", "#panel-phases");
+  await visitor.page.click("#tab-flame");
+  await visitor.page.click("#panel-flame summary");
+  await visitor.has("The first 200 of 1,234.", "#panel-flame");
+});
+
+test("a moment that was marked is of one process, not of its number", async ({ visit }) => {
+  const visitor = await visit();
+  const [one, other] = [totals(1, 1), totals(1, 1)];
+  other.processes[0].start_ns = one.processes[0].start_ns + 1e12;
+  const tell = await madeUp(visitor, [one], [made(1)]);
+  await visitor.go("#/process/1?tab=compare");
+  await visitor.page.click("text=Mark now");
+  await visitor.has("Nothing has changed", "#panel-compare");
+  await tell(other);
+  await visitor.has("Mark this moment", "#panel-compare"); // read again every three seconds
+});

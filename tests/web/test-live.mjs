@@ -2,6 +2,8 @@
 //
 // What happens while one looks: processes die, the daemon comes and goes, lists are long, and who has no token sees totals.
 import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import { test, until } from "./runner.mjs";
 
 test("a killed process is a leak at once", async ({ daemon, visit }) => {
@@ -18,6 +20,24 @@ test("a killed process is a leak at once", async ({ daemon, visit }) => {
   await visitor.page.click(".events a");
   await visitor.has("left_behind", ".groups");
   await visitor.has("3.00 MiB", ".detail");
+});
+
+test("of a process that has ended the last rows stay", async ({ daemon, visit }) => {
+  const player = await daemon.player({ comm: "mortal" }, "alloc 0 DRAM 0x1000 4096 seen_last");
+  const visitor = await visit();
+  await visitor.page.clock.install();
+  await visitor.go(`#/process/${player.pid}`);
+  await visitor.has("seen_last", ".grid-body");
+  await player.kill();
+  await visitor.page.locator("text=has ended. Below is what was seen of it last").waitFor();
+  const asked = () => visitor.requests.filter((request) => request.url().includes("/buffers")).length;
+  const before = asked();
+  await visitor.page.clock.runFor(10000); // it was read again every three seconds
+  assert.equal(asked(), before);
+  await visitor.has("seen_last", ".grid-body");
+  await visitor.has("1 buffer", ".tab-bar");
+  await visitor.has("4.00 KiB", "main table");
+  assert.ok(await visitor.page.locator("text=Refresh").isDisabled());
 });
 
 test("100,000 buffers scroll", async ({ daemon, visit }) => {
@@ -83,6 +103,28 @@ test("details are for who has the token", async ({ daemon, visit }) => {
   await visitor.page.click("text=Lock details");
   await visitor.has("need the daemon's token", "main");
   assert.ok(!(await visitor.text("main")).includes("secret_name"));
+});
+
+test("a token that is not right any more", async ({ daemon, visit }) => {
+  const player = await daemon.player({ comm: "rotated" }, "alloc 0 DRAM 0x1000 1048576 behind_the_token");
+  const visitor = await visit();
+  visitor.forgive(/401|ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/);
+  await visitor.go(`#/process/${player.pid}`);
+  await visitor.has("behind_the_token", ".grid-body");
+  await daemon.stop();
+  rmSync(join(daemon.folder, "state", "http-token"));
+  await daemon.start();
+  await visitor.has("The token is not right any more: enter it again", ".banner");
+  await visitor.has("Live", ".state"); // totals go on
+  assert.equal(await visitor.page.evaluate(() => sessionStorage.getItem("ttmem.token")), null);
+  await player.play("alloc 0 DRAM 0x200000 2097152 more");
+  await visitor.has("3.00 MiB", "main");
+  await visitor.has("need the daemon's token", "main");
+  await visitor.page.click("text=Enter the token");
+  await visitor.page.fill("dialog input", daemon.token);
+  await visitor.page.keyboard.press("Enter");
+  await visitor.has("behind_the_token", ".grid-body");
+  await visitor.page.locator(".banner").waitFor({ state: "hidden" });
 });
 
 test("where no details are given nobody is asked for a token", async ({ daemon, visit }) => {

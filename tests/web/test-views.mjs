@@ -86,6 +86,14 @@ for (const [size, name] of [[WIDE, "wide"], [PHONE, "phone"]])
       assert.ok(wide <= 0, `the page is ${wide} pixels too wide`);
     });
 
+test("a device that a process has under two numbers", async ({ daemon, visit }) => {
+  const device = (number) => `device ${number} 0xa1 wormhole_b0 n150 0 ${12 * GIB} ${96 * 1024 ** 2} 12`;
+  await daemon.player({ comm: "twice" }, device(0), device(5), "alloc 0 DRAM 0x20 1048576 a", "alloc 5 DRAM 0x20 2097152 b");
+  const visitor = await visit();
+  await visitor.go("#/device/0xa1");
+  await visitor.has("3.00 MiB", "table.holders tbody tr:has-text('twice')");
+});
+
 test("what changed between two moments", async ({ daemon, visit }) => {
   const player = await daemon.player({}, "alloc 0 DRAM 0x1000 1000 stays", "alloc 0 DRAM 0x2000 2000 goes");
   const visitor = await visit();

@@ -24,7 +24,21 @@ export const token = (): string => sessionStorage.getItem(STORED) ?? "";
 export const mayAsk = (): boolean => details === "open" || (details === "token" && token() !== "");
 export const detailsAre = (): Details => details;
 
-export const headers = (): HeadersInit => (token() ? { Authorization: `Bearer ${token()}` } : {});
+export const headers = (sent = token()): HeadersInit => (sent ? { Authorization: `Bearer ${sent}` } : {});
+
+/** A token that was right once, and is not any more: the daemon has got another. */
+let wrong = false;
+const wrongListeners = new Set<() => void>();
+export const tokenWentWrong = (): boolean => wrong;
+export const onTokenWrong = (listener: () => void): void => void wrongListeners.add(listener);
+
+/** To be called with every answer: a token that is refused is forgotten, and what needs none goes on without it. */
+export function checkToken(answer: Response, sent: string): void {
+  if ((answer.status !== 401 && answer.status !== 403) || !sent || token() !== sent) return;
+  sessionStorage.removeItem(STORED);
+  wrong = true;
+  for (const listener of wrongListeners) listener();
+}
 
 export type Parameters = Record<string, string | number | null | undefined>;
 
@@ -33,7 +47,9 @@ export async function get<T>(path: string, parameters: Parameters = {}, signal?:
   for (const [key, value] of Object.entries(parameters))
     if (value !== null && value !== undefined) query.set(key, String(value));
   const text = query.toString();
-  const answer = await fetch(text ? `${path}?${text}` : path, { headers: headers(), signal });
+  const sent = token();
+  const answer = await fetch(text ? `${path}?${text}` : path, { headers: headers(sent), signal });
+  checkToken(answer, sent);
   if (answer.status === 401) throw new NeedsToken();
   if (!answer.ok) {
     const said = (await answer.json().catch(() => null)) as { error?: string } | null;
@@ -62,21 +78,17 @@ export async function askHealth(): Promise<void> {
 
 /** Tries a token; keeps it if it is right. */
 export async function unlock(candidate: string): Promise<boolean> {
-  const before = token();
+  const answer = await fetch("/api/v1/incidents?limit=1", { headers: headers(candidate) });
+  if (answer.status === 401) return false;
+  if (!answer.ok) throw new Failed(`the daemon answered ${answer.status}`, answer.status);
   sessionStorage.setItem(STORED, candidate);
-  try {
-    await get("/api/v1/incidents", { limit: 1 });
-    return true;
-  } catch (error) {
-    if (before) sessionStorage.setItem(STORED, before);
-    else sessionStorage.removeItem(STORED);
-    if (error instanceof NeedsToken) return false;
-    throw error;
-  }
+  wrong = false;
+  return true;
 }
 
 export function lock(): void {
   sessionStorage.removeItem(STORED);
+  wrong = false;
 }
 
 export const problem = (error: unknown): string =>

@@ -25,6 +25,10 @@ export function stacked(data: ChartData): (number | null)[][] {
 export const total = (data: ChartData, i: number): number =>
   data.series.reduce((sum, series) => sum + (series.values[i] ?? 0), 0);
 
+/** What of a sum is in none of its parts, at each time; never less than nothing, and null where the sum is not known. */
+export const remainder = (sum: readonly (number | null)[], parts: readonly (readonly (number | null)[])[]): (number | null)[] =>
+  sum.map((all, i) => (all === null ? null : Math.max(0, all - parts.reduce((rest, part) => rest + (part[i] ?? 0), 0))));
+
 /** Three or four round figures, in powers of two. */
 export function splits(high: number, limit: number | null): number[] {
   let step = 2 ** Math.floor(Math.log2(Math.max(high, 1) / 3));

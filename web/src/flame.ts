@@ -10,6 +10,9 @@ import { bytes, percent, plural } from "./format";
 import type { Buffer } from "./model";
 import { visible } from "./text";
 import { tips, tree, type Node } from "./tree";
+import { cutNote } from "./view";
+
+const TABLE_ROWS = 200;
 
 /** Drawn again only for a reason. */
 const same = (a: Node, b: Node): boolean =>
@@ -122,10 +125,11 @@ export class Flame {
         h("caption", { class: "hidden" }, "Live bytes by stack"),
         h("thead", {}, h("tr", {}, ["Stack", "Bytes", "Buffers"].map((text, i) =>
           h("th", { scope: "col", class: i ? "number" : "" }, text)))),
-        h("tbody", {}, rows.slice(0, 200).map(({ path, node }) =>
+        h("tbody", {}, rows.slice(0, TABLE_ROWS).map(({ path, node }) =>
           h("tr", {}, h("td", {}, path.join(" › ")), h("td", { class: "number" }, bytes(node.value)),
             h("td", { class: "number" }, String(node.buffers))))),
       ),
+      cutNote(Math.min(rows.length, TABLE_ROWS), rows.length),
     );
   }
 }

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stream of totals and incidents, for as long as the page is open. Read with fetch instead of EventSource,
-// because the token goes in a header. A lost connection is said, and tried again for ever.
+// The stream of totals and incidents, for as long as somebody looks at the page. Read with fetch instead of EventSource,
+// because the token goes in a header. A lost connection is said, and tried again for ever. A browser has six connections
+// to a server, for all of its tabs: so those share one stream, and who is not looked at has none.
 
-import { askHealth, headers } from "./api";
+import { askHealth, checkToken, get, headers, token } from "./api";
 import { deviceKey, held, poolUsed, type Incident, type Totals } from "./model";
+import { Share } from "./share";
 import { Reader, Retry, type Message } from "./sse";
 
-export type State = "connecting" | "live" | "lost";
+/** "polled": there is no stream to be had, but totals now and then. */
+export type State = "connecting" | "live" | "polled" | "lost";
 
 const SILENCE_MS = 40000; // the daemon says something every 15 s
+const HIDDEN_MS = 5000; // who only passes through another tab keeps the stream
+const POLL_MS = 5000;
+const POLLS = 6; // then the stream is tried again
+const AWAY_MS = 5000; // after a longer pause the past is read again
 const NEWS_MS = 150;
 const NEWS_LATE_MS = 1500;
 const NEWS_AGAIN_MS = 10000;
@@ -29,6 +36,8 @@ export class Live {
   state: State = "connecting";
   totals: Totals | null = null;
   lostAt = 0;
+  /** How often the stream was away for so long that something is missing. */
+  pauses = 0;
   private receivedAt = 0; // performance.now() of the newest totals
   readonly sparks = new Map<string, Spark>();
   private listeners = new Set<Listener>();
@@ -38,15 +47,31 @@ export class Live {
   private retry = new Retry();
   private abort = new AbortController();
   private scheduled = false;
+  private awayAt = Infinity; // performance.now() of the end of what was current
+  private share: Share | null = null; // while this tab reads for others
+  private wake: (() => void) | null = null; // while nobody looks
 
   start(): void {
+    const hiding = { timer: 0 };
+    const look = (): void => {
+      clearTimeout(hiding.timer);
+      if (document.hidden) hiding.timer = window.setTimeout(() => this.abort.abort(), HIDDEN_MS);
+      else this.wake?.();
+    };
+    document.addEventListener("visibilitychange", look);
+    look(); // it may have been opened behind others
     void this.run();
+  }
+
+  /** Whether what one sees is true now. */
+  isCurrent(): boolean {
+    return this.state === "live" || this.state === "polled";
   }
 
   /** The daemon's clock: totals come only when something has changed, and are true until the next ones. */
   clockNs(): number {
     if (!this.totals) return Date.now() * 1e6;
-    return this.totals.time_ns + (this.state === "live" ? (performance.now() - this.receivedAt) * 1e6 : 0);
+    return this.totals.time_ns + (this.isCurrent() ? (performance.now() - this.receivedAt) * 1e6 : 0);
   }
 
   /** With another token, or none. */
@@ -82,7 +107,7 @@ export class Live {
       clearTimeout(late.timer);
       late.timer = window.setTimeout(listener, NEWS_LATE_MS);
     };
-    const interval = window.setInterval(() => this.state === "live" && listener(), NEWS_AGAIN_MS);
+    const interval = window.setInterval(() => this.isCurrent() && listener(), NEWS_AGAIN_MS);
     this.newsListeners.add(take);
     // Who comes right after one may be too early for it as well.
     if (performance.now() - this.newsAt < NEWS_LATE_MS) take();
@@ -106,28 +131,72 @@ export class Live {
 
   private set(state: State): void {
     if (state === "lost" && this.state !== "lost") this.lostAt = Date.now();
+    const was = this.isCurrent();
     this.state = state;
+    if (was && !this.isCurrent()) this.awayAt = performance.now();
+    if (this.isCurrent()) {
+      if (performance.now() - this.awayAt > AWAY_MS) this.missed();
+      this.awayAt = Infinity;
+    }
     for (const listener of this.listeners) listener();
+  }
+
+  private missed(): void {
+    this.pauses++;
+    this.sparks.clear();
+    if (this.totals) this.remember(this.totals);
   }
 
   private async run(): Promise<void> {
     for (;;) {
       this.abort = new AbortController();
+      const { signal } = this.abort;
       try {
         await askHealth();
-        await this.listen(this.abort.signal);
+        await this.attend(signal);
       } catch {
         // Said below: whatever the reason, there is no stream.
       }
-      const asked = this.abort.signal.aborted;
-      this.set(asked ? "connecting" : "lost");
-      const pause = asked ? 0 : this.retry.next();
-      await new Promise((resolve) => setTimeout(resolve, pause));
+      this.set(signal.aborted ? "connecting" : "lost");
+      if (document.hidden) await new Promise<void>((resolve) => (this.wake = resolve));
+      else if (!signal.aborted) await new Promise((resolve) => setTimeout(resolve, this.retry.next()));
+      this.wake = null;
     }
   }
 
+  /** Reads the stream, or hears from the tab that does. Who has a token is told more, so those are among themselves. */
+  private async attend(signal: AbortSignal): Promise<void> {
+    if (!Share.possible()) return this.listen(signal);
+    await Share.join(token() ? "token" : "open", signal, SILENCE_MS, {
+      lead: async (share) => {
+        this.share = share;
+        try {
+          await this.listen(signal);
+        } finally {
+          this.share = null;
+        }
+      },
+      hear: (message) => this.take(message),
+      known: () =>
+        this.totals && this.isCurrent()
+          ? [{ kind: this.state === "live" ? "totals" : "polled", data: JSON.stringify(this.totals) }] : [],
+    });
+  }
+
+  private async open(signal: AbortSignal): Promise<Response> {
+    const sent = token();
+    const answer = await fetch("/api/v1/stream", { headers: headers(sent), signal });
+    checkToken(answer, sent);
+    return answer;
+  }
+
   private async listen(signal: AbortSignal): Promise<void> {
-    const answer = await fetch("/api/v1/stream", { headers: headers(), signal });
+    let answer = await this.open(signal);
+    while (answer.status === 503) {
+      await answer.body?.cancel();
+      await this.poll(signal);
+      answer = await this.open(signal);
+    }
     if (!answer.ok || !answer.body) throw new Error(String(answer.status));
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     const messages = new Reader();
@@ -137,18 +206,36 @@ export class Live {
       const { done, value } = await reader.read();
       clearTimeout(watch.timer);
       if (done) return;
-      for (const message of messages.take(value)) this.take(message);
+      this.share?.say({ kind: "alive", data: "" });
+      for (const message of messages.take(value)) {
+        this.share?.say(message);
+        this.take(message);
+      }
+    }
+  }
+
+  /** As many listen as the daemon lets. Returns when it is time to try again. */
+  private async poll(signal: AbortSignal): Promise<void> {
+    for (let i = 0; i < POLLS && !signal.aborted; i++) {
+      const message = { kind: "polled", data: JSON.stringify(await get<Totals>("/api/v1/smi", {}, signal)) };
+      this.share?.say(message);
+      this.take(message);
+      await new Promise<void>((resolve) => {
+        setTimeout(resolve, POLL_MS);
+        signal.addEventListener("abort", () => resolve());
+      });
     }
   }
 
   private take({ kind, data }: Message): void {
-    if (kind === "totals") {
+    if (kind === "totals" || kind === "polled") {
+      const state = kind === "totals" ? "live" : "polled";
       this.totals = JSON.parse(data) as Totals;
       this.receivedAt = performance.now();
       this.retry.worked();
       this.remember(this.totals);
-      if (this.state !== "live") {
-        this.set("live");
+      if (this.state !== state) {
+        this.set(state);
         for (const listener of this.newsListeners) listener();
       } else this.tell();
     } else if (kind === "incident") {

@@ -3,11 +3,11 @@
 // The frame around the views: where one is, whether what one sees is true now, the token, light or dark.
 
 import "./style.css";
-import { detailsAre, lock, mayAsk, problem, token, unlock } from "./api";
+import { detailsAre, lock, mayAsk, onTokenWrong, problem, token, tokenWentWrong, unlock } from "./api";
 import { onTheme, setTheme, startTheme, theme, type Theme } from "./colours";
 import { clear, h, say } from "./dom";
 import { duration } from "./format";
-import { live } from "./live";
+import { live, type State } from "./live";
 import { link, parse } from "./router";
 import { visible } from "./text";
 import type { View } from "./view";
@@ -76,6 +76,7 @@ function askToken(): void {
 
 function changeToken(): void {
   live.restart();
+  showState();
   showKey();
   open();
 }
@@ -96,14 +97,24 @@ function showTheme(): void {
   themes.setAttribute("aria-label", `Colours: ${THEMES[theme()].text.toLowerCase()}. Change.`);
 }
 
-function showState(): void {
-  state.className = `state ${live.state}`;
-  say(state, live.state === "live" ? "Live" : live.state === "connecting" ? "Connecting" : "Not connected");
-  banner.hidden = live.state !== "lost";
+const STATES: Record<State, string> = { live: "Live", polled: "Every 5 s", connecting: "Connecting", lost: "Not connected" };
+
+/** What is not as it should be; "" if all is. */
+function trouble(): string {
   if (live.state === "lost") {
     const since = live.totals ? ` What you see is as it was ${duration((Date.now() - live.lostAt) * 1e6)} ago.` : "";
-    say(banner, `The connection to ttmemd is lost; trying again.${since}`);
+    return `The connection to ttmemd is lost; trying again.${since}`;
   }
+  if (tokenWentWrong()) return "The token is not right any more: enter it again.";
+  return live.state === "polled" ? "Too many listen to ttmemd already: what you see is read every 5 seconds instead." : "";
+}
+
+function showState(): void {
+  const text = trouble();
+  state.className = `state ${live.state}`;
+  say(state, STATES[live.state]);
+  banner.hidden = text === "";
+  say(banner, text);
 }
 
 /** The view may show what the daemon says about details only once it has said it. */
@@ -157,6 +168,7 @@ function start(): void {
   window.addEventListener("hashchange", open);
   setInterval(() => (live.state === "lost" ? showState() : view?.update?.()), 1000);
   live.onChange(changed);
+  onTokenWrong(changeToken);
   onTheme(() => view?.update?.());
   live.start();
 }

@@ -210,11 +210,23 @@ export const KINDS: Record<string, string> = {
 export const deviceKey = (device: { device: number; uid: string | null }): string =>
   device.uid ?? String(device.device);
 
-/** A process's part belongs to the row with its unique id; both without one: with its number. */
-export const partOf = (process: Process, device: Device): Part | undefined =>
-  process.devices.find((part) =>
+/**
+ * What a process holds of a device. Its part belongs to the row with its unique id; both without one: with its number. One
+ * process may have opened a device under two numbers.
+ */
+export function memoryOf(process: Process, device: Device): Memory | undefined {
+  const parts = process.devices.filter((part) =>
     device.uid ? part.uid === device.uid : !part.uid && part.device === device.device,
   );
+  if (parts.length < 2) return parts[0]?.memory;
+  const sum = structuredClone(parts[0]!.memory);
+  for (const { memory } of parts.slice(1))
+    for (const type of TYPES) {
+      sum[type].used += memory[type].used;
+      sum[type].buffers += memory[type].buffers;
+    }
+  return sum;
+}
 
 export function poolUsed(memory: Memory, pool: Pool): number {
   return POOLS[pool].types.reduce((sum, type) => sum + memory[type].used, 0);

@@ -24,7 +24,7 @@ export async function lines(parameters: Parameters, signal?: AbortSignal): Promi
     signal,
   )) {
     for (const line of page.series) {
-      const key = `${line.pid} ${line.uid ?? line.device} ${line.type} ${line.step_s}`;
+      const key = `${line.pid} ${line.uid} ${line.device} ${line.type} ${line.step_s}`;
       const before = all.get(key);
       if (before) before.points.push(...line.points);
       else all.set(key, line);
@@ -34,9 +34,38 @@ export async function lines(parameters: Parameters, signal?: AbortSignal): Promi
   return [...all.values()];
 }
 
+const LATE_S = 5; // a point is in the database that long after its step is over, at most
+
+/** Whether what was there at @lastS may still have been there at @nowS: who holds memory has a point in every step. */
+const lasts = (lastS: number, nowS: number, stepS: number): boolean => nowS - lastS <= 2 * stepS + LATE_S;
+
+/**
+ * The past of a sparkline, up to what is known from elsewhere: times in ns, values. What was not told of any more was not
+ * there any more.
+ */
+export function before(line: Line, firstNs: number): { times: number[]; values: number[] } {
+  const times: number[] = [];
+  const values: number[] = [];
+  const end = (nextNs: number): void => {
+    const last = times[times.length - 1];
+    if (last === undefined || lasts(last / 1e9, nextNs / 1e9, line.step_s)) return;
+    times.push(last + line.step_s * 1e9);
+    values.push(0);
+  };
+  for (const [time, used] of line.points) {
+    if (time >= firstNs) break;
+    end(time);
+    times.push(time);
+    values.push(used);
+  }
+  end(firstNs);
+  return { times, values };
+}
+
 /** Values by key over time; a key keeps its last value until it has another. */
 export class History {
   times: number[] = []; // seconds
+  private step = 0; // of what was loaded, until something newer is known
   private columns = new Map<string, (number | null)[]>();
 
   keys(): string[] {
@@ -59,7 +88,8 @@ export class History {
     });
     const times = new Set<number>();
     for (const { line } of wanted) for (const point of line.points) times.add(Math.round(point[0] / 1e9));
-    this.times = gaps([...times].sort((a, b) => a - b), Math.max(1, ...wanted.map(({ line }) => line.step_s)));
+    this.step = Math.max(1, ...wanted.map(({ line }) => line.step_s));
+    this.times = gaps([...times].sort((a, b) => a - b), this.step);
     const index = new Map(this.times.map((time, i) => [time, i]));
     this.columns.clear();
     for (const { key, line } of wanted) {
@@ -75,12 +105,23 @@ export class History {
   /** What is true now; at most one point a second. */
   push(timeNs: number, values: Map<string, number>): void {
     const time = Math.round(timeNs / 1e9);
+    this.close(time);
     const last = this.times.length - 1;
     const at = last >= 0 && time <= this.times[last]! ? last : last + 1;
     if (at > last) this.times.push(time);
     for (const key of values.keys())
       if (!this.columns.has(key)) this.columns.set(key, new Array<number | null>(at).fill(null));
     for (const [key, column] of this.columns) column[at] = values.get(key) ?? 0;
+  }
+
+  /** The database's last point is true for its step, not until one looks. */
+  private close(now: number): void {
+    const last = this.times[this.times.length - 1];
+    if (this.step > 0 && last !== undefined && !lasts(last, now, this.step)) {
+      this.times.push(last + this.step);
+      for (const column of this.columns.values()) column.push(null);
+    }
+    this.step = 0;
   }
 
   trim(firstS: number): void {

@@ -5,7 +5,7 @@
 import { detailsAre } from "./api";
 import { typeVariable } from "./colours";
 import { clear, h, type Child } from "./dom";
-import { bytes, percent } from "./format";
+import { bytes, count, percent } from "./format";
 import {
   poolBound, poolCapacity, POOLS, poolUsed, TYPES, type Device, type Memory, type MemoryType, type Pool,
 } from "./model";
@@ -126,6 +126,10 @@ export function locked(what: string): HTMLElement {
     button,
   );
 }
+
+/** Below a table that does not have all. */
+export const cutNote = (shown: number, all: number): Child =>
+  shown < all && h("p", { class: "muted pad" }, `The first ${count(shown)} of ${count(all)}.`);
 
 export const empty = (text: string): HTMLElement => h("p", { class: "empty" }, text);
 

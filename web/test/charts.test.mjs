@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { sparkline, splits, stacked, total } from "../src/chart-data";
-import { fromNs, History, later } from "../src/series";
+import { remainder, sparkline, splits, stacked, total } from "../src/chart-data";
+import { before, fromNs, History, later } from "../src/series";
 
 const series = (...values) => ({ label: "", variable: "", values });
 
@@ -10,6 +10,11 @@ test("series are stacked from the bottom, and drawn from the top", () => {
   const data = { times: [1, 2, 3, 4], series: [series(1, 2, null, null), series(10, null, 30, null)] };
   assert.deepEqual(stacked(data), [[11, 2, 30, null], [1, 2, 0, null]]);
   assert.deepEqual([0, 1, 2, 3].map((i) => total(data, i)), [11, 2, 30, 0]);
+});
+
+test("what is in no part is the remainder, and never less than nothing", () => {
+  assert.deepEqual(remainder([10, 10, 10, null, 0], [[1, 2, 12, 1, null], [3, null, 0, 1, null]]), [6, 8, 0, null, 0]);
+  assert.deepEqual(remainder([5, null], []), [5, null]);
 });
 
 test("figures at the axis are round, few, and end with the capacity", () => {
@@ -72,6 +77,27 @@ test("what happens now is one point a second, and the old goes", () => {
   past.trim(2.5);
   assert.deepEqual(past.times, [2, 3]);
   assert.equal(past.values("a").length, 2);
+});
+
+test("what the database knew last is not true until now", () => {
+  const past = new History();
+  past.load([line("DRAM", [[10, 5], [20, 7]], 10)], (one) => one.type);
+  past.push(300e9, new Map([["DRAM", 1]]));
+  past.push(400e9, new Map([["DRAM", 1]])); // between two live ones nothing was missed
+  assert.deepEqual(past.times, [10, 20, 30, 300, 400]);
+  assert.deepEqual(past.values("DRAM"), [5, 7, null, 1, 1]);
+  // A point is written when its step is over, and a moment later.
+  past.load([line("DRAM", [[10, 5], [20, 7]], 10)], (one) => one.type);
+  past.push(44e9, new Map([["DRAM", 1]]));
+  assert.deepEqual(past.times, [10, 20, 44]);
+});
+
+test("a sparkline falls to nothing where nothing was told", () => {
+  const seconds = ({ times, values }) => times.map((time, i) => [time / 1e9, values[i]]);
+  assert.deepEqual(seconds(before(line("DRAM", [[10, 5], [20, 7]], 10), 300e9)), [[10, 5], [20, 7], [30, 0]]);
+  assert.deepEqual(seconds(before(line("DRAM", [[10, 5], [100, 7], [110, 8]], 10), 110e9)), [[10, 5], [20, 0], [100, 7]]);
+  assert.deepEqual(seconds(before(line("DRAM", [[10, 5], [20, 7]], 10), 40e9)), [[10, 5], [20, 7]]);
+  assert.deepEqual(seconds(before(line("DRAM", [], 10), 40e9)), []);
 });
 
 test("moments as parameters have all of their digits", () => {

@@ -2,11 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { glance, groupUp, nameOf } from "../src/groups";
+import { memoryOf } from "../src/model";
 import { compare, siteOf, sumUp } from "../src/sites";
 import { shortId, siteKey } from "../src/stack";
 import { tips, tree } from "../src/tree";
 import { listHeight, reveal, ROW, seen, SPARE, TALLEST } from "../src/window";
-import { buffer, frame, incident } from "./make.mjs";
+import { buffer, frame, incident, memory } from "./make.mjs";
 
 test("what was added between two moments, and what went", () => {
   const stays = buffer({ name: "stays", address: "0x1" });
@@ -146,4 +147,12 @@ test("every row can be seen, however long the list", () => {
       assert.equal(reveal(count, index, top, height), top, "a row that is seen moves nothing");
     }
   }
+});
+
+test("what a process holds of a device, under whatever numbers", () => {
+  const part = (device, uid, used) => ({ device, uid, closed: false, memory: memory({ DRAM: used }) });
+  const process = { devices: [part(0, "0xa1", 1), part(5, "0xa1", 2), part(1, "0xa2", 4), part(0, null, 8)] };
+  const used = (device, uid) => memoryOf(process, { device, uid })?.DRAM.used;
+  assert.deepEqual([used(0, "0xa1"), used(1, "0xa2"), used(0, null), used(5, null), used(0, "0xa3")], [3, 4, 8, undefined, undefined]);
+  assert.equal(process.devices[0].memory.DRAM.used, 1, "the parts stay as they are");
 });

@@ -4,13 +4,13 @@
 
 import { problem } from "../api";
 import { Chart } from "../chart";
-import type { ChartData } from "../chart-data";
+import { remainder, type ChartData } from "../chart-data";
 import { Palette, SERIES, seriesVariable, typeVariable } from "../colours";
 import { choice, clear, h, Keyed, More, say, type Row } from "../dom";
-import { bytes, count, plural } from "../format";
+import { bytes, count } from "../format";
 import { live } from "../live";
 import {
-  buffersOf, deviceKey, held, partOf, poolCapacity, POOLS, poolUsed, type Device, type Pool, type Process,
+  buffersOf, deviceKey, held, memoryOf, poolCapacity, POOLS, poolUsed, type Device, type Line, type Pool, type Process,
 } from "../model";
 import { link, remember, type Route } from "../router";
 import { fromNs, History, later, lines } from "../series";
@@ -20,14 +20,20 @@ import { Places } from "./places";
 
 type By = "type" | "process";
 const HOLDERS = 50; // rows at a time
+const ALL = "all"; // key of the whole device, beside those of processes
 
 const find = (key: string): Device | undefined =>
   live.totals?.devices.find((device) => deviceKey(device) === key) ??
   live.totals?.devices.find((device) => String(device.device) === key);
 
 function holders(device: Device): Process[] {
-  const processes = (live.totals?.processes ?? []).filter((process) => process.alive && partOf(process, device));
-  return processes.sort((a, b) => held(partOf(b, device)!.memory) - held(partOf(a, device)!.memory));
+  return (live.totals?.processes ?? [])
+    .flatMap((process) => {
+      const memory = process.alive && memoryOf(process, device);
+      return memory ? [{ process, held: held(memory) }] : [];
+    })
+    .sort((a, b) => b.held - a.held)
+    .map(({ process }) => process);
 }
 
 /** Both charts of the device, and where their data comes from. */
@@ -40,6 +46,7 @@ class Timeline {
   private abort = new AbortController();
   private last = 0;
   private loaded = false;
+  private pauses = live.pauses;
 
   constructor(
     private key: string,
@@ -75,29 +82,35 @@ class Timeline {
     this.charts.L1.destroy();
   }
 
-  /** The past from the database: one question by type, one for each large process else. */
-  async load(): Promise<void> {
+  /** The past from the database: that of the device, and that of each process that has a colour of its own. */
+  private async ask(device: Device, signal: AbortSignal): Promise<Line[]> {
+    const from = fromNs(live.clockNs() - Number(this.range) * 1e9);
+    const parameters = { device: deviceKey(device), from };
+    const list = await lines(parameters, signal);
+    if (this.by === "type" || list.length === 0) return list;
+    // In the same steps, or parts and sum would be of different moments.
+    const step = Math.max(...list.map((line) => line.step_s));
+    const own = holders(device).filter((process) => this.palette.place(process.pid) < SERIES);
+    const parts = await Promise.all(own.map((process) =>
+      lines({ ...parameters, step, pid: process.pid, from: later(from, process.start_ns) }, signal)));
+    return [...list, ...parts.flat()];
+  }
+
+  /** @again: only to know what was missed; what one looks at closer stays. */
+  async load(again = false): Promise<void> {
     this.abort.abort();
     this.abort = new AbortController();
     const { signal } = this.abort;
     const device = find(this.key);
     if (!device) return;
-    this.charts.DRAM.showAll();
-    this.charts.L1.showAll();
-    const from = fromNs(live.clockNs() - Number(this.range) * 1e9);
-    const parameters = { device: deviceKey(device), from };
+    if (!again) for (const chart of Object.values(this.charts)) chart.showAll();
+    this.pauses = live.pauses;
     try {
-      let list;
-      if (this.by === "type") list = await lines(parameters, signal);
-      else {
-        const large = holders(device).slice(0, SERIES);
-        list = (await Promise.all(large.map((process) =>
-          lines({ ...parameters, pid: process.pid, from: later(from, process.start_ns) }, signal)))).flat();
-      }
+      const list = await this.ask(device, signal);
       for (const pool of ["DRAM", "L1"] as const)
         this.past[pool].load(list, (line) =>
           (line.uid ?? String(line.device)) === deviceKey(device) && line.type && POOLS[pool].types.includes(line.type)
-            ? this.by === "type" ? line.type : String(line.pid)
+            ? this.by === "type" ? line.type : line.pid === null ? ALL : String(line.pid)
             : null);
       say(this.note, "");
     } catch (error) {
@@ -113,8 +126,9 @@ class Timeline {
   update(): void {
     const device = find(this.key);
     const now = live.clockNs();
-    if (!device || !this.loaded || live.state !== "live" || now - this.last < 1e9) return;
+    if (!device || !this.loaded || !live.isCurrent() || now - this.last < 1e9) return;
     this.last = now;
+    if (this.pauses !== live.pauses) void this.load(true);
     for (const pool of ["DRAM", "L1"] as const) {
       this.past[pool].push(now, this.current(device, pool));
       this.past[pool].trim(now / 1e9 - Number(this.range));
@@ -125,11 +139,13 @@ class Timeline {
   private current(device: Device, pool: Pool): Map<string, number> {
     const values = new Map<string, number>();
     if (this.by === "type") for (const type of POOLS[pool].types) values.set(type, device.memory[type].used);
-    else
+    else {
+      values.set(ALL, poolUsed(device.memory, pool));
       for (const process of holders(device)) {
         this.names.set(String(process.pid), `${process.comm} (${process.pid})`);
-        values.set(String(process.pid), poolUsed(partOf(process, device)!.memory, pool));
+        values.set(String(process.pid), poolUsed(memoryOf(process, device)!, pool));
       }
+    }
     return values;
   }
 
@@ -143,17 +159,13 @@ class Timeline {
           .map((type) => ({ label: TYPE_TITLES[type], variable: typeVariable(type), values: past.values(type) })),
       };
     const place = (key: string): number => this.palette.place(Number(key));
-    const keys = past.keys().filter((key) => past.most(key) > 0).sort((a, b) => place(a) - place(b));
-    const own = keys.filter((key) => place(key) < SERIES);
-    const rest = keys.filter((key) => place(key) >= SERIES);
-    const series = own.map((key) => ({
+    const own = past.keys().filter((key) => key !== ALL && place(key) < SERIES && past.most(key) > 0);
+    const series = own.sort((a, b) => place(a) - place(b)).map((key) => ({
       label: this.names.get(key) ?? key, variable: seriesVariable(place(key)), values: past.values(key),
     }));
-    if (rest.length > 0)
-      series.push({
-        label: plural(rest.length, "other"), variable: seriesVariable(SERIES),
-        values: past.times.map((_time, i) => rest.reduce((sum, key) => sum + (past.values(key)[i] ?? 0), 0)),
-      });
+    // Both stacks are equally high: who has ended, and who is too small for a colour, has held memory as well.
+    const rest = remainder(past.values(ALL), series.map((one) => one.values));
+    if (rest.some((value) => value)) series.push({ label: "Others and ended", variable: seriesVariable(SERIES), values: rest });
     return { times: [...past.times], series };
   }
 }
@@ -168,7 +180,7 @@ function holder(process: Process, key: string): Row<Process> {
     element,
     update(now) {
       const device = find(key);
-      const memory = device && partOf(now, device)?.memory;
+      const memory = device && memoryOf(now, device);
       if (!memory) return;
       (["DRAM", "L1", "SYSTEM"] as const).forEach((pool, i) => say(cells[i]!, bytes(poolUsed(memory, pool))));
       say(cells[3]!, count(buffersOf(memory)));

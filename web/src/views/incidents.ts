@@ -12,7 +12,7 @@ import { KINDS, type Incident, type LeakedProcess, type Party, type Site } from 
 import { link, parse, remember, type Route } from "../router";
 import { fromNs } from "../series";
 import { siteKey, siteLabel, siteWhere, stackList } from "../stack";
-import { empty, figure, locked, panel, type View } from "../view";
+import { cutNote, empty, figure, locked, panel, type View } from "../view";
 
 const RANGES = [
   { value: "3600", text: "1 h" },
@@ -24,6 +24,8 @@ type Range = (typeof RANGES)[number]["value"];
 
 const FILTERS = [{ value: "all", text: "All" }, ...Object.entries(KINDS).map(([value, text]) => ({ value, text }))];
 const LIST_MAX = 5000;
+const DETAILS = 20; // of a group
+const LEAK_ROWS = 200;
 
 async function all<T extends { next: string | null }, I>(path: string, parameters: Record<string, string>, take: (page: T) => I[], signal: AbortSignal): Promise<I[]> {
   const list: I[] = [];
@@ -85,9 +87,10 @@ function holders(incident: Incident): HTMLElement {
 function heldFor(sites: readonly Site[]): HTMLElement {
   return h("div", {}, h("h3", {}, "What it was held for"), h("div", { class: "scroll" }, h("table", {},
     h("thead", {}, h("tr", {}, ["Call site", "Type", "Bytes", "Buffers"].map((text, i) => h("th", { scope: "col", class: i > 1 ? "number" : "" }, text)))),
-    h("tbody", {}, sites.slice(0, 20).map((site) => h("tr", {},
+    h("tbody", {}, sites.slice(0, DETAILS).map((site) => h("tr", {},
       h("th", { scope: "row", class: "phase" }, siteLabel(site), " ", h("span", { class: "muted" }, siteWhere(site))), h("td", {}, site.type ?? ""),
-      h("td", { class: "number" }, bytes(site.bytes)), h("td", { class: "number" }, count(site.buffers))))))));
+      h("td", { class: "number" }, bytes(site.bytes)), h("td", { class: "number" }, count(site.buffers)))))),
+    cutNote(Math.min(sites.length, DETAILS), sites.length)));
 }
 
 function leakDetail({ process, site }: Leak): HTMLElement {
@@ -102,9 +105,10 @@ function leakDetail({ process, site }: Leak): HTMLElement {
     rows.length > 0 && h("div", { class: "scroll leak-buffers" }, h("table", {},
       h("thead", {}, h("tr", {}, ["Address", "Device", "Type", "Size", "Phase", "Born"].map((text, i) =>
         h("th", { scope: "col", class: i === 3 || i === 1 ? "number" : "" }, text)))),
-      h("tbody", {}, rows.slice(0, 200).map((buffer) => h("tr", {},
+      h("tbody", {}, rows.slice(0, LEAK_ROWS).map((buffer) => h("tr", {},
         h("td", {}, h("code", {}, buffer.address)), h("td", { class: "number" }, String(buffer.device)), h("td", {}, buffer.type),
-        h("td", { class: "number" }, bytes(buffer.size)), h("td", { class: "phase" }, buffer.phase ?? ""), h("td", {}, clock(buffer.born_ns))))))));
+        h("td", { class: "number" }, bytes(buffer.size)), h("td", { class: "phase" }, buffer.phase ?? ""), h("td", {}, clock(buffer.born_ns)))))),
+      cutNote(Math.min(rows.length, LEAK_ROWS), site.buffers)));
 }
 
 /** The daemon keeps one entry for a call site, and of an entry the process that was last. */
@@ -258,6 +262,7 @@ export class Incidents implements View {
     const share = h("button", { type: "button", class: "small" }, "Copy link");
     share.addEventListener("click", () => void this.share(group, share));
     const leak = group.kind === "leak";
+    const many = leak ? group.leaks.length : group.incidents.length;
     clear(this.detail,
       h("header", {}, h("h2", { class: "wrap" }, siteLabel(group.site)),
         h("span", { class: `badge ${group.kind}` }, KINDS[group.kind] ?? group.kind), share),
@@ -267,8 +272,9 @@ export class Incidents implements View {
           leak ? figure("Processes", count(group.pids.size)) : figure("Last by", whose(group)), figure("First seen", clock(group.firstNs)), figure("Last seen", clock(group.lastNs))),
         leak && [h("h3", {}, "Allocated by"), stackList(group.site.stack)],
         leak
-          ? group.leaks.slice(0, 20).map(leakDetail)
-          : [...group.incidents].sort((a, b) => b.last_ns - a.last_ns).slice(0, 20).map(incidentDetail)));
+          ? group.leaks.slice(0, DETAILS).map(leakDetail)
+          : [...group.incidents].sort((a, b) => b.last_ns - a.last_ns).slice(0, DETAILS).map(incidentDetail),
+        cutNote(Math.min(many, DETAILS), many)));
   }
 
   private async share(group: Group, button: HTMLElement): Promise<void> {

@@ -12,7 +12,7 @@ import {
   deviceKey, KINDS, processBuffers, processBytes, type Device, type Incident, type Line, type Process,
 } from "../model";
 import { link } from "../router";
-import { fromNs, lines } from "../series";
+import { before, fromNs, lines } from "../series";
 import { siteOf } from "../sites";
 import { siteLabel } from "../stack";
 import { Bar, empty, figure, locked, panel, telemetry, typeLegend, type View } from "../view";
@@ -285,14 +285,14 @@ async function loadSparks(): Promise<void> {
     const spark = live.sparks.get(deviceKey(line));
     const first = spark?.times[0];
     if (!spark || first === undefined || line.pid !== null) continue;
-    const before = line.points.filter((point) => point[0] < first);
-    spark.times.unshift(...before.map((point) => point[0]));
-    spark.dram.unshift(...before.map((point) => point[1]));
-    spark.l1.unshift(...before.map(() => 0));
+    const past = before(line, first);
+    spark.times.unshift(...past.times);
+    spark.dram.unshift(...past.values);
+    spark.l1.unshift(...past.times.map(() => 0));
   }
 }
 
-let sparksLoaded = false;
+let sparksLoaded = -1; // after which pause of the stream
 
 export function overview(): View {
   const grid = h("div", { class: "cards" });
@@ -321,8 +321,8 @@ export function overview(): View {
   const update = (): void => {
     const totals = live.totals;
     if (!totals) return;
-    if (!sparksLoaded) {
-      sparksLoaded = true;
+    if (sparksLoaded !== live.pauses) {
+      sparksLoaded = live.pauses;
       void loadSparks().then(update, () => undefined); // the past may be out of reach: then they begin now
     }
     say(figures.used, bytes(totals.totals.bytes));

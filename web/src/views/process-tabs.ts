@@ -12,13 +12,14 @@ import type { Route } from "../router";
 import type { Rows } from "../rows";
 import { compare, placeOf, sumUp, type Sum } from "../sites";
 import { frameName, frameWhere, siteLabel, siteWhere, stackList } from "../stack";
-import { empty, figure } from "../view";
+import { cutNote, empty, figure } from "../view";
 
 const NAMES = { buffers: "Buffers", sites: "Call sites", flame: "Flame graph", phases: "Phases", compare: "Compare" };
 type Tab = keyof typeof NAMES;
 
-/** Moments to compare with; they outlive the view, not the page. */
-const marks = new Map<number, Rows>();
+/** Moments to compare with, by process; they outlive the view, not the page. */
+const marks = new Map<string, Rows>();
+const PHASES = 500;
 
 const inner = (buffer: { stack: readonly Buffer["stack"][number][] }): string => {
   const frame = buffer.stack[0];
@@ -126,7 +127,7 @@ class PhaseList {
       sums.set(buffer.phase ?? "", sum);
       most = Math.max(most, sum.bytes);
     }
-    const list = [...sums].sort((a, b) => b[1].bytes - a[1].bytes).slice(0, 500);
+    const list = [...sums].sort((a, b) => b[1].bytes - a[1].bytes).slice(0, PHASES);
     if (list.length === 0) return clear(this.element, empty("No live buffers."));
     clear(this.element, h("table", {},
       h("thead", {}, h("tr", {}, ["Phase", "", "Bytes", "Buffers", "Oldest"].map((text, i) =>
@@ -135,7 +136,7 @@ class PhaseList {
         h("th", { scope: "row", class: "wrap" }, phase || "no phase"),
         h("td", { class: "meter" }, h("i", { "--part": `${(100 * sum.bytes) / most}%` })),
         h("td", { class: "number" }, bytes(sum.bytes)), h("td", { class: "number" }, count(sum.buffers)),
-        h("td", { class: "number" }, age(rows.timeNs - sum.oldest)))))));
+        h("td", { class: "number" }, age(rows.timeNs - sum.oldest)))))), cutNote(list.length, sums.size));
   }
 }
 
@@ -147,9 +148,9 @@ class Comparison {
   private more = new More(50, "call sites", () => this.show());
   private mark = h("button", { type: "button", class: "primary", disabled: true }, "Mark now");
 
-  constructor(private pid: number) {
+  constructor(private who: () => string) {
     this.mark.addEventListener("click", () => {
-      if (this.rows) marks.set(this.pid, this.rows);
+      if (this.rows) marks.set(this.who(), this.rows);
       this.show();
     });
     this.element = h("div", {}, h("div", { class: "tools" }, this.mark, this.since), this.result);
@@ -162,7 +163,7 @@ class Comparison {
   }
 
   private show(): void {
-    const before = marks.get(this.pid);
+    const before = marks.get(this.who());
     const after = this.rows;
     if (!after) return;
     if (!before) {
@@ -200,11 +201,12 @@ export class Tabs {
   private rows: Rows | null = null;
   private now: Tab = "buffers";
 
-  constructor(pid: number, route: Route, private chosen: (tab: Tab) => void) {
+  /** @who names the process: a number alone may be that of another one tomorrow. */
+  constructor(who: () => string, route: Route, private chosen: (tab: Tab) => void) {
     this.parts = {
       buffers: new BufferList(route), sites: new SiteList(),
       flame: { element: this.flame.element, set: (rows) => this.flame.set(rows.buffers) },
-      phases: new PhaseList(), compare: new Comparison(pid),
+      phases: new PhaseList(), compare: new Comparison(who),
     };
     this.bar = h("div", { class: "tabs", role: "tablist", "aria-label": "Views of the buffers" });
     this.element = h("div", {}, h("div", { class: "tab-bar" }, this.bar));

@@ -17,6 +17,7 @@ import { Tabs } from "./process-tabs";
 
 const AUTO_ROWS = 5000; // as many follow by themselves; more are read again on demand
 const AUTO_MS = 3000;
+const DOUBT_MS = 1000;
 
 const find = (pid: number): Process | undefined => {
   const all = live.totals?.processes.filter((process) => process.pid === pid) ?? [];
@@ -32,6 +33,7 @@ class Past {
   private abort = new AbortController();
   private last = 0;
   private loaded = false;
+  private pauses = live.pauses;
 
   constructor(
     private pid: number,
@@ -56,11 +58,13 @@ class Past {
     this.chart.destroy();
   }
 
-  private async load(): Promise<void> {
+  /** @again: only to know what was missed; what one looks at closer stays. */
+  private async load(again = false): Promise<void> {
     this.abort.abort();
     this.abort = new AbortController();
     const { signal } = this.abort;
-    this.chart.showAll();
+    if (!again) this.chart.showAll();
+    this.pauses = live.pauses;
     const from = later(fromNs(live.clockNs() - Number(this.range) * 1e9), find(this.pid)?.start_ns ?? 0);
     try {
       const list = await lines({ pid: this.pid, from }, signal);
@@ -79,8 +83,9 @@ class Past {
   update(): void {
     const process = find(this.pid);
     const now = live.clockNs();
-    if (!process || !this.loaded || live.state !== "live" || now - this.last < 1e9) return;
+    if (!process || !this.loaded || !live.isCurrent() || now - this.last < 1e9) return;
     this.last = now;
+    if (this.pauses !== live.pauses) void this.load(true);
     for (const pool of ["DRAM", "L1", "SYSTEM"] as const) {
       const values = new Map<string, number>(POOLS[pool].types.map((type) =>
         [type, process.devices.reduce((sum, part) => sum + part.memory[type].used, 0)]));
@@ -127,6 +132,10 @@ class Holdings {
   private abort = new AbortController();
   private timer = 0;
   private read = false;
+  private shown = 0; // rows
+  private doubted = false;
+  private ended = false;
+  private start = 0; // of the process, as it was known last
 
   constructor(
     private pid: number,
@@ -136,7 +145,7 @@ class Holdings {
       clear(this.element, locked("Buffers, names and stacks"));
       return;
     }
-    this.tabs = new Tabs(pid, route, (tab) => remember({ tab }));
+    this.tabs = new Tabs(() => this.who(), route, (tab) => remember({ tab }));
     this.refresh.addEventListener("click", () => void this.load());
     this.element.append(this.tabs.element);
     this.tabs.tools(this.status, this.refresh);
@@ -149,6 +158,29 @@ class Holdings {
     this.tabs?.destroy();
   }
 
+  private who(): string {
+    this.start = find(this.pid)?.start_ns ?? this.start;
+    return `${this.pid} ${this.start}`;
+  }
+
+  /** Whether the process has ended. Then the rows that were seen last stay: the daemon has none any more. */
+  end(ended: boolean): void {
+    if (ended === this.ended) return;
+    this.ended = this.refresh.disabled = ended;
+    if (!ended) void this.load();
+    else if (this.read) {
+      clearTimeout(this.timer);
+      this.abort.abort();
+    }
+  }
+
+  /** Nothing at once where there was something may be an end that the stream has not told of yet: it is asked for twice. */
+  private doubts(rows: Rows): boolean {
+    this.doubted = !this.doubted && rows.buffers.length === 0 && this.shown > 0;
+    if (this.doubted) this.timer = window.setTimeout(() => void this.load(), DOUBT_MS);
+    return this.doubted;
+  }
+
   async load(): Promise<void> {
     clearTimeout(this.timer);
     this.abort.abort();
@@ -159,7 +191,9 @@ class Holdings {
       const rows = await loadBuffers({ pid: this.pid }, signal, (loaded) => {
         if (loaded > AUTO_ROWS) say(this.status, `${count(loaded)} read …`);
       });
+      if (this.doubts(rows)) return;
       this.read = true;
+      this.shown = rows.buffers.length;
       this.tabs?.set(rows);
       say(this.status, this.text(rows));
       if (rows.buffers.length <= AUTO_ROWS && find(this.pid)?.alive)
@@ -196,6 +230,8 @@ export function processView(route: Route): View {
     h("div", { class: "crumbs" }, h("a", { href: link("overview") }, "Overview"), heading, facts),
     gone, content, holdings.element);
   let known = false;
+  let start: number | null = null; // of the one that was seen alive
+  let ended = false;
   const update = (): void => {
     const now = find(pid);
     gone.hidden = (now !== undefined && now.alive) || !live.totals;
@@ -204,7 +240,12 @@ export function processView(route: Route): View {
     say(why, known ? `Process ${pid} has ended. Below is what was seen of it last.`
       : `Process ${pid} is not there: it has ended, or was never tracked.`);
     content.hidden = holdings.element.hidden = !known && live.totals !== null;
-    if (!now) return;
+    // Another one with its number is seen from the beginning.
+    if (now?.alive && start !== null && now.start_ns !== start && ended) return void dispatchEvent(new Event("hashchange"));
+    ended = start !== null && live.totals !== null && !now?.alive;
+    holdings.end(ended);
+    if (now?.alive) start = now.start_ns;
+    if (!now || ended) return;
     say(heading, `${now.comm} (${pid})`);
     say(facts, [
       now.user, now.container && `container ${now.container.slice(0, 12)}`,

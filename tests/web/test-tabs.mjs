@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Many tabs of one browser, and tabs that nobody looks at: a browser has six connections to a server for all of them.
+import assert from "node:assert/strict";
+import { test, until } from "./runner.mjs";
+
+const MIB = 1024 ** 2;
+const TABS = 8;
+
+const total = (page) => page.getAttribute("[data-bytes]", "data-bytes", { timeout: 30000 }).then(Number);
+const isStream = (request) => request.url().endsWith("/api/v1/stream");
+
+test("eight tabs of one browser are all live", async ({ daemon, visit }) => {
+  const player = await daemon.player({}, `alloc 0 DRAM 0x1000 ${MIB} a`);
+  const visitor = await visit();
+  await visitor.go();
+  const pages = [visitor.page];
+  while (pages.length < TABS) {
+    const page = await visitor.context.newPage();
+    page.on("request", (request) => visitor.requests.push(request));
+    await page.goto(`${daemon.base}/#/`);
+    pages.push(page);
+  }
+  const all = async (pages, bytes) => {
+    for (const [i, page] of pages.entries()) {
+      await until(`${bytes} bytes in tab ${i}`, async () => (await total(page)) === bytes);
+      assert.equal(await page.locator(".state").innerText(), "Live");
+    }
+  };
+  await all(pages, MIB);
+  await player.play(`alloc 0 DRAM 0x200000 ${2 * MIB} b`);
+  await all(pages, 3 * MIB);
+  console.log(`     ${visitor.requests.filter(isStream).length} streams for ${TABS} tabs`);
+  assert.equal(await pages[0].evaluate(() => fetch("/api/v1/smi").then((answer) => answer.status)), 200);
+  // The one that reads goes: another one does.
+  const [first, ...others] = pages;
+  visitor.page = others[0];
+  await first.close();
+  await player.play(`alloc 0 DRAM 0x500000 ${4 * MIB} c`);
+  await all(others, 7 * MIB);
+});
+
+test("a tab that nobody looks at lets the stream go", async ({ daemon, visit }) => {
+  const player = await daemon.player({}, `alloc 0 DRAM 0x1000 ${MIB} a`);
+  const visitor = await visit();
+  const { page } = visitor;
+  let ended = 0;
+  page.on("requestfailed", (request) => isStream(request) && ended++);
+  const look = (hidden) => page.evaluate((value) => {
+    Object.defineProperty(document, "hidden", { value, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, hidden);
+  await visitor.go();
+  await until("the first total", async () => (await total(page)) === MIB);
+  await look(true);
+  await until("the end of the stream", () => ended === 1);
+  await player.play(`alloc 0 DRAM 0x200000 ${2 * MIB} b`);
+  assert.equal(visitor.requests.filter(isStream).length, 1, "and does not come back by itself");
+  await look(false);
+  await until("the new total", async () => (await total(page)) === 3 * MIB);
+  assert.equal(await visitor.text(".state"), "Live");
+  assert.ok(await page.locator(".banner").isHidden());
+});

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One stream for all tabs of a browser: who has the lock reads it and tells the others, who wait for the lock. A tab that is
+// closed or let go loses the lock, and the next one reads. Where there are no locks (they need a page that the browser
+// trusts: loopback, or https), each tab reads for itself.
+
+import type { Message } from "./sse";
+
+const ANSWER_MS = 3000; // who reads answers at once, or is stuck
+
+export interface Member {
+  /** Reads until there is nothing more to be read; @share is null where others have to see for themselves. */
+  lead(share: Share | null): Promise<void>;
+  hear(message: Message): void;
+  /** What somebody who comes later has missed. */
+  known(): Message[];
+}
+
+export class Share {
+  static readonly possible = (): boolean => "locks" in navigator && typeof BroadcastChannel === "function";
+
+  private channel: BroadcastChannel;
+  private leading = false;
+  private asked = false; // nobody else may be there
+  private timer = 0;
+  private wait = new AbortController();
+
+  private constructor(
+    private name: string,
+    private member: Member,
+    private silenceMs: number,
+  ) {
+    this.channel = new BroadcastChannel(name);
+    this.channel.addEventListener("message", (event) => this.take(event.data as Message));
+  }
+
+  /** Reads or listens under @name, until reading fails or @signal says so. */
+  static async join(name: string, signal: AbortSignal, silenceMs: number, member: Member): Promise<void> {
+    const share = new Share(`ttmem.${name}`, member, silenceMs);
+    const stop = (): void => share.wait.abort();
+    signal.addEventListener("abort", stop);
+    try {
+      await share.attend();
+    } catch (error) {
+      if (signal.aborted || share.leading) throw error;
+      await member.lead(null); // the one who reads is stuck
+    } finally {
+      signal.removeEventListener("abort", stop);
+      clearTimeout(share.timer);
+      share.channel.close();
+    }
+  }
+
+  say(message: Message): void {
+    if (this.asked) this.channel.postMessage(message);
+  }
+
+  private async attend(): Promise<void> {
+    this.ask();
+    await navigator.locks.request(this.name, { signal: this.wait.signal }, async () => {
+      this.leading = true;
+      clearTimeout(this.timer);
+      this.channel.postMessage({ kind: "lead", data: "" });
+      await this.member.lead(this);
+    });
+  }
+
+  private ask(): void {
+    this.expect(ANSWER_MS);
+    this.channel.postMessage({ kind: "ask", data: "" });
+  }
+
+  private expect(withinMs: number): void {
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => this.wait.abort(), withinMs);
+  }
+
+  private take(message: Message): void {
+    if (this.leading) {
+      if (message.kind !== "ask") return;
+      this.asked = true;
+      this.say({ kind: "alive", data: "" });
+      for (const one of this.member.known()) this.say(one);
+    } else if (message.kind === "lead") this.ask();
+    else if (message.kind !== "ask") {
+      this.expect(this.silenceMs);
+      if (message.kind !== "alive") this.member.hear(message);
+    }
+  }
+}
