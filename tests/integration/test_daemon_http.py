@@ -164,6 +164,10 @@ def test_every_incident_is_on_the_stream(served):
         ("unknown_free", player.pid),
         ("leak", player.pid),
     ]
+    # Whichever it is, what a list of them shows is there.
+    for incident in seen:
+        assert incident["time_ns"] <= incident["last_ns"] and incident["count"] == 1
+    assert [i["size"] for i in seen] == [0, 10]
 
 
 def test_a_port_that_is_taken(served):
