@@ -12,6 +12,7 @@ import "./test-incidents.mjs";
 import "./test-access.mjs";
 import "./test-live.mjs";
 import "./test-stream.mjs";
+import "./test-plain.mjs";
 import "./test-hostile.mjs";
 import "./test-crowd.mjs";
 
