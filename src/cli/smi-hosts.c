@@ -112,8 +112,9 @@ static void hosts_print(const struct smi_hosts *hosts, struct fetch *fetches)
 		processes += json_array_size(json_object_get(document, "processes"));
 		json_decref(document);
 	}
-	printf("%s of DRAM and %s of L1 in %" PRIu64 " buffers, %" PRIu64 " processes\n",
-	       text_size(all.dram, dram), text_size(all.l1, l1), all.buffers, processes);
+	printf("%s of DRAM and %s of L1 in %" PRIu64 " buffer%s, %" PRIu64 " process%s\n",
+	       text_size(all.dram, dram), text_size(all.l1, l1), all.buffers,
+	       all.buffers == 1 ? "" : "s", processes, processes == 1 ? "" : "es");
 }
 
 static void hosts_json(const struct smi_hosts *hosts, struct fetch *fetches)

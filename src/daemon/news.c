@@ -150,11 +150,14 @@ static void news_leak_json(FILE *out, const struct snapshot *snapshot, const str
 	emit_open_object(&emit, NULL);
 	emit_string(&emit, "kind", "leak");
 	emit_u64(&emit, "time_ns", ending->ended_ns);
+	emit_u64(&emit, "last_ns", ending->ended_ns);
 	emit_u64(&emit, "pid", news->pid);
 	emit_string(&emit, "comm", news->comm);
 	emit_u64(&emit, "user_id", news->user);
 	emit_string(&emit, "how", ending->how);
+	/* Once as reports of the dead have it, once as incidents do: readers of the stream know those. */
 	emit_u64(&emit, "bytes", news->bytes);
+	emit_u64(&emit, "size", news->bytes);
 	emit_u64(&emit, "count", news->buffers);
 	emit_open_array(&emit, "buffers");
 	for (size_t i = 0; i < snapshot->buffer_count && shown < NEWS_BUFFERS_MAX; i++) {

@@ -288,6 +288,41 @@ UNIT(incidents_with_holders_and_sites)
 	testing_close(&world);
 }
 
+/* A word that nobody has ever written is a mistake; one of a newer version is not. */
+UNIT(kinds_that_are_none)
+{
+	struct testing_world world;
+	struct web_past_query query = {.kind = "size_change"};
+	struct emit json = EMIT_INIT(stderr);
+	struct snapshot_incident incident = {.kind = "newer_kind"};
+	struct store_reader *reader = NULL;
+	struct snapshot *snapshot;
+	json_t *document;
+
+	testing_init(&world);
+	testing_open(&world);
+	put_incidents(&world);
+	document = ask(&world, past_documents_incidents, &query, &everything);
+	assert(json_array_size(json_object_get(document, "incidents")) == 0);
+	json_decref(document);
+	query.kind = incident.kind;
+	assert(store_reader_open(world.store, &reader) == 0);
+	assert(past_documents_incidents(reader, &query, &everything, &json) == -EINVAL);
+	store_reader_close(reader);
+	snapshot = testing_snapshot(world.real_ns);
+	incident.process = testing_process(snapshot, 21, "train");
+	incident.count = 1;
+	incident.time_ns = incident.last_ns = world.real_ns;
+	assert(snapshot_finish(snapshot) == 0);
+	store_put_incident(world.store, snapshot, &incident);
+	snapshot_free(snapshot);
+	testing_flush(&world);
+	document = ask(&world, past_documents_incidents, &query, &everything);
+	assert(json_array_size(json_object_get(document, "incidents")) == 1);
+	json_decref(document);
+	testing_close(&world);
+}
+
 UNIT(incidents_of_one_address_and_leaks_as_incidents)
 {
 	struct testing_world world;

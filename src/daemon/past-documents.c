@@ -400,6 +400,17 @@ static int past_incident_page(struct store_reader *reader, const struct store_fi
 	return r;
 }
 
+/* 0, or -EINVAL for a word that is no kind: an empty list would say that all is well. */
+static int past_check_kind(struct store_reader *reader, const char *kind)
+{
+	int r;
+
+	if (!kind || web_is_incident_kind(kind))
+		return 0;
+	r = store_query_has_kind(reader, kind);
+	return r == 0 ? -EINVAL : r < 0 ? r : 0;
+}
+
 int past_documents_incidents(struct store_reader *reader, const struct web_past_query *query,
 			     const struct past_scope *scope, struct emit *json)
 {
@@ -407,6 +418,8 @@ int past_documents_incidents(struct store_reader *reader, const struct web_past_
 	struct store_cursor next;
 	int r = past_filter(query, scope, &filter);
 
+	if (r == 0)
+		r = past_check_kind(reader, query->kind);
 	if (r < 0)
 		return r;
 	document_open(json, "ttmem.incidents/1", clock_ns(CLOCK_REALTIME));

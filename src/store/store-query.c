@@ -239,6 +239,22 @@ int store_query_incidents(struct store_reader *reader, const struct store_filter
 	return store_query_page(reader, filter, rows, store_list_incidents, ret_next);
 }
 
+int store_query_has_kind(struct store_reader *reader, const char *kind)
+{
+	struct store_value values[] = {STORE_TEXT(kind)};
+	STORE_STATEMENT row = NULL;
+	int r = store_reader_begin(reader);
+
+	if (r != 0)
+		return r < 0 ? r : 0; /* nothing was written yet */
+	r = store_reader_prepare(reader, "SELECT 1 FROM sites WHERE kind = ?1 LIMIT 1", values,
+				 ARRAY_SIZE(values), &row);
+	if (r == 0)
+		r = store_reader_step(reader, row);
+	store_reader_end(reader);
+	return r;
+}
+
 static const char store_sql_leaks[] =
 	"SELECT l.id, l.book, l.ended_ns, l.closed, l.exit_code, l.exit_signal, l.bytes, l.buffers,"
 	" (SELECT count(*) FROM leak_buffers AS b WHERE b.leak = l.id), " STORE_PROCESS_COLUMNS

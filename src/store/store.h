@@ -272,6 +272,8 @@ struct store_filter {
 
 int store_query_incidents(struct store_reader *reader, const struct store_filter *filter,
 			  const struct store_incident_rows *rows, struct store_cursor *ret_next);
+/* 1 if there is an incident of that kind, else 0. A newer version may have left kinds of its own. */
+int store_query_has_kind(struct store_reader *reader, const char *kind);
 int store_query_leaks(struct store_reader *reader, const struct store_filter *filter,
 		      const struct store_leak_rows *rows, struct store_cursor *ret_next);
 

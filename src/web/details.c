@@ -80,13 +80,19 @@ static struct web_past_query details_past(const struct target *target)
 	};
 }
 
-/* The provider knows no problem but a cursor that is none. */
+/* The provider knows no problem but a cursor that is none, and a kind that is none. */
 static int details_result(struct routes_ask *ask, int result)
 {
+	struct target *target = ask->target;
+
 	if (result != -EINVAL)
 		return result;
-	return details_refuse(ask->target, "a parameter makes no sense here: is \"cursor\" from "
-					   "\"next\" of an earlier page, \"kind\" a kind?");
+	if (!target->kind || web_is_incident_kind(target->kind))
+		return details_refuse(target, "parameter \"cursor\" is not what \"next\" of an "
+					      "earlier page said");
+	snprintf(target->problem, sizeof(target->problem), "parameter \"kind\": \"%s\" is not %s",
+		 target->kind, TARGET_KINDS);
+	return -EINVAL;
 }
 
 int details_leaks(struct routes_ask *ask, FILE *out)

@@ -167,6 +167,7 @@ static int target_read_address(struct target *target, const char *value)
 	return text_parse_u64(value, &target->address);
 }
 
+/* How it is spelled. Whether there is such a kind is known to whoever keeps the past. */
 static int target_read_kind(struct target *target, const char *value)
 {
 	size_t length = strspn(value, "abcdefghijklmnopqrstuvwxyz_");
@@ -233,8 +234,7 @@ static const struct target_rule {
 	{"limit", TARGET_LIMIT, target_read_limit, "a number from 1 to 10000"},
 	{"cursor", TARGET_CURSOR, target_read_cursor, "what \"next\" of an earlier page said"},
 	{"address", TARGET_ADDRESS, target_read_address, "a number, decimal or with 0x"},
-	{"kind", TARGET_KIND, target_read_kind,
-	 "double_free, unknown_free, size_change, alloc_failed or leak"},
+	{"kind", TARGET_KIND, target_read_kind, TARGET_KINDS},
 	{"since", TARGET_SINCE, target_read_since, "a time in ns since 1970"},
 	{"from", TARGET_FROM, target_read_from, "a time in ns since 1970"},
 	{"to", TARGET_TO, target_read_to, "a time in ns since 1970"},

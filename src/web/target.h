@@ -20,6 +20,7 @@
 #define TARGET_LIMIT_MAX 10000u
 #define TARGET_PROBLEM_SIZE 256
 #define TARGET_KIND_MAX 32u
+#define TARGET_KINDS "double_free, unknown_free, size_change, alloc_failed or leak"
 
 /* Parameters that a route may take; names are in target.c. */
 enum target_parameter {

@@ -46,6 +46,7 @@ struct web_series_query {
 
 #define WEB_INCIDENT_KINDS 5u
 extern const char *const web_incident_kinds[WEB_INCIDENT_KINDS]; /* "double_free", ... "leak" */
+bool web_is_incident_kind(const char *kind);
 
 /* The daemon about itself, for /healthz and /metrics. */
 struct web_health {

@@ -126,6 +126,9 @@ def test_what_the_dead_left(served):
     assert over_http == leak and over_http["bytes"] == 105
     kinds = {i["kind"] for i in check_schema(get(served, "/api/v1/incidents"))["incidents"]}
     assert kinds == {"leak", "unknown_free"}
+    assert get(served, "/api/v1/incidents?kind=size_change")["incidents"] == []
+    status, body = ask(served, "/api/v1/incidents?kind=nonsense", token=True)
+    assert status == 400 and "nonsense" in body and "size_change, alloc_failed or leak" in body, body
     wait_for(lambda: get(served, "/api/v1/series")["series"], "a line over time")
     check_schema(get(served, "/api/v1/series"))
 
@@ -161,6 +164,10 @@ def test_every_incident_is_on_the_stream(served):
         ("unknown_free", player.pid),
         ("leak", player.pid),
     ]
+    # Whichever it is, what a list of them shows is there.
+    for incident in seen:
+        assert incident["time_ns"] <= incident["last_ns"] and incident["count"] == 1
+    assert [i["size"] for i in seen] == [0, 10]
 
 
 def test_a_port_that_is_taken(served):

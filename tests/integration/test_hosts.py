@@ -44,6 +44,8 @@ def test_two_machines(hosts):
     assert "1.0 MiB" in rows[1] and "3.0 MiB" in rows[2]
     assert "n150 wormhole_b0" in shown.stdout
     assert shown.stdout.endswith("4.0 MiB of DRAM and 0 B of L1 in 2 buffers, 2 processes\n")
+    shown = daemon.run("smi", "--host", where[0])
+    assert shown.stdout.endswith("1.0 MiB of DRAM and 0 B of L1 in 1 buffer, 1 process\n")
 
 
 def test_json(hosts):

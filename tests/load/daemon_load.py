@@ -8,12 +8,9 @@ for and what was reached are told apart.
 """
 
 import argparse
-import contextlib
 import json
 import os
 import resource
-import shutil
-import signal
 import statistics
 import subprocess
 import sys
@@ -22,126 +19,8 @@ import time
 import urllib.request
 from pathlib import Path
 
-LIMIT = 300
-
-
-class Daemon:
-    """ttmemd with everything it owns in one folder."""
-
-    def __init__(self, build):
-        self.build = build
-        self.folder = Path(tempfile.mkdtemp(prefix="ttmem-load-"))
-        self.socket = self.folder / "s"
-        self.legacy = self.folder / "old"
-        self.env = {n: v for n, v in os.environ.items() if not n.startswith(("TTMEM", "TT_ALLOC"))}
-        self.env.update(TTMEM_SOCKET=str(self.socket), TTMEM_PROC_ROOT=str(self.folder / "blind"))
-        (self.folder / "blind").mkdir()
-        self.process = None
-        self.address = None
-        self.clients = []
-
-    def start(self):
-        """Seconds until it was ready: everybody who lives is known then."""
-        begin = time.monotonic()
-        reading, writing = os.pipe()
-        env = {n: v for n, v in self.env.items() if n != "TTMEM_PROC_ROOT"}
-        log = open(self.folder / "log", "ab")  # the daemon's, for its life
-        command = [
-            self.build / "src/daemon/ttmemd", "--socket", self.socket, "--legacy-socket", self.legacy,
-            "--http", "127.0.0.1:0", "--http-details", "--state", self.folder / "state",
-            "--ready-fd", writing,
-        ]  # fmt: skip
-        self.process = subprocess.Popen(
-            list(map(str, command)), env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-            pass_fds=[writing],
-        )  # fmt: skip
-        os.close(writing)
-        log.close()
-        if os.read(reading, 1) != b"\n":
-            sys.exit((self.folder / "log").read_text())
-        os.close(reading)
-        return time.monotonic() - begin
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def http(self):
-        """Where it serves HTTP, from its log; None if it does not."""
-        words = (self.folder / "log").read_text().split()
-        found = [w for w in words if w.startswith("http://127.0.0.1:") and not w.endswith(":0/")]
-        return found[-1] if found else None
-
-    def load(self, count, rate, live, devices=100):
-        """So many load programs, when all of them are at it."""
-        program = self.build / "tests/programs/load"
-        env = {**self.env, "TTMEM": "1"}
-        env.pop("TTMEM_PROC_ROOT")
-        for i in range(count):
-            command = [str(program), str(rate), str(live), str(i % devices), f"load{i % 100}"]
-            self.clients.append(
-                subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-            )
-        for client in self.clients:
-            assert client.stdout.readline() == b"ok\n"
-
-    def end_load(self):
-        for client in self.clients:
-            client.kill()
-        for client in self.clients:
-            client.wait()
-            client.stdin.close()
-            client.stdout.close()
-        self.clients = []
-
-    def ttmem(self, *args):
-        result = subprocess.run(
-            [str(self.build / "src/cli/ttmem"), *args, "--json"],
-            env=self.env, capture_output=True, check=True, timeout=LIMIT,
-        )  # fmt: skip
-        return json.loads(result.stdout)
-
-    def wait_for_books(self, count):
-        deadline = time.monotonic() + LIMIT
-        while self.ttmem("status")["books"] != count:
-            if time.monotonic() > deadline:
-                sys.exit("the daemon does not know everybody")
-            time.sleep(0.1)
-
-    def events(self):
-        """All allocations and frees that the counters know."""
-        return sum(
-            memory["allocs"] + memory["frees"]
-            for process in self.ttmem("ps")["processes"]
-            for device in process["devices"]
-            for memory in device["memory"].values()
-        )
-
-    def cpu_ns(self):
-        """On a processor, all threads."""
-        total = 0
-        for task in Path(f"/proc/{self.process.pid}/task").iterdir():
-            with contextlib.suppress(OSError):
-                total += int((task / "schedstat").read_text().split()[0])
-        return total
-
-    def cpu_percent(self, seconds):
-        cpu, wall = self.cpu_ns(), time.monotonic()
-        time.sleep(seconds)
-        return (self.cpu_ns() - cpu) / 1e7 / (time.monotonic() - wall)
-
-    def rss_mib(self, field="VmRSS"):
-        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
-            if line.startswith(field + ":"):
-                return int(line.split()[1]) / 1024
-        return None
-
-    def close(self):
-        self.end_load()
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            self.process.wait()
-        shutil.rmtree(self.folder)
+import web_load
+from load_daemon import LIMIT, Daemon, Unable
 
 
 def rate(build, args):
@@ -342,66 +221,9 @@ def day(build, args):
         }
 
 
-LISTENER = """
-import selectors, socket, sys
-address, count = (sys.argv[1], int(sys.argv[2])), int(sys.argv[3])
-select = selectors.DefaultSelector()
-for _ in range(count):
-    one = socket.create_connection(address)
-    one.sendall(b"GET /api/v1/stream HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n")
-    select.register(one, selectors.EVENT_READ)
-print("ok", flush=True)
-buffer = bytearray(1 << 20)
-while True:
-    for key, _ in select.select():
-        if key.fileobj.recv_into(buffer) == 0:
-            sys.exit("the stream has ended")
-"""
-
-
-def dashboards(build, args):
-    """A large machine, and many who look at it: what the stream costs, and how long a question takes then."""
-    processes, live, listeners = (50, 2000, 50) if args.quick else (500, 2000, 50)
-    seconds = 5 if args.quick else 20
-    daemon = Daemon(build)
-    daemon.start()
-    daemon.load(processes, 20, live, devices=32)
-    daemon.wait_for_books(processes)
-    url = daemon.http()
-    host, port = url[len("http://") :].rstrip("/").split(":")
-    time.sleep(2)
-    alone = daemon.cpu_percent(seconds)
-    command = [sys.executable, "-c", LISTENER, host, port, str(listeners)]
-    reader = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert reader.stdout.readline() == "ok\n"
-    time.sleep(2)
-    watched = daemon.cpu_percent(seconds)
-    times = []
-    for _ in range(50 if args.quick else 300):
-        begin = time.monotonic()
-        with urllib.request.urlopen(f"{url}api/v1/smi", timeout=LIMIT) as answer:
-            size = len(answer.read())
-        times.append(time.monotonic() - begin)
-        time.sleep(0.02)
-    assert reader.poll() is None, "the listeners have gone"
-    reader.kill()
-    reader.wait()
-    reader.stdout.close()
-    daemon.close()
-    times.sort()
-    return {
-        "web_processes": processes,
-        "web_document_kib": size / 1024,
-        "web_alone_percent": alone,
-        "web_stream_percent": watched - alone,
-        "web_smi_median_ms": statistics.median(times) * 1000,
-        "web_smi_p99_ms": times[int(len(times) * 0.99)] * 1000,
-    }
-
-
 PARTS = {
-    "rate": rate, "books": books, "pages": pages, "fleet": fleet, "smi": smi, "web": dashboards, "old": old,
-    "day": day,
+    "rate": rate, "books": books, "pages": pages, "fleet": fleet, "smi": smi, "web": web_load.dashboards,
+    "paint": web_load.paint, "old": old, "day": day,
 }  # fmt: skip
 
 # name, what, goal: the figure must not be above (or, with -, below) it
@@ -453,11 +275,7 @@ GOALS = {
     "old_144_stalls": ("144 bytes: stalls of more than 10 ms", None),
     "old_144_idle_gaps": ("such gaps of the idle loop", None),
     "day_mib": ("a day of samples, MiB", 256),
-    "web_document_kib": ("32 devices, 500 processes, 1M buffers: /api/v1/smi, KiB", None),
-    "web_alone_percent": ("the daemon while nobody looks, % of a core", None),
-    "web_stream_percent": ("50 dashboards: what the stream adds, % of a core", 3),
-    "web_smi_median_ms": ("/api/v1/smi then, median, ms", None),
-    "web_smi_p99_ms": ("/api/v1/smi then, p99, ms", 20),
+    **web_load.GOALS,
 }
 
 
@@ -473,7 +291,11 @@ def main():
     for name in args.part or PARTS:
         # A day is the same every time, and long.
         count = 1 if args.quick or name == "day" else args.runs
-        runs = [PARTS[name](build, args) for _ in range(count)]
+        try:
+            runs = [PARTS[name](build, args) for _ in range(count)]
+        except Unable as why:
+            print(f"{name}: skipped, {why}")
+            continue
         for key in runs[0]:
             values = [run[key] for run in runs]
             figures[key] = {"median": statistics.median(values), "low": min(values), "high": max(values)}

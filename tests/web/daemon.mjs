@@ -45,6 +45,7 @@ export class Daemon {
     this.env.TTMEM_SOCKET = join(this.folder, "s");
     this.env.XDG_RUNTIME_DIR = join(this.folder, "run");
     mkdirSync(this.env.XDG_RUNTIME_DIR, { mode: 0o700 });
+    this.program = "src/daemon/ttmemd";
     this.address = "127.0.0.1:0";
     this.players = [];
     this.starts = 0;
@@ -54,7 +55,7 @@ export class Daemon {
     const log = join(this.folder, `log-${++this.starts}`);
     const output = openSync(log, "a");
     this.process = spawn(
-      join(BUILD, "src/daemon/ttmemd"),
+      join(BUILD, this.program),
       ["--socket", this.env.TTMEM_SOCKET, "--legacy-socket", "none", "--http", this.address, "--keeper", "no",
         "--state", join(this.folder, "state"), ...more],
       { env: this.env, stdio: ["ignore", output, output] },

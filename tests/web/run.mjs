@@ -5,12 +5,15 @@ import { launch, Visitor } from "./browser.mjs";
 import { Daemon } from "./daemon.mjs";
 import { runAll } from "./runner.mjs";
 import "./test-views.mjs";
+import "./test-numbers.mjs";
 import "./test-map.mjs";
 import "./test-charts.mjs";
 import "./test-incidents.mjs";
 import "./test-access.mjs";
 import "./test-live.mjs";
 import "./test-tabs.mjs";
+import "./test-stream.mjs";
+import "./test-plain.mjs";
 import "./test-hostile.mjs";
 import "./test-crowd.mjs";
 

@@ -75,10 +75,11 @@ def array(name, data):
     return [*lines, "};"]
 
 
-def embed(folder, ret_rows):
-    """The arrays of a folder's files; their rows of the table go to @ret_rows."""
+def embed(folders, ret_rows):
+    """The arrays of the folders' files; their rows of the table go to @ret_rows."""
     lines, packed_sum = [], 0
-    for number, path in enumerate(sorted(p for p in folder.rglob("*") if p.suffix in TYPES)):
+    files = [(f, p) for f in folders for p in sorted(f.rglob("*")) if p.suffix in TYPES]
+    for number, (folder, path) in enumerate(files):
         plain = path.read_bytes()
         packed = gzip.compress(plain, 9, mtime=0)
         packed_sum += len(packed)
@@ -105,16 +106,16 @@ def main():
         parser.add_argument(name, type=Path, required=True)
     options = parser.parse_args()
 
-    folder = options.plain
+    folders = [options.plain, options.source / "public"]
     if options.mode != "disabled":
         try:
-            folder = build(options.source, options.work, options.npm)
+            folders = [build(options.source, options.work, options.npm)]
         except (RuntimeError, OSError) as error:
             if options.mode == "enabled":
                 raise SystemExit(f"the dashboard cannot be built: {error}") from error
             print(f"the plain page instead of the dashboard: {error}", file=sys.stderr)
     rows = []
-    lines = ['#include "web/assets.h"', "", *embed(folder, rows), ""]
+    lines = ['#include "web/assets.h"', "", *embed(folders, rows), ""]
     lines += ["const struct asset assets_table[] = {", *rows, "};"]
     lines += ["const size_t assets_count = sizeof(assets_table) / sizeof(*assets_table);", ""]
     temporary = Path(f"{options.output}.new")

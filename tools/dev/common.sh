@@ -44,3 +44,19 @@ shell_files() {
 python_files() {
 	find tools tests data/bin python -path tests/corpus -prune -o -name '*.py' -print | sort
 }
+
+# browser_tests: makes build/web-tests, where tests/web finds its packages. What keeps it from that is in $why.
+browser_tests() {
+	for program in node npm chromium; do
+		have "$program" || { why="no $program"; return 1; }
+	done
+	mkdir -p build/web-tests
+	cp tests/web/* tests/web/.npmrc build/web-tests/
+	if ! cmp -s tests/web/package-lock.json build/web-tests/node_modules/.installed; then
+		(cd build/web-tests && npm ci --ignore-scripts --no-audit --no-fund --fetch-retries=1) || {
+			why="the packages of the tests cannot be had"
+			return 1
+		}
+		cp tests/web/package-lock.json build/web-tests/node_modules/.installed
+	fi
+}

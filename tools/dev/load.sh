@@ -13,7 +13,14 @@ dev_load() {
 		shift
 		set -- /usr/bin/python3 tests/load/top_load.py "$@"
 	else
-		set -- /usr/bin/python3 tests/load/daemon_load.py "$@"
+		# Only one part needs a browser; without one it is left out, and says so.
+		why="the dashboard was not built"
+		if grep -q /assets/index- build-release/web/assets-data.c && browser_tests; then
+			export TTMEM_BROWSER_TESTS="$ROOT/build/web-tests"
+		else
+			export TTMEM_NO_BROWSER="$why"
+		fi
+		set -- /usr/bin/python3 -B tests/load/daemon_load.py "$@"
 	fi
 	if unshare --pid --mount --fork --mount-proc true 2>/dev/null; then
 		set -- unshare --pid --mount --fork --mount-proc --kill-child "$@"

@@ -103,15 +103,7 @@ web() {
 	rm -rf build/web/work/test
 	cp -r web/test build/web/work/
 	(cd build/web/work && npm run --silent test) || return 1
-	mkdir -p build/web-tests
-	cp tests/web/* tests/web/.npmrc build/web-tests/
-	if ! cmp -s tests/web/package-lock.json build/web-tests/node_modules/.installed; then
-		(cd build/web-tests && npm ci --ignore-scripts --no-audit --no-fund --fetch-retries=1) || {
-			web_skip "the packages of the tests cannot be had"
-			return 0
-		}
-		cp tests/web/package-lock.json build/web-tests/node_modules/.installed
-	fi
+	browser_tests || { web_skip "$why"; return 0; }
 	export TTMEM_BUILD="$ROOT/build" TTMEM_ARTEFACTS="$ROOT/build/artefacts"
 	if unshare --pid --net --fork --mount-proc true 2>/dev/null; then
 		exec unshare --pid --net --fork --kill-child --mount-proc "$PYTHON" -B tests/web/alone.py \

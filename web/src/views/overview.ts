@@ -237,7 +237,10 @@ class Recent {
 
   private merge(): void {
     const names = new Set(this.known.map(nameOf));
-    this.heard = this.heard.filter((incident) => !names.has(nameOf(incident)));
+    // What was heard of a leak is one piece of news; the database has it site by site.
+    const leaks = this.known.filter((known) => known.kind === "leak");
+    this.heard = this.heard.filter((incident) => !names.has(nameOf(incident)) && !(incident.kind === "leak" &&
+      leaks.some((known) => known.pid === incident.pid && known.last_ns >= incident.time_ns)));
     this.list = [...this.heard, ...this.known].sort((a, b) => b.last_ns - a.last_ns);
     this.show();
   }

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dashboard on a large machine: what those who look at it cost, and how soon they see something."""
+
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+from load_daemon import LIMIT, Daemon, Unable
+
+LISTENERS = 50
+VICTIMS = 5
+
+# name, what, goal: as in daemon_load.py
+GOALS = {
+    "web_document_kib": ("32 devices, 500 processes, 1M buffers: /api/v1/smi, KiB", None),
+    "web_alone_percent": ("the daemon while nobody looks, % of a core", None),
+    "web_stream_percent": ("50 dashboards: what the stream adds, % of a core", 3),
+    "web_smi_median_ms": ("/api/v1/smi beside 50 overviews, median, ms", None),
+    "web_smi_p99_ms": ("p99, ms", 20),
+    "web_process_smi_median_ms": ("/api/v1/smi beside 50 pages of processes, median, ms", None),
+    "web_process_smi_p99_ms": ("p99, ms", None),
+    "web_process_percent": ("the daemon then, % of a core", None),
+    "paint_first_ms": ("50 dashboards, one more is opened: first paint, median, ms", 1000),
+    "paint_first_worst_ms": ("the slowest one, ms", None),
+    "paint_card_ms": ("until a device has its number, median, ms", None),
+    "paint_card_worst_ms": ("the slowest one, ms", None),
+    "paint_leak_ms": ("from kill -9 until the leak is on the page, median, ms", 1000),
+    "paint_leak_worst_ms": ("the slowest one, ms", None),
+}
+
+
+@contextlib.contextmanager
+def crowd(build, quick):
+    """A busy daemon, and a function that opens the dashboards: it returns who sends them from page to page."""
+    processes = 50 if quick else 500
+    daemon = Daemon(build)
+    daemon.start()
+    visitors = []
+
+    def look():
+        host, port = daemon.http()[len("http://") :].rstrip("/").split(":")
+        script = Path(__file__).with_name("visitors.py")
+        command = [sys.executable, "-B", str(script), host, port, str(LISTENERS)]
+        pipe = subprocess.PIPE
+        visitors.append(subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True))
+        assert visitors[0].stdout.readline() == "ok\n"
+        return visitors[0]
+
+    try:
+        daemon.load(processes, 20, 2000, devices=32)
+        daemon.wait_for_books(processes)
+        time.sleep(2)
+        yield daemon, look
+    finally:
+        for one in visitors:
+            one.kill()
+            one.wait()
+            one.stdin.close()
+            one.stdout.close()
+        daemon.close()
+
+
+def say(visitors, line):
+    print(line, file=visitors.stdin, flush=True)
+    return visitors.stdout.readline().strip()
+
+
+def questions(daemon, count):
+    """How long /api/v1/smi takes, in order of that; and its size."""
+    times, size = [], 0
+    for _ in range(count):
+        begin = time.monotonic()
+        with urllib.request.urlopen(f"{daemon.http()}api/v1/smi", timeout=LIMIT) as answer:
+            size = len(answer.read())
+        times.append((time.monotonic() - begin) * 1000)
+        time.sleep(0.02)
+    return sorted(times), size
+
+
+def dashboards(build, args):
+    """What the stream costs, and how long a question takes beside dashboards that ask theirs."""
+    seconds, count = (5, 50) if args.quick else (20, 300)
+    with crowd(build, args.quick) as (daemon, look):
+        processes = len(daemon.clients)
+        alone = daemon.cpu_percent(seconds)
+        visitors = look()
+        time.sleep(2)
+        watched = daemon.cpu_percent(seconds)
+        assert say(visitors, "overview") == "ok"
+        overview, size = questions(daemon, count)
+        assert say(visitors, "process " + " ".join(str(c.pid) for c in daemon.clients)) == "ok"
+        time.sleep(3)
+        busy = daemon.cpu_percent(seconds)
+        process, _ = questions(daemon, count)
+        answers = int(say(visitors, "end"))
+        # Otherwise they have asked for nothing, and the figures say nothing.
+        assert answers >= LISTENERS, answers
+    return {
+        "web_processes": processes,
+        "web_document_kib": size / 1024,
+        "web_alone_percent": alone,
+        "web_stream_percent": watched - alone,
+        "web_smi_median_ms": statistics.median(overview),
+        "web_smi_p99_ms": overview[int(count * 0.99)],
+        "web_process_percent": busy,
+        "web_process_smi_median_ms": statistics.median(process),
+        "web_process_smi_p99_ms": process[int(count * 0.99)],
+        "web_answers": answers,
+    }
+
+
+def paint(build, args):
+    """One more dashboard, in a real browser: how soon it shows something, and how soon it shows a leak."""
+    folder = os.environ.get("TTMEM_BROWSER_TESTS")
+    if not folder:
+        raise Unable(os.environ.get("TTMEM_NO_BROWSER", "TTMEM_BROWSER_TESTS is not set"))
+    with crowd(build, args.quick) as (daemon, look):
+        assert say(look(), "overview") == "ok"
+        victims = [str(client.pid) for client in daemon.clients[:VICTIMS]]
+        command = ["node", f"{folder}/paint.mjs", daemon.http(), "5" if args.quick else "20", *victims]
+        seen = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=LIMIT).stdout)
+    result = {}
+    for name in ("first", "card", "leak"):
+        result[f"paint_{name}_ms"] = statistics.median(seen[name])
+        result[f"paint_{name}_worst_ms"] = max(seen[name])
+    return result
