@@ -6,6 +6,8 @@ import { PHONE, WIDE } from "./browser.mjs";
 import { machine } from "./machine.mjs";
 import { test } from "./runner.mjs";
 
+const GIB = 1024 ** 3;
+
 async function leakIsKnown(visitor) {
   await visitor.go("#/incidents");
   await visitor.has("kv_page", ".groups");
