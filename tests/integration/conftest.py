@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import zlib
 from pathlib import Path
 
 import pytest
@@ -20,16 +19,36 @@ ROOT = Path(__file__).resolve().parents[2]
 # Ends a hang; nothing here takes a tenth of it.
 LIMIT = 60
 
+# Files that take long. They come first, so that several runs side by side end together.
+LONG = ("test_metal", "test_pytest_options", "test_pytest_children", "test_run", "test_cpp")
+
 
 def pytest_addoption(parser):
-    parser.addoption("--part", help="only part K of N, as K/N: for several runs side by side")
+    parser.addoption(
+        "--share", type=Path, help="folder by which several runs side by side share the files"
+    )
 
 
-def pytest_collection_modifyitems(config, items):
-    part = config.getoption("--part")
-    if part:
-        which, parts = map(int, part.split("/"))
-        items[:] = [i for i in items if zlib.crc32(i.nodeid.encode()) % parts == which]
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.stem not in LONG)
+
+
+TAKEN = pytest.StashKey()
+
+
+def is_ours(item):
+    """Whole files: what a file has set up for its tests is not set up again elsewhere."""
+    folder = item.config.getoption("--share")
+    if not folder:
+        return True
+    taken = item.config.stash.setdefault(TAKEN, {})
+    if item.path.stem not in taken:
+        try:
+            (folder / item.path.stem).mkdir()
+            taken[item.path.stem] = True
+        except FileExistsError:
+            taken[item.path.stem] = False
+    return taken[item.path.stem]
 
 
 def pytest_configure(config):
@@ -54,6 +73,8 @@ UNSTEADY = pytest.StashKey()
 def pytest_runtest_protocol(item, nextitem):
     """Real processes on a loaded machine: what fails is run once more, and the second time counts.
     The first one is shown at the end, as unsteady: a fault to be found, of the test or of the tool."""
+    if not is_ours(item):
+        return True
     node = item.nodeid, item.location
     item.ihook.pytest_runtest_logstart(nodeid=node[0], location=node[1])
     reports = runtestprotocol(item, nextitem=nextitem, log=False)

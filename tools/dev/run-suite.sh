@@ -16,25 +16,37 @@ meson_suite() {
 	exec meson test -C build --no-rebuild --print-errorlogs --suite "$1"
 }
 
-part() {
+# integration_part SHARE
+integration_part() {
 	unshare --pid --fork --kill-child --mount-proc \
-		sh -c '"$@"' sh "$PYTHON" -B -m pytest tests/integration -q -rs --part "$1" 2>&1
+		sh -c '"$@"' sh "$PYTHON" -B -m pytest tests/integration -q -rs --share "$1" 2>&1
 }
 
 # The commands look at every process of the machine, so two tests at a time would see each other's.
-# Each half has a pid namespace of its own; where that is not allowed, there is only one.
+# Each run has a pid namespace of its own, and takes the next file that nobody has; where that is not
+# allowed, there is only one. There are more of them than cores: tests wait a lot.
 integration() {
 	TTMEM_BUILD=$ROOT/build
 	export TTMEM_BUILD
 	if ! unshare --pid --fork --mount-proc true 2>/dev/null; then
 		exec "$PYTHON" -B -m pytest tests/integration -q -rs
 	fi
-	part 0/2 >build/logs/integration-0.log &
-	first=$!
-	part 1/2
-	code=$?
-	wait "$first" || code=$?
-	cat build/logs/integration-0.log
+	share=build/logs/integration-share
+	rm -rf "$share"
+	mkdir "$share"
+	runs=$(($(nproc) + 1))
+	[ "$runs" -le 8 ] || runs=8
+	code=0 others=
+	while [ "$runs" -gt 1 ]; do
+		runs=$((runs - 1))
+		integration_part "$share" >"build/logs/integration-$runs.log" &
+		others="$others $!:$runs"
+	done
+	integration_part "$share" || code=$?
+	for other in $others; do
+		wait "${other%:*}" || code=$?
+		cat "build/logs/integration-${other#*:}.log"
+	done
 	return "$code"
 }
 
