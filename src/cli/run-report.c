@@ -318,20 +318,23 @@ static void report_text_leaks(const struct report *report, FILE *out)
 		fprintf(out, "leaks: none\n");
 		return;
 	}
-	fprintf(out, "leaks: %" PRIu64 " buffers, %s, at %zu call sites\n", report->leaked_buffers,
-		text_size(report->leaked_bytes, size), report->site_count);
+	fprintf(out, "leaks: %" PRIu64 " buffer%s, %s, at %zu call site%s\n",
+		report->leaked_buffers, report->leaked_buffers == 1 ? "" : "s",
+		text_size(report->leaked_bytes, size), report->site_count,
+		report->site_count == 1 ? "" : "s");
 	for (size_t i = 0; i < report->site_count && i < REPORT_SITES; i++) {
 		const struct report_site *site = &report->sites[i];
 
-		fprintf(out, "  %10s  %6" PRIu64 " buffers  ", text_size(site->group.bytes, size),
-			site->group.buffers);
+		fprintf(out, "  %10s  %6" PRIu64 " %s  ", text_size(site->group.bytes, size),
+			site->group.buffers, site->group.buffers == 1 ? "buffer " : "buffers");
 		text_put(out, report_label(report, site, key, sizeof(key)));
 		fprintf(out, "%s\n", site->known ? "  (in the baseline)" : "");
 		report_text_stacks(report, site, out);
 	}
 	if (report->site_count > REPORT_SITES)
-		fprintf(out, "  and %zu more call sites; --json has all\n",
-			report->site_count - REPORT_SITES);
+		fprintf(out, "  and %zu more call site%s; --json has all\n",
+			report->site_count - REPORT_SITES,
+			report->site_count - REPORT_SITES == 1 ? "" : "s");
 }
 
 void report_text(const struct report *report, FILE *out)
@@ -353,7 +356,8 @@ void report_text(const struct report *report, FILE *out)
 	report_peaks(report, out, "peak: device %s %s %s%s\n");
 	report_text_leaks(report, out);
 	if (report->ignored_buffers)
-		fprintf(out, "ignored: %" PRIu64 " buffers\n", report->ignored_buffers);
+		fprintf(out, "ignored: %" PRIu64 " buffer%s\n", report->ignored_buffers,
+			report->ignored_buffers == 1 ? "" : "s");
 	if (report_incident_count(report)) {
 		fprintf(out, "incidents:\n");
 		report_incidents(report, out);

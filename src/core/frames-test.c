@@ -91,6 +91,12 @@ UNIT(plain)
 	assert(same(frames_plain("a.c:1:f @ app -> abort @ libc.so.6 -> app+0x1f @ app", text,
 				 sizeof(text)),
 		    "a.c:1:f -> abort @ libc.so.6 -> app+0x1f"));
+	assert(same(frames_plain(
+			    "_start @ app -> main.c:9:call_main @ libc.so.6 -> a.c:1:main @ app -> "
+			    "qsort @ libc.so.6 -> a.c:5:f @ app",
+			    text, sizeof(text)),
+		    "a.c:1:main -> qsort @ libc.so.6 -> a.c:5:f"));
+	assert(same(frames_plain("abort @ libc.so.6", text, sizeof(text)), "abort @ libc.so.6"));
 	assert(same(frames_plain("", text, sizeof(text)), ""));
 	assert(same(frames_plain(" ->  -> ", text, sizeof(text)), " ->  -> "));
 	assert(same(frames_plain("a.c:1:function @ app", small, sizeof(small)), "a.c:1:f"));

@@ -132,6 +132,20 @@ static size_t frames_plain_length(char *part)
 	return strlen(part);
 }
 
+static bool frames_ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), end_length = strlen(end);
+
+	return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+/* How a program or a thread gets to the first function of its own is the same for all of them. */
+static bool frames_is_beginning(const char *part)
+{
+	return strncmp(part, "_start @ ", strlen("_start @ ")) == 0 ||
+	       frames_ends_with(part, " @ libc.so.6");
+}
+
 const char *frames_plain(const char *stack, char *ret_text, size_t size)
 {
 	size_t length = bits_min(strlen(stack), size - 1);
@@ -144,6 +158,10 @@ const char *frames_plain(const char *stack, char *ret_text, size_t size)
 
 		if (next)
 			*next = '\0';
+		if (next && to == ret_text && frames_is_beginning(part)) {
+			part = next + FRAMES_ARROW_LENGTH;
+			continue;
+		}
 		length = frames_plain_length(part);
 		memmove(to, part, length);
 		to += length;

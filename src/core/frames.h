@@ -41,7 +41,10 @@ bool frames_next(struct frames *frames, struct frames_one *ret_frame);
 /* Whether its function is only "module+0xoffset". */
 bool frames_is_address(const struct frames_one *frame);
 
-/* The line as people read it: without the module of frames that have a file. Cut to fit. */
+/*
+ * The line as people read it: without the C library's frames at its beginning and without the module of frames
+ * that have a file. Cut to fit.
+ */
 const char *frames_plain(const char *stack, char *ret_text, size_t size);
 
 /*
