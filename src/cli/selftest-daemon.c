@@ -142,7 +142,7 @@ const char *selftest_daemon_start(struct selftest_daemon *daemon)
 	*daemon = (struct selftest_daemon){.pid = 0};
 	if (!selftest_find(program))
 		return "there is no ttmemd beside this program";
-	strcpy(daemon->folder, SELFTEST_FOLDER "XXXXXX");
+	snprintf(daemon->folder, sizeof(daemon->folder), SELFTEST_FOLDER "XXXXXX");
 	if (!mkdtemp(daemon->folder)) {
 		daemon->folder[0] = '\0';
 		return "no folder can be made in /tmp";
