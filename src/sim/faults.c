@@ -118,13 +118,9 @@ static int use_blocks(struct workload_context *context, struct sim_device *devic
 	return r;
 }
 
-/**
- * workload_double_free() - play two owners of one buffer
- * @context: the context; every round frees "kv_cache.block 3" twice
- *
- * Return: 0 or a negative errno; everything is freed, one buffer too often.
- */
-int workload_double_free(struct workload_context *context)
+/* Plays @round on one device, again and again. */
+static int repeat(struct workload_context *context,
+		  int (*round)(struct workload_context *context, struct sim_device *device))
 {
 	struct workload_devices devices;
 	int r;
@@ -133,11 +129,22 @@ int workload_double_free(struct workload_context *context)
 	if (r < 0)
 		return r;
 	do {
-		r = use_blocks(context, &devices.device[0]);
+		r = round(context, &devices.device[0]);
 		workload_pause(context);
 	} while (r == 0 && workload_again(context));
 	workload_close(&devices);
 	return r;
+}
+
+/**
+ * workload_double_free() - play two owners of one buffer
+ * @context: the context; every round frees "kv_cache.block 3" twice
+ *
+ * Return: 0 or a negative errno; everything is freed, one buffer too often.
+ */
+int workload_double_free(struct workload_context *context)
+{
+	return repeat(context, use_blocks);
 }
 
 #define SLICES 32u
@@ -197,16 +204,5 @@ static int fragment(struct workload_context *context, struct sim_device *device)
  */
 int workload_fragmentation(struct workload_context *context)
 {
-	struct workload_devices devices;
-	int r;
-
-	r = workload_open(context, 1, &devices);
-	if (r < 0)
-		return r;
-	do {
-		r = fragment(context, &devices.device[0]);
-		workload_pause(context);
-	} while (r == 0 && workload_again(context));
-	workload_close(&devices);
-	return r;
+	return repeat(context, fragment);
 }
