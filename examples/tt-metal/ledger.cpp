@@ -5,6 +5,7 @@
 #include "ledger.hpp"
 
 #include <cstdlib>
+#include <thread>
 #include <utility>
 
 #include <pthread.h>
@@ -19,6 +20,8 @@ namespace
 
 /* Kernels are told when they are used and not when they go: those of programs nobody keeps pile up. */
 constexpr std::size_t kernels_max = 65536;
+
+constexpr int exit_tries = 1000;
 
 struct ttmem_alloc_args arguments(std::uint32_t device, std::uint32_t type, std::uint64_t address,
 				  std::uint64_t size)
@@ -278,10 +281,18 @@ void Ledger::program(const void *program, const void *owner,
 /* They end with the process and are nobody's leak; what programs hold is their DRAM buffers. */
 void Ledger::exit() noexcept
 {
-	const std::lock_guard<std::mutex> lock(mutex_);
+	/* Not for ever: who exits in a signal handler may have interrupted the one that holds it. */
+	for (int tries = 0; tries < exit_tries; tries++) {
+		const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
 
-	is_over_ = true;
-	end_kernels(nullptr);
+		if (!lock.owns_lock()) {
+			std::this_thread::yield();
+			continue;
+		}
+		is_over_ = true;
+		end_kernels(nullptr);
+		return;
+	}
 }
 
 void Ledger::lost() noexcept
