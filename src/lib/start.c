@@ -10,12 +10,14 @@
 
 #include "base/bits.h"
 #include "lib/linked.h"
+#include "lib/modules.h"
 
 #if defined(__x86_64__)
 
 #define START_WORDS 64u  /* that the frames of _start and __libc_start_main() have, at most */
 #define START_CODE 1024u /* more than the code of __libc_start_main() has */
 #define START_CALL 7u    /* the longest call */
+#define START_ALIGNMENT 16u
 
 enum start_call {
 	START_UNKNOWN = 0,
@@ -89,6 +91,19 @@ static __attribute__((no_sanitize("address"))) uintptr_t start_find(const struct
 	return 0;
 }
 
+/*
+ * Whether the loader is still at work: what called it is the kernel, and the first thing on the stack is where it
+ * goes on once all constructors of libraries have run. The program puts something else there.
+ */
+static __attribute__((no_sanitize("address"))) bool start_is_loading(const struct bounds *bounds,
+								     uintptr_t top, uintptr_t low)
+{
+	uintptr_t at = bits_align_down(top, START_ALIGNMENT) - sizeof(uintptr_t);
+
+	return at > low && bounds_hold(bounds, at, sizeof(at)) &&
+	       modules_is_delicate((const uintptr_t *)at, 1);
+}
+
 bool start_is_over(const struct bounds *bounds, const void *frame)
 {
 	uintptr_t top = &__libc_stack_end ? (uintptr_t)__libc_stack_end : 0;
@@ -108,9 +123,8 @@ bool start_is_over(const struct bounds *bounds, const void *frame)
 	    !linked_find((uintptr_t)&gnu_get_libc_version + 1, &other) || libc.low != other.low)
 		return true;
 	address = start_find(bounds, top, (uintptr_t)frame);
-	/* Not even there: a constructor of a library, which is known by the loader's frames. */
 	if (!address)
-		return true;
+		return !start_is_loading(bounds, top, (uintptr_t)frame);
 	if (start_judge(address, &libc) == START_CONSTRUCTOR)
 		return false;
 	__atomic_store_n(&start_was_over, true, __ATOMIC_RELAXED);

@@ -2,15 +2,16 @@
 #pragma once
 
 /*
- * Whether the program's own constructors are over. The loader calls those of libraries, which can be seen by
- * its frames; those of the program are called by libc's __libc_start_main(), as main() is a little later.
+ * Whether the program has begun: all constructors that come before main() are over, on the thread that runs them.
  *
- * They are told apart by the call that __libc_start_main() is in: of a function whose address it was given,
- * a constructor, or of the one of its own that calls main(). Its frame is the first of the main thread's
- * stack, so it is found from above, and no way up to it has to be known. Where something is not as it should be
- * the constructors are taken to be over. Once they are, nothing is looked at any more.
+ * Its first frame tells, so it is found from above, and no way up to it has to be known. As long as libraries are
+ * being prepared that is the loader's. Then it is __libc_start_main()'s, which calls the program's constructors and
+ * main() in turn; these are told apart by the call that it is in: of a function whose address it was given,
+ * a constructor, or of the one of its own that calls main(). Where something is not as it should be, all is taken
+ * to be over. Once it is, nothing is looked at any more.
  *
- * Only where there can be unwinding does it matter; elsewhere they are always over.
+ * Constructors of what is loaded later are known by the loader's frames only, once the stack has been walked.
+ * Only where there can be unwinding does any of this matter; elsewhere it is always over.
  */
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Before main(): in the program's own constructors nothing is unwound, as in those of libraries."""
+"""Before main(): in constructors of the program and of its libraries nothing is unwound."""
 
 import ctypes.util
 import subprocess
@@ -80,6 +80,31 @@ def rows_of(world):
     document = world.json("buffers")
     rows = sorted(document["buffers"], key=lambda row: int(row["address"], 16))
     return [[name for name, _ in frames(row)] for row in rows], document["notes"]
+
+
+LIBRARY = """
+#include <ttmem/ttmem.h>
+__attribute__((constructor)) static void begin(void)
+{
+	ttmem_alloc(0, TTMEM_DRAM, 4 * 4096, 4096, 0);
+}
+"""
+
+
+@pytest.mark.parametrize("how", ("auto", "unwind"))
+def test_nothing_is_unwound_in_libraries_that_come_with_it(world, build, tmp_path, how):
+    """The program's constructor, which is the next, would see libunwind."""
+    library = build / "src" / "lib"
+    ours = ["-I", ROOT / "include", "-L", library, "-lttmem", f"-Wl,-rpath,{library}:{tmp_path}"]
+    (tmp_path / "early.c").write_text(LIBRARY)
+    (tmp_path / "app.c").write_text(SOURCE)
+    run("gcc", "-O2", "-g", "-shared", "-fPIC", tmp_path / "early.c", "-o", tmp_path / "libearly.so", *ours)
+    run("gcc", "-O2", "-g", "-fno-omit-frame-pointer", tmp_path / "app.c", "-o", tmp_path / "app",
+        "-L", tmp_path, "-Wl,--no-as-needed", "-learly", *ours)
+    process = start(world, tmp_path / "app", how)
+    stacks, notes = rows_of(world)
+    assert stacks == [[], [], ["take", "main"], []]
+    assert notes == [f"pid {process.pid}: 3 events have no stack, see docs/stacks.md"]
 
 
 @pytest.mark.parametrize("how", ("auto", "unwind"))
