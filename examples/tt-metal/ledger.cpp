@@ -4,6 +4,8 @@
 
 #include "ledger.hpp"
 
+#include <cstdlib>
+#include <thread>
 #include <utility>
 
 #include <pthread.h>
@@ -15,6 +17,11 @@ namespace ttmem_metal
 
 namespace
 {
+
+/* Kernels are told when they are used and not when they go: those of programs nobody keeps pile up. */
+constexpr std::size_t kernels_max = 65536;
+
+constexpr int exit_tries = 1000;
 
 struct ttmem_alloc_args arguments(std::uint32_t device, std::uint32_t type, std::uint64_t address,
 				  std::uint64_t size)
@@ -54,9 +61,11 @@ Ledger &Ledger::instance() noexcept
 					     instance().records_.clear();
 					     instance().holders_.clear();
 					     instance().circulars_.clear();
+					     instance().kernels_.clear();
 					     instance().totals_ = Totals();
 					     instance().mutex_.unlock();
 				     }); /* out of memory: then a child may report too much */
+		(void)std::atexit([] { instance().exit(); }); /* likewise: kernels are left */
 		return new Ledger();
 	}();
 
@@ -205,12 +214,27 @@ void Ledger::circular(const void *owner, const std::vector<std::uint32_t> &devic
 	}
 }
 
+/* The end of what is on @owner; nullptr: of all. */
+void Ledger::end_kernels(const void *owner)
+{
+	for (auto at = kernels_.begin(); at != kernels_.end();) {
+		if (owner && at->second.owner != owner) {
+			++at;
+			continue;
+		}
+		ttmem_free(at->first.second, TTMEM_KERNEL, at->second.number);
+		at = kernels_.erase(at);
+	}
+}
+
 /* All of them go: tt-metal names the device only. */
 void Ledger::circular_end(const void *owner)
 {
 	const std::lock_guard<std::mutex> lock(mutex_);
 	const auto found = circulars_.find(owner);
 
+	if (owner)
+		end_kernels(owner);
 	if (found == circulars_.end())
 		return;
 	for (const std::uint32_t device : found->second.devices)
@@ -218,11 +242,57 @@ void Ledger::circular_end(const void *owner)
 	circulars_.erase(found);
 }
 
-void Ledger::program()
+/*
+ * The binaries of a program's kernels lie in a DRAM buffer that tt-metal tells as any other, so their bytes
+ * are counted: a program is listed, with 0 bytes. It has no address of its own; that it has a number keeps it
+ * apart from others.
+ */
+void Ledger::program(const void *program, const void *owner,
+		     const std::vector<std::uint32_t> &devices)
 {
 	const std::lock_guard<std::mutex> lock(mutex_);
+	const std::uint64_t number = last_number_ + 1;
 
 	totals_.programs++;
+	if (!program || is_over_)
+		return;
+	for (const std::uint32_t device : devices) {
+		const auto known = kernels_.find({program, device});
+
+		if (known != kernels_.end()) {
+			known->second.owner = owner;
+			continue;
+		}
+		if (kernels_.size() >= kernels_max) {
+			totals_.lost++;
+			return;
+		}
+		struct ttmem_alloc_args args = arguments(device, TTMEM_KERNEL, number, 0);
+
+		kernels_[{program, device}] = {number, owner};
+		last_number_ = number;
+		args.flags = TTMEM_FLAG_ALIAS;
+		args.name = "kernels of a program";
+		args.kernel_sort = TTMEM_KERNEL_APPLICATION;
+		ttmem_alloc_ex(&args);
+	}
+}
+
+/* They end with the process and are nobody's leak; what programs hold is their DRAM buffers. */
+void Ledger::exit() noexcept
+{
+	/* Not for ever: who exits in a signal handler may have interrupted the one that holds it. */
+	for (int tries = 0; tries < exit_tries; tries++) {
+		const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+
+		if (!lock.owns_lock()) {
+			std::this_thread::yield();
+			continue;
+		}
+		is_over_ = true;
+		end_kernels(nullptr);
+		return;
+	}
 }
 
 void Ledger::lost() noexcept

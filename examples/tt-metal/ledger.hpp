@@ -16,6 +16,7 @@
 #include <mutex>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace ttmem_metal
@@ -42,10 +43,10 @@ struct Totals {
 	std::uint64_t guests = 0;  /* over memory that another buffer is counted for */
 	std::uint64_t hooked = 0;
 	std::uint64_t empty = 0;
-	std::uint64_t unknown = 0; /* freed, and never seen before */
-	std::uint64_t silent = 0;  /* gone without a word, found out later */
-	std::uint64_t programs = 0;
-	std::uint64_t lost = 0; /* out of memory, or tt-metal threw */
+	std::uint64_t unknown = 0;  /* freed, and never seen before */
+	std::uint64_t silent = 0;   /* gone without a word, found out later */
+	std::uint64_t programs = 0; /* told, also those that were told before */
+	std::uint64_t lost = 0;     /* out of memory, tt-metal threw, or too many programs */
 };
 
 class Ledger
@@ -64,9 +65,14 @@ class Ledger
 	/* @owner is the device that tt-metal names, @devices what it stands for. */
 	void circular(const void *owner, const std::vector<std::uint32_t> &devices,
 		      const Circular &cb);
+
+	/* The kernels of @program are on @devices. Where that is known already, nothing is new. */
+	void program(const void *program, const void *owner,
+		     const std::vector<std::uint32_t> &devices);
+
+	/* Circular buffers and kernels of @owner have ended. */
 	void circular_end(const void *owner);
 
-	void program();
 	void lost() noexcept;
 	Totals totals();
 
@@ -86,15 +92,26 @@ class Ledger
 		std::map<std::uint64_t, Circular> by_address;
 	};
 
+	/* The kernels of a program on one device. */
+	struct Kernels {
+		std::uint64_t number = 0; /* that ttmem has for an address */
+		const void *owner = nullptr;
+	};
+
 	Ledger() = default;
 	void hooked(const Facts &facts);
 	bool claim(const Key &key, const void *buffer);
 	void end(const void *buffer);
+	void end_kernels(const void *owner);
+	void exit() noexcept;
 
 	std::mutex mutex_;
 	std::unordered_map<const void *, Record> records_;
 	std::map<Key, const void *> holders_;
 	std::unordered_map<const void *, CircularSet> circulars_;
+	std::map<std::pair<const void *, std::uint32_t>, Kernels> kernels_; /* program, device */
+	std::uint64_t last_number_ = 0;
+	bool is_over_ = false; /* the process ends: no more kernels */
 	Totals totals_;
 };
 

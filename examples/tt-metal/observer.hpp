@@ -107,10 +107,9 @@ class Observer : public IGraphProcessor
 		guarded([&] { Ledger::instance().circular_end(device); });
 	}
 
-	/* tt-metal tells neither how large the kernels are nor when they go: programs are only counted. */
-	void track_program(Program *, const IDevice *) override
+	void track_program(Program *program, const IDevice *device) override
 	{
-		guarded([] { Ledger::instance().program(); });
+		guarded([&] { Ledger::instance().program(program, device, devices_of(device)); });
 	}
 
 	/* Operations are natural phases. */

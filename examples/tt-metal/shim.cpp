@@ -351,7 +351,11 @@ void GraphTracker::track_program(Program *program, const IDevice *device)
 {
 	const auto &next = ttmem_metal::metal(__builtin_return_address(0));
 
-	ttmem_metal::guarded([] { Ledger::instance().program(); });
+	if (next.get_devices && !ttmem_metal::refused.load(std::memory_order_relaxed))
+		ttmem_metal::guarded([&] {
+			Ledger::instance().program(program, device,
+						   ttmem_metal::devices_of(next, device));
+		});
 	if (next.track_program)
 		next.track_program(this, program, device);
 }

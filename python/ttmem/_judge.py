@@ -154,15 +154,6 @@ class Window:
         return not any(a <= born <= b for a, b in self.holes)
 
 
-def _started_in(pid: int, phase: str) -> bool:
-    """A program was started as that process while the phase was on."""
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as environ:
-            return f"TTMEM_PHASE={phase}".encode() in environ.read().split(b"\0")
-    except OSError:  # ended meanwhile, or another user's
-        return False
-
-
 def _everything() -> List[Row]:
     rows: List[Row] = ttmem.command("buffers", "--ended")["buffers"]
     return rows
@@ -172,9 +163,11 @@ class Finder:
     """Finds the buffers of a test: by its phase, else by whose process they are in.
 
     A thread, or a program that was started, may push phases of its own on an empty stack: those do
-    not name the test. In this process they count if they were born while the test ran, in a program
-    if it was started by the test; in other children, also ended ones, if they were born while the
-    test ran.
+    not name the test, and a child that such a thread forks has them too. In this process they count if
+    they were born while the test ran. The book of another process says which phase the process had when
+    it was made, by its environment or from its parent: they count for the test that this names, whenever
+    they were born. If it names none, having thrown away its environment, they count if they were born
+    while the test ran.
 
     What children left that have ended is learned from their books, which they offered to us, and from
     the daemon, if there is one. It is kept until the test that it belongs to has been judged.
@@ -203,35 +196,34 @@ class Finder:
                 living.append(row)
                 continue
             own = self.offers is not None and row["pid"] in self.offers.pids
-            if own or self.phases.inside(row["phase"]) is not None:
+            if own or self._told(row) is not None:
                 if len(self._left) < _LEFT_MAX:
                     self._left.setdefault((row["phase"], *key_of(row)), row)
                 else:
                     self.problem = f"ended children left more than {_LEFT_MAX} buffers"
         return living
 
-    def _mine(self, row: Row, window: Window, path: str, started: Dict[int, bool]) -> bool:
-        if self.phases.inside(row["phase"], window.label) is not None:
-            return True
-        if self.phases.inside(row["phase"]) is not None:
-            return False
-        pid = row["pid"]
-        if pid == os.getpid():
+    def _told(self, row: Row) -> Optional[str]:
+        """The phase that tells whose it is: its own, else that of its process; None: neither is of the
+        run."""
+        phases = [row["phase"]]
+        if row["pid"] != os.getpid():  # that of this process is of whatever test was the first
+            phases.append(row.get("process_phase"))
+        return next((phase for phase in phases if self.phases.inside(phase) is not None), None)
+
+    def _mine(self, row: Row, window: Window) -> bool:
+        told = self._told(row)
+        if told is not None:
+            return self.phases.inside(told, window.label) is not None
+        if row["pid"] == os.getpid():
             return window.has(row["born_ns"])
-        if pid not in started:
-            started[pid] = _started_in(pid, path)
-        if started[pid]:
-            return True
-        # It may have thrown away its environment, but only children of ours know our socket.
-        known = self.offers is not None and self.offers.knows(pid)
+        # Only children of ours know our socket.
+        known = self.offers is not None and self.offers.knows(row["pid"])
         return known and window.has(row["born_ns"])
 
     def alive(self, window: Window) -> List[Row]:
         """What is alive now, largest first."""
-        run = f"{self.phases.run}/{window.label}"
-        path = f"{self.phases.outer}/{run}" if self.phases.outer else run
-        started: Dict[int, bool] = {}
-        found = [row for row in self._look() if self._mine(row, window, path, started)]
+        found = [row for row in self._look() if self._mine(row, window)]
         return [self._leak(row, window.label) for row in found]
 
     def ended(self) -> List[Row]:
@@ -245,16 +237,18 @@ class Finder:
             self.daemon = False
             return rows
         told = [row for process in processes for row in process["buffers"]]
-        return rows + [row for row in told if self.phases.inside(row["phase"]) is not None]
+        return rows + [row for row in told if self._told(row) is not None]
 
     def below(self, window: Window, rows: List[Row]) -> List[Row]:
         """Those of ended() that belong to one test, each once."""
         found: Dict[Tuple[Any, ...], Row] = {}
         for row in rows:
-            inside = self.phases.inside(row["phase"], window.label) is not None
-            if inside or (
-                self.phases.inside(row["phase"]) is None and window.has(row["born_ns"])
-            ):
+            told = self._told(row)
+            if told is None:
+                mine = window.has(row["born_ns"])
+            else:
+                mine = self.phases.inside(told, window.label) is not None
+            if mine:
                 found.setdefault(key_of(row), row)
         return [self._leak(row, window.label, ended=True) for row in found.values()]
 
@@ -270,7 +264,7 @@ class Finder:
         return [
             self._leak(row, None)
             for row in self._look()
-            if row["pid"] == me or self.phases.inside(row["phase"]) is not None
+            if row["pid"] == me or self._told(row) is not None
         ]
 
     def _leak(self, row: Row, label: Optional[str], ended: bool = False) -> Row:

@@ -18,7 +18,7 @@ SCHEMA = "ttmem.pytest/1"
 
 Known = Dict[str, Dict[_judge.Site, int]]  # for each test the bytes of each call site
 
-_SUMMARY_ROWS = 10
+_SUMMARY_SITES = 10
 _WARMUP_MAX = 1000
 _BASELINE_MAX = 256 << 20  # characters
 _BASELINE_FIELDS: Dict[str, Any] = {
@@ -241,27 +241,31 @@ def _site_lines(report: Report) -> List[str]:
         sites.setdefault(_judge.site_of(leak), []).append(leak)
     lines = []
     most = sorted(sites.items(), key=lambda site: _bytes_of(site[1]), reverse=True)
-    for (label, _), leaks in most[:_SUMMARY_ROWS]:
+    for (label, _), leaks in most[:_SUMMARY_SITES]:
         frames = _judge.frames_of(leaks[0])
         where = f" at {_judge.frame_text(frames[0])}" if frames else ""
         lines.append(f"{size_text(_bytes_of(leaks)):>10}  {len(leaks)} x {_judge.shown(label)}{where}")
     return lines
 
 
-def _peak_lines(report: Report) -> List[str]:
+def _peak_lines(report: Report, most: int) -> List[str]:
+    """Of every test that held anything, the highest first; @most: no more of them, 0 = all."""
     tests = [test for test in report.tests if test["peak"]]
     tests.sort(key=lambda test: max(map(int, test["peak"].values())), reverse=True)
     lines = []
-    for test in tests[:_SUMMARY_ROWS]:
+    for test in tests[: most or None]:
         peaks = ", ".join(f"{kind} {size_text(size)}" for kind, size in sorted(test["peak"].items()))
         lines.append(f"{peaks}  {_judge.shown(test['test'])}")
+    if len(tests) > len(lines):
+        lines.append(f"... and {len(tests) - len(lines)} more (--ttmem-peaks=all)")
     return lines
 
 
-def summarise(terminal: Any, report: Report) -> None:
-    """At the end of the run: peaks, call sites, and what is left now that every fixture has ended."""
+def summarise(terminal: Any, report: Report, peaks: int) -> None:
+    """At the end of the run: peaks (so many, 0 = all), call sites, and what is left now that every
+    fixture has ended."""
     parts = [
-        ("highest peaks", _peak_lines(report)),
+        ("peak of each test", _peak_lines(report, peaks)),
         ("largest call sites of leaks", _site_lines(report)),
     ]
     if report.late:

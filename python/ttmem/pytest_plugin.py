@@ -6,6 +6,7 @@ are still alive, in this process or its children, fail it. docs/pytest.md tells 
 _judge.py knows whose a buffer is, _result.py what is said about it.
 """
 
+import argparse
 import contextlib
 import gc
 import os
@@ -39,6 +40,15 @@ def _hook(**options: bool) -> Callable[[_Function], _Function]:
     return decorator
 
 
+def _count(text: str) -> int:
+    """A number of rows, 0 = all."""
+    if text == "all":
+        return 0
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor all")
+    return int(text)
+
+
 def pytest_addoption(parser: Any) -> None:
     group = parser.getgroup("ttmem", "device memory")
     group.addoption(
@@ -50,6 +60,12 @@ def pytest_addoption(parser: Any) -> None:
         help="leaks in FILE (an earlier --ttmem-json) are known: no failure",
     )
     group.addoption("--ttmem-json", metavar="FILE", help="write peaks and leaks of all tests as JSON")
+    group.addoption(
+        "--ttmem-peaks",
+        metavar="N",
+        type=_count,
+        help="show the N tests with the highest peaks; all or 0, as without it: every test that held anything",
+    )
 
 
 def _track() -> None:
@@ -69,8 +85,8 @@ def pytest_configure(config: Any) -> None:
     config.addinivalue_line("markers", _MARK)
     options = config.option
     if not options.ttmem:
-        if options.ttmem_baseline or options.ttmem_json:
-            raise pytest.UsageError("--ttmem-baseline and --ttmem-json need --ttmem")
+        if options.ttmem_baseline or options.ttmem_json or options.ttmem_peaks is not None:
+            raise pytest.UsageError("--ttmem-baseline, --ttmem-json and --ttmem-peaks need --ttmem")
         return
     _track()
     if not ttmem.enabled():
@@ -300,7 +316,7 @@ class Session:
         return late
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        _result.summarise(terminalreporter, self.report)
+        _result.summarise(terminalreporter, self.report, self.config.option.ttmem_peaks or 0)
 
     def pytest_unconfigure(self) -> None:
         if os.getpid() == self.pid:

@@ -190,7 +190,9 @@ struct book_header {
 	uint64_t incident_count[BOOK_INCIDENT_KINDS]; /* claimed; an entry counts once committed */
 	uint64_t incident_lost[BOOK_INCIDENT_KINDS];
 	uint64_t changes; /* shards made, devices declared and closed so far; counted when done */
-	uint8_t reserved3[1784];
+	uint32_t first_phase; /* the process's phase when the book was made: a string, 0 = none */
+	uint32_t reserved4;
+	uint8_t reserved3[1776];
 };
 
 /* One arena: ids below used are valid; directory entries are first units, 0 = none. */

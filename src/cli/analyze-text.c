@@ -351,11 +351,14 @@ void analyze_print(const struct analyze *analyze)
 	print_findings(analyze, ANALYSIS_SIZE_CHANGE, "Size changes");
 	print_sites(analyze);
 	print_notes(analyze);
-	if (totals->events == 0)
-		puts("\nno events");
-	else if (wrong == 0 && totals->blind == 0)
+	if (totals->events == 0) {
+		/* Why there are none is said once. */
+		if (!analyze->is_doubted)
+			puts("\nno events");
+	} else if (wrong == 0 && totals->blind == 0) {
 		puts("\nnothing was left, freed twice or freed without being known");
-	else if (wrong == 0 && totals->blind < totals->events)
+	} else if (wrong == 0 && totals->blind < totals->events) {
 		puts("\nof what has frees in the log, nothing was left, freed twice or freed "
 		     "without being known");
+	}
 }

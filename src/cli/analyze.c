@@ -190,6 +190,15 @@ static const char *analyze_doubt(const struct analyze_file *file, bool asks_for_
 	return asks_for_leaks ? analyze_no_frees(file) : NULL;
 }
 
+static bool analyze_is_doubted(const struct analyze *analyze, bool asks_for_leaks)
+{
+	for (size_t i = 0; i < analyze->file_count; i++) {
+		if (analyze_doubt(&analyze->files[i], asks_for_leaks))
+			return true;
+	}
+	return false;
+}
+
 /* Tells of each file that cannot be judged. Return: exit code. */
 static int analyze_complain(const struct analyze *analyze, bool asks_for_leaks)
 {
@@ -351,6 +360,7 @@ static int analyze_go(struct analyze *analyze, const struct analyze_wish *wish)
 {
 	CLEANUP(analyze_cleanup) struct analysis *analysis = NULL;
 	const struct filter *filter = &wish->filter;
+	bool asks_for_leaks = wish->fail_on_leak || wish->addresses;
 	int r = analysis_new(&analysis);
 
 	if (r < 0)
@@ -362,11 +372,12 @@ static int analyze_go(struct analyze *analyze, const struct analyze_wish *wish)
 	if (analyze_read_files(analyze, analysis) < 0)
 		return COMMAND_FAILED; /* has been told */
 	r = analysis_finish(analysis, &analyze->result);
+	analyze->is_doubted = analyze_is_doubted(analyze, asks_for_leaks);
 	if (r == 0)
 		r = analyze_report(analyze, wish->json, wish->addresses);
 	if (r < 0)
 		return output_fail("analyze", "cannot add up", r);
-	return analyze_complain(analyze, wish->fail_on_leak || wish->addresses);
+	return analyze_complain(analyze, asks_for_leaks);
 }
 
 static int analyze_run(int argc, char **argv)

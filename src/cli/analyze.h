@@ -33,6 +33,7 @@ struct analyze {
 	uint32_t top;
 	struct analyze_file *files;
 	size_t file_count;
+	bool is_doubted; /* there is a file that cannot be judged, which is told elsewhere */
 	struct analysis_result result;
 	struct analyze_totals totals;
 	const char **stacks; /* of each call site with names decoded, NULL = as it is in the log */

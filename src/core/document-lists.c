@@ -4,6 +4,8 @@
 
 #include "core/document.h"
 
+#include <string.h>
+
 #include "base/emit.h"
 #include "base/pool.h"
 #include "base/text.h"
@@ -33,6 +35,22 @@ static void document_where(struct emit *json, const struct snapshot *snapshot, u
 	document_uid(json, "device_uid", document_part_uid(snapshot, process, device));
 }
 
+/*
+ * Where its process came from, if the buffer's own phase does not tell: a thread may have phases of its own,
+ * and a child that it forks has those.
+ */
+static void document_process_phase(struct emit *json, const char *process, const char *phase)
+{
+	size_t length = process ? strlen(process) : 0;
+
+	if (length == 0)
+		return;
+	if (phase && strncmp(phase, process, length) == 0 &&
+	    (phase[length] == '\0' || phase[length] == '/'))
+		return;
+	emit_string(json, "process_phase", process);
+}
+
 void document_buffer(struct emit *json, const struct snapshot *snapshot,
 		     const struct snapshot_buffer *buffer)
 {
@@ -53,6 +71,7 @@ void document_buffer(struct emit *json, const struct snapshot *snapshot,
 		 snapshot->time_ns > buffer->born_ns ? snapshot->time_ns - buffer->born_ns : 0);
 	emit_string(json, "name", buffer->name);
 	emit_string(json, "phase", buffer->phase);
+	document_process_phase(json, snapshot->processes[buffer->process].phase, buffer->phase);
 	emit_u64(json, "thread", buffer->thread);
 	if (!snapshot->processes[buffer->process].alive)
 		emit_bool(json, "ended", true);

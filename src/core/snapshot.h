@@ -98,7 +98,9 @@ struct snapshot_process {
 	uint32_t user_id;
 	uint32_t maker_id; /* user at the time when the book was made: who may see its details */
 	const char *container; /* NULL = none */
-	const char *source;    /* "book", "socket", "kernel", "tt-metal" (a region), "driver" */
+	const char
+		*phase; /* that it had when its book was made; only if it has rows; NULL = none */
+	const char *source; /* "book", "socket", "kernel", "tt-metal" (a region), "driver" */
 	bool alive;
 	bool exact;
 	bool stale;     /* only a region still names it, and it has ended; alive is false */

@@ -104,6 +104,7 @@ static struct writer *gate_make_book(void)
 	gate_current.writer = writer;
 	gate_current.instance = ++gate_instances;
 	gate_current.phase = intern_string(writer, gate_phase_text, BOOK_PATH_MAX);
+	writer->header->first_phase = gate_current.phase;
 	/* Whoever gave up on us lost an event: of what, nobody knows. */
 	writer->header->rejected.lock += __atomic_load_n(&gate_current.missed, __ATOMIC_RELAXED);
 	gate_publish(writer);

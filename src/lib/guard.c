@@ -17,8 +17,9 @@
 struct guard {
 	uintptr_t low; /* of all of the file */
 	uintptr_t high;
-	uintptr_t map;   /* the loader's record of it */
-	uintptr_t place; /* as in the mark */
+	uintptr_t map;    /* the loader's record of it */
+	uintptr_t tables; /* where they lie depends on the size of nearly all else in it */
+	uintptr_t place;  /* as in the mark */
 	uint64_t words[2];
 };
 
@@ -77,6 +78,7 @@ uint64_t guard_set(uintptr_t address, const struct guard_mark *mark)
 	guard_store(&guard->low, file.low);
 	guard_store(&guard->high, file.high);
 	guard_store(&guard->map, (uintptr_t)file.map);
+	guard_store(&guard->tables, (uintptr_t)file.tables);
 	guard_store(&guard->place, (uintptr_t)mark->place);
 	guard_store(&guard->words[0], mark->words[0]);
 	guard_store(&guard->words[1], mark->words[1]);
@@ -95,6 +97,7 @@ static void guard_copy(const struct guard *guard, struct guard *ret_copy)
 		.low = guard_load(&guard->low),
 		.high = guard_load(&guard->high),
 		.map = guard_load(&guard->map),
+		.tables = guard_load(&guard->tables),
 		.place = guard_load(&guard->place),
 		.words = {guard_load(&guard->words[0]), guard_load(&guard->words[1])},
 	};
@@ -107,7 +110,8 @@ static bool guard_is_same(const struct guard *guard, bool is_certain)
 
 	/* What is asked for is a call, which returns behind itself. */
 	if (!linked_find(guard->low + 1, &file) || file.low != guard->low ||
-	    file.high != guard->high || (uintptr_t)file.map != guard->map)
+	    file.high != guard->high || (uintptr_t)file.map != guard->map ||
+	    (uintptr_t)file.tables != guard->tables)
 		return false;
 	if (!is_certain)
 		return true;

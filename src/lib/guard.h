@@ -10,7 +10,7 @@
  * its path. Looking takes no lock: libc tells what lies where, and a file that the caller's own stack leads
  * through stays there while it is looked into. Frame pointers may lead astray, to an address of a file that another
  * thread unloads in this moment; so who cannot be certain of a frame does not look into its file, and goes by
- * size, place and the loader's record alone.
+ * size, place, the loader's record and where the file has its unwind tables alone.
  *
  * There is a place for each file that was met in a stack; a stack has a bit for each place.
  */

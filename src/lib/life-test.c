@@ -173,6 +173,7 @@ UNIT(phases_are_inherited_by_name)
 		assert(strcmp(PHASE(3), "test/part/more") == 0);
 		assert(strcmp(PHASE(4), "outside") == 0);
 		assert(witness_row(&w, TTMEM_DRAM, 9)->name == 0);
+		assert(strcmp(witness_text(&w, witness_header(&w)->first_phase), "outside") == 0);
 #undef PHASE
 		_exit(0);
 	}
@@ -188,6 +189,7 @@ UNIT(phases_are_inherited_by_name)
 		assert(witness_open(&w, getpid()));
 		assert(witness_look(&w, 0, VIEW_LIVING));
 		assert(witness_row(&w, TTMEM_DRAM, 1)->phase == 0);
+		assert(witness_header(&w)->first_phase == 0);
 		_exit(0);
 	}
 	witness_wait(child);

@@ -24,6 +24,13 @@
 #define PROVIDER_FRAME_BEGIN() void *volatile frame_here = __builtin_frame_address(0)
 #define PROVIDER_FRAME_END() (void)frame_here
 
+/* One function, however it is called: the loop is what lies between two of its calls. */
+#ifdef __clang__
+#define PROVIDER_LOOP __attribute__((noinline))
+#else
+#define PROVIDER_LOOP __attribute__((noinline, noclone))
+#endif
+
 /* What the small interpreter would say. */
 static uint64_t said_identity;
 static struct ttmem_frame said[2 * PROVIDER_FRAMES];
@@ -73,7 +80,7 @@ static __attribute__((noinline)) void leaf(uint64_t address)
 	PROVIDER_FRAME_END();
 }
 
-static __attribute__((noinline)) void run(uint32_t outside, uint64_t address);
+static PROVIDER_LOOP void run(uint32_t outside, uint64_t address);
 
 static __attribute__((noinline)) void between(uint64_t address)
 {
@@ -84,7 +91,7 @@ static __attribute__((noinline)) void between(uint64_t address)
 }
 
 /* One run of the interpreter: what it calls are the leaf, or more code that runs it again. */
-static __attribute__((noinline)) void run(uint32_t outside, uint64_t address)
+static PROVIDER_LOOP void run(uint32_t outside, uint64_t address)
 {
 	PROVIDER_FRAME_BEGIN();
 	/* Not a variable's: a sanitizer may keep those elsewhere. */

@@ -15,6 +15,12 @@ UNLOAD_EXPORT void unload_inner(unload_alloc *alloc, uint64_t address);
 
 const char unload_name[] = UNLOAD_NAME;
 
+#ifdef UNLOAD_PAD
+/* More of what lies in front of the unwind tables. */
+extern const char unload_pad[UNLOAD_PAD] UNLOAD_EXPORT;
+const char unload_pad[UNLOAD_PAD] = "pad";
+#endif
+
 __attribute__((noinline)) void unload_plugin(void (*next)(uint64_t address), uint64_t address)
 {
 	/* As in lib/chain.h: a frame, and no jump. */

@@ -15,6 +15,7 @@
 #include "lib/pick.h"
 #include "lib/quiet.h"
 #include "lib/rules.h"
+#include "lib/start.h"
 #include "lib/unwind.h"
 
 /* Damage leads into the middle of somebody's variables, which a sanitizer would not like. */
@@ -321,6 +322,8 @@ size_t walk_thorough(const struct bounds *bounds, const void *frame, uintptr_t *
 	if (!bounds_hold(bounds, (uintptr_t)frame, WALK_WORD))
 		return 0;
 	if (walk_how() != WALK_FRAMES) {
+		if (!start_is_over(bounds, frame))
+			return 0;
 		/* Most of what is new to a thread is nothing new to all of them. */
 		if (!walk_is_stale())
 			n = walk_rules(bounds, frame, addresses, places, max, false);

@@ -36,7 +36,8 @@ size_t walk_quick(const struct bounds *bounds, const void *frame, uintptr_t *add
 
 /*
  * The same, and what has to be known for it is found out: libunwind is loaded and asked. Waits for other
- * threads that do so. @places: the stack pointers after the returns. Return: how many; 0 = there are none.
+ * threads that do so. @places: the stack pointers after the returns. Return: how many; 0 = there are none, or
+ * the program's constructors are running, in which nothing is unwound.
  */
 size_t walk_thorough(const struct bounds *bounds, const void *frame, uintptr_t *addresses,
 		     uintptr_t *places, size_t max);

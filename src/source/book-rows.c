@@ -158,6 +158,9 @@ int book_rows(struct book_reading *reading)
 	struct view_iterator it = {0};
 	int r = 0;
 
+	if (!book_process(reading)->phase)
+		book_process(reading)->phase =
+			book_text(reading, reading->book->reader.header.first_phase);
 	while (r == 0 && !book_rows_done(reading) && view_next(reading->view, &it)) {
 		const struct book_record *record = it.record;
 		uint32_t type = book_meta_type(record->meta);

@@ -214,6 +214,7 @@ def test_what_is_no_log_passes_no_gate(ttmem, analyze, tmp_path):
     for option in ("--fail-on-leak", "--leaked-addresses", "--top=5", "--json"):
         done = ttmem("analyze", option, wrong)
         assert done.returncode == 1 and done.stderr == reason, option
+        assert "no events" not in done.stdout, option  # it is said once, and why
     # The others are analysed nevertheless, and a leak in them is one.
     done = ttmem("analyze", wrong, clean)
     assert done.returncode == 1 and done.stderr == reason
@@ -231,6 +232,7 @@ def test_what_is_no_log_passes_no_gate(ttmem, analyze, tmp_path):
     for option in ("--fail-on-leak", "--leaked-addresses"):
         done = ttmem("analyze", option, clean, empty)
         assert done.returncode == 1 and done.stderr == reason, option
+    assert ttmem("analyze", "--fail-on-leak", empty).stdout == f"{empty}: 0 lines, 0 events\n"
     assert ttmem("analyze", "--fail-on-leak", leaky, empty).returncode == 86
     done = ttmem("analyze", "--fail-on-leak", "-", input="")
     assert "standard input: it is empty" in done.stderr and done.returncode == 1

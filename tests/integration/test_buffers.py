@@ -39,6 +39,20 @@ def test_every_field(world):
     assert alias["flags"] == ["alias"] and alias["size"] == 20 and alias["device_uid"] is None
 
 
+def test_the_phase_of_the_process_where_that_of_the_buffer_does_not_tell(world):
+    world.player(
+        "alloc 0 DRAM 0x1000 50",
+        "push own", "alloc 0 DRAM 0x2000 40", "pop",
+        "phase run/step", "alloc 0 DRAM 0x3000 30",
+        "phase runner", "alloc 0 DRAM 0x4000 20",
+        TTMEM_PHASE="run",
+    )  # fmt: skip
+    rows = world.json("buffers")["buffers"]
+    assert [(row["phase"], row.get("process_phase")) for row in rows] == [
+        ("run", None), ("own", "run"), ("run/step", None), ("runner", "run"),
+    ]  # fmt: skip
+
+
 @pytest.fixture
 def three(world):
     first = world.player("alloc 0 DRAM 0x1000 10 a", "alloc 0 L1 0x1000 30 b")

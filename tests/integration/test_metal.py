@@ -25,6 +25,7 @@ FLAGS = ["-std=c++20", "-g", "-fPIC", "-pthread", *WARNINGS, "-Wno-conversion",
 MESH = {(device, "L1"): (4096, 1) for device in range(8)}
 MESH_CB = {(device, "CB"): (32, 1) for device in range(8)}
 SINGLES = {(0, "DRAM"): (1024, 1), (1, "DRAM"): (128, 1)}
+KERNELS = {(device, "KERNEL"): (0, 1) for device in range(8)}
 THREADS = {(device, "L1_SMALL"): (32, 1) for device in range(4)}
 
 # Step: {(device, type): (bytes, buffers)}, nothing else being live.
@@ -40,6 +41,14 @@ STORY = {
     "cb end": {**MESH, **MESH_CB},
     "mesh cb end": MESH,
     "mesh end": {},
+    "program": {(0, "KERNEL"): (0, 1)},
+    "the same program": {(0, "KERNEL"): (0, 1)},
+    "mesh program": {**KERNELS, (0, "KERNEL"): (0, 2)},
+    "mesh program on a device of it": {**KERNELS, (0, "KERNEL"): (0, 2)},
+    "program end": KERNELS,
+    "program runs again": {**KERNELS, (0, "KERNEL"): (0, 2)},
+    "mesh program end": {(0, "KERNEL"): (0, 1)},
+    "all programs end": {},
     "plain": {(0, "DRAM"): (1024, 1)},
     "preallocated": {(0, "DRAM"): (1024, 1), (1, "DRAM"): (64, 1)},
     "preallocated ends unsaid": SINGLES,
@@ -52,13 +61,13 @@ STORY = {
     "late free": {(2, "TRACE"): (512, 1)},
     "threads": THREADS,
     "child": {(5, "DRAM"): (80, 1)},
-    "end": {**THREADS, (7, "DRAM"): (4096, 1)},
+    "end": {**THREADS, (7, "DRAM"): (4096, 1), **KERNELS, (0, "KERNEL"): (0, 2)},
 }
 
 # What the books have counted of it by the end, over all devices and types.
 COUNTERS = {
-    "allocs": 8 + 11 + 3 + 3 + 4 * 1001 + 1,
-    "frees": 8 + 11 + 3 + 3 + 4 * 1000,
+    "allocs": 8 + 11 + 10 + 3 + 3 + 4 * 1001 + 1 + 9,
+    "frees": 8 + 11 + 10 + 3 + 3 + 4 * 1000,
     "unknown_frees": 1,
     "hooked": 1,
     "double_frees": 0,
@@ -197,8 +206,23 @@ def test_counters_at_the_end_of_the_story(world, metal, how):
     (process,) = world.json("ps")["processes"]
     memories = [m for device in process["devices"] for m in device["memory"].values()]
     assert {name: sum(m[name] for m in memories) for name in COUNTERS} == COUNTERS
-    (late,) = [b for b in world.json("buffers")["buffers"] if b["type"] == "DRAM"]
+    rows = world.json("buffers")["buffers"]
+    (late,) = [b for b in rows if b["type"] == "DRAM"]
+    kernels = [b for b in rows if b["type"] == "KERNEL"]
+    assert {(b["name"], b["kernel"], b["size"], *b["flags"]) for b in kernels} == {
+        ("kernels of a program", "application", 0, "alias")}
     assert late["phase"] == ("ttnn::matmul" if how == "observed" else None)
+
+
+@pytest.mark.parametrize("how", ["observed", "shim"])
+def test_kernels_are_nobodys_leak(ttmem, metal, how):
+    """tt-metal does not tell their end, but that of the process is one."""
+    options = ["--metal-shim", metal.shim] if how == "shim" else []
+    program = metal.observed if how == "observed" else metal.stand_in / "story"
+    done = ttmem("run", "--quiet", "--fail-on-leak", *options, "--", program,
+                 env={"STORY_OF_PROGRAMS": "1"}, stdin=subprocess.DEVNULL)
+    assert tell(done.stdout) == {"programs stay": {**KERNELS, (0, "KERNEL"): (0, 2)}}
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_shim_is_harmless_where_there_is_no_tt_metal(run_shimmed, metal):

@@ -183,3 +183,75 @@ def test_no_trace_is_left(run_pytest, clean_env):
     done = run_pytest("def test_it():\n    assert 'ttmem-pytest-' in os.environ['TTMEM_OFFER']\n")
     assert done.code == 0, done.text
     assert os.listdir(clean_env["XDG_RUNTIME_DIR"]) == []
+
+
+FORKING = """
+import signal
+
+CHILDREN = []
+
+def forked_by_a_thread(alone, later=False):
+    \"\"\"A child of a thread that has a phase of its own, and that lives on.\"\"\"
+    ours, its = os.pipe(), os.pipe()
+
+    @ttmem.phase("of the thread")
+    def work():
+        pid = os.fork()
+        if pid:
+            CHILDREN.append((pid, ours, its))
+            return
+        if later:
+            os.read(its[0], 1)
+        ttmem.alloc(3, "L1", 0x7000, 512, "of a child")
+        if alone:  # as daemons do
+            os.closerange(3, ours[1])
+            os.closerange(ours[1] + 1, 65536)
+        os.write(ours[1], b"x")
+        signal.pause()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if not later:
+        assert os.read(ours[0], 1) == b"x"
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_forks(alone):
+    forked_by_a_thread(alone)
+
+def test_program():
+    code = "import ttmem; ttmem.phase('its own').__enter__(); " + os.environ["CHILD"]
+    child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdout.readline()
+    CHILDREN.append((child.pid,))
+
+def test_forks_one_for_later():
+    forked_by_a_thread(False, later=True)
+
+def test_in_which_it_allocates():
+    pid, ours, its = CHILDREN[-1]
+    os.write(its[1], b"x")
+    assert os.read(ours[0], 1) == b"x"
+
+def test_clean():
+    clean("mine")
+
+@pytest.fixture(scope="session", autouse=True)
+def end():
+    yield
+    for child in CHILDREN:
+        os.kill(child[0], signal.SIGKILL)
+        os.waitpid(child[0], 0)
+"""
+
+
+def test_a_living_child_belongs_to_the_test_that_made_it(run_pytest):
+    """Whatever phases it or the thread that forked it has, and whenever it allocates."""
+    done = run_pytest(FORKING)
+    leaky = {"test_forks[False]", "test_forks[True]", "test_program"}
+    assert (done.failed, done.leaked) == (set(), leaky), done.text
+    for test, phase in zip(sorted(leaky), ("of the thread", "of the thread", "its own")):
+        assert re.search(rf"^L1 +512 B +3 +\d+ +of a child +{phase}$", done.section(test), re.M), done.text
+    # The last one had not yet allocated when its test was judged.
+    _, told, rest = done.text.partition("known too late to fail their test:\n")
+    assert told and rest.count("of a child") == 1, done.text

@@ -314,10 +314,11 @@ __attribute__((constructor)) static void early(void)
 int main""")
 
 
+@pytest.mark.parametrize("how", ("fp", "auto"))
 @pytest.mark.parametrize("kind", STATIC)
-def test_constructors_of_a_static_program_have_stacks(world, linked, kind):
-    """No loader calls them."""
-    start(world, linked(kind, EARLY), "fp")
+def test_constructors_of_a_static_program_have_stacks(world, linked, kind, how):
+    """No loader calls them, and nothing is unwound."""
+    start(world, linked(kind, EARLY), how)
     rows = {int(row["address"], 16) // 4096: row for row in world.json("buffers")["buffers"]}
     assert [name for name, _ in frames(rows[9])][:4] == ["take", "wrap", "load", "early"]
     assert [name for name, _ in frames(rows[1])][-1] == "main"

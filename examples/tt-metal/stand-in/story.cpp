@@ -7,6 +7,7 @@
  */
 
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <thread>
@@ -121,9 +122,50 @@ void meshes(Cards &cards, distributed::MeshDevice &mesh)
 	tracker.track_deallocate_cb(&mesh);
 	tracker.track_deallocate_cb(&mesh);
 	say("mesh cb end");
-	tracker.track_program(nullptr, first);
 	backing.reset();
 	say("mesh end");
+}
+
+/* Of programs only their addresses are known, and nobody looks into them. */
+Program *program_of(int n)
+{
+	static char programs[8];
+
+	return reinterpret_cast<Program *>(&programs[n]);
+}
+
+void programs(Cards &cards, distributed::MeshDevice &mesh)
+{
+	const IDevice *first = cards[0].get();
+	GraphTracker &tracker = GraphTracker::instance();
+
+	tracker.track_program(program_of(0), first);
+	say("program");
+	for (int i = 0; i < 100; i++)
+		tracker.track_program(program_of(0), first);
+	tracker.track_program(nullptr, first);
+	tracker.track_program(program_of(0), nullptr);
+	say("the same program");
+	tracker.track_program(program_of(1), &mesh);
+	say("mesh program");
+	tracker.track_program(program_of(1), first);
+	tracker.track_program(program_of(1), &mesh);
+	say("mesh program on a device of it");
+	tracker.track_deallocate_cb(first);
+	say("program end");
+	tracker.track_program(program_of(0), first);
+	say("program runs again");
+	tracker.track_deallocate_cb(&mesh);
+	say("mesh program end");
+	tracker.track_deallocate_cb(first);
+	say("all programs end");
+}
+
+/* Of these no end is told: at the exit of the process they are not there all the same. */
+void programs_that_stay(Cards &cards, distributed::MeshDevice &mesh)
+{
+	GraphTracker::instance().track_program(program_of(2), &mesh);
+	GraphTracker::instance().track_program(program_of(3), cards[0].get());
 }
 
 void singles(Cards &cards)
@@ -216,7 +258,13 @@ extern "C" int story()
 	}
 	distributed::MeshDevice mesh(all);
 
+	if (std::getenv("STORY_OF_PROGRAMS")) {
+		programs_that_stay(cards, mesh);
+		say("programs stay");
+		return 0;
+	}
 	meshes(cards, mesh);
+	programs(cards, mesh);
 	singles(cards);
 	ends(cards);
 	crowd(cards, kept);
@@ -226,6 +274,7 @@ extern "C" int story()
 	kept.push_back(Buffer::create({cards[7].get(), BufferType::DRAM, 0x7000, 4096}));
 	for (const auto &processor : GraphTracker::instance().get_processors())
 		processor->track_function_end();
+	programs_that_stay(cards, mesh);
 	say("end");
 	std::fflush(stdout);
 	while (std::getchar() != EOF)

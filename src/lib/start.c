@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Looking at libc's first frame. The header tells the idea. */
+
+#include "lib/start.h"
+
+#include <gnu/libc-version.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "lib/linked.h"
+#include "lib/modules.h"
+
+#if defined(__x86_64__)
+
+#define START_WORDS 64u  /* that the frames of _start and __libc_start_main() have, at most */
+#define START_CODE 1024u /* more than the code of __libc_start_main() has */
+#define START_CALL 7u    /* the longest call */
+#define START_ALIGNMENT 16u
+
+enum start_call {
+	START_UNKNOWN = 0,
+	START_CONSTRUCTOR,
+	START_MAIN,
+};
+
+/* libc's. Weak: another libc may not have them. */
+extern void *__libc_stack_end __attribute__((weak));
+extern int __libc_start_main(void) __attribute__((weak));
+
+static bool start_was_over;
+
+/* A call of an address: ff with a two in the middle of the byte behind it, which tells the length. */
+static bool start_is_indirect(const uint8_t *end)
+{
+	for (size_t length = 2; length <= START_CALL; length++) {
+		const uint8_t *code = end - length;
+		uint8_t mode = code[1] >> 6;
+		size_t expected = 2;
+
+		if (code[0] != 0xff || (code[1] >> 3 & 7) != 2)
+			continue;
+		if (mode != 3 && (code[1] & 7) == 4)
+			expected++;
+		if (mode == 1)
+			expected++;
+		if (mode == 2 || (mode == 0 && (code[1] & 7) == 5))
+			expected += 4;
+		if (expected == length)
+			return true;
+	}
+	return false;
+}
+
+/* What libc's code calls before it goes on at @address. */
+static enum start_call start_judge(uintptr_t address, const struct linked_file *libc)
+{
+	/* What main() gave goes to exit(). No libc is known that calls main() right there; if one does, it is this. */
+	static const uint8_t leaving[] = {0x89, 0xc7, 0xe8};
+	const uint8_t *end = (const uint8_t *)address;
+	int32_t distance;
+	uintptr_t target;
+
+	memcpy(&distance, end - sizeof(distance), sizeof(distance));
+	target = address + (uintptr_t)(intptr_t)distance;
+	if (end[-5] == 0xe8 && target >= libc->low && target < libc->high)
+		return START_MAIN;
+	if (memcmp(end, leaving, sizeof(leaving)) == 0)
+		return START_MAIN;
+	return start_is_indirect(end) ? START_CONSTRUCTOR : START_UNKNOWN;
+}
+
+/* The outermost return into __libc_start_main(); 0 = there is none. */
+static __attribute__((no_sanitize("address"))) uintptr_t start_find(const struct bounds *bounds,
+								    uintptr_t top, uintptr_t low)
+{
+	uintptr_t begin = (uintptr_t)&__libc_start_main;
+
+	for (size_t i = 1; i <= START_WORDS; i++) {
+		uintptr_t at = top - i * sizeof(uintptr_t);
+		uintptr_t address;
+
+		if (at <= low || !bounds_hold(bounds, at, sizeof(at)))
+			break;
+		address = *(const uintptr_t *)at;
+		/* Behind the longest call, so that all that is looked at is its code. */
+		if (address >= begin + START_CALL && address - begin < START_CODE)
+			return address;
+	}
+	return 0;
+}
+
+/*
+ * Whether the loader is still at work: what called it is the kernel, and the first thing on the stack is where it
+ * goes on once all constructors of libraries have run. The program puts something else there.
+ */
+static __attribute__((no_sanitize("address"))) bool start_is_loading(const struct bounds *bounds,
+								     uintptr_t top, uintptr_t low)
+{
+	uintptr_t at = bits_align_down(top, START_ALIGNMENT) - sizeof(uintptr_t);
+
+	return at > low && bounds_hold(bounds, at, sizeof(at)) &&
+	       modules_is_delicate((const uintptr_t *)at, 1);
+}
+
+bool start_is_over(const struct bounds *bounds, const void *frame)
+{
+	uintptr_t top = &__libc_stack_end ? (uintptr_t)__libc_stack_end : 0;
+	struct linked_file libc, other;
+	uintptr_t address;
+
+	if (likely(__atomic_load_n(&start_was_over, __ATOMIC_RELAXED)))
+		return true;
+	/* Of another stack than the program began on nothing can be told, and nothing has to. */
+	if (!bounds_hold(bounds, top, sizeof(top)) || (uintptr_t)frame >= top)
+		return true;
+	/*
+	 * Before 2.35 libc called main() as it called constructors, and had no way to be asked here. Somebody's
+	 * stand-in for the function does it in ways of its own.
+	 */
+	if (!linked_find((uintptr_t)&__libc_start_main + 1, &libc) ||
+	    !linked_find((uintptr_t)&gnu_get_libc_version + 1, &other) || libc.low != other.low)
+		return true;
+	address = start_find(bounds, top, (uintptr_t)frame);
+	if (!address)
+		return !start_is_loading(bounds, top, (uintptr_t)frame);
+	if (start_judge(address, &libc) == START_CONSTRUCTOR)
+		return false;
+	__atomic_store_n(&start_was_over, true, __ATOMIC_RELAXED);
+	return true;
+}
+
+#else
+
+bool start_is_over(const struct bounds *bounds, const void *frame)
+{
+	(void)bounds;
+	(void)frame;
+	return true;
+}
+
+#endif

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pytest --ttmem: what is said at the end of a run."""
+
+import re
+
+import pytest
+
+# Thirteen tests hold something, more each time; one holds nothing.
+TESTS = """
+@pytest.mark.parametrize("n", range(1, 14))
+def test_held(n):
+    clean("x", n << 20)
+
+def test_nothing():
+    pass
+
+@pytest.mark.parametrize("n", range(12))
+def test_leaks(n):
+    leak(f"leak {n}", 1000 + n)
+"""
+HELD, LEAKING = 13, 12
+
+
+def peaks_of(done):
+    """The tests in the list, as it is ordered, and what is said of the rest."""
+    found = re.search(r"^peak of each test:\n((?:  .*\n)+)", done.text, re.M)
+    assert found, done.text
+    lines = found[1].splitlines()
+    rest = [line.strip() for line in lines if line.startswith("  ...")]
+    return [line.split("::")[1] for line in lines if "::" in line], rest
+
+
+@pytest.mark.parametrize("options", [[], ["--ttmem-peaks=all"], ["--ttmem-peaks=0", "-n", "2"]])
+def test_every_test_that_held_anything_has_its_peak(run_pytest, options):
+    done = run_pytest(TESTS, *options)
+    names, rest = peaks_of(done)
+    assert names == [f"test_held[{n}]" for n in range(13, 0, -1)] + [
+        f"test_leaks[{n}]" for n in range(11, -1, -1)]
+    assert rest == []
+    assert re.search(r"^  DRAM 13\.0 MiB  test_it\.py::test_held\[13\]$", done.text, re.M)
+    # Of call sites the largest, as ever.
+    sites = re.search(r"^largest call sites of leaks:\n((?:  .*\n)+)", done.text, re.M)
+    assert sites[1].count(" 1 x DRAM leak ") == 10
+
+
+def test_the_highest_only(run_pytest):
+    done = run_pytest(TESTS, "--ttmem-peaks", "3")
+    assert peaks_of(done) == (
+        ["test_held[13]", "test_held[12]", "test_held[11]"],
+        [f"... and {HELD + LEAKING - 3} more (--ttmem-peaks=all)"],
+    )
+
+
+@pytest.mark.parametrize("value", ["-1", "some"])
+def test_what_is_no_number_is_refused(run_pytest, value):
+    done = run_pytest(TESTS, f"--ttmem-peaks={value}")
+    assert done.code == pytest.ExitCode.USAGE_ERROR
+    assert f"{value!r} is neither a number nor all" in done.text
+
+
+def test_it_needs_the_plugin_to_be_on(run_pytest):
+    done = run_pytest(TESTS, "--ttmem-peaks=3", ttmem=None)
+    assert done.code == pytest.ExitCode.USAGE_ERROR
+    assert "--ttmem-peaks need --ttmem" in done.text
