@@ -107,6 +107,29 @@ def test_nothing_is_unwound_in_libraries_that_come_with_it(world, build, tmp_pat
     assert notes == [f"pid {process.pid}: 3 events have no stack, see docs/stacks.md"]
 
 
+LOADS = SOURCE.replace("int main(void)\n{", """#include <dlfcn.h>
+int main(int count, char **words)
+{
+	if (count != 2 || !dlopen(words[1], RTLD_NOW))
+		return 2;
+	too_early |= has_libunwind();""")
+
+
+@pytest.mark.parametrize("how", ("auto", "unwind"))
+def test_nothing_is_unwound_in_libraries_that_come_later(world, build, tmp_path, how):
+    library = build / "src" / "lib"
+    ours = ["-I", ROOT / "include", "-L", library, "-lttmem", f"-Wl,-rpath,{library}"]
+    (tmp_path / "late.c").write_text(LIBRARY)
+    (tmp_path / "app.c").write_text(LOADS)
+    for source, out, flags in (("late.c", "late.so", ["-shared", "-fPIC"]), ("app.c", "app", [])):
+        run("gcc", "-O2", "-g", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", *flags,
+            tmp_path / source, "-o", tmp_path / out, *ours)
+    process = start(world, tmp_path / "app", how, tmp_path / "late.so")
+    stacks, notes = rows_of(world)
+    assert stacks == [[], [], ["take", "main"], []]
+    assert notes == [f"pid {process.pid}: 3 events have no stack, see docs/stacks.md"]
+
+
 @pytest.mark.parametrize("how", ("auto", "unwind"))
 def test_nothing_is_unwound_before_main(world, program, how):
     """Neither is libunwind loaded for it; that there are no stacks is counted."""
