@@ -134,9 +134,10 @@ class Collector:
     def __init__(self, tls=None):
         self.taken = {"/v1/metrics": [], "/v1/logs": []}
         self.wrong = []
-        self.times = []  # of every request
+        self.times = {"/v1/metrics": [], "/v1/logs": []}  # of every request
         self.headers = {}
         self.status = 200
+        self.statuses = {}  # path: another one for it
         self.more_headers = {}
         self.body = b"{}"
         self.raw = {}  # path: what to answer instead, bytes; then it hangs up
@@ -184,12 +185,13 @@ class Collector:
 
     @property
     def asked(self):
-        return len(self.times)
+        return sum(map(len, self.times.values()))
 
     def take(self, path, headers, body):
-        self.times.append(time.monotonic())
-        if self.status != 200:
-            return self.status
+        self.times[path].append(time.monotonic())
+        status = self.statuses.get(path, self.status)
+        if status != 200:
+            return status
         try:
             assert headers["Content-Type"] == "application/json"
             document = json.loads(body)
