@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stand-in for an OpenTelemetry collector, that takes only what the published protocol allows."""
 
-import http.client
 import http.server
 import json
 import re
@@ -11,7 +10,6 @@ import time
 import jsonschema
 
 from conftest import LIMIT
-from world import wait_for
 
 NUMBER = {"type": "string", "pattern": "^[0-9]+$"}  # 64-bit numbers are strings in OTLP's JSON
 ATTRIBUTES = {
@@ -229,10 +227,5 @@ def attributes(record):
 
 def counts(daemon):
     """The figures of pushing, out of /metrics."""
-    find = re.compile(r"^ttmemd: http://([\d.:]+)/$", re.M)
-    where = wait_for(lambda: find.findall(daemon.text()), "the address")[-1]
-    connection = http.client.HTTPConnection(where, timeout=LIMIT)
-    connection.request("GET", "/metrics")
-    text = connection.getresponse().read().decode()
-    connection.close()
+    _, text = daemon.fetch("/metrics")
     return {n: int(v) for n, v in re.findall(r"^ttmem_push_(\w+?)(?:_total)? (\d+)$", text, re.M)}

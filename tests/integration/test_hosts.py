@@ -24,8 +24,7 @@ def hosts(ttmemd, build, clean_env, tmp_path):
         blind = daemon.folder / "blind"
         blind.mkdir()
         daemon.start("--http", "127.0.0.1:0", env={"TTMEM_PROC_ROOT": str(blind)})
-        found = wait_for(lambda: re.findall(r"http://([\d.:]+)/", daemon.text()), "the address")
-        where.append(found[-1])
+        where.append(daemon.address())
         player = daemon.player()
         (blind / str(player.pid)).symlink_to(f"/proc/{player.pid}")
         player.play("device 0 0x1 wormhole_b0 n150 0 1073741824 1048576", f"alloc 0 DRAM 0x1000 {size}")

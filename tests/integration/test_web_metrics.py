@@ -2,7 +2,6 @@
 """/metrics, judged by those who read it: promtool, and a Prometheus that scrapes both formats."""
 
 import json
-import re
 import shutil
 import socket
 import subprocess
@@ -149,8 +148,8 @@ def test_prometheus_scrapes_it(ttmemd, tmp_path, openmetrics):
     """The real daemon, asked by a real Prometheus."""
     need("prometheus")
     ttmemd.start("--http", "127.0.0.1:0")
-    found = wait_for(lambda: re.search(r"http://([\d.]+):(\d+)/", ttmemd.text()), "the address")
-    server = SimpleNamespace(host=found[1], port=int(found[2]))
+    host, port = ttmemd.address().split(":")
+    server = SimpleNamespace(host=host, port=int(port))
     declare = "device 0 0xabc wormhole_b0 n150 0 1000 100"
     player = ttmemd.player(declare, "alloc 0 DRAM 0x1000 10 a")
     ttmemd.player(declare, "alloc 0 DRAM 0x1000 5 left").kill()
