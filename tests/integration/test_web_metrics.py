@@ -193,3 +193,33 @@ class PlainOnly:
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             )
         )
+
+
+def increase(samples):
+    """What rate() and increase() make of a counter, without their guess at both ends: what is lower has begun anew."""
+    values = [float(value) for _, value in samples]
+    return sum(b - a if b >= a else b for a, b in zip(values, values[1:]))
+
+
+def test_a_rate_over_a_restart_is_right(ttmemd, tmp_path):
+    """What a living process did before the new daemon is not counted again."""
+    need("prometheus")
+    row = 'ttmem_allocations_total{device="0",type="DRAM"}'
+    wrong = 'ttmem_incidents_total{kind="unknown_free"}'
+    ttmemd.start("--http", "127.0.0.1:0")
+    where = ttmemd.address()
+    host, port = where.split(":")
+    prometheus = Prometheus(ttmemd, SimpleNamespace(host=host, port=int(port)), tmp_path)
+    lives = ttmemd.player("alloc 0 DRAM 0x1000 1")
+    prometheus.wait(f"{row} == 1")
+    lives.play(*["alloc 0 DRAM 0x2000 1", "free 0 DRAM 0x2000"] * 60, "free 0 DRAM 0x9000")
+    ttmemd.player(*["alloc 0 DRAM 0x2000 1", "free 0 DRAM 0x2000"] * 40).end()
+    prometheus.wait(f"{row} == 101 and on() {wrong} == 1")
+    ttmemd.stop()
+    ttmemd.start("--http", where)
+    prometheus.wait(f"{row} == 0")
+    lives.play(*["alloc 0 DRAM 0x2000 1", "free 0 DRAM 0x2000"] * 7)
+    prometheus.wait(f"{row} == 7")
+    for counter, happened in ((row, 107), (wrong, 1)):
+        (series,) = query(prometheus.port, f"{counter}[10m]")
+        assert increase(series["values"]) == happened
