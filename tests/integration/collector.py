@@ -8,6 +8,7 @@ import threading
 import time
 
 import jsonschema
+import pytest
 
 from conftest import LIMIT
 
@@ -219,6 +220,13 @@ class Collector:
             for document in self.taken["/v1/logs"]
             for record in document["resourceLogs"][0]["scopeLogs"][0]["logRecords"]
         ]
+
+
+@pytest.fixture
+def collector():
+    collector = Collector()
+    yield collector
+    collector.close()
 
 
 def attributes(record):

@@ -7,16 +7,9 @@ import subprocess
 
 import pytest
 
-from collector import Collector, attributes, counts
+from collector import attributes, collector, counts  # noqa: F401 (fixture)
 from conftest import LIMIT
 from world import wait_for
-
-
-@pytest.fixture
-def collector():
-    collector = Collector()
-    yield collector
-    collector.close()
 
 
 def test_metrics(ttmemd, collector):

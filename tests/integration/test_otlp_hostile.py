@@ -7,19 +7,12 @@ import subprocess
 
 import pytest
 
-from collector import Collector, attributes, counts
+from collector import Collector, attributes, collector, counts  # noqa: F401 (fixture)
 from conftest import LIMIT
 from world import wait_for
 
 SERVED = ("--http", "127.0.0.1:0")
 RARELY = ("--otlp-interval", "1d")
-
-
-@pytest.fixture
-def collector():
-    collector = Collector()
-    yield collector
-    collector.close()
 
 
 @pytest.fixture
