@@ -39,8 +39,8 @@ struct tracked {
 	uint32_t maker;    /* user who made the book: who may see its details */
 	uint32_t user;     /* real user of the process when it was first seen */
 	uint32_t source;   /* enum book_source */
-	uint64_t since_ns; /* CLOCK_REALTIME when we learnt of it */
 	bool is_older;     /* than the daemon: what it had counted by the first look is no news */
+	uint64_t since_ns; /* CLOCK_REALTIME when we learnt of it */
 	char comm[TRACKED_COMM_SIZE];
 
 	uint32_t refs; /* atomic */
@@ -53,9 +53,9 @@ struct tracked {
 	pthread_mutex_t lock;
 	struct scan_book *book;
 	bool was_slow;                 /* by the clock, or by our own time if it was slow before */
+	bool has_before;               /* an older one was looked at: see `before` */
 	uint64_t rest_ns;              /* how long it was left alone the last time */
 	uint64_t rest_until;           /* CLOCK_MONOTONIC: until then its totals are not read */
-	bool has_before;               /* an older one was looked at; then: */
 	struct tracked_before *before; /* what it had counted, by device */
 	size_t before_count;
 
