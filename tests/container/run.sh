@@ -70,7 +70,7 @@ image() {
 ttmemd_images() {
 	set --
 	if command -v npm >/dev/null; then
-		set -- "$@" --build-arg "NPM_CONFIG_REGISTRY=$(npm config get registry)"
+		set -- "$@" --build-arg "NPM_CONFIG_REGISTRY=$(npm config get registry 2>/dev/null)"
 	fi
 	# Where the administrator of a Debian machine puts authorities of his own.
 	trusted=$(cat /usr/local/share/ca-certificates/*.crt 2>/dev/null || true)
