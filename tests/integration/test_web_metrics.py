@@ -218,8 +218,10 @@ def test_a_rate_over_a_restart_is_right(ttmemd, tmp_path):
     ttmemd.stop()
     ttmemd.start("--http", where)
     prometheus.wait(f"{row} == 0")
-    lives.play(*["alloc 0 DRAM 0x2000 1", "free 0 DRAM 0x2000"] * 7)
-    prometheus.wait(f"{row} == 7")
-    for counter, happened in ((row, 107), (wrong, 1)):
+    # The old mistake is seen again, and a new one is made.
+    wait_for(lambda: ttmemd.json("incidents")["incidents"], "the old one")
+    lives.play(*["alloc 0 DRAM 0x2000 1", "free 0 DRAM 0x2000"] * 7, "free 0 DRAM 0xa000")
+    prometheus.wait(f"{row} == 7 and on() {wrong} == 1")
+    for counter, happened in ((row, 107), (wrong, 2)):
         (series,) = query(prometheus.port, f"{counter}[10m]")
         assert increase(series["values"]) == happened
