@@ -66,6 +66,29 @@ static CURL *fetch_begin(CURLM *all, struct fetch *fetch, size_t most)
 	return NULL;
 }
 
+/* The usual troubles in words that say more than the library's. */
+static void fetch_explain(CURL *one, CURLcode result, struct fetch *fetch)
+{
+	const char *why = curl_easy_strerror(result);
+	long error = 0;
+
+	(void)curl_easy_getinfo(one, CURLINFO_OS_ERRNO, &error); /* 0: none */
+	if (result == CURLE_OPERATION_TIMEDOUT) {
+		snprintf(fetch->problem, sizeof(fetch->problem), "no answer within %ld seconds",
+			 FETCH_SECONDS);
+		return;
+	}
+	if (result == CURLE_WRITE_ERROR)
+		why = "its answer is too long";
+	else if (result == CURLE_COULDNT_RESOLVE_HOST)
+		why = "no such host";
+	else if (result == CURLE_COULDNT_CONNECT && error == ECONNREFUSED)
+		why = "connection refused";
+	else if (result == CURLE_COULDNT_CONNECT && error > 0 && strerrordesc_np((int)error))
+		why = strerrordesc_np((int)error);
+	snprintf(fetch->problem, sizeof(fetch->problem), "%s", why);
+}
+
 /* One that has ended: well, or with a reason. */
 static void fetch_conclude(CURL *one, CURLcode result)
 {
@@ -76,10 +99,8 @@ static void fetch_conclude(CURL *one, CURLcode result)
 	(void)curl_easy_getinfo(one, CURLINFO_RESPONSE_CODE, &status);   /* 0: none came */
 	if (result == CURLE_OK && status == 200 && fetch->text)
 		return;
-	if (result == CURLE_WRITE_ERROR)
-		snprintf(fetch->problem, sizeof(fetch->problem), "its answer is too long");
-	else if (result != CURLE_OK)
-		snprintf(fetch->problem, sizeof(fetch->problem), "%s", curl_easy_strerror(result));
+	if (result != CURLE_OK)
+		fetch_explain(one, result, fetch);
 	else if (status == 421)
 		snprintf(fetch->problem, sizeof(fetch->problem),
 			 "it does not know itself by this name: set http-host there");

@@ -9,8 +9,10 @@
 #include <ttmem/ttmem.h>
 
 #include "base/bits.h"
+#include "base/emit.h"
 #include "base/text.h"
 #include "cli/output.h"
+#include "core/document.h"
 #include "core/merge.h"
 
 #define FLEET_HOST_MIN 12u
@@ -64,6 +66,7 @@ void smi_fleet_begin(struct smi_fleet *fleet, const char *kind, size_t longest)
 
 	for (size_t i = 0; i < SMI_FLEET_COLUMNS; i++)
 		fleet->columns[i] = columns[i];
+	fleet->all = (struct smi_fleet_sums){0};
 	fleet_widths(longest, &fleet->columns[0].width, &fleet->columns[2].width);
 	table_begin(&fleet->table, stdout, fleet->columns, SMI_FLEET_COLUMNS);
 }
@@ -94,10 +97,34 @@ void smi_fleet_row(struct smi_fleet *fleet, const char *host, const char *device
 	table_text(table, text_size(sums->l1, number));
 	fleet_part(table, sums->l1, sums->l1_capacity);
 	table_format(table, "%" PRIu64, sums->buffers);
+	fleet->all.dram = merge_add(fleet->all.dram, sums->dram);
+	fleet->all.l1 = merge_add(fleet->all.l1, sums->l1);
+	fleet->all.buffers = merge_add(fleet->all.buffers, sums->buffers);
 }
 
-void smi_fleet_lack(const char *host, const char *why)
+void smi_fleet_lack(const struct smi_fleet *fleet, const char *host, const char *why)
 {
+	size_t width = (size_t)fleet->columns[0].width, is = text_width(host);
+
 	text_put(stdout, host);
-	printf("  (%s)\n", why);
+	printf("%*s  (%s)\n", (int)(width - bits_min(width, is)), "", why);
+}
+
+void smi_fleet_end(const struct smi_fleet *fleet)
+{
+	char dram[TEXT_NUMBER_SIZE], l1[TEXT_NUMBER_SIZE];
+
+	printf("%s of DRAM and %s of L1 in %" PRIu64 " buffer%s", text_size(fleet->all.dram, dram),
+	       text_size(fleet->all.l1, l1), fleet->all.buffers,
+	       fleet->all.buffers == 1 ? "" : "s");
+}
+
+void smi_fleet_end_json(struct emit *json)
+{
+	emit_close_array(json);
+	document_list_end(json, true);
+	emit_open_array(json, "notes");
+	emit_close_array(json);
+	emit_close_object(json);
+	emit_end(json);
 }

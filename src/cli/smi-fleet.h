@@ -11,6 +11,8 @@
 
 #include "base/table.h"
 
+struct emit;
+
 #define SMI_FLEET_COLUMNS 8u
 
 /* Of one device; only of memory that has a name in both worlds. */
@@ -21,6 +23,7 @@ struct smi_fleet_sums {
 struct smi_fleet {
 	struct table table;
 	struct table_column columns[SMI_FLEET_COLUMNS];
+	struct smi_fleet_sums all;
 };
 
 /* @kind: title of the third column; @longest: columns of the longest name of a host. */
@@ -29,7 +32,13 @@ void smi_fleet_row(struct smi_fleet *fleet, const char *host, const char *device
 		   const struct smi_fleet_sums *sums);
 
 /* A host that has no device, and why. */
-void smi_fleet_lack(const char *host, const char *why);
+void smi_fleet_lack(const struct smi_fleet *fleet, const char *host, const char *why);
+
+/* The sums of all rows; the rest of the line is the caller's. */
+void smi_fleet_end(const struct smi_fleet *fleet);
+
+/* Ends the list of a document of several machines, and the document. */
+void smi_fleet_end_json(struct emit *json);
 
 /* One type of memory of a device: traces lie in DRAM; small L1, circular buffers and kernels in L1. */
 void smi_fleet_add(struct smi_fleet_sums *sums, uint32_t type, uint64_t used, uint64_t capacity);

@@ -32,9 +32,30 @@ int smi_hosts_add(void *hosts, const char *text)
 {
 	struct smi_hosts *self = hosts;
 
-	if (!*text || strpbrk(text, "/ @?#") || self->count == SMI_HOSTS_MAX)
+	if (!*text || strpbrk(text, "/ @?#"))
+		return -EINVAL;
+	for (size_t i = 0; i < self->count; i++) {
+		if (strcmp(self->names[i], text) == 0)
+			return 0; /* its memory is there once */
+	}
+	if (self->count == SMI_HOSTS_MAX)
 		return -EINVAL;
 	self->names[self->count++] = text;
+	return 0;
+}
+
+int smi_hosts_set_prometheus(void *hosts, const char *text)
+{
+	struct smi_hosts *self = hosts;
+	const char *scheme = strstr(text, "://");
+	size_t length = scheme ? (size_t)(scheme - text) : 0;
+
+	if (!*text || strpbrk(text, " ?#"))
+		return -EINVAL;
+	if (scheme && !(length == 4 && strncmp(text, "http", 4) == 0) &&
+	    !(length == 5 && strncmp(text, "https", 5) == 0))
+		return -EINVAL;
+	self->prometheus = text;
 	return 0;
 }
 
@@ -48,8 +69,7 @@ static uint64_t hosts_number(const json_t *object, const char *key)
 		       : 0;
 }
 
-static void hosts_print_device(struct smi_fleet *fleet, const char *host, const json_t *device,
-			       struct smi_fleet_sums *all)
+static void hosts_print_device(struct smi_fleet *fleet, const char *host, const json_t *device)
 {
 	const json_t *memory = json_object_get(device, "memory");
 	const char *card = json_string_value(json_object_get(device, "card"));
@@ -69,9 +89,6 @@ static void hosts_print_device(struct smi_fleet *fleet, const char *host, const 
 			 arch ? arch : "");
 	snprintf(number, sizeof(number), "%" PRIu64, hosts_number(device, "device"));
 	smi_fleet_row(fleet, host, number, name, &sums);
-	all->dram = merge_add(all->dram, sums.dram);
-	all->l1 = merge_add(all->l1, sums.l1);
-	all->buffers = merge_add(all->buffers, sums.buffers);
 }
 
 /* The document of a host, NULL if it gave none that makes sense; then its problem is told. */
@@ -90,8 +107,6 @@ static json_t *hosts_parse(struct fetch *fetch)
 
 static void hosts_print(const struct smi_hosts *hosts, struct fetch *fetches)
 {
-	struct smi_fleet_sums all = {0};
-	char dram[TEXT_NUMBER_SIZE], l1[TEXT_NUMBER_SIZE];
 	uint64_t processes = 0;
 	struct smi_fleet fleet;
 	size_t longest = 0;
@@ -104,17 +119,15 @@ static void hosts_print(const struct smi_hosts *hosts, struct fetch *fetches)
 		const json_t *devices = json_object_get(document, "devices");
 
 		for (size_t k = 0; k < json_array_size(devices); k++)
-			hosts_print_device(&fleet, hosts->names[i], json_array_get(devices, k),
-					   &all);
+			hosts_print_device(&fleet, hosts->names[i], json_array_get(devices, k));
 		if (!document || json_array_size(devices) == 0)
-			smi_fleet_lack(hosts->names[i],
+			smi_fleet_lack(&fleet, hosts->names[i],
 				       document ? "no device in use" : fetches[i].problem);
 		processes += json_array_size(json_object_get(document, "processes"));
 		json_decref(document);
 	}
-	printf("%s of DRAM and %s of L1 in %" PRIu64 " buffer%s, %" PRIu64 " process%s\n",
-	       text_size(all.dram, dram), text_size(all.l1, l1), all.buffers,
-	       all.buffers == 1 ? "" : "s", processes, processes == 1 ? "" : "es");
+	smi_fleet_end(&fleet);
+	printf(", %" PRIu64 " process%s\n", processes, processes == 1 ? "" : "es");
 }
 
 static void hosts_json(const struct smi_hosts *hosts, struct fetch *fetches)
@@ -140,12 +153,21 @@ static void hosts_json(const struct smi_hosts *hosts, struct fetch *fetches)
 		emit_close_object(&json);
 		json_decref(document);
 	}
-	emit_close_array(&json);
-	document_list_end(&json, true);
-	emit_open_array(&json, "notes");
-	emit_close_array(&json);
-	emit_close_object(&json);
-	emit_end(&json);
+	smi_fleet_end_json(&json);
+}
+
+/* NULL: no memory. */
+static char *hosts_url(const char *name)
+{
+	const char *bracket = strchr(name, ']');
+	const char *colon = strchr(bracket ? bracket : name, ':');
+	bool is_bare = !bracket && colon && strchr(colon + 1, ':'); /* fd00::1: has no port */
+	char *url;
+
+	if (asprintf(&url, "http://%s%s%s%s/api/v1/smi", is_bare ? "[" : "", name,
+		     is_bare ? "]" : "", colon && !is_bare ? "" : ":" HOSTS_PORT) < 0)
+		return NULL;
+	return url;
 }
 
 static int hosts_ask(const struct smi_hosts *hosts, bool json)
@@ -155,14 +177,9 @@ static int hosts_ask(const struct smi_hosts *hosts, bool json)
 	int r = fetches ? 0 : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < hosts->count; i++) {
-		const char *name = hosts->names[i];
-		bool has_port = strchr(strchr(name, ']') ? strchr(name, ']') : name, ':');
-
-		if (asprintf(&fetches[i].url, "http://%s%s/api/v1/smi", name,
-			     has_port ? "" : ":" HOSTS_PORT) < 0) {
-			fetches[i].url = NULL;
+		fetches[i].url = hosts_url(hosts->names[i]);
+		if (!fetches[i].url)
 			r = -ENOMEM;
-		}
 	}
 	if (r == 0)
 		r = fetch_all(fetches, hosts->count);

@@ -12,13 +12,14 @@
 #define SMI_HOSTS_MAX 256u
 
 struct smi_hosts {
-	const char *names[SMI_HOSTS_MAX]; /* "host", "host:port", "[::1]:port" */
+	const char *names[SMI_HOSTS_MAX]; /* "host", "host:port", "::1", "[::1]:port"; each once */
 	size_t count;
 	const char *prometheus; /* URL, or NULL */
 };
 
-/* For the options: one more host. 0, or -EINVAL. */
+/* For the options: one more host, and the Prometheus. 0, or -EINVAL. */
 int smi_hosts_add(void *hosts, const char *text);
+int smi_hosts_set_prometheus(void *hosts, const char *text);
 
 /* Asks and prints. Return: exit code; 1 if one of them does not answer. */
 int smi_hosts_run(const struct smi_hosts *hosts, bool json);

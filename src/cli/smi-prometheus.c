@@ -139,7 +139,7 @@ static void prometheus_print(const struct prometheus_row *rows, size_t count)
 	bool clusters = count > 0 && strcmp(rows[0].cluster, rows[count - 1].cluster) != 0;
 	char name[PROMETHEUS_NAME];
 	struct smi_fleet fleet;
-	size_t longest = 0;
+	size_t longest = 0, away = 0;
 
 	for (size_t i = 0; i < count; i++)
 		longest = bits_max(longest, text_width(prometheus_host(&rows[i], clusters, name)));
@@ -150,7 +150,8 @@ static void prometheus_print(const struct prometheus_row *rows, size_t count)
 		struct smi_fleet_sums sums = {0};
 
 		if (!*row->device) {
-			smi_fleet_lack(host, PROMETHEUS_AWAY);
+			smi_fleet_lack(&fleet, host, PROMETHEUS_AWAY);
+			away++;
 			continue;
 		}
 		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
@@ -161,6 +162,9 @@ static void prometheus_print(const struct prometheus_row *rows, size_t count)
 		}
 		smi_fleet_row(&fleet, host, row->device, row->uid, &sums);
 	}
+	smi_fleet_end(&fleet);
+	printf(", %zu device%s%s\n", count - away, count - away == 1 ? "" : "s",
+	       count ? "" : ": it scrapes no ttmemd, see docs/fleet.md");
 }
 
 static void prometheus_json_row(struct emit *json, const struct prometheus_row *row)
@@ -196,12 +200,7 @@ static void prometheus_json(const struct prometheus_row *rows, size_t count)
 	emit_open_array(&json, "devices");
 	for (size_t i = 0; i < count; i++)
 		prometheus_json_row(&json, &rows[i]);
-	emit_close_array(&json);
-	document_list_end(&json, true);
-	emit_open_array(&json, "notes");
-	emit_close_array(&json);
-	emit_close_object(&json);
-	emit_end(&json);
+	smi_fleet_end_json(&json);
 }
 
 static int prometheus_show(const json_t *samples, bool as_json)

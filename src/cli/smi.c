@@ -95,8 +95,8 @@ static int smi_parse(struct smi *smi, int argc, char **argv)
 		{0, "csv", NULL, "devices and types as CSV", &smi->csv, NULL},
 		{0, "host", "HOST[:PORT]", "ask the ttmemd of this machine; may be given again",
 		 &smi->hosts, smi_hosts_add},
-		{0, "prometheus", "URL", "all machines that this Prometheus scrapes",
-		 &smi->hosts.prometheus, options_text},
+		{0, "prometheus", "URL", "all machines that this Prometheus scrapes", &smi->hosts,
+		 smi_hosts_set_prometheus},
 	};
 	const struct options options = {
 		.command = "smi",

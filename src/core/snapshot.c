@@ -153,6 +153,8 @@ void snapshot_add_memory(struct snapshot_memory *to, const struct snapshot_memor
 	to->peak = merge_add(to->peak, more->peak);
 	to->allocs = merge_add(to->allocs, more->allocs);
 	to->frees = merge_add(to->frees, more->frees);
+	to->allocs_before = merge_add(to->allocs_before, more->allocs_before);
+	to->frees_before = merge_add(to->frees_before, more->frees_before);
 	to->unknown_frees = merge_add(to->unknown_frees, more->unknown_frees);
 	to->double_frees = merge_add(to->double_frees, more->double_frees);
 	to->size_changes = merge_add(to->size_changes, more->size_changes);

@@ -39,6 +39,7 @@ struct snapshot_memory {
 	uint64_t peak;
 	uint64_t allocs;
 	uint64_t frees;
+	uint64_t allocs_before, frees_before; /* of these, before the daemon that tells them ran */
 	uint64_t unknown_frees;
 	uint64_t double_frees;
 	uint64_t size_changes;

@@ -116,7 +116,7 @@ void native_testing_add(struct native_testing *world, uint32_t pid, uint32_t mak
 	found->alive = true;
 	found->owner = (struct proc_facts){
 		.pid = pid, .ns_pid = 1, .start_ticks = 100, .real_uid = maker, .comm = "player"};
-	world->tracked[world->count] = tracked_new_consume(found);
+	world->tracked[world->count] = tracked_new_consume(found, 0);
 	assert(world->tracked[world->count]);
 	world->count++;
 }

@@ -255,13 +255,27 @@ static void past_put_failure(struct past *past, struct tracked *tracked,
 }
 
 /*
+ * How many of @more are counted. What an older book has from before the daemon ran was counted by the one before, if
+ * there was one; people hear of it all the same.
+ */
+static uint64_t past_counted(const struct past *past, const struct tracked *tracked,
+			     const struct snapshot_incident *incident, uint64_t told, uint64_t more)
+{
+	if (!tracked->is_older || told > 0)
+		return more;
+	return incident->last_ns >= past->since_ns ? 1 : 0;
+}
+
+/*
  * People hear of it the first time, and then whenever it has become twice as often: an application that
  * makes one mistake in a loop does not fill the log with it.
  */
-static void past_tell_incident(struct past *past, const struct snapshot *snapshot,
+static void past_tell_incident(struct past *past, const struct tracked *tracked,
+			       const struct snapshot *snapshot,
 			       const struct snapshot_incident *incident, struct tracked_told *told)
 {
 	uint64_t more = bits_max(incident->count, 1) - told->count;
+	uint64_t counted = past_counted(past, tracked, incident, told->count, more);
 	struct news *news = NULL;
 
 	told->count += more;
@@ -269,7 +283,7 @@ static void past_tell_incident(struct past *past, const struct snapshot *snapsho
 		news = news_new_incident(snapshot, incident, told->count - told->told);
 		told->told = told->count;
 	}
-	past_add_news(past, past_kind_of(incident->kind), more, news);
+	past_add_news(past, past_kind_of(incident->kind), counted, news);
 }
 
 void past_look_into(struct past *past, struct tracked *tracked, struct view *view)
@@ -288,7 +302,7 @@ void past_look_into(struct past *past, struct tracked *tracked, struct view *vie
 		told = past_told(tracked, incident);
 		if (!told || bits_max(incident->count, 1) <= told->count)
 			continue;
-		past_tell_incident(past, snapshot, incident, told);
+		past_tell_incident(past, tracked, snapshot, incident, told);
 		if (past->config.store && kind == PAST_ALLOC_FAILED)
 			past_put_failure(past, tracked, snapshot, incident);
 		else if (past->config.store)

@@ -32,6 +32,7 @@ struct past {
 	struct past_config config;
 	struct loop_timer timer;
 	struct work_job sample;
+	uint64_t since_ns; /* CLOCK_REALTIME of its making */
 	uint64_t passes;
 
 	/*

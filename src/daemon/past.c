@@ -365,6 +365,7 @@ int past_new(struct past **ret_past, const struct past_config *config)
 		return r;
 	past->config = *config;
 	past->timer.fire = past_timer;
+	past->since_ns = clock_ns(CLOCK_REALTIME);
 	past->sample.run = past_sample_run;
 	past->sample.done = past_sample_done;
 	(void)pthread_mutex_init(&past->lock, NULL); /* cannot fail on Linux */

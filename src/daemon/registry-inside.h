@@ -34,6 +34,7 @@ struct registry_file {
 struct registry {
 	struct registry_config config;
 	struct proc proc;
+	uint64_t since; /* CLOCK_MONOTONIC of its making, which is that of the daemon */
 	uint64_t fds_max;
 	struct search *search;
 	struct registry_entry **entries; /* in order of pid and inode */

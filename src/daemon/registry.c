@@ -22,6 +22,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/loop.h"
+#include "book/clock.h"
 #include "daemon/registry-inside.h"
 #include "daemon/registry-open.h"
 #include "daemon/registry-room.h"
@@ -268,7 +269,7 @@ int registry_add(struct registry *registry, struct scan_book *book, int pid_fd,
 		.pid_fd = {.fd = -1, .ready = entry_pid_ready},
 		.connection = {.fd = -1, .ready = entry_connection_ready},
 		.keeper = keeper,
-		.tracked = tracked_new_consume(book),
+		.tracked = tracked_new_consume(book, registry->since),
 	};
 	if (!entry->tracked || registry_insert(registry, entry) < 0) {
 		tracked_unref(entry->tracked);
@@ -371,6 +372,7 @@ int registry_new(struct registry **ret_registry, const struct registry_config *c
 		return -ENOMEM;
 	registry->config = *config;
 	registry->proc.root = -1;
+	registry->since = clock_ns(CLOCK_MONOTONIC);
 	registry->fds_max = getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : UINT64_MAX;
 	(void)pthread_mutex_init(&registry->lock, NULL); /* cannot fail on Linux */
 	registry->judged = calloc(REGISTRY_JUDGED_MAX, sizeof(*registry->judged));

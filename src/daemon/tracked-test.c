@@ -12,7 +12,7 @@
 #include "core/snapshot.h"
 #include "source/source.h"
 
-static struct tracked *track(struct testing_book *book)
+static struct tracked *track_since(struct testing_book *book, uint64_t since)
 {
 	struct testing_op op = {.kind = TESTING_ALLOC, .buffer = testing_buffer(0, 0x1000, 4096)};
 	struct scan_book *found;
@@ -25,9 +25,14 @@ static struct tracked *track(struct testing_book *book)
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", book->fd);
 	assert(scan_book_new_consume(&found, open(path, O_RDONLY | O_CLOEXEC)) == 0);
 	found->owner = (struct proc_facts){.pid = 77, .ns_pid = 77, .comm = "player"};
-	tracked = tracked_new_consume(found);
+	tracked = tracked_new_consume(found, since);
 	assert(tracked);
 	return tracked;
+}
+
+static struct tracked *track(struct testing_book *book)
+{
+	return track_since(book, 0);
 }
 
 static struct snapshot *collect(struct tracked *tracked, bool buffers)
@@ -82,6 +87,42 @@ UNIT(what_a_dead_one_left_is_always_read)
 	snapshot = collect(tracked, false);
 	assert(snapshot->processes[0].part_count == 1 && !snapshot->processes[0].alive);
 	snapshot_free(snapshot);
+	tracked_unref(tracked);
+	testing_book_deinit(&book);
+}
+
+/* Allocations in all, and those that are no news. */
+static void check_counts(struct tracked *tracked, bool buffers, uint64_t allocs, uint64_t before)
+{
+	struct snapshot *snapshot = collect(tracked, buffers);
+	const struct snapshot_memory *memory = &snapshot->processes[0].parts[0].memory[0];
+
+	assert(snapshot->processes[0].part_count == 1);
+	assert(memory->allocs == allocs && memory->allocs_before == before);
+	assert(memory->frees_before == 0);
+	snapshot_free(snapshot);
+}
+
+UNIT(what_an_older_book_had_counted_is_told_apart)
+{
+	struct testing_op op = {.kind = TESTING_ALLOC, .buffer = testing_buffer(0, 0x8000, 64)};
+	struct testing_book book;
+	struct tracked *tracked = track_since(&book, UINT64_MAX);
+
+	check_counts(tracked, false, 1, 1);
+	testing_op_do(book.writer, &op);
+	check_counts(tracked, false, 2, 1);
+	check_counts(tracked, true, 2, 1);
+	tracked_unref(tracked);
+	testing_book_deinit(&book);
+}
+
+UNIT(all_of_a_younger_book_is_news)
+{
+	struct testing_book book;
+	struct tracked *tracked = track_since(&book, 1);
+
+	check_counts(tracked, false, 1, 0);
 	tracked_unref(tracked);
 	testing_book_deinit(&book);
 }

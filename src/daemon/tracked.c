@@ -21,7 +21,14 @@
 #define TRACKED_REST 50u
 #define TRACKED_REST_MAX_NS UINT64_C(3600000000000)
 
-struct tracked *tracked_new_consume(struct scan_book *book)
+/* Of one device. */
+struct tracked_before {
+	uint32_t device;
+	uint64_t allocs[BOOK_TYPES];
+	uint64_t frees[BOOK_TYPES];
+};
+
+struct tracked *tracked_new_consume(struct scan_book *book, uint64_t since)
 {
 	struct tracked *tracked = calloc(1, sizeof(*tracked));
 
@@ -37,6 +44,7 @@ struct tracked *tracked_new_consume(struct scan_book *book)
 	tracked->user = book->owner.real_uid;
 	tracked->source = book->reader.header.source;
 	tracked->since_ns = clock_ns(CLOCK_REALTIME);
+	tracked->is_older = book->reader.header.monotonic_start < since;
 	memcpy(tracked->comm, book->owner.comm, sizeof(tracked->comm));
 	tracked->refs = 1;
 	(void)pthread_mutex_init(&tracked->lock,
@@ -58,6 +66,7 @@ struct tracked *tracked_unref(struct tracked *tracked)
 		return NULL;
 	scan_book_free(tracked->book);
 	free(tracked->told);
+	free(tracked->before);
 	pthread_mutex_destroy(&tracked->look);
 	pthread_mutex_destroy(&tracked->lock);
 	free(tracked);
@@ -103,13 +112,85 @@ static int tracked_collect_resting(const struct tracked *tracked, struct snapsho
 	return 0;
 }
 
+/*
+ * The first look at a book that is older than the daemon. Whoever counts what happens wants to know what has happened
+ * since the daemon runs: a counter that began with the whole life of a process would look like a burst. A
+ * book that cannot be read now counts from its beginning.
+ */
+static int tracked_note_before(struct tracked *tracked, struct view *view)
+{
+	static const struct source_request totals = {0};
+	struct snapshot *snapshot = snapshot_new(tracked->since_ns);
+	const struct snapshot_process *process;
+	int r = snapshot ? book_collect(tracked->book, &totals, view, snapshot) : -ENOMEM;
+
+	process = r == 0 && snapshot->process_count ? &snapshot->processes[0] : NULL;
+	if (process && process->part_count > 0) {
+		tracked->before = calloc(process->part_count, sizeof(*tracked->before));
+		r = tracked->before ? 0 : -ENOMEM;
+	}
+	for (size_t i = 0; r == 0 && process && i < process->part_count; i++) {
+		struct tracked_before *before = &tracked->before[tracked->before_count++];
+
+		before->device = process->parts[i].device;
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			before->allocs[type] = process->parts[i].memory[type].allocs;
+			before->frees[type] = process->parts[i].memory[type].frees;
+		}
+	}
+	tracked->has_before = r != -ENOMEM;
+	snapshot_free(snapshot);
+	return r == -ENOMEM ? r : 0;
+}
+
+/* The owner's row; a snapshot is filled in the order of the roster, so it is one of the last. */
+static bool tracked_find(const struct tracked *tracked, const struct snapshot *snapshot,
+			 uint32_t *ret_index)
+{
+	for (size_t i = snapshot->process_count; i > 0; i--) {
+		const struct snapshot_process *process = &snapshot->processes[i - 1];
+
+		if (process->pid == tracked->pid && process->start_ticks == tracked->start_ticks &&
+		    process->alive == tracked->book->alive) {
+			*ret_index = (uint32_t)(i - 1);
+			return true;
+		}
+	}
+	return false;
+}
+
+static void tracked_add_before(const struct tracked *tracked, struct snapshot *snapshot)
+{
+	uint32_t index;
+
+	if (!tracked_find(tracked, snapshot, &index))
+		return;
+	for (size_t i = 0; i < tracked->before_count; i++) {
+		const struct tracked_before *before = &tracked->before[i];
+		struct snapshot_part *part;
+
+		/* Only what is there: a page of buffers has not all devices. */
+		if (!snapshot_find_part(snapshot, index, before->device))
+			continue;
+		part = snapshot_part(snapshot, index, before->device);
+		for (uint32_t type = 0; part && type < BOOK_TYPES; type++) {
+			const struct snapshot_memory more = {
+				.allocs_before = before->allocs[type],
+				.frees_before = before->frees[type],
+			};
+
+			snapshot_add_memory(&part->memory[type], &more);
+		}
+	}
+}
+
 int tracked_collect(struct tracked *tracked, const struct source_request *request,
 		    struct view *view, struct snapshot *snapshot)
 {
 	clockid_t clock;
 	bool may_rest;
 	uint64_t from;
-	int r;
+	int r = 0;
 
 	pthread_mutex_lock(&tracked->lock);
 	tracked->book->alive = __atomic_load_n(&tracked->end, __ATOMIC_RELAXED) == TRACKED_LIVES;
@@ -117,9 +198,14 @@ int tracked_collect(struct tracked *tracked, const struct source_request *reques
 	if (may_rest && clock_ns(CLOCK_MONOTONIC) < tracked->rest_until) {
 		r = tracked_collect_resting(tracked, snapshot);
 	} else {
+		if (tracked->is_older && !tracked->has_before)
+			r = tracked_note_before(tracked, view);
 		clock = tracked_clock(tracked);
 		from = clock_ns(clock);
-		r = book_collect(tracked->book, request, view, snapshot);
+		if (r == 0)
+			r = book_collect(tracked->book, request, view, snapshot);
+		if (r == 0 && tracked->before_count > 0)
+			tracked_add_before(tracked, snapshot);
 		if (may_rest)
 			tracked_tire(tracked, clock_ns(clock) - from);
 	}

@@ -19,6 +19,7 @@
 
 struct snapshot;
 struct source_request;
+struct tracked_before;
 struct view;
 
 enum tracked_end {
@@ -38,6 +39,7 @@ struct tracked {
 	uint32_t maker;    /* user who made the book: who may see its details */
 	uint32_t user;     /* real user of the process when it was first seen */
 	uint32_t source;   /* enum book_source */
+	bool is_older;     /* than the daemon: what it had counted by the first look is no news */
 	uint64_t since_ns; /* CLOCK_REALTIME when we learnt of it */
 	char comm[TRACKED_COMM_SIZE];
 
@@ -50,9 +52,12 @@ struct tracked {
 	 */
 	pthread_mutex_t lock;
 	struct scan_book *book;
-	bool was_slow;       /* by the clock, or by our own time if it was slow before */
-	uint64_t rest_ns;    /* how long it was left alone the last time */
-	uint64_t rest_until; /* CLOCK_MONOTONIC: until then its totals are not read */
+	bool was_slow;                 /* by the clock, or by our own time if it was slow before */
+	bool has_before;               /* an older one was looked at: see `before` */
+	uint64_t rest_ns;              /* how long it was left alone the last time */
+	uint64_t rest_until;           /* CLOCK_MONOTONIC: until then its totals are not read */
+	struct tracked_before *before; /* what it had counted, by device */
+	size_t before_count;
 
 	/* Of its stacks, those before this one have been asked for; the learner's alone. */
 	uint32_t stacks_seen;
@@ -69,8 +74,8 @@ struct tracked {
 	bool is_hurried;    /* atomic: somebody will look soon */
 };
 
-/* Takes the book in any case. NULL: no memory. */
-struct tracked *tracked_new_consume(struct scan_book *book);
+/* Takes the book in any case. NULL: no memory. @since: CLOCK_MONOTONIC; a book made before is an older one. */
+struct tracked *tracked_new_consume(struct scan_book *book, uint64_t since);
 struct tracked *tracked_ref(struct tracked *tracked);
 struct tracked *tracked_unref(struct tracked *tracked);
 

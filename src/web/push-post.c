@@ -209,7 +209,8 @@ static bool push_is_patience(long status)
 }
 
 /* Its status is what it said of the message, even if the rest of the answer was too long or broke off. */
-static void push_judge(struct push_post *post, CURLcode code, struct push_result *ret_result)
+static void push_judge(struct push_post *post, const char *path, CURLcode code,
+		       struct push_result *ret_result)
 {
 	struct push_result result = {.outcome = PUSH_AWAY, .problem = post->problem};
 	curl_off_t patience = 0;
@@ -224,7 +225,8 @@ static void push_judge(struct push_post *post, CURLcode code, struct push_result
 		result.problem = NULL;
 	} else if (status >= 200) {
 		result.outcome = push_is_patience(status) ? PUSH_AWAY : PUSH_REFUSED;
-		snprintf(post->problem, sizeof(post->problem), "it answers %ld", status);
+		snprintf(post->problem, sizeof(post->problem), "it answers %ld to %s", status,
+			 path);
 	} else if (!*post->problem) {
 		snprintf(post->problem, sizeof(post->problem), "%s", curl_easy_strerror(code));
 	}
@@ -252,5 +254,5 @@ void push_post_send(struct push_post *post, const char *path, const char *text, 
 	(void)curl_easy_setopt(post->curl, CURLOPT_URL, url); /* out of memory: the old one fails */
 	(void)curl_easy_setopt(post->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length);
 	(void)curl_easy_setopt(post->curl, CURLOPT_POSTFIELDS, text);
-	push_judge(post, curl_easy_perform(post->curl), ret_result);
+	push_judge(post, path, curl_easy_perform(post->curl), ret_result);
 }

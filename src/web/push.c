@@ -24,6 +24,14 @@
 #define PUSH_NS_PER_MS UINT64_C(1000000)
 #define PUSH_NS_PER_S UINT64_C(1000000000)
 
+/* One address of the collector. Each has its own patience: what is behind one may be away while the other takes all. */
+struct push_line {
+	const char *path;
+	uint64_t due;        /* CLOCK_MONOTONIC: nothing is sent before */
+	uint32_t backoff_ms; /* 0 = all is well */
+	bool fails;          /* its last message was not taken */
+};
+
 struct push {
 	struct push_config config;
 	struct web_provider provider;
@@ -42,9 +50,8 @@ struct push {
 
 	/* The thread's own. */
 	struct tally told;
-	uint32_t backoff_ms; /* 0 = all is well */
-	uint32_t wait_ms;    /* else: until the next try */
-	bool fails;          /* so it was told */
+	struct push_line metrics, logs;
+	bool fails; /* so it was told */
 };
 
 static uint64_t push_now(clockid_t clock)
@@ -103,20 +110,32 @@ static uint32_t push_spread(uint32_t ms)
 	return ms - ms / 4 + number % (ms / 2);
 }
 
-/* Once for each change. */
+/* Once for each change: it works again when both lines do. */
 static void push_tell(struct push *push, const struct push_result *result)
 {
-	bool fails = result->outcome != PUSH_TAKEN;
+	bool fails = push->metrics.fails || push->logs.fails;
 
 	if (fails == push->fails)
 		return;
 	push->fails = fails;
 	if (push->config.tell)
-		push->config.tell(push->config.tell_context, result->problem);
+		push->config.tell(push->config.tell_context, fails ? result->problem : NULL);
 }
 
-/* Counts, and says how long to wait before the next try. */
-static void push_conclude(struct push *push, const struct push_result *result, bool is_partial)
+/* It did not work: later and later, or as late as it said. */
+static void push_postpone(struct push_line *line, uint32_t patience_s)
+{
+	uint64_t wait_ms;
+
+	line->backoff_ms = (uint32_t)bits_min(bits_max(2 * line->backoff_ms, PUSH_BACKOFF_MIN_MS),
+					      PUSH_BACKOFF_MAX_MS);
+	wait_ms = bits_max(push_spread(line->backoff_ms), UINT64_C(1000) * patience_s);
+	line->due = push_now(CLOCK_MONOTONIC) + wait_ms * PUSH_NS_PER_MS;
+}
+
+/* Counts, and says when the line may be tried again. */
+static void push_conclude(struct push *push, struct push_line *line,
+			  const struct push_result *result, bool is_partial)
 {
 	pthread_mutex_lock(&push->lock);
 	if (result->outcome == PUSH_TAKEN)
@@ -125,28 +144,25 @@ static void push_conclude(struct push *push, const struct push_result *result, b
 		push->counts.failed++;
 	push->counts.partial += is_partial;
 	pthread_mutex_unlock(&push->lock);
+	line->fails = result->outcome != PUSH_TAKEN;
 	push_tell(push, result);
-	if (result->outcome == PUSH_AWAY) {
-		push->backoff_ms = (uint32_t)bits_min(
-			bits_max(2 * push->backoff_ms, PUSH_BACKOFF_MIN_MS), PUSH_BACKOFF_MAX_MS);
-		push->wait_ms = (uint32_t)bits_max(push_spread(push->backoff_ms),
-						   result->patience_s * 1000u);
-	} else {
-		push->backoff_ms = 0;
-	}
+	if (result->outcome == PUSH_AWAY)
+		push_postpone(line, result->patience_s);
+	else
+		line->backoff_ms = 0;
 }
 
 /* @parts: what is in it; @ret_rejected: how many of them were not taken though the message was. */
-static enum push_outcome push_send(struct push *push, const char *path, const char *text,
+static enum push_outcome push_send(struct push *push, struct push_line *line, const char *text,
 				   size_t length, uint64_t parts, uint64_t *ret_rejected)
 {
 	struct push_result result;
 	uint64_t rejected = 0;
 
-	push_post_send(push->post, path, text, length, &result);
+	push_post_send(push->post, line->path, text, length, &result);
 	if (result.outcome == PUSH_TAKEN)
 		rejected = push_answer_rejected(result.answer, result.answer_length, parts);
-	push_conclude(push, &result, rejected > 0);
+	push_conclude(push, line, &result, rejected > 0);
 	*ret_rejected = rejected;
 	return result.outcome;
 }
@@ -180,7 +196,7 @@ static void push_metrics(struct push *push)
 
 		metrics_write(&input, &push->told, EXPOSITION_OTLP, out);
 		if (fclose(out) == 0) /* if it is not taken: the next says more */
-			(void)push_send(push, "/v1/metrics", text, length, 1, &rejected);
+			(void)push_send(push, &push->metrics, text, length, 1, &rejected);
 	}
 	snapshot_free(snapshot);
 }
@@ -205,9 +221,11 @@ static void push_logs(struct push *push)
 	if (count == 0)
 		return;
 	push_origin(push, &origin);
-	if (push_message_logs(&origin, batch, count, &text, &length) < 0)
+	if (push_message_logs(&origin, batch, count, &text, &length) < 0) {
+		push_postpone(&push->logs, 0); /* there may be memory again */
 		return;
-	outcome = push_send(push, "/v1/logs", text, length, count, &rejected);
+	}
+	outcome = push_send(push, &push->logs, text, length, count, &rejected);
 	if (outcome == PUSH_AWAY)
 		return;
 	pthread_mutex_lock(&push->lock);
@@ -222,19 +240,27 @@ static void push_logs(struct push *push)
 		push_incident_deinit(&batch[i]);
 }
 
-/* Until @due, or an incident comes that need not wait. Return: whether to go on. */
-static bool push_wait(struct push *push, uint64_t due)
+/* With the lock held: when there will be something to do. */
+static uint64_t push_due(const struct push *push)
 {
-	struct timespec until = {
-		.tv_sec = (time_t)(due / PUSH_NS_PER_S),
-		.tv_nsec = (long)(due % PUSH_NS_PER_S),
-	};
+	return push->queued > 0 ? bits_min(push->metrics.due, push->logs.due) : push->metrics.due;
+}
+
+/* Until something is due. Return: whether to go on. */
+static bool push_wait(struct push *push)
+{
+	uint64_t due;
 	bool stop;
 
 	pthread_mutex_lock(&push->lock);
-	while (!push->stop && (push->queued == 0 || push->backoff_ms) &&
-	       push_now(CLOCK_MONOTONIC) < due)
-		(void)pthread_cond_timedwait(&push->wake, &push->lock, &until);
+	while (!push->stop && push_now(CLOCK_MONOTONIC) < (due = push_due(push))) {
+		const struct timespec until = {
+			.tv_sec = (time_t)(due / PUSH_NS_PER_S),
+			.tv_nsec = (long)(due % PUSH_NS_PER_S),
+		};
+
+		(void)pthread_cond_timedwait(&push->wake, &push->lock, &until); /* looks again */
+	}
 	stop = push->stop;
 	pthread_mutex_unlock(&push->lock);
 	return !stop;
@@ -254,22 +280,19 @@ static void *push_run(void *context)
 {
 	struct push *push = context;
 	uint64_t interval = push->config.interval_s * PUSH_NS_PER_S;
-	uint64_t next = 0, now;
+	uint64_t now;
 
 	do {
 		now = push_now(CLOCK_MONOTONIC);
-		if (now >= next) {
+		if (now >= push->metrics.due) {
+			push->metrics.due = now + interval;
 			push_metrics(push);
-			next = now + interval;
 		}
-		if (!push->backoff_ms)
+		if (push_now(CLOCK_MONOTONIC) >= push->logs.due)
 			push_logs(push);
-		now = push_now(CLOCK_MONOTONIC);
-		if (push->backoff_ms)
-			next = now + push->wait_ms * PUSH_NS_PER_MS;
-	} while (push_wait(push, next));
+	} while (push_wait(push));
 	/* What came last need not be lost because it is the end: push_post_stop() says how long it may take. */
-	while (!push->backoff_ms && push_has_queued(push))
+	while (!push->logs.backoff_ms && push_has_queued(push))
 		push_logs(push);
 	return NULL;
 }
@@ -337,6 +360,8 @@ int push_new(struct push **ret_push, const struct push_config *config, const cha
 		return -ENOMEM;
 	push->config = *config;
 	push->provider = *config->provider;
+	push->metrics.path = "/v1/metrics";
+	push->logs.path = "/v1/logs";
 	if (gethostname(push->host, sizeof(push->host) - 1) < 0 || !*push->host)
 		strcpy(push->host, "unknown");
 	r = push_read_attributes(push, ret_problem);

@@ -8,7 +8,8 @@
  * Incidents wait in a bounded queue while the collector is away; what finds no room is dropped and
  * counted. Metrics are not queued: the next ones say more. A collector that is away or asks for patience
  * is asked again later and later, up to a minute or when it said, and not by all machines at once; one that
- * says that it does not like a message is believed, and the message is dropped.
+ * says that it does not like a message is believed, and the message is dropped. All this for metrics and for
+ * incidents by themselves: often they end in different stores, and one of them is down.
  */
 
 #include <stddef.h>

@@ -27,6 +27,12 @@ struct tally_row *tally_row(struct tally *tally, uint32_t device, uint64_t uniqu
 	return row;
 }
 
+/* A process can take back what it has counted: then it has counted nothing. */
+static uint64_t tally_since(uint64_t count, uint64_t before)
+{
+	return count > before ? count - before : 0;
+}
+
 void tally_add_process(struct tally *tally, const struct snapshot *snapshot, uint32_t index)
 {
 	const struct snapshot_process *process = &snapshot->processes[index];
@@ -36,8 +42,13 @@ void tally_add_process(struct tally *tally, const struct snapshot *snapshot, uin
 		struct tally_row *row = tally_row(tally, part->device, part->facts.unique_id);
 
 		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
-			row->allocs[type] = merge_add(row->allocs[type], part->memory[type].allocs);
-			row->frees[type] = merge_add(row->frees[type], part->memory[type].frees);
+			const struct snapshot_memory *memory = &part->memory[type];
+
+			row->allocs[type] =
+				merge_add(row->allocs[type],
+					  tally_since(memory->allocs, memory->allocs_before));
+			row->frees[type] = merge_add(
+				row->frees[type], tally_since(memory->frees, memory->frees_before));
 		}
 	}
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Allocations and frees by device and type, over the living and the dead. Counters of a monitoring
- * system must never go down, so what a process had counted is added here when it ends. Bounded: beyond
+ * Allocations and frees by device and type, over the living and the dead, since the daemon runs. Counters of a
+ * monitoring system must never go down, so what a process had counted is added here when it ends. Bounded: beyond
  * TALLY_MAX devices everything is counted in one last row.
  */
 
@@ -30,7 +30,7 @@ struct tally {
 /* The row of a device, added if need be. */
 struct tally_row *tally_row(struct tally *tally, uint32_t device, uint64_t unique_id);
 
-/* What process @index of a snapshot has counted. */
+/* What process @index of a snapshot has counted, since the daemon runs. */
 void tally_add_process(struct tally *tally, const struct snapshot *snapshot, uint32_t index);
 
 /* Adds all rows of another one. */

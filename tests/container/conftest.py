@@ -4,42 +4,40 @@
 import json
 import os
 import subprocess
-import time
+import sys
 import urllib.request
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMIT = 60
+sys.path.insert(0, str(ROOT / "tests" / "integration"))
+from common import LIMIT, record  # noqa: E402
 HERE = "http://127.0.0.1:5392"
 USER = 12345  # only the host knows its name
 
 
-def run(*command):
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=4 * LIMIT)
+def run(*command, **env):
+    env = {**os.environ, **{name: str(value) for name, value in env.items()}}
+    done = subprocess.run([*map(str, command)], env=env, capture_output=True, text=True, timeout=4 * LIMIT)
     assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
     return done.stdout
 
 
-def wait_for(condition, what):
-    deadline = time.monotonic() + LIMIT
-    while time.monotonic() < deadline:
-        result = condition()
-        if result:
-            return result
-        time.sleep(0.1)
-    raise AssertionError(f"waited in vain for {what}")
+def fetch(path, where=HERE, **headers):
+    """Its bytes, or None while nobody answers."""
+    request = urllib.request.Request(where + path, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=LIMIT) as answer:
+            return answer.read()
+    except OSError:
+        return None
 
 
 def ask(path, where=HERE, **headers):
     """A document, or None while nobody answers."""
-    request = urllib.request.Request(where + path, headers=headers)
-    try:
-        with urllib.request.urlopen(request, timeout=LIMIT) as answer:
-            return json.load(answer)
-    except OSError:
-        return None
+    text = fetch(path, where, **headers)
+    return json.loads(text) if text else None
 
 
 @pytest.fixture(scope="session")
@@ -69,10 +67,4 @@ def folders(machine):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """For ./dev: a line "name passed failed skipped"."""
-    path = os.environ.get("TTMEM_RESULTS")
-    if not path:
-        return
-    count = {key: len(terminalreporter.stats.get(key, ())) for key in ("passed", "failed", "error", "skipped")}
-    with open(path, "a", encoding="utf-8") as results:
-        results.write(f"container {count['passed']} {count['failed'] + count['error']} {count['skipped']}\n")
+    record("container", terminalreporter)

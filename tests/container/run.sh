@@ -14,13 +14,22 @@ FOLDER=$ROOT/build/container
 TTMEM_BUILD=${TTMEM_BUILD:-$ROOT/build}
 export TTMEM_BUILD
 
-# Quiet settings that work where containers are not at home: no overlay, no own control groups.
+# has_overlay: whether layers can lie upon each other. Otherwise each is a copy of all below, which takes minutes.
+has_overlay() {
+	try=$FOLDER/try
+	mkdir -p "$try/lower" "$try/upper" "$try/work" "$try/all"
+	unshare --mount mount -t overlay -o "lowerdir=$try/lower,upperdir=$try/upper,workdir=$try/work" \
+		ttmem "$try/all" 2>/dev/null
+}
+
+# Quiet settings that work where containers are not at home: without overlay, without own control groups.
 settings() {
 	mkdir -p "$FOLDER"
+	if has_overlay; then driver=overlay; else driver=vfs; fi
 	cat >"$FOLDER/storage.conf" <<-END
 	[storage]
-	driver = "vfs"
-	graphroot = "$FOLDER/store"
+	driver = "$driver"
+	graphroot = "$FOLDER/$driver"
 	runroot = "$FOLDER/run"
 	END
 	cat >"$FOLDER/containers.conf" <<-END
@@ -29,6 +38,7 @@ settings() {
 	[engine]
 	cgroup_manager = "cgroupfs"
 	events_logger = "file"
+	compat_api_enforce_docker_hub = false
 	END
 	export CONTAINERS_STORAGE_CONF="$FOLDER/storage.conf" CONTAINERS_CONF="$FOLDER/containers.conf"
 }
@@ -51,17 +61,35 @@ image() {
 	if [ "${TTMEM_IMAGES:-}" = keep ] && buildah inspect --type image "$name" >/dev/null 2>&1; then
 		return
 	fi
-	buildah bud --isolation chroot --network host --pull-never \
+	buildah bud --isolation chroot --network host --pull-never --layers \
 		--build-arg BASE=localhost/debian:12 "$@" -f "$file" -t "$name" "$context"
+}
+
+# ttmemd_images: the image, and the stage that built it. npm in there must know what it knows on this machine to reach
+# the same registry.
+ttmemd_images() {
+	set --
+	if command -v npm >/dev/null; then
+		set -- "$@" --build-arg "NPM_CONFIG_REGISTRY=$(npm config get registry 2>/dev/null)"
+	fi
+	# Where the administrator of a Debian machine puts authorities of his own.
+	trusted=$(cat /usr/local/share/ca-certificates/*.crt 2>/dev/null || true)
+	if [ -n "$trusted" ]; then
+		set -- "$@" --build-arg "NPM_CONFIG_CA=$trusted"
+	fi
+	image ttmemd-build data/fleet/Dockerfile . --target build "$@"
+	image ttmemd data/fleet/Dockerfile . "$@"
 }
 
 settings
 base
-image ttmemd data/fleet/Dockerfile . --build-arg DASHBOARD=
+ttmemd_images
 image ttmem-prometheus data/fleet/Dockerfile.prometheus data/fleet
 
 # What an earlier run has left, in our own store.
+podman pod rm -a -f -t 1 >/dev/null
 podman rm -a -f -t 1 >/dev/null
+podman image prune -f >/dev/null
 
 exec unshare --pid --mount --net --fork --mount-proc --kill-child \
 	/usr/bin/python3 -B -m pytest -q -rs -p no:cacheprovider tests/container

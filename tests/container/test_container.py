@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ttmemd in a container, started in each way that data/fleet has, sees the processes of its host."""
 
+import hashlib
 import os
 import subprocess
 from pathlib import Path
@@ -8,10 +9,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from conftest import HERE, ROOT, USER, ask, run, wait_for
+from common import LIMIT, wait_for
+from conftest import HERE, ROOT, USER, ask, fetch, run
 
 FLEET = ROOT / "data" / "fleet"
 BUILD = Path(os.environ["TTMEM_BUILD"])
+DASHBOARD = BUILD / "web" / "work" / "dist"  # as the node of this machine makes it
 CAPABILITIES = (1 << 19) | (1 << 2)  # SYS_PTRACE and DAC_READ_SEARCH
 
 
@@ -53,50 +56,46 @@ def by_hand():
     return lambda: run("podman", "rm", "-f", "-t", "10", "ttmemd")
 
 
-# What each member of a service means to "podman run". Debian's podman-compose does not know half of them.
-MEMBERS = {
-    "image": lambda text: [],
-    "build": lambda build: [],
-    "command": lambda words: [],
-    "restart": lambda text: [f"--restart={text}"],
-    "pid": lambda text: [f"--pid={text}"],
-    "network_mode": lambda text: [f"--network={text}"],
-    "user": lambda text: [f"--user={text}"],
-    "cap_drop": lambda names: [f"--cap-drop={name}" for name in names],
-    "cap_add": lambda names: [f"--cap-add={name}" for name in names],
-    "security_opt": lambda options: [f"--security-opt={option}" for option in options],
-    "read_only": lambda yes: ["--read-only"] if yes else [],
-    "volumes": lambda mounts: [f"--volume={mount}" for mount in mounts],
-}
-
-
 def by_compose():
-    services = yaml.safe_load((FLEET / "compose.yaml").read_text())["services"]
-    for name, service in services.items():
-        options = [word for key, value in service.items() for word in MEMBERS[key](value)]
-        image = f"localhost/{service['image']}"
-        run("podman", "run", "-d", "--name", name, *options, image, *service.get("command", ()))
-    return lambda: run("podman", "rm", "-f", "-t", "10", *services)
+    """By Debian's docker-compose, to whom Podman looks like Docker."""
+    socket = Path("/tmp/engine")
+    engine = subprocess.Popen(["podman", "system", "service", "--time=0", f"unix://{socket}"])
+    compose = ["docker-compose", "-f", FLEET / "compose.yaml"]
+    where = {"DOCKER_HOST": f"unix://{socket}"}
+
+    def stop():
+        run(*compose, "down", **where)
+        engine.terminate()
+        engine.wait()
+
+    try:
+        wait_for(socket.is_socket, "the engine")
+        run(*compose, "up", "-d", "--no-build", **where)
+    except BaseException:
+        engine.kill()
+        raise
+    return stop
 
 
 def by_manifest():
-    """What the DaemonSet makes of a node, but for the network of its own. Debian's "podman play kube" does not
-    know hostPID, so here too each member is said in the words of "podman run"; test_fleet.py knows them all."""
-    daemons = yaml.safe_load((FLEET / "ttmem-daemonset.yaml").read_text())
-    spec = daemons["spec"]["template"]["spec"]
-    (container,) = spec["containers"]
-    rights = container["securityContext"]
-    places = {volume["name"]: volume["hostPath"]["path"] for volume in spec["volumes"]}
-    options = [f"--user={rights['runAsUser']}", "--network=host"]
-    options += ["--pid=host"] if spec["hostPID"] else []
-    options += ["--read-only"] if rights["readOnlyRootFilesystem"] else []
-    options += [] if rights["allowPrivilegeEscalation"] else ["--security-opt=no-new-privileges"]
-    options += [f"--cap-drop={name}" for name in rights["capabilities"]["drop"]]
-    options += [f"--cap-add={name}" for name in rights["capabilities"]["add"]]
-    for mount in container["volumeMounts"]:
-        mode = "ro" if mount.get("readOnly") else "rw"
-        options.append(f"--volume={places[mount['name']]}:{mount['mountPath']}:{mode}")
-    run("podman", "run", "-d", "--name", "ttmemd", *options, "localhost/ttmemd", *container["args"])
+    """By Debian's "podman play kube", in a network of its own. It knows Pods, but neither DaemonSets nor hostPID: a
+    Pod is made of the template, as on each node, and the process list is a setting of the engine."""
+    template = yaml.safe_load((FLEET / "ttmem-daemonset.yaml").read_text())["spec"]["template"]
+    assert template["spec"]["hostPID"]
+    pod = {"apiVersion": "v1", "kind": "Pod", "spec": template["spec"]}
+    pod["metadata"] = {"name": "ttmemd", **template["metadata"]}
+    manifest, settings = Path("/tmp/pod.yaml"), Path("/tmp/pod.conf")
+    manifest.write_text(yaml.safe_dump(pod))
+    usual = Path(os.environ["CONTAINERS_CONF"]).read_text()
+    settings.write_text(usual.replace("[containers]\n", '[containers]\npidns = "host"\n'))
+    run("podman", "play", "kube", manifest, CONTAINERS_CONF=settings)
+    check_probes(template["spec"]["containers"])
+    return lambda: run("podman", "play", "kube", "--down", manifest)
+
+
+def check_probes(containers):
+    """Podman would ask with a program that the image has not: here they are asked as Kubernetes does."""
+    (container,) = containers
     (port,) = container["ports"]
     for name in ("livenessProbe", "readinessProbe"):
         probe = container[name]["httpGet"]
@@ -105,7 +104,6 @@ def by_manifest():
         where = f"http://127.0.0.1:{port['containerPort']}"
         answer = wait_for(lambda: ask(probe["path"], where=where, **headers), name)
         assert answer["status"] == "ok"
-    return lambda: run("podman", "rm", "-f", "-t", "10", "ttmemd")
 
 
 def process(pid):
@@ -133,11 +131,21 @@ def check_rights():
     assert int(status["CapBnd"], 16) == CAPABILITIES
 
 
+def check_page():
+    """The whole dashboard, where it could be built here: then npm's packages can be had."""
+    if not DASHBOARD.is_dir():
+        return
+    for path in DASHBOARD.rglob("*.*"):
+        name = path.relative_to(DASHBOARD).as_posix()
+        assert fetch("/" if name == "index.html" else f"/{name}") == path.read_bytes(), name
+
+
 def check_prometheus():
     query = "/api/v1/query?query=ttmem_processes_leaked_total%7Bjob%3D%22ttmem%22%7D%3D%3D2"
     found = wait_for(
         lambda: (ask(query, where="http://127.0.0.1:9090") or {}).get("data", {}).get("result"),
         "a scrape that knows of both",
+        LIMIT,
     )
     assert len(found) == 1
 
@@ -155,6 +163,7 @@ def test_it_sees_the_host(program, start):
             assert (seen["user"], seen["user_id"], seen["comm"]) == ("tracked", USER, "player")
             assert seen["devices"][0]["memory"]["DRAM"]["used"] == 4096
         check_rights()
+        check_page()
         for player in (early, late):
             player.kill()
             left = wait_for(lambda: leak(player.pid), f"the leak of {player.pid}")
@@ -167,3 +176,23 @@ def test_it_sees_the_host(program, start):
     finally:
         stop()
     assert not subprocess.run(["pgrep", "ttmem"], capture_output=True, text=True).stdout
+
+
+def test_debians_own_node_makes_the_same_dashboard(machine):
+    """The stage that built the image has nothing but Debian 12: Node 18, and an npm of its age."""
+    if not DASHBOARD.is_dir():
+        pytest.skip("the dashboard was not built here: see build/web/work/build.log")
+    script = """
+        node --version
+        cd build-release/web/work
+        npm test --silent >&2
+        cd dist
+        find . -type f -exec sha256sum {} +
+    """
+    said = run("podman", "run", "--rm", "--network=none", "localhost/ttmemd-build", "sh", "-ec", script)
+    version, *sums = said.splitlines()
+    assert version.startswith("v18.")
+    assert dict(reversed(line.split("  ./")) for line in sums) == {
+        path.relative_to(DASHBOARD).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in DASHBOARD.rglob("*.*")
+    }

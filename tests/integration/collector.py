@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stand-in for an OpenTelemetry collector, that takes only what the published protocol allows."""
 
-import http.client
 import http.server
 import json
 import re
@@ -9,9 +8,9 @@ import threading
 import time
 
 import jsonschema
+import pytest
 
 from conftest import LIMIT
-from world import wait_for
 
 NUMBER = {"type": "string", "pattern": "^[0-9]+$"}  # 64-bit numbers are strings in OTLP's JSON
 ATTRIBUTES = {
@@ -134,9 +133,10 @@ class Collector:
     def __init__(self, tls=None):
         self.taken = {"/v1/metrics": [], "/v1/logs": []}
         self.wrong = []
-        self.times = []  # of every request
+        self.times = {"/v1/metrics": [], "/v1/logs": []}  # of every request
         self.headers = {}
         self.status = 200
+        self.statuses = {}  # path: another one for it
         self.more_headers = {}
         self.body = b"{}"
         self.raw = {}  # path: what to answer instead, bytes; then it hangs up
@@ -184,12 +184,13 @@ class Collector:
 
     @property
     def asked(self):
-        return len(self.times)
+        return sum(map(len, self.times.values()))
 
     def take(self, path, headers, body):
-        self.times.append(time.monotonic())
-        if self.status != 200:
-            return self.status
+        self.times[path].append(time.monotonic())
+        status = self.statuses.get(path, self.status)
+        if status != 200:
+            return status
         try:
             assert headers["Content-Type"] == "application/json"
             document = json.loads(body)
@@ -221,16 +222,18 @@ class Collector:
         ]
 
 
+@pytest.fixture
+def collector():
+    collector = Collector()
+    yield collector
+    collector.close()
+
+
 def attributes(record):
     return {a["key"]: a["value"]["stringValue"] for a in record["attributes"]}
 
 
 def counts(daemon):
     """The figures of pushing, out of /metrics."""
-    find = re.compile(r"^ttmemd: http://([\d.:]+)/$", re.M)
-    where = wait_for(lambda: find.findall(daemon.text()), "the address")[-1]
-    connection = http.client.HTTPConnection(where, timeout=LIMIT)
-    connection.request("GET", "/metrics")
-    text = connection.getresponse().read().decode()
-    connection.close()
+    _, text = daemon.fetch("/metrics")
     return {n: int(v) for n, v in re.findall(r"^ttmem_push_(\w+?)(?:_total)? (\d+)$", text, re.M)}

@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 from _pytest.runner import runtestprotocol
 
-ROOT = Path(__file__).resolve().parents[2]
+from common import LIMIT, record
 
-# Ends a hang; nothing here takes a tenth of it.
-LIMIT = 60
+ROOT = Path(__file__).resolve().parents[2]
 
 # Files that take long. They come first, so that several runs side by side end together.
 LONG = ("test_metal", "test_pytest_options", "test_pytest_children", "test_run", "test_cpp")
@@ -102,25 +101,7 @@ def show_unsteady(terminalreporter, config):
 
 
 def pytest_terminal_summary(terminalreporter, exitstatus, config):
-    """Append one line of counts, as the C test runner does. With xdist, only the controller."""
-    unsteady = show_unsteady(terminalreporter, config)
-    path = os.environ.get("TTMEM_RESULTS")
-    if not path or hasattr(config, "workerinput"):
-        return
-
-    def count(*outcomes):
-        return sum(len(terminalreporter.stats.get(outcome, [])) for outcome in outcomes)
-
-    passed = count("passed", "xpassed")
-    failed = count("failed", "error")
-    skipped = count("skipped", "xfailed")
-    with open(path, "a", encoding="utf-8") as results:
-        for report in terminalreporter.stats.get("skipped", []):
-            reason = str(report.longrepr[-1] if report.longrepr else "").replace("\n", " ")
-            results.write(f"# skip {report.nodeid}: {reason}\n")
-        for nodeid in unsteady:
-            results.write(f"# unsteady {nodeid}: failed at first, passed then\n")
-        results.write(f"integration {passed} {failed} {skipped}\n")
+    record("integration", terminalreporter, show_unsteady(terminalreporter, config))
 
 
 @pytest.fixture(scope="session")

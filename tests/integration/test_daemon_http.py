@@ -21,31 +21,15 @@ def served(ttmemd):
     return ttmemd
 
 
-def address(daemon):
-    """Where it serves; what it says is written by a thread of its own, a moment later."""
-    return wait_for(lambda: re.findall(r"http://([\d.:]+|\[[\da-f:]+\]:\d+)/", daemon.text()), "the address")[-1]
-
-
-def ask(daemon, path, token=False):
-    connection = http.client.HTTPConnection(address(daemon), timeout=30)
-    headers = {}
-    if token:
-        headers["Authorization"] = "Bearer " + (daemon.state / "http-token").read_text().strip()
-    with contextlib.closing(connection):
-        connection.request("GET", path, headers=headers)
-        response = connection.getresponse()
-        return response.status, response.read().decode()
-
-
 def get(daemon, path):
-    status, body = ask(daemon, path, token=True)
+    status, body = daemon.fetch(path, token=True)
     assert status == 200, body
     return json.loads(body)
 
 
 def metric(daemon, name, **labels):
     """The sum over all rows that have these labels."""
-    _, text = ask(daemon, "/metrics")
+    _, text = daemon.fetch("/metrics")
     total = None
     for line in text.splitlines():
         found = re.fullmatch(rf"{name}(?:\{{(.*)\}})? (\S+)", line)
@@ -75,11 +59,11 @@ def test_the_same_as_on_the_command_line(served):
 def test_details_need_the_token(served):
     served.player("alloc 0 DRAM 0x1000 100 secret")
     for path in ("buffers", "leaks", "incidents", "history?address=0x1000"):
-        status, body = ask(served, f"/api/v1/{path}")
+        status, body = served.fetch(f"/api/v1/{path}")
         assert status == 401 and "secret" not in body
     assert (served.state / "http-token").stat().st_mode & 0o777 == 0o600
     for path in ("/api/v1/smi", "/api/v1/ps", "/metrics", "/healthz"):
-        status, body = ask(served, path)
+        status, body = served.fetch(path)
         assert status == 200 and "secret" not in body
 
 
@@ -93,7 +77,7 @@ def has_ipv6():
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
 def test_ipv6(ttmemd):
     ttmemd.start("--http", "[::1]:0")
-    where = address(ttmemd)
+    where = ttmemd.address()
     assert re.fullmatch(r"\[::1\]:[1-9]\d*", where)
     ttmemd.player("alloc 0 DRAM 0x1000 100 weights")
     wait_for(lambda: get(ttmemd, "/api/v1/smi")["totals"]["bytes"] == 100, "the buffer")
@@ -127,7 +111,7 @@ def test_what_the_dead_left(served):
     kinds = {i["kind"] for i in check_schema(get(served, "/api/v1/incidents"))["incidents"]}
     assert kinds == {"leak", "unknown_free"}
     assert get(served, "/api/v1/incidents?kind=size_change")["incidents"] == []
-    status, body = ask(served, "/api/v1/incidents?kind=nonsense", token=True)
+    status, body = served.fetch("/api/v1/incidents?kind=nonsense", token=True)
     assert status == 400 and "nonsense" in body and "size_change, alloc_failed or leak" in body, body
     wait_for(lambda: get(served, "/api/v1/series")["series"], "a line over time")
     check_schema(get(served, "/api/v1/series"))
@@ -142,12 +126,12 @@ def test_counters_never_go_down(served):
     assert metric(served, "ttmem_allocations_total", **want) == 10
     assert metric(served, "ttmem_frees_total", **want) == 10
     if shutil.which("promtool"):
-        _, text = ask(served, "/metrics")
+        _, text = served.fetch("/metrics")
         subprocess.run(["promtool", "check", "metrics"], input=text, text=True, check=True)
 
 
 def test_every_incident_is_on_the_stream(served):
-    connection = http.client.HTTPConnection(address(served), timeout=30)
+    connection = http.client.HTTPConnection(served.address(), timeout=30)
     with contextlib.closing(connection):
         token = (served.state / "http-token").read_text().strip()
         connection.request("GET", "/api/v1/stream", headers={"Authorization": f"Bearer {token}"})
@@ -175,12 +159,12 @@ def test_a_port_that_is_taken(served):
         [
             served.build / "src" / "daemon" / "ttmemd",
             "--socket", served.folder / "s2", "--legacy-socket", "none",
-            "--http", address(served), "--state", served.folder / "state2", "--keeper", "no",
+            "--http", served.address(), "--state", served.folder / "state2", "--keeper", "no",
         ],
         env=served.env, capture_output=True, text=True, timeout=30,
     )  # fmt: skip
     assert second.returncode == 1
-    assert address(served) in second.stderr and "in use" in second.stderr
+    assert served.address() in second.stderr and "in use" in second.stderr
 
 
 def test_told_to_end_while_many_die(served):

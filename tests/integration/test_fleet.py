@@ -174,7 +174,7 @@ def scraped(ttmemd, tmp_path):
     """A daemon with something of everything, and a Prometheus that looks at it with our rules."""
     need("prometheus")
     ttmemd.start("--http", "127.0.0.1:0")
-    where = wait_for(lambda: re.findall(r"http://([\d.:]+)/", ttmemd.text()), "the address")[-1]
+    where = ttmemd.address()
     busy = ttmemd.player(
         "device 0 0xabc wormhole_b0 n150 0 1000000 100000",
         "alloc 0 DRAM 0x1000 400000 weights",

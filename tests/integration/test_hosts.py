@@ -24,8 +24,7 @@ def hosts(ttmemd, build, clean_env, tmp_path):
         blind = daemon.folder / "blind"
         blind.mkdir()
         daemon.start("--http", "127.0.0.1:0", env={"TTMEM_PROC_ROOT": str(blind)})
-        found = wait_for(lambda: re.findall(r"http://([\d.:]+)/", daemon.text()), "the address")
-        where.append(found[-1])
+        where.append(daemon.address())
         player = daemon.player()
         (blind / str(player.pid)).symlink_to(f"/proc/{player.pid}")
         player.play("device 0 0x1 wormhole_b0 n150 0 1073741824 1048576", f"alloc 0 DRAM 0x1000 {size}")
@@ -57,7 +56,7 @@ def test_json(hosts):
     check_schema(first["smi"])
     assert first["smi"]["totals"]["bytes"] == 1048576 and first["problem"] is None
     assert second == {"host": "127.0.0.1:1", "smi": None, "problem": second["problem"]}
-    assert second["problem"]
+    assert second["problem"] == "connection refused"
 
 
 def test_one_that_hangs_and_one_that_talks_nonsense(hosts):
@@ -78,8 +77,8 @@ def test_one_that_hangs_and_one_that_talks_nonsense(hosts):
         shown = daemon.run("smi", "--host", names[0], "--host", where[0], "--host", names[1])
     assert shown.returncode == 1
     assert "1.0 MiB" in shown.stdout
-    assert re.search(rf"^{names[0]}  \(.*[Tt]ime", shown.stdout, re.M)
-    assert f"{names[1]}  (its answer is no ttmem.smi)" in shown.stdout
+    for name, why in ((names[0], "no answer within 5 seconds"), (names[1], "its answer is no ttmem.smi")):
+        assert re.search(rf"^{name} +\({why}\)$", shown.stdout, re.M)
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "user@host", "a b"])
@@ -149,7 +148,23 @@ def test_a_hundred_machines(ttmemd, pretend):
 
 
 def test_more_than_there_may_be(ttmemd):
-    assert ttmemd.run("smi", *["--host", "a"] * 257).returncode == 2
+    words = [word for number in range(257) for word in ("--host", f"127.0.0.1:{number + 1}")]
+    assert ttmemd.run("smi", *words).returncode == 2
+
+
+def test_one_that_is_named_twice_counts_once(ttmemd, pretend):
+    host = pretend(smi())
+    shown = ttmemd.run("smi", *["--host", host.name] * 300)
+    assert shown.returncode == 0 and len(host.asked) == 1
+    assert shown.stdout.splitlines()[-1].startswith("1.0 MiB of DRAM")
+
+
+def test_names_with_colons(ttmemd):
+    """An address of IPv6 is taken with or without its brackets; only with them it can have a port."""
+    for name in ("::1", "[::1]", "[::1]:1", "nosuch.invalid"):
+        shown = ttmemd.run("smi", "--host", name, "--json")
+        problem = json.loads(shown.stdout)["hosts"][0]["problem"]
+        assert shown.returncode == 1 and "URL" not in problem and problem, name
 
 
 @pytest.mark.parametrize(
@@ -166,7 +181,7 @@ def test_more_than_there_may_be(ttmemd):
 def test_what_is_no_document(ttmemd, pretend, body, said):
     good, bad = pretend(smi()), pretend(body)
     shown = ttmemd.run("smi", "--host", bad.name, "--host", good.name)
-    assert f"{bad.name}  (" in shown.stdout and said in shown.stdout
+    assert re.search(rf"^{bad.name} +\(", shown.stdout, re.M) and said in shown.stdout
     assert shown.returncode == (0 if "no device" in said else 1)
     assert "1.0 MiB" in shown.stdout
 
@@ -244,10 +259,11 @@ def test_a_prometheus_with_many_machines(ttmemd, pretend):
     shown = ttmemd.run("smi", "--prometheus", f"http://{server.name}/", env={"TTMEM_PROMETHEUS_TOKEN": "abc"})
     assert shown.returncode == 1 and shown.stderr == ""  # one is dead
     rows = [row.split() for row in shown.stdout.splitlines()]
-    assert [row[0] for row in rows[1:]] == ["b-9:5392", "b-9:5392", "b-10:5392", "dead:5392", "west/b-9:5392"]
+    assert [row[0] for row in rows[1:-1]] == ["b-9:5392", "b-9:5392", "b-10:5392", "dead:5392", "west/b-9:5392"]
     assert [row[2:4] for row in rows[1:4]] == [["-", "300"], ["0x1", "200"], ["0x1", "100"]]
     assert rows[4][1:] == ["(Prometheus", "cannot", "scrape", "it)"]
     assert ["b-9:5392", "0", "0x1", "200", "B", "50", "0", "B", "-", "4"] in rows
+    assert shown.stdout.splitlines()[-1] == "1.1 KiB of DRAM and 0 B of L1 in 4 buffers, 4 devices"
     assert "Authorization: Bearer abc" in server.asked[0]
     document = check_schema(json.loads(ttmemd.run("smi", "--prometheus", f"http://{server.name}", "--json").stdout))
     assert [row["cluster"] for row in document["devices"]] == [None] * 4 + ["west"]
@@ -269,6 +285,25 @@ def test_what_is_no_prometheus(ttmemd, pretend, body):
     server = pretend(body)
     shown = ttmemd.run("smi", "--prometheus", f"http://{server.name}")
     assert shown.returncode == 1 and shown.stdout == "" and server.name in shown.stderr
+
+
+def test_a_prometheus_that_knows_nobody(ttmemd, pretend):
+    server = pretend(samples())
+    shown = ttmemd.run("smi", "--prometheus", server.name)
+    assert shown.returncode == 0 and "it scrapes no ttmemd" in shown.stdout
+    assert ttmemd.json("smi", "--prometheus", server.name)["devices"] == []
+
+
+@pytest.mark.parametrize("url", ["", "ftp://a", "http://a b", "httpx://a", "http://a?b"])
+def test_what_is_no_address_of_a_prometheus(ttmemd, url):
+    shown = ttmemd.run("smi", "--prometheus", url)
+    assert shown.returncode == 2 and "--prometheus" in shown.stderr
+
+
+def test_a_prometheus_that_is_away(ttmemd):
+    shown = ttmemd.run("smi", "--prometheus", "http://127.0.0.1:1")
+    assert (shown.returncode, shown.stdout) == (1, "")
+    assert shown.stderr == "ttmem smi: http://127.0.0.1:1: connection refused\n"
 
 
 def test_samples_that_make_no_sense(ttmemd, pretend):

@@ -6,7 +6,6 @@ import pathlib
 import re
 import shutil
 import subprocess
-import urllib.request
 
 import pytest
 
@@ -116,11 +115,11 @@ def test_the_daemon_has_them_too(ttmemd):
     shutil.copy(SAMPLES / "totals", folder / "totals")
     env = {"TTMEM_PROC_ROOT": str(ttmemd.folder / "machine")}
     ttmemd.start("--http", "127.0.0.1:0", env=env)
-    address = wait_for(lambda: re.findall(r"http://([\d.:]+)/", ttmemd.text()), "the address")[-1]
 
     def get(path):
-        with urllib.request.urlopen(f"http://{address}{path}", timeout=LIMIT) as answer:
-            return answer.read().decode()
+        status, text = ttmemd.fetch(path)
+        assert status == 200
+        return text
 
     wanted = {"bytes": 3826876416, "buffers": 142}
     smi = json.loads(get("/api/v1/smi"))

@@ -8,13 +8,12 @@ import json
 import os
 import re
 import subprocess
-import urllib.request
 
 import pytest
 
 from conftest import LIMIT, ROOT
 from machines import GIB, MACHINES, NOBODY, Machine, Region, n150, p150
-from world import check_schema, wait_for
+from world import check_schema
 
 GOLDEN = ROOT / "tests" / "corpus" / "machines"
 
@@ -199,9 +198,8 @@ def test_the_daemon_tells_of_regions_that_others_may_not_read(ttmemd):
 def test_http_shows_the_same(ttmemd, look, name):
     machine = MACHINES[name](ttmemd.folder / "machine")
     ttmemd.start("--http", "127.0.0.1:0", env=machine.env())
-    address = wait_for(lambda: re.findall(r"http://([\d.:]+)/", ttmemd.text()), "the address")[-1]
-    with urllib.request.urlopen(f"http://{address}/api/v1/smi", timeout=LIMIT) as answer:
-        served = check_schema(json.loads(settle(answer.read().decode(), machine.folder)))
+    _, served = ttmemd.fetch("/api/v1/smi")
+    served = check_schema(json.loads(settle(served, machine.folder)))
     own = json.loads(settle(look(machine, "smi", "--json"), machine.folder))
     own["notes"] = [note for note in own["notes"] if "no process keeps a book" not in note]
     assert served == own

@@ -2,7 +2,6 @@
 """/metrics, judged by those who read it: promtool, and a Prometheus that scrapes both formats."""
 
 import json
-import re
 import shutil
 import socket
 import subprocess
@@ -149,8 +148,8 @@ def test_prometheus_scrapes_it(ttmemd, tmp_path, openmetrics):
     """The real daemon, asked by a real Prometheus."""
     need("prometheus")
     ttmemd.start("--http", "127.0.0.1:0")
-    found = wait_for(lambda: re.search(r"http://([\d.]+):(\d+)/", ttmemd.text()), "the address")
-    server = SimpleNamespace(host=found[1], port=int(found[2]))
+    host, port = ttmemd.address().split(":")
+    server = SimpleNamespace(host=host, port=int(port))
     declare = "device 0 0xabc wormhole_b0 n150 0 1000 100"
     player = ttmemd.player(declare, "alloc 0 DRAM 0x1000 10 a")
     ttmemd.player(declare, "alloc 0 DRAM 0x1000 5 left").kill()
@@ -194,3 +193,35 @@ class PlainOnly:
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             )
         )
+
+
+def increase(samples):
+    """What rate() and increase() make of a counter, without their guess at both ends: what is lower has begun anew."""
+    values = [float(value) for _, value in samples]
+    return sum(b - a if b >= a else b for a, b in zip(values, values[1:]))
+
+
+def test_a_rate_over_a_restart_is_right(ttmemd, tmp_path):
+    """What a living process did before the new daemon is not counted again."""
+    need("prometheus")
+    row = 'ttmem_allocations_total{device="0",type="DRAM"}'
+    wrong = 'ttmem_incidents_total{kind="unknown_free"}'
+    ttmemd.start("--http", "127.0.0.1:0")
+    where = ttmemd.address()
+    host, port = where.split(":")
+    prometheus = Prometheus(ttmemd, SimpleNamespace(host=host, port=int(port)), tmp_path)
+    lives = ttmemd.player("alloc 0 DRAM 0x1000 1")
+    prometheus.wait(f"{row} == 1")
+    lives.play(*["alloc 0 DRAM 0x2000 1", "free 0 DRAM 0x2000"] * 60, "free 0 DRAM 0x9000")
+    ttmemd.player(*["alloc 0 DRAM 0x2000 1", "free 0 DRAM 0x2000"] * 40).end()
+    prometheus.wait(f"{row} == 101 and on() {wrong} == 1")
+    ttmemd.stop()
+    ttmemd.start("--http", where)
+    prometheus.wait(f"{row} == 0")
+    # The old mistake is seen again, and a new one is made.
+    wait_for(lambda: ttmemd.json("incidents")["incidents"], "the old one")
+    lives.play(*["alloc 0 DRAM 0x2000 1", "free 0 DRAM 0x2000"] * 7, "free 0 DRAM 0xa000")
+    prometheus.wait(f"{row} == 7 and on() {wrong} == 1")
+    for counter, happened in ((row, 107), (wrong, 2)):
+        (series,) = query(prometheus.port, f"{counter}[10m]")
+        assert increase(series["values"]) == happened

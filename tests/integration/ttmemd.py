@@ -2,8 +2,10 @@
 """A real ttmemd with everything it owns in a folder of the test's, and old clients for it."""
 
 import contextlib
+import http.client
 import json
 import os
+import re
 import signal
 import socket
 import struct
@@ -13,6 +15,7 @@ import time
 from conftest import LIMIT
 from world import Player, check_schema, descriptors, wait_for
 
+SERVES = re.compile(r"^ttmemd: http://([\d.:]+|\[[\da-f:]+\]:\d+)/$", re.M)
 
 # What is freed is overwritten, and at once: whoever still uses it fails here and not at somebody's.
 GONE = {"MALLOC_PERTURB_": "90", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
@@ -86,6 +89,20 @@ class Ttmemd:
         self.players.append(player)
         player.play(*lines)
         return player
+
+    def address(self):
+        """Where it serves HTTP; what it says is written by a thread of its own, a moment later."""
+        return wait_for(lambda: SERVES.findall(self.text()), "the address")[-1]
+
+    def fetch(self, path, token=False):
+        """(status, text) of its HTTP."""
+        headers = {}
+        if token:
+            headers["Authorization"] = "Bearer " + (self.state / "http-token").read_text().strip()
+        with contextlib.closing(http.client.HTTPConnection(self.address(), timeout=LIMIT)) as connection:
+            connection.request("GET", path, headers=headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
 
     def adopt(self, process):
         self.others.append(process)

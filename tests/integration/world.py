@@ -11,10 +11,10 @@ import os
 import signal
 import subprocess
 import threading
-import time
 
 import jsonschema
 
+from common import wait_for
 from conftest import LIMIT, ROOT
 
 TYPES = ["DRAM", "L1", "SYSTEM_MEMORY", "L1_SMALL", "TRACE", "CB", "KERNEL"]
@@ -40,17 +40,6 @@ def check_schema(document):
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.Draft202012Validator(close_objects(schema)).validate(document)
     return document
-
-
-def wait_for(condition, what="it"):
-    """Polls; the limit is far beyond what anything here takes."""
-    deadline = time.monotonic() + LIMIT / 2
-    while time.monotonic() < deadline:
-        result = condition()
-        if result:
-            return result
-        time.sleep(0.02)
-    raise AssertionError(f"waited in vain for {what}")
 
 
 def descriptors(pid):

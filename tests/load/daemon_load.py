@@ -20,6 +20,7 @@ import urllib.request
 from pathlib import Path
 
 import web_load
+from company import Company, sentence
 from load_daemon import LIMIT, Daemon, Unable
 
 
@@ -287,7 +288,7 @@ def main():
     parser.add_argument("part", nargs="*", help=f"of {', '.join(PARTS)}; all without")
     args = parser.parse_args()
     build = Path(os.environ.get("TTMEM_BUILD", "build-release")).resolve()
-    figures, bad = {}, 0
+    figures, bad, company = {}, 0, Company()
     for name in args.part or PARTS:
         # A day is the same every time, and long.
         count = 1 if args.quick or name == "day" else args.runs
@@ -308,9 +309,11 @@ def main():
             verdict = f"{'≤' if goal >= 0 else '≥'} {abs(goal)}: {'yes' if good else 'NO'}"
             bad += not good
         print(f"{what:62} {median:14,.2f}  ({figure['low']:,.2f} - {figure['high']:,.2f})  {verdict}")
+    told = company.tell()
+    print(sentence(told))
     if args.json:
         with open(args.json, "w", encoding="utf-8") as file:
-            json.dump(figures, file, indent=1)
+            json.dump({**figures, "machine": told}, file, indent=1)
     return 1 if bad else 0
 
 

@@ -10,6 +10,7 @@ import gzip
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -26,13 +27,26 @@ TYPES = {
 # All files together, packed: what a first visit costs.
 PACKED_MAX = 300 * 1024
 
+NPM_SAYS = re.compile(r"npm (ERR!|error) ?")  # the one before npm 10, the other since
+NPM_NOISE = (" ", "errno ", "syscall ")
+REASON_LINES = 2
+REASON_MAX = 400
+
+
+def reason(output):
+    """What npm says of it in a line or two: the log may be in a container that is gone."""
+    said = [line[len(match[0]) :] for line in output.splitlines() if (match := NPM_SAYS.match(line))]
+    told = [line for line in said if line.strip() and not line.startswith(NPM_NOISE)]
+    return "; ".join(told[:REASON_LINES])[:REASON_MAX] or "no reason given"
+
 
 def run(command, work, log):
     """Quiet unless it fails. Packages' own scripts are not run: none of ours needs one."""
     result = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
     log.write(f"$ {' '.join(command)}\n{result.stdout}{result.stderr}\n")
     if result.returncode != 0:
-        raise RuntimeError(f"{' '.join(command[:2])} failed (see {log.name})")
+        why = reason(result.stderr)
+        raise RuntimeError(f"{' '.join(command[:2])} failed: {why} (see {log.name})")
 
 
 def install(work, npm, log):
@@ -41,7 +55,8 @@ def install(work, npm, log):
     stamp = work / "node_modules" / ".installed"
     if stamp.exists() and stamp.read_text() == digest:
         return
-    quick = ["--fetch-retries=1", "--fetch-timeout=60000"]  # offline: say so, do not hang
+    # Offline: say so, do not hang.
+    quick = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-timeout=60000"]
     run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", *quick], work, log)
     stamp.write_text(digest)
 

@@ -53,8 +53,9 @@ build_default() {
 	configure build && compile build "$@"
 }
 
-# What users get: optimised, without the asserts that only watch our own bugs.
+# What users get: optimised, without the asserts that only watch our own bugs. TTMEM_DASHBOARD=enabled wants the
+# dashboard or nothing, disabled does not try.
 build_release() {
-	configure build-release --buildtype=release -Db_ndebug=true &&
+	configure build-release --buildtype=release -Db_ndebug=true -Ddashboard="${TTMEM_DASHBOARD:-auto}" &&
 		compile build-release "$@"
 }

@@ -15,7 +15,7 @@ dev_container_test() {
 	*) die "usage: ./dev container-test [--keep-images]" ;;
 	esac
 	need build integration container
-	build_default tests/programs/player || die "the build failed"
+	build_default tests/programs/player web/assets-data.c || die "the build failed"
 	suite container "$CONTAINER_CAP" sh tests/container/run.sh
 	total
 }

@@ -97,6 +97,7 @@ needs() {
 		END
 	container) cat <<-'END' ;;
 		cmd:podman podman
+		cmd:docker-compose docker-compose
 		cmd:buildah buildah
 		cmd:crun crun
 		cmd:mmdebstrap mmdebstrap
