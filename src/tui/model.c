@@ -162,7 +162,7 @@ static void model_choose_process(struct model *model)
 	const struct snapshot *snapshot = model_snapshot(model);
 	uint64_t most = 0;
 
-	if (model->has_process && (model->picked || model_process(model)))
+	if (!snapshot || (model->has_process && (model->picked || model_process(model))))
 		return;
 	model->has_process = false;
 	for (size_t i = 0; i < snapshot->process_count; i++) {
