@@ -5,6 +5,7 @@
  * them, with and without the daemon, for another user than the one who holds the memory.
  */
 
+#include "command.h"
 #include "node.h"
 
 #include <fcntl.h>
@@ -139,92 +140,38 @@ UNIT(usage_of_a_descriptor)
 	node_drop_book(&book);
 }
 
-/*
- * A living process that holds three buffers on device 30, in one of the ways of holder.c. With the library
- * and nothing set: the module is all it takes.
- */
-struct view_holder {
-	pid_t pid;
-	int input;
-};
-
 #define VIEW_OTHER 5555 /* who "su other" becomes */
-
-static void view_start(struct view_holder *ret_holder, const char *how, const char *sizes[3],
-		       uid_t user)
-{
-	int input[2], output[2];
-	char line[16] = "";
-
-	assert(pipe2(input, O_CLOEXEC) == 0 && pipe2(output, O_CLOEXEC) == 0);
-	ret_holder->pid = fork();
-	assert(ret_holder->pid >= 0);
-	if (ret_holder->pid == 0) {
-		assert(dup2(input[0], 0) == 0 && dup2(output[1], 1) == 1);
-		assert(setgid(user) == 0 && setuid(user) == 0);
-		execl("/bin/kernel-holder", "kernel-holder", how, "30", "0", sizes[0], sizes[1],
-		      sizes[2], (char *)NULL);
-		_exit(1);
-	}
-	close(input[0]);
-	close(output[1]);
-	assert(read(output[0], line, 5) == 5 && strncmp(line, "ready", 5) == 0);
-	close(output[0]);
-	ret_holder->input = input[1];
-}
-
-static void view_stop(struct view_holder *holder)
-{
-	int status;
-
-	close(holder->input);
-	assert(waitpid(holder->pid, &status, 0) == holder->pid && status == 0);
-}
-
-/* What a shell command prints; valid until the next call. */
-static const char *view_output(const char *command)
-{
-	static char text[1 << 18];
-	FILE *file = popen(command, "re");
-	size_t n;
-
-	assert(file);
-	n = fread(text, 1, sizeof(text) - 1, file);
-	text[n] = '\0';
-	(void)pclose(file); /* judged by what it printed */
-	return text;
-}
-
 #define VIEW_MINE "\"totals\":{\"bytes\":6000,\"buffers\":3}"
 
 UNIT_LONG(anybody_sees_everybody_without_a_daemon, 120)
 {
 	const char *sizes[3] = {"1000", "2000", "3000"};
-	struct view_holder holder;
+	struct command_holder holder;
 	const char *text;
 	char wanted[64];
 
-	view_start(&holder, "book", sizes, 4321);
+	command_hold(&holder, "book", sizes, 4321);
 	assert(node_becomes(30, 6000, 3));
-	text = view_output("TTMEM_SOCKET=none su other -c 'ttmem smi --json'");
+	text = command_output("TTMEM_SOCKET=none su other -c 'ttmem smi --json'", NULL);
 	snprintf(wanted, sizeof(wanted), "\"pid\":%d,", (int)holder.pid);
 	if (!strstr(text, VIEW_MINE) || !strstr(text, wanted))
 		puts(text);
 	assert(strstr(text, VIEW_MINE) && strstr(text, wanted));
 	assert(strstr(text, "\"source\":\"kernel\"") && strstr(text, "\"user_id\":4321"));
 	/* Root finds the book itself; it counts once. */
-	text = view_output("TTMEM_SOCKET=none ttmem smi --json");
+	text = command_output("TTMEM_SOCKET=none ttmem smi --json", NULL);
 	assert(strstr(text, VIEW_MINE) && strstr(text, "\"source\":\"kernel\""));
 	/* And sees what is in it. */
-	text = view_output("TTMEM_SOCKET=none ttmem buffers --json");
+	text = command_output("TTMEM_SOCKET=none ttmem buffers --json", NULL);
 	assert(strstr(text, "\"name\":\"held\"") && strstr(text, "\"size\":3000"));
 	/* Others do not. */
-	text = view_output("TTMEM_SOCKET=none su other -c 'ttmem buffers --json' 2>/dev/null");
+	text = command_output("TTMEM_SOCKET=none su other -c 'ttmem buffers --json' 2>/dev/null",
+			      NULL);
 	assert(!strstr(text, "held"));
 	/* The doctor knows why nobody had to turn anything on. */
-	text = view_output("TTMEM_SOCKET=none ttmem doctor --json");
+	text = command_output("TTMEM_SOCKET=none ttmem doctor --json", NULL);
 	assert(strstr(text, "\"kernel-ready\"") && !strstr(text, "\"kernel-node\""));
-	view_stop(&holder);
+	command_release(&holder);
 	assert(node_becomes(30, 0, 0));
 }
 
@@ -264,11 +211,11 @@ static bool view_tells(const char *command, const char *wanted)
 	static const struct timespec pause = {.tv_nsec = 200000000};
 
 	for (int i = 0; i < 150; i++) {
-		if (strstr(view_output(command), wanted))
+		if (strstr(command_output(command, NULL), wanted))
 			return true;
 		(void)nanosleep(&pause, NULL); /* shortened: then sooner */
 	}
-	puts(view_output(command));
+	puts(command_output(command, NULL));
 	fflush(stdout);
 	return false;
 }
@@ -277,12 +224,12 @@ UNIT_LONG(with_a_daemon_nothing_counts_twice, 240)
 {
 	const char *sizes[3] = {"1000", "2000", "3000"};
 	pid_t daemon = view_start_daemon();
-	struct view_holder holder;
+	struct command_holder holder;
 	char wanted[64];
 	int status;
 
 	setenv("TTMEM_SOCKET", "/tmp/ttmemd.sock", 1);
-	view_start(&holder, "book", sizes, 4321);
+	command_hold(&holder, "book", sizes, 4321);
 	assert(node_becomes(30, 6000, 3));
 	assert(view_tells("su other -c 'ttmem smi --json'", VIEW_MINE));
 	assert(view_tells("ttmem smi --json", VIEW_MINE));
@@ -293,7 +240,7 @@ UNIT_LONG(with_a_daemon_nothing_counts_twice, 240)
 	assert(node_becomes(30, 0, 0));
 	snprintf(wanted, sizeof(wanted), "\"pid\":%d,", (int)holder.pid);
 	assert(view_tells("ttmem leaks --json", wanted));
-	assert(strstr(view_output("ttmem leaks --json"), "\"bytes\":6000"));
+	assert(strstr(command_output("ttmem leaks --json", NULL), "\"bytes\":6000"));
 	assert(kill(daemon, SIGTERM) == 0);
 	assert(waitpid(daemon, &status, 0) == daemon);
 }
@@ -316,14 +263,14 @@ UNIT_LONG(three_ways_and_every_view, 240)
 	const char *sizes[3] = {"1000", "2000", "3000"}, *plain[3] = {"500", "600", "600"},
 		   *old[3] = {"10", "10", "10"};
 	pid_t daemon = view_start_daemon();
-	struct view_holder holders[3];
+	struct command_holder holders[3];
 	char wanted[64];
 	int status;
 
 	setenv("TTMEM_SOCKET", "/tmp/ttmemd.sock", 1);
-	view_start(&holders[0], "book", sizes, 4321);
-	view_start(&holders[1], "plain", plain, 4321);
-	view_start(&holders[2], VIEW_OLD_SOCKET, old, 4321);
+	command_hold(&holders[0], "book", sizes, 4321);
+	command_hold(&holders[1], "plain", plain, 4321);
+	command_hold(&holders[2], VIEW_OLD_SOCKET, old, 4321);
 	/* The daemon's: for root, for everybody, for the network. */
 	assert(view_tells("ttmem smi --json", all));
 	assert(view_tells("su other -c 'ttmem smi --json'", all));
@@ -335,18 +282,19 @@ UNIT_LONG(three_ways_and_every_view, 240)
 	 * Without it everybody sees what the kernel knows: all but who speaks with the daemon only. (Before
 	 * Linux 5.14 root finds that book in the daemon's hands.)
 	 */
-	assert(strstr(view_output(without), kernels) || strstr(view_output(without), all));
+	assert(strstr(command_output(without, NULL), kernels) ||
+	       strstr(command_output(without, NULL), all));
 	assert(view_tells("TTMEM_SOCKET=none su other -c 'ttmem smi --json'", kernels));
 	for (int i = 0; i < 3; i++) {
 		snprintf(wanted, sizeof(wanted), "\"pid\":%d,", (int)holders[i].pid);
-		assert(view_count(view_output("ttmem smi --json"), wanted) == 1);
-		assert(i == 2 || view_count(view_output(without), wanted) == 1);
-		assert(view_count(view_output(VIEW_GET "/api/v1/ps"), wanted) == 1);
+		assert(view_count(command_output("ttmem smi --json", NULL), wanted) == 1);
+		assert(i == 2 || view_count(command_output(without, NULL), wanted) == 1);
+		assert(view_count(command_output(VIEW_GET "/api/v1/ps", NULL), wanted) == 1);
 	}
 	/* The past has it too. */
 	assert(view_tells(VIEW_GET "'/api/v1/series?device=30'", "7730"));
 	for (int i = 0; i < 3; i++)
-		view_stop(&holders[i]);
+		command_release(&holders[i]);
 	assert(view_tells("ttmem smi --json", "\"totals\":{\"bytes\":0,\"buffers\":0}"));
 	assert(kill(daemon, SIGTERM) == 0);
 	assert(waitpid(daemon, &status, 0) == daemon);
@@ -356,13 +304,13 @@ UNIT_LONG(three_ways_and_every_view, 240)
 UNIT_LONG(the_owner_closed_its_descriptor, 240)
 {
 	const char *sizes[3] = {"1000", "2000", "3000"};
-	struct view_holder holder;
+	struct command_holder holder;
 	char wanted[64];
 	pid_t daemon;
 	int status;
 
 	setenv("TTMEM_SOCKET", "none", 1);
-	view_start(&holder, "closed", sizes, VIEW_OTHER);
+	command_hold(&holder, "closed", sizes, VIEW_OTHER);
 	assert(view_tells("ttmem smi --json", VIEW_MINE));
 	assert(view_tells("ttmem buffers --json", "\"name\":\"held\""));
 	assert(view_tells("su other -c 'ttmem buffers --json'", "\"name\":\"held\""));
