@@ -30,7 +30,7 @@ give_up() {
 # shellcheck disable=SC2086 # a list of words
 [ $# -gt 0 ] || set -- kernel-node kernel-errors kernel-list kernel-odd kernel-life kernel-crowd kernel-hostile kernel-view \
 	kernel-track kernel-sleep lib-life lib-semantics lib-rest lib-misuse lib-descriptor lib-limits lib-offer \
-	lib-escape lib-signal lib-crowd kernel-storm ${TTMEM_KERNEL_MORE:-lib-family}
+	lib-escape lib-signal lib-crowd kernel-storm ${TTMEM_KERNEL_MORE:-lib-family kernel-daemon}
 
 rm -rf "$work"
 mkdir -p "$work/module" "$work/root/bin" "$work/root/lib64" "$work/root/proc" "$work/root/sys" \
@@ -77,8 +77,8 @@ done >"$work/root/tests"
 need "$build/src/cli/ttmem"
 need "$build/src/daemon/ttmemd"
 need "$build/tests/kernel/kernel-holder"
-# Only where the compiler can make it; the test says so if not.
-[ ! -e "$build/tests/kernel/kernel-compat32" ] || need "$build/tests/kernel/kernel-compat32"
+[ -x "$build/tests/kernel/kernel-compat32" ] || give_up "the program of 32 bits is not built (gcc -m32)"
+need "$build/tests/kernel/kernel-compat32"
 (cd "$work/root" && find . | cpio -o -H newc --quiet) >"$work/initrd" || give_up "no initrd"
 
 # A processor that is emulated on a busy machine may get nothing to do for a minute: that is no lockup.
