@@ -112,6 +112,7 @@ static void hostile_scribble(const struct node_book *book, const uint8_t *genuin
 	uint64_t from = way == 0 ? 0 : BOOK_PAGE;
 
 	if (way < 2) {
+		memcpy(book->base, genuine, from);
 		for (uint64_t i = from / 8; i < book->size / 8; i++)
 			words[i] = hostile_random(state);
 		return;
@@ -120,11 +121,11 @@ static void hostile_scribble(const struct node_book *book, const uint8_t *genuin
 	for (uint64_t i = from / 8; i < book->size / 8; i += 1 + hostile_random(state) % 128)
 		words[i] = hostile_random(state) >> (hostile_random(state) % 64);
 	for (uint32_t device = 0; way == 3 && device < TTMEM_UAPI_DEVICES; device++) {
-		uint8_t *shard = book->base + NODE_SHARDS + device * NODE_SHARD_SIZE;
+		struct book_shard *shard = (struct book_shard *)(void *)(book->base + NODE_SHARDS +
+									 device * NODE_SHARD_SIZE);
 
-		((struct book_shard *)(void *)shard)->state = 1;
-		memset(((struct book_shard *)(void *)shard)->hot, 0xff,
-		       sizeof(((struct book_shard *)(void *)shard)->hot));
+		shard->state = 1;
+		memset(shard->hot, 0xff, sizeof(shard->hot));
 	}
 }
 
