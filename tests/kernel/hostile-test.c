@@ -262,7 +262,7 @@ static void hostile_run(const char *arguments, int pid, const char *wanted)
 	const char *text, *next;
 	int status;
 
-	snprintf(line, sizeof(line), "TTMEM_SOCKET=none timeout 200 ttmem %s --json", arguments);
+	snprintf(line, sizeof(line), "TTMEM_SOCKET=none timeout 1000 ttmem %s --json", arguments);
 	text = command_output(line, &status);
 	printf("%s: status %#x, %zu bytes\n", arguments, (unsigned int)status, strlen(text));
 	assert(WIFEXITED(status) && WEXITSTATUS(status) <= 1);
