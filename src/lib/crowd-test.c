@@ -15,7 +15,7 @@
 
 /* Threads that never stop, forks all the while: nobody hangs, and each book is exact. */
 #define CROWD_THREADS 4u
-#define CROWD_FORKS (testing_soak() ? 10000 : testing_quick() ? 50 : 1000)
+#define CROWD_FORKS (testing_soak() ? 10000 : testing_quick() ? 15 : 1000)
 #define CROWD_FIRST_TIMES (testing_quick() ? 6 : 60)
 
 struct crowd_worker {

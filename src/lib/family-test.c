@@ -519,7 +519,7 @@ static void family_round(struct testing_rng *rng)
 UNIT_LONG(families, 300)
 {
 	struct testing_rng rng = testing_rng_new();
-	uint32_t rounds = testing_soak() ? 300 : testing_quick() ? 4 : 16;
+	uint32_t rounds = testing_soak() ? 300 : testing_quick() ? 2 : 16;
 
 	family = mmap(NULL, sizeof(*family), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);

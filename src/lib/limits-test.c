@@ -21,11 +21,12 @@
 
 #include "base/bits.h"
 #include "base/unit.h"
+#include "book/testing.h"
 #include "lib/limits.h"
 #include "lib/witness.h"
 
 #define LIMITS_MIB (UINT64_C(1) << 20)
-#define LIMITS_MANY 200000u
+#define LIMITS_MANY (testing_quick() ? 40000u : 200000u) /* either way more than fit into 1 MiB */
 
 UNIT(parse)
 {
@@ -357,23 +358,24 @@ static bool limits_make_group(char *folder, size_t size, const char *bytes)
 
 static _Noreturn void limits_in_group(const char *folder, const char *bytes)
 {
+	const uint64_t each = testing_quick() ? 100000 : 1000000; /* of two devices */
 	struct ttmem_stats stats;
 	struct witness w;
 
 	if (!limits_write(folder, "cgroup.procs", "0"))
 		_exit(77);
 	assert(limits_cgroup() == strtoull(bytes, NULL, 10));
-	for (uint64_t i = 0; i < 2000000; i++)
+	for (uint64_t i = 0; i < 2 * each; i++)
 		ttmem_alloc((uint32_t)i % 2, TTMEM_DRAM, i * 32, 1, NULL);
-	assert(ttmem_stats(0, TTMEM_DRAM, &stats) == 0 && stats.allocs == 1000000);
-	assert(stats.bytes < 1000000);
-	for (uint64_t i = 0; i < 2000000; i++)
+	assert(ttmem_stats(0, TTMEM_DRAM, &stats) == 0 && stats.allocs == each);
+	assert(stats.bytes < each);
+	for (uint64_t i = 0; i < 2 * each; i++)
 		ttmem_free((uint32_t)i % 2, TTMEM_DRAM, i * 32);
 	assert(witness_open(&w, getpid()));
 	for (uint32_t device = 0; device < 2; device++) {
-		assert(witness_hot(&w, device, TTMEM_DRAM).frees == 1000000);
+		assert(witness_hot(&w, device, TTMEM_DRAM).frees == each);
 		assert(w.view.inexact == BOOK_INEXACT_LOW << TTMEM_DRAM && w.view.live == 0);
-		assert(w.view.cold[TTMEM_DRAM].overflow_frees == 1000000 - stats.bytes || device);
+		assert(w.view.cold[TTMEM_DRAM].overflow_frees == each - stats.bytes || device);
 	}
 	assert(witness_header(&w)->room == strtoull(bytes, NULL, 10) / 8);
 	assert(witness_header(&w)->reserved_bytes <= witness_header(&w)->room + 64 * BOOK_PAGE);

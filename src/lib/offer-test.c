@@ -20,6 +20,7 @@
 
 #include "base/bits.h"
 #include "base/unit.h"
+#include "book/testing.h"
 #include "lib/witness.h"
 #include "wire/offer.h"
 
@@ -194,7 +195,7 @@ UNIT(killed_at_once)
 
 	offer_path(path, "a");
 	offer_track(path);
-	for (int i = 0; i < 50; i++) {
+	for (int i = 0; i < (testing_quick() ? 10 : 50); i++) {
 		struct offer_taken taken;
 		pid_t child = fork();
 
@@ -307,7 +308,7 @@ UNIT(hung_up)
 	offer_path(path, "a");
 	offer_track(path);
 	assert(pthread_create(&thread, NULL, offer_slam, &listener) == 0);
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < (testing_quick() ? 25 : 200); i++) {
 		pid_t child = fork();
 
 		assert(child >= 0);

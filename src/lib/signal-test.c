@@ -149,7 +149,7 @@ UNIT(storm_from_the_beginning)
 {
 	witness_track();
 	unit_expect_fds(0);
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < (testing_quick() ? 15 : 100); i++) {
 		pid_t child = fork();
 
 		assert(child >= 0);

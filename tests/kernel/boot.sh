@@ -28,9 +28,9 @@ give_up() {
 # The library's own tests run on the kernel's book too. Not those that make no book (bounds, pick, rules, oldlog), and
 # those about stacks and loading (stack, unwind, provider, loader): to them a book is a book.
 # shellcheck disable=SC2086 # a list of words
-[ $# -gt 0 ] || set -- kernel-node kernel-errors kernel-list kernel-odd kernel-life kernel-crowd kernel-view \
-	kernel-track lib-life lib-semantics lib-rest lib-misuse lib-descriptor lib-limits lib-offer \
-	lib-escape lib-signal lib-crowd kernel-storm ${TTMEM_KERNEL_MORE:-lib-family}
+[ $# -gt 0 ] || set -- kernel-node kernel-errors kernel-list kernel-odd kernel-life kernel-crowd kernel-hostile \
+	kernel-view kernel-track kernel-sleep lib-life lib-semantics lib-rest lib-misuse lib-descriptor lib-limits \
+	lib-offer lib-escape lib-signal lib-crowd kernel-storm ${TTMEM_KERNEL_MORE:-lib-family kernel-daemon}
 
 rm -rf "$work"
 mkdir -p "$work/module" "$work/root/bin" "$work/root/lib64" "$work/root/proc" "$work/root/sys" \
@@ -77,8 +77,8 @@ done >"$work/root/tests"
 need "$build/src/cli/ttmem"
 need "$build/src/daemon/ttmemd"
 need "$build/tests/kernel/kernel-holder"
-# Only where the compiler can make it; the test says so if not.
-[ ! -e "$build/tests/kernel/kernel-compat32" ] || need "$build/tests/kernel/kernel-compat32"
+[ -x "$build/tests/kernel/kernel-compat32" ] || give_up "the program of 32 bits is not built (gcc -m32)"
+need "$build/tests/kernel/kernel-compat32"
 (cd "$work/root" && find . | cpio -o -H newc --quiet) >"$work/initrd" || give_up "no initrd"
 
 # A processor that is emulated on a busy machine may get nothing to do for a minute: that is no lockup.
@@ -86,25 +86,40 @@ patience="nosoftlockup rcupdate.rcu_cpu_stall_suppress=1 clocksource=tsc tsc=rel
 # What was said first must still be there at the end.
 patience="$patience log_buf_len=4M"
 
-# One boot, until it is over. Return: what qemu returned, or 99 if our first program was never begun: a kernel that an
-# emulator on a busy machine could not start has not even seen the module.
+# How often a line was printed.
+told() {
+	grep -a -c "^@@$1" "$work/console"
+}
+
+# One boot, until it is over. A test that sends the machine to sleep has told so: it is woken up then. (Who is awake
+# already only gets a complaint in the monitor.)
+# Return: what qemu returned, or 99 if our first program was never begun: a kernel that an emulator on a busy machine
+# could not start has not even seen the module.
 boot() {
 	: >"$work/console"
+	rm -f "$work/monitor.in" "$work/monitor.out"
+	mkfifo "$work/monitor.in" "$work/monitor.out"
 	# shellcheck disable=SC2086 # a list of words
 	timeout -k 5 "$seconds" qemu-system-x86_64 ${TTMEM_KERNEL_MACHINE:--accel tcg,thread=multi -smp 2} \
 		-cpu max -m "${TTMEM_KERNEL_MEMORY:-768}" \
 		-nodefaults -no-user-config -kernel "$image" -initrd "$work/initrd" -nographic \
-		-serial stdio -no-reboot -append "console=ttyS0 panic=-1 quiet slub_debug=FZPU oops=panic \
+		-serial stdio -monitor "pipe:$work/monitor" -no-reboot \
+		-append "console=ttyS0 panic=-1 quiet slub_debug=FZPU oops=panic \
 		$patience ${TTMEM_KERNEL_APPEND:-}" </dev/null >"$work/console" 2>&1 &
 	machine=$!
+	exec 9<>"$work/monitor.in" # for both, so that it waits for nobody
 	begun=$(date +%s)
-	while ! grep -q '^@@begin' "$work/console" && kill -0 "$machine" 2>/dev/null; do
-		[ $(($(date +%s) - begun)) -lt $((seconds / 3)) ] || kill "$machine"
+	while kill -0 "$machine" 2>/dev/null; do
+		if [ "$(told begin)" = 0 ] && [ $(($(date +%s) - begun)) -ge $((seconds / 3)) ]; then
+			kill "$machine"
+		fi
+		[ "$(told asleep)" = "$(told awake)" ] || echo system_wakeup >&9
 		sleep 1
 	done
+	exec 9>&-
 	wait "$machine"
 	code=$?
-	grep -q '^@@begin' "$work/console" || code=99
+	[ "$(told begin)" != 0 ] || code=99
 	return "$code"
 }
 

@@ -2,8 +2,7 @@
 
 /*
  * Many at once: a hundred processes of which half are killed at random, threads that map and close the same
- * book, and a process that writes random bytes all over its book while others read what the kernel makes
- * of it.
+ * book, and processes that want more memory than there is for them.
  */
 
 #include "node.h"
@@ -28,83 +27,169 @@
 
 #define CROWD_PROCESSES 100
 #define CROWD_DEVICE 5u
-#define CROWD_HOSTILE_DEVICES 64u
+#define CROWD_SLOTS 64u
+#define CROWD_NICE 19
 
-/* Allocates and frees; when its input ends, says what it holds, and waits for its death. */
-static _Noreturn void crowd_member(unsigned int seed, int go, int answer)
+/* What a member tells of itself; shared with the test. */
+struct crowd_report {
+	uint64_t bytes, buffers; /* once it stands still */
+	uint32_t steps;          /* that it has made so far */
+	uint32_t stands;
+};
+
+struct crowd_board {
+	struct crowd_report members[CROWD_PROCESSES];
+	uint32_t stop;
+};
+
+/* One of the two ways to report: by the library's book, or by a call for each event. */
+struct crowd_way {
+	void (*alloc)(int node, uint32_t type, uint64_t address, uint64_t size);
+	void (*release)(int node, uint32_t type, uint64_t address);
+};
+
+static void crowd_alloc_book(int node, uint32_t type, uint64_t address, uint64_t size)
 {
-	static const struct timespec pause_between = {.tv_nsec = 100000};
-	uint64_t held[2] = {0, 0};
-	uint64_t sizes[64] = {0};
-	int flags = fcntl(go, F_GETFL);
-	char byte;
+	ttmem_alloc(CROWD_DEVICE, type, address, size, "member");
+}
 
-	setenv("TTMEM_SOCKET", "none", 1); /* NOLINT(concurrency-mt-unsafe): a child alone */
-	assert(fcntl(go, F_SETFL, flags | O_NONBLOCK) == 0);
-	while (read(go, &byte, 1) < 0) {
-		uint32_t slot = (uint32_t)rand_r(&seed) % 64;
+static void crowd_free_book(int node, uint32_t type, uint64_t address)
+{
+	ttmem_free(CROWD_DEVICE, type, address);
+}
+
+static void crowd_alloc_plain(int node, uint32_t type, uint64_t address, uint64_t size)
+{
+	assert(node_alloc(node, CROWD_DEVICE, type, address, size) == 1);
+}
+
+static void crowd_free_plain(int node, uint32_t type, uint64_t address)
+{
+	assert(node_free(node, CROWD_DEVICE, type, address) == 0);
+}
+
+static const struct crowd_way crowd_by_book = {crowd_alloc_book, crowd_free_book};
+static const struct crowd_way crowd_by_call = {crowd_alloc_plain, crowd_free_plain};
+
+/*
+ * Allocates and frees until it is told to stop, then says what it holds and waits for its death. The first
+ * buffer is never freed: whenever it is killed, there is something that must go with it.
+ */
+static _Noreturn void crowd_member(const struct crowd_way *way, struct crowd_board *board,
+				   unsigned int number)
+{
+	static const struct timespec pause_between = {.tv_nsec = 3000000};
+	struct crowd_report *report = &board->members[number];
+	uint64_t sizes[CROWD_SLOTS] = {[0] = number + 1};
+	unsigned int seed = number;
+	int node = node_open();
+
+	setenv("TTMEM_SOCKET", "none", 1);      /* NOLINT(concurrency-mt-unsafe): a child alone */
+	assert(nice(CROWD_NICE) == CROWD_NICE); /* the one who kills comes first */
+	way->alloc(node, 0, 0, sizes[0]);
+	while (!__atomic_load_n(&board->stop, __ATOMIC_RELAXED)) {
+		uint32_t slot = 1 + (uint32_t)rand_r(&seed) % (CROWD_SLOTS - 1);
+		uint32_t type = slot % TTMEM_UAPI_TYPES;
 
 		if (sizes[slot]) {
-			ttmem_free(CROWD_DEVICE, slot % TTMEM_UAPI_TYPES, slot * 4096);
-			held[0] -= sizes[slot];
-			held[1]--;
+			way->release(node, type, slot * 4096);
 			sizes[slot] = 0;
 		} else {
 			sizes[slot] = (uint64_t)rand_r(&seed) % 100000 + 1;
-			ttmem_alloc(CROWD_DEVICE, slot % TTMEM_UAPI_TYPES, slot * 4096, sizes[slot],
-				    "member");
-			held[0] += sizes[slot];
-			held[1]++;
+			way->alloc(node, type, slot * 4096, sizes[slot]);
 		}
-		if (slot < 8)
+		if (__atomic_add_fetch(&report->steps, 1, __ATOMIC_RELEASE) % 8 == 0)
 			(void)nanosleep(&pause_between, NULL); /* the others want to run too */
 	}
-	assert(write(answer, held, sizeof(held)) == sizeof(held));
+	for (uint32_t slot = 0; slot < CROWD_SLOTS; slot++) {
+		report->bytes += sizes[slot];
+		report->buffers += sizes[slot] != 0;
+	}
+	__atomic_store_n(&report->stands, 1, __ATOMIC_RELEASE);
 	for (;;)
 		pause();
 }
 
-UNIT_LONG(half_are_killed, 240)
+/* Until that word of the report of every second member, from this one on, is no longer 0. */
+static void crowd_await(const uint32_t *first)
 {
-	int go[2], answer[2];
-	pid_t children[CROWD_PROCESSES];
-	uint64_t bytes = 0, buffers = 0;
+	static const struct timespec pause_between = {.tv_nsec = 5000000};
+	size_t stride = 2 * sizeof(struct crowd_report) / sizeof(*first);
+
+	for (int i = 0; i < CROWD_PROCESSES / 2; i++) {
+		while (!__atomic_load_n(first + (size_t)i * stride, __ATOMIC_ACQUIRE))
+			(void)nanosleep(&pause_between, NULL); /* the case has a time limit */
+	}
+}
+
+/* Each is seen with buffers by the kernel's own account, and killed in whatever it is doing. */
+static void crowd_kill_half(const pid_t children[CROWD_PROCESSES])
+{
+	uint64_t bytes, buffers;
 	unsigned int seed = 1;
 
-	assert(pipe2(go, O_CLOEXEC) == 0 && pipe2(answer, O_CLOEXEC) == 0);
-	for (int i = 0; i < CROWD_PROCESSES; i++) {
-		children[i] = fork();
-		assert(children[i] >= 0);
-		if (children[i] == 0) {
-			close(go[1]);
-			crowd_member((unsigned int)i, go[0], answer[1]);
-		}
-	}
 	for (int i = 0; i < CROWD_PROCESSES; i += 2) {
-		struct timespec wait = {.tv_nsec = rand_r(&seed) % 10000000};
+		struct timespec wait = {.tv_nsec = rand_r(&seed) % 3000000};
 
+		assert(node_totals_of(children[i], &bytes, &buffers));
+		assert(bytes > 0 && buffers > 0);
 		(void)nanosleep(&wait, NULL); /* any moment is a good one */
 		assert(kill(children[i], SIGKILL) == 0);
 	}
-	for (int i = 0; i < CROWD_PROCESSES; i += 2)
-		assert(waitpid(children[i], NULL, 0) == children[i]);
-	close(go[0]);
-	close(go[1]);
-	for (int i = 0; i < CROWD_PROCESSES / 2; i++) {
-		uint64_t held[2];
+	for (int i = 0; i < CROWD_PROCESSES; i += 2) {
+		int status;
 
-		assert(read(answer[0], held, sizeof(held)) == sizeof(held));
-		bytes += held[0];
-		buffers += held[1];
+		assert(waitpid(children[i], &status, 0) == children[i]);
+		assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	}
-	assert(buffers > 0 && node_becomes(CROWD_DEVICE, bytes, buffers));
+}
+
+static void crowd_die(const struct crowd_way *way)
+{
+	struct crowd_board *board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
+					 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint64_t bytes = 0, buffers = 0, own_bytes, own_buffers;
+	pid_t children[CROWD_PROCESSES];
+
+	assert(board != MAP_FAILED);
+	for (unsigned int i = 0; i < CROWD_PROCESSES; i++) {
+		children[i] = fork();
+		assert(children[i] >= 0);
+		if (children[i] == 0)
+			crowd_member(way, board, i);
+	}
+	crowd_await(&board->members[0].steps);
+	crowd_kill_half(children);
+	__atomic_store_n(&board->stop, 1, __ATOMIC_RELAXED);
+	crowd_await(&board->members[1].stands);
 	for (int i = 1; i < CROWD_PROCESSES; i += 2) {
+		bytes += board->members[i].bytes;
+		buffers += board->members[i].buffers;
+	}
+	assert(node_becomes(CROWD_DEVICE, bytes, buffers));
+	for (int i = 0; i < CROWD_PROCESSES; i++) {
+		if (i % 2 == 0) {
+			assert(!node_totals_of(children[i], &own_bytes, &own_buffers));
+			continue;
+		}
+		assert(node_totals_of(children[i], &own_bytes, &own_buffers));
+		assert(own_bytes == board->members[i].bytes);
+		assert(own_buffers == board->members[i].buffers);
 		assert(kill(children[i], SIGKILL) == 0);
 		assert(waitpid(children[i], NULL, 0) == children[i]);
 	}
 	assert(node_becomes(CROWD_DEVICE, 0, 0));
-	close(answer[0]);
-	close(answer[1]);
+	munmap(board, sizeof(*board));
+}
+
+UNIT_LONG(half_are_killed, 240)
+{
+	crowd_die(&crowd_by_book);
+}
+
+UNIT_LONG(half_are_killed_without_a_book, 240)
+{
+	crowd_die(&crowd_by_call);
 }
 
 struct crowd_book {
@@ -197,76 +282,6 @@ UNIT_LONG(threads_that_reserve_the_same, 240)
 		pthread_join(threads[i], NULL);
 	assert(node_ioctl(book.fd, TTMEM_IOC_INFO, &info) == 0 && info.used == NODE_BOOK_SIZE);
 	node_drop_book(&book);
-}
-
-/* Random bytes everywhere the kernel looks, again and again. */
-static _Noreturn void crowd_scribble(int ready)
-{
-	uint64_t from = NODE_SHARDS;
-	uint64_t length = CROWD_HOSTILE_DEVICES * NODE_SHARD_SIZE;
-	struct node_book book;
-	uint64_t random = 1;
-
-	node_make_book(&book);
-	assert(node_reserve(book.fd, 0, 0x10000) == 0);
-	assert(node_reserve(book.fd, from, length) == 0);
-	assert(write(ready, "r", 1) == 1);
-	for (;;) {
-		for (uint64_t at = 0; at < length; at += 8) {
-			random = random * UINT64_C(6364136223846793005) + 1442695040888963407u;
-			*(uint64_t *)(void *)(book.base + from + at) = random;
-		}
-		memset(book.base, (int)(random >> 56), 0x10000);
-		/* Then as something that is believed: a shard in use, with figures beyond all measure. */
-		for (uint64_t at = 0; at < length; at += NODE_SHARD_SIZE) {
-			*(uint32_t *)(void *)(book.base + from + at + 76) = 1;
-			memset(book.base + from + at + 128, 0xff, 896);
-		}
-	}
-}
-
-UNIT_LONG(scribbled_all_over, 240)
-{
-	static const char *const views[] = {
-		"/proc/driver/ttmem/totals",
-		"/proc/driver/ttmem/0/allocations",
-		"/proc/driver/ttmem/63/stats",
-	};
-	struct ttmem_ioc_query_stats args;
-	struct node_book honest;
-	pid_t children[2];
-	int node = node_open();
-	int ready[2];
-	char byte;
-
-	assert(pipe2(ready, O_CLOEXEC) == 0);
-	for (int i = 0; i < 2; i++) {
-		children[i] = fork();
-		if (children[i] == 0)
-			crowd_scribble(ready[1]);
-		assert(read(ready[0], &byte, 1) == 1);
-	}
-	node_make_book(&honest);
-	node_write(&honest, 100, 0, 12345, 6);
-	for (int i = 0; i < 60; i++) {
-		for (size_t j = 0; j < sizeof(views) / sizeof(views[0]); j++)
-			assert(*node_text(views[j]));
-		args = (struct ttmem_ioc_query_stats){.argsz = sizeof(args), .device = 3};
-		assert(node_ioctl(node, TTMEM_IOC_QUERY_STATS, &args) == 0);
-		/* Who lies hurts nobody else. */
-		args = (struct ttmem_ioc_query_stats){.argsz = sizeof(args), .device = 100};
-		assert(node_ioctl(node, TTMEM_IOC_QUERY_STATS, &args) == 0);
-		assert(args.own[0].bytes == 12345 && args.all[0].bytes == 12345);
-	}
-	for (int i = 0; i < 2; i++) {
-		assert(kill(children[i], SIGKILL) == 0);
-		assert(waitpid(children[i], NULL, 0) == children[i]);
-	}
-	assert(node_becomes(3, 0, 0));
-	node_drop_book(&honest);
-	close(ready[0]);
-	close(ready[1]);
-	close(node);
 }
 
 static void crowd_put(const char *folder, const char *name, const char *text)

@@ -16,7 +16,8 @@
 #include "base/unit.h"
 #include "book/layout.h"
 
-#define NODE_TEXT_MAX (1u << 20)
+#define NODE_TEXT_MAX (4u << 20)
+#define NODE_LINE_MAX 256u
 #define NODE_TRIES 1000
 #define NODE_PAUSE_NS 10000000
 
@@ -125,27 +126,43 @@ const char *node_text(const char *path)
 	return text;
 }
 
+/* The text from @from to the end of its line. sscanf() looks for the end of all that it is given, so it gets this. */
+static const char *node_line(const char *from, char ret_line[NODE_LINE_MAX])
+{
+	const char *end = strchr(from, '\n');
+	size_t length;
+
+	assert(end);
+	length = (size_t)(end - from);
+	assert(length < NODE_LINE_MAX);
+	memcpy(ret_line, from, length);
+	ret_line[length] = '\0';
+	return end + 1;
+}
+
 /* Device UINT32_MAX = any, pid 0 = any. Return: how many holders fit. */
 static uint32_t node_sum(uint32_t device, pid_t pid, uint64_t *ret_bytes, uint64_t *ret_buffers)
 {
-	const char *line = node_text("/proc/driver/ttmem/totals");
+	const char *text = node_text("/proc/driver/ttmem/totals");
+	char line[NODE_LINE_MAX];
 	bool wanted = false;
 	uint32_t count = 0;
 
 	*ret_bytes = *ret_buffers = 0;
-	assert(strncmp(line, "ttmem 1\n", 8) == 0);
-	for (; *line; line = strchr(line, '\n') + 1) {
+	assert(strncmp(text, "ttmem 1\n", 8) == 0);
+	while (*text) {
 		unsigned long long bytes, buffers;
 		unsigned int at, type;
 		int of;
 
-		assert(strchr(line, '\n'));
+		text = node_line(text, line);
 		if (sscanf(line, "holder %*u %*s %*u %d", &of) == 1) {
 			wanted = pid == 0 || of == pid;
 			count += wanted;
-		} else if (sscanf(line, "memory %u %u %llu %llu", &at, &type, &bytes, &buffers) ==
+		} else if (wanted &&
+			   sscanf(line, "memory %u %u %llu %llu", &at, &type, &bytes, &buffers) ==
 				   4 &&
-			   wanted && (device == UINT32_MAX || at == device)) {
+			   (device == UINT32_MAX || at == device)) {
 			*ret_bytes += bytes;
 			*ret_buffers += buffers;
 		}

@@ -2,7 +2,7 @@
 
 /*
  * What nobody should do with a book's file and its mapping, and somebody will: other calls of the kernel on
- * them, from locking the memory to sending the machine to sleep.
+ * them.
  */
 
 #include "node.h"
@@ -326,8 +326,7 @@ UNIT(another_width)
 	pid_t child;
 	int status;
 
-	if (access("/bin/kernel-compat32", X_OK) < 0)
-		unit_skip("no program of 32 bits was built");
+	assert(access("/bin/kernel-compat32", X_OK) == 0);
 	child = fork();
 	assert(child >= 0);
 	if (child == 0) {
@@ -339,40 +338,4 @@ UNIT(another_width)
 		printf("status %#x: line %d\n", (unsigned int)status, WEXITSTATUS(status));
 	assert(status == 0);
 	assert(node_becomes(9, 0, 0));
-}
-
-static bool odd_put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	bool done = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-
-	if (fd >= 0)
-		close(fd);
-	return done;
-}
-
-/*
- * To sleep and awake again: everything is as it was. The debug kernel wakes up by itself; others would need
- * an alarm.
- */
-UNIT_LONG(suspend_and_resume, 240)
-{
-	struct node_book book;
-	int node = node_open();
-
-	if (access("/sys/power/pm_test", W_OK) < 0) {
-		close(node);
-		unit_skip("this kernel does not wake up by itself");
-	}
-	node_make_book(&book);
-	node_write(&book, ODD_DEVICE, 0, 1000, 3);
-	assert(node_alloc(node, ODD_DEVICE, 1, 0, 500) == 1);
-	assert(odd_put("/sys/power/pm_test", "devices"));
-	assert(odd_put("/sys/power/state", "freeze"));
-	assert(node_becomes(ODD_DEVICE, 1500, 4));
-	node_write(&book, ODD_DEVICE, 0, 2000, 3);
-	assert(node_free(node, ODD_DEVICE, 1, 0) == 0);
-	assert(node_becomes(ODD_DEVICE, 2000, 3));
-	node_drop_book(&book);
-	close(node);
 }

@@ -1,42 +1,31 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# static.sh VERSION WORK: the module with what a compiler and sparse can find without running it. One line of
-# a warning is a failure.
+# static.sh VERSION WORK: the module with what can be found without running it: all that the kernel's own
+# build can warn of (W=1), sparse and the compiler's analyzer, in one go. One line of a warning is a failure.
 
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
 version=$1 work=$2
 headers=/usr/src/linux-headers-$version
-bad=0
+name=kernel-static-${version%%-*}
 
-# check NAME MAKE-ARGUMENT...: builds everything anew.
-check() {
-	name=$1
-	shift
-	rm -rf "$work"
-	mkdir -p "$work"
-	cp -r kernel include "$work/"
-	make -s -C "$headers" M="$work/kernel" "$@" modules >"$work/log" 2>&1
-	code=$?
-	# Debian's headers come without vmlinux, which that step would need.
-	if [ "$code" -ne 0 ] || grep -v 'Skipping BTF generation' "$work/log"; then
-		cat "$work/log"
-		echo "$version: $name found something"
-		echo "kernel-static-$name 0 1 0" >>"${TTMEM_RESULTS:-/dev/null}"
-		bad=1
-	else
-		echo "kernel-static-$name 1 0 0" >>"${TTMEM_RESULTS:-/dev/null}"
-	fi
-}
-
-check warnings W=1 KCFLAGS=-Werror
-if command -v sparse >/dev/null; then
-	check sparse C=2 CF=-Wsparse-error
-else
-	echo "kernel-static-sparse 0 0 1" >>"${TTMEM_RESULTS:-/dev/null}"
-	echo "# skip kernel-static-sparse: no sparse" >>"${TTMEM_RESULTS:-/dev/null}"
+if ! command -v sparse >/dev/null; then
+	echo "$name: no sparse: apt-get install sparse"
+	echo "$name 0 1 0" >>"${TTMEM_RESULTS:-/dev/null}"
+	exit 1
 fi
-check analyzer KCFLAGS=-fanalyzer
-exit "$bad"
+rm -rf "$work"
+mkdir -p "$work"
+cp -r kernel include "$work/"
+make -s -C "$headers" M="$work/kernel" W=1 C=2 CF=-Wsparse-error KCFLAGS="-Werror -fanalyzer" modules >"$work/log" 2>&1
+code=$?
+# Debian's headers come without vmlinux, which that step would need.
+if [ "$code" -ne 0 ] || grep -v 'Skipping BTF generation' "$work/log"; then
+	cat "$work/log"
+	echo "$version: something was found"
+	echo "$name 0 1 0" >>"${TTMEM_RESULTS:-/dev/null}"
+	exit 1
+fi
+echo "$name 1 0 0" >>"${TTMEM_RESULTS:-/dev/null}"

@@ -22,8 +22,16 @@ dev_kernel_test() {
 	'') ;;
 	*) die "usage: ./dev kernel-test [--debug-kernel]" ;;
 	esac
-	need build kernel
-	[ "$debug" = 0 ] || need debug-kernel
+	groups="build kernel"
+	[ "$debug" = 0 ] || groups="$groups debug-kernel"
+	# shellcheck disable=SC2086 # a list of words
+	need $groups
+	# Asked for by name: what is missing is a failure here, and none of "./dev test".
+	for group in $groups; do
+		[ -z "$(missing "$group")" ] ||
+			die "cannot test the module without: $(missing "$group")(see build/logs/apt.log)"
+	done
+	export TTMEM_KERNEL_MUST=1
 	# shellcheck disable=SC2086 # a list of words
 	build_default $KERNEL_TARGETS || die "the build failed"
 	suite kernel "$KERNEL_CAP" sh tools/dev/run-suite.sh kernel

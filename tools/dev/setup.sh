@@ -94,6 +94,9 @@ needs() {
 		cmd:cpio cpio
 		cmd:busybox busybox-static
 		cmd:sparse sparse
+		file:/usr/sbin/dkms dkms
+		file:/usr/sbin/modprobe kmod
+		cmd:udevadm udev
 		END
 	container) cat <<-'END' ;;
 		cmd:podman podman
