@@ -15,6 +15,7 @@
 #include <linux/pseudo_fs.h>
 #include <linux/sched/signal.h>
 #include <linux/seq_file.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
 #include <linux/version.h>
@@ -49,6 +50,11 @@ int file_get_args(void *to, const void __user *from, size_t size)
 	if (copy_from_user(to, from, size))
 		return -EFAULT;
 	return head[0] == size && head[1] == 0 ? 0 : -EINVAL;
+}
+
+int file_put_args(void __user *to, const void *from, size_t size)
+{
+	return copy_to_user(to, from, size) ? -EFAULT : 0;
 }
 
 /* Opened again, through /proc. The rights were checked by mode and owner of the inode. */
@@ -186,6 +192,8 @@ static long file_info(struct book *book, void __user *user)
 
 	if (r < 0)
 		return r;
+	if (memchr_inv(&args.id, 0, sizeof(args) - offsetof(struct ttmem_ioc_info, id)))
+		return -EINVAL;
 	args = (struct ttmem_ioc_info){
 		.argsz = sizeof(args),
 		.flags = READ_ONCE(book->mm) ? 0 : TTMEM_INFO_ENDED,
@@ -196,7 +204,7 @@ static long file_info(struct book *book, void __user *user)
 		.pid = holder_pid(&book->holder),
 		.uid = from_kuid_munged(current_user_ns(), book->holder.uid),
 	};
-	return copy_to_user(user, &args, sizeof(args)) ? -EFAULT : 0;
+	return file_put_args(user, &args, sizeof(args));
 }
 
 static long file_ioctl(struct file *file, unsigned int command, unsigned long argument)

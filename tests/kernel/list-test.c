@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -51,6 +52,26 @@ UNIT(who_holds_nothing_is_not_listed)
 	assert(list_holders() == before + 1);
 	close(node);
 	assert(list_holders() == before);
+}
+
+/* A first buffer whose answer cannot be written was not counted, and nobody is listed for it. */
+UNIT(a_first_answer_that_cannot_be_written)
+{
+	struct ttmem_ioc_track_alloc *args;
+	uint64_t bytes, buffers;
+	int node = node_open();
+
+	args = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert(args != MAP_FAILED);
+	*args = (struct ttmem_ioc_track_alloc){
+		.argsz = sizeof(*args), .device = LIST_DEVICE, .size = 1};
+	assert(mprotect(args, 4096, PROT_READ) == 0);
+	assert(node_ioctl(node, TTMEM_IOC_TRACK_ALLOC, args) == -EFAULT);
+	assert(!node_totals_of(getpid(), &bytes, &buffers));
+	assert(node_alloc(node, LIST_DEVICE, 0, 0, 1) == 1);
+	assert(node_totals_of(getpid(), &bytes, &buffers) && bytes == 1 && buffers == 1);
+	munmap(args, 4096);
+	close(node);
 }
 
 /* A client for each; its one buffer's size tells it from the others. */
