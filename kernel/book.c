@@ -20,6 +20,7 @@
 #include <linux/version.h>
 
 #include "kernel/layout.h"
+#include "kernel/leak.h"
 #include "kernel/view.h"
 
 static unsigned int book_mib = 1024;
@@ -190,7 +191,8 @@ static void book_notify_release(struct mmu_notifier *notifier, struct mm_struct 
 	if (test_and_set_bit(BOOK_ENDED, &book->flags))
 		return;
 	WRITE_ONCE(book->mm, NULL);
-	holder_end(&book->holder);
+	holder_remove(&book->holder);
+	leak_log(&book->holder);
 	mmu_notifier_put(notifier);
 }
 

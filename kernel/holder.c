@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 
-/* The list of holders, and what becomes of those that end. */
-
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+/* The list of holders, and what is common to them. */
 
 #include "kernel/holder.h"
 
@@ -13,8 +11,6 @@
 #include <linux/overflow.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
-#include <linux/printk.h>
-#include <linux/ratelimit.h>
 #include <linux/rcupdate.h>
 #include <linux/string.h>
 
@@ -81,27 +77,6 @@ void holder_remove(struct holder *holder)
 	mutex_lock(&holder_lock);
 	list_del_init(&holder->link);
 	mutex_unlock(&holder_lock);
-}
-
-void holder_end(struct holder *holder)
-{
-	struct holder_memory memory[TTMEM_UAPI_TYPES];
-	struct holder_memory all = {0};
-	char name[HOLDER_NAME_SIZE];
-	u32 type;
-
-	mutex_lock(&holder_lock);
-	list_del_init(&holder->link);
-	holder_sum(holder, memory);
-	mutex_unlock(&holder_lock);
-
-	for (type = 0; type < TTMEM_UAPI_TYPES; type++)
-		holder_add_memory(&all, &memory[type]);
-	if (!all.buffers && !all.bytes)
-		return;
-	holder_name(holder, name);
-	pr_info_ratelimited("process %d (%s) left %llu buffers, %llu bytes of device memory\n",
-			    pid_nr(holder->pid), name, all.buffers, all.bytes);
 }
 
 void holder_name(struct holder *holder, char ret_name[HOLDER_NAME_SIZE])

@@ -75,10 +75,7 @@ int holder_add(struct holder *holder);
 /* The first in the list whose id is not below; NULL = none. With holder_lock held. */
 struct holder *holder_from(u64 id);
 
-/* Takes it out of every view, and tells the log of what it leaves behind. */
-void holder_end(struct holder *holder);
-
-/* Only takes it out. */
+/* Takes it out of every view. */
 void holder_remove(struct holder *holder);
 
 /* As it is called now, fit for a column of a table: no blanks, nothing that a terminal would obey. */
@@ -91,5 +88,5 @@ pid_t holder_pid(struct holder *holder);
 /* Sums stop at the top. */
 void holder_add_memory(struct holder_memory *to, const struct holder_memory *more);
 
-/* Over all devices; with holder_lock held. */
+/* Over all devices; with holder_lock held, or once it is in no list. */
 void holder_sum(struct holder *holder, struct holder_memory ret_memory[TTMEM_UAPI_TYPES]);

@@ -19,6 +19,7 @@
 #include "kernel/book.h"
 #include "kernel/file.h"
 #include "kernel/holder.h"
+#include "kernel/leak.h"
 #include "kernel/plain.h"
 #include "kernel/view.h"
 
@@ -179,6 +180,7 @@ static int __init main_init(void)
 {
 	int r;
 
+	leak_init();
 	r = book_init();
 	if (r < 0)
 		return r;

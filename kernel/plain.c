@@ -16,6 +16,7 @@
 
 #include "kernel/file.h"
 #include "kernel/holder.h"
+#include "kernel/leak.h"
 #include "kernel/view.h"
 
 static unsigned int plain_buffers = 65536;
@@ -111,7 +112,8 @@ void plain_free(struct plain *plain)
 	struct plain_device *entry;
 	unsigned long index;
 
-	holder_end(&plain->holder);
+	holder_remove(&plain->holder);
+	leak_count(&plain->holder);
 	rbtree_postorder_for_each_entry_safe(buffer, next, &plain->buffers, node)
 		kmem_cache_free(plain_cache, buffer);
 	xa_for_each(&plain->devices, index, entry) kfree(entry);

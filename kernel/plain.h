@@ -19,7 +19,7 @@ void plain_exit(void);
 /* One for each time the node is opened. NULL: no memory. */
 struct plain *plain_new(void);
 
-/* What it still holds is let go, and told. */
+/* What it still holds is let go, and counted. */
 void plain_free(struct plain *plain);
 
 /*

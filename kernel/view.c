@@ -4,9 +4,10 @@
  * The views. For each device that was ever used a folder, as the device driver has one for each card:
  *
  *	/proc/driver/ttmem/totals		everything, for programs
+ *	/proc/driver/ttmem/stats		what plain clients left
  *	/proc/driver/ttmem/N/allocations	a table for people: who holds how much
  *	/proc/driver/ttmem/N/pids		who has used it, a line each
- *	/proc/driver/ttmem/N/stats		sums by type
+ *	/proc/driver/ttmem/N/stats		sums by type, and what was left
  *
  * Pids are those of the reader's pid namespace, 0 for who is not in it.
  */
@@ -24,6 +25,7 @@
 
 #include "kernel/book.h"
 #include "kernel/holder.h"
+#include "kernel/leak.h"
 
 #define VIEW_ROOT "driver/ttmem"
 #define VIEW_VERSION 1 /* of the file for programs */
@@ -146,6 +148,7 @@ static int view_show_stats(struct seq_file *seq, void *unused)
 		seq_printf(seq, "%s bytes %llu buffers %llu allocs %llu frees %llu\n",
 			   view_types[type], total[type].bytes, total[type].buffers,
 			   total[type].allocs, total[type].frees);
+	leak_show_device(seq, device);
 	return 0;
 }
 
@@ -212,6 +215,12 @@ static const struct seq_operations view_totals_operations = {
 	.show = view_show_holder,
 };
 
+static int view_show_all_stats(struct seq_file *seq, void *unused)
+{
+	leak_show(seq);
+	return 0;
+}
+
 static bool view_make_folder(u32 device)
 {
 	void *data = (void *)(uintptr_t)device;
@@ -267,7 +276,8 @@ int __init view_init(void)
 	view_root = proc_mkdir(VIEW_ROOT, NULL);
 	if (!view_root)
 		return -ENOMEM;
-	if (!proc_create_seq("totals", 0444, view_root, &view_totals_operations)) {
+	if (!proc_create_seq("totals", 0444, view_root, &view_totals_operations) ||
+	    !proc_create_single("stats", 0444, view_root, view_show_all_stats)) {
 		proc_remove(view_root);
 		return -ENOMEM;
 	}
