@@ -21,16 +21,12 @@
 
 #include "kernel/layout.h"
 #include "kernel/leak.h"
+#include "kernel/share.h"
 #include "kernel/view.h"
 
 static unsigned int book_mib = 1024;
 module_param_named(book_mib, book_mib, uint, 0644);
 MODULE_PARM_DESC(book_mib, "MiB that one book may have at most (1024)");
-
-static unsigned int total_mib;
-module_param_named(total_mib, total_mib, uint, 0644);
-MODULE_PARM_DESC(total_mib,
-		 "MiB that all books may have together; 0 = a quarter of the memory (0)");
 
 /*
  * Before 5.11 a page that is charged to a memory cgroup cannot be mapped: the mark lies where its mappings are
@@ -43,19 +39,6 @@ MODULE_PARM_DESC(total_mib,
 #endif
 
 static struct workqueue_struct *book_queue;
-static atomic_long_t book_pages; /* of all books */
-
-static unsigned long book_limit(unsigned int mib)
-{
-	return (unsigned long)mib << (20 - PAGE_SHIFT);
-}
-
-static unsigned long book_total_limit(void)
-{
-	unsigned int mib = READ_ONCE(total_mib);
-
-	return mib ? book_limit(mib) : totalram_pages() / 4;
-}
 
 struct page *book_page(struct book *book, unsigned long index)
 {
@@ -164,7 +147,10 @@ static void book_release(struct work_struct *work)
 		cond_resched();
 	}
 	xa_destroy(&book->pages);
-	atomic_long_sub(atomic_long_read(&book->used), &book_pages);
+	if (book->share) {
+		share_refund(book->share, atomic_long_read(&book->used));
+		share_put(book->share);
+	}
 	holder_deinit(&book->holder);
 	kfree(book);
 	if (unpin)
@@ -219,7 +205,7 @@ static bool book_size_is_sane(u64 size)
 
 struct book *book_new(u64 size, u64 room)
 {
-	unsigned long limit = book_limit(READ_ONCE(book_mib));
+	u64 limit = (u64)READ_ONCE(book_mib) << (20 - PAGE_SHIFT);
 	struct book *book;
 	int r;
 
@@ -237,7 +223,8 @@ struct book *book_new(u64 size, u64 room)
 	book->size = size;
 	book->room = min_t(u64, limit, DIV_ROUND_UP_ULL(room ? room : size, PAGE_SIZE));
 	book->notifier.ops = &book_notifier_ops;
-	r = holder_add(&book->holder);
+	book->share = share_get();
+	r = book->share ? holder_add(&book->holder) : -ENOMEM;
 	if (r < 0)
 		goto put;
 	r = mmu_notifier_register(&book->notifier, current->mm);
@@ -265,22 +252,15 @@ void book_abandon(struct book *book)
 
 static bool book_charge(struct book *book)
 {
-	if (atomic_long_inc_return(&book->used) > book->room)
-		goto refuse;
-	if (atomic_long_inc_return(&book_pages) > book_total_limit())
-		goto refuse_total;
-	return true;
-
-refuse_total:
-	atomic_long_dec(&book_pages);
-refuse:
+	if (atomic_long_inc_return(&book->used) <= book->room && share_charge(book->share))
+		return true;
 	atomic_long_dec(&book->used);
 	return false;
 }
 
 static void book_refund(struct book *book)
 {
-	atomic_long_dec(&book_pages);
+	share_refund(book->share, 1);
 	atomic_long_dec(&book->used);
 }
 

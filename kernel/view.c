@@ -4,7 +4,7 @@
  * The views. For each device that was ever used a folder, as the device driver has one for each card:
  *
  *	/proc/driver/ttmem/totals		everything, for programs
- *	/proc/driver/ttmem/stats		what plain clients left
+ *	/proc/driver/ttmem/stats		what books cost whom, and what plain clients left
  *	/proc/driver/ttmem/N/allocations	a table for people: who holds how much
  *	/proc/driver/ttmem/N/pids		who has used it, a line each
  *	/proc/driver/ttmem/N/stats		sums by type, and what was left
@@ -19,6 +19,7 @@
 #include <linux/export.h>
 #include <linux/fs.h>
 #include <linux/kdev_t.h>
+#include <linux/mm.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
 #include <linux/user_namespace.h>
@@ -26,6 +27,7 @@
 #include "kernel/book.h"
 #include "kernel/holder.h"
 #include "kernel/leak.h"
+#include "kernel/share.h"
 
 #define VIEW_ROOT "driver/ttmem"
 #define VIEW_VERSION 1 /* of the file for programs */
@@ -215,11 +217,52 @@ static const struct seq_operations view_totals_operations = {
 	.show = view_show_holder,
 };
 
-static int view_show_all_stats(struct seq_file *seq, void *unused)
+static int view_show_share(struct seq_file *seq, void *item)
 {
-	leak_show(seq);
+	struct share *share = item;
+
+	if (item == SEQ_START_TOKEN) {
+		seq_printf(seq, "books bytes %llu limit %llu\n", share_total(),
+			   share_total_limit());
+		leak_show(seq);
+		return 0;
+	}
+	seq_printf(seq, "user %u books %u bytes %llu limit %llu\n",
+		   from_kuid_munged(seq_user_ns(seq), share->uid), share->books,
+		   (u64)atomic_long_read(&share->pages) << PAGE_SHIFT, share_user_limit());
 	return 0;
 }
+
+/* Position 0 is what concerns all, others are numbers of users and one more. */
+static void *view_start_shares(struct seq_file *seq, loff_t *position)
+{
+	mutex_lock(&share_lock);
+	return *position == 0 ? SEQ_START_TOKEN : share_from(*position - 1);
+}
+
+static void *view_next_share(struct seq_file *seq, void *item, loff_t *position)
+{
+	struct share *share = item;
+
+	if (item == SEQ_START_TOKEN) {
+		*position = 1;
+		return share_from(0);
+	}
+	*position = (loff_t)__kuid_val(share->uid) + 2;
+	return list_is_last(&share->link, &share_list) ? NULL : list_next_entry(share, link);
+}
+
+static void view_stop_shares(struct seq_file *seq, void *item)
+{
+	mutex_unlock(&share_lock);
+}
+
+static const struct seq_operations view_stats_operations = {
+	.start = view_start_shares,
+	.next = view_next_share,
+	.stop = view_stop_shares,
+	.show = view_show_share,
+};
 
 static bool view_make_folder(u32 device)
 {
@@ -277,7 +320,7 @@ int __init view_init(void)
 	if (!view_root)
 		return -ENOMEM;
 	if (!proc_create_seq("totals", 0444, view_root, &view_totals_operations) ||
-	    !proc_create_single("stats", 0444, view_root, view_show_all_stats)) {
+	    !proc_create_seq("stats", 0444, view_root, &view_stats_operations)) {
 		proc_remove(view_root);
 		return -ENOMEM;
 	}

@@ -63,8 +63,8 @@ struct ttmem_ioc_attach {
 
 /*
  * Of a book's file, by the owner's address space only (EPERM): puts zeroed memory behind a part of the book.
- * EINVAL if it is not whole pages within the book, ENOMEM if the room or the memory has run out; what was
- * had before that stays.
+ * EINVAL if it is not whole pages within the book, ENOMEM if the room, what the user or all may have, or the memory
+ * has run out; what was had before that stays.
  */
 struct ttmem_ioc_reserve {
 	__u32 argsz;

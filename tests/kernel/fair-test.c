@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -172,4 +174,130 @@ UNIT_LONG(lines_in_the_log_are_for_everybody, 120)
 	}
 	assert(lines == 0);
 	close(log);
+}
+
+#define FAIR_USER_CAP "/sys/module/ttmem/parameters/user_mib"
+#define FAIR_STATS "/proc/driver/ttmem/stats"
+#define FAIR_MIB (UINT64_C(1) << 20)
+
+static void fair_put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	assert(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	close(fd);
+}
+
+/* Of a user's share; books whose memory is given back a moment after they have ended. */
+static bool fair_stats_become(const char *line, bool there)
+{
+	for (int i = 0; i < 1000; i++) {
+		if ((strstr(node_text(FAIR_STATS), line) != NULL) == there)
+			return true;
+		fair_pause();
+	}
+	puts(node_text(FAIR_STATS));
+	return false;
+}
+
+/* A process of @user that has so much, and then cannot have a page more unless it @may; until go is closed. */
+static pid_t fair_take(uid_t user, uint64_t bytes, bool may, const int go[2], int ready)
+{
+	pid_t child = fork();
+	struct node_book book;
+	char byte;
+
+	assert(child >= 0);
+	if (child == 0) {
+		close(go[1]);
+		assert(setuid(user) == 0);
+		node_make_book(&book);
+		assert(bytes == 0 || node_reserve(book.fd, 0, bytes) == 0);
+		assert(node_reserve(book.fd, bytes, 4096) == (may ? 0 : -ENOMEM));
+		assert(write(ready, "r", 1) == 1);
+		(void)!read(go[0], &byte, 1);
+		_exit(0);
+	}
+	return child;
+}
+
+/* One user's books get so much together and not more, and the next one's get theirs all the same. */
+UNIT_LONG(one_user_cannot_take_everything, 60)
+{
+	int go[2], ready[2], status;
+	pid_t children[4];
+	char bytes[4];
+
+	assert(pipe2(go, O_CLOEXEC) == 0 && pipe2(ready, O_CLOEXEC) == 0);
+	fair_put(FAIR_USER_CAP, "1");
+	children[0] = fair_take(FAIR_ONE, FAIR_MIB, false, go, ready[1]);
+	assert(read(ready[0], bytes, 1) == 1);
+	children[1] =
+		fair_take(FAIR_ONE, 0, false, go, ready[1]); /* a second book of the same user */
+	children[2] = fair_take(FAIR_ONE + 1, FAIR_MIB, false, go, ready[1]);
+	children[3] = fair_take(0, 2 * FAIR_MIB, true, go, ready[1]); /* who may use more */
+	for (int i = 0; i < 3; i++)
+		assert(read(ready[0], bytes, 1) == 1);
+	assert(strstr(node_text(FAIR_STATS), "\nuser 6001 books 2 bytes 1048576 limit 1048576\n"));
+	assert(strstr(node_text(FAIR_STATS), "\nuser 6002 books 1 bytes 1048576 limit 1048576\n"));
+	assert(fair_number(FAIR_STATS, "books bytes ") >= 4 * FAIR_MIB);
+	fair_put(FAIR_USER_CAP, "0");
+	close(go[0]);
+	close(go[1]);
+	for (int i = 0; i < 4; i++)
+		assert(waitpid(children[i], &status, 0) == children[i] && status == 0);
+	/* Nothing is kept for who has nothing. */
+	assert(fair_stats_become("\nuser ", false));
+	assert(fair_stats_become("books bytes 0 ", true));
+	close(ready[0]);
+	close(ready[1]);
+}
+
+/* A user namespace has many numbers of users; all are paid for by who made it. */
+UNIT_LONG(a_namespace_is_paid_for_by_its_maker, 60)
+{
+	int made[2], mapped[2], go[2], status;
+	char path[64], byte;
+	pid_t child;
+
+	assert(pipe2(made, O_CLOEXEC) == 0 && pipe2(mapped, O_CLOEXEC) == 0);
+	assert(pipe2(go, O_CLOEXEC) == 0);
+	child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		struct node_book book;
+
+		close(go[1]);
+		assert(setuid(FAIR_ONE) == 0);
+		byte = unshare(CLONE_NEWUSER) == 0 ? 'y' : 'n';
+		assert(write(made[1], &byte, 1) == 1 && read(mapped[0], &byte, 1) == 1);
+		assert(setuid(5) == 0);
+		node_make_book(&book);
+		node_write(&book, FAIR_DEVICE, 0, 1, 1);
+		assert(write(made[1], "b", 1) == 1);
+		(void)!read(go[0], &byte, 1);
+		_exit(0);
+	}
+	assert(read(made[0], &byte, 1) == 1);
+	if (byte == 'y') {
+		snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)child);
+		fair_put(path, "0 200000 10");
+		assert(write(mapped[1], "m", 1) == 1 && read(made[0], &byte, 1) == 1);
+		assert(byte == 'b');
+		assert(strstr(node_text(FAIR_STATS), "\nuser 6001 books 1 bytes 8192 "));
+		assert(!strstr(node_text(FAIR_STATS), "\nuser 200005 "));
+	} else {
+		assert(kill(child, SIGKILL) == 0);
+	}
+	close(go[1]);
+	assert(waitpid(child, &status, 0) == child);
+	for (int i = 0; i < 2; i++) {
+		close(made[i]);
+		close(mapped[i]);
+	}
+	close(go[0]);
+	if (byte == 'n')
+		unit_skip("no user namespaces here");
+	assert(status == 0);
+	assert(fair_stats_become("\nuser ", false));
 }
