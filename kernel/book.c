@@ -19,10 +19,10 @@
 #include <linux/slab.h>
 #include <linux/version.h>
 
+#include "kernel/folder.h"
 #include "kernel/layout.h"
 #include "kernel/leak.h"
 #include "kernel/share.h"
-#include "kernel/view.h"
 
 static unsigned int book_mib = 1024;
 module_param_named(book_mib, book_mib, uint, 0644);
@@ -169,6 +169,12 @@ void book_put(struct book *book)
 	kref_put(&book->refs, book_last_put);
 }
 
+static void book_leave(struct book *book)
+{
+	holder_remove(&book->holder);
+	folder_leave(&book->holder);
+}
+
 /* The owner's address space ends: exit, a signal, exec. Nobody can write from now on. */
 static void book_notify_release(struct mmu_notifier *notifier, struct mm_struct *mm)
 {
@@ -177,7 +183,7 @@ static void book_notify_release(struct mmu_notifier *notifier, struct mm_struct 
 	if (test_and_set_bit(BOOK_ENDED, &book->flags))
 		return;
 	WRITE_ONCE(book->mm, NULL);
-	holder_remove(&book->holder);
+	book_leave(book);
 	leak_log(&book->holder);
 	mmu_notifier_put(notifier);
 }
@@ -246,7 +252,7 @@ void book_abandon(struct book *book)
 	if (test_and_set_bit(BOOK_ENDED, &book->flags))
 		return;
 	WRITE_ONCE(book->mm, NULL);
-	holder_remove(&book->holder);
+	book_leave(book);
 	mmu_notifier_put(&book->notifier);
 }
 
@@ -287,13 +293,13 @@ static int book_reserve_page(struct book *book, unsigned long index)
 }
 
 /* A shard is reserved before its device is first used: that is when the device gets its views. */
-static void book_show_devices(u64 from, u64 to)
+static void book_show_devices(struct book *book, u64 from, u64 to)
 {
 	u64 end = LAYOUT_SHARDS + TTMEM_UAPI_DEVICES * LAYOUT_SHARD_SIZE;
 
 	from = max_t(u64, from, LAYOUT_SHARDS) & ~(u64)(LAYOUT_SHARD_SIZE - 1);
 	for (to = min(to, end); from < to; from += LAYOUT_SHARD_SIZE)
-		view_add_device((from - LAYOUT_SHARDS) / LAYOUT_SHARD_SIZE);
+		folder_use(&book->holder, (from - LAYOUT_SHARDS) / LAYOUT_SHARD_SIZE);
 }
 
 int book_reserve(struct book *book, u64 offset, u64 length)
@@ -313,7 +319,7 @@ int book_reserve(struct book *book, u64 offset, u64 length)
 	}
 	mutex_unlock(&book->reserving);
 	if (r == 0)
-		book_show_devices(offset, offset + length);
+		book_show_devices(book, offset, offset + length);
 	return r;
 }
 

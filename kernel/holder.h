@@ -6,6 +6,7 @@
  * goes through here, so they need not care which of the two it is.
  */
 
+#include <linux/bitmap.h>
 #include <linux/gfp.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -59,7 +60,8 @@ struct holder {
 	u64 id;
 	struct pid *pid; /* owned; of the whole process */
 	kuid_t uid;
-	char comm[TASK_COMM_LEN]; /* when it was made */
+	char comm[TASK_COMM_LEN];                    /* when it was made */
+	DECLARE_BITMAP(devices, TTMEM_UAPI_DEVICES); /* whose folders know it: folder.c's */
 };
 
 extern struct mutex holder_lock;     /* protects the list */

@@ -15,9 +15,9 @@
 #include <linux/xarray.h>
 
 #include "kernel/file.h"
+#include "kernel/folder.h"
 #include "kernel/holder.h"
 #include "kernel/leak.h"
-#include "kernel/view.h"
 
 static unsigned int plain_buffers = 65536;
 module_param_named(plain_buffers, plain_buffers, uint, 0644);
@@ -113,6 +113,7 @@ void plain_free(struct plain *plain)
 	unsigned long index;
 
 	holder_remove(&plain->holder);
+	folder_leave(&plain->holder);
 	leak_count(&plain->holder);
 	rbtree_postorder_for_each_entry_safe(buffer, next, &plain->buffers, node)
 		kmem_cache_free(plain_cache, buffer);
@@ -288,7 +289,7 @@ int plain_alloc(struct plain *plain, struct ttmem_ioc_track_alloc *args, void __
 		   : plain_add(plain, args, user, parent, link);
 	mutex_unlock(&plain->lock);
 	if (r == 0)
-		view_add_device(args->device);
+		folder_use(&plain->holder, args->device);
 	return r;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 
 /*
- * The views. For each device that was ever used a folder, as the device driver has one for each card:
+ * The views. For each device that somebody uses a folder, as the device driver has one for each card:
  *
  *	/proc/driver/ttmem/totals		everything, for programs
  *	/proc/driver/ttmem/stats		what books cost whom, and what plain clients left
@@ -14,7 +14,6 @@
 
 #include "kernel/view.h"
 
-#include <linux/bitmap.h>
 #include <linux/cred.h>
 #include <linux/export.h>
 #include <linux/fs.h>
@@ -25,11 +24,11 @@
 #include <linux/user_namespace.h>
 
 #include "kernel/book.h"
+#include "kernel/folder.h"
 #include "kernel/holder.h"
 #include "kernel/leak.h"
 #include "kernel/share.h"
 
-#define VIEW_ROOT "driver/ttmem"
 #define VIEW_VERSION 1 /* of the file for programs */
 
 static const char *const view_types[TTMEM_UAPI_TYPES] = {
@@ -39,10 +38,6 @@ static const char *const view_types[TTMEM_UAPI_TYPES] = {
 /* The columns of the table, by type, in the order that older tools know. */
 static const u8 view_columns[] = {0, 1, 3, 4};
 static const u8 view_more_columns[] = {5, 6};
-
-static DEFINE_MUTEX(view_lock); /* of the folders */
-static struct proc_dir_entry *view_root;
-static DECLARE_BITMAP(view_devices, TTMEM_UAPI_DEVICES);
 
 static bool view_uses(struct holder *holder, u32 device)
 {
@@ -107,27 +102,18 @@ void ttmem_show_allocations(struct seq_file *seq, u32 device)
 }
 EXPORT_SYMBOL_GPL(ttmem_show_allocations);
 
-static int view_show_allocations(struct seq_file *seq, void *unused)
+static void view_show_pids(struct seq_file *seq, u32 device)
 {
-	ttmem_show_allocations(seq, (uintptr_t)seq->private);
-	return 0;
-}
-
-static int view_show_pids(struct seq_file *seq, void *unused)
-{
-	u32 device = (uintptr_t)seq->private;
 	struct holder *holder;
 
 	mutex_lock(&holder_lock);
 	list_for_each_entry(holder, &holder_list, link) if (view_uses(holder, device))
 		seq_printf(seq, "%d\n", holder_pid(holder));
 	mutex_unlock(&holder_lock);
-	return 0;
 }
 
-static int view_show_stats(struct seq_file *seq, void *unused)
+static void view_show_stats(struct seq_file *seq, u32 device)
 {
-	u32 device = (uintptr_t)seq->private;
 	struct holder_memory memory[TTMEM_UAPI_TYPES];
 	struct holder_memory total[TTMEM_UAPI_TYPES] = {};
 	unsigned int holders = 0;
@@ -151,8 +137,14 @@ static int view_show_stats(struct seq_file *seq, void *unused)
 			   view_types[type], total[type].bytes, total[type].buffers,
 			   total[type].allocs, total[type].frees);
 	leak_show_device(seq, device);
-	return 0;
 }
+
+static const struct folder_file view_files[] = {
+	{"allocations", ttmem_show_allocations},
+	{"pids", view_show_pids},
+	{"stats", view_show_stats},
+	{},
+};
 
 /* A line for the holder, and one for each type of memory that it ever had. */
 static int view_show_holder(struct seq_file *seq, void *item)
@@ -264,34 +256,6 @@ static const struct seq_operations view_stats_operations = {
 	.show = view_show_share,
 };
 
-static bool view_make_folder(u32 device)
-{
-	void *data = (void *)(uintptr_t)device;
-	struct proc_dir_entry *folder;
-	char name[12];
-
-	snprintf(name, sizeof(name), "%u", device);
-	folder = proc_mkdir(name, view_root);
-	if (!folder)
-		return false;
-	if (proc_create_single_data("allocations", 0444, folder, view_show_allocations, data) &&
-	    proc_create_single_data("pids", 0444, folder, view_show_pids, data) &&
-	    proc_create_single_data("stats", 0444, folder, view_show_stats, data))
-		return true;
-	proc_remove(folder);
-	return false;
-}
-
-void view_add_device(u32 device)
-{
-	if (device >= TTMEM_UAPI_DEVICES || test_bit(device, view_devices))
-		return;
-	mutex_lock(&view_lock);
-	if (!test_bit(device, view_devices) && view_make_folder(device))
-		set_bit(device, view_devices);
-	mutex_unlock(&view_lock);
-}
-
 /* The keys of drm-usage-stats, whose readers need not know us. */
 void view_fdinfo(struct seq_file *seq, struct holder *holder, bool has_ended)
 {
@@ -316,18 +280,18 @@ void view_fdinfo(struct seq_file *seq, struct holder *holder, bool has_ended)
 
 int __init view_init(void)
 {
-	view_root = proc_mkdir(VIEW_ROOT, NULL);
-	if (!view_root)
-		return -ENOMEM;
-	if (!proc_create_seq("totals", 0444, view_root, &view_totals_operations) ||
-	    !proc_create_seq("stats", 0444, view_root, &view_stats_operations)) {
-		proc_remove(view_root);
-		return -ENOMEM;
-	}
-	return 0;
+	int r = folder_init(view_files);
+
+	if (r < 0)
+		return r;
+	if (proc_create_seq("totals", 0444, folder_root(), &view_totals_operations) &&
+	    proc_create_seq("stats", 0444, folder_root(), &view_stats_operations))
+		return 0;
+	folder_exit();
+	return -ENOMEM;
 }
 
 void view_exit(void)
 {
-	proc_remove(view_root);
+	folder_exit();
 }

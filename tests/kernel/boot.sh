@@ -28,7 +28,7 @@ give_up() {
 # The library's own tests run on the kernel's book too. Not those that make no book (bounds, pick, rules, oldlog), and
 # those about stacks and loading (stack, unwind, provider, loader): to them a book is a book.
 # shellcheck disable=SC2086 # a list of words
-[ $# -gt 0 ] || set -- kernel-node kernel-errors kernel-list kernel-fair kernel-odd kernel-life kernel-crowd kernel-view \
+[ $# -gt 0 ] || set -- kernel-node kernel-errors kernel-list kernel-fair kernel-folder kernel-odd kernel-life kernel-crowd kernel-view \
 	kernel-track lib-life lib-semantics lib-rest lib-misuse lib-descriptor lib-limits lib-offer \
 	lib-escape lib-signal lib-crowd kernel-storm ${TTMEM_KERNEL_MORE:-lib-family}
 
