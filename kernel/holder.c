@@ -12,6 +12,7 @@
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
 #include <linux/string.h>
 
 DEFINE_MUTEX(holder_lock);
@@ -106,9 +107,35 @@ void holder_name(struct holder *holder, char ret_name[HOLDER_NAME_SIZE])
 	*to = '\0';
 }
 
+/* Who waits for its parent is gone, too: nothing of it can hold anything. */
+bool holder_is_gone(struct holder *holder)
+{
+	struct task_struct *task;
+	bool is_gone;
+
+	rcu_read_lock();
+	task = pid_task(holder->pid, PIDTYPE_TGID);
+	is_gone = !task || !atomic_read(&task->signal->live);
+	rcu_read_unlock();
+	return is_gone;
+}
+
 pid_t holder_pid(struct holder *holder)
 {
-	return pid_nr_ns(holder->pid, task_active_pid_ns(current));
+	return holder_is_gone(holder) ? 0 : pid_nr_ns(holder->pid, task_active_pid_ns(current));
+}
+
+void holder_adopt(struct holder *holder)
+{
+	struct pid *pid = task_tgid(current), *old = holder->pid;
+
+	if (old == pid || !holder_is_gone(holder))
+		return;
+	mutex_lock(&holder_lock);
+	holder->pid = get_pid(pid);
+	get_task_comm(holder->comm, current->group_leader);
+	mutex_unlock(&holder_lock);
+	put_pid(old);
 }
 
 static u64 holder_plus(u64 a, u64 b)

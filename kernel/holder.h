@@ -58,7 +58,7 @@ struct holder {
 	struct list_head link;
 	const struct holder_ops *ops;
 	u64 id;
-	struct pid *pid; /* owned; of the whole process */
+	struct pid *pid; /* owned; of the whole process; changes under holder_lock */
 	kuid_t uid;
 	char comm[TASK_COMM_LEN];                    /* when it was made */
 	DECLARE_BITMAP(devices, TTMEM_UAPI_DEVICES); /* whose folders know it: folder.c's */
@@ -84,8 +84,17 @@ void holder_remove(struct holder *holder);
 #define HOLDER_NAME_SIZE (TASK_COMM_LEN * 4 + 1)
 void holder_name(struct holder *holder, char ret_name[HOLDER_NAME_SIZE]);
 
-/* Its pid as the caller sees it; 0 = not at all. */
+/*
+ * Whether the process has ended. A plain client then lasts as long as somebody else has its descriptor, a book as
+ * long as another process runs in its address space.
+ */
+bool holder_is_gone(struct holder *holder);
+
+/* Its pid as the caller sees it; 0 = not at all, or gone: another process may have that pid by now. */
 pid_t holder_pid(struct holder *holder);
+
+/* If its process is gone, it is the caller's from now on, who uses it. The user who pays stays the same. */
+void holder_adopt(struct holder *holder);
 
 /* Sums stop at the top. */
 void holder_add_memory(struct holder_memory *to, const struct holder_memory *more);

@@ -284,6 +284,7 @@ int plain_alloc(struct plain *plain, struct ttmem_ioc_track_alloc *args, void __
 		return -EINVAL;
 	if (mutex_lock_killable(&plain->lock) < 0)
 		return -EINTR;
+	holder_adopt(&plain->holder);
 	buffer = plain_find(plain, args->device, args->type, args->address, &parent, &link);
 	r = buffer ? plain_again(plain, buffer, args, user)
 		   : plain_add(plain, args, user, parent, link);
@@ -345,6 +346,7 @@ int plain_release(struct plain *plain, struct ttmem_ioc_track_free *args, void _
 		return -EINVAL;
 	if (mutex_lock_killable(&plain->lock) < 0)
 		return -EINTR;
+	holder_adopt(&plain->holder);
 	if (args->type == TTMEM_UAPI_ANY)
 		buffer = plain_youngest(plain, args->device, args->address);
 	else

@@ -9,7 +9,7 @@
  *	/proc/driver/ttmem/N/pids		who has used it, a line each
  *	/proc/driver/ttmem/N/stats		sums by type, and what was left
  *
- * Pids are those of the reader's pid namespace, 0 for who is not in it.
+ * Pids are those of the reader's pid namespace, 0 for who is not in it and for who is gone.
  */
 
 #include "kernel/view.h"
@@ -107,8 +107,13 @@ static void view_show_pids(struct seq_file *seq, u32 device)
 	struct holder *holder;
 
 	mutex_lock(&holder_lock);
-	list_for_each_entry(holder, &holder_list, link) if (view_uses(holder, device))
-		seq_printf(seq, "%d\n", holder_pid(holder));
+	list_for_each_entry(holder, &holder_list, link)
+	{
+		pid_t pid = holder_pid(holder);
+
+		if (view_uses(holder, device) && (pid || !holder_is_gone(holder)))
+			seq_printf(seq, "%d\n", pid);
+	}
 	mutex_unlock(&holder_lock);
 }
 
@@ -153,6 +158,7 @@ static int view_show_holder(struct seq_file *seq, void *item)
 	struct holder_memory memory;
 	char name[HOLDER_NAME_SIZE];
 	u32 device, type;
+	pid_t pid;
 
 	if (item == SEQ_START_TOKEN) {
 		seq_printf(seq, "ttmem %d\n", VIEW_VERSION);
@@ -160,9 +166,10 @@ static int view_show_holder(struct seq_file *seq, void *item)
 	}
 	holder = item;
 	holder_name(holder, name);
-	seq_printf(seq, "holder %llu %s %u %d %u %s\n", holder->id, holder->ops->kind,
-		   book_device(holder), holder_pid(holder),
-		   from_kuid_munged(seq_user_ns(seq), holder->uid), name);
+	pid = holder_pid(holder); /* may end any moment: the word is for a 0 only */
+	seq_printf(seq, "holder %llu %s %u %d %u %s%s\n", holder->id, holder->ops->kind,
+		   book_device(holder), pid, from_kuid_munged(seq_user_ns(seq), holder->uid), name,
+		   !pid && holder_is_gone(holder) ? " gone" : "");
 	for (device = holder->ops->next_device(holder, 0);
 	     device < TTMEM_UAPI_DEVICES && !seq_has_overflowed(seq);
 	     device = holder->ops->next_device(holder, device + 1)) {

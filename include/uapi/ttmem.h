@@ -83,7 +83,7 @@ struct ttmem_ioc_info {
 	__u64 size;
 	__u64 room;
 	__u64 used; /* bytes that are reserved */
-	__s32 pid;  /* as the caller sees it; 0 = not at all */
+	__s32 pid;  /* as the caller sees it; 0 = not at all, or it has ended */
 	__u32 uid;  /* effective user who made the book */
 };
 
