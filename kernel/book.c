@@ -19,17 +19,14 @@
 #include <linux/slab.h>
 #include <linux/version.h>
 
+#include "kernel/folder.h"
 #include "kernel/layout.h"
-#include "kernel/view.h"
+#include "kernel/leak.h"
+#include "kernel/share.h"
 
 static unsigned int book_mib = 1024;
 module_param_named(book_mib, book_mib, uint, 0644);
 MODULE_PARM_DESC(book_mib, "MiB that one book may have at most (1024)");
-
-static unsigned int total_mib;
-module_param_named(total_mib, total_mib, uint, 0644);
-MODULE_PARM_DESC(total_mib,
-		 "MiB that all books may have together; 0 = a quarter of the memory (0)");
 
 /*
  * Before 5.11 a page that is charged to a memory cgroup cannot be mapped: the mark lies where its mappings are
@@ -42,19 +39,6 @@ MODULE_PARM_DESC(total_mib,
 #endif
 
 static struct workqueue_struct *book_queue;
-static atomic_long_t book_pages; /* of all books */
-
-static unsigned long book_limit(unsigned int mib)
-{
-	return (unsigned long)mib << (20 - PAGE_SHIFT);
-}
-
-static unsigned long book_total_limit(void)
-{
-	unsigned int mib = READ_ONCE(total_mib);
-
-	return mib ? book_limit(mib) : totalram_pages() / 4;
-}
 
 struct page *book_page(struct book *book, unsigned long index)
 {
@@ -163,7 +147,10 @@ static void book_release(struct work_struct *work)
 		cond_resched();
 	}
 	xa_destroy(&book->pages);
-	atomic_long_sub(atomic_long_read(&book->used), &book_pages);
+	if (book->share) {
+		share_refund(book->share, atomic_long_read(&book->used));
+		share_put(book->share);
+	}
 	holder_deinit(&book->holder);
 	kfree(book);
 	if (unpin)
@@ -182,6 +169,12 @@ void book_put(struct book *book)
 	kref_put(&book->refs, book_last_put);
 }
 
+static void book_leave(struct book *book)
+{
+	holder_remove(&book->holder);
+	folder_leave(&book->holder);
+}
+
 /* The owner's address space ends: exit, a signal, exec. Nobody can write from now on. */
 static void book_notify_release(struct mmu_notifier *notifier, struct mm_struct *mm)
 {
@@ -190,7 +183,8 @@ static void book_notify_release(struct mmu_notifier *notifier, struct mm_struct 
 	if (test_and_set_bit(BOOK_ENDED, &book->flags))
 		return;
 	WRITE_ONCE(book->mm, NULL);
-	holder_end(&book->holder);
+	book_leave(book);
+	leak_log(&book->holder);
 	mmu_notifier_put(notifier);
 }
 
@@ -217,7 +211,7 @@ static bool book_size_is_sane(u64 size)
 
 struct book *book_new(u64 size, u64 room)
 {
-	unsigned long limit = book_limit(READ_ONCE(book_mib));
+	u64 limit = (u64)READ_ONCE(book_mib) << (20 - PAGE_SHIFT);
 	struct book *book;
 	int r;
 
@@ -235,7 +229,8 @@ struct book *book_new(u64 size, u64 room)
 	book->size = size;
 	book->room = min_t(u64, limit, DIV_ROUND_UP_ULL(room ? room : size, PAGE_SIZE));
 	book->notifier.ops = &book_notifier_ops;
-	r = holder_add(&book->holder);
+	book->share = share_get();
+	r = book->share ? holder_add(&book->holder) : -ENOMEM;
 	if (r < 0)
 		goto put;
 	r = mmu_notifier_register(&book->notifier, current->mm);
@@ -257,28 +252,21 @@ void book_abandon(struct book *book)
 	if (test_and_set_bit(BOOK_ENDED, &book->flags))
 		return;
 	WRITE_ONCE(book->mm, NULL);
-	holder_remove(&book->holder);
+	book_leave(book);
 	mmu_notifier_put(&book->notifier);
 }
 
 static bool book_charge(struct book *book)
 {
-	if (atomic_long_inc_return(&book->used) > book->room)
-		goto refuse;
-	if (atomic_long_inc_return(&book_pages) > book_total_limit())
-		goto refuse_total;
-	return true;
-
-refuse_total:
-	atomic_long_dec(&book_pages);
-refuse:
+	if (atomic_long_inc_return(&book->used) <= book->room && share_charge(book->share))
+		return true;
 	atomic_long_dec(&book->used);
 	return false;
 }
 
 static void book_refund(struct book *book)
 {
-	atomic_long_dec(&book_pages);
+	share_refund(book->share, 1);
 	atomic_long_dec(&book->used);
 }
 
@@ -305,13 +293,13 @@ static int book_reserve_page(struct book *book, unsigned long index)
 }
 
 /* A shard is reserved before its device is first used: that is when the device gets its views. */
-static void book_show_devices(u64 from, u64 to)
+static void book_show_devices(struct book *book, u64 from, u64 to)
 {
 	u64 end = LAYOUT_SHARDS + TTMEM_UAPI_DEVICES * LAYOUT_SHARD_SIZE;
 
 	from = max_t(u64, from, LAYOUT_SHARDS) & ~(u64)(LAYOUT_SHARD_SIZE - 1);
 	for (to = min(to, end); from < to; from += LAYOUT_SHARD_SIZE)
-		view_add_device((from - LAYOUT_SHARDS) / LAYOUT_SHARD_SIZE);
+		folder_use(&book->holder, (from - LAYOUT_SHARDS) / LAYOUT_SHARD_SIZE);
 }
 
 int book_reserve(struct book *book, u64 offset, u64 length)
@@ -331,7 +319,7 @@ int book_reserve(struct book *book, u64 offset, u64 length)
 	}
 	mutex_unlock(&book->reserving);
 	if (r == 0)
-		book_show_devices(offset, offset + length);
+		book_show_devices(book, offset, offset + length);
 	return r;
 }
 

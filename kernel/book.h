@@ -17,6 +17,7 @@
 
 struct inode;
 struct page;
+struct share;
 
 struct book {
 	struct holder holder;
@@ -25,8 +26,9 @@ struct book {
 	struct mm_struct *mm; /* the owner's, only to compare with; NULL once it has ended */
 	struct inode *inode;  /* under holder_lock; NULL if no file is open any more */
 	u64 size;
-	unsigned long room; /* pages */
-	atomic_long_t used; /* pages */
+	unsigned long room;  /* pages */
+	atomic_long_t used;  /* pages */
+	struct share *share; /* that pays for them */
 	struct xarray pages;
 	struct mutex reserving; /* so that no page is charged twice */
 	unsigned long flags;    /* enum book_flag */

@@ -15,6 +15,7 @@
 #include <linux/pseudo_fs.h>
 #include <linux/sched/signal.h>
 #include <linux/seq_file.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
 #include <linux/version.h>
@@ -49,6 +50,11 @@ int file_get_args(void *to, const void __user *from, size_t size)
 	if (copy_from_user(to, from, size))
 		return -EFAULT;
 	return head[0] == size && head[1] == 0 ? 0 : -EINVAL;
+}
+
+int file_put_args(void __user *to, const void *from, size_t size)
+{
+	return copy_to_user(to, from, size) ? -EFAULT : 0;
 }
 
 /* Opened again, through /proc. The rights were checked by mode and owner of the inode. */
@@ -186,6 +192,8 @@ static long file_info(struct book *book, void __user *user)
 
 	if (r < 0)
 		return r;
+	if (memchr_inv(&args.id, 0, sizeof(args) - offsetof(struct ttmem_ioc_info, id)))
+		return -EINVAL;
 	args = (struct ttmem_ioc_info){
 		.argsz = sizeof(args),
 		.flags = READ_ONCE(book->mm) ? 0 : TTMEM_INFO_ENDED,
@@ -196,7 +204,7 @@ static long file_info(struct book *book, void __user *user)
 		.pid = holder_pid(&book->holder),
 		.uid = from_kuid_munged(current_user_ns(), book->holder.uid),
 	};
-	return copy_to_user(user, &args, sizeof(args)) ? -EFAULT : 0;
+	return file_put_args(user, &args, sizeof(args));
 }
 
 static long file_ioctl(struct file *file, unsigned int command, unsigned long argument)
@@ -340,8 +348,9 @@ put:
 	return ERR_PTR(r);
 }
 
-static struct file *file_make_book(struct ttmem_ioc_book *args)
+static struct file *file_make_book(void *data)
 {
+	struct ttmem_ioc_book *args = data;
 	struct book *book = book_new(args->size, args->room);
 
 	if (IS_ERR(book))
@@ -351,8 +360,9 @@ static struct file *file_make_book(struct ttmem_ioc_book *args)
 	return file_of_book(book);
 }
 
-static struct file *file_find_book(struct ttmem_ioc_attach *args)
+static struct file *file_find_book(void *data)
 {
+	struct ttmem_ioc_attach *args = data;
 	struct pid *pid = args->pid ? find_get_pid(args->pid) : NULL;
 	struct inode *inode = NULL;
 	struct book *book;
@@ -370,44 +380,40 @@ static struct file *file_find_book(struct ttmem_ioc_attach *args)
 	return file_open_inode(inode, O_RDONLY);
 }
 
-/* The number that was kept is for @file, or not needed after all. */
-static int file_settle(int fd, struct file *file, s32 *ret_fd, struct file **ret_file)
+/* A file that @get makes of @args while the mount is pinned, and a number that is kept for it. */
+static int file_give(struct file *(*get)(void *args), void *args, s32 *ret_fd,
+		     struct file **ret_file)
 {
+	int fd = get_unused_fd_flags(O_CLOEXEC);
+	struct file *file;
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = file_pin();
+	if (r < 0)
+		goto put;
+	file = get(args);
+	file_unpin();
 	if (IS_ERR(file)) {
-		put_unused_fd(fd);
-		return PTR_ERR(file);
+		r = PTR_ERR(file);
+		goto put;
 	}
 	*ret_fd = fd;
 	*ret_file = file;
 	return 0;
+
+put:
+	put_unused_fd(fd);
+	return r;
 }
 
 int file_new_book(struct ttmem_ioc_book *args, struct file **ret_file)
 {
-	int fd = get_unused_fd_flags(O_CLOEXEC);
-	struct file *file;
-	int r;
-
-	if (fd < 0)
-		return fd;
-	r = file_pin();
-	file = r < 0 ? ERR_PTR(r) : file_make_book(args);
-	if (r == 0)
-		file_unpin();
-	return file_settle(fd, file, &args->fd, ret_file);
+	return file_give(file_make_book, args, &args->fd, ret_file);
 }
 
 int file_attach(struct ttmem_ioc_attach *args, struct file **ret_file)
 {
-	int fd = get_unused_fd_flags(O_CLOEXEC);
-	struct file *file;
-	int r;
-
-	if (fd < 0)
-		return fd;
-	r = file_pin();
-	file = r < 0 ? ERR_PTR(r) : file_find_book(args);
-	if (r == 0)
-		file_unpin();
-	return file_settle(fd, file, &args->fd, ret_file);
+	return file_give(file_find_book, args, &args->fd, ret_file);
 }

@@ -23,3 +23,6 @@ int file_attach(struct ttmem_ioc_attach *args, struct file **ret_file);
 
 /* Copies arguments in and checks what all of them have in common: size and flags. 0, -EFAULT, -EINVAL. */
 int file_get_args(void *to, const void __user *from, size_t size);
+
+/* The answer. 0, -EFAULT. */
+int file_put_args(void __user *to, const void *from, size_t size);

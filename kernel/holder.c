@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 
-/* The list of holders, and what becomes of those that end. */
-
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+/* The list of holders, and what is common to them. */
 
 #include "kernel/holder.h"
 
@@ -13,9 +11,8 @@
 #include <linux/overflow.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
-#include <linux/printk.h>
-#include <linux/ratelimit.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
 #include <linux/string.h>
 
 DEFINE_MUTEX(holder_lock);
@@ -83,27 +80,6 @@ void holder_remove(struct holder *holder)
 	mutex_unlock(&holder_lock);
 }
 
-void holder_end(struct holder *holder)
-{
-	struct holder_memory memory[TTMEM_UAPI_TYPES];
-	struct holder_memory all = {0};
-	char name[HOLDER_NAME_SIZE];
-	u32 type;
-
-	mutex_lock(&holder_lock);
-	list_del_init(&holder->link);
-	holder_sum(holder, memory);
-	mutex_unlock(&holder_lock);
-
-	for (type = 0; type < TTMEM_UAPI_TYPES; type++)
-		holder_add_memory(&all, &memory[type]);
-	if (!all.buffers && !all.bytes)
-		return;
-	holder_name(holder, name);
-	pr_info_ratelimited("process %d (%s) left %llu buffers, %llu bytes of device memory\n",
-			    pid_nr(holder->pid), name, all.buffers, all.bytes);
-}
-
 void holder_name(struct holder *holder, char ret_name[HOLDER_NAME_SIZE])
 {
 	char comm[TASK_COMM_LEN];
@@ -131,9 +107,35 @@ void holder_name(struct holder *holder, char ret_name[HOLDER_NAME_SIZE])
 	*to = '\0';
 }
 
+/* Who waits for its parent is gone, too: nothing of it can hold anything. */
+bool holder_is_gone(struct holder *holder)
+{
+	struct task_struct *task;
+	bool is_gone;
+
+	rcu_read_lock();
+	task = pid_task(holder->pid, PIDTYPE_TGID);
+	is_gone = !task || !atomic_read(&task->signal->live);
+	rcu_read_unlock();
+	return is_gone;
+}
+
 pid_t holder_pid(struct holder *holder)
 {
-	return pid_nr_ns(holder->pid, task_active_pid_ns(current));
+	return holder_is_gone(holder) ? 0 : pid_nr_ns(holder->pid, task_active_pid_ns(current));
+}
+
+void holder_adopt(struct holder *holder)
+{
+	struct pid *pid = task_tgid(current), *old = holder->pid;
+
+	if (old == pid || !holder_is_gone(holder))
+		return;
+	mutex_lock(&holder_lock);
+	holder->pid = get_pid(pid);
+	get_task_comm(holder->comm, current->group_leader);
+	mutex_unlock(&holder_lock);
+	put_pid(old);
 }
 
 static u64 holder_plus(u64 a, u64 b)

@@ -6,6 +6,7 @@
  * goes through here, so they need not care which of the two it is.
  */
 
+#include <linux/bitmap.h>
 #include <linux/gfp.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -57,9 +58,10 @@ struct holder {
 	struct list_head link;
 	const struct holder_ops *ops;
 	u64 id;
-	struct pid *pid; /* owned; of the whole process */
+	struct pid *pid; /* owned; of the whole process; changes under holder_lock */
 	kuid_t uid;
-	char comm[TASK_COMM_LEN]; /* when it was made */
+	char comm[TASK_COMM_LEN];                    /* when it was made */
+	DECLARE_BITMAP(devices, TTMEM_UAPI_DEVICES); /* whose folders know it: folder.c's */
 };
 
 extern struct mutex holder_lock;     /* protects the list */
@@ -75,21 +77,27 @@ int holder_add(struct holder *holder);
 /* The first in the list whose id is not below; NULL = none. With holder_lock held. */
 struct holder *holder_from(u64 id);
 
-/* Takes it out of every view, and tells the log of what it leaves behind. */
-void holder_end(struct holder *holder);
-
-/* Only takes it out. */
+/* Takes it out of every view. */
 void holder_remove(struct holder *holder);
 
 /* As it is called now, fit for a column of a table: no blanks, nothing that a terminal would obey. */
 #define HOLDER_NAME_SIZE (TASK_COMM_LEN * 4 + 1)
 void holder_name(struct holder *holder, char ret_name[HOLDER_NAME_SIZE]);
 
-/* Its pid as the caller sees it; 0 = not at all. */
+/*
+ * Whether the process has ended. A plain client then lasts as long as somebody else has its descriptor, a book as
+ * long as another process runs in its address space.
+ */
+bool holder_is_gone(struct holder *holder);
+
+/* Its pid as the caller sees it; 0 = not at all, or gone: another process may have that pid by now. */
 pid_t holder_pid(struct holder *holder);
+
+/* If its process is gone, it is the caller's from now on, who uses it. The user who pays stays the same. */
+void holder_adopt(struct holder *holder);
 
 /* Sums stop at the top. */
 void holder_add_memory(struct holder_memory *to, const struct holder_memory *more);
 
-/* Over all devices; with holder_lock held. */
+/* Over all devices; with holder_lock held, or once it is in no list. */
 void holder_sum(struct holder *holder, struct holder_memory ret_memory[TTMEM_UAPI_TYPES]);

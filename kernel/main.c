@@ -12,13 +12,14 @@
 #include <linux/module.h>
 #include <linux/pid.h>
 #include <linux/seq_file.h>
-#include <linux/uaccess.h>
+#include <linux/string.h>
 
 #include <uapi/ttmem.h>
 
 #include "kernel/book.h"
 #include "kernel/file.h"
 #include "kernel/holder.h"
+#include "kernel/leak.h"
 #include "kernel/plain.h"
 #include "kernel/view.h"
 
@@ -34,16 +35,11 @@ static int main_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-static long main_put(void __user *user, const void *args, size_t size)
-{
-	return copy_to_user(user, args, size) ? -EFAULT : 0;
-}
-
 /* A descriptor cannot be taken back: there is none before the caller has its number. */
 static long main_install(void __user *user, const void *args, size_t size, int fd,
 			 struct file *file)
 {
-	long r = main_put(user, args, size);
+	int r = file_put_args(user, args, size);
 
 	if (r < 0) {
 		put_unused_fd(fd);
@@ -82,17 +78,12 @@ static long main_attach(void __user *user)
 	return r < 0 ? r : main_install(user, &args, sizeof(args), args.fd, file);
 }
 
-/* What was counted is not taken back either: whether the answer can be written is tried first. */
 static long main_track_alloc(struct plain *plain, void __user *user)
 {
 	struct ttmem_ioc_track_alloc args;
 	int r = file_get_args(&args, user, sizeof(args));
 
-	if (r == 0)
-		r = main_put(user, &args, sizeof(args));
-	if (r == 0)
-		r = plain_alloc(plain, &args);
-	return r < 0 ? r : main_put(user, &args, sizeof(args));
+	return r < 0 ? r : plain_alloc(plain, &args, user);
 }
 
 static long main_track_free(struct plain *plain, void __user *user)
@@ -100,11 +91,7 @@ static long main_track_free(struct plain *plain, void __user *user)
 	struct ttmem_ioc_track_free args;
 	int r = file_get_args(&args, user, sizeof(args));
 
-	if (r == 0)
-		r = main_put(user, &args, sizeof(args));
-	if (r == 0)
-		r = plain_release(plain, &args);
-	return r < 0 ? r : main_put(user, &args, sizeof(args));
+	return r < 0 ? r : plain_release(plain, &args, user);
 }
 
 static void main_count(struct ttmem_ioc_memory to[TTMEM_UAPI_TYPES], struct holder *holder,
@@ -130,10 +117,9 @@ static long main_query(void __user *user)
 
 	if (r < 0)
 		return r;
-	if (args.device >= TTMEM_UAPI_DEVICES || args.reserved)
+	if (args.device >= TTMEM_UAPI_DEVICES || args.reserved ||
+	    memchr_inv(args.all, 0, sizeof(args.all)) || memchr_inv(args.own, 0, sizeof(args.own)))
 		return -EINVAL;
-	memset(args.all, 0, sizeof(args.all));
-	memset(args.own, 0, sizeof(args.own));
 	mutex_lock(&holder_lock);
 	list_for_each_entry(holder, &holder_list, link)
 	{
@@ -144,7 +130,7 @@ static long main_query(void __user *user)
 			main_count(args.own, holder, args.device);
 	}
 	mutex_unlock(&holder_lock);
-	return main_put(user, &args, sizeof(args));
+	return file_put_args(user, &args, sizeof(args));
 }
 
 static long main_ioctl(struct file *file, unsigned int command, unsigned long argument)
@@ -194,6 +180,7 @@ static int __init main_init(void)
 {
 	int r;
 
+	leak_init();
 	r = book_init();
 	if (r < 0)
 		return r;

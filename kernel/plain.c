@@ -14,8 +14,10 @@
 #include <linux/spinlock.h>
 #include <linux/xarray.h>
 
+#include "kernel/file.h"
+#include "kernel/folder.h"
 #include "kernel/holder.h"
-#include "kernel/view.h"
+#include "kernel/leak.h"
 
 static unsigned int plain_buffers = 65536;
 module_param_named(plain_buffers, plain_buffers, uint, 0644);
@@ -36,8 +38,8 @@ struct plain_device {
 };
 
 /*
- * The views wait for figures_lock only, under which nothing is allocated: a client that is kept waiting for
- * memory keeps nobody else waiting.
+ * The views wait for figures_lock only, under which nothing is allocated and nothing is copied: a client that is
+ * kept waiting, for memory or for a page that its own answer goes to, keeps nobody else waiting.
  */
 struct plain {
 	struct holder holder;
@@ -110,7 +112,9 @@ void plain_free(struct plain *plain)
 	struct plain_device *entry;
 	unsigned long index;
 
-	holder_end(&plain->holder);
+	holder_remove(&plain->holder);
+	folder_leave(&plain->holder);
+	leak_count(&plain->holder);
 	rbtree_postorder_for_each_entry_safe(buffer, next, &plain->buffers, node)
 		kmem_cache_free(plain_cache, buffer);
 	xa_for_each(&plain->devices, index, entry) kfree(entry);
@@ -174,52 +178,23 @@ static struct plain_device *plain_device(struct plain *plain, u32 device)
 }
 
 static int plain_again(struct plain *plain, struct plain_buffer *buffer,
-		       struct ttmem_ioc_track_alloc *args)
+		       struct ttmem_ioc_track_alloc *args, void __user *user)
 {
 	struct plain_device *entry = xa_load(&plain->devices, args->device);
+	int r;
 
 	if (buffer->size != args->size)
 		return -EEXIST;
 	if (buffer->refs == U32_MAX)
 		return -EOVERFLOW;
-	args->refs = ++buffer->refs;
+	args->refs = buffer->refs + 1;
+	r = file_put_args(user, args, sizeof(*args));
+	if (r < 0)
+		return r;
+	buffer->refs++;
 	spin_lock(&plain->figures_lock);
 	entry->memory[args->type].allocs++;
 	spin_unlock(&plain->figures_lock);
-	return 0;
-}
-
-static int plain_add(struct plain *plain, struct ttmem_ioc_track_alloc *args,
-		     struct rb_node *parent, struct rb_node **link)
-{
-	struct plain_device *entry = plain_device(plain, args->device);
-	struct holder_memory *memory;
-	struct plain_buffer *buffer;
-
-	if (!entry)
-		return -ENOMEM;
-	if (plain->count >= READ_ONCE(plain_buffers))
-		return -ENOSPC;
-	buffer = kmem_cache_alloc(plain_cache, HOLDER_GFP);
-	if (!buffer)
-		return -ENOMEM;
-	buffer->device = args->device;
-	buffer->type = args->type;
-	buffer->address = args->address;
-	buffer->size = args->size;
-	buffer->birth = ++plain->births;
-	buffer->refs = 1;
-	rb_link_node(&buffer->node, parent, link);
-	rb_insert_color(&buffer->node, &plain->buffers);
-	plain->count++;
-	memory = &entry->memory[args->type];
-	spin_lock(&plain->figures_lock);
-	memory->bytes += args->size;
-	memory->buffers++;
-	memory->allocs++;
-	memory->peak = max(memory->peak, memory->bytes);
-	spin_unlock(&plain->figures_lock);
-	args->refs = 1;
 	return 0;
 }
 
@@ -231,24 +206,91 @@ static int plain_list(struct plain *plain)
 	return r;
 }
 
-int plain_alloc(struct plain *plain, struct ttmem_ioc_track_alloc *args)
+/* Who never had a buffer was listed for nothing. */
+static void plain_unlist(struct plain *plain)
+{
+	if (plain->births)
+		return;
+	holder_remove(&plain->holder);
+	plain->is_listed = false;
+}
+
+static struct plain_buffer *plain_new_buffer(const struct ttmem_ioc_track_alloc *args)
+{
+	struct plain_buffer *buffer = kmem_cache_alloc(plain_cache, HOLDER_GFP);
+
+	if (!buffer)
+		return NULL;
+	buffer->device = args->device;
+	buffer->type = args->type;
+	buffer->address = args->address;
+	buffer->size = args->size;
+	buffer->refs = 1;
+	return buffer;
+}
+
+static void plain_count(struct plain *plain, struct holder_memory *memory, u64 size)
+{
+	spin_lock(&plain->figures_lock);
+	memory->bytes += size;
+	memory->buffers++;
+	memory->allocs++;
+	memory->peak = max(memory->peak, memory->bytes);
+	spin_unlock(&plain->figures_lock);
+}
+
+static int plain_add(struct plain *plain, struct ttmem_ioc_track_alloc *args, void __user *user,
+		     struct rb_node *parent, struct rb_node **link)
+{
+	struct plain_device *entry;
+	struct plain_buffer *buffer;
+	int r;
+
+	if (plain->count >= READ_ONCE(plain_buffers))
+		return -ENOSPC;
+	entry = plain_device(plain, args->device);
+	buffer = entry ? plain_new_buffer(args) : NULL;
+	if (!buffer)
+		return -ENOMEM;
+	r = plain_list(plain);
+	if (r < 0)
+		goto free;
+	args->refs = 1;
+	r = file_put_args(user, args, sizeof(*args));
+	if (r < 0)
+		goto unlist;
+	buffer->birth = ++plain->births;
+	rb_link_node(&buffer->node, parent, link);
+	rb_insert_color(&buffer->node, &plain->buffers);
+	plain->count++;
+	plain_count(plain, &entry->memory[args->type], args->size);
+	return 0;
+
+unlist:
+	plain_unlist(plain);
+free:
+	kmem_cache_free(plain_cache, buffer);
+	return r;
+}
+
+int plain_alloc(struct plain *plain, struct ttmem_ioc_track_alloc *args, void __user *user)
 {
 	struct rb_node *parent, **link;
 	struct plain_buffer *buffer;
 	int r;
 
 	if (args->device >= TTMEM_UAPI_DEVICES || args->type >= TTMEM_UAPI_TYPES || !args->size ||
-	    args->size > TTMEM_UAPI_SIZE_MAX || args->reserved)
+	    args->size > TTMEM_UAPI_SIZE_MAX || args->refs || args->reserved)
 		return -EINVAL;
-	mutex_lock(&plain->lock);
+	if (mutex_lock_killable(&plain->lock) < 0)
+		return -EINTR;
+	holder_adopt(&plain->holder);
 	buffer = plain_find(plain, args->device, args->type, args->address, &parent, &link);
-	r = plain_list(plain);
-	if (r == 0)
-		r = buffer ? plain_again(plain, buffer, args)
-			   : plain_add(plain, args, parent, link);
+	r = buffer ? plain_again(plain, buffer, args, user)
+		   : plain_add(plain, args, user, parent, link);
 	mutex_unlock(&plain->lock);
 	if (r == 0)
-		view_add_device(args->device);
+		folder_use(&plain->holder, args->device);
 	return r;
 }
 
@@ -266,14 +308,19 @@ static struct plain_buffer *plain_youngest(struct plain *plain, u32 device, u64 
 	return youngest;
 }
 
-static void plain_less(struct plain *plain, struct plain_buffer *buffer,
-		       struct ttmem_ioc_track_free *args)
+static int plain_less(struct plain *plain, struct plain_buffer *buffer,
+		      struct ttmem_ioc_track_free *args, void __user *user)
 {
 	struct plain_device *entry = xa_load(&plain->devices, buffer->device);
 	struct holder_memory *memory = &entry->memory[buffer->type];
+	int r;
 
 	args->size = buffer->size;
-	args->refs = --buffer->refs;
+	args->refs = buffer->refs - 1;
+	r = file_put_args(user, args, sizeof(*args));
+	if (r < 0)
+		return r;
+	buffer->refs--;
 	spin_lock(&plain->figures_lock);
 	memory->frees++;
 	if (!buffer->refs) {
@@ -282,28 +329,31 @@ static void plain_less(struct plain *plain, struct plain_buffer *buffer,
 	}
 	spin_unlock(&plain->figures_lock);
 	if (buffer->refs)
-		return;
+		return 0;
 	rb_erase(&buffer->node, &plain->buffers);
 	plain->count--;
 	kmem_cache_free(plain_cache, buffer);
+	return 0;
 }
 
-int plain_release(struct plain *plain, struct ttmem_ioc_track_free *args)
+int plain_release(struct plain *plain, struct ttmem_ioc_track_free *args, void __user *user)
 {
 	struct plain_buffer *buffer;
+	int r;
 
-	if (args->device >= TTMEM_UAPI_DEVICES || args->reserved ||
+	if (args->device >= TTMEM_UAPI_DEVICES || args->size || args->refs || args->reserved ||
 	    (args->type >= TTMEM_UAPI_TYPES && args->type != TTMEM_UAPI_ANY))
 		return -EINVAL;
-	mutex_lock(&plain->lock);
+	if (mutex_lock_killable(&plain->lock) < 0)
+		return -EINTR;
+	holder_adopt(&plain->holder);
 	if (args->type == TTMEM_UAPI_ANY)
 		buffer = plain_youngest(plain, args->device, args->address);
 	else
 		buffer = plain_find(plain, args->device, args->type, args->address, NULL, NULL);
-	if (buffer)
-		plain_less(plain, buffer, args);
+	r = buffer ? plain_less(plain, buffer, args, user) : -ENOENT;
 	mutex_unlock(&plain->lock);
-	return buffer ? 0 : -ENOENT;
+	return r;
 }
 
 int __init plain_init(void)

@@ -19,10 +19,14 @@ void plain_exit(void);
 /* One for each time the node is opened. NULL: no memory. */
 struct plain *plain_new(void);
 
-/* What it still holds is let go, and told. */
+/* What it still holds is let go, and counted. */
 void plain_free(struct plain *plain);
 
-int plain_alloc(struct plain *plain, struct ttmem_ioc_track_alloc *args);
-int plain_release(struct plain *plain, struct ttmem_ioc_track_free *args);
+/*
+ * The answer goes to @user before anything is counted, and only if all else went well: what cannot be answered
+ * has not happened.
+ */
+int plain_alloc(struct plain *plain, struct ttmem_ioc_track_alloc *args, void __user *user);
+int plain_release(struct plain *plain, struct ttmem_ioc_track_free *args, void __user *user);
 
 struct holder *plain_holder(struct plain *plain);

@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 
 /*
- * The views. For each device that was ever used a folder, as the device driver has one for each card:
+ * The views. For each device that somebody uses a folder, as the device driver has one for each card:
  *
  *	/proc/driver/ttmem/totals		everything, for programs
+ *	/proc/driver/ttmem/stats		what books cost whom, and what plain clients left
  *	/proc/driver/ttmem/N/allocations	a table for people: who holds how much
  *	/proc/driver/ttmem/N/pids		who has used it, a line each
- *	/proc/driver/ttmem/N/stats		sums by type
+ *	/proc/driver/ttmem/N/stats		sums by type, and what was left
  *
- * Pids are those of the reader's pid namespace, 0 for who is not in it.
+ * Pids are those of the reader's pid namespace, 0 for who is not in it and for who is gone.
  */
 
 #include "kernel/view.h"
 
-#include <linux/bitmap.h>
 #include <linux/cred.h>
 #include <linux/export.h>
 #include <linux/fs.h>
 #include <linux/kdev_t.h>
+#include <linux/mm.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
 #include <linux/user_namespace.h>
 
 #include "kernel/book.h"
+#include "kernel/folder.h"
 #include "kernel/holder.h"
+#include "kernel/leak.h"
+#include "kernel/share.h"
 
-#define VIEW_ROOT "driver/ttmem"
 #define VIEW_VERSION 1 /* of the file for programs */
 
 static const char *const view_types[TTMEM_UAPI_TYPES] = {
@@ -35,10 +38,6 @@ static const char *const view_types[TTMEM_UAPI_TYPES] = {
 /* The columns of the table, by type, in the order that older tools know. */
 static const u8 view_columns[] = {0, 1, 3, 4};
 static const u8 view_more_columns[] = {5, 6};
-
-static DEFINE_MUTEX(view_lock); /* of the folders */
-static struct proc_dir_entry *view_root;
-static DECLARE_BITMAP(view_devices, TTMEM_UAPI_DEVICES);
 
 static bool view_uses(struct holder *holder, u32 device)
 {
@@ -103,27 +102,23 @@ void ttmem_show_allocations(struct seq_file *seq, u32 device)
 }
 EXPORT_SYMBOL_GPL(ttmem_show_allocations);
 
-static int view_show_allocations(struct seq_file *seq, void *unused)
+static void view_show_pids(struct seq_file *seq, u32 device)
 {
-	ttmem_show_allocations(seq, (uintptr_t)seq->private);
-	return 0;
-}
-
-static int view_show_pids(struct seq_file *seq, void *unused)
-{
-	u32 device = (uintptr_t)seq->private;
 	struct holder *holder;
 
 	mutex_lock(&holder_lock);
-	list_for_each_entry(holder, &holder_list, link) if (view_uses(holder, device))
-		seq_printf(seq, "%d\n", holder_pid(holder));
+	list_for_each_entry(holder, &holder_list, link)
+	{
+		pid_t pid = holder_pid(holder);
+
+		if (view_uses(holder, device) && (pid || !holder_is_gone(holder)))
+			seq_printf(seq, "%d\n", pid);
+	}
 	mutex_unlock(&holder_lock);
-	return 0;
 }
 
-static int view_show_stats(struct seq_file *seq, void *unused)
+static void view_show_stats(struct seq_file *seq, u32 device)
 {
-	u32 device = (uintptr_t)seq->private;
 	struct holder_memory memory[TTMEM_UAPI_TYPES];
 	struct holder_memory total[TTMEM_UAPI_TYPES] = {};
 	unsigned int holders = 0;
@@ -146,8 +141,15 @@ static int view_show_stats(struct seq_file *seq, void *unused)
 		seq_printf(seq, "%s bytes %llu buffers %llu allocs %llu frees %llu\n",
 			   view_types[type], total[type].bytes, total[type].buffers,
 			   total[type].allocs, total[type].frees);
-	return 0;
+	leak_show_device(seq, device);
 }
+
+static const struct folder_file view_files[] = {
+	{"allocations", ttmem_show_allocations},
+	{"pids", view_show_pids},
+	{"stats", view_show_stats},
+	{},
+};
 
 /* A line for the holder, and one for each type of memory that it ever had. */
 static int view_show_holder(struct seq_file *seq, void *item)
@@ -156,6 +158,7 @@ static int view_show_holder(struct seq_file *seq, void *item)
 	struct holder_memory memory;
 	char name[HOLDER_NAME_SIZE];
 	u32 device, type;
+	pid_t pid;
 
 	if (item == SEQ_START_TOKEN) {
 		seq_printf(seq, "ttmem %d\n", VIEW_VERSION);
@@ -163,9 +166,10 @@ static int view_show_holder(struct seq_file *seq, void *item)
 	}
 	holder = item;
 	holder_name(holder, name);
-	seq_printf(seq, "holder %llu %s %u %d %u %s\n", holder->id, holder->ops->kind,
-		   book_device(holder), holder_pid(holder),
-		   from_kuid_munged(seq_user_ns(seq), holder->uid), name);
+	pid = holder_pid(holder); /* may end any moment: the word is for a 0 only */
+	seq_printf(seq, "holder %llu %s %u %d %u %s%s\n", holder->id, holder->ops->kind,
+		   book_device(holder), pid, from_kuid_munged(seq_user_ns(seq), holder->uid), name,
+		   !pid && holder_is_gone(holder) ? " gone" : "");
 	for (device = holder->ops->next_device(holder, 0);
 	     device < TTMEM_UAPI_DEVICES && !seq_has_overflowed(seq);
 	     device = holder->ops->next_device(holder, device + 1)) {
@@ -212,33 +216,52 @@ static const struct seq_operations view_totals_operations = {
 	.show = view_show_holder,
 };
 
-static bool view_make_folder(u32 device)
+static int view_show_share(struct seq_file *seq, void *item)
 {
-	void *data = (void *)(uintptr_t)device;
-	struct proc_dir_entry *folder;
-	char name[12];
+	struct share *share = item;
 
-	snprintf(name, sizeof(name), "%u", device);
-	folder = proc_mkdir(name, view_root);
-	if (!folder)
-		return false;
-	if (proc_create_single_data("allocations", 0444, folder, view_show_allocations, data) &&
-	    proc_create_single_data("pids", 0444, folder, view_show_pids, data) &&
-	    proc_create_single_data("stats", 0444, folder, view_show_stats, data))
-		return true;
-	proc_remove(folder);
-	return false;
+	if (item == SEQ_START_TOKEN) {
+		seq_printf(seq, "books bytes %llu limit %llu\n", share_total(),
+			   share_total_limit());
+		leak_show(seq);
+		return 0;
+	}
+	seq_printf(seq, "user %u books %u bytes %llu limit %llu\n",
+		   from_kuid_munged(seq_user_ns(seq), share->uid), share->books,
+		   (u64)atomic_long_read(&share->pages) << PAGE_SHIFT, share_user_limit());
+	return 0;
 }
 
-void view_add_device(u32 device)
+/* Position 0 is what concerns all, others are numbers of users and one more. */
+static void *view_start_shares(struct seq_file *seq, loff_t *position)
 {
-	if (device >= TTMEM_UAPI_DEVICES || test_bit(device, view_devices))
-		return;
-	mutex_lock(&view_lock);
-	if (!test_bit(device, view_devices) && view_make_folder(device))
-		set_bit(device, view_devices);
-	mutex_unlock(&view_lock);
+	mutex_lock(&share_lock);
+	return *position == 0 ? SEQ_START_TOKEN : share_from(*position - 1);
 }
+
+static void *view_next_share(struct seq_file *seq, void *item, loff_t *position)
+{
+	struct share *share = item;
+
+	if (item == SEQ_START_TOKEN) {
+		*position = 1;
+		return share_from(0);
+	}
+	*position = (loff_t)__kuid_val(share->uid) + 2;
+	return list_is_last(&share->link, &share_list) ? NULL : list_next_entry(share, link);
+}
+
+static void view_stop_shares(struct seq_file *seq, void *item)
+{
+	mutex_unlock(&share_lock);
+}
+
+static const struct seq_operations view_stats_operations = {
+	.start = view_start_shares,
+	.next = view_next_share,
+	.stop = view_stop_shares,
+	.show = view_show_share,
+};
 
 /* The keys of drm-usage-stats, whose readers need not know us. */
 void view_fdinfo(struct seq_file *seq, struct holder *holder, bool has_ended)
@@ -264,17 +287,18 @@ void view_fdinfo(struct seq_file *seq, struct holder *holder, bool has_ended)
 
 int __init view_init(void)
 {
-	view_root = proc_mkdir(VIEW_ROOT, NULL);
-	if (!view_root)
-		return -ENOMEM;
-	if (!proc_create_seq("totals", 0444, view_root, &view_totals_operations)) {
-		proc_remove(view_root);
-		return -ENOMEM;
-	}
-	return 0;
+	int r = folder_init(view_files);
+
+	if (r < 0)
+		return r;
+	if (proc_create_seq("totals", 0444, folder_root(), &view_totals_operations) &&
+	    proc_create_seq("stats", 0444, folder_root(), &view_stats_operations))
+		return 0;
+	folder_exit();
+	return -ENOMEM;
 }
 
 void view_exit(void)
 {
-	proc_remove(view_root);
+	folder_exit();
 }

@@ -11,9 +11,6 @@ struct seq_file;
 int view_init(void);
 void view_exit(void);
 
-/* The files of a device, which stay. Without memory there are none; the next call tries again. */
-void view_add_device(u32 device);
-
 /* Who has ended holds nothing any more, whatever can still be read of it. */
 void view_fdinfo(struct seq_file *seq, struct holder *holder, bool has_ended);
 

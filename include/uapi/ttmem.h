@@ -17,9 +17,11 @@
  * TTMEM_IOC_TRACK_ALLOC and TTMEM_IOC_TRACK_FREE are for clients without a mapping: the kernel keeps what
  * they report for as long as the node is open.
  *
- * Every struct begins with its size and with flags. Rules: argsz is sizeof the struct, unknown flags and
- * reserved members are 0, otherwise EINVAL; an ioctl that does not exist is ENOTTY; nothing is written back
- * on failure. All structs are the same for 32 bits.
+ * Every struct begins with its size and with flags. Rules: argsz is sizeof the struct; unknown flags, reserved
+ * members and those that are only an answer ("out") are 0 on entry, otherwise EINVAL, so that each can get a
+ * meaning one day: a struct that was answered is cleared before it is used again. An ioctl that does not exist is
+ * ENOTTY. On failure nothing is written back, and nothing has happened unless it says so. All structs are the
+ * same for 32 bits.
  */
 
 #include <linux/ioctl.h>
@@ -61,8 +63,8 @@ struct ttmem_ioc_attach {
 
 /*
  * Of a book's file, by the owner's address space only (EPERM): puts zeroed memory behind a part of the book.
- * EINVAL if it is not whole pages within the book, ENOMEM if the room or the memory has run out; what was
- * had before that stays.
+ * EINVAL if it is not whole pages within the book, ENOMEM if the room, what the user or all may have, or the memory
+ * has run out; what was had before that stays.
  */
 struct ttmem_ioc_reserve {
 	__u32 argsz;
@@ -81,7 +83,7 @@ struct ttmem_ioc_info {
 	__u64 size;
 	__u64 room;
 	__u64 used; /* bytes that are reserved */
-	__s32 pid;  /* as the caller sees it; 0 = not at all */
+	__s32 pid;  /* as the caller sees it; 0 = not at all, or it has ended */
 	__u32 uid;  /* effective user who made the book */
 };
 

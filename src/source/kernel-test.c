@@ -171,6 +171,36 @@ UNIT(everybody_is_in_the_snapshot)
 	scan_free(scan);
 }
 
+/* A pid of 0 may be somebody outside, or somebody who is dead and whose descriptor others keep: two notes. */
+UNIT(the_dead_are_told_from_those_outside)
+{
+	static const uint64_t known = 11;
+	struct snapshot *snapshot = snapshot_new(1);
+	struct kernel_seen seen;
+	struct scan *scan;
+	char text[512];
+
+	snprintf(text, sizeof(text), "%s%s", kernel_sample,
+		 "holder 10 plain 0 0 1000 gone gone\n"
+		 "memory 0 0 500 1 1 1 0 0\n"
+		 "memory 0 1 50 1 1 1 0 0\n"
+		 "holder 11 book 38 0 1000 shared gone\n"
+		 "memory 0 0 1 1 1 1 0 0\n"
+		 "holder 12 plain 0 300 1000 gone\n");
+	assert(kernel_see(text, &seen) == 0 && seen.count == 6);
+	assert(!seen.holders[2].is_gone && seen.holders[3].is_gone && seen.holders[4].is_gone);
+	assert(strcmp(seen.holders[5].comm, "gone") == 0 && !seen.holders[5].is_gone);
+	kernel_make_machine(text);
+	assert(snapshot && scan_new(&scan) == 0);
+	assert(kernel_collect(&scan->proc, kernel_knows, &known, snapshot) == 0);
+	assert(snapshot_finish(snapshot) == 0 && snapshot->process_count == 3);
+	assert(snapshot->note_count == 2 &&
+	       strncmp(snapshot->notes[0], "1 processes outside", 19) == 0);
+	assert(strncmp(snapshot->notes[1], "550 bytes of 1 processes that have ended", 40) == 0);
+	snapshot_free(snapshot);
+	scan_free(scan);
+}
+
 /* What somebody else tells of is left out; a client of the plain ioctls is nobody else's. */
 UNIT(who_is_known_does_not_count_twice)
 {

@@ -118,6 +118,7 @@ static int kernel_parse_holder(struct kernel_line *line, const struct kernel_par
 	holder.pid = (uint32_t)pid;
 	holder.uid = (uint32_t)uid;
 	kernel_comm(line, holder.comm);
+	holder.is_gone = kernel_word_is(line, "gone");
 	return parser->holder(parser->context, &holder);
 }
 
@@ -213,7 +214,10 @@ struct kernel_collecting {
 	const void *context;
 	struct snapshot *snapshot;
 	size_t outside; /* holders that have no pid here */
-	bool wanted;    /* the holder whose lines come now */
+	size_t gone;    /* holders whose process has ended, and what they have */
+	struct snapshot_memory gone_memory;
+	bool is_gone; /* this and all that follows: of the holder whose lines come now */
+	bool wanted;
 	uint32_t process;
 };
 
@@ -224,11 +228,15 @@ static int kernel_collect_holder(void *context, const struct kernel_holder *hold
 	struct proc_facts facts = {.ns_pid = holder->pid, .real_uid = holder->uid};
 	struct snapshot_process process = {.pid = holder->pid, .alive = true, .exact = true};
 	char user[64];
+	bool is_known;
 	int r;
 
-	collecting->outside += holder->pid == 0;
-	collecting->wanted = holder->pid != 0 &&
-			     !(holder->is_book && collecting->knows(collecting->context, holder));
+	is_known = holder->is_book && (holder->pid || holder->is_gone) &&
+		   collecting->knows(collecting->context, holder);
+	collecting->is_gone = holder->pid == 0 && holder->is_gone && !is_known;
+	collecting->gone += collecting->is_gone;
+	collecting->outside += holder->pid == 0 && !holder->is_gone;
+	collecting->wanted = holder->pid != 0 && !is_known;
 	if (!collecting->wanted)
 		return 0;
 	/* It may have ended since, or not be for us to see; the kernel's word for it will do. */
@@ -257,6 +265,8 @@ static int kernel_collect_memory(void *context, uint32_t device, uint32_t type,
 	struct kernel_collecting *collecting = context;
 	struct snapshot_part *part;
 
+	if (collecting->is_gone)
+		snapshot_add_memory(&collecting->gone_memory, memory);
 	if (!collecting->wanted)
 		return 0;
 	part = snapshot_part(collecting->snapshot, collecting->process, device);
@@ -288,6 +298,11 @@ int kernel_collect(const struct proc *proc, kernel_knows_fn *knows, const void *
 	if (collecting.outside)
 		snapshot_note(snapshot, "%zu processes outside this container are not shown",
 			      collecting.outside);
+	if (collecting.gone)
+		snapshot_note(snapshot,
+			      "%" PRIu64 " bytes of %zu processes that have ended are not shown: "
+			      "others keep what those had opened",
+			      collecting.gone_memory.used, collecting.gone);
 	return 0;
 }
 

@@ -24,9 +24,10 @@ struct snapshot_memory;
 struct kernel_holder {
 	uint64_t id;  /* of a book: its inode */
 	dev_t device; /* of a book: its file system; 0 = its file is closed */
-	uint32_t pid; /* 0 = in no pid namespace that we see */
+	uint32_t pid; /* 0 = in no pid namespace that we see, or gone */
 	uint32_t uid;
 	bool is_book; /* otherwise a client of the plain ioctls */
+	bool is_gone; /* its process has ended; somebody else keeps it */
 	char comm[KERNEL_COMM_SIZE];
 };
 

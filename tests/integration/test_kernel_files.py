@@ -8,7 +8,6 @@ import shutil
 
 import pytest
 
-from conftest import LIMIT
 from world import wait_for
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

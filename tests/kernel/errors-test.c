@@ -221,6 +221,30 @@ UNIT(a_wrong_value)
 	errors_end(&place);
 }
 
+/* What is only an answer must be 0 in the question: one day it may be asked with. */
+UNIT(an_answer_in_the_question)
+{
+	struct errors_place place;
+
+	errors_begin(&place);
+	ERRORS_CASE(INFO, info.id, 1, -EINVAL);
+	ERRORS_CASE(INFO, info.size, 1, -EINVAL);
+	ERRORS_CASE(INFO, info.room, 1, -EINVAL);
+	ERRORS_CASE(INFO, info.used, 1, -EINVAL);
+	ERRORS_CASE(INFO, info.pid, 1, -EINVAL);
+	ERRORS_CASE(INFO, info.uid, 1, -EINVAL);
+	ERRORS_CASE(ALLOC, alloc.refs, 1, -EINVAL);
+	ERRORS_CASE(FREE, free.size, 1, -EINVAL);
+	ERRORS_CASE(FREE, free.refs, 1, -EINVAL);
+	for (size_t type = 0; type < TTMEM_UAPI_TYPES; type++) {
+		ERRORS_CASE(STATS, stats.all[type].bytes, 1, -EINVAL);
+		ERRORS_CASE(STATS, stats.all[type].buffers, 1, -EINVAL);
+		ERRORS_CASE(STATS, stats.own[type].bytes, 1, -EINVAL);
+		ERRORS_CASE(STATS, stats.own[type].buffers, 1, -EINVAL);
+	}
+	errors_end(&place);
+}
+
 UNIT(a_bad_pointer)
 {
 	static const uintptr_t places[] = {0, 1, 0x7fffffffffff, UINTPTR_MAX - 4095, UINTPTR_MAX};
@@ -265,6 +289,37 @@ UNIT(an_answer_that_cannot_be_written)
 	/* No descriptor was left behind that nobody knows the number of. */
 	assert(fcntl(0, F_DUPFD_CLOEXEC, 0) == before);
 	close(before);
+	munmap(page, 4096);
+	errors_end(&place);
+}
+
+/* What is wrong is told before anything is written: a page that cannot be written does not matter then. */
+UNIT(mistakes_are_found_before_an_answer_is_tried)
+{
+	struct ttmem_ioc_track_alloc *alloc;
+	struct ttmem_ioc_track_free *release;
+	struct errors_place place;
+	void *page;
+
+	errors_begin(&place);
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert(page != MAP_FAILED);
+	alloc = page;
+	*alloc = errors_calls[ALLOC].args.alloc;
+	alloc->type = TTMEM_UAPI_TYPES;
+	assert(mprotect(page, 4096, PROT_READ) == 0);
+	assert(node_ioctl(place.node, TTMEM_IOC_TRACK_ALLOC, page) == -EINVAL);
+	assert(mprotect(page, 4096, PROT_READ | PROT_WRITE) == 0);
+	*alloc = errors_calls[ALLOC].args.alloc;
+	alloc->size = 2;
+	assert(mprotect(page, 4096, PROT_READ) == 0);
+	assert(node_ioctl(place.node, TTMEM_IOC_TRACK_ALLOC, page) == -EEXIST);
+	assert(mprotect(page, 4096, PROT_READ | PROT_WRITE) == 0);
+	release = page;
+	*release = errors_calls[FREE].args.free;
+	release->address = 77;
+	assert(mprotect(page, 4096, PROT_READ) == 0);
+	assert(node_ioctl(place.node, TTMEM_IOC_TRACK_FREE, page) == -ENOENT);
 	munmap(page, 4096);
 	errors_end(&place);
 }

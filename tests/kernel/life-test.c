@@ -150,6 +150,7 @@ UNIT(an_attached_reader_sees_the_last_state)
 	assert(bytes == 1000);
 	info = (struct ttmem_ioc_info){.argsz = sizeof(info)};
 	assert(node_ioctl(fd, TTMEM_IOC_INFO, &info) == 0 && info.flags == TTMEM_INFO_ENDED);
+	assert(info.pid == 0); /* it may be another's by now */
 	assert(node_reserve(fd, 0, 4096) == -EPERM);
 	close(fd);
 }
@@ -431,8 +432,8 @@ UNIT(the_module_stays_while_it_is_used)
 	assert(syscall(SYS_delete_module, "ttmem", O_NONBLOCK) == -1 && errno == EWOULDBLOCK);
 }
 
-/* Whether the log, from where it was read last, has a line with all of @wanted. Counts ours. */
-static bool life_log_has(int fd, const char *process, const char *left, unsigned int *lines)
+/* Whether the log, from where it was read last, has a line with both. */
+static bool life_log_has(int fd, const char *process, const char *left)
 {
 	bool found = false;
 	char line[512];
@@ -441,20 +442,18 @@ static bool life_log_has(int fd, const char *process, const char *left, unsigned
 	/* A record that was overwritten is EPIPE, and the next one is read. */
 	while ((n = read(fd, line, sizeof(line) - 1)) > 0 || (n < 0 && errno == EPIPE)) {
 		line[n > 0 ? n : 0] = '\0';
-		*lines += strstr(line, "ttmem: process") != NULL;
 		found = found || (strstr(line, process) && strstr(line, left));
 	}
 	return found;
 }
 
-/* One line for who left something, but not one for each of hundreds. */
+/* One line for who left something; fair-test.c has that it is not one for each of hundreds. */
 UNIT_LONG(the_log_tells_of_leaks, 120)
 {
 	static const struct timespec pause = {.tv_nsec = 200000000};
 	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	struct life_child child;
 	struct node_book book;
-	unsigned int lines = 0;
 	bool found = false;
 	char process[32];
 
@@ -467,20 +466,10 @@ UNIT_LONG(the_log_tells_of_leaks, 120)
 		life_reap(&child, 0);
 		assert(node_becomes(LIFE_DEVICE, 0, 0));
 		snprintf(process, sizeof(process), "process %d ", (int)child.pid);
-		found = life_log_has(fd, process, "left 3 buffers, 1000 bytes of device memory",
-				     &lines);
+		found = life_log_has(fd, process, "left 3 buffers, 1000 bytes of device memory");
 		if (!found)
 			(void)nanosleep(&pause, NULL); /* shortened: then sooner */
 	}
 	assert(found);
-	lines = 0;
-	for (int i = 0; i < 300; i++) {
-		int node = node_open();
-
-		assert(node_alloc(node, 0, 0, 0, 1) == 1);
-		close(node);
-	}
-	(void)life_log_has(fd, "", "", &lines); /* only counts */
-	assert(lines < 100);
 	close(fd);
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -51,6 +52,115 @@ UNIT(who_holds_nothing_is_not_listed)
 	assert(list_holders() == before + 1);
 	close(node);
 	assert(list_holders() == before);
+}
+
+/* A first buffer whose answer cannot be written was not counted, and nobody is listed for it. */
+UNIT(a_first_answer_that_cannot_be_written)
+{
+	struct ttmem_ioc_track_alloc *args;
+	uint64_t bytes, buffers;
+	int node = node_open();
+
+	args = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert(args != MAP_FAILED);
+	*args = (struct ttmem_ioc_track_alloc){
+		.argsz = sizeof(*args), .device = LIST_DEVICE, .size = 1};
+	assert(mprotect(args, 4096, PROT_READ) == 0);
+	assert(node_ioctl(node, TTMEM_IOC_TRACK_ALLOC, args) == -EFAULT);
+	assert(!node_totals_of(getpid(), &bytes, &buffers));
+	assert(node_alloc(node, LIST_DEVICE, 0, 0, 1) == 1);
+	assert(node_totals_of(getpid(), &bytes, &buffers) && bytes == 1 && buffers == 1);
+	munmap(args, 4096);
+	close(node);
+}
+
+/* The line of a holder whose buffer on our device is of that size; NULL = none. */
+static const char *list_line(unsigned int size)
+{
+	static char holder[256];
+	const char *line = node_text("/proc/driver/ttmem/totals");
+	unsigned int device, type, bytes;
+
+	for (; *line; line = strchr(line, '\n') + 1) {
+		if (strncmp(line, "holder ", 7) == 0)
+			snprintf(holder, sizeof(holder), "%.*s", (int)strcspn(line, "\n"), line);
+		else if (sscanf(line, "memory %u %u %u", &device, &type, &bytes) == 3 &&
+			 device == LIST_DEVICE && bytes == size)
+			return holder;
+	}
+	return NULL;
+}
+
+static pid_t list_pid(unsigned int size)
+{
+	const char *line = list_line(size);
+	int pid = -1;
+
+	assert(line && sscanf(line, "holder %*u plain 0 %d", &pid) == 1);
+	return pid;
+}
+
+/* One who opens the node, leaves it to a child, and ends; is reaped or not. Then the child does as it is told. */
+static pid_t list_orphan(int orders, int answers)
+{
+	pid_t opener = fork(), heir;
+	char order;
+	int node;
+
+	assert(opener >= 0);
+	if (opener)
+		return opener;
+	node = node_open();
+	assert(node_alloc(node, LIST_DEVICE, 0, 0, 7777) == 1);
+	if (fork() > 0) {
+		(void)pause(); /* until it is killed */
+		_exit(0);
+	}
+	heir = getpid();
+	assert(write(answers, &heir, sizeof(heir)) == sizeof(heir)); /* from now on it has one */
+	while (read(orders, &order, 1) == 1 && order == 'u') {
+		assert(node_free(node, LIST_DEVICE, 0, 1) == -ENOENT);
+		assert(write(answers, &heir, sizeof(heir)) == sizeof(heir));
+	}
+	_exit(0);
+}
+
+/*
+ * A descriptor outlives the process that opened it. That one's pid must not be shown, which may be another's by
+ * now, neither in the table nor for programs; but that of who uses the descriptor as soon as somebody does.
+ */
+UNIT(who_opened_it_is_dead)
+{
+	int orders[2], answers[2], status;
+	pid_t opener, heir;
+	char wanted[16];
+
+	assert(pipe2(orders, O_CLOEXEC) == 0 && pipe2(answers, O_CLOEXEC) == 0);
+	opener = list_orphan(orders[0], answers[1]);
+	assert(read(answers[0], &heir, sizeof(heir)) == sizeof(heir) && heir != opener);
+	assert(node_becomes(LIST_DEVICE, 7777, 1));
+	assert(list_pid(7777) == opener && !strstr(list_line(7777), " gone"));
+	assert(kill(opener, SIGKILL) == 0);
+	/* Not yet reaped: nothing of it is left that could hold anything. */
+	assert(waitid(P_PID, (id_t)opener, &(siginfo_t){0}, WEXITED | WNOWAIT) == 0);
+	for (int reaped = 0; reaped < 2; reaped++) {
+		assert(list_pid(7777) == 0);
+		assert(strcmp(strrchr(list_line(7777), ' '), " gone") == 0);
+		assert(strcmp(node_text("/proc/driver/ttmem/60/pids"), "") == 0);
+		assert(strstr(node_text("/proc/driver/ttmem/60/allocations"), "\n0        "));
+		assert(reaped || waitpid(opener, &status, 0) == opener);
+	}
+	assert(write(orders[1], "u", 1) == 1);
+	assert(read(answers[0], &heir, sizeof(heir)) == sizeof(heir));
+	assert(list_pid(7777) == heir && !strstr(list_line(7777), " gone"));
+	snprintf(wanted, sizeof(wanted), "%d\n", (int)heir);
+	assert(strcmp(node_text("/proc/driver/ttmem/60/pids"), wanted) == 0);
+	assert(write(orders[1], "q", 1) == 1);
+	assert(node_becomes(LIST_DEVICE, 0, 0));
+	for (int i = 0; i < 2; i++) {
+		close(orders[i]);
+		close(answers[i]);
+	}
 }
 
 /* A client for each; its one buffer's size tells it from the others. */

@@ -16,12 +16,14 @@
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/personality.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/unit.h"
@@ -338,4 +340,91 @@ UNIT(another_width)
 		printf("status %#x: line %d\n", (unsigned int)status, WEXITSTATUS(status));
 	assert(status == 0);
 	assert(node_becomes(9, 0, 0));
+}
+
+static bool odd_put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool done = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		close(fd);
+	return done;
+}
+
+/* NULL, or where the kernel's tracer is. */
+static const char *odd_tracer(void)
+{
+	static const char place[] = "/tmp/odd-tracing";
+
+	if (mkdir(place, 0700) < 0 && errno != EEXIST)
+		return NULL;
+	if (mount("tracefs", place, "tracefs", 0, NULL) < 0)
+		return NULL;
+	if (odd_put("/tmp/odd-tracing/set_ftrace_filter", ":mod:ttmem") &&
+	    odd_put("/tmp/odd-tracing/current_tracer", "function"))
+		return place;
+	umount(place);
+	return NULL;
+}
+
+/* Opened like this, both files forget what they had. */
+static bool odd_clear(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+
+	return fd >= 0 && close(fd) == 0;
+}
+
+static size_t odd_traced(void)
+{
+	const char *text = node_text("/tmp/odd-tracing/trace");
+	size_t lines = 0;
+
+	for (; *text; text = strchr(text, '\n') + 1) {
+		lines += *text != '#';
+		if (!strchr(text, '\n'))
+			break;
+	}
+	return lines;
+}
+
+/*
+ * When nothing happens the module does nothing: with a book, a client and an open view there, no function of it is
+ * called for a whole second. Who ended before us may still be given back what they had, so the silence may be a while
+ * in coming; a timer would never let it come.
+ */
+UNIT_LONG(nothing_to_do_is_nothing_done, 120)
+{
+	static const struct timespec second = {.tv_sec = 1};
+	const char *tracer = odd_tracer();
+	struct node_book book;
+	size_t calls = 1;
+	int node, view;
+
+	if (!tracer)
+		unit_skip("this kernel does not trace functions");
+	node = node_open();
+	node_make_book(&book);
+	node_write(&book, ODD_DEVICE, 0, 1000, 3);
+	assert(node_alloc(node, ODD_DEVICE, 1, 0, 500) == 1);
+	view = open("/proc/driver/ttmem/50/stats", O_RDONLY | O_CLOEXEC);
+	assert(view >= 0);
+	assert(odd_traced() > 0); /* it does see us */
+	for (int i = 0; calls > 0 && i < 30; i++) {
+		assert(odd_clear("/tmp/odd-tracing/trace"));
+		(void)nanosleep(&second, NULL); /* shortened: then it is shorter */
+		calls = odd_traced();
+	}
+	if (calls > 0)
+		puts(node_text("/tmp/odd-tracing/trace"));
+	assert(calls == 0);
+	/* And it still would have seen us. */
+	assert(node_free(node, ODD_DEVICE, 1, 0) == 0 && odd_traced() > 0);
+	assert(odd_put("/tmp/odd-tracing/current_tracer", "nop"));
+	assert(odd_clear("/tmp/odd-tracing/set_ftrace_filter"));
+	assert(umount(tracer) == 0);
+	node_drop_book(&book);
+	close(view);
+	close(node);
 }

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+
+/*
+ * A folder is removed when no holder uses its device and no file in it is open.
+ *
+ * proc_remove() waits for everybody who is reading, and a reader can be made to take for ever: its buffer may lie
+ * in memory that another process has to provide. So files are counted as they are opened and closed. A folder
+ * without open files has no readers, and once it is marked nobody gets in any more: to remove it takes a moment only,
+ * whatever users do, and others may wait for that. Whoever keeps a file open keeps its folder, at the price of a
+ * descriptor.
+ *
+ * It is done by a work item: a process that ends does not wait, and a file cannot be removed by its own closing.
+ */
+
+#include "kernel/folder.h"
+
+#include <linux/bitmap.h>
+#include <linux/errno.h>
+#include <linux/fs.h>
+#include <linux/mutex.h>
+#include <linux/proc_fs.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
+#include <linux/spinlock.h>
+#include <linux/version.h>
+#include <linux/workqueue.h>
+
+#include "kernel/holder.h"
+
+#define FOLDER_ROOT "driver/ttmem"
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 17, 0)
+#define pde_data PDE_DATA
+#endif
+
+struct folder {
+	struct proc_dir_entry *entry; /* under folder_making */
+	unsigned int users;           /* this and all that follows under folder_lock: holders */
+	unsigned int files;           /* open ones */
+	bool is_open;                 /* all files are there, and may be opened */
+};
+
+static void folder_tidy(struct work_struct *work);
+
+static const struct folder_file *folder_files;
+static struct proc_dir_entry *folder_top; /* under folder_making once there are others */
+static struct folder folder_devices[TTMEM_UAPI_DEVICES];
+static DEFINE_MUTEX(folder_making);  /* and removing */
+static DEFINE_SPINLOCK(folder_lock); /* all that files wait for when they are opened and closed */
+static DECLARE_WORK(folder_work, folder_tidy);
+
+/* What a file's data is: its device, and which of the files it is. */
+static void *folder_data(u32 device, u32 file)
+{
+	return (void *)(uintptr_t)(device * FOLDER_FILES_MAX + file);
+}
+
+static u32 folder_device_of(const struct inode *inode)
+{
+	return (uintptr_t)pde_data(inode) / FOLDER_FILES_MAX;
+}
+
+static int folder_show(struct seq_file *seq, void *unused)
+{
+	uintptr_t data = (uintptr_t)seq->private;
+
+	folder_files[data % FOLDER_FILES_MAX].show(seq, data / FOLDER_FILES_MAX);
+	return 0;
+}
+
+/* One less of @count; the last one of all has the folder looked after. */
+static void folder_less(struct folder *folder, unsigned int *count)
+{
+	bool is_idle;
+
+	spin_lock(&folder_lock);
+	(*count)--;
+	is_idle = !folder->users && !folder->files;
+	spin_unlock(&folder_lock);
+	if (is_idle)
+		schedule_work(&folder_work);
+}
+
+static int folder_open(struct inode *inode, struct file *file)
+{
+	struct folder *folder = &folder_devices[folder_device_of(inode)];
+	bool is_open;
+	int r;
+
+	spin_lock(&folder_lock);
+	is_open = folder->is_open;
+	folder->files += is_open;
+	spin_unlock(&folder_lock);
+	if (!is_open)
+		return -ENOENT;
+	r = single_open(file, folder_show, pde_data(inode));
+	if (r < 0)
+		folder_less(folder, &folder->files);
+	return r;
+}
+
+static int folder_release(struct inode *inode, struct file *file)
+{
+	struct folder *folder = &folder_devices[folder_device_of(inode)];
+	int r = single_release(inode, file);
+
+	folder_less(folder, &folder->files);
+	return r;
+}
+
+static const struct proc_ops folder_operations = {
+	.proc_open = folder_open,
+	.proc_read_iter = seq_read_iter,
+	.proc_lseek = seq_lseek,
+	.proc_release = folder_release,
+};
+
+static struct proc_dir_entry *folder_make(u32 device)
+{
+	struct proc_dir_entry *entry;
+	char name[12];
+	u32 i;
+
+	snprintf(name, sizeof(name), "%u", device);
+	entry = proc_mkdir(name, folder_top);
+	for (i = 0; entry && folder_files[i].name; i++) {
+		if (!proc_create_data(folder_files[i].name, 0444, entry, &folder_operations,
+				      folder_data(device, i))) {
+			proc_remove(entry); /* no file was ever opened */
+			entry = NULL;
+		}
+	}
+	return entry;
+}
+
+void folder_use(struct holder *holder, u32 device)
+{
+	struct folder *folder = &folder_devices[device];
+
+	/* As long as we are counted it stays. */
+	if (test_bit(device, holder->devices) && READ_ONCE(folder->is_open))
+		return;
+	mutex_lock(&folder_making);
+	spin_lock(&folder_lock);
+	if (!test_and_set_bit(device, holder->devices))
+		folder->users++;
+	spin_unlock(&folder_lock);
+	if (!folder->entry)
+		folder->entry = folder_make(device);
+	spin_lock(&folder_lock);
+	WRITE_ONCE(folder->is_open, folder->entry != NULL);
+	spin_unlock(&folder_lock);
+	mutex_unlock(&folder_making);
+}
+
+void folder_leave(struct holder *holder)
+{
+	u32 device;
+
+	for_each_set_bit(device, holder->devices, TTMEM_UAPI_DEVICES)
+	{
+		struct folder *folder = &folder_devices[device];
+
+		folder_less(folder, &folder->users);
+	}
+	bitmap_zero(holder->devices, TTMEM_UAPI_DEVICES);
+}
+
+/* Whether nobody has it, and from now on nobody gets it. */
+static bool folder_close(struct folder *folder)
+{
+	bool is_idle;
+
+	spin_lock(&folder_lock);
+	is_idle = !folder->users && !folder->files;
+	if (is_idle)
+		WRITE_ONCE(folder->is_open, false);
+	spin_unlock(&folder_lock);
+	return is_idle;
+}
+
+static void folder_tidy(struct work_struct *work)
+{
+	u32 device;
+
+	for (device = 0; device < TTMEM_UAPI_DEVICES; device++) {
+		struct folder *folder = &folder_devices[device];
+
+		mutex_lock(&folder_making);
+		if (folder_top && folder->entry && folder_close(folder)) {
+			proc_remove(folder->entry);
+			folder->entry = NULL;
+		}
+		mutex_unlock(&folder_making);
+		cond_resched();
+	}
+}
+
+struct proc_dir_entry *folder_root(void)
+{
+	return folder_top;
+}
+
+int folder_init(const struct folder_file *files)
+{
+	folder_files = files;
+	folder_top = proc_mkdir(FOLDER_ROOT, NULL);
+	return folder_top ? 0 : -ENOMEM;
+}
+
+/* All go with the root. What is still open is closed by that, and so may ask for the work once more. */
+void folder_exit(void)
+{
+	struct proc_dir_entry *top = folder_top;
+
+	mutex_lock(&folder_making);
+	folder_top = NULL;
+	mutex_unlock(&folder_making);
+	proc_remove(top);
+	cancel_work_sync(&folder_work);
+}

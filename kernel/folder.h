@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#pragma once
+
+/*
+ * The folders of devices under /proc/driver/ttmem. There is one for each device that a living holder has used, so a
+ * process that touches all numbers there are leaves nothing behind.
+ */
+
+#include <linux/types.h>
+
+struct holder;
+struct proc_dir_entry;
+struct seq_file;
+
+/* The files of each folder; a function prints the one of the device that it is told. */
+struct folder_file {
+	const char *name;
+	void (*show)(struct seq_file *seq, u32 device);
+};
+
+#define FOLDER_FILES_MAX 4
+
+/* @files: at most FOLDER_FILES_MAX, up to one without a name. 0 or -ENOMEM. */
+int folder_init(const struct folder_file *files);
+void folder_exit(void);
+
+/* That of the module, in which all others are. */
+struct proc_dir_entry *folder_root(void);
+
+/* The holder has used the device. Without memory there is no folder; the next call tries again. */
+void folder_use(struct holder *holder, u32 device);
+
+/* The holder has ended. Does not wait. */
+void folder_leave(struct holder *holder);

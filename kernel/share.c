@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+
+/* The list of users who have books, and the two bounds. */
+
+#include "kernel/share.h"
+
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/user_namespace.h>
+
+#include "kernel/holder.h"
+
+static unsigned int total_mib;
+module_param_named(total_mib, total_mib, uint, 0644);
+MODULE_PARM_DESC(total_mib,
+		 "MiB that all books may have together; 0 = a quarter of the memory (0)");
+
+static unsigned int user_mib;
+module_param_named(user_mib, user_mib, uint, 0644);
+MODULE_PARM_DESC(user_mib,
+		 "MiB that the books of one user may have together; 0 = half of total_mib (0)");
+
+DEFINE_MUTEX(share_lock);
+LIST_HEAD(share_list);
+static atomic_long_t share_pages;
+
+static unsigned long share_total_pages(void)
+{
+	unsigned int mib = READ_ONCE(total_mib);
+
+	return mib ? (unsigned long)mib << (20 - PAGE_SHIFT) : totalram_pages() / 4;
+}
+
+static unsigned long share_user_pages(void)
+{
+	unsigned int mib = READ_ONCE(user_mib);
+
+	return mib ? (unsigned long)mib << (20 - PAGE_SHIFT) : share_total_pages() / 2;
+}
+
+/*
+ * Who pays. Within a user namespace that is who made it, or the outermost of those that lie in each other: many a
+ * user has tens of thousands of other numbers to go by in there.
+ */
+static kuid_t share_payer(void)
+{
+	const struct user_namespace *ns = current_user_ns();
+	kuid_t uid = current_euid();
+
+	for (; ns->parent; ns = ns->parent)
+		uid = ns->owner;
+	return uid;
+}
+
+struct share *share_from(u64 uid)
+{
+	struct share *share;
+
+	list_for_each_entry(share, &share_list, link)
+	{
+		if (__kuid_val(share->uid) >= uid)
+			return share;
+	}
+	return NULL;
+}
+
+/* Memory is had before the lock: whoever waits for some keeps nobody else waiting. */
+struct share *share_get(void)
+{
+	struct share *fresh = kzalloc(sizeof(*fresh), HOLDER_GFP);
+	kuid_t uid = share_payer();
+	struct share *share;
+
+	if (!fresh)
+		return NULL;
+	fresh->uid = uid;
+	mutex_lock(&share_lock);
+	share = share_from(__kuid_val(uid));
+	if (!share || !uid_eq(share->uid, uid)) {
+		list_add_tail(&fresh->link, share ? &share->link : &share_list);
+		share = fresh;
+		fresh = NULL;
+	}
+	share->books++;
+	mutex_unlock(&share_lock);
+	kfree(fresh);
+	return share;
+}
+
+void share_put(struct share *share)
+{
+	bool is_last;
+
+	mutex_lock(&share_lock);
+	is_last = --share->books == 0;
+	if (is_last)
+		list_del(&share->link);
+	mutex_unlock(&share_lock);
+	if (is_last)
+		kfree(share);
+}
+
+/* The right is asked for only where it matters, and without a line in anybody's log. */
+bool share_charge(struct share *share)
+{
+	if (atomic_long_inc_return(&share->pages) > share_user_pages() &&
+	    !ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE))
+		goto refuse;
+	if (atomic_long_inc_return(&share_pages) > share_total_pages())
+		goto refuse_total;
+	return true;
+
+refuse_total:
+	atomic_long_dec(&share_pages);
+refuse:
+	atomic_long_dec(&share->pages);
+	return false;
+}
+
+void share_refund(struct share *share, unsigned long pages)
+{
+	atomic_long_sub(pages, &share_pages);
+	atomic_long_sub(pages, &share->pages);
+}
+
+u64 share_total(void)
+{
+	return (u64)atomic_long_read(&share_pages) << PAGE_SHIFT;
+}
+
+u64 share_total_limit(void)
+{
+	return (u64)share_total_pages() << PAGE_SHIFT;
+}
+
+u64 share_user_limit(void)
+{
+	return (u64)share_user_pages() << PAGE_SHIFT;
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What one user can do to the others: fill the log, take all the memory of books. */
+
+#include "node.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/unit.h"
+
+#define FAIR_DEVICE 90u
+#define FAIR_CLIENTS 300
+#define FAIR_BOOKS 40
+#define FAIR_ONE 6001 /* users */
+#define FAIR_LINES 10 /* of a user, in so many seconds */
+#define FAIR_SECONDS 5
+
+static void fair_pause(void)
+{
+	static const struct timespec pause = {.tv_nsec = 10000000};
+
+	(void)nanosleep(&pause, NULL); /* shortened: then sooner */
+}
+
+/* The number behind a text in a file; 0 if it is not there. */
+static unsigned long long fair_number(const char *path, const char *before)
+{
+	const char *found = strstr(node_text(path), before);
+	unsigned long long number = 0;
+
+	if (found)
+		assert(sscanf(found + strlen(before), "%llu", &number) == 1);
+	return number;
+}
+
+/* Buffers and bytes that clients have left on our device so far. */
+static void fair_left(unsigned long long ret_left[2])
+{
+	const char *found = strstr(node_text("/proc/driver/ttmem/stats"), "leaked device 90 ");
+
+	ret_left[0] = ret_left[1] = 0;
+	if (found)
+		assert(sscanf(found, "leaked device 90 buffers %llu bytes %llu", &ret_left[0],
+			      &ret_left[1]) == 2);
+}
+
+static int fair_open_log(void)
+{
+	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+	assert(fd >= 0 && lseek(fd, 0, SEEK_END) >= 0);
+	return fd;
+}
+
+/* How many lines from where it was read last are about these processes. */
+static int fair_lines(int log, const pid_t *pids, size_t count)
+{
+	char line[512];
+	int lines = 0;
+	ssize_t n;
+
+	/* A record that was overwritten is EPIPE, and the next one is read. */
+	while ((n = read(log, line, sizeof(line) - 1)) > 0 || (n < 0 && errno == EPIPE)) {
+		const char *found;
+		int pid;
+
+		line[n > 0 ? n : 0] = '\0';
+		found = strstr(line, "ttmem: process ");
+		for (size_t i = 0; found && i < count; i++)
+			lines += sscanf(found, "ttmem: process %d ", &pid) == 1 && pid == pids[i];
+	}
+	return lines;
+}
+
+/* Anybody can open and close the node as often as he likes: what he leaves is counted, and nobody's log grows. */
+UNIT_LONG(plain_clients_are_counted_not_logged, 60)
+{
+	static const char all[] = "/proc/driver/ttmem/stats";
+	unsigned long long clients = fair_number(all, "leaked clients");
+	unsigned long long before[2], after[2];
+	int log = fair_open_log(), status, node;
+	char wanted[64];
+	pid_t child;
+
+	fair_left(before);
+	child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		assert(setuid(FAIR_ONE) == 0);
+		for (int i = 0; i < FAIR_CLIENTS; i++) {
+			node = node_open();
+			assert(node_alloc(node, FAIR_DEVICE, 0, 0, 70) == 1);
+			assert(node_alloc(node, FAIR_DEVICE, 6, 0, 7) == 1);
+			close(node);
+			/* Who lets go of everything leaves nothing. */
+			node = node_open();
+			assert(node_alloc(node, FAIR_DEVICE, 0, 0, 1) == 1);
+			assert(node_free(node, FAIR_DEVICE, 0, 0) == 0);
+			close(node);
+		}
+		_exit(0);
+	}
+	assert(waitpid(child, &status, 0) == child && status == 0);
+	assert(fair_lines(log, &child, 1) == 0);
+	assert(fair_number(all, "leaked clients") == clients + FAIR_CLIENTS);
+	fair_left(after);
+	assert(after[0] == before[0] + 2ull * FAIR_CLIENTS);
+	assert(after[1] == before[1] + 77ull * FAIR_CLIENTS);
+	/* In the device's own file, too; it is there while somebody uses the device. */
+	node = node_open();
+	assert(node_alloc(node, FAIR_DEVICE, 0, 0, 1) == 1);
+	snprintf(wanted, sizeof(wanted), "\nleaked buffers %llu bytes %llu\n", after[0], after[1]);
+	assert(strstr(node_text("/proc/driver/ttmem/90/stats"), wanted));
+	close(node);
+	close(log);
+}
+
+/* A process that leaves something in its book. */
+static pid_t fair_leak(uid_t user)
+{
+	pid_t child = fork();
+	struct node_book book;
+	int status;
+
+	assert(child >= 0);
+	if (child == 0) {
+		assert(setuid(user) == 0);
+		node_make_book(&book);
+		node_write(&book, FAIR_DEVICE, 0, 1000, 3);
+		_exit(0);
+	}
+	assert(waitpid(child, &status, 0) == child && status == 0);
+	return child;
+}
+
+/* Which of the limits a user has: the kernel's hash_32() of three bits. */
+static unsigned int fair_limit(uid_t user)
+{
+	return (user * 0x61c88647u) >> 29;
+}
+
+/* A user has only so many lines, and does not use up another's. */
+UNIT_LONG(lines_in_the_log_are_for_everybody, 120)
+{
+	uid_t other = FAIR_ONE + 1;
+	pid_t pids[FAIR_BOOKS], last;
+	int log = fair_open_log();
+	time_t begun = time(NULL);
+	int lines;
+
+	while (fair_limit(other) == fair_limit(FAIR_ONE) || fair_limit(other) == fair_limit(0))
+		other++;
+	for (int i = 0; i < FAIR_BOOKS; i++)
+		pids[i] = fair_leak(FAIR_ONE);
+	assert(node_becomes(FAIR_DEVICE, 0, 0));
+	lines = fair_lines(log, pids, FAIR_BOOKS);
+	assert(lines >= 1);
+	/* As many as fit into the time that it took, which may be anything. */
+	assert(lines <= FAIR_LINES * (2 + (time(NULL) - begun) / FAIR_SECONDS));
+	last = fair_leak(other);
+	for (int i = 0; i < 1000 && lines > 0; i++) {
+		if (fair_lines(log, &last, 1) == 1)
+			lines = 0;
+		else
+			fair_pause();
+	}
+	assert(lines == 0);
+	close(log);
+}
+
+#define FAIR_USER_CAP "/sys/module/ttmem/parameters/user_mib"
+#define FAIR_STATS "/proc/driver/ttmem/stats"
+#define FAIR_MIB (UINT64_C(1) << 20)
+
+static void fair_put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	assert(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	close(fd);
+}
+
+/* Of a user's share; books whose memory is given back a moment after they have ended. */
+static bool fair_stats_become(const char *line, bool there)
+{
+	for (int i = 0; i < 1000; i++) {
+		if ((strstr(node_text(FAIR_STATS), line) != NULL) == there)
+			return true;
+		fair_pause();
+	}
+	puts(node_text(FAIR_STATS));
+	return false;
+}
+
+/* A process of @user that has so much, and then cannot have a page more unless it @may; until go is closed. */
+static pid_t fair_take(uid_t user, uint64_t bytes, bool may, const int go[2], int ready)
+{
+	pid_t child = fork();
+	struct node_book book;
+	char byte;
+
+	assert(child >= 0);
+	if (child == 0) {
+		close(go[1]);
+		assert(setuid(user) == 0);
+		node_make_book(&book);
+		assert(bytes == 0 || node_reserve(book.fd, 0, bytes) == 0);
+		assert(node_reserve(book.fd, bytes, 4096) == (may ? 0 : -ENOMEM));
+		assert(write(ready, "r", 1) == 1);
+		(void)!read(go[0], &byte, 1);
+		_exit(0);
+	}
+	return child;
+}
+
+/* One user's books get so much together and not more, and the next one's get theirs all the same. */
+UNIT_LONG(one_user_cannot_take_everything, 60)
+{
+	int go[2], ready[2], status;
+	pid_t children[4];
+	char bytes[4];
+
+	assert(pipe2(go, O_CLOEXEC) == 0 && pipe2(ready, O_CLOEXEC) == 0);
+	fair_put(FAIR_USER_CAP, "1");
+	children[0] = fair_take(FAIR_ONE, FAIR_MIB, false, go, ready[1]);
+	assert(read(ready[0], bytes, 1) == 1);
+	children[1] =
+		fair_take(FAIR_ONE, 0, false, go, ready[1]); /* a second book of the same user */
+	children[2] = fair_take(FAIR_ONE + 1, FAIR_MIB, false, go, ready[1]);
+	children[3] = fair_take(0, 2 * FAIR_MIB, true, go, ready[1]); /* who may use more */
+	for (int i = 0; i < 3; i++)
+		assert(read(ready[0], bytes, 1) == 1);
+	assert(strstr(node_text(FAIR_STATS), "\nuser 6001 books 2 bytes 1048576 limit 1048576\n"));
+	assert(strstr(node_text(FAIR_STATS), "\nuser 6002 books 1 bytes 1048576 limit 1048576\n"));
+	assert(fair_number(FAIR_STATS, "books bytes ") >= 4 * FAIR_MIB);
+	fair_put(FAIR_USER_CAP, "0");
+	close(go[0]);
+	close(go[1]);
+	for (int i = 0; i < 4; i++)
+		assert(waitpid(children[i], &status, 0) == children[i] && status == 0);
+	/* Nothing is kept for who has nothing. */
+	assert(fair_stats_become("\nuser ", false));
+	assert(fair_stats_become("books bytes 0 ", true));
+	close(ready[0]);
+	close(ready[1]);
+}
+
+/* A user namespace has many numbers of users; all are paid for by who made it. */
+UNIT_LONG(a_namespace_is_paid_for_by_its_maker, 60)
+{
+	int made[2], mapped[2], go[2], status;
+	char path[64], byte;
+	pid_t child;
+
+	assert(pipe2(made, O_CLOEXEC) == 0 && pipe2(mapped, O_CLOEXEC) == 0);
+	assert(pipe2(go, O_CLOEXEC) == 0);
+	child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		struct node_book book;
+
+		close(go[1]);
+		assert(setuid(FAIR_ONE) == 0);
+		byte = unshare(CLONE_NEWUSER) == 0 ? 'y' : 'n';
+		assert(write(made[1], &byte, 1) == 1 && read(mapped[0], &byte, 1) == 1);
+		assert(setuid(5) == 0);
+		node_make_book(&book);
+		node_write(&book, FAIR_DEVICE, 0, 1, 1);
+		assert(write(made[1], "b", 1) == 1);
+		(void)!read(go[0], &byte, 1);
+		_exit(0);
+	}
+	assert(read(made[0], &byte, 1) == 1);
+	if (byte == 'y') {
+		snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)child);
+		fair_put(path, "0 200000 10");
+		assert(write(mapped[1], "m", 1) == 1 && read(made[0], &byte, 1) == 1);
+		assert(byte == 'b');
+		assert(strstr(node_text(FAIR_STATS), "\nuser 6001 books 1 bytes 8192 "));
+		assert(!strstr(node_text(FAIR_STATS), "\nuser 200005 "));
+	} else {
+		assert(kill(child, SIGKILL) == 0);
+	}
+	close(go[1]);
+	assert(waitpid(child, &status, 0) == child);
+	for (int i = 0; i < 2; i++) {
+		close(made[i]);
+		close(mapped[i]);
+	}
+	close(go[0]);
+	if (byte == 'n')
+		unit_skip("no user namespaces here");
+	assert(status == 0);
+	assert(fair_stats_become("\nuser ", false));
+}
