@@ -10,6 +10,7 @@ import "./test-map.mjs";
 import "./test-charts.mjs";
 import "./test-incidents.mjs";
 import "./test-access.mjs";
+import "./test-flame.mjs";
 import "./test-live.mjs";
 import "./test-tabs.mjs";
 import "./test-stream.mjs";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { remainder, sparkline, splits, stacked, total } from "../src/chart-data";
+import { remainder, sparkFacts, sparkline, splits, stacked, total } from "../src/chart-data";
 import { before, fromNs, History, later } from "../src/series";
 
 const series = (...values) => ({ label: "", variable: "", values });
@@ -104,4 +104,14 @@ test("moments as parameters have all of their digits", () => {
   assert.equal(fromNs(1700000000123456789), "1700000000123000000");
   assert.equal(later("5", 3), "5");
   assert.equal(later("5", 9e15), "9000000000000000");
+});
+
+test("a sparkline in figures: least, now, most, and some moments before", () => {
+  const [times, values] = [[0, 100, 400, 900], [7, 3, 9, 5]];
+  assert.deepEqual(sparkFacts(times, values, 1000, 1000, [1000, 950, 700, 100, 0]), { least: 3, now: 5, most: 9, back: [7, 7, 3, 5, 5] });
+  // What was over before the window began does not count; what lasted into it does.
+  assert.deepEqual(sparkFacts(times, values, 1000, 550, []), { least: 5, now: 5, most: 9, back: [] });
+  assert.deepEqual(sparkFacts(times, values, 1000, 700, []), { least: 3, now: 5, most: 9, back: [] });
+  assert.deepEqual(sparkFacts([500], [4], 1000, 1000, [600, 400]), { least: 4, now: 4, most: 4, back: [null, 4] });
+  assert.deepEqual(sparkFacts([], [], 1000, 1000, [5]), { least: 0, now: 0, most: 0, back: [null] });
 });
