@@ -157,6 +157,77 @@ test("by type and by process add up to the same", async ({ daemon, visit }) => {
   }
 });
 
+const HOUR_S = 3600;
+
+/** The past as a daemon would tell it: 1 MiB in steps of a minute, and 5 MiB each second of a part. Returns what was asked. */
+async function twoSteps(visitor) {
+  const parts = [];
+  await visitor.page.route("**/api/v1/series?*", (route) => {
+    const asked = new URL(route.request().url()).searchParams;
+    const part = asked.has("to");
+    const [step, value] = part ? [1, 5 * MIB] : [60, MIB];
+    const now = Math.floor(Date.now() / 1000);
+    const [begin, to] = part ? ["from", "to"].map((name) => Number(asked.get(name)) / 1e9) : [now - HOUR_S, now];
+    if (part) parts.push({ from: begin, to });
+    const from = Math.min(begin, to - 900); // a process is younger than this past: so it asks from its own beginning
+    const points = Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, i) => [(from + i * step) * 1e9, value, 1, value]);
+    return route.fulfill({ json: { next: null, series: [{ pid: Number(asked.get("pid")) || null, device: 0, uid: null, type: "DRAM", step_s: step, points }] } });
+  });
+  return parts;
+}
+
+for (const where of ["device", "process"])
+  test(`who looks closer at the past of a ${where} sees it in finer steps`, async ({ daemon, visit }) => {
+    const player = await daemon.player({}, `alloc 0 DRAM 0x1000 ${MIB} a`);
+    const visitor = await visit();
+    const parts = await twoSteps(visitor);
+    const chart = new ChartOn(visitor);
+    await visitor.go(`#/${where}/${where === "device" ? 0 : player.pid}?range=86400`);
+    await until("the past", async () => (await chart.length()) >= HOUR_S - 60);
+    await chart.chart.locator("summary").click();
+    const cells = async () => new Set(await chart.chart.locator("tbody td:nth-child(2)").allInnerTexts());
+    const shows = (text) => until(`${text} only`, async () => [...(await cells())].join() === text);
+    await shows("1.00 MiB");
+    await chart.drag(0.5, 0.75);
+    await shows("5.00 MiB"); // the table has what one sees
+    const [from, to] = await chart.range();
+    assert.equal(parts.length, 1);
+    assert.equal(parts[0].to, Math.ceil(to));
+    if (where === "device") assert.equal(parts[0].from, Math.floor(from));
+    // Closer still is there already; further away is not, and is asked for once, when one has settled.
+    await chart.canvas.focus();
+    await visitor.page.keyboard.press("+");
+    assert.ok((await chart.length()) < to - from);
+    for (let i = 0; i < 2; i++) await visitor.page.keyboard.press("-");
+    await until("another part", () => parts.length === 2);
+    assert.ok((await chart.length()) > to - from);
+    await visitor.page.keyboard.press("Escape");
+    await shows("1.00 MiB");
+    assert.equal(parts.length, 2);
+    // And a real daemon has them.
+    await visitor.page.unrouteAll();
+    const point = await until("a second of the past", async () => {
+      const now = Math.floor(Date.now() / 1000);
+      const answer = await fetch(`${daemon.base}/api/v1/series?device=0&from=${now - 60}000000000&to=${now}000000000`);
+      return (await answer.json()).series[0];
+    });
+    assert.equal(point.step_s, 1);
+  });
+
+test("a chart of one moment is a minute long", async ({ daemon, visit }) => {
+  await daemon.player({}, "alloc 0 DRAM 0x1000 1 a");
+  const visitor = await visit();
+  await visitor.page.route("**/api/v1/series?*", (route) => route.fulfill({ json: { next: null, series: [] } }));
+  await visitor.page.clock.install();
+  await visitor.page.clock.pauseAt(Date.now() + 60000); // no second point
+  await visitor.go("#/device/0");
+  await until("the chart", async () => {
+    await visitor.page.clock.runFor(100);
+    return (await visitor.page.locator(".uplot canvas").count()) > 0;
+  });
+  assert.equal(await new ChartOn(visitor).length(), 60);
+});
+
 test("a chart without data says so", async ({ daemon, visit }) => {
   await daemon.player({}, "alloc 0 DRAM 0x1000 1 a");
   const visitor = await visit();

@@ -115,3 +115,27 @@ test("a sparkline in figures: least, now, most, and some moments before", () => 
   assert.deepEqual(sparkFacts([500], [4], 1000, 1000, [600, 400]), { least: 4, now: 4, most: 4, back: [null, 4] });
   assert.deepEqual(sparkFacts([], [], 1000, 1000, [5]), { least: 0, now: 0, most: 0, back: [null] });
 });
+
+const past = (step, from, values, key = "DRAM") => {
+  const history = new History();
+  history.load([{ pid: null, device: 0, uid: null, type: key, step_s: step, points: values.map((value, i) => [(from + i * step) * 1e9, value, 1, value]) }],
+    (line) => line.type);
+  return history;
+};
+
+test("a part of the past in finer steps takes the place of that part only", () => {
+  const coarse = past(60, 600, [1, 2, 3, 4]);
+  const both = coarse.with(past(10, 660, [20, 21, 22, 23, 24, 25]));
+  assert.deepEqual(both.times, [600, 660, 670, 680, 690, 700, 710, 720, 780]);
+  assert.deepEqual(both.values("DRAM"), [1, 20, 21, 22, 23, 24, 25, 3, 4]);
+  assert.deepEqual(coarse.values("DRAM"), [1, 2, 3, 4], "what it was made of is as before");
+  // Somebody who is in one of them only.
+  const other = coarse.with(past(10, 660, [7, 8], "TRACE"));
+  assert.deepEqual(other.times, [600, 660, 670, 720, 780]);
+  assert.deepEqual(other.values("DRAM"), [1, null, null, 3, 4]);
+  assert.deepEqual(other.values("TRACE"), [null, 7, 8, null, null]);
+  // What came by the stream since is newer than all of it.
+  coarse.push(785e9, new Map([["DRAM", 5]]));
+  assert.deepEqual(coarse.with(past(1, 779, [9, 9])).times, [600, 660, 720, 779, 780, 785]);
+  assert.equal(coarse.with(new History()), coarse, "nothing is known closer");
+});
