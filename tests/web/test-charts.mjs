@@ -235,3 +235,27 @@ test("a chart without data says so", async ({ daemon, visit }) => {
   await visitor.has("Nothing was in use in this time", ".chart:has([aria-label^=L1])");
   assert.equal(await visitor.page.locator(".uplot").count(), 1);
 });
+
+test("sparklines in figures: for who does not see them, and in a table", async ({ daemon, visit }) => {
+  const player = await daemon.player({}, `alloc 0 DRAM 0x1000 ${2 * MIB} a`, `alloc 1 DRAM 0x1000 ${MIB} b`);
+  const visitor = await visit();
+  await visitor.go();
+  const says = (device) => visitor.page.locator(`.card[href="#/device/${device}"] svg`).getAttribute("aria-label");
+  await until("the first", async () => /^DRAM in the last .*: at least 2\.00 MiB, now 2\.00 MiB, at most 2\.00 MiB$/.test(await says(0)));
+  await player.play(`alloc 0 DRAM 0x900000 ${4 * MIB} c`);
+  await until("the second", async () => /: at least 2\.00 MiB, now 6\.00 MiB, at most 6\.00 MiB$/.test(await says(0)));
+  await player.play("free 0 DRAM 0x1000");
+  await until("the third", async () => /: at least 2\.00 MiB, now 4\.00 MiB, at most [46]\.00 MiB$/.test(await says(0)));
+  await visitor.page.click("main summary");
+  const rows = () => visitor.page.locator("table.sparks tbody tr").evaluateAll((list) => list.map((row) => [...row.cells].map((cell) => cell.innerText)));
+  await until("both devices", async () => (await rows()).length === 2);
+  const [one, two] = await rows();
+  // A sparkline has a point every two seconds: what is over sooner may not be in it.
+  assert.deepEqual(one.slice(0, -1), ["Device 0", "–", "–", "–", "–", "–", "4.00 MiB", "2.00 MiB"]);
+  assert.match(one.at(-1), /^[46]\.00 MiB$/);
+  assert.deepEqual(two.slice(-3), ["1.00 MiB", "1.00 MiB", "1.00 MiB"]);
+  // It goes on while it is open.
+  await player.play(`alloc 1 DRAM 0x900000 ${MIB} d`);
+  await until("more", async () => (await rows())[1].at(-1) === "2.00 MiB");
+  await visitor.shoot("sparks-table", true);
+});
