@@ -67,3 +67,31 @@ test("what changed between two moments", async ({ daemon, visit }) => {
     ["goes", "DRAM", "1.95 KiB (1)", "−1.95 KiB"],
   ]);
 });
+
+test("a moment that was marked outlives a reload, and a link to it means something elsewhere", async ({ daemon, visit }) => {
+  const player = await daemon.player({}, "alloc 0 DRAM 0x1000 1000 stays", "alloc 0 DRAM 0x2000 2000 goes");
+  const visitor = await visit();
+  await visitor.go(`#/process/${player.pid}?tab=compare`);
+  await visitor.page.click("text=Mark now");
+  await visitor.has("Nothing has changed", "#panel-compare");
+  await player.play("free 0 DRAM 0x2000", "alloc 0 DRAM 0x3000 3072 comes");
+  const cells = (one) => one.page.locator("#panel-compare tbody tr").evaluateAll((rows) =>
+    rows.map((row) => [...row.cells].map((cell) => cell.innerText).filter(Boolean)));
+  const expected = [["comes", "DRAM", "3.00 KiB (1)", "+3.00 KiB"], ["goes", "DRAM", "1.95 KiB (1)", "−1.95 KiB"]];
+  await visitor.page.reload();
+  await visitor.has("comes", "#panel-compare tbody");
+  assert.deepEqual(await cells(visitor), expected);
+  assert.match(await visitor.text("#panel-compare .tools"), /Since \d\d:\d\d:\d\d \(\d+ m?s\)$/);
+  // Somebody else has the time, but not what was there then.
+  const link = new URL(visitor.page.url()).hash;
+  assert.match(link, /[?&]since=\d{19}(&|$)/);
+  const other = await visit();
+  await other.go(link);
+  await other.has("comes", "#panel-compare tbody");
+  assert.deepEqual(await cells(other), [["comes", "DRAM", "3.00 KiB (1)"]]);
+  await other.has("marked elsewhere: what went since is not known here", "#panel-compare");
+  await other.shoot("compare-elsewhere");
+  // A mark of their own is one like any other.
+  await other.page.click("text=Mark now");
+  await other.has("Nothing has changed", "#panel-compare");
+});

@@ -8,6 +8,7 @@ import { typeVariable } from "../colours";
 import { choice, clear, h, Keyed, say, type Row } from "../dom";
 import { bytes, clock, count, duration, plural } from "../format";
 import { live } from "../live";
+import type { Who } from "../marks";
 import { buffersOf, POOLS, poolUsed, TYPES, type Line, type Part, type Pool, type Process } from "../model";
 import { link, remember, type Route } from "../router";
 import { loadBuffers, type Rows } from "../rows";
@@ -170,9 +171,9 @@ class Holdings {
     this.tabs?.destroy();
   }
 
-  private who(): string {
+  private who(): Who {
     this.start = find(this.pid)?.start_ns ?? this.start;
-    return `${this.pid} ${this.start}`;
+    return { pid: this.pid, startNs: this.start };
   }
 
   /** Whether the process has ended. Then the rows that were seen last stay: the daemon has none any more. */
