@@ -6,7 +6,7 @@ import { get, mayAsk, problem } from "../api";
 import { sparkFacts, sparkline } from "../chart-data";
 import { clear, h, hint, Keyed, More, say, svg, type Row } from "../dom";
 import { age, bytes, clock, count, duration, plural } from "../format";
-import { glance, nameOf, type Glance } from "../groups";
+import { glance, nameOf, unread, type Glance } from "../groups";
 import { live } from "../live";
 import {
   deviceKey, KINDS, processBuffers, processBytes, type Device, type Incident, type Line, type Process,
@@ -275,11 +275,7 @@ class Recent {
   }
 
   private merge(): void {
-    const names = new Set(this.known.map(nameOf));
-    // What was heard of a leak is one piece of news; the database has it site by site.
-    const leaks = this.known.filter((known) => known.kind === "leak");
-    this.heard = this.heard.filter((incident) => !names.has(nameOf(incident)) && !(incident.kind === "leak" &&
-      leaks.some((known) => known.pid === incident.pid && known.last_ns >= incident.time_ns)));
+    this.heard = unread(this.heard, this.known);
     this.list = [...this.heard, ...this.known].sort((a, b) => b.last_ns - a.last_ns);
     this.show();
   }
