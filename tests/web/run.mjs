@@ -12,6 +12,7 @@ import "./test-incidents.mjs";
 import "./test-access.mjs";
 import "./test-flame.mjs";
 import "./test-live.mjs";
+import "./test-rows.mjs";
 import "./test-tabs.mjs";
 import "./test-stream.mjs";
 import "./test-plain.mjs";
