@@ -14,35 +14,41 @@ async function leakIsKnown(visitor) {
 }
 
 for (const [size, name] of [[WIDE, "wide"], [PHONE, "phone"]])
-  for (const dark of [false, true])
-    test(`every view opens, ${name}${dark ? ", dark" : ""}`, async ({ daemon, visit }) => {
-      const { serve } = await machine(daemon);
-      const visitor = await visit({ size, dark });
-      const shoot = (what) => visitor.shoot(`${what}-${name}${dark ? "-dark" : ""}`, true);
-      await leakIsKnown(visitor);
-      await visitor.page.click(".groups button:has-text('kv_cache')");
-      await visitor.has("Freed again by", ".party");
-      await shoot("incidents");
-      await visitor.go("#/");
-      await visitor.has("kv-evict", ".events");
-      await shoot("overview");
-      await visitor.go("#/device/0xa1?paint=type");
-      await visitor.has("Largest hole", ".figures");
-      await visitor.has("fit?", ".fit");
-      await visitor.page.waitForSelector(".uplot canvas");
-      await shoot("device");
-      await visitor.go(`#/process/${serve.pid}`);
-      await visitor.has("tok_embeddings", ".grid-body");
-      await shoot("process");
-      for (const tab of ["sites", "flame", "phases", "compare"]) {
-        await visitor.page.click(`#tab-${tab}`);
-        await visitor.has(tab === "compare" ? "Mark this moment" : tab === "phases" ? "load/layer 0" : "tok_embeddings", `#panel-${tab}`);
-        await shoot(tab);
+  test(`every view opens, ${name}, light and dark`, async ({ daemon, visit }) => {
+    const { serve } = await machine(daemon);
+    const visitor = await visit({ size });
+    /** In both themes: what is drawn on a canvas must notice the change by itself. */
+    const shoot = async (what) => {
+      for (const colorScheme of ["light", "dark"]) {
+        await visitor.page.emulateMedia({ colorScheme });
+        await visitor.shoot(`${what}-${name}${colorScheme === "dark" ? "-dark" : ""}`, true);
       }
-      // Nothing is wider than the screen.
-      const wide = await visitor.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-      assert.ok(wide <= 0, `the page is ${wide} pixels too wide`);
-    });
+      await visitor.page.emulateMedia({ colorScheme: "light" });
+    };
+    await leakIsKnown(visitor);
+    await visitor.page.click(".groups button:has-text('kv_cache')");
+    await visitor.has("Freed again by", ".party");
+    await shoot("incidents");
+    await visitor.go("#/");
+    await visitor.has("kv-evict", ".events");
+    await shoot("overview");
+    await visitor.go("#/device/0xa1?paint=type");
+    await visitor.has("Largest hole", ".figures");
+    await visitor.has("fit?", ".fit");
+    await visitor.page.waitForSelector(".uplot canvas");
+    await shoot("device");
+    await visitor.go(`#/process/${serve.pid}`);
+    await visitor.has("tok_embeddings", ".grid-body");
+    await shoot("process");
+    for (const tab of ["sites", "flame", "phases", "compare"]) {
+      await visitor.page.click(`#tab-${tab}`);
+      await visitor.has(tab === "compare" ? "Mark this moment" : tab === "phases" ? "load/layer 0" : "tok_embeddings", `#panel-${tab}`);
+      await shoot(tab);
+    }
+    // Nothing is wider than the screen.
+    const wide = await visitor.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.ok(wide <= 0, `the page is ${wide} pixels too wide`);
+  });
 
 test("a device that a process has under two numbers", async ({ daemon, visit }) => {
   const device = (number) => `device ${number} 0xa1 wormhole_b0 n150 0 ${12 * GIB} ${96 * 1024 ** 2} 12`;
