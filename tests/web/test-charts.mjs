@@ -169,7 +169,8 @@ async function twoSteps(visitor) {
     const now = Math.floor(Date.now() / 1000);
     const [begin, to] = part ? ["from", "to"].map((name) => Number(asked.get(name)) / 1e9) : [now - HOUR_S, now];
     if (part) parts.push({ from: begin, to });
-    const from = Math.min(begin, to - 900); // a process is younger than this past: so it asks from its own beginning
+    // A process is younger than this past and asks from its own beginning: it gets all that was dragged over.
+    const from = Math.min(begin, to - 1200);
     const points = Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, i) => [(from + i * step) * 1e9, value, 1, value]);
     return route.fulfill({ json: { next: null, series: [{ pid: Number(asked.get("pid")) || null, device: 0, uid: null, type: "DRAM", step_s: step, points }] } });
   });

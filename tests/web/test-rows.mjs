@@ -90,18 +90,19 @@ test("100,000 rows by wheel and by keys", async ({ daemon, visit }) => {
   await visitor.has("100,000 buffers", ".tab-bar");
   await page.click("#panel-buffers .grid-head button:text-is('Address')");
   const view = page.locator("#panel-buffers .grid-view");
-  /** The addresses of what one sees, from above. */
-  const seen = () => view.evaluate((one) => {
+  /** The addresses of what one sees, from above, and where the bar is at that moment. */
+  const look = () => view.evaluate((one) => {
     const box = one.getBoundingClientRect();
-    return [...one.querySelectorAll(".grid-body .grid-row:not([hidden])")].filter((row) => {
+    const list = [...one.querySelectorAll(".grid-body .grid-row:not([hidden])")].filter((row) => {
       const { top, bottom } = row.getBoundingClientRect();
       return bottom > box.top + 1 && top < box.bottom - 1;
     }).map((row) => Number(row.children[6].textContent));
+    return { list, top: one.scrollTop };
   });
+  const seen = async () => (await look()).list;
   /** What one sees is what lies there: without a gap, and where the bar says. */
   const check = async (what) => {
-    const list = await seen();
-    const top = await view.evaluate((one) => one.scrollTop);
+    const { list, top } = await look();
     list.forEach((address, i) => assert.equal(address, FIRST + (Math.floor(top / ROW + 0.01) + i) * SIZE, `${what}, row ${i}`));
     assert.ok(list.length > 10 && list.length < 30, `${what}: ${list.length} rows`);
     return list;
