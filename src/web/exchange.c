@@ -33,6 +33,7 @@ struct exchange {
 	struct body *body; /* the answer, once it is made */
 	unsigned int status;
 	const char *problem; /* instead of an answer */
+	const char *retry;   /* seconds, as text: when to ask again; NULL = soon */
 	bool begun;          /* its header was looked at */
 	bool made;
 };
@@ -218,7 +219,7 @@ static void exchange_add_headers(const struct exchange *exchange, struct MHD_Res
 		break;
 	case MHD_HTTP_SERVICE_UNAVAILABLE:
 		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER,
-					      EXCHANGE_RETRY);
+					      exchange->retry ? exchange->retry : EXCHANGE_RETRY);
 		break;
 	default:
 		break;
@@ -305,6 +306,7 @@ static int exchange_listen(struct exchange *exchange, bool is_head, bool details
 	r = stream_subscribe(exchange->web->stream, exchange->connection, exchange->visit, details,
 			     &response);
 	if (r < 0) {
+		exchange->retry = r == -EBUSY ? STREAM_RETRY : NULL;
 		exchange_refuse(exchange, MHD_HTTP_SERVICE_UNAVAILABLE,
 				r == -EBUSY ? "too many listen already" : "no memory");
 		return exchange_answer(exchange);

@@ -227,7 +227,7 @@ static void metrics_write_server(struct exposition *to, const struct metrics_ser
 	exposition_one(to, "ttmem_http_subscribers", EXPOSITION_GAUGE, server->subscribers,
 		       "Listeners of the stream.");
 	exposition_one(to, "ttmem_http_subscribers_dropped", EXPOSITION_COUNTER,
-		       server->subscribers_dropped, "Listeners that were too slow.");
+		       server->subscribers_dropped, "Listeners that were too slow, or made room.");
 	exposition_one(to, "ttmem_http_connections_dropped", EXPOSITION_COUNTER, server->thrown_out,
 		       "Connections that took too long.");
 }

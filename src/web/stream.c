@@ -53,6 +53,7 @@ struct stream {
 	uint64_t alive_ns;
 	struct stream_subscriber *subscribers;
 	size_t count;
+	size_t leaving; /* of them: dropped, but their connections have not ended yet */
 	uint64_t dropped;
 	bool closed;
 
@@ -100,6 +101,7 @@ static void stream_drop_locked(struct stream_subscriber *subscriber)
 		return;
 	subscriber->dropped = true;
 	subscriber->stream->dropped++;
+	subscriber->stream->leaving++;
 	door_throw_out(subscriber->visit);
 	stream_resume_locked(subscriber);
 }
@@ -182,6 +184,7 @@ static void stream_release(void *context)
 	if (*at) {
 		*at = subscriber->next;
 		stream->count--;
+		stream->leaving -= subscriber->dropped;
 	}
 	pthread_mutex_unlock(&stream->lock);
 	body_unref(subscriber->sending);
@@ -191,6 +194,28 @@ static void stream_release(void *context)
 		subscriber->first = (subscriber->first + 1) % STREAM_QUEUE_MAX;
 	}
 	free(subscriber);
+}
+
+/*
+ * Whether there is a place for one more. Everybody on the machine may listen, so anybody could take all
+ * places for good; who has shown the token gets one all the same: that of who has listened longest
+ * without it.
+ */
+static bool stream_has_room_locked(struct stream *stream, bool details)
+{
+	struct stream_subscriber *longest = NULL;
+
+	if (stream->count - stream->leaving < STREAM_SUBSCRIBERS_MAX)
+		return true;
+	if (!details)
+		return false;
+	for (struct stream_subscriber *each = stream->subscribers; each; each = each->next) {
+		if (!each->details && !each->dropped)
+			longest = each; /* the newest are first */
+	}
+	if (longest)
+		stream_drop_locked(longest);
+	return longest != NULL;
 }
 
 int stream_subscribe(struct stream *stream, struct MHD_Connection *connection,
@@ -210,7 +235,7 @@ int stream_subscribe(struct stream *stream, struct MHD_Connection *connection,
 		.last_ns = lane_now(),
 	};
 	pthread_mutex_lock(&stream->lock);
-	if (stream->closed || stream->count >= STREAM_SUBSCRIBERS_MAX) {
+	if (stream->closed || !stream_has_room_locked(stream, details)) {
 		r = -EBUSY;
 	} else {
 		response = MHD_create_response_from_callback(

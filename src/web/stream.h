@@ -4,7 +4,8 @@
 /*
  * The stream of changes (server-sent events). One snapshot serves all subscribers, and none is taken
  * while there are none. Each subscriber has a short queue: of totals only the newest waits, incidents
- * wait in order, and who lets too many of them wait is dropped.
+ * wait in order, and who lets too many of them wait is dropped. When all places are taken, who has
+ * shown the token takes that of somebody who has not.
  */
 
 #include <stdbool.h>
@@ -23,6 +24,7 @@
 #define STREAM_PAUSE_FACTOR 40u
 #define STREAM_BYTES_PER_S (UINT64_C(16) << 20) /* to all of them together */
 #define STREAM_ALIVE_MS 15000u
+#define STREAM_RETRY "30" /* seconds: who finds all places taken asks for totals for so long */
 
 struct MHD_Connection;
 struct MHD_Response;
@@ -38,7 +40,8 @@ struct stream *stream_free(struct stream *stream);
 
 /*
  * A new subscriber and the response that feeds it. @details: it has shown the token. 0; -EBUSY if
- * there are too many; or a negative errno. From the thread that serves the sockets.
+ * there are too many, and among them nobody who has to make room; or a negative errno. From the
+ * thread that serves the sockets.
  */
 int stream_subscribe(struct stream *stream, struct MHD_Connection *connection,
 		     struct door_visit *visit, bool details, struct MHD_Response **ret_response);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The stream of changes: what is told to whom, and what becomes of those who do not listen."""
 
+import http.client
 import os
 import socket
 
@@ -84,7 +85,8 @@ def test_a_wrong_token(server):
 def test_there_is_room_for_so_many(server):
     listeners = [Listener(server) for _ in range(64)]
     assert {listener.status for listener in listeners} == {200}
-    assert Listener(server).status == 503
+    late = Listener(server)
+    assert (late.status, late.answer.headers["Retry-After"]) == (503, "30")
     for listener in listeners:
         listener.next_of("totals")
     for listener in listeners[:32]:
@@ -95,6 +97,41 @@ def test_there_is_room_for_so_many(server):
     more = Listener(server)
     assert more.status == 200
     for listener in [*listeners[32:], more]:
+        listener.close()
+
+
+def test_a_token_has_a_place(server):
+    """Anybody may listen, so anybody may take all places: who has shown the token gets that of who has listened
+    longest without it, and nobody else loses anything."""
+    known = [Listener(server, token=server.token) for _ in range(2)]
+    anybody = [Listener(server) for _ in range(62)]
+    for listener in [*known, *anybody]:
+        listener.next_of("totals")
+    assert Listener(server).status == 503
+    known += [Listener(server, token=server.token) for _ in range(3)]
+    assert {listener.status for listener in known} == {200}
+    for listener in known[2:]:
+        listener.next_of("totals")
+    for listener in anybody[:3]:
+        with pytest.raises((EOFError, OSError, http.client.HTTPException)):
+            listener.next()
+    wait_for(lambda: subscribers(server) == 64, "those to be gone")
+    assert dropped(server) == 3
+    server.tell("incident leak 1 1")
+    for listener in [*known, *anybody[3:]]:
+        assert listener.next_of("incident")["kind"] == "leak"
+    assert Listener(server).status == 503
+    for listener in [*known, *anybody]:
+        listener.close()
+
+
+def test_among_those_with_the_token_nobody_makes_room(server):
+    known = [Listener(server, token=server.token) for _ in range(64)]
+    assert {listener.status for listener in known} == {200}
+    assert Listener(server, token=server.token).status == 503
+    server.tell("incident leak 1 1")
+    for listener in known:
+        assert listener.next_of("incident")["kind"] == "leak"
         listener.close()
 
 

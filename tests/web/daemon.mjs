@@ -86,7 +86,7 @@ export class Daemon {
     const player = new Player(program, { ...this.env, TTMEM: "1", TTMEM_STACKS: stacks });
     this.players.push(player);
     await player.play(...lines);
-    await until("the process", async () => (await this.smi()).processes.some((one) => one.pid === player.pid));
+    await this.known(player);
     return player;
   }
 
@@ -94,8 +94,14 @@ export class Daemon {
   async allocator(seed, card = "n150") {
     const player = new Player(join(BUILD, "tests/programs/allocator"), { ...this.env, TTMEM: "1" }, [String(seed), card]);
     this.players.push(player);
-    await until("the process", async () => (await this.smi()).processes.some((one) => one.pid === player.pid));
+    await this.known(player);
     return player;
+  }
+
+  /** Until the daemon has heard of a process. A command for each question would cost more than what is waited for. */
+  async known({ pid }) {
+    const totals = async () => (await fetch(`${this.base}/api/v1/smi`)).json();
+    await until("the process", async () => (await totals()).processes.some((one) => one.pid === pid));
   }
 
   /** What a command says as JSON. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The dashboard in a real browser, against a real ttmemd: run.mjs [PART-OF-A-NAME]. ./dev test web runs it.
+// The dashboard in a real browser, against a real ttmemd: run.mjs [--part I/N] [PART-OF-A-NAME]. ./dev test web runs it.
 import { launch, Visitor } from "./browser.mjs";
 import { Daemon } from "./daemon.mjs";
 import { runAll } from "./runner.mjs";
@@ -10,7 +10,9 @@ import "./test-map.mjs";
 import "./test-charts.mjs";
 import "./test-incidents.mjs";
 import "./test-access.mjs";
+import "./test-flame.mjs";
 import "./test-live.mjs";
+import "./test-rows.mjs";
 import "./test-tabs.mjs";
 import "./test-stream.mjs";
 import "./test-plain.mjs";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs tests one after the other, each with a limit, and adds a line of counts to the file that ./dev names,
-// as the other suites do.
+// as the other suites do. --part I/N runs every N-th only: parts can run at the same time, each in namespaces of its own.
 import { appendFileSync } from "node:fs";
 
 const LIMIT_MS = 60000; // ends a hang; nothing here takes a tenth of it
@@ -19,13 +19,18 @@ function limited(run) {
   return Promise.race([run(), limit]).finally(() => clearTimeout(timer));
 }
 
+/** The tests that the command line means: [--part I/N] [PART-OF-A-NAME] */
+function chosen(words) {
+  const [part, parts] = words[0] === "--part" ? words[1].split("/").map(Number) : [0, 1];
+  const wanted = words[0] === "--part" ? words[2] : words[0];
+  return tests.filter(({ name }) => !wanted || name.includes(wanted)).filter((_test, i) => i % parts === part);
+}
+
 /** Each test gets what @setUp makes; @tearDown sees whether it failed. */
 export async function runAll(setUp, tearDown) {
-  const wanted = process.argv[2];
   let passed = 0;
   let failed = 0;
-  for (const { name, run } of tests) {
-    if (wanted && !name.includes(wanted)) continue;
+  for (const { name, run } of chosen(process.argv.slice(2))) {
     const start = Date.now();
     let made;
     let problem = null;

@@ -160,18 +160,25 @@ function faint() {
   };
   const behind = (element) => {
     const layers = [];
-    for (let at = element; at; at = at.parentElement) layers.push(parse(getComputedStyle(at).backgroundColor));
+    for (let at = element; at; at = at.parentElement) {
+      layers.push(parse(getComputedStyle(at).backgroundColor));
+      // A frame of a flame graph lies on a shape, not on a background.
+      const shape = at.matches("g.frame") && getComputedStyle(at.querySelector("rect"));
+      if (shape) layers.push({ rgb: parse(shape.fill).rgb, alpha: Number(shape.fillOpacity) });
+    }
     const canvas = matchMedia("(prefers-color-scheme: dark)").matches ? [18, 18, 18] : [255, 255, 255];
     return layers.reverse().reduce((under, layer) => over(layer, under), canvas);
   };
+  const opacity = (element) => (element ? Number(getComputedStyle(element).opacity) * opacity(element.parentElement) : 1);
   const bad = [];
   let looked = 0;
   for (const element of document.body.querySelectorAll("*")) {
     const text = [...element.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data.trim()).join("");
-    if (!text || element.closest(".flame, :disabled") || !element.checkVisibility({ checkVisibilityCSS: true })) continue;
+    if (!text || element.closest(":disabled") || !element.checkVisibility({ checkVisibilityCSS: true })) continue;
     const style = getComputedStyle(element);
     const ground = behind(element);
-    const [a, b] = [light(over(parse(style.color), ground)), light(ground)].sort((x, y) => y - x);
+    const ink = parse(style.color);
+    const [a, b] = [light(over({ ...ink, alpha: ink.alpha * opacity(element) }, ground)), light(ground)].sort((x, y) => y - x);
     const ratio = (a + 0.05) / (b + 0.05);
     const size = parseFloat(style.fontSize);
     const large = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
@@ -211,6 +218,15 @@ test("text has contrast, light and dark", async ({ daemon, visit }) => {
     await visitor.page.click(`#tab-${tab}`);
     await check(tab);
   }
+  await visitor.page.click("#tab-flame");
+  await visitor.has("weights", ".flame");
+  await check("flame");
+  await visitor.page.fill("#panel-flame input", "weights");
+  await check("flame, with frames that were looked for");
+  await visitor.page.fill("#panel-flame input", "");
+  await visitor.page.click('.flame g[name="weights"]');
+  await visitor.page.waitForSelector(".flame .fade");
+  await check("flame, closer");
   await visitor.go("#/incidents");
   for (const kind of ["Leak", "Double free", "Failed allocation", "Unknown free"]) {
     await visitor.page.click(`.groups button:has-text('${kind}')`);

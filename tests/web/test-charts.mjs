@@ -157,10 +157,106 @@ test("by type and by process add up to the same", async ({ daemon, visit }) => {
   }
 });
 
+const HOUR_S = 3600;
+
+/** The past as a daemon would tell it: 1 MiB in steps of a minute, and 5 MiB each second of a part. Returns what was asked. */
+async function twoSteps(visitor) {
+  const parts = [];
+  await visitor.page.route("**/api/v1/series?*", (route) => {
+    const asked = new URL(route.request().url()).searchParams;
+    const part = asked.has("to");
+    const [step, value] = part ? [1, 5 * MIB] : [60, MIB];
+    const now = Math.floor(Date.now() / 1000);
+    const [begin, to] = part ? ["from", "to"].map((name) => Number(asked.get(name)) / 1e9) : [now - HOUR_S, now];
+    if (part) parts.push({ from: begin, to });
+    // A process is younger than this past and asks from its own beginning: it gets all that was dragged over.
+    const from = Math.min(begin, to - 1200);
+    const points = Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, i) => [(from + i * step) * 1e9, value, 1, value]);
+    return route.fulfill({ json: { next: null, series: [{ pid: Number(asked.get("pid")) || null, device: 0, uid: null, type: "DRAM", step_s: step, points }] } });
+  });
+  return parts;
+}
+
+for (const where of ["device", "process"])
+  test(`who looks closer at the past of a ${where} sees it in finer steps`, async ({ daemon, visit }) => {
+    const player = await daemon.player({}, `alloc 0 DRAM 0x1000 ${MIB} a`);
+    const visitor = await visit();
+    const parts = await twoSteps(visitor);
+    const chart = new ChartOn(visitor);
+    await visitor.go(`#/${where}/${where === "device" ? 0 : player.pid}?range=86400`);
+    await until("the past", async () => (await chart.length()) >= HOUR_S - 60);
+    await chart.chart.locator("summary").click();
+    const cells = async () => new Set(await chart.chart.locator("tbody td:nth-child(2)").allInnerTexts());
+    const shows = (text) => until(`${text} only`, async () => [...(await cells())].join() === text);
+    await shows("1.00 MiB");
+    await chart.drag(0.5, 0.75);
+    await shows("5.00 MiB"); // the table has what one sees
+    const [from, to] = await chart.range();
+    assert.equal(parts.length, 1);
+    assert.equal(parts[0].to, Math.ceil(to));
+    if (where === "device") assert.equal(parts[0].from, Math.floor(from));
+    // Closer still is there already; further away is not, and is asked for once, when one has settled.
+    await chart.canvas.focus();
+    await visitor.page.keyboard.press("+");
+    assert.ok((await chart.length()) < to - from);
+    for (let i = 0; i < 2; i++) await visitor.page.keyboard.press("-");
+    await until("another part", () => parts.length === 2);
+    assert.ok((await chart.length()) > to - from);
+    await visitor.page.keyboard.press("Escape");
+    await shows("1.00 MiB");
+    assert.equal(parts.length, 2);
+    // And a real daemon has them.
+    await visitor.page.unrouteAll();
+    const point = await until("a second of the past", async () => {
+      const now = Math.floor(Date.now() / 1000);
+      const answer = await fetch(`${daemon.base}/api/v1/series?device=0&from=${now - 60}000000000&to=${now}000000000`);
+      return (await answer.json()).series[0];
+    });
+    assert.equal(point.step_s, 1);
+  });
+
+test("a chart of one moment is a minute long", async ({ daemon, visit }) => {
+  await daemon.player({}, "alloc 0 DRAM 0x1000 1 a");
+  const visitor = await visit();
+  await visitor.page.route("**/api/v1/series?*", (route) => route.fulfill({ json: { next: null, series: [] } }));
+  await visitor.page.clock.install();
+  await visitor.page.clock.pauseAt(Date.now() + 60000); // no second point
+  await visitor.go("#/device/0");
+  await until("the chart", async () => {
+    await visitor.page.clock.runFor(100);
+    return (await visitor.page.locator(".uplot canvas").count()) > 0;
+  });
+  assert.equal(await new ChartOn(visitor).length(), 60);
+});
+
 test("a chart without data says so", async ({ daemon, visit }) => {
   await daemon.player({}, "alloc 0 DRAM 0x1000 1 a");
   const visitor = await visit();
   await visitor.go("#/device/0");
   await visitor.has("Nothing was in use in this time", ".chart:has([aria-label^=L1])");
   assert.equal(await visitor.page.locator(".uplot").count(), 1);
+});
+
+test("sparklines in figures: for who does not see them, and in a table", async ({ daemon, visit }) => {
+  const player = await daemon.player({}, `alloc 0 DRAM 0x1000 ${2 * MIB} a`, `alloc 1 DRAM 0x1000 ${MIB} b`);
+  const visitor = await visit();
+  await visitor.go();
+  const says = (device) => visitor.page.locator(`.card[href="#/device/${device}"] svg`).getAttribute("aria-label");
+  await until("the first", async () => /^DRAM in the last .*: at least 2\.00 MiB, now 2\.00 MiB, at most 2\.00 MiB$/.test(await says(0)));
+  await player.play(`alloc 0 DRAM 0x900000 ${4 * MIB} c`);
+  await until("the second", async () => /: at least 2\.00 MiB, now 6\.00 MiB, at most 6\.00 MiB$/.test(await says(0)));
+  await player.play("free 0 DRAM 0x1000");
+  await until("the third", async () => /: at least 2\.00 MiB, now 4\.00 MiB, at most [46]\.00 MiB$/.test(await says(0)));
+  await visitor.page.click("main summary");
+  const rows = () => visitor.page.locator("table.sparks tbody tr").evaluateAll((list) => list.map((row) => [...row.cells].map((cell) => cell.innerText)));
+  await until("both devices", async () => (await rows()).length === 2);
+  const [one, two] = await rows();
+  // A sparkline has a point every two seconds: what is over sooner may not be in it.
+  assert.deepEqual(one.slice(0, -1), ["Device 0", "–", "–", "–", "–", "–", "4.00 MiB", "2.00 MiB"]);
+  assert.match(one.at(-1), /^[46]\.00 MiB$/);
+  assert.deepEqual(two.slice(-3), ["1.00 MiB", "1.00 MiB", "1.00 MiB"]);
+  // It goes on while it is open.
+  await player.play(`alloc 1 DRAM 0x900000 ${MIB} d`);
+  await until("more", async () => (await rows())[1].at(-1) === "2.00 MiB");
+  await visitor.shoot("sparks-table", true);
 });

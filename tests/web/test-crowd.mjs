@@ -183,6 +183,43 @@ test("where too many listen already, totals are asked for", async ({ daemon, vis
   assert.ok(await visitor.page.locator(".banner").isHidden());
 });
 
+test("who takes all places of the stream does not keep out who has the token", async ({ daemon, visit }) => {
+  const player = await daemon.player({}, "alloc 0 DRAM 0x1000 1048576 a");
+  const total = async (visitor) => Number(await visitor.page.getAttribute("[data-bytes]", "data-bytes"));
+  const anybody = await visit({ token: false });
+  anybody.forgive(/status of 503|ERR_/);
+  await anybody.page.clock.install();
+  await anybody.go();
+  await anybody.has("Live", ".state");
+  const crowd = new AbortController();
+  const listen = () => fetch(`${daemon.base}/api/v1/stream`, { signal: crowd.signal });
+  const taken = await Promise.all(Array.from({ length: 63 }, listen));
+  assert.deepEqual([...new Set(taken.map((answer) => answer.status))], [200]);
+  const late = await listen();
+  assert.deepEqual([late.status, late.headers.get("retry-after")], [503, "30"]);
+  const known = await visit();
+  await known.go();
+  await known.has("Live", ".state");
+  // Of those without one, who has listened longest makes room: the page says so, and asks instead.
+  await until("the banner", async () => {
+    await anybody.page.clock.runFor(1000);
+    return /Too many listen to ttmemd already/.test(await anybody.text("body"));
+  });
+  await player.play("alloc 0 DRAM 0x200000 2097152 b");
+  for (const visitor of [known, anybody])
+    await until("the new total", async () => {
+      if (visitor === anybody) await visitor.page.clock.runFor(1000);
+      return (await total(visitor)) === 3145728;
+    });
+  assert.equal(await known.text(".state"), "Live");
+  assert.equal(await anybody.text(".state"), "Every 5 s");
+  crowd.abort();
+  await until("a place", async () => {
+    await anybody.page.clock.runFor(5000);
+    return (await anybody.text(".state")) === "Live";
+  });
+});
+
 /** A page whose daemon has one process with such buffers. */
 async function madeUp(visitor, documents, buffers) {
   visitor.forgive(/ERR_|Failed to load/);
@@ -219,9 +256,13 @@ test("a moment that was marked is of one process, not of its number", async ({ v
   const [one, other] = [totals(1, 1), totals(1, 1)];
   other.processes[0].start_ns = one.processes[0].start_ns + 1e12;
   const tell = await madeUp(visitor, [one], [made(1)]);
+  await visitor.page.clock.install();
   await visitor.go("#/process/1?tab=compare");
   await visitor.page.click("text=Mark now");
   await visitor.has("Nothing has changed", "#panel-compare");
   await tell(other);
-  await visitor.has("Mark this moment", "#panel-compare"); // read again every three seconds
+  await until("nothing marked", async () => {
+    await visitor.page.clock.runFor(500); // read again every three seconds
+    return /Mark this moment/.test(await visitor.text("#panel-compare"));
+  });
 });

@@ -150,3 +150,25 @@ test("looking closer at the map", async ({ daemon, visit }) => {
   await visitor.page.keyboard.press("Enter");
   await visitor.has("middle", ".buffer .facts");
 });
+
+test("behind the map are tables of its holes and of its buffers, however many", async ({ daemon, visit }) => {
+  await daemon.player({}, `device 0 0xa1 wormhole_b0 n150 0 ${12 * GIB} 1200 12`, "many 0 DRAM 0x1000 768 3000", `alloc 0 DRAM 0x20000000 ${3 * GIB} last_one`);
+  const visitor = await visit();
+  await visitor.go("#/device/0xa1");
+  const map = visitor.page.locator(".map");
+  await map.locator("summary").click();
+  const grid = map.locator('[role="table"][aria-label="Buffers"]');
+  await until("all of them", async () => (await grid.getAttribute("aria-rowcount")) === "3002");
+  await visitor.has("The largest 100 of 3,002.", ".map"); // holes
+  assert.equal(await map.locator("table tbody tr").count(), 100);
+  const rows = grid.locator(".grid-body .grid-row:visible");
+  const first = (await rows.first().locator("[role=cell]").allInnerTexts()).map((text) => text.trim());
+  assert.deepEqual([first[0], first[2], first[3], first[4]], ["0x1000", "64 B", "768 B", "DRAM"]);
+  await grid.locator(".grid-view").focus();
+  await visitor.page.keyboard.press("End");
+  await visitor.has("last_one", ".map .grid-body");
+  assert.ok((await rows.count()) < 100, "only rows that can be seen are there");
+  const last = (await rows.last().locator("[role=cell]").allInnerTexts()).map((text) => text.trim());
+  assert.deepEqual(last.slice(0, 6), ["0x20000000", "0x30000000", "256 MiB", "3.00 GiB", "DRAM", "last_one"]);
+  await visitor.shoot("map-table", true);
+});

@@ -46,6 +46,7 @@ test("a tab that nobody looks at lets the stream go", async ({ daemon, visit }) 
   const { page } = visitor;
   let ended = 0;
   page.on("requestfailed", (request) => isStream(request) && ended++);
+  await page.clock.install();
   const look = (hidden) => page.evaluate((value) => {
     Object.defineProperty(document, "hidden", { value, configurable: true });
     document.dispatchEvent(new Event("visibilitychange"));
@@ -53,11 +54,79 @@ test("a tab that nobody looks at lets the stream go", async ({ daemon, visit }) 
   await visitor.go();
   await until("the first total", async () => (await total(page)) === MIB);
   await look(true);
-  await until("the end of the stream", () => ended === 1);
+  await until("the end of the stream", async () => {
+    await page.clock.runFor(1000); // who only passes through another tab keeps it
+    return ended === 1;
+  });
   await player.play(`alloc 0 DRAM 0x200000 ${2 * MIB} b`);
   assert.equal(visitor.requests.filter(isStream).length, 1, "and does not come back by itself");
   await look(false);
-  await until("the new total", async () => (await total(page)) === 3 * MIB);
+  await until("the new total", async () => {
+    await page.clock.runFor(100);
+    return (await total(page)) === 3 * MIB;
+  });
   assert.equal(await visitor.text(".state"), "Live");
   assert.ok(await page.locator(".banner").isHidden());
+});
+
+/** In the page: what was put off longest is there to be called. (Playwright's own clock is one for all tabs.) */
+function holdLongest() {
+  const real = window.setTimeout.bind(window);
+  window.setTimeout = (run, ms, ...rest) => {
+    if (ms > 10000) window.longest = run;
+    return real(run, ms, ...rest);
+  };
+}
+
+/** Another tab of the same browser, and how many streams it has asked for. */
+async function another(visitor, daemon) {
+  const page = await visitor.context.newPage();
+  const tab = { page, streams: 0 };
+  await page.addInitScript(holdLongest);
+  page.on("request", (request) => (tab.streams += isStream(request)));
+  await page.goto(`${daemon.base}/#/`);
+  return tab;
+}
+
+test("a tab that reads for others and is stuck is left alone", async ({ daemon, visit }) => {
+  const player = await daemon.player({}, `alloc 0 DRAM 0x1000 ${MIB} a`);
+  const visitor = await visit();
+  await visitor.go();
+  await until("the first tab", async () => (await total(visitor.page)) === MIB);
+  const second = await another(visitor, daemon);
+  await until("the second tab", async () => (await total(second.page)) === MIB);
+  assert.equal(second.streams, 0, "one reads for both");
+  // As others see one that is stuck: it keeps the lock, and says nothing.
+  await visitor.page.evaluate(() => (BroadcastChannel.prototype.postMessage = () => undefined));
+  await player.play(`alloc 0 DRAM 0x200000 ${2 * MIB} b`);
+  await until("the total in the first", async () => (await total(visitor.page)) === 3 * MIB);
+  assert.equal(await total(second.page), MIB);
+  await second.page.evaluate(() => window.longest()); // it waits 40 s for a sign of life
+  await until("a stream of the second's own", () => second.streams === 1);
+  await until("the new total", async () => (await total(second.page)) === 3 * MIB);
+  // Who comes now asks, gets no answer, and reads for itself.
+  const third = await another(visitor, daemon);
+  await until("a stream of the third's own", () => third.streams === 1);
+  await until("the total in the third", async () => (await total(third.page)) === 3 * MIB);
+  for (const { page } of [second, third]) {
+    assert.equal(await page.locator(".state").innerText(), "Live");
+    assert.ok(await page.locator(".banner").isHidden());
+  }
+  assert.equal(visitor.requests.filter(isStream).length, 1, "the first has the lock all the time");
+});
+
+test("where a browser has no locks each tab reads for itself", async ({ daemon, visit }) => {
+  const player = await daemon.player({}, `alloc 0 DRAM 0x1000 ${MIB} a`);
+  const visitor = await visit();
+  await visitor.context.addInitScript(() => delete Navigator.prototype.locks);
+  await visitor.go();
+  assert.equal(await visitor.page.evaluate(() => "locks" in navigator), false);
+  const other = await another(visitor, daemon);
+  const all = async (bytes) => {
+    for (const page of [visitor.page, other.page]) await until(`${bytes} bytes`, async () => (await total(page)) === bytes);
+  };
+  await all(MIB);
+  assert.deepEqual([visitor.requests.filter(isStream).length, other.streams], [1, 1]);
+  await player.play(`alloc 0 DRAM 0x200000 ${2 * MIB} b`);
+  await all(3 * MIB);
 });

@@ -14,35 +14,41 @@ async function leakIsKnown(visitor) {
 }
 
 for (const [size, name] of [[WIDE, "wide"], [PHONE, "phone"]])
-  for (const dark of [false, true])
-    test(`every view opens, ${name}${dark ? ", dark" : ""}`, async ({ daemon, visit }) => {
-      const { serve } = await machine(daemon);
-      const visitor = await visit({ size, dark });
-      const shoot = (what) => visitor.shoot(`${what}-${name}${dark ? "-dark" : ""}`, true);
-      await leakIsKnown(visitor);
-      await visitor.page.click(".groups button:has-text('kv_cache')");
-      await visitor.has("Freed again by", ".party");
-      await shoot("incidents");
-      await visitor.go("#/");
-      await visitor.has("kv-evict", ".events");
-      await shoot("overview");
-      await visitor.go("#/device/0xa1?paint=type");
-      await visitor.has("Largest hole", ".figures");
-      await visitor.has("fit?", ".fit");
-      await visitor.page.waitForSelector(".uplot canvas");
-      await shoot("device");
-      await visitor.go(`#/process/${serve.pid}`);
-      await visitor.has("tok_embeddings", ".grid-body");
-      await shoot("process");
-      for (const tab of ["sites", "flame", "phases", "compare"]) {
-        await visitor.page.click(`#tab-${tab}`);
-        await visitor.has(tab === "compare" ? "Mark this moment" : tab === "phases" ? "load/layer 0" : "tok_embeddings", `#panel-${tab}`);
-        await shoot(tab);
+  test(`every view opens, ${name}, light and dark`, async ({ daemon, visit }) => {
+    const { serve } = await machine(daemon);
+    const visitor = await visit({ size });
+    /** In both themes: what is drawn on a canvas must notice the change by itself. */
+    const shoot = async (what) => {
+      for (const colorScheme of ["light", "dark"]) {
+        await visitor.page.emulateMedia({ colorScheme });
+        await visitor.shoot(`${what}-${name}${colorScheme === "dark" ? "-dark" : ""}`, true);
       }
-      // Nothing is wider than the screen.
-      const wide = await visitor.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-      assert.ok(wide <= 0, `the page is ${wide} pixels too wide`);
-    });
+      await visitor.page.emulateMedia({ colorScheme: "light" });
+    };
+    await leakIsKnown(visitor);
+    await visitor.page.click(".groups button:has-text('kv_cache')");
+    await visitor.has("Freed again by", ".party");
+    await shoot("incidents");
+    await visitor.go("#/");
+    await visitor.has("kv-evict", ".events");
+    await shoot("overview");
+    await visitor.go("#/device/0xa1?paint=type");
+    await visitor.has("Largest hole", ".figures");
+    await visitor.has("fit?", ".fit");
+    await visitor.page.waitForSelector(".uplot canvas");
+    await shoot("device");
+    await visitor.go(`#/process/${serve.pid}`);
+    await visitor.has("tok_embeddings", ".grid-body");
+    await shoot("process");
+    for (const tab of ["sites", "flame", "phases", "compare"]) {
+      await visitor.page.click(`#tab-${tab}`);
+      await visitor.has(tab === "compare" ? "Mark this moment" : tab === "phases" ? "load/layer 0" : "tok_embeddings", `#panel-${tab}`);
+      await shoot(tab);
+    }
+    // Nothing is wider than the screen.
+    const wide = await visitor.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.ok(wide <= 0, `the page is ${wide} pixels too wide`);
+  });
 
 test("a device that a process has under two numbers", async ({ daemon, visit }) => {
   const device = (number) => `device ${number} 0xa1 wormhole_b0 n150 0 ${12 * GIB} ${96 * 1024 ** 2} 12`;
@@ -66,4 +72,32 @@ test("what changed between two moments", async ({ daemon, visit }) => {
     ["comes", "DRAM", "4.00 KiB (2)", "+4.00 KiB"],
     ["goes", "DRAM", "1.95 KiB (1)", "−1.95 KiB"],
   ]);
+});
+
+test("a moment that was marked outlives a reload, and a link to it means something elsewhere", async ({ daemon, visit }) => {
+  const player = await daemon.player({}, "alloc 0 DRAM 0x1000 1000 stays", "alloc 0 DRAM 0x2000 2000 goes");
+  const visitor = await visit();
+  await visitor.go(`#/process/${player.pid}?tab=compare`);
+  await visitor.page.click("text=Mark now");
+  await visitor.has("Nothing has changed", "#panel-compare");
+  await player.play("free 0 DRAM 0x2000", "alloc 0 DRAM 0x3000 3072 comes");
+  const cells = (one) => one.page.locator("#panel-compare tbody tr").evaluateAll((rows) =>
+    rows.map((row) => [...row.cells].map((cell) => cell.innerText).filter(Boolean)));
+  const expected = [["comes", "DRAM", "3.00 KiB (1)", "+3.00 KiB"], ["goes", "DRAM", "1.95 KiB (1)", "−1.95 KiB"]];
+  await visitor.page.reload();
+  await visitor.has("comes", "#panel-compare tbody");
+  assert.deepEqual(await cells(visitor), expected);
+  assert.match(await visitor.text("#panel-compare .tools"), /Since \d\d:\d\d:\d\d \(\d+ m?s\)$/);
+  // Somebody else has the time, but not what was there then.
+  const link = new URL(visitor.page.url()).hash;
+  assert.match(link, /[?&]since=\d{19}(&|$)/);
+  const other = await visit();
+  await other.go(link);
+  await other.has("comes", "#panel-compare tbody");
+  assert.deepEqual(await cells(other), [["comes", "DRAM", "3.00 KiB (1)"]]);
+  await other.has("marked elsewhere: what went since is not known here", "#panel-compare");
+  await other.shoot("compare-elsewhere");
+  // A mark of their own is one like any other.
+  await other.page.click("text=Mark now");
+  await other.has("Nothing has changed", "#panel-compare");
 });

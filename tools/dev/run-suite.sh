@@ -101,8 +101,13 @@ web_skip() {
 	say "skipped: $*"
 }
 
+web_part() {
+	unshare --pid --net --fork --kill-child --mount-proc "$PYTHON" -B tests/web/alone.py \
+		node build/web-tests/run.mjs --part "$1" 2>&1
+}
+
 # The dashboard in a browser, in namespaces of its own: the daemon sees nobody else's processes, and
-# what asked for another machine would not get far.
+# what asked for another machine would not get far. In two halves, as the integration tests.
 web() {
 	for program in node npm chromium; do
 		have "$program" || { web_skip "no $program"; return 0; }
@@ -117,11 +122,16 @@ web() {
 	(cd build/web/work && npm run --silent test) || return 1
 	browser_tests || { web_skip "$why"; return 0; }
 	export TTMEM_BUILD="$ROOT/build" TTMEM_ARTEFACTS="$ROOT/build/artefacts"
-	if unshare --pid --net --fork --mount-proc true 2>/dev/null; then
-		exec unshare --pid --net --fork --kill-child --mount-proc "$PYTHON" -B tests/web/alone.py \
-			node build/web-tests/run.mjs
+	if ! unshare --pid --net --fork --mount-proc true 2>/dev/null; then
+		exec node build/web-tests/run.mjs
 	fi
-	exec node build/web-tests/run.mjs
+	web_part 0/2 >build/logs/web-0.log &
+	first=$!
+	web_part 1/2
+	code=$?
+	wait "$first" || code=$?
+	cat build/logs/web-0.log
+	return "$code"
 }
 
 # newest_kernel SERIES: version of the newest one whose image and headers are there.

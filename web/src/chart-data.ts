@@ -72,3 +72,34 @@ export function sparkline(
   line += `H${SPARK_WIDTH}V${last.toFixed(1)}`;
   return { line, area: `${line}V${SPARK_HEIGHT}H${start.toFixed(1)}Z`, span: shown };
 }
+
+/** A value holds until the next one; null: nothing was known yet. */
+function valueAt(times: readonly number[], values: readonly number[], time: number): number | null {
+  let low = 0;
+  let high = times.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (times[middle]! <= time) low = middle + 1;
+    else high = middle;
+  }
+  return low > 0 ? (values[low - 1] ?? 0) : null;
+}
+
+export interface SparkFacts {
+  least: number;
+  now: number;
+  most: number;
+  back: (number | null)[]; // at the moments that were asked for
+}
+
+/** What one sees in a sparkline, in figures. @back: how long before now, of which each has a value of its own. */
+export function sparkFacts(
+  times: readonly number[], values: readonly number[], now: number, span: number, back: readonly number[],
+): SparkFacts {
+  const first = now - span;
+  const inside = values.filter((_value, i) => (times[i + 1] ?? now) >= first);
+  return {
+    least: inside.length ? Math.min(...inside) : 0, now: values[values.length - 1] ?? 0, most: Math.max(0, ...inside),
+    back: back.map((ago) => valueAt(times, values, now - ago)),
+  };
+}

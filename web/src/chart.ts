@@ -15,6 +15,12 @@ const SHORTEST_S = 60; // shown at least, unless somebody looks closer
 const CLOSEST_S = 2; // nobody needs to look closer than that
 const KEY_STEP = 0.05; // of what is shown, for a key
 
+/** A part of time, in seconds. */
+export interface Range {
+  min: number;
+  max: number;
+}
+
 export class Chart {
   readonly element: HTMLElement;
   private plot: uPlot | null = null;
@@ -29,7 +35,7 @@ export class Chart {
   private when = h("span", { class: "muted" });
   private reset = h("button", { type: "button", class: "small", hidden: true }, "Show all");
   private limit: number | null = null;
-  private zoom: { min: number; max: number } | null = null;
+  private zoom: Range | null = null;
   private spoken = h("p", { class: "hidden", role: "status" });
   private at: number | null = null; // whose values are read, by keyboard
   private observer: ResizeObserver;
@@ -37,6 +43,7 @@ export class Chart {
 
   constructor(
     private label: string,
+    private looked: (range: Range | null) => void = () => undefined,
     private height = 190,
   ) {
     this.details = h("details", { class: "behind" }, h("summary", {}, "As a table"), this.table);
@@ -67,7 +74,10 @@ export class Chart {
   /** @limit: a line at the top of what there is; null: not known. */
   set(data: ChartData, limit: number | null = null): void {
     const shape = data.series.map((series) => series.label + series.variable).join("\n");
+    const time = this.at === null ? null : (this.data.times[this.at] ?? null);
     this.data = data;
+    // Who reads values stays at their moment, whatever number it has now.
+    this.at = time === null || !data.times.length ? null : Math.max(0, data.times.filter((one) => one <= time).length - 1);
     this.limit = limit;
     this.describe();
     if (!this.plot || shape !== this.shape) {
@@ -103,17 +113,21 @@ export class Chart {
   }
 
   /** The part of time that is shown; null: all of it. */
-  private look(range: { min: number; max: number } | null): void {
+  private look(range: Range | null): void {
     this.zoom = range;
     this.reset.hidden = range === null;
     // The scale's own function settles the rest.
     this.plot?.setData(this.columns(), true);
+    this.fillTable();
+    this.looked(range);
   }
 
-  private span(low: number | null, high: number | null): [number, number] {
+  /** Not what the library proposes: of a single point it makes a day. */
+  private span(): [number, number] {
     if (this.zoom) return [this.zoom.min, this.zoom.max];
-    const end = high ?? Date.now() / 1000;
-    return [Math.min(low ?? end, end - SHORTEST_S), end];
+    const { times } = this.data;
+    const end = times[times.length - 1] ?? Date.now() / 1000;
+    return [Math.min(times[0] ?? end, end - SHORTEST_S), end];
   }
 
   private rebuild(): void {
@@ -137,7 +151,7 @@ export class Chart {
       // What is dragged over is taken by setSelect: it outlives new data.
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false }, bind: { dblclick: () => null } },
       scales: {
-        x: { range: (_plot, low, high) => this.span(low, high) },
+        x: { range: () => this.span() },
         y: { range: (_plot, _low, high) => [0, this.top(high)] },
       },
       axes: [
@@ -257,9 +271,12 @@ export class Chart {
   private fillTable(): void {
     if (!this.details.open) return;
     const { times, series } = this.data;
-    const step = Math.max(1, Math.ceil(times.length / TABLE_ROWS));
+    const [from, to] = this.span();
+    const first = times.filter((time) => time < from).length;
+    const end = times.filter((time) => time <= to).length;
+    const step = Math.max(1, Math.ceil((end - first) / TABLE_ROWS));
     const rows = [];
-    for (let i = times.length - 1; i >= 0; i -= step)
+    for (let i = end - 1; i >= first; i -= step)
       rows.push(h("tr", {}, h("th", { scope: "row" }, clock(times[i]! * 1e9)),
         series.map((one) => h("td", { class: "number" }, bytes(one.values[i] ?? 0))),
         h("td", { class: "number" }, bytes(total(this.data, i)))));
@@ -272,7 +289,7 @@ export class Chart {
   }
 }
 
-function closest(min: number, max: number): { min: number; max: number } {
+function closest(min: number, max: number): Range {
   const middle = (min + max) / 2;
   const half = Math.max(max - min, CLOSEST_S) / 2;
   return { min: middle - half, max: middle + half };

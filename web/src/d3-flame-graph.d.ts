@@ -10,6 +10,10 @@ declare module "d3-flame-graph" {
   }
   export interface FlameFrame {
     data: FlameNode;
+    depth: number;
+    x0: number;
+    x1: number;
+    parent: FlameFrame | null;
     highlight?: boolean;
   }
   export interface FlameGraph {
@@ -26,6 +30,7 @@ declare module "d3-flame-graph" {
     setColorMapper(colour: (frame: FlameFrame) => string): FlameGraph;
     search(term: string): void;
     clear(): void;
+    zoomTo(frame: FlameFrame): void;
     resetZoom(): void;
     destroy(): void;
   }
@@ -36,6 +41,8 @@ declare module "d3-selection" {
   interface Selection {
     datum(data: unknown): Selection;
     call(of: (selection: unknown) => void): Selection;
+    selectAll(selector: string): Selection;
+    each(visit: (this: Element, data: unknown) => void): Selection;
   }
   export function select(element: Element): Selection;
 }

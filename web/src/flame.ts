@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Who holds how much, by stack: outermost call at the bottom, as wide as the bytes it answers for. Labels are
-// set as text; the library's own tooltips, which take markup, are not used.
+// set as text; the library's own tooltips, which take markup, are not used. By keyboard it is one stop of the Tab key, and
+// arrow keys go from frame to frame.
 
-import flamegraph, { type FlameGraph } from "d3-flame-graph";
+import flamegraph, { type FlameFrame, type FlameGraph } from "d3-flame-graph";
 import { select } from "d3-selection";
 import { clear, h, say } from "./dom";
+import { neighbour } from "./flame-keys";
 import { bytes, percent, plural } from "./format";
 import type { Buffer } from "./model";
 import { visible } from "./text";
@@ -19,6 +21,16 @@ const same = (a: Node, b: Node): boolean =>
   a.name === b.name && a.where === b.where && a.value === b.value && a.buffers === b.buffers &&
   a.children.length === b.children.length && a.children.every((child, i) => same(child, b.children[i]!));
 
+/** The way to a frame, by what it is called: the same in the next drawing. */
+function wayTo(frame: FlameFrame): string[] {
+  const way: string[] = [];
+  for (let at: FlameFrame | null = frame; at; at = at.parent) {
+    const { name, where } = at.data as Node;
+    way.unshift(`${name}\n${where}`);
+  }
+  return way;
+}
+
 function hue(text: string): number {
   let value = 0;
   for (let i = 0; i < text.length; i++) value = (value * 31 + text.charCodeAt(i)) % 1000;
@@ -28,6 +40,7 @@ function hue(text: string): number {
 export class Flame {
   readonly element: HTMLElement;
   private place = h("div", { class: "flame" });
+  private search = h("input", { type: "search", placeholder: "Highlight frames", "aria-label": "Highlight frames" });
   private status = h("p", { class: "muted flame-status", role: "status" });
   private list = h("div", { class: "scroll" });
   private chart: FlameGraph | null = null;
@@ -35,23 +48,18 @@ export class Flame {
   private observer: ResizeObserver;
   private width = 0;
   private near = false; // somebody looks closer: then nothing moves under them
+  private drawn = new Map<FlameFrame, SVGGElement>();
+  private at: FlameFrame | null = null; // the one that the Tab key comes to
 
   constructor() {
-    const search = h("input", { type: "search", placeholder: "Highlight frames", "aria-label": "Highlight frames" });
-    search.addEventListener("input", () => {
-      if (search.value) this.chart?.search(search.value.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-      else this.chart?.clear();
-    });
+    this.search.addEventListener("input", () => this.highlight());
     const reset = h("button", { type: "button" }, "Show all");
-    reset.addEventListener("click", () => {
-      this.near = false;
-      this.chart?.resetZoom();
-      this.tell(null);
-    });
+    reset.addEventListener("click", () => this.showAll());
+    this.place.addEventListener("keydown", (event) => this.key(event));
     this.element = h(
       "div",
       {},
-      h("div", { class: "tools" }, search, reset, this.status),
+      h("div", { class: "tools" }, this.search, reset, this.status),
       this.place,
       h("details", { class: "behind" }, h("summary", {}, "As a table"), this.list),
     );
@@ -73,26 +81,92 @@ export class Flame {
     this.fillTable();
   }
 
+  private showAll(): void {
+    this.chart?.resetZoom();
+    this.tell(null);
+  }
+
+  private highlight(): void {
+    const text = this.search.value;
+    if (text) this.chart?.search(text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+    else this.chart?.clear();
+  }
+
+  private text(node: Node): string {
+    const all = this.data!;
+    const where = node.where ? ` (${node.where})` : "";
+    return `${node.name}${where}: ${bytes(node.value)} in ${plural(node.buffers, "buffer")}` +
+      (all.value > 0 ? `, ${percent(node.value, all.value)}` : "");
+  }
+
   private tell(node: Node | null): void {
-    const all = this.data;
-    if (!all) return;
-    const it = node ?? all;
-    const where = it.where ? ` (${it.where})` : "";
-    say(
-      this.status,
-      `${it.name}${where}: ${bytes(it.value)} in ${plural(it.buffers, "buffer")}` +
-        (all.value > 0 ? `, ${percent(it.value, all.value)}` : ""),
-    );
+    if (this.data) say(this.status, this.text(node ?? this.data));
+  }
+
+  /** What has been drawn, for who does not see it. The library has no notion of that, and may have made new frames. */
+  private label(): void {
+    const drawn = new Map<FlameFrame, SVGGElement>();
+    select(this.place).selectAll("g.frame").each(function (frame) {
+      drawn.set(frame as FlameFrame, this as SVGGElement);
+    });
+    this.drawn = drawn;
+    for (const [frame, element] of drawn) {
+      element.setAttribute("role", "treeitem");
+      element.setAttribute("aria-level", String(frame.depth + 1));
+      element.setAttribute("aria-label", visible(this.text(frame.data as Node)));
+    }
+    this.stop(this.at && drawn.has(this.at) ? this.at : ([...drawn.keys()].find((one) => one.depth === 0) ?? null));
+  }
+
+  /** One stop of the Tab key for all of them. */
+  private stop(at: FlameFrame | null): void {
+    this.at = at;
+    for (const [frame, element] of this.drawn) {
+      element.setAttribute("tabindex", frame === at ? "0" : "-1");
+      element.setAttribute("aria-selected", String(frame === at));
+    }
+  }
+
+  private go(to: FlameFrame): void {
+    this.stop(to);
+    this.drawn.get(to)?.focus();
+    this.tell(to.data as Node);
+  }
+
+  private key(event: KeyboardEvent): void {
+    const on = [...this.drawn].find(([, element]) => element === event.target)?.[0];
+    if (!on || event.ctrlKey || event.metaKey || event.altKey) return;
+    const next = neighbour([...this.drawn.keys()], on, event.key);
+    if (next) this.go(next);
+    else if (event.key === "Enter" || event.key === " ") this.chart?.zoomTo(on);
+    else if (event.key === "Escape") this.showAll();
+    else if (!/^Arrow|^Home$/.test(event.key)) return;
+    event.preventDefault();
+  }
+
+  /** A new drawing under somebody who is at a frame: they stay there, or as near to it as there still is something. */
+  private keepPlace(way: readonly string[], focused: boolean): void {
+    let found: FlameFrame | null = null;
+    for (const frame of this.drawn.keys()) {
+      const own = wayTo(frame);
+      if (own.length > (found ? found.depth + 1 : 0) && own.every((step, i) => step === way[i])) found = frame;
+    }
+    if (!found) return;
+    this.stop(found);
+    if (focused) this.drawn.get(found)?.focus({ preventScroll: true });
   }
 
   private draw(): void {
     const width = Math.floor(this.place.clientWidth);
     if (!this.data || width < 20 || width === this.width) return;
     this.width = width;
+    const way = this.at ? wayTo(this.at) : [];
+    const focused = this.place.contains(document.activeElement);
     this.chart?.destroy();
     this.place.replaceChildren();
-    this.place.setAttribute("role", "img");
-    this.place.setAttribute("aria-label", `Flame graph of ${bytes(this.data.value)} of live memory. A table follows.`);
+    this.place.setAttribute("role", "tree");
+    this.place.setAttribute("aria-label", `Flame graph of ${bytes(this.data.value)} of live memory. Arrow keys go from frame ` +
+      "to frame, Enter looks closer, Escape shows all. A table follows.");
     this.chart = flamegraph()
       .width(width)
       .cellHeight(20)
@@ -103,6 +177,8 @@ export class Flame {
       .onHover((node) => this.tell(node.data as Node))
       .onClick((node) => {
         this.near = node.data !== this.data;
+        if (this.near) this.at = node; // who sees all again is where they were
+        this.label();
         this.tell(node.data as Node);
       })
       .label((node) => visible(`${node.data.name}: ${bytes(node.data.value)}`))
@@ -110,9 +186,13 @@ export class Flame {
         node.highlight ? "var(--highlight)" : `light-dark(hsl(${205 + (hue(node.data.name) % 70)} 55% 80%), hsl(${205 + (hue(node.data.name) % 70)} 35% 36%))`,
       );
     select(this.place).datum(this.data).call(this.chart);
+    this.place.querySelector("svg")?.setAttribute("role", "none");
+    if (this.search.value) this.highlight();
+    this.label();
+    this.keepPlace(way, focused);
     // There at once; only looking closer moves.
     if (!matchMedia("(prefers-reduced-motion: reduce)").matches) this.chart.transitionDuration(200);
-    this.tell(null);
+    this.tell(focused && this.at ? (this.at.data as Node) : null);
   }
 
   private fillTable(): void {

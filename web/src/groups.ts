@@ -60,8 +60,19 @@ export function groupUp(incidents: readonly Incident[], processes: readonly Leak
 }
 
 /** The same incident, however often it has happened since. */
-export const nameOf = (incident: Incident): string => 
+export const nameOf = (incident: Incident): string =>
   `${incident.kind} ${incident.pid} ${incident.time_ns} ${siteKey(siteOf(incident))}`;
+
+/**
+ * What was heard and is not in the list that was read: each is to be counted once. What was heard of a leak is one piece of
+ * news; the database has it site by site.
+ */
+export function unread(heard: readonly Incident[], read: readonly Incident[]): Incident[] {
+  const names = new Set(read.map(nameOf));
+  const leaks = read.filter((one) => one.kind === "leak");
+  return heard.filter((incident) => !names.has(nameOf(incident)) && !(incident.kind === "leak" &&
+    leaks.some((one) => one.pid === incident.pid && one.last_ns >= incident.time_ns)));
+}
 
 /** What happened to one process, of one kind. */
 export interface Glance {

@@ -7,7 +7,7 @@
 import { askHealth, checkToken, get, headers, token } from "./api";
 import { deviceKey, held, poolUsed, type Incident, type Totals } from "./model";
 import { Share } from "./share";
-import { Reader, Retry, type Message } from "./sse";
+import { Reader, Retry, retryAfter, type Message } from "./sse";
 
 /** "polled": there is no stream to be had, but totals now and then. */
 export type State = "connecting" | "live" | "polled" | "lost";
@@ -15,7 +15,6 @@ export type State = "connecting" | "live" | "polled" | "lost";
 const SILENCE_MS = 40000; // the daemon says something every 15 s
 const HIDDEN_MS = 5000; // who only passes through another tab keeps the stream
 const POLL_MS = 5000;
-const POLLS = 6; // then the stream is tried again
 const AWAY_MS = 5000; // after a longer pause the past is read again
 const NEWS_MS = 150;
 const NEWS_LATE_MS = 1500;
@@ -194,7 +193,7 @@ export class Live {
     let answer = await this.open(signal);
     while (answer.status === 503) {
       await answer.body?.cancel();
-      await this.poll(signal);
+      await this.poll(Math.ceil((1000 * retryAfter(answer.headers.get("Retry-After"))) / POLL_MS), signal);
       answer = await this.open(signal);
     }
     if (!answer.ok || !answer.body) throw new Error(String(answer.status));
@@ -215,8 +214,8 @@ export class Live {
   }
 
   /** As many listen as the daemon lets. Returns when it is time to try again. */
-  private async poll(signal: AbortSignal): Promise<void> {
-    for (let i = 0; i < POLLS && !signal.aborted; i++) {
+  private async poll(times: number, signal: AbortSignal): Promise<void> {
+    for (let i = 0; i < times && !signal.aborted; i++) {
       const message = { kind: "polled", data: JSON.stringify(await get<Totals>("/api/v1/smi", {}, signal)) };
       this.share?.say(message);
       this.take(message);

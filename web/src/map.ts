@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The address map: one bank as a strip, live buffers in colour and holes in none. Drag to look closer, arrow
-// keys to go from buffer to buffer; a table behind it lists the holes.
+// keys to go from buffer to buffer; behind it are tables of the holes and of the buffers.
 
-import { colour, onTheme, seriesColour, typeColour } from "./colours";
+import { colour, onTheme, seriesColour, typeColour, typeVariable } from "./colours";
 import { clear, h, say } from "./dom";
 import { bytes, count, duration, percent, plural } from "./format";
+import { Grid } from "./grid";
 import { holeAt, spanAt, type Hole, type Layout, type Span } from "./holes";
 import { placeOf } from "./sites";
 
@@ -29,7 +30,16 @@ export class AddressMap {
   private tip = h("div", { class: "tip", hidden: true });
   private ends = h("div", { class: "map-ends muted" });
   private reset = h("button", { type: "button", class: "small", hidden: true }, "Whole bank");
-  private table = h("div", { class: "scroll" });
+  private holes = h("div", { class: "scroll" });
+  private buffers = new Grid<Span>("Buffers", [
+    { id: "from", title: "From", width: "9rem", narrow: "7rem", text: (span) => hex(span.from), sort: (span) => span.from },
+    { id: "to", title: "To", width: "9rem", narrow: false, text: (span) => hex(span.to), sort: (span) => span.to },
+    { id: "each", title: "In each bank", number: true, width: "7rem", narrow: "6rem", text: (span) => bytes(span.to - span.from), sort: (span) => span.to - span.from },
+    { id: "size", title: "Size", number: true, width: "6.5rem", narrow: false, text: ({ buffer }) => bytes(buffer.size), sort: ({ buffer }) => buffer.size },
+    { id: "type", title: "Type", width: "9rem", narrow: "1.8rem", dot: true, text: ({ buffer }) => buffer.type, swatch: ({ buffer }) => typeVariable(buffer.type) },
+    { id: "name", title: "Name", width: "minmax(9rem, 1fr)", narrow: "minmax(5rem, 1fr)", text: ({ buffer }) => buffer.name ?? "–", hint: ({ buffer }) => buffer.name ?? "" },
+    { id: "age", title: "Age", number: true, width: "5rem", narrow: false, text: ({ buffer }) => duration(buffer.age_ns), sort: ({ buffer }) => buffer.age_ns },
+  ], "from");
   private details: HTMLDetailsElement;
   private status = h("p", { class: "hidden", role: "status" });
   private layout: Layout | null = null;
@@ -45,7 +55,8 @@ export class AddressMap {
   private forget: () => void;
 
   constructor(private open: (span: Span) => void) {
-    this.details = h("details", { class: "behind" }, h("summary", {}, "Holes as a table"), this.table);
+    this.details = h("details", { class: "behind" }, h("summary", {}, "As a table"),
+      h("h4", {}, "Holes, largest first"), this.holes, h("h4", {}, "Buffers"), this.buffers.element);
     this.details.addEventListener("toggle", () => this.fillTable());
     this.element = h(
       "div",
@@ -99,7 +110,7 @@ export class AddressMap {
     const { spans, holes, space } = this.layout!;
     return `Address map: ${plural(spans.length, "buffer")}, ${plural(holes.length, "hole")}` +
       (space ? `, largest ${bytes(space.largest)} in each bank, fragmentation ${percent(space.fragmentation, 1)}. ` : ". ") +
-      "Arrow keys go from buffer to buffer, Enter opens one. A table of holes follows.";
+      "Arrow keys go from buffer to buffer, Enter opens one. Tables of both follow.";
   }
 
   private look(range: [number, number] | null): void {
@@ -246,11 +257,12 @@ export class AddressMap {
 
   private fillTable(): void {
     if (!this.details.open || !this.layout) return;
-    const { holes, bank } = this.layout;
+    const { holes, bank, spans } = this.layout;
+    this.buffers.set(spans);
     const rows = [...holes].sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, TABLE_ROWS);
     const cut = rows.length < holes.length && h("p", { class: "muted pad" }, `The largest ${TABLE_ROWS} of ${count(holes.length)}.`);
     clear(
-      this.table,
+      this.holes,
       h("table", {},
         h("caption", { class: "hidden" }, "Holes, largest first"),
         h("thead", {}, h("tr", {}, ["From", "To", "In each bank", "In all banks"].map((text, i) =>

@@ -65,6 +65,8 @@ export function before(line: Line, firstNs: number): { times: number[]; values: 
 /** Values by key over time; a key keeps its last value until it has another. */
 export class History {
   times: number[] = []; // seconds
+  /** Seconds between what was loaded. */
+  loadedStep = 0;
   private step = 0; // of what was loaded, until something newer is known
   private columns = new Map<string, (number | null)[]>();
 
@@ -88,7 +90,7 @@ export class History {
     });
     const times = new Set<number>();
     for (const { line } of wanted) for (const point of line.points) times.add(Math.round(point[0] / 1e9));
-    this.step = Math.max(1, ...wanted.map(({ line }) => line.step_s));
+    this.step = this.loadedStep = Math.max(1, ...wanted.map(({ line }) => line.step_s));
     this.times = gaps([...times].sort((a, b) => a - b), this.step);
     const index = new Map(this.times.map((time, i) => [time, i]));
     this.columns.clear();
@@ -124,12 +126,83 @@ export class History {
     this.step = 0;
   }
 
+  /** The same, with what is known in finer steps in the place of what it has of that time. */
+  with(finer: History): History {
+    const first = finer.times[0];
+    const last = finer.times[finer.times.length - 1];
+    if (first === undefined || last === undefined) return this;
+    const head = this.times.filter((time) => time < first).length;
+    const tail = this.times.filter((time) => time <= last).length;
+    const join = <T>(own: readonly T[], its: readonly T[]): T[] => [...own.slice(0, head), ...its, ...own.slice(tail)];
+    const all = new History();
+    all.times = join(this.times, finer.times);
+    for (const key of new Set([...this.keys(), ...finer.keys()])) all.columns.set(key, join(this.values(key), finer.values(key)));
+    return all;
+  }
+
   trim(firstS: number): void {
     let drop = 0;
     while (drop < this.times.length - 2 && this.times[drop]! < firstS) drop++;
     if (!drop) return;
     this.times.splice(0, drop);
     for (const column of this.columns.values()) column.splice(0, drop);
+  }
+}
+
+const CLOSER_MS = 250; // after somebody has settled on a part
+const FINEST_S = 1;
+
+/** Loads a part of time into a history, in the finest steps there are. */
+export type LoadPart = (from: string, to: string, into: History, signal: AbortSignal) => Promise<void>;
+
+/** The part of a chart that somebody looks at closer: a long past comes in long steps, a part of it need not. */
+export class Closer {
+  private finer: History | null = null;
+  private range = { min: 0, max: 0 }; // of what is finer
+  private timer = 0;
+  private abort = new AbortController();
+
+  constructor(
+    private load: LoadPart,
+    private changed: () => void,
+  ) {}
+
+  /** @range: in seconds; null: all of it. @step: what is there already. */
+  look(range: { min: number; max: number } | null, step: number): void {
+    this.stop();
+    if (!range) {
+      const had = this.finer !== null;
+      this.finer = null;
+      if (had) this.changed();
+      return;
+    }
+    const covered = this.finer && this.range.min <= range.min && this.range.max >= range.max;
+    if ((covered ? this.finer!.loadedStep : step) <= FINEST_S) return;
+    this.timer = window.setTimeout(() => void this.ask(range), CLOSER_MS);
+  }
+
+  stop(): void {
+    clearTimeout(this.timer);
+    this.abort.abort();
+  }
+
+  private async ask(range: { min: number; max: number }): Promise<void> {
+    this.abort = new AbortController();
+    const { signal } = this.abort;
+    const finer = new History();
+    try {
+      await this.load(fromNs(Math.floor(range.min) * 1e9), fromNs(Math.ceil(range.max) * 1e9), finer, signal);
+    } catch {
+      return; // what one sees is coarse, but true
+    }
+    if (signal.aborted) return;
+    this.finer = finer;
+    this.range = range;
+    this.changed();
+  }
+
+  apply(past: History): History {
+    return this.finer ? past.with(this.finer) : past;
   }
 }
 

@@ -72,3 +72,13 @@ export class Retry {
     this.attempt = 0;
   }
 }
+
+const AFTER_S = 30;
+const AFTER_MIN_S = 5;
+const AFTER_MAX_S = 300;
+
+/** In how many seconds a server that is full may be asked again, by its own word as far as that makes sense. */
+export function retryAfter(said: string | null): number {
+  const seconds = said !== null && /^\d{1,9}$/.test(said) ? Number(said) : AFTER_S;
+  return Math.min(AFTER_MAX_S, Math.max(AFTER_MIN_S, seconds));
+}

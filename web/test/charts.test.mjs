@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { remainder, sparkline, splits, stacked, total } from "../src/chart-data";
+import { remainder, sparkFacts, sparkline, splits, stacked, total } from "../src/chart-data";
 import { before, fromNs, History, later } from "../src/series";
 
 const series = (...values) => ({ label: "", variable: "", values });
@@ -104,4 +104,38 @@ test("moments as parameters have all of their digits", () => {
   assert.equal(fromNs(1700000000123456789), "1700000000123000000");
   assert.equal(later("5", 3), "5");
   assert.equal(later("5", 9e15), "9000000000000000");
+});
+
+test("a sparkline in figures: least, now, most, and some moments before", () => {
+  const [times, values] = [[0, 100, 400, 900], [7, 3, 9, 5]];
+  assert.deepEqual(sparkFacts(times, values, 1000, 1000, [1000, 950, 700, 100, 0]), { least: 3, now: 5, most: 9, back: [7, 7, 3, 5, 5] });
+  // What was over before the window began does not count; what lasted into it does.
+  assert.deepEqual(sparkFacts(times, values, 1000, 550, []), { least: 5, now: 5, most: 9, back: [] });
+  assert.deepEqual(sparkFacts(times, values, 1000, 700, []), { least: 3, now: 5, most: 9, back: [] });
+  assert.deepEqual(sparkFacts([500], [4], 1000, 1000, [600, 400]), { least: 4, now: 4, most: 4, back: [null, 4] });
+  assert.deepEqual(sparkFacts([], [], 1000, 1000, [5]), { least: 0, now: 0, most: 0, back: [null] });
+});
+
+const past = (step, from, values, key = "DRAM") => {
+  const history = new History();
+  history.load([{ pid: null, device: 0, uid: null, type: key, step_s: step, points: values.map((value, i) => [(from + i * step) * 1e9, value, 1, value]) }],
+    (line) => line.type);
+  return history;
+};
+
+test("a part of the past in finer steps takes the place of that part only", () => {
+  const coarse = past(60, 600, [1, 2, 3, 4]);
+  const both = coarse.with(past(10, 660, [20, 21, 22, 23, 24, 25]));
+  assert.deepEqual(both.times, [600, 660, 670, 680, 690, 700, 710, 720, 780]);
+  assert.deepEqual(both.values("DRAM"), [1, 20, 21, 22, 23, 24, 25, 3, 4]);
+  assert.deepEqual(coarse.values("DRAM"), [1, 2, 3, 4], "what it was made of is as before");
+  // Somebody who is in one of them only.
+  const other = coarse.with(past(10, 660, [7, 8], "TRACE"));
+  assert.deepEqual(other.times, [600, 660, 670, 720, 780]);
+  assert.deepEqual(other.values("DRAM"), [1, null, null, 3, 4]);
+  assert.deepEqual(other.values("TRACE"), [null, 7, 8, null, null]);
+  // What came by the stream since is newer than all of it.
+  coarse.push(785e9, new Map([["DRAM", 5]]));
+  assert.deepEqual(coarse.with(past(1, 779, [9, 9])).times, [600, 660, 720, 779, 780, 785]);
+  assert.equal(coarse.with(new History()), coarse, "nothing is known closer");
 });

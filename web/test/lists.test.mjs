@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { glance, groupUp, nameOf } from "../src/groups";
+import { glance, groupUp, nameOf, unread } from "../src/groups";
 import { memoryOf } from "../src/model";
 import { compare, siteOf, sumUp } from "../src/sites";
 import { shortId, siteKey } from "../src/stack";
@@ -78,6 +78,22 @@ test("incidents by call site", () => {
   );
   assert.deepEqual(groups.map(({ kind, times, bytes, pids, firstNs, lastNs }) => [kind, times, bytes, [...pids], firstNs, lastNs]),
     [["leak", 5, 101, [3, 4], 20, 30], ["double_free", 4, 20, [1, 2], 2, 9]]);
+});
+
+test("what was heard, and then read, is counted once", () => {
+  const site = (name, with_) => incident({ kind: "leak", pid: 7, first: { name, phase: null, stack: [] }, ...with_ });
+  const heard = [
+    site(null, { time_ns: 100, last_ns: 100, count: 2, first: null }), // of all that the process left
+    incident({ pid: 8, time_ns: 90, second: { name: "x", phase: null, stack: [frame("f")] } }),
+    incident({ pid: 9, time_ns: 95 }),
+  ];
+  assert.deepEqual(unread(heard, []), heard, "nothing was read yet");
+  assert.deepEqual(unread(heard, [site("a", { time_ns: 100, last_ns: 100 }), site("b", { time_ns: 100, last_ns: 100 })]), heard.slice(1));
+  // The same one, which has happened again since.
+  const again = incident({ pid: 8, time_ns: 90, last_ns: 200, count: 5, second: { name: "x", phase: null, stack: [frame("f")] } });
+  assert.deepEqual(unread(heard, [again]), [heard[0], heard[2]]);
+  // Neither an older leak of that number, nor one of another process, nor another kind.
+  assert.deepEqual(unread(heard, [site("a", { time_ns: 50, last_ns: 50 }), site("a", { pid: 6, time_ns: 100, last_ns: 100 }), incident({ pid: 7, last_ns: 100 })]), heard);
 });
 
 test("at a glance, one line for a process and kind", () => {

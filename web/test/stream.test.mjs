@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { link, parse } from "../src/router";
-import { parseMessage, Reader, Retry, RETRY_MS } from "../src/sse";
+import { parseMessage, Reader, Retry, retryAfter, RETRY_MS } from "../src/sse";
 
 const STREAM = 'event: totals\ndata: {"a":1}\n\n: keep-alive\n\nevent: incident\ndata: {"kind":"leak"}\n\n';
 const MESSAGES = [{ kind: "totals", data: '{"a":1}' }, { kind: "incident", data: '{"kind":"leak"}' }];
@@ -51,6 +51,11 @@ test("attempts are made further and further apart, until one has worked", () => 
   assert.ok(waits.slice(RETRY_MS.length).every((wait) => wait === RETRY_MS.at(-1)), "and never given up");
   retry.worked();
   assert.equal(retry.next(), RETRY_MS[0]);
+});
+
+test("a server that is full says when to come again", () => {
+  for (const [said, seconds] of [["30", 30], ["60", 60], ["0", 5], ["1", 5], ["999999", 300], [null, 30], ["", 30], ["-1", 30], ["soon", 30], ["Wed, 21 Oct 2026 07:28:00 GMT", 30]])
+    assert.equal(retryAfter(said), seconds, String(said));
 });
 
 test("addresses say where one is, and are read again", () => {

@@ -13,7 +13,7 @@ import {
   buffersOf, deviceKey, held, memoryOf, poolCapacity, POOLS, poolUsed, type Device, type Line, type Pool, type Process,
 } from "../model";
 import { link, remember, type Route } from "../router";
-import { fromNs, History, later, lines } from "../series";
+import { Closer, fromNs, History, later, lines } from "../series";
 import { short } from "../text";
 import { Bar, empty, panel, rangeOf, RANGES, telemetry, TYPE_TITLES, type Range, type View } from "../view";
 import { Places } from "./places";
@@ -36,11 +36,14 @@ function holders(device: Device): Process[] {
     .map(({ process }) => process);
 }
 
+type Charted = "DRAM" | "L1";
+
 /** Both charts of the device, and where their data comes from. */
 class Timeline {
   readonly element: HTMLElement;
-  private charts: Record<"DRAM" | "L1", Chart> = { DRAM: new Chart("DRAM over time"), L1: new Chart("L1 over time") };
-  private past: Record<"DRAM" | "L1", History> = { DRAM: new History(), L1: new History() };
+  private charts: Record<Charted, Chart> = { DRAM: this.chart("DRAM"), L1: this.chart("L1") };
+  private past: Record<Charted, History> = { DRAM: new History(), L1: new History() };
+  private closer: Record<Charted, Closer> = { DRAM: this.closerOf("DRAM"), L1: this.closerOf("L1") };
   private names = new Map<string, string>();
   private note = h("p", { class: "muted pad" });
   private abort = new AbortController();
@@ -78,14 +81,34 @@ class Timeline {
 
   destroy(): void {
     this.abort.abort();
-    this.charts.DRAM.destroy();
-    this.charts.L1.destroy();
+    for (const pool of ["DRAM", "L1"] as const) {
+      this.closer[pool].stop();
+      this.charts[pool].destroy();
+    }
+  }
+
+  private chart(pool: Charted): Chart {
+    return new Chart(`${pool} over time`, (range) => this.closer[pool].look(range, this.past[pool].loadedStep));
+  }
+
+  private closerOf(pool: Charted): Closer {
+    return new Closer(async (from, to, into, signal) => {
+      const device = find(this.key);
+      if (device) into.load(await this.ask(device, from, to, signal), this.keyIn(device, pool));
+    }, () => this.draw(pool));
+  }
+
+  /** What a line is of: a type, a process or the whole device; null: of something else. */
+  private keyIn(device: Device, pool: Charted): (line: Line) => string | null {
+    return (line) =>
+      (line.uid ?? String(line.device)) === deviceKey(device) && line.type && POOLS[pool].types.includes(line.type)
+        ? this.by === "type" ? line.type : line.pid === null ? ALL : String(line.pid)
+        : null;
   }
 
   /** The past from the database: that of the device, and that of each process that has a colour of its own. */
-  private async ask(device: Device, signal: AbortSignal): Promise<Line[]> {
-    const from = fromNs(live.clockNs() - Number(this.range) * 1e9);
-    const parameters = { device: deviceKey(device), from };
+  private async ask(device: Device, from: string, to: string | null, signal: AbortSignal): Promise<Line[]> {
+    const parameters = { device: deviceKey(device), from, to };
     const list = await lines(parameters, signal);
     if (this.by === "type" || list.length === 0) return list;
     // In the same steps, or parts and sum would be of different moments.
@@ -106,12 +129,8 @@ class Timeline {
     if (!again) for (const chart of Object.values(this.charts)) chart.showAll();
     this.pauses = live.pauses;
     try {
-      const list = await this.ask(device, signal);
-      for (const pool of ["DRAM", "L1"] as const)
-        this.past[pool].load(list, (line) =>
-          (line.uid ?? String(line.device)) === deviceKey(device) && line.type && POOLS[pool].types.includes(line.type)
-            ? this.by === "type" ? line.type : line.pid === null ? ALL : String(line.pid)
-            : null);
+      const list = await this.ask(device, fromNs(live.clockNs() - Number(this.range) * 1e9), null, signal);
+      for (const pool of ["DRAM", "L1"] as const) this.past[pool].load(list, this.keyIn(device, pool));
       say(this.note, "");
     } catch (error) {
       if (signal.aborted) return;
@@ -132,8 +151,13 @@ class Timeline {
     for (const pool of ["DRAM", "L1"] as const) {
       this.past[pool].push(now, this.current(device, pool));
       this.past[pool].trim(now / 1e9 - Number(this.range));
-      this.charts[pool].set(this.data(pool), poolCapacity(device.memory, pool));
+      this.draw(pool);
     }
+  }
+
+  private draw(pool: Charted): void {
+    const device = find(this.key);
+    if (device) this.charts[pool].set(this.data(pool), poolCapacity(device.memory, pool));
   }
 
   private current(device: Device, pool: Pool): Map<string, number> {
@@ -149,8 +173,8 @@ class Timeline {
     return values;
   }
 
-  private data(pool: "DRAM" | "L1"): ChartData {
-    const past = this.past[pool];
+  private data(pool: Charted): ChartData {
+    const past = this.closer[pool].apply(this.past[pool]);
     if (this.by === "type")
       return {
         times: [...past.times],

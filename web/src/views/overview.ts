@@ -3,10 +3,10 @@
 // The whole machine at a glance: a card per device, who holds the memory, and what went wrong lately.
 
 import { get, mayAsk, problem } from "../api";
-import { sparkline } from "../chart-data";
+import { sparkFacts, sparkline } from "../chart-data";
 import { clear, h, hint, Keyed, More, say, svg, type Row } from "../dom";
 import { age, bytes, clock, count, duration, plural } from "../format";
-import { glance, nameOf, type Glance } from "../groups";
+import { glance, nameOf, unread, type Glance } from "../groups";
 import { live } from "../live";
 import {
   deviceKey, KINDS, processBuffers, processBytes, type Device, type Incident, type Line, type Process,
@@ -18,6 +18,7 @@ import { siteLabel } from "../stack";
 import { Bar, empty, figure, locked, panel, telemetry, typeLegend, type View } from "../view";
 
 const SPARK_NS = 600e9;
+const SPARK_BACK_MIN = [10, 8, 6, 4, 2]; // columns of the table behind the sparklines
 const HOUR_NS = 3600e9;
 const CARDS = 128; // at a time; likewise the next two
 const ROWS = 200;
@@ -43,18 +44,14 @@ function card(device: Device): Row<Device> {
   const line = svg("path", { class: "spark-line" });
   const area = svg("path", { class: "spark-area" });
   const caption = svg("title", {});
+  const drawing = svg("svg", { class: "spark", viewBox: "0 0 100 24", preserveAspectRatio: "none", role: "img" }, caption, area, line);
   const element = h(
     "a",
     { class: "card", href: link("device", deviceKey(device)) },
     h("header", {}, h("h3", {}, `Device ${device.device}`), facts, sensors),
     dram.element,
     l1.element,
-    h(
-      "footer",
-      {},
-      svg("svg", { class: "spark", viewBox: "0 0 100 24", preserveAspectRatio: "none", role: "img" }, caption, area, line),
-      users,
-    ),
+    h("footer", {}, drawing, users),
   );
   return {
     element,
@@ -70,9 +67,51 @@ function card(device: Device): Row<Device> {
       const drawn = sparkline(spark.times, spark.dram, live.clockNs(), SPARK_NS);
       line.setAttribute("d", drawn.line);
       area.setAttribute("d", drawn.area);
-      say(caption, `DRAM in the last ${duration(drawn.span)}, at most ${bytes(Math.max(0, ...spark.dram))}`);
+      const { least, now: newest, most } = sparkFacts(spark.times, spark.dram, live.clockNs(), drawn.span, []);
+      say(caption, `DRAM in the last ${duration(drawn.span)}: at least ${bytes(least)}, now ${bytes(newest)}, at most ${bytes(most)}`);
+      drawing.setAttribute("aria-label", caption.textContent ?? "");
     },
   };
+}
+
+/** The sparklines in figures: a line for each card. */
+class SparkTable {
+  readonly element: HTMLDetailsElement;
+  private body = h("tbody", {});
+  private rows = new Keyed<Device>(this.body, deviceKey, (device) => this.row(device));
+  private shown: readonly Device[] = [];
+
+  constructor() {
+    const heads = [...SPARK_BACK_MIN.map((minutes) => `${minutes} min ago`), "Now", "Least", "Most"];
+    this.element = h("details", { class: "behind pad" }, h("summary", {}, "DRAM in the last 10 minutes as a table"),
+      h("div", { class: "scroll" }, h("table", { class: "sparks" },
+        h("caption", { class: "hidden" }, "DRAM of each device in the last 10 minutes"),
+        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Device"),
+          heads.map((text) => h("th", { scope: "col", class: "number" }, text)))), this.body)));
+    this.element.addEventListener("toggle", () => this.show(this.shown));
+  }
+
+  private row(device: Device): Row<Device> {
+    const cells = Array.from({ length: SPARK_BACK_MIN.length + 3 }, () => h("td", { class: "number" }));
+    const element = h("tr", {}, h("th", { scope: "row" }, `Device ${device.device}`), cells);
+    return {
+      element,
+      update(now) {
+        const spark = live.sparks.get(deviceKey(now));
+        if (!spark) return;
+        const back = SPARK_BACK_MIN.map((minutes) => minutes * 60e9);
+        const facts = sparkFacts(spark.times, spark.dram, live.clockNs(), SPARK_NS, back);
+        [...facts.back, facts.now, facts.least, facts.most].forEach((value, i) => say(cells[i]!, bytes(value)));
+      },
+    };
+  }
+
+  /** Nobody looks at it while it is closed. */
+  show(devices: readonly Device[]): void {
+    this.shown = devices;
+    this.element.hidden = devices.length === 0;
+    if (this.element.open) this.rows.show(devices);
+  }
 }
 
 type Order = { key: string; down: boolean };
@@ -236,11 +275,7 @@ class Recent {
   }
 
   private merge(): void {
-    const names = new Set(this.known.map(nameOf));
-    // What was heard of a leak is one piece of news; the database has it site by site.
-    const leaks = this.known.filter((known) => known.kind === "leak");
-    this.heard = this.heard.filter((incident) => !names.has(nameOf(incident)) && !(incident.kind === "leak" &&
-      leaks.some((known) => known.pid === incident.pid && known.last_ns >= incident.time_ns)));
+    this.heard = unread(this.heard, this.known);
     this.list = [...this.heard, ...this.known].sort((a, b) => b.last_ns - a.last_ns);
     this.show();
   }
@@ -305,6 +340,7 @@ export function overview(): View {
       " uses it, or the driver has found a card. ", h("code", {}, "ttmem demo"), " shows simulated ones."));
   const more = new More(CARDS, "devices", () => update());
   const cards = new Keyed<Device>(grid, deviceKey, card);
+  const sparks = new SparkTable();
   const processes = new Processes();
   const recent = new Recent();
   const figures = {
@@ -318,7 +354,7 @@ export function overview(): View {
       figure("In use", figures.used), figure("Buffers", figures.buffers), figure("Devices", figures.devices),
       figure("Processes", figures.processes), figure("Incidents, 1 h", figures.incidents, "of the last hour")),
     notes,
-    panel("Devices", typeLegend(["DRAM", "TRACE", "L1", "L1_SMALL", "CB", "KERNEL"]), grid, none, more.element),
+    panel("Devices", typeLegend(["DRAM", "TRACE", "L1", "L1_SMALL", "CB", "KERNEL"]), grid, none, more.element, sparks.element),
     h("div", { class: "columns wide-left" }, processes.element, recent.element),
   );
   const update = (): void => {
@@ -337,7 +373,9 @@ export function overview(): View {
     clear(notes, totals.notes.map((note) => h("li", {}, note)));
     grid.classList.toggle("many", totals.devices.length > 12);
     holders = countHolders(totals.processes);
-    cards.show(more.cut(totals.devices));
+    const shown = more.cut(totals.devices);
+    cards.show(shown);
+    sparks.show(shown);
     none.hidden = totals.devices.length > 0;
     processes.update();
   };

@@ -7,17 +7,18 @@ import { clear, h, More, say, type Child } from "../dom";
 import { Flame } from "../flame";
 import { age, bytes, clock, count, duration, plural, signed } from "../format";
 import { Grid } from "../grid";
+import { findMark, keepMark, markAt, type Who } from "../marks";
 import type { Buffer } from "../model";
-import type { Route } from "../router";
+import { remember, type Route } from "../router";
 import type { Rows } from "../rows";
-import { compare, placeOf, sumUp, type Sum } from "../sites";
+import { compare, placeOf, sumUp, type Change, type Sum } from "../sites";
 import { frameName, frameWhere, siteLabel, siteWhere, stackList } from "../stack";
 import { cutNote, empty, figure } from "../view";
 
 const NAMES = { buffers: "Buffers", sites: "Call sites", flame: "Flame graph", phases: "Phases", compare: "Compare" };
 type Tab = keyof typeof NAMES;
 
-/** Moments to compare with, by process; they outlive the view, not the page. */
+/** Moments to compare with, by process; also those that are too large to outlive the page. */
 const marks = new Map<string, Rows>();
 const PHASES = 500;
 
@@ -147,46 +148,71 @@ class Comparison {
   private since = h("span", { class: "muted" });
   private more = new More(50, "call sites", () => this.show());
   private mark = h("button", { type: "button", class: "primary", disabled: true }, "Mark now");
+  private elsewhere: number; // ns; a moment that the link means
+  private note = "";
 
-  constructor(private who: () => string) {
+  constructor(private who: () => Who, route: Route) {
+    this.elsewhere = Number(route.options.get("since") ?? NaN);
     this.mark.addEventListener("click", () => {
-      if (this.rows) marks.set(this.who(), this.rows);
-      this.show();
+      if (this.rows) this.set(this.rows, this.keep(this.rows));
     });
     this.element = h("div", {}, h("div", { class: "tools" }, this.mark, this.since), this.result);
   }
 
-  set(rows: Rows): void {
+  set(rows: Rows, note = this.note): void {
     this.rows = rows;
+    this.note = note;
     this.mark.disabled = false;
     this.show();
   }
 
+  /** Return: what is to be said of it. */
+  private keep(rows: Rows): string {
+    const who = this.who();
+    marks.set(`${who.pid} ${who.startNs}`, rows);
+    remember({ since: String(rows.timeNs) });
+    return keepMark(sessionStorage, who, rows) ? "" : " It is too large to outlive a reload of the page.";
+  }
+
+  private before(): Rows | null {
+    const who = this.who();
+    const key = `${who.pid} ${who.startNs}`;
+    const known = marks.get(key) ?? findMark(sessionStorage, who);
+    if (known) marks.set(key, known);
+    return known;
+  }
+
   private show(): void {
-    const before = marks.get(this.who());
     const after = this.rows;
     if (!after) return;
+    const own = this.before();
+    const before = own ?? markAt(this.elsewhere, after, this.who());
     if (!before) {
       say(this.since, "");
       return clear(this.result, empty("Mark this moment, let the process work, and come back: what was added since, and what went, by call site."));
     }
-    say(this.since, `Since ${clock(before.timeNs)} (${duration(after.timeNs - before.timeNs)})`);
+    say(this.since, `Since ${clock(before.timeNs)} (${duration(after.timeNs - before.timeNs)})` +
+      (own ? this.note && `.${this.note}` : ", a moment that was marked elsewhere: what went since is not known here."));
     const changes = compare(before.buffers, after.buffers);
     const sum = (of: "added" | "gone" | "addedBuffers" | "goneBuffers"): number => changes.reduce((all, one) => all + one[of], 0);
     const figures = h("dl", { class: "figures small compare" },
       figure("Added", `${bytes(sum("added"))} in ${plural(sum("addedBuffers"), "buffer")}`),
-      figure("Gone", `${bytes(sum("gone"))} in ${plural(sum("goneBuffers"), "buffer")}`),
-      figure("Difference", signed(sum("added") - sum("gone"))));
-    if (changes.length === 0) return clear(this.result, figures, empty("Nothing has changed since then."));
-    clear(this.result, figures, h("div", { class: "scroll" }, h("table", { class: "changes" },
-      h("thead", {}, h("tr", {}, ["Call site", "Called from", "Type", "Added", "Gone", "Difference"].map((text, i) =>
-        h("th", { scope: "col", class: i > 2 ? "number" : "" }, text)))),
-      h("tbody", {}, this.more.cut(changes).map((change) => h("tr", {},
+      figure("Gone", own ? `${bytes(sum("gone"))} in ${plural(sum("goneBuffers"), "buffer")}` : "not known"),
+      own && figure("Difference", signed(sum("added") - sum("gone"))));
+    if (changes.length === 0) return clear(this.result, figures, empty(own ? "Nothing has changed since then." : "Nothing was added since then."));
+    clear(this.result, figures, this.table(this.more.cut(changes), own !== null), this.more.element);
+  }
+
+  private table(changes: readonly Change[], gone: boolean): HTMLElement {
+    const heads = ["Call site", "Called from", "Type", "Added", ...(gone ? ["Gone", "Difference"] : [])];
+    return h("div", { class: "scroll" }, h("table", { class: "changes" },
+      h("thead", {}, h("tr", {}, heads.map((text, i) => h("th", { scope: "col", class: i > 2 ? "number" : "" }, text)))),
+      h("tbody", {}, changes.map((change) => h("tr", {},
         h("th", { scope: "row", class: "wrap" }, siteLabel(change)), h("td", { class: "wrap muted" }, siteWhere(change)),
         h("td", {}, change.type ?? ""),
         h("td", { class: "number" }, change.addedBuffers ? `${bytes(change.added)} (${count(change.addedBuffers)})` : ""),
-        h("td", { class: "number" }, change.goneBuffers ? `${bytes(change.gone)} (${count(change.goneBuffers)})` : ""),
-        h("td", { class: `number ${change.added > change.gone ? "bad" : ""}` }, signed(change.added - change.gone))))))), this.more.element);
+        gone && h("td", { class: "number" }, change.goneBuffers ? `${bytes(change.gone)} (${count(change.goneBuffers)})` : ""),
+        gone && h("td", { class: `number ${change.added > change.gone ? "bad" : ""}` }, signed(change.added - change.gone)))))));
   }
 }
 
@@ -201,12 +227,11 @@ export class Tabs {
   private rows: Rows | null = null;
   private now: Tab = "buffers";
 
-  /** @who names the process: a number alone may be that of another one tomorrow. */
-  constructor(who: () => string, route: Route, private chosen: (tab: Tab) => void) {
+  constructor(who: () => Who, route: Route, private chosen: (tab: Tab) => void) {
     this.parts = {
       buffers: new BufferList(route), sites: new SiteList(),
       flame: { element: this.flame.element, set: (rows) => this.flame.set(rows.buffers) },
-      phases: new PhaseList(), compare: new Comparison(who),
+      phases: new PhaseList(), compare: new Comparison(who, route),
     };
     this.bar = h("div", { class: "tabs", role: "tablist", "aria-label": "Views of the buffers" });
     this.element = h("div", {}, h("div", { class: "tab-bar" }, this.bar));

@@ -8,10 +8,11 @@ import { typeVariable } from "../colours";
 import { choice, clear, h, Keyed, say, type Row } from "../dom";
 import { bytes, clock, count, duration, plural } from "../format";
 import { live } from "../live";
-import { buffersOf, POOLS, poolUsed, TYPES, type Part, type Pool, type Process } from "../model";
+import type { Who } from "../marks";
+import { buffersOf, POOLS, poolUsed, TYPES, type Line, type Part, type Pool, type Process } from "../model";
 import { link, remember, type Route } from "../router";
 import { loadBuffers, type Rows } from "../rows";
-import { fromNs, History, later, lines } from "../series";
+import { Closer, fromNs, History, later, lines } from "../series";
 import { locked, panel, rangeOf, RANGES, TYPE_TITLES, type Range, type View } from "../view";
 import { Tabs } from "./process-tabs";
 
@@ -24,10 +25,18 @@ const find = (pid: number): Process | undefined => {
   return all.find((process) => process.alive) ?? all[0];
 };
 
+/** Lines of a pool are told apart by type. */
+const keyIn = (pool: Pool) => (line: Line): string | null =>
+  line.type && POOLS[pool].types.includes(line.type) ? line.type : null;
+
 class Past {
   readonly element: HTMLElement;
-  private chart = new Chart("Memory of the process over time");
+  private chart = new Chart("Memory of the process over time", (range) => this.closer.look(range, this.history[this.pool].loadedStep));
   private history: Record<Pool, History> = { DRAM: new History(), L1: new History(), SYSTEM: new History() };
+  private closer = new Closer(async (from, to, into, signal) => {
+    const start = later(from, find(this.pid)?.start_ns ?? 0);
+    into.load(await lines({ pid: this.pid, from: start, to }, signal), keyIn(this.pool));
+  }, () => this.draw());
   private pool: Pool;
   private note = h("p", { class: "muted pad" });
   private abort = new AbortController();
@@ -43,7 +52,11 @@ class Past {
     const pools = (["DRAM", "L1", "SYSTEM"] as const).map((value) => ({ value, text: value === "SYSTEM" ? "System" : value }));
     this.element = panel("Timeline",
       h("div", { class: "tools" },
-        choice<Pool>("Memory", pools, this.pool, (value) => { this.pool = value; this.draw(); }),
+        choice<Pool>("Memory", pools, this.pool, (value) => {
+          this.pool = value;
+          this.chart.showAll();
+          this.draw();
+        }),
         choice<Range>("Time shown", RANGES, range, (value) => {
           this.range = value;
           remember({ range: value });
@@ -55,6 +68,7 @@ class Past {
 
   destroy(): void {
     this.abort.abort();
+    this.closer.stop();
     this.chart.destroy();
   }
 
@@ -68,8 +82,7 @@ class Past {
     const from = later(fromNs(live.clockNs() - Number(this.range) * 1e9), find(this.pid)?.start_ns ?? 0);
     try {
       const list = await lines({ pid: this.pid, from }, signal);
-      for (const pool of ["DRAM", "L1", "SYSTEM"] as const)
-        this.history[pool].load(list, (line) => (line.type && POOLS[pool].types.includes(line.type) ? line.type : null));
+      for (const pool of ["DRAM", "L1", "SYSTEM"] as const) this.history[pool].load(list, keyIn(pool));
     } catch (error) {
       if (signal.aborted) return;
       say(this.note, `The past cannot be shown: ${problem(error)}`);
@@ -96,7 +109,7 @@ class Past {
   }
 
   private draw(): void {
-    const past = this.history[this.pool];
+    const past = this.closer.apply(this.history[this.pool]);
     this.chart.set({
       times: [...past.times],
       series: POOLS[this.pool].types
@@ -158,9 +171,9 @@ class Holdings {
     this.tabs?.destroy();
   }
 
-  private who(): string {
+  private who(): Who {
     this.start = find(this.pid)?.start_ns ?? this.start;
-    return `${this.pid} ${this.start}`;
+    return { pid: this.pid, startNs: this.start };
   }
 
   /** Whether the process has ended. Then the rows that were seen last stay: the daemon has none any more. */

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The flame graph for who has no mouse, or does not see it: one stop of the Tab key, arrow keys from frame to frame, each
+// with a name that says what it is, how much and what part of all.
+import assert from "node:assert/strict";
+import { test, until } from "./runner.mjs";
+
+const MIB = 1024 ** 2;
+
+/** What the page says of the frame one is at; "" if one is at none. */
+const at = (page) => page.evaluate(() => {
+  const frame = document.activeElement;
+  return frame?.matches(".flame g.frame") ? frame.getAttribute("aria-label") : "";
+});
+
+test("a flame graph by keyboard", async ({ daemon, visit }) => {
+  const player = await daemon.player({},
+    "push load", "push low", `alloc 0 DRAM 0x1000 ${MIB} first`, "pop",
+    "push high", `alloc 0 DRAM 0x1000000 ${3 * MIB} second`, `alloc 0 L1 0x1000 ${4 * MIB} third`, "pop", "pop");
+  const visitor = await visit();
+  const { page } = visitor;
+  const press = async (key, wanted) => {
+    await page.keyboard.press(key);
+    assert.match(await at(page), wanted, key);
+  };
+  await visitor.go(`#/process/${player.pid}?tab=flame`);
+  await visitor.has("third", ".flame");
+  assert.equal(await page.locator(".flame g[tabindex='0']").count(), 1, "one stop for all of them");
+  await page.locator("#panel-flame button").focus();
+  await press("Tab", /^all: 8\.00 MiB in 3 buffers, 100 %$/);
+  await press("ArrowUp", /^no stack: 8\.00 MiB/);
+  await press("ArrowUp", /^load \(phase\): 8\.00 MiB/);
+  await press("ArrowUp", /^high \(phase\): 7\.00 MiB in 2 buffers, 88 %$/); // the widest
+  await press("ArrowRight", /^high /); // there is nothing further
+  await press("ArrowLeft", /^low \(phase\): 1\.00 MiB in 1 buffer, 13 %$/);
+  await press("ArrowUp", /^first \(DRAM\)/);
+  await press("ArrowRight", /^(second \(DRAM\)|third \(L1\))/); // of another caller
+  await press("ArrowDown", /^high /);
+  await press("ArrowUp", /^third \(L1\): 4\.00 MiB in 1 buffer, 50 %$/);
+  assert.match(await visitor.text(".flame-status"), /^third \(L1\): 4\.00 MiB/, "one reads it, too");
+  // One sees where one is.
+  const seen = () => page.evaluate(() => {
+    const rect = getComputedStyle(document.activeElement.querySelector("rect"));
+    return { same: rect.stroke === getComputedStyle(document.body).color, wide: parseFloat(rect.strokeWidth) };
+  });
+  assert.deepEqual(await seen(), { same: true, wide: 4 });
+  await visitor.shoot("flame-focus");
+  // Closer, and all again: one stays where one was.
+  const width = (name) => page.locator(`.flame g[name="${name}"] rect`).evaluate((rect) => rect.getBoundingClientRect().width);
+  const whole = await page.locator(".flame svg").evaluate((drawing) => drawing.clientWidth); // frames grow into theirs
+  await press("Enter", /^third /);
+  await until("the whole width", async () => Math.abs((await width("third")) - whole) < 2);
+  assert.equal(await page.locator('.flame g[name="first"]').count(), 0);
+  await press("ArrowDown", /^high /);
+  await press("ArrowUp", /^third /);
+  await press("Escape", /^third /);
+  await until("all of it", async () => Math.abs((await width("third")) - whole / 2) < 2);
+  await press("Home", /^all: /);
+  await press("Shift+Tab", /^$/);
+  await press("Tab", /^all: /);
+  // New rows draw it again: one stays, or goes to what is left of the way.
+  await press("ArrowUp", /^no stack/);
+  await press("ArrowUp", /^load/);
+  await press("ArrowUp", /^high/);
+  await press("ArrowUp", /^third/);
+  const read = () => page.evaluate(() => document.querySelector(".tab-bar .tools button").click());
+  await player.play(`alloc 0 DRAM 0x2000000 ${8 * MIB} fourth`);
+  await read();
+  await until("another share", async () => /^third \(L1\): 4\.00 MiB in 1 buffer, 25 %$/.test(await at(page)));
+  await player.play("free 0 L1 0x1000");
+  await read();
+  await until("its caller", async () => /^high \(phase\): 3\.00 MiB in 1 buffer/.test(await at(page)));
+});
+
+test("a flame graph is a tree for who does not see it, and stays so when one looks for frames", async ({ daemon, visit }) => {
+  const player = await daemon.player({}, "push a", `alloc 0 DRAM 0x1000 ${MIB} one`, `alloc 0 DRAM 0x1000000 ${MIB} two`);
+  const visitor = await visit();
+  await visitor.go(`#/process/${player.pid}?tab=flame`);
+  await visitor.has("two", ".flame");
+  const tree = await visitor.page.locator(".flame g.frame").evaluateAll((frames) => frames.map((frame) =>
+    [frame.getAttribute("role"), frame.getAttribute("aria-level"), frame.getAttribute("aria-label").split(":")[0]].join(" ")));
+  assert.deepEqual(tree.sort(), ["treeitem 1 all", "treeitem 2 no stack", "treeitem 3 a (phase)", "treeitem 4 one (DRAM)", "treeitem 4 two (DRAM)"]);
+  assert.equal(await visitor.page.locator(".flame[role=tree]").count(), 1);
+  // What is looked for is still marked after the rows were read again.
+  const colour = (name) => visitor.page.locator(`.flame g[name="${name}"] rect`).getAttribute("fill");
+  await visitor.page.fill("#panel-flame input", "two");
+  assert.equal(await colour("two"), "var(--highlight)");
+  await player.play(`alloc 0 DRAM 0x2000000 ${MIB} three`);
+  await visitor.page.click("text=Refresh");
+  await visitor.has("three", ".flame");
+  assert.deepEqual([await colour("two"), (await colour("three")).slice(0, 10)], ["var(--highlight)", "light-dark"]);
+});

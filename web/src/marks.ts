@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Moments that somebody has marked, to compare with later ones. They outlive a reload, as long as the tab is there: in its
+// session storage, which is small, so equal call sites are kept once, the oldest marks go first, and one that is too large
+// is not kept at all. What is read from there may be anything.
+
+import type { Buffer, MemoryType } from "./model";
+import type { Rows } from "./rows";
+import { siteKey, type SiteKey } from "./stack";
+
+const PREFIX = "ttmem.mark/";
+export const MARKS_CHARS_MAX = 4_000_000; // of all of them; browsers give 5 million
+
+/** A process: a number alone may be that of another one tomorrow. */
+export interface Who {
+  pid: number;
+  startNs: number;
+}
+
+type PackedRow = [site: number, device: number, uid: string | null, address: string, size: number, bornNs: number];
+
+interface Packed {
+  timeNs: number;
+  complete: boolean;
+  sites: SiteKey[];
+  rows: PackedRow[];
+}
+
+export function pack(rows: Rows): string {
+  const sites = new Map<string, number>();
+  const packed: Packed = { timeNs: rows.timeNs, complete: rows.complete, sites: [], rows: [] };
+  for (const buffer of rows.buffers) {
+    const { type, name, phase, stack } = buffer;
+    const key = `${siteKey(buffer)}\n${phase}`;
+    let site = sites.get(key);
+    if (site === undefined) {
+      sites.set(key, (site = packed.sites.length));
+      packed.sites.push({ type, name, phase, stack });
+    }
+    packed.rows.push([site, buffer.device, buffer.device_uid, buffer.address, buffer.size, buffer.born_ns]);
+  }
+  return JSON.stringify(packed);
+}
+
+/** What comparing needs of each buffer; null: that is no mark. */
+export function unpack(text: string, pid: number): Rows | null {
+  try {
+    const packed = JSON.parse(text) as Packed;
+    const buffers = packed.rows.map(([site, device, device_uid, address, size, born_ns]): Buffer => {
+      const { type, name, phase, stack } = packed.sites[site]!;
+      return {
+        pid, comm: "", device, device_uid, type: type as MemoryType, address, size, refs: 1, born_ns, age_ns: packed.timeNs - born_ns,
+        name, phase: phase ?? null, thread: 0, flags: [], stack: [...stack],
+      };
+    });
+    return { buffers, timeNs: Number(packed.timeNs), complete: packed.complete === true };
+  } catch {
+    return null;
+  }
+}
+
+const isOf = (key: string, { pid, startNs }: Who): boolean => key.startsWith(PREFIX) && key.endsWith(`/${pid}/${startNs}`);
+
+/** The names of all marks, the oldest first. */
+function names(store: Storage): string[] {
+  const list: string[] = [];
+  for (let i = 0; i < store.length; i++) {
+    const key = store.key(i) ?? "";
+    if (key.startsWith(PREFIX)) list.push(key);
+  }
+  return list.sort((a, b) => Number(a.split("/")[1]) - Number(b.split("/")[1]));
+}
+
+/** Return: whether it will outlive a reload. */
+export function keepMark(store: Storage, who: Who, rows: Rows): boolean {
+  for (const name of names(store)) if (isOf(name, who)) store.removeItem(name);
+  const text = pack(rows);
+  if (text.length > MARKS_CHARS_MAX) return false;
+  const others = names(store);
+  let sum = others.reduce((all, name) => all + (store.getItem(name)?.length ?? 0), text.length);
+  for (let oldest = others.shift(); oldest && sum > MARKS_CHARS_MAX; oldest = others.shift()) {
+    sum -= store.getItem(oldest)?.length ?? 0;
+    store.removeItem(oldest);
+  }
+  try {
+    store.setItem(`${PREFIX}${rows.timeNs}/${who.pid}/${who.startNs}`, text);
+    return true;
+  } catch {
+    return false; // no room, or none is given
+  }
+}
+
+export function findMark(store: Storage, who: Who): Rows | null {
+  const name = names(store).reverse().find((one) => isOf(one, who));
+  return name ? unpack(store.getItem(name) ?? "", who.pid) : null;
+}
+
+/**
+ * What can be said of a moment that was marked elsewhere, of which only the time is known: what is there now and was born
+ * before was there. null: that time means nothing for this process.
+ */
+export function markAt(sinceNs: number, now: Rows, who: Who): Rows | null {
+  if (!(sinceNs >= who.startNs && sinceNs <= now.timeNs)) return null;
+  return { buffers: now.buffers.filter((buffer) => buffer.born_ns <= sinceNs), timeNs: sinceNs, complete: false };
+}
