@@ -43,11 +43,12 @@ static void life_wait_for(int fd)
 static pid_t life_start(struct life_child *ret_child, struct node_book *ret_book)
 {
 	int ready[2], go[2];
+	pid_t pid;
 
 	assert(pipe2(ready, O_CLOEXEC) == 0 && pipe2(go, O_CLOEXEC) == 0);
-	ret_child->pid = fork();
-	assert(ret_child->pid >= 0);
-	if (ret_child->pid == 0) {
+	pid = fork();
+	assert(pid >= 0);
+	if (pid == 0) {
 		node_make_book(ret_book);
 		node_write(ret_book, LIFE_DEVICE, 0, 1000, 3);
 		close(go[1]);
@@ -63,8 +64,9 @@ static pid_t life_start(struct life_child *ret_child, struct node_book *ret_book
 	assert(read(ready[0], &ret_child->id, 8) == 8);
 	ret_child->ready = ready[0];
 	ret_child->go = go[1];
+	ret_child->pid = pid;
 	assert(node_becomes(LIFE_DEVICE, 1000, 3));
-	return ret_child->pid;
+	return pid;
 }
 
 static void life_go(struct life_child *child)
