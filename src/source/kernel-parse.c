@@ -8,7 +8,7 @@
 #include "core/snapshot.h"
 #include "source/kernel.h"
 
-#define KERNEL_VERSION "ttmem 1\n"
+#define KERNEL_VERSION "ttmem 1"
 
 /* The words of a line, one after the other. */
 struct kernel_line {
@@ -125,29 +125,50 @@ static int kernel_parse_memory(struct kernel_line *line, const struct kernel_par
 	return parser->memory(parser->context, (uint32_t)device, (uint32_t)type, &memory);
 }
 
-int kernel_parse(const char *text, size_t length, const struct kernel_parser *parser)
+/* One line, without its end. */
+static int kernel_parse_line(struct kernel_text *state, struct kernel_line line,
+			     const struct kernel_parser *parser)
 {
-	size_t version = strlen(KERNEL_VERSION);
-	const char *end = text + length;
-	bool has_holder = false;
+	struct kernel_line again = line;
+	size_t length = (size_t)(line.end - line.at);
+
+	if (!state->has_version) {
+		state->has_version = length == strlen(KERNEL_VERSION) &&
+				     memcmp(line.at, KERNEL_VERSION, length) == 0;
+		return state->has_version ? 0 : -EBADMSG;
+	}
+	if (kernel_word_is(&line, "holder")) {
+		state->has_holder = true;
+		return kernel_parse_holder(&line, parser);
+	}
+	if (kernel_word_is(&again, "memory"))
+		return state->has_holder ? kernel_parse_memory(&again, parser) : -EBADMSG;
+	return 0;
+}
+
+int kernel_parse_more(struct kernel_text *state, const char *text, size_t length,
+		      const struct kernel_parser *parser, size_t *ret_used)
+{
+	const char *at = text, *end = text + length, *newline;
 	int r = 0;
 
-	if (length < version || memcmp(text, KERNEL_VERSION, version) != 0)
-		return -EBADMSG;
-	for (text += version; r == 0 && text < end;) {
-		const char *newline = memchr(text, '\n', (size_t)(end - text));
-		struct kernel_line line = {.at = text, .end = newline};
-		struct kernel_line again = line;
-
-		if (!newline)
-			return -EBADMSG;
-		if (kernel_word_is(&line, "holder")) {
-			r = kernel_parse_holder(&line, parser);
-			has_holder = true;
-		} else if (kernel_word_is(&again, "memory")) {
-			r = has_holder ? kernel_parse_memory(&again, parser) : -EBADMSG;
-		}
-		text = newline + 1;
+	while (r == 0 && (newline = memchr(at, '\n', (size_t)(end - at)))) {
+		r = kernel_parse_line(state, (struct kernel_line){.at = at, .end = newline},
+				      parser);
+		at = newline + 1;
 	}
+	if (r == 0)
+		*ret_used = (size_t)(at - text);
 	return r;
+}
+
+int kernel_parse(const char *text, size_t length, const struct kernel_parser *parser)
+{
+	struct kernel_text state = {0};
+	size_t used = 0;
+	int r = kernel_parse_more(&state, text, length, parser, &used);
+
+	if (r != 0)
+		return r;
+	return used == length && state.has_version ? 0 : -EBADMSG;
 }

@@ -92,6 +92,26 @@ UNIT(a_sample)
 	assert(seen.holders[2].pid == 0);
 }
 
+/* However the text is cut into pieces: what is not used of one begins the next. */
+UNIT(in_pieces_as_at_once)
+{
+	size_t length = strlen(kernel_sample);
+
+	for (size_t cut = 0; cut <= length; cut++) {
+		struct kernel_seen seen = {0};
+		struct kernel_parser parser = {
+			.holder = kernel_see_holder, .memory = kernel_see_memory, .context = &seen};
+		struct kernel_text state = {0};
+		size_t used, more;
+
+		assert(kernel_parse_more(&state, kernel_sample, cut, &parser, &used) == 0);
+		assert(used <= cut && (used == 0 || kernel_sample[used - 1] == '\n'));
+		assert(kernel_parse_more(&state, kernel_sample + used, length - used, &parser,
+					 &more) == 0);
+		assert(used + more == length && seen.count == 3 && seen.used[0] == 4106);
+	}
+}
+
 UNIT(lines_of_later_versions_are_skipped)
 {
 	struct kernel_seen seen;
@@ -237,6 +257,40 @@ UNIT(without_the_module)
 	assert(kernel_look(&scan->proc, "/dev/null") == KERNEL_NOT_LOADED);
 	snapshot_free(snapshot);
 	scan_free(scan);
+}
+
+/* A file that is larger than any piece of it; and the longest line that there may be, and one more byte. */
+UNIT(a_file_of_any_size)
+{
+	struct kernel_seen seen = {0};
+	struct kernel_parser parser = {
+		.holder = kernel_see_holder, .memory = kernel_see_memory, .context = &seen};
+	size_t room = 8 * KERNEL_LINE_MAX, length;
+	char *text = malloc(room);
+	struct proc proc;
+
+	assert(text);
+	length = (size_t)snprintf(text, room, "ttmem 1\nholder 7 book 38 100 1000 python3\n");
+	for (uint64_t i = 0; i < 10000; i++)
+		length +=
+			(size_t)snprintf(text + length, room - length, "memory %u 0 %u 1 1 1 0 0\n",
+					 (unsigned int)i % 1024, (unsigned int)i);
+	assert(length > 3 * KERNEL_LINE_MAX && length < room - 2 * KERNEL_LINE_MAX);
+	memset(text + length, 'x', KERNEL_LINE_MAX);
+	length += KERNEL_LINE_MAX;
+	memcpy(text + length - 1, "\n", 2);
+	kernel_make_machine(text);
+	assert(proc_open(&proc) == 0);
+	assert(kernel_read(&proc, &parser) == 0);
+	assert(seen.count == 1 && seen.used[0] == 49995000);
+
+	memcpy(text + length - 1, "x\n", 3);
+	kernel_make_machine(text);
+	assert(kernel_read(&proc, &parser) == -EBADMSG);
+	kernel_make_machine("");
+	assert(kernel_read(&proc, &parser) == -EBADMSG);
+	proc_close(&proc);
+	free(text);
 }
 
 UNIT(what_cannot_be_read_is_a_note)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,47 +18,38 @@
 
 #define KERNEL_FOLDER "driver/ttmem"
 #define KERNEL_FILE KERNEL_FOLDER "/totals"
-#define KERNEL_STEP 65536u
 
-/* All of the file. 0, -ENOENT, -EFBIG or another negative errno. */
-static int kernel_slurp(const struct proc *proc, char **ret_text, size_t *ret_length)
+/*
+ * As a stream: the file has a line for whatever anybody claims to hold, so there is no size of it that is large
+ * enough for everybody and small enough to be kept.
+ */
+int kernel_read(const struct proc *proc, const struct kernel_parser *parser)
 {
 	CLEANUP_CLOSE int fd = openat(proc->root, KERNEL_FILE, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	CLEANUP_FREE char *text = NULL;
-	size_t length = 0, room = 0;
-	ssize_t n = 1;
+	struct kernel_text state = {0};
+	size_t length = 0, used = 0;
+	ssize_t n;
+	int r;
 
 	if (fd < 0)
 		return -errno;
-	while (n > 0) {
-		if (room - length < KERNEL_STEP) {
-			char *more = NULL;
-
-			room = room * 2 + KERNEL_STEP;
-			if (room > KERNEL_TEXT_MAX)
-				return -EFBIG;
-			more = realloc(text, room);
-			if (!more)
-				return -ENOMEM;
-			text = more;
-		}
-		n = read(fd, text + length, room - length);
-		if (n < 0)
-			return -errno;
+	text = malloc(KERNEL_LINE_MAX);
+	if (!text)
+		return -ENOMEM;
+	while ((n = read(fd, text + length, KERNEL_LINE_MAX - length)) > 0) {
 		length += (size_t)n;
+		r = kernel_parse_more(&state, text, length, parser, &used);
+		if (r != 0)
+			return r;
+		length -= used;
+		memmove(text, text + used, length);
+		if (length == KERNEL_LINE_MAX)
+			return -EBADMSG; /* a line without an end */
 	}
-	*ret_text = cleanup_steal(text);
-	*ret_length = length;
-	return 0;
-}
-
-int kernel_read(const struct proc *proc, const struct kernel_parser *parser)
-{
-	CLEANUP_FREE char *text = NULL;
-	size_t length = 0;
-	int r = kernel_slurp(proc, &text, &length);
-
-	return r < 0 ? r : kernel_parse(text, length, parser);
+	if (n < 0)
+		return -errno;
+	return length == 0 && state.has_version ? 0 : -EBADMSG;
 }
 
 enum kernel_state kernel_look(const struct proc *proc, const char *node)

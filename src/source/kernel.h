@@ -17,7 +17,8 @@ struct scan;
 struct snapshot;
 struct snapshot_memory;
 
-#define KERNEL_TEXT_MAX (UINT32_C(64) << 20) /* of the file; more is a note */
+#define KERNEL_LINE_MAX \
+	65536u /* with its end; ours have at most 200, those of later versions may have more */
 #define KERNEL_COMM_SIZE 64
 
 /* Who holds memory, as the kernel tells. */
@@ -42,7 +43,17 @@ struct kernel_parser {
 /* The text of the file. 0, what a function returned, or -EBADMSG. Lines of later versions are skipped. */
 int kernel_parse(const char *text, size_t length, const struct kernel_parser *parser);
 
-/* The whole file. 0, -ENOENT or -ENOTDIR without the module, -EFBIG, or what kernel_parse() returns. */
+/* How far a text has come that is handed over in pieces; begins as {0}. */
+struct kernel_text {
+	bool has_version;
+	bool has_holder;
+};
+
+/* The whole lines of a piece; the next one begins with what was not used. As kernel_parse(). */
+int kernel_parse_more(struct kernel_text *state, const char *text, size_t length,
+		      const struct kernel_parser *parser, size_t *ret_used);
+
+/* The whole file, of any size. 0, -ENOENT or -ENOTDIR without the module, or what kernel_parse() returns. */
 int kernel_read(const struct proc *proc, const struct kernel_parser *parser);
 
 /* Whether somebody else tells of this book: by device and id; the pid is only a hint where to look. */
