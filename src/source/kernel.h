@@ -21,6 +21,16 @@ struct snapshot_memory;
 	65536u /* with its end; ours have at most 200, those of later versions may have more */
 #define KERNEL_COMM_SIZE 64
 
+/*
+ * What a user may make kernel_collect() keep: lines are time, rows (a holder, or a device of a process) are
+ * memory, some 1300 bytes each. Five hundred processes on 64 devices with memory of all types fit in.
+ */
+#define KERNEL_USER_LINES (UINT32_C(1) << 18)
+#define KERNEL_USER_ROWS (UINT32_C(1) << 15)
+#define KERNEL_USER_ROWS_KEPT 64u           /* also when all are used up */
+#define KERNEL_ROWS_MAX (UINT32_C(1) << 17) /* of all users, but for what is kept */
+#define KERNEL_USERS_MAX 1024u /* told apart; those who come later share what one has */
+
 /* Who holds memory, as the kernel tells. */
 struct kernel_holder {
 	uint64_t id;  /* of a book: its inode */
@@ -59,7 +69,10 @@ int kernel_read(const struct proc *proc, const struct kernel_parser *parser);
 /* Whether somebody else tells of this book: by device and id; the pid is only a hint where to look. */
 typedef bool kernel_knows_fn(const void *context, const struct kernel_holder *book);
 
-/* Adds whom nobody else knows, with totals. 0 (also without the module) or -ENOMEM. */
+/*
+ * Adds whom nobody else knows, with totals; of each user only so much as told above, and a note about the rest.
+ * 0 (also without the module) or -ENOMEM.
+ */
 int kernel_collect(const struct proc *proc, kernel_knows_fn *knows, const void *context,
 		   struct snapshot *snapshot);
 
