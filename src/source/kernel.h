@@ -17,18 +17,18 @@ struct scan;
 struct snapshot;
 struct snapshot_memory;
 
-#define KERNEL_LINE_MAX \
-	65536u /* with its end; ours have at most 200, those of later versions may have more */
+#define KERNEL_LINE_MAX 65536u /* with its end; ours are short, later versions may have others */
 #define KERNEL_COMM_SIZE 64
 
 /*
  * What a user may make kernel_collect() keep: lines are time, rows (a holder, or a device of a process) are
- * memory, some 1300 bytes each. Five hundred processes on 64 devices with memory of all types fit in.
+ * memory, some 1300 bytes each, and 900 in the daemon's answers, of which all rows fit into one. Five hundred
+ * processes on 64 devices with memory of all types are less.
  */
 #define KERNEL_USER_LINES (UINT32_C(1) << 18)
 #define KERNEL_USER_ROWS (UINT32_C(1) << 15)
 #define KERNEL_USER_ROWS_KEPT 64u           /* also when all are used up */
-#define KERNEL_ROWS_MAX (UINT32_C(1) << 17) /* of all users, but for what is kept */
+#define KERNEL_ROWS_MAX (UINT32_C(1) << 16) /* of all users, but for what is kept */
 #define KERNEL_USERS_MAX 1024u /* told apart; those who come later share what one has */
 
 /* Who holds memory, as the kernel tells. */
