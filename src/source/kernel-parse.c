@@ -172,3 +172,28 @@ int kernel_parse(const char *text, size_t length, const struct kernel_parser *pa
 		return r;
 	return used == length && state.has_version ? 0 : -EBADMSG;
 }
+
+bool kernel_parse_share(const char *text, size_t length, struct kernel_share *ret_share)
+{
+	struct kernel_line line = {.at = text, .end = text + length};
+	struct kernel_line again = line;
+	struct kernel_share share = {0};
+	uint64_t uid, books;
+
+	if (kernel_word_is(&line, "user")) {
+		if (!kernel_number(&line, UINT32_MAX, &uid) || !kernel_word_is(&line, "books") ||
+		    !kernel_number(&line, UINT64_MAX, &books))
+			return false;
+		share.uid = (uint32_t)uid;
+	} else {
+		share.is_of_all = true;
+		line = again;
+		if (!kernel_word_is(&line, "books"))
+			return false;
+	}
+	if (!kernel_word_is(&line, "bytes") || !kernel_number(&line, UINT64_MAX, &share.bytes) ||
+	    !kernel_word_is(&line, "limit") || !kernel_number(&line, UINT64_MAX, &share.limit))
+		return false;
+	*ret_share = share;
+	return true;
+}

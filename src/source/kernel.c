@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,6 +19,8 @@
 
 #define KERNEL_FOLDER "driver/ttmem"
 #define KERNEL_FILE KERNEL_FOLDER "/totals"
+#define KERNEL_STATS KERNEL_FOLDER "/stats"
+#define KERNEL_STATS_LINE 256
 
 /*
  * As a stream: the file has a line for whatever anybody claims to hold, so there is no size of it that is large
@@ -52,6 +55,24 @@ int kernel_read(const struct proc *proc, const struct kernel_parser *parser)
 	return length == 0 && state.has_version ? 0 : -EBADMSG;
 }
 
+void kernel_read_shares(const struct proc *proc,
+			void (*used_up)(void *context, const struct kernel_share *share),
+			void *context)
+{
+	CLEANUP_CLOSE int fd = openat(proc->root, KERNEL_STATS, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	CLEANUP_FCLOSE FILE *file = fd < 0 ? NULL : fdopen(fd, "re");
+	char line[KERNEL_STATS_LINE];
+	struct kernel_share share;
+
+	if (file)
+		(void)cleanup_steal_fd(&fd); /* it is the file's now */
+	while (file && fgets(line, sizeof(line), file)) {
+		if (kernel_parse_share(line, strcspn(line, "\n"), &share) &&
+		    (share.bytes >= share.limit || share.limit - share.bytes < KERNEL_SHARE_LEAST))
+			used_up(context, &share);
+	}
+}
+
 enum kernel_state kernel_look(const struct proc *proc, const char *node)
 {
 	struct stat st;
@@ -80,7 +101,8 @@ const char *kernel_explain(enum kernel_state state)
 		       "its udev "
 		       "rule";
 	case KERNEL_READY:
-		return "the kernel module is loaded: every process with the library is tracked";
+		return "the kernel module is loaded: processes with the library are tracked "
+		       "without any setting";
 	}
 	return "";
 }

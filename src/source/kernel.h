@@ -82,6 +82,24 @@ int kernel_collect(const struct proc *proc, kernel_knows_fn *knows, const void *
  */
 int kernel_attach_books(struct scan *scan);
 
+/* What books have of the memory that is for them: those of one user, or all. */
+struct kernel_share {
+	bool is_of_all;
+	uint32_t uid;
+	uint64_t bytes, limit;
+};
+
+/* Less than a small book needs. New ones are then kept elsewhere, unless their makers have CAP_SYS_RESOURCE. */
+#define KERNEL_SHARE_LEAST (UINT64_C(64) << 10)
+
+/* A line of the module's stats, without its end. False: it tells of something else. */
+bool kernel_parse_share(const char *text, size_t length, struct kernel_share *ret_share);
+
+/* Calls @used_up for each share of which nothing is left. Without the module there is none. */
+void kernel_read_shares(const struct proc *proc,
+			void (*used_up)(void *context, const struct kernel_share *share),
+			void *context);
+
 /* How it is with the module, for who explains. */
 enum kernel_state {
 	KERNEL_NOT_LOADED = 0,

@@ -183,6 +183,24 @@ def test_the_doctor_misses_the_node(ttmem, tmp_path):
     assert "kernel-" not in ttmem("doctor", "--json", env=env).stdout
 
 
+def test_the_doctor_knows_whose_share_is_used_up(ttmem, tmp_path):
+    stats = tmp_path / "driver" / "ttmem" / "stats"
+    stats.parent.mkdir(parents=True)
+
+    def shares(text):
+        stats.write_text(text)
+        done = ttmem("doctor", "--json", env={"TTMEM_PROC_ROOT": str(tmp_path), "TTMEM_SOCKET": "none"})
+        findings = json.loads(done.stdout)["findings"]
+        return [finding["what"] for finding in findings if finding["id"] == "kernel-share"]
+
+    first = "leaked clients 1 buffers 1 bytes 1048576\nuser 3001000 books 2 bytes 983040 limit 1048576\n"
+    assert shares(f"books bytes 2031616 limit 4194304\n{first}") == []
+    (what,) = shares(f"books bytes 2031616 limit 4194304\n{first}user 3001001 books 1 bytes 983041 limit 1048576\n")
+    assert "user 3001001" in what and "new processes of 3001001 keep their books in a memfd" in what
+    (what,) = shares(f"books bytes 4194304 limit 4194304\n{first}")
+    assert what.startswith("the module's memory for books (4.0 MiB) is used up")
+
+
 def test_the_settings_are_those_of_the_module():
     """The example for modprobe.d and the page name the module's parameters with their defaults, and no others."""
     module = {}
