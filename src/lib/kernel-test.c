@@ -62,6 +62,7 @@ int ioctl(int fd, unsigned long request, ...)
 	return (int)syscall(SYS_ioctl, fd, request, args);
 }
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): libc's are reserved names */
 int open(const char *path, int flags, ...)
 {
 	va_list list;
@@ -75,7 +76,7 @@ int open(const char *path, int flags, ...)
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
-/* Whether a line of a file under /proc/self, or the link of a descriptor, has the played book's name. */
+/* Whether the played book is still mapped, or open. */
 static bool kernel_has_played(void)
 {
 	char line[512];
