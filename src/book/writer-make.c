@@ -138,6 +138,15 @@ static bool writer_config_is_sane(const struct writer_config *config)
 	       (ring & (ring - 1)) == 0 && config->reserve && config->identity;
 }
 
+/* Header and arenas, and the first page of the segment table. */
+int writer_reserve_first(int (*reserve)(void *context, uint64_t offset, uint64_t length),
+			 void *context)
+{
+	int r = reserve(context, 0, 2 * BOOK_PAGE);
+
+	return r < 0 ? r : reserve(context, BOOK_SEGMENTS_OFFSET, BOOK_PAGE);
+}
+
 int writer_new(struct writer **ret_writer, const struct writer_config *config)
 {
 	struct writer *writer;
@@ -145,10 +154,7 @@ int writer_new(struct writer **ret_writer, const struct writer_config *config)
 
 	if (!writer_config_is_sane(config))
 		return -EINVAL;
-	/* Header and arenas, and the first page of the segment table. */
-	r = config->reserve(config->context, 0, 2 * BOOK_PAGE);
-	if (r == 0)
-		r = config->reserve(config->context, BOOK_SEGMENTS_OFFSET, BOOK_PAGE);
+	r = writer_reserve_first(config->reserve, config->context);
 	if (r < 0)
 		return r;
 	writer = private_map(sizeof(*writer));

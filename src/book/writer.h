@@ -82,6 +82,13 @@ struct writer_device {
 	struct book_memory memory[BOOK_TYPES];
 };
 
+/*
+ * Asks for the memory that every book has from its beginning. writer_new() does; before it does so who wants to know
+ * whether there is any. What @reserve says.
+ */
+int writer_reserve_first(int (*reserve)(void *context, uint64_t offset, uint64_t length),
+			 void *context);
+
 /* Writes the header and makes the book valid. -ENOMEM, -EINVAL, or what reserve() said. */
 int writer_new(struct writer **ret_writer, const struct writer_config *config);
 struct writer *writer_free(struct writer *writer);

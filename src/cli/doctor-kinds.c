@@ -189,9 +189,17 @@ const struct doctor_kind doctor_kinds[DOCTOR_KINDS] = {
 		 "let /dev/ttmem be there with mode 0666, as its udev rule says: docs/kernel.md"},
 	[DOCTOR_KERNEL_READY] =
 		{"kernel-ready", DOCTOR_INFO,
-		 "everybody's totals are seen without ttmemd; details, leaks and the past are not",
+		 "the totals of all whose books are the module's are seen without ttmemd; details, "
+		 "leaks and the past are not",
 		 "nothing; TTMEM=0 turns it off for a program, TTMEM_KERNEL=0 leaves the module "
 		 "alone"},
+	[DOCTOR_KERNEL_SHARE] =
+		{"kernel-share", DOCTOR_WARNING,
+		 "books that are there cannot grow and lose what is new; processes that start now "
+		 "keep theirs in memory files, which others do not see without ttmemd. "
+		 "CAP_SYS_RESOURCE lifts the bound of a user",
+		 "let processes end that hold large books (\"ttmem ps\"), or raise user_mib or "
+		 "total_mib of the module: docs/kernel.md"},
 };
 
 const char *doctor_level_name(enum doctor_level level)

@@ -171,6 +171,28 @@ static void doctor_look_at_container(struct doctor *doctor)
 		doctor_tell(doctor, DOCTOR_CONTAINER, 0, 0, "this is container %s", id);
 }
 
+static void doctor_tell_share(void *context, const struct kernel_share *share)
+{
+	struct doctor *doctor = context;
+	char name[64] = "", shown[TEXT_ESCAPE_SIZE(sizeof(name))], limit[TEXT_NUMBER_SIZE];
+
+	text_size(share->limit, limit);
+	if (share->is_of_all) {
+		doctor_tell(
+			doctor, DOCTOR_KERNEL_SHARE, 0, 0,
+			"the module's memory for books (%s) is used up: new processes keep their "
+			"books in a memfd",
+			limit);
+		return;
+	}
+	proc_user_name(share->uid, name, sizeof(name));
+	text_escape(name, shown, sizeof(shown));
+	doctor_tell(doctor, DOCTOR_KERNEL_SHARE, 0, share->uid,
+		    "the share of user %s in the module's memory (%s) is used up: new processes of "
+		    "%s keep their books in a memfd",
+		    shown, limit, shown);
+}
+
 static void doctor_look_at_kernel(struct doctor *doctor)
 {
 	enum kernel_state state = kernel_look(&look_scan(doctor->look)->proc, NULL);
@@ -179,6 +201,7 @@ static void doctor_look_at_kernel(struct doctor *doctor)
 		doctor_tell(doctor, DOCTOR_KERNEL_READY, 0, 0, "%s", kernel_explain(state));
 	else if (state != KERNEL_NOT_LOADED)
 		doctor_tell(doctor, DOCTOR_KERNEL_NODE, 0, 0, "%s", kernel_explain(state));
+	kernel_read_shares(&look_scan(doctor->look)->proc, doctor_tell_share, doctor);
 }
 
 void doctor_look_at_machine(struct doctor *doctor)

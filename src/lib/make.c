@@ -117,19 +117,25 @@ static int make_populate(const struct make_file *file, uint64_t offset, uint64_t
 	return madvise(file->base + offset, end - offset, MADV_POPULATE_WRITE) < 0 ? -errno : 0;
 }
 
+/* In whole pages, as the module wants it. */
+static int make_ask_kernel(const struct make_file *file, int fd, uint64_t offset, uint64_t length)
+{
+	uint64_t begin = offset & ~(file->page - 1);
+
+	return kernel_reserve(fd, begin, bits_align_up(offset + length, file->page) - begin);
+}
+
 /*
  * The module's way. It finds us again even if our descriptor is lost. The pages are then mapped too, where
  * the kernel can do that: a fault would do it later, one by one.
  */
 static int make_reserve_kernel(const struct make_file *file, uint64_t offset, uint64_t length)
 {
-	uint64_t begin = offset & ~(file->page - 1);
-	uint64_t end = bits_align_up(offset + length, file->page);
 	int cancel_state, fd, r;
 
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* cannot fail */
 	fd = make_fd_is_ours(file) ? file->fd : kernel_attach(file->kernel_id);
-	r = fd < 0 ? fd : kernel_reserve(fd, begin, end - begin);
+	r = fd < 0 ? fd : make_ask_kernel(file, fd, offset, length);
 	if (fd >= 0 && fd != file->fd)
 		(void)close(fd);                          /* only borrowed */
 	(void)pthread_setcancelstate(cancel_state, NULL); /* was valid before */
@@ -190,19 +196,45 @@ static int make_memfd(uint64_t size)
 	return fd;
 }
 
-/* The kernel module's if it is there and willing, else a memfd. */
-static int make_fd(struct make_file *file, struct limits *limits)
+/* For a book that is not mapped yet. */
+static int make_reserve_first(void *context, uint64_t offset, uint64_t length)
+{
+	const struct make_file *file = context;
+
+	return make_ask_kernel(file, file->fd, offset, length);
+}
+
+/*
+ * The kernel module's book, if there is one to be had and memory for its beginning: a user's share may be used up.
+ * That is asked for before it is mapped, because the module forgets only books that never were.
+ */
+static int make_kernel_fd(struct make_file *file, struct limits *limits)
 {
 	/* What lies below the pool is not counted as room by the writer, but is by the kernel. */
 	uint64_t room = bits_min(limits->room + BOOK_POOL_OFFSET, limits->size);
-	int fd = kernel_is_there() ? kernel_book(limits->size, &room, &file->kernel_id) : -ENOENT;
+	int r;
 
-	if (fd < 0) {
-		file->kernel_id = 0;
-		return make_memfd(limits->size);
+	file->fd = kernel_is_there() ? kernel_book(limits->size, &room, &file->kernel_id) : -ENOENT;
+	if (file->fd < 0)
+		return file->fd;
+	r = writer_reserve_first(make_reserve_first, file);
+	if (r < 0) {
+		(void)close(file->fd); /* nothing is in it */
+		return r;
 	}
 	limits->room = bits_min(limits->room, room);
-	return fd;
+	return file->fd;
+}
+
+/* The kernel module's if it is there and willing, else a memfd. */
+static int make_fd(struct make_file *file, struct limits *limits)
+{
+	int fd = make_kernel_fd(file, limits);
+
+	if (fd >= 0)
+		return fd;
+	file->kernel_id = 0;
+	return make_memfd(limits->size);
 }
 
 /* Without rights, and unlocked if the application locked its future memory: it has not asked us. */

@@ -30,11 +30,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.holder = kernel_fuzz_holder,
 		.memory = kernel_fuzz_memory,
 	};
+	struct kernel_share share;
 	char *text = malloc(size ? size : 1); /* so that nothing lies behind the last byte */
 
 	assert(text);
 	memcpy(text, data, size);
 	(void)kernel_parse(text, size, &parser); /* any answer is fine */
+	if (kernel_parse_share(text, size, &share))
+		assert(share.is_of_all || size > 4);
 	free(text);
 	return 0;
 }

@@ -92,6 +92,26 @@ UNIT(a_sample)
 	assert(seen.holders[2].pid == 0);
 }
 
+/* However the text is cut into pieces: what is not used of one begins the next. */
+UNIT(in_pieces_as_at_once)
+{
+	size_t length = strlen(kernel_sample);
+
+	for (size_t cut = 0; cut <= length; cut++) {
+		struct kernel_seen seen = {0};
+		struct kernel_parser parser = {
+			.holder = kernel_see_holder, .memory = kernel_see_memory, .context = &seen};
+		struct kernel_text state = {0};
+		size_t used, more;
+
+		assert(kernel_parse_more(&state, kernel_sample, cut, &parser, &used) == 0);
+		assert(used <= cut && (used == 0 || kernel_sample[used - 1] == '\n'));
+		assert(kernel_parse_more(&state, kernel_sample + used, length - used, &parser,
+					 &more) == 0);
+		assert(used + more == length && seen.count == 3 && seen.used[0] == 4106);
+	}
+}
+
 UNIT(lines_of_later_versions_are_skipped)
 {
 	struct kernel_seen seen;
@@ -126,6 +146,28 @@ UNIT(what_is_refused)
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		assert(kernel_see(texts[i], &seen) == -EBADMSG);
+}
+
+UNIT(a_share)
+{
+	static const char *const others[] = {"",
+					     "books",
+					     "user",
+					     "user 1 books 2 bytes 3 limit",
+					     "user x books 2 bytes 3 limit 4",
+					     "user 4294967296 books 2 bytes 3 limit 4",
+					     "leaked clients 1 buffers 2 bytes 3",
+					     "books 1 bytes 2 limit 3"};
+	struct kernel_share share = {.uid = 77};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert(!kernel_parse_share(others[i], strlen(others[i]), &share));
+	assert(share.uid == 77);
+	assert(kernel_parse_share("user 6001 books 2 bytes 1048576 limit 2097152", 45, &share));
+	assert(!share.is_of_all && share.uid == 6001 && share.bytes == 1048576 &&
+	       share.limit == 2097152);
+	assert(kernel_parse_share("books bytes 12 limit 34", 23, &share));
+	assert(share.is_of_all && share.bytes == 12 && share.limit == 34);
 }
 
 /* A machine of sample files: nobody but the kernel knows these processes. */
@@ -239,6 +281,40 @@ UNIT(without_the_module)
 	scan_free(scan);
 }
 
+/* A file that is larger than any piece of it; and the longest line that there may be, and one more byte. */
+UNIT(a_file_of_any_size)
+{
+	struct kernel_seen seen = {0};
+	struct kernel_parser parser = {
+		.holder = kernel_see_holder, .memory = kernel_see_memory, .context = &seen};
+	size_t room = 8 * KERNEL_LINE_MAX, length;
+	char *text = malloc(room);
+	struct proc proc;
+
+	assert(text);
+	length = (size_t)snprintf(text, room, "ttmem 1\nholder 7 book 38 100 1000 python3\n");
+	for (uint64_t i = 0; i < 10000; i++)
+		length +=
+			(size_t)snprintf(text + length, room - length, "memory %u 0 %u 1 1 1 0 0\n",
+					 (unsigned int)i % 1024, (unsigned int)i);
+	assert(length > 3 * KERNEL_LINE_MAX && length < room - 2 * KERNEL_LINE_MAX);
+	memset(text + length, 'x', KERNEL_LINE_MAX);
+	length += KERNEL_LINE_MAX;
+	memcpy(text + length - 1, "\n", 2);
+	kernel_make_machine(text);
+	assert(proc_open(&proc) == 0);
+	assert(kernel_read(&proc, &parser) == 0);
+	assert(seen.count == 1 && seen.used[0] == 49995000);
+
+	memcpy(text + length - 1, "x\n", 3);
+	kernel_make_machine(text);
+	assert(kernel_read(&proc, &parser) == -EBADMSG);
+	kernel_make_machine("");
+	assert(kernel_read(&proc, &parser) == -EBADMSG);
+	proc_close(&proc);
+	free(text);
+}
+
 UNIT(what_cannot_be_read_is_a_note)
 {
 	struct snapshot *snapshot = snapshot_new(1);
@@ -255,4 +331,162 @@ UNIT(what_cannot_be_read_is_a_note)
 	assert(strstr(kernel_explain(KERNEL_NO_RIGHTS), "udev"));
 	snapshot_free(snapshot);
 	scan_free(scan);
+}
+
+/* Of a file that is being made: so many holders of one user, with so many devices and types of memory each. */
+struct kernel_flood {
+	uint32_t uid;
+	uint32_t pid; /* of the first; all others have the next ones, or the same */
+	bool is_one_process;
+	uint32_t holders, devices, types;
+};
+
+static void kernel_write_flood(FILE *file, const struct kernel_flood *flood)
+{
+	for (uint32_t i = 0; i < flood->holders; i++) {
+		uint32_t pid = flood->pid + (flood->is_one_process ? 0 : i);
+
+		fprintf(file, "holder %u plain 0 %u %u some\n", i, pid, flood->uid);
+		for (uint32_t device = 0; device < flood->devices; device++) {
+			for (uint32_t type = 0; type < flood->types; type++)
+				fprintf(file, "memory %u %u 1024 1 1 1 0 0\n", device, type);
+		}
+	}
+}
+
+static struct snapshot *kernel_snapshot_of(const struct kernel_flood *floods, size_t count)
+{
+	struct snapshot *snapshot = snapshot_new(1);
+	struct proc proc;
+	size_t length;
+	char *text;
+	FILE *file = open_memstream(&text, &length);
+
+	assert(snapshot && file && fputs("ttmem 1\n", file) >= 0);
+	for (size_t i = 0; i < count; i++)
+		kernel_write_flood(file, &floods[i]);
+	assert(fclose(file) == 0);
+	kernel_make_machine(text);
+	free(text);
+	assert(proc_open(&proc) == 0);
+	assert(kernel_collect(&proc, kernel_knows, NULL, snapshot) == 0);
+	assert(snapshot_finish(snapshot) == 0);
+	proc_close(&proc);
+	return snapshot;
+}
+
+/* All of the last process, and nothing else of it. */
+static void kernel_check_last(const struct snapshot *snapshot, const struct kernel_flood *flood)
+{
+	const struct snapshot_process *process = &snapshot->processes[snapshot->process_count - 1];
+	uint64_t bytes, buffers;
+
+	snapshot_process_totals(process, &bytes, &buffers);
+	assert(process->pid == flood->pid && process->user_id == flood->uid && process->exact);
+	assert(process->part_count == flood->devices);
+	assert(bytes == UINT64_C(1024) * flood->devices * flood->types * flood->holders);
+}
+
+UNIT_LONG(a_flood_costs_only_its_user, 120)
+{
+	static const struct kernel_flood floods[] = {
+		{.uid = 3000001, .pid = 1000, .holders = 40, .devices = 1024, .types = 1},
+		{.uid = 3000002, .pid = 2000, .holders = 1, .devices = 3, .types = 2},
+	};
+	struct snapshot *snapshot = kernel_snapshot_of(floods, 2);
+	uint32_t full = KERNEL_USER_ROWS / 1025, left = 40 * 1025 - KERNEL_USER_ROWS;
+	char wanted[64];
+
+	kernel_check_last(snapshot, &floods[1]);
+	assert(snapshot->process_count == full + 2 && !snapshot->exact);
+	/* Who is shown in part only does not look like all. */
+	assert(snapshot->processes[full - 1].exact && !snapshot->processes[full].exact);
+	assert(snapshot->processes[full].part_count == KERNEL_USER_ROWS % 1025 - 1);
+	snprintf(wanted, sizeof(wanted), "user 3000001: %u more lines", left);
+	assert(snapshot->note_count == 1 &&
+	       strncmp(snapshot->notes[0], wanted, strlen(wanted)) == 0);
+	assert(strstr(snapshot->notes[0], "with 8.0 MiB,")); /* 8224 KiB */
+	snapshot_free(snapshot);
+}
+
+/* What an honest user may need, and no note about it. */
+UNIT_LONG(much_is_not_too_much, 120)
+{
+	static const struct kernel_flood flood = {
+		.uid = 3000001, .pid = 1000, .holders = 500, .devices = 64, .types = BOOK_TYPES};
+	struct snapshot *snapshot = kernel_snapshot_of(&flood, 1);
+
+	assert(snapshot->process_count == 500 && snapshot->note_count == 0 && snapshot->exact);
+	for (size_t i = 0; i < 500; i++)
+		assert(snapshot->processes[i].part_count == 64);
+	snapshot_free(snapshot);
+}
+
+/* A process that opens the node often has few rows, but costs time. */
+UNIT_LONG(lines_are_bounded_where_rows_are_few, 120)
+{
+	static const struct kernel_flood floods[] = {
+		{.uid = 3000001,
+		 .pid = 1000,
+		 .is_one_process = true,
+		 .holders = 40,
+		 .devices = 1024,
+		 .types = BOOK_TYPES},
+		{.uid = 3000001, .pid = 2000, .holders = 1, .devices = 1, .types = 1},
+		{.uid = 3000002, .pid = 3000, .holders = 1, .devices = 1, .types = 1},
+	};
+	struct snapshot *snapshot = kernel_snapshot_of(floods, 3);
+	uint32_t lines = 40 * (1 + 1024 * BOOK_TYPES) + 2;
+	char wanted[64];
+
+	kernel_check_last(snapshot, &floods[2]);
+	assert(snapshot->process_count == 2 && snapshot->processes[0].part_count == 1024);
+	snprintf(wanted, sizeof(wanted), "user 3000001: %u more lines", lines - KERNEL_USER_LINES);
+	assert(snapshot->note_count == 1 && strstr(snapshot->notes[0], wanted));
+	snapshot_free(snapshot);
+}
+
+/* Several users who have all that there is leave a little for the next. */
+UNIT_LONG(all_users_together_are_bounded, 240)
+{
+	struct kernel_flood floods[4];
+	struct snapshot *snapshot;
+	size_t rows = 0;
+
+	for (uint32_t i = 0; i < 3; i++)
+		floods[i] = (struct kernel_flood){.uid = 3000001 + i,
+						  .pid = 1000 * (i + 1),
+						  .holders = 32,
+						  .devices = 1024,
+						  .types = 1};
+	floods[3] = (struct kernel_flood){
+		.uid = 3000004, .pid = 9000, .holders = 1, .devices = 63, .types = 1};
+	snapshot = kernel_snapshot_of(floods, 4);
+	kernel_check_last(snapshot, &floods[3]);
+	for (size_t i = 0; i < snapshot->process_count; i++)
+		rows += 1 + snapshot->processes[i].part_count;
+	assert(rows == KERNEL_ROWS_MAX + 2 * KERNEL_USER_ROWS_KEPT);
+	assert(snapshot->note_count == 3);
+	snapshot_free(snapshot);
+}
+
+/* More users than are told apart: nobody is lost for that alone, and notes stay few. */
+UNIT_LONG(many_users, 120)
+{
+	size_t count = KERNEL_USERS_MAX + 10;
+	struct kernel_flood *floods = calloc(count, sizeof(*floods));
+	struct snapshot *snapshot;
+
+	assert(floods);
+	for (uint32_t i = 0; i < count; i++)
+		floods[i] = (struct kernel_flood){.uid = 3000001 + i,
+						  .pid = 1000 + i,
+						  .holders = 1,
+						  .devices = 1,
+						  .types = 1};
+	snapshot = kernel_snapshot_of(floods, count);
+	kernel_check_last(snapshot, &floods[count - 1]);
+	assert(snapshot->process_count == count && snapshot->note_count == 0);
+	snapshot_free(snapshot);
+	free(floods);
 }

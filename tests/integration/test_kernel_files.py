@@ -127,6 +127,51 @@ def test_the_daemon_has_them_too(ttmemd):
     assert ttmemd.json("smi", env=env)["totals"] == wanted
 
 
+LIAR, HONEST = 3001001, 3001000  # users that have no names
+
+
+def write_flood(folder):
+    """Some 70 MB: 85 books of one user that claim all there is, then one of somebody else."""
+    claim = " 4611686018427387904" * 5
+    claims = "".join(f"memory {device} {kind}{claim} 0\n" for device in range(1024) for kind in range(7))
+    folder.mkdir(parents=True)
+    with open(folder / "totals", "w", encoding="ascii") as file:
+        file.write("ttmem 1\n")
+        for i in range(85):
+            file.write(f"holder {i + 10} book 38 {100000 + i} {LIAR} liar\n{claims}")
+        file.write(f"holder 1000 book 38 4711 {HONEST} honest\nmemory 5 1 4096 2 8192 5 3 0\n")
+        file.write(f"holder 1001 plain 0 4712 {LIAR} late\nmemory 5 1 4096 2 8192 5 3 0\n")
+
+
+def check_flood(text):
+    """The honest one is exact, and the liar's books are cut."""
+    document = json.loads(text)
+    (honest,) = [process for process in document["processes"] if process["user_id"] == HONEST]
+    assert honest["pid"] == 4711 and honest["exact"] and not document["exact"]
+    (device,) = honest["devices"]
+    assert device["device"] == 5
+    assert device["memory"]["L1"] == {"used": 4096, "buffers": 2, "peak": 8192, "bound": "exact"}
+    assert [re.sub(r"\d+ more", "N more", note) for note in document["notes"] if "more lines" in note] == [
+        f"user {LIAR}: N more lines of the kernel module, with 16.0 EiB, are not shown"]
+    assert 20 < len(document["processes"]) < 40 and "late" not in {p["comm"] for p in document["processes"]}
+
+
+def test_a_liar_costs_only_himself(ttmem, tmp_path):
+    write_flood(tmp_path / "driver" / "ttmem")
+    assert (tmp_path / "driver" / "ttmem" / "totals").stat().st_size > 64 << 20
+    done = ttmem("smi", "--json", env={"TTMEM_PROC_ROOT": str(tmp_path), "TTMEM_SOCKET": "none"})
+    assert done.returncode == 0, done.stderr
+    check_flood(done.stdout)
+
+
+def test_a_liar_costs_only_himself_in_the_daemon(ttmemd):
+    write_flood(ttmemd.folder / "machine" / "driver" / "ttmem")
+    ttmemd.start("--http", "127.0.0.1:0", env={"TTMEM_PROC_ROOT": str(ttmemd.folder / "machine")})
+    status, text = ttmemd.fetch("/api/v1/smi")
+    assert status == 200
+    check_flood(text)
+
+
 def test_the_doctor_misses_the_node(ttmem, tmp_path):
     """The module is loaded there, but this machine has no node."""
     if pathlib.Path("/dev/ttmem").exists():
@@ -136,6 +181,24 @@ def test_the_doctor_misses_the_node(ttmem, tmp_path):
     assert '"kernel-node"' in ttmem("doctor", "--json", env=env).stdout
     (tmp_path / "driver" / "ttmem").rmdir()
     assert "kernel-" not in ttmem("doctor", "--json", env=env).stdout
+
+
+def test_the_doctor_knows_whose_share_is_used_up(ttmem, tmp_path):
+    stats = tmp_path / "driver" / "ttmem" / "stats"
+    stats.parent.mkdir(parents=True)
+
+    def shares(text):
+        stats.write_text(text)
+        done = ttmem("doctor", "--json", env={"TTMEM_PROC_ROOT": str(tmp_path), "TTMEM_SOCKET": "none"})
+        findings = json.loads(done.stdout)["findings"]
+        return [finding["what"] for finding in findings if finding["id"] == "kernel-share"]
+
+    first = "leaked clients 1 buffers 1 bytes 1048576\nuser 3001000 books 2 bytes 983040 limit 1048576\n"
+    assert shares(f"books bytes 2031616 limit 4194304\n{first}") == []
+    (what,) = shares(f"books bytes 2031616 limit 4194304\n{first}user 3001001 books 1 bytes 983041 limit 1048576\n")
+    assert "user 3001001" in what and "new processes of 3001001 keep their books in a memfd" in what
+    (what,) = shares(f"books bytes 4194304 limit 4194304\n{first}")
+    assert what.startswith("the module's memory for books (4.0 MiB) is used up")
 
 
 def test_the_settings_are_those_of_the_module():

@@ -28,9 +28,9 @@ give_up() {
 # The library's own tests run on the kernel's book too. Not those that make no book (bounds, pick, rules, oldlog), and
 # those about stacks and loading (stack, unwind, provider, loader): to them a book is a book.
 # shellcheck disable=SC2086 # a list of words
-[ $# -gt 0 ] || set -- kernel-node kernel-errors kernel-list kernel-fair kernel-folder kernel-odd kernel-life \
-	kernel-crowd kernel-hostile kernel-view kernel-track kernel-sleep lib-life lib-semantics lib-rest lib-misuse \
-	lib-descriptor lib-limits lib-offer lib-escape lib-signal lib-crowd kernel-storm ${TTMEM_KERNEL_MORE:-lib-family kernel-daemon}
+[ $# -gt 0 ] || set -- kernel-node kernel-errors kernel-list kernel-fair kernel-folder kernel-full kernel-odd \
+	kernel-life kernel-crowd kernel-hostile kernel-view kernel-track kernel-sleep lib-life lib-semantics lib-rest \
+	lib-misuse lib-descriptor lib-limits lib-offer lib-escape lib-signal lib-crowd kernel-storm ${TTMEM_KERNEL_MORE:-lib-family kernel-daemon}
 
 rm -rf "$work"
 mkdir -p "$work/module" "$work/root/bin" "$work/root/lib64" "$work/root/proc" "$work/root/sys" \
