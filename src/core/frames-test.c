@@ -102,6 +102,20 @@ UNIT(plain)
 	assert(same(frames_plain("a.c:1:function @ app", small, sizeof(small)), "a.c:1:f"));
 }
 
+UNIT(reporting)
+{
+	assert(frames_is_reporting("ttmem_metal::Ledger::end(void const*)", "app"));
+	assert(frames_is_reporting("void ttmem_metal::each<int>(int)", NULL));
+	assert(frames_is_reporting("tt::tt_metal::GraphTracker::track_allocate(x)", "libtt.so"));
+	assert(frames_is_reporting(NULL, "libttmem-metal.so"));
+	assert(frames_is_reporting("std::map<int>::find", "libttmem-metal-2.so.1"));
+	assert(!frames_is_reporting("load(ttmem_metal::Ledger &)", "app"));
+	assert(!frames_is_reporting("my_ttmem_metal::load", "app"));
+	assert(!frames_is_reporting("tt::tt_metal::Buffer::create", "libtt_metal.so"));
+	assert(!frames_is_reporting("main", "libttmem-metal"));
+	assert(!frames_is_reporting(NULL, NULL));
+}
+
 UNIT(addresses)
 {
 	const struct frames_one address = {.function = "app+0x1f", .module = "app"};

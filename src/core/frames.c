@@ -119,6 +119,26 @@ bool frames_is_address(const struct frames_one *frame)
 	       frames_begins_module(frame->function, frame->module);
 }
 
+/* @name is a namespace or a class. What a template returns is written in front of it. */
+static bool frames_is_member(const char *function, const char *name)
+{
+	size_t end = strcspn(function, "(");
+	const char *found = strstr(function, name);
+
+	return found && (size_t)(found - function) <= end &&
+	       (found == function || found[-1] == ' ');
+}
+
+bool frames_is_reporting(const char *function, const char *module)
+{
+	static const char shim[] = "libttmem-metal";
+
+	if (module && strncmp(module, shim, sizeof(shim) - 1) == 0 && strstr(module, ".so"))
+		return true;
+	return function && (frames_is_member(function, "ttmem_metal::") ||
+			    frames_is_member(function, "tt::tt_metal::GraphTracker::"));
+}
+
 /* How much of a part people need: all of it, or what is before its module. */
 static size_t frames_plain_length(char *part)
 {

@@ -254,6 +254,27 @@ def test_counters_at_the_end_of_the_story(world, metal, how):
 
 
 @pytest.mark.parametrize("how", ["observed", "shim"])
+def test_call_sites_are_not_our_own(world, metal, how):
+    """Whoever wanted the memory comes first, not how ttmem learned of it."""
+    env = {"LD_PRELOAD": str(metal.shim)} if how == "shim" else {}
+    program = metal.observed if how == "observed" else metal.stand_in / "story"
+    story = world.adopt(
+        subprocess.Popen([program], env={**world.env, "TTMEM": "1", "TTMEM_STACKS": "auto", **env},
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+    world.show(story.pid)
+    wait_for(lambda: story.stdout.readline().startswith("end:"), "the end of the story")
+    rows = world.json("buffers")["buffers"]
+    (late,) = [b["stack"] for b in rows if b["type"] == "DRAM"]
+    assert late[0]["function"].startswith("tt::tt_metal::Buffer::create(")
+    assert (late[1]["function"], os.path.basename(late[1]["file"])) == ("story", "story.cpp")
+    kernels = [b["stack"] for b in rows if b["type"] == "KERNEL"]
+    assert kernels and all("programs_that_stay" in stack[0]["function"] for stack in kernels)
+    sites = world.text("buffers", "--by", "site")
+    assert "programs_that_stay" in sites
+    assert "ttmem_metal" not in sites and "GraphTracker" not in sites
+
+
+@pytest.mark.parametrize("how", ["observed", "shim"])
 def test_kernels_are_nobodys_leak(ttmem, metal, how):
     """tt-metal does not tell their end; they hold no memory of their own."""
     options = ["--metal-shim", metal.shim] if how == "shim" else []
@@ -299,6 +320,9 @@ def test_programs_are_no_leak_of_the_test_that_runs_them_first(run_pytest, metal
     assert (done.leaked, done.failed) == ({"test_leaks"}, set()), done.text
     assert "left 1 buffer, 4.0 KiB" in done.section("test_leaks")
     assert "KERNEL" not in done.text and "2 passed" in done.text
+    assert "ttmem_metal" not in done.text
+    assert re.search(r"1 x DRAM without a name at tt::tt_metal::Buffer::create\(", done.text)
+    assert re.search(r"at load_weights .*module\.cpp:\d+$", done.section("test_leaks"), re.M)
 
 
 def test_programs_of_a_child_that_ends_at_once_are_no_leak(ttmem, metal, module):
