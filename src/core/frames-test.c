@@ -96,6 +96,14 @@ UNIT(plain)
 			    "qsort @ libc.so.6 -> a.c:5:f @ app",
 			    text, sizeof(text)),
 		    "a.c:1:main -> qsort @ libc.so.6 -> a.c:5:f"));
+	/* Of a program without names. */
+	assert(same(frames_plain("app+0x1281 @ app -> s.c:3:__libc_start_main_impl @ libc.so.6 -> "
+				 "__libc_start_call_main @ libc.so.6 -> app+0x11da @ app",
+				 text, sizeof(text)),
+		    "app+0x11da"));
+	assert(same(frames_plain("app+0x1 @ app -> app+0x2 @ app -> __libc_start_main @ libc.so.6",
+				 text, sizeof(text)),
+		    "app+0x1 -> app+0x2 -> __libc_start_main @ libc.so.6"));
 	assert(same(frames_plain("abort @ libc.so.6", text, sizeof(text)), "abort @ libc.so.6"));
 	assert(same(frames_plain("", text, sizeof(text)), ""));
 	assert(same(frames_plain(" ->  -> ", text, sizeof(text)), " ->  -> "));

@@ -159,11 +159,16 @@ static bool frames_ends_with(const char *text, const char *end)
 	return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-/* How a program or a thread gets to the first function of its own is the same for all of them. */
-static bool frames_is_beginning(const char *part)
+/*
+ * How a program or a thread gets to the first function of its own is the same for all of them. @next: what it has
+ * called; of a program without names only that tells.
+ */
+static bool frames_is_beginning(const char *part, const char *next)
 {
+	const char *begins = strstr(next, "__libc_start"), *end = strstr(next, FRAMES_ARROW);
+
 	return strncmp(part, "_start @ ", strlen("_start @ ")) == 0 ||
-	       frames_ends_with(part, " @ libc.so.6");
+	       frames_ends_with(part, " @ libc.so.6") || (begins && (!end || begins < end));
 }
 
 const char *frames_plain(const char *stack, char *ret_text, size_t size)
@@ -178,7 +183,8 @@ const char *frames_plain(const char *stack, char *ret_text, size_t size)
 
 		if (next)
 			*next = '\0';
-		if (next && to == ret_text && frames_is_beginning(part)) {
+		if (next && to == ret_text &&
+		    frames_is_beginning(part, next + FRAMES_ARROW_LENGTH)) {
 			part = next + FRAMES_ARROW_LENGTH;
 			continue;
 		}
