@@ -159,6 +159,34 @@ def test_started_by_the_loader(world, program, how):
     assert row["stack"][0]["module"] == "app"
 
 
+APART = HEAD.replace("#include <stdio.h>", "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdio.h>") + """
+int main(int count, char **words)
+{
+	void *library = count == 2 ? dlmopen(LM_ID_NEWLM, words[1], RTLD_NOW) : NULL;
+	if (!library)
+		return 2;
+	((void (*)(void))dlsym(library, "later"))();
+	return ready();
+}
+"""
+
+
+@pytest.mark.parametrize("how", ("auto", "unwind"))
+def test_a_constructor_of_another_namespace(world, build, tmp_path, how):
+    """Its libc believes in other threads: what loads libunwind must not be a thread that nobody wakes up."""
+    library = build / "src" / "lib"
+    ours = ["-I", ROOT / "include", "-L", library, "-lttmem", f"-Wl,-rpath,{library}"]
+    later = "void later(void) { ttmem_alloc(0, TTMEM_DRAM, 8 * 4096, 4096, 0); __asm__ volatile(\"\"); }\n"
+    (tmp_path / "apart.c").write_text(LIBRARY + later)
+    (tmp_path / "app.c").write_text(APART)
+    run("gcc", "-O2", "-g", "-fomit-frame-pointer", "-shared", "-fPIC", tmp_path / "apart.c", "-o",
+        tmp_path / "apart.so", *ours)
+    run("gcc", "-O2", "-g", "-I", ROOT / "include", tmp_path / "app.c", "-o", tmp_path / "app")
+    start(world, tmp_path / "app", how, tmp_path / "apart.so")
+    stacks, _ = rows_of(world)
+    assert stacks == [[], ["later"]]
+
+
 # As tools have it that want to come before everything.
 STAND_IN = """
 #define _GNU_SOURCE
