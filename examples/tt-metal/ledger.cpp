@@ -4,8 +4,6 @@
 
 #include "ledger.hpp"
 
-#include <cstdlib>
-#include <thread>
 #include <utility>
 
 #include <pthread.h>
@@ -20,8 +18,6 @@ namespace
 
 /* Kernels are told when they are used and not when they go: those of programs nobody keeps pile up. */
 constexpr std::size_t kernels_max = 65536;
-
-constexpr int exit_tries = 1000;
 
 struct ttmem_alloc_args arguments(std::uint32_t device, std::uint32_t type, std::uint64_t address,
 				  std::uint64_t size)
@@ -65,7 +61,6 @@ Ledger &Ledger::instance() noexcept
 					     instance().totals_ = Totals();
 					     instance().mutex_.unlock();
 				     }); /* out of memory: then a child may report too much */
-		(void)std::atexit([] { instance().exit(); }); /* likewise: kernels are left */
 		return new Ledger();
 	}();
 
@@ -214,11 +209,11 @@ void Ledger::circular(const void *owner, const std::vector<std::uint32_t> &devic
 	}
 }
 
-/* The end of what is on @owner; nullptr: of all. */
+/* The end of what is on @owner. */
 void Ledger::end_kernels(const void *owner)
 {
 	for (auto at = kernels_.begin(); at != kernels_.end();) {
-		if (owner && at->second.owner != owner) {
+		if (at->second.owner != owner) {
 			++at;
 			continue;
 		}
@@ -254,7 +249,7 @@ void Ledger::program(const void *program, const void *owner,
 	const std::uint64_t number = last_number_ + 1;
 
 	totals_.programs++;
-	if (!program || is_over_)
+	if (!program)
 		return;
 	for (const std::uint32_t device : devices) {
 		const auto known = kernels_.find({program, device});
@@ -275,23 +270,6 @@ void Ledger::program(const void *program, const void *owner,
 		args.name = "kernels of a program";
 		args.kernel_sort = TTMEM_KERNEL_APPLICATION;
 		ttmem_alloc_ex(&args);
-	}
-}
-
-/* They end with the process and are nobody's leak; what programs hold is their DRAM buffers. */
-void Ledger::exit() noexcept
-{
-	/* Not for ever: who exits in a signal handler may have interrupted the one that holds it. */
-	for (int tries = 0; tries < exit_tries; tries++) {
-		const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-
-		if (!lock.owns_lock()) {
-			std::this_thread::yield();
-			continue;
-		}
-		is_over_ = true;
-		end_kernels(nullptr);
-		return;
 	}
 }
 

@@ -103,7 +103,6 @@ class Ledger
 	bool claim(const Key &key, const void *buffer);
 	void end(const void *buffer);
 	void end_kernels(const void *owner);
-	void exit() noexcept;
 
 	std::mutex mutex_;
 	std::unordered_map<const void *, Record> records_;
@@ -111,7 +110,6 @@ class Ledger
 	std::unordered_map<const void *, CircularSet> circulars_;
 	std::map<std::pair<const void *, std::uint32_t>, Kernels> kernels_; /* program, device */
 	std::uint64_t last_number_ = 0;
-	bool is_over_ = false; /* the process ends: no more kernels */
 	Totals totals_;
 };
 

@@ -57,6 +57,11 @@ def key_of(row: Row) -> Tuple[Any, ...]:
     return tuple(row[field] for field in ("pid", "device", "type", "address", "size"))
 
 
+def holds_memory(row: Row) -> bool:
+    """Not what lies inside another buffer, nor what has no bytes: that is nobody's leak."""
+    return row["size"] > 0 and "alias" not in row["flags"]
+
+
 def label_of_leak(leak: Row) -> str:
     """Its type and name, for people."""
     name = leak["name"]
@@ -191,7 +196,7 @@ class Finder:
 
     def _put_aside(self, rows: List[Row]) -> List[Row]:
         living = []
-        for row in rows:
+        for row in filter(holds_memory, rows):
             if not row.get("ended"):
                 living.append(row)
                 continue
@@ -237,7 +242,7 @@ class Finder:
             self.daemon = False
             return rows
         told = [row for process in processes for row in process["buffers"]]
-        return rows + [row for row in told if self._told(row) is not None]
+        return rows + [row for row in told if holds_memory(row) and self._told(row) is not None]
 
     def below(self, window: Window, rows: List[Row]) -> List[Row]:
         """Those of ended() that belong to one test, each once."""

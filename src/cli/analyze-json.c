@@ -253,6 +253,7 @@ static void json_sites(struct emit *json, const struct analyze *analyze)
 		emit_string(json, "type", analyze_type_name(site->type));
 		emit_u64(json, "allocs", site->allocs);
 		emit_u64(json, "frees", site->frees);
+		emit_u64(json, "replaced", site->replaced);
 		emit_u64(json, "bytes", site->bytes);
 		emit_u64(json, "leaks", site->leaks);
 		emit_u64(json, "leaked_bytes", site->leaked_bytes);

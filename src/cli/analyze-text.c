@@ -298,10 +298,12 @@ static void print_sites(const struct analyze *analyze)
 		const struct analysis_site *site = &analyze->result.sites[order[i]];
 		const char *type = analyze_type_name(site->type);
 
-		printf("  %s in %" PRIu64 " allocation%s%s%s, %" PRIu64 " freed, %s left\n",
+		printf("  %s in %" PRIu64 " allocation%s%s%s, %" PRIu64 " freed",
 		       text_size(site->bytes, size), site->allocs, plural(site->allocs),
-		       type ? " of " : "", type ? type : "", site->frees,
-		       text_size(site->leaked_bytes, left));
+		       type ? " of " : "", type ? type : "", site->frees);
+		if (site->replaced)
+			printf(", %" PRIu64 " replaced", site->replaced);
+		printf(", %s left\n", text_size(site->leaked_bytes, left));
 		print_stack(analyze_stack(analyze, (uint32_t)order[i]), "      ");
 	}
 	print_more(count, analyze->top);

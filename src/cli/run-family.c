@@ -400,6 +400,7 @@ int family_finish(struct family *family)
 		family->still_running += family->peers[i]->book != NULL;
 	family->without_book = seen_without_book(family->seen);
 	family_settle_peaks(family);
+	snapshot_drop_empty(family->ended);
 	return r == 0 ? snapshot_finish(family->ended) : r;
 }
 

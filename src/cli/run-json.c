@@ -36,7 +36,7 @@ static void report_json_peaks(struct emit *json, const struct report *report)
 		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 			const struct family_peak *peak = &report->family->peak[device][type];
 
-			if (peak->processes == 0)
+			if (peak->processes == 0 || peak->bytes == 0)
 				continue;
 			emit_open_object(json, NULL);
 			emit_u64(json, "device", device);

@@ -220,7 +220,7 @@ static void report_ending(const struct report *report, FILE *out)
 		fprintf(out, "exit code %d", WEXITSTATUS(status));
 }
 
-/* Calls @line for each device and type that was used. */
+/* A line for each device and type that was used. */
 static void report_peaks(const struct report *report, FILE *out, const char *format)
 {
 	char size[TEXT_NUMBER_SIZE];
@@ -230,7 +230,7 @@ static void report_peaks(const struct report *report, FILE *out, const char *for
 			const struct family_peak *peak = &report->family->peak[device][type];
 			char number[16];
 
-			if (peak->processes == 0)
+			if (peak->processes == 0 || peak->bytes == 0)
 				continue;
 			(void)snprintf(number, sizeof(number), "%" PRIu32, device);
 #pragma GCC diagnostic push

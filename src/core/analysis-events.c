@@ -111,6 +111,15 @@ static void analysis_end(struct analysis *analysis, struct analysis_node *node,
 	analysis_nodes_end(analysis, node, state);
 }
 
+/* Gone without a free: its place was allocated again. */
+static void analysis_replace(struct analysis *analysis, struct analysis_node *node)
+{
+	analysis_subtract(analysis, node);
+	if (node->site != ANALYSIS_NONE)
+		analysis->sites[node->site].replaced++;
+	analysis_nodes_end(analysis, node, ANALYSIS_FREED);
+}
+
 static bool analysis_is_live(const struct analysis_node *node)
 {
 	return node && node->state == ANALYSIS_LIVE;
@@ -163,7 +172,7 @@ static int analysis_resize(struct analysis *analysis, const struct analysis_step
 
 	if (r < 0)
 		return r;
-	analysis_end(analysis, node, ANALYSIS_FREED);
+	analysis_replace(analysis, node);
 	key.process = node->process;
 	key.type = node->type; /* the old server kept it, and a line about the size has none */
 	r = analysis_begin(analysis, &(struct analysis_step){event, step->device, key});
@@ -221,7 +230,7 @@ static int analysis_alloc(struct analysis *analysis, const struct analysis_step 
 		return analysis_begin(analysis, step);
 	if (event->format == LOGREAD_SERVER) {
 		/* It did not know the old one any more; and the application must have freed it. */
-		analysis_end(analysis, node, ANALYSIS_FREED);
+		analysis_replace(analysis, node);
 		return analysis_begin(analysis, step);
 	}
 	if (node->size != event->size)

@@ -89,7 +89,8 @@ struct analysis_finding {
 struct analysis_site {
 	const char *stack; /* lines */
 	uint64_t allocs, frees;
-	uint64_t bytes; /* allocated in all */
+	uint64_t replaced; /* allocated again at the same place, without a free */
+	uint64_t bytes;    /* allocated in all */
 	uint64_t leaks, leaked_bytes;
 	uint32_t type, format;
 };

@@ -96,10 +96,32 @@ UNIT(plain)
 			    "qsort @ libc.so.6 -> a.c:5:f @ app",
 			    text, sizeof(text)),
 		    "a.c:1:main -> qsort @ libc.so.6 -> a.c:5:f"));
+	/* Of a program without names. */
+	assert(same(frames_plain("app+0x1281 @ app -> s.c:3:__libc_start_main_impl @ libc.so.6 -> "
+				 "__libc_start_call_main @ libc.so.6 -> app+0x11da @ app",
+				 text, sizeof(text)),
+		    "app+0x11da"));
+	assert(same(frames_plain("app+0x1 @ app -> app+0x2 @ app -> __libc_start_main @ libc.so.6",
+				 text, sizeof(text)),
+		    "app+0x1 -> app+0x2 -> __libc_start_main @ libc.so.6"));
 	assert(same(frames_plain("abort @ libc.so.6", text, sizeof(text)), "abort @ libc.so.6"));
 	assert(same(frames_plain("", text, sizeof(text)), ""));
 	assert(same(frames_plain(" ->  -> ", text, sizeof(text)), " ->  -> "));
 	assert(same(frames_plain("a.c:1:function @ app", small, sizeof(small)), "a.c:1:f"));
+}
+
+UNIT(reporting)
+{
+	assert(frames_is_reporting("ttmem_metal::Ledger::end(void const*)", "app"));
+	assert(frames_is_reporting("void ttmem_metal::each<int>(int)", NULL));
+	assert(frames_is_reporting("tt::tt_metal::GraphTracker::track_allocate(x)", "libtt.so"));
+	assert(frames_is_reporting(NULL, "libttmem-metal.so"));
+	assert(frames_is_reporting("std::map<int>::find", "libttmem-metal-2.so.1"));
+	assert(!frames_is_reporting("load(ttmem_metal::Ledger &)", "app"));
+	assert(!frames_is_reporting("my_ttmem_metal::load", "app"));
+	assert(!frames_is_reporting("tt::tt_metal::Buffer::create", "libtt_metal.so"));
+	assert(!frames_is_reporting("main", "libttmem-metal"));
+	assert(!frames_is_reporting(NULL, NULL));
 }
 
 UNIT(addresses)

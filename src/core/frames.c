@@ -119,6 +119,26 @@ bool frames_is_address(const struct frames_one *frame)
 	       frames_begins_module(frame->function, frame->module);
 }
 
+/* @name is a namespace or a class. What a template returns is written in front of it. */
+static bool frames_is_member(const char *function, const char *name)
+{
+	size_t end = strcspn(function, "(");
+	const char *found = strstr(function, name);
+
+	return found && (size_t)(found - function) <= end &&
+	       (found == function || found[-1] == ' ');
+}
+
+bool frames_is_reporting(const char *function, const char *module)
+{
+	static const char shim[] = "libttmem-metal";
+
+	if (module && strncmp(module, shim, sizeof(shim) - 1) == 0 && strstr(module, ".so"))
+		return true;
+	return function && (frames_is_member(function, "ttmem_metal::") ||
+			    frames_is_member(function, "tt::tt_metal::GraphTracker::"));
+}
+
 /* How much of a part people need: all of it, or what is before its module. */
 static size_t frames_plain_length(char *part)
 {
@@ -139,11 +159,16 @@ static bool frames_ends_with(const char *text, const char *end)
 	return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-/* How a program or a thread gets to the first function of its own is the same for all of them. */
-static bool frames_is_beginning(const char *part)
+/*
+ * How a program or a thread gets to the first function of its own is the same for all of them. @next: what it has
+ * called; of a program without names only that tells.
+ */
+static bool frames_is_beginning(const char *part, const char *next)
 {
+	const char *begins = strstr(next, "__libc_start"), *end = strstr(next, FRAMES_ARROW);
+
 	return strncmp(part, "_start @ ", strlen("_start @ ")) == 0 ||
-	       frames_ends_with(part, " @ libc.so.6");
+	       frames_ends_with(part, " @ libc.so.6") || (begins && (!end || begins < end));
 }
 
 const char *frames_plain(const char *stack, char *ret_text, size_t size)
@@ -158,7 +183,8 @@ const char *frames_plain(const char *stack, char *ret_text, size_t size)
 
 		if (next)
 			*next = '\0';
-		if (next && to == ret_text && frames_is_beginning(part)) {
+		if (next && to == ret_text &&
+		    frames_is_beginning(part, next + FRAMES_ARROW_LENGTH)) {
 			part = next + FRAMES_ARROW_LENGTH;
 			continue;
 		}

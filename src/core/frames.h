@@ -42,6 +42,12 @@ bool frames_next(struct frames *frames, struct frames_one *ret_frame);
 bool frames_is_address(const struct frames_one *frame);
 
 /*
+ * Whether a frame only tells ttmem of memory, so that it says nothing of who wanted it: ttmem's own code for
+ * tt-metal, and the names of tt-metal that this stands behind. Either may be NULL. Left out at the innermost end.
+ */
+bool frames_is_reporting(const char *function, const char *module);
+
+/*
  * The line as people read it: without the C library's frames at its beginning and without the module of frames
  * that have a file. Cut to fit.
  */

@@ -108,6 +108,23 @@ UNIT(an_alias_adds_no_bytes)
 	snapshot_free(snapshot);
 }
 
+UNIT(rows_without_memory_are_dropped)
+{
+	struct snapshot *snapshot = start(0);
+
+	add(snapshot, 0, CB, 100, "cb", NULL);
+	add(snapshot, 0, CB, 100, "kept", NULL);
+	add(snapshot, 0, DRAM, 0, "empty", NULL);
+	snapshot->buffers[0].flags = ALIAS;
+	snapshot_part(snapshot, 0, 0)->memory[CB].buffers = 2;
+	snapshot_drop_empty(snapshot);
+	check(snapshot, GROUP_NAME, 0, "kept", 100, 1);
+	assert(snapshot->buffer_count == 1);
+	assert(snapshot_find_part(snapshot, 0, 0)->memory[CB].buffers == 1);
+	assert(snapshot_find_part(snapshot, 0, 0)->memory[DRAM].buffers == 0);
+	snapshot_free(snapshot);
+}
+
 UNIT(the_oldest_is_told)
 {
 	struct snapshot *snapshot = start(0);

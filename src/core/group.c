@@ -19,8 +19,6 @@
 #include "core/snapshot.h"
 #include "core/types.h"
 
-#define GROUP_FLAG_ALIAS 0x04u /* TTMEM_FLAG_ALIAS: adds no bytes */
-
 /* Of the life of its process so far, 0 to GROUP_AGES - 1. */
 static uint32_t group_age(const struct snapshot *snapshot, const struct snapshot_buffer *buffer)
 {
@@ -35,7 +33,7 @@ static struct group group_of(const struct snapshot *snapshot, const struct snaps
 			     enum group_kind kind, bool per_process)
 {
 	struct group group = {
-		.bytes = buffer->flags & GROUP_FLAG_ALIAS ? 0 : buffer->size,
+		.bytes = snapshot_buffer_bytes(buffer),
 		.buffers = 1,
 		.oldest_ns = buffer->born_ns,
 	};

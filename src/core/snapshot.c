@@ -91,8 +91,8 @@ int snapshot_add_process(struct snapshot *snapshot, const struct snapshot_proces
 	return 0;
 }
 
-const struct snapshot_part *snapshot_find_part(const struct snapshot *snapshot, uint32_t process,
-					       uint32_t device)
+static struct snapshot_part *snapshot_existing_part(const struct snapshot *snapshot,
+						    uint32_t process, uint32_t device)
 {
 	const struct snapshot_process *owner = &snapshot->processes[process];
 
@@ -103,14 +103,17 @@ const struct snapshot_part *snapshot_find_part(const struct snapshot *snapshot, 
 	return NULL;
 }
 
+const struct snapshot_part *snapshot_find_part(const struct snapshot *snapshot, uint32_t process,
+					       uint32_t device)
+{
+	return snapshot_existing_part(snapshot, process, device);
+}
+
 struct snapshot_part *snapshot_part(struct snapshot *snapshot, uint32_t process, uint32_t device)
 {
-	struct snapshot_process *owner = &snapshot->processes[process];
-	const struct snapshot_part *found = snapshot_find_part(snapshot, process, device);
+	struct snapshot_part *found = snapshot_existing_part(snapshot, process, device);
 
-	if (found)
-		return &owner->parts[found - owner->parts];
-	return snapshot_add_part(snapshot, process, device);
+	return found ? found : snapshot_add_part(snapshot, process, device);
 }
 
 struct snapshot_part *snapshot_add_part(struct snapshot *snapshot, uint32_t process,
@@ -186,6 +189,30 @@ int snapshot_add_buffer(struct snapshot *snapshot, const struct snapshot_buffer 
 	snapshot->buffers = buffers;
 	buffers[snapshot->buffer_count++] = *buffer;
 	return 0;
+}
+
+uint64_t snapshot_buffer_bytes(const struct snapshot_buffer *buffer)
+{
+	return buffer->flags & SNAPSHOT_FLAG_ALIAS ? 0 : buffer->size;
+}
+
+void snapshot_drop_empty(struct snapshot *snapshot)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < snapshot->buffer_count; i++) {
+		const struct snapshot_buffer *buffer = &snapshot->buffers[i];
+		struct snapshot_part *part;
+
+		if (snapshot_buffer_bytes(buffer) > 0) {
+			snapshot->buffers[kept++] = *buffer;
+			continue;
+		}
+		part = snapshot_existing_part(snapshot, buffer->process, buffer->device);
+		if (part && part->memory[buffer->type].buffers > 0)
+			part->memory[buffer->type].buffers--;
+	}
+	snapshot->buffer_count = kept;
 }
 
 int snapshot_add_incident(struct snapshot *snapshot, const struct snapshot_incident *incident)

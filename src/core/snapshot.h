@@ -26,6 +26,8 @@
 
 #define SNAPSHOT_TYPE_NONE UINT32_MAX
 
+#define SNAPSHOT_FLAG_ALIAS 0x04u /* TTMEM_FLAG_ALIAS: lies inside another buffer */
+
 enum snapshot_bound {
 	SNAPSHOT_EXACT = 0,
 	SNAPSHOT_AT_LEAST = 1, /* allocations went unrecorded */
@@ -296,6 +298,15 @@ int snapshot_add_buffer(struct snapshot *snapshot, const struct snapshot_buffer 
 int snapshot_add_incident(struct snapshot *snapshot, const struct snapshot_incident *incident);
 int snapshot_add_card(struct snapshot *snapshot, const struct snapshot_card *card);
 int snapshot_add_claim(struct snapshot *snapshot, const struct snapshot_claim *claim);
+
+/* Device memory that a row stands for: none if what it lies in is counted. */
+uint64_t snapshot_buffer_bytes(const struct snapshot_buffer *buffer);
+
+/*
+ * For who judges what was left: takes rows without device memory (aliases, the kernels of a program that lie
+ * in a buffer) out of the list and out of the processes' counts of buffers. They are nobody's leak.
+ */
+void snapshot_drop_empty(struct snapshot *snapshot);
 
 /* A line for people. Never fails: what cannot be kept is counted. */
 void snapshot_note(struct snapshot *snapshot, const char *format, ...)

@@ -302,6 +302,7 @@ static void past_judge_run(struct work_job *job)
 	past_look_into(past, tracked, view); /* what happened just before the end */
 	pthread_mutex_unlock(&tracked->look);
 	if (snapshot) {
+		snapshot_drop_empty(snapshot);
 		pthread_mutex_lock(&past->lock);
 		tally_add_process(past->ended, snapshot, 0);
 		past->leaked += snapshot->buffer_count > 0;

@@ -4,8 +4,10 @@
 
 #include "lib/aside.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sys/single_threaded.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,6 +16,7 @@
 #define ASIDE_NAPS 5000 /* 1 s and more; longer than a file takes that is nobody's hostage */
 
 static bool aside_was_left;
+static pid_t aside_loader; /* the process that has loaded us */
 
 static void aside_forked(void)
 {
@@ -26,6 +29,7 @@ static void aside_forked(void)
 /* At load time: a fork may come before the first call. Early: others' constructors may make calls. */
 static __attribute__((constructor(101))) void aside_watch(void)
 {
+	aside_loader = getpid();
 	(void)pthread_atfork(NULL, NULL, aside_forked); /* without memory nobody gets far */
 }
 
@@ -34,9 +38,23 @@ bool aside_is_orphan(void)
 	return aside_was_left;
 }
 
+/*
+ * libc may say no where it is so: once there was a second thread, or if it is one of a namespace of its own
+ * (dlmopen()). A thread that such a libc makes is none that the first one knows of, so this one would free the
+ * loader's lock without waking it up. The kernel knows: the folder has a link for each thread beside its own two.
+ * It does not know of threads that a forked child has lost.
+ */
 bool aside_is_alone(void)
 {
-	return __libc_single_threaded;
+	int saved_errno = errno;
+	struct stat folder;
+	bool is_alone = __libc_single_threaded;
+
+	if (!is_alone)
+		is_alone = aside_loader == getpid() && stat("/proc/self/task", &folder) == 0 &&
+			   folder.st_nlink == 3;
+	errno = saved_errno;
+	return is_alone;
 }
 
 static void *aside_thread(void *context)

@@ -17,6 +17,7 @@
 
 #include "book/writer.h"
 #include "lib/debug.h"
+#include "lib/identity.h"
 #include "lib/kernel.h"
 #include "lib/make.h"
 #include "lib/oldlog.h"
@@ -116,6 +117,9 @@ static void gate_decide(void)
 	bool wanted = gate_wanted();
 	struct writer *writer;
 
+	/* A book of a vfork child would end with it, and be its parent's, too: that one shall make it. */
+	if (wanted && identity_is_borrowed())
+		return;
 	debug_open();
 	if (wanted) {
 		oldlog_open();

@@ -8,7 +8,7 @@
  * The word has a page to itself, which the kernel wipes in a forked child (MADV_WIPEONFORK): the child
  * reads "not yet decided" and makes a book of its own at its first event, and nothing has to be
  * registered with fork(). A vfork child shares the page, because it shares the address space, and so it
- * shares the book.
+ * shares the book. If there is none yet it makes none: its events are missed.
  */
 
 #include <stdbool.h>

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -262,6 +264,56 @@ UNIT(vfork_shares_the_book)
 	witness_wait(child);
 	ttmem_free(0, TTMEM_DRAM, 1);
 	assert(witness_count(pid) == 1 && life_bytes(pid) == 20);
+}
+
+/* What it has is not recorded, but counted; the book is its parent's, which has the next event. */
+UNIT(vfork_child_has_the_first_event)
+{
+	volatile pid_t pid = getpid();
+	struct witness w;
+	pid_t child;
+
+	if (WITNESS_TSAN)
+		unit_skip("TSan turns vfork into fork");
+	if (syscall(SYS_kcmp, pid, pid, KCMP_VM, 0, 0) != 0)
+		unit_skip("no kcmp()");
+	witness_track();
+	child = vfork(); /* NOLINT: it is what this is about */
+	if (child == 0) {
+		ttmem_alloc(0, TTMEM_DRAM, 1, 10, NULL); /* NOLINT */
+		ttmem_alloc(0, TTMEM_DRAM, 2, 10, NULL);
+		_exit(0);
+	}
+	witness_wait(child);
+	assert(witness_count(pid) == 0);
+	ttmem_alloc(0, TTMEM_DRAM, 3, 20, NULL);
+	assert(witness_count(pid) == 1 && life_bytes(pid) == 20);
+	assert(witness_open(&w, pid));
+	assert(witness_header(&w)->rejected.lock == 2);
+	witness_close(&w);
+}
+
+static int life_copy_body(void *context)
+{
+	ttmem_alloc(0, TTMEM_DRAM, 2, 20, NULL);
+	return life_bytes(getpid()) == 20 ? 0 : 1;
+}
+
+/* libc does not notice such a child, which has a copy of the memory all the same. */
+UNIT(clone_with_a_copy_of_the_memory_has_its_own_book)
+{
+	char *stack =
+		mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pid_t child;
+
+	if (WITNESS_TSAN || WITNESS_ASAN)
+		unit_skip("sanitizers do not know such a child's stack");
+	assert(stack != MAP_FAILED);
+	witness_track();
+	child = clone(life_copy_body, stack + (1 << 20), SIGCHLD, NULL);
+	witness_wait(child);
+	ttmem_alloc(0, TTMEM_DRAM, 1, 10, NULL);
+	assert(witness_count(getpid()) == 1 && life_bytes(getpid()) == 10);
 }
 
 static int life_clone_body(void *context)

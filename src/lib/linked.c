@@ -31,11 +31,16 @@ static const ElfW(Phdr) * linked_headers(const ElfW(Ehdr) * image)
 	return (const void *)((const char *)image + image->e_phoff);
 }
 
+/* Addresses in the file begin at 0, or where the program must lie. */
+static uintptr_t linked_shift(const ElfW(Ehdr) * image)
+{
+	return image->e_type == ET_EXEC ? 0 : (uintptr_t)image;
+}
+
 struct linked_code linked_image(const ElfW(Ehdr) * image)
 {
 	const ElfW(Phdr) *headers = linked_headers(image);
-	/* Addresses in the file begin at 0, or where the program must lie. */
-	uintptr_t base = image->e_type == ET_EXEC ? 0 : (uintptr_t)image;
+	uintptr_t base = linked_shift(image);
 	uintptr_t high = (uintptr_t)image;
 
 	for (size_t i = 0; i < image->e_phnum; i++) {
@@ -43,6 +48,21 @@ struct linked_code linked_image(const ElfW(Ehdr) * image)
 			high = bits_max(high, base + headers[i].p_vaddr + headers[i].p_memsz);
 	}
 	return (struct linked_code){(uintptr_t)image, high};
+}
+
+bool linked_is_code(const ElfW(Ehdr) * image, uintptr_t low, uintptr_t high)
+{
+	const ElfW(Phdr) *headers = linked_headers(image);
+	uintptr_t base = linked_shift(image);
+
+	for (size_t i = 0; i < image->e_phnum; i++) {
+		uintptr_t first = base + headers[i].p_vaddr;
+
+		if (headers[i].p_type == PT_LOAD && headers[i].p_flags & PF_X && low >= first &&
+		    low <= high && high - first <= headers[i].p_filesz)
+			return true;
+	}
+	return false;
 }
 
 struct linked_code linked_code(void)

@@ -26,6 +26,9 @@ struct linked_code linked_code(void);
 /* From first to last byte of an image by its own headers. */
 struct linked_code linked_image(const ElfW(Ehdr) * image);
 
+/* Whether all from @low up to @high is code of an image, so that it can be read. */
+bool linked_is_code(const ElfW(Ehdr) * image, uintptr_t low, uintptr_t high);
+
 /*
  * Whether the program was linked statically, with libttmem.a. Then there is no loader, and nothing is ever
  * loaded: files that a static libc loads all the same bring a second libc, and are not looked at.

@@ -6,7 +6,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <signal.h>
@@ -23,6 +22,7 @@
 #include "lib/image.h"
 #include "lib/lasting.h"
 #include "lib/linked.h"
+#include "lib/program.h"
 
 #define MODULES_MAX 1024u           /* files; addresses in others are in none */
 #define MODULES_CALLBACK_CODE 1024u /* more than the code of dl_iterate_phdr() has */
@@ -48,12 +48,10 @@ static uint32_t modules_changes;
 
 static struct linked_code modules_own, modules_loader, modules_kernel;
 
-/* An image whose address the kernel told us at the start; 0 = there is none. */
-static struct linked_code modules_told(unsigned long what)
+/* 0 = there is none. */
+static struct linked_code modules_image(uintptr_t address)
 {
-	const ElfW(Ehdr) *image = (const void *)getauxval(what);
-
-	return image ? linked_image(image) : (struct linked_code){0, 0};
+	return address ? linked_image((const void *)address) : (struct linked_code){0, 0};
 }
 
 static bool modules_in(const struct linked_code *range, uintptr_t address)
@@ -72,8 +70,8 @@ void modules_open(void)
 	modules_count = 0;
 	modules_are_read = false;
 	modules_own = linked_code();
-	modules_loader = modules_told(AT_BASE);
-	modules_kernel = modules_told(AT_SYSINFO_EHDR);
+	modules_loader = modules_image(program_loader());
+	modules_kernel = modules_image(getauxval(AT_SYSINFO_EHDR));
 	errno = saved_errno;
 }
 
@@ -141,17 +139,20 @@ bool modules_is_delicate(const uintptr_t *addresses, size_t count)
 	return false;
 }
 
+bool modules_is_loader_code(uintptr_t low, uintptr_t high)
+{
+	return modules_loader.low && linked_is_code((const void *)modules_loader.low, low, high);
+}
+
 /* Paths as they can be opened: the program has none, and others may begin where we are. */
-static uint32_t modules_path(struct writer *writer, const char *name)
+static uint32_t modules_path(struct writer *writer, const char *name, uintptr_t start)
 {
 	static char path[2 * PATH_MAX]; /* under the lock; too large for somebody's stack */
 	long n = 0;
 
 	if (!*name) {
-		n = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, PATH_MAX - 1);
-		if (n <= 0)
+		if (!program_path(start, path))
 			return 0;
-		path[n] = '\0';
 		return intern_string(writer, path, BOOK_PATH_MAX);
 	}
 	if (*name != '/' && strchr(name, '/') && strlen(name) < PATH_MAX)
@@ -188,7 +189,7 @@ static void modules_add(struct writer *writer, const struct dl_phdr_info *info, 
 	if (entry->high == 0)
 		return;
 	guard_mark(image_start(info), image_build_id(info, &module), name, &entry->mark);
-	module.path = modules_path(writer, name);
+	module.path = modules_path(writer, name, image_start(info));
 	entry->id = intern_module(writer, &module);
 	modules_count++;
 }

@@ -39,6 +39,9 @@ bool modules_is_own(uintptr_t address);
 /* Whether one of the returns is into the loader, or out of a signal handler. */
 bool modules_is_delicate(const uintptr_t *addresses, size_t count);
 
+/* Whether all from @low up to @high is code of the loader. */
+bool modules_is_loader_code(uintptr_t low, uintptr_t high);
+
 /* Whether a return to @address is one into dl_iterate_phdr(). */
 bool modules_is_callback(uintptr_t address);
 

@@ -131,6 +131,16 @@ bool start_is_over(const struct bounds *bounds, const void *frame)
 	return true;
 }
 
+bool start_shows_constructor(const uintptr_t *addresses, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (modules_is_loader_code(addresses[i] - START_CALL, addresses[i]) &&
+		    start_is_indirect((const uint8_t *)addresses[i]))
+			return true;
+	}
+	return false;
+}
+
 #else
 
 bool start_is_over(const struct bounds *bounds, const void *frame)
@@ -138,6 +148,13 @@ bool start_is_over(const struct bounds *bounds, const void *frame)
 	(void)bounds;
 	(void)frame;
 	return true;
+}
+
+bool start_shows_constructor(const uintptr_t *addresses, size_t count)
+{
+	(void)addresses;
+	(void)count;
+	return false;
 }
 
 #endif

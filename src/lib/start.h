@@ -15,8 +15,17 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "lib/bounds.h"
 
 /* @frame: of the calling thread; @bounds: of its stack. */
 bool start_is_over(const struct bounds *bounds, const void *frame);
+
+/*
+ * Whether one of @addresses is where the loader goes on behind the call of an address, as it calls constructors of
+ * what is loaded later. That it is the loader's is not enough: in code without frame pointers what looks like
+ * a frame may be data, with a pointer to a function of the loader's in it. False on machines that are not known.
+ */
+bool start_shows_constructor(const uintptr_t *addresses, size_t count);

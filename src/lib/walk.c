@@ -314,12 +314,13 @@ static size_t walk_learn(const struct bounds *bounds, const void *frame, uintptr
 	return n;
 }
 
-/* Inside of the loader or a handler, as far as frame pointers show it. Then not even libunwind is loaded. */
-static bool walk_shows_delicate(const struct bounds *bounds, const void *frame,
-				uintptr_t *addresses, size_t max)
+/* Inside of a constructor, as far as frame pointers show it. Then not even libunwind is loaded. */
+static bool walk_shows_constructor(const struct bounds *bounds, const void *frame,
+				   uintptr_t *addresses, size_t max)
 {
-	return modules_is_delicate(addresses,
-				   walk_frames(bounds, (uintptr_t)frame, addresses, NULL, max));
+	size_t n = walk_frames(bounds, (uintptr_t)frame, addresses, NULL, max);
+
+	return start_shows_constructor(addresses, n);
 }
 
 size_t walk_thorough(const struct bounds *bounds, const void *frame, uintptr_t *addresses,
@@ -335,7 +336,7 @@ size_t walk_thorough(const struct bounds *bounds, const void *frame, uintptr_t *
 		/* Most of what is new to a thread is nothing new to all of them. */
 		if (!walk_is_stale())
 			n = walk_rules(bounds, frame, addresses, places, max, false);
-		if (n == 0 && !walk_shows_delicate(bounds, frame, addresses, max))
+		if (n == 0 && !walk_shows_constructor(bounds, frame, addresses, max))
 			n = walk_learn(bounds, frame, addresses, places, max);
 	}
 	if (walk_how() == WALK_FRAMES)

@@ -56,6 +56,8 @@ static void book_line_add(struct book_line *line, const struct namer_name *name,
 
 	if (line->full || (!name->function && !name->file))
 		return;
+	if (line->start == sizeof(line->text) && frames_is_reporting(name->function, module))
+		return;
 	if (name->file)
 		n = snprintf(text, sizeof(text), "%s:%" PRIu32 ":%s%s%s", name->file, name->line,
 			     function, module ? FRAMES_AT : "", module ? module : "");

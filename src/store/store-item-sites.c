@@ -24,7 +24,6 @@
 
 #define STORE_SITES_GROUPED 2048u                    /* call sites that are told apart */
 #define STORE_SITES_SLOTS (2u * STORE_SITES_GROUPED) /* a power of two */
-#define STORE_FLAG_ALIAS 0x04u                       /* TTMEM_FLAG_ALIAS: adds no bytes */
 
 struct store_group {
 	const char *name;
@@ -91,7 +90,7 @@ static struct store_group *store_group_of(struct store_groups *groups,
 
 static uint64_t store_group_add(struct store_groups *groups, const struct snapshot_buffer *buffer)
 {
-	uint64_t bytes = buffer->flags & STORE_FLAG_ALIAS ? 0 : buffer->size;
+	uint64_t bytes = snapshot_buffer_bytes(buffer);
 	struct store_group *group = store_group_of(groups, buffer, true);
 
 	if (group) {

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 import resource
 import subprocess
 
@@ -65,6 +66,24 @@ def test_guide_script_is_wrong_with_reuse(world, logs, analyze, ttmem):
     assert done.stdout == "0x2000\n"
     done = ttmem("analyze", "--leaked-addresses", "--type", "dram", logs.buffer)
     assert done.stdout == "0x1000\n"
+
+
+def test_what_was_replaced_was_not_freed(world, logs, analyze, ttmem):
+    """Allocated again with another size: devices and call sites agree that there was no free."""
+    world.player(
+        "alloc 0 DRAM 0x1000 64", "alloc 0 DRAM 0x1000 128", "alloc 1 DRAM 0x1000 32",
+        "alloc 1 L1 0x2000 16", "free 1 L1 0x2000", **logs.settings(),
+    )
+    for log in (logs.buffer, logs.stack):
+        document = analyze(log)
+        sites = document["sites"]
+        assert sites and sum(site["frees"] for site in sites) == document["summary"]["frees"] == 1
+        assert sum(site["replaced"] for site in sites) == 1
+        assert sum(site["allocs"] for site in sites) == 4
+        text = ttmem("analyze", log).stdout
+        assert re.search(r"3 allocations of DRAM, 0 freed, 1 replaced, 160 B left", text), text
+        # One line of an address, however many devices it was left on.
+        assert ttmem("analyze", "--leaked-addresses", log).stdout == "0x1000\n"
 
 
 @pytest.mark.parametrize("seed", range(4))

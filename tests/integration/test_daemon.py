@@ -104,16 +104,19 @@ def test_what_a_killed_process_left(daemon):
 
 def test_a_clean_end_is_no_incident(daemon):
     daemon.start()
-    clean = daemon.player("alloc 0 DRAM 0x1000 100", "free 0 DRAM 0x1000")
-    closed = daemon.player("alloc 0 DRAM 0x1000 100", "goodbye")
+    # What lies inside another buffer holds no memory of its own.
+    clean = daemon.player("alloc 0 DRAM 0x1000 100", "free 0 DRAM 0x1000", "alias 0 0x3000 20")
+    closed = daemon.player("alloc 0 DRAM 0x1000 100", "alias 0 0x3000 20", "goodbye")
     wait_until_seen(daemon, clean.pid)
     wait_until_seen(daemon, closed.pid)
     clean.end()
     closed.end()
-    assert daemon.wait_for_leak(closed.pid)["how"] == "closed"
+    leak = daemon.wait_for_leak(closed.pid)
+    assert (leak["how"], leak["buffer_count"], leak["bytes"]) == ("closed", 1, 100)
     wait_for(lambda: clean.pid not in pids(daemon), "the end")
     assert daemon.leaks(clean.pid) == []
     assert f"Process {clean.pid} " not in daemon.text()
+    assert f"Process {closed.pid} exited but left 1 buffers" in daemon.text()
 
 
 def test_killed_and_started_again_it_knows_the_same(daemon):

@@ -7,8 +7,10 @@ must be counted after each step. The library is built by the command that the do
 
 import json
 import os
+import re
 import shutil
 import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -91,6 +93,43 @@ int main(int argc, char **argv)
 		return 9;
 	}
 	return story();
+}
+"""
+
+# What a binding has: operations that run a program, and weights that somebody forgets.
+MODULE = r"""
+#include <memory>
+#include <vector>
+#include <tt-metalium/graph_tracking.hpp>
+#include <tt-metalium/mesh_device.hpp>
+
+using namespace tt::tt_metal;
+
+namespace
+{
+class Device : public IDevice {
+      public:
+	int id() const override { return 0; }
+	bool is_initialized() const override { return true; }
+};
+
+Device device;
+char programs[8];
+std::vector<std::shared_ptr<Buffer>> kept;
+} /* namespace */
+
+extern "C" void operation(int program)
+{
+	auto buffer = Buffer::create({&device, BufferType::DRAM, 0x1000, 4096});
+	auto *what = reinterpret_cast<Program *>(&programs[program]);
+
+	GraphTracker::instance().track_program(what, &device);
+	GraphTracker::instance().track_allocate_cb(CoreRangeSet(4), 0x100, 256, true, &device);
+}
+
+extern "C" __attribute__((noinline)) void load_weights()
+{
+	kept.push_back(Buffer::create({&device, BufferType::DRAM, 0x9000, 4096}));
 }
 """
 
@@ -215,14 +254,95 @@ def test_counters_at_the_end_of_the_story(world, metal, how):
 
 
 @pytest.mark.parametrize("how", ["observed", "shim"])
+def test_call_sites_are_not_our_own(world, metal, how):
+    """Whoever wanted the memory comes first, not how ttmem learned of it."""
+    env = {"LD_PRELOAD": str(metal.shim)} if how == "shim" else {}
+    program = metal.observed if how == "observed" else metal.stand_in / "story"
+    story = world.adopt(
+        subprocess.Popen([program], env={**world.env, "TTMEM": "1", "TTMEM_STACKS": "auto", **env},
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+    world.show(story.pid)
+    wait_for(lambda: story.stdout.readline().startswith("end:"), "the end of the story")
+    rows = world.json("buffers")["buffers"]
+    (late,) = [b["stack"] for b in rows if b["type"] == "DRAM"]
+    assert late[0]["function"].startswith("tt::tt_metal::Buffer::create(")
+    assert (late[1]["function"], os.path.basename(late[1]["file"])) == ("story", "story.cpp")
+    kernels = [b["stack"] for b in rows if b["type"] == "KERNEL"]
+    assert kernels and all("programs_that_stay" in stack[0]["function"] for stack in kernels)
+    sites = world.text("buffers", "--by", "site")
+    assert "programs_that_stay" in sites
+    assert "ttmem_metal" not in sites and "GraphTracker" not in sites
+
+
+@pytest.mark.parametrize("how", ["observed", "shim"])
 def test_kernels_are_nobodys_leak(ttmem, metal, how):
-    """tt-metal does not tell their end, but that of the process is one."""
+    """tt-metal does not tell their end; they hold no memory of their own."""
     options = ["--metal-shim", metal.shim] if how == "shim" else []
     program = metal.observed if how == "observed" else metal.stand_in / "story"
     done = ttmem("run", "--quiet", "--fail-on-leak", *options, "--", program,
                  env={"STORY_OF_PROGRAMS": "1"}, stdin=subprocess.DEVNULL)
     assert tell(done.stdout) == {"programs stay": {**KERNELS, (0, "KERNEL"): (0, 2)}}
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.fixture(scope="module")
+def module(metal):
+    """MODULE, for ctypes."""
+    source = metal.folder / "module.cpp"
+    source.write_text(MODULE)
+    run("g++", *FLAGS, "-shared", source, "-o", metal.folder / "module.so", f"-L{metal.stand_in}",
+        "-ltt_metal", f"-Wl,-rpath,{metal.stand_in}")
+    return metal.folder / "module.so"
+
+
+def test_programs_are_no_leak_of_the_test_that_runs_them_first(run_pytest, metal, module):
+    """Nor are circular buffers that lie in another buffer; what holds memory is."""
+    done = run_pytest(
+        f"""
+        import ctypes
+        module = ctypes.CDLL({str(module)!r})
+
+        def test_first(ttmem_tracker):
+            module.operation(0)
+            assert any(row["type"] == "KERNEL" for row in ttmem.buffers())
+            ttmem_tracker.check()
+
+        def test_second():
+            module.operation(0)
+            module.operation(1)
+
+        def test_leaks():
+            module.operation(1)
+            module.load_weights()
+        """,
+        LD_PRELOAD=str(metal.shim),
+    )
+    assert (done.leaked, done.failed) == ({"test_leaks"}, set()), done.text
+    assert "left 1 buffer, 4.0 KiB" in done.section("test_leaks")
+    assert "KERNEL" not in done.text and "2 passed" in done.text
+    assert "ttmem_metal" not in done.text
+    assert re.search(r"1 x DRAM without a name at tt::tt_metal::Buffer::create\(", done.text)
+    assert re.search(r"at load_weights .*module\.cpp:\d+$", done.section("test_leaks"), re.M)
+
+
+def test_programs_of_a_child_that_ends_at_once_are_no_leak(ttmem, metal, module):
+    """As multiprocessing ends its children: by _exit(), without exit handlers."""
+    script = f"""if True:
+        import ctypes, multiprocessing
+        module = ctypes.CDLL({str(module)!r})
+        child = multiprocessing.get_context("fork").Process(target=module.operation, args=(3,))
+        child.start()
+        child.join()
+        module.operation(1)
+    """
+    done = ttmem("run", "--fail-on-leak", "--metal-shim", metal.shim, "--", sys.executable, "-c", script)
+    assert done.returncode == 0, done.stderr
+    assert "with a book: 2" in done.stderr
+    assert "leaks: none" in done.stderr
+    # Nor is there a peak of what holds nothing.
+    assert re.findall(r"^peak: .*", done.stderr, re.M) == [
+        "peak: device 0 DRAM 4.0 KiB (several processes: at least)"
+    ]
 
 
 def test_shim_is_harmless_where_there_is_no_tt_metal(run_shimmed, metal):

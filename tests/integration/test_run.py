@@ -40,6 +40,14 @@ static void one(const char *what)
 	} else if (strcmp(what, "clean") == 0) {
 		ttmem_alloc(0, TTMEM_L1, 0x2000, 4096, "clean");
 		ttmem_free(0, TTMEM_L1, 0x2000);
+	} else if (strcmp(what, "listed") == 0) {
+		struct ttmem_alloc_args args = {.struct_size = sizeof(args), .type = TTMEM_KERNEL,
+			.address = 1, .flags = TTMEM_FLAG_ALIAS, .name = "kernels"};
+		ttmem_alloc_ex(&args);
+		args.type = TTMEM_CB;
+		args.size = 4096;
+		args.name = "a view";
+		ttmem_alloc_ex(&args);
 	} else if (strcmp(what, "double") == 0) {
 		ttmem_alloc(0, TTMEM_L1, 0x3000, 64, "twice");
 		ttmem_free(0, TTMEM_L1, 0x3000);
@@ -292,6 +300,18 @@ def test_a_site_is_a_function_and_not_a_line(ttmem, compile_c, clean_env, tmp_pa
         document["leaks"][0]["bytes"] -= 1
         baseline.write_text(json.dumps(document))
         assert run(program, baseline=baseline) == 86
+
+
+@pytest.mark.parametrize("where", ["", "-"])
+def test_what_holds_no_memory_is_no_leak(report, family, where):
+    done, document = report("--fail-on-leak", "--", family, f"{where}listed", "-clean")
+    assert done.returncode == 0
+    assert "leaks: none" in done.stderr
+    assert "kernels" not in done.stderr and "a view" not in done.stderr
+    assert (document["leaked"], document["leaked_buffers"], document["leaks"]) == (False, 0, [])
+    assert all(not p["buffers"] and p["bytes"] == 0 for p in document["processes"])
+    done, document = report("--fail-on-leak", "--", family, f"{where}listed", "-leak")
+    assert (done.returncode, document["leaked_buffers"]) == (86, 1)
 
 
 def test_output_of_the_command_is_its_own(ttmem):
