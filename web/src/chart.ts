@@ -57,7 +57,10 @@ export class Chart {
       this.details,
     );
     this.canvas.append(this.nothing);
-    this.reset.addEventListener("click", () => this.look(null));
+    this.reset.addEventListener("click", () => {
+      this.look(null);
+      this.canvas.focus({ preventScroll: true }); // the button is gone
+    });
     this.canvas.addEventListener("keydown", (event) => this.key(event));
     this.canvas.addEventListener("blur", () => this.choose(null));
     this.observer = new ResizeObserver(() => this.resize());

@@ -66,7 +66,10 @@ export class AddressMap {
       this.status,
       this.details,
     );
-    this.reset.addEventListener("click", () => this.look(null));
+    this.reset.addEventListener("click", () => {
+      this.look(null);
+      this.canvas.focus({ preventScroll: true }); // the button is gone
+    });
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
     this.canvas.addEventListener("pointerleave", () => (this.tip.hidden = true));
     this.canvas.addEventListener("pointerdown", (event) => this.press(event));

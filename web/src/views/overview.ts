@@ -4,7 +4,7 @@
 
 import { get, mayAsk, problem } from "../api";
 import { sparkFacts, sparkline } from "../chart-data";
-import { clear, h, hint, Keyed, More, say, svg, type Row } from "../dom";
+import { h, hint, Keyed, More, renew, say, svg, type Row } from "../dom";
 import { age, bytes, clock, count, duration, plural } from "../format";
 import { glance, nameOf, unread, type Glance } from "../groups";
 import { live } from "../live";
@@ -281,7 +281,7 @@ class Recent {
   }
 
   async load(): Promise<void> {
-    if (!mayAsk()) return clear(this.body, locked("Incidents"));
+    if (!mayAsk()) return renew(this.body, locked("Incidents"));
     try {
       const since = fromNs(live.clockNs() - HOUR_NS);
       const answer = await get<{ incidents: Incident[]; next: string | null }>("/api/v1/incidents", { since, limit: 1000 });
@@ -289,14 +289,14 @@ class Recent {
       this.known = answer.incidents;
       this.merge();
     } catch (error) {
-      clear(this.body, empty(problem(error)));
+      renew(this.body, empty(problem(error)));
     }
   }
 
   private show(): void {
-    if (this.list.length === 0) return clear(this.body, empty("Nothing went wrong."));
+    if (this.list.length === 0) return renew(this.body, empty("Nothing went wrong."));
     const rows = glance(this.list);
-    clear(this.body, h("ul", { class: "events" }, rows.slice(0, EVENTS).map((row) => this.row(row))),
+    renew(this.body, h("ul", { class: "events" }, rows.slice(0, EVENTS).map((row) => this.row(row))),
       rows.length > EVENTS && h("p", { class: "pad more" },
         h("a", { href: link("incidents") }, `${count(rows.length - EVENTS)} more`)));
   }
@@ -370,7 +370,7 @@ export function overview(): View {
     say(figures.devices, count(totals.devices.length));
     say(figures.processes, count(totals.processes.filter((process) => process.alive).length));
     say(figures.incidents, recent.number);
-    clear(notes, totals.notes.map((note) => h("li", {}, note)));
+    renew(notes, totals.notes.map((note) => h("li", {}, note)));
     grid.classList.toggle("many", totals.devices.length > 12);
     holders = countHolders(totals.processes);
     const shown = more.cut(totals.devices);
