@@ -88,3 +88,36 @@ test("one stays where one is when what one sees is read again", async ({ daemon,
   await page.clock.fastForward(AGAIN_MS);
   assert.equal(await at(page), "Enter the token");
 });
+
+test("who follows a link is at the beginning of where it leads", async ({ daemon, visit }) => {
+  const player = await daemon.player({ comm: "goal" }, DEVICE, "alloc 0 DRAM 0 4096 a");
+  const visitor = await visit({ token: false });
+  const { page } = visitor;
+  const heard = () => page.evaluate(() => `${document.activeElement.tagName} ${document.activeElement.getAttribute("aria-label")}`);
+  await page.clock.install();
+  await visitor.go();
+  await visitor.has("goal", "table.processes");
+  assert.equal(await at(page), "BODY", "who has only come begins at the top of the page");
+  await page.locator("table.processes tbody a").focus();
+  await page.keyboard.press("Enter");
+  await visitor.has("goal (", "h1");
+  assert.equal(await heard(), `MAIN Process ${player.pid}`);
+  await page.keyboard.press("Tab");
+  assert.equal(await at(page), "Overview", "the first that there is in it");
+  await page.clock.fastForward(AGAIN_MS);
+  assert.equal(await at(page), "Overview", "reading again is not going there");
+  await page.locator("nav a", { hasText: "Leaks and incidents" }).focus();
+  await page.keyboard.press("Enter");
+  await visitor.has("need the daemon's token");
+  assert.equal(await heard(), "MAIN Leaks and incidents");
+  await page.goBack();
+  await visitor.has("goal (", "h1");
+  assert.equal(await heard(), `MAIN Process ${player.pid}`);
+  // The view is made anew for who has entered the token; the button is not there any more.
+  await page.locator("main button.primary").focus();
+  await page.keyboard.press("Enter");
+  await page.keyboard.type(daemon.token);
+  await page.keyboard.press("Enter");
+  await visitor.has("4.00 KiB", ".grid-body");
+  await until("its beginning", async () => (await heard()) === `MAIN Process ${player.pid}`);
+});
