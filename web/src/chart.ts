@@ -158,7 +158,7 @@ export class Chart {
         y: { range: (_plot, _low, high) => [0, this.top(high)] },
       },
       axes: [
-        { ...axis, grid: { show: false }, space: 70, size: 24, values: (_plot, at) => at.map((time) => short(time)) },
+        { ...axis, grid: { show: false }, space: 70, size: 28, gap: 9, values: (_plot, at) => at.map((time) => short(time)) },
         {
           ...axis, grid: line, size: 64, space: 36,
           splits: (_plot, _axis, _low, high) => splits(high, this.limit),

@@ -18,7 +18,7 @@ import { siteLabel } from "../stack";
 import { Bar, empty, figure, locked, panel, telemetry, typeLegend, type View } from "../view";
 
 const SPARK_NS = 600e9;
-const SPARK_BACK_MIN = [10, 8, 6, 4, 2]; // columns of the table behind the sparklines
+const SPARK_BACK_MIN = [2, 4, 6, 8, 10]; // columns of the table behind the sparklines
 const HOUR_NS = 3600e9;
 const CARDS = 128; // at a time; likewise the next two
 const ROWS = 200;
@@ -82,7 +82,7 @@ class SparkTable {
   private shown: readonly Device[] = [];
 
   constructor() {
-    const heads = [...SPARK_BACK_MIN.map((minutes) => `${minutes} min ago`), "Now", "Least", "Most"];
+    const heads = ["Now", "Least", "Most", ...SPARK_BACK_MIN.map((minutes) => `${minutes} min ago`)];
     this.element = h("details", { class: "behind pad" }, h("summary", {}, "DRAM in the last 10 minutes as a table"),
       h("div", { class: "scroll" }, h("table", { class: "sparks" },
         h("caption", { class: "hidden" }, "DRAM of each device in the last 10 minutes"),
@@ -101,7 +101,7 @@ class SparkTable {
         if (!spark) return;
         const back = SPARK_BACK_MIN.map((minutes) => minutes * 60e9);
         const facts = sparkFacts(spark.times, spark.dram, live.clockNs(), SPARK_NS, back);
-        [...facts.back, facts.now, facts.least, facts.most].forEach((value, i) => say(cells[i]!, bytes(value)));
+        [facts.now, facts.least, facts.most, ...facts.back].forEach((value, i) => say(cells[i]!, bytes(value)));
       },
     };
   }
