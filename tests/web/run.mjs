@@ -11,6 +11,7 @@ import "./test-charts.mjs";
 import "./test-incidents.mjs";
 import "./test-access.mjs";
 import "./test-flame.mjs";
+import "./test-focus.mjs";
 import "./test-live.mjs";
 import "./test-rows.mjs";
 import "./test-tabs.mjs";

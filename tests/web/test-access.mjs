@@ -20,7 +20,12 @@ async function machine(daemon) {
 /** Every stop of the Tab key, from the first to the last: what it is called, and whether one sees that one is there. */
 async function stops(visitor) {
   const list = [];
-  await visitor.page.evaluate(() => document.activeElement?.blur());
+  // As for who has only come: a blur alone would go on from where one was.
+  await visitor.page.evaluate(() => {
+    document.body.tabIndex = -1;
+    document.body.focus();
+    document.body.removeAttribute("tabindex");
+  });
   for (let i = 0; i < 120; i++) {
     await visitor.page.keyboard.press("Tab");
     const stop = await visitor.page.evaluate(() => {
@@ -272,4 +277,31 @@ test("everything has room, on a screen and on a phone", async ({ daemon, visit }
     await visitor.has("Nobody tells of a device", "main");
     await fits("a device that is not there");
   }
+});
+
+test("what stands beside each other leaves room, on a phone as well", async ({ daemon, visit }) => {
+  const player = await daemon.player({}, "alloc 0 DRAM 0x1000 4096 a");
+  const visitor = await visit({ size: PHONE });
+  const { page } = visitor;
+  await visitor.go(`#/process/${player.pid}?tab=compare`);
+  await page.click("text=Mark now");
+  const changes = async (line, wanted) => {
+    await player.play(line);
+    await page.click(".tab-bar .tools button");
+    await visitor.has(wanted, "#panel-compare");
+    // A name of one word is one line, and a column without anything in it is none.
+    assert.ok((await page.locator(".changes tbody tr").first().boundingBox()).height < 35);
+    return (await page.locator(".changes thead th:visible").allInnerTexts()).join();
+  };
+  assert.equal(await changes("alloc 0 DRAM 0x9000 8192 added_later", "added_later"), "Call site,Type,Added,Difference");
+  assert.equal(await changes("free 0 DRAM 0x1000", "+4.00 KiB"), "Call site,Type,Added,Gone,Difference");
+  // The ring around a chart ends above what stands below it.
+  await page.locator(".chart-canvas").focus();
+  await page.keyboard.press("ArrowLeft");
+  const room = await page.evaluate(() => {
+    const [canvas, foot] = [".chart-canvas", ".chart-foot"].map((part) => document.querySelector(part));
+    const ring = getComputedStyle(canvas);
+    return foot.getBoundingClientRect().top - canvas.getBoundingClientRect().bottom - parseFloat(ring.outlineWidth) - parseFloat(ring.outlineOffset);
+  });
+  assert.ok(room > 1, `${room} pixels`);
 });

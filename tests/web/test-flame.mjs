@@ -90,3 +90,46 @@ test("a flame graph is a tree for who does not see it, and stays so when one loo
   await visitor.has("three", ".flame");
   assert.deepEqual([await colour("two"), (await colour("three")).slice(0, 10)], ["var(--highlight)", "light-dark"]);
 });
+
+test("who looks closer at a flame graph is told of when it is, and gets the newest afterwards", async ({ daemon, visit }) => {
+  const player = await daemon.player({}, "push a", `alloc 0 DRAM 0x1000 ${MIB} one`, `alloc 0 DRAM 0x1000000 ${MIB} two`);
+  const visitor = await visit();
+  const { page } = visitor;
+  const all = () => page.locator('.flame g[aria-level="1"]').getAttribute("aria-label");
+  const note = page.locator("#panel-flame .tools > span");
+  const closer = (name) => page.click(`.flame g[name="${name}"]`);
+  const more = async (line, number) => {
+    await player.play(line);
+    await page.click("text=Refresh");
+    await visitor.has(`${number} buffers`, ".tab-bar");
+  };
+  await visitor.go(`#/process/${player.pid}?tab=flame`);
+  await visitor.has("two", ".flame");
+  await closer("two");
+  assert.equal(await note.innerText(), "", "it is the newest");
+  await more(`alloc 0 DRAM 0x2000000 ${MIB} three`, 3);
+  assert.match(await note.innerText(), /^as of \d\d:\d\d:\d\d$/);
+  assert.match(await all(), /in 2 buffers/, "nothing moves under who looks closer");
+  // Nor when there is less room.
+  const widths = () => page.evaluate(() => ["svg", 'g[name="two"] rect'].map((part) => document.querySelector(`.flame ${part}`).getBoundingClientRect().width));
+  const before = (await widths())[0];
+  await page.setViewportSize({ width: 1000, height: 720 });
+  await until("the new width", async () => {
+    const [whole, two] = await widths();
+    return whole < before && Math.abs(whole - two) < 2;
+  });
+  assert.match(await all(), /in 2 buffers/);
+  await page.locator('.flame g[name="two"]').focus();
+  await page.keyboard.press("Escape");
+  await until("the newest", async () => /in 3 buffers/.test(await all()));
+  assert.equal(await note.innerText(), "");
+  // Also of a process that has ended since: nothing else will come.
+  await closer("one");
+  await more(`alloc 0 DRAM 0x3000000 ${MIB} four`, 4);
+  await player.kill();
+  await visitor.has("has ended. Below is what was seen of it last");
+  assert.match(await all(), /in 3 buffers/);
+  await page.click("#panel-flame button");
+  await until("the last", async () => /in 4 buffers/.test(await all()));
+  await visitor.has("four", ".flame");
+});

@@ -151,6 +151,52 @@ test("looking closer at the map", async ({ daemon, visit }) => {
   await visitor.has("middle", ".buffer .facts");
 });
 
+test("the map by keyboard: closer, and from buffer to buffer of what can be seen", async ({ daemon, visit }) => {
+  await daemon.player({}, `device 0 0xa1 wormhole_b0 n150 0 ${12 * GIB} 1200 12`, `alloc 0 DRAM 0 ${GIB / 2} low`,
+    `alloc 0 DRAM 0x1c000000 ${GIB / 2} middle`, `alloc 0 DRAM 0x22000000 ${GIB / 2} next`, `alloc 0 DRAM 0x3c000000 ${GIB / 2} high`);
+  const visitor = await visit();
+  const { page } = visitor;
+  visitor.forgive(/willReadFrequently/); // this test reads what is drawn
+  await visitor.go("#/device/0xa1");
+  await visitor.has("1.00 GiB shown", ".map-ends");
+  const shown = async () => (await page.locator(".map-ends > span").allInnerTexts()).map((text) => text.trim().replace(/^one of 12 banks, /, ""));
+  /** Goes on with a key. Return: what the tip says, and how far it is from the outline, both in the middle. */
+  const press = async (key) => {
+    await page.keyboard.press(key);
+    return page.evaluate(() => {
+      const canvas = document.querySelector(".map-canvas");
+      const tip = document.querySelector(".tip");
+      if (tip.hidden) return [null, 0];
+      const wanted = getComputedStyle(document.body).color.match(/\d+/g).map(Number);
+      const row = canvas.getContext("2d").getImageData(0, 1, canvas.width, 1).data;
+      const marked = [...Array(canvas.width).keys()].filter((x) => wanted.every((value, i) => row[4 * x + i] === value));
+      const [frame, box] = [canvas.getBoundingClientRect(), tip.getBoundingClientRect()];
+      const middle = ((marked[0] + marked.at(-1)) / 2) * (frame.width / canvas.width);
+      // At an end the tip is not moved out of the map.
+      const place = Math.max(0, Math.min(frame.width - box.width, middle - box.width / 2));
+      return [tip.firstChild.textContent, Math.round(Math.abs(box.left - frame.left - place) / 3)];
+    });
+  };
+  await page.locator(".map-canvas").focus();
+  assert.deepEqual(await press("+"), [null, 0]);
+  assert.deepEqual(await press("+"), [null, 0]);
+  assert.deepEqual(await shown(), ["0x18000000", "256 MiB shown Whole bank", "0x28000000"]);
+  assert.deepEqual(await press("ArrowRight"), ["middle", 0], "the first that can be seen");
+  assert.deepEqual(await press("+"), ["middle", 0], "around what one is at");
+  assert.deepEqual((await shown())[1], "128 MiB shown Whole bank");
+  assert.deepEqual(await press("ArrowRight"), ["next", 0]);
+  await visitor.shoot("map-keys");
+  assert.deepEqual(await press("ArrowRight"), ["high", 0], "the map goes along");
+  assert.deepEqual(await shown(), ["0x38000000", "128 MiB shown Whole bank", "0x40000000"]);
+  for (let i = 0; i < 2; i++) assert.deepEqual(await press("-"), ["high", 0]);
+  assert.deepEqual(await shown(), ["0x20000000", "512 MiB shown Whole bank", "0x40000000"]);
+  assert.deepEqual(await press("-"), ["high", 0]);
+  assert.deepEqual(await shown(), ["0x0", "1.00 GiB shown", "0x40000000"]);
+  assert.deepEqual(await press("+"), ["high", 0]);
+  assert.deepEqual(await press("Escape"), [null, 0]);
+  assert.equal((await shown())[1], "1.00 GiB shown");
+});
+
 test("behind the map are tables of its holes and of its buffers, however many", async ({ daemon, visit }) => {
   await daemon.player({}, `device 0 0xa1 wormhole_b0 n150 0 ${12 * GIB} 1200 12`, "many 0 DRAM 0x1000 768 3000", `alloc 0 DRAM 0x20000000 ${3 * GIB} last_one`);
   const visitor = await visit();

@@ -57,7 +57,10 @@ export class Chart {
       this.details,
     );
     this.canvas.append(this.nothing);
-    this.reset.addEventListener("click", () => this.look(null));
+    this.reset.addEventListener("click", () => {
+      this.look(null);
+      this.canvas.focus({ preventScroll: true }); // the button is gone
+    });
     this.canvas.addEventListener("keydown", (event) => this.key(event));
     this.canvas.addEventListener("blur", () => this.choose(null));
     this.observer = new ResizeObserver(() => this.resize());
@@ -155,7 +158,7 @@ export class Chart {
         y: { range: (_plot, _low, high) => [0, this.top(high)] },
       },
       axes: [
-        { ...axis, grid: { show: false }, space: 70, size: 24, values: (_plot, at) => at.map((time) => short(time)) },
+        { ...axis, grid: { show: false }, space: 70, size: 28, gap: 9, values: (_plot, at) => at.map((time) => short(time)) },
         {
           ...axis, grid: line, size: 64, space: 36,
           splits: (_plot, _axis, _low, high) => splits(high, this.limit),

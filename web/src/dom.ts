@@ -46,9 +46,32 @@ export function svg(tag: string, props: Props = {}, ...children: Child[]): SVGEl
   return element;
 }
 
+/** What is taken out of the page loses the focus, also if it is put back at once: then it gets it back. */
+function keepingFocus(change: () => void): void {
+  const at = document.activeElement;
+  change();
+  if (at !== document.activeElement && at?.isConnected && (at instanceof HTMLElement || at instanceof SVGElement))
+    at.focus({ preventScroll: true });
+}
+
 export function clear(element: Element, ...children: Child[]): void {
-  element.replaceChildren();
-  append(element, children);
+  keepingFocus(() => {
+    element.replaceChildren();
+    append(element, children);
+  });
+}
+
+/**
+ * As clear(), for what is made anew at each look and is mostly the same: then nothing is touched, and who is at a link
+ * stays at it also where something else has changed. Listeners are not compared: what looks the same has to do the same.
+ */
+export function renew(element: Element, ...children: Child[]): void {
+  const next = element.cloneNode(false) as Element;
+  append(next, children);
+  if (next.isEqualNode(element)) return;
+  const at = element.contains(document.activeElement) ? document.activeElement!.getAttribute("href") : null;
+  element.replaceChildren(...next.childNodes);
+  if (at !== null) element.querySelector<HTMLElement>(`a[href="${CSS.escape(at)}"]`)?.focus({ preventScroll: true });
 }
 
 /** Sets a text only when it differs: an update that changes nothing must cost nothing. */
@@ -73,6 +96,10 @@ export class Keyed<T> {
   ) {}
 
   show(items: readonly T[]): void {
+    keepingFocus(() => this.arrange(items));
+  }
+
+  private arrange(items: readonly T[]): void {
     const rest = new Map(this.rows);
     let at: Element | null = this.parent.firstElementChild;
     this.rows.clear();

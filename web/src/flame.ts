@@ -8,8 +8,8 @@ import flamegraph, { type FlameFrame, type FlameGraph } from "d3-flame-graph";
 import { select } from "d3-selection";
 import { clear, h, say } from "./dom";
 import { neighbour } from "./flame-keys";
-import { bytes, percent, plural } from "./format";
-import type { Buffer } from "./model";
+import { bytes, clock, percent, plural } from "./format";
+import type { Rows } from "./rows";
 import { visible } from "./text";
 import { tips, tree, type Node } from "./tree";
 import { cutNote } from "./view";
@@ -42,12 +42,15 @@ export class Flame {
   private place = h("div", { class: "flame" });
   private search = h("input", { type: "search", placeholder: "Highlight frames", "aria-label": "Highlight frames" });
   private status = h("p", { class: "muted flame-status", role: "status" });
+  private asOf = h("span", { class: "muted" }); // where there is something newer already
   private list = h("div", { class: "scroll" });
   private chart: FlameGraph | null = null;
   private data: Node | null = null;
+  private timeNs = 0; // when it was so
+  private newer: { data: Node; timeNs: number } | null = null; // for when nobody looks closer any more
   private observer: ResizeObserver;
   private width = 0;
-  private near = false; // somebody looks closer: then nothing moves under them
+  private near: FlameFrame | null = null; // somebody looks closer at it: then nothing moves under them
   private drawn = new Map<FlameFrame, SVGGElement>();
   private at: FlameFrame | null = null; // the one that the Tab key comes to
 
@@ -59,7 +62,7 @@ export class Flame {
     this.element = h(
       "div",
       {},
-      h("div", { class: "tools" }, this.search, reset, this.status),
+      h("div", { class: "tools" }, this.search, reset, this.asOf, this.status),
       this.place,
       h("details", { class: "behind" }, h("summary", {}, "As a table"), this.list),
     );
@@ -72,13 +75,25 @@ export class Flame {
     this.chart?.destroy();
   }
 
-  set(buffers: readonly Buffer[]): void {
-    const data = tree(buffers);
-    if (this.near || (this.data && same(this.data, data))) return;
-    this.data = data;
-    this.width = 0;
-    this.draw();
-    this.fillTable();
+  set({ buffers, timeNs }: Rows): void {
+    this.newer = { data: tree(buffers), timeNs };
+    this.catchUp();
+  }
+
+  /** Shows the newest, unless somebody looks closer: then it says what they look at. */
+  private catchUp(): void {
+    if (this.newer && this.data && same(this.data, this.newer.data)) {
+      this.timeNs = this.newer.timeNs;
+      this.newer = null;
+    }
+    if (this.newer && !this.near) {
+      ({ data: this.data, timeNs: this.timeNs } = this.newer);
+      this.newer = null;
+      this.width = 0;
+      this.draw();
+      this.fillTable();
+    }
+    say(this.asOf, this.newer ? `as of ${clock(this.timeNs)}` : "");
   }
 
   private showAll(): void {
@@ -144,13 +159,19 @@ export class Flame {
     event.preventDefault();
   }
 
-  /** A new drawing under somebody who is at a frame: they stay there, or as near to it as there still is something. */
-  private keepPlace(way: readonly string[], focused: boolean): void {
+  /** The frame at the end of a way, or as far along it as there still is something. */
+  private along(way: readonly string[]): FlameFrame | null {
     let found: FlameFrame | null = null;
     for (const frame of this.drawn.keys()) {
       const own = wayTo(frame);
       if (own.length > (found ? found.depth + 1 : 0) && own.every((step, i) => step === way[i])) found = frame;
     }
+    return found;
+  }
+
+  /** A new drawing under somebody who is at a frame: they stay there, or near it. */
+  private keepPlace(way: readonly string[], focused: boolean): void {
+    const found = this.along(way);
     if (!found) return;
     this.stop(found);
     if (focused) this.drawn.get(found)?.focus({ preventScroll: true });
@@ -161,6 +182,7 @@ export class Flame {
     if (!this.data || width < 20 || width === this.width) return;
     this.width = width;
     const way = this.at ? wayTo(this.at) : [];
+    const near = this.near && wayTo(this.near);
     const focused = this.place.contains(document.activeElement);
     this.chart?.destroy();
     this.place.replaceChildren();
@@ -176,10 +198,11 @@ export class Flame {
       .tooltip(false)
       .onHover((node) => this.tell(node.data as Node))
       .onClick((node) => {
-        this.near = node.data !== this.data;
+        this.near = node.data === this.data ? null : node;
         if (this.near) this.at = node; // who sees all again is where they were
         this.label();
         this.tell(node.data as Node);
+        queueMicrotask(() => this.catchUp()); // the library is not done with this drawing
       })
       .label((node) => visible(`${node.data.name}: ${bytes(node.data.value)}`))
       .setColorMapper((node) =>
@@ -189,10 +212,13 @@ export class Flame {
     this.place.querySelector("svg")?.setAttribute("role", "none");
     if (this.search.value) this.highlight();
     this.label();
+    // Only the room for it has changed: what one looks at closer stays that.
+    this.near = near && this.along(near);
+    if (this.near) this.chart.zoomTo(this.near);
     this.keepPlace(way, focused);
     // There at once; only looking closer moves.
     if (!matchMedia("(prefers-reduced-motion: reduce)").matches) this.chart.transitionDuration(200);
-    this.tell(focused && this.at ? (this.at.data as Node) : null);
+    this.tell(((focused ? this.at : this.near)?.data as Node | undefined) ?? null);
   }
 
   private fillTable(): void {

@@ -28,8 +28,10 @@ const themes = h("button", { type: "button", class: "plain" });
 
 let view: View | null = null;
 
-function open(): void {
+/** @followed: somebody has gone there, rather than that it is made anew under them. */
+function open(followed = false): void {
   const route = parse(location.hash);
+  const inside = main.contains(document.activeElement);
   view?.destroy?.();
   view =
     route.view === "device" ? device(route)
@@ -38,11 +40,14 @@ function open(): void {
     : overview();
   clear(main, view.element);
   document.title = visible(`${view.title} · ttmem`);
+  main.setAttribute("aria-label", visible(view.title));
   for (const [name, tab] of Object.entries(tabs)) {
     if (name === route.view) tab.setAttribute("aria-current", "page");
     else tab.removeAttribute("aria-current");
   }
   scrollTo(0, 0);
+  // What one was at is gone: one is at the beginning of what came instead, and hears what it is.
+  if (followed || inside) main.focus({ preventScroll: true });
 }
 
 /** Asks for the token, and tries it before it is kept. */
@@ -165,7 +170,7 @@ function start(): void {
     event.preventDefault(); // the part behind "#" is ours
     main.focus();
   });
-  window.addEventListener("hashchange", open);
+  window.addEventListener("hashchange", (event) => open(event.isTrusted)); // views ask for themselves anew, too
   setInterval(() => (live.state === "lost" ? showState() : view?.update?.()), 1000);
   live.onChange(changed);
   onTokenWrong(changeToken);

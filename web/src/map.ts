@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The address map: one bank as a strip, live buffers in colour and holes in none. Drag to look closer, arrow
-// keys to go from buffer to buffer; behind it are tables of the holes and of the buffers.
+// The address map: one bank as a strip, live buffers in colour and holes in none. Drag, or plus and minus, to
+// look closer, arrow keys to go from buffer to buffer; behind it are tables of the holes and of the buffers.
 
 import { colour, onTheme, seriesColour, typeColour, typeVariable } from "./colours";
 import { clear, h, say } from "./dom";
 import { bytes, count, duration, percent, plural } from "./format";
 import { Grid } from "./grid";
 import { holeAt, spanAt, type Hole, type Layout, type Span } from "./holes";
+import { moved, nextSpan, zoomed, type Part } from "./map-keys";
 import { placeOf } from "./sites";
 
 export type Paint = "type" | "process" | "age";
@@ -66,7 +67,10 @@ export class AddressMap {
       this.status,
       this.details,
     );
-    this.reset.addEventListener("click", () => this.look(null));
+    this.reset.addEventListener("click", () => {
+      this.look(null);
+      this.canvas.focus({ preventScroll: true }); // the button is gone
+    });
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
     this.canvas.addEventListener("pointerleave", () => (this.tip.hidden = true));
     this.canvas.addEventListener("pointerdown", (event) => this.press(event));
@@ -100,6 +104,7 @@ export class AddressMap {
     this.chosen = chosen
       ? layout.spans.findIndex(({ buffer }) => placeOf(buffer) === placeOf(chosen))
       : -1;
+    if (chosen && this.chosen < 0) this.tip.hidden = true;
     this.canvas.setAttribute("aria-label", this.summary());
     if (!before || before.base !== layout.bank.base || before.size !== layout.bank.size) this.look(null);
     else this.draw();
@@ -110,14 +115,16 @@ export class AddressMap {
     const { spans, holes, space } = this.layout!;
     return `Address map: ${plural(spans.length, "buffer")}, ${plural(holes.length, "hole")}` +
       (space ? `, largest ${bytes(space.largest)} in each bank, fragmentation ${percent(space.fragmentation, 1)}. ` : ". ") +
-      "Arrow keys go from buffer to buffer, Enter opens one. Tables of both follow.";
+      "Arrow keys go from buffer to buffer, Enter opens one, plus and minus zoom, Escape shows all. Tables of both follow.";
   }
 
-  private look(range: [number, number] | null): void {
+  private look(range: Part | null): void {
     if (!this.layout) return;
     const { base, size } = this.layout.bank;
-    [this.from, this.to] = range ?? [base, base + Math.max(1, size)];
-    this.reset.hidden = range === null;
+    const all: Part = [base, base + Math.max(1, size)];
+    [this.from, this.to] = range ?? all;
+    this.reset.hidden = this.from <= all[0] && this.to >= all[1];
+    this.tip.hidden = true; // what it was about lies elsewhere now
     this.draw();
   }
 
@@ -166,9 +173,15 @@ export class AddressMap {
   /** What is chosen, or being dragged over. */
   private mark(pen: CanvasRenderingContext2D, height: number): void {
     const span = this.layout?.spans[this.chosen];
+    const seen = span && this.seen(span);
     pen.strokeStyle = colour("text");
     pen.lineWidth = 2;
-    if (span) pen.strokeRect(this.x(span.from), 1, Math.max(3, this.x(span.to) - this.x(span.from)), height - 2);
+    if (seen) {
+      // All four sides of it are drawn inside, however much lies outside.
+      const width = Math.max(3, this.x(seen[1]) - this.x(seen[0]) - 2);
+      const left = Math.max(1, Math.min(this.x(seen[0]) + 1, this.canvas.clientWidth - width - 1));
+      pen.strokeRect(left, 1, width, height - 2);
+    }
     if (this.drag === null) return;
     pen.fillStyle = colour("shade");
     pen.fillRect(Math.min(this.drag, this.dragTo), 0, Math.abs(this.dragTo - this.drag), height);
@@ -237,22 +250,49 @@ export class AddressMap {
   }
 
   private key(event: KeyboardEvent): void {
-    const spans = this.layout?.spans ?? [];
-    if (event.key === "Enter" && spans[this.chosen]) return this.open(spans[this.chosen]!);
-    if (event.key === "Escape") {
+    const chosen = this.layout?.spans[this.chosen];
+    if (!this.layout || event.ctrlKey || event.metaKey || event.altKey) return;
+    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+    if (step) this.step(this.layout, step);
+    else if (event.key === "+" || event.key === "-") this.zoom(this.layout, event.key === "+" ? 0.5 : 2);
+    else if (event.key === "Enter" && chosen) this.open(chosen);
+    else if (event.key === "Escape") {
       this.chosen = -1;
-      this.tip.hidden = true;
-      return this.look(null);
-    }
-    if (event.key !== "ArrowRight" && event.key !== "ArrowLeft") return;
+      this.look(null);
+    } else return;
     event.preventDefault();
-    this.chosen = Math.max(0, Math.min(spans.length - 1, this.chosen + (event.key === "ArrowRight" ? 1 : -1)));
-    const span = spans[this.chosen];
+  }
+
+  private step(layout: Layout, step: number): void {
+    this.chosen = nextSpan(layout.spans, this.chosen, step, [this.from, this.to]);
+    const span = layout.spans[this.chosen];
     if (!span) return;
-    this.draw();
+    const { base, size } = layout.bank;
+    this.look(moved([this.from, this.to], span, [base, base + Math.max(1, size)]));
+    say(this.status, this.tell(span).join(", "));
+  }
+
+  /** Around the buffer that is chosen, or the middle. */
+  private zoom({ bank, spans }: Layout, scale: number): void {
+    const seen = spans[this.chosen] && this.seen(spans[this.chosen]!);
+    const [from, to] = seen ?? [this.from, this.to];
+    this.look(zoomed([this.from, this.to], (from + to) / 2, scale, [bank.base, bank.base + Math.max(1, bank.size)]));
+    if (seen) this.tell(spans[this.chosen]!);
+    say(this.status, `${bytes(this.to - this.from)} shown, from ${hex(this.from)}`);
+  }
+
+  /** What can be seen of a buffer; null: nothing. */
+  private seen(span: Span): Part | null {
+    const [from, to] = [Math.max(span.from, this.from), Math.min(span.to, this.to)];
+    return from < to ? [from, to] : null;
+  }
+
+  /** The tip of the buffer that is chosen, under what can be seen of it. */
+  private tell(span: Span): string[] {
     const lines = this.describe(span, null);
-    this.show(lines, this.x((span.from + span.to) / 2));
-    say(this.status, lines.join(", "));
+    const [from, to] = this.seen(span) ?? [span.from, span.to];
+    this.show(lines, this.x((from + to) / 2));
+    return lines;
   }
 
   private fillTable(): void {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { holeAt, layOut, memoryOf, perBank, spanAt, takesRoom } from "../src/holes";
+import { moved, nextSpan, zoomed } from "../src/map-keys";
 import { buffer, memory, space } from "./make.mjs";
 
 const bank = { base: 0, size: 0x10000, banks: 12, alignment: 32 };
@@ -56,4 +57,43 @@ test("buffers that lie over each other", () => {
   assert.equal(spanAt(layout, 0x450).buffer.name, "inside");
   assert.equal(spanAt(layout, 0x600).buffer.name, "wide");
   assert.deepEqual(layout.holes, []);
+});
+
+const spans = [[0, 10], [20, 30], [500, 600], [900, 1000]].map(([from, to]) => ({ from, to, buffer: null }));
+
+test("arrow keys in the map go on from what one is at, or begin at what can be seen", () => {
+  const all = [0, 1000];
+  assert.equal(nextSpan(spans, -1, 1, all), 0);
+  assert.equal(nextSpan(spans, -1, -1, all), 3);
+  assert.equal(nextSpan(spans, 1, 1, all), 2);
+  assert.equal(nextSpan(spans, 3, 1, all), 3, "there is nothing further");
+  assert.equal(nextSpan(spans, 0, -1, all), 0);
+  assert.equal(nextSpan(spans, -1, 1, [400, 800]), 2);
+  assert.equal(nextSpan(spans, 0, 1, [400, 800]), 2, "what one was at cannot be seen any more");
+  assert.equal(nextSpan(spans, 0, -1, [550, 560]), 2);
+  assert.equal(nextSpan(spans, -1, 1, [100, 200]), 2, "in a hole: the next one");
+  assert.equal(nextSpan(spans, -1, -1, [100, 200]), 1);
+  assert.equal(nextSpan(spans.slice(0, 3), -1, 1, [700, 800]), 2, "behind the last");
+  assert.equal(nextSpan(spans.slice(2), -1, -1, [100, 200]), 0, "before the first");
+  assert.equal(nextSpan([], -1, 1, all), -1);
+  assert.equal(nextSpan([], -1, -1, all), -1);
+});
+
+test("the part that is shown goes with what one is at", () => {
+  const all = [0, 1000];
+  assert.deepEqual(moved([400, 560], spans[2], all), [400, 560], "some of it is seen");
+  assert.deepEqual(moved([0, 100], spans[2], all), [500, 600]);
+  assert.deepEqual(moved([0, 200], spans[3], all), [800, 1000], "not over the end");
+  assert.deepEqual(moved([700, 900], spans[0], all), [0, 200]);
+});
+
+test("plus and minus in the map", () => {
+  const all = [0, 4096];
+  assert.deepEqual(zoomed(all, 2048, 0.5, all), [1024, 3072]);
+  assert.deepEqual(zoomed(all, 0, 0.5, all), [0, 2048]);
+  assert.deepEqual(zoomed([1024, 2048], 1280, 2, all), [768, 2816], "what is in the middle stays in its place");
+  assert.deepEqual(zoomed([3072, 4096], 3072, 2, all), [2048, 4096], "not over the end");
+  assert.equal(zoomed([1024, 3072], 2048, 2, all), null);
+  assert.deepEqual(zoomed([1024, 1280], 1152, 0.5, all), [1024, 1280], "that is close enough");
+  assert.deepEqual(zoomed([1024, 1034], 1029, 0.5, all), [1024, 1034], "somebody has dragged over less");
 });

@@ -6,7 +6,7 @@ import { problem } from "../api";
 import { Chart } from "../chart";
 import { remainder, type ChartData } from "../chart-data";
 import { Palette, SERIES, seriesVariable, typeVariable } from "../colours";
-import { choice, clear, h, Keyed, More, say, type Row } from "../dom";
+import { choice, h, Keyed, More, renew, say, type Row } from "../dom";
 import { bytes, count } from "../format";
 import { live } from "../live";
 import {
@@ -221,7 +221,7 @@ function unknown(id: string): { element: HTMLElement; update(): void } {
     element,
     update() {
       const list = live.totals?.devices ?? [];
-      clear(others, list.length === 0 ? "There is none at all: no process is tracked, and no card was found."
+      renew(others, list.length === 0 ? "There is none at all: no process is tracked, and no card was found."
         : ["There are: ", list.slice(0, 32).map((one, i) => [i ? ", " : "", h("a", { href: link("device", deviceKey(one)) }, `device ${one.device}`)]),
           list.length > 32 && ` and ${list.length - 32} more`]);
     },

@@ -4,7 +4,7 @@
 
 import { get, mayAsk, problem } from "../api";
 import { sparkFacts, sparkline } from "../chart-data";
-import { clear, h, hint, Keyed, More, say, svg, type Row } from "../dom";
+import { h, hint, Keyed, More, renew, say, svg, type Row } from "../dom";
 import { age, bytes, clock, count, duration, plural } from "../format";
 import { glance, nameOf, unread, type Glance } from "../groups";
 import { live } from "../live";
@@ -18,7 +18,7 @@ import { siteLabel } from "../stack";
 import { Bar, empty, figure, locked, panel, telemetry, typeLegend, type View } from "../view";
 
 const SPARK_NS = 600e9;
-const SPARK_BACK_MIN = [10, 8, 6, 4, 2]; // columns of the table behind the sparklines
+const SPARK_BACK_MIN = [2, 4, 6, 8, 10]; // columns of the table behind the sparklines
 const HOUR_NS = 3600e9;
 const CARDS = 128; // at a time; likewise the next two
 const ROWS = 200;
@@ -82,7 +82,7 @@ class SparkTable {
   private shown: readonly Device[] = [];
 
   constructor() {
-    const heads = [...SPARK_BACK_MIN.map((minutes) => `${minutes} min ago`), "Now", "Least", "Most"];
+    const heads = ["Now", "Least", "Most", ...SPARK_BACK_MIN.map((minutes) => `${minutes} min ago`)];
     this.element = h("details", { class: "behind pad" }, h("summary", {}, "DRAM in the last 10 minutes as a table"),
       h("div", { class: "scroll" }, h("table", { class: "sparks" },
         h("caption", { class: "hidden" }, "DRAM of each device in the last 10 minutes"),
@@ -101,7 +101,7 @@ class SparkTable {
         if (!spark) return;
         const back = SPARK_BACK_MIN.map((minutes) => minutes * 60e9);
         const facts = sparkFacts(spark.times, spark.dram, live.clockNs(), SPARK_NS, back);
-        [...facts.back, facts.now, facts.least, facts.most].forEach((value, i) => say(cells[i]!, bytes(value)));
+        [facts.now, facts.least, facts.most, ...facts.back].forEach((value, i) => say(cells[i]!, bytes(value)));
       },
     };
   }
@@ -281,7 +281,7 @@ class Recent {
   }
 
   async load(): Promise<void> {
-    if (!mayAsk()) return clear(this.body, locked("Incidents"));
+    if (!mayAsk()) return renew(this.body, locked("Incidents"));
     try {
       const since = fromNs(live.clockNs() - HOUR_NS);
       const answer = await get<{ incidents: Incident[]; next: string | null }>("/api/v1/incidents", { since, limit: 1000 });
@@ -289,14 +289,14 @@ class Recent {
       this.known = answer.incidents;
       this.merge();
     } catch (error) {
-      clear(this.body, empty(problem(error)));
+      renew(this.body, empty(problem(error)));
     }
   }
 
   private show(): void {
-    if (this.list.length === 0) return clear(this.body, empty("Nothing went wrong."));
+    if (this.list.length === 0) return renew(this.body, empty("Nothing went wrong."));
     const rows = glance(this.list);
-    clear(this.body, h("ul", { class: "events" }, rows.slice(0, EVENTS).map((row) => this.row(row))),
+    renew(this.body, h("ul", { class: "events" }, rows.slice(0, EVENTS).map((row) => this.row(row))),
       rows.length > EVENTS && h("p", { class: "pad more" },
         h("a", { href: link("incidents") }, `${count(rows.length - EVENTS)} more`)));
   }
@@ -370,7 +370,7 @@ export function overview(): View {
     say(figures.devices, count(totals.devices.length));
     say(figures.processes, count(totals.processes.filter((process) => process.alive).length));
     say(figures.incidents, recent.number);
-    clear(notes, totals.notes.map((note) => h("li", {}, note)));
+    renew(notes, totals.notes.map((note) => h("li", {}, note)));
     grid.classList.toggle("many", totals.devices.length > 12);
     holders = countHolders(totals.processes);
     const shown = more.cut(totals.devices);

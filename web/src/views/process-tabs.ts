@@ -230,7 +230,7 @@ export class Tabs {
   constructor(who: () => Who, route: Route, private chosen: (tab: Tab) => void) {
     this.parts = {
       buffers: new BufferList(route), sites: new SiteList(),
-      flame: { element: this.flame.element, set: (rows) => this.flame.set(rows.buffers) },
+      flame: this.flame,
       phases: new PhaseList(), compare: new Comparison(who, route),
     };
     this.bar = h("div", { class: "tabs", role: "tablist", "aria-label": "Views of the buffers" });

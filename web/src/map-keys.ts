@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The address map without a mouse: what a key makes of the part that is shown, and of the buffer one is at. What one is at
+// can always be seen.
+
+import type { Span } from "./holes";
+
+/** Addresses: from, and to, which does not belong to it. */
+export type Part = [number, number];
+
+const CLOSEST = 256; // bytes; a buffer is hardly ever smaller
+
+/** The buffer that a step goes to; -1: there is none. Who was at none that can be seen begins at one that can. */
+export function nextSpan(spans: readonly Span[], at: number, step: number, [from, to]: Part): number {
+  const here = spans[at];
+  if (here && here.to > from && here.from < to) return Math.max(0, Math.min(spans.length - 1, at + step));
+  const next = step > 0 ? spans.findIndex((span) => span.to > from) : spans.filter((span) => span.from < to).length - 1;
+  return next >= 0 ? next : step > 0 ? spans.length - 1 : Math.min(0, spans.length - 1);
+}
+
+/** A part of the same size that shows a buffer: the same, if it does already. */
+export function moved([from, to]: Part, span: Span, all: Part): Part {
+  if (span.to > from && span.from < to) return [from, to];
+  const half = (to - from) / 2;
+  const middle = Math.min(Math.max((span.from + span.to) / 2, all[0] + half), all[1] - half);
+  return [middle - half, middle + half];
+}
+
+/** @middle: an address that stays in its place. Return: null for all of it. */
+export function zoomed([from, to]: Part, middle: number, scale: number, all: Part): Part | null {
+  const size = Math.max((to - from) * scale, Math.min(CLOSEST, to - from));
+  if (size >= all[1] - all[0]) return null;
+  const share = (middle - from) / (to - from);
+  const start = Math.min(Math.max(middle - share * size, all[0]), all[1] - size);
+  return [start, start + size];
+}
