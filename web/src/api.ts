@@ -3,6 +3,8 @@
 // Questions to the daemon. The token for details lives in this tab's session only, and travels in a header:
 // what is in an address ends up in histories and on screens.
 
+import { tabStore } from "./storage";
+
 const STORED = "ttmem.token";
 
 export class NeedsToken extends Error {}
@@ -20,7 +22,7 @@ export class Failed extends Error {
 export type Details = "open" | "token" | "none";
 let details: Details = "token";
 
-export const token = (): string => sessionStorage.getItem(STORED) ?? "";
+export const token = (): string => tabStore.getItem(STORED) ?? "";
 export const mayAsk = (): boolean => details === "open" || (details === "token" && token() !== "");
 export const detailsAre = (): Details => details;
 
@@ -35,7 +37,7 @@ export const onTokenWrong = (listener: () => void): void => void wrongListeners.
 /** To be called with every answer: a token that is refused is forgotten, and what needs none goes on without it. */
 export function checkToken(answer: Response, sent: string): void {
   if ((answer.status !== 401 && answer.status !== 403) || !sent || token() !== sent) return;
-  sessionStorage.removeItem(STORED);
+  tabStore.removeItem(STORED);
   wrong = true;
   for (const listener of wrongListeners) listener();
 }
@@ -81,13 +83,13 @@ export async function unlock(candidate: string): Promise<boolean> {
   const answer = await fetch("/api/v1/incidents?limit=1", { headers: headers(candidate) });
   if (answer.status === 401) return false;
   if (!answer.ok) throw new Failed(`the daemon answered ${answer.status}`, answer.status);
-  sessionStorage.setItem(STORED, candidate);
+  tabStore.setItem(STORED, candidate);
   wrong = false;
   return true;
 }
 
 export function lock(): void {
-  sessionStorage.removeItem(STORED);
+  tabStore.removeItem(STORED);
   wrong = false;
 }
 

@@ -7,6 +7,7 @@
 import type { Buffer, MemoryType } from "./model";
 import type { Rows } from "./rows";
 import { siteKey, type SiteKey } from "./stack";
+import { lasts, type Store } from "./storage";
 
 const PREFIX = "ttmem.mark/";
 export const MARKS_CHARS_MAX = 4_000_000; // of all of them; browsers give 5 million
@@ -62,7 +63,7 @@ export function unpack(text: string, pid: number): Rows | null {
 const isOf = (key: string, { pid, startNs }: Who): boolean => key.startsWith(PREFIX) && key.endsWith(`/${pid}/${startNs}`);
 
 /** The names of all marks, the oldest first. */
-function names(store: Storage): string[] {
+function names(store: Store): string[] {
   const list: string[] = [];
   for (let i = 0; i < store.length; i++) {
     const key = store.key(i) ?? "";
@@ -72,7 +73,7 @@ function names(store: Storage): string[] {
 }
 
 /** Return: whether it will outlive a reload. */
-export function keepMark(store: Storage, who: Who, rows: Rows): boolean {
+export function keepMark(store: Store, who: Who, rows: Rows): boolean {
   for (const name of names(store)) if (isOf(name, who)) store.removeItem(name);
   const text = pack(rows);
   if (text.length > MARKS_CHARS_MAX) return false;
@@ -84,13 +85,13 @@ export function keepMark(store: Storage, who: Who, rows: Rows): boolean {
   }
   try {
     store.setItem(`${PREFIX}${rows.timeNs}/${who.pid}/${who.startNs}`, text);
-    return true;
+    return lasts(store);
   } catch {
-    return false; // no room, or none is given
+    return false; // no room
   }
 }
 
-export function findMark(store: Storage, who: Who): Rows | null {
+export function findMark(store: Store, who: Who): Rows | null {
   const name = names(store).reverse().find((one) => isOf(one, who));
   return name ? unpack(store.getItem(name) ?? "", who.pid) : null;
 }

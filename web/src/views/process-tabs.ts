@@ -13,6 +13,7 @@ import { remember, type Route } from "../router";
 import type { Rows } from "../rows";
 import { compare, placeOf, sumUp, type Change, type Sum } from "../sites";
 import { frameName, frameWhere, siteLabel, siteWhere, stackList } from "../stack";
+import { tabStore } from "../storage";
 import { cutNote, empty, figure } from "../view";
 
 const NAMES = { buffers: "Buffers", sites: "Call sites", flame: "Flame graph", phases: "Phases", compare: "Compare" };
@@ -171,13 +172,13 @@ class Comparison {
     const who = this.who();
     marks.set(`${who.pid} ${who.startNs}`, rows);
     remember({ since: String(rows.timeNs) });
-    return keepMark(sessionStorage, who, rows) ? "" : " It is too large to outlive a reload of the page.";
+    return keepMark(tabStore, who, rows) ? "" : " It will not outlive a reload of the page: it is too large, or the browser keeps nothing.";
   }
 
   private before(): Rows | null {
     const who = this.who();
     const key = `${who.pid} ${who.startNs}`;
-    const known = marks.get(key) ?? findMark(sessionStorage, who);
+    const known = marks.get(key) ?? findMark(tabStore, who);
     if (known) marks.set(key, known);
     return known;
   }
