@@ -9,6 +9,9 @@ const STORED = "ttmem.token";
 
 export class NeedsToken extends Error {}
 
+/** Nobody is there, or the answer has no end. */
+export class Silent extends Error {}
+
 export class Failed extends Error {
   constructor(
     message: string,
@@ -42,6 +45,15 @@ export function checkToken(answer: Response, sent: string): void {
   for (const listener of wrongListeners) listener();
 }
 
+/** What goes wrong here is not the page's fault. */
+async function reach<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch {
+    throw new Silent();
+  }
+}
+
 export type Parameters = Record<string, string | number | null | undefined>;
 
 export async function get<T>(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
@@ -50,14 +62,14 @@ export async function get<T>(path: string, parameters: Parameters = {}, signal?:
     if (value !== null && value !== undefined) query.set(key, String(value));
   const text = query.toString();
   const sent = token();
-  const answer = await fetch(text ? `${path}?${text}` : path, { headers: headers(sent), signal });
+  const answer = await reach(fetch(text ? `${path}?${text}` : path, { headers: headers(sent), signal }));
   checkToken(answer, sent);
   if (answer.status === 401) throw new NeedsToken();
   if (!answer.ok) {
     const said = (await answer.json().catch(() => null)) as { error?: string } | null;
     throw new Failed(said?.error ?? `the daemon answered ${answer.status}`, answer.status);
   }
-  return (await answer.json()) as T;
+  return (await reach(answer.json())) as T;
 }
 
 /** Page after page, until there are none or nobody wants more. */
@@ -80,7 +92,7 @@ export async function askHealth(): Promise<void> {
 
 /** Tries a token; keeps it if it is right. */
 export async function unlock(candidate: string): Promise<boolean> {
-  const answer = await fetch("/api/v1/incidents?limit=1", { headers: headers(candidate) });
+  const answer = await reach(fetch("/api/v1/incidents?limit=1", { headers: headers(candidate) }));
   if (answer.status === 401) return false;
   if (!answer.ok) throw new Failed(`the daemon answered ${answer.status}`, answer.status);
   tabStore.setItem(STORED, candidate);
@@ -93,9 +105,11 @@ export function lock(): void {
   wrong = false;
 }
 
-export const problem = (error: unknown): string =>
-  error instanceof NeedsToken
-    ? "The token is not right any more."
-    : error instanceof Failed
-      ? error.message
-      : "The daemon does not answer.";
+/** What people are told. A mistake of the page is not blamed on the daemon. */
+export function problem(error: unknown): string {
+  if (error instanceof NeedsToken) return "The token is not right any more.";
+  if (error instanceof Failed) return error.message;
+  if (error instanceof Silent) return "The daemon does not answer.";
+  console.error(error);
+  return `This page has made a mistake: ${error instanceof Error ? error.message : String(error)}`;
+}

@@ -4,7 +4,7 @@
 // session storage, which is small, so equal call sites are kept once, the oldest marks go first, and one that is too large
 // is not kept at all. What is read from there may be anything.
 
-import type { Buffer, MemoryType } from "./model";
+import { TYPES, type Buffer, type Frame, type MemoryType } from "./model";
 import type { Rows } from "./rows";
 import { siteKey, type SiteKey } from "./stack";
 import { lasts, type Store } from "./storage";
@@ -43,18 +43,41 @@ export function pack(rows: Rows): string {
   return JSON.stringify(packed);
 }
 
-/** What comparing needs of each buffer; null: that is no mark. */
-export function unpack(text: string, pid: number): Rows | null {
+const isText = (value: unknown): boolean => value === null || value === undefined || typeof value === "string";
+const isAmount = (value: unknown): boolean => typeof value === "number" && Number.isFinite(value) && value >= 0;
+const isWhole = (value: unknown): boolean => isAmount(value) && Number.isInteger(value);
+
+const isFrame = (frame: Frame | null): boolean =>
+  typeof frame === "object" && frame !== null && isText(frame.function) && isText(frame.file) && isText(frame.module) &&
+  (frame.line === null || isWhole(frame.line));
+
+const isSite = (site: SiteKey | null): boolean =>
+  typeof site === "object" && site !== null && TYPES.includes(site.type as MemoryType) && isText(site.name) && isText(site.phase) &&
+  Array.isArray(site.stack) && site.stack.every(isFrame);
+
+const isRow = (row: PackedRow | null, sites: number): boolean =>
+  Array.isArray(row) && isWhole(row[0]) && row[0] < sites && isWhole(row[1]) && isText(row[2]) && typeof row[3] === "string" &&
+  isAmount(row[4]) && isAmount(row[5]);
+
+/** Whether it is a mark of a moment that has been. */
+const isPacked = (packed: Packed | null, nowNs: number): packed is Packed =>
+  typeof packed === "object" && packed !== null && isAmount(packed.timeNs) && packed.timeNs <= nowNs &&
+  Array.isArray(packed.sites) && packed.sites.every(isSite) &&
+  Array.isArray(packed.rows) && packed.rows.every((row) => isRow(row, packed.sites.length));
+
+/** What comparing needs of each buffer; null: that is no mark. @nowNs: by the clock that it was made by. */
+export function unpack(text: string, pid: number, nowNs: number): Rows | null {
   try {
-    const packed = JSON.parse(text) as Packed;
+    const packed = JSON.parse(text) as Packed | null;
+    if (!isPacked(packed, nowNs)) return null;
     const buffers = packed.rows.map(([site, device, device_uid, address, size, born_ns]): Buffer => {
       const { type, name, phase, stack } = packed.sites[site]!;
       return {
-        pid, comm: "", device, device_uid, type: type as MemoryType, address, size, refs: 1, born_ns, age_ns: packed.timeNs - born_ns,
-        name, phase: phase ?? null, thread: 0, flags: [], stack: [...stack],
+        pid, comm: "", device, device_uid, type: type as MemoryType, address, size, refs: 1, born_ns, age_ns: Math.max(0, packed.timeNs - born_ns),
+        name: name ?? null, phase: phase ?? null, thread: 0, flags: [], stack: [...stack],
       };
     });
-    return { buffers, timeNs: Number(packed.timeNs), complete: packed.complete === true };
+    return { buffers, timeNs: packed.timeNs, complete: packed.complete === true };
   } catch {
     return null;
   }
@@ -91,9 +114,9 @@ export function keepMark(store: Store, who: Who, rows: Rows): boolean {
   }
 }
 
-export function findMark(store: Store, who: Who): Rows | null {
+export function findMark(store: Store, who: Who, nowNs: number): Rows | null {
   const name = names(store).reverse().find((one) => isOf(one, who));
-  return name ? unpack(store.getItem(name) ?? "", who.pid) : null;
+  return name ? unpack(store.getItem(name) ?? "", who.pid, nowNs) : null;
 }
 
 /**

@@ -175,10 +175,10 @@ class Comparison {
     return keepMark(tabStore, who, rows) ? "" : " It will not outlive a reload of the page: it is too large, or the browser keeps nothing.";
   }
 
-  private before(): Rows | null {
+  private before(nowNs: number): Rows | null {
     const who = this.who();
     const key = `${who.pid} ${who.startNs}`;
-    const known = marks.get(key) ?? findMark(tabStore, who);
+    const known = marks.get(key) ?? findMark(tabStore, who, nowNs);
     if (known) marks.set(key, known);
     return known;
   }
@@ -186,7 +186,7 @@ class Comparison {
   private show(): void {
     const after = this.rows;
     if (!after) return;
-    const own = this.before();
+    const own = this.before(after.timeNs);
     const before = own ?? markAt(this.elsewhere, after, this.who());
     if (!before) {
       say(this.since, "");
