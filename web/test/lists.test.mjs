@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { glance, groupUp, nameOf, unread } from "../src/groups";
 import { memoryOf } from "../src/model";
-import { compare, siteOf, sumUp } from "../src/sites";
+import { compare, partNote, siteOf, sumUp } from "../src/sites";
 import { shortId, siteKey } from "../src/stack";
 import { tips, tree } from "../src/tree";
 import { listHeight, reveal, ROW, seen, SPARE, TALLEST } from "../src/window";
@@ -16,6 +16,12 @@ test("what was added between two moments, and what went", () => {
   const rows = compare([stays, goes], [stays, ...comes]).map(({ name, added, addedBuffers, gone, goneBuffers }) =>
     [name, added, addedBuffers, gone, goneBuffers]);
   assert.deepEqual(rows, [["comes", 4000, 2, 0, 0], ["goes", 0, 0, 2000, 1]]);
+});
+
+test("where one of two moments is not complete, it is said", () => {
+  const [all, part] = [{ complete: true }, { complete: false }];
+  assert.equal(partNote(all, all), "");
+  for (const [before, after] of [[all, part], [part, all], [part, part]]) assert.match(partNote(before, after), /only the first ones are compared/);
 });
 
 test("freed and allocated again at the same place is a change, though nothing was gained", () => {

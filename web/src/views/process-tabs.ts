@@ -11,7 +11,7 @@ import { findMark, keepMark, markAt, type Who } from "../marks";
 import type { Buffer } from "../model";
 import { remember, type Route } from "../router";
 import type { Rows } from "../rows";
-import { compare, placeOf, sumUp, type Change, type Sum } from "../sites";
+import { compare, partNote, placeOf, sumUp, type Change, type Sum } from "../sites";
 import { frameName, frameWhere, siteLabel, siteWhere, stackList } from "../stack";
 import { tabStore } from "../storage";
 import { cutNote, empty, figure } from "../view";
@@ -200,8 +200,10 @@ class Comparison {
       figure("Added", `${bytes(sum("added"))} in ${plural(sum("addedBuffers"), "buffer")}`),
       figure("Gone", own ? `${bytes(sum("gone"))} in ${plural(sum("goneBuffers"), "buffer")}` : "not known"),
       own && figure("Difference", signed(sum("added") - sum("gone"))));
-    if (changes.length === 0) return clear(this.result, figures, empty(own ? "Nothing has changed since then." : "Nothing was added since then."));
-    clear(this.result, figures, this.table(this.more.cut(changes), own !== null), this.more.element);
+    const part = partNote(own ?? after, after); // of a moment elsewhere it is said above
+    const note = part && h("p", { class: "muted pad" }, part);
+    if (changes.length === 0) return clear(this.result, figures, note, empty(own ? "Nothing has changed since then." : "Nothing was added since then."));
+    clear(this.result, figures, note, this.table(this.more.cut(changes), own !== null), this.more.element);
   }
 
   private table(changes: readonly Change[], gone: boolean): HTMLElement {
