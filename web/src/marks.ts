@@ -114,6 +114,19 @@ export function keepMark(store: Store, who: Who, rows: Rows): boolean {
   }
 }
 
+/** Those that the page itself knows, by process; among them what is too large to outlive it. */
+const known = new Map<string, Rows>();
+const knownAs = ({ pid, startNs }: Who): string => `${pid} ${startNs}`;
+
+export const knowMark = (who: Who, rows: Rows): void => void known.set(knownAs(who), rows);
+export const knownMark = (who: Who): Rows | null => known.get(knownAs(who)) ?? null;
+
+/** Names and stacks are details: who locks those leaves none behind. */
+export function forgetMarks(store: Store): void {
+  known.clear();
+  for (const name of names(store)) store.removeItem(name);
+}
+
 export function findMark(store: Store, who: Who, nowNs: number): Rows | null {
   const name = names(store).reverse().find((one) => isOf(one, who));
   return name ? unpack(store.getItem(name) ?? "", who.pid, nowNs) : null;

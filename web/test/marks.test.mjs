@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { findMark, keepMark, markAt, MARKS_CHARS_MAX, pack, unpack } from "../src/marks";
+import { findMark, forgetMarks, keepMark, knowMark, knownMark, markAt, MARKS_CHARS_MAX, pack, unpack } from "../src/marks";
 import { compare } from "../src/sites";
 import { buffer, frame } from "./make.mjs";
 
@@ -105,6 +105,17 @@ test("a mark in which only one thing is wrong is none", () => {
     assert.equal(read(mark), null, String(spoil));
   }
   assert.equal(unpack(JSON.stringify(good()).replace('"timeNs":5000000000', '"timeNs":-1e999'), 1, NOW), null);
+});
+
+test("who locks details leaves no marks behind, and nothing else is touched", () => {
+  const shelf = new Shelf();
+  shelf.setItem("ttmem.other", "stays");
+  for (const pid of [1, 2, 3]) keepMark(shelf, who(pid), rows(pid, buffer()));
+  knowMark(who(1), rows(1, buffer()));
+  assert.ok(knownMark(who(1)) && !knownMark(who(1, 2)));
+  forgetMarks(shelf);
+  assert.deepEqual([...shelf.map.keys()], ["ttmem.other"]);
+  assert.equal(knownMark(who(1)), null);
 });
 
 test("of a moment that was marked elsewhere the time is known", () => {

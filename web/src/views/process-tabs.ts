@@ -7,7 +7,7 @@ import { clear, h, More, say, type Child } from "../dom";
 import { Flame } from "../flame";
 import { age, bytes, clock, count, duration, plural, signed } from "../format";
 import { Grid } from "../grid";
-import { findMark, keepMark, markAt, type Who } from "../marks";
+import { findMark, keepMark, knowMark, knownMark, markAt, type Who } from "../marks";
 import type { Buffer } from "../model";
 import { remember, type Route } from "../router";
 import type { Rows } from "../rows";
@@ -19,8 +19,6 @@ import { cutNote, empty, figure } from "../view";
 const NAMES = { buffers: "Buffers", sites: "Call sites", flame: "Flame graph", phases: "Phases", compare: "Compare" };
 type Tab = keyof typeof NAMES;
 
-/** Moments to compare with, by process; also those that are too large to outlive the page. */
-const marks = new Map<string, Rows>();
 const PHASES = 500;
 
 const inner = (buffer: { stack: readonly Buffer["stack"][number][] }): string => {
@@ -170,16 +168,15 @@ class Comparison {
   /** Return: what is to be said of it. */
   private keep(rows: Rows): string {
     const who = this.who();
-    marks.set(`${who.pid} ${who.startNs}`, rows);
+    knowMark(who, rows);
     remember({ since: String(rows.timeNs) });
     return keepMark(tabStore, who, rows) ? "" : " It will not outlive a reload of the page: it is too large, or the browser keeps nothing.";
   }
 
   private before(nowNs: number): Rows | null {
     const who = this.who();
-    const key = `${who.pid} ${who.startNs}`;
-    const known = marks.get(key) ?? findMark(tabStore, who, nowNs);
-    if (known) marks.set(key, known);
+    const known = knownMark(who) ?? findMark(tabStore, who, nowNs);
+    if (known) knowMark(who, known);
     return known;
   }
 
