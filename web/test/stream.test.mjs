@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Failed, get, NeedsToken, problem } from "../src/api";
-import { link, parse } from "../src/router";
+import { link, parse, pick } from "../src/router";
 import { parseMessage, Reader, Retry, retryAfter, RETRY_MS } from "../src/sse";
 
 const STREAM = 'event: totals\ndata: {"a":1}\n\n: keep-alive\n\nevent: incident\ndata: {"kind":"leak"}\n\n';
@@ -72,6 +72,12 @@ test("an address may be anything", () => {
   for (const hash of ["", "#", "#/", "#/nothing", "#/process/0", "#/process/1x", "#/process/-1", "#/device", "#//", "#/__proto__/x"])
     assert.equal(parse(hash).view, "overview", hash);
   assert.equal(parse("#/device/%E0%A4%A").id, "%E0%A4%A");
+});
+
+test("only a name of one's own is a name", () => {
+  const names = { buffers: "Buffers", flame: "Flame graph" };
+  assert.equal(pick(names, "flame", "buffers"), "flame");
+  for (const wrong of [null, "", "toString", "constructor", "__proto__", "Flame"]) assert.equal(pick(names, wrong, "buffers"), "buffers", wrong);
 });
 
 test("whose fault it is: the daemon's, the token's, or the page's own", async (context) => {

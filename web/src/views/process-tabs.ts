@@ -9,7 +9,7 @@ import { age, bytes, clock, count, duration, plural, signed } from "../format";
 import { Grid } from "../grid";
 import { findMark, keepMark, knowMark, knownMark, markAt, type Who } from "../marks";
 import type { Buffer } from "../model";
-import { remember, type Route } from "../router";
+import { pick, remember, type Route } from "../router";
 import type { Rows } from "../rows";
 import { compare, partNote, placeOf, sumUp, type Change, type Sum } from "../sites";
 import { frameName, frameWhere, siteLabel, siteWhere, stackList } from "../stack";
@@ -237,8 +237,7 @@ export class Tabs {
     this.element = h("div", {}, h("div", { class: "tab-bar" }, this.bar));
     for (const tab of Object.keys(NAMES) as Tab[]) this.add(tab);
     this.bar.addEventListener("keydown", (event) => this.key(event));
-    const wanted = route.options.get("tab");
-    this.open(wanted && wanted in NAMES ? (wanted as Tab) : "buffers");
+    this.open(pick(NAMES, route.options.get("tab"), "buffers"));
   }
 
   destroy(): void {
