@@ -14,6 +14,7 @@ import "./test-flame.mjs";
 import "./test-live.mjs";
 import "./test-rows.mjs";
 import "./test-tabs.mjs";
+import "./test-storage.mjs";
 import "./test-stream.mjs";
 import "./test-plain.mjs";
 import "./test-hostile.mjs";
