@@ -257,8 +257,8 @@ def test_every_panel_shows_something(scraped):
 
 
 def test_panels_and_alert_know_of_the_same_leaks(tmp_path):
-    """What a daemon found at its start was never counted up: an increase would not have it. What was before a restart is
-    not lost either, and nothing counts twice."""
+    """What a daemon found at its start was never counted up: an increase would not have it. What was before a restart
+    is not lost either, and nothing counts twice."""
     leaks = {title: text for title, text in queries("") if "ttmem_processes_leaked_total" in text}
     assert len(leaks) == 2
     series = {  # what was counted, when the daemon started, and what is to be shown
