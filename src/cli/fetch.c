@@ -80,6 +80,8 @@ static void fetch_explain(CURL *one, CURLcode result, struct fetch *fetch)
 	}
 	if (result == CURLE_WRITE_ERROR)
 		why = "its answer is too long";
+	else if (result == CURLE_URL_MALFORMAT)
+		why = "this is no address, or its port is no number up to 65535";
 	else if (result == CURLE_COULDNT_RESOLVE_HOST)
 		why = "no such host";
 	else if (result == CURLE_COULDNT_CONNECT && error == ECONNREFUSED)

@@ -27,6 +27,8 @@
 #include "core/types.h"
 
 #define HOSTS_PORT "5392"
+#define HOSTS_SCHEMA "ttmem.smi/1"
+#define HOSTS_VERSION_MAX 9u /* digits */
 
 int smi_hosts_add(void *hosts, const char *text)
 {
@@ -91,15 +93,30 @@ static void hosts_print_device(struct smi_fleet *fleet, const char *host, const 
 	smi_fleet_row(fleet, host, number, name, &sums);
 }
 
+/* Whether it is ours, but of another time. What else is in a schema is not for people's eyes. */
+static bool hosts_is_other_version(const char *schema)
+{
+	const size_t kind = strlen("ttmem.smi/");
+	size_t digits;
+
+	if (!schema || strncmp(schema, HOSTS_SCHEMA, kind) != 0)
+		return false;
+	digits = strspn(schema + kind, "0123456789");
+	return digits > 0 && digits <= HOSTS_VERSION_MAX && !schema[kind + digits];
+}
+
 /* The document of a host, NULL if it gave none that makes sense; then its problem is told. */
 static json_t *hosts_parse(struct fetch *fetch)
 {
 	json_t *document = fetch->text ? json_loadb(fetch->text, fetch->length, 0, NULL) : NULL;
 	const char *schema = json_string_value(json_object_get(document, "schema"));
 
-	if (schema && strncmp(schema, "ttmem.smi/", 10) == 0)
+	if (schema && strcmp(schema, HOSTS_SCHEMA) == 0)
 		return document;
-	if (!*fetch->problem)
+	if (!*fetch->problem && hosts_is_other_version(schema))
+		snprintf(fetch->problem, sizeof(fetch->problem),
+			 "speaks %s, which this ttmem does not know", schema);
+	else if (!*fetch->problem)
 		strcpy(fetch->problem, "its answer is no ttmem.smi");
 	json_decref(document);
 	return NULL;
@@ -107,7 +124,7 @@ static json_t *hosts_parse(struct fetch *fetch)
 
 static void hosts_print(const struct smi_hosts *hosts, struct fetch *fetches)
 {
-	uint64_t processes = 0;
+	uint64_t processes = 0, answers = 0;
 	struct smi_fleet fleet;
 	size_t longest = 0;
 
@@ -124,7 +141,12 @@ static void hosts_print(const struct smi_hosts *hosts, struct fetch *fetches)
 			smi_fleet_lack(&fleet, hosts->names[i],
 				       document ? "no device in use" : fetches[i].problem);
 		processes += json_array_size(json_object_get(document, "processes"));
+		answers += document != NULL;
 		json_decref(document);
+	}
+	if (answers == 0) {
+		puts("none of them has told anything");
+		return;
 	}
 	smi_fleet_end(&fleet);
 	printf(", %" PRIu64 " process%s\n", processes, processes == 1 ? "" : "es");

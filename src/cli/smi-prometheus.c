@@ -162,6 +162,10 @@ static void prometheus_print(const struct prometheus_row *rows, size_t count)
 		}
 		smi_fleet_row(&fleet, host, row->device, row->uid, &sums);
 	}
+	if (count > 0 && away == count) {
+		puts("none of them has told anything");
+		return;
+	}
 	smi_fleet_end(&fleet);
 	printf(", %zu device%s%s\n", count - away, count - away == 1 ? "" : "s",
 	       count ? "" : ": it scrapes no ttmemd, see docs/fleet.md");

@@ -293,7 +293,8 @@ static int exchange_show(struct exchange *exchange)
 	return exchange_queue(exchange, response, DOOR_READING);
 }
 
-static int exchange_listen(struct exchange *exchange, bool is_head, bool details)
+static int exchange_listen(struct exchange *exchange, bool is_head,
+			   const struct stream_rights *rights)
 {
 	struct MHD_Response *response = NULL;
 	int r;
@@ -303,7 +304,7 @@ static int exchange_listen(struct exchange *exchange, bool is_head, bool details
 		exchange->body = body_new(&exchange->web->purse);
 		return exchange_answer(exchange);
 	}
-	r = stream_subscribe(exchange->web->stream, exchange->connection, exchange->visit, details,
+	r = stream_subscribe(exchange->web->stream, exchange->connection, exchange->visit, rights,
 			     &response);
 	if (r < 0) {
 		exchange->retry = r == -EBUSY ? STREAM_RETRY : NULL;
@@ -362,7 +363,7 @@ static bool exchange_check(struct exchange *exchange, const char *method)
 }
 
 /* Finds the route, and whether this client may take it with these parameters. */
-static bool exchange_choose(struct exchange *exchange, bool *ret_details)
+static bool exchange_choose(struct exchange *exchange, struct stream_rights *ret_rights)
 {
 	const char *authorization = exchange_header(exchange, MHD_HTTP_HEADER_AUTHORIZATION);
 	struct target *target = &exchange->target;
@@ -382,9 +383,12 @@ static bool exchange_choose(struct exchange *exchange, bool *ret_details)
 		exchange_fail(exchange, -EINVAL);
 		return false;
 	}
-	*ret_details = guard_may_see(&exchange->web->guard, authorization, target->token);
+	*ret_rights = (struct stream_rights){
+		.details = guard_may_see(&exchange->web->guard, authorization, target->token),
+		.known = guard_has_token(&exchange->web->guard, authorization, target->token),
+	};
 	/* Who shows a token that is wrong wants to know. */
-	if (!*ret_details && (target->token || (authorization && *authorization))) {
+	if (!ret_rights->details && (target->token || (authorization && *authorization))) {
 		exchange_refuse(exchange, MHD_HTTP_UNAUTHORIZED, "the token is wrong");
 		return false;
 	}
@@ -411,7 +415,7 @@ static int exchange_put(struct exchange *exchange)
 
 int exchange_serve(struct exchange *exchange, const char *method)
 {
-	bool details = false;
+	struct stream_rights rights = {0};
 
 	if (exchange->made)
 		return exchange_answer(exchange);
@@ -420,7 +424,7 @@ int exchange_serve(struct exchange *exchange, const char *method)
 		exchange->begun = true;
 		return exchange_check(exchange, method) ? 0 : exchange_answer(exchange);
 	}
-	if (!exchange_choose(exchange, &details))
+	if (!exchange_choose(exchange, &rights))
 		return exchange_answer(exchange);
 	exchange->ask.web = exchange->web;
 	exchange->ask.target = &exchange->target;
@@ -430,7 +434,7 @@ int exchange_serve(struct exchange *exchange, const char *method)
 	switch (exchange->route->lane) {
 	case ROUTES_STREAM:
 		return exchange_listen(exchange, strcmp(method, MHD_HTTP_METHOD_HEAD) == 0,
-				       details);
+				       &rights);
 	case ROUTES_ASSET:
 		exchange->asset = assets_find(exchange->target.path);
 		return exchange_show(exchange);

@@ -109,6 +109,9 @@ UNIT(a_token_is_compared_whole)
 	assert(!guard_may_see(&guard, "Bearer x", "0123456789abcdef"));
 	guard.details = true;
 	assert(guard_may_see(&guard, NULL, NULL));
+	/* Where everybody may see all, who has the token is still told from who has not. */
+	assert(!guard_has_token(&guard, NULL, NULL));
+	assert(guard_has_token(&guard, "Bearer 0123456789abcdef", NULL));
 }
 
 static char path[512];

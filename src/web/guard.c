@@ -107,18 +107,21 @@ static bool guard_is_token(const struct guard *guard, const char *token, size_t 
 	return known > 0 && different == 0;
 }
 
-bool guard_may_see(const struct guard *guard, const char *authorization, const char *token)
+bool guard_has_token(const struct guard *guard, const char *authorization, const char *token)
 {
 	static const char scheme[] = "Bearer ";
 
-	if (guard->details)
-		return true;
 	if (authorization && strncasecmp(authorization, scheme, strlen(scheme)) == 0) {
 		authorization += strlen(scheme);
 		authorization += strspn(authorization, " ");
 		return guard_is_token(guard, authorization, strlen(authorization));
 	}
 	return token && guard_is_token(guard, token, strlen(token));
+}
+
+bool guard_may_see(const struct guard *guard, const char *authorization, const char *token)
+{
+	return guard->details || guard_has_token(guard, authorization, token);
 }
 
 static int guard_read_token(struct guard *guard, int fd, const char **ret_problem)

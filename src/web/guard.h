@@ -42,6 +42,9 @@ int guard_load_token(struct guard *guard, const char *path, const char **ret_pro
 bool guard_is_host(const struct guard *guard, const char *host);
 
 /* Whether an Authorization header or a token is right; both may be NULL. */
+bool guard_has_token(const struct guard *guard, const char *authorization, const char *token);
+
+/* Whether who shows these may see details: where they are open to everybody, it needs nothing. */
 bool guard_may_see(const struct guard *guard, const char *authorization, const char *token);
 
 /* To whom details are given: "open" (everybody), "token" (who has it), "none" (there is none to have). */

@@ -33,7 +33,8 @@ struct stream_subscriber {
 	struct stream_subscriber *next;
 	struct MHD_Connection *connection;
 	struct door_visit *visit;
-	bool details;
+	bool details;   /* are told to it */
+	bool known;     /* has shown the token */
 	bool told;      /* any totals */
 	bool suspended; /* waits for something to send */
 	bool dropped;
@@ -201,16 +202,16 @@ static void stream_release(void *context)
  * places for good; who has shown the token gets one all the same: that of who has listened longest
  * without it.
  */
-static bool stream_has_room_locked(struct stream *stream, bool details)
+static bool stream_has_room_locked(struct stream *stream, bool known)
 {
 	struct stream_subscriber *longest = NULL;
 
 	if (stream->count - stream->leaving < STREAM_SUBSCRIBERS_MAX)
 		return true;
-	if (!details)
+	if (!known)
 		return false;
 	for (struct stream_subscriber *each = stream->subscribers; each; each = each->next) {
-		if (!each->details && !each->dropped)
+		if (!each->known && !each->dropped)
 			longest = each; /* the newest are first */
 	}
 	if (longest)
@@ -219,7 +220,8 @@ static bool stream_has_room_locked(struct stream *stream, bool details)
 }
 
 int stream_subscribe(struct stream *stream, struct MHD_Connection *connection,
-		     struct door_visit *visit, bool details, struct MHD_Response **ret_response)
+		     struct door_visit *visit, const struct stream_rights *rights,
+		     struct MHD_Response **ret_response)
 {
 	CLEANUP_FREE struct stream_subscriber *subscriber = calloc(1, sizeof(*subscriber));
 	struct MHD_Response *response;
@@ -231,11 +233,12 @@ int stream_subscribe(struct stream *stream, struct MHD_Connection *connection,
 		.stream = stream,
 		.connection = connection,
 		.visit = visit,
-		.details = details,
+		.details = rights->details,
+		.known = rights->known,
 		.last_ns = lane_now(),
 	};
 	pthread_mutex_lock(&stream->lock);
-	if (stream->closed || !stream_has_room_locked(stream, details)) {
+	if (stream->closed || !stream_has_room_locked(stream, rights->known)) {
 		r = -EBUSY;
 	} else {
 		response = MHD_create_response_from_callback(

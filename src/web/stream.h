@@ -38,13 +38,19 @@ struct web_incident;
 int stream_new(struct stream **ret_stream, struct body_purse *purse, uint32_t alive_ms);
 struct stream *stream_free(struct stream *stream);
 
+/* Two things: details may be open to everybody, and still only the token gives a right to a place. */
+struct stream_rights {
+	bool details; /* is told all of an incident */
+	bool known;   /* has shown the token */
+};
+
 /*
- * A new subscriber and the response that feeds it. @details: it has shown the token. 0; -EBUSY if
- * there are too many, and among them nobody who has to make room; or a negative errno. From the
- * thread that serves the sockets.
+ * A new subscriber and the response that feeds it. 0; -EBUSY if there are too many, and among them
+ * nobody who has to make room; or a negative errno. From the thread that serves the sockets.
  */
 int stream_subscribe(struct stream *stream, struct MHD_Connection *connection,
-		     struct door_visit *visit, bool details, struct MHD_Response **ret_response);
+		     struct door_visit *visit, const struct stream_rights *rights,
+		     struct MHD_Response **ret_response);
 
 /* When something has to be done next: UINT64_MAX = nobody listens. */
 uint64_t stream_due(struct stream *stream);

@@ -256,6 +256,46 @@ def test_every_panel_shows_something(scraped):
             assert found[2] in query(scraped, found[1])[0]["metric"]
 
 
+def test_panels_and_alert_know_of_the_same_leaks(tmp_path):
+    """What a daemon found at its start was never counted up: an increase would not have it. What was before a restart
+    is not lost either, and nothing counts twice."""
+    leaks = {title: text for title, text in queries("") if "ttmem_processes_leaked_total" in text}
+    assert len(leaks) == 2
+    series = {  # what was counted, when the daemon started, and what is to be shown
+        "start": ("_x5 3x5", "_x5 290x5", 3),
+        "later": ("_x5 3x3 5x1", "_x5 290x5", 5),
+        "restart": ("0x2 4x2 1x5", "-100000x4 290x5", 5),
+        "same": ("1x4 1x5", "-100000x4 290x5", 1),
+        "old": ("7x10", "-100000x10", 0),
+    }
+    case = {
+        "interval": "1m",
+        "input_series": [
+            {"series": f'{name}{{cluster="", job="ttmem", instance="{host}"}}', "values": values}
+            for host, both in series.items()
+            for name, values in zip(("ttmem_processes_leaked_total", "process_start_time_seconds"), both)
+        ],
+        "promql_expr_test": [
+            {
+                "expr": f"round({text})",
+                "eval_time": "9m",
+                "exp_samples": [{"labels": "{}", "value": sum(row[2] for row in series.values())}]
+                if text.startswith("sum(")
+                else [{"labels": f'{{instance="{host}"}}', "value": row[2]} for host, row in series.items()],
+            }
+            for text in leaks.values()
+        ],
+    }
+    (tmp_path / "test.json").write_text(json.dumps({"evaluation_interval": "1m", "tests": [case]}))
+    assert "SUCCESS" in promtool("test", "rules", str(tmp_path / "test.json"))
+    # And the alert asks the same, of another time.
+    rules = (FLEET / "ttmem.rules.yml").read_text()
+    alert = re.search(r"- alert: TtmemLeakFound\n\s+expr: \|\n\s+\((.*?)\) > 0\n", rules, re.S)[1]
+    alert = " ".join(alert.split()).replace("[10m]", "[24h]").replace("< 600", "< 86400")
+    for title, text in leaks.items():
+        assert alert in re.sub(r"\{.*?\}", "", text), title
+
+
 def test_smi_of_a_prometheus(ttmemd, scraped):
     """All that it scrapes, in one table."""
     url = f"http://127.0.0.1:{scraped}/"

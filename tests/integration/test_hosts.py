@@ -175,6 +175,8 @@ def test_names_with_colons(ttmemd):
         (b"[" * 100000, "no ttmem.smi"),
         (b"\xff\xfe\x00", "no ttmem.smi"),
         ({"schema": 1}, "no ttmem.smi"),
+        ({**smi(), "schema": "ttmem.smi/9"}, "(speaks ttmem.smi/9, which this ttmem does not know)"),
+        ({**smi(), "schema": "ttmem.smi/9\x1b[2J"}, "no ttmem.smi"),
         ({"schema": "ttmem.smi/1", "devices": {"a": 1}}, "no device in use"),
     ],
 )
@@ -183,7 +185,20 @@ def test_what_is_no_document(ttmemd, pretend, body, said):
     shown = ttmemd.run("smi", "--host", bad.name, "--host", good.name)
     assert re.search(rf"^{bad.name} +\(", shown.stdout, re.M) and said in shown.stdout
     assert shown.returncode == (0 if "no device" in said else 1)
-    assert "1.0 MiB" in shown.stdout
+    assert shown.stdout.splitlines()[-1].startswith("1.0 MiB of DRAM") and "\x1b" not in shown.stdout
+
+
+def test_where_nobody_answers(ttmemd, pretend):
+    """What is not known is not called nothing, and a port that is none is told in words of our own."""
+    newer = pretend({**smi(), "schema": "ttmem.smi/9"})
+    names = [newer.name, "127.0.0.1:1", "127.0.0.1:99999", "127.0.0.1:x", "[::1]x"]
+    shown = ttmemd.run("smi", *(word for name in names for word in ("--host", name)))
+    rows = shown.stdout.splitlines()
+    assert (shown.returncode, rows[-1]) == (1, "none of them has told anything")
+    for row in rows[3:6]:
+        assert row.endswith("(this is no address, or its port is no number up to 65535)")
+    away = pretend(samples(({"__name__": "up", "instance": "dead:5392", "job": "ttmem"}, "0")))
+    assert ttmemd.run("smi", "--prometheus", away.name).stdout.endswith("none of them has told anything\n")
 
 
 def test_numbers_of_every_kind(ttmemd, pretend):

@@ -125,6 +125,20 @@ def test_a_token_has_a_place(server):
         listener.close()
 
 
+def test_a_token_has_a_place_where_details_are_open(world, tmp_path):
+    """Nobody needs it there to see all, but only who has it may take the place of another."""
+    server = Server(world, tmp_path, "details")
+    anybody = [Listener(server) for _ in range(64)]
+    assert Listener(server).status == 503
+    known = Listener(server, token=server.token)
+    assert known.status == 200
+    server.tell("incident leak 1 1")
+    for listener in [known, *anybody[1:]]:
+        assert listener.next_of("incident")["name"] == "secret"
+    for listener in [known, *anybody]:
+        listener.close()
+
+
 def test_among_those_with_the_token_nobody_makes_room(server):
     known = [Listener(server, token=server.token) for _ in range(64)]
     assert {listener.status for listener in known} == {200}

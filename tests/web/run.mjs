@@ -15,6 +15,7 @@ import "./test-focus.mjs";
 import "./test-live.mjs";
 import "./test-rows.mjs";
 import "./test-tabs.mjs";
+import "./test-storage.mjs";
 import "./test-stream.mjs";
 import "./test-plain.mjs";
 import "./test-hostile.mjs";

@@ -2,6 +2,8 @@
 //
 // Charts: what one reads, by mouse and by keyboard; looking closer, and seeing all again.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
 import { test, until } from "./runner.mjs";
 
 const MIB = 1024 ** 2;
@@ -214,6 +216,48 @@ for (const where of ["device", "process"])
     });
     assert.equal(point.step_s, 1);
   });
+
+/** Gives a database, of a daemon that has stopped, a past in steps of ten seconds; of the last minutes it has seconds, too. */
+const AGE = `
+import sqlite3, sys
+past = sqlite3.connect(sys.argv[1])
+first = "SELECT min(t), series, used, used_max, buffers, buffers_max FROM points_1 GROUP BY series"
+(now,) = past.execute("SELECT min(t) FROM points_1").fetchone()
+rows = past.execute(first).fetchall()
+for table, seconds, step in (("points_10", 1200, 10), ("points_1", 240, 60)):
+    for t in range((now - seconds) // step * step, now, step):
+        past.executemany(f"INSERT OR IGNORE INTO {table} VALUES (?, ?, ?, ?, ?, ?)", [(t, *row[1:]) for row in rows])
+past.commit()
+`;
+
+test("of a part of a long past a real daemon has finer steps", async ({ daemon, visit }) => {
+  await daemon.player({}, `alloc 0 DRAM 0x1000 ${MIB} a`);
+  /** What it has recorded each second since a moment. */
+  const seconds = async (since) =>
+    ((await (await fetch(`${daemon.base}/api/v1/series?device=0&step=1&from=${since}000000000`)).json()).series[0]?.points ?? []).map((point) => point[0]);
+  await until("something to remember", async () => (await seconds(0)).length >= 1);
+  await daemon.stop();
+  execFileSync("/usr/bin/python3", ["-c", AGE, join(daemon.folder, "state", "history.db")]);
+  const start = Math.floor(Date.now() / 1000);
+  await daemon.start();
+  await until("some seconds", async () => (await seconds(start)).length >= 5);
+  // The last ones are too near to the edge for a mouse.
+  const recorded = (await seconds(start)).slice(0, -2).map((time) => new Date(time / 1e6).toTimeString().slice(0, 8));
+  const visitor = await visit();
+  const chart = new ChartOn(visitor);
+  await visitor.go("#/device/0?range=86400");
+  await until("the past", async () => (await chart.length()) >= 1140);
+  await chart.chart.locator("summary").click();
+  const shown = () => chart.chart.locator("tbody tr > :first-child").allInnerTexts();
+  const missing = async () => {
+    const list = new Set(await shown());
+    return recorded.filter((time) => !list.has(time));
+  };
+  await until("the table", async () => (await shown()).length > 0);
+  assert.notDeepEqual(await missing(), [], "a long past comes in long steps");
+  await chart.drag(0.9, 0.999);
+  await until("each second", async () => (await missing()).length === 0);
+});
 
 test("a chart of one moment is a minute long", async ({ daemon, visit }) => {
   await daemon.player({}, "alloc 0 DRAM 0x1000 1 a");

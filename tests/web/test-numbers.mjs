@@ -102,3 +102,18 @@ test("numbers on the pages of processes are those of ttmem smi", async (given) =
     await visitor.has(`${number(add(process.devices, (part) => buffers(part.memory)))} buffer`, ".tab-bar");
   }
 });
+
+test("a bar of which more is reported than the device has stays a bar, and says so", async ({ daemon, visit }) => {
+  await daemon.player({}, "device 0 0xa1 wormhole_b0 n150 0 1000000 1000 12", "alloc 0 DRAM 0x1000 1500000 a", "kernel 0 0x30000 65536 1");
+  const visitor = await visit();
+  await visitor.go();
+  await visitor.has("> 999 %", ".bar-l1");
+  for (const [pool, text] of [["dram", "150 %"], ["l1", "> 999 %"]]) {
+    const one = visitor.page.locator(`.card .bar-${pool}`);
+    const share = one.locator(".bar-share");
+    assert.deepEqual([await share.innerText(), await share.getAttribute("title")], [text, "More is reported than the device has."]);
+    assert.match(await one.locator("[role=img]").getAttribute("aria-label"), /More is reported than the device has\.$/);
+    const [track, fill] = [await one.locator(".bar-track").boundingBox(), await one.locator(".bar-fill").boundingBox()];
+    assert.ok(fill.width <= track.width);
+  }
+});

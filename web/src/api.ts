@@ -3,9 +3,14 @@
 // Questions to the daemon. The token for details lives in this tab's session only, and travels in a header:
 // what is in an address ends up in histories and on screens.
 
+import { tabStore } from "./storage";
+
 const STORED = "ttmem.token";
 
 export class NeedsToken extends Error {}
+
+/** Nobody is there, or the answer has no end. */
+export class Silent extends Error {}
 
 export class Failed extends Error {
   constructor(
@@ -20,7 +25,7 @@ export class Failed extends Error {
 export type Details = "open" | "token" | "none";
 let details: Details = "token";
 
-export const token = (): string => sessionStorage.getItem(STORED) ?? "";
+export const token = (): string => tabStore.getItem(STORED) ?? "";
 export const mayAsk = (): boolean => details === "open" || (details === "token" && token() !== "");
 export const detailsAre = (): Details => details;
 
@@ -35,9 +40,18 @@ export const onTokenWrong = (listener: () => void): void => void wrongListeners.
 /** To be called with every answer: a token that is refused is forgotten, and what needs none goes on without it. */
 export function checkToken(answer: Response, sent: string): void {
   if ((answer.status !== 401 && answer.status !== 403) || !sent || token() !== sent) return;
-  sessionStorage.removeItem(STORED);
+  tabStore.removeItem(STORED);
   wrong = true;
   for (const listener of wrongListeners) listener();
+}
+
+/** What goes wrong here is not the page's fault. */
+async function reach<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch {
+    throw new Silent();
+  }
 }
 
 export type Parameters = Record<string, string | number | null | undefined>;
@@ -48,14 +62,14 @@ export async function get<T>(path: string, parameters: Parameters = {}, signal?:
     if (value !== null && value !== undefined) query.set(key, String(value));
   const text = query.toString();
   const sent = token();
-  const answer = await fetch(text ? `${path}?${text}` : path, { headers: headers(sent), signal });
+  const answer = await reach(fetch(text ? `${path}?${text}` : path, { headers: headers(sent), signal }));
   checkToken(answer, sent);
   if (answer.status === 401) throw new NeedsToken();
   if (!answer.ok) {
     const said = (await answer.json().catch(() => null)) as { error?: string } | null;
     throw new Failed(said?.error ?? `the daemon answered ${answer.status}`, answer.status);
   }
-  return (await answer.json()) as T;
+  return (await reach(answer.json())) as T;
 }
 
 /** Page after page, until there are none or nobody wants more. */
@@ -78,22 +92,24 @@ export async function askHealth(): Promise<void> {
 
 /** Tries a token; keeps it if it is right. */
 export async function unlock(candidate: string): Promise<boolean> {
-  const answer = await fetch("/api/v1/incidents?limit=1", { headers: headers(candidate) });
+  const answer = await reach(fetch("/api/v1/incidents?limit=1", { headers: headers(candidate) }));
   if (answer.status === 401) return false;
   if (!answer.ok) throw new Failed(`the daemon answered ${answer.status}`, answer.status);
-  sessionStorage.setItem(STORED, candidate);
+  tabStore.setItem(STORED, candidate);
   wrong = false;
   return true;
 }
 
 export function lock(): void {
-  sessionStorage.removeItem(STORED);
+  tabStore.removeItem(STORED);
   wrong = false;
 }
 
-export const problem = (error: unknown): string =>
-  error instanceof NeedsToken
-    ? "The token is not right any more."
-    : error instanceof Failed
-      ? error.message
-      : "The daemon does not answer.";
+/** What people are told. A mistake of the page is not blamed on the daemon. */
+export function problem(error: unknown): string {
+  if (error instanceof NeedsToken) return "The token is not right any more.";
+  if (error instanceof Failed) return error.message;
+  if (error instanceof Silent) return "The daemon does not answer.";
+  console.error(error);
+  return `This page has made a mistake: ${error instanceof Error ? error.message : String(error)}`;
+}

@@ -3,6 +3,7 @@
 // Colours are settled in style.css, once for light and once for dark; canvases ask for them here.
 
 import type { MemoryType } from "./model";
+import { browserStore } from "./storage";
 
 const cache = new Map<string, string>();
 const probe = document.createElement("i");
@@ -54,16 +55,16 @@ function changed(): void {
 }
 
 export function theme(): Theme {
-  const stored = localStorage.getItem(STORED);
+  const stored = browserStore.getItem(STORED);
   return stored === "light" || stored === "dark" ? stored : "auto";
 }
 
 export function setTheme(value: Theme): void {
   if (value === "auto") {
-    localStorage.removeItem(STORED);
+    browserStore.removeItem(STORED);
     delete document.documentElement.dataset.theme;
   } else {
-    localStorage.setItem(STORED, value);
+    browserStore.setItem(STORED, value);
     document.documentElement.dataset.theme = value;
   }
   changed();

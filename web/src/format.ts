@@ -46,6 +46,12 @@ export function percent(part: number, whole: number): string {
   return `${value > 0 && value < 10 ? value.toFixed(1) : Math.round(value)} %`;
 }
 
+const SHARE_MAX = 999; // as in "ttmem smi": above it one of the two figures is not true
+
+/** How much of a memory is used. What processes report may be more than it has. */
+export const share = (used: number, capacity: number): string =>
+  (100 * used) / capacity > SHARE_MAX ? `> ${SHARE_MAX} %` : percent(used, capacity);
+
 /** A length of time, in its two largest units. */
 export function duration(ns: number): string {
   const s = Math.max(0, ns / 1e9);

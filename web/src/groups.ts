@@ -87,6 +87,10 @@ export interface Glance {
   least: boolean; // there was more: of a process that leaked, the daemon keeps the largest call sites
 }
 
+/** How often something went wrong: each time counts, and a process that leaked is one. */
+export const happened = (rows: readonly Glance[]): number =>
+  rows.reduce((sum, row) => sum + (row.kind === "leak" ? 1 : row.times), 0);
+
 const LEAK_SITES_MAX = 256; // STORE_LEAK_SITES_MAX of the daemon
 
 export function glance(incidents: readonly Incident[]): Glance[] {

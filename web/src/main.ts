@@ -8,7 +8,9 @@ import { onTheme, setTheme, startTheme, theme, type Theme } from "./colours";
 import { clear, h, say } from "./dom";
 import { duration } from "./format";
 import { live, type State } from "./live";
+import { forgetMarks } from "./marks";
 import { link, parse } from "./router";
+import { tabStore } from "./storage";
 import { visible } from "./text";
 import type { View } from "./view";
 import { device } from "./views/device";
@@ -143,6 +145,7 @@ function start(): void {
   key.addEventListener("click", () => {
     if (!token()) return askToken();
     lock();
+    forgetMarks(tabStore);
     changeToken();
   });
   themes.addEventListener("click", () => {

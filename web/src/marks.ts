@@ -4,9 +4,10 @@
 // session storage, which is small, so equal call sites are kept once, the oldest marks go first, and one that is too large
 // is not kept at all. What is read from there may be anything.
 
-import type { Buffer, MemoryType } from "./model";
+import { TYPES, type Buffer, type Frame, type MemoryType } from "./model";
 import type { Rows } from "./rows";
 import { siteKey, type SiteKey } from "./stack";
+import { lasts, type Store } from "./storage";
 
 const PREFIX = "ttmem.mark/";
 export const MARKS_CHARS_MAX = 4_000_000; // of all of them; browsers give 5 million
@@ -42,18 +43,41 @@ export function pack(rows: Rows): string {
   return JSON.stringify(packed);
 }
 
-/** What comparing needs of each buffer; null: that is no mark. */
-export function unpack(text: string, pid: number): Rows | null {
+const isText = (value: unknown): boolean => value === null || value === undefined || typeof value === "string";
+const isAmount = (value: unknown): boolean => typeof value === "number" && Number.isFinite(value) && value >= 0;
+const isWhole = (value: unknown): boolean => isAmount(value) && Number.isInteger(value);
+
+const isFrame = (frame: Frame | null): boolean =>
+  typeof frame === "object" && frame !== null && isText(frame.function) && isText(frame.file) && isText(frame.module) &&
+  (frame.line === null || isWhole(frame.line));
+
+const isSite = (site: SiteKey | null): boolean =>
+  typeof site === "object" && site !== null && TYPES.includes(site.type as MemoryType) && isText(site.name) && isText(site.phase) &&
+  Array.isArray(site.stack) && site.stack.every(isFrame);
+
+const isRow = (row: PackedRow | null, sites: number): boolean =>
+  Array.isArray(row) && isWhole(row[0]) && row[0] < sites && isWhole(row[1]) && isText(row[2]) && typeof row[3] === "string" &&
+  isAmount(row[4]) && isAmount(row[5]);
+
+/** Whether it is a mark of a moment that has been. */
+const isPacked = (packed: Packed | null, nowNs: number): packed is Packed =>
+  typeof packed === "object" && packed !== null && isAmount(packed.timeNs) && packed.timeNs <= nowNs &&
+  Array.isArray(packed.sites) && packed.sites.every(isSite) &&
+  Array.isArray(packed.rows) && packed.rows.every((row) => isRow(row, packed.sites.length));
+
+/** What comparing needs of each buffer; null: that is no mark. @nowNs: by the clock that it was made by. */
+export function unpack(text: string, pid: number, nowNs: number): Rows | null {
   try {
-    const packed = JSON.parse(text) as Packed;
+    const packed = JSON.parse(text) as Packed | null;
+    if (!isPacked(packed, nowNs)) return null;
     const buffers = packed.rows.map(([site, device, device_uid, address, size, born_ns]): Buffer => {
       const { type, name, phase, stack } = packed.sites[site]!;
       return {
-        pid, comm: "", device, device_uid, type: type as MemoryType, address, size, refs: 1, born_ns, age_ns: packed.timeNs - born_ns,
-        name, phase: phase ?? null, thread: 0, flags: [], stack: [...stack],
+        pid, comm: "", device, device_uid, type: type as MemoryType, address, size, refs: 1, born_ns, age_ns: Math.max(0, packed.timeNs - born_ns),
+        name: name ?? null, phase: phase ?? null, thread: 0, flags: [], stack: [...stack],
       };
     });
-    return { buffers, timeNs: Number(packed.timeNs), complete: packed.complete === true };
+    return { buffers, timeNs: packed.timeNs, complete: packed.complete === true };
   } catch {
     return null;
   }
@@ -62,7 +86,7 @@ export function unpack(text: string, pid: number): Rows | null {
 const isOf = (key: string, { pid, startNs }: Who): boolean => key.startsWith(PREFIX) && key.endsWith(`/${pid}/${startNs}`);
 
 /** The names of all marks, the oldest first. */
-function names(store: Storage): string[] {
+function names(store: Store): string[] {
   const list: string[] = [];
   for (let i = 0; i < store.length; i++) {
     const key = store.key(i) ?? "";
@@ -72,7 +96,7 @@ function names(store: Storage): string[] {
 }
 
 /** Return: whether it will outlive a reload. */
-export function keepMark(store: Storage, who: Who, rows: Rows): boolean {
+export function keepMark(store: Store, who: Who, rows: Rows): boolean {
   for (const name of names(store)) if (isOf(name, who)) store.removeItem(name);
   const text = pack(rows);
   if (text.length > MARKS_CHARS_MAX) return false;
@@ -84,15 +108,28 @@ export function keepMark(store: Storage, who: Who, rows: Rows): boolean {
   }
   try {
     store.setItem(`${PREFIX}${rows.timeNs}/${who.pid}/${who.startNs}`, text);
-    return true;
+    return lasts(store);
   } catch {
-    return false; // no room, or none is given
+    return false; // no room
   }
 }
 
-export function findMark(store: Storage, who: Who): Rows | null {
+/** Those that the page itself knows, by process; among them what is too large to outlive it. */
+const known = new Map<string, Rows>();
+const knownAs = ({ pid, startNs }: Who): string => `${pid} ${startNs}`;
+
+export const knowMark = (who: Who, rows: Rows): void => void known.set(knownAs(who), rows);
+export const knownMark = (who: Who): Rows | null => known.get(knownAs(who)) ?? null;
+
+/** Names and stacks are details: who locks those leaves none behind. */
+export function forgetMarks(store: Store): void {
+  known.clear();
+  for (const name of names(store)) store.removeItem(name);
+}
+
+export function findMark(store: Store, who: Who, nowNs: number): Rows | null {
   const name = names(store).reverse().find((one) => isOf(one, who));
-  return name ? unpack(store.getItem(name) ?? "", who.pid) : null;
+  return name ? unpack(store.getItem(name) ?? "", who.pid, nowNs) : null;
 }
 
 /**

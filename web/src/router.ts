@@ -27,6 +27,10 @@ export function parse(hash: string): Route {
   return { view: "overview", id: "", options };
 }
 
+/** One of several names, if an address means one; what every object has ("toString") is none. */
+export const pick = <T extends object>(names: T, wanted: string | null, otherwise: keyof T): keyof T =>
+  wanted !== null && Object.hasOwn(names, wanted) ? (wanted as keyof T) : otherwise;
+
 export function link(view: Route["view"], id = "", options: Record<string, string> = {}): string {
   const query = new URLSearchParams(options).toString();
   const path = view === "overview" ? "" : id ? `${view}/${encodeURIComponent(id)}` : view;

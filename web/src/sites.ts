@@ -59,6 +59,11 @@ export interface Change extends SiteKey {
   goneBuffers: number;
 }
 
+/** What is to be said where not all buffers were read, at one moment or both; "" if all were. */
+export const partNote = (before: { complete: boolean }, after: { complete: boolean }): string =>
+  before.complete && after.complete ? "" : "There are too many buffers to read all, so only the first ones are compared: " +
+    "some that count as added were there before, and some that count as gone are still there.";
+
 export function compare(before: readonly Buffer[], after: readonly Buffer[]): Change[] {
   const had = new Map(before.map((buffer) => [placeOf(buffer), buffer]));
   const stayed = new Set<Buffer>();

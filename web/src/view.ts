@@ -4,8 +4,8 @@
 
 import { detailsAre } from "./api";
 import { typeVariable } from "./colours";
-import { clear, h, type Child } from "./dom";
-import { bytes, count, percent } from "./format";
+import { clear, h, hint, type Child } from "./dom";
+import { bytes, count, share } from "./format";
 import {
   poolBound, poolCapacity, POOLS, poolUsed, TYPES, type Device, type Memory, type MemoryType, type Pool,
 } from "./model";
@@ -80,13 +80,16 @@ export class Bar {
     const bound = poolBound(memory, this.pool);
     clear(this.figure, h("b", {}, bound + bytes(used)), capacity ? ` / ${bytes(capacity)}` : "");
     const ratio = capacity ? used / capacity : 0;
-    this.share.textContent = capacity ? percent(used, capacity) : used > 0 ? "size unknown" : "";
+    this.share.textContent = capacity ? share(used, capacity) : used > 0 ? "size unknown" : "";
     this.track.classList.toggle("unknown", !capacity);
     this.share.className = `bar-share ${ratio >= 0.9 ? "bad" : ratio >= 0.75 ? "warn" : ""}`;
+    const over = ratio > 1 ? "More is reported than the device has." : "";
+    hint(this.share, over);
     this.track.setAttribute(
       "aria-label",
       `${POOLS[this.pool].title}: ${bytes(used)}${capacity ? ` of ${bytes(capacity)}` : ""}; ` +
-        parts.map((type) => `${TYPE_TITLES[type]} ${bytes(memory[type].used)}`).join(", "),
+        parts.map((type) => `${TYPE_TITLES[type]} ${bytes(memory[type].used)}`).join(", ") +
+        (over && `. ${over}`),
     );
     clear(
       this.fill,

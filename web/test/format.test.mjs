@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { age, bytes, clock, count, duration, parseBytes, percent, plural, signed } from "../src/format";
+import { age, bytes, clock, count, duration, parseBytes, percent, plural, share, signed } from "../src/format";
 import { short, visible } from "../src/text";
 
 const KIB = 1024;
@@ -84,4 +84,8 @@ test("a long text is cut between letters", () => {
   assert.equal(short("abcdefg", 6), "abcde…");
   assert.equal(short("🙂".repeat(7), 6), `${"🙂".repeat(5)}…`);
   assert.ok(short("x".repeat(1e6), 40).length === 40);
+});
+
+test("a share of more than all is shown, one of nonsense is cut", () => {
+  assert.deepEqual([share(1, 2), share(150, 100), share(999, 100), share(5838, 100), share(0, 5)], ["50 %", "150 %", "999 %", "> 999 %", "0 %"]);
 });

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { glance, groupUp, nameOf, unread } from "../src/groups";
+import { glance, groupUp, happened, nameOf, unread } from "../src/groups";
 import { memoryOf } from "../src/model";
-import { compare, siteOf, sumUp } from "../src/sites";
+import { compare, partNote, siteOf, sumUp } from "../src/sites";
 import { shortId, siteKey } from "../src/stack";
 import { tips, tree } from "../src/tree";
 import { listHeight, reveal, ROW, seen, SPARE, TALLEST } from "../src/window";
@@ -16,6 +16,12 @@ test("what was added between two moments, and what went", () => {
   const rows = compare([stays, goes], [stays, ...comes]).map(({ name, added, addedBuffers, gone, goneBuffers }) =>
     [name, added, addedBuffers, gone, goneBuffers]);
   assert.deepEqual(rows, [["comes", 4000, 2, 0, 0], ["goes", 0, 0, 2000, 1]]);
+});
+
+test("where one of two moments is not complete, it is said", () => {
+  const [all, part] = [{ complete: true }, { complete: false }];
+  assert.equal(partNote(all, all), "");
+  for (const [before, after] of [[all, part], [part, all], [part, part]]) assert.match(partNote(before, after), /only the first ones are compared/);
 });
 
 test("freed and allocated again at the same place is a change, though nothing was gained", () => {
@@ -171,4 +177,10 @@ test("what a process holds of a device, under whatever numbers", () => {
   const used = (device, uid) => memoryOf(process, { device, uid })?.DRAM.used;
   assert.deepEqual([used(0, "0xa1"), used(1, "0xa2"), used(0, null), used(5, null), used(0, "0xa3")], [3, 4, 8, undefined, undefined]);
   assert.equal(process.devices[0].memory.DRAM.used, 1, "the parts stay as they are");
+});
+
+test("each time counts, and a process that leaked is one", () => {
+  const list = [incident({ count: 231 }), incident({ count: 2, pid: 2 }), incident({ kind: "leak", count: 7 }), incident({ kind: "leak", count: 9, address: "0x20" })];
+  assert.equal(happened(glance(list)), 234);
+  assert.equal(happened([]), 0);
 });

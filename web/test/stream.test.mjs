@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { link, parse } from "../src/router";
+import { Failed, get, NeedsToken, problem } from "../src/api";
+import { link, parse, pick } from "../src/router";
 import { parseMessage, Reader, Retry, retryAfter, RETRY_MS } from "../src/sse";
 
 const STREAM = 'event: totals\ndata: {"a":1}\n\n: keep-alive\n\nevent: incident\ndata: {"kind":"leak"}\n\n';
@@ -71,4 +72,26 @@ test("an address may be anything", () => {
   for (const hash of ["", "#", "#/", "#/nothing", "#/process/0", "#/process/1x", "#/process/-1", "#/device", "#//", "#/__proto__/x"])
     assert.equal(parse(hash).view, "overview", hash);
   assert.equal(parse("#/device/%E0%A4%A").id, "%E0%A4%A");
+});
+
+test("only a name of one's own is a name", () => {
+  const names = { buffers: "Buffers", flame: "Flame graph" };
+  assert.equal(pick(names, "flame", "buffers"), "flame");
+  for (const wrong of [null, "", "toString", "constructor", "__proto__", "Flame"]) assert.equal(pick(names, wrong, "buffers"), "buffers", wrong);
+});
+
+test("whose fault it is: the daemon's, the token's, or the page's own", async (context) => {
+  const answer = (status, text) => async () => new Response(text, { status });
+  const asked = async (fetch) => {
+    context.mock.method(globalThis, "fetch", fetch);
+    return problem(await get("/x").then(() => null, (error) => error));
+  };
+  assert.equal(await asked(async () => { throw new TypeError("Failed to fetch"); }), "The daemon does not answer.");
+  assert.equal(await asked(answer(200, '{"cut')), "The daemon does not answer.");
+  assert.equal(await asked(answer(503, '{"error":"too many"}')), "too many");
+  assert.equal(problem(new NeedsToken()), "The token is not right any more.");
+  assert.equal(problem(new Failed("no", 500)), "no");
+  const said = context.mock.method(console, "error", () => undefined);
+  assert.equal(problem(new TypeError("x is null")), "This page has made a mistake: x is null");
+  assert.equal(said.mock.callCount(), 1);
 });

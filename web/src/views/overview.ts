@@ -6,7 +6,7 @@ import { get, mayAsk, problem } from "../api";
 import { sparkFacts, sparkline } from "../chart-data";
 import { h, hint, Keyed, More, renew, say, svg, type Row } from "../dom";
 import { age, bytes, clock, count, duration, plural } from "../format";
-import { glance, nameOf, unread, type Glance } from "../groups";
+import { glance, happened, nameOf, unread, type Glance } from "../groups";
 import { live } from "../live";
 import {
   deviceKey, KINDS, processBuffers, processBytes, type Device, type Incident, type Line, type Process,
@@ -264,7 +264,7 @@ class Recent {
 
   /** How many there were, as text. */
   get number(): string {
-    return mayAsk() ? count(this.list.length) + (this.more ? "+" : "") : "–";
+    return mayAsk() ? count(happened(glance(this.list))) + (this.more ? "+" : "") : "–";
   }
 
   /** Shown at once: the database has it a moment later. */
@@ -352,7 +352,7 @@ export function overview(): View {
     { class: "overview" },
     h("dl", { class: "figures" },
       figure("In use", figures.used), figure("Buffers", figures.buffers), figure("Devices", figures.devices),
-      figure("Processes", figures.processes), figure("Incidents, 1 h", figures.incidents, "of the last hour")),
+      figure("Processes", figures.processes), figure("Incidents, 1 h", figures.incidents, "How often something went wrong within the last hour; a process that leaked counts once")),
     notes,
     panel("Devices", typeLegend(["DRAM", "TRACE", "L1", "L1_SMALL", "CB", "KERNEL"]), grid, none, more.element, sparks.element),
     h("div", { class: "columns wide-left" }, processes.element, recent.element),

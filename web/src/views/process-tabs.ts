@@ -7,19 +7,18 @@ import { clear, h, More, say, type Child } from "../dom";
 import { Flame } from "../flame";
 import { age, bytes, clock, count, duration, plural, signed } from "../format";
 import { Grid } from "../grid";
-import { findMark, keepMark, markAt, type Who } from "../marks";
+import { findMark, keepMark, knowMark, knownMark, markAt, type Who } from "../marks";
 import type { Buffer } from "../model";
-import { remember, type Route } from "../router";
+import { pick, remember, type Route } from "../router";
 import type { Rows } from "../rows";
-import { compare, placeOf, sumUp, type Change, type Sum } from "../sites";
+import { compare, partNote, placeOf, sumUp, type Change, type Sum } from "../sites";
 import { frameName, frameWhere, siteLabel, siteWhere, stackList } from "../stack";
+import { tabStore } from "../storage";
 import { cutNote, empty, figure } from "../view";
 
 const NAMES = { buffers: "Buffers", sites: "Call sites", flame: "Flame graph", phases: "Phases", compare: "Compare" };
 type Tab = keyof typeof NAMES;
 
-/** Moments to compare with, by process; also those that are too large to outlive the page. */
-const marks = new Map<string, Rows>();
 const PHASES = 500;
 
 const inner = (buffer: { stack: readonly Buffer["stack"][number][] }): string => {
@@ -169,23 +168,22 @@ class Comparison {
   /** Return: what is to be said of it. */
   private keep(rows: Rows): string {
     const who = this.who();
-    marks.set(`${who.pid} ${who.startNs}`, rows);
+    knowMark(who, rows);
     remember({ since: String(rows.timeNs) });
-    return keepMark(sessionStorage, who, rows) ? "" : " It is too large to outlive a reload of the page.";
+    return keepMark(tabStore, who, rows) ? "" : " It will not outlive a reload of the page: it is too large, or the browser keeps nothing.";
   }
 
-  private before(): Rows | null {
+  private before(nowNs: number): Rows | null {
     const who = this.who();
-    const key = `${who.pid} ${who.startNs}`;
-    const known = marks.get(key) ?? findMark(sessionStorage, who);
-    if (known) marks.set(key, known);
+    const known = knownMark(who) ?? findMark(tabStore, who, nowNs);
+    if (known) knowMark(who, known);
     return known;
   }
 
   private show(): void {
     const after = this.rows;
     if (!after) return;
-    const own = this.before();
+    const own = this.before(after.timeNs);
     const before = own ?? markAt(this.elsewhere, after, this.who());
     if (!before) {
       say(this.since, "");
@@ -199,8 +197,10 @@ class Comparison {
       figure("Added", `${bytes(sum("added"))} in ${plural(sum("addedBuffers"), "buffer")}`),
       figure("Gone", own ? `${bytes(sum("gone"))} in ${plural(sum("goneBuffers"), "buffer")}` : "not known"),
       own && figure("Difference", signed(sum("added") - sum("gone"))));
-    if (changes.length === 0) return clear(this.result, figures, empty(own ? "Nothing has changed since then." : "Nothing was added since then."));
-    clear(this.result, figures, this.table(this.more.cut(changes), own !== null), this.more.element);
+    const part = partNote(own ?? after, after); // of a moment elsewhere it is said above
+    const note = part && h("p", { class: "muted pad" }, part);
+    if (changes.length === 0) return clear(this.result, figures, note, empty(own ? "Nothing has changed since then." : "Nothing was added since then."));
+    clear(this.result, figures, note, this.table(this.more.cut(changes), own !== null), this.more.element);
   }
 
   private table(changes: readonly Change[], gone: boolean): HTMLElement {
@@ -237,8 +237,7 @@ export class Tabs {
     this.element = h("div", {}, h("div", { class: "tab-bar" }, this.bar));
     for (const tab of Object.keys(NAMES) as Tab[]) this.add(tab);
     this.bar.addEventListener("keydown", (event) => this.key(event));
-    const wanted = route.options.get("tab");
-    this.open(wanted && wanted in NAMES ? (wanted as Tab) : "buffers");
+    this.open(pick(NAMES, route.options.get("tab"), "buffers"));
   }
 
   destroy(): void {
