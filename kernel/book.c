@@ -229,7 +229,7 @@ struct book *book_new(u64 size, u64 room)
 	book->size = size;
 	book->room = min_t(u64, limit, DIV_ROUND_UP_ULL(room ? room : size, PAGE_SIZE));
 	book->notifier.ops = &book_notifier_ops;
-	book->share = share_get();
+	book->share = share_get(book->holder.payer);
 	r = book->share ? holder_add(&book->holder) : -ENOMEM;
 	if (r < 0)
 		goto put;

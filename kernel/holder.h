@@ -60,7 +60,8 @@ struct holder {
 	u64 id;
 	struct pid *pid; /* owned; of the whole process; changes under holder_lock */
 	kuid_t uid;
-	char comm[TASK_COMM_LEN];                    /* when it was made */
+	kuid_t payer;             /* whose share and limits it counts against: of share_payer() */
+	char comm[TASK_COMM_LEN]; /* when it was made */
 	DECLARE_BITMAP(devices, TTMEM_UAPI_DEVICES); /* whose folders know it: folder.c's */
 };
 

@@ -81,7 +81,7 @@ static void plain_read(struct holder *holder, u32 device, u32 type,
 
 static bool plain_is_kin(struct holder *holder, struct holder *other)
 {
-	return uid_eq(holder->uid, other->uid);
+	return uid_eq(holder->payer, other->payer);
 }
 
 static const struct holder_ops plain_holder_ops = {

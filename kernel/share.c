@@ -41,11 +41,8 @@ static unsigned long share_user_pages(void)
 	return mib ? (unsigned long)mib << (20 - PAGE_SHIFT) : share_total_pages() / 2;
 }
 
-/*
- * Who pays. Within a user namespace that is who made it, or the outermost of those that lie in each other: many a
- * user has tens of thousands of other numbers to go by in there.
- */
-static kuid_t share_payer(void)
+/* Many a user has tens of thousands of other numbers to go by within a namespace. */
+kuid_t share_payer(void)
 {
 	const struct user_namespace *ns = current_user_ns();
 	kuid_t uid = current_euid();
@@ -68,18 +65,17 @@ struct share *share_from(u64 uid)
 }
 
 /* Memory is had before the lock: whoever waits for some keeps nobody else waiting. */
-struct share *share_get(void)
+struct share *share_get(kuid_t payer)
 {
 	struct share *fresh = kzalloc(sizeof(*fresh), HOLDER_GFP);
-	kuid_t uid = share_payer();
 	struct share *share;
 
 	if (!fresh)
 		return NULL;
-	fresh->uid = uid;
+	fresh->uid = payer;
 	mutex_lock(&share_lock);
-	share = share_from(__kuid_val(uid));
-	if (!share || !uid_eq(share->uid, uid)) {
+	share = share_from(__kuid_val(payer));
+	if (!share || !uid_eq(share->uid, payer)) {
 		list_add_tail(&fresh->link, share ? &share->link : &share_list);
 		share = fresh;
 		fresh = NULL;

@@ -23,8 +23,14 @@ struct share {
 extern struct mutex share_lock;     /* protects list and counts; nothing waits under it */
 extern struct list_head share_list; /* in the order of users */
 
-/* The caller's, with one book more. NULL: no memory. */
-struct share *share_get(void);
+/*
+ * Who pays for what the caller makes: its effective user; within a user namespace who made that, or the outermost of
+ * those that lie in each other.
+ */
+kuid_t share_payer(void);
+
+/* That user's, with one book more. NULL: no memory. */
+struct share *share_get(kuid_t payer);
 void share_put(struct share *share);
 
 /* One page more, by the calling process. False: too many. */

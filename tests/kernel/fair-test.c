@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -253,51 +254,110 @@ UNIT_LONG(one_user_cannot_take_everything, 60)
 	close(ready[1]);
 }
 
+/* A process of FAIR_ONE's that is root of a user namespace, and has the numbers to 9 there. */
+struct fair_space {
+	pid_t pid;
+	int ready[2], go[2];
+};
+
+static void fair_close(struct fair_space *space)
+{
+	close(space->ready[0]);
+	close(space->ready[1]);
+	close(space->go[0]);
+}
+
+/* Return: 0 in that process. */
+static pid_t fair_enter(struct fair_space *ret_space)
+{
+	char path[64], byte;
+
+	assert(pipe2(ret_space->ready, O_CLOEXEC) == 0 && pipe2(ret_space->go, O_CLOEXEC) == 0);
+	ret_space->pid = fork();
+	assert(ret_space->pid >= 0);
+	if (ret_space->pid == 0) {
+		close(ret_space->go[1]);
+		assert(setuid(FAIR_ONE) == 0);
+		byte = unshare(CLONE_NEWUSER) == 0 ? 'y' : 'n';
+		assert(write(ret_space->ready[1], &byte, 1) == 1);
+		assert(read(ret_space->go[0], &byte, 1) == 1 && setuid(0) == 0);
+		return 0;
+	}
+	assert(read(ret_space->ready[0], &byte, 1) == 1);
+	if (byte == 'n') {
+		assert(kill(ret_space->pid, SIGKILL) == 0);
+		assert(waitpid(ret_space->pid, NULL, 0) == ret_space->pid);
+		close(ret_space->go[1]);
+		fair_close(ret_space);
+		unit_skip("no user namespaces here");
+	}
+	snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)ret_space->pid);
+	fair_put(path, "0 200000 10");
+	assert(write(ret_space->go[1], "m", 1) == 1);
+	return ret_space->pid;
+}
+
+/* In that process: says that it is ready, and ends when it may. */
+static _Noreturn void fair_stay(struct fair_space *space)
+{
+	char byte;
+
+	assert(write(space->ready[1], "r", 1) == 1);
+	(void)!read(space->go[0], &byte, 1);
+	_exit(0);
+}
+
+static void fair_leave(struct fair_space *space)
+{
+	int status;
+
+	close(space->go[1]);
+	assert(waitpid(space->pid, &status, 0) == space->pid && status == 0);
+	fair_close(space);
+}
+
 /* A user namespace has many numbers of users; all are paid for by who made it. */
 UNIT_LONG(a_namespace_is_paid_for_by_its_maker, 60)
 {
-	int made[2], mapped[2], go[2], status;
-	char path[64], byte;
-	pid_t child;
+	struct fair_space space;
+	struct node_book book;
+	char byte;
 
-	assert(pipe2(made, O_CLOEXEC) == 0 && pipe2(mapped, O_CLOEXEC) == 0);
-	assert(pipe2(go, O_CLOEXEC) == 0);
-	child = fork();
-	assert(child >= 0);
-	if (child == 0) {
-		struct node_book book;
-
-		close(go[1]);
-		assert(setuid(FAIR_ONE) == 0);
-		byte = unshare(CLONE_NEWUSER) == 0 ? 'y' : 'n';
-		assert(write(made[1], &byte, 1) == 1 && read(mapped[0], &byte, 1) == 1);
+	if (fair_enter(&space) == 0) {
 		assert(setuid(5) == 0);
 		node_make_book(&book);
 		node_write(&book, FAIR_DEVICE, 0, 1, 1);
-		assert(write(made[1], "b", 1) == 1);
-		(void)!read(go[0], &byte, 1);
-		_exit(0);
+		fair_stay(&space);
 	}
-	assert(read(made[0], &byte, 1) == 1);
-	if (byte == 'y') {
-		snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)child);
-		fair_put(path, "0 200000 10");
-		assert(write(mapped[1], "m", 1) == 1 && read(made[0], &byte, 1) == 1);
-		assert(byte == 'b');
-		assert(strstr(node_text(FAIR_STATS), "\nuser 6001 books 1 bytes 8192 "));
-		assert(!strstr(node_text(FAIR_STATS), "\nuser 200005 "));
-	} else {
-		assert(kill(child, SIGKILL) == 0);
-	}
-	close(go[1]);
-	assert(waitpid(child, &status, 0) == child);
-	for (int i = 0; i < 2; i++) {
-		close(made[i]);
-		close(mapped[i]);
-	}
-	close(go[0]);
-	if (byte == 'n')
-		unit_skip("no user namespaces here");
-	assert(status == 0);
+	assert(read(space.ready[0], &byte, 1) == 1 && byte == 'r');
+	assert(strstr(node_text(FAIR_STATS), "\nuser 6001 books 1 bytes 8192 "));
+	assert(!strstr(node_text(FAIR_STATS), "\nuser 200005 "));
+	fair_leave(&space);
 	assert(fair_stats_become("\nuser ", false));
+}
+
+/* And all have their maker's lines in the log, not ten each. */
+UNIT_LONG(a_namespace_has_the_lines_of_its_maker, 120)
+{
+	pid_t *pids = mmap(NULL, FAIR_BOOKS * sizeof(*pids), PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct fair_space space;
+	int log = fair_open_log();
+	time_t begun = time(NULL);
+	char byte;
+
+	assert(pids != MAP_FAILED);
+	if (fair_enter(&space) == 0) {
+		for (uid_t i = 0; i < FAIR_BOOKS; i++)
+			pids[i] = fair_leak(i % 10);
+		fair_stay(&space);
+	}
+	assert(read(space.ready[0], &byte, 1) == 1 && byte == 'r');
+	assert(node_becomes(FAIR_DEVICE, 0, 0));
+	/* As above: how many fit into the time. */
+	assert(fair_lines(log, pids, FAIR_BOOKS) <=
+	       FAIR_LINES * (2 + (time(NULL) - begun) / FAIR_SECONDS));
+	fair_leave(&space);
+	assert(munmap(pids, FAIR_BOOKS * sizeof(*pids)) == 0);
+	close(log);
 }
