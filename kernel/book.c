@@ -149,7 +149,7 @@ static void book_release(struct work_struct *work)
 	xa_destroy(&book->pages);
 	if (book->share) {
 		share_refund(book->share, atomic_long_read(&book->used));
-		share_put(book->share);
+		share_put(book->share, SHARE_BOOK);
 	}
 	holder_deinit(&book->holder);
 	kfree(book);
@@ -229,7 +229,7 @@ struct book *book_new(u64 size, u64 room)
 	book->size = size;
 	book->room = min_t(u64, limit, DIV_ROUND_UP_ULL(room ? room : size, PAGE_SIZE));
 	book->notifier.ops = &book_notifier_ops;
-	book->share = share_get(book->holder.payer);
+	book->share = share_get(book->holder.payer, SHARE_BOOK);
 	r = book->share ? holder_add(&book->holder) : -ENOMEM;
 	if (r < 0)
 		goto put;

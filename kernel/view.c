@@ -4,7 +4,7 @@
  * The views. For each device that somebody uses a folder, as the device driver has one for each card:
  *
  *	/proc/driver/ttmem/totals		everything, for programs
- *	/proc/driver/ttmem/stats		what books cost whom, and what plain clients left
+ *	/proc/driver/ttmem/stats		what it costs whom, and what plain clients left
  *	/proc/driver/ttmem/N/allocations	a table for people: who holds how much
  *	/proc/driver/ttmem/N/pids		who has used it, a line each
  *	/proc/driver/ttmem/N/stats		sums by type, and what was left
@@ -221,14 +221,16 @@ static int view_show_share(struct seq_file *seq, void *item)
 	struct share *share = item;
 
 	if (item == SEQ_START_TOKEN) {
-		seq_printf(seq, "books bytes %llu limit %llu\n", share_total(),
-			   share_total_limit());
+		seq_printf(seq, "all bytes %llu limit %llu user_limit %llu\n", share_total(),
+			   share_total_limit(), share_user_limit());
 		leak_show(seq);
 		return 0;
 	}
-	seq_printf(seq, "user %u books %u bytes %llu limit %llu\n",
-		   from_kuid_munged(seq_user_ns(seq), share->uid), share->books,
-		   (u64)atomic_long_read(&share->pages) << PAGE_SHIFT, share_user_limit());
+	/* Without a limit: whether it binds is a matter of each process, not of its user. */
+	seq_printf(seq, "user %u books %u clients %u bytes %llu\n",
+		   from_kuid_munged(seq_user_ns(seq), share->uid), share->holders[SHARE_BOOK],
+		   share->holders[SHARE_CLIENT],
+		   (u64)atomic_long_read(&share->pages) << PAGE_SHIFT);
 	return 0;
 }
 

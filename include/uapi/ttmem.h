@@ -91,8 +91,9 @@ struct ttmem_ioc_info {
 
 /*
  * One buffer more. The same buffer again with the same size is one reference more; with another size it is
- * EEXIST. EINVAL for a device, type or size that cannot be, ENOSPC beyond the cap of the
- * module, EMFILE beyond TTMEM_CLIENTS_PER_USER, EOVERFLOW for too many references.
+ * EEXIST. EINVAL for a device, type or size that cannot be, ENOSPC beyond the cap of the module, EMFILE beyond
+ * TTMEM_CLIENTS_PER_USER, EOVERFLOW for too many references, ENOMEM if what the user or all may have, or the memory has
+ * run out.
  */
 struct ttmem_ioc_track_alloc {
 	__u32 argsz;

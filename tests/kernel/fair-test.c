@@ -239,9 +239,10 @@ UNIT_LONG(one_user_cannot_take_everything, 60)
 	children[3] = fair_take(0, 2 * FAIR_MIB, true, go, ready[1]); /* who may use more */
 	for (int i = 0; i < 3; i++)
 		assert(read(ready[0], bytes, 1) == 1);
-	assert(strstr(node_text(FAIR_STATS), "\nuser 6001 books 2 bytes 1048576 limit 1048576\n"));
-	assert(strstr(node_text(FAIR_STATS), "\nuser 6002 books 1 bytes 1048576 limit 1048576\n"));
-	assert(fair_number(FAIR_STATS, "books bytes ") >= 4 * FAIR_MIB);
+	assert(strstr(node_text(FAIR_STATS), "\nuser 6001 books 2 clients 0 bytes 1048576\n"));
+	assert(strstr(node_text(FAIR_STATS), "\nuser 6002 books 1 clients 0 bytes 1048576\n"));
+	assert(fair_number(FAIR_STATS, "all bytes ") >= 4 * FAIR_MIB);
+	assert(fair_number(FAIR_STATS, "user_limit ") == FAIR_MIB);
 	fair_put(FAIR_USER_CAP, "0");
 	close(go[0]);
 	close(go[1]);
@@ -249,9 +250,62 @@ UNIT_LONG(one_user_cannot_take_everything, 60)
 		assert(waitpid(children[i], &status, 0) == children[i] && status == 0);
 	/* Nothing is kept for who has nothing. */
 	assert(fair_stats_become("\nuser ", false));
-	assert(fair_stats_become("books bytes 0 ", true));
+	assert(fair_stats_become("all bytes 0 ", true));
 	close(ready[0]);
 	close(ready[1]);
+}
+
+/* Buffers from a number on, until one cannot be had. Return: how many were. */
+static uint64_t fair_report(int node, uint64_t from, uint64_t most)
+{
+	int r = 1;
+
+	for (uint64_t i = 0; i < most; i++) {
+		r = node_alloc(node, FAIR_DEVICE, 0, from + i, 1);
+		if (r < 0) {
+			assert(r == -ENOMEM);
+			return i;
+		}
+	}
+	return most;
+}
+
+/* What the clients of one user report is paid for like books, whoever reports it, and given back. */
+UNIT_LONG(buffers_are_paid_for_like_books, 60)
+{
+	const uint64_t most = FAIR_MIB / 16; /* no buffer costs as little */
+	pid_t child = fork();
+	uint64_t had, more;
+	int status, first, second;
+
+	assert(child >= 0);
+	if (child) {
+		assert(waitpid(child, &status, 0) == child);
+		fair_put(FAIR_USER_CAP, "0");
+		assert(status == 0 && fair_stats_become("\nuser ", false));
+		assert(fair_stats_become("all bytes 0 ", true));
+		return;
+	}
+	fair_put(FAIR_USER_CAP, "1");
+	assert(setuid(FAIR_ONE) == 0);
+	first = node_open();
+	second = node_open();
+	had = fair_report(first, 0, most);
+	assert(had > 1000 && had < most);
+	assert(strstr(node_text(FAIR_STATS), "\nuser 6001 books 0 clients 1 bytes 1048576\n"));
+	assert(fair_report(second, 0, 1) == 0); /* another client of the same user */
+	/* What was reported can be again, and be freed; half of it is room for the other. */
+	assert(node_alloc(first, FAIR_DEVICE, 0, 0, 1) == 2 &&
+	       node_free(first, FAIR_DEVICE, 0, 0) == 1);
+	for (uint64_t i = 0; i < had / 2; i++)
+		assert(node_free(first, FAIR_DEVICE, 0, i) == 0);
+	more = fair_report(second, 0, most);
+	assert(more > had / 3 && more < had);
+	close(first); /* and so is the rest, once it is closed */
+	assert(fair_report(second, more, most) > had / 3);
+	close(second);
+	assert(!strstr(node_text(FAIR_STATS), "\nuser "));
+	_exit(0);
 }
 
 /* A process of FAIR_ONE's that is root of a user namespace, and has the numbers to 9 there. */
@@ -330,7 +384,7 @@ UNIT_LONG(a_namespace_is_paid_for_by_its_maker, 60)
 		fair_stay(&space);
 	}
 	assert(read(space.ready[0], &byte, 1) == 1 && byte == 'r');
-	assert(strstr(node_text(FAIR_STATS), "\nuser 6001 books 1 bytes 8192 "));
+	assert(strstr(node_text(FAIR_STATS), "\nuser 6001 books 1 clients 0 bytes 8192\n"));
 	assert(!strstr(node_text(FAIR_STATS), "\nuser 200005 "));
 	fair_leave(&space);
 	assert(fair_stats_become("\nuser ", false));
