@@ -234,6 +234,9 @@ struct book *book_new(u64 size, u64 room)
 	if (r < 0)
 		goto put;
 	r = mmu_notifier_register(&book->notifier, current->mm);
+	/* Any signal makes it give up. Nothing has happened yet: after the signal the call is made again, unasked. */
+	if (r == -EINTR)
+		r = -ERESTARTNOINTR;
 	if (r < 0)
 		goto remove;
 	kref_get(&book->refs);
