@@ -54,6 +54,13 @@ static const void *book_shard(struct book *book, u32 device)
 	return page ? page_address(page) + offset_in_page(offset) : NULL;
 }
 
+static bool book_uses(struct holder *holder, u32 device)
+{
+	const void *shard = book_shard(container_of(holder, struct book, holder), device);
+
+	return shard && READ_ONCE(*(const u32 *)(shard + LAYOUT_STATE)) == 1;
+}
+
 static u32 book_next_device(struct holder *holder, u32 from)
 {
 	struct book *book = container_of(holder, struct book, holder);
@@ -62,15 +69,13 @@ static u32 book_next_device(struct holder *holder, u32 from)
 	for (; from < TTMEM_UAPI_DEVICES; from++) {
 		unsigned long offset = LAYOUT_SHARDS + from * LAYOUT_SHARD_SIZE;
 		unsigned long index = offset >> PAGE_SHIFT;
-		const void *shard;
 
 		/* Most of a book are holes: the next page may be far. */
 		if (!xa_find(&book->pages, &index, (end - 1) >> PAGE_SHIFT, XA_PRESENT))
 			break;
 		if (index > offset >> PAGE_SHIFT)
 			from = ((index << PAGE_SHIFT) - LAYOUT_SHARDS) / LAYOUT_SHARD_SIZE;
-		shard = book_shard(book, from);
-		if (shard && READ_ONCE(*(const u32 *)(shard + LAYOUT_STATE)) == 1)
+		if (book_uses(holder, from))
 			return from;
 	}
 	return TTMEM_UAPI_DEVICES;
@@ -130,6 +135,7 @@ static const struct holder_ops book_holder_ops = {
 	.is_kin = book_is_kin,
 	.kin_max = TTMEM_BOOKS_PER_PROCESS,
 	.next_device = book_next_device,
+	.uses = book_uses,
 	.read = book_read,
 };
 

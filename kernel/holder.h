@@ -51,6 +51,8 @@ struct holder_ops {
 	unsigned int kin_max;
 	/* The first device at or after @from that was ever used; TTMEM_UAPI_DEVICES = none. */
 	u32 (*next_device)(struct holder *holder, u32 from);
+	/* Whether this one was; cheaper than to look for the next. */
+	bool (*uses)(struct holder *holder, u32 device);
 	void (*read)(struct holder *holder, u32 device, u32 type, struct holder_memory *ret_memory);
 };
 

@@ -73,6 +73,13 @@ static u32 plain_next_device(struct holder *holder, u32 from)
 		       : TTMEM_UAPI_DEVICES;
 }
 
+static bool plain_uses(struct holder *holder, u32 device)
+{
+	struct plain *plain = container_of(holder, struct plain, holder);
+
+	return xa_load(&plain->devices, device) != NULL;
+}
+
 static void plain_read(struct holder *holder, u32 device, u32 type,
 		       struct holder_memory *ret_memory)
 {
@@ -98,6 +105,7 @@ static const struct holder_ops plain_holder_ops = {
 	.is_kin = plain_is_kin,
 	.kin_max = TTMEM_CLIENTS_PER_USER,
 	.next_device = plain_next_device,
+	.uses = plain_uses,
 	.read = plain_read,
 };
 

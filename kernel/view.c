@@ -39,11 +39,6 @@ static const char *const view_types[TTMEM_UAPI_TYPES] = {
 static const u8 view_columns[] = {0, 1, 3, 4};
 static const u8 view_more_columns[] = {5, 6};
 
-static bool view_uses(struct holder *holder, u32 device)
-{
-	return holder->ops->next_device(holder, device) == device;
-}
-
 static void view_read(struct holder *holder, u32 device,
 		      struct holder_memory ret_memory[TTMEM_UAPI_TYPES])
 {
@@ -87,7 +82,10 @@ void ttmem_show_allocations(struct seq_file *seq, u32 device)
 	mutex_lock(&holder_lock);
 	list_for_each_entry(holder, &holder_list, link)
 	{
-		if (!view_uses(holder, device))
+		if (seq_has_overflowed(seq))
+			break; /* all of it is asked for again, with more room */
+		cond_resched();
+		if (!holder->ops->uses(holder, device))
 			continue;
 		view_read(holder, device, memory);
 		for (type = 0; type < TTMEM_UAPI_TYPES; type++)
@@ -109,9 +107,15 @@ static void view_show_pids(struct seq_file *seq, u32 device)
 	mutex_lock(&holder_lock);
 	list_for_each_entry(holder, &holder_list, link)
 	{
-		pid_t pid = holder_pid(holder);
+		pid_t pid;
 
-		if (view_uses(holder, device) && (pid || !holder_is_gone(holder)))
+		if (seq_has_overflowed(seq))
+			break;
+		cond_resched();
+		if (!holder->ops->uses(holder, device))
+			continue;
+		pid = holder_pid(holder);
+		if (pid || !holder_is_gone(holder))
 			seq_printf(seq, "%d\n", pid);
 	}
 	mutex_unlock(&holder_lock);
@@ -128,7 +132,8 @@ static void view_show_stats(struct seq_file *seq, u32 device)
 	mutex_lock(&holder_lock);
 	list_for_each_entry(holder, &holder_list, link)
 	{
-		if (!view_uses(holder, device))
+		cond_resched();
+		if (!holder->ops->uses(holder, device))
 			continue;
 		holders++;
 		view_read(holder, device, memory);
@@ -173,6 +178,7 @@ static int view_show_holder(struct seq_file *seq, void *item)
 	for (device = holder->ops->next_device(holder, 0);
 	     device < TTMEM_UAPI_DEVICES && !seq_has_overflowed(seq);
 	     device = holder->ops->next_device(holder, device + 1)) {
+		cond_resched();
 		for (type = 0; type < TTMEM_UAPI_TYPES; type++) {
 			holder->ops->read(holder, device, type, &memory);
 			if (!memory.allocs && !memory.bytes && !memory.bound)
