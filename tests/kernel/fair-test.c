@@ -255,6 +255,58 @@ UNIT_LONG(one_user_cannot_take_everything, 60)
 	close(ready[1]);
 }
 
+#define FAIR_TOTAL_CAP "/sys/module/ttmem/parameters/total_mib"
+#define FAIR_BOOK_CAP "/sys/module/ttmem/parameters/book_mib"
+
+/* All together get so much and not more: not even who is bound by no share of his own. */
+UNIT_LONG(all_together_cannot_take_more, 60)
+{
+	int go[2], ready[2], status, node;
+	pid_t children[3];
+	char byte;
+
+	assert(fair_stats_become("all bytes 0 ", true));
+	assert(pipe2(go, O_CLOEXEC) == 0 && pipe2(ready, O_CLOEXEC) == 0);
+	fair_put(FAIR_TOTAL_CAP, "2");
+	children[0] =
+		fair_take(FAIR_ONE, FAIR_MIB, false, go, ready[1]); /* half of it, his share */
+	assert(read(ready[0], &byte, 1) == 1);
+	children[1] = fair_take(0, FAIR_MIB, false, go, ready[1]);
+	assert(read(ready[0], &byte, 1) == 1);
+	children[2] = fair_take(FAIR_ONE + 1, 0, false, go, ready[1]);
+	assert(read(ready[0], &byte, 1) == 1);
+	node = node_open(); /* nor does a client */
+	assert(node_alloc(node, FAIR_DEVICE, 0, 0, 1) == -ENOMEM);
+	assert(fair_number(FAIR_STATS, "all bytes ") == 2 * FAIR_MIB);
+	fair_put(FAIR_TOTAL_CAP, "0");
+	assert(node_alloc(node, FAIR_DEVICE, 0, 0, 1) == 1);
+	close(node);
+	close(go[0]);
+	close(go[1]);
+	for (int i = 0; i < 3; i++)
+		assert(waitpid(children[i], &status, 0) == children[i] && status == 0);
+	assert(fair_stats_become("all bytes 0 ", true));
+	close(ready[0]);
+	close(ready[1]);
+}
+
+/* One book gets so much and not more, whatever it asks for and whoever asks. */
+UNIT(one_book_cannot_take_more)
+{
+	struct ttmem_ioc_book args = {.argsz = sizeof(args), .size = NODE_BOOK_SIZE};
+	int node = node_open();
+
+	args.room = NODE_BOOK_SIZE;
+	fair_put(FAIR_BOOK_CAP, "3");
+	assert(node_ioctl(node, TTMEM_IOC_BOOK, &args) == 0);
+	fair_put(FAIR_BOOK_CAP, "1024"); /* for those to come */
+	assert(args.room == 3 * FAIR_MIB);
+	assert(node_reserve(args.fd, 10 * FAIR_MIB, 3 * FAIR_MIB) == 0);
+	assert(node_reserve(args.fd, 0, 4096) == -ENOMEM);
+	close(args.fd);
+	close(node);
+}
+
 /* Buffers from a number on, until one cannot be had. Return: how many were. */
 static uint64_t fair_report(int node, uint64_t from, uint64_t most)
 {
