@@ -30,7 +30,7 @@ give_up() {
 # shellcheck disable=SC2086 # a list of words
 [ $# -gt 0 ] || set -- kernel-node kernel-errors kernel-list kernel-fair kernel-folder kernel-odd kernel-life \
 	kernel-crowd kernel-hostile kernel-view kernel-track kernel-sleep lib-life lib-semantics lib-rest lib-misuse \
-	lib-descriptor lib-limits lib-offer lib-escape lib-signal lib-crowd kernel-storm ${TTMEM_KERNEL_MORE:-lib-family kernel-daemon}
+	lib-descriptor lib-limits lib-offer lib-escape lib-signal lib-crowd kernel-unload kernel-storm ${TTMEM_KERNEL_MORE:-lib-family kernel-daemon}
 
 rm -rf "$work"
 mkdir -p "$work/module" "$work/root/bin" "$work/root/lib64" "$work/root/proc" "$work/root/sys" \

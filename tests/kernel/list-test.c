@@ -378,3 +378,38 @@ UNIT(who_may_attach)
 	list_try(book.id, 0, -1, 0); /* root without any right made it */
 	node_drop_book(&book);
 }
+
+/* Totals are for everybody, books for their user. */
+UNIT(another_user)
+{
+	uint64_t bytes, buffers;
+	struct node_book book;
+	pid_t child, owner = getpid();
+	char path[64];
+	int status;
+
+	node_make_book(&book);
+	node_write(&book, LIST_DEVICE, 0, 1000, 3);
+	child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		int fd;
+
+		close(book.fd);
+		assert(setgid(1234) == 0 && setuid(1234) == 0);
+		assert(node_totals_of(owner, &bytes, &buffers) && bytes == 1000 && buffers == 3);
+		assert(strstr(node_text("/proc/driver/ttmem/60/allocations"), "1000"));
+		assert(node_attach(book.id, 0) == -EACCES);
+		assert(node_attach(0, owner) == -EACCES);
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)owner, book.fd);
+		assert(open(path, O_RDONLY | O_CLOEXEC) == -1);
+		/* And it can have a book of its own, which it may see. */
+		node_make_book(&book);
+		fd = node_attach(book.id, getpid());
+		assert(fd >= 0);
+		close(fd);
+		_exit(0);
+	}
+	assert(waitpid(child, &status, 0) == child && status == 0);
+	node_drop_book(&book);
+}
