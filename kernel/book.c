@@ -322,13 +322,16 @@ int book_reserve(struct book *book, u64 offset, u64 length)
 	end = (offset + length) >> PAGE_SHIFT;
 	if (mutex_lock_killable(&book->reserving) < 0)
 		return -EINTR;
-	for (index = offset >> PAGE_SHIFT; r == 0 && index < end; index++) {
+	for (index = offset >> PAGE_SHIFT; index < end; index++) {
 		r = fatal_signal_pending(current) ? -EINTR : book_reserve_page(book, index);
+		if (r < 0)
+			break;
 		cond_resched();
 	}
 	mutex_unlock(&book->reserving);
-	if (r == 0)
-		book_show_devices(book, offset, offset + length);
+	/* What was had before a failure stays, and may be used. */
+	if (index > offset >> PAGE_SHIFT)
+		book_show_devices(book, offset, (u64)index << PAGE_SHIFT);
 	return r;
 }
 

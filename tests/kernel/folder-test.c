@@ -87,6 +87,26 @@ UNIT_LONG(every_device_at_once, 120)
 	assert(folder_count() == TTMEM_UAPI_DEVICES);
 }
 
+/* Of a reservation that fails half way the first half is had, and so are its folders. */
+UNIT(half_a_reservation)
+{
+	struct ttmem_ioc_book args = {.argsz = sizeof(args), .size = NODE_BOOK_SIZE};
+	int node = node_open();
+
+	args.room = 2 * NODE_SHARD_SIZE;
+	assert(node_ioctl(node, TTMEM_IOC_BOOK, &args) == 0);
+	assert(node_reserve(args.fd, NODE_SHARDS + 200 * NODE_SHARD_SIZE, 3 * NODE_SHARD_SIZE) ==
+	       -ENOMEM);
+	assert(access(FOLDER_OF(200, "stats"), R_OK) == 0);
+	assert(access(FOLDER_OF(201, "stats"), R_OK) == 0);
+	assert(access(FOLDER_OF(202, "stats"), R_OK) == -1 && errno == ENOENT);
+	/* The room is used up: not even a half is had, and nobody is told of a device. */
+	assert(node_reserve(args.fd, NODE_SHARDS + 202 * NODE_SHARD_SIZE + 4096, 4096) == -ENOMEM);
+	assert(access(FOLDER_OF(202, "stats"), R_OK) == -1 && errno == ENOENT);
+	close(args.fd);
+	close(node);
+}
+
 /* After the one above, and after each that ends here. */
 UNIT_LONG(they_go_with_the_last_who_used_them, 120)
 {
