@@ -54,6 +54,13 @@ static const void *book_shard(struct book *book, u32 device)
 	return page ? page_address(page) + offset_in_page(offset) : NULL;
 }
 
+static bool book_uses(struct holder *holder, u32 device)
+{
+	const void *shard = book_shard(container_of(holder, struct book, holder), device);
+
+	return shard && READ_ONCE(*(const u32 *)(shard + LAYOUT_STATE)) == 1;
+}
+
 static u32 book_next_device(struct holder *holder, u32 from)
 {
 	struct book *book = container_of(holder, struct book, holder);
@@ -62,15 +69,13 @@ static u32 book_next_device(struct holder *holder, u32 from)
 	for (; from < TTMEM_UAPI_DEVICES; from++) {
 		unsigned long offset = LAYOUT_SHARDS + from * LAYOUT_SHARD_SIZE;
 		unsigned long index = offset >> PAGE_SHIFT;
-		const void *shard;
 
 		/* Most of a book are holes: the next page may be far. */
 		if (!xa_find(&book->pages, &index, (end - 1) >> PAGE_SHIFT, XA_PRESENT))
 			break;
 		if (index > offset >> PAGE_SHIFT)
 			from = ((index << PAGE_SHIFT) - LAYOUT_SHARDS) / LAYOUT_SHARD_SIZE;
-		shard = book_shard(book, from);
-		if (shard && READ_ONCE(*(const u32 *)(shard + LAYOUT_STATE)) == 1)
+		if (book_uses(holder, from))
 			return from;
 	}
 	return TTMEM_UAPI_DEVICES;
@@ -130,6 +135,7 @@ static const struct holder_ops book_holder_ops = {
 	.is_kin = book_is_kin,
 	.kin_max = TTMEM_BOOKS_PER_PROCESS,
 	.next_device = book_next_device,
+	.uses = book_uses,
 	.read = book_read,
 };
 
@@ -149,7 +155,7 @@ static void book_release(struct work_struct *work)
 	xa_destroy(&book->pages);
 	if (book->share) {
 		share_refund(book->share, atomic_long_read(&book->used));
-		share_put(book->share);
+		share_put(book->share, SHARE_BOOK);
 	}
 	holder_deinit(&book->holder);
 	kfree(book);
@@ -229,11 +235,14 @@ struct book *book_new(u64 size, u64 room)
 	book->size = size;
 	book->room = min_t(u64, limit, DIV_ROUND_UP_ULL(room ? room : size, PAGE_SIZE));
 	book->notifier.ops = &book_notifier_ops;
-	book->share = share_get();
+	book->share = share_get(book->holder.payer, SHARE_BOOK);
 	r = book->share ? holder_add(&book->holder) : -ENOMEM;
 	if (r < 0)
 		goto put;
 	r = mmu_notifier_register(&book->notifier, current->mm);
+	/* Any signal makes it give up. Nothing has happened yet: after the signal the call is made again, unasked. */
+	if (r == -EINTR)
+		r = -ERESTARTNOINTR;
 	if (r < 0)
 		goto remove;
 	kref_get(&book->refs);
@@ -313,13 +322,16 @@ int book_reserve(struct book *book, u64 offset, u64 length)
 	end = (offset + length) >> PAGE_SHIFT;
 	if (mutex_lock_killable(&book->reserving) < 0)
 		return -EINTR;
-	for (index = offset >> PAGE_SHIFT; r == 0 && index < end; index++) {
+	for (index = offset >> PAGE_SHIFT; index < end; index++) {
 		r = fatal_signal_pending(current) ? -EINTR : book_reserve_page(book, index);
+		if (r < 0)
+			break;
 		cond_resched();
 	}
 	mutex_unlock(&book->reserving);
-	if (r == 0)
-		book_show_devices(book, offset, offset + length);
+	/* What was had before a failure stays, and may be used. */
+	if (index > offset >> PAGE_SHIFT)
+		book_show_devices(book, offset, (u64)index << PAGE_SHIFT);
 	return r;
 }
 

@@ -32,13 +32,15 @@ struct book {
 	struct xarray pages;
 	struct mutex reserving; /* so that no page is charged twice */
 	unsigned long flags;    /* enum book_flag */
+	atomic_t pieces;        /* of the mapping: parts can be unmapped */
 	struct work_struct release;
 	void (*unpin)(void); /* called when all else is gone; may be NULL */
 };
 
 enum book_flag {
-	BOOK_MAPPED = 0, /* once; there is no second time */
+	BOOK_MAPPED = 0, /* once; there is no second time, unless no page was ever used */
 	BOOK_ENDED = 1,
+	BOOK_USED = 2, /* a page of the mapping */
 };
 
 int book_init(void);

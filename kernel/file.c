@@ -137,12 +137,34 @@ static vm_fault_t file_fault(struct vm_fault *vmf)
 	/* MADV_DOFORK can give a child the mapping, but not the right. */
 	if (!page || vmf->vma->vm_mm != READ_ONCE(book->mm))
 		return VM_FAULT_SIGBUS;
+	set_bit(BOOK_USED, &book->flags);
 	get_page(page);
 	vmf->page = page;
 	return 0;
 }
 
+static void file_split(struct vm_area_struct *vma)
+{
+	struct book *book = vma->vm_private_data;
+
+	atomic_inc(&book->pieces);
+}
+
+/*
+ * Also what is called when mmap() fails after it has asked us. That cannot be told from munmap(), but a mapping that
+ * nobody has used need not have been: there may be another one.
+ */
+static void file_unmap(struct vm_area_struct *vma)
+{
+	struct book *book = vma->vm_private_data;
+
+	if (atomic_dec_and_test(&book->pieces) && !test_bit(BOOK_USED, &book->flags))
+		clear_bit(BOOK_MAPPED, &book->flags);
+}
+
 static const struct vm_operations_struct file_vm_ops = {
+	.open = file_split,
+	.close = file_unmap,
 	.fault = file_fault,
 };
 
@@ -169,6 +191,7 @@ static int file_mmap(struct file *file, struct vm_area_struct *vma)
 		return -EINVAL;
 	if (test_and_set_bit(BOOK_MAPPED, &book->flags))
 		return -EBUSY;
+	atomic_set(&book->pieces, 1);
 	file_set_flags(vma);
 	vma->vm_private_data = book;
 	vma->vm_ops = &file_vm_ops;

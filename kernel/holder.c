@@ -15,6 +15,8 @@
 #include <linux/sched/signal.h>
 #include <linux/string.h>
 
+#include "kernel/share.h"
+
 DEFINE_MUTEX(holder_lock);
 LIST_HEAD(holder_list);
 
@@ -27,6 +29,7 @@ void holder_init(struct holder *holder, const struct holder_ops *ops)
 	holder->id = atomic64_inc_return(&holder_last_id);
 	holder->pid = get_pid(task_tgid(current));
 	holder->uid = current_euid();
+	holder->payer = share_payer();
 	get_task_comm(holder->comm, current->group_leader);
 }
 

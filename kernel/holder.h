@@ -51,6 +51,8 @@ struct holder_ops {
 	unsigned int kin_max;
 	/* The first device at or after @from that was ever used; TTMEM_UAPI_DEVICES = none. */
 	u32 (*next_device)(struct holder *holder, u32 from);
+	/* Whether this one was; cheaper than to look for the next. */
+	bool (*uses)(struct holder *holder, u32 device);
 	void (*read)(struct holder *holder, u32 device, u32 type, struct holder_memory *ret_memory);
 };
 
@@ -60,7 +62,8 @@ struct holder {
 	u64 id;
 	struct pid *pid; /* owned; of the whole process; changes under holder_lock */
 	kuid_t uid;
-	char comm[TASK_COMM_LEN];                    /* when it was made */
+	kuid_t payer;             /* whose share and limits it counts against: of share_payer() */
+	char comm[TASK_COMM_LEN]; /* when it was made */
 	DECLARE_BITMAP(devices, TTMEM_UAPI_DEVICES); /* whose folders know it: folder.c's */
 };
 

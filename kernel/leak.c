@@ -17,9 +17,10 @@
 #include "kernel/holder.h"
 
 /*
- * A few limits, and the hash of a user's number says which is his. That is memory that need not be kept for who is
- * gone, and nobody gets a new limit by going and coming back. Who makes one process after the other end takes away
- * lines of the few users only who have the same limit, and the sum of all limits is what the log can get.
+ * A few limits, and the hash of a user's number says which is his: the number of the user who pays, because within a
+ * user namespace one user has many. That is memory that need not be kept for who is gone, and nobody gets a new limit
+ * by going and coming back, or by another number. Who makes one process after the other end takes away lines of the
+ * few users only who have the same limit, and the sum of all limits is what the log can get.
  */
 #define LEAK_LIMITS_SHIFT 3
 #define LEAK_LINES 10
@@ -64,7 +65,7 @@ static void leak_sum(struct holder *holder, struct holder_memory *ret_all)
 void leak_log(struct holder *holder)
 {
 	struct ratelimit_state *limit =
-		&leak_limits[hash_32(__kuid_val(holder->uid), LEAK_LIMITS_SHIFT)];
+		&leak_limits[hash_32(__kuid_val(holder->payer), LEAK_LIMITS_SHIFT)];
 	struct holder_memory all;
 	char name[HOLDER_NAME_SIZE];
 

@@ -123,7 +123,8 @@ static long main_query(void __user *user)
 	mutex_lock(&holder_lock);
 	list_for_each_entry(holder, &holder_list, link)
 	{
-		if (holder->ops->next_device(holder, args.device) != args.device)
+		cond_resched();
+		if (!holder->ops->uses(holder, args.device))
 			continue;
 		main_count(args.all, holder, args.device);
 		if (holder->pid == task_tgid(current))

@@ -2,11 +2,13 @@
 
 /*
  * A tree of buffers for each open node, and counters for each device. Everything is charged to the caller's
- * memory cgroup, and there is a cap: nobody can make the kernel keep more than that.
+ * memory cgroup and to the share of the user who pays, and there is a cap: nobody can make the kernel keep more
+ * than that.
  */
 
 #include "kernel/plain.h"
 
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/rbtree.h>
@@ -18,6 +20,7 @@
 #include "kernel/folder.h"
 #include "kernel/holder.h"
 #include "kernel/leak.h"
+#include "kernel/share.h"
 
 static unsigned int plain_buffers = 65536;
 module_param_named(plain_buffers, plain_buffers, uint, 0644);
@@ -37,6 +40,9 @@ struct plain_device {
 	struct holder_memory memory[TTMEM_UAPI_TYPES];
 };
 
+/* What a device costs at most: its counters, and a node for it alone in the array of devices. */
+#define PLAIN_DEVICE_COST 1024
+
 /*
  * The views wait for figures_lock only, under which nothing is allocated and nothing is copied: a client that is
  * kept waiting, for memory or for a page that its own answer goes to, keeps nobody else waiting.
@@ -48,6 +54,9 @@ struct plain {
 	struct rb_root buffers;
 	unsigned int count;
 	u64 births;
+	struct share *share; /* from its first buffer on */
+	unsigned long pages; /* that the share pays for */
+	size_t used;         /* bytes of them */
 	spinlock_t figures_lock;
 	struct xarray devices; /* of struct plain_device; they stay */
 };
@@ -62,6 +71,13 @@ static u32 plain_next_device(struct holder *holder, u32 from)
 	return xa_find(&plain->devices, &index, TTMEM_UAPI_DEVICES - 1, XA_PRESENT)
 		       ? index
 		       : TTMEM_UAPI_DEVICES;
+}
+
+static bool plain_uses(struct holder *holder, u32 device)
+{
+	struct plain *plain = container_of(holder, struct plain, holder);
+
+	return xa_load(&plain->devices, device) != NULL;
 }
 
 static void plain_read(struct holder *holder, u32 device, u32 type,
@@ -81,7 +97,7 @@ static void plain_read(struct holder *holder, u32 device, u32 type,
 
 static bool plain_is_kin(struct holder *holder, struct holder *other)
 {
-	return uid_eq(holder->uid, other->uid);
+	return uid_eq(holder->payer, other->payer);
 }
 
 static const struct holder_ops plain_holder_ops = {
@@ -89,6 +105,7 @@ static const struct holder_ops plain_holder_ops = {
 	.is_kin = plain_is_kin,
 	.kin_max = TTMEM_CLIENTS_PER_USER,
 	.next_device = plain_next_device,
+	.uses = plain_uses,
 	.read = plain_read,
 };
 
@@ -106,6 +123,40 @@ struct plain *plain_new(void)
 	return plain;
 }
 
+/*
+ * So many bytes more. They are paid for by the page, so that most calls have nothing to do with anybody else's. False:
+ * the user or all have too much, or there is no memory.
+ */
+static bool plain_charge(struct plain *plain, size_t bytes)
+{
+	if (!plain->share) {
+		plain->share = share_get(plain->holder.payer, SHARE_CLIENT);
+		if (!plain->share)
+			return false;
+		plain->used = sizeof(*plain);
+	}
+	while (plain->used + bytes > plain->pages << PAGE_SHIFT) {
+		if (!share_charge(plain->share))
+			return false;
+		plain->pages++;
+	}
+	plain->used += bytes;
+	return true;
+}
+
+/* One free page is kept: who allocates and frees in turn does not pay each time. */
+static void plain_refund(struct plain *plain, size_t bytes)
+{
+	unsigned long needed;
+
+	plain->used -= bytes;
+	needed = DIV_ROUND_UP(plain->used, PAGE_SIZE) + 1;
+	if (plain->pages > needed) {
+		share_refund(plain->share, plain->pages - needed);
+		plain->pages = needed;
+	}
+}
+
 void plain_free(struct plain *plain)
 {
 	struct plain_buffer *buffer, *next;
@@ -119,6 +170,10 @@ void plain_free(struct plain *plain)
 		kmem_cache_free(plain_cache, buffer);
 	xa_for_each(&plain->devices, index, entry) kfree(entry);
 	xa_destroy(&plain->devices);
+	if (plain->share) {
+		share_refund(plain->share, plain->pages);
+		share_put(plain->share, SHARE_CLIENT);
+	}
 	mutex_destroy(&plain->lock);
 	holder_deinit(&plain->holder);
 	kfree(plain);
@@ -169,11 +224,15 @@ static struct plain_device *plain_device(struct plain *plain, u32 device)
 
 	if (entry)
 		return entry;
+	if (!plain_charge(plain, PLAIN_DEVICE_COST))
+		return NULL;
 	entry = kzalloc(sizeof(*entry), HOLDER_GFP);
 	if (entry && xa_err(xa_store(&plain->devices, device, entry, HOLDER_GFP))) {
 		kfree(entry);
 		entry = NULL;
 	}
+	if (!entry)
+		plain_refund(plain, PLAIN_DEVICE_COST);
 	return entry;
 }
 
@@ -215,12 +274,24 @@ static void plain_unlist(struct plain *plain)
 	plain->is_listed = false;
 }
 
-static struct plain_buffer *plain_new_buffer(const struct ttmem_ioc_track_alloc *args)
+static void plain_free_buffer(struct plain *plain, struct plain_buffer *buffer)
 {
-	struct plain_buffer *buffer = kmem_cache_alloc(plain_cache, HOLDER_GFP);
+	kmem_cache_free(plain_cache, buffer);
+	plain_refund(plain, sizeof(*buffer));
+}
 
-	if (!buffer)
+static struct plain_buffer *plain_new_buffer(struct plain *plain,
+					     const struct ttmem_ioc_track_alloc *args)
+{
+	struct plain_buffer *buffer;
+
+	if (!plain_charge(plain, sizeof(*buffer)))
 		return NULL;
+	buffer = kmem_cache_alloc(plain_cache, HOLDER_GFP);
+	if (!buffer) {
+		plain_refund(plain, sizeof(*buffer));
+		return NULL;
+	}
 	buffer->device = args->device;
 	buffer->type = args->type;
 	buffer->address = args->address;
@@ -249,7 +320,7 @@ static int plain_add(struct plain *plain, struct ttmem_ioc_track_alloc *args, vo
 	if (plain->count >= READ_ONCE(plain_buffers))
 		return -ENOSPC;
 	entry = plain_device(plain, args->device);
-	buffer = entry ? plain_new_buffer(args) : NULL;
+	buffer = entry ? plain_new_buffer(plain, args) : NULL;
 	if (!buffer)
 		return -ENOMEM;
 	r = plain_list(plain);
@@ -269,7 +340,7 @@ static int plain_add(struct plain *plain, struct ttmem_ioc_track_alloc *args, vo
 unlist:
 	plain_unlist(plain);
 free:
-	kmem_cache_free(plain_cache, buffer);
+	plain_free_buffer(plain, buffer);
 	return r;
 }
 
@@ -332,7 +403,7 @@ static int plain_less(struct plain *plain, struct plain_buffer *buffer,
 		return 0;
 	rb_erase(&buffer->node, &plain->buffers);
 	plain->count--;
-	kmem_cache_free(plain_cache, buffer);
+	plain_free_buffer(plain, buffer);
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 
-/* The list of users who have books, and the two bounds. */
+/* The list of users who have books or report buffers, and the two bounds. */
 
 #include "kernel/share.h"
 
@@ -15,13 +15,15 @@
 
 static unsigned int total_mib;
 module_param_named(total_mib, total_mib, uint, 0644);
-MODULE_PARM_DESC(total_mib,
-		 "MiB that all books may have together; 0 = a quarter of the memory (0)");
+MODULE_PARM_DESC(
+	total_mib,
+	"MiB that all books and clients may have together; 0 = a quarter of the memory (0)");
 
 static unsigned int user_mib;
 module_param_named(user_mib, user_mib, uint, 0644);
-MODULE_PARM_DESC(user_mib,
-		 "MiB that the books of one user may have together; 0 = half of total_mib (0)");
+MODULE_PARM_DESC(
+	user_mib,
+	"MiB that the books and clients of one user may have together; 0 = half of total_mib (0)");
 
 DEFINE_MUTEX(share_lock);
 LIST_HEAD(share_list);
@@ -41,11 +43,8 @@ static unsigned long share_user_pages(void)
 	return mib ? (unsigned long)mib << (20 - PAGE_SHIFT) : share_total_pages() / 2;
 }
 
-/*
- * Who pays. Within a user namespace that is who made it, or the outermost of those that lie in each other: many a
- * user has tens of thousands of other numbers to go by in there.
- */
-static kuid_t share_payer(void)
+/* Many a user has tens of thousands of other numbers to go by within a namespace. */
+kuid_t share_payer(void)
 {
 	const struct user_namespace *ns = current_user_ns();
 	kuid_t uid = current_euid();
@@ -68,34 +67,34 @@ struct share *share_from(u64 uid)
 }
 
 /* Memory is had before the lock: whoever waits for some keeps nobody else waiting. */
-struct share *share_get(void)
+struct share *share_get(kuid_t payer, enum share_kind kind)
 {
 	struct share *fresh = kzalloc(sizeof(*fresh), HOLDER_GFP);
-	kuid_t uid = share_payer();
 	struct share *share;
 
 	if (!fresh)
 		return NULL;
-	fresh->uid = uid;
+	fresh->uid = payer;
 	mutex_lock(&share_lock);
-	share = share_from(__kuid_val(uid));
-	if (!share || !uid_eq(share->uid, uid)) {
+	share = share_from(__kuid_val(payer));
+	if (!share || !uid_eq(share->uid, payer)) {
 		list_add_tail(&fresh->link, share ? &share->link : &share_list);
 		share = fresh;
 		fresh = NULL;
 	}
-	share->books++;
+	share->holders[kind]++;
 	mutex_unlock(&share_lock);
 	kfree(fresh);
 	return share;
 }
 
-void share_put(struct share *share)
+void share_put(struct share *share, enum share_kind kind)
 {
 	bool is_last;
 
 	mutex_lock(&share_lock);
-	is_last = --share->books == 0;
+	share->holders[kind]--;
+	is_last = !share->holders[SHARE_BOOK] && !share->holders[SHARE_CLIENT];
 	if (is_last)
 		list_del(&share->link);
 	mutex_unlock(&share_lock);

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * How much memory books may have: all of them together, and those of one user. Without the second bound one user
- * could take all of the first, and nobody else's process would be tracked any more.
+ * How much memory books and plain clients may have: all of them together, and those of one user. Without the second
+ * bound one user could take all of the first, and nobody else's process would be tracked any more.
  */
 
 #include <linux/atomic.h>
@@ -12,20 +12,32 @@
 #include <linux/types.h>
 #include <linux/uidgid.h>
 
-/* There as long as the user has a book, and charged to the same memory cgroup as the first one. */
+enum share_kind {
+	SHARE_BOOK = 0,
+	SHARE_CLIENT = 1,
+	SHARE_KINDS,
+};
+
+/* There as long as the user has one of either, and charged to the same memory cgroup as the first one. */
 struct share {
 	struct list_head link;
 	kuid_t uid;
-	unsigned int books;
+	unsigned int holders[SHARE_KINDS];
 	atomic_long_t pages;
 };
 
 extern struct mutex share_lock;     /* protects list and counts; nothing waits under it */
 extern struct list_head share_list; /* in the order of users */
 
-/* The caller's, with one book more. NULL: no memory. */
-struct share *share_get(void);
-void share_put(struct share *share);
+/*
+ * Who pays for what the caller makes: its effective user; within a user namespace who made that, or the outermost of
+ * those that lie in each other.
+ */
+kuid_t share_payer(void);
+
+/* That user's, with one holder more. NULL: no memory. */
+struct share *share_get(kuid_t payer, enum share_kind kind);
+void share_put(struct share *share, enum share_kind kind);
 
 /* One page more, by the calling process. False: too many. */
 bool share_charge(struct share *share);
@@ -34,7 +46,7 @@ void share_refund(struct share *share, unsigned long pages);
 /* The first whose user's number is not below; NULL = none. With share_lock held. */
 struct share *share_from(u64 uid);
 
-/* Bytes, for who shows it: of all books; that they may have; that those of one user may have. */
+/* Bytes, for who shows it: that all have; that they may have; that those of one user may have. */
 u64 share_total(void);
 u64 share_total_limit(void);
 u64 share_user_limit(void);

@@ -4,7 +4,7 @@
  * The views. For each device that somebody uses a folder, as the device driver has one for each card:
  *
  *	/proc/driver/ttmem/totals		everything, for programs
- *	/proc/driver/ttmem/stats		what books cost whom, and what plain clients left
+ *	/proc/driver/ttmem/stats		what it costs whom, and what plain clients left
  *	/proc/driver/ttmem/N/allocations	a table for people: who holds how much
  *	/proc/driver/ttmem/N/pids		who has used it, a line each
  *	/proc/driver/ttmem/N/stats		sums by type, and what was left
@@ -38,11 +38,6 @@ static const char *const view_types[TTMEM_UAPI_TYPES] = {
 /* The columns of the table, by type, in the order that older tools know. */
 static const u8 view_columns[] = {0, 1, 3, 4};
 static const u8 view_more_columns[] = {5, 6};
-
-static bool view_uses(struct holder *holder, u32 device)
-{
-	return holder->ops->next_device(holder, device) == device;
-}
 
 static void view_read(struct holder *holder, u32 device,
 		      struct holder_memory ret_memory[TTMEM_UAPI_TYPES])
@@ -87,7 +82,10 @@ void ttmem_show_allocations(struct seq_file *seq, u32 device)
 	mutex_lock(&holder_lock);
 	list_for_each_entry(holder, &holder_list, link)
 	{
-		if (!view_uses(holder, device))
+		if (seq_has_overflowed(seq))
+			break; /* all of it is asked for again, with more room */
+		cond_resched();
+		if (!holder->ops->uses(holder, device))
 			continue;
 		view_read(holder, device, memory);
 		for (type = 0; type < TTMEM_UAPI_TYPES; type++)
@@ -109,9 +107,15 @@ static void view_show_pids(struct seq_file *seq, u32 device)
 	mutex_lock(&holder_lock);
 	list_for_each_entry(holder, &holder_list, link)
 	{
-		pid_t pid = holder_pid(holder);
+		pid_t pid;
 
-		if (view_uses(holder, device) && (pid || !holder_is_gone(holder)))
+		if (seq_has_overflowed(seq))
+			break;
+		cond_resched();
+		if (!holder->ops->uses(holder, device))
+			continue;
+		pid = holder_pid(holder);
+		if (pid || !holder_is_gone(holder))
 			seq_printf(seq, "%d\n", pid);
 	}
 	mutex_unlock(&holder_lock);
@@ -128,7 +132,8 @@ static void view_show_stats(struct seq_file *seq, u32 device)
 	mutex_lock(&holder_lock);
 	list_for_each_entry(holder, &holder_list, link)
 	{
-		if (!view_uses(holder, device))
+		cond_resched();
+		if (!holder->ops->uses(holder, device))
 			continue;
 		holders++;
 		view_read(holder, device, memory);
@@ -173,6 +178,7 @@ static int view_show_holder(struct seq_file *seq, void *item)
 	for (device = holder->ops->next_device(holder, 0);
 	     device < TTMEM_UAPI_DEVICES && !seq_has_overflowed(seq);
 	     device = holder->ops->next_device(holder, device + 1)) {
+		cond_resched();
 		for (type = 0; type < TTMEM_UAPI_TYPES; type++) {
 			holder->ops->read(holder, device, type, &memory);
 			if (!memory.allocs && !memory.bytes && !memory.bound)
@@ -221,14 +227,16 @@ static int view_show_share(struct seq_file *seq, void *item)
 	struct share *share = item;
 
 	if (item == SEQ_START_TOKEN) {
-		seq_printf(seq, "books bytes %llu limit %llu\n", share_total(),
-			   share_total_limit());
+		seq_printf(seq, "all bytes %llu limit %llu user_limit %llu\n", share_total(),
+			   share_total_limit(), share_user_limit());
 		leak_show(seq);
 		return 0;
 	}
-	seq_printf(seq, "user %u books %u bytes %llu limit %llu\n",
-		   from_kuid_munged(seq_user_ns(seq), share->uid), share->books,
-		   (u64)atomic_long_read(&share->pages) << PAGE_SHIFT, share_user_limit());
+	/* Without a limit: whether it binds is a matter of each process, not of its user. */
+	seq_printf(seq, "user %u books %u clients %u bytes %llu\n",
+		   from_kuid_munged(seq_user_ns(seq), share->uid), share->holders[SHARE_BOOK],
+		   share->holders[SHARE_CLIENT],
+		   (u64)atomic_long_read(&share->pages) << PAGE_SHIFT);
 	return 0;
 }
 

@@ -7,7 +7,7 @@
  *
  *	node = open("/dev/ttmem", O_RDWR | O_CLOEXEC);
  *	ioctl(node, TTMEM_IOC_BOOK, &book);		a book of one's own; book.fd is its file
- *	mmap(..., MAP_SHARED, book.fd, 0);		once, by the process that made it
+ *	mmap(..., MAP_SHARED, book.fd, 0);		once, by the process that made it (then EBUSY)
  *	ioctl(book.fd, TTMEM_IOC_RESERVE, &reserve);	before the first store to a page
  *
  * A book's file behaves like a memory file: it has a size, an inode number and an owner, can be opened again
@@ -20,8 +20,9 @@
  * Every struct begins with its size and with flags. Rules: argsz is sizeof the struct; unknown flags, reserved
  * members and those that are only an answer ("out") are 0 on entry, otherwise EINVAL, so that each can get a
  * meaning one day: a struct that was answered is cleared before it is used again. An ioctl that does not exist is
- * ENOTTY. On failure nothing is written back, and nothing has happened unless it says so. All structs are the
- * same for 32 bits.
+ * ENOTTY, a struct that cannot be read or written EFAULT. No call fails because of a signal, other than one that ends
+ * the process. On failure nothing is written back, and nothing has happened unless it says so. All structs are the same
+ * for 32 bits.
  */
 
 #include <linux/ioctl.h>
@@ -35,7 +36,10 @@
 #define TTMEM_UAPI_SIZE_MAX (1ULL << 46) /* of a buffer; no device has as much */
 #define TTMEM_UAPI_ANY 0xffffffffU       /* a free whose type is not known */
 
-/* Makes a book. EINVAL for a size that no book can have, EMFILE beyond TTMEM_BOOKS_PER_PROCESS. */
+/*
+ * Makes a book. EINVAL for a size that no book can have, EMFILE beyond TTMEM_BOOKS_PER_PROCESS or without a descriptor
+ * left, ENFILE without a file left, ENOMEM without memory.
+ */
 struct ttmem_ioc_book {
 	__u32 argsz;
 	__u32 flags;
@@ -51,7 +55,7 @@ struct ttmem_ioc_book {
 /*
  * A file for reading of somebody's book. By id, by pid (as the caller sees pids; its first book), or by both,
  * which must then agree; 0 = any. ENOENT if there is none, EACCES without the right: the effective user who
- * made the book, the owner itself, or CAP_PERFMON.
+ * made the book, the owner itself, or CAP_PERFMON. EMFILE, ENFILE and ENOMEM as above.
  */
 struct ttmem_ioc_attach {
 	__u32 argsz;
@@ -91,8 +95,9 @@ struct ttmem_ioc_info {
 
 /*
  * One buffer more. The same buffer again with the same size is one reference more; with another size it is
- * EEXIST. EINVAL for a device, type or size that cannot be, ENOSPC beyond the cap of the
- * module, EMFILE beyond TTMEM_CLIENTS_PER_USER, EOVERFLOW for too many references.
+ * EEXIST. EINVAL for a device, type or size that cannot be, ENOSPC beyond the cap of the module, EMFILE beyond
+ * TTMEM_CLIENTS_PER_USER, EOVERFLOW for too many references, ENOMEM if what the user or all may have, or the memory has
+ * run out.
  */
 struct ttmem_ioc_track_alloc {
 	__u32 argsz;

@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.holder = kernel_fuzz_holder,
 		.memory = kernel_fuzz_memory,
 	};
-	struct kernel_share share;
+	struct kernel_share share = {0};
 	char *text = malloc(size ? size : 1); /* so that nothing lies behind the last byte */
 
 	assert(text);

@@ -177,23 +177,29 @@ bool kernel_parse_share(const char *text, size_t length, struct kernel_share *re
 {
 	struct kernel_line line = {.at = text, .end = text + length};
 	struct kernel_line again = line;
-	struct kernel_share share = {0};
-	uint64_t uid, books;
+	struct kernel_share share = {.user_limit = ret_share->user_limit};
+	uint64_t uid, count;
 
 	if (kernel_word_is(&line, "user")) {
 		if (!kernel_number(&line, UINT32_MAX, &uid) || !kernel_word_is(&line, "books") ||
-		    !kernel_number(&line, UINT64_MAX, &books))
+		    !kernel_number(&line, UINT64_MAX, &count) ||
+		    !kernel_word_is(&line, "clients") ||
+		    !kernel_number(&line, UINT64_MAX, &count) || !kernel_word_is(&line, "bytes") ||
+		    !kernel_number(&line, UINT64_MAX, &share.bytes))
 			return false;
 		share.uid = (uint32_t)uid;
+		share.limit = share.user_limit;
 	} else {
-		share.is_of_all = true;
 		line = again;
-		if (!kernel_word_is(&line, "books"))
+		share.is_of_all = true;
+		if (!kernel_word_is(&line, "all") || !kernel_word_is(&line, "bytes") ||
+		    !kernel_number(&line, UINT64_MAX, &share.bytes) ||
+		    !kernel_word_is(&line, "limit") ||
+		    !kernel_number(&line, UINT64_MAX, &share.limit) ||
+		    !kernel_word_is(&line, "user_limit") ||
+		    !kernel_number(&line, UINT64_MAX, &share.user_limit))
 			return false;
 	}
-	if (!kernel_word_is(&line, "bytes") || !kernel_number(&line, UINT64_MAX, &share.bytes) ||
-	    !kernel_word_is(&line, "limit") || !kernel_number(&line, UINT64_MAX, &share.limit))
-		return false;
 	*ret_share = share;
 	return true;
 }

@@ -150,24 +150,25 @@ UNIT(what_is_refused)
 
 UNIT(a_share)
 {
+	static const char all[] = "all bytes 12 limit 34 user_limit 17";
+	static const char user[] = "user 6001 books 2 clients 1 bytes 16";
 	static const char *const others[] = {"",
-					     "books",
+					     "all",
 					     "user",
-					     "user 1 books 2 bytes 3 limit",
-					     "user x books 2 bytes 3 limit 4",
-					     "user 4294967296 books 2 bytes 3 limit 4",
+					     "user 1 books 2 clients 3 bytes",
+					     "user x books 2 clients 3 bytes 4",
+					     "user 4294967296 books 2 clients 3 bytes 4",
 					     "leaked clients 1 buffers 2 bytes 3",
-					     "books 1 bytes 2 limit 3"};
+					     "all bytes 2 limit 3"};
 	struct kernel_share share = {.uid = 77};
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		assert(!kernel_parse_share(others[i], strlen(others[i]), &share));
 	assert(share.uid == 77);
-	assert(kernel_parse_share("user 6001 books 2 bytes 1048576 limit 2097152", 45, &share));
-	assert(!share.is_of_all && share.uid == 6001 && share.bytes == 1048576 &&
-	       share.limit == 2097152);
-	assert(kernel_parse_share("books bytes 12 limit 34", 23, &share));
-	assert(share.is_of_all && share.bytes == 12 && share.limit == 34);
+	assert(kernel_parse_share(all, strlen(all), &share));
+	assert(share.is_of_all && share.bytes == 12 && share.limit == 34 && share.user_limit == 17);
+	assert(kernel_parse_share(user, strlen(user), &share));
+	assert(!share.is_of_all && share.uid == 6001 && share.bytes == 16 && share.limit == 17);
 }
 
 /* A machine of sample files: nobody but the kernel knows these processes. */

@@ -62,7 +62,7 @@ void kernel_read_shares(const struct proc *proc,
 	CLEANUP_CLOSE int fd = openat(proc->root, KERNEL_STATS, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	CLEANUP_FCLOSE FILE *file = fd < 0 ? NULL : fdopen(fd, "re");
 	char line[KERNEL_STATS_LINE];
-	struct kernel_share share;
+	struct kernel_share share = {0};
 
 	if (file)
 		(void)cleanup_steal_fd(&fd); /* it is the file's now */

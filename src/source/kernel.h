@@ -82,17 +82,21 @@ int kernel_collect(const struct proc *proc, kernel_knows_fn *knows, const void *
  */
 int kernel_attach_books(struct scan *scan);
 
-/* What books have of the memory that is for them: those of one user, or all. */
+/* What is had of the module's memory: by one user, or by all. */
 struct kernel_share {
 	bool is_of_all;
 	uint32_t uid;
 	uint64_t bytes, limit;
+	uint64_t user_limit; /* of each user; the line about all has it, which is the first */
 };
 
 /* Less than a small book needs. New ones are then kept elsewhere, unless their makers have CAP_SYS_RESOURCE. */
 #define KERNEL_SHARE_LEAST (UINT64_C(64) << 10)
 
-/* A line of the module's stats, without its end. False: it tells of something else. */
+/*
+ * A line of the module's stats, without its end. False: it tells of something else. @ret_share: what the line before
+ * gave, at first empty.
+ */
 bool kernel_parse_share(const char *text, size_t length, struct kernel_share *ret_share);
 
 /* Calls @used_up for each share of which nothing is left. Without the module there is none. */

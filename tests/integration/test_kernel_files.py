@@ -193,11 +193,13 @@ def test_the_doctor_knows_whose_share_is_used_up(ttmem, tmp_path):
         findings = json.loads(done.stdout)["findings"]
         return [finding["what"] for finding in findings if finding["id"] == "kernel-share"]
 
-    first = "leaked clients 1 buffers 1 bytes 1048576\nuser 3001000 books 2 bytes 983040 limit 1048576\n"
-    assert shares(f"books bytes 2031616 limit 4194304\n{first}") == []
-    (what,) = shares(f"books bytes 2031616 limit 4194304\n{first}user 3001001 books 1 bytes 983041 limit 1048576\n")
+    all_of_them = "all bytes {} limit 4194304 user_limit 1048576\nleaked clients 1 buffers 1 bytes 1048576\n"
+    first = "user 3001000 books 2 clients 0 bytes 983040\n"
+    assert shares(all_of_them.format(2031616) + first) == []
+    second = "user 3001001 books 1 clients 4 bytes 983041\n"
+    (what,) = shares(all_of_them.format(2031616) + first + second)
     assert "user 3001001" in what and "new processes of 3001001 keep their books in a memfd" in what
-    (what,) = shares(f"books bytes 4194304 limit 4194304\n{first}")
+    (what,) = shares(all_of_them.format(4194304) + first)
     assert what.startswith("the module's memory for books (4.0 MiB) is used up")
 
 

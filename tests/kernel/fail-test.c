@@ -136,6 +136,29 @@ UNIT(to_reserve)
 	node_drop_book(&book);
 }
 
+/* One that failed is no first one: the next is not refused. */
+static int fail_map(int fd)
+{
+	void *base = mmap(NULL, NODE_BOOK_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (base == MAP_FAILED)
+		return -errno;
+	/* That may be what fails, but not twice. */
+	assert(munmap(base, NODE_BOOK_SIZE) == 0 || munmap(base, NODE_BOOK_SIZE) == 0);
+	return 0;
+}
+
+UNIT(to_map)
+{
+	struct ttmem_ioc_book args = {.argsz = sizeof(args), .size = NODE_BOOK_SIZE};
+	int node = node_open();
+
+	assert(node_ioctl(node, TTMEM_IOC_BOOK, &args) == 0);
+	fail_each(fail_map, args.fd);
+	close(args.fd);
+	close(node);
+}
+
 static int fail_attach(int node)
 {
 	struct ttmem_ioc_attach args = {.argsz = sizeof(args), .pid = getpid()};

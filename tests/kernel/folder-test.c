@@ -66,6 +66,7 @@ UNIT_LONG(every_device_at_once, 120)
 	assert(folder_becomes(0));
 	node_make_book(&book);
 	assert(node_reserve(book.fd, NODE_SHARDS, TTMEM_UAPI_DEVICES * NODE_SHARD_SIZE) == 0);
+	book.base[NODE_SHARDS] = 0; /* a mapping that nobody has used would not count */
 	assert(folder_count() == TTMEM_UAPI_DEVICES);
 	/* One of them twice, and again while it is there. */
 	node = node_open();
@@ -85,6 +86,26 @@ UNIT_LONG(every_device_at_once, 120)
 	assert(access(FOLDER_OF(110, "stats"), R_OK) == 0);
 	node_drop_book(&book); /* the book lasts as long as we do */
 	assert(folder_count() == TTMEM_UAPI_DEVICES);
+}
+
+/* Of a reservation that fails half way the first half is had, and so are its folders. */
+UNIT(half_a_reservation)
+{
+	struct ttmem_ioc_book args = {.argsz = sizeof(args), .size = NODE_BOOK_SIZE};
+	int node = node_open();
+
+	args.room = 2 * NODE_SHARD_SIZE;
+	assert(node_ioctl(node, TTMEM_IOC_BOOK, &args) == 0);
+	assert(node_reserve(args.fd, NODE_SHARDS + 200 * NODE_SHARD_SIZE, 3 * NODE_SHARD_SIZE) ==
+	       -ENOMEM);
+	assert(access(FOLDER_OF(200, "stats"), R_OK) == 0);
+	assert(access(FOLDER_OF(201, "stats"), R_OK) == 0);
+	assert(access(FOLDER_OF(202, "stats"), R_OK) == -1 && errno == ENOENT);
+	/* The room is used up: not even a half is had, and nobody is told of a device. */
+	assert(node_reserve(args.fd, NODE_SHARDS + 202 * NODE_SHARD_SIZE + 4096, 4096) == -ENOMEM);
+	assert(access(FOLDER_OF(202, "stats"), R_OK) == -1 && errno == ENOENT);
+	close(args.fd);
+	close(node);
 }
 
 /* After the one above, and after each that ends here. */

@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -252,6 +251,57 @@ UNIT(closing_changes_nothing)
 	assert(node_attach(book.id, 0) == -ENOENT); /* but nobody holds its file */
 }
 
+/* One more descriptor is one more way to the same book, and none to a longer life. */
+UNIT(a_duplicate)
+{
+	struct ttmem_ioc_info info = {.argsz = sizeof(info)};
+	struct life_child child;
+	struct node_book book;
+	int go[2];
+
+	assert(pipe2(go, O_CLOEXEC) == 0);
+	if (life_start(&child, &book) == 0) {
+		int twin = dup(book.fd);
+
+		/* The first is closed: all goes on by the second. */
+		assert(twin >= 0 && close(book.fd) == 0);
+		assert(node_ioctl(twin, TTMEM_IOC_INFO, &info) == 0 && info.id == book.id);
+		assert(node_reserve(twin, 0x20000, 4096) == 0);
+		book.base[0x20000] = 1;
+		assert(node_becomes(LIFE_DEVICE, 1000, 3));
+		if (fork() == 0) {
+			close(go[1]);
+			life_wait_for(go[0]); /* with the second one, longer than its parent */
+			_exit(0);
+		}
+		_exit(0);
+	}
+	life_go(&child);
+	life_reap(&child, 0);
+	assert(node_becomes(LIFE_DEVICE, 0, 0));
+	close(go[0]);
+	close(go[1]);
+}
+
+/* The node is needed no more once there is a book; the book's file is, to be mapped. */
+UNIT(mapped_after_a_close)
+{
+	struct ttmem_ioc_book args = {.argsz = sizeof(args), .size = NODE_BOOK_SIZE};
+	int node = node_open(), twin;
+	uint8_t *base;
+
+	assert(node_ioctl(node, TTMEM_IOC_BOOK, &args) == 0 && close(node) == 0);
+	twin = dup(args.fd);
+	assert(twin >= 0 && close(args.fd) == 0);
+	assert(mmap(NULL, args.size, PROT_READ, MAP_SHARED, args.fd, 0) == MAP_FAILED &&
+	       errno == EBADF);
+	base = mmap(NULL, args.size, PROT_READ | PROT_WRITE, MAP_SHARED, twin, 0);
+	assert(base != MAP_FAILED && node_reserve(twin, 0, 4096) == 0);
+	base[0] = 1;
+	assert(munmap(base, args.size) == 0);
+	close(twin);
+}
+
 static void life_send(int socket, int fd)
 {
 	union {
@@ -383,55 +433,6 @@ UNIT(pid_namespaces)
 	assert(waitpid(child, &status, 0) == child && status == 0);
 	assert(node_totals_of(getpid(), &bytes, &buffers) && bytes == 1000);
 	node_drop_book(&book);
-}
-
-/* Totals are for everybody, books for their user. */
-UNIT(another_user)
-{
-	uint64_t bytes, buffers;
-	struct node_book book;
-	pid_t child, owner = getpid();
-	char path[64];
-	int status;
-
-	node_make_book(&book);
-	node_write(&book, LIFE_DEVICE, 0, 1000, 3);
-	child = fork();
-	assert(child >= 0);
-	if (child == 0) {
-		int fd;
-
-		close(book.fd);
-		assert(setgid(1234) == 0 && setuid(1234) == 0);
-		assert(node_totals_of(owner, &bytes, &buffers) && bytes == 1000 && buffers == 3);
-		assert(strstr(node_text("/proc/driver/ttmem/7/allocations"), "1000"));
-		assert(node_attach(book.id, 0) == -EACCES);
-		assert(node_attach(0, owner) == -EACCES);
-		snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)owner, book.fd);
-		assert(open(path, O_RDONLY | O_CLOEXEC) == -1);
-		/* And it can have a book of its own, which it may see. */
-		node_make_book(&book);
-		fd = node_attach(book.id, getpid());
-		assert(fd >= 0);
-		close(fd);
-		_exit(0);
-	}
-	assert(waitpid(child, &status, 0) == child && status == 0);
-	node_drop_book(&book);
-}
-
-UNIT(the_module_stays_while_it_is_used)
-{
-	struct node_book book;
-	int node = node_open();
-
-	assert(syscall(SYS_delete_module, "ttmem", O_NONBLOCK) == -1 && errno == EWOULDBLOCK);
-	close(node);
-	node_make_book(&book);
-	close(book.fd);
-	assert(syscall(SYS_delete_module, "ttmem", O_NONBLOCK) == -1 && errno == EWOULDBLOCK);
-	assert(munmap(book.base, book.size) == 0);
-	assert(syscall(SYS_delete_module, "ttmem", O_NONBLOCK) == -1 && errno == EWOULDBLOCK);
 }
 
 /* Whether the log, from where it was read last, has a line with both. */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -260,16 +261,47 @@ UNIT_LONG(pieces_of_any_size, 120)
 		close(nodes[i]);
 }
 
-/* One user's clients are bounded, so that a walk over the list is; another user still gets in. */
+/* Another number of the same user, by a namespace of its own, for which the test writes the map. */
+static void list_become_another(int ready, int mapped)
+{
+	char byte = unshare(CLONE_NEWUSER) == 0 ? 'y' : 'n';
+
+	assert(write(ready, &byte, 1) == 1 && read(mapped, &byte, 1) == 1);
+	assert(byte == 'n' || setuid(5) == 0);
+}
+
+/* Return: whether there are namespaces here. */
+static bool list_map(pid_t child, int ready, int mapped)
+{
+	static const char map[] = "0 200000 10";
+	char path[64], byte;
+	int fd;
+
+	assert(read(ready, &byte, 1) == 1);
+	if (byte == 'y') {
+		snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)child);
+		fd = open(path, O_WRONLY | O_CLOEXEC);
+		assert(fd >= 0 && write(fd, map, sizeof(map) - 1) == sizeof(map) - 1);
+		close(fd);
+	}
+	assert(write(mapped, &byte, 1) == 1);
+	return byte == 'y';
+}
+
+/*
+ * One user's clients are bounded, whatever number they go by, so that a walk over the list is; another user still
+ * gets in.
+ */
 UNIT_LONG(too_many_clients_of_a_user, 240)
 {
 	static int nodes[TTMEM_CLIENTS_PER_USER + 1];
 	struct rlimit many = {TTMEM_CLIENTS_PER_USER + 100, TTMEM_CLIENTS_PER_USER + 100};
-	int ready[2], node;
+	int ready[2], mapped[2], node;
+	bool has_spaces;
 	pid_t child;
 	char byte;
 
-	assert(pipe2(ready, O_CLOEXEC) == 0);
+	assert(pipe2(ready, O_CLOEXEC) == 0 && pipe2(mapped, O_CLOEXEC) == 0);
 	child = fork();
 	assert(child >= 0);
 	if (child == 0) {
@@ -281,10 +313,14 @@ UNIT_LONG(too_many_clients_of_a_user, 240)
 		}
 		close(nodes[7]);
 		assert(node_alloc(nodes[TTMEM_CLIENTS_PER_USER], LIST_DEVICE, 0, 0, 1) == 1);
+		list_become_another(ready[1], mapped[0]);
+		assert(node_alloc(node_open(), LIST_DEVICE, 0, 0, 1) == -EMFILE);
 		assert(write(ready[1], "r", 1) == 1);
 		(void)pause(); /* until it is killed */
 		_exit(1);
 	}
+	close(ready[1]); /* so that its failure is an end, not a wait */
+	has_spaces = list_map(child, ready[0], mapped[1]);
 	assert(read(ready[0], &byte, 1) == 1);
 	node = node_open();
 	assert(node_alloc(node, LIST_DEVICE, 0, 0, 1) == 1);
@@ -292,7 +328,10 @@ UNIT_LONG(too_many_clients_of_a_user, 240)
 	assert(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
 	assert(node_becomes(LIST_DEVICE, 0, 0));
 	close(ready[0]);
-	close(ready[1]);
+	close(mapped[0]);
+	close(mapped[1]);
+	if (!has_spaces)
+		unit_skip("no user namespaces here");
 }
 
 /* Becomes an ordinary user with one capability. */
@@ -337,5 +376,40 @@ UNIT(who_may_attach)
 	list_try(book.id, 4567, LIST_CAP_PERFMON, 0);
 	list_try(book.id, 4567, CAP_SYS_ADMIN, 0);
 	list_try(book.id, 0, -1, 0); /* root without any right made it */
+	node_drop_book(&book);
+}
+
+/* Totals are for everybody, books for their user. */
+UNIT(another_user)
+{
+	uint64_t bytes, buffers;
+	struct node_book book;
+	pid_t child, owner = getpid();
+	char path[64];
+	int status;
+
+	node_make_book(&book);
+	node_write(&book, LIST_DEVICE, 0, 1000, 3);
+	child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		int fd;
+
+		close(book.fd);
+		assert(setgid(1234) == 0 && setuid(1234) == 0);
+		assert(node_totals_of(owner, &bytes, &buffers) && bytes == 1000 && buffers == 3);
+		assert(strstr(node_text("/proc/driver/ttmem/60/allocations"), "1000"));
+		assert(node_attach(book.id, 0) == -EACCES);
+		assert(node_attach(0, owner) == -EACCES);
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)owner, book.fd);
+		assert(open(path, O_RDONLY | O_CLOEXEC) == -1);
+		/* And it can have a book of its own, which it may see. */
+		node_make_book(&book);
+		fd = node_attach(book.id, getpid());
+		assert(fd >= 0);
+		close(fd);
+		_exit(0);
+	}
+	assert(waitpid(child, &status, 0) == child && status == 0);
 	node_drop_book(&book);
 }

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/unit.h"
@@ -109,6 +110,52 @@ UNIT(reserving_twice_changes_nothing)
 	assert(info.used == 0x3000 && info.id == book.id && info.size == NODE_BOOK_SIZE);
 	assert(info.pid == getpid() && info.uid == geteuid() && info.flags == 0);
 	node_drop_book(&book);
+}
+
+/* Behind the shards, so that no device gets a folder. */
+#define NODE_DIRTY (UINT64_C(10) << 20)
+#define NODE_DIRTY_SIZE (NODE_BOOK_SIZE - NODE_DIRTY)
+
+/* A process whose book is found empty, and full of something when it ends. */
+static pid_t node_fill(void)
+{
+	pid_t child = fork();
+	struct node_book book;
+
+	assert(child >= 0);
+	if (child)
+		return child;
+	node_make_book(&book);
+	assert(node_reserve(book.fd, NODE_DIRTY, NODE_DIRTY_SIZE) == 0);
+	for (size_t i = 0; i < NODE_DIRTY_SIZE; i++)
+		assert(book.base[NODE_DIRTY + i] == 0);
+	memset(book.base + NODE_DIRTY, 0xa5, NODE_DIRTY_SIZE);
+	_exit(0);
+}
+
+/* Tries for a while: memory is given back a moment after its book has ended. */
+static bool node_all_is_free(void)
+{
+	static const struct timespec pause = {.tv_nsec = 10000000};
+
+	for (int i = 0; i < 1000; i++) {
+		if (strncmp(node_text("/proc/driver/ttmem/stats"), "all bytes 0 ", 12) == 0)
+			return true;
+		(void)nanosleep(&pause, NULL); /* shortened: then sooner */
+	}
+	return false;
+}
+
+/* Nobody finds in a book what was in another one, whose memory is the first to be had again. */
+UNIT_LONG(what_is_reserved_is_empty, 60)
+{
+	for (int round = 0; round < 4; round++) {
+		pid_t child = node_fill();
+		int status;
+
+		assert(waitpid(child, &status, 0) == child && status == 0);
+		assert(node_all_is_free());
+	}
 }
 
 UNIT(the_room_is_a_cap)

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -350,6 +351,51 @@ static bool odd_put(const char *path, const char *text)
 	if (fd >= 0)
 		close(fd);
 	return done;
+}
+
+#define ODD_PAGES 4000
+#define ODD_SIGNALS \
+	5 /* for one call; if there were no end of them, neither would the call have one */
+#define ODD_CALLS 50
+
+static timer_t odd_timer;
+static volatile sig_atomic_t odd_signals;
+
+static void odd_on_signal(int unused)
+{
+	static const struct itimerspec off;
+
+	if (++odd_signals % ODD_SIGNALS == 0)
+		(void)timer_settime(odd_timer, 0, &off, NULL); /* cannot fail */
+}
+
+/* To make a book takes all locks of the address space, which the kernel gives up at any signal; its caller does not. */
+UNIT_LONG(signals_while_a_book_is_made, 60)
+{
+	static const struct itimerspec often = {{.tv_nsec = 300000}, {.tv_nsec = 300000}};
+	struct sigaction action = {.sa_handler = odd_on_signal};
+	uint8_t *pages =
+		mmap(NULL, ODD_PAGES * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int node = node_open();
+
+	assert(pages != MAP_FAILED);
+	for (size_t i = 0; i < ODD_PAGES; i += 2) /* so many mappings */
+		assert(mprotect(pages + i * 4096, 4096, PROT_NONE) == 0);
+	assert(timer_create(CLOCK_MONOTONIC, NULL, &odd_timer) == 0);
+	for (int i = 0; i < ODD_CALLS; i++) {
+		struct ttmem_ioc_book args = {.argsz = sizeof(args), .size = NODE_BOOK_SIZE};
+
+		action.sa_flags = i % 2 ? SA_RESTART : 0;
+		assert(sigaction(SIGALRM, &action, NULL) == 0);
+		odd_signals = 0;
+		assert(timer_settime(odd_timer, 0, &often, NULL) == 0);
+		assert(node_ioctl(node, TTMEM_IOC_BOOK, &args) == 0);
+		while (odd_signals < ODD_SIGNALS)
+			(void)sched_yield(); /* always succeeds */
+		close(args.fd);
+	}
+	assert(timer_delete(odd_timer) == 0 && munmap(pages, ODD_PAGES * 4096) == 0);
+	close(node);
 }
 
 /* NULL, or where the kernel's tracer is. */

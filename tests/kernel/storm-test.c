@@ -382,12 +382,38 @@ UNIT_LONG(a_storm, 600)
 	assert(deaths > 2 && storm_is_over());
 }
 
+/* Uses the module for moments only, or it would never be unused: a book, a buffer, a folder, all there is to see. */
+static _Noreturn void storm_visit(uint32_t device)
+{
+	static const struct timespec pause = {.tv_nsec = 2000000};
+	struct ttmem_ioc_book args;
+	char path[64], byte;
+
+	snprintf(path, sizeof(path), "/proc/driver/ttmem/%u/stats", device);
+	for (;;) {
+		int node = open(TTMEM_NODE, O_RDWR | O_CLOEXEC);
+		int view = open("/proc/driver/ttmem/totals", O_RDONLY | O_CLOEXEC);
+		int folder;
+
+		args = (struct ttmem_ioc_book){.argsz = sizeof(args), .size = NODE_BOOK_SIZE};
+		if (node >= 0 && ioctl(node, TTMEM_IOC_BOOK, &args) == 0)
+			close(args.fd);
+		(void)node_alloc(node, device, 0, 0, 1); /* nobody looks at results */
+		folder = open(path, O_RDONLY | O_CLOEXEC);
+		(void)!read(view, &byte, 1);
+		close(view);
+		close(node);
+		(void)nanosleep(&pause, NULL); /* now it may go, with a file of the folder open */
+		(void)!read(folder, &byte, 1);
+		close(folder);
+	}
+}
+
 /* Comes and goes while others try to use it; the last thing it does here is to come. */
 UNIT_LONG(unloaded_and_loaded_meanwhile, 600)
 {
 	int file = open("/ttmem.ko", O_RDONLY | O_CLOEXEC);
 	time_t end = time(NULL) + storm_seconds() / 2;
-	static const struct timespec pause = {.tv_nsec = 2000000};
 	unsigned int unloaded = 0;
 	pid_t workers[2];
 
@@ -396,24 +422,8 @@ UNIT_LONG(unloaded_and_loaded_meanwhile, 600)
 	for (unsigned int i = 0; i < 2; i++) {
 		workers[i] = fork();
 		assert(workers[i] >= 0);
-		if (workers[i] == 0) {
-			struct ttmem_ioc_book args;
-			char byte;
-
-			for (;;) {
-				int node = open(TTMEM_NODE, O_RDWR | O_CLOEXEC);
-				int view = open("/proc/driver/ttmem/totals", O_RDONLY | O_CLOEXEC);
-
-				args = (struct ttmem_ioc_book){.argsz = sizeof(args),
-							       .size = NODE_BOOK_SIZE};
-				if (node >= 0 && ioctl(node, TTMEM_IOC_BOOK, &args) == 0)
-					close(args.fd);
-				(void)!read(view, &byte, 1);
-				close(view);
-				close(node);
-				(void)nanosleep(&pause, NULL); /* or it is never unused */
-			}
-		}
+		if (workers[i] == 0)
+			storm_visit(STORM_DEVICES + i);
 	}
 	while (time(NULL) < end || unloaded < 3) {
 		if (syscall(SYS_delete_module, "ttmem", O_NONBLOCK) == 0) {
