@@ -60,16 +60,16 @@ const isRow = (row: PackedRow | null, sites: number): boolean =>
   isAmount(row[4]) && isAmount(row[5]);
 
 /** Whether it is a mark of a moment that has been. */
-const isPacked = (packed: Packed | null, nowNs: number): packed is Packed =>
-  typeof packed === "object" && packed !== null && isAmount(packed.timeNs) && packed.timeNs <= nowNs &&
+const isPacked = (packed: Packed | null, presentNs: number): packed is Packed =>
+  typeof packed === "object" && packed !== null && isAmount(packed.timeNs) && packed.timeNs <= presentNs &&
   Array.isArray(packed.sites) && packed.sites.every(isSite) &&
   Array.isArray(packed.rows) && packed.rows.every((row) => isRow(row, packed.sites.length));
 
-/** What comparing needs of each buffer; null: that is no mark. @nowNs: by the clock that it was made by. */
-export function unpack(text: string, pid: number, nowNs: number): Rows | null {
+/** What comparing needs of each buffer; null: that is no mark. @presentNs: by the clock that it was made by. */
+export function unpack(text: string, pid: number, presentNs: number): Rows | null {
   try {
     const packed = JSON.parse(text) as Packed | null;
-    if (!isPacked(packed, nowNs)) return null;
+    if (!isPacked(packed, presentNs)) return null;
     const buffers = packed.rows.map(([site, device, device_uid, address, size, born_ns]): Buffer => {
       const { type, name, phase, stack } = packed.sites[site]!;
       return {
@@ -127,9 +127,9 @@ export function forgetMarks(store: Store): void {
   for (const name of names(store)) store.removeItem(name);
 }
 
-export function findMark(store: Store, who: Who, nowNs: number): Rows | null {
+export function findMark(store: Store, who: Who, presentNs: number): Rows | null {
   const name = names(store).reverse().find((one) => isOf(one, who));
-  return name ? unpack(store.getItem(name) ?? "", who.pid, nowNs) : null;
+  return name ? unpack(store.getItem(name) ?? "", who.pid, presentNs) : null;
 }
 
 /**

@@ -173,9 +173,9 @@ class Comparison {
     return keepMark(tabStore, who, rows) ? "" : " It will not outlive a reload of the page: it is too large, or the browser keeps nothing.";
   }
 
-  private before(nowNs: number): Rows | null {
+  private before(presentNs: number): Rows | null {
     const who = this.who();
-    const known = knownMark(who) ?? findMark(tabStore, who, nowNs);
+    const known = knownMark(who) ?? findMark(tabStore, who, presentNs);
     if (known) knowMark(who, known);
     return known;
   }
