@@ -261,7 +261,7 @@ UNIT(a_duplicate)
 
 	assert(pipe2(go, O_CLOEXEC) == 0);
 	if (life_start(&child, &book) == 0) {
-		int twin = dup(book.fd);
+		int twin = dup(book.fd); /* NOLINT(android-cloexec-dup): just this is tried */
 
 		/* The first is closed: all goes on by the second. */
 		assert(twin >= 0 && close(book.fd) == 0);
@@ -291,7 +291,7 @@ UNIT(mapped_after_a_close)
 	uint8_t *base;
 
 	assert(node_ioctl(node, TTMEM_IOC_BOOK, &args) == 0 && close(node) == 0);
-	twin = dup(args.fd);
+	twin = dup(args.fd); /* NOLINT(android-cloexec-dup): as above */
 	assert(twin >= 0 && close(args.fd) == 0);
 	assert(mmap(NULL, args.size, PROT_READ, MAP_SHARED, args.fd, 0) == MAP_FAILED &&
 	       errno == EBADF);
