@@ -9,6 +9,9 @@
 CONTAINER_CAP=1800
 
 dev_container_test() {
+	case $ROOT in
+	/tmp/*) die "these tests have a /tmp of their own and would not find $ROOT: clone it elsewhere" ;;
+	esac
 	case ${1:-} in
 	--keep-images) export TTMEM_IMAGES=keep ;;
 	'') ;;
