@@ -75,6 +75,8 @@ def check(folder, source, analyse):
     unwanted = [] if is_threaded(source) else ["-concurrency-mt-unsafe"]
     if not analyse:
         unwanted.append("-clang-analyzer-*")
+        # Without the analyzer clang adds warnings that nobody asked for, which -Werror makes errors.
+        command.append("--extra-arg=-Wno-error")
     if unwanted:
         command.append("--checks=" + ",".join(unwanted))
     result = subprocess.run(command, capture_output=True, text=True)
