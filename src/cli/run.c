@@ -72,11 +72,9 @@ static int run_parse(struct run_options *run, int argc, char **argv)
 		.summary =
 			"Runs COMMAND with tracking on, and tells at the end what it and all its "
 			"descendants\nheld at most and what they left behind. A leak is a buffer "
-			"that "
-			"is alive when its\nprocess ends. The exit code is COMMAND's own if that "
-			"is "
-			"not 0 (128 + N if signal N\nkilled it), else 86 on a leak with "
-			"--fail-on-leak, else 0.",
+			"that holds device memory\nwhen its process ends. The exit code is "
+			"COMMAND's own if that is not 0 (128 + N if\nsignal N killed it), else 86 "
+			"on a leak with --fail-on-leak, else 0.",
 		.items = items,
 		.count = ARRAY_SIZE(items),
 		.stop_at_first = true,
