@@ -23,7 +23,6 @@ static int quiet_look(struct reader *reader, uint32_t device, struct book_shard 
 {
 	int r = file_read(reader->file, book_shard_offset(device), ret_front, QUIET_FRONT);
 
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (r < 0)
 		return r;
 	if (ret_front->state != 1)
@@ -70,7 +69,9 @@ int quiet_read(struct reader *reader, uint32_t device, struct quiet *known)
 	}
 	if (!quiet_is(&front))
 		return QUIET_BUSY;
+	/* Pairs with the release of the number in shard_store_hot(): the second look sees all of event `head`. */
 	r = quiet_look(reader, device, &front);
+	/* Pairs with the barrier in shard_publish(): if that look saw anything newer, so does this one. */
 	if (r == 0)
 		r = log_head(reader, device, &again);
 	if (r < 0)
