@@ -84,10 +84,10 @@ static u32 book_next_device(struct holder *holder, u32 from)
 }
 
 /*
- * Tries to copy a block that its owner keeps overwriting. Beside an owner at full speed up to 13 failed in a row; as many
- * as this fail only if the owner wants them to, or is watched from a processor that is much slower than its own.
+ * Tries to copy a block that its owner keeps overwriting. Beside an owner at full speed up to 13 failed in a row. More
+ * would only help an owner that wants to keep everybody waiting for the list.
  */
-#define BOOK_TRIES 64
+#define BOOK_TRIES 32
 
 static void book_read(struct holder *holder, u32 device, u32 type, struct holder_memory *ret_memory)
 {

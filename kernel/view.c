@@ -187,7 +187,7 @@ static int view_show_holder(struct seq_file *seq, void *item)
 		cond_resched();
 		for (type = 0; type < TTMEM_UAPI_TYPES; type++) {
 			holder->ops->read(holder, device, type, &memory);
-			if (!memory.allocs && !memory.bytes && !memory.bound)
+			if (!memory.allocs && !memory.bytes && holder_is_exact(&memory))
 				continue;
 			seq_printf(seq, "memory %u %u %llu %llu %llu %llu %llu %u%s\n", device,
 				   type, memory.bytes, memory.buffers, memory.peak, memory.allocs,
