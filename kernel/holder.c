@@ -157,6 +157,7 @@ void holder_add_memory(struct holder_memory *to, const struct holder_memory *mor
 	to->frees = holder_plus(to->frees, more->frees);
 	if (!to->bound)
 		to->bound = more->bound;
+	to->is_torn |= more->is_torn;
 }
 
 void holder_sum(struct holder *holder, struct holder_memory ret_memory[TTMEM_UAPI_TYPES])

@@ -26,7 +26,8 @@ struct holder_memory {
 	u64 peak;
 	u64 allocs;
 	u64 frees;
-	u32 bound; /* enum holder_bound */
+	u32 bound;    /* enum holder_bound */
+	bool is_torn; /* of different moments: the owner did not let them be read together */
 };
 
 enum holder_bound {
@@ -98,6 +99,11 @@ pid_t holder_pid(struct holder *holder);
 
 /* If its process is gone, it is the caller's from now on, who uses it. The user who pays stays the same. */
 void holder_adopt(struct holder *holder);
+
+static inline bool holder_is_exact(const struct holder_memory *memory)
+{
+	return memory->bound == HOLDER_EXACT && !memory->is_torn;
+}
 
 /* Sums stop at the top. */
 void holder_add_memory(struct holder_memory *to, const struct holder_memory *more);

@@ -94,9 +94,11 @@ static long main_track_free(struct plain *plain, void __user *user)
 	return r < 0 ? r : plain_release(plain, &args, user);
 }
 
-static void main_count(struct ttmem_ioc_memory to[TTMEM_UAPI_TYPES], struct holder *holder,
+/* False: one of the figures is not exact. */
+static bool main_count(struct ttmem_ioc_memory to[TTMEM_UAPI_TYPES], struct holder *holder,
 		       u32 device)
 {
+	bool is_exact = true;
 	struct holder_memory sum, more;
 	u32 type;
 
@@ -106,7 +108,9 @@ static void main_count(struct ttmem_ioc_memory to[TTMEM_UAPI_TYPES], struct hold
 		holder_add_memory(&sum, &more);
 		to[type].bytes = sum.bytes;
 		to[type].buffers = sum.buffers;
+		is_exact &= holder_is_exact(&more);
 	}
+	return is_exact;
 }
 
 static long main_query(void __user *user)
@@ -126,9 +130,10 @@ static long main_query(void __user *user)
 		cond_resched();
 		if (!holder->ops->uses(holder, args.device))
 			continue;
-		main_count(args.all, holder, args.device);
-		if (holder->pid == task_tgid(current))
-			main_count(args.own, holder, args.device);
+		if (!main_count(args.all, holder, args.device))
+			args.flags |= TTMEM_STATS_INEXACT;
+		if (holder->pid == task_tgid(current) && !main_count(args.own, holder, args.device))
+			args.flags |= TTMEM_STATS_INEXACT;
 	}
 	mutex_unlock(&holder_lock);
 	return file_put_args(user, &args, sizeof(args));

@@ -48,6 +48,12 @@ static void view_read(struct holder *holder, u32 device,
 		holder->ops->read(holder, device, type, &ret_memory[type]);
 }
 
+/* What is not exact says so in its last word, behind all that programs look for. */
+static const char *view_line_end(const struct holder_memory *memory)
+{
+	return holder_is_exact(memory) ? "\n" : " inexact\n";
+}
+
 static void view_table_row(struct seq_file *seq, const char *pid, const char *name,
 			   const struct holder_memory memory[TTMEM_UAPI_TYPES])
 {
@@ -64,7 +70,7 @@ static void view_table_row(struct seq_file *seq, const char *pid, const char *na
 	seq_printf(seq, " %-10llu", all.buffers);
 	for (i = 0; i < ARRAY_SIZE(view_more_columns); i++)
 		seq_printf(seq, " %-10llu", memory[view_more_columns[i]].bytes);
-	seq_putc(seq, '\n');
+	seq_puts(seq, view_line_end(&all));
 }
 
 void ttmem_show_allocations(struct seq_file *seq, u32 device)
@@ -143,9 +149,9 @@ static void view_show_stats(struct seq_file *seq, u32 device)
 	mutex_unlock(&holder_lock);
 	seq_printf(seq, "holders %u\n", holders);
 	for (type = 0; type < TTMEM_UAPI_TYPES; type++)
-		seq_printf(seq, "%s bytes %llu buffers %llu allocs %llu frees %llu\n",
+		seq_printf(seq, "%s bytes %llu buffers %llu allocs %llu frees %llu%s",
 			   view_types[type], total[type].bytes, total[type].buffers,
-			   total[type].allocs, total[type].frees);
+			   total[type].allocs, total[type].frees, view_line_end(&total[type]));
 	leak_show_device(seq, device);
 }
 
@@ -181,11 +187,11 @@ static int view_show_holder(struct seq_file *seq, void *item)
 		cond_resched();
 		for (type = 0; type < TTMEM_UAPI_TYPES; type++) {
 			holder->ops->read(holder, device, type, &memory);
-			if (!memory.allocs && !memory.bytes && !memory.bound)
+			if (!memory.allocs && !memory.bytes && holder_is_exact(&memory))
 				continue;
-			seq_printf(seq, "memory %u %u %llu %llu %llu %llu %llu %u\n", device, type,
-				   memory.bytes, memory.buffers, memory.peak, memory.allocs,
-				   memory.frees, memory.bound);
+			seq_printf(seq, "memory %u %u %llu %llu %llu %llu %llu %u%s\n", device,
+				   type, memory.bytes, memory.buffers, memory.peak, memory.allocs,
+				   memory.frees, memory.bound, memory.is_torn ? " torn" : "");
 		}
 	}
 	return 0;
@@ -278,6 +284,7 @@ void view_fdinfo(struct seq_file *seq, struct holder *holder, bool has_ended)
 		"dram", "l1", "system", "l1-small", "trace", "cb", "kernel",
 	};
 	struct holder_memory memory[TTMEM_UAPI_TYPES] = {};
+	bool is_exact = true;
 	u32 type;
 
 	if (!has_ended) {
@@ -290,7 +297,10 @@ void view_fdinfo(struct seq_file *seq, struct holder *holder, bool has_ended)
 	for (type = 0; type < TTMEM_UAPI_TYPES; type++) {
 		seq_printf(seq, "drm-total-%s:\t%llu\n", regions[type], memory[type].bytes);
 		seq_printf(seq, "drm-resident-%s:\t%llu\n", regions[type], memory[type].bytes);
+		is_exact &= holder_is_exact(&memory[type]);
 	}
+	if (!is_exact)
+		seq_puts(seq, "ttmem-inexact:\t1\n");
 }
 
 int __init view_init(void)

@@ -127,10 +127,13 @@ struct ttmem_ioc_memory {
 	__u64 buffers;
 };
 
+/* A figure is a bound because its process lost events, or its process wrote too fast for figures of one moment. */
+#define TTMEM_STATS_INEXACT 1u
+
 /* What is live on a device, by type: of everybody, and of the calling process. */
 struct ttmem_ioc_query_stats {
 	__u32 argsz;
-	__u32 flags;
+	__u32 flags; /* in: 0; out: TTMEM_STATS_... */
 	__u32 device;
 	__u32 reserved;
 	struct ttmem_ioc_memory all[TTMEM_UAPI_TYPES]; /* out */

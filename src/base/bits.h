@@ -96,3 +96,18 @@ static inline void bits_store_barrier(void)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif
 }
+
+/*
+ * Later loads are made after earlier ones; the partner of a store barrier or of a store with release. x86 makes loads
+ * in program order, so only the compiler has to be held; aarch64 needs the instruction.
+ */
+static inline void bits_load_barrier(void)
+{
+#if defined(__x86_64__)
+	compiler_barrier();
+#elif defined(__aarch64__)
+	__asm__ volatile("dmb ishld" ::: "memory");
+#else
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}

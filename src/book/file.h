@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bits.h"
+
 struct book_file;
 
 struct book_file_ops {
@@ -38,9 +40,17 @@ struct file_fd {
 /* Reads the size; -errno if it cannot be had. */
 int file_fd_init(struct file_fd *file, int fd);
 
+/*
+ * Reads are made in order: a later one sees what is at least as new as what an earlier one saw. All rules of reading rest
+ * on it, and each place says which order of the owner's stores it pairs with. No contract makes a system call a
+ * barrier, so there is one. The bytes of one read come in any order.
+ */
 static inline int file_read(struct book_file *file, uint64_t offset, void *buffer, size_t length)
 {
-	return file->ops->read_at(file, offset, buffer, length);
+	int r = file->ops->read_at(file, offset, buffer, length);
+
+	bits_load_barrier();
+	return r;
 }
 
 static inline int64_t file_next_data(struct book_file *file, uint64_t offset)

@@ -68,7 +68,7 @@ static void incident_write(struct writer *writer, uint32_t kind, uint64_t site,
 	*entry = *incident;
 	entry->count = 1;
 	entry->last_time = incident->second.time;
-	__atomic_store_n(&entry->commit, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&entry->commit, 1, __ATOMIC_RELEASE); /* pairs with reader_incident() */
 	__atomic_store_n(&writer->header->incident_count[kind], index + 1, __ATOMIC_RELEASE);
 }
 

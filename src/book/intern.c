@@ -108,7 +108,10 @@ static uint32_t intern_commit(struct intern_arena *arena, uint64_t offset, uint6
 	uint32_t grain = intern_grain[arena->kind];
 
 	arena->used = bits_align_up(offset + length, grain);
-	/* Bytes before used, used before the event that names the id (published with release). */
+	/*
+	 * Bytes before used, used before the event that names the id (published with release). Pairs with reader_arena(), after
+	 * which the bytes are read.
+	 */
 	__atomic_store_n(&arena->page->used, arena->used, __ATOMIC_RELEASE);
 	return (uint32_t)(offset / grain);
 }

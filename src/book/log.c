@@ -37,15 +37,16 @@ int log_head(struct reader *reader, uint32_t device, uint64_t *ret_head)
 	uint64_t head;
 	int r;
 
-	/* Whatever was read before must have been read: pairs with the owner's release of head. */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	/*
+	 * Pairs with shard_publish(), twice. Its barrier: whatever was copied before this read and belongs to a newer
+	 * event is covered by this head. Its release: what is read from now on has all events up to this head.
+	 */
 	r = file_read(reader->file, book_shard_offset(device) + offsetof(struct book_shard, head),
 		      &head, sizeof(head));
 	if (r < 0)
 		return r;
 	if (head > LOG_NUMBER_MAX)
 		return -EBADMSG;
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	*ret_head = head;
 	return 0;
 }

@@ -14,6 +14,7 @@
 
 #include "base/bits.h"
 #include "book/log.h"
+#include "kernel/block.h"
 
 /* All of a shard that counts: it is copied whole, for two cache lines more cost less than a call. */
 #define QUIET_FRONT offsetof(struct book_shard, checkpoint)
@@ -22,7 +23,6 @@ static int quiet_look(struct reader *reader, uint32_t device, struct book_shard 
 {
 	int r = file_read(reader->file, book_shard_offset(device), ret_front, QUIET_FRONT);
 
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (r < 0)
 		return r;
 	if (ret_front->state != 1)
@@ -37,9 +37,8 @@ void quiet_choose(const struct book_shard *page, struct book_hot *ret_hot,
 		const struct book_hot *hot = page->hot[type];
 		const struct book_cold *cold = page->cold[type];
 
-		/* Equal only at 0, when side 1 is the first to be written. */
-		ret_hot[type] = hot[hot[1].number > hot[0].number];
-		ret_cold[type] = cold[cold[1].number > cold[0].number];
+		ret_hot[type] = hot[block_current(hot[0].number, hot[1].number)];
+		ret_cold[type] = cold[block_current(cold[0].number, cold[1].number)];
 	}
 }
 
@@ -49,8 +48,8 @@ static bool quiet_is(const struct book_shard *front)
 	uint64_t newest = 0;
 
 	for (uint32_t type = 0; type < BOOK_TYPES; type++)
-		newest = bits_max(newest,
-				  bits_max(front->hot[type][0].number, front->hot[type][1].number));
+		newest = bits_max(newest, block_newest(front->hot[type][0].number,
+						       front->hot[type][1].number));
 	return newest == front->head;
 }
 
@@ -70,7 +69,9 @@ int quiet_read(struct reader *reader, uint32_t device, struct quiet *known)
 	}
 	if (!quiet_is(&front))
 		return QUIET_BUSY;
+	/* Pairs with the release of the number in shard_store_hot(): the second look sees all of event `head`. */
 	r = quiet_look(reader, device, &front);
+	/* Pairs with the barrier in shard_publish(): if that look saw anything newer, so does this one. */
 	if (r == 0)
 		r = log_head(reader, device, &again);
 	if (r < 0)

@@ -46,15 +46,20 @@ static bool reader_layout_is_ours(const struct book_header *header)
 int reader_init(struct reader *reader, struct book_file *file)
 {
 	struct book_header header;
+	uint64_t magic;
 	int r;
 
 	if (file->size < BOOK_SIZE_MIN || file->size > BOOK_SIZE_MAX || file->size % BOOK_UNIT)
 		return READER_BAD_SIZE;
+	r = file_read(file, offsetof(struct book_header, magic), &magic, sizeof(magic));
+	if (r < 0)
+		return r;
+	if (magic != BOOK_MAGIC)
+		return READER_NOT_YET;
+	/* Pairs with the release of magic in writer_new(): now the rest is complete. */
 	r = file_read(file, 0, &header, sizeof(header));
 	if (r < 0)
 		return r;
-	if (header.magic != BOOK_MAGIC)
-		return READER_NOT_YET;
 	if (header.version != BOOK_VERSION)
 		return READER_BAD_VERSION;
 	if (header.file_size != file->size)
@@ -78,6 +83,7 @@ int reader_refresh(struct reader *reader)
 {
 	const size_t from = offsetof(struct book_header, state);
 
+	/* Pairs with the release in writer_changed(): what was counted in `changes` is seen by all later reads. */
 	return file_read(reader->file, from, (uint8_t *)&reader->header + from,
 			 sizeof(reader->header) - from);
 }
@@ -101,7 +107,7 @@ int64_t reader_next_shard(struct reader *reader, uint32_t device)
 		if (r < 0)
 			return r;
 		if (state == 1)
-			return device;
+			return device; /* pairs with the release in room_make(): the page is complete */
 		device++;
 	}
 	return -ENXIO;
@@ -138,12 +144,11 @@ int reader_device(struct reader *reader, uint32_t device, struct book_device *re
 			return r;
 		if (before == 0)
 			return -ENOENT;
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		/* Pairs with the release of an even generation in writer_declare(). */
 		r = file_read(reader->file, offset, &entry, sizeof(entry));
 		if (r < 0)
 			return r;
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-		/* Pairs with the generation stores in writer_declare(). */
+		/* Pairs with the barrier behind the odd one there. */
 		r = file_read(reader->file, offset, &again, sizeof(again));
 		if (r < 0)
 			return r;
@@ -166,13 +171,12 @@ int reader_incident(struct reader *reader, uint32_t kind, uint32_t index,
 
 	if (kind >= BOOK_INCIDENT_KINDS || index >= BOOK_INCIDENTS_PER_KIND)
 		return -ENOENT;
-	/* The commit word first: what follows it was complete before. */
+	/* The commit word first; pairs with its release in incident.c: what follows was complete before. */
 	r = file_read(reader->file, book_incident_offset(kind, index), &commit, sizeof(commit));
 	if (r < 0)
 		return r;
 	if (commit == 0)
 		return -ENOENT;
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	r = file_read(reader->file, book_incident_offset(kind, index), &incident, sizeof(incident));
 	if (r < 0)
 		return r;
@@ -183,36 +187,58 @@ int reader_incident(struct reader *reader, uint32_t kind, uint32_t index,
 int reader_mark(struct reader *reader, uint64_t number, struct book_mark *ret_mark)
 {
 	uint64_t offset = BOOK_MARKS_OFFSET + number % BOOK_MARKS * sizeof(struct book_mark);
+	uint64_t before, again;
 	struct book_mark mark;
-	uint64_t again;
 	int r;
 
+	r = file_read(reader->file, offset, &before, sizeof(before));
+	if (r < 0)
+		return r;
+	/* Pairs with the release of the commit word in writer_mark(): the mark is complete. */
 	r = file_read(reader->file, offset, &mark, sizeof(mark));
 	if (r < 0)
 		return r;
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	/* Pairs with the barrier behind its 0 there: nothing newer was copied. */
 	r = file_read(reader->file, offset, &again, sizeof(again));
 	if (r < 0)
 		return r;
-	if (mark.commit == 0 || mark.commit != number + 1 || again != number + 1)
+	if (before == 0 || before != number + 1 || again != before)
 		return -ENOENT;
 	*ret_mark = mark;
 	return 0;
 }
 
+/* Whether each segment that `used` covers has its entry. */
+static bool reader_arena_is_whole(const struct book_arena *arena)
+{
+	for (uint64_t i = 0; i * READER_ARENA_SEGMENT < arena->used; i++) {
+		if (arena->directory[i] == 0)
+			return false;
+	}
+	return true;
+}
+
 int reader_arena(struct reader *reader, uint32_t kind, struct book_arena *ret_arena)
 {
 	struct book_arena arena;
-	int r;
 
 	if (kind >= BOOK_ARENA_COUNT)
 		return -EINVAL;
-	r = file_read(reader->file, BOOK_ARENAS_OFFSET + kind * sizeof(arena), &arena,
-		      sizeof(arena));
-	if (r < 0)
-		return r;
-	if (arena.used > BOOK_ARENA_SEGMENTS * READER_ARENA_SEGMENT)
-		return -EBADMSG;
+	for (int i = 0; i < 2; i++) {
+		int r = file_read(reader->file, BOOK_ARENAS_OFFSET + kind * sizeof(arena), &arena,
+				  sizeof(arena));
+
+		if (r < 0)
+			return r;
+		if (arena.used > BOOK_ARENA_SEGMENTS * READER_ARENA_SEGMENT)
+			return -EBADMSG;
+		/*
+		 * An entry may have been copied before it was there, and `used` after. Pairs with the releases in
+		 * intern_commit() and intern_grow(): the second copy has all that the first one's `used` covers.
+		 */
+		if (reader_arena_is_whole(&arena))
+			break;
+	}
 	*ret_arena = arena;
 	return 0;
 }
@@ -261,7 +287,6 @@ static int reader_load_strings(struct reader *reader)
 		return r;
 	if (arena.used <= offset)
 		return 0;
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	/* Once may be bad luck; but a row of a hostile book must not cost more than a look. */
 	if (reader->strings_refused >= READER_TRIES)
 		return -EBADMSG;

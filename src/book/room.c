@@ -193,7 +193,7 @@ static struct shard *room_make(struct writer *writer, uint32_t device)
 	shard->records = (struct records){writer->base, shard->page->directory};
 	shard->graveyard.published = &shard->page->graves;
 	index_init(&shard->index, private->buckets);
-	/* The page is complete: a reader who sees 1 may use it. */
+	/* The page is complete: pairs with reader_next_shard(), whose caller may use it. */
 	__atomic_store_n(&shard->page->state, 1, __ATOMIC_RELEASE);
 	writer_changed(writer);
 	return shard;

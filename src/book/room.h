@@ -42,7 +42,7 @@ static inline bool room_slot(struct shard *shard, uint32_t *ret_slot)
 	if (unlikely(shard->slots >= shard->slot_room) && !room_records_grow(shard))
 		return false;
 	*ret_slot = shard->slots++;
-	/* Before the event that uses it: a reader who sees the event sees the slot. */
+	/* Before the event that uses it: view_try_living(), which has seen the event's number, sees the slot. */
 	__atomic_store_n(&shard->page->slots, shard->slots, __ATOMIC_RELEASE);
 	return true;
 }

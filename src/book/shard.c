@@ -25,8 +25,12 @@ static inline struct book_event *shard_event(struct shard *shard, uint64_t numbe
 static inline void shard_publish(struct shard *shard, uint64_t number)
 {
 	shard->head = number;
-	/* Pairs with the reader's read of head, after which it reads events. */
+	/* Pairs with log_head() and oldlog_mark(): who sees head sees the event. */
 	__atomic_store_n(&shard->page->head, number, __ATOMIC_RELEASE);
+	/*
+	 * Pairs with the load barriers in front of the last look at head, in log_drain(), quiet_read() and oldlog_event(),
+	 * and at the numbers, in block_read(): who sees what this event changes, or the next one writes, sees head.
+	 */
 	bits_store_barrier();
 }
 
@@ -50,11 +54,13 @@ static __attribute__((noinline)) void shard_checkpoint(struct shard *shard)
 		&shard->page->checkpoint[number / BOOK_CHECKPOINT_EVERY % BOOK_CHECKPOINTS];
 
 	__atomic_store_n(&checkpoint->number, 0, __ATOMIC_RELAXED);
+	/* Pairs with the second look at the number in view_checkpoint(). */
 	bits_store_barrier();
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		checkpoint->hot[type] = shard->hot[type];
 		checkpoint->cold[type] = shard->cold[type];
 	}
+	/* Pairs with the first look, at the shard's page. */
 	__atomic_store_n(&checkpoint->number, number, __ATOMIC_RELEASE);
 }
 
@@ -71,6 +77,7 @@ static inline void shard_store_hot(struct shard *shard, uint32_t type, struct bo
 	block->allocs = hot.allocs;
 	block->frees = hot.frees;
 	block->last = hot.last;
+	/* Pairs with the first barrier in block_read(), and with the second look of quiet_read(). */
 	__atomic_store_n(&block->number, hot.number, __ATOMIC_RELEASE);
 }
 
@@ -88,6 +95,7 @@ static inline void shard_store_cold(struct shard *shard, uint32_t type)
 	block->ambiguous_frees = mirror->ambiguous_frees;
 	block->hooked = mirror->hooked;
 	block->overflow_frees = mirror->overflow_frees;
+	/* For who reads what the dead left; a living owner's is read behind the hot number. */
 	__atomic_store_n(&block->number, mirror->number, __ATOMIC_RELEASE);
 }
 
@@ -167,6 +175,7 @@ void shard_mark_inexact(struct shard *shard, uint64_t which, uint32_t type)
 		if (which & BOOK_INEXACT_LOW)
 			__atomic_fetch_or(&shard->inexact_low, 1u << t, __ATOMIC_RELAXED);
 	}
+	/* For who reads what the dead left: not after the event that it is about. */
 	bits_store_barrier();
 }
 

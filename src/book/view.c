@@ -308,11 +308,11 @@ static int view_checkpoint(struct view *view, struct reader *reader, uint32_t de
 	if (best == 0)
 		return 0;
 	offset += which * sizeof(checkpoint);
+	/* Pairs with the release of the number in shard_checkpoint(), which @page has: the checkpoint is complete. */
 	r = file_read(reader->file, offset, &checkpoint, sizeof(checkpoint));
 	if (r < 0)
 		return r;
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	/* Pairs with the stores in shard_checkpoint(): unchanged means whole. */
+	/* Pairs with the barrier behind its 0 there: nothing newer was copied. */
 	r = file_read(reader->file, offset, &again, sizeof(again));
 	if (r < 0)
 		return r;

@@ -171,6 +171,7 @@ int writer_new(struct writer **ret_writer, const struct writer_config *config)
 	writer_write_header(writer, config);
 	writer->header->reserved_bytes = 3 * BOOK_PAGE;
 	intern_init(&writer->intern, writer);
+	/* Pairs with reader_init(), which looks for it before all else. */
 	__atomic_store_n(&writer->header->magic, BOOK_MAGIC, __ATOMIC_RELEASE);
 	*ret_writer = writer;
 	return 0;
@@ -205,6 +206,7 @@ void writer_declare(struct writer *writer, uint32_t device, const struct writer_
 		/* Odd while the entry is being rewritten; a reader tries again. */
 		generation = (entry->generation | 1) + 2;
 		__atomic_store_n(&entry->generation, generation, __ATOMIC_RELAXED);
+		/* Pairs with the second look at it in reader_device(). */
 		bits_store_barrier();
 		entry->remote = facts->remote;
 		entry->unique_id = facts->unique_id;
@@ -214,6 +216,7 @@ void writer_declare(struct writer *writer, uint32_t device, const struct writer_
 		entry->cores = facts->cores;
 		entry->closed_time = 0;
 		memcpy(entry->memory, facts->memory, sizeof(entry->memory));
+		/* Pairs with the first. */
 		__atomic_store_n(&entry->generation, generation + 1, __ATOMIC_RELEASE);
 		writer_changed(writer);
 	}
@@ -249,11 +252,13 @@ void writer_mark(struct writer *writer, uint32_t name, uint32_t thread, uint32_t
 	}
 	mark = (struct book_mark *)(void *)(writer->base + BOOK_MARKS_OFFSET) + number % BOOK_MARKS;
 	__atomic_store_n(&mark->commit, 0, __ATOMIC_RELAXED);
+	/* Pairs with the second look at it in reader_mark(). */
 	bits_store_barrier();
 	mark->time = clock_read(writer->clock);
 	mark->name = name;
 	mark->thread = thread;
 	mark->phase = phase;
+	/* Pairs with the first. */
 	__atomic_store_n(&mark->commit, number + 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&writer->header->mark_count, number + 1, __ATOMIC_RELEASE);
 	lock_drop(&writer->making);

@@ -322,7 +322,7 @@ uint64_t oldlog_mark(const struct writer *writer, uint32_t device)
 {
 	const struct shard *shard = __atomic_load_n(&writer->shards[device], __ATOMIC_ACQUIRE);
 
-	/* Pairs with the release in shard.c: an event is complete when its number is seen. */
+	/* Pairs with the release in shard_publish(): an event is complete when its number is seen. */
 	return shard ? __atomic_load_n(&shard->page->head, __ATOMIC_ACQUIRE) : 0;
 }
 
@@ -335,7 +335,11 @@ static bool oldlog_event(const struct writer *writer, uint32_t device, uint64_t 
 	if (!shard || number == 0)
 		return false;
 	bits_copy(ret_event, &shard->ring[number & shard->ring_mask], sizeof(*ret_event));
-	/* Two at a time may be on their way. */
+	/*
+	 * Pairs with the barrier in shard_publish(): if a byte of a newer event was copied, head is seen as new as the one
+	 * before it. Acquire alone would let the copy be made after head was loaded. Two at a time may be on their way.
+	 */
+	bits_load_barrier();
 	return oldlog_mark(writer, device) + 2 < number + shard->ring_mask;
 }
 

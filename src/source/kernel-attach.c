@@ -63,7 +63,7 @@ static int kernel_attach_holder(void *context, const struct kernel_holder *holde
 }
 
 static int kernel_attach_memory(void *context, uint32_t device, uint32_t type,
-				const struct snapshot_memory *memory)
+				const struct snapshot_memory *memory, bool is_torn)
 {
 	return 0;
 }

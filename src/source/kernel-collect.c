@@ -177,7 +177,7 @@ static int kernel_find_part(struct kernel_collecting *collecting, uint32_t devic
 }
 
 static int kernel_collect_memory(void *context, uint32_t device, uint32_t type,
-				 const struct snapshot_memory *memory)
+				 const struct snapshot_memory *memory, bool is_torn)
 {
 	struct kernel_collecting *collecting = context;
 	struct snapshot_process *owner;
@@ -200,6 +200,8 @@ static int kernel_collect_memory(void *context, uint32_t device, uint32_t type,
 	}
 	owner = &collecting->snapshot->processes[collecting->process];
 	snapshot_add_memory(&owner->parts[collecting->part].memory[type], memory);
+	if (is_torn)
+		owner->exact = collecting->snapshot->exact = false;
 	return 0;
 }
 

@@ -18,7 +18,7 @@ static int kernel_fuzz_holder(void *context, const struct kernel_holder *holder)
 }
 
 static int kernel_fuzz_memory(void *context, uint32_t device, uint32_t type,
-			      const struct snapshot_memory *memory)
+			      const struct snapshot_memory *memory, bool is_torn)
 {
 	assert(device < BOOK_DEVICES && type < BOOK_TYPES && memory->bound <= SNAPSHOT_AT_MOST);
 	return 0;

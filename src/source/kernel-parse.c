@@ -122,7 +122,8 @@ static int kernel_parse_memory(struct kernel_line *line, const struct kernel_par
 	    !kernel_number(line, SNAPSHOT_AT_MOST, &bound))
 		return -EBADMSG;
 	memory.bound = (uint32_t)bound;
-	return parser->memory(parser->context, (uint32_t)device, (uint32_t)type, &memory);
+	return parser->memory(parser->context, (uint32_t)device, (uint32_t)type, &memory,
+			      kernel_word_is(line, "torn"));
 }
 
 /* One line, without its end. */

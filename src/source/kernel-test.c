@@ -17,6 +17,7 @@
 #include "base/unit.h"
 #include "book/layout.h"
 #include "core/snapshot.h"
+#include "kernel/block.h"
 #include "kernel/layout.h"
 #include "source/proc.h"
 #include "source/scan.h"
@@ -34,7 +35,8 @@ BOOK_ASSERT_AT(book_hot, buffers, LAYOUT_BUFFERS * 8);
 BOOK_ASSERT_AT(book_hot, peak, LAYOUT_PEAK * 8);
 BOOK_ASSERT_AT(book_hot, allocs, LAYOUT_ALLOCS * 8);
 BOOK_ASSERT_AT(book_hot, frees, LAYOUT_FREES * 8);
-BOOK_ASSERT_AT(book_hot, number, LAYOUT_NUMBER * 8);
+BOOK_ASSERT_AT(book_hot, number, BLOCK_NUMBER * 8);
+_Static_assert(BLOCK_WORDS * 8 == LAYOUT_HOT_SIZE, "a block is one of the pair");
 _Static_assert(TTMEM_UAPI_TYPES == BOOK_TYPES && TTMEM_UAPI_DEVICES == BOOK_DEVICES, "as many");
 
 static const char kernel_sample[] = "ttmem 1\n"
@@ -50,6 +52,7 @@ struct kernel_seen {
 	struct kernel_holder holders[8];
 	size_t count;
 	uint64_t used[8];
+	uint32_t torn; /* lines */
 };
 
 static int kernel_see_holder(void *context, const struct kernel_holder *holder)
@@ -62,12 +65,13 @@ static int kernel_see_holder(void *context, const struct kernel_holder *holder)
 }
 
 static int kernel_see_memory(void *context, uint32_t device, uint32_t type,
-			     const struct snapshot_memory *memory)
+			     const struct snapshot_memory *memory, bool is_torn)
 {
 	struct kernel_seen *seen = context;
 
 	assert(device < BOOK_DEVICES && type < BOOK_TYPES);
 	seen->used[seen->count - 1] += memory->used;
+	seen->torn += is_torn;
 	return 0;
 }
 
@@ -120,6 +124,18 @@ UNIT(lines_of_later_versions_are_skipped)
 	assert(kernel_see("ttmem 1\nweather fine\n\nholder 1 book 2 3 4 x more words\n", &seen) ==
 	       0);
 	assert(seen.count == 1 && strcmp(seen.holders[0].comm, "x") == 0);
+}
+
+UNIT(only_a_last_word_says_that_figures_are_torn)
+{
+	static const char text[] = "ttmem 1\n"
+				   "holder 1 book 2 3 4 torn\n"
+				   "memory 0 0 1 1 1 1 0 0\n"
+				   "memory 0 1 1 1 1 1 0 2 torn\n"
+				   "memory 0 2 1 1 1 1 0 0 tornado\n";
+	struct kernel_seen seen;
+
+	assert(kernel_see(text, &seen) == 0 && seen.used[0] == 3 && seen.torn == 1);
 }
 
 UNIT(what_is_refused)
@@ -191,6 +207,27 @@ static void kernel_make_machine(const char *totals)
 static bool kernel_knows(const void *context, const struct kernel_holder *book)
 {
 	return context && book->device == 38 && book->id == *(const uint64_t *)context;
+}
+
+UNIT(a_process_with_torn_figures_is_not_exact)
+{
+	struct snapshot *snapshot = snapshot_new(1);
+	struct scan *scan;
+
+	assert(snapshot);
+	kernel_make_machine("ttmem 1\n"
+			    "holder 1 book 38 100 1000 quiet\n"
+			    "memory 0 0 10 1 10 1 0 0\n"
+			    "holder 2 book 38 101 1000 busy\n"
+			    "memory 0 0 20 1 20 1 0 0 torn\n");
+	assert(scan_new(&scan) == 0);
+	assert(scan_run(scan) == 0);
+	assert(kernel_collect(&scan->proc, kernel_knows, NULL, snapshot) == 0);
+	assert(snapshot_finish(snapshot) == 0 && snapshot->process_count == 2);
+	assert(!snapshot->exact && snapshot->processes[0].exact && !snapshot->processes[1].exact);
+	assert(snapshot_find_part(snapshot, 1, 0)->memory[0].used == 20);
+	snapshot_free(snapshot);
+	scan_free(scan);
 }
 
 UNIT(everybody_is_in_the_snapshot)

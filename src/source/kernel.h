@@ -44,9 +44,9 @@ struct kernel_holder {
 
 struct kernel_parser {
 	int (*holder)(void *context, const struct kernel_holder *holder);
-	/* Of the holder before. */
+	/* Of the holder before. @is_torn: figures of different moments, because their owner wrote too fast. */
 	int (*memory)(void *context, uint32_t device, uint32_t type,
-		      const struct snapshot_memory *memory);
+		      const struct snapshot_memory *memory, bool is_torn);
 	void *context;
 };
 
