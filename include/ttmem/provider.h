@@ -3,14 +3,14 @@
 #define TTMEM_PROVIDER_H
 
 /*
- * For runtimes of languages that have frames of their own: a provider tells libttmem which of them the
- * calling thread has, so that an event's stack shows them between the native ones. There is one provider;
- * Python's comes with the package ttmem.
+ * For runtimes of languages with frames of their own: a provider gives libttmem those of the calling
+ * thread, so that an event's stack shows them between the native ones. There is one provider; Python's
+ * comes with the package ttmem.
  *
  * Its functions are called on the thread that reports an event, in the middle of that call, whenever
- * stacks are on (TTMEM_STACKS). They must be quick, wait for nobody, take no lock that their thread may
- * hold already, let no exception and no jump out, and leave errno alone. An event that they cause
- * themselves is put aside like one of a signal handler. After ttmem_provider(NULL) other threads may still
+ * stacks are on (TTMEM_STACKS). They must be quick, never block, take no lock that their thread may
+ * already hold, let no exception or longjmp() out, and preserve errno. An event that they cause
+ * themselves is deferred like one in a signal handler. After ttmem_provider(NULL) other threads may still
  * be inside them, so their code must stay loaded.
  */
 
@@ -21,13 +21,13 @@
 extern "C" {
 #endif
 
-/* What look() answers if not who the frames are. */
+/* What look() returns instead of a number for the frames. */
 #define TTMEM_FRAMES_NONE UINT64_C(0) /* this thread has none */
 #define TTMEM_FRAMES_LAST \
-	UINT64_C(1)                  /* cannot look now: take the thread's last ones, approximate */
+	UINT64_C(1) /* cannot look now: use the thread's last frames, as approximate */
 #define TTMEM_FRAMES_OFF UINT64_C(2) /* must not look; counted */
 
-/* The outermost frame of one run of the interpreter: what is further out called it through native code. */
+/* The outermost frame of one run of the interpreter, which native code called. */
 #define TTMEM_FRAME_ENTRY 0x01u
 
 /* One frame. The texts are UTF-8, copied at once; NULL = not known. */
@@ -39,27 +39,27 @@ struct ttmem_frame {
 	const char *function;
 	const char *file;
 	/*
-	 * Of an entry: an address in the native frame of that run of the interpreter, on this thread's
-	 * stack. It tells which native frames are inside and which outside. 0 = not known.
+	 * For an entry: an address in the native frame of that run of the interpreter, on this thread's
+	 * stack. It separates the native frames inside from those outside. 0 = not known.
 	 */
 	uint64_t place;
 };
 
-struct ttmem_frames; /* where frames go */
+struct ttmem_frames; /* receives the frames */
 
 struct ttmem_provider {
 	uint32_t struct_size;
 	uint32_t reserved;
 	/*
-	 * For every event: who the innermost @depth frames are, as one number that is the same again only
-	 * for the same functions, files and lines. Or TTMEM_FRAMES_...; those are never numbers of frames.
+	 * For every event: a number that identifies the innermost @depth frames; it is equal only for the
+	 * same functions, files and lines. Or TTMEM_FRAMES_..., which never identify frames.
 	 */
 	uint64_t (*look)(uint32_t depth);
-	/* For what the thread has not had before, right after look(): the frames, innermost first. */
+	/* For a number that is new to the thread, right after look(): adds the frames, innermost first. */
 	void (*tell)(uint32_t depth, struct ttmem_frames *frames);
 	/*
-	 * The code of the function that is one run of the interpreter, for entries without a place: the
-	 * first entry is at the first native frame that returns there, and so on. Both 0 = not known.
+	 * The code of the interpreter's loop function, for entries without a place: the first entry
+	 * belongs to the first native frame that returns there, and so on. Both 0 = not known.
 	 */
 	uint64_t loop_from;
 	uint64_t loop_to;
@@ -67,12 +67,11 @@ struct ttmem_provider {
 
 #if defined(__cplusplus) && defined(__GNUC__)
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wshadow" /* a struct of the same name, as stat() has */
+#pragma GCC diagnostic ignored "-Wshadow" /* a struct of the same name, like stat() */
 #endif
 /*
- * Makes @provider the one that is asked; it must stay as it is for good. If the environment says nothing of
- * stacks (TTMEM_STACKS) they are on from now on. NULL takes the provider away. 0, -EINVAL, or -EBUSY if there
- * is another one.
+ * Registers @provider, which must never change or go away. If TTMEM_STACKS is not set, stacks are on from
+ * now on. NULL removes the provider. 0, -EINVAL, or -EBUSY if there is another one.
  */
 int ttmem_provider(const struct ttmem_provider *provider);
 #if defined(__cplusplus) && defined(__GNUC__)

@@ -3,20 +3,20 @@
 #define TTMEM_TTMEM_H
 
 /*
- * libttmem: tell which device memory this process holds.
+ * libttmem: report which device memory this process holds.
  *
- * An application (or the runtime beneath it) reports each allocation and each free of device memory
- * here. The library writes them into the process's own book, a sealed memory file which other programs
- * may read at any time and whoever holds it may still read after the process has died.
+ * An application (or the runtime below it) reports each allocation and each free of device memory
+ * here. The library writes them into the process's own book, a sealed memory file. Other programs
+ * may read it at any time, and those that hold it open can still read it after the process has died.
  *
- * No call blocks, logs, raises a signal or fails: a call that makes no sense is counted and forgotten.
- * All calls are thread-safe, work in forked children, before main() and after exit handlers, and cost an
- * empty call while tracking is off. Tracking is on with TTMEM=1 or TT_ALLOC_TRACKING_ENABLED=1 in the
- * environment; TTMEM=0 wins.
+ * No call blocks, logs, raises a signal or fails: an invalid call is counted and otherwise ignored.
+ * All calls are thread-safe, work in forked children, before main() and after exit handlers, and cost
+ * as much as an empty function while tracking is off. Tracking is on with TTMEM=1 or
+ * TT_ALLOC_TRACKING_ENABLED=1 in the environment; TTMEM=0 overrides both.
  *
- * Signal handlers may call too. One that interrupted a call must come back to it, as with malloc(): after
- * a siglongjmp() out of it, or asynchronous cancellation, that thread's events are lost (and counted), and
- * a child that it forked must not return from it but exec or _exit.
+ * Signal handlers may call too. A handler that interrupted a call must return to it, as with malloc():
+ * after a siglongjmp() out of it, or asynchronous cancellation, that thread's events are lost (and
+ * counted). A child that the handler forked must not return from it but exec or _exit.
  */
 
 #include <stddef.h>
@@ -43,23 +43,23 @@ extern "C" {
 
 #define TTMEM_DEVICE_COUNT 1024u /* devices are numbered 0 to 1023 */
 
-/* What a buffer is like; the flags of ttmem_alloc_ex() and ttmem_free_ex(). */
+/* Properties of a buffer; the flags of ttmem_alloc_ex() and ttmem_free_ex(). */
 #define TTMEM_FLAG_OWNS_DATA 0x01u    /* the buffer owns the memory behind it */
-#define TTMEM_FLAG_PREALLOCATED 0x02u /* made over an address that was handed in */
+#define TTMEM_FLAG_PREALLOCATED 0x02u /* at an address that the caller passed in */
 #define TTMEM_FLAG_ALIAS \
 	0x04u /* lies inside another buffer (globally allocated CB): adds 0 bytes */
 #define TTMEM_FLAG_HOOKED 0x08u /* graph capture: no memory behind it, only counted */
 
-/* For ttmem_free_ex() with TTMEM_ANY: a buffer is meant, never a circular buffer or a kernel. */
+/* For ttmem_free_ex() with TTMEM_ANY: match only buffers, never a circular buffer or a kernel. */
 #define TTMEM_FREE_BUFFER 0x100u
 
 /*
- * For ttmem_free_ex(): the owner's destructor frees it, because nobody did before. The same as any other
- * free, but the buffer log of the old system (TT_BUFFER_DEBUG_LOG) has a record of its own for it.
+ * For ttmem_free_ex(): the owner's destructor frees the buffer, because it was not freed before. Only the
+ * buffer log of the old system (TT_BUFFER_DEBUG_LOG) distinguishes this from other frees.
  */
 #define TTMEM_FREE_DESTRUCTOR 0x200u
 
-/* Sorts of kernels, for buffers of type TTMEM_KERNEL. */
+/* Kinds of kernels, for buffers of type TTMEM_KERNEL. */
 #define TTMEM_KERNEL_APPLICATION 0u
 #define TTMEM_KERNEL_FABRIC 1u
 #define TTMEM_KERNEL_DISPATCH 2u
@@ -67,8 +67,8 @@ extern "C" {
 #define TTMEM_UNKNOWN UINT64_MAX /* for a number the caller does not know */
 
 /*
- * Arguments of ttmem_alloc_ex(). Set struct_size to sizeof(struct ttmem_alloc_args) and everything that
- * is not known to 0. Older, shorter versions of the struct stay valid.
+ * Arguments of ttmem_alloc_ex(). Set struct_size to sizeof(struct ttmem_alloc_args) and unknown fields
+ * to 0. Older, shorter versions of the struct stay valid.
  */
 struct ttmem_alloc_args {
 	uint32_t struct_size;
@@ -77,9 +77,9 @@ struct ttmem_alloc_args {
 	uint32_t flags;
 	uint64_t address;
 	uint64_t size;
-	const char *name;       /* may be NULL; kept as UTF-8, cut at 255 bytes */
-	uint64_t owner;         /* any value that names the owner, for ttmem_free_all(); 0 = none */
-	uint64_t size_per_bank; /* 0 = as the device's default */
+	const char *name; /* may be NULL; stored as UTF-8, at most 255 bytes */
+	uint64_t owner;   /* any value that identifies the owner, for ttmem_free_all(); 0 = none */
+	uint64_t size_per_bank; /* 0 = the device's default */
 	uint32_t banks;
 	uint32_t first_bank;
 	uint32_t kernel_sort; /* TTMEM_KERNEL_..., for type TTMEM_KERNEL */
@@ -95,10 +95,10 @@ struct ttmem_free_args {
 	uint64_t address;
 };
 
-/* What is known of one kind of memory of a device. All 0 if unknown. */
+/* One kind of memory of a device. All 0 if unknown. */
 struct ttmem_memory_facts {
 	uint64_t capacity;  /* bytes in all banks together */
-	uint64_t bank_base; /* first address inside a bank that can be handed out */
+	uint64_t bank_base; /* first address inside a bank that can be allocated */
 	uint64_t bank_size; /* bytes per bank */
 	uint32_t banks;
 	uint32_t alignment;
@@ -118,11 +118,11 @@ struct ttmem_device_args {
 	struct ttmem_memory_facts memory[7];
 };
 
-/* What ttmem_stats() tells of this process. */
+/* What ttmem_stats() returns for this process. */
 struct ttmem_stats {
 	uint64_t bytes;
 	uint64_t buffers;
-	uint64_t peak_bytes; /* of one type exact; over all types the sum of the types' peaks */
+	uint64_t peak_bytes; /* exact for one type; for all types the sum of their peaks */
 	uint64_t allocs;
 	uint64_t frees;
 };
@@ -130,12 +130,12 @@ struct ttmem_stats {
 /* 1 if events are being recorded, else 0. */
 int ttmem_enabled(void);
 
-/* "0.1.0": the version of the library that is loaded. */
+/* "0.1.0": the version of the loaded library. */
 const char *ttmem_version(void);
 
 /*
  * A buffer was allocated, or freed. Allocating a live (device, type, address) again with the same size
- * adds a reference, with another size replaces it. A free that does not know the type may say TTMEM_ANY.
+ * adds a reference, with another size replaces it. A free without a known type may pass TTMEM_ANY.
  */
 void ttmem_alloc(uint32_t device, uint32_t type, uint64_t address, uint64_t size, const char *name);
 void ttmem_free(uint32_t device, uint32_t type, uint64_t address);
@@ -145,55 +145,55 @@ void ttmem_alloc_mesh(const uint32_t *devices, size_t n, uint32_t type, uint64_t
 		      uint64_t size, const char *name);
 void ttmem_free_mesh(const uint32_t *devices, size_t n, uint32_t type, uint64_t address);
 
-/* With everything that can be said of a buffer. */
+/* With all properties of a buffer. */
 void ttmem_alloc_ex(const struct ttmem_alloc_args *args);
 void ttmem_free_ex(const struct ttmem_free_args *args);
 
 /*
- * Free every buffer of that owner, device and type (or TTMEM_ANY), whatever their references: all
- * circular buffers of a program, say. Owner 0 frees every buffer of the device and type.
+ * Free every buffer of that owner, device and type (or TTMEM_ANY), whatever their references: for
+ * example all circular buffers of a program. Owner 0 frees every buffer of the device and type.
  */
 void ttmem_free_all(uint32_t device, uint32_t type, uint64_t owner);
 
-/* An allocation failed: size asked, and the largest free block (or TTMEM_UNKNOWN). */
+/* An allocation failed: the requested size, and the largest free block (or TTMEM_UNKNOWN). */
 void ttmem_alloc_failed(uint32_t device, uint32_t type, uint64_t size, uint64_t largest_free);
 
-/* Declare a device; say that the application has closed it. */
+/* Declare a device; report that the application has closed it. */
 void ttmem_device(const struct ttmem_device_args *args);
 void ttmem_device_close(uint32_t device);
 
 /*
- * Phases: labels that buffers are born under. Each thread has a stack of them; while it is empty the
- * process's phase counts (initially the environment's TTMEM_PHASE). A mark is a moment with a name.
+ * Phases: labels recorded with each allocation. Each thread has a stack of them; while it is empty the
+ * process's phase applies (initially the environment's TTMEM_PHASE). A mark is a named moment.
  */
 void ttmem_phase_push(const char *name);
 void ttmem_phase_pop(void);
 void ttmem_phase_process(const char *name);
 void ttmem_mark(const char *name);
 
-/* An id for a name, to be passed as name_id by this process (a forked child asks again); 0 = none. */
+/* An id for a name, to pass as name_id in this process (a forked child needs a new one); 0 = none. */
 uint32_t ttmem_intern(const char *name);
 
 #if defined(__cplusplus) && defined(__GNUC__)
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wshadow" /* a struct of the same name, as stat() has */
+#pragma GCC diagnostic ignored "-Wshadow" /* a struct of the same name, like stat() */
 #endif
-/* This process's own figures. 0, or a negative errno (and *ret_stats untouched). */
+/* This process's own figures. 0, or a negative errno with *ret_stats unchanged. */
 int ttmem_stats(uint32_t device, uint32_t type, struct ttmem_stats *ret_stats);
 #if defined(__cplusplus) && defined(__GNUC__)
 #pragma GCC diagnostic pop
 #endif
 
-/* Let the peaks of a device and type (or TTMEM_ANY) start again from what is live now. */
+/* Reset the peaks of a device and type (or TTMEM_ANY) to what is live now. */
 void ttmem_reset_peak(uint32_t device, uint32_t type);
 
-/* Do not record events until resumed; what goes unrecorded is counted. Calls nest. */
+/* Do not record events until resumed; unrecorded events are counted. Calls nest. */
 void ttmem_pause(void);
 void ttmem_resume(void);
 
 /*
- * The application ends in good order: whatever is still live was left behind on purpose or by mistake,
- * but not by a crash. Called by itself at exit; later events still count.
+ * The application ends normally: whatever is still live was left behind on purpose or by mistake, but
+ * not by a crash. Called automatically at exit; later events still count.
  */
 void ttmem_goodbye(void);
 

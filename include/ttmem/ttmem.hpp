@@ -3,10 +3,10 @@
 #define TTMEM_TTMEM_HPP
 
 /*
- * libttmem for C++17 and later: ttmem.h with scopes instead of pairs of calls.
+ * libttmem for C++17 and later: ttmem.h with scopes instead of paired calls.
  *
- * Only this header and ttmem.h; nothing throws, nothing allocates, and it compiles without exceptions
- * and without RTTI. What each call does is said in ttmem.h.
+ * It needs only ttmem.h, which documents each call; nothing throws, nothing allocates, and it compiles
+ * without exceptions and without RTTI.
  */
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 namespace ttmem
 {
 
-/* Kinds of memory: the values are those of ttmem.h, so that a cast goes both ways. */
+/* Kinds of memory: the values are those of ttmem.h, so that casts work in both directions. */
 enum class memory : std::uint32_t {
 	dram = TTMEM_DRAM,
 	l1 = TTMEM_L1,
@@ -33,8 +33,8 @@ enum class memory : std::uint32_t {
 };
 
 /*
- * The devices of a mesh: a look at numbers that lie somewhere else, as std::span<const std::uint32_t>
- * is in C++20. Made from a span, vector, array or C array. Only for arguments.
+ * The devices of a mesh: a view of numbers stored elsewhere, like std::span<const std::uint32_t> in
+ * C++20. Converts from a span, vector, array or C array. Only for arguments.
  */
 class devices
 {
@@ -141,7 +141,7 @@ inline struct ttmem_stats stats(std::uint32_t device, memory type = memory::any)
 
 /*
  * A phase for the rest of the scope, on this thread. Phases are a stack per thread, so the guard can
- * neither be copied nor moved: it must end where it began.
+ * neither be copied nor moved: it must end in the scope where it began.
  */
 class phase
 {
@@ -151,7 +151,7 @@ class phase
 		ttmem_phase_push(name);
 	}
 
-	/* A std::string, or whatever else ends in a NUL. */
+	/* A std::string, or anything else with c_str(). */
 	template <typename Text, typename = decltype(std::declval<const Text &>().c_str())>
 	[[nodiscard]] explicit phase(const Text &name) noexcept : phase(name.c_str())
 	{
@@ -166,7 +166,7 @@ class phase
 	phase &operator=(const phase &) = delete;
 };
 
-/* Nothing is recorded for the rest of the scope, in the whole process; what goes by is counted. */
+/* Nothing is recorded for the rest of the scope, in the whole process; unrecorded events are counted. */
 class pause
 {
       public:
@@ -185,8 +185,8 @@ class pause
 };
 
 /*
- * One buffer, reported when the guard is made and freed when it goes. It reports; it does not allocate:
- * put it beside whatever owns the memory. An empty guard does nothing.
+ * One buffer, reported as allocated by the constructor and as freed by the destructor. It does not
+ * allocate: put it beside whatever owns the memory. An empty guard does nothing.
  */
 class buffer
 {
@@ -227,14 +227,14 @@ class buffer
 	buffer(const buffer &) = delete;
 	buffer &operator=(const buffer &) = delete;
 
-	/* Free it now. */
+	/* Report the free now. */
 	void reset() noexcept
 	{
 		if (std::exchange(live_, false))
 			free(device_, type_, address_);
 	}
 
-	/* Somebody else will report the free. */
+	/* Other code will report the free. */
 	void release() noexcept
 	{
 		live_ = false;

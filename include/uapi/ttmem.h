@@ -3,26 +3,26 @@
 #define _UAPI_TTMEM_H
 
 /*
- * What ttmem.ko offers. Everything begins at /dev/ttmem:
+ * The interface of ttmem.ko. Everything begins at /dev/ttmem:
  *
  *	node = open("/dev/ttmem", O_RDWR | O_CLOEXEC);
- *	ioctl(node, TTMEM_IOC_BOOK, &book);		a book of one's own; book.fd is its file
- *	mmap(..., MAP_SHARED, book.fd, 0);		once, by the process that made it (then EBUSY)
+ *	ioctl(node, TTMEM_IOC_BOOK, &book);		creates a book; book.fd is its file
+ *	mmap(..., MAP_SHARED, book.fd, 0);		once, by the process that created it (then EBUSY)
  *	ioctl(book.fd, TTMEM_IOC_RESERVE, &reserve);	before the first store to a page
  *
  * A book's file behaves like a memory file: it has a size, an inode number and an owner, can be opened again
- * for reading through /proc/PID/fd, and read. Who cannot see that descriptor gets one by TTMEM_IOC_ATTACH.
- * The book ends with the address space that made it; files that are open then can still be read.
+ * for reading through /proc/PID/fd, and read. Processes that cannot see that descriptor get one by
+ * TTMEM_IOC_ATTACH. The book ends with the address space that created it; open files can still be read.
  *
  * TTMEM_IOC_TRACK_ALLOC and TTMEM_IOC_TRACK_FREE are for clients without a mapping: the kernel keeps what
  * they report for as long as the node is open.
  *
- * Every struct begins with its size and with flags. Rules: argsz is sizeof the struct; unknown flags, reserved
- * members and those that are only an answer ("out") are 0 on entry, otherwise EINVAL, so that each can get a
- * meaning one day: a struct that was answered is cleared before it is used again. An ioctl that does not exist is
- * ENOTTY, a struct that cannot be read or written EFAULT. No call fails because of a signal, other than one that ends
- * the process. On failure nothing is written back, and nothing has happened unless it says so. All structs are the same
- * for 32 bits.
+ * Every struct begins with its size and flags. Rules: argsz is sizeof the struct; unknown flags, reserved
+ * members and output-only members ("out") must be 0 on entry, otherwise EINVAL, so that each can get a
+ * meaning later: clear a struct before using it again. An unknown ioctl gives ENOTTY, a struct that cannot
+ * be read or written EFAULT. No call fails because of a signal, except one that ends the process. On failure
+ * nothing is written back, and there are no side effects unless documented. All structs have the same layout
+ * in 32-bit programs.
  */
 
 #include <linux/ioctl.h>
@@ -33,29 +33,30 @@
 
 #define TTMEM_UAPI_TYPES 7
 #define TTMEM_UAPI_DEVICES 1024
-#define TTMEM_UAPI_SIZE_MAX (1ULL << 46) /* of a buffer; no device has as much */
-#define TTMEM_UAPI_ANY 0xffffffffU       /* a free whose type is not known */
+#define TTMEM_UAPI_SIZE_MAX (1ULL << 46) /* of a buffer; larger than any device */
+#define TTMEM_UAPI_ANY 0xffffffffU       /* a free of unknown type */
 
 /*
- * Makes a book. EINVAL for a size that no book can have, EMFILE beyond TTMEM_BOOKS_PER_PROCESS or without a descriptor
- * left, ENFILE without a file left, ENOMEM without memory.
+ * Creates a book. EINVAL for an invalid size, EMFILE beyond TTMEM_BOOKS_PER_PROCESS or without a free
+ * descriptor, ENFILE without a free file, ENOMEM without memory.
  */
 struct ttmem_ioc_book {
 	__u32 argsz;
 	__u32 flags;
 	__u64 size; /* multiple of 64 KiB, 11 MiB to 4 GiB */
-	__u64 room; /* in: bytes that may be reserved, 0 = as many as allowed; out: that are granted */
-	__u64 id; /* out: never used twice while the module is loaded; also the file's inode number */
-	__s32 fd; /* out: open for reading and writing, close-on-exec */
+	__u64 room; /* in: bytes that may be reserved, 0 = as many as allowed; out: granted bytes */
+	__u64 id;   /* out: never reused while the module is loaded; also the file's inode number */
+	__s32 fd;   /* out: open for reading and writing, close-on-exec */
 	__u32 reserved;
 };
 
 #define TTMEM_BOOKS_PER_PROCESS 8
 
 /*
- * A file for reading of somebody's book. By id, by pid (as the caller sees pids; its first book), or by both,
- * which must then agree; 0 = any. ENOENT if there is none, EACCES without the right: the effective user who
- * made the book, the owner itself, or CAP_PERFMON. EMFILE, ENFILE and ENOMEM as above.
+ * Opens the book of another process for reading: by id, by pid (in the caller's pid namespace; its first
+ * book), or by both, which must then agree; 0 = any. ENOENT if there is none, EACCES without permission,
+ * which the effective user who created the book, the owner itself and CAP_PERFMON have. EMFILE, ENFILE and
+ * ENOMEM as above.
  */
 struct ttmem_ioc_attach {
 	__u32 argsz;
@@ -66,9 +67,9 @@ struct ttmem_ioc_attach {
 };
 
 /*
- * Of a book's file, by the owner's address space only (EPERM): puts zeroed memory behind a part of the book.
- * EINVAL if it is not whole pages within the book, ENOMEM if the room, what the user or all may have, or the memory
- * has run out; what was had before that stays.
+ * On a book's file, by the owner's address space only (EPERM): allocates zeroed memory for a part of the
+ * book. EINVAL if it is not whole pages within the book, ENOMEM if the room, the limit of the user or of all
+ * users, or the memory is exhausted; what was reserved before that stays.
  */
 struct ttmem_ioc_reserve {
 	__u32 argsz;
@@ -79,25 +80,25 @@ struct ttmem_ioc_reserve {
 
 #define TTMEM_INFO_ENDED 1u /* the owner's address space is gone */
 
-/* Of a book's file. */
+/* On a book's file. */
 struct ttmem_ioc_info {
 	__u32 argsz;
 	__u32 flags; /* in: 0; out: TTMEM_INFO_... */
-	__u64 id;    /* this and all that follows: out */
+	__u64 id;    /* this and all following: out */
 	__u64 size;
 	__u64 room;
-	__u64 used; /* bytes that are reserved */
-	__s32 pid;  /* as the caller sees it; 0 = not at all, or it has ended */
-	__u32 uid;  /* effective user who made the book */
+	__u64 used; /* reserved bytes */
+	__s32 pid;  /* in the caller's pid namespace; 0 = not visible there, or exited */
+	__u32 uid;  /* effective user who created the book */
 };
 
-#define TTMEM_CLIENTS_PER_USER 4096 /* open nodes by which buffers were reported */
+#define TTMEM_CLIENTS_PER_USER 4096 /* open nodes through which buffers were reported */
 
 /*
- * One buffer more. The same buffer again with the same size is one reference more; with another size it is
- * EEXIST. EINVAL for a device, type or size that cannot be, ENOSPC beyond the cap of the module, EMFILE beyond
- * TTMEM_CLIENTS_PER_USER, EOVERFLOW for too many references, ENOMEM if what the user or all may have, or the memory has
- * run out.
+ * Adds a buffer. The same buffer again with the same size adds a reference; with another size it gives
+ * EEXIST. EINVAL for an invalid device, type or size, ENOSPC beyond the module's limit of buffers, EMFILE
+ * beyond TTMEM_CLIENTS_PER_USER, EOVERFLOW for too many references, ENOMEM if the limit of the user or of all
+ * users, or the memory is exhausted.
  */
 struct ttmem_ioc_track_alloc {
 	__u32 argsz;
@@ -110,7 +111,7 @@ struct ttmem_ioc_track_alloc {
 	__u32 reserved;
 };
 
-/* One reference less; ENOENT if there is no such buffer. Of several, TTMEM_UAPI_ANY means the youngest. */
+/* Drops a reference; ENOENT if there is no such buffer. TTMEM_UAPI_ANY means the newest of several. */
 struct ttmem_ioc_track_free {
 	__u32 argsz;
 	__u32 flags;
@@ -118,7 +119,7 @@ struct ttmem_ioc_track_free {
 	__u32 type;
 	__u64 address;
 	__u64 size; /* out: of the buffer */
-	__u32 refs; /* out: that are left */
+	__u32 refs; /* out: remaining */
 	__u32 reserved;
 };
 
@@ -130,7 +131,7 @@ struct ttmem_ioc_memory {
 /* A figure is a bound because its process lost events, or its process wrote too fast for figures of one moment. */
 #define TTMEM_STATS_INEXACT 1u
 
-/* What is live on a device, by type: of everybody, and of the calling process. */
+/* What is live on a device, by type: of all processes, and of the calling process. */
 struct ttmem_ioc_query_stats {
 	__u32 argsz;
 	__u32 flags; /* in: 0; out: TTMEM_STATS_... */
@@ -140,7 +141,7 @@ struct ttmem_ioc_query_stats {
 	struct ttmem_ioc_memory own[TTMEM_UAPI_TYPES]; /* out */
 };
 
-/* Not the driver's 0xfa: its numbers are its own to give. */
+/* Not the driver's 0xfa, whose numbers belong to the driver. */
 #define TTMEM_IOC_MAGIC 0xe6
 
 #define TTMEM_IOC_BOOK _IOWR(TTMEM_IOC_MAGIC, 0, struct ttmem_ioc_book)

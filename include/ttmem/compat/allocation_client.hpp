@@ -3,13 +3,13 @@
 #define TTMEM_COMPAT_ALLOCATION_CLIENT_HPP
 
 /*
- * The old client library's interface over libttmem: what was written for it compiles unchanged, and its
+ * The old client library's interface on top of libttmem: code written for it compiles unchanged, and its
  * events go into the process's book instead of a socket. Nothing is sent, so nothing waits, is lost or
  * needs a server.
  *
  * With the flags of "pkg-config ttmem-compat" it is found under both old names, allocation_client.hpp and
  * tt-metalium/allocation_client.hpp. Old examples use the names without their namespace; define
- * TTMEM_COMPAT_NO_GLOBAL_NAMES before including this if they are in the way.
+ * TTMEM_COMPAT_NO_GLOBAL_NAMES before including this if they conflict.
  */
 
 #include <cstdint>
@@ -33,15 +33,15 @@ class AllocationClient
 	static void report_allocation(int device_id, std::uint64_t size, std::uint8_t buffer_type,
 				      std::uint64_t buffer_id) noexcept
 	{
-		/* 5 and 6 mean something to ttmem that the old client's callers cannot have meant. */
+		/* 5 and 6 are types of ttmem that the old client did not have. */
 		ttmem_alloc(static_cast<std::uint32_t>(device_id),
 			    buffer_type <= TTMEM_TRACE ? buffer_type : TTMEM_TYPE_COUNT, buffer_id,
 			    size, nullptr);
 	}
 
 	/*
-	 * The old call does not know the type; where DRAM and L1 share the address, that is counted. It never
-	 * means a circular buffer, though one that is globally allocated has its buffer's address.
+	 * The old call does not know the type; where DRAM and L1 share the address, the ambiguity is counted.
+	 * It never frees a circular buffer, although a globally allocated one has its buffer's address.
 	 */
 	static void report_deallocation(int device_id, std::uint64_t buffer_id) noexcept
 	{
@@ -61,7 +61,7 @@ class AllocationClient
 		ttmem_alloc(static_cast<std::uint32_t>(device_id), TTMEM_CB, cb_id, size, nullptr);
 	}
 
-	/* The size is the book's business: a wrong one can no longer wrap a counter. */
+	/* The book knows the size, so a wrong one can no longer wrap a counter. */
 	static void report_cb_deallocation(int device_id, std::uint64_t /* size */,
 					   std::uint64_t cb_id) noexcept
 	{
@@ -79,7 +79,7 @@ class AllocationClient
 		args.type = TTMEM_KERNEL;
 		args.address = kernel_id;
 		args.size = size;
-		/* An unknown sort is no reason to lose the bytes. */
+		/* An unknown kind is no reason to lose the bytes. */
 		args.kernel_sort = kernel_type <= TTMEM_KERNEL_DISPATCH ? kernel_type
 									: TTMEM_KERNEL_APPLICATION;
 		ttmem_alloc_ex(&args);

@@ -3,9 +3,9 @@
 #define TTMEM_COMPAT_QUERY_DEVICE_HPP
 
 /*
- * query_device() of the old client: how much of a device is in use by *all* processes. The old server
- * knew that, and ttmemd answers in its place, on the same socket and in the same 72 bytes. Without a
- * server there are this process's own figures, and the answer says so.
+ * query_device() of the old client: how much of a device is in use by *all* processes. ttmemd answers in
+ * place of the old server, on the same socket and in the same 72 bytes. Without a server the result is
+ * this process's own figures, and says so.
  */
 
 #include <cerrno>
@@ -38,7 +38,7 @@ struct DeviceStats {
 namespace detail
 {
 
-/* The old server's question and answer; the zeros between the fields are part of it. */
+/* The old server's request and response; the zeros between the fields are part of it. */
 struct QueryMessage {
 	std::uint8_t type;
 	std::uint8_t zero_1[3];
@@ -56,7 +56,7 @@ static_assert(offsetof(QueryMessage, dram) == 40, "what goes over the socket");
 
 constexpr std::uint8_t query_asks = 3;
 constexpr std::uint8_t query_answers = 4;
-constexpr std::int64_t query_patience_ms = 900; /* below the second that is promised */
+constexpr std::int64_t query_patience_ms = 900; /* below the promised second */
 
 inline std::int64_t query_now_ms() noexcept
 {
@@ -89,7 +89,7 @@ class QuerySocket
 	const int fd;
 };
 
-/* Where the server listens; nullptr if it shall not be asked, or the path cannot be one. */
+/* Where the server listens; nullptr if it must not be asked, or the path is too long. */
 inline const char *query_path() noexcept
 {
 	const char *path = secure_getenv("TT_ALLOC_SERVER_SOCKET");
@@ -101,7 +101,7 @@ inline const char *query_path() noexcept
 	return path;
 }
 
-/* Connected, or refused at once: with a full queue the server is too busy to be waited for. */
+/* Fails at once if the backlog is full: the server is then too busy to wait for. */
 inline bool query_connect(int fd) noexcept
 {
 	struct sockaddr_un address = {};
@@ -115,7 +115,7 @@ inline bool query_connect(int fd) noexcept
 	       0;
 }
 
-/* Reads until the answer is complete. False if it is not in time, or the server hangs up. */
+/* Reads until the answer is complete. False on time-out, or if the server hangs up. */
 inline bool query_receive(int fd, QueryMessage &answer) noexcept
 {
 	const std::int64_t deadline = query_now_ms() + query_patience_ms;

@@ -3,12 +3,12 @@
 #define TTMEM_COMPAT_TT_TRACK_H
 
 /*
- * The three calls of the old kernel-only design: the kernel first, and where the module is not loaded the
- * book of libttmem (link with -lttmem), which the daemon and the commands read. For code that has these
- * calls already; new code calls ttmem_alloc() and ttmem_free(), which cost a fraction and take the kernel's
- * book by themselves.
+ * The three calls of the old kernel-only design. They use the kernel module if it is loaded, otherwise the
+ * book of libttmem (link with -lttmem), which the daemon and the commands read. For code that already has
+ * these calls; new code should call ttmem_alloc() and ttmem_free(), which cost a fraction and use the
+ * kernel's book automatically.
  *
- * All of them are safe in several threads. 0, or a negative errno as told at each.
+ * All of them are thread-safe. They return 0, or a negative errno as documented at each.
  */
 
 #include <errno.h>
@@ -32,7 +32,7 @@ struct tt_allocation_stats {
 	uint64_t dram_buffers, l1_buffers, l1_small_buffers, trace_buffers;
 };
 
-/* The node of this process, opened at the first call and left open: what was reported lasts as long. */
+/* The node of this process, opened at the first call and kept open: the kernel forgets reports at close. */
 static inline int tt_track_node(void)
 {
 	static int node = -1; /* -2 = there is none */
@@ -43,7 +43,7 @@ static inline int tt_track_node(void)
 		return fd;
 	fd = open(TTMEM_NODE, O_RDWR); /* NOLINT(android-cloexec-open): below */
 	if (fd >= 0)
-		(void)fcntl(fd, F_SETFD, FD_CLOEXEC); /* O_CLOEXEC is not in every C */
+		(void)fcntl(fd, F_SETFD, FD_CLOEXEC); /* O_CLOEXEC is not in every C mode */
 	if (!__atomic_compare_exchange_n(&node, &none, fd < 0 ? -2 : fd, 0, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE)) {
 		if (fd >= 0)
@@ -119,7 +119,7 @@ static inline int tt_track_read(uint32_t device, struct ttmem_ioc_memory memory[
 	return 0;
 }
 
-/* -EINVAL; -ENODATA if neither the kernel nor the library keeps anything. */
+/* -EINVAL; -ENODATA if neither the kernel nor the library tracks this process. */
 static inline int tt_query_allocation_stats(uint32_t device, struct tt_allocation_stats *ret_stats)
 {
 	struct ttmem_ioc_memory memory[TTMEM_UAPI_TYPES];
