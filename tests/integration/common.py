@@ -19,7 +19,7 @@ def wait_for(condition, what="it", limit=LIMIT / 2):
     raise AssertionError(f"waited in vain for {what}")
 
 
-def record(name, terminalreporter, unsteady=()):
+def record(name, terminalreporter):
     """Append one line of counts, as the C test runner does. With xdist, only the controller."""
     path = os.environ.get("TTMEM_RESULTS")
     if not path or hasattr(terminalreporter.config, "workerinput"):
@@ -35,6 +35,4 @@ def record(name, terminalreporter, unsteady=()):
         for report in terminalreporter.stats.get("skipped", []):
             reason = str(report.longrepr[-1] if report.longrepr else "").replace("\n", " ")
             results.write(f"# skip {report.nodeid}: {reason}\n")
-        for nodeid in unsteady:
-            results.write(f"# unsteady {nodeid}: failed at first, passed then\n")
         results.write(f"{name} {passed} {failed} {skipped}\n")

@@ -12,7 +12,6 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from _pytest.runner import runtestprotocol
 
 from common import LIMIT, record
 
@@ -65,43 +64,14 @@ def pytest_sessionfinish(session, exitstatus):
         session.exitstatus = pytest.ExitCode.OK
 
 
-UNSTEADY = pytest.StashKey()
-
-
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item, nextitem):
-    """Real processes on a loaded machine: what fails is run once more, and the second time counts.
-    The first one is shown at the end, as unsteady: a fault to be found, of the test or of the tool."""
-    if not is_ours(item):
-        return True
-    node = item.nodeid, item.location
-    item.ihook.pytest_runtest_logstart(nodeid=node[0], location=node[1])
-    reports = runtestprotocol(item, nextitem=nextitem, log=False)
-    failed = [r for r in reports if r.failed]
-    if failed:
-        item.config.stash.setdefault(UNSTEADY, {})[item.nodeid] = failed
-        item._initrequest()  # fresh fixtures
-        reports = runtestprotocol(item, nextitem=nextitem, log=False)
-    for report in reports:
-        item.ihook.pytest_runtest_logreport(report=report)
-    item.ihook.pytest_runtest_logfinish(nodeid=node[0], location=node[1])
-    return True
+def pytest_runtest_protocol(item):
+    """Another run beside this one has the file: as if it were done."""
+    return None if is_ours(item) else True
 
 
-def show_unsteady(terminalreporter, config):
-    """Return: the tests that failed at first and passed then."""
-    lost = {r.nodeid for r in terminalreporter.stats.get("failed", [])}
-    lost |= {r.nodeid for r in terminalreporter.stats.get("error", [])}
-    unsteady = [n for n in config.stash.get(UNSTEADY, {}) if n not in lost]
-    for nodeid in unsteady:
-        terminalreporter.section(f"UNSTEADY: {nodeid} failed at first, and passed then")
-        for report in config.stash[UNSTEADY][nodeid]:
-            terminalreporter.write_line(report.longreprtext)
-    return unsteady
-
-
-def pytest_terminal_summary(terminalreporter, exitstatus, config):
-    record("integration", terminalreporter, show_unsteady(terminalreporter, config))
+def pytest_terminal_summary(terminalreporter):
+    record("integration", terminalreporter)
 
 
 @pytest.fixture(scope="session")
