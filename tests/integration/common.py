@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every folder of tests in Python needs, whatever it tests: waiting, and counts for ./dev."""
 
+import contextlib
 import os
+import tempfile
 import time
+from pathlib import Path
 
 # Ends a hang; nothing takes a tenth of it.
 LIMIT = 60
@@ -17,6 +20,31 @@ def wait_for(condition, what="it", limit=LIMIT / 2):
             return result
         time.sleep(0.02)
     raise AssertionError(f"waited in vain for {what}")
+
+
+NOBODY = 65534
+
+
+def as_user(user, groups=()):
+    """Command words that run what comes behind them as another user."""
+    groups = f"--groups={','.join(map(str, groups))}" if groups else "--clear-groups"
+    return ("setpriv", f"--reuid={user}", f"--regid={user}", groups)
+
+
+AS_NOBODY = as_user(NOBODY)
+
+
+def everybody_may_enter(folder):
+    return all(path.stat().st_mode & 0o001 for path in (folder, *folder.parents))
+
+
+@contextlib.contextmanager
+def shared_folder():
+    """A new folder that every user may enter. pytest's own are closed, and so may be TMPDIR."""
+    place = next(path for path in (Path(tempfile.gettempdir()), Path("/tmp")) if everybody_may_enter(path))
+    with tempfile.TemporaryDirectory(prefix="ttmem-test-", dir=place) as folder:
+        os.chmod(folder, 0o755)
+        yield Path(folder)
 
 
 def record(name, terminalreporter):

@@ -252,8 +252,8 @@ def function_of(snippet, before=""):
 
 
 @pytest.fixture(scope="module")
-def installed(build, tmp_path_factory):
-    return installed_tree(build, tmp_path_factory)
+def installed(build_folder, tmp_path_factory):
+    return installed_tree(build_folder, tmp_path_factory)
 
 
 @pytest.fixture

@@ -15,10 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from common import AS_NOBODY
 from conftest import LIMIT
 from world import descriptors, end_children, used, wait_for
-
-NOBODY = 65534
 
 
 @pytest.fixture
@@ -259,16 +258,16 @@ def test_forked_twice(daemon):
     assert daemon.wait_for_leak(child)["bytes"] == 2
 
 
+@pytest.mark.other_user
 def test_setuid_changes_nothing_about_who_may_see(daemon):
     daemon.start()
     player = daemon.player("alloc 0 DRAM 0x1000 123 secret", "setuid 65534")
     wait_until_seen(daemon, player.pid)
-    nobody = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
-    document = daemon.json("smi", before=nobody, env=daemon.blind)
+    document = daemon.json("smi", before=AS_NOBODY, env=daemon.blind)
     (process,) = [p for p in document["processes"] if p["pid"] == player.pid]
     assert process["book_user_id"] == 0
     assert used(document, player.pid) == {(0, "DRAM"): 123}
-    assert daemon.json("buffers", before=nobody, env=daemon.blind)["buffers"] == []
+    assert daemon.json("buffers", before=AS_NOBODY, env=daemon.blind)["buffers"] == []
     assert len(buffers_of(daemon, player.pid)) == 1
 
 

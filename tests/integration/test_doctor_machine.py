@@ -9,8 +9,9 @@ import subprocess
 
 import pytest
 
+from common import AS_NOBODY, LIMIT, NOBODY, as_user
 from machines import Machine, Region
-from test_doctor import AS_NOBODY, HEALTHY, NOBODY, found
+from test_doctor import HEALTHY, found
 from world import wait_for
 
 
@@ -73,6 +74,7 @@ def test_daemon_blind(ttmemd, asker):
     assert "daemon-blind" in found(asker)
 
 
+@pytest.mark.other_user
 def test_daemon_partial(ttmemd, asker):
     ttmemd.start()
     ids = found(asker, before=AS_NOBODY)
@@ -136,12 +138,13 @@ class Inside:
         return self.world.run(*self.words, *args, **options)
 
 
+@pytest.mark.other_user
 def test_bundle(world, tmp_path):
     """Nothing in it names what is others'."""
     os.chmod(tmp_path, 0o755)
     mine = world.player(*HEALTHY)
     other = world.player("alloc 0 DRAM 0x1000 4096 secret-name", before=AS_NOBODY)
-    unset = world.player(TTMEM="", before=("setpriv", "--reuid=12345", "--clear-groups"))
+    unset = world.player(TTMEM="", before=as_user(12345))
     file = tmp_path / "bundle.json"
     result = world.run("doctor", "--bundle", file)
     assert result.returncode == 2
@@ -223,6 +226,6 @@ def test_region_unreadable(public):
     assert "region-unreadable" not in on_machine(public, machine)
     result = subprocess.run(
         [*AS_NOBODY, public.program, "doctor", "--json"], env=public.env, capture_output=True,
-        text=True, timeout=60,
+        text=True, timeout=LIMIT,
     )
     assert "region-unreadable" in {f["id"] for f in json.loads(result.stdout)["findings"]}

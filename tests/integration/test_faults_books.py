@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from common import AS_NOBODY
 from world import used, wait_for
 
 MIB = 1 << 20
-AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 SEALS = 0x1 | 0x2 | 0x4 | 0x10  # SEAL, SHRINK, GROW, FUTURE_WRITE
 
 # argv: socket, size, seals, seed, whether to call itself the owner; stdin: the first bytes. The seed

@@ -6,45 +6,27 @@ import fcntl
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import struct
 import subprocess
-import tempfile
-from pathlib import Path
 
 import pytest
 
+from common import as_user
 from conftest import LIMIT
-from ttmemd import Ttmemd
 from world import check_schema, used, wait_for
 
 USER, OTHER, GROUP = 12345, 12346, 54321
-AS_USER = ("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups")
-AS_OTHER = ("setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups")
-AS_MEMBER = ("setpriv", f"--reuid={USER}", f"--regid={USER}", f"--groups=7,{GROUP}")
-
-PROGRAMS = (
-    "src/cli/ttmem", "src/daemon/ttmemd", "tests/programs/player", "src/lib/libttmem.so.0",
-)  # fmt: skip
+AS_USER, AS_OTHER, AS_MEMBER = as_user(USER), as_user(OTHER), as_user(USER, groups=(7, GROUP))
 
 
 @pytest.fixture
-def place(build, clean_env):
-    """A daemon, not started yet, in a place that other users can enter."""
+def place(ttmemd):
+    """A daemon, not started yet, for tests that become others."""
     if os.getuid() != 0:
         pytest.skip("only root can become others")
-    folder = Path(tempfile.mkdtemp(prefix="ttmem-test-"))
-    folder.chmod(0o755)
-    for path in PROGRAMS:
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy((build / path).resolve(), folder / path)
-    env = {**clean_env, "LD_LIBRARY_PATH": str(folder / "src/lib")}
-    daemon = Ttmemd(folder, env, folder)
-    yield daemon
-    daemon.close()
-    shutil.rmtree(folder)
+    return ttmemd
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from common import AS_NOBODY
 from machine import Machine
 from world import wait_for
 
@@ -34,10 +35,10 @@ CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE = 2, 19
 
 
 @pytest.fixture(scope="module")
-def booted(build, tmp_path_factory):
-    if not (build / "src" / "daemon" / "ttmemd").exists():
+def booted(build_folder, tmp_path_factory):
+    if not (build_folder / "src" / "daemon" / "ttmemd").exists():
         pytest.skip("the daemon ttmemd is not built")
-    machine = Machine(build, tmp_path_factory.mktemp("machine"))
+    machine = Machine(build_folder, tmp_path_factory.mktemp("machine"))
     yield machine
     machine.close()
 
@@ -110,8 +111,7 @@ def test_user_and_folders(booted):
 def test_a_connection_starts_it(machine, kind, path):
     assert machine.show("ActiveState") == "inactive"
     # As somebody who is nobody here.
-    machine.text("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
-                 "/usr/bin/python3", "-c", CONNECT, kind, path)
+    machine.text(*AS_NOBODY, "/usr/bin/python3", "-c", CONNECT, kind, path)
     # "active" comes only after it has said READY=1.
     wait_for(lambda: machine.show("ActiveState") == "active", "the daemon to be ready")
 
@@ -177,7 +177,7 @@ def test_the_sandbox_lets_it_work(machine):
         told = wait_for(lambda: machine.run("grep", f'"pid":{player.inner_pid},',
                                             "/var/lib/ttmem/told").stdout, "the command")
         assert json.loads(told)["kind"] == "leak"
-        assert left(player.inner_pid, 1) in machine.text("cat", "/var/log/ttmem/log")
+        wait_for(lambda: left(player.inner_pid, 1) in machine.text("cat", "/var/log/ttmem/log"), "the log")
         # Nobody else can read the past.
         owners = machine.text("find", "/var/lib/ttmem", "-type", "f", "(", "-perm", "/077",
                               "-o", "!", "-user", "ttmem", ")")
