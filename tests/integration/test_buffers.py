@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from common import LIMIT
 from world import wait_for
 
 
@@ -133,7 +134,7 @@ def test_output_into_a_closed_pipe(world):
         process.stdout.read(1)
         process.stdout.close()
         assert process.stderr.read() == ""
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=LIMIT) == 0
 
 
 def test_full_disk_is_said(world):
@@ -141,7 +142,7 @@ def test_full_disk_is_said(world):
         pytest.skip("no /dev/full")
     with open("/dev/full", "w") as full:
         result = subprocess.run([world.program, "smi"], env=world.env, stdout=full,
-                                stderr=subprocess.PIPE, text=True, timeout=30)
+                                stderr=subprocess.PIPE, text=True, timeout=LIMIT)
     assert result.returncode == 1 and "could not be written" in result.stderr
 
 

@@ -12,6 +12,7 @@ import subprocess
 
 import pytest
 
+from common import LIMIT
 from world import check_schema, used, wait_for
 
 
@@ -83,7 +84,7 @@ def test_ipv6(ttmemd):
     wait_for(lambda: get(ttmemd, "/api/v1/smi")["totals"]["bytes"] == 100, "the buffer")
     # It knows its own names.
     for host, status in ((where, 200), ("localhost", 200), ("evil.example", 421)):
-        connection = http.client.HTTPConnection(where, timeout=30)
+        connection = http.client.HTTPConnection(where, timeout=LIMIT)
         with contextlib.closing(connection):
             connection.request("GET", "/healthz", headers={"Host": host})
             assert connection.getresponse().status == status, host
@@ -131,7 +132,7 @@ def test_counters_never_go_down(served):
 
 
 def test_every_incident_is_on_the_stream(served):
-    connection = http.client.HTTPConnection(served.address(), timeout=30)
+    connection = http.client.HTTPConnection(served.address(), timeout=LIMIT)
     with contextlib.closing(connection):
         token = (served.state / "http-token").read_text().strip()
         connection.request("GET", "/api/v1/stream", headers={"Authorization": f"Bearer {token}"})
@@ -161,7 +162,7 @@ def test_a_port_that_is_taken(served):
             "--socket", served.folder / "s2", "--legacy-socket", "none",
             "--http", served.address(), "--state", served.folder / "state2", "--keeper", "no",
         ],
-        env=served.env, capture_output=True, text=True, timeout=30,
+        env=served.env, capture_output=True, text=True, timeout=LIMIT,
     )  # fmt: skip
     assert second.returncode == 1
     assert served.address() in second.stderr and "in use" in second.stderr

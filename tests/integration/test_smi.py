@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 
+from common import LIMIT
 from world import TYPES, check_schema, used, wait_for
 
 CARD = "device 0 0x1f2e3d4c5b6a7988 wormhole_b0 n300 0 12884901888 94371840"
@@ -200,7 +201,7 @@ def test_again_and_again(world):
     watch.send_signal(signal.SIGINT)
     # It may be writing just now; then it goes on when there is room.
     watch.stdout.read()
-    assert watch.wait(timeout=10) == 0
+    assert watch.wait(timeout=LIMIT) == 0
 
 
 def test_redrawing_in_place(world):
@@ -209,7 +210,7 @@ def test_redrawing_in_place(world):
     result = subprocess.run(
         ["script", "-qec", command, "/dev/null"],
         env={**world.env, "TERM": "xterm", "NO_COLOR": "1"}, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=30,
+        capture_output=True, text=True, timeout=LIMIT,
     )
     assert result.stdout.startswith("\033[2J\033[?25l\033[H+")
     assert result.stdout.count("\033[H") > 3 and result.stdout.count("\033[2J") == 1

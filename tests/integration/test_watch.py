@@ -5,6 +5,7 @@ import json
 import signal
 import time
 
+from common import LIMIT
 from world import check_schema
 
 
@@ -16,7 +17,7 @@ def follow(watch, count):
 def stop(watch):
     watch.send_signal(signal.SIGINT)
     rest = watch.stdout.read()
-    assert watch.wait(timeout=30) == 0
+    assert watch.wait(timeout=LIMIT) == 0
     return rest
 
 
@@ -175,5 +176,5 @@ def test_closed_pipe_ends_it(world):
     follow(watch, 2)
     watch.stdout.close()
     player.play("alloc 0 DRAM 0x2000 2 second")
-    assert watch.wait(timeout=30) == 0
+    assert watch.wait(timeout=LIMIT) == 0
     assert watch.stderr.read() == ""
