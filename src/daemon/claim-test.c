@@ -117,8 +117,10 @@ UNIT(only_our_own_is_removed)
 
 UNIT(many_at_once_one_wins)
 {
-	int won = 0, status;
+	int over[2], status;
+	char byte;
 
+	assert(pipe2(over, O_CLOEXEC) == 0);
 	for (int i = 0; i < 16; i++) {
 		pid_t child = fork();
 
@@ -127,16 +129,18 @@ UNIT(many_at_once_one_wins)
 			uint32_t holder;
 			int r = claim_open(&claim, place(), SOCK_STREAM, &holder);
 
+			/* Who has it keeps it until all others have asked. */
+			close(over[1]);
 			if (r == 0)
-				usleep(300000); /* longer than the others need to ask */
+				assert(read(over[0], &byte, 1) == 0);
 			_exit(r == 0 ? 0 : r == -EADDRINUSE ? 1 : 2);
 		}
 	}
-	for (int i = 0; i < 16; i++) {
-		assert(wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) < 2);
-		won += WEXITSTATUS(status) == 0;
-	}
-	assert(won == 1);
+	for (int i = 0; i < 15; i++)
+		assert(wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 1);
+	close(over[1]);
+	assert(wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	close(over[0]);
 }
 
 UNIT(a_path_too_long)

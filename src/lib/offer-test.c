@@ -24,7 +24,7 @@
 #include "lib/witness.h"
 #include "wire/offer.h"
 
-#define OFFER_LIMIT_MS 20000
+#define OFFER_LIMIT_MS 120000
 
 /* What came with one message. */
 struct offer_taken {
