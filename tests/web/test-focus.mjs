@@ -94,6 +94,8 @@ test("who follows a link is at the beginning of where it leads", async ({ daemon
   const visitor = await visit({ token: false });
   const { page } = visitor;
   const heard = () => page.evaluate(() => `${document.activeElement.tagName} ${document.activeElement.getAttribute("aria-label")}`);
+  // A view is shown first and takes the focus then.
+  const hears = (what) => until(`the focus on ${what}`, async () => (await heard()) === what);
   await page.clock.install();
   await visitor.go();
   await visitor.has("goal", "table.processes");
@@ -101,7 +103,7 @@ test("who follows a link is at the beginning of where it leads", async ({ daemon
   await page.locator("table.processes tbody a").focus();
   await page.keyboard.press("Enter");
   await visitor.has("goal (", "h1");
-  assert.equal(await heard(), `MAIN Process ${player.pid}`);
+  await hears(`MAIN Process ${player.pid}`);
   await page.keyboard.press("Tab");
   assert.equal(await at(page), "Overview", "the first that there is in it");
   await page.clock.fastForward(AGAIN_MS);
@@ -109,15 +111,15 @@ test("who follows a link is at the beginning of where it leads", async ({ daemon
   await page.locator("nav a", { hasText: "Leaks and incidents" }).focus();
   await page.keyboard.press("Enter");
   await visitor.has("need the daemon's token");
-  assert.equal(await heard(), "MAIN Leaks and incidents");
+  await hears("MAIN Leaks and incidents");
   await page.goBack();
   await visitor.has("goal (", "h1");
-  assert.equal(await heard(), `MAIN Process ${player.pid}`);
+  await hears(`MAIN Process ${player.pid}`);
   // The view is made anew for who has entered the token; the button is not there any more.
   await page.locator("main button.primary").focus();
   await page.keyboard.press("Enter");
   await page.keyboard.type(daemon.token);
   await page.keyboard.press("Enter");
   await visitor.has("4.00 KiB", ".grid-body");
-  await until("its beginning", async () => (await heard()) === `MAIN Process ${player.pid}`);
+  await hears(`MAIN Process ${player.pid}`);
 });

@@ -7,7 +7,7 @@ import { test, until } from "./runner.mjs";
 const MIB = 1024 ** 2;
 const TABS = 8;
 
-const total = (page) => page.getAttribute("[data-bytes]", "data-bytes", { timeout: 30000 }).then(Number);
+const total = (page) => page.getAttribute("[data-bytes]", "data-bytes").then(Number);
 const isStream = (request) => request.url().endsWith("/api/v1/stream");
 
 test("eight tabs of one browser are all live", async ({ daemon, visit }) => {
