@@ -17,7 +17,7 @@ const DEVICE = `device 0 0xa1 wormhole_b0 n150 0 ${12 * GIB} ${96 * 1024 ** 2} 1
 /** Through enough of the page's own time that it has read everything again. */
 const AGAIN_MS = 11000;
 
-test("one stays where one is when what one sees is read again", async ({ daemon, visit }) => {
+test("a refresh keeps the keyboard focus", async ({ daemon, visit }) => {
   const large = await daemon.player({ comm: "large" }, DEVICE, `alloc 0 DRAM 0 ${3 * GIB} a`, "free 0 DRAM 0x77");
   const small = await daemon.player({ comm: "small" }, DEVICE, "alloc 0 DRAM 0 4096 b");
   const visitor = await visit();
@@ -89,7 +89,7 @@ test("one stays where one is when what one sees is read again", async ({ daemon,
   assert.equal(await at(page), "Enter the token");
 });
 
-test("who follows a link is at the beginning of where it leads", async ({ daemon, visit }) => {
+test("following a link moves the focus to the new view", async ({ daemon, visit }) => {
   const player = await daemon.player({ comm: "goal" }, DEVICE, "alloc 0 DRAM 0 4096 a");
   const visitor = await visit({ token: false });
   const { page } = visitor;
