@@ -25,13 +25,13 @@ def wait_for(condition, what="it", limit=LIMIT / 2):
 NOBODY = 65534
 
 
-def as_user(user, groups=()):
+def become(user, groups=()):
     """Command words that run what comes behind them as another user."""
     groups = f"--groups={','.join(map(str, groups))}" if groups else "--clear-groups"
     return ("setpriv", f"--reuid={user}", f"--regid={user}", groups)
 
 
-AS_NOBODY = as_user(NOBODY)
+AS_NOBODY = become(NOBODY)
 
 
 def everybody_may_enter(folder):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from common import as_user
+from common import become
 from conftest import LIMIT, ROOT
 from world import Player, wait_for
 
@@ -49,7 +49,7 @@ class InnerPlayer(Player):
             **settings,
         }
         shell = ["sh", "-c", f"echo $$; exec {PLAYER}"]
-        super().__init__([*machine.enter, *as_user(user), *shell], env)
+        super().__init__([*machine.enter, *become(user), *shell], env)
         self.machine = machine
         self.inner_pid = int(self.process.stdout.readline())
 

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from common import AS_NOBODY, LIMIT, NOBODY, as_user
+from common import AS_NOBODY, LIMIT, NOBODY, become
 from machines import Machine, Region
 from test_doctor import HEALTHY, found
 from world import wait_for
@@ -35,7 +35,7 @@ DAEMON = {"daemon-none", "daemon-silent", "daemon-stranger", "daemon-blind", "da
           "daemon-forgets", "old-server", "old-socket"}  # fmt: skip
 
 
-def test_a_daemon_that_is_well(ttmemd, asker):
+def test_a_healthy_daemon_has_no_findings(ttmemd, asker):
     ttmemd.start()
     ttmemd.player(*HEALTHY)
     # Its memory of the past is opened by another thread.
@@ -144,7 +144,7 @@ def test_bundle(world, tmp_path):
     os.chmod(tmp_path, 0o755)
     mine = world.player(*HEALTHY)
     other = world.player("alloc 0 DRAM 0x1000 4096 secret-name", before=AS_NOBODY)
-    unset = world.player(TTMEM="", before=as_user(12345))
+    unset = world.player(TTMEM="", before=become(12345))
     file = tmp_path / "bundle.json"
     result = world.run("doctor", "--bundle", file)
     assert result.returncode == 2
@@ -174,7 +174,7 @@ def on_machine(world, machine):
     return SOURCES & set(found(world))
 
 
-def test_sources_that_are_well(world, tmp_path):
+def test_healthy_sources_have_no_findings(world, tmp_path):
     machine = Machine(tmp_path / "machine")
     machine.card(0, "n150", "wormhole_b0", chip=0x4D)
     player = world.player("device 0 0x4d wormhole_b0 n150 0 12884901888 94371840", "alloc 0 DRAM 0x1000 4096")

@@ -275,7 +275,7 @@ def test_call_sites_are_not_our_own(world, metal, how):
 
 
 @pytest.mark.parametrize("how", ["observed", "shim"])
-def test_kernels_are_nobodys_leak(ttmem, metal, how):
+def test_kernels_are_not_leaks(ttmem, metal, how):
     """tt-metal does not tell their end; they hold no memory of their own."""
     options = ["--metal-shim", metal.shim] if how == "shim" else []
     program = metal.observed if how == "observed" else metal.stand_in / "story"

@@ -211,7 +211,7 @@ def test_few_descriptors_lose_no_book(report, family, tmp_path):
     assert done.stdout.splitlines()[0] == "40"
 
 
-def test_the_shortest_lives_are_kept(report, family):
+def test_processes_killed_right_after_their_first_event_are_reported(report, family):
     # Without stacks, which are most of the time that such a process takes.
     _, document = report("--", family, "-many", env={"TTMEM_STACKS": "off"})
     assert sites(document) == {"DRAM short life": (200, 200)}
@@ -309,7 +309,7 @@ def test_a_site_is_a_function_and_not_a_line(ttmem, compile_c, clean_env, tmp_pa
 
 
 @pytest.mark.parametrize("where", ["", "-"])
-def test_what_holds_no_memory_is_no_leak(report, family, where):
+def test_buffers_without_memory_are_no_leak(report, family, where):
     done, document = report("--fail-on-leak", "--", family, f"{where}listed", "-clean")
     assert done.returncode == 0
     assert "leaks: none" in done.stderr
@@ -328,7 +328,7 @@ def test_output_of_the_command_is_its_own(ttmem):
     assert ttmem("run", "-q", "--", "true").stderr == ""
 
 
-def test_nested_runs_both_see(ttmem, report, family, build, tmp_path):
+def test_nested_runs_both_report(ttmem, report, family, build, tmp_path):
     inner = tmp_path / "inner.json"
     done, outer = report(
         "--", build / "src/cli/ttmem", "run", "--json", inner, "--", family, "leak"
@@ -337,7 +337,7 @@ def test_nested_runs_both_see(ttmem, report, family, build, tmp_path):
     assert sites(outer) == sites(json.loads(inner.read_text())) == {"DRAM weights": (1 << 20, 1)}
 
 
-def test_what_still_runs_is_not_judged(report, family, tmp_path):
+def test_descendants_still_running_are_not_judged(report, family, tmp_path):
     end = tmp_path / "end"
     _, document = report("--", family, "-daemon", env={"FAMILY_END": str(end)})
     end.touch()
@@ -394,7 +394,7 @@ def test_sigint_from_another_process_reaches_the_command(build, clean_env):
     assert run.wait(timeout=LIMIT) == 128 + signal.SIGINT
 
 
-def test_a_hostile_sender_costs_itself_only(report, tmp_path):
+def test_hostile_offers_are_refused_and_counted(report, tmp_path):
     """Garbage on the offered socket, and a book that is none: refused, counted, nothing else."""
     script = tmp_path / "hostile.py"
     script.write_text(
@@ -419,6 +419,6 @@ s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); s.connect(path); keep.
     assert document["leaks"] == []
 
 
-def test_no_trace_is_left(clean_env, report, family):
+def test_run_leaves_no_files_behind(clean_env, report, family):
     report("--", family, "leak")
     assert os.listdir(clean_env["XDG_RUNTIME_DIR"]) == []
