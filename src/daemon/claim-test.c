@@ -37,7 +37,7 @@ UNIT(takes_a_free_place_and_leaves_it_free)
 	assert(rmdir(unit_dir()) == 0 && mkdir(unit_dir(), 0700) == 0); /* nothing is left */
 }
 
-UNIT(says_who_has_it)
+UNIT(a_taken_socket_names_its_holder)
 {
 	struct claim first, second;
 	uint32_t holder = 0;
@@ -70,7 +70,7 @@ UNIT(a_living_socket_without_a_lock_is_left_alone)
 	close(fd);
 }
 
-UNIT(the_place_of_one_who_was_killed)
+UNIT(the_socket_of_a_killed_daemon_is_taken_over)
 {
 	struct claim claim;
 	uint32_t holder;
@@ -115,7 +115,7 @@ UNIT(only_our_own_is_removed)
 	claim_close(&second);
 }
 
-UNIT(many_at_once_one_wins)
+UNIT(one_of_many_claims_at_once_wins)
 {
 	int over[2], status;
 	char byte;
