@@ -152,7 +152,7 @@ UNIT(hook_input_must_be_a_json_object)
 	end();
 }
 
-UNIT(hooks_are_limited_to_ten_at_once)
+UNIT(hooks_are_limited_per_minute)
 {
 	int let_in = 0;
 

@@ -242,7 +242,7 @@ static void expect_take(const struct keeper_wire *message, int fd, int times, in
 	testing_keeper_end();
 }
 
-UNIT(books_from_the_keeper_are_verified)
+UNIT(malformed_answers_of_the_keeper_are_refused)
 {
 	struct keeper_wire message = KEEPER_WIRE_INIT(KEEPER_WIRE_END), held;
 	struct keeper_entry entry;

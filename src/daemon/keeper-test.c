@@ -366,7 +366,7 @@ UNIT(terminated_keeper_cleans_up)
 	testing_keeper_end();
 }
 
-UNIT(a_daemon_that_quits_ends_its_keeper)
+UNIT(quit_ends_the_keeper)
 {
 	assert(keeper_quit(testing_keeper_path()) == 0); /* there is none */
 	begin();

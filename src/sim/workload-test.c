@@ -310,7 +310,7 @@ static void on_alarm(int signal)
 }
 
 /* Stopped from outside in the middle of a long run and of a long sleep. */
-UNIT(a_workload_stopped_halfway_frees_everything)
+UNIT(a_workload_can_be_stopped_halfway)
 {
 	const struct itimerval soon = {.it_value = {.tv_usec = 60000}};
 	const struct workload *workload;

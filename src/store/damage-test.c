@@ -118,7 +118,7 @@ UNIT(a_database_of_a_later_version_is_set_aside)
 	check_set_aside(&world, "later version");
 }
 
-UNIT(a_database_of_an_earlier_version_is_migrated)
+UNIT(a_database_of_an_earlier_version_is_set_aside)
 {
 	struct testing_world world;
 

@@ -199,7 +199,7 @@ UNIT(two_moments_of_a_second_are_one_point)
 	testing_close(&world);
 }
 
-UNIT(coarse_and_fine_series_agree)
+UNIT(all_series_and_one_have_the_same_points)
 {
 	struct testing_world world;
 	struct store_series_query all = everything, one = everything;
@@ -379,7 +379,7 @@ UNIT(a_clock_set_back_loses_nothing)
 }
 
 /* No battery, no network yet: it is 1970, and then it is not. */
-UNIT(a_clock_that_starts_in_1970_is_corrected)
+UNIT(a_clock_that_starts_in_1970_loses_nothing)
 {
 	struct testing_world world;
 

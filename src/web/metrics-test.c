@@ -172,7 +172,7 @@ UNIT(counters_never_fall)
 	end();
 }
 
-UNIT(processes_of_equal_pid_are_told_apart)
+UNIT(processes_of_equal_pid_become_other)
 {
 	struct snapshot *snapshot = snapshot_of(2, 10);
 	char *text;
@@ -187,7 +187,7 @@ UNIT(processes_of_equal_pid_are_told_apart)
 	end();
 }
 
-UNIT(dead_processes_and_aliases_are_left_out)
+UNIT(dead_processes_and_unknown_peaks_are_left_out)
 {
 	struct snapshot *snapshot = snapshot_of(1, 10);
 	char *text;

@@ -106,7 +106,7 @@ static bool view_unload(const char *module)
  * What the driver would show in its own folder is the same to the byte, and empty while ttmem.ko is not
  * there.
  */
-UNIT(the_module_works_beside_the_driver)
+UNIT(the_drivers_folder_shows_the_same_text)
 {
 	int module = open("/ttmem.ko", O_RDONLY | O_CLOEXEC);
 	int beside = open("/beside.ko", O_RDONLY | O_CLOEXEC);
