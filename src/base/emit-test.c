@@ -14,7 +14,7 @@
 
 #include "base/unit.h"
 
-UNIT(nesting_and_commas)
+UNIT(nested_json_has_its_commas)
 {
 	char *text = NULL;
 	size_t size = 0;
@@ -46,7 +46,7 @@ UNIT(nesting_and_commas)
 	free(text);
 }
 
-UNIT(values_that_are_json_already)
+UNIT(raw_json_is_embedded_as_it_is)
 {
 	char *text = NULL;
 	size_t size = 0;

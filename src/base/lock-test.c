@@ -44,7 +44,7 @@ static void *test_add(void *context)
 	return NULL;
 }
 
-UNIT(one_at_a_time)
+UNIT(only_one_thread_holds_the_lock)
 {
 	struct test_sum all = {.lock = LOCK_NULL};
 	pthread_t threads[LOCK_THREADS];
@@ -60,7 +60,7 @@ UNIT(one_at_a_time)
 }
 
 /* Waited for once, by everybody at the same time; when it lets go after all, it is as before. */
-UNIT(a_dead_holder_is_found)
+UNIT(a_lock_of_a_dead_holder_is_given_up)
 {
 	struct lock lock = LOCK_NULL;
 	double start = test_now();
@@ -85,7 +85,7 @@ static void *test_take(void *context)
 }
 
 /* The lock is never seen free, but it moves: whoever waits begins anew each time. */
-UNIT(others_that_get_on_are_no_dead_holder)
+UNIT(a_contended_lock_is_not_given_up)
 {
 	struct lock lock = LOCK_NULL;
 	void *taken = NULL;

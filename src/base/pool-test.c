@@ -10,7 +10,7 @@
 
 #include "base/unit.h"
 
-UNIT(equal_texts_are_one)
+UNIT(equal_texts_are_stored_once)
 {
 	struct pool pool = POOL_NULL;
 	const char *a = pool_text(&pool, "weights", 7);
@@ -59,7 +59,7 @@ UNIT(pointers_stay_while_it_grows)
 }
 
 /* Longer than a chunk, and small ones around it. */
-UNIT(long_texts)
+UNIT(texts_longer_than_a_chunk_are_kept)
 {
 	struct pool pool = POOL_NULL;
 	size_t size = 100000;

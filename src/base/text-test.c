@@ -27,7 +27,7 @@ static const char *cleaned(const char *bytes, size_t length)
 	return result;
 }
 
-UNIT(clean_keeps_what_is_valid)
+UNIT(clean_keeps_valid_text)
 {
 	assert(strcmp(cleaned("weights", 7), "weights") == 0);
 	assert(strcmp(cleaned("\xc3\xa4\xe2\x82\xac\xf0\x9f\x9a\x80", 9),
@@ -35,7 +35,7 @@ UNIT(clean_keeps_what_is_valid)
 	assert(strcmp(cleaned("", 0), "") == 0);
 }
 
-UNIT(clean_replaces_what_is_not)
+UNIT(clean_replaces_invalid_text)
 {
 	/* A lone continuation, a cut character, too long forms, a surrogate, beyond the last, NUL. */
 	assert(strcmp(cleaned("a\x80z", 3), "a\xef\xbf\xbdz") == 0);
@@ -111,7 +111,7 @@ UNIT(csv_quotes_what_needs_it)
 	free(result);
 }
 
-UNIT(sizes)
+UNIT(sizes_are_printed_with_binary_units)
 {
 	char number[TEXT_NUMBER_SIZE];
 
@@ -124,7 +124,7 @@ UNIT(sizes)
 	assert(strcmp(text_size(UINT64_MAX, number), "16.0 EiB") == 0);
 }
 
-UNIT(durations)
+UNIT(durations_are_printed_in_one_unit)
 {
 	const uint64_t second = 1000000000;
 	char number[TEXT_NUMBER_SIZE];
@@ -156,7 +156,7 @@ UNIT(numbers_are_read_strictly)
 	assert(value == 10);
 }
 
-UNIT(distances)
+UNIT(distance_counts_edits)
 {
 	assert(text_distance("smi", "smi") == 0);
 	assert(text_distance("smu", "smi") == 1);
@@ -166,7 +166,7 @@ UNIT(distances)
 	assert(text_distance("x", "a word that is far too long to be one of ours") == SIZE_MAX);
 }
 
-UNIT(sizes_as_people_write_them)
+UNIT(sizes_are_parsed_with_units)
 {
 	static const struct {
 		const char *text;

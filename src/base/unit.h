@@ -28,7 +28,7 @@
  * Far beyond what a case takes on a busy machine: it ends hangs, it does not judge speed.
  * TTMEM_UNIT_TIMEOUT=N multiplies it, for valgrind, sanitizers and emulation.
  */
-#define UNIT_SECONDS 60
+#define UNIT_SECONDS 240
 
 /* For unit_expect_fds(): do not compare descriptors at all. */
 #define UNIT_FDS_ANY (-1)

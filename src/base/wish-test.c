@@ -18,7 +18,7 @@ UNIT(capitals_and_blanks_do_not_matter)
 	assert(wish_is("offline", 3, "off"));
 }
 
-UNIT(there_are_words_for_yes_and_no)
+UNIT(words_for_yes_and_no_are_understood)
 {
 	assert(NO("off") && NO("0") && NO("No") && NO("NONE") && NO(""));
 	assert(YES("on") && YES("1") && YES("Yes"));

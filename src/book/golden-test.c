@@ -203,24 +203,24 @@ static void golden_check(const char *name)
 	free(expected);
 }
 
-UNIT(nothing_yet)
+UNIT(empty_book_is_read_as_ever)
 {
 	golden_check("v1-empty");
 }
 
-UNIT(some_of_everything)
+UNIT(full_book_is_read_as_ever)
 {
 	golden_check("v1-everything");
 }
 
 /* The ring has gone round; more buffers than a page of records holds; goodbye was said. */
-UNIT(ring_went_round)
+UNIT(wrapped_ring_is_read_as_ever)
 {
 	golden_check("v1-wrapped");
 }
 
 /* The owner died after it had published a size change and before it did anything about it. */
-UNIT(died_in_a_size_change)
+UNIT(death_in_a_size_change_is_read_as_ever)
 {
 	golden_check("v1-died");
 }
@@ -285,7 +285,7 @@ static void golden_make(const char *name, void (*fill)(struct testing_memory *me
 	testing_memory_deinit(&memory);
 }
 
-UNIT(make)
+UNIT(golden_files_are_made_on_request)
 {
 	if (!getenv("TTMEM_TEST_GOLDEN"))
 		return; /* not asked for */

@@ -51,7 +51,7 @@ static uint64_t gtest_find(const struct gtest *test, uint64_t address, uint32_t 
 	return grave ? grave->death : 0;
 }
 
-UNIT(empty)
+UNIT(empty_graveyard_finds_nothing)
 {
 	struct gtest *test = gtest_new();
 	struct graveyard none = {0};
@@ -61,7 +61,7 @@ UNIT(empty)
 	free(test);
 }
 
-UNIT(exactly_the_last_4096)
+UNIT(graveyard_keeps_exactly_the_last_4096)
 {
 	struct gtest *test = gtest_new();
 
@@ -78,7 +78,7 @@ UNIT(exactly_the_last_4096)
 }
 
 /* All in one chain, the longest that there can be. */
-UNIT(one_bucket_for_all)
+UNIT(graveyard_works_with_all_keys_in_one_bucket)
 {
 	struct gtest *test = gtest_new();
 	uint64_t addresses[64];
@@ -100,7 +100,7 @@ UNIT(one_bucket_for_all)
 	free(test);
 }
 
-UNIT(types)
+UNIT(graveyard_keeps_types_apart)
 {
 	struct gtest *test = gtest_new();
 
@@ -118,7 +118,7 @@ UNIT(types)
 }
 
 /* Numbers are kept in 32 bits. */
-UNIT(after_four_billion_frees)
+UNIT(graveyard_survives_a_counter_wrap)
 {
 	struct gtest *test = gtest_new();
 

@@ -87,7 +87,7 @@ static void itest_check(const struct itest *test)
 	}
 }
 
-UNIT(grows_and_shrinks)
+UNIT(index_grows_and_shrinks)
 {
 	struct testing_rng rng = testing_rng_new();
 	struct itest *test = itest_new();
@@ -104,7 +104,7 @@ UNIT(grows_and_shrinks)
 	itest_free(test);
 }
 
-UNIT(random_changes)
+UNIT(index_matches_a_model_under_random_changes)
 {
 	struct testing_rng rng = testing_rng_new();
 	struct itest *test = itest_new();
@@ -126,7 +126,7 @@ UNIT(random_changes)
 }
 
 /* Addresses that all fall into one bucket, whatever the size: long chains of spill buckets. */
-UNIT(one_bucket_for_all)
+UNIT(index_works_with_all_keys_in_one_bucket)
 {
 	struct itest *test = itest_new();
 	uint64_t address = 0;

@@ -26,7 +26,7 @@ static bool ntest_is(struct testing_book *book, uint32_t id, const char *text)
 	       memcmp(written, text, length) == 0;
 }
 
-UNIT(one_id_for_one_text)
+UNIT(equal_texts_have_one_id)
 {
 	struct testing_book book;
 	uint32_t a, b;
@@ -61,7 +61,7 @@ static size_t ntest_cut(struct testing_book *book, const char *character, size_t
 	return length;
 }
 
-UNIT(cut_between_characters)
+UNIT(long_texts_are_cut_between_characters)
 {
 	struct testing_book book;
 
@@ -95,7 +95,7 @@ UNIT(a_cut_text_is_found_again)
 	testing_book_deinit(&book);
 }
 
-UNIT(stacks)
+UNIT(stacks_are_interned_once)
 {
 	struct book_frame frames[INTERN_FRAMES_MAX + 1], read[INTERN_FRAMES_MAX + 1];
 	struct testing_book book;
@@ -123,7 +123,7 @@ UNIT(stacks)
 	testing_book_deinit(&book);
 }
 
-UNIT(stacks_of_both_kinds)
+UNIT(native_and_python_stacks_are_interned)
 {
 	struct book_frame frames[2 * INTERN_FRAMES_MAX], read[2 * INTERN_FRAMES_MAX];
 	struct testing_book book;
@@ -157,7 +157,7 @@ UNIT(stacks_of_both_kinds)
 	testing_book_deinit(&book);
 }
 
-UNIT(modules)
+UNIT(modules_are_interned_with_generations)
 {
 	struct book_module one = {.base = 1, .path = 2, .build_id_length = 20}, two = {.base = 2};
 	struct testing_book book;
@@ -177,7 +177,7 @@ UNIT(modules)
 	testing_book_deinit(&book);
 }
 
-UNIT(shapes)
+UNIT(shapes_are_interned_once)
 {
 	struct book_shape one = {.size_per_bank = 1, .banks = 2}, two = {.size_per_bank = 2};
 	struct testing_book book;
@@ -196,7 +196,7 @@ UNIT(shapes)
 }
 
 /* All of 64 MiB in long strings, so that each segment ends in a gap. */
-UNIT(full_arena)
+UNIT(a_full_arena_gives_no_id)
 {
 	const uint64_t size = BOOK_POOL_OFFSET + UINT64_C(80) * 1024 * 1024;
 	char text[BOOK_PATH_MAX + 1];
@@ -231,7 +231,7 @@ UNIT(full_arena)
 	testing_book_deinit(&book);
 }
 
-UNIT(no_room)
+UNIT(interning_without_room_gives_no_id)
 {
 	struct testing_book book;
 	struct book_arena arena;
@@ -274,7 +274,7 @@ static void *ntest_thread(void *context)
 	return NULL;
 }
 
-UNIT(threads_agree)
+UNIT(threads_get_the_same_id)
 {
 	struct ntest_thread *threads = calloc(3, sizeof(*threads));
 	struct testing_book book;

@@ -76,7 +76,7 @@ static void kill_once(struct testing_rng *rng, struct view *view, uint64_t *shar
 	testing_book_deinit(&book);
 }
 
-UNIT_LONG(killed_at_any_instant, 300)
+UNIT_LONG(a_writer_killed_at_any_instant_leaves_an_exact_book, 300)
 {
 	struct testing_rng rng = testing_rng_new();
 	struct view *view = calloc(1, sizeof(*view));

@@ -140,7 +140,7 @@ static void live_run(struct live *live)
 	testing_book_deinit(&book);
 }
 
-UNIT_LONG(small_and_fast, 120)
+UNIT_LONG(a_small_busy_table_is_read_exactly, 120)
 {
 	struct live live = {.load = {.devices = 1, .threads = 1, .keys = 1000},
 			    .ring_events = 16384,
@@ -149,7 +149,7 @@ UNIT_LONG(small_and_fast, 120)
 	live_run(&live);
 }
 
-UNIT_LONG(four_devices_four_threads, 120)
+UNIT_LONG(four_busy_devices_are_read_exactly, 120)
 {
 	struct live live = {.load = {.devices = 4, .threads = 4, .keys = 2000},
 			    .ring_events = 16384,
@@ -159,7 +159,7 @@ UNIT_LONG(four_devices_four_threads, 120)
 }
 
 /* The shortest ring wraps all the time: what is complete must be exact all the same. */
-UNIT_LONG(shortest_ring, 120)
+UNIT_LONG(the_shortest_ring_is_read_exactly, 120)
 {
 	struct live live = {.load = {.devices = 1, .threads = 2, .keys = 50000},
 			    .ring_events = BOOK_RING_MIN,
@@ -169,7 +169,7 @@ UNIT_LONG(shortest_ring, 120)
 }
 
 /* A reader that begins with the book sees it grow: new pages, units and segments of records. */
-UNIT_LONG(growing, 120)
+UNIT_LONG(a_growing_table_is_read_exactly, 120)
 {
 	for (uint32_t i = 0; i < 10; i++) {
 		struct live live = {.load = {.devices = 2, .threads = 2, .keys = 200000},
@@ -181,7 +181,7 @@ UNIT_LONG(growing, 120)
 	}
 }
 
-UNIT_LONG(live_100k_at_1m_per_second, 120)
+UNIT_LONG(reads_100k_live_at_1m_events_per_second, 120)
 {
 	struct live live = {.load = {.devices = 1, .threads = 1, .keys = 200000, .rate = 1000000},
 			    .ring_events = 16384,
@@ -191,7 +191,7 @@ UNIT_LONG(live_100k_at_1m_per_second, 120)
 	live_run(&live);
 }
 
-UNIT_LONG(live_1m_at_100k_per_second, 120)
+UNIT_LONG(reads_1m_live_at_100k_events_per_second, 120)
 {
 	struct live live = {.load = {.devices = 1, .threads = 1, .keys = 2000000, .rate = 100000},
 			    .ring_events = 16384,
@@ -201,7 +201,7 @@ UNIT_LONG(live_1m_at_100k_per_second, 120)
 	live_run(&live);
 }
 
-UNIT_LONG(live_100k_flat_out, 120)
+UNIT_LONG(reads_100k_live_at_full_speed, 120)
 {
 	struct live live = {.load = {.devices = 1, .threads = 1, .keys = 200000},
 			    .ring_events = 16384,

@@ -69,7 +69,7 @@ static int ltest_drain(struct ltest *test, uint64_t before, uint64_t after)
 	return log_drain(&test->log, &test->reader);
 }
 
-UNIT(drains_what_is_new)
+UNIT(drain_reads_new_events_only)
 {
 	struct ltest test;
 
@@ -86,7 +86,7 @@ UNIT(drains_what_is_new)
 	ltest_deinit(&test);
 }
 
-UNIT(heads_that_cannot_be)
+UNIT(impossible_heads_are_refused)
 {
 	struct ltest test;
 
@@ -103,7 +103,7 @@ UNIT(heads_that_cannot_be)
 }
 
 /* The owner may be writing two events beyond its head: they must not be where we read. */
-UNIT(wraps)
+UNIT(a_wrapped_log_is_noticed)
 {
 	const uint64_t ring = BOOK_RING_MIN;
 	struct ltest test;
@@ -124,7 +124,7 @@ UNIT(wraps)
 }
 
 /* Across the end of the ring, in two reads. */
-UNIT(reads_around_the_end)
+UNIT(drain_reads_around_the_end_of_the_ring)
 {
 	const uint64_t ring = BOOK_RING_MIN;
 	struct ltest test;
@@ -142,7 +142,7 @@ UNIT(reads_around_the_end)
 	ltest_deinit(&test);
 }
 
-UNIT(grows_without_end)
+UNIT(a_log_that_grows_too_large_is_refused)
 {
 	struct ltest test;
 	uint64_t head = 0;
@@ -159,7 +159,7 @@ UNIT(grows_without_end)
 	ltest_deinit(&test);
 }
 
-UNIT(places_are_checked)
+UNIT(log_positions_are_checked)
 {
 	struct book_shard page;
 	struct log_place place;

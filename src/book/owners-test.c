@@ -53,7 +53,7 @@ static uint32_t otest_take(struct otest *test, uint64_t owner, uint32_t type)
 	return slot;
 }
 
-UNIT(none)
+UNIT(an_empty_list_has_no_owner)
 {
 	struct otest test;
 
@@ -63,7 +63,7 @@ UNIT(none)
 	otest_deinit(&test);
 }
 
-UNIT(by_owner_and_type)
+UNIT(owners_are_found_by_owner_and_type)
 {
 	struct otest test;
 
@@ -111,7 +111,7 @@ UNIT(named_twice)
 }
 
 /* Far more than the list holds at first, most of them dead: it is swept, not grown without end. */
-UNIT(many)
+UNIT(dead_owners_are_swept)
 {
 	struct otest test;
 	uint32_t taken = 0;

@@ -220,7 +220,7 @@ static uint32_t property_rounds(void)
 	return testing_quick() ? 5 : 15;
 }
 
-UNIT_LONG(everything, 300)
+UNIT_LONG(random_operations_match_a_model, 300)
 {
 	struct testing_rng rng = testing_rng_new();
 
@@ -239,7 +239,7 @@ UNIT_LONG(everything, 300)
 }
 
 /* More keys than buckets, and more frees than graves. */
-UNIT_LONG(many_keys, 300)
+UNIT_LONG(random_operations_on_many_keys_match_a_model, 300)
 {
 	struct testing_rng rng = testing_rng_new();
 
@@ -258,7 +258,7 @@ UNIT_LONG(many_keys, 300)
 }
 
 /* Room for one page of records; names would need some of it, so there are none. */
-UNIT_LONG(no_room, 300)
+UNIT_LONG(random_operations_without_room_match_a_model, 300)
 {
 	struct testing_rng rng = testing_rng_new();
 	const uint64_t fixed = sizeof(struct book_shard) +

@@ -210,7 +210,7 @@ UNIT(shapes_are_checked)
 	testing_memory_deinit(&memory);
 }
 
-UNIT(devices)
+UNIT(reader_reads_and_checks_devices)
 {
 	struct book_device *entry, device;
 	struct testing_memory memory;

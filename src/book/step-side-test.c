@@ -304,7 +304,7 @@ static void side_check(struct testing_stepper *stepper, uint32_t i)
 	side_look(stepper->context, side_actions[i - 1].name);
 }
 
-UNIT_LONG(parts_change_whole, 300)
+UNIT_LONG(side_areas_change_atomically_at_every_instruction, 300)
 {
 	static const struct testing_stepper_ops ops = {
 		.act = side_act, .is_walked = side_is_walked, .check = side_check};

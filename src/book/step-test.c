@@ -58,7 +58,7 @@ static void walk_end(struct testing_walk *walk)
 	testing_walk_free(walk);
 }
 
-UNIT_LONG(each_operation, 300)
+UNIT_LONG(book_is_exact_after_every_instruction, 300)
 {
 	struct testing_walk *walk = testing_walk_new(TESTING_SIZE, BOOK_RING_MIN);
 	struct testing_op op;
@@ -176,7 +176,7 @@ UNIT_LONG(growth_into_a_new_segment, 300)
 }
 
 /* Room for a page of records and no more. */
-UNIT_LONG(no_room, 300)
+UNIT_LONG(book_without_room_is_exact_after_every_instruction, 300)
 {
 	struct testing_walk *walk = testing_walk_new(TESTING_SIZE, BOOK_RING_MIN);
 	const uint64_t fixed = sizeof(struct book_shard) +
@@ -224,7 +224,7 @@ static struct testing_op walk_random(struct testing_rng *rng)
 	return op;
 }
 
-UNIT_LONG(random_operations, 600)
+UNIT_LONG(random_operations_are_exact_after_every_instruction, 600)
 {
 	struct testing_rng rng = testing_rng_new();
 	uint32_t rounds = testing_soak() ? 100 : 1;

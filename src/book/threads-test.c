@@ -85,7 +85,7 @@ static void threads_check(const struct threads_one *all, uint32_t device, const 
 	free(found);
 }
 
-UNIT(nothing_is_lost)
+UNIT(concurrent_writers_lose_no_event)
 {
 	struct threads_one *all = calloc(THREADS, sizeof(*all));
 	struct view *view = calloc(1, sizeof(*view));

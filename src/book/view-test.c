@@ -48,7 +48,7 @@ static int view_both(uint64_t offset, uint64_t value)
 	return dead;
 }
 
-UNIT(a_good_book_is_read)
+UNIT(a_valid_book_is_read)
 {
 	assert(view_both(UNCHANGED, 0) == 0);
 	assert(view->rows_exact && view->adds_up && view->live > 0);
@@ -68,14 +68,14 @@ UNIT(records_in_a_hole_are_refused)
 	free(view);
 }
 
-UNIT(a_head_that_never_was_is_refused)
+UNIT(a_forged_head_is_refused)
 {
 	assert(view_both(offsetof(struct book_shard, head), UINT64_MAX) == -EBADMSG);
 	view_deinit(view);
 	free(view);
 }
 
-UNIT(a_directory_that_leads_elsewhere_is_refused)
+UNIT(a_forged_segment_directory_is_refused)
 {
 	/* Two entries at once; the first is what counts here. */
 	assert(view_both(offsetof(struct book_shard, directory), 0) == -EBADMSG);

@@ -173,7 +173,7 @@ UNIT(no_memory_for_graves)
 }
 
 /* An owner that is stuck inside a call: others give up and count what they could not say. */
-UNIT(a_lock_that_is_never_dropped)
+UNIT(a_lock_that_is_never_dropped_does_not_hang_the_writer)
 {
 	struct testing_book book;
 
@@ -231,7 +231,7 @@ UNIT(threads_at_the_end_of_the_pool)
 	}
 }
 
-UNIT(incidents_repeat)
+UNIT(repeated_incidents_raise_a_count)
 {
 	struct book_incident incident;
 	struct shard_buffer who = testing_buffer(0, 0, 0);
@@ -257,7 +257,7 @@ UNIT(incidents_repeat)
 	testing_book_deinit(&book);
 }
 
-UNIT(incidents_are_full)
+UNIT(incidents_beyond_the_area_are_counted)
 {
 	struct book_incident incident;
 	struct shard_buffer who = testing_buffer(0, 0, 0);
@@ -279,7 +279,7 @@ UNIT(incidents_are_full)
 	testing_book_deinit(&book);
 }
 
-UNIT(marks)
+UNIT(marks_keep_the_latest)
 {
 	struct testing_book book;
 	struct book_mark mark;
@@ -296,7 +296,7 @@ UNIT(marks)
 	testing_book_deinit(&book);
 }
 
-UNIT(devices)
+UNIT(declared_devices_are_in_the_book)
 {
 	struct writer_device facts = {
 		.arch = "a name that is longer than its place", .cores = 3, .unique_id = 1};
@@ -317,7 +317,7 @@ UNIT(devices)
 	testing_book_deinit(&book);
 }
 
-UNIT(header_words)
+UNIT(header_describes_the_process)
 {
 	struct testing_book book;
 	const struct book_header *header = &book.reader.header;
@@ -343,7 +343,7 @@ static int room_reserve_none(void *context, uint64_t offset, uint64_t length)
 	return -ENOSPC;
 }
 
-UNIT(configurations_that_cannot_be)
+UNIT(impossible_configurations_are_refused)
 {
 	static uint8_t memory[BOOK_UNIT];
 	const struct writer_identity identity = {.pid = 1};

@@ -145,7 +145,7 @@ UNIT(same_key_and_size_is_a_reference)
 }
 
 /* More references than can be counted: the buffer stays for ever, and the book says so. */
-UNIT(too_many_references)
+UNIT(references_have_a_maximum)
 {
 	struct wtest test;
 	struct book_record *record;
@@ -166,7 +166,7 @@ UNIT(too_many_references)
 	wtest_deinit(&test);
 }
 
-UNIT(other_size_is_a_change)
+UNIT(another_size_is_a_size_change)
 {
 	struct book_incident incident;
 	struct wtest test;
@@ -190,7 +190,7 @@ UNIT(other_size_is_a_change)
 	wtest_deinit(&test);
 }
 
-UNIT(unknown_free)
+UNIT(an_unknown_free_is_counted)
 {
 	struct book_incident incident;
 	struct wtest test;
@@ -208,7 +208,7 @@ UNIT(unknown_free)
 	wtest_deinit(&test);
 }
 
-UNIT(double_free)
+UNIT(double_free_names_both_parties)
 {
 	struct shard_buffer who = testing_buffer(3, 0x1000, 64);
 	struct book_incident incident;
@@ -240,7 +240,7 @@ UNIT(double_free)
 	wtest_deinit(&test);
 }
 
-UNIT(graveyard_of_a_shard)
+UNIT(each_shard_has_its_own_graveyard)
 {
 	struct wtest test;
 
@@ -256,7 +256,7 @@ UNIT(graveyard_of_a_shard)
 	wtest_deinit(&test);
 }
 
-UNIT(free_without_a_type)
+UNIT(free_without_a_type_finds_the_buffer)
 {
 	struct wtest test;
 
@@ -292,7 +292,7 @@ UNIT(alias_adds_no_bytes)
 	wtest_deinit(&test);
 }
 
-UNIT(counted_only)
+UNIT(hooked_and_failed_calls_are_only_counted)
 {
 	struct shard_buffer buffer = testing_buffer(1, 0x1000, 4096);
 	struct book_incident incident;
@@ -308,7 +308,7 @@ UNIT(counted_only)
 	wtest_deinit(&test);
 }
 
-UNIT(peak_reset)
+UNIT(peaks_can_be_reset)
 {
 	struct wtest test;
 
@@ -358,7 +358,7 @@ UNIT(free_all_of_an_owner)
 	wtest_deinit(&test);
 }
 
-UNIT(meshes)
+UNIT(mesh_calls_reach_every_device)
 {
 	const uint32_t devices[] = {3, 0, BOOK_DEVICES, 7};
 	struct shard_buffer buffer = testing_buffer(1, 0x1000, 64);

@@ -72,7 +72,7 @@ UNIT(rows_with_stacks_are_judged_at_every_size)
 }
 
 /* A goal of a row that nobody measures would never be told. */
-UNIT(those_rows_are_measured)
+UNIT(every_goal_names_a_measured_row)
 {
 	struct bench *bench = goals_bench();
 

@@ -13,7 +13,7 @@
 #define ADDRESSES 2000u
 #define ROUNDS 5u
 
-UNIT(each_address_is_asked_for_once)
+UNIT(each_address_is_resolved_once)
 {
 	struct naming *naming = NULL;
 	struct namer_name names[NAMER_NAMES_MAX];

@@ -20,7 +20,7 @@ static int find(const char *text, const char *key, const char *expected)
 	return r;
 }
 
-UNIT(members_are_found)
+UNIT(json_members_are_found)
 {
 	const char *text =
 		"{\"a\":1,\"list\":[{\"next\":\"x\"},[\"]\"]],\"next\":null,\"t\":\"q\\\"}\"}\n";
@@ -34,7 +34,7 @@ UNIT(members_are_found)
 	assert(find(" { \"a\" : [ ] , \"b\" : 2 } ", "a", "[ ]") == 0);
 }
 
-UNIT(what_is_no_document_is_refused)
+UNIT(malformed_documents_are_refused)
 {
 	static const char *const wrong[] = {
 		"",
@@ -67,7 +67,7 @@ UNIT(what_is_no_document_is_refused)
 	}
 }
 
-UNIT(every_cut_of_a_document)
+UNIT(every_truncation_of_a_document_is_refused)
 {
 	const char *text = "{\"a\":[1,{\"b\":\"\\u0041\"}],\"next\":\"1-2\",\"notes\":[]}";
 

@@ -51,7 +51,7 @@ static bool found(size_t row, enum analysis_kind kind, enum analysis_cause cause
 #define UNKNOWN(pid, id, device) \
 	"⚠ [PID " pid "] Deallocation for unknown buffer " id " on device " device " (a)\n"
 
-UNIT(nothing_left)
+UNIT(balanced_log_has_no_leaks)
 {
 	analyze(NEW("1", "10", "0", "0x1") FREED("1", "0x1", "0", "10"));
 	assert(result.leak_count == 0 && result.finding_count == 0 && result.is_exact);
@@ -60,7 +60,7 @@ UNIT(nothing_left)
 }
 
 /* The example of the tracing guide: the address had two lives, then somebody freed the first again. */
-UNIT(address_reuse)
+UNIT(a_free_after_address_reuse_is_a_double_free)
 {
 	analyze(NEW("1", "524288", "2", "25718784") FREED("1", "25718784", "2", "524288")
 			NEW("1", "98304", "2", "25718784") FREED("1", "25718784", "2", "98304")
@@ -73,7 +73,7 @@ UNIT(address_reuse)
 }
 
 /* The same, as a server tells it that missed the first free: its references are ghosts. */
-UNIT(missed_free_and_late_free)
+UNIT(a_missed_free_is_found_as_a_size_change)
 {
 	analyze(NEW("1", "524288", "2", "0x1") REF("1", "98304", "2", "0x1", "2")
 			LESS("1", "0x1", "2", "524288", "1"));
@@ -89,7 +89,7 @@ UNIT(missed_free_and_late_free)
 }
 
 /* The enhanced server overwrites the size and says so first; the line after that tells nothing new. */
-UNIT(enhanced_server)
+UNIT(size_changes_of_the_enhanced_server_are_read)
 {
 	analyze(NEW(
 		"1", "10", "0",
@@ -105,7 +105,7 @@ UNIT(enhanced_server)
 	done();
 }
 
-UNIT(references)
+UNIT(unreleased_references_are_leaks)
 {
 	analyze(NEW("1", "10", "0", "0x1") REF("1", "10", "0", "0x1", "2")
 			LESS("1", "0x1", "0", "10", "1"));
@@ -114,7 +114,7 @@ UNIT(references)
 	done();
 }
 
-UNIT(causes_of_unknown_frees)
+UNIT(unknown_frees_have_a_cause)
 {
 	analyze(NEW("1", "10", "0", "0x1") UNKNOWN("1", "0x1", "1") UNKNOWN("2", "0x1", "0")
 			UNKNOWN("1", "0x9", "0")
@@ -171,7 +171,7 @@ UNIT(formats_are_kept_apart)
 	done();
 }
 
-UNIT(call_sites)
+UNIT(leaks_are_grouped_by_call_site)
 {
 	analyze(RECORD(
 		"ALLOCATED", "0", "0x1", "10 bytes",
@@ -206,7 +206,7 @@ UNIT(call_sites)
 }
 
 /* More freed buffers than are remembered: the first are forgotten, and the cause says so. */
-UNIT(forgetting)
+UNIT(oldest_freed_buffers_are_forgotten)
 {
 	struct logread_event event = {.has_pid = true, .pid = 1, .has_size = true, .size = 8};
 
@@ -401,13 +401,13 @@ static void play(uint32_t format, uint64_t seed)
 	free(model);
 }
 
-UNIT(random_histories_of_the_server)
+UNIT(random_server_logs_match_a_model)
 {
 	for (uint64_t seed = 1; seed <= 200; seed++)
 		play(LOGREAD_SERVER, seed);
 }
 
-UNIT(random_histories_of_the_buffer_log)
+UNIT(random_buffer_logs_match_a_model)
 {
 	for (uint64_t seed = 1; seed <= 200; seed++)
 		play(LOGREAD_BUFFER_DEBUG, seed);

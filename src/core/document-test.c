@@ -37,13 +37,13 @@ static const char *made_of(const char *stack)
 	"{\"function\":" function ",\"file\":" file ",\"line\":" line \
 	",\"module\":null,\"python\":" python "}"
 
-UNIT(no_stack)
+UNIT(no_stack_is_an_empty_list)
 {
 	assert(strcmp(made_of(NULL), "{\"stack\":[]}") == 0);
 	assert(strcmp(made_of(""), "{\"stack\":[]}") == 0);
 }
 
-UNIT(one_frame)
+UNIT(a_frame_has_function_file_and_line)
 {
 	assert(strcmp(made_of("a.py:12:f"),
 		      "{\"stack\":[" FRAME("\"f\"", "\"a.py\"", "12", "true") "]}") == 0);
@@ -56,7 +56,7 @@ UNIT(one_frame)
 		      "{\"stack\":[" FRAME("null", "\"a.c\"", "7", "false") "]}") == 0);
 }
 
-UNIT(what_python_made_itself)
+UNIT(python_pseudo_files_are_python_frames)
 {
 	assert(strcmp(made_of("<stdin>:1:<module>"),
 		      "{\"stack\":[" FRAME("\"<module>\"", "\"<stdin>\"", "1", "true") "]}") == 0);
@@ -65,14 +65,14 @@ UNIT(what_python_made_itself)
 					   "true") "]}") == 0);
 }
 
-UNIT(what_was_seen_earlier)
+UNIT(approximate_frames_are_flagged)
 {
 	assert(strcmp(made_of("a.py:12:f (approximate)"),
 		      "{\"stack\":[{\"function\":\"f\",\"file\":\"a.py\",\"line\":12,"
 		      "\"module\":null,\"python\":true,\"approximate\":true}]}") == 0);
 }
 
-UNIT(innermost_first)
+UNIT(json_stacks_begin_with_the_innermost_frame)
 {
 	assert(strcmp(made_of("main.py:1:main -> lib.so+0x1f -> l.cc:9:operator->"),
 		      "{\"stack\":[" FRAME("\"operator->\"", "\"l.cc\"", "9", "false") "," FRAME(
@@ -81,14 +81,14 @@ UNIT(innermost_first)
 	       0);
 }
 
-UNIT(the_module)
+UNIT(frames_name_their_module)
 {
 	assert(strcmp(made_of("a.c:12:f @ app"),
 		      "{\"stack\":[{\"function\":\"f\",\"file\":\"a.c\",\"line\":12,"
 		      "\"module\":\"app\",\"python\":false}]}") == 0);
 }
 
-UNIT(nothing_between_arrows)
+UNIT(empty_frames_are_kept)
 {
 	assert(strcmp(made_of("a -> "),
 		      "{\"stack\":[" FRAME("\"\"", "null", "null", "false") "," FRAME(

@@ -27,7 +27,7 @@ UNIT(devices_by_number_and_by_id)
 	assert(!filter_wants_device(&filter, 9, 0));
 }
 
-UNIT(devices_that_cannot_be)
+UNIT(impossible_devices_are_refused)
 {
 	struct filter filter = {0};
 

@@ -23,7 +23,7 @@ static bool is_next(struct frames *frames, const struct frames_one *expected)
 	       frame.line == expected->line && frame.is_python == expected->is_python;
 }
 
-UNIT(nothing)
+UNIT(no_text_has_no_frames)
 {
 	struct frames frames;
 	struct frames_one frame;
@@ -36,7 +36,7 @@ UNIT(nothing)
 	frames_deinit(&frames);
 }
 
-UNIT(innermost_first)
+UNIT(frames_are_read_innermost_first)
 {
 	struct frames frames;
 	struct frames_one frame;
@@ -58,7 +58,7 @@ UNIT(innermost_first)
 }
 
 /* As old clients send them. */
-UNIT(without_modules)
+UNIT(frames_of_old_clients_have_no_module)
 {
 	struct frames frames;
 	struct frames_one frame;
@@ -71,7 +71,7 @@ UNIT(without_modules)
 }
 
 /* What Python made itself, and what was seen earlier. */
-UNIT(python)
+UNIT(python_frames_are_recognised)
 {
 	struct frames frames;
 	struct frames_one frame;
@@ -84,7 +84,7 @@ UNIT(python)
 	frames_deinit(&frames);
 }
 
-UNIT(plain)
+UNIT(plain_text_drops_redundant_modules)
 {
 	char text[256], small[8];
 
@@ -110,7 +110,7 @@ UNIT(plain)
 	assert(same(frames_plain("a.c:1:function @ app", small, sizeof(small)), "a.c:1:f"));
 }
 
-UNIT(reporting)
+UNIT(frames_of_our_own_are_recognised)
 {
 	assert(frames_is_reporting("ttmem_metal::Ledger::end(void const*)", "app"));
 	assert(frames_is_reporting("void ttmem_metal::each<int>(int)", NULL));
@@ -124,7 +124,7 @@ UNIT(reporting)
 	assert(!frames_is_reporting(NULL, NULL));
 }
 
-UNIT(addresses)
+UNIT(unresolved_addresses_are_recognised)
 {
 	const struct frames_one address = {.function = "app+0x1f", .module = "app"};
 	const struct frames_one named = {.function = "app", .module = "app"};

@@ -161,7 +161,7 @@ static void sample(struct growth *growth, uint64_t time_ns, uint64_t a, uint64_t
 	snapshot_free(snapshot);
 }
 
-UNIT(what_keeps_growing_grows)
+UNIT(a_group_that_keeps_growing_is_reported)
 {
 	struct growth growth = GROWTH_NULL;
 
@@ -177,7 +177,7 @@ UNIT(what_keeps_growing_grows)
 	growth_deinit(&growth);
 }
 
-UNIT(one_step_is_no_growth)
+UNIT(a_single_step_is_no_growth)
 {
 	struct growth growth = GROWTH_NULL;
 
@@ -190,7 +190,7 @@ UNIT(one_step_is_no_growth)
 	growth_deinit(&growth);
 }
 
-UNIT(what_appears_grows_from_nothing)
+UNIT(a_new_group_grows_from_zero)
 {
 	struct growth growth = GROWTH_NULL;
 

@@ -17,7 +17,7 @@ static bool is_near(double a, double b)
 	return d < 1e-6 && d > -1e-6;
 }
 
-UNIT(a_straight_line)
+UNIT(the_slope_of_a_straight_line_is_found)
 {
 	struct growth_line line = {.count = 0};
 	struct growth_trend trend = {.pid = 1};

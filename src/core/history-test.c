@@ -53,7 +53,7 @@ static void is(const struct history_life *life, size_t at, uint32_t op, uint64_t
 	assert(life->events[at].refs == refs && life->events[at].reused == reused);
 }
 
-UNIT(the_example_of_the_old_guide)
+UNIT(history_matches_the_example_of_the_old_guide)
 {
 	const struct history_logged events[] = {
 		logged(1, BOOK_OP_ALLOC, DRAM, 524288, 1), logged(2, BOOK_OP_FREE, DRAM, 524288, 1),

@@ -59,7 +59,7 @@ static struct holes look(struct snapshot *snapshot, uint32_t type)
 
 static const struct snapshot_window small = {.base = 100, .size = 1000, .banks = 4, .alignment = 1};
 
-UNIT(an_empty_memory_is_one_hole)
+UNIT(empty_memory_is_one_free_block)
 {
 	struct snapshot *snapshot = start(&small);
 	struct holes holes = look(snapshot, TYPES_DRAM);
@@ -124,7 +124,7 @@ UNIT(only_what_is_aligned_can_be_had)
 	snapshot_free(snapshot);
 }
 
-UNIT(the_top_belongs_to_another)
+UNIT(memory_of_another_window_is_not_free)
 {
 	struct snapshot *snapshot = start(&small);
 	struct holes holes;
@@ -155,7 +155,7 @@ UNIT(overlapping_blocks_count_once)
 	snapshot_free(snapshot);
 }
 
-UNIT(what_lies_nowhere_is_said)
+UNIT(buffers_outside_the_window_are_reported)
 {
 	struct snapshot *snapshot = start(&small);
 	struct holes holes;
@@ -171,7 +171,7 @@ UNIT(what_lies_nowhere_is_said)
 	snapshot_free(snapshot);
 }
 
-UNIT(windows_that_make_no_sense)
+UNIT(invalid_windows_are_refused)
 {
 	static const struct snapshot_window odd[] = {
 		{0},

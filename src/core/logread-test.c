@@ -116,7 +116,7 @@ UNIT(server_rest)
 	       LOGREAD_REJECTED);
 }
 
-UNIT(lines_that_are_none)
+UNIT(other_lines_are_skipped)
 {
 	static const char *const lines[] = {
 		"",

@@ -121,7 +121,7 @@ UNIT(peak_is_known_for_one_process_only)
 	snapshot_free(snapshot);
 }
 
-UNIT(the_dead_hold_nothing)
+UNIT(dead_processes_hold_nothing)
 {
 	struct snapshot *snapshot = start();
 
@@ -154,7 +154,7 @@ UNIT(two_books_of_a_process_are_added)
 	snapshot_free(snapshot);
 }
 
-UNIT(who_came_first_is_believed_and_others_fill_gaps)
+UNIT(facts_of_the_first_process_win_and_others_fill_gaps)
 {
 	struct snapshot *snapshot = start();
 	struct snapshot_part *late = part(snapshot, 20, true, 0, 0x1);

@@ -9,7 +9,7 @@
 
 #include "base/unit.h"
 
-UNIT(there_and_back)
+UNIT(cursors_survive_a_round_trip)
 {
 	const struct place places[] = {
 		{0},
@@ -27,7 +27,7 @@ UNIT(there_and_back)
 	}
 }
 
-UNIT(what_is_no_place)
+UNIT(invalid_cursors_are_refused)
 {
 	static const char *const wrong[] = {
 		"",

@@ -218,7 +218,7 @@ UNIT(another_process_of_the_same_pid_is_another_process)
 	snapshot_free(snapshot);
 }
 
-UNIT(who_only_has_it_open_is_not_tracked)
+UNIT(a_process_that_only_opened_the_device_is_untracked)
 {
 	struct snapshot *snapshot = start();
 

@@ -46,7 +46,7 @@ static struct snapshot *machine(void)
 	return snapshot;
 }
 
-UNIT(of_the_living_that_have_declared_it)
+UNIT(maps_are_of_living_processes_with_declared_memory)
 {
 	struct snapshot *snapshot = machine();
 	struct spaces spaces = SPACES_NULL;
@@ -61,7 +61,7 @@ UNIT(of_the_living_that_have_declared_it)
 	snapshot_free(snapshot);
 }
 
-UNIT(only_what_is_wanted)
+UNIT(maps_follow_the_filter)
 {
 	const struct filter wishes[] = {
 		{.device_count = 1, .devices = {{.value = 5}}},
@@ -81,7 +81,7 @@ UNIT(only_what_is_wanted)
 	snapshot_free(snapshot);
 }
 
-UNIT(answers_for_each)
+UNIT(fit_is_answered_for_each_allocator)
 {
 	struct snapshot *snapshot = machine();
 	struct spaces spaces = SPACES_NULL;

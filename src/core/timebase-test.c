@@ -47,7 +47,7 @@ UNIT(large_numbers_do_not_overflow)
 	assert(timebase_ns(&timebase, UINT64_MAX / 2) >= timebase.start);
 }
 
-UNIT(never_is_never)
+UNIT(time_zero_stays_never)
 {
 	struct timebase timebase = make(1000, 1000, 5000, 5000, 1000000);
 

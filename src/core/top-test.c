@@ -43,7 +43,7 @@ static void check(size_t limit, enum snapshot_order order)
 	snapshot_free(few);
 }
 
-UNIT(the_largest)
+UNIT(top_n_keeps_the_largest)
 {
 	check(1, SNAPSHOT_BY_SIZE);
 	check(2, SNAPSHOT_BY_SIZE);
@@ -52,7 +52,7 @@ UNIT(the_largest)
 	check(MANY + 1, SNAPSHOT_BY_SIZE);
 }
 
-UNIT(the_oldest)
+UNIT(top_n_keeps_the_oldest)
 {
 	check(1, SNAPSHOT_BY_AGE);
 	check(1000, SNAPSHOT_BY_AGE);

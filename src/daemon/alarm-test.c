@@ -96,7 +96,7 @@ UNIT(command_gets_the_incident)
 }
 
 /* Ours may be open without O_CLOEXEC, and 0 to 2 may be closed. */
-UNIT(descriptors_of_ours_do_not_matter)
+UNIT(hooks_inherit_no_descriptors)
 {
 	int stray, saved[3];
 
@@ -138,7 +138,7 @@ UNIT(largest_input_arrives_whole)
 	end();
 }
 
-UNIT(what_is_no_object_is_refused)
+UNIT(hook_input_must_be_a_json_object)
 {
 	begin("cat >$D/input");
 	assert(alarm_raise(alarms, "leak", "", 0) == -EINVAL);
@@ -152,7 +152,7 @@ UNIT(what_is_no_object_is_refused)
 	end();
 }
 
-UNIT(a_thousand_at_once_are_ten)
+UNIT(hooks_are_limited_per_minute)
 {
 	int let_in = 0;
 
@@ -180,7 +180,7 @@ UNIT(a_thousand_at_once_are_ten)
 }
 
 /* A minute (here: a second) later the next one is let in, and says how many were not. */
-UNIT(next_one_tells_what_was_left_out)
+UNIT(the_next_hook_tells_how_many_were_left_out)
 {
 	int r;
 
@@ -220,7 +220,7 @@ UNIT(slow_command_is_killed_with_its_children)
 	end();
 }
 
-UNIT(input_may_be_ignored)
+UNIT(a_hook_may_ignore_its_input)
 {
 	begin("exec <&-; echo >$D/done");
 	for (int i = 0; i < 3; i++)
@@ -254,7 +254,7 @@ UNIT(failures_are_counted)
 	end();
 }
 
-UNIT(ends_while_commands_run)
+UNIT(daemon_stops_while_hooks_run)
 {
 	begin("read -r line; echo \"$line\" >$D/input");
 	for (unsigned int i = 0; i < ALARM_PER_MINUTE; i++)
@@ -284,7 +284,7 @@ static void become_daemon_user(void)
 	assert(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_PTRACE, 0, 0) == 0);
 }
 
-UNIT(rights_are_not_handed_down)
+UNIT(hooks_do_not_inherit_capabilities)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct rights[_LINUX_CAPABILITY_U32S_3];

@@ -37,7 +37,7 @@ UNIT(takes_a_free_place_and_leaves_it_free)
 	assert(rmdir(unit_dir()) == 0 && mkdir(unit_dir(), 0700) == 0); /* nothing is left */
 }
 
-UNIT(says_who_has_it)
+UNIT(a_taken_socket_names_its_holder)
 {
 	struct claim first, second;
 	uint32_t holder = 0;
@@ -70,7 +70,7 @@ UNIT(a_living_socket_without_a_lock_is_left_alone)
 	close(fd);
 }
 
-UNIT(the_place_of_one_who_was_killed)
+UNIT(the_socket_of_a_killed_daemon_is_taken_over)
 {
 	struct claim claim;
 	uint32_t holder;
@@ -115,10 +115,12 @@ UNIT(only_our_own_is_removed)
 	claim_close(&second);
 }
 
-UNIT(many_at_once_one_wins)
+UNIT(one_of_many_claims_at_once_wins)
 {
-	int won = 0, status;
+	int over[2], status;
+	char byte;
 
+	assert(pipe2(over, O_CLOEXEC) == 0);
 	for (int i = 0; i < 16; i++) {
 		pid_t child = fork();
 
@@ -127,16 +129,18 @@ UNIT(many_at_once_one_wins)
 			uint32_t holder;
 			int r = claim_open(&claim, place(), SOCK_STREAM, &holder);
 
+			/* Who has it keeps it until all others have asked. */
+			close(over[1]);
 			if (r == 0)
-				usleep(300000); /* longer than the others need to ask */
+				assert(read(over[0], &byte, 1) == 0);
 			_exit(r == 0 ? 0 : r == -EADDRINUSE ? 1 : 2);
 		}
 	}
-	for (int i = 0; i < 16; i++) {
-		assert(wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) < 2);
-		won += WEXITSTATUS(status) == 0;
-	}
-	assert(won == 1);
+	for (int i = 0; i < 15; i++)
+		assert(wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 1);
+	close(over[1]);
+	assert(wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	close(over[0]);
 }
 
 UNIT(a_path_too_long)

@@ -103,7 +103,7 @@ static void check_text(const char *text, int r, const char *word)
 	check_file(text, strlen(text), r, word);
 }
 
-UNIT(defaults)
+UNIT(defaults_apply_without_options)
 {
 	struct result result;
 
@@ -125,7 +125,7 @@ UNIT(defaults)
 	drop(&result);
 }
 
-UNIT(every_option)
+UNIT(every_option_is_parsed)
 {
 	struct result result;
 
@@ -152,7 +152,7 @@ UNIT(every_option)
 	drop(&result);
 }
 
-UNIT(wrong_lines)
+UNIT(wrong_options_are_explained)
 {
 	static const struct {
 		const char *words[3];
@@ -205,7 +205,7 @@ UNIT(help_and_version)
 	drop(&result);
 }
 
-UNIT(good_files)
+UNIT(valid_files_are_read)
 {
 	check_text("", 0, NULL);
 	check_text("\n\n", 0, NULL);
@@ -287,13 +287,13 @@ static const char *const wrong_texts[][2] = {
 	{"on-incident =\n", "on-incident: \"\" is not"},
 };
 
-UNIT(wrong_files)
+UNIT(wrong_files_are_explained)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(wrong_texts); i++)
 		check_text(wrong_texts[i][0], CONFIG_WRONG, wrong_texts[i][1]);
 }
 
-UNIT(too_long)
+UNIT(too_long_files_and_values_are_refused)
 {
 	static char text[CONFIG_BYTES_MAX + 1];
 	char line[300];
@@ -310,7 +310,7 @@ UNIT(too_long)
 	check_text(line, CONFIG_WRONG, "is not a path of at most 107 bytes, or none");
 }
 
-UNIT(nul_byte)
+UNIT(a_nul_byte_is_refused)
 {
 	check_file("keep = 1d\0x\n", 12, CONFIG_WRONG, "a.conf:1: there is a NUL byte");
 	check_file("#\n\0", 3, CONFIG_WRONG, "a.conf:2: there is a NUL byte");
@@ -329,7 +329,7 @@ UNIT(a_mistake_changes_nothing)
 	assert(fclose(errors) == 0);
 }
 
-UNIT(later_ones_win)
+UNIT(later_settings_win)
 {
 	struct result result;
 
@@ -366,7 +366,7 @@ UNIT(later_ones_win)
 	drop(&result);
 }
 
-UNIT(which_file)
+UNIT(the_config_file_is_chosen_in_order)
 {
 	struct result result;
 

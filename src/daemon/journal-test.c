@@ -99,7 +99,7 @@ UNIT(what_is_not_known_is_left_out)
 }
 
 /* Nobody adds a field to an entry by giving a process a clever name. */
-UNIT(hostile_texts)
+UNIT(hostile_texts_add_no_journal_fields)
 {
 	struct journal_entry entry = leak;
 	char bytes[JOURNAL_ENTRY_MAX], large[2 * JOURNAL_ENTRY_MAX];
@@ -155,7 +155,7 @@ UNIT(sent_and_received)
 	journal_free(journal);
 }
 
-UNIT(stuck_journal_holds_up_nobody)
+UNIT(a_stuck_journal_does_not_block)
 {
 	struct journal *journal;
 	int fd = listen_here();

@@ -67,7 +67,7 @@ UNIT(is_a_book_like_any_other)
 	ktest_close(&test);
 }
 
-UNIT(no_budget_no_book)
+UNIT(without_budget_there_is_no_book)
 {
 	struct ktest test;
 
@@ -95,7 +95,7 @@ UNIT(a_budget_that_runs_out)
 	ktest_close(&test);
 }
 
-UNIT(goes_on_from_an_older_one)
+UNIT(a_book_goes_on_from_an_older_one)
 {
 	struct ktest test;
 	struct keep_book *second;

@@ -139,7 +139,7 @@ UNIT(wrong_descriptors_are_refused)
 	testing_keeper_end();
 }
 
-UNIT(sweep_leaves_what_this_line_added)
+UNIT(sweep_keeps_books_of_this_connection)
 {
 	const struct keeper_wire sweep = KEEPER_WIRE_INIT(KEEPER_WIRE_SWEEP);
 	struct keeper_wire message;
@@ -209,7 +209,7 @@ UNIT(taker_that_does_not_read)
 }
 
 /* A daemon that dies with answers unread resets the connection; what it had sent counts all the same. */
-UNIT(dead_with_answers_unread)
+UNIT(a_client_that_dies_with_unread_answers_is_dropped)
 {
 	const struct keeper_wire take = KEEPER_WIRE_INIT(KEEPER_WIRE_TAKE);
 	struct pollfd answered = {.events = POLLIN};

@@ -78,7 +78,7 @@ static void stranger_is_kept_out(void)
 	assert(keeper_start_connect(testing_keeper_path(), &fd) == -EACCES);
 }
 
-UNIT(strangers_get_nothing)
+UNIT(other_users_get_no_books_from_the_keeper)
 {
 	begin();
 	testing_keeper_add(keeper, 1);
@@ -105,7 +105,7 @@ static void stranger_listens(void)
 	(void)pause();
 }
 
-UNIT(keeper_of_a_stranger)
+UNIT(a_keeper_of_another_user_is_refused)
 {
 	pid_t pid;
 	int fd;
@@ -242,7 +242,7 @@ static void expect_take(const struct keeper_wire *message, int fd, int times, in
 	testing_keeper_end();
 }
 
-UNIT(daemon_believes_no_keeper)
+UNIT(malformed_answers_of_the_keeper_are_refused)
 {
 	struct keeper_wire message = KEEPER_WIRE_INIT(KEEPER_WIRE_END), held;
 	struct keeper_entry entry;
@@ -271,7 +271,7 @@ static void ignore_book(void *context, const struct keeper_entry *entry, int fd)
 	assert(close(fd) == 0);
 }
 
-UNIT(list_without_end)
+UNIT(an_endless_list_from_the_keeper_is_refused)
 {
 	struct keeper_wire held;
 	struct keeper_entry entry;

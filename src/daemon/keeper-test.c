@@ -45,7 +45,7 @@ static void end(void)
 	loop = loop_free(loop);
 }
 
-UNIT(nothing_held_nothing_left)
+UNIT(a_keeper_without_books_ends)
 {
 	struct testing_keeper_taken taken = {0};
 	struct stat file;
@@ -58,7 +58,7 @@ UNIT(nothing_held_nothing_left)
 	testing_keeper_end();
 }
 
-UNIT(books_come_back)
+UNIT(a_restarted_daemon_gets_its_books_back)
 {
 	begin();
 	for (uint32_t i = 0; i < 100; i++)
@@ -331,7 +331,7 @@ UNIT(stuck_keeper_does_not_hold_up_the_start)
 }
 
 /* Both are served; normally one of them is dead. */
-UNIT(two_daemons)
+UNIT(two_daemons_are_served_by_one_keeper)
 {
 	struct testing_keeper_taken taken = {0}, all = {0};
 	struct keeper *other;
@@ -366,7 +366,7 @@ UNIT(terminated_keeper_cleans_up)
 	testing_keeper_end();
 }
 
-UNIT(quitting)
+UNIT(quit_ends_the_keeper)
 {
 	assert(keeper_quit(testing_keeper_path()) == 0); /* there is none */
 	begin();

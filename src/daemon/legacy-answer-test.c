@@ -82,7 +82,7 @@ UNIT(facts_of_a_device)
 }
 
 /* What processes claim may be anything; sums stop at the top. The dead do not count. */
-UNIT(sums)
+UNIT(sums_saturate_and_skip_the_dead)
 {
 	struct snapshot *snapshot = atest_snapshot(3);
 	struct legacy_answer answer;

@@ -282,7 +282,7 @@ UNIT(a_client_that_proc_hides)
 	legacy_testing_close(&world);
 }
 
-UNIT(pain_8_disconnect_and_death)
+UNIT(pain_8_disconnect_is_not_death)
 {
 	struct legacy_config config = {.fd = -1, .log_events = true};
 	struct legacy_message message = legacy_testing_alloc(0, 0, 7, 100);

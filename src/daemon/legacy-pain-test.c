@@ -63,7 +63,7 @@ UNIT(pain_1_builds_of_every_age_at_once)
 	legacy_testing_close(&world);
 }
 
-UNIT(pain_2_partial_reads)
+UNIT(pain_2_partial_reads_are_joined)
 {
 	struct legacy_message message = legacy_testing_alloc(0, 0, 1, 10);
 	struct legacy_testing_world world;
@@ -143,7 +143,7 @@ UNIT(pain_4_nothing_is_dropped)
 	legacy_testing_close(&world);
 }
 
-UNIT(pain_9_an_address_used_again)
+UNIT(pain_9_a_reused_address_is_a_new_buffer)
 {
 	const uint64_t address = 25718784;
 	struct legacy_testing_world world;
@@ -193,7 +193,7 @@ static void ptest_same_address(int fd)
 	legacy_testing_send(fd, LEGACY_W72, &message);
 }
 
-UNIT(pain_10_same_address_in_two_processes)
+UNIT(pain_10_same_address_in_two_processes_is_two_buffers)
 {
 	struct legacy_message gone = legacy_testing_free(0, 0x1000);
 	struct legacy_testing_world world;
@@ -271,7 +271,7 @@ UNIT(pain_12_no_counter_wraps)
 	legacy_testing_close(&world);
 }
 
-UNIT(pain_13_devices_out_of_range)
+UNIT(pain_13_devices_out_of_range_are_refused)
 {
 	static const int32_t wrong[] = {-1, 1024, 2657333, 100000000, INT32_MAX, INT32_MIN};
 	static const int32_t right[] = {0, 7, 8, 31, 255, 1023};
@@ -358,7 +358,7 @@ UNIT(pain_14_a_pid_is_not_believed)
 	legacy_testing_close(&world);
 }
 
-UNIT(pain_15_the_whole_list)
+UNIT(pain_15_the_list_is_not_cut)
 {
 	struct legacy_message ask = legacy_testing_ask(LEGACY_DUMP_REMAINING, 0);
 	struct legacy_config config = {.fd = -1, .quiet = true};
@@ -394,7 +394,7 @@ static void ptest_hold_two(int fd)
 	}
 }
 
-UNIT(pain_16_who_holds_what_over_the_wire)
+UNIT(pain_16_holders_are_told_over_the_wire)
 {
 	struct legacy_testing_world world;
 	char text[4096], line[64];
@@ -419,7 +419,7 @@ UNIT(pain_16_who_holds_what_over_the_wire)
 	legacy_testing_close(&world);
 }
 
-UNIT(pain_20_a_grand_total)
+UNIT(pain_20_a_grand_total_is_printed)
 {
 	struct legacy_testing_world world;
 	int fd;

@@ -106,7 +106,7 @@ UNIT(an_answer_sees_what_came_before_and_nothing_else)
 	legacy_testing_close(&world);
 }
 
-UNIT(device_info)
+UNIT(device_info_comes_from_the_driver)
 {
 	struct legacy_message ask = legacy_testing_ask(LEGACY_DEVICE_INFO_QUERY, -1);
 	struct legacy_message message = legacy_testing_alloc(4, 0, 1, 1);

@@ -154,7 +154,7 @@ UNIT(perfect_cleanup)
 }
 
 /* A name that would redraw the screen, a size that is no whole kilobyte, a clock that went back. */
-UNIT(odd_buffers)
+UNIT(odd_buffers_are_printed_safely)
 {
 	struct snapshot *snapshot = rtest_snapshot();
 
@@ -169,7 +169,7 @@ UNIT(odd_buffers)
 	rtest_check("odd", snapshot, legacy_report_remaining, NULL);
 }
 
-UNIT(kernels)
+UNIT(kernels_are_summed_by_kind)
 {
 	struct snapshot *snapshot = rtest_snapshot();
 
@@ -212,7 +212,7 @@ UNIT(summary_of_the_documents_example)
 	rtest_check("summary", rtest_totals(), NULL, legacy_report_summary);
 }
 
-UNIT(statistics)
+UNIT(statistics_have_the_old_form)
 {
 	rtest_check("statistics", rtest_totals(), NULL, legacy_report_statistics);
 }

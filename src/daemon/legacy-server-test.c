@@ -157,7 +157,7 @@ static bool stest_has_no_connection(struct legacy_testing_world *world, void *co
 	return legacy_testing_counts(world).connections == 0;
 }
 
-UNIT(garbage_costs_the_connection)
+UNIT(garbage_closes_the_old_connection)
 {
 	struct legacy_message message = legacy_testing_alloc(0, 0, 5, 64);
 	struct legacy_testing_world world;
@@ -181,7 +181,7 @@ UNIT(garbage_costs_the_connection)
 	legacy_testing_close(&world);
 }
 
-UNIT(who_does_not_read_holds_up_nobody)
+UNIT(a_client_that_does_not_read_does_not_block_others)
 {
 	struct legacy_message message = legacy_testing_alloc(0, 0, 5, 64);
 	struct legacy_message ask = legacy_testing_ask(LEGACY_QUERY, 0);
@@ -222,7 +222,7 @@ static bool stest_has_ended_slow(struct legacy_testing_world *world, void *conte
 	return legacy_testing_counts(world).ended_slow == 1;
 }
 
-UNIT(patience_ends)
+UNIT(a_client_that_does_not_read_is_dropped)
 {
 	struct legacy_config config = {.fd = -1, .patience_ms = 50};
 	struct legacy_message ask = legacy_testing_ask(LEGACY_QUERY, 0);
@@ -251,7 +251,7 @@ static bool stest_has_connections(struct legacy_testing_world *world, void *cont
 	       *(uint64_t *)context;
 }
 
-UNIT(a_user_has_so_many_connections)
+UNIT(connections_per_user_are_limited)
 {
 	const uint64_t count = LEGACY_CONNECTIONS_PER_USER + 5;
 	struct rlimit limit = {.rlim_cur = 8192, .rlim_max = 8192};
@@ -275,7 +275,7 @@ UNIT(a_user_has_so_many_connections)
 	legacy_testing_close(&world);
 }
 
-UNIT(without_descriptors_nothing_is_lost)
+UNIT(events_are_kept_when_descriptors_run_out)
 {
 	struct legacy_message message = legacy_testing_alloc(0, 0, 5, 64);
 	struct legacy_testing_world world;
@@ -341,7 +341,7 @@ static void stest_say_everything(int fd)
 	legacy_testing_send(fd, LEGACY_W144, &message);
 }
 
-UNIT(lines_as_they_were)
+UNIT(event_lines_have_the_old_form)
 {
 	struct legacy_testing_world world;
 	struct legacy_config config = {.fd = -1, .log_events = true, .trace_wire = true};

@@ -72,7 +72,7 @@ static void expect_silence(int fd)
 	assert(recv(fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
 }
 
-UNIT(nobody_is_there)
+UNIT(without_systemd_nothing_is_sent)
 {
 	struct manager manager;
 	struct manager_fds fds = MANAGER_FDS_NULL;
@@ -92,7 +92,7 @@ UNIT(nobody_is_there)
 	manager_fds_deinit(&fds);
 }
 
-UNIT(states)
+UNIT(states_are_sent_to_systemd)
 {
 	int fd = pretend();
 	struct manager manager;
@@ -119,7 +119,7 @@ UNIT(states)
 	close(fd);
 }
 
-UNIT(the_socket_is_gone)
+UNIT(a_missing_notify_socket_is_no_failure)
 {
 	int fd = pretend();
 	struct manager manager;
@@ -273,7 +273,7 @@ static void check_refused(void)
 		assert(fcntl(fd, F_GETFD) < 0);
 }
 
-UNIT(what_we_are_started_with)
+UNIT(inherited_descriptors_are_sorted_by_name)
 {
 	int stream = listener(SOCK_STREAM, "stream"), packet = listener(SOCK_SEQPACKET, "packet");
 	int book = memfd_create("book", MFD_CLOEXEC), pair[2];

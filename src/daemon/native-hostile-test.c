@@ -16,7 +16,7 @@
 #include "base/unit.h"
 #include "wire/offer.h"
 
-UNIT(garbage_costs_the_connection)
+UNIT(garbage_closes_the_connection)
 {
 	struct native_testing world;
 	struct native_request request;
@@ -61,7 +61,7 @@ UNIT(garbage_costs_the_connection)
 	native_testing_close(&world);
 }
 
-UNIT(one_user_has_so_many_connections)
+UNIT(connections_of_one_user_are_limited)
 {
 	struct native_testing world;
 	int fds[NATIVE_USER_CONNECTIONS_MAX + 1];
@@ -92,7 +92,7 @@ UNIT(one_user_has_so_many_connections)
 	native_testing_close(&world);
 }
 
-UNIT(many_users_cannot_keep_others_out)
+UNIT(many_users_cannot_take_all_connections)
 {
 	enum {
 		USERS = NATIVE_CONNECTIONS_MAX / NATIVE_USER_CONNECTIONS_MAX
@@ -131,7 +131,7 @@ UNIT(many_users_cannot_keep_others_out)
 	native_testing_close(&world);
 }
 
-UNIT(going_away_at_any_moment)
+UNIT(clients_may_hang_up_at_any_moment)
 {
 	struct native_testing world;
 	int fd;
@@ -153,7 +153,7 @@ UNIT(going_away_at_any_moment)
 	native_testing_close(&world);
 }
 
-UNIT(who_half_closes_is_answered)
+UNIT(a_half_closed_connection_is_answered)
 {
 	struct native_testing world;
 	size_t length;
@@ -174,7 +174,7 @@ UNIT(who_half_closes_is_answered)
 }
 
 /* Some who never read do not keep the others from being served. */
-UNIT(who_does_not_read_holds_up_nobody)
+UNIT(clients_that_do_not_read_do_not_block_others)
 {
 	struct native_testing world;
 	int stuck[8], fd;
@@ -205,7 +205,7 @@ UNIT(who_does_not_read_holds_up_nobody)
 	native_testing_close(&world);
 }
 
-UNIT(without_descriptors_they_wait)
+UNIT(connections_wait_when_descriptors_run_out)
 {
 	struct native_testing world;
 	struct rlimit limit, none;

@@ -24,7 +24,7 @@ static size_t slurp(int fd, char *text, size_t size)
 	return length;
 }
 
-UNIT(comes_out_in_order)
+UNIT(log_lines_come_out_in_order)
 {
 	struct outlet *outlet;
 	char text[4096];
@@ -48,7 +48,7 @@ UNIT(comes_out_in_order)
 }
 
 /* Nobody reads: everything that has no room is dropped and counted, and the gap is told later. */
-UNIT(a_reader_that_sleeps_holds_nobody)
+UNIT(a_log_reader_that_sleeps_does_not_block)
 {
 	struct outlet *outlet;
 	uint64_t taken = 0, dropped;
@@ -80,7 +80,7 @@ UNIT(a_reader_that_sleeps_holds_nobody)
 }
 
 /* The thread hangs in a write: the end does not. Its descriptor is its own affair from then on. */
-UNIT(ends_though_nobody_reads)
+UNIT(the_log_writer_ends_although_nothing_is_read)
 {
 	struct outlet *outlet;
 	char line[1024];
@@ -137,7 +137,7 @@ static void *speak(void *context)
 	return NULL;
 }
 
-UNIT(many_speak_at_once)
+UNIT(lines_of_many_threads_are_not_mixed)
 {
 	struct outlet *outlet;
 	pthread_t threads[4];

@@ -90,7 +90,7 @@ static void put_leak(struct testing_world *world, uint32_t pid, uint32_t uid, ui
 	testing_flush(world);
 }
 
-UNIT(leaks_of_all_ends)
+UNIT(leaks_of_every_kind_of_end_are_listed)
 {
 	struct testing_world world;
 	struct web_past_query query = {0};
@@ -289,7 +289,7 @@ UNIT(incidents_with_holders_and_sites)
 }
 
 /* A word that nobody has ever written is a mistake; one of a newer version is not. */
-UNIT(kinds_that_are_none)
+UNIT(unknown_incident_kinds_are_refused)
 {
 	struct testing_world world;
 	struct web_past_query query = {.kind = "size_change"};
@@ -349,7 +349,7 @@ UNIT(incidents_of_one_address_and_leaks_as_incidents)
 	testing_close(&world);
 }
 
-UNIT(lines_over_time)
+UNIT(series_have_their_points)
 {
 	struct testing_world world;
 	struct web_series_query query = {.from_ns = TESTING_START, .step_s = 1};
@@ -394,7 +394,7 @@ UNIT(lines_over_time)
 	testing_close(&world);
 }
 
-UNIT(cursors)
+UNIT(invalid_cursors_are_refused)
 {
 	static const char *const wrong[] = {"1",
 					    "0000000000000001",

@@ -92,7 +92,7 @@ static void *look(void *context)
 	return NULL;
 }
 
-UNIT(the_loop_waits_for_no_reader)
+UNIT(the_loop_does_not_wait_for_a_slow_reader)
 {
 	struct past_testing world;
 	struct daemon daemon = {0};
@@ -139,7 +139,7 @@ UNIT(a_book_has_only_so_many_incidents)
 	past_testing_close(&world);
 }
 
-UNIT(a_mistake_in_a_loop_is_counted_but_not_told_every_time)
+UNIT(a_repeated_incident_is_counted_but_not_always_reported)
 {
 	struct past_testing world;
 	uint64_t counts[PAST_KINDS];

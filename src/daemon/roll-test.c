@@ -216,7 +216,7 @@ static int parse(const char *text)
 	return r < 0 ? r : (int)count;
 }
 
-UNIT(wrong_files)
+UNIT(malformed_lists_of_processes_are_refused)
 {
 	assert(parse(TOP "1 2 3 4 a b\n5 6 7 8 \nend 2\n") == 2);
 	assert(parse("ttmem-roll 1\nboot another\n1 2 3\n") == 0);
@@ -252,7 +252,7 @@ static void put_file(int flags, off_t size)
 	assert(fd >= 0 && ftruncate(fd, size) == 0);
 }
 
-UNIT(files_that_are_none)
+UNIT(lists_that_are_no_regular_file_are_refused)
 {
 	struct roll_entry *entries;
 	char path[4096];
@@ -277,7 +277,7 @@ static bool is_held(void *context, const struct roll_entry *entry)
 }
 
 /* The living, the dead, one whose number is somebody else's now, one that is not reaped, one held. */
-UNIT(who_is_missed)
+UNIT(processes_that_exited_meanwhile_are_missed)
 {
 	struct roll_entry entries[5] = {{0}};
 	uint64_t held_inode = 4;

@@ -36,7 +36,7 @@ static int find(uint64_t number)
 	return symbols_cache_find(&cache, &key, frames);
 }
 
-UNIT(all_of_a_large_program)
+UNIT(all_symbols_of_a_large_program_fit)
 {
 	char name[32];
 
@@ -63,7 +63,7 @@ UNIT(the_last_answer_counts)
 }
 
 /* More than there are places for: it stays within its bounds and goes on. */
-UNIT(too_many)
+UNIT(the_symbol_cache_stays_within_its_bounds)
 {
 	for (uint32_t i = 0; i < 3 * SYMBOLS_CACHE_PLACES; i++) {
 		put(i, 2);

@@ -71,7 +71,7 @@ static void assert_works(const char *name, uint32_t user)
 	assert(answer.frames[0].line == TESTING_LINE_PLAIN);
 }
 
-UNIT(what_is_no_regular_file)
+UNIT(files_that_are_not_regular_are_refused)
 {
 	begin(20000);
 	testing_run("mkfifo fifo && mkdir folder && ln -s fifo link && ln -s program good");
@@ -89,7 +89,7 @@ UNIT(what_is_no_regular_file)
 	end();
 }
 
-UNIT(a_name_without_end)
+UNIT(an_unterminated_symbol_name_is_cut)
 {
 	static char path[8192];
 
@@ -100,7 +100,7 @@ UNIT(a_name_without_end)
 	end();
 }
 
-UNIT(large_files)
+UNIT(too_large_files_are_refused)
 {
 	begin(20000);
 	testing_run("cp program large && truncate -s 2G large && truncate -s 2G holes");
@@ -128,7 +128,7 @@ static void flip(uint8_t *bytes, size_t size, uint64_t *random)
 }
 
 /* Of a file without a C library's part: nearly all of it is headers and debug information. */
-UNIT_LONG(damaged_files, 300)
+UNIT_LONG(damaged_elf_files_do_no_harm, 300)
 {
 	CLEANUP_FREE uint8_t *good = NULL;
 	CLEANUP_FREE uint8_t *bad = NULL;
@@ -161,7 +161,7 @@ UNIT_LONG(damaged_files, 300)
 	end();
 }
 
-UNIT(cut_files)
+UNIT(truncated_elf_files_do_no_harm)
 {
 	CLEANUP_FREE uint8_t *good = NULL;
 	size_t size;
@@ -191,7 +191,7 @@ static pid_t begin_stopped(uint32_t timeout_ms)
 	return pid;
 }
 
-UNIT(a_process_that_hangs_is_killed)
+UNIT(a_symbol_worker_that_hangs_is_killed)
 {
 	uint64_t before;
 	pid_t pid = begin_stopped(2000);
@@ -208,7 +208,7 @@ UNIT(a_process_that_hangs_is_killed)
 	end();
 }
 
-UNIT(whoever_asked_may_give_up)
+UNIT(a_caller_may_give_up_waiting)
 {
 	struct symbols_module module;
 
@@ -227,7 +227,7 @@ static void *kill_process(void *context)
 	return NULL;
 }
 
-UNIT(killed_in_the_middle)
+UNIT(a_symbol_worker_killed_at_work_is_replaced)
 {
 	pid_t pid = begin_stopped(20000);
 	pthread_t thread;
@@ -240,7 +240,7 @@ UNIT(killed_in_the_middle)
 	end();
 }
 
-UNIT(killed_in_between)
+UNIT(a_symbol_worker_killed_while_idle_is_replaced)
 {
 	begin(20000);
 	for (int i = 0; i < 3; i++) {
@@ -257,7 +257,7 @@ UNIT(killed_in_between)
 }
 
 /* Somebody with many bad files is not served for a while; others are. */
-UNIT(whoever_costs_too_much_is_left_alone)
+UNIT(a_user_with_many_bad_files_is_refused_for_a_while)
 {
 	uint32_t user = geteuid();
 
@@ -282,7 +282,7 @@ UNIT(whoever_costs_too_much_is_left_alone)
 	end();
 }
 
-UNIT(processes_are_not_started_without_end)
+UNIT(symbol_worker_restarts_are_limited)
 {
 	int r = 0;
 
@@ -297,7 +297,7 @@ UNIT(processes_are_not_started_without_end)
 	end();
 }
 
-UNIT(what_cannot_be_started)
+UNIT(a_symbol_worker_that_cannot_start_is_an_error)
 {
 	const struct symbols_config config = {.program = "/nowhere/program"};
 	const struct symbols_config wrong = {.program = "/bin/true"};

@@ -144,7 +144,7 @@ UNIT(without_the_file_there_is_the_address)
 }
 
 /* A line has an end; what is cut are the outermost frames. */
-UNIT(long_stacks)
+UNIT(long_stacks_lose_their_outermost_frames)
 {
 	struct shard_buffer buffer = testing_buffer(0, 0x2000, 8192);
 	struct book_frame frames[INTERN_FRAMES_MAX];
@@ -185,7 +185,7 @@ static void learn(void)
 	pool_deinit(&texts);
 }
 
-UNIT(what_was_learnt_outlives_the_file)
+UNIT(learnt_names_outlive_the_file)
 {
 	struct symbols_counts before, after;
 	struct snapshot *snapshot;
@@ -204,7 +204,7 @@ UNIT(what_was_learnt_outlives_the_file)
 }
 
 /* What one book's file said is not told of another's, even of the same path and user. */
-UNIT(what_was_learnt_is_one_books)
+UNIT(learnt_names_belong_to_one_book)
 {
 	struct snapshot *snapshot;
 
@@ -218,7 +218,7 @@ UNIT(what_was_learnt_is_one_books)
 	end();
 }
 
-UNIT(who_may_not_wait_learns_first)
+UNIT(names_are_learnt_later_where_waiting_is_forbidden)
 {
 	struct source_request request = {.buffers = true};
 	struct symbols_namer namer;

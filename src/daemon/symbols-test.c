@@ -83,7 +83,7 @@ UNIT(names_by_way_of_the_process)
 	end();
 }
 
-UNIT(asked_again_it_is_remembered)
+UNIT(names_are_cached)
 {
 	pid_t pid;
 
@@ -110,7 +110,7 @@ UNIT(a_changed_file_is_looked_into_again)
 	end();
 }
 
-UNIT(the_process_has_no_rights)
+UNIT(the_symbol_worker_has_no_rights)
 {
 	pid_t pid;
 
@@ -131,7 +131,7 @@ UNIT(the_process_has_no_rights)
 }
 
 /* The daemon asks this of every process that it starts; here it is asked of one that is not locked up. */
-UNIT(what_is_forbidden_is_tried)
+UNIT(the_jail_probe_notices_missing_restrictions)
 {
 	int status;
 	pid_t pid = fork(); /* there is no way back */
@@ -238,7 +238,7 @@ UNIT(users_are_kept_apart)
 	end();
 }
 
-UNIT(only_what_the_user_may_read)
+UNIT(files_are_read_with_the_rights_of_the_user)
 {
 	struct symbols_module module;
 	uint64_t address;
@@ -253,7 +253,7 @@ UNIT(only_what_the_user_may_read)
 	end();
 }
 
-UNIT(ended_when_nobody_asks)
+UNIT(an_idle_symbol_worker_ends)
 {
 	const struct symbols_config config = {.timeout_ms = 20000, .idle_s = 1};
 	pid_t pid;
@@ -281,7 +281,7 @@ static void *ask_often(void *context)
 	return NULL;
 }
 
-UNIT(many_threads_ask)
+UNIT(many_threads_get_their_own_answers)
 {
 	pthread_t threads[8];
 	char path[4096];

@@ -51,7 +51,7 @@ static int answered(size_t length)
 	return symbols_wire_receive(pair[0], 7, &received);
 }
 
-UNIT(an_answer)
+UNIT(an_answer_survives_a_round_trip)
 {
 	begin();
 	assert(symbols_wire_receive(pair[0], 7, &received) == -EAGAIN);
@@ -90,7 +90,7 @@ WRONG_ANSWER(frame_reserved, answer.frames[0].reserved = 1)
 WRONG_ANSWER(count, answer.count = 1)
 WRONG_ANSWER(no_frames, answer.size = symbols_wire_size(1))
 
-UNIT(answer_length)
+UNIT(answers_of_wrong_length_are_refused)
 {
 	begin();
 	assert(answered(answer.size - 1) == -EBADMSG);
@@ -149,7 +149,7 @@ static int asked(size_t count)
 	return 0;
 }
 
-UNIT(a_request)
+UNIT(a_request_has_one_or_two_descriptors)
 {
 	begin();
 	assert(asked(1) == 0 && asked(2) == 0);
@@ -164,7 +164,7 @@ UNIT(a_request)
 	end();
 }
 
-UNIT(request_head)
+UNIT(requests_with_a_wrong_head_are_refused)
 {
 	begin();
 	request.magic++;

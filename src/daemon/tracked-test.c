@@ -60,7 +60,7 @@ static bool has_totals(struct tracked *tracked, bool buffers)
 	return has;
 }
 
-UNIT(one_that_rests_is_listed_without_totals)
+UNIT(a_book_that_rests_is_listed_without_totals)
 {
 	struct testing_book book;
 	struct tracked *tracked = track(&book);
@@ -76,7 +76,7 @@ UNIT(one_that_rests_is_listed_without_totals)
 	testing_book_deinit(&book);
 }
 
-UNIT(what_a_dead_one_left_is_always_read)
+UNIT(the_book_of_a_dead_process_is_always_read)
 {
 	struct testing_book book;
 	struct tracked *tracked = track(&book);
@@ -103,7 +103,7 @@ static void check_counts(struct tracked *tracked, bool buffers, uint64_t allocs,
 	snapshot_free(snapshot);
 }
 
-UNIT(what_an_older_book_had_counted_is_told_apart)
+UNIT(counts_from_before_the_daemon_are_kept_apart)
 {
 	struct testing_op op = {.kind = TESTING_ALLOC, .buffer = testing_buffer(0, 0x8000, 64)};
 	struct testing_book book;
@@ -117,7 +117,7 @@ UNIT(what_an_older_book_had_counted_is_told_apart)
 	testing_book_deinit(&book);
 }
 
-UNIT(all_of_a_younger_book_is_news)
+UNIT(all_counts_of_a_new_book_are_new)
 {
 	struct testing_book book;
 	struct tracked *tracked = track_since(&book, 1);

@@ -71,7 +71,7 @@ static void *bounds_of_thread(void *context)
 	return NULL;
 }
 
-UNIT(each_thread_finds_its_own)
+UNIT(each_thread_finds_its_own_stack_bounds)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 	struct bounds bounds;

@@ -246,7 +246,7 @@ UNIT_LONG(a_thousand_threads_at_once, 120)
  * A thread that is frozen while it opens the gate, by a debugger say: the others wait for it once, not
  * at every event, and when it goes on after all they are back, with what they missed counted.
  */
-UNIT(gate_held_for_ever)
+UNIT(a_gate_held_for_ever_does_not_hang_others)
 {
 	struct witness w;
 	double start;

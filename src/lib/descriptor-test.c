@@ -175,12 +175,12 @@ static void descriptor_lose(bool takes_number)
 	witness_close(&w);
 }
 
-UNIT(everything_closed)
+UNIT(book_survives_closing_all_descriptors)
 {
 	descriptor_lose(false);
 }
 
-UNIT(number_taken_over)
+UNIT(a_reused_descriptor_number_is_not_touched)
 {
 	descriptor_lose(true);
 }
@@ -225,7 +225,7 @@ static _Noreturn void descriptor_old_kernel(void)
 	_exit(0);
 }
 
-UNIT(number_taken_over_on_an_old_kernel)
+UNIT(a_reused_descriptor_number_is_not_touched_on_an_old_kernel)
 {
 	struct book_hot hot;
 	struct witness w;
@@ -277,12 +277,12 @@ static void descriptor_without(uint32_t number, uint32_t argument, bool any, int
 }
 
 /* A sandbox that knows none of what a book is made of: then there is none. */
-UNIT(no_memfd)
+UNIT(without_memfd_tracking_is_off)
 {
 	descriptor_without(SYS_memfd_create, 0, true, EPERM);
 }
 
-UNIT(no_seals)
+UNIT(without_seals_tracking_is_off)
 {
 	/* F_ADD_SEALS is the second argument: all of fcntl is gone. */
 	descriptor_without(SYS_fcntl, 0, true, EPERM);
@@ -327,7 +327,7 @@ UNIT(standard_numbers_stay_free)
 	}
 }
 
-UNIT(few_numbers)
+UNIT(few_free_descriptors_do_no_harm)
 {
 	witness_track();
 	unit_expect_fds(0);

@@ -516,7 +516,7 @@ static void family_round(struct testing_rng *rng)
 	assert(waitpid(first, NULL, 0) == first);
 }
 
-UNIT_LONG(families, 300)
+UNIT_LONG(every_kind_of_descendant_has_an_exact_book, 300)
 {
 	struct testing_rng rng = testing_rng_new();
 	uint32_t rounds = testing_soak() ? 300 : testing_quick() ? 2 : 16;

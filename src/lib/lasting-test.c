@@ -42,7 +42,7 @@ static struct lasting_question lasting_ask(const char *name)
 	return question;
 }
 
-UNIT(what_came_with_the_program_stays)
+UNIT(files_loaded_with_the_program_are_permanent)
 {
 	static const char *const names[] = {"", "libc.so.6"};
 
@@ -53,7 +53,7 @@ UNIT(what_came_with_the_program_stays)
 	}
 }
 
-UNIT(what_was_loaded_may_go)
+UNIT(files_loaded_later_may_be_unloaded)
 {
 	void *library = chain_load("unload-first-sha1.so");
 	struct lasting_question question = lasting_ask("unload-first-sha1.so");
@@ -64,7 +64,7 @@ UNIT(what_was_loaded_may_go)
 }
 
 /* It calls itself what the program needs, but that is there already. */
-UNIT(a_name_is_one_files)
+UNIT(files_of_one_name_are_told_apart)
 {
 	void *library = chain_load("lasting-twin.so");
 	struct lasting_question question = lasting_ask("lasting-twin.so");
@@ -74,7 +74,7 @@ UNIT(a_name_is_one_files)
 	assert(dlclose(library) == 0);
 }
 
-UNIT(who_says_so_stays)
+UNIT(files_marked_nodelete_are_permanent)
 {
 	void *library = chain_load("lasting-said.so");
 	struct lasting_question question = lasting_ask("lasting-said.so");

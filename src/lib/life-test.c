@@ -373,7 +373,7 @@ UNIT(posix_spawn_and_exec)
 }
 
 /* daemon(3) forks, ends the parent and closes nothing of ours; double forks are the same by hand. */
-UNIT(daemons)
+UNIT(daemonized_children_have_their_own_book)
 {
 	uint64_t *seen =
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

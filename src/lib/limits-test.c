@@ -237,7 +237,7 @@ static _Noreturn void limits_locked(enum limits_lock when, bool as_nobody)
 }
 
 /* The mapping is gigabytes of nothing, and stays that when memory is locked. */
-UNIT(locked_memory)
+UNIT(locking_memory_does_not_fill_the_book)
 {
 	if (WITNESS_ASAN || WITNESS_TSAN)
 		unit_skip("sanitizers map terabytes, which no lock should touch");
@@ -258,7 +258,7 @@ UNIT(locked_memory)
 }
 
 /* The parts of the book's mapping must neither be dumped nor be inherited. */
-UNIT(not_in_dumps_nor_children)
+UNIT(the_mapping_is_not_dumped_nor_inherited)
 {
 	uint32_t parts = 0;
 	char line[512];
@@ -284,7 +284,7 @@ UNIT(not_in_dumps_nor_children)
 	assert(parts > 0);
 }
 
-UNIT(core_dump)
+UNIT(a_core_dump_does_not_contain_the_book)
 {
 	struct rlimit limit = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
 	char pattern[128] = "", path[256];
@@ -383,7 +383,7 @@ static _Noreturn void limits_in_group(const char *folder, const char *bytes)
 }
 
 /* Where fallocate() at the limit would kill: millions of buffers in 32 MiB, and it lives. */
-UNIT(memory_group)
+UNIT(a_memory_group_limit_does_not_kill)
 {
 	const char *bytes = "33554432";
 	char folder[128];

@@ -238,7 +238,7 @@ UNIT(names_are_cut_between_characters)
 	witness_close(&w);
 }
 
-UNIT(names_of_any_bytes)
+UNIT(invalid_utf8_names_are_kept_valid)
 {
 	char name[400];
 	struct witness w;
@@ -257,7 +257,7 @@ UNIT(names_of_any_bytes)
 	witness_close(&w);
 }
 
-UNIT(environment)
+UNIT(environment_turns_tracking_on_and_off)
 {
 	static const struct {
 		const char *ttmem, *old;
@@ -290,7 +290,7 @@ UNIT(environment)
 }
 
 /* Every call, three times: the first makes the book, the second grows it, the third is warm. */
-UNIT(errno_stays)
+UNIT(calls_do_not_change_errno)
 {
 	struct ttmem_alloc_args args = {
 		.struct_size = sizeof(args), .address = 1, .size = 1, .owner = 1, .banks = 1};
@@ -429,7 +429,7 @@ UNIT(events_after_our_own_thread_destructor)
 }
 
 /* Names come and go; when their arena is full there are simply none, and that is counted. */
-UNIT_LONG(names_without_end, 120)
+UNIT_LONG(endless_new_names_fill_the_arena_and_are_counted, 120)
 {
 	struct book_arena arena;
 	char name[256];

@@ -24,7 +24,7 @@
 #include "lib/witness.h"
 #include "wire/offer.h"
 
-#define OFFER_LIMIT_MS 20000
+#define OFFER_LIMIT_MS 120000
 
 /* What came with one message. */
 struct offer_taken {
@@ -213,7 +213,7 @@ UNIT(killed_at_once)
 }
 
 /* Of five sockets four are tried; one is dead, one full for ever, and the others get theirs. */
-UNIT(several_sockets)
+UNIT(four_sockets_are_offered_the_book)
 {
 	char path[5][108], list[5 * 108];
 	int listener[5], filler;
@@ -254,7 +254,7 @@ UNIT(several_sockets)
 }
 
 /* Full, but only for a moment: the book waits and gets through. */
-UNIT(full_for_a_moment)
+UNIT(a_full_queue_is_retried)
 {
 	struct offer_taken taken;
 	int listener, filler, waiting;
@@ -299,7 +299,7 @@ static void *offer_slam(void *context)
 }
 
 /* A listener that hangs up as soon as it can: no SIGPIPE, whose default is to kill. */
-UNIT(hung_up)
+UNIT(a_listener_that_hangs_up_raises_no_signal)
 {
 	int listener = offer_listen("a");
 	pthread_t thread;
@@ -324,7 +324,7 @@ UNIT(hung_up)
 }
 
 /* Lists that make no sense, and paths that cannot be. */
-UNIT(odd_lists)
+UNIT(malformed_socket_lists_are_ignored)
 {
 	int listener = offer_listen("a");
 	char long_path[400], list[600], path[108];
@@ -514,7 +514,7 @@ UNIT(foreign_socket_on_our_number)
 }
 
 /* Without standard descriptors none of ours takes their place: what is printed goes nowhere else. */
-UNIT(standard_numbers)
+UNIT(standard_descriptors_are_not_taken)
 {
 	int listener = offer_listen("a");
 	struct offer_taken taken;

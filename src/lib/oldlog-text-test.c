@@ -36,7 +36,7 @@ UNIT(kilobytes_as_a_stream_prints_them)
 	}
 }
 
-UNIT(dates)
+UNIT(dates_match_libc)
 {
 	char got[OLDLOG_TEXT_NUMBER], want[64];
 
@@ -52,7 +52,7 @@ UNIT(dates)
 	assert(strcmp(oldlog_text_date(-5, got), "1970-01-01 00:00:00") == 0);
 }
 
-UNIT(filters)
+UNIT(filters_choose_devices_and_types)
 {
 	struct oldlog_filter filter;
 
@@ -71,7 +71,7 @@ UNIT(filters)
 	assert(oldlog_text_wants(&filter, 3, TTMEM_TRACE));
 }
 
-UNIT(types)
+UNIT(types_have_their_old_names)
 {
 	assert(strcmp(oldlog_text_short_type(TTMEM_DRAM), "DRAM") == 0);
 	assert(strcmp(oldlog_text_short_type(TTMEM_TRACE), "OTHER") == 0);

@@ -62,7 +62,7 @@ UNIT(no_change)
 }
 
 /* After the last day that was looked at it goes on as on that day. */
-UNIT(long_after)
+UNIT(the_zone_goes_on_after_the_last_known_change)
 {
 	int64_t late = START + INT64_C(20) * 365 * 86400;
 

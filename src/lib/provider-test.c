@@ -202,7 +202,7 @@ UNIT(frames_are_put_where_their_runs_lie)
 	assert(found.lost_frames == 0 && found.lost_stacks == 0);
 }
 
-UNIT(or_where_the_loop_is)
+UNIT(python_frames_go_where_the_interpreter_loop_is)
 {
 	struct found found;
 
@@ -217,7 +217,7 @@ UNIT(or_where_the_loop_is)
 	check_merged(&found);
 }
 
-UNIT(or_around_all_if_nothing_is_known)
+UNIT(python_frames_go_around_all_if_no_place_is_known)
 {
 	struct found found;
 
@@ -230,7 +230,7 @@ UNIT(or_around_all_if_nothing_is_known)
 		assert(outside_of(&found, i) == 0);
 }
 
-UNIT(places_on_other_stacks_are_none)
+UNIT(places_on_other_stacks_are_ignored)
 {
 	static uint64_t elsewhere;
 	struct found found;
@@ -248,7 +248,7 @@ UNIT(places_on_other_stacks_are_none)
 	check_merged(&found);
 }
 
-UNIT(only_what_is_new_is_told)
+UNIT(unchanged_python_frames_are_not_asked_again)
 {
 	struct found found;
 
@@ -267,7 +267,7 @@ UNIT(only_what_is_new_is_told)
 	check_three(&found, 0);
 }
 
-UNIT(without_native_frames)
+UNIT(python_only_stacks_have_no_native_frames)
 {
 	struct found found;
 

@@ -248,7 +248,7 @@ UNIT(failed_allocation)
 }
 
 /* Identity is what keeps a book from being taken for another's. */
-UNIT(identity)
+UNIT(the_header_identifies_the_process)
 {
 	const struct book_header *header;
 	struct witness w;

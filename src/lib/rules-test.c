@@ -26,7 +26,7 @@ static bool rules_is_of_it(uintptr_t address, const struct rule *rule)
 	return rule->kind == expected.kind && rule->cfa == expected.cfa && rule->fp == expected.fp;
 }
 
-UNIT(what_is_put_is_found)
+UNIT(a_rule_is_found_again)
 {
 	const struct rule rules[] = {
 		{.kind = RULE_END},

@@ -182,7 +182,7 @@ UNIT(free_of_a_buffer_spares_the_rest)
 	witness_close(&w);
 }
 
-UNIT(mesh)
+UNIT(a_mesh_call_reaches_every_device)
 {
 	const uint32_t devices[] = {0, 5, 1023, 1024, 31};
 	struct witness w;

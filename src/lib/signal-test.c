@@ -95,7 +95,7 @@ static void signal_check(void)
 	witness_close(&w);
 }
 
-UNIT(storm)
+UNIT(events_in_signal_handlers_are_exact)
 {
 	timer_t timers[3];
 	double end = witness_now() + 1;
@@ -124,7 +124,7 @@ UNIT(storm)
 }
 
 /* The table grows and the strings grow, with system calls that are interrupted. */
-UNIT(storm_while_growing)
+UNIT(events_in_signal_handlers_are_exact_while_the_book_grows)
 {
 	timer_t timers[3];
 	char name[32];
@@ -145,7 +145,7 @@ UNIT(storm_while_growing)
 }
 
 /* The very first event, of the process or of a child, comes while handlers have theirs. */
-UNIT(storm_from_the_beginning)
+UNIT(events_in_signal_handlers_are_exact_from_the_first)
 {
 	witness_track();
 	unit_expect_fds(0);
@@ -189,7 +189,7 @@ static void *signal_worker(void *context)
 	return NULL;
 }
 
-UNIT(storm_in_threads)
+UNIT(events_in_signal_handlers_of_threads_are_exact)
 {
 	uint64_t count = testing_quick() ? 5000 : WITNESS_TSAN || WITNESS_ASAN ? 20000 : 200000;
 	pthread_t threads[3];
@@ -236,7 +236,7 @@ UNIT(lost_on_a_new_device)
 }
 
 /* A handler that comes when the flag is down again, but before what another put aside is recorded. */
-UNIT(order_of_what_was_put_aside)
+UNIT(deferred_events_keep_their_order)
 {
 	struct witness w;
 

@@ -63,7 +63,7 @@ UNIT(the_same_place_has_the_same_id)
 	witness_close(&w);
 }
 
-UNIT(without_the_setting_there_are_none)
+UNIT(stacks_off_takes_none)
 {
 	struct chain_expected expected = {.count = 0};
 	struct chain_found found;
@@ -417,7 +417,7 @@ UNIT(the_other_calls_have_stacks_too)
 }
 
 /* What is loaded changes: the table is read again, and the frames are right before and after. */
-UNIT(files_come_and_go)
+UNIT(unloaded_and_reloaded_files_are_told_apart)
 {
 	struct chain_expected expected = {.count = 0};
 	struct chain_found found;

@@ -86,7 +86,7 @@ static struct book_stack unasked_find(uint64_t address)
 	return head;
 }
 
-UNIT(who_registers_wants_stacks)
+UNIT(registering_a_provider_turns_stacks_on)
 {
 	struct book_stack head;
 
@@ -105,7 +105,7 @@ UNIT(who_registers_wants_stacks)
 	assert(head.native > 1 && head.python == 0);
 }
 
-UNIT(who_registers_before_the_first_event_too)
+UNIT(registering_before_the_first_event_turns_stacks_on)
 {
 	struct book_stack head;
 
@@ -116,7 +116,7 @@ UNIT(who_registers_before_the_first_event_too)
 	assert(head.native > 1 && head.python == 1);
 }
 
-UNIT(who_was_told_off_has_none)
+UNIT(stacks_off_wins_over_a_provider)
 {
 	struct book_stack head;
 

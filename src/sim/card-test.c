@@ -41,7 +41,7 @@ UNIT(only_the_second_chip_of_an_n300_is_remote)
 	}
 }
 
-UNIT(there_are_no_other_cards)
+UNIT(unknown_cards_are_refused)
 {
 	assert(!sim_card_find("n151") && !sim_card_find("") && !sim_card_find(NULL));
 	assert(sim_card_at(3) && !sim_card_at(4));

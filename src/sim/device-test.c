@@ -79,7 +79,7 @@ UNIT(everything_known_is_reported)
 	sim_device_deinit(&device);
 }
 
-UNIT(each_type_has_its_place)
+UNIT(each_type_is_allocated_in_its_own_memory)
 {
 	struct sim_device device;
 	uint64_t l1_top = 1499136 - 32768;

@@ -265,7 +265,7 @@ UNIT(a_worker_leaks_only_when_told_to)
 	assert(fake_figures()->goodbyes == 3);
 }
 
-UNIT(stopped_before_the_start)
+UNIT(a_workload_stopped_before_its_start_does_nothing)
 {
 	const struct workload *workload;
 	volatile int stop = 1;
@@ -283,7 +283,7 @@ UNIT(stopped_before_the_start)
 }
 
 /* Runs out of time somewhere in the middle, at another place for each run. */
-UNIT(time_ends_wherever_it_may)
+UNIT(a_workload_ends_when_its_time_is_over)
 {
 	const struct workload *workload;
 
@@ -310,7 +310,7 @@ static void on_alarm(int signal)
 }
 
 /* Stopped from outside in the middle of a long run and of a long sleep. */
-UNIT(stopped_halfway)
+UNIT(a_workload_can_be_stopped_halfway)
 {
 	const struct itimerval soon = {.it_value = {.tv_usec = 60000}};
 	const struct workload *workload;

@@ -78,7 +78,7 @@ UNIT(a_card_of_which_nothing_is_known)
 	snapshot_free(snapshot);
 }
 
-UNIT(values_that_make_no_sense_are_not_known)
+UNIT(invalid_driver_values_are_unknown)
 {
 	struct snapshot *snapshot;
 
@@ -100,7 +100,7 @@ UNIT(values_that_make_no_sense_are_not_known)
 	snapshot_free(snapshot);
 }
 
-UNIT(pids_of_a_text)
+UNIT(pids_are_parsed_from_the_driver)
 {
 	uint32_t pids[2];
 
@@ -110,7 +110,7 @@ UNIT(pids_of_a_text)
 	assert(driver_parse_pids("1\n2\n3\n", pids, 2) == 3 && pids[1] == 2);
 }
 
-UNIT(who_has_it_open)
+UNIT(processes_with_an_open_node_are_listed)
 {
 	struct snapshot *snapshot;
 

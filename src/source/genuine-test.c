@@ -32,7 +32,7 @@ static void check(int fd, int expected)
 	close(fd);
 }
 
-UNIT(a_sealed_memory_file_will_do)
+UNIT(a_sealed_memfd_is_accepted)
 {
 	check(make(BOOK_SIZE_MIN, SEALS), 0);
 	check(make(BOOK_SIZE_MIN, SEALS | F_SEAL_WRITE), 0);

@@ -105,7 +105,7 @@ UNIT(limits_are_numbers_or_none)
 	assert(inside.file_limit == UINT64_MAX);
 }
 
-UNIT(this_process)
+UNIT(facts_of_this_process_are_read)
 {
 	struct rlimit limit = {.rlim_cur = 1 << 30, .rlim_max = RLIM_INFINITY};
 	struct inside inside;

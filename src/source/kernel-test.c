@@ -84,7 +84,7 @@ static int kernel_see(const char *text, struct kernel_seen *ret_seen)
 	return kernel_parse(text, strlen(text), &parser);
 }
 
-UNIT(a_sample)
+UNIT(a_sample_of_kernel_rows_is_parsed)
 {
 	struct kernel_seen seen;
 
@@ -97,7 +97,7 @@ UNIT(a_sample)
 }
 
 /* However the text is cut into pieces: what is not used of one begins the next. */
-UNIT(in_pieces_as_at_once)
+UNIT(kernel_rows_are_parsed_in_pieces_of_any_size)
 {
 	size_t length = strlen(kernel_sample);
 
@@ -138,7 +138,7 @@ UNIT(only_a_last_word_says_that_figures_are_torn)
 	assert(kernel_see(text, &seen) == 0 && seen.used[0] == 3 && seen.torn == 1);
 }
 
-UNIT(what_is_refused)
+UNIT(malformed_kernel_rows_are_refused)
 {
 	static const char *const texts[] = {
 		"",
@@ -164,7 +164,7 @@ UNIT(what_is_refused)
 		assert(kernel_see(texts[i], &seen) == -EBADMSG);
 }
 
-UNIT(a_share)
+UNIT(shares_of_users_are_parsed)
 {
 	static const char all[] = "all bytes 12 limit 34 user_limit 17";
 	static const char user[] = "user 6001 books 2 clients 1 bytes 16";
@@ -252,7 +252,7 @@ UNIT(everybody_is_in_the_snapshot)
 }
 
 /* A pid of 0 may be somebody outside, or somebody who is dead and whose descriptor others keep: two notes. */
-UNIT(the_dead_are_told_from_those_outside)
+UNIT(dead_holders_are_told_from_other_pid_namespaces)
 {
 	static const uint64_t known = 11;
 	struct snapshot *snapshot = snapshot_new(1);
@@ -282,7 +282,7 @@ UNIT(the_dead_are_told_from_those_outside)
 }
 
 /* What somebody else tells of is left out; a client of the plain ioctls is nobody else's. */
-UNIT(who_is_known_does_not_count_twice)
+UNIT(processes_known_from_books_are_not_counted_twice)
 {
 	static const uint64_t known = 7, plain = 8;
 	struct scan *scan;
@@ -305,7 +305,7 @@ UNIT(who_is_known_does_not_count_twice)
 	scan_free(scan);
 }
 
-UNIT(without_the_module)
+UNIT(without_the_kernel_module_nothing_is_added)
 {
 	struct snapshot *snapshot = snapshot_new(1);
 	struct scan *scan;
@@ -353,7 +353,7 @@ UNIT(a_file_of_any_size)
 	free(text);
 }
 
-UNIT(what_cannot_be_read_is_a_note)
+UNIT(unreadable_kernel_rows_are_noted)
 {
 	struct snapshot *snapshot = snapshot_new(1);
 	struct scan *scan;
@@ -448,7 +448,7 @@ UNIT_LONG(a_flood_costs_only_its_user, 120)
 }
 
 /* What an honest user may need, and no note about it. */
-UNIT_LONG(much_is_not_too_much, 120)
+UNIT_LONG(many_honest_kernel_rows_are_read, 120)
 {
 	static const struct kernel_flood flood = {
 		.uid = 3000001, .pid = 1000, .holders = 500, .devices = 64, .types = BOOK_TYPES};
@@ -509,7 +509,7 @@ UNIT_LONG(all_users_together_are_bounded, 240)
 }
 
 /* More users than are told apart: nobody is lost for that alone, and notes stay few. */
-UNIT_LONG(many_users, 120)
+UNIT_LONG(rows_of_many_users_are_kept, 120)
 {
 	size_t count = KERNEL_USERS_MAX + 10;
 	struct kernel_flood *floods = calloc(count, sizeof(*floods));

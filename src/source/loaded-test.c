@@ -27,7 +27,7 @@ static int look(const char *path, const void *base, struct stat *ret_file)
 	return 0;
 }
 
-UNIT(the_program)
+UNIT(the_running_program_is_found)
 {
 	char path[4096], longer[4100];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
@@ -66,7 +66,7 @@ UNIT(a_file_that_was_deleted)
 	assert(munmap(memory, 4096) == 0);
 }
 
-UNIT(nobody)
+UNIT(a_mapped_file_of_a_missing_process_is_not_found)
 {
 	int fd;
 

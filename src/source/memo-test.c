@@ -129,7 +129,7 @@ static void memo_alloc(struct memo_test *test, uint32_t device, uint64_t address
 	writer_alloc(test->memory.writer, device, &buffer, 0);
 }
 
-UNIT(nothing_new_is_read_at_a_glance)
+UNIT(unchanged_totals_are_read_from_the_cache)
 {
 	struct memo_test *test = memo_begin(400);
 
@@ -176,7 +176,7 @@ static void memo_step(struct memo_test *test, struct testing_rng *rng)
 	}
 }
 
-UNIT(whatever_happens_is_seen)
+UNIT(every_change_invalidates_the_totals_cache)
 {
 	struct memo_test *test = memo_begin(29 * MEMO_USED + 16);
 	struct testing_rng rng = testing_rng_new();
@@ -194,7 +194,7 @@ UNIT(whatever_happens_is_seen)
 }
 
 /* What ends is read by the rule for the dead, and never from memory. */
-UNIT(the_dead_are_not_remembered)
+UNIT(totals_of_dead_processes_are_not_cached)
 {
 	struct memo_test *test = memo_begin(64);
 	struct snapshot *snapshot;
@@ -212,7 +212,7 @@ UNIT(the_dead_are_not_remembered)
 }
 
 /* Somebody's thousand devices are read each time, like those of a library that does not count. */
-UNIT(beyond_the_bounds_nothing_is_kept)
+UNIT(the_totals_cache_is_bounded)
 {
 	struct memo_test *test = memo_begin(29 * (MEMO_DEVICES_MAX + 2) + 16);
 	struct writer_device facts = {.arch = "wormhole_b0"};
@@ -240,7 +240,7 @@ UNIT(beyond_the_bounds_nothing_is_kept)
 }
 
 /* The bound of all books together: who comes too late does without, and room comes back. */
-UNIT(all_together_have_a_bound)
+UNIT(all_totals_caches_together_are_bounded)
 {
 	enum {
 		MANY = MEMO_BYTES_MAX / (MEMO_DEVICES_MAX * sizeof(struct memo_shard)) + 2

@@ -155,7 +155,7 @@ static void page_check(struct page_test *test, struct source_request request)
 	snapshot_free(all);
 }
 
-UNIT(all_pages_are_the_list)
+UNIT(all_pages_together_are_the_list)
 {
 	struct page_test *test = page_begin();
 	const size_t limits[] = {97, 1000, 10000, 10000000};
@@ -165,7 +165,7 @@ UNIT(all_pages_are_the_list)
 	page_end(test);
 }
 
-UNIT(pages_of_a_choice)
+UNIT(pages_follow_a_filter)
 {
 	struct page_test *test = page_begin();
 	struct source_request request = {.buffers = true, .limit = 10};
@@ -197,7 +197,7 @@ UNIT(a_page_that_is_just_full_is_the_last)
 	page_end(test);
 }
 
-UNIT(only_what_a_page_touches_is_read)
+UNIT(a_page_reads_only_the_books_it_needs)
 {
 	struct page_test *test = page_begin();
 	struct source_request request = {.buffers = true, .limit = 10};
@@ -214,7 +214,7 @@ UNIT(only_what_a_page_touches_is_read)
 	page_end(test);
 }
 
-UNIT(a_book_that_has_gone_is_no_end)
+UNIT(paging_goes_on_after_a_book_has_gone)
 {
 	struct page_test *test = page_begin();
 	struct source_request request = {.buffers = true, .limit = 500};
@@ -236,7 +236,7 @@ UNIT(a_book_that_has_gone_is_no_end)
 	page_end(test);
 }
 
-UNIT(the_first_few_in_order)
+UNIT(the_first_rows_can_be_sorted)
 {
 	struct page_test *test = page_begin();
 	struct source_request all_of_it = {.buffers = true};
@@ -290,7 +290,7 @@ static void *page_write(void *context)
 	return NULL;
 }
 
-UNIT(what_stays_is_seen_once_while_others_come_and_go)
+UNIT(lasting_buffers_are_paged_exactly_once_while_others_change)
 {
 	struct page_test *test = page_begin();
 	struct page_writer writer = {.test = test};

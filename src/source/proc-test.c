@@ -29,7 +29,7 @@ UNIT(stat_of_an_ordinary_process)
 	assert(facts.start_ticks == 4242 && facts.state == 'S' && strcmp(facts.comm, "cat") == 0);
 }
 
-UNIT(stat_with_a_name_made_to_fool)
+UNIT(stat_with_a_hostile_name_is_parsed)
 {
 	static const char *const names[] = {
 		") (", "a) R 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 9999 (", "((()))", "", " ", ")",
@@ -46,7 +46,7 @@ UNIT(stat_with_a_name_made_to_fool)
 	}
 }
 
-UNIT(stat_that_is_none)
+UNIT(malformed_stat_is_refused)
 {
 	struct proc_facts facts = {0};
 
@@ -71,7 +71,7 @@ UNIT(status_tells_users_and_the_innermost_pid)
 	assert(facts.ns_pid == 9);
 }
 
-UNIT(status_that_is_none)
+UNIT(malformed_status_is_refused)
 {
 	struct proc_facts facts = {0};
 
@@ -80,7 +80,7 @@ UNIT(status_that_is_none)
 	assert(proc_parse_status("Uid:\t1\t1\t1\t1\nNSpid:\t0\n", &facts) == -EBADMSG);
 }
 
-UNIT(containers)
+UNIT(container_ids_are_found)
 {
 	static const char id[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 	char text[256], found[PROC_CONTAINER_SIZE];
@@ -110,7 +110,7 @@ UNIT(start_times_are_never_in_the_future)
 	assert(proc_start_ns(501, 5000000000, 1700000005000000000) == 1700000005000000000);
 }
 
-UNIT(this_very_process)
+UNIT(facts_of_this_process_are_right)
 {
 	struct proc proc;
 	struct proc_facts facts;
@@ -143,7 +143,7 @@ UNIT(a_zombie_is_over_and_its_mappings_are_gone)
 	proc_close(&proc);
 }
 
-UNIT(another_root)
+UNIT(another_proc_root_can_be_named)
 {
 	struct proc_facts facts;
 	struct proc proc;
@@ -182,7 +182,7 @@ static enum owner_verdict judge(uint32_t pid, uint64_t start, uint64_t namespace
 	return owner_judge(&header, uid, &facts);
 }
 
-UNIT(the_owner_is_who_the_kernel_says)
+UNIT(the_owner_is_verified_with_the_kernel)
 {
 	assert(judge(5, 100, 77, 1000) == OWNER_YES);
 	assert(judge(5, 100, 77, 1001) == OWNER_YES);
@@ -190,7 +190,7 @@ UNIT(the_owner_is_who_the_kernel_says)
 	assert(judge(5, 100, 77, 0) == OWNER_YES);   /* made by root, for it or before it dropped */
 }
 
-UNIT(somebody_else_is_not)
+UNIT(another_process_is_not_the_owner)
 {
 	assert(judge(6, 100, 77, 1000) == OWNER_NO);
 	assert(judge(5, 101, 77, 1000) == OWNER_NO);

@@ -177,7 +177,7 @@ UNIT(slots_that_are_free)
 	assert(strlen(region.processes[0].name) == 64);
 }
 
-UNIT(names_of_files)
+UNIT(region_file_names_are_parsed)
 {
 	uint64_t id = 0;
 
@@ -319,7 +319,7 @@ UNIT(files_that_are_no_regions_are_said_and_passed_over)
 	snapshot_free(snapshot);
 }
 
-UNIT(bytes_of_nobody_are_said)
+UNIT(region_bytes_without_a_process_are_noted)
 {
 	struct snapshot *snapshot;
 
@@ -332,7 +332,7 @@ UNIT(bytes_of_nobody_are_said)
 	snapshot_free(snapshot);
 }
 
-UNIT(more_files_than_anybody_needs)
+UNIT(the_number_of_regions_is_bounded)
 {
 	struct snapshot *snapshot;
 

@@ -174,7 +174,7 @@ static void serve_nothing(int fd, const struct native_request *request)
 {
 }
 
-UNIT(who_does_not_answer_is_asked_no_more)
+UNIT(a_silent_daemon_is_not_asked_again)
 {
 	struct server server = server_here(serve_nothing);
 	uint64_t start = clock_ns(CLOCK_MONOTONIC);
@@ -222,7 +222,7 @@ static void serve_nobody(int fd, const struct native_request *request)
 	shutdown(fd, SHUT_RDWR);
 }
 
-UNIT(one_that_hangs_up_is_asked_again_the_next_time)
+UNIT(a_daemon_that_hangs_up_is_asked_again)
 {
 	struct server server = server_here(serve_nobody);
 	struct remote *remote;
@@ -272,7 +272,7 @@ UNIT(garbage_is_not_understood)
 	}
 }
 
-UNIT(strangers_are_believed_only_if_chosen)
+UNIT(daemons_of_other_users_are_trusted_only_if_chosen)
 {
 	struct server server;
 	struct remote *remote;
@@ -408,7 +408,7 @@ UNIT(the_daemon_vouches_for_what_was_refused)
 	testing_book_deinit(&book);
 }
 
-UNIT(what_is_no_book_is_only_totals)
+UNIT(a_descriptor_that_is_no_book_leaves_only_totals)
 {
 	struct scan *scan = empty_scan();
 	struct remote *remote;

@@ -143,7 +143,7 @@ UNIT(a_tour_sees_each_stack_once)
 	end();
 }
 
-UNIT(texts_for_who_follows)
+UNIT(stacks_have_texts_for_watch)
 {
 	struct stacks *stacks = NULL;
 

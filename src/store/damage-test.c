@@ -46,7 +46,7 @@ static void check_set_aside(struct testing_world *world, const char *reason)
 	testing_close(world);
 }
 
-UNIT(garbage)
+UNIT(a_garbage_database_is_set_aside)
 {
 	struct testing_world world;
 	unsigned char bytes[8192];
@@ -59,7 +59,7 @@ UNIT(garbage)
 	check_set_aside(&world, "not a database");
 }
 
-UNIT(cut_off_in_the_middle)
+UNIT(a_database_cut_in_the_middle_is_set_aside)
 {
 	struct testing_world world;
 	struct stat st;
@@ -70,7 +70,7 @@ UNIT(cut_off_in_the_middle)
 	check_set_aside(&world, "");
 }
 
-UNIT(cut_off_within_a_page)
+UNIT(a_database_cut_within_a_page_is_set_aside)
 {
 	struct testing_world world;
 
@@ -79,7 +79,7 @@ UNIT(cut_off_within_a_page)
 	check_set_aside(&world, "");
 }
 
-UNIT(cut_off_to_nothing)
+UNIT(an_empty_database_file_is_filled)
 {
 	struct testing_world world;
 
@@ -92,7 +92,7 @@ UNIT(cut_off_to_nothing)
 	testing_close(&world);
 }
 
-UNIT(pages_overwritten)
+UNIT(a_database_with_overwritten_pages_is_set_aside)
 {
 	struct testing_world world;
 	struct stat st;
@@ -109,7 +109,7 @@ UNIT(pages_overwritten)
 	check_set_aside(&world, "");
 }
 
-UNIT(a_later_version)
+UNIT(a_database_of_a_later_version_is_set_aside)
 {
 	struct testing_world world;
 
@@ -118,7 +118,7 @@ UNIT(a_later_version)
 	check_set_aside(&world, "later version");
 }
 
-UNIT(an_earlier_version)
+UNIT(a_database_of_an_earlier_version_is_set_aside)
 {
 	struct testing_world world;
 
@@ -127,7 +127,7 @@ UNIT(an_earlier_version)
 	check_set_aside(&world, "earlier version");
 }
 
-UNIT(tables_of_somebody_else)
+UNIT(a_database_with_foreign_tables_is_set_aside)
 {
 	struct testing_world world;
 	sqlite3 *db;
@@ -140,7 +140,7 @@ UNIT(tables_of_somebody_else)
 	check_set_aside(&world, "another program");
 }
 
-UNIT(a_table_is_missing)
+UNIT(a_database_without_a_table_is_set_aside)
 {
 	struct testing_world world;
 
@@ -149,7 +149,7 @@ UNIT(a_table_is_missing)
 	check_set_aside(&world, "no such table");
 }
 
-UNIT(a_folder_in_its_place)
+UNIT(a_folder_in_place_of_the_database_is_set_aside)
 {
 	struct testing_world world;
 	char inside[512];
@@ -205,7 +205,7 @@ UNIT(at_most_three_are_kept)
 }
 
 /* Damage that comes up only while it runs, at every step, of every sort. */
-UNIT(damage_while_running)
+UNIT(damage_while_running_is_set_aside)
 {
 	static const int codes[] = {SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_IOERR_WRITE,
 				    SQLITE_IOERR_FSYNC};
@@ -330,7 +330,7 @@ UNIT(removed_while_running)
 	testing_close(&world);
 }
 
-UNIT(somebody_has_the_file)
+UNIT(a_database_locked_by_another_process_is_waited_for)
 {
 	struct testing_world world;
 	sqlite3 *db;

@@ -84,7 +84,7 @@ static void day_tell(uint64_t bytes)
 	fclose(file);
 }
 
-UNIT_LONG(a_day_keeps_to_its_size, 900)
+UNIT_LONG(a_day_of_points_stays_within_the_size_limit, 900)
 {
 	struct testing_world world;
 	uint32_t processes = day_processes();

@@ -15,7 +15,7 @@
 #include "base/unit.h"
 #include "store/testing.h"
 
-UNIT(no_way_into_the_folder)
+UNIT(a_folder_that_cannot_be_entered_is_reported)
 {
 	struct testing_world world;
 	char blocked[512];
@@ -45,7 +45,7 @@ UNIT(no_way_into_the_folder)
 	testing_close(&world);
 }
 
-UNIT(a_folder_that_may_not_be_written)
+UNIT(a_read_only_folder_is_reported)
 {
 	struct testing_world world;
 
@@ -94,7 +94,7 @@ static void fill_disk(const struct testing_world *world)
 	close(fd);
 }
 
-UNIT(a_full_disk)
+UNIT(a_full_disk_is_reported_and_recovered_from)
 {
 	struct testing_world world;
 	struct store_health health;
@@ -143,7 +143,7 @@ UNIT(a_full_disk)
 }
 
 /* No room even to begin. */
-UNIT(a_disk_that_is_full_from_the_start)
+UNIT(a_disk_full_from_the_start_is_reported)
 {
 	struct testing_world world;
 
@@ -164,7 +164,7 @@ UNIT(a_disk_that_is_full_from_the_start)
 }
 
 /* A limit larger than the disk: points make way, and nothing has to wait. */
-UNIT(a_disk_smaller_than_the_limit)
+UNIT(a_disk_smaller_than_the_size_limit_is_used)
 {
 	struct testing_world world;
 	struct store_health health;
@@ -196,7 +196,7 @@ UNIT(a_disk_smaller_than_the_limit)
 }
 
 /* The same by a limit on files; nor does its signal end anything. */
-UNIT(a_limit_on_the_size_of_files)
+UNIT(a_file_size_limit_is_reported)
 {
 	struct rlimit limit = {.rlim_cur = 1 << 20, .rlim_max = 1 << 20};
 	struct testing_world world;

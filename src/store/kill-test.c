@@ -99,7 +99,7 @@ static void check(struct testing_world *world, const struct acknowledged *done)
 	free(seen);
 }
 
-UNIT(killed_at_any_instant)
+UNIT(a_store_killed_at_any_instant_keeps_what_was_written)
 {
 	struct testing_world world;
 	struct acknowledged *done = mmap(NULL, sizeof(*done), PROT_READ | PROT_WRITE,

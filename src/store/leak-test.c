@@ -284,7 +284,7 @@ UNIT(pages_follow_each_other)
 	testing_close(&world);
 }
 
-UNIT(nobody_pushes_out_what_others_left)
+UNIT(one_users_leaks_do_not_evict_those_of_others)
 {
 	struct testing_world world;
 	struct snapshot *snapshot = testing_snapshot(TESTING_START);

@@ -21,7 +21,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
 }
 
-UNIT(what_does_not_fit_is_counted)
+UNIT(items_beyond_the_queue_are_counted)
 {
 	struct testing_world world;
 	struct store_health health;
@@ -51,7 +51,7 @@ UNIT(what_does_not_fit_is_counted)
 	testing_close(&world);
 }
 
-UNIT(bytes_are_bounded_too)
+UNIT(bytes_in_the_queue_are_bounded)
 {
 	struct testing_world world;
 	struct store_health health;
@@ -92,7 +92,7 @@ UNIT(a_flood_of_moments_leaves_room_for_leaks)
 	testing_close(&world);
 }
 
-UNIT(what_waits_is_written_when_it_ends)
+UNIT(queued_items_are_written_at_the_end)
 {
 	struct testing_world world;
 
@@ -122,7 +122,7 @@ static void *put_many(void *argument)
 	return NULL;
 }
 
-UNIT(many_may_put)
+UNIT(many_threads_may_put)
 {
 	struct testing_world world;
 	struct putter putters[PUTTERS];

@@ -96,7 +96,7 @@ static void put_for(struct testing_world *world, uint64_t seconds, uint64_t step
 	testing_flush(world);
 }
 
-UNIT(points_come_back)
+UNIT(points_survive_a_round_trip)
 {
 	struct testing_world world;
 	struct snapshot *snapshot = testing_snapshot(TESTING_START + 5);
@@ -137,7 +137,7 @@ UNIT(points_come_back)
 	testing_close(&world);
 }
 
-UNIT(what_is_dead_or_was_never_used_has_no_points)
+UNIT(dead_and_unused_devices_have_no_points)
 {
 	struct testing_world world;
 	struct snapshot *snapshot = testing_snapshot(TESTING_START);
@@ -199,7 +199,7 @@ UNIT(two_moments_of_a_second_are_one_point)
 	testing_close(&world);
 }
 
-UNIT(many_lines_and_few_tell_the_same)
+UNIT(all_series_and_one_have_the_same_points)
 {
 	struct testing_world world;
 	struct store_series_query all = everything, one = everything;
@@ -237,7 +237,7 @@ UNIT(many_lines_and_few_tell_the_same)
 	testing_close(&world);
 }
 
-UNIT(thirty_one_days)
+UNIT(points_are_kept_for_thirty_one_days)
 {
 	struct testing_world world;
 	struct store_series_query query = everything;
@@ -284,7 +284,7 @@ UNIT(thirty_one_days)
 }
 
 /* Far more than there is room for: the newest is there, and the finest is what was cut. */
-UNIT(the_size_is_kept_to)
+UNIT(the_size_limit_is_kept)
 {
 	struct testing_world world;
 	uint64_t most = 0, sent = 0;
@@ -379,7 +379,7 @@ UNIT(a_clock_set_back_loses_nothing)
 }
 
 /* No battery, no network yet: it is 1970, and then it is not. */
-UNIT(a_machine_that_begins_in_1970)
+UNIT(a_clock_that_starts_in_1970_loses_nothing)
 {
 	struct testing_world world;
 

@@ -20,7 +20,7 @@ static const char *decoded(const char *name)
 	return got;
 }
 
-UNIT(short_names)
+UNIT(short_names_are_demangled)
 {
 	char text[8];
 
@@ -52,7 +52,7 @@ static void nest(int count, const char *first, const char *first_decoded, const 
 	assert(strcmp(got, want) == 0);
 }
 
-UNIT(long_names)
+UNIT(long_names_are_demangled)
 {
 	nest(3, "i", "int", "i", "int");
 	for (int count = 20; count < 60; count += 13) {
@@ -65,7 +65,7 @@ UNIT(long_names)
 	}
 }
 
-UNIT(names_that_stay)
+UNIT(names_that_cannot_be_demangled_stay)
 {
 	char name[2 * DEMANGLE_NAME_MAX];
 

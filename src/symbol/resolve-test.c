@@ -109,7 +109,7 @@ UNIT(cxx_names_are_decoded)
 	assert_frame(0, frames[0].function, "", 0);
 }
 
-UNIT(without_debug_information)
+UNIT(names_without_debug_information_come_from_the_symbol_table)
 {
 	testing_sources();
 	testing_run("gcc -g -O1 program.c -o whole && strip -g -o names whole");
@@ -152,7 +152,7 @@ UNIT(separate_file_by_link)
 	assert(find("linked", "changed", "whole", "at_plain") == 0);
 }
 
-UNIT(addresses_that_are_nowhere)
+UNIT(addresses_outside_the_program_have_no_name)
 {
 	static const uint64_t addresses[] = {0, 1, 0x100, UINT64_C(1) << 40, UINT64_MAX};
 	CLEANUP_CLOSE int fd = -1;
@@ -184,7 +184,7 @@ static int outcome(const char *name)
 	return r;
 }
 
-UNIT(what_is_no_program)
+UNIT(files_that_are_no_program_are_refused)
 {
 	testing_sources();
 	testing_run("gcc -c program.c -o object.o && ar rc archive.a object.o");

@@ -112,7 +112,7 @@ UNIT(only_the_upper_part_of_the_whole_is_a_warning)
 	grid_deinit(&grid);
 }
 
-UNIT(nothing_at_all_draws_nothing)
+UNIT(a_chart_without_area_draws_nothing)
 {
 	static const uint64_t points[] = {0, 0, 0, 0};
 	struct grid grid = blank(1, 4, true);
@@ -178,7 +178,7 @@ UNIT(too_small_an_area_has_no_chart)
 	}
 }
 
-UNIT(names_of_others_are_harmless_and_stay_in_their_columns)
+UNIT(hostile_names_are_escaped_and_stay_in_their_columns)
 {
 	struct grid grid = blank(4, 12, false);
 

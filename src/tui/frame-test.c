@@ -195,7 +195,7 @@ static void draw(struct model *model)
 	grid_deinit(&grid);
 }
 
-UNIT(nothing_breaks_it)
+UNIT(random_keys_and_sizes_do_not_break_the_frame)
 {
 	struct model model;
 

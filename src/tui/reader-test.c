@@ -199,7 +199,7 @@ UNIT(without_a_daemon_the_living_tell_the_past)
 }
 
 /* The totals go on while the details wait, and so does whoever quits. */
-UNIT(one_that_hangs_holds_nobody)
+UNIT(a_hanging_daemon_does_not_block_the_totals)
 {
 	static struct fake totals, details; /* outlive the case: a thread is left */
 	struct reader *reader;

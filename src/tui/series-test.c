@@ -24,7 +24,7 @@ static void add(struct series_set *set, const struct series_key *whose, uint64_t
 	assert(series_add(set, whose, &sample) == 0);
 }
 
-UNIT(a_point_is_the_most_of_its_span)
+UNIT(a_point_is_the_maximum_of_its_span)
 {
 	struct series_set set = SERIES_SET_NULL;
 	uint64_t points[4];

@@ -8,7 +8,7 @@
 
 #include "base/unit.h"
 
-UNIT(there_is_a_page)
+UNIT(the_page_is_among_the_assets)
 {
 	const struct asset *page = assets_find("/");
 
@@ -30,7 +30,7 @@ UNIT(every_file_is_there_in_both_forms)
 	}
 }
 
-UNIT(a_browser_that_has_it_is_known)
+UNIT(a_cached_asset_is_recognised_by_its_etag)
 {
 	const struct asset asset = {.etag = "\"1f2e\""};
 

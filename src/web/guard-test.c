@@ -24,7 +24,7 @@ static struct guard guard_for(const char *text)
 	return guard;
 }
 
-UNIT(names_that_are_ours)
+UNIT(own_host_names_are_accepted)
 {
 	static const char *const ours[] = {
 		"localhost", "localhost:1", "LOCALHOST:5392", "127.0.0.1",     "127.0.0.1:5392",
@@ -150,7 +150,7 @@ UNIT(a_token_is_made_and_found_again)
 	assert(load(&second, &problem) == 0 && strcmp(first.token, second.token) != 0);
 }
 
-UNIT(files_that_others_can_read)
+UNIT(token_files_readable_by_others_are_refused)
 {
 	static const mode_t modes[] = {0640, 0604, 0620, 0602, 0610, 0601, 0666};
 	struct guard guard;
@@ -164,7 +164,7 @@ UNIT(files_that_others_can_read)
 	assert(load(&guard, &problem) == 0 && strcmp(guard.token, "0123456789abcdef") == 0);
 }
 
-UNIT(files_that_hold_no_token)
+UNIT(token_files_without_a_token_are_refused)
 {
 	struct guard guard;
 	const char *problem;
@@ -204,7 +204,7 @@ UNIT(links_and_pipes_are_not_followed)
 	assert(load(&guard, &problem) == -EPERM);
 }
 
-UNIT(addresses)
+UNIT(listen_addresses_are_parsed)
 {
 	static const char *const wrong[] = {
 		"",       "127.0.0.1", ":80",        "localhost:80", "127.0.0.1:65536", "[::1]",
@@ -220,7 +220,7 @@ UNIT(addresses)
 	assert(!address_is_loopback(&address));
 }
 
-UNIT(who_gets_details_is_said)
+UNIT(the_access_to_details_is_described)
 {
 	struct guard guard = guard_for("127.0.0.1:5392");
 

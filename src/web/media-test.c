@@ -10,7 +10,7 @@
 
 #define OPEN "application/openmetrics-text"
 
-UNIT(who_gets_openmetrics)
+UNIT(openmetrics_is_chosen_by_the_accept_header)
 {
 	assert(media_prefers_openmetrics(OPEN));
 	assert(media_prefers_openmetrics(OPEN "; version=1.0.0; charset=utf-8"));
@@ -24,7 +24,7 @@ UNIT(who_gets_openmetrics)
 		     ";version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"));
 }
 
-UNIT(who_gets_plain_text)
+UNIT(plain_text_is_chosen_by_the_accept_header)
 {
 	static const char *const texts[] = {
 		"",
@@ -57,7 +57,7 @@ UNIT(a_specific_range_counts_more_than_a_general_one)
 	assert(!media_prefers_openmetrics("text/*;q=0.1, text/plain, " OPEN ";q=0.2"));
 }
 
-UNIT(packed_files_are_for_who_asks)
+UNIT(compressed_files_need_accept_encoding)
 {
 	assert(media_takes_gzip("gzip"));
 	assert(media_takes_gzip("gzip, deflate, br, zstd"));

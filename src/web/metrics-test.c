@@ -86,7 +86,7 @@ static bool has(const char *text, const char *line)
 	return at && (at == text || at[-1] == '\n');
 }
 
-UNIT(plain_text)
+UNIT(metrics_have_the_prometheus_text_form)
 {
 	struct snapshot *snapshot = snapshot_of(4, 10);
 	char *text;
@@ -122,7 +122,7 @@ UNIT(plain_text)
 	end();
 }
 
-UNIT(openmetrics)
+UNIT(metrics_have_the_openmetrics_form)
 {
 	struct snapshot *snapshot = snapshot_of(1, 10);
 	char *text;
@@ -172,7 +172,7 @@ UNIT(counters_never_fall)
 	end();
 }
 
-UNIT(two_processes_of_one_number)
+UNIT(processes_of_equal_pid_become_other)
 {
 	struct snapshot *snapshot = snapshot_of(2, 10);
 	char *text;
@@ -187,7 +187,7 @@ UNIT(two_processes_of_one_number)
 	end();
 }
 
-UNIT(the_dead_and_what_does_not_add_up_are_left_out)
+UNIT(dead_processes_and_unknown_peaks_are_left_out)
 {
 	struct snapshot *snapshot = snapshot_of(1, 10);
 	char *text;
@@ -203,7 +203,7 @@ UNIT(the_dead_and_what_does_not_add_up_are_left_out)
 	end();
 }
 
-UNIT(a_tally_has_an_end)
+UNIT(tallies_are_bounded)
 {
 	begin();
 	for (uint32_t i = 0; i < 2 * TALLY_MAX; i++)
@@ -264,7 +264,7 @@ static struct snapshot *crowd(uint32_t generation, uint32_t processes, uint32_t 
 	return snapshot;
 }
 
-UNIT(however_many_come_and_go)
+UNIT(rows_stay_bounded_however_many_processes_come)
 {
 	size_t most = 2 * BOOK_TYPES * 3 + BOOK_TYPES * 3; /* two with rows, and the others */
 
@@ -286,7 +286,7 @@ UNIT(however_many_come_and_go)
 	end();
 }
 
-UNIT(one_with_more_devices_than_rows)
+UNIT(a_process_with_too_many_devices_has_an_other_row)
 {
 	struct snapshot *snapshot = crowd(0, 1, 2 * METRICS_PROCESS_ROWS_MAX);
 	char *text;

@@ -69,7 +69,7 @@ UNIT(a_full_queue_drops_and_counts)
 	push_free(push);
 }
 
-UNIT(what_fails_is_counted_and_tried_again)
+UNIT(failed_pushes_are_counted_and_retried)
 {
 	const struct timespec moment = {.tv_nsec = 10000000};
 	struct push *push = push_nowhere();
@@ -97,7 +97,7 @@ UNIT(an_incident_too_long_to_send_is_dropped)
 	push_free(push);
 }
 
-UNIT(headers_that_make_no_sense)
+UNIT(invalid_push_headers_are_refused)
 {
 	static const char *const wrong[] = {"key", "=x", "a=b,c", "a=%0a"};
 
@@ -114,7 +114,7 @@ UNIT(headers_that_make_no_sense)
 	}
 }
 
-UNIT(pairs)
+UNIT(header_pairs_are_parsed)
 {
 	char text[] = " a = 1 ,,b=%41%3d%2C,c=";
 	char *rest = text;
@@ -129,7 +129,7 @@ UNIT(pairs)
 	assert(push_pairs_next(&rest, &name, &value) == 0);
 }
 
-UNIT(pairs_that_are_none)
+UNIT(malformed_header_pairs_are_refused)
 {
 	static const char *const wrong[] = {"a",     "=b",    "a=%",   "a=%4",
 					    "a=%4g", "a=%00", "a=%0a", "a%7f=b"};
@@ -149,7 +149,7 @@ static uint64_t rejected(const char *text)
 	return push_answer_rejected(text, strlen(text), 10);
 }
 
-UNIT(what_a_collector_says_it_left_out)
+UNIT(rejected_records_are_read_from_the_answer)
 {
 	assert(rejected("{\"partialSuccess\":{\"rejectedDataPoints\":\"3\"}}") == 3);
 	assert(rejected("{\"partialSuccess\":{\"rejectedLogRecords\":4}}") == 4);

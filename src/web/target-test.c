@@ -33,7 +33,7 @@ static void refused(const char *text, const char *problem)
 	target_deinit(&target);
 }
 
-UNIT(every_parameter)
+UNIT(every_url_parameter_is_parsed)
 {
 	assert(read_all("/x?pid=7&device=3&device=0xAB&type=l1&sort=age&by=site&limit=10&cursor=c"
 			"&address=0x10&kind=leak&since=1&from=2&to=3&step=60&token=t&size=1.5K&"
@@ -52,7 +52,7 @@ UNIT(every_parameter)
 	target_deinit(&target);
 }
 
-UNIT(nothing_is_given)
+UNIT(missing_parameters_have_defaults)
 {
 	static const char *const texts[] = {"/x", "/x?", "/x?&&"};
 
@@ -75,7 +75,7 @@ UNIT(texts_are_decoded)
 	refused("/x?%zz=1", "two digits");
 }
 
-UNIT(a_parameter_that_does_not_belong)
+UNIT(a_parameter_of_another_route_is_refused)
 {
 	refused("/x?colour=red", "\"colour\"");
 	refused("/x?=1", "unknown parameter \"\"");
@@ -85,7 +85,7 @@ UNIT(a_parameter_that_does_not_belong)
 	target_deinit(&target);
 }
 
-UNIT(values_that_are_none)
+UNIT(malformed_parameter_values_are_refused)
 {
 	refused("/x?pid=0", "pid");
 	refused("/x?pid=-1", "pid");
@@ -116,7 +116,7 @@ UNIT(values_that_are_none)
 	refused("/x?page=", "bytes");
 }
 
-UNIT(there_are_bounds)
+UNIT(parameters_are_bounded)
 {
 	char text[4096] = "/x?";
 	size_t length = 3;

@@ -149,7 +149,7 @@ UNIT(death_in_mid_message)
 	test_each(test_death);
 }
 
-UNIT(nothing_at_all)
+UNIT(a_silent_connection_has_no_message)
 {
 	test_raw("", 0);
 	legacy_testing_begin(&test_run, &test_burst, 0);
@@ -243,7 +243,7 @@ UNIT(pid_holds_back)
 }
 
 /* Never right for both: a FREE of nothing, split after 24 bytes, and the monitor's request. */
-UNIT(w24_or_free)
+UNIT(w24_and_a_free_are_told_apart)
 {
 	test_make(LEGACY_W72, LEGACY_FREE, 1);
 	legacy_testing_begin(&test_run, &test_burst, 0);
@@ -405,7 +405,7 @@ UNIT(garbage_in_the_first_message)
 	assert(test_garbage_at(0) == 29);
 }
 
-UNIT(garbage_text)
+UNIT(unknown_text_commands_are_garbage)
 {
 	static const char *const lines[] = {"QUERY_ALL\r\n", "QUERY_AL\n", "QUERY ALL\n",
 					    "Query_all\n", "QUERY_ALL \n"};
@@ -423,7 +423,7 @@ UNIT(garbage_text)
 }
 
 /* Other programs that might find the socket. */
-UNIT(garbage_of_others)
+UNIT(other_protocols_are_garbage)
 {
 	static const char *const others[] = {"GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01\x02", "\r\n",
 					     "help\n", "{\"query\": \"all\"}"};

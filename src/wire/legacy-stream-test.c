@@ -216,7 +216,7 @@ UNIT(byte_by_byte)
 }
 
 /* Hundreds of messages of all types, in reads of many sizes: also larger than the stream's room. */
-UNIT(bursts)
+UNIT(bursts_of_any_read_size_are_decoded)
 {
 	static const size_t reads[] = {1,   2,   3,   5,   7,   24,  31,   32,   33,   48,   71,
 				       72,  73,  96,  111, 112, 113, 127,  128,  129,  143,  144,
@@ -285,7 +285,7 @@ UNIT(texts_of_any_bytes)
 }
 
 /* What the daemon relies on: room for more after -EAGAIN, and no more than the room is taken. */
-UNIT(room)
+UNIT(the_stream_takes_no_more_than_its_room)
 {
 	struct legacy_message message;
 	uint64_t wait;

@@ -228,7 +228,7 @@ UNIT(every_byte_of_every_request)
 }
 
 /* What must be zero, once more as a list: from and to (not included). */
-UNIT(what_must_be_zero)
+UNIT(reserved_bytes_must_be_zero)
 {
 	static const uint16_t zero[][LEGACY_DIALECTS] = {
 		/* text, then W24, W32, W72, W112, W128, W144, W648 */
@@ -435,7 +435,7 @@ UNIT(answers_that_do_not_exist)
 }
 
 /* What realtime_monitor.py unpacks: six numbers of 64 bits. */
-UNIT(statistics_record)
+UNIT(statistics_record_has_six_numbers)
 {
 	const struct legacy_statistics record = {1, 2, 3, 4, 5, 6};
 	uint8_t bytes[sizeof(record)];

@@ -26,7 +26,7 @@ static int decode(const struct native_request *request)
 		decode(&r) == -EBADMSG;                \
 	})
 
-UNIT(a_question_comes_through)
+UNIT(a_request_survives_a_round_trip)
 {
 	struct native_request request, got;
 

@@ -8,13 +8,11 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 from pathlib import Path
 
 import pytest
-from _pytest.runner import runtestprotocol
 
-from common import LIMIT, record
+from common import LIMIT, record, shared_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -52,6 +50,7 @@ def is_ours(item):
 
 def pytest_configure(config):
     """Turn the SIGTERM of a suite's cap into an orderly end, so that fixtures clean up."""
+    config.addinivalue_line("markers", "other_user: becomes another user; see test_places.py")
 
     def stop(_number, _frame):
         raise KeyboardInterrupt
@@ -65,49 +64,40 @@ def pytest_sessionfinish(session, exitstatus):
         session.exitstatus = pytest.ExitCode.OK
 
 
-UNSTEADY = pytest.StashKey()
-
-
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item, nextitem):
-    """Real processes on a loaded machine: what fails is run once more, and the second time counts.
-    The first one is shown at the end, as unsteady: a fault to be found, of the test or of the tool."""
-    if not is_ours(item):
-        return True
-    node = item.nodeid, item.location
-    item.ihook.pytest_runtest_logstart(nodeid=node[0], location=node[1])
-    reports = runtestprotocol(item, nextitem=nextitem, log=False)
-    failed = [r for r in reports if r.failed]
-    if failed:
-        item.config.stash.setdefault(UNSTEADY, {})[item.nodeid] = failed
-        item._initrequest()  # fresh fixtures
-        reports = runtestprotocol(item, nextitem=nextitem, log=False)
-    for report in reports:
-        item.ihook.pytest_runtest_logreport(report=report)
-    item.ihook.pytest_runtest_logfinish(nodeid=node[0], location=node[1])
-    return True
+def pytest_runtest_protocol(item):
+    """Another run beside this one has the file: as if it were done."""
+    return None if is_ours(item) else True
 
 
-def show_unsteady(terminalreporter, config):
-    """Return: the tests that failed at first and passed then."""
-    lost = {r.nodeid for r in terminalreporter.stats.get("failed", [])}
-    lost |= {r.nodeid for r in terminalreporter.stats.get("error", [])}
-    unsteady = [n for n in config.stash.get(UNSTEADY, {}) if n not in lost]
-    for nodeid in unsteady:
-        terminalreporter.section(f"UNSTEADY: {nodeid} failed at first, and passed then")
-        for report in config.stash[UNSTEADY][nodeid]:
-            terminalreporter.write_line(report.longreprtext)
-    return unsteady
-
-
-def pytest_terminal_summary(terminalreporter, exitstatus, config):
-    record("integration", terminalreporter, show_unsteady(terminalreporter, config))
+def pytest_terminal_summary(terminalreporter):
+    record("integration", terminalreporter)
 
 
 @pytest.fixture(scope="session")
-def build():
-    """The build folder."""
+def build_folder():
+    """What meson has made. For what is run, use "build"."""
     return Path(os.environ.get("TTMEM_BUILD", ROOT / "build")).resolve()
+
+
+# Of the build folder, as patterns.
+PROGRAMS = (
+    "src/cli/ttmem", "src/daemon/ttmemd", "src/lib/libttmem.*", "tests/programs/*", "python/ttmem/*",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def build(build_folder):
+    """The programs under test, copied to where every user may run them: tests become other users, and the
+    clone may lie in a home that is closed to them, or have been built with a narrow umask (F70)."""
+    with shared_folder() as folder:
+        for source in (path for pattern in PROGRAMS for path in build_folder.glob(pattern)):
+            if source.is_file():
+                copy = folder / source.relative_to(build_folder)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(source, copy, follow_symlinks=False)
+        subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
+        yield folder
 
 
 @pytest.fixture
@@ -199,15 +189,10 @@ def public(build, clean_env):
         pytest.skip("only root can become others")
     from world import World
 
-    folder = Path(tempfile.mkdtemp(prefix="ttmem-test-"))
-    folder.chmod(0o755)
-    for path in ("src/cli/ttmem", "tests/programs/player", "src/lib/libttmem.so.0"):
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy((build / path).resolve(), folder / path)
-    world = World(folder, {**clean_env, "LD_LIBRARY_PATH": str(folder / "src/lib")}, folder)
-    yield world
-    world.close()
-    shutil.rmtree(folder)
+    with shared_folder() as folder:
+        world = World(build, clean_env, folder)
+        yield world
+        world.close()
 
 
 @pytest.fixture
@@ -217,10 +202,8 @@ def ttmemd(build, clean_env):
 
     if not (build / "src" / "daemon" / "ttmemd").exists():
         pytest.skip("the daemon ttmemd is not built")
-    # Other users have to get there, too: not below pytest's own folder.
-    with tempfile.TemporaryDirectory(prefix="ttmemd-test-") as folder:
-        os.chmod(folder, 0o755)
-        ttmemd = Ttmemd(build, clean_env, Path(folder))
+    with shared_folder() as folder:
+        ttmemd = Ttmemd(build, clean_env, folder)
         yield ttmemd
         ttmemd.close()
 

@@ -25,7 +25,7 @@ def send():
     global link
     if link is None:
         link = socket.socket(socket.AF_UNIX)
-        link.settimeout(20)
+        link.settimeout(120)
         link.connect(path)
     link.sendall(b"".join(batch) + message(3, pid=0))
     answer = b""

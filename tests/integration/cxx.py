@@ -29,8 +29,8 @@ def run(*command, **options):
 class Installed:
     """An installed tree, moved to another place than it was configured for."""
 
-    def __init__(self, build, folder):
-        run("meson", "install", "-C", build, "--no-rebuild", "--destdir", folder)
+    def __init__(self, build_folder, folder):
+        run("meson", "install", "-C", build_folder, "--no-rebuild", "--destdir", folder)
         (pc,) = folder.glob("**/pkgconfig/ttmem.pc")
         self.prefix = pc.parents[2]
 
@@ -47,9 +47,9 @@ class Installed:
         return program
 
 
-def installed_tree(build, tmp_path_factory):
-    if not (build / "src" / "lib" / "libttmem.so").exists():
+def installed_tree(build_folder, tmp_path_factory):
+    if not (build_folder / "src" / "lib" / "libttmem.so").exists():
         pytest.skip("libttmem is not built")
     if not shutil.which("g++"):
         pytest.skip("no g++")
-    return Installed(build, tmp_path_factory.mktemp("install"))
+    return Installed(build_folder, tmp_path_factory.mktemp("install"))

@@ -9,7 +9,8 @@ import os
 import struct
 import time
 
-NOBODY = 65534
+from common import NOBODY
+
 READY = 0x52454459
 PCI_IDS = {"wormhole_b0": "0x401e", "blackhole": "0xb140"}
 KINDS = ["DRAM", "L1", "L1_SMALL", "TRACE", "CB", "KERNEL"]  # in the order of a region

@@ -71,7 +71,8 @@ def places():
         for minor in MINORS:
             yield from (Path(folder) / place / f"python3.{minor}" for place in ("", "bin"))
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
-    for folder in sorted(pyenv.glob("3.*")):
+    # os.path: a variable that came from another user may name what this one cannot enter.
+    for folder in sorted(pyenv.glob("3.*")) if os.path.isdir(pyenv) else ():
         if re.fullmatch(r"3\.(9|1[0-3])\.\d+", folder.name):
             yield folder / "bin" / "python"
 

@@ -68,7 +68,7 @@ def test_guide_script_is_wrong_with_reuse(world, logs, analyze, ttmem):
     assert done.stdout == "0x1000\n"
 
 
-def test_what_was_replaced_was_not_freed(world, logs, analyze, ttmem):
+def test_a_size_change_is_not_a_free(world, logs, analyze, ttmem):
     """Allocated again with another size: devices and call sites agree that there was no free."""
     world.player(
         "alloc 0 DRAM 0x1000 64", "alloc 0 DRAM 0x1000 128", "alloc 1 DRAM 0x1000 32",
@@ -87,7 +87,7 @@ def test_what_was_replaced_was_not_freed(world, logs, analyze, ttmem):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_library_logs_against_the_model(world, logs, analyze, seed):
+def test_analysis_of_library_logs_matches_a_model(world, logs, analyze, seed):
     model, named = Model(), Model()
     calls = []
     player = world.player(show=False, **logs.settings())
@@ -111,7 +111,7 @@ def test_library_logs_against_the_model(world, logs, analyze, seed):
 
 
 @pytest.mark.parametrize("ids", ["hex", "decimal"])
-def test_server_log_against_the_model(ttmemd, analyze, ids):
+def test_analysis_of_server_logs_matches_a_model(ttmemd, analyze, ids):
     """A real daemon, a real old client, each event a line: the same verdict as the model's."""
     daemon = ttmemd.start("--log-events", "--ids", ids)
     client, model = daemon.old_client(), Model()
@@ -131,7 +131,7 @@ def test_server_log_against_the_model(ttmemd, analyze, ids):
     model.check(analyze(daemon.log), size_changes=False)
 
 
-def test_processes_that_end(ttmemd, analyze, tmp_path):
+def test_buffers_of_a_dead_client_are_leaks(ttmemd, analyze, tmp_path):
     """What the daemon removes from a dead client is a leak of that process."""
     daemon = ttmemd.start("--log-events")
     child = os.fork()
@@ -166,7 +166,7 @@ GUIDE = """\
 """
 
 
-def test_text(ttmem, tmp_path):
+def test_analyze_prints_a_summary(ttmem, tmp_path):
     log = tmp_path / "server.log"
     log.write_text(GUIDE)
     done = ttmem("analyze", log)
@@ -223,7 +223,7 @@ def test_exit_codes_and_mistakes(ttmem, tmp_path):
     assert ttmem("analyze", "--device", "4096", log).returncode == 2
 
 
-def test_what_is_no_log_passes_no_gate(ttmem, analyze, tmp_path):
+def test_a_file_that_is_no_log_fails_the_gate(ttmem, analyze, tmp_path):
     leaky, clean, wrong, empty = (tmp_path / name for name in ("leaky", "clean", "wrong", "empty"))
     leaky.write_text(GUIDE)
     clean.write_text("".join(GUIDE.splitlines(True)[:4]))
@@ -266,7 +266,7 @@ def test_what_is_no_log_passes_no_gate(ttmem, analyze, tmp_path):
         "=== TT-Metal Buffer Allocation Stack Traces ===",
     ],
 )
-def test_a_log_in_which_nothing_happened(ttmem, tmp_path, line):
+def test_a_log_without_events_has_no_leaks(ttmem, tmp_path, line):
     log = tmp_path / "log"
     log.write_text(f"\n{line}\n")
     done = ttmem("analyze", "--fail-on-leak", log)
@@ -276,7 +276,7 @@ def test_a_log_in_which_nothing_happened(ttmem, tmp_path, line):
 DETAILED = "ALLOC: pid=7 device=0 size=64 type=1 addr=0x1000 timestamp=170\n"
 
 
-def test_a_log_without_frees(ttmem, analyze, tmp_path):
+def test_a_log_that_records_no_frees_is_not_judged(ttmem, analyze, tmp_path):
     """Nothing is said about what was left in it; what other logs tell is not touched by that."""
     blind, clean, both = tmp_path / "blind", tmp_path / "clean", tmp_path / "both"
     blind.write_text(DETAILED)
@@ -306,7 +306,7 @@ def test_a_log_without_frees(ttmem, analyze, tmp_path):
     assert "of what has frees in the log, nothing was left" in text
 
 
-def test_top(analyze, tmp_path):
+def test_top_limits_the_leaks_that_are_listed(analyze, tmp_path):
     log = tmp_path / "log"
     with log.open("w") as out:
         for i in range(1, 31):
@@ -330,7 +330,7 @@ Call Stack:
 """
 
 
-def test_names_are_decoded(analyze, tmp_path):
+def test_cxx_names_in_logs_are_demangled(analyze, tmp_path):
     """C++ names as people wrote them; one that the decoder refuses stays as it is."""
     log = tmp_path / "log"
     log.write_text(NAMES % "main")

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from common import AS_NOBODY, LIMIT, NOBODY
 from world import end_children, used, wait_for
 
-NOBODY = 65534
 SEALS = 0x1 | 0x2 | 0x4 | 0x10  # SEAL, SHRINK, GROW, FUTURE_WRITE
 MIB = 1 << 20
 
@@ -314,12 +314,9 @@ def test_paused_is_told(world):
     assert any("unrecorded while paused" in note for note in document["notes"])
 
 
-AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
-
-
 def run_as_nobody(world, *args):
     return subprocess.run(
-        [*AS_NOBODY, world.program, *args], env=world.env, capture_output=True, text=True, timeout=60
+        [*AS_NOBODY, world.program, *args], env=world.env, capture_output=True, text=True, timeout=LIMIT
     )
 
 

@@ -10,10 +10,11 @@ import time
 
 import pytest
 
+from common import LIMIT
 from world import wait_for
 
 
-def test_every_field(world):
+def test_buffers_json_has_every_field(world):
     before = time.time_ns()
     player = world.player(
         "device 0 0xabc wormhole_b0 n150 0 1000 100",
@@ -39,7 +40,7 @@ def test_every_field(world):
     assert alias["flags"] == ["alias"] and alias["size"] == 20 and alias["device_uid"] is None
 
 
-def test_the_phase_of_the_process_where_that_of_the_buffer_does_not_tell(world):
+def test_process_phase_is_shown_where_it_differs_from_the_buffers(world):
     world.player(
         "alloc 0 DRAM 0x1000 50",
         "push own", "alloc 0 DRAM 0x2000 40", "pop",
@@ -64,7 +65,7 @@ def sizes(world, *args):
     return [buffer["size"] for buffer in world.json("buffers", *args)["buffers"]]
 
 
-def test_order_and_choice(three):
+def test_buffers_are_sorted_and_filtered(three):
     world, first, second = three
     assert sizes(world) == sizes(world, "--sort", "size") == [30, 20, 10, 5]
     assert sizes(world, "--sort", "age") == [10, 30, 20, 5]
@@ -81,7 +82,7 @@ def groups(world, kind):
     return [(g["key"], g["bytes"], g["buffers"]) for g in document["groups"]]
 
 
-def test_groups(three):
+def test_buffers_are_grouped(three):
     world, first, second = three
     assert groups(world, "name") == [("b", 30, 1), ("a", 30, 2), (None, 5, 1)] or groups(
         world, "name"
@@ -95,7 +96,7 @@ def test_groups(three):
     ]
 
 
-def test_csv(three):
+def test_buffers_csv_quotes_names(three):
     world, first, _ = three
     first.play("alloc 0 DRAM 0x9000 99 with,comma%22quote")
     rows = list(csv.DictReader(io.StringIO(world.text("buffers", "--csv"))))
@@ -105,7 +106,7 @@ def test_csv(three):
     assert [(row["key"], row["bytes"]) for row in rows] == [("", "139"), ("load", "25")]
 
 
-def test_table(three):
+def test_buffers_table_has_its_columns(three):
     world, first, _ = three
     lines = world.text("buffers", "--pid", first.pid).splitlines()
     assert lines[0].split() == ["SIZE", "TYPE", "DEV", "PID", "COMMAND", "ADDRESS", "REFS", "AGE",
@@ -114,7 +115,7 @@ def test_table(three):
     assert len(lines) == 3
 
 
-def test_a_hundred_thousand_while_it_writes(world):
+def test_a_hundred_thousand_buffers_are_exact_while_they_change(world):
     player = world.player("many 0 DRAM 0x100000 64 100000")
     player.process.stdin.write("burst 1 3000000\n")
     player.process.stdin.flush()
@@ -126,26 +127,26 @@ def test_a_hundred_thousand_while_it_writes(world):
     assert totals == {"bytes": 6400000, "buffers": 100000}
 
 
-def test_output_into_a_closed_pipe(world):
+def test_a_closed_pipe_is_no_error(world):
     world.player("many 0 DRAM 0x100000 64 50000")
     for command in (["buffers"], ["buffers", "--json"], ["buffers", "--csv"], ["smi"], ["ps", "--json"]):
         process = world.start(*command)
         process.stdout.read(1)
         process.stdout.close()
         assert process.stderr.read() == ""
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=LIMIT) == 0
 
 
-def test_full_disk_is_said(world):
+def test_a_full_disk_is_an_error(world):
     if not os.path.exists("/dev/full"):
         pytest.skip("no /dev/full")
     with open("/dev/full", "w") as full:
         result = subprocess.run([world.program, "smi"], env=world.env, stdout=full,
-                                stderr=subprocess.PIPE, text=True, timeout=30)
+                                stderr=subprocess.PIPE, text=True, timeout=LIMIT)
     assert result.returncode == 1 and "could not be written" in result.stderr
 
 
-def test_growth(world):
+def test_growth_names_what_keeps_growing(world):
     leaking = world.player("alloc 0 DRAM 0x10 1000 steady", "leak 0 4096 10")
     breathing = world.player("alloc 0 DRAM 0x1000 500 steady")
     document = world.json("growth", "--seconds", "1")
@@ -186,7 +187,7 @@ def test_growth_of_simulated_workloads(world):
     assert sum(site["ages"]) == site["buffers"] and sum(count > 0 for count in site["ages"]) >= 2
 
 
-def test_incidents(world):
+def test_incidents_name_the_call_sites(world):
     player = world.player(
         "push train",
         "alloc 0 DRAM 0x1000 100 victim", "free 0 DRAM 0x1000", "free 0 DRAM 0x1000",

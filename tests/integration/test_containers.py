@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from common import AS_NOBODY, NOBODY
 from machine import own_cgroup
 from world import used, wait_for
 
-NOBODY = 65534
-AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
 # A user namespace in which nobody is root, and processes of its own: a rootless container.
 ROOTLESS = (*AS_NOBODY, "unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child")
 
@@ -69,6 +68,7 @@ def test_a_folder_mounted_read_only_is_enough(daemon):
     wait_for_leak(daemon, player.pid)
 
 
+@pytest.mark.other_user
 @pytest.mark.parametrize("mounted", [True, False])
 def test_a_user_namespace(daemon, mounted):
     """The host's numbers count, whatever the process is called inside."""
@@ -83,6 +83,7 @@ def test_a_user_namespace(daemon, mounted):
     wait_for_leak(daemon, pid)
 
 
+@pytest.mark.other_user
 def test_root_inside_is_nobody_outside(daemon):
     daemon.start()
     player = daemon.player("alloc 0 DRAM 0x1000 64 secret")

@@ -252,8 +252,8 @@ def function_of(snippet, before=""):
 
 
 @pytest.fixture(scope="module")
-def installed(build, tmp_path_factory):
-    return installed_tree(build, tmp_path_factory)
+def installed(build_folder, tmp_path_factory):
+    return installed_tree(build_folder, tmp_path_factory)
 
 
 @pytest.fixture
@@ -293,7 +293,7 @@ def left_behind(ttmem, tmp_path):
 
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
 @pytest.mark.parametrize("flags", ["-std=c++17", "-std=c++20", "-std=c++17 -fno-exceptions -fno-rtti"])
-def test_header(program, left_behind, compiler, flags):
+def test_cxx_header_records_calls(program, left_behind, compiler, flags):
     if not shutil.which(compiler):
         pytest.skip(f"no {compiler}")
     app = program(HEADER, *flags.split(), compiler=compiler, package="ttmem")

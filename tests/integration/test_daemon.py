@@ -15,10 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from common import AS_NOBODY
 from conftest import LIMIT
 from world import descriptors, end_children, used, wait_for
-
-NOBODY = 65534
 
 
 @pytest.fixture
@@ -49,7 +48,7 @@ def wait_until_seen(daemon, pid):
     wait_for(lambda: pid in pids(daemon), f"pid {pid}")
 
 
-def test_a_book_is_handed_over(daemon):
+def test_a_new_book_reaches_the_daemon_at_once(daemon):
     daemon.start()
     player = daemon.player("alloc 0 DRAM 0x1000 100 weights", "alloc 3 L1 0x2000 50")
     wait_until_seen(daemon, player.pid)
@@ -62,7 +61,7 @@ def test_a_book_is_handed_over(daemon):
     assert used(seen(daemon, "smi"), player.pid) == {(3, "L1"): 50}
 
 
-def test_a_book_is_found_that_nobody_handed_over(daemon):
+def test_a_book_that_was_not_offered_is_found_by_the_scan(daemon):
     before = daemon.player("alloc 0 DRAM 0x1000 7", TTMEM_SOCKET="none")
     daemon.start("--scan-interval", "1")
     assert before.pid in pids(daemon)
@@ -73,7 +72,7 @@ def test_a_book_is_found_that_nobody_handed_over(daemon):
     assert used(document, later.pid) == {(0, "DRAM"): 8}
 
 
-def test_what_a_killed_process_left(daemon):
+def test_a_killed_process_is_reported_as_a_leak(daemon):
     daemon.start()
     player = daemon.player(
         "phase setup", "alloc 0 DRAM 0x1000 100 weights", "alloc 1 L1 0x2a00 52"
@@ -119,7 +118,7 @@ def test_a_clean_end_is_no_incident(daemon):
     assert f"Process {closed.pid} exited but left 1 buffers" in daemon.text()
 
 
-def test_killed_and_started_again_it_knows_the_same(daemon):
+def test_a_restarted_daemon_knows_the_same_processes(daemon):
     daemon.start()
     players = [
         daemon.player(f"alloc 0 DRAM 0x1000 {100 + i}", f"alloc {i} L1 0x2000 {i + 1} name{i}")
@@ -148,7 +147,7 @@ def test_killed_and_started_again_it_knows_the_same(daemon):
     client.close()
 
 
-def test_deaths_while_it_is_down(daemon):
+def test_deaths_while_the_daemon_is_down_are_reported(daemon):
     daemon.start()
     player = daemon.player("alloc 0 DRAM 0x1000 4242 lost")
     quiet = daemon.player("alloc 0 DRAM 0x1000 1", "free 0 DRAM 0x1000")
@@ -166,7 +165,7 @@ def test_deaths_while_it_is_down(daemon):
     assert daemon.json("status")["unobserved_exits"] == 0
 
 
-def test_what_nobody_could_see_is_counted(daemon):
+def test_unobserved_exits_are_counted(daemon):
     daemon.start("--keeper", "no")
     player = daemon.player("alloc 0 DRAM 0x1000 4242")
     lives = daemon.player("alloc 0 DRAM 0x1000 1")
@@ -187,7 +186,7 @@ def roll(daemon):
     return b""
 
 
-def test_a_lost_connection_means_nothing(daemon):
+def test_a_closed_connection_is_not_an_exit(daemon):
     daemon.start()
     player = daemon.player("alloc 0 DRAM 0x1000 100")
     wait_until_seen(daemon, player.pid)
@@ -200,7 +199,7 @@ def test_a_lost_connection_means_nothing(daemon):
 
 
 @pytest.mark.parametrize("handed_over", [True, False])
-def test_exec_ends_the_book(daemon, handed_over):
+def test_exec_is_reported_as_the_end_of_the_book(daemon, handed_over):
     daemon.start("--scan-interval", "1")
     settings = {} if handed_over else {"TTMEM_SOCKET": "none"}
     player = daemon.player("alloc 0 DRAM 0x1000 77", **settings)
@@ -220,7 +219,7 @@ def command_of(pid):
     return None
 
 
-def test_a_keeper_that_is_killed(daemon):
+def test_a_killed_keeper_is_replaced_with_all_books(daemon):
     """It is said, once; another one takes over, with all the books."""
     daemon.start()
     player = daemon.player("alloc 0 DRAM 0x1000 88")
@@ -242,7 +241,7 @@ def test_a_keeper_that_is_killed(daemon):
     assert daemon.text().count("the keeper of books is gone") == 1
 
 
-def test_forked_twice(daemon):
+def test_children_and_grandchildren_have_their_own_books(daemon):
     daemon.start()
     player = daemon.player("alloc 0 DRAM 0x1000 1")
     child = player.play("fork")
@@ -259,20 +258,20 @@ def test_forked_twice(daemon):
     assert daemon.wait_for_leak(child)["bytes"] == 2
 
 
+@pytest.mark.other_user
 def test_setuid_changes_nothing_about_who_may_see(daemon):
     daemon.start()
     player = daemon.player("alloc 0 DRAM 0x1000 123 secret", "setuid 65534")
     wait_until_seen(daemon, player.pid)
-    nobody = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
-    document = daemon.json("smi", before=nobody, env=daemon.blind)
+    document = daemon.json("smi", before=AS_NOBODY, env=daemon.blind)
     (process,) = [p for p in document["processes"] if p["pid"] == player.pid]
     assert process["book_user_id"] == 0
     assert used(document, player.pid) == {(0, "DRAM"): 123}
-    assert daemon.json("buffers", before=nobody, env=daemon.blind)["buffers"] == []
+    assert daemon.json("buffers", before=AS_NOBODY, env=daemon.blind)["buffers"] == []
     assert len(buffers_of(daemon, player.pid)) == 1
 
 
-def test_the_first_thread_has_ended(daemon):
+def test_a_process_whose_main_thread_exited_is_alive(daemon):
     daemon.start("--scan-interval", "1")
     player = daemon.player("alloc 0 DRAM 0x1000 100", "leave", "alloc 0 DRAM 0x2000 1")
     wait_until_seen(daemon, player.pid)
@@ -289,7 +288,7 @@ def children(pid):
 
 
 @pytest.mark.parametrize("mounted", [True, False])
-def test_a_pid_namespace(daemon, mounted):
+def test_processes_of_a_pid_namespace_have_their_host_pids(daemon, mounted):
     daemon.start("--scan-interval", "1")
     proc = ("--mount-proc",) if mounted else ()
     player = daemon.player(
@@ -307,7 +306,7 @@ def test_a_pid_namespace(daemon, mounted):
     assert leak["bytes"] == 64
 
 
-def test_who_held_the_memory_when_an_allocation_failed(daemon):
+def test_a_failed_allocation_reports_the_holders(daemon):
     daemon.start()
     big = daemon.player("alloc 0 DRAM 0x1000 9000 hog", "alloc 1 DRAM 0x1000 5 elsewhere")
     small = daemon.player("alloc 0 DRAM 0x1000 300 crumb")
@@ -345,7 +344,7 @@ def test_a_second_daemon_says_who_has_the_socket(daemon):
     assert not daemon.socket.exists() and not daemon.legacy.exists()
 
 
-def test_hup_opens_the_log_again(daemon):
+def test_sighup_reopens_the_log(daemon):
     log = daemon.folder / "own.log"
     daemon.start("--log", log)
     wait_for(lambda: "serving" in log.read_text(), "the first words")
@@ -375,7 +374,7 @@ def test_an_incident_runs_a_command(daemon):
     assert told()[0]["pid"] == player.pid
 
 
-def test_more_is_left_than_a_report_looks_at(daemon):
+def test_a_huge_leak_report_is_truncated(daemon):
     daemon.start()
     count = (1 << 20) + 1234
     player = daemon.player(f"many 0 DRAM 0x1000 64 {count}", "alloc 1 L1 0x10 5000 large")

@@ -12,6 +12,7 @@ import subprocess
 
 import pytest
 
+from common import LIMIT
 from world import check_schema, used, wait_for
 
 
@@ -40,7 +41,7 @@ def metric(daemon, name, **labels):
     return total
 
 
-def test_the_same_as_on_the_command_line(served):
+def test_http_and_command_show_the_same(served):
     player = served.player("alloc 0 DRAM 0x1000 100 weights", "alloc 1 L1 0x2000 7")
     wait_for(lambda: get(served, "/api/v1/ps")["processes"], "the process")
     over_http = check_schema(get(served, "/api/v1/smi"))
@@ -75,7 +76,7 @@ def has_ipv6():
 
 
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
-def test_ipv6(ttmemd):
+def test_http_can_listen_on_ipv6(ttmemd):
     ttmemd.start("--http", "[::1]:0")
     where = ttmemd.address()
     assert re.fullmatch(r"\[::1\]:[1-9]\d*", where)
@@ -83,13 +84,13 @@ def test_ipv6(ttmemd):
     wait_for(lambda: get(ttmemd, "/api/v1/smi")["totals"]["bytes"] == 100, "the buffer")
     # It knows its own names.
     for host, status in ((where, 200), ("localhost", 200), ("evil.example", 421)):
-        connection = http.client.HTTPConnection(where, timeout=30)
+        connection = http.client.HTTPConnection(where, timeout=LIMIT)
         with contextlib.closing(connection):
             connection.request("GET", "/healthz", headers={"Host": host})
             assert connection.getresponse().status == status, host
 
 
-def test_what_the_dead_left(served):
+def test_http_shows_leaks_of_exited_processes(served):
     served.player("alloc 7 DRAM 0x1000 1")
     player = served.player(
         "alloc 0 DRAM 0x1000 100 weights", "free 0 DRAM 0x9999", "alloc 0 DRAM 0x2000 5"
@@ -131,7 +132,7 @@ def test_counters_never_go_down(served):
 
 
 def test_every_incident_is_on_the_stream(served):
-    connection = http.client.HTTPConnection(served.address(), timeout=30)
+    connection = http.client.HTTPConnection(served.address(), timeout=LIMIT)
     with contextlib.closing(connection):
         token = (served.state / "http-token").read_text().strip()
         connection.request("GET", "/api/v1/stream", headers={"Authorization": f"Bearer {token}"})
@@ -154,20 +155,20 @@ def test_every_incident_is_on_the_stream(served):
     assert [i["size"] for i in seen] == [0, 10]
 
 
-def test_a_port_that_is_taken(served):
+def test_a_port_in_use_is_an_error(served):
     second = subprocess.run(
         [
             served.build / "src" / "daemon" / "ttmemd",
             "--socket", served.folder / "s2", "--legacy-socket", "none",
             "--http", served.address(), "--state", served.folder / "state2", "--keeper", "no",
         ],
-        env=served.env, capture_output=True, text=True, timeout=30,
+        env=served.env, capture_output=True, text=True, timeout=LIMIT,
     )  # fmt: skip
     assert second.returncode == 1
     assert served.address() in second.stderr and "in use" in second.stderr
 
 
-def test_told_to_end_while_many_die(served):
+def test_daemon_stops_while_many_processes_die(served):
     """Reports of those who died last are made when nobody serves pages any more."""
     program = str(served.build / "tests" / "programs" / "load")
     crowd = [

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from common import AS_NOBODY, NOBODY
 from world import check_schema, end_children, wait_for
 
 # A healthy process: a device, enough memory of both sorts, and stacks.
@@ -16,9 +17,6 @@ HEALTHY = (
     "alloc 0 DRAM 0x100000 33554432 weights",
     "alloc 0 L1 0x1000 524288 activations",
 )
-
-NOBODY = 65534
-AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
 
 FIBER = """
 #define _GNU_SOURCE

@@ -9,8 +9,9 @@ import subprocess
 
 import pytest
 
+from common import AS_NOBODY, LIMIT, NOBODY, become
 from machines import Machine, Region
-from test_doctor import AS_NOBODY, HEALTHY, NOBODY, found
+from test_doctor import HEALTHY, found
 from world import wait_for
 
 
@@ -34,7 +35,7 @@ DAEMON = {"daemon-none", "daemon-silent", "daemon-stranger", "daemon-blind", "da
           "daemon-forgets", "old-server", "old-socket"}  # fmt: skip
 
 
-def test_a_daemon_that_is_well(ttmemd, asker):
+def test_a_healthy_daemon_has_no_findings(ttmemd, asker):
     ttmemd.start()
     ttmemd.player(*HEALTHY)
     # Its memory of the past is opened by another thread.
@@ -73,6 +74,7 @@ def test_daemon_blind(ttmemd, asker):
     assert "daemon-blind" in found(asker)
 
 
+@pytest.mark.other_user
 def test_daemon_partial(ttmemd, asker):
     ttmemd.start()
     ids = found(asker, before=AS_NOBODY)
@@ -136,12 +138,13 @@ class Inside:
         return self.world.run(*self.words, *args, **options)
 
 
+@pytest.mark.other_user
 def test_bundle(world, tmp_path):
     """Nothing in it names what is others'."""
     os.chmod(tmp_path, 0o755)
     mine = world.player(*HEALTHY)
     other = world.player("alloc 0 DRAM 0x1000 4096 secret-name", before=AS_NOBODY)
-    unset = world.player(TTMEM="", before=("setpriv", "--reuid=12345", "--clear-groups"))
+    unset = world.player(TTMEM="", before=become(12345))
     file = tmp_path / "bundle.json"
     result = world.run("doctor", "--bundle", file)
     assert result.returncode == 2
@@ -171,7 +174,7 @@ def on_machine(world, machine):
     return SOURCES & set(found(world))
 
 
-def test_sources_that_are_well(world, tmp_path):
+def test_healthy_sources_have_no_findings(world, tmp_path):
     machine = Machine(tmp_path / "machine")
     machine.card(0, "n150", "wormhole_b0", chip=0x4D)
     player = world.player("device 0 0x4d wormhole_b0 n150 0 12884901888 94371840", "alloc 0 DRAM 0x1000 4096")
@@ -223,6 +226,6 @@ def test_region_unreadable(public):
     assert "region-unreadable" not in on_machine(public, machine)
     result = subprocess.run(
         [*AS_NOBODY, public.program, "doctor", "--json"], env=public.env, capture_output=True,
-        text=True, timeout=60,
+        text=True, timeout=LIMIT,
     )
     assert "region-unreadable" in {f["id"] for f in json.loads(result.stdout)["findings"]}

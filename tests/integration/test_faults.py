@@ -121,7 +121,7 @@ def check_reports(daemon, dead):
     assert lists >= min(len(must), 20)
 
 
-def test_killed_at_random_under_load(daemon):
+def test_totals_and_leaks_are_exact_after_random_kills(daemon):
     crowd = Crowd(daemon, seed=20240607)
     for _ in range(8):
         crowd.join()

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from common import AS_NOBODY
 from world import used, wait_for
 
 MIB = 1 << 20
-AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 SEALS = 0x1 | 0x2 | 0x4 | 0x10  # SEAL, SHRINK, GROW, FUTURE_WRITE
 
 # argv: socket, size, seals, seed, whether to call itself the owner; stdin: the first bytes. The seed
@@ -101,7 +101,7 @@ def memory_kib(daemon):
         return int(re.search(r"VmHWM:\s+(\d+)", file.read()).group(1))
 
 
-def test_books_that_lie(daemon):
+def test_forged_books_are_refused(daemon):
     daemon.start("--scan-interval", "1")
     lines = [f"alloc {i % 3} DRAM {0x1000 + 0x1000 * i} {i + 1} name{i}" for i in range(40)]
     honest = daemon.player(*lines, TTMEM_HISTORY="1024")

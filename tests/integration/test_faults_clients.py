@@ -113,7 +113,7 @@ for size in (72, 144, 648):
 """
 
 
-def test_dying_in_mid_message(daemon, bystanders):
+def test_clients_that_die_in_mid_message_harm_no_one(daemon, bystanders):
     daemon.start()
     check = bystanders()
     process = helper(daemon, MID_MESSAGE)
@@ -160,7 +160,7 @@ def held(daemon):
     return sum(word.startswith(("/memfd:", "anon_inode:", "socket:")) for word in words)
 
 
-def test_dying_in_mid_offer(daemon, bystanders):
+def test_clients_that_die_in_mid_offer_are_still_reported(daemon, bystanders):
     daemon.start("--scan-interval", "3600")
     check = bystanders()
     before = held(daemon)
@@ -179,7 +179,7 @@ def test_dying_in_mid_offer(daemon, bystanders):
     wait_for(lambda: held(daemon) == before, "closed descriptors")
 
 
-def test_standing_still_inside_an_update(daemon, bystanders):
+def test_a_process_stopped_inside_an_update_is_read_exactly(daemon, bystanders):
     daemon.start()
     check = bystanders()
     rng = random.Random(5)
@@ -188,7 +188,10 @@ def test_standing_still_inside_an_update(daemon, bystanders):
     busy.process.stdin.write("burst 0 2000000000\n")
     busy.process.stdin.flush()
     seen = set()
-    for _ in range(40):
+    rounds = 0
+    # Both states are met sooner or later.
+    while rounds < 40 or len(seen) < 2:
+        rounds += 1
         os.kill(busy.pid, signal.SIGSTOP)
         document = daemon.json("smi", env=daemon.blind)
         (process,) = [p for p in document["processes"] if p["pid"] == busy.pid]
@@ -204,14 +207,13 @@ def test_standing_still_inside_an_update(daemon, bystanders):
         check()
         os.kill(busy.pid, signal.SIGCONT)
         time.sleep(rng.random() * 0.003)
-    assert len(seen) == 2, "never stopped in one of the two states"
     os.kill(busy.pid, signal.SIGSTOP)
     busy.process.kill()
     assert daemon.wait_for_leak(busy.pid)["bytes"] in (4096, 4160)
     check()
 
 
-def test_no_descriptors_left(daemon):
+def test_a_daemon_without_descriptors_loses_no_report(daemon):
     limit = 64
     daemon.start("--scan-interval", "1", before=("prlimit", f"--nofile={limit}:{limit}"))
     players = [daemon.player(f"alloc 0 DRAM 0x1000 {100 + i}") for i in range(100)]
@@ -281,7 +283,7 @@ sys.stdin.readline()
 
 
 @pytest.mark.parametrize("which", ["connections", "garbage", "zeros", "huge"])
-def test_a_flood(daemon, bystanders, which):
+def test_a_flood_of_connections_does_not_harm_others(daemon, bystanders, which):
     daemon.start()
     check = bystanders()
     process = helper(daemon, FLOOD, which, 65534)
@@ -327,7 +329,7 @@ sys.stdin.readline()
 """
 
 
-def test_a_flood_of_news(daemon, bystanders):
+def test_a_flood_of_incidents_does_not_harm_others(daemon, bystanders):
     daemon.start()
     check = bystanders()
     library = daemon.build / "src" / "lib" / "libttmem.so"

@@ -31,7 +31,7 @@ def clock(ttmemd, monkeypatch):
     return jump
 
 
-def test_the_clock_jumps(ttmemd, clock):
+def test_clock_jumps_change_no_report(ttmemd, clock):
     ttmemd.start("--scan-interval", "1")
     stays = ttmemd.player("alloc 0 DRAM 0x1000 1000 stays")
     want = {}

@@ -67,7 +67,7 @@ def leaked(daemon):
     return {p["pid"]: p["bytes"] for p in daemon.json("leaks")["processes"]}
 
 
-def test_a_full_disk(ttmemd, disk):
+def test_reports_are_written_once_a_full_disk_has_room(ttmemd, disk):
     ttmemd.start()
     before = leave(ttmemd, 11)
     wait_for(lambda: before in (leaked(ttmemd) or {}), "the first report")
@@ -90,7 +90,7 @@ def test_a_full_disk(ttmemd, disk):
     assert len(reasons(ttmemd)) == 1, reasons(ttmemd)
 
 
-def test_a_disk_that_is_full_from_the_start(ttmemd, disk):
+def test_daemon_starts_on_a_full_disk(ttmemd, disk):
     fill(disk / "filler")
     ttmemd.start()
     wait_for(lambda: reasons(ttmemd), "the reason")
@@ -112,7 +112,7 @@ def overwrite(path, rng):
             file.write(rng.randbytes(1000))
 
 
-def test_a_damaged_database(ttmemd, rng):
+def test_a_damaged_database_is_replaced_at_start(ttmemd, rng):
     ttmemd.start()
     leave(ttmemd, 1)
     assert ttmemd.stop() == 0
@@ -125,7 +125,7 @@ def test_a_damaged_database(ttmemd, rng):
     assert (ttmemd.state / name).exists()
 
 
-def test_a_database_damaged_in_use(ttmemd, rng):
+def test_a_database_damaged_in_use_is_replaced(ttmemd, rng):
     ttmemd.start()
     first = leave(ttmemd, 1)
     wait_for(lambda: leaked(ttmemd) == {first: 1}, "the first report")

@@ -46,7 +46,7 @@ def test_recorded_names_follow_the_custom():
         assert "cluster, job, instance" in expression, name
 
 
-def test_what_alerts_say_to_type(ttmemd):
+def test_commands_in_alert_texts_exist(ttmemd):
     """The commands in their texts exist, with those options."""
     ttmemd.start()
     rules = (FLEET / "ttmem.rules.yml").read_text()
@@ -256,7 +256,7 @@ def test_every_panel_shows_something(scraped):
             assert found[2] in query(scraped, found[1])[0]["metric"]
 
 
-def test_panels_and_alert_know_of_the_same_leaks(tmp_path):
+def test_panels_and_alerts_count_the_same_leaks(tmp_path):
     """What a daemon found at its start was never counted up: an increase would not have it. What was before a restart
     is not lost either, and nothing counts twice."""
     leaks = {title: text for title, text in queries("") if "ttmem_processes_leaked_total" in text}

@@ -24,14 +24,14 @@ def block(pid, last):
     )
 
 
-def test_the_block_of_the_guide(world):
+def test_history_prints_the_block_of_the_old_guide(world):
     player = world.player(*GUIDE)
     assert world.text("history", "0x18c6a00") == block(player.pid, "Still allocated")
     assert world.text("history", str(0x18C6A00)) == block(player.pid, "Still allocated")
     assert world.text("history", "0x1") == "nothing is known of address 0x1\n"
 
 
-def test_the_block_of_a_dead_process(world):
+def test_history_of_a_dead_process_is_printed(world):
     player = world.player(*GUIDE)
     holder = player.play("hold")
     world.show(holder)
@@ -69,7 +69,7 @@ def test_references_double_frees_and_size_changes(world):
     assert life["events"][0]["name"] == "cached"
 
 
-def test_same_address_of_several(world):
+def test_history_keeps_processes_devices_and_types_apart(world):
     first = world.player("alloc 0 DRAM 0x1000 1", "alloc 0 L1 0x1000 2", "alloc 1 L1 0x1000 3")
     second = world.player("alloc 0 DRAM 0x1000 4")
     text = world.text("history", "0x1000")
@@ -88,7 +88,7 @@ def test_same_address_of_several(world):
     assert found("--pid", second.pid) == [4]
 
 
-def test_further_back_than_the_log(world):
+def test_history_reaches_back_by_the_graveyard(world):
     # The smallest log holds 1024 events, the graveyard 4096 frees.
     player = world.player(
         "alloc 0 DRAM 0x1000 10 old", "free 0 DRAM 0x1000", "alloc 0 DRAM 0x2000 20 kept",
@@ -107,7 +107,7 @@ def test_further_back_than_the_log(world):
     ]
 
 
-def test_while_it_writes(world):
+def test_history_is_exact_while_the_process_writes(world):
     player = world.player("alloc 0 DRAM 0x1000 10 old")
     player.process.stdin.write("burst 0 3000000\n")
     player.process.stdin.flush()

@@ -44,7 +44,7 @@ def descriptors_of(daemon):
     return len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
 
 
-def test_one_process_has_few_books(daemon):
+def test_books_per_process_are_limited(daemon):
     daemon.start()
     before = descriptors_of(daemon)
     process = hostile(daemon, "books", 200)
@@ -56,7 +56,7 @@ def test_one_process_has_few_books(daemon):
     wait_for(lambda: process.pid not in processes(daemon), "its end")
 
 
-def test_nobody_says_that_we_kept_their_book(daemon):
+def test_a_process_cannot_claim_that_the_daemon_keeps_its_book(daemon):
     daemon.start()
     process = hostile(daemon, "source")
     wait_for(lambda: daemon.json("status")["books_refused"] == 1, "the refusal")
@@ -66,7 +66,7 @@ def test_nobody_says_that_we_kept_their_book(daemon):
     assert processes(daemon)[process.pid]["source"] == "book"
 
 
-def test_exec_while_a_child_has_the_connection(daemon):
+def test_exec_is_noticed_while_a_child_holds_the_connection(daemon):
     daemon.start("--scan-interval", "1")
     player = daemon.player("alloc 0 DRAM 0x1000 77")
     wait_for(lambda: player.pid in processes(daemon), "the process")
@@ -82,7 +82,7 @@ def test_exec_while_a_child_has_the_connection(daemon):
 
 
 @pytest.mark.parametrize("what", ["incidents", "failed"])
-def test_incidents_without_end(daemon, what):
+def test_a_flood_of_incidents_does_not_hide_those_of_others(daemon, what):
     daemon.start()
     process = hostile(daemon, what)
     player = daemon.player("alloc 0 DRAM 0x1000 5", "failed 0 DRAM 4096 1")

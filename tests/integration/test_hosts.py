@@ -33,7 +33,7 @@ def hosts(ttmemd, build, clean_env, tmp_path):
     other.close()
 
 
-def test_two_machines(hosts):
+def test_smi_shows_two_hosts_in_one_table(hosts):
     daemon, where = hosts
     shown = daemon.run("smi", "--host", where[0], "--host", where[1])
     assert shown.returncode == 0 and shown.stderr == ""
@@ -47,7 +47,7 @@ def test_two_machines(hosts):
     assert shown.stdout.endswith("1.0 MiB of DRAM and 0 B of L1 in 1 buffer, 1 process\n")
 
 
-def test_json(hosts):
+def test_smi_json_of_hosts_names_the_problem_of_each(hosts):
     daemon, where = hosts
     shown = daemon.run("smi", "--host", where[0], "--host", "127.0.0.1:1", "--json")
     assert shown.returncode == 1
@@ -59,7 +59,7 @@ def test_json(hosts):
     assert second["problem"] == "connection refused"
 
 
-def test_one_that_hangs_and_one_that_talks_nonsense(hosts):
+def test_hosts_that_hang_or_send_garbage_do_not_hide_others(hosts):
     daemon, where = hosts
     with socket.socket() as silent, socket.socket() as odd:
         for server in (silent, odd):
@@ -82,11 +82,11 @@ def test_one_that_hangs_and_one_that_talks_nonsense(hosts):
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "user@host", "a b"])
-def test_names_that_are_none(ttmemd, name):
+def test_invalid_host_names_are_refused(ttmemd, name):
     assert ttmemd.run("smi", "--host", name).returncode == 2
 
 
-def test_only_once_and_not_as_csv(ttmemd):
+def test_host_cannot_be_combined_with_csv_or_watch(ttmemd):
     assert ttmemd.run("smi", "--host", "a", "--csv").returncode == 2
     assert ttmemd.run("smi", "--host", "a", "-w").returncode == 2
 
@@ -138,7 +138,7 @@ def smi(used=1048576, card="n150", device=0):
     return {"schema": "ttmem.smi/1", "devices": [row], "processes": []}
 
 
-def test_a_hundred_machines(ttmemd, pretend):
+def test_smi_of_a_hundred_hosts_keeps_their_order(ttmemd, pretend):
     hosts = [pretend(smi(used=1048576)).name for _ in range(100)]
     shown = ttmemd.run("smi", *(word for name in hosts for word in ("--host", name)))
     assert (shown.returncode, shown.stderr) == (0, "")
@@ -147,19 +147,19 @@ def test_a_hundred_machines(ttmemd, pretend):
     assert rows[-1].startswith("100.0 MiB of DRAM")
 
 
-def test_more_than_there_may_be(ttmemd):
+def test_more_than_256_hosts_are_refused(ttmemd):
     words = [word for number in range(257) for word in ("--host", f"127.0.0.1:{number + 1}")]
     assert ttmemd.run("smi", *words).returncode == 2
 
 
-def test_one_that_is_named_twice_counts_once(ttmemd, pretend):
+def test_a_host_named_twice_counts_once(ttmemd, pretend):
     host = pretend(smi())
     shown = ttmemd.run("smi", *["--host", host.name] * 300)
     assert shown.returncode == 0 and len(host.asked) == 1
     assert shown.stdout.splitlines()[-1].startswith("1.0 MiB of DRAM")
 
 
-def test_names_with_colons(ttmemd):
+def test_ipv6_hosts_are_taken_with_and_without_brackets(ttmemd):
     """An address of IPv6 is taken with or without its brackets; only with them it can have a port."""
     for name in ("::1", "[::1]", "[::1]:1", "nosuch.invalid"):
         shown = ttmemd.run("smi", "--host", name, "--json")
@@ -180,7 +180,7 @@ def test_names_with_colons(ttmemd):
         ({"schema": "ttmem.smi/1", "devices": {"a": 1}}, "no device in use"),
     ],
 )
-def test_what_is_no_document(ttmemd, pretend, body, said):
+def test_invalid_documents_of_hosts_are_reported(ttmemd, pretend, body, said):
     good, bad = pretend(smi()), pretend(body)
     shown = ttmemd.run("smi", "--host", bad.name, "--host", good.name)
     assert re.search(rf"^{bad.name} +\(", shown.stdout, re.M) and said in shown.stdout
@@ -188,7 +188,7 @@ def test_what_is_no_document(ttmemd, pretend, body, said):
     assert shown.stdout.splitlines()[-1].startswith("1.0 MiB of DRAM") and "\x1b" not in shown.stdout
 
 
-def test_where_nobody_answers(ttmemd, pretend):
+def test_unreachable_hosts_are_reported_as_unknown(ttmemd, pretend):
     """What is not known is not called nothing, and a port that is none is told in words of our own."""
     newer = pretend({**smi(), "schema": "ttmem.smi/9"})
     names = [newer.name, "127.0.0.1:1", "127.0.0.1:99999", "127.0.0.1:x", "[::1]x"]
@@ -201,7 +201,7 @@ def test_where_nobody_answers(ttmemd, pretend):
     assert ttmemd.run("smi", "--prometheus", away.name).stdout.endswith("none of them has told anything\n")
 
 
-def test_numbers_of_every_kind(ttmemd, pretend):
+def test_extreme_numbers_of_hosts_do_not_overflow(ttmemd, pretend):
     """Less than nothing, more than there is, and what is no number: nothing overflows."""
     odd = [pretend(smi(used=value)).name for value in (-5, 2**63 - 1, 2**63 - 1, 2**63 - 1, "x", 1e300, None)]
     shown = ttmemd.run("smi", *(word for name in odd for word in ("--host", name)))
@@ -209,7 +209,7 @@ def test_numbers_of_every_kind(ttmemd, pretend):
     assert "16.0 EiB of DRAM" in shown.stdout or "16777216.0 TiB of DRAM" in shown.stdout
 
 
-def test_nobody_is_followed(ttmemd, pretend):
+def test_redirects_of_hosts_are_not_followed(ttmemd, pretend):
     other = pretend(smi())
     first = pretend(b"", status=f"302 Found\r\nLocation: http://{other.name}/")
     shown = ttmemd.run("smi", "--host", first.name)
@@ -217,7 +217,7 @@ def test_nobody_is_followed(ttmemd, pretend):
     assert not other.asked
 
 
-def test_names_that_would_redraw_the_screen(ttmemd, pretend):
+def test_control_characters_from_hosts_are_escaped(ttmemd, pretend):
     evil = "\x1b]0;owned\x07\x1b[2J\u009b31m\u202e"
     host = pretend(smi(card=evil))
     shown = ttmemd.run("smi", "--host", host.name)
@@ -228,7 +228,7 @@ def test_names_that_would_redraw_the_screen(ttmemd, pretend):
     assert told.isascii() and json.loads(told)["hosts"][0]["smi"]["devices"][0]["card"] == evil
 
 
-def test_it_fits_a_terminal(ttmemd, pretend):
+def test_table_of_hosts_fits_a_terminal(ttmemd, pretend):
     hosts = [pretend(smi(used=900 * 1048576, card=card, device=31)).name for card in ("n150", "galaxy of cards")]
     hosts.append("127.0.0.1:1")
     words = [word for name in hosts for word in ("--host", name)]
@@ -258,7 +258,7 @@ def sample(value, name="ttmem_device_bytes", **labels):
     return labels, value
 
 
-def test_a_prometheus_with_many_machines(ttmemd, pretend):
+def test_prometheus_hosts_are_sorted_and_devices_kept_apart(ttmemd, pretend):
     """Hosts in order, devices of one number but another id apart, and those that do not answer."""
     server = pretend(
         samples(
@@ -288,7 +288,7 @@ def test_a_prometheus_with_many_machines(ttmemd, pretend):
 
 
 @pytest.mark.parametrize("value", ["NaN", "+Inf", "-1", "1e300", "x", 7, None, ["1"]])
-def test_values_of_a_prometheus(ttmemd, pretend, value):
+def test_prometheus_values_are_clamped(ttmemd, pretend, value):
     server = pretend(samples(sample(value), sample("1", device="1")))
     document = ttmemd.json("smi", "--prometheus", f"http://{server.name}")
     used = document["devices"][0]["memory"]["DRAM"]["used"]
@@ -296,13 +296,13 @@ def test_values_of_a_prometheus(ttmemd, pretend, value):
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", {"data": {}}, {"data": {"result": {}}}, [1]])
-def test_what_is_no_prometheus(ttmemd, pretend, body):
+def test_invalid_prometheus_answers_are_refused(ttmemd, pretend, body):
     server = pretend(body)
     shown = ttmemd.run("smi", "--prometheus", f"http://{server.name}")
     assert shown.returncode == 1 and shown.stdout == "" and server.name in shown.stderr
 
 
-def test_a_prometheus_that_knows_nobody(ttmemd, pretend):
+def test_prometheus_that_scrapes_no_ttmemd_says_so(ttmemd, pretend):
     server = pretend(samples())
     shown = ttmemd.run("smi", "--prometheus", server.name)
     assert shown.returncode == 0 and "it scrapes no ttmemd" in shown.stdout
@@ -310,18 +310,18 @@ def test_a_prometheus_that_knows_nobody(ttmemd, pretend):
 
 
 @pytest.mark.parametrize("url", ["", "ftp://a", "http://a b", "httpx://a", "http://a?b"])
-def test_what_is_no_address_of_a_prometheus(ttmemd, url):
+def test_invalid_prometheus_urls_are_refused(ttmemd, url):
     shown = ttmemd.run("smi", "--prometheus", url)
     assert shown.returncode == 2 and "--prometheus" in shown.stderr
 
 
-def test_a_prometheus_that_is_away(ttmemd):
+def test_unreachable_prometheus_is_an_error(ttmemd):
     shown = ttmemd.run("smi", "--prometheus", "http://127.0.0.1:1")
     assert (shown.returncode, shown.stdout) == (1, "")
     assert shown.stderr == "ttmem smi: http://127.0.0.1:1: connection refused\n"
 
 
-def test_samples_that_make_no_sense(ttmemd, pretend):
+def test_invalid_prometheus_samples_are_skipped(ttmemd, pretend):
     evil = "\x1b[2J\u202e"
     answer = samples(sample("5", instance=evil))
     answer["data"]["result"] += [1, {}, {"metric": 3, "value": {}}, None]
@@ -330,5 +330,5 @@ def test_samples_that_make_no_sense(ttmemd, pretend):
     assert "\x1b" not in shown.stdout and "\u202e" not in shown.stdout and "5 B" in shown.stdout
 
 
-def test_not_both(ttmemd):
+def test_host_and_prometheus_exclude_each_other(ttmemd):
     assert ttmemd.run("smi", "--host", "a", "--prometheus", "http://b").returncode == 2

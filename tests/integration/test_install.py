@@ -47,12 +47,12 @@ def run(*command, **options):
 
 
 @pytest.fixture(scope="module")
-def prefix(build, tmp_path_factory):
+def prefix(build_folder, tmp_path_factory):
     """What the build installs, in a folder that it was not configured for."""
-    if not (build / "src" / "lib" / "libttmem.so").exists():
+    if not (build_folder / "src" / "lib" / "libttmem.so").exists():
         pytest.skip("libttmem is not built")
     destination = tmp_path_factory.mktemp("install")
-    run("meson", "install", "-C", build, "--no-rebuild", "--destdir", destination)
+    run("meson", "install", "-C", build_folder, "--no-rebuild", "--destdir", destination)
     (pc,) = destination.glob("**/pkgconfig/ttmem.pc")
     return pc.parents[2]
 

@@ -68,7 +68,7 @@ def totals(text):
     return holders
 
 
-def test_the_table():
+def test_sample_table_adds_up():
     rows, sums = allocations((SAMPLES / "allocations").read_text())
     assert [row["Comm"] for row in rows] == ["python3", "llama server"]
     for column in COLUMNS[2:]:
@@ -80,7 +80,7 @@ def test_a_reader_of_the_old_columns_still_reads_them():
     assert rows == {4711: [3221225472, 1048576, 32768, 0, 130], 4802: [536870912, 0, 0, 67108864, 12]}
 
 
-def test_the_usage_of_a_descriptor():
+def test_sample_fdinfo_matches_the_table():
     keys = usage((SAMPLES / "fdinfo").read_text())
     rows, _ = allocations((SAMPLES / "allocations").read_text())
     assert keys["drm-driver"] == "ttmem" and keys["drm-client-id"] == 7
@@ -88,7 +88,7 @@ def test_the_usage_of_a_descriptor():
         assert keys[f"drm-total-{region}"] == keys[f"drm-resident-{region}"] == rows[0][column]
 
 
-def test_the_three_samples_are_of_one_machine():
+def test_samples_agree_with_each_other():
     rows, _ = allocations((SAMPLES / "allocations").read_text())
     holders = totals((SAMPLES / "totals").read_text())
     for row in rows:
@@ -96,7 +96,7 @@ def test_the_three_samples_are_of_one_machine():
         assert holders[row["PID"]].get(4, 0) == row["TRACE"]
 
 
-def test_the_samples_are_what_the_command_reads(ttmem, tmp_path):
+def test_the_command_reads_the_sample_totals(ttmem, tmp_path):
     folder = tmp_path / "driver" / "ttmem"
     folder.mkdir(parents=True)
     shutil.copy(SAMPLES / "totals", folder / "totals")
@@ -106,7 +106,7 @@ def test_the_samples_are_what_the_command_reads(ttmem, tmp_path):
     assert '"comm":"llama server"' in done.stdout and done.stdout.count('"source":"kernel"') == 2
 
 
-def test_the_daemon_has_them_too(ttmemd):
+def test_the_daemon_reads_the_sample_totals(ttmemd):
     """In its documents, its metrics and its past; and the command, which asks both, counts them once."""
     folder = ttmemd.folder / "machine" / "driver" / "ttmem"
     folder.mkdir(parents=True)
@@ -156,7 +156,7 @@ def check_flood(text):
     assert 20 < len(document["processes"]) < 40 and "late" not in {p["comm"] for p in document["processes"]}
 
 
-def test_a_liar_costs_only_himself(ttmem, tmp_path):
+def test_a_flood_of_kernel_rows_costs_only_its_user(ttmem, tmp_path):
     write_flood(tmp_path / "driver" / "ttmem")
     assert (tmp_path / "driver" / "ttmem" / "totals").stat().st_size > 64 << 20
     done = ttmem("smi", "--json", env={"TTMEM_PROC_ROOT": str(tmp_path), "TTMEM_SOCKET": "none"})
@@ -164,7 +164,7 @@ def test_a_liar_costs_only_himself(ttmem, tmp_path):
     check_flood(done.stdout)
 
 
-def test_a_liar_costs_only_himself_in_the_daemon(ttmemd):
+def test_a_flood_of_kernel_rows_costs_only_its_user_in_the_daemon(ttmemd):
     write_flood(ttmemd.folder / "machine" / "driver" / "ttmem")
     ttmemd.start("--http", "127.0.0.1:0", env={"TTMEM_PROC_ROOT": str(ttmemd.folder / "machine")})
     status, text = ttmemd.fetch("/api/v1/smi")
@@ -172,7 +172,7 @@ def test_a_liar_costs_only_himself_in_the_daemon(ttmemd):
     check_flood(text)
 
 
-def test_the_doctor_misses_the_node(ttmem, tmp_path):
+def test_doctor_reports_a_missing_device_node(ttmem, tmp_path):
     """The module is loaded there, but this machine has no node."""
     if pathlib.Path("/dev/ttmem").exists():
         pytest.skip("the module is loaded here")
@@ -183,7 +183,7 @@ def test_the_doctor_misses_the_node(ttmem, tmp_path):
     assert "kernel-" not in ttmem("doctor", "--json", env=env).stdout
 
 
-def test_the_doctor_knows_whose_share_is_used_up(ttmem, tmp_path):
+def test_doctor_reports_users_who_used_up_their_share(ttmem, tmp_path):
     stats = tmp_path / "driver" / "ttmem" / "stats"
     stats.parent.mkdir(parents=True)
 
@@ -203,7 +203,7 @@ def test_the_doctor_knows_whose_share_is_used_up(ttmem, tmp_path):
     assert what.startswith("the module's memory for books (4.0 MiB) is used up")
 
 
-def test_the_settings_are_those_of_the_module():
+def test_documented_settings_are_the_module_parameters():
     """The example for modprobe.d and the page name the module's parameters with their defaults, and no others."""
     module = {}
     for path in (ROOT / "kernel").glob("*.c"):
@@ -217,7 +217,7 @@ def test_the_settings_are_those_of_the_module():
     assert dict(table) == module
 
 
-def test_the_rule_for_the_node():
+def test_udev_rule_matches_the_module_node():
     """Udev gets the name and the mode that the module gives the node itself."""
     rules = (ROOT / "data" / "udev" / "60-ttmem.rules").read_text().splitlines()
     (rule,) = [line for line in rules if line and not line.startswith("#")]

@@ -19,8 +19,8 @@ EXAMPLES = ROOT / "examples" / "leaks"
 
 
 @pytest.fixture(scope="module")
-def installed(build, tmp_path_factory):
-    return installed_tree(build, tmp_path_factory)
+def installed(build_folder, tmp_path_factory):
+    return installed_tree(build_folder, tmp_path_factory)
 
 
 def sections():

@@ -76,7 +76,7 @@ def run(program, env, **options):
     return subprocess.run([program], env=env, check=True, timeout=LIMIT, **options)
 
 
-def test_buffer_debug_form(program, clean_env, logs):
+def test_buffer_debug_log_has_the_old_form(program, clean_env, logs):
     """TT_BUFFER_DEBUG_LOG alone turns tracking on, as it needed no server before."""
     settings = {name: value for name, value in logs.settings().items() if "BUFFER" in name}
     run(program, {**clean_env, **settings, "LC_ALL": "de_DE.UTF-8", "TTMEM_STACKS": "off"})

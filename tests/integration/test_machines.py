@@ -12,7 +12,8 @@ import subprocess
 import pytest
 
 from conftest import LIMIT, ROOT
-from machines import GIB, MACHINES, NOBODY, Machine, Region, n150, p150
+from common import AS_NOBODY, LIMIT
+from machines import GIB, MACHINES, Machine, Region, n150, p150
 from world import check_schema
 
 GOLDEN = ROOT / "tests" / "corpus" / "machines"
@@ -161,16 +162,16 @@ def test_region_follows_its_process(world, tmp_path):
 def test_regions_of_others_say_what_to_do(public):
     machine = Machine(public.root.parent / "machine")
     machine.region(Region(4, 7, 0))
-    words = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
     result = subprocess.run(
-        [*words, public.program, "smi", "--json"], env={**public.env, **machine.env()},
-        capture_output=True, text=True, timeout=60,
+        [*AS_NOBODY, public.program, "smi", "--json"], env={**public.env, **machine.env()},
+        capture_output=True, text=True, timeout=LIMIT,
     )
     assert result.returncode == 0, result.stderr
     notes = json.loads(result.stdout)["notes"]
     assert "1 region of tt-metal belongs to other users: look as root, or let ttmemd run" in notes
 
 
+@pytest.mark.other_user
 def test_the_daemon_tells_of_regions_that_others_may_not_read(ttmemd):
     if os.getuid() != 0:
         pytest.skip("needs to become another user")
@@ -180,9 +181,8 @@ def test_the_daemon_tells_of_regions_that_others_may_not_read(ttmemd):
     player = ttmemd.player(TTMEM="0")
     region = Region(4, 7, 0).process(player.pid, "player", seconds_ago=0, DRAM=GIB, CB=5)
     machine.region(region.process(1 << 22, "long gone", DRAM=77))
-    words = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
     own = ttmemd.json("smi")
-    told = ttmemd.json("smi", before=words)
+    told = ttmemd.json("smi", before=AS_NOBODY)
     assert told["notes"] == own["notes"]
     for document in (own, told):
         document["processes"] = [p for p in document["processes"] if p["source"] == "tt-metal" or p["stale"]]
@@ -191,7 +191,7 @@ def test_the_daemon_tells_of_regions_that_others_may_not_read(ttmemd):
     assert told["processes"] == own["processes"] and len(own["processes"]) == 2
     assert total(told) == GIB + 5
     ttmemd.stop()
-    assert "let ttmemd run" in " ".join(ttmemd.json("smi", before=words)["notes"])
+    assert "let ttmemd run" in " ".join(ttmemd.json("smi", before=AS_NOBODY)["notes"])
 
 
 @pytest.mark.parametrize("name", ["n150", "n300", "broken"])

@@ -33,7 +33,7 @@ def allocator(world):
 
 
 @pytest.mark.parametrize("seed,card", [(1, "n150"), (2, "n300"), (3, "p150")])
-def test_map_is_the_allocators(world, allocator, seed, card):
+def test_map_matches_the_allocator(world, allocator, seed, card):
     process, lists = allocator(seed, card)
     document = world.json("map")
     assert [m["type"] for m in document["maps"]] == MEMORIES
@@ -81,7 +81,7 @@ def test_fit_says_yes_or_why_not(world, allocator):
     assert fit(world, lists["DRAM"]["largest"] + 64, "--page", lists["DRAM"]["largest"] + 64)["reason"]
 
 
-def test_fit_in_words(world, allocator):
+def test_fit_answers_in_words(world, allocator):
     process, lists = allocator(5)
     yes = world.text("fit", "64K", "--pid", process.pid)
     assert "device 2, DRAM: yes" in yes
@@ -94,21 +94,21 @@ def test_fit_in_words(world, allocator):
     assert world.run("fit").returncode == 2
 
 
-def test_nobody_to_ask(world):
+def test_fit_without_processes_is_not_known(world):
     assert world.text("smi", "--json")
     result = world.run("fit", "1M")
     assert result.returncode == 1 and "not known" in result.stdout
     assert "nothing to draw" in world.run("map").stdout
 
 
-def test_memory_that_was_never_declared(world):
+def test_map_notes_undeclared_memory(world):
     player = world.player("alloc 0 DRAM 0x1000 64")
     document = world.json("map")
     assert document["maps"] == []
     assert f"pid {player.pid}, device 0: where its DRAM lies was never declared" in document["notes"][0]
 
 
-def test_shares_of_banks_that_are_not_told_are_guessed(world):
+def test_undeclared_bank_shares_are_guessed_by_the_card(world):
     """A card is known by its name; buffers without a shape are taken as spread over its banks."""
     world.player("device 0 0x77 wormhole_b0 n150 0 12884901888 94371840", "alloc 0 DRAM 0x1000 12288")
     (found,) = world.json("map")["maps"]
@@ -116,7 +116,7 @@ def test_shares_of_banks_that_are_not_told_are_guessed(world):
     assert "(a guess:" in world.run("fit", "1M").stdout
 
 
-def test_who_keeps_no_book_is_not_guessed_at(world, tmp_path):
+def test_no_map_is_guessed_for_processes_without_a_book(world, tmp_path):
     """Of a region's process no addresses are known: neither "empty" nor "fits" would be true."""
     machine = Machine(tmp_path / "machine")
     world.env.update(TTMEM_SHM_DIR=str(machine.shm))
@@ -134,7 +134,7 @@ def without_time(document):
     return {key: value for key, value in document.items() if key != "time_ns"}
 
 
-def test_the_same_over_http(world, allocator, tmp_path):
+def test_map_and_fit_are_the_same_over_http(world, allocator, tmp_path):
     """Nothing but the time differs from what the command says, for maps and for answers."""
     _, lists = allocator(5)
     second, _ = allocator(6, "n300")
@@ -160,7 +160,7 @@ def test_the_same_over_http(world, allocator, tmp_path):
     assert answer["type"] == "DRAM"
 
 
-def test_over_http_there_is_a_most(world, tmp_path):
+def test_map_over_http_has_a_limit(world, tmp_path):
     """So many buffers that a map would be too much: that is said, and none is drawn that would be wrong."""
     card = "wormhole_b0 n150 0 1073741824 1048576 1"
     player = world.player(f"device 0 0xa1 {card}", "many 0 DRAM 0 32 262145", f"device 1 0xa2 {card}",
@@ -179,7 +179,7 @@ def test_over_http_there_is_a_most(world, tmp_path):
     assert found["blocks"] == 262143
 
 
-def test_over_http_with_mistakes(world, tmp_path):
+def test_map_over_http_refuses_mistakes(world, tmp_path):
     server = Server(world, tmp_path)
     for path in ("map", "fit?size=1"):
         assert "token" in server.refused(f"/api/v1/{path}", 401)

@@ -168,11 +168,11 @@ def compile_stand_in(folder, *flags):
 
 
 @pytest.fixture(scope="module")
-def metal(build, tmp_path_factory):
+def metal(build_folder, tmp_path_factory):
     """Everything built once: the stand-in, the observed story, and the library to preload."""
     if not shutil.which("cmake"):
         pytest.skip("no cmake")
-    installed = installed_tree(build, tmp_path_factory)
+    installed = installed_tree(build_folder, tmp_path_factory)
     folder = tmp_path_factory.mktemp("metal")
     stand_in = compile_stand_in(folder / "stand-in")
     observed = folder / "observed"
@@ -275,7 +275,7 @@ def test_call_sites_are_not_our_own(world, metal, how):
 
 
 @pytest.mark.parametrize("how", ["observed", "shim"])
-def test_kernels_are_nobodys_leak(ttmem, metal, how):
+def test_kernels_are_not_leaks(ttmem, metal, how):
     """tt-metal does not tell their end; they hold no memory of their own."""
     options = ["--metal-shim", metal.shim] if how == "shim" else []
     program = metal.observed if how == "observed" else metal.stand_in / "story"

@@ -6,45 +6,27 @@ import fcntl
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import struct
 import subprocess
-import tempfile
-from pathlib import Path
 
 import pytest
 
+from common import become
 from conftest import LIMIT
-from ttmemd import Ttmemd
 from world import check_schema, used, wait_for
 
 USER, OTHER, GROUP = 12345, 12346, 54321
-AS_USER = ("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups")
-AS_OTHER = ("setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups")
-AS_MEMBER = ("setpriv", f"--reuid={USER}", f"--regid={USER}", f"--groups=7,{GROUP}")
-
-PROGRAMS = (
-    "src/cli/ttmem", "src/daemon/ttmemd", "tests/programs/player", "src/lib/libttmem.so.0",
-)  # fmt: skip
+AS_USER, AS_OTHER, AS_MEMBER = become(USER), become(OTHER), become(USER, groups=(7, GROUP))
 
 
 @pytest.fixture
-def place(build, clean_env):
-    """A daemon, not started yet, in a place that other users can enter."""
+def place(ttmemd):
+    """A daemon, not started yet, for tests that become others."""
     if os.getuid() != 0:
         pytest.skip("only root can become others")
-    folder = Path(tempfile.mkdtemp(prefix="ttmem-test-"))
-    folder.chmod(0o755)
-    for path in PROGRAMS:
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy((build / path).resolve(), folder / path)
-    env = {**clean_env, "LD_LIBRARY_PATH": str(folder / "src/lib")}
-    daemon = Ttmemd(folder, env, folder)
-    yield daemon
-    daemon.close()
-    shutil.rmtree(folder)
+    return ttmemd
 
 
 @pytest.fixture
@@ -65,7 +47,7 @@ def wait_until_seen(daemon, *pids):
     wait_for(lambda: set(pids) <= pids_of(daemon.json("ps")), pids)
 
 
-def test_totals_of_all_and_details_of_ones_own(daemon):
+def test_a_user_sees_totals_of_all_and_details_of_own_processes(daemon):
     roots = daemon.player("alloc 0 DRAM 0x1000 10 secret")
     theirs = daemon.player("alloc 0 DRAM 0x1000 20 other", before=AS_OTHER)
     mine = daemon.player("alloc 1 L1 0x1000 40 mine", "alloc 1 L1 0x2000 2", before=AS_USER)
@@ -102,7 +84,7 @@ def test_root_and_members_see_all(daemon, before):
     assert daemon.json("status", before=before)["you_see_all"] is True
 
 
-def test_without_descriptors_there_are_totals(daemon):
+def test_totals_are_shown_when_descriptors_run_out(daemon):
     players = [daemon.player(f"alloc 0 DRAM 0x1000 {i + 1}") for i in range(12)]
     wait_until_seen(daemon, *[p.pid for p in players])
     document = daemon.json("smi", before=(*AS_MEMBER, "prlimit", "--nofile=12:12"))
@@ -111,7 +93,7 @@ def test_without_descriptors_there_are_totals(daemon):
     assert any("books could not be opened: too many files" in note for note in document["notes"])
 
 
-def test_root_believes_what_another_users_daemon_keeps(place):
+def test_root_trusts_books_kept_by_another_users_daemon(place):
     """As the user ttmem does for clients of the old protocol."""
     os.chown(place.folder, USER, USER)
     place.start("--keeper", "no", before=AS_USER)
@@ -146,7 +128,7 @@ def test_members_watch_processes_of_others(daemon):
     watch.stdout.close()
 
 
-def test_without_a_daemon_nothing_changes(daemon):
+def test_own_processes_are_shown_without_a_daemon(daemon):
     mine = daemon.player("alloc 1 L1 0x1000 40 mine", before=AS_USER)
     daemon.player("alloc 0 DRAM 0x1000 10 secret")
     daemon.kill()
@@ -156,7 +138,7 @@ def test_without_a_daemon_nothing_changes(daemon):
     assert daemon.json("history", "0x1000", before=AS_USER)["past"] is None
 
 
-def test_a_daemon_that_hangs_is_noted(daemon):
+def test_a_hanging_daemon_is_noted(daemon):
     mine = daemon.player("alloc 1 L1 0x1000 40 mine", before=AS_USER)
     wait_until_seen(daemon, mine.pid)
     daemon.process.send_signal(signal.SIGSTOP)
@@ -172,7 +154,7 @@ def test_a_daemon_that_hangs_is_noted(daemon):
     assert daemon.json("smi", before=AS_USER)["notes"] == []
 
 
-def test_leaks_are_for_who_may_see_them(daemon):
+def test_leaks_are_shown_to_their_user_and_members_only(daemon):
     roots = daemon.player("alloc 0 DRAM 0x1000 10 secret")
     mine = daemon.player("alloc 1 L1 0x2000 40 mine", "alloc 1 L1 0x3000 2", before=AS_USER)
     wait_until_seen(daemon, roots.pid, mine.pid)
@@ -195,7 +177,7 @@ def test_leaks_are_for_who_may_see_them(daemon):
     assert daemon.run("leaks", before=AS_OTHER).stdout == "no ended process left anything\n"
 
 
-def test_leaks_in_pages(daemon):
+def test_leaks_are_served_in_pages(daemon):
     players = [daemon.player(f"alloc 0 DRAM 0x1000 {i + 1} buffer{i}") for i in range(3)]
     for player in players:
         wait_until_seen(daemon, player.pid)
@@ -239,7 +221,7 @@ def test_incidents_outlive_their_process(daemon):
     assert daemon.run("incidents", before=AS_OTHER).stdout == "no incidents\n"
 
 
-def test_a_failed_allocation_tells_who_held_the_memory(daemon):
+def test_a_failed_allocation_names_the_holders(daemon):
     holder = daemon.player("alloc 0 DRAM 0x1000 4096 secret", before=AS_OTHER)
     failing = daemon.player("alloc 0 DRAM 0x1000 10 mine", before=AS_USER)
     wait_until_seen(daemon, holder.pid, failing.pid)
@@ -296,7 +278,7 @@ def test_growth_tells_the_trend(daemon):
     assert re.search(rf"^pid {player.pid} over the last .*: from .* to .*, \+.* per hour$", text, re.M)
 
 
-def test_lines_over_time(daemon):
+def test_series_are_served_over_the_native_socket(daemon):
     player = daemon.player("alloc 0 DRAM 0x1000 100", before=AS_USER)
     wait_until_seen(daemon, player.pid)
 
@@ -310,7 +292,7 @@ def test_lines_over_time(daemon):
     assert line["pid"] is None and line["points"][-1][1] == 100
 
 
-def test_status(daemon):
+def test_status_tells_what_the_daemon_sees(daemon):
     player = daemon.player("alloc 0 DRAM 0x1000 1")
     wait_until_seen(daemon, player.pid)
     document = daemon.json("status", before=AS_USER)
@@ -370,7 +352,7 @@ def is_closed(client):
         return True
 
 
-def test_books_come_for_reading_only(daemon):
+def test_books_are_handed_out_read_only(daemon):
     players = [daemon.player("alloc 0 DRAM 0x1000 1"), daemon.player("alloc 0 DRAM 0x1000 2")]
     wait_until_seen(daemon, *[p.pid for p in players])
     found = set()
@@ -404,7 +386,7 @@ def test_books_come_for_reading_only(daemon):
     ],
     ids=range(12),
 )  # fmt: skip
-def test_garbage_costs_the_connection(daemon, garbage):
+def test_garbage_closes_the_connection(daemon, garbage):
     with connect(daemon) as client, connect(daemon) as other:
         client.send(garbage)
         assert is_closed(client)
@@ -426,7 +408,7 @@ def test_a_descriptor_with_a_question_is_refused(daemon):
     wait_for(lambda: held() <= before + 20, "its descriptors to be closed")
 
 
-def test_who_half_closes_is_answered(daemon):
+def test_a_half_closed_connection_is_answered(daemon):
     with connect(daemon) as client:
         client.send(request(STATUS))
         client.shutdown(socket.SHUT_WR)
@@ -434,7 +416,7 @@ def test_who_half_closes_is_answered(daemon):
         assert is_closed(client)
 
 
-def test_several_questions_on_one_connection(daemon):
+def test_a_connection_takes_several_requests(daemon):
     with connect(daemon) as client:
         for _ in range(20):
             client.send(request(STATUS))
@@ -503,7 +485,7 @@ sys.stdin.read()
 @pytest.mark.parametrize(
     "script", [HOARD, NEVER_READS % request(ROSTER, want=3).hex()], ids=["hoard", "never reads"]
 )
-def test_a_hostile_user_harms_nobody_else(daemon, script):
+def test_a_hostile_user_does_not_harm_others(daemon, script):
     player = daemon.player("alloc 0 DRAM 0x1000 1")
     wait_until_seen(daemon, player.pid)
     process, line = as_user(daemon, script)
@@ -524,7 +506,7 @@ def test_a_hostile_user_harms_nobody_else(daemon, script):
     process.stdout.close()
 
 
-def test_a_hoarder_goes_on_without_the_daemon(daemon):
+def test_a_user_who_holds_all_connections_works_without_the_daemon(daemon):
     own = daemon.player("alloc 0 DRAM 0x1000 3", before=AS_OTHER)
     wait_until_seen(daemon, own.pid)
     process, line = as_user(daemon, FILL % request(STATUS).hex())
@@ -539,7 +521,7 @@ def test_a_hoarder_goes_on_without_the_daemon(daemon):
     assert daemon.json("smi", before=AS_OTHER)["notes"] == []
 
 
-def test_offers_and_questions_at_once(daemon):
+def test_offers_and_requests_can_be_mixed(daemon):
     players = []
     for _ in range(20):
         players.append(daemon.player("alloc 0 DRAM 0x1000 1", before=AS_USER))

@@ -87,7 +87,7 @@ def wait_for_buffers(ttmemd, pid, wanted):
     wait_for(lambda: buffers_of(ttmemd, pid) == wanted, "its buffers")
 
 
-def test_shown_like_any_other(ttmemd):
+def test_an_old_client_is_shown_like_any_other_process(ttmemd):
     ttmemd.start()
     client = Process(ttmemd, 3)
     wait_for_buffers(ttmemd, client.pid, expected(3))
@@ -104,7 +104,7 @@ def test_shown_like_any_other(ttmemd):
     wait_for(lambda: said in ttmemd.text(), "the leak report in the log")
 
 
-def test_a_restart_loses_nothing(ttmemd):
+def test_a_restart_of_the_daemon_keeps_old_clients(ttmemd):
     ttmemd.start()
     lives, dies = Process(ttmemd, 5), Process(ttmemd, 2)
     wait_for_buffers(ttmemd, lives.pid, expected(5))
@@ -126,7 +126,7 @@ def test_a_restart_loses_nothing(ttmemd):
     assert ttmemd.wait_for_leak(lives.pid)["bytes"] == 5010 - 1000
 
 
-def test_dying_in_the_middle_of_a_message(ttmemd):
+def test_an_old_client_that_dies_in_mid_message_is_a_leak(ttmemd):
     ttmemd.start()
     client = Process(ttmemd, 4)
     client.tell("half")
@@ -135,7 +135,7 @@ def test_dying_in_the_middle_of_a_message(ttmemd):
 
 
 @pytest.mark.parametrize("ids", ["hex", "decimal"])
-def test_the_old_log(ttmemd, ids):
+def test_log_events_prints_the_old_lines(ttmemd, ids):
     ttmemd.start("--log-events", "--ids", ids)
     client = OldClient(ttmemd.legacy)
     for _ in range(2):
@@ -164,7 +164,7 @@ def test_the_old_log(ttmemd, ids):
     client.close()
 
 
-def test_quiet_but_for_what_is_asked(ttmemd):
+def test_quiet_prints_only_what_is_asked_for(ttmemd):
     ttmemd.start("--log-events", "-q")
     client = OldClient(ttmemd.legacy)
     client.alloc(OURS, 0, 0x1000, 3 << 20)
@@ -181,7 +181,7 @@ def test_quiet_but_for_what_is_asked(ttmemd):
     client.close()
 
 
-def test_one_client_in_a_tight_loop(ttmemd):
+def test_an_old_client_in_a_tight_loop_is_counted_exactly(ttmemd):
     ttmemd.start()
     program = ttmemd.build / "tests" / "programs" / "old-client"
     for size in (72, 112, 128, 144, 648):
@@ -207,7 +207,7 @@ def nice_of(stat):
     return int(stat.read_text().rpartition(")")[2].split()[16])
 
 
-def test_the_loop_is_urgent_and_nothing_else(ttmemd):
+def test_only_the_loop_thread_has_a_higher_priority(ttmemd):
     """Old clients wait for it; but not for the other threads, nor for what it starts."""
     may = subprocess.run(["nice", "-n", "-10", "nice"], capture_output=True, text=True, timeout=LIMIT)
     expected = int(may.stdout)  # where it is not allowed: as we are
@@ -226,7 +226,7 @@ def test_the_loop_is_urgent_and_nothing_else(ttmemd):
     wait_for(lambda: nice_of(loop) == expected, "the loop's priority again")
 
 
-def test_the_old_lines_for_a_native_process_that_died(ttmemd):
+def test_log_events_reports_the_death_of_a_native_process(ttmemd):
     ttmemd.start("--log-events")
     player = ttmemd.player("alloc 901 DRAM 0x1000 1048576", "kernel 901 0x2000 524288 0")
     wait_for(lambda: f"[PID {player.pid}]" in ttmemd.text(), "its first line")

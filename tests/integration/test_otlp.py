@@ -12,7 +12,7 @@ from conftest import LIMIT
 from world import wait_for
 
 
-def test_metrics(ttmemd, collector):
+def test_metrics_are_pushed_to_the_collector(ttmemd, collector):
     ttmemd.start("--otlp", collector.url, "--otlp-interval", "1s")
     ttmemd.player("device 0 0xabc wormhole_b0 n150 0 1000 100", "alloc 0 DRAM 0x1000 64 weights")
     key = (("device", "0"), ("type", "DRAM"), ("uid", "0xabc"))
@@ -26,7 +26,7 @@ def test_metrics(ttmemd, collector):
     assert attributes(resource)["host.name"]
 
 
-def test_incidents(ttmemd, collector):
+def test_incidents_are_pushed_to_the_collector(ttmemd, collector):
     ttmemd.start("--otlp", collector.url + "/", "--otlp-interval", "1d")
     player = ttmemd.player("alloc 3 DRAM 0x1000 64 weights")
     player.kill()
@@ -37,7 +37,7 @@ def test_incidents(ttmemd, collector):
     assert body["kind"] == "leak" and body["pid"] == player.pid
 
 
-def test_nothing_is_lost_while_it_is_away(ttmemd, collector):
+def test_incidents_are_kept_while_the_collector_is_down(ttmemd, collector):
     ttmemd.start("--otlp", collector.url, "--otlp-interval", "1s", "--http", "127.0.0.1:0")
     wait_for(lambda: collector.taken["/v1/metrics"], "a first push")
     collector.status = 503
@@ -53,7 +53,7 @@ def test_nothing_is_lost_while_it_is_away(ttmemd, collector):
     assert counts(ttmemd)["dropped"] == 0
 
 
-def test_it_is_not_asked_all_the_time_while_it_is_away(ttmemd, collector):
+def test_retries_back_off_while_the_collector_is_down(ttmemd, collector):
     collector.status = 503
     ttmemd.start("--otlp", collector.url, "--otlp-interval", "1s")
     ttmemd.player("alloc 0 DRAM 0x1000 64").kill()
@@ -66,7 +66,7 @@ def test_it_is_not_asked_all_the_time_while_it_is_away(ttmemd, collector):
 LATER = {"Retry-After": "300"}
 
 
-def test_metrics_that_are_not_taken_hold_up_no_incident(ttmemd, collector):
+def test_refused_metrics_do_not_delay_incidents(ttmemd, collector):
     collector.statuses = {"/v1/metrics": 503}
     collector.more_headers = LATER
     ttmemd.start("--otlp", collector.url, "--otlp-interval", "1s", "--http", "127.0.0.1:0")
@@ -81,7 +81,7 @@ def test_metrics_that_are_not_taken_hold_up_no_incident(ttmemd, collector):
 
 
 @pytest.mark.parametrize("status, queued, dropped", [(503, 1, 0), (404, 0, 1)], ids=["away", "refused"])
-def test_incidents_that_are_not_taken_hold_up_no_metrics(ttmemd, collector, status, queued, dropped):
+def test_refused_incidents_do_not_delay_metrics(ttmemd, collector, status, queued, dropped):
     collector.statuses = {"/v1/logs": status}
     collector.more_headers = LATER
     ttmemd.start("--otlp", collector.url, "--otlp-interval", "1s", "--http", "127.0.0.1:0")
@@ -94,7 +94,7 @@ def test_incidents_that_are_not_taken_hold_up_no_metrics(ttmemd, collector, stat
     assert ttmemd.text().count(f"it answers {status} to /v1/logs") == 1 and "works again" not in ttmemd.text()
 
 
-def test_what_it_does_not_like_is_dropped(ttmemd, collector):
+def test_incidents_refused_with_400_are_dropped(ttmemd, collector):
     ttmemd.start("--otlp", collector.url, "--otlp-interval", "1d", "--http", "127.0.0.1:0")
     wait_for(lambda: collector.taken["/v1/metrics"], "a first push")
     collector.status = 400
@@ -107,13 +107,13 @@ def test_what_it_does_not_like_is_dropped(ttmemd, collector):
     assert [attributes(r)["process.pid"] for r in collector.incidents()] == [str(player.pid)]
 
 
-def test_headers(ttmemd, collector):
+def test_configured_headers_are_sent_to_the_collector(ttmemd, collector):
     ttmemd.start("--otlp", collector.url, env={"OTEL_EXPORTER_OTLP_HEADERS": "api-key=s3cret,x=y=z"})
     wait_for(lambda: collector.taken["/v1/metrics"], "a push")
     assert collector.headers["api-key"] == "s3cret" and collector.headers["x"] == "y=z"
 
 
-def test_a_collector_that_hangs_does_not_hold_up_the_end(ttmemd):
+def test_a_hanging_collector_does_not_delay_exit(ttmemd):
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen()
@@ -127,7 +127,7 @@ def test_a_collector_that_hangs_does_not_hold_up_the_end(ttmemd):
 
 
 @pytest.mark.parametrize("url", ["collector", "ftp://a", "http://", "http:///x", "http://a b"])
-def test_wrong_addresses(ttmemd, url):
+def test_invalid_collector_urls_are_refused(ttmemd, url):
     command = [*map(str, ttmemd.command("--otlp", url, "--check"))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 2 and "--otlp" in done.stderr

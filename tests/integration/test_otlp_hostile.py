@@ -34,7 +34,7 @@ def pids(collector):
     return [attributes(record)["process.pid"] for record in collector.incidents()]
 
 
-def test_it_says_when_to_come_again(ttmemd, collector):
+def test_retry_after_of_the_collector_is_obeyed(ttmemd, collector):
     collector.status = 429
     collector.more_headers = {"Retry-After": "3"}
     ttmemd.start("--otlp", collector.url)
@@ -44,7 +44,7 @@ def test_it_says_when_to_come_again(ttmemd, collector):
     assert times[1] - times[0] >= 2.9
 
 
-def test_it_takes_a_part(pushing, collector):
+def test_a_partial_success_counts_the_rest_as_dropped(pushing, collector):
     collector.body = json.dumps({"partialSuccess": {"rejectedLogRecords": "1"}}).encode()
     leak(pushing)
     wait_for(lambda: counts(pushing)["partial"] == 1, "the answer")
@@ -68,7 +68,7 @@ def test_it_takes_a_part(pushing, collector):
         pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", id="empty"),
     ],
 )
-def test_it_took_it_whatever_it_says_then(pushing, collector, answer):
+def test_a_malformed_success_answer_is_not_sent_again(pushing, collector, answer):
     collector.raw = {"/v1/logs": answer}
     first = leak(pushing)
     wait_for(lambda: counts(pushing)["sent"] == 2, "the incident")
@@ -87,7 +87,7 @@ def test_it_took_it_whatever_it_says_then(pushing, collector, answer):
         pytest.param(b"HTTP/1.1 100 Continue\r\n\r\n", id="only-promises"),
     ],
 )
-def test_what_is_no_answer_is_asked_again(pushing, collector, answer):
+def test_a_broken_http_answer_is_retried(pushing, collector, answer):
     collector.raw = {"/v1/logs": answer}
     pid = leak(pushing)
     wait_for(lambda: counts(pushing)["failed"] >= 1, "a try that fails")
@@ -99,7 +99,7 @@ def test_what_is_no_answer_is_asked_again(pushing, collector, answer):
     assert pushing.text().count("cannot push to") == 1
 
 
-def test_nobody_is_followed(pushing, collector):
+def test_redirects_of_the_collector_are_not_followed(pushing, collector):
     """A key in a header is for one collector, not for whom it names."""
     other = Collector()
     collector.status = 307
@@ -110,7 +110,7 @@ def test_nobody_is_followed(pushing, collector):
     other.close()
 
 
-def test_what_waits_at_the_end_is_still_told(pushing, collector):
+def test_queued_incidents_are_sent_before_exit(pushing, collector):
     collector.gate.clear()
     first = leak(pushing)
     wait_for(lambda: collector.asked == 2, "the first on its way")
@@ -123,7 +123,7 @@ def test_what_waits_at_the_end_is_still_told(pushing, collector):
     assert pids(collector) == [first, second]
 
 
-def test_a_restart_begins_anew(ttmemd, collector):
+def test_otlp_counters_start_anew_after_a_restart(ttmemd, collector):
     start = []
     for _ in range(2):
         collector.taken["/v1/metrics"].clear()
@@ -169,14 +169,14 @@ def secure(authority, wants_client=False):
 
 
 @pytest.mark.parametrize("variable", ["OTEL_EXPORTER_OTLP_CERTIFICATE", "SSL_CERT_FILE"])
-def test_an_authority_of_ones_own(ttmemd, authority, variable):
+def test_a_configured_certificate_authority_is_trusted(ttmemd, authority, variable):
     collector = secure(authority)
     ttmemd.start("--otlp", collector.url, env={variable: str(authority[1])})
     wait_for(lambda: collector.taken["/v1/metrics"], "a push")
     collector.close()
 
 
-def test_a_stranger_is_told_nothing(ttmemd, authority):
+def test_nothing_is_sent_to_an_untrusted_certificate(ttmemd, authority):
     collector = secure(authority)
     ttmemd.start("--otlp", collector.url, *SERVED)
     wait_for(lambda: counts(ttmemd)["failed"] >= 1, "a try")
@@ -185,7 +185,7 @@ def test_a_stranger_is_told_nothing(ttmemd, authority):
     collector.close()
 
 
-def test_a_certificate_of_the_clients(ttmemd, authority):
+def test_a_client_certificate_is_presented(ttmemd, authority):
     collector = secure(authority, wants_client=True)
     key, certificate = map(str, authority)
     ttmemd.start(
@@ -201,7 +201,7 @@ def test_a_certificate_of_the_clients(ttmemd, authority):
     collector.close()
 
 
-def test_who_says_it(ttmemd, collector):
+def test_resource_attributes_come_from_otel_variables(ttmemd, collector):
     env = {
         "OTEL_SERVICE_NAME": "memory",
         "OTEL_RESOURCE_ATTRIBUTES": "host.name=node-7, service.name=other,k8s.cluster.name=a%2Cb%20c",
@@ -228,7 +228,7 @@ def test_who_says_it(ttmemd, collector):
         ("OTEL_EXPORTER_OTLP_CLIENT_KEY", "/nowhere/key.pem"),
     ],
 )
-def test_a_variable_that_makes_no_sense_is_said_at_the_start(ttmemd, collector, variable, text):
+def test_an_invalid_otel_variable_stops_the_start(ttmemd, collector, variable, text):
     done = subprocess.run(
         [*map(str, ttmemd.command("--otlp", collector.url))],
         env={**ttmemd.env, variable: text}, capture_output=True, text=True, timeout=LIMIT,

@@ -37,7 +37,7 @@ def on_terminal(world, *args, **settings):
     return seen.decode().replace("\r\n", "\n")
 
 
-def test_sizes_in_full(world):
+def test_bytes_option_prints_sizes_in_full(world):
     world.player("alloc 0 DRAM 0x1000 1048577 weights")
     for command in ("smi", "ps", "buffers", "doctor"):
         shown = world.run(command).stdout, world.run(command, "--bytes").stdout
@@ -45,7 +45,7 @@ def test_sizes_in_full(world):
         assert "1048577" in shown[1] and "1.0 MiB" not in shown[1], command
 
 
-def test_a_pager_on_a_terminal(world):
+def test_long_output_on_a_terminal_is_paged(world):
     world.player("many 0 DRAM 0x1000 64 100")
     paged = on_terminal(world, "buffers", PAGER="sed 's/^/> /'")
     lines = paged.splitlines()
@@ -56,18 +56,18 @@ def test_a_pager_on_a_terminal(world):
     assert "> " not in on_terminal(world, "buffers", "--json", PAGER="sed 's/^/> /'")
 
 
-def test_no_pager_elsewhere(world):
+def test_output_to_a_pipe_is_not_paged(world):
     world.player("many 0 DRAM 0x1000 64 100")
     assert "> " not in world.text("buffers", env={**world.env, "TERM": "xterm", "PAGER": "sed 's/^/> /'"})
     assert "> " not in on_terminal(world, "buffers", PAGER="sed 's/^/> /'", TERM="dumb")
 
 
-def test_a_pager_that_is_left_early(world):
+def test_leaving_the_pager_early_is_no_error(world):
     world.player("many 0 DRAM 0x1000 64 50000")
     assert len(on_terminal(world, "buffers", PAGER="head -n 3").splitlines()) == 3
 
 
-def test_the_usual_pager_or_none(world, tmp_path):
+def test_less_is_used_where_it_is_there(world, tmp_path):
     """less shows what fits at once, and a machine without it still shows everything."""
     world.player("alloc 0 DRAM 0x1000 64 weights")
     for name in ("LESS", "PAGER", "TTMEM_PAGER"):

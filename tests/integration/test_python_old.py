@@ -234,7 +234,7 @@ def test_the_daemon_answers_for_all(python, ttmemd):
         small = client.allocate(901, 1, BufferType.L1_SMALL)
 
         def until(want):
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 120
             while client.query_device(901) != want:
                 assert time.monotonic() < deadline, client.query_device(901)
                 time.sleep(0.02)

@@ -63,7 +63,7 @@ def test_a_subinterpreter_is_off_and_counted(program, world):
     assert "1 events have no Python frames" in note
 
 
-def test_where_it_is_off_that_is_counted(program):
+def test_stacks_that_are_off_are_counted(program):
     """As in a free-threaded build."""
     stacks = program.stacks("""
         from ttmem import _frames
@@ -91,7 +91,7 @@ def leaks_of(program, world, tmp_path, text, **changes):
 
 
 @every_python
-def test_the_end_of_the_interpreter(program, world, tmp_path):
+def test_allocations_at_interpreter_exit_have_stacks(program, world, tmp_path):
     stacks = leaks_of(program, world, tmp_path, """
         import atexit
         def early():

@@ -9,13 +9,14 @@ import signal
 import subprocess
 import time
 
+from common import LIMIT
 from world import TYPES, check_schema, used, wait_for
 
 CARD = "device 0 0x1f2e3d4c5b6a7988 wormhole_b0 n300 0 12884901888 94371840"
 REMOTE = "device 1 0x1f2e3d4c5b6a7989 wormhole_b0 n300 1 12884901888 94371840"
 
 
-def test_nothing_to_see(world):
+def test_smi_without_processes_is_empty(world):
     document = world.json("smi")
     assert document["devices"] == document["processes"] == []
     assert document["totals"] == {"bytes": 0, "buffers": 0}
@@ -25,7 +26,7 @@ def test_nothing_to_see(world):
     assert "Total: 0 B in 0 buffers on 0 devices" in world.text("smi")
 
 
-def test_one_process(world):
+def test_smi_shows_one_process(world):
     before = time.time_ns()
     player = world.player(
         CARD,
@@ -63,7 +64,7 @@ def test_one_process(world):
     assert document["notes"] == []
 
 
-def test_all_counters(world):
+def test_smi_has_all_counters(world):
     player = world.player(
         "alloc 0 L1 0x1000 64",
         "alloc 0 L1 0x1000 64",
@@ -118,7 +119,7 @@ def test_processes_share_devices_by_id(world):
     assert document["totals"]["bytes"] == 81
 
 
-def test_choosing_devices(world):
+def test_smi_filters_devices(world):
     world.player(CARD, REMOTE, "alloc 0 DRAM 0x1000 10", "alloc 1 DRAM 0x1000 20")
     world.player("alloc 2 DRAM 0x1000 40")
     one = world.json("smi", "-d", "0x1f2e3d4c5b6a7989")
@@ -141,7 +142,7 @@ def test_closed_devices_are_shown_on_request(world):
     assert closed == [True, False]
 
 
-def test_the_table(world):
+def test_smi_table_has_its_columns(world):
     player = world.player(
         CARD, REMOTE, "alloc 0 DRAM 0x1000 9663676416 w", "alloc 0 TRACE 0x1000 1073741824",
         "alloc 0 L1 0x0 1048576", "alloc 0 L1_SMALL 0x0 1048576", "alloc 0 CB 0x0 1048576",
@@ -179,7 +180,7 @@ def test_the_table(world):
         assert name in details
 
 
-def test_csv(world):
+def test_smi_csv_has_a_row_per_device_and_type(world):
     world.player(CARD, "alloc 0 DRAM 0x1000 10", "alloc 1 L1 0x0 5")
     rows = list(csv.DictReader(io.StringIO(world.text("smi", "--csv"))))
     assert len(rows) == 2 * len(TYPES)
@@ -188,7 +189,7 @@ def test_csv(world):
     assert rows[8]["type"] == "L1" and rows[8]["uid"] == "" and rows[8]["capacity"] == ""
 
 
-def test_again_and_again(world):
+def test_smi_watch_prints_json_again_and_again(world):
     player = world.player("alloc 0 DRAM 0x1000 10")
     watch = world.start("smi", "-w", "-r", "20", "--json")
     first = check_schema(json.loads(watch.stdout.readline()))
@@ -200,16 +201,16 @@ def test_again_and_again(world):
     watch.send_signal(signal.SIGINT)
     # It may be writing just now; then it goes on when there is room.
     watch.stdout.read()
-    assert watch.wait(timeout=10) == 0
+    assert watch.wait(timeout=LIMIT) == 0
 
 
-def test_redrawing_in_place(world):
+def test_smi_watch_redraws_in_place(world):
     world.player("alloc 0 DRAM 0x1000 10")
     command = f"timeout -s INT 2 {world.program} smi -w -r 50"
     result = subprocess.run(
         ["script", "-qec", command, "/dev/null"],
         env={**world.env, "TERM": "xterm", "NO_COLOR": "1"}, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=30,
+        capture_output=True, text=True, timeout=LIMIT,
     )
     assert result.stdout.startswith("\033[2J\033[?25l\033[H+")
     assert result.stdout.count("\033[H") > 3 and result.stdout.count("\033[2J") == 1
@@ -217,7 +218,7 @@ def test_redrawing_in_place(world):
     assert "\033[3" not in result.stdout
 
 
-def test_hostile_names(world):
+def test_smi_escapes_hostile_names(world):
     player = world.player(
         "device 0 0x1 %1b[31mred n%22 0 1 1",
         "push %ff%fe/%e2%80%ae",
@@ -231,7 +232,7 @@ def test_hostile_names(world):
         assert "\033" not in text and "\u202e" not in text
 
 
-def test_banks_where_they_are_declared(world):
+def test_smi_shows_declared_banks(world):
     """What a map of the memory needs: the banks of a device, and what a buffer takes of each."""
     world.player("device 0 0xabc wormhole_b0 n150 0 12000 1200 12", "alloc 0 DRAM 0x40 120")
     (device,) = world.json("smi")["devices"]

@@ -166,7 +166,7 @@ def test_a_stack_is_what_the_source_says(world, compiled, flags):
     assert process.poll() is None
 
 
-def test_cxx_names_are_as_people_wrote_them(world, compiled):
+def test_cxx_names_are_demangled(world, compiled):
     program = compiled(CXX_SOURCE, compiler="g++")
     start(world, program)
     (row,) = world.json("buffers")["buffers"]
@@ -206,7 +206,7 @@ def test_a_program_that_was_replaced_is_not_misread(world, compiled, tmp_path):
     assert frames(row) == expected_c()
 
 
-def test_what_is_no_program_is_no_trouble(world, compiled):
+def test_a_file_that_is_no_program_gives_no_names(world, compiled):
     # Without a build id only its name leads to it.
     program = compiled(C_SOURCE, "-Wl,--build-id=none")
     start(world, program)
@@ -218,7 +218,7 @@ def test_what_is_no_program_is_no_trouble(world, compiled):
     assert len(offsets(row, "app")) == 3
 
 
-def test_run_names_what_was_left(world, compiled, tmp_path):
+def test_run_names_the_frames_of_leaks(world, compiled, tmp_path):
     program = compiled(C_SOURCE)
     env = {**world.env, "TTMEM_STACKS": "fp"}
     report = tmp_path / "report.json"
@@ -234,7 +234,7 @@ def test_run_names_what_was_left(world, compiled, tmp_path):
     assert frames(stack) == expected_c() and stack["buffers"] == 1
 
 
-def test_without_the_setting_there_are_none(world, compiled):
+def test_stacks_off_records_none(world, compiled):
     start(world, compiled(C_SOURCE), TTMEM_STACKS="off")
     (row,) = world.json("buffers")["buffers"]
     assert row["stack"] == []
@@ -271,7 +271,7 @@ int main(int argc, char **argv)
 
 
 @pytest.mark.parametrize("how", ["fp", "auto", "unwind"])
-def test_files_that_take_each_others_place(world, compiled, build, tmp_path, how):
+def test_libraries_loaded_at_the_same_address_are_told_apart(world, compiled, build, tmp_path, how):
     """The second library comes to lie where the first was, its calls return to the very same
     addresses; each frame is in its own."""
     if how == "unwind" and not ctypes.util.find_library("unwind-x86_64"):
@@ -298,7 +298,7 @@ def test_files_that_take_each_others_place(world, compiled, build, tmp_path, how
         pytest.skip("the loader gave each another place")
 
 
-def test_gdb_sees_the_same(world, compiled):
+def test_stacks_match_gdb(world, compiled):
     if not shutil.which("gdb"):
         pytest.skip("no gdb")
     program = compiled(C_SOURCE)
@@ -314,7 +314,7 @@ def test_gdb_sees_the_same(world, compiled):
     assert [(name, str(line)) for name, line in frames(row)] == told
 
 
-def test_the_daemon_names_what_the_dead_left(ttmemd, compiled):
+def test_the_daemon_names_the_frames_of_leaks(ttmemd, compiled):
     """Killed, so that nobody but the daemon is left to tell."""
     ttmemd.start()
     program = compiled(C_SOURCE)

@@ -149,7 +149,7 @@ def test_nothing_is_unwound_before_main(world, program, how):
 
 
 @pytest.mark.parametrize("how", ("auto", "unwind"))
-def test_started_by_the_loader(world, program, how):
+def test_a_program_started_by_the_loader_is_found(world, program, how):
     """What the kernel has started is then the loader: the program is found all the same."""
     process = start(world, loader_of(program), how, program)
     stacks, notes = rows_of(world)
@@ -172,7 +172,7 @@ int main(int count, char **words)
 
 
 @pytest.mark.parametrize("how", ("auto", "unwind"))
-def test_a_constructor_of_another_namespace(world, build, tmp_path, how):
+def test_a_constructor_in_another_linker_namespace_does_not_hang(world, build, tmp_path, how):
     """Its libc believes in other threads: what loads libunwind must not be a thread that nobody wakes up."""
     library = build / "src" / "lib"
     ours = ["-I", ROOT / "include", "-L", library, "-lttmem", f"-Wl,-rpath,{library}"]
@@ -205,7 +205,7 @@ int __libc_start_main(int (*main)(int, char **, char **), int count, char **word
 
 
 @pytest.mark.parametrize("how", ("auto", "unwind"))
-def test_a_stand_in_for_libc(world, build, tmp_path, how):
+def test_an_interposed_libc_start_main_still_gives_stacks(world, build, tmp_path, how):
     """Then constructors of the program cannot be told from main(), and have stacks as main() has."""
     library = build / "src" / "lib"
     (tmp_path / "app.c").write_text(SOURCE.replace("return too_early ? 1 :", "return"))
@@ -248,7 +248,7 @@ def test_data_is_not_taken_for_a_constructor(world, build, tmp_path, how):
     assert rows_of(world) == ([["take", "victim", "main"]], [])
 
 
-def test_frame_pointers_are_no_unwinding(world, program):
+def test_frame_pointers_work_before_main(world, program):
     start(world, program, "fp")
     stacks, notes = rows_of(world)
     assert [names[:2] for names in stacks] == [["take", "first"], ["take", "second"], ["take", "main"]]

@@ -200,7 +200,7 @@ def compiled(build, tmp_path):
 @pytest.mark.parametrize(
     "flags", [OMIT, KEEP, LTO, ("-O0",), ("-O2", "-no-pie", "-fno-pie")], ids=" ".join
 )
-def test_c_is_as_gdb_says(world, compiled, flags):
+def test_unwound_c_matches_gdb(world, compiled, flags):
     program = compiled(C_SOURCE, *flags)
     told = gdb_says(world, program)
     assert [name for name, _ in told] == ["take", "wrap", "sized", "aligned", "main"]
@@ -209,7 +209,7 @@ def test_c_is_as_gdb_says(world, compiled, flags):
 
 
 @pytest.mark.parametrize("flags", [OMIT, KEEP, LTO, ("-O0",)], ids=" ".join)
-def test_cxx_is_as_gdb_says(world, compiled, flags):
+def test_unwound_cxx_matches_gdb(world, compiled, flags):
     program = compiled(CXX_SOURCE, *flags, compiler="g++")
     told = gdb_says(world, program)
     assert len(told) == 5
@@ -217,7 +217,7 @@ def test_cxx_is_as_gdb_says(world, compiled, flags):
         same(told, taken(world, program, how))
 
 
-def test_through_libc_is_as_gdb_says(world, compiled):
+def test_unwinding_through_libc_matches_gdb(world, compiled):
     """libc's own frames have no lines here, but they are there, and main is behind them."""
     program = compiled(SORT_SOURCE, *KEEP)
     told = gdb_says(world, program)
@@ -233,7 +233,7 @@ def test_through_libc_is_as_gdb_says(world, compiled):
 @pytest.mark.parametrize("deep", ["", '__asm__ volatile("xor %%ebp, %%ebp" ::: "rbp");',
                                   '__asm__ volatile("lea 64(%%rsp), %%rbp" ::: "rbp");'],
                          ids=["kept", "zero", "stack"])
-def test_a_library_in_the_middle_is_pinned(world, compiled, tmp_path, deep):
+def test_a_library_without_frame_pointers_is_unwound_by_its_tables(world, compiled, tmp_path, deep):
     """Frame pointers alone lose frames, and nobody would see that they are missing."""
     compiled(MIDDLE_SOURCE.replace("DEEP", deep), *OMIT, "-shared", "-fPIC", name="libmiddle.so")
     program = compiled(OUTSIDE_SOURCE, *KEEP, "-L", tmp_path, "-l:libmiddle.so",
@@ -251,7 +251,7 @@ def test_a_library_in_the_middle_is_pinned(world, compiled, tmp_path, deep):
     assert str(tmp_path / "libmiddle.so") in pinned and "the program" not in pinned
 
 
-def test_frame_pointers_that_are_right_are_followed(world, compiled, tmp_path):
+def test_valid_frame_pointers_are_followed(world, compiled, tmp_path):
     """Nothing of the program is pinned, though its tables would do as well."""
     compiled(MIDDLE_SOURCE.replace("DEEP", ""), *KEEP, "-shared", "-fPIC", name="libmiddle.so")
     program = compiled(OUTSIDE_SOURCE, *KEEP, "-L", tmp_path, "-l:libmiddle.so",
@@ -275,7 +275,7 @@ def test_a_stripped_program_has_the_same_frames(world, compiled, how):
 
 
 @pytest.mark.parametrize("how", HOWS)
-def test_without_libunwind(world, compiled, tmp_path, how):
+def test_unwinding_without_libunwind_falls_back(world, compiled, tmp_path, how):
     """auto trusts frame pointers then; unwind has none, and says so."""
     folder = tmp_path / "other"
     folder.mkdir()
@@ -334,7 +334,7 @@ int main(int argc, char **argv)
 
 
 @pytest.mark.parametrize("how", HOWS)
-def test_what_is_loaded_comes_and_goes(world, compiled, how):
+def test_constructors_of_loaded_libraries_have_no_stack(world, compiled, how):
     """Constructors and destructors have no stack; what is called in between has, and what is after."""
     library = compiled(LOADED_SOURCE, *OMIT, "-shared", "-fPIC", name="libloaded.so")
     process = start(world, compiled(LOADER_SOURCE, *OMIT, "-ldl"), how, library)

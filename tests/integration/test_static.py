@@ -231,7 +231,7 @@ def test_threads_and_their_child_have_stacks(world, linked, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_off_is_no_book(world, linked, kind):
+def test_a_static_program_with_tracking_off_has_no_book(world, linked, kind):
     program = linked(kind)
     for settings in ({"TTMEM": "0"}, {"TTMEM": "0", "TT_ALLOC_TRACKING_ENABLED": "1"}):
         process = start(world, program, "fp", **settings)
@@ -246,7 +246,7 @@ NAMES = ("gate_open", "lock_take", "modules_open", "stack_take", "thread_self", 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_names_inside_are_in_nobodys_way(world, linked, kind):
+def test_internal_symbols_do_not_clash_with_the_application(world, linked, kind):
     theirs = "".join(f"void {name}(void) {{ abort(); }}\n" for name in NAMES)
     program = linked(kind, PROGRAM.replace("int main", theirs + "int main"), "-rdynamic")
     found = taken(world, program, "fp")
@@ -282,7 +282,7 @@ int main(int argc, char **argv)
 """
 
 
-def test_a_library_that_was_closed_stays(world, linked, tmp_path):
+def test_a_closed_library_with_ttmem_inside_stays_loaded(world, linked, tmp_path):
     linked("library")
     (tmp_path / "closed.c").write_text(CLOSED)
     program = tmp_path / "closed"
@@ -324,7 +324,7 @@ def test_constructors_of_a_static_program_have_stacks(world, linked, kind, how):
     assert [name for name, _ in frames(rows[1])][-1] == "main"
 
 
-def test_one_that_is_replaced_by_another(world, linked, tmp_path):
+def test_exec_of_a_static_program_ends_its_book(world, linked, tmp_path):
     """exec: the old book ends, the new program has its own."""
     source = PROGRAM.replace("int main(void)\n{", """#include <unistd.h>
 int main(int argc, char **argv)

@@ -81,7 +81,7 @@ def test_every_view_at_three_sizes(world, top):
     assert terminal.exit_code() == 0
 
 
-def test_a_machine_with_sensors(top, tmp_path):
+def test_top_shows_driver_and_regions_without_books(top, tmp_path):
     """What the driver and tt-metal's regions tell is there without any book."""
     machine = machines.n300(tmp_path / "machine")
     terminal = top(env=machine.env())
@@ -92,7 +92,7 @@ def test_a_machine_with_sensors(top, tmp_path):
     assert terminal.exit_code() == 0
 
 
-def test_plain_letters(world, top):
+def test_top_draws_in_ascii(world, top):
     large, small = cast(world)
     terminal = top("--ascii", env=world.env)
     terminal.press("1")
@@ -104,7 +104,7 @@ def test_plain_letters(world, top):
     assert terminal.text().isascii()
 
 
-def test_the_chart_grows(world, top):
+def test_top_chart_grows_over_time(world, top):
     world.player(CARD, "alloc 0 DRAM 0x1000 12884901888 all")
     terminal = top(env=world.env)
 
@@ -120,7 +120,7 @@ def test_the_chart_grows(world, top):
         terminal.wait(f"{seconds} s ago")
 
 
-def test_deeper_and_back(world, top):
+def test_top_enters_a_row_and_returns(world, top):
     large, small = cast(world)
     terminal = top(env=world.env)
     terminal.wait("> ")
@@ -143,7 +143,7 @@ def test_deeper_and_back(world, top):
     terminal.wait("Processes: 2")
 
 
-def test_sort_and_filter(world, top):
+def test_top_sorts_and_filters(world, top):
     large, small = cast(world)
     terminal = top(env=world.env)
     terminal.press("2")
@@ -174,7 +174,7 @@ def test_sort_and_filter(world, top):
     terminal.wait("weights")
 
 
-def test_call_sites_unfold(world, top):
+def test_top_unfolds_call_sites(world, top):
     player = world.player("alloc 0 DRAM 0x1000 4096 weights", TTMEM_STACKS="fp")
     terminal = top(env=world.env, columns=120)
     terminal.press("4")
@@ -187,7 +187,7 @@ def test_call_sites_unfold(world, top):
     terminal.wait(lambda text: re.search(r"^ +at \w+ \(.*player\.c:\d+\)", text, re.M))
 
 
-def test_mouse(world, top):
+def test_top_follows_the_mouse(world, top):
     _, small = cast(world)
     terminal = top(env=world.env)
     terminal.wait("> ")
@@ -208,7 +208,7 @@ def test_mouse(world, top):
     terminal.wait("AGE\u25be")
 
 
-def test_pause(world, top):
+def test_top_can_be_paused(world, top):
     player = world.player(CARD, "alloc 0 DRAM 0x1000 4096")
     terminal = top(env=world.env)
     terminal.wait("4.0 KiB in 1 buffer,")
@@ -222,7 +222,7 @@ def test_pause(world, top):
     terminal.wait(lambda text: "8.0 KiB in 2 buffers," in text and "PAUSED" not in text)
 
 
-def test_save(world, top, tmp_path):
+def test_top_saves_the_screen(world, top, tmp_path):
     large, _ = cast(world)
     terminal = top(env=world.env)
     terminal.wait("> ")
@@ -245,7 +245,7 @@ def test_save(world, top, tmp_path):
     os.chmod(tmp_path, 0o700)
 
 
-def test_colours(world, top):
+def test_top_colours_by_use(world, top):
     world.player(
         CARD,
         REMOTE,
@@ -275,7 +275,7 @@ def test_colours(world, top):
     assert not re.search(r"\x1b\[[\d;]*[34][0-7]m", "\n".join(terminal.lines(colours=True)))
 
 
-def test_only_one_device(world, top):
+def test_top_can_be_limited_to_one_device(world, top):
     large, small = cast(world)
     terminal = top("-d", 3, env=world.env)
     terminal.wait(lambda text: "Device 3 DRAM" in text and "n300" not in text)
@@ -284,7 +284,7 @@ def test_only_one_device(world, top):
     terminal.wait(lambda text: f"{small.pid:>8}" in text and f"{large.pid:>8}" not in text)
 
 
-def test_small_and_strange_terminals(world, top):
+def test_top_survives_any_terminal_size(world, top):
     cast(world)
     terminal = top(env=world.env)
     for columns, rows in [(20, 5), (1, 1), (40, 10), (41, 300), (300, 11), (80, 24)]:
@@ -297,7 +297,7 @@ def test_small_and_strange_terminals(world, top):
     assert terminal.exit_code() == 0
 
 
-def test_notes(world, top):
+def test_top_shows_notes(world, top):
     terminal = top(env=world.env, columns=60)
     terminal.wait("1 note (n)")
     terminal.press("n")
@@ -308,19 +308,19 @@ def test_notes(world, top):
 
 
 @pytest.mark.parametrize("term", ["dumb", "no-such-terminal"])
-def test_terminals_that_cannot(world, top, term):
+def test_top_refuses_terminals_without_cursor_control(world, top, term):
     terminal = top(env=world.env, before=[*AND_THEN, "env", f"TERM={term}"])
     text = "\n".join(terminal.wait("code 1"))
     assert "cannot place text" in text and '"ttmem smi"' in text
 
 
-def test_no_terminal(world):
+def test_top_needs_a_terminal(world):
     result = world.run("top", stdin=subprocess.DEVNULL)
     assert result.returncode == 1 and result.stdout == ""
     assert "needs a terminal" in result.stderr and '"ttmem smi"' in result.stderr
 
 
-def test_a_signal_gives_the_terminal_back(world, top):
+def test_top_restores_the_terminal_on_a_signal(world, top):
     terminal = top(env=world.env, before=AND_THEN)
     terminal.wait("no device yet")
     program = wait_for(
@@ -335,7 +335,7 @@ def test_a_signal_gives_the_terminal_back(world, top):
     terminal.wait(lambda text: re.search(r"(?<!-)\bicanon\b", text) and re.search(r"(?<!-)\becho\b", text))
 
 
-def test_a_daemon_that_goes_and_comes(ttmemd, top):
+def test_top_goes_on_while_the_daemon_restarts(ttmemd, top):
     ttmemd.start()
     player = ttmemd.player("alloc 0 DRAM 0x1000 4096 weights")
     lost = ttmemd.player("alloc 0 DRAM 0x1000 1048576 lost")
@@ -361,7 +361,7 @@ def test_a_daemon_that_goes_and_comes(ttmemd, top):
     terminal.wait(lambda text: re.search(rf"leak +{lost.pid} ", text))
 
 
-def test_a_daemon_that_hangs(ttmemd, top):
+def test_top_stays_usable_while_the_daemon_hangs(ttmemd, top):
     ttmemd.start()
     player = ttmemd.player("alloc 0 DRAM 0x1000 4096 weights")
     terminal = top(env=ttmemd.env)

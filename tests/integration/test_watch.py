@@ -5,6 +5,7 @@ import json
 import signal
 import time
 
+from common import LIMIT
 from world import check_schema
 
 
@@ -16,11 +17,11 @@ def follow(watch, count):
 def stop(watch):
     watch.send_signal(signal.SIGINT)
     rest = watch.stdout.read()
-    assert watch.wait(timeout=30) == 0
+    assert watch.wait(timeout=LIMIT) == 0
     return rest
 
 
-def test_the_lines_of_the_old_server(world):
+def test_watch_prints_the_lines_of_the_old_server(world):
     watch = world.watch("--format", "seed")
     player = world.player(
         "alloc 0 L1 0x1a0000 524288",
@@ -74,7 +75,7 @@ def test_the_lines_of_the_old_server(world):
     assert watch.stderr.read() == ""
 
 
-def test_ids_in_decimal_and_types(world):
+def test_watch_prints_decimal_ids_and_filters_types(world):
     watch = world.watch("--format", "seed", "--ids", "decimal", "--type", "L1")
     player = world.player(
         "alloc 2 DRAM 25718784 1", "alloc 2 L1 25718784 98304", "free 2 L1 25718784"
@@ -86,7 +87,7 @@ def test_ids_in_decimal_and_types(world):
     assert stop(watch) == ""
 
 
-def test_json_lines(world):
+def test_watch_prints_json_lines(world):
     watch = world.watch("--format", "json")
     player = world.player(
         "device 0 0xabc wormhole_b0 n150 0 0 0", "push p", "alloc 0 DRAM 0x1000 64 na%ffme",
@@ -109,7 +110,7 @@ def test_json_lines(world):
     assert end["op"] == "end" and end["buffers"] == end["bytes"] == 0
 
 
-def test_text(world):
+def test_watch_prints_text(world):
     watch = world.watch()
     player = world.player("alloc 0 DRAM 0x1000 2048 weights")
     started, event = follow(watch, 2)
@@ -119,7 +120,7 @@ def test_text(world):
     assert watch.stdout.readline().endswith("has ended and left 1 buffer, 2.0 KiB\n")
 
 
-def test_what_was_before_is_not_told_again(world):
+def test_watch_does_not_repeat_earlier_events(world):
     player = world.player("alloc 1 CB 0x10 1048576")
     watch = world.watch("--format", "seed")
     # The totals know it nevertheless.
@@ -128,7 +129,7 @@ def test_what_was_before_is_not_told_again(world):
     assert lines == ["✓ [CB_ALLOC] Device 1: +1 MB (Total: 2 MB)\n"]
 
 
-def test_a_flood_is_counted_to_the_last(world):
+def test_watch_counts_every_event_of_a_flood(world):
     watch = world.watch("--format", "json")
     player = world.player()
     player.process.stdin.write("burst 0 2000000\n")
@@ -156,7 +157,7 @@ def check_schema_quickly(line):
     return document
 
 
-def test_an_application_that_closes_all_descriptors(world):
+def test_watch_follows_an_application_that_closes_all_descriptors(world):
     watch = world.watch()
     player = world.player("alloc 0 DRAM 0x1000 1 first")
     follow(watch, 2)
@@ -169,11 +170,11 @@ def test_an_application_that_closes_all_descriptors(world):
     assert stop(watch) == ""
 
 
-def test_closed_pipe_ends_it(world):
+def test_watch_ends_when_its_pipe_is_closed(world):
     watch = world.watch()
     player = world.player("alloc 0 DRAM 0x1000 1 first")
     follow(watch, 2)
     watch.stdout.close()
     player.play("alloc 0 DRAM 0x2000 2 second")
-    assert watch.wait(timeout=30) == 0
+    assert watch.wait(timeout=LIMIT) == 0
     assert watch.stderr.read() == ""

@@ -33,7 +33,7 @@ def two(world, server):
     return server, first, second
 
 
-def test_totals_are_open(two):
+def test_totals_need_no_token(two):
     server, first, second = two
     document = server.json("/api/v1/smi")
     assert [p["pid"] for p in document["processes"]] == sorted([first.pid, second.pid])
@@ -46,7 +46,7 @@ def test_totals_are_open(two):
     assert processes[0]["devices"][0]["memory"]["DRAM"]["allocs"] == 1
 
 
-def test_the_old_dashboard(two):
+def test_routes_of_the_old_dashboard_still_answer(two):
     server, _, _ = two
     status, _, body = server.ask("/api/devices")
     assert status == 200
@@ -63,7 +63,7 @@ def test_the_old_dashboard(two):
     server.refused("/api/devices/1024/stats", 404)
 
 
-def test_health(server):
+def test_healthz_tells_status_and_store(server):
     document = server.json("/healthz")
     assert document["status"] == "ok" and document["store"]["written"] == 7
     assert document["details"] == "token"
@@ -74,7 +74,7 @@ def files_of(page):
     return re.findall(r'(?:src|href)="([^"]+)"', page)
 
 
-def test_the_page(server):
+def test_the_page_loads_nothing_from_elsewhere(server):
     """Whichever it is, the dashboard or the plain one: all of it is here, and nothing is inline."""
     status, headers, body = server.ask("/")
     assert status == 200 and headers["Content-Type"].startswith("text/html")
@@ -93,7 +93,7 @@ def test_the_page(server):
     assert {"text/javascript", "text/css"} <= kinds
 
 
-def test_files_are_packed_and_remembered(server):
+def test_files_are_compressed_and_cached(server):
     page = server.ask("/")[2].decode()
     for path in ["/", *files_of(page)]:
         _, plain, body = server.ask(path)
@@ -114,7 +114,7 @@ def test_files_are_packed_and_remembered(server):
     server.refused("/index.html", 404)
 
 
-def test_headers_of_every_answer(server):
+def test_every_answer_has_security_headers(server):
     for path in ["/", "/healthz", "/api/v1/smi", "/api/v1/buffers", "/nothing", "/metrics"]:
         _, headers, _ = server.ask(path)
         assert headers["X-Content-Type-Options"] == "nosniff"
@@ -140,14 +140,14 @@ def test_details_need_the_token(two):
     assert server.json("/api/v1/smi", token=server.token)["totals"]["buffers"] == 4
 
 
-def test_details_for_everybody(world, tmp_path):
+def test_details_can_be_opened_to_everybody(world, tmp_path):
     world.player("alloc 0 DRAM 0x1000 10 a")
     server = Server(world, tmp_path, "details")
     assert server.json("/healthz")["details"] == "open"
     assert len(server.json("/api/v1/buffers")["buffers"]) == 1
 
 
-def test_a_token_file_that_others_can_read(world, tmp_path):
+def test_a_token_file_readable_by_others_is_refused(world, tmp_path):
     server = tmp_path / "token"
     server.write_text("0123456789abcdef\n")
     server.chmod(0o644)
@@ -162,7 +162,7 @@ def sizes(server, query):
     return [b["size"] for b in server.details(f"/api/v1/buffers?{query}")["buffers"]]
 
 
-def test_buffers_chosen_and_sorted(two):
+def test_buffers_can_be_filtered_and_sorted(two):
     server, first, second = two
     assert sorted(sizes(server, "")) == [5, 10, 20, 30]
     assert sizes(server, "sort=size") == [30, 20, 10, 5]
@@ -175,7 +175,7 @@ def test_buffers_chosen_and_sorted(two):
     assert server.details("/api/v1/buffers?sort=size&limit=2")["next"] is None
 
 
-def test_buffers_in_groups(two):
+def test_buffers_can_be_grouped(two):
     server, first, _ = two
     document = server.details("/api/v1/buffers?by=name")
     assert sorted((g["key"] or "", g["bytes"], g["buffers"]) for g in document["groups"]) == [
@@ -188,7 +188,7 @@ def test_buffers_in_groups(two):
     assert document["groups"][0]["bytes"] == 30
 
 
-def test_groups_over_more_than_one_page(world, server):
+def test_groups_cover_more_than_one_page(world, server):
     world.player("many 0 DRAM 0x1000 8 70000", "alloc 1 L1 0x10 100 one")
     world.player("many 2 L1 0x1000 8 70000")
     document = server.details("/api/v1/buffers?by=name")
@@ -225,7 +225,7 @@ def test_all_pages_give_each_buffer_once(world, server):
     assert len(keys) == 703
 
 
-def test_the_past(two):
+def test_incidents_and_history_are_served(two):
     server, first, _ = two
     first.play("free 0 DRAM 0x1000", "free 0 DRAM 0x1000")
     document = server.details("/api/v1/incidents?limit=10&since=1")
@@ -254,16 +254,16 @@ def test_the_past(two):
         ("buffers?pid=%zz", "%"), ("buffers?cursor=a%00b", "%00"), ("stream?x=1", "x"),
     ],
 )
-def test_parameters_that_are_wrong(server, path, word):
+def test_wrong_parameters_are_refused(server, path, word):
     assert word in server.refused(f"/api/v1/{path}", 400, token=server.token)
 
 
-def test_paths_that_are_not_there(server):
+def test_unknown_paths_are_not_found(server):
     for path in ["/nothing", "/api/v1", "/api/v1/smi/", "//", "/api/v1/%73mi", "/../etc/passwd"]:
         server.refused(path, 404)
 
 
-def test_methods(server):
+def test_methods_other_than_get_and_head_are_refused(server):
     for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"]:
         status, headers, body = server.ask("/api/v1/smi", method=method)
         assert status == 405 and headers["Allow"] == "GET, HEAD"
@@ -271,7 +271,7 @@ def test_methods(server):
     server.refused("/api/v1/smi", 413, body=b"x" * 100)
 
 
-def test_head(two):
+def test_head_has_the_headers_and_no_body(two):
     server, _, _ = two
     for path in ["/", "/healthz", "/api/v1/ps", "/metrics", "/api/v1/stream", "/nothing"]:
         status, headers, body = server.ask(path, method="HEAD")
@@ -280,7 +280,7 @@ def test_head(two):
     assert int(headers["Content-Length"]) > 100
 
 
-def test_names(server):
+def test_foreign_host_names_are_refused(server):
     for name in ["localhost", f"127.0.0.1:{server.port}", "[::1]:80", "LOCALHOST:1"]:
         assert server.ask("/healthz", headers={"Host": name})[0] == 200
     for name in ["evil.example", "127.0.0.1.evil.example", "localhost.", "0.0.0.0", "a" * 1000]:
@@ -302,7 +302,7 @@ def test_a_connection_can_be_used_again(two):
     connection.close()
 
 
-def test_it_ends_with_requests_under_way(two):
+def test_server_stops_with_requests_under_way(two):
     server, _, _ = two
     server.tell("slow 300")
     clients = []

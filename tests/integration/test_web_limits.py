@@ -51,7 +51,7 @@ def timed_out(server):
     return int(line)
 
 
-def test_a_thousand_that_say_nothing(server, clients):
+def test_a_thousand_idle_connections_do_not_block_others(server, clients):
     crowd = clients(1000)
     # Who comes after them waits a little, and is served.
     assert server.ask("/healthz")[0] == 200
@@ -59,7 +59,7 @@ def test_a_thousand_that_say_nothing(server, clients):
     wait_for(lambda: any(is_over(client) for client in crowd), "room to be made")
 
 
-def test_a_thousand_requests_at_once(server, clients):
+def test_a_thousand_requests_at_once_are_answered(server, clients):
     crowd = []
     for _ in range(1000):  # in a crowd, who connects has to ask soon
         crowd += clients(1)
@@ -68,7 +68,7 @@ def test_a_thousand_requests_at_once(server, clients):
     assert {answer[:15] for answer in answers} == {b"HTTP/1.1 200 OK"}
 
 
-def test_a_request_in_drops(server, clients):
+def test_a_request_sent_byte_by_byte_is_ended(server, clients):
     (slow,) = clients(1)
     request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 1000
 
@@ -83,7 +83,7 @@ def test_a_request_in_drops(server, clients):
     wait_for(drop, "its end")
 
 
-def test_a_crowd_is_thinned_out(server, clients):
+def test_unfinished_requests_are_dropped_in_a_crowd(server, clients):
     crowd = clients(250)
     for client in crowd:
         client.sendall(b"GET /heal")
@@ -95,7 +95,7 @@ def test_a_crowd_is_thinned_out(server, clients):
     )
 
 
-def test_a_slow_answer_holds_up_nobody(world, server):
+def test_a_slow_answer_does_not_delay_others(world, server):
     world.player("alloc 0 DRAM 0x1000 10 a")
     server.tell("slow 2000")
     with server.connect() as waiting:
@@ -110,7 +110,7 @@ def test_a_slow_answer_holds_up_nobody(world, server):
         assert b"200 OK" in waiting.recv(100)
 
 
-def test_too_many_details_at_once(world, server, clients):
+def test_too_many_detail_requests_get_503(world, server, clients):
     world.player("alloc 0 DRAM 0x1000 10 a")
     server.tell("slow 50")
     crowd = clients(60)
@@ -123,7 +123,7 @@ def test_too_many_details_at_once(world, server, clients):
     assert set(answers) == {b"200", b"503"} and answers.count(b"200") >= 32
 
 
-def test_an_answer_that_nobody_reads(world, server):
+def test_a_client_that_does_not_read_its_answer_is_dropped(world, server):
     world.player("many 0 DRAM 0x1000 8 10000")
     before = sockets(server)
     with socket.socket() as deaf:
@@ -140,7 +140,7 @@ def test_an_answer_that_nobody_reads(world, server):
         assert server.ask("/healthz")[0] == 200
 
 
-def test_an_answer_read_in_drops(world, tmp_path):
+def test_a_client_that_reads_too_slowly_is_dropped(world, tmp_path):
     """It always moves, so it is not idle; but it must be through in 60 s. Here: in one and a half."""
     server = Server(world, tmp_path, "answer=1500")
     # More than the kernel takes for a client: what it has taken counts as read.
@@ -187,13 +187,13 @@ def test_an_answer_read_in_drops(world, tmp_path):
     ],
     ids=range(14),
 )
-def test_what_makes_no_sense(server, data):
+def test_malformed_http_is_refused(server, data):
     answer = server.raw(data)
     assert not answer.startswith(b"HTTP/1.1 200")
     assert server.ask("/healthz")[0] == 200
 
 
-def test_who_leaves_early(world, server):
+def test_clients_that_leave_early_cost_nothing(world, server):
     world.player("many 0 DRAM 0x1000 8 5000")
     request = (
         f"GET /api/v1/buffers?limit=5000 HTTP/1.1\r\nHost: localhost\r\n"

@@ -42,7 +42,7 @@ def value(server, name):
     return None
 
 
-def test_formats(server):
+def test_metrics_format_follows_the_accept_header(server):
     assert metrics(server)[0] == PLAIN
     assert metrics(server, Accept="*/*")[0] == PLAIN
     kind, text = metrics(server, Accept="application/openmetrics-text;q=0.9,text/plain;q=0.8")
@@ -65,7 +65,7 @@ def test_promtool_finds_nothing_wrong(world, server):
     assert (result.returncode, result.stdout + result.stderr) == (0, "")
 
 
-def test_counters_outlive_processes(world, server):
+def test_metrics_counters_outlive_processes(world, server):
     row = 'ttmem_allocations_total{device="0",uid="",type="DRAM"}'
     player = world.player("alloc 0 DRAM 0x1000 10 a", "alloc 0 DRAM 0x2000 10 a")
     assert value(server, row) == 2
@@ -77,7 +77,7 @@ def test_counters_outlive_processes(world, server):
     assert value(server, row) == 3
 
 
-def test_names_of_any_bytes(world, server, tmp_path):
+def test_metrics_escape_names_of_any_bytes(world, server, tmp_path):
     need("promtool")
     odd = tmp_path / 'q"\\u\n\udcff'
     shutil.copy(world.build / "tests" / "programs" / "player", odd)

@@ -30,7 +30,7 @@ def dropped(server):
     raise AssertionError
 
 
-def test_totals_when_they_change(world, server):
+def test_stream_sends_totals_when_they_change(world, server):
     player = world.player("alloc 0 DRAM 0x1000 10 a")
     listener = Listener(server)
     assert listener.status == 200
@@ -49,7 +49,7 @@ def test_totals_when_they_change(world, server):
     listener.close()
 
 
-def test_one_change_is_told_to_all(world, server):
+def test_stream_sends_a_change_to_every_listener(world, server):
     player = world.player("alloc 0 DRAM 0x1000 10 a")
     listeners = [Listener(server) for _ in range(5)]
     for listener in listeners:
@@ -61,7 +61,7 @@ def test_one_change_is_told_to_all(world, server):
     wait_for(lambda: subscribers(server) == 0, "all to be gone")
 
 
-def test_incidents(server):
+def test_stream_gives_incident_details_only_with_the_token(server):
     plain, full = Listener(server), Listener(server, token=server.token)
     in_address = Listener(server, f"/api/v1/stream?token={server.token}")
     for listener in (plain, full, in_address):
@@ -77,12 +77,12 @@ def test_incidents(server):
         listener.close()
 
 
-def test_a_wrong_token(server):
+def test_stream_refuses_a_wrong_token(server):
     assert Listener(server, token="wrong").status == 401
     assert Listener(server, "/api/v1/stream?token=wrong").status == 401
 
 
-def test_there_is_room_for_so_many(server):
+def test_stream_refuses_more_than_64_listeners(server):
     listeners = [Listener(server) for _ in range(64)]
     assert {listener.status for listener in listeners} == {200}
     late = Listener(server)
@@ -100,7 +100,7 @@ def test_there_is_room_for_so_many(server):
         listener.close()
 
 
-def test_a_token_has_a_place(server):
+def test_a_listener_with_the_token_replaces_the_oldest_without(server):
     """Anybody may listen, so anybody may take all places: who has shown the token gets that of who has listened
     longest without it, and nobody else loses anything."""
     known = [Listener(server, token=server.token) for _ in range(2)]
@@ -125,7 +125,7 @@ def test_a_token_has_a_place(server):
         listener.close()
 
 
-def test_a_token_has_a_place_where_details_are_open(world, tmp_path):
+def test_the_token_wins_a_stream_place_where_details_are_open(world, tmp_path):
     """Nobody needs it there to see all, but only who has it may take the place of another."""
     server = Server(world, tmp_path, "details")
     anybody = [Listener(server) for _ in range(64)]
@@ -139,7 +139,7 @@ def test_a_token_has_a_place_where_details_are_open(world, tmp_path):
         listener.close()
 
 
-def test_among_those_with_the_token_nobody_makes_room(server):
+def test_listeners_with_the_token_are_not_replaced(server):
     known = [Listener(server, token=server.token) for _ in range(64)]
     assert {listener.status for listener in known} == {200}
     assert Listener(server, token=server.token).status == 503
@@ -149,7 +149,7 @@ def test_among_those_with_the_token_nobody_makes_room(server):
         listener.close()
 
 
-def test_who_does_not_read_is_dropped(server):
+def test_a_listener_that_does_not_read_is_dropped(server):
     slow = socket.socket()
     slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
     slow.connect(server.address)
@@ -172,7 +172,7 @@ def test_who_does_not_read_is_dropped(server):
     quick.close()
 
 
-def test_who_does_not_read_costs_nothing_lasting(server):
+def test_dropped_listeners_free_descriptors_and_memory(server):
     """Many that never read, told so much that each is dropped: descriptors and memory are as before, though
     none of them has gone."""
 

@@ -12,7 +12,7 @@ version=$1 build=$2 work=$3
 shift 3
 headers=${TTMEM_KERNEL_HEADERS:-/usr/src/linux-headers-$version}
 image=${TTMEM_KERNEL_IMAGE:-/boot/vmlinuz-$version}
-seconds=${TTMEM_KERNEL_SECONDS:-600} # ends a hang; a boot with all tests takes much less
+seconds=${TTMEM_KERNEL_SECONDS:-1800} # ends a hang; a boot with all tests takes much less
 name=kernel-${TTMEM_KERNEL_NAME:-${version%%-*}}
 
 record() {
@@ -34,15 +34,18 @@ give_up() {
 	${TTMEM_KERNEL_MORE:-lib-family kernel-daemon}
 
 rm -rf "$work"
-mkdir -p "$work/module" "$work/root/bin" "$work/root/lib64" "$work/root/proc" "$work/root/sys" \
+# The kernel's makefiles cannot work in a folder with a blank in its path.
+module=$(mktemp -d) || give_up "no temporary folder"
+trap 'rm -rf "$module"' EXIT
+mkdir -p "$work/root/bin" "$work/root/lib64" "$work/root/proc" "$work/root/sys" \
 	"$work/root/dev" "$work/root/tmp" "$work/root/etc"
-cp -r kernel include "$work/module/"
-make -s -C "$headers" M="$work/module/kernel" modules >"$work/make.log" 2>&1 || {
+cp -r kernel include "$module/"
+make -s -C "$headers" M="$module/kernel" modules >"$work/make.log" 2>&1 || {
 	cat "$work/make.log"
 	give_up "the module does not build for $version"
 }
-cp -r tests/kernel/beside "$work/module/"
-make -s -C "$headers" M="$work/module/beside" modules >"$work/make.log" 2>&1 || {
+cp -r tests/kernel/beside "$module/"
+make -s -C "$headers" M="$module/beside" modules >"$work/make.log" 2>&1 || {
 	cat "$work/make.log"
 	give_up "a module beside it does not build for $version"
 }
@@ -50,7 +53,7 @@ make -s -C "$headers" M="$work/module/beside" modules >"$work/make.log" 2>&1 || 
 # need PROGRAM: it and its libraries, without what only a debugger wants.
 need() {
 	strip -o "$work/root/bin/$(basename "$1")" "$1" 2>/dev/null || cp "$1" "$work/root/bin/"
-	ldd "$1" 2>/dev/null | grep -o '/[^ ]*' | while read -r library; do
+	ldd "$1" 2>/dev/null | sed -n 's|^[^/]*\(/.*\) (0x[0-9a-f]*)$|\1|p' | while read -r library; do
 		case $library in
 		/lib/* | /lib64/* | /usr/lib/*) to=$work/root$library ;;
 		*) to=$work/root/ours/$(basename "$library") ;;
@@ -62,8 +65,8 @@ need() {
 }
 
 cp "$(command -v busybox)" "$work/root/bin/busybox"
-strip --strip-debug -o "$work/root/ttmem.ko" "$work/module/kernel/ttmem.ko"
-strip --strip-debug -o "$work/root/beside.ko" "$work/module/beside/beside.ko"
+strip --strip-debug -o "$work/root/ttmem.ko" "$module/kernel/ttmem.ko"
+strip --strip-debug -o "$work/root/beside.ko" "$module/beside/beside.ko"
 install -m 755 tests/kernel/init.sh "$work/root/init"
 printf '%s\n' 'root:x:0:0::/tmp:/bin/sh' 'other:x:5555:5555::/tmp:/bin/sh' >"$work/root/etc/passwd"
 for test; do

@@ -92,7 +92,7 @@ static uint64_t cost_system_calls(cost_fn *events, const char *kernel)
 	return stops / 2; /* one when it is entered, one when it is left */
 }
 
-UNIT_LONG(system_calls, 120)
+UNIT_LONG(a_kernel_book_costs_no_more_system_calls, 120)
 {
 	uint64_t memfd = cost_system_calls(cost_book_events, "0");
 	uint64_t kernel = cost_system_calls(cost_book_events, "1");

@@ -182,12 +182,12 @@ static void crowd_die(const struct crowd_way *way)
 	munmap(board, sizeof(*board));
 }
 
-UNIT_LONG(half_are_killed, 240)
+UNIT_LONG(totals_are_exact_when_half_of_the_processes_are_killed, 240)
 {
 	crowd_die(&crowd_by_book);
 }
 
-UNIT_LONG(half_are_killed_without_a_book, 240)
+UNIT_LONG(plain_totals_are_exact_when_half_of_the_clients_are_killed, 240)
 {
 	crowd_die(&crowd_by_call);
 }

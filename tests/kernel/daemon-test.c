@@ -103,7 +103,7 @@ static size_t daemon_count(const char *text, const char *word)
 }
 
 /* A book, a client of the plain ioctls and one of the old protocol: in every view each of them once. */
-UNIT_LONG(three_ways_and_every_view, 240)
+UNIT_LONG(each_kind_of_client_counts_once_in_every_view, 240)
 {
 	static const char *const without = "TTMEM_SOCKET=none ttmem smi --json";
 	static const char all[] = "\"totals\":{\"bytes\":7730,\"buffers\":9}";

@@ -96,7 +96,7 @@ static int fail_open(int unused)
 	return 0;
 }
 
-UNIT(to_open_the_node)
+UNIT(failing_memory_while_opening_the_node_leaks_nothing)
 {
 	fail_each(fail_open, -1);
 }
@@ -111,7 +111,7 @@ static int fail_book(int node)
 	return r;
 }
 
-UNIT(to_make_a_book)
+UNIT(failing_memory_while_making_a_book_leaks_nothing)
 {
 	int node = node_open();
 
@@ -125,7 +125,7 @@ static int fail_reserve(int fd)
 	return node_reserve(fd, NODE_SHARDS + FAIL_DEVICE * NODE_SHARD_SIZE, 16 * 4096);
 }
 
-UNIT(to_reserve)
+UNIT(failing_memory_while_reserving_leaks_nothing)
 {
 	struct ttmem_ioc_info info = {.argsz = sizeof(info)};
 	struct node_book book;
@@ -148,7 +148,7 @@ static int fail_map(int fd)
 	return 0;
 }
 
-UNIT(to_map)
+UNIT(failing_memory_while_mapping_leaks_nothing)
 {
 	struct ttmem_ioc_book args = {.argsz = sizeof(args), .size = NODE_BOOK_SIZE};
 	int node = node_open();
@@ -169,7 +169,7 @@ static int fail_attach(int node)
 	return r;
 }
 
-UNIT(to_attach)
+UNIT(failing_memory_while_attaching_leaks_nothing)
 {
 	struct node_book book;
 	int node = node_open();
@@ -193,7 +193,7 @@ static int fail_track(int node)
 	return 0;
 }
 
-UNIT(to_report)
+UNIT(failing_memory_while_reporting_leaks_nothing)
 {
 	uint64_t bytes, buffers;
 	int node = node_open();
@@ -219,7 +219,7 @@ static int fail_read(int unused)
 	return r;
 }
 
-UNIT(to_read_totals)
+UNIT(failing_memory_while_reading_totals_leaks_nothing)
 {
 	fail_each(fail_read, -1);
 }

@@ -89,7 +89,7 @@ UNIT_LONG(every_device_at_once, 120)
 }
 
 /* Of a reservation that fails half way the first half is had, and so are its folders. */
-UNIT(half_a_reservation)
+UNIT(a_reservation_that_fails_halfway_keeps_its_first_half)
 {
 	struct ttmem_ioc_book args = {.argsz = sizeof(args), .size = NODE_BOOK_SIZE};
 	int node = node_open();
@@ -109,7 +109,7 @@ UNIT(half_a_reservation)
 }
 
 /* After the one above, and after each that ends here. */
-UNIT_LONG(they_go_with_the_last_who_used_them, 120)
+UNIT_LONG(device_folders_go_with_their_last_user, 120)
 {
 	int first, second;
 
@@ -130,7 +130,7 @@ UNIT_LONG(they_go_with_the_last_who_used_them, 120)
 }
 
 /* Who has a file open can go on reading it, and that is what keeps it. */
-UNIT_LONG(an_open_file_stays, 120)
+UNIT_LONG(an_open_folder_file_stays_readable, 120)
 {
 	int node = node_open(), fd, again;
 	char text[64] = "";
@@ -202,7 +202,7 @@ static bool folder_sleeps(pid_t pid)
 }
 
 /* One who is being read to and never done keeps nobody from anything, and nothing longer than it lives. */
-UNIT_LONG(a_reader_that_takes_for_ever, 120)
+UNIT_LONG(a_reader_that_hangs_does_not_block_others, 120)
 {
 	int node = node_open(), other, ready[2], status;
 	pid_t reader;

@@ -280,7 +280,7 @@ static void hostile_run(const char *arguments, int pid, const char *wanted)
 	}
 }
 
-UNIT_LONG(scribbled_all_over, 300)
+UNIT_LONG(a_book_overwritten_with_garbage_does_no_harm, 300)
 {
 	const char *sizes[3] = {"1000", "2000", "3000"};
 	struct hostile_board *board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
@@ -380,7 +380,7 @@ static void hostile_check_sum(int node, uint64_t bytes, uint64_t buffers)
  * A figure is believed up to its maximum. One liar makes the sum of its device wrong by what it claims, many
  * make it stop at the top, where it does not begin again at 0; the others' own figures stay theirs.
  */
-UNIT_LONG(liars_on_the_same_device, 120)
+UNIT_LONG(forged_books_on_one_device_do_no_harm, 120)
 {
 	pid_t liars[HOSTILE_LIARS], plain = hostile_fork(hostile_report);
 	int node = node_open(), fd;

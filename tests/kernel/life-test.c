@@ -85,7 +85,7 @@ static void life_reap(struct life_child *child, int signal)
 	assert(signal ? WIFSIGNALED(status) && WTERMSIG(status) == signal : status == 0);
 }
 
-UNIT(exit_ends_it)
+UNIT(exit_ends_the_book)
 {
 	struct life_child child;
 	struct node_book book;
@@ -98,7 +98,7 @@ UNIT(exit_ends_it)
 	assert(node_attach(child.id, 0) == -ENOENT);
 }
 
-UNIT(a_kill_ends_it)
+UNIT(a_kill_ends_the_book)
 {
 	struct life_child child;
 	struct node_book book;
@@ -110,7 +110,7 @@ UNIT(a_kill_ends_it)
 	assert(node_becomes(LIFE_DEVICE, 0, 0));
 }
 
-UNIT(exec_ends_it)
+UNIT(exec_ends_the_book)
 {
 	struct life_child child;
 	struct node_book book;
@@ -252,7 +252,7 @@ UNIT(closing_changes_nothing)
 }
 
 /* One more descriptor is one more way to the same book, and none to a longer life. */
-UNIT(a_duplicate)
+UNIT(a_duplicated_descriptor_does_not_prolong_the_book)
 {
 	struct ttmem_ioc_info info = {.argsz = sizeof(info)};
 	struct life_child child;

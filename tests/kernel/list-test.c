@@ -39,7 +39,7 @@ static size_t list_holders(void)
 }
 
 /* The node is opened for many reasons. */
-UNIT(who_holds_nothing_is_not_listed)
+UNIT(clients_without_memory_are_not_listed)
 {
 	size_t before = list_holders();
 	int node = node_open();
@@ -130,7 +130,7 @@ static pid_t list_orphan(int orders, int answers)
  * A descriptor outlives the process that opened it. That one's pid must not be shown, which may be another's by
  * now, neither in the table nor for programs; but that of who uses the descriptor as soon as somebody does.
  */
-UNIT(who_opened_it_is_dead)
+UNIT(the_user_of_an_inherited_descriptor_is_listed)
 {
 	int orders[2], answers[2], status;
 	pid_t opener, heir;
@@ -191,7 +191,7 @@ static void list_note(const char *text, unsigned char seen[LIST_CLIENTS + 1])
  * Whoever reads in pieces misses nobody who is there all the time, even if others before them end, and sees
  * nobody twice.
  */
-UNIT_LONG(others_end_while_it_is_read, 120)
+UNIT_LONG(reading_in_pieces_misses_nobody_while_others_exit, 120)
 {
 	static char text[1 << 20];
 	static unsigned char seen[LIST_CLIENTS + 1];
@@ -365,7 +365,7 @@ static void list_try(uint64_t id, uid_t user, int capability, int expected)
 }
 
 /* The right to attach: the book's user, or CAP_PERFMON; being able to read every file is another thing. */
-UNIT(who_may_attach)
+UNIT(attaching_needs_the_same_user_or_cap_perfmon)
 {
 	struct node_book book;
 
@@ -380,7 +380,7 @@ UNIT(who_may_attach)
 }
 
 /* Totals are for everybody, books for their user. */
-UNIT(another_user)
+UNIT(other_users_see_totals_but_not_books)
 {
 	uint64_t bytes, buffers;
 	struct node_book book;

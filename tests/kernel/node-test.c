@@ -147,7 +147,7 @@ static bool node_all_is_free(void)
 }
 
 /* Nobody finds in a book what was in another one, whose memory is the first to be had again. */
-UNIT_LONG(what_is_reserved_is_empty, 60)
+UNIT_LONG(reserved_memory_is_zero, 60)
 {
 	for (int round = 0; round < 4; round++) {
 		pid_t child = node_fill();
@@ -218,7 +218,7 @@ UNIT(opened_again_for_reading_only)
 	node_drop_book(&book);
 }
 
-UNIT(nothing_else_can_be_done_to_the_file)
+UNIT(other_file_operations_are_refused)
 {
 	struct node_book book;
 

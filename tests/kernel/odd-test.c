@@ -80,7 +80,7 @@ UNIT(the_flags_of_the_mapping)
 }
 
 /* Advice must neither lose what is written nor open what is closed. */
-UNIT(advice)
+UNIT(madvise_loses_nothing)
 {
 	struct node_book book;
 
@@ -207,7 +207,7 @@ UNIT(a_path_outlives_the_last_file)
 }
 
 /* Somebody who waits for news of the file keeps its inode too: nobody may be kept waiting by that. */
-UNIT(somebody_watches_the_last_file)
+UNIT(inotify_on_the_last_file_blocks_nobody)
 {
 	for (int round = 0; round < 6; round++) {
 		int watch = inotify_init1(IN_CLOEXEC);
@@ -324,7 +324,7 @@ UNIT(usage_after_the_end)
 }
 
 /* With a program that really is one of 32 bits. */
-UNIT(another_width)
+UNIT(a_32_bit_program_can_use_the_node)
 {
 	pid_t child;
 	int status;
@@ -440,7 +440,7 @@ static size_t odd_traced(void)
  * called for a whole second. Who ended before us may still be given back what they had, so the silence may be a while
  * in coming; a timer would never let it come.
  */
-UNIT_LONG(nothing_to_do_is_nothing_done, 120)
+UNIT_LONG(an_idle_module_runs_no_code, 120)
 {
 	static const struct timespec second = {.tv_sec = 1};
 	const char *tracer = odd_tracer();

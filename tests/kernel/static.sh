@@ -18,8 +18,11 @@ if ! command -v sparse >/dev/null; then
 fi
 rm -rf "$work"
 mkdir -p "$work"
-cp -r kernel include "$work/"
-make -s -C "$headers" M="$work/kernel" W=1 C=2 CF=-Wsparse-error KCFLAGS="-Werror -fanalyzer" modules >"$work/log" 2>&1
+# The kernel's makefiles cannot work in a folder with a blank in its path.
+module=$(mktemp -d) || exit 1
+trap 'rm -rf "$module"' EXIT
+cp -r kernel include "$module/"
+make -s -C "$headers" M="$module/kernel" W=1 C=2 CF=-Wsparse-error KCFLAGS="-Werror -fanalyzer" modules >"$work/log" 2>&1
 code=$?
 # Debian's headers come without vmlinux, which that step would need.
 if [ "$code" -ne 0 ] || grep -v 'Skipping BTF generation' "$work/log"; then
@@ -29,7 +32,7 @@ if [ "$code" -ne 0 ] || grep -v 'Skipping BTF generation' "$work/log"; then
 	exit 1
 fi
 # When nothing happens the module does nothing: it cannot even ask to be called later. (odd-test.c watches it.)
-if nm -u "$work/kernel/ttmem.ko" |
+if nm -u "$module/kernel/ttmem.ko" |
 	grep -E 'timer|delayed_work|kthread|kernel_thread|schedule_timeout|sleep_range|msleep'; then
 	echo "$version: the module could call itself"
 	echo "$name 0 1 0" >>"${TTMEM_RESULTS:-/dev/null}"

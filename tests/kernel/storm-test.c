@@ -356,7 +356,7 @@ static bool storm_is_over(void)
 	return false;
 }
 
-UNIT_LONG(a_storm, 600)
+UNIT_LONG(random_calls_by_many_processes_leak_nothing, 600)
 {
 	pid_t workers[STORM_WORKERS];
 	unsigned int seed = 1, choice = 1, deaths = 0;

@@ -10,7 +10,7 @@
 
 #include "base/unit.h"
 
-UNIT(the_three_calls)
+UNIT(plain_alloc_free_and_totals_work)
 {
 	int has_kernel = access(TTMEM_NODE, R_OK | W_OK) == 0;
 	struct tt_allocation_stats stats;

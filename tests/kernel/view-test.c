@@ -33,7 +33,7 @@ static const char view_stats[] = "holders 1\n"
 				 "CB bytes 50 buffers 5 allocs 1 frees 0\n"
 				 "KERNEL bytes 60 buffers 6 allocs 1 frees 0\n";
 
-UNIT(the_table)
+UNIT(the_procfs_table_has_its_columns)
 {
 	unsigned long long buffers, bytes;
 	const char *stats;
@@ -106,7 +106,7 @@ static bool view_unload(const char *module)
  * What the driver would show in its own folder is the same to the byte, and empty while ttmem.ko is not
  * there.
  */
-UNIT(a_driver_beside_it)
+UNIT(the_drivers_folder_shows_the_same_text)
 {
 	int module = open("/ttmem.ko", O_RDONLY | O_CLOEXEC);
 	int beside = open("/beside.ko", O_RDONLY | O_CLOEXEC);
@@ -152,7 +152,7 @@ UNIT(usage_of_a_descriptor)
 
 #define VIEW_MINE "\"totals\":{\"bytes\":6000,\"buffers\":3}"
 
-UNIT_LONG(anybody_sees_everybody_without_a_daemon, 120)
+UNIT_LONG(every_user_sees_all_totals_without_a_daemon, 120)
 {
 	const char *sizes[3] = {"1000", "2000", "3000"};
 	struct command_holder holder;

@@ -35,6 +35,11 @@ mount -t tmpfs -o mode=1777 tmpfs tmp
 # What is enabled on this machine is not enabled on that one, and its journal is its own.
 mount -t tmpfs -o mode=755 tmpfs etc/systemd/system
 mount -t tmpfs -o mode=755 tmpfs var/log
+# So are the daemon's folders: what another ttmemd left there, perhaps as root, is not for this one (F94).
+for own in var/lib/ttmem etc/ttmem; do
+	mkdir -p "$own"
+	mount -t tmpfs -o mode=755 tmpfs "$own"
+done
 
 mount -t tmpfs -o mode=755 tmpfs dev
 for node in null zero full random urandom tty; do

@@ -4,6 +4,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
+import { WAIT_MS } from "./runner.mjs";
 
 export const WIDE = { width: 1280, height: 720 };
 export const PHONE = { width: 390, height: 844 };
@@ -32,6 +33,7 @@ export class Visitor {
     this.context = await browser.newContext({ viewport: size, colorScheme: dark ? "dark" : "light" });
     if (token)
       await this.context.addInitScript((text) => sessionStorage.setItem("ttmem.token", text), this.daemon.token);
+    this.context.setDefaultTimeout(WAIT_MS);
     this.page = await this.context.newPage();
     this.page.on("console", (message) => {
       if (message.type() === "error" || message.type() === "warning") this.errors.push(message.text());
@@ -61,7 +63,7 @@ export class Visitor {
   }
 
   has(text, selector = "main") {
-    return this.page.locator(selector, { hasText: text }).first().waitFor({ timeout: 30000 });
+    return this.page.locator(selector, { hasText: text }).first().waitFor();
   }
 
   /** What every visit must have been: silent, and among ourselves. */

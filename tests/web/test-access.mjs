@@ -132,7 +132,7 @@ test("everything can be done by keyboard", async ({ daemon, visit }) => {
   await visitor.has("Freed again by", ".party");
 });
 
-test("the token by keyboard", async ({ daemon, visit }) => {
+test("the token can be entered by keyboard", async ({ daemon, visit }) => {
   await machine(daemon);
   const visitor = await visit({ token: false });
   const { page } = visitor;
@@ -247,7 +247,7 @@ test("text has contrast, light and dark", async ({ daemon, visit }) => {
   await check("not connected");
 });
 
-test("everything has room, on a screen and on a phone", async ({ daemon, visit }) => {
+test("no view is wider than a screen or a phone", async ({ daemon, visit }) => {
   const long = "a_name_without_any_place_to_break_it_".repeat(6); // as long as a name can be
   const player = await daemon.player({ comm: "fifteen-letters" }, `push ${long}`, `alloc 0 DRAM 0x1000 4096 ${long}`, `alloc 0 DRAM 0x9000 4096 ${long}2`,
     "free 0 DRAM 0x1000", "free 0 DRAM 0x1000");
@@ -279,7 +279,7 @@ test("everything has room, on a screen and on a phone", async ({ daemon, visit }
   }
 });
 
-test("what stands beside each other leaves room, on a phone as well", async ({ daemon, visit }) => {
+test("tables on a phone hide empty columns and leave room between columns", async ({ daemon, visit }) => {
   const player = await daemon.player({}, "alloc 0 DRAM 0x1000 4096 a");
   const visitor = await visit({ size: PHONE });
   const { page } = visitor;

@@ -64,7 +64,7 @@ async function grown(daemon, visit, hash) {
   return { player, visitor, chart };
 }
 
-test("drag to look closer, double-click or Escape to see all", async ({ daemon, visit }) => {
+test("dragging zooms a chart, double-click and Escape show all of it", async ({ daemon, visit }) => {
   const { player, visitor, chart } = await grown(daemon, visit, "#/device/0");
   const all = await chart.length();
   assert.ok(all >= 60, `a minute at least: ${all}`);
@@ -97,7 +97,7 @@ test("drag to look closer, double-click or Escape to see all", async ({ daemon, 
     assert.equal(await visitor.page.locator(`${name} summary`).count(), await visitor.page.locator(name).count());
 });
 
-test("values are read under the mouse, by arrow keys, and in a table", async ({ daemon, visit }) => {
+test("chart values can be read with the mouse, with arrow keys and in a table", async ({ daemon, visit }) => {
   const { visitor, chart } = await grown(daemon, visit, (player) => `#/process/${player.pid}`);
   // Near the right end is now, at the first point was then.
   await visitor.page.mouse.move(...(await chart.at(0.999)));
@@ -129,7 +129,7 @@ test("values are read under the mouse, by arrow keys, and in a table", async ({ 
   for (const row of rows) assert.match(row[0], /^\d\d:\d\d:\d\d$/);
 });
 
-test("by type and by process add up to the same", async ({ daemon, visit }) => {
+test("charts by type and by process add up to the same", async ({ daemon, visit }) => {
   const first = await daemon.player({ comm: "ended" }, `alloc 0 DRAM 0x1000 ${5 * MIB} a`);
   for (let i = 0; i < 10; i++) await daemon.player({ comm: `holder-${i}` }, `alloc 0 DRAM 0x1000 ${(i + 1) * MIB} a`);
   const past = async () => (await (await fetch(`${daemon.base}/api/v1/series?device=0&step=1`)).json()).series[0]?.points ?? [];
@@ -180,7 +180,7 @@ async function twoSteps(visitor) {
 }
 
 for (const where of ["device", "process"])
-  test(`who looks closer at the past of a ${where} sees it in finer steps`, async ({ daemon, visit }) => {
+  test(`zooming into the history of a ${where} loads finer steps`, async ({ daemon, visit }) => {
     const player = await daemon.player({}, `alloc 0 DRAM 0x1000 ${MIB} a`);
     const visitor = await visit();
     const parts = await twoSteps(visitor);
@@ -230,7 +230,7 @@ for table, seconds, step in (("points_10", 1200, 10), ("points_1", 240, 60)):
 past.commit()
 `;
 
-test("of a part of a long past a real daemon has finer steps", async ({ daemon, visit }) => {
+test("zooming into a long history loads finer steps from the daemon", async ({ daemon, visit }) => {
   await daemon.player({}, `alloc 0 DRAM 0x1000 ${MIB} a`);
   /** What it has recorded each second since a moment. */
   const seconds = async (since) =>
@@ -259,7 +259,7 @@ test("of a part of a long past a real daemon has finer steps", async ({ daemon, 
   await until("each second", async () => (await missing()).length === 0);
 });
 
-test("a chart of one moment is a minute long", async ({ daemon, visit }) => {
+test("a chart of a single point is a minute long", async ({ daemon, visit }) => {
   await daemon.player({}, "alloc 0 DRAM 0x1000 1 a");
   const visitor = await visit();
   await visitor.page.route("**/api/v1/series?*", (route) => route.fulfill({ json: { next: null, series: [] } }));
@@ -281,7 +281,7 @@ test("a chart without data says so", async ({ daemon, visit }) => {
   assert.equal(await visitor.page.locator(".uplot").count(), 1);
 });
 
-test("sparklines in figures: for who does not see them, and in a table", async ({ daemon, visit }) => {
+test("sparklines are described for screen readers and in a table", async ({ daemon, visit }) => {
   const player = await daemon.player({}, `alloc 0 DRAM 0x1000 ${2 * MIB} a`, `alloc 1 DRAM 0x1000 ${MIB} b`);
   const visitor = await visit();
   await visitor.go();

@@ -26,7 +26,7 @@ function totals(processes, devices) {
   };
 }
 
-test("10,000 processes on 1,024 devices", async ({ visit }) => {
+test("the overview shows 10,000 processes on 1,024 devices", async ({ visit }) => {
   const visitor = await visit();
   const body = `event: totals\ndata: ${JSON.stringify(totals(10000, 1024))}\n\n`;
   let answered = false;
@@ -63,7 +63,7 @@ test("10,000 processes on 1,024 devices", async ({ visit }) => {
   await until("its ten processes", async () => (await visitor.page.locator("table.holders tbody tr").count()) === 10);
 });
 
-test("characters that one cannot see are shown", async ({ daemon, visit }) => {
+test("invisible characters in names are made visible", async ({ daemon, visit }) => {
   const bytes = (text) => [...new TextEncoder().encode(text)].map((byte) => `%${byte.toString(16).padStart(2, "0")}`).join("");
   const name = "pay\u202elanret\u202cxe\u200b_\u001b[31mred\u0007\u2066!";
   const shown = "pay\\u202elanret\\u202cxe\\u200b_\\x1b[31mred\\x07\\u2066!";
@@ -105,7 +105,7 @@ test("characters that one cannot see are shown", async ({ daemon, visit }) => {
   await check("a device that is not there");
 });
 
-test("a name of 10,000 letters", async ({ daemon, visit }) => {
+test("a name of 10,000 letters is cut", async ({ daemon, visit }) => {
   const player = await daemon.player({}, `push ${"p".repeat(10000)}`, `alloc 0 DRAM 0x1000 4096 ${"n".repeat(10000)}`);
   const visitor = await visit({ size: PHONE });
   await visitor.go(`#/process/${player.pid}`);
@@ -116,7 +116,7 @@ test("a name of 10,000 letters", async ({ daemon, visit }) => {
   assert.ok((await visitor.page.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0);
 });
 
-test("a daemon that takes its time", async ({ daemon, visit }) => {
+test("the page stays usable while the daemon does not answer", async ({ daemon, visit }) => {
   const player = await daemon.player({ comm: "patient" }, "alloc 0 DRAM 0x1000 4096 worth_waiting");
   const visitor = await visit();
   await visitor.go();
@@ -137,7 +137,7 @@ test("a daemon that takes its time", async ({ daemon, visit }) => {
   assert.ok(player.pid > 0);
 });
 
-test("answers that are none", async ({ daemon, visit }) => {
+test("malformed answers are reported and the page recovers", async ({ daemon, visit }) => {
   const player = await daemon.player({}, "alloc 0 DRAM 0x1000 4096 a");
   const visitor = await visit();
   visitor.forgive(/status of 50\d|Failed to load/);
@@ -155,7 +155,7 @@ test("answers that are none", async ({ daemon, visit }) => {
   await visitor.has("1 buffer", ".tab-bar");
 });
 
-test("where too many listen already, totals are asked for", async ({ daemon, visit }) => {
+test("totals are polled when the stream has no free place", async ({ daemon, visit }) => {
   const player = await daemon.player({}, "alloc 0 DRAM 0x1000 1048576 a");
   const visitor = await visit();
   visitor.forgive(/status of 503/);
@@ -183,7 +183,7 @@ test("where too many listen already, totals are asked for", async ({ daemon, vis
   assert.ok(await visitor.page.locator(".banner").isHidden());
 });
 
-test("who takes all places of the stream does not keep out who has the token", async ({ daemon, visit }) => {
+test("a client with the token gets a stream although others hold all places", async ({ daemon, visit }) => {
   const player = await daemon.player({}, "alloc 0 DRAM 0x1000 1048576 a");
   const total = async (visitor) => Number(await visitor.page.getAttribute("[data-bytes]", "data-bytes"));
   const anybody = await visit({ token: false });
@@ -241,7 +241,7 @@ const made = (i) => ({
   stack: [{ function: `function_${i}`, file: null, line: null, module: null, python: false }],
 });
 
-test("a table that does not have all says so", async ({ visit }) => {
+test("a truncated table says so", async ({ visit }) => {
   const visitor = await visit();
   await madeUp(visitor, [totals(1, 1)], Array.from({ length: 1234 }, (_, i) => made(i)));
   await visitor.go("#/process/1?tab=phases");
@@ -251,7 +251,7 @@ test("a table that does not have all says so", async ({ visit }) => {
   await visitor.has("The first 200 of 1,234.", "#panel-flame");
 });
 
-test("a moment that was marked is of one process, not of its number", async ({ visit }) => {
+test("a marked moment belongs to one process, not to a reused pid", async ({ visit }) => {
   const visitor = await visit();
   const [one, other] = [totals(1, 1), totals(1, 1)];
   other.processes[0].start_ns = one.processes[0].start_ns + 1e12;

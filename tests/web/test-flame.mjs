@@ -13,7 +13,7 @@ const at = (page) => page.evaluate(() => {
   return frame?.matches(".flame g.frame") ? frame.getAttribute("aria-label") : "";
 });
 
-test("a flame graph by keyboard", async ({ daemon, visit }) => {
+test("a flame graph can be used by keyboard", async ({ daemon, visit }) => {
   const player = await daemon.player({},
     "push load", "push low", `alloc 0 DRAM 0x1000 ${MIB} first`, "pop",
     "push high", `alloc 0 DRAM 0x1000000 ${3 * MIB} second`, `alloc 0 L1 0x1000 ${4 * MIB} third`, "pop", "pop");
@@ -72,7 +72,7 @@ test("a flame graph by keyboard", async ({ daemon, visit }) => {
   await until("its caller", async () => /^high \(phase\): 3\.00 MiB in 1 buffer/.test(await at(page)));
 });
 
-test("a flame graph is a tree for who does not see it, and stays so when one looks for frames", async ({ daemon, visit }) => {
+test("a flame graph is a tree for screen readers, also while frames are searched", async ({ daemon, visit }) => {
   const player = await daemon.player({}, "push a", `alloc 0 DRAM 0x1000 ${MIB} one`, `alloc 0 DRAM 0x1000000 ${MIB} two`);
   const visitor = await visit();
   await visitor.go(`#/process/${player.pid}?tab=flame`);
@@ -91,7 +91,7 @@ test("a flame graph is a tree for who does not see it, and stays so when one loo
   assert.deepEqual([await colour("two"), (await colour("three")).slice(0, 10)], ["var(--highlight)", "light-dark"]);
 });
 
-test("who looks closer at a flame graph is told of when it is, and gets the newest afterwards", async ({ daemon, visit }) => {
+test("a zoomed flame graph says how old it is, and is refreshed when zoomed out", async ({ daemon, visit }) => {
   const player = await daemon.player({}, "push a", `alloc 0 DRAM 0x1000 ${MIB} one`, `alloc 0 DRAM 0x1000000 ${MIB} two`);
   const visitor = await visit();
   const { page } = visitor;

@@ -17,7 +17,7 @@ const DEVICE = `device 0 0xa1 wormhole_b0 n150 0 ${12 * GIB} ${96 * 1024 ** 2} 1
 /** Through enough of the page's own time that it has read everything again. */
 const AGAIN_MS = 11000;
 
-test("one stays where one is when what one sees is read again", async ({ daemon, visit }) => {
+test("a refresh keeps the keyboard focus", async ({ daemon, visit }) => {
   const large = await daemon.player({ comm: "large" }, DEVICE, `alloc 0 DRAM 0 ${3 * GIB} a`, "free 0 DRAM 0x77");
   const small = await daemon.player({ comm: "small" }, DEVICE, "alloc 0 DRAM 0 4096 b");
   const visitor = await visit();
@@ -89,11 +89,13 @@ test("one stays where one is when what one sees is read again", async ({ daemon,
   assert.equal(await at(page), "Enter the token");
 });
 
-test("who follows a link is at the beginning of where it leads", async ({ daemon, visit }) => {
+test("following a link moves the focus to the new view", async ({ daemon, visit }) => {
   const player = await daemon.player({ comm: "goal" }, DEVICE, "alloc 0 DRAM 0 4096 a");
   const visitor = await visit({ token: false });
   const { page } = visitor;
   const heard = () => page.evaluate(() => `${document.activeElement.tagName} ${document.activeElement.getAttribute("aria-label")}`);
+  // A view is shown first and takes the focus then.
+  const hears = (what) => until(`the focus on ${what}`, async () => (await heard()) === what);
   await page.clock.install();
   await visitor.go();
   await visitor.has("goal", "table.processes");
@@ -101,7 +103,7 @@ test("who follows a link is at the beginning of where it leads", async ({ daemon
   await page.locator("table.processes tbody a").focus();
   await page.keyboard.press("Enter");
   await visitor.has("goal (", "h1");
-  assert.equal(await heard(), `MAIN Process ${player.pid}`);
+  await hears(`MAIN Process ${player.pid}`);
   await page.keyboard.press("Tab");
   assert.equal(await at(page), "Overview", "the first that there is in it");
   await page.clock.fastForward(AGAIN_MS);
@@ -109,15 +111,15 @@ test("who follows a link is at the beginning of where it leads", async ({ daemon
   await page.locator("nav a", { hasText: "Leaks and incidents" }).focus();
   await page.keyboard.press("Enter");
   await visitor.has("need the daemon's token");
-  assert.equal(await heard(), "MAIN Leaks and incidents");
+  await hears("MAIN Leaks and incidents");
   await page.goBack();
   await visitor.has("goal (", "h1");
-  assert.equal(await heard(), `MAIN Process ${player.pid}`);
+  await hears(`MAIN Process ${player.pid}`);
   // The view is made anew for who has entered the token; the button is not there any more.
   await page.locator("main button.primary").focus();
   await page.keyboard.press("Enter");
   await page.keyboard.type(daemon.token);
   await page.keyboard.press("Enter");
   await visitor.has("4.00 KiB", ".grid-body");
-  await until("its beginning", async () => (await heard()) === `MAIN Process ${player.pid}`);
+  await hears(`MAIN Process ${player.pid}`);
 });

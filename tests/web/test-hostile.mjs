@@ -58,7 +58,7 @@ test("hostile names stay text", async ({ daemon, visit }) => {
   }
 });
 
-test("an address that means ill", async ({ daemon, visit }) => {
+test("a hostile URL is shown as text", async ({ daemon, visit }) => {
   await daemon.player({}, "alloc 0 DRAM 0x1000 1");
   const visitor = await visit();
   for (const hash of ["#/device/%3Cimg%20src%3Dx%3E", "#/process/<script>", "#/incidents/<img src=x>?kind=<b>&range=x", "#/nothing/at/all", "#/device/__proto__", "#/device/%E0%A4%A"]) {
@@ -67,7 +67,7 @@ test("an address that means ill", async ({ daemon, visit }) => {
   }
 });
 
-test("nothing of the page may be elsewhere", async ({ daemon, visit }) => {
+test("the content security policy refuses other origins and injected markup", async ({ daemon, visit }) => {
   const visitor = await visit();
   await visitor.go();
   visitor.forgive(/Content Security Policy|TrustedHTML|violates|blocked/i);

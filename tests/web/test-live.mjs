@@ -22,7 +22,7 @@ test("a killed process is a leak at once", async ({ daemon, visit }) => {
   await visitor.has("3.00 MiB", ".detail");
 });
 
-test("of a process that has ended the last rows stay", async ({ daemon, visit }) => {
+test("the last rows of an exited process stay visible", async ({ daemon, visit }) => {
   const player = await daemon.player({ comm: "mortal" }, "alloc 0 DRAM 0x1000 4096 seen_last");
   const visitor = await visit();
   await visitor.page.clock.install();
@@ -40,7 +40,7 @@ test("of a process that has ended the last rows stay", async ({ daemon, visit })
   assert.ok(await visitor.page.locator("text=Refresh").isDisabled());
 });
 
-test("a daemon that comes back", async ({ daemon, visit }) => {
+test("the page reconnects when the daemon comes back", async ({ daemon, visit }) => {
   const player = await daemon.player({ comm: "survivor" }, "alloc 0 DRAM 0x1000 1048576 a");
   const visitor = await visit();
   visitor.forgive(/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/);
@@ -56,7 +56,7 @@ test("a daemon that comes back", async ({ daemon, visit }) => {
   await until("the new total", async () => (await visitor.page.getAttribute("[data-bytes]", "data-bytes")) === "3145728");
 });
 
-test("details are for who has the token", async ({ daemon, visit }) => {
+test("details need the token", async ({ daemon, visit }) => {
   const player = await daemon.player({ comm: "secretive" }, "alloc 0 DRAM 0x1000 4096 secret_name");
   const visitor = await visit({ token: false });
   await visitor.go(`#/process/${player.pid}`);
@@ -80,7 +80,7 @@ test("details are for who has the token", async ({ daemon, visit }) => {
   assert.ok(!(await visitor.text("main")).includes("secret_name"));
 });
 
-test("a token that is not right any more", async ({ daemon, visit }) => {
+test("a token that is no longer valid is asked for again", async ({ daemon, visit }) => {
   const player = await daemon.player({ comm: "rotated" }, "alloc 0 DRAM 0x1000 1048576 behind_the_token");
   const visitor = await visit();
   visitor.forgive(/401|ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/);
@@ -102,7 +102,7 @@ test("a token that is not right any more", async ({ daemon, visit }) => {
   await visitor.page.locator(".banner").waitFor({ state: "hidden" });
 });
 
-test("where no details are given nobody is asked for a token", async ({ daemon, visit }) => {
+test("no token is asked for where the daemon gives no details", async ({ daemon, visit }) => {
   const player = await daemon.player({ comm: "closed" }, "alloc 0 DRAM 0x1000 4096 a");
   const visitor = await visit({ token: false });
   await visitor.page.route("**/healthz", async (route) => {
@@ -117,7 +117,7 @@ test("where no details are given nobody is asked for a token", async ({ daemon, 
   assert.deepEqual(visitor.requests.filter((request) => /buffers|incidents\?|leaks|map|fit/.test(request.url())), []);
 });
 
-test("open to everybody where the daemon says so", async ({ daemon, visit }) => {
+test("details are open to everybody where the daemon says so", async ({ daemon, visit }) => {
   await daemon.stop();
   await daemon.start("--http-details");
   const player = await daemon.player({}, "alloc 0 DRAM 0x1000 4096 not_secret");

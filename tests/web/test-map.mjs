@@ -26,7 +26,7 @@ async function checkStrip(strip, map) {
   assert.ok(Math.abs(shown - 100 * map.fragmentation) <= 0.5, `${shown} is ${100 * map.fragmentation}`);
 }
 
-test("the map is that of ttmem map, in every memory", async ({ daemon, visit }) => {
+test("the map shows what ttmem map says, for every memory type", async ({ daemon, visit }) => {
   await daemon.allocator(7);
   const visitor = await visit();
   const { maps } = await daemon.json("map");
@@ -51,7 +51,7 @@ test("the map is that of ttmem map, in every memory", async ({ daemon, visit }) 
   }
 });
 
-test("what would fit is what ttmem fit says", async ({ daemon, visit }) => {
+test("the fit answers are those of ttmem fit", async ({ daemon, visit }) => {
   await daemon.allocator(8);
   const visitor = await visit();
   for (const type of ["DRAM", "L1"]) {
@@ -97,7 +97,7 @@ test("each process has an allocator of its own", async ({ daemon, visit }) => {
   await visitor.has("Yes, for each of them", ".fit output");
 });
 
-test("a device of which nobody has told the size", async ({ daemon, visit }) => {
+test("a device of undeclared size says so instead of a map", async ({ daemon, visit }) => {
   await daemon.player({}, "alloc 0 DRAM 0x1000 4096 a", "alloc 0 DRAM 0x4000 4096 b");
   const visitor = await visit();
   await visitor.go("#/device/0");
@@ -108,7 +108,7 @@ test("a device of which nobody has told the size", async ({ daemon, visit }) => 
   await visitor.has("Nobody has Trace of this device", "main");
 });
 
-test("looking closer at the map", async ({ daemon, visit }) => {
+test("the map can be zoomed", async ({ daemon, visit }) => {
   await daemon.player({}, `device 0 0xa1 wormhole_b0 n150 0 ${12 * GIB} 1200 12`,
     `alloc 0 DRAM 0 ${3 * GIB} low`, `alloc 0 DRAM 0x20000000 ${3 * GIB} middle`);
   const visitor = await visit();
@@ -151,7 +151,7 @@ test("looking closer at the map", async ({ daemon, visit }) => {
   await visitor.has("middle", ".buffer .facts");
 });
 
-test("the map by keyboard: closer, and from buffer to buffer of what can be seen", async ({ daemon, visit }) => {
+test("the map can be zoomed and walked buffer by buffer by keyboard", async ({ daemon, visit }) => {
   await daemon.player({}, `device 0 0xa1 wormhole_b0 n150 0 ${12 * GIB} 1200 12`, `alloc 0 DRAM 0 ${GIB / 2} low`,
     `alloc 0 DRAM 0x1c000000 ${GIB / 2} middle`, `alloc 0 DRAM 0x22000000 ${GIB / 2} next`, `alloc 0 DRAM 0x3c000000 ${GIB / 2} high`);
   const visitor = await visit();
@@ -197,7 +197,7 @@ test("the map by keyboard: closer, and from buffer to buffer of what can be seen
   assert.equal((await shown())[1], "1.00 GiB shown");
 });
 
-test("behind the map are tables of its holes and of its buffers, however many", async ({ daemon, visit }) => {
+test("the map has tables of its free blocks and its buffers", async ({ daemon, visit }) => {
   await daemon.player({}, `device 0 0xa1 wormhole_b0 n150 0 ${12 * GIB} 1200 12`, "many 0 DRAM 0x1000 768 3000", `alloc 0 DRAM 0x20000000 ${3 * GIB} last_one`);
   const visitor = await visit();
   await visitor.go("#/device/0xa1");

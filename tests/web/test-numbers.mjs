@@ -103,7 +103,7 @@ test("numbers on the pages of processes are those of ttmem smi", async (given) =
   }
 });
 
-test("a bar of which more is reported than the device has stays a bar, and says so", async ({ daemon, visit }) => {
+test("a bar of more than 100 percent stays inside its frame and says so", async ({ daemon, visit }) => {
   await daemon.player({}, "device 0 0xa1 wormhole_b0 n150 0 1000000 1000 12", "alloc 0 DRAM 0x1000 1500000 a", "kernel 0 0x30000 65536 1");
   const visitor = await visit();
   await visitor.go();

@@ -82,7 +82,7 @@ test("100,000 buffers scroll", async ({ daemon, visit }) => {
   assert.ok(told.most <= ROWS_MAX * (2 * COLUMNS + 4) + 2, `${told.most} changes for one step`);
 });
 
-test("100,000 rows by wheel and by keys", async ({ daemon, visit }) => {
+test("100,000 rows scroll by wheel and by keys", async ({ daemon, visit }) => {
   const player = await daemon.player({}, `many 0 DRAM ${FIRST} ${SIZE} ${COUNT}`);
   const visitor = await visit();
   const { page } = visitor;

@@ -24,7 +24,7 @@ async function unlock(visitor, daemon) {
   await visitor.has("Lock details", "header");
 }
 
-test("a browser that denies storage shows all the same", async ({ daemon, visit }) => {
+test("the page works in a browser that denies storage", async ({ daemon, visit }) => {
   const player = await daemon.player({}, "alloc 0 DRAM 0x1000 8192 of_interest");
   const visitor = await visit({ token: false });
   await visitor.page.addInitScript(() => {
@@ -43,7 +43,7 @@ test("a browser that denies storage shows all the same", async ({ daemon, visit 
   await visitor.has("Nothing has changed", "#panel-compare");
 });
 
-test("who locks details leaves no names behind", async (given) => {
+test("locking the details leaves no names in the browser", async (given) => {
   const visitor = await marked(given);
   assert.match(await stored(visitor), /of_interest/);
   await visitor.page.click("text=Lock details");
@@ -53,7 +53,7 @@ test("who locks details leaves no names behind", async (given) => {
   await visitor.has("a moment that was marked elsewhere", "#panel-compare"); // its time is in the address
 });
 
-test("a mark that is none is no mark, and one of a part is called so", async (given) => {
+test("a damaged mark is ignored and a partial one is labelled", async (given) => {
   const visitor = await marked(given);
   const spoil = async (from, to) => {
     const found = await visitor.page.evaluate(([before, after]) => {

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { test, until } from "./runner.mjs";
 
-test("a leak comes by the stream alone", async ({ daemon, visit }) => {
+test("a leak arrives by the stream without polling", async ({ daemon, visit }) => {
   const player = await daemon.player({ comm: "victim" }, "alloc 0 DRAM 0x1000 3145728 left_behind");
   const visitor = await visit();
   await visitor.go();
@@ -25,7 +25,7 @@ test("a leak comes by the stream alone", async ({ daemon, visit }) => {
   assert.equal(streams.length, 1, "one connection all the time");
 });
 
-test("a leak that was heard, and then read, is counted once", async ({ daemon, visit }) => {
+test("a leak that is on the stream and in the list is counted once", async ({ daemon, visit }) => {
   const names = ["first", "second", "third"];
   const player = await daemon.player({ comm: "victim" }, ...names.map((name, i) => `alloc 0 DRAM 0x${i + 1}000000 1048576 ${name}`));
   const other = await daemon.player({ comm: "other" }, "alloc 0 DRAM 0x1000 64 a", "free 0 DRAM 0x1000");

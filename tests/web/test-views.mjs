@@ -50,7 +50,7 @@ for (const [size, name] of [[WIDE, "wide"], [PHONE, "phone"]])
     assert.ok(wide <= 0, `the page is ${wide} pixels too wide`);
   });
 
-test("a device that a process has under two numbers", async ({ daemon, visit }) => {
+test("a device that a process opened under two numbers is summed", async ({ daemon, visit }) => {
   const device = (number) => `device ${number} 0xa1 wormhole_b0 n150 0 ${12 * GIB} ${96 * 1024 ** 2} 12`;
   await daemon.player({ comm: "twice" }, device(0), device(5), "alloc 0 DRAM 0x20 1048576 a", "alloc 5 DRAM 0x20 2097152 b");
   const visitor = await visit();
@@ -58,7 +58,7 @@ test("a device that a process has under two numbers", async ({ daemon, visit }) 
   await visitor.has("3.00 MiB", "table.holders tbody tr:has-text('twice')");
 });
 
-test("what changed between two moments", async ({ daemon, visit }) => {
+test("two moments of a process are compared", async ({ daemon, visit }) => {
   const player = await daemon.player({}, "alloc 0 DRAM 0x1000 1000 stays", "alloc 0 DRAM 0x2000 2000 goes");
   const visitor = await visit();
   await visitor.go(`#/process/${player.pid}?tab=compare`);
@@ -74,7 +74,7 @@ test("what changed between two moments", async ({ daemon, visit }) => {
   ]);
 });
 
-test("a moment that was marked outlives a reload, and a link to it means something elsewhere", async ({ daemon, visit }) => {
+test("a marked moment survives a reload, and a link to it works in another browser", async ({ daemon, visit }) => {
   const player = await daemon.player({}, "alloc 0 DRAM 0x1000 1000 stays", "alloc 0 DRAM 0x2000 2000 goes");
   const visitor = await visit();
   await visitor.go(`#/process/${player.pid}?tab=compare`);

@@ -16,10 +16,15 @@ meson_suite() {
 	exec meson test -C build --no-rebuild --print-errorlogs --suite "$1"
 }
 
+# alone COMMAND...: with no other processes in view. Who is not root needs a user namespace for that.
+alone() {
+	[ "$(id -u)" = 0 ] || set -- --user --map-current-user "$@"
+	unshare --pid --fork --kill-child --mount-proc "$@"
+}
+
 # integration_part SHARE
 integration_part() {
-	unshare --pid --fork --kill-child --mount-proc \
-		sh -c '"$@"' sh "$PYTHON" -B -m pytest tests/integration -q -rs --share "$1" 2>&1
+	alone sh -c '"$@"' sh "$PYTHON" -B -m pytest tests/integration -q -rs --share "$1" 2>&1
 }
 
 # The commands look at every process of the machine, so two tests at a time would see each other's.
@@ -28,7 +33,7 @@ integration_part() {
 integration() {
 	TTMEM_BUILD=$ROOT/build
 	export TTMEM_BUILD
-	if ! unshare --pid --fork --mount-proc true 2>/dev/null; then
+	if ! alone true 2>/dev/null; then
 		exec "$PYTHON" -B -m pytest tests/integration -q -rs
 	fi
 	share=build/logs/integration-share
@@ -117,8 +122,10 @@ web_skip() {
 }
 
 web_part() {
-	unshare --pid --net --fork --kill-child --mount-proc "$PYTHON" -B tests/web/alone.py \
-		node build/web-tests/run.mjs --part "$1" 2>&1
+	set -- node build/web-tests/run.mjs --part "$1"
+	# Only root can bring up the network of a namespace.
+	[ "$(id -u)" != 0 ] || set -- --net "$PYTHON" -B tests/web/alone.py "$@"
+	alone "$@" 2>&1
 }
 
 # The dashboard in a browser, in namespaces of its own: the daemon sees nobody else's processes, and
@@ -137,7 +144,7 @@ web() {
 	(cd build/web/work && npm run --silent test) || return 1
 	browser_tests || { web_skip "$why"; return 0; }
 	export TTMEM_BUILD="$ROOT/build" TTMEM_ARTEFACTS="$ROOT/build/artefacts"
-	if ! unshare --pid --net --fork --mount-proc true 2>/dev/null; then
+	if ! alone true 2>/dev/null; then
 		exec node build/web-tests/run.mjs
 	fi
 	web_part 0/2 >build/logs/web-0.log &

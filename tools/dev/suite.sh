@@ -4,9 +4,8 @@
 # Runs one suite with a cap on its time and adds up what its programs recorded.
 #
 # A program that knows its counts appends a line "name passed failed skipped" to the file named by
-# TTMEM_RESULTS, "# skip name: why" for what it left out and "# unsteady name" for what passed only the
-# second time. A suite that ends badly without having recorded a failure counts as one failed:
-# nothing can crash its way to green.
+# TTMEM_RESULTS, and "# skip name: why" for what it left out. A suite that ends badly without having
+# recorded a failure counts as one failed: nothing can crash its way to green.
 
 passed=0
 failed=0
