@@ -38,7 +38,7 @@ static struct lasting_question lasting_ask(const char *name)
 	struct lasting_question question = {.name = name};
 
 	lasting_begin();
-	(void)dl_iterate_phdr(lasting_see, &question); /* what the callback says: 0 */
+	(void)dl_iterate_phdr(lasting_see, &question); /* returns what the callback returned: 0 */
 	return question;
 }
 
@@ -63,7 +63,7 @@ UNIT(what_was_loaded_may_go)
 	assert(dlclose(library) == 0);
 }
 
-/* It calls itself what the program needs, but that is there already. */
+/* It has the name of a library that the program needs, but that one is already loaded. */
 UNIT(a_name_is_one_files)
 {
 	void *library = chain_load("lasting-twin.so");
