@@ -8,12 +8,12 @@
 #include <stdlib.h>
 
 /*
- * Room for @needed elements of @size bytes. Return: the array, perhaps moved, or NULL, and then the old
- * one is still there.
+ * Makes room for @needed elements of @size bytes. Return: the array, which may have moved, or NULL,
+ * and then the old one is unchanged.
  */
 static inline void *array_grow(void *array, size_t *capacity, size_t needed, size_t size)
 {
-	/* Of what is large there is often only one. */
+	/* Of large elements there is often only one. */
 	size_t more = *capacity ? *capacity : size > 256 ? 1 : 16;
 	void *grown;
 

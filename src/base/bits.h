@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The few macros that everything uses: branch hints, alignment, bounds, and the compiler barriers whose
- * reasons are told where they stand.
+ * The few macros that everything uses: branch hints, alignment, bounds, and compiler barriers,
+ * whose reasons are given where they are used.
  */
 
 #include <stddef.h>
@@ -18,13 +18,12 @@
 
 #define CACHE_LINE 64
 
-/* Keeps the compiler from moving memory accesses across; emits nothing. */
+/* Keeps the compiler from moving memory accesses across it; emits no instruction. */
 #define compiler_barrier() __asm__ volatile("" ::: "memory")
 
 /*
- * Copying and comparing what threads share, without a call. An application that is run under a race
- * detector has its memcpy() replaced by one that is watched, also for us, while our locks are not: it
- * would be told of races that are none.
+ * Copies and compares shared memory without a library call. A race detector replaces memcpy() with
+ * an instrumented one, for us too, but does not know our locks: it would report false races.
  */
 static inline void bits_copy(void *to, const void *from, size_t length)
 {
@@ -33,7 +32,7 @@ static inline void bits_copy(void *to, const void *from, size_t length)
 
 	for (size_t i = 0; i < length; i++) {
 		t[i] = f[i];
-		compiler_barrier(); /* or the compiler makes it a memcpy() */
+		compiler_barrier(); /* or the compiler turns it into memcpy() */
 	}
 }
 
@@ -44,7 +43,7 @@ static inline int bits_same(const void *a, const void *b, size_t length)
 	uint64_t x, y;
 
 	for (; length >= sizeof(x); length -= sizeof(x), p += sizeof(x), q += sizeof(x)) {
-		__builtin_memcpy(&x, p, sizeof(x)); /* a load each */
+		__builtin_memcpy(&x, p, sizeof(x)); /* one load each */
 		__builtin_memcpy(&y, q, sizeof(y));
 		if (x != y)
 			return 0;
@@ -83,8 +82,8 @@ static inline uint64_t bits_floor_pow2(uint64_t value)
 }
 
 /*
- * Later stores stay behind earlier ones for everybody who watches. On x86 stores are seen in program
- * order, so only the compiler has to be held; aarch64 needs the instruction.
+ * Orders earlier stores before later ones for all observers. On x86 stores become visible in
+ * program order, so only the compiler has to be restrained; aarch64 needs an instruction.
  */
 static inline void bits_store_barrier(void)
 {

@@ -37,13 +37,13 @@ static inline void cleanup_close(const int *fd)
 static inline void cleanup_fclose(FILE **file)
 {
 	if (*file)
-		(void)fclose(*file); /* whoever cares has flushed before */
+		(void)fclose(*file); /* callers that care have flushed before */
 }
 
 static inline void cleanup_closedir(DIR **dir)
 {
 	if (*dir)
-		(void)closedir(*dir); /* fails only for a stream that is none */
+		(void)closedir(*dir); /* fails only for an invalid stream */
 }
 
 static inline int cleanup_steal_fd(int *fd)

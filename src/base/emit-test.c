@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* JSON comes out as it should, whatever the strings are. */
+/* The JSON is correct, whatever the strings contain. */
 
-/* What the code under test was compiled with; the tests themselves always have their asserts. */
+/* How the code under test was compiled; the tests themselves always have their asserts. */
 #ifdef NDEBUG
 #define WITHOUT_ASSERTS
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Writing JSON as it comes; the header tells the idea. */
+/* Writes JSON to a stream piece by piece. */
 
 #include "base/emit.h"
 
@@ -11,11 +11,10 @@
 
 #include "base/text.h"
 
-/* A document is one thread's, and made of very small pieces: a lock for each would be a third of it. */
+/* One thread writes a document, in small pieces: a lock for each would take a third of the time. */
 static void emit_bytes(struct emit *json, const char *bytes, size_t length)
 {
-	(void)fwrite_unlocked(bytes, 1, length,
-			      json->out); /* the stream remembers that it failed */
+	(void)fwrite_unlocked(bytes, 1, length, json->out); /* the stream remembers the error */
 }
 
 static void emit_byte(struct emit *json, char byte)
@@ -29,7 +28,7 @@ static void emit_word(struct emit *json, const char *word)
 	emit_bytes(json, word, strlen(word));
 }
 
-/* How many bytes from here on stand for themselves: printable ASCII, but for what JSON quotes. */
+/* How many bytes from here on need no escaping: printable ASCII, except what JSON quotes. */
 static size_t emit_plain(const char *text, size_t length)
 {
 	size_t n = 0;
@@ -68,7 +67,7 @@ static void emit_text(struct emit *json, const char *text)
 	emit_byte(json, '"');
 }
 
-/* What stands before each value: a comma if it is not the first, and its key. */
+/* Writes what precedes a value: a comma if it is not the first, and its key. */
 static void emit_begin(struct emit *json, const char *key)
 {
 	uint64_t bit = UINT64_C(1) << json->depth;

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Writing JSON as it comes, to a stream. A list of buffers can have millions of rows, so a document is
- * never built in memory. Members take a key, elements of an array take NULL. Strings are repaired:
- * what comes out is always valid UTF-8. (Not called json: that prefix is
- * jansson's, which reads what we do not write.)
+ * Writes JSON to a stream as it is produced. A list of buffers can have millions of rows, so a
+ * document is never built in memory. Members take a key, elements of an array take NULL. Strings
+ * are repaired: the output is always valid UTF-8. (Not called json: that prefix belongs to jansson,
+ * which parses the JSON that others write.)
  */
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 struct emit {
 	FILE *out;
 	unsigned int depth;
-	uint64_t filled; /* a bit for each level that has a member already */
+	uint64_t filled; /* a bit for each level that already has a member */
 };
 
 #define EMIT_INIT(stream)       \
@@ -39,7 +39,7 @@ void emit_bool(struct emit *json, const char *key, bool value);
 void emit_null(struct emit *json, const char *key);
 void emit_hex(struct emit *json, const char *key, uint64_t value); /* "0x1f" */
 
-/* A value that is JSON already. */
+/* A value that is already JSON. */
 void emit_raw(struct emit *json, const char *key, const char *value);
 
 /* Ends the document with a newline. */

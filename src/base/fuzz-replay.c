@@ -2,9 +2,9 @@
 
 /*
  * main() for a fuzzer that is built without libFuzzer: replays the files of its corpus, so that
- * every crash found once is tried again by every test run, with any compiler.
+ * every test run, with any compiler, tries every crash again that was ever found.
  *
- * Each input has a child of its own, so that a crash names its file and the others still run.
+ * Each input has its own child, so that a crash names its file and the others still run.
  */
 
 #include <dirent.h>
@@ -93,7 +93,7 @@ static void replay_folder(const char *folder)
 	char path[PATH_MAX];
 
 	if (!dir)
-		return; /* a young fuzzer without a corpus: the empty input was tried */
+		return; /* a new fuzzer without a corpus: the empty input was tried */
 	while ((entry = readdir(dir))) {
 		if (entry->d_name[0] == '.')
 			continue;
@@ -103,7 +103,7 @@ static void replay_folder(const char *folder)
 	closedir(dir);
 }
 
-/* The whole corpus counts as one test: see unit.c for the line. */
+/* The whole corpus counts as one test; the line's format is in unit.c. */
 static void replay_record(const char *name)
 {
 	const char *path = getenv("TTMEM_RESULTS");

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Hashes for private tables inside the application: nothing but libc may be needed there. Not for
- * hostile keys: an application that floods its own table slows only itself.
+ * Hashes for private tables inside the application: they need nothing but libc. Not for hostile
+ * keys: an application that floods its own table slows only itself.
  */
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The contended half of the lock: who is waited for, and for how long. */
+/* The contended path of the lock: who waits for whom, and for how long. */
 
 #include "base/lock.h"
 
@@ -49,7 +49,7 @@ UNIT(only_one_thread_holds_the_lock)
 	struct test_sum all = {.lock = LOCK_NULL};
 	pthread_t threads[LOCK_THREADS];
 
-	/* The number of turns goes round in the middle of it. */
+	/* The turn counter wraps in the middle of the test. */
 	all.lock.word = UINT32_MAX - LOCK_TURN * 1000u - (LOCK_TURN - 1);
 	for (uint32_t i = 0; i < LOCK_THREADS; i++)
 		assert(pthread_create(&threads[i], NULL, test_add, &all) == 0);
@@ -59,7 +59,7 @@ UNIT(only_one_thread_holds_the_lock)
 	assert((all.lock.word & (LOCK_HELD | LOCK_GIVEN_UP)) == 0);
 }
 
-/* Waited for once, by everybody at the same time; when it lets go after all, it is as before. */
+/* All waiters wait at the same time, once; if the holder does drop the lock, it works as before. */
 UNIT(a_lock_of_a_dead_holder_is_given_up)
 {
 	struct lock lock = LOCK_NULL;
@@ -84,7 +84,7 @@ static void *test_take(void *context)
 	return lock_take(context) ? context : NULL;
 }
 
-/* The lock is never seen free, but it moves: whoever waits begins anew each time. */
+/* The lock is never seen free, but it changes hands: a waiter starts over each time. */
 UNIT(a_contended_lock_is_not_given_up)
 {
 	struct lock lock = LOCK_NULL;
@@ -95,7 +95,7 @@ UNIT(a_contended_lock_is_not_given_up)
 	assert(pthread_create(&thread, NULL, test_take, &lock) == 0);
 	for (int i = 0; i < 35; i++) {
 		test_sleep_ms(100);
-		/* A drop and the next one's take in one. */
+		/* One holder's drop and the next one's take in one step. */
 		(void)__atomic_fetch_add(&lock.word, LOCK_TURN, __ATOMIC_RELEASE);
 		assert(!(__atomic_load_n(&lock.word, __ATOMIC_RELAXED) & LOCK_GIVEN_UP));
 	}

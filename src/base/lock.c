@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The contended half of the lock. Looking at the lock after every pause makes two threads on one device
- * eight to ten times slower than one, because the line travels with every look; so the gaps between
- * looks double. Yielding does not help against a waiter of real-time priority, hence the sleeps.
+ * The contended path of the lock. Polling after every pause makes two threads on one device eight
+ * to ten times slower than one, because the cache line moves with every read; so the gaps between
+ * reads double. Yielding does not help against a waiter of real-time priority, hence the sleeps.
  */
 
 #include "base/lock.h"
@@ -14,23 +14,25 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOCK_SPIN_FIRST 1u /* pauses before the first look; a pause is 40 to 140 cycles */
-/* Longest gap between two looks, reached only by threads that do nothing else than contend. Where two
- * cores share no cache it costs microseconds to hand a device's lines over, so whoever has them shall
- * get on for a while: with 64 an event of two threads costs nine times one of a single thread, with
- * 256 six, with 1024 four. */
+#define LOCK_SPIN_FIRST 1u /* pauses before the first read; a pause is 40 to 140 cycles */
+/*
+ * Longest gap between two reads, reached only by threads that do nothing but contend. Where two
+ * cores share no cache, moving a device's cache lines takes microseconds, so the holder should run
+ * for a while: with 64 an event of two threads costs nine times one of a single thread, with 256
+ * six, with 1024 four.
+ */
 #define LOCK_SPIN_LAST 1024u
 #define LOCK_SPIN_ROUNDS 13 /* about 100 us of spinning: far longer than any event */
 #define LOCK_YIELDS 200
 
 #define LOCK_NAP_FIRST_NS 1000000u
-/* A thousand that wait with naps of 1 ms keep two cores busy with waking, and the holder off both. */
+/* With sleeps of 1 ms a thousand waiters keep two cores busy, and the holder off both. */
 #define LOCK_NAP_LAST_NS 16000000u
-#define LOCK_NAPS_OF_A_KIND 4 /* before they become twice as long */
+#define LOCK_NAPS_OF_A_KIND 4 /* before they double */
 #define LOCK_CALM_NS \
-	UINT64_C(2000000000) /* of naps without a move: then the holder is taken for dead */
-#define LOCK_STILL_NS UINT64_C(20000000000) /* likewise, whatever the naps were like */
-#define LOCK_NAPS_MAX 20000 /* five minutes of others that are always faster: no hanging */
+	UINT64_C(2000000000) /* of sleeps without a change: then the holder counts as dead */
+#define LOCK_STILL_NS UINT64_C(20000000000) /* likewise, however long the sleeps took */
+#define LOCK_NAPS_MAX 20000 /* five minutes of losing to other threads: never hang */
 
 static inline void lock_pause(void)
 {
@@ -59,23 +61,23 @@ static uint64_t lock_now(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Not nanosleep(): that is a place where a cancelled thread ends, with other locks in its hands. */
+/* Not nanosleep(): it is a cancellation point, where the thread would end holding other locks. */
 static void lock_sleep(uint32_t ns)
 {
 	const struct timespec time = {.tv_nsec = ns};
 
-	/* A signal may shorten it: harmless. */
+	/* A signal may shorten it, which is harmless. */
 	(void)syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &time, NULL);
 }
 
-/* For how long nothing has moved. */
+/* How long nothing has changed. */
 struct lock_patience {
 	uint32_t word; /* as last seen */
 	uint64_t since_ns;
 	uint64_t calm_ns;
 };
 
-/* After a nap that should have taken @nap_ns. True: whoever holds the lock is taken for dead. */
+/* After a sleep that should have taken @nap_ns. True: the holder of the lock counts as dead. */
 static bool lock_is_enough(struct lock_patience *patience, uint32_t word, uint32_t nap_ns,
 			   uint64_t from_ns)
 {
@@ -90,7 +92,7 @@ static bool lock_is_enough(struct lock_patience *patience, uint32_t word, uint32
 	return patience->calm_ns >= LOCK_CALM_NS || now - patience->since_ns >= LOCK_STILL_NS;
 }
 
-/* Waits by sleeping, until the lock is had or its holder is taken for dead, by us or by another. */
+/* Sleeps until it has the lock, or until the holder counts as dead, here or in another waiter. */
 static bool lock_outwait(struct lock *lock)
 {
 	struct lock_patience patience = {.word = lock_see(lock), .since_ns = lock_now()};
@@ -106,7 +108,7 @@ static bool lock_outwait(struct lock *lock)
 		if (word & LOCK_GIVEN_UP)
 			return false;
 		if (lock_is_enough(&patience, word, nap, from)) {
-			/* Unless it moves now, after all. */
+			/* Unless it changes right now. */
 			(void)__atomic_compare_exchange_n(&lock->word, &word, word | LOCK_GIVEN_UP,
 							  false, __ATOMIC_RELAXED,
 							  __ATOMIC_RELAXED);

@@ -15,7 +15,7 @@
 struct pair {
 	struct loop *loop;
 	struct loop_source source;
-	struct pair *other; /* is removed by this one's callback */
+	struct pair *other; /* removed by this one's callback */
 	int writing;
 	int called;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The event loop. Timers are a binary heap; each knows its place, so that it can be taken out. */
+/* The event loop. Timers are in a binary heap; each knows its index, so that it can be removed. */
 
 #include "base/loop.h"
 
@@ -15,15 +15,17 @@
 #include "base/cleanup.h"
 
 #define LOOP_EVENTS 64
-#define LOOP_WAIT_NS (UINT64_C(3600) * 1000000000) /* nobody waits longer at once */
+#define LOOP_WAIT_NS (UINT64_C(3600) * 1000000000) /* the longest single wait */
 
 struct loop {
 	int fd;
 	bool stopped;
 	uint64_t now_ns;
 
-	/* What epoll_wait() returned and has not been dispatched: a source that is removed meanwhile is
-	 * taken out of here. */
+	/*
+	 * What epoll_wait() returned and has not been dispatched yet: a source that is removed
+	 * meanwhile is taken out of here.
+	 */
 	struct epoll_event events[LOOP_EVENTS];
 	int event_count;
 
@@ -163,7 +165,7 @@ uint64_t loop_now(const struct loop *loop)
 	return loop->now_ns;
 }
 
-/* Nanoseconds until the next timer, at most @timeout_ms; -1 = for ever. */
+/* Nanoseconds until the next timer, at most @timeout_ms; -1 = forever. */
 static int64_t loop_timeout(const struct loop *loop, int timeout_ms)
 {
 	uint64_t now = loop_clock();
@@ -176,7 +178,7 @@ static int64_t loop_timeout(const struct loop *loop, int timeout_ms)
 	return (int64_t)bits_min(bits_min(loop->timers[0]->due_ns - now, most), LOOP_WAIT_NS);
 }
 
-/* To the microsecond where the kernel can; else rounded up, so that a timer is due when we wake. */
+/* Precise where the kernel can; else rounded up, so that a timer is due on return. */
 static int loop_wait(struct loop *loop, int64_t wait_ns)
 {
 	struct timespec wait = {.tv_sec = wait_ns / 1000000000, .tv_nsec = wait_ns % 1000000000};
@@ -188,7 +190,7 @@ static int loop_wait(struct loop *loop, int64_t wait_ns)
 			  wait_ns < 0 ? -1 : (int)((wait_ns + 999999) / 1000000));
 }
 
-/* Those that were due when the turn began; one that a callback sets to now waits for the next turn. */
+/* Fires timers that were due when the turn began; one set to now by a callback waits a turn. */
 static void loop_fire(struct loop *loop)
 {
 	size_t most = loop->timer_count;

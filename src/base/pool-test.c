@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Equal texts are one text, also when there are many. */
+/* Equal texts are stored once, also when there are many. */
 
 #include "base/pool.h"
 
@@ -58,7 +58,7 @@ UNIT(pointers_stay_while_it_grows)
 	pool_deinit(&pool);
 }
 
-/* Longer than a chunk, and small ones around it. */
+/* Longer than a chunk, with small ones around it. */
 UNIT(texts_longer_than_a_chunk_are_kept)
 {
 	struct pool pool = POOL_NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Each text once; the header tells the idea. */
+/* Stores each text once. */
 
 #include "base/pool.h"
 
@@ -33,7 +33,7 @@ void pool_deinit(struct pool *pool)
 	*pool = POOL_NULL;
 }
 
-/* Every word is mixed with the secret, so that collisions cannot be worked out beforehand. */
+/* Every word is mixed with the secret seed, so that collisions cannot be computed in advance. */
 static uint64_t pool_hash(uint64_t seed, const char *text, size_t length)
 {
 	uint64_t hash = seed ^ length;
@@ -50,7 +50,7 @@ static uint64_t pool_hash(uint64_t seed, const char *text, size_t length)
 	return hash_fold(hash, HASH_K1);
 }
 
-/* The place of @text in a table, taken or empty. */
+/* The slot of @text in a table, used or empty. */
 static size_t pool_find(const char *const *table, size_t capacity, uint64_t seed, const char *text,
 			size_t length)
 {
@@ -104,7 +104,7 @@ static char *pool_store(struct pool *pool, const char *text, size_t size)
 	return to;
 }
 
-/* @text is clean. */
+/* @text is already clean. */
 static const char *pool_enter(struct pool *pool, const char *text, size_t length)
 {
 	size_t at;

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Each text once. Texts are made valid UTF-8 on the way in and live until the pool goes, so that equal
- * texts have equal pointers and comparing them is comparing pointers.
+ * Stores each text once. Texts are made valid UTF-8 when added and live as long as the pool, so
+ * that equal texts have equal pointers and can be compared by pointer.
  */
 
 #include <stddef.h>
@@ -16,7 +16,7 @@ struct pool {
 	const char **table;        /* open addressing, a power of two in size */
 	size_t capacity;
 	size_t count;
-	uint64_t seed; /* unguessable: whoever chooses the names must not choose the collisions */
+	uint64_t seed; /* secret: who chooses the names must not be able to choose collisions */
 };
 
 #define POOL_TEXT_MAX 4096u /* longer ones are cut before they are cleaned */
@@ -32,5 +32,5 @@ void pool_deinit(struct pool *pool);
 /* @bytes as text; NULL only if memory has run out. */
 const char *pool_text(struct pool *pool, const char *bytes, size_t length);
 
-/* The same without a maximum: the caller has one. */
+/* The same without a maximum: the caller has its own. */
 const char *pool_long_text(struct pool *pool, const char *bytes, size_t length);

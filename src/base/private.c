@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Private memory: anonymous mappings with the advice that keeps them small and out of children. */
+/* Private memory: anonymous mappings with advice that keeps them small and out of children. */
 
 #include "base/private.h"
 
@@ -8,8 +8,10 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-/* A huge page behind a small table would make the first entry cost 2 MiB; one behind less than that
- * cannot be, unless the kernel joins many of them. */
+/*
+ * A huge page behind a small table would make the first entry cost 2 MiB. A mapping smaller than
+ * that cannot get one, unless the kernel merges many of them.
+ */
 #define PRIVATE_HUGE_FROM (8u << 20)
 #define PRIVATE_SMALL (128u << 10)
 
@@ -24,7 +26,7 @@ void *private_map(size_t length)
 		errno = saved_errno;
 		return NULL;
 	}
-	/* Advice: without it the memory works as well, only less thriftily. */
+	/* Only advice: without it the memory works too, but uses more. */
 	(void)madvise(memory, length, MADV_DONTFORK);
 	if (length >= PRIVATE_SMALL && length < PRIVATE_HUGE_FROM)
 		(void)madvise(memory, length, MADV_NOHUGEPAGE);

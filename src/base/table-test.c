@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Tables line up, whatever is in them. */
+/* Columns line up, whatever is in them. */
 
 #include "base/table.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Tables for people; the header tells the idea. */
+/* Tables for people. */
 
 #include "base/table.h"
 
@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-#define TABLE_CELL 1024 /* the longest cell that is shown */
+#define TABLE_CELL 1024 /* the longest cell shown */
 
 static void table_pad(FILE *out, int width)
 {
@@ -17,7 +17,7 @@ static void table_pad(FILE *out, int width)
 		fprintf(out, "%*s", width, "");
 }
 
-/* @cell is escaped already. */
+/* @cell is already escaped. */
 static void table_cell(struct table *table, const char *cell)
 {
 	const struct table_column *column = &table->columns[table->at];

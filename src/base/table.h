@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Tables for people, written row by row: widths are given, nothing is kept. A cell that is too long is
- * cut if its column says so and else pushes the rest of its row to the right; the last column has no
- * end. Cells are escaped for the terminal.
+ * Tables for people, written row by row: widths are given, nothing is stored. A cell that is too
+ * long is cut if its column says so, otherwise it pushes the rest of its row to the right; the last
+ * column has no limit. Cells are escaped for the terminal.
  */
 
 #include <stdbool.h>

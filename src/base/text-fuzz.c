@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Any bytes become valid UTF-8, and no valid text can act upon a terminal or break JSON. */
+/* Any bytes become valid UTF-8, and no valid text can control a terminal or break JSON. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static bool is_valid(const char *text)
 		uint32_t character;
 		size_t n = text_decode(text, length, &character);
 
-		/* A replacement that was written as such is three bytes long. */
+		/* A replacement character in the input is three bytes long. */
 		if (n == 0 || (character == TEXT_REPLACEMENT && n != 3))
 			return false;
 		text += n;
@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size = size < FUZZ_SIZE ? size : FUZZ_SIZE;
 	length = text_clean((const char *)data, size, clean);
 	assert(length == strlen(clean) && is_valid(clean));
-	/* What is clean stays as it is. */
+	/* Clean text stays unchanged. */
 	assert(text_clean(clean, length, again) == length && strcmp(clean, again) == 0);
 
 	text_escape(clean, shown, sizeof(shown));

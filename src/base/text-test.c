@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Text of others is made harmless, whatever it is; numbers are for people. */
+/* Untrusted text is made harmless; numbers are for people. */
 
 #include "base/text.h"
 
@@ -37,7 +37,7 @@ UNIT(clean_keeps_valid_text)
 
 UNIT(clean_replaces_invalid_text)
 {
-	/* A lone continuation, a cut character, too long forms, a surrogate, beyond the last, NUL. */
+	/* A lone continuation, a cut character, overlong forms, a surrogate, too large, NUL. */
 	assert(strcmp(cleaned("a\x80z", 3), "a\xef\xbf\xbdz") == 0);
 	assert(strcmp(cleaned("a\xe2\x82", 3), "a\xef\xbf\xbd\xef\xbf\xbd") == 0);
 	assert(strcmp(cleaned("\xc0\xaf", 2), "\xef\xbf\xbd\xef\xbf\xbd") == 0);
@@ -88,7 +88,7 @@ UNIT(fit_marks_what_it_cuts)
 	assert(strcmp(result, "abcdef") == 0);
 	text_fit("abcdefg", 6, result, sizeof(result));
 	assert(strcmp(result, "abcde~") == 0);
-	/* Wide letters: the cut must not leave more than the width. */
+	/* Wide characters: the cut text must not exceed the width. */
 	text_fit("\xe6\xbc\xa2\xe5\xad\x97\xe6\xbc\xa2", 5, result, sizeof(result));
 	assert(text_width(result) <= 5);
 	text_fit("a\033b", 4, result, sizeof(result));

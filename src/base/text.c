@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Text from other processes, and numbers for people; the header tells the idea. */
+/* Text from other processes, and numbers for people. */
 
 #include "base/text.h"
 
@@ -34,7 +34,7 @@ size_t text_decode(const char *bytes, size_t length, uint32_t *ret_character)
 			return 1;
 		character = character << 6 | (p[i] & 0x3f);
 	}
-	/* Too long for what it says, half of a UTF-16 pair, or beyond the last character. */
+	/* Overlong, half of a UTF-16 pair, or beyond the last character. */
 	if (character < least[n] || (character >= 0xd800 && character < 0xe000) ||
 	    character > 0x10ffff)
 		return 1;
@@ -64,7 +64,7 @@ size_t text_clean(const char *bytes, size_t length, char *ret_text)
 	return (size_t)(to - ret_text);
 }
 
-/* What a terminal may act upon instead of showing it. */
+/* What a terminal may interpret instead of showing it. */
 static bool text_is_harmful(uint32_t character)
 {
 	return character < 0x20 || (character >= 0x7f && character < 0xa0) ||
@@ -74,7 +74,7 @@ static bool text_is_harmful(uint32_t character)
 	       (character >= 0xe0000 && character <= 0xe0fff);
 }
 
-/* Columns of one character. Only what names are likely to hold: wide East Asian ones and emoji. */
+/* Columns of one character. Only what names are likely to contain: wide East Asian and emoji. */
 size_t text_columns(uint32_t character)
 {
 	static const struct {
@@ -96,8 +96,8 @@ size_t text_columns(uint32_t character)
 }
 
 /*
- * The first character of @text as it is shown. Return: bytes that it takes in @text; the shown form is
- * in @ret_shown, its columns in @ret_columns.
+ * The first character of @text as it is shown. Return: bytes that it takes in @text; @ret_shown is
+ * the shown form, @ret_columns its width.
  */
 static size_t text_show(const char *text, size_t length, char ret_shown[16], size_t *ret_columns)
 {
@@ -222,7 +222,7 @@ void text_put_csv(FILE *out, const char *text)
 		fputc('"', out);
 }
 
-static bool text_in_bytes; /* set once, by a command line */
+static bool text_in_bytes; /* set once, by a command-line option */
 
 void text_show_bytes(void)
 {
@@ -307,7 +307,7 @@ int text_parse_u64(const char *text, uint64_t *ret_value)
 	return 0;
 }
 
-/* The power of 1024 that a unit is; -1 if it is none. */
+/* The power of 1024 for a unit; -1 if it is not one. */
 static int text_unit(const char *text)
 {
 	static const char letters[] = "KMGTPE";
@@ -355,7 +355,7 @@ int text_parse_size(const char *text, uint64_t *ret_bytes)
 		part = part * 10 + (uint64_t)(rest[i] - '0');
 		scale *= 10;
 	}
-	/* The part is below 1, so it is less than the factor; split in two, it cannot overflow. */
+	/* The part is below 1, so this is less than the factor; in two steps it cannot overflow. */
 	part = part * (factor / scale) + part * (factor % scale) / scale;
 	if (__builtin_mul_overflow(value, factor, &value) ||
 	    __builtin_add_overflow(value, part, &value))
@@ -364,7 +364,7 @@ int text_parse_size(const char *text, uint64_t *ret_bytes)
 	return 0;
 }
 
-/* Levenshtein with one row; words longer than the row are simply far apart. */
+/* Levenshtein distance with one row; longer words simply count as far apart. */
 size_t text_distance(const char *a, const char *b)
 {
 	size_t row[32], n = strlen(b);

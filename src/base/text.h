@@ -4,9 +4,9 @@
 /*
  * Text from other processes, and numbers for people.
  *
- * Names come as any bytes at all. They are made valid UTF-8 once, when they are taken in (text_clean),
- * and made harmless for a terminal when they are shown (text_escape): an escape sequence or a
- * right-to-left override in a buffer's name must not redraw the screen of whoever looks at it.
+ * Names may be any bytes. They are made valid UTF-8 once, when they are received (text_clean), and
+ * harmless for a terminal when they are shown (text_escape): an escape sequence or a right-to-left
+ * override in a buffer's name must not change the viewer's screen.
  */
 
 #include <stdbool.h>
@@ -14,12 +14,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define TEXT_REPLACEMENT 0xfffdu /* what stands for bytes that are no character */
+#define TEXT_REPLACEMENT 0xfffdu /* stands for invalid bytes */
 
-/* The most that text_clean() makes of @n bytes, with the final NUL. */
+/* The longest result of text_clean() for @n bytes, with the final NUL. */
 #define TEXT_CLEAN_SIZE(n) ((n)*3 + 1)
 
-/* The most that text_escape() makes of @n bytes, with the final NUL: "\x1b" for one. */
+/* The longest result of text_escape() for @n bytes, with the final NUL: "\x1b" for one. */
 #define TEXT_ESCAPE_SIZE(n) ((n)*4 + 1)
 
 /* Room for text_size() and text_duration(). */
@@ -32,7 +32,7 @@
 size_t text_decode(const char *bytes, size_t length, uint32_t *ret_character);
 
 /*
- * Makes valid UTF-8 without NUL out of @bytes; @ret_text has room for TEXT_CLEAN_SIZE(length).
+ * Converts @bytes to valid UTF-8 without NUL; @ret_text has room for TEXT_CLEAN_SIZE(length).
  * Return: length of the result.
  */
 size_t text_clean(const char *bytes, size_t length, char *ret_text);
@@ -47,31 +47,31 @@ size_t text_escape(const char *text, char *ret_text, size_t size);
 /* Like text_escape(), into at most @width columns; what is cut ends in "~". */
 void text_fit(const char *text, size_t width, char *ret_text, size_t size);
 
-/* Columns of a terminal that @text takes; and one character. */
+/* Terminal columns of @text; and of one character. */
 size_t text_width(const char *text);
 size_t text_columns(uint32_t character);
 
 /* Writes @text escaped. */
 void text_put(FILE *out, const char *text);
 
-/* Writes @text as a field of CSV: escaped, and quoted if need be. */
+/* Writes @text as a CSV field: escaped, and quoted if needed. */
 void text_put_csv(FILE *out, const char *text);
 
 /* "512 B", "1.5 KiB", "12.0 GiB"; returns @ret_text. */
 const char *text_size(uint64_t bytes, char *ret_text);
 
-/* From now on text_size() gives plain numbers of bytes: for people who want to know exactly. */
+/* From now on text_size() gives plain numbers of bytes, for exact figures. */
 void text_show_bytes(void);
 bool text_shows_bytes(void);
 
 /* "250 ms", "12 s", "3 min", "5 h", "2 d"; returns @ret_text. */
 const char *text_duration(uint64_t ns, char *ret_text);
 
-/* A number in decimal or, with 0x, in hexadecimal, and nothing else: no sign, no blanks. -EINVAL, -ERANGE. */
+/* A decimal number or, with 0x, a hexadecimal one: no sign, no blanks. -EINVAL, -ERANGE. */
 int text_parse_u64(const char *text, uint64_t *ret_value);
 
-/* Bytes as people write them: "512", "64K", "1.5 GiB", "10 MB"; units are powers of 1024. -EINVAL, -ERANGE. */
+/* Bytes as people write them: "512", "64K", "1.5 GiB", "10 MB" (1024-based). -EINVAL, -ERANGE. */
 int text_parse_size(const char *text, uint64_t *ret_bytes);
 
-/* How many letters must be changed, added or dropped to make @b out of @a; for "did you mean". */
+/* How many letters must be changed, added or dropped to turn @a into @b; for "did you mean". */
 size_t text_distance(const char *a, const char *b);

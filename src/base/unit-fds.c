@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Which descriptors are open, and as what. The target is compared too: a case that closes a
- * descriptor of somebody else and gets its number again has damaged something.
+ * Which descriptors are open, and what they refer to. The target is compared too: a test that
+ * closes a descriptor it does not own and gets the number again has done damage.
  */
 
 #include "base/unit-sweep.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* More than any case opens; what lies beyond is not compared. */
+/* More than any test opens; any beyond that are not compared. */
 #define UNIT_FDS_MAX 1024
 
 struct unit_fds {
@@ -37,7 +37,7 @@ struct unit_fds *unit_fds_new(void)
 
 		if (entry->d_name[0] == '.' || fd == dirfd(dir))
 			continue;
-		/* Too long is cut on both sides alike, and the end is a zero of calloc's. */
+		/* Long targets are cut in both lists alike; calloc() provides the final zero. */
 		if (readlinkat(dirfd(dir), entry->d_name, target, sizeof(fds->list[0].target) - 1) <
 		    0)
 			snprintf(target, sizeof(fds->list[0].target), "(unknown)");
@@ -64,7 +64,7 @@ static bool unit_fds_has(const struct unit_fds *fds, int fd, const char *target)
 	return false;
 }
 
-/* Counts what is in @a and not in @b, and prints it after @word unless @word is NULL. */
+/* Counts what is in @a but not in @b, and prints it after @word unless @word is NULL. */
 static int unit_fds_missing(const struct unit_fds *a, const struct unit_fds *b, const char *word)
 {
 	int n = 0;

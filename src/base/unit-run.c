@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One case, one child. The idea is that a case may do anything, including hanging, crashing and
- * leaving daemons behind, and the next one still starts from the same clean state:
+ * One case, one child. A case may do anything, including hanging, crashing and leaving daemons
+ * behind, and the next one still starts from the same clean state:
  *
  *  - the child leads a process group, which is killed when the case ends, for whatever reason;
- *  - the runner is a subreaper, so that what left the group (setsid) comes back to it as its own
- *    child and is killed as well;
+ *  - the runner is a subreaper, so that what left the group (setsid) becomes its own child and is
+ *    killed as well;
  *  - the child's folder is removed by the runner, not by the child;
  *  - the child dies with the runner (PR_SET_PDEATHSIG), so that nothing survives a Ctrl-C.
  *
- * A case tells its outcome by exit status: 0 passed, EXIT_SKIP skipped, EXIT_FDS descriptors
- * differ, everything else failed. Why it was skipped is the last line that it printed.
+ * A case reports its outcome by exit status: 0 passed, EXIT_SKIP skipped, EXIT_FDS descriptors
+ * differ, everything else failed. The reason for a skip is the last line that it printed.
  */
 
 #include "base/unit-run.h"
@@ -32,7 +32,7 @@
 #include <unistd.h>
 
 enum {
-	EXIT_SKIP = 77, /* what meson and automake understand */
+	EXIT_SKIP = 77, /* understood by meson and automake */
 	EXIT_FDS = 78,
 	EXIT_START = 79,
 };
@@ -107,7 +107,7 @@ static _Noreturn void unit_child(const struct unit_case *unit, pid_t runner, int
 	/* Only the soft limit: a case about core dumps may raise it again. */
 	if (getrlimit(RLIMIT_CORE, &core) == 0) {
 		core.rlim_cur = 0;
-		(void)setrlimit(RLIMIT_CORE, &core); /* a core file is a nuisance, no error */
+		(void)setrlimit(RLIMIT_CORE, &core); /* a core file is a nuisance, not an error */
 	}
 
 	unit_run_here(unit);
@@ -120,7 +120,7 @@ void unit_run_here(const struct unit_case *unit)
 	bool same;
 
 	if (!unit_folder)
-		unit_folder = unit_sweep_folder_new(); /* without a fork: stays, to be looked at */
+		unit_folder = unit_sweep_folder_new(); /* without a fork: stays, to be inspected */
 	unit_sweep_environment(unit_folder);
 	before = unit_fds_new();
 	unit->run();
@@ -154,7 +154,7 @@ static bool unit_wait(pid_t pid, double seconds, int *ret_status)
 			return false;
 		pause.tv_sec = (time_t)left;
 		pause.tv_nsec = (long)((left - (double)pause.tv_sec) * 1e9);
-		/* Any outcome is fine: the loop looks again. */
+		/* Any outcome is fine: the loop checks again. */
 		(void)sigtimedwait(&child, NULL, &pause);
 	}
 }
@@ -209,7 +209,7 @@ void unit_run(const struct unit_case *unit, unsigned int patience, bool verbose,
 	if (pid < 0) {
 		snprintf(ret_result->why, sizeof(ret_result->why), "fork: %s", strerror(errno));
 	} else {
-		setpgid(pid, pid); /* both sides, so that it is true whoever runs first */
+		setpgid(pid, pid); /* in both processes, so that it holds whichever runs first */
 		ended = unit_wait(pid, limit, &status);
 		unit_sweep_children(pid);
 		if (ended)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The surroundings of a case: made before it, looked over and removed after it. What goes wrong
- * here is said on stderr and otherwise let pass: it must not hide what the case itself has to
- * say.
+ * The surroundings of a case: made before it, checked and removed after it. Failures here are
+ * printed to stderr and otherwise ignored: they must not hide the result of the case itself.
  */
 
 #include "base/unit-sweep.h"
@@ -44,7 +43,7 @@ static int unit_sweep_remove(const char *path, const struct stat *st, int flag, 
 char *unit_sweep_folder_free(char *folder)
 {
 	if (folder)
-		(void)nftw(folder, unit_sweep_remove, 16, FTW_DEPTH | FTW_PHYS); /* said above */
+		(void)nftw(folder, unit_sweep_remove, 16, FTW_DEPTH | FTW_PHYS); /* printed above */
 	free(folder);
 	return NULL;
 }
@@ -139,7 +138,7 @@ void unit_sweep_last_line(int output, char *ret_line, size_t size)
 	snprintf(ret_line, size, "%s", line ? line + 1 : tail);
 }
 
-/* The runner has no children but the case's, so whatever the kernel lists is to be killed. */
+/* The runner has no children except the case's, so every child that the kernel lists is killed. */
 static void unit_sweep_kill_children(void)
 {
 	char path[64], list[4096] = "", *at, *end;
@@ -149,7 +148,7 @@ static void unit_sweep_kill_children(void)
 	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return; /* a kernel without the list: the group was all we can reach */
+		return; /* a kernel without the list: only the group can be reached */
 	n = read(fd, list, sizeof(list) - 1);
 	close(fd);
 	list[n > 0 ? n : 0] = '\0';

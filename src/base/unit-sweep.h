@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What surrounds a case of the test runner: its folder, its environment, its output, and the
+ * The surroundings of a case of the test runner: its folder, its environment, its output, and the
  * search for what it left behind (descriptors, processes).
  */
 
@@ -17,15 +17,15 @@ struct unit_fds *unit_fds_new(void);
 struct unit_fds *unit_fds_free(struct unit_fds *fds);
 
 /*
- * Compares two lists, of which the second may have @more entries that the first has not. Every
- * difference is printed if they do not agree. Return: whether they do.
+ * Compares two lists, of which the second may have @more additional entries. Prints every
+ * difference if they do not match. Return: whether they do.
  */
 bool unit_fds_compare(const struct unit_fds *before, const struct unit_fds *after, int more);
 
 /* A new empty folder. Return: its path, or NULL with errno set. */
 char *unit_sweep_folder_new(void);
 
-/* Removes the folder with all that is in it. Return: NULL. */
+/* Removes the folder with everything in it. Return: NULL. */
 char *unit_sweep_folder_free(char *folder);
 
 /* Makes the environment of a case: only @folder, and no setting of the caller's shell. */

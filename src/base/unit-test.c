@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The test runner, tested by itself: the samples below are registered only when this program
- * starts itself again with UNIT_SAMPLE set, and the cases look at what the runner made of them.
+ * The test runner, tested by itself: the samples below are registered only when this program starts
+ * itself again with UNIT_SAMPLE set, and the cases check what the runner reports about them.
  */
 
 #include "base/unit.h"
@@ -58,7 +58,7 @@ static void sample_hangs(void)
 		pause();
 }
 
-/* Leaves a child in its group and one outside; both write their pids for the case to look at. */
+/* Leaves one child in its group and one outside; both write their pids for the case to check. */
 static void sample_strays(void)
 {
 	FILE *file = fopen(getenv("UNIT_SAMPLE"), "we");
@@ -128,7 +128,7 @@ static int run(const char *arg, const char *sample, const char *results)
 	pid_t pid;
 	ssize_t n;
 
-	/* The link itself would be valgrind, under valgrind; what it reads as is this program. */
+	/* Under valgrind the link itself leads to valgrind, but its text names this program. */
 	assert(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
 	snprintf(path, sizeof(path), "%s/said", unit_dir());
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -261,7 +261,7 @@ UNIT(counts_are_recorded)
 	assert(fgets(line, sizeof(line), file) && strcmp(line, "sample 0 1 0\n") == 0);
 	fclose(file);
 
-	/* Counts that are lost would make a green run of nothing. */
+	/* If counts were lost, a run of nothing would be green. */
 	assert(run("passes", "1", "/nowhere/at/all") == 1);
 }
 

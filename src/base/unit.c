@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * main() of every unit test program: which cases to run, one line for each, and the counts for
- * whoever adds up the suites.
+ * main() of every unit test program: selects cases, prints a line for each, and records the counts
+ * for the totals of a suite.
  */
 
 #include "base/unit.h"
@@ -44,7 +44,8 @@ static unsigned int unit_patience(void)
 
 /*
  * Appends @line to the file named by TTMEM_RESULTS, in one write because the programs of a suite
- * run at the same time and share it. Return: 0, also if nobody asked, or a negative errno.
+ * run at the same time and share it. Return: 0, also if the variable is not set, or a negative
+ * errno.
  */
 static int unit_record(const char *line)
 {
@@ -64,7 +65,7 @@ static int unit_record(const char *line)
 	return written == length ? 0 : -EIO;
 }
 
-/* What the sum of a suite is made of: "name passed failed skipped". */
+/* The line from which the totals of a suite are computed: "name passed failed skipped". */
 static int unit_record_counts(const char *name, const unsigned int *counts)
 {
 	char line[512];
@@ -79,7 +80,7 @@ static int unit_record_counts(const char *name, const unsigned int *counts)
 	return r;
 }
 
-/* meson hides what a passing program prints, so a skip is told here as well, as a comment. */
+/* meson hides the output of a passing program, so a skip is recorded here as well, as a comment. */
 static void unit_record_skip(const char *name, const char *why)
 {
 	char line[512];
@@ -103,7 +104,7 @@ static void unit_one(const struct unit_case *unit, bool verbose, unsigned int *c
 		unit_record_skip(unit->name, result.why);
 	printf("%-4s %-48s %8.3f s%s%s\n", words[result.outcome], unit->name, result.seconds,
 	       *result.why ? "  " : "", result.why);
-	(void)fflush(stdout); /* nobody to tell if it fails */
+	(void)fflush(stdout); /* a failure could not be reported */
 }
 
 static int unit_usage(const char *name)
@@ -116,7 +117,7 @@ static int unit_usage(const char *name)
 	return 2;
 }
 
-/* Finds the cases named on the command line before the first one runs: a typo stops at once. */
+/* Looks up the names on the command line before the first case runs: a typo stops at once. */
 static int unit_check_names(char **names)
 {
 	int r = 0;

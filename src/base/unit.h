@@ -11,21 +11,21 @@
  *		assert(grow(1) == 2);
  *	}
  *
- * main() is in unit.c. Every case runs in a child of its own, so that one that crashes, hangs or
- * leaves a mess behind spoils nothing but itself. The child has an empty folder named by TMPDIR
- * and XDG_RUNTIME_DIR, no TTMEM* variables of the caller's shell, and stdin from /dev/null. It
- * fails if it asserts, crashes, exits, takes too long, or ends with other file descriptors open
- * than it began with.
+ * main() is in unit.c. Every case runs in its own child, so that one that crashes, hangs or leaves
+ * a mess behind affects nothing but itself. The child has an empty folder named by TMPDIR and
+ * XDG_RUNTIME_DIR, no TTMEM* variables of the caller's shell, and stdin from /dev/null. It fails if
+ * it asserts, crashes, exits, takes too long, or ends with different open file descriptors than it
+ * began with.
  */
 
-/* Tests are made of asserts: a release build must not turn them into nothing. */
+/* Tests consist of asserts: a release build must not remove them. */
 #undef NDEBUG
 #include <assert.h>
 
 #include <stdbool.h>
 
 /*
- * Far beyond what a case takes on a busy machine: it ends hangs, it does not judge speed.
+ * Far more than a case takes on a busy machine: it ends hangs, it does not judge speed.
  * TTMEM_UNIT_TIMEOUT=N multiplies it, for valgrind, sanitizers and emulation.
  */
 #define UNIT_SECONDS 240
@@ -44,11 +44,11 @@ struct unit_case {
 /* Adds @unit, which must live as long as the program, to the end of the list. */
 void unit_register(struct unit_case *unit);
 
-/* Ends the calling case as skipped. @reason is one line for the person who reads the log. */
+/* Ends the calling case as skipped. @reason is one line for the reader of the log. */
 _Noreturn void unit_skip(const char *reason);
 
 /*
- * Says that this case leaves @n more descriptors open than it found, as one that turns on the
+ * Declares that this case leaves @n more descriptors open than it found, as one that turns on the
  * library does: its book stays open until the process ends.
  */
 void unit_expect_fds(int n);

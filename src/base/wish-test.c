@@ -14,7 +14,7 @@ UNIT(capitals_and_blanks_do_not_matter)
 	assert(SAYS(" auto", "auto") && SAYS("\tauto  ", "auto"));
 	assert(!SAYS("aut", "auto") && !SAYS("autos", "auto") && !SAYS("au to", "auto"));
 	assert(!SAYS("", "auto") && SAYS("  ", ""));
-	/* What is behind the length is not looked at. */
+	/* What follows the length is ignored. */
 	assert(wish_is("offline", 3, "off"));
 }
 

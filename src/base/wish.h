@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Words in settings, as people write them: in capitals or not, with blanks around or not. Not by libc's
- * functions, for which what a capital is depends on the language.
+ * Words in settings, as people write them: in any case, with or without surrounding blanks. Not
+ * with libc's functions, whose notion of case depends on the locale.
  */
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* @word in small letters. */
+/* @word in lower case. */
 static inline bool wish_is(const char *text, size_t length, const char *word)
 {
 	while (length > 0 && (*text == ' ' || *text == '\t')) {
@@ -31,7 +31,7 @@ static inline bool wish_is(const char *text, size_t length, const char *word)
 	return true;
 }
 
-/* Nothing at all is no. */
+/* An empty word means no. */
 static inline bool wish_is_no(const char *text, size_t length)
 {
 	return wish_is(text, length, "off") || wish_is(text, length, "0") ||
@@ -45,7 +45,7 @@ static inline bool wish_is_yes(const char *text, size_t length)
 	       wish_is(text, length, "yes");
 }
 
-/* A whole number from 1 to @max; 0 = it is none. */
+/* A whole number from 1 to @max; 0 = invalid. */
 static inline uint32_t wish_number(const char *text, uint32_t max)
 {
 	uint64_t value = 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The calls that report memory. Each reads the gate, raises the thread's busy flag, lets the writer do
- * the work, and lowers the flag.
+ * The calls that report memory. Each reads the gate, raises the thread's busy flag, lets the writer
+ * do the work, and lowers the flag.
  *
- * The exported functions only look whether tracking is off, and are otherwise a jump: the compiler
- * saves registers and the stack's guard at the top of a function, and an application that is not
- * tracked shall not pay for that. ttmem_alloc() and ttmem_free() have two bodies each: the ordinary
- * way, and the one for whatever is out of the ordinary (tracking undecided, paused, debugged, with
- * stacks, a senseless call, a signal handler inside a call).
+ * The exported functions only check whether tracking is off and otherwise tail-call a body: the
+ * compiler saves registers and the stack guard at the top of a function, and an untracked
+ * application should not pay for that. ttmem_alloc() and ttmem_free() have two bodies each: a fast
+ * path, and a slow path for everything else (tracking undecided, paused, debugged, with stacks, an
+ * invalid call, a signal handler inside a call).
  */
 
 #include <ttmem/ttmem.h>
@@ -77,7 +77,7 @@ static inline bool api_free_flags_are_sane(uint32_t type, uint32_t flags)
 	return !(flags & ~API_FLAGS) || (flags == TTMEM_FREE_BUFFER && type == TTMEM_ANY);
 }
 
-/* Calls that went the slow way, in the logs of the old system; mistakes are not told there. */
+/* Writes calls on the slow path to the old system's logs, which do not show rejected calls. */
 static __attribute__((noinline)) void api_log_alloc(const struct call *call,
 						    const uint32_t *devices, size_t n,
 						    const struct oldlog_buffer *buffer)
@@ -131,7 +131,7 @@ API_BODY api_alloc_slow(uint32_t device, uint32_t type, uint64_t address, uint64
 	if (!call_begin(&call, CALL_EVENT))
 		return;
 	if (call.is_paused)
-		; /* only told */
+		; /* only logged */
 	else if (api_alloc_is_sane(call.writer, device, type, size, 0)) {
 		buffer = (struct shard_buffer){
 			.address = address,
@@ -199,7 +199,7 @@ API_BODY api_free_slow(uint32_t device, uint32_t type, uint64_t address)
 	if (!call_begin(&call, CALL_EVENT))
 		return;
 	if (call.is_paused)
-		; /* only told */
+		; /* only logged */
 	else if (api_free_is_sane(call.writer, device, type)) {
 		who = (struct shard_buffer){
 			.address = address,
@@ -249,7 +249,7 @@ API_EXPORT void ttmem_free(uint32_t device, uint32_t type, uint64_t address)
 	api_free(device, type, address);
 }
 
-/* A mesh call inside an interrupted one: device by device, as far as the deferred slots reach. */
+/* A mesh call inside an interrupted one: one event per device, as far as slots are free. */
 static void api_defer_mesh(struct call *call, const uint32_t *devices, size_t n, bool is_free,
 			   const struct shard_buffer *buffer)
 {
@@ -270,7 +270,7 @@ API_BODY api_alloc_mesh(const uint32_t *devices, size_t n, uint32_t type, uint64
 	if (!call_begin(&call, CALL_EVENT))
 		return;
 	if (call.is_paused)
-		; /* only told */
+		; /* only logged */
 	else if (unlikely(!devices || n > BOOK_DEVICES)) {
 		writer_reject(&call.writer->header->rejected.arguments);
 	} else if (api_alloc_is_sane(call.writer, 0, type, size, 0)) {
@@ -316,7 +316,7 @@ API_BODY api_free_mesh(const uint32_t *devices, size_t n, uint32_t type, uint64_
 	if (!call_begin(&call, CALL_EVENT))
 		return;
 	if (call.is_paused)
-		; /* only told */
+		; /* only logged */
 	else if (unlikely(!devices || n > BOOK_DEVICES)) {
 		writer_reject(&call.writer->header->rejected.arguments);
 	} else if (api_free_is_sane(call.writer, 0, type)) {
@@ -348,7 +348,7 @@ API_EXPORT void ttmem_free_mesh(const uint32_t *devices, size_t n, uint32_t type
 	api_free_mesh(devices, n, type, address);
 }
 
-/* How the buffer lies in the banks, if the caller said more than the device's default. */
+/* How the buffer is spread over the banks, if the caller gave more than the device's default. */
 static uint32_t api_shape(struct call *call, const struct ttmem_alloc_args *args)
 {
 	struct book_shape shape = {
@@ -449,7 +449,7 @@ API_BODY api_free_ex(const struct ttmem_free_args *args)
 		if (!api_free_flags_are_sane(copy.type, copy.flags))
 			writer_reject(&call.writer->header->rejected.arguments);
 		else if (!api_free_is_sane(call.writer, copy.device, copy.type))
-			; /* counted */
+			; /* already counted */
 		else if (copy.flags & TTMEM_FLAG_HOOKED && !call.is_nested)
 			writer_hooked(call.writer, copy.device, &who);
 		else if (copy.flags & TTMEM_FLAG_HOOKED)

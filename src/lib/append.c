@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Adding a record to a file; the header tells the idea. */
+/* Appends whole records to log files. */
 
 #include "lib/append.h"
 
@@ -13,7 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Only a plain file can be trusted not to block or to raise a signal, and it only below the limit. */
+/* Only a regular file below the size limit can neither block nor raise a signal. */
 static bool append_may_write(int fd, bool is_shared, size_t length)
 {
 	struct rlimit limit;
@@ -35,7 +35,7 @@ void append_record(const char *path, bool is_shared, const struct iovec *pieces,
 
 	for (int i = 0; i < count; i++)
 		length += pieces[i].iov_len;
-	/* None of our calls is a place where a thread ends. */
+	/* None of our calls may be a cancellation point. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* cannot fail */
 	fd = open(path, flags | O_NOCTTY, 0600);
 	if (fd >= 0 && append_may_write(fd, is_shared, length)) {

@@ -3,8 +3,8 @@
 #
 # Usage: archive.sh OUTPUT SCRIPT OBJCOPY AR OBJECT... -- LINK...
 #
-# One object from many: LINK joins them with its code in one section (SCRIPT); then what is hidden in the
-# shared library becomes local, so that no name of ours can be in the way of one of the program's.
+# Makes one object from many: LINK joins them, with all code in one section (SCRIPT); then symbols that are
+# hidden in the shared library become local, so that they cannot clash with the program's.
 
 set -eu
 
@@ -14,7 +14,7 @@ objcopy=$3
 ar=$4
 shift 4
 
-# The words before "--" go behind the others.
+# Moves the words before "--" behind the others.
 while [ "$1" != -- ]; do
 	set -- "$@" "$1"
 	shift

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A thread, and the patience for it. The header tells what for. */
+/* Runs a function in a helper thread and waits for it with a time-out. */
 
 #include "lib/aside.h"
 
@@ -13,24 +13,24 @@
 #include <unistd.h>
 
 #define ASIDE_NAP_NS 200000
-#define ASIDE_NAPS 5000 /* 1 s and more; longer than a file takes that is nobody's hostage */
+#define ASIDE_NAPS 5000 /* at least 1 s; loading takes less unless something blocks it */
 
 static bool aside_was_left;
-static pid_t aside_loader; /* the process that has loaded us */
+static pid_t aside_loader; /* the process that loaded this library */
 
 static void aside_forked(void)
 {
 #if !defined(__SANITIZE_THREAD__)
 	if (!__libc_single_threaded)
 		aside_was_left = true;
-#endif /* TSan has a thread of its own in every process, which asks the loader for nothing */
+#endif /* TSan has a thread of its own in every process, which never calls the loader */
 }
 
-/* At load time: a fork may come before the first call. Early: others' constructors may make calls. */
+/* At load time: a fork may precede the first call. Early: other constructors may call us. */
 static __attribute__((constructor(101))) void aside_watch(void)
 {
 	aside_loader = getpid();
-	(void)pthread_atfork(NULL, NULL, aside_forked); /* without memory nobody gets far */
+	(void)pthread_atfork(NULL, NULL, aside_forked); /* fails only without memory */
 }
 
 bool aside_is_orphan(void)
@@ -39,10 +39,11 @@ bool aside_is_orphan(void)
 }
 
 /*
- * libc may say no where it is so: once there was a second thread, or if it is one of a namespace of its own
- * (dlmopen()). A thread that such a libc makes is none that the first one knows of, so this one would free the
- * loader's lock without waking it up. The kernel knows: the folder has a link for each thread beside its own two.
- * It does not know of threads that a forked child has lost.
+ * __libc_single_threaded may be false although there is only one thread: after a second thread has
+ * ended, or in the libc of a separate namespace (dlmopen()). The first libc does not know threads
+ * created by such a second libc, so it would release the loader's lock without waking them. The
+ * kernel knows: the folder has one link per thread plus its own two. It does not know of threads
+ * that a forked child has lost.
  */
 bool aside_is_alone(void)
 {
@@ -62,7 +63,7 @@ static void *aside_thread(void *context)
 	struct aside *aside = context;
 
 	aside->function();
-	/* Seen by whoever waits: what the function did was before. */
+	/* Release: a waiter that sees the flag also sees what the function did. */
 	__atomic_store_n(&aside->is_done, 1, __ATOMIC_RELEASE);
 	return NULL;
 }
@@ -88,13 +89,13 @@ bool aside_run(struct aside *aside, void (*function)(void))
 		return true;
 	}
 	*aside = (struct aside){.function = function};
-	/* It has our signal mask, which is that of a quiet thread. */
+	/* It inherits our signal mask, which blocks everything but faults. */
 	if (pthread_create(&thread, NULL, aside_thread, aside) != 0)
 		return false;
 	if (aside_wait(aside)) {
-		(void)pthread_join(thread, NULL); /* is at its end */
+		(void)pthread_join(thread, NULL); /* has finished */
 		return true;
 	}
-	(void)pthread_detach(thread); /* is there */
+	(void)pthread_detach(thread); /* valid: just created */
 	return false;
 }

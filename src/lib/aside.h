@@ -2,10 +2,11 @@
 #pragma once
 
 /*
- * Waiting for the loader without hanging with it. Whoever is inside of dlopen() may wait for the very thread
- * that has an event, or may have been left behind by a fork, with its lock. So where there are, or were,
- * other threads, what asks the loader is done by a thread of its own, which is waited for but not for ever.
- * It may come back later, or never: what it uses must stay.
+ * Waiting for the loader without hanging in it. A thread inside dlopen() may be waiting for the
+ * very thread that has an event, or fork() may have copied the loader's lock while it was taken. So
+ * where there are, or were, other threads, calls into the loader are made by a helper thread, and
+ * we wait for it only for a limited time. It may finish later or never, so everything it uses must
+ * be static.
  */
 
 #include <stdbool.h>
@@ -16,14 +17,14 @@ struct aside {
 	uint32_t is_done;
 };
 
-/* Whether this process is, and its parent was, of one thread: then nobody else is inside of the loader. */
+/* Whether this process has, and its parent had, one thread: nobody else is inside the loader. */
 bool aside_is_alone(void);
 
 /*
- * Whether this process was forked while there were other threads. One of them may have been inside of the
- * loader: what it left there is in no order, and to load something more may end the process.
+ * Whether this process was forked while there were other threads. One of them may have been inside
+ * the loader and left its data inconsistent, so that loading another file may crash the process.
  */
 bool aside_is_orphan(void);
 
-/* Calls the function, beside if need be. @aside: static. Return: whether it has come back. */
+/* Calls the function, in a helper thread if needed. @aside: static. Return: whether it returned. */
 bool aside_run(struct aside *aside, void (*function)(void));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Where stacks lie: texts of the kernel's form and others, and real threads. */
+/* Finding stacks: texts in the kernel's format, other texts, and real threads. */
 
 #include "lib/bounds.h"
 
@@ -28,7 +28,7 @@ UNIT(a_stack_is_found_by_name_or_by_what_it_holds)
 	assert(bounds.high == 0x7ffd00021000 && bounds.low == bounds.high - (128 << 20));
 	assert(bounds_from(bounds_text, 0x7f0000080000, &bounds));
 	assert(bounds.low == 0x7f0000000000 && bounds.high == 0x7f0000080000);
-	/* The end of a mapping is outside of it. */
+	/* The end of a mapping is exclusive. */
 	bounds = (struct bounds){1, 2};
 	assert(!bounds_from(bounds_text, 0x7f0000100000, &bounds));
 	assert(bounds.low == 1 && bounds.high == 2);

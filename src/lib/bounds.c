@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Finding a thread's stack. System calls are made by syscall(), because open() and read() are points at
- * which a thread may be cancelled.
- */
+/* Finds a thread's stack. Uses syscall(), because open() and read() are cancellation points. */
 
 #include "lib/bounds.h"
 
@@ -14,14 +11,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define BOUNDS_CHUNK 2048u /* a page of a stack may be all that is left */
+#define BOUNDS_CHUNK 2048u /* small: the stack may have only a page left */
 
-/* The main thread's stack grows into a gap that the kernel keeps free: at least so many bytes. */
+/* The main thread's stack grows into a gap of at least this size, which the kernel keeps free. */
 #define BOUNDS_MAIN_GAP (UINT64_C(128) << 20)
 
 static const char bounds_main_name[] = "[stack]";
 
-/* A hexadecimal number; @at is moved behind it. */
+/* Parses a hexadecimal number and moves @at past it. */
 static uintptr_t bounds_number(const char **at, const char *end)
 {
 	uintptr_t value = 0;
@@ -62,7 +59,7 @@ static bool bounds_line(const char *line, const char *end, uintptr_t inside,
 		return false;
 	if (!inside)
 		low = high > BOUNDS_MAIN_GAP ? high - BOUNDS_MAIN_GAP : 0;
-	/* The mapping may have grown together with its neighbour; the stack ends at the descriptor. */
+	/* The mapping may have merged with its neighbour; the stack ends at the descriptor. */
 	*ret_bounds = (struct bounds){.low = low, .high = inside ? inside : high};
 	return true;
 }
@@ -83,7 +80,7 @@ bool bounds_parse(const char *lines, size_t length, uintptr_t inside, struct bou
 	return false;
 }
 
-/* Reads on; what is left over of the last line goes to the front. A line too long to fit is dropped. */
+/* Reads in chunks; the rest of the last line moves to the front. Too long lines are dropped. */
 static bool bounds_scan(int fd, uintptr_t inside, struct bounds *ret_bounds)
 {
 	char text[BOUNDS_CHUNK];
@@ -112,14 +109,14 @@ static bool bounds_scan(int fd, uintptr_t inside, struct bounds *ret_bounds)
 
 void bounds_find(struct bounds *ret_bounds)
 {
-	/* A thread's descriptor lies at the end of its stack. The main thread's does not. */
+	/* A thread's descriptor is at the end of its stack, except for the main thread. */
 	uintptr_t inside = gettid() == getpid() ? 0 : (uintptr_t)pthread_self();
 	struct bounds found = {0, 0};
 	int saved_errno = errno;
 	long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
 
 	if (fd >= 0) {
-		(void)bounds_scan((int)fd, inside, &found); /* not found: not known */
+		(void)bounds_scan((int)fd, inside, &found); /* on failure the bounds stay unknown */
 		(void)syscall(SYS_close, fd);               /* only read from */
 	}
 	errno = saved_errno;

@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * Where a thread's own stack lies, so that walking it touches nothing else. Found in /proc/self/maps, once
- * for each thread: libc would tell too, but it calls malloc() for that, which may be what is being
- * interrupted or replaced.
+ * The limits of a thread's own stack, so that walking it touches nothing else. They are read from
+ * /proc/self/maps once per thread: libc knows them too, but calls malloc() to find them, which may
+ * be the very function that is being interrupted or replaced.
  *
- * Everything between the stack pointer and the stack's upper end is mapped for as long as the thread lives,
- * whatever the application does. Of a fiber or an alternate stack nothing like that is known, so calls
- * from there are outside.
+ * Everything between the stack pointer and the upper end of the stack is mapped for as long as the
+ * thread lives, whatever the application does. Nothing like that is known of a fiber or an
+ * alternate stack, so calls made there are out of bounds.
  */
 
 #include <stdbool.h>
@@ -20,13 +20,13 @@ struct bounds {
 	uintptr_t high;
 };
 
-/* The calling thread's. errno stays as it was. */
+/* The calling thread's bounds. Preserves errno. */
 void bounds_find(struct bounds *ret_bounds);
 
 /*
- * The same from the text of a maps file, given piece by piece: each piece is whole lines. The mapping that
- * holds @inside (a thread's own descriptor, at the end of its stack) or, for 0, the one that the kernel
- * calls [stack].
+ * The same from the text of a maps file, given in pieces of whole lines. Finds the mapping that
+ * contains @inside (a thread's descriptor, at the end of its stack), or for 0 the one that the
+ * kernel calls [stack].
  */
 bool bounds_parse(const char *lines, size_t length, uintptr_t inside, struct bounds *ret_bounds);
 

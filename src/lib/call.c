@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The parts of a call's frame that are rarely needed; the header has the rest. */
+/* The rarely needed parts of the frame around a call. */
 
 #include "lib/call.h"
 
@@ -11,8 +11,8 @@
 #include "lib/oldlog.h"
 
 /*
- * A writer for a call that is not nested. The busy flag is not up yet: while the gate opens signals are
- * blocked, and the handlers of those that waited are calls of their own.
+ * The writer for a call that is not nested. The busy flag is not set yet: signals are blocked while
+ * the gate opens, and the handlers of those that became pending are calls of their own.
  */
 static struct writer *call_enter(struct thread *self)
 {
@@ -22,19 +22,19 @@ static struct writer *call_enter(struct thread *self)
 		writer = gate_open();
 	if (!writer)
 		return NULL;
-	/* What waits when a process is forked is the parent's, in the words of the parent's book. */
+	/* Events deferred before a fork belong to the parent and use string ids of its book. */
 	if (self->instance && self->instance != gate_current.instance)
 		self->deferred.word = 0;
 	self->busy = 1;
 	compiler_barrier();
 	if (self->instance != gate_current.instance)
 		thread_join(self, writer, gate_current.instance);
-	/* A handler came in after the last call had lowered its flag: first what it found waiting. */
+	/* A handler may have run after the last call cleared its flag: first record its events. */
 	thread_drain(self, writer);
 	return writer;
 }
 
-/* Other threads raise them meanwhile. */
+/* Atomic loads, because other threads increment the counters meanwhile. */
 static struct book_rejected call_rejected(struct writer *writer)
 {
 	const uint64_t *from = &writer->header->rejected.device;
@@ -52,7 +52,7 @@ bool call_begin_slow(struct call *call, enum call_kind kind)
 	struct thread *self = call->self;
 
 	*call = (struct call){.self = self, .is_nested = self->busy != 0};
-	/* Nested, there is none only in a child that a handler forked off in the middle of a call. */
+	/* Nested, there is none only in a child that a handler forked in the middle of a call. */
 	call->writer = call->is_nested ? gate_peek() : call_enter(self);
 	if (!call->writer)
 		return false;
@@ -74,7 +74,7 @@ void call_end_slow(struct call *call)
 {
 	struct thread *self = call->self;
 
-	/* Looked at once more with the flag down: a handler may have come in just before. */
+	/* Check again with the flag cleared: a handler may have run just before. */
 	while (self->deferred.count) {
 		self->busy = 1;
 		compiler_barrier();
@@ -96,7 +96,7 @@ bool call_args(struct call *call, void *to, size_t size, size_t least, const voi
 		return false;
 	}
 	memset(to, 0, size);
-	/* Whole words: half a pointer would be one to somewhere. */
+	/* Whole words only: half a pointer would point anywhere. */
 	memcpy(to, from, bits_min(said & ~7u, size));
 	return true;
 }
@@ -108,7 +108,7 @@ const char *call_verdict(const struct call *call)
 
 	if (call->is_paused)
 		return "not recorded, tracking is paused";
-	/* Another thread's mishap may be taken for ours: the counters are the process's. */
+	/* The counters are per process, so another thread's error may be reported as ours. */
 	if (now.device != before->device)
 		return "rejected, no such device";
 	if (now.type != before->type)

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The frame around every call of the library: begin finds the writer and takes the thread's busy flag,
- * end gives it back and records what signal handlers put aside meanwhile.
+ * The frame around every call of the library: begin finds the writer and takes the thread's busy
+ * flag, end releases it and records the events that signal handlers deferred meanwhile.
  */
 
 #include <stdbool.h>
@@ -14,32 +14,33 @@
 #include "lib/gate.h"
 #include "lib/thread.h"
 
-/* What kind of call it is while the application has paused tracking. */
+/* What happens to the call while the application has paused tracking. */
 enum call_kind {
-	CALL_EVENT = 0, /* is counted and dropped */
-	CALL_OTHER = 1, /* goes on */
+	CALL_EVENT = 0, /* counted and dropped */
+	CALL_OTHER = 1, /* proceeds */
 };
 
 struct call {
 	struct writer *writer;
 	struct thread *self;
 	bool is_nested;   /* inside a call that a signal interrupted: no locks may be taken */
-	bool is_paused;   /* of an event that is debugged: only to be told, not to be recorded */
-	bool is_debugged; /* TTMEM_DEBUG, or an old log: end with a line */
+	bool is_paused;   /* an event that is only logged, not recorded */
+	bool is_debugged; /* TTMEM_DEBUG or an old log: write a line at the end */
 	struct book_rejected before; /* for the debug line */
 };
 
-/* The ways that are not ordinary: false = nothing to do. */
+/* The slow paths; false = nothing to do. */
 bool call_begin_slow(struct call *call, enum call_kind kind);
 void call_end_slow(struct call *call);
 
 /*
- * Copies a struct of @size bytes that begins with its size, of which the caller's headers may know an
- * older, shorter form; what is missing is 0. False, and counted, for NULL or less than @least bytes.
+ * Copies a struct of @size bytes that begins with its size. Callers built with older headers may
+ * pass a shorter one; missing fields become 0. False, and counted, for NULL or fewer than @least
+ * bytes.
  */
 bool call_args(struct call *call, void *to, size_t size, size_t least, const void *from);
 
-/* For the debug line: what became of the call. */
+/* The outcome of the call, for the debug line. */
 const char *call_verdict(const struct call *call);
 
 static inline bool call_begin(struct call *call, enum call_kind kind)
@@ -73,9 +74,9 @@ static inline void call_end(struct call *call)
 }
 
 /*
- * The ordinary way of an event, for which a struct call would be too much: tracking is on, nothing is
- * out of the ordinary, and the thread has been here before. Return: the writer, with the busy flag
- * taken; NULL if call_begin() must be asked.
+ * The fast path of an event, without the cost of a struct call: tracking is on, there is nothing
+ * special, and the thread is known. Return: the writer, with the busy flag taken; NULL if the
+ * caller must use call_begin().
  */
 static inline struct writer *call_quick_begin(struct thread *self)
 {
@@ -98,7 +99,7 @@ static inline void call_quick_end(struct thread *self, struct writer *writer)
 		call_end_slow(&(struct call){.writer = writer, .self = self});
 }
 
-/* The id of a name. Inside an interrupted call only names that are known already have one. */
+/* The id of a name. Inside an interrupted call only names that are already interned have one. */
 static inline uint32_t call_name(const struct call *call, const char *name)
 {
 	if (!name)
@@ -109,10 +110,10 @@ static inline uint32_t call_name(const struct call *call, const char *name)
 }
 
 /*
- * Ids as applications keep them carry the gate's instance above those of the book: in a forked child
- * they would name something else, or nothing at all.
+ * Ids given to applications carry the gate's instance in the bits above the book's id: in a forked
+ * child the book's id would mean another string or none.
  */
-#define CALL_NAME_BITS 23 /* of an id: all of the arena in steps of 8 bytes */
+#define CALL_NAME_BITS 23 /* of an id: the whole arena in steps of 8 bytes */
 
 _Static_assert(BOOK_ARENA_SEGMENTS *BOOK_ARENA_UNITS *(BOOK_UNIT / 8) == 1u << CALL_NAME_BITS,
 	       "an id of the book fits");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Loading what lies beside the test, and libunwind; apart from the rest, because a static program must not even name dlopen(). */
+/* Loads libraries for tests. Separate, because a static program must not reference dlopen(). */
 
 #undef NDEBUG
 #include <assert.h>
@@ -25,7 +25,7 @@ void *chain_load(const char *name)
 	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* Looked for as the library does, but nothing is left loaded by it. */
+/* Looks for libunwind as the library does, but leaves nothing loaded. */
 void chain_need_tables(void)
 {
 	void *library = dlopen("libunwind-x86_64.so.8", RTLD_NOW | RTLD_LOCAL);
@@ -39,7 +39,7 @@ void chain_start_tables(const char *how)
 {
 	chain_need_tables();
 	chain_start(how);
-	/* The book, and a pipe that libunwind makes and we do not use. */
+	/* The book, and a pipe that libunwind creates and we do not use. */
 	if (strcmp(how, "fp") != 0)
 		unit_expect_fds(3);
 }

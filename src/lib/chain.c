@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Known calls and found stacks. Compiled into tests, so that its frames are the application's. */
+/* Known call chains and the stacks found. Compiled into tests, so that the frames are theirs. */
 
 #include "lib/chain.h"
 
@@ -16,7 +16,7 @@
 
 #include "base/unit.h"
 
-#define CHAIN_CODE 2048u /* more than a function of these tests has, with a sanitizer too */
+#define CHAIN_CODE 2048u /* larger than any function of these tests, with sanitizers too */
 
 void chain_start(const char *how)
 {
@@ -69,7 +69,7 @@ void chain_read_id(struct witness *w, uint32_t id, struct chain_found *ret_found
 	}
 }
 
-/* The stack of the live buffer at @address; none if it has none. */
+/* The stack of the live buffer at @address; empty if it has none. */
 void chain_read(uint64_t address, struct chain_found *ret_found)
 {
 	const struct book_record *row;
@@ -113,7 +113,7 @@ void chain_expect(struct chain_expected *expected, const void *address)
 	expected->address[expected->count++] = (uintptr_t)address;
 }
 
-/* No frame pointer, but a frame. */
+/* A frame without a frame pointer. */
 __attribute__((noinline)) void chain_bare(uint64_t address, struct chain_expected *expected)
 {
 	volatile uint8_t room[200];
@@ -123,7 +123,7 @@ __attribute__((noinline)) void chain_bare(uint64_t address, struct chain_expecte
 	chain_expect(expected, __builtin_return_address(0));
 }
 
-/* A stack that the function moves to where it is aligned. */
+/* A function that realigns its stack. */
 static __attribute__((noinline)) void chain_aligned(uint64_t address,
 						    struct chain_expected *expected)
 {
@@ -134,7 +134,7 @@ static __attribute__((noinline)) void chain_aligned(uint64_t address,
 	chain_expect(expected, __builtin_return_address(0));
 }
 
-/* A frame whose size only the run knows. */
+/* A frame whose size is known only at run time. */
 static __attribute__((noinline)) void chain_sized(uint64_t address, struct chain_expected *expected)
 {
 	volatile uint8_t *room = alloca(address % 4096 + 16);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Many threads: forks while they run, first events at once, and one that holds up the others. */
+/* Many threads: forks while they run, simultaneous first events, one that blocks the others. */
 
 #include <ttmem/ttmem.h>
 
@@ -13,7 +13,7 @@
 #include "lib/gate.h"
 #include "lib/witness.h"
 
-/* Threads that never stop, forks all the while: nobody hangs, and each book is exact. */
+/* Threads run all the time while the process forks: nothing hangs, and each book is exact. */
 #define CROWD_THREADS 4u
 #define CROWD_FORKS (testing_soak() ? 10000 : testing_quick() ? 15 : 1000)
 #define CROWD_FIRST_TIMES (testing_quick() ? 6 : 60)
@@ -107,7 +107,7 @@ UNIT_LONG(fork_under_threads, 120)
 	crowd_stop(workers);
 }
 
-/* The same while the book is only just being made, or paused and named: many first times. */
+/* The same while the book is being made, paused or given a phase: many first events. */
 static void *crowd_toggle(void *context)
 {
 	struct crowd_worker *self = context;
@@ -173,7 +173,7 @@ static void *crowd_first(void *context)
 	return NULL;
 }
 
-/* Many threads have the first event at once: one book, and nothing lost. */
+/* Many threads have their first event at once: there is one book, and nothing is lost. */
 UNIT(one_book_for_all_threads)
 {
 	witness_track();
@@ -199,7 +199,7 @@ UNIT(one_book_for_all_threads)
 	}
 }
 
-/* Far more than there are cores: most of them are not run for long, some with the lock in their hands. */
+/* Far more threads than cores: most are not scheduled for long, and some of those hold the lock. */
 #define CROWD_MANY 1000u
 #define CROWD_PAIRS (testing_soak() ? 20000u : testing_quick() ? 50u : 500u)
 
@@ -243,8 +243,9 @@ UNIT_LONG(a_thousand_threads_at_once, 120)
 }
 
 /*
- * A thread that is frozen while it opens the gate, by a debugger say: the others wait for it once, not
- * at every event, and when it goes on after all they are back, with what they missed counted.
+ * A thread is stopped while it opens the gate, for example by a debugger. The others wait for it
+ * once, not at every event. When it continues they are tracked again, and the events they missed
+ * are counted.
  */
 UNIT(a_gate_held_for_ever_does_not_hang_others)
 {
@@ -252,7 +253,7 @@ UNIT(a_gate_held_for_ever_does_not_hang_others)
 	double start;
 
 	witness_track();
-	ttmem_pause(); /* so that the page is wiped in children */
+	ttmem_pause(); /* so that the page is set up to be wiped in children */
 	ttmem_resume();
 	assert(lock_take(&gate_current.lock));
 	ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);

@@ -40,7 +40,7 @@ bool debug_is_on(void)
 
 static void debug_write(char *line, size_t length)
 {
-	/* Names may contain anything: a line is a line. */
+	/* Names may contain anything, but a record is one line. */
 	for (size_t i = 0; i < length; i++) {
 		if ((unsigned char)line[i] < ' ')
 			line[i] = '?';

@@ -2,18 +2,18 @@
 #pragma once
 
 /*
- * TTMEM_DEBUG=FILE: a line for every call, saying what was asked and whether it was recorded. For the
- * question "does my call reach the library at all?". The file is opened, appended to and closed for each
- * line, so that no descriptor of ours lies around in the application.
+ * TTMEM_DEBUG=FILE: a line for every call that says what was requested and whether it was recorded.
+ * It answers "does my call reach the library at all?". The file is opened, appended to and closed
+ * for each line, so that the library keeps no descriptor open in the application.
  */
 
 #include <stdbool.h>
 
-/* Reads the environment; the answer of debug_is_on() is fixed from then on. */
+/* Reads the environment; debug_is_on() does not change afterwards. */
 void debug_open(void);
 bool debug_is_on(void);
 
-/* The first line: is tracking wanted, and is there a book? */
+/* The first line: whether tracking is wanted, and whether there is a book. */
 void debug_opened(bool wanted, bool has_book);
 
 void debug_line(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Applications that close every descriptor, and take the numbers for themselves. The application is a
- * child, which tells by a word in shared memory how far it has come; the test holds its book.
+ * Applications that close every descriptor and reuse the numbers. The application is a child that
+ * reports its progress in shared memory; the test holds its book.
  */
 
 #include <ttmem/ttmem.h>
@@ -57,7 +57,7 @@ static void descriptor_await(uint32_t step)
 	abort();
 }
 
-/* The number of this process's book; -1 if it has none any more. */
+/* The descriptor of this process's book; -1 if it is closed. */
 static int descriptor_of_book(void)
 {
 	char path[64], target[64];
@@ -75,7 +75,7 @@ static int descriptor_of_book(void)
 	return -1;
 }
 
-/* An application's own file, on that very number. */
+/* Opens a file of the application at the same number. */
 static void descriptor_take_number(int fd, const char *name)
 {
 	char path[256];
@@ -107,7 +107,7 @@ static void descriptor_fill(uint32_t device)
 		ttmem_alloc(device, TTMEM_DRAM, i * 64, 1, NULL);
 }
 
-/* Closes everything, with its own file on the number or without, and goes on. */
+/* Closes everything, optionally opens its own file at the same number, and continues. */
 static _Noreturn void descriptor_application(bool takes_number)
 {
 	pid_t child;
@@ -139,7 +139,7 @@ static _Noreturn void descriptor_application(bool takes_number)
 		_exit(0);
 	}
 	witness_wait(child);
-	/* It is still its own file, after a growth and a fork. */
+	/* It is still the application's own file, after the book has grown and after a fork. */
 	if (takes_number)
 		assert(write(fd, "", 0) == 0 && lseek(fd, 0, SEEK_CUR) == 4);
 	descriptor_reach(5);
@@ -185,7 +185,7 @@ UNIT(a_reused_descriptor_number_is_not_touched)
 	descriptor_lose(true);
 }
 
-/* Lets system call @number (with @argument as its third, or any) fail from now on. */
+/* Makes system call @number fail from now on, for any third argument or only for @argument. */
 static void descriptor_forbid(uint32_t number, uint32_t argument, bool any, int error)
 {
 	struct sock_filter filter[] = {
@@ -203,7 +203,7 @@ static void descriptor_forbid(uint32_t number, uint32_t argument, bool any, int 
 		unit_skip("no seccomp here");
 }
 
-/* Before Linux 5.14 the book grows through its descriptor, and only through that. */
+/* Before Linux 5.14 the book can grow only through its descriptor. */
 static _Noreturn void descriptor_old_kernel(void)
 {
 	int fd;
@@ -245,7 +245,7 @@ UNIT(a_reused_descriptor_number_is_not_touched_on_an_old_kernel)
 	descriptor_await(3);
 	witness_wait(child);
 	descriptor_check_file("old");
-	/* What could not be recorded is marked; what was counted is exact. */
+	/* What could not be recorded is marked; the counters are exact. */
 	assert(witness_look(&w, 0, VIEW_DEAD));
 	hot = w.view.hot[TTMEM_DRAM];
 	assert(w.view.inexact & BOOK_INEXACT_LOW << TTMEM_DRAM);
@@ -276,7 +276,7 @@ static void descriptor_without(uint32_t number, uint32_t argument, bool any, int
 	witness_wait(child);
 }
 
-/* A sandbox that knows none of what a book is made of: then there is none. */
+/* A sandbox that forbids what a book is made of: then there is no book. */
 UNIT(without_memfd_tracking_is_off)
 {
 	descriptor_without(SYS_memfd_create, 0, true, EPERM);
@@ -284,7 +284,7 @@ UNIT(without_memfd_tracking_is_off)
 
 UNIT(without_seals_tracking_is_off)
 {
-	/* F_ADD_SEALS is the second argument: all of fcntl is gone. */
+	/* The filter cannot test the second argument, F_ADD_SEALS: all of fcntl() fails. */
 	descriptor_without(SYS_fcntl, 0, true, EPERM);
 }
 
@@ -298,7 +298,7 @@ UNIT(no_rights_for_the_mapping)
 	descriptor_without(SYS_mprotect, PROT_READ | PROT_WRITE, false, ENOMEM);
 }
 
-/* Without stdin, stdout and stderr a new descriptor gets their numbers; ours must not keep them. */
+/* Without stdin, stdout and stderr a new descriptor gets their numbers; ours must not keep one. */
 UNIT(standard_numbers_stay_free)
 {
 	static const int limits[] = {0, 8, 40, 64};
@@ -341,7 +341,7 @@ UNIT(few_free_descriptors_do_no_harm)
 			assert(close_range(3, ~0u, 0) == 0);
 			assert(setrlimit(RLIMIT_NOFILE, &limit) == 0);
 			ttmem_alloc(0, TTMEM_DRAM, 1, 1, "x");
-			/* One number for the book, one more to move it and to read who we are. */
+			/* One number for the book, one more to move it and to read our identity. */
 			_exit(ttmem_enabled() == (n > 3) ? 0 : 1);
 		}
 		witness_wait(child);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Moving a descriptor; the header tells why. */
+/* Moves a descriptor to a high number. */
 
 #include "lib/descriptor.h"
 
@@ -10,13 +10,15 @@
 
 #include "base/bits.h"
 
-/* Above what programs number by hand, below what would make the kernel grow the process's table (and
- * what select() cannot take). */
+/*
+ * Above the numbers that programs choose by hand; below those that select() cannot take and that
+ * would make the kernel grow the process's descriptor table.
+ */
 #define DESCRIPTOR_TOP 1024u
 #define DESCRIPTOR_BELOW 32u
 #define DESCRIPTOR_FIRST 3u /* below are stdin, stdout and stderr, open or not */
 
-/* The place for a process that may not have as many. */
+/* The place in a process whose descriptor limit is lower. */
 static int descriptor_lower_place(void)
 {
 	struct rlimit limit = {.rlim_cur = DESCRIPTOR_TOP};
@@ -42,6 +44,6 @@ int descriptor_move_high(int fd)
 	}
 	if (moved < 0)
 		return fd;
-	(void)close(fd); /* its twin lives on */
+	(void)close(fd); /* its duplicate stays open */
 	return moved;
 }

@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Descriptors that the library keeps inside somebody else's process: out of the way of numbers that
- * programs choose by hand or expect to get, above all of 0 to 2.
+ * Descriptors that the library keeps in the application's process: moved away from numbers that
+ * programs choose by hand or expect to get, above all 0 to 2.
  */
 
 /*
- * Moves @fd to a high number and closes the old one; with no number to be had it stays where it is.
- * Return: the number that it now has.
+ * Moves @fd to a high number and closes the old one; if no high number is free it stays where it
+ * is. Return: its number now.
  */
 int descriptor_move_high(int fd);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Leaving a call by other ways than returning from it: by a jump out of a handler, by cancellation, by a
- * fork in a handler. Whoever does that may lose events, which is counted; nobody else is held up.
+ * Leaving a call without returning from it: by a jump out of a signal handler, by cancellation, by
+ * a fork in a handler. The thread that does this may lose events, which is counted; no other thread
+ * is blocked.
  */
 
 #include <ttmem/ttmem.h>
@@ -62,8 +63,9 @@ static void *escape_after_jump(void *context)
 }
 
 /*
- * Jumping out of one of our calls is as bad as out of malloc(): the thread is inside for ever. Its
- * events are turned away and counted, and nobody else waits for it more than once.
+ * Jumping out of one of our calls is as bad as jumping out of malloc(): the thread counts as inside
+ * the call forever. Its events are rejected and counted, and other threads wait for it at most
+ * once.
  */
 UNIT(jump_out_of_a_call)
 {
@@ -78,7 +80,7 @@ UNIT(jump_out_of_a_call)
 	ttmem_alloc(0, TTMEM_DRAM, 0, 1, NULL);
 	witness_handle(SIGUSR1, escape_jumper_only, 0);
 	assert(witness_open(&w, getpid()));
-	/* The timer starts once there is a place to jump to. */
+	/* The timer starts once the jump target is set. */
 	if (sigsetjmp(escape_jump, 1) == 0)
 		(void)witness_timer(SIGUSR1, 170000);
 	if (witness_header(&w)->rejected.reentry == 0) {
@@ -112,7 +114,7 @@ static void *escape_cancellable(void *context)
 	return NULL;
 }
 
-/* Likewise threads that are cancelled in the middle; a dead holder is waited for once, not each time. */
+/* The same for threads cancelled inside a call; others wait for a dead lock holder only once. */
 UNIT(cancelled_in_a_call)
 {
 	struct witness w;
@@ -145,7 +147,7 @@ static void escape_forker(int number)
 	pid_t child = fork();
 
 	if (child == 0) {
-		/* In the middle of the parent's call: no book can be had here, and nothing breaks. */
+		/* In the middle of the parent's call there can be no book, and nothing breaks. */
 		ttmem_alloc(0, TTMEM_DRAM, 1, 1, "x");
 		ttmem_pause();
 		ttmem_resume();
@@ -173,7 +175,7 @@ UNIT(fork_in_a_handler)
 		ttmem_alloc(0, TTMEM_DRAM, i, 1, NULL);
 		ttmem_free(0, TTMEM_DRAM, i);
 		forks = __atomic_load_n(&escape_forks, __ATOMIC_RELAXED);
-		/* Anew each time: where a fork takes longer than that there would be no time for anything else. */
+		/* Rearmed each time: a periodic timer faster than a fork would leave no time. */
 		if (forks != seen)
 			assert(timer_settime(timer, 0, &once, NULL) == 0);
 		seen = forks;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Random families of processes. Each runs random calls in random threads, forks, vforks, loses its
- * descriptors and dies, and keeps beside the library a plain model of what its book must say, in memory
- * that all share. After every batch all stand still, and another process that never spoke to any of
- * them reads every book, of the living and of the dead, and compares it with its model.
+ * Random families of processes. Each process makes random calls in random threads, forks, vforks,
+ * loses its descriptors and dies, and keeps in shared memory a simple model of what its book must
+ * contain. After every batch all processes pause, and another process that never communicates with
+ * them reads every book, of living and dead processes, and compares it with its model.
  *
- * TTMEM_SEED=N repeats a run. Calls of different threads fall as they may, but never on the same keys.
+ * TTMEM_SEED=N repeats a run. The order of calls in different threads varies, but never on the same
+ * keys.
  */
 
 #include <ttmem/ttmem.h>
@@ -36,19 +37,19 @@
 static const uint32_t family_device[SHARE_DEVICES] = {0, 1, 7, 1023};
 
 struct family_process {
-	uint32_t done; /* batches; the rest of this is still while done is all that may be run */
+	uint32_t done; /* batches; the fields below are stable while done equals family->batch */
 	uint32_t has_ended;
 	pid_t pid;
 	uint64_t seed;
 	uint32_t has_book;
-	uint32_t is_closed; /* it said goodbye */
+	uint32_t is_closed; /* it called ttmem_goodbye() */
 	struct share shares[FAMILY_THREADS];
 };
 
-/* Shared by all. */
+/* Shared by all processes. */
 struct family {
-	uint32_t batch; /* that may be run */
-	uint32_t count; /* of processes ever born */
+	uint32_t batch; /* the batch that may run */
+	uint32_t count; /* of processes ever created */
 	struct family_process processes[FAMILY_PROCESSES];
 };
 
@@ -65,7 +66,7 @@ static uint64_t family_owner(uint32_t thread, uint32_t owner)
 	return owner ? 0x1000 + (uint64_t)thread * SHARE_OWNERS + owner : 0;
 }
 
-/* NULL for 0. Some are seen again and again, most never. */
+/* NULL for 0. Some names repeat often, most occur once. */
 static const char *family_name(uint32_t number, char text[32])
 {
 	snprintf(text, 32, "name %u", number);
@@ -225,9 +226,9 @@ static void family_vfork(struct testing_rng *rng)
 {
 	pid_t child;
 
-	if (WITNESS_TSAN) /* turns it into fork */
+	if (WITNESS_TSAN) /* TSan turns it into fork() */
 		return;
-	child = vfork(); /* NOLINT: a call in such a child is what this is about */
+	child = vfork(); /* NOLINT: a call in a vfork child is what is tested */
 	if (child == 0) {
 		family_call(&family_self->shares[0], 0, rng); /* NOLINT */
 		_exit(0);
@@ -235,14 +236,14 @@ static void family_vfork(struct testing_rng *rng)
 	assert(waitpid(child, NULL, 0) == child);
 }
 
-/* Whether there is a book; once there was one there is, even if its descriptor is closed. */
+/* Whether there is a book; once there was one there always is, even if its descriptor is closed. */
 static void family_look(struct family_process *self)
 {
 	if (!self->has_book)
 		self->has_book = witness_count(getpid()) != 0;
 }
 
-/* Between two batches things happen that are the whole process's. */
+/* Between two batches: actions that affect the whole process. */
 static void family_happen(struct testing_rng *rng)
 {
 	switch (testing_below(rng, 12)) {
@@ -267,7 +268,7 @@ static void family_happen(struct testing_rng *rng)
 		ttmem_resume();
 		break;
 	case 7:
-		/* Only if the reader has the book already. */
+		/* Only if the reader already holds the book. */
 		if (family_self->has_book == 2)
 			assert(close_range(3, ~0u, 0) == 0);
 		break;
@@ -281,7 +282,7 @@ static void family_happen(struct testing_rng *rng)
 	}
 }
 
-/* Says that the batch is done, and waits for the next. */
+/* Reports that the batch is done, and waits for the next. */
 static void family_rest(struct family_process *self, uint32_t batch)
 {
 	family_look(self);
@@ -306,7 +307,7 @@ static _Noreturn void family_live(struct family_process *self)
 		if (self != &family->processes[0] && testing_below(&rng, 8) == 0)
 			break;
 	}
-	/* Its book must then say what it said; the model stays. */
+	/* From here on the book must keep its content; the model stays. */
 	__atomic_store_n(&self->has_ended, 1, __ATOMIC_RELEASE);
 	kill(getpid(), SIGKILL);
 	abort();
@@ -362,7 +363,7 @@ static bool family_type_is(const struct family_process *process, const struct vi
 	return !differs && hot->peak >= hot->bytes;
 }
 
-/* Every row of the view is the model's; that none is missing the sums have told. */
+/* Every row of the view is in the model; the sums have shown that none is missing. */
 static bool family_rows_are(const struct family_process *process, struct witness *w,
 			    uint32_t device)
 {
@@ -403,7 +404,7 @@ static bool family_device_is(const struct family_process *process, struct witnes
 	return family_rows_are(process, w, device) && same;
 }
 
-/* In a process of its own. */
+/* Runs in a process of its own. */
 static bool family_process_is(const struct family_process *process, int fd)
 {
 	struct witness w;
@@ -436,7 +437,7 @@ static bool family_process_is(const struct family_process *process, int fd)
 	return same;
 }
 
-/* All that were ever born, by now, and the books of those who had one. */
+/* Compares all processes ever created with their books, if they had one. */
 static void family_compare(int fds[FAMILY_PROCESSES])
 {
 	uint32_t count = family->count;
@@ -462,7 +463,7 @@ static void family_compare(int fds[FAMILY_PROCESSES])
 			if (fds[i] >= 0)
 				same = family_process_is(&family->processes[i], fds[i]) && same;
 		}
-		(void)fflush(stdout); /* best effort: what differs */
+		(void)fflush(stdout); /* best effort: the differences */
 		_exit(same ? 0 : 1);
 	}
 	witness_wait(reader);
@@ -506,7 +507,7 @@ static void family_round(struct testing_rng *rng)
 		family_await(batch + 1);
 		family_compare(fds);
 	}
-	/* All stand still. */
+	/* All processes are paused. */
 	for (uint32_t i = 0; i < family->count; i++) {
 		if (!family->processes[i].has_ended)
 			kill(family->processes[i].pid, SIGKILL);

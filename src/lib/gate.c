@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Opening the gate: once per process, and once more in every forked child that has an event.
+ * Opens the gate: once per process, and again in every forked child that has an event.
  *
- * Whoever changes something here holds the gate, and is quiet (lib/quiet.h): a handler that ran in the
- * middle could find no book and lose its event, wait for its own thread, or leave by siglongjmp() and
- * never come back. The hold lies in the wiped page, so a child that was forked while another thread had
- * it finds it free.
+ * Any change here is made with the gate's lock held and signals blocked (lib/quiet.h): a handler
+ * running in the middle could find no book and lose its event, wait for its own thread, or leave by
+ * siglongjmp() and never release the lock. The lock is in the page that is wiped on fork, so a
+ * child forked while another thread held it finds it free.
  */
 
 #include "lib/gate.h"
@@ -24,14 +24,14 @@
 #include "lib/quiet.h"
 #include "lib/stack.h"
 
-/* In .bss, so in anonymous memory: it can be wiped. */
+/* In .bss, so in anonymous memory, which MADV_WIPEONFORK requires. */
 struct gate gate_current;
 
 static bool gate_is_wiped; /* in children of this process */
 static uint32_t gate_instances;
 static uint32_t gate_pauses;
 static char gate_phase_text[BOOK_PATH_MAX + 1];
-static bool gate_phase_is_set; /* TTMEM_PHASE was read, or the application said something else */
+static bool gate_phase_is_set; /* TTMEM_PHASE was read, or the application has set a phase */
 
 static bool gate_says(const char *name, const char *value)
 {
@@ -44,8 +44,10 @@ static bool gate_wanted(void)
 {
 	if (gate_says("TTMEM", "0"))
 		return false;
-	/* The buffer log never needed the server, so it needs no second setting here. Where the kernel
-	 * module is loaded, tracking is simply there. */
+	/*
+	 * The buffer log never needed the server, so it needs no second setting here. Where the
+	 * kernel module is loaded, tracking is on by default.
+	 */
 	return gate_says("TTMEM", "1") || gate_says("TT_ALLOC_TRACKING_ENABLED", "1") ||
 	       gate_says("TT_BUFFER_DEBUG_LOG", "1") || kernel_is_there();
 }
@@ -53,7 +55,7 @@ static bool gate_wanted(void)
 static bool gate_take(struct quiet *hold)
 {
 	quiet_begin(hold);
-	/* A page that stays in children would make them write into their parent's counters. */
+	/* If the page survived a fork, children would write to their parent's counters. */
 	if (!__atomic_load_n(&gate_is_wiped, __ATOMIC_RELAXED)) {
 		if (madvise(&gate_current, sizeof(gate_current), MADV_WIPEONFORK) < 0) {
 			__atomic_store_n(&gate_current.word, GATE_OFF, __ATOMIC_RELEASE);
@@ -74,7 +76,7 @@ static void gate_give(const struct quiet *hold)
 	quiet_end(hold);
 }
 
-/* Lets calls see the writer, or send them the slow way. The gate is held. */
+/* Lets calls see the writer, or sends them down the slow path. The gate is held. */
 static void gate_publish(struct writer *writer)
 {
 	bool paused = gate_is_paused();
@@ -106,7 +108,7 @@ static struct writer *gate_make_book(void)
 	gate_current.instance = ++gate_instances;
 	gate_current.phase = intern_string(writer, gate_phase_text, BOOK_PATH_MAX);
 	writer->header->first_phase = gate_current.phase;
-	/* Whoever gave up on us lost an event: of what, nobody knows. */
+	/* Threads that gave up waiting for the gate lost one event each; what it was is unknown. */
 	writer->header->rejected.lock += __atomic_load_n(&gate_current.missed, __ATOMIC_RELAXED);
 	gate_publish(writer);
 	return writer;
@@ -117,7 +119,7 @@ static void gate_decide(void)
 	bool wanted = gate_wanted();
 	struct writer *writer;
 
-	/* A book of a vfork child would end with it, and be its parent's, too: that one shall make it. */
+	/* A vfork child's book would end with the child: the parent, which shares it, makes it. */
 	if (wanted && identity_is_borrowed())
 		return;
 	debug_open();
@@ -153,7 +155,7 @@ void gate_look_again(void)
 {
 	struct quiet hold;
 
-	/* Undecided may mean that somebody is deciding, who has looked already: that is waited for. */
+	/* Undecided may mean that another thread is deciding: wait for it. */
 	if (gate_is_off() || !gate_take(&hold))
 		return;
 	if (gate_current.writer && !stack_is_on()) {
@@ -163,11 +165,11 @@ void gate_look_again(void)
 	gate_give(&hold);
 }
 
-/* One more reason to pause, or one less; a gate that cannot be had is changed all the same. */
+/* Adds or removes one reason to pause, even if the gate cannot be locked. */
 static void gate_change_pauses(int change)
 {
 	struct quiet hold;
-	bool held = gate_word() != GATE_OFF && gate_take(&hold); /* off: only for children */
+	bool held = gate_word() != GATE_OFF && gate_take(&hold); /* off: only matters to children */
 
 	if (change > 0 || gate_is_paused())
 		__atomic_fetch_add(&gate_pauses, (uint32_t)change, __ATOMIC_RELAXED);

@@ -2,13 +2,14 @@
 #pragma once
 
 /*
- * The gate: one word that every call reads first. It says whether tracking is off, not yet decided, in
- * need of the slow way (paused, debugging, or stacks), or else it is the writer of this process's book.
+ * The gate: one word that every call reads first. It says that tracking is off, not yet decided, or
+ * must take the slow path (paused, debugging, stacks); otherwise it is the writer of this process's
+ * book.
  *
- * The word has a page to itself, which the kernel wipes in a forked child (MADV_WIPEONFORK): the child
- * reads "not yet decided" and makes a book of its own at its first event, and nothing has to be
- * registered with fork(). A vfork child shares the page, because it shares the address space, and so it
- * shares the book. If there is none yet it makes none: its events are missed.
+ * The word has a page to itself, which the kernel wipes in a forked child (MADV_WIPEONFORK): the
+ * child reads "not yet decided" and makes its own book at its first event, and no fork handler is
+ * needed. A vfork child shares the address space, hence the page and the book. If there is no book
+ * yet it makes none: its events are missed.
  */
 
 #include <stdbool.h>
@@ -19,7 +20,7 @@
 
 struct writer;
 
-/* At least the kernel's, which on aarch64 may be any of three. */
+/* At least the kernel's page size, which on aarch64 may be any of three. */
 #if defined(__x86_64__)
 #define GATE_PAGE 4096
 #else
@@ -30,7 +31,7 @@ struct writer;
 enum gate_word {
 	GATE_UNDECIDED = 0,
 	GATE_OFF = 1,
-	GATE_SLOW = 2, /* there is a writer, but look at paused, debug and stacks first */
+	GATE_SLOW = 2, /* there is a writer, but check paused, debug and stacks first */
 	GATE_LAST = 15,
 };
 
@@ -39,16 +40,16 @@ struct gate {
 	struct writer *writer; /* NULL until there is a book */
 	uint32_t instance;     /* differs between a process and its forked children */
 	uint32_t phase;        /* string id of the process's phase */
-	struct lock lock;      /* gate.c's: while somebody decides, pauses or names a phase */
-	uint32_t missed;       /* events that could not wait for that */
+	struct lock lock;      /* private to gate.c: taken to decide, pause or set a phase */
+	uint32_t missed;       /* events of threads that gave up waiting for the lock */
 } __attribute__((aligned(GATE_PAGE)));
 
 extern struct gate gate_current;
 
-/* Decides, and if tracking is on makes the book. NULL if there is none. Sets no errno. */
+/* Decides, and makes the book if tracking is on. NULL if there is none. Preserves errno. */
 struct writer *gate_open(void);
 
-/* Stacks may be wanted now that were not: they are from the next event on. */
+/* Rereads whether stacks are wanted; takes effect at the next event. */
 void gate_look_again(void);
 
 void gate_pause(void);
@@ -60,17 +61,17 @@ void gate_set_phase(const char *text);
 
 static inline uintptr_t gate_word(void)
 {
-	/* Pairs with the release in gate_publish(): behind a writer everything is there. */
+	/* Pairs with the release in gate_publish(): the writer is seen fully initialized. */
 	return __atomic_load_n(&gate_current.word, __ATOMIC_ACQUIRE);
 }
 
-/* All that a call costs while tracking is off. */
+/* The whole cost of a call while tracking is off. */
 static inline bool gate_is_off(void)
 {
 	return __atomic_load_n(&gate_current.word, __ATOMIC_RELAXED) == GATE_OFF;
 }
 
-/* The writer if there is one, whatever the word says; does not make one. */
+/* The writer if there is one, whatever the word says; never creates one. */
 static inline struct writer *gate_peek(void)
 {
 	uintptr_t word = gate_word();

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The places. Each is written before its bit is given to anybody, and stays until the generation rises; who reads one
- * that is being written again sees that the generation did, before it looks at any file.
+ * The table of files. An entry is written before its bit is given out, and stays valid until the
+ * generation rises. A reader of an entry that is being rewritten sees the new generation before it
+ * looks at any file.
  */
 
 #include "lib/guard.h"
@@ -15,10 +16,10 @@
 #include "lib/linked.h"
 
 struct guard {
-	uintptr_t low; /* of all of the file */
+	uintptr_t low; /* of the whole file */
 	uintptr_t high;
 	uintptr_t map;    /* the loader's record of it */
-	uintptr_t tables; /* where they lie depends on the size of nearly all else in it */
+	uintptr_t tables; /* depends on the size of nearly everything else in the file */
 	uintptr_t place;  /* as in the mark */
 	uint64_t words[2];
 };
@@ -27,19 +28,19 @@ static struct guard guard_table[GUARD_MAX];
 static size_t guard_count;
 static uint32_t guard_generation; /* of all of them */
 
-/* Pairs with guard_store(): who sees what was stored sees the generation too, which is read behind it. */
+/* Pairs with guard_store(): a reader of the new value also sees the generation, read afterwards. */
 static uint64_t guard_load(const uint64_t *field)
 {
 	return __atomic_load_n(field, __ATOMIC_ACQUIRE);
 }
 
-/* Behind the generation that has risen. */
+/* After the new generation is stored. */
 static void guard_store(uint64_t *field, uint64_t value)
 {
 	__atomic_store_n(field, value, __ATOMIC_RELEASE);
 }
 
-/* In parts, because a path can be longer than a stack should grow by. */
+/* In parts, because a path can be too long for a small stack. */
 static uint64_t guard_path(const char *path)
 {
 	uint64_t hash = 0;
@@ -108,7 +109,7 @@ static bool guard_is_same(const struct guard *guard, bool is_certain)
 	uint64_t words[2] = {0, 0};
 	struct linked_file file;
 
-	/* What is asked for is a call, which returns behind itself. */
+	/* linked_find() takes a return address, hence + 1. */
 	if (!linked_find(guard->low + 1, &file) || file.low != guard->low ||
 	    file.high != guard->high || (uintptr_t)file.map != guard->map ||
 	    (uintptr_t)file.tables != guard->tables)
@@ -128,7 +129,7 @@ bool guard_hold(uint64_t bits, uint64_t certain, uint32_t generation)
 		struct guard guard;
 
 		guard_copy(&guard_table[__builtin_ctzll(bits)], &guard);
-		/* Otherwise that may be a file which can go at any time. */
+		/* Otherwise the file may be unloaded at any time. */
 		if (__atomic_load_n(&guard_generation, __ATOMIC_RELAXED) != generation ||
 		    !guard_is_same(&guard, bits & -bits & certain))
 			return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Reading one's own identity from /proc; nothing here depends on what the application did to libc. */
+/* Reads the process's identity from /proc, whatever the application has done to libc. */
 
 #include "lib/identity.h"
 
@@ -24,8 +24,8 @@
 	IDENTITY_TEXT(major) "." IDENTITY_TEXT(minor) "." IDENTITY_TEXT(patch)
 
 /*
- * The number that libc has for this thread; 0 = not known. It keeps it for itself, but the name of the thread's
- * clock is made of it, upside down, above bits that tell the kind of clock.
+ * The thread id that libc has for this thread; 0 = unknown. libc does not export it, but a thread's
+ * CPU clock id contains it, inverted, above bits that give the kind of clock.
  */
 static pid_t identity_thread(void)
 {
@@ -38,7 +38,7 @@ bool identity_is_borrowed(void)
 {
 	int saved_errno = errno;
 	pid_t thread = identity_thread(), me = gettid();
-	/* libc knows the number of the one that had this memory first. A child of clone() may have a copy of it. */
+	/* libc keeps the id of the thread that first had this memory, which clone() may copy. */
 	bool is_borrowed =
 		thread > 0 && thread != me && syscall(SYS_kcmp, me, thread, KCMP_VM, 0, 0) == 0;
 
@@ -62,7 +62,7 @@ static size_t identity_slurp(const char *path, char *text, size_t size)
 	return (size_t)n;
 }
 
-/* Behind the name, which may contain anything, come state (field 3) and then numbers. */
+/* The name may contain anything; after it come the state (field 3) and numbers. */
 static uint64_t identity_field(const char *stat_line, int number)
 {
 	const char *p = strrchr(stat_line, ')');
@@ -106,7 +106,7 @@ static void identity_boot_id(uint8_t boot_id[16])
 	}
 }
 
-/* The name between the parentheses of a line of /proc/PID/stat: the process's, not this thread's. */
+/* The name between the parentheses of /proc/PID/stat: the process's, not this thread's. */
 static void identity_comm(const char *stat_line, char comm[16])
 {
 	const char *begin = strchr(stat_line, '(');
@@ -117,8 +117,8 @@ static void identity_comm(const char *stat_line, char comm[16])
 }
 
 /*
- * The command line lies where fields 48 and 49 of the line say. It is copied by the kernel, because an
- * application may have unmapped it; where that is forbidden, /proc is asked.
+ * Fields 48 and 49 give the address of the command line. The kernel copies it, because an
+ * application may have unmapped it; where that is forbidden, /proc is read.
  */
 static size_t identity_cmdline(const char *stat_line, pid_t pid, char cmdline[IDENTITY_CMDLINE])
 {
@@ -135,7 +135,7 @@ static size_t identity_cmdline(const char *stat_line, pid_t pid, char cmdline[ID
 
 void identity_read(struct writer_identity *ret_identity, char cmdline[IDENTITY_CMDLINE])
 {
-	static char line[1024]; /* not on the stack, which may be a signal handler's */
+	static char line[1024]; /* not on the stack, which may be a signal handler's small one */
 	uid_t uid, euid, suid;
 	struct stat st;
 

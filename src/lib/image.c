@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Reading headers. The header tells of what. */
+/* Reads the ELF headers of loaded files. */
 
 #include "lib/image.h"
 
@@ -13,7 +13,7 @@
 #define IMAGE_NOTE_MAX 65536u
 #define IMAGE_LINKS_MAX 4096u
 
-/* Whether a piece of the file is in memory, and may be read there. */
+/* Whether this part of the file is in memory and readable. */
 static bool image_holds(const struct dl_phdr_info *info, uintptr_t address, size_t length)
 {
 	for (size_t i = 0; i < info->dlpi_phnum; i++) {
@@ -38,7 +38,7 @@ uintptr_t image_start(const struct dl_phdr_info *info)
 	return info->dlpi_addr + bits_align_down(low, IMAGE_PAGE);
 }
 
-/* Notes are name and contents behind two lengths and a type, each part padded to 4 bytes. */
+/* A note has two lengths and a type, then name and contents, each padded to 4 bytes. */
 static const void *image_note(const uint8_t *note, size_t length, struct book_module *module)
 {
 	while (length >= sizeof(ElfW(Nhdr))) {
@@ -102,7 +102,7 @@ bool image_links(const struct dl_phdr_info *info, struct image_links *ret_links)
 		else if (entry->d_tag == DT_FLAGS_1)
 			links.is_nodelete = entry->d_un.d_val & DF_1_NODELETE;
 	}
-	/* Most loaders write where it lies in memory over where it lies in the file. */
+	/* Most loaders replace the offset in the file with the address in memory. */
 	if (strings >= info->dlpi_addr)
 		strings -= info->dlpi_addr;
 	if (!links.strings_size || !image_holds(info, strings, links.strings_size))

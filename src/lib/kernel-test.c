@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The library and a module that is played by this test: the node is /dev/null, a book an ordinary memory file.
- * What the real one does is tried by tests/kernel; here it can refuse whatever the test wants.
+ * The library with a kernel module played by this test: the node is /dev/null, a book is an
+ * ordinary memfd. tests/kernel tests the real module; here it can refuse whatever the test wants.
  */
 
 #include <ttmem/ttmem.h>
@@ -25,7 +25,7 @@
 
 #define KERNEL_FAKE "played-book"
 
-static int kernel_reserves_left; /* that are granted; then ENOMEM */
+static int kernel_reserves_left; /* granted before ENOMEM */
 static uint32_t kernel_books, kernel_reserves;
 
 static int kernel_play_book(struct ttmem_ioc_book *args)
@@ -46,7 +46,7 @@ static int kernel_play_reserve(const struct ttmem_ioc_reserve *args)
 	return -1;
 }
 
-/* In the place of libc's. */
+/* Replaces libc's. */
 int ioctl(int fd, unsigned long request, ...)
 {
 	va_list list;
@@ -108,7 +108,7 @@ static void kernel_begin(int reserves)
 	assert(kernel_books == 1);
 }
 
-/* A process whose user has used up his share is tracked all the same, and leaves nothing behind in the kernel. */
+/* A process whose user's quota is used up is still tracked, and leaves nothing in the kernel. */
 static void kernel_check_memfd(void)
 {
 	struct witness w;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The ioctls of ttmem.ko that a book's owner needs. Nothing here sets errno for good: callers restore it. */
+/* The ioctls of ttmem.ko that a book's owner needs. They may change errno: callers restore it. */
 
 #include "lib/kernel.h"
 
@@ -13,7 +13,7 @@
 
 #include <uapi/ttmem.h>
 
-/* Whatever lies at that place: it must not block, nor become our terminal. */
+/* Whatever file is there, opening it must not block or make it our controlling terminal. */
 static int kernel_open(void)
 {
 	int fd = open(TTMEM_NODE, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -32,7 +32,7 @@ bool kernel_is_there(void)
 	return true;
 }
 
-/* One ioctl on a node that is opened for it. */
+/* Opens the node for a single ioctl. */
 static int kernel_ask(unsigned long command, void *args)
 {
 	int node = kernel_open();

@@ -38,7 +38,7 @@ static struct lasting_question lasting_ask(const char *name)
 	struct lasting_question question = {.name = name};
 
 	lasting_begin();
-	(void)dl_iterate_phdr(lasting_see, &question); /* what the callback says: 0 */
+	(void)dl_iterate_phdr(lasting_see, &question); /* returns what the callback returned: 0 */
 	return question;
 }
 
@@ -63,7 +63,7 @@ UNIT(files_loaded_later_may_be_unloaded)
 	assert(dlclose(library) == 0);
 }
 
-/* It calls itself what the program needs, but that is there already. */
+/* It has the name of a library that the program needs, but that one is already loaded. */
 UNIT(files_of_one_name_are_told_apart)
 {
 	void *library = chain_load("lasting-twin.so");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The names that are needed, as they turn up. */
+/* Collects the needed names in the order of the loader's list. */
 
 #include "lib/lasting.h"
 
@@ -10,9 +10,9 @@
 #include "base/hash.h"
 #include "lib/image.h"
 
-#define LASTING_MAX 512u /* names, and files; who comes later may be unloaded as far as we know */
+#define LASTING_MAX 512u /* names, and files; any beyond that may be unloaded as far as we know */
 
-/* The one file of a name. */
+/* A needed name, which only one file can have. */
 struct lasting_name {
 	uint64_t hash;
 	bool is_met;
@@ -20,7 +20,7 @@ struct lasting_name {
 
 static struct lasting_name lasting_names[LASTING_MAX];
 static size_t lasting_count;
-static bool lasting_has_program; /* the first one is it */
+static bool lasting_has_program; /* the first file in the list */
 static uintptr_t lasting_bases[LASTING_MAX];
 static size_t lasting_base_count;
 
@@ -47,7 +47,7 @@ static void lasting_need(const char *name)
 		lasting_names[lasting_count++] = (struct lasting_name){.hash = hash};
 }
 
-/* Return: whether it is the one that others need. */
+/* Return: whether this is the file that others need. */
 static bool lasting_is_needed(const char *name)
 {
 	struct lasting_name *known = *name ? lasting_find(hash_bytes(name, strlen(name))) : NULL;
@@ -58,7 +58,7 @@ static bool lasting_is_needed(const char *name)
 	return true;
 }
 
-/* All names of a file are taken by it, also if one would do. */
+/* A file takes all of its names, even if one is enough. */
 static bool lasting_is_wanted(const struct dl_phdr_info *info, const struct image_links *links)
 {
 	bool is_wanted = lasting_is_needed(image_base(info->dlpi_name ? info->dlpi_name : ""));

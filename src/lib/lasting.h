@@ -2,13 +2,15 @@
 #pragma once
 
 /*
- * Which of the loaded files are never unloaded: the program, the files that it needs, what those need, and who
- * says so itself. Others may stay for ever too, but nobody promises.
+ * Finds the loaded files that are never unloaded: the program, the files that it needs, what those
+ * need, and files marked so themselves (DF_1_NODELETE). Others may stay forever too, but that is
+ * not guaranteed.
  *
- * A file is known by its name as others ask for it. Of two with one name the first in the loader's list is meant:
- * what came with the program is in front, and each is behind a file that needs it.
+ * A file is known by the name under which others need it. If two have the same name, the first in
+ * the loader's list is meant: files loaded with the program come first, and each comes after a file
+ * that needs it.
  *
- * All of these: one at a time.
+ * Callers serialize all of these.
  */
 
 #include <link.h>
@@ -17,8 +19,8 @@
 /* Before a walk over the loader's list. */
 void lasting_begin(void);
 
-/* The next file of it. Return: whether it stays. */
+/* The next file of the list. Return: whether it stays. */
 bool lasting_meet(const struct dl_phdr_info *info);
 
-/* Whether the file with this base was ever found to stay; if so it is still there. */
+/* Whether the file with this base was ever found to be permanent; if so it is still loaded. */
 bool lasting_knows(uintptr_t base);

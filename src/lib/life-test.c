@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One process becomes two, or another: whose book is it then? */
+/* Fork, vfork, clone, exec: which process does the book belong to? */
 
 #include <ttmem/ttmem.h>
 
@@ -44,7 +44,7 @@ UNIT(child_has_its_own_book)
 		struct witness w;
 
 		assert(witness_count(getpid()) == 0);
-		ttmem_free(0, TTMEM_DRAM, 1); /* not its own: nothing there */
+		ttmem_free(0, TTMEM_DRAM, 1); /* not its own buffer: an unknown free */
 		ttmem_alloc(0, TTMEM_DRAM, 2, 7, "child's");
 		assert(witness_count(getpid()) == 1);
 		assert(witness_open(&w, getpid()));
@@ -166,7 +166,7 @@ UNIT(phases_are_inherited_by_name)
 		ttmem_phase_pop();
 		ttmem_phase_pop();
 		ttmem_alloc(0, TTMEM_DRAM, 4, 1, NULL);
-		ttmem_alloc_ex(&args); /* an id of the parent's book: none in this one */
+		ttmem_alloc_ex(&args); /* an id of the parent's book: unknown in this one */
 		assert(witness_open(&w, getpid()));
 		assert(witness_look(&w, 0, VIEW_LIVING));
 #define PHASE(n) witness_text(&w, witness_row(&w, TTMEM_DRAM, n)->phase)
@@ -181,7 +181,7 @@ UNIT(phases_are_inherited_by_name)
 	}
 	witness_wait(child);
 	assert(setenv("TTMEM_PHASE", "changed meanwhile", 1) == 0);
-	ttmem_phase_process(NULL); /* and that is what a child inherits, not the environment */
+	ttmem_phase_process(NULL); /* a child inherits this, not the environment */
 	child = fork();
 	assert(child >= 0);
 	if (child == 0) {
@@ -225,7 +225,7 @@ UNIT(pauses_are_inherited)
 	assert(ttmem_enabled() == 0);
 }
 
-/* What a child inherits of the parent's goodbye: nothing. */
+/* A child inherits nothing of its parent's goodbye. */
 UNIT(child_of_a_closed_process)
 {
 	pid_t child;
@@ -255,7 +255,7 @@ UNIT(vfork_shares_the_book)
 		unit_skip("TSan turns vfork into fork");
 	witness_track();
 	ttmem_alloc(0, TTMEM_DRAM, 1, 10, NULL);
-	child = vfork(); /* NOLINT: it is what this is about */
+	child = vfork(); /* NOLINT: vfork is what is tested */
 	if (child == 0) {
 		ttmem_alloc(0, TTMEM_DRAM, 2, 20, NULL); /* NOLINT */
 		ttmem_alloc(1, TTMEM_DRAM, 2, 20, NULL); /* a new shard: the book grows */
@@ -266,7 +266,7 @@ UNIT(vfork_shares_the_book)
 	assert(witness_count(pid) == 1 && life_bytes(pid) == 20);
 }
 
-/* What it has is not recorded, but counted; the book is its parent's, which has the next event. */
+/* The child's events are counted but not recorded; the parent makes the book at its next event. */
 UNIT(vfork_child_has_the_first_event)
 {
 	volatile pid_t pid = getpid();
@@ -278,7 +278,7 @@ UNIT(vfork_child_has_the_first_event)
 	if (syscall(SYS_kcmp, pid, pid, KCMP_VM, 0, 0) != 0)
 		unit_skip("no kcmp()");
 	witness_track();
-	child = vfork(); /* NOLINT: it is what this is about */
+	child = vfork(); /* NOLINT: vfork is what is tested */
 	if (child == 0) {
 		ttmem_alloc(0, TTMEM_DRAM, 1, 10, NULL); /* NOLINT */
 		ttmem_alloc(0, TTMEM_DRAM, 2, 10, NULL);
@@ -299,7 +299,7 @@ static int life_copy_body(void *context)
 	return life_bytes(getpid()) == 20 ? 0 : 1;
 }
 
-/* libc does not notice such a child, which has a copy of the memory all the same. */
+/* libc does not notice such a child, although it has a copy of the memory. */
 UNIT(clone_with_a_copy_of_the_memory_has_its_own_book)
 {
 	char *stack =
@@ -335,7 +335,7 @@ UNIT(clone_with_shared_memory_shares_the_book)
 	assert(stack != MAP_FAILED);
 	witness_track();
 	ttmem_alloc(0, TTMEM_DRAM, 1, 10, NULL);
-	/* CLONE_VFORK: with the thread's storage in common only one of the two may run. */
+	/* CLONE_VFORK: both share the thread's local storage, so only one may run. */
 	child = clone(life_clone_body, stack + (1 << 20), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
 	witness_wait(child);
 	assert(witness_count(getpid()) == 1 && life_bytes(getpid()) == 10030);
@@ -363,7 +363,7 @@ UNIT(posix_spawn_and_exec)
 	}
 	close(ready[1]);
 	assert(read(ready[0], &byte, 1) == 0); /* the exec has closed it */
-	/* No descriptor of ours has got through either of them. */
+	/* None of our descriptors survived the spawn or the exec. */
 	assert(witness_count(child) == 0 && witness_count(spawned) == 0);
 	assert(life_bytes(getpid()) == 10);
 	kill(child, SIGKILL);
@@ -372,7 +372,7 @@ UNIT(posix_spawn_and_exec)
 	close(ready[0]);
 }
 
-/* daemon(3) forks, ends the parent and closes nothing of ours; double forks are the same by hand. */
+/* daemon(3) forks, ends the parent and closes none of our descriptors; so does a double fork. */
 UNIT(daemonized_children_have_their_own_book)
 {
 	uint64_t *seen =
@@ -398,7 +398,7 @@ UNIT(daemonized_children_have_their_own_book)
 	assert(life_bytes(getpid()) == 10);
 }
 
-/* A book's last state is there for whoever holds the file, however its owner ended. */
+/* Whoever holds the file can read a book's last state, however its owner ended. */
 UNIT(killed_and_still_readable)
 {
 	int ready[2], fd = -1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Every limit that a process can be put under: the application lives, and the book says what it could
- * not record. Each case is a child, because limits cannot be taken back.
+ * Every limit that a process can be put under: the application survives, and the book says what it
+ * could not record. Each case is a child, because limits cannot be lifted again.
  */
 
 #include <ttmem/ttmem.h>
@@ -61,7 +61,7 @@ UNIT(settings)
 	assert(limits_here().ring_events == 8192); /* four of them in a quarter of the room */
 	assert(setenv("TTMEM_ROOM", "1", 1) == 0);
 	assert(limits_here().room == 1 && limits_here().ring_events == BOOK_RING_MIN);
-	assert(setenv("TTMEM_ROOM", "16777216T", 1) == 0); /* no such number: as without */
+	assert(setenv("TTMEM_ROOM", "16777216T", 1) == 0); /* not a valid number: ignored */
 	assert(limits_here().room > 64 * LIMITS_MIB || limits_cgroup() < 512 * LIMITS_MIB);
 	assert(setenv("TTMEM_ROOM", "999G", 1) == 0);
 	assert(limits_here().room <= limits_here().size);
@@ -73,7 +73,7 @@ UNIT(settings)
 	assert(limits_here().ring_events == BOOK_RING_MAX);
 }
 
-/* Many buffers, all freed again; then what the book says of them. */
+/* Allocates and frees many buffers, then checks what the book says. */
 static void limits_use(bool must_fit)
 {
 	struct book_cold cold;
@@ -162,7 +162,7 @@ UNIT(room)
 				limits_use(i + 1 == ARRAY_SIZE(rooms));
 				_exit(0);
 			}
-			/* Not even one device fits: then there is none, and that is counted. */
+			/* Not even one device fits: no shard, and the event is counted as lost. */
 			ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
 			assert(witness_open(&w, getpid()));
 			assert(witness_header(&w)->rejected.room == 1);
@@ -172,7 +172,7 @@ UNIT(room)
 	}
 }
 
-/* Many devices in little room: some have a shard, the others are counted as lost, and none is half. */
+/* Many devices in little room: each has a whole shard, or its events are counted as lost. */
 UNIT(room_for_some_devices)
 {
 	uint32_t found = 0;
@@ -224,7 +224,7 @@ static _Noreturn void limits_locked(enum limits_lock when, bool as_nobody)
 	if (as_nobody && setresuid(65534, 65534, 65534) < 0)
 		_exit(77);
 	before = limits_status("VmRSS");
-	/* May well fail, for want of the right: that is the application's affair. */
+	/* May fail for lack of permission, as for any application. */
 	if (when != LIMITS_LOCK_AFTER)
 		(void)mlockall(MCL_CURRENT | MCL_FUTURE);
 	ttmem_alloc(0, TTMEM_DRAM, 1, 1, "name");
@@ -236,7 +236,7 @@ static _Noreturn void limits_locked(enum limits_lock when, bool as_nobody)
 	_exit(limits_status("VmRSS") < before + 48 * LIMITS_MIB ? 0 : 1);
 }
 
-/* The mapping is gigabytes of nothing, and stays that when memory is locked. */
+/* The mapping is gigabytes of holes, and stays so when memory is locked. */
 UNIT(locking_memory_does_not_fill_the_book)
 {
 	if (WITNESS_ASAN || WITNESS_TSAN)
@@ -257,7 +257,7 @@ UNIT(locking_memory_does_not_fill_the_book)
 	}
 }
 
-/* The parts of the book's mapping must neither be dumped nor be inherited. */
+/* The book's mappings must be neither dumped nor inherited. */
 UNIT(the_mapping_is_not_dumped_nor_inherited)
 {
 	uint32_t parts = 0;
@@ -322,7 +322,7 @@ UNIT(a_core_dump_does_not_contain_the_book)
 	assert(st.st_size < (off_t)(64 * LIMITS_MIB));
 }
 
-/* Writes @text to a file of a control group; false if that cannot be. */
+/* Writes @text to a file of a control group; false if that fails. */
 static bool limits_write(const char *folder, const char *name, const char *text)
 {
 	char path[512];
@@ -338,7 +338,7 @@ static bool limits_write(const char *folder, const char *name, const char *text)
 	return n == (ssize_t)strlen(text);
 }
 
-/* A group of its own with a limit of @bytes, in whatever version this machine has. */
+/* Creates a group with a limit of @bytes, in whichever version this machine has. */
 static bool limits_make_group(char *folder, size_t size, const char *bytes)
 {
 	snprintf(folder, size, "/sys/fs/cgroup/memory/ttmem-test-%d", (int)getpid());
@@ -358,7 +358,7 @@ static bool limits_make_group(char *folder, size_t size, const char *bytes)
 
 static _Noreturn void limits_in_group(const char *folder, const char *bytes)
 {
-	const uint64_t each = testing_quick() ? 100000 : 1000000; /* of two devices */
+	const uint64_t each = testing_quick() ? 100000 : 1000000; /* for each of two devices */
 	struct ttmem_stats stats;
 	struct witness w;
 
@@ -382,7 +382,7 @@ static _Noreturn void limits_in_group(const char *folder, const char *bytes)
 	_exit(0);
 }
 
-/* Where fallocate() at the limit would kill: millions of buffers in 32 MiB, and it lives. */
+/* fallocate() at the limit would kill the process: it survives millions of buffers in 32 MiB. */
 UNIT(a_memory_group_limit_does_not_kill)
 {
 	const char *bytes = "33554432";

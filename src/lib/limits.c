@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Limits on the size of a book. cgroup v2 has a memory.max in each folder above the process; v1 tells
- * the smallest of them all in memory.stat. Both are looked for where they are usually mounted: what is
- * not found is no limit.
+ * Limits on the size of a book. cgroup v2 has a memory.max in each folder above the process; v1
+ * gives the smallest of them in memory.stat. Both are looked up at their usual mount points; if
+ * nothing is found there is no limit.
  */
 
 #include "lib/limits.h"
@@ -24,11 +24,11 @@
 #define LIMITS_SHARE 8 /* of a memory cgroup, and of a limited address space */
 #define LIMITS_LEVELS 16
 
-/* Not on the stack: a first event may come on a signal handler's small one. The gate is held. */
+/* Not on the stack: the first event may be on a signal handler's small one. The gate is held. */
 static char limits_text[8192]; /* a pod has a dozen lines of 200 bytes */
 static char limits_file[1024];
 
-/* Reads a small file; the text ends with NUL. -1 if it cannot be read. */
+/* Reads a small file as NUL-terminated text. -1 if it cannot be read. */
 static int limits_slurp(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -61,8 +61,8 @@ static bool limits_lists_memory(const char *names, const char *end)
 }
 
 /*
- * The path of a line "number:names:path" of /proc/self/cgroup, cut at its end: of v1's memory
- * controller, which then is no one else's, or of v2. NULL if there is neither.
+ * The path in a line "number:names:path" of /proc/self/cgroup, NUL-terminated: that of v1's memory
+ * controller, which is then not part of v2, or that of v2. NULL if there is neither.
  */
 static char *limits_cgroup_path(char *text, bool *ret_is_v1)
 {
@@ -75,7 +75,7 @@ static char *limits_cgroup_path(char *text, bool *ret_is_v1)
 		next = strchr(line, '\n');
 		if (next)
 			*next++ = '\0';
-		/* A line that is cut or odd has its colons further on, or none. */
+		/* In a truncated or malformed line the colons are in a later line or missing. */
 		if (!path || (next && path >= next))
 			continue;
 		*ret_is_v1 = limits_lists_memory(names + 1, path);
@@ -104,7 +104,7 @@ static uint64_t limits_v2(char *path)
 			smallest = bits_min(smallest, strtoull(text, NULL, 10));
 		if (!slash)
 			break;
-		*slash = '\0'; /* the group above; at last "", the root */
+		*slash = '\0'; /* the parent group; finally "", the root */
 	}
 	return smallest;
 }
@@ -138,7 +138,7 @@ uint64_t limits_cgroup(void)
 	if (!is_v1)
 		return limits_v2(strcmp(path, "/") == 0 ? path + 1 : path);
 	limit = limits_v1_stat(path);
-	/* Inside a container the path is the host's, the mount is our own group. */
+	/* Inside a container the path is the host's, but the mount is our own group. */
 	if (limit == UINT64_MAX && strcmp(path, "/") != 0)
 		limit = limits_v1_stat("");
 	return limit;
@@ -207,7 +207,7 @@ int limits_read(struct limits *ret_limits)
 		return -ENOSPC;
 	if (history)
 		ring = history;
-	/* Four devices' rings shall not take more than a quarter of the room. */
+	/* The rings of four devices should not take more than a quarter of the room. */
 	most = bits_min(room, size - BOOK_POOL_OFFSET) / 16 / sizeof(struct book_event);
 	ring = bits_min(ring, bits_max(most, BOOK_RING_MIN));
 	ring = bits_min(bits_max(ring, BOOK_RING_MIN), BOOK_RING_MAX);

@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * How large a book may be here. The file size and address space limits must hold before anything is
- * made, because going over the first one kills the process. A memory cgroup kills too, when the book
- * fills: so the book may reserve at most an eighth of the smallest limit above the process.
+ * How large a book may be here. The limits on file size and address space must be checked before
+ * anything is created, because exceeding the first one kills the process. A memory cgroup kills
+ * too, when the book fills up: so the book may reserve at most an eighth of the smallest limit
+ * above the process.
  */
 
 #include <stdint.h>
@@ -16,7 +17,7 @@
 
 struct limits {
 	uint64_t size;        /* of the file and its mapping; multiple of BOOK_UNIT */
-	uint64_t room;        /* that may ever be reserved */
+	uint64_t room;        /* that may be reserved in total */
 	uint32_t ring_events; /* history per device; a power of two */
 	uint32_t reserved;
 };
@@ -27,5 +28,5 @@ int limits_read(struct limits *ret_limits);
 /* The smallest memory limit of the cgroups above this process, UINT64_MAX if there is none. */
 uint64_t limits_cgroup(void);
 
-/* "64M", "2G", "100000": 0 if it is no such number. */
+/* "64M", "2G", "100000": 0 if it is not such a number. */
 uint64_t limits_parse(const char *text);

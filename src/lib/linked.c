@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the linker knows. The header tells the idea. */
+/* What the linker and the loader know about this library and other loaded files. */
 
 #include "lib/linked.h"
 
@@ -10,14 +10,14 @@
 
 #include "base/bits.h"
 
-/* Weak: a static program that does not use them itself must not get them for our sake. Others have them. */
+/* Weak: a static program that does not use them itself must not link them in because of us. */
 #pragma weak dlsym
 #pragma weak dladdr
 
-/* Where the file begins that we are in. */
+/* The start of the file that contains this code. */
 extern ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
-/* Where the section begins and ends that libttmem.a has its code in; NULL = we are libttmem.so. */
+/* The section that holds the code of libttmem.a; NULL = this is libttmem.so. */
 extern const char __start_ttmem_text[] __attribute__((weak, visibility("hidden")));
 extern const char __stop_ttmem_text[] __attribute__((weak, visibility("hidden")));
 
@@ -31,7 +31,7 @@ static const ElfW(Phdr) * linked_headers(const ElfW(Ehdr) * image)
 	return (const void *)((const char *)image + image->e_phoff);
 }
 
-/* Addresses in the file begin at 0, or where the program must lie. */
+/* Addresses in the file begin at 0, or are absolute in a program that is not relocatable. */
 static uintptr_t linked_shift(const ElfW(Ehdr) * image)
 {
 	return image->e_type == ET_EXEC ? 0 : (uintptr_t)image;
@@ -73,10 +73,10 @@ struct linked_code linked_code(void)
 	return linked_image(&__ehdr_start);
 }
 
-/* The headers of the program, as the kernel told them; with @ret_count 0 it did not. */
+/* The program headers as passed by the kernel; @ret_count is 0 if it did not pass them. */
 static const ElfW(Phdr) * linked_program_headers(size_t *ret_count)
 {
-	int saved_errno = errno; /* getauxval() says ENOENT for what is not there */
+	int saved_errno = errno; /* getauxval() sets ENOENT for missing entries */
 	const ElfW(Phdr) *headers = (const void *)getauxval(AT_PHDR);
 
 	*ret_count = headers ? getauxval(AT_PHNUM) : 0;
@@ -114,21 +114,21 @@ void *linked_symbol(void *library, const char *name)
 	return dlsym && !linked_is_static() ? dlsym(library, name) : NULL;
 }
 
-/* By name: of every static program that has the name in it linkers say that it needs libc's files. */
+/* By name: linkers warn about every static program with a reference to it. */
 static void *linked_open(const char *path, int flags)
 {
 	void *found = linked_symbol(RTLD_DEFAULT, "dlopen");
 	void *(*open)(const char *path, int flags);
 
-	memcpy(&open, &found, sizeof(found)); /* a function, which no cast may make of it */
+	memcpy(&open, &found, sizeof(found)); /* C has no cast to a function pointer */
 	return open ? open(path, flags) : NULL;
 }
 
 void *linked_load(const char *name)
 {
 	/*
-	 * Local: its names are for nobody else. Not RTLD_DEEPBIND, which would give it another malloc() than
-	 * the application's, and which sanitizers forbid.
+	 * Local: nobody else should see its symbols. Not RTLD_DEEPBIND, which would give it a
+	 * different malloc() from the application's and which sanitizers forbid.
 	 */
 	return linked_open(name, RTLD_NOW | RTLD_LOCAL);
 }
@@ -151,12 +151,12 @@ bool linked_place(const void *address, Dl_info *ret_info)
 
 static int (*linked_ask)(void *address, struct dl_find_object *ret_object);
 
-/* By name, because older libcs do not have it; at load time, because later it may be too late to ask. */
+/* By name, because older libcs lack it; at load time, because later the loader may be blocked. */
 static __attribute__((constructor(101))) void linked_find_ask(void)
 {
 	void *found = linked_symbol(RTLD_DEFAULT, "_dl_find_object");
 
-	memcpy(&linked_ask, &found, sizeof(found)); /* a function, which no cast may make of it */
+	memcpy(&linked_ask, &found, sizeof(found)); /* C has no cast to a function pointer */
 }
 
 bool linked_can_find(void)
@@ -168,8 +168,8 @@ bool linked_find(uintptr_t address, struct linked_file *ret_file)
 {
 	struct dl_find_object object;
 
-	/* A call may be the last of its function: what is asked for is the call, not what is behind. */
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr): that is how it is asked */
+	/* A call may be the last instruction of its function: look up the call itself. */
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the API takes a pointer */
 	if (!linked_ask || linked_ask((void *)(address - 1), &object) != 0)
 		return false;
 	*ret_file = (struct linked_file){
@@ -197,7 +197,7 @@ bool linked_find(uintptr_t address, struct linked_file *ret_file)
 
 #endif
 
-/* Records are made and freed under the loader's lock, of which a sanitizer knows nothing. */
+/* Records are created and freed under the loader's lock, which a sanitizer does not know. */
 #define LINKED_READS __attribute__((no_sanitize("thread")))
 
 LINKED_READS uintptr_t linked_base(const struct linked_file *file)
@@ -210,7 +210,7 @@ LINKED_READS const char *linked_path(const struct linked_file *file)
 	return file->map->l_name;
 }
 
-/* Byte by byte: libc's own functions are the sanitizer's in a program that has one. */
+/* Byte by byte: a sanitizer intercepts libc's own functions. */
 LINKED_READS size_t linked_copy(const char *name, char *ret_copy, size_t size)
 {
 	size_t n = 0;
@@ -222,8 +222,8 @@ LINKED_READS size_t linked_copy(const char *name, char *ret_copy, size_t size)
 }
 
 /*
- * A library that has us inside must not be unloaded, as libttmem.so is not: threads' destructors and the book
- * outlive a dlclose(). Constructors may ask the loader for anything.
+ * A library that contains us must not be unloaded, just as libttmem.so is not: thread destructors
+ * and the book outlive a dlclose(). A constructor may call the loader freely.
  */
 static __attribute__((constructor(101))) void linked_stay(void)
 {
@@ -234,5 +234,5 @@ static __attribute__((constructor(101))) void linked_stay(void)
 		return;
 	if (linked_place(&__ehdr_start, &info))
 		(void)linked_open(info.dli_fname,
-				  RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE); /* or not */
+				  RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE); /* best effort */
 }

@@ -2,12 +2,13 @@
 #pragma once
 
 /*
- * How this library came into the process: as libttmem.so, or as libttmem.a inside of a program or of another
- * library. Which code is ours depends on it, and whether there is a loader that can be asked for anything.
+ * How this library came into the process: as libttmem.so, or as libttmem.a inside a program or
+ * another library. This decides which code is ours and whether there is a loader that can be
+ * called.
  *
- * Of libttmem.so all is ours. In libttmem.a (src/lib/archive.sh makes it) all our code lies in one section,
- * and the linker says where that begins and ends; without such a section it says that there is none. So both
- * are made of the same objects.
+ * All of libttmem.so is ours. In libttmem.a (made by src/lib/archive.sh) all our code is in one
+ * section, whose start and end the linker provides; without that section those symbols are NULL. So
+ * both are made from the same objects.
  */
 
 #include <dlfcn.h>
@@ -15,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The code of this library: whatever is called by it returns above low and not above high. */
+/* The code of this library: calls made by it return above low and not above high. */
 struct linked_code {
 	uintptr_t low;
 	uintptr_t high;
@@ -23,44 +24,45 @@ struct linked_code {
 
 struct linked_code linked_code(void);
 
-/* From first to last byte of an image by its own headers. */
+/* From the first to the last byte of an image according to its headers. */
 struct linked_code linked_image(const ElfW(Ehdr) * image);
 
-/* Whether all from @low up to @high is code of an image, so that it can be read. */
+/* Whether everything from @low up to @high is code of an image, and hence readable. */
 bool linked_is_code(const ElfW(Ehdr) * image, uintptr_t low, uintptr_t high);
 
 /*
- * Whether the program was linked statically, with libttmem.a. Then there is no loader, and nothing is ever
- * loaded: files that a static libc loads all the same bring a second libc, and are not looked at.
+ * Whether the program was linked statically, with libttmem.a. Then there is no loader, and files
+ * are never loaded: those that a static libc loads nevertheless bring a second libc, and are
+ * ignored.
  */
 bool linked_is_static(void);
 
-/* The one file of such a program, as dl_iterate_phdr() would tell it. */
+/* The one file of such a program, as dl_iterate_phdr() would report it. */
 void linked_program(struct dl_phdr_info *ret_info);
 
-/* As dlopen(), for this library alone, dlsym() and dladdr(); nothing and false where there is no loader. */
+/* Like dlopen() with RTLD_LOCAL, dlsym() and dladdr(); NULL and false where there is no loader. */
 void *linked_load(const char *name);
 void *linked_symbol(void *library, const char *name);
 bool linked_place(const void *address, Dl_info *ret_info);
 
-/* A file that is loaded, from its first page to its end. */
+/* A loaded file, from its first page to its end. */
 struct linked_file {
 	uintptr_t low;
 	uintptr_t high;
 	const struct link_map *map; /* the loader's record of it */
-	const void *tables;         /* for unwinding */
+	const void *tables;         /* unwind tables */
 };
 
 /*
- * The one that a call returns into at @address, without any lock, as libc has it from 2.35 on
- * (_dl_find_object()). Neither the file nor the record is held: it is for files that cannot go.
+ * The file into which a call returns at @address, found without a lock by _dl_find_object() (glibc
+ * 2.35 or newer). Holds neither the file nor the record: only for files that cannot be unloaded.
  */
 bool linked_find(uintptr_t address, struct linked_file *ret_file);
 bool linked_can_find(void);
 
-/* What its record says: how far it lies from the addresses in it, and its path; empty = the program. */
+/* From its record: its load bias, and its path; empty = the program. */
 uintptr_t linked_base(const struct linked_file *file);
 const char *linked_path(const struct linked_file *file);
 
-/* The loader's name of a file, cut to @size, where nobody frees it. NULL is "". Return: its length. */
+/* Copies a name that the loader may free, cut to @size. NULL is "". Return: its length. */
 size_t linked_copy(const char *name, char *ret_copy, size_t size);

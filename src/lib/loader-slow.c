@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A library for lib/loader-test.c whose constructor says that it runs, and waits until it may end. */
+/* A library for lib/loader-test.c whose constructor reports that it runs and waits. */
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@ static __attribute__((constructor)) void loader_slow(void)
 	char byte = 0;
 	long said = descriptors ? strtol(descriptors, &rest, 10) : -1;
 
-	/* Nobody there: then it is no slow one. */
+	/* If nobody listens, do not wait. */
 	if (said >= 0 && write((int)said, &byte, 1) == 1)
 		(void)!read((int)strtol(rest, NULL, 10), &byte, 1);
 }

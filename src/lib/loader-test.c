@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Stacks while another thread is inside of the loader, perhaps for ever. */
+/* Stacks while another thread is inside the loader, perhaps forever. */
 
 #include <ttmem/ttmem.h>
 
@@ -25,13 +25,13 @@
 #define LOADER_NAP_NS 5000000
 
 static sem_t loader_entered, loader_may_go;
-static int loader_says[2], loader_hears[2]; /* the constructor */
+static int loader_says[2], loader_hears[2]; /* pipes from and to the constructor */
 
 static void loader_nap(void)
 {
 	static const struct timespec nap = {.tv_nsec = LOADER_NAP_NS};
 
-	(void)nanosleep(&nap, NULL); /* or less */
+	(void)nanosleep(&nap, NULL); /* may return early */
 }
 
 static int loader_callback(struct dl_phdr_info *info, size_t size, void *context)
@@ -47,11 +47,11 @@ static int loader_callback(struct dl_phdr_info *info, size_t size, void *context
 
 static void *loader_calls_back(void *context)
 {
-	(void)dl_iterate_phdr(loader_callback, context); /* what the callback says */
+	(void)dl_iterate_phdr(loader_callback, context); /* returns what the callback returned */
 	return NULL;
 }
 
-/* Its constructor waits, and constructors run with the loader's lock. */
+/* The library's constructor waits, and constructors run with the loader's lock held. */
 static void *loader_loads(void *context)
 {
 	void *library = chain_load("loader-slow.so");
@@ -60,7 +60,7 @@ static void *loader_loads(void *context)
 	return context;
 }
 
-/* From here on a thread is inside of dlopen(), with its lock. */
+/* From here on a thread is inside dlopen() and holds its lock. */
 static void loader_enter(pthread_t *ret_thread)
 {
 	char text[32];
@@ -89,7 +89,7 @@ static void loader_must_fork(void)
 		unit_skip("TSan sees threads in a child that are the parent's");
 }
 
-/* The parent has no book: nothing is known beforehand. */
+/* The parent has no book, so nothing is known in advance. */
 UNIT(a_child_does_not_need_the_lock_of_a_callback)
 {
 	struct chain_expected expected = {.count = 0};
@@ -118,7 +118,7 @@ UNIT(a_child_does_not_need_the_lock_of_a_callback)
 	unit_expect_fds(0);
 }
 
-/* Nothing is loaded in the child, which what the thread left behind could end. */
+/* The child loads nothing, because the loader's inconsistent state could crash it. */
 static void loader_fork_inside(const char *how, bool has_stack)
 {
 	struct chain_expected expected = {.count = 0};
@@ -156,7 +156,7 @@ UNIT(a_child_goes_by_frame_pointers_then)
 	loader_fork_inside("auto", true);
 }
 
-/* That thread may be waiting for this one. */
+/* The thread inside the loader may be waiting for this one. */
 UNIT(an_event_does_not_wait_for_ever_for_the_loader)
 {
 	struct chain_expected expected = {.count = 0};
@@ -169,7 +169,7 @@ UNIT(an_event_does_not_wait_for_ever_for_the_loader)
 	chain_read(1, &found);
 	assert(found.count == 0 && chain_lost() > 0);
 	loader_leave(thread);
-	/* Once the loader is free there are stacks after all. */
+	/* Once the loader is free there are stacks. */
 	for (uint64_t i = 2; found.count == 0; i++) {
 		loader_nap();
 		chain_outer(i, &expected);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The file behind the book, the kernel module's or a memfd: made, mapped, sealed, put out of the way,
- * offered to whoever asked.
+ * The file behind the book, either the kernel module's or a memfd: created, mapped, sealed, moved
+ * to a high descriptor and offered to the daemon.
  *
- * The mapping is as large as the book may ever get, and nearly all of it is a hole. Nothing may fill
- * that by accident: an application that locks its memory, by mlockall() before or after, would pay for
- * gigabytes. So the mapping begins without rights, which no lock populates, and is opened a few
- * mebibytes at a time where the book grows.
+ * The mapping is as large as the book may ever get, and nearly all of it is a hole. Nothing may
+ * fill it by accident: an application that calls mlockall(), before or after, would pay for
+ * gigabytes. So the mapping begins as PROT_NONE, which locking does not populate, and is made
+ * accessible a few mebibytes at a time as the book grows.
  */
 
 #include "lib/make.h"
@@ -37,8 +37,10 @@
 
 #define MAKE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)
 
-/* What is opened at once. The first part reaches from the header to the first 128 shards, the others
- * hold all that one device needs at first: so that a first event opens two. */
+/*
+ * The unit in which the mapping is made accessible. The first part covers the header and the first
+ * 128 shards, each later one everything that a device needs at first: so the first event opens two.
+ */
 #define MAKE_STEP (UINT64_C(1) << 20)
 #define MAKE_FIRST (3 * MAKE_STEP)
 #define MAKE_MORE (4 * MAKE_STEP)
@@ -50,11 +52,13 @@ struct make_file {
 	uint8_t *base;
 	uint64_t size;
 	uint64_t page;
-	bool is_new;        /* still being made, and so is the descriptor ours for certain */
+	bool is_new;        /* still being created, so the descriptor is certainly ours */
 	uint64_t kernel_id; /* of the kernel module's book; 0 = a memfd */
-	/* Only for the kernel module's books, and for kernels that cannot populate a mapping. The number
-	 * may be closed or reused by the application at any time: inode and device tell whether it is
-	 * still ours. */
+	/*
+	 * Only for the kernel module's books, and for kernels that cannot populate a mapping. The
+	 * application may close or reuse the number at any time: inode and device tell whether it
+	 * is still ours.
+	 */
 	bool needs_fd;
 	int fd;
 	dev_t dev;
@@ -71,14 +75,14 @@ static bool make_fd_is_ours(const struct make_file *file)
 	return fstat(file->fd, &st) == 0 && st.st_dev == file->dev && st.st_ino == file->ino;
 }
 
-/* The way of kernels before 5.14. Without our descriptor there is none. */
+/* For kernels before 5.14. Fails without our descriptor. */
 static int make_reserve_file(const struct make_file *file, uint64_t offset, uint64_t length)
 {
 	int cancel_state;
 	int r = -EBADF;
 
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* cannot fail */
-	/* Keeping the size changes nothing for us, and spares a file that takes the number just now. */
+	/* Keeping the size changes nothing for us, and spares a file that just took the number. */
 	if (make_fd_is_ours(file))
 		do {
 			r = fallocate(file->fd, FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)length);
@@ -88,7 +92,7 @@ static int make_reserve_file(const struct make_file *file, uint64_t offset, uint
 	return r;
 }
 
-/* Gives the mapping its rights where it has none yet. Two threads at once do no harm. */
+/* Makes the mapping accessible where it is not yet. Harmless if two threads do it at once. */
 static int make_allow(struct make_file *file, uint64_t offset, uint64_t length)
 {
 	uint64_t end = bits_min(offset + length, file->size);
@@ -117,7 +121,7 @@ static int make_populate(const struct make_file *file, uint64_t offset, uint64_t
 	return madvise(file->base + offset, end - offset, MADV_POPULATE_WRITE) < 0 ? -errno : 0;
 }
 
-/* In whole pages, as the module wants it. */
+/* In whole pages, as the module requires. */
 static int make_ask_kernel(const struct make_file *file, int fd, uint64_t offset, uint64_t length)
 {
 	uint64_t begin = offset & ~(file->page - 1);
@@ -126,8 +130,8 @@ static int make_ask_kernel(const struct make_file *file, int fd, uint64_t offset
 }
 
 /*
- * The module's way. It finds us again even if our descriptor is lost. The pages are then mapped too, where
- * the kernel can do that: a fault would do it later, one by one.
+ * For the module's books. The module finds our book even if our descriptor is lost. The pages are
+ * then also mapped, where the kernel supports that; otherwise they fault in later, one by one.
  */
 static int make_reserve_kernel(const struct make_file *file, uint64_t offset, uint64_t length)
 {
@@ -140,11 +144,11 @@ static int make_reserve_kernel(const struct make_file *file, uint64_t offset, ui
 		(void)close(fd);                          /* only borrowed */
 	(void)pthread_setcancelstate(cancel_state, NULL); /* was valid before */
 	if (r == 0)
-		(void)make_populate(file, offset, length); /* not vital */
+		(void)make_populate(file, offset, length); /* only saves faults */
 	return r;
 }
 
-/* The descriptor is of use later: so it must be known again. */
+/* The descriptor is needed later, so it must be recognizable. */
 static void make_need_fd(struct make_file *file)
 {
 	struct stat st;
@@ -156,7 +160,7 @@ static void make_need_fd(struct make_file *file)
 	file->ino = st.st_ino;
 }
 
-/* Memory for a part of the book before its first store. */
+/* Reserves memory for a part of the book before its first store. */
 static int make_reserve(void *context, uint64_t offset, uint64_t length)
 {
 	struct make_file *file = context;
@@ -205,12 +209,13 @@ static int make_reserve_first(void *context, uint64_t offset, uint64_t length)
 }
 
 /*
- * The kernel module's book, if there is one to be had and memory for its beginning: a user's share may be used up.
- * That is asked for before it is mapped, because the module forgets only books that never were.
+ * The kernel module's book, if the module grants one and the memory for its beginning: a user's
+ * quota may be used up. The memory is reserved before mapping, because the module discards only
+ * books that were never mapped.
  */
 static int make_kernel_fd(struct make_file *file, struct limits *limits)
 {
-	/* What lies below the pool is not counted as room by the writer, but is by the kernel. */
+	/* The writer does not count what is below the pool as room, but the kernel does. */
 	uint64_t room = bits_min(limits->room + BOOK_POOL_OFFSET, limits->size);
 	int r;
 
@@ -226,7 +231,7 @@ static int make_kernel_fd(struct make_file *file, struct limits *limits)
 	return file->fd;
 }
 
-/* The kernel module's if it is there and willing, else a memfd. */
+/* The kernel module's book if it grants one, else a memfd. */
 static int make_fd(struct make_file *file, struct limits *limits)
 {
 	int fd = make_kernel_fd(file, limits);
@@ -237,7 +242,7 @@ static int make_fd(struct make_file *file, struct limits *limits)
 	return make_memfd(limits->size);
 }
 
-/* Without rights, and unlocked if the application locked its future memory: it has not asked us. */
+/* Without access, and unlocked even if the application has locked its future memory. */
 static void *make_map(int fd, uint64_t size)
 {
 	void *base = mmap(NULL, size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
@@ -248,12 +253,12 @@ static void *make_map(int fd, uint64_t size)
 		(void)munmap(base, size); /* ours and whole: cannot fail */
 		return NULL;
 	}
-	/* A core dump would fault in the whole file; without the advice it merely does. */
+	/* A core dump would fault in the whole file; if the advice fails, it does. */
 	(void)madvise(base, size, MADV_DONTDUMP);
 	return base;
 }
 
-/* File and mapping of as much as can be had, sealed. */
+/* Creates file and mapping as large as possible, and seals them. */
 static int make_open(struct make_file *file, struct limits *limits)
 {
 	*file = (struct make_file){.page = (uint64_t)sysconf(_SC_PAGESIZE), .is_new = true};
@@ -276,7 +281,7 @@ static int make_open(struct make_file *file, struct limits *limits)
 		make_need_fd(file);
 		return 0;
 	}
-	/* Unsealed no reader would believe it. */
+	/* Readers reject unsealed books. */
 	if (fcntl(file->fd, F_ADD_SEALS, MAKE_SEALS) < 0) {
 		int r = -errno;
 
@@ -289,7 +294,7 @@ static int make_open(struct make_file *file, struct limits *limits)
 
 struct writer *make_book(void)
 {
-	/* Not on the stack: a first event may come on a signal handler's small one. */
+	/* Not on the stack: the first event may happen on a signal handler's small one. */
 	static struct writer_identity identity;
 	static char cmdline[IDENTITY_CMDLINE];
 	struct writer *writer;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Calls that make no sense: counted, forgotten, and never the application's problem. */
+/* Invalid calls: counted, dropped, and never the application's problem. */
 
 #include <ttmem/ttmem.h>
 
@@ -73,7 +73,7 @@ UNIT(types_out_of_range)
 		ttmem_alloc_failed(0, bad, 1, 1);
 		ttmem_reset_peak(0, bad);
 	}
-	/* Only a free and a question may leave the type open. */
+	/* Only a free and a query may leave the type open. */
 	args.type = TTMEM_ANY;
 	ttmem_alloc(0, TTMEM_ANY, 1, 1, "x");
 	ttmem_alloc_ex(&args);
@@ -102,7 +102,7 @@ UNIT(sizes)
 	ttmem_alloc_ex(&args);
 	assert(witness_open(&w, getpid()));
 	assert(witness_header(&w)->rejected.size == 6);
-	/* Addresses are anything, and the largest size is one. */
+	/* Any address is valid, and so is the largest size. */
 	ttmem_alloc(0, TTMEM_DRAM, 0, (UINT64_C(1) << 40) - 1, NULL);
 	ttmem_alloc(0, TTMEM_DRAM, UINT64_MAX, 1, NULL);
 	assert(witness_hot(&w, 0, TTMEM_DRAM).bytes == UINT64_C(1) << 40);
@@ -112,7 +112,7 @@ UNIT(sizes)
 	witness_close(&w);
 }
 
-/* The last bytes of a page whose neighbour is not there: a byte read too many is seen. */
+/* The last bytes of a page that is followed by an unmapped one: reading a byte too many faults. */
 static void *misuse_at_edge(size_t size)
 {
 	char *pages =
@@ -163,7 +163,7 @@ UNIT(structs_of_any_size)
 		ttmem_device((const void *)edge);
 		rejected += size < offsetof(struct ttmem_device_args, arch);
 	}
-	/* A later version's struct is longer, and says so. */
+	/* A later version's struct is longer and says so. */
 	args.struct_size = free_args.struct_size = device.struct_size = UINT32_MAX;
 	args.address = 2;
 	ttmem_alloc_ex(&args);
@@ -186,7 +186,7 @@ UNIT(unknown_flags_and_sorts)
 	for (uint32_t bit = 4; bit < 32; bit++) {
 		args.flags = free_args.flags = 1u << bit;
 		ttmem_alloc_ex(&args);
-		if (free_args.flags != TTMEM_FREE_DESTRUCTOR) /* goes with every free */
+		if (free_args.flags != TTMEM_FREE_DESTRUCTOR) /* valid with every free */
 			ttmem_free_ex(&free_args);
 	}
 	args.flags = 0;
@@ -195,7 +195,7 @@ UNIT(unknown_flags_and_sorts)
 	assert(witness_open(&w, getpid()));
 	assert(witness_header(&w)->rejected.arguments == 28 + 27 + 1);
 	assert(reader_next_shard(&w.reader, 0) == -ENXIO);
-	/* What was turned away leaves no name behind. */
+	/* A rejected call leaves no name behind. */
 	args.name = "never";
 	ttmem_alloc_ex(&args);
 	ttmem_alloc(0, TTMEM_DRAM, 1, 1, "seen");
@@ -204,7 +204,7 @@ UNIT(unknown_flags_and_sorts)
 	witness_close(&w);
 }
 
-/* 300 bytes and more, of characters that do not end at byte 255. */
+/* More than 300 bytes of characters that do not end at byte 255. */
 UNIT(names_are_cut_between_characters)
 {
 	static const char *const characters[] = {"a", "\xc3\xa4", "\xe2\x82\xac",
@@ -244,7 +244,7 @@ UNIT(invalid_utf8_names_are_kept_valid)
 	struct witness w;
 
 	witness_track();
-	memset(name, 0x80, sizeof(name) - 1); /* nothing but continuations */
+	memset(name, 0x80, sizeof(name) - 1); /* only continuation bytes */
 	name[sizeof(name) - 1] = '\0';
 	ttmem_alloc(0, TTMEM_DRAM, 1, 1, name);
 	ttmem_alloc(0, TTMEM_DRAM, 2, 1, "\xff\xfe\n\x1b[31m");
@@ -337,7 +337,7 @@ UNIT(calls_do_not_change_errno)
 
 #define MISUSE_EVENTS (testing_quick() ? UINT64_C(5000) : UINT64_C(50000))
 
-/* A thread that shall end at its next cancellation point does not end inside of us. */
+/* A thread with a pending cancellation is not cancelled inside our calls. */
 static void *misuse_cancelled(void *context)
 {
 	uint64_t *reached = context;
@@ -405,7 +405,7 @@ static void *misuse_thread_with_key(void *context)
 {
 	ttmem_phase_push("early");
 	ttmem_alloc(0, TTMEM_DRAM, 0x300, 1, NULL);
-	/* Made after the library's own, so its destructor runs after it. */
+	/* Created after the library's own key, so its destructor runs afterwards. */
 	assert(pthread_key_create(&misuse_key, misuse_key_end) == 0);
 	assert(pthread_setspecific(misuse_key, misuse_types) == 0);
 	return NULL;
@@ -428,7 +428,7 @@ UNIT(events_after_our_own_thread_destructor)
 	witness_close(&w);
 }
 
-/* Names come and go; when their arena is full there are simply none, and that is counted. */
+/* When the arena of names is full, new buffers have no name, and that is counted. */
 UNIT_LONG(endless_new_names_fill_the_arena_and_are_counted, 120)
 {
 	struct book_arena arena;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The table of loaded files. It is changed and read under one lock, which only first sights take. */
+/* The table of loaded files, under one lock that only stacks seen for the first time take. */
 
 #include "lib/modules.h"
 
@@ -24,18 +24,17 @@
 #include "lib/linked.h"
 #include "lib/program.h"
 
-#define MODULES_MAX 1024u           /* files; addresses in others are in none */
-#define MODULES_CALLBACK_CODE 1024u /* more than the code of dl_iterate_phdr() has */
+#define MODULES_MAX 1024u           /* files; addresses in any others are unknown */
+#define MODULES_CALLBACK_CODE 1024u /* more than the size of dl_iterate_phdr() */
 
 struct modules_entry {
-	uintptr_t low; /* of what can be executed */
+	uintptr_t low; /* of the executable part */
 	uintptr_t high;
 	uintptr_t base;
 	uint32_t id;
 	bool is_lasting;
 	struct guard_mark mark;
-	uint64_t
-		guard; /* its bit, from the first frame on that is in a file which may go; 0 = none yet */
+	uint64_t guard; /* its bit, set at the first frame if it may be unloaded; 0 = none yet */
 };
 
 static struct lock modules_lock;
@@ -43,7 +42,7 @@ static struct modules_entry modules_table[MODULES_MAX];
 static size_t modules_count;
 static bool modules_are_read;
 static bool modules_are_frozen;
-static unsigned long long modules_adds, modules_subs; /* as the loader counted them then */
+static unsigned long long modules_adds, modules_subs; /* the loader's counts at that time */
 static uint32_t modules_changes;
 
 static struct linked_code modules_own, modules_loader, modules_kernel;
@@ -61,9 +60,9 @@ static bool modules_in(const struct linked_code *range, uintptr_t address)
 
 void modules_open(void)
 {
-	int saved_errno = errno; /* getauxval() says ENOENT for what is not there */
+	int saved_errno = errno; /* getauxval() sets ENOENT for missing entries */
 
-	/* libc does not free the loader's lock in a child, though nobody is left who would. */
+	/* libc does not release the loader's lock in a child, although its holder is gone. */
 	if ((modules_lock.word & LOCK_HELD) || aside_is_orphan())
 		modules_freeze();
 	modules_lock = LOCK_NULL;
@@ -96,7 +95,7 @@ uintptr_t modules_trampoline(void)
 	static uintptr_t known;
 	uintptr_t found = __atomic_load_n(&known, __ATOMIC_RELAXED);
 	int saved_errno = errno;
-	/* As the kernel has it, which is not as libc shows it. */
+	/* The kernel's layout, which differs from libc's. */
 	struct {
 		uintptr_t handler;
 		unsigned long flags;
@@ -144,10 +143,10 @@ bool modules_is_loader_code(uintptr_t low, uintptr_t high)
 	return modules_loader.low && linked_is_code((const void *)modules_loader.low, low, high);
 }
 
-/* Paths as they can be opened: the program has none, and others may begin where we are. */
+/* Paths that can be opened: the program's is empty, and others may be relative. */
 static uint32_t modules_path(struct writer *writer, const char *name, uintptr_t start)
 {
-	static char path[2 * PATH_MAX]; /* under the lock; too large for somebody's stack */
+	static char path[2 * PATH_MAX]; /* under the lock; too large for the stack */
 	long n = 0;
 
 	if (!*name) {
@@ -194,7 +193,7 @@ static void modules_add(struct writer *writer, const struct dl_phdr_info *info, 
 	modules_count++;
 }
 
-/* Addresses may have changed their meaning. */
+/* Addresses may belong to different files now. */
 static void modules_rise(void)
 {
 	for (size_t i = 0; i < modules_count; i++)
@@ -202,13 +201,13 @@ static void modules_rise(void)
 	guard_forget(__atomic_add_fetch(&modules_changes, 1, __ATOMIC_RELEASE));
 }
 
-/* What one walk over the loader's list knows. */
+/* State of one walk over the loader's list. */
 struct modules_walk {
 	struct writer *writer;
 	bool is_begun;
 };
 
-/* One at a time, like all of this. */
+/* Callers serialize, as for everything here. */
 static const char *modules_name(const char *name)
 {
 	static char copy[PATH_MAX];
@@ -223,14 +222,14 @@ static int modules_see(struct dl_phdr_info *info, size_t size, void *context)
 	struct modules_walk *walk = context;
 	struct dl_phdr_info mine;
 
-	(void)size; /* the counts have been there for longer than what else we need of libc */
+	(void)size; /* the counts are older than other features of libc that we need */
 	if (!walk->is_begun) {
 		if (modules_are_read && info->dlpi_adds == modules_adds &&
 		    info->dlpi_subs == modules_subs)
 			return 1;
 		/*
-		 * What was cached under addresses that may mean something else is not found any more.
-		 * The first look changes nothing, nor does a book that is new.
+		 * Invalidates what was cached under addresses that may belong to a different file
+		 * now. The first walk changes nothing, nor does a new book.
 		 */
 		if (modules_adds > 0 &&
 		    (info->dlpi_adds != modules_adds || info->dlpi_subs != modules_subs))
@@ -257,7 +256,7 @@ static struct modules_entry *modules_find(uintptr_t address)
 	return NULL;
 }
 
-/* What is known of other files at the same place. */
+/* Drops entries of other files at the same place. */
 static void modules_drop(const struct linked_file *file)
 {
 	for (size_t i = 0; i < modules_count;) {
@@ -268,7 +267,7 @@ static void modules_drop(const struct linked_file *file)
 	}
 }
 
-/* A file that the caller's stack leads through, so it stays while it is looked at. No lock is taken. */
+/* A file on the caller's stack, so it cannot be unloaded meanwhile. Takes no lock. */
 static void modules_meet(struct writer *writer, uintptr_t address)
 {
 	const struct modules_entry *was = modules_find(address);
@@ -284,7 +283,7 @@ static void modules_meet(struct writer *writer, uintptr_t address)
 	if (!linked_find(address, &file))
 		return;
 	image = (const void *)file.low;
-	/* Of the file no more is known to be there than its first page. */
+	/* Only the first page of the file is known to be mapped. */
 	if (memcmp(image->e_ident, ELFMAG, SELFMAG) != 0 ||
 	    image->e_phentsize != sizeof(ElfW(Phdr)) || image->e_phoff > IMAGE_PAGE ||
 	    image->e_phnum > (IMAGE_PAGE - image->e_phoff) / sizeof(ElfW(Phdr)))
@@ -300,7 +299,7 @@ static void modules_meet(struct writer *writer, uintptr_t address)
 		modules_rise();
 }
 
-/* Return: whether there is a way to ask without the loader's lock. */
+/* Return: whether files can be found without the loader's lock. */
 static bool modules_meet_all(struct writer *writer, const uintptr_t *addresses, size_t count)
 {
 	for (size_t i = 0; linked_can_find() && i < count; i++)
@@ -308,7 +307,7 @@ static bool modules_meet_all(struct writer *writer, const uintptr_t *addresses, 
 	return linked_can_find();
 }
 
-/* Of a program without a loader: nothing comes or goes, and nobody has to be asked. */
+/* For a program without a loader: nothing is loaded or unloaded, and there is nobody to ask. */
 static void modules_read_program(struct writer *writer)
 {
 	struct dl_phdr_info info;
@@ -320,7 +319,7 @@ static void modules_read_program(struct writer *writer)
 	modules_are_read = true;
 }
 
-/* Brings the table up to date, as far as @addresses need it. Return: whether that was possible. */
+/* Brings the table up to date as far as @addresses require. Return: whether that was possible. */
 static bool modules_refresh(struct writer *writer, const uintptr_t *addresses, size_t count)
 {
 	struct modules_walk walk = {.writer = writer};
@@ -331,15 +330,15 @@ static bool modules_refresh(struct writer *writer, const uintptr_t *addresses, s
 	}
 	if (modules_are_frozen)
 		return modules_meet_all(writer, addresses, count);
-	(void)dl_iterate_phdr(modules_see, &walk); /* gives back what we return */
+	(void)dl_iterate_phdr(modules_see, &walk); /* returns what the callback returned */
 	return true;
 }
 
-/* What a frame in the file needs so that its stack can be remembered. */
+/* Adds what a frame in this file requires so that its stack can be cached. */
 static void modules_watch(struct modules_entry *entry, uintptr_t address,
 			  struct modules_validity *validity)
 {
-	/* Where libc cannot be asked without a lock files are taken to stay. */
+	/* Where libc cannot find files without a lock, files are assumed to stay. */
 	if (entry->is_lasting || !linked_can_find())
 		return;
 	if (!entry->guard)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Looking through a stack. The header tells the rest. */
+/* Searches the stack for callbacks of the loader and for signal handlers. */
 
 #include "lib/moment.h"
 
@@ -13,8 +13,9 @@
 #define MOMENT_CALLBACK_NS INT64_C(1000000000)
 
 /*
- * What the kernel puts above the place that a handler returns to, as far as it is looked at: the flags and
- * link of a context, a segment that is always the same, and the signals that were blocked before.
+ * The parts of the kernel's signal frame that are checked, as offsets from the return address:
+ * flags and link of the context, a segment register with a fixed value, and the previously blocked
+ * signals.
  */
 #define MOMENT_FLAGS 8u
 #define MOMENT_FLAGS_MAX 7u
@@ -30,11 +31,11 @@ static int64_t moment_now(void)
 {
 	struct timespec now = {0};
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* is always there */
+	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* always available */
 	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-/* Handlers that are interrupted by their own signal: nothing is blocked for them. */
+/* Whether a handler can be interrupted by its own signal, which is then not blocked. */
 static bool moment_has_undeferred(void)
 {
 	struct sigaction action;
@@ -47,20 +48,20 @@ static bool moment_has_undeferred(void)
 	return false;
 }
 
-/* Whether the handler whose return this may be can still be running. */
+/* Whether the handler that returns here may still be running. */
 static __attribute__((no_sanitize("address"))) bool
 moment_is_handled(const struct bounds *bounds, uintptr_t at, const sigset_t *blocked)
 {
 	uint64_t before, now;
 
-	/* sigaction() leaves the same address behind, but not all of this. */
+	/* sigaction() leaves the same address on the stack, but not all of these values. */
 	if (bounds->high - at < MOMENT_SIZE ||
 	    *(const uint64_t *)(at + MOMENT_FLAGS) > MOMENT_FLAGS_MAX ||
 	    *(const uint64_t *)(at + MOMENT_LINK) != 0 ||
 	    *(const uint16_t *)(at + MOMENT_SEGMENT) != MOMENT_SEGMENT_USER)
 		return false;
 	before = *(const uint64_t *)(at + MOMENT_BLOCKED);
-	memcpy(&now, blocked, sizeof(now)); /* the kernel's signals come first */
+	memcpy(&now, blocked, sizeof(now)); /* the kernel's signals are the first ones */
 	return now & ~before || moment_has_undeferred();
 }
 

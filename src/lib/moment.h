@@ -2,15 +2,17 @@
 #pragma once
 
 /*
- * Whether this is a moment to load something: not from a callback of the loader, which holds a lock that
- * loading needs in another order, nor from a signal handler, which may have interrupted just that. A
- * constructor may load as it likes: that is libc's promise, and its locks know their thread. With other
- * threads about it is not that thread which loads (lib/aside.h), so there it waits in vain, for a second.
+ * Whether it is safe to load a file now: not in a callback of the loader, which holds a lock that
+ * loading needs in another order, nor in a signal handler, which may have interrupted the loader. A
+ * constructor may load files: libc guarantees that, and its locks are recursive. With other threads
+ * present, a helper thread loads instead (lib/aside.h), so a constructor would wait one second in
+ * vain.
  *
- * What leads there cannot be asked for yet, because the way up is what is to be loaded. So every word of the
- * stack is looked at: one that is a return into dl_iterate_phdr() or out of a handler may be that. It may
- * also be left over. Of a handler that is told by its signal, which is blocked while it runs; of a callback
- * by time, because none is taken to last a second.
+ * The stack cannot be unwound yet, because the unwinder is what is to be loaded. So every word of
+ * the stack is checked: one that is a return address in dl_iterate_phdr() or the return from a
+ * handler may be an active frame or a leftover. For a handler the signal mask decides, because its
+ * signal is blocked while it runs; for a callback time decides, because none is assumed to last a
+ * second.
  */
 
 #include <signal.h>
@@ -18,5 +20,5 @@
 
 #include "lib/bounds.h"
 
-/* @frame: of the thread's own stack. @blocked: the application's. One thread at a time. */
+/* @frame: in the thread's own stack. @blocked: the application's signal mask. Callers serialize. */
 bool moment_is_calm(const struct bounds *bounds, const void *frame, const sigset_t *blocked);

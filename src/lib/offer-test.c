@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Handing over: listeners of every sort of behaviour, and what they get. */
+/* Offering books: listeners that behave well or badly, and what they receive. */
 
 #include <ttmem/ttmem.h>
 
@@ -26,7 +26,7 @@
 
 #define OFFER_LIMIT_MS 120000
 
-/* What came with one message. */
+/* What one message delivered. */
 struct offer_taken {
 	int connection;
 	int book;
@@ -116,7 +116,7 @@ static void offer_drop(const struct offer_taken *taken)
 		close(taken->pid_fd);
 }
 
-/* Which process a pidfd is of; -1 once it has been reaped. */
+/* The process of a pidfd; -1 once it has been reaped. */
 static int offer_pid_of(int pid_fd)
 {
 	char path[64], line[128];
@@ -132,7 +132,7 @@ static int offer_pid_of(int pid_fd)
 	return pid;
 }
 
-/* The book that came is @pid's, and has its @bytes. */
+/* Checks that the received book is @pid's and has @bytes. */
 static void offer_check(const struct offer_taken *taken, pid_t pid, uint64_t bytes)
 {
 	struct witness w;
@@ -175,11 +175,11 @@ UNIT(book_and_pidfd)
 	assert(!offer_comes(taken.pid_fd, 0)); /* alive */
 	assert(!offer_comes(taken.connection, 0));
 	assert(write(go[1], "", 1) == 1);
-	assert(offer_comes(taken.pid_fd, OFFER_LIMIT_MS)); /* dead, and so says the connection */
+	assert(offer_comes(taken.pid_fd, OFFER_LIMIT_MS)); /* dead, and the connection is closed */
 	assert(offer_comes(taken.connection, OFFER_LIMIT_MS));
 	witness_wait(child);
 	offer_check(&taken, child, 42);
-	/* Once: nothing else comes. */
+	/* Only once: nothing else arrives. */
 	assert(!offer_comes(listener, 0));
 	offer_drop(&taken);
 	close(listener);
@@ -187,7 +187,7 @@ UNIT(book_and_pidfd)
 	close(go[1]);
 }
 
-/* It was offered before its first event returned, whatever comes then. */
+/* The book was offered before the first event returned, so a kill right after it loses nothing. */
 UNIT(killed_at_once)
 {
 	int listener = offer_listen("a");
@@ -212,7 +212,7 @@ UNIT(killed_at_once)
 	close(listener);
 }
 
-/* Of five sockets four are tried; one is dead, one full for ever, and the others get theirs. */
+/* Of five sockets four are tried: one is dead, one stays full, and the others receive the book. */
 UNIT(four_sockets_are_offered_the_book)
 {
 	char path[5][108], list[5 * 108];
@@ -225,7 +225,7 @@ UNIT(four_sockets_are_offered_the_book)
 		offer_path(path[i], list);
 	}
 	listener[0] = offer_socket(path[0], 16);
-	listener[1] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0); /* bound to nothing */
+	listener[1] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0); /* not bound */
 	listener[2] = offer_socket(path[2], 0);
 	filler = offer_socket(path[2], -1);
 	listener[3] = offer_socket(path[3], 16);
@@ -253,7 +253,7 @@ UNIT(four_sockets_are_offered_the_book)
 		close(listener[i]);
 }
 
-/* Full, but only for a moment: the book waits and gets through. */
+/* A full queue that empties soon: the sender waits and gets through. */
 UNIT(a_full_queue_is_retried)
 {
 	struct offer_taken taken;
@@ -298,7 +298,7 @@ static void *offer_slam(void *context)
 	}
 }
 
-/* A listener that hangs up as soon as it can: no SIGPIPE, whose default is to kill. */
+/* A listener that hangs up at once must not cause SIGPIPE, which kills by default. */
 UNIT(a_listener_that_hangs_up_raises_no_signal)
 {
 	int listener = offer_listen("a");
@@ -323,7 +323,7 @@ UNIT(a_listener_that_hangs_up_raises_no_signal)
 	close(listener);
 }
 
-/* Lists that make no sense, and paths that cannot be. */
+/* Malformed lists, and impossible paths. */
 UNIT(malformed_socket_lists_are_ignored)
 {
 	int listener = offer_listen("a");
@@ -346,14 +346,14 @@ UNIT(malformed_socket_lists_are_ignored)
 		}
 		witness_wait(child);
 	}
-	/* The last one names a true socket as its fourth. */
+	/* In the last one the fourth entry is a real socket. */
 	taken = offer_take(listener);
 	offer_check(&taken, child, 1);
 	offer_drop(&taken);
 	close(listener);
 }
 
-/* A daemon's socket: named, or where it is if not named, or not at all. */
+/* The daemon's socket: named explicitly, at its default path, or disabled. */
 static bool offer_reaches(int listener)
 {
 	struct offer_taken taken;
@@ -395,15 +395,15 @@ UNIT(daemon_sockets)
 	assert(setenv("TTMEM_SOCKET", "", 1) == 0);
 	assert(offer_reaches(usual));
 	assert(unsetenv("TTMEM_SOCKET") == 0);
-	assert(offer_reaches(usual)); /* by XDG_RUNTIME_DIR, which the runner has set */
-	/* Whoever runs the program gets it first, the daemon too. */
+	assert(offer_reaches(usual)); /* through XDG_RUNTIME_DIR, which the runner sets */
+	/* The process that started the program receives it first, then the daemon too. */
 	assert(setenv("TTMEM_OFFER", path, 1) == 0);
 	assert(offer_reaches(named) && offer_comes(usual, 0));
 	close(named);
 	close(usual);
 }
 
-/* Whose connection it is: a child that makes its own book lets go of its parent's. */
+/* A child that makes its own book closes its parent's connection. */
 UNIT(connection_ends_with_its_process)
 {
 	struct offer_taken parent, child;
@@ -463,13 +463,13 @@ UNIT(exec_ends_the_connection)
 	}
 	taken = offer_take(listener);
 	assert(offer_comes(taken.connection, OFFER_LIMIT_MS));
-	assert(!offer_comes(taken.pid_fd, 0)); /* the process goes on */
+	assert(!offer_comes(taken.pid_fd, 0)); /* the process continues */
 	assert(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
 	offer_drop(&taken);
 	close(listener);
 }
 
-/* The application has closed our connection and has a socket of its own on the number. */
+/* The application has closed our connection and has a socket of its own at that number. */
 static _Noreturn void offer_with_foreign_socket(void)
 {
 	int ours = -1, pair[2];
@@ -513,7 +513,7 @@ UNIT(foreign_socket_on_our_number)
 	close(listener);
 }
 
-/* Without standard descriptors none of ours takes their place: what is printed goes nowhere else. */
+/* Without standard descriptors none of ours takes their numbers: printed text goes nowhere else. */
 UNIT(standard_descriptors_are_not_taken)
 {
 	int listener = offer_listen("a");

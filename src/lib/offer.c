@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One message with the book and our own pidfd; wire/offer.h tells what it looks like. */
+/* Sends one message with the book and our own pidfd, as laid out in wire/offer.h. */
 
 #include "lib/offer.h"
 
@@ -20,18 +20,20 @@
 #include "lib/descriptor.h"
 #include "wire/offer.h"
 
-#define OFFER_PATIENCE_NS UINT64_C(100000000) /* `ttmem run` may be busy taking other books in */
-#define OFFER_PAUSE_NS UINT64_C(2000000)      /* what a sleep of 1 ms may take */
+#define OFFER_PATIENCE_NS UINT64_C(100000000) /* `ttmem run` may be busy receiving other books */
+#define OFFER_PAUSE_NS UINT64_C(2000000)      /* the longest a sleep of 1 ms should take */
 
 /* What is offered. */
 struct offer_what {
 	int book_fd;
 	int pid;
-	int pid_fd; /* -1 until somebody listens, and on kernels without */
+	int pid_fd; /* -1 until a listener is found, and on kernels without pidfds */
 };
 
-/* Connections stay open: that one ends without its process ending tells the daemon of an exec. A
- * forked child closes its parent's, if the numbers still are what they were. */
+/*
+ * Connections stay open: if one is closed while its process lives, the daemon knows of an exec. A
+ * forked child closes its parent's connections, if the numbers still belong to them.
+ */
 struct offer_connection {
 	ino_t ino;
 	int fd;
@@ -40,7 +42,7 @@ struct offer_connection {
 
 static struct offer_connection offer_connections[OFFER_SOCKETS_MAX + 1];
 static uint32_t offer_connection_count;
-static uint64_t offer_told_ns; /* when the daemon was last told something; atomic */
+static uint64_t offer_told_ns; /* when the daemon was last notified; atomic */
 
 static bool offer_is_ours(const struct offer_connection *connection)
 {
@@ -68,7 +70,7 @@ static uint64_t offer_now(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* A little pause, unless @deadline has come: then false. */
+/* Sleeps briefly; false if @deadline has passed. */
 static bool offer_wait(uint64_t deadline)
 {
 	static const struct timespec millisecond = {.tv_nsec = 1000000};
@@ -127,7 +129,7 @@ static bool offer_send(int socket_fd, const struct offer_what *what)
 	return sendmsg(socket_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(offer);
 }
 
-/* Too many books of this user are on their way already: that passes as they are taken in. */
+/* ETOOMANYREFS: too many books of this user are in flight, which ends as they are received. */
 static bool offer_send_patiently(int socket_fd, const struct offer_what *what, uint64_t deadline)
 {
 	while (!offer_send(socket_fd, what)) {
@@ -137,7 +139,7 @@ static bool offer_send_patiently(int socket_fd, const struct offer_what *what, u
 	return true;
 }
 
-/* True if somebody took it. @patience: nanoseconds to wait for a receiver that is busy. */
+/* True if it was received. @patience: nanoseconds to wait for a busy receiver. */
 static bool offer_to(const char *path, size_t length, uint64_t patience, struct offer_what *what)
 {
 	uint64_t deadline = patience ? offer_now() + patience : 0;
@@ -149,7 +151,7 @@ static bool offer_to(const char *path, size_t length, uint64_t patience, struct 
 	if (what->pid_fd < 0)
 		what->pid_fd = (int)syscall(SYS_pidfd_open, what->pid, 0);
 	fd = descriptor_move_high(fd);
-	/* On 1 or 2 it would get what the application prints. */
+	/* At 1 or 2 the socket would receive what the application prints. */
 	if (fd <= STDERR_FILENO || !offer_send_patiently(fd, what, deadline) ||
 	    fstat(fd, &st) < 0) {
 		(void)close(fd); /* nobody listens */
@@ -175,7 +177,7 @@ static void offer_to_listed(struct offer_what *what)
 	}
 }
 
-/* The usual case is that no daemon runs: one look instead of a socket. */
+/* Usually no daemon runs: one access() instead of a socket. */
 static bool offer_to_usual(const char *path, struct offer_what *what)
 {
 	return access(path, F_OK) == 0 && offer_to(path, strlen(path), 0, what);
@@ -208,7 +210,7 @@ void offer_book(int book_fd, int pid)
 	offer_to_listed(&what);
 	offer_to_daemon(&what);
 	if (what.pid_fd >= 0)
-		(void)close(what.pid_fd); /* copies are with whoever took them */
+		(void)close(what.pid_fd); /* receivers have their own copies */
 }
 
 void offer_tell_failed(void)
@@ -232,7 +234,9 @@ void offer_tell_failed(void)
 	for (uint32_t i = 0; i < offer_connection_count; i++) {
 		const struct offer_connection *connection = &offer_connections[i];
 
-		/* Not by send(): that is a cancellation point. Whoever cannot take it finds out later. */
+		/*
+		 * Not send(), a cancellation point. If the queue is full, the daemon learns later.
+		 */
 		if (connection->is_daemon && offer_is_ours(connection))
 			(void)syscall(SYS_sendto, connection->fd, &news, sizeof(news),
 				      MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A table from ids to places in one piece of memory, which only grows. What a place holds is complete
- * before the table says so.
+ * A table from stack ids to offsets in one block of memory that only grows. An entry's data is
+ * complete before the table points to it.
  */
 
 #include "lib/oldlog-names.h"
@@ -17,9 +17,9 @@
 #include "base/private.h"
 #include "lib/linked.h"
 
-/* At a place: how many frames, and for each its offset, module and symbol, both with their NUL. */
+/* At an offset: the number of frames, and for each its offset, module and symbol, both with NUL. */
 struct names_memory {
-	uint64_t table[OLDLOG_NAMES_STACKS]; /* id << 32 | place + 1; 0 = empty */
+	uint64_t table[OLDLOG_NAMES_STACKS]; /* id << 32 | offset + 1; 0 = empty */
 	uint32_t used, stacks;
 	char bytes[OLDLOG_NAMES_BYTES];
 };
@@ -32,7 +32,7 @@ static struct names_memory *names_memory; /* NULL until the first stack */
 
 void oldlog_names_open(void)
 {
-	/* Not stored without need: a page that is not written is not there. In a child it is gone. */
+	/* Stored only if set: an unwritten page takes no memory. A child lacks the mapping. */
 	if (names_memory) {
 		names_lock = LOCK_NULL;
 		names_memory = NULL;
@@ -44,7 +44,7 @@ static uint64_t *names_slot(struct names_memory *memory, uint32_t id, uint32_t a
 	return &memory->table[(hash_u64(id) + at) % OLDLOG_NAMES_STACKS];
 }
 
-/* What is at @id's place; NULL = nothing. */
+/* The data of @id; NULL = none. */
 static const char *names_at(struct names_memory *memory, uint32_t id)
 {
 	for (uint32_t i = 0; memory && i < OLDLOG_NAMES_STACKS; i++) {
@@ -69,14 +69,14 @@ static char *names_put_text(char *to, const char *text, size_t max)
 	return to + length + 1;
 }
 
-/* The same; as it was if nobody knows the address. */
+/* Likewise; returns @to unchanged if the address is unknown. */
 static char *names_put_frame(char *to, uintptr_t address)
 {
 	const char *module, *slash;
 	Dl_info info;
 	uint64_t offset;
 
-	/* Where it returns to may already be another function. */
+	/* The return address may already be in the next function. */
 	if (!linked_place((const void *)(address - 1), &info) || !info.dli_fname)
 		return to;
 	slash = strrchr(info.dli_fname, '/');

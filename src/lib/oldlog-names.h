@@ -2,31 +2,32 @@
 #pragma once
 
 /*
- * The frames of stacks as the old logs print them: the file and the symbol that dladdr() knows. That asks the
- * loader, which is not allowed everywhere, so it is done when a stack is seen for the first time, once
- * for each, and kept under the stack's id. Whoever writes a record only looks it up, and takes no lock.
+ * The frames of stacks as the old logs print them: the file and the symbol that dladdr() finds.
+ * That calls the loader, which is not always allowed, so it is done once per stack, when it is seen
+ * for the first time, and kept under the stack's id. Writing a record only looks it up, without a
+ * lock.
  */
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define OLDLOG_NAMES_FRAMES 15u        /* of a stack: as many as a log ever shows */
-#define OLDLOG_NAMES_STACKS 16384u     /* places; three quarters are used, others have no frames */
-#define OLDLOG_NAMES_BYTES (64u << 20) /* of all names; what is not used is not there */
+#define OLDLOG_NAMES_FRAMES 15u        /* of a stack: the most that a log shows */
+#define OLDLOG_NAMES_STACKS 16384u     /* slots, 3/4 of them used; further stacks have no frames */
+#define OLDLOG_NAMES_BYTES (64u << 20) /* of all names; unused pages take no memory */
 #define OLDLOG_NAMES_SYMBOL_MAX 4095u  /* bytes, as many as analyze decodes; longer ones are cut */
 #define OLDLOG_NAMES_MODULE_MAX 63u
 
 struct oldlog_frame {
 	const char *module;
-	const char *symbol; /* empty = not known */
-	uint64_t offset;    /* of the return in the symbol, else in the module */
+	const char *symbol; /* empty = unknown */
+	uint64_t offset;    /* of the return address in the symbol, else in the module */
 };
 
-/* Once for each book: the ids of another mean something else. */
+/* Once for each book: the ids of another book mean other stacks. */
 void oldlog_names_open(void);
 
-/* The return addresses of stack @id, innermost first. Where the loader may be asked. */
+/* The return addresses of stack @id, innermost first. Only where the loader may be called. */
 void oldlog_names_learn(uint32_t id, const uintptr_t *addresses, size_t count);
 
-/* Return: how many frames; 0 = there are none. They stay. */
+/* Return: how many frames; 0 = none known. They stay valid. */
 size_t oldlog_names_find(uint32_t id, struct oldlog_frame *ret_frames, size_t max);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Words, numbers and dates of the old logs, against what libc makes of them. */
+/* Words, numbers and dates of the old logs, compared with libc's output. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ UNIT(filters_choose_devices_and_types)
 	assert(oldlog_text_wants(&filter, 0, TTMEM_ANY));
 	assert(!oldlog_text_wants(&filter, 1, TTMEM_L1));
 	assert(!oldlog_text_wants(&filter, 7, TTMEM_L1_SMALL));
-	/* A device that is none among good ones, and one alone. */
+	/* An invalid device among valid ones, and alone. */
 	oldlog_text_filter(&filter, "1024,3", NULL);
 	assert(oldlog_text_wants(&filter, 3, 0) && !oldlog_text_wants(&filter, 4, 0));
 	oldlog_text_filter(&filter, "first", "L2");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Words, numbers and dates of the old logs; the header tells why they are made by hand. */
+/* Words, numbers and dates of the old logs, formatted without locks or locale. */
 
 #include "lib/oldlog-text.h"
 
@@ -28,7 +28,7 @@ const char *oldlog_text_short_type(uint32_t type)
 	return type < BOOK_TYPES ? "OTHER" : "unknown";
 }
 
-/* The length of the next word of a list; @list moves on to it. 0 at the end. */
+/* The length of the next word of a list, to which @list is moved. 0 at the end. */
 static size_t text_word(const char **list)
 {
 	*list += strspn(*list, ", ");
@@ -80,7 +80,7 @@ bool oldlog_text_wants(const struct oldlog_filter *filter, uint32_t device, uint
 	return !filter->has_types || type >= BOOK_TYPES || filter->types >> type & 1;
 }
 
-/* @n / @d, rounded to the nearest, to the even one if there are two. */
+/* @n / @d, rounded to nearest, ties to even. */
 static uint64_t text_round(unsigned __int128 n, unsigned __int128 d)
 {
 	unsigned __int128 q = n / d, rest = n % d;
@@ -88,10 +88,10 @@ static uint64_t text_round(unsigned __int128 n, unsigned __int128 d)
 	return (uint64_t)(q + (2 * rest > d || (2 * rest == d && (q & 1))));
 }
 
-/* The six digits of @size / 1024 and the power of ten of the first one. @size is not 0. */
+/* Six significant digits of @size / 1024, and the power of ten of the first one. @size is not 0. */
 static uint64_t text_digits(uint64_t size, int *ret_exponent)
 {
-	/* Ten thousand times as much: the smallest, 9.77 for a single byte, has its first digit at 0. */
+	/* Scaled by ten thousand: the smallest value, 9.77 for one byte, then has exponent 0. */
 	unsigned __int128 n = (unsigned __int128)size * 10000, d = 1024, limit = d * 10;
 	int exponent = 0;
 	uint64_t digits;
@@ -117,7 +117,7 @@ const char *oldlog_text_kb(uint64_t size, char ret_text[OLDLOG_TEXT_NUMBER])
 	char digits[16];
 
 	(void)snprintf(digits, sizeof(digits), "%06" PRIu64,
-		       size ? text_digits(size, &exponent) : 0); /* six */
+		       size ? text_digits(size, &exponent) : 0); /* six digits */
 	while (count > 1 && digits[count - 1] == '0')
 		count--;
 	if (exponent >= 6) {
@@ -148,7 +148,7 @@ const char *oldlog_text_date(int64_t seconds, char ret_text[OLDLOG_TEXT_NUMBER])
 	int64_t days, year = 1970;
 	size_t month = 0;
 
-	/* No clock of a machine that runs this shows anything else. */
+	/* No system clock in use is outside this range. */
 	seconds = seconds < 0 ? 0 : (int64_t)bits_min((uint64_t)seconds, UINT32_MAX);
 	days = seconds / 86400;
 	for (; days >= 365 + text_is_leap(year); year++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Local time against what libc makes of it, around each change. */
+/* Local time compared with libc's, around each change. */
 
 #include "lib/oldlog-zone.h"
 
@@ -43,10 +43,10 @@ UNIT(two_changes_a_year)
 {
 	learn("CET-1CEST,M3.5.0,M10.5.0/3");
 	assert(zone.east == 3600 && zone.count == 8);
-	/* The last of March 2024, at one o'clock in UTC. */
+	/* The last Sunday of March 2024, at one o'clock UTC. */
 	assert(zone.changes[0].from == 1711846800 && zone.changes[0].east == 7200);
 	same_always();
-	/* Where summer is in winter, and not a whole hour. */
+	/* The southern hemisphere, and an offset that is not a whole hour. */
 	learn("LHST-10:30LHDT-11,M10.1.0,M4.1.0");
 	assert(zone.count == 8);
 	same_always();
@@ -61,7 +61,7 @@ UNIT(no_change)
 	same_always();
 }
 
-/* After the last day that was looked at it goes on as on that day. */
+/* After the last day that was examined the offset stays as it was. */
 UNIT(the_zone_goes_on_after_the_last_known_change)
 {
 	int64_t late = START + INT64_C(20) * 365 * 86400;

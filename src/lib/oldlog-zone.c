@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Looking at each day, and for the second in a day with a change; the header tells why. */
+/* Checks the UTC offset of each day, and finds the second of a change by bisection. */
 
 #include "lib/oldlog-zone.h"
 
@@ -16,7 +16,7 @@ static int64_t zone_east(int64_t seconds)
 	return localtime_r(&when, &local) ? local.tm_gmtoff : 0;
 }
 
-/* The first second after @before, up to @after, that is not as @before is. */
+/* The first second after @before, up to @after, with a different offset. */
 static int64_t zone_change(int64_t before, int64_t after, int64_t east)
 {
 	while (after - before > 1) {

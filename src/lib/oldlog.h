@@ -8,13 +8,14 @@
  *	TT_ALLOC_TRACKING_DETAILED=1	/tmp/tt_alloc_detailed.log, allocations only
  *	TT_ALLOC_STACK_TRACE=1		/tmp/tt_alloc_stack_traces.log
  *
- * The first and the last have call stacks, also if TTMEM_STACKS says nothing of them.
- * Each has a variable of the same name and _FILE for another place. They are the one mode in which a call
- * makes system calls: a record is written before the call returns, after the device's lock was let go. An
- * application that reports a free before it lets the memory go, and an allocation after it got it, has
- * them in the right order whatever its threads do.
+ * The first and the last contain call stacks, even if TTMEM_STACKS is not set. Each path can be
+ * changed by a variable of the same name plus _FILE. Only in this mode does a call make system
+ * calls: a record is written before the call returns, after the device's lock was released. If an
+ * application reports a free before it releases the memory, and an allocation after it got it, the
+ * records are in the right order whatever its threads do.
  *
- * While a log is on the gate sends every call the slow way, so calls cost nothing more while it is off.
+ * While a log is on, the gate sends every call down the slow path, so calls cost nothing extra
+ * while it is off.
  */
 
 #include <stdbool.h>
@@ -23,31 +24,31 @@
 struct thread;
 struct writer;
 
-/* What a call said of a buffer. */
+/* What the caller said about a buffer. */
 struct oldlog_buffer {
 	uint64_t address;
 	uint64_t size;  /* of an allocation */
-	uint64_t owner; /* 0 = not said */
+	uint64_t owner; /* 0 = not given */
 	uint32_t device;
 	uint32_t type;
 	uint32_t flags;
-	bool has_flags; /* else nothing is known of them */
+	bool has_flags; /* else they are unknown */
 	uint32_t stack; /* of the call; 0 = none */
 };
 
-/* Reads the environment; the answer of oldlog_is_on() is fixed from then on. */
+/* Reads the environment; oldlog_is_on() does not change afterwards. */
 void oldlog_open(void);
 bool oldlog_is_on(void);
 
-/* Whether a log that is on has call stacks in it. */
+/* Whether an enabled log contains call stacks. */
 bool oldlog_has_stacks(void);
 
 void oldlog_alloc(const struct oldlog_buffer *buffer);
 
-/* Size and, if it was not said, type come from the book's own log, if they are still there. */
+/* The size, and a type that was not given, come from the book's history if they are still there. */
 void oldlog_free(struct writer *writer, const struct oldlog_buffer *buffer);
 
-/* The number of a device's last event; then a record for each buffer that @thread freed since. */
+/* The number of a device's last event; oldlog_free_all() logs what @thread has freed since then. */
 uint64_t oldlog_mark(const struct writer *writer, uint32_t device);
 void oldlog_free_all(struct writer *writer, uint32_t device, uint64_t mark,
 		     const struct thread *thread);

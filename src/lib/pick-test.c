@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Pinned files: which addresses are theirs, to the last one, and what is between them. */
+/* Pinned files: which addresses belong to them, exactly, and which are between them. */
 
 #include "lib/pick.h"
 
@@ -30,7 +30,7 @@ UNIT(a_file_is_pinned_to_its_last_address)
 {
 	struct pick_window window;
 
-	/* One behind the other, and not in their order. */
+	/* Adjacent, and not added in order. */
 	pick_pin(0x3000, 0x4000);
 	pick_pin(0x1000, 0x2000);
 	pick_pin(0x4000, 0x5000);
@@ -55,7 +55,7 @@ UNIT(a_change_is_told)
 	pick_pin(0x1000, 0x2000);
 	assert(pick_version() != before && pick_version() % 2 == 0);
 	before = pick_version();
-	pick_pin(0x1000, 0x2000); /* as it is */
+	pick_pin(0x1000, 0x2000); /* already pinned */
 	assert(pick_version() == before);
 	pick_forget();
 	assert(pick_version() != before && !pick_goes_by_rule(0x1800));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The pinned files, in the order of their addresses. */
+/* The pinned files, sorted by address. */
 
 #include "lib/pick.h"
 
@@ -22,10 +22,10 @@ uint32_t pick_version(void)
 
 static uintptr_t pick_load(const uintptr_t *field)
 {
-	return __atomic_load_n(field, __ATOMIC_ACQUIRE); /* the version is read behind it */
+	return __atomic_load_n(field, __ATOMIC_ACQUIRE); /* the version is read afterwards */
 }
 
-/* How many lie wholly below @address. */
+/* How many are entirely below @address. */
 static uint32_t pick_below(uintptr_t address)
 {
 	uint32_t low = 0;
@@ -58,7 +58,7 @@ void pick_look(uintptr_t address, struct pick_window *ret_window)
 
 static void pick_store(uint32_t at, struct pick_range range)
 {
-	/* Release: behind the odd version. */
+	/* Release: after the odd version. */
 	__atomic_store_n(&pick_ranges[at].low, range.low, __ATOMIC_RELEASE);
 	__atomic_store_n(&pick_ranges[at].high, range.high, __ATOMIC_RELEASE);
 }

@@ -2,19 +2,19 @@
 #pragma once
 
 /*
- * Which way out of a frame: along the chain of frame pointers, or by rule. Files whose code does not keep
- * frame pointers are pinned to rules, once one of their frames has shown that, and for as long as nothing
- * is loaded or unloaded. Everything else is trusted.
+ * How to leave a frame: along the chain of frame pointers, or by rule. Files whose code does not
+ * keep frame pointers are pinned to rules once one of their frames has shown that, for as long as
+ * nothing is loaded or unloaded. Frame pointers of all other files are trusted.
  *
- * Walks look without a lock, and ask afterwards whether something has changed meanwhile.
+ * Walks look up files without a lock, and check afterwards whether something has changed meanwhile.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PICK_MAX 64u /* pinned files; with more of them everything goes by rule */
+#define PICK_MAX 64u /* pinned files; if there are more, everything goes by rule */
 
-/* A stretch of addresses that all go the same way: a pinned file, or what is between two. */
+/* A range of addresses with the same method: a pinned file, or the gap between two. */
 struct pick_window {
 	uintptr_t low;
 	uintptr_t high;
@@ -35,9 +35,9 @@ static inline bool pick_covers(const struct pick_window *window, uintptr_t addre
 /* The window around a return address. */
 void pick_look(uintptr_t address, struct pick_window *ret_window);
 
-/* Before a walk, and behind it: odd, or not the same, and what was seen may be wrong. */
+/* Read before and after a walk: if it is odd or has changed, the result may be wrong. */
 uint32_t pick_version(void);
 
-/* One at a time. A file's addresses; what returns into it is above @low and not above @high. */
+/* Callers serialize. Return addresses in the pinned file are above @low and not above @high. */
 void pick_pin(uintptr_t low, uintptr_t high);
 void pick_forget(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Asking the kernel for the program's path. The header tells the idea. */
+/* Gets the program's path from the kernel. */
 
 #include "lib/program.h"
 
@@ -15,17 +15,17 @@
 
 #include "lib/linked.h"
 
-#define PROGRAM_LINE (PROGRAM_PATH_SIZE + 128u) /* of the list of mappings: numbers, and a path */
+#define PROGRAM_LINE (PROGRAM_PATH_SIZE + 128u) /* of the list of mappings: numbers and a path */
 #define PROGRAM_LIST \
-	(16u << 20) /* of it that is read: more than as many mappings as the kernel allows have */
+	(16u << 20) /* how much of it is read: more than the largest number of mappings takes */
 
-/* The loader's, for debuggers. Weak: a static program must not get it for our sake. */
+/* The loader's, for debuggers. Weak: a static program must not link it in because of us. */
 #pragma weak _r_debug
 
-/* What the kernel says of the loader that it has put beside the program; 0 = it has not. */
+/* The loader that the kernel mapped with the program; 0 = none. */
 static uintptr_t program_interpreter(void)
 {
-	int saved_errno = errno; /* getauxval() says ENOENT for what is not there */
+	int saved_errno = errno; /* getauxval() sets ENOENT for missing entries */
 	uintptr_t address = getauxval(AT_BASE);
 
 	errno = saved_errno;
@@ -41,7 +41,7 @@ uintptr_t program_loader(void)
 	return _r_debug.r_ldbase;
 }
 
-/* "low-high access offset device inode path". Return: the path, if the page at @start is of that file. */
+/* "low-high access offset device inode path". Return: the path, if page @start is of that file. */
 static const char *program_match(const char *line, uintptr_t start)
 {
 	char *end;
@@ -51,7 +51,7 @@ static const char *program_match(const char *line, uintptr_t start)
 	return start >= low && start < high ? strchr(end, '/') : NULL;
 }
 
-/* Looks through all whole lines. Return: how many bytes they are. */
+/* Searches all complete lines. Return: their length in bytes. */
 static size_t program_look(char *lines, uintptr_t start, const char **ret_path)
 {
 	char *line = lines, *end;
@@ -64,10 +64,10 @@ static size_t program_look(char *lines, uintptr_t start, const char **ret_path)
 	return (size_t)(line - lines);
 }
 
-/* Return: the path, in memory that the next call uses again; NULL = it is not in the list. */
+/* Return: the path, in memory that the next call reuses; NULL = not in the list. */
 static const char *program_find(int fd, uintptr_t start)
 {
-	static char lines[2 * PROGRAM_LINE]; /* too large for somebody's stack */
+	static char lines[2 * PROGRAM_LINE]; /* too large for the stack */
 	const char *path = NULL;
 	size_t held = 0, seen = 0;
 
@@ -97,7 +97,7 @@ static bool program_mapped(uintptr_t start, char *ret_path)
 	if (fd < 0)
 		return false;
 	path = program_find((int)fd, start);
-	(void)syscall(SYS_close, fd); /* nothing was written to it */
+	(void)syscall(SYS_close, fd); /* only read from */
 	if (!path || strlen(path) >= PROGRAM_PATH_SIZE)
 		return false;
 	memcpy(ret_path, path, strlen(path) + 1);
@@ -106,7 +106,7 @@ static bool program_mapped(uintptr_t start, char *ret_path)
 
 bool program_path(uintptr_t start, char *ret_path)
 {
-	static char mapped[PROGRAM_PATH_SIZE]; /* the list may be long: it is read once */
+	static char mapped[PROGRAM_PATH_SIZE]; /* the list may be long: read it only once */
 	long n;
 
 	if (!program_interpreter() && !linked_is_static()) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Frames of another language: a small interpreter, which is only a function with variables on the stack,
- * and what an outsider reads of its frames from the book. The library is the real one.
+ * Frames of another language: a tiny interpreter, which is only a function with variables on the
+ * stack, and what another process reads of its frames from the book. The library is the real one.
  */
 
 #include <ttmem/provider.h>
@@ -19,25 +19,25 @@
 
 #define PROVIDER_FRAMES 64u
 
-/* As in stack-test.c: the asking gives the function a frame, the use makes that it is no jump. */
+/* As in lib/chain.h: asking for the frame address forces a frame, using it prevents a tail call. */
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration */
 #define PROVIDER_FRAME_BEGIN() void *volatile frame_here = __builtin_frame_address(0)
 #define PROVIDER_FRAME_END() (void)frame_here
 
-/* One function, however it is called: the loop is what lies between two of its calls. */
+/* One function, not cloned: the interpreter's loop is the code between its two calls. */
 #ifdef __clang__
 #define PROVIDER_LOOP __attribute__((noinline))
 #else
 #define PROVIDER_LOOP __attribute__((noinline, noclone))
 #endif
 
-/* What the small interpreter would say. */
+/* What the interpreter will report. */
 static uint64_t said_identity;
 static struct ttmem_frame said[2 * PROVIDER_FRAMES];
 static size_t said_count;
 static uint32_t said_often;
 
-/* Where its two runs lie, and where the calls from them return to. */
+/* The places of its two runs, and their return addresses. */
 static uintptr_t run_place[2];
 static uintptr_t run_return[2];
 
@@ -90,13 +90,13 @@ static __attribute__((noinline)) void between(uint64_t address)
 	PROVIDER_FRAME_END();
 }
 
-/* One run of the interpreter: what it calls are the leaf, or more code that runs it again. */
+/* One run of the interpreter: it calls the leaf, or code that runs the interpreter again. */
 static PROVIDER_LOOP void run(uint32_t outside, uint64_t address)
 {
 	PROVIDER_FRAME_BEGIN();
-	/* Not a variable's: a sanitizer may keep those elsewhere. */
+	/* Not a variable's address: a sanitizer may keep those elsewhere. */
 	run_place[outside] = (uintptr_t)frame_here - sizeof(uintptr_t);
-	/* Told once it is known where it is. */
+	/* Filled in once the place is known. */
 	for (size_t i = 0; i < said_count; i++) {
 		if (said[i].place && said[i].reserved == outside)
 			said[i].place = run_place[outside];
@@ -180,7 +180,7 @@ static void check_three(const struct found *found, uint32_t flags)
 	assert((frames[2].flags & 0xff) == (BOOK_FRAME_PYTHON | BOOK_FRAME_ENTRY | flags));
 }
 
-/* leaf, the inner run, between, the outer run, and whoever called it. */
+/* leaf, the inner run, between, the outer run, and its callers. */
 static void check_merged(const struct found *found)
 {
 	check_three(found, 0);
@@ -241,7 +241,7 @@ UNIT(places_on_other_stacks_are_ignored)
 	provider.loop_to = run_return[0] > run_return[1] ? run_return[0] : run_return[1];
 	say_three(false);
 	said[1].place = said[2].place = (uintptr_t)&elsewhere;
-	said[1].reserved = said[2].reserved = 2; /* which run() leaves alone */
+	said[1].reserved = said[2].reserved = 2; /* which run() leaves unchanged */
 	said_identity++;
 	run(1, 2);
 	find(2, &found);
@@ -277,7 +277,7 @@ UNIT(python_only_stacks_have_no_native_frames)
 	find(1, &found);
 	check_three(&found, 0);
 	assert(found.head.native == 0);
-	/* And without any. */
+	/* And with none at all. */
 	said_identity = TTMEM_FRAMES_NONE;
 	run(1, 2);
 	find(2, &found);
@@ -388,7 +388,7 @@ UNIT(one_provider_at_a_time)
 	struct found found;
 
 	start("fp");
-	assert(ttmem_provider(&provider) == 0); /* the same once more */
+	assert(ttmem_provider(&provider) == 0); /* the same one again */
 	assert(ttmem_provider(&other) == -EBUSY);
 	assert(ttmem_provider(NULL) == 0 && ttmem_provider(NULL) == 0);
 	say_three(true);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Asking the provider, and where its frames lie among the native ones. */
+/* Queries the provider, and finds where its frames belong among the native ones. */
 
 #include "lib/provider.h"
 
@@ -18,7 +18,7 @@
 
 _Static_assert(INTERN_FRAMES_MAX <= PROVIDER_OUTSIDE_MAX, "what is outside can be said");
 
-/* What the library keeps of a frame until all are there. */
+/* Collects frames until all are known. */
 struct ttmem_frames {
 	struct writer *writer;
 	struct book_frame *frames;
@@ -39,12 +39,12 @@ PROVIDER_EXPORT int ttmem_provider(const struct ttmem_provider *provider)
 	}
 	if (provider->struct_size < sizeof(*provider) || !provider->look || !provider->tell)
 		return -EINVAL;
-	/* Release: whoever sees the pointer sees what is behind it. Pairs with provider_look(). */
+	/* Release: a reader that sees the pointer sees the struct. Pairs with provider_look(). */
 	if (!__atomic_compare_exchange_n(&provider_current, &none, provider, false,
 					 __ATOMIC_RELEASE, __ATOMIC_RELAXED) &&
 	    none != provider)
 		return -EBUSY;
-	/* Who has frames to tell wants stacks to be told. */
+	/* A registered provider turns stacks on, unless they are disabled. */
 	gate_look_again();
 	return 0;
 }
@@ -91,15 +91,15 @@ void provider_look(struct writer *writer, struct provider_sight *sight, uint32_t
 }
 
 /*
- * How many native frames are inside of a run of the interpreter, that is, further in than what called it.
- * @from: as many are inside the run before. Stacks grow downwards, so what is inside lies below @place.
+ * The number of native frames inside a run of the interpreter, that is, called from it. @from: the
+ * number inside the previous run. Stacks grow downwards, so frames inside are below @place.
  */
 static size_t provider_inside(const struct ttmem_provider *provider,
 			      const struct provider_native *native, size_t from, uint64_t place)
 {
 	size_t i = from;
 
-	/* Below the innermost there is nothing: that is of another stack, as coroutines of C have. */
+	/* A place below the innermost frame is on another stack, as used by coroutines in C. */
 	if (native->count > 0 && native->places[0] && place >= native->places[0]) {
 		while (i < native->count && native->places[i] <= place)
 			i++;
@@ -117,7 +117,7 @@ static void provider_merge(const struct ttmem_provider *provider, struct ttmem_f
 	size_t inside = 0, first = 0;
 
 	for (size_t i = 0; i < frames->count; i++) {
-		/* A list that was cut ends inside a run; what is known of the native side ends there too. */
+		/* A truncated list ends inside a run; the native frames known end there too. */
 		if (!(frames->frames[i].flags & BOOK_FRAME_ENTRY) && i + 1 < frames->count)
 			continue;
 		if (frames->frames[i].flags & BOOK_FRAME_ENTRY)
@@ -130,7 +130,7 @@ static void provider_merge(const struct ttmem_provider *provider, struct ttmem_f
 	}
 }
 
-/* The last exact frames once more. Where they lie among today's native ones is not known: around all. */
+/* The last exact frames again. Their place among today's native ones is unknown: outside all. */
 static size_t provider_again(struct writer *writer, const struct provider_sight *sight,
 			     struct book_frame *frames, size_t max)
 {

@@ -2,10 +2,11 @@
 #pragma once
 
 /*
- * Frames of another language, from the provider that its runtime has registered (ttmem/provider.h). Who they
- * are is a number that goes into the thread's cache of stacks beside the native addresses; what they
- * are is asked only at a first sight. The book keeps them behind the native frames, each with the number
- * of native frames that are outside of it, so that a reader need not guess where they belong.
+ * Frames of another language, from the provider that its runtime has registered (ttmem/provider.h).
+ * An identity number for them goes into the thread's stack cache together with the native
+ * addresses; the frames themselves are fetched only when a stack is seen for the first time. The
+ * book stores them after the native frames, each with the number of native frames outside it, so
+ * that a reader need not guess where they belong.
  */
 
 #include <stdbool.h>
@@ -17,10 +18,10 @@
 
 struct writer;
 
-/* What a thread sees now, and what it saw when it last could look. All 0 at first. */
+/* What a thread sees now, and what it saw when it could last look. Initially all 0. */
 struct provider_sight {
 	uint64_t identity; /* 0 = no frames */
-	uint64_t last;     /* likewise of the last exact sight */
+	uint64_t last;     /* the same for the last exact sight */
 	uint32_t last_id;  /* its stack in the book */
 	bool is_approximate;
 };
@@ -32,15 +33,15 @@ struct provider_native {
 	size_t count;
 };
 
-/* Whether one is registered. */
+/* Whether a provider is registered. */
 bool provider_is_there(void);
 
-/* Asks who the frames are. Inside the busy flag. */
+/* Gets the identity of the current frames. Inside the busy flag. */
 void provider_look(struct writer *writer, struct provider_sight *sight, uint32_t depth);
 
 /*
- * Asks what they are, and puts them behind the native frames at @frames, as far as a stack in the book has
- * room. Return: how many.
+ * Fetches the frames and appends them to the native frames at @frames, as many as fit into a stack
+ * of the book. Return: how many.
  */
 size_t provider_tell(struct writer *writer, const struct provider_sight *sight, uint32_t depth,
 		     const struct provider_native *native, struct book_frame *frames);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Blocking and unblocking. The header tells what for. */
+/* Blocks signals and cancellation. */
 
 #include "lib/quiet.h"
 
@@ -9,7 +9,7 @@
 
 #include "base/bits.h"
 
-/* All but faults, and SIGSYS, which seccomp raises in the middle of a system call. */
+/* All but faults and SIGSYS, which seccomp raises inside a system call. */
 static void quiet_block(sigset_t *ret_before)
 {
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT};

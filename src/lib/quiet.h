@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * A stretch in which nobody takes the thread away from us: signals are blocked and it cannot be cancelled.
- * For what must not be left half done, because a handler may leave by siglongjmp() and never come back.
- * Faults are not blocked, because blocking them kills.
+ * A section in which the thread can be neither interrupted by signals nor cancelled, for work that
+ * must not be left half done: a handler may leave by siglongjmp() and never return. Faults are not
+ * blocked, because a blocked fault kills the process.
  */
 
 #include <signal.h>
@@ -17,5 +17,5 @@ struct quiet {
 
 void quiet_begin(struct quiet *ret_quiet);
 
-/* errno is again what it was at the beginning. */
+/* Restores errno as it was at the beginning. */
 void quiet_end(const struct quiet *quiet);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The calls that are no events: figures, pauses, phases, marks, devices, and who the process is. */
+/* The calls that are not events: statistics, pausing, phases, marks, devices, identity. */
 
 #include <ttmem/ttmem.h>
 
@@ -41,7 +41,7 @@ UNIT(peaks_and_figures)
 	ttmem_free_all(2, TTMEM_ANY, 0);
 	ttmem_reset_peak(2, TTMEM_ANY);
 	assert(ttmem_stats(2, TTMEM_ANY, &stats) == 0 && stats.peak_bytes == 0);
-	/* A device without events has no figures to speak of; nonsense is refused. */
+	/* A device without events has zero counters; invalid arguments are refused. */
 	assert(ttmem_stats(900, TTMEM_ANY, &stats) == 0 && stats.allocs == 0);
 	stats.bytes = 77;
 	assert(ttmem_stats(1024, TTMEM_ANY, &stats) == -EINVAL);
@@ -213,7 +213,7 @@ UNIT(devices)
 	assert(device.unique_id == 0x1234 && device.remote == 1 && device.cores == 64);
 	assert(strcmp(device.arch, "wormhole_b0") == 0 && strcmp(device.card, "n300") == 0);
 	assert(device.memory[TTMEM_DRAM].banks == 12 && device.closed_time == 0);
-	/* The short form of an older header, and a correction. */
+	/* The short form of an older header, and an update. */
 	args.struct_size = offsetof(struct ttmem_device_args, arch);
 	args.unique_id = 0x5678;
 	ttmem_device(&args);
@@ -221,7 +221,7 @@ UNIT(devices)
 	assert(device.unique_id == 0x5678 && device.arch[0] == '\0' && device.cores == 0);
 	ttmem_device_close(4);
 	assert(reader_device(&w.reader, 4, &device) == 0 && device.closed_time != 0);
-	/* Saying it again costs no room. */
+	/* Repeating it takes no room. */
 	reserved = witness_header(&w)->reserved_bytes;
 	for (int i = 0; i < 1000; i++)
 		ttmem_device(&args);
@@ -247,7 +247,7 @@ UNIT(failed_allocation)
 	witness_close(&w);
 }
 
-/* Identity is what keeps a book from being taken for another's. */
+/* The identity keeps a book from being mistaken for another process's. */
 UNIT(the_header_identifies_the_process)
 {
 	const struct book_header *header;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The calls that are not events: devices, phases, marks, figures, pausing, the end. */
+/* The calls that are not events: devices, phases, marks, statistics, pausing, closing. */
 
 #include <ttmem/ttmem.h>
 
@@ -35,7 +35,7 @@ REST_EXPORT int ttmem_enabled(void)
 	return !gate_is_paused();
 }
 
-/* A call that cannot be put aside: counted instead. */
+/* A call that cannot be deferred: counted instead. */
 static bool rest_is_nested(struct call *call)
 {
 	if (!call->is_nested)
@@ -64,7 +64,7 @@ REST_EXPORT void ttmem_free_all(uint32_t device, uint32_t type, uint64_t owner)
 	if (!call_begin(&call, CALL_EVENT))
 		return;
 	if (call.is_paused)
-		; /* only told */
+		; /* only logged */
 	else if (rest_device_is_sane(&call, device, type)) {
 		struct shard_buffer who = {
 			.type = type,
@@ -97,7 +97,7 @@ REST_EXPORT void ttmem_alloc_failed(uint32_t device, uint32_t type, uint64_t siz
 	if (!call_begin(&call, CALL_EVENT))
 		return;
 	if (call.is_paused)
-		; /* only told */
+		; /* only logged */
 	else if (type == TTMEM_ANY)
 		writer_reject(&call.writer->header->rejected.type);
 	else if (rest_device_is_sane(&call, device, type) && !rest_is_nested(&call)) {
@@ -297,14 +297,14 @@ REST_EXPORT void ttmem_goodbye(void)
 {
 	struct writer *writer = gate_peek();
 
-	/* Whoever never had an event has no book to close. */
+	/* A process without events has no book to close. */
 	if (writer) {
 		writer_goodbye(writer);
 		debug_line("goodbye");
 	}
 }
 
-/* Runs after the handlers of atexit(); events of later destructors still count. */
+/* Runs after the atexit() handlers; events in later destructors still count. */
 __attribute__((destructor)) static void rest_at_exit(void)
 {
 	ttmem_goodbye();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The table of rules: what is put there is found, or nothing is, also while others put. */
+/* The table of rules: a lookup finds what was stored or nothing, also while others store. */
 
 #include "lib/rules.h"
 
@@ -11,7 +11,7 @@
 
 #define RULES_BASE UINT64_C(0x7f0012340000)
 
-/* A rule that tells which address it is of. */
+/* A rule that identifies its address. */
 static struct rule rules_of(uintptr_t address)
 {
 	uint32_t low = (uint32_t)(address & 0xffffff);
@@ -86,7 +86,7 @@ UNIT(a_full_table_forgets_but_does_not_mix_up)
 }
 
 #define RULES_ROUNDS 200u
-#define RULES_ADDRESSES 20000u /* more than there is room for: they push each other out */
+#define RULES_ADDRESSES 20000u /* more than fit: they evict each other */
 
 static uint32_t rules_is_done;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The table of rules: sets of four, a cache line each. */
+/* The table of rules: sets of four entries, one cache line each. */
 
 #include "lib/rules.h"
 
@@ -9,7 +9,7 @@
 
 #define RULES_SETS 2048u
 #define RULES_WAYS 4u
-#define RULES_KIND_SHIFT 56 /* addresses of applications are below that */
+#define RULES_KIND_SHIFT 56 /* user addresses are below that */
 
 struct rules_entry {
 	uint64_t key;   /* the address, and above it the kind; 0 = empty */
@@ -35,8 +35,10 @@ bool rules_find(uintptr_t address, struct rule *ret_rule)
 	struct rules_entry *set = rules_set(address);
 
 	for (size_t i = 0; i < RULES_WAYS; i++) {
-		/* Pairs with the releases in rules_put(): the moves are not older than the key, and
-		 * if they are newer the key has changed. */
+		/*
+		 * Pairs with the releases in rules_put(): the moves are not older than the key, and
+		 * if they are newer the key has changed.
+		 */
 		uint64_t key = __atomic_load_n(&set[i].key, __ATOMIC_ACQUIRE);
 		uint64_t moves;
 
@@ -56,7 +58,7 @@ bool rules_find(uintptr_t address, struct rule *ret_rule)
 void rules_put(uintptr_t address, const struct rule *rule)
 {
 	struct rules_entry *set = rules_set(address);
-	/* Of a full set, which one goes is left to chance. */
+	/* In a full set the victim is arbitrary. */
 	struct rules_entry *entry = &set[address / 8 % RULES_WAYS];
 
 	if (address >> RULES_KIND_SHIFT)
@@ -82,7 +84,7 @@ void rules_forget(void)
 		for (size_t k = 0; k < RULES_WAYS; k++) {
 			struct rules_entry *entry = &rules_table[i][k];
 
-			/* Not stored without need: a page that is not written is not there. */
+			/* Stored only if set: an unwritten page takes no memory. */
 			if (__atomic_load_n(&entry->key, __ATOMIC_RELAXED))
 				__atomic_store_n(&entry->key, 0, __ATOMIC_RELAXED);
 		}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What allocations and frees mean, told through the public interface and seen from outside. */
+/* The meaning of allocations and frees, through the public interface, checked from outside. */
 
 #include <ttmem/ttmem.h>
 
@@ -123,7 +123,7 @@ UNIT(unknown_and_double_free_name_both)
 	assert(incident.second.thread == (uint32_t)getpid());
 	assert(incident.second.time >= incident.first.time);
 
-	/* The same again is the same incident; a free by any type is as double. */
+	/* A repetition is the same incident; a free of any type is a double free too. */
 	ttmem_free(1, TTMEM_ANY, address);
 	assert(reader_incident(&w.reader, BOOK_INCIDENT_DOUBLE_FREE, 0, &incident) == 0);
 	assert(incident.count == 2);
@@ -149,7 +149,7 @@ UNIT(free_without_type)
 	witness_close(&w);
 }
 
-/* An old client's free knows no type, and may have a circular buffer at the same address. */
+/* An old client's free has no type, and there may be a circular buffer at the same address. */
 UNIT(free_of_a_buffer_spares_the_rest)
 {
 	struct ttmem_free_args args = {.struct_size = sizeof(args),
@@ -167,14 +167,14 @@ UNIT(free_of_a_buffer_spares_the_rest)
 	assert(witness_hot(&w, 0, TTMEM_L1).buffers == 0);
 	assert(w.view.hot[TTMEM_CB].bytes == 10 && w.view.hot[TTMEM_KERNEL].bytes == 100);
 	assert(w.view.cold[TTMEM_L1].ambiguous_frees == 0);
-	/* Two of those that are meant are as ambiguous as ever. */
+	/* Two candidate buffers are as ambiguous as before. */
 	ttmem_alloc(0, TTMEM_L1, 0x40, 1, NULL);
 	ttmem_alloc(0, TTMEM_DRAM, 0x40, 2, NULL);
 	ttmem_free_ex(&args);
 	assert(witness_hot(&w, 0, TTMEM_DRAM).buffers == 0);
 	assert(w.view.cold[TTMEM_DRAM].ambiguous_frees == 1);
 	ttmem_free_ex(&args);
-	/* None: then it is as double as one that knows the type, and nothing else goes. */
+	/* No candidate: a double free as with a known type, and nothing else is freed. */
 	ttmem_free_ex(&args);
 	assert(witness_hot(&w, 0, TTMEM_CB).buffers == 1);
 	assert(w.view.hot[TTMEM_KERNEL].buffers == 1);
@@ -258,7 +258,7 @@ UNIT(shapes_sorts_and_kept_names)
 	args.name_id = id;
 	ttmem_alloc_ex(&args);
 	args.address = 0x20;
-	args.type = TTMEM_DRAM; /* the sort is a kernel's alone */
+	args.type = TTMEM_DRAM; /* the sort applies only to kernels */
 	args.size_per_bank = 25;
 	args.banks = 4;
 	args.first_bank = 2;
@@ -266,7 +266,7 @@ UNIT(shapes_sorts_and_kept_names)
 	ttmem_alloc_ex(&args);
 	args.address = 0x30;
 	args.name = NULL;
-	args.name_id = id ^ 1u << 30; /* never handed out by this process */
+	args.name_id = id ^ 1u << 30; /* never issued by this process */
 	ttmem_alloc_ex(&args);
 
 	semantics_open(&w);
@@ -294,7 +294,7 @@ UNIT(free_all_of_an_owner)
 		args.type = i % 2 ? TTMEM_CB : TTMEM_L1;
 		ttmem_alloc_ex(&args);
 		if (i % 5 == 0)
-			ttmem_alloc_ex(&args); /* ends whatever its references */
+			ttmem_alloc_ex(&args); /* ended regardless of its references */
 	}
 	ttmem_free_all(0, TTMEM_CB, 1);
 	semantics_open(&w);
@@ -312,7 +312,7 @@ UNIT(free_all_of_an_owner)
 	witness_close(&w);
 }
 
-/* A cached program's circular buffers are reported at every run, by the same owner. */
+/* A cached program's circular buffers are reported at every run by the same owner. */
 UNIT(references_do_not_use_up_owners)
 {
 	struct ttmem_alloc_args args = semantics_args(0, 0, 10);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The model; the header tells what of. */
+/* The model that tests compare books with. */
 
 #include "lib/share.h"
 
@@ -42,7 +42,7 @@ void share_alloc(struct share *share, const struct share_op *op)
 				  .owners = op->owner ? 1u << op->owner : 0};
 }
 
-/* The type that a free without one means: the youngest. */
+/* The type that a free without a type refers to: the youngest buffer's. */
 static uint32_t share_youngest(const struct share *share, const struct share_op *op,
 			       uint32_t *ret_found)
 {

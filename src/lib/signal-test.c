@@ -37,7 +37,7 @@ static uint64_t signal_ran(void)
 	return __atomic_load_n(&signal_runs[0], __ATOMIC_RELAXED);
 }
 
-/* Keys of their own, so that the sum says whether any was lost. */
+/* Keys of their own, so that the sum shows whether any was lost. */
 static void signal_handler(int number)
 {
 	uint32_t which = (uint32_t)(number - SIGRTMIN);
@@ -68,7 +68,7 @@ static void signal_calm(timer_t timers[3])
 		assert(timer_delete(timers[i]) == 0);
 }
 
-/* Every event of a handler was recorded, or put down as lost; if none was lost all is exact. */
+/* Every event of a handler was recorded or counted as lost; if none was lost all is exact. */
 static void signal_check(void)
 {
 	struct book_rejected rejected;
@@ -115,7 +115,7 @@ UNIT(events_in_signal_handlers_are_exact)
 	}
 	signal_calm(timers);
 	signal_check();
-	/* What was interrupted has lost nothing. */
+	/* The interrupted code has lost nothing. */
 	assert(witness_open(&w, getpid()));
 	assert(witness_hot(&w, 0, TTMEM_DRAM).allocs == 100 * i);
 	assert(w.view.hot[TTMEM_DRAM].frees == 100 * i && w.view.hot[TTMEM_DRAM].bytes == 0);
@@ -123,7 +123,7 @@ UNIT(events_in_signal_handlers_are_exact)
 	witness_close(&w);
 }
 
-/* The table grows and the strings grow, with system calls that are interrupted. */
+/* The table and the strings grow, with system calls that are interrupted. */
 UNIT(events_in_signal_handlers_are_exact_while_the_book_grows)
 {
 	timer_t timers[3];
@@ -144,7 +144,7 @@ UNIT(events_in_signal_handlers_are_exact_while_the_book_grows)
 	witness_close(&w);
 }
 
-/* The very first event, of the process or of a child, comes while handlers have theirs. */
+/* The very first event, of the process or of a child, happens while handlers have events too. */
 UNIT(events_in_signal_handlers_are_exact_from_the_first)
 {
 	witness_track();
@@ -156,7 +156,7 @@ UNIT(events_in_signal_handlers_are_exact_from_the_first)
 		if (child == 0) {
 			timer_t timers[3];
 
-			/* Timers begin at another point of the opening each time. */
+			/* Timers start at a different point of the opening each time. */
 			signal_storm(timers);
 			for (volatile int k = 0; k < i * 300; k++)
 				;
@@ -167,7 +167,7 @@ UNIT(events_in_signal_handlers_are_exact_from_the_first)
 				ttmem_resume();
 			}
 			signal_calm(timers);
-			/* Those that came while it was paused were counted as that. */
+			/* Events during a pause were counted as paused. */
 			_exit(ttmem_enabled() == 1 ? 0 : 1);
 		}
 		witness_wait(child);
@@ -208,13 +208,13 @@ UNIT(events_in_signal_handlers_of_threads_are_exact)
 	witness_close(&w);
 }
 
-/* As if a handler ran in the middle of one of this thread's calls. */
+/* Simulates a handler running in the middle of one of this thread's calls. */
 static void signal_interrupt(bool is_inside)
 {
 	thread_self.busy = is_inside;
 }
 
-/* More than can be put aside, on a device that had no event before: it must not look complete. */
+/* More events than can be deferred, on a device without earlier ones: it must not look complete. */
 UNIT(lost_on_a_new_device)
 {
 	struct witness w;
@@ -235,7 +235,7 @@ UNIT(lost_on_a_new_device)
 	witness_close(&w);
 }
 
-/* A handler that comes when the flag is down again, but before what another put aside is recorded. */
+/* A handler runs after the flag is cleared, but before another's deferred events are recorded. */
 UNIT(deferred_events_keep_their_order)
 {
 	struct witness w;
@@ -258,7 +258,7 @@ UNIT(deferred_events_keep_their_order)
 	witness_close(&w);
 }
 
-/* In a handler, in the middle of a call, everything may be tried. */
+/* A handler in the middle of a call may try anything. */
 static void signal_everything(int number)
 {
 	struct ttmem_alloc_args args = {
@@ -313,7 +313,7 @@ UNIT(everything_in_a_handler)
 	witness_close(&w);
 }
 
-/* An owner named inside an interrupted call is remembered with the buffer. */
+/* An owner given inside an interrupted call is kept with the buffer. */
 static void signal_with_owner(int number)
 {
 	struct ttmem_alloc_args args = {
@@ -345,7 +345,7 @@ UNIT(owners_in_a_handler)
 	witness_close(&w);
 }
 
-/* As little stack as a handler may have: the kernel's own part, and two pages. */
+/* The smallest stack that a handler may have: the kernel's own part, and two pages. */
 static void signal_first_event(int number)
 {
 	ttmem_alloc(0, TTMEM_DRAM, 1, 77, "on a small stack");

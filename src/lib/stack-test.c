@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Stacks by frame pointers, as an outsider reads them from the book. The library is the real one, so that
- * its own frames are somebody else's.
+ * Stacks by frame pointers, as another process reads them from the book. The library is the real
+ * one, so its own frames are in another file.
  */
 
 #include <ttmem/ttmem.h>
@@ -44,7 +44,7 @@ UNIT(the_same_place_has_the_same_id)
 {
 	struct chain_expected expected = {.count = 0};
 	uint32_t first = 0;
-	volatile uint64_t end = 8; /* not known to the compiler: a loop, not eight calls */
+	volatile uint64_t end = 8; /* unknown to the compiler: a loop, not eight calls */
 	struct witness w;
 	CHAIN_FRAME_BEGIN();
 
@@ -87,7 +87,7 @@ UNIT(the_depth_is_a_setting)
 	assert(found.count == 2 && found.address[1] == expected.address[0]);
 }
 
-/* What a book is made with is asked once: each in a process of its own. Return: how many frames. */
+/* A book's settings are read once, so each case is a process. Return: how many frames. */
 static size_t stack_frames_with(const char *how, const char *depth)
 {
 	struct chain_expected expected = {.count = 0};
@@ -144,7 +144,7 @@ UNIT(a_deep_recursion_keeps_the_innermost)
 		assert(chain_is_in(found.address[i], (uintptr_t)&chain_recurse));
 }
 
-/* Frame pointers that lead nowhere, or anywhere: what comes out does not matter, that it comes does. */
+/* Frame pointers that point nowhere, or anywhere: the walk must end; its result does not matter. */
 static __attribute__((noinline)) void stack_corrupt(uint64_t address, uintptr_t next)
 {
 	uintptr_t *frame = __builtin_frame_address(0);
@@ -183,7 +183,7 @@ UNIT(a_corrupted_chain_is_survived)
 		chain_read(i, &found);
 		assert(found.count >= 2 && chain_is_in(found.address[0], (uintptr_t)&chain_leaf));
 	}
-	/* Every word of the stack may be taken for a frame, up to its last. */
+	/* Any word of the stack may be taken for a frame, up to the last one. */
 	for (uintptr_t at = here; at < here + 2048; at += 8)
 		stack_corrupt(1000 + at, at);
 }
@@ -200,7 +200,7 @@ static void stack_handler(int number)
 	CHAIN_FRAME_END();
 }
 
-/* qemu's emulation of a machine has no code of the kernel's, no gap below the stack, and forks pages whole. */
+/* qemu's user emulation has no vDSO, no gap below the stack, and copies whole pages on fork. */
 static bool stack_is_emulated(void)
 {
 	return getauxval(AT_SYSINFO_EHDR) == 0;
@@ -322,9 +322,9 @@ UNIT(a_thousand_threads_share_one)
 	}
 	assert(first[0] && first[1] && first[0] != first[1]);
 	/*
-	 * qemu makes up what /proc/self/maps says, of the kernel's and of its own list, while other threads
-	 * map and unmap. Now and then it leaves out what has changed in only one of them, and with it a
-	 * neighbour: then a thread does not find its stack.
+	 * qemu generates /proc/self/maps from the kernel's list and its own, while other threads
+	 * map and unmap. Sometimes it omits a mapping that has changed in only one of them, along
+	 * with a neighbour: then a thread does not find its stack.
 	 */
 	assert(witness_header(&w)->lost_stacks == lost && (lost == 0 || stack_is_emulated()));
 	witness_close(&w);
@@ -376,7 +376,7 @@ UNIT(a_double_free_says_who_freed)
 	chain_read_id(&w, incident.second.stack, &found[1]);
 	for (size_t i = 0; i < 2; i++)
 		assert(chain_is_in(found[i].address[0], (uintptr_t)&stack_free));
-	/* Two calls, one behind the other. */
+	/* Two successive calls. */
 	assert(found[0].address[1] < found[1].address[1]);
 	witness_close(&w);
 }
@@ -416,7 +416,7 @@ UNIT(the_other_calls_have_stacks_too)
 	witness_close(&w);
 }
 
-/* What is loaded changes: the table is read again, and the frames are right before and after. */
+/* Files are loaded and unloaded: the table is reread, and the frames are right before and after. */
 UNIT(unloaded_and_reloaded_files_are_told_apart)
 {
 	struct chain_expected expected = {.count = 0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The threads' caches, and what is done at a first sight. The header tells the rest. */
+/* The threads' stack caches, and what happens when a stack is seen for the first time. */
 
 #include "lib/stack.h"
 
@@ -22,29 +22,29 @@
 #include "lib/provider.h"
 #include "lib/walk.h"
 
-#define STACK_SETS 256u /* of two places each, the last used first */
+#define STACK_SETS 256u /* of two entries each, the most recently used first */
 
-/* How far above the frames that are kept a first sight looks for the loader and for signal handlers. */
+/* How many frames beyond those kept are searched for the loader and for signal handlers. */
 #define STACK_LOOK 256u
 
-/* Native frames beside those of a provider: half of the room that a stack has in the book. */
+/* Native frames beside those of a provider: half of what a stack in the book can hold. */
 #define STACK_NATIVE_MAX (STACK_DEPTH_MAX / 2)
 
 _Static_assert(STACK_DEPTH_MAX == INTERN_FRAMES_MAX, "what is taken can be kept");
 
 struct stack_known {
-	uint64_t hash;    /* of the addresses, and of what they mean; 0 = empty */
-	uint64_t guards;  /* of the files in it that may be unloaded */
-	uint64_t certain; /* those of frames that are there for sure */
+	uint64_t hash;    /* of the addresses, generation and provider's frames; 0 = empty */
+	uint64_t guards;  /* of its files that may be unloaded */
+	uint64_t certain; /* those whose frames are certain */
 	uint32_t id;
 	uint32_t reserved;
 };
 
-/* What a thread has once it took a stack. */
+/* What a thread has once it has taken a stack. */
 struct stack_cache {
 	struct bounds bounds;
 	struct provider_sight sight;
-	uint32_t instance; /* of the gate, that is: of the book that the ids are of */
+	uint32_t instance; /* of the gate, that is: of the book that issued the ids */
 	uint32_t reserved;
 	struct stack_known known[STACK_SETS][2] __attribute__((aligned(CACHE_LINE)));
 };
@@ -52,13 +52,13 @@ struct stack_cache {
 _Static_assert(2 * sizeof(struct stack_known) == CACHE_LINE, "a set is a line");
 
 static uint32_t stack_depth; /* 0 = off */
-static bool stack_is_native; /* false = only frames of the provider */
+static bool stack_is_native; /* false = only the provider's frames */
 static pthread_key_t stack_key;
-static uint32_t stack_key_state; /* 0 none, 1 being made, 2 there */
+static uint32_t stack_key_state; /* 0 none, 1 being created, 2 ready */
 
 bool stack_is_on(void)
 {
-	/* Pairs with the release in stack_open(), which may come while other threads are here. */
+	/* Pairs with the release in stack_open(), which may run while other threads are here. */
 	return __atomic_load_n(&stack_depth, __ATOMIC_ACQUIRE) != 0;
 }
 
@@ -72,7 +72,7 @@ static bool stack_wanted(enum walk_how *ret_how, bool *ret_is_native)
 
 	*ret_how = WALK_AUTO;
 	*ret_is_native = true;
-	/* The old logs had stacks without being asked for them, and who imports ttmem wants his own frames. */
+	/* The old logs always had stacks, and whoever imports ttmem wants Python frames. */
 	if (!said)
 		return oldlog_has_stacks() || provider_is_there();
 	if (wish_is_no(said, length))
@@ -109,7 +109,7 @@ void stack_open(void)
 	enum walk_how how;
 	bool is_native;
 
-	/* Not stored without need: a page that is not written is not there. */
+	/* Stored only if set: an unwritten page takes no memory. */
 	if (stack_depth)
 		stack_depth = 0;
 	oldlog_names_open();
@@ -128,7 +128,7 @@ static void stack_end(void *value)
 	(void)munmap(value, sizeof(struct stack_cache)); /* ours and whole: cannot fail */
 }
 
-/* So that a cache goes with its thread. Without a key to be had it stays: a few pages. */
+/* Frees the cache when its thread ends. If there is no key left the cache leaks: a few pages. */
 static void stack_keep(struct stack_cache *cache)
 {
 	uint32_t none = 0;
@@ -142,7 +142,7 @@ static void stack_keep(struct stack_cache *cache)
 		(void)pthread_setspecific(stack_key, cache); /* ENOMEM: as without a key */
 }
 
-/* Not private_map(): a forked child goes on with it, and where its stack lies has not changed. */
+/* Not private_map(): a forked child keeps using it, and its stack is where it was. */
 static struct stack_cache *stack_make_cache(void)
 {
 	int saved_errno = errno;
@@ -160,8 +160,8 @@ static struct stack_cache *stack_make_cache(void)
 }
 
 /*
- * In two lanes, because each step waits for the one before it. The generation comes last: beside an address it would
- * only be another address, and files lie apart by as little as generations do.
+ * Two lanes, because each step depends on the one before. The generation comes last: next to an
+ * address it would act like part of it, and files can be as little apart as generations.
  */
 static inline uint64_t stack_hash(uint32_t generation, const uintptr_t *addresses, size_t n)
 {
@@ -186,7 +186,7 @@ static void stack_remember(struct stack_cache *cache, const struct stack_known *
 	set[0] = *known;
 }
 
-/* NULL = not seen before, or not for long. */
+/* NULL = not seen before, or evicted. */
 static inline const struct stack_known *stack_find(struct stack_cache *cache, uint64_t hash)
 {
 	struct stack_known *set = cache->known[hash >> 8 & (STACK_SETS - 1)];
@@ -202,7 +202,7 @@ static inline const struct stack_known *stack_find(struct stack_cache *cache, ui
 	return &set[0];
 }
 
-/* What the thread has not seen before, or not for long. */
+/* For a stack that the thread has not seen before, or that was evicted. */
 static __attribute__((noinline)) uint32_t stack_first_sight(struct writer *writer,
 							    struct stack_cache *cache,
 							    const uintptr_t *addresses,
@@ -225,7 +225,7 @@ static __attribute__((noinline)) uint32_t stack_first_sight(struct writer *write
 		oldlog_names_learn(id, addresses, native.count);
 	if (validity.is_fleeting)
 		return id;
-	/* A full book stays full: that there is no stack is remembered too. */
+	/* A full book stays full: remember also that there is no stack. */
 	known = (struct stack_known){
 		.guards = validity.guards,
 		.certain = walk_is_sure() ? validity.guards : validity.first,
@@ -236,7 +236,7 @@ static __attribute__((noinline)) uint32_t stack_first_sight(struct writer *write
 	return id;
 }
 
-/* Whether the loader is asked at all depends on the whole way up, as far as it is looked at. */
+/* Whether the loader may be called depends on the whole stack, as far as it is examined. */
 static __attribute__((noinline)) uint32_t stack_meet(struct writer *writer,
 						     struct stack_cache *cache, const void *frame)
 {
@@ -254,7 +254,7 @@ static __attribute__((noinline)) uint32_t stack_meet(struct writer *writer,
 		if ((n == 0 && !cache->sight.identity) || modules_is_delicate(addresses, n))
 			return 0;
 		id = stack_first_sight(writer, cache, addresses, places, bits_min(n, stack_depth));
-		/* If what is loaded has changed, that may have been the way up of other files. */
+		/* If the loaded files have changed, the walk may have relied on the old ones. */
 		if (generation == modules_generation())
 			break;
 	}
@@ -285,7 +285,7 @@ uint32_t stack_take(struct writer *writer, struct thread *self, const void *fram
 	provider_look(writer, &cache->sight, stack_depth);
 	generation = modules_generation();
 	hash = provider_mix(stack_hash(generation, addresses, n), &cache->sight);
-	/* A stack without native frames may be one that is not learned yet. */
+	/* A stack without native frames may be one whose rules are not learned yet. */
 	if (likely(n > 0 || !stack_is_native))
 		known = stack_find(cache, hash);
 	if (likely(known &&

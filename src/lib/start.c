@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Looking at libc's first frame. The header tells the idea. */
+/* Examines libc's first frame. */
 
 #include "lib/start.h"
 
@@ -14,9 +14,9 @@
 
 #if defined(__x86_64__)
 
-#define START_WORDS 64u  /* that the frames of _start and __libc_start_main() have, at most */
-#define START_CODE 1024u /* more than the code of __libc_start_main() has */
-#define START_CALL 7u    /* the longest call */
+#define START_WORDS 64u  /* at most, in the frames of _start and __libc_start_main() */
+#define START_CODE 1024u /* more than the size of __libc_start_main() */
+#define START_CALL 7u    /* length of the longest call instruction */
 #define START_ALIGNMENT 16u
 
 enum start_call {
@@ -25,13 +25,13 @@ enum start_call {
 	START_MAIN,
 };
 
-/* libc's. Weak: another libc may not have them. */
+/* libc's. Weak: other libcs may lack them. */
 extern void *__libc_stack_end __attribute__((weak));
 extern int __libc_start_main(void) __attribute__((weak));
 
 static bool start_was_over;
 
-/* A call of an address: ff with a two in the middle of the byte behind it, which tells the length. */
+/* An indirect call: opcode ff /2; the ModRM byte gives its length. */
 static bool start_is_indirect(const uint8_t *end)
 {
 	for (size_t length = 2; length <= START_CALL; length++) {
@@ -53,10 +53,10 @@ static bool start_is_indirect(const uint8_t *end)
 	return false;
 }
 
-/* What libc's code calls before it goes on at @address. */
+/* What libc's code calls just before @address. */
 static enum start_call start_judge(uintptr_t address, const struct linked_file *libc)
 {
-	/* What main() gave goes to exit(). No libc is known that calls main() right there; if one does, it is this. */
+	/* main()'s result goes to exit(). No known libc calls main() right there, but one might. */
 	static const uint8_t leaving[] = {0x89, 0xc7, 0xe8};
 	const uint8_t *end = (const uint8_t *)address;
 	int32_t distance;
@@ -71,7 +71,7 @@ static enum start_call start_judge(uintptr_t address, const struct linked_file *
 	return start_is_indirect(end) ? START_CONSTRUCTOR : START_UNKNOWN;
 }
 
-/* The outermost return into __libc_start_main(); 0 = there is none. */
+/* The outermost return address in __libc_start_main(); 0 = none. */
 static __attribute__((no_sanitize("address"))) uintptr_t start_find(const struct bounds *bounds,
 								    uintptr_t top, uintptr_t low)
 {
@@ -84,7 +84,7 @@ static __attribute__((no_sanitize("address"))) uintptr_t start_find(const struct
 		if (at <= low || !bounds_hold(bounds, at, sizeof(at)))
 			break;
 		address = *(const uintptr_t *)at;
-		/* Behind the longest call, so that all that is looked at is its code. */
+		/* Beyond the longest call, so that only its own code is read. */
 		if (address >= begin + START_CALL && address - begin < START_CODE)
 			return address;
 	}
@@ -92,8 +92,9 @@ static __attribute__((no_sanitize("address"))) uintptr_t start_find(const struct
 }
 
 /*
- * Whether the loader is still at work: what called it is the kernel, and the first thing on the stack is where it
- * goes on once all constructors of libraries have run. The program puts something else there.
+ * Whether the loader is still running: the kernel started it, and the first word on the stack is
+ * its return address, where it continues once all constructors of libraries have run. The program
+ * overwrites that word.
  */
 static __attribute__((no_sanitize("address"))) bool start_is_loading(const struct bounds *bounds,
 								     uintptr_t top, uintptr_t low)
@@ -112,12 +113,12 @@ bool start_is_over(const struct bounds *bounds, const void *frame)
 
 	if (likely(__atomic_load_n(&start_was_over, __ATOMIC_RELAXED)))
 		return true;
-	/* Of another stack than the program began on nothing can be told, and nothing has to. */
+	/* On any stack but the initial one nothing can be found out, and need not be. */
 	if (!bounds_hold(bounds, top, sizeof(top)) || (uintptr_t)frame >= top)
 		return true;
 	/*
-	 * Before 2.35 libc called main() as it called constructors, and had no way to be asked here. Somebody's
-	 * stand-in for the function does it in ways of its own.
+	 * Before 2.35 libc called main() in the same way as constructors, and _dl_find_object() did
+	 * not exist. A replacement of the function may call them differently.
 	 */
 	if (!linked_find((uintptr_t)&__libc_start_main + 1, &libc) ||
 	    !linked_find((uintptr_t)&gnu_get_libc_version + 1, &other) || libc.low != other.low)

@@ -2,16 +2,18 @@
 #pragma once
 
 /*
- * Whether the program has begun: all constructors that come before main() are over, on the thread that runs them.
+ * Whether the program has started: all constructors before main() have finished, on the thread that
+ * runs them.
  *
- * Its first frame tells, so it is found from above, and no way up to it has to be known. As long as libraries are
- * being prepared that is the loader's. Then it is __libc_start_main()'s, which calls the program's constructors and
- * main() in turn; these are told apart by the call that it is in: of a function whose address it was given,
- * a constructor, or of the one of its own that calls main(). Where something is not as it should be, all is taken
- * to be over. Once it is, nothing is looked at any more.
+ * The first frame of the stack shows this, so it is searched from the top, without unwinding. While
+ * libraries are being initialized it is the loader's. Then it is that of __libc_start_main(), which
+ * calls the program's constructors and then main(). They are told apart by the call instruction: an
+ * indirect call is a constructor, a call of libc's own function is the one that calls main(). If
+ * anything is unexpected, the program counts as started. Once it has, nothing is checked any more.
  *
- * Constructors of what is loaded later are known by the loader's frames only, once the stack has been walked.
- * Only where there can be unwinding does any of this matter; elsewhere it is always over.
+ * Constructors of files loaded later are recognized only by the loader's frames, once the stack has
+ * been walked. All of this matters only where unwinding is possible; elsewhere the program always
+ * counts as started.
  */
 
 #include <stdbool.h>
@@ -20,12 +22,13 @@
 
 #include "lib/bounds.h"
 
-/* @frame: of the calling thread; @bounds: of its stack. */
+/* @frame: in the calling thread's stack; @bounds: of that stack. */
 bool start_is_over(const struct bounds *bounds, const void *frame);
 
 /*
- * Whether one of @addresses is where the loader goes on behind the call of an address, as it calls constructors of
- * what is loaded later. That it is the loader's is not enough: in code without frame pointers what looks like
- * a frame may be data, with a pointer to a function of the loader's in it. False on machines that are not known.
+ * Whether one of @addresses follows an indirect call in the loader, which is how it calls
+ * constructors of files loaded later. Being in the loader is not enough: in code without frame
+ * pointers, what looks like a frame may be data that contains a pointer to a function of the
+ * loader. False on unsupported machines.
  */
 bool start_shows_constructor(const uintptr_t *addresses, size_t count);

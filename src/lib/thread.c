@@ -13,11 +13,12 @@
 #include "base/bits.h"
 #include "book/writer.h"
 
-/* The path as text, and where each label of it ends. Text, because a forked child inherits the phases
- * and must name them in its own book. */
+/*
+ * The path as text, and the end of each label. Text, because a forked child inherits the phases and
+ * must intern them in its own book.
+ */
 struct thread_phases {
-	uint32_t
-		depth; /* may be larger than THREAD_PHASES: those pushes only wait for their pops */
+	uint32_t depth; /* may exceed THREAD_PHASES: further pushes only balance their pops */
 	uint32_t id[THREAD_PHASES];
 	uint16_t end[THREAD_PHASES];
 	char path[BOOK_PATH_MAX + 1];
@@ -26,7 +27,7 @@ struct thread_phases {
 __thread struct thread thread_self __attribute__((tls_model("initial-exec")));
 
 static pthread_key_t thread_key;
-static uint32_t thread_key_state; /* 0 none, 1 being made, 2 there */
+static uint32_t thread_key_state; /* 0 none, 1 being created, 2 ready */
 
 static void thread_end(void *value)
 {
@@ -37,7 +38,7 @@ static void thread_end(void *value)
 	(void)munmap(phases, sizeof(*phases)); /* ours and whole: cannot fail */
 }
 
-/* So that the memory of phases goes with its thread. Without a key to be had it stays: a page. */
+/* Frees the phases when their thread ends. If there is no key left they leak: a page. */
 static void thread_keep(struct thread_phases *phases)
 {
 	uint32_t none = 0;
@@ -51,7 +52,7 @@ static void thread_keep(struct thread_phases *phases)
 		(void)pthread_setspecific(thread_key, phases); /* ENOMEM: as without a key */
 }
 
-/* Not private_map(): this memory must be there in a forked child. */
+/* Not private_map(): a forked child needs this memory. */
 static struct thread_phases *thread_make_phases(void)
 {
 	int saved_errno = errno;
@@ -78,7 +79,7 @@ void thread_join(struct thread *self, struct writer *writer, uint32_t instance)
 	self->tid = (uint32_t)gettid();
 	self->instance = instance;
 	self->phase = 0;
-	self->stack = 0; /* what another book called so */
+	self->stack = 0; /* an id of another book */
 	if (!phases || phases->depth == 0)
 		return;
 	for (uint32_t i = 0; i < thread_named_depth(phases); i++) {
@@ -106,7 +107,7 @@ void thread_push(struct thread *self, struct writer *writer, const char *name)
 		return;
 	end = depth ? phases->end[depth - 1] : 0;
 	length = intern_length(name, BOOK_NAME_MAX);
-	/* A path that has become too long keeps what it has. */
+	/* A path that would become too long stays as it is. */
 	if (end + 1 + length <= BOOK_PATH_MAX) {
 		if (end)
 			phases->path[end++] = '/';
@@ -134,8 +135,10 @@ void thread_pop(struct thread *self)
 
 bool thread_defer(struct thread *self, const struct thread_deferred *event)
 {
-	/* The step that takes a slot; a handler that interrupts us from here on gets the next one, and
-	 * all of them are written before the interrupted call goes on and looks. */
+	/*
+	 * This step takes a slot; a handler that interrupts us from here on gets the next one, and
+	 * all of them are written before the interrupted call continues and drains them.
+	 */
 	union thread_queue queue = {
 		.word = __atomic_fetch_add(&self->deferred.word, 1, __ATOMIC_RELAXED)};
 

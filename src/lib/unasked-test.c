@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Stacks that nobody asked for: there are none, until somebody registers a provider. */
+/* Without TTMEM_STACKS there are no stacks until a provider is registered. */
 
 #include <ttmem/provider.h>
 #include <ttmem/ttmem.h>
@@ -48,7 +48,7 @@ static const struct ttmem_provider unasked_provider = {
 	.tell = unasked_tell,
 };
 
-/* @stacks: NULL = not a word of them. */
+/* @stacks: NULL = unset. */
 static void unasked_start(const char *stacks)
 {
 	witness_track();
@@ -58,7 +58,7 @@ static void unasked_start(const char *stacks)
 	else
 		assert(unsetenv("TTMEM_STACKS") == 0);
 	/* NOLINTEND(concurrency-mt-unsafe) */
-	unit_expect_fds(UNIT_FDS_ANY); /* libunwind may be there, and makes a pipe */
+	unit_expect_fds(UNIT_FDS_ANY); /* libunwind may be present, and creates a pipe */
 }
 
 static __attribute__((noinline)) void unasked_alloc(uint64_t address)
@@ -100,7 +100,7 @@ UNIT(registering_a_provider_turns_stacks_on)
 	assert(head.native == 0 && head.python == 0 && chain_lost() == 0);
 	head = unasked_find(2);
 	assert(head.native > 1 && head.python == 1);
-	/* From then on, whoever is there. */
+	/* From then on for every call. */
 	head = unasked_find(3);
 	assert(head.native > 1 && head.python == 0);
 }
@@ -161,7 +161,7 @@ static void *unasked_thread(void *context)
 	return NULL;
 }
 
-/* They had events before, and are in the middle of some. */
+/* They have had events before, and are in the middle of some. */
 UNIT(threads_that_run_already_have_them_from_then_on)
 {
 	static uint64_t addresses[] = {0x1000, 0x2000, 0x3000};
@@ -173,7 +173,7 @@ UNIT(threads_that_run_already_have_them_from_then_on)
 		assert(pthread_create(&threads[i], NULL, unasked_thread, &addresses[i]) == 0);
 	unasked_alloc(1);
 	assert(ttmem_provider(&unasked_provider) == 0);
-	/* Not before libunwind has been loaded, for which nobody waits long. */
+	/* Only once libunwind has been loaded, which events do not wait for long. */
 	for (uint64_t i = 2; i == 2 || unasked_find(i - 1).native == 0; i++)
 		unasked_alloc(i);
 	__atomic_store_n(&unasked_goes_on, 0, __ATOMIC_RELEASE);

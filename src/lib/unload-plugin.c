@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A library for lib/unload-test.c that calls back, or allocates itself. All that is made of this differ in one word of the same length. */
+/*
+ * A library for lib/unload-test.c that calls back or allocates. All variants built from this file
+ * differ in one word of the same length.
+ */
 
 #include <stdint.h>
 
 #define UNLOAD_EXPORT __attribute__((visibility("default")))
 
 typedef void unload_alloc(uint32_t device, uint32_t type, uint64_t address, uint64_t size,
-			  const char *name); /* as ttmem_alloc() */
+			  const char *name); /* like ttmem_alloc() */
 
 extern const char unload_name[] UNLOAD_EXPORT;
 UNLOAD_EXPORT void unload_plugin(void (*next)(uint64_t address), uint64_t address);
@@ -16,14 +19,14 @@ UNLOAD_EXPORT void unload_inner(unload_alloc *alloc, uint64_t address);
 const char unload_name[] = UNLOAD_NAME;
 
 #ifdef UNLOAD_PAD
-/* More of what lies in front of the unwind tables. */
+/* Moves the unwind tables, which come after it. */
 extern const char unload_pad[UNLOAD_PAD] UNLOAD_EXPORT;
 const char unload_pad[UNLOAD_PAD] = "pad";
 #endif
 
 __attribute__((noinline)) void unload_plugin(void (*next)(uint64_t address), uint64_t address)
 {
-	/* As in lib/chain.h: a frame, and no jump. */
+	/* As in lib/chain.h: forces a frame and prevents a tail call. */
 	void *volatile frame_here = __builtin_frame_address(0);
 
 	next(address);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Stacks through files that are unloaded, and through those which are loaded where these were. */
+/* Stacks through files that are unloaded, and through files that are loaded in their place. */
 
 #include <ttmem/ttmem.h>
 
@@ -20,10 +20,10 @@
 
 #define UNLOAD_ROUNDS 40u
 #define UNLOAD_THREADS 4u
-#define UNLOAD_MANY 80u        /* more than lib/guard.h has places for */
-#define UNLOAD_STRIDE 0x30000u /* addresses of a thread; of each the rest by three tells the file */
-#define UNLOAD_AGAIN 0x18000u  /* between those of the two calls of a round */
-#define UNLOAD_STAY 1000u      /* events of a thread that stays, at least */
+#define UNLOAD_MANY 80u        /* more than lib/guard.h has entries */
+#define UNLOAD_STRIDE 0x30000u /* addresses of a thread; an address modulo three gives the file */
+#define UNLOAD_AGAIN 0x18000u  /* offset between the two calls of a round */
+#define UNLOAD_STAY 1000u      /* events, at least, of the thread whose file stays loaded */
 
 typedef void unload_call(void (*next)(uint64_t address), uint64_t address);
 typedef void unload_inner(void (*alloc)(uint32_t, uint32_t, uint64_t, uint64_t, const char *),
@@ -31,9 +31,9 @@ typedef void unload_inner(void (*alloc)(uint32_t, uint32_t, uint64_t, uint64_t, 
 
 static const char *const unload_names[] = {"first", "other", "third"};
 static uint32_t unload_running;
-static bool unload_is_inner; /* the innermost frame is the one in such a file */
+static bool unload_is_inner; /* the innermost frame is in such a file */
 
-/* A file that is loaded. */
+/* A loaded file. */
 struct unload_file {
 	void *library;
 	unload_call *call;
@@ -48,7 +48,7 @@ static struct unload_file unload_loaded(void *library)
 	assert(file.library);
 	found = dlsym(file.library, "unload_plugin");
 	assert(found);
-	memcpy(&file.call, &found, sizeof(found)); /* a function, which no cast may make of it */
+	memcpy(&file.call, &found, sizeof(found)); /* C has no cast to a function pointer */
 	found = dlsym(file.library, "unload_inner");
 	assert(found);
 	memcpy(&file.inner, &found, sizeof(found));
@@ -80,7 +80,7 @@ static const char *unload_name(uint64_t address)
 	return unload_names[address % ARRAY_SIZE(unload_names)];
 }
 
-/* Loads what belongs to the address, and calls through it. Return: where that was. */
+/* Loads the file for this address, and calls through it. Return: its place in memory. */
 static uintptr_t unload_round(uint64_t address, const char *mark)
 {
 	struct unload_file file = unload_open(unload_name(address), mark);
@@ -96,7 +96,7 @@ static uintptr_t unload_round(uint64_t address, const char *mark)
 	return place;
 }
 
-/* The file of that frame is the one of the name. */
+/* Checks that the frame is in the file of that name. */
 static void unload_check_name(struct witness *w, uint64_t address, size_t frame, const char *name)
 {
 	const struct book_record *row = witness_row(w, TTMEM_DRAM, address);
@@ -112,7 +112,7 @@ static void unload_check_name(struct witness *w, uint64_t address, size_t frame,
 	assert(strstr(witness_text(w, module.path), expected));
 }
 
-/* The file of the frame that called back is the one that belongs to the address. */
+/* Checks that the frame that called back is in the file for this address. */
 static void unload_check_at(struct witness *w, uint64_t address, bool is_inner)
 {
 	unload_check_name(w, address, is_inner ? 0 : 1, unload_name(address));
@@ -134,7 +134,7 @@ static void unload_check(uint32_t threads)
 	witness_close(&w);
 }
 
-/* Of frame pointers only the innermost frame is certain, so only its file is looked into. */
+/* With frame pointers only the innermost frame is certain, so only its file is read. */
 static void unload_start(const char *how)
 {
 	unload_is_inner = strcmp(how, "fp") == 0;
@@ -181,7 +181,7 @@ UNIT(files_without_a_build_id_are_known_by_their_path)
 	unload_replace("fp", "none");
 }
 
-/* It is not looked into: the innermost frame is in another file, and the others are not certain. */
+/* The file is not read: the innermost frame is in another file, and the others are not certain. */
 UNIT(a_file_of_another_layout_is_another_fp)
 {
 	static const char *const names[] = {"first", "moved"};
@@ -212,12 +212,12 @@ static void *unload_thread(void *context)
 	const uint64_t *base = context;
 
 	for (uint64_t i = 0; i < UNLOAD_ROUNDS; i++)
-		(void)unload_round(*base + i, "sha1"); /* wherever it was */
+		(void)unload_round(*base + i, "sha1"); /* at any place */
 	__atomic_fetch_sub(&unload_running, 1, __ATOMIC_RELEASE);
 	return NULL;
 }
 
-/* Called from a file, which therefore stays, until all others have ended. */
+/* Called from a file, which therefore stays loaded, until all other threads have ended. */
 static __attribute__((noinline)) void unload_stay(uint64_t address)
 {
 	CHAIN_FRAME_BEGIN();
@@ -230,7 +230,7 @@ static __attribute__((noinline)) void unload_stay(uint64_t address)
 	CHAIN_FRAME_END();
 }
 
-/* Two of them go through the files of the same place, all through files that others load too. */
+/* Two of them use files at the same place, all use files that others load too. */
 static void unload_crowd(const char *how)
 {
 	uint64_t bases[UNLOAD_THREADS];
@@ -240,8 +240,8 @@ static void unload_crowd(const char *how)
 	uint64_t address = (uint64_t)UNLOAD_THREADS * UNLOAD_STRIDE;
 
 	unload_start(how);
-	/* Before there are threads, because libunwind is loaded at the first one. */
-	(void)unload_round(address + 1, "sha1"); /* wherever it was */
+	/* Before there are threads, because the first stack loads libunwind. */
+	(void)unload_round(address + 1, "sha1"); /* at any place */
 	stay = unload_open(unload_name(address), "none");
 	unload_running = UNLOAD_THREADS;
 	for (uint64_t i = 0; i < UNLOAD_THREADS; i++) {
@@ -287,7 +287,7 @@ static void unload_copy(const char *from, const char *to)
 	assert(fclose(in) == 0 && fclose(out) == 0);
 }
 
-/* More files than can be watched: stacks in the others are right too, if not remembered. */
+/* More files than can be guarded: stacks through the others are right too, but not cached. */
 UNIT(very_many_files)
 {
 	struct unload_file file = unload_open("first", "sha1");
@@ -318,11 +318,11 @@ UNIT(very_many_files)
 static void *unload_idle(void *context)
 {
 	while (__atomic_load_n(&unload_running, __ATOMIC_ACQUIRE) > 0)
-		(void)usleep(1000); /* or less */
+		(void)usleep(1000); /* may return early */
 	return context;
 }
 
-/* Of a parent with several threads: the loader's list is not asked for, files are met one by one. */
+/* In a child of a parent with several threads files are looked up without the loader's list. */
 static void unload_in_child(const char *how)
 {
 	pthread_t thread;
@@ -331,14 +331,14 @@ static void unload_in_child(const char *how)
 	if (WITNESS_TSAN)
 		unit_skip("TSan sees threads in a child that are the parent's");
 	unload_start(how);
-	(void)unload_round(UNLOAD_STRIDE, "sha1"); /* libunwind is loaded before */
+	(void)unload_round(UNLOAD_STRIDE, "sha1"); /* loads libunwind first */
 	unload_running = 1;
 	assert(pthread_create(&thread, NULL, unload_idle, NULL) == 0);
 	child = fork();
 	assert(child >= 0);
 	if (child == 0) {
 		for (uint64_t i = 0; i < UNLOAD_ROUNDS; i++)
-			(void)unload_round(i, "sha1"); /* wherever it was */
+			(void)unload_round(i, "sha1"); /* at any place */
 		unload_check(1);
 		_exit(0);
 	}

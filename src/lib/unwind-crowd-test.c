@@ -24,7 +24,7 @@ struct unwind_thread {
 
 static pthread_barrier_t unwind_barrier;
 
-/* Each bit of the path takes one of two calls. What is around them keeps them two. */
+/* Each bit of the path selects one of two calls. The code around them keeps them apart. */
 /* NOLINTNEXTLINE(misc-no-recursion): that is the purpose */
 static __attribute__((noinline)) void unwind_path(uint32_t path, uint32_t left, uint64_t address,
 						  struct chain_expected *expected)
@@ -46,14 +46,14 @@ static __attribute__((noinline)) void unwind_path(uint32_t path, uint32_t left, 
 static void *unwind_thread(void *context)
 {
 	struct unwind_thread *self = context;
-	volatile uint64_t end = 4; /* not known to the compiler: a loop, not four calls */
+	volatile uint64_t end = 4; /* unknown to the compiler: a loop, not four calls */
 
 	for (uint64_t i = 0; i < end; i++) {
 		self->expected.count = 0;
 		unwind_path(self->number, UNWIND_BITS, self->number + i * UNWIND_THREADS,
 			    &self->expected);
 	}
-	(void)pthread_barrier_wait(&unwind_barrier); /* none goes before all have had theirs */
+	(void)pthread_barrier_wait(&unwind_barrier); /* no thread ends before all are done */
 	return NULL;
 }
 
@@ -82,7 +82,7 @@ static void unwind_check_threads(const char *how)
 	struct witness w;
 
 	chain_start_tables(how);
-	/* The book is there before: who waits too long for it loses events, which is not what this is about. */
+	/* Makes the book first: threads that wait too long for it would lose events. */
 	assert(ttmem_enabled());
 	assert(threads && ids && pthread_attr_init(&attributes) == 0);
 	assert(pthread_attr_setstacksize(&attributes, 128 * 1024) == 0);
@@ -159,7 +159,7 @@ static void *unwind_learner(void *context)
 	return NULL;
 }
 
-/* The child may have none, if the parent was in the middle of it; it may not have a wrong one or wait. */
+/* If the parent was in the middle of it the child may have no stack, but no wrong one or hang. */
 static void unwind_forked(void)
 {
 	struct chain_expected expected;

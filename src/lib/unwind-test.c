@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Stacks by unwind tables, as an outsider reads them from the book: through code that has no frame pointers,
- * on damaged stacks, by many threads and in forked children. The library is the real one.
+ * Stacks by unwind tables, as another process reads them from the book: through code without frame
+ * pointers, on damaged stacks, by many threads and in forked children. The library is the real one.
  */
 
 #include <ttmem/ttmem.h>
@@ -66,12 +66,12 @@ UNIT(a_stack_goes_up_to_where_the_program_began)
 	chain_read(1, &found);
 	chain_check(&found, &expected);
 	assert(found.count < 64);
-	/* _start() is the program's, and called by nobody. */
+	/* _start() belongs to the program and has no caller. */
 	assert(dladdr((void *)found.address[found.count - 1], &outermost) != 0);
 	assert(strstr(outermost.dli_fname, "lib-unwind"));
 }
 
-/* What libunwind has is not for the application. */
+/* The application must not see libunwind's symbols. */
 UNIT(the_application_keeps_its_backtrace)
 {
 	static const char *const names[] = {"unw_backtrace",     "unw_step",
@@ -90,7 +90,7 @@ UNIT(the_application_keeps_its_backtrace)
 	assert(strstr(owner.dli_fname, "libunwind") == NULL);
 }
 
-/* Nothing of this is needed, so nothing of it is loaded. */
+/* Frame pointers need no libunwind, so it is not loaded. */
 UNIT(frame_pointers_alone_load_nothing)
 {
 	struct chain_expected expected = {.count = 0};
@@ -128,7 +128,7 @@ UNIT(a_deep_recursion_keeps_the_innermost)
 		assert(chain_is_in(found.address[i], (uintptr_t)&unwind_recurse));
 }
 
-/* Both words of the frame are overwritten while the event is reported. */
+/* Overwrites both words of the frame while the event is reported. */
 static __attribute__((noinline)) void unwind_smash(uint64_t address, uintptr_t fp, uintptr_t ip)
 {
 	uintptr_t *frame = __builtin_frame_address(0);
@@ -144,7 +144,7 @@ static __attribute__((noinline)) void unwind_smash(uint64_t address, uintptr_t f
 	__atomic_store_n(&frame[1], right[1], __ATOMIC_SEQ_CST);
 }
 
-/* A caller whose own frame is found by its frame pointer, which is wrong when it is looked at. */
+/* A caller whose frame is found through its frame pointer, which is corrupt at that time. */
 static __attribute__((noinline)) void unwind_smashed(uint64_t address, uintptr_t fp, uintptr_t ip)
 {
 	volatile uint8_t *room = alloca(address % 64 + 16);
@@ -189,7 +189,7 @@ static void unwind_check_damage(const char *how)
 	}
 	for (uintptr_t at = here; at < here + 2048; at += 8)
 		unwind_smashed(100000 + at, at, at);
-	/* And it works as before. */
+	/* Afterwards everything works as before. */
 	chain_checked(99999);
 }
 
@@ -274,7 +274,7 @@ UNIT(a_callback_of_the_loader_has_none)
 	chain_start_tables("unwind");
 	dl_iterate_phdr(unwind_callback, (void *)500);
 	assert(!unwind_is_loaded());
-	/* It may take a second until what it left on the stack is known to be only that. */
+	/* It may take a second until the leftovers on the stack are recognized as such. */
 	while (found.count == 0) {
 		chain_outer(1000 + tries, &expected);
 		chain_read(1000 + tries++, &found);
@@ -294,7 +294,7 @@ static void *unwind_small_thread(void *context)
 	return NULL;
 }
 
-/* Too little stack for all that loading and asking needs. */
+/* Too little stack to load and call libunwind. */
 UNIT(a_thread_with_little_stack_is_left_alone)
 {
 	struct chain_expected expected = {.count = 0};

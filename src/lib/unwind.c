@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Asking libunwind. What is declared here is its interface for other processes' memory as every version with
- * the number 8 has it; whether this one does is tried before it is believed. The header tells the idea.
+ * Calls libunwind. Declared here is its interface for remote unwinding as in every version with
+ * soname 8; whether the installed one matches is tested before it is used.
  */
 
 #include "lib/unwind.h"
@@ -16,7 +16,7 @@
 #include "lib/debug.h"
 #include "lib/linked.h"
 
-static enum unwind_state unwind_is_there; /* as unwind_state() says */
+static enum unwind_state unwind_is_there; /* returned by unwind_state() */
 
 enum unwind_state unwind_state(void)
 {
@@ -37,11 +37,11 @@ void unwind_give_up(void)
 
 #define UNWIND_NAME "libunwind-x86_64.so.8"
 #define UNWIND_CURSOR 192u /* words; 127 are used */
-#define UNWIND_READS 32u   /* of the stack, in one step: registers that are restored */
-#define UNWIND_PARTS 16u   /* of a file, as they lie in memory; more are not looked at */
+#define UNWIND_READS 32u   /* of the stack, in one step: restored registers */
+#define UNWIND_PARTS 16u   /* of a file in memory; any more are ignored */
 #define UNWIND_ERROR (-1)
 
-/* Its numbers. */
+/* libunwind's constants. */
 #define UNWIND_CACHE_NONE 0
 #define UNWIND_REMOTE_TABLE 2
 #define UNWIND_RBP 6
@@ -49,9 +49,9 @@ void unwind_give_up(void)
 #define UNWIND_RIP 16
 
 /*
- * Values that the made-up frame has. What is read from its stack is made up too: the first value that is
- * read is UNWIND_READ, the next one UNWIND_READ_STEP further. Any sum of one of these and an offset tells
- * what it was made of.
+ * Register values of an artificial frame. What is read from its stack is artificial too: the first
+ * value read is UNWIND_READ, the next one UNWIND_READ_STEP more. Any sum of one of these and an
+ * offset shows what it was computed from.
  */
 #define UNWIND_MIDDLE (UINT64_C(1) << 40)
 #define UNWIND_SP (UINT64_C(1) << 60 | UNWIND_MIDDLE)
@@ -85,21 +85,21 @@ static struct {
 	bool is_old; /* before 1.6 the description of a table was a word shorter */
 } unwind;
 
-/* One question. */
+/* One query. */
 struct unwind_probe {
 	uint64_t ip;
 	struct linked_file file;
 	struct {
 		uintptr_t low;
 		uintptr_t high;
-	} parts[UNWIND_PARTS]; /* of the file that can be read */
+	} parts[UNWIND_PARTS]; /* the readable parts of the file */
 	size_t part_count;
-	uint64_t reads[UNWIND_READS]; /* addresses of the made-up stack */
+	uint64_t reads[UNWIND_READS]; /* addresses of the artificial stack */
 	size_t read_count;
 	bool has_tables;
 };
 
-/* The head of the tables, in the one form that linkers write. */
+/* The start of .eh_frame_hdr, in the one form that linkers write. */
 struct unwind_head {
 	uint8_t version;
 	uint8_t pointer_form;
@@ -124,7 +124,7 @@ static int unwind_find_proc_info(void *space, uint64_t ip, void *info, int need,
 	struct unwind_probe *probe = context;
 	uint64_t at = (uintptr_t)probe->file.tables;
 	const struct unwind_head *head = probe->file.tables;
-	/* Two links, first and last address, gp, form, (load offset,) then name, base, length, data. */
+	/* Two links, first and last address, gp, format, (load offset,) name, base, length, data */
 	uint64_t table[16] = {
 		[2] = probe->file.low,
 		[3] = probe->file.high,
@@ -241,7 +241,7 @@ static int unwind_no_name(void *space, uint64_t ip, char *text, size_t length, u
 	return UNWIND_ERROR;
 }
 
-/* What of the file lies in memory and can be read: the tables are in one part, and point into others. */
+/* The readable parts of the file in memory: the tables are in one, and point into others. */
 static bool unwind_find_parts(struct unwind_probe *probe)
 {
 	const char *image = (const char *)probe->file.low;
@@ -249,7 +249,7 @@ static bool unwind_find_parts(struct unwind_probe *probe)
 	ElfW(Phdr) part;
 
 	memcpy(&head, image, sizeof(head));
-	/* Of the file no more is known to be there than its first page. */
+	/* Only the first page of the file is known to be mapped. */
 	if (memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_phentsize != sizeof(part) ||
 	    head.e_phoff > 2048 || head.e_phnum > 32)
 		return false;
@@ -257,8 +257,7 @@ static bool unwind_find_parts(struct unwind_probe *probe)
 		memcpy(&part, image + head.e_phoff + i * sizeof(part), sizeof(part));
 		if (part.p_type != PT_LOAD || !(part.p_flags & PF_R))
 			continue;
-		/* It is read in words, of which the last may be half behind the end, but not behind
-		 * the page. */
+		/* Read in words, of which the last may exceed the end, but not the page. */
 		part.p_vaddr += linked_base(&probe->file);
 		probe->parts[probe->part_count].low =
 			bits_align_down(part.p_vaddr, sizeof(uint64_t));
@@ -282,7 +281,7 @@ bool unwind_find_file(uintptr_t address, struct unwind_file *ret_file)
 	return true;
 }
 
-/* Where a value was read: false = it is none that was. */
+/* The address a value was read from; false = it was not read. */
 static bool unwind_was_read(const struct unwind_probe *probe, uint64_t value, uint64_t *ret_address)
 {
 	uint64_t i = (value - UNWIND_READ) / UNWIND_READ_STEP;
@@ -294,7 +293,7 @@ static bool unwind_was_read(const struct unwind_probe *probe, uint64_t value, ui
 	return true;
 }
 
-/* The distance, if it is one that a rule can have: false = it is not. */
+/* The distance; false = too large for a rule. */
 static bool unwind_distance(uint64_t from, uint64_t to, int32_t *ret_distance)
 {
 	int64_t distance = (int64_t)(to - from);
@@ -305,7 +304,7 @@ static bool unwind_distance(uint64_t from, uint64_t to, int32_t *ret_distance)
 	return true;
 }
 
-/* Which of the made-up values the caller's registers came from. */
+/* Which of the artificial values the caller's registers came from. */
 static bool unwind_decode(const struct unwind_probe *probe, uint64_t ip, uint64_t sp, uint64_t fp,
 			  struct rule *rule)
 {
@@ -348,7 +347,7 @@ void unwind_learn(uintptr_t address, struct rule *ret_rule)
 	    unwind.init_remote(cursor, unwind.space, &probe) < 0)
 		return;
 	r = unwind.step(cursor);
-	/* Where it finds no tables it guesses. */
+	/* Without tables libunwind guesses. */
 	if (r < 0 || !probe.has_tables)
 		return;
 	if (r == 0) {
@@ -367,7 +366,7 @@ static __attribute__((noinline)) uintptr_t unwind_here(void)
 	return (uintptr_t)__builtin_return_address(0);
 }
 
-/* A function that is known to have a frame: is that what comes out? */
+/* Checks the result for a function that is known to have a frame. */
 static __attribute__((noinline)) bool unwind_try(bool is_old)
 {
 	void *volatile frame = __builtin_frame_address(0);
@@ -382,7 +381,7 @@ static bool unwind_get(void *library, const char *name, void *ret_function)
 {
 	void *found = linked_symbol(library, name);
 
-	memcpy(ret_function, &found, sizeof(found)); /* a function, which no cast may make of it */
+	memcpy(ret_function, &found, sizeof(found)); /* C has no cast to a function pointer */
 	return found != NULL;
 }
 
@@ -400,7 +399,7 @@ static bool unwind_make_space(void)
 	};
 
 	unwind.space = unwind.create(&accessors, 0);
-	/* Its caches would have to be told of every file that goes. */
+	/* Its caches would have to be told of every unloaded file. */
 	return unwind.space && unwind.set_caching(unwind.space, UNWIND_CACHE_NONE) == 0;
 }
 
@@ -418,7 +417,7 @@ static bool unwind_open(void)
 	       linked_can_find() && unwind_make_space() && (unwind_try(false) || unwind_try(true));
 }
 
-/* What is found out counts only for who still wants to know. */
+/* Ignored if the state is no longer UNWIND_LATE. */
 static void unwind_fetch(void)
 {
 	enum unwind_state late = UNWIND_LATE;
@@ -439,7 +438,7 @@ void unwind_load(void)
 	}
 	unwind_become(aside_is_orphan() ? UNWIND_MISSING : UNWIND_LATE);
 	if (!aside_is_orphan())
-		(void)aside_run(&aside, unwind_fetch); /* if not now, then perhaps later */
+		(void)aside_run(&aside, unwind_fetch); /* if not now, perhaps later */
 	if (unwind_state() == UNWIND_MISSING)
 		debug_line("stacks: %s is not there, or is not what it was", UNWIND_NAME);
 }

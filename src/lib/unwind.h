@@ -2,16 +2,17 @@
 #pragma once
 
 /*
- * libunwind, as a reader of unwind tables. It is loaded when it is first needed, by dlopen() and for this
- * library alone: linked into an application it would take the place of libc's backtrace().
+ * libunwind as a reader of unwind tables. It is loaded by dlopen() when first needed, with its
+ * symbols visible to this library alone: linked into an application it would replace libc's
+ * backtrace().
  *
- * It never sees the application's stack. It is asked what the tables say of one return address, and steps
- * from a frame whose registers and stack are made up; from which of them the caller's were taken tells the
- * rule (lib/rules.h). So neither a damaged stack nor one that is in use can lead it anywhere, and of its
- * answers only those count that can be checked.
+ * It never sees the application's stack. For one return address it steps from a frame whose
+ * registers and stack are artificial; the caller's register values then show which of them they
+ * came from, and hence the rule (lib/rules.h). So neither a damaged stack nor one in use can
+ * mislead it, and only results that can be checked are used.
  *
- * Where a file's tables lie is asked of _dl_find_object(), which takes no lock: it may be asked from within
- * the loader and from signal handlers. Without it, or on another machine than x86-64, there is no
+ * A file's tables are found by _dl_find_object(), which takes no lock, so it may be called inside
+ * the loader and in signal handlers. Without it, or on machines other than x86-64, there is no
  * unwinding.
  */
 
@@ -22,35 +23,35 @@
 
 enum unwind_state {
 	UNWIND_UNKNOWN = 0, /* not loaded yet */
-	UNWIND_LATE,        /* being loaded; or the loader is somebody else's for very long */
+	UNWIND_LATE,        /* being loaded, or the loader has been blocked for long */
 	UNWIND_READY,
-	UNWIND_MISSING, /* there is none */
-	UNWIND_LOST,    /* it was loaded, but is of no use any more */
+	UNWIND_MISSING, /* not installed */
+	UNWIND_LOST,    /* it was loaded, but can no longer be used */
 };
 
-/* What is known of it without loading it. */
+/* The state, without loading it. */
 enum unwind_state unwind_state(void);
 
-/* All of these: one thread at a time. */
+/* The functions below: callers serialize. */
 
 /*
- * Loads it, and tries it; once. Never from a callback of the loader or a signal handler. May come back before
- * that is done: what became of it unwind_state() tells.
+ * Loads and tests it, once. Never from a callback of the loader or a signal handler. May return
+ * before that is done; unwind_state() gives the result.
  */
 void unwind_load(void);
 
-/* In a forked child in which it cannot be used any more: a thread that was inside it is gone. */
+/* In a forked child: it cannot be used any more, because a thread that was inside it is gone. */
 void unwind_give_up(void);
 
 /* The rule for a return address; at least RULE_LOST. */
 void unwind_learn(uintptr_t address, struct rule *ret_rule);
 
-/* A file that is loaded: what returns into it is above low and not above high. */
+/* A loaded file: return addresses in it are above low and not above high. */
 struct unwind_file {
 	uintptr_t low;
 	uintptr_t high;
 	const char *path; /* the loader's; empty = the program */
 };
 
-/* The one that a return address is in. */
+/* The file of a return address. */
 bool unwind_find_file(uintptr_t address, struct unwind_file *ret_file);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The walks. What the thorough one learns it learns under a lock, and quietly: a handler that left by
- * siglongjmp() would leave libunwind in the middle of something, with its own locks held.
+ * Walks stacks. The thorough walk learns rules under a lock and with signals blocked: a handler
+ * that left by siglongjmp() would leave libunwind in an inconsistent state, with its own locks
+ * held.
  */
 
 #include "lib/walk.h"
@@ -18,24 +19,24 @@
 #include "lib/start.h"
 #include "lib/unwind.h"
 
-/* Damage leads into the middle of somebody's variables, which a sanitizer would not like. */
+/* Damaged chains lead into other functions' variables, which a sanitizer would report. */
 #define WALK_READS __attribute__((no_sanitize("address")))
 
 #define WALK_WORD sizeof(uintptr_t)
 
-/* Of the stack that must be left to learn on it: loading libunwind is what needs most. */
+/* Stack that must be left for learning: loading libunwind needs the most. */
 #define WALK_ROOM 32768u
 
-/* A frame of the application: where it goes on, and with which registers. */
+/* A frame of the application: its return address and registers. */
 struct walk {
-	uintptr_t ip; /* 0 = there is no further one */
+	uintptr_t ip; /* 0 = no further frame */
 	uintptr_t sp;
 	uintptr_t fp;
 	uintptr_t end; /* of the stack */
 };
 
 static enum walk_how walk_way;
-static struct lock walk_lock; /* for all below, libunwind, changes of rules and pins */
+static struct lock walk_lock; /* for everything below, libunwind, and changes of rules and pins */
 static uint32_t walk_generation;
 
 static enum walk_how walk_how(void)
@@ -48,7 +49,7 @@ bool walk_is_sure(void)
 	return walk_how() != WALK_FRAMES;
 }
 
-/* What is loaded has changed: addresses may mean something else. */
+/* The loaded files have changed: addresses may belong to different ones. */
 static bool walk_is_stale(void)
 {
 	return __atomic_load_n(&walk_generation, __ATOMIC_ACQUIRE) != modules_generation();
@@ -65,7 +66,7 @@ static void walk_forget(void)
 
 void walk_open(enum walk_how how)
 {
-	/* Held by a thread that this process, a forked child, does not have. It may have been loading. */
+	/* Held by a thread that this forked child does not have. It may have been loading. */
 	if ((walk_lock.word & LOCK_HELD) || unwind_state() == UNWIND_LATE) {
 		if (unwind_state() == UNWIND_UNKNOWN || unwind_state() == UNWIND_LATE)
 			modules_freeze();
@@ -81,7 +82,7 @@ void walk_open(enum walk_how how)
 static inline uintptr_t walk_plain(uintptr_t address)
 {
 #if defined(__aarch64__)
-	/* Above the 48 bits of an address there may be its signature. */
+	/* Above the 48 bits of an address there may be a pointer authentication code. */
 	return address & ((UINT64_C(1) << 48) - 1);
 #else
 	return address;
@@ -89,8 +90,8 @@ static inline uintptr_t walk_plain(uintptr_t address)
 }
 
 /*
- * A frame is the address of the caller's frame and behind it the one that is returned to. Callers lie
- * further up, so the walk ends. @places may be NULL.
+ * A frame is the address of the caller's frame followed by the return address. Callers are at
+ * higher addresses, so the walk ends. @places may be NULL.
  */
 static inline WALK_READS size_t walk_frames(const struct bounds *bounds, uintptr_t at,
 					    uintptr_t *addresses, uintptr_t *places, size_t max)
@@ -103,7 +104,7 @@ static inline WALK_READS size_t walk_frames(const struct bounds *bounds, uintptr
 
 		if (address == 0)
 			break;
-		/* Where calls were no jumps, in a build for debugging, our own frames come first. */
+		/* In a debug build, without tail calls, our own frames come first. */
 		if (n > 0 || !modules_is_own(address)) {
 			if (places)
 				places[n] = at + 2 * WALK_WORD;
@@ -116,7 +117,7 @@ static inline WALK_READS size_t walk_frames(const struct bounds *bounds, uintptr
 	return n;
 }
 
-/* The first frame that is the application's. Ours are chained. */
+/* The innermost frame of the application. Ours have frame pointers. */
 static inline WALK_READS void walk_begin(struct walk *walk, const struct bounds *bounds,
 					 const void *frame)
 {
@@ -138,7 +139,7 @@ static inline WALK_READS void walk_begin(struct walk *walk, const struct bounds 
 	}
 }
 
-/* Whether a word of the stack may be read there. */
+/* Whether this word of the stack may be read. */
 static inline bool walk_holds(const struct walk *walk, uintptr_t at)
 {
 	return at >= walk->sp && at < walk->end && walk->end - at >= WALK_WORD &&
@@ -222,7 +223,7 @@ size_t walk_quick(const struct bounds *bounds, const void *frame, uintptr_t *add
 	return walk_known(bounds, frame, addresses, max);
 }
 
-/* Whether the way out of a frame that is picked now is the one that its rule tells. */
+/* Whether the method now chosen for a frame agrees with its rule. */
 static bool walk_is_right(const struct walk *walk, const struct rule *rule)
 {
 	struct pick_window window;
@@ -231,12 +232,12 @@ static bool walk_is_right(const struct walk *walk, const struct rule *rule)
 	pick_look(walk->ip, &window);
 	if (window.by_rule || rules_are_frames(rule))
 		return true;
-	/* At the end there is nothing wrong with a chain that ends too. */
+	/* In the outermost frame a chain that ends is right too. */
 	walk_by_frame(&next);
 	return rule->kind == RULE_END && next.ip == 0;
 }
 
-/* From now on the file goes by rule. */
+/* From now on this file goes by rule. */
 static void walk_pin(uintptr_t address)
 {
 	struct unwind_file file;
@@ -249,7 +250,7 @@ static void walk_pin(uintptr_t address)
 			   *file.path ? file.path : "the program");
 }
 
-/* By rule all the way. @is_learning: with the lock; otherwise 0 if something would have to be learned. */
+/* By rule all the way. @is_learning: the lock is held; otherwise 0 if a rule is missing. */
 static size_t walk_rules(const struct bounds *bounds, const void *frame, uintptr_t *addresses,
 			 uintptr_t *places, size_t max, bool is_learning)
 {
@@ -279,7 +280,7 @@ static size_t walk_rules(const struct bounds *bounds, const void *frame, uintptr
 	return n;
 }
 
-/* Return: whether there is anything to learn from. */
+/* Return: whether rules can be learned. */
 static bool walk_prepare(const struct bounds *bounds, const void *frame, const sigset_t *blocked)
 {
 	if (unlikely(unwind_state() == UNWIND_UNKNOWN)) {
@@ -287,7 +288,7 @@ static bool walk_prepare(const struct bounds *bounds, const void *frame, const s
 			return false;
 		unwind_load();
 	}
-	/* Better unchecked than nothing. Who asked for rules shall have nothing else. */
+	/* Unchecked frame pointers are better than nothing, unless only rules were requested. */
 	if (unlikely(unwind_state() == UNWIND_MISSING) && walk_way == WALK_AUTO)
 		__atomic_store_n(&walk_way, WALK_FRAMES, __ATOMIC_RELAXED);
 	return unwind_state() == UNWIND_READY;
@@ -314,7 +315,7 @@ static size_t walk_learn(const struct bounds *bounds, const void *frame, uintptr
 	return n;
 }
 
-/* Inside of a constructor, as far as frame pointers show it. Then not even libunwind is loaded. */
+/* Whether frame pointers show a constructor of the loader. Then not even libunwind is loaded. */
 static bool walk_shows_constructor(const struct bounds *bounds, const void *frame,
 				   uintptr_t *addresses, size_t max)
 {
@@ -333,7 +334,7 @@ size_t walk_thorough(const struct bounds *bounds, const void *frame, uintptr_t *
 	if (walk_how() != WALK_FRAMES) {
 		if (!start_is_over(bounds, frame))
 			return 0;
-		/* Most of what is new to a thread is nothing new to all of them. */
+		/* Most stacks that are new to a thread are known to others. */
 		if (!walk_is_stale())
 			n = walk_rules(bounds, frame, addresses, places, max, false);
 		if (n == 0 && !walk_shows_constructor(bounds, frame, addresses, max))

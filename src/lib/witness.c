@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Finding and reading books for tests; the header tells the idea. */
+/* Finds and reads books for tests. */
 
 #include "lib/witness.h"
 
@@ -19,7 +19,7 @@
 #include "base/unit.h"
 
 #define WITNESS_BOOKS 64
-#define WITNESS_TIMES_SLOWER 40 /* is an emulated processor */
+#define WITNESS_TIMES_SLOWER 40 /* for an emulated processor */
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
@@ -65,7 +65,7 @@ void witness_close(struct witness *witness)
 	*witness = (struct witness){.fd = -1};
 }
 
-/* Opens descriptor @name of @pid if it is that process's own book. */
+/* Opens descriptor @name of @pid if it is that process's book. */
 static int witness_try(pid_t pid, const char *name)
 {
 	char path[64], target[64] = "";
@@ -85,7 +85,7 @@ static int witness_try(pid_t pid, const char *name)
 	return -1;
 }
 
-/* Return: how many there are; the first one is opened. */
+/* Return: how many there are; opens the first one. */
 static uint32_t witness_find(pid_t pid, int *ret_fd)
 {
 	ino_t seen[WITNESS_BOOKS];
@@ -241,7 +241,7 @@ timer_t witness_timer(int number, long nanoseconds)
 	struct itimerspec spec = {0};
 	timer_t timer;
 
-	/* Under emulation there would be time for nothing but handlers. */
+	/* Under emulation the handlers would take all the time. */
 	if (secure_getenv("TTMEM_TEST_QUICK"))
 		nanoseconds *= WITNESS_TIMES_SLOWER;
 	spec.it_interval.tv_nsec = spec.it_value.tv_nsec = nanoseconds;

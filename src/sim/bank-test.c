@@ -63,7 +63,7 @@ UNIT(pages_are_dealt_out_to_the_banks)
 	assert(sim_bank_need(&bank, UINT64_C(12) * 2048 + 1, 2048, &length) == 0 && length == 4096);
 	/* One byte takes an aligned page in every bank. */
 	assert(sim_bank_need(&bank, 1, 1, &length) == 0 && length == 32);
-	/* Pages of 1000 bytes lie 1024 apart. */
+	/* Pages of 1000 bytes are 1024 apart. */
 	assert(sim_bank_need(&bank, 24000, 1000, &length) == 0 && length == 2048);
 	/* No page size: all in one page. */
 	assert(sim_bank_need(&bank, 5000, 0, &length) == 0 && length == 5024);
@@ -235,7 +235,7 @@ static bool model_is_free(const struct model *model, uint64_t address, uint64_t 
 	return true;
 }
 
-/* Per bank, counted out page by page. */
+/* Per bank, counted page by page. */
 static uint64_t model_length(const struct model *model, uint64_t size, uint64_t page_size)
 {
 	uint64_t in_bank[16] = {0}, length = 0, pages = 0;
@@ -247,7 +247,7 @@ static uint64_t model_length(const struct model *model, uint64_t size, uint64_t 
 	return in_bank[0] * length;
 }
 
-/* Try every address in turn. SPAN * 2 means there is none. */
+/* Tries every address in turn. SPAN * 2 means there is none. */
 static uint64_t model_find(const struct model *model, uint64_t length, enum sim_bank_end end)
 {
 	uint64_t found = 2 * SPAN;
@@ -346,7 +346,7 @@ static void play(uint64_t seed)
 UNIT(random_calls_match_a_naive_model)
 {
 	for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
-		/* Shown only if it fails: the last line is the seed to look at. */
+		/* Printed only if the test fails: the last line is the seed to reproduce. */
 		printf("seed %" PRIu64 "\n", seed);
 		(void)fflush(stdout);
 		play(seed);

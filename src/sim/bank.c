@@ -16,7 +16,7 @@ static uint64_t round_down(uint64_t value, uint64_t alignment)
 	return value & ~(alignment - 1);
 }
 
-/* Only for values that are known to be well below the end of the number range. */
+/* Only for values well below the end of the number range. */
 static uint64_t round_up(uint64_t value, uint64_t alignment)
 {
 	return round_down(value + alignment - 1, alignment);
@@ -30,7 +30,7 @@ static uint64_t round_up(uint64_t value, uint64_t alignment)
  * @banks: how many there are
  * @alignment: of addresses and pages, a power of two
  *
- * Return: 0, or -EINVAL if such a memory cannot be.
+ * Return: 0, or -EINVAL if the arguments are invalid.
  */
 int sim_bank_init(struct sim_bank *bank, uint64_t base, uint64_t size, uint32_t banks,
 		  uint32_t alignment)
@@ -39,7 +39,7 @@ int sim_bank_init(struct sim_bank *bank, uint64_t base, uint64_t size, uint32_t 
 
 	if (!size || !banks || !alignment || (alignment & (alignment - 1)))
 		return -EINVAL;
-	/* The half is far beyond any card and keeps all sums below in range. */
+	/* Half the range is far beyond any card and keeps all sums below in range. */
 	if (base > INT64_MAX / 2 || size > INT64_MAX / 2)
 		return -EINVAL;
 	if (__builtin_mul_overflow(size, (uint64_t)banks, &total))
@@ -55,7 +55,7 @@ int sim_bank_init(struct sim_bank *bank, uint64_t base, uint64_t size, uint32_t 
 }
 
 /**
- * sim_bank_deinit() - give the list of blocks back
+ * sim_bank_deinit() - free the list of blocks
  * @bank: may be all zero
  */
 void sim_bank_deinit(struct sim_bank *bank)
@@ -71,7 +71,7 @@ void sim_bank_deinit(struct sim_bank *bank)
  * @page_size: bytes of its pages, 0 = all in one page
  * @ret_length: where to put the bytes per bank
  *
- * Return: 0; -EINVAL for an empty buffer; -ENOMEM if it could not fit were the memory empty.
+ * Return: 0; -EINVAL for an empty buffer; -ENOMEM if it would not fit even into empty memory.
  */
 int sim_bank_need(const struct sim_bank *bank, uint64_t size, uint64_t page_size,
 		  uint64_t *ret_length)
@@ -95,7 +95,7 @@ int sim_bank_need(const struct sim_bank *bank, uint64_t size, uint64_t page_size
 	return 0;
 }
 
-/* Where hole i begins and ends: hole i lies below block i, hole n_blocks above all of them. */
+/* Where hole i begins and ends: hole i is below block i, hole n_blocks above all of them. */
 static uint64_t hole_begin(const struct sim_bank *bank, size_t i)
 {
 	return i ? bank->blocks[i - 1].address + bank->blocks[i - 1].length : bank->base;
@@ -106,7 +106,7 @@ static uint64_t hole_end(const struct sim_bank *bank, size_t i)
 	return i < bank->n_blocks ? bank->blocks[i].address : bank->base + bank->size;
 }
 
-/* Bytes that can be had from hole i at an aligned address. */
+/* Bytes available in hole i at an aligned address. */
 static uint64_t hole_room(const struct sim_bank *bank, size_t i)
 {
 	uint64_t begin = round_up(hole_begin(bank, i), bank->alignment);
@@ -198,7 +198,7 @@ static void remove_block(struct sim_bank *bank, size_t i)
 }
 
 /**
- * sim_bank_free() - give a buffer's place back
+ * sim_bank_free() - free a buffer's place
  * @bank: the memory
  * @kind: as it was in the request
  * @address: as sim_bank_alloc() returned it
@@ -225,7 +225,7 @@ int sim_bank_free(struct sim_bank *bank, uint32_t kind, uint64_t address)
 }
 
 /**
- * sim_bank_free_owner() - give back every place of one owner
+ * sim_bank_free_owner() - free every place of one owner
  * @bank: the memory
  * @kind: only blocks of this kind
  * @owner: only blocks of this owner
@@ -252,7 +252,7 @@ size_t sim_bank_free_owner(struct sim_bank *bank, uint32_t kind, uint64_t owner)
  * sim_bank_largest() - the largest hole
  * @bank: the memory
  *
- * Return: its bytes in each bank: the largest page of which one per bank can be had.
+ * Return: its bytes in each bank: the largest page that fits once in every bank.
  */
 uint64_t sim_bank_largest(const struct sim_bank *bank)
 {

@@ -2,20 +2,20 @@
 #pragma once
 
 /*
- * Hands out the memory of several banks of equal size, as tt-metal's allocator does.
+ * Allocates the memory of several banks of equal size, as tt-metal's allocator does.
  *
- * A buffer consists of pages that are dealt out to the banks in turn. Every bank keeps room for the
- * same number of pages at the same address, so one list of blocks describes all banks, addresses
- * are per bank, and a buffer of one page still takes that page in every bank.
+ * A buffer consists of pages that are distributed over the banks in turn. Every bank keeps room for
+ * the same number of pages at the same address, so one list of blocks describes all banks,
+ * addresses are per bank, and a buffer of one page still takes that page in every bank.
  *
- * Only blocks in use are kept, sorted by address; a hole is what lies between two of them, so holes
- * that meet are one without anything being done.
+ * Only blocks in use are kept, sorted by address; a hole is the gap between two of them, so
+ * adjacent holes merge by themselves.
  */
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* From which end of the window a place is looked for. */
+/* From which end of the window to search for a place. */
 enum sim_bank_end {
 	SIM_BANK_BOTTOM, /* the lowest hole that fits, at its lower end */
 	SIM_BANK_TOP,    /* the highest hole that fits, at its upper end */
@@ -25,8 +25,8 @@ enum sim_bank_end {
 struct sim_block {
 	uint64_t address;
 	uint64_t length; /* bytes in each bank */
-	uint64_t owner;  /* the caller's */
-	uint32_t kind;   /* the caller's; a block is freed by address and kind */
+	uint64_t owner;  /* set by the caller */
+	uint32_t kind;   /* set by the caller; a block is freed by address and kind */
 };
 
 struct sim_bank_request {

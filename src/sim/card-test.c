@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The cards have the capacities of the real ones, and every chip is told from every other. */
+/* The cards have the capacities of the real ones, and every chip has a unique id. */
 
 #include "sim/card.h"
 

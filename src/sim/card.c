@@ -5,10 +5,10 @@
  *
  * Where the numbers come from: bank counts and sizes, L1 per core and alignments are those of
  * tt-metal's SoC descriptions. The first 32 (Blackhole: 64) bytes of each DRAM bank are never
- * handed out, so an n150 offers 12 x (1 GiB - 32) = 12884901504 bytes; the upper 16 MiB of a
- * Blackhole bank cannot be addressed. The start of L1 that can be handed out differs between
- * releases; the ones here give the bank sizes which tt-metal prints when L1 runs out (1395424 bytes
- * less L1_SMALL on Wormhole).
+ * allocated, so an n150 offers 12 x (1 GiB - 32) = 12884901504 bytes; the upper 16 MiB of a
+ * Blackhole bank cannot be addressed. The start of allocatable L1 differs between releases; the
+ * ones here give the bank sizes that tt-metal prints when L1 runs out (1395424 bytes less L1_SMALL
+ * on Wormhole).
  */
 
 #include "sim/card.h"
@@ -30,7 +30,7 @@
 #define BLACKHOLE_DRAM_BANK UINT64_C(4278190080) /* 4 GiB - 16 MiB */
 #define BLACKHOLE_DRAM_BASE UINT64_C(64)
 
-#define TRACE_SIZE UINT64_C(27560000) /* per bank, what tt-metal's LLM demos ask for */
+#define TRACE_SIZE UINT64_C(27560000) /* per bank, as requested by tt-metal's LLM demos */
 #define L1_SMALL_SIZE (UINT64_C(32) * KIB)
 
 /* One huge page of the host; its start belongs to the command queues' pointers. */
@@ -96,7 +96,7 @@ const struct sim_card *sim_card_at(uint32_t index)
 	return index < CARD_COUNT ? &cards[index] : NULL;
 }
 
-/* What lies at the top of a window, with the same banks. */
+/* The top of a window, with the same banks. */
 static struct sim_window window_top(const struct sim_window *window, uint64_t size)
 {
 	return (struct sim_window){
@@ -108,11 +108,11 @@ static struct sim_window window_top(const struct sim_window *window, uint64_t si
 }
 
 /**
- * sim_card_window() - the addresses where a kind of memory lies
+ * sim_card_window() - the addresses of a kind of memory
  * @chip: the chip
  * @type: TTMEM_DRAM to TTMEM_TRACE
  *
- * Return: the window; empty for a type that has no memory of its own (circular buffers lie in L1
+ * Return: the window; empty for a type that has no memory of its own (circular buffers are in L1
  * and kernels in DRAM).
  */
 struct sim_window sim_card_window(const struct sim_chip *chip, uint32_t type)
@@ -136,11 +136,11 @@ struct sim_window sim_card_window(const struct sim_chip *chip, uint32_t type)
 /**
  * sim_card_unique_id() - an ASIC id for a simulated chip
  * @card: the card
- * @board: tells several boards of one kind apart
+ * @board: distinguishes several boards of one kind
  * @chip: which chip of the board
  *
  * Return: the same number, never 0, for the same arguments in every process, so that two processes
- * that use one simulated chip are seen to share it.
+ * using one simulated chip are seen to share it.
  */
 uint64_t sim_card_unique_id(const struct sim_card *card, uint32_t board, uint32_t chip)
 {
@@ -158,7 +158,7 @@ uint64_t sim_card_unique_id(const struct sim_card *card, uint32_t board, uint32_
  * @card: the card
  * @chip: which of its chips
  *
- * Return: true if the chip has no connection to the host of its own.
+ * Return: true if the chip has no connection of its own to the host.
  */
 bool sim_card_is_remote(const struct sim_card *card, uint32_t chip)
 {
@@ -166,9 +166,9 @@ bool sim_card_is_remote(const struct sim_card *card, uint32_t chip)
 }
 
 /**
- * sim_card_declare() - tell ttmem what a device is like
+ * sim_card_declare() - describe a device to ttmem
  * @card: the card
- * @board: tells several boards of one kind apart
+ * @board: distinguishes several boards of one kind
  * @chip: which chip of the board
  * @device: the number under which the process knows it
  */

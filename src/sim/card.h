@@ -5,8 +5,8 @@
  * The cards that can be simulated, with the capacities of the real ones.
  *
  * All windows are per bank: an address in them is valid in each of the banks at once, as in
- * tt-metal. TRACE lies at the top of DRAM and L1_SMALL at the top of L1: their windows are inside
- * those of DRAM and L1, and what they take cannot be had as DRAM or L1.
+ * tt-metal. TRACE is at the top of DRAM and L1_SMALL at the top of L1: their windows are inside
+ * those of DRAM and L1, and cannot be allocated as DRAM or L1.
  *
  * Names begin with sim_ throughout this folder, because other layers have devices and cards too.
  */

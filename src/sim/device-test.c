@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A simulated device reports what it does, and each fault is exactly the fault it says. */
+/* A simulated device reports what it does, and each injected fault causes exactly that fault. */
 
 #include "sim/device.h"
 
@@ -155,7 +155,7 @@ UNIT(an_alias_takes_no_memory)
 	assert(fake_figures()->alloc.flags == TTMEM_FLAG_ALIAS);
 	assert(device.l1.used == used && fake_figures()->live == 2);
 
-	/* Ending the program must not touch the buffer that the alias lies in. */
+	/* Ending the program must not touch the buffer that contains the alias. */
 	sim_device_free_owner(&device, TTMEM_CB, 8);
 	assert(device.l1.used == used && fake_figures()->live == 1);
 	assert(sim_device_free(&device, TTMEM_L1, output) == 0);
@@ -174,7 +174,7 @@ UNIT(an_owner_is_freed_as_a_whole)
 		request.owner = 1 + i % 2;
 		assert(sim_device_alloc(&device, &request, &address) == 0);
 	}
-	sim_device_free_owner(&device, TTMEM_CB, 0); /* nobody: would be everybody in ttmem */
+	sim_device_free_owner(&device, TTMEM_CB, 0); /* no owner: would mean all owners in ttmem */
 	assert(fake_figures()->live == 6);
 	sim_device_free_owner(&device, TTMEM_CB, 1);
 	assert(fake_figures()->live == 3 && device.l1.n_blocks == 3);

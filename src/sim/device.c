@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The simulated device. Reports go out where tt-metal's allocator would send them: after a place
- * was found, and before a place is given up. A free is reported even if the allocator knows nothing
- * of it, because that is how double frees come to be seen.
+ * The simulated device. Reports are sent where tt-metal's allocator would send them: after a place
+ * was found, and before a place is freed. A free is reported even if the allocator does not know
+ * the buffer, because that is how double frees become visible.
  */
 
 #include "sim/device.h"
@@ -24,7 +24,7 @@ static int init_bank(struct sim_bank *bank, const struct sim_window *window, uin
  * sim_device_init() - an empty device, declared to ttmem
  * @device: what to initialise
  * @card: the card it is on
- * @board: tells several boards of one kind apart
+ * @board: distinguishes several boards of one kind
  * @chip: which chip of the board it is
  * @number: the number under which this process knows it
  *
@@ -63,7 +63,7 @@ int sim_device_init(struct sim_device *device, const struct sim_card *card, uint
  * sim_device_deinit() - close the device
  * @device: may be all zero
  *
- * What is still allocated stays so in ttmem's books: that is a leak, as in life.
+ * What is still allocated stays so in ttmem's book: that is a leak, as on a real device.
  */
 void sim_device_deinit(struct sim_device *device)
 {
@@ -104,7 +104,7 @@ struct sim_bank *sim_device_bank(struct sim_device *device, uint32_t type)
 	}
 }
 
-/* Whether one more call is to be spoiled. */
+/* Whether to inject this fault into one more call. */
 static bool take_fault(uint32_t *fault)
 {
 	if (!*fault)
@@ -138,7 +138,7 @@ static void report_alloc(struct sim_device *device, const struct sim_bank *bank,
 		.name_id = request->name_id,
 	};
 
-	/* Not known for a buffer that could never fit: 0 then says so. */
+	/* Unknown for a buffer that could never fit: then it stays 0. */
 	(void)sim_bank_need(bank, request->size, request->page_size, &args.size_per_bank);
 	ttmem_alloc_ex(&args);
 
@@ -153,12 +153,12 @@ static void report_alloc(struct sim_device *device, const struct sim_bank *bank,
 /**
  * sim_device_alloc() - allocate a buffer and report it
  * @device: the device
- * @request: what is wanted. With TTMEM_FLAG_ALIAS or TTMEM_FLAG_PREALLOCATED no memory is taken:
- *           the buffer lies at request->address.
+ * @request: what to allocate. With TTMEM_FLAG_ALIAS or TTMEM_FLAG_PREALLOCATED no memory is taken:
+ *   the buffer is at request->address.
  * @ret_address: where to put its address in each bank
  *
- * Return: 0; -ENOMEM if there is no room, which is reported too; -EINVAL for a request that makes
- * no sense, which is not.
+ * Return: 0; -ENOMEM if there is no room, which is reported too; -EINVAL for an invalid request,
+ * which is not reported.
  */
 int sim_device_alloc(struct sim_device *device, const struct sim_request *request,
 		     uint64_t *ret_address)
@@ -246,7 +246,7 @@ void sim_device_free_owner(struct sim_device *device, uint32_t type, uint64_t ow
  * @size: its bytes
  * @name: its name
  *
- * No memory is behind such a buffer and its address is 0; ttmem only counts it.
+ * Such a buffer has no memory and its address is 0; ttmem only counts it.
  */
 void sim_device_capture(struct sim_device *device, uint32_t type, uint64_t size, const char *name)
 {

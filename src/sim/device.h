@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * A simulated device: its memory, handed out as on a real one, with every allocation and free
+ * A simulated device: its memory, allocated as on a real one, with every allocation and free
  * reported to ttmem the way a runtime would report it. A device belongs to one thread.
  */
 
@@ -13,23 +13,23 @@
 struct sim_card;
 
 /*
- * Faults to play, each a number of calls still to spoil: 0 = behave. They are for tests and
- * demonstrations of what a tool makes of a faulty runtime.
+ * Faults to inject, each a number of calls still to be affected: 0 = none. They are for tests and
+ * demonstrations of how a tool handles a faulty runtime.
  */
 struct sim_device_faults {
-	uint32_t fail_alloc;   /* say that there is no room, whatever there is */
+	uint32_t fail_alloc;   /* fail as if there were no room */
 	uint32_t change_size;  /* report the allocation a second time, one page larger */
 	uint32_t repeat_alloc; /* report the allocation a second time, unchanged */
-	uint32_t forget_free;  /* give the memory back, but do not report it */
+	uint32_t forget_free;  /* free the memory, but do not report it */
 	uint32_t repeat_free;  /* report the free twice */
-	uint32_t free_untyped; /* report the free without saying the type */
+	uint32_t free_untyped; /* report the free without the type */
 };
 
 struct sim_device {
 	uint32_t number;
 	const struct sim_card *card;
 	struct sim_device_faults faults;
-	/* One per place where memory is; see sim_device_bank(). For reading only. */
+	/* One for each kind of memory; see sim_device_bank(). Read-only. */
 	struct sim_bank dram; /* DRAM from the bottom, also kernels */
 	struct sim_bank l1;   /* L1 from the top, circular buffers from the bottom */
 	struct sim_bank l1_small;
@@ -37,7 +37,7 @@ struct sim_device {
 	struct sim_bank system;
 };
 
-/* What is asked of sim_device_alloc(); everything that does not matter is 0. */
+/* Arguments of sim_device_alloc(); unused fields are 0. */
 struct sim_request {
 	uint32_t type;
 	uint32_t flags;     /* TTMEM_FLAG_...; OWNS_DATA is added where it is true */
@@ -47,7 +47,7 @@ struct sim_request {
 	uint32_t name_id; /* if there is no name */
 	uint32_t kernel_sort;
 	uint64_t owner;
-	uint64_t address; /* for ALIAS and PREALLOCATED: where it lies */
+	uint64_t address; /* for ALIAS and PREALLOCATED: its address */
 };
 
 int sim_device_init(struct sim_device *device, const struct sim_card *card, uint32_t board,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The stand-in for libttmem; fake.h says what for. Records are never removed, only marked as freed,
- * so that a second free can be told from a free of nothing. Names and phases are kept as text.
+ * A fake libttmem for tests. Records are never removed, only marked as freed, so that a double free
+ * can be told from an unknown one. Names and phases are kept as text.
  */
 
 #include "sim/fake.h"
@@ -48,7 +48,7 @@ struct fake_figures *fake_figures(void)
 			abort();
 		figures = memory;
 	}
-	/* A child begins with empty books, like its parent. */
+	/* A child begins with empty tables, like its parent. */
 	if (records_pid != getpid()) {
 		records_pid = getpid();
 		n_records = 0;
@@ -56,7 +56,7 @@ struct fake_figures *fake_figures(void)
 	return figures;
 }
 
-/* Forked children would mix their calls in by chance: the hash is only of use without them. */
+/* Calls of forked children would be mixed in at random: the hash is only useful without them. */
 static void hash_call(const char *call, uint64_t a, uint64_t b, uint64_t c)
 {
 	uint64_t hash = fake_figures()->hash;
@@ -78,7 +78,7 @@ static void phase_path(char *text)
 		at += (size_t)snprintf(text + at, FAKE_TEXT - at, "%s%s", i ? "/" : "", phases[i]);
 }
 
-/* Backwards: the youngest record of a key is the one that counts. */
+/* Backwards: the youngest record of a key counts. */
 static struct record *find(uint32_t device, uint32_t type, uint64_t address)
 {
 	for (size_t i = n_records; i-- > 0;) {

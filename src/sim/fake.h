@@ -2,10 +2,9 @@
 #pragma once
 
 /*
- * A stand-in for libttmem in this layer's tests: the same calls, kept in the simplest possible
- * books, so that a test can ask whether everything that was allocated was freed exactly once.
- * Forked children have live tables of their own, as with the real library, but add to the same
- * figures.
+ * A fake libttmem for this layer's tests: the same calls, recorded in the simplest possible tables,
+ * so that a test can check whether everything that was allocated was freed exactly once. Forked
+ * children have their own tables, as with the real library, but add to the same figures.
  */
 
 #include <stdatomic.h>
@@ -17,10 +16,10 @@
 struct fake_figures {
 	atomic_ullong allocs;
 	atomic_ullong frees;
-	atomic_ullong live; /* buffers allocated and not freed, also by processes that ended */
-	atomic_ullong live_again; /* allocations of what was live */
+	atomic_ullong live; /* buffers allocated and not freed, also by processes that have ended */
+	atomic_ullong live_again; /* allocations of a live buffer */
 	atomic_ullong unknown_frees;
-	atomic_ullong double_frees; /* unknown ones of something that was freed before */
+	atomic_ullong double_frees; /* unknown ones of a buffer that was freed before */
 	atomic_ullong failed;
 	atomic_ullong aliases;
 	atomic_ullong hooked;
@@ -47,8 +46,8 @@ struct fake_figures {
 	char freed_again_phase[FAKE_TEXT];
 };
 
-/* The figures of this process and its children; ask before forking, so that they are shared. */
+/* The figures of this process and its children; call it before forking, so that they are shared. */
 struct fake_figures *fake_figures(void);
 
-/* How many live buffers of this process have that name. */
+/* How many live buffers of this process have this name. */
 uint64_t fake_live_named(const char *name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Three programs with one mistake each, of the kinds that ttmem is there to find. */
+/* Three programs with one bug each, of the kinds that ttmem is meant to find. */
 
 #include <stdio.h>
 #include <ttmem/ttmem.h>
@@ -14,7 +14,7 @@
 
 #define LEAK_SHORT_ROUND 8u /* iterations, if run_ms is 0 */
 
-/* An iteration: honest work that is freed again, and one entry for the cache. */
+/* An iteration: some work that is freed again, and one cache entry. */
 static int serve_prompt(struct workload_context *context, struct sim_device *device)
 {
 	struct sim_pile pile = SIM_PILE_NULL;
@@ -37,7 +37,7 @@ static int serve_prompt(struct workload_context *context, struct sim_device *dev
 	r = sim_pile_alloc(&pile, device, &work, NULL);
 	if (r == 0) {
 		workload_phase("prompt_cache");
-		r = sim_device_alloc(device, &entry, &address); /* and never freed: the mistake */
+		r = sim_device_alloc(device, &entry, &address); /* never freed: the bug */
 		ttmem_phase_pop();
 	}
 	workload_pause(context);
@@ -81,7 +81,7 @@ int workload_leak(struct workload_context *context)
 #define BLOCKS 8u
 #define BLOCK_TWICE 3u /* the one with two owners */
 
-/* One round: blocks are made, one is evicted, the shutdown frees what is still on its list. */
+/* One round: allocates blocks, evicts one, and at shutdown frees all that are still on the list. */
 static int use_blocks(struct workload_context *context, struct sim_device *device)
 {
 	struct sim_pile pile = SIM_PILE_NULL;
@@ -111,14 +111,14 @@ static int use_blocks(struct workload_context *context, struct sim_device *devic
 
 	workload_phase("shutdown");
 	if (r ==
-	    0) /* the mistake: nobody took it off the list. It is refused, and that is right. */
+	    0) /* the bug: it was not taken off the list. The free is refused, as it should be. */
 		(void)sim_device_free(device, TTMEM_DRAM, addresses[BLOCK_TWICE]);
 	sim_pile_deinit(&pile);
 	ttmem_phase_pop();
 	return r;
 }
 
-/* Plays @round on one device, again and again. */
+/* Plays @round repeatedly on one device. */
 static int repeat(struct workload_context *context,
 		  int (*round)(struct workload_context *context, struct sim_device *device))
 {
@@ -140,7 +140,7 @@ static int repeat(struct workload_context *context,
  * workload_double_free() - play two owners of one buffer
  * @context: the context; every round frees "kv_cache.block 3" twice
  *
- * Return: 0 or a negative errno; everything is freed, one buffer too often.
+ * Return: 0 or a negative errno; everything is freed, one buffer twice.
  */
 int workload_double_free(struct workload_context *context)
 {
@@ -150,9 +150,9 @@ int workload_double_free(struct workload_context *context)
 #define SLICES 32u
 
 /*
- * Fill almost all of the memory with slices, free every second one, and ask for two slices in one
- * piece: half of the memory is free then, but no hole holds more than one slice. Once a neighbour
- * is freed too, the same request is granted.
+ * Fills almost all of the memory with slices, frees every second one, and requests two slices in
+ * one piece: half of the memory is free then, but no hole is larger than one slice. Once a
+ * neighbour is freed too, the same request succeeds.
  */
 static int fragment(struct workload_context *context, struct sim_device *device)
 {
@@ -183,7 +183,7 @@ static int fragment(struct workload_context *context, struct sim_device *device)
 	workload_phase("load adapter");
 	(void)snprintf(name, sizeof(name), "adapter.weights");
 	request.size *= 2;
-	if (r == 0) /* fails, and is meant to */
+	if (r == 0) /* fails, as intended */
 		(void)sim_pile_alloc(&pile, device, &request, NULL);
 	workload_pause(context);
 	if (r == 0) {
@@ -198,7 +198,7 @@ static int fragment(struct workload_context *context, struct sim_device *device)
 
 /**
  * workload_fragmentation() - play an allocation that fails although enough is free
- * @context: the context; the scale does not matter here, as it takes a full device
+ * @context: the context; the scale is ignored, as a full device is needed
  *
  * Return: 0 or a negative errno; everything is freed.
  */

@@ -4,9 +4,9 @@
  * An 8B language model (the shapes of Llama 3.1 8B, weights in bfloat8) answers requests.
  *
  * The model is split evenly over the chips of the card. Weights come first, layer by layer. Each
- * request then fills a KV cache with its prompt and extends it while tokens are made; every op
- * allocates its output in L1 and circular buffers for the time it runs, and loads its kernels when
- * it runs for the first time. After the first token the run is captured as a trace.
+ * request then fills a KV cache with its prompt and extends it while tokens are generated; every op
+ * allocates its output in L1 and circular buffers while it runs, and loads its kernels when it runs
+ * for the first time. After the first token the run is captured as a trace.
  */
 
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 #define KIB UINT64_C(1024)
 
-#define CHIPS_MAX 8u  /* the model is too small to be worth more */
+#define CHIPS_MAX 8u  /* the model is too small for more */
 #define TILE 32u      /* rows and columns of a tile */
 #define TILE_BF8 1088 /* bytes: 1024 mantissas and 64 shared exponents */
 #define TILE_BF16 2048
@@ -80,7 +80,7 @@ struct llm {
 	struct sim_pile kv;          /* lives as long as a request */
 	struct sim_pile activations; /* the output of the last op, one on each chip */
 	uint32_t layers;
-	uint32_t kv_tokens; /* that fit what is in kv */
+	uint32_t kv_tokens; /* capacity of kv */
 	bool op_loaded[OP_COUNT];
 	bool captured;
 };
@@ -90,7 +90,7 @@ static uint64_t tiles(uint64_t rows, uint64_t columns)
 	return (rows / TILE) * (columns / TILE);
 }
 
-/* Allocate the same on every chip. size is what one chip holds. */
+/* Allocates the same on every chip. size is what one chip holds. */
 static int alloc_everywhere(struct llm *llm, struct sim_pile *pile,
 			    const struct sim_request *request)
 {
@@ -121,7 +121,7 @@ static int load_weight(struct llm *llm, const struct weight *weight, const char 
 	return alloc_everywhere(llm, &llm->model, &request);
 }
 
-/* What the runtime keeps for itself, before there is any model. */
+/* What the runtime allocates for itself, before there is any model. */
 static int load_runtime(struct llm *llm)
 {
 	static const struct sim_request requests[] = {
@@ -175,7 +175,7 @@ static int load_model(struct llm *llm)
 	return r;
 }
 
-/* Let the KV cache hold so many tokens of every sequence: whole blocks, K and V, in each layer. */
+/* Grows the KV cache to this many tokens per sequence: whole blocks, K and V, in each layer. */
 static int grow_kv(struct llm *llm, uint32_t tokens)
 {
 	static const char *const halves[] = {"k", "v"};
@@ -224,7 +224,7 @@ static int load_kernels(struct llm *llm, size_t op)
 	return r;
 }
 
-/* The circular buffers of one program on one chip. The output's is the output itself. */
+/* The circular buffers of one program on one chip. The output's is an alias of the output. */
 static int make_circular_buffers(struct sim_device *device, size_t op, uint64_t output,
 				 uint64_t output_size)
 {
@@ -255,7 +255,7 @@ static int make_circular_buffers(struct sim_device *device, size_t op, uint64_t 
 	return sim_device_alloc(device, &request, &address);
 }
 
-/* One op: its output replaces the one before, its program's circular buffers go when it is done. */
+/* One op: its output replaces the previous one, its circular buffers are freed when it is done. */
 static int run_op(struct llm *llm, uint32_t layer, size_t op)
 {
 	struct sim_pile outputs = SIM_PILE_NULL;
@@ -298,7 +298,7 @@ static int run_layers(struct llm *llm)
 	return r;
 }
 
-/* Once: capture the ops of a token, first as a graph without memory, then as a trace. */
+/* Once: captures the ops of a token, first as a graph without memory, then as a trace. */
 static int capture_trace(struct llm *llm)
 {
 	struct sim_request request = {

@@ -2,7 +2,8 @@
 
 /*
  * A model sharded over all chips of a galaxy. A mesh allocates in lockstep: every buffer has one
- * address, valid on all chips, so one allocator decides for all and ttmem is told once per buffer.
+ * address, valid on all chips, so one allocator decides for all and each buffer is reported to
+ * ttmem once.
  */
 
 #include <errno.h>
@@ -23,7 +24,7 @@ struct mesh {
 	uint32_t n; /* buffers */
 };
 
-/* The allocator that speaks for all: the first chip's. */
+/* The allocator for all chips: the first chip's. */
 static struct sim_bank *lockstep(struct mesh *mesh)
 {
 	return &mesh->devices.device[0].dram;
@@ -52,7 +53,7 @@ static void free_last(struct mesh *mesh)
 	uint64_t address = mesh->addresses[--mesh->n];
 
 	ttmem_free_mesh(mesh->numbers, mesh->devices.n, TTMEM_DRAM, address);
-	/* It came from there, so it is there. */
+	/* It was allocated there, so this cannot fail. */
 	(void)sim_bank_free(lockstep(mesh), TTMEM_DRAM, address);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Piles of buffers; pile.h says what for. */
+/* Piles of buffers. */
 
 #include "sim/pile.h"
 
@@ -49,7 +49,7 @@ int sim_pile_alloc(struct sim_pile *pile, struct sim_device *device,
 }
 
 /**
- * sim_pile_drop() - free one buffer, wherever it lies in the pile
+ * sim_pile_drop() - free one buffer anywhere in the pile
  * @pile: the pile
  * @i: its number, counted from the bottom; freeing it again does nothing
  */
@@ -59,15 +59,15 @@ void sim_pile_drop(struct sim_pile *pile, size_t i)
 
 	if (!entry->device)
 		return;
-	/* It was allocated and is freed once, so there is nothing that could fail. */
+	/* It was allocated and is freed once, so this cannot fail. */
 	(void)sim_device_free(entry->device, entry->type, entry->address);
 	entry->device = NULL;
 }
 
 /**
- * sim_pile_release() - free what came onto the pile since a moment
+ * sim_pile_release() - free the buffers added since a mark
  * @pile: the pile
- * @mark: pile->n at that moment
+ * @mark: pile->n at that time
  */
 void sim_pile_release(struct sim_pile *pile, size_t mark)
 {

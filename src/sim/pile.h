@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A pile of buffers that are freed in the opposite order of their allocation, or by themselves:
- * whoever stops halfway frees the pile and has left nothing behind.
+ * A pile of buffers that are freed in reverse order of allocation, or individually: a caller that
+ * stops halfway frees the pile and leaves nothing behind.
  */
 
 #include <stddef.h>
@@ -13,7 +13,7 @@ struct sim_device;
 struct sim_request;
 
 struct sim_pile_entry {
-	struct sim_device *device; /* not ours; NULL once freed by itself */
+	struct sim_device *device; /* not ours; NULL once freed individually */
 	uint64_t address;
 	uint32_t type;
 };

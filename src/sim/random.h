@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Random numbers that are the same on every machine: splitmix64 (Steele, Lea, Flood 2014). A run is
- * told entirely by its seed, so a failure can be repeated by printing one number.
+ * Random numbers that are the same on every machine: splitmix64 (Steele, Lea, Flood 2014). The seed
+ * determines a run entirely, so printing one number is enough to repeat a failure.
  */
 
 #include <stdint.h>
@@ -22,7 +22,7 @@ static inline uint64_t sim_random_next(struct sim_random *random)
 	return z ^ (z >> 31);
 }
 
-/* A number from low to high, both included; slightly uneven for huge spans, which is no harm. */
+/* A number from low to high, both inclusive; slightly uneven for huge ranges, which is harmless. */
 static inline uint64_t sim_random_between(struct sim_random *random, uint64_t low, uint64_t high)
 {
 	return low + sim_random_next(random) % (high - low + 1);

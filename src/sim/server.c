@@ -4,11 +4,11 @@
  * A server that forks workers, one device each.
  *
  * A worker loads its model, answers requests for a few seconds, frees everything, ends, and is
- * replaced, as servers do that do not trust their workers to run for ever. The parent itself
- * touches no device.
+ * replaced, as in servers that do not trust their workers to run forever. The parent itself uses no
+ * device.
  *
- * All workers hold one end of a socket pair whose other end is the parent's alone: they end when it
- * is closed, be it on purpose or by the parent's death.
+ * All workers hold one end of a socket pair whose other end only the parent has: they end when it
+ * is closed, deliberately or by the parent's death.
  */
 
 #include <errno.h>
@@ -30,7 +30,7 @@
 #define LIFE_MS_MIN 2000u
 #define LIFE_MS_MAX 6000u
 #define SHORT_ROUND 3u /* requests, if run_ms is 0 */
-#define WATCH_MS 10u   /* how often the parent looks for workers that ended */
+#define WATCH_MS 10u   /* how often the parent checks for workers that have ended */
 
 struct worker {
 	pid_t pid; /* 0 = not running */
@@ -67,7 +67,7 @@ static int load_model(struct workload_context *context, struct sim_device *devic
 	return r;
 }
 
-/* One request: memory of random size that is freed when the answer is out. */
+/* One request: memory of random size that is freed with the answer. */
 static int answer(struct workload_context *context, struct sim_device *device, uint32_t number)
 {
 	struct sim_pile pile = SIM_PILE_NULL;
@@ -99,7 +99,7 @@ static int answer(struct workload_context *context, struct sim_device *device, u
 	return r;
 }
 
-/* The fault: a result that is handed on and never freed by anybody. */
+/* The fault: a result that is passed on and never freed. */
 static int answer_and_forget(struct workload_context *context, struct sim_device *device)
 {
 	struct sim_request request = {
@@ -130,7 +130,7 @@ static int serve(struct workload_context *context, struct sim_device *device, bo
 	return r;
 }
 
-/* The life of a worker. It must not come back into the parent's code, nor run its exit handlers. */
+/* The life of a worker. It must not return into the parent's code, nor run its exit handlers. */
 static _Noreturn void worker_main(const struct server *server, uint32_t index)
 {
 	struct workload_context context = *server->context;
@@ -141,7 +141,7 @@ static _Noreturn void worker_main(const struct server *server, uint32_t index)
 	char name[16];
 	int r;
 
-	(void)close(server->lifeline[0]); /* ours is a copy: nothing is lost if it fails */
+	(void)close(server->lifeline[0]); /* only a copy: it does not matter if it fails */
 	(void)snprintf(name, sizeof(name), "server-worker-%u", (index + 1) % 10);
 	(void)prctl(PR_SET_NAME, name); /* only for show */
 
@@ -176,7 +176,7 @@ static int start_worker(struct server *server, uint32_t index)
 	return 0;
 }
 
-/* Collect workers that have ended, or all of them. One that was killed is just gone. */
+/* Reaps workers that have ended, or waits for all of them. One that was killed is just gone. */
 static void collect(struct server *server, bool wait)
 {
 	for (uint32_t i = 0; i < server->n; i++) {
@@ -193,14 +193,14 @@ static void collect(struct server *server, bool wait)
 	}
 }
 
-/* Replace workers until the time is over. */
+/* Replaces workers until the time is over. */
 static int watch(struct server *server)
 {
 	static const struct timespec nap = {.tv_nsec = WATCH_MS * 1000000l};
 	int r = 0;
 
 	while (r == 0 && workload_again(server->context)) {
-		(void)nanosleep(&nap, NULL); /* woken early: looks early */
+		(void)nanosleep(&nap, NULL); /* may return early */
 		collect(server, false);
 		for (uint32_t i = 0; r == 0 && i < server->n; i++) {
 			if (!server->workers[i].pid)
@@ -248,7 +248,7 @@ int workload_server(struct workload_context *context)
 	for (uint32_t i = 0; r == 0 && i < server.n; i++)
 		r = start_worker(&server, i);
 	if (r == 0 && !context->run_ms && !workload_ended(context))
-		collect(&server, true); /* they end by themselves */
+		collect(&server, true); /* they end on their own */
 	else if (r == 0)
 		r = watch(&server);
 

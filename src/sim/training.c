@@ -3,10 +3,10 @@
 /*
  * Training steps of a 1.1B model (the shapes of TinyLlama) in bfloat16, the same on every chip.
  *
- * Weights and the optimizer's two moments live as long as the run. Forward, each layer leaves
- * activations behind; backward, the layers free them in reverse while gradients appear; the
- * optimizer uses the gradients and frees them. So memory draws the well-known saw: up with the
- * activations, across at the turn, down at the end of the step.
+ * Weights and the optimizer's two moments live as long as the run. In the forward pass each layer
+ * leaves activations behind; in the backward pass the layers free them in reverse while gradients
+ * appear; the optimizer uses the gradients and frees them. So memory use has the well-known
+ * sawtooth shape: up with the activations, flat at the turn, down at the end of the step.
  */
 
 #include <stdio.h>
@@ -73,7 +73,7 @@ static int alloc_tensor(struct training *training, struct sim_pile *pile, uint32
 	return r;
 }
 
-/* Every parameter of a layer, as "layers.3.attention.wo" and the suffix. */
+/* Every parameter of a layer, as "layers.3.attention.wo" plus the suffix. */
 static int alloc_parameters(struct training *training, struct sim_pile *pile, uint32_t layer,
 			    const char *suffix)
 {
@@ -129,7 +129,7 @@ static int forward(struct training *training)
 	return r;
 }
 
-/* A layer's part of going back: a scratch tensor in L1, its gradients, and its activations' end. */
+/* One layer of the backward pass: a scratch tensor in L1, its gradients; frees its activations. */
 static int backward_layer(struct training *training, uint32_t layer)
 {
 	static const struct parameter chunk = {"grad_chunk", 8 * TILE, HIDDEN};
@@ -168,7 +168,7 @@ static void optimize(struct training *training)
 	ttmem_phase_pop();
 }
 
-/* Told to end in the middle, a step is finished all the same: it only does not sleep any more. */
+/* If told to end in the middle, it finishes the step, but without sleeping. */
 static int step(struct training *training, uint32_t number)
 {
 	int r;

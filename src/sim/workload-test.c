@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Every workload leaves the books balanced, on every card, finished or stopped, except for the one
- * fault that is its point.
+ * Every workload frees what it allocates, on every card, finished or stopped, except for the one
+ * fault that it demonstrates.
  */
 
 #include "sim/workload.h"
@@ -39,7 +39,7 @@ static void must_run(const char *name, struct workload_context *context)
 	assert(r == 0);
 }
 
-/* All but the faults that some workloads are about. */
+/* Ignores the faults that some workloads demonstrate. */
 static void check_books(void)
 {
 	const struct fake_figures *figures = fake_figures();
@@ -94,7 +94,7 @@ UNIT(wrong_contexts_are_refused)
 	assert(fake_figures()->allocs == 0 && fake_figures()->devices == 0);
 }
 
-/* On every card, several seeds each, without anything left. */
+/* On every card, several seeds each, with nothing left over. */
 static void check_all_cards(const char *name)
 {
 	const struct sim_card *card;
@@ -179,7 +179,7 @@ UNIT(the_same_seed_makes_the_same_calls)
 		uint64_t hashes[2];
 
 		if (strcmp(workload->name, "server") == 0)
-			continue; /* its processes take turns as they like */
+			continue; /* the order of its processes varies */
 		for (uint32_t k = 0; k < 2; k++) {
 			struct workload_context context = small("n300");
 
@@ -228,7 +228,7 @@ UNIT(fragmentation_fails_once_though_enough_is_free)
 		check_books();
 		assert(figures->live == 0 && figures->unknown_frees == 0);
 		assert(figures->failed == ++rounds);
-		/* Asked for two slices, the largest hole is one and half of the memory was free. */
+		/* Two slices were requested, the largest hole was one, and half was free. */
 		assert(figures->failed_largest < figures->failed_size);
 		assert(figures->failed_size < figures->peak[TTMEM_DRAM] / 4);
 	}
@@ -282,7 +282,7 @@ UNIT(a_workload_stopped_before_its_start_does_nothing)
 	assert(fake_figures()->live == 0); /* not even the leak had begun */
 }
 
-/* Runs out of time somewhere in the middle, at another place for each run. */
+/* Runs out of time somewhere in the middle, at a different place in each run. */
 UNIT(a_workload_ends_when_its_time_is_over)
 {
 	const struct workload *workload;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The table of workloads, and what all of them need: devices, time, scale and phases. */
+/* The table of workloads, and what all of them use: devices, time, scale and phases. */
 
 #include "sim/workload.h"
 
@@ -13,7 +13,7 @@
 #include <ttmem/ttmem.h>
 
 #define NS_PER_MS UINT64_C(1000000)
-#define NAP_MS 20u /* how long a workload may sleep without looking whether it should end */
+#define NAP_MS 20u /* how long a workload may sleep without checking whether it should end */
 
 static const struct workload workloads[] = {
 	{"llm", "an 8B language model answers requests", "n300", false, workload_llm},
@@ -57,10 +57,11 @@ const struct workload *workload_at(uint32_t index)
 /**
  * workload_run() - play a workload until it ends or is stopped
  * @workload: which
- * @context: how; only the part above "private" need be filled in
+ * @context: how; only the part above "private" must be filled in
  *
- * Return: 0; -EINVAL if there is no such card or its chips have no numbers left; -ENOMEM if the
- * model does not fit the card; another negative errno if the system refused something.
+ * Return: 0; -EINVAL if there is no such card or too few device numbers are left for its chips;
+ * -ENOMEM if the model does not fit the card; another negative errno if the system refused
+ * something.
  */
 int workload_run(const struct workload *workload, struct workload_context *context)
 {
@@ -75,7 +76,7 @@ int workload_run(const struct workload *workload, struct workload_context *conte
 /**
  * workload_open() - open the chips of the context's card
  * @context: the context
- * @max: not more than so many
+ * @max: at most this many
  * @ret_devices: where to put them
  *
  * Return: 0, or a negative errno.
@@ -116,12 +117,12 @@ void workload_close(struct workload_devices *devices)
 		sim_device_deinit(&devices->device[--devices->n]);
 }
 
-/* Nanoseconds of a clock that never jumps. */
+/* CLOCK_MONOTONIC in nanoseconds. */
 uint64_t workload_now_ns(void)
 {
 	struct timespec now = {0};
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail with a clock that exists */
+	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* the clock always exists */
 	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
@@ -129,7 +130,7 @@ uint64_t workload_now_ns(void)
  * workload_ended() - whether to stop at once, even inside a round
  * @context: the context
  *
- * Return: true if the workload was told to stop, its parent is gone, or its time is over.
+ * Return: true if the workload was told to stop, its parent has died, or its time is over.
  */
 bool workload_ended(const struct workload_context *context)
 {
@@ -157,7 +158,7 @@ bool workload_again(const struct workload_context *context)
 
 /**
  * workload_pause() - sleep between two steps
- * @context: the context; says for how long. Ends soon after the workload should.
+ * @context: the context; gives the duration. Ends soon after the workload should.
  */
 void workload_pause(const struct workload_context *context)
 {
@@ -167,7 +168,7 @@ void workload_pause(const struct workload_context *context)
 		uint32_t nap = left < NAP_MS ? left : NAP_MS;
 		struct timespec time = {.tv_nsec = (long)(nap * NS_PER_MS)};
 
-		(void)nanosleep(&time, NULL); /* a signal may end it: all the better */
+		(void)nanosleep(&time, NULL); /* a signal may end it early, which is fine */
 		left -= nap;
 	}
 }
@@ -175,7 +176,7 @@ void workload_pause(const struct workload_context *context)
 /**
  * workload_size() - a size in the context's scale
  * @context: the context
- * @size: bytes as in life
+ * @size: the real number of bytes
  * @page_size: the result is a whole number of pages of this size, at least one
  *
  * Return: the bytes to use.
@@ -190,8 +191,8 @@ uint64_t workload_size(const struct workload_context *context, uint64_t size, ui
 /**
  * workload_count() - a number of things in the context's scale
  * @context: the context
- * @count: as in life
- * @least: not fewer than this
+ * @count: the real number
+ * @least: at least this many
  *
  * Return: the number to use.
  */
@@ -202,7 +203,7 @@ uint32_t workload_count(const struct workload_context *context, uint32_t count, 
 	return scaled > least ? scaled : least;
 }
 
-/* Push a phase whose name is put together as by printf(). */
+/* Pushes a phase with a printf()-style name. */
 void workload_phase(const char *format, ...)
 {
 	char name[64];

@@ -5,7 +5,7 @@
  * Workloads: programs as people run them, played on simulated devices.
  *
  * A workload ends early when told to and frees whatever it allocated, except where the fault is the
- * point. Each is told entirely by its context: the same context makes the same calls, but for how
+ * point. The context determines it entirely: the same context makes the same calls, except for how
  * long it runs.
  */
 
@@ -18,14 +18,14 @@
 
 struct workload_context {
 	const char *card;      /* see card.c; NULL = the workload's own choice */
-	uint32_t first_device; /* number of its first chip, which also tells boards apart */
+	uint32_t first_device; /* number of its first chip, which also distinguishes boards */
 	uint32_t workers; /* processes of a server; 0 = as many as the card has chips, at least 2 */
 	uint32_t leaking_worker; /* which worker of a server forgets to free, from 1; 0 = none */
-	uint32_t scale;          /* sizes and counts are divided by this; 0 and 1 = as in life */
-	uint32_t run_ms;         /* for how long; 0 = one short round without any sleep */
+	uint32_t scale;          /* sizes and counts are divided by this; 0 and 1 = real sizes */
+	uint32_t run_ms;         /* duration; 0 = one short round without any sleep */
 	uint32_t pace_ms;        /* sleep between steps */
 	uint64_t seed;
-	volatile int *stop; /* end soon when it is not 0; may be NULL */
+	volatile int *stop; /* the workload ends soon when it is not 0; may be NULL */
 	/* private, set by workload_run() */
 	uint64_t deadline_ns;
 	struct sim_random random;
@@ -35,7 +35,7 @@ struct workload_context {
 struct workload {
 	const char *name;
 	const char *description;
-	const char *card; /* which card it is usually played on */
+	const char *card; /* the card it is usually played on */
 	bool has_fault;   /* leaves an incident or a leak behind */
 	int (*run)(struct workload_context *context);
 };
@@ -44,9 +44,9 @@ const struct workload *workload_find(const char *name);
 const struct workload *workload_at(uint32_t index);
 int workload_run(const struct workload *workload, struct workload_context *context);
 
-/* What follows is for the workloads themselves. */
+/* The rest is for the workloads themselves. */
 
-/* The devices a workload plays on. */
+/* The devices that a workload uses. */
 struct workload_devices {
 	struct sim_device device[SIM_CARD_CHIPS_MAX];
 	uint32_t n;

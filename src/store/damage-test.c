@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Damaged files: they are set aside, the reason is said once, and a new one takes what comes. */
+/* Damaged files: they are set aside, the reason is reported once, and a new file takes over. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "base/unit.h"
 #include "store/testing.h"
 
-/* A world whose file has 500 leaks in it, and is closed. */
+/* A world whose file contains 500 leaks and is closed. */
 static void make_history(struct testing_world *world)
 {
 	testing_init(world);
@@ -25,7 +25,7 @@ static void make_history(struct testing_world *world)
 	testing_close(world);
 }
 
-/* The file is of no use: it is set aside, that is said once, and a new one takes what comes. */
+/* The file is unusable: it is set aside, that is reported once, and a new file takes over. */
 static void check_set_aside(struct testing_world *world, const char *reason)
 {
 	struct store_health health;
@@ -204,7 +204,7 @@ UNIT(at_most_three_are_kept)
 	assert(testing_count_aside(&world) == 3);
 }
 
-/* Damage that comes up only while it runs, at every step, of every sort. */
+/* Damage that appears only while the store is running, at every step, of every kind. */
 UNIT(damage_while_running_is_set_aside)
 {
 	static const int codes[] = {SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_IOERR_WRITE,
@@ -220,7 +220,7 @@ UNIT(damage_while_running_is_set_aside)
 			testing_init(&world);
 			snprintf(world.folder, sizeof(world.folder), "%s/%zu-%zu", unit_dir(), i,
 				 k);
-			world.config.batch_ms = 3600000; /* nothing but what is flushed */
+			world.config.batch_ms = 3600000; /* only explicit flushes write */
 			testing_open(&world);
 			testing_put_leak(&world, 1, "before");
 			testing_flush(&world);
@@ -233,8 +233,8 @@ UNIT(damage_while_running_is_set_aside)
 			assert(health.running && health.set_aside == 1 && health.reasons == 1);
 			assert(health.dropped_records == 0 && health.refused == 0);
 			/*
-			 * What failed is written to the new one; what was written before is not.
-			 * Age is looked at before and after writing.
+			 * What failed is written to the new file; what was written before is not.
+			 * STORE_STEP_KEEP runs before and after writing.
 			 */
 			assert(testing_count_leaks(&world) == 2 ||
 			       (testing_count_leaks(&world) == 1 && steps[k] == STORE_STEP_KEEP));
@@ -243,7 +243,7 @@ UNIT(damage_while_running_is_set_aside)
 	}
 }
 
-/* A disk that takes nothing at all must not push out what was set aside before. */
+/* A disk that accepts no writes at all must not push out files that were set aside before. */
 UNIT(damage_that_does_not_end)
 {
 	struct testing_world world;
@@ -254,7 +254,7 @@ UNIT(damage_that_does_not_end)
 	testing_fault(&world, STORE_STEP_COMMIT, SQLITE_IOERR_WRITE, 1000000);
 	for (uint32_t pid = 1000; pid < 1020; pid++) {
 		testing_put_leak(&world, pid, "weights");
-		(void)store_flush(world.store, TESTING_WAIT_MS); /* in vain, and that is fine */
+		(void)store_flush(world.store, TESTING_WAIT_MS); /* fails, as expected */
 	}
 	health = testing_health(&world);
 	assert(health.set_aside == 1 && health.reasons <= 2);
@@ -282,7 +282,7 @@ UNIT(a_reader_that_finds_damage_tells_the_writer)
 	testing_open(&world);
 	testing_flush(&world);
 	testing_wait(&world, true);
-	/* Behind the back of everybody, after it was checked. */
+	/* Behind the store's back, after the check. */
 	fd = open(testing_path(&world, STORE_FILE), O_WRONLY | O_CLOEXEC);
 	assert(fd >= 0 && fstat(fd, &st) == 0);
 	for (off_t at = 2 * 4096; at < st.st_size; at += 512)
@@ -294,7 +294,7 @@ UNIT(a_reader_that_finds_damage_tells_the_writer)
 	testing_put_leak(&world, 1000, "weights");
 	testing_flush(&world);
 	assert(testing_health(&world).set_aside == 1);
-	/* The same reader goes on with the new file. */
+	/* The same reader continues with the new file. */
 	assert(store_query_leaks(reader, &filter, &rows, &next) == 0);
 	assert(testing_count_leaks(&world) == 1);
 	store_reader_close(reader);
@@ -319,7 +319,7 @@ UNIT(removed_while_running)
 	(void)unlink(testing_path(&world, STORE_FILE "-wal"));
 	testing_pass(&world, 20 * TESTING_S);
 	testing_put_leak(&world, 2, "weights");
-	testing_flush(&world); /* into the one file or the other */
+	testing_flush(&world); /* into either file */
 	testing_put_leak(&world, 3, "weights");
 	testing_flush(&world);
 	assert(strstr(testing_health(&world).reason, "no longer the file"));
@@ -339,7 +339,7 @@ UNIT(a_database_locked_by_another_process_is_waited_for)
 	testing_open(&world);
 	testing_put_leak(&world, 1, "weights");
 	testing_flush(&world);
-	/* The writer waits for five seconds, and then again. */
+	/* The writer waits for five seconds, and tries again. */
 	assert(sqlite3_open(testing_path(&world, STORE_FILE), &db) == SQLITE_OK);
 	assert(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK);
 	testing_put_leak(&world, 2, "weights");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A day of samples, one a second, as a busy machine makes them: the file keeps to its size, and what was
- * kept answers. DAY_PROCESSES changes how many processes there are, DAY_FILE gets the size (./dev load).
+ * A day of samples, one per second, as on a busy machine: the file stays within its size, and what
+ * was kept can be queried. DAY_PROCESSES changes the number of processes, DAY_FILE receives the
+ * size (./dev load).
  */
 
 #include <inttypes.h>
@@ -15,7 +16,7 @@
 #include "store/testing.h"
 
 #define DAY_S 86400u
-#define DAY_CAP (UINT64_C(256) << 20) /* as the daemon's own */
+#define DAY_CAP (UINT64_C(256) << 20) /* as in the daemon */
 #define DRAM 0u
 #define L1 1u
 
@@ -26,7 +27,7 @@ static uint32_t day_processes(void)
 	return text ? (uint32_t)strtoul(text, NULL, 10) : 1;
 }
 
-/* Each on a device of its own out of eight, with DRAM and L1 that change; new ones take the place of old. */
+/* Each process is on one of eight devices, with changing DRAM and L1; new ones replace old ones. */
 static void day_put(struct testing_world *world, uint32_t processes, uint32_t second)
 {
 	struct snapshot *snapshot = testing_snapshot(world->real_ns);
@@ -72,7 +73,7 @@ static uint64_t day_ask(struct testing_world *world, uint32_t step, uint64_t fro
 	return count;
 }
 
-/* What passes prints nothing, so whoever wants the figure names a file. */
+/* A passing test prints nothing, so a file can be named for the figure. */
 static void day_tell(uint64_t bytes)
 {
 	const char *path = getenv("DAY_FILE");
@@ -96,7 +97,7 @@ UNIT_LONG(a_day_of_points_stays_within_the_size_limit, 900)
 	for (uint32_t second = 0; second < DAY_S; second++) {
 		day_put(&world, processes, second);
 		if (second % 16 == 15)
-			testing_flush(&world); /* the queue for moments is short */
+			testing_flush(&world); /* the queue for samples is short */
 		if (second % 1024 == 1023 && testing_health(&world).size > most)
 			most = testing_health(&world).size;
 		testing_pass(&world, TESTING_S);
@@ -104,7 +105,7 @@ UNIT_LONG(a_day_of_points_stays_within_the_size_limit, 900)
 	testing_flush(&world);
 	assert(most <= DAY_CAP && testing_health(&world).size <= DAY_CAP);
 	assert(testing_health(&world).dropped_samples == 0);
-	/* All of the day by the minute and by ten seconds, the last hour by the second. */
+	/* The whole day by minutes and by ten seconds, the last hour by seconds. */
 	assert(day_ask(&world, 60, 0) >= DAY_S / 60 - 2);
 	assert(day_ask(&world, 10, world.real_ns - 80000 * TESTING_S) >= 7990);
 	assert(day_ask(&world, 1, world.real_ns - 3500 * TESTING_S) >= 3490);

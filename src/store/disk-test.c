@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Full disks and folders that are not ours: nothing stops, and what waits is written in the end. */
+/* Full disks and folders without access: nothing stops, and what waits is written in the end. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ UNIT(a_folder_that_cannot_be_entered_is_reported)
 	struct store_health health;
 
 	testing_init(&world);
-	/* A file where a folder should be stops root as well. */
+	/* A file in place of the folder stops root as well. */
 	snprintf(blocked, sizeof(blocked), "%s", world.folder);
 	testing_write(blocked, "x", 1);
 	world.config.queue_items = 16;
@@ -30,14 +30,14 @@ UNIT(a_folder_that_cannot_be_entered_is_reported)
 	for (uint32_t pid = 1; pid <= 100; pid++)
 		testing_put_leak(&world, pid, "weights");
 	assert(store_flush(world.store, TESTING_WAIT_MS) == -EAGAIN);
-	testing_sleep(200); /* several tries */
+	testing_sleep(200); /* several attempts */
 	health = testing_health(&world);
 	assert(!health.running && health.reasons == 1 && health.written == 0);
 	assert(health.queued == 16 && health.dropped_records == 84);
 	assert(strstr(health.reason, "Not a directory"));
 	assert(testing_count_leaks(&world) == 0);
 
-	/* As soon as there is a way, what waited is written. */
+	/* As soon as the folder can be made, what waited is written. */
 	assert(unlink(blocked) == 0);
 	testing_wait(&world, true);
 	testing_flush(&world);
@@ -52,7 +52,7 @@ UNIT(a_read_only_folder_is_reported)
 	testing_init(&world);
 	assert(mkdir(world.folder, 0500) == 0);
 	if (geteuid() == 0) {
-		/* Root may write anywhere: somebody else tries. */
+		/* Root may write anywhere: try as another user. */
 		assert(chown(world.folder, 65534, 65534) == 0 && chmod(unit_dir(), 0711) == 0);
 		if (setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0 ||
 		    access(world.folder, X_OK) < 0)
@@ -69,7 +69,7 @@ UNIT(a_read_only_folder_is_reported)
 	testing_close(&world);
 }
 
-/* A disk of its own, which is gone with the case. */
+/* A small disk, which is unmounted when the test ends. */
 static void mount_small(const char *folder, const char *size)
 {
 	if (geteuid() != 0 || unshare(CLONE_NEWNS) < 0 ||
@@ -80,7 +80,7 @@ static void mount_small(const char *folder, const char *size)
 		unit_skip("cannot mount a tmpfs here");
 }
 
-/* Takes all the room there is. */
+/* Takes all free space. */
 static void fill_disk(const struct testing_world *world)
 {
 	static const char bytes[4096];
@@ -109,28 +109,28 @@ UNIT(a_full_disk_is_reported_and_recovered_from)
 		testing_put_leak(&world, pid + 1, "weights");
 	testing_flush(&world);
 
-	/* Others take the rest of the disk. Sooner or later there is no room for the log. */
+	/* Other files take the rest of the disk. Sooner or later there is no room for the log. */
 	fill_disk(&world);
 	for (int i = 0; testing_health(&world).running; i++) {
 		assert(i < 20000);
 		snprintf(name, sizeof(name), "name %d", i);
 		testing_put_leak(&world, ++pid, name);
 		if (i % 16 == 0)
-			(void)store_flush(world.store, TESTING_WAIT_MS); /* in vain in the end */
+			(void)store_flush(world.store, TESTING_WAIT_MS); /* fails in the end */
 		if (i % 64 == 0)
 			fill_disk(&world);
 	}
 	health = testing_health(&world);
 	fprintf(stderr, "%s after %u\n", health.reason, pid);
 	assert(health.reasons == 1 && strstr(health.reason, "full"));
-	assert(health.set_aside == 0); /* it is good, only the disk is not */
+	assert(health.set_aside == 0); /* the file is good, only the disk is full */
 	testing_sleep(300);
 	assert(testing_health(&world).reasons == 1);
 	testing_put_leak(&world, ++pid, "while full");
 	fill_disk(&world);
-	assert(testing_count_leaks(&world) >= 100); /* what is there can be read */
+	assert(testing_count_leaks(&world) >= 100); /* existing data can be read */
 
-	/* There is room again: nothing of what was before or waited is lost. */
+	/* There is room again: neither old nor waiting data is lost. */
 	assert(unlink(testing_path(&world, "somebody-elses")) == 0);
 	testing_wait(&world, true);
 	testing_flush(&world);
@@ -142,7 +142,7 @@ UNIT(a_full_disk_is_reported_and_recovered_from)
 	testing_close(&world);
 }
 
-/* No room even to begin. */
+/* No room even to start. */
 UNIT(a_disk_full_from_the_start_is_reported)
 {
 	struct testing_world world;
@@ -163,7 +163,7 @@ UNIT(a_disk_full_from_the_start_is_reported)
 	testing_close(&world);
 }
 
-/* A limit larger than the disk: points make way, and nothing has to wait. */
+/* A limit larger than the disk: points are deleted, and nothing has to wait. */
 UNIT(a_disk_smaller_than_the_size_limit_is_used)
 {
 	struct testing_world world;
@@ -195,7 +195,7 @@ UNIT(a_disk_smaller_than_the_size_limit_is_used)
 	testing_close(&world);
 }
 
-/* The same by a limit on files; nor does its signal end anything. */
+/* The same through RLIMIT_FSIZE, whose signal must not end the process. */
 UNIT(a_file_size_limit_is_reported)
 {
 	struct rlimit limit = {.rlim_cur = 1 << 20, .rlim_max = 1 << 20};
@@ -217,7 +217,7 @@ UNIT(a_file_size_limit_is_reported)
 	testing_close(&world);
 }
 
-/* Too small for anything: each file is filled and set aside, and none of this ends the process. */
+/* Too small for anything: nothing can be written, and the process survives. */
 UNIT(a_limit_that_nothing_fits_into)
 {
 	struct rlimit limit = {.rlim_cur = 64 << 10, .rlim_max = 64 << 10};
@@ -228,7 +228,7 @@ UNIT(a_limit_that_nothing_fits_into)
 	testing_open(&world);
 	for (uint32_t i = 0; i < 100; i++) {
 		testing_put_leak(&world, i + 1, "weights");
-		(void)store_flush(world.store, TESTING_WAIT_MS); /* in vain */
+		(void)store_flush(world.store, TESTING_WAIT_MS); /* fails */
 	}
 	assert(!testing_health(&world).running && testing_count_aside(&world) == 0);
 	assert(testing_health(&world).reasons == 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Incidents: what is put comes back, what goes on is counted once, and users are told apart. */
+/* Incidents: stored ones can be read back, repetitions are counted, and users are kept apart. */
 
 #include <string.h>
 
@@ -91,7 +91,7 @@ UNIT(an_incident_that_goes_on_is_counted_once)
 	testing_flush(&world);
 	testing_reopen(&world);
 	put_double_free(&world, 42, 1000, 5);
-	put_double_free(&world, 43, 1000, 2); /* another process: on top */
+	put_double_free(&world, 43, 1000, 2); /* another process: added to the count */
 	testing_flush(&world);
 	told = testing_told_incidents(&world, &testing_everything);
 	assert(told.incidents == 1 && told.incident.site.count == 7);
@@ -142,7 +142,7 @@ UNIT(a_failed_allocation_knows_who_held_what)
 	small = testing_process(snapshot, 42, "train");
 	large = testing_process(snapshot, 43, "serve");
 	testing_memory(snapshot, small, 0, L1, 100, 1);
-	testing_memory(snapshot, large, 0, CB, 900, 1); /* lies in L1 */
+	testing_memory(snapshot, large, 0, CB, 900, 1); /* is in L1 */
 	testing_memory(snapshot, large, 0, DRAM, 5000, 1);
 	testing_memory(snapshot, large, 1, L1, 5000, 1); /* another device */
 	assert(snapshot_finish(snapshot) == 0);
@@ -159,7 +159,7 @@ UNIT(a_failed_allocation_knows_who_held_what)
 	assert(told.incidents == 1 && told.holders == 2 && told.parts == 2);
 	assert(!told.incident.example.has_address && told.incident.example.largest_free == 512);
 	assert(told.incident.process.pid == 42);
-	assert(told.holder.process.pid == 42 && told.holder.used == 100); /* the last is least */
+	assert(told.holder.process.pid == 42 && told.holder.used == 100); /* the last is smallest */
 	assert(strcmp(told.part.name, "small") == 0 || strcmp(told.part.name, "large") == 0);
 	snapshot_free(snapshot);
 	testing_close(&world);

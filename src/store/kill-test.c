@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * kill -9 at any instant: the file is whole, and what was written is there. A child writes and says
- * through shared memory what the store has acknowledged; the parent kills it, opens the file, and
- * looks.
+ * kill -9 at any time: the file is intact, and what was written is there. A child writes and
+ * publishes in shared memory what the store has acknowledged; the parent kills it, opens the file
+ * and checks.
  */
 
 #include <signal.h>
@@ -19,7 +19,7 @@
 #include "store/testing.h"
 
 #define ROUNDS 60
-#define LONGEST_US 60000 /* of a life; enough for some hundred batches */
+#define LONGEST_US 60000 /* of a child; enough for some hundred batches */
 
 struct acknowledged {
 	uint32_t leaks;   /* pids 1 to here are in the file */
@@ -43,14 +43,14 @@ static _Noreturn void write_until_killed(struct testing_world *world, struct ack
 	for (;;) {
 		uint32_t leaks = done->leaks, samples = done->samples;
 
-		/* More, and the first ones would be let go. */
+		/* With more, the first ones would be deleted. */
 		if (leaks > STORE_LEAKS_MAX - 10)
 			continue;
 		for (uint32_t i = 1; i <= 3; i++)
 			testing_put_leak(world, leaks + i, i == 3 ? "one" : "two");
 		put_sample(world, samples);
 		testing_flush(world);
-		/* Release pairs with the kill: the parent looks after the child has gone. */
+		/* Release pairs with the kill: the parent reads after the child has ended. */
 		__atomic_store_n(&done->samples, samples + 1, __ATOMIC_RELEASE);
 		__atomic_store_n(&done->leaks, leaks + 3, __ATOMIC_RELEASE);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Leak reports: what is put comes back, cut to its bounds, and what happens again is counted. */
+/* Leak reports: what is stored can be read back, cut to its limits, and repetitions are counted. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ UNIT(a_leak_report_comes_back_whole)
 	assert(strcmp(told.buffer.name, "kv cache") == 0);
 	assert(strcmp(told.buffer.phase, "decode/layer 3") == 0 && told.buffer_uid == 0xabc);
 
-	/* The same over a restart, and as an incident. */
+	/* The same after a restart, and as an incident. */
 	testing_reopen(&world);
 	assert(testing_told_leaks(&world, &testing_everything).buffers == 1);
 	told = testing_told_incidents(&world, &testing_everything);
@@ -103,7 +103,7 @@ UNIT(a_book_is_reported_once)
 	testing_close(&world);
 }
 
-/* The clock was set and the process had changed its name between two looks at the same book. */
+/* The clock was set and the process changed its name between two reads of the same book. */
 UNIT(a_book_is_the_same_whatever_its_process_is_called)
 {
 	struct testing_world world;
@@ -147,7 +147,7 @@ UNIT(leaks_of_one_call_site_are_counted)
 	assert(told.incident.site.last_ns == TESTING_START + 19 * TESTING_S);
 	assert(told.incident.process.pid == 20); /* the newest is the example */
 
-	/* Every report is there; the newest few have their buffers. */
+	/* Every report is there; only the newest have their buffers. */
 	told = testing_told_leaks(&world, &testing_everything);
 	assert(told.leaks == 20 && told.parts == 20 && told.buffers == STORE_EXAMPLES_MAX);
 	assert(told.leak.process.pid == 1 && told.leak.buffers == 1 && told.leak.listed == 0);
@@ -224,7 +224,7 @@ UNIT(hostile_text_is_only_text)
 	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct snapshot *snapshot = testing_snapshot(TESTING_START);
 		uint32_t process = testing_process(snapshot, 100 + i, names[i]);
-		/* Not by snapshot_text(), which cleans: the store must not rely on that. */
+		/* Not snapshot_text(), which sanitizes: the store must not rely on that. */
 		struct snapshot_buffer buffer = {.process = process, .size = 1, .name = names[i]};
 
 		assert(snapshot_add_buffer(snapshot, &buffer) == 0);
@@ -271,7 +271,7 @@ UNIT(pages_follow_each_other)
 		pid -= (uint32_t)told.leaks;
 		assert(told.leak.process.pid == pid + 1);
 		filter.after = next;
-		testing_put_leak(&world, 1000 + pid, "later"); /* is on no later page */
+		testing_put_leak(&world, 1000 + pid, "later"); /* appears on no later page */
 		testing_flush(&world);
 	} while (next.more);
 	filter.after = (struct store_cursor){0};
@@ -306,7 +306,7 @@ UNIT(one_users_leaks_do_not_evict_those_of_others)
 	testing_pass(&world, 20 * TESTING_S);
 	testing_put_leak(&world, 1, "weights");
 	testing_flush(&world);
-	/* The last may have come after it was looked at. */
+	/* The last one may have been added after the check. */
 	assert(testing_count_leaks(&world) <= STORE_LEAKS_MAX + 1);
 	assert(testing_count_leaks(&world) >= STORE_LEAKS_MAX);
 	assert(testing_told_leaks(&world, &other).buffers == 1);

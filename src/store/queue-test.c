@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/*
- * Putting never waits: what does not fit is counted. And reading goes on while the writer writes.
- */
+/* A put never waits: what does not fit is counted. Readers can read while the writer writes. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -44,7 +42,7 @@ UNIT(items_beyond_the_queue_are_counted)
 	assert(health.queued == 0 && health.queued_bytes == 0 && health.written == 64);
 	assert(testing_count_leaks(&world) == 64);
 
-	/* And then all is well again. */
+	/* Afterwards everything works again. */
 	testing_put_leak(&world, 2000, "weights");
 	testing_flush(&world);
 	assert(testing_health(&world).dropped_records == 936 && testing_count_leaks(&world) == 65);
@@ -142,7 +140,7 @@ UNIT(many_threads_may_put)
 	testing_close(&world);
 }
 
-/* Every report has two buffers and says so; a reader must never see a part of one. */
+/* Every report has two buffers and says so; a reader must never see an incomplete one. */
 struct looker {
 	struct testing_world *world;
 	bool stop; /* atomic */

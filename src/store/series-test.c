@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Time series: points come back, become coarser, and go; clocks that are set spoil nothing. */
+/* Time series: points can be read back, become coarser, and expire; clock changes do no harm. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,8 +18,8 @@ enum {
 
 struct told {
 	size_t count;
-	uint64_t first_ns, last_ns; /* times of points */
-	struct store_point last;    /* its texts are gone */
+	uint64_t first_ns, last_ns; /* times of the points */
+	struct store_point last;    /* its texts are no longer valid */
 	uint64_t sum;               /* of used */
 	bool is_in_order;
 };
@@ -69,7 +69,7 @@ static struct told ask_step(struct testing_world *world, uint32_t step)
 	return ask(world, &query);
 }
 
-/* A moment at the clock's time: @processes of them, each with @used bytes. */
+/* A sample at the current time: @processes processes, each with @used bytes. */
 static void put(struct testing_world *world, uint32_t processes, uint64_t used)
 {
 	struct snapshot *snapshot = testing_snapshot(world->real_ns);
@@ -84,13 +84,13 @@ static void put(struct testing_world *world, uint32_t processes, uint64_t used)
 	snapshot_free(snapshot);
 }
 
-/* @seconds of it, a moment every @step. */
+/* @seconds of samples, one every @step. */
 static void put_for(struct testing_world *world, uint64_t seconds, uint64_t step, uint64_t used)
 {
 	for (uint64_t i = 0; i < seconds; i += step) {
 		put(world, 1, used);
 		if (i / step % 32 == 31)
-			testing_flush(world); /* the queue for moments is short */
+			testing_flush(world); /* the queue for samples is short */
 		testing_pass(world, step * TESTING_S);
 	}
 	testing_flush(world);
@@ -146,7 +146,7 @@ UNIT(dead_and_unused_devices_have_no_points)
 
 	testing_init(&world);
 	testing_open(&world);
-	testing_memory(snapshot, living, 0, DRAM, 0, 0); /* used before */
+	testing_memory(snapshot, living, 0, DRAM, 0, 0); /* used earlier */
 	testing_memory(snapshot, dead, 0, DRAM, 50, 5);
 	snapshot->processes[dead].alive = false;
 	assert(snapshot_finish(snapshot) == 0);
@@ -176,7 +176,7 @@ UNIT(coarser_points_keep_the_largest_and_the_last)
 	testing_flush(&world);
 	assert(ask_step(&world, 1).count == 75);
 	told = ask_step(&world, 10);
-	assert(told.count == 7 && told.first_ns == TESTING_START); /* the eighth is not over */
+	assert(told.count == 7 && told.first_ns == TESTING_START); /* the eighth is not complete */
 	assert(told.last.used == 69 && told.last.used_max == 69 && told.last.step_s == 10);
 	assert(told.sum == 9 + 19 + 29 + 39 + 49 + 59 + 69);
 	told = ask_step(&world, 60);
@@ -268,7 +268,7 @@ UNIT(points_are_kept_for_thirty_one_days)
 	assert(told.count >= 43200 - 10 && told.count <= 43200 + 10);
 	assert(end - told.first_ns <= (30 * 86400 + 100) * TESTING_S);
 
-	/* Which of the three is meant is found out. */
+	/* The resolution is chosen automatically. */
 	query.from_ns = end - 1800 * TESTING_S;
 	query.whole_devices = true;
 	assert(ask(&world, &query).last.step_s == 1 && ask(&world, &query).count == 1791);
@@ -277,13 +277,13 @@ UNIT(points_are_kept_for_thirty_one_days)
 	query.from_ns = 0;
 	assert(ask(&world, &query).last.step_s == 60);
 
-	assert(testing_count_leaks(&world) == 1); /* the other is too old */
+	assert(testing_count_leaks(&world) == 1); /* the other one is too old */
 	assert(testing_health(&world).size <= world.config.size_max);
 	assert(testing_health(&world).dropped_samples == 0);
 	testing_close(&world);
 }
 
-/* Far more than there is room for: the newest is there, and the finest is what was cut. */
+/* Far more than fits: the newest is there, and the finest resolution was cut. */
 UNIT(the_size_limit_is_kept)
 {
 	struct testing_world world;
@@ -329,7 +329,7 @@ UNIT(a_clock_that_jumps_ahead_costs_nothing)
 	testing_set_clock(&world, before + UINT64_C(400) * 86400 * TESTING_S);
 	put_for(&world, 50, 1, 6);
 	assert(testing_count_leaks(&world) == 1 && ask_step(&world, 1).count == 150);
-	/* It is noticed and set right. What came of it goes after some time, the rest stays. */
+	/* The mistake is noticed and corrected. Its points expire after a while, the rest stays. */
 	testing_set_clock(&world, before + 50 * TESTING_S);
 	put_for(&world, 100, 1, 7);
 	assert(ask_step(&world, 1).count == 250);
@@ -353,7 +353,7 @@ UNIT(a_clock_that_stays_ahead_is_believed_in_the_end)
 	testing_set_clock(&world, world.real_ns + UINT64_C(400) * 86400 * TESTING_S);
 	put_for(&world, 3500, 10, 6);
 	assert(testing_count_leaks(&world) == 1);
-	put_for(&world, 500, 10, 6); /* it was noticed with the first batch only */
+	put_for(&world, 500, 10, 6); /* it was noticed only with the first batch */
 	assert(testing_count_leaks(&world) == 0 && ask_step(&world, 60).count == 67);
 	testing_close(&world);
 }
@@ -371,14 +371,14 @@ UNIT(a_clock_set_back_loses_nothing)
 	told = ask_step(&world, 1);
 	assert(told.count == 600 && told.last.used == 5);
 	assert(told.sum == 500 * 5 + 100 * 3);
-	/* Both have been, so the larger is the largest; the newer is the last. */
+	/* Both values occurred, so the larger is the maximum; the newer is the last. */
 	told = ask_step(&world, 10);
 	assert(told.count == 60 && told.sum == 51 * 5 + 9 * 3);
 	assert(testing_health(&world).refused == 0);
 	testing_close(&world);
 }
 
-/* No battery, no network yet: it is 1970, and then it is not. */
+/* No battery and no network yet: the clock starts in 1970 and is set later. */
 UNIT(a_clock_that_starts_in_1970_loses_nothing)
 {
 	struct testing_world world;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Setting a database aside; the header tells the idea. */
+/* Renames unusable databases, and removes the oldest ones. */
 
 #include "store/store-aside.h"
 
@@ -23,12 +23,12 @@
 #define STORE_ASIDE_TRIES 100u /* in one second */
 
 /*
- * The log, what the users of a database share, and the database itself: it goes last, because a log
- * that is left behind would be taken for that of the next database.
+ * The log, the shared memory of its users, and the database itself: it goes last, because a log
+ * left behind would be taken for that of the next database.
  */
 static const char *const store_aside_endings[] = {"-wal", "-shm", ""};
 
-/* history.db.20250102T030405Z-00: made by us, and in order of time when in order of name. */
+/* history.db.20250102T030405Z-00: created by us; sorting by name is sorting by time. */
 static bool store_aside_is_ours(const char *name)
 {
 	size_t stem = strlen(STORE_FILE ".");
@@ -43,8 +43,8 @@ static bool store_aside_exists(int folder, const char *name)
 }
 
 /*
- * What cannot be removed is set aside the next time. An empty folder in a file's place may go as
- * well; one with something in it is not ours.
+ * What cannot be removed is set aside the next time. An empty folder in place of a file is removed
+ * too; one that is not empty is not ours.
  */
 static void store_aside_unlink(int folder, const char *name)
 {
@@ -94,7 +94,7 @@ static void store_aside_stamp(uint64_t now_ns, unsigned int number, char *ret_na
 	struct tm parts = {0};
 	char stamp[sizeof(STORE_ASIDE_STAMP)];
 
-	(void)gmtime_r(&now, &parts); /* fails for years that 64 bits of ns do not have */
+	(void)gmtime_r(&now, &parts); /* fails only for years beyond 64 bits of ns */
 	if (strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", &parts) == 0)
 		memcpy(stamp, "00000000T000000Z", sizeof(stamp));
 	(void)snprintf(ret_name, STORE_ASIDE_SIZE, STORE_FILE ".%s-%02u", stamp, number % 100);
@@ -112,7 +112,7 @@ int store_aside(const char *folder, uint64_t now_ns, char *ret_name, size_t size
 		if (!store_aside_exists(fd, name))
 			break;
 	}
-	/* Under the same name the log is still found by whoever opens the file to look into it. */
+	/* With the same name the log is still found when someone opens the file to inspect it. */
 	for (size_t i = 0; i < ARRAY_SIZE(store_aside_endings); i++) {
 		(void)snprintf(from, sizeof(from), STORE_FILE "%s", store_aside_endings[i]);
 		(void)snprintf(to, sizeof(to), "%s%s", name, store_aside_endings[i]);

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Setting a database aside: it gets the time behind its name and is never touched again, but for
- * the oldest ones, which make way. Nobody may have it open.
+ * Sets a database aside: appends the time to its name and never touches it again, except that the
+ * oldest ones are removed. Nobody may have it open.
  */
 
 #include <stddef.h>
@@ -11,10 +11,8 @@
 
 #define STORE_ASIDE_MAX 3u
 
-/*
- * Moves STORE_FILE of @folder and its log. @ret_name: what it is called now. 0 or a negative errno.
- */
+/* Renames STORE_FILE of @folder and its log. @ret_name: the new name. 0 or a negative errno. */
 int store_aside(const char *folder, uint64_t now_ns, char *ret_name, size_t size);
 
-/* Removes STORE_FILE and what belongs to it, if that is a plain file. */
+/* Removes STORE_FILE and the files that belong to it, if it is a regular file. */
 void store_aside_remove(const char *folder);

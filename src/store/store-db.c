@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The writer's connection; the header tells the idea. */
+/* The writer's connection to the database. */
 
 #include "store/store-db.h"
 
@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 
-#define STORE_BUSY_MS 1000 /* for somebody with a command line; of our own there is one writer */
+#define STORE_BUSY_MS 1000 /* for someone with the sqlite3 command; the store has only one writer */
 
 int store_db_fail(struct store_db *db, enum store_trouble trouble, const char *message)
 {
@@ -57,7 +57,7 @@ int store_db_fail_code(struct store_db *db, int code)
 	return store_db_fail(db, store_db_judge(code, 0), sqlite3_errstr(code));
 }
 
-/* What the connection itself has to say of its last failure. */
+/* Records the connection's own error. */
 static int store_db_failed(struct store_db *db)
 {
 	int code = sqlite3_extended_errcode(db->handle);
@@ -88,7 +88,7 @@ int store_db_bind(struct sqlite3_stmt *statement, const struct store_value *valu
 	return r;
 }
 
-/* Steps a bound statement to its end, and leaves it as it was before. */
+/* Steps a bound statement to its end, and resets it. */
 static int store_db_step(struct store_db *db, struct sqlite3_stmt *statement, int64_t *ret_number)
 {
 	bool has_row = false;
@@ -102,7 +102,7 @@ static int store_db_step(struct store_db *db, struct sqlite3_stmt *statement, in
 	}
 	if (r != SQLITE_DONE)
 		failed = store_db_failed(db);
-	(void)sqlite3_reset(statement); /* says again what the step has said */
+	(void)sqlite3_reset(statement); /* returns the step's error again */
 	if (failed < 0)
 		return failed;
 	if (has_row && ret_number)
@@ -117,8 +117,8 @@ int store_db_run(struct store_db *db, enum store_sql sql, const struct store_val
 
 	if (!*statement && sqlite3_prepare_v3(db->handle, store_schema_sql[sql], -1,
 					      SQLITE_PREPARE_PERSISTENT, statement, NULL)) {
-		(void)store_db_failed(db); /* said below */
-		/* The statement is ours, so it is the tables that are not. */
+		(void)store_db_failed(db); /* returned below */
+		/* The statement is ours, so the tables are wrong. */
 		if (db->trouble == STORE_TROUBLE_ITEM)
 			db->trouble = STORE_TROUBLE_DAMAGED;
 		return -EIO;
@@ -149,9 +149,9 @@ static int store_db_execute(struct store_db *db, const char *sql)
 }
 
 /*
- * Makes sure that there is a plain file, and that only we can read it: it has the names and habits
- * of everybody's programs. An existing one is not opened here: closing it would take away the locks
- * of connections that readers have.
+ * Makes sure that there is a regular file that only we can read: it shows which programs all users
+ * run. An existing one is not opened here: closing it would release the locks of the readers'
+ * connections.
  */
 static int store_db_make_file(struct store_db *db, const char *path, struct stat *ret_stat)
 {
@@ -178,21 +178,21 @@ static int store_db_make_file(struct store_db *db, const char *path, struct stat
 	return 0;
 }
 
-/* What must be said before there are tables, and what every connection must be told anew. */
+/* What must be set before there are tables, and what every connection must set again. */
 static int store_db_configure(struct store_db *db)
 {
 	static const char settings[] =
 		"PRAGMA auto_vacuum = INCREMENTAL;"
 		"PRAGMA journal_mode = WAL;"
-		"PRAGMA synchronous = NORMAL;" /* a power cut may take the last seconds */
+		"PRAGMA synchronous = NORMAL;" /* a power failure may lose the last seconds */
 		"PRAGMA foreign_keys = ON;"
 		"PRAGMA secure_delete = OFF;"
-		"PRAGMA temp_store = MEMORY;" /* nothing anywhere else on a full disk */
+		"PRAGMA temp_store = MEMORY;" /* no temporary files on a full disk */
 		"PRAGMA cache_size = -4096;";
 
-	(void)sqlite3_extended_result_codes(db->handle, 1); /* these fail for misuse only */
+	(void)sqlite3_extended_result_codes(db->handle, 1); /* these fail only for misuse */
 	(void)sqlite3_busy_timeout(db->handle, STORE_BUSY_MS);
-	/* The tables in a damaged file may be anybody's. */
+	/* The tables in a damaged file may be anything. */
 	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	return store_db_execute(db, settings);
@@ -214,8 +214,8 @@ static int store_db_create(struct store_db *db)
 }
 
 /*
- * Whether the file is ours. There is no older version to be migrated yet; what is not of this
- * one is left to whoever wrote it.
+ * Checks that the file is ours. There is no older version to migrate yet; a file of another version
+ * is left alone.
  */
 static int store_db_check(struct store_db *db)
 {
@@ -270,13 +270,13 @@ static int store_db_prepare(struct store_db *db, uint64_t log_max)
 		r = store_db_ask(db, "SELECT count(*) FROM sqlite_schema", NULL, 0, &tables);
 	if (r < 0)
 		return r;
-	/* Also if an earlier writer was killed in the middle of making it. */
+	/* Also if an earlier writer was killed while creating it. */
 	db->is_fresh = tables == 0;
 	r = tables == 0 ? store_db_create(db) : store_db_check(db);
 	return r;
 }
 
-/* 0 where there is none to be had: then boots are not told apart. */
+/* 0 where it cannot be read: then boots are not told apart. */
 static int64_t store_db_boot(void)
 {
 	char text[64] = {0};
@@ -307,7 +307,7 @@ int store_db_open(struct store_db *db, const char *path, uint64_t log_max)
 	}
 	if (r < 0) {
 		/*
-		 * The file may be read and written, so it is what is in it, or what lies beside it.
+		 * The file can be read and written, so its contents or the files beside it are bad.
 		 */
 		if (db->trouble == STORE_TROUBLE_ITEM || db->trouble == STORE_TROUBLE_CLOSED)
 			db->trouble = STORE_TROUBLE_DAMAGED;
@@ -319,19 +319,19 @@ int store_db_open(struct store_db *db, const char *path, uint64_t log_max)
 void store_db_close(struct store_db *db, bool as_it_is)
 {
 	for (size_t i = 0; i < STORE_SQL_COUNT; i++) {
-		(void)sqlite3_finalize(db->statements[i]); /* says what was said before */
+		(void)sqlite3_finalize(db->statements[i]); /* returns an earlier error */
 		db->statements[i] = NULL;
 	}
 	if (db->handle && as_it_is)
 		(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-	/* Cannot fail: nothing is left that uses it. NULL is fine. */
+	/* Cannot fail: nothing uses it any more. NULL is fine. */
 	(void)sqlite3_close(db->handle);
 	db->handle = NULL;
 }
 
 void store_db_rollback(struct store_db *db)
 {
-	/* Fails if SQLite has done it already, and that is fine. */
+	/* Fails if SQLite has already rolled back, which is fine. */
 	(void)sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
 }
 

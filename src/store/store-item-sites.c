@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Leak reports and failed allocations: millions of buffers become a bounded number of call sites,
- * in one pass and without sorting, because the caller is the daemon's only thread. A call site is a
- * type and a name, or the phase where there is no name; texts of a snapshot are each there once, so
- * that keys are compared by pointer. The table has room for more sites than are kept, so that the
- * largest are very likely among those found; buffers that find no room in it count into the totals
- * only.
+ * Leak reports and failed allocations: groups millions of buffers into a bounded number of call
+ * sites, in one pass and without sorting, because the caller is the daemon's only thread. A call
+ * site is a type and a name, or the phase if there is no name; a snapshot holds each text only
+ * once, so keys are compared by pointer. The table has room for more sites than are kept, so that
+ * the largest are very likely among those found; buffers that do not fit count only in the totals.
  */
 
 #include "store/store-item.h"
@@ -22,7 +21,7 @@
 #include "core/merge.h"
 #include "core/types.h"
 
-#define STORE_SITES_GROUPED 2048u                    /* call sites that are told apart */
+#define STORE_SITES_GROUPED 2048u                    /* distinct call sites */
 #define STORE_SITES_SLOTS (2u * STORE_SITES_GROUPED) /* a power of two */
 
 struct store_group {
@@ -53,7 +52,7 @@ static void store_item_cleanup(struct store_item **item)
 
 _Static_assert(STORE_LEAK_SITES_MAX <= STORE_LEAK_BUFFERS_MAX, "one of each site is listed");
 
-/* The buffer's group, made if @may_add and there is room; else NULL. */
+/* The buffer's group, created if @may_add and there is room; else NULL. */
 static struct store_group *store_group_of(struct store_groups *groups,
 					  const struct snapshot_buffer *buffer, bool may_add)
 {
@@ -101,7 +100,7 @@ static uint64_t store_group_add(struct store_groups *groups, const struct snapsh
 	return bytes;
 }
 
-/* A group's place among the others. */
+/* A group's rank among the others. */
 struct store_rank {
 	uint64_t bytes;
 	uint64_t buffers;
@@ -117,7 +116,7 @@ static int store_group_compare(const void *left, const void *right)
 	return (a->buffers < b->buffers) - (a->buffers > b->buffers);
 }
 
-/* The largest @most groups become sites of the item. */
+/* Keeps the largest @most groups as sites of the item. */
 static int store_groups_keep(struct store_groups *groups, size_t most, struct store_item *item)
 {
 	CLEANUP_FREE struct store_rank *order = calloc(groups->count + 1, sizeof(*order));
@@ -182,7 +181,7 @@ static int store_item_add_buffer(struct store_item *item, const struct snapshot 
 	return r;
 }
 
-/* Lists one buffer of each site, and then more of them until the list is full. */
+/* Lists one buffer of each site, and then more until the list is full. */
 static int store_item_list(struct store_item *item, const struct snapshot *snapshot,
 			   uint32_t process, struct store_groups *groups)
 {
@@ -236,7 +235,7 @@ int store_item_leak(const struct snapshot *snapshot, uint32_t process,
 		*ret_item = NULL;
 		return 0;
 	}
-	/* Of very many only the largest are in the snapshot: then the counters tell the sums. */
+	/* A snapshot holds only the largest of very many buffers: the counters give the sums. */
 	snapshot_process_totals(&snapshot->processes[process], &bytes, &buffers);
 	if (buffers > item->leaked_buffers) {
 		item->cut += buffers - item->leaked_buffers;
@@ -255,7 +254,7 @@ int store_item_leak(const struct snapshot *snapshot, uint32_t process,
 	return 0;
 }
 
-/* Whether memory of @type lies where that of the incident does. */
+/* Whether memory of @type is in the same place as the incident's. */
 static bool store_item_competes(const struct snapshot_incident *incident, uint32_t type)
 {
 	return incident->type >= BOOK_TYPES || types_folded(incident->type) == types_folded(type);
@@ -271,8 +270,8 @@ static int store_item_compare_used(const void *left, const void *right)
 }
 
 /*
- * Who holds memory on the device. Until the list is cut, a holder's process is the snapshot's
- * index; only those that stay are copied.
+ * The processes that hold memory on the device. Until the list is cut, a holder's process is the
+ * snapshot's index; only those that stay are copied.
  */
 static int store_item_holders(struct store_item *item, const struct snapshot *snapshot,
 			      uint32_t row)
@@ -328,7 +327,7 @@ static int store_item_held(struct store_item *item, const struct snapshot *snaps
 	for (size_t i = 0; i < snapshot->buffer_count; i++) {
 		const struct snapshot_buffer *buffer = &snapshot->buffers[i];
 
-		/* Buffers stand in the order of processes and devices: looked up once for each. */
+		/* Buffers are sorted by process and device: look up once for each. */
 		if (buffer->process != process || buffer->device != device) {
 			const struct snapshot_part *part;
 
@@ -338,7 +337,7 @@ static int store_item_held(struct store_item *item, const struct snapshot *snaps
 			wanted = part && part->row == row && snapshot->processes[process].alive;
 		}
 		if (wanted && store_item_competes(&item->incident, buffer->type))
-			(void)store_group_add(groups, buffer); /* bytes are summed up elsewhere */
+			(void)store_group_add(groups, buffer); /* bytes are summed elsewhere */
 	}
 	return store_groups_keep(groups, STORE_HOLDERS_MAX, item);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Copying totals and incidents out of a snapshot; what groups buffers is in store-item-sites.c. */
+/* Copies totals and incidents out of a snapshot; store-item-sites.c groups buffers. */
 
 #include "store/store-item.h"
 
@@ -30,7 +30,7 @@ struct store_item *store_item_new(enum store_item_kind kind, uint64_t time_ns)
 		return NULL;
 	item->kind = kind;
 	item->time_ns = time_ns;
-	/* The empty text is at 0. */
+	/* The empty text is at offset 0. */
 	if (store_item_add_text(item, "", &none) < 0)
 		return store_item_free(item);
 	return item;
@@ -67,7 +67,7 @@ int store_item_add_text(struct store_item *item, const char *text, uint32_t *ret
 		*ret_at = 0;
 		return 0;
 	}
-	/* Neighbours mostly have the same name, and texts of a snapshot are each there once. */
+	/* Adjacent rows mostly have the same name, and a snapshot holds each text only once. */
 	if (text == item->text_last) {
 		*ret_at = item->text_last_at;
 		return 0;
@@ -136,7 +136,7 @@ static int store_item_sample_devices(struct store_item *item, const struct snaps
 		for (uint32_t type = 0; r == 0 && type < BOOK_TYPES; type++) {
 			const struct snapshot_device_memory *memory = &device->memory[type];
 
-			/* What was never used has no history; what is no longer used has one. */
+			/* Memory that was never used has no history; memory no longer used does. */
 			if (!memory->used && !memory->buffers && !memory->peak)
 				continue;
 			if (item->sample_count >= STORE_SAMPLES_MAX / 2) {

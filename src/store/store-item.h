@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * What travels from a put to the writer: a copy of what is to be written, cut to its bounds and
- * with its texts cleaned, so that the writer needs nothing of the caller's. Texts are offsets into
- * one block; 0 is the empty text, which stands for none.
+ * What a put hands to the writer: a copy of the data, cut to its limits and with its texts
+ * sanitized, so that the writer needs nothing of the caller's. Texts are offsets into one block; 0
+ * is the empty text, which means none.
  */
 
 #include <stddef.h>
@@ -38,7 +38,7 @@ struct store_item_sample {
 	uint64_t buffers;
 };
 
-/* A call site of a leak, or what it holds where an allocation failed. */
+/* A call site of a leak, or its share where an allocation failed. */
 struct store_item_site {
 	uint32_t type;
 	uint32_t name, phase, stack;
@@ -51,7 +51,7 @@ struct store_item_buffer {
 	uint32_t site; /* index */
 	uint32_t name, phase, stack;
 	uint64_t device_uid;
-	struct snapshot_buffer buffer; /* its texts are not to be used */
+	struct snapshot_buffer buffer; /* its texts must not be used */
 };
 
 struct store_item_party {
@@ -62,16 +62,16 @@ struct store_item_party {
 struct store_item {
 	struct store_item *next; /* the queue's */
 	enum store_item_kind kind;
-	size_t bytes; /* what it takes */
-	uint64_t cut; /* rows that found no room in it */
+	size_t bytes; /* memory it uses */
+	uint64_t cut; /* rows that did not fit */
 	uint64_t time_ns;
 
 	char *texts;
 	size_t text_used, text_capacity;
-	const char *text_last; /* the caller's text that was copied last, to where */
+	const char *text_last; /* the caller's text that was copied last, and its offset */
 	uint32_t text_last_at;
 
-	struct store_item_process *processes; /* of incidents and leaks the first is whose it is */
+	struct store_item_process *processes; /* the first is the owner of an incident or leak */
 	size_t process_count, process_capacity;
 	struct store_item_sample *samples; /* of incidents: holders */
 	size_t sample_count, sample_capacity;
@@ -80,7 +80,7 @@ struct store_item {
 	struct store_item_buffer *buffers;
 	size_t buffer_count, buffer_capacity;
 
-	/* An incident; its texts and its process are not to be used. */
+	/* An incident; its texts and its process must not be used. */
 	struct snapshot_incident incident;
 	uint32_t incident_kind;
 	uint64_t device_uid;
@@ -92,14 +92,14 @@ struct store_item {
 	uint64_t leaked_buffers;
 };
 
-/* Each NULL if memory has run out. */
+/* Each returns NULL if memory has run out. */
 struct store_item *store_item_sample(const struct snapshot *snapshot);
 struct store_item *store_item_incident(const struct snapshot *snapshot,
 				       const struct snapshot_incident *incident);
 struct store_item *store_item_failure(const struct snapshot *snapshot,
 				      const struct snapshot_incident *incident);
 
-/* 0, and NULL if there is no leak; or -ENOMEM. */
+/* 0, with NULL if there is no leak; or -ENOMEM. */
 int store_item_leak(const struct snapshot *snapshot, uint32_t process,
 		    const struct store_ending *ending, struct store_item **ret_item);
 
@@ -110,7 +110,7 @@ static inline const char *store_item_text(const struct store_item *item, uint32_
 	return item->texts + at;
 }
 
-/* For the files that make items. */
+/* For the files that create items. */
 struct store_item *store_item_new(enum store_item_kind kind, uint64_t time_ns);
 
 /* 0 or -ENOMEM; NULL gives 0, the empty text. */
@@ -118,5 +118,5 @@ int store_item_add_text(struct store_item *item, const char *text, uint32_t *ret
 int store_item_add_process(struct store_item *item, const struct snapshot_process *process);
 int store_item_add_sample(struct store_item *item, const struct store_item_sample *sample);
 
-/* What it takes, once it is complete. */
+/* Sets the memory that it uses, once it is complete. */
 void store_item_weigh(struct store_item *item);

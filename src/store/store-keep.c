@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Letting go of what is too old, and of rows beyond their number; store-size.c looks after bytes.
+ * Deletes what is too old, and rows beyond their number; store-size.c limits the bytes.
  *
- * Age needs a clock, and clocks are set. A clock that has moved otherwise than time has passed is
- * not believed for an hour: until then nothing is too old, so that a mistake that is noticed costs
- * nothing. Likewise one that is far from what the file ends with when it is opened. What has a time
- * further ahead than it would be kept is of a clock that was wrong, and goes as well; everything in
- * between stays, so a clock that was set back a little loses nothing.
+ * Age depends on the clock, and clocks are set. If the clock has moved differently from the time
+ * that passed, it is not trusted for an hour: until then nothing counts as too old, so that a
+ * mistake that is noticed does no harm. The same applies if it is far from the file's newest time
+ * when the file is opened. Rows whose time is further in the future than they would be kept come
+ * from a wrong clock, and are deleted as well; everything in between stays, so a clock that is set
+ * back a little loses nothing.
  */
 
 #include <errno.h>
@@ -23,11 +24,11 @@
 #define STORE_CLOCK_SLACK_NS (60 * NS_PER_S)
 #define STORE_CLOCK_DOUBT_NS (3600 * NS_PER_S)
 #define STORE_SLICE_ROWS 20000 /* deleted in one transaction */
-#define STORE_SLICES 50u       /* in one go; the rest in the next */
+#define STORE_SLICES 50u       /* in one go; the rest next time */
 /* One for each resolution. */
 static const struct {
 	uint64_t seconds;
-	const char *expire; /* before ?1, but not more than ?2 rows and those of the last's time */
+	const char *expire; /* before ?1, but at most ?2 rows plus those of the last one's time */
 	const char *expire_ahead;
 } store_ages[] = {
 #define AGE(table, kept)                                                                           \
@@ -56,7 +57,7 @@ static uint64_t store_apart(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
-/* The newest time that the file knows of, 0 if it is empty. */
+/* The newest time in the file, 0 if it is empty. */
 static int store_keep_newest(struct store *store, uint64_t *ret_ns)
 {
 	int64_t points = 0, sites = 0;
@@ -69,7 +70,7 @@ static int store_keep_newest(struct store *store, uint64_t *ret_ns)
 	return r;
 }
 
-/* Looks whether the clock was set. 0 or -EIO. */
+/* Checks whether the clock was set. 0 or -EIO. */
 static int store_keep_clock(struct store *store, const struct store_now *now)
 {
 	struct store_clock *clock = &store->clock;
@@ -91,7 +92,7 @@ static int store_keep_clock(struct store *store, const struct store_now *now)
 	return 0;
 }
 
-/* Deletes in slices, each a transaction of its own, so that the log stays short. */
+/* Deletes in slices, each in its own transaction, so that the log stays short. */
 static int store_keep_expire_points(struct store *store, uint64_t now_s)
 {
 	struct store_db *db = &store->db;
@@ -135,9 +136,7 @@ static int store_keep_expire_records(struct store *store, uint64_t now_ns)
 	return r < 0 ? r : 0;
 }
 
-/*
- * Deletes what is beyond a maximum number of rows. @sql: how many there are, then what deletes ?1.
- */
+/* Deletes rows beyond a maximum number. @sql: counts them, then deletes ?1 of them. */
 static int store_keep_bound(struct store *store, const char *const sql[2], int64_t most)
 {
 	int64_t count = 0;
@@ -150,8 +149,8 @@ static int store_keep_bound(struct store *store, const char *const sql[2], int64
 }
 
 /*
- * Records are dropped from the user who has most of them, so that nobody can push out what others
- * left.
+ * Records are deleted from the user who has the most, so that no user can push out records of
+ * others.
  */
 static const char *const store_leaks_bound[] = {
 	"SELECT count(*) FROM leaks",
@@ -197,8 +196,8 @@ static int store_keep_bounds(struct store *store)
 }
 
 /*
- * Removes lines without points and processes without anything. A line's last_t is up to two minutes
- * behind, so it is compared with the oldest point that there is at all.
+ * Removes series without points and unreferenced processes. last_t of a series is up to two minutes
+ * behind, so it is compared with the oldest point of all.
  */
 int store_keep_sweep(struct store *store)
 {
@@ -219,12 +218,12 @@ int store_keep_sweep(struct store *store)
 		if (r < 0)
 			return r;
 	}
-	/* Numbers of what is gone may be given to others. */
+	/* Ids of deleted rows may be reused. */
 	store_series_forget(&store->series);
 	return 0;
 }
 
-/* Somebody may have removed the file, or put another in its place. */
+/* Someone may have removed or replaced the file. */
 static int store_keep_check_place(struct store *store)
 {
 	struct stat st;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Asking for time series. First the lines that are wanted are found; then, if they are few, each of
- * their points is looked up, since it is known where it must lie; else all points of that time are
- * gone through.
+ * Queries time series. First the matching series are found. If they are few, each of their points
+ * is looked up by its key; otherwise all points of that time are scanned.
  */
 
 #include <errno.h>
@@ -30,10 +29,10 @@ struct store_line {
 
 static const struct store_resolution {
 	uint32_t step;
-	const char *first, *last; /* when it begins and ends */
+	const char *first, *last; /* its first and last time */
 	const char *after;        /* the first time after ?1 */
-	const char *point;        /* of ?1 = t, ?2 = series */
-	const char *points;       /* behind (?1, ?2), to ?3 */
+	const char *point;        /* for ?1 = t, ?2 = series */
+	const char *points;       /* after (?1, ?2), up to ?3 */
 } store_resolutions[] = {
 #define RESOLUTION(seconds, table)                                                             \
 	{                                                                                      \
@@ -51,7 +50,7 @@ static const struct store_resolution {
 #undef RESOLUTION
 };
 
-/* All that one query works with. */
+/* The state of one query. */
 struct store_asking {
 	struct store_reader *reader;
 	const struct store_series_query *query;
@@ -59,7 +58,7 @@ struct store_asking {
 	void *context;
 
 	struct pool texts;
-	struct store_line *lines; /* in order of their numbers */
+	struct store_line *lines; /* sorted by id */
 	size_t line_count, line_capacity;
 	const struct store_resolution *resolution;
 	int64_t from, to; /* seconds */
@@ -145,8 +144,8 @@ static int store_asking_number(struct store_asking *asking, const char *sql, int
 }
 
 /*
- * The finest resolution that reaches back as far as is asked for, or as there is anything at all.
- * Coarser points begin earlier than what they are made of, which counts for nothing here.
+ * Chooses the finest resolution that reaches back as far as requested, or as far as there is any
+ * data. A coarser point begins earlier than the points it was made from, which is ignored here.
  */
 static int store_asking_choose(struct store_asking *asking)
 {
@@ -177,7 +176,7 @@ static int store_asking_choose(struct store_asking *asking)
 	return 0;
 }
 
-/* From where to where there are points. 1, 0 if there are none, or a negative errno. */
+/* Limits the query to times with points. 1, 0 if there are none, or a negative errno. */
 static int store_asking_clip(struct store_asking *asking)
 {
 	const struct store_series_query *query = asking->query;
@@ -198,7 +197,7 @@ static int store_asking_clip(struct store_asking *asking)
 	return 1;
 }
 
-/* 1: that is enough. */
+/* 1: stop. */
 static int store_asking_tell(struct store_asking *asking, const struct store_line *line,
 			     struct sqlite3_stmt *row)
 {
@@ -223,7 +222,7 @@ static int store_asking_tell(struct store_asking *asking, const struct store_lin
 	return asking->row(asking->context, &point);
 }
 
-/* The points of one time, where they must lie. 0, 1: that is enough, or a negative errno. */
+/* Looks up the points of one time by key. 0, 1: stop, or a negative errno. */
 static int store_asking_look_at(struct store_asking *asking, struct sqlite3_stmt *row, int64_t t,
 				bool *ret_found)
 {
@@ -236,7 +235,7 @@ static int store_asking_look_at(struct store_asking *asking, struct sqlite3_stmt
 
 		if (t == after.major && line->id <= after.minor)
 			continue;
-		(void)sqlite3_reset(row); /* nothing has failed; nor can these */
+		(void)sqlite3_reset(row); /* no error is pending; nor can these fail */
 		(void)sqlite3_bind_int64(row, 1, t);
 		(void)sqlite3_bind_int64(row, 2, line->id);
 		r = store_reader_step(asking->reader, row);
@@ -248,7 +247,7 @@ static int store_asking_look_at(struct store_asking *asking, struct sqlite3_stmt
 	return r;
 }
 
-/* One time after the other; where nothing is found, the next at which there is anything at all. */
+/* Goes from one time to the next; where nothing is found, skips to the next time with any point. */
 static int store_asking_look_up(struct store_asking *asking)
 {
 	STORE_STATEMENT row = NULL;
@@ -277,7 +276,7 @@ static int store_compare_ids(const void *key, const void *element)
 	return (a > b) - (a < b);
 }
 
-/* All points of the time. */
+/* Scans all points of the time. */
 static int store_asking_go_through(struct store_asking *asking)
 {
 	bool is_first = asking->next.major < asking->from;
@@ -300,7 +299,7 @@ static int store_asking_go_through(struct store_asking *asking)
 	return r;
 }
 
-/* 0: that was all, 1: there may be more, or a negative errno. */
+/* 0: complete, 1: there may be more, or a negative errno. */
 static int store_asking_run(struct store_asking *asking)
 {
 	int r = store_asking_find_lines(asking);

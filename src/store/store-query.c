@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Asking for incidents and leak reports. */
+/* Queries incidents and leak reports. */
 
 #include <sqlite3.h>
 
@@ -13,9 +13,7 @@ static size_t store_limit(size_t limit)
 	return limit ? bits_min(limit, STORE_LIMIT_MAX) : STORE_LIMIT_MAX;
 }
 
-/*
- * What every list can be asked for: ?1 user, ?2 pid, ?3 since, ?4 and ?5 the cursor, ?6 how many.
- */
+/* Parameters of every list: ?1 user, ?2 pid, ?3 since, ?4 and ?5 the cursor, ?6 the limit. */
 static void store_filter_values(const struct store_filter *filter, struct store_value *ret_values)
 {
 	bool is_first = !filter->after.major && !filter->after.minor;
@@ -25,7 +23,7 @@ static void store_filter_values(const struct store_filter *filter, struct store_
 	ret_values[2] = STORE_CUT(filter->since_ns);
 	ret_values[3] = STORE_INT(is_first ? INT64_MAX : filter->after.major);
 	ret_values[4] = STORE_INT(is_first ? INT64_MAX : filter->after.minor);
-	/* One more, to know whether there is one. */
+	/* One more, to know whether there is a next page. */
 	ret_values[5] = STORE_INT((int64_t)store_limit(filter->limit) + 1);
 }
 
@@ -120,7 +118,7 @@ static struct store_incident store_column_incident(struct sqlite3_stmt *row)
 	return incident;
 }
 
-/* Who held memory there, and which call sites. */
+/* The processes that held memory there, and the call sites. */
 static int store_query_holders(struct store_reader *reader, const struct store_incident_rows *rows,
 			       int64_t example)
 {
@@ -187,7 +185,7 @@ static int store_query_incident(struct store_reader *reader, struct sqlite3_stmt
 	return r;
 }
 
-/* Between begin and end. 0: that was all, 1: there may be more, or a negative errno. */
+/* Between begin and end. 0: complete, 1: there may be more, or a negative errno. */
 static int store_list_incidents(struct store_reader *reader, const struct store_filter *filter,
 				const void *rows, struct store_cursor *next)
 {
@@ -209,7 +207,7 @@ static int store_list_incidents(struct store_reader *reader, const struct store_
 	return r;
 }
 
-/* @list: store_list_incidents() or its like, which knows what @rows are. */
+/* @list: store_list_incidents() or store_list_leaks(), which knows the type of @rows. */
 static int
 store_query_page(struct store_reader *reader, const struct store_filter *filter, const void *rows,
 		 int (*list)(struct store_reader *reader, const struct store_filter *filter,
@@ -330,7 +328,7 @@ static int store_query_leak(struct store_reader *reader, struct sqlite3_stmt *ro
 	return r;
 }
 
-/* As for incidents. */
+/* Return: as store_list_incidents(). */
 static int store_list_leaks(struct store_reader *reader, const struct store_filter *filter,
 			    const void *rows, struct store_cursor *next)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The queue between those who put and the writer; the header tells the idea. */
+/* The queue between producers and the writer. */
 
 #include "store/store-queue.h"
 
@@ -10,7 +10,7 @@
 #include "base/bits.h"
 #include "store/store-item.h"
 
-#define STORE_BATCH_ITEMS 512u /* so many are a batch, however young */
+#define STORE_BATCH_ITEMS 512u /* this many form a batch at once */
 
 static uint64_t store_queue_ms(void)
 {
@@ -43,7 +43,7 @@ int store_queue_init(struct store_queue *queue, size_t items, size_t bytes)
 		queue->lanes[i].last = &queue->lanes[i].first;
 	queue->lanes[STORE_LANE_RECORDS].items_max = items;
 	queue->lanes[STORE_LANE_RECORDS].bytes_max = bytes;
-	/* A moment a second: a minute of them is more than a writer that works falls behind. */
+	/* One sample per second: a minute of them is more than a working writer falls behind. */
 	queue->lanes[STORE_LANE_SAMPLES].items_max = bits_max(items / 64, 4);
 	queue->lanes[STORE_LANE_SAMPLES].bytes_max = bytes / 2;
 
@@ -79,7 +79,7 @@ void store_queue_deinit(struct store_queue *queue)
 {
 	for (size_t i = 0; i < STORE_LANES; i++)
 		store_queue_free_list(queue->lanes[i].first);
-	(void)pthread_cond_destroy(&queue->done); /* nobody is left to wait for, or hold, these */
+	(void)pthread_cond_destroy(&queue->done); /* nobody waits for or holds these any more */
 	(void)pthread_cond_destroy(&queue->work);
 	(void)pthread_mutex_destroy(&queue->lock);
 }
@@ -106,7 +106,7 @@ void store_queue_put_consume(struct store_queue *queue, enum store_lane_kind kin
 	lane->put++;
 	if (queue->waiting++ == 0)
 		queue->oldest_ms = store_queue_ms();
-	/* Else the writer waits for this batch's time already. */
+	/* Otherwise the writer already waits for this batch. */
 	if (queue->waiting == 1 || queue->waiting == STORE_BATCH_ITEMS)
 		pthread_cond_signal(&queue->work);
 	pthread_mutex_unlock(&queue->lock);
@@ -132,7 +132,7 @@ bool store_queue_wait(struct store_queue *queue, uint32_t batch_ms, uint32_t idl
 	while (!queue->stopping) {
 		uint64_t until = idle;
 
-		/* While nothing can be written, it is the time to try again that ends the wait. */
+		/* While nothing can be written, only the time of the next attempt ends the wait. */
 		if (queue->waiting > 0 && !queue->stalled) {
 			if (queue->hurry || queue->waiting >= STORE_BATCH_ITEMS)
 				break;
@@ -225,7 +225,7 @@ void store_queue_stop(struct store_queue *queue)
 	pthread_mutex_unlock(&queue->lock);
 }
 
-/* Items of a lane are finished in their order. */
+/* Items of a lane are finished in order. */
 static bool store_queue_has_finished(const struct store_queue *queue,
 				     const uint64_t wanted[STORE_LANES])
 {

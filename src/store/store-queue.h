@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The queue between those who put and the writer. Bounded in items and bytes, with a lane for
- * records and one for points, so that a flood of either costs nothing of the other. What the writer
- * has taken and not yet written still counts: the bound is one of memory.
+ * The queue between producers and the writer. Bounded in items and bytes, with one lane for records
+ * and one for points, so that a flood of one does not affect the other. What the writer has taken
+ * but not yet written still counts: the bound is one of memory.
  */
 
 #include <pthread.h>
@@ -22,22 +22,22 @@ enum store_lane_kind {
 
 struct store_lane {
 	struct store_item *first, **last; /* waiting, oldest first */
-	size_t items, bytes;              /* with those that the writer has */
+	size_t items, bytes;              /* including those that the writer has */
 	size_t items_max, bytes_max;
 	uint64_t dropped;
-	uint64_t put, finished; /* ever; what is dropped when it comes is neither */
+	uint64_t put, finished; /* in total; neither includes items that were dropped on arrival */
 };
 
 struct store_queue {
-	pthread_mutex_t lock; /* protects all of it; held for a few instructions at a time */
+	pthread_mutex_t lock; /* protects everything; held for a few instructions at a time */
 	pthread_cond_t work;  /* for the writer */
-	pthread_cond_t done;  /* for who flushes */
+	pthread_cond_t done;  /* for store_queue_flush() */
 	struct store_lane lanes[STORE_LANES];
 	size_t waiting;     /* items in the lists */
-	uint64_t oldest_ms; /* when the first of them came */
+	uint64_t oldest_ms; /* when the first of them was queued */
 	uint64_t cut;
-	bool hurry;   /* somebody flushes */
-	bool stalled; /* the writer can write nothing at present */
+	bool hurry;   /* a flush is waiting */
+	bool stalled; /* the writer cannot write at present */
 	bool stopping;
 };
 
@@ -45,17 +45,17 @@ struct store_queue {
 int store_queue_init(struct store_queue *queue, size_t items, size_t bytes);
 void store_queue_deinit(struct store_queue *queue);
 
-/* Takes the item in any case; NULL is one that could not be made. */
+/* Consumes the item in any case; NULL is one that could not be allocated. */
 void store_queue_put_consume(struct store_queue *queue, enum store_lane_kind kind,
 			     struct store_item *item);
 
 /*
  * For the writer: waits until a batch is due (@batch_ms after its first item, or as soon as it is
- * large or somebody flushes), for @idle_ms at most. Return: false if the queue is to end.
+ * large or someone flushes), at most for @idle_ms. Return: false if the queue is stopping.
  */
 bool store_queue_wait(struct store_queue *queue, uint32_t batch_ms, uint32_t idle_ms);
 
-/* Everything that waits in a lane; it is the writer's until it is finished or put back. */
+/* Takes everything that waits in a lane; the writer owns it until it is finished or put back. */
 struct store_item *store_queue_take(struct store_queue *queue, enum store_lane_kind kind);
 void store_queue_put_back(struct store_queue *queue, enum store_lane_kind kind,
 			  struct store_item *list);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A connection that reads; the header tells the idea. */
+/* A connection for reading. */
 
 #include "store/store-reader.h"
 
@@ -15,7 +15,7 @@
 
 #define STORE_READ_MS 10000u
 #define STORE_READ_BUSY_MS 2000
-#define STORE_READ_STEPS 10000 /* of SQLite's machine, between two looks at the clock */
+#define STORE_READ_STEPS 10000 /* of SQLite's virtual machine, between two checks of the clock */
 
 static uint64_t store_reader_ms(void)
 {
@@ -44,7 +44,7 @@ static void store_reader_part(struct store_reader *reader)
 {
 	if (reader->handle)
 		(void)sqlite3_db_config(reader->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-	(void)sqlite3_close(reader->handle); /* cannot fail: nothing is left that uses it */
+	(void)sqlite3_close(reader->handle); /* cannot fail: nothing uses it any more */
 	reader->handle = NULL;
 }
 
@@ -83,7 +83,7 @@ static int store_reader_failed(struct store_reader *reader)
 	switch (code) {
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
-		/* The writer may never come to that page, so it is told. */
+		/* The writer may never read that page, so notify it. */
 		__atomic_store_n(&reader->store->suspect, true, __ATOMIC_RELAXED);
 		return -EIO;
 	case SQLITE_BUSY:
@@ -119,7 +119,7 @@ static int store_reader_connect(struct store_reader *reader)
 	if (sqlite3_open_v2(path, &reader->handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
 			    NULL))
 		goto failed;
-	(void)sqlite3_busy_timeout(reader->handle, STORE_READ_BUSY_MS); /* fail for misuse only */
+	(void)sqlite3_busy_timeout(reader->handle, STORE_READ_BUSY_MS); /* fails only for misuse */
 	(void)sqlite3_db_config(reader->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	(void)sqlite3_db_config(reader->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_progress_handler(reader->handle, STORE_READ_STEPS, store_reader_is_late, reader);
@@ -128,7 +128,7 @@ static int store_reader_connect(struct store_reader *reader)
 	    sqlite3_step(statement) != SQLITE_ROW)
 		goto failed;
 	id = sqlite3_column_int(statement, 0);
-	(void)sqlite3_finalize(statement); /* has said what there was to say */
+	(void)sqlite3_finalize(statement); /* its error was handled */
 	if (id == STORE_SCHEMA_ID)
 		return 0;
 	/* There was no room for the tables. */
@@ -158,7 +158,7 @@ int store_reader_begin(struct store_reader *reader)
 
 void store_reader_end(struct store_reader *reader)
 {
-	/* Nothing was written: it cannot matter how this ends. */
+	/* Nothing was written: the result does not matter. */
 	(void)sqlite3_exec(reader->handle, "ROLLBACK", NULL, NULL, NULL);
 	pthread_rwlock_unlock(&reader->store->files);
 }
@@ -174,7 +174,7 @@ int store_reader_prepare(struct store_reader *reader, const char *sql,
 		r = store_db_bind(statement, values, count);
 	if (r != SQLITE_OK) {
 		r = store_reader_failed(reader);
-		(void)sqlite3_finalize(statement); /* has said what there was to say */
+		(void)sqlite3_finalize(statement); /* its error was handled */
 		return r;
 	}
 	*ret_statement = statement;
@@ -195,7 +195,7 @@ int store_reader_step(struct store_reader *reader, struct sqlite3_stmt *statemen
 
 void store_reader_finalize(struct sqlite3_stmt **statement)
 {
-	(void)sqlite3_finalize(*statement); /* says again what the step has said */
+	(void)sqlite3_finalize(*statement); /* returns the step's error again */
 }
 
 uint64_t store_column(struct sqlite3_stmt *statement, int at)

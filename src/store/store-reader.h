@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A connection that reads, and what queries are made of. Functions return a negative errno, or what
- * they say; each query is begun and ended, and all between is of one moment.
+ * A connection for reading, and the building blocks of queries. Functions return a negative errno,
+ * or what their comments say; each query is begun and ended, and sees the data of a single moment.
  */
 
 #include <stddef.h>
@@ -16,12 +16,12 @@ struct store_reader {
 	struct store *store;
 	struct store_reader *next; /* store->readers; under store->lock */
 
-	/* Used under store->files: the writer closes it before it moves the file. */
+	/* Used under store->files: the writer closes it before it renames the file. */
 	struct sqlite3 *handle; /* NULL = closed */
 	uint64_t deadline_ms;
 };
 
-/* 0, or 1: there is nothing to be read, and nothing to be ended. */
+/* 0, or 1: there is nothing to read, and store_reader_end() must not be called. */
 int store_reader_begin(struct store_reader *reader);
 void store_reader_end(struct store_reader *reader);
 
@@ -30,14 +30,14 @@ int store_reader_prepare(struct store_reader *reader, const char *sql,
 			 const struct store_value *values, size_t count,
 			 struct sqlite3_stmt **ret_statement);
 
-/* 1: the next row is there, 0: there are no more. */
+/* 1: there is a row, 0: there are no more. */
 int store_reader_step(struct store_reader *reader, struct sqlite3_stmt *statement);
 
 /* Columns. A text is NULL if it is empty. */
 uint64_t store_column(struct sqlite3_stmt *statement, int at);
 const char *store_column_text(struct sqlite3_stmt *statement, int at);
 
-/* Those of a process "p", in the order in which store_column_process() takes them. */
+/* The columns of a process "p", in the order that store_column_process() expects. */
 #define STORE_PROCESS_COLUMNS                                                \
 	"p.pid, p.ns_pid, p.uid, p.start_ticks, p.start_ns, p.comm, p.user," \
 	" p.container, p.source"

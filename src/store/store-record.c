@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Writing incidents and leak reports. What happens again at the same call site, to the same user's
- * programs of the same name, raises a count; the newest few examples have the details.
+ * Writes incidents and leak reports. A repetition at the same call site, in the same user's
+ * programs of the same name, raises a count; only the newest examples keep the details.
  */
 
 #include "store/store-record.h"
@@ -39,10 +39,10 @@ int store_record_process(struct store_db *db, const struct store_item *item, uin
 	return r < 0 ? r : 0;
 }
 
-/* A call site as the table has it. */
+/* A call site as in the table. */
 struct store_record_site {
 	const char *kind;
-	int64_t type; /* -1 = not known */
+	int64_t type; /* -1 = unknown */
 	const char *name;
 	const char *phase;
 	const char *stack; /* NULL = none */
@@ -50,7 +50,7 @@ struct store_record_site {
 	uint64_t first_ns, last_ns;
 };
 
-/* Finds or makes the site of something that the item's first process did, and adds to its sums. */
+/* Finds or creates the site of an action of the item's first process, and adds to its sums. */
 static int store_record_site(struct store_db *db, const struct store_item *item,
 			     const struct store_record_site *site, int64_t *ret_id)
 {
@@ -68,7 +68,7 @@ static int store_record_site(struct store_db *db, const struct store_item *item,
 	return r < 0 ? r : 0;
 }
 
-/* An example, as the table has it. */
+/* An example as in the table. */
 struct store_record_example {
 	int64_t site, process;
 	uint64_t time_ns, last_ns;
@@ -78,7 +78,7 @@ struct store_record_example {
 	uint64_t size;
 	struct store_value largest_free;
 	uint64_t count;
-	const struct store_item_party *first, *second; /* NULL = not known */
+	const struct store_item_party *first, *second; /* NULL = unknown */
 };
 
 #define STORE_PARTY(item, side)                                                           \
@@ -89,7 +89,7 @@ struct store_record_example {
 		(side) ? STORE_TEXT(store_item_text((item), (side)->phase)) : STORE_NONE, \
 		(side) ? STORE_TEXT(store_item_text((item), (side)->stack)) : STORE_NONE
 
-/* Takes the place of the same process's earlier one; the oldest beyond the bound goes. */
+/* Replaces the same process's earlier example; the oldest beyond the limit is deleted. */
 static int store_record_example(struct store_db *db, const struct store_item *item,
 				const struct store_record_example *example, int64_t *ret_id)
 {
@@ -120,7 +120,7 @@ static int store_record_example(struct store_db *db, const struct store_item *it
 	return r < 0 ? r : 0;
 }
 
-/* Who held what where an allocation failed; no rows for other incidents. */
+/* Holders of memory where an allocation failed; no rows for other incidents. */
 static int store_record_holders(struct store_db *db, const struct store_item *item, int64_t example)
 {
 	int r = 0;
@@ -153,7 +153,7 @@ static int store_record_holders(struct store_db *db, const struct store_item *it
 	return r < 0 ? r : 0;
 }
 
-/* The site is where the buffer was born, if that is known; else where the call was made. */
+/* The site is where the buffer was allocated, if that is known; else where the call was made. */
 static struct store_record_site store_record_site_of(const struct store_item *item)
 {
 	const struct snapshot_incident *incident = &item->incident;
@@ -204,7 +204,7 @@ int store_record_incident(struct store_db *db, const struct store_item *item)
 	key[5] = STORE_INT(count);
 	r = store_db_run(db, STORE_SQL_SEEN_FIND, key, 5, &seen);
 	if (r < 0 || count <= seen)
-		return r < 0 ? r : 0; /* nothing has happened since */
+		return r < 0 ? r : 0; /* nothing new has happened */
 	r = store_db_run(db, STORE_SQL_SEEN_SET, key, 6, NULL);
 	if (r >= 0)
 		r = store_db_run(db, STORE_SQL_SITE_COUNT,
@@ -319,7 +319,7 @@ static int store_record_leak_rows(struct store_db *db, const struct store_item *
 	return r;
 }
 
-/* Of a book, whatever its process called itself and whatever the clock said when it was read. */
+/* Identifies a book, whatever the process's name and the clock were when it was read. */
 static int64_t store_record_identity(const struct store_db *db, const struct store_item *item)
 {
 	const struct store_item_process *process = &item->processes[0];

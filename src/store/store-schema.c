@@ -4,26 +4,26 @@
  * The tables, and every statement that the writer prepares.
  *
  *	schema		the version of all this
- *	processes	whose something was; one row for each pid, start, user and name
+ *	processes	owners of the rows below; one for each pid, start, user and name
  *	sites		what happened, by kind, type, user, program and call site
- *	seen		how much of a process's incidents is in the counts of its site already
- *	incidents	a site's newest examples, one for a process, with all details
- *	holders, held	of a failed allocation: who held memory there, and which sites
- *	leaks		what a process left when it ended; closed: 1 it said goodbye, 2 it has become another
- *			program, 3 both
+ *	seen		how many of a process's incidents its site has already counted
+ *	incidents	a site's newest examples, one per process, with all details
+ *	holders, held	for a failed allocation: who held memory there, and which sites
+ *	leaks		what a process left when it ended; closed: 1 it said goodbye, 2 it became
+ *			another program, 3 both
  *	leak_sites	its sums by call site
- *	leak_buffers	its buffers; each site's newest few reports have them
+ *	leak_buffers	its buffers; only each site's newest reports have them
  *	series		a line of points: a process (0: all of them together), a device, a type
  *	points_1, _10, _60	the points: t is in seconds and a multiple of the step
- *	rolling		which coarser point each step is in the middle of
+ *	rolling		the coarser point that is currently being collected, for each step
  *
- * Rows are numbered in the order of their coming, which is what "oldest" means wherever the clock
- * must not matter. Points lie in order of time, not of series: each second then touches a page or
- * two at the end of the table instead of one page of every series, and what is too old lies
- * together at the front.
+ * Rows are numbered in order of insertion, which is what "oldest" means wherever the clock must not
+ * matter. Points are sorted by time, not by series: each second then touches a page or two at the
+ * end of the table instead of one page of every series, and the oldest points are together at the
+ * front.
  *
- * Integers are signed here: addresses, sizes and unique ids have their bits kept, everything else
- * is cut at 2^62-1, so that a sum of two never overflows. An empty text stands for none.
+ * Integers are signed here: addresses, sizes and unique ids keep their bits, everything else is cut
+ * at 2^62-1, so that a sum of two never overflows. An empty text means none.
  */
 
 #include "store/store-schema.h"
@@ -113,7 +113,7 @@ const char store_schema_create[] =
 	" used_max = max(used_max, excluded.used_max), buffers = excluded.buffers," \
 	" buffers_max = max(buffers_max, excluded.buffers_max)"
 
-/* A bare column beside max(t) is taken from the row that has it: the last value. */
+/* A bare column beside max(t) takes its value from the row with that maximum: the last value. */
 #define ROLL(from, to)                                                                          \
 	"INSERT INTO points_" to "(t, series, used, used_max, buffers, buffers_max)"            \
 	" SELECT ?1, last.series, last.used, most.used, last.buffers, most.buffers FROM"        \
@@ -174,7 +174,7 @@ const char *const store_schema_sql[STORE_SQL_COUNT] = {
 		"INSERT INTO held(incident, place, type, name, phase, bytes, buffers, stack)"
 		" VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
 
-	/* One book is reported once, however often the daemon was killed in between. */
+	/* A book is reported once, however often the daemon was killed in between. */
 	[STORE_SQL_LEAK_ADD] =
 		"INSERT INTO leaks(process, uid, book, ended_ns, closed, exit_code, exit_signal,"
 		" bytes, buffers, identity) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"

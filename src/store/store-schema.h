@@ -8,7 +8,7 @@
 #define STORE_SCHEMA_VERSION 3
 #define STORE_SCHEMA_ID 0x74746d31 /* "ttm1", the application id in the file's header */
 
-/* Makes the tables in an empty file. */
+/* Creates the tables in an empty file. */
 extern const char store_schema_create[];
 
 enum store_sql {

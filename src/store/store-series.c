@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Writing points; the header tells the idea.
+ * Writes points.
  *
- * Every moment becomes a row for each line. Whenever a moment lies in another ten seconds than the
- * one before, the ten seconds that are over become one row for each line, and likewise minutes out
- * of those. Which ones are under way is in the database, so that a writer that was killed loses
- * none. A clock that was set back makes points again that are there already: then both count into
- * the largest value, and the newer one is the last.
+ * Every sample becomes a row for each series. When a sample falls into another ten seconds than the
+ * one before, the ten seconds that ended become one row for each series, and likewise those become
+ * minutes. The current ones are recorded in the database, so that a writer that is killed loses
+ * none. After a clock is set back, points are written that already exist: then both count for the
+ * maximum, and the newer one is the last.
  */
 
 #include "store/store-series.h"
@@ -23,7 +23,7 @@
 
 #define NS_PER_S 1000000000u
 
-/* Longer than any name of a program that the kernel gives, even with every byte replaced. */
+/* Longer than any program name from the kernel, even with every byte replaced. */
 #define STORE_COMM_SIZE 48
 
 struct store_known_process {
@@ -31,16 +31,16 @@ struct store_known_process {
 	uint32_t uid;
 	uint64_t start_ticks;
 	char comm[STORE_COMM_SIZE]; /* changes with exec */
-	uint32_t at;                /* in the item; not compared */
+	uint32_t at;                /* index in the item; not compared */
 	int64_t id;
 };
 
 struct store_known_series {
-	int64_t process; /* number in the database, 0 = a whole device */
+	int64_t process; /* id in the database, 0 = a whole device */
 	uint64_t device_uid;
 	uint32_t device;
 	uint32_t type;
-	uint32_t at; /* in the item; not compared */
+	uint32_t at; /* index in the item; not compared */
 	int64_t id;
 };
 
@@ -88,7 +88,7 @@ static int store_compare_lines(const void *left, const void *right)
 	return r ? r : store_compare(a->type, b->type);
 }
 
-/* @ret_ids: the number in the database of each of the item's processes. */
+/* @ret_ids: the database id of each of the item's processes. */
 static int store_series_processes(struct store_series *series, struct store_db *db,
 				  const struct store_item *item, int64_t *ret_ids)
 {
@@ -108,7 +108,7 @@ static int store_series_processes(struct store_series *series, struct store_db *
 			.at = i,
 		};
 		(void)strncpy(list[i].comm, store_item_text(item, process->comm),
-			      sizeof(list[i].comm) - 1); /* the rest is 0 already */
+			      sizeof(list[i].comm) - 1); /* the rest is already 0 */
 	}
 	qsort(list, item->process_count, sizeof(*list), store_compare_processes);
 	for (size_t i = 0; i < item->process_count; i++) {
@@ -149,7 +149,7 @@ static int store_series_find(struct store_db *db, struct store_known_series *lin
 	return r < 0 ? r : 0;
 }
 
-/* @ids: as above. The lines are left in series->lines, with their places in the item. */
+/* @ids: as above. Leaves the series in series->lines, with their indices in the item. */
 static int store_series_lines(struct store_series *series, struct store_db *db,
 			      const struct store_item *item, const int64_t *ids, int64_t t)
 {
@@ -192,7 +192,7 @@ static int store_series_lines(struct store_series *series, struct store_db *db,
 	return 0;
 }
 
-/* Makes the coarser points of what is over once time has come to @t. */
+/* Writes the coarser points that are complete at time @t. */
 static int store_series_roll(struct store_series *series, struct store_db *db, int64_t t)
 {
 	for (size_t i = 0; i < STORE_ROLLS; i++) {
@@ -203,7 +203,7 @@ static int store_series_roll(struct store_series *series, struct store_db *db, i
 			r = store_db_run(db, STORE_SQL_ROLLING_GET, STORE_VALUES(STORE_INT(step)),
 					 &series->rolling[i]);
 		if (r >= 0 && series->rolling[i] == begin)
-			return 0; /* and then all coarser ones go on as well */
+			return 0; /* then all coarser ones continue as well */
 		if (r >= 0 && series->rolling[i] >= 0)
 			r = store_db_run(db, store_rolls[i].sql,
 					 STORE_VALUES(STORE_INT(series->rolling[i])), NULL);

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Writing points. The lines of one second are mostly those of the second before, so their numbers
- * are remembered from one to the next, both in one order: no look-up, and no table whose collisions
- * somebody could choose.
+ * Writes points. The series of one second are mostly those of the second before, so their ids are
+ * remembered from one to the next, in the same order: no look-up, and no hash table whose
+ * collisions could be provoked.
  */
 
 #include <stddef.h>
@@ -15,7 +15,7 @@ struct store_item;
 struct store_known_process;
 struct store_known_series;
 
-/* Steps coarser than a second; each is made of the one before. */
+/* Steps coarser than a second; each is made from the one before. */
 #define STORE_ROLLS 2
 
 struct store_series {
@@ -24,7 +24,7 @@ struct store_series {
 	struct store_known_series *lines;
 	size_t line_count;
 
-	int64_t rolling[STORE_ROLLS]; /* where the point begins that time is in; -1 = not known */
+	int64_t rolling[STORE_ROLLS]; /* start of the current point; -1 = unknown */
 };
 
 #define STORE_SERIES_NULL             \
@@ -37,5 +37,5 @@ struct store_series {
 int store_series_write(struct store_series *series, struct store_db *db,
 		       const struct store_item *item);
 
-/* Forgets numbers, which are wrong after a rollback and after lines were deleted. */
+/* Forgets ids, which are wrong after a rollback or after series were deleted. */
 void store_series_forget(struct store_series *series);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Keeping to the size. It needs no clock: rows are dropped in their own order. It is the pages in
- * use that are held to the limit; the file itself is made smaller only where it exceeds what was
- * asked for, or is half empty, since pages that are free in it are what the next rows are written
- * to.
+ * Limits the size of the file. This needs no clock: rows are deleted in their own order. The limit
+ * applies to the pages in use; the file itself is shrunk only where it exceeds the configured size
+ * or is half empty, because the next rows go into its free pages.
  *
- * A disk on which others leave little room is another matter than our own limit: then points make
- * way, so that the file need not grow, but records do not; for them there is the wait until there
- * is room.
+ * A disk on which other files leave little room is different from our own limit: then points are
+ * deleted, so that the file need not grow, but records are not; they wait until there is room.
  */
 
 #include <stdio.h>
@@ -18,10 +16,10 @@
 #include "base/bits.h"
 #include "store/store-inside.h"
 
-#define STORE_ROW_BYTES 40u /* what a point takes, about */
+#define STORE_ROW_BYTES 40u /* approximate size of a point */
 
 /*
- * In sixteenths of our limit: pages in use that start a clearing, and that end it; size of the
+ * In sixteenths of our limit: pages in use that start a clean-up, and that end it; size of the
  * file.
  */
 #define STORE_USED_MOST 13u
@@ -29,12 +27,12 @@
 #define STORE_FILE_MOST 14u
 
 struct store_sizes {
-	uint64_t used;  /* pages that hold something */
-	uint64_t file;  /* all of them */
-	uint64_t total; /* with the log, on disk */
+	uint64_t used;  /* pages in use */
+	uint64_t file;  /* all pages */
+	uint64_t total; /* including the log, on disk */
 	uint64_t limit;
-	uint64_t most, goal; /* of pages in use */
-	bool by_disk;        /* it is the disk that sets the limit */
+	uint64_t most, goal; /* for pages in use */
+	bool by_disk;        /* the disk sets the limit */
 };
 
 /* One for each resolution, finest first. */
@@ -42,7 +40,7 @@ static const struct {
 	unsigned int
 		floor; /* sixteenths of the limit that it may keep while coarser ones have more */
 	const char *count;
-	const char *drop; /* the first ?1 rows, and those of the last's time */
+	const char *drop; /* the first ?1 rows, and those of the same time as the last */
 } store_levels[] = {
 #define LEVEL(table, least)                                                      \
 	{                                                                        \
@@ -69,7 +67,7 @@ static int store_size_drop_points(struct store *store, size_t level, uint64_t fl
 	return r < 0 ? r : 1;
 }
 
-/* Drops what can best be spared. 1: there was something. */
+/* Deletes the least valuable rows. 1: there were some. */
 static int store_size_drop(struct store *store, const struct store_sizes *sizes)
 {
 	int r = 0;
@@ -100,7 +98,7 @@ static uint64_t store_size_of(const struct store *store, const char *ending)
 	return (uint64_t)st.st_size;
 }
 
-/* What may be used, by our own limit or by what the disk has left, of which half is for others. */
+/* The limit, by our own setting or by the disk's free space, half of which is left to others. */
 static void store_size_limits(struct store *store, struct store_sizes *sizes)
 {
 	struct statvfs disk;
@@ -113,7 +111,7 @@ static void store_size_limits(struct store *store, struct store_sizes *sizes)
 	if (statvfs(store->config.folder, &disk) < 0)
 		return;
 	room = sizes->file + disk.f_bavail * disk.f_frsize / 2;
-	/* For the log, and for what one transaction takes; twice that stays free on the disk. */
+	/* For the log and for one transaction; twice that stays free on the disk. */
 	reserve = bits_min(room / 16, UINT64_C(8) << 20);
 	if (room - reserve >= sizes->most)
 		return;
@@ -144,14 +142,14 @@ static int store_size_measure(struct store *store, struct store_sizes *ret_sizes
 	return 0;
 }
 
-/* Gives pages back to the disk where the file is too large, or mostly empty. */
+/* Returns pages to the disk where the file is too large or mostly empty. */
 static int store_size_vacuum(struct store *store, const struct store_sizes *sizes)
 {
 	uint64_t most = store->config.size_max / 16 * STORE_FILE_MOST;
 
 	if (sizes->file > most && sizes->file > sizes->used)
 		return store_keep_ask(store, "PRAGMA incremental_vacuum(4096)", NULL);
-	/* At leisure, and never the last megabyte. */
+	/* Gradually, and never the last megabyte. */
 	if (sizes->file - sizes->used > sizes->file / 2 && sizes->file > (UINT64_C(1) << 20))
 		return store_keep_ask(store, "PRAGMA incremental_vacuum(256)", NULL);
 	return 0;

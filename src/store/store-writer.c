@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The thread that writes. It takes what waits, writes it in one transaction, and then lets go of
- * what is too old or too much. What goes wrong has one of a few consequences:
+ * The writer thread. It takes what waits, writes it in one transaction, and then deletes what is
+ * too old or too much. A failure has one of a few consequences:
  *
- *	an item that cannot be written		is left out and counted
- *	somebody has the file, no memory	all is put back, and tried again in a second
- *	no room on the disk, no way in		all is put back, the file is closed; later again
+ *	an item that cannot be written		it is skipped and counted
+ *	the file is locked, or no memory	everything is put back; retry in a second
+ *	the disk is full, or no access		everything is put back, the file is closed
  *	the file is not the one on disk		the one on disk is opened
- *	damage of any sort			the file is set aside and a new one begun
+ *	damage of any kind			the file is set aside and a new one created
  *
- * A full disk leaves the file where it is: what it knows is still good, and can be read meanwhile.
+ * A full disk leaves the file where it is: its contents are still good, and can be read meanwhile.
  */
 
 #include <errno.h>
@@ -32,7 +32,7 @@
 
 #define STORE_IDLE_MS 10000u
 #define STORE_AGAIN_MS 1000u
-#define STORE_TRIES 2u /* with the file as it is, and with a new one */
+#define STORE_TRIES 2u /* with the current file, and with a new one */
 
 static uint64_t store_clock_ns(clockid_t id)
 {
@@ -66,7 +66,7 @@ int store_writer_fault(struct store *store, enum store_step step)
 	return code ? store_db_fail_code(&store->db, code) : 0;
 }
 
-/* Says why something went wrong, unless that was said and nothing has gone well since. */
+/* Reports why something failed, unless that was reported and nothing has succeeded since. */
 __attribute__((format(printf, 2, 3))) static void store_writer_tell(struct store *store,
 								    const char *format, ...)
 {
@@ -96,7 +96,7 @@ static void store_writer_set_running(struct store *store, bool running)
 	store_queue_stall(&store->queue, !running);
 }
 
-/* Makes the folder, with all above it. What goes wrong shows when the file is made. */
+/* Makes the folder and its parents. Failures show when the file is created. */
 static void store_writer_make_folder(const struct store *store)
 {
 	CLEANUP_FREE char *path = strdup(store->config.folder);
@@ -107,15 +107,13 @@ static void store_writer_make_folder(const struct store *store)
 		if (*p != '/')
 			continue;
 		*p = '\0';
-		(void)mkdir(path, 0755); /* the common ones; most are there */
+		(void)mkdir(path, 0755); /* shared folders; most exist */
 		*p = '/';
 	}
-	(void)mkdir(path, 0700); /* ours: the names and habits of everybody's programs */
+	(void)mkdir(path, 0700); /* private: it shows which programs all users run */
 }
 
-/*
- * How long the log may get before it is written into the database: not the whole of a small disk.
- */
+/* How large the log may grow before it is written into the database: not all of a small disk. */
 static uint64_t store_writer_log_max(const struct store *store)
 {
 	uint64_t most = store->config.size_max / 16;
@@ -136,7 +134,7 @@ static int store_writer_connect(struct store *store)
 	return r;
 }
 
-/* Gets a damaged file out of the way; store->files is held. 0 or a negative errno. */
+/* Moves a damaged file out of the way; store->files is held. 0 or a negative errno. */
 static int store_writer_move(struct store *store)
 {
 	struct store_now now;
@@ -145,7 +143,7 @@ static int store_writer_move(struct store *store)
 
 	store_db_close(&store->db, true);
 	if (store->db.is_fresh) {
-		/* There is nothing in it, and it must not push out those in which there is. */
+		/* It is empty, and must not push out files that are not. */
 		store->db.is_fresh = false;
 		store_aside_remove(store->config.folder);
 		return 0;
@@ -164,18 +162,18 @@ static int store_writer_move(struct store *store)
 static void store_writer_disconnect(struct store *store)
 {
 	pthread_rwlock_wrlock(&store->files);
-	store_reader_part_all(store); /* the last one to close it empties the log */
+	store_reader_part_all(store); /* the last connection to close it empties the log */
 	store_db_close(&store->db, false);
 	pthread_rwlock_unlock(&store->files);
 }
 
 /*
- * Opens the file. @damaged: what is there is to be moved before. Return: whether it is open; if
- * not, the time to try again is set.
+ * Opens the file. @damaged: set the existing one aside first. Return: whether it is open; if not,
+ * the time of the next attempt is set.
  */
 static bool store_writer_open(struct store *store, bool damaged)
 {
-	int r = -EIO; /* a file that cannot be moved is as good as none */
+	int r = -EIO; /* a file that cannot be set aside cannot be replaced */
 
 	store_series_forget(&store->series);
 	for (unsigned int i = 0; i < STORE_TRIES; i++) {
@@ -184,7 +182,7 @@ static bool store_writer_open(struct store *store, bool damaged)
 		if (!damaged || store_writer_move(store) == 0)
 			r = store_writer_connect(store);
 		pthread_rwlock_unlock(&store->files);
-		/* Takes its time, in which readers may read. */
+		/* Takes a while, during which readers may read. */
 		if (r == 0)
 			r = store_db_verify(&store->db);
 		damaged = r < 0 && store->db.trouble == STORE_TROUBLE_DAMAGED;
@@ -193,7 +191,7 @@ static bool store_writer_open(struct store *store, bool damaged)
 	}
 	if (r < 0)
 		store_writer_disconnect(store);
-	__atomic_store_n(&store->suspect, false, __ATOMIC_RELAXED); /* of the file before */
+	__atomic_store_n(&store->suspect, false, __ATOMIC_RELAXED); /* was about the old file */
 	store->kept_boot_ns = 0;
 	if (store->db.handle) {
 		store_writer_set_running(store, true);
@@ -205,7 +203,7 @@ static bool store_writer_open(struct store *store, bool damaged)
 	return false;
 }
 
-/* After a failure. Return: whether what failed is worth another try at once. */
+/* After a failure. Return: whether to retry at once. */
 static bool store_writer_recover(struct store *store)
 {
 	switch (store->db.trouble) {
@@ -266,7 +264,7 @@ static int store_writer_item(struct store *store, const struct store_item *item)
 	return store_db_run(db, STORE_SQL_ITEM_COMMIT, NULL, 0, NULL);
 }
 
-/* One transaction. 0, or -EIO and nothing of it is written. */
+/* One transaction. 0, or -EIO with nothing written. */
 static int store_writer_batch(struct store *store, const struct store_item *list)
 {
 	uint64_t count = 0;
@@ -294,10 +292,10 @@ static int store_writer_batch(struct store *store, const struct store_item *list
 	return 0;
 }
 
-/* Cuts @list after what makes a transaction. Return: the rest. */
+/* Cuts @list after one transaction's worth. Return: the rest. */
 static struct store_item *store_writer_cut(const struct store *store, struct store_item *list)
 {
-	/* Large enough to be quick, small enough that the size is kept to between two of them. */
+	/* Large enough to be fast, small enough that the size limit holds between two of them. */
 	uint64_t bytes = 0, most = bits_min(store->limit / 32, UINT64_C(4) << 20);
 	struct store_item *rest;
 
@@ -311,7 +309,7 @@ static struct store_item *store_writer_cut(const struct store *store, struct sto
 	return rest;
 }
 
-/* Writes what waits in a lane. Return: false if that has to wait. */
+/* Writes what waits in a lane. Return: false if it has to wait. */
 static bool store_writer_lane(struct store *store, enum store_lane_kind lane)
 {
 	struct store_item *list = store_queue_take(&store->queue, lane);
@@ -331,9 +329,7 @@ static bool store_writer_lane(struct store *store, enum store_lane_kind lane)
 			store_queue_put_back(&store->queue, lane, list);
 			return false;
 		}
-		/*
-		 * Not written, it has damaged one file and the next: it would do so to all others.
-		 */
+		/* If not written, it has damaged two files in turn: it would damage all others. */
 		r = store_keep(store);
 		store_queue_finish(&store->queue, lane, list, !is_written);
 		list = rest;
@@ -351,9 +347,9 @@ static void store_writer_turn(struct store *store)
 		return;
 	if (store->config.hooks.busy)
 		store->config.hooks.busy(store->config.hooks.context);
-	/* Pairs with nothing: a hint, and only the reader that gave it looks at what it saw. */
+	/* Relaxed: only a hint; the writer reads nothing that the reader wrote. */
 	if (__atomic_load_n(&store->suspect, __ATOMIC_RELAXED)) {
-		(void)store_db_fail(&store->db, STORE_TROUBLE_DAMAGED, "damaged"); /* done below */
+		(void)store_db_fail(&store->db, STORE_TROUBLE_DAMAGED, "damaged"); /* see below */
 		if (!store_writer_recover(store))
 			return;
 	}
@@ -362,7 +358,7 @@ static void store_writer_turn(struct store *store)
 	    !store_writer_lane(store, STORE_LANE_SAMPLES))
 		return;
 	if (store_keep(store) < 0)
-		(void)store_writer_recover(store); /* shows the next time */
+		(void)store_writer_recover(store); /* retried next time */
 }
 
 void *store_writer_main(void *argument)
@@ -377,7 +373,7 @@ void *store_writer_main(void *argument)
 		if (store->retry_ms > now)
 			idle = store->retry_ms - now;
 		going = store_queue_wait(&store->queue, store->config.batch_ms, (uint32_t)idle);
-		/* At the end there is one more try in any case. */
+		/* At the end there is one more attempt in any case. */
 		if (going && store->retry_ms > store_writer_ms())
 			continue;
 		store->retry_ms = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Opening and closing the store, and what others may ask of it; store-writer.c does the work. */
+/* Opens and closes the store, and queues what others put; store-writer.c does the work. */
 
 #include "store/store.h"
 
@@ -31,7 +31,7 @@ static void store_free(struct store **store)
 	free(*store);
 }
 
-/* What is 0 becomes the default. */
+/* Replaces 0 by the default. */
 static struct store_config store_config_complete(const struct store_config *config)
 {
 	struct store_config complete = *config;
@@ -64,7 +64,7 @@ static int store_init_locks(struct store *store)
 		return r;
 	r = -pthread_rwlockattr_init(&attributes);
 	if (r == 0) {
-		/* Queries that overlap for ever must not keep the writer out. */
+		/* Overlapping queries must not keep the writer out forever. */
 		r = -pthread_rwlockattr_setkind_np(&attributes,
 						   PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
 		if (r == 0)
@@ -82,7 +82,7 @@ static void store_deinit_locks(struct store *store)
 	(void)pthread_mutex_destroy(&store->lock);
 }
 
-/* The application's signals are not for this thread. */
+/* This thread must not receive the application's signals. */
 static int store_start(struct store *store)
 {
 	sigset_t all, before;
@@ -93,7 +93,7 @@ static int store_start(struct store *store)
 	if (r < 0)
 		return r;
 	r = -pthread_create(&store->thread, NULL, store_writer_main, store);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL); /* was good before */
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL); /* was valid before */
 	if (r == 0)
 		(void)pthread_setname_np(store->thread, "ttmem-store"); /* for people only */
 	return r;
@@ -121,12 +121,11 @@ deinit_locks:
 }
 
 /**
- * store_open() - start remembering
+ * store_open() - start recording
  * @config: what to keep, and where
  * @ret_store: the store, until store_close()
  *
- * The folder is looked at by the writer's thread only: whatever is wrong with it neither fails nor
- * delays the caller.
+ * Only the writer's thread accesses the folder: problems with it neither fail nor delay the caller.
  *
  * Return: 0 or a negative errno.
  */
@@ -141,7 +140,7 @@ int store_open(const struct store_config *config, struct store **ret_store)
 	store->config.folder = strdup(config->folder);
 	if (!store->config.folder ||
 	    asprintf(&store->path, "%s/%s", config->folder, STORE_FILE) < 0) {
-		store->path = NULL; /* not defined after a failure */
+		store->path = NULL; /* undefined after a failure */
 		return -ENOMEM;
 	}
 	store->series = STORE_SERIES_NULL;
@@ -159,7 +158,7 @@ struct store *store_close(struct store *store)
 		return NULL;
 	assert(!store->readers);
 	store_queue_stop(&store->queue);
-	(void)pthread_join(store->thread, NULL); /* it is ours and has not been joined */
+	(void)pthread_join(store->thread, NULL); /* ours, and not joined yet */
 	store_queue_deinit(&store->queue);
 	store_deinit_locks(store);
 	store_free(&store);
@@ -174,7 +173,7 @@ void store_put_sample(struct store *store, const struct snapshot *snapshot)
 void store_put_incident(struct store *store, const struct snapshot *snapshot,
 			const struct snapshot_incident *incident)
 {
-	/* Leaks have reports of their own. */
+	/* Leaks have their own reports. */
 	if (incident->kind && strcmp(incident->kind, "leak") == 0)
 		return;
 	store_queue_put_consume(&store->queue, STORE_LANE_RECORDS,

@@ -2,13 +2,14 @@
 #pragma once
 
 /*
- * The memory of the past: incidents, leak reports and time series, in a database of their own.
+ * The history: incidents, leak reports and time series, in a database.
  *
  * One thread writes; everybody else only enqueues. A put copies what it needs out of a snapshot,
  * never waits and never fails its caller: what does not fit into the bounded queue is dropped and
- * counted. Trouble with the file stops nothing, and is told by store_health(): one that is damaged,
- * or of another version, is set aside (three of them are kept) and a new one begun; while the disk
- * is full or the folder cannot be written, what is put waits in the queue, with a try every minute.
+ * counted. Trouble with the file stops nothing, and is reported by store_health(): a file that is
+ * damaged, or of another version, is set aside (three of them are kept) and a new one is created;
+ * while the disk is full or the folder cannot be written, data waits in the queue, with an attempt
+ * every minute.
  *
  * What is kept, and for how long:
  *
@@ -17,11 +18,11 @@
  *	points every 10 s	a day
  *	points every minute	30 days (each of the three: `keep_s` if that is less)
  *
- * and all of it together within `size_max`: beyond it the finest points go first, oldest before
- * newer, then the coarser ones, then records. A coarser point keeps the largest and the last value
- * of those it stands for, and is there once its time is over.
+ * and all of it together within `size_max`: beyond it the finest points are deleted first, oldest
+ * before newer, then the coarser ones, then records. A coarser point keeps the maximum and the last
+ * value of those it replaces, and exists once its time is over.
  *
- * Numbers above 2^62-1 are kept as 2^62-1, but for addresses, sizes and unique ids, which are
+ * Numbers above 2^62-1 are stored as 2^62-1, except addresses, sizes and unique ids, which are
  * exact.
  */
 
@@ -34,36 +35,36 @@
 struct store;
 struct store_reader;
 
-#define STORE_FILE "history.db" /* in the folder; what is set aside has a time behind it */
+#define STORE_FILE "history.db" /* in the folder; a file set aside has a time appended */
 #define STORE_ANY UINT32_MAX    /* in a query: any device, any type */
 
 #define STORE_SIZE_DEFAULT (UINT64_C(512) << 20)
 #define STORE_SIZE_MIN (UINT64_C(1) << 20) /* less has no room for a single leak report */
 #define STORE_KEEP_DEFAULT (UINT64_C(30) * 86400)
 
-/* What one put may hold; the rest is counted as cut. */
-#define STORE_SAMPLES_MAX 16384u         /* points of one moment */
-#define STORE_PROCESS_SAMPLES_MAX 256u   /* of them of one process */
+/* Limits of one put; the rest is counted as cut. */
+#define STORE_SAMPLES_MAX 16384u         /* points of one sample */
+#define STORE_PROCESS_SAMPLES_MAX 256u   /* of those, for one process */
 #define STORE_LEAK_SITES_MAX 256u        /* of a leak report, largest first */
 #define STORE_LEAK_BUFFERS_MAX 1000u     /* listed in a leak report */
-#define STORE_LEAK_SITE_BUFFERS_MAX 100u /* of them of one call site */
+#define STORE_LEAK_SITE_BUFFERS_MAX 100u /* of those, for one call site */
 #define STORE_HOLDERS_MAX 32u            /* of a failed allocation: processes, and as many sites */
 
-/* What the file may hold beside the size; the oldest of who has most goes first. */
+/* Limits of the file besides its size; the oldest of the user who has the most goes first. */
 #define STORE_SITES_MAX 10000u
 #define STORE_LEAKS_MAX 10000u
 #define STORE_EXAMPLES_MAX 4u /* of a site: newest examples, and newest lists of buffers */
 #define STORE_SEEN_MAX 50000u
 
-#define STORE_LIMIT_MAX 10000u /* rows of one page */
+#define STORE_LIMIT_MAX 10000u /* rows per page */
 
-/* One moment. Boot time tells a clock that was set from time that has passed. */
+/* One moment. Boot time distinguishes a clock that was set from time that has passed. */
 struct store_now {
 	uint64_t real_ns; /* CLOCK_REALTIME */
 	uint64_t boot_ns; /* CLOCK_BOOTTIME */
 };
 
-/* Where the writer asks for faults. */
+/* Where tests can inject faults. */
 enum store_step {
 	STORE_STEP_OPEN = 0,
 	STORE_STEP_ITEM = 1,
@@ -71,7 +72,7 @@ enum store_step {
 	STORE_STEP_KEEP = 3,
 };
 
-/* All of them are called by the writer's thread. */
+/* All are called by the writer's thread. */
 struct store_hooks {
 	void *context;
 	void (*clock)(void *context, struct store_now *ret_now); /* NULL: the system's clocks */
@@ -79,9 +80,9 @@ struct store_hooks {
 	int (*fault)(void *context, enum store_step step); /* SQLite code to fail with, or 0 */
 };
 
-/* 0 means the default, but for the folder. */
+/* 0 means the default, except for the folder. */
 struct store_config {
-	const char *folder; /* made if it is not there */
+	const char *folder; /* created if missing */
 	uint64_t size_max;  /* bytes of the database and its log */
 	uint64_t keep_s;
 	uint32_t batch_ms;  /* 1000: the longest that something waits to be written */
@@ -93,87 +94,85 @@ struct store_config {
 
 struct store_health {
 	bool running;    /* false: nothing can be written at present */
-	uint64_t queued; /* items that wait */
+	uint64_t queued; /* waiting items */
 	uint64_t queued_bytes;
 	uint64_t written;         /* items */
-	uint64_t dropped_records; /* incidents and leak reports that found no room in the queue */
-	uint64_t dropped_samples; /* moments */
-	uint64_t refused;         /* items that the database would not take: our own bug */
-	uint64_t cut;             /* rows beyond what one put may hold */
+	uint64_t dropped_records; /* incidents and leak reports that did not fit into the queue */
+	uint64_t dropped_samples; /* samples */
+	uint64_t refused;         /* items that the database refused: our own bug */
+	uint64_t cut;             /* rows beyond the limits of one put */
 	uint64_t batches;
 	uint64_t size;       /* bytes of the database and its log */
 	uint64_t size_limit; /* size_max, or less if the disk has little left */
 	uint64_t set_aside;  /* files, since store_open() */
 
 	/*
-	 * Why the last thing went wrong, "" = nothing ever did. @reasons counts up with each new
-	 * one: who has said one number says the next.
+	 * Why something last failed, "" = nothing ever did. @reasons counts up with each new one,
+	 * so that each is reported once.
 	 */
 	uint64_t reasons;
 	uint64_t reason_ns;
 	char reason[256];
 };
 
-/*
- * Starts the writer. What is wrong with the folder shows in store_health(). 0 or a negative errno.
- */
+/* Starts the writer. Problems with the folder show in store_health(). 0 or a negative errno. */
 int store_open(const struct store_config *config, struct store **ret_store);
 
-/* Writes what waits, once, and ends. All readers are closed before. */
+/* Writes what waits, once, and ends. All readers must be closed before. */
 struct store *store_close(struct store *store);
 
-/* The totals of a moment: whole devices, and each living process. */
+/* The totals at one moment: whole devices, and each living process. */
 void store_put_sample(struct store *store, const struct snapshot *snapshot);
 
 /*
- * An incident as its process's book has it now; the same one with a higher count raises the count
- * by the difference, so that nobody needs to remember what was put before, not even over a restart.
- * Those of the kind "leak" are left out: store_put_leak() tells more.
+ * An incident as it is in its process's book now. The same one with a higher count raises the count
+ * by the difference, so that nobody needs to remember what was put before, not even across a
+ * restart. Those of kind "leak" are ignored: store_put_leak() stores more.
  */
 void store_put_incident(struct store *store, const struct snapshot *snapshot,
 			const struct snapshot_incident *incident);
 
-/* The same for a failed allocation, with who holds what on that device in @snapshot. */
+/* The same for a failed allocation, with the holders of memory on that device in @snapshot. */
 void store_put_failure(struct store *store, const struct snapshot *snapshot,
 		       const struct snapshot_incident *incident);
 
 /* How a process ended, as far as it is known. */
 struct store_ending {
-	uint64_t
-		book; /* any number that tells a process's books apart: one book is reported once */
+	uint64_t book; /* any number that distinguishes a process's books: each is reported once */
 	uint64_t ended_ns;
 	bool closed; /* the library said goodbye */
-	bool execed; /* the process went on as another program */
+	bool execed; /* the process became another program */
 	bool exit_is_known;
 	int32_t exit_code;
 	int32_t exit_signal; /* 0 = none */
 };
 
 /*
- * What @process, which has ended, left: its buffers in @snapshot. None is no leak and puts nothing.
+ * What @process, which has ended, left: its buffers in @snapshot. Without any there is no leak, and
+ * nothing is put.
  */
 void store_put_leak(struct store *store, const struct snapshot *snapshot, uint32_t process,
 		    const struct store_ending *ending);
 
 /*
  * Waits until everything put so far is written. 0, -ETIMEDOUT, or -EAGAIN: nothing can be written
- * at present. For tests, and for who is about to end.
+ * at present. For tests, and before exiting.
  */
 int store_flush(struct store *store, uint32_t timeout_ms);
 
 void store_health(struct store *store, struct store_health *ret_health);
 
 /*
- * Reading, on a connection of its own: from any thread, but one reader from one thread at a time.
- * Everything that one query tells is of one moment. Row functions return 0, a positive number to
- * end the query, or a negative errno that the query returns; texts live until they return. They
- * must not query themselves, and not take long: the log cannot be emptied while a query runs. A
- * query that takes 10 s ends with -ETIME.
+ * Reading, on a separate connection: from any thread, but a reader from one thread at a time. One
+ * query sees the data of one moment. Row functions return 0, a positive number to end the query, or
+ * a negative errno that the query returns; texts are valid until they return. They must not run
+ * queries themselves, nor take long: the log cannot be emptied while a query runs. A query that
+ * takes 10 s ends with -ETIME.
  */
 int store_reader_open(struct store *store, struct store_reader **ret_reader);
 struct store_reader *store_reader_close(struct store_reader *reader);
 
-/* Where a page ended. All zero: from the beginning. */
+/* The end of a page. All zero: from the beginning. */
 struct store_cursor {
 	int64_t major, minor;
 	bool more; /* set by queries: there is a next page */
@@ -186,36 +185,38 @@ struct store_process {
 	uint64_t start_ticks;
 	uint64_t start_ns;
 	const char *comm;
-	const char *user; /* NULL = not known; likewise the others */
+	const char *user; /* NULL = unknown; likewise the others */
 	const char *container;
 	const char *source;
 };
 
-/* A call site, with all that ever happened there: one user's, in programs of one name. */
+/* A call site with everything that ever happened there: for one user and one program name. */
 struct store_site {
 	int64_t id;
 	const char *kind;
-	uint32_t type; /* SNAPSHOT_TYPE_NONE = not known */
+	uint32_t type; /* SNAPSHOT_TYPE_NONE = unknown */
 	uint32_t user_id;
 	const char *comm;
 	const char *name;  /* NULL = none */
-	const char *phase; /* of sites without a name */
+	const char *phase; /* for sites without a name */
 	const char *stack; /* key of the stack; NULL = none */
-	uint64_t count;    /* of leaks: processes */
+	uint64_t count;    /* for leaks: processes */
 	uint64_t bytes;    /* leaked */
 	uint64_t buffers;
 	uint64_t first_ns, last_ns;
 };
 
-/* Of a leak, address and size are those of one of its buffers, and count is how many there are. */
+/* For a leak, address and size are those of one of its buffers, and count is how many there are. */
 struct store_incident {
 	struct store_site site;
 	struct store_process process;     /* of the example */
-	struct snapshot_incident example; /* the newest; its index of a process means nothing */
+	struct snapshot_incident example; /* the newest; its process index is not valid */
 	uint64_t device_uid;
 };
 
-/* Who held memory on the device of a failed allocation: of that type and what shares its memory. */
+/*
+ * A holder of memory on the device of a failed allocation: that type and types in the same memory.
+ */
 struct store_holder {
 	struct store_process process;
 	uint32_t type;
@@ -223,7 +224,7 @@ struct store_holder {
 	uint64_t buffers;
 };
 
-/* A call site's part: of such a holding over all processes, or of a leak. */
+/* A call site's share: of such a holding over all processes, or of a leak. */
 struct store_part {
 	uint32_t type;
 	const char *name;
@@ -231,10 +232,10 @@ struct store_part {
 	const char *stack; /* NULL = none; a line as in struct snapshot_buffer */
 	uint64_t bytes;
 	uint64_t buffers;
-	uint64_t oldest_ns; /* of a leak */
+	uint64_t oldest_ns; /* for a leak */
 };
 
-/* Functions may be NULL. Holders and parts follow the incident they belong to. */
+/* Functions may be NULL. Holders and parts follow their incident. */
 struct store_incident_rows {
 	void *context;
 	int (*incident)(void *context, const struct store_incident *incident);
@@ -259,12 +260,12 @@ struct store_leak_rows {
 	int (*buffer)(void *context, const struct snapshot_buffer *buffer, uint64_t device_uid);
 };
 
-/* Newest first. 0 or NULL for what does not matter. */
+/* Newest first. 0 or NULL: no restriction. */
 struct store_filter {
-	const char *kind; /* of incidents */
+	const char *kind; /* for incidents */
 	bool has_uid;
 	uint32_t uid;
-	uint32_t pid;      /* incidents: with an example of that process, and then that one */
+	uint32_t pid;      /* incidents: with an example of that process, which is returned */
 	uint64_t since_ns; /* last seen, or ended, not before */
 	size_t limit;      /* incidents or leaks; 0 = STORE_LIMIT_MAX */
 	struct store_cursor after;
@@ -272,15 +273,15 @@ struct store_filter {
 
 int store_query_incidents(struct store_reader *reader, const struct store_filter *filter,
 			  const struct store_incident_rows *rows, struct store_cursor *ret_next);
-/* 1 if there is an incident of that kind, else 0. A newer version may have left kinds of its own. */
+/* 1 if there is an incident of that kind, else 0. A newer version may have stored other kinds. */
 int store_query_has_kind(struct store_reader *reader, const char *kind);
 int store_query_leaks(struct store_reader *reader, const struct store_filter *filter,
 		      const struct store_leak_rows *rows, struct store_cursor *ret_next);
 
 struct store_series_query {
-	uint64_t from_ns, to_ns; /* both included; to_ns 0 = no end */
+	uint64_t from_ns, to_ns; /* both inclusive; to_ns 0 = no end */
 	uint32_t step_s;         /* 1, 10 or 60; 0 = the finest that reaches back to from_ns */
-	bool whole_devices;      /* not the parts of single processes */
+	bool whole_devices;      /* not single processes */
 	uint32_t pid;            /* 0 = any */
 	uint64_t start_ticks;    /* of that pid; 0 = any */
 	uint32_t device;         /* STORE_ANY */
@@ -291,18 +292,18 @@ struct store_series_query {
 };
 
 struct store_point {
-	int64_t series;               /* equal for points of one line */
+	int64_t series;               /* the same for all points of one series */
 	struct store_process process; /* pid 0: a whole device */
 	uint32_t device;
 	uint64_t device_uid;
 	uint32_t type;
-	uint64_t time_ns; /* where its time begins */
-	uint32_t step_s;  /* how long it is */
+	uint64_t time_ns; /* the start of its time */
+	uint32_t step_s;  /* its duration */
 	uint64_t used, used_max;
 	uint64_t buffers, buffers_max;
 };
 
-/* In order of time. */
+/* Sorted by time. */
 int store_query_series(struct store_reader *reader, const struct store_series_query *query,
 		       int (*row)(void *context, const struct store_point *point), void *context,
 		       struct store_cursor *ret_next);

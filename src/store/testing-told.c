@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* For tests: everything that a query told. */
+/* For tests: collects the results of queries. */
 
 #include "store/testing-told.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* For tests: everything that a query told, counted, and the last of each with its texts. */
+/* For tests: the results of a query, counted, and the last row of each kind with its texts. */
 
 #include <stddef.h>
 #include <stdint.h>

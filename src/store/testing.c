@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the tests of the store share; the header tells what. */
+/* Shared by the tests of the store. */
 
 #include "store/testing.h"
 

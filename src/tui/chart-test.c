@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/unit.h"
 
-/* What @grid shows, in lines. */
+/* Compares @grid with the expected lines. */
 static void check(struct grid *grid, const char *expected)
 {
 	CLEANUP_FREE char *text = NULL;

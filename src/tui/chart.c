@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Bars and charts; the header tells the idea. */
+/* Draws bars and charts into a grid. */
 
 #include "tui/chart.h"
 
@@ -46,7 +46,7 @@ size_t chart_points(const struct grid *grid, unsigned int columns)
 	return bits_min(grid->ascii ? columns : 2 * (size_t)columns, CHART_POINTS_MAX);
 }
 
-/* The height of a point in @steps; at least one, if there is anything. */
+/* The height of a point in @steps; at least one if it is not zero. */
 static unsigned int chart_height(uint64_t point, uint64_t top, unsigned int steps)
 {
 	unsigned int height;
@@ -59,7 +59,7 @@ static unsigned int chart_height(uint64_t point, uint64_t top, unsigned int step
 	return height ? height : 1;
 }
 
-/* A row of a column in braille: @left and @right are heights above the lower edge of the row, 0 to 4. */
+/* One cell in braille: @left and @right are heights above the lower edge of the row, 0 to 4. */
 static uint32_t chart_braille(unsigned int left, unsigned int right)
 {
 	/* Dots from the bottom up. */
@@ -89,7 +89,7 @@ static void chart_column(struct grid *grid, const struct grid_area *area, unsign
 	for (unsigned int row = 0; row < area->rows; row++) {
 		unsigned int a = chart_within(left, row, steps),
 			     b = chart_within(right, row, steps);
-		/* Coloured by height, as use is: the upper part of a full chart is red. */
+		/* Coloured by height, like usage: the upper part of a full chart is red. */
 		enum grid_style style =
 			is_whole ? chart_style((row + 0.5) / area->rows) : GRID_GOOD;
 
@@ -152,7 +152,7 @@ static void chart_title(struct grid *grid, const struct grid_area *area,
 		  area->columns - CHART_SCALE - 1 - taken, chart_style(share), text);
 }
 
-/* The line below with the time, and the one on the left with the scale. */
+/* The time axis below, and the scale on the left. */
 static void chart_axes(struct grid *grid, const struct grid_area *area,
 		       const struct grid_area *inner, uint64_t top, uint32_t seconds)
 {
@@ -186,7 +186,7 @@ void chart_frame_draw(struct grid *grid, const struct grid_area *area,
 
 	if (inner.rows == 0)
 		return;
-	/* A process may claim more than there is. */
+	/* A process may report more than the capacity. */
 	top = bits_max(frame->capacity,
 		       chart_largest(frame->points, chart_points(grid, inner.columns)));
 	chart_title(grid, area, frame);

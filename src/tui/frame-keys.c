@@ -18,7 +18,7 @@ static void frame_enter(struct model *model)
 		pane->enter(model, item);
 }
 
-/* Folds, drops the filter, goes back: one of them at a time. */
+/* Folds the row, clears the filter, or goes back: one of them at a time. */
 static void frame_escape(struct model *model)
 {
 	struct list *list = &model->lists[model->view];
@@ -58,14 +58,14 @@ static void frame_type(struct model *model, const struct keys_event *event)
 
 static void frame_view(struct model *model, enum model_view view)
 {
-	/* By its number a view is of everything. */
+	/* A view selected by number shows everything. */
 	model->has_device = false;
 	if (view == model->view)
 		model_update(model);
 	model_go(model, view);
 }
 
-/* A click on the first line: the tabs are as frame_draw_tabs() has drawn them. */
+/* A click on the first line, where frame_draw_tabs() has drawn the tabs. */
 static void frame_click_tab(struct model *model, unsigned int at)
 {
 	unsigned int column = 0;
@@ -90,7 +90,7 @@ static void frame_longer(struct model *model)
 	model_notice(model, GRID_BAR, "charts over %u seconds", (unsigned int)model->seconds);
 }
 
-/* The keys that mean the same everywhere. Return: whether it was one. */
+/* Keys with the same meaning in all views. Return: whether it was one. */
 static bool frame_common(struct model *model, uint32_t key)
 {
 	switch (key) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The whole of it without a terminal: what keys do, and that nothing anybody holds or presses can break it. */
+/* The whole interface without a terminal: what keys do, and that no data or key can break it. */
 
 #include "tui/frame.h"
 
@@ -178,7 +178,7 @@ static uint32_t random_key(void)
 	return KEYS_UP + random_below(KEYS_WHEEL_DOWN - KEYS_UP + 1);
 }
 
-/* Whatever is drawn is within the grid, and nothing in it can steer a terminal. */
+/* Nothing is drawn outside the grid, and nothing in it can control a terminal. */
 static void draw(struct model *model)
 {
 	struct grid grid = GRID_NULL;
@@ -245,7 +245,7 @@ UNIT(enter_goes_deeper_and_escape_comes_back)
 	press(&model, KEYS_ENTER);
 	assert(model.view == MODEL_BUFFERS && model_wish(&model).pid == 7);
 	assert(model_wish(&model).limit > 0);
-	/* Whoever looks for something looks through all of them. */
+	/* A search goes through all of them. */
 	press(&model, '/');
 	press(&model, 'q');
 	press(&model, KEYS_ENTER);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Around the views; the header tells the idea. Keys are in frame-keys.c. */
+/* Draws everything around the views. Keys are in frame-keys.c. */
 
 #include "tui/frame.h"
 
@@ -35,7 +35,7 @@ static void frame_draw_tabs(const struct model *model, struct grid *grid)
 		grid_right(grid, 0, column, grid->columns - column, GRID_BAR, "ttmem top ");
 }
 
-/* The right end of the second line. Return: where it begins. */
+/* The right end of the second line. Return: its first column. */
 static unsigned int frame_draw_state(const struct model *model, struct grid *grid)
 {
 	const struct snapshot *snapshot = model_snapshot(model);
@@ -91,7 +91,7 @@ static void frame_draw_sums(const struct model *model, struct grid *grid)
 		grid_text(grid, 1, 1, end - 2, GRID_STRONG, text);
 }
 
-/* The last line: what is being typed, else what there is to tell, else the keys. */
+/* The last line: the filter being typed, else a notice, else the keys. */
 static void frame_draw_foot(const struct model *model, struct grid *grid)
 {
 	const struct list *list = &model->lists[model->view];
@@ -121,7 +121,7 @@ static void frame_draw_foot(const struct model *model, struct grid *grid)
 	grid_text(grid, row, 0, grid->columns, GRID_BAR, text);
 }
 
-/* How many bytes of @text go on one line: up to a blank, if there is one. */
+/* How many bytes of @text fit on one line: up to a blank, if there is one. */
 static size_t frame_line_length(const char *text, size_t width)
 {
 	size_t length = strlen(text), at = width;
@@ -138,7 +138,7 @@ static size_t frame_line_length(const char *text, size_t width)
 	return at;
 }
 
-/* Draws @text from @row on, or only counts: without a grid. Return: rows. */
+/* Draws @text from @row on; without a grid it only counts. Return: rows. */
 static unsigned int frame_wrap(struct grid *grid, const struct grid_area *area, const char *text)
 {
 	char line[GRID_SIDE_MAX + 1];
@@ -159,7 +159,7 @@ static unsigned int frame_wrap(struct grid *grid, const struct grid_area *area, 
 	return rows;
 }
 
-/* Over everything else. */
+/* Drawn over everything else. */
 static void frame_draw_box(struct grid *grid, const char *const *lines, size_t count)
 {
 	unsigned int width = grid->columns > 100 ? 92 : grid->columns - 8;

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Everything around a view: the tabs and the sums on top, the line for keys, notices and the filter at the
- * bottom, the help over all of it; and what each key does.
+ * Everything around a view: the tabs and the totals at the top, the line for keys, notices and the
+ * filter at the bottom, the help over all of it; and what each key does.
  */
 
 #include "tui/grid.h"
@@ -11,11 +11,11 @@
 
 struct model;
 
-#define FRAME_ROWS_MIN 10u /* of a terminal; smaller ones are told so */
+#define FRAME_ROWS_MIN 10u /* of a terminal; on smaller ones a message says so */
 #define FRAME_COLUMNS_MIN 40u
 
-/* Draws the whole picture into a grid that is empty. */
+/* Draws the whole screen into an empty grid. */
 void frame_draw(struct model *model, struct grid *grid);
 
-/* What a person did. */
+/* Handles a key or a click. */
 void frame_key(struct model *model, const struct keys_event *event);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A picture in memory; the header tells the idea. */
+/* A picture of the screen in memory. */
 
 #include "tui/grid.h"
 
@@ -48,7 +48,7 @@ static struct grid_cell *grid_at(struct grid *grid, unsigned int row, unsigned i
 	return &grid->cells[(size_t)row * grid->columns + column];
 }
 
-/* No half of a wide character may stay when the other half is drawn over. */
+/* When one half of a wide character is overwritten, the other half must not stay. */
 static void grid_free_cell(struct grid *grid, unsigned int row, unsigned int column)
 {
 	struct grid_cell *cell = grid_at(grid, row, column);
@@ -72,7 +72,7 @@ void grid_put(struct grid *grid, unsigned int row, unsigned int column, enum gri
 	struct grid_cell *cell = grid_at(grid, row, column);
 	size_t columns = text_columns(character);
 
-	/* What has no width of its own would go to the cell before; names are told apart without. */
+	/* A character without a width would combine with the cell before it. */
 	if (!cell || columns == 0 || column + columns > grid->columns)
 		return;
 	grid_free_cell(grid, row, column);
@@ -112,7 +112,7 @@ void grid_right(struct grid *grid, unsigned int row, unsigned int column, unsign
 	char shown[GRID_LINE_SIZE];
 	size_t taken;
 
-	/* Escaped twice would be wrong: only its width is taken from this. */
+	/* Only for its width: drawing this would escape the text twice. */
 	text_fit(text, bits_min(width, GRID_SIDE_MAX), shown, sizeof(shown));
 	taken = text_width(shown);
 	if (taken < width)

@@ -2,26 +2,26 @@
 #pragma once
 
 /*
- * A picture of the terminal, cell by cell, in memory. Views draw into it and know nothing of a terminal;
- * whoever has one (tui/terminal.h), or a test, takes the finished picture. Drawing outside of it does
- * nothing, so that a view need not fear a small terminal.
+ * A picture of the screen, cell by cell, in memory. Views draw into it and know nothing of a
+ * terminal; the terminal (tui/terminal.h) or a test takes the finished picture. Drawing outside it
+ * does nothing, so that views need not check for a small terminal.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#define GRID_SIDE_MAX 1000u /* rows and columns; more of a terminal stays empty */
+#define GRID_SIDE_MAX 1000u /* rows and columns; the rest of a larger terminal stays empty */
 
-/* What a cell means; how that looks is for the terminal to say. */
+/* The meaning of a cell; the terminal decides what it looks like. */
 enum grid_style {
 	GRID_PLAIN = 0,
 	GRID_STRONG,
 	GRID_FAINT,
-	GRID_BAR,    /* the lines on top and at the bottom */
-	GRID_TAB,    /* the view that is shown, in the line on top */
-	GRID_HEAD,   /* titles of columns */
-	GRID_CHOSEN, /* the row that is chosen */
+	GRID_BAR,    /* the top and bottom lines */
+	GRID_TAB,    /* the current view, in the top line */
+	GRID_HEAD,   /* column titles */
+	GRID_CHOSEN, /* the selected row */
 	GRID_GOOD,
 	GRID_WARNING,
 	GRID_BAD,
@@ -35,7 +35,7 @@ struct grid_cell {
 	uint8_t columns; /* 1, 2, or 0 for the right half of a wide character */
 };
 
-/* A rectangle of it. */
+/* A rectangle of the grid. */
 struct grid_area {
 	unsigned int row, column;
 	unsigned int rows, columns;
@@ -43,7 +43,7 @@ struct grid_area {
 
 struct grid {
 	unsigned int rows, columns;
-	bool ascii; /* nothing else is to be drawn by ourselves */
+	bool ascii; /* use no other characters for drawing */
 	struct grid_cell *cells;
 };
 
@@ -53,24 +53,24 @@ struct grid {
 		0     \
 	}
 
-/* Makes it empty and that large. 0 or -ENOMEM. */
+/* Clears it and sets its size. 0 or -ENOMEM. */
 int grid_begin(struct grid *grid, unsigned int rows, unsigned int columns);
 void grid_deinit(struct grid *grid);
 
 void grid_put(struct grid *grid, unsigned int row, unsigned int column, enum grid_style style,
 	      uint32_t character);
 
-/* Text of anybody, made harmless, in at most @width columns. Return: the columns it takes. */
+/* Untrusted text, escaped, in at most @width columns. Return: the columns it takes. */
 unsigned int grid_text(struct grid *grid, unsigned int row, unsigned int column, unsigned int width,
 		       enum grid_style style, const char *text);
 
-/* The same at the right end of the @width columns. */
+/* The same, aligned to the right of the @width columns. */
 void grid_right(struct grid *grid, unsigned int row, unsigned int column, unsigned int width,
 		enum grid_style style, const char *text);
 
-/* Gives cells that are drawn another meaning. */
+/* Changes the style of cells that are already drawn. */
 void grid_restyle(struct grid *grid, unsigned int row, unsigned int column, unsigned int width,
 		  enum grid_style style);
 
-/* The picture as lines of text, without blanks at their ends. */
+/* The grid as lines of text, without trailing blanks. */
 void grid_print(const struct grid *grid, FILE *out);

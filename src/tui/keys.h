@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What a person does, as views see it: characters are themselves, everything else lies beyond Unicode. */
+/* User input as views see it: characters are themselves, everything else is beyond Unicode. */
 
 #include <stdint.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Tables on the screen: how they look. */
+/* Tables on the screen: drawing. */
 
 #include <string.h>
 
 #include "base/bits.h"
 #include "tui/list.h"
 
-/* Which columns are shown, how wide, and where. */
+/* Which columns are shown, with their widths and positions. */
 static void list_place_columns(struct list *list, const struct list_rows *rows,
 			       const struct grid_area *area)
 {
@@ -86,7 +86,7 @@ static void list_draw_row(const struct list *list, const struct list_rows *rows,
 		grid_restyle(grid, row, list->area.column, list->area.columns, GRID_CHOSEN);
 		grid_put(grid, row, list->area.column, GRID_CHOSEN, '>');
 	}
-	/* Last: bars mean the same on a row that is chosen. */
+	/* Last: bars keep their style in a selected row. */
 	for (size_t i = 0; rows->paint && i < rows->column_count; i++) {
 		struct grid_area cell = {row, list->offsets[i], 1, list->widths[i]};
 
@@ -95,7 +95,7 @@ static void list_draw_row(const struct list *list, const struct list_rows *rows,
 	}
 }
 
-/* Moves the upper edge so that the chosen row is seen, with as much of what is below it as there is room for. */
+/* Scrolls so that the selected row is visible, with as many of its unfolded lines as fit. */
 static void list_scroll(struct list *list, size_t height)
 {
 	size_t total = list->count + list->open_lines;

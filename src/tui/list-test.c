@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Tables on the screen: order, filter, what is chosen, what is unfolded, and where it is drawn. */
+/* Tables on the screen: order, filter, selection, unfolding, and where things are drawn. */
 
 #include "tui/list.h"
 
@@ -110,7 +110,7 @@ static void update(struct list *list, const struct basket *from)
 	assert(list_update(list, &rows, from, from->count) == 0);
 }
 
-/* Draws below one free line, and compares if @expected is there. */
+/* Draws below one empty line, and compares if @expected is given. */
 static void draw(struct list *list, const struct basket *from, unsigned int height,
 		 const char *expected)
 {
@@ -139,7 +139,7 @@ UNIT(sorts_by_any_column)
 	draw(&list, &basket, 5,
 	     "\n NAME^            GRAMS\n>Apple               80\n apricot             40\n"
 	     " banana             120\n cherry               5\n");
-	/* Numbers begin with the largest. */
+	/* Numbers start with the largest. */
 	assert(press(&list, &basket, '>') == LIST_SORTED);
 	update(&list, &basket);
 	draw(&list, &basket, 5,
@@ -179,19 +179,19 @@ UNIT(the_chosen_row_stays_the_same_one)
 	size_t item;
 
 	update(&list, &basket);
-	/* Nobody has moved: the first, whichever it is. */
+	/* Before any move: the first row, whichever it is. */
 	assert(list_chosen(&list, &item) && item == 1);
 	draw(&list, &basket, 5, NULL);
 	press(&list, &basket, KEYS_DOWN);
 	press(&list, &basket, KEYS_DOWN);
 	draw(&list, &basket, 5, NULL);
 	assert(list_chosen(&list, &item) && item == 0);
-	/* Another order, and others before it. */
+	/* A different order, and other rows before it. */
 	list.falling = true;
 	other.fruits[1].name = "zebra";
 	update(&list, &other);
 	assert(list_chosen(&list, &item) && item == 0);
-	/* It goes: then whoever is in its place. */
+	/* The selected row disappears: the row in its place is selected. */
 	other.fruits[0] = (struct fruit){"bread", 1};
 	update(&list, &other);
 	assert(list_chosen(&list, &item) && item == 0);
@@ -241,17 +241,17 @@ UNIT(unfolds_one_row)
 	     "\n NAME^            GRAMS\n>Apple               80\n  line 0 of item 1\n"
 	     "  line 1 of item 1\n apricot             40\n banana             120\n"
 	     " cherry               5\n");
-	/* Rows below it are where they are drawn. */
+	/* Rows below it are found where they are drawn. */
 	assert(click(&list, 5, 3) == LIST_MOVED && list_chosen(&list, &item) && item == 3);
 	assert(click(&list, 3, 3) == LIST_MOVED && list_chosen(&list, &item) && item == 3);
-	/* It stays unfolded in another order. */
+	/* It stays unfolded in a different order. */
 	list.falling = true;
 	update(&list, &basket);
 	draw(&list, &basket, 7,
 	     "\n NAMEv            GRAMS\n cherry               5\n banana             120\n"
 	     ">apricot             40\n Apple               80\n  line 0 of item 1\n"
 	     "  line 1 of item 1\n");
-	/* A small window shows the unfolded lines of the chosen row. */
+	/* A small window shows the unfolded lines of the selected row. */
 	press(&list, &basket, KEYS_DOWN);
 	draw(&list, &basket, 4,
 	     "\n NAMEv            GRAMS\n>Apple               80\n  line 0 of item 1\n"

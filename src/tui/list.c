@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Tables on the screen: order, choice and keys. Drawing is in list-draw.c. */
+/* Tables on the screen: order, selection and keys. Drawing is in list-draw.c. */
 
 #include "tui/list.h"
 
@@ -37,11 +37,11 @@ static int list_compare(const void *left, const void *right, void *sorting)
 
 	if (by->list->falling)
 		r = -r;
-	/* Equal ones must not change places from one time to the next. */
+	/* Equal rows must not change places from one update to the next. */
 	return r ? r : (a > b) - (a < b);
 }
 
-/* The chosen row is where its key is; if that has gone, whatever is in its place. */
+/* The selected row is found by its key; if it is gone, the row in its place is selected. */
 static void list_find_chosen(struct list *list, const struct list_rows *rows, const void *context)
 {
 	list->open_place = SIZE_MAX;
@@ -118,7 +118,7 @@ void list_toggle(struct list *list, const struct list_rows *rows, const void *co
 	list_find_chosen(list, rows, context);
 }
 
-/* Until somebody moves, the first row is the chosen one, whichever that is. */
+/* Until the user moves, the first row is selected, whichever that is. */
 static int list_go(struct list *list, const struct list_rows *rows, const void *context,
 		   size_t place)
 {
@@ -143,7 +143,7 @@ static int list_sort_by(struct list *list, const struct list_rows *rows, size_t 
 	return LIST_SORTED;
 }
 
-/* The next column to sort by, of those that are shown. */
+/* The next visible column to sort by. */
 static int list_sort_next(struct list *list, const struct list_rows *rows, size_t step)
 {
 	size_t column = list->sort;
@@ -157,7 +157,7 @@ static int list_sort_next(struct list *list, const struct list_rows *rows, size_
 	return LIST_MOVED;
 }
 
-/* The row that is drawn at @line below the titles; false: none, or a line of the unfolded one. */
+/* The row that is drawn at @line below the titles; false: none, or an unfolded line. */
 static bool list_row_at(const struct list *list, size_t line, size_t *ret_place)
 {
 	line += list->top;

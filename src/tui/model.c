@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the screen is drawn from; the header tells the idea. */
+/* The state behind the screen. */
 
 #include "tui/model.h"
 
@@ -18,9 +18,9 @@
 #include "tui/pane.h"
 
 #define MODEL_NS_PER_S UINT64_C(1000000000)
-#define MODEL_BY_NUMBER UINT64_C(1) /* keys of lines: a device by number, by id, a process */
+#define MODEL_BY_NUMBER UINT64_C(1) /* kinds of keys: device by number, device by id, process */
 #define MODEL_BY_ID UINT64_C(2)
-#define MODEL_ROWS 10000u /* of buffers, unless a filter looks at all of them */
+#define MODEL_ROWS 10000u /* of buffers, unless a filter searches all of them */
 
 void model_init(struct model *model)
 {
@@ -110,7 +110,7 @@ void model_notice(struct model *model, enum grid_style style, const char *format
 	model->notice_until_ns = model->now_ns + MODEL_NOTICE_NS;
 }
 
-/* One more point of every line. Without memory for it the chart has a gap. */
+/* Adds a point to every series. Without memory for it the chart has a gap. */
 static void model_record(struct model *model, const struct reader_totals *totals)
 {
 	const struct snapshot *snapshot = totals->snapshot;
@@ -142,7 +142,7 @@ static void model_record(struct model *model, const struct reader_totals *totals
 		series_forget(&model->series, totals->time_ns - SERIES_SECONDS * MODEL_NS_PER_S);
 }
 
-/* Tells when the daemon comes or goes. */
+/* Notifies the user when the daemon appears or disappears. */
 static void model_watch_daemon(struct model *model, const struct reader_totals *totals)
 {
 	enum reader_daemon before = model->totals ? model->totals->daemon : READER_DAEMON_NONE;
@@ -156,7 +156,7 @@ static void model_watch_daemon(struct model *model, const struct reader_totals *
 		model_notice(model, GRID_NOTICE, "ttmemd is there");
 }
 
-/* Whose buffers are shown if nobody was chosen: the one that holds most. */
+/* If no process was selected, shows the buffers of the one that holds the most. */
 static void model_choose_process(struct model *model)
 {
 	const struct snapshot *snapshot = model_snapshot(model);
@@ -191,7 +191,7 @@ void model_totals_consume(struct model *model, struct reader_totals *totals)
 	model_record(model, totals);
 	model_watch_daemon(model, totals);
 	if (model->paused && old) {
-		old->daemon = totals->daemon; /* is told once */
+		old->daemon = totals->daemon; /* notify only once */
 		reader_totals_free(totals);
 		return;
 	}
@@ -232,7 +232,7 @@ struct reader_wish model_wish(const struct model *model)
 	if (model->view == MODEL_BUFFERS && model->has_process) {
 		wish.kind = READER_BUFFERS;
 		wish.pid = model->pid;
-		/* The largest or the oldest do, unless something among all is looked for. */
+		/* The largest or the oldest are enough, unless a filter searches all. */
 		wish.limit = *list->filter ? 0 : MODEL_ROWS;
 		wish.order = pane_buffers_order(list);
 	}
@@ -241,8 +241,10 @@ struct reader_wish model_wish(const struct model *model)
 
 const struct reader_details *model_details(const struct model *model, enum reader_kind kind)
 {
-	/* What was read for an older wish of the same kind is better than nothing, but not of another
-	 * process. */
+	/*
+	 * Details for an older wish of the same kind are better than nothing, but not those of
+	 * another process.
+	 */
 	if (!model->details || model->details->wish.kind != kind ||
 	    (kind == READER_BUFFERS && model->details->wish.pid != model->pid))
 		return NULL;
@@ -288,7 +290,7 @@ static void model_draw_chart(const struct model *model, struct grid *grid,
 {
 	uint64_t points[CHART_POINTS_MAX];
 	struct grid_area inner = chart_inner(area);
-	/* What is shown of a paused one ends when it was paused. */
+	/* A paused chart ends when it was paused. */
 	uint64_t until = model->totals ? model->totals->time_ns : 0;
 	uint64_t span = model->seconds * MODEL_NS_PER_S;
 	char title[128];
@@ -311,7 +313,7 @@ void model_draw_charts(const struct model *model, struct grid *grid, const struc
 {
 	struct grid_area first = *area, second = *area;
 
-	/* One above the other where both have some height: long lines are easier to read than high ones. */
+	/* One above the other if both fit: wide charts are easier to read than tall ones. */
 	if (area->rows < (area->columns >= 100 ? 24 : 14)) {
 		first.columns = area->columns / 2;
 		second.columns = area->columns - first.columns;

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Everything that the screen is drawn from: what was read last, the lines over time, and what the person
- * has chosen. Views change it by keys and draw it; none of it knows a terminal, a thread or a clock, so that
- * tests can do all of it.
+ * All state that the screen is drawn from: the last readings, the series over time, and the user's
+ * choices. Views change it in response to keys and draw it. It knows no terminal, thread or clock,
+ * so that tests can do everything.
  */
 
 #include <stdbool.h>
@@ -35,15 +35,15 @@ enum model_view {
 struct model {
 	/* Settings. */
 	struct filter filter; /* devices */
-	bool all;             /* closed devices and ended processes too */
+	bool all;             /* include closed devices and ended processes */
 
-	/* What was read; all NULL at first. */
+	/* The readings; all NULL at first. */
 	struct reader_totals *totals;
 	struct reader_details *details;
 	struct series_set series;
 	uint64_t now_ns; /* CLOCK_MONOTONIC, as of the last event */
 
-	/* What is chosen. */
+	/* The user's choices. */
 	enum model_view view;
 	enum model_view back[MODEL_BACK];
 	unsigned int depth; /* of @back */
@@ -51,11 +51,11 @@ struct model {
 	bool paused;
 	bool help;
 	bool notes;
-	bool typing;                 /* the filter of the view's list */
-	bool wants_save, wants_quit; /* for whoever runs this */
+	bool typing;                 /* into the filter of the view's list */
+	bool wants_save, wants_quit; /* requests to tui.c */
 	struct list lists[MODEL_VIEWS];
 	bool has_process; /* whose buffers are shown: */
-	bool picked;      /* somebody has chosen that one */
+	bool picked;      /* the user has selected it */
 	uint32_t pid;
 	uint64_t start_ticks;
 	bool has_device; /* whose processes are shown: */
@@ -69,42 +69,42 @@ struct model {
 void model_init(struct model *model);
 void model_deinit(struct model *model);
 
-/* Takes what was read. A paused model keeps what it shows, but goes on with its lines. */
+/* Takes new readings. A paused model keeps what it shows, but continues its series. */
 void model_totals_consume(struct model *model, struct reader_totals *totals);
 void model_details_consume(struct model *model, struct reader_details *details);
 
 /* NULL before the first. */
 const struct snapshot *model_snapshot(const struct model *model);
 
-/* What the reader is to read in detail for the view that is shown. */
+/* What the reader should read in detail for the current view. */
 struct reader_wish model_wish(const struct model *model);
 
-/* The details, if they are what model_wish() wants; NULL = not read yet. */
+/* The details, if they match model_wish(); NULL = not read yet. */
 const struct reader_details *model_details(const struct model *model, enum reader_kind kind);
 
 void model_notice(struct model *model, enum grid_style style, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Goes to a view; Esc comes back from it. */
+/* Goes to a view; Esc returns from it. */
 void model_go(struct model *model, enum model_view view);
 bool model_go_back(struct model *model);
 
-/* Filters and sorts the view's list anew. */
+/* Filters and sorts the view's list again. */
 void model_update(struct model *model);
 
 struct series_key model_device_key(const struct snapshot_device *device);
 struct series_key model_process_key(const struct snapshot_process *process);
 
-/* Whether it is to be seen at all. */
+/* Whether it is shown at all. */
 bool model_shows_device(const struct model *model, const struct snapshot_device *device);
 bool model_shows_process(const struct model *model, const struct snapshot_process *process);
 
-/* The process whose buffers are shown; NULL if it is not there. */
+/* The process whose buffers are shown; NULL if it is gone. */
 const struct snapshot_process *model_process(const struct model *model);
 
-/* The two lines of @key as charts, side by side or one above the other. */
+/* The two series of @key as charts, side by side or one above the other. */
 struct model_chart {
-	const char *title; /* of whom */
+	const char *title; /* whose they are */
 	struct series_key key;
 	uint64_t now[SERIES_LINES];
 	uint64_t capacity[SERIES_LINES];

@@ -15,7 +15,7 @@
 #include "tui/pane.h"
 #include "tui/trace.h"
 
-#define BUFFERS_FACTS 3u /* lines before the frames of an unfolded one */
+#define BUFFERS_FACTS 3u /* lines before the frames of an unfolded row */
 
 enum buffers_column {
 	BUFFERS_SIZE,
@@ -112,7 +112,7 @@ static int buffers_compare_column(const void *context, size_t a, size_t b, size_
 	}
 }
 
-/* Equal ones have an order of their own: as they were read they come in any. */
+/* Equal rows need a stable order: they are read in any order. */
 static int buffers_compare(const void *context, size_t a, size_t b, size_t column)
 {
 	int r = buffers_compare_column(context, a, b, column);
@@ -231,7 +231,7 @@ static size_t buffers_count(const struct model *model)
 
 static void buffers_enter(struct model *model, size_t item)
 {
-	(void)item; /* it is the chosen one */
+	(void)item; /* the selected one */
 	list_toggle(&model->lists[MODEL_BUFFERS], &buffers_rows, model);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* View 1: devices with bars, and charts of the chosen one. */
+/* View 1: devices with bars, and charts of the selected one. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include "tui/chart.h"
 #include "tui/pane.h"
 
-#define DEVICES_SIDE 48u     /* columns of what stands beside the charts */
-#define DEVICES_SIDE_AT 120u /* if there are so many */
+#define DEVICES_SIDE 48u     /* columns of the text beside the charts */
+#define DEVICES_SIDE_AT 120u /* the width from which it is shown */
 #define DEVICES_HOLDERS 64u
 
 enum devices_column {
@@ -103,7 +103,7 @@ static void devices_cell(const void *context, size_t item, size_t column, char *
 		devices_share(&amount, text, style);
 		break;
 	case DEVICES_PROCESSES:
-		/* Those that have it open and say nothing are as interesting. */
+		/* Processes that have it open but report nothing are just as interesting. */
 		snprintf(text, LIST_CELL_SIZE,
 			 device->untracked ? "%" PRIu32 "+%" PRIu32 : "%" PRIu32, device->processes,
 			 device->untracked);
@@ -181,7 +181,7 @@ static const struct list_rows devices_rows = {
 	.paint = devices_paint,
 };
 
-/* Each type on its own. Return: rows used. */
+/* Each type by itself. Return: rows used. */
 static unsigned int devices_draw_types(const struct snapshot_device *device, struct grid *grid,
 				       const struct grid_area *area)
 {
@@ -203,7 +203,7 @@ static unsigned int devices_draw_types(const struct snapshot_device *device, str
 	return row - area->row;
 }
 
-/* Who holds most of it, as many as there is room for. */
+/* The largest holders, as many as fit. */
 static void devices_draw_holders(const struct model *model, uint32_t device, struct grid *grid,
 				 const struct grid_area *area)
 {
@@ -299,7 +299,7 @@ static size_t devices_count(const struct model *model)
 	return snapshot ? snapshot->device_count : 0;
 }
 
-/* Whose memory is it? */
+/* Shows the processes of the device. */
 static void devices_enter(struct model *model, size_t item)
 {
 	model->has_device = true;

@@ -117,7 +117,7 @@ static int past_compare(const void *context, size_t a, size_t b, size_t column)
 	}
 }
 
-/* Without the time and the count, which change when it happens again. */
+/* Without the time and the count, which change with every repetition. */
 static uint64_t past_key(const void *context, size_t item)
 {
 	const struct past_row *row = past_at(context, item);
@@ -192,7 +192,7 @@ static size_t past_count(const struct model *model)
 
 static void past_enter(struct model *model, size_t item)
 {
-	(void)item; /* it is the chosen one */
+	(void)item; /* the selected one */
 	list_toggle(&model->lists[MODEL_PAST], &past_rows, model);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* View 2: processes, each with a small chart where there is room, and a large one of the chosen one. */
+/* View 2: processes, each with a small chart if there is room, and a large one of the selected. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -147,7 +147,7 @@ static void processes_cell(const void *context, size_t item, size_t column, char
 	}
 }
 
-/* The last seconds in one row, on a scale of its own. */
+/* The last seconds in one row, each with its own scale. */
 static void processes_paint(const void *context, size_t item, size_t column, struct grid *grid,
 			    const struct grid_area *area)
 {
@@ -261,7 +261,7 @@ static void processes_draw(struct model *model, struct grid *grid, const struct 
 	char title[128], name[128];
 	size_t item;
 
-	/* The list has what it needs, but leaves the charts 8 rows, or half if there is plenty. */
+	/* The list takes what it needs, but leaves 8 rows for charts, or 2/5 of a tall screen. */
 	top.rows = (unsigned int)bits_min(bits_max(wanted, 5),
 					  area->rows > 20 ? area->rows * 3 / 5 : area->rows - 8);
 	if (area->rows < 14)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* View 4: call sites of the living, the one that holds most first. */
+/* View 4: call sites of living processes, largest first. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static const struct group *sites_at(const void *context, size_t item)
 	return &model_details(context, READER_SITES)->groups[item];
 }
 
-/* Name, and the line of code; a site without a name is known by its phase. */
+/* Name and line of code; a site without a name shows its phase. */
 static void sites_place(const struct group *group, char *text)
 {
 	char frame[256] = "";
@@ -127,7 +127,7 @@ static uint64_t sites_hash(const char *text)
 	return text ? hash_bytes(text, strlen(text)) : 0;
 }
 
-/* By its words: a later snapshot has other pointers. */
+/* By its text: a later snapshot has other pointers. */
 static uint64_t sites_key(const void *context, size_t item)
 {
 	const struct group *group = sites_at(context, item);
@@ -191,7 +191,7 @@ static void sites_draw(struct model *model, struct grid *grid, const struct grid
 	}
 	snprintf(title, sizeof(title), "Call sites: %zu of %zu buffers", details->group_count,
 		 details->snapshot->buffer_count);
-	/* What costs much is read less often; that should be known of what looks live. */
+	/* Expensive data is read less often; the title says so, because it looks live. */
 	if (details->pause_ns > UINT64_C(2000000000))
 		snprintf(title + strlen(title), sizeof(title) - strlen(title), ", read every %s",
 			 text_duration(details->pause_ns, pause));
@@ -207,7 +207,7 @@ static size_t sites_count(const struct model *model)
 
 static void sites_enter(struct model *model, size_t item)
 {
-	(void)item; /* it is the chosen one */
+	(void)item; /* the selected one */
 	list_toggle(&model->lists[MODEL_SITES], &sites_rows, model);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* View 6: what the driver tells of the cards. */
+/* View 6: sensor readings of the cards from the driver. */
 
 #include <inttypes.h>
 #include <stdio.h>

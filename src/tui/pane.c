@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What views share. */
+/* Shared by the views. */
 
 #include "tui/pane.h"
 

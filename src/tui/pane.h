@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The views, one file each: what rows they have, and what is drawn beside them. A view is a constant;
+ * The views, one file each: their rows, and what is drawn beside them. A view is constant;
  * everything that changes is in the model.
  */
 
@@ -14,13 +14,13 @@
 
 struct pane {
 	const char *name; /* on its tab */
-	const char *keys; /* what it has beyond the keys of all, for the last line */
+	const char *keys; /* its own keys beyond the common ones, for the last line */
 	const struct list_rows *rows;
-	size_t sort; /* at first */
+	size_t sort; /* initially */
 	bool falling;
 	size_t (*count)(const struct model *model);
 	void (*draw)(struct model *model, struct grid *grid, const struct grid_area *area);
-	/* Enter, on the chosen row @item. */
+	/* Enter on the selected row @item. */
 	void (*enter)(struct model *model, size_t item);
 };
 
@@ -33,14 +33,14 @@ extern const struct pane pane_telemetry;
 
 const struct pane *pane_of(enum model_view view);
 
-/* Which buffers to read first, for the order that was chosen. */
+/* Which buffers to read first, for the selected order. */
 enum snapshot_order pane_buffers_order(const struct list *list);
 
-/* For views that are a list and nothing more: the list, with a line above it that tells what it is of. */
+/* For views that are only a list: the list, with a title line above it. */
 void pane_draw_list(struct model *model, struct grid *grid, const struct grid_area *area,
 		    const char *title);
 
-/* The device's number as people know it ("3", "3R" for a remote one), and its card. */
+/* The device's number as users know it ("3", "3R" for a remote one), and its card. */
 void pane_device_number(const struct snapshot_device *device, char *text, size_t size);
 void pane_device_card(const struct snapshot_device *device, char *text, size_t size);
 

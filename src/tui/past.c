@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Rows of leaks and incidents; the header tells the idea. */
+/* Rows for leaks and incidents. */
 
 #include "tui/past.h"
 

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Leaks and incidents, as rows for people: whoever knows them (the daemon, or the books of the living)
- * writes each as one line of facts and further lines that unfold.
+ * Leaks and incidents as rows for the screen: their source (the daemon, or the books of living
+ * processes) writes each as one row of facts and further lines that unfold.
  */
 
 #include <stdbool.h>
@@ -18,18 +18,18 @@ struct snapshot;
 #define PAST_LINES_MAX 400u /* of one row */
 
 struct past_row {
-	uint64_t time_ns; /* CLOCK_REALTIME; of a leak: when its process ended */
+	uint64_t time_ns; /* CLOCK_REALTIME; for a leak: when its process ended */
 	const char *kind; /* "leak", "double_free" and so on */
 	uint32_t pid;
 	const char *comm;
 	bool has_device;
 	uint32_t device;
-	const char *type; /* NULL = not known, or several */
+	const char *type; /* NULL = unknown, or several */
 	bool has_address;
 	uint64_t address;
 	uint64_t bytes;
-	uint64_t count;   /* times; of a leak: buffers */
-	const char *what; /* name, phase, how it ended; NULL = nothing more is known */
+	uint64_t count;   /* repetitions; for a leak: buffers */
+	const char *what; /* name, phase, how it ended; NULL = unknown */
 	const char **lines;
 	size_t line_count, line_capacity;
 };
@@ -44,15 +44,15 @@ struct past {
 struct past *past_new(void);
 struct past *past_free(struct past *past);
 
-/* The texts are copied. NULL: no memory, or one too many (then it is marked as cut). */
+/* Copies the texts. NULL: no memory, or too many rows (then is_cut is set). */
 struct past_row *past_add(struct past *past, const struct past_row *row);
 
-/* A line below the row; what does not fit into the maximum is left out. 0 or -ENOMEM. */
+/* Adds a line below the row; lines beyond the maximum are omitted. 0 or -ENOMEM. */
 int past_line(struct past *past, struct past_row *row, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The frames of a stack as in a snapshot_buffer, a line each, the innermost first. 0 or -ENOMEM. */
+/* The frames of a stack as in a snapshot_buffer, one line each, innermost first. 0 or -ENOMEM. */
 int past_stack(struct past *past, struct past_row *row, const char *stack);
 
-/* The incidents of a snapshot: what the living know. 0 or -ENOMEM. */
+/* The incidents in a snapshot, as known to living processes. 0 or -ENOMEM. */
 int past_from_snapshot(struct past *past, const struct snapshot *snapshot);

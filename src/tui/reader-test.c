@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The threads that read, with feeds that are quick, slow, or never answer. */
+/* The reading threads, with feeds that are fast, slow, or never answer. */
 
 #include "tui/reader.h"
 
@@ -16,9 +16,9 @@
 #include "tui/past.h"
 
 struct fake {
-	bool hangs;    /* in recall(), for as long as the process lives */
+	bool hangs;    /* in recall(), until the process ends */
 	int error;     /* of take() */
-	int recalling; /* what recall() says */
+	int recalling; /* result of recall() */
 	int freed;     /* atomic */
 	int takes;     /* atomic */
 };
@@ -198,13 +198,13 @@ UNIT(without_a_daemon_the_living_tell_the_past)
 	reader_free(reader);
 }
 
-/* The totals go on while the details wait, and so does whoever quits. */
+/* The totals continue while the details hang, and quitting does not wait either. */
 UNIT(a_hanging_daemon_does_not_block_the_totals)
 {
-	static struct fake totals, details; /* outlive the case: a thread is left */
+	static struct fake totals, details; /* outlive the test: a thread is left */
 	struct reader *reader;
 
-	unit_expect_fds(1); /* what it waits with stays */
+	unit_expect_fds(1); /* its eventfd stays open */
 	details.hangs = true;
 	reader = start(&totals, &details);
 	reader_wish(reader, &(struct reader_wish){.kind = READER_PAST});

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Two threads that read; the header tells the idea. */
+/* The two reading threads. */
 
 #include "tui/reader.h"
 
@@ -20,10 +20,10 @@
 #include "tui/past.h"
 
 #define READER_NS_PER_MS UINT64_C(1000000)
-#define READER_DETAILS_NS (1000 * READER_NS_PER_MS) /* they change too fast to be read anyway */
-#define READER_ASIDE_NS (1000 * READER_NS_PER_MS)   /* for totals while details are what is seen */
-#define READER_USUAL 16u                            /* looks that make an average */
-#define READER_END_NS (300 * READER_NS_PER_MS)      /* who does not end by then is left */
+#define READER_DETAILS_NS (1000 * READER_NS_PER_MS) /* users cannot follow faster changes */
+#define READER_ASIDE_NS (1000 * READER_NS_PER_MS)   /* for totals while details are on the screen */
+#define READER_USUAL 16u                            /* readings that form the average */
+#define READER_END_NS (300 * READER_NS_PER_MS)      /* a thread that takes longer is abandoned */
 
 struct reader_thread {
 	struct reader *reader;
@@ -39,7 +39,7 @@ struct reader {
 	int fd; /* an eventfd */
 	struct reader_thread totals_thread, details_thread;
 
-	/* The rest is under the lock. */
+	/* Protected by the lock: */
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* stop or wish */
 	bool stop;
@@ -74,7 +74,7 @@ bool reader_same_wish(const struct reader_wish *a, const struct reader_wish *b)
 	       a->order == b->order;
 }
 
-/* The lock is held. Waits until then, or until it is to stop or the wish is no longer @number. */
+/* The lock is held. Waits until then, until told to stop, or until the wish is not @number. */
 static void reader_wait(struct reader *reader, uint64_t until_ns, uint64_t number)
 {
 	struct timespec until = {
@@ -85,10 +85,10 @@ static void reader_wait(struct reader *reader, uint64_t until_ns, uint64_t numbe
 	while (!reader->stop && reader->wish_number == number &&
 	       clock_ns(CLOCK_MONOTONIC) < until_ns)
 		(void)pthread_cond_timedwait(&reader->changed, &reader->lock,
-					     &until); /* the loop looks why it ended */
+					     &until); /* the loop checks why it ended */
 }
 
-/* How long to wait after work that began at @begin; @share_ns: what it used of a core, times its share. */
+/* How long to wait after work that began at @begin; @share_ns: CPU time used, times the share. */
 static uint64_t reader_pause(uint64_t begin, uint64_t refresh_ns, uint64_t share_ns)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC), passed = now - begin;
@@ -102,7 +102,7 @@ static void reader_tell(struct reader *reader)
 	uint64_t one = 1;
 	ssize_t n = write(reader->fd, &one, sizeof(one));
 
-	(void)n; /* fails only if it has been told very often already */
+	(void)n; /* fails only if the counter is already full */
 }
 
 static struct reader_totals *reader_read_totals(struct reader_thread *self)
@@ -119,7 +119,7 @@ static struct reader_totals *reader_read_totals(struct reader_thread *self)
 	return totals;
 }
 
-/* Nobody looks at the charts while details are on the screen. */
+/* The charts are not visible while details are on the screen. */
 static uint64_t reader_refresh(const struct reader *reader)
 {
 	return reader->wish.kind == READER_NOTHING ? reader->refresh_ns
@@ -130,7 +130,7 @@ static void *reader_run_totals(void *context)
 {
 	struct reader_thread *self = context;
 	struct reader *reader = self->reader;
-	uint64_t usual = 0; /* what one costs, on the average: once in a while there is a search */
+	uint64_t usual = 0; /* average cost of one reading: now and then it includes a search */
 	uint64_t looks = 0;
 
 	pthread_mutex_lock(&reader->lock);
@@ -143,7 +143,7 @@ static void *reader_run_totals(void *context)
 		totals = reader_read_totals(self);
 		pthread_mutex_lock(&reader->lock);
 		used = clock_ns(CLOCK_THREAD_CPUTIME_ID) - used;
-		/* The first one opens every book, which is no measure of the others. */
+		/* The first reading opens every book, so it says nothing about the others. */
 		if (looks++ > 0)
 			usual = looks > 2 ? (usual * (READER_USUAL - 1) + used) / READER_USUAL
 					  : used;
@@ -216,7 +216,7 @@ static struct reader_details *reader_read_details(struct reader_thread *self,
 	return details;
 }
 
-/* The lock is held; it is let go of while reading. */
+/* The lock is held; it is released while reading. */
 static void reader_work_details(struct reader_thread *self, uint64_t number)
 {
 	struct reader *reader = self->reader;
@@ -235,7 +235,7 @@ static void reader_work_details(struct reader_thread *self, uint64_t number)
 		reader->details = cleanup_steal(details);
 		reader_tell(reader);
 	}
-	reader_details_free(details); /* it is no longer wanted */
+	reader_details_free(details); /* no longer wanted */
 	reader_wait(reader, clock_ns(CLOCK_MONOTONIC) + pause, number);
 }
 
@@ -261,7 +261,7 @@ static int reader_start(struct reader_thread *thread)
 	sigset_t all, before;
 	int r;
 
-	/* Signals are for the one that draws. */
+	/* Signals go to the drawing thread. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	r = pthread_create(&thread->thread, NULL, thread->run, thread);
@@ -311,7 +311,7 @@ int reader_new(struct reader **ret_reader, uint32_t refresh_ms, const struct fil
 	return 0;
 }
 
-/* Whether the thread, and what it owned, has gone. */
+/* Whether the thread, and what it owned, is gone. */
 static bool reader_end(struct reader_thread *thread)
 {
 	uint64_t until_ns = clock_ns(CLOCK_REALTIME) + READER_END_NS;
@@ -340,11 +340,11 @@ struct reader *reader_free(struct reader *reader)
 	first = reader_end(&reader->totals_thread);
 	second = reader_end(&reader->details_thread);
 	if (!first || !second)
-		return NULL; /* somebody still uses it */
+		return NULL; /* a thread still uses it */
 	reader_totals_free(reader->totals);
 	reader_details_free(reader->details);
 	if (reader->fd >= 0)
-		(void)close(reader->fd); /* nothing is lost by it */
+		(void)close(reader->fd); /* nothing is lost */
 	pthread_cond_destroy(&reader->changed);
 	pthread_mutex_destroy(&reader->lock);
 	free(reader);
@@ -362,7 +362,7 @@ struct reader_totals *reader_take_totals(struct reader *reader)
 	uint64_t told;
 	ssize_t n = read(reader->fd, &told, sizeof(told));
 
-	(void)n; /* nothing was told: then nothing is there, as is seen below */
+	(void)n; /* if it fails there is nothing new, as seen below */
 	pthread_mutex_lock(&reader->lock);
 	totals = cleanup_steal(reader->totals);
 	pthread_mutex_unlock(&reader->lock);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Saving what is shown. */
+/* Saves what is shown. */
 
 #include "tui/save.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What is shown, as a file: the document that the command of the same name prints with --json. */
+/* Saves what is shown to a file: the document that the command of that name prints with --json. */
 
 struct model;
 
 #define SAVE_NAME_SIZE 64
 
-/* A new file in the working folder, never over another one; its name. 0 or a negative errno. */
+/* Writes a new file @ret_name in the working directory, never over another. 0 or negative errno. */
 int save_snapshot(const struct model *model, char ret_name[SAVE_NAME_SIZE]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Lines over time. */
+/* Series over time. */
 
 #include "tui/series.h"
 
@@ -65,7 +65,7 @@ UNIT(what_was_before_the_left_edge_goes_on_into_the_chart)
 	series_set_deinit(&set);
 }
 
-/* Compared with a plain array that keeps everything. */
+/* Compared with an array that keeps everything. */
 UNIT(a_ring_shows_the_same_as_everything)
 {
 	struct series_set set = SERIES_SET_NULL;

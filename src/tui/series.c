@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Lines over time; the header tells the idea. */
+/* Series over time. */
 
 #include "tui/series.h"
 
@@ -16,12 +16,12 @@
 
 #define SERIES_NS_PER_S UINT64_C(1000000000)
 
-/* After the last sample a line goes on for so long: the next one may only be late. */
+/* A series continues for this long after its last sample: the next one may only be late. */
 #define SERIES_HOLD_NS (15 * SERIES_NS_PER_S)
 
 struct series {
 	struct series_key key;
-	/* A ring once it is full; until then it grows. */
+	/* Grows until it is full; then a ring. */
 	struct series_sample *samples;
 	size_t first, count, capacity;
 };
@@ -49,7 +49,7 @@ static int series_compare(const struct series_key *a, const struct series_key *b
 	return (a->low > b->low) - (a->low < b->low);
 }
 
-/* Where the key is or would be. */
+/* The position of the key, or where it would be. */
 static bool series_search(const struct series_set *set, const struct series_key *key,
 			  size_t *ret_place)
 {
@@ -115,7 +115,7 @@ int series_add(struct series_set *set, const struct series_key *key,
 	if (r < 0)
 		return r;
 	series = set->all[place];
-	/* One that is too old to be drawn makes room; so does the oldest, if there are too many. */
+	/* A sample too old to be drawn makes room; so does the oldest, if there are too many. */
 	if (series->count > 0 &&
 	    (series->count >= SERIES_SAMPLES_MAX ||
 	     series_at(series, 0)->time_ns + (SERIES_SECONDS + 1) * SERIES_NS_PER_S <
@@ -130,7 +130,7 @@ int series_add(struct series_set *set, const struct series_key *key,
 
 		if (!samples)
 			return -ENOMEM;
-		/* What lay before the first goes behind the last. */
+		/* The samples before the first one go after the last one. */
 		memcpy(samples + series->capacity, samples, series->first * sizeof(*samples));
 		series->samples = samples;
 		series->capacity = capacity;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The terminal, by way of ncurses; the header tells the idea. */
+/* The terminal, through ncurses. */
 
 #define NCURSES_WIDECHAR 1
 
@@ -19,7 +19,7 @@
 #include "tui/grid.h"
 #include "tui/keys.h"
 
-/* The time after which an escape is one and not the beginning of a key. Also over a slow line. */
+/* How long to wait whether an escape character begins a key sequence. Enough for a slow line. */
 #define TERMINAL_ESCAPE_MS 50
 
 static SCREEN *terminal_screen;
@@ -43,7 +43,7 @@ static void terminal_start_colours(void)
 		terminal_colours = false;
 		return;
 	}
-	(void)use_default_colors(); /* else black is the background */
+	(void)use_default_colors(); /* if it fails the background is black */
 	init_pair(PAIR_GOOD, COLOR_GREEN, -1);
 	init_pair(PAIR_WARNING, COLOR_YELLOW, -1);
 	init_pair(PAIR_BAD, COLOR_RED, -1);
@@ -53,7 +53,7 @@ static void terminal_start_colours(void)
 	init_pair(PAIR_NOTICE, COLOR_BLACK, COLOR_YELLOW);
 }
 
-/* Without colours everything must still be told apart. */
+/* Without colours all styles must still be distinguishable. */
 static void terminal_style(enum grid_style style, attr_t *ret_attributes, short *ret_pair)
 {
 	static const struct {
@@ -97,12 +97,12 @@ int terminal_open(bool colours)
 {
 	if (isatty(STDIN_FILENO) != 1 || isatty(STDOUT_FILENO) != 1)
 		return TERMINAL_NONE;
-	/* Only letters: numbers are to be written as everywhere else. */
+	/* Only LC_CTYPE: numbers are formatted as everywhere else. */
 	terminal_utf8 = setlocale(LC_CTYPE, "") && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 	terminal_screen = newterm(NULL, stdout, stdin);
 	if (!terminal_screen)
 		return TERMINAL_DUMB;
-	/* It also takes what cannot place text, and would draw nonsense. */
+	/* newterm() also accepts terminals that cannot position text, and would draw garbage. */
 	if (!terminal_can("cup") || !terminal_can("ed")) {
 		terminal_close();
 		return TERMINAL_DUMB;
@@ -117,7 +117,7 @@ int terminal_open(bool colours)
 	set_escdelay(TERMINAL_ESCAPE_MS);
 	terminal_start_colours();
 	mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
-	mouseinterval(0); /* a press is a click, at once */
+	mouseinterval(0); /* report a press as a click at once */
 	return 0;
 }
 
@@ -133,8 +133,8 @@ void terminal_size(unsigned int *ret_rows, unsigned int *ret_columns)
 }
 
 /*
- * One cell. What the terminal's own library counts otherwise than we do would move the rest of the line:
- * then there is a mark instead.
+ * Draws one cell. If the C library's width of a character differs from ours, the rest of the line
+ * would shift: then a mark is drawn instead.
  */
 static void terminal_put(const struct grid_cell *cell, unsigned int row, unsigned int column)
 {
@@ -162,7 +162,7 @@ void terminal_show(const struct grid *grid)
 			const struct grid_cell *cell =
 				&grid->cells[(size_t)row * grid->columns + column];
 
-			/* Empty ones are erased already. */
+			/* Empty cells are already erased. */
 			if (cell->columns > 0 &&
 			    (cell->character != ' ' || cell->style != GRID_PLAIN))
 				terminal_put(cell, row, column);
@@ -187,7 +187,7 @@ static uint32_t terminal_special(int key)
 		if (keys[i].from == key)
 			return keys[i].to;
 	}
-	return KEYS_RESIZE; /* one that means nothing here */
+	return KEYS_RESIZE; /* a key without a meaning here */
 }
 
 static void terminal_mouse(struct keys_event *ret_event)

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The terminal: puts a picture on it, only what has changed, and hears keys and the mouse. The one file
- * that knows curses. There is one terminal, and one thread that uses it.
+ * The terminal: draws the parts of a picture that have changed, and reads keys and the mouse. The
+ * only file that knows curses. There is one terminal, used by one thread.
  */
 
 #include <stdbool.h>
@@ -12,20 +12,20 @@ struct grid;
 struct keys_event;
 
 enum terminal_outcome {
-	TERMINAL_NONE = 1, /* standard output or input is no terminal */
-	TERMINAL_DUMB = 2, /* it cannot place text, or is not known */
+	TERMINAL_NONE = 1, /* standard output or input is not a terminal */
+	TERMINAL_DUMB = 2, /* it cannot position text, or is unknown */
 };
 
 /* 0, a terminal_outcome, or a negative errno. */
 int terminal_open(bool colours);
 void terminal_close(void);
 
-/* Whether it shows more than ASCII, by the locale. */
+/* Whether the locale allows more than ASCII. */
 bool terminal_is_utf8(void);
 
 void terminal_size(unsigned int *ret_rows, unsigned int *ret_columns);
 
 void terminal_show(const struct grid *grid);
 
-/* The next key that has been pressed; KEYS_NONE = none is left. */
+/* The next pressed key; KEYS_NONE = none is left. */
 void terminal_key(struct keys_event *ret_event);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Frames as lines. */
+/* Stack frames as lines of text. */
 
 #include "tui/trace.h"
 

@@ -11,5 +11,5 @@ size_t trace_count(const char *stack);
 /* The frame @index, 0 = innermost, as "function (file:line)", cut at @size. "" if there is none. */
 void trace_text(const char *stack, size_t index, char *ret_text, size_t size);
 
-/* The same of the innermost one, without the folders of its file. */
+/* The same for the innermost one, without the folders of its file. */
 void trace_short(const char *stack, char *ret_text, size_t size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One loop: waits for keys and for what was read, changes the model, draws. */
+/* The main loop: waits for keys and new readings, changes the model, draws. */
 
 #include "tui/tui.h"
 
@@ -16,7 +16,7 @@
 #include "tui/save.h"
 #include "tui/terminal.h"
 
-/* A notice goes away without a key, and a signal that came between two looks is seen. */
+/* Lets a notice disappear without a key, and a signal between two waits be noticed. */
 #define TUI_WAIT_MS 1000
 
 struct tui {
@@ -50,7 +50,7 @@ static void tui_save(struct tui *tui)
 		model_notice(&tui->model, GRID_BAR, "saved as %s", name);
 }
 
-/* Whether the terminal has gone. */
+/* Return: whether the terminal is gone. */
 static bool tui_wait(struct tui *tui)
 {
 	struct pollfd waits[] = {
@@ -62,7 +62,7 @@ static bool tui_wait(struct tui *tui)
 	return n > 0 && waits[0].revents & (POLLHUP | POLLERR | POLLNVAL);
 }
 
-/* What was read, and what was pressed. */
+/* Takes new readings and keys. */
 static void tui_take(struct tui *tui)
 {
 	struct reader_totals *totals = reader_take_totals(tui->reader);
@@ -114,7 +114,7 @@ int tui_run(const struct tui_options *options, const struct reader_feed feeds[2]
 	r = reader_new(&tui.reader, options->refresh_ms, &options->filter, feeds);
 	if (r == 0)
 		tui_loop(&tui);
-	/* First of all: a reader that is held by somebody must not hold the person, too. */
+	/* First: a reader that hangs must not keep the user waiting, too. */
 	terminal_close();
 	reader_free(tui.reader);
 	model_deinit(&tui.model);

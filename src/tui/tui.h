@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The full-screen view, from the first picture to the key that ends it. */
+/* The full-screen view, from start to quit. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,14 +12,14 @@
 struct tui_options {
 	uint32_t refresh_ms;
 	struct filter filter; /* devices */
-	bool all;             /* closed devices and ended processes too */
-	bool ascii;           /* though the terminal could show more */
+	bool all;             /* include closed devices and ended processes */
+	bool ascii;           /* even if the terminal could show more */
 	bool colours;
-	bool (*is_stopped)(void); /* somebody wants an end, by a signal */
+	bool (*is_stopped)(void); /* a signal asks to end */
 };
 
 /*
- * Runs until it is quit. @feeds: for totals and for details; they are taken in any case. 0, a
- * terminal_outcome, or a negative errno.
+ * Runs until the user quits. @feeds: for totals and for details; they are consumed in any case. 0,
+ * a terminal_outcome, or a negative errno.
  */
 int tui_run(const struct tui_options *options, const struct reader_feed feeds[2]);
