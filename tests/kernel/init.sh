@@ -7,7 +7,6 @@
 
 export PATH=/bin LD_LIBRARY_PATH=/ours
 echo # what the firmware leaves behind on the line
-echo "@@begin"
 /bin/busybox --install -s /bin
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
