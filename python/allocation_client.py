@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The old Python client over ttmem: what was written for it runs unchanged.
+"""The old Python client on top of ttmem: code written for it runs unchanged.
 
 Buffers go into the process's book instead of a socket, so nothing is lost and no server is needed.
-Questions are answered by the server (ttmemd) for all processes, and without one from this process's own
-figures; "machine_wide" in the answer tells which.
+The server (ttmemd) answers queries for all processes; without one, the answer is this process's own
+figures. "machine_wide" in the answer says which.
 
-The old client reported without being asked to. So importing this turns tracking on, for this process and
-the children it starts, unless TTMEM or TT_ALLOC_TRACKING_ENABLED is already set.
+The old client needed no setting. So importing this turns tracking on, for this process and the
+children it starts, unless TTMEM or TT_ALLOC_TRACKING_ENABLED is already set.
 """
 
 import itertools
@@ -27,7 +27,7 @@ __all__ = ["AllocationClient", "BufferType"]
 
 
 class BufferType(IntEnum):
-    """tt-metal's numbers. The old client had 2 for L1_SMALL and 3 for TRACE, which no server meant."""
+    """tt-metal's numbers. The old client had 2 for L1_SMALL and 3 for TRACE, unlike any server."""
 
     DRAM = 0
     L1 = 1
@@ -36,12 +36,12 @@ class BufferType(IntEnum):
     TRACE = 4
 
 
-# Ids take the place of addresses. The highest bit keeps them away from real ones, the process keeps
-# those of two processes apart, and 41 bits of count last for 25 days of nothing but allocating.
+# Ids take the place of addresses. The highest bit separates them from real ones, the pid separates
+# those of two processes, and 41 bits of count last for 25 days of continuous allocation.
 _COUNT_BITS = 41
 _FREED_MAX = 4096  # as many freed buffers as a book remembers
 
-# Finalisers and signal handlers, too, may free a buffer in the middle of a call of their own thread.
+# Finalisers and signal handlers may also free a buffer in the middle of a call of their own thread.
 _lock = threading.RLock()
 _counter = itertools.count(1)
 _live: Dict[int, Tuple[int, int]] = {}
@@ -69,7 +69,7 @@ class AllocationClient:
     """All clients of a process share one set of ids."""
 
     def __init__(self, socket_path: Optional[str] = None) -> None:
-        """socket_path: where the server is asked; else TT_ALLOC_SERVER_SOCKET, else its old place."""
+        """socket_path: the server's socket; otherwise TT_ALLOC_SERVER_SOCKET or the old default."""
         self.socket_path = socket_path
 
     def allocate(
@@ -90,7 +90,7 @@ class AllocationClient:
     def deallocate(self, buffer_id: int) -> None:
         """Report that a buffer is free, on the device where it was allocated.
 
-        A second time is recorded as the double free that it is. ValueError if there was no such buffer.
+        A second call is recorded as a double free. ValueError if there was no such buffer.
         """
         with _lock:
             place = _live.pop(buffer_id, None) or _freed.get(buffer_id)
@@ -113,12 +113,12 @@ class AllocationClient:
         return {**(own if answer is None else answer), "machine_wide": answer is not None}
 
     def query_device_info(self, device_id: int) -> Dict[str, int]:
-        """What is known of a device, all 0 if nothing is.
+        """The properties of a device, all 0 if unknown.
 
         total_dram_size, total_l1_size, arch_type (1 Grayskull, 2 Wormhole, 3 Blackhole, 4 Quasar),
         num_dram_channels, dram_size_per_channel, l1_size_per_core, is_available.
         """
-        ttmem.memory_allocated(device_id)  # says what is wrong with the number
+        ttmem.memory_allocated(device_id)  # raises if the number is wrong
         answer = _server.info(device_id, self.socket_path)
         known = answer or dict.fromkeys(_server.FACTS, 0)
         facts = {name: known[name] for name in _server.FACTS if name != "num_devices"}
@@ -129,7 +129,7 @@ class AllocationClient:
         }
 
     def get_num_devices(self) -> int:
-        """How many devices there are; without a server, as far as this process has used them."""
+        """The number of devices; without a server, up to the highest one used by this process."""
         answer = _server.info(-1, self.socket_path)
         if answer is not None:
             return answer["num_devices"]

@@ -11,6 +11,6 @@ __all__ = ["query_device_stats"]
 def query_device_stats(device_id: int = 0, socket_path: Optional[str] = None) -> Dict[str, int]:
     """dram_allocated, l1_allocated, l1_small_allocated and trace_allocated, in bytes.
 
-    Of all processes if a server answers (machine_wide is then True), else of this one.
+    For all processes if a server answers (machine_wide is then True), otherwise for this one.
     """
     return AllocationClient(socket_path).query_device(device_id)

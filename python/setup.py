@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles the extensions for pip, against the installed libttmem that pkg-config knows."""
+"""Compiles the extensions for pip, against the installed libttmem that pkg-config finds."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ def pkg_config(*what):
     return result.stdout.strip()
 
 
-# One file for 3.10 and every later version; 3.9 lacks a little of that ABI and gets its own, and
+# One file for 3.10 and every later version; 3.9 lacks a part of that ABI and gets its own, and
 # free-threaded builds have none.
 stable = sys.version_info >= (3, 10) and not sysconfig.get_config_var("Py_GIL_DISABLED")
 folder = pkg_config("--variable=libdir")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ttmem: tell which device memory this process holds, and ask who holds what.
+"""ttmem: report which device memory this process holds, and query what all processes hold.
 
     import ttmem
 
@@ -9,7 +9,7 @@
     ttmem.free(0, 0x1000, ttmem.DRAM)
 
 Calls record only if the process was started with TTMEM=1 (or TT_ALLOC_TRACKING_ENABLED=1); otherwise
-they check their arguments and do nothing.
+they only check their arguments.
 """
 
 from enum import IntEnum
@@ -66,7 +66,7 @@ _FACTS = ("capacity", "bank_base", "bank_size", "banks", "alignment")
 
 
 class Stats(NamedTuple):
-    """This process's figures; the peak over all types is the sum of the types' peaks."""
+    """This process's figures; the peak for all types is the sum of their peaks."""
 
     bytes: int
     buffers: int
@@ -76,7 +76,7 @@ class Stats(NamedTuple):
 
 
 def memory_stats(device: int, type: Optional[TypeLike] = None) -> Stats:
-    """What this process holds and has done on a device, of one type or of all."""
+    """This process's figures on a device, for one type or for all."""
     return Stats(*_ttmem._stats(device, type))
 
 
@@ -101,8 +101,8 @@ def device(
 ) -> None:
     """Declare a device, or correct what was declared.
 
-    memory says for each type what is known of it, in bytes: capacity (all banks together), bank_base,
-    bank_size, banks and alignment. For example {"DRAM": {"capacity": 12 << 30, "banks": 12}}.
+    memory describes each type, in bytes: capacity (all banks together), bank_base, bank_size, banks
+    and alignment, as far as known. For example {"DRAM": {"capacity": 12 << 30, "banks": 12}}.
     """
     facts: Dict[Type, Mapping[str, int]] = {}
     for key, known in (memory or {}).items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `ttmem bench --python` runs: prints the nanoseconds of an event, without those of the loop."""
+"""Run by `ttmem bench --python`: prints the nanoseconds per event, without those of the loop."""
 
 import random
 import sys
@@ -11,14 +11,14 @@ import ttmem
 
 Pair = Tuple[int, int]
 
-LIVE = 1000  # as the rows of `ttmem bench` have
+LIVE = 1000  # as in the rows of `ttmem bench`
 WARM = 2000
 PAIRS = 6000
-FRAMES = 8  # of Python, above and with the one that allocates
+FRAMES = 8  # Python frames, including the one that allocates
 
 
 def draw(count: int) -> Iterator[Pair]:
-    """Pairs of what is freed and what is allocated in its place; lifetimes are random."""
+    """Pairs of a freed address and the one allocated in its place; lifetimes are random."""
     live = [address * 4096 for address in range(LIVE)]
     fresh = LIVE * 4096
     for _ in range(count):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions about all processes, asked by running the command ttmem with --json.
+"""Queries about all processes, answered by running the command ttmem with --json.
 
-The command reads books as any other process would, so these calls need no daemon (leaks() does) and
-see whatever the user may see.
+The command reads books like any other process, so these calls need no daemon (leaks() does) and see
+whatever the user may see.
 """
 
 import json
@@ -23,7 +23,7 @@ def _program() -> str:
     named = os.environ.get("TTMEM_COMMAND")
     if named:
         return named
-    # PREFIX/lib/python/ttmem/_command.py; links are not followed: the tree may be made of them.
+    # PREFIX/lib/python/ttmem/_command.py; links are not followed: the tree may consist of them.
     for prefix in [*Path(os.path.abspath(__file__)).parents[3:4], Path(sys.prefix)]:
         candidate = prefix / "bin" / "ttmem"
         if os.access(candidate, os.X_OK):
@@ -81,7 +81,7 @@ def buffers(
 
 
 def leaks(pid: Optional[int] = None) -> List[Dict[str, Any]]:
-    """What ended processes left, one entry per process: the rows of "ttmem leaks". Needs ttmemd."""
+    """What exited processes left, one entry per process: the rows of "ttmem leaks". Needs ttmemd."""
     args: List[Union[str, int]] = ["leaks"]
     if pid is not None:
         args += ["--pid", _number("pid", pid)]

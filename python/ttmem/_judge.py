@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose buffer is it? What the pytest plugin knows of phases, and how it finds what a test left.
+"""Which test does a buffer belong to? How the pytest plugin uses phases to find what a test left.
 
-Each test has a phase that no other test, run or machine has: it is made of the process's number, a
-random word and a serial number. Children inherit it, so one list of all buffers tells what belongs
-to a test, however its processes are related. Nothing is ever told from totals.
+Each test has a phase that no other test, run or machine has: it consists of the pid, a random word
+and a serial number. Children inherit it, so one list of all buffers shows what belongs to a test,
+however its processes are related. Totals are never used.
 """
 
 import os
@@ -22,7 +22,7 @@ Row = Dict[str, Any]
 Site = Tuple[str, str]  # type and name; functions and files of its stack
 
 _LABEL_MAX = 200  # bytes; a label may have 255
-_LEFT_MAX = 100_000  # buffers of ended children
+_LEFT_MAX = 100_000  # buffers of exited children
 _SIZE = re.compile(r"(\d{1,20}(?:\.\d{1,6})?) ?(?:([KMGTPE])(?:i?B)?|B)?", re.I | re.A)
 _HARNESS = re.compile(r"(^|/)(_pytest|pluggy)/[^/]*\.py$")
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40, "P": 50, "E": 60}
@@ -52,13 +52,13 @@ def size_text(size: int) -> str:
 
 
 def key_of(row: Row) -> Tuple[Any, ...]:
-    """One buffer, told from others of the same test. Its birth would tell more, but it is converted
-    between clocks, and no two readers of a book agree on it to the nanosecond."""
+    """Distinguishes a buffer from others of the same test. Its time of allocation would be more
+    precise, but is converted between clocks, and no two readers agree on it to the nanosecond."""
     return tuple(row[field] for field in ("pid", "device", "type", "address", "size"))
 
 
 def holds_memory(row: Row) -> bool:
-    """Not what lies inside another buffer, nor what has no bytes: that is nobody's leak."""
+    """Buffers inside another one, and those of 0 bytes, are not leaks."""
     return row["size"] > 0 and "alias" not in row["flags"]
 
 
@@ -71,8 +71,8 @@ def label_of_leak(leak: Row) -> str:
 
 
 def site_of(leak: Row) -> Site:
-    """What a baseline compares: never an address, a line or a pid. Without a stack, and in files that
-    were written when stacks did not count, the second half is empty."""
+    """What a baseline compares: never an address, a line or a pid. Without a stack, and in files of
+    versions that did not compare stacks, the second half is empty."""
     return label_of_leak(leak), leak.get("calls") or ""
 
 
@@ -84,8 +84,8 @@ def by_site(leaks: Iterable[Row]) -> Dict[Site, int]:
 
 
 def known_sites(leaks: List[Row], before: Dict[Site, int]) -> Set[Site]:
-    """Those that were there before with at least as many bytes. What has no stack, now or then, can
-    be told by its label only: then all that have this label are compared."""
+    """Those that were in the baseline with at least as many bytes. If there is no stack, now or then,
+    only the label identifies a site: then all sites with this label are compared."""
     sites = by_site(leaks)
     now: Dict[str, int] = {}
     then: Dict[str, int] = {}
@@ -102,7 +102,7 @@ def known_sites(leaks: List[Row], before: Dict[Site, int]) -> Set[Site]:
 
 
 class Phases:
-    """The phase of this process, its main thread and the children to come, switched as a whole.
+    """The phase of this process, its main thread and its future children, switched together.
 
     Threads with an empty stack of phases follow the process's phase; the thread that runs the tests
     has the labels on its stack, so that phases of the test's own nest below them.
@@ -115,14 +115,14 @@ class Phases:
         self._entered: List[ttmem.phase] = []
 
     def switch(self, label: Optional[str]) -> None:
-        """Below this label of the run; None: as it was before the run."""
+        """Enters this label of the run; None: restores the phase from before the run."""
         for phase in reversed(self._entered):
             phase.__exit__()
         self._entered = []
         self.label = label
         path = self.outer or ""
         if label is not None:
-            # The outer phase may be longer than a label may: it goes without saying on the stack.
+            # The outer phase may be longer than a label may be, so it is not pushed on the stack.
             self._entered = [ttmem.phase(part).__enter__() for part in (self.run, label)]
             path = f"{path}/{self.run}/{label}" if path else f"{self.run}/{label}"
         ttmem.process_phase(path)
@@ -132,20 +132,20 @@ class Phases:
             os.environ.pop("TTMEM_PHASE", None)
 
     def inside(self, phase: Optional[str], label: Optional[str] = None) -> Optional[str]:
-        """What a phase has below the label (of the run, if there is none); None: it is elsewhere."""
+        """The part of a phase below the label (or below the run); None: it is not inside."""
         wanted = f"/{self.run}/{label}/" if label else f"/{self.run}/"
         _, found, rest = f"/{phase or ''}/".partition(wanted)
         return rest.rstrip("/") if found else None
 
 
 def label_of(serial: int, nodeid: str) -> str:
-    """The number alone makes it unique: names may be long, and tests may run again."""
+    """The number alone makes it unique: names may be long, and tests may be rerun."""
     text = f"{serial} {nodeid}".replace("\0", "?").encode("utf-8", "replace")
     return text[:_LABEL_MAX].decode("utf-8", "ignore")
 
 
 class Window:
-    """The time in which a test runs, without the time in which wider fixtures were made."""
+    """The time during which a test runs, without the time of setting up wider fixtures."""
 
     def __init__(self, label: str) -> None:
         self.label = label
@@ -165,17 +165,18 @@ def _everything() -> List[Row]:
 
 
 class Finder:
-    """Finds the buffers of a test: by its phase, else by whose process they are in.
+    """Finds the buffers of a test: by its phase, otherwise by the process that they are in.
 
-    A thread, or a program that was started, may push phases of its own on an empty stack: those do
-    not name the test, and a child that such a thread forks has them too. In this process they count if
-    they were born while the test ran. The book of another process says which phase the process had when
-    it was made, by its environment or from its parent: they count for the test that this names, whenever
-    they were born. If it names none, having thrown away its environment, they count if they were born
-    while the test ran.
+    A thread, or a program started by the test, may push phases of its own on an empty stack: those
+    do not name the test, and a child that such a thread forks inherits them. In this process such
+    buffers count if they were allocated while the test ran. The book of another process records the
+    phase that the process had when the book was created, from its environment or its parent: its
+    buffers count for the test that this names, whenever they were allocated. If it names none,
+    because the process discarded its environment, they count if they were allocated while the test
+    ran.
 
-    What children left that have ended is learned from their books, which they offered to us, and from
-    the daemon, if there is one. It is kept until the test that it belongs to has been judged.
+    What exited children left is read from their books, which they sent to us, and from the daemon,
+    if there is one. It is kept until the test that it belongs to has been checked.
     """
 
     def __init__(self, phases: Phases, offers: Optional[Offers]) -> None:
@@ -186,7 +187,7 @@ class Finder:
         self._left: Dict[Tuple[Any, ...], Row] = {}
 
     def _look(self) -> List[Row]:
-        """Buffers of the living; what children of ours have left is put aside."""
+        """Buffers of living processes; what our exited children left is stored."""
         rows: Optional[List[Row]] = None
         for _ in self.offers.batches() if self.offers else ():
             rows = self._put_aside(_everything())
@@ -209,10 +210,10 @@ class Finder:
         return living
 
     def _told(self, row: Row) -> Optional[str]:
-        """The phase that tells whose it is: its own, else that of its process; None: neither is of the
-        run."""
+        """The phase that identifies the test: the buffer's own, otherwise that of its process; None:
+        neither belongs to the run."""
         phases = [row["phase"]]
-        if row["pid"] != os.getpid():  # that of this process is of whatever test was the first
+        if row["pid"] != os.getpid():  # this process's phase is that of its first test
             phases.append(row.get("process_phase"))
         return next((phase for phase in phases if self.phases.inside(phase) is not None), None)
 
@@ -222,17 +223,17 @@ class Finder:
             return self.phases.inside(told, window.label) is not None
         if row["pid"] == os.getpid():
             return window.has(row["born_ns"])
-        # Only children of ours know our socket.
+        # Only our children know our socket.
         known = self.offers is not None and self.offers.knows(row["pid"])
         return known and window.has(row["born_ns"])
 
     def alive(self, window: Window) -> List[Row]:
-        """What is alive now, largest first."""
+        """What is live now, largest first."""
         found = [row for row in self._look() if self._mine(row, window)]
         return [self._leak(row, window.label) for row in found]
 
     def ended(self) -> List[Row]:
-        """What ended children of the run left, as far as it was put aside or a daemon has seen it."""
+        """What exited children of the run left, as far as it was stored or seen by a daemon."""
         rows = list(self._left.values())
         if not self.daemon:
             return rows
@@ -258,13 +259,13 @@ class Finder:
         return [self._leak(row, window.label, ended=True) for row in found.values()]
 
     def forget(self, window: Window) -> None:
-        """The test has been judged, with what it has left."""
+        """The test has been checked; drop what is stored for it."""
         for key, row in list(self._left.items()):
             if self.below(window, [row]):
                 del self._left[key]
 
     def remaining(self) -> List[Row]:
-        """Whatever the run has left, at its end, of this process and its children."""
+        """What this process and its children still hold at the end of the run."""
         me = os.getpid()
         return [
             self._leak(row, None)
@@ -290,7 +291,7 @@ class Finder:
 
 
 class Peaks:
-    """The most that this process held above what it had at the start, by device and type."""
+    """The peak of this process above what it held at the start, by device and type."""
 
     DEVICES = 1024
 
@@ -314,7 +315,7 @@ class Peaks:
             ttmem.reset_peak(device)
 
     def pause(self) -> None:
-        """What comes now is not the test's."""
+        """What follows does not belong to the test."""
         self._kept = self.now()
         self._paused = self._held()
 
@@ -325,7 +326,7 @@ class Peaks:
         self._reset()
 
     def now(self) -> Dict[str, int]:
-        """For each type, of the device that had most of it."""
+        """For each type, the device with the highest peak."""
         most = dict(self._kept)
         for device in self._used():
             for kind in ttmem.Type:
@@ -337,7 +338,7 @@ class Peaks:
 
 
 def shown(text: str) -> str:
-    """Text of other processes, harmless for a terminal and on one line; as the command does it."""
+    """Text from other processes, made safe for a terminal and put on one line, as in the command."""
     if text.isprintable() and "\\" not in text:
         return text
     return "".join(map(_shown_character, text))
@@ -361,7 +362,7 @@ def frame_text(frame: Row) -> str:
 
 
 def frames_of(leak: Row) -> List[Row]:
-    """Without pytest, and what called it."""
+    """Without the frames of pytest and its callers."""
     stack: List[Row] = leak["stack"]
     for i, frame in enumerate(stack):
         if frame["python"] and _HARNESS.search(frame["file"] or ""):

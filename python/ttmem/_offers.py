@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The books of children that have ended, without a daemon.
+"""The books of exited children, without a daemon.
 
-Whoever makes a book offers it to the sockets in TTMEM_OFFER. One of ours is among them, so the book of
-a child is in its queue from the child's first allocation on, and stays there when the child has ended.
-Nothing is taken out before that: the end of the connection tells it. Then the books are held, a few at
-a time, so that the command ttmem finds them in this process as it finds those of the living.
+A process that creates a book sends it to the sockets in TTMEM_OFFER. Ours is among them, so the book
+of a child is in its queue from the child's first allocation on, and stays there after the child has
+exited, which shows as the end of the connection. Only then is it taken out. Books are held a few at a
+time, so that the command ttmem finds them in this process as it finds those of living processes.
 
-There is no thread: a queued book needs nobody, and a process with a second thread cannot fork safely.
+There is no thread: a queued book needs no service, and a process with a second thread cannot fork
+safely.
 """
 
 import array
@@ -20,10 +21,10 @@ import struct
 import tempfile
 from typing import Dict, Iterator, List, Set
 
-_HELD_MAX = 32  # at a time; readers look at 64 books of one process and not at more
-_CHILDREN_MAX = 512  # connections of those who are alive
+_HELD_MAX = 32  # at a time; readers read at most 64 books of one process
+_CHILDREN_MAX = 512  # connections of living children
 _QUEUE = 4096  # what Linux allows
-_SOCKETS_MAX = 4  # that a library offers its book to
+_SOCKETS_MAX = 4  # to which the library sends its book
 _MESSAGE_MAX = 64  # bytes; an offer has 16
 _FDS_MAX = 4  # with one message; an offer has 2
 _PATH_MAX = 90  # of 107 bytes, and the name of the socket
@@ -31,13 +32,13 @@ _CREDENTIALS = struct.Struct("3i")
 
 
 class Offers:
-    """The socket, and the connections of children that are alive."""
+    """The socket, and the connections of living children."""
 
     def __init__(self) -> None:
         base = os.environ.get("XDG_RUNTIME_DIR", "")
         if not base or len(os.fsencode(base)) > _PATH_MAX - 30 or not os.access(base, os.W_OK):
             base = "/tmp"
-        # Ours alone: nobody else can hand us anything.
+        # A private folder: no other user can send us anything.
         self._folder = tempfile.mkdtemp(prefix="ttmem-pytest-", dir=base)
         self._outer = os.environ.get("TTMEM_OFFER")
         self._pid = self._owner = os.getpid()
@@ -49,8 +50,8 @@ class Offers:
         self._listening.setblocking(False)
         others = self._outer.split(":") if self._outer else []
         os.environ["TTMEM_OFFER"] = ":".join([path, *others][:_SOCKETS_MAX])
-        self.pids: Set[int] = set()  # of those whose books are held now
-        self.lost = False  # there were more children than could be kept count of
+        self.pids: Set[int] = set()  # of the processes whose books are held now
+        self.lost = False  # there were more children than could be tracked
 
     def close(self) -> None:
         for connection in self._connections.values():
@@ -66,12 +67,12 @@ class Offers:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def knows(self, pid: int) -> bool:
-        """That process is a child of ours, or of a child; it has offered its book and is alive."""
+        """Whether the process is a living descendant of ours that has sent its book."""
         return pid in map(_peer_of, self._connections.values())
 
     def batches(self) -> Iterator[None]:
-        """Comes by as often as there are books of ended children to be looked at, and holds them
-        meanwhile; those in hand are not there any more when the next come."""
+        """Yields once for each batch of books of exited children, and holds them meanwhile; they are
+        closed before the next batch."""
         self._be_alone()
         taken = 0
         while True:
@@ -90,12 +91,12 @@ class Offers:
                 self.pids.clear()
                 for book in held:
                     os.close(book)
-        # The kernel limits how many descriptors may be on their way, two for each book.
+        # The kernel limits the number of descriptors in flight, two for each book.
         limit = min(_QUEUE, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
         self.lost = self.lost or (taken >= limit and os.geteuid() != 0) or taken >= _QUEUE
 
     def _be_alone(self) -> None:
-        """A process that a test runs in, forked from ours, leaves our connections to us."""
+        """If a test runs in a process forked from ours, drops the inherited connections."""
         if self._pid != os.getpid():
             for connection in self._connections.values():
                 connection.close()
@@ -108,27 +109,27 @@ class Offers:
                 connection, _ = self._listening.accept()
             except BlockingIOError:
                 return
-            except OSError:  # no descriptors: who waits in the queue waits on
+            except OSError:  # no free descriptors: those in the queue keep waiting
                 break
             connection.setblocking(False)
             if _peer_of(connection) == self._pid:
-                connection.close()  # we offered our own book
+                connection.close()  # our own book
             else:
                 self._connections[connection.fileno()] = connection
         waiting = select.poll()
         waiting.register(self._listening, select.POLLIN)
-        # Nobody makes room for those who wait.
+        # No connection has ended that could make room for those waiting.
         self.lost = self.lost or (bool(waiting.poll(0)) and not self._over())
 
     def _over(self) -> List[int]:
         """Connections whose other end is closed, by exit or exec."""
         poll = select.poll()
         for number in self._connections:
-            poll.register(number, 0)  # the end is told in any case; that a book waits is not asked
+            poll.register(number, 0)  # a hangup is always reported; a waiting book is of no interest
         return [number for number, _ in poll.poll(0)][:_HELD_MAX]
 
     def _receive(self, connection: socket.socket) -> List[int]:
-        """What came with the offer. Whatever it is: only what a reader finds genuine is read."""
+        """The descriptors sent with the book. They may be anything: readers verify books."""
         fds = array.array("i")
         room = socket.CMSG_SPACE(_FDS_MAX * fds.itemsize)
         with connection, contextlib.suppress(OSError):

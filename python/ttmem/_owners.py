@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python objects that look as if they owned a buffer that was left, and who still holds them.
+"""Python objects that look like owners of leaked buffers, and the objects that refer to them.
 
-Nobody knows for sure which object owns device memory. An object looks like an owner if one of its
-attributes is the address of a buffer that was left, or if it is one of ttnn's tensors. This is a hint
-for people; nothing is decided by it.
+It cannot be known for sure which object owns device memory. An object looks like an owner if one of
+its attributes is the address of a leaked buffer, or if it is one of ttnn's tensors. This is only a
+hint for people; it does not affect the result.
 """
 
 import gc
@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Set
 _OWNERS_MAX = 10
 _REFERRERS_MAX = 4
 _TEXT_MAX = 80
-_SMALL = 1 << 16  # numbers below are often something else: only an address if they are called so
+_SMALL = 1 << 16  # smaller numbers are often something else: addresses only if their name says so
 
 
 def _fields(thing: Any) -> Dict[str, Any]:
@@ -39,7 +39,7 @@ def _looks(thing: Any, addresses: Set[int], tensor: Any) -> bool:
     kind = type(thing)
     if tensor is not None and issubclass(kind, tensor):
         return True
-    # Classes and modules hold what was imported; frames and containers are told as referrers.
+    # Classes and modules hold what was imported; frames and containers are shown as referrers.
     if kind.__module__ in ("builtins", "types") or issubclass(kind, (type, types.ModuleType)):
         return False
     return any(
@@ -78,7 +78,7 @@ def _of_dict(holder: Dict[Any, Any], thing: Any) -> str:
 
 
 def _home(container: Any) -> str:
-    """Containers have no names; a variable or an attribute that holds one says which it is."""
+    """Containers have no names; the variable or attribute that holds one identifies it."""
     for holder in gc.get_referrers(container):
         if isinstance(holder, dict):
             return f", {_of_dict(holder, container)}"
@@ -129,7 +129,7 @@ def describe(leaks: List[Dict[str, Any]]) -> str:
         try:
             if _looks(thing, addresses, tensor if isinstance(tensor, type) else None):
                 owners.append(thing)
-        except Exception:  # an object of somebody else's that cannot be looked at
+        except Exception:  # an object of other code that cannot be inspected
             continue
     shown = owners[:_OWNERS_MAX]
     ours = {id(everything), id(owners), id(shown)}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Phases: labels that buffers are born under, as a context manager and a decorator.
+"""Phases: labels recorded with each allocation, as a context manager and a decorator.
 
 The library has one stack of phases per thread. Coroutines and generators share their thread with
-others, so around them a phase is entered for each step and left at each suspension: what other tasks
-allocate meanwhile is not theirs.
+others, so around them a phase is entered for each step and left at each suspension: it does not
+label what other tasks allocate meanwhile.
 """
 
 import functools
@@ -18,7 +18,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class _Entered(threading.local):
-    """What the library's stack of this thread holds of ours, outermost first."""
+    """Our phases on the library's stack of this thread, outermost first."""
 
     def __init__(self) -> None:
         self.phases: List["phase"] = []
@@ -30,10 +30,11 @@ _entered = _Entered()
 class phase:
     """with phase("load weights"): ...   or   @phase("load weights")
 
-    Phases nest, and may be used again and by several threads at once. As a decorator it also takes
-    generator functions, coroutine functions and asynchronous generator functions, and may stand above or
-    below @staticmethod and @classmethod. Classes are refused: decorate their methods. A with statement
-    around an await stays entered while other tasks of the thread run: decorate the function instead.
+    Phases nest, and may be reused, also by several threads at once. As a decorator it also takes
+    generator functions, coroutine functions and asynchronous generator functions, and may be above or
+    below @staticmethod and @classmethod. Classes raise TypeError: decorate their methods. A with
+    statement around an await stays active while other tasks of the thread run: decorate the function
+    instead.
     """
 
     __slots__ = ("name",)
@@ -43,7 +44,7 @@ class phase:
             raise TypeError(f"name must be a str, not {type(name).__name__}")
         if "\0" in name:
             raise ValueError("name must not contain a NUL character")
-        name.encode()  # what cannot be kept is said here, not at the first use
+        name.encode()  # raises here, not at the first use, if it cannot be stored
         self.name = name
 
     def __repr__(self) -> str:
@@ -60,7 +61,7 @@ class phase:
             phases.pop()
             _ttmem._phase_pop()
             return
-        # Another task of this thread has entered one meanwhile: take ours out from below it.
+        # Another task of this thread has entered one meanwhile: remove ours from below it.
         above: List["phase"] = []
         while phases and phases[-1] is not self:
             above.append(phases.pop())
@@ -76,7 +77,7 @@ class phase:
             raise RuntimeError(f"{self!r} was not entered by this thread, or has already ended")
 
     def __call__(self, function: _Function) -> _Function:
-        if isinstance(function, (staticmethod, classmethod)):  # it was put above them
+        if isinstance(function, (staticmethod, classmethod)):  # the decorator is above them
             return cast(_Function, type(function)(_wrap(self, function.__func__)))
         if isinstance(function, type):
             raise TypeError(
@@ -97,7 +98,7 @@ def _wrap(label: phase, function: Callable[..., Any]) -> Callable[..., Any]:
         return coroutine
     if inspect.isasyncgenfunction(function):
 
-        # Not a loop with yield: what is sent or thrown in must arrive.
+        # Not a loop with yield: values sent and exceptions thrown in must arrive.
         @functools.wraps(function)
         def asynchronous(*args: Any, **named: Any) -> Any:
             return _iterated(label, function(*args, **named))
@@ -135,7 +136,7 @@ def _steps(label: phase, inner: Any) -> Any:
             with label:
                 inner.close()
             raise
-        except BaseException as thrown:  # goes to whom it was meant for
+        except BaseException as thrown:  # goes to the inner generator
             error = thrown
 
 
@@ -143,7 +144,7 @@ _awaited: Callable[..., Any] = types.coroutine(_steps)
 
 
 async def _iterated(label: phase, inner: Any) -> Any:
-    """The same for an asynchronous generator: each of its items is a coroutine of its own."""
+    """The same for an asynchronous generator: each of its items is a separate coroutine."""
     value, error = None, None
     try:
         while True:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the pytest plugin decides about a test, and what it tells people and other programs of it.
+"""What the pytest plugin decides about a test, and how it reports it to people and programs.
 
 A result is a plain dictionary, because it travels from xdist's workers to their controller, into the
 JSON file and back from there as a baseline.
@@ -45,7 +45,7 @@ class Rules:
 
     @classmethod
     def from_markers(cls, markers: Iterable[Any]) -> "Rules":
-        """The closest first: it decides, option by option. What is allowed adds up, until one of them
+        """The closest marker decides, option by option. What they allow adds up, until one of them
         says allow=False."""
         rules, adds_up = cls(), True
         options: Dict[str, Any] = {}
@@ -54,7 +54,7 @@ class Rules:
             if marker.args or unknown:
                 what = unknown[0] if unknown else repr(marker.args[0])
                 raise TypeError(f"takes allow=, limit= and warmup= only, not {what}")
-            one = cls(**marker.kwargs)  # so that a mistake is said even if it does not count
+            one = cls(**marker.kwargs)  # so that an error is reported even if the marker does not count
             if adds_up:
                 rules.everything = rules.everything or one.everything
                 rules.patterns += one.patterns
@@ -81,7 +81,7 @@ class Rules:
 
 
 def _known_of(nodeid: str, known: Known) -> Dict[_judge.Site, int]:
-    """pytest counts paths from a folder that it guesses anew in each run: only the end is sure."""
+    """Paths are relative to a folder that pytest guesses in each run: only the end is reliable."""
     if nodeid in known:
         return known[nodeid]
     same = [
@@ -99,7 +99,7 @@ def judge(
     rules: Rules,
     known: Known,
 ) -> Dict[str, Any]:
-    """Sorts what was left into new, known and allowed; only what is new fails."""
+    """Sorts leaks into new, known and allowed; only new ones fail."""
     allowed = [leak for leak in leaks if rules.allows(leak)]
     rest = [leak for leak in leaks if not rules.allows(leak)]
     before = _known_of(nodeid, known)
@@ -201,7 +201,7 @@ def _refuse(text: str) -> None:
 
 
 def _checked(leak: Row) -> Row:
-    """A row of a baseline, of which nothing is known yet."""
+    """A row of a baseline, which may contain anything."""
     for field, kinds in _BASELINE_FIELDS.items():
         value = leak.get(field) if field == "calls" else leak[field]
         if not isinstance(value, kinds) or isinstance(value, bool):
@@ -212,7 +212,7 @@ def _checked(leak: Row) -> Row:
 
 
 def read_baseline(path: Optional[str]) -> Known:
-    """For each test the bytes of each call site. A file that is none of ours is a ValueError."""
+    """For each test the bytes of each call site. ValueError if it is not a file of ours."""
     if path is None:
         return {}
     try:
@@ -249,7 +249,7 @@ def _site_lines(report: Report) -> List[str]:
 
 
 def _peak_lines(report: Report, most: int) -> List[str]:
-    """Of every test that held anything, the highest first; @most: no more of them, 0 = all."""
+    """For every test that held anything, the highest first; @most: at most so many, 0 = all."""
     tests = [test for test in report.tests if test["peak"]]
     tests.sort(key=lambda test: max(map(int, test["peak"].values())), reverse=True)
     lines = []
@@ -262,8 +262,8 @@ def _peak_lines(report: Report, most: int) -> List[str]:
 
 
 def summarise(terminal: Any, report: Report, peaks: int) -> None:
-    """At the end of the run: peaks (so many, 0 = all), call sites, and what is left now that every
-    fixture has ended."""
+    """At the end of the run: peaks (at most so many, 0 = all), call sites, and what is left after
+    every fixture has ended."""
     parts = [
         ("peak of each test", _peak_lines(report, peaks)),
         ("largest call sites of leaks", _site_lines(report)),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions in the old server's protocol, which ttmemd answers on the old socket.
+"""Queries in the old server's protocol, which ttmemd answers on the old socket.
 
-Old modules ask here for what only a server knows: the figures of all processes. Nothing waits longer
-than a second, and without a server the answer is None.
+The old modules use this for what only a server knows: the figures of all processes. No query waits
+longer than a second, and without a server the answer is None.
 """
 
 import os
@@ -29,7 +29,7 @@ _PATIENCE = 0.9  # seconds
 _QUERY, _RESPONSE = 3, 4
 _INFO_QUERY, _INFO_RESPONSE = 6, 7
 
-# docs/old-clients.md: the head, four counters; the longer question has the device's facts behind them.
+# docs/old-clients.md: the header, four counters; the longer message adds the device's properties.
 _HEAD = struct.Struct("<B3xiQB3xiQQ")
 _COUNTERS = struct.Struct("<4Q")
 _FACTS = struct.Struct("<2Q6I")
@@ -59,18 +59,18 @@ def _receive(peer: socket.socket, size: int) -> Optional[bytes]:
 
 
 def _ask(path: Optional[str], kind: int, expected: int, device: int, size: int) -> Optional[bytes]:
-    """One question on a connection of its own: an answer can never be taken for another's."""
+    """One query on a connection of its own, so that an answer cannot belong to another query."""
     place = _path(path)
     if place is None:
         return None
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
-            # With a full queue the server is too busy to be waited for.
+            # If the backlog is full, the server is too busy to wait for.
             peer.setblocking(False)
             peer.connect(place)
             peer.sendall(_HEAD.pack(kind, device, 0, 0, 0, 0, 0).ljust(size, b"\0"))
             answer = _receive(peer, size)
-    except (OSError, ValueError):  # no server, or a path that cannot be one
+    except (OSError, ValueError):  # no server, or an invalid path
         return None
     return answer if answer and answer[0] == expected else None
 
@@ -85,7 +85,7 @@ def usage(device: int, path: Optional[str] = None) -> Optional[Dict[str, int]]:
 
 
 def info(device: int, path: Optional[str] = None) -> Optional[Dict[str, int]]:
-    """What is known of a device; of device -1, how many there are."""
+    """The properties of a device; for device -1, the number of devices."""
     answer = _ask(path, _INFO_QUERY, _INFO_RESPONSE, device, _LONG)
     if answer is None:
         return None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns on Python's frames in stacks, and decides how they may be found.
+"""Turns on Python frames in stacks, and decides how to find them.
 
-CPython's structures are read directly only if what they say of a few calls is the same as CPython's
-public functions say of them.
+CPython's structures are read directly only if, for a few calls, they give the same result as
+CPython's public functions.
 """
 
 import atexit
@@ -12,7 +12,7 @@ from typing import Any, Dict
 
 from . import _frames
 
-# Calls of all sorts, in a file whose name is not ASCII, with lines that go forth and back.
+# Calls of all kinds, in a file whose name is not ASCII, with line numbers that rise and fall.
 _PROBE = '''
 def plain(check):
     return all(
@@ -68,7 +68,7 @@ def _choose() -> str:
 
 
 def start() -> str:
-    """The way that was taken: "reader", "public" or "off"; "none" where there is nothing to ask."""
+    """The method in use: "reader", "public" or "off"; "none" if frames are not supported."""
     if sys.implementation.name != "cpython":
         return "none"
     if not _frames.init(sys.hexversion, types.CodeType.__basicsize__):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """pytest --ttmem: a test that leaves device memory behind fails.
 
-Each test runs in a phase of its own. When its fixtures have ended, buffers that were born in it and
-are still alive, in this process or its children, fail it. docs/pytest.md tells how it is used;
-_judge.py knows whose a buffer is, _result.py what is said about it.
+Each test runs in a phase of its own. After its fixtures have ended, it fails if buffers allocated in
+it are still live, in this process or its children. docs/pytest.md describes its use; _judge.py
+assigns buffers to tests, _result.py reports them.
 """
 
 import argparse
@@ -35,7 +35,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def _hook(**options: bool) -> Callable[[_Function], _Function]:
-    """pytest.hookimpl, of which type checkers do not know everywhere that it changes nothing."""
+    """pytest.hookimpl, typed: not all type checkers know that it returns its argument."""
     decorator: Callable[[_Function], _Function] = pytest.hookimpl(**options)
     return decorator
 
@@ -69,7 +69,7 @@ def pytest_addoption(parser: Any) -> None:
 
 
 def _track() -> None:
-    """A leak is found by its stack: they are taken, unless something else was chosen."""
+    """A leak is found by its stack, so stacks are on unless something else was chosen."""
     os.environ.setdefault("TTMEM", "1")
     os.environ.setdefault("TTMEM_STACKS", "auto")
 
@@ -105,7 +105,7 @@ def pytest_configure(config: Any) -> None:
 
 
 class _Test:
-    """A test that runs."""
+    """A running test."""
 
     def __init__(self, nodeid: str, label: str) -> None:
         self.pid = os.getpid()
@@ -114,13 +114,13 @@ class _Test:
         self.peaks = _judge.Peaks()
         self.rules = _result.Rules()
         self.reports: List[Any] = []  # so far
-        self.expected = False  # it has raised what it should, or what ends it early
+        self.expected = False  # it has raised an expected exception, or one that ends it early
         self.result: Optional[Dict[str, Any]] = None
         self.text = ""
 
 
 class Session:
-    """The hooks, while --ttmem is on. With xdist every worker has one, and so has the controller."""
+    """The hooks, while --ttmem is on. With xdist, each worker and the controller have one."""
 
     def __init__(self, config: Any, known: _result.Known) -> None:
         self.config = config
@@ -130,9 +130,9 @@ class Session:
         self.pid = os.getpid()
         self.serial = 0
         self.test: Optional[_Test] = None
-        self.tests: List[_Test] = []  # children of them may be heard of later
+        self.tests: List[_Test] = []  # leaks of their children may become known later
         self.phases = _judge.Phases()
-        # xdist's controller runs no tests; the books of all would wait in its queue for nothing.
+        # xdist's controller runs no tests; all books would wait in its queue for nothing.
         is_controller = not self.is_worker and getattr(config.option, "dist", "no") != "no"
         self.offers = None if is_controller else Offers()
         self.finder = _judge.Finder(self.phases, self.offers)
@@ -162,10 +162,10 @@ class Session:
         if self.test is None:
             return
         if self.test.reports:
-            # It is run again, by a plugin that does so: what it left before is not this run's.
+            # A plugin reruns the test: what it left before does not belong to this run.
             self.tests.remove(self.test)
             self._begin(item)
-        # Who sets a test up judges it: a process that was forked for it (--forked), or this one.
+        # The process that sets up a test checks it: one forked for it (--forked), or this one.
         self.test.pid = os.getpid()
         try:
             self.test.rules = _result.Rules.from_markers(item.iter_markers("ttmem"))
@@ -174,7 +174,7 @@ class Session:
 
     @_hook(hookwrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:
-        """What a wider fixture holds is not left by the test that happened to be the first."""
+        """What a wider fixture holds is not a leak of the test that happened to be the first."""
         if fixturedef.scope == "function" or self.test is None:
             yield
             return
@@ -183,7 +183,7 @@ class Session:
 
     @contextlib.contextmanager
     def _not_the_test(self, test: _Test, what: str) -> Iterator[None]:
-        """What is born meanwhile is nobody's leak, and raises nobody's peak."""
+        """What is allocated meanwhile belongs to no test, as a leak or in a peak."""
         label, start = self.phases.label, time.time_ns()
         test.peaks.pause()
         self.phases.switch(_judge.label_of(0, what))
@@ -196,7 +196,7 @@ class Session:
 
     @_hook(tryfirst=True)
     def pytest_runtest_call(self, item: Any) -> None:
-        """Warms up: what the first runs leave, in caches say, is accepted."""
+        """Warms up: what the first runs leave, for example in caches, is accepted."""
         test = self.test
         if test is None or not test.rules.warmup:
             return
@@ -215,7 +215,7 @@ class Session:
 
     def _judge(self, item: Any, test: _Test) -> None:
         peak, unknown = test.peaks.now(), ""
-        # pytest itself would hold the fixtures' values until after the report.
+        # pytest itself would keep the fixtures' values alive until after the report.
         if getattr(item, "funcargs", None):
             item.funcargs.clear()
         if test.expected:
@@ -233,7 +233,7 @@ class Session:
         test.text = "\n".join(filter(None, [unknown, _result.text_of(test.result)]))
         if test.result["leaks"]:
             test.text += _owners.describe(test.result["leaks"])
-        # Of an earlier run of the same test there may be some.
+        # An earlier run of the same test may have left some.
         rest = [pair for pair in item.user_properties if not _result.is_property(pair[0])]
         item.user_properties[:] = rest + _result.properties(test.result)
 
@@ -254,14 +254,14 @@ class Session:
             return
         main = test.reports[-2] if len(test.reports) > 1 else report
         if main.failed or report.failed or (main.skipped and hasattr(main, "wasxfail")):
-            # What did not get to its end could not clean up, either: told, and no second failure.
+            # A test that failed could not clean up, either: its leak is no second failure.
             report.sections.append(("ttmem at teardown", test.text))
             return
         leaked = main if main.when == "call" else report
         leaked.outcome = "failed"
         leaked.longrepr = test.text
         leaked.ttmem_failed = True
-        vars(leaked).pop("wasxfail", None)  # whoever expects a failure does not expect a leak
+        vars(leaked).pop("wasxfail", None)  # an expected failure does not cover a leak
 
     def pytest_report_teststatus(self, report: Any) -> Any:
         if report.failed and getattr(report, "ttmem_failed", False):
@@ -298,11 +298,11 @@ class Session:
 
     @_hook(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """xdist: a worker has ended. That of one that crashed is lost."""
+        """xdist: a worker has ended. The report of one that crashed is lost."""
         self.report.add(getattr(node, "workeroutput", {}).get("ttmem", {}))
 
     def _late(self) -> List[Dict[str, Any]]:
-        """Of ended children: what was not known yet when their test was judged."""
+        """Leaks of exited children that were not known yet when their test was checked."""
         rows = self.finder.ended()
         told: Dict[str, Set[Any]] = {}
         for result in self.report.tests if rows else []:
@@ -326,8 +326,8 @@ class Session:
 
 
 class _Runner:
-    """Runs a test as pytest does, but tells of it when it is over: what it has left is known only after
-    its fixtures have ended, and is a failure of the test itself."""
+    """Runs a test as pytest does, but reports it only at its end: leaks are known only after its
+    fixtures have ended, and are a failure of the test itself."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -340,14 +340,14 @@ class _Runner:
         try:
             runner.runtestprotocol(item, log=False, nextitem=nextitem)
         finally:
-            # Also if it was interrupted: what there is.
+            # Also if it was interrupted: report what there is.
             for report in self._session.test.reports if self._session.test else []:
                 item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(**where)
         return True
 
     def _is_run_by_others(self, item: Any, nextitem: Any) -> bool:
-        """Plugins that run tests in a way of their own go first, in whatever order they were loaded."""
+        """Plugins that run tests themselves go first, in whatever order they were loaded."""
         values = {"item": item, "nextitem": nextitem}
         after = False
         for found in reversed(item.ihook.pytest_runtest_protocol.get_hookimpls()):
@@ -364,25 +364,25 @@ def _is_wrapper(found: Any) -> bool:
 
 
 def _forget_exception() -> None:
-    """Of an exception that was expected. pytest keeps the last one for a debugger, and its frames keep
-    what they held."""
+    """For an expected exception: pytest keeps the last one for a debugger, and its frames keep their
+    locals alive."""
     for name in ("last_type", "last_value", "last_traceback", "last_exc"):
         vars(sys).pop(name, None)
 
 
 def _clear_program_caches(item: Any) -> None:
-    """Programs that ttnn keeps for the next call are no leak. Devices are known from fixtures."""
+    """Programs that ttnn caches for the next call are not leaks. Devices come from fixtures."""
     ttnn = sys.modules.get("ttnn")
     if ttnn is None:
         return
     devices: List[Any] = list((getattr(item, "funcargs", None) or {}).values())
     try:
         devices.append(ttnn.GetDefaultDevice())
-    except Exception:  # whatever another project's function raises if there is none
+    except Exception:  # whatever ttnn raises if there is none
         pass
     cleared: List[Any] = []
     for device in devices:
-        # Only of ttnn's own classes: a mock has every attribute.
+        # Only for ttnn's own classes: a mock has every attribute.
         if not type(device).__module__.startswith("ttnn") or any(device is c for c in cleared):
             continue
         clear = getattr(device, "clear_program_cache", None)
@@ -405,23 +405,23 @@ class Tracker:
 
     @property
     def phase(self) -> str:
-        """The phase that buffers of this test are born under."""
+        """The phase of this test's allocations."""
         return f"{self._session.phases.run}/{self._test.window.label}"
 
     def buffers(self) -> List[Dict[str, Any]]:
-        """The test's buffers that are alive now, its children's too; largest first."""
+        """The test's live buffers, including its children's; largest first."""
         return self._session.finder.alive(self._test.window)
 
     def peak(self) -> Dict[str, int]:
-        """For each type the most bytes on one device so far, above what was there before the test."""
+        """For each type the peak on one device so far, above what was held before the test."""
         return self._test.peaks.now()
 
     def allow(self, *patterns: str) -> None:
-        """As the marker's allow=, for what is known only when the test runs."""
+        """Like the marker's allow=, for what is known only when the test runs."""
         self._test.rules.add_allowed(list(patterns))
 
     def check(self) -> None:
-        """Fails the test here and now if it holds anything that is not allowed."""
+        """Fails the test at once if it holds anything that is not allowed."""
         gc.collect()
         left = [leak for leak in self.buffers() if not self._test.rules.allows(leak)]
         if left:
@@ -445,5 +445,5 @@ def ttmem_tracker(request: Any) -> Tracker:
 
 @pytest.fixture(scope="session")
 def ttmem_report(request: Any) -> _result.Report:
-    """Peaks and leaks of the tests that have ended; with xdist, of this worker."""
+    """Peaks and leaks of finished tests; with xdist, of this worker."""
     return _session_of(request).report

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stand-in for an OpenTelemetry collector, that takes only what the published protocol allows."""
+"""A stand-in for an OpenTelemetry collector that accepts only what the published protocol allows."""
 
 import http.server
 import json
@@ -128,7 +128,7 @@ SCHEMAS = {
 
 
 class Collector:
-    """Takes, or answers with what it is told to: a status with headers and a body, or bytes of any kind."""
+    """Accepts, or answers as configured: a status with headers and a body, or arbitrary bytes."""
 
     def __init__(self, tls=None):
         self.taken = {"/v1/metrics": [], "/v1/logs": []}
@@ -168,7 +168,7 @@ class Collector:
 
         class Server(http.server.ThreadingHTTPServer):
             def handle_error(self, *_):
-                pass  # whoever hangs up, or does not like our certificate, is part of the test
+                pass  # a client that hangs up, or rejects our certificate, is part of the test
 
         self.server = Server(("127.0.0.1", 0), Handler)
         if tls:
@@ -195,7 +195,7 @@ class Collector:
             assert headers["Content-Type"] == "application/json"
             document = json.loads(body)
             jsonschema.Draft202012Validator(SCHEMAS[path]).validate(document)
-        except Exception as problem:  # whatever it is, the test shall see it
+        except Exception as problem:  # whatever it is, the test must see it
             self.wrong.append(problem)
             return 400
         self.headers = dict(headers)
@@ -203,7 +203,7 @@ class Collector:
         return 200
 
     def points(self, name):
-        """{labels: value} of a metric, as last told."""
+        """{labels: value} of a metric, as last received."""
         if not self.taken["/v1/metrics"]:
             return {}
         metrics = self.taken["/v1/metrics"][-1]["resourceMetrics"][0]["scopeMetrics"][0]["metrics"]
@@ -234,6 +234,6 @@ def attributes(record):
 
 
 def counts(daemon):
-    """The figures of pushing, out of /metrics."""
+    """The figures about pushing, from /metrics."""
     _, text = daemon.fetch("/metrics")
     return {n: int(v) for n, v in re.findall(r"^ttmem_push_(\w+?)(?:_total)? (\d+)$", text, re.M)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every folder of tests in Python needs, whatever it tests: waiting, and counts for ./dev."""
+"""What every folder of Python tests needs: waiting, and counts for ./dev."""
 
 import contextlib
 import os

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many clients, native and old, together with a model of what each of them holds.
 
-The model is what the daemon is compared with, buffer by buffer. A native client's is simple: what was
-called has happened, whether a daemon runs or not. An old client's messages count once the server has
-answered a question behind them. If it was killed before, some first part of them has arrived: then every
-such part is possible until the client is looked at again.
+The daemon is compared with the model, buffer by buffer. The model of a native client is simple: every
+call has happened, whether a daemon runs or not. An old client's messages count once the server has
+answered a query sent after them. If the server was killed before, some prefix of them has arrived: then
+every prefix is possible until the client is checked again.
 """
 
 import subprocess
 
-# Commands on stdin: lines of "kind address size", then "go": connect if need be, send all of them, ask.
-# The answer: "yes" if the server has answered, "no" if it is not known what has arrived.
+# Commands on stdin: lines of "kind address size", then "go": connect if necessary, send all, query.
+# The answer: "yes" if the server has answered, "no" if it is unknown what has arrived.
 OLD = """
 import os, socket, struct, sys
 head = struct.Struct("<B3xiQB3xiQQ")
@@ -63,7 +63,7 @@ class Member:
         self.device = device
         self.possible = [frozenset()]
         self.next = 0x1000
-        self.is_known = False  # to a daemon: then its end must be reported
+        self.is_known = False  # known to a daemon: then its end must be reported
 
     def invent(self, count):
         """Some calls: [(True, row) to allocate, (False, row) to free]."""
@@ -90,7 +90,7 @@ class Member:
         return states
 
     def settle(self, seen):
-        """What the daemon says must be one of the states; from now on it is that one."""
+        """The daemon's answer must be one of the states, which is the state from now on."""
         assert seen in self.possible, (self.pid, seen ^ self.possible[-1])
         self.possible = [seen]
 
@@ -133,7 +133,7 @@ class Old(Member):
 
     def work(self, count):
         if len(self.possible) > 1:
-            return  # until somebody has looked what has arrived
+            return  # until it is checked what has arrived
         calls = self.invent(count)
         for is_alloc, (_, _, address, size) in calls:
             self.process.stdin.write(f"{1 if is_alloc else 2} {address} {size if is_alloc else 0}\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiling C and C++ as the users of an installed tree do: with what pkg-config says."""
+"""Compiling C and C++ as users of an installed tree do: with the flags of pkg-config."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"]
 
 
 def run(*command, **options):
-    """A command that must succeed; what it printed."""
+    """Runs a command that must succeed; returns its output."""
     result = subprocess.run(
         [str(word) for word in command],
         stdout=subprocess.PIPE,
@@ -27,7 +27,7 @@ def run(*command, **options):
 
 
 class Installed:
-    """An installed tree, moved to another place than it was configured for."""
+    """An installed tree in a folder other than the one it was configured for."""
 
     def __init__(self, build_folder, folder):
         run("meson", "install", "-C", build_folder, "--no-rebuild", "--destdir", folder)

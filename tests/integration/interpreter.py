@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python programs that use the package, as it lies in the build folder or as their interpreter needs it."""
+"""Python programs that use the package, from the build folder or built for their interpreter."""
 
 import subprocess
 import textwrap
@@ -40,12 +40,12 @@ class Interpreter:
         self.started = []
 
     def settings(self, changes):
-        """A change to None takes a variable away."""
+        """A change to None removes a variable."""
         env = {**self.env, **changes}
         return {name: str(value) for name, value in env.items() if value is not None}
 
     def run(self, program, *args, head=HEAD, **changes):
-        """Runs a program to its end, which must be a good one; what it printed."""
+        """Runs a program that must succeed; returns its output."""
         result = subprocess.run(
             [self.which.path, "-c", head + textwrap.dedent(program), *map(str, args)],
             env=self.settings(changes),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the test_life_* files share: a program that waits to be looked at, and a look at its books."""
+"""What the test_life_* files share: a program that waits to be inspected, and its books."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import pytest
 
 from conftest import LIMIT
 
-# In a program: say that it is ready, and wait until it is told to go on.
+# In a program: print that it is ready, and wait until it may continue.
 PAUSE = r"""
 #include <stdio.h>
 static inline void ready(void) { puts("ready"); fflush(stdout); (void)!getchar(); }
@@ -18,7 +18,7 @@ static inline void ready(void) { puts("ready"); fflush(stdout); (void)!getchar()
 
 
 class App:
-    """A program under test; it prints "ready" whenever it wants to be looked at."""
+    """A program under test; it prints "ready" whenever it can be inspected."""
 
     def __init__(self, build, command, env):
         self.build = build
@@ -51,7 +51,7 @@ class App:
         self.process.stdin.flush()
 
     def finish(self):
-        """Let it go on to its end; what it printed."""
+        """Lets it run to its end; returns its output."""
         self.go()
         out, _ = self.process.communicate(timeout=LIMIT)
         assert self.process.returncode == 0
@@ -73,7 +73,7 @@ def device(book, number=0):
 
 
 class Listener:
-    """Takes in the books that are offered, as `ttmem run` would; for looking at the dead."""
+    """Receives books, as `ttmem run` does; for reading those of exited processes."""
 
     def __init__(self, build, path):
         self.build = build
@@ -83,7 +83,7 @@ class Listener:
         self.socket.settimeout(LIMIT)
 
     def book(self):
-        """The next book, whose process has ended."""
+        """The next book, whose process has exited."""
         connection, _ = self.socket.accept()
         with connection:
             _, fds, _, _ = socket.recv_fds(connection, 16, 2)
@@ -121,7 +121,7 @@ def start(build, track):
 
 @pytest.fixture
 def listener(build, track, tmp_path):
-    """A Listener that programs in the environment "track" offer their books to."""
+    """A Listener to which programs in the environment "track" send their books."""
     path = tmp_path / "offers"
     listening = Listener(build, path)
     track["TTMEM_OFFER"] = str(path)

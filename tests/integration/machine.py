@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A machine of its own with a real systemd as its first process, for the tests of our units.
 
-It is made of namespaces over the files of this machine, see tests/systemd/boot.sh. Starting it takes
-less than a second; whatever happens in it is gone with it.
+It consists of namespaces over the files of this machine, see tests/systemd/boot.sh. Starting it takes
+less than a second; it leaves nothing behind.
 """
 
 import contextlib
@@ -98,7 +98,7 @@ class Machine:
         work = self.folder / "work"
         work.mkdir()
         self.log = open(self.folder / "boot.log", "w+", encoding="utf-8")
-        # The shell goes into the group before the namespace of groups is made: it is its root.
+        # The shell enters the group before it creates the cgroup namespace, whose root the group becomes.
         enter = f"echo $$ >{self.cgroup}/cgroup.procs && exec \"$@\""
         self.process = subprocess.Popen(
             ["sh", "-c", enter, "sh", "unshare", *NAMESPACES,
@@ -142,14 +142,14 @@ class Machine:
         return self.text("systemctl", "show", "--value", "-p", name, unit).strip()
 
     def pid(self):
-        """The daemon's, as the machine has it; 0 = it does not run."""
+        """The daemon's pid in the machine; 0 = it is not running."""
         return int(self.show("MainPID"))
 
     def journal(self):
         return self.text("journalctl", "--no-pager", "-o", "cat", "-u", "ttmemd.service")
 
     def settings(self, name, text):
-        """A drop-in for the service; "" takes it away again."""
+        """A drop-in for the service; "" removes it."""
         folder = "/etc/systemd/system/ttmemd.service.d"
         self.text("mkdir", "-p", folder)
         if text:
@@ -171,7 +171,7 @@ class Machine:
             player.process.stdin.close()
             player.process.stdout.close()
         if self.first:
-            # The end of the first process is the end of all.
+            # When the first process ends, all others do.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.first, 9)
         self.process.kill()

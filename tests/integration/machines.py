@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sample machines made of files: what the driver and tt-metal would show of cards that are not here.
+"""Sample machines made of files: what the driver and tt-metal would show for cards that are not here.
 
-A machine is three folders, named to the commands by TTMEM_PROC_ROOT, TTMEM_SYS_ROOT and TTMEM_SHM_DIR. The
-makers at the end give whole machines; tests change them as they like.
+A machine is three folders, which TTMEM_PROC_ROOT, TTMEM_SYS_ROOT and TTMEM_SHM_DIR name. The functions at
+the end create whole machines; tests modify them as needed.
 """
 
 import os
@@ -133,7 +133,7 @@ class Machine:
 
 
 def n150(folder):
-    """One card; a model in tt-metal, and somebody who has it open without telling anything."""
+    """One card; a model in tt-metal, and an untracked process that has it open."""
     machine = Machine(folder)
     machine.card(0, "n150", "wormhole_b0", chip=0x1F2E3D4C5B6A7988, serial=0x0100018511732031, fan=3200)
     machine.process(4242, "python3", container="3f" * 32)
@@ -148,7 +148,7 @@ def n150(folder):
 
 
 def n300(folder):
-    """Two cards with a remote chip each: the first one's has a region of its own, the second's has not."""
+    """Two cards with a remote chip each: the first one's has its own region, the second's has none."""
     machine = Machine(folder)
     for number in range(2):
         machine.card(number, "n300", "wormhole_b0", chip=0xAA00 + number, serial=0x0100014511B20000 + number,
@@ -200,12 +200,12 @@ def broken(folder):
     machine.sys.joinpath("class", "tenstorrent", "tenstorrent!7").mkdir()
     machine.process(10, "a b) c")
     machine.opened(0, 10, 11, "x", -4, 10)
-    machine.region(Region(4, 1, 0).process(10, "half", DRAM=GIB), length=4000)  # being made
+    machine.region(Region(4, 1, 0).process(10, "half", DRAM=GIB), length=4000)  # being created
     machine.region(Region(9, 2, 0))  # of the future
     machine.region(Region(4, 3, 4000))  # no such device
     ghost = Region(3, 4, 0)
     ghost.totals["DRAM"] = 5 * GIB
-    ghost.amounts(48, ghost.totals)  # nobody's bytes
+    ghost.amounts(48, ghost.totals)  # bytes without an owner
     machine.region(ghost)
     machine.region(Region(4, 5, 3).process(10, "\x1b[31m", DRAM=2**64 - 1, L1=2**64 - 1))
     return machine

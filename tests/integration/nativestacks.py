@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that take a native stack and wait, what we show of it, and what gdb prints for the same point."""
+"""Programs that record a native stack and wait, what we show, and what gdb prints for the same point."""
 
 import re
 import shutil
@@ -80,7 +80,7 @@ def gdb_says(world, program):
 
 
 def same(told, found):
-    """gdb and we write some names of C++ differently; lines and the number of frames do not lie."""
+    """gdb writes some C++ names differently; lines and the number of frames must be equal."""
     assert [line for _, line in found] == [line for _, line in told], (told, found)
     for (theirs, _), (ours, _) in zip(told, found):
         assert ours == theirs or "lambda" in theirs + ours or "::" in theirs, (told, found)

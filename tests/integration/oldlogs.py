@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-# Letter for letter as the buffer debug logging guide prints it.
+# Exactly as printed in the buffer debug logging guide.
 SCRIPT = r"""#!/usr/bin/env python3
 import re
 from collections import defaultdict
@@ -97,7 +97,7 @@ def run_script(log):
 
 
 class Model:
-    """What a book would say of the same calls: {place: [size, refs]}, and what went wrong."""
+    """What a book would contain after the same calls: {place: [size, refs]}, and what went wrong."""
 
     def __init__(self):
         self.live = {}
@@ -122,7 +122,7 @@ class Model:
             del self.live[place]
 
     def check(self, document, size_changes=True):
-        """The document says the same; the old server tells size changes as a free and an alloc."""
+        """The document agrees; the old server reports size changes as a free and an alloc."""
         rows = {
             (leak["pid"], leak["device"], leak["type"], int(leak["address"], 16)): [
                 leak["size"], leak["refs"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs in Python whose stacks are looked at, with an extension as C++ bindings are."""
+"""Python programs whose stacks are checked, with an extension like C++ bindings."""
 
 import json
 import shutil
@@ -50,7 +50,7 @@ def extensions(build, interpreter, tmp_path_factory):
 
 
 class Program:
-    """A Python program in a file, the extension, and what its stacks are."""
+    """A Python program in a file, the extension, and its stacks."""
 
     def __init__(self, python, folder, tmp_path):
         self.python = python
@@ -98,8 +98,8 @@ class Program:
         return frame["python"] and frame["file"] == str(self.path)
 
     def check(self, stack, *names):
-        """The frames, innermost first: of Python a function at the line that is marked with it, or a
-        pair of both; of C++ "c:name"."""
+        """The frames, innermost first: for Python a function at the line that is marked with it, or a
+        pair of both; for C++ "c:name"."""
         assert [frame_name(frame) for frame in stack] == [
             name if isinstance(name, str) and name.startswith("c:")
             else f"{name}:{self.line(name)}" if isinstance(name, str)
@@ -115,7 +115,7 @@ class Program:
 def frame_name(frame):
     if frame["python"]:
         return f"{frame['function']}:{frame['line']}"
-    # Without arguments and namespaces: what a demangler adds is not what is tested.
+    # Without arguments and namespaces: the demangler is not under test.
     return "c:" + (frame["function"] or "?").split("(")[0].split("::")[-1]
 
 

@@ -25,7 +25,7 @@ CHILD = "import ttmem; ttmem.alloc(3, 'L1', 0x7000, 512, 'of a child'); print(fl
 
 
 class Run:
-    """What a run of pytest printed, and what it thinks of each test."""
+    """The output of a run of pytest, and its result for each test."""
 
     def __init__(self, result):
         self.code = result.returncode
@@ -34,7 +34,7 @@ class Run:
         self.failed = set(re.findall(r"^FAILED \S+::(\S+)", self.text, re.M))
 
     def section(self, test):
-        """What is said of a test that failed."""
+        """The report of a test that failed."""
         found = re.search(rf"^_+ {re.escape(test)} _+\n(.*?)(?=^[_=-]{{6}})", self.text, re.M | re.S)
         assert found, self.text
         return found[1]

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every CPython that is to be had here, and the package as each of them needs it.
+"""Every CPython that is installed here, and the package built for each of them.
 
-Tests run with the interpreter that runs them. What depends on the version is marked with every_python, and
-runs once more with each other CPython from 3.9 to 3.13 that is found with its headers: in the folders that
-TTMEM_TEST_PYTHONS names, among pyenv's, as python3.N on PATH. TTMEM_TEST_PYTHON=PATH is one in place of all.
+Tests run with the interpreter that runs pytest. Those that depend on the version are marked with
+every_python, and also run with each other CPython from 3.9 to 3.13 that is found with its headers: in the
+folders in TTMEM_TEST_PYTHONS, among pyenv's, as python3.N on PATH. TTMEM_TEST_PYTHON=PATH selects a single
+one.
 """
 
 import functools
@@ -56,7 +57,7 @@ class Python:
 
 
 def asked(path):
-    """What a program says of itself; None if it is no Python that runs."""
+    """What a program says about itself; None if it is not a working Python."""
     try:
         result = subprocess.run([path, "-I", "-c", QUESTION], stdin=subprocess.DEVNULL, check=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=LIMIT)
@@ -79,7 +80,7 @@ def places():
 
 @functools.lru_cache
 def default():
-    """The one that tests run with."""
+    """The one that runs the tests."""
     return asked(os.environ.get("TTMEM_TEST_PYTHON", sys.executable))
 
 
@@ -118,8 +119,7 @@ MADE = {}  # folders of packages
 
 
 def package(python, build, tmp_path_factory):
-    """The folder with the package: the build's own, or one that was made for this interpreter as setup.py
-    does it."""
+    """The folder with the package: the build's own, or one built for this interpreter as in setup.py."""
     if python.path == sys.executable:
         return build / "python"
     if python.version not in MADE:

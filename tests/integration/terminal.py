@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real terminal for tests: tmux with a socket of its own, keys in, pictures out."""
+"""A real terminal for tests: tmux with its own socket, keys in, screens out."""
 
 import difflib
 import os
@@ -23,7 +23,7 @@ set -s escape-time 0
 
 
 class Terminal:
-    """One program on one screen. Everything that is waited for has a generous limit and no sleep."""
+    """One program on one screen. Every wait has a generous time-out and no sleep."""
 
     def __init__(self, command, env, columns=80, rows=24, folder=None, term="tmux-256color"):
         # Paths of sockets must be short, so not below pytest's own folder.
@@ -33,7 +33,7 @@ class Terminal:
         self.base = ["tmux", "-u", "-S", self.folder / "s", "-f", config]
         # The program's own environment; tmux itself shows UTF-8 whatever the program thinks.
         words = ["env", "-i", *(f"{k}={v}" for k, v in env.items() if k != "TERM"), f"TERM={term}"]
-        # The end is told by a file: tmux 3.3 now and then forgets to ask for it.
+        # A file signals the end: tmux 3.3 sometimes misses the exit of the program.
         self.end = self.folder / "end"
         script = '"$@"; echo $? > "$0.part"; mv "$0.part" "$0"; exec sleep 600'
         line = shlex.join(["sh", "-c", script, str(self.end), *words, *map(str, command)])
@@ -55,8 +55,8 @@ class Terminal:
             self.tmux("send-keys", "--", key)
 
     def mouse(self, button, row, column):
-        """0 = left, 64 = wheel up, 65 = wheel down; in the old encoding that TERM promises."""
-        for code in [button] if button >= 64 else [button, 3]:  # 3 = let go
+        """0 = left, 64 = wheel up, 65 = wheel down; in the old encoding that TERM implies."""
+        for code in [button] if button >= 64 else [button, 3]:  # 3 = release
             codes = [27, ord("["), ord("M"), 32 + code, 33 + column, 33 + row]
             self.tmux("send-keys", "-H", *(f"{code:x}" for code in codes))
 
@@ -71,7 +71,7 @@ class Terminal:
         return "\n".join(self.lines())
 
     def wait(self, what):
-        """Until a text, or whatever a function finds, is on the screen."""
+        """Waits until a text, or what a function looks for, is on the screen."""
         shown = []
 
         def look():
@@ -94,7 +94,7 @@ class Terminal:
         return int(self.end.read_text())
 
     def compare(self, name, mask):
-        """Waits until the masked screen is the reviewed file; TTMEM_SCREENS=write makes a new one."""
+        """Waits until the masked screen equals the reviewed file; TTMEM_SCREENS=write rewrites it."""
         path = SCREENS / f"{name}.txt"
         shown = []
 
@@ -118,7 +118,7 @@ class Terminal:
 
 
 def stands_still(terminal, mask):
-    """Only for making new files: three equal pictures."""
+    """Only for writing new files: three equal screens."""
     pictures = []
     for _ in range(3):
         pictures.append(mask(terminal.lines()))
@@ -127,7 +127,7 @@ def stands_still(terminal, mask):
 
 
 def masker(*pids):
-    """Takes out what differs from run to run: pids, times, and the lines of charts."""
+    """Masks what differs from run to run: pids, times, and the lines of charts."""
     names = {str(pid): f"pid{i}" for i, pid in enumerate(pids)}
 
     def mask_columns(lines):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ttmem analyze: the old logs, made by the library and by a daemon, and judged like a model."""
+"""ttmem analyze: the old logs, written by the library and by a daemon, compared with a model."""
 
 import contextlib
 import json
@@ -82,7 +82,7 @@ def test_a_size_change_is_not_a_free(world, logs, analyze, ttmem):
         assert sum(site["allocs"] for site in sites) == 4
         text = ttmem("analyze", log).stdout
         assert re.search(r"3 allocations of DRAM, 0 freed, 1 replaced, 160 B left", text), text
-        # One line of an address, however many devices it was left on.
+        # One line for an address, however many devices it leaked on.
         assert ttmem("analyze", "--leaked-addresses", log).stdout == "0x1000\n"
 
 
@@ -100,7 +100,7 @@ def test_analysis_of_library_logs_matches_a_model(world, logs, analyze, seed):
     named.check(analyze(logs.stack))
     allocs = sum(call.startswith("alloc") for call in calls)
     assert analyze(logs.detailed)["summary"]["allocs"] == allocs
-    # All of them at once, from standard input: each format is judged by itself.
+    # All of them at once, from standard input: each format is analysed separately.
     mixed = b"".join(p.read_bytes() for p in (logs.detailed, logs.buffer, logs.stack))
     done = subprocess.run(
         [world.program, "analyze", "--json", "-"], input=mixed, capture_output=True, timeout=LIMIT
@@ -116,7 +116,7 @@ def test_analysis_of_server_logs_matches_a_model(ttmemd, analyze, ids):
     daemon = ttmemd.start("--log-events", "--ids", ids)
     client, model = daemon.old_client(), Model()
     for op, device, type, address, *size in history(7):
-        # The old protocol's free does not tell the type: one type for each address.
+        # The old protocol's free has no type: one type for each address.
         number = address >> 12 & 1
         place = (os.getpid(), device, ["DRAM", "L1"][number], address)
         getattr(model, op)(place, *size)
@@ -233,18 +233,18 @@ def test_a_file_that_is_no_log_fails_the_gate(ttmem, analyze, tmp_path):
     for option in ("--fail-on-leak", "--leaked-addresses", "--top=5", "--json"):
         done = ttmem("analyze", option, wrong)
         assert done.returncode == 1 and done.stderr == reason, option
-        assert "no events" not in done.stdout, option  # it is said once, and why
-    # The others are analysed nevertheless, and a leak in them is one.
+        assert "no events" not in done.stdout, option  # it is reported once, with the reason
+    # The others are analysed nevertheless, and their leaks count.
     done = ttmem("analyze", wrong, clean)
     assert done.returncode == 1 and done.stderr == reason
     assert "nothing was left" in done.stdout
     done = ttmem("analyze", "--fail-on-leak", wrong, leaky)
     assert done.returncode == 86 and done.stderr == reason
-    # Damaged lines alone tell nothing.
+    # Damaged lines alone are no result.
     wrong.write_text("✓ [PID 7] Allocated 64 bytes of L1 on dev\n")
     done = ttmem("analyze", "--fail-on-leak", wrong)
     assert done.returncode == 1 and done.stderr == reason
-    # An empty file may be the log of a quiet day, until somebody asks what was left.
+    # An empty file may be a log without events, unless leaks are asked for.
     reason = f"ttmem analyze: {empty}: it is empty: what was left cannot be told\n"
     assert analyze(empty)["summary"]["events"] == 0
     assert ttmem("analyze", empty).stdout == f"{empty}: 0 lines, 0 events\n\nno events\n"
@@ -397,7 +397,7 @@ def test_progress_on_a_terminal_only(build, clean_env, tmp_path):
     os.close(theirs)
     out, _ = process.communicate(timeout=LIMIT)
     shown = b""
-    with contextlib.suppress(OSError):  # EIO: nobody has the other end any more
+    with contextlib.suppress(OSError):  # EIO: the other end is closed
         while part := os.read(ours, 65536):
             shown += part
     os.close(ours)

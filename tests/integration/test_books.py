@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finding books: whose they are, what is refused and why, and what a reader never does."""
+"""Finding books: who owns them, what is rejected and why, and what a reader never does."""
 
 import fcntl
 import json
@@ -17,7 +17,7 @@ from world import end_children, used, wait_for
 SEALS = 0x1 | 0x2 | 0x4 | 0x10  # SEAL, SHRINK, GROW, FUTURE_WRITE
 MIB = 1 << 20
 
-# Makes a memory file called like a book: argv = size, seals, flags; stdin is its first bytes.
+# Creates a memory file with the name of a book: argv = size, seals, flags; stdin is its first bytes.
 GARBAGE = """
 import fcntl, os, sys
 size, seals, flags = (int(word) for word in sys.argv[1:4])
@@ -88,7 +88,7 @@ def test_garbage_is_refused_with_a_reason(world, arguments, reason):
     good = world.player("alloc 0 DRAM 0x1000 10")
     document = world.json("smi")
     assert refusals(document) == [f"pid {process.pid}: book refused: {reason}"]
-    # And harms nobody else.
+    # And does not affect other processes.
     assert used(document, good.pid) == {(0, "DRAM"): 10}
     assert document["exact"] is True and len(document["processes"]) == 1
 
@@ -103,13 +103,13 @@ def test_huge_pages_are_refused(world):
 def test_no_memory_is_eaten(world):
     for size in (64 << 30, 4 << 30, 4 << 30):
         garbage(world, size=size)
-    # The header of a real book in front of nothing: 4 GiB of promises.
+    # The header of a real book followed by a hole of 4 GiB.
     player = world.player("alloc 0 DRAM 0x1000 10")
     with open(book_of(player.pid), "rb") as book:
         content = bytearray(book.read(0xA00000))
     content[16:24] = (4 << 30).to_bytes(8, "little")
     process = garbage(world, size=4 << 30, content=bytes(content))
-    # Asked by a process of its own: what this one takes would count as its children's.
+    # In a separate process: otherwise this one's usage would count as its children's.
     script = (
         "import resource, subprocess, sys\n"
         "subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)\n"
@@ -119,7 +119,7 @@ def test_no_memory_is_eaten(world):
         line = ["/usr/bin/python3", "-c", script, world.program, *command, "--json"]
         taken = subprocess.check_output(line, env=world.env, text=True)
         assert int(taken) <= 64 << 10, command
-    # Nor did reading fill the holes.
+    # Reading did not fill the holes either.
     assert os.stat(f"/proc/{process.pid}/fd/3").st_blocks * 512 < 32 * MIB
 
 
@@ -153,7 +153,7 @@ def test_a_child_holds_the_book_of_the_dead(world):
     )
     holder = player.play("hold")
     world.show(holder)
-    # As long as the owner lives it is the owner's, and only once.
+    # While the owner lives, the book belongs to it and is counted once.
     document = world.json("smi")
     assert [p["pid"] for p in document["processes"]] == [player.pid]
     assert document["totals"] == {"bytes": 10, "buffers": 1}
@@ -175,7 +175,7 @@ def test_a_child_holds_the_book_of_the_dead(world):
     assert " ended " in world.text("smi", "-a").split("note:")[0]
     (leak,) = world.json("incidents")["incidents"]
     assert leak["kind"] == "leak" and leak["size"] == 10 and leak["count"] == 1
-    # Not live; but whoever asks for that very process sees it.
+    # Not live, but shown if that very process is asked for.
     assert world.json("buffers")["buffers"] == []
     (buffer,) = world.json("buffers", "--pid", player.pid)["buffers"]
     assert buffer["name"] == "left"
@@ -214,7 +214,7 @@ def test_exec_ends_a_book(world):
     player.process.stdin.flush()
     wait_for(lambda: Path(f"/proc/{player.pid}/comm").read_text() == "sleep\n")
     (process,) = world.json("smi")["processes"]
-    # The process goes on, its address space does not.
+    # The process continues, its address space does not.
     assert process["pid"] == player.pid and process["alive"] is False
     end_children(holder)
     wait_for(lambda: world.json("smi")["processes"] == [])
@@ -262,7 +262,7 @@ def test_a_thread_with_a_table_of_its_own(world, clean_env):
     process.stdout.readline()
     world.show(process.pid)
     assert used(world.json("smi"), process.pid) == {(0, "DRAM"): 10}
-    # The same through the real /proc, where only other tables are looked at.
+    # The same through the real /proc, where the reader uses other tables.
     env = {name: value for name, value in world.env.items() if name != "TTMEM_PROC_ROOT"}
     assert used(world.json("smi", env=env), process.pid) == {(0, "DRAM"): 10}
 
@@ -355,7 +355,7 @@ def test_a_forged_book_is_never_counted(public):
     assert refusals(document) == [
         f"pid {forger.pid}: book refused: names no process, or one of another user"
     ]
-    # When the victim has ended nobody can tell; but then it is nobody's memory, and nobody's name.
+    # After the victim has exited this cannot be detected; but then no process's memory or name is affected.
     victim.kill()
     (process,) = public.json("smi")["processes"]
     assert process["alive"] is False and process["user_id"] == NOBODY

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ttmemd knows every process: how it learns of them, of their ends, and what it tells then.
+"""ttmemd knows every process: how it learns of them and of their exits, and what it then reports.
 
-The commands here look into an empty /proc of their own, so that all they know comes from the daemon.
+The commands here have an empty /proc, so that all they know comes from the daemon.
 """
 
 import contextlib
@@ -103,7 +103,7 @@ def test_a_killed_process_is_reported_as_a_leak(daemon):
 
 def test_a_clean_end_is_no_incident(daemon):
     daemon.start()
-    # What lies inside another buffer holds no memory of its own.
+    # A buffer inside another one holds no memory of its own.
     clean = daemon.player("alloc 0 DRAM 0x1000 100", "free 0 DRAM 0x1000", "alias 0 0x3000 20")
     closed = daemon.player("alloc 0 DRAM 0x1000 100", "alias 0 0x3000 20", "goodbye")
     wait_until_seen(daemon, clean.pid)
@@ -138,7 +138,7 @@ def test_a_restarted_daemon_knows_the_same_processes(daemon):
     assert after[0]["totals"] == before[0]["totals"]
     assert after[1] == before[1]
     assert buffers_of(daemon, os.getpid()) == mine
-    # An old client that connects again goes on with what it had.
+    # An old client that reconnects keeps its buffers.
     client.close()
     client = daemon.old_client()
     assert client.query(2)[0] == 999
@@ -275,7 +275,7 @@ def test_a_process_whose_main_thread_exited_is_alive(daemon):
     daemon.start("--scan-interval", "1")
     player = daemon.player("alloc 0 DRAM 0x1000 100", "leave", "alloc 0 DRAM 0x2000 1")
     wait_until_seen(daemon, player.pid)
-    time.sleep(2.5)  # two looks at /proc
+    time.sleep(2.5)  # two scans of /proc
     assert used(seen(daemon, "smi"), player.pid) == {(0, "DRAM"): 101}
     player.play("free 0 DRAM 0x1000")
     player.end()

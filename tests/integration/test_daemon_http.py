@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTTP of the real daemon: the same facts as the command line's, and counters that never go down."""
+"""HTTP of the real daemon: the same data as in the commands, and counters that never decrease."""
 
 import contextlib
 import http.client

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A build without node, or whose npm gets nothing: it says why, and serves a page that says what is missing."""
+"""A build without node, or whose npm cannot fetch packages: it says why, and serves a page that says so."""
 
 import os
 import shutil

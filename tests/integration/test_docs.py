@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documents do not lead astray: links lead somewhere, commands and options exist."""
+"""The documents are consistent: link targets, commands and options exist."""
 
 import re
 

@@ -11,7 +11,7 @@ import pytest
 from common import AS_NOBODY, NOBODY
 from world import check_schema, end_children, wait_for
 
-# A healthy process: a device, enough memory of both sorts, and stacks.
+# A healthy process: a device, enough memory of both kinds, and stacks.
 HEALTHY = (
     "device 0 0x1 wormhole_b0 n300 0 1000000000 1000000",
     "alloc 0 DRAM 0x100000 33554432 weights",
@@ -149,7 +149,7 @@ def test_library_missing(world, build, tmp_path):
     env = {**world.env, "LD_PRELOAD": str(metal)}
     loaded = adopt(world, ["sleep", "1000"], env=env)
     wait_for(lambda: "libtt_metal" in open(f"/proc/{loaded.pid}/maps").read(), "the library")
-    # Who does not look like it needs the library is not asked for it, unless somebody asks.
+    # A process that does not seem to need the library is only reported if it is asked for.
     assert found(world)["library-missing"] == [loaded.pid]
     assert found(world, "--pid", plain.pid)["library-missing"] == [plain.pid]
 

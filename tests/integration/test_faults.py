@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon is killed again and again, and nothing is lost; each time compared with a model."""
+"""The daemon is killed repeatedly, and nothing is lost; each time it is compared with a model."""
 
 import random
 import threading
@@ -22,7 +22,7 @@ def daemon(ttmemd):
 
 
 def living(daemon):
-    """{pid: rows} of everybody who has buffers, as the daemon alone knows it."""
+    """{pid: rows} of all processes with buffers, as the daemon alone knows them."""
     document = daemon.json("buffers", env=daemon.blind)
     assert document["exact"] and document["next"] is None
     result = {}
@@ -32,7 +32,7 @@ def living(daemon):
 
 
 def totals(daemon):
-    """{pid: (bytes, buffers)} of everybody who lives."""
+    """{pid: (bytes, buffers)} of all living processes."""
     return {
         p["pid"]: tuple(
             sum(memory[what] for d in p["devices"] for memory in d["memory"].values())
@@ -44,7 +44,7 @@ def totals(daemon):
 
 
 class Crowd:
-    """Clients that come, work and die, whatever happens to the daemon."""
+    """Clients that start, work and die, whatever happens to the daemon."""
 
     def __init__(self, daemon, seed):
         self.daemon = daemon
@@ -64,7 +64,7 @@ class Crowd:
             self.rng.choice(self.living).work(self.rng.randrange(1, 12))
 
     def end_one(self):
-        """One that no daemon has ever seen may die unseen: that is what unobserved means."""
+        """A client that no daemon has ever seen may die unseen; it is then unobserved."""
         known = [m for m in self.living if m.is_known]
         if known:
             member = self.rng.choice(known)
@@ -73,7 +73,7 @@ class Crowd:
             member.kill()
 
     def compare(self):
-        """With the daemon up: everybody who lives, exactly."""
+        """With the daemon up: all living processes, exactly."""
         wait_for(
             lambda: not {m.pid for m in self.dead} & totals(self.daemon).keys(), "the ends"
         )
@@ -86,13 +86,13 @@ class Crowd:
             member.settle(seen.pop(member.pid, frozenset()))
             (state,) = member.possible
             assert sums.get(member.pid, (0, 0)) == (sum(r[3] for r in state), len(state))
-            # Whoever is in the list is held from now on.
+            # The daemon holds the books of all processes in the list from now on.
             member.is_known = member.is_known or member.pid in sums
         assert not seen
 
 
 def check_reports(daemon, dead):
-    """Whoever died with something left has one report with exactly that, nobody else has any."""
+    """A process that died with buffers left has one report with exactly these, others have none."""
 
     def reports():
         found = {}
@@ -130,7 +130,7 @@ def test_totals_and_leaks_are_exact_after_random_kills(daemon):
         if turn % 5 == 0:
             crowd.compare()
         else:
-            # Ready means that it knows everybody who lives.
+            # Ready means that it knows all living processes.
             pids = totals(daemon)
             for member in crowd.living:
                 member.is_known = member.is_known or member.pid in pids
@@ -153,7 +153,7 @@ def test_totals_and_leaks_are_exact_after_random_kills(daemon):
     assert len(crowd.dead) > KILLS / 2
     assert daemon.json("status")["unobserved_exits"] == 0
     assert "ended while nobody held their books" not in daemon.text()
-    # What is over is over: the next one knows nothing of the dead but their reports.
+    # The next daemon knows only the reports of exited processes.
     while crowd.living:
         member = crowd.living.pop()
         crowd.dead.append(member)

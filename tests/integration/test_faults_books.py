@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Books that lie, in any way that was thought of, and the daemon that has to read them every second."""
+"""Corrupt books of many kinds, and the daemon that has to read them every second."""
 
 import contextlib
 import os
@@ -106,7 +106,7 @@ def test_forged_books_are_refused(daemon):
     lines = [f"alloc {i % 3} DRAM {0x1000 + 0x1000 * i} {i + 1} name{i}" for i in range(40)]
     honest = daemon.player(*lines, TTMEM_HISTORY="1024")
     real = book_of(honest.pid)
-    # A true copy in a file of one's own is merely one's own memory: what follows can be believed.
+    # An exact copy in the process's own file is merely its own memory: the checks below are valid.
     copy = liar(daemon, **real)
     huge = bytearray(real["content"])
     struct.pack_into("<Q", huge, 16, 4 << 30)
@@ -147,7 +147,7 @@ def test_forged_books_are_refused(daemon):
     wait_for(lambda: daemon.json("status")["past"]["written"] > scans + 1, "two samples")
     check()
     wait_for(lambda: daemon.json("status")["books_refused"] >= len(refused), "all of them refused")
-    # They die and are judged by what they wrote last.
+    # They die and are reported by what they wrote last.
     for process in (*liars, *refused, sparse):
         process.kill()
         process.wait()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that die in the middle of a word, stand still, are too many, or say too much.
+"""Clients that die in the middle of a message, hang, are too many, or send too much.
 
-Each test has bystanders; whatever happens, what the daemon says of them stays exact.
+Each test has bystanders; whatever happens, the daemon's figures for them stay exact.
 """
 
 import os
@@ -166,7 +166,7 @@ def test_clients_that_die_in_mid_offer_are_still_reported(daemon, bystanders):
     before = held(daemon)
     assert helper(daemon, MID_OFFER).wait(timeout=LIMIT) == 0
     check()
-    # A real offer whose sender is dead before anybody looks.
+    # A real book whose sender is dead before the daemon reads it.
     daemon.process.send_signal(signal.SIGSTOP)
     dead = [daemon.player(f"alloc 0 DRAM 0x1000 {50 + i}") for i in range(5)]
     for player in dead:
@@ -175,7 +175,7 @@ def test_clients_that_die_in_mid_offer_are_still_reported(daemon, bystanders):
     for i, player in enumerate(dead):
         assert daemon.wait_for_leak(player.pid)["bytes"] == 50 + i
     check()
-    # Nothing of all that is held for ever.
+    # None of that is held for ever.
     wait_for(lambda: held(daemon) == before, "closed descriptors")
 
 
@@ -229,7 +229,7 @@ def test_a_daemon_without_descriptors_loses_no_report(daemon):
 
     first = told()
     assert len(first) >= 5
-    # Those that fit are known; as they end, the others are picked up, until everybody was.
+    # Those that fit are known; as they exit, the others are picked up, until all were.
     known = set()
     while len(known) < len(players):
         seen = wait_for(lambda: told().keys() - known, "others")

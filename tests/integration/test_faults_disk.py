@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The past may fail; the present goes on. A full disk, and a database that something wrote over."""
+"""History may fail without affecting live data: a full disk, and a corrupted database."""
 
 import contextlib
 import os
@@ -74,7 +74,7 @@ def test_reports_are_written_once_a_full_disk_has_room(ttmemd, disk):
     lives = ttmemd.player("alloc 0 DRAM 0x1000 500")
     fill(disk / "filler")
     wait_for(lambda: reasons(ttmemd), "the reason")
-    # Everything but the past goes on.
+    # Everything but history continues.
     during = [leave(ttmemd, 100 + i) for i in range(3)]
     lives.play("alloc 1 L1 0x2000 7")
     assert used(ttmemd.json("smi"), lives.pid) == {(0, "DRAM"): 500, (1, "L1"): 7}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files for many hosts: judged by promtool, and every query asked of a real Prometheus over a real ttmemd."""
+"""Files for many hosts: checked by promtool, and every query run on a real Prometheus with a real ttmemd."""
 
 import json
 import re
@@ -318,6 +318,6 @@ def test_recorded_rules(scraped):
         wait_for(lambda: query(scraped, rule), rule)
     (row,) = query(scraped, 'instance_device:ttmem_dram_used:ratio{device="0"}')
     assert float(row["value"][1]) == 0.4
-    # One process was killed with seven bytes in its hands.
+    # One process was killed while it held seven bytes.
     firing = 'ALERTS{alertname="TtmemLeakFound", alertstate="firing"}'
     wait_for(lambda: query(scraped, firing), "the alert")

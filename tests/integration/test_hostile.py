@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ttmemd and processes that write into their own books, and hand over, what no library would.
+"""ttmemd and processes that write into their own books, and send, what no library would.
 
-Whatever they do costs themselves, and nobody else anything.
+Whatever they do affects only themselves.
 """
 
 import os

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/leak-patterns.md: every command in it is run, and prints what the document says.
 
-What differs from run to run is masked as the document tells: TIME for durations, and source files
-without the folder they lie in.
+What differs from run to run is masked as the document says: TIME for durations, and source files
+without their folder.
 """
 
 import re

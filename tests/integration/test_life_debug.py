@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TTMEM_DEBUG=FILE: a line for every call, and never a reason for the application to stumble."""
+"""TTMEM_DEBUG=FILE: a line for every call, without ever disturbing the application."""
 
 import os
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the library comes into a process and leaves it: early, late, twice, and under sanitizers."""
+"""How the library is loaded into a process and unloaded: early, late, twice, and under sanitizers."""
 
 import os
 import shutil

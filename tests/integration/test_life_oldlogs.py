@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The old system's debug logs as the library writes them: form, filters, and never a stumble."""
+"""The old system's debug logs as the library writes them: format, filters, robustness."""
 
 import json
 import os

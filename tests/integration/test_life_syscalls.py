@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernel is asked for: a few things at the first event, nothing once warm."""
+"""System calls of the library: a few at the first event, none once warm."""
 
 import re
 import shutil
@@ -10,7 +10,7 @@ import pytest
 from conftest import LIMIT
 from life import track  # noqa: F401 (fixture)
 
-# Marks are calls that nobody makes by accident: getpgid() of a pid that cannot be.
+# Marks are calls that do not occur by accident: getpgid() of an impossible pid.
 PROGRAM = r"""
 #include <pthread.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ttmem smi on sample machines: what people see is compared with reviewed files.
 
-TTMEM_GOLDEN=write makes the files anew; then look at what has changed.
+TTMEM_GOLDEN=write regenerates the files; then review the diff.
 """
 
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ttmem map and ttmem fit, against what the simulated allocator has itself."""
+"""ttmem map and ttmem fit, compared with the simulated allocator's own lists."""
 
 import json
 import subprocess

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tt-metal's buffers, by the observer and by the preloaded library, against a stand-in of its names.
+"""tt-metal's buffers, by the observer and by the preloaded library, with a stand-in for its names.
 
-examples/tt-metal/stand-in/story.cpp plays everything that tt-metal may tell; STORY below has what
-must be counted after each step. The library is built by the command that the documents name.
+examples/tt-metal/stand-in/story.cpp makes every report that tt-metal may make; STORY below has what
+must be counted after each step. The library is built by the command in the documents.
 """
 
 import json
@@ -96,7 +96,7 @@ int main(int argc, char **argv)
 }
 """
 
-# What a binding has: operations that run a program, and weights that somebody forgets.
+# Like a binding: operations that run a program, and weights that are never freed.
 MODULE = r"""
 #include <memory>
 #include <vector>

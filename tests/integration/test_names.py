@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of native frames, wherever a stack is shown: which file they come from, and who looks for them."""
+"""Names of native frames, wherever a stack is shown: which file they come from, and which process resolves them."""
 
 import ctypes.util
 import http.server
@@ -286,7 +286,7 @@ def test_debug_information_below_usr_lib_debug(world, split, tmp_path):
         return json.loads(text)["buffers"][0]
 
     assert len(offsets(look(), "app")) == 3
-    # One that is not its own is not used.
+    # A file that does not belong to it is not used.
     other = folder / f"{build_id[2:]}.debug"
     shutil.copy("/bin/true", other)
     assert len(offsets(look(), "app")) == 3
@@ -345,7 +345,7 @@ def test_debug_information_from_a_server(world, split, server, tmp_path, gone):
     (row,) = world.json("buffers", env=env)["buffers"]
     assert frames(row) == expected_c()
     assert server.asked.count(f"/buildid/{build_id}/debuginfo") == 1
-    # Nobody is asked who was not named.
+    # Only servers that were named are asked.
     (row,) = world.json("buffers", env={**env, "DEBUGINFOD_URLS": ""})["buffers"]
     assert len(offsets(row, "app")) == 3
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients of the old protocol and the real daemon: they are shown like native ones, and nothing that
-they do or that is done to them loses anything."""
+"""Clients of the old protocol and the real daemon: they are shown like native ones, and nothing is
+lost whatever they do or whatever happens to them."""
 
 import os
 import re
@@ -193,7 +193,7 @@ def test_an_old_client_in_a_tight_loop_is_counted_exactly(ttmemd):
             check=True,
         )
         assert '"messages":20000' in result.stdout
-    # Nobody else is held up by one who sends a byte now and then, or never reads.
+    # A client that sends a byte now and then, or never reads, does not delay others.
     slow = socket.socket(socket.AF_UNIX)
     slow.connect(str(ttmemd.legacy))
     slow.sendall(b"\1")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pushing to an OpenTelemetry collector: what it is told. One that misbehaves is in test_otlp_hostile.py."""
+"""Pushing to an OpenTelemetry collector: what it receives. test_otlp_hostile.py has one that misbehaves."""
 
 import json
 import socket

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pushing to a collector that is slow, strict, broken or not who it says; and what OTEL_ variables say."""
+"""Pushing to a collector that is slow, strict, broken or an impostor; and the OTEL_ variables."""
 
 import json
 import ssl
@@ -49,7 +49,7 @@ def test_a_partial_success_counts_the_rest_as_dropped(pushing, collector):
     leak(pushing)
     wait_for(lambda: counts(pushing)["partial"] == 1, "the answer")
     assert counts(pushing)["dropped"] == 1 and counts(pushing)["sent"] == 2
-    # More than there was is not believed, and what is no number is none.
+    # A count above what was sent, or one that is not a number, is ignored.
     collector.body = json.dumps({"partialSuccess": {"rejectedLogRecords": 10**18}}).encode()
     leak(pushing)
     wait_for(lambda: counts(pushing)["dropped"] == 2, "the second")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pytest --ttmem: what children have left that have ended, with a daemon and without."""
+"""pytest --ttmem: what exited children left, with a daemon and without."""
 
 import os
 import re

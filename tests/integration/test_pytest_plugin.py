@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pytest --ttmem: whatever a test leaves fails it, and nobody else."""
+"""pytest --ttmem: whatever a test leaves fails that test, and no other."""
 
 import re
 import textwrap

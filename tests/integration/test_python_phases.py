@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Phases in Python: every buffer is born in the phase of the code that asked for it, also where
-generators and tasks take turns on one thread."""
+"""Phases in Python: every buffer has the phase of the code that allocated it, also where generators
+and tasks take turns on one thread."""
 
 from pythons import every_python
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python frames in stacks at the edges of an interpreter's life: children, others of its kind, the end."""
+"""Python frames in stacks at the edges of an interpreter's lifetime: children, subinterpreters, exit."""
 
 import json
 

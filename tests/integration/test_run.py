@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ttmem run: every descendant is judged, and the exit code says what scripts need to know."""
+"""ttmem run: every descendant is checked, and the exit code says what scripts need to know."""
 
 import json
 import os
@@ -258,7 +258,7 @@ def test_ignore_and_baseline(ttmem, report, family, tmp_path):
         "DRAM weights": True,
         "CB killed": False,
     }
-    # Twice as much at a known site is news.
+    # Twice as much at a known site is a new leak.
     assert report(*again, "leak", "leak")[0].returncode == 86
 
     known.write_text("{}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of ttmemd as users meet them, and that all that is written about them agrees."""
+"""Settings of ttmemd as users see them, and that all documentation of them agrees."""
 
 import re
 import subprocess

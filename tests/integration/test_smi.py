@@ -110,7 +110,7 @@ def test_processes_share_devices_by_id(world):
         (1, None, True, 40, 0), (1, "0xabc", False, 30, 0), (7, None, True, 0, 11),
     ]
     shared = document["devices"][1]
-    # Who came first is believed; peaks of two processes need not have been at one time.
+    # The first process is believed; peaks of two processes need not have occurred at the same time.
     assert shared["arch"] == "wormhole_b0" and shared["card"] == "n150"
     assert shared["memory"]["L1"]["capacity"] == 100
     assert shared["memory"]["DRAM"]["peak"] is None

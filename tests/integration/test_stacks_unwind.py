@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stacks through code without frame pointers: by unwind tables, and by whichever way is right.
+"""Stacks through code without frame pointers: by unwind tables, and by auto.
 
-What gdb prints for the same point is the measure.
+They are compared with what gdb prints for the same point.
 """
 
 import ctypes.util

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libttmem.a inside of programs and libraries: the program's frames, never ours, and the same books.
+"""libttmem.a inside programs and libraries: the program's frames, never ours, and the same books.
 
-What gdb prints for the same point is the measure.
+Stacks are compared with what gdb prints for the same point.
 """
 
 import ctypes.util

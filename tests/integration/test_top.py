@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ttmem top in a real terminal: every view at three sizes, keys, mouse, and a daemon that goes."""
+"""ttmem top in a real terminal: every view at three sizes, keys, mouse, and a daemon that exits."""
 
 import json
 import os
@@ -263,7 +263,7 @@ def test_top_colours_by_use(world, top):
         return re.findall(r"\x1b\[[\d;]*?(3[0-7])m", line[: line.index(share)])[-1:]
 
     terminal = top(env=world.env)
-    # The chosen row is told by its background instead.
+    # The selected row is shown by its background instead.
     terminal.wait("\n>    0")
     assert colour(terminal, "90.0") == ["31"]
     assert colour(terminal, "74.9") == ["32"]
@@ -367,7 +367,7 @@ def test_top_stays_usable_while_the_daemon_hangs(ttmemd, top):
     terminal = top(env=ttmemd.env)
     terminal.wait(lambda text: re.search(r" ttmemd  \d", text))
     os.kill(ttmemd.process.pid, signal.SIGSTOP)
-    # Keys work while it is asked in vain; so they did if this does not take half a minute.
+    # Keys work while the daemon does not answer: otherwise this would take half a minute.
     begin = time.monotonic()
     for key, title in [("5", "reading..."), ("1", "Device 0 DRAM"), ("2", "Processes"), ("?", "this; any")]:
         terminal.press(key)

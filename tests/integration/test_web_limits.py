@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that are too many, too slow, too large or make no sense cost nobody else anything."""
+"""Clients that are too many, too slow, too large or invalid do not affect others."""
 
 import contextlib
 import json
@@ -53,7 +53,7 @@ def timed_out(server):
 
 def test_a_thousand_idle_connections_do_not_block_others(server, clients):
     crowd = clients(1000)
-    # Who comes after them waits a little, and is served.
+    # Later clients wait a little, and are served.
     assert server.ask("/healthz")[0] == 200
     assert server.json("/api/v1/smi")["processes"] == []
     wait_for(lambda: any(is_over(client) for client in crowd), "room to be made")
@@ -61,7 +61,7 @@ def test_a_thousand_idle_connections_do_not_block_others(server, clients):
 
 def test_a_thousand_requests_at_once_are_answered(server, clients):
     crowd = []
-    for _ in range(1000):  # in a crowd, who connects has to ask soon
+    for _ in range(1000):  # in a crowd, a client has to send its request soon
         crowd += clients(1)
         crowd[-1].sendall(b"GET /api/v1/ps HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     answers = [read_all(client) for client in crowd]
@@ -162,7 +162,7 @@ def test_a_client_that_reads_too_slowly_is_dropped(world, tmp_path):
 
         wait_for(drop, "its end")
         wait_for(lambda: timed_out(server) == 1, "its count")
-    # Who reads is through in time.
+    # A client that reads finishes in time.
     status, _, body = server.ask(path, token=server.token)
     assert status == 200 and len(json.loads(body)["buffers"]) == 10000
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/metrics, judged by those who read it: promtool, and a Prometheus that scrapes both formats."""
+"""/metrics, checked by its consumers: promtool, and a Prometheus that scrapes both formats."""
 
 import json
 import shutil

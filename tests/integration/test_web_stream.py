@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stream of changes: what is told to whom, and what becomes of those who do not listen."""
+"""The stream of changes: who receives what, and what happens to listeners that do not read."""
 
 import http.client
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real ttmemd with everything it owns in a folder of the test's, and old clients for it."""
+"""A real ttmemd with all its files in a folder of the test, and old clients for it."""
 
 import contextlib
 import http.client
@@ -17,12 +17,12 @@ from world import Player, check_schema, descriptors, wait_for
 
 SERVES = re.compile(r"^ttmemd: http://([\d.:]+|\[[\da-f:]+\]:\d+)/$", re.M)
 
-# What is freed is overwritten, and at once: whoever still uses it fails here and not at somebody's.
+# Freed memory is overwritten at once: a use after free fails here and not on a user's machine.
 GONE = {"MALLOC_PERTURB_": "90", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
 
 
 class Ttmemd:
-    """start(), kill(), stop() as often as wanted; players and commands talk to its socket."""
+    """start(), kill(), stop() any number of times; players and commands use its socket."""
 
     def __init__(self, build, env, folder):
         self.build = build
@@ -47,7 +47,7 @@ class Ttmemd:
         ]  # fmt: skip
 
     def start(self, *args, before=(), env=None):
-        """Returns when it serves."""
+        """Returns when it is ready."""
         assert self.process is None
         reading, writing = os.pipe()
         with open(self.log, "ab") as log:
@@ -67,7 +67,7 @@ class Ttmemd:
         return self
 
     def text(self):
-        """What it has said so far."""
+        """What it has printed so far."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def kill(self):
@@ -76,7 +76,7 @@ class Ttmemd:
         self.process = None
 
     def stop(self):
-        """An orderly end; returns the exit code."""
+        """Ends it cleanly; returns the exit code."""
         self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(timeout=LIMIT)
         self.process = None
@@ -91,7 +91,7 @@ class Ttmemd:
         return player
 
     def address(self):
-        """Where it serves HTTP; what it says is written by a thread of its own, a moment later."""
+        """Where it serves HTTP; a separate thread prints that, a moment later."""
         return wait_for(lambda: SERVES.findall(self.text()), "the address")[-1]
 
     def fetch(self, path, token=False):
@@ -146,7 +146,7 @@ class Ttmemd:
         self.end_keeper()
 
     def keepers(self):
-        """Processes that listen at our keeper's place."""
+        """Processes that listen on our keeper's socket."""
         path = f"{self.socket}.keeper"
         with open("/proc/net/unix", encoding="utf-8") as file:
             rows = [line.split() for line in file]

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An HTTP server over the books of a world, and clients for it: polite, raw and rude.
 
-The server is tests/programs/serve. Whatever else serves the same routes can take its place in
-Server.command().
+The server is tests/programs/serve. Server.command() can start another one with the same routes.
 """
 
 import contextlib
@@ -42,7 +41,7 @@ class Server:
         return self.token_file.read_text().strip()
 
     def tell(self, line):
-        """A line for the server's own input."""
+        """Sends a line to the server's standard input."""
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
         assert self.process.stdout.readline() == "ok\n"
@@ -85,7 +84,7 @@ class Server:
         return socket.create_connection(self.address, timeout=LIMIT)
 
     def raw(self, data):
-        """All that comes back for some bytes."""
+        """The whole response to some bytes."""
         with self.connect() as client:
             with contextlib.suppress(OSError):
                 client.sendall(data)
@@ -102,7 +101,7 @@ def read_all(client):
 
 
 class Listener:
-    """A subscriber of the stream: next() gives (event, document)."""
+    """A subscriber of the stream: next() returns (event, document)."""
 
     def __init__(self, server, path="/api/v1/stream", token=None):
         self.connection = http.client.HTTPConnection(server.host, server.port, timeout=LIMIT)

@@ -2,7 +2,7 @@
 """A small world of processes for the tests of the reading commands.
 
 The commands look for processes under TTMEM_PROC_ROOT. A world is such a folder with links to the
-processes that the test started, so that whatever else runs on the machine is not seen.
+processes that the test started, so that no other process of the machine is seen.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ TYPES = ["DRAM", "L1", "SYSTEM_MEMORY", "L1_SMALL", "TRACE", "CB", "KERNEL"]
 
 
 def close_objects(schema):
-    """The published schemas let later versions add members; a test wants to see every one."""
+    """The published schemas let later versions add members; tests must know every one."""
     if isinstance(schema, dict):
         if "properties" in schema:
             schema.setdefault("additionalProperties", False)
@@ -34,7 +34,7 @@ def close_objects(schema):
 
 
 def check_schema(document):
-    """The document is what docs/schema/ says of it."""
+    """The document conforms to its schema in docs/schema/."""
     name = document["schema"].split(".")[1].split("/")[0]
     schema = json.loads((ROOT / "docs" / "schema" / f"{name}.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -43,7 +43,7 @@ def check_schema(document):
 
 
 def descriptors(pid):
-    """What a process has open, as one text."""
+    """The open files of a process, as one text."""
     names = []
     with contextlib.suppress(OSError):
         for fd in os.listdir(f"/proc/{pid}/fd"):
@@ -123,7 +123,7 @@ class World:
         )
 
     def text(self, *args, **options):
-        """What a command prints; it must succeed without a word on stderr."""
+        """The output of a command; it must succeed and print nothing on stderr."""
         result = self.run(*args, **options)
         assert result.returncode == 0, result.stderr
         assert result.stderr == ""
@@ -134,7 +134,7 @@ class World:
         return check_schema(json.loads(self.text(*args, "--json", **options)))
 
     def start(self, *args, **options):
-        """A command that goes on."""
+        """A command that keeps running."""
         process = subprocess.Popen(
             [self.program, *map(str, args)],
             env=self.env,
@@ -143,7 +143,7 @@ class World:
             text=True,
             **options,
         )
-        # Whoever reads from it must not wait for ever.
+        # Reading from it must not block for ever.
         limit = threading.Timer(LIMIT, process.kill)
         limit.daemon = True
         limit.start()
@@ -151,7 +151,7 @@ class World:
         return self.adopt(process)
 
     def watch(self, *args):
-        """A "ttmem watch" that has looked around once: what starts now is told from its start."""
+        """A "ttmem watch" that has scanned once: processes that start now are shown from their start."""
         self.player("alloc 999 DRAM 0x1 1")
         watch = self.start("watch", *args)
         wait_for(lambda: "[pidfd]" in descriptors(watch.pid), "the first look")
