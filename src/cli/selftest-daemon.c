@@ -22,12 +22,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "book/clock.h"
+#include "base/clock.h"
 #include "cli/selftest.h"
 
 #define SELFTEST_FOLDER "/tmp/ttmem-selftest-"
 #define SELFTEST_START_MS 20000
-#define SELFTEST_START_NS UINT64_C(20000000000)
+#define SELFTEST_START_NS (20 * NS_PER_S)
 #define SELFTEST_TEXT_MAX (UINT32_C(16) << 20)
 
 /* Lets the daemon and the commands see this process. */

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <ttmem/ttmem.h>
 
-#include "book/clock.h"
+#include "base/clock.h"
 #include "cli/selftest-daemon.h"
 #include "cli/selftest.h"
 #include "core/types.h"

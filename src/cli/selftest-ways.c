@@ -21,7 +21,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "book/clock.h"
+#include "base/clock.h"
 #include "cli/selftest-daemon.h"
 #include "cli/selftest.h"
 #include "core/types.h"

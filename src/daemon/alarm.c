@@ -19,10 +19,10 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/loop.h"
 #include "daemon/child.h"
 
-#define ALARM_SECOND_NS UINT64_C(1000000000)
 #define ALARM_KIND_SIZE 64
 
 /* One incident that was let in. */
@@ -83,8 +83,8 @@ int alarm_new(struct alarm **ret_alarm, struct loop *loop, const char *command)
 	if (!alarm->command)
 		return -ENOMEM;
 	alarm->loop = loop;
-	alarm->run_ns = ALARM_SECONDS * ALARM_SECOND_NS;
-	alarm->minute_ns = 60 * ALARM_SECOND_NS;
+	alarm->run_ns = ALARM_SECONDS * NS_PER_S;
+	alarm->minute_ns = 60 * NS_PER_S;
 	for (size_t i = 0; i < ALARM_RUNNING_MAX; i++) {
 		alarm->runs[i].alarm = alarm;
 		alarm->runs[i].child = CHILD_NULL;

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "lib/descriptor.h"
 #include "wire/offer.h"
 
@@ -60,20 +61,12 @@ static void offer_close_inherited(void)
 	offer_told_ns = 0;
 }
 
-static uint64_t offer_now(void)
-{
-	struct timespec now = {0};
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* fails only for a clock that does not exist */
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* A little pause, unless @deadline has come: then false. */
 static bool offer_wait(uint64_t deadline)
 {
 	static const struct timespec millisecond = {.tv_nsec = 1000000};
 
-	if (offer_now() + OFFER_PAUSE_NS > deadline)
+	if (clock_ns(CLOCK_MONOTONIC) + OFFER_PAUSE_NS > deadline)
 		return false;
 	(void)nanosleep(&millisecond, NULL); /* shortened by a signal: harmless */
 	return true;
@@ -140,7 +133,7 @@ static bool offer_send_patiently(int socket_fd, const struct offer_what *what, u
 /* True if somebody took it. @patience: nanoseconds to wait for a receiver that is busy. */
 static bool offer_to(const char *path, size_t length, uint64_t patience, struct offer_what *what)
 {
-	uint64_t deadline = patience ? offer_now() + patience : 0;
+	uint64_t deadline = patience ? clock_ns(CLOCK_MONOTONIC) + patience : 0;
 	int fd = offer_connect(path, length, deadline);
 	struct stat st;
 
@@ -224,7 +217,7 @@ void offer_tell_failed(void)
 
 	if (offer_connection_count == 0)
 		return;
-	now = offer_now();
+	now = clock_ns(CLOCK_MONOTONIC);
 	if (now - told < OFFER_NEWS_NS ||
 	    !__atomic_compare_exchange_n(&offer_told_ns, &told, now, false, __ATOMIC_RELAXED,
 					 __ATOMIC_RELAXED))

@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/text.h"
-#include "book/clock.h"
 
 #define PROC_PATH 48
 #define PROC_FILE 8192 /* longer than any stat, status or cgroup file worth reading */
@@ -202,7 +202,7 @@ void proc_container(const struct proc *proc, uint32_t pid, char ret_id[PROC_CONT
 uint64_t proc_start_ns(uint64_t start_ticks, uint64_t boottime_now, uint64_t realtime_now)
 {
 	long hz = sysconf(_SC_CLK_TCK);
-	uint64_t tick = 1000000000u / (uint64_t)(hz > 0 ? hz : 100);
+	uint64_t tick = NS_PER_S / (uint64_t)(hz > 0 ? hz : 100);
 	uint64_t boot = realtime_now > boottime_now ? realtime_now - boottime_now : 0;
 	uint64_t age;
 

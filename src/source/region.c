@@ -27,14 +27,13 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/text.h"
-#include "book/clock.h"
 #include "core/merge.h"
 #include "core/snapshot.h"
 #include "source/people.h"
 
-#define REGION_SLACK_NS \
-	UINT64_C(1000000000) /* start times are in ticks, clocks are read one by one */
+#define REGION_SLACK_NS NS_PER_S /* start times are in ticks, clocks are read one by one */
 #define REGION_NAME_MAX 64u
 
 struct region_entry {

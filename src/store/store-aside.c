@@ -15,6 +15,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "store/store.h"
 
 #define STORE_ASIDE_STAMP "YYYYmmddTHHMMSSZ"
@@ -90,7 +91,7 @@ static void store_aside_trim(int folder, unsigned int keep)
 
 static void store_aside_stamp(uint64_t now_ns, unsigned int number, char *ret_name)
 {
-	time_t now = (time_t)(now_ns / 1000000000u);
+	time_t now = (time_t)(now_ns / NS_PER_S);
 	struct tm parts = {0};
 	char stamp[sizeof(STORE_ASIDE_STAMP)];
 

@@ -8,17 +8,10 @@
 #include <time.h>
 
 #include "base/bits.h"
+#include "base/clock.h"
 #include "store/store-item.h"
 
 #define STORE_BATCH_ITEMS 512u /* so many are a batch, however young */
-
-static uint64_t store_queue_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail */
-	return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
-}
 
 static int store_queue_init_cond(pthread_cond_t *cond)
 {
@@ -105,7 +98,7 @@ void store_queue_put_consume(struct store_queue *queue, enum store_lane_kind kin
 	queue->cut += item->cut;
 	lane->put++;
 	if (queue->waiting++ == 0)
-		queue->oldest_ms = store_queue_ms();
+		queue->oldest_ms = clock_ms(CLOCK_MONOTONIC);
 	/* Else the writer waits for this batch's time already. */
 	if (queue->waiting == 1 || queue->waiting == STORE_BATCH_ITEMS)
 		pthread_cond_signal(&queue->work);
@@ -125,7 +118,7 @@ static bool store_queue_sleep(struct store_queue *queue, pthread_cond_t *cond, u
 
 bool store_queue_wait(struct store_queue *queue, uint32_t batch_ms, uint32_t idle_ms)
 {
-	uint64_t idle = store_queue_ms() + idle_ms;
+	uint64_t idle = clock_ms(CLOCK_MONOTONIC) + idle_ms;
 	bool going;
 
 	pthread_mutex_lock(&queue->lock);
@@ -175,7 +168,7 @@ void store_queue_put_back(struct store_queue *queue, enum store_lane_kind kind,
 			lane->last = end;
 		*end = lane->first;
 		lane->first = list;
-		queue->oldest_ms = store_queue_ms();
+		queue->oldest_ms = clock_ms(CLOCK_MONOTONIC);
 	}
 	pthread_mutex_unlock(&queue->lock);
 }
@@ -238,7 +231,7 @@ static bool store_queue_has_finished(const struct store_queue *queue,
 
 int store_queue_flush(struct store_queue *queue, uint32_t timeout_ms)
 {
-	uint64_t until = store_queue_ms() + timeout_ms, wanted[STORE_LANES];
+	uint64_t until = clock_ms(CLOCK_MONOTONIC) + timeout_ms, wanted[STORE_LANES];
 	int r = 0;
 
 	pthread_mutex_lock(&queue->lock);

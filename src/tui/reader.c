@@ -14,16 +14,15 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "book/clock.h"
+#include "base/clock.h"
 #include "core/group.h"
 #include "core/snapshot.h"
 #include "tui/past.h"
 
-#define READER_NS_PER_MS UINT64_C(1000000)
-#define READER_DETAILS_NS (1000 * READER_NS_PER_MS) /* they change too fast to be read anyway */
-#define READER_ASIDE_NS (1000 * READER_NS_PER_MS)   /* for totals while details are what is seen */
-#define READER_USUAL 16u                            /* looks that make an average */
-#define READER_END_NS (300 * READER_NS_PER_MS)      /* who does not end by then is left */
+#define READER_DETAILS_NS (1000 * NS_PER_MS) /* they change too fast to be read anyway */
+#define READER_ASIDE_NS (1000 * NS_PER_MS)   /* for totals while details are what is seen */
+#define READER_USUAL 16u                     /* looks that make an average */
+#define READER_END_NS (300 * NS_PER_MS)      /* who does not end by then is left */
 
 struct reader_thread {
 	struct reader *reader;
@@ -292,7 +291,7 @@ int reader_new(struct reader **ret_reader, uint32_t refresh_ms, const struct fil
 		feeds[1].free(feeds[1].context);
 		return -ENOMEM;
 	}
-	reader->refresh_ns = refresh_ms * READER_NS_PER_MS;
+	reader->refresh_ns = refresh_ms * NS_PER_MS;
 	reader->devices = *devices;
 	reader->totals_thread = (struct reader_thread){
 		.reader = reader, .feed = feeds[0], .run = reader_run_totals};

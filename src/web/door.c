@@ -11,10 +11,10 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "web/lane.h"
 
 #define DOOR_LOOK_NS UINT64_C(250000000)
-#define NS_PER_S UINT64_C(1000000000)
 
 struct door_visit {
 	struct door *door;
@@ -104,7 +104,7 @@ int door_new(struct door **ret_door, uint32_t answer_ms)
 	if (!door)
 		return -ENOMEM;
 	pthread_mutex_init(&door->lock, NULL);
-	door->answer_ns = answer_ms ? (uint64_t)answer_ms * 1000000 : DOOR_ANSWER_S * NS_PER_S;
+	door->answer_ns = answer_ms ? answer_ms * NS_PER_MS : DOOR_ANSWER_S * NS_PER_S;
 	r = lane_new(&door->lane, "web door", 0, door_look, door);
 	if (r < 0)
 		return r;

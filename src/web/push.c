@@ -15,14 +15,12 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "core/request.h"
 #include "core/snapshot.h"
 #include "web/metrics.h"
 #include "web/push-inside.h"
 #include "web/web.h"
-
-#define PUSH_NS_PER_MS UINT64_C(1000000)
-#define PUSH_NS_PER_S UINT64_C(1000000000)
 
 /* One address of the collector. Each has its own patience: what is behind one may be away while the other takes all. */
 struct push_line {
@@ -54,17 +52,9 @@ struct push {
 	bool fails; /* so it was told */
 };
 
-static uint64_t push_now(clockid_t clock)
-{
-	struct timespec now;
-
-	(void)clock_gettime(clock, &now); /* cannot fail */
-	return (uint64_t)now.tv_sec * PUSH_NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
 void push_tell_incident(struct push *push, const struct web_incident *incident)
 {
-	struct push_incident item = {.time_ns = push_now(CLOCK_REALTIME)};
+	struct push_incident item = {.time_ns = clock_ns(CLOCK_REALTIME)};
 	bool kept = false;
 
 	if (incident->length <= PUSH_INCIDENT_MAX)
@@ -96,7 +86,7 @@ static void push_origin(const struct push *push, struct exposition_origin *ret_o
 		.attributes = push->attributes,
 		.attribute_count = push->attribute_count,
 		.start_ns = health.start_ns,
-		.time_ns = push_now(CLOCK_REALTIME),
+		.time_ns = clock_ns(CLOCK_REALTIME),
 	};
 }
 
@@ -130,7 +120,7 @@ static void push_postpone(struct push_line *line, uint32_t patience_s)
 	line->backoff_ms = (uint32_t)bits_min(bits_max(2 * line->backoff_ms, PUSH_BACKOFF_MIN_MS),
 					      PUSH_BACKOFF_MAX_MS);
 	wait_ms = bits_max(push_spread(line->backoff_ms), UINT64_C(1000) * patience_s);
-	line->due = push_now(CLOCK_MONOTONIC) + wait_ms * PUSH_NS_PER_MS;
+	line->due = clock_ns(CLOCK_MONOTONIC) + wait_ms * NS_PER_MS;
 }
 
 /* Counts, and says when the line may be tried again. */
@@ -253,10 +243,10 @@ static bool push_wait(struct push *push)
 	bool stop;
 
 	pthread_mutex_lock(&push->lock);
-	while (!push->stop && push_now(CLOCK_MONOTONIC) < (due = push_due(push))) {
+	while (!push->stop && clock_ns(CLOCK_MONOTONIC) < (due = push_due(push))) {
 		const struct timespec until = {
-			.tv_sec = (time_t)(due / PUSH_NS_PER_S),
-			.tv_nsec = (long)(due % PUSH_NS_PER_S),
+			.tv_sec = (time_t)(due / NS_PER_S),
+			.tv_nsec = (long)(due % NS_PER_S),
 		};
 
 		(void)pthread_cond_timedwait(&push->wake, &push->lock, &until); /* looks again */
@@ -279,16 +269,16 @@ static bool push_has_queued(struct push *push)
 static void *push_run(void *context)
 {
 	struct push *push = context;
-	uint64_t interval = push->config.interval_s * PUSH_NS_PER_S;
+	uint64_t interval = push->config.interval_s * NS_PER_S;
 	uint64_t now;
 
 	do {
-		now = push_now(CLOCK_MONOTONIC);
+		now = clock_ns(CLOCK_MONOTONIC);
 		if (now >= push->metrics.due) {
 			push->metrics.due = now + interval;
 			push_metrics(push);
 		}
-		if (push_now(CLOCK_MONOTONIC) >= push->logs.due)
+		if (clock_ns(CLOCK_MONOTONIC) >= push->logs.due)
 			push_logs(push);
 	} while (push_wait(push));
 	/* What came last need not be lost because it is the end: push_post_stop() says how long it may take. */

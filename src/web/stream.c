@@ -17,6 +17,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/emit.h"
 #include "core/document.h"
 #include "core/filter.h"
@@ -72,7 +73,7 @@ int stream_new(struct stream **ret_stream, struct body_purse *purse, uint32_t al
 		return -ENOMEM;
 	pthread_mutex_init(&stream->lock, NULL);
 	stream->purse = purse;
-	stream->alive_ns = (uint64_t)(alive_ms ? alive_ms : STREAM_ALIVE_MS) * 1000000;
+	stream->alive_ns = (uint64_t)(alive_ms ? alive_ms : STREAM_ALIVE_MS) * NS_PER_MS;
 	*ret_stream = stream;
 	return 0;
 }
@@ -340,7 +341,7 @@ static uint64_t stream_spread(const struct body *body, size_t listeners)
 {
 	uint64_t bytes = body->length * (uint64_t)listeners;
 
-	return bits_min(bytes * (1000000000 / 1000) / (STREAM_BYTES_PER_S / 1000),
+	return bits_min(bytes * (NS_PER_S / 1000) / (STREAM_BYTES_PER_S / 1000),
 			STREAM_PAUSE_MAX_NS);
 }
 
