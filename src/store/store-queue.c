@@ -9,28 +9,13 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/pthreads.h"
 #include "store/store-item.h"
 
 #define STORE_BATCH_ITEMS 512u /* so many are a batch, however young */
 
-static int store_queue_init_cond(pthread_cond_t *cond)
+void store_queue_init(struct store_queue *queue, size_t items, size_t bytes)
 {
-	pthread_condattr_t attributes;
-	int r = pthread_condattr_init(&attributes);
-
-	if (r)
-		return -r;
-	r = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	if (r == 0)
-		r = pthread_cond_init(cond, &attributes);
-	(void)pthread_condattr_destroy(&attributes); /* cannot fail */
-	return -r;
-}
-
-int store_queue_init(struct store_queue *queue, size_t items, size_t bytes)
-{
-	int r;
-
 	*queue = (struct store_queue){0};
 	for (size_t i = 0; i < STORE_LANES; i++)
 		queue->lanes[i].last = &queue->lanes[i].first;
@@ -39,23 +24,8 @@ int store_queue_init(struct store_queue *queue, size_t items, size_t bytes)
 	/* A moment a second: a minute of them is more than a writer that works falls behind. */
 	queue->lanes[STORE_LANE_SAMPLES].items_max = bits_max(items / 64, 4);
 	queue->lanes[STORE_LANE_SAMPLES].bytes_max = bytes / 2;
-
-	r = -pthread_mutex_init(&queue->lock, NULL);
-	if (r < 0)
-		return r;
-	r = store_queue_init_cond(&queue->work);
-	if (r < 0)
-		goto destroy_lock;
-	r = store_queue_init_cond(&queue->done);
-	if (r < 0)
-		goto destroy_work;
-	return 0;
-
-destroy_work:
-	(void)pthread_cond_destroy(&queue->work); /* nobody waits */
-destroy_lock:
-	(void)pthread_mutex_destroy(&queue->lock); /* nobody holds it */
-	return r;
+	pthreads_init(&queue->lock, &queue->work);
+	pthreads_init_condition(&queue->done);
 }
 
 static void store_queue_free_list(struct store_item *list)
@@ -108,12 +78,7 @@ void store_queue_put_consume(struct store_queue *queue, enum store_lane_kind kin
 /* Return: whether @until_ms has passed. */
 static bool store_queue_sleep(struct store_queue *queue, pthread_cond_t *cond, uint64_t until_ms)
 {
-	struct timespec until = {
-		.tv_sec = (time_t)(until_ms / 1000u),
-		.tv_nsec = (long)(until_ms % 1000u * 1000000u),
-	};
-
-	return pthread_cond_timedwait(cond, &queue->lock, &until) == ETIMEDOUT;
+	return !pthreads_wait(cond, &queue->lock, until_ms * NS_PER_MS);
 }
 
 bool store_queue_wait(struct store_queue *queue, uint32_t batch_ms, uint32_t idle_ms)

@@ -6,15 +6,14 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/pthreads.h"
 #include "core/group.h"
 #include "core/snapshot.h"
 #include "tui/past.h"
@@ -76,15 +75,10 @@ bool reader_same_wish(const struct reader_wish *a, const struct reader_wish *b)
 /* The lock is held. Waits until then, or until it is to stop or the wish is no longer @number. */
 static void reader_wait(struct reader *reader, uint64_t until_ns, uint64_t number)
 {
-	struct timespec until = {
-		.tv_sec = (time_t)(until_ns / 1000000000u),
-		.tv_nsec = (long)(until_ns % 1000000000u),
-	};
-
 	while (!reader->stop && reader->wish_number == number &&
 	       clock_ns(CLOCK_MONOTONIC) < until_ns)
-		(void)pthread_cond_timedwait(&reader->changed, &reader->lock,
-					     &until); /* the loop looks why it ended */
+		(void)pthreads_wait(&reader->changed, &reader->lock,
+				    until_ns); /* the loop looks why it ended */
 }
 
 /* How long to wait after work that began at @begin; @share_ns: what it used of a core, times its share. */
@@ -257,27 +251,10 @@ static void *reader_run_details(void *context)
 
 static int reader_start(struct reader_thread *thread)
 {
-	sigset_t all, before;
-	int r;
+	int r = pthreads_start(&thread->thread, NULL, thread->run, thread);
 
-	/* Signals are for the one that draws. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&thread->thread, NULL, thread->run, thread);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	thread->started = r == 0;
-	return -r;
-}
-
-static void reader_init_lock(struct reader *reader)
-{
-	pthread_condattr_t attributes;
-
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&reader->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
-	pthread_mutex_init(&reader->lock, NULL);
+	return r;
 }
 
 int reader_new(struct reader **ret_reader, uint32_t refresh_ms, const struct filter *devices,
@@ -297,7 +274,7 @@ int reader_new(struct reader **ret_reader, uint32_t refresh_ms, const struct fil
 		.reader = reader, .feed = feeds[0], .run = reader_run_totals};
 	reader->details_thread = (struct reader_thread){
 		.reader = reader, .feed = feeds[1], .run = reader_run_details};
-	reader_init_lock(reader);
+	pthreads_init(&reader->lock, &reader->changed);
 	reader->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r = reader->fd < 0 ? -errno : reader_start(&reader->totals_thread);
 	if (r == 0)
@@ -313,17 +290,11 @@ int reader_new(struct reader **ret_reader, uint32_t refresh_ms, const struct fil
 /* Whether the thread, and what it owned, has gone. */
 static bool reader_end(struct reader_thread *thread)
 {
-	uint64_t until_ns = clock_ns(CLOCK_REALTIME) + READER_END_NS;
-	struct timespec until = {
-		.tv_sec = (time_t)(until_ns / 1000000000u),
-		.tv_nsec = (long)(until_ns % 1000000000u),
-	};
-
 	if (!thread->started) {
 		thread->feed.free(thread->feed.context);
 		return true;
 	}
-	return pthread_timedjoin_np(thread->thread, NULL, &until) == 0;
+	return pthreads_join(thread->thread, clock_ns(CLOCK_MONOTONIC) + READER_END_NS);
 }
 
 struct reader *reader_free(struct reader *reader)

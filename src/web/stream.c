@@ -24,7 +24,6 @@
 #include "web/body.h"
 #include "web/digest.h"
 #include "web/door.h"
-#include "web/lane.h"
 #include "web/web.h"
 
 #define STREAM_BLOCK 16384u
@@ -116,7 +115,7 @@ static void stream_queue_locked(struct stream_subscriber *subscriber, struct bod
 	}
 	subscriber->queue[(subscriber->first + subscriber->count++) % STREAM_QUEUE_MAX] =
 		body_ref(body);
-	subscriber->last_ns = lane_now();
+	subscriber->last_ns = clock_ns(CLOCK_MONOTONIC);
 	stream_resume_locked(subscriber);
 }
 
@@ -125,7 +124,7 @@ static void stream_totals_locked(struct stream_subscriber *subscriber, struct bo
 	body_unref(subscriber->totals);
 	subscriber->totals = body_ref(body);
 	subscriber->told = true;
-	subscriber->last_ns = lane_now();
+	subscriber->last_ns = clock_ns(CLOCK_MONOTONIC);
 	stream_resume_locked(subscriber);
 }
 
@@ -236,7 +235,7 @@ int stream_subscribe(struct stream *stream, struct MHD_Connection *connection,
 		.visit = visit,
 		.details = rights->details,
 		.known = rights->known,
-		.last_ns = lane_now(),
+		.last_ns = clock_ns(CLOCK_MONOTONIC),
 	};
 	pthread_mutex_lock(&stream->lock);
 	if (stream->closed || !stream_has_room_locked(stream, rights->known)) {
@@ -354,7 +353,7 @@ void stream_tell_totals(struct stream *stream, const struct snapshot *snapshot, 
 	bool changed, fresh;
 
 	pthread_mutex_lock(&stream->lock);
-	stream->told_ns = lane_now();
+	stream->told_ns = clock_ns(CLOCK_MONOTONIC);
 	stream->look_ns = stream->told_ns + pause;
 	changed = digest != stream->digest;
 	fresh = stream->fresh;
@@ -367,8 +366,8 @@ void stream_tell_totals(struct stream *stream, const struct snapshot *snapshot, 
 		return;
 	pthread_mutex_lock(&stream->lock);
 	stream->digest = digest;
-	stream->look_ns =
-		bits_max(stream->look_ns, lane_now() + stream_spread(body, stream->count));
+	stream->look_ns = bits_max(stream->look_ns,
+				   clock_ns(CLOCK_MONOTONIC) + stream_spread(body, stream->count));
 	for (struct stream_subscriber *each = stream->subscribers; each; each = each->next) {
 		if (changed || !each->told)
 			stream_totals_locked(each, body);
