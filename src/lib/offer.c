@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd-pass.h"
 #include "lib/descriptor.h"
 #include "wire/offer.h"
 
@@ -94,40 +95,24 @@ static int offer_connect(const char *path, size_t length, uint64_t deadline)
 	return fd;
 }
 
-static bool offer_send(int socket_fd, const struct offer_what *what)
+static int offer_send(int socket_fd, const struct offer_what *what)
 {
-	struct offer offer = {
+	const struct offer offer = {
 		.magic = OFFER_MAGIC, .version = OFFER_VERSION, .size = sizeof(offer)};
-	int fds[OFFER_FDS] = {what->book_fd, what->pid_fd};
-	size_t bytes = sizeof(int) * (what->pid_fd >= 0 ? 2 : 1);
-	union {
-		char space[CMSG_SPACE(sizeof(int) * OFFER_FDS)];
-		struct cmsghdr align;
-	} control = {0};
-	struct iovec vector = {.iov_base = &offer, .iov_len = sizeof(offer)};
-	struct msghdr message = {
-		.msg_iov = &vector,
-		.msg_iovlen = 1,
-		.msg_control = control.space,
-		.msg_controllen = CMSG_SPACE(bytes),
-	};
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	const int fds[OFFER_FDS] = {what->book_fd, what->pid_fd};
 
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(bytes);
-	memcpy(CMSG_DATA(header), fds, bytes);
-	return sendmsg(socket_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(offer);
+	return fd_pass_send(socket_fd, &offer, sizeof(offer), fds, what->pid_fd >= 0 ? 2 : 1,
+			    MSG_DONTWAIT);
 }
 
 /* Too many books of this user are on their way already: that passes as they are taken in. */
 static bool offer_send_patiently(int socket_fd, const struct offer_what *what, uint64_t deadline)
 {
-	while (!offer_send(socket_fd, what)) {
-		if ((errno != ETOOMANYREFS && errno != EAGAIN) || !offer_wait(deadline))
-			return false;
-	}
-	return true;
+	int r = offer_send(socket_fd, what);
+
+	while ((r == -ETOOMANYREFS || r == -EAGAIN) && offer_wait(deadline))
+		r = offer_send(socket_fd, what);
+	return r == 0;
 }
 
 /* True if somebody took it. @patience: nanoseconds to wait for a receiver that is busy. */
