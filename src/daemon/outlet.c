@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/pthreads.h"
+#include "base/small-file.h"
 
 #define OUTLET_PIECE 65536u
 #define OUTLET_LINE 4096u /* of outlet_print(); longer ones are cut */
@@ -116,21 +117,6 @@ static size_t outlet_take(struct outlet *outlet, char *piece, bool *ret_reopen)
 	return length;
 }
 
-/* What cannot be written is lost: a closed pipe, a full disk. There is nobody to tell. */
-static void outlet_write(const struct outlet *outlet, const char *bytes, size_t length)
-{
-	while (length > 0) {
-		ssize_t n = write(outlet->fd, bytes, length);
-
-		if (n < 0 && errno != EINTR)
-			return;
-		if (n < 0)
-			continue;
-		bytes += n;
-		length -= (size_t)n;
-	}
-}
-
 static void *outlet_thread(void *context)
 {
 	struct outlet *outlet = context;
@@ -144,7 +130,8 @@ static void *outlet_thread(void *context)
 			outlet_open_again(outlet);
 		else if (length == 0)
 			break;
-		outlet_write(outlet, piece, length);
+		/* Else it is lost: a closed pipe, a full disk. There is nobody to tell. */
+		(void)small_file_write_fd(outlet->fd, piece, length);
 	}
 	free(piece);
 	return NULL;
