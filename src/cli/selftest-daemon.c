@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/selftest.h"
@@ -64,8 +65,7 @@ void selftest_end(pid_t pid)
 	if (pid <= 0)
 		return;
 	(void)kill(pid, SIGKILL); /* it may be gone already */
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	(void)child_reap(pid);    /* how it ended is of no interest */
 }
 
 /* Beside this program as installed, or where the build has it. */

@@ -18,10 +18,10 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/child.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/loop.h"
-#include "daemon/child.h"
 
 #define ALARM_KIND_SIZE 64
 
