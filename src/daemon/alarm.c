@@ -22,6 +22,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/loop.h"
+#include "base/small-file.h"
 
 #define ALARM_KIND_SIZE 64
 
@@ -110,21 +111,6 @@ struct alarm *alarm_free(struct alarm *alarm)
 	return NULL;
 }
 
-static int alarm_write(int fd, const char *text, size_t length)
-{
-	while (length > 0) {
-		ssize_t n = write(fd, text, length);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		text += n;
-		length -= (size_t)n;
-	}
-	return 0;
-}
-
 /* The input of a command: @json with one member more, in a file that nobody can change. */
 static int alarm_input(uint64_t suppressed, const char *json, size_t length, int *ret_fd)
 {
@@ -141,9 +127,9 @@ static int alarm_input(uint64_t suppressed, const char *json, size_t length, int
 	fd = memfd_create("ttmem-incident", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;
-	r = alarm_write(fd, start, strlen(start));
+	r = small_file_write_fd(fd, start, strlen(start));
 	if (r == 0)
-		r = alarm_write(fd, json + inside, length - inside);
+		r = small_file_write_fd(fd, json + inside, length - inside);
 	if (r == 0 && (fcntl(fd, F_ADD_SEALS, seals) < 0 || lseek(fd, 0, SEEK_SET) < 0))
 		r = -errno;
 	if (r < 0)
