@@ -14,13 +14,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOCK_SPIN_FIRST 1u /* pauses before the first read; a pause is 40 to 140 cycles */
-/*
- * Longest gap between two reads, reached only by threads that do nothing but contend. Where two
- * cores share no cache, moving a device's cache lines takes microseconds, so the holder should run
- * for a while: with 64 an event of two threads costs nine times one of a single thread, with 256
- * six, with 1024 four.
- */
+#include "base/clock.h"
+
+#define LOCK_SPIN_FIRST 1u /* pauses before the first look; a pause is 40 to 140 cycles */
+/* Longest gap between two looks, reached only by threads that do nothing else than contend. Where two
+ * cores share no cache it costs microseconds to hand a device's lines over, so whoever has them shall
+ * get on for a while: with 64 an event of two threads costs nine times one of a single thread, with
+ * 256 six, with 1024 four. */
 #define LOCK_SPIN_LAST 1024u
 #define LOCK_SPIN_ROUNDS 13 /* about 100 us of spinning: far longer than any event */
 #define LOCK_YIELDS 200
@@ -53,15 +53,7 @@ static bool lock_look(struct lock *lock)
 	return !(lock_see(lock) & LOCK_HELD) && lock_try(lock);
 }
 
-static uint64_t lock_now(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail */
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-/* Not nanosleep(): it is a cancellation point, where the thread would end holding other locks. */
+/* Not nanosleep(): that is a place where a cancelled thread ends, with other locks in its hands. */
 static void lock_sleep(uint32_t ns)
 {
 	const struct timespec time = {.tv_nsec = ns};
@@ -81,7 +73,7 @@ struct lock_patience {
 static bool lock_is_enough(struct lock_patience *patience, uint32_t word, uint32_t nap_ns,
 			   uint64_t from_ns)
 {
-	uint64_t now = lock_now();
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 	if (word != patience->word) {
 		*patience = (struct lock_patience){.word = word, .since_ns = now};
@@ -95,11 +87,12 @@ static bool lock_is_enough(struct lock_patience *patience, uint32_t word, uint32
 /* Sleeps until it has the lock, or until the holder counts as dead, here or in another waiter. */
 static bool lock_outwait(struct lock *lock)
 {
-	struct lock_patience patience = {.word = lock_see(lock), .since_ns = lock_now()};
+	struct lock_patience patience = {.word = lock_see(lock),
+					 .since_ns = clock_ns(CLOCK_MONOTONIC)};
 	uint32_t nap = LOCK_NAP_FIRST_NS, word;
 
 	for (int i = 1; i <= LOCK_NAPS_MAX; i++) {
-		uint64_t from = lock_now();
+		uint64_t from = clock_ns(CLOCK_MONOTONIC);
 
 		lock_sleep(nap);
 		if (lock_look(lock))

@@ -13,9 +13,10 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 #define LOOP_EVENTS 64
-#define LOOP_WAIT_NS (UINT64_C(3600) * 1000000000) /* the longest single wait */
+#define LOOP_WAIT_NS (3600 * NS_PER_S) /* nobody waits longer at once */
 
 struct loop {
 	int fd;
@@ -33,14 +34,6 @@ struct loop {
 	size_t timer_count, timer_capacity;
 };
 
-static uint64_t loop_clock(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail */
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 int loop_new(struct loop **ret_loop)
 {
 	struct loop *loop = calloc(1, sizeof(*loop));
@@ -54,7 +47,7 @@ int loop_new(struct loop **ret_loop)
 		free(loop);
 		return r;
 	}
-	loop->now_ns = loop_clock();
+	loop->now_ns = clock_ns(CLOCK_MONOTONIC);
 	*ret_loop = loop;
 	return 0;
 }
@@ -168,8 +161,8 @@ uint64_t loop_now(const struct loop *loop)
 /* Nanoseconds until the next timer, at most @timeout_ms; -1 = forever. */
 static int64_t loop_timeout(const struct loop *loop, int timeout_ms)
 {
-	uint64_t now = loop_clock();
-	uint64_t most = timeout_ms < 0 ? LOOP_WAIT_NS : (uint64_t)timeout_ms * 1000000;
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	uint64_t most = timeout_ms < 0 ? LOOP_WAIT_NS : (uint64_t)timeout_ms * NS_PER_MS;
 
 	if (loop->timer_count == 0)
 		return timeout_ms < 0 ? -1 : (int64_t)most;
@@ -181,13 +174,13 @@ static int64_t loop_timeout(const struct loop *loop, int timeout_ms)
 /* Precise where the kernel can; else rounded up, so that a timer is due on return. */
 static int loop_wait(struct loop *loop, int64_t wait_ns)
 {
-	struct timespec wait = {.tv_sec = wait_ns / 1000000000, .tv_nsec = wait_ns % 1000000000};
+	struct timespec wait = clock_timespec((uint64_t)wait_ns); /* not used if there is no end */
 	int n = epoll_pwait2(loop->fd, loop->events, LOOP_EVENTS, wait_ns < 0 ? NULL : &wait, NULL);
 
 	if (n >= 0 || (errno != ENOSYS && errno != EPERM))
 		return n;
 	return epoll_wait(loop->fd, loop->events, LOOP_EVENTS,
-			  wait_ns < 0 ? -1 : (int)((wait_ns + 999999) / 1000000));
+			  wait_ns < 0 ? -1 : clock_left_ms(0, (uint64_t)wait_ns));
 }
 
 /* Fires timers that were due when the turn began; one set to now by a callback waits a turn. */
@@ -209,7 +202,7 @@ int loop_turn(struct loop *loop, int timeout_ms)
 
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
-	loop->now_ns = loop_clock();
+	loop->now_ns = clock_ns(CLOCK_MONOTONIC);
 	loop->event_count = n;
 	for (int i = 0; i < n; i++) {
 		struct loop_source *source = loop->events[i].data.ptr;

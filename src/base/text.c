@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/clock.h"
 
 size_t text_decode(const char *bytes, size_t length, uint32_t *ret_character)
 {
@@ -266,11 +267,11 @@ const char *text_duration(uint64_t ns, char *ret_text)
 		{172800, 3600, "h"},
 		{UINT64_MAX, 86400, "d"},
 	};
-	uint64_t seconds = ns / 1000000000u;
+	uint64_t seconds = ns / NS_PER_S;
 	size_t i = 0;
 
 	if (seconds < 1) {
-		snprintf(ret_text, TEXT_NUMBER_SIZE, "%" PRIu64 " ms", ns / 1000000u);
+		snprintf(ret_text, TEXT_NUMBER_SIZE, "%" PRIu64 " ms", ns / NS_PER_MS);
 		return ret_text;
 	}
 	while (seconds >= steps[i].below)

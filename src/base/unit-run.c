@@ -31,6 +31,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 enum {
 	EXIT_SKIP = 77, /* understood by meson and automake */
 	EXIT_FDS = 78,
@@ -74,10 +76,7 @@ int unit_run_init(void)
 
 static double unit_now(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+	return (double)clock_ns(CLOCK_MONOTONIC) / 1e9;
 }
 
 static void unit_child_io(int output)

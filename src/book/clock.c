@@ -9,10 +9,11 @@
 
 #include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+
+#include "base/small-file.h"
 
 static int clock_tsc_is_invariant(void)
 {
@@ -23,17 +24,12 @@ static int clock_tsc_is_invariant(void)
 
 static int clock_kernel_uses_tsc(void)
 {
-	char name[16] = "";
-	ssize_t n;
-	int fd;
+	static const char path[] =
+		"/sys/devices/system/clocksource/clocksource0/current_clocksource";
+	char name[16];
 
-	fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
-		  O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	n = read(fd, name, sizeof(name) - 1);
-	close(fd);
-	return n >= 3 && strncmp(name, "tsc", 3) == 0;
+	return small_file_read(AT_FDCWD, path, name, sizeof(name)) >= 3 &&
+	       strncmp(name, "tsc", 3) == 0;
 }
 #endif
 

@@ -8,21 +8,12 @@
  */
 
 #include <stdint.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "book/layout.h"
 
 /* The best clock of this machine, as enum book_clock. */
 uint32_t clock_choose(void);
-
-static inline uint64_t clock_ns(clockid_t id)
-{
-	struct timespec now;
-
-	if (clock_gettime(id, &now) < 0)
-		return 0; /* only for an id that does not exist */
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static inline uint64_t clock_read(uint32_t kind)
 {

@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/child.h"
 #include "base/cleanup.h"
 #include "cli/analyze.h"
 #include "symbol/demangle.h"
@@ -163,8 +163,7 @@ int analyze_names(struct analyze *analyze)
 		names_assign(analyze, analyze->names, length);
 	/* It may still be at it, for a reader that has enough. */
 	(void)close(cleanup_steal_fd(&reading));
-	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
-		;
+	(void)child_reap(child); /* what it has said counts, not how it ended */
 	return 0;
 }
 

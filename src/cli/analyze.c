@@ -13,8 +13,8 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/text.h"
-#include "book/clock.h"
 #include "cli/analyze.h"
 #include "cli/command.h"
 #include "cli/options.h"

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/small-file.h"
 
 static const char bench_book_link[] = "/memfd:ttmem-book";
 
@@ -51,17 +52,11 @@ uint64_t bench_book_bytes(void)
 uint64_t bench_book_anonymous(void)
 {
 	static const char key[] = "\nAnonymous:";
-	CLEANUP_CLOSE int fd = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
 	char text[4096];
 	const char *found;
-	ssize_t n;
 
-	if (fd < 0)
+	if (small_file_read(AT_FDCWD, "/proc/self/smaps_rollup", text, sizeof(text)) < 0)
 		return 0;
-	n = read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
 	found = strstr(text, key);
 	return found ? strtoull(found + sizeof(key) - 1, NULL, 10) * 1024 : 0;
 }

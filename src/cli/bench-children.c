@@ -9,14 +9,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/child.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "book/layout.h"
@@ -30,28 +29,21 @@
 
 static struct bench_row *bench_children_row;
 
-bool bench_children_numbers(const char *program, char *const *arguments, uint32_t count,
+bool bench_children_numbers(const char *program, const char *const *arguments, uint32_t count,
 			    double *ret_values)
 {
-	posix_spawn_file_actions_t actions;
+	struct child_setup setup = {
+		.program = program, .arguments = arguments, .input = -1, .is_foreground = true};
+	struct child child = CHILD_NULL;
 	uint32_t got = 0;
-	int status = 0;
 	FILE *answer;
 	int fds[2];
-	pid_t pid;
 	int r;
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return false;
-	if (posix_spawn_file_actions_init(&actions) != 0) {
-		close(fds[0]);
-		close(fds[1]);
-		return false;
-	}
-	r = posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
-	if (r == 0)
-		r = posix_spawnp(&pid, program, &actions, NULL, arguments, environ);
-	(void)posix_spawn_file_actions_destroy(&actions); /* cannot fail */
+	setup.output = fds[1];
+	r = child_start(&child, NULL, &setup);
 	close(fds[1]);
 	answer = r == 0 ? fdopen(fds[0], "r") : NULL;
 	while (answer && got < count && fscanf(answer, "%lf", &ret_values[got]) == 1)
@@ -60,16 +52,13 @@ bool bench_children_numbers(const char *program, char *const *arguments, uint32_
 		(void)fclose(answer); /* only read from */
 	else
 		close(fds[0]);
-	if (r == 0 && waitpid(pid, &status, 0) < 0)
-		status = 1;
-	return got == count && status == 0;
+	(void)child_wait(&child, -1);
+	return got == count && child.status == 0;
 }
 
 bool bench_children_ask(const char *what, const char *argument, uint32_t count, double *ret_values)
 {
-	char *const arguments[] = {(char[]){"ttmem"},           (char[]){"bench"},
-				   (char[]){"--child"},         (char *)(uintptr_t)what,
-				   (char *)(uintptr_t)argument, NULL};
+	const char *const arguments[] = {"ttmem", "bench", "--child", what, argument, NULL};
 
 	return bench_children_numbers("/proc/self/exe", arguments, count, ret_values);
 }

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "book/clock.h"
+#include "base/clock.h"
 #include "cli/bench.h"
 
 #if defined(__x86_64__)

@@ -58,8 +58,7 @@ static void bench_python_open(struct bench *bench)
 
 static void bench_python_round(struct bench *bench)
 {
-	char *const arguments[] = {(char[]){"python3"}, (char[]){"-m"}, (char[]){"ttmem._bench"},
-				   NULL};
+	static const char *const arguments[] = {"python3", "-m", "ttmem._bench", NULL};
 	double ns;
 
 	for (size_t i = 0; bench->has_python && i < ARRAY_SIZE(bench_python_rows); i++) {

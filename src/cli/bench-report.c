@@ -8,9 +8,9 @@
 #include <math.h>
 
 #include "base/bits.h"
+#include "base/clock.h"
 #include "base/emit.h"
 #include "base/table.h"
-#include "book/clock.h"
 #include "cli/bench-goals.h"
 #include "cli/bench-measure.h"
 

@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "cli/bench-load.h"
@@ -196,7 +196,7 @@ static void bench_socket_close(void)
 	if (bench_socket_fd >= 0)
 		close(bench_socket_fd);
 	if (bench_socket_child > 0)
-		(void)waitpid(bench_socket_child, NULL, 0); /* ended by the close */
+		(void)child_reap(bench_socket_child); /* ended by the close */
 }
 
 const struct bench_part bench_socket = {

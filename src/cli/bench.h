@@ -96,7 +96,7 @@ bool bench_children_ask(const char *what, const char *argument, uint32_t count, 
 int bench_stack_run(const char *how, const char *live);
 
 /* Runs a program and reads @count numbers from it. False if it did not say them. */
-bool bench_children_numbers(const char *program, char *const *arguments, uint32_t count,
+bool bench_children_numbers(const char *program, const char *const *arguments, uint32_t count,
 			    double *ret_values);
 
 struct bench_row *bench_row_add(struct bench *bench, const char *name, uint64_t live);

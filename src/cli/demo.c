@@ -18,7 +18,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "book/clock.h"
+#include "base/clock.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -102,7 +102,7 @@ static int demo_play(int argc, char **argv)
 
 static uint64_t demo_elapsed_ms(const struct demo *demo)
 {
-	return (clock_ns(CLOCK_MONOTONIC) - demo->started_ns) / 1000000;
+	return (clock_ns(CLOCK_MONOTONIC) - demo->started_ns) / NS_PER_MS;
 }
 
 static int demo_enter(struct demo *demo, size_t i)

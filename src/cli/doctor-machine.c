@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/small-file.h"
 #include "base/text.h"
 #include "cli/doctor.h"
 #include "cli/look.h"
@@ -145,16 +146,13 @@ static void doctor_look_at_old_socket(struct doctor *doctor)
 static void doctor_look_at_clock(struct doctor *doctor)
 {
 	const char *root = secure_getenv("TTMEM_SYS_ROOT");
-	CLEANUP_FCLOSE FILE *file = NULL;
-	char path[4096], name[64] = "", shown[TEXT_ESCAPE_SIZE(sizeof(name))];
+	char path[4096], name[64], shown[TEXT_ESCAPE_SIZE(sizeof(name))];
 
 	snprintf(path, sizeof(path),
 		 "%s/devices/system/clocksource/clocksource0/current_clocksource",
 		 root && *root ? root : "/sys");
-	file = fopen(path, "re");
-	if (!file || !fgets(name, sizeof(name), file))
+	if (small_file_read_line(AT_FDCWD, path, name, sizeof(name)) < 0)
 		return;
-	name[strcspn(name, "\n")] = '\0';
 	if (strcmp(name, "tsc") == 0 || strcmp(name, "arch_sys_counter") == 0)
 		return;
 	text_escape(name, shown, sizeof(shown));

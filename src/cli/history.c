@@ -9,9 +9,9 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/emit.h"
 #include "base/text.h"
-#include "book/clock.h"
 #include "book/view.h"
 #include "cli/command.h"
 #include "cli/history-past.h"

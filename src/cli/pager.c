@@ -4,19 +4,17 @@
 
 #include "cli/pager.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/cleanup.h"
 
-static pid_t pager_pid; /* 0 = none */
+static struct child pager;
 
 /* The command, NULL = none. */
 static const char *pager_choose(void)
@@ -34,30 +32,22 @@ static const char *pager_choose(void)
 bool pager_open(void)
 {
 	const char *command = pager_choose();
-	char shell[] = "sh", option[] = "-c";
-	posix_spawn_file_actions_t actions;
+	const char *const arguments[] = {"sh", "-c", command, NULL};
+	struct child_setup setup = {
+		.program = "/bin/sh", .arguments = arguments, .is_foreground = true, .output = -1};
 	CLEANUP_CLOSE int reading = -1;
 	CLEANUP_CLOSE int writing = -1;
-	CLEANUP_FREE char *words = command ? strdup(command) : NULL;
-	char *const arguments[] = {shell, option, words, NULL};
-	int ends[2], r;
+	int ends[2];
 
-	if (!words || pager_pid || pipe2(ends, O_CLOEXEC) < 0)
+	if (!command || pager.pid || pipe2(ends, O_CLOEXEC) < 0)
 		return false;
-	reading = ends[0];
+	setup.input = reading = ends[0];
 	writing = ends[1];
 	/* Ends at once if all fits, keeps colours, leaves the screen as it is. */
 	(void)setenv("LESS", "FRX", 0); /* without memory for it the pager does as it likes */
-	if (posix_spawn_file_actions_init(&actions) != 0)
+	pager = CHILD_NULL;
+	if (child_start(&pager, NULL, &setup) < 0)
 		return false;
-	r = posix_spawn_file_actions_adddup2(&actions, reading, STDIN_FILENO);
-	if (r == 0)
-		r = posix_spawn(&pager_pid, "/bin/sh", &actions, NULL, arguments, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	if (r != 0) {
-		pager_pid = 0;
-		return false;
-	}
 	(void)fflush(stdout);               /* nothing was written yet */
 	(void)dup2(writing, STDOUT_FILENO); /* fails only for a bad descriptor */
 	signal(SIGINT, SIG_IGN);            /* Ctrl-C is the pager's */
@@ -66,10 +56,8 @@ bool pager_open(void)
 
 void pager_close(void)
 {
-	if (!pager_pid)
+	if (!pager.pid)
 		return;
 	(void)fclose(stdout); /* what could not be written nobody wanted to see */
-	while (waitpid(pager_pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	pager_pid = 0;
+	(void)child_wait(&pager, -1);
 }

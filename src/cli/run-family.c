@@ -24,7 +24,7 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "book/clock.h"
+#include "base/clock.h"
 #include "book/view.h"
 #include "cli/naming.h"
 #include "cli/run-seen.h"
@@ -469,7 +469,7 @@ int family_run(struct family *family, const char *const *argv)
 	while (r == 0 && !family->child_over) {
 		uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-		if (now - family->sampled_ns >= FAMILY_TICK_MS * UINT64_C(1000000)) {
+		if (now - family->sampled_ns >= FAMILY_TICK_MS * NS_PER_MS) {
 			family->sampled_ns = now;
 			seen_look(family->seen, &family->proc, (uint32_t)getpid());
 			r = family_sample(family);

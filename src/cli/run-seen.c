@@ -5,13 +5,12 @@
 #include "cli/run-seen.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/small-file.h"
 #include "source/proc.h"
 
 #define SEEN_MAX 65536u /* beyond it the count is a lower bound */
@@ -78,18 +77,11 @@ static void seen_look_thread(struct seen *seen, const struct proc *proc, uint32_
 	CLEANUP_FCLOSE FILE *file = NULL;
 	char path[96];
 	unsigned int child;
-	int fd;
 
 	(void)snprintf(path, sizeof(path), "%u/task/%.16s/children", pid, thread);
-	fd = openat(proc->root, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return; /* gone, or a kernel without these lists */
-	file = fdopen(fd, "re");
-	if (!file) {
-		(void)close(fd); /* opened for reading */
-		return;
-	}
-	while (fscanf(file, "%u", &child) == 1) {
+	file = small_file_stream(proc->root,
+				 path); /* gone, or a kernel without these lists: none */
+	while (file && fscanf(file, "%u", &child) == 1) {
 		(void)seen_get(seen, child); /* without memory it goes unseen */
 		seen_look_below(seen, proc, child, depth + 1);
 	}
@@ -100,20 +92,12 @@ static void seen_look_below(struct seen *seen, const struct proc *proc, uint32_t
 	CLEANUP_CLOSEDIR DIR *threads = NULL;
 	const struct dirent *entry;
 	char path[32];
-	int fd;
 
 	if (depth > SEEN_DEPTH)
 		return;
 	(void)snprintf(path, sizeof(path), "%u/task", pid);
-	fd = openat(proc->root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	threads = fdopendir(fd);
-	if (!threads) {
-		(void)close(fd); /* opened for reading */
-		return;
-	}
-	while ((entry = readdir(threads))) {
+	threads = proc_list(proc, path);
+	while (threads && (entry = readdir(threads))) {
 		if (entry->d_name[0] != '.')
 			seen_look_thread(seen, proc, pid, entry->d_name, depth);
 	}

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/cleanup.h"
 #include "cli/run-shim.h"
 #include "wire/offer.h"
@@ -103,7 +103,7 @@ pid_t spawn_tracked(const char *const *argv, const char *offer, const char *shim
 		n = read(reading, &r, sizeof(r));
 	} while (n < 0 && errno == EINTR);
 	if (n != sizeof(r))
-		return pid;          /* closed by exec */
-	(void)waitpid(pid, NULL, 0); /* it says nothing that we do not know */
+		return pid;    /* closed by exec */
+	(void)child_reap(pid); /* it says nothing that we do not know */
 	return r;
 }

@@ -15,7 +15,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "book/clock.h"
+#include "base/clock.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"

@@ -21,13 +21,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/cleanup.h"
-#include "book/clock.h"
+#include "base/clock.h"
 #include "cli/selftest.h"
 
 #define SELFTEST_FOLDER "/tmp/ttmem-selftest-"
 #define SELFTEST_START_MS 20000
-#define SELFTEST_START_NS UINT64_C(20000000000)
+#define SELFTEST_START_NS (20 * NS_PER_S)
 #define SELFTEST_TEXT_MAX (UINT32_C(16) << 20)
 
 /* Lets the daemon and the commands see this process. */
@@ -64,8 +65,7 @@ void selftest_end(pid_t pid)
 	if (pid <= 0)
 		return;
 	(void)kill(pid, SIGKILL); /* it may be gone already */
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	(void)child_reap(pid);    /* how it ended is of no interest */
 }
 
 /* Beside this program as installed, or where the build has it. */

@@ -10,7 +10,8 @@
 #include <sys/wait.h>
 #include <ttmem/ttmem.h>
 
-#include "book/clock.h"
+#include "base/child.h"
+#include "base/clock.h"
 #include "cli/selftest-daemon.h"
 #include "cli/selftest.h"
 #include "core/types.h"
@@ -28,10 +29,9 @@ static const char selftest_tensors[] =
 static bool selftest_python(const char *program)
 {
 	const char *const words[] = {"python3", "-c", program, NULL};
-	int status = -1;
 	pid_t pid = selftest_spawn(words);
 
-	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+	return pid > 0 && child_reap(pid) == 0;
 }
 
 /* Bytes of L1 that ps shows of the process. */

@@ -15,13 +15,13 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <ttmem/ttmem.h>
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/child.h"
 #include "base/cleanup.h"
-#include "book/clock.h"
+#include "base/clock.h"
 #include "cli/selftest-daemon.h"
 #include "cli/selftest.h"
 #include "core/types.h"
@@ -192,7 +192,6 @@ static bool selftest_has_python(void)
 	char self[2048], path[8192] = "";
 	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	const char *before = getenv("PYTHONPATH");
-	int status = -1;
 	pid_t pid;
 
 	if (length > 0) {
@@ -203,7 +202,7 @@ static bool selftest_has_python(void)
 		(void)setenv("PYTHONPATH", path, 1); /* without it only an installed one is found */
 	}
 	pid = selftest_spawn(words);
-	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+	return pid > 0 && child_reap(pid) == 0;
 }
 
 static bool selftest_all_ways(void)

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "book/clock.h"
+#include "base/clock.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -26,7 +26,7 @@
 #include "core/types.h"
 #include "source/source.h"
 
-#define SELFTEST_PATIENCE_NS UINT64_C(10000000000)
+#define SELFTEST_PATIENCE_NS (10 * NS_PER_S)
 
 const struct selftest_buffer selftest_buffers[] = {
 	{TTMEM_L1, 0x1a0000, 524288, "selftest L1 512 KiB"},

@@ -17,9 +17,9 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/emit.h"
 #include "base/text.h"
-#include "book/clock.h"
 #include "cli/command.h"
 #include "cli/fetch.h"
 #include "cli/output.h"

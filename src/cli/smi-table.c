@@ -8,6 +8,7 @@
 #include <ttmem/ttmem.h>
 
 #include "base/bits.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "cli/smi-picture.h"
 #include "core/snapshot.h"
@@ -21,7 +22,7 @@
 
 static void smi_table_title(const struct smi_picture *picture)
 {
-	time_t seconds = (time_t)(picture->snapshot->time_ns / 1000000000u);
+	time_t seconds = (time_t)(picture->snapshot->time_ns / NS_PER_S);
 	char when[32] = "", version[32], title[SMI_WIDTH_MAX + 1];
 	struct tm local;
 	int length;

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/clock.h"
 #include "base/text.h"
-#include "book/clock.h"
 #include "cli/recall.h"
 #include "cli/top.h"
 #include "source/remote.h"

@@ -9,6 +9,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "cli/command.h"
 #include "cli/look.h"
 #include "cli/options.h"
@@ -18,7 +19,7 @@
 #include "tui/tui.h"
 
 #define TOP_REFRESH_MS 1000u
-#define TOP_SEARCH_NS UINT64_C(1000000000) /* a new process may wait so long */
+#define TOP_SEARCH_NS NS_PER_S /* a new process may wait so long */
 
 static int top_take(void *context, const struct source_request *request, bool names,
 		    struct snapshot **ret_snapshot)

@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/emit.h"
-#include "book/clock.h"
 #include "cli/watch.h"
 #include "core/document.h"
 #include "core/types.h"

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "book/clock.h"
+#include "base/clock.h"
 #include "cli/look.h"
 #include "core/types.h"
 #include "source/scan.h"
@@ -18,13 +18,13 @@
 /* "12:34:56.789 python[1234]" */
 static void watch_text_begin(const struct follow *follow, uint64_t time_ns)
 {
-	time_t seconds = (time_t)(time_ns / 1000000000u);
+	time_t seconds = (time_t)(time_ns / NS_PER_S);
 	char when[16] = "", comm[WATCH_TEXT];
 	struct tm local;
 
 	if (localtime_r(&seconds, &local))
 		strftime(when, sizeof(when), "%T", &local);
-	printf("%s.%03" PRIu64 " ", when, time_ns / 1000000u % 1000);
+	printf("%s.%03" PRIu64 " ", when, time_ns / NS_PER_MS % 1000);
 	text_put(stdout, watch_comm(follow, comm));
 	printf("[%" PRIu32 "]", follow->book->owner.pid);
 }

@@ -17,7 +17,7 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "book/clock.h"
+#include "base/clock.h"
 #include "book/view.h"
 #include "cli/command.h"
 #include "cli/look.h"
@@ -29,9 +29,9 @@
 
 #define WATCH_POLL_MS 20u
 #define WATCH_SCAN_NS 200000000u
-#define WATCH_SCAN_SHARE 20u                    /* scanning may take a twentieth of the time */
-#define WATCH_SCAN_MAX_NS UINT64_C(10000000000) /* but who starts must be seen some time */
-#define WATCH_BATCH 65536u                      /* events that are sorted together at most */
+#define WATCH_SCAN_SHARE 20u              /* scanning may take a twentieth of the time */
+#define WATCH_SCAN_MAX_NS (10 * NS_PER_S) /* but who starts must be seen some time */
+#define WATCH_BATCH 65536u                /* events that are sorted together at most */
 
 struct watch_batch {
 	struct watch *watch;

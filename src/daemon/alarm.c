@@ -18,11 +18,12 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/child.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/loop.h"
-#include "daemon/child.h"
+#include "base/small-file.h"
 
-#define ALARM_SECOND_NS UINT64_C(1000000000)
 #define ALARM_KIND_SIZE 64
 
 /* One incident that was let in. */
@@ -83,8 +84,8 @@ int alarm_new(struct alarm **ret_alarm, struct loop *loop, const char *command)
 	if (!alarm->command)
 		return -ENOMEM;
 	alarm->loop = loop;
-	alarm->run_ns = ALARM_SECONDS * ALARM_SECOND_NS;
-	alarm->minute_ns = 60 * ALARM_SECOND_NS;
+	alarm->run_ns = ALARM_SECONDS * NS_PER_S;
+	alarm->minute_ns = 60 * NS_PER_S;
 	for (size_t i = 0; i < ALARM_RUNNING_MAX; i++) {
 		alarm->runs[i].alarm = alarm;
 		alarm->runs[i].child = CHILD_NULL;
@@ -110,21 +111,6 @@ struct alarm *alarm_free(struct alarm *alarm)
 	return NULL;
 }
 
-static int alarm_write(int fd, const char *text, size_t length)
-{
-	while (length > 0) {
-		ssize_t n = write(fd, text, length);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		text += n;
-		length -= (size_t)n;
-	}
-	return 0;
-}
-
 /* The input of a command: @json with one member more, in a file that nobody can change. */
 static int alarm_input(uint64_t suppressed, const char *json, size_t length, int *ret_fd)
 {
@@ -141,9 +127,9 @@ static int alarm_input(uint64_t suppressed, const char *json, size_t length, int
 	fd = memfd_create("ttmem-incident", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;
-	r = alarm_write(fd, start, strlen(start));
+	r = small_file_write_fd(fd, start, strlen(start));
 	if (r == 0)
-		r = alarm_write(fd, json + inside, length - inside);
+		r = small_file_write_fd(fd, json + inside, length - inside);
 	if (r == 0 && (fcntl(fd, F_ADD_SEALS, seals) < 0 || lseek(fd, 0, SEEK_SET) < 0))
 		r = -errno;
 	if (r < 0)

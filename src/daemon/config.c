@@ -14,6 +14,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/small-file.h"
 #include "base/text.h"
 #include "daemon/config-inside.h"
 
@@ -217,26 +218,18 @@ static int read_whole(const char *path, char **ret_text, size_t *ret_length)
 {
 	CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	CLEANUP_FREE char *text = NULL;
-	size_t length = 0;
+	ssize_t length;
 
 	if (fd < 0)
 		return -errno;
-	text = malloc(CONFIG_BYTES_MAX + 1);
+	text = malloc(CONFIG_BYTES_MAX + 2);
 	if (!text)
 		return -ENOMEM;
-	while (length <= CONFIG_BYTES_MAX) {
-		ssize_t n = read(fd, text + length, CONFIG_BYTES_MAX + 1 - length);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		length += (size_t)n;
-	}
+	length = small_file_read_fd(fd, text, CONFIG_BYTES_MAX + 2);
+	if (length < 0)
+		return (int)length;
 	*ret_text = cleanup_steal(text);
-	*ret_length = length;
+	*ret_length = (size_t)length;
 	return 0;
 }
 

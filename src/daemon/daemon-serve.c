@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "book/clock.h"
+#include "base/clock.h"
 #include "daemon/daemon.h"
 #include "daemon/outlet.h"
 #include "store/store.h"

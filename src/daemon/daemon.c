@@ -17,7 +17,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "book/clock.h"
+#include "base/clock.h"
 #include "daemon/alarm.h"
 #include "daemon/journal.h"
 #include "daemon/keeper.h"
@@ -29,8 +29,6 @@
 #include "daemon/work.h"
 #include "store/store.h"
 #include "web/push.h"
-
-#define DAEMON_SECOND UINT64_C(1000000000)
 
 /* The first look at everybody takes as long as somebody wants who holds very many descriptors. */
 #define DAEMON_READY_NS UINT64_C(5000000000)
@@ -215,7 +213,7 @@ static void daemon_second(struct loop_timer *timer)
 		(void)manager_notify_status(&daemon->manager, "%" PRIu64 " processes tracked",
 					    daemon->registry_counts.processes);
 	/* Without memory for a timer the watchdog will notice. */
-	(void)loop_set(daemon->loop, timer, loop_now(daemon->loop) + DAEMON_SECOND);
+	(void)loop_set(daemon->loop, timer, loop_now(daemon->loop) + NS_PER_S);
 }
 
 static void daemon_raise_limits(void)

@@ -18,6 +18,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/small-file.h"
 #include "book/clock.h"
 #include "book/writer.h"
 #include "source/proc.h"
@@ -121,15 +122,11 @@ static int keep_open(struct keep_book *keep)
 /* For people; of one that is ending or hidden nothing can be had. */
 static size_t keep_cmdline(const struct proc *proc, uint32_t pid, char cmdline[KEEP_CMDLINE])
 {
-	CLEANUP_CLOSE int fd = -1;
 	char path[32];
 	ssize_t n;
 
 	(void)snprintf(path, sizeof(path), "%u/cmdline", pid);
-	fd = openat(proc->root, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	n = read(fd, cmdline, KEEP_CMDLINE);
+	n = small_file_read(proc->root, path, cmdline, KEEP_CMDLINE);
 	return n > 0 ? (size_t)n : 0;
 }
 

@@ -29,6 +29,7 @@
 
 #include "base/array.h"
 #include "base/bits.h"
+#include "base/clock.h"
 #include "base/loop.h"
 #include "base/text.h"
 #include "daemon/keeper-wire.h"
@@ -40,7 +41,6 @@
 #define SPARE_FDS 32u      /* lines, the loop and the like */
 #define LOOK_S 60u         /* how often one without a daemon looks whether it can still be found */
 #define RETRY_NS 50000000u /* after "too many descriptors on their way" */
-#define SECOND_NS UINT64_C(1000000000)
 
 struct place {
 	int fd;          /* -1 = free */
@@ -364,8 +364,8 @@ static void settle(struct process *process)
 	}
 	if (process->look.place == 0) {
 		process->alone_ns = loop_now(process->loop);
-		if (loop_set(process->loop, &process->look,
-			     process->alone_ns + LOOK_S * SECOND_NS) < 0)
+		if (loop_set(process->loop, &process->look, process->alone_ns + LOOK_S * NS_PER_S) <
+		    0)
 			loop_stop(process->loop); /* no memory: better gone than there for ever */
 	}
 }
@@ -375,8 +375,8 @@ static void look(struct loop_timer *timer)
 	struct process *process = container_of(timer, struct process, look);
 	uint64_t now = loop_now(process->loop);
 
-	if (!is_ours(process) || now - process->alone_ns >= KEEPER_PROCESS_ALONE_S * SECOND_NS ||
-	    loop_set(process->loop, timer, now + LOOK_S * SECOND_NS) < 0)
+	if (!is_ours(process) || now - process->alone_ns >= KEEPER_PROCESS_ALONE_S * NS_PER_S ||
+	    loop_set(process->loop, timer, now + LOOK_S * NS_PER_S) < 0)
 		loop_stop(process->loop);
 }
 

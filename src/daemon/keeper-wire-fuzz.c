@@ -12,34 +12,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/fd-pass.h"
 #include "base/unit.h"
 #include "daemon/keeper-wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define FUZZ_MAX 4096u
-
-static void send_packet(int socket, const uint8_t *data, size_t size, int fd)
-{
-	uint8_t copy[FUZZ_MAX];
-	union {
-		char space[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {.space = {0}};
-	struct iovec vector = {.iov_base = copy, .iov_len = size};
-	struct msghdr header = {.msg_iov = &vector, .msg_iovlen = 1};
-
-	memcpy(copy, data, size);
-	if (fd >= 0) {
-		header.msg_control = control.space;
-		header.msg_controllen = sizeof(control.space);
-		control.align.cmsg_level = SOL_SOCKET;
-		control.align.cmsg_type = SCM_RIGHTS;
-		control.align.cmsg_len = CMSG_LEN(sizeof(fd));
-		memcpy(CMSG_DATA(&control.align), &fd, sizeof(fd));
-	}
-	assert(sendmsg(socket, &header, 0) == (ssize_t)size);
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -53,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	assert(null >= 0);
 	assert(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
-	send_packet(pair[0], data, size - 1, has_fd ? null : -1);
+	assert(fd_pass_send(pair[0], data, size - 1, &null, has_fd, 0) == 0);
 	r = keeper_wire_receive(pair[1], &message, &fd);
 	if (r == 0) {
 		assert(size - 1 == sizeof(message) && has_fd == (fd >= 0));

@@ -13,11 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-
-union keeper_wire_control {
-	char space[CMSG_SPACE(sizeof(int))];
-	struct cmsghdr align;
-};
+#include "base/fd-pass.h"
 
 static bool keeper_wire_is_zero(const void *bytes, size_t length)
 {
@@ -64,71 +60,37 @@ bool keeper_wire_is_valid(const struct keeper_wire *message, bool has_fd)
 
 int keeper_wire_send(int socket, const struct keeper_wire *message, int fd)
 {
-	union keeper_wire_control control = {.space = {0}};
-	struct keeper_wire copy = *message; /* an iovec's bytes are not const */
-	struct iovec vector = {.iov_base = &copy, .iov_len = sizeof(copy)};
-	struct msghdr header = {.msg_iov = &vector, .msg_iovlen = 1};
-
-	if (fd >= 0) {
-		header.msg_control = control.space;
-		header.msg_controllen = sizeof(control.space);
-		control.align.cmsg_level = SOL_SOCKET;
-		control.align.cmsg_type = SCM_RIGHTS;
-		control.align.cmsg_len = CMSG_LEN(sizeof(fd));
-		memcpy(CMSG_DATA(&control.align), &fd, sizeof(fd));
-	}
-	while (sendmsg(socket, &header, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
-		if (errno != EINTR)
-			return -errno;
-	}
-	return 0;
-}
-
-/* The descriptor of a message; more than one are closed by the kernel, which says MSG_CTRUNC. */
-static int keeper_wire_take_fd(struct msghdr *header)
-{
-	int fd = -1;
-
-	for (struct cmsghdr *at = CMSG_FIRSTHDR(header); at; at = CMSG_NXTHDR(header, at)) {
-		if (at->cmsg_level == SOL_SOCKET && at->cmsg_type == SCM_RIGHTS &&
-		    at->cmsg_len == CMSG_LEN(sizeof(fd)))
-			memcpy(&fd, CMSG_DATA(at), sizeof(fd));
-	}
-	return fd;
+	return fd_pass_send(socket, message, sizeof(*message), &fd, fd >= 0, MSG_DONTWAIT);
 }
 
 int keeper_wire_receive(int socket, struct keeper_wire *ret_message, int *ret_fd)
 {
-	union keeper_wire_control control;
+	CLEANUP_FD_PASS struct fd_pass got = FD_PASS_WANT(1);
 	struct keeper_wire message;
-	struct iovec vector = {.iov_base = &message, .iov_len = sizeof(message)};
-	struct msghdr header = {.msg_iov = &vector, .msg_iovlen = 1};
-	CLEANUP_CLOSE int fd = -1;
+	bool has_fd;
 	ssize_t n;
 
 	do {
-		header.msg_control = control.space;
-		header.msg_controllen = CMSG_LEN(sizeof(fd)); /* padding would hold another one */
-		n = recvmsg(socket, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+		n = fd_pass_receive(socket, &message, sizeof(message), &got, MSG_DONTWAIT);
 		/*
 		 * A peer that dies with something unread resets the connection. That is told once,
 		 * and before what it had sent: books that are still to be received.
 		 */
-	} while (n < 0 && (errno == EINTR || errno == ECONNRESET));
+	} while (n == -ECONNRESET);
 	if (n < 0)
-		return -errno;
-	fd = keeper_wire_take_fd(&header);
-	if (n == 0 && fd < 0)
+		return (int)n;
+	has_fd = got.fds[0] >= 0;
+	if (n == 0 && !has_fd)
 		return -EPIPE;
-	if (n != sizeof(message) || header.msg_flags & MSG_TRUNC)
+	if (n != sizeof(message))
 		return -EBADMSG;
 	/* Cut off with nothing left: it is we who have no room for a descriptor. */
-	if (header.msg_flags & MSG_CTRUNC)
-		return fd < 0 && keeper_wire_is_valid(&message, true) ? -EMFILE : -EBADMSG;
-	if (!keeper_wire_is_valid(&message, fd >= 0))
+	if (got.is_cut)
+		return !has_fd && keeper_wire_is_valid(&message, true) ? -EMFILE : -EBADMSG;
+	if (!keeper_wire_is_valid(&message, has_fd))
 		return -EBADMSG;
 	*ret_message = message;
-	*ret_fd = cleanup_steal_fd(&fd);
+	*ret_fd = cleanup_steal_fd(&got.fds[0]);
 	return 0;
 }
 

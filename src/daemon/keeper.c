@@ -15,14 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/bits.h"
+#include "base/child.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/loop.h"
-#include "daemon/child.h"
 #include "daemon/keeper-start.h"
 #include "daemon/keeper-wire.h"
 
@@ -31,7 +31,7 @@
 #define KEEPER_STUCK_NS UINT64_C(5000000000)
 #define KEEPER_DELAY_NS UINT64_C(100000000)       /* before the first try to have another */
 #define KEEPER_DELAY_MAX_NS UINT64_C(60000000000) /* doubled up to this */
-#define KEEPER_STEADY_NS UINT64_C(10000000000)    /* one that lived so long was not the trouble */
+#define KEEPER_STEADY_NS (10 * NS_PER_S)          /* one that lived so long was not the trouble */
 #define KEEPER_FREE_MS 1000
 
 _Static_assert(KEEPER_COMM_SIZE == KEEPER_WIRE_COMM, "names as in messages");
@@ -300,14 +300,6 @@ int keeper_new(struct keeper **ret_keeper, struct loop *loop, const char *path,
 	return 0;
 }
 
-static uint64_t keeper_clock_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail */
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 struct keeper *keeper_free(struct keeper *keeper)
 {
 	uint64_t limit;
@@ -316,9 +308,9 @@ struct keeper *keeper_free(struct keeper *keeper)
 		return NULL;
 	/* What waits is known to nobody else. */
 	keeper->hooks.lost = NULL;
-	limit = keeper_clock_ms() + KEEPER_FREE_MS;
+	limit = clock_ms(CLOCK_MONOTONIC) + KEEPER_FREE_MS;
 	while (keeper->link.fd >= 0 && keeper_flush(keeper) == -EAGAIN &&
-	       keeper_clock_ms() < limit) {
+	       clock_ms(CLOCK_MONOTONIC) < limit) {
 		struct pollfd room = {.fd = keeper->link.fd, .events = POLLOUT};
 
 		(void)poll(&room, 1, 10); /* or too many descriptors are on their way: look again */
@@ -366,7 +358,7 @@ static int keeper_take_one(struct keeper *keeper, keeper_take_fn *take, void *co
 int keeper_take(struct keeper *keeper, keeper_take_fn *take, void *context)
 {
 	const struct keeper_wire message = KEEPER_WIRE_INIT(KEEPER_WIRE_TAKE);
-	uint64_t limit = keeper_clock_ms() + KEEPER_TAKE_MS;
+	uint64_t limit = clock_ms(CLOCK_MONOTONIC) + KEEPER_TAKE_MS;
 	uint32_t count = 0;
 	int r;
 
@@ -375,7 +367,7 @@ int keeper_take(struct keeper *keeper, keeper_take_fn *take, void *context)
 	r = keeper_wire_send(keeper->link.fd, &message, -1);
 	while (r == 0) {
 		struct pollfd more = {.fd = keeper->link.fd, .events = POLLIN};
-		uint64_t now = keeper_clock_ms();
+		uint64_t now = clock_ms(CLOCK_MONOTONIC);
 
 		if (now >= limit || count > KEEPER_BOOKS_MAX) {
 			r = -ETIMEDOUT;

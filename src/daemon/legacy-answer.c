@@ -5,16 +5,15 @@
 #include "daemon/legacy-answer.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/small-file.h"
 #include "base/text.h"
 #include "core/merge.h"
 #include "core/seed-lines.h"
@@ -46,19 +45,11 @@ static uint8_t answer_arch(const char *name, const char *pci)
 
 static uint8_t answer_read_arch(int folder, const char *name)
 {
-	CLEANUP_CLOSE int fd = -1;
 	char path[300], text[16];
-	ssize_t n;
 
 	(void)snprintf(path, sizeof(path), "%s/device/device", name);
-	fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (small_file_read_line(folder, path, text, sizeof(text)) < 0)
 		return 0;
-	n = read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
-	text[strcspn(text, "\n")] = '\0';
 	return answer_arch(NULL, text);
 }
 

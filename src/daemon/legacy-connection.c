@@ -25,6 +25,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "daemon/legacy-inside.h"
 #include "daemon/legacy-log.h"
 #include "daemon/legacy-sender.h"
@@ -384,7 +385,7 @@ void legacy_connection_answer(struct legacy_connection *connection, uint8_t *byt
 	/* The timer may fail to be set, but the answer mostly fits, and then it is not needed. */
 	if (bytes)
 		(void)loop_set(server->config.loop, &connection->timer,
-			       loop_now(server->config.loop) + patience_ms * 1000000);
+			       loop_now(server->config.loop) + patience_ms * NS_PER_MS);
 	state = connection_send(connection);
 	(void)connection_settle(connection, state);
 	legacy_log_flush(server->log);

@@ -9,13 +9,13 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/small-file.h"
 #include "daemon/legacy-inside.h"
 
 #define FAMILY_PROCESSES 64u /* looked at for one number */
@@ -42,19 +42,12 @@ static void family_add_text(struct family *family, const char *text)
 
 static void family_add_thread(struct family *family, uint32_t pid, uint32_t thread)
 {
-	CLEANUP_CLOSE int fd = -1;
 	char path[64], text[FAMILY_TEXT];
-	ssize_t n;
 
 	(void)snprintf(path, sizeof(path), "%u/task/%u/children", pid, thread);
-	fd = openat(family->proc->root, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return; /* it is ending, or this kernel has no such file */
-	n = read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return;
-	text[n] = '\0';
-	family_add_text(family, text);
+	/* If it cannot be read, it is ending, or this kernel has no such file. */
+	if (small_file_read(family->proc->root, path, text, sizeof(text)) > 0)
+		family_add_text(family, text);
 }
 
 static void family_add_children(struct family *family, uint32_t pid)

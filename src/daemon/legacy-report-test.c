@@ -14,12 +14,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/unit.h"
 #include "book/testing.h"
 #include "core/snapshot.h"
 
 #define RTEST_NOW UINT64_C(1700000000000000000)
-#define RTEST_SECOND UINT64_C(1000000000)
 #define RTEST_KB UINT64_C(1024)
 #define RTEST_MB (RTEST_KB * 1024)
 #define RTEST_PID 845661u
@@ -54,7 +54,7 @@ static void rtest_add(struct snapshot *snapshot, struct snapshot_buffer buffer, 
 	struct snapshot_part *part = snapshot_part(snapshot, 0, buffer.device);
 
 	assert(part);
-	buffer.born_ns = RTEST_NOW - age * RTEST_SECOND - 1;
+	buffer.born_ns = RTEST_NOW - age * NS_PER_S - 1;
 	buffer.refs = buffer.refs ? buffer.refs : 1;
 	part->memory[buffer.type].used += buffer.size;
 	part->memory[buffer.type].buffers++;
@@ -165,7 +165,7 @@ UNIT(odd_buffers_are_printed_safely)
 					   .size = 1000,
 					   .name = "\033[2Jgone\n"},
 		  0);
-	snapshot->buffers[0].born_ns = RTEST_NOW + 5 * RTEST_SECOND;
+	snapshot->buffers[0].born_ns = RTEST_NOW + 5 * NS_PER_S;
 	rtest_check("odd", snapshot, legacy_report_remaining, NULL);
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "core/frames.h"
 #include "core/merge.h"
@@ -21,7 +22,6 @@
 #include "core/types.h"
 #include "daemon/legacy-totals.h"
 
-#define REPORT_SECOND UINT64_C(1000000000)
 #define REPORT_SORTS 3u /* application, fabric, dispatch */
 
 static const char report_box_top[] =
@@ -134,7 +134,7 @@ static void report_put_row(const struct report *report, const struct report_row 
 {
 	const struct snapshot_buffer *buffer = row->buffer;
 	uint64_t now = report->snapshot->time_ns;
-	uint64_t age = now > buffer->born_ns ? (now - buffer->born_ns) / REPORT_SECOND : 0;
+	uint64_t age = now > buffer->born_ns ? (now - buffer->born_ns) / NS_PER_S : 0;
 
 	fprintf(report->out, "    🔹 ID: 0x%" PRIx64 " | Size: ", buffer->address);
 	report_put_kb(report->out, buffer->size);

@@ -14,13 +14,14 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "daemon/legacy-follow.h"
 #include "daemon/legacy-inside.h"
 #include "daemon/legacy-log.h"
 
-#define SERVER_ACCEPTS 64                          /* in one turn */
-#define SERVER_AGAIN_NS UINT64_C(100000000)        /* after descriptors have run out */
-#define SERVER_STATISTICS_NS UINT64_C(10000000000) /* as the old server */
+#define SERVER_ACCEPTS 64                    /* in one turn */
+#define SERVER_AGAIN_NS UINT64_C(100000000)  /* after descriptors have run out */
+#define SERVER_STATISTICS_NS (10 * NS_PER_S) /* as the old server */
 
 struct legacy_user *legacy_server_user(struct legacy_server *server, uint32_t uid)
 {

@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/loop.h"
 #include "base/unit.h"
-#include "book/clock.h"
 #include "core/request.h"
 #include "core/snapshot.h"
 #include "daemon/outlet.h"

@@ -10,13 +10,12 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/clock.h"
 #include "base/emit.h"
 #include "base/text.h"
 #include "core/document.h"
 #include "core/snapshot.h"
 #include "core/types.h"
-
-#define NEWS_SECOND UINT64_C(1000000000)
 
 static struct news *news_new(const struct snapshot_process *process, const char *kind)
 {
@@ -126,7 +125,7 @@ static void news_leak_text(FILE *out, const struct snapshot *snapshot, const str
 			"    [Device %" PRIu32 "] Buffer 0x%" PRIx64 ": %" PRIu64
 			" bytes %s (age: %" PRIu64 "s)",
 			buffer->device, buffer->address, buffer->size, types_name(buffer->type),
-			age / NEWS_SECOND);
+			age / NS_PER_S);
 		if (buffer->name) {
 			fputs(" \"", out);
 			text_put(out, buffer->name);

@@ -11,19 +11,20 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/pthreads.h"
+#include "base/small-file.h"
 
 #define OUTLET_PIECE 65536u
 #define OUTLET_LINE 4096u /* of outlet_print(); longer ones are cut */
-#define OUTLET_PATIENCE_S 1
+#define OUTLET_PATIENCE_NS NS_PER_S
 
 struct outlet {
 	char *path; /* NULL: the fd is the caller's */
@@ -31,7 +32,6 @@ struct outlet {
 
 	pthread_mutex_t lock; /* for what is below */
 	pthread_cond_t more;  /* bytes to write, or the end */
-	pthread_cond_t ended; /* the thread is done */
 	int fd;
 	char *ring;
 	size_t room;
@@ -40,7 +40,6 @@ struct outlet {
 	uint64_t gap;          /* of them not yet told in the output */
 	bool reopen;
 	bool is_ending;
-	bool is_over;
 };
 
 static void outlet_copy_in(struct outlet *outlet, const char *text, size_t length)
@@ -118,21 +117,6 @@ static size_t outlet_take(struct outlet *outlet, char *piece, bool *ret_reopen)
 	return length;
 }
 
-/* What cannot be written is lost: a closed pipe, a full disk. There is nobody to tell. */
-static void outlet_write(const struct outlet *outlet, const char *bytes, size_t length)
-{
-	while (length > 0) {
-		ssize_t n = write(outlet->fd, bytes, length);
-
-		if (n < 0 && errno != EINTR)
-			return;
-		if (n < 0)
-			continue;
-		bytes += n;
-		length -= (size_t)n;
-	}
-}
-
 static void *outlet_thread(void *context)
 {
 	struct outlet *outlet = context;
@@ -140,20 +124,16 @@ static void *outlet_thread(void *context)
 	bool reopen;
 	size_t length;
 
-	(void)pthread_setname_np(pthread_self(), "outlet"); /* only for people */
 	while (piece) {
 		length = outlet_take(outlet, piece, &reopen);
 		if (reopen)
 			outlet_open_again(outlet);
 		else if (length == 0)
 			break;
-		outlet_write(outlet, piece, length);
+		/* Else it is lost: a closed pipe, a full disk. There is nobody to tell. */
+		(void)small_file_write_fd(outlet->fd, piece, length);
 	}
 	free(piece);
-	pthread_mutex_lock(&outlet->lock);
-	outlet->is_over = true;
-	pthread_cond_signal(&outlet->ended);
-	pthread_mutex_unlock(&outlet->lock);
 	return NULL;
 }
 
@@ -171,8 +151,6 @@ static void outlet_cleanup(struct outlet **outlet)
 int outlet_new(struct outlet **ret_outlet, const char *path, int fd, size_t room)
 {
 	CLEANUP(outlet_cleanup) struct outlet *outlet = calloc(1, sizeof(*outlet));
-	pthread_condattr_t monotonic;
-	sigset_t all, before;
 	int r;
 
 	if (!outlet)
@@ -191,15 +169,8 @@ int outlet_new(struct outlet **ret_outlet, const char *path, int fd, size_t room
 		if (outlet->fd < 0)
 			return outlet->fd;
 	}
-	(void)pthread_mutex_init(&outlet->lock, NULL); /* cannot fail on Linux; likewise the next */
-	(void)pthread_condattr_init(&monotonic);
-	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&outlet->more, NULL);
-	(void)pthread_cond_init(&outlet->ended, &monotonic);
-	sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the loop's */
-	r = -pthread_create(&outlet->thread, NULL, outlet_thread, outlet);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthreads_init(&outlet->lock, &outlet->more);
+	r = pthreads_start(&outlet->thread, "outlet", outlet_thread, outlet);
 	if (r < 0)
 		return r;
 	*ret_outlet = cleanup_steal(outlet);
@@ -208,30 +179,18 @@ int outlet_new(struct outlet **ret_outlet, const char *path, int fd, size_t room
 
 struct outlet *outlet_free(struct outlet *outlet)
 {
-	struct timespec until;
-	bool is_over;
-
 	if (!outlet)
 		return NULL;
-	(void)clock_gettime(CLOCK_MONOTONIC,
-			    &until); /* fails only for a clock that does not exist */
-	until.tv_sec += OUTLET_PATIENCE_S;
 	pthread_mutex_lock(&outlet->lock);
 	(void)outlet_tell_gap(outlet); /* no room: then it stays untold */
 	outlet->is_ending = true;
 	pthread_cond_signal(&outlet->more);
-	while (!outlet->is_over &&
-	       pthread_cond_timedwait(&outlet->ended, &outlet->lock, &until) != ETIMEDOUT)
-		;
-	is_over = outlet->is_over;
 	pthread_mutex_unlock(&outlet->lock);
-	if (!is_over) {
+	if (!pthreads_join(outlet->thread, clock_ns(CLOCK_MONOTONIC) + OUTLET_PATIENCE_NS)) {
 		/* It hangs in a write that nobody reads, and ends with the process: its memory stays. */
 		(void)pthread_detach(outlet->thread);
 		return NULL;
 	}
-	(void)pthread_join(outlet->thread, NULL); /* ours, and joined once */
-	pthread_cond_destroy(&outlet->ended);
 	pthread_cond_destroy(&outlet->more);
 	pthread_mutex_destroy(&outlet->lock);
 	outlet_cleanup(&outlet);

@@ -21,8 +21,8 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/loop.h"
-#include "book/clock.h"
 #include "daemon/registry-inside.h"
 #include "daemon/registry-open.h"
 #include "daemon/registry-room.h"
@@ -34,7 +34,7 @@
 
 #define REGISTRY_SPARE_FDS 16u
 
-#define REGISTRY_NEWS_NS UINT64_C(1000000000)
+#define REGISTRY_NEWS_NS NS_PER_S
 #define REGISTRY_NEWS_MAX 100u
 
 static void registry_publish(struct registry *registry)

@@ -14,6 +14,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/small-file.h"
 #include "base/text.h"
 #include "daemon/roll-text.h"
 #include "source/proc.h"
@@ -158,15 +159,12 @@ int roll_parse(const char *text, size_t length, const char *boot, struct roll_en
 
 int roll_boot(char ret_boot[ROLL_BOOT_SIZE])
 {
-	CLEANUP_CLOSE int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	char boot[ROLL_BOOT_SIZE] = "";
-	ssize_t n;
+	char boot[ROLL_BOOT_SIZE];
+	ssize_t n =
+		small_file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
 
-	if (fd < 0)
-		return -errno;
-	n = read(fd, boot, sizeof(boot) - 1);
 	if (n != sizeof(boot) - 1)
-		return n < 0 ? -errno : -EBADMSG;
+		return n < 0 ? (int)n : -EBADMSG;
 	memcpy(ret_boot, boot, sizeof(boot));
 	return 0;
 }
@@ -200,7 +198,8 @@ int roll_read(const char *folder, struct roll_entry **ret_entries, size_t *ret_c
 	CLEANUP_FREE char *text = NULL;
 	CLEANUP_CLOSE int fd = -1;
 	char boot[ROLL_BOOT_SIZE];
-	size_t size = 0, length = 0;
+	ssize_t length;
+	size_t size = 0;
 	int r = roll_boot(boot);
 
 	if (r < 0)
@@ -211,18 +210,10 @@ int roll_read(const char *folder, struct roll_entry **ret_entries, size_t *ret_c
 	text = malloc(size + 1);
 	if (!text)
 		return -ENOMEM;
-	while (length < size) {
-		ssize_t n = read(fd, text + length, size - length);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		length += (size_t)n;
-	}
-	return roll_parse(text, length, boot, ret_entries, ret_count);
+	length = small_file_read_fd(fd, text, size + 1);
+	if (length < 0)
+		return (int)length;
+	return roll_parse(text, (size_t)length, boot, ret_entries, ret_count);
 }
 
 size_t roll_missed(struct roll_entry *entries, size_t count, const struct proc *proc,

@@ -19,12 +19,13 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/loop.h"
 #include "base/text.h"
 #include "daemon/roll-text.h"
 #include "daemon/work.h"
 
-#define ROLL_PAUSE_NS UINT64_C(1000000000) /* between two times of writing */
+#define ROLL_PAUSE_NS NS_PER_S /* between two times of writing */
 
 /* One time of writing; belongs to the worker while it runs. */
 struct roll_job {

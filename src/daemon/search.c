@@ -17,9 +17,9 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/loop.h"
-#include "book/clock.h"
 #include "daemon/tracked.h"
 #include "daemon/work.h"
 #include "source/kernel.h"
@@ -27,7 +27,6 @@
 
 #define SEARCH_FULL_EVERY 10u /* passes */
 #define SEARCH_DOUBTFUL_MAX 16384u
-#define SEARCH_SECOND UINT64_C(1000000000)
 
 struct search_found {
 	struct scan_book *book;
@@ -216,7 +215,7 @@ static void search_pass_done(struct work_job *job)
 		       loop_now(search->config.loop) + (search->again || search->wants_all
 								? 1
 								: search->config.interval_s) *
-							       SEARCH_SECOND);
+							       NS_PER_S);
 }
 
 static void search_begin(struct search *search)
@@ -301,7 +300,7 @@ static void search_doubt_done(struct work_job *job)
 void search_again(struct search *search)
 {
 	struct loop *loop = search->config.loop;
-	uint64_t soon = loop_now(loop) + SEARCH_SECOND;
+	uint64_t soon = loop_now(loop) + NS_PER_S;
 
 	search->wants_all = true;
 	/* A pass that runs now sets the timer at its end. */

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd-pass.h"
 #include "base/unit.h"
 #include "daemon/keeper-process.h"
 #include "daemon/keeper-start.h"
@@ -209,25 +210,7 @@ struct keeper_wire testing_keeper_list(int line)
 
 void testing_keeper_send(int line, const void *bytes, size_t length, const int *fds, size_t count)
 {
-	union {
-		char space[CMSG_SPACE(4 * sizeof(int))];
-		struct cmsghdr align;
-	} control = {.space = {0}};
-	char copy[1024];
-	struct iovec vector = {.iov_base = copy, .iov_len = length};
-	struct msghdr header = {.msg_iov = &vector, .msg_iovlen = 1};
-
-	assert(length <= sizeof(copy) && count <= 4);
-	memcpy(copy, bytes, length);
-	if (count > 0) {
-		header.msg_control = control.space;
-		header.msg_controllen = CMSG_SPACE(count * sizeof(int));
-		control.align.cmsg_level = SOL_SOCKET;
-		control.align.cmsg_type = SCM_RIGHTS;
-		control.align.cmsg_len = CMSG_LEN(count * sizeof(int));
-		memcpy(CMSG_DATA(&control.align), fds, count * sizeof(int));
-	}
-	assert(sendmsg(line, &header, MSG_NOSIGNAL) == (ssize_t)length);
+	assert(fd_pass_send(line, bytes, length, fds, count, 0) == 0);
 }
 
 struct keeper_wire testing_keeper_message(const struct keeper_entry *entry)

@@ -1,26 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/*
- * A thread for what takes longer than the loop may be held: reading books and /proc, asking the
- * database. The loop puts jobs in; each is run in the worker's thread, in order, and then finished in
- * the loop's. A job belongs to whoever runs it at the time, so none of its members needs a lock.
- */
+/* The daemon's workers: any number of jobs may wait, and all of them are finished in the loop. */
 
-struct loop;
+#include "base/worker.h"
+
+#define work_job worker_job
+
 struct work;
 
-struct work_job {
-	void (*run)(struct work_job *job);  /* in the worker's thread */
-	void (*done)(struct work_job *job); /* then in the loop's; may free the job */
-	struct work_job *next;              /* the queue's */
-};
+static inline int work_new(struct work **ret_work, struct loop *loop, const char *name)
+{
+	const struct worker_config config = {.name = name, .loop = loop};
+	struct worker *worker;
+	int r = worker_new(&worker, &config);
 
-/* 0 or a negative errno. */
-int work_new(struct work **ret_work, struct loop *loop, const char *name);
+	if (r == 0)
+		*ret_work = (struct work *)worker;
+	return r;
+}
 
-/* Runs what waits, finishes it, and ends. From the loop's thread. */
-struct work *work_free(struct work *work);
+static inline struct work *work_free(struct work *work)
+{
+	worker_free((struct worker *)work);
+	return NULL;
+}
 
-/* From the loop's thread. Never fails, never waits. */
-void work_put(struct work *work, struct work_job *job);
+static inline void work_put(struct work *work, struct work_job *job)
+{
+	(void)worker_put((struct worker *)work, job); /* refused only after the end */
+}

@@ -18,6 +18,7 @@
 #include <ttmem/ttmem.h>
 
 #include "base/bits.h"
+#include "base/small-file.h"
 
 #define IDENTITY_TEXT(x) #x
 #define IDENTITY_VERSION(major, minor, patch) \
@@ -46,23 +47,7 @@ bool identity_is_borrowed(void)
 	return is_borrowed;
 }
 
-static size_t identity_slurp(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	ssize_t n;
-
-	text[0] = '\0';
-	if (fd < 0)
-		return 0;
-	n = read(fd, text, size - 1);
-	(void)close(fd); /* opened for reading: nothing to lose */
-	if (n < 0)
-		n = 0;
-	text[n] = '\0';
-	return (size_t)n;
-}
-
-/* The name may contain anything; after it come the state (field 3) and numbers. */
+/* Behind the name, which may contain anything, come state (field 3) and then numbers. */
 static uint64_t identity_field(const char *stat_line, int number)
 {
 	const char *p = strrchr(stat_line, ')');
@@ -93,10 +78,10 @@ static int identity_hex(char c)
 static void identity_boot_id(uint8_t boot_id[16])
 {
 	char text[64];
-	size_t length = identity_slurp("/proc/sys/kernel/random/boot_id", text, sizeof(text));
 	size_t digits = 0;
 
-	for (size_t i = 0; i < length && digits < 32; i++) {
+	(void)small_file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", text, sizeof(text));
+	for (size_t i = 0; text[i] && digits < 32; i++) {
 		int digit = identity_hex(text[i]);
 
 		if (digit < 0)
@@ -127,10 +112,12 @@ static size_t identity_cmdline(const char *stat_line, pid_t pid, char cmdline[ID
 	size_t length = begin < end ? bits_min(end - begin, IDENTITY_CMDLINE) : 0;
 	struct iovec from = {.iov_base = (void *)(uintptr_t)begin, .iov_len = length};
 	struct iovec to = {.iov_base = cmdline, .iov_len = length};
+	ssize_t read;
 
 	if (length && process_vm_readv(pid, &to, 1, &from, 1, 0) == (ssize_t)length)
 		return length;
-	return identity_slurp("/proc/self/cmdline", cmdline, IDENTITY_CMDLINE);
+	read = small_file_read(AT_FDCWD, "/proc/self/cmdline", cmdline, IDENTITY_CMDLINE);
+	return read > 0 ? (size_t)read : 0;
 }
 
 void identity_read(struct writer_identity *ret_identity, char cmdline[IDENTITY_CMDLINE])
@@ -149,7 +136,8 @@ void identity_read(struct writer_identity *ret_identity, char cmdline[IDENTITY_C
 	(void)getresuid(&uid, &euid, &suid); /* fails only for bad pointers */
 	ret_identity->uid = uid;
 	ret_identity->euid = euid;
-	identity_slurp("/proc/self/stat", line, sizeof(line));
+	(void)small_file_read(AT_FDCWD, "/proc/self/stat", line,
+			      sizeof(line)); /* else it is empty */
 	ret_identity->start_ticks = identity_start_ticks(line);
 	identity_comm(line, ret_identity->comm);
 	ret_identity->cmdline_length = identity_cmdline(line, (pid_t)ret_identity->pid, cmdline);

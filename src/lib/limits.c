@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/bits.h"
+#include "base/small-file.h"
 
 #define LIMITS_SIZE (UINT64_C(2) << 30) /* 16M records and the rings of all devices */
 #define LIMITS_RING 16384u
@@ -27,22 +27,6 @@
 /* Not on the stack: the first event may be on a signal handler's small one. The gate is held. */
 static char limits_text[8192]; /* a pod has a dozen lines of 200 bytes */
 static char limits_file[1024];
-
-/* Reads a small file as NUL-terminated text. -1 if it cannot be read. */
-static int limits_slurp(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	ssize_t n;
-
-	if (fd < 0)
-		return -1;
-	n = read(fd, text, size - 1);
-	(void)close(fd); /* opened for reading: nothing to lose */
-	if (n < 0)
-		return -1;
-	text[n] = '\0';
-	return 0;
-}
 
 /* Whether one of the names between commas up to @end is "memory". */
 static bool limits_lists_memory(const char *names, const char *end)
@@ -99,8 +83,8 @@ static uint64_t limits_v2(char *path)
 		if (snprintf(limits_file, sizeof(limits_file), "/sys/fs/cgroup%s/memory.max",
 			     path) >= (int)sizeof(limits_file))
 			break;
-		if (limits_slurp(limits_file, text, sizeof(text)) == 0 && text[0] >= '0' &&
-		    text[0] <= '9')
+		if (small_file_read(AT_FDCWD, limits_file, text, sizeof(text)) > 0 &&
+		    text[0] >= '0' && text[0] <= '9')
 			smallest = bits_min(smallest, strtoull(text, NULL, 10));
 		if (!slash)
 			break;
@@ -118,7 +102,7 @@ static uint64_t limits_v1_stat(const char *path)
 	if (snprintf(limits_file, sizeof(limits_file), "/sys/fs/cgroup/memory%s/memory.stat",
 		     path) >= (int)sizeof(limits_file))
 		return UINT64_MAX;
-	if (limits_slurp(limits_file, text, sizeof(text)) < 0)
+	if (small_file_read(AT_FDCWD, limits_file, text, sizeof(text)) < 0)
 		return UINT64_MAX;
 	found = strstr(text, key);
 	return found ? strtoull(found + sizeof(key) - 1, NULL, 10) : UINT64_MAX;
@@ -130,7 +114,7 @@ uint64_t limits_cgroup(void)
 	bool is_v1;
 	char *path;
 
-	if (limits_slurp("/proc/self/cgroup", limits_text, sizeof(limits_text)) < 0)
+	if (small_file_read(AT_FDCWD, "/proc/self/cgroup", limits_text, sizeof(limits_text)) < 0)
 		return UINT64_MAX;
 	path = limits_cgroup_path(limits_text, &is_v1);
 	if (!path)

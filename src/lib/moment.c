@@ -6,11 +6,11 @@
 
 #include <stdint.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "lib/modules.h"
 
-#define MOMENT_CALLBACK_NS INT64_C(1000000000)
+#define MOMENT_CALLBACK_NS ((int64_t)NS_PER_S)
 
 /*
  * The parts of the kernel's signal frame that are checked, as offsets from the return address:
@@ -27,15 +27,7 @@
 
 static int64_t moment_first_callback; /* when one was first seen; 0 = never */
 
-static int64_t moment_now(void)
-{
-	struct timespec now = {0};
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* always available */
-	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
-/* Whether a handler can be interrupted by its own signal, which is then not blocked. */
+/* Handlers that are interrupted by their own signal: nothing is blocked for them. */
 static bool moment_has_undeferred(void)
 {
 	struct sigaction action;
@@ -67,7 +59,7 @@ moment_is_handled(const struct bounds *bounds, uintptr_t at, const sigset_t *blo
 
 static bool moment_is_called_back(void)
 {
-	int64_t now = moment_now();
+	int64_t now = (int64_t)clock_ns(CLOCK_MONOTONIC);
 
 	if (moment_first_callback == 0)
 		moment_first_callback = now;

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/fd-pass.h"
 #include "base/unit.h"
 #include "book/testing.h"
 #include "lib/witness.h"
@@ -74,36 +75,19 @@ static bool offer_comes(int fd, int milliseconds)
 static struct offer_taken offer_take(int listener)
 {
 	struct offer_taken taken = {.book = -1, .pid_fd = -1};
-	union {
-		char space[256];
-		struct cmsghdr align;
-	} control = {0};
+	struct fd_pass got = FD_PASS_WANT(OFFER_FDS);
 	struct offer offer;
-	struct iovec vector = {.iov_base = &offer, .iov_len = sizeof(offer)};
-	struct msghdr message = {.msg_iov = &vector,
-				 .msg_iovlen = 1,
-				 .msg_control = control.space,
-				 .msg_controllen = 256};
 	socklen_t size = sizeof(taken.sender);
-	struct cmsghdr *header;
-	int fds[2];
-	size_t n;
 
 	assert(offer_comes(listener, OFFER_LIMIT_MS));
 	taken.connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	assert(taken.connection >= 0 && offer_comes(taken.connection, OFFER_LIMIT_MS));
-	assert(recvmsg(taken.connection, &message, MSG_CMSG_CLOEXEC) == sizeof(offer));
+	assert(fd_pass_receive(taken.connection, &offer, sizeof(offer), &got, 0) == sizeof(offer));
 	assert(offer.magic == OFFER_MAGIC && offer.version == OFFER_VERSION);
 	assert(offer.size == sizeof(offer) && offer.reserved == 0);
-	assert(!(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)));
-	header = CMSG_FIRSTHDR(&message);
-	assert(header && header->cmsg_type == SCM_RIGHTS && !CMSG_NXTHDR(&message, header));
-	n = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-	assert(n == 1 || n == 2);
-	memcpy(fds, CMSG_DATA(header), n * sizeof(int));
-	taken.book = fds[0];
-	if (n == 2)
-		taken.pid_fd = fds[1];
+	assert(!got.is_cut && got.fds[0] >= 0);
+	taken.book = got.fds[0];
+	taken.pid_fd = got.fds[1];
 	assert(getsockopt(taken.connection, SOL_SOCKET, SO_PEERCRED, &taken.sender, &size) == 0);
 	return taken;
 }

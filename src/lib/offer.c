@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/fd-pass.h"
 #include "lib/descriptor.h"
 #include "wire/offer.h"
 
@@ -62,20 +64,12 @@ static void offer_close_inherited(void)
 	offer_told_ns = 0;
 }
 
-static uint64_t offer_now(void)
-{
-	struct timespec now = {0};
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* fails only for a clock that does not exist */
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-/* Sleeps briefly; false if @deadline has passed. */
+/* A little pause, unless @deadline has come: then false. */
 static bool offer_wait(uint64_t deadline)
 {
 	static const struct timespec millisecond = {.tv_nsec = 1000000};
 
-	if (offer_now() + OFFER_PAUSE_NS > deadline)
+	if (clock_ns(CLOCK_MONOTONIC) + OFFER_PAUSE_NS > deadline)
 		return false;
 	(void)nanosleep(&millisecond, NULL); /* shortened by a signal: harmless */
 	return true;
@@ -103,46 +97,30 @@ static int offer_connect(const char *path, size_t length, uint64_t deadline)
 	return fd;
 }
 
-static bool offer_send(int socket_fd, const struct offer_what *what)
+static int offer_send(int socket_fd, const struct offer_what *what)
 {
-	struct offer offer = {
+	const struct offer offer = {
 		.magic = OFFER_MAGIC, .version = OFFER_VERSION, .size = sizeof(offer)};
-	int fds[OFFER_FDS] = {what->book_fd, what->pid_fd};
-	size_t bytes = sizeof(int) * (what->pid_fd >= 0 ? 2 : 1);
-	union {
-		char space[CMSG_SPACE(sizeof(int) * OFFER_FDS)];
-		struct cmsghdr align;
-	} control = {0};
-	struct iovec vector = {.iov_base = &offer, .iov_len = sizeof(offer)};
-	struct msghdr message = {
-		.msg_iov = &vector,
-		.msg_iovlen = 1,
-		.msg_control = control.space,
-		.msg_controllen = CMSG_SPACE(bytes),
-	};
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	const int fds[OFFER_FDS] = {what->book_fd, what->pid_fd};
 
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(bytes);
-	memcpy(CMSG_DATA(header), fds, bytes);
-	return sendmsg(socket_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(offer);
+	return fd_pass_send(socket_fd, &offer, sizeof(offer), fds, what->pid_fd >= 0 ? 2 : 1,
+			    MSG_DONTWAIT);
 }
 
 /* ETOOMANYREFS: too many books of this user are in flight, which ends as they are received. */
 static bool offer_send_patiently(int socket_fd, const struct offer_what *what, uint64_t deadline)
 {
-	while (!offer_send(socket_fd, what)) {
-		if ((errno != ETOOMANYREFS && errno != EAGAIN) || !offer_wait(deadline))
-			return false;
-	}
-	return true;
+	int r = offer_send(socket_fd, what);
+
+	while ((r == -ETOOMANYREFS || r == -EAGAIN) && offer_wait(deadline))
+		r = offer_send(socket_fd, what);
+	return r == 0;
 }
 
 /* True if it was received. @patience: nanoseconds to wait for a busy receiver. */
 static bool offer_to(const char *path, size_t length, uint64_t patience, struct offer_what *what)
 {
-	uint64_t deadline = patience ? offer_now() + patience : 0;
+	uint64_t deadline = patience ? clock_ns(CLOCK_MONOTONIC) + patience : 0;
 	int fd = offer_connect(path, length, deadline);
 	struct stat st;
 
@@ -226,7 +204,7 @@ void offer_tell_failed(void)
 
 	if (offer_connection_count == 0)
 		return;
-	now = offer_now();
+	now = clock_ns(CLOCK_MONOTONIC);
 	if (now - told < OFFER_NEWS_NS ||
 	    !__atomic_compare_exchange_n(&offer_told_ns, &told, now, false, __ATOMIC_RELAXED,
 					 __ATOMIC_RELAXED))

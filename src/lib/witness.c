@@ -13,9 +13,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/unit.h"
 
 #define WITNESS_BOOKS 64
@@ -221,10 +221,7 @@ void witness_wait(pid_t child)
 
 double witness_now(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+	return (double)clock_ns(CLOCK_MONOTONIC) / 1e9;
 }
 
 void witness_handle(int number, void (*handler)(int), int flags)

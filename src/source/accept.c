@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd-pass.h"
 #include "source/genuine.h"
 #include "source/owner.h"
 #include "wire/offer.h"
@@ -78,21 +79,6 @@ struct accept_peer *accept_peer_free(struct accept_peer *peer)
 		(void)close(peer->fd); /* likewise */
 	free(peer);
 	return NULL;
-}
-
-/* Takes the descriptors out of a message; more than we asked for are closed by the kernel. */
-static void accept_take_fds(struct msghdr *message, int fds[OFFER_FDS])
-{
-	struct cmsghdr *header;
-	size_t count;
-
-	for (header = CMSG_FIRSTHDR(message); header; header = CMSG_NXTHDR(message, header)) {
-		if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
-			continue;
-		count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		memcpy(fds, CMSG_DATA(header), count * sizeof(int));
-		return;
-	}
 }
 
 /* The process behind a pidfd, 0 if it is none or its process is out of sight. */
@@ -193,42 +179,25 @@ static bool accept_is_offer(const struct accept_request *packet)
 int accept_receive_any(struct accept_peer *peer, const struct proc *proc,
 		       struct accept_request *ret_request)
 {
-	CLEANUP_CLOSE int book_fd = -1;
-	CLEANUP_CLOSE int pid_fd = -1;
-	int fds[OFFER_FDS] = {-1, -1};
-	union {
-		char space[CMSG_SPACE(sizeof(fds))];
-		struct cmsghdr align;
-	} control;
-	struct iovec vector = {
-		.iov_base = ret_request->bytes,
-		.iov_len = sizeof(ret_request->bytes),
-	};
-	struct msghdr message = {
-		.msg_iov = &vector,
-		.msg_iovlen = 1,
-		.msg_control = control.space,
-		.msg_controllen = sizeof(control.space),
-	};
-	ssize_t n = recvmsg(peer->fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	CLEANUP_FD_PASS struct fd_pass got = FD_PASS_WANT(OFFER_FDS);
+	ssize_t n = fd_pass_receive(peer->fd, ret_request->bytes, sizeof(ret_request->bytes), &got,
+				    MSG_DONTWAIT);
+	bool has_fd = got.fds[0] >= 0;
 
 	if (n < 0)
-		return errno == EINTR ? -EAGAIN : -errno;
-	accept_take_fds(&message, fds);
-	book_fd = fds[0];
-	pid_fd = fds[1];
-	if (n == 0 && book_fd < 0)
+		return (int)n;
+	if (n == 0 && !has_fd)
 		return ACCEPT_CLOSED;
+	if ((size_t)n > sizeof(ret_request->bytes) || got.is_cut)
+		return ACCEPT_BAD_MESSAGE;
 	ret_request->length = (size_t)n;
-	if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
-		return ACCEPT_BAD_MESSAGE;
 	/* A question brings nothing along. */
-	if (book_fd < 0 && native_is_request(ret_request->bytes, ret_request->length))
+	if (!has_fd && native_is_request(ret_request->bytes, ret_request->length))
 		return ACCEPT_REQUEST;
-	if (book_fd < 0 || !accept_is_offer(ret_request))
+	if (!has_fd || !accept_is_offer(ret_request))
 		return ACCEPT_BAD_MESSAGE;
-	accept_settle_pid_fd(peer, &pid_fd);
-	return accept_book_consume(peer, proc, cleanup_steal_fd(&book_fd));
+	accept_settle_pid_fd(peer, &got.fds[1]);
+	return accept_book_consume(peer, proc, cleanup_steal_fd(&got.fds[0]));
 }
 
 int accept_news(int fd)

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "book/clock.h"
+#include "base/clock.h"
 #include "source/proc.h"
 
 #define DESCRIPTORS_NAME "/memfd:ttmem"

@@ -18,6 +18,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/small-file.h"
 #include "base/text.h"
 #include "core/card.h"
 #include "core/snapshot.h"
@@ -36,21 +37,7 @@ const char *driver_sys_root(void)
 /* A small file whole, without the end of its line. False: there is none, or nothing in it. */
 static bool driver_line(int folder, const char *name, char ret_line[DRIVER_LINE])
 {
-	CLEANUP_CLOSE int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	char line[DRIVER_LINE];
-	ssize_t n;
-
-	if (fd < 0)
-		return false;
-	n = read(fd, line, sizeof(line) - 1);
-	if (n <= 0)
-		return false;
-	line[n] = '\0';
-	line[strcspn(line, "\n")] = '\0';
-	if (!*line)
-		return false;
-	memcpy(ret_line, line, sizeof(line));
-	return true;
+	return small_file_read_line(folder, name, ret_line, DRIVER_LINE) > 0;
 }
 
 static const char *driver_text(struct snapshot *snapshot, int folder, const char *name)
@@ -93,13 +80,9 @@ static void driver_sensor(int folder, const char *name, int64_t scale, enum snap
 
 static void driver_hwmon(int device, struct snapshot_telemetry *telemetry)
 {
-	CLEANUP_CLOSEDIR DIR *listing = NULL;
+	CLEANUP_CLOSEDIR DIR *listing = small_file_list(device, "hwmon");
 	const struct dirent *item;
-	int fd = openat(device, "hwmon", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	listing = fd < 0 ? NULL : fdopendir(fd);
-	if (!listing && fd >= 0)
-		close(fd);
 	while (listing && (item = readdir(listing))) {
 		CLEANUP_CLOSE int folder = -1;
 
@@ -266,24 +249,14 @@ static int driver_claim(struct people *people, struct snapshot *snapshot,
 static int driver_pids(struct people *people, struct snapshot *snapshot,
 		       const struct snapshot_card *card, char *text)
 {
-	CLEANUP_CLOSE int fd = -1;
 	CLEANUP_FREE uint32_t *pids = NULL;
 	char path[64];
-	size_t count, length = 0;
+	size_t count;
 	int r = 0;
 
 	snprintf(path, sizeof(path), "driver/tenstorrent/%" PRIu32 "/pids", card->number);
-	fd = openat(people_proc(people)->root, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
+	if (small_file_read(people_proc(people)->root, path, text, DRIVER_PIDS_TEXT) < 0)
 		return 0; /* an old driver */
-	while (length < DRIVER_PIDS_TEXT - 1) {
-		ssize_t n = read(fd, text + length, DRIVER_PIDS_TEXT - 1 - length);
-
-		if (n <= 0)
-			break;
-		length += (size_t)n;
-	}
-	text[length] = '\0';
 	pids = calloc(DRIVER_PIDS_MAX, sizeof(*pids));
 	if (!pids)
 		return -ENOMEM;

@@ -14,6 +14,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/small-file.h"
 #include "base/text.h"
 #include "base/wish.h"
 
@@ -23,17 +24,9 @@
 static FILE *inside_open(const struct proc *proc, uint32_t pid, const char *name)
 {
 	char path[48];
-	FILE *file;
-	int fd;
 
 	snprintf(path, sizeof(path), "%" PRIu32 "/%s", pid, name);
-	fd = openat(proc->root, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return NULL;
-	file = fdopen(fd, "r");
-	if (!file)
-		close(fd);
-	return file;
+	return small_file_stream(proc->root, path);
 }
 
 static bool inside_is(const char *word, size_t length, const char *wanted)

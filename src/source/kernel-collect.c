@@ -15,8 +15,8 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/text.h"
-#include "book/clock.h"
 #include "core/snapshot.h"
 #include "source/kernel.h"
 #include "source/proc.h"

@@ -15,6 +15,7 @@
 #include <uapi/ttmem.h>
 
 #include "base/cleanup.h"
+#include "base/small-file.h"
 #include "source/proc.h"
 
 #define KERNEL_FOLDER "driver/ttmem"
@@ -59,13 +60,10 @@ void kernel_read_shares(const struct proc *proc,
 			void (*used_up)(void *context, const struct kernel_share *share),
 			void *context)
 {
-	CLEANUP_CLOSE int fd = openat(proc->root, KERNEL_STATS, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	CLEANUP_FCLOSE FILE *file = fd < 0 ? NULL : fdopen(fd, "re");
+	CLEANUP_FCLOSE FILE *file = small_file_stream(proc->root, KERNEL_STATS);
 	char line[KERNEL_STATS_LINE];
 	struct kernel_share share = {0};
 
-	if (file)
-		(void)cleanup_steal_fd(&fd); /* it is the file's now */
 	while (file && fgets(line, sizeof(line), file)) {
 		if (kernel_parse_share(line, strcspn(line, "\n"), &share) &&
 		    (share.bytes >= share.limit || share.limit - share.bytes < KERNEL_SHARE_LEAST))

@@ -11,8 +11,8 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hash.h"
-#include "book/clock.h"
 #include "core/snapshot.h"
 
 #define PEOPLE_PLACES (PEOPLE_MAX * 2)

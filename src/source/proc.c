@@ -19,8 +19,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/small-file.h"
 #include "base/text.h"
-#include "book/clock.h"
 
 #define PROC_PATH 48
 #define PROC_FILE 8192 /* longer than any stat, status or cgroup file worth reading */
@@ -48,15 +49,7 @@ void proc_close(struct proc *proc)
 
 DIR *proc_list(const struct proc *proc, const char *path)
 {
-	CLEANUP_CLOSE int fd = openat(proc->root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *listing;
-
-	if (fd < 0)
-		return NULL;
-	listing = fdopendir(fd);
-	if (listing)
-		(void)cleanup_steal_fd(&fd); /* the listing's now */
-	return listing;
+	return small_file_list(proc->root, path);
 }
 
 uint32_t proc_next(DIR *listing)
@@ -72,23 +65,15 @@ uint32_t proc_next(DIR *listing)
 	return 0;
 }
 
-/* One read: files of /proc that fit are given whole. */
 static int proc_file(const struct proc *proc, uint32_t pid, const char *name, char *ret_text,
 		     size_t size)
 {
-	CLEANUP_CLOSE int fd = -1;
 	char path[PROC_PATH];
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "%" PRIu32 "/%s", pid, name);
-	fd = openat(proc->root, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	n = read(fd, ret_text, size - 1);
-	if (n < 0)
-		return -errno;
-	ret_text[n] = '\0';
-	return 0;
+	n = small_file_read(proc->root, path, ret_text, size);
+	return n < 0 ? (int)n : 0;
 }
 
 /* From the target of the link ns/pid, "pid:[4026531836]". */
@@ -163,17 +148,11 @@ int proc_has_mapped(const struct proc *proc, uint32_t pid, dev_t device, ino_t i
 	size_t size = 0;
 	char path[PROC_PATH];
 	bool is_empty = true;
-	int fd;
 
 	snprintf(path, sizeof(path), "%" PRIu32 "/maps", pid);
-	fd = openat(proc->root, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	maps = small_file_stream(proc->root, path);
+	if (!maps)
 		return -errno;
-	maps = fdopen(fd, "r");
-	if (!maps) {
-		close(fd);
-		return -ENOMEM;
-	}
 	while (getline(&line, &size, maps) > 0) {
 		unsigned int dev_major, dev_minor;
 		uint64_t number;
@@ -202,7 +181,7 @@ void proc_container(const struct proc *proc, uint32_t pid, char ret_id[PROC_CONT
 uint64_t proc_start_ns(uint64_t start_ticks, uint64_t boottime_now, uint64_t realtime_now)
 {
 	long hz = sysconf(_SC_CLK_TCK);
-	uint64_t tick = 1000000000u / (uint64_t)(hz > 0 ? hz : 100);
+	uint64_t tick = NS_PER_S / (uint64_t)(hz > 0 ? hz : 100);
 	uint64_t boot = realtime_now > boottime_now ? realtime_now - boottime_now : 0;
 	uint64_t age;
 

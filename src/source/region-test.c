@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/unit.h"
-#include "book/clock.h"
 #include "core/snapshot.h"
 #include "core/types.h"
 #include "source/machine-testing.h"
@@ -22,7 +22,6 @@
 #define FILE_NAME "shm/tt_device_77_memory"
 #define NARROW 8576u
 #define WIDE 9280u
-#define SECOND UINT64_C(1000000000)
 
 static unsigned char bytes[WIDE];
 
@@ -198,15 +197,15 @@ UNIT(the_living_count_and_the_dead_do_not)
 	machine_testing_start();
 	machine_testing_process(100, "python3", 50);
 	make(4, 0);
-	process(4, 0, 100, 1000, now() - SECOND);
-	process(4, 1, 200, 77, now() - SECOND);
+	process(4, 0, 100, 1000, now() - NS_PER_S);
+	process(4, 1, 200, 77, now() - NS_PER_S);
 	put64(48, 1077);
 	machine_testing_write(FILE_NAME, bytes, NARROW);
 	snapshot = machine_testing_look();
 	assert(snapshot->process_count == 2 && total(snapshot) == 1000);
 	assert(snapshot->processes[0].alive &&
 	       strcmp(snapshot->processes[0].source, "tt-metal") == 0);
-	assert(snapshot->time_ns - snapshot->processes[0].last_ns < 60 * SECOND);
+	assert(snapshot->time_ns - snapshot->processes[0].last_ns < 60 * NS_PER_S);
 	assert(snapshot->processes[1].stale && !snapshot->processes[1].alive);
 	assert(snapshot->processes[1].parts[0].memory[TYPES_DRAM].used == 77);
 	assert(snapshot->device_count == 1 && snapshot->devices[0].unique_id == CHIP);
@@ -218,12 +217,12 @@ UNIT(a_pid_that_is_used_again_is_stale)
 {
 	struct snapshot *snapshot;
 
-	if (now() < 200 * SECOND)
+	if (now() < 200 * NS_PER_S)
 		unit_skip("the machine has only just started");
 	machine_testing_start();
 	machine_testing_process(100, "python3", 50);
 	make(4, 0);
-	process(4, 0, 100, 1000, now() - 100 * SECOND); /* written before it started */
+	process(4, 0, 100, 1000, now() - 100 * NS_PER_S); /* written before it started */
 	machine_testing_write(FILE_NAME, bytes, NARROW);
 	snapshot = machine_testing_look();
 	assert(snapshot->process_count == 1 && snapshot->processes[0].stale);

@@ -27,14 +27,14 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/small-file.h"
 #include "base/text.h"
-#include "book/clock.h"
 #include "core/merge.h"
 #include "core/snapshot.h"
 #include "source/people.h"
 
-#define REGION_SLACK_NS \
-	UINT64_C(1000000000) /* start times are in ticks, clocks are read one by one */
+#define REGION_SLACK_NS NS_PER_S /* start times are in ticks, clocks are read one by one */
 #define REGION_NAME_MAX 64u
 
 struct region_entry {
@@ -95,9 +95,9 @@ int region_read(int folder, const char *name, struct region_file *ret_file,
 		struct region *ret_region)
 {
 	CLEANUP_CLOSE int fd = -1;
-	unsigned char bytes[REGION_SIZE_MAX];
+	char bytes[REGION_SIZE_MAX + 1];
 	struct region region;
-	size_t length = 0;
+	ssize_t length;
 	struct stat st;
 	uint64_t id;
 	int r;
@@ -112,16 +112,10 @@ int region_read(int folder, const char *name, struct region_file *ret_file,
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return REGION_BROKEN;
-	while (length < sizeof(bytes)) {
-		ssize_t n = read(fd, bytes + length, sizeof(bytes) - length);
-
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		length += (size_t)n;
-	}
-	r = region_parse(bytes, length, &region);
+	length = small_file_read_fd(fd, bytes, sizeof(bytes));
+	if (length < 0)
+		return (int)length;
+	r = region_parse(bytes, (size_t)length, &region);
 	if (r != 0)
 		return r;
 	/* Named for one chip and telling of another: from the time before ids were the chips' own. */

@@ -18,7 +18,7 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "book/clock.h"
+#include "base/clock.h"
 #include "source/descriptors.h"
 #include "source/genuine.h"
 #include "source/owner.h"

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "book/file.h"
 #include "book/reader.h"
 #include "source/memo.h"
@@ -22,7 +23,7 @@
 
 /* What one process may make us look at. */
 #define SCAN_CANDIDATES_MAX 64u
-#define SCAN_PROCESS_NS 1000000000u
+#define SCAN_PROCESS_NS NS_PER_S
 #define SCAN_REFUSED_MAX 64u
 
 struct scan_book {

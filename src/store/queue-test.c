@@ -6,18 +6,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/unit.h"
 #include "store/testing.h"
-
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
-}
 
 UNIT(items_beyond_the_queue_are_counted)
 {
@@ -29,10 +21,10 @@ UNIT(items_beyond_the_queue_are_counted)
 	world.config.queue_items = 64;
 	testing_hold(&world, true);
 	testing_open(&world);
-	start = now_ms();
+	start = clock_ms(CLOCK_MONOTONIC);
 	for (uint32_t pid = 1; pid <= 1000; pid++)
 		testing_put_leak(&world, pid, "weights");
-	assert(now_ms() - start < 10000);
+	assert(clock_ms(CLOCK_MONOTONIC) - start < 10000);
 	health = testing_health(&world);
 	assert(health.queued == 64 && health.dropped_records == 936 && health.written == 0);
 	assert(store_flush(world.store, 10) == -ETIMEDOUT);

@@ -15,6 +15,8 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/small-file.h"
 #include "store/store.h"
 
 #define STORE_ASIDE_STAMP "YYYYmmddTHHMMSSZ"
@@ -61,19 +63,12 @@ static void store_aside_unlink(int folder, const char *name)
 static void store_aside_trim(int folder, unsigned int keep)
 {
 	for (;;) {
-		CLEANUP_CLOSEDIR DIR *listing = NULL;
+		CLEANUP_CLOSEDIR DIR *listing = small_file_list(folder, ".");
 		char oldest[STORE_ASIDE_SIZE] = "";
 		unsigned int count = 0;
 		struct dirent *entry;
-		int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-		listing = fd < 0 ? NULL : fdopendir(fd);
-		if (!listing) {
-			if (fd >= 0)
-				(void)close(fd); /* nothing was written to it */
-			return;
-		}
-		while ((entry = readdir(listing))) { /* NOLINT(concurrency-mt-unsafe) */
+		while (listing && (entry = readdir(listing))) { /* NOLINT(concurrency-mt-unsafe) */
 			if (!store_aside_is_ours(entry->d_name))
 				continue;
 			count++;
@@ -90,7 +85,7 @@ static void store_aside_trim(int folder, unsigned int keep)
 
 static void store_aside_stamp(uint64_t now_ns, unsigned int number, char *ret_name)
 {
-	time_t now = (time_t)(now_ns / 1000000000u);
+	time_t now = (time_t)(now_ns / NS_PER_S);
 	struct tm parts = {0};
 	char stamp[sizeof(STORE_ASIDE_STAMP)];
 

@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/small-file.h"
 
 #define STORE_BUSY_MS 1000 /* for someone with the sqlite3 command; the store has only one writer */
 
@@ -279,9 +280,9 @@ static int store_db_prepare(struct store_db *db, uint64_t log_max)
 /* 0 where it cannot be read: then boots are not told apart. */
 static int64_t store_db_boot(void)
 {
-	char text[64] = {0};
-	CLEANUP_CLOSE int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	char text[64];
+	ssize_t n =
+		small_file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", text, sizeof(text));
 
 	return n <= 0 ? 0 : (int64_t)(hash_bytes(text, (size_t)n) & INT64_MAX);
 }

@@ -15,9 +15,8 @@
 #include <sys/stat.h>
 
 #include "base/bits.h"
+#include "base/clock.h"
 #include "store/store-inside.h"
-
-#define NS_PER_S UINT64_C(1000000000)
 
 #define STORE_KEEP_EVERY_NS (10 * NS_PER_S)
 #define STORE_SWEEP_EVERY_NS (600 * NS_PER_S)

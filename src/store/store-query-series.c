@@ -13,10 +13,10 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/pool.h"
 #include "store/store-reader.h"
 
-#define NS_PER_S UINT64_C(1000000000)
 #define STORE_LINES_FEW 16u
 
 struct store_line {

@@ -8,36 +8,14 @@
 #include <time.h>
 
 #include "base/bits.h"
+#include "base/clock.h"
+#include "base/pthreads.h"
 #include "store/store-item.h"
 
 #define STORE_BATCH_ITEMS 512u /* this many form a batch at once */
 
-static uint64_t store_queue_ms(void)
+void store_queue_init(struct store_queue *queue, size_t items, size_t bytes)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail */
-	return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
-}
-
-static int store_queue_init_cond(pthread_cond_t *cond)
-{
-	pthread_condattr_t attributes;
-	int r = pthread_condattr_init(&attributes);
-
-	if (r)
-		return -r;
-	r = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	if (r == 0)
-		r = pthread_cond_init(cond, &attributes);
-	(void)pthread_condattr_destroy(&attributes); /* cannot fail */
-	return -r;
-}
-
-int store_queue_init(struct store_queue *queue, size_t items, size_t bytes)
-{
-	int r;
-
 	*queue = (struct store_queue){0};
 	for (size_t i = 0; i < STORE_LANES; i++)
 		queue->lanes[i].last = &queue->lanes[i].first;
@@ -46,23 +24,8 @@ int store_queue_init(struct store_queue *queue, size_t items, size_t bytes)
 	/* One sample per second: a minute of them is more than a working writer falls behind. */
 	queue->lanes[STORE_LANE_SAMPLES].items_max = bits_max(items / 64, 4);
 	queue->lanes[STORE_LANE_SAMPLES].bytes_max = bytes / 2;
-
-	r = -pthread_mutex_init(&queue->lock, NULL);
-	if (r < 0)
-		return r;
-	r = store_queue_init_cond(&queue->work);
-	if (r < 0)
-		goto destroy_lock;
-	r = store_queue_init_cond(&queue->done);
-	if (r < 0)
-		goto destroy_work;
-	return 0;
-
-destroy_work:
-	(void)pthread_cond_destroy(&queue->work); /* nobody waits */
-destroy_lock:
-	(void)pthread_mutex_destroy(&queue->lock); /* nobody holds it */
-	return r;
+	pthreads_init(&queue->lock, &queue->work);
+	pthreads_init_condition(&queue->done);
 }
 
 static void store_queue_free_list(struct store_item *list)
@@ -105,8 +68,8 @@ void store_queue_put_consume(struct store_queue *queue, enum store_lane_kind kin
 	queue->cut += item->cut;
 	lane->put++;
 	if (queue->waiting++ == 0)
-		queue->oldest_ms = store_queue_ms();
-	/* Otherwise the writer already waits for this batch. */
+		queue->oldest_ms = clock_ms(CLOCK_MONOTONIC);
+	/* Else the writer waits for this batch's time already. */
 	if (queue->waiting == 1 || queue->waiting == STORE_BATCH_ITEMS)
 		pthread_cond_signal(&queue->work);
 	pthread_mutex_unlock(&queue->lock);
@@ -115,17 +78,12 @@ void store_queue_put_consume(struct store_queue *queue, enum store_lane_kind kin
 /* Return: whether @until_ms has passed. */
 static bool store_queue_sleep(struct store_queue *queue, pthread_cond_t *cond, uint64_t until_ms)
 {
-	struct timespec until = {
-		.tv_sec = (time_t)(until_ms / 1000u),
-		.tv_nsec = (long)(until_ms % 1000u * 1000000u),
-	};
-
-	return pthread_cond_timedwait(cond, &queue->lock, &until) == ETIMEDOUT;
+	return !pthreads_wait(cond, &queue->lock, until_ms * NS_PER_MS);
 }
 
 bool store_queue_wait(struct store_queue *queue, uint32_t batch_ms, uint32_t idle_ms)
 {
-	uint64_t idle = store_queue_ms() + idle_ms;
+	uint64_t idle = clock_ms(CLOCK_MONOTONIC) + idle_ms;
 	bool going;
 
 	pthread_mutex_lock(&queue->lock);
@@ -175,7 +133,7 @@ void store_queue_put_back(struct store_queue *queue, enum store_lane_kind kind,
 			lane->last = end;
 		*end = lane->first;
 		lane->first = list;
-		queue->oldest_ms = store_queue_ms();
+		queue->oldest_ms = clock_ms(CLOCK_MONOTONIC);
 	}
 	pthread_mutex_unlock(&queue->lock);
 }
@@ -238,7 +196,7 @@ static bool store_queue_has_finished(const struct store_queue *queue,
 
 int store_queue_flush(struct store_queue *queue, uint32_t timeout_ms)
 {
-	uint64_t until = store_queue_ms() + timeout_ms, wanted[STORE_LANES];
+	uint64_t until = clock_ms(CLOCK_MONOTONIC) + timeout_ms, wanted[STORE_LANES];
 	int r = 0;
 
 	pthread_mutex_lock(&queue->lock);

@@ -41,8 +41,7 @@ struct store_queue {
 	bool stopping;
 };
 
-/* 0 or a negative errno. */
-int store_queue_init(struct store_queue *queue, size_t items, size_t bytes);
+void store_queue_init(struct store_queue *queue, size_t items, size_t bytes);
 void store_queue_deinit(struct store_queue *queue);
 
 /* Consumes the item in any case; NULL is one that could not be allocated. */

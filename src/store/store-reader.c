@@ -8,22 +8,14 @@
 #include <errno.h>
 #include <sqlite3.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "store/store-inside.h"
 
 #define STORE_READ_MS 10000u
 #define STORE_READ_BUSY_MS 2000
 #define STORE_READ_STEPS 10000 /* of SQLite's virtual machine, between two checks of the clock */
-
-static uint64_t store_reader_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail */
-	return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
-}
 
 int store_reader_open(struct store *store, struct store_reader **ret_reader)
 {
@@ -102,7 +94,7 @@ static int store_reader_is_late(void *argument)
 {
 	const struct store_reader *reader = argument;
 
-	return store_reader_ms() > reader->deadline_ms;
+	return clock_ms(CLOCK_MONOTONIC) > reader->deadline_ms;
 }
 
 /* 0, 1: there is no database of ours, or a negative errno. */
@@ -146,7 +138,7 @@ int store_reader_begin(struct store_reader *reader)
 {
 	int r;
 
-	reader->deadline_ms = store_reader_ms() + STORE_READ_MS;
+	reader->deadline_ms = clock_ms(CLOCK_MONOTONIC) + STORE_READ_MS;
 	pthread_rwlock_rdlock(&reader->store->files);
 	r = store_reader_connect(reader);
 	if (r == 0 && sqlite3_exec(reader->handle, "BEGIN", NULL, NULL, NULL))

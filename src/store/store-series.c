@@ -17,13 +17,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "store/store-db.h"
 #include "store/store-item.h"
 #include "store/store-record.h"
 
-#define NS_PER_S 1000000000u
-
-/* Longer than any program name from the kernel, even with every byte replaced. */
+/* Longer than any name of a program that the kernel gives, even with every byte replaced. */
 #define STORE_COMM_SIZE 48
 
 struct store_known_process {

@@ -25,6 +25,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "store/store-aside.h"
 #include "store/store-inside.h"
 #include "store/store-item.h"
@@ -34,27 +35,14 @@
 #define STORE_AGAIN_MS 1000u
 #define STORE_TRIES 2u /* with the current file, and with a new one */
 
-static uint64_t store_clock_ns(clockid_t id)
-{
-	struct timespec now;
-
-	(void)clock_gettime(id, &now); /* cannot fail */
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static uint64_t store_writer_ms(void)
-{
-	return store_clock_ns(CLOCK_MONOTONIC) / 1000000u;
-}
-
 void store_writer_now(const struct store *store, struct store_now *ret_now)
 {
 	if (store->config.hooks.clock) {
 		store->config.hooks.clock(store->config.hooks.context, ret_now);
 		return;
 	}
-	ret_now->real_ns = store_clock_ns(CLOCK_REALTIME);
-	ret_now->boot_ns = store_clock_ns(CLOCK_BOOTTIME);
+	ret_now->real_ns = clock_ns(CLOCK_REALTIME);
+	ret_now->boot_ns = clock_ns(CLOCK_BOOTTIME);
 }
 
 int store_writer_fault(struct store *store, enum store_step step)
@@ -198,7 +186,7 @@ static bool store_writer_open(struct store *store, bool damaged)
 		return true;
 	}
 	store_writer_tell(store, "%s: %s", STORE_FILE, store->db.message);
-	store->retry_ms = store_writer_ms() + store->config.retry_ms;
+	store->retry_ms = clock_ms(CLOCK_MONOTONIC) + store->config.retry_ms;
 	store_writer_set_running(store, false);
 	return false;
 }
@@ -208,12 +196,12 @@ static bool store_writer_recover(struct store *store)
 {
 	switch (store->db.trouble) {
 	case STORE_TROUBLE_AGAIN:
-		store->retry_ms = store_writer_ms() + STORE_AGAIN_MS;
+		store->retry_ms = clock_ms(CLOCK_MONOTONIC) + STORE_AGAIN_MS;
 		break;
 	case STORE_TROUBLE_FULL:
 	case STORE_TROUBLE_CLOSED:
 		store_writer_disconnect(store);
-		store->retry_ms = store_writer_ms() + store->config.retry_ms;
+		store->retry_ms = clock_ms(CLOCK_MONOTONIC) + store->config.retry_ms;
 		break;
 	case STORE_TROUBLE_MOVED:
 		store_writer_tell(store, "%s: %s", STORE_FILE, store->db.message);
@@ -368,13 +356,13 @@ void *store_writer_main(void *argument)
 
 	store_writer_turn(store);
 	do {
-		uint64_t now = store_writer_ms(), idle = STORE_IDLE_MS;
+		uint64_t now = clock_ms(CLOCK_MONOTONIC), idle = STORE_IDLE_MS;
 
 		if (store->retry_ms > now)
 			idle = store->retry_ms - now;
 		going = store_queue_wait(&store->queue, store->config.batch_ms, (uint32_t)idle);
-		/* At the end there is one more attempt in any case. */
-		if (going && store->retry_ms > store_writer_ms())
+		/* At the end there is one more try in any case. */
+		if (going && store->retry_ms > clock_ms(CLOCK_MONOTONIC))
 			continue;
 		store->retry_ms = 0;
 		store_writer_turn(store);

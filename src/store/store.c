@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/pthreads.h"
 #include "store/store-inside.h"
 #include "store/store-item.h"
 
@@ -82,41 +82,18 @@ static void store_deinit_locks(struct store *store)
 	(void)pthread_mutex_destroy(&store->lock);
 }
 
-/* This thread must not receive the application's signals. */
-static int store_start(struct store *store)
-{
-	sigset_t all, before;
-	int r;
-
-	(void)sigfillset(&all); /* cannot fail */
-	r = -pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (r < 0)
-		return r;
-	r = -pthread_create(&store->thread, NULL, store_writer_main, store);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL); /* was valid before */
-	if (r == 0)
-		(void)pthread_setname_np(store->thread, "ttmem-store"); /* for people only */
-	return r;
-}
-
 static int store_init(struct store *store)
 {
 	int r = store_init_locks(store);
 
 	if (r < 0)
 		return r;
-	r = store_queue_init(&store->queue, store->config.queue_items, store->config.queue_bytes);
-	if (r < 0)
-		goto deinit_locks;
-	r = store_start(store);
-	if (r < 0)
-		goto deinit_queue;
-	return 0;
-
-deinit_queue:
-	store_queue_deinit(&store->queue);
-deinit_locks:
-	store_deinit_locks(store);
+	store_queue_init(&store->queue, store->config.queue_items, store->config.queue_bytes);
+	r = pthreads_start(&store->thread, "ttmem-store", store_writer_main, store);
+	if (r < 0) {
+		store_queue_deinit(&store->queue);
+		store_deinit_locks(store);
+	}
 	return r;
 }
 

@@ -8,10 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "core/snapshot.h"
 #include "store/store.h"
 
-#define TESTING_S UINT64_C(1000000000)
+#define TESTING_S NS_PER_S
 #define TESTING_START (UINT64_C(1700000040) * TESTING_S) /* some day in 2023, a full minute */
 #define TESTING_WAIT_MS 120000u                          /* for things that take almost no time */
 

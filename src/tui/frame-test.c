@@ -8,13 +8,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/unit.h"
 #include "core/group.h"
 #include "core/snapshot.h"
 #include "tui/model.h"
 #include "tui/past.h"
-
-#define SECOND UINT64_C(1000000000)
 
 static uint64_t state = 1;
 
@@ -92,7 +91,7 @@ static void add_buffers(struct snapshot *snapshot)
 
 static struct snapshot *some_snapshot(bool buffers)
 {
-	struct snapshot *snapshot = snapshot_new(1000 * SECOND);
+	struct snapshot *snapshot = snapshot_new(1000 * NS_PER_S);
 	uint32_t count = random_below(40);
 
 	assert(snapshot);
@@ -204,7 +203,7 @@ UNIT(random_keys_and_sizes_do_not_break_the_frame)
 	for (uint64_t i = 0; i < 4000; i++) {
 		struct reader_wish wish = model_wish(&model);
 
-		model.now_ns = i * SECOND / 10;
+		model.now_ns = i * NS_PER_S / 10;
 		if (random_below(3) == 0)
 			model_totals_consume(&model, some_totals(model.now_ns + 1));
 		if (wish.kind != READER_NOTHING && random_below(3) == 0)
@@ -223,7 +222,7 @@ static void show(struct model *model)
 	uint32_t index;
 
 	assert(totals);
-	totals->snapshot = snapshot_new(SECOND);
+	totals->snapshot = snapshot_new(NS_PER_S);
 	assert(totals->snapshot);
 	assert(snapshot_add_process(totals->snapshot, &one, &index) == 0);
 	part = snapshot_part(totals->snapshot, index, 3);

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/bits.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "core/amount.h"
 #include "core/snapshot.h"
@@ -17,7 +18,6 @@
 
 #define FRAME_HEAD 2u /* rows above the view */
 #define FRAME_FOOT 1u
-#define FRAME_NS_PER_S UINT64_C(1000000000)
 
 static void frame_draw_tabs(const struct model *model, struct grid *grid)
 {
@@ -39,7 +39,7 @@ static void frame_draw_tabs(const struct model *model, struct grid *grid)
 static unsigned int frame_draw_state(const struct model *model, struct grid *grid)
 {
 	const struct snapshot *snapshot = model_snapshot(model);
-	time_t seconds = (time_t)(snapshot->time_ns / FRAME_NS_PER_S);
+	time_t seconds = (time_t)(snapshot->time_ns / NS_PER_S);
 	const char *daemon = model->totals->daemon == READER_DAEMON_HELPS ? "ttmemd" : "no ttmemd";
 	char when[16] = "", text[128], notes[48] = "";
 	struct tm local;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "core/amount.h"
 #include "core/snapshot.h"
@@ -17,8 +18,7 @@
 #include "tui/chart.h"
 #include "tui/pane.h"
 
-#define MODEL_NS_PER_S UINT64_C(1000000000)
-#define MODEL_BY_NUMBER UINT64_C(1) /* kinds of keys: device by number, device by id, process */
+#define MODEL_BY_NUMBER UINT64_C(1) /* keys of lines: a device by number, by id, a process */
 #define MODEL_BY_ID UINT64_C(2)
 #define MODEL_ROWS 10000u /* of buffers, unless a filter searches all of them */
 
@@ -138,8 +138,8 @@ static void model_record(struct model *model, const struct reader_totals *totals
 		if (process->alive)
 			(void)series_add(&model->series, &key, &sample);
 	}
-	if (totals->time_ns > SERIES_SECONDS * MODEL_NS_PER_S)
-		series_forget(&model->series, totals->time_ns - SERIES_SECONDS * MODEL_NS_PER_S);
+	if (totals->time_ns > SERIES_SECONDS * NS_PER_S)
+		series_forget(&model->series, totals->time_ns - SERIES_SECONDS * NS_PER_S);
 }
 
 /* Notifies the user when the daemon appears or disappears. */
@@ -292,7 +292,7 @@ static void model_draw_chart(const struct model *model, struct grid *grid,
 	struct grid_area inner = chart_inner(area);
 	/* A paused chart ends when it was paused. */
 	uint64_t until = model->totals ? model->totals->time_ns : 0;
-	uint64_t span = model->seconds * MODEL_NS_PER_S;
+	uint64_t span = model->seconds * NS_PER_S;
 	char title[128];
 	struct chart_frame frame = {
 		.title = title,

@@ -7,14 +7,13 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "core/amount.h"
 #include "core/snapshot.h"
 #include "core/types.h"
 #include "tui/chart.h"
 #include "tui/pane.h"
-
-#define PROCESSES_NS_PER_S UINT64_C(1000000000)
 
 enum processes_column {
 	PROCESSES_PID,
@@ -154,7 +153,7 @@ static void processes_paint(const void *context, size_t item, size_t column, str
 	const struct model *model = context;
 	struct series_key key = model_process_key(processes_at(context, item));
 	uint64_t dram[CHART_POINTS_MAX], l1[CHART_POINTS_MAX];
-	uint64_t until = model->totals->time_ns, span = model->seconds * PROCESSES_NS_PER_S;
+	uint64_t until = model->totals->time_ns, span = model->seconds * NS_PER_S;
 	const struct series *series;
 	uint64_t top = 0;
 	size_t count;

@@ -6,24 +6,22 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "book/clock.h"
+#include "base/clock.h"
+#include "base/pthreads.h"
 #include "core/group.h"
 #include "core/snapshot.h"
 #include "tui/past.h"
 
-#define READER_NS_PER_MS UINT64_C(1000000)
-#define READER_DETAILS_NS (1000 * READER_NS_PER_MS) /* users cannot follow faster changes */
-#define READER_ASIDE_NS (1000 * READER_NS_PER_MS)   /* for totals while details are on the screen */
-#define READER_USUAL 16u                            /* readings that form the average */
-#define READER_END_NS (300 * READER_NS_PER_MS)      /* a thread that takes longer is abandoned */
+#define READER_DETAILS_NS (1000 * NS_PER_MS) /* they change too fast to be read anyway */
+#define READER_ASIDE_NS (1000 * NS_PER_MS)   /* for totals while details are what is seen */
+#define READER_USUAL 16u                     /* looks that make an average */
+#define READER_END_NS (300 * NS_PER_MS)      /* who does not end by then is left */
 
 struct reader_thread {
 	struct reader *reader;
@@ -77,15 +75,10 @@ bool reader_same_wish(const struct reader_wish *a, const struct reader_wish *b)
 /* The lock is held. Waits until then, until told to stop, or until the wish is not @number. */
 static void reader_wait(struct reader *reader, uint64_t until_ns, uint64_t number)
 {
-	struct timespec until = {
-		.tv_sec = (time_t)(until_ns / 1000000000u),
-		.tv_nsec = (long)(until_ns % 1000000000u),
-	};
-
 	while (!reader->stop && reader->wish_number == number &&
 	       clock_ns(CLOCK_MONOTONIC) < until_ns)
-		(void)pthread_cond_timedwait(&reader->changed, &reader->lock,
-					     &until); /* the loop checks why it ended */
+		(void)pthreads_wait(&reader->changed, &reader->lock,
+				    until_ns); /* the loop looks why it ended */
 }
 
 /* How long to wait after work that began at @begin; @share_ns: CPU time used, times the share. */
@@ -258,27 +251,10 @@ static void *reader_run_details(void *context)
 
 static int reader_start(struct reader_thread *thread)
 {
-	sigset_t all, before;
-	int r;
+	int r = pthreads_start(&thread->thread, NULL, thread->run, thread);
 
-	/* Signals go to the drawing thread. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&thread->thread, NULL, thread->run, thread);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	thread->started = r == 0;
-	return -r;
-}
-
-static void reader_init_lock(struct reader *reader)
-{
-	pthread_condattr_t attributes;
-
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&reader->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
-	pthread_mutex_init(&reader->lock, NULL);
+	return r;
 }
 
 int reader_new(struct reader **ret_reader, uint32_t refresh_ms, const struct filter *devices,
@@ -292,13 +268,13 @@ int reader_new(struct reader **ret_reader, uint32_t refresh_ms, const struct fil
 		feeds[1].free(feeds[1].context);
 		return -ENOMEM;
 	}
-	reader->refresh_ns = refresh_ms * READER_NS_PER_MS;
+	reader->refresh_ns = refresh_ms * NS_PER_MS;
 	reader->devices = *devices;
 	reader->totals_thread = (struct reader_thread){
 		.reader = reader, .feed = feeds[0], .run = reader_run_totals};
 	reader->details_thread = (struct reader_thread){
 		.reader = reader, .feed = feeds[1], .run = reader_run_details};
-	reader_init_lock(reader);
+	pthreads_init(&reader->lock, &reader->changed);
 	reader->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r = reader->fd < 0 ? -errno : reader_start(&reader->totals_thread);
 	if (r == 0)
@@ -314,17 +290,11 @@ int reader_new(struct reader **ret_reader, uint32_t refresh_ms, const struct fil
 /* Whether the thread, and what it owned, is gone. */
 static bool reader_end(struct reader_thread *thread)
 {
-	uint64_t until_ns = clock_ns(CLOCK_REALTIME) + READER_END_NS;
-	struct timespec until = {
-		.tv_sec = (time_t)(until_ns / 1000000000u),
-		.tv_nsec = (long)(until_ns % 1000000000u),
-	};
-
 	if (!thread->started) {
 		thread->feed.free(thread->feed.context);
 		return true;
 	}
-	return pthread_timedjoin_np(thread->thread, NULL, &until) == 0;
+	return pthreads_join(thread->thread, clock_ns(CLOCK_MONOTONIC) + READER_END_NS);
 }
 
 struct reader *reader_free(struct reader *reader)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/emit.h"
 #include "core/document.h"
 #include "core/snapshot.h"
@@ -20,7 +21,7 @@
 
 static int save_open(const char *what, uint64_t time_ns, char ret_name[SAVE_NAME_SIZE])
 {
-	time_t seconds = (time_t)(time_ns / 1000000000u);
+	time_t seconds = (time_t)(time_ns / NS_PER_S);
 	char when[32] = "", number[8] = "";
 	struct tm local;
 

@@ -6,10 +6,9 @@
 
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/unit.h"
 #include "tui/chart.h"
-
-#define SECOND UINT64_C(1000000000)
 
 static const struct series_key key = {1, 2};
 
@@ -17,7 +16,7 @@ static void add(struct series_set *set, const struct series_key *whose, uint64_t
 		uint64_t value)
 {
 	const struct series_sample sample = {
-		.time_ns = second * SECOND,
+		.time_ns = second * NS_PER_S,
 		.values = {value, value * 10},
 	};
 
@@ -33,9 +32,10 @@ UNIT(a_point_is_the_maximum_of_its_span)
 	add(&set, &key, 102, 9);
 	add(&set, &key, 103, 1);
 	add(&set, &key, 109, 2);
-	series_plot(series_find(&set, &key), SERIES_DRAM, 100 * SECOND, 112 * SECOND, points, 4);
+	series_plot(series_find(&set, &key), SERIES_DRAM, 100 * NS_PER_S, 112 * NS_PER_S, points,
+		    4);
 	assert(points[0] == 9 && points[1] == 1 && points[2] == 2 && points[3] == 2);
-	series_plot(series_find(&set, &key), SERIES_L1, 100 * SECOND, 112 * SECOND, points, 4);
+	series_plot(series_find(&set, &key), SERIES_L1, 100 * NS_PER_S, 112 * NS_PER_S, points, 4);
 	assert(points[0] == 90 && points[1] == 10);
 	series_set_deinit(&set);
 }
@@ -46,10 +46,11 @@ UNIT(before_the_first_and_long_after_the_last_is_nothing)
 	uint64_t points[6];
 
 	add(&set, &key, 120, 7);
-	series_plot(series_find(&set, &key), SERIES_DRAM, 100 * SECOND, 160 * SECOND, points, 6);
+	series_plot(series_find(&set, &key), SERIES_DRAM, 100 * NS_PER_S, 160 * NS_PER_S, points,
+		    6);
 	assert(points[0] == CHART_NOTHING && points[1] == 7 && points[2] == 7);
 	assert(points[3] == CHART_NOTHING && points[5] == CHART_NOTHING);
-	series_plot(NULL, SERIES_DRAM, 100 * SECOND, 160 * SECOND, points, 6);
+	series_plot(NULL, SERIES_DRAM, 100 * NS_PER_S, 160 * NS_PER_S, points, 6);
 	assert(points[1] == CHART_NOTHING);
 	series_set_deinit(&set);
 }
@@ -60,7 +61,8 @@ UNIT(what_was_before_the_left_edge_goes_on_into_the_chart)
 	uint64_t points[2];
 
 	add(&set, &key, 95, 7);
-	series_plot(series_find(&set, &key), SERIES_DRAM, 100 * SECOND, 104 * SECOND, points, 2);
+	series_plot(series_find(&set, &key), SERIES_DRAM, 100 * NS_PER_S, 104 * NS_PER_S, points,
+		    2);
 	assert(points[0] == 7 && points[1] == 7);
 	series_set_deinit(&set);
 }
@@ -75,7 +77,7 @@ UNIT(a_ring_shows_the_same_as_everything)
 		add(&set, &key, i, i * 3);
 		if (i < 100 || i % 7)
 			continue;
-		series_plot(series_find(&set, &key), SERIES_DRAM, (i - 30) * SECOND, i * SECOND,
+		series_plot(series_find(&set, &key), SERIES_DRAM, (i - 30) * NS_PER_S, i * NS_PER_S,
 			    points, 30);
 		for (uint64_t k = 0; k < 30; k++)
 			assert(points[k] == (i - 29 + k) * 3);
@@ -89,11 +91,11 @@ UNIT(samples_have_a_maximum)
 	uint64_t point;
 
 	for (uint64_t i = 0; i < 3 * SERIES_SAMPLES_MAX; i++) {
-		const struct series_sample sample = {.time_ns = SECOND + i, .values = {i}};
+		const struct series_sample sample = {.time_ns = NS_PER_S + i, .values = {i}};
 
 		assert(series_add(&set, &key, &sample) == 0);
 	}
-	series_plot(series_find(&set, &key), SERIES_DRAM, 0, 2 * SECOND, &point, 1);
+	series_plot(series_find(&set, &key), SERIES_DRAM, 0, 2 * NS_PER_S, &point, 1);
 	assert(point == 3 * SERIES_SAMPLES_MAX - 1);
 	series_set_deinit(&set);
 }
@@ -111,14 +113,14 @@ UNIT(lines_are_told_apart_and_forgotten)
 		struct series_key one = {i * 7919 % SERIES_MAX, i}, other = {one.high, i + 1};
 		uint64_t point;
 
-		series_plot(series_find(&set, &one), SERIES_DRAM, 99 * SECOND, 102 * SECOND, &point,
-			    1);
+		series_plot(series_find(&set, &one), SERIES_DRAM, 99 * NS_PER_S, 102 * NS_PER_S,
+			    &point, 1);
 		assert(point == i);
 		assert(!series_find(&set, &other));
 	}
 	assert(series_add(&set, &(struct series_key){SERIES_MAX, 0},
 			  &(struct series_sample){.time_ns = 1}) == -ENOSPC);
-	series_forget(&set, 101 * SECOND);
+	series_forget(&set, 101 * NS_PER_S);
 	assert(set.count == SERIES_MAX / 2);
 	assert(!series_find(&set, &(struct series_key){0, 0}));
 	series_set_deinit(&set);

@@ -12,12 +12,11 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "tui/chart.h"
 
-#define SERIES_NS_PER_S UINT64_C(1000000000)
-
-/* A series continues for this long after its last sample: the next one may only be late. */
-#define SERIES_HOLD_NS (15 * SERIES_NS_PER_S)
+/* After the last sample a line goes on for so long: the next one may only be late. */
+#define SERIES_HOLD_NS (15 * NS_PER_S)
 
 struct series {
 	struct series_key key;
@@ -118,8 +117,7 @@ int series_add(struct series_set *set, const struct series_key *key,
 	/* A sample too old to be drawn makes room; so does the oldest, if there are too many. */
 	if (series->count > 0 &&
 	    (series->count >= SERIES_SAMPLES_MAX ||
-	     series_at(series, 0)->time_ns + (SERIES_SECONDS + 1) * SERIES_NS_PER_S <
-		     sample->time_ns)) {
+	     series_at(series, 0)->time_ns + (SERIES_SECONDS + 1) * NS_PER_S < sample->time_ns)) {
 		series->first = (series->first + 1) % series->capacity;
 		series->count--;
 	}

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "book/clock.h"
+#include "base/clock.h"
 #include "tui/frame.h"
 #include "tui/model.h"
 #include "tui/save.h"

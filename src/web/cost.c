@@ -11,8 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-
-#define NS_PER_S UINT64_C(1000000000)
+#include "base/clock.h"
 
 static uint64_t cost_time(struct timeval time)
 {

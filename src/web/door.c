@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A list of visits, and a lane that looks at it four times a second while there are any. */
+/* A list of visits, and a worker that looks at it four times a second while there are any. */
 
 #include "web/door.h"
 
@@ -11,10 +11,10 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
-#include "web/lane.h"
+#include "base/clock.h"
+#include "base/worker.h"
 
 #define DOOR_LOOK_NS UINT64_C(250000000)
-#define NS_PER_S UINT64_C(1000000000)
 
 struct door_visit {
 	struct door *door;
@@ -27,14 +27,14 @@ struct door_visit {
 
 struct door {
 	pthread_mutex_t lock;
-	struct lane *lane;
+	struct worker *worker;
 	uint64_t answer_ns;
 	struct door_visit *visits;
 	size_t count;
 	uint64_t thrown_out;
 };
 
-/* How long a visit may be in its state; LANE_NEVER = as long as it likes. */
+/* How long a visit may be in its state; CLOCK_NEVER = as long as it likes. */
 static uint64_t door_patience(const struct door *door, enum door_state state, bool crowded)
 {
 	switch (state) {
@@ -46,7 +46,7 @@ static uint64_t door_patience(const struct door *door, enum door_state state, bo
 	case DOOR_LISTENING:
 		break;
 	}
-	return LANE_NEVER;
+	return CLOCK_NEVER;
 }
 
 /* With the lock held. The fd is open as long as the visit is in the list. */
@@ -93,19 +93,20 @@ static uint64_t door_look(void *context, uint64_t now_ns)
 	}
 	empty = !door->visits;
 	pthread_mutex_unlock(&door->lock);
-	return empty ? LANE_NEVER : now_ns + DOOR_LOOK_NS;
+	return empty ? CLOCK_NEVER : now_ns + DOOR_LOOK_NS;
 }
 
 int door_new(struct door **ret_door, uint32_t answer_ms)
 {
 	CLEANUP_FREE struct door *door = calloc(1, sizeof(*door));
+	struct worker_config config = {.name = "web door", .tick = door_look, .context = door};
 	int r;
 
 	if (!door)
 		return -ENOMEM;
 	pthread_mutex_init(&door->lock, NULL);
-	door->answer_ns = answer_ms ? (uint64_t)answer_ms * 1000000 : DOOR_ANSWER_S * NS_PER_S;
-	r = lane_new(&door->lane, "web door", 0, door_look, door);
+	door->answer_ns = answer_ms ? answer_ms * NS_PER_MS : DOOR_ANSWER_S * NS_PER_S;
+	r = worker_new(&door->worker, &config);
 	if (r < 0)
 		return r;
 	*ret_door = cleanup_steal(door);
@@ -116,7 +117,7 @@ struct door *door_free(struct door *door)
 {
 	if (!door)
 		return NULL;
-	lane_free(door->lane);
+	worker_free(door->worker);
 	pthread_mutex_destroy(&door->lock);
 	free(door);
 	return NULL;
@@ -131,7 +132,7 @@ struct door_visit *door_enter(struct door *door, int fd)
 		return NULL;
 	visit->door = door;
 	visit->fd = fd;
-	visit->since_ns = lane_now();
+	visit->since_ns = clock_ns(CLOCK_MONOTONIC);
 	pthread_mutex_lock(&door->lock);
 	first = !door->visits;
 	visit->next = door->visits;
@@ -142,7 +143,7 @@ struct door_visit *door_enter(struct door *door, int fd)
 	door->count++;
 	pthread_mutex_unlock(&door->lock);
 	if (first)
-		lane_poke(door->lane);
+		worker_poke(door->worker);
 	return visit;
 }
 
@@ -168,7 +169,7 @@ void door_set(struct door_visit *visit, enum door_state state)
 		return;
 	pthread_mutex_lock(&visit->door->lock);
 	visit->state = state;
-	visit->since_ns = lane_now();
+	visit->since_ns = clock_ns(CLOCK_MONOTONIC);
 	pthread_mutex_unlock(&visit->door->lock);
 }
 

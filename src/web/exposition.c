@@ -7,9 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "web/exposition-otlp.h"
-
-#define NS_PER_S UINT64_C(1000000000)
 
 static const char *exposition_suffix(const struct exposition *to)
 {

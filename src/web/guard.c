@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/small-file.h"
 #include "web/address.h"
 
 void guard_init(struct guard *guard, const struct address *address, const char *text, bool details)
@@ -126,7 +127,7 @@ bool guard_may_see(const struct guard *guard, const char *authorization, const c
 
 static int guard_read_token(struct guard *guard, int fd, const char **ret_problem)
 {
-	char text[GUARD_TOKEN_MAX + 2] = {0};
+	char text[GUARD_TOKEN_MAX + 2];
 	struct stat st;
 	ssize_t got;
 	size_t length;
@@ -139,9 +140,9 @@ static int guard_read_token(struct guard *guard, int fd, const char **ret_proble
 			       "nobody else's to read (chmod 600)";
 		return -EPERM;
 	}
-	got = read(fd, text, sizeof(text) - 1);
+	got = small_file_read_fd(fd, text, sizeof(text));
 	if (got < 0)
-		return -errno;
+		return (int)got;
 	length = strcspn(text, "\r\n");
 	for (size_t i = 0; i < length; i++) {
 		if (text[i] <= ' ' || text[i] > '~')
@@ -162,7 +163,7 @@ static int guard_make_token(const char *path)
 	CLEANUP_CLOSE int fd = -1;
 	unsigned char random[GUARD_TOKEN_BYTES];
 	char text[2 * GUARD_TOKEN_BYTES + 2];
-	ssize_t written;
+	int r;
 
 	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
 		return -EIO;
@@ -172,11 +173,11 @@ static int guard_make_token(const char *path)
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
 	if (fd < 0)
 		return -errno;
-	written = write(fd, text, sizeof(text) - 1);
-	if (written == (ssize_t)sizeof(text) - 1)
-		return 0;
-	(void)unlink(path); /* half a token is none; then the next start complains */
-	return written < 0 ? -errno : -ENOSPC;
+	r = small_file_write_fd(fd, text, sizeof(text) - 1);
+	if (r < 0)
+		(void)unlink(
+			path); /* a part of a token is of no use; then the next start complains */
+	return r;
 }
 
 int guard_load_token(struct guard *guard, const char *path, const char **ret_problem)

@@ -1,44 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/*
- * A thread that does one thing after the other, so that the one that serves sockets never waits for a
- * book, a database or a clock. Beside jobs a lane can have a tick: something to be done at a time.
- */
+/* The workers of HTTP: a bounded number of jobs may wait, and none of them ends in a loop. */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/clock.h"
+#include "base/worker.h"
 
-#define LANE_NEVER UINT64_MAX
+#define LANE_NEVER CLOCK_NEVER
+#define lane_job worker_job
 
 struct lane;
 
-struct lane_job {
-	void (*run)(struct lane_job *job); /* may free it */
-	uint64_t arrived_ns;               /* CLOCK_MONOTONIC, set by lane_put() */
-	struct lane_job *next;             /* the lane's */
-};
+static inline int lane_new(struct lane **ret_lane, const char *name, size_t jobs_max,
+			   worker_tick tick, void *context)
+{
+	const struct worker_config config = {
+		.name = name, .jobs_max = jobs_max, .tick = tick, .context = context};
+	struct worker *worker;
+	int r = worker_new(&worker, &config);
 
-/* Called when it is due, and after each job and lane_poke(). Return: when next, or LANE_NEVER. */
-typedef uint64_t (*lane_tick)(void *context, uint64_t now_ns);
+	if (r == 0)
+		*ret_lane = (struct lane *)worker;
+	return r;
+}
 
-/* @jobs_max: how many may wait. @tick may be NULL. 0 or a negative errno. */
-int lane_new(struct lane **ret_lane, const char *name, size_t jobs_max, lane_tick tick,
-	     void *context);
+static inline void lane_stop(struct lane *lane)
+{
+	worker_stop((struct worker *)lane);
+}
 
-/* No more jobs from now on, and no ticks; those that wait are run. */
-void lane_stop(struct lane *lane);
-struct lane *lane_free(struct lane *lane);
+static inline struct lane *lane_free(struct lane *lane)
+{
+	worker_free((struct worker *)lane);
+	return NULL;
+}
 
-/* False: too many wait, or it has stopped; the job is still the caller's. From any thread. */
-bool lane_put(struct lane *lane, struct lane_job *job);
+static inline bool lane_put(struct lane *lane, struct lane_job *job)
+{
+	return worker_put((struct worker *)lane, job);
+}
 
-/* Whether nothing waits. */
-bool lane_is_idle(struct lane *lane);
+static inline bool lane_is_idle(struct lane *lane)
+{
+	return worker_is_idle((struct worker *)lane);
+}
 
-/* Something has happened that the tick should look at. From any thread. */
-void lane_poke(struct lane *lane);
+static inline void lane_poke(struct lane *lane)
+{
+	worker_poke((struct worker *)lane);
+}
 
-/* CLOCK_MONOTONIC. */
-uint64_t lane_now(void);
+static inline uint64_t lane_now(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}

@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "web/push-inside.h"
 #include "web/push.h"
 
@@ -21,8 +21,6 @@
 #define PUSH_TOTAL_MS 10000L
 #define PUSH_URL_MAX 2048u
 #define PUSH_HEADER_MAX 4096u
-#define PUSH_NS_PER_MS UINT64_C(1000000)
-#define PUSH_NS_PER_S UINT64_C(1000000000)
 
 struct push_post {
 	CURL *curl;
@@ -55,17 +53,9 @@ static size_t push_take_answer(char *bytes, size_t size, size_t count, void *con
 	return more;
 }
 
-static uint64_t push_post_now(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail */
-	return (uint64_t)now.tv_sec * PUSH_NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
 static bool push_is_stopped(const struct push_post *post)
 {
-	return push_post_now() >= __atomic_load_n(&post->until_ns, __ATOMIC_RELAXED);
+	return clock_ns(CLOCK_MONOTONIC) >= __atomic_load_n(&post->until_ns, __ATOMIC_RELAXED);
 }
 
 /* Called once a second at least. */
@@ -199,7 +189,8 @@ struct push_post *push_post_free(struct push_post *post)
 
 void push_post_stop(struct push_post *post, uint32_t ms)
 {
-	__atomic_store_n(&post->until_ns, push_post_now() + ms * PUSH_NS_PER_MS, __ATOMIC_RELAXED);
+	__atomic_store_n(&post->until_ns, clock_ns(CLOCK_MONOTONIC) + ms * NS_PER_MS,
+			 __ATOMIC_RELAXED);
 }
 
 /* What the standard says may be tried again. */

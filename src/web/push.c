@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -15,14 +14,13 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/worker.h"
 #include "core/request.h"
 #include "core/snapshot.h"
 #include "web/metrics.h"
 #include "web/push-inside.h"
 #include "web/web.h"
-
-#define PUSH_NS_PER_MS UINT64_C(1000000)
-#define PUSH_NS_PER_S UINT64_C(1000000000)
 
 /* One address of the collector. Each has its own patience: what is behind one may be away while the other takes all. */
 struct push_line {
@@ -40,10 +38,9 @@ struct push {
 	char *attributes_text; /* what the names and values below lie in */
 	struct exposition_attribute attributes[PUSH_ATTRIBUTES_MAX];
 	size_t attribute_count;
-	pthread_t thread;
-	pthread_mutex_t lock; /* of what follows */
-	pthread_cond_t wake;
-	bool stop;
+	struct worker *worker;
+	struct worker_job farewell;
+	pthread_mutex_t lock;                       /* of what follows */
 	struct push_incident queue[PUSH_QUEUE_MAX]; /* a ring */
 	uint32_t first, queued;
 	struct push_counts counts;
@@ -54,17 +51,9 @@ struct push {
 	bool fails; /* so it was told */
 };
 
-static uint64_t push_now(clockid_t clock)
-{
-	struct timespec now;
-
-	(void)clock_gettime(clock, &now); /* cannot fail */
-	return (uint64_t)now.tv_sec * PUSH_NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
 void push_tell_incident(struct push *push, const struct web_incident *incident)
 {
-	struct push_incident item = {.time_ns = push_now(CLOCK_REALTIME)};
+	struct push_incident item = {.time_ns = clock_ns(CLOCK_REALTIME)};
 	bool kept = false;
 
 	if (incident->length <= PUSH_INCIDENT_MAX)
@@ -75,13 +64,14 @@ void push_tell_incident(struct push *push, const struct web_incident *incident)
 	pthread_mutex_lock(&push->lock);
 	if (item.kind && push->queued < PUSH_QUEUE_MAX) {
 		push->queue[(push->first + push->queued++) % PUSH_QUEUE_MAX] = item;
-		pthread_cond_signal(&push->wake);
 		kept = true;
 	} else {
 		push->counts.dropped++;
 	}
 	pthread_mutex_unlock(&push->lock);
-	if (!kept)
+	if (kept)
+		worker_poke(push->worker);
+	else
 		push_incident_deinit(&item);
 }
 
@@ -96,7 +86,7 @@ static void push_origin(const struct push *push, struct exposition_origin *ret_o
 		.attributes = push->attributes,
 		.attribute_count = push->attribute_count,
 		.start_ns = health.start_ns,
-		.time_ns = push_now(CLOCK_REALTIME),
+		.time_ns = clock_ns(CLOCK_REALTIME),
 	};
 }
 
@@ -130,7 +120,7 @@ static void push_postpone(struct push_line *line, uint32_t patience_s)
 	line->backoff_ms = (uint32_t)bits_min(bits_max(2 * line->backoff_ms, PUSH_BACKOFF_MIN_MS),
 					      PUSH_BACKOFF_MAX_MS);
 	wait_ms = bits_max(push_spread(line->backoff_ms), UINT64_C(1000) * patience_s);
-	line->due = push_now(CLOCK_MONOTONIC) + wait_ms * PUSH_NS_PER_MS;
+	line->due = clock_ns(CLOCK_MONOTONIC) + wait_ms * NS_PER_MS;
 }
 
 /* Counts, and says when the line may be tried again. */
@@ -240,32 +230,6 @@ static void push_logs(struct push *push)
 		push_incident_deinit(&batch[i]);
 }
 
-/* With the lock held: when there will be something to do. */
-static uint64_t push_due(const struct push *push)
-{
-	return push->queued > 0 ? bits_min(push->metrics.due, push->logs.due) : push->metrics.due;
-}
-
-/* Until something is due. Return: whether to go on. */
-static bool push_wait(struct push *push)
-{
-	uint64_t due;
-	bool stop;
-
-	pthread_mutex_lock(&push->lock);
-	while (!push->stop && push_now(CLOCK_MONOTONIC) < (due = push_due(push))) {
-		const struct timespec until = {
-			.tv_sec = (time_t)(due / PUSH_NS_PER_S),
-			.tv_nsec = (long)(due % PUSH_NS_PER_S),
-		};
-
-		(void)pthread_cond_timedwait(&push->wake, &push->lock, &until); /* looks again */
-	}
-	stop = push->stop;
-	pthread_mutex_unlock(&push->lock);
-	return !stop;
-}
-
 static bool push_has_queued(struct push *push)
 {
 	bool has;
@@ -276,45 +240,37 @@ static bool push_has_queued(struct push *push)
 	return has;
 }
 
-static void *push_run(void *context)
+/* Sends what is due. Return: when there will be something to do; an incident pokes. */
+static uint64_t push_tick(void *context, uint64_t now_ns)
 {
 	struct push *push = context;
-	uint64_t interval = push->config.interval_s * PUSH_NS_PER_S;
-	uint64_t now;
 
-	do {
-		now = push_now(CLOCK_MONOTONIC);
-		if (now >= push->metrics.due) {
-			push->metrics.due = now + interval;
-			push_metrics(push);
-		}
-		if (push_now(CLOCK_MONOTONIC) >= push->logs.due)
-			push_logs(push);
-	} while (push_wait(push));
-	/* What came last need not be lost because it is the end: push_post_stop() says how long it may take. */
+	if (now_ns >= push->metrics.due) {
+		push->metrics.due = now_ns + push->config.interval_s * NS_PER_S;
+		push_metrics(push);
+	}
+	if (clock_ns(CLOCK_MONOTONIC) >= push->logs.due)
+		push_logs(push);
+	return push_has_queued(push) ? bits_min(push->metrics.due, push->logs.due)
+				     : push->metrics.due;
+}
+
+/* What came last need not be lost because it is the end: push_post_stop() says how long it may take. */
+static void push_say_farewell(struct worker_job *job)
+{
+	struct push *push = container_of(job, struct push, farewell);
+
 	while (!push->logs.backoff_ms && push_has_queued(push))
 		push_logs(push);
-	return NULL;
 }
 
 static int push_start(struct push *push)
 {
-	pthread_condattr_t clock;
-	sigset_t all, before;
-	int r;
+	const struct worker_config config = {.name = "push", .tick = push_tick, .context = push};
 
-	(void)pthread_mutex_init(&push->lock,
-				 NULL); /* cannot fail on Linux; likewise the next three */
-	(void)pthread_condattr_init(&clock);
-	(void)pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&push->wake, &clock);
-	(void)pthread_condattr_destroy(&clock);
-	/* Signals are the loop's. */
-	sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before); /* fails only for a bad argument */
-	r = -pthread_create(&push->thread, NULL, push_run, push);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return r;
+	push->farewell.run = push_say_farewell;
+	(void)pthread_mutex_init(&push->lock, NULL); /* cannot fail on Linux */
+	return worker_new(&push->worker, &config);
 }
 
 static void push_add_attribute(struct push *push, const char *name, const char *value)
@@ -383,18 +339,14 @@ struct push *push_free(struct push *push)
 {
 	if (!push)
 		return NULL;
-	pthread_mutex_lock(&push->lock);
-	push->stop = true;
-	pthread_cond_signal(&push->wake);
-	pthread_mutex_unlock(&push->lock);
 	push_post_stop(push->post, PUSH_FAREWELL_MS);
-	(void)pthread_join(push->thread, NULL); /* it is ours and joinable */
+	(void)worker_put(push->worker, &push->farewell); /* there is no limit */
+	worker_free(push->worker);
 	while (push->queued > 0) {
 		push_incident_deinit(&push->queue[push->first]);
 		push->first = (push->first + 1) % PUSH_QUEUE_MAX;
 		push->queued--;
 	}
-	pthread_cond_destroy(&push->wake);
 	pthread_mutex_destroy(&push->lock);
 	push_post_free(push->post);
 	free(push->attributes_text);

@@ -17,13 +17,13 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/emit.h"
 #include "core/document.h"
 #include "core/filter.h"
 #include "web/body.h"
 #include "web/digest.h"
 #include "web/door.h"
-#include "web/lane.h"
 #include "web/web.h"
 
 #define STREAM_BLOCK 16384u
@@ -72,7 +72,7 @@ int stream_new(struct stream **ret_stream, struct body_purse *purse, uint32_t al
 		return -ENOMEM;
 	pthread_mutex_init(&stream->lock, NULL);
 	stream->purse = purse;
-	stream->alive_ns = (uint64_t)(alive_ms ? alive_ms : STREAM_ALIVE_MS) * 1000000;
+	stream->alive_ns = (uint64_t)(alive_ms ? alive_ms : STREAM_ALIVE_MS) * NS_PER_MS;
 	*ret_stream = stream;
 	return 0;
 }
@@ -115,7 +115,7 @@ static void stream_queue_locked(struct stream_subscriber *subscriber, struct bod
 	}
 	subscriber->queue[(subscriber->first + subscriber->count++) % STREAM_QUEUE_MAX] =
 		body_ref(body);
-	subscriber->last_ns = lane_now();
+	subscriber->last_ns = clock_ns(CLOCK_MONOTONIC);
 	stream_resume_locked(subscriber);
 }
 
@@ -124,7 +124,7 @@ static void stream_totals_locked(struct stream_subscriber *subscriber, struct bo
 	body_unref(subscriber->totals);
 	subscriber->totals = body_ref(body);
 	subscriber->told = true;
-	subscriber->last_ns = lane_now();
+	subscriber->last_ns = clock_ns(CLOCK_MONOTONIC);
 	stream_resume_locked(subscriber);
 }
 
@@ -235,7 +235,7 @@ int stream_subscribe(struct stream *stream, struct MHD_Connection *connection,
 		.visit = visit,
 		.details = rights->details,
 		.known = rights->known,
-		.last_ns = lane_now(),
+		.last_ns = clock_ns(CLOCK_MONOTONIC),
 	};
 	pthread_mutex_lock(&stream->lock);
 	if (stream->closed || !stream_has_room_locked(stream, rights->known)) {
@@ -340,7 +340,7 @@ static uint64_t stream_spread(const struct body *body, size_t listeners)
 {
 	uint64_t bytes = body->length * (uint64_t)listeners;
 
-	return bits_min(bytes * (1000000000 / 1000) / (STREAM_BYTES_PER_S / 1000),
+	return bits_min(bytes * (NS_PER_S / 1000) / (STREAM_BYTES_PER_S / 1000),
 			STREAM_PAUSE_MAX_NS);
 }
 
@@ -353,7 +353,7 @@ void stream_tell_totals(struct stream *stream, const struct snapshot *snapshot, 
 	bool changed, fresh;
 
 	pthread_mutex_lock(&stream->lock);
-	stream->told_ns = lane_now();
+	stream->told_ns = clock_ns(CLOCK_MONOTONIC);
 	stream->look_ns = stream->told_ns + pause;
 	changed = digest != stream->digest;
 	fresh = stream->fresh;
@@ -366,8 +366,8 @@ void stream_tell_totals(struct stream *stream, const struct snapshot *snapshot, 
 		return;
 	pthread_mutex_lock(&stream->lock);
 	stream->digest = digest;
-	stream->look_ns =
-		bits_max(stream->look_ns, lane_now() + stream_spread(body, stream->count));
+	stream->look_ns = bits_max(stream->look_ns,
+				   clock_ns(CLOCK_MONOTONIC) + stream_spread(body, stream->count));
 	for (struct stream_subscriber *each = stream->subscribers; each; each = each->next) {
 		if (changed || !each->told)
 			stream_totals_locked(each, body);

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "base/emit.h"
-#include "book/clock.h"
+#include "base/clock.h"
 #include "book/view.h"
 #include "core/document.h"
 #include "core/history.h"

@@ -50,8 +50,8 @@ meson_test() {
 	say meson test -C "$folder" --no-rebuild --print-errorlogs -t "$patience" "$@"
 }
 
-TSAN_DAEMON="daemon-legacy-question daemon-legacy-server daemon-native daemon-outlet daemon-past
-	daemon-roll daemon-work"
+TSAN_THREADS="base-pthreads base-worker daemon-legacy-question daemon-legacy-server daemon-native
+	daemon-outlet daemon-past daemon-roll tui-reader web-push"
 
 dev_sanitize() {
 	need build sanitize
@@ -68,9 +68,9 @@ dev_sanitize() {
 	"$@" true 2>/dev/null || set --
 	# shellcheck disable=SC2046 # a list of words
 	suite tsan "$SANITIZE_CAP" "$@" $(meson_test build-tsan unit-book unit-lib unit-store)
-	# Of the daemon, what has several threads. The processes it starts are jailed, and a sanitizer
-	# needs more than they may.
+	# Of the rest, what has several threads. The processes that the daemon starts are jailed, and a
+	# sanitizer needs more than they may.
 	# shellcheck disable=SC2086,SC2046 # lists of words
-	suite tsan-daemon "$SANITIZE_CAP" "$@" $(meson_test build-tsan) $TSAN_DAEMON
+	suite tsan-threads "$SANITIZE_CAP" "$@" $(meson_test build-tsan) $TSAN_THREADS
 	total
 }

@@ -2,7 +2,7 @@
 
 /* Starting and reaping, with posix_spawn() and a pidfd. */
 
-#include "daemon/child.h"
+#include "base/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,6 +49,21 @@ static int child_descriptors(posix_spawn_file_actions_t *actions, const struct c
 	return -r;
 }
 
+/* Whatever is not said stays as it is. */
+static int child_descriptors_foreground(posix_spawn_file_actions_t *actions,
+					const struct child_setup *setup)
+{
+	int r = 0;
+
+	if (setup->input >= 0)
+		r = posix_spawn_file_actions_adddup2(actions, setup->input, STDIN_FILENO);
+	if (r == 0 && setup->output >= 0)
+		r = posix_spawn_file_actions_adddup2(actions, setup->output, STDOUT_FILENO);
+	if (r == 0 && setup->folder)
+		r = posix_spawn_file_actions_addchdir_np(actions, setup->folder);
+	return -r;
+}
+
 static int child_attributes(posix_spawnattr_t *attributes)
 {
 	sigset_t none, all;
@@ -71,7 +86,8 @@ static int child_spawn(const struct child_setup *setup, pid_t *ret_pid)
 	posix_spawnattr_t attributes;
 	/* The interface wants them writable and does not write. */
 	char *const *arguments = (char *const *)(uintptr_t)setup->arguments;
-	char *const *environment = (char *const *)(uintptr_t)setup->environment;
+	char *const *environment =
+		setup->environment ? (char *const *)(uintptr_t)setup->environment : environ;
 	int r;
 
 	r = -posix_spawn_file_actions_init(&actions);
@@ -79,12 +95,15 @@ static int child_spawn(const struct child_setup *setup, pid_t *ret_pid)
 		return r;
 	r = -posix_spawnattr_init(&attributes);
 	if (r == 0) {
-		r = child_descriptors(&actions, setup);
-		if (r == 0)
+		if (setup->is_foreground)
+			r = child_descriptors_foreground(&actions, setup);
+		else
+			r = child_descriptors(&actions, setup);
+		if (r == 0 && !setup->is_foreground)
 			r = child_attributes(&attributes);
 		if (r == 0)
-			r = -posix_spawn(ret_pid, setup->program, &actions, &attributes, arguments,
-					 environment);
+			r = -posix_spawnp(ret_pid, setup->program, &actions, &attributes, arguments,
+					  environment);
 		(void)posix_spawnattr_destroy(&attributes); /* only frees */
 	}
 	(void)posix_spawn_file_actions_destroy(&actions); /* likewise */
@@ -106,9 +125,9 @@ static int child_spawn_calm(const struct child_setup *setup, pid_t *ret_pid)
 	return r;
 }
 
-static int child_reap(pid_t pid)
+int child_reap(pid_t pid)
 {
-	int status = 0;
+	int status = -1;
 
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
@@ -124,12 +143,11 @@ static void child_ready(struct loop_source *source, uint32_t events)
 	child->ended(child, child_reap(pid)); /* it has ended: this does not wait */
 }
 
-int child_start(struct child *child, struct loop *loop, const struct child_setup *setup)
+/* Beside us, with nothing of ours. */
+static int child_spawn_apart(const struct child_setup *setup, pid_t *ret_pid)
 {
 	struct child_setup moved = *setup;
 	CLEANUP_CLOSE int input = -1;
-	pid_t pid = 0;
-	int r;
 
 	if (setup->input >= 0) {
 		input = fcntl(setup->input, F_DUPFD_CLOEXEC, CHILD_FD + 1);
@@ -140,13 +158,22 @@ int child_start(struct child *child, struct loop *loop, const struct child_setup
 	/* What systemd gave to the daemon would else be given on with exec. It takes nothing from us: our own
 	 * rights are in other sets. */
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); /* kernels since 4.3 */
-	r = child_spawn_calm(&moved, &pid);
+	return child_spawn_calm(&moved, ret_pid);
+}
+
+int child_start(struct child *child, struct loop *loop, const struct child_setup *setup)
+{
+	pid_t pid = 0;
+	int r;
+
+	r = setup->is_foreground ? child_spawn(setup, &pid) : child_spawn_apart(setup, &pid);
 	if (r < 0)
 		return r;
 	child->loop = loop;
 	child->end.ready = child_ready;
 	child->end.fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	r = child->end.fd < 0 ? -errno : loop_add(loop, &child->end, EPOLLIN);
+	if (loop)
+		r = child->end.fd < 0 ? -errno : loop_add(loop, &child->end, EPOLLIN);
 	if (r < 0) {
 		/* No descriptor, no memory: one whose end we would not see must not be. */
 		(void)kill(pid, SIGKILL); /* ours, and not reaped yet */
@@ -170,7 +197,8 @@ void child_kill(const struct child *child)
 void child_forget(struct child *child)
 {
 	if (child->end.fd >= 0) {
-		loop_remove(child->loop, &child->end);
+		if (child->loop)
+			loop_remove(child->loop, &child->end);
 		(void)close(child->end.fd); /* nothing was written to it */
 	}
 	child->end.fd = -1;
@@ -184,9 +212,9 @@ bool child_wait(struct child *child, int timeout_ms)
 
 	if (pid <= 0)
 		return true;
-	if (poll(&end, 1, timeout_ms) != 1)
+	if (timeout_ms >= 0 && poll(&end, 1, timeout_ms) != 1)
 		return false;
 	child_forget(child);
-	(void)child_reap(pid); /* how it ended is of no interest */
+	child->status = child_reap(pid);
 	return true;
 }

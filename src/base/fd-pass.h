@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Messages of a unix socket that carry file descriptors. Whoever receives them names how many it wants:
+ * more are closed by the kernel, which says that something was lost. All of them are close-on-exec from
+ * the beginning.
+ *
+ * For sockets that keep messages apart (SOCK_SEQPACKET, SOCK_DGRAM).
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define FD_PASS_MAX 4u /* more than any message of ours has */
+
+/* The descriptors of one message. */
+struct fd_pass {
+	size_t wanted;        /* FD_PASS_MAX at most */
+	int fds[FD_PASS_MAX]; /* the caller's, from the first on; -1 = none */
+	bool is_cut;          /* more were sent than wanted, or we could not have them */
+};
+
+#define FD_PASS_WANT(count)                                  \
+	(struct fd_pass)                                     \
+	{                                                    \
+		.wanted = (count), .fds = { -1, -1, -1, -1 } \
+	}
+
+#define CLEANUP_FD_PASS CLEANUP(fd_pass_close)
+
+/**
+ * fd_pass_send() - send one message
+ * @fds: stay the caller's
+ * @count: of them; FD_PASS_MAX at most, 0 is fine
+ * @flags: for sendmsg(); MSG_NOSIGNAL is added
+ *
+ * Return: 0 or a negative errno. -ETOOMANYREFS: too many descriptors of this user are on their way.
+ */
+int fd_pass_send(int socket, const void *bytes, size_t length, const int *fds, size_t count,
+		 int flags);
+
+/**
+ * fd_pass_receive() - receive one message
+ * @size: room in @ret_bytes
+ * @ret_fds: made with FD_PASS_WANT(); of a message that failed it has none
+ * @flags: for recvmsg()
+ *
+ * Return: the length of the message as it was sent, larger than @size if it was cut; or a negative
+ * errno. 0: the other side has hung up, or sent nothing but descriptors.
+ */
+ssize_t fd_pass_receive(int socket, void *ret_bytes, size_t size, struct fd_pass *ret_fds,
+			int flags);
+
+/* Closes those that were not stolen. */
+void fd_pass_close(struct fd_pass *fds);
