@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/child.h"
 #include "base/cleanup.h"
 #include "base/loop.h"
-#include "daemon/child.h"
 
 #define ALARM_SECOND_NS UINT64_C(1000000000)
 #define ALARM_KIND_SIZE 64

@@ -12,8 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/cleanup.h"
-#include "daemon/child.h"
 #include "daemon/keeper-process.h"
 #include "daemon/keeper-wire.h"
 

@@ -20,9 +20,9 @@
 
 #include "base/array.h"
 #include "base/bits.h"
+#include "base/child.h"
 #include "base/cleanup.h"
 #include "base/loop.h"
-#include "daemon/child.h"
 #include "daemon/keeper-start.h"
 #include "daemon/keeper-wire.h"
 

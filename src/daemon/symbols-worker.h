@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "daemon/child.h"
+#include "base/child.h"
 #include "daemon/symbols-wire.h"
 #include "daemon/symbols.h"
 

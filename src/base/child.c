@@ -2,7 +2,7 @@
 
 /* Starting and reaping, with posix_spawn() and a pidfd. */
 
-#include "daemon/child.h"
+#include "base/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
