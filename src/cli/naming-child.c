@@ -88,7 +88,7 @@ static int child_open_loaded(const struct namer_place *place, int named, int *re
 	/* Without a build id nobody would see that the pid means another process by now. */
 	if (!place->pid || !place->build_id_length)
 		return -ENOENT;
-	r = loaded_look(place->pid, place->path, place->base, &seen);
+	r = mapped_file_look(place->pid, place->path, place->base, &seen);
 	if (r == 0 && named >= 0 && child_is_same(seen, named))
 		r = -ENOENT;
 	return r < 0 ? r : child_open_seen(seen, ret_fd);

@@ -26,7 +26,7 @@ typedef void fetch_set_progress_fn(void *client, fetch_progress_fn *progress);
 /* dlsym() gives an object's pointer for a function's. */
 #define FETCH_CALL(library, type, name) ((type *)(uintptr_t)dlsym((library), (name)))
 
-void naming_fetch_deinit(struct naming_fetch *fetch)
+void debuginfod_deinit(struct debuginfod *fetch)
 {
 	fetch_end_fn *end;
 
@@ -35,7 +35,7 @@ void naming_fetch_deinit(struct naming_fetch *fetch)
 		if (end)
 			end(fetch->client);
 	}
-	*fetch = NAMING_FETCH_INIT;
+	*fetch = DEBUGINFOD_INIT;
 }
 
 /* CLOCK_MONOTONIC when the present one is to end: the library knows of no context in all versions. */
@@ -50,7 +50,7 @@ static int fetch_progress(void *client, long a, long b)
 	return clock_ns(CLOCK_MONOTONIC) > fetch_until_ns;
 }
 
-static int fetch_load(struct naming_fetch *fetch)
+static int fetch_load(struct debuginfod *fetch)
 {
 	fetch_begin_fn *begin;
 	fetch_set_progress_fn *set_progress;
@@ -72,7 +72,7 @@ static int fetch_load(struct naming_fetch *fetch)
 	return 0;
 }
 
-int naming_fetch_debug(struct naming_fetch *fetch, const struct namer_place *place, int *ret_fd)
+int debuginfod_fetch(struct debuginfod *fetch, const struct namer_place *place, int *ret_fd)
 {
 	const char *servers = secure_getenv("DEBUGINFOD_URLS");
 	uint64_t start = clock_ns(CLOCK_MONOTONIC), took;

@@ -12,22 +12,22 @@
 
 #include "core/namer.h"
 
-#define NAMING_FETCH_MS 10000u /* for all files of a command together */
+#define DEBUGINFOD_MS 10000u /* for all files of a command together */
 
-struct naming_fetch {
+struct debuginfod {
 	void *library; /* NULL = not loaded */
 	void *client;
 	uint64_t left_ns; /* of the time */
 	int result;       /* of loading it; 0 = not tried, or it is there */
 };
 
-#define NAMING_FETCH_INIT                                      \
-	(struct naming_fetch)                                  \
-	{                                                      \
-		.left_ns = NAMING_FETCH_MS * UINT64_C(1000000) \
+#define DEBUGINFOD_INIT                                      \
+	(struct debuginfod)                                  \
+	{                                                    \
+		.left_ns = DEBUGINFOD_MS * UINT64_C(1000000) \
 	}
 
-void naming_fetch_deinit(struct naming_fetch *fetch);
+void debuginfod_deinit(struct debuginfod *fetch);
 
 /* 0 and a file with the debug information of @place's file, or a negative errno. */
-int naming_fetch_debug(struct naming_fetch *fetch, const struct namer_place *place, int *ret_fd);
+int debuginfod_fetch(struct debuginfod *fetch, const struct namer_place *place, int *ret_fd);

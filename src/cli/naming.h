@@ -12,17 +12,17 @@
 
 #include "core/namer.h"
 
-struct naming;
+struct frame_names;
 
 /* 0 or a negative errno. No child is started before the first question. */
-int naming_new(struct naming **ret_naming);
-struct naming *naming_free(struct naming *naming);
+int frame_names_new(struct frame_names **ret_naming);
+struct frame_names *frame_names_free(struct frame_names *naming);
 
 /* There is a time for all questions together; from now on it begins anew. */
-void naming_renew(struct naming *naming);
+void frame_names_renew(struct frame_names *naming);
 
 /* What a request takes; stays the naming's. */
-struct namer *naming_namer(struct naming *naming);
+struct namer *frame_names_namer(struct frame_names *naming);
 
 /* How often a child was asked. */
-uint64_t naming_questions(const struct naming *naming);
+uint64_t frame_names_questions(const struct frame_names *naming);

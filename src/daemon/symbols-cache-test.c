@@ -12,28 +12,28 @@
 
 #define MANY 8000u
 
-static struct symbols_cache cache;
+static struct symbolizer_cache cache;
 static struct resolve_frame frames[RESOLVE_FRAMES_MAX];
 
-static struct symbols_key key_of(uint64_t number)
+static struct symbolizer_key key_of(uint64_t number)
 {
-	return (struct symbols_key){.address = number * 16, .user = 1000};
+	return (struct symbolizer_key){.address = number * 16, .user = 1000};
 }
 
 static void put(uint64_t number, uint32_t count)
 {
-	struct symbols_key key = key_of(number);
+	struct symbolizer_key key = key_of(number);
 	struct resolve_frame frame[2] = {{.line = (uint32_t)number}, {.line = 7}};
 
 	(void)snprintf(frame[0].function, sizeof(frame[0].function), "f%u", (uint32_t)number);
-	symbols_cache_put(&cache, &key, frame, count);
+	symbolizer_cache_put(&cache, &key, frame, count);
 }
 
 static int find(uint64_t number)
 {
-	struct symbols_key key = key_of(number);
+	struct symbolizer_key key = key_of(number);
 
-	return symbols_cache_find(&cache, &key, frames);
+	return symbolizer_cache_find(&cache, &key, frames);
 }
 
 UNIT(all_of_a_large_program)
@@ -50,7 +50,7 @@ UNIT(all_of_a_large_program)
 			assert(strcmp(frames[0].function, name) == 0 && frames[0].line == i);
 	}
 	assert(find(MANY) == -ENOENT);
-	symbols_cache_deinit(&cache);
+	symbolizer_cache_deinit(&cache);
 }
 
 UNIT(the_last_answer_counts)
@@ -58,17 +58,17 @@ UNIT(the_last_answer_counts)
 	put(5, 2);
 	put(5, 1);
 	assert(find(5) == 1 && cache.bytes > 0);
-	symbols_cache_deinit(&cache);
+	symbolizer_cache_deinit(&cache);
 	assert(find(5) == -ENOENT && cache.bytes == 0);
 }
 
 /* More than there are places for: it stays within its bounds and goes on. */
 UNIT(too_many)
 {
-	for (uint32_t i = 0; i < 3 * SYMBOLS_CACHE_PLACES; i++) {
+	for (uint32_t i = 0; i < 3 * SYMBOLIZER_CACHE_PLACES; i++) {
 		put(i, 2);
-		assert(cache.bytes <= SYMBOLS_CACHE_BYTES);
+		assert(cache.bytes <= SYMBOLIZER_CACHE_BYTES);
 		assert(find(i) == 2);
 	}
-	symbols_cache_deinit(&cache);
+	symbolizer_cache_deinit(&cache);
 }

@@ -15,8 +15,8 @@
 
 #define CACHE_NEAR 16u /* places that a key may have */
 
-struct symbols_cache_entry {
-	struct symbols_key key;
+struct symbolizer_cache_entry {
+	struct symbolizer_key key;
 	uint32_t count;
 	uint32_t size; /* of all of this */
 	/* For each frame: its line, function and file, both with their NUL. */
@@ -24,31 +24,31 @@ struct symbols_cache_entry {
 };
 
 /* Where a key is, or is to be: beside others if there is room, else in place of one. */
-static struct symbols_cache_entry **cache_place(const struct symbols_cache *cache,
-						const struct symbols_key *key)
+static struct symbolizer_cache_entry **cache_place(const struct symbolizer_cache *cache,
+						   const struct symbolizer_key *key)
 {
 	uint64_t hash = hash_bytes(key, sizeof(*key));
 
 	for (uint64_t i = 0; i < CACHE_NEAR; i++) {
-		struct symbols_cache_entry **place =
-			&cache->places[(hash + i) % SYMBOLS_CACHE_PLACES];
+		struct symbolizer_cache_entry **place =
+			&cache->places[(hash + i) % SYMBOLIZER_CACHE_PLACES];
 
 		if (!*place || memcmp(&(*place)->key, key, sizeof(*key)) == 0)
 			return place;
 	}
-	return &cache->places[hash % SYMBOLS_CACHE_PLACES];
+	return &cache->places[hash % SYMBOLIZER_CACHE_PLACES];
 }
 
-static void cache_clear(struct symbols_cache *cache)
+static void cache_clear(struct symbolizer_cache *cache)
 {
-	for (size_t i = 0; cache->places && i < SYMBOLS_CACHE_PLACES; i++) {
+	for (size_t i = 0; cache->places && i < SYMBOLIZER_CACHE_PLACES; i++) {
 		free(cache->places[i]);
 		cache->places[i] = NULL;
 	}
 	cache->bytes = 0;
 }
 
-void symbols_cache_deinit(struct symbols_cache *cache)
+void symbolizer_cache_deinit(struct symbolizer_cache *cache)
 {
 	cache_clear(cache);
 	free(cache->places);
@@ -64,10 +64,11 @@ static const char *cache_text(const char *at, char *ret_text)
 	return at + size;
 }
 
-int symbols_cache_find(const struct symbols_cache *cache, const struct symbols_key *key,
-		       struct resolve_frame *ret_frames)
+int symbolizer_cache_find(const struct symbolizer_cache *cache, const struct symbolizer_key *key,
+			  struct resolve_frame *ret_frames)
 {
-	const struct symbols_cache_entry *entry = cache->places ? *cache_place(cache, key) : NULL;
+	const struct symbolizer_cache_entry *entry =
+		cache->places ? *cache_place(cache, key) : NULL;
 	const char *at;
 
 	if (!entry || memcmp(&entry->key, key, sizeof(*key)) != 0)
@@ -85,10 +86,11 @@ int symbols_cache_find(const struct symbols_cache *cache, const struct symbols_k
 	return (int)entry->count;
 }
 
-static struct symbols_cache_entry *
-cache_entry_new(const struct symbols_key *key, const struct resolve_frame *frames, uint32_t count)
+static struct symbolizer_cache_entry *cache_entry_new(const struct symbolizer_key *key,
+						      const struct resolve_frame *frames,
+						      uint32_t count)
 {
-	struct symbols_cache_entry *entry;
+	struct symbolizer_cache_entry *entry;
 	size_t size = sizeof(*entry);
 	char *at;
 
@@ -98,7 +100,8 @@ cache_entry_new(const struct symbols_key *key, const struct resolve_frame *frame
 	entry = malloc(size);
 	if (!entry)
 		return NULL;
-	*entry = (struct symbols_cache_entry){.key = *key, .count = count, .size = (uint32_t)size};
+	*entry = (struct symbolizer_cache_entry){
+		.key = *key, .count = count, .size = (uint32_t)size};
 	at = entry->bytes;
 	for (uint32_t i = 0; i < count; i++) {
 		memcpy(at, &frames[i].line, sizeof(frames[i].line));
@@ -109,17 +112,18 @@ cache_entry_new(const struct symbols_key *key, const struct resolve_frame *frame
 	return entry;
 }
 
-void symbols_cache_put(struct symbols_cache *cache, const struct symbols_key *key,
-		       const struct resolve_frame *frames, uint32_t count)
+void symbolizer_cache_put(struct symbolizer_cache *cache, const struct symbolizer_key *key,
+			  const struct resolve_frame *frames, uint32_t count)
 {
-	struct symbols_cache_entry *entry, **place;
+	struct symbolizer_cache_entry *entry, **place;
 
 	if (!cache->places)
-		cache->places = calloc(SYMBOLS_CACHE_PLACES, sizeof(struct symbols_cache_entry *));
+		cache->places =
+			calloc(SYMBOLIZER_CACHE_PLACES, sizeof(struct symbolizer_cache_entry *));
 	entry = cache->places ? cache_entry_new(key, frames, count) : NULL;
 	if (!entry)
 		return;
-	if (cache->bytes + entry->size > SYMBOLS_CACHE_BYTES)
+	if (cache->bytes + entry->size > SYMBOLIZER_CACHE_BYTES)
 		cache_clear(cache);
 	place = cache_place(cache, key);
 	if (*place)

@@ -13,33 +13,33 @@
 #include "daemon/symbols-open.h"
 #include "symbol/resolve.h"
 
-#define SYMBOLS_CACHE_PLACES 65536u
-#define SYMBOLS_CACHE_BYTES (16u << 20) /* of answers; beyond it all are forgotten */
+#define SYMBOLIZER_CACHE_PLACES 65536u
+#define SYMBOLIZER_CACHE_BYTES (16u << 20) /* of answers; beyond it all are forgotten */
 
-struct symbols_cache_entry;
+struct symbolizer_cache_entry;
 
 /* No holes: compared as bytes. */
-struct symbols_key {
-	struct symbols_identity file;
+struct symbolizer_key {
+	struct symbolizer_identity file;
 	uint64_t address;
 	uint64_t build; /* hash of the build id that the file was expected to have; 0 = any */
 	uint32_t user;
 	uint32_t reserved; /* 0 */
 };
 
-_Static_assert(sizeof(struct symbols_key) == 64, "key without holes");
+_Static_assert(sizeof(struct symbolizer_key) == 64, "key without holes");
 
-struct symbols_cache {
-	struct symbols_cache_entry **places; /* NULL until the first answer */
+struct symbolizer_cache {
+	struct symbolizer_cache_entry **places; /* NULL until the first answer */
 	size_t bytes;
 };
 
-void symbols_cache_deinit(struct symbols_cache *cache);
+void symbolizer_cache_deinit(struct symbolizer_cache *cache);
 
 /* How many frames, which may be 0: known not to be known. -ENOENT: never asked. */
-int symbols_cache_find(const struct symbols_cache *cache, const struct symbols_key *key,
-		       struct resolve_frame *ret_frames);
+int symbolizer_cache_find(const struct symbolizer_cache *cache, const struct symbolizer_key *key,
+			  struct resolve_frame *ret_frames);
 
 /* Without memory it is not kept. */
-void symbols_cache_put(struct symbols_cache *cache, const struct symbols_key *key,
-		       const struct resolve_frame *frames, uint32_t count);
+void symbolizer_cache_put(struct symbolizer_cache *cache, const struct symbolizer_key *key,
+			  const struct resolve_frame *frames, uint32_t count);

@@ -8,6 +8,8 @@
 #include "daemon/symbols-lookup.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,102 +17,145 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "book/clock.h"
+#include "daemon/symbols-cache.h"
+#include "daemon/symbols-open.h"
+#include "daemon/symbols-worker.h"
 
-#define LOOKUP_SECOND UINT64_C(1000000000)
+#define SYMBOLIZER_SECOND UINT64_C(1000000000)
 
-int symbols_lookup_init(struct symbols_lookup *lookup, const struct symbols_config *config,
-			int stop_fd)
+/* A module and the file with its debug information. */
+struct symbolizer_pair {
+	struct symbolizer_identity module;
+	uint32_t user;
+	int debug; /* -1 = this place is free */
+};
+
+struct symbolizer_bad {
+	struct symbolizer_identity module;
+	uint32_t user;
+	uint64_t until_ns;
+};
+
+struct symbolizer {
+	struct symbolizer_config config;
+	struct symbolizer_worker worker;
+	struct symbolizer_cache cache;
+	struct symbolizer_pair pairs[SYMBOLIZER_PAIRS];
+	size_t next_pair;
+	struct symbolizer_bad bad[SYMBOLIZER_BAD_MAX];
+	size_t next_bad;
+	uint64_t cached; /* atomic */
+};
+
+int symbolizer_new(struct symbolizer **ret_symbolizer, const struct symbolizer_config *config)
 {
-	*lookup = (struct symbols_lookup){.config = config};
-	for (size_t i = 0; i < SYMBOLS_LOOKUP_PAIRS; i++)
-		lookup->pairs[i].debug = -1;
-	return symbols_worker_init(&lookup->worker, config, stop_fd);
+	CLEANUP_FREE struct symbolizer *symbolizer = calloc(1, sizeof(*symbolizer));
+	int r;
+
+	if (!symbolizer)
+		return -ENOMEM;
+	symbolizer->config = *config;
+	for (size_t i = 0; i < SYMBOLIZER_PAIRS; i++)
+		symbolizer->pairs[i].debug = -1;
+	r = symbolizer_worker_init(&symbolizer->worker, &symbolizer->config);
+	if (r < 0)
+		return r;
+	*ret_symbolizer = cleanup_steal(symbolizer);
+	return 0;
 }
 
-void symbols_lookup_rest(struct symbols_lookup *lookup)
+void symbolizer_rest(struct symbolizer *symbolizer)
 {
-	symbols_worker_end(&lookup->worker);
-	for (size_t i = 0; i < SYMBOLS_LOOKUP_PAIRS; i++) {
-		if (lookup->pairs[i].debug >= 0)
-			(void)close(lookup->pairs[i].debug); /* open for reading only */
-		lookup->pairs[i].debug = -1;
+	symbolizer_worker_end(&symbolizer->worker);
+	for (size_t i = 0; i < SYMBOLIZER_PAIRS; i++) {
+		if (symbolizer->pairs[i].debug >= 0)
+			(void)close(symbolizer->pairs[i].debug); /* open for reading only */
+		symbolizer->pairs[i].debug = -1;
 	}
 }
 
-void symbols_lookup_deinit(struct symbols_lookup *lookup)
+struct symbolizer *symbolizer_free(struct symbolizer *symbolizer)
 {
-	symbols_lookup_rest(lookup);
-	symbols_worker_deinit(&lookup->worker);
-	symbols_cache_deinit(&lookup->cache);
+	if (!symbolizer)
+		return NULL;
+	symbolizer_rest(symbolizer);
+	symbolizer_worker_deinit(&symbolizer->worker);
+	symbolizer_cache_deinit(&symbolizer->cache);
+	free(symbolizer);
+	return NULL;
 }
 
-static bool lookup_is_same(const struct symbols_identity *a, const struct symbols_identity *b)
+static bool symbolizer_is_same(const struct symbolizer_identity *a,
+			       const struct symbolizer_identity *b)
 {
 	return memcmp(a, b, sizeof(*a)) == 0;
 }
 
-static int lookup_debug_of(const struct symbols_lookup *lookup, const struct symbols_key *key)
+static int symbolizer_debug_of(const struct symbolizer *symbolizer,
+			       const struct symbolizer_key *key)
 {
-	for (size_t i = 0; i < SYMBOLS_LOOKUP_PAIRS; i++) {
-		const struct symbols_pair *pair = &lookup->pairs[i];
+	for (size_t i = 0; i < SYMBOLIZER_PAIRS; i++) {
+		const struct symbolizer_pair *pair = &symbolizer->pairs[i];
 
 		if (pair->debug >= 0 && pair->user == key->user &&
-		    lookup_is_same(&pair->module, &key->file))
+		    symbolizer_is_same(&pair->module, &key->file))
 			return pair->debug;
 	}
 	return -1;
 }
 
 /* Takes the descriptor, which stays open until others need its place. */
-static void lookup_keep_consume(struct symbols_lookup *lookup, const struct symbols_key *key,
-				int debug)
+static void symbolizer_keep_consume(struct symbolizer *symbolizer, const struct symbolizer_key *key,
+				    int debug)
 {
-	struct symbols_pair *pair = &lookup->pairs[lookup->next_pair++ % SYMBOLS_LOOKUP_PAIRS];
+	struct symbolizer_pair *pair =
+		&symbolizer->pairs[symbolizer->next_pair++ % SYMBOLIZER_PAIRS];
 
 	if (pair->debug >= 0)
 		(void)close(pair->debug); /* open for reading only */
-	*pair = (struct symbols_pair){.module = key->file, .user = key->user, .debug = debug};
+	*pair = (struct symbolizer_pair){.module = key->file, .user = key->user, .debug = debug};
 }
 
-static bool lookup_is_bad(const struct symbols_lookup *lookup, const struct symbols_key *key)
+static bool symbolizer_is_bad(const struct symbolizer *symbolizer, const struct symbolizer_key *key)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	uint32_t of_user = 0;
 
-	for (size_t i = 0; i < SYMBOLS_LOOKUP_BAD_MAX; i++) {
-		const struct symbols_bad *bad = &lookup->bad[i];
+	for (size_t i = 0; i < SYMBOLIZER_BAD_MAX; i++) {
+		const struct symbolizer_bad *bad = &symbolizer->bad[i];
 
 		if (bad->until_ns <= now || bad->user != key->user)
 			continue;
-		if (lookup_is_same(&bad->module, &key->file) ||
-		    ++of_user >= SYMBOLS_LOOKUP_BAD_USER)
+		if (symbolizer_is_same(&bad->module, &key->file) ||
+		    ++of_user >= SYMBOLIZER_BAD_USER)
 			return true;
 	}
 	return false;
 }
 
-static void lookup_mark_bad(struct symbols_lookup *lookup, const struct symbols_key *key)
+static void symbolizer_mark_bad(struct symbolizer *symbolizer, const struct symbolizer_key *key)
 {
-	lookup->bad[lookup->next_bad++ % SYMBOLS_LOOKUP_BAD_MAX] = (struct symbols_bad){
+	symbolizer->bad[symbolizer->next_bad++ % SYMBOLIZER_BAD_MAX] = (struct symbolizer_bad){
 		.module = key->file,
 		.user = key->user,
-		.until_ns = clock_ns(CLOCK_MONOTONIC) + SYMBOLS_LOOKUP_BAD_S * LOOKUP_SECOND,
+		.until_ns = clock_ns(CLOCK_MONOTONIC) + SYMBOLIZER_BAD_S * SYMBOLIZER_SECOND,
 	};
 }
 
-static int lookup_ask(struct symbols_lookup *lookup, const struct symbols_key *key, int fd,
-		      int debug, struct symbols_wire_answer *ret_answer)
+static int symbolizer_ask(struct symbolizer *symbolizer, const struct symbolizer_key *key, int fd,
+			  int debug, struct symbolizer_wire_answer *ret_answer)
 {
-	const int files[SYMBOLS_WIRE_FILES] = {fd, debug};
-	int r = symbols_worker_ask(&lookup->worker, key->user, key->address, files, ret_answer);
+	const int files[SYMBOLIZER_WIRE_FILES] = {fd, debug};
+	int r = symbolizer_worker_ask(&symbolizer->worker, key->user, key->address, files,
+				      ret_answer);
 
 	if (r == -ETIMEDOUT || r == -EPIPE || r == -EBADMSG)
-		lookup_mark_bad(lookup, key);
+		symbolizer_mark_bad(symbolizer, key);
 	return r < 0 ? r : ret_answer->result;
 }
 
-static bool lookup_is_build(const struct symbols_module *module,
-			    const struct symbols_wire_answer *answer)
+static bool symbolizer_is_build(const struct symbolizer_module *module,
+				const struct symbolizer_wire_answer *answer)
 {
 	return module->build_id_length == 0 ||
 	       (module->build_id_length == answer->build_id_length &&
@@ -118,13 +163,14 @@ static bool lookup_is_build(const struct symbols_module *module,
 }
 
 /* Asks for the file, and if it has no debug information, again with that beside it. */
-static int lookup_ask_both(struct symbols_lookup *lookup, const struct symbols_module *module,
-			   const struct symbols_key *key, int fd,
-			   struct symbols_wire_answer *ret_answer)
+static int symbolizer_ask_both(struct symbolizer *symbolizer,
+			       const struct symbolizer_module *module,
+			       const struct symbolizer_key *key, int fd,
+			       struct symbolizer_wire_answer *ret_answer)
 {
-	int debug = lookup_debug_of(lookup, key);
-	int r = lookup_ask(lookup, key, fd, debug, ret_answer);
-	const struct symbols_hint hint = {
+	int debug = symbolizer_debug_of(symbolizer, key);
+	int r = symbolizer_ask(symbolizer, key, fd, debug, ret_answer);
+	const struct symbolizer_hint hint = {
 		.build_id = ret_answer->build_id,
 		.build_id_length = ret_answer->build_id_length,
 		.link = ret_answer->link,
@@ -132,47 +178,48 @@ static int lookup_ask_both(struct symbols_lookup *lookup, const struct symbols_m
 
 	if (r < 0)
 		return r;
-	if (!lookup_is_build(module, ret_answer))
+	if (!symbolizer_is_build(module, ret_answer))
 		return -ESTALE;
 	if (debug >= 0 || ret_answer->has_debug ||
-	    symbols_open_debug(lookup->config->debug_folder, module, &hint, &debug) < 0)
+	    symbolizer_open_debug(symbolizer->config.debug_folder, module, &hint, &debug) < 0)
 		return 0;
-	lookup_keep_consume(lookup, key, debug);
-	return lookup_ask(lookup, key, fd, debug, ret_answer);
+	symbolizer_keep_consume(symbolizer, key, debug);
+	return symbolizer_ask(symbolizer, key, fd, debug, ret_answer);
 }
 
 /* What is in an open file, from memory or by looking. */
-static int lookup_look(struct symbols_lookup *lookup, const struct symbols_module *module,
-		       const struct symbols_key *key, int fd, struct symbols_answer *ret_answer)
+static int symbolizer_look(struct symbolizer *symbolizer, const struct symbolizer_module *module,
+			   const struct symbolizer_key *key, int fd,
+			   struct symbolizer_answer *ret_answer)
 {
-	struct symbols_wire_answer answer = {.count = 0};
-	int r = symbols_cache_find(&lookup->cache, key, ret_answer->frames);
+	struct symbolizer_wire_answer answer = {.count = 0};
+	int r = symbolizer_cache_find(&symbolizer->cache, key, ret_answer->frames);
 
 	if (r >= 0) {
-		__atomic_add_fetch(&lookup->cached, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&symbolizer->cached, 1, __ATOMIC_RELAXED);
 		ret_answer->count = (size_t)r;
 		return r > 0 ? 0 : -ENOENT;
 	}
-	if (lookup_is_bad(lookup, key))
+	if (symbolizer_is_bad(symbolizer, key))
 		return -EBUSY;
-	r = lookup_ask_both(lookup, module, key, fd, &answer);
+	r = symbolizer_ask_both(symbolizer, module, key, fd, &answer);
 	if (r < 0)
 		return r;
-	symbols_cache_put(&lookup->cache, key, answer.frames, answer.count);
+	symbolizer_cache_put(&symbolizer->cache, key, answer.frames, answer.count);
 	ret_answer->count = answer.count;
 	memcpy(ret_answer->frames, answer.frames, answer.count * sizeof(answer.frames[0]));
 	return answer.count > 0 ? 0 : -ENOENT;
 }
 
-int symbols_lookup_find(struct symbols_lookup *lookup, const struct symbols_module *module,
-			uint64_t address, struct symbols_answer *ret_answer)
+int symbolizer_find(struct symbolizer *symbolizer, const struct symbolizer_module *module,
+		    uint64_t address, struct symbolizer_answer *ret_answer)
 {
-	const struct symbols_hint hint = {
+	const struct symbolizer_hint hint = {
 		.build_id = module->build_id,
 		.build_id_length = bits_min(module->build_id_length, RESOLVE_BUILD_ID_MAX),
 		.link = "",
 	};
-	struct symbols_key key = {.address = address, .user = module->user};
+	struct symbolizer_key key = {.address = address, .user = module->user};
 	CLEANUP_CLOSE int fd = -1;
 	CLEANUP_CLOSE int loaded = -1;
 	CLEANUP_CLOSE int debug = -1;
@@ -182,28 +229,28 @@ int symbols_lookup_find(struct symbols_lookup *lookup, const struct symbols_modu
 		return -EINVAL;
 	if (hint.build_id_length > 0)
 		key.build = hash_bytes(hint.build_id, hint.build_id_length);
-	r = symbols_open_module(module, &fd, &key.file);
+	r = symbolizer_open_module(module, &fd, &key.file);
 	if (r == 0)
-		r = lookup_look(lookup, module, &key, fd, ret_answer);
+		r = symbolizer_look(symbolizer, module, &key, fd, ret_answer);
 	if (r == 0 || hint.build_id_length == 0)
 		return r;
 	/* The file is gone, or was built anew: the process still has the old one. */
-	if ((fd < 0 || r == -ESTALE) && symbols_open_loaded(module, &loaded, &key.file) == 0)
-		r = lookup_look(lookup, module, &key, loaded, ret_answer);
+	if ((fd < 0 || r == -ESTALE) && symbolizer_open_loaded(module, &loaded, &key.file) == 0)
+		r = symbolizer_look(symbolizer, module, &key, loaded, ret_answer);
 	if (r != -ESTALE && r != -ENOENT)
 		return r;
 	/* Its debug information may have been kept. */
-	if (symbols_open_debug(lookup->config->debug_folder, module, &hint, &debug) < 0)
+	if (symbolizer_open_debug(symbolizer->config.debug_folder, module, &hint, &debug) < 0)
 		return r;
-	key.file = (struct symbols_identity){.inode = key.build};
-	return lookup_look(lookup, module, &key, debug, ret_answer);
+	key.file = (struct symbolizer_identity){.inode = key.build};
+	return symbolizer_look(symbolizer, module, &key, debug, ret_answer);
 }
 
-void symbols_lookup_counts(const struct symbols_lookup *lookup, struct symbols_counts *ret_counts)
+void symbolizer_counts(const struct symbolizer *symbolizer, struct symbolizer_counts *ret_counts)
 {
-	*ret_counts = (struct symbols_counts){
-		.cached = __atomic_load_n(&lookup->cached, __ATOMIC_RELAXED),
-		.started = __atomic_load_n(&lookup->worker.started, __ATOMIC_RELAXED),
-		.lost = __atomic_load_n(&lookup->worker.lost, __ATOMIC_RELAXED),
+	*ret_counts = (struct symbolizer_counts){
+		.cached = __atomic_load_n(&symbolizer->cached, __ATOMIC_RELAXED),
+		.started = __atomic_load_n(&symbolizer->worker.started, __ATOMIC_RELAXED),
+		.lost = __atomic_load_n(&symbolizer->worker.lost, __ATOMIC_RELAXED),
 	};
 }

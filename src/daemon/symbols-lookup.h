@@ -2,57 +2,73 @@
 #pragma once
 
 /*
- * How a question is answered: from memory, else by the process, first with the module and then, if that
- * has no debug information, together with the file that has. Runs in the thread for symbols only.
+ * Names for addresses in files that a process had loaded. The files are opened here and looked into by a
+ * process without rights, which may be lost at any time; what it said is remembered. A process serves one
+ * user: what somebody's files did to it is never there for somebody else's. It is ended when it has
+ * not answered in time, and when it has served many questions.
+ *
+ * For one thread, which waits for the answers.
  */
 
+#include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/symbols-cache.h"
-#include "daemon/symbols-open.h"
-#include "daemon/symbols-worker.h"
-#include "daemon/symbols.h"
+#include "symbol/resolve.h"
 
-#define SYMBOLS_LOOKUP_PAIRS 8u    /* files whose debug information stays open */
-#define SYMBOLS_LOOKUP_BAD_MAX 64u /* files that cost us a process */
-#define SYMBOLS_LOOKUP_BAD_S 60u   /* for so long they are not tried again */
-#define SYMBOLS_LOOKUP_BAD_USER 4u /* so many of them, and their user's are not tried either */
+#define SYMBOLIZER_TIMEOUT_MS 2000 /* for one question; then the process is killed */
+#define SYMBOLIZER_SERVED_MAX 256u /* questions to one process */
+#define SYMBOLIZER_STARTS_MAX 32u  /* of processes... */
+#define SYMBOLIZER_STARTS_S 10u    /* ...in such a time */
+#define SYMBOLIZER_PAIRS 8u        /* files whose debug information stays open */
+#define SYMBOLIZER_BAD_MAX 64u     /* files that cost us a process */
+#define SYMBOLIZER_BAD_S 60u       /* for so long they are not tried again */
+#define SYMBOLIZER_BAD_USER 4u     /* so many of them, and their user's are not tried either */
 
-/* A module and the file with its debug information. */
-struct symbols_pair {
-	struct symbols_identity module;
-	uint32_t user;
-	int debug; /* -1 = this place is free */
+struct symbolizer;
+
+struct symbolizer_config {
+	const char *debug_folder; /* NULL = /usr/lib/debug */
+	const char *program;      /* NULL = this one; for tests */
+	uint32_t timeout_ms;      /* 0 = SYMBOLIZER_TIMEOUT_MS */
+	int stop_fd;              /* the owner's: readable when nothing is to be waited for */
 };
 
-struct symbols_bad {
-	struct symbols_identity module;
-	uint32_t user;
-	uint64_t until_ns;
+/* A file that a process had loaded. */
+struct symbolizer_module {
+	const char *path;         /* as that process saw it */
+	uint32_t pid;             /* whose root the path begins at; 0 = ours */
+	uint32_t user;            /* who must be able to read it */
+	uint64_t book;            /* for which it is remembered; 0 = for none */
+	uint64_t base;            /* where that process has it; 0 = not known */
+	uint32_t build_id_length; /* 0 = not known */
+	uint8_t build_id[RESOLVE_BUILD_ID_MAX];
 };
 
-struct symbols_lookup {
-	const struct symbols_config *config;
-	struct symbols_worker worker;
-	struct symbols_cache cache;
-	struct symbols_pair pairs[SYMBOLS_LOOKUP_PAIRS];
-	size_t next_pair;
-	struct symbols_bad bad[SYMBOLS_LOOKUP_BAD_MAX];
-	size_t next_bad;
-	uint64_t cached; /* atomic */
+struct symbolizer_answer {
+	size_t count;                                    /* never 0 */
+	struct resolve_frame frames[RESOLVE_FRAMES_MAX]; /* innermost first; any bytes */
 };
 
-/* @config must stay. 0 or a negative errno. */
-int symbols_lookup_init(struct symbols_lookup *lookup, const struct symbols_config *config,
-			int stop_fd);
-void symbols_lookup_deinit(struct symbols_lookup *lookup);
+struct symbolizer_counts {
+	uint64_t cached;  /* questions answered from memory */
+	uint64_t started; /* processes */
+	uint64_t lost;    /* of those: killed for their silence, or ended by what they read */
+};
 
-/* As symbols_resolve(). */
-int symbols_lookup_find(struct symbols_lookup *lookup, const struct symbols_module *module,
-			uint64_t address, struct symbols_answer *ret_answer);
+/* 0 or a negative errno. No process is started before the first question. */
+int symbolizer_new(struct symbolizer **ret_symbolizer, const struct symbolizer_config *config);
+struct symbolizer *symbolizer_free(struct symbolizer *symbolizer);
+
+/*
+ * What is at @address of a module, counted as its file does. 0; -ENOENT if it is not known; -ETIMEDOUT;
+ * -EBUSY if too many processes were lost; -ECANCELED: stopped; or another negative errno: the file cannot
+ * be read.
+ */
+int symbolizer_find(struct symbolizer *symbolizer, const struct symbolizer_module *module,
+		    uint64_t address, struct symbolizer_answer *ret_answer);
 
 /* Lets go of all but what is known. */
-void symbols_lookup_rest(struct symbols_lookup *lookup);
+void symbolizer_rest(struct symbolizer *symbolizer);
 
-/* All but how often it was asked. From any thread. */
-void symbols_lookup_counts(const struct symbols_lookup *lookup, struct symbols_counts *ret_counts);
+/* From any thread. */
+void symbolizer_counts(const struct symbolizer *symbolizer, struct symbolizer_counts *ret_counts);

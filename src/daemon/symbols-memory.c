@@ -8,23 +8,23 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "daemon/symbols.h"
+#include "daemon/symbols-lookup.h"
 
-void symbols_memory_init(struct symbols_memory *memory)
+void symbolizer_memory_init(struct symbolizer_memory *memory)
 {
-	memory->cache = (struct symbols_cache){.places = NULL};
+	memory->cache = (struct symbolizer_cache){.places = NULL};
 	(void)pthread_mutex_init(&memory->lock, NULL); /* cannot fail on Linux */
 }
 
-void symbols_memory_deinit(struct symbols_memory *memory)
+void symbolizer_memory_deinit(struct symbolizer_memory *memory)
 {
-	symbols_cache_deinit(&memory->cache);
+	symbolizer_cache_deinit(&memory->cache);
 	pthread_mutex_destroy(&memory->lock);
 }
 
-static struct symbols_key memory_key(const struct symbols_module *module, uint64_t address)
+static struct symbolizer_key memory_key(const struct symbolizer_module *module, uint64_t address)
 {
-	return (struct symbols_key){
+	return (struct symbolizer_key){
 		.file = {.inode = module->book},
 		.address = address,
 		.build = hash_bytes(module->path, strlen(module->path)) ^
@@ -33,14 +33,14 @@ static struct symbols_key memory_key(const struct symbols_module *module, uint64
 	};
 }
 
-int symbols_memory_find(struct symbols_memory *memory, const struct symbols_module *module,
-			uint64_t address, struct symbols_answer *ret_answer)
+int symbolizer_memory_find(struct symbolizer_memory *memory, const struct symbolizer_module *module,
+			   uint64_t address, struct symbolizer_answer *ret_answer)
 {
-	struct symbols_key key = memory_key(module, address);
+	struct symbolizer_key key = memory_key(module, address);
 	int r;
 
 	pthread_mutex_lock(&memory->lock);
-	r = symbols_cache_find(&memory->cache, &key, ret_answer->frames);
+	r = symbolizer_cache_find(&memory->cache, &key, ret_answer->frames);
 	pthread_mutex_unlock(&memory->lock);
 	if (r < 0)
 		return -EAGAIN;
@@ -48,13 +48,13 @@ int symbols_memory_find(struct symbols_memory *memory, const struct symbols_modu
 	return r > 0 ? 0 : -ENOENT;
 }
 
-void symbols_memory_put(struct symbols_memory *memory, const struct symbols_module *module,
-			uint64_t address, const struct symbols_answer *answer)
+void symbolizer_memory_put(struct symbolizer_memory *memory, const struct symbolizer_module *module,
+			   uint64_t address, const struct symbolizer_answer *answer)
 {
-	struct symbols_key key = memory_key(module, address);
+	struct symbolizer_key key = memory_key(module, address);
 
 	pthread_mutex_lock(&memory->lock);
-	symbols_cache_put(&memory->cache, &key, answer ? answer->frames : NULL,
-			  answer ? (uint32_t)answer->count : 0);
+	symbolizer_cache_put(&memory->cache, &key, answer ? answer->frames : NULL,
+			     answer ? (uint32_t)answer->count : 0);
 	pthread_mutex_unlock(&memory->lock);
 }

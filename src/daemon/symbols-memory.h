@@ -13,21 +13,21 @@
 
 #include "daemon/symbols-cache.h"
 
-struct symbols_answer;
-struct symbols_module;
+struct symbolizer_answer;
+struct symbolizer_module;
 
-struct symbols_memory {
+struct symbolizer_memory {
 	pthread_mutex_t lock;
-	struct symbols_cache cache;
+	struct symbolizer_cache cache;
 };
 
-void symbols_memory_init(struct symbols_memory *memory);
-void symbols_memory_deinit(struct symbols_memory *memory);
+void symbolizer_memory_init(struct symbolizer_memory *memory);
+void symbolizer_memory_deinit(struct symbolizer_memory *memory);
 
 /* 0; -ENOENT if it is known that there is no name; -EAGAIN if nobody has asked. */
-int symbols_memory_find(struct symbols_memory *memory, const struct symbols_module *module,
-			uint64_t address, struct symbols_answer *ret_answer);
+int symbolizer_memory_find(struct symbolizer_memory *memory, const struct symbolizer_module *module,
+			   uint64_t address, struct symbolizer_answer *ret_answer);
 
 /* @answer: NULL = there is no name. */
-void symbols_memory_put(struct symbols_memory *memory, const struct symbols_module *module,
-			uint64_t address, const struct symbols_answer *answer);
+void symbolizer_memory_put(struct symbolizer_memory *memory, const struct symbolizer_module *module,
+			   uint64_t address, const struct symbolizer_answer *answer);

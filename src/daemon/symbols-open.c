@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "daemon/symbols.h"
+#include "daemon/symbols-lookup.h"
 #include "source/loaded.h"
 
 #define OPEN_PATH_SIZE 4096
@@ -94,9 +94,9 @@ static int open_file(uint32_t pid, uint32_t user, const char *path, int *ret_fd,
 	return r < 0 ? r : open_seen(seen, user, ret_fd, ret_file);
 }
 
-static struct symbols_identity open_identity(const struct stat *file)
+static struct symbolizer_identity open_identity(const struct stat *file)
 {
-	return (struct symbols_identity){
+	return (struct symbolizer_identity){
 		.device = file->st_dev,
 		.inode = file->st_ino,
 		.size = (uint64_t)file->st_size,
@@ -105,8 +105,8 @@ static struct symbols_identity open_identity(const struct stat *file)
 	};
 }
 
-int symbols_open_module(const struct symbols_module *module, int *ret_fd,
-			struct symbols_identity *ret_identity)
+int symbolizer_open_module(const struct symbolizer_module *module, int *ret_fd,
+			   struct symbolizer_identity *ret_identity)
 {
 	struct stat file;
 	int r = open_file(module->pid, module->user, module->path, ret_fd, &file);
@@ -116,12 +116,13 @@ int symbols_open_module(const struct symbols_module *module, int *ret_fd,
 	return r;
 }
 
-int symbols_open_loaded(const struct symbols_module *module, int *ret_fd,
-			struct symbols_identity *ret_identity)
+int symbolizer_open_loaded(const struct symbolizer_module *module, int *ret_fd,
+			   struct symbolizer_identity *ret_identity)
 {
 	CLEANUP_CLOSE int seen = -1;
 	struct stat file;
-	int r = module->pid ? loaded_look(module->pid, module->path, module->base, &seen) : -ENOENT;
+	int r = module->pid ? mapped_file_look(module->pid, module->path, module->base, &seen)
+			    : -ENOENT;
 
 	if (r == 0)
 		r = open_seen(seen, module->user, ret_fd, &file);
@@ -130,8 +131,8 @@ int symbols_open_loaded(const struct symbols_module *module, int *ret_fd,
 	return r;
 }
 
-static int open_by_build_id(const char *folder, const struct symbols_module *module,
-			    const struct symbols_hint *hint, int *ret_fd)
+static int open_by_build_id(const char *folder, const struct symbolizer_module *module,
+			    const struct symbolizer_hint *hint, int *ret_fd)
 {
 	char path[OPEN_PATH_SIZE], digits[2 * RESOLVE_BUILD_ID_MAX + 1];
 	struct stat file;
@@ -148,8 +149,8 @@ static int open_by_build_id(const char *folder, const struct symbols_module *mod
 }
 
 /* Where debuggers look: beside the module, in a folder there, and below the folder for all. */
-static int open_by_link(const char *folder, const struct symbols_module *module, const char *link,
-			int *ret_fd)
+static int open_by_link(const char *folder, const struct symbolizer_module *module,
+			const char *link, int *ret_fd)
 {
 	const char *const places[][2] = {{"", "/"}, {"", "/.debug/"}, {folder, "/"}};
 	const char *slash = strrchr(module->path, '/');
@@ -171,8 +172,8 @@ static int open_by_link(const char *folder, const struct symbols_module *module,
 	return r;
 }
 
-int symbols_open_debug(const char *folder, const struct symbols_module *module,
-		       const struct symbols_hint *hint, int *ret_fd)
+int symbolizer_open_debug(const char *folder, const struct symbolizer_module *module,
+			  const struct symbolizer_hint *hint, int *ret_fd)
 {
 	int r;
 

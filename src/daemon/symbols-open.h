@@ -14,10 +14,10 @@
 
 #include "symbol/resolve.h"
 
-struct symbols_module;
+struct symbolizer_module;
 
 /* What tells one state of a file from another; no holes. */
-struct symbols_identity {
+struct symbolizer_identity {
 	uint64_t device;
 	uint64_t inode;
 	uint64_t size;
@@ -25,21 +25,21 @@ struct symbols_identity {
 	uint64_t changed_ns;
 };
 
-_Static_assert(sizeof(struct symbols_identity) == 40, "identity without holes");
+_Static_assert(sizeof(struct symbolizer_identity) == 40, "identity without holes");
 
 /* 0; -EACCES if the user may not; -EINVAL for what is no regular file; -EFBIG; or another negative errno. */
-int symbols_open_module(const struct symbols_module *module, int *ret_fd,
-			struct symbols_identity *ret_identity);
+int symbolizer_open_module(const struct symbolizer_module *module, int *ret_fd,
+			   struct symbolizer_identity *ret_identity);
 
 /*
  * The same for the file that the process has loaded, which its name may not lead to any more: it was deleted,
  * or there is another in its place. Its build id must be compared.
  */
-int symbols_open_loaded(const struct symbols_module *module, int *ret_fd,
-			struct symbols_identity *ret_identity);
+int symbolizer_open_loaded(const struct symbolizer_module *module, int *ret_fd,
+			   struct symbolizer_identity *ret_identity);
 
 /* What a module says of its debug information. */
-struct symbols_hint {
+struct symbolizer_hint {
 	const uint8_t *build_id;
 	size_t build_id_length;
 	const char *link; /* as whoever wrote the module wants it */
@@ -49,5 +49,5 @@ struct symbols_hint {
  * The file with the debug information: by its build id below @folder (NULL = where Debian has them), else
  * by the name of the link.
  */
-int symbols_open_debug(const char *folder, const struct symbols_module *module,
-		       const struct symbols_hint *hint, int *ret_fd);
+int symbolizer_open_debug(const char *folder, const struct symbolizer_module *module,
+			  const struct symbolizer_hint *hint, int *ret_fd);

@@ -33,8 +33,8 @@ struct process_file {
 
 /* One that is open. */
 struct process_slot {
-	int files[SYMBOLS_WIRE_FILES]; /* -1 = none */
-	struct process_file kept[SYMBOLS_WIRE_FILES];
+	int files[SYMBOLIZER_WIRE_FILES]; /* -1 = none */
+	struct process_file kept[SYMBOLIZER_WIRE_FILES];
 	struct resolve *resolve; /* NULL = the slot is free */
 };
 
@@ -43,9 +43,9 @@ struct process {
 	size_t next; /* slot to be used for the next file */
 };
 
-static void process_close(int files[SYMBOLS_WIRE_FILES])
+static void process_close(int files[SYMBOLIZER_WIRE_FILES])
 {
-	for (size_t i = 0; i < SYMBOLS_WIRE_FILES; i++) {
+	for (size_t i = 0; i < SYMBOLIZER_WIRE_FILES; i++) {
 		if (files[i] >= 0)
 			(void)close(files[i]); /* open for reading only */
 		files[i] = -1;
@@ -87,10 +87,10 @@ static struct process_slot *process_find_slot(struct process *process,
 }
 
 /* Takes the descriptors in any case. */
-static int process_open_consume(struct process *process, int files[SYMBOLS_WIRE_FILES],
+static int process_open_consume(struct process *process, int files[SYMBOLIZER_WIRE_FILES],
 				struct resolve **ret_resolve)
 {
-	struct process_file wanted[SYMBOLS_WIRE_FILES] = {
+	struct process_file wanted[SYMBOLIZER_WIRE_FILES] = {
 		process_file_of(files[0]),
 		process_file_of(files[1]),
 	};
@@ -116,7 +116,8 @@ static int process_open_consume(struct process *process, int files[SYMBOLS_WIRE_
 
 /* Takes the descriptors in any case. */
 static void process_find_consume(struct process *process, uint64_t address,
-				 int files[SYMBOLS_WIRE_FILES], struct symbols_wire_answer *answer)
+				 int files[SYMBOLIZER_WIRE_FILES],
+				 struct symbolizer_wire_answer *answer)
 {
 	struct resolve *resolve = NULL;
 	struct resolve_facts facts;
@@ -135,24 +136,24 @@ static void process_find_consume(struct process *process, uint64_t address,
 
 static int process_serve(struct process *process, int socket)
 {
-	static struct symbols_wire_answer answer;
-	struct symbols_wire_request request;
-	int files[SYMBOLS_WIRE_FILES];
-	int r = symbols_wire_hear(socket, &request, files);
+	static struct symbolizer_wire_answer answer;
+	struct symbolizer_wire_request request;
+	int files[SYMBOLIZER_WIRE_FILES];
+	int r = symbolizer_wire_hear(socket, &request, files);
 
 	if (r < 0)
 		return r;
 	memset(&answer, 0, sizeof(answer));
-	answer.magic = SYMBOLS_WIRE_MAGIC;
-	answer.version = SYMBOLS_WIRE_VERSION;
+	answer.magic = SYMBOLIZER_WIRE_MAGIC;
+	answer.version = SYMBOLIZER_WIRE_VERSION;
 	answer.kind = request.kind;
 	answer.serial = request.serial;
-	if (request.kind == SYMBOLS_WIRE_PROBE)
+	if (request.kind == SYMBOLIZER_WIRE_PROBE)
 		answer.allowed = jail_probe();
 	else
 		process_find_consume(process, request.address, files, &answer);
-	answer.size = symbols_wire_size(answer.count);
-	return symbols_wire_tell(socket, &answer);
+	answer.size = symbolizer_wire_size(answer.count);
+	return symbolizer_wire_tell(socket, &answer);
 }
 
 /* What the libraries do only once, and would not be allowed later. */
@@ -165,19 +166,19 @@ static void process_warm_up(void)
 	demangle_name("_Z1fv", text, sizeof(text));
 }
 
-bool symbols_process_is_meant(int argc, char *const *argv)
+bool symbolizer_process_is_meant(int argc, char *const *argv)
 {
-	return argc == 3 && strcmp(argv[1], SYMBOLS_PROCESS_ARGUMENT) == 0;
+	return argc == 3 && strcmp(argv[1], SYMBOLIZER_PROCESS_ARGUMENT) == 0;
 }
 
-int symbols_process_main(int argc, char *const *argv)
+int symbolizer_process_main(int argc, char *const *argv)
 {
 	static struct process process;
 	uint64_t socket;
 
 	if (argc != 3 || text_parse_u64(argv[2], &socket) < 0 || socket > INT32_MAX)
 		return EXIT_FAILURE;
-	(void)prctl(PR_SET_NAME, SYMBOLS_PROCESS_NAME); /* only for people */
+	(void)prctl(PR_SET_NAME, SYMBOLIZER_PROCESS_NAME); /* only for people */
 	for (size_t i = 0; i < PROCESS_SLOTS; i++)
 		process.slots[i] = (struct process_slot){.files = {-1, -1}};
 	process_warm_up();

@@ -9,11 +9,11 @@
 
 #include <stdbool.h>
 
-#define SYMBOLS_PROCESS_ARGUMENT "--symbol-process"
-#define SYMBOLS_PROCESS_NAME "ttmem-symbols"
+#define SYMBOLIZER_PROCESS_ARGUMENT "--symbol-process"
+#define SYMBOLIZER_PROCESS_NAME "ttmem-symbols"
 
 /* Whether the command line is such a process's. To be asked before anything else is done. */
-bool symbols_process_is_meant(int argc, char *const *argv);
+bool symbolizer_process_is_meant(int argc, char *const *argv);
 
 /* Return: the code to exit with. */
-int symbols_process_main(int argc, char *const *argv);
+int symbolizer_process_main(int argc, char *const *argv);

@@ -14,27 +14,27 @@
 #include "base/unit.h"
 
 static int pair[2];
-static struct symbols_wire_answer answer, received;
-static struct symbols_wire_request request;
+static struct symbolizer_wire_answer answer, received;
+static struct symbolizer_wire_request request;
 
 static void begin(void)
 {
 	assert(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
-	answer = (struct symbols_wire_answer){
-		.magic = SYMBOLS_WIRE_MAGIC,
-		.version = SYMBOLS_WIRE_VERSION,
-		.size = symbols_wire_size(2),
-		.kind = SYMBOLS_WIRE_FIND,
+	answer = (struct symbolizer_wire_answer){
+		.magic = SYMBOLIZER_WIRE_MAGIC,
+		.version = SYMBOLIZER_WIRE_VERSION,
+		.size = symbolizer_wire_size(2),
+		.kind = SYMBOLIZER_WIRE_FIND,
 		.serial = 7,
 		.count = 2,
 		.link = "x.debug",
 		.frames = {{.line = 3, .function = "f", .file = "/f.c"}, {.function = "g"}},
 	};
-	request = (struct symbols_wire_request){
-		.magic = SYMBOLS_WIRE_MAGIC,
-		.version = SYMBOLS_WIRE_VERSION,
+	request = (struct symbolizer_wire_request){
+		.magic = SYMBOLIZER_WIRE_MAGIC,
+		.version = SYMBOLIZER_WIRE_VERSION,
 		.size = sizeof(request),
-		.kind = SYMBOLS_WIRE_FIND,
+		.kind = SYMBOLIZER_WIRE_FIND,
 		.serial = 9,
 		.address = 0x1234,
 	};
@@ -48,18 +48,18 @@ static void end(void)
 static int answered(size_t length)
 {
 	assert(send(pair[1], &answer, length, 0) == (ssize_t)length);
-	return symbols_wire_receive(pair[0], 7, &received);
+	return symbolizer_wire_receive(pair[0], 7, &received);
 }
 
 UNIT(an_answer)
 {
 	begin();
-	assert(symbols_wire_receive(pair[0], 7, &received) == -EAGAIN);
-	assert(symbols_wire_tell(pair[1], &answer) == 0);
-	assert(symbols_wire_receive(pair[0], 7, &received) == 0);
+	assert(symbolizer_wire_receive(pair[0], 7, &received) == -EAGAIN);
+	assert(symbolizer_wire_tell(pair[1], &answer) == 0);
+	assert(symbolizer_wire_receive(pair[0], 7, &received) == 0);
 	assert(memcmp(&received, &answer, answer.size) == 0);
 	assert(close(pair[1]) == 0);
-	assert(symbols_wire_receive(pair[0], 7, &received) == -EPIPE);
+	assert(symbolizer_wire_receive(pair[0], 7, &received) == -EPIPE);
 	assert(close(pair[0]) == 0);
 }
 
@@ -88,7 +88,7 @@ WRONG_ANSWER(function, memset(answer.frames[1].function, 'x', RESOLVE_TEXT_SIZE)
 WRONG_ANSWER(file, memset(answer.frames[1].file, 'x', RESOLVE_TEXT_SIZE))
 WRONG_ANSWER(frame_reserved, answer.frames[0].reserved = 1)
 WRONG_ANSWER(count, answer.count = 1)
-WRONG_ANSWER(no_frames, answer.size = symbols_wire_size(1))
+WRONG_ANSWER(no_frames, answer.size = symbolizer_wire_size(1))
 
 UNIT(answer_length)
 {
@@ -97,7 +97,7 @@ UNIT(answer_length)
 	assert(answered(answer.size + 1) == -EBADMSG);
 	assert(answered(8) == -EBADMSG);
 	answer.count = RESOLVE_FRAMES_MAX + 1;
-	answer.size = symbols_wire_size(answer.count);
+	answer.size = symbolizer_wire_size(answer.count);
 	assert(answered(sizeof(answer)) == -EBADMSG);
 	end();
 }
@@ -123,7 +123,7 @@ UNIT(an_answer_brings_no_descriptors)
 	control.align.cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(&control.align), &pair[0], sizeof(int));
 	assert(sendmsg(pair[1], &header, 0) > 0);
-	assert(symbols_wire_receive(pair[0], 7, &received) == -EBADMSG);
+	assert(symbolizer_wire_receive(pair[0], 7, &received) == -EBADMSG);
 	end();
 }
 
@@ -131,17 +131,17 @@ UNIT(an_answer_brings_no_descriptors)
 static int asked(size_t count)
 {
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	const int files[SYMBOLS_WIRE_FILES] = {count > 0 ? fd : -1, count > 1 ? fd : -1};
-	int got[SYMBOLS_WIRE_FILES] = {-1, -1};
-	struct symbols_wire_request copy;
+	const int files[SYMBOLIZER_WIRE_FILES] = {count > 0 ? fd : -1, count > 1 ? fd : -1};
+	int got[SYMBOLIZER_WIRE_FILES] = {-1, -1};
+	struct symbolizer_wire_request copy;
 	int r;
 
-	assert(fd >= 0 && symbols_wire_ask(pair[0], &request, files) == 0 && close(fd) == 0);
-	r = symbols_wire_hear(pair[1], &copy, got);
+	assert(fd >= 0 && symbolizer_wire_ask(pair[0], &request, files) == 0 && close(fd) == 0);
+	r = symbolizer_wire_hear(pair[1], &copy, got);
 	if (r < 0)
 		return r;
 	assert(memcmp(&copy, &request, sizeof(copy)) == 0);
-	for (size_t i = 0; i < SYMBOLS_WIRE_FILES; i++) {
+	for (size_t i = 0; i < SYMBOLIZER_WIRE_FILES; i++) {
 		assert((got[i] >= 0) == (i < count));
 		if (got[i] >= 0)
 			assert(fcntl(got[i], F_GETFD) == FD_CLOEXEC && close(got[i]) == 0);
@@ -154,7 +154,7 @@ UNIT(a_request)
 	begin();
 	assert(asked(1) == 0 && asked(2) == 0);
 	assert(asked(0) == -EBADMSG);
-	request.kind = SYMBOLS_WIRE_PROBE;
+	request.kind = SYMBOLIZER_WIRE_PROBE;
 	assert(asked(0) == -EBADMSG); /* it has an address */
 	request.address = 0;
 	assert(asked(0) == 0);
@@ -178,8 +178,9 @@ UNIT(request_head)
 	request.size--;
 	assert(asked(1) == 0);
 	assert(send(pair[0], &request, sizeof(request) - 1, 0) == sizeof(request) - 1);
-	assert(symbols_wire_hear(pair[1], &request, (int[SYMBOLS_WIRE_FILES]){0}) == -EBADMSG);
+	assert(symbolizer_wire_hear(pair[1], &request, (int[SYMBOLIZER_WIRE_FILES]){0}) ==
+	       -EBADMSG);
 	assert(close(pair[0]) == 0);
-	assert(symbols_wire_hear(pair[1], &request, (int[SYMBOLS_WIRE_FILES]){0}) == -EPIPE);
+	assert(symbolizer_wire_hear(pair[1], &request, (int[SYMBOLIZER_WIRE_FILES]){0}) == -EPIPE);
 	assert(close(pair[1]) == 0);
 }

@@ -12,18 +12,18 @@
 
 #include "base/bits.h"
 
-union symbols_wire_control {
-	char space[CMSG_SPACE(SYMBOLS_WIRE_FILES * sizeof(int))];
+union symbolizer_wire_control {
+	char space[CMSG_SPACE(SYMBOLIZER_WIRE_FILES * sizeof(int))];
 	struct cmsghdr align;
 };
 
-uint32_t symbols_wire_size(uint32_t count)
+uint32_t symbolizer_wire_size(uint32_t count)
 {
-	return (uint32_t)(offsetof(struct symbols_wire_answer, frames) +
+	return (uint32_t)(offsetof(struct symbolizer_wire_answer, frames) +
 			  count * sizeof(struct resolve_frame));
 }
 
-static int symbols_wire_send(int socket, const struct msghdr *header, int flags)
+static int symbolizer_wire_send(int socket, const struct msghdr *header, int flags)
 {
 	while (sendmsg(socket, header, flags | MSG_NOSIGNAL) < 0) {
 		if (errno != EINTR)
@@ -32,16 +32,16 @@ static int symbols_wire_send(int socket, const struct msghdr *header, int flags)
 	return 0;
 }
 
-int symbols_wire_ask(int socket, const struct symbols_wire_request *request,
-		     const int files[SYMBOLS_WIRE_FILES])
+int symbolizer_wire_ask(int socket, const struct symbolizer_wire_request *request,
+			const int files[SYMBOLIZER_WIRE_FILES])
 {
-	union symbols_wire_control control = {.space = {0}};
-	struct symbols_wire_request copy = *request; /* an iovec's bytes are not const */
+	union symbolizer_wire_control control = {.space = {0}};
+	struct symbolizer_wire_request copy = *request; /* an iovec's bytes are not const */
 	struct iovec vector = {.iov_base = &copy, .iov_len = sizeof(copy)};
 	struct msghdr header = {.msg_iov = &vector, .msg_iovlen = 1};
 	size_t count = 0;
 
-	while (count < SYMBOLS_WIRE_FILES && files[count] >= 0)
+	while (count < SYMBOLIZER_WIRE_FILES && files[count] >= 0)
 		count++;
 	if (count > 0) {
 		header.msg_control = control.space;
@@ -51,10 +51,10 @@ int symbols_wire_ask(int socket, const struct symbols_wire_request *request,
 		control.align.cmsg_len = CMSG_LEN(count * sizeof(int));
 		memcpy(CMSG_DATA(&control.align), files, count * sizeof(int));
 	}
-	return symbols_wire_send(socket, &header, MSG_DONTWAIT);
+	return symbolizer_wire_send(socket, &header, MSG_DONTWAIT);
 }
 
-int symbols_wire_tell(int socket, const struct symbols_wire_answer *answer)
+int symbolizer_wire_tell(int socket, const struct symbolizer_wire_answer *answer)
 {
 	struct iovec vector = {
 		.iov_base = (void *)(uintptr_t)answer, /* only read */
@@ -62,35 +62,35 @@ int symbols_wire_tell(int socket, const struct symbols_wire_answer *answer)
 	};
 	const struct msghdr header = {.msg_iov = &vector, .msg_iovlen = 1};
 
-	return symbols_wire_send(socket, &header, 0);
+	return symbolizer_wire_send(socket, &header, 0);
 }
 
-static void symbols_wire_take(struct msghdr *header, int ret_files[SYMBOLS_WIRE_FILES])
+static void symbolizer_wire_take(struct msghdr *header, int ret_files[SYMBOLIZER_WIRE_FILES])
 {
 	for (struct cmsghdr *at = CMSG_FIRSTHDR(header); at; at = CMSG_NXTHDR(header, at)) {
 		size_t length = at->cmsg_len - CMSG_LEN(0);
 
 		if (at->cmsg_level == SOL_SOCKET && at->cmsg_type == SCM_RIGHTS)
 			memcpy(ret_files, CMSG_DATA(at),
-			       bits_min(length, SYMBOLS_WIRE_FILES * sizeof(int)));
+			       bits_min(length, SYMBOLIZER_WIRE_FILES * sizeof(int)));
 	}
 }
 
-static bool symbols_wire_is_request(const struct symbols_wire_request *request, bool has_file)
+static bool symbolizer_wire_is_request(const struct symbolizer_wire_request *request, bool has_file)
 {
-	if (request->magic != SYMBOLS_WIRE_MAGIC || request->version != SYMBOLS_WIRE_VERSION ||
-	    request->size != sizeof(*request))
+	if (request->magic != SYMBOLIZER_WIRE_MAGIC ||
+	    request->version != SYMBOLIZER_WIRE_VERSION || request->size != sizeof(*request))
 		return false;
-	if (request->kind == SYMBOLS_WIRE_PROBE)
+	if (request->kind == SYMBOLIZER_WIRE_PROBE)
 		return !has_file && request->address == 0;
-	return request->kind == SYMBOLS_WIRE_FIND && has_file;
+	return request->kind == SYMBOLIZER_WIRE_FIND && has_file;
 }
 
-int symbols_wire_hear(int socket, struct symbols_wire_request *ret_request,
-		      int ret_files[SYMBOLS_WIRE_FILES])
+int symbolizer_wire_hear(int socket, struct symbolizer_wire_request *ret_request,
+			 int ret_files[SYMBOLIZER_WIRE_FILES])
 {
-	union symbols_wire_control control;
-	struct symbols_wire_request request;
+	union symbolizer_wire_control control;
+	struct symbolizer_wire_request request;
 	struct iovec vector = {.iov_base = &request, .iov_len = sizeof(request)};
 	struct msghdr header = {
 		.msg_iov = &vector,
@@ -98,7 +98,7 @@ int symbols_wire_hear(int socket, struct symbols_wire_request *ret_request,
 		.msg_control = control.space,
 		.msg_controllen = sizeof(control.space),
 	};
-	int files[SYMBOLS_WIRE_FILES] = {-1, -1};
+	int files[SYMBOLIZER_WIRE_FILES] = {-1, -1};
 	ssize_t n;
 
 	do {
@@ -106,47 +106,47 @@ int symbols_wire_hear(int socket, struct symbols_wire_request *ret_request,
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
-	symbols_wire_take(&header, files);
+	symbolizer_wire_take(&header, files);
 	if (n == sizeof(request) && !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
-	    symbols_wire_is_request(&request, files[0] >= 0)) {
+	    symbolizer_wire_is_request(&request, files[0] >= 0)) {
 		*ret_request = request;
 		memcpy(ret_files, files, sizeof(files));
 		return 0;
 	}
-	for (size_t i = 0; i < SYMBOLS_WIRE_FILES; i++) {
+	for (size_t i = 0; i < SYMBOLIZER_WIRE_FILES; i++) {
 		if (files[i] >= 0)
 			(void)close(files[i]); /* open for reading only */
 	}
 	return n == 0 ? -EPIPE : -EBADMSG;
 }
 
-static bool symbols_wire_ends(const char text[RESOLVE_TEXT_SIZE])
+static bool symbolizer_wire_ends(const char text[RESOLVE_TEXT_SIZE])
 {
 	return strnlen(text, RESOLVE_TEXT_SIZE) < RESOLVE_TEXT_SIZE;
 }
 
-static bool symbols_wire_is_answer(const struct symbols_wire_answer *answer, size_t length)
+static bool symbolizer_wire_is_answer(const struct symbolizer_wire_answer *answer, size_t length)
 {
-	if (length < symbols_wire_size(0) || answer->magic != SYMBOLS_WIRE_MAGIC ||
-	    answer->version != SYMBOLS_WIRE_VERSION || answer->size != length ||
-	    answer->count > RESOLVE_FRAMES_MAX || length != symbols_wire_size(answer->count) ||
-	    (answer->kind != SYMBOLS_WIRE_FIND && answer->kind != SYMBOLS_WIRE_PROBE) ||
+	if (length < symbolizer_wire_size(0) || answer->magic != SYMBOLIZER_WIRE_MAGIC ||
+	    answer->version != SYMBOLIZER_WIRE_VERSION || answer->size != length ||
+	    answer->count > RESOLVE_FRAMES_MAX || length != symbolizer_wire_size(answer->count) ||
+	    (answer->kind != SYMBOLIZER_WIRE_FIND && answer->kind != SYMBOLIZER_WIRE_PROBE) ||
 	    answer->result > 0 || answer->has_debug > 1 || answer->reserved != 0 ||
-	    answer->build_id_length > RESOLVE_BUILD_ID_MAX || !symbols_wire_ends(answer->link))
+	    answer->build_id_length > RESOLVE_BUILD_ID_MAX || !symbolizer_wire_ends(answer->link))
 		return false;
 	for (uint32_t i = 0; i < answer->count; i++) {
 		const struct resolve_frame *frame = &answer->frames[i];
 
-		if (frame->reserved != 0 || !symbols_wire_ends(frame->function) ||
-		    !symbols_wire_ends(frame->file))
+		if (frame->reserved != 0 || !symbolizer_wire_ends(frame->function) ||
+		    !symbolizer_wire_ends(frame->file))
 			return false;
 	}
 	return true;
 }
 
-int symbols_wire_receive(int socket, uint64_t serial, struct symbols_wire_answer *ret_answer)
+int symbolizer_wire_receive(int socket, uint64_t serial, struct symbolizer_wire_answer *ret_answer)
 {
-	struct symbols_wire_answer answer;
+	struct symbolizer_wire_answer answer;
 	struct iovec vector = {.iov_base = &answer, .iov_len = sizeof(answer)};
 	struct msghdr header = {.msg_iov = &vector, .msg_iovlen = 1}; /* no descriptors: dropped */
 	ssize_t n;
@@ -159,7 +159,7 @@ int symbols_wire_receive(int socket, uint64_t serial, struct symbols_wire_answer
 	if (n == 0)
 		return -EPIPE;
 	if (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ||
-	    !symbols_wire_is_answer(&answer, (size_t)n) || answer.serial != serial)
+	    !symbolizer_wire_is_answer(&answer, (size_t)n) || answer.serial != serial)
 		return -EBADMSG;
 	memcpy(ret_answer, &answer, (size_t)n);
 	return 0;

@@ -12,16 +12,16 @@
 
 #include "symbol/resolve.h"
 
-#define SYMBOLS_WIRE_MAGIC UINT32_C(0x59535454) /* "TTSY" */
-#define SYMBOLS_WIRE_VERSION 1u
-#define SYMBOLS_WIRE_FILES 2u /* the program, and the one with its debug information */
+#define SYMBOLIZER_WIRE_MAGIC UINT32_C(0x59535454) /* "TTSY" */
+#define SYMBOLIZER_WIRE_VERSION 1u
+#define SYMBOLIZER_WIRE_FILES 2u /* the program, and the one with its debug information */
 
-enum symbols_wire_kind {
-	SYMBOLS_WIRE_FIND = 1,  /* with one file or two */
-	SYMBOLS_WIRE_PROBE = 2, /* try what is forbidden */
+enum symbolizer_wire_kind {
+	SYMBOLIZER_WIRE_FIND = 1,  /* with one file or two */
+	SYMBOLIZER_WIRE_PROBE = 2, /* try what is forbidden */
 };
 
-struct symbols_wire_request {
+struct symbolizer_wire_request {
 	uint32_t magic;
 	uint32_t version;
 	uint32_t size; /* of this struct */
@@ -30,7 +30,7 @@ struct symbols_wire_request {
 	uint64_t address; /* FIND; else 0 */
 };
 
-struct symbols_wire_answer {
+struct symbolizer_wire_answer {
 	uint32_t magic;
 	uint32_t version;
 	uint32_t size; /* of what is sent: only so many frames as there are */
@@ -47,21 +47,21 @@ struct symbols_wire_answer {
 	struct resolve_frame frames[RESOLVE_FRAMES_MAX];
 };
 
-_Static_assert(sizeof(struct symbols_wire_request) == 32, "request size");
+_Static_assert(sizeof(struct symbolizer_wire_request) == 32, "request size");
 _Static_assert(sizeof(struct resolve_frame) == 520, "frame size");
-_Static_assert(__builtin_offsetof(struct symbols_wire_answer, frames) == 336, "answer size");
+_Static_assert(__builtin_offsetof(struct symbolizer_wire_answer, frames) == 336, "answer size");
 
 /* Sends without waiting. The descriptors (-1 = none) stay the caller's. 0 or a negative errno. */
-int symbols_wire_ask(int socket, const struct symbols_wire_request *request,
-		     const int files[SYMBOLS_WIRE_FILES]);
-int symbols_wire_tell(int socket, const struct symbols_wire_answer *answer);
+int symbolizer_wire_ask(int socket, const struct symbolizer_wire_request *request,
+			const int files[SYMBOLIZER_WIRE_FILES]);
+int symbolizer_wire_tell(int socket, const struct symbolizer_wire_answer *answer);
 
 /* Waits. The descriptors are the caller's. 0; -EPIPE at the end; -EBADMSG; or another negative errno. */
-int symbols_wire_hear(int socket, struct symbols_wire_request *ret_request,
-		      int ret_files[SYMBOLS_WIRE_FILES]);
+int symbolizer_wire_hear(int socket, struct symbolizer_wire_request *ret_request,
+			 int ret_files[SYMBOLIZER_WIRE_FILES]);
 
 /* Does not wait. 0; -EAGAIN; -EPIPE at the end; -EBADMSG; or another negative errno. */
-int symbols_wire_receive(int socket, uint64_t serial, struct symbols_wire_answer *ret_answer);
+int symbolizer_wire_receive(int socket, uint64_t serial, struct symbolizer_wire_answer *ret_answer);
 
 /* Bytes of an answer with so many frames. */
-uint32_t symbols_wire_size(uint32_t count);
+uint32_t symbolizer_wire_size(uint32_t count);

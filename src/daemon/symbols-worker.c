@@ -18,19 +18,17 @@
 #define WORKER_SECOND UINT64_C(1000000000)
 #define WORKER_REAP_MS 1000 /* one that was killed is gone at once, unless the machine is stuck */
 
-int symbols_worker_init(struct symbols_worker *worker, const struct symbols_config *config,
-			int stop_fd)
+int symbolizer_worker_init(struct symbolizer_worker *worker, const struct symbolizer_config *config)
 {
-	*worker = (struct symbols_worker){
+	*worker = (struct symbolizer_worker){
 		.config = config,
 		.child = CHILD_NULL,
 		.socket = -1,
-		.stop_fd = stop_fd,
 	};
 	return loop_new(&worker->loop);
 }
 
-void symbols_worker_end(struct symbols_worker *worker)
+void symbolizer_worker_end(struct symbolizer_worker *worker)
 {
 	if (worker->socket >= 0)
 		(void)close(worker->socket); /* what is unread is of no interest */
@@ -42,17 +40,17 @@ void symbols_worker_end(struct symbols_worker *worker)
 		child_forget(&worker->child);
 }
 
-void symbols_worker_deinit(struct symbols_worker *worker)
+void symbolizer_worker_deinit(struct symbolizer_worker *worker)
 {
-	symbols_worker_end(worker);
+	symbolizer_worker_end(worker);
 	worker->loop = loop_free(worker->loop);
 }
 
-static int worker_spawn(struct symbols_worker *worker)
+static int worker_spawn(struct symbolizer_worker *worker)
 {
 	char number[16];
-	const char *const arguments[] = {SYMBOLS_PROCESS_NAME, SYMBOLS_PROCESS_ARGUMENT, number,
-					 NULL};
+	const char *const arguments[] = {SYMBOLIZER_PROCESS_NAME, SYMBOLIZER_PROCESS_ARGUMENT,
+					 number, NULL};
 	const char *const environment[] = {NULL};
 	struct child_setup setup = {
 		.program = worker->config->program ? worker->config->program : "/proc/self/exe",
@@ -73,17 +71,17 @@ static int worker_spawn(struct symbols_worker *worker)
 	setup.extra = theirs;
 	r = child_start(&worker->child, worker->loop, &setup);
 	if (r < 0)
-		symbols_worker_end(worker);
+		symbolizer_worker_end(worker);
 	return r;
 }
 
 /* Waits for the answer until @deadline. */
-static int worker_receive(struct symbols_worker *worker, uint64_t deadline,
-			  struct symbols_wire_answer *ret_answer)
+static int worker_receive(struct symbolizer_worker *worker, uint64_t deadline,
+			  struct symbolizer_wire_answer *ret_answer)
 {
 	struct pollfd fds[] = {
 		{.fd = worker->socket, .events = POLLIN},
-		{.fd = worker->stop_fd, .events = POLLIN},
+		{.fd = worker->config->stop_fd, .events = POLLIN},
 	};
 
 	for (;;) {
@@ -98,7 +96,7 @@ static int worker_receive(struct symbols_worker *worker, uint64_t deadline,
 		if (r > 0 && fds[1].revents)
 			return -ECANCELED;
 		if (r > 0) {
-			r = symbols_wire_receive(worker->socket, worker->serial, ret_answer);
+			r = symbolizer_wire_receive(worker->socket, worker->serial, ret_answer);
 			if (r != -EAGAIN)
 				return r;
 		}
@@ -106,19 +104,20 @@ static int worker_receive(struct symbols_worker *worker, uint64_t deadline,
 }
 
 /* One question to the process that is there; if it goes wrong, there is none any more. */
-static int worker_ask(struct symbols_worker *worker, struct symbols_wire_request *request,
-		      const int files[SYMBOLS_WIRE_FILES], struct symbols_wire_answer *ret_answer)
+static int worker_ask(struct symbolizer_worker *worker, struct symbolizer_wire_request *request,
+		      const int files[SYMBOLIZER_WIRE_FILES],
+		      struct symbolizer_wire_answer *ret_answer)
 {
 	uint32_t timeout =
-		worker->config->timeout_ms ? worker->config->timeout_ms : SYMBOLS_TIMEOUT_MS;
+		worker->config->timeout_ms ? worker->config->timeout_ms : SYMBOLIZER_TIMEOUT_MS;
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + timeout * WORKER_MS;
 	int r;
 
-	request->magic = SYMBOLS_WIRE_MAGIC;
-	request->version = SYMBOLS_WIRE_VERSION;
+	request->magic = SYMBOLIZER_WIRE_MAGIC;
+	request->version = SYMBOLIZER_WIRE_VERSION;
 	request->size = sizeof(*request);
 	request->serial = ++worker->serial;
-	r = symbols_wire_ask(worker->socket, request, files);
+	r = symbolizer_wire_ask(worker->socket, request, files);
 	if (r == 0)
 		r = worker_receive(worker, deadline, ret_answer);
 	if (r == 0 && ret_answer->kind != request->kind)
@@ -126,33 +125,33 @@ static int worker_ask(struct symbols_worker *worker, struct symbols_wire_request
 	if (r < 0) {
 		if (r != -ECANCELED)
 			__atomic_add_fetch(&worker->lost, 1, __ATOMIC_RELAXED);
-		symbols_worker_end(worker);
+		symbolizer_worker_end(worker);
 	}
 	return r;
 }
 
 /* A process that could do more than it should is not given anything. */
-static int worker_check(struct symbols_worker *worker)
+static int worker_check(struct symbolizer_worker *worker)
 {
-	static const int none[SYMBOLS_WIRE_FILES] = {-1, -1};
-	struct symbols_wire_request request = {.kind = SYMBOLS_WIRE_PROBE};
-	struct symbols_wire_answer answer = {.count = 0};
+	static const int none[SYMBOLIZER_WIRE_FILES] = {-1, -1};
+	struct symbolizer_wire_request request = {.kind = SYMBOLIZER_WIRE_PROBE};
+	struct symbolizer_wire_answer answer = {.count = 0};
 	int r = worker_ask(worker, &request, none, &answer);
 
 	if (r < 0 || answer.allowed == 0)
 		return r;
-	symbols_worker_end(worker);
+	symbolizer_worker_end(worker);
 	return -EPERM;
 }
 
-static int worker_start(struct symbols_worker *worker, uint32_t user)
+static int worker_start(struct symbolizer_worker *worker, uint32_t user)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	uint64_t *oldest = &worker->starts[__atomic_load_n(&worker->started, __ATOMIC_RELAXED) %
-					   SYMBOLS_STARTS_MAX];
+					   SYMBOLIZER_STARTS_MAX];
 	int r;
 
-	if (*oldest && now - *oldest < SYMBOLS_STARTS_S * WORKER_SECOND)
+	if (*oldest && now - *oldest < SYMBOLIZER_STARTS_S * WORKER_SECOND)
 		return -EBUSY;
 	*oldest = now;
 	__atomic_add_fetch(&worker->started, 1, __ATOMIC_RELAXED);
@@ -165,14 +164,16 @@ static int worker_start(struct symbols_worker *worker, uint32_t user)
 	return r == -ECANCELED || r == 0 ? r : -EBUSY;
 }
 
-int symbols_worker_ask(struct symbols_worker *worker, uint32_t user, uint64_t address,
-		       const int files[SYMBOLS_WIRE_FILES], struct symbols_wire_answer *ret_answer)
+int symbolizer_worker_ask(struct symbolizer_worker *worker, uint32_t user, uint64_t address,
+			  const int files[SYMBOLIZER_WIRE_FILES],
+			  struct symbolizer_wire_answer *ret_answer)
 {
-	struct symbols_wire_request request = {.kind = SYMBOLS_WIRE_FIND, .address = address};
+	struct symbolizer_wire_request request = {.kind = SYMBOLIZER_WIRE_FIND, .address = address};
 	int r;
 
-	if (worker->socket >= 0 && (worker->user != user || worker->served >= SYMBOLS_SERVED_MAX))
-		symbols_worker_end(worker);
+	if (worker->socket >= 0 &&
+	    (worker->user != user || worker->served >= SYMBOLIZER_SERVED_MAX))
+		symbolizer_worker_end(worker);
 	if (worker->socket < 0) {
 		r = worker_start(worker, user);
 		if (r < 0)

@@ -20,13 +20,13 @@
 /* glibc gives a constructor what it gives main(). */
 __attribute__((constructor)) static void main_or_process(int argc, char **argv)
 {
-	if (symbols_process_is_meant(argc, argv))
-		_exit(symbols_process_main(argc, argv));
+	if (symbolizer_process_is_meant(argc, argv))
+		_exit(symbolizer_process_main(argc, argv));
 }
 
-struct symbols_module testing_symbols_module(const char *name)
+struct symbolizer_module testing_symbolizer_module(const char *name)
 {
-	return (struct symbols_module){.path = testing_path(name), .user = geteuid()};
+	return (struct symbolizer_module){.path = testing_path(name), .user = geteuid()};
 }
 
 static bool is_process(long pid)
@@ -38,7 +38,7 @@ static bool is_process(long pid)
 	(void)snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
 	file = fopen(path, "re");
 	found = file ? fscanf(file, "%*d (%63[^)]) %c", name, &state) : 0;
-	return found == 2 && strcmp(name, SYMBOLS_PROCESS_NAME) == 0 && state != 'Z';
+	return found == 2 && strcmp(name, SYMBOLIZER_PROCESS_NAME) == 0 && state != 'Z';
 }
 
 /* Children belong to the thread that started them. */
@@ -58,7 +58,7 @@ static pid_t find_child(const char *task)
 	return 0;
 }
 
-pid_t testing_symbols_pid(void)
+pid_t testing_symbolizer_pid(void)
 {
 	pid_t pid = 0;
 
@@ -74,7 +74,7 @@ pid_t testing_symbols_pid(void)
 	return pid;
 }
 
-uint64_t testing_symbols_status(pid_t pid, const char *key, int base)
+uint64_t testing_symbolizer_status(pid_t pid, const char *key, int base)
 {
 	char path[64], line[256];
 	CLEANUP_FCLOSE FILE *file = NULL;
@@ -90,7 +90,7 @@ uint64_t testing_symbols_status(pid_t pid, const char *key, int base)
 	abort(); /* every kernel has them all */
 }
 
-int testing_symbols_lives(pid_t pid)
+int testing_symbolizer_lives(pid_t pid)
 {
 	return kill(pid, 0) == 0;
 }

@@ -12,13 +12,13 @@
 #include "daemon/symbols.h"
 
 /* The user whose files the tests ask for: who runs them. */
-struct symbols_module testing_symbols_module(const char *name);
+struct symbolizer_module testing_symbolizer_module(const char *name);
 
 /* The only child of ours that looks into files; waits until there is one. */
-pid_t testing_symbols_pid(void);
+pid_t testing_symbolizer_pid(void);
 
 /* A line of /proc/PID/status as a number of base @base. */
-uint64_t testing_symbols_status(pid_t pid, const char *key, int base);
+uint64_t testing_symbolizer_status(pid_t pid, const char *key, int base);
 
 /* Whether the process is there. */
-int testing_symbols_lives(pid_t pid);
+int testing_symbolizer_lives(pid_t pid);

@@ -18,7 +18,7 @@
 
 static int look(const char *path, const void *base, struct stat *ret_file)
 {
-	int fd, r = loaded_look((uint32_t)getpid(), path, (uintptr_t)base, &fd);
+	int fd, r = mapped_file_look((uint32_t)getpid(), path, (uintptr_t)base, &fd);
 
 	if (r < 0)
 		return r;
@@ -70,5 +70,5 @@ UNIT(nobody)
 {
 	int fd;
 
-	assert(loaded_look(INT32_MAX, "/bin/true", 4096, &fd) == -ENOENT);
+	assert(mapped_file_look(INT32_MAX, "/bin/true", 4096, &fd) == -ENOENT);
 }

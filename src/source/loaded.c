@@ -16,9 +16,9 @@
 
 #include "base/cleanup.h"
 
-#define LOADED_GONE " (deleted)" /* what the kernel adds to a name that leads nowhere */
+#define MAPPED_FILE_GONE " (deleted)" /* what the kernel adds to a name that leads nowhere */
 
-static int loaded_open(const char *link, int *ret_fd)
+static int mapped_file_open(const char *link, int *ret_fd)
 {
 	int fd = open(link, O_PATH | O_CLOEXEC);
 
@@ -29,9 +29,9 @@ static int loaded_open(const char *link, int *ret_fd)
 }
 
 /* Whether the process runs the program of that name, or had it when the name still led to it. */
-static bool loaded_is_program(const char *link, const char *path)
+static bool mapped_file_is_program(const char *link, const char *path)
 {
-	char name[PATH_MAX + sizeof(LOADED_GONE)];
+	char name[PATH_MAX + sizeof(MAPPED_FILE_GONE)];
 	ssize_t n = readlink(link, name, sizeof(name) - 1);
 	size_t length = strlen(path);
 
@@ -39,11 +39,11 @@ static bool loaded_is_program(const char *link, const char *path)
 		return false;
 	name[n] = '\0';
 	return strncmp(name, path, length) == 0 &&
-	       (!name[length] || strcmp(name + length, LOADED_GONE) == 0);
+	       (!name[length] || strcmp(name + length, MAPPED_FILE_GONE) == 0);
 }
 
 /* The mapping of a file that has @base in it. */
-static int loaded_mapping(uint32_t pid, uint64_t base, uint64_t *ret_start, uint64_t *ret_end)
+static int mapped_file_mapping(uint32_t pid, uint64_t base, uint64_t *ret_start, uint64_t *ret_end)
 {
 	CLEANUP_FCLOSE FILE *maps = NULL;
 	CLEANUP_FREE char *line = NULL;
@@ -54,7 +54,7 @@ static int loaded_mapping(uint32_t pid, uint64_t base, uint64_t *ret_start, uint
 	maps = fopen(path, "re");
 	if (!maps)
 		return -errno;
-	for (uint32_t i = 0; i < LOADED_MAPS_MAX && getline(&line, &size, maps) > 0; i++) {
+	for (uint32_t i = 0; i < MAPPED_FILE_MAPS_MAX && getline(&line, &size, maps) > 0; i++) {
 		uint64_t start, end, inode;
 
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*s %*s %" SCNu64, &start, &end,
@@ -68,19 +68,19 @@ static int loaded_mapping(uint32_t pid, uint64_t base, uint64_t *ret_start, uint
 	return -ENOENT;
 }
 
-int loaded_look(uint32_t pid, const char *path, uint64_t base, int *ret_fd)
+int mapped_file_look(uint32_t pid, const char *path, uint64_t base, int *ret_fd)
 {
 	uint64_t start = 0, end = 0;
 	char link[96];
 	int r;
 
 	(void)snprintf(link, sizeof(link), "/proc/%" PRIu32 "/exe", pid); /* fits */
-	if (loaded_is_program(link, path))
-		return loaded_open(link, ret_fd);
-	r = base ? loaded_mapping(pid, base, &start, &end) : -ENOENT;
+	if (mapped_file_is_program(link, path))
+		return mapped_file_open(link, ret_fd);
+	r = base ? mapped_file_mapping(pid, base, &start, &end) : -ENOENT;
 	if (r < 0)
 		return r;
 	(void)snprintf(link, sizeof(link), "/proc/%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, pid,
 		       start, end); /* fits */
-	return loaded_open(link, ret_fd);
+	return mapped_file_open(link, ret_fd);
 }

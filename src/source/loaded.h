@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#define LOADED_MAPS_MAX \
+#define MAPPED_FILE_MAPS_MAX \
 	131072u /* lines of /proc/PID/maps that are looked at; twice what is usual */
 
 /*
@@ -18,4 +18,4 @@
  * it may be anything, and the caller has to check that it is the file that was meant. 0, -ENOENT if there
  * is no such file, or another negative errno.
  */
-int loaded_look(uint32_t pid, const char *path, uint64_t base, int *ret_fd);
+int mapped_file_look(uint32_t pid, const char *path, uint64_t base, int *ret_fd);
