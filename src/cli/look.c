@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "book/clock.h"
-#include "cli/naming.h"
+#include "cli/frame-names.h"
 #include "core/frames.h"
 #include "core/snapshot.h"
 #include "source/book.h"

@@ -22,9 +22,9 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "source/loaded.h"
 #include "symbol/demangle.h"
 #include "symbol/jail.h"
+#include "symbol/mapped-file.h"
 
 #define NAMING_CHILD_MS 2000 /* for one question; the first one reads the whole file */
 #define NAMING_CHILD_DEBUG "/usr/lib/debug/.build-id"

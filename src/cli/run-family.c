@@ -26,7 +26,7 @@
 #include "base/cleanup.h"
 #include "book/clock.h"
 #include "book/view.h"
-#include "cli/naming.h"
+#include "cli/frame-names.h"
 #include "cli/run-seen.h"
 #include "cli/run-spawn.h"
 #include "source/book.h"

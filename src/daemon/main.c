@@ -9,7 +9,7 @@
 #include "daemon/config.h"
 #include "daemon/daemon.h"
 #include "daemon/keeper-process.h"
-#include "daemon/symbols-process.h"
+#include "symbol/symbolizer-process.h"
 
 int main(int argc, char **argv)
 {

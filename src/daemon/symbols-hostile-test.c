@@ -17,8 +17,8 @@
 #include "base/cleanup.h"
 #include "base/unit.h"
 #include "book/clock.h"
-#include "daemon/symbols-lookup.h"
-#include "daemon/testing-symbols.h"
+#include "symbol/symbolizer.h"
+#include "symbol/testing-symbolizer.h"
 #include "symbol/testing.h"
 
 #define PATIENCE 30000 /* ms; ends a hang */

@@ -17,10 +17,10 @@
 #include "core/snapshot.h"
 #include "daemon/news.h"
 #include "daemon/past-inside.h"
-#include "daemon/testing-symbols.h"
 #include "daemon/tracked.h"
 #include "source/source.h"
 #include "source/stacks.h"
+#include "symbol/testing-symbolizer.h"
 #include "symbol/testing.h"
 
 static struct testing_book book;

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "base/unit.h"
-#include "daemon/symbols-open.h"
-#include "daemon/testing-symbols.h"
 #include "symbol/jail.h"
+#include "symbol/symbolizer-open.h"
+#include "symbol/testing-symbolizer.h"
 #include "symbol/testing.h"
 
 #define PATIENCE 30000 /* ms; ends a hang */

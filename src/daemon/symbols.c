@@ -20,8 +20,8 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "book/clock.h"
-#include "daemon/symbols-lookup.h"
-#include "daemon/symbols-memory.h"
+#include "symbol/symbolizer-memory.h"
+#include "symbol/symbolizer.h"
 
 #define SYMBOLS_SECOND UINT64_C(1000000000)
 #define SYMBOLS_JOIN_S 5u      /* a thread that is stuck for longer is left behind */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/symbols-lookup.h"
+#include "symbol/symbolizer.h"
 
 #define SYMBOLS_IDLE_S 60u       /* then the process is ended */
 #define SYMBOLS_WAITING_MAX 256u /* questions; more are refused */

@@ -4,7 +4,7 @@
 
 #undef NDEBUG
 
-#include "daemon/testing-symbols.h"
+#include "symbol/testing-symbolizer.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "daemon/symbols-process.h"
+#include "symbol/symbolizer-process.h"
 #include "symbol/testing.h"
 
 /* glibc gives a constructor what it gives main(). */

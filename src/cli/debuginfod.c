@@ -5,7 +5,7 @@
  * there when we are built, nor the library when we run.
  */
 
-#include "cli/naming-fetch.h"
+#include "cli/debuginfod.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#include "daemon/symbols-cache.h"
+#include "symbol/symbolizer-cache.h"
 
 struct symbolizer_answer;
 struct symbolizer_module;

@@ -5,7 +5,7 @@
  * for a while, and so is a user who has several of them.
  */
 
-#include "daemon/symbols-lookup.h"
+#include "symbol/symbolizer.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -17,9 +17,9 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "book/clock.h"
-#include "daemon/symbols-cache.h"
-#include "daemon/symbols-open.h"
-#include "daemon/symbols-worker.h"
+#include "symbol/symbolizer-cache.h"
+#include "symbol/symbolizer-open.h"
+#include "symbol/symbolizer-worker.h"
 
 #define SYMBOLIZER_SECOND UINT64_C(1000000000)
 

@@ -2,7 +2,7 @@
 
 /* Looking first, opening then. */
 
-#include "daemon/symbols-open.h"
+#include "symbol/symbolizer-open.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "daemon/symbols-lookup.h"
-#include "source/loaded.h"
+#include "symbol/mapped-file.h"
+#include "symbol/symbolizer.h"
 
 #define OPEN_PATH_SIZE 4096
 #define OPEN_DEBUG "/usr/lib/debug"

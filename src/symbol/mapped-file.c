@@ -2,7 +2,7 @@
 
 /* Links of /proc that lead to files without a name; the header tells the idea. */
 
-#include "source/loaded.h"
+#include "symbol/mapped-file.h"
 
 #include <errno.h>
 #include <fcntl.h>

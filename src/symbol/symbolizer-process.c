@@ -5,7 +5,7 @@
  * of a process, ask for the same few, and opening one with much debug information takes long.
  */
 
-#include "daemon/symbols-process.h"
+#include "symbol/symbolizer-process.h"
 
 #include <libelf.h>
 #include <stdint.h>
@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "daemon/symbols-wire.h"
 #include "symbol/demangle.h"
 #include "symbol/jail.h"
 #include "symbol/resolve.h"
+#include "symbol/symbolizer-wire.h"
 
 #define PROCESS_SLOTS 4u /* two descriptors each; the limit is in jail.c */
 

@@ -2,7 +2,7 @@
 
 /* Messages in which one thing is wrong. */
 
-#include "daemon/symbols-wire.h"
+#include "symbol/symbolizer-wire.h"
 
 #include <errno.h>
 #include <fcntl.h>

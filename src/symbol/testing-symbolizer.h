@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "daemon/symbols.h"
+#include "symbol/symbolizer.h"
 
 /* The user whose files the tests ask for: who runs them. */
 struct symbolizer_module testing_symbolizer_module(const char *name);

@@ -2,7 +2,7 @@
 
 /* This very program, and a file that is mapped and then deleted. */
 
-#include "source/loaded.h"
+#include "symbol/mapped-file.h"
 
 #include <errno.h>
 #include <fcntl.h>

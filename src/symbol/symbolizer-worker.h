@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "base/child.h"
-#include "daemon/symbols-lookup.h"
-#include "daemon/symbols-wire.h"
+#include "symbol/symbolizer-wire.h"
+#include "symbol/symbolizer.h"
 
 struct symbolizer_worker {
 	const struct symbolizer_config *config;

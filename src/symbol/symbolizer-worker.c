@@ -2,7 +2,7 @@
 
 /* Starting, asking, and killing what does not answer. */
 
-#include "daemon/symbols-worker.h"
+#include "symbol/symbolizer-worker.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "book/clock.h"
-#include "daemon/symbols-process.h"
+#include "symbol/symbolizer-process.h"
 
 #define WORKER_MS UINT64_C(1000000)
 #define WORKER_SECOND UINT64_C(1000000000)

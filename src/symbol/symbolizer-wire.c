@@ -2,7 +2,7 @@
 
 /* Sending and receiving; nothing that was received is handed on before it was checked. */
 
-#include "daemon/symbols-wire.h"
+#include "symbol/symbolizer-wire.h"
 
 #include <errno.h>
 #include <stddef.h>

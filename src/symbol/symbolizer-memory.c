@@ -2,13 +2,13 @@
 
 /* The cache once more, with a book in place of the file, and a lock. */
 
-#include "daemon/symbols-memory.h"
+#include "symbol/symbolizer-memory.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/hash.h"
-#include "daemon/symbols-lookup.h"
+#include "symbol/symbolizer.h"
 
 void symbolizer_memory_init(struct symbolizer_memory *memory)
 {

@@ -2,7 +2,7 @@
 
 /* Children by file, and what they have answered by address. */
 
-#include "cli/naming.h"
+#include "cli/frame-names.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -13,8 +13,8 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "book/clock.h"
+#include "cli/debuginfod.h"
 #include "cli/naming-child.h"
-#include "cli/naming-fetch.h"
 
 #define FRAME_NAMES_FILES 64u    /* at once; the one used longest ago gives way */
 #define FRAME_NAMES_KNOWN 16384u /* answers; a power of two */

@@ -2,7 +2,7 @@
 
 /* What was put in is found again, as long as there is room for it. */
 
-#include "daemon/symbols-cache.h"
+#include "symbol/symbolizer-cache.h"
 
 #include <errno.h>
 #include <stdio.h>

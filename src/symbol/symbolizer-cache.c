@@ -5,7 +5,7 @@
  * unused ends, because a place has room for sixteen frames and mostly holds one.
  */
 
-#include "daemon/symbols-cache.h"
+#include "symbol/symbolizer-cache.h"
 
 #include <errno.h>
 #include <stdlib.h>

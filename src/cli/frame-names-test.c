@@ -2,7 +2,7 @@
 
 /* Names for a command: each address is asked for once, whatever the order. */
 
-#include "cli/naming.h"
+#include "cli/frame-names.h"
 
 #include <string.h>
 #include <unistd.h>

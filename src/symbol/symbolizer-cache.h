@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/symbols-open.h"
 #include "symbol/resolve.h"
+#include "symbol/symbolizer-open.h"
 
 #define SYMBOLIZER_CACHE_PLACES 65536u
 #define SYMBOLIZER_CACHE_BYTES (16u << 20) /* of answers; beyond it all are forgotten */
