@@ -146,7 +146,9 @@ int child_start(struct child *child, struct loop *loop, const struct child_setup
 	child->loop = loop;
 	child->end.ready = child_ready;
 	child->end.fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	r = child->end.fd < 0 ? -errno : loop_add(loop, &child->end, EPOLLIN);
+	r = child->end.fd < 0 ? -errno : 0;
+	if (r == 0 && loop)
+		r = loop_add(loop, &child->end, EPOLLIN);
 	if (r < 0) {
 		/* No descriptor, no memory: one whose end we would not see must not be. */
 		(void)kill(pid, SIGKILL); /* ours, and not reaped yet */
@@ -170,7 +172,8 @@ void child_kill(const struct child *child)
 void child_forget(struct child *child)
 {
 	if (child->end.fd >= 0) {
-		loop_remove(child->loop, &child->end);
+		if (child->loop)
+			loop_remove(child->loop, &child->end);
 		(void)close(child->end.fd); /* nothing was written to it */
 	}
 	child->end.fd = -1;

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Other programs that the daemon starts. The daemon has threads, so nothing of its own may run between
- * fork and exec: posix_spawn() does the little that is needed, and the address space is never copied. The
+ * Other programs that we start. We may have threads, so nothing of our own may run between fork and
+ * exec: posix_spawn() does the little that is needed, and the address space is never copied. The
  * end is a pidfd in the loop; nobody waits for a child, and SIGCHLD is not used (it must not be ignored
  * either, or the kernel would reap before us).
  *
@@ -46,7 +46,10 @@ struct child {
 		.end = {.fd = -1 } \
 	}
 
-/* 0 or a negative errno. That the program could not be executed is told here, too. */
+/*
+ * @loop: NULL = the end is told to nobody but child_wait(). 0 or a negative errno. That the program could not
+ * be executed is told here, too.
+ */
 int child_start(struct child *child, struct loop *loop, const struct child_setup *setup);
 
 /* Kills it and all of its group. The end is told as any other. */

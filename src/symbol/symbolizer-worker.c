@@ -18,14 +18,14 @@
 #define WORKER_SECOND UINT64_C(1000000000)
 #define WORKER_REAP_MS 1000 /* one that was killed is gone at once, unless the machine is stuck */
 
-int symbolizer_worker_init(struct symbolizer_worker *worker, const struct symbolizer_config *config)
+void symbolizer_worker_init(struct symbolizer_worker *worker,
+			    const struct symbolizer_config *config)
 {
 	*worker = (struct symbolizer_worker){
 		.config = config,
 		.child = CHILD_NULL,
 		.socket = -1,
 	};
-	return loop_new(&worker->loop);
 }
 
 void symbolizer_worker_end(struct symbolizer_worker *worker)
@@ -38,12 +38,6 @@ void symbolizer_worker_end(struct symbolizer_worker *worker)
 	child_kill(&worker->child); /* nothing of it is to be kept */
 	if (!child_wait(&worker->child, WORKER_REAP_MS))
 		child_forget(&worker->child);
-}
-
-void symbolizer_worker_deinit(struct symbolizer_worker *worker)
-{
-	symbolizer_worker_end(worker);
-	worker->loop = loop_free(worker->loop);
 }
 
 static int worker_spawn(struct symbolizer_worker *worker)
@@ -69,7 +63,7 @@ static int worker_spawn(struct symbolizer_worker *worker)
 	worker->socket = pair[0];
 	theirs = pair[1];
 	setup.extra = theirs;
-	r = child_start(&worker->child, worker->loop, &setup);
+	r = child_start(&worker->child, NULL, &setup);
 	if (r < 0)
 		symbolizer_worker_end(worker);
 	return r;

@@ -13,7 +13,6 @@
 
 struct symbolizer_worker {
 	const struct symbolizer_config *config;
-	struct loop *loop; /* never turned: a child needs one */
 	struct child child;
 	int socket; /* -1 = there is no process */
 	uint32_t user;
@@ -23,10 +22,9 @@ struct symbolizer_worker {
 	uint64_t started, lost;                 /* atomic */
 };
 
-/* @config must stay. 0 or a negative errno. */
-int symbolizer_worker_init(struct symbolizer_worker *worker,
-			   const struct symbolizer_config *config);
-void symbolizer_worker_deinit(struct symbolizer_worker *worker);
+/* @config must stay. */
+void symbolizer_worker_init(struct symbolizer_worker *worker,
+			    const struct symbolizer_config *config);
 
 /*
  * Asks what is at @address of a file for @user. 0; -EBUSY if too many processes were started of late;

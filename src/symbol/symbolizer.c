@@ -50,16 +50,13 @@ struct symbolizer {
 int symbolizer_new(struct symbolizer **ret_symbolizer, const struct symbolizer_config *config)
 {
 	CLEANUP_FREE struct symbolizer *symbolizer = calloc(1, sizeof(*symbolizer));
-	int r;
 
 	if (!symbolizer)
 		return -ENOMEM;
 	symbolizer->config = *config;
 	for (size_t i = 0; i < SYMBOLIZER_PAIRS; i++)
 		symbolizer->pairs[i].debug = -1;
-	r = symbolizer_worker_init(&symbolizer->worker, &symbolizer->config);
-	if (r < 0)
-		return r;
+	symbolizer_worker_init(&symbolizer->worker, &symbolizer->config);
 	*ret_symbolizer = cleanup_steal(symbolizer);
 	return 0;
 }
@@ -79,7 +76,6 @@ struct symbolizer *symbolizer_free(struct symbolizer *symbolizer)
 	if (!symbolizer)
 		return NULL;
 	symbolizer_rest(symbolizer);
-	symbolizer_worker_deinit(&symbolizer->worker);
 	symbolizer_cache_deinit(&symbolizer->cache);
 	free(symbolizer);
 	return NULL;
