@@ -35,8 +35,6 @@ struct symbols_namer {
 	struct symbolizer_answer answer; /* what the last names point into */
 };
 
-_Static_assert(NAMER_NAMES_MAX >= RESOLVE_FRAMES_MAX, "room for all names");
-
 /* @waits: names are asked for at once, until its time is over. */
 void symbols_namer_init(struct symbols_namer *namer, struct symbols *symbols, bool waits);
 void symbols_namer_deinit(struct symbols_namer *namer);

@@ -226,13 +226,6 @@ static struct symbols_question *symbols_question_new(const struct symbolizer_mod
 	return question;
 }
 
-/* Whether asking again would give the same: the file is not there, or not to be read. */
-static bool symbols_is_final(int r)
-{
-	return r != -ETIMEDOUT && r != -EBUSY && r != -ECANCELED && r != -ENOMEM && r != -EPIPE &&
-	       r != -EBADMSG && r != -EMFILE && r != -ENFILE;
-}
-
 int symbols_resolve(struct symbols *symbols, const struct symbolizer_module *module,
 		    uint64_t address, int timeout_ms, struct symbolizer_answer *ret_answer)
 {
@@ -264,9 +257,7 @@ int symbols_resolve(struct symbols *symbols, const struct symbolizer_module *mod
 		*ret_answer = question->answer;
 	symbols_unref(question);
 	pthread_mutex_unlock(&symbols->lock);
-	if (module->book && (r == 0 || symbols_is_final(r)))
-		symbolizer_memory_put(&symbols->memory, module, address,
-				      r == 0 ? ret_answer : NULL);
+	symbolizer_memory_put(&symbols->memory, module, address, r, ret_answer);
 	return r;
 }
 

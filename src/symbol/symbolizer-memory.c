@@ -5,6 +5,7 @@
 #include "symbol/symbolizer-memory.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -48,13 +49,22 @@ int symbolizer_memory_find(struct symbolizer_memory *memory, const struct symbol
 	return r > 0 ? 0 : -ENOENT;
 }
 
+/* Whether asking again would give the same: the file is not there, or not to be read. */
+static bool memory_is_final(int r)
+{
+	return r != -ETIMEDOUT && r != -EBUSY && r != -ECANCELED && r != -ENOMEM && r != -EPIPE &&
+	       r != -EBADMSG && r != -EMFILE && r != -ENFILE;
+}
+
 void symbolizer_memory_put(struct symbolizer_memory *memory, const struct symbolizer_module *module,
-			   uint64_t address, const struct symbolizer_answer *answer)
+			   uint64_t address, int r, const struct symbolizer_answer *answer)
 {
 	struct symbolizer_key key = memory_key(module, address);
 
+	if (module->book == 0 || !memory_is_final(r))
+		return;
 	pthread_mutex_lock(&memory->lock);
-	symbolizer_cache_put(&memory->cache, &key, answer ? answer->frames : NULL,
-			     answer ? (uint32_t)answer->count : 0);
+	symbolizer_cache_put(&memory->cache, &key, r == 0 ? answer->frames : NULL,
+			     r == 0 ? (uint32_t)answer->count : 0);
 	pthread_mutex_unlock(&memory->lock);
 }

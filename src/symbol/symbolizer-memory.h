@@ -28,6 +28,6 @@ void symbolizer_memory_deinit(struct symbolizer_memory *memory);
 int symbolizer_memory_find(struct symbolizer_memory *memory, const struct symbolizer_module *module,
 			   uint64_t address, struct symbolizer_answer *ret_answer);
 
-/* @answer: NULL = there is no name. */
+/* What symbolizer_find() has returned, if asking again would give the same. */
 void symbolizer_memory_put(struct symbolizer_memory *memory, const struct symbolizer_module *module,
-			   uint64_t address, const struct symbolizer_answer *answer);
+			   uint64_t address, int r, const struct symbolizer_answer *answer);

@@ -27,6 +27,14 @@ static bool open_is_readable(const struct stat *file, uint32_t user)
 	return file->st_uid == user && file->st_mode & S_IRUSR;
 }
 
+/* Whose rights count. */
+static uint32_t open_user(const struct symbolizer_config *config,
+			  const struct symbolizer_module *module)
+{
+	return config->own_rights ? 0
+				  : module->user; /* root may all, which the kernel decides then */
+}
+
 static int open_check(const struct stat *file, uint32_t user)
 {
 	if (!S_ISREG(file->st_mode))
@@ -105,18 +113,20 @@ static struct symbolizer_identity open_identity(const struct stat *file)
 	};
 }
 
-int symbolizer_open_module(const struct symbolizer_module *module, int *ret_fd,
+int symbolizer_open_module(const struct symbolizer_config *config,
+			   const struct symbolizer_module *module, int *ret_fd,
 			   struct symbolizer_identity *ret_identity)
 {
 	struct stat file;
-	int r = open_file(module->pid, module->user, module->path, ret_fd, &file);
+	int r = open_file(module->pid, open_user(config, module), module->path, ret_fd, &file);
 
 	if (r == 0)
 		*ret_identity = open_identity(&file);
 	return r;
 }
 
-int symbolizer_open_loaded(const struct symbolizer_module *module, int *ret_fd,
+int symbolizer_open_loaded(const struct symbolizer_config *config,
+			   const struct symbolizer_module *module, int *ret_fd,
 			   struct symbolizer_identity *ret_identity)
 {
 	CLEANUP_CLOSE int seen = -1;
@@ -125,18 +135,21 @@ int symbolizer_open_loaded(const struct symbolizer_module *module, int *ret_fd,
 			    : -ENOENT;
 
 	if (r == 0)
-		r = open_seen(seen, module->user, ret_fd, &file);
+		r = open_seen(seen, open_user(config, module), ret_fd, &file);
 	if (r == 0)
 		*ret_identity = open_identity(&file);
 	return r;
 }
 
-static int open_by_build_id(const char *folder, const struct symbolizer_module *module,
+static int open_by_build_id(const struct symbolizer_config *config,
+			    const struct symbolizer_module *module,
 			    const struct symbolizer_hint *hint, int *ret_fd)
 {
+	const char *folder = config->debug_folder ? config->debug_folder : OPEN_DEBUG;
 	char path[OPEN_PATH_SIZE], digits[2 * RESOLVE_BUILD_ID_MAX + 1];
+	uint32_t user = open_user(config, module);
 	struct stat file;
-	int n;
+	int n, r;
 
 	if (hint->build_id_length < 2 || hint->build_id_length > RESOLVE_BUILD_ID_MAX)
 		return -ENOENT;
@@ -145,13 +158,18 @@ static int open_by_build_id(const char *folder, const struct symbolizer_module *
 	n = snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", folder, digits, digits + 2);
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return -ENAMETOOLONG;
-	return open_file(module->pid, module->user, path, ret_fd, &file);
+	r = open_file(module->pid, user, path, ret_fd, &file);
+	/* By its id it is the right one wherever it is. */
+	if (r < 0 && module->pid)
+		r = open_file(0, user, path, ret_fd, &file);
+	return r;
 }
 
 /* Where debuggers look: beside the module, in a folder there, and below the folder for all. */
-static int open_by_link(const char *folder, const struct symbolizer_module *module,
-			const char *link, int *ret_fd)
+static int open_by_link(const struct symbolizer_config *config,
+			const struct symbolizer_module *module, const char *link, int *ret_fd)
 {
+	const char *folder = config->debug_folder ? config->debug_folder : OPEN_DEBUG;
 	const char *const places[][2] = {{"", "/"}, {"", "/.debug/"}, {folder, "/"}};
 	const char *slash = strrchr(module->path, '/');
 	int length = slash ? (int)(slash - module->path) : 0;
@@ -167,18 +185,16 @@ static int open_by_link(const char *folder, const struct symbolizer_module *modu
 				 module->path, places[i][1], link);
 
 		if (n > 0 && (size_t)n < sizeof(path))
-			r = open_file(module->pid, module->user, path, ret_fd, &file);
+			r = open_file(module->pid, open_user(config, module), path, ret_fd, &file);
 	}
 	return r;
 }
 
-int symbolizer_open_debug(const char *folder, const struct symbolizer_module *module,
+int symbolizer_open_debug(const struct symbolizer_config *config,
+			  const struct symbolizer_module *module,
 			  const struct symbolizer_hint *hint, int *ret_fd)
 {
-	int r;
+	int r = open_by_build_id(config, module, hint, ret_fd);
 
-	if (!folder)
-		folder = OPEN_DEBUG;
-	r = open_by_build_id(folder, module, hint, ret_fd);
-	return r < 0 ? open_by_link(folder, module, hint->link, ret_fd) : 0;
+	return r < 0 ? open_by_link(config, module, hint->link, ret_fd) : 0;
 }

@@ -20,8 +20,7 @@
 #include "symbol/jail.h"
 #include "symbol/resolve.h"
 #include "symbol/symbolizer-wire.h"
-
-#define PROCESS_SLOTS 4u /* two descriptors each; the limit is in jail.c */
+#include "symbol/symbolizer.h"
 
 /* What tells one state of a file from another. */
 struct process_file {
@@ -39,7 +38,7 @@ struct process_slot {
 };
 
 struct process {
-	struct process_slot slots[PROCESS_SLOTS];
+	struct process_slot slots[SYMBOLIZER_FILES];
 	size_t next; /* slot to be used for the next file */
 };
 
@@ -74,16 +73,17 @@ static struct process_file process_file_of(int fd)
 	return file;
 }
 
-static struct process_slot *process_find_slot(struct process *process,
-					      const struct process_file *wanted)
+/* The slot that has the file, maybe without its debug information; else the oldest. */
+static struct process_slot *process_slot_for(struct process *process,
+					     const struct process_file *wanted)
 {
-	for (size_t i = 0; i < PROCESS_SLOTS; i++) {
+	for (size_t i = 0; i < SYMBOLIZER_FILES; i++) {
 		struct process_slot *slot = &process->slots[i];
 
-		if (slot->resolve && memcmp(slot->kept, wanted, sizeof(slot->kept)) == 0)
+		if (slot->resolve && memcmp(slot->kept, wanted, sizeof(*wanted)) == 0)
 			return slot;
 	}
-	return NULL;
+	return &process->slots[process->next++ % SYMBOLIZER_FILES];
 }
 
 /* Takes the descriptors in any case. */
@@ -94,15 +94,14 @@ static int process_open_consume(struct process *process, int files[SYMBOLIZER_WI
 		process_file_of(files[0]),
 		process_file_of(files[1]),
 	};
-	struct process_slot *slot = process_find_slot(process, wanted);
+	struct process_slot *slot = process_slot_for(process, wanted);
 	int r = 0;
 
-	if (slot) {
+	if (slot->resolve && memcmp(slot->kept, wanted, sizeof(wanted)) == 0) {
 		process_close(files);
 		*ret_resolve = slot->resolve;
 		return 0;
 	}
-	slot = &process->slots[process->next++ % PROCESS_SLOTS];
 	process_drop(slot);
 	memcpy(slot->files, files, sizeof(slot->files));
 	memcpy(slot->kept, wanted, sizeof(wanted));
@@ -179,7 +178,7 @@ int symbolizer_process_main(int argc, char *const *argv)
 	if (argc != 3 || text_parse_u64(argv[2], &socket) < 0 || socket > INT32_MAX)
 		return EXIT_FAILURE;
 	(void)prctl(PR_SET_NAME, SYMBOLIZER_PROCESS_NAME); /* only for people */
-	for (size_t i = 0; i < PROCESS_SLOTS; i++)
+	for (size_t i = 0; i < SYMBOLIZER_FILES; i++)
 		process.slots[i] = (struct process_slot){.files = {-1, -1}};
 	process_warm_up();
 	if (jail_enter() < 0)

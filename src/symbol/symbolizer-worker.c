@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -33,6 +34,8 @@ void symbolizer_worker_end(struct symbolizer_worker *worker)
 	if (worker->socket >= 0)
 		(void)close(worker->socket); /* what is unread is of no interest */
 	worker->socket = -1;
+	memset(worker->files, 0, sizeof(worker->files));
+	worker->next_file = 0;
 	if (worker->child.pid == 0)
 		return;
 	child_kill(&worker->child); /* nothing of it is to be kept */
@@ -45,7 +48,8 @@ static int worker_spawn(struct symbolizer_worker *worker)
 	char number[16];
 	const char *const arguments[] = {SYMBOLIZER_PROCESS_NAME, SYMBOLIZER_PROCESS_ARGUMENT,
 					 number, NULL};
-	const char *const environment[] = {NULL};
+	/* The command has the library for applications, which is not to do anything here. */
+	const char *const environment[] = {"TTMEM=0", NULL};
 	struct child_setup setup = {
 		.program = worker->config->program ? worker->config->program : "/proc/self/exe",
 		.arguments = arguments,
@@ -163,10 +167,11 @@ int symbolizer_worker_ask(struct symbolizer_worker *worker, uint32_t user, uint6
 			  struct symbolizer_wire_answer *ret_answer)
 {
 	struct symbolizer_wire_request request = {.kind = SYMBOLIZER_WIRE_FIND, .address = address};
+	uint32_t most =
+		worker->config->served_max ? worker->config->served_max : SYMBOLIZER_SERVED_MAX;
 	int r;
 
-	if (worker->socket >= 0 &&
-	    (worker->user != user || worker->served >= SYMBOLIZER_SERVED_MAX))
+	if (worker->socket >= 0 && (worker->user != user || worker->served >= most))
 		symbolizer_worker_end(worker);
 	if (worker->socket < 0) {
 		r = worker_start(worker, user);

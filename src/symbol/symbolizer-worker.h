@@ -11,6 +11,12 @@
 #include "symbol/symbolizer-wire.h"
 #include "symbol/symbolizer.h"
 
+/* A file that the process has open. */
+struct symbolizer_file {
+	uint64_t id; /* 0 = none */
+	uint64_t size;
+};
+
 struct symbolizer_worker {
 	const struct symbolizer_config *config;
 	struct child child;
@@ -20,6 +26,11 @@ struct symbolizer_worker {
 	uint64_t serial;
 	uint64_t starts[SYMBOLIZER_STARTS_MAX]; /* when the last ones were */
 	uint64_t started, lost;                 /* atomic */
+
+	/* The pool's; no files once the process is ended. */
+	struct symbolizer_file files[SYMBOLIZER_FILES];
+	size_t next_file;
+	uint64_t used; /* the number of the last question */
 };
 
 /* @config must stay. */

@@ -19,15 +19,15 @@
 #include "book/clock.h"
 #include "symbol/symbolizer-cache.h"
 #include "symbol/symbolizer-open.h"
-#include "symbol/symbolizer-worker.h"
+#include "symbol/symbolizer-pool.h"
 
 #define SYMBOLIZER_SECOND UINT64_C(1000000000)
 
-/* A module and the file with its debug information. */
+/* A module whose debug information was looked for, and the file that has it. */
 struct symbolizer_pair {
-	struct symbolizer_identity module;
+	struct symbolizer_identity module; /* all 0 = this place is free */
 	uint32_t user;
-	int debug; /* -1 = this place is free */
+	int debug; /* -1 = there is none */
 };
 
 struct symbolizer_bad {
@@ -38,7 +38,7 @@ struct symbolizer_bad {
 
 struct symbolizer {
 	struct symbolizer_config config;
-	struct symbolizer_worker worker;
+	struct symbolizer_pool pool;
 	struct symbolizer_cache cache;
 	struct symbolizer_pair pairs[SYMBOLIZER_PAIRS];
 	size_t next_pair;
@@ -56,18 +56,18 @@ int symbolizer_new(struct symbolizer **ret_symbolizer, const struct symbolizer_c
 	symbolizer->config = *config;
 	for (size_t i = 0; i < SYMBOLIZER_PAIRS; i++)
 		symbolizer->pairs[i].debug = -1;
-	symbolizer_worker_init(&symbolizer->worker, &symbolizer->config);
+	symbolizer_pool_init(&symbolizer->pool, &symbolizer->config);
 	*ret_symbolizer = cleanup_steal(symbolizer);
 	return 0;
 }
 
 void symbolizer_rest(struct symbolizer *symbolizer)
 {
-	symbolizer_worker_end(&symbolizer->worker);
+	symbolizer_pool_end(&symbolizer->pool);
 	for (size_t i = 0; i < SYMBOLIZER_PAIRS; i++) {
 		if (symbolizer->pairs[i].debug >= 0)
 			(void)close(symbolizer->pairs[i].debug); /* open for reading only */
-		symbolizer->pairs[i].debug = -1;
+		symbolizer->pairs[i] = (struct symbolizer_pair){.debug = -1};
 	}
 }
 
@@ -87,29 +87,48 @@ static bool symbolizer_is_same(const struct symbolizer_identity *a,
 	return memcmp(a, b, sizeof(*a)) == 0;
 }
 
-static int symbolizer_debug_of(const struct symbolizer *symbolizer,
-			       const struct symbolizer_key *key)
+/* NULL: it was not looked for, or that is forgotten. */
+static struct symbolizer_pair *symbolizer_pair(struct symbolizer *symbolizer,
+					       const struct symbolizer_key *key)
 {
 	for (size_t i = 0; i < SYMBOLIZER_PAIRS; i++) {
-		const struct symbolizer_pair *pair = &symbolizer->pairs[i];
+		struct symbolizer_pair *pair = &symbolizer->pairs[i];
 
-		if (pair->debug >= 0 && pair->user == key->user &&
-		    symbolizer_is_same(&pair->module, &key->file))
-			return pair->debug;
+		if (pair->user == key->user && symbolizer_is_same(&pair->module, &key->file))
+			return pair;
 	}
-	return -1;
+	return NULL;
 }
 
-/* Takes the descriptor, which stays open until others need its place. */
-static void symbolizer_keep_consume(struct symbolizer *symbolizer, const struct symbolizer_key *key,
-				    int debug)
+/*
+ * The file with the debug information of a module, which stays open until others need its place. What is on
+ * this machine may come at any time; elsewhere is asked once.
+ */
+static int symbolizer_debug(struct symbolizer *symbolizer, const struct symbolizer_module *module,
+			    const struct symbolizer_key *key, const struct symbolizer_hint *hint,
+			    int *ret_fd)
 {
-	struct symbolizer_pair *pair =
-		&symbolizer->pairs[symbolizer->next_pair++ % SYMBOLIZER_PAIRS];
+	struct symbolizer_fetcher *fetcher = symbolizer->config.fetcher;
+	struct symbolizer_pair *pair = symbolizer_pair(symbolizer, key);
+	int debug = -1;
+	int r = 0;
 
-	if (pair->debug >= 0)
-		(void)close(pair->debug); /* open for reading only */
-	*pair = (struct symbolizer_pair){.module = key->file, .user = key->user, .debug = debug};
+	if (!pair || pair->debug < 0) {
+		r = symbolizer_open_debug(&symbolizer->config, module, hint, &debug);
+		if (r < 0 && !pair && fetcher && module->build_id_length > 0)
+			r = fetcher->fetch(fetcher, module, &debug);
+		if (!pair)
+			pair = &symbolizer->pairs[symbolizer->next_pair++ % SYMBOLIZER_PAIRS];
+		if (pair->debug >= 0)
+			(void)close(pair->debug); /* another's; open for reading only */
+		*pair = (struct symbolizer_pair){
+			.module = key->file,
+			.user = key->user,
+			.debug = r < 0 ? -1 : debug,
+		};
+	}
+	*ret_fd = pair->debug;
+	return r;
 }
 
 static bool symbolizer_is_bad(const struct symbolizer *symbolizer, const struct symbolizer_key *key)
@@ -142,8 +161,7 @@ static int symbolizer_ask(struct symbolizer *symbolizer, const struct symbolizer
 			  int debug, struct symbolizer_wire_answer *ret_answer)
 {
 	const int files[SYMBOLIZER_WIRE_FILES] = {fd, debug};
-	int r = symbolizer_worker_ask(&symbolizer->worker, key->user, key->address, files,
-				      ret_answer);
+	int r = symbolizer_pool_ask(&symbolizer->pool, key, files, ret_answer);
 
 	if (r == -ETIMEDOUT || r == -EPIPE || r == -EBADMSG)
 		symbolizer_mark_bad(symbolizer, key);
@@ -164,7 +182,8 @@ static int symbolizer_ask_both(struct symbolizer *symbolizer,
 			       const struct symbolizer_key *key, int fd,
 			       struct symbolizer_wire_answer *ret_answer)
 {
-	int debug = symbolizer_debug_of(symbolizer, key);
+	const struct symbolizer_pair *pair = symbolizer_pair(symbolizer, key);
+	int debug = pair ? pair->debug : -1;
 	int r = symbolizer_ask(symbolizer, key, fd, debug, ret_answer);
 	const struct symbolizer_hint hint = {
 		.build_id = ret_answer->build_id,
@@ -177,9 +196,8 @@ static int symbolizer_ask_both(struct symbolizer *symbolizer,
 	if (!symbolizer_is_build(module, ret_answer))
 		return -ESTALE;
 	if (debug >= 0 || ret_answer->has_debug ||
-	    symbolizer_open_debug(symbolizer->config.debug_folder, module, &hint, &debug) < 0)
+	    symbolizer_debug(symbolizer, module, key, &hint, &debug) < 0)
 		return 0;
-	symbolizer_keep_consume(symbolizer, key, debug);
 	return symbolizer_ask(symbolizer, key, fd, debug, ret_answer);
 }
 
@@ -207,6 +225,35 @@ static int symbolizer_look(struct symbolizer *symbolizer, const struct symbolize
 	return answer.count > 0 ? 0 : -ENOENT;
 }
 
+/*
+ * The file that the name leads to; if it is gone, or was built anew, the one that the process still has; and
+ * if the process has gone with its root, what is below ours. Return: as symbolizer_find(); -ESTALE if all of
+ * them are other builds.
+ */
+static int symbolizer_find_file(struct symbolizer *symbolizer,
+				const struct symbolizer_module *module, struct symbolizer_key *key,
+				struct symbolizer_answer *ret_answer)
+{
+	struct symbolizer_module ours = *module;
+	CLEANUP_CLOSE int named = -1;
+	CLEANUP_CLOSE int loaded = -1;
+	CLEANUP_CLOSE int below = -1;
+	int r = symbolizer_open_module(&symbolizer->config, module, &named, &key->file);
+
+	if (r == 0)
+		r = symbolizer_look(symbolizer, module, key, named, ret_answer);
+	/* Only a build id tells whether another file is the right one. */
+	if ((named >= 0 && r != -ESTALE) || module->build_id_length == 0 || module->pid == 0)
+		return r;
+	if (symbolizer_open_loaded(&symbolizer->config, module, &loaded, &key->file) == 0)
+		return symbolizer_look(symbolizer, module, key, loaded, ret_answer);
+	ours.pid = 0;
+	if (named < 0 &&
+	    symbolizer_open_module(&symbolizer->config, &ours, &below, &key->file) == 0)
+		return symbolizer_look(symbolizer, module, key, below, ret_answer);
+	return r;
+}
+
 int symbolizer_find(struct symbolizer *symbolizer, const struct symbolizer_module *module,
 		    uint64_t address, struct symbolizer_answer *ret_answer)
 {
@@ -216,37 +263,29 @@ int symbolizer_find(struct symbolizer *symbolizer, const struct symbolizer_modul
 		.link = "",
 	};
 	struct symbolizer_key key = {.address = address, .user = module->user};
-	CLEANUP_CLOSE int fd = -1;
-	CLEANUP_CLOSE int loaded = -1;
-	CLEANUP_CLOSE int debug = -1;
-	int r;
+	int debug, r;
 
 	if (module->build_id_length > RESOLVE_BUILD_ID_MAX)
 		return -EINVAL;
 	if (hint.build_id_length > 0)
 		key.build = hash_bytes(hint.build_id, hint.build_id_length);
-	r = symbolizer_open_module(module, &fd, &key.file);
-	if (r == 0)
-		r = symbolizer_look(symbolizer, module, &key, fd, ret_answer);
-	if (r == 0 || hint.build_id_length == 0)
+	r = symbolizer_find_file(symbolizer, module, &key, ret_answer);
+	if (hint.build_id_length == 0 || (r != -ESTALE && (r != -ENOENT || key.file.inode)))
 		return r;
-	/* The file is gone, or was built anew: the process still has the old one. */
-	if ((fd < 0 || r == -ESTALE) && symbolizer_open_loaded(module, &loaded, &key.file) == 0)
-		r = symbolizer_look(symbolizer, module, &key, loaded, ret_answer);
-	if (r != -ESTALE && r != -ENOENT)
-		return r;
-	/* Its debug information may have been kept. */
-	if (symbolizer_open_debug(symbolizer->config.debug_folder, module, &hint, &debug) < 0)
-		return r;
+	/* The file is not there any more. Its debug information may have been kept. */
 	key.file = (struct symbolizer_identity){.inode = key.build};
+	if (symbolizer_debug(symbolizer, module, &key, &hint, &debug) < 0)
+		return r;
+	key.file.size = 1; /* itself: it has nothing beside it */
 	return symbolizer_look(symbolizer, module, &key, debug, ret_answer);
 }
 
 void symbolizer_counts(const struct symbolizer *symbolizer, struct symbolizer_counts *ret_counts)
 {
-	*ret_counts = (struct symbolizer_counts){
+	struct symbolizer_counts counts = {
 		.cached = __atomic_load_n(&symbolizer->cached, __ATOMIC_RELAXED),
-		.started = __atomic_load_n(&symbolizer->worker.started, __ATOMIC_RELAXED),
-		.lost = __atomic_load_n(&symbolizer->worker.lost, __ATOMIC_RELAXED),
 	};
+
+	symbolizer_pool_count(&symbolizer->pool, &counts);
+	*ret_counts = counts;
 }

@@ -10,6 +10,7 @@
  * For one thread, which waits for the answers.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,18 +20,36 @@
 #define SYMBOLIZER_SERVED_MAX 256u /* questions to one process */
 #define SYMBOLIZER_STARTS_MAX 32u  /* of processes... */
 #define SYMBOLIZER_STARTS_S 10u    /* ...in such a time */
-#define SYMBOLIZER_PAIRS 8u        /* files whose debug information stays open */
-#define SYMBOLIZER_BAD_MAX 64u     /* files that cost us a process */
-#define SYMBOLIZER_BAD_S 60u       /* for so long they are not tried again */
-#define SYMBOLIZER_BAD_USER 4u     /* so many of them, and their user's are not tried either */
+#define SYMBOLIZER_PROCESSES_MAX 16u
+#define SYMBOLIZER_FILES 4u /* that a process keeps open; see JAIL_FILES */
+#define SYMBOLIZER_SHARED_BYTES \
+	(256ull << 20)         /* of files in one process, if there may be another */
+#define SYMBOLIZER_PAIRS 64u   /* files whose debug information stays open */
+#define SYMBOLIZER_BAD_MAX 64u /* files that cost us a process */
+#define SYMBOLIZER_BAD_S 60u   /* for so long they are not tried again */
+#define SYMBOLIZER_BAD_USER 4u /* so many of them, and their user's are not tried either */
 
 struct symbolizer;
+
+struct symbolizer_module;
+
+/* Debug information from elsewhere, for a module with a build id. */
+struct symbolizer_fetcher {
+	/* 0 and a file that becomes the caller's, or a negative errno: not to be asked for again. */
+	int (*fetch)(struct symbolizer_fetcher *fetcher, const struct symbolizer_module *module,
+		     int *ret_fd);
+};
 
 struct symbolizer_config {
 	const char *debug_folder; /* NULL = /usr/lib/debug */
 	const char *program;      /* NULL = this one; for tests */
 	uint32_t timeout_ms;      /* 0 = SYMBOLIZER_TIMEOUT_MS */
-	int stop_fd;              /* the owner's: readable when nothing is to be waited for */
+	int stop_fd;         /* the owner's: readable when nothing is to be waited for; -1 = none */
+	uint32_t processes;  /* at once; 0 = 1 */
+	uint32_t served_max; /* 0 = SYMBOLIZER_SERVED_MAX */
+	bool own_rights;     /* files that we may read, else only those that the user may */
+	struct symbolizer_fetcher
+		*fetcher; /* NULL = debug information is on this machine or nowhere */
 };
 
 /* A file that a process had loaded. */
