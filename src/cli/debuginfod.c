@@ -72,14 +72,14 @@ static int fetch_load(struct debuginfod *fetch)
 	return 0;
 }
 
-int debuginfod_fetch(struct debuginfod *fetch, const struct namer_place *place, int *ret_fd)
+int debuginfod_fetch(struct debuginfod *fetch, const struct symbolizer_module *module, int *ret_fd)
 {
 	const char *servers = secure_getenv("DEBUGINFOD_URLS");
 	uint64_t start = clock_ns(CLOCK_MONOTONIC), took;
 	fetch_find_fn *find;
 	int fd;
 
-	if (!servers || !*servers || place->build_id_length == 0 || fetch->left_ns == 0)
+	if (!servers || !*servers || module->build_id_length == 0 || fetch->left_ns == 0)
 		return -ENOENT;
 	if (!fetch->library && fetch->result == 0)
 		fetch->result = fetch_load(fetch);
@@ -89,7 +89,7 @@ int debuginfod_fetch(struct debuginfod *fetch, const struct namer_place *place, 
 	if (!find)
 		return -ENOSYS;
 	fetch_until_ns = start + fetch->left_ns;
-	fd = find(fetch->client, place->build_id, (int)place->build_id_length, NULL);
+	fd = find(fetch->client, module->build_id, (int)module->build_id_length, NULL);
 	took = clock_ns(CLOCK_MONOTONIC) - start;
 	fetch->left_ns -= bits_min(took, fetch->left_ns);
 	if (fd < 0)

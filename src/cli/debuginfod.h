@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "core/namer.h"
+#include "symbol/symbolizer.h"
 
 #define DEBUGINFOD_MS 10000u /* for all files of a command together */
 
@@ -29,5 +29,5 @@ struct debuginfod {
 
 void debuginfod_deinit(struct debuginfod *fetch);
 
-/* 0 and a file with the debug information of @place's file, or a negative errno. */
-int debuginfod_fetch(struct debuginfod *fetch, const struct namer_place *place, int *ret_fd);
+/* 0 and a file with the debug information of @module, or a negative errno. */
+int debuginfod_fetch(struct debuginfod *fetch, const struct symbolizer_module *module, int *ret_fd);

@@ -22,7 +22,7 @@
 
 struct look {
 	struct source *books;
-	struct frame_names *naming; /* NULL until somebody wants names */
+	struct frame_names *names; /* NULL until somebody wants names */
 };
 
 int look_new(struct look **ret_look)
@@ -50,7 +50,7 @@ struct look *look_free(struct look *look)
 	if (!look)
 		return NULL;
 	source_free(look->books);
-	frame_names_free(look->naming);
+	frame_names_free(look->names);
 	free(look);
 	return NULL;
 }
@@ -100,10 +100,10 @@ int look_refresh(struct look *look)
 struct namer *look_namer(struct look *look)
 {
 	/* Without memory for names there are addresses. */
-	if (!look->naming && frame_names_new(&look->naming) < 0)
+	if (!look->names && frame_names_new(&look->names) < 0)
 		return NULL;
-	frame_names_renew(look->naming);
-	return frame_names_namer(look->naming);
+	frame_names_renew(look->names);
+	return frame_names_namer(look->names);
 }
 
 void look_pace(struct look *look, uint64_t ns)

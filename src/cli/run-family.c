@@ -125,7 +125,7 @@ static int family_judge(struct family *family, struct accept_peer *peer, bool ex
 {
 	struct source_request everything = {.buffers = true, .incidents = true};
 	uint64_t ended_ns = clock_ns(CLOCK_REALTIME); /* finding names takes its time */
-	struct frame_names *naming = NULL;
+	struct frame_names *names = NULL;
 	struct family_end *end;
 	struct view *view;
 	int r;
@@ -139,10 +139,10 @@ static int family_judge(struct family *family, struct accept_peer *peer, bool ex
 		return -ENOMEM;
 	peer->book->alive = false;
 	/* For this one book, because the children that it starts would be taken for the command's. */
-	if (frame_names_new(&naming) == 0)
-		everything.namer = frame_names_namer(naming);
+	if (frame_names_new(&names) == 0)
+		everything.namer = frame_names_namer(names);
 	r = book_collect(peer->book, &everything, view, family->ended);
-	frame_names_free(naming);
+	frame_names_free(names);
 	view_deinit(view);
 	free(view);
 	if (r < 0)
