@@ -79,6 +79,7 @@ int frame_names_new(struct frame_names **ret_names)
 		.stop_fd = -1,
 		.processes = SYMBOLIZER_PROCESSES_MAX,
 		.served_max = UINT32_MAX, /* it ends with the command */
+		.bad_user = UINT32_MAX,   /* it has its time anyway */
 		.own_rights = true,
 	};
 	int r;

@@ -175,20 +175,6 @@ UNIT(separate_debug_information_by_name)
 	end();
 }
 
-static void read_build_id(const char *name, struct symbolizer_module *module)
-{
-	char command[4096], digit[3] = "";
-	FILE *pipe;
-
-	(void)snprintf(command, sizeof(command), "readelf -n '%s' | sed -n 's/.*Build ID: //p'",
-		       testing_path(name));
-	pipe = popen(command, "re");
-	assert(pipe);
-	while (fscanf(pipe, "%2[0-9a-f]", digit) == 1)
-		module->build_id[module->build_id_length++] = (uint8_t)strtoul(digit, NULL, 16);
-	assert(pclose(pipe) == 0 && module->build_id_length == 20);
-}
-
 UNIT(the_build_must_be_the_one_that_ran)
 {
 	struct symbolizer_module module;
@@ -197,7 +183,7 @@ UNIT(the_build_must_be_the_one_that_ran)
 	begin_plainly();
 	module = testing_symbolizer_module("program");
 	address = testing_address("program", "at_plain");
-	read_build_id("program", &module);
+	testing_symbolizer_build_id("program", &module);
 	assert(symbols_resolve(symbols, &module, address, PATIENCE, &answer) == 0);
 	/* Built anew since: its names would be wrong. */
 	testing_run("objcopy --only-keep-debug program old.debug");

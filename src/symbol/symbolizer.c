@@ -133,6 +133,8 @@ static int symbolizer_debug(struct symbolizer *symbolizer, const struct symboliz
 
 static bool symbolizer_is_bad(const struct symbolizer *symbolizer, const struct symbolizer_key *key)
 {
+	uint32_t most =
+		symbolizer->config.bad_user ? symbolizer->config.bad_user : SYMBOLIZER_BAD_USER;
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	uint32_t of_user = 0;
 
@@ -141,8 +143,7 @@ static bool symbolizer_is_bad(const struct symbolizer *symbolizer, const struct 
 
 		if (bad->until_ns <= now || bad->user != key->user)
 			continue;
-		if (symbolizer_is_same(&bad->module, &key->file) ||
-		    ++of_user >= SYMBOLIZER_BAD_USER)
+		if (symbolizer_is_same(&bad->module, &key->file) || ++of_user >= most)
 			return true;
 	}
 	return false;

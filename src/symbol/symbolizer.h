@@ -47,6 +47,7 @@ struct symbolizer_config {
 	int stop_fd;         /* the owner's: readable when nothing is to be waited for; -1 = none */
 	uint32_t processes;  /* at once; 0 = 1 */
 	uint32_t served_max; /* 0 = SYMBOLIZER_SERVED_MAX */
+	uint32_t bad_user;   /* 0 = SYMBOLIZER_BAD_USER */
 	bool own_rights;     /* files that we may read, else only those that the user may */
 	struct symbolizer_fetcher
 		*fetcher; /* NULL = debug information is on this machine or nowhere */

@@ -29,6 +29,20 @@ struct symbolizer_module testing_symbolizer_module(const char *name)
 	return (struct symbolizer_module){.path = testing_path(name), .user = geteuid()};
 }
 
+void testing_symbolizer_build_id(const char *name, struct symbolizer_module *module)
+{
+	char command[4096], digit[3] = "";
+	FILE *pipe;
+
+	(void)snprintf(command, sizeof(command), "readelf -n '%s' | sed -n 's/.*Build ID: //p'",
+		       testing_path(name));
+	pipe = popen(command, "re");
+	assert(pipe);
+	while (fscanf(pipe, "%2[0-9a-f]", digit) == 1)
+		module->build_id[module->build_id_length++] = (uint8_t)strtoul(digit, NULL, 16);
+	assert(pclose(pipe) == 0 && module->build_id_length == 20);
+}
+
 static bool is_process(long pid)
 {
 	char path[64], name[64] = "", state = 0;

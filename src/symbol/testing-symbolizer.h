@@ -14,6 +14,9 @@
 /* The user whose files the tests ask for: who runs them. */
 struct symbolizer_module testing_symbolizer_module(const char *name);
 
+/* Says in @module which build the file there is. */
+void testing_symbolizer_build_id(const char *name, struct symbolizer_module *module);
+
 /* The only child of ours that looks into files; waits until there is one. */
 pid_t testing_symbolizer_pid(void);
 
