@@ -59,6 +59,10 @@ int symbolizer_pool_ask(struct symbolizer_pool *pool, const struct symbolizer_ke
 		.id = hash_bytes(&key->file, sizeof(key->file)) | 1,
 		.size = key->file.size,
 	};
+	struct symbolizer_wire_request request = {
+		.kind = SYMBOLIZER_WIRE_FIND,
+		.address = key->address,
+	};
 	uint32_t count = pool->config->processes ? pool->config->processes : 1;
 	struct symbolizer_worker *best = NULL;
 	enum pool_rank best_rank = POOL_OTHERS;
@@ -74,7 +78,7 @@ int symbolizer_pool_ask(struct symbolizer_pool *pool, const struct symbolizer_ke
 		}
 	}
 	best->used = ++pool->asked;
-	r = symbolizer_worker_ask(best, key->user, key->address, files, ret_answer);
+	r = symbolizer_worker_ask(best, key->user, &request, files, ret_answer);
 	if (best->socket >= 0 && best_rank != POOL_OPEN)
 		best->files[best->next_file++ % SYMBOLIZER_FILES] = file;
 	return r;

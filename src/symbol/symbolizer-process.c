@@ -149,9 +149,13 @@ static int process_serve(struct process *process, int socket)
 	answer.serial = request.serial;
 	if (request.kind == SYMBOLIZER_WIRE_PROBE)
 		answer.allowed = jail_probe();
-	else
+	else if (request.kind == SYMBOLIZER_WIRE_FIND)
 		process_find_consume(process, request.address, files, &answer);
 	answer.size = symbolizer_wire_size(answer.count);
+	if (request.kind == SYMBOLIZER_WIRE_DEMANGLE) {
+		demangle_name(request.name, answer.text, sizeof(answer.text));
+		answer.size += (uint32_t)strlen(answer.text) + 1;
+	}
 	return symbolizer_wire_tell(socket, &answer);
 }
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/unit.h"
+#include "symbol/demangle.h"
 #include "symbol/testing-symbolizer.h"
 #include "symbol/testing.h"
 
@@ -207,5 +208,27 @@ UNIT(a_process_that_has_just_ended)
 	assert(find(&module) == 0 && is_plain());
 	module.build_id[0] ^= 1;
 	assert(find(&module) == -ESTALE);
+	end();
+}
+
+/* The decoder of names is no more to be trusted than the rest. */
+UNIT(names_are_decoded_by_the_process)
+{
+	static char name[DEMANGLE_NAME_MAX + 1], text[DEMANGLE_NAME_MAX];
+
+	begin((struct symbolizer_config){.processes = 1});
+	assert(symbolizer_demangle(symbolizer, "_ZN1a1bEv", text) == 0);
+	assert(strcmp(text, "a::b()") == 0);
+	assert(symbolizer_demangle(symbolizer, "main", text) == 0 && strcmp(text, "main") == 0);
+	assert(symbolizer_demangle(symbolizer, "", text) == 0 && strcmp(text, "") == 0);
+	memset(name, 'x', DEMANGLE_NAME_MAX);
+	assert(symbolizer_demangle(symbolizer, name, text) == -ENAMETOOLONG);
+	name[DEMANGLE_NAME_MAX - 1] = 0;
+	assert(symbolizer_demangle(symbolizer, name, text) == 0 && strcmp(text, name) == 0);
+	assert(counts().started == 1);
+	assert(kill(testing_symbolizer_pid(), SIGKILL) == 0);
+	assert(symbolizer_demangle(symbolizer, "_ZN1a1bEv", text) == -EPIPE);
+	assert(symbolizer_demangle(symbolizer, "_ZN1a1bEv", text) == 0);
+	assert(counts().lost == 1 && counts().started == 2);
 	end();
 }

@@ -33,7 +33,7 @@ static void begin(void)
 	request = (struct symbolizer_wire_request){
 		.magic = SYMBOLIZER_WIRE_MAGIC,
 		.version = SYMBOLIZER_WIRE_VERSION,
-		.size = sizeof(request),
+		.size = offsetof(struct symbolizer_wire_request, name),
 		.kind = SYMBOLIZER_WIRE_FIND,
 		.serial = 9,
 		.address = 0x1234,
@@ -77,7 +77,7 @@ UNIT(an_answer)
 
 WRONG_ANSWER(magic, answer.magic++)
 WRONG_ANSWER(version, answer.version++)
-WRONG_ANSWER(kind, answer.kind = 3)
+WRONG_ANSWER(kind, answer.kind = 4)
 WRONG_ANSWER(serial, answer.serial++)
 WRONG_ANSWER(result, answer.result = 1)
 WRONG_ANSWER(debug, answer.has_debug = 2)
@@ -140,7 +140,7 @@ static int asked(size_t count)
 	r = symbolizer_wire_hear(pair[1], &copy, got);
 	if (r < 0)
 		return r;
-	assert(memcmp(&copy, &request, sizeof(copy)) == 0);
+	assert(memcmp(&copy, &request, request.size) == 0);
 	for (size_t i = 0; i < SYMBOLIZER_WIRE_FILES; i++) {
 		assert((got[i] >= 0) == (i < count));
 		if (got[i] >= 0)
@@ -159,8 +159,51 @@ UNIT(a_request)
 	request.address = 0;
 	assert(asked(0) == 0);
 	assert(asked(1) == -EBADMSG); /* and the file is closed again */
-	request.kind = 3;
+	request.kind = 4;
 	assert(asked(0) == -EBADMSG && asked(1) == -EBADMSG);
+	end();
+}
+
+UNIT(a_name)
+{
+	begin();
+	request.kind = SYMBOLIZER_WIRE_DEMANGLE;
+	memcpy(request.name, "_Z1fv", 6);
+	request.size = symbolizer_wire_request_size(&request);
+	assert(request.size == 38);
+	assert(asked(0) == -EBADMSG); /* it has an address */
+	request.address = 0;
+	assert(asked(0) == 0);
+	assert(asked(1) == -EBADMSG);
+	request.size--; /* no end */
+	assert(asked(0) == -EBADMSG);
+	request.size += 2; /* something behind the end */
+	assert(asked(0) == -EBADMSG);
+	request.size = offsetof(struct symbolizer_wire_request, name);
+	assert(asked(0) == -EBADMSG);
+	memset(request.name, 'x', sizeof(request.name));
+	request.size = sizeof(request);
+	assert(asked(0) == -EBADMSG);
+	end();
+}
+
+UNIT(a_decoded_name)
+{
+	begin();
+	answer.kind = SYMBOLIZER_WIRE_DEMANGLE;
+	answer.count = 0;
+	memcpy(answer.text, "f()", 4);
+	answer.size = symbolizer_wire_size(0) + 4;
+	assert(answered(answer.size) == 0 && strcmp(received.text, "f()") == 0);
+	answer.size--; /* no end */
+	assert(answered(answer.size) == -EBADMSG);
+	answer.size += 2; /* something behind the end */
+	assert(answered(answer.size) == -EBADMSG);
+	answer.size = symbolizer_wire_size(0);
+	assert(answered(answer.size) == -EBADMSG);
+	answer.size = symbolizer_wire_size(1);
+	answer.count = 1;
+	assert(answered(answer.size) == -EBADMSG);
 	end();
 }
 
@@ -177,7 +220,7 @@ UNIT(request_head)
 	assert(asked(1) == -EBADMSG);
 	request.size--;
 	assert(asked(1) == 0);
-	assert(send(pair[0], &request, sizeof(request) - 1, 0) == sizeof(request) - 1);
+	assert(send(pair[0], &request, request.size - 1, 0) == request.size - 1);
 	assert(symbolizer_wire_hear(pair[1], &request, (int[SYMBOLIZER_WIRE_FILES]){0}) ==
 	       -EBADMSG);
 	assert(close(pair[0]) == 0);

@@ -23,6 +23,13 @@ uint32_t symbolizer_wire_size(uint32_t count)
 			  count * sizeof(struct resolve_frame));
 }
 
+uint32_t symbolizer_wire_request_size(const struct symbolizer_wire_request *request)
+{
+	size_t name = request->kind == SYMBOLIZER_WIRE_DEMANGLE ? strlen(request->name) + 1 : 0;
+
+	return (uint32_t)(offsetof(struct symbolizer_wire_request, name) + name);
+}
+
 static int symbolizer_wire_send(int socket, const struct msghdr *header, int flags)
 {
 	while (sendmsg(socket, header, flags | MSG_NOSIGNAL) < 0) {
@@ -36,8 +43,10 @@ int symbolizer_wire_ask(int socket, const struct symbolizer_wire_request *reques
 			const int files[SYMBOLIZER_WIRE_FILES])
 {
 	union symbolizer_wire_control control = {.space = {0}};
-	struct symbolizer_wire_request copy = *request; /* an iovec's bytes are not const */
-	struct iovec vector = {.iov_base = &copy, .iov_len = sizeof(copy)};
+	struct iovec vector = {
+		.iov_base = (void *)(uintptr_t)request, /* only read */
+		.iov_len = request->size,
+	};
 	struct msghdr header = {.msg_iov = &vector, .msg_iovlen = 1};
 	size_t count = 0;
 
@@ -76,14 +85,27 @@ static void symbolizer_wire_take(struct msghdr *header, int ret_files[SYMBOLIZER
 	}
 }
 
-static bool symbolizer_wire_is_request(const struct symbolizer_wire_request *request, bool has_file)
+/* Whether there is a text that ends with the last of so many bytes. */
+static bool symbolizer_wire_is_text(const char *text, size_t length)
 {
-	if (request->magic != SYMBOLIZER_WIRE_MAGIC ||
-	    request->version != SYMBOLIZER_WIRE_VERSION || request->size != sizeof(*request))
+	return length > 0 && memchr(text, 0, length) == text + length - 1;
+}
+
+static bool symbolizer_wire_is_request(const struct symbolizer_wire_request *request, size_t length,
+				       bool has_file)
+{
+	size_t head = offsetof(struct symbolizer_wire_request, name);
+
+	if (length < head || request->magic != SYMBOLIZER_WIRE_MAGIC ||
+	    request->version != SYMBOLIZER_WIRE_VERSION || request->size != length)
 		return false;
-	if (request->kind == SYMBOLIZER_WIRE_PROBE)
-		return !has_file && request->address == 0;
-	return request->kind == SYMBOLIZER_WIRE_FIND && has_file;
+	if (request->kind == SYMBOLIZER_WIRE_FIND)
+		return has_file && length == head;
+	if (has_file || request->address != 0)
+		return false;
+	return request->kind == SYMBOLIZER_WIRE_DEMANGLE
+		       ? symbolizer_wire_is_text(request->name, length - head)
+		       : request->kind == SYMBOLIZER_WIRE_PROBE && length == head;
 }
 
 int symbolizer_wire_hear(int socket, struct symbolizer_wire_request *ret_request,
@@ -107,9 +129,9 @@ int symbolizer_wire_hear(int socket, struct symbolizer_wire_request *ret_request
 	if (n < 0)
 		return -errno;
 	symbolizer_wire_take(&header, files);
-	if (n == sizeof(request) && !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
-	    symbolizer_wire_is_request(&request, files[0] >= 0)) {
-		*ret_request = request;
+	if (!(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
+	    symbolizer_wire_is_request(&request, (size_t)n, files[0] >= 0)) {
+		memcpy(ret_request, &request, (size_t)n);
 		memcpy(ret_files, files, sizeof(files));
 		return 0;
 	}
@@ -127,12 +149,18 @@ static bool symbolizer_wire_ends(const char text[RESOLVE_TEXT_SIZE])
 
 static bool symbolizer_wire_is_answer(const struct symbolizer_wire_answer *answer, size_t length)
 {
-	if (length < symbolizer_wire_size(0) || answer->magic != SYMBOLIZER_WIRE_MAGIC ||
+	size_t head = symbolizer_wire_size(0);
+
+	if (length < head || answer->magic != SYMBOLIZER_WIRE_MAGIC ||
 	    answer->version != SYMBOLIZER_WIRE_VERSION || answer->size != length ||
-	    answer->count > RESOLVE_FRAMES_MAX || length != symbolizer_wire_size(answer->count) ||
-	    (answer->kind != SYMBOLIZER_WIRE_FIND && answer->kind != SYMBOLIZER_WIRE_PROBE) ||
-	    answer->result > 0 || answer->has_debug > 1 || answer->reserved != 0 ||
-	    answer->build_id_length > RESOLVE_BUILD_ID_MAX || !symbolizer_wire_ends(answer->link))
+	    answer->count > RESOLVE_FRAMES_MAX || answer->result > 0 || answer->has_debug > 1 ||
+	    answer->reserved != 0 || answer->build_id_length > RESOLVE_BUILD_ID_MAX ||
+	    !symbolizer_wire_ends(answer->link))
+		return false;
+	if (answer->kind == SYMBOLIZER_WIRE_DEMANGLE)
+		return answer->count == 0 && symbolizer_wire_is_text(answer->text, length - head);
+	if ((answer->kind != SYMBOLIZER_WIRE_FIND && answer->kind != SYMBOLIZER_WIRE_PROBE) ||
+	    length != symbolizer_wire_size(answer->count))
 		return false;
 	for (uint32_t i = 0; i < answer->count; i++) {
 		const struct resolve_frame *frame = &answer->frames[i];

@@ -113,7 +113,7 @@ static int worker_ask(struct symbolizer_worker *worker, struct symbolizer_wire_r
 
 	request->magic = SYMBOLIZER_WIRE_MAGIC;
 	request->version = SYMBOLIZER_WIRE_VERSION;
-	request->size = sizeof(*request);
+	request->size = symbolizer_wire_request_size(request);
 	request->serial = ++worker->serial;
 	r = symbolizer_wire_ask(worker->socket, request, files);
 	if (r == 0)
@@ -162,11 +162,11 @@ static int worker_start(struct symbolizer_worker *worker, uint32_t user)
 	return r == -ECANCELED || r == 0 ? r : -EBUSY;
 }
 
-int symbolizer_worker_ask(struct symbolizer_worker *worker, uint32_t user, uint64_t address,
+int symbolizer_worker_ask(struct symbolizer_worker *worker, uint32_t user,
+			  struct symbolizer_wire_request *request,
 			  const int files[SYMBOLIZER_WIRE_FILES],
 			  struct symbolizer_wire_answer *ret_answer)
 {
-	struct symbolizer_wire_request request = {.kind = SYMBOLIZER_WIRE_FIND, .address = address};
 	uint32_t most =
 		worker->config->served_max ? worker->config->served_max : SYMBOLIZER_SERVED_MAX;
 	int r;
@@ -179,5 +179,5 @@ int symbolizer_worker_ask(struct symbolizer_worker *worker, uint32_t user, uint6
 			return r;
 	}
 	worker->served++;
-	return worker_ask(worker, &request, files, ret_answer);
+	return worker_ask(worker, request, files, ret_answer);
 }

@@ -38,11 +38,12 @@ void symbolizer_worker_init(struct symbolizer_worker *worker,
 			    const struct symbolizer_config *config);
 
 /*
- * Asks what is at @address of a file for @user. 0; -EBUSY if too many processes were started of late;
+ * Asks for @user; of @request kind and contents are the caller's. 0; -EBUSY if too many processes were started of late;
  * -ETIMEDOUT, -EPIPE, -EBADMSG: that file has cost us the process; -ECANCELED: to be stopped; or another
  * negative errno.
  */
-int symbolizer_worker_ask(struct symbolizer_worker *worker, uint32_t user, uint64_t address,
+int symbolizer_worker_ask(struct symbolizer_worker *worker, uint32_t user,
+			  struct symbolizer_wire_request *request,
 			  const int files[SYMBOLIZER_WIRE_FILES],
 			  struct symbolizer_wire_answer *ret_answer);
 

@@ -281,6 +281,23 @@ int symbolizer_find(struct symbolizer *symbolizer, const struct symbolizer_modul
 	return symbolizer_look(symbolizer, module, &key, debug, ret_answer);
 }
 
+int symbolizer_demangle(struct symbolizer *symbolizer, const char *name, char *ret_text)
+{
+	static const int none[SYMBOLIZER_WIRE_FILES] = {-1, -1};
+	struct symbolizer_wire_request request = {.kind = SYMBOLIZER_WIRE_DEMANGLE};
+	struct symbolizer_wire_answer answer;
+	size_t size = strlen(name) + 1;
+	int r;
+
+	if (size > sizeof(request.name))
+		return -ENAMETOOLONG;
+	memcpy(request.name, name, size);
+	r = symbolizer_worker_ask(&symbolizer->pool.workers[0], geteuid(), &request, none, &answer);
+	if (r == 0)
+		memcpy(ret_text, answer.text, strlen(answer.text) + 1);
+	return r;
+}
+
 void symbolizer_counts(const struct symbolizer *symbolizer, struct symbolizer_counts *ret_counts)
 {
 	struct symbolizer_counts counts = {

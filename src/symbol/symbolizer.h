@@ -87,6 +87,12 @@ struct symbolizer *symbolizer_free(struct symbolizer *symbolizer);
 int symbolizer_find(struct symbolizer *symbolizer, const struct symbolizer_module *module,
 		    uint64_t address, struct symbolizer_answer *ret_answer);
 
+/*
+ * @name of at most DEMANGLE_NAME_MAX - 1 bytes as people wrote it, in as much room with the NUL. One that is
+ * none of C++'s stays as it is. 0 or a negative errno as above.
+ */
+int symbolizer_demangle(struct symbolizer *symbolizer, const char *name, char *ret_text);
+
 /* Lets go of all but what is known. */
 void symbolizer_rest(struct symbolizer *symbolizer);
 
