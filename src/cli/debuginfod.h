@@ -27,7 +27,8 @@ struct debuginfod {
 		.left_ns = DEBUGINFOD_MS * UINT64_C(1000000) \
 	}
 
-void debuginfod_deinit(struct debuginfod *fetch);
+void debuginfod_deinit(struct debuginfod *debuginfod);
 
 /* 0 and a file with the debug information of @module, or a negative errno. */
-int debuginfod_fetch(struct debuginfod *fetch, const struct symbolizer_module *module, int *ret_fd);
+int debuginfod_fetch(struct debuginfod *debuginfod, const struct symbolizer_module *module,
+		     int *ret_fd);
