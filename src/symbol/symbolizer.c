@@ -271,7 +271,7 @@ int symbolizer_find(struct symbolizer *symbolizer, const struct symbolizer_modul
 	if (hint.build_id_length > 0)
 		key.build = hash_bytes(hint.build_id, hint.build_id_length);
 	r = symbolizer_find_file(symbolizer, module, &key, ret_answer);
-	if (hint.build_id_length == 0 || (r != -ESTALE && (r != -ENOENT || key.file.inode)))
+	if (hint.build_id_length == 0 || (r != -ESTALE && key.file.inode))
 		return r;
 	/* The file is not there any more. Its debug information may have been kept. */
 	key.file = (struct symbolizer_identity){.inode = key.build};
