@@ -71,9 +71,9 @@ static struct names *names_new(void)
 }
 
 /* Without memory, time or an answer a name is what it was. */
-static void names_decode_one(struct names *names, const char *encoded, FILE *out)
+static void names_decode_one(struct names *names, const char *encoded, size_t length, FILE *out)
 {
-	uint64_t hash = hash_bytes(encoded, strlen(encoded));
+	uint64_t hash = hash_bytes(encoded, length);
 	char **known = &names->known[hash % NAMES_KNOWN].encoded;
 	char **decoded = &names->known[hash % NAMES_KNOWN].decoded;
 	char text[DEMANGLE_NAME_MAX];
@@ -111,7 +111,7 @@ static void names_decode(struct names *names, const char *stack, FILE *out)
 		}
 		memcpy(encoded, name, length);
 		encoded[length] = '\0';
-		names_decode_one(names, encoded, out);
+		names_decode_one(names, encoded, length, out);
 	}
 	fputs(at, out);
 	fputc('\0', out);
