@@ -82,7 +82,7 @@ static void end(void)
 	loop = loop_free(loop);
 }
 
-UNIT(in_order_and_in_the_right_threads)
+UNIT(jobs_run_in_order_and_in_their_threads)
 {
 	begin();
 	for (uint32_t i = 0; i < JOBS; i++) {
@@ -96,7 +96,7 @@ UNIT(in_order_and_in_the_right_threads)
 	assert(ran == JOBS && done == JOBS);
 }
 
-UNIT(what_waits_is_done_before_the_end)
+UNIT(queued_jobs_are_done_before_the_end)
 {
 	sem_t gate;
 
@@ -140,7 +140,7 @@ UNIT(one_job_starts_the_next)
 	assert(ran == 100);
 }
 
-UNIT(nothing_to_do)
+UNIT(a_worker_without_jobs_ends)
 {
 	begin();
 	end();

@@ -2,29 +2,34 @@
 
 /*
  * Names of C++ functions in call stacks, as people wrote them. The decoder takes very long, or all of the
- * stack, for names that are made for it, and a log may come from anybody. So a child does it, with a limit,
- * and what it did not get done stays as it is in the log.
+ * stack, for names that are made for it, and a log may come from anybody. So the process for symbols does it,
+ * and what it does not get done in time stays as it is in the log.
  */
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
-#include "base/array.h"
-#include "base/child.h"
 #include "base/cleanup.h"
+#include "base/hash.h"
+#include "book/clock.h"
 #include "cli/analyze.h"
 #include "symbol/demangle.h"
+#include "symbol/symbolizer.h"
 
-#define NAMES_SECONDS 5u
-#define NAMES_MEMORY (UINT64_C(1) << 30)
-#define NAMES_BYTES_MAX (64u << 20)     /* of all stacks together */
-#define NAMES_ONE_MAX DEMANGLE_NAME_MAX /* of one decoded name; longer ones are cut */
+#define NAMES_NS UINT64_C(5000000000)
+#define NAMES_BYTES_MAX (64l << 20) /* of all stacks together */
+#define NAMES_KNOWN 8192u           /* the same few thousand come again and again */
+
+struct names {
+	struct symbolizer *symbolizer;
+	uint64_t deadline_ns;
+	struct {
+		char *encoded, *decoded;
+	} known[NAMES_KNOWN];
+};
 
 static bool names_is_part(char c)
 {
@@ -41,12 +46,59 @@ static const char *names_find(const char *start, const char *text)
 	return NULL;
 }
 
-static void names_decode(FILE *out, const char *stack)
+static struct names *names_free(struct names *names)
+{
+	if (!names)
+		return NULL;
+	symbolizer_free(names->symbolizer);
+	for (size_t i = 0; i < NAMES_KNOWN; i++) {
+		free(names->known[i].encoded);
+		free(names->known[i].decoded);
+	}
+	free(names);
+	return NULL;
+}
+
+static struct names *names_new(void)
+{
+	const struct symbolizer_config config = {.stop_fd = -1, .served_max = UINT32_MAX};
+	struct names *names = calloc(1, sizeof(*names));
+
+	if (!names || symbolizer_new(&names->symbolizer, &config) < 0)
+		return names_free(names);
+	names->deadline_ns = clock_ns(CLOCK_MONOTONIC) + NAMES_NS;
+	return names;
+}
+
+/* Without memory, time or an answer a name is what it was. */
+static void names_decode_one(struct names *names, const char *encoded, size_t length, FILE *out)
+{
+	uint64_t hash = hash_bytes(encoded, length);
+	char **known = &names->known[hash % NAMES_KNOWN].encoded;
+	char **decoded = &names->known[hash % NAMES_KNOWN].decoded;
+	char text[DEMANGLE_NAME_MAX];
+	int r = 0;
+
+	if (!*known || strcmp(*known, encoded) != 0) {
+		if (clock_ns(CLOCK_MONOTONIC) <= names->deadline_ns)
+			r = symbolizer_demangle(names->symbolizer, encoded, text);
+		else
+			r = -ETIMEDOUT;
+		free(*known);
+		free(*decoded);
+		*known = strdup(encoded);
+		*decoded = strdup(r < 0 ? encoded : text);
+	}
+	fputs(*decoded ? *decoded : encoded, out);
+}
+
+/* The stack with its names decoded, ended by NUL. */
+static void names_decode(struct names *names, const char *stack, FILE *out)
 {
 	const char *at = stack, *name;
 
 	while ((name = names_find(stack, at))) {
-		char encoded[DEMANGLE_NAME_MAX], decoded[NAMES_ONE_MAX];
+		char encoded[DEMANGLE_NAME_MAX];
 		size_t length = 0;
 
 		while (names_is_part(name[length]))
@@ -59,57 +111,13 @@ static void names_decode(FILE *out, const char *stack)
 		}
 		memcpy(encoded, name, length);
 		encoded[length] = '\0';
-		demangle_name(encoded, decoded, sizeof(decoded));
-		fputs(decoded, out);
+		names_decode_one(names, encoded, length, out);
 	}
 	fputs(at, out);
 	fputc('\0', out);
-	(void)fflush(out); /* what cannot be written is missing, as if it had not been done */
 }
 
-/* The child: each stack that has such names, ended by NUL, in the order of the rows. */
-static _Noreturn void names_child(const struct analysis_result *result, int fd)
-{
-	const struct rlimit seconds = {NAMES_SECONDS, NAMES_SECONDS};
-	const struct rlimit memory = {NAMES_MEMORY, NAMES_MEMORY};
-	const struct rlimit none = {0, 0};
-	FILE *out = fdopen(fd, "w");
-
-	if (out && setrlimit(RLIMIT_CPU, &seconds) == 0 && setrlimit(RLIMIT_DATA, &memory) == 0 &&
-	    setrlimit(RLIMIT_CORE, &none) == 0) {
-		for (size_t i = 0; i < result->site_count; i++) {
-			if (names_find(result->sites[i].stack, result->sites[i].stack))
-				names_decode(out, result->sites[i].stack);
-		}
-	}
-	_exit(0);
-}
-
-/* All that comes, as far as there is room for it; ends in NUL. NULL: no memory. */
-static char *names_read(int fd, size_t *ret_length)
-{
-	CLEANUP_FREE char *text = NULL;
-	size_t length = 0, capacity = 0;
-
-	for (;;) {
-		char *more = array_grow(text, &capacity, length + 65536, 1);
-		ssize_t n;
-
-		if (!more)
-			return NULL;
-		text = more;
-		n = read(fd, text + length, capacity - length);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0 || length + (size_t)n > NAMES_BYTES_MAX)
-			break;
-		length += (size_t)n;
-	}
-	*ret_length = length;
-	return cleanup_steal(text);
-}
-
-/* Hands out what came back to the rows it belongs to. */
+/* Hands out the texts to the rows they belong to. */
 static void names_assign(struct analyze *analyze, char *text, size_t length)
 {
 	const struct analysis_result *result = &analyze->result;
@@ -139,31 +147,25 @@ static bool names_needed(const struct analysis_result *result)
 int analyze_names(struct analyze *analyze)
 {
 	const struct analysis_result *result = &analyze->result;
-	CLEANUP_CLOSE int reading = -1;
+	struct names *names;
 	size_t length = 0;
-	int fds[2];
-	pid_t child;
+	FILE *out;
 
 	if (!names_needed(result))
 		return 0;
 	analyze->stacks = calloc(result->site_count, sizeof(*analyze->stacks));
-	if (!analyze->stacks)
+	out = analyze->stacks ? open_memstream(&analyze->names, &length) : NULL;
+	if (!out)
 		return -ENOMEM;
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return -errno;
-	reading = fds[0];
-	child = fork();
-	if (child == 0)
-		names_child(result, fds[1]);
-	(void)close(fds[1]); /* the child's */
-	if (child < 0)
-		return -errno;
-	analyze->names = names_read(reading, &length);
-	if (analyze->names)
+	names = names_new();
+	for (size_t i = 0; names && i < result->site_count && ftell(out) < NAMES_BYTES_MAX; i++) {
+		if (names_find(result->sites[i].stack, result->sites[i].stack))
+			names_decode(names, result->sites[i].stack, out);
+	}
+	names_free(names);
+	/* Without memory for all of it there is nothing. */
+	if (fclose(out) == 0)
 		names_assign(analyze, analyze->names, length);
-	/* It may still be at it, for a reader that has enough. */
-	(void)close(cleanup_steal_fd(&reading));
-	(void)child_reap(child); /* what it has said counts, not how it ended */
 	return 0;
 }
 

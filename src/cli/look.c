@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "book/clock.h"
-#include "cli/naming.h"
+#include "cli/frame-names.h"
 #include "core/frames.h"
 #include "core/snapshot.h"
 #include "source/book.h"
@@ -22,7 +22,7 @@
 
 struct look {
 	struct source *books;
-	struct naming *naming; /* NULL until somebody wants names */
+	struct frame_names *names; /* NULL until somebody wants names */
 };
 
 int look_new(struct look **ret_look)
@@ -50,7 +50,7 @@ struct look *look_free(struct look *look)
 	if (!look)
 		return NULL;
 	source_free(look->books);
-	naming_free(look->naming);
+	frame_names_free(look->names);
 	free(look);
 	return NULL;
 }
@@ -100,10 +100,10 @@ int look_refresh(struct look *look)
 struct namer *look_namer(struct look *look)
 {
 	/* Without memory for names there are addresses. */
-	if (!look->naming && naming_new(&look->naming) < 0)
+	if (!look->names && frame_names_new(&look->names) < 0)
 		return NULL;
-	naming_renew(look->naming);
-	return naming_namer(look->naming);
+	frame_names_renew(look->names);
+	return frame_names_namer(look->names);
 }
 
 void look_pace(struct look *look, uint64_t ns)

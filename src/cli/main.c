@@ -9,6 +9,7 @@
 #include "base/bits.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "symbol/symbolizer-process.h"
 
 #define TEXT_OF(x) #x
 #define VERSION_OF(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
@@ -114,6 +115,8 @@ int main(int argc, char **argv)
 {
 	const struct command *command;
 
+	if (symbolizer_process_is_meant(argc, argv))
+		return symbolizer_process_main(argc, argv);
 	if (argc < 2) {
 		(void)main_help();
 		return COMMAND_USAGE;

@@ -26,7 +26,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "book/view.h"
-#include "cli/naming.h"
+#include "cli/frame-names.h"
 #include "cli/run-seen.h"
 #include "cli/run-spawn.h"
 #include "source/book.h"
@@ -125,7 +125,7 @@ static int family_judge(struct family *family, struct accept_peer *peer, bool ex
 {
 	struct source_request everything = {.buffers = true, .incidents = true};
 	uint64_t ended_ns = clock_ns(CLOCK_REALTIME); /* finding names takes its time */
-	struct naming *naming = NULL;
+	struct frame_names *names = NULL;
 	struct family_end *end;
 	struct view *view;
 	int r;
@@ -139,10 +139,10 @@ static int family_judge(struct family *family, struct accept_peer *peer, bool ex
 		return -ENOMEM;
 	peer->book->alive = false;
 	/* For this one book, because the children that it starts would be taken for the command's. */
-	if (naming_new(&naming) == 0)
-		everything.namer = naming_namer(naming);
+	if (frame_names_new(&names) == 0)
+		everything.namer = frame_names_namer(names);
 	r = book_collect(peer->book, &everything, view, family->ended);
-	naming_free(naming);
+	frame_names_free(names);
 	view_deinit(view);
 	free(view);
 	if (r < 0)

@@ -9,7 +9,7 @@
 #include "daemon/config.h"
 #include "daemon/daemon.h"
 #include "daemon/keeper-process.h"
-#include "daemon/symbols-process.h"
+#include "symbol/symbolizer-process.h"
 
 int main(int argc, char **argv)
 {
@@ -19,8 +19,8 @@ int main(int argc, char **argv)
 
 	if (keeper_process_is_meant(argc, argv))
 		return keeper_process_main(argc, argv);
-	if (symbols_process_is_meant(argc, argv))
-		return symbols_process_main(argc, argv);
+	if (symbolizer_process_is_meant(argc, argv))
+		return symbolizer_process_main(argc, argv);
 	r = config_parse(&config, argc, argv, stdout, stderr);
 	if (r != 0) {
 		config_deinit(&config);

@@ -17,20 +17,21 @@
 #include "base/cleanup.h"
 #include "base/unit.h"
 #include "book/clock.h"
-#include "daemon/symbols-lookup.h"
-#include "daemon/testing-symbols.h"
+#include "symbol/symbolizer.h"
+#include "symbol/testing-symbolizer.h"
 #include "symbol/testing.h"
 
 #define PATIENCE 30000 /* ms; ends a hang */
 #define FLIPS 600u
 
 static struct symbols *symbols;
-static struct symbols_answer answer;
+static struct symbolizer_answer answer;
 static uint64_t plain; /* address of at_plain */
 
 static void begin(uint32_t timeout_ms)
 {
-	const struct symbols_config config = {.debug_folder = "/nowhere", .timeout_ms = timeout_ms};
+	const struct symbols_config config = {
+		.symbolizer = {.debug_folder = "/nowhere", .timeout_ms = timeout_ms}};
 
 	testing_sources();
 	testing_run("gcc -g -O1 program.c -o program && cp program other");
@@ -53,7 +54,7 @@ static struct symbols_counts counts(void)
 
 static int find_at(const char *path, uint32_t user, uint64_t address)
 {
-	struct symbols_module module = {.path = path, .user = user};
+	struct symbolizer_module module = {.path = path, .user = user};
 
 	return symbols_resolve(symbols, &module, address, PATIENCE, &answer);
 }
@@ -186,7 +187,7 @@ static pid_t begin_stopped(uint32_t timeout_ms)
 
 	begin(timeout_ms);
 	assert_works("program", geteuid());
-	pid = testing_symbols_pid();
+	pid = testing_symbolizer_pid();
 	assert(kill(pid, SIGSTOP) == 0);
 	return pid;
 }
@@ -199,7 +200,7 @@ UNIT(a_symbol_worker_that_hangs_is_killed)
 	before = clock_ns(CLOCK_MONOTONIC);
 	assert(find("other") == -ETIMEDOUT);
 	assert(clock_ns(CLOCK_MONOTONIC) - before >= UINT64_C(2000000000));
-	assert(!testing_symbols_lives(pid) && counts().lost == 1);
+	assert(!testing_symbolizer_lives(pid) && counts().lost == 1);
 	/* That file is not tried again for now; others are. */
 	assert(find("other") == -EBUSY);
 	testing_run("cp program third");
@@ -210,10 +211,10 @@ UNIT(a_symbol_worker_that_hangs_is_killed)
 
 UNIT(a_caller_may_give_up_waiting)
 {
-	struct symbols_module module;
+	struct symbolizer_module module;
 
 	(void)begin_stopped(20000);
-	module = testing_symbols_module("other");
+	module = testing_symbolizer_module("other");
 	assert(symbols_resolve(symbols, &module, plain, 50, &answer) == -ETIMEDOUT);
 	end(); /* and nobody waits for the process either */
 }
@@ -250,7 +251,7 @@ UNIT(a_symbol_worker_killed_while_idle_is_replaced)
 		if (i > 0)
 			assert(find(i == 1 ? "copy-1" : "copy-2") == -EPIPE);
 		assert_works(i == 0 ? "program" : i == 1 ? "other" : "copy-0", geteuid());
-		pid = testing_symbols_pid();
+		pid = testing_symbolizer_pid();
 		assert(kill(pid, SIGKILL) == 0);
 	}
 	end();
@@ -262,14 +263,14 @@ UNIT(a_user_with_many_bad_files_is_refused_for_a_while)
 	uint32_t user = geteuid();
 
 	begin(20000);
-	for (uint32_t i = 0; i < SYMBOLS_LOOKUP_BAD_USER; i++) {
+	for (uint32_t i = 0; i < SYMBOLIZER_BAD_USER; i++) {
 		char name[32];
 
 		(void)snprintf(name, sizeof(name), "bad-%u", i);
 		testing_run("cp program good-%u && cp program %s", i, name);
 		(void)snprintf(name, sizeof(name), "good-%u", i);
 		assert_works(name, user);
-		assert(kill(testing_symbols_pid(), SIGKILL) == 0);
+		assert(kill(testing_symbolizer_pid(), SIGKILL) == 0);
 		(void)snprintf(name, sizeof(name), "bad-%u", i);
 		assert(find(name) == -EPIPE);
 	}
@@ -288,19 +289,19 @@ UNIT(symbol_worker_restarts_are_limited)
 
 	begin(20000);
 	testing_run("chmod 755 program");
-	for (uint32_t i = 0; i < SYMBOLS_STARTS_MAX && r == 0; i++)
+	for (uint32_t i = 0; i < SYMBOLIZER_STARTS_MAX && r == 0; i++)
 		r = find_at(testing_path("program"), 1000 + i, plain);
-	assert(r == 0 && counts().started == SYMBOLS_STARTS_MAX);
+	assert(r == 0 && counts().started == SYMBOLIZER_STARTS_MAX);
 	/* On a machine so slow that this took longer there may be one more. */
 	r = find_at(testing_path("program"), 999, plain);
-	assert(r == -EBUSY || (r == 0 && counts().started == SYMBOLS_STARTS_MAX + 1));
+	assert(r == -EBUSY || (r == 0 && counts().started == SYMBOLIZER_STARTS_MAX + 1));
 	end();
 }
 
 UNIT(a_symbol_worker_that_cannot_start_is_an_error)
 {
-	const struct symbols_config config = {.program = "/nowhere/program"};
-	const struct symbols_config wrong = {.program = "/bin/true"};
+	const struct symbols_config config = {.symbolizer.program = "/nowhere/program"};
+	const struct symbols_config wrong = {.symbolizer.program = "/bin/true"};
 
 	begin(20000);
 	end();

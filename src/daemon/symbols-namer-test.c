@@ -17,10 +17,10 @@
 #include "core/snapshot.h"
 #include "daemon/news.h"
 #include "daemon/past-inside.h"
-#include "daemon/testing-symbols.h"
 #include "daemon/tracked.h"
 #include "source/source.h"
 #include "source/stacks.h"
+#include "symbol/testing-symbolizer.h"
 #include "symbol/testing.h"
 
 static struct testing_book book;
@@ -51,7 +51,7 @@ static struct book_frame python_frame(const char *file, uint32_t line, const cha
 /* A dead process that left one buffer, which a Python script asked for by way of C. */
 static void begin(const char *path)
 {
-	const struct symbols_config config = {.timeout_ms = 20000};
+	const struct symbols_config config = {.symbolizer.timeout_ms = 20000};
 	struct shard_buffer buffer = testing_buffer(0, 0x1000, 4096);
 	struct book_module module = {.base = 0x400000, .size = 0x10000};
 	struct book_frame frames[4];

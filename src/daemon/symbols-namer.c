@@ -6,11 +6,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/bits.h"
 #include "book/clock.h"
+#include "symbol/symbolizer-namer.h"
 
 #define NAMER_MS UINT64_C(1000000)
 
@@ -60,36 +60,12 @@ static size_t symbols_namer_find(struct namer *namer, const struct namer_place *
 				 struct namer_name *ret_names, size_t max)
 {
 	struct symbols_namer *self = container_of(namer, struct symbols_namer, namer);
-	struct symbols_note note = {
-		.module =
-			{
-				.path = place->path,
-				.pid = place->pid,
-				.user = place->user,
-				.book = place->book,
-				.base = place->base,
-				.build_id_length = place->build_id_length,
-			},
-		.address = place->address,
-	};
-	size_t count;
+	struct symbols_note note = {.address = place->address};
 
-	if (place->build_id_length > sizeof(note.module.build_id))
+	if (!symbolizer_namer_module(place, &note.module) ||
+	    !namer_know(self, &note, place->is_lost))
 		return 0;
-	memcpy(note.module.build_id, place->build_id, place->build_id_length);
-	if (!namer_know(self, &note, place->is_lost))
-		return 0;
-	count = bits_min(self->answer.count, max);
-	for (size_t i = 0; i < count; i++) {
-		const struct resolve_frame *frame = &self->answer.frames[i];
-
-		ret_names[i] = (struct namer_name){
-			.function = frame->function[0] ? frame->function : NULL,
-			.file = frame->file[0] ? frame->file : NULL,
-			.line = frame->line,
-		};
-	}
-	return count;
+	return symbolizer_namer_names(&self->answer, ret_names, max);
 }
 
 void symbols_namer_init(struct symbols_namer *namer, struct symbols *symbols, bool waits)

@@ -21,7 +21,7 @@
 #define SYMBOLS_NAMER_NOTES_MAX 4096u /* what is not known; more stay addresses */
 
 struct symbols_note {
-	struct symbols_module module;
+	struct symbolizer_module module;
 	uint64_t address;
 };
 
@@ -31,11 +31,9 @@ struct symbols_namer {
 	uint64_t deadline_ns;       /* 0 = it does not wait */
 	struct symbols_note *notes; /* what is to be asked for */
 	size_t count, capacity;
-	size_t asked;                 /* by learning, in all */
-	struct symbols_answer answer; /* what the last names point into */
+	size_t asked;                    /* by learning, in all */
+	struct symbolizer_answer answer; /* what the last names point into */
 };
-
-_Static_assert(NAMER_NAMES_MAX >= RESOLVE_FRAMES_MAX, "room for all names");
 
 /* @waits: names are asked for at once, until its time is over. */
 void symbols_namer_init(struct symbols_namer *namer, struct symbols *symbols, bool waits);

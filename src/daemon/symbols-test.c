@@ -15,15 +15,15 @@
 #include <unistd.h>
 
 #include "base/unit.h"
-#include "daemon/symbols-open.h"
-#include "daemon/testing-symbols.h"
 #include "symbol/jail.h"
+#include "symbol/symbolizer-open.h"
+#include "symbol/testing-symbolizer.h"
 #include "symbol/testing.h"
 
 #define PATIENCE 30000 /* ms; ends a hang */
 
 static struct symbols *symbols;
-static struct symbols_answer answer;
+static struct symbolizer_answer answer;
 
 static void begin(const struct symbols_config *config)
 {
@@ -35,7 +35,8 @@ static void begin(const struct symbols_config *config)
 static void begin_plainly(void)
 {
 	static char folder[4096];
-	struct symbols_config config = {.debug_folder = folder, .timeout_ms = 20000};
+	struct symbols_config config = {
+		.symbolizer = {.debug_folder = folder, .timeout_ms = 20000}};
 
 	(void)snprintf(folder, sizeof(folder), "%s/debug", unit_dir());
 	begin(&config);
@@ -56,7 +57,7 @@ static struct symbols_counts counts(void)
 
 static int find(const char *name, const char *with_symbols, const char *symbol)
 {
-	struct symbols_module module = testing_symbols_module(name);
+	struct symbolizer_module module = testing_symbolizer_module(name);
 
 	return symbols_resolve(symbols, &module, testing_address(with_symbols, symbol), PATIENCE,
 			       &answer);
@@ -89,7 +90,7 @@ UNIT(names_are_cached)
 
 	begin_plainly();
 	assert(find("program", "program", "at_inner") == 0);
-	pid = testing_symbols_pid();
+	pid = testing_symbolizer_pid();
 	assert(kill(pid, SIGSTOP) == 0); /* it is not asked */
 	memset(&answer, 0xff, sizeof(answer));
 	assert(find("program", "program", "at_inner") == 0 && answer.count == 3);
@@ -97,7 +98,7 @@ UNIT(names_are_cached)
 	assert(is_frame(2, "outer", TESTING_LINE_OUTER));
 	assert(counts().cached == 1 && counts().asked == 2);
 	end();
-	assert(!testing_symbols_lives(pid));
+	assert(!testing_symbolizer_lives(pid));
 }
 
 UNIT(a_changed_file_is_looked_into_again)
@@ -116,16 +117,16 @@ UNIT(the_symbol_worker_has_no_rights)
 
 	begin_plainly();
 	assert(find("program", "program", "at_plain") == 0);
-	pid = testing_symbols_pid();
-	assert(testing_symbols_status(pid, "Seccomp", 10) == 2);
-	assert(testing_symbols_status(pid, "NoNewPrivs", 10) == 1);
-	assert(testing_symbols_status(pid, "CapPrm", 16) == 0);
-	assert(testing_symbols_status(pid, "CapEff", 16) == 0);
-	assert(testing_symbols_status(pid, "CapInh", 16) == 0);
-	assert(testing_symbols_status(pid, "CapAmb", 16) == 0);
+	pid = testing_symbolizer_pid();
+	assert(testing_symbolizer_status(pid, "Seccomp", 10) == 2);
+	assert(testing_symbolizer_status(pid, "NoNewPrivs", 10) == 1);
+	assert(testing_symbolizer_status(pid, "CapPrm", 16) == 0);
+	assert(testing_symbolizer_status(pid, "CapEff", 16) == 0);
+	assert(testing_symbolizer_status(pid, "CapInh", 16) == 0);
+	assert(testing_symbolizer_status(pid, "CapAmb", 16) == 0);
 	if (geteuid() == 0) {
-		assert(testing_symbols_status(pid, "Uid", 10) == JAIL_USER);
-		assert(testing_symbols_status(pid, "Gid", 10) == JAIL_USER);
+		assert(testing_symbolizer_status(pid, "Uid", 10) == JAIL_USER);
+		assert(testing_symbolizer_status(pid, "Gid", 10) == JAIL_USER);
 	}
 	end();
 }
@@ -174,29 +175,15 @@ UNIT(separate_debug_information_by_name)
 	end();
 }
 
-static void read_build_id(const char *name, struct symbols_module *module)
-{
-	char command[4096], digit[3] = "";
-	FILE *pipe;
-
-	(void)snprintf(command, sizeof(command), "readelf -n '%s' | sed -n 's/.*Build ID: //p'",
-		       testing_path(name));
-	pipe = popen(command, "re");
-	assert(pipe);
-	while (fscanf(pipe, "%2[0-9a-f]", digit) == 1)
-		module->build_id[module->build_id_length++] = (uint8_t)strtoul(digit, NULL, 16);
-	assert(pclose(pipe) == 0 && module->build_id_length == 20);
-}
-
 UNIT(the_build_must_be_the_one_that_ran)
 {
-	struct symbols_module module;
+	struct symbolizer_module module;
 	uint64_t address;
 
 	begin_plainly();
-	module = testing_symbols_module("program");
+	module = testing_symbolizer_module("program");
 	address = testing_address("program", "at_plain");
-	read_build_id("program", &module);
+	testing_symbolizer_build_id("program", &module);
 	assert(symbols_resolve(symbols, &module, address, PATIENCE, &answer) == 0);
 	/* Built anew since: its names would be wrong. */
 	testing_run("objcopy --only-keep-debug program old.debug");
@@ -220,31 +207,31 @@ UNIT(the_build_must_be_the_one_that_ran)
 /* Each user has a process for itself, and what one's file says is not told to the other. */
 UNIT(users_are_kept_apart)
 {
-	struct symbols_module module;
+	struct symbolizer_module module;
 	uint64_t address;
 	pid_t first;
 
 	begin_plainly();
-	module = testing_symbols_module("program");
+	module = testing_symbolizer_module("program");
 	address = testing_address("program", "at_plain");
 	testing_run("chmod 755 program");
 	module.user = 1001;
 	assert(symbols_resolve(symbols, &module, address, PATIENCE, &answer) == 0);
-	first = testing_symbols_pid();
+	first = testing_symbolizer_pid();
 	module.user = 1002;
 	assert(symbols_resolve(symbols, &module, address, PATIENCE, &answer) == 0);
 	assert(counts().cached == 0 && counts().started == 2);
-	assert(!testing_symbols_lives(first));
+	assert(!testing_symbolizer_lives(first));
 	end();
 }
 
 UNIT(files_are_read_with_the_rights_of_the_user)
 {
-	struct symbols_module module;
+	struct symbolizer_module module;
 	uint64_t address;
 
 	begin_plainly();
-	module = testing_symbols_module("program");
+	module = testing_symbolizer_module("program");
 	address = testing_address("program", "at_plain");
 	testing_run("chmod 700 program");
 	assert(symbols_resolve(symbols, &module, address, PATIENCE, &answer) == 0);
@@ -255,13 +242,13 @@ UNIT(files_are_read_with_the_rights_of_the_user)
 
 UNIT(an_idle_symbol_worker_ends)
 {
-	const struct symbols_config config = {.timeout_ms = 20000, .idle_s = 1};
+	const struct symbols_config config = {.symbolizer.timeout_ms = 20000, .idle_s = 1};
 	pid_t pid;
 
 	begin(&config);
 	assert(find("program", "program", "at_plain") == 0);
-	pid = testing_symbols_pid();
-	while (testing_symbols_lives(pid)) /* the runner's limit is the deadline */
+	pid = testing_symbolizer_pid();
+	while (testing_symbolizer_lives(pid)) /* the runner's limit is the deadline */
 		(void)usleep(10000);
 	assert(find("program", "program", "at_hidden") == 0 && counts().started == 2);
 	assert(counts().lost == 0);
@@ -270,8 +257,8 @@ UNIT(an_idle_symbol_worker_ends)
 
 static void *ask_often(void *context)
 {
-	struct symbols_module module = {.path = context, .user = geteuid()};
-	struct symbols_answer mine;
+	struct symbolizer_module module = {.path = context, .user = geteuid()};
+	struct symbolizer_answer mine;
 
 	for (uint64_t i = 0; i < 300; i++) {
 		int r = symbols_resolve(symbols, &module, 0x1000 + i * 8 % 0x400, PATIENCE, &mine);

@@ -20,8 +20,8 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "book/clock.h"
-#include "daemon/symbols-lookup.h"
-#include "daemon/symbols-memory.h"
+#include "symbol/symbolizer-memory.h"
+#include "symbol/symbolizer.h"
 
 #define SYMBOLS_SECOND UINT64_C(1000000000)
 #define SYMBOLS_JOIN_S 5u      /* a thread that is stuck for longer is left behind */
@@ -32,16 +32,16 @@ struct symbols_question {
 	uint32_t refs; /* under the lock; likewise the next two */
 	bool is_done;
 	int result;
-	struct symbols_module module; /* its path is behind this */
+	struct symbolizer_module module; /* its path is behind this */
 	uint64_t address;
-	struct symbols_answer answer;
+	struct symbolizer_answer answer;
 	char path[];
 };
 
 struct symbols {
 	struct symbols_config config;
-	struct symbols_lookup lookup; /* the thread's */
-	struct symbols_memory memory;
+	struct symbolizer *symbolizer; /* the thread's */
+	struct symbolizer_memory memory;
 	pthread_t thread;
 	int stop_fd;
 
@@ -96,7 +96,7 @@ static struct symbols_question *symbols_next(struct symbols *symbols)
 						&until) == ETIMEDOUT) {
 			is_idle = true;
 			pthread_mutex_unlock(&symbols->lock);
-			symbols_lookup_rest(&symbols->lookup);
+			symbolizer_rest(symbols->symbolizer);
 			pthread_mutex_lock(&symbols->lock);
 		}
 	}
@@ -110,8 +110,8 @@ static void symbols_serve(struct symbols *symbols, struct symbols_question *ques
 	/* If nobody waits for it any more, it is not worth a file. */
 	if (question->refs > 1) {
 		pthread_mutex_unlock(&symbols->lock);
-		r = symbols_lookup_find(&symbols->lookup, &question->module, question->address,
-					&question->answer);
+		r = symbolizer_find(symbols->symbolizer, &question->module, question->address,
+				    &question->answer);
 		pthread_mutex_lock(&symbols->lock);
 	}
 	question->result = r;
@@ -132,7 +132,7 @@ static void *symbols_thread(void *context)
 	while ((question = symbols_take(symbols)))
 		symbols_unref(question);
 	pthread_mutex_unlock(&symbols->lock);
-	symbols_lookup_rest(&symbols->lookup);
+	symbolizer_rest(symbols->symbolizer);
 	return NULL;
 }
 
@@ -160,20 +160,21 @@ int symbols_new(struct symbols **ret_symbols, const struct symbols_config *confi
 	if (stop_fd < 0)
 		return -errno;
 	symbols->config = *config;
+	symbols->config.symbolizer.stop_fd = stop_fd;
 	symbols->last = &symbols->first;
 	symbols->stop_fd = stop_fd;
 	(void)pthread_mutex_init(&symbols->lock,
 				 NULL); /* cannot fail on Linux; likewise the next */
 	(void)pthread_cond_init(&symbols->more, NULL);
 	(void)pthread_cond_init(&symbols->done, NULL);
-	r = symbols_lookup_init(&symbols->lookup, &symbols->config, stop_fd);
+	r = symbolizer_new(&symbols->symbolizer, &symbols->config.symbolizer);
 	if (r < 0)
 		return r;
-	symbols_memory_init(&symbols->memory);
+	symbolizer_memory_init(&symbols->memory);
 	r = symbols_start(symbols);
 	if (r < 0) {
-		symbols_memory_deinit(&symbols->memory);
-		symbols_lookup_deinit(&symbols->lookup);
+		symbolizer_memory_deinit(&symbols->memory);
+		symbolizer_free(symbols->symbolizer);
 		return r;
 	}
 	(void)cleanup_steal_fd(&stop_fd); /* the thread uses it */
@@ -199,8 +200,8 @@ struct symbols *symbols_free(struct symbols *symbols)
 		(void)pthread_detach(symbols->thread);
 		return NULL;
 	}
-	symbols_memory_deinit(&symbols->memory);
-	symbols_lookup_deinit(&symbols->lookup);
+	symbolizer_memory_deinit(&symbols->memory);
+	symbolizer_free(symbols->symbolizer);
 	pthread_cond_destroy(&symbols->done);
 	pthread_cond_destroy(&symbols->more);
 	pthread_mutex_destroy(&symbols->lock);
@@ -209,7 +210,7 @@ struct symbols *symbols_free(struct symbols *symbols)
 	return NULL;
 }
 
-static struct symbols_question *symbols_question_new(const struct symbols_module *module,
+static struct symbols_question *symbols_question_new(const struct symbolizer_module *module,
 						     uint64_t address)
 {
 	size_t length = strlen(module->path);
@@ -225,15 +226,8 @@ static struct symbols_question *symbols_question_new(const struct symbols_module
 	return question;
 }
 
-/* Whether asking again would give the same: the file is not there, or not to be read. */
-static bool symbols_is_final(int r)
-{
-	return r != -ETIMEDOUT && r != -EBUSY && r != -ECANCELED && r != -ENOMEM && r != -EPIPE &&
-	       r != -EBADMSG && r != -EMFILE && r != -ENFILE;
-}
-
-int symbols_resolve(struct symbols *symbols, const struct symbols_module *module, uint64_t address,
-		    int timeout_ms, struct symbols_answer *ret_answer)
+int symbols_resolve(struct symbols *symbols, const struct symbolizer_module *module,
+		    uint64_t address, int timeout_ms, struct symbolizer_answer *ret_answer)
 {
 	struct timespec until = symbols_time(clock_ns(CLOCK_MONOTONIC) +
 					     (uint64_t)timeout_ms * (SYMBOLS_SECOND / 1000));
@@ -263,24 +257,27 @@ int symbols_resolve(struct symbols *symbols, const struct symbols_module *module
 		*ret_answer = question->answer;
 	symbols_unref(question);
 	pthread_mutex_unlock(&symbols->lock);
-	if (module->book && (r == 0 || symbols_is_final(r)))
-		symbols_memory_put(&symbols->memory, module, address, r == 0 ? ret_answer : NULL);
+	symbolizer_memory_put(&symbols->memory, module, address, r, ret_answer);
 	return r;
 }
 
-int symbols_recall(struct symbols *symbols, const struct symbols_module *module, uint64_t address,
-		   struct symbols_answer *ret_answer)
+int symbols_recall(struct symbols *symbols, const struct symbolizer_module *module,
+		   uint64_t address, struct symbolizer_answer *ret_answer)
 {
-	return symbols_memory_find(&symbols->memory, module, address, ret_answer);
+	return symbolizer_memory_find(&symbols->memory, module, address, ret_answer);
 }
 
 void symbols_counts(struct symbols *symbols, struct symbols_counts *ret_counts)
 {
-	struct symbols_counts counts;
+	struct symbolizer_counts counts;
 
-	symbols_lookup_counts(&symbols->lookup, &counts);
+	symbolizer_counts(symbols->symbolizer, &counts);
+	*ret_counts = (struct symbols_counts){
+		.cached = counts.cached,
+		.started = counts.started,
+		.lost = counts.lost,
+	};
 	pthread_mutex_lock(&symbols->lock);
-	counts.asked = symbols->asked;
+	ret_counts->asked = symbols->asked;
 	pthread_mutex_unlock(&symbols->lock);
-	*ret_counts = counts;
 }

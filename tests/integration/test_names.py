@@ -213,6 +213,35 @@ def test_the_daemon_finds_it_too(ttmemd, compiled, how):  # noqa: F811
     assert frames(row) == expected_c() and modules(row) == {"app"}
 
 
+def link_debug(program):
+    """The program as distributions have it: stripped, with a link to the file that has the rest."""
+    debug = program.with_name("app.debug")
+    run("objcopy", "--only-keep-debug", program, debug)
+    run("strip", program)
+    run("objcopy", f"--add-gnu-debuglink={debug}", program)
+
+
+@pytest.mark.parametrize("how", ["whole", "linked", "stripped", "deleted", "replaced"])
+def test_command_and_daemon_give_the_same_names(ttmemd, compiled, how):  # noqa: F811
+    program = compiled(C_SOURCE)
+    if how == "linked":
+        link_debug(program)
+    elif how == "stripped":
+        run("strip", program)
+    ttmemd.start("--http", "127.0.0.1:0")
+    process = start_for(ttmemd, program)
+    if how in ("deleted", "replaced"):
+        away(program, how)
+    (theirs,) = wait_for(lambda: get(ttmemd, "/api/v1/buffers")["buffers"], "the buffer")
+    (ours,) = ttmemd.json("buffers")["buffers"]
+    assert ours["pid"] == theirs["pid"] == process.pid
+    assert ours["stack"] == theirs["stack"]
+    if how == "stripped":
+        assert len(offsets(ours, "app")) == 3
+    else:
+        assert frames(ours) == expected_c()
+
+
 LIBRARY = """\
 #include <ttmem/ttmem.h>
 void take(int n)

@@ -16,7 +16,7 @@ BEGIN {
 	allow("book", "base kernel/block.h") # read by the module too, and shipped with its source
 	allow("wire", "base")
 	allow("core", "base book wire")
-	allow("symbol", "base book")
+	allow("symbol", "base book core/namer.h")
 	allow("source", "base book wire core uapi")
 	allow("store", "base book core")
 	allow("lib", "base book wire ttmem uapi")

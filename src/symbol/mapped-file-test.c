@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* This very program, and a file that is mapped and then deleted. */
+
+#include "symbol/mapped-file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/unit.h"
+
+static int look(const char *path, const void *base, struct stat *ret_file)
+{
+	int fd, r = mapped_file_look((uint32_t)getpid(), path, (uintptr_t)base, &fd);
+
+	if (r < 0)
+		return r;
+	assert(fstat(fd, ret_file) == 0);
+	assert(close(fd) == 0);
+	return 0;
+}
+
+UNIT(the_running_program_is_found)
+{
+	char path[4096], longer[4100];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	struct stat file, want;
+
+	assert(n > 1 && stat("/proc/self/exe", &want) == 0);
+	path[n] = '\0';
+	assert(look(path, NULL, &file) == 0);
+	assert(file.st_ino == want.st_ino && file.st_dev == want.st_dev);
+	/* A part of its name is not its name, and neither is more than it. */
+	(void)snprintf(longer, sizeof(longer), "%sx", path);
+	assert(look(longer, NULL, &file) == -ENOENT);
+	path[n - 1] = '\0';
+	assert(look(path, NULL, &file) == -ENOENT);
+	assert(look("", NULL, &file) == -ENOENT);
+}
+
+UNIT(a_file_that_was_deleted)
+{
+	char name[] = "loaded-XXXXXX";
+	int fd = mkostemp(name, O_CLOEXEC), r;
+	struct stat file, want;
+	char *memory;
+
+	assert(fd >= 0 && ftruncate(fd, 8192) == 0 && fstat(fd, &want) == 0);
+	memory = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE, fd, 0);
+	assert(memory != MAP_FAILED && unlink(name) == 0 && close(fd) == 0);
+	r = look("/no/such/library", memory + 4096, &file);
+	if (r == -EPERM)
+		unit_skip("needs CAP_CHECKPOINT_RESTORE");
+	assert(r == 0 && file.st_ino == want.st_ino && file.st_dev == want.st_dev);
+	/* What is mapped and no file. */
+	assert(munmap(memory, 8192) == 0);
+	memory = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert(memory != MAP_FAILED && look("/no/such/library", memory, &file) == -ENOENT);
+	assert(munmap(memory, 4096) == 0);
+}
+
+UNIT(a_mapped_file_of_a_missing_process_is_not_found)
+{
+	int fd;
+
+	assert(mapped_file_look(INT32_MAX, "/bin/true", 4096, &fd) == -ENOENT);
+}

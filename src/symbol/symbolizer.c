@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A file that has cost us a process would do so again, and each time takes the time-out: it is left alone
+ * for a while, and so is a user who has several of them.
+ */
+
+#include "symbol/symbolizer.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "book/clock.h"
+#include "symbol/symbolizer-cache.h"
+#include "symbol/symbolizer-open.h"
+#include "symbol/symbolizer-pool.h"
+
+#define SYMBOLIZER_SECOND UINT64_C(1000000000)
+
+/* A module whose debug information was looked for, and the file that has it. */
+struct symbolizer_pair {
+	struct symbolizer_identity module; /* all 0 = this place is free */
+	uint32_t user;
+	int debug; /* -1 = there is none */
+};
+
+struct symbolizer_bad {
+	struct symbolizer_identity module;
+	uint32_t user;
+	uint64_t until_ns;
+};
+
+struct symbolizer {
+	struct symbolizer_config config;
+	struct symbolizer_pool pool;
+	struct symbolizer_cache cache;
+	struct symbolizer_pair pairs[SYMBOLIZER_PAIRS];
+	size_t next_pair;
+	struct symbolizer_bad bad[SYMBOLIZER_BAD_MAX];
+	size_t next_bad;
+	uint64_t cached; /* atomic */
+};
+
+int symbolizer_new(struct symbolizer **ret_symbolizer, const struct symbolizer_config *config)
+{
+	CLEANUP_FREE struct symbolizer *symbolizer = calloc(1, sizeof(*symbolizer));
+
+	if (!symbolizer)
+		return -ENOMEM;
+	symbolizer->config = *config;
+	for (size_t i = 0; i < SYMBOLIZER_PAIRS; i++)
+		symbolizer->pairs[i].debug = -1;
+	symbolizer_pool_init(&symbolizer->pool, &symbolizer->config);
+	*ret_symbolizer = cleanup_steal(symbolizer);
+	return 0;
+}
+
+void symbolizer_rest(struct symbolizer *symbolizer)
+{
+	symbolizer_pool_end(&symbolizer->pool);
+	for (size_t i = 0; i < SYMBOLIZER_PAIRS; i++) {
+		if (symbolizer->pairs[i].debug >= 0)
+			(void)close(symbolizer->pairs[i].debug); /* open for reading only */
+		symbolizer->pairs[i] = (struct symbolizer_pair){.debug = -1};
+	}
+}
+
+struct symbolizer *symbolizer_free(struct symbolizer *symbolizer)
+{
+	if (!symbolizer)
+		return NULL;
+	symbolizer_rest(symbolizer);
+	symbolizer_cache_deinit(&symbolizer->cache);
+	free(symbolizer);
+	return NULL;
+}
+
+static bool symbolizer_is_same(const struct symbolizer_identity *a,
+			       const struct symbolizer_identity *b)
+{
+	return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+/* NULL: it was not looked for, or that is forgotten. */
+static struct symbolizer_pair *symbolizer_pair(struct symbolizer *symbolizer,
+					       const struct symbolizer_key *key)
+{
+	for (size_t i = 0; i < SYMBOLIZER_PAIRS; i++) {
+		struct symbolizer_pair *pair = &symbolizer->pairs[i];
+
+		if (pair->user == key->user && symbolizer_is_same(&pair->module, &key->file))
+			return pair;
+	}
+	return NULL;
+}
+
+/*
+ * The file with the debug information of a module, which stays open until others need its place. What is on
+ * this machine may come at any time; elsewhere is asked once.
+ */
+static int symbolizer_debug(struct symbolizer *symbolizer, const struct symbolizer_module *module,
+			    const struct symbolizer_key *key, const struct symbolizer_hint *hint,
+			    int *ret_fd)
+{
+	struct symbolizer_fetcher *fetcher = symbolizer->config.fetcher;
+	struct symbolizer_pair *pair = symbolizer_pair(symbolizer, key);
+	int debug = -1;
+	int r = 0;
+
+	if (!pair || pair->debug < 0) {
+		r = symbolizer_open_debug(&symbolizer->config, module, hint, &debug);
+		if (r < 0 && !pair && fetcher && module->build_id_length > 0)
+			r = fetcher->fetch(fetcher, module, &debug);
+		if (!pair)
+			pair = &symbolizer->pairs[symbolizer->next_pair++ % SYMBOLIZER_PAIRS];
+		if (pair->debug >= 0)
+			(void)close(pair->debug); /* another's; open for reading only */
+		*pair = (struct symbolizer_pair){
+			.module = key->file,
+			.user = key->user,
+			.debug = r < 0 ? -1 : debug,
+		};
+	}
+	*ret_fd = pair->debug;
+	return r;
+}
+
+static bool symbolizer_is_bad(const struct symbolizer *symbolizer, const struct symbolizer_key *key)
+{
+	uint32_t most =
+		symbolizer->config.bad_user ? symbolizer->config.bad_user : SYMBOLIZER_BAD_USER;
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	uint32_t of_user = 0;
+
+	for (size_t i = 0; i < SYMBOLIZER_BAD_MAX; i++) {
+		const struct symbolizer_bad *bad = &symbolizer->bad[i];
+
+		if (bad->until_ns <= now || bad->user != key->user)
+			continue;
+		if (symbolizer_is_same(&bad->module, &key->file) || ++of_user >= most)
+			return true;
+	}
+	return false;
+}
+
+static void symbolizer_mark_bad(struct symbolizer *symbolizer, const struct symbolizer_key *key)
+{
+	symbolizer->bad[symbolizer->next_bad++ % SYMBOLIZER_BAD_MAX] = (struct symbolizer_bad){
+		.module = key->file,
+		.user = key->user,
+		.until_ns = clock_ns(CLOCK_MONOTONIC) + SYMBOLIZER_BAD_S * SYMBOLIZER_SECOND,
+	};
+}
+
+static int symbolizer_ask(struct symbolizer *symbolizer, const struct symbolizer_key *key, int fd,
+			  int debug, struct symbolizer_wire_answer *ret_answer)
+{
+	const int files[SYMBOLIZER_WIRE_FILES] = {fd, debug};
+	int r = symbolizer_pool_ask(&symbolizer->pool, key, files, ret_answer);
+
+	if (r == -ETIMEDOUT || r == -EPIPE || r == -EBADMSG)
+		symbolizer_mark_bad(symbolizer, key);
+	return r < 0 ? r : ret_answer->result;
+}
+
+static bool symbolizer_is_build(const struct symbolizer_module *module,
+				const struct symbolizer_wire_answer *answer)
+{
+	return module->build_id_length == 0 ||
+	       (module->build_id_length == answer->build_id_length &&
+		memcmp(module->build_id, answer->build_id, module->build_id_length) == 0);
+}
+
+/* Asks for the file, and if it has no debug information, again with that beside it. */
+static int symbolizer_ask_both(struct symbolizer *symbolizer,
+			       const struct symbolizer_module *module,
+			       const struct symbolizer_key *key, int fd,
+			       struct symbolizer_wire_answer *ret_answer)
+{
+	const struct symbolizer_pair *pair = symbolizer_pair(symbolizer, key);
+	int debug = pair ? pair->debug : -1;
+	int r = symbolizer_ask(symbolizer, key, fd, debug, ret_answer);
+	const struct symbolizer_hint hint = {
+		.build_id = ret_answer->build_id,
+		.build_id_length = ret_answer->build_id_length,
+		.link = ret_answer->link,
+	};
+
+	if (r < 0)
+		return r;
+	if (!symbolizer_is_build(module, ret_answer))
+		return -ESTALE;
+	if (debug >= 0 || ret_answer->has_debug ||
+	    symbolizer_debug(symbolizer, module, key, &hint, &debug) < 0)
+		return 0;
+	return symbolizer_ask(symbolizer, key, fd, debug, ret_answer);
+}
+
+/* What is in an open file, from memory or by looking. */
+static int symbolizer_look(struct symbolizer *symbolizer, const struct symbolizer_module *module,
+			   const struct symbolizer_key *key, int fd,
+			   struct symbolizer_answer *ret_answer)
+{
+	struct symbolizer_wire_answer answer = {.count = 0};
+	int r = symbolizer_cache_find(&symbolizer->cache, key, ret_answer->frames);
+
+	if (r >= 0) {
+		__atomic_add_fetch(&symbolizer->cached, 1, __ATOMIC_RELAXED);
+		ret_answer->count = (size_t)r;
+		return r > 0 ? 0 : -ENOENT;
+	}
+	if (symbolizer_is_bad(symbolizer, key))
+		return -EBUSY;
+	r = symbolizer_ask_both(symbolizer, module, key, fd, &answer);
+	if (r < 0)
+		return r;
+	symbolizer_cache_put(&symbolizer->cache, key, answer.frames, answer.count);
+	ret_answer->count = answer.count;
+	memcpy(ret_answer->frames, answer.frames, answer.count * sizeof(answer.frames[0]));
+	return answer.count > 0 ? 0 : -ENOENT;
+}
+
+/*
+ * The file that the name leads to; if it is gone, or was built anew, the one that the process still has; and
+ * if the process has gone with its root, what is below ours. Return: as symbolizer_find(); -ESTALE if all of
+ * them are other builds.
+ */
+static int symbolizer_find_file(struct symbolizer *symbolizer,
+				const struct symbolizer_module *module, struct symbolizer_key *key,
+				struct symbolizer_answer *ret_answer)
+{
+	struct symbolizer_module ours = *module;
+	CLEANUP_CLOSE int named = -1;
+	CLEANUP_CLOSE int loaded = -1;
+	CLEANUP_CLOSE int below = -1;
+	int r = symbolizer_open_module(&symbolizer->config, module, &named, &key->file);
+
+	if (r == 0)
+		r = symbolizer_look(symbolizer, module, key, named, ret_answer);
+	/* Only a build id tells whether another file is the right one. */
+	if ((named >= 0 && r != -ESTALE) || module->build_id_length == 0 || module->pid == 0)
+		return r;
+	if (symbolizer_open_loaded(&symbolizer->config, module, &loaded, &key->file) == 0)
+		return symbolizer_look(symbolizer, module, key, loaded, ret_answer);
+	ours.pid = 0;
+	if (named < 0 &&
+	    symbolizer_open_module(&symbolizer->config, &ours, &below, &key->file) == 0)
+		return symbolizer_look(symbolizer, module, key, below, ret_answer);
+	return r;
+}
+
+int symbolizer_find(struct symbolizer *symbolizer, const struct symbolizer_module *module,
+		    uint64_t address, struct symbolizer_answer *ret_answer)
+{
+	const struct symbolizer_hint hint = {
+		.build_id = module->build_id,
+		.build_id_length = bits_min(module->build_id_length, RESOLVE_BUILD_ID_MAX),
+		.link = "",
+	};
+	struct symbolizer_key key = {.address = address, .user = module->user};
+	int debug, r;
+
+	if (module->build_id_length > RESOLVE_BUILD_ID_MAX)
+		return -EINVAL;
+	if (hint.build_id_length > 0)
+		key.build = hash_bytes(hint.build_id, hint.build_id_length);
+	r = symbolizer_find_file(symbolizer, module, &key, ret_answer);
+	if (hint.build_id_length == 0 || (r != -ESTALE && key.file.inode))
+		return r;
+	/* The file is not there any more. Its debug information may have been kept. */
+	key.file = (struct symbolizer_identity){.inode = key.build};
+	if (symbolizer_debug(symbolizer, module, &key, &hint, &debug) < 0)
+		return r;
+	key.file.size = 1; /* itself: it has nothing beside it */
+	return symbolizer_look(symbolizer, module, &key, debug, ret_answer);
+}
+
+int symbolizer_demangle(struct symbolizer *symbolizer, const char *name, char *ret_text)
+{
+	static const int none[SYMBOLIZER_WIRE_FILES] = {-1, -1};
+	struct symbolizer_wire_request request = {.kind = SYMBOLIZER_WIRE_DEMANGLE};
+	struct symbolizer_wire_answer answer;
+	size_t size = strlen(name) + 1;
+	int r;
+
+	if (size > sizeof(request.name))
+		return -ENAMETOOLONG;
+	memcpy(request.name, name, size);
+	r = symbolizer_worker_ask(&symbolizer->pool.workers[0], geteuid(), &request, none, &answer);
+	if (r == 0)
+		memcpy(ret_text, answer.text, strlen(answer.text) + 1);
+	return r;
+}
+
+void symbolizer_counts(const struct symbolizer *symbolizer, struct symbolizer_counts *ret_counts)
+{
+	struct symbolizer_counts counts = {
+		.cached = __atomic_load_n(&symbolizer->cached, __ATOMIC_RELAXED),
+	};
+
+	symbolizer_pool_count(&symbolizer->pool, &counts);
+	*ret_counts = counts;
+}
