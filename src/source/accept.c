@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "source/genuine.h"
 #include "source/owner.h"
+#include "wire/http-request.h"
 #include "wire/offer.h"
 
 #define ACCEPT_BACKLOG 4096 /* the kernel cuts it at its own maximum */
@@ -223,7 +224,8 @@ int accept_receive_any(struct accept_peer *peer, const struct proc *proc,
 	if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
 		return ACCEPT_BAD_MESSAGE;
 	/* A question brings nothing along. */
-	if (book_fd < 0 && native_is_request(ret_request->bytes, ret_request->length))
+	if (book_fd < 0 && (native_is_request(ret_request->bytes, ret_request->length) ||
+			    http_request_begins(ret_request->bytes, ret_request->length)))
 		return ACCEPT_REQUEST;
 	if (book_fd < 0 || !accept_is_offer(ret_request))
 		return ACCEPT_BAD_MESSAGE;

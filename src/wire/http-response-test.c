@@ -72,7 +72,8 @@ UNIT(a_response_that_is_cut_is_not_complete)
 UNIT(each_malformed_response_is_refused)
 {
 	static const char *const wrong[] = {
-		"garbage\r\n",
+		"garbage",
+		"HTTP/2",
 		"HTTP/2.0 200 OK\r\n",
 		"HTTP/1.1 20 OK\r\n",
 		"HTTP/1.1 2000 OK\r\n",

@@ -49,8 +49,8 @@ static int http_take_status(struct http_response *response)
 	const char *line = response->line;
 	uint64_t status;
 
-	if (response->line_length < 12 || memcmp(line, "HTTP/1.", 7) != 0 || line[7] < '0' ||
-	    line[7] > '9' || line[8] != ' ' || http_number(line + 9, 3, 10, &status) < 0 ||
+	if (response->line_length < 12 || line[7] < '0' || line[7] > '9' || line[8] != ' ' ||
+	    http_number(line + 9, 3, 10, &status) < 0 ||
 	    (response->line_length > 12 && line[12] != ' ') || status < 200 || status > 599)
 		return -EBADMSG;
 	response->status = (unsigned int)status;
@@ -167,6 +167,10 @@ static ptrdiff_t http_feed_line(struct http_response *response, const char *byte
 		return -EBADMSG;
 	memcpy(response->line + response->line_length, bytes, used);
 	response->line_length += used;
+	/* Somebody who speaks something else may never end a line. */
+	if (response->state == HTTP_STATUS_LINE &&
+	    memcmp(response->line, "HTTP/1.", bits_min(response->line_length, 7)) != 0)
+		return -EBADMSG;
 	if (!feed)
 		return (ptrdiff_t)used;
 	if (response->line_length < 2 || response->line[response->line_length - 2] != '\r')
