@@ -157,14 +157,14 @@ static ssize_t native_answer_write(void *cookie, const char *text, size_t length
 	return (ssize_t)length;
 }
 
-FILE *native_answer_open(struct native_answer *answer)
+FILE *native_answer_open(struct native_answer *answer, char buffer[NATIVE_PACKET_MAX])
 {
 	static const cookie_io_functions_t functions = {.write = native_answer_write};
 	FILE *stream = fopencookie(answer, "w", functions);
 
-	/* Whole packets; else they are smaller. */
+	/* Whole packets. Without a buffer of ours the size would mean nothing. */
 	if (stream)
-		(void)setvbuf(stream, NULL, _IOFBF, NATIVE_PACKET_MAX);
+		(void)setvbuf(stream, buffer, _IOFBF, NATIVE_PACKET_MAX);
 	return stream;
 }
 

@@ -44,8 +44,11 @@ void native_answer_deinit(struct native_answer *answer);
 int native_answer_put(struct native_answer *answer, const void *payload, size_t length,
 		      struct tracked *book);
 
-/* A stream for the body of an HTTP response, cut into packets; the caller closes it. NULL: no memory. */
-FILE *native_answer_open(struct native_answer *answer);
+/*
+ * A stream for the body of an HTTP response, cut into packets; the caller closes it, and has the buffer until
+ * then. NULL: no memory.
+ */
+FILE *native_answer_open(struct native_answer *answer, char buffer[NATIVE_PACKET_MAX]);
 
 /* The head of an HTTP response before what was written; or its @told->problem instead of that. */
 void native_answer_end_http(struct native_answer *answer, const struct local_answer *told);

@@ -19,6 +19,7 @@
 struct native_desk {
 	const struct native_config *config;
 	struct native_roster *roster;
+	char buffer[NATIVE_PACKET_MAX]; /* of the response that is being written */
 };
 
 struct native_desk *native_desk_new(const struct native_config *config)
@@ -63,7 +64,7 @@ static void native_desk_http(struct native_desk *desk, const struct native_quest
 		.came_ns = question->came_ns,
 	};
 	struct local_answer told = {0};
-	FILE *stream = native_answer_open(answer);
+	FILE *stream = native_answer_open(answer, desk->buffer);
 
 	if (stream) {
 		local_serve(desk->config->provider, &asker, question->target, stream, &told);
