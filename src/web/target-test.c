@@ -97,6 +97,7 @@ UNIT(values_that_are_none)
 	refused("/x?type=RAM", "SYSTEM_MEMORY");
 	refused("/x?sort=name", "size or age");
 	refused("/x?by=pid", "thread");
+	refused("/x?only=living", "past");
 	refused("/x?limit=0", "10000");
 	refused("/x?limit=10001", "10000");
 	refused("/x?cursor=", "next");
