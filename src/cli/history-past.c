@@ -74,7 +74,7 @@ int history_past_ask(struct remote *remote, const struct filter *filter, uint64_
 	past.leaks = history_past_list(rows, "leaks");
 	past.incidents = history_past_list(rows, "incidents");
 	if (!past.leaks || !past.incidents)
-		return REMOTE_GARBAGE;
+		return remote_reject(remote);
 	ret_past->leaks = cleanup_steal(past.leaks);
 	ret_past->incidents = cleanup_steal(past.incidents);
 	return 0;

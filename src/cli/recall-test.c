@@ -134,22 +134,30 @@ static void serve_no_json(int fd, const void *packet, size_t length)
 	serve_document(fd, "{\"processes\":[");
 }
 
-UNIT(what_is_no_page_is_refused)
+static int add_pid(void *context, const json_t *row)
 {
+	*(uint64_t *)context += recall_number(row, "pid");
+	return 0;
+}
+
+UNIT(what_is_no_page_is_refused_and_told)
+{
+	struct remote_testing server = remote_testing_here(serve_no_json);
+	struct remote *remote;
+	uint64_t sum = 0;
 	char *text;
 
+	assert(remote_new(&remote) == 0);
+	assert(recall_rows(remote, &leaks, add_pid, &sum) == REMOTE_GARBAGE);
+	assert(strstr(remote_reason(remote), "cannot be understood"));
+	remote_free(remote);
+	remote_testing_stop(&server);
 	assert(document(serve_no_list, &text) == REMOTE_GARBAGE && *text == '\0');
 	free(text);
 	assert(document(serve_no_json, &text) == REMOTE_GARBAGE && *text == '\0');
 	free(text);
 	assert(document(serve_injection, &text) == 0);
 	free(text);
-}
-
-static int add_pid(void *context, const json_t *row)
-{
-	*(uint64_t *)context += recall_number(row, "pid");
-	return 0;
 }
 
 UNIT(rows_of_all_pages_are_handed_over)

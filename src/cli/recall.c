@@ -89,7 +89,7 @@ static int recall_page(struct recall_walk *walk)
 	page = recall_load(text, length);
 	if (!json_is_array(json_object_get(page, walk->query->list)) ||
 	    !json_object_get(page, "next"))
-		return REMOTE_GARBAGE;
+		return remote_reject(walk->remote);
 	recall_walk_deinit(walk);
 	walk->page = cleanup_steal(page);
 	walk->text = cleanup_steal(text);

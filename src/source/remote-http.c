@@ -62,6 +62,11 @@ static int remote_refused(struct remote *remote, const struct http_response *res
 	return REMOTE_REFUSED;
 }
 
+int remote_reject(struct remote *remote)
+{
+	return remote_settle(remote, REMOTE_GARBAGE);
+}
+
 int remote_get(struct remote *remote, const char *target, char **ret_text, size_t *ret_length)
 {
 	CLEANUP(http_response_deinit) struct http_response response;

@@ -53,6 +53,9 @@ struct remote *remote_free(struct remote *remote);
  */
 int remote_get(struct remote *remote, const char *target, char **ret_text, size_t *ret_length);
 
+/* A document that came whole is not what was asked for. Return: REMOTE_GARBAGE, which is then the outcome. */
+int remote_reject(struct remote *remote);
+
 /* Of the last question: 0, or why it was not answered. 0 before the first. */
 int remote_outcome(const struct remote *remote);
 
