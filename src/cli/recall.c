@@ -107,12 +107,12 @@ static bool recall_go_on(struct recall_walk *walk)
 {
 	static const char allowed[] = "0123456789abcdefghijklmnopqrstuvwxyz-";
 	const char *next = recall_text(walk->page, "next");
+	size_t length = next ? strlen(next) : 0;
 
-	if (!next || !*next || strlen(next) >= sizeof(walk->cursor) ||
-	    next[strspn(next, allowed)] || strcmp(next, walk->cursor) == 0 ||
-	    ++walk->pages >= RECALL_PAGES_MAX)
+	if (length == 0 || length >= sizeof(walk->cursor) || next[strspn(next, allowed)] ||
+	    strcmp(next, walk->cursor) == 0 || ++walk->pages >= RECALL_PAGES_MAX)
 		return false;
-	strcpy(walk->cursor, next);
+	memcpy(walk->cursor, next, length + 1);
 	return true;
 }
 

@@ -228,7 +228,8 @@ void native_answer_end_http(struct native_answer *answer, const struct local_ans
 
 	/* What found no room is not known to whoever wrote it. */
 	if (answer->error < 0) {
-		strcpy(refusal.problem, native_answer_reason(answer->error));
+		(void)snprintf(refusal.problem, sizeof(refusal.problem), "%s",
+			       native_answer_reason(answer->error)); /* fits */
 		told = &refusal;
 	}
 	is_good = told->status == 200;

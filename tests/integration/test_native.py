@@ -26,6 +26,7 @@ from nativesocket import (  # noqa: F401 (fixtures)
     connect,
     daemon,
     document,
+    get,
     names,
     packets,
     pids_of,
@@ -376,7 +377,14 @@ sys.stdin.read()
 
 
 @pytest.mark.parametrize(
-    "script", [HOARD, NEVER_READS % request(ROSTER, want=3).hex()], ids=["hoard", "never reads"]
+    "script",
+    [
+        HOARD,
+        NEVER_READS % request(ROSTER, want=3).hex(),
+        NEVER_READS % get("/api/v1/smi").hex(),
+        NEVER_READS % get("/api/v1/history?address=0x1000").hex(),
+    ],
+    ids=["hoard", "never reads a roster", "never reads totals", "never reads a history"],
 )
 def test_a_hostile_user_harms_nobody_else(daemon, script):
     player = daemon.player("alloc 0 DRAM 0x1000 1")
