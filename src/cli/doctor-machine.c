@@ -28,11 +28,6 @@
 
 #define DOCTOR_OLD_PATH "/tmp/tt_allocation_server.sock"
 
-static void doctor_cleanup_json(json_t **document)
-{
-	json_decref(*document);
-}
-
 /* The effective capabilities of a process; all if they cannot be seen, so that nothing wrong is said. */
 static uint64_t doctor_capabilities(uint32_t pid)
 {
@@ -87,17 +82,14 @@ static void doctor_note_status(struct doctor *doctor, const json_t *status)
 
 int doctor_look_at_daemon(struct doctor *doctor)
 {
-	CLEANUP(doctor_cleanup_json) json_t *status = NULL;
+	CLEANUP(recall_unload) json_t *status = NULL;
 	struct remote *remote = look_remote(doctor->look);
 	CLEANUP_FREE char *text = NULL;
-	struct native_request request;
 	size_t length = 0;
-	int r;
+	int r = remote_get(remote, "/api/v1/status", &text, &length);
 
-	native_request_init(&request, NATIVE_STATUS);
-	r = remote_ask(remote, &request, &text, &length);
 	if (r == 0)
-		status = json_loadb(text, length, JSON_DECODE_INT_AS_REAL, NULL);
+		status = recall_load(text, length);
 	if (r < 0)
 		return r;
 	if (status)

@@ -25,18 +25,16 @@ static int dump_run(int argc, char **argv)
 		.summary = "The old server's report of remaining buffers, those of ended processes "
 			   "included.",
 	};
-	struct native_request request;
 	size_t length;
 	int r = options_parse_only(&options, argc, argv);
 
 	if (r != 0)
 		return options_exit(r);
 	output_start();
-	native_request_init(&request, NATIVE_DUMP);
 	r = remote_new(&remote);
 	if (r < 0)
 		return output_fail("dump", "cannot ask ttmemd", r);
-	r = remote_ask(remote, &request, &text, &length);
+	r = remote_get(remote, "/api/v1/dump", &text, &length);
 	if (r != 0)
 		return recall_fail("dump", remote, r);
 	fwrite(text, 1, length, stdout);

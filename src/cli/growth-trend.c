@@ -18,6 +18,7 @@
 
 #define TREND_NS UINT64_C(3600000000000)
 #define TREND_FINE_NS UINT64_C(600000000000) /* younger processes are looked at second by second */
+#define TREND_PAGE 10000u                    /* points */
 #define TREND_LINES_MAX 512u                 /* devices and types of one process */
 
 struct growth_trend_lines {
@@ -59,8 +60,8 @@ static int growth_trend_take(void *context, const json_t *row)
 
 	for (size_t i = 0; line && i < json_array_size(points); i++) {
 		const json_t *point = json_array_get(points, i);
-		double time = json_real_value(json_array_get(point, 0));
-		double used = json_real_value(json_array_get(point, 1));
+		double time = json_number_value(json_array_get(point, 0));
+		double used = json_number_value(json_array_get(point, 1));
 
 		if (time > 0 && time < 9e18 && used >= 0 && used < 9e18)
 			growth_line_add(line, (uint64_t)time, (uint64_t)used);
@@ -83,14 +84,13 @@ static int growth_trend_one(struct remote *remote, const struct snapshot *snapsh
 	struct growth_trend_lines lines = {.count = 0};
 	struct growth_trend trend = {.pid = pid};
 	uint64_t hour = snapshot->time_ns - TREND_NS;
-	struct native_request request;
+	struct recall_query query = {
+		.document = "series", .list = "series", .pid = pid, .limit = TREND_PAGE};
 	int r;
 
-	native_request_init(&request, NATIVE_SERIES);
-	request.pid = pid;
-	request.since_ns = bits_max(hour, growth_trend_start(snapshot, pid));
-	request.step_s = snapshot->time_ns - request.since_ns > TREND_FINE_NS ? 10 : 1;
-	r = recall_rows(remote, &request, "series", growth_trend_take, &lines);
+	query.from_ns = bits_max(hour, growth_trend_start(snapshot, pid));
+	query.step_s = snapshot->time_ns - query.from_ns > TREND_FINE_NS ? 10 : 1;
+	r = recall_rows(remote, &query, growth_trend_take, &lines);
 	if (r != 0)
 		return r;
 	for (size_t i = 0; i < lines.count; i++)

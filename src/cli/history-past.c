@@ -6,16 +6,19 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cli/recall.h"
 #include "core/filter.h"
 #include "core/snapshot.h"
+#include "core/types.h"
 #include "source/remote.h"
+
+#define HISTORY_TARGET_MAX 3000 /* with 64 devices by their ids */
 
 void history_past_deinit(struct history_past *past)
 {
@@ -23,63 +26,55 @@ void history_past_deinit(struct history_past *past)
 	free(past->incidents);
 }
 
-/* Two JSON arrays made one; @first: NULL = none. NULL: no memory. */
-static char *history_past_join(const char *first, const char *second)
+/* "/api/v1/history?..."; a machine has at most as many devices as fit. */
+static int history_past_target(const struct filter *filter, uint64_t address, char *ret_target)
 {
-	char *joined = NULL;
-	bool both = first && strcmp(first, "[]") != 0 && strcmp(second, "[]") != 0;
+	FILE *out = fmemopen(ret_target, HISTORY_TARGET_MAX, "w");
 
-	if (!first || strcmp(first, "[]") == 0)
-		return strdup(second);
-	if (asprintf(&joined, "%.*s%s%s", (int)bits_min(strlen(first) - 1, INT32_MAX), first,
-		     both ? "," : "", second + 1) < 0)
-		return NULL;
-	return joined;
+	if (!out)
+		return -errno;
+	fprintf(out, "/api/v1/history?only=past&address=0x%" PRIx64, address);
+	if (filter->has_pid)
+		fprintf(out, "&pid=%" PRIu32, filter->pid);
+	if (filter->has_type)
+		fprintf(out, "&type=%s", types_name(filter->type));
+	for (uint32_t i = 0; i < filter->device_count; i++)
+		fprintf(out, filter->devices[i].by_id ? "&device=0x%" PRIx64 : "&device=%" PRIu64,
+			filter->devices[i].value);
+	return fclose(out) < 0 ? -errno : 0;
 }
 
-static int history_past_add(struct remote *remote, const struct native_request *request,
-			    const char *list, char **rows)
+/* A member of "past" as text. NULL: it is no list, or no memory. */
+static char *history_past_list(const json_t *past, const char *key)
 {
-	CLEANUP_FREE char *more = NULL;
-	char *joined;
-	int r = recall_list(remote, request, list, &more);
+	const json_t *list = json_object_get(past, key);
 
-	if (r != 0)
-		return r;
-	joined = history_past_join(*rows, more);
-	free(*rows);
-	*rows = joined;
-	return joined ? 0 : -ENOMEM;
+	return json_is_array(list) ? json_dumps(list, JSON_COMPACT) : NULL;
 }
 
 int history_past_ask(struct remote *remote, const struct filter *filter, uint64_t address,
 		     struct history_past *ret_past)
 {
 	CLEANUP(history_past_deinit) struct history_past past = {.leaks = NULL};
-	struct native_request request;
-	int r = 0;
+	CLEANUP(recall_unload) json_t *document = NULL;
+	CLEANUP_FREE char *text = NULL;
+	char target[HISTORY_TARGET_MAX];
+	const json_t *rows;
+	size_t length;
+	int r = history_past_target(filter, address, target);
 
-	/* A question names one device, or all. */
-	for (uint32_t i = 0; r == 0 && i < bits_max(filter->device_count, 1u); i++) {
-		const struct filter_device *device = &filter->devices[i];
-
-		native_request_init(&request, NATIVE_LEAKS);
-		request.want = NATIVE_WANT_ADDRESS;
-		request.address = address;
-		request.pid = filter->has_pid ? filter->pid : 0;
-		request.type = filter->has_type ? filter->type : NATIVE_ANY;
-		request.limit = 1000; /* most of them have nothing at this address */
-		if (filter->device_count > 0 && device->by_id)
-			request.device_uid = device->value;
-		else if (filter->device_count > 0)
-			request.device = (uint32_t)device->value;
-		r = history_past_add(remote, &request, "processes", &past.leaks);
-		request.kind = NATIVE_INCIDENTS;
-		if (r == 0)
-			r = history_past_add(remote, &request, "incidents", &past.incidents);
-	}
+	if (r == 0)
+		r = remote_get(remote, target, &text, &length);
 	if (r != 0)
 		return r;
+	document = recall_load(text, length);
+	rows = json_object_get(document, "past");
+	if (json_is_null(rows))
+		return REMOTE_REFUSED; /* it remembers nothing, or cannot at present */
+	past.leaks = history_past_list(rows, "leaks");
+	past.incidents = history_past_list(rows, "incidents");
+	if (!past.leaks || !past.incidents)
+		return remote_reject(remote);
 	ret_past->leaks = cleanup_steal(past.leaks);
 	ret_past->incidents = cleanup_steal(past.incidents);
 	return 0;
@@ -160,8 +155,8 @@ static size_t history_past_print_incidents(const json_t *rows, const struct snap
 
 bool history_past_print(const struct history_past *past, const struct snapshot *snapshot)
 {
-	json_t *leaks = json_loads(past->leaks, JSON_DECODE_INT_AS_REAL, NULL);
-	json_t *incidents = json_loads(past->incidents, JSON_DECODE_INT_AS_REAL, NULL);
+	json_t *leaks = recall_load(past->leaks, strlen(past->leaks));
+	json_t *incidents = recall_load(past->incidents, strlen(past->incidents));
 	size_t count = history_past_print_leaks(leaks, snapshot->time_ns);
 
 	count = history_past_print_incidents(incidents, snapshot, count);

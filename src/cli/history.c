@@ -227,6 +227,8 @@ static int history_run(int argc, char **argv)
 		r = history_past_ask(look_remote(look), &wish->filter, wish->address, &past);
 	if (r < 0)
 		return output_fail("history", "cannot look at processes", r);
+	if (r == REMOTE_OLDER)
+		snapshot_note(snapshot, "%s", remote_reason(look_remote(look)));
 	snapshot->time_ns = clock_ns(CLOCK_REALTIME);
 	history_write(&history, snapshot, &options, r == 0 ? &past : NULL);
 	return output_finish();

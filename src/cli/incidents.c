@@ -146,7 +146,7 @@ static int incidents_recall_print(void *context, const json_t *row)
 	incident.has_address = address && text_parse_u64(address, &incident.address) == 0;
 	if (type)
 		(void)types_parse(type, &incident.type); /* else it is not shown */
-	if (json_is_real(json_object_get(row, "largest_free")))
+	if (json_is_number(json_object_get(row, "largest_free")))
 		incident.largest_free = recall_number(row, "largest_free");
 	recalled->count++;
 	if (strcmp(incident.kind, "leak") == 0) {
@@ -163,14 +163,16 @@ static int incidents_recall_print(void *context, const json_t *row)
 static int incidents_recall(struct remote *remote, const struct filter *filter, bool json)
 {
 	struct incidents_recalled recalled = {0};
-	struct native_request request;
+	const struct recall_query query = {
+		.document = "incidents",
+		.list = "incidents",
+		.pid = filter->has_pid ? filter->pid : 0,
+	};
 	int r;
 
-	native_request_init(&request, NATIVE_INCIDENTS);
-	request.pid = filter->has_pid ? filter->pid : 0;
 	if (json)
-		return recall_document(remote, &request, "incidents", stdout);
-	r = recall_rows(remote, &request, "incidents", incidents_recall_print, &recalled);
+		return recall_document(remote, &query, stdout);
+	r = recall_rows(remote, &query, incidents_recall_print, &recalled);
 	if (r == 0 && recalled.count == 0)
 		puts("no incidents");
 	if (r == 0 && recalled.leak_sites > 0)
@@ -201,6 +203,7 @@ static int incidents_run(int argc, char **argv)
 		.count = ARRAY_SIZE(items),
 	};
 	struct emit writer = EMIT_INIT(stdout);
+	CLEANUP_FREE char *older = NULL; /* why the daemon's memory is missing */
 	int r = options_parse_only(&options, argc, argv);
 
 	if (r != 0)
@@ -211,6 +214,8 @@ static int incidents_run(int argc, char **argv)
 		r = incidents_recall(look_remote(look), &request.filter, json);
 		if (r == 0)
 			return output_finish();
+		if (r == REMOTE_OLDER)
+			older = strdup(remote_reason(look_remote(look)));
 		r = r > 0 ? 0 : r; /* then what the living know must do */
 	}
 	if (r == 0) {
@@ -219,6 +224,8 @@ static int incidents_run(int argc, char **argv)
 	}
 	if (r != 0)
 		return output_fail("incidents", "cannot look at processes", r);
+	if (older)
+		snapshot_note(snapshot, "%s", older);
 	if (json)
 		document_incidents(&writer, snapshot);
 	else

@@ -38,9 +38,9 @@ static void leaks_print_end(const json_t *process)
 	const json_t *exit = json_object_get(process, "exit");
 	const char *how = recall_text(process, "how");
 
-	if (json_is_real(json_object_get(exit, "signal")))
+	if (json_is_number(json_object_get(exit, "signal")))
 		printf("killed by signal %" PRIu64, recall_number(exit, "signal"));
-	else if (json_is_real(json_object_get(exit, "code")))
+	else if (json_is_number(json_object_get(exit, "code")))
 		printf("exit code %" PRIu64, recall_number(exit, "code"));
 	else if (json_is_true(json_object_get(process, "exec")))
 		printf("became another program");
@@ -123,11 +123,10 @@ static int leaks_print(void *context, const json_t *process)
 	return output_is_broken() ? -EPIPE : 0;
 }
 
-static int leaks_text(struct leaks *leaks, struct remote *remote,
-		      const struct native_request *request)
+static int leaks_text(struct leaks *leaks, struct remote *remote, const struct recall_query *query)
 {
 	char number[TEXT_NUMBER_SIZE];
-	int r = recall_rows(remote, request, "processes", leaks_print, leaks);
+	int r = recall_rows(remote, query, leaks_print, leaks);
 
 	if (r != 0)
 		return r == -EPIPE ? 0 : r;
@@ -154,21 +153,20 @@ static int leaks_run(int argc, char **argv)
 		.items = items,
 		.count = ARRAY_SIZE(items),
 	};
-	struct native_request request;
+	struct recall_query query = {.document = "leaks", .list = "processes"};
 	int r = options_parse_only(&options, argc, argv);
 
 	if (r != 0)
 		return options_exit(r);
 	output_start();
-	native_request_init(&request, NATIVE_LEAKS);
-	request.pid = leaks.filter.has_pid ? leaks.filter.pid : 0;
+	query.pid = leaks.filter.has_pid ? leaks.filter.pid : 0;
 	r = remote_new(&remote);
 	if (r < 0)
 		return output_fail("leaks", "cannot ask ttmemd", r);
 	if (!leaks.json)
 		output_page();
-	r = leaks.json ? recall_document(remote, &request, "processes", stdout)
-		       : leaks_text(&leaks, remote, &request);
+	r = leaks.json ? recall_document(remote, &query, stdout)
+		       : leaks_text(&leaks, remote, &query);
 	if (r != 0) {
 		(void)output_finish(); /* what there is; the failure is told below */
 		r = recall_fail("leaks", remote, r);

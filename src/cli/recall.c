@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Pages of the past; the header tells the idea. */
+/* Pages of the past. Each is let go before the next one is asked for: there may be many, and large ones. */
 
 #include "cli/recall.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,237 +15,195 @@
 #include "cli/command.h"
 #include "source/remote.h"
 
-#define RECALL_DEPTH 64
+#define RECALL_CURSOR_MAX 64u
+#define RECALL_TARGET_MAX 256u
+#define RECALL_COMPACT (JSON_COMPACT | JSON_ENCODE_ANY)
 
-static size_t recall_skip_string(const char *text, size_t length, size_t at)
+json_t *recall_load(const char *text, size_t length)
 {
-	for (at++; at < length && text[at] != '"'; at++)
-		at += text[at] == '\\';
-	return at + 1;
+	json_error_t error;
+	json_t *json = json_loadb(text, length, JSON_ALLOW_NUL, &error);
+
+	if (!json && json_error_code(&error) == json_error_numeric_overflow)
+		json = json_loadb(text, length, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
+	return json;
 }
 
-static size_t recall_skip_blanks(const char *text, size_t length, size_t at)
+void recall_unload(json_t **json)
 {
-	while (at < length && strchr(" \t\r\n", text[at]) && text[at])
-		at++;
-	return at;
+	json_decref(*json);
+	*json = NULL;
 }
 
-/* The end of the value at @at; beyond @length if it has none. */
-static size_t recall_skip_value(const char *text, size_t length, size_t at)
-{
-	unsigned int depth = 0;
-
-	while (at < length) {
-		char c = text[at];
-
-		if (c == '"') {
-			at = recall_skip_string(text, length, at);
-			if (depth == 0)
-				return at;
-			continue;
-		}
-		if (depth == 0 && (c == ',' || c == '}' || c == ']'))
-			return at;
-		if (c == '{' || c == '[')
-			depth++;
-		if ((c == '}' || c == ']') && --depth == 0)
-			return at + 1;
-		if (depth > RECALL_DEPTH)
-			break;
-		at++;
-	}
-	return length + 1;
-}
-
-int recall_find(const char *text, size_t length, const char *key, size_t *ret_begin,
-		size_t *ret_end)
-{
-	size_t at = recall_skip_blanks(text, length, 0), wanted = strlen(key);
-
-	if (at >= length || text[at] != '{')
-		return -EBADMSG;
-	do {
-		size_t name = recall_skip_blanks(text, length, at + 1), name_end, begin;
-
-		if (name < length && text[name] == '}')
-			return -ENOENT;
-		if (name >= length || text[name] != '"')
-			return -EBADMSG;
-		name_end = recall_skip_string(text, length, name);
-		begin = recall_skip_blanks(text, length, name_end);
-		if (begin >= length || text[begin] != ':')
-			return -EBADMSG;
-		begin = recall_skip_blanks(text, length, begin + 1);
-		at = recall_skip_value(text, length, begin);
-		if (at > length || at == begin)
-			return -EBADMSG;
-		if (name_end - name == wanted + 2 && memcmp(text + name + 1, key, wanted) == 0) {
-			*ret_begin = begin;
-			*ret_end = at;
-			return 0;
-		}
-		at = recall_skip_blanks(text, length, at);
-	} while (at < length && text[at] == ',');
-	return at < length && text[at] == '}' ? -ENOENT : -EBADMSG;
-}
-
-/* One page and where its list lies in it. */
-struct recall_page {
-	char *text;
+/* A walk over pages. */
+struct recall_walk {
+	struct remote *remote;
+	const struct recall_query *query;
+	char cursor[RECALL_CURSOR_MAX]; /* of the page that is asked for; "" = the first */
+	unsigned int pages;
+	json_t *page; /* owned; the last that came */
+	char *text;   /* of it, owned */
 	size_t length;
-	size_t begin, end;
-	char next[sizeof(((struct native_request *)NULL)->cursor)]; /* "" = there is none */
 };
 
-static void recall_page_deinit(struct recall_page *page)
+static void recall_walk_deinit(struct recall_walk *walk)
 {
-	free(page->text);
-	page->text = NULL;
+	recall_unload(&walk->page);
+	free(walk->text);
+	walk->text = NULL;
 }
 
-static int recall_page_next(struct recall_page *page)
+static int recall_target(const struct recall_walk *walk, char ret_target[RECALL_TARGET_MAX])
 {
-	size_t begin, end, length;
+	const struct recall_query *query = walk->query;
+	FILE *out = fmemopen(ret_target, RECALL_TARGET_MAX, "w");
 
-	if (recall_find(page->text, page->length, "next", &begin, &end) < 0)
-		return REMOTE_GARBAGE;
-	length = end - begin;
-	page->next[0] = '\0';
-	if (page->text[begin] != '"')
-		return 0;
-	if (length < 3 || length - 2 >= sizeof(page->next))
-		return REMOTE_GARBAGE;
-	memcpy(page->next, page->text + begin + 1, length - 2);
-	page->next[length - 2] = '\0';
+	if (!out)
+		return -errno;
+	fprintf(out, "/api/v1/%s?limit=%" PRIu32, query->document,
+		query->limit ? query->limit : RECALL_PAGE);
+	if (query->pid)
+		fprintf(out, "&pid=%" PRIu32, query->pid);
+	if (query->from_ns)
+		fprintf(out, "&from=%" PRIu64, query->from_ns);
+	if (query->step_s)
+		fprintf(out, "&step=%" PRIu32, query->step_s);
+	if (*walk->cursor)
+		fprintf(out, "&cursor=%s", walk->cursor);
+	return fclose(out) < 0 ? -errno : 0;
+}
+
+/* The page at the cursor. 0, a remote_outcome, or a negative errno: then the page before is still there. */
+static int recall_page(struct recall_walk *walk)
+{
+	CLEANUP(recall_unload) json_t *page = NULL;
+	CLEANUP_FREE char *text = NULL;
+	char target[RECALL_TARGET_MAX];
+	size_t length;
+	int r = recall_target(walk, target);
+
+	if (r == 0)
+		r = remote_get(walk->remote, target, &text, &length);
+	if (r != 0)
+		return r;
+	page = recall_load(text, length);
+	if (!json_is_array(json_object_get(page, walk->query->list)) ||
+	    !json_object_get(page, "next"))
+		return remote_reject(walk->remote);
+	recall_walk_deinit(walk);
+	walk->page = cleanup_steal(page);
+	walk->text = cleanup_steal(text);
+	walk->length = length;
 	return 0;
 }
 
-static int recall_page(struct remote *remote, const struct native_request *request,
-		       const char *list, struct recall_page *ret_page)
+static json_t *recall_list(const struct recall_walk *walk)
 {
-	CLEANUP(recall_page_deinit) struct recall_page page = {.text = NULL};
-	int r = remote_ask(remote, request, &page.text, &page.length);
-
-	if (r != 0)
-		return r;
-	if (recall_find(page.text, page.length, list, &page.begin, &page.end) < 0 ||
-	    page.text[page.begin] != '[' || page.text[page.end - 1] != ']')
-		return REMOTE_GARBAGE;
-	r = recall_page_next(&page);
-	if (r != 0)
-		return r;
-	*ret_page = page;
-	page.text = NULL;
-	return 0;
+	return json_object_get(walk->page, walk->query->list);
 }
 
-/* The question for the page after @page. False: there is none. */
-static bool recall_go_on(struct native_request *request, const struct recall_page *page,
-			 unsigned int *pages)
+/* Moves the cursor on. False: this was the last page. */
+static bool recall_go_on(struct recall_walk *walk)
 {
-	if (!*page->next || ++*pages >= RECALL_PAGES_MAX ||
-	    strcmp(page->next, request->cursor) == 0)
+	static const char allowed[] = "0123456789abcdefghijklmnopqrstuvwxyz-";
+	const char *next = recall_text(walk->page, "next");
+	size_t length = next ? strlen(next) : 0;
+
+	if (length == 0 || length >= sizeof(walk->cursor) || next[strspn(next, allowed)] ||
+	    strcmp(next, walk->cursor) == 0 || ++walk->pages >= RECALL_PAGES_MAX)
 		return false;
-	memset(request->cursor, 0, sizeof(request->cursor));
-	memcpy(request->cursor, page->next, strlen(page->next));
+	memcpy(walk->cursor, next, length + 1);
 	return true;
 }
 
-int recall_document(struct remote *remote, const struct native_request *request, const char *list,
-		    FILE *out)
+/* What cannot be written is seen at the end, as with any output. */
+static void recall_put(const json_t *value, FILE *out)
 {
-	CLEANUP(recall_page_deinit) struct recall_page page = {.text = NULL};
-	struct native_request question = *request;
-	unsigned int pages = 0;
-	bool filled;
-	int r = recall_page(remote, &question, list, &page);
+	(void)json_dumpf(value, out, RECALL_COMPACT);
+}
+
+static void recall_put_comma(bool *is_first, FILE *out)
+{
+	if (!*is_first)
+		fputc(',', out);
+	*is_first = false;
+}
+
+/* The rows of this page and of all that follow it. 0, or why there are not all. */
+static int recall_put_rows(struct recall_walk *walk, FILE *out)
+{
+	bool is_first = true, more;
+	int r = 0;
+
+	do {
+		json_t *rows = recall_list(walk);
+
+		for (size_t i = 0; i < json_array_size(rows); i++) {
+			recall_put_comma(&is_first, out);
+			recall_put(json_array_get(rows, i), out);
+		}
+		more = recall_go_on(walk);
+		if (more)
+			r = recall_page(walk);
+	} while (more && r == 0);
+	return r;
+}
+
+/* The members before the list as the first page has them, those behind it as the last page does. */
+static int recall_put_document(struct recall_walk *walk, FILE *out)
+{
+	bool is_first = true, is_behind = false;
+	const char *list = walk->query->list, *key;
+	json_t *value, *first = json_incref(walk->page);
+	int r = 0;
+
+	fputc('{', out);
+	json_object_foreach(first, key, value)
+	{
+		recall_put_comma(&is_first, out);
+		fprintf(out, "\"%s\":", key); /* schemas have plain names */
+		if (strcmp(key, list) == 0) {
+			fputc('[', out);
+			r = recall_put_rows(walk, out);
+			fputc(']', out);
+			is_behind = true;
+			continue;
+		}
+		if (is_behind && json_object_get(walk->page, key))
+			value = json_object_get(walk->page, key);
+		recall_put(value, out);
+	}
+	fputs("}\n", out);
+	json_decref(first);
+	return r;
+}
+
+int recall_document(struct remote *remote, const struct recall_query *query, FILE *out)
+{
+	CLEANUP(recall_walk_deinit)
+	struct recall_walk walk = {.remote = remote, .query = query};
+	int r = recall_page(&walk);
 
 	if (r != 0)
 		return r;
-	/* Up to the end of the rows; what follows them waits for the last page. */
-	fwrite(page.text, 1, page.end - 1, out);
-	filled = page.end - page.begin > 2;
-	while (recall_go_on(&question, &page, &pages)) {
-		struct recall_page more;
-
-		r = recall_page(remote, &question, list, &more);
-		if (r != 0)
-			break;
-		if (filled && more.end - more.begin > 2)
-			fputc(',', out);
-		filled = filled || more.end - more.begin > 2;
-		fwrite(more.text + more.begin + 1, 1, more.end - more.begin - 2, out);
-		recall_page_deinit(&page);
-		page = more;
-	}
-	fwrite(page.text + page.end - 1, 1, page.length - page.end + 1, out);
-	return r;
+	if (json_is_string(json_object_get(walk.page, "next")))
+		return recall_put_document(&walk, out);
+	fwrite(walk.text, 1, walk.length, out); /* as the daemon wrote it */
+	return 0;
 }
 
-int recall_list(struct remote *remote, const struct native_request *request, const char *list,
-		char **ret_text)
+int recall_rows(struct remote *remote, const struct recall_query *query, recall_fn *fn,
+		void *context)
 {
-	CLEANUP_FREE char *text = NULL;
-	struct native_request question = *request;
-	FILE *out;
-	size_t length = 0;
-	unsigned int pages = 0;
-	bool more, filled = false;
-	int r;
-
-	out = open_memstream(&text, &length);
-	if (!out)
-		return -errno;
-	fputc('[', out);
-	do {
-		CLEANUP(recall_page_deinit) struct recall_page page = {.text = NULL};
-
-		r = recall_page(remote, &question, list, &page);
-		if (r == 0 && page.end - page.begin > 2) {
-			if (filled)
-				fputc(',', out);
-			filled = true;
-			fwrite(page.text + page.begin + 1, 1, page.end - page.begin - 2, out);
-		}
-		more = r == 0 && recall_go_on(&question, &page, &pages);
-	} while (more);
-	fputc(']', out);
-	if (fclose(out) < 0 && r == 0)
-		r = -ENOMEM;
-	if (r == 0)
-		*ret_text = cleanup_steal(text);
-	return r;
-}
-
-static int recall_page_rows(const struct recall_page *page, recall_fn *fn, void *context)
-{
-	json_t *rows = json_loadb(page->text + page->begin, page->end - page->begin,
-				  JSON_DECODE_INT_AS_REAL, NULL);
-	int r = rows ? 0 : REMOTE_GARBAGE;
-
-	for (size_t i = 0; r == 0 && i < json_array_size(rows); i++)
-		r = fn(context, json_array_get(rows, i));
-	json_decref(rows);
-	return r;
-}
-
-int recall_rows(struct remote *remote, const struct native_request *request, const char *list,
-		recall_fn *fn, void *context)
-{
-	struct native_request question = *request;
-	unsigned int pages = 0;
-	bool more;
+	CLEANUP(recall_walk_deinit)
+	struct recall_walk walk = {.remote = remote, .query = query};
 	int r;
 
 	do {
-		CLEANUP(recall_page_deinit) struct recall_page page = {.text = NULL};
-
-		r = recall_page(remote, &question, list, &page);
-		if (r == 0)
-			r = recall_page_rows(&page, fn, context);
-		more = r == 0 && recall_go_on(&question, &page, &pages);
-	} while (more);
+		r = recall_page(&walk);
+		for (size_t i = 0; r == 0 && i < json_array_size(recall_list(&walk)); i++)
+			r = fn(context, json_array_get(recall_list(&walk), i));
+	} while (r == 0 && recall_go_on(&walk));
 	return r;
 }
 
@@ -253,6 +212,8 @@ uint64_t recall_number(const json_t *row, const char *key)
 	const json_t *value = json_object_get(row, key);
 	double number = json_is_real(value) ? json_real_value(value) : 0;
 
+	if (json_is_integer(value))
+		return json_integer_value(value) > 0 ? (uint64_t)json_integer_value(value) : 0;
 	if (!(number > 0))
 		return 0;
 	return number >= 18446744073709551615.0 ? UINT64_MAX : (uint64_t)number;

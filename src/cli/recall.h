@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Lists that the daemon remembers. They come in pages; these put them together again: as one document,
- * byte by byte as the daemon wrote it, or row by row for commands that print text.
+ * Lists that the daemon remembers. They come in pages; these put them together again: as one document, or
+ * row by row for commands that print text.
  */
 
 #include <jansson.h>
@@ -11,28 +11,40 @@
 #include <stdint.h>
 #include <stdio.h>
 
-struct native_request;
 struct remote;
 
 #define RECALL_PAGES_MAX 1000u /* a daemon whose pages never end is wrong */
+#define RECALL_PAGE 100u       /* rows, unless the query says; each may be large */
+
+struct recall_query {
+	const char *document; /* "leaks", "incidents" or "series" */
+	const char *list;     /* the member that goes on from page to page */
+	uint32_t pid;         /* 0 = any */
+	uint32_t limit;       /* rows of a page, 0 = RECALL_PAGE */
+	uint64_t from_ns;     /* of series; 0 = as the daemon likes, and so the step */
+	uint32_t step_s;
+};
 
 /*
- * All pages as one document. @list: the member that goes on from page to page. Nothing is written unless
- * the first page has come; if a later one does not, the document is whole and its "next" says where it
- * was cut. 0, a remote_outcome, or a negative errno.
+ * All pages as one document. Nothing is written unless the first page has come; if a later one does not,
+ * the document is whole and its "next" says where it was cut. 0, a remote_outcome, or a negative errno.
  */
-int recall_document(struct remote *remote, const struct native_request *request, const char *list,
-		    FILE *out);
+int recall_document(struct remote *remote, const struct recall_query *query, FILE *out);
 
-/* Only the rows of all pages, as a JSON array that the caller frees. */
-int recall_list(struct remote *remote, const struct native_request *request, const char *list,
-		char **ret_text);
-
-/* One row. Numbers are reals: exact to 2^53, which is enough for people. 0, or a negative errno. */
+/* One row. 0, or a negative errno. */
 typedef int recall_fn(void *context, const json_t *row);
 
-int recall_rows(struct remote *remote, const struct native_request *request, const char *list,
-		recall_fn *fn, void *context);
+int recall_rows(struct remote *remote, const struct recall_query *query, recall_fn *fn,
+		void *context);
+
+/*
+ * A document of the daemon's; NULL if it is none. Numbers are exact; but if one is beyond 2^63, which only
+ * a program that lies about its memory can cause, all of them are rounded to 53 bits.
+ */
+json_t *recall_load(const char *text, size_t length);
+
+/* For CLEANUP(). */
+void recall_unload(json_t **json);
 
 /* Members of a row; what is missing or of another kind is 0 or NULL. */
 uint64_t recall_number(const json_t *row, const char *key);
@@ -40,10 +52,3 @@ const char *recall_text(const json_t *row, const char *key);
 
 /* Tells why a command that needs the daemon fails. Return: exit code. */
 int recall_fail(const char *command, const struct remote *remote, int result);
-
-/*
- * Where the value of a member of the outermost object lies in the text of a document. 0, -ENOENT, or
- * -EBADMSG for what is no such text.
- */
-int recall_find(const char *text, size_t length, const char *key, size_t *ret_begin,
-		size_t *ret_end);

@@ -22,11 +22,6 @@ static void status_cleanup(struct remote **remote)
 	remote_free(*remote);
 }
 
-static void status_cleanup_json(json_t **document)
-{
-	json_decref(*document);
-}
-
 /* Nobody is there: that, too, is a document. */
 static void status_json_none(const struct remote *remote)
 {
@@ -95,7 +90,7 @@ static void status_print(const struct remote *remote, const json_t *status)
 static int status_run(int argc, char **argv)
 {
 	CLEANUP(status_cleanup) struct remote *remote = NULL;
-	CLEANUP(status_cleanup_json) json_t *status = NULL;
+	CLEANUP(recall_unload) json_t *status = NULL;
 	CLEANUP_FREE char *text = NULL;
 	bool json = false;
 	const struct options_item items[] = {{0, "json", NULL, "as JSON", &json, NULL}};
@@ -105,18 +100,16 @@ static int status_run(int argc, char **argv)
 		.items = items,
 		.count = ARRAY_SIZE(items),
 	};
-	struct native_request request;
 	size_t length;
 	int r = options_parse_only(&options, argc, argv);
 
 	if (r != 0)
 		return options_exit(r);
 	output_start();
-	native_request_init(&request, NATIVE_STATUS);
 	r = remote_new(&remote);
 	if (r < 0)
 		return output_fail("status", "cannot ask ttmemd", r);
-	r = remote_ask(remote, &request, &text, &length);
+	r = remote_get(remote, "/api/v1/status", &text, &length);
 	if (r != 0 && json) {
 		status_json_none(remote);
 		(void)output_finish(); /* that it does not run is the news */
@@ -124,7 +117,7 @@ static int status_run(int argc, char **argv)
 	}
 	if (r != 0)
 		return recall_fail("status", remote, r);
-	status = json_loadb(text, length, JSON_DECODE_INT_AS_REAL, NULL);
+	status = recall_load(text, length);
 	if (json)
 		fwrite(text, 1, length, stdout);
 	else

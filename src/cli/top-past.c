@@ -63,9 +63,9 @@ static void top_end(const json_t *process, char *text)
 	const json_t *exit = json_object_get(process, "exit");
 	const char *how = recall_text(process, "how");
 
-	if (json_is_real(json_object_get(exit, "signal")))
+	if (json_is_number(json_object_get(exit, "signal")))
 		snprintf(text, 64, "killed by signal %" PRIu64, recall_number(exit, "signal"));
-	else if (json_is_real(json_object_get(exit, "code")))
+	else if (json_is_number(json_object_get(exit, "code")))
 		snprintf(text, 64, "exit code %" PRIu64, recall_number(exit, "code"));
 	else
 		snprintf(text, 64, "%s",
@@ -144,7 +144,7 @@ static int top_incident_lines(struct past *past, struct past_row *row, const jso
 	char number[TEXT_NUMBER_SIZE];
 	int r = 0;
 
-	if (json_is_real(json_object_get(incident, "largest_free")))
+	if (json_is_number(json_object_get(incident, "largest_free")))
 		r = past_line(past, row, "largest free block: %s",
 			      text_size(recall_number(incident, "largest_free"), number));
 	if (r == 0)
@@ -167,7 +167,7 @@ static int top_incident(void *context, const json_t *incident)
 		.kind = kind,
 		.pid = (uint32_t)recall_number(incident, "pid"),
 		.comm = recall_text(incident, "comm"),
-		.has_device = json_is_real(json_object_get(incident, "device")),
+		.has_device = json_is_number(json_object_get(incident, "device")),
 		.device = (uint32_t)recall_number(incident, "device"),
 		.type = recall_text(incident, "type"),
 		.bytes = recall_number(incident, "size"),
@@ -193,16 +193,13 @@ static int top_incident(void *context, const json_t *incident)
 	return r == 0 && walk->rows >= TOP_PAGE ? TOP_ENOUGH : r;
 }
 
-static int top_walk(struct remote *remote, struct past *past, enum native_kind kind,
+static int top_walk(struct remote *remote, struct past *past, const char *document,
 		    const char *list, recall_fn *fn)
 {
+	const struct recall_query query = {document, list, .limit = TOP_PAGE};
 	struct top_walk walk = {.past = past};
-	struct native_request request;
-	int r;
+	int r = recall_rows(remote, &query, fn, &walk);
 
-	native_request_init(&request, kind);
-	request.limit = TOP_PAGE;
-	r = recall_rows(remote, &request, list, fn, &walk);
 	if (r != TOP_ENOUGH)
 		return r;
 	past->is_cut = true;
@@ -211,7 +208,7 @@ static int top_walk(struct remote *remote, struct past *past, enum native_kind k
 
 int top_past(struct remote *remote, struct past *past)
 {
-	int r = top_walk(remote, past, NATIVE_LEAKS, "processes", top_leak);
+	int r = top_walk(remote, past, "leaks", "processes", top_leak);
 
-	return r ? r : top_walk(remote, past, NATIVE_INCIDENTS, "incidents", top_incident);
+	return r ? r : top_walk(remote, past, "incidents", "incidents", top_incident);
 }

@@ -122,9 +122,10 @@ static int dump_ended(struct daemon *daemon, const struct access_peer *asker, FI
 	return r;
 }
 
-int daemon_dump(void *context, const struct access_peer *asker, FILE *out)
+int daemon_dump(void *context, const struct web_asker *asker, FILE *out)
 {
-	int r = dump_living(context, asker, out);
+	const struct access_peer peer = {.uid = asker->uid, .sees_all = asker->sees_all};
+	int r = dump_living(context, &peer, out);
 
-	return r < 0 ? r : dump_ended(context, asker, out);
+	return r < 0 ? r : dump_ended(context, &peer, out);
 }

@@ -79,48 +79,90 @@ static int provide_snapshot(void *context, const struct source_request *request,
 	return 0;
 }
 
-/* The reader of the thread that asks over HTTP; there is one such thread. */
-static int provide_reader(struct daemon *daemon, struct store_reader **ret_reader)
+/* Two threads ask for the past: the web's, and the desk's for those who are known. Each has a reader. */
+static int provide_reader(struct daemon *daemon, const struct web_asker *asker,
+			  struct store_reader **ret_reader)
 {
+	struct store_reader **reader = asker ? &daemon->desk_reader : &daemon->web_reader;
 	int r = 0;
 
 	if (!daemon->store)
-		return -EAGAIN;
-	if (!daemon->web_reader)
-		r = store_reader_open(daemon->store, &daemon->web_reader);
+		return -EOPNOTSUPP;
+	if (!*reader)
+		r = store_reader_open(daemon->store, reader);
 	if (r == 0)
-		*ret_reader = daemon->web_reader;
+		*ret_reader = *reader;
 	return r;
+}
+
+/* What an asker may see of the past: over TCP it is the token that decides. */
+static struct past_scope provide_scope(const struct web_asker *asker)
+{
+	return (struct past_scope){
+		.has_uid = asker && !asker->sees_all,
+		.uid = asker ? asker->uid : 0,
+	};
+}
+
+/*
+ * Puts into the store what the books know by now, so that the command misses nothing: one look serves
+ * everybody who had asked when it began. Over TCP what the next look finds is soon enough.
+ */
+static void provide_refresh(struct daemon *daemon, const struct web_asker *asker)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	if (!asker || daemon->refreshed_ns > asker->came_ns)
+		return;
+	daemon->refreshed_ns = now;
+	past_look(daemon->past);
+	if (daemon->store)
+		(void)store_flush(daemon->store, 1000); /* what is not there yet is not shown */
 }
 
 static int provide_leaks(void *context, const struct web_past_query *query, struct emit *json)
 {
-	static const struct past_scope everything = {0};
+	const struct past_scope scope = provide_scope(query->asker);
 	struct store_reader *reader = NULL;
-	int r = provide_reader(context, &reader);
+	int r = provide_reader(context, query->asker, &reader);
 
-	return r < 0 ? r : past_documents_leaks(reader, query, &everything, json);
+	if (r == 0 && !query->cursor)
+		provide_refresh(context, query->asker);
+	return r < 0 ? r : past_documents_leaks(reader, query, &scope, json);
 }
 
 static int provide_incidents(void *context, const struct web_past_query *query, struct emit *json)
 {
-	static const struct past_scope everything = {0};
+	const struct past_scope scope = provide_scope(query->asker);
 	struct store_reader *reader = NULL;
-	int r = provide_reader(context, &reader);
+	int r = provide_reader(context, query->asker, &reader);
 
-	return r < 0 ? r : past_documents_incidents(reader, query, &everything, json);
+	if (r == 0 && !query->cursor)
+		provide_refresh(context, query->asker);
+	return r < 0 ? r : past_documents_incidents(reader, query, &scope, json);
 }
 
 static int provide_series(void *context, const struct web_series_query *query, struct emit *json)
 {
 	struct store_reader *reader = NULL;
-	int r = provide_reader(context, &reader);
+	int r = provide_reader(context, query->asker, &reader);
 
 	return r < 0 ? r : past_documents_series(reader, query, json);
 }
 
-static int provide_trails(struct daemon *daemon, const struct trail_wish *wish,
-			  struct snapshot *snapshot, struct history *history)
+static bool provide_may_see(const struct web_asker *asker, uint32_t maker)
+{
+	const struct access_peer peer = {
+		.uid = asker ? asker->uid : 0,
+		.sees_all = !asker || asker->sees_all,
+	};
+
+	return access_may_see(&peer, maker);
+}
+
+static int provide_trails(struct daemon *daemon, const struct web_asker *asker,
+			  const struct trail_wish *wish, struct snapshot *snapshot,
+			  struct history *history)
 {
 	struct roster *roster = registry_roster(daemon->registry);
 	struct view *view = calloc(1, sizeof(*view));
@@ -129,6 +171,8 @@ static int provide_trails(struct daemon *daemon, const struct trail_wish *wish,
 	for (size_t i = 0; r == 0 && i < roster->count; i++) {
 		struct tracked *tracked = roster->list[i];
 
+		if (!provide_may_see(asker, tracked->maker))
+			continue;
 		pthread_mutex_lock(&tracked->lock);
 		r = trail_collect(tracked->book, wish, view, snapshot, history);
 		pthread_mutex_unlock(&tracked->lock);
@@ -141,27 +185,31 @@ static int provide_trails(struct daemon *daemon, const struct trail_wish *wish,
 }
 
 /* One look at the address; what was there before is let go. */
-static int provide_lives(struct daemon *daemon, const struct trail_wish *wish,
-			 struct snapshot **snapshot, struct history *history)
+static int provide_lives(struct daemon *daemon, const struct web_history_query *query,
+			 const struct trail_wish *wish, struct snapshot **snapshot,
+			 struct history *history)
 {
 	history_deinit(history);
 	snapshot_free(*snapshot);
 	*snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
-	return *snapshot ? provide_trails(daemon, wish, *snapshot, history) : -ENOMEM;
+	if (!*snapshot)
+		return -ENOMEM;
+	return query->only_past ? 0
+				: provide_trails(daemon, query->asker, wish, *snapshot, history);
 }
 
 /* What the database has of the address; without one, or while it is in trouble: nothing, which is told. */
 static bool provide_past_of(struct daemon *daemon, const struct web_history_query *query,
 			    struct past_rows *ret_rows)
 {
-	const struct past_scope scope = {
-		.has_address = true,
-		.address = query->address,
-		.filter = &query->filter,
-	};
+	struct past_scope scope = provide_scope(query->asker);
 	struct store_reader *reader = NULL;
 
-	return provide_reader(daemon, &reader) == 0 &&
+	scope.has_address = true;
+	scope.address = query->address;
+	scope.filter = &query->filter;
+	provide_refresh(daemon, query->asker);
+	return provide_reader(daemon, query->asker, &reader) == 0 &&
 	       past_documents_address(reader, &scope, query->filter.has_pid ? query->filter.pid : 0,
 				      ret_rows) == 0;
 }
@@ -179,9 +227,9 @@ static int provide_history(void *context, const struct web_history_query *query,
 
 	symbols_namer_init(&namer, daemon->symbols, false);
 	wish.namer = &namer.namer;
-	r = provide_lives(daemon, &wish, &snapshot, &history);
+	r = provide_lives(daemon, query, &wish, &snapshot, &history);
 	if (r == 0 && symbols_namer_learn(&namer, SYMBOLS_NAMER_NOTES_MAX))
-		r = provide_lives(daemon, &wish, &snapshot, &history);
+		r = provide_lives(daemon, query, &wish, &snapshot, &history);
 	if (r == 0)
 		r = snapshot_finish(snapshot);
 	if (r == 0) {
@@ -196,9 +244,14 @@ static int provide_history(void *context, const struct web_history_query *query,
 	return r;
 }
 
-void daemon_health(struct daemon *daemon, struct web_health *ret_health)
+static void provide_health(void *context, struct web_health *ret_health)
 {
-	struct web_health health = {.start_ns = daemon->start_ns};
+	struct daemon *daemon = context;
+	struct web_health health = {
+		.start_ns = daemon->start_ns,
+		.version = DAEMON_VERSION,
+		.socket = daemon->config->socket,
+	};
 	struct push *push = __atomic_load_n(&daemon->push, __ATOMIC_ACQUIRE);
 	struct store_health store = {0};
 
@@ -239,11 +292,6 @@ void daemon_health(struct daemon *daemon, struct web_health *ret_health)
 	*ret_health = health;
 }
 
-static void provide_health(void *context, struct web_health *ret_health)
-{
-	daemon_health(context, ret_health);
-}
-
 void daemon_provide(struct daemon *daemon, struct web_provider *ret_provider)
 {
 	*ret_provider = (struct web_provider){
@@ -253,6 +301,7 @@ void daemon_provide(struct daemon *daemon, struct web_provider *ret_provider)
 		.incidents = provide_incidents,
 		.history = provide_history,
 		.series = provide_series,
+		.dump = daemon_dump,
 		.health = provide_health,
 	};
 }

@@ -9,10 +9,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "daemon/daemon.h"
 #include "daemon/outlet.h"
-#include "store/store.h"
 #include "web/push.h"
 
 static int serve_offer(void *context, struct accept_peer *peer)
@@ -29,43 +27,20 @@ static struct roster *serve_roster(void *context)
 	return registry_roster(daemon->registry);
 }
 
-static void serve_refresh(void *context, uint64_t since_ns)
-{
-	struct daemon *daemon = context;
-	uint64_t now = clock_ns(CLOCK_MONOTONIC);
-
-	if (daemon->refreshed_ns > since_ns)
-		return;
-	daemon->refreshed_ns = now;
-	past_look(daemon->past);
-	if (daemon->store)
-		(void)store_flush(daemon->store, 1000); /* what is not there yet is not shown */
-}
-
-static void serve_health(void *context, struct web_health *ret_health)
-{
-	daemon_health(context, ret_health);
-}
-
 int daemon_serve_native(struct daemon *daemon)
 {
 	const struct config *config = daemon->config;
 	struct native_config native = {
 		.loop = daemon->loop,
 		.work = daemon->desk,
-		.store = daemon->store,
 		.proc = registry_proc(daemon->registry),
 		.access = &daemon->access,
-		.version = DAEMON_VERSION,
-		.socket = config->socket,
+		.provider = &daemon->provider,
 		.hooks =
 			{
 				.context = daemon,
 				.offer_consume = serve_offer,
 				.roster = serve_roster,
-				.refresh = serve_refresh,
-				.dump = daemon_dump,
-				.health = serve_health,
 			},
 	};
 	int fd = cleanup_steal_fd(&daemon->handed.native);

@@ -351,9 +351,9 @@ int daemon_open(struct daemon *daemon, const struct config *config)
 	r = daemon_serve_legacy(daemon);
 	if (r == 0)
 		r = daemon_keep_open(daemon);
+	daemon_provide(daemon, &daemon->provider);
 	if (r == 0)
 		r = daemon_serve_native(daemon);
-	daemon_provide(daemon, &daemon->provider);
 	if (r == 0)
 		r = daemon_serve_web(daemon);
 	if (r == 0)
@@ -409,6 +409,8 @@ void daemon_close(struct daemon *daemon)
 	roll_free(daemon->roll);
 	work_free(daemon->scout);
 	work_free(daemon->desk);
+	if (daemon->desk_reader)
+		store_reader_close(daemon->desk_reader);
 	work_free(daemon->clerk);
 	daemon->push = push_free(daemon->push); /* until now somebody could ask for its counts */
 	symbols_learner_free(daemon->learner);

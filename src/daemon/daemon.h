@@ -84,7 +84,8 @@ struct daemon {
 	struct web *web;
 	char web_address[DAEMON_ADDRESS]; /* "" = HTTP is not served; outlives the server */
 	struct web_provider provider;
-	struct store_reader *web_reader; /* the web thread's */
+	struct store_reader *web_reader;  /* the web thread's */
+	struct store_reader *desk_reader; /* the desk's, which answers on the native socket */
 	struct loop_source signals;
 	struct loop_timer second; /* of housekeeping */
 	uint64_t start_ns;
@@ -117,11 +118,10 @@ int daemon_serve_push(struct daemon *daemon);
 void daemon_tell(struct daemon *daemon, const struct news *news);
 
 /* The old report of what remains, as far as @asker may see it. From any thread. */
-int daemon_dump(void *context, const struct access_peer *asker, FILE *out);
+int daemon_dump(void *context, const struct web_asker *asker, FILE *out);
 
-/* What HTTP serves. */
+/* What HTTP serves, over TCP and on the native socket. */
 void daemon_provide(struct daemon *daemon, struct web_provider *ret_provider);
-void daemon_health(struct daemon *daemon, struct web_health *ret_health);
 
 /* Books that outlive us: taken back at the start, given to whoever keeps them while we run. */
 int daemon_keep_open(struct daemon *daemon);

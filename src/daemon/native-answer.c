@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "daemon/tracked.h"
+#include "web/local.h"
 
 void native_answer_init(struct native_answer *answer, uint32_t kind, uint64_t *held_by_user,
 			uint64_t *held_by_all)
@@ -83,45 +85,59 @@ void native_answer_deinit(struct native_answer *answer)
 		native_answer_drop(answer);
 }
 
-/* Adds a packet without asking whether there is room: it has been charged. */
-static int native_answer_append(struct native_answer *answer, const struct native_reply *head,
-				const void *payload, struct tracked *book)
+static struct native_packet *native_packet_new(size_t length)
 {
-	size_t length = sizeof(*head) + head->length;
 	struct native_packet *packet = malloc(sizeof(*packet) + length);
 
 	if (!packet)
-		return -ENOMEM;
+		return NULL;
 	packet->next = NULL;
-	packet->book = book ? tracked_ref(book) : NULL;
+	packet->book = NULL;
 	packet->length = length;
-	memcpy(packet->bytes, head, sizeof(*head));
-	if (head->length)
-		memcpy(packet->bytes + sizeof(*head), payload, head->length);
+	return packet;
+}
+
+static void native_answer_append(struct native_answer *answer, struct native_packet *packet)
+{
 	*answer->end = packet;
 	answer->end = &packet->next;
-	return 0;
+}
+
+/* Room for @length bytes at the end. NULL, and the answer is spoilt, if there is none to be had. */
+static struct native_packet *native_answer_room(struct native_answer *answer, size_t length)
+{
+	uint64_t weight = native_answer_weight(length);
+	struct native_packet *packet = NULL;
+
+	if (answer->error < 0)
+		return NULL;
+	answer->error = native_answer_charge(answer, weight) ? 0 : -ENOBUFS;
+	if (answer->error == 0) {
+		packet = native_packet_new(length);
+		answer->error = packet ? 0 : -ENOMEM;
+	}
+	if (packet)
+		native_answer_append(answer, packet);
+	else
+		native_answer_discharge(answer, weight);
+	return packet;
 }
 
 int native_answer_put(struct native_answer *answer, const void *payload, size_t length,
 		      struct tracked *book)
 {
 	struct native_reply head;
-	uint64_t weight = native_answer_weight(sizeof(head) + length);
-	int r = answer->error;
+	struct native_packet *packet = native_answer_room(answer, sizeof(head) + length);
 
-	if (r < 0)
-		return r;
+	if (!packet)
+		return answer->error;
 	native_reply_init(&head, answer->kind);
 	head.length = (uint32_t)length;
-	r = native_answer_charge(answer, weight) ? 0 : -ENOBUFS;
-	if (r == 0)
-		r = native_answer_append(answer, &head, payload, book);
-	if (r < 0) {
-		native_answer_discharge(answer, weight);
-		answer->error = r;
-	}
-	return r;
+	packet->book = book ? tracked_ref(book) : NULL;
+	memcpy(packet->bytes, &head, sizeof(head));
+	if (length)
+		memcpy(packet->bytes + sizeof(head), payload, length);
+	return 0;
 }
 
 static ssize_t native_answer_write(void *cookie, const char *text, size_t length)
@@ -129,23 +145,26 @@ static ssize_t native_answer_write(void *cookie, const char *text, size_t length
 	struct native_answer *answer = cookie;
 
 	for (size_t done = 0; done < length;) {
-		size_t part = bits_min(length - done, NATIVE_PAYLOAD_MAX);
+		size_t part = bits_min(length - done, NATIVE_PACKET_MAX);
+		struct native_packet *packet = native_answer_room(answer, part);
 
-		if (native_answer_put(answer, text + done, part, NULL) < 0)
+		if (!packet)
 			return 0; /* that is how a failure is told here */
+		memcpy(packet->bytes, text + done, part);
+		answer->text += part;
 		done += part;
 	}
 	return (ssize_t)length;
 }
 
-FILE *native_answer_open(struct native_answer *answer)
+FILE *native_answer_open(struct native_answer *answer, char buffer[NATIVE_PACKET_MAX])
 {
 	static const cookie_io_functions_t functions = {.write = native_answer_write};
 	FILE *stream = fopencookie(answer, "w", functions);
 
-	/* Whole packets; else they are smaller. */
+	/* Whole packets. Without a buffer of ours the size would mean nothing. */
 	if (stream)
-		(void)setvbuf(stream, NULL, _IOFBF, NATIVE_PAYLOAD_MAX);
+		(void)setvbuf(stream, buffer, _IOFBF, NATIVE_PACKET_MAX);
 	return stream;
 }
 
@@ -156,12 +175,8 @@ static const char *native_answer_reason(int status)
 		return "the answer is too large; ask for less at a time";
 	case -ENOMEM:
 		return "the daemon has no memory left";
-	case -EAGAIN:
-		return "the past cannot be asked at present";
-	case -EINVAL:
-		return "the question makes no sense";
 	case -EOPNOTSUPP:
-		return "this daemon does not answer that";
+		return "this ttmemd is newer than the ttmem that asks: upgrade ttmem";
 	case -EPROTONOSUPPORT:
 		return "the daemon is of another version";
 	default:
@@ -169,25 +184,73 @@ static const char *native_answer_reason(int status)
 	}
 }
 
-void native_answer_end(struct native_answer *answer, int status, const char *text)
+/* Small, and the only way to say it: not refused for lack of room. NULL: no memory. */
+static struct native_packet *native_answer_last(struct native_answer *answer, size_t length)
 {
+	struct native_packet *packet = native_packet_new(length);
+
+	if (packet)
+		(void)native_answer_charge(answer, native_answer_weight(length));
+	return packet;
+}
+
+void native_answer_end(struct native_answer *answer, int status)
+{
+	const char *text = "";
+	struct native_packet *packet;
 	struct native_reply head;
 
 	if (status == 0)
 		status = answer->error;
 	if (status < 0) {
 		native_answer_drop(answer);
-		if (!text)
-			text = native_answer_reason(status);
+		text = native_answer_reason(status);
 	}
 	native_reply_init(&head, answer->kind);
 	head.flags = NATIVE_END;
 	head.status = status;
-	head.length = status < 0 ? (uint32_t)bits_min(strlen(text), 1024u) : 0;
-	/* Small, and the only way to say it: not refused for lack of room. */
-	(void)native_answer_charge(answer, native_answer_weight(sizeof(head) + head.length));
-	if (native_answer_append(answer, &head, text, NULL) < 0)
-		native_answer_discharge(answer, native_answer_weight(sizeof(head) + head.length));
+	head.length = (uint32_t)strlen(text);
+	packet = native_answer_last(answer, sizeof(head) + head.length);
+	if (!packet)
+		return;
+	memcpy(packet->bytes, &head, sizeof(head));
+	memcpy(packet->bytes + sizeof(head), text, head.length);
+	native_answer_append(answer, packet);
+}
+
+void native_answer_end_http(struct native_answer *answer, const struct local_answer *told)
+{
+	struct local_answer refusal = {503, "Service Unavailable", "text/plain", ""};
+	char head[256 + LOCAL_PROBLEM_SIZE];
+	struct native_packet *packet;
+	bool is_good;
+	int length;
+
+	/* What found no room is not known to whoever wrote it. */
+	if (answer->error < 0) {
+		(void)snprintf(refusal.problem, sizeof(refusal.problem), "%s",
+			       native_answer_reason(answer->error)); /* fits */
+		told = &refusal;
+	}
+	is_good = told->status == 200;
+	if (!is_good)
+		native_answer_drop(answer);
+	length = snprintf(head, sizeof(head),
+			  "HTTP/1.1 %u %s\r\nContent-Type: %s\r\nContent-Length: %" PRIu64
+			  "\r\nCache-Control: no-store\r\n\r\n%s",
+			  told->status, told->reason, told->type,
+			  is_good ? answer->text : strlen(told->problem),
+			  is_good ? "" : told->problem);
+	packet = length > 0 && (size_t)length < sizeof(head)
+			 ? native_answer_last(answer, (size_t)length)
+			 : NULL;
+	if (!packet)
+		return;
+	memcpy(packet->bytes, head, (size_t)length);
+	packet->next = answer->first;
+	answer->first = packet;
+	if (!packet->next)
+		answer->end = &packet->next;
 }
 
 int native_packet_send(int fd, struct native_packet *packet)

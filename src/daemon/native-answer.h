@@ -12,6 +12,7 @@
 
 #include "wire/native.h"
 
+struct local_answer;
 struct tracked;
 
 #define NATIVE_ANSWER_MAX (UINT64_C(64) << 20) /* of one user */
@@ -29,6 +30,7 @@ struct native_answer {
 	struct native_packet *first;
 	struct native_packet **end;
 	uint64_t bytes;
+	uint64_t text;          /* of them in the body of an HTTP response */
 	uint64_t *held_by_user; /* atomic counters; they outlive the answer */
 	uint64_t *held_by_all;
 	int error; /* the first that occurred while building */
@@ -42,14 +44,20 @@ void native_answer_deinit(struct native_answer *answer);
 int native_answer_put(struct native_answer *answer, const void *payload, size_t length,
 		      struct tracked *book);
 
-/* A stream whose text is cut into packets; the caller closes it. NULL: no memory. */
-FILE *native_answer_open(struct native_answer *answer);
+/*
+ * A stream for the body of an HTTP response, cut into packets; the caller closes it, and has the buffer until
+ * then. NULL: no memory.
+ */
+FILE *native_answer_open(struct native_answer *answer, char buffer[NATIVE_PACKET_MAX]);
+
+/* The head of an HTTP response before what was written; or its @told->problem instead of that. */
+void native_answer_end_http(struct native_answer *answer, const struct local_answer *told);
 
 /*
  * The last packet. Unless @status is 0 (and nothing went wrong before), all the others are dropped and
- * @text tells people why; NULL = what the number means.
+ * a text tells people what the number means.
  */
-void native_answer_end(struct native_answer *answer, int status, const char *text);
+void native_answer_end(struct native_answer *answer, int status);
 
 /* Takes out the first packet; NULL if there is none. */
 struct native_packet *native_answer_take(struct native_answer *answer);

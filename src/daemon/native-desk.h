@@ -3,9 +3,11 @@
 
 /* Answering one question, in the worker's thread: what native.c hands over, and gets back as packets. */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "daemon/access.h"
+#include "wire/http-request.h"
 #include "wire/native.h"
 
 struct native_answer;
@@ -14,7 +16,9 @@ struct native_desk;
 
 /* A question, who asked it, and when it came (CLOCK_MONOTONIC). */
 struct native_question {
-	struct native_request request;
+	bool is_http;
+	char target[HTTP_REQUEST_MAX]; /* of HTTP */
+	struct native_request request; /* else */
 	struct access_peer asker;
 	uint64_t came_ns;
 };

@@ -36,25 +36,29 @@ UNIT(garbage_closes_the_connection)
 		close(fd);
 	}
 	/* Nearly right. */
-	native_request_init(&request, NATIVE_DUMP);
+	native_request_init(&request, NATIVE_ROSTER);
 	request.reserved[0] = 1;
 	fd = native_testing_connect(&world);
 	assert(send(fd, &request, sizeof(request), 0) == sizeof(request));
 	assert(native_testing_is_closed(&world, fd) && native_testing_counts(&world).garbage == 5);
 	close(fd);
+	fd = native_testing_connect(&world);
+	assert(send(fd, "GET /api/v1/dump", 16, 0) == 16);
+	assert(native_testing_is_closed(&world, fd) && native_testing_counts(&world).garbage == 6);
+	close(fd);
 	/* An offer without a book. */
 	fd = native_testing_connect(&world);
 	assert(send(fd, &offer, sizeof(offer), 0) == sizeof(offer));
-	assert(native_testing_is_closed(&world, fd) && native_testing_counts(&world).garbage == 6);
+	assert(native_testing_is_closed(&world, fd) && native_testing_counts(&world).garbage == 7);
 	close(fd);
 	/* Later versions are told, and may try again. */
-	native_request_init(&request, NATIVE_DUMP);
+	native_request_init(&request, NATIVE_ROSTER);
 	request.version = 2;
 	assert(send(good, &request, sizeof(request), 0) == sizeof(request));
 	assert(native_testing_receive_text(&world, good, &text, &length) == -EPROTONOSUPPORT);
 	free(text);
-	native_testing_ask(good, NATIVE_DUMP, 0);
-	assert(native_testing_receive_text(&world, good, &text, &length) == 0);
+	native_testing_get(good, "/api/v1/dump");
+	assert(native_testing_receive_http(&world, good, &text, &length) == 200);
 	free(text);
 	close(good);
 	assert(world.offers == 0);
@@ -77,15 +81,15 @@ UNIT(connections_of_one_user_are_limited)
 	assert(native_testing_is_closed(&world, fds[NATIVE_USER_CONNECTIONS_MAX]));
 	assert(native_testing_counts(&world).turned_away == 1);
 	/* Those that are there are served, and one that goes makes room. */
-	native_testing_ask(fds[0], NATIVE_DUMP, 0);
-	assert(native_testing_receive_text(&world, fds[0], &text, &length) == 0);
+	native_testing_get(fds[0], "/api/v1/dump");
+	assert(native_testing_receive_http(&world, fds[0], &text, &length) == 200);
 	free(text);
 	close(fds[1]);
 	while (native_testing_counts(&world).connections == NATIVE_USER_CONNECTIONS_MAX)
 		assert(loop_turn(world.loop, 10) == 0);
 	fds[1] = native_testing_connect(&world);
-	native_testing_ask(fds[1], NATIVE_DUMP, 0);
-	assert(native_testing_receive_text(&world, fds[1], &text, &length) == 0);
+	native_testing_get(fds[1], "/api/v1/dump");
+	assert(native_testing_receive_http(&world, fds[1], &text, &length) == 200);
 	free(text);
 	for (uint32_t i = 0; i <= NATIVE_USER_CONNECTIONS_MAX; i++)
 		close(fds[i]);
@@ -117,8 +121,8 @@ UNIT(many_users_cannot_take_all_connections)
 	}
 	for (uint64_t i = 1; i <= 3; i++) {
 		fd = native_testing_connect(&world);
-		native_testing_ask(fd, NATIVE_DUMP, 0);
-		assert(native_testing_receive_text(&world, fd, &text, &length) == 0);
+		native_testing_get(fd, "/api/v1/dump");
+		assert(native_testing_receive_http(&world, fd, &text, &length) == 200);
 		free(text);
 		close(fd);
 		while (native_testing_counts(&world).connections == NATIVE_CONNECTIONS_MAX)
@@ -141,7 +145,10 @@ UNIT(clients_may_hang_up_at_any_moment)
 	native_testing_add(&world, 100, getuid(), 1);
 	for (int i = 0; i < 30; i++) {
 		fd = native_testing_connect(&world);
-		native_testing_ask(fd, i % 2 ? NATIVE_DUMP : NATIVE_ROSTER, NATIVE_WANT_BOOKS);
+		if (i % 2)
+			native_testing_get(fd, "/api/v1/dump");
+		else
+			native_testing_ask(fd, NATIVE_ROSTER, NATIVE_WANT_BOOKS);
 		if (i % 3 == 0)
 			shutdown(fd, SHUT_WR);
 		for (int k = 0; k < i % 5; k++)
@@ -163,9 +170,9 @@ UNIT(a_half_closed_connection_is_answered)
 	native_testing_open(&world);
 	world.dump_size = 1 << 20;
 	fd = native_testing_connect(&world);
-	native_testing_ask(fd, NATIVE_DUMP, 0);
+	native_testing_get(fd, "/api/v1/dump");
 	shutdown(fd, SHUT_WR);
-	assert(native_testing_receive_text(&world, fd, &text, &length) == 0 &&
+	assert(native_testing_receive_http(&world, fd, &text, &length) == 200 &&
 	       length == world.dump_size);
 	free(text);
 	assert(native_testing_is_closed(&world, fd));
@@ -185,13 +192,13 @@ UNIT(clients_that_do_not_read_do_not_block_others)
 	world.dump_size = 4 << 20;
 	for (size_t i = 0; i < 8; i++) {
 		stuck[i] = native_testing_connect(&world);
-		native_testing_ask(stuck[i], NATIVE_DUMP, 0);
+		native_testing_get(stuck[i], "/api/v1/dump");
 	}
 	while (__atomic_load_n(&world.dumps, __ATOMIC_RELAXED) < 8)
 		assert(loop_turn(world.loop, 10) == 0);
 	fd = native_testing_connect(&world);
-	native_testing_ask(fd, NATIVE_DUMP, 0);
-	assert(native_testing_receive_text(&world, fd, &text, &length) == 0 &&
+	native_testing_get(fd, "/api/v1/dump");
+	assert(native_testing_receive_http(&world, fd, &text, &length) == 200 &&
 	       length == world.dump_size);
 	free(text);
 	/* And are dropped in the end. */
@@ -215,7 +222,7 @@ UNIT(connections_wait_when_descriptors_run_out)
 
 	native_testing_open(&world);
 	fd = native_testing_connect(&world);
-	native_testing_ask(fd, NATIVE_DUMP, 0);
+	native_testing_get(fd, "/api/v1/dump");
 	assert(getrlimit(RLIMIT_NOFILE, &limit) == 0);
 	none = limit;
 	none.rlim_cur = (rlim_t)fd + 1;
@@ -224,7 +231,7 @@ UNIT(connections_wait_when_descriptors_run_out)
 		assert(loop_turn(world.loop, 10) == 0);
 	assert(native_testing_counts(&world).connections == 0);
 	assert(setrlimit(RLIMIT_NOFILE, &limit) == 0);
-	assert(native_testing_receive_text(&world, fd, &text, &length) == 0);
+	assert(native_testing_receive_http(&world, fd, &text, &length) == 200);
 	free(text);
 	close(fd);
 	native_testing_close(&world);

@@ -8,13 +8,14 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/unit.h"
 #include "source/genuine.h"
 
-UNIT(texts_come_whole_and_one_after_the_other)
+UNIT(documents_come_whole_and_one_after_the_other)
 {
 	struct native_testing world;
 	size_t length;
@@ -25,24 +26,100 @@ UNIT(texts_come_whole_and_one_after_the_other)
 	world.dump_size = 1000000;
 	fd = native_testing_connect(&world);
 	for (int i = 0; i < 3; i++) {
-		native_testing_ask(fd, NATIVE_DUMP, 0);
-		assert(native_testing_receive_text(&world, fd, &text, &length) == 0);
+		native_testing_get(fd, "/api/v1/dump");
+		assert(native_testing_receive_http(&world, fd, &text, &length) == 200);
 		assert(length == world.dump_size);
 		for (size_t k = 0; k < length; k++)
 			assert(text[k] == 'a' + (int)(k % 26));
 		free(text);
 	}
-	native_testing_ask(fd, NATIVE_STATUS, 0);
-	assert(native_testing_receive_text(&world, fd, &text, &length) == 0);
+	native_testing_get(fd, "/api/v1/status");
+	assert(native_testing_receive_http(&world, fd, &text, &length) == 200);
 	assert(strstr(text, "\"version\":\"1.2.3\"") && strstr(text, "\"books\":5"));
 	free(text);
-	/* Nothing is remembered here. */
-	native_testing_ask(fd, NATIVE_LEAKS, 0);
-	assert(native_testing_receive_text(&world, fd, &text, &length) == -EOPNOTSUPP);
-	assert(strstr(text, "remembers nothing"));
-	free(text);
-	assert(native_testing_counts(&world).requests == 5 &&
+	assert(native_testing_counts(&world).requests == 4 &&
 	       native_testing_counts(&world).connections == 1);
+	close(fd);
+	native_testing_close(&world);
+}
+
+UNIT(what_cannot_be_answered_is_told)
+{
+	static const struct {
+		const char *target;
+		unsigned int status;
+		const char *text;
+	} wrong[] = {
+		{"/api/v1/leaks", 503, "the past cannot be asked"}, /* there is none here */
+		{"/api/v1/nothing", 404, "no such path"},
+		{"/api/v1/dump?pid=1", 400, "unknown parameter \"pid\""},
+		{"/api/v1/leaks?pid=x", 400, "\"x\" is not the number of a process"},
+		{"/api/v1/stream", 404, "over TCP only"},
+		{"/metrics", 404, "over TCP only"},
+	};
+	struct native_testing world;
+	size_t length;
+	char *text;
+	int fd;
+
+	native_testing_open(&world);
+	fd = native_testing_connect(&world);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		native_testing_get(fd, wrong[i].target);
+		assert(native_testing_receive_http(&world, fd, &text, &length) == wrong[i].status);
+		assert(strstr(text, wrong[i].text));
+		free(text);
+	}
+	close(fd);
+	native_testing_close(&world);
+}
+
+UNIT(details_are_for_who_may_see_them)
+{
+	struct native_testing world;
+	size_t length;
+	char *text;
+	int fd;
+
+	if (geteuid() != 0)
+		unit_skip("only root can become somebody else");
+	native_testing_open(&world);
+	assert(chmod(unit_dir(), 0755) == 0 && chmod(world.path, 0666) == 0);
+	assert(seteuid(12345) == 0);
+	fd = native_testing_connect(&world);
+	assert(seteuid(0) == 0);
+	native_testing_get(fd, "/api/v1/buffers");
+	assert(native_testing_receive_http(&world, fd, &text, &length) == 403);
+	free(text);
+	native_testing_get(fd, "/api/v1/status");
+	assert(native_testing_receive_http(&world, fd, &text, &length) == 200);
+	assert(strstr(text, "\"you_see_all\":false"));
+	free(text);
+	close(fd);
+	native_testing_close(&world);
+}
+
+UNIT(an_older_command_is_told_to_upgrade)
+{
+	struct native_testing world;
+	size_t length;
+	char *text;
+	int fd;
+
+	native_testing_open(&world);
+	fd = native_testing_connect(&world);
+	for (uint32_t kind = NATIVE_OLD_FIRST; kind <= NATIVE_OLD_STATUS; kind++) {
+		struct native_request request;
+
+		/* Leaks, incidents, series, dump and status, with the fields that they had. */
+		native_request_init(&request, (enum native_kind)kind);
+		memset(request.old, 0xff, 16);
+		memcpy(request.old + 76, "1a-2b", 5);
+		assert(send(fd, &request, sizeof(request), 0) == sizeof(request));
+		assert(native_testing_receive_text(&world, fd, &text, &length) == -EOPNOTSUPP);
+		assert(strstr(text, "this ttmemd is newer") && strstr(text, "upgrade ttmem"));
+		free(text);
+	}
 	close(fd);
 	native_testing_close(&world);
 }
@@ -57,14 +134,14 @@ UNIT(too_large_an_answer_is_refused)
 	native_testing_open(&world);
 	world.dump_size = (UINT64_C(64) << 20) + 1;
 	fd = native_testing_connect(&world);
-	native_testing_ask(fd, NATIVE_DUMP, 0);
-	assert(native_testing_receive_text(&world, fd, &text, &length) == -ENOBUFS);
+	native_testing_get(fd, "/api/v1/dump");
+	assert(native_testing_receive_http(&world, fd, &text, &length) == 503);
 	assert(strstr(text, "too large"));
 	free(text);
 	/* And nothing of it is still charged. */
 	world.dump_size = UINT64_C(60) << 20;
-	native_testing_ask(fd, NATIVE_DUMP, 0);
-	assert(native_testing_receive_text(&world, fd, &text, &length) == 0 &&
+	native_testing_get(fd, "/api/v1/dump");
+	assert(native_testing_receive_http(&world, fd, &text, &length) == 200 &&
 	       length == world.dump_size);
 	free(text);
 	close(fd);
@@ -125,8 +202,9 @@ UNIT(a_roster_has_totals_for_all_and_books_for_some)
 		assert(native_testing_receive_text(&world, fd, &text, &length) == 0);
 		free(text);
 	}
-	native_testing_ask(fd, NATIVE_STATUS, 0);
-	assert(native_testing_receive_text(&world, fd, &text, &length) == 0);
+	/* The same connection serves both. */
+	native_testing_get(fd, "/api/v1/status");
+	assert(native_testing_receive_http(&world, fd, &text, &length) == 200);
 	free(text);
 	close(fd);
 	native_testing_close(&world);

@@ -18,7 +18,8 @@
 #include "daemon/tracked.h"
 #include "daemon/work.h"
 #include "source/accept.h"
-#include "web/web.h"
+#include "wire/http-request.h"
+#include "wire/http-response.h"
 
 /* The tests are their own registry. */
 static int play_offer(void *context, struct accept_peer *peer)
@@ -42,7 +43,7 @@ static struct roster *play_roster(void *context)
 	return roster;
 }
 
-static int play_dump(void *context, const struct access_peer *asker, FILE *out)
+static int play_dump(void *context, const struct web_asker *asker, FILE *out)
 {
 	struct native_testing *world = context;
 
@@ -54,12 +55,13 @@ static int play_dump(void *context, const struct access_peer *asker, FILE *out)
 
 static void play_health(void *context, struct web_health *ret_health)
 {
-	*ret_health = (struct web_health){.books = 5, .start_ns = 77};
+	*ret_health = (struct web_health){
+		.books = 5, .start_ns = 77, .version = "1.2.3", .socket = "here"};
 }
 
 void native_testing_open(struct native_testing *world)
 {
-	struct native_config config = {.version = "1.2.3", .socket = "here"};
+	struct native_config config = {.loop = NULL};
 	int listening;
 
 	memset(world, 0, sizeof(*world));
@@ -72,11 +74,11 @@ void native_testing_open(struct native_testing *world)
 	config.work = world->work;
 	config.proc = &world->proc;
 	config.access = &world->access;
-	config.hooks = (struct native_hooks){.context = world,
-					     .offer_consume = play_offer,
-					     .roster = play_roster,
-					     .dump = play_dump,
-					     .health = play_health};
+	world->provider =
+		(struct web_provider){.context = world, .dump = play_dump, .health = play_health};
+	config.provider = &world->provider;
+	config.hooks = (struct native_hooks){
+		.context = world, .offer_consume = play_offer, .roster = play_roster};
 	assert(native_new_consume(&world->native, &config, listening) == 0);
 }
 
@@ -199,6 +201,36 @@ int native_testing_receive_text(struct native_testing *world, int fd, char **ret
 	} while (!(reply.flags & NATIVE_END));
 	assert(fclose(stream) == 0);
 	return reply.status;
+}
+
+void native_testing_get(int fd, const char *target)
+{
+	char bytes[HTTP_REQUEST_MAX];
+	int length = http_request_encode(target, bytes);
+
+	assert(length > 0 && send(fd, bytes, (size_t)length, MSG_NOSIGNAL) == length);
+}
+
+unsigned int native_testing_receive_http(struct native_testing *world, int fd, char **ret_text,
+					 size_t *ret_length)
+{
+	static char packet[NATIVE_PACKET_MAX];
+	struct http_response response;
+	int r = 0;
+
+	http_response_init(&response, SIZE_MAX);
+	while (r == 0) {
+		ssize_t n;
+
+		native_testing_wait(world, fd);
+		n = recv(fd, packet, sizeof(packet), 0);
+		assert(n > 0);
+		r = http_response_feed(&response, packet, (size_t)n);
+	}
+	assert(r == HTTP_COMPLETE);
+	*ret_text = response.body ? response.body : strdup("");
+	*ret_length = response.body_length;
+	return response.status;
 }
 
 bool native_testing_is_closed(struct native_testing *world, int fd)

@@ -14,6 +14,7 @@
 #include "daemon/access.h"
 #include "daemon/native.h"
 #include "source/proc.h"
+#include "web/web.h"
 #include "wire/native.h"
 
 struct loop;
@@ -27,6 +28,7 @@ struct native_testing {
 	struct work *work;
 	struct native *native;
 	struct access access;
+	struct web_provider provider;
 	struct proc proc;
 	struct testing_book books[NATIVE_TESTING_BOOKS];
 	struct tracked *tracked[NATIVE_TESTING_BOOKS];
@@ -58,6 +60,11 @@ size_t native_testing_receive(struct native_testing *world, int fd, struct nativ
 /* A whole answer that is text. Return: its status. */
 int native_testing_receive_text(struct native_testing *world, int fd, char **ret_text,
 				size_t *ret_length);
+
+/* An HTTP request, and a whole response. Return: its status. */
+void native_testing_get(int fd, const char *target);
+unsigned int native_testing_receive_http(struct native_testing *world, int fd, char **ret_text,
+					 size_t *ret_length);
 
 /* Whether the server has hung up. */
 bool native_testing_is_closed(struct native_testing *world, int fd);

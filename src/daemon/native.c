@@ -200,19 +200,24 @@ static void native_connection_ask(struct native_connection *connection)
 {
 	struct native *native = connection->native;
 	struct native_question *question = &connection->question;
-	int r = native_request_decode(native->packet.bytes, native->packet.length,
-				      &question->request);
+	const struct accept_request *packet = &native->packet;
+	int r;
 
+	question->is_http = http_request_begins(packet->bytes, packet->length);
+	r = question->is_http
+		    ? http_request_decode(packet->bytes, packet->length, question->target)
+		    : native_request_decode(packet->bytes, packet->length, &question->request);
 	if (r == -EBADMSG) {
 		native_count(&native->counts.garbage);
 		native_connection_drop(connection);
 		return;
 	}
 	native_count(&native->counts.requests);
-	native_answer_init(&connection->answer, r < 0 ? 0 : question->request.kind,
+	native_answer_init(&connection->answer,
+			   r < 0 || question->is_http ? 0 : question->request.kind,
 			   &connection->user->held, &native->held);
 	if (r < 0) {
-		native_answer_end(&connection->answer, r, NULL);
+		native_answer_end(&connection->answer, r);
 		native_done(&connection->job);
 		return;
 	}

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * The native socket. The first packet of a connection tells what it is: an offer of a book, which goes
- * to the registry with its connection, or a question (wire/native.h). Questions are answered by a worker,
+ * The native socket. The first bytes of a packet tell what it is: an offer of a book, which goes to the
+ * registry with its connection, a question for descriptors (wire/native.h), or an HTTP request
+ * (wire/http-request.h). Questions are answered by a worker,
  * one after the other for each connection, and the loop sends the answer as the socket takes it. Who
  * sends garbage, does not read, or holds too many connections loses its connection; nobody else
  * anything.
@@ -11,17 +12,14 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 struct access;
-struct access_peer;
 struct accept_peer;
 struct loop;
 struct native;
 struct proc;
 struct roster;
-struct store;
-struct web_health;
+struct web_provider;
 struct work;
 
 /*
@@ -41,32 +39,16 @@ struct native_hooks {
 	/* Takes the peer with its book, e.g. registry_add_peer_consume(). In the loop's thread. */
 	int (*offer_consume)(void *context, struct accept_peer *peer);
 
-	/* The others are called in the worker's thread. */
-
-	/* The current list, counted, e.g. registry_roster(). */
+	/* The current list, counted, e.g. registry_roster(). In the worker's thread. */
 	struct roster *(*roster)(void *context);
-	/*
-	 * Puts into the store what the books know, not before @since_ns (CLOCK_MONOTONIC): one look
-	 * serves everybody who had asked when it began. May be NULL.
-	 */
-	void (*refresh)(void *context, uint64_t since_ns);
-	/*
-	 * Writes the old report of remaining buffers, as far as @asker may see them. 0 or a negative
-	 * errno. May be NULL.
-	 */
-	int (*dump)(void *context, const struct access_peer *asker, FILE *out);
-	/* May be NULL. */
-	void (*health)(void *context, struct web_health *ret_health);
 };
 
 struct native_config {
 	struct loop *loop;
-	struct work *work;           /* freed before the server is */
-	struct store *store;         /* NULL: nothing is remembered; closed after the server is */
-	const struct proc *proc;     /* to check owners of offered books */
-	const struct access *access; /* only lent, likewise the texts */
-	const char *version;
-	const char *socket; /* for people */
+	struct work *work;                   /* freed before the server is */
+	const struct proc *proc;             /* to check owners of offered books */
+	const struct access *access;         /* only lent, likewise the provider */
+	const struct web_provider *provider; /* of what HTTP serves */
 	struct native_hooks hooks;
 };
 

@@ -3,7 +3,7 @@
 
 /*
  * The documents of the past: leaks, incidents and lines over time, as docs/schema/ describes them, for
- * the native socket and for HTTP. Each is one page; "next" leads to the following one.
+ * HTTP. Each is one page; "next" leads to the following one.
  */
 
 #include <stdbool.h>

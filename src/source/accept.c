@@ -19,6 +19,7 @@
 #include "base/fd-pass.h"
 #include "source/genuine.h"
 #include "source/owner.h"
+#include "wire/http-request.h"
 #include "wire/offer.h"
 
 #define ACCEPT_BACKLOG 4096 /* the kernel cuts it at its own maximum */
@@ -192,7 +193,8 @@ int accept_receive_any(struct accept_peer *peer, const struct proc *proc,
 		return ACCEPT_BAD_MESSAGE;
 	ret_request->length = (size_t)n;
 	/* A question brings nothing along. */
-	if (!has_fd && native_is_request(ret_request->bytes, ret_request->length))
+	if (!has_fd && (native_is_request(ret_request->bytes, ret_request->length) ||
+			http_request_begins(ret_request->bytes, ret_request->length)))
 		return ACCEPT_REQUEST;
 	if (!has_fd || !accept_is_offer(ret_request))
 		return ACCEPT_BAD_MESSAGE;

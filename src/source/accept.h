@@ -21,10 +21,10 @@ enum accept_outcome {
 	ACCEPT_NO_BOOK = 102,       /* not a book, or one of a later version */
 	ACCEPT_NOT_THE_OWNER = 103, /* the book is another process's */
 	ACCEPT_CLOSED = 104,        /* it has hung up, and nothing had come */
-	ACCEPT_REQUEST = 105,       /* no offer but a question (wire/native.h), and no refusal */
+	ACCEPT_REQUEST = 105,       /* no offer but a question, native or HTTP, and no refusal */
 };
 
-/* A packet that is meant as a question; nothing in it has been checked but its first word. */
+/* A packet that is meant as a question; nothing in it has been checked but its first four bytes. */
 struct accept_request {
 	size_t length;
 	uint8_t bytes[NATIVE_REQUEST_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the two parts of asking share: remote.c talks, remote-roster.c understands rosters. */
+/* What the parts of asking share: remote.c talks, the others ask for rosters, regions and documents. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,9 +34,29 @@ struct remote {
 	bool lacks_totals;   /* of one whose book came, and was of no use */
 };
 
-/* One packet of an answer; the fd (-1 = none) is the callee's. 0 or a negative errno. */
+/* One packet of an answer; the fd (-1 = none) is the callee's. 0, an outcome, or a negative errno. */
 typedef int remote_packet_fn(void *context, const void *payload, size_t length, int fd);
 
-/* Asks and hands over each packet. 0, a remote_outcome, or what the function returned. */
+#define REMOTE_END 100 /* of a function that takes packets: this was the last */
+
+/* One packet of ours, and who takes those of the answer. */
+struct remote_question {
+	const void *bytes;
+	size_t length;
+	uint64_t patience_ns; /* for each of them */
+	remote_packet_fn *take;
+	void *context;
+};
+
+/*
+ * Connects if need be, asks, and hands over each packet. 0, a remote_outcome, or what the function
+ * returned; -EPIPE is REMOTE_REFUSED of one who hung up on a new connection without a word.
+ */
+int remote_converse(struct remote *remote, const struct remote_question *question);
+
+/* Remembers an outcome, and what to tell of it. */
+int remote_settle(struct remote *remote, int outcome);
+
+/* Asks a native question and hands over each payload. 0, a remote_outcome, or what the function returned. */
 int remote_talk(struct remote *remote, const struct native_request *request, remote_packet_fn *fn,
 		void *context);

@@ -21,118 +21,59 @@
 #include "book/clock.h"
 #include "book/testing.h"
 #include "core/snapshot.h"
+#include "source/remote-testing.h"
 #include "source/scan.h"
 #include "source/source.h"
 
-/* Answers one question on a connection. */
-typedef void serve_fn(int fd, const struct native_request *request);
-
-struct server {
-	pid_t pid;
-	char path[108];
-};
-
-static void reply_with(int fd, uint32_t kind, int status, const void *payload, size_t length,
-		       bool end)
+/* A scan of an empty /proc. */
+static struct scan *empty_scan(void)
 {
-	char packet[NATIVE_PACKET_MAX];
-	struct native_reply reply;
+	struct scan *scan;
 
-	native_reply_init(&reply, kind);
-	reply.flags = end ? NATIVE_END : 0;
-	reply.status = status;
-	reply.length = (uint32_t)length;
-	memcpy(packet, &reply, sizeof(reply));
-	memcpy(packet + sizeof(reply), payload, length);
-	(void)!send(fd, packet, sizeof(reply) + length, MSG_NOSIGNAL);
-}
-
-/* One connection after the other; @uid: who it is run by. */
-static void server_run(const char *path, uid_t uid, serve_fn *serve, int ready)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int listening = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	struct native_request request;
-
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-	assert(bind(listening, (struct sockaddr *)&address, sizeof(address)) == 0);
-	assert(uid == getuid() || setresuid(uid, uid, uid) == 0);
-	assert(listen(listening, 16) == 0);
-	assert(write(ready, "", 1) == 1);
-	for (;;) {
-		int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
-
-		while (recv(fd, &request, sizeof(request), 0) == sizeof(request))
-			serve(fd, &request);
-		close(fd);
-	}
-}
-
-static struct server server_start(const char *path, uid_t uid, serve_fn *serve)
-{
-	struct server server = {.pid = -1};
-	int ready[2];
-	char byte;
-
-	snprintf(server.path, sizeof(server.path), "%s", path);
-	assert(pipe2(ready, O_CLOEXEC) == 0);
-	server.pid = fork();
-	assert(server.pid >= 0);
-	if (server.pid == 0) {
-		server_run(server.path, uid, serve, ready[1]);
-		_exit(1);
-	}
-	close(ready[1]);
-	assert(read(ready[0], &byte, 1) == 1);
-	close(ready[0]);
-	return server;
-}
-
-static struct server server_here(serve_fn *serve)
-{
-	char path[108];
-
-	snprintf(path, sizeof(path), "%s/s", unit_dir());
-	setenv("TTMEM_SOCKET", path, 1);
-	return server_start(path, getuid(), serve);
-}
-
-static void server_stop(struct server *server)
-{
-	kill(server->pid, SIGKILL);
-	waitpid(server->pid, NULL, 0);
-	unlink(server->path);
+	setenv("TTMEM_PROC_ROOT", unit_dir(), 1);
+	assert(scan_new(&scan) == 0 && scan_run(scan) == 0 && scan->count == 0);
+	return scan;
 }
 
 static int ask(struct remote *remote, char **ret_text)
 {
-	struct native_request request;
 	size_t length;
 
-	native_request_init(&request, NATIVE_STATUS);
-	return remote_ask(remote, &request, ret_text, &length);
+	return remote_get(remote, "/api/v1/status", ret_text, &length);
 }
 
-static void serve_text(int fd, const struct native_request *request)
+#define HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+
+static void serve_text(int fd, const void *packet, size_t length)
 {
-	reply_with(fd, request->kind, 0, "hello ", 6, false);
-	reply_with(fd, request->kind, 0, "world", 5, false);
-	reply_with(fd, request->kind, 0, "", 0, true);
+	remote_testing_send(fd, HEAD "Content-Le");
+	remote_testing_send(fd, "ngth: 11\r\n\r\nhello ");
+	remote_testing_send(fd, "world");
 }
 
-UNIT(an_answer_comes_in_pieces)
+static void serve_chunks(int fd, const void *packet, size_t length)
 {
-	struct server server = server_here(serve_text);
-	struct remote *remote;
-	char *text;
+	remote_testing_send(fd, HEAD "Transfer-Encoding: chunked\r\n\r\n6\r\nhello \r\n5\r\nwor");
+	remote_testing_send(fd, "ld\r\n0\r\n\r\n");
+}
 
-	assert(remote_new(&remote) == 0);
-	for (int i = 0; i < 3; i++) {
-		assert(ask(remote, &text) == 0 && strcmp(text, "hello world") == 0);
-		free(text);
+UNIT(a_document_comes_in_pieces)
+{
+	remote_testing_fn *const good[] = {serve_text, serve_chunks};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct remote_testing server = remote_testing_here(good[i]);
+		struct remote *remote;
+		char *text;
+
+		assert(remote_new(&remote) == 0);
+		for (int k = 0; k < 3; k++) {
+			assert(ask(remote, &text) == 0 && strcmp(text, "hello world") == 0);
+			free(text);
+		}
+		remote_free(remote);
+		remote_testing_stop(&server);
 	}
-	remote_free(remote);
-	server_stop(&server);
 }
 
 UNIT(no_daemon_is_no_failure)
@@ -149,15 +90,15 @@ UNIT(no_daemon_is_no_failure)
 	remote_free(remote);
 }
 
-static void serve_once(int fd, const struct native_request *request)
+static void serve_once(int fd, const void *packet, size_t length)
 {
-	serve_text(fd, request);
+	serve_text(fd, packet, length);
 	shutdown(fd, SHUT_RDWR);
 }
 
 UNIT(a_connection_that_was_closed_is_made_again)
 {
-	struct server server = server_here(serve_once);
+	struct remote_testing server = remote_testing_here(serve_once);
 	struct remote *remote;
 	char *text;
 
@@ -167,16 +108,16 @@ UNIT(a_connection_that_was_closed_is_made_again)
 		free(text);
 	}
 	remote_free(remote);
-	server_stop(&server);
+	remote_testing_stop(&server);
 }
 
-static void serve_nothing(int fd, const struct native_request *request)
+static void serve_nothing(int fd, const void *packet, size_t length)
 {
 }
 
 UNIT(a_silent_daemon_is_not_asked_again)
 {
-	struct server server = server_here(serve_nothing);
+	struct remote_testing server = remote_testing_here(serve_nothing);
 	uint64_t start = clock_ns(CLOCK_MONOTONIC);
 	struct remote *remote;
 	char *text;
@@ -186,23 +127,23 @@ UNIT(a_silent_daemon_is_not_asked_again)
 	assert(clock_ns(CLOCK_MONOTONIC) - start >= REMOTE_PATIENCE_NS);
 	assert(strcmp(remote_reason(remote), "ttmemd does not answer") == 0);
 	/* And at once the next time: that it stands still is known by now. */
-	server_stop(&server);
+	remote_testing_stop(&server);
 	assert(ask(remote, &text) == REMOTE_SILENT);
 	remote_free(remote);
 }
 
-static void serve_refusal(int fd, const struct native_request *request)
+static void serve_refusal(int fd, const void *packet, size_t length)
 {
-	if (request->kind == NATIVE_STATUS)
-		reply_with(fd, request->kind, -EACCES, "not today", 9, true);
+	if (memmem(packet, length, "/status", 7))
+		remote_testing_send(fd,
+				    "HTTP/1.1 403 Forbidden\r\nContent-Length: 9\r\n\r\nnot today");
 	else
-		serve_text(fd, request);
+		serve_text(fd, packet, length);
 }
 
 UNIT(a_refusal_is_told)
 {
-	struct server server = server_here(serve_refusal);
-	struct native_request request;
+	struct remote_testing server = remote_testing_here(serve_refusal);
 	struct remote *remote;
 	size_t length;
 	char *text;
@@ -210,71 +151,131 @@ UNIT(a_refusal_is_told)
 	assert(remote_new(&remote) == 0);
 	assert(ask(remote, &text) == REMOTE_REFUSED);
 	assert(strcmp(remote_reason(remote), "ttmemd: not today") == 0);
-	native_request_init(&request, NATIVE_DUMP);
-	assert(remote_ask(remote, &request, &text, &length) == 0 && length == 11);
+	assert(remote_get(remote, "/api/v1/dump", &text, &length) == 0 && length == 11);
 	free(text);
 	remote_free(remote);
-	server_stop(&server);
+	remote_testing_stop(&server);
 }
 
-static void serve_nobody(int fd, const struct native_request *request)
+static void serve_nobody(int fd, const void *packet, size_t length)
 {
 	shutdown(fd, SHUT_RDWR);
 }
 
 UNIT(a_daemon_that_hangs_up_is_asked_again)
 {
-	struct server server = server_here(serve_nobody);
+	struct remote_testing server = remote_testing_here(serve_nobody);
 	struct remote *remote;
 	char *text;
 
 	assert(remote_new(&remote) == 0);
 	assert(ask(remote, &text) == REMOTE_REFUSED);
 	assert(strstr(remote_reason(remote), "hung up"));
-	server_stop(&server);
-	server = server_here(serve_text);
+	remote_testing_stop(&server);
+	server = remote_testing_here(serve_text);
 	assert(ask(remote, &text) == 0);
 	free(text);
 	remote_free(remote);
-	server_stop(&server);
+	remote_testing_stop(&server);
 }
 
-static void serve_garbage(int fd, const struct native_request *request)
+/* As daemons did before HTTP: they hang up on garbage, and answer questions of their own protocol. */
+static void serve_as_before_http(int fd, const void *packet, size_t length)
 {
-	(void)!send(fd, "garbage", 7, MSG_NOSIGNAL);
+	struct native_request request;
+
+	if (native_request_decode(packet, length, &request) < 0) {
+		shutdown(fd, SHUT_RDWR);
+		return;
+	}
+	if (request.kind == NATIVE_OLD_STATUS)
+		remote_testing_reply(fd, request.kind, 0, "{}", 2, false);
+	remote_testing_reply(fd, request.kind, 0, "", 0, true);
 }
 
-static void serve_another_kind(int fd, const struct native_request *request)
+UNIT(an_older_daemon_is_named_and_still_gives_its_roster)
 {
-	reply_with(fd, NATIVE_DUMP, 0, "hello", 5, false);
-	reply_with(fd, NATIVE_DUMP, 0, "", 0, true);
+	struct remote_testing server = remote_testing_here(serve_as_before_http);
+	struct scan *scan = empty_scan();
+	struct remote *remote;
+	char *text;
+
+	assert(remote_new(&remote) == 0);
+	for (int i = 0; i < 2; i++) {
+		assert(ask(remote, &text) == REMOTE_OLDER);
+		assert(strstr(remote_reason(remote), "is older than this ttmem"));
+		assert(strstr(remote_reason(remote), "upgrade"));
+		assert(remote_refresh(remote, scan) == 0);
+	}
+	remote_free(remote);
+	scan_free(scan);
+	remote_testing_stop(&server);
 }
 
-static void serve_half(int fd, const struct native_request *request)
+/* A daemon that speaks HTTP but does not know a later document. */
+static void serve_no_path(int fd, const void *packet, size_t length)
 {
-	reply_with(fd, request->kind, 0, "hello", 5, false);
+	remote_testing_send(fd, "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno");
+}
+
+UNIT(a_daemon_that_does_not_know_a_document_is_older)
+{
+	struct remote_testing server = remote_testing_here(serve_no_path);
+	struct remote *remote;
+	char *text;
+
+	assert(remote_new(&remote) == 0);
+	assert(ask(remote, &text) == REMOTE_OLDER);
+	remote_free(remote);
+	remote_testing_stop(&server);
+}
+
+static void serve_garbage(int fd, const void *packet, size_t length)
+{
+	remote_testing_send(fd, "garbage\n");
+}
+
+static void serve_native(int fd, const void *packet, size_t length)
+{
+	remote_testing_reply(fd, NATIVE_ROSTER, 0, "", 0, true);
+}
+
+static void serve_half(int fd, const void *packet, size_t length)
+{
+	remote_testing_send(fd, HEAD "Content-Length: 11\r\n\r\nhello");
 	shutdown(fd, SHUT_RDWR);
+}
+
+static void serve_too_much(int fd, const void *packet, size_t length)
+{
+	remote_testing_send(fd, HEAD "Content-Length: 1\r\n\r\nhello");
+}
+
+static void serve_huge(int fd, const void *packet, size_t length)
+{
+	remote_testing_send(fd, HEAD "Content-Length: 999999999999\r\n\r\nhello");
 }
 
 UNIT(garbage_is_not_understood)
 {
-	serve_fn *const wrong[] = {serve_garbage, serve_another_kind, serve_half};
+	remote_testing_fn *const wrong[] = {serve_garbage, serve_native, serve_half, serve_too_much,
+					    serve_huge};
 
-	for (size_t i = 0; i < 3; i++) {
-		struct server server = server_here(wrong[i]);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		struct remote_testing server = remote_testing_here(wrong[i]);
 		struct remote *remote;
 		char *text;
 
 		assert(remote_new(&remote) == 0);
 		assert(ask(remote, &text) == REMOTE_GARBAGE);
 		remote_free(remote);
-		server_stop(&server);
+		remote_testing_stop(&server);
 	}
 }
 
 UNIT(daemons_of_other_users_are_trusted_only_if_chosen)
 {
-	struct server server;
+	struct remote_testing server;
 	struct remote *remote;
 	char path[108], *text;
 
@@ -288,31 +289,21 @@ UNIT(daemons_of_other_users_are_trusted_only_if_chosen)
 	assert(mkdir(path, 0777) == 0 && chmod(path, 0777) == 0 && chmod(unit_dir(), 0777) == 0);
 	snprintf(path, sizeof(path), "%s/ttmem/ttmemd.sock", unit_dir());
 	assert(remote_new(&remote) == 0);
-	server = server_start(path, 0, serve_text);
+	server = remote_testing_start(path, 0, serve_text);
 	assert(ask(remote, &text) == 0);
 	free(text);
-	server_stop(&server);
+	remote_testing_stop(&server);
 	remote_free(remote);
 	/* Another user's is not, unless it is named. */
 	assert(remote_new(&remote) == 0);
-	server = server_start(path, 12345, serve_text);
+	server = remote_testing_start(path, 12345, serve_text);
 	assert(ask(remote, &text) == REMOTE_STRANGER);
 	assert(strstr(remote_reason(remote), "user 12345"));
 	setenv("TTMEM_SOCKET", path, 1);
 	assert(ask(remote, &text) == 0);
 	free(text);
-	server_stop(&server);
+	remote_testing_stop(&server);
 	remote_free(remote);
-}
-
-/* A scan of an empty /proc. */
-static struct scan *empty_scan(void)
-{
-	struct scan *scan;
-
-	setenv("TTMEM_PROC_ROOT", unit_dir(), 1);
-	assert(scan_new(&scan) == 0 && scan_run(scan) == 0 && scan->count == 0);
-	return scan;
 }
 
 static int open_for_reading(int fd)
@@ -430,27 +421,29 @@ UNIT(a_descriptor_that_is_no_book_leaves_only_totals)
 	testing_book_deinit(&book);
 }
 
-static void serve_two_parts(int fd, const struct native_request *request)
+static void serve_two_parts(int fd, const void *packet, size_t length)
 {
+	const struct native_request *request = packet;
 	struct testing_book book;
 	struct row row;
 
+	assert(length == sizeof(*request));
 	testing_book_open(&book);
 	row = some_row(&book);
 	assert(request->want == (NATIVE_WANT_BOOKS | NATIVE_WANT_REST));
 	row.process.flags |= NATIVE_CONTINUES;
-	reply_with(fd, request->kind, 0, &row, sizeof(row), false);
+	remote_testing_reply(fd, request->kind, 0, &row, sizeof(row), false);
 	row.process.flags &= ~NATIVE_CONTINUES;
 	row.parts[0].device = 8;
 	row.parts[1].device = 9;
-	reply_with(fd, request->kind, 0, &row, sizeof(row), false);
-	reply_with(fd, request->kind, 0, "", 0, true);
+	remote_testing_reply(fd, request->kind, 0, &row, sizeof(row), false);
+	remote_testing_reply(fd, request->kind, 0, "", 0, true);
 	testing_book_deinit(&book);
 }
 
 UNIT(totals_of_others_are_in_the_snapshot)
 {
-	struct server server = server_here(serve_two_parts);
+	struct remote_testing server = remote_testing_here(serve_two_parts);
 	struct source_request request = {.buffers = true};
 	struct snapshot *snapshot = snapshot_new(1);
 	struct scan *scan = empty_scan();
@@ -475,12 +468,12 @@ UNIT(totals_of_others_are_in_the_snapshot)
 	snapshot_free(snapshot);
 	remote_free(remote);
 	scan_free(scan);
-	server_stop(&server);
+	remote_testing_stop(&server);
 }
 
 UNIT(a_daemon_that_hangs_is_noted)
 {
-	struct server server = server_here(serve_nothing);
+	struct remote_testing server = remote_testing_here(serve_nothing);
 	struct source_request request = {.buffers = false};
 	struct snapshot *snapshot = snapshot_new(1);
 	struct scan *scan = empty_scan();
@@ -493,5 +486,5 @@ UNIT(a_daemon_that_hangs_is_noted)
 	snapshot_free(snapshot);
 	remote_free(remote);
 	scan_free(scan);
-	server_stop(&server);
+	remote_testing_stop(&server);
 }

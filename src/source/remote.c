@@ -14,7 +14,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "book/clock.h"
@@ -72,8 +71,7 @@ const char *remote_reason(const struct remote *remote)
 	return remote->reason;
 }
 
-/* Remembers an outcome, and what to tell of it. */
-static int remote_settle(struct remote *remote, int outcome)
+int remote_settle(struct remote *remote, int outcome)
 {
 	remote->outcome = outcome;
 	if (outcome == REMOTE_NONE)
@@ -85,6 +83,11 @@ static int remote_settle(struct remote *remote, int outcome)
 			       "the ttmemd at %s is run by user %" PRIu32
 			       " and not believed (TTMEM_SOCKET would make it so)",
 			       remote->path, remote->stranger);
+	if (outcome == REMOTE_OLDER)
+		(void)snprintf(remote->reason, sizeof(remote->reason),
+			       "the ttmemd at %s is older than this ttmem and cannot answer this; "
+			       "restart it after the upgrade, or upgrade it",
+			       remote->path);
 	if (outcome == REMOTE_GARBAGE)
 		(void)snprintf(
 			remote->reason, sizeof(remote->reason),
@@ -186,13 +189,14 @@ static int remote_connect(struct remote *remote, uint64_t deadline)
 }
 
 /* Sends the question. -EPIPE: the connection was closed meanwhile. */
-static int remote_send(struct remote *remote, const struct native_request *request,
+static int remote_send(struct remote *remote, const struct remote_question *question,
 		       uint64_t deadline)
 {
 	for (;;) {
 		int r;
 
-		if (send(remote->fd, request, sizeof(*request), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+		if (send(remote->fd, question->bytes, question->length,
+			 MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
 			return 0;
 		if (errno == EINTR)
 			continue;
@@ -252,47 +256,33 @@ static int remote_receive(struct remote *remote, uint64_t deadline, size_t *ret_
 }
 
 /* The packets of an answer, up to its end. -EPIPE: hung up before the first. */
-static int remote_answer(struct remote *remote, const struct native_request *request,
-			 uint64_t patience, remote_packet_fn *fn, void *context)
+static int remote_answer(struct remote *remote, const struct remote_question *question)
 {
-	struct native_reply reply = {.flags = 0};
+	uint64_t until = clock_ns(CLOCK_MONOTONIC) + REMOTE_ANSWER_NS;
 	bool is_first = true;
 
-	while (!(reply.flags & NATIVE_END)) {
+	for (;;) {
 		CLEANUP_CLOSE int fd = -1;
-		const void *payload;
+		uint64_t patience = clock_ns(CLOCK_MONOTONIC) + question->patience_ns;
 		size_t length;
-		int r = remote_receive(remote, clock_ns(CLOCK_MONOTONIC) + patience, &length, &fd);
+		int r = remote_receive(remote, bits_min(patience, until), &length, &fd);
 
 		if (r != 0)
 			return r;
 		if (length == 0)
 			return is_first ? -EPIPE : REMOTE_GARBAGE;
-		is_first = false;
-		if (length > NATIVE_PACKET_MAX ||
-		    native_reply_decode(remote->packet, length, &reply, &payload) < 0 ||
-		    (reply.kind != request->kind && reply.kind != 0))
+		if (length > NATIVE_PACKET_MAX)
 			return REMOTE_GARBAGE;
-		if (reply.status < 0) {
-			(void)snprintf(remote->reason, sizeof(remote->reason), "ttmemd: %.*s",
-				       (int)bits_min(reply.length, 1024u), (const char *)payload);
-			return REMOTE_REFUSED;
-		}
-		if (reply.flags & NATIVE_END)
-			return 0;
-		r = fn(context, payload, reply.length, cleanup_steal_fd(&fd));
+		is_first = false;
+		r = question->take(question->context, remote->packet, length,
+				   cleanup_steal_fd(&fd));
 		if (r != 0)
-			return r;
+			return r == REMOTE_END ? 0 : r;
 	}
-	return 0;
 }
 
-int remote_talk(struct remote *remote, const struct native_request *request, remote_packet_fn *fn,
-		void *context)
+int remote_converse(struct remote *remote, const struct remote_question *question)
 {
-	bool is_past = request->kind != NATIVE_ROSTER && request->kind != NATIVE_STATUS &&
-		       request->kind != NATIVE_REGIONS;
-	uint64_t patience = is_past ? REMOTE_PAST_PATIENCE_NS : REMOTE_PATIENCE_NS;
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + REMOTE_PATIENCE_NS;
 	bool is_new = remote->fd < 0;
 	int r = 0;
@@ -303,9 +293,9 @@ int remote_talk(struct remote *remote, const struct native_request *request, rem
 		if (remote->fd < 0)
 			r = remote_connect(remote, deadline);
 		if (r == 0)
-			r = remote_send(remote, request, deadline);
+			r = remote_send(remote, question, deadline);
 		if (r == 0)
-			r = remote_answer(remote, request, patience, fn, context);
+			r = remote_answer(remote, question);
 		/* One that was left alone for long is closed by the daemon: once more. */
 		if (r != -EPIPE || is_new)
 			break;
@@ -316,7 +306,8 @@ int remote_talk(struct remote *remote, const struct native_request *request, rem
 	if (r == -EPIPE) {
 		(void)snprintf(remote->reason, sizeof(remote->reason),
 			       "ttmemd hung up; perhaps you have too many connections to it");
-		return remote_settle(remote, REMOTE_REFUSED);
+		(void)remote_settle(remote, REMOTE_REFUSED);
+		return r;
 	}
 	if (r == REMOTE_REFUSED) {
 		remote->outcome = r; /* and may be asked something else */
@@ -325,43 +316,47 @@ int remote_talk(struct remote *remote, const struct native_request *request, rem
 	return remote_settle(remote, r);
 }
 
-struct remote_text {
-	char *bytes;
-	size_t length, capacity;
+/* A native question, and who takes the payloads of its answer. */
+struct remote_talk {
+	struct remote *remote;
+	uint32_t kind;
+	remote_packet_fn *fn;
+	void *context;
 };
 
-static int remote_append(void *context, const void *payload, size_t length, int fd)
+static int remote_take_native(void *context, const void *bytes, size_t length, int fd)
 {
 	CLEANUP_CLOSE int owned = fd;
-	struct remote_text *text = context;
-	char *bytes;
+	const struct remote_talk *talk = context;
+	struct remote *remote = talk->remote;
+	struct native_reply reply;
+	const void *payload;
 
-	(void)owned; /* none was asked for */
-	if (text->length + length > REMOTE_TEXT_MAX)
-		return -EMSGSIZE;
-	bytes = array_grow(text->bytes, &text->capacity, text->length + length + 1, 1);
-	if (!bytes)
-		return -ENOMEM;
-	text->bytes = bytes;
-	memcpy(bytes + text->length, payload, length);
-	text->length += length;
-	return 0;
+	if (native_reply_decode(bytes, length, &reply, &payload) < 0 ||
+	    (reply.kind != talk->kind && reply.kind != 0))
+		return REMOTE_GARBAGE;
+	if (reply.status < 0) {
+		(void)snprintf(remote->reason, sizeof(remote->reason), "ttmemd: %.*s",
+			       (int)bits_min(reply.length, 1024u), (const char *)payload);
+		return REMOTE_REFUSED;
+	}
+	if (reply.flags & NATIVE_END)
+		return REMOTE_END;
+	return talk->fn(talk->context, payload, reply.length, cleanup_steal_fd(&owned));
 }
 
-int remote_ask(struct remote *remote, const struct native_request *request, char **ret_text,
-	       size_t *ret_length)
+int remote_talk(struct remote *remote, const struct native_request *request, remote_packet_fn *fn,
+		void *context)
 {
-	struct remote_text text = {0};
-	int r = remote_talk(remote, request, remote_append, &text);
+	struct remote_talk talk = {remote, request->kind, fn, context};
+	const struct remote_question question = {
+		.bytes = request,
+		.length = sizeof(*request),
+		.patience_ns = REMOTE_PATIENCE_NS,
+		.take = remote_take_native,
+		.context = &talk,
+	};
+	int r = remote_converse(remote, &question);
 
-	if (r == 0 && !text.bytes)
-		r = remote_append(&text, "", 0, -1);
-	if (r != 0) {
-		free(text.bytes);
-		return r;
-	}
-	text.bytes[text.length] = '\0';
-	*ret_text = text.bytes;
-	*ret_length = text.length;
-	return 0;
+	return r == -EPIPE ? REMOTE_REFUSED : r;
 }

@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * Asking ttmemd (wire/native.h). It knows every process of the machine: those that the asker may see come
- * with their books, which are then read like any other; of the rest there are totals. It also knows
- * the past.
+ * Asking ttmemd. It knows every process of the machine: those that the asker may see come with their books,
+ * which are then read like any other; of the rest there are totals. That is asked in its own protocol
+ * (wire/native.h), which can carry descriptors. What it knows of the past and of itself are documents,
+ * which come over HTTP on the same socket.
  *
  * Nothing depends on it. No daemon, one that hangs, or one that is run by somebody who is not believed
  * is an outcome, never a failure, and costs REMOTE_PATIENCE_NS at most, not again for a while. Believed
@@ -24,9 +25,11 @@ struct scan;
 struct snapshot;
 struct source_request;
 
-#define REMOTE_PATIENCE_NS UINT64_C(2000000000)       /* for a packet */
-#define REMOTE_PAST_PATIENCE_NS UINT64_C(15000000000) /* for one of the past, which takes longer */
-#define REMOTE_PAUSE_NS UINT64_C(10000000000)         /* before one that hung is asked again */
+#define REMOTE_PATIENCE_NS UINT64_C(2000000000) /* for a packet */
+#define REMOTE_PAST_PATIENCE_NS \
+	UINT64_C(15000000000)                  /* for one of a document, which takes longer */
+#define REMOTE_ANSWER_NS UINT64_C(90000000000) /* for a whole answer */
+#define REMOTE_PAUSE_NS UINT64_C(10000000000)  /* before one that hung is asked again */
 #define REMOTE_TEXT_MAX (UINT64_C(128) << 20)
 #define REMOTE_OTHERS_MAX 65536u /* processes without books */
 #define REMOTE_PARTS_MAX 262144u
@@ -37,6 +40,7 @@ enum remote_outcome {
 	REMOTE_STRANGER = 3, /* somebody else's */
 	REMOTE_REFUSED = 4,  /* it does not want to; remote_reason() tells why, if it said so */
 	REMOTE_GARBAGE = 5,  /* what it says cannot be understood */
+	REMOTE_OLDER = 6,    /* it knows nothing of HTTP, or not of this path */
 };
 
 /* Nothing is connected yet. 0 or -ENOMEM. */
@@ -44,11 +48,13 @@ int remote_new(struct remote **ret_remote);
 struct remote *remote_free(struct remote *remote);
 
 /*
- * A text, with a NUL behind it that is not counted. 0, a remote_outcome, or a negative errno. @request
- * begins with native_request_init().
+ * The document at @target, e.g. "/api/v1/leaks?limit=100" (docs/http.md), with a NUL behind it that is not
+ * counted. 0, a remote_outcome, or a negative errno.
  */
-int remote_ask(struct remote *remote, const struct native_request *request, char **ret_text,
-	       size_t *ret_length);
+int remote_get(struct remote *remote, const char *target, char **ret_text, size_t *ret_length);
+
+/* A document that came whole is not what was asked for. Return: REMOTE_GARBAGE, which is then the outcome. */
+int remote_reject(struct remote *remote);
 
 /* Of the last question: 0, or why it was not answered. 0 before the first. */
 int remote_outcome(const struct remote *remote);

@@ -10,9 +10,9 @@
 #include "base/cleanup.h"
 #include "base/emit.h"
 #include "core/document.h"
-#include "web/inside.h"
 #include "web/routes.h"
 #include "web/sums.h"
+#include "web/web.h"
 
 static void details_cleanup_snapshot(struct snapshot **snapshot)
 {
@@ -34,7 +34,7 @@ static int details_groups(struct routes_ask *ask, FILE *out)
 	if (target->given & (TARGET_SORT | TARGET_CURSOR))
 		return details_refuse(target, "parameter \"by\" does not go with sort or cursor: "
 					      "groups are given at once, largest first");
-	return sums_write(&ask->web->provider, &target->filter, target->by, target->limit, &json);
+	return sums_write(ask->provider, &target->filter, target->by, target->limit, &json);
 }
 
 int details_buffers(struct routes_ask *ask, FILE *out)
@@ -60,7 +60,7 @@ int details_buffers(struct routes_ask *ask, FILE *out)
 	if (request.has_after && place_parse(target->cursor, &request.after) < 0)
 		return details_refuse(target, "parameter \"cursor\" is not what \"next\" of an "
 					      "earlier page said");
-	r = ask->web->provider.snapshot(ask->web->provider.context, &request, &snapshot);
+	r = ask->provider->snapshot(ask->provider->context, &request, &snapshot);
 	if (r < 0)
 		return r;
 	if (request.sorted)
@@ -69,9 +69,12 @@ int details_buffers(struct routes_ask *ask, FILE *out)
 	return 0;
 }
 
-static struct web_past_query details_past(const struct target *target)
+static struct web_past_query details_past(const struct routes_ask *ask)
 {
+	const struct target *target = ask->target;
+
 	return (struct web_past_query){
+		.asker = ask->asker,
 		.pid = target->filter.pid,
 		.kind = target->kind,
 		.since_ns = target->since_ns,
@@ -97,8 +100,8 @@ static int details_result(struct routes_ask *ask, int result)
 
 int details_leaks(struct routes_ask *ask, FILE *out)
 {
-	const struct web_provider *provider = &ask->web->provider;
-	struct web_past_query query = details_past(ask->target);
+	const struct web_provider *provider = ask->provider;
+	struct web_past_query query = details_past(ask);
 	struct emit json = EMIT_INIT(out);
 
 	if (!provider->leaks)
@@ -108,8 +111,8 @@ int details_leaks(struct routes_ask *ask, FILE *out)
 
 int details_incidents(struct routes_ask *ask, FILE *out)
 {
-	const struct web_provider *provider = &ask->web->provider;
-	struct web_past_query query = details_past(ask->target);
+	const struct web_provider *provider = ask->provider;
+	struct web_past_query query = details_past(ask);
 	struct emit json = EMIT_INIT(out);
 
 	if (!provider->incidents)
@@ -119,8 +122,10 @@ int details_incidents(struct routes_ask *ask, FILE *out)
 
 int details_history(struct routes_ask *ask, FILE *out)
 {
-	const struct web_provider *provider = &ask->web->provider;
+	const struct web_provider *provider = ask->provider;
 	struct web_history_query query = {
+		.asker = ask->asker,
+		.only_past = ask->target->only_past,
 		.address = ask->target->address,
 		.filter = ask->target->filter,
 	};
@@ -135,9 +140,10 @@ int details_history(struct routes_ask *ask, FILE *out)
 
 int details_series(struct routes_ask *ask, FILE *out)
 {
-	const struct web_provider *provider = &ask->web->provider;
+	const struct web_provider *provider = ask->provider;
 	const struct target *target = ask->target;
 	struct web_series_query query = {
+		.asker = ask->asker,
 		.from_ns = target->from_ns,
 		.to_ns = target->to_ns,
 		.step_s = target->step_s,

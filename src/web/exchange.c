@@ -96,30 +96,10 @@ static void exchange_refuse(struct exchange *exchange, unsigned int status, cons
 
 static void exchange_fail(struct exchange *exchange, int error)
 {
-	switch (error) {
-	case -EINVAL:
-		exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, exchange->target.problem);
-		break;
-	case -ENOENT:
-		exchange_refuse(exchange, MHD_HTTP_NOT_FOUND, "there is no such thing");
-		break;
-	case -EAGAIN:
-		exchange_refuse(exchange, MHD_HTTP_SERVICE_UNAVAILABLE,
-				"the past cannot be asked at present");
-		break;
-	case -EFBIG:
-		exchange_refuse(
-			exchange, MHD_HTTP_INTERNAL_SERVER_ERROR,
-			"the answer would be too large: choose a device or a smaller limit");
-		break;
-	case -ENOBUFS:
-		exchange_refuse(exchange, MHD_HTTP_SERVICE_UNAVAILABLE,
-				"too many answers are being read: try again");
-		break;
-	default:
-		exchange_refuse(exchange, MHD_HTTP_INTERNAL_SERVER_ERROR,
-				strerrordesc_np(-error) ? strerrordesc_np(-error) : "failed");
-	}
+	const char *problem;
+	unsigned int status = routes_explain(error, &exchange->target, &problem);
+
+	exchange_refuse(exchange, status, problem);
 }
 
 /* Makes the answer, in whichever thread. */
@@ -373,6 +353,11 @@ static bool exchange_choose(struct exchange *exchange, struct stream_rights *ret
 		exchange_refuse(exchange, MHD_HTTP_NOT_FOUND, "there is no such path");
 		return false;
 	}
+	if (exchange->route->local) {
+		exchange_refuse(exchange, MHD_HTTP_FORBIDDEN,
+				"only the daemon's own socket serves this");
+		return false;
+	}
 	if (exchange->route->guarded &&
 	    !guard_may_see(&exchange->web->guard, authorization, NULL)) {
 		exchange_refuse(exchange, MHD_HTTP_UNAUTHORIZED,
@@ -427,6 +412,7 @@ int exchange_serve(struct exchange *exchange, const char *method)
 	if (!exchange_choose(exchange, &rights))
 		return exchange_answer(exchange);
 	exchange->ask.web = exchange->web;
+	exchange->ask.provider = &exchange->web->provider;
 	exchange->ask.target = &exchange->target;
 	exchange->ask.openmetrics =
 		exchange->route->type_openmetrics &&

@@ -16,8 +16,8 @@
 #include "core/snapshot.h"
 #include "core/spaces.h"
 #include "core/types.h"
-#include "web/inside.h"
 #include "web/routes.h"
+#include "web/web.h"
 
 struct map {
 	struct snapshot *snapshot; /* ours; spaces point into it */
@@ -111,7 +111,7 @@ static int map_prepare(struct target *target, struct snapshot *totals,
 static int map_take(struct routes_ask *ask, struct map *ret_map)
 {
 	const struct source_request totals = {0};
-	const struct web_provider *provider = &ask->web->provider;
+	const struct web_provider *provider = ask->provider;
 	CLEANUP(map_deinit) struct map map = {NULL, SPACES_NULL};
 	struct target *target = ask->target;
 	struct source_request request;

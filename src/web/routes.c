@@ -5,6 +5,7 @@
 #include "web/routes.h"
 
 #include <errno.h>
+#include <microhttpd.h>
 #include <string.h>
 #include <time.h>
 
@@ -18,6 +19,7 @@
 #include "web/door.h"
 #include "web/inside.h"
 #include "web/lane.h"
+#include "web/local.h"
 #include "web/map.h"
 #include "web/metrics.h"
 #include "web/stream.h"
@@ -34,6 +36,11 @@ static int routes_totals(struct routes_ask *ask, const struct snapshot **ret_sna
 	struct web *web = ask->web;
 	int r;
 
+	if (!web) {
+		r = ask->provider->snapshot(ask->provider->context, &request, &ask->snapshot);
+		*ret_snapshot = ask->snapshot;
+		return r;
+	}
 	if (!web->shared || ask->arrived_ns > web->shared_ns) {
 		web->shared = snapshot_free(web->shared);
 		web->shared_ns = lane_now();
@@ -170,7 +177,7 @@ static int routes_health(struct routes_ask *ask, FILE *out)
 	struct timespec now;
 
 	(void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail */
-	ask->web->provider.health(ask->web->provider.context, &health);
+	ask->provider->health(ask->provider->context, &health);
 	document_open(&json, "ttmem.health/1",
 		      (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec);
 	emit_string(&json, "status", health.store_runs ? "ok" : "degraded");
@@ -200,10 +207,10 @@ static int routes_health(struct routes_ask *ask, FILE *out)
 #define ROUTES_PAST (TARGET_PID | TARGET_SINCE | TARGET_LIMIT | TARGET_CURSOR)
 
 static const struct route routes_table[] = {
-	{"/healthz", ROUTES_JSON, .make = routes_health},
+	{"/healthz", ROUTES_JSON, .make = routes_health, .tcp = true},
 	{"/metrics", "text/plain; version=0.0.4; charset=utf-8",
 	 "application/openmetrics-text; version=1.0.0; charset=utf-8", routes_metrics,
-	 .lane = ROUTES_TOTALS},
+	 .lane = ROUTES_TOTALS, .tcp = true},
 	{"/api/v1/smi", ROUTES_JSON, .make = routes_smi, .parameters = TARGET_DEVICE,
 	 .lane = ROUTES_TOTALS},
 	{"/api/v1/ps", ROUTES_JSON, .make = routes_ps, .lane = ROUTES_TOTALS},
@@ -218,18 +225,21 @@ static const struct route routes_table[] = {
 	 .parameters = TARGET_PID | TARGET_DEVICE | TARGET_TYPE | TARGET_SIZE | TARGET_PAGE,
 	 .lane = ROUTES_DETAILS, .guarded = true},
 	{"/api/v1/leaks", ROUTES_JSON, .make = details_leaks, .parameters = ROUTES_PAST,
-	 .lane = ROUTES_DETAILS, .guarded = true},
+	 .lane = ROUTES_DETAILS, .guarded = true, .scoped = true},
 	{"/api/v1/incidents", ROUTES_JSON, .make = details_incidents,
-	 .parameters = ROUTES_PAST | TARGET_KIND, .lane = ROUTES_DETAILS, .guarded = true},
+	 .parameters = ROUTES_PAST | TARGET_KIND, .lane = ROUTES_DETAILS, .guarded = true,
+	 .scoped = true},
 	{"/api/v1/history", ROUTES_JSON, .make = details_history,
-	 .parameters = TARGET_ADDRESS | TARGET_PID | TARGET_DEVICE | TARGET_TYPE,
-	 .lane = ROUTES_DETAILS, .guarded = true},
+	 .parameters = TARGET_ADDRESS | TARGET_PID | TARGET_DEVICE | TARGET_TYPE | TARGET_ONLY,
+	 .lane = ROUTES_DETAILS, .guarded = true, .scoped = true},
 	{"/api/v1/series", ROUTES_JSON, .make = details_series,
 	 .parameters = TARGET_FROM | TARGET_TO | TARGET_STEP | TARGET_PID | TARGET_DEVICE |
 		       TARGET_TYPE | TARGET_LIMIT | TARGET_CURSOR,
 	 .lane = ROUTES_DETAILS},
 	{"/api/v1/stream", "text/event-stream", .parameters = TARGET_TOKEN, .lane = ROUTES_STREAM},
 	{"/api/devices", ROUTES_JSON, .make = routes_devices, .lane = ROUTES_TOTALS},
+	{"/api/v1/status", ROUTES_JSON, .make = local_status, .local = true},
+	{"/api/v1/dump", ROUTES_TEXT, .make = local_dump, .lane = ROUTES_DETAILS, .local = true},
 };
 
 static const struct route routes_stats = {
@@ -250,4 +260,31 @@ const struct route *routes_find(const char *path, uint32_t *ret_device)
 	if (assets_find(path))
 		return &routes_asset;
 	return target_device_path(path, ret_device) == 0 ? &routes_stats : NULL;
+}
+
+unsigned int routes_explain(int error, const struct target *target, const char **ret_problem)
+{
+	switch (error) {
+	case -EINVAL:
+		*ret_problem = target->problem;
+		return MHD_HTTP_BAD_REQUEST;
+	case -ENOENT:
+		*ret_problem = "there is no such thing";
+		return MHD_HTTP_NOT_FOUND;
+	case -EAGAIN:
+		*ret_problem = "the past cannot be asked at present";
+		return MHD_HTTP_SERVICE_UNAVAILABLE;
+	case -EOPNOTSUPP:
+		*ret_problem = "this daemon remembers nothing of the past";
+		return MHD_HTTP_NOT_IMPLEMENTED;
+	case -EFBIG:
+		*ret_problem = "the answer would be too large: choose a device or a smaller limit";
+		return MHD_HTTP_INTERNAL_SERVER_ERROR;
+	case -ENOBUFS:
+		*ret_problem = "too many answers are being read: try again";
+		return MHD_HTTP_SERVICE_UNAVAILABLE;
+	default:
+		*ret_problem = strerrordesc_np(-error) ? strerrordesc_np(-error) : "failed";
+		return MHD_HTTP_INTERNAL_SERVER_ERROR;
+	}
 }

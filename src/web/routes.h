@@ -9,7 +9,10 @@
 
 #include "web/target.h"
 
+struct snapshot;
 struct web;
+struct web_asker;
+struct web_provider;
 
 /* Which thread makes the answer. */
 enum routes_lane {
@@ -22,7 +25,10 @@ enum routes_lane {
 
 /* One request, for the function that answers it. */
 struct routes_ask {
-	struct web *web;
+	const struct web_provider *provider;
+	struct web *web;               /* the server; NULL on the daemon's own socket */
+	const struct web_asker *asker; /* NULL over TCP */
+	struct snapshot *snapshot;     /* without a server: taken for this request, owned */
 	struct target *target;
 	uint64_t arrived_ns; /* CLOCK_MONOTONIC */
 	uint32_t device;     /* in the path */
@@ -40,10 +46,17 @@ struct route {
 	int (*make)(struct routes_ask *ask, FILE *out);
 	uint32_t parameters; /* enum target_parameter */
 	enum routes_lane lane;
-	bool guarded; /* needs the token */
+	bool guarded; /* over TCP: needs the token; else is for who sees all */
+	bool scoped;  /* shows any asker what is theirs */
+	bool local;   /* only on the daemon's own socket */
+	bool tcp;     /* only over TCP: tells of the server */
 };
 
 #define ROUTES_JSON "application/json"
+#define ROUTES_TEXT "text/plain; charset=utf-8"
 
 /* NULL: there is no such path. */
 const struct route *routes_find(const char *path, uint32_t *ret_device);
+
+/* The HTTP status for what route->make() returned, and a text for people that lives as long as the target. */
+unsigned int routes_explain(int error, const struct target *target, const char **ret_problem);

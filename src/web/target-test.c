@@ -97,6 +97,7 @@ UNIT(malformed_parameter_values_are_refused)
 	refused("/x?type=RAM", "SYSTEM_MEMORY");
 	refused("/x?sort=name", "size or age");
 	refused("/x?by=pid", "thread");
+	refused("/x?only=living", "past");
 	refused("/x?limit=0", "10000");
 	refused("/x?limit=10001", "10000");
 	refused("/x?cursor=", "next");

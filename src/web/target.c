@@ -218,6 +218,12 @@ static int target_read_page(struct target *target, const char *value)
 											: 0;
 }
 
+static int target_read_only(struct target *target, const char *value)
+{
+	target->only_past = true;
+	return strcmp(value, "past") == 0 ? 0 : -EINVAL;
+}
+
 static const struct target_rule {
 	const char *name;
 	uint32_t bit;
@@ -242,6 +248,7 @@ static const struct target_rule {
 	{"token", TARGET_TOKEN, target_read_token, "the token"},
 	{"size", TARGET_SIZE, target_read_size, "a number of bytes, as in 512, 64K or 1.5GiB"},
 	{"page", TARGET_PAGE, target_read_page, "a number of bytes, as in 512, 64K or 1.5GiB"},
+	{"only", TARGET_ONLY, target_read_only, "past"},
 };
 
 static int target_read_pair(struct target *target, const struct target_pair *pair, uint32_t allowed)

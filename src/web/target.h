@@ -40,6 +40,7 @@ enum target_parameter {
 	TARGET_TOKEN = 1u << 13,
 	TARGET_SIZE = 1u << 14,
 	TARGET_PAGE = 1u << 15,
+	TARGET_ONLY = 1u << 16,
 };
 
 struct target_pair {
@@ -65,6 +66,7 @@ struct target {
 	uint32_t step_s;
 	const char *token;
 	uint64_t size, page_size;
+	bool only_past;
 
 	char problem[TARGET_PROBLEM_SIZE]; /* of the last failure */
 };

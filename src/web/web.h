@@ -6,12 +6,14 @@
  * runs in threads of its own and knows nothing of books or databases; what it serves it asks from a
  * provider. One thread serves the sockets and never waits; one asks for totals, one for details.
  *
- * Nobody is known over HTTP: totals are open, details need a token. docs/http.md tells the rest.
+ * Nobody is known over TCP: totals are open, details need a token. docs/http.md tells the rest. The same
+ * routes are served on the daemon's own socket, where who asks is known: see local.h.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "core/request.h"
 #include "web/tally.h"
@@ -20,26 +22,37 @@ struct emit;
 struct snapshot;
 struct web;
 
+/* Who asks on the daemon's own socket, as the kernel tells. */
+struct web_asker {
+	uint32_t uid;
+	bool sees_all;    /* else the details of this user's own processes */
+	uint64_t came_ns; /* CLOCK_MONOTONIC: when the request arrived */
+};
+
 /* A page of the past. */
 struct web_past_query {
-	uint32_t pid;      /* 0 = any */
-	const char *kind;  /* of incidents; NULL = any */
-	uint64_t since_ns; /* 0 = from the beginning */
+	const struct web_asker *asker; /* NULL = over TCP, with the token: sees all */
+	uint32_t pid;                  /* 0 = any */
+	const char *kind;              /* of incidents; NULL = any */
+	uint64_t since_ns;             /* 0 = from the beginning */
 	size_t limit;
 	const char *cursor; /* as an earlier page's "next" gave it, NULL = first page */
 };
 
 struct web_history_query {
+	const struct web_asker *asker; /* as above */
+	bool only_past;                /* nothing of living processes */
 	uint64_t address;
 	struct filter filter;
 };
 
 /* Lines over time; written as {"schema":"ttmem.series/1", ...}. */
 struct web_series_query {
-	uint64_t from_ns, to_ns; /* 0 = a quarter of an hour ago, now */
-	uint32_t step_s;         /* 1, 10, 60; 0 = as fits */
-	uint32_t pid;            /* 0 = whole devices */
-	struct filter filter;    /* devices and type */
+	const struct web_asker *asker; /* as above; lines are everybody's */
+	uint64_t from_ns, to_ns;       /* 0 = a quarter of an hour ago, now */
+	uint32_t step_s;               /* 1, 10, 60; 0 = as fits */
+	uint32_t pid;                  /* 0 = whole devices */
+	struct filter filter;          /* devices and type */
 	size_t limit;
 	const char *cursor;
 };
@@ -59,7 +72,8 @@ struct web_health {
 	uint64_t lines_dropped;
 	bool pushes; /* to a collector; then also: */
 	uint64_t push_sent, push_failed, push_partial, push_dropped, push_queued;
-	const char *http; /* where it is served, NULL = nowhere; lent */
+	const char *http;             /* where it is served, NULL = nowhere; lent */
+	const char *version, *socket; /* lent */
 
 	/*
 	 * What processes that have ended had counted: tally_add_process() once for each, but not
@@ -81,13 +95,20 @@ struct web_provider {
 
 	/*
 	 * Write one whole document. 0; -EINVAL for a cursor that makes no sense, -EAGAIN if the past
-	 * cannot be asked at present, or another negative errno: then nothing of use was written.
-	 * All by one thread. NULL: there is no past.
+	 * cannot be asked at present, -EOPNOTSUPP if nothing is remembered, or another negative
+	 * errno: then nothing of use was written. By two threads: one asks with an asker, the other
+	 * without. NULL: there is no past.
 	 */
 	int (*leaks)(void *context, const struct web_past_query *query, struct emit *json);
 	int (*incidents)(void *context, const struct web_past_query *query, struct emit *json);
 	int (*history)(void *context, const struct web_history_query *query, struct emit *json);
 	int (*series)(void *context, const struct web_series_query *query, struct emit *json);
+
+	/*
+	 * Writes the old report of remaining buffers, as far as the asker may see them. 0 or a
+	 * negative errno. NULL: there is none.
+	 */
+	int (*dump)(void *context, const struct web_asker *asker, FILE *out);
 
 	/* By any of the threads, several at a time; must not take long. */
 	void (*health)(void *context, struct web_health *ret_health);

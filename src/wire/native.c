@@ -17,8 +17,6 @@ void native_request_init(struct native_request *request, enum native_kind kind)
 		.version = NATIVE_VERSION,
 		.size = sizeof(*request),
 		.kind = kind,
-		.device = NATIVE_ANY,
-		.type = NATIVE_ANY,
 	};
 }
 
@@ -66,13 +64,7 @@ static bool native_is_field(const char *text, size_t size)
 static bool native_request_is_right(const struct native_request *request)
 {
 	return request->kind > 0 && request->kind < NATIVE_KINDS &&
-	       !(request->want & ~NATIVE_WANT_ALL) && request->pid <= INT32_MAX &&
-	       (request->device < NATIVE_DEVICES || request->device == NATIVE_ANY) &&
-	       (request->type < NATIVE_TYPES || request->type == NATIVE_ANY) &&
-	       (request->step_s == 0 || request->step_s == 1 || request->step_s == 10 ||
-		request->step_s == 60) &&
-	       native_is_word(request->incident, sizeof(request->incident)) &&
-	       native_is_word(request->cursor, sizeof(request->cursor)) &&
+	       !(request->want & ~NATIVE_WANT_ALL) &&
 	       native_is_zero(request->reserved, sizeof(request->reserved));
 }
 

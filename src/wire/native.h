@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * Questions to ttmemd and its answers, on the SOCK_SEQPACKET socket that also takes offers of books
- * (wire/offer.h): the first packet of a connection tells which it is. One question is one packet; its
- * answer is any number of packets, the last of which says END, and then the next question may come.
+ * Questions to ttmemd that are answered with descriptors, on the SOCK_SEQPACKET socket that also takes
+ * offers of books (wire/offer.h) and HTTP requests (wire/http-request.h): the first bytes of a packet tell
+ * which it is. One question is one packet; its answer is any number of packets, the last of which says
+ * END, and then the next question may come.
  * Who asks is taken from the socket (SO_PEERCRED, SO_PEERGROUPS), never from these bytes. Everything
  * is in the byte order of the machine, as both ends are on it; docs/protocol.md has it byte by byte.
  */
@@ -20,50 +21,35 @@
 #define NATIVE_PACKET_MAX 65536u
 #define NATIVE_TYPES 7u
 #define NATIVE_DEVICES 1024u
-#define NATIVE_ANY UINT32_MAX /* any device, any type */
 
 enum native_kind {
-	NATIVE_ROSTER = 1,    /* every process; those that the asker may see with their books */
-	NATIVE_LEAKS = 2,     /* documents as JSON */
-	NATIVE_INCIDENTS = 3, /* likewise */
-	NATIVE_SERIES = 4,    /* likewise */
-	NATIVE_DUMP = 5,      /* the old report of remaining buffers, as text */
-	NATIVE_STATUS = 6,    /* how the daemon is, as JSON */
+	NATIVE_ROSTER = 1, /* every process; those that the asker may see with their books */
+	/* Documents, which go over HTTP now. A command before that still asks so, and is told. */
+	NATIVE_OLD_FIRST = 2,
+	NATIVE_OLD_STATUS = 6, /* the last of them; a daemon before HTTP answers it */
 	NATIVE_REGIONS =
 		7, /* what tt-metal's regions tell of processes, like a roster without books */
 	NATIVE_KINDS = 8,
 };
 
-#define NATIVE_WANT_TOTALS (UINT32_C(1) << 0)  /* of a roster: of every process */
-#define NATIVE_WANT_BOOKS (UINT32_C(1) << 1)   /* of a roster: those that the asker may see */
-#define NATIVE_WANT_ADDRESS (UINT32_C(1) << 2) /* of leaks, incidents: only at `address` */
-#define NATIVE_WANT_REST (UINT32_C(1) << 3)    /* of a roster: totals where no book comes along */
+#define NATIVE_WANT_TOTALS (UINT32_C(1) << 0) /* of a roster: of every process */
+#define NATIVE_WANT_BOOKS (UINT32_C(1) << 1)  /* of a roster: those that the asker may see */
+#define NATIVE_WANT_OLD (UINT32_C(1) << 2)    /* of a document */
+#define NATIVE_WANT_REST (UINT32_C(1) << 3)   /* of a roster: totals where no book comes along */
 #define NATIVE_WANT_ALL UINT32_C(0xf)
 
 struct native_request {
 	uint32_t magic;
 	uint32_t version;
-	uint32_t size;       /* of this struct */
-	uint32_t kind;       /* enum native_kind */
-	uint32_t want;       /* NATIVE_WANT_... */
-	uint32_t pid;        /* 0 = any; of series: 0 = whole devices */
-	uint32_t limit;      /* rows; 0 = as the daemon likes */
-	uint32_t device;     /* NATIVE_ANY */
-	uint32_t type;       /* NATIVE_ANY */
-	uint32_t step_s;     /* of series: 1, 10, 60; 0 = as fits */
-	uint64_t device_uid; /* 0 = any */
-	uint64_t since_ns;   /* CLOCK_REALTIME; 0 = from the beginning */
-	uint64_t until_ns;   /* of series; 0 = now */
-	uint64_t address;
-	char incident[24];    /* kind of incident, ended by NUL, and NULs behind it; "" = any */
-	char cursor[64];      /* as the page before gave it in "next"; "" = first page */
+	uint32_t size;        /* of this struct */
+	uint32_t kind;        /* enum native_kind */
+	uint32_t want;        /* NATIVE_WANT_... */
+	uint8_t old[140];     /* of documents: sent as 0, and not looked at */
 	uint64_t reserved[4]; /* 0 */
 };
 
 _Static_assert(sizeof(struct native_request) == 192, "request size");
-_Static_assert(offsetof(struct native_request, device_uid) == 40, "request layout");
-_Static_assert(offsetof(struct native_request, incident) == 72, "request layout");
-_Static_assert(offsetof(struct native_request, cursor) == 96, "request layout");
+_Static_assert(offsetof(struct native_request, reserved) == 160, "request layout");
 
 #define NATIVE_END (UINT32_C(1) << 0) /* the last packet of an answer */
 
@@ -151,7 +137,7 @@ _Static_assert(sizeof(struct native_part) == 912, "part size");
 	((NATIVE_PAYLOAD_MAX - (uint32_t)sizeof(struct native_process)) / \
 	 (uint32_t)sizeof(struct native_part))
 
-/* A question with everything set that must be; the rest is "any". */
+/* A question with everything set that must be. */
 void native_request_init(struct native_request *request, enum native_kind kind);
 
 /*

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A daemon that is played: one function answers each packet. Helpers assert. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Answers one packet on a connection. */
+typedef void remote_testing_fn(int fd, const void *packet, size_t length);
+
+struct remote_testing {
+	pid_t pid;
+	char path[108];
+};
+
+/* In a process of its own, run by @uid. */
+struct remote_testing remote_testing_start(const char *path, uid_t uid, remote_testing_fn *serve);
+void remote_testing_stop(struct remote_testing *server);
+
+/* Run by us, at the place that TTMEM_SOCKET then names. */
+struct remote_testing remote_testing_here(remote_testing_fn *serve);
+
+/* A packet of text; and one of a native answer. */
+void remote_testing_send(int fd, const char *text);
+void remote_testing_reply(int fd, uint32_t kind, int status, const void *payload, size_t length,
+			  bool end);
