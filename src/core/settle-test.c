@@ -308,3 +308,16 @@ UNIT(sums_stop_at_the_top)
 	assert(snapshot->devices[0].memory[TYPES_DRAM].used == UINT64_MAX);
 	snapshot_free(snapshot);
 }
+
+UNIT(a_device_that_only_the_region_tells_of_is_not_the_books)
+{
+	struct snapshot *snapshot = start();
+
+	book(snapshot, 10, 0, CHIP, 100);
+	region(snapshot, 10, true, 1, OTHER_CHIP, 50);
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->processes[0].part_count == 2 && total(snapshot) == 100);
+	assert(!snapshot->processes[0].parts[0].is_claim_only);
+	assert(snapshot->processes[0].parts[1].is_claim_only);
+	snapshot_free(snapshot);
+}

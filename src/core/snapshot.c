@@ -21,14 +21,21 @@ struct snapshot *snapshot_new(uint64_t time_ns)
 
 	if (!snapshot)
 		return NULL;
+	snapshot->refs = 1;
 	snapshot->time_ns = time_ns;
 	snapshot->exact = true;
 	return snapshot;
 }
 
+struct snapshot *snapshot_ref(struct snapshot *snapshot)
+{
+	__atomic_add_fetch(&snapshot->refs, 1, __ATOMIC_RELAXED);
+	return snapshot;
+}
+
 struct snapshot *snapshot_free(struct snapshot *snapshot)
 {
-	if (!snapshot)
+	if (!snapshot || __atomic_sub_fetch(&snapshot->refs, 1, __ATOMIC_ACQ_REL) > 0)
 		return NULL;
 	for (size_t i = 0; i < snapshot->process_count; i++)
 		free(snapshot->processes[i].parts);

@@ -87,6 +87,7 @@ struct snapshot_part {
 	/* Once finished, of a part that tt-metal's region tells of as well: what that says. It is never
 	 * counted; where it is not what the memory above says, differs is set. */
 	bool claimed;
+	bool is_claim_only; /* the book has nothing of this device */
 	bool differs;
 	uint64_t claimed_used[BOOK_TYPES];
 };
@@ -241,6 +242,7 @@ struct snapshot_incident {
 };
 
 struct snapshot {
+	uint32_t refs; /* atomic */
 	uint64_t time_ns;
 	bool exact; /* every figure in it is */
 
@@ -258,6 +260,7 @@ struct snapshot {
 	size_t card_count, card_capacity;
 	struct snapshot_claim *claims;
 	size_t claim_count, claim_capacity;
+	size_t closed_regions; /* of tt-metal, that nobody who was asked may read */
 	const char **notes;
 	size_t note_count, note_capacity;
 	size_t notes_lost;
@@ -265,7 +268,9 @@ struct snapshot {
 	struct pool texts;
 };
 
+/* Both count references: a finished snapshot may be shared by threads, and then nobody may change it. */
 struct snapshot *snapshot_new(uint64_t time_ns);
+struct snapshot *snapshot_ref(struct snapshot *snapshot);
 struct snapshot *snapshot_free(struct snapshot *snapshot);
 
 /*
