@@ -309,6 +309,19 @@ UNIT(sums_stop_at_the_top)
 	snapshot_free(snapshot);
 }
 
+UNIT(a_device_says_who_is_only_in_its_region)
+{
+	struct snapshot *snapshot = start();
+
+	region(snapshot, 10, false, 0, CHIP, 100);
+	region(snapshot, 11, true, 1, OTHER_CHIP, 50);
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->device_count == 2 && total(snapshot) == 50);
+	assert(snapshot->devices[0].closed && snapshot->devices[0].stale == 1);
+	assert(!snapshot->devices[1].closed && snapshot->devices[1].stale == 0);
+	snapshot_free(snapshot);
+}
+
 UNIT(a_device_that_only_the_region_tells_of_is_not_the_books)
 {
 	struct snapshot *snapshot = start();

@@ -186,6 +186,7 @@ struct snapshot_device {
 	bool closed;        /* every living process that had it has closed it */
 	uint32_t processes; /* living ones that tell of their memory */
 	uint32_t untracked; /* living ones that have it open and do not */
+	uint32_t stale;     /* ended ones that only a region still names */
 	bool present;       /* the driver has it; then: */
 	uint32_t number;    /* N of /dev/tenstorrent/N */
 	uint64_t serial;    /* 0 = not known */

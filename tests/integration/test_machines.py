@@ -156,6 +156,10 @@ def test_region_follows_its_process(world, tmp_path):
     (process,) = document["processes"]
     assert total(document) == 0 and process["stale"] and not process["alive"]
     assert process["devices"][0]["memory"]["DRAM"]["used"] == GIB
+    text = world.run("smi").stdout
+    assert "0x7" in text and "on 1 device" in text  # though nobody has it open any more
+    (row,) = [line for line in text.splitlines() if f" {player.pid} " in line]
+    assert " stale " in row and "1.0 GiB" in row
 
 
 def test_regions_of_others_say_what_to_do(public):
