@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "book/clock.h"
+#include "daemon/collector.h"
 #include "daemon/daemon.h"
 #include "daemon/outlet.h"
 #include "store/store.h"
@@ -27,6 +28,13 @@ static struct roster *serve_roster(void *context)
 	struct daemon *daemon = context;
 
 	return registry_roster(daemon->registry);
+}
+
+static int serve_totals(void *context, uint64_t since_ns, struct snapshot **ret_snapshot)
+{
+	struct daemon *daemon = context;
+
+	return collector_totals(daemon->collector, since_ns, ret_snapshot);
 }
 
 static void serve_refresh(void *context, uint64_t since_ns)
@@ -63,6 +71,7 @@ int daemon_serve_native(struct daemon *daemon)
 				.context = daemon,
 				.offer_consume = serve_offer,
 				.roster = serve_roster,
+				.totals = serve_totals,
 				.refresh = serve_refresh,
 				.dump = daemon_dump,
 				.health = serve_health,
@@ -88,6 +97,7 @@ int daemon_serve_legacy(struct daemon *daemon)
 		.symbols = daemon->symbols,
 		.loop = daemon->loop,
 		.registry = daemon->registry,
+		.collector = daemon->collector,
 		.outlet = daemon->outlet,
 		.work = daemon->desk,
 		.path = config->legacy_socket,

@@ -18,13 +18,11 @@
 #include "daemon/native-roster.h"
 #include "daemon/native.h"
 #include "daemon/past-documents.h"
-#include "daemon/tracked.h"
 #include "store/store.h"
 #include "web/web.h"
 
 struct native_desk {
 	const struct native_config *config;
-	struct native_roster *roster;
 	struct store_reader *past; /* opened when it is first needed */
 };
 
@@ -35,8 +33,7 @@ struct native_desk *native_desk_new(const struct native_config *config)
 	if (!desk)
 		return NULL;
 	desk->config = config;
-	desk->roster = native_roster_new();
-	return desk->roster ? desk : native_desk_free(desk);
+	return desk;
 }
 
 struct native_desk *native_desk_free(struct native_desk *desk)
@@ -45,21 +42,8 @@ struct native_desk *native_desk_free(struct native_desk *desk)
 		return NULL;
 	if (desk->past)
 		store_reader_close(desk->past);
-	native_roster_free(desk->roster);
 	free(desk);
 	return NULL;
-}
-
-static int native_desk_roster(struct native_desk *desk, const struct native_question *question,
-			      struct native_answer *answer)
-{
-	const struct native_hooks *hooks = &desk->config->hooks;
-	struct roster *roster = hooks->roster(hooks->context);
-	int r = native_roster_put(desk->roster, roster, question->request.want, question->came_ns,
-				  &question->asker, answer);
-
-	roster_unref(roster);
-	return r;
 }
 
 static int native_desk_past(struct native_desk *desk)
@@ -216,11 +200,14 @@ void native_desk_answer(struct native_desk *desk, const struct native_question *
 	int r;
 
 	if (question->request.kind == NATIVE_ROSTER) {
-		native_answer_end(answer, native_desk_roster(desk, question, answer), NULL);
+		r = native_roster_put(&desk->config->hooks, question->request.want,
+				      question->came_ns, &question->asker, answer);
+		native_answer_end(answer, r, NULL);
 		return;
 	}
 	if (question->request.kind == NATIVE_REGIONS) {
-		native_answer_end(answer, native_regions_put(answer), NULL);
+		r = native_regions_put(&desk->config->hooks, question->came_ns, answer);
+		native_answer_end(answer, r, NULL);
 		return;
 	}
 	stream = native_answer_open(answer);

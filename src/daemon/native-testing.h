@@ -16,6 +16,7 @@
 #include "source/proc.h"
 #include "wire/native.h"
 
+struct collector;
 struct loop;
 struct tracked;
 struct work;
@@ -26,6 +27,7 @@ struct native_testing {
 	struct loop *loop;
 	struct work *work;
 	struct native *native;
+	struct collector *collector;
 	struct access access;
 	struct proc proc;
 	struct testing_book books[NATIVE_TESTING_BOOKS];

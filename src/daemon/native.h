@@ -20,6 +20,7 @@ struct loop;
 struct native;
 struct proc;
 struct roster;
+struct snapshot;
 struct store;
 struct web_health;
 struct work;
@@ -45,6 +46,8 @@ struct native_hooks {
 
 	/* The current list, counted, e.g. registry_roster(). */
 	struct roster *(*roster)(void *context);
+	/* A shared picture of the machine, begun not before @since_ns: collector_totals(). */
+	int (*totals)(void *context, uint64_t since_ns, struct snapshot **ret_snapshot);
 	/*
 	 * Puts into the store what the books know, not before @since_ns (CLOCK_MONOTONIC): one look
 	 * serves everybody who had asked when it began. May be NULL.

@@ -206,6 +206,10 @@ def test_http_shows_the_same(ttmemd, look, name):
     served = check_schema(json.loads(settle(served, machine.folder)))
     own = json.loads(settle(look(machine, "smi", "--json"), machine.folder))
     own["notes"] = [note for note in own["notes"] if "no process keeps a book" not in note]
+    for document in (served, own):
+        for device in document["devices"]:
+            for memory in device["memory"].values():
+                del memory["peak"]  # only the daemon has seen one
     assert served == own
 
 

@@ -50,8 +50,8 @@ meson_test() {
 	say meson test -C "$folder" --no-rebuild --print-errorlogs -t "$patience" "$@"
 }
 
-TSAN_DAEMON="daemon-legacy-question daemon-legacy-server daemon-native daemon-outlet daemon-past
-	daemon-roll daemon-work"
+TSAN_DAEMON="daemon-collector daemon-legacy-question daemon-legacy-server daemon-native daemon-outlet
+	daemon-past daemon-roll daemon-work"
 
 dev_sanitize() {
 	need build sanitize

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ttmemd makes of processes that only tt-metal's regions tell of: stock programs without libttmem."""
+
+import json
+
+import pytest
+
+from machines import GIB, MIB, Machine, Region
+from world import check_schema, wait_for
+
+CHIP = 0x1111
+CARD = f"0 {CHIP:#x} wormhole_b0 n150 0 {12 * GIB} {90 * MIB}"
+
+
+@pytest.fixture
+def machine(ttmemd):
+    machine = Machine(ttmemd.folder / "machine")
+    ttmemd.env["TTMEM_SHM_DIR"] = str(machine.shm)
+    ttmemd.env["TTMEM_SYS_ROOT"] = str(machine.sys)
+    return machine
+
+
+@pytest.fixture
+def served(ttmemd, machine):
+    ttmemd.start("--http", "127.0.0.1:0")
+    return ttmemd
+
+
+def get(daemon, path):
+    status, body = daemon.fetch(path, token=True)
+    assert status == 200, body
+    return check_schema(json.loads(body))
+
+
+def stock(daemon, machine, **used):
+    """A tt-metal program without libttmem, and its row in the region."""
+    player = daemon.player(TTMEM="0")
+    machine.region(Region(4, CHIP, 0).process(player.pid, "player", seconds_ago=0, **used))
+    return player
+
+
+def device(daemon):
+    (row,) = [row for row in get(daemon, "/api/v1/smi")["devices"] if row["uid"] == f"{CHIP:#x}"]
+    return row["memory"]["DRAM"]
+
+
+def points(daemon, **query):
+    words = "&".join(f"{key}={value}" for key, value in query.items())
+    lines = get(daemon, f"/api/v1/series?type=DRAM&{words}")["series"]
+    return [point for line in lines for point in line["points"]]
+
+
+def test_series_exist_for_processes_that_only_a_region_names(served, machine):
+    player = stock(served, machine, DRAM=3 * GIB)
+    wait_for(lambda: 3 * GIB in [p[1] for p in points(served, pid=player.pid)], "its line")
+    assert 3 * GIB in [p[1] for p in points(served, device=f"{CHIP:#x}")]
+
+
+def test_a_device_peak_does_not_fall_when_a_region_shrinks_or_goes(served, machine):
+    book = served.player(f"device {CARD}", f"alloc 0 DRAM 0x1000 {5 * GIB}")
+    player = stock(served, machine, DRAM=7 * GIB)
+    wait_for(lambda: device(served)["peak"] == 12 * GIB, "the peak of both")
+    machine.region(Region(4, CHIP, 0).process(player.pid, "player", seconds_ago=0, DRAM=GIB))
+    wait_for(lambda: device(served)["used"] == 6 * GIB, "the smaller region")
+    assert device(served)["peak"] == 12 * GIB
+    player.kill()
+    machine.region(Region(4, CHIP, 0))
+    wait_for(lambda: device(served)["used"] == 5 * GIB, "the book alone")
+    assert device(served)["peak"] == 12 * GIB
+    assert book.process.poll() is None
+
+
+def test_a_device_peak_stays_when_one_process_with_a_smaller_peak_is_left(served, machine):
+    served.player(f"device {CARD}", "alloc 0 DRAM 0x1000 100")
+    big = served.player(f"device {CARD}", f"alloc 0 DRAM 0x2000 {2 * GIB}")
+    wait_for(lambda: device(served)["peak"] == 2 * GIB + 100, "the peak of both")
+    big.kill()
+    wait_for(lambda: device(served)["used"] == 100, "its end")
+    assert device(served)["peak"] == 2 * GIB + 100
+
+
+def test_the_old_protocol_counts_regions_too(ttmemd, machine):
+    ttmemd.start()
+    stock(ttmemd, machine, DRAM=7 * GIB)
+    client = ttmemd.old_client()
+    assert client.query(0)[0] == 7 * GIB
+    client.close()
