@@ -334,3 +334,18 @@ UNIT(a_device_that_only_the_region_tells_of_is_not_the_books)
 	assert(snapshot->processes[0].parts[1].is_claim_only);
 	snapshot_free(snapshot);
 }
+
+UNIT(a_process_that_has_nothing_there_yet_means_the_only_device_of_that_number)
+{
+	struct snapshot *snapshot = start();
+	uint32_t row = 9;
+
+	book(snapshot, 10, 0, CHIP, 100);
+	book(snapshot, 11, 5, CHIP, 100);
+	book(snapshot, 12, 1, OTHER_CHIP, 50);
+	assert(snapshot_finish(snapshot) == 0 && snapshot->device_count == 2);
+	assert(snapshot_find_row(snapshot, 1, 5, &row) && row == 0);
+	assert(snapshot_find_row(snapshot, 0, 1, &row) && row == 1);
+	assert(!snapshot_find_row(snapshot, 0, 7, &row));
+	snapshot_free(snapshot);
+}

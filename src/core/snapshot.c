@@ -116,6 +116,25 @@ const struct snapshot_part *snapshot_find_part(const struct snapshot *snapshot, 
 	return snapshot_existing_part(snapshot, process, device);
 }
 
+bool snapshot_find_row(const struct snapshot *snapshot, uint32_t process, uint32_t device,
+		       uint32_t *ret_row)
+{
+	const struct snapshot_part *part = snapshot_existing_part(snapshot, process, device);
+	uint32_t found = 0;
+
+	if (part) {
+		*ret_row = part->row;
+		return true;
+	}
+	for (uint32_t i = 0; i < snapshot->device_count; i++) {
+		if (snapshot->devices[i].device != device)
+			continue;
+		found++;
+		*ret_row = i;
+	}
+	return found == 1;
+}
+
 struct snapshot_part *snapshot_part(struct snapshot *snapshot, uint32_t process, uint32_t device)
 {
 	struct snapshot_part *found = snapshot_existing_part(snapshot, process, device);

@@ -292,6 +292,13 @@ struct snapshot_part *snapshot_add_part(struct snapshot *snapshot, uint32_t proc
 const struct snapshot_part *snapshot_find_part(const struct snapshot *snapshot, uint32_t process,
 					       uint32_t device);
 
+/*
+ * The device that @process calls @device: of its part, or if it has none there, as before its first allocation, the
+ * only one of that number. @ret_row: index into devices. False: there is none, or there are several.
+ */
+bool snapshot_find_row(const struct snapshot *snapshot, uint32_t process, uint32_t device,
+		       uint32_t *ret_row);
+
 /* All that a process holds, over its devices and types; sums stop at the top. */
 void snapshot_process_totals(const struct snapshot_process *process, uint64_t *ret_bytes,
 			     uint64_t *ret_buffers);

@@ -294,7 +294,8 @@ static int store_item_holders(struct store_item *item, const struct snapshot *sn
 					.buffers = part->memory[type].buffers,
 				};
 
-				if (holder.buffers == 0 ||
+				/* Regions do not count buffers. */
+				if ((holder.used == 0 && holder.buffers == 0) ||
 				    !store_item_competes(&item->incident, type))
 					continue;
 				r = store_item_add_sample(item, &holder);
@@ -346,18 +347,18 @@ static int store_item_held(struct store_item *item, const struct snapshot *snaps
 struct store_item *store_item_failure(const struct snapshot *snapshot,
 				      const struct snapshot_incident *incident)
 {
-	const struct snapshot_part *part =
-		snapshot_find_part(snapshot, incident->process, incident->device);
 	CLEANUP(store_item_cleanup)
 	struct store_item *item = store_item_incident(snapshot, incident);
+	uint32_t row;
 	int r = 0;
 
 	if (!item)
 		return NULL;
-	if (part)
-		r = store_item_holders(item, snapshot, part->row);
-	if (r == 0 && part)
-		r = store_item_held(item, snapshot, part->row);
+	if (snapshot_find_row(snapshot, incident->process, incident->device, &row)) {
+		r = store_item_holders(item, snapshot, row);
+		if (r == 0)
+			r = store_item_held(item, snapshot, row);
+	}
 	if (r < 0)
 		return NULL;
 	store_item_weigh(item);

@@ -79,6 +79,35 @@ def test_a_device_peak_stays_when_one_process_with_a_smaller_peak_is_left(served
     assert device(served)["peak"] == 2 * GIB + 100
 
 
+def failure(daemon, pid):
+    def find():
+        rows = get(daemon, "/api/v1/incidents?kind=alloc_failed")["incidents"]
+        return [row for row in rows if row["pid"] == pid]
+
+    return wait_for(find, "the incident")[0]
+
+
+def test_a_region_process_is_among_the_holders_of_a_failed_allocation(served, machine):
+    player = stock(served, machine, DRAM=7 * GIB)
+    unlucky = served.player(f"device {CARD}", "alloc 0 DRAM 0x1000 100", f"failed 0 DRAM {8 * GIB} 0")
+    holders = {h["pid"]: h["used"] for h in failure(served, unlucky.pid)["holders"]}
+    assert holders == {player.pid: 7 * GIB, unlucky.pid: 100}
+
+
+def test_holders_of_a_failed_allocation_are_matched_by_card(served, machine):
+    """Another process numbers the chip otherwise; a third has the same number for another chip."""
+    same = served.player(f"device 5 {CARD[2:]}", "alloc 5 DRAM 0x1000 700 weights")
+    other = served.player(
+        f"device 0 {0x2222:#x} wormhole_b0 n150 0 {12 * GIB} {90 * MIB}", "alloc 0 DRAM 0x1000 9 elsewhere"
+    )
+    for player in (same, other):
+        wait_for(lambda pid=player.pid: points(served, pid=pid), "it to be seen")
+    unlucky = served.player(f"device {CARD}", f"failed 0 DRAM {8 * GIB} 0")
+    row = failure(served, unlucky.pid)
+    assert {h["pid"]: h["used"] for h in row["holders"]} == {same.pid: 700}
+    assert [(s["name"], s["bytes"]) for s in row["sites"]] == [("weights", 700)]
+
+
 def test_the_old_protocol_counts_regions_too(ttmemd, machine):
     ttmemd.start()
     stock(ttmemd, machine, DRAM=7 * GIB)
