@@ -26,6 +26,10 @@ struct past {
 	struct work_job sample;
 	uint64_t since_ns; /* CLOCK_REALTIME of its making */
 	uint64_t passes;
+	struct region_watch *regions;
+	struct work_job regions_job;
+	bool is_waking; /* the job is under way; the loop's, likewise the next */
+	bool is_woken;  /* and it is wanted once more */
 
 	/*
 	 * For what is below, and held for moments only: the loop takes it as well. Never while a book

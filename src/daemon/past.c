@@ -2,7 +2,8 @@
 
 /*
  * Once a second: the totals of everybody, and a look for incidents into those books whose counters say
- * that there may be some. And once for every process that has ended: what it left.
+ * that there may be some. And once for every process that has ended: what it left, in its book or, if it
+ * had none, in tt-metal's regions.
  */
 
 #include "daemon/past.h"
@@ -16,6 +17,7 @@
 #include "daemon/collector.h"
 #include "daemon/news.h"
 #include "daemon/past-inside.h"
+#include "daemon/region-watch.h"
 #include "daemon/registry.h"
 #include "daemon/tracked.h"
 #include "store/store.h"
@@ -127,8 +129,11 @@ static void past_pass(struct past *past, bool look, bool sample)
 	if (collector_totals(past->config.collector, clock_ns(CLOCK_MONOTONIC), &snapshot) < 0)
 		return; /* no memory; perhaps the next time */
 	past_visit_all(past, snapshot, look);
-	if (sample && past->config.store)
-		store_put_sample(past->config.store, snapshot);
+	if (sample) {
+		region_watch_see(past->regions, snapshot);
+		if (past->config.store)
+			store_put_sample(past->config.store, snapshot);
+	}
 	snapshot_free(snapshot);
 }
 
@@ -149,6 +154,7 @@ static void past_sample_done(struct work_job *job)
 	struct past *past = container_of(job, struct past, sample);
 	uint64_t now = loop_now(past->config.loop);
 
+	region_watch_settle(past->regions);
 	past_tell(past);
 	/* On the second, however long it took; without memory for a timer there are no more samples. */
 	(void)loop_set(past->config.loop, &past->timer,
@@ -161,6 +167,56 @@ static void past_timer(struct loop_timer *timer)
 
 	past->passes++;
 	work_put(past->config.work, &past->sample);
+}
+
+/* Somebody has ended whose row in a region is all that it left. */
+static void past_regions_run(struct work_job *job)
+{
+	struct past *past = container_of(job, struct past, regions_job);
+	struct snapshot *snapshot;
+
+	if (collector_totals(past->config.collector, clock_ns(CLOCK_MONOTONIC), &snapshot) < 0)
+		return; /* the next second's pass finds it */
+	region_watch_see(past->regions, snapshot);
+	snapshot_free(snapshot);
+}
+
+static void past_regions_done(struct work_job *job)
+{
+	struct past *past = container_of(job, struct past, regions_job);
+
+	region_watch_settle(past->regions);
+	past_tell(past);
+	past->is_waking = past->is_woken;
+	past->is_woken = false;
+	if (past->is_waking)
+		work_put(past->config.work, job);
+}
+
+static void past_regions_wake(void *context)
+{
+	struct past *past = context;
+
+	/* Whoever is at it may have looked before: then once more. */
+	past->is_woken = past->is_waking;
+	if (past->is_waking)
+		return;
+	past->is_waking = true;
+	work_put(past->config.work, &past->regions_job);
+}
+
+static void past_regions_ended(void *context, const struct snapshot *left)
+{
+	const struct store_ending ending = {.ended_ns = left->time_ns};
+	const struct news_ending told = {.ended_ns = left->time_ns, .how = "died"};
+	struct past *past = context;
+
+	pthread_mutex_lock(&past->lock);
+	past->leaked++;
+	pthread_mutex_unlock(&past->lock);
+	past_add_news(past, PAST_LEAK, 1, news_new_leak(left, 0, &told));
+	if (past->config.store)
+		store_put_leak(past->config.store, left, 0, &ending);
 }
 
 static struct past_task *past_task_new(struct past *past, struct tracked *tracked)
@@ -293,6 +349,13 @@ void past_hurry(struct past *past, struct tracked *tracked)
 int past_new(struct past **ret_past, const struct past_config *config)
 {
 	struct past *past = calloc(1, sizeof(*past));
+	const struct region_watch_config regions = {
+		.loop = config->loop,
+		.proc = registry_proc(config->registry),
+		.context = past,
+		.wake = past_regions_wake,
+		.ended = past_regions_ended,
+	};
 	int r;
 
 	if (!past)
@@ -303,8 +366,9 @@ int past_new(struct past **ret_past, const struct past_config *config)
 	past->sample.run = past_sample_run;
 	past->sample.done = past_sample_done;
 	(void)pthread_mutex_init(&past->lock, NULL); /* cannot fail on Linux */
+	past->regions_job = (struct work_job){.run = past_regions_run, .done = past_regions_done};
 	past->ended = calloc(1, sizeof(*past->ended));
-	r = past->ended ? 0 : -ENOMEM;
+	r = past->ended ? region_watch_new(&past->regions, &regions) : -ENOMEM;
 	if (r == 0)
 		r = loop_set(config->loop, &past->timer, loop_now(config->loop) + PAST_SECOND);
 	if (r < 0) {
@@ -322,6 +386,7 @@ struct past *past_free(struct past *past)
 	loop_cancel(past->config.loop, &past->timer);
 	news_free(past->news);
 	free(past->ended);
+	region_watch_free(past->regions);
 	pthread_mutex_destroy(&past->lock);
 	free(past);
 	return NULL;

@@ -232,12 +232,15 @@ int store_item_leak(const struct snapshot *snapshot, uint32_t process,
 		item->leaked_bytes = merge_add(item->leaked_bytes, store_group_add(groups, buffer));
 		item->leaked_buffers++;
 	}
-	if (item->leaked_buffers == 0) {
+	snapshot_process_totals(&snapshot->processes[process], &bytes, &buffers);
+	/* Who had no book left totals. */
+	if (item->leaked_buffers == 0 && snapshot->processes[process].books == 0)
+		item->leaked_bytes = bytes;
+	if (item->leaked_buffers == 0 && item->leaked_bytes == 0) {
 		*ret_item = NULL;
 		return 0;
 	}
 	/* Of very many only the largest are in the snapshot: then the counters tell the sums. */
-	snapshot_process_totals(&snapshot->processes[process], &bytes, &buffers);
 	if (buffers > item->leaked_buffers) {
 		item->cut += buffers - item->leaked_buffers;
 		item->leaked_bytes = bits_max(item->leaked_bytes, bytes);

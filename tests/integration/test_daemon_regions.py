@@ -79,6 +79,73 @@ def test_a_device_peak_stays_when_one_process_with_a_smaller_peak_is_left(served
     assert device(served)["peak"] == 2 * GIB + 100
 
 
+def test_a_killed_process_without_a_book_is_reported_with_its_last_bytes(served, machine):
+    player = stock(served, machine, DRAM=7 * GIB)
+    wait_for(lambda: points(served, pid=player.pid), "it to be seen")
+    machine.region(Region(4, CHIP, 0).process(player.pid, "player", seconds_ago=0, DRAM=6 * GIB, L1=5))
+    player.kill()
+    report = served.wait_for_leak(player.pid)
+    assert report["bytes"] == 6 * GIB + 5 and report["source"] == "tt-metal"
+    assert report["comm"] == "player" and report["how"] == "died"
+    assert report["buffers"] == [] and report["buffer_count"] == 0 and report["sites"] == []
+    assert report["buffers_known"] is False
+    for document in (served.json("leaks"), get(served, "/api/v1/leaks")):
+        assert document["exact"] is False and "buffers are not known" in document["notes"][0]
+        assert [p["pid"] for p in document["processes"]] == [player.pid]
+    text = served.run("leaks").stdout
+    assert "left 6.0 GiB" in text and "buffers are not known" in text
+    wait_for(lambda: f"Process {player.pid} (player) exited but left 6.0 GiB" in served.text(), "the notice")
+    assert json.loads(served.fetch("/healthz")[1])["status"] == "ok"
+    assert 'ttmem_incidents_total{kind="leak"} 1' in served.fetch("/metrics")[1]
+
+
+def test_a_process_that_freed_everything_or_left_the_region_is_no_leak(served, machine):
+    empty, gone = served.player(TTMEM="0"), served.player(TTMEM="0")
+    other = served.player(TTMEM="0")
+
+    def region(emptied=GIB, leaves=False):
+        region = Region(4, CHIP, 0).process(empty.pid, "player", seconds_ago=0, DRAM=emptied)
+        if not leaves:
+            region.process(gone.pid, "player", seconds_ago=0, DRAM=GIB)
+        machine.region(region.process(other.pid, "player", seconds_ago=0, DRAM=3))
+
+    region()
+    for player in (empty, gone, other):
+        wait_for(lambda pid=player.pid: points(served, pid=pid), "it to be seen")
+    region(emptied=0, leaves=True)
+    empty.kill()
+    gone.kill()
+    other.kill()  # whoever is reported after them was looked at after them
+    served.wait_for_leak(other.pid)
+    assert [p["pid"] for p in served.json("leaks")["processes"]] == [other.pid]
+
+
+def test_rows_that_were_stale_before_are_nobodys_leak(served, machine):
+    """Containers have small pids of their own: the row of another one's process may have the same number."""
+    player = served.player(TTMEM="0")
+    old = Region(4, 0x2222, 1).process(1 << 22, "gone", seconds_ago=0, DRAM=GIB)
+    machine.region(old)
+    machine.region(Region(4, CHIP, 0).process(player.pid, "player", seconds_ago=0, DRAM=9))
+    wait_for(lambda: points(served, pid=player.pid), "it to be seen")
+    player.kill()
+    assert served.wait_for_leak(player.pid)["bytes"] == 9
+    assert len(served.json("leaks")["processes"]) == 1
+
+
+def test_a_process_with_a_book_is_reported_once(served, machine):
+    player = served.player(f"device {CARD}", "alloc 0 DRAM 0x1000 4096")
+    machine.region(Region(4, CHIP, 0).process(player.pid, "player", seconds_ago=0, DRAM=4096))
+    wait_for(lambda: points(served, pid=player.pid), "it to be seen")
+    player.kill()
+    report = served.wait_for_leak(player.pid)
+    assert report["buffer_count"] == 1 and report["source"] == "book"
+    last = stock(served, machine, DRAM=5)
+    wait_for(lambda: points(served, pid=last.pid), "it to be seen")
+    last.kill()
+    served.wait_for_leak(last.pid)
+    assert len(served.leaks(player.pid)) == 1
+
+
 def failure(daemon, pid):
     def find():
         rows = get(daemon, "/api/v1/incidents?kind=alloc_failed")["incidents"]

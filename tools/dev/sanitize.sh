@@ -51,7 +51,7 @@ meson_test() {
 }
 
 TSAN_DAEMON="daemon-collector daemon-legacy-question daemon-legacy-server daemon-native daemon-outlet
-	daemon-past daemon-roll daemon-work"
+	daemon-past daemon-region-watch daemon-roll daemon-work"
 
 dev_sanitize() {
 	need build sanitize
