@@ -113,8 +113,12 @@ static int leaks_print(void *context, const json_t *process)
 	text_put(stdout, user ? user : "?");
 	printf(", %s ago: ", text_duration(now > ended ? now - ended : 0, number));
 	leaks_print_end(process);
-	printf(", left %" PRIu64 " buffer%s, %s\n", count, count == 1 ? "" : "s",
-	       text_size(bytes, number));
+	if (json_is_false(json_object_get(process, "buffers_known")))
+		printf(", left %s; its buffers are not known: only tt-metal's region told of it\n",
+		       text_size(bytes, number));
+	else
+		printf(", left %" PRIu64 " buffer%s, %s\n", count, count == 1 ? "" : "s",
+		       text_size(bytes, number));
 	for (size_t i = 0; i < json_array_size(sites) && i < LEAKS_SITES_MAX; i++)
 		leaks_print_site(json_array_get(sites, i), ended);
 	if (json_array_size(sites) > LEAKS_SITES_MAX)

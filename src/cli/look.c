@@ -12,13 +12,12 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "book/clock.h"
 #include "cli/frame-names.h"
 #include "core/frames.h"
 #include "core/snapshot.h"
 #include "source/book.h"
-#include "source/machine.h"
-#include "source/remote.h"
+#include "source/collect.h"
+#include "source/source.h"
 
 struct look {
 	struct source *books;
@@ -68,28 +67,10 @@ void look_cleanup_snapshot(struct snapshot **snapshot)
 int look_take(struct look *look, const struct source_request *request,
 	      struct snapshot **ret_snapshot)
 {
-	CLEANUP(look_cleanup_snapshot)
-	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
-	size_t closed = 0;
-	int r;
+	struct collect_sources sources;
 
-	if (!snapshot)
-		return -ENOMEM;
-	r = source_collect(look->books, request, snapshot);
-	if (r == 0)
-		r = machine_collect(request, snapshot, &closed);
-	if (r < 0)
-		return r;
-	if (closed && remote_regions(look_remote(look), snapshot) != 0)
-		machine_note_closed(closed, snapshot);
-	book_note_nothing(look_scan(look), remote_count(look_remote(look)), snapshot);
-	/* The moment of a snapshot is its end: nothing in it may be younger. */
-	snapshot->time_ns = clock_ns(CLOCK_REALTIME);
-	r = snapshot_finish(snapshot);
-	if (r < 0)
-		return r;
-	*ret_snapshot = cleanup_steal(snapshot);
-	return 0;
+	book_source_sources(look->books, &sources);
+	return collect_machine(&sources, request, ret_snapshot);
 }
 
 int look_refresh(struct look *look)

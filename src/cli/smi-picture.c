@@ -100,8 +100,9 @@ bool smi_picture_shows_device(const struct smi_picture *picture,
 		return false;
 	for (uint32_t type = 0; type < BOOK_TYPES; type++)
 		buffers |= device->memory[type].buffers;
+	/* With who is only in a region, see below, goes the device that it is on. */
 	return picture->style->all || picture->filter->device_count || buffers || !device->closed ||
-	       device->present;
+	       device->present || device->stale;
 }
 
 bool smi_picture_shows_process(const struct smi_picture *picture,

@@ -134,6 +134,7 @@ static void merge_row(struct snapshot *snapshot, const struct merge_entry *entri
 
 		row->device = (uint32_t)bits_min(row->device, part->device);
 		merge_facts(snapshot, row, &entries[i]);
+		row->stale += entries[i].process->stale;
 		if (!entries[i].process->alive)
 			continue;
 		open = open || !part->facts.closed_ns;

@@ -308,3 +308,44 @@ UNIT(sums_stop_at_the_top)
 	assert(snapshot->devices[0].memory[TYPES_DRAM].used == UINT64_MAX);
 	snapshot_free(snapshot);
 }
+
+UNIT(a_device_says_who_is_only_in_its_region)
+{
+	struct snapshot *snapshot = start();
+
+	region(snapshot, 10, false, 0, CHIP, 100);
+	region(snapshot, 11, true, 1, OTHER_CHIP, 50);
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->device_count == 2 && total(snapshot) == 50);
+	assert(snapshot->devices[0].closed && snapshot->devices[0].stale == 1);
+	assert(!snapshot->devices[1].closed && snapshot->devices[1].stale == 0);
+	snapshot_free(snapshot);
+}
+
+UNIT(a_device_that_only_the_region_tells_of_is_not_the_books)
+{
+	struct snapshot *snapshot = start();
+
+	book(snapshot, 10, 0, CHIP, 100);
+	region(snapshot, 10, true, 1, OTHER_CHIP, 50);
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->processes[0].part_count == 2 && total(snapshot) == 100);
+	assert(!snapshot->processes[0].parts[0].is_claim_only);
+	assert(snapshot->processes[0].parts[1].is_claim_only);
+	snapshot_free(snapshot);
+}
+
+UNIT(a_process_that_has_nothing_there_yet_means_the_only_device_of_that_number)
+{
+	struct snapshot *snapshot = start();
+	uint32_t row = 9;
+
+	book(snapshot, 10, 0, CHIP, 100);
+	book(snapshot, 11, 5, CHIP, 100);
+	book(snapshot, 12, 1, OTHER_CHIP, 50);
+	assert(snapshot_finish(snapshot) == 0 && snapshot->device_count == 2);
+	assert(snapshot_find_row(snapshot, 1, 5, &row) && row == 0);
+	assert(snapshot_find_row(snapshot, 0, 1, &row) && row == 1);
+	assert(!snapshot_find_row(snapshot, 0, 7, &row));
+	snapshot_free(snapshot);
+}

@@ -123,10 +123,12 @@ static int settle_compare(struct snapshot *snapshot, size_t index,
 	struct snapshot_process *process = &snapshot->processes[index];
 	struct snapshot_part *part = settle_part(process, claim);
 
-	if (!part)
+	if (!part) {
 		part = settle_add_part(snapshot, index, claim);
-	if (!part)
-		return -ENOMEM;
+		if (!part)
+			return -ENOMEM;
+		part->is_claim_only = true;
+	}
 	part->claimed = true;
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		part->claimed_used[type] = claim->used[type];

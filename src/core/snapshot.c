@@ -21,14 +21,21 @@ struct snapshot *snapshot_new(uint64_t time_ns)
 
 	if (!snapshot)
 		return NULL;
+	snapshot->refs = 1;
 	snapshot->time_ns = time_ns;
 	snapshot->exact = true;
 	return snapshot;
 }
 
+struct snapshot *snapshot_ref(struct snapshot *snapshot)
+{
+	__atomic_add_fetch(&snapshot->refs, 1, __ATOMIC_RELAXED);
+	return snapshot;
+}
+
 struct snapshot *snapshot_free(struct snapshot *snapshot)
 {
-	if (!snapshot)
+	if (!snapshot || __atomic_sub_fetch(&snapshot->refs, 1, __ATOMIC_ACQ_REL) > 0)
 		return NULL;
 	for (size_t i = 0; i < snapshot->process_count; i++)
 		free(snapshot->processes[i].parts);
@@ -107,6 +114,25 @@ const struct snapshot_part *snapshot_find_part(const struct snapshot *snapshot, 
 					       uint32_t device)
 {
 	return snapshot_existing_part(snapshot, process, device);
+}
+
+bool snapshot_find_row(const struct snapshot *snapshot, uint32_t process, uint32_t device,
+		       uint32_t *ret_row)
+{
+	const struct snapshot_part *part = snapshot_existing_part(snapshot, process, device);
+	uint32_t found = 0;
+
+	if (part) {
+		*ret_row = part->row;
+		return true;
+	}
+	for (uint32_t i = 0; i < snapshot->device_count; i++) {
+		if (snapshot->devices[i].device != device)
+			continue;
+		found++;
+		*ret_row = i;
+	}
+	return found == 1;
 }
 
 struct snapshot_part *snapshot_part(struct snapshot *snapshot, uint32_t process, uint32_t device)

@@ -87,6 +87,7 @@ struct snapshot_part {
 	/* Once finished, of a part that tt-metal's region tells of as well: what that says. It is never
 	 * counted; where it is not what the memory above says, differs is set. */
 	bool claimed;
+	bool is_claim_only; /* the book has nothing of this device */
 	bool differs;
 	uint64_t claimed_used[BOOK_TYPES];
 };
@@ -185,6 +186,7 @@ struct snapshot_device {
 	bool closed;        /* every living process that had it has closed it */
 	uint32_t processes; /* living ones that tell of their memory */
 	uint32_t untracked; /* living ones that have it open and do not */
+	uint32_t stale;     /* ended ones that only a region still names */
 	bool present;       /* the driver has it; then: */
 	uint32_t number;    /* N of /dev/tenstorrent/N */
 	uint64_t serial;    /* 0 = not known */
@@ -241,6 +243,7 @@ struct snapshot_incident {
 };
 
 struct snapshot {
+	uint32_t refs; /* atomic */
 	uint64_t time_ns;
 	bool exact; /* every figure in it is */
 
@@ -258,6 +261,7 @@ struct snapshot {
 	size_t card_count, card_capacity;
 	struct snapshot_claim *claims;
 	size_t claim_count, claim_capacity;
+	size_t closed_regions; /* of tt-metal, that nobody who was asked may read */
 	const char **notes;
 	size_t note_count, note_capacity;
 	size_t notes_lost;
@@ -265,7 +269,9 @@ struct snapshot {
 	struct pool texts;
 };
 
+/* Both count references: a finished snapshot may be shared by threads, and then nobody may change it. */
 struct snapshot *snapshot_new(uint64_t time_ns);
+struct snapshot *snapshot_ref(struct snapshot *snapshot);
 struct snapshot *snapshot_free(struct snapshot *snapshot);
 
 /*
@@ -285,6 +291,13 @@ struct snapshot_part *snapshot_add_part(struct snapshot *snapshot, uint32_t proc
 /* The first of that number, NULL if there is none. */
 const struct snapshot_part *snapshot_find_part(const struct snapshot *snapshot, uint32_t process,
 					       uint32_t device);
+
+/*
+ * The device that @process calls @device: of its part, or if it has none there, as before its first allocation, the
+ * only one of that number. @ret_row: index into devices. False: there is none, or there are several.
+ */
+bool snapshot_find_row(const struct snapshot *snapshot, uint32_t process, uint32_t device,
+		       uint32_t *ret_row);
 
 /* All that a process holds, over its devices and types; sums stop at the top. */
 void snapshot_process_totals(const struct snapshot_process *process, uint64_t *ret_bytes,

@@ -11,15 +11,13 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "book/clock.h"
-#include "book/view.h"
+#include "core/request.h"
 #include "core/snapshot.h"
 #include "core/types.h"
+#include "daemon/collector.h"
 #include "daemon/daemon.h"
 #include "daemon/legacy-report.h"
 #include "daemon/symbols-namer.h"
-#include "daemon/tracked.h"
-#include "source/source.h"
 #include "store/store.h"
 
 #define DUMP_SECOND UINT64_C(1000000000)
@@ -35,25 +33,16 @@ static int dump_living(struct daemon *daemon, const struct access_peer *asker, F
 {
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer;
 	const struct source_request everything = {.buffers = true, .namer = &namer.namer};
-	struct roster *roster = registry_roster(daemon->registry);
-	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
-	struct view *view = calloc(1, sizeof(*view));
-	int r = snapshot && view ? 0 : -ENOMEM;
+	const struct collector_wish wish = {.request = &everything, .asker = asker};
+	struct snapshot *snapshot;
+	int r;
 
 	symbols_namer_init(&namer, daemon->symbols, false); /* names as far as they are known */
-	for (size_t i = 0; r == 0 && i < roster->count; i++) {
-		if (access_may_see(asker, roster->list[i]->maker))
-			r = tracked_collect(roster->list[i], &everything, view, snapshot);
-	}
-	if (r == 0)
-		r = snapshot_finish(snapshot);
-	if (r == 0)
-		r = legacy_report_remaining(out, snapshot);
-	if (view)
-		view_deinit(view);
-	free(view);
+	r = collector_read(daemon->collector, &wish, &snapshot);
+	if (r < 0)
+		return r;
+	r = legacy_report_remaining(out, snapshot);
 	snapshot_free(snapshot);
-	roster_unref(roster);
 	return r;
 }
 

@@ -13,14 +13,13 @@
 #include "core/document.h"
 #include "core/history.h"
 #include "core/snapshot.h"
+#include "daemon/collector.h"
 #include "daemon/daemon.h"
 #include "daemon/legacy-report.h"
 #include "daemon/outlet.h"
-#include "daemon/outsiders.h"
 #include "daemon/past-documents.h"
 #include "daemon/symbols-namer.h"
 #include "daemon/tracked.h"
-#include "source/machine.h"
 #include "source/source.h"
 #include "source/trail.h"
 #include "store/store.h"
@@ -29,28 +28,9 @@
 static int provide_snapshot_once(struct daemon *daemon, const struct source_request *request,
 				 struct snapshot **ret_snapshot)
 {
-	struct roster *roster = registry_roster(daemon->registry);
-	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
-	int r = snapshot ? roster_collect(roster, request, snapshot) : -ENOMEM;
-	size_t closed = 0;
+	const struct collector_wish wish = {.request = request};
 
-	if (r == 0)
-		r = outsiders_collect(daemon->registry, roster, snapshot);
-	roster_unref(roster);
-	if (r == 0)
-		r = machine_collect(request, snapshot, &closed);
-	if (r == 0) {
-		machine_note_closed(closed, snapshot);
-		snapshot->time_ns = clock_ns(CLOCK_REALTIME);
-		r = snapshot_finish(snapshot);
-	}
-	if (r < 0) {
-		snapshot_free(snapshot);
-		return r;
-	}
-	past_fill_peaks(daemon->past, snapshot);
-	*ret_snapshot = snapshot;
-	return 0;
+	return collector_read(daemon->collector, &wish, ret_snapshot);
 }
 
 /* Whoever wants buffers wants names; those that take asking are there the second time. */
@@ -63,6 +43,8 @@ static int provide_snapshot(void *context, const struct source_request *request,
 	struct snapshot *snapshot, *again;
 	int r;
 
+	if (!request->buffers && !request->is_own)
+		return collector_totals(daemon->collector, clock_ns(CLOCK_MONOTONIC), ret_snapshot);
 	if (!request->buffers || request->unnamed)
 		return provide_snapshot_once(daemon, request, ret_snapshot);
 	symbols_namer_init(&namer, daemon->symbols, false);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "daemon/collector.h"
 #include "daemon/daemon.h"
 #include "daemon/outlet.h"
 #include "web/push.h"
@@ -27,6 +28,13 @@ static struct roster *serve_roster(void *context)
 	return registry_roster(daemon->registry);
 }
 
+static int serve_totals(void *context, uint64_t since_ns, struct snapshot **ret_snapshot)
+{
+	struct daemon *daemon = context;
+
+	return collector_totals(daemon->collector, since_ns, ret_snapshot);
+}
+
 int daemon_serve_native(struct daemon *daemon)
 {
 	const struct config *config = daemon->config;
@@ -41,6 +49,7 @@ int daemon_serve_native(struct daemon *daemon)
 				.context = daemon,
 				.offer_consume = serve_offer,
 				.roster = serve_roster,
+				.totals = serve_totals,
 			},
 	};
 	int fd = cleanup_steal_fd(&daemon->handed.native);
@@ -63,6 +72,7 @@ int daemon_serve_legacy(struct daemon *daemon)
 		.symbols = daemon->symbols,
 		.loop = daemon->loop,
 		.registry = daemon->registry,
+		.collector = daemon->collector,
 		.outlet = daemon->outlet,
 		.work = daemon->desk,
 		.path = config->legacy_socket,

@@ -46,7 +46,8 @@ void daemon_tell(struct daemon *daemon, const struct news *news)
 		.length = news->json_length,
 	};
 
-	if (daemon->legacy && !news->is_old_client && strcmp(news->kind, "leak") == 0)
+	if (daemon->legacy && !news->is_old_client && !news->is_totals_only &&
+	    strcmp(news->kind, "leak") == 0)
 		legacy_server_dead(daemon->legacy, &news->dead);
 	if (!config->quiet)
 		outlet_put(daemon->outlet, news->text, news->text_length);

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "daemon/alarm.h"
+#include "daemon/collector.h"
 #include "daemon/journal.h"
 #include "daemon/keeper.h"
 #include "daemon/outlet.h"
@@ -226,6 +227,23 @@ static void daemon_raise_limits(void)
 	(void)setrlimit(RLIMIT_NOFILE, &files); /* then fewer books fit, and that is counted */
 }
 
+static struct roster *daemon_roster(void *context)
+{
+	return registry_roster(context);
+}
+
+/* Whatever shows or keeps something of the whole machine has it from here. */
+static int daemon_open_collector(struct daemon *daemon)
+{
+	const struct collector_config config = {
+		.context = daemon->registry,
+		.roster = daemon_roster,
+		.proc = registry_proc(daemon->registry),
+	};
+
+	return collector_new(&daemon->collector, &config);
+}
+
 static int daemon_open_inside(struct daemon *daemon)
 {
 	const struct config *config = daemon->config;
@@ -264,10 +282,13 @@ static int daemon_open_inside(struct daemon *daemon)
 	if (r == 0)
 		r = registry_new(&daemon->registry, &registry);
 	if (r == 0)
+		r = daemon_open_collector(daemon);
+	if (r == 0)
 		r = symbols_new(&daemon->symbols, &symbols);
 	if (r < 0)
 		return r;
 	past.registry = daemon->registry;
+	past.collector = daemon->collector;
 	past.store = daemon->store;
 	past.symbols = daemon->symbols;
 	learner.registry = daemon->registry;
@@ -421,6 +442,7 @@ void daemon_close(struct daemon *daemon)
 	registry_free(daemon->registry);
 	legacy_server_free(daemon->legacy);
 	past_free(daemon->past);
+	collector_free(daemon->collector);
 	symbols_free(daemon->symbols);
 	alarm_free(daemon->alarm);
 	journal_free(daemon->journal);

@@ -25,6 +25,7 @@
 #include "web/web.h"
 
 struct alarm;
+struct collector;
 struct journal;
 struct keeper;
 struct keeper_entry;
@@ -62,6 +63,7 @@ struct daemon {
 	struct symbols *symbols;
 	struct symbols_learner *learner;
 	struct registry *registry;
+	struct collector *collector;
 	struct past *past;
 	struct native *native;
 	struct legacy_server *legacy;

@@ -2,8 +2,8 @@
 
 /*
  * Questions are answered together. While one batch is being worked on, others gather; the next batch
- * takes all of them and reads the books once. So a thousand askers cost what one does, and each answer
- * is of a moment after the question.
+ * takes all of them and is answered from one picture of the machine. So a thousand askers cost what one
+ * does, and each answer is of a moment after the question.
  */
 
 #include <errno.h>
@@ -16,13 +16,12 @@
 #include "book/clock.h"
 #include "core/request.h"
 #include "core/snapshot.h"
+#include "daemon/collector.h"
 #include "daemon/legacy-answer.h"
 #include "daemon/legacy-inside.h"
 #include "daemon/legacy-report.h"
 #include "daemon/outlet.h"
-#include "daemon/outsiders.h"
 #include "daemon/symbols-namer.h"
-#include "daemon/tracked.h"
 #include "daemon/work.h"
 #include "wire/legacy-encode.h"
 
@@ -45,6 +44,7 @@ struct legacy_question {
 	enum question_kind kind;
 	enum legacy_dialect dialect;
 	int32_t device;
+	uint64_t came_ns; /* CLOCK_MONOTONIC */
 
 	int outcome; /* 0 or a negative errno */
 	char *result;
@@ -54,7 +54,7 @@ struct legacy_question {
 struct legacy_batch {
 	struct work_job job;
 	struct legacy_server *server;
-	struct registry *registry;
+	struct collector *collector;
 	struct symbols *symbols;
 	struct legacy_question *questions;
 };
@@ -152,35 +152,40 @@ static void question_answer(struct legacy_question *question, const struct snaps
 		question_finish_text(question);
 }
 
+/* The picture that answers all of them; shared, unless somebody wants buffers. */
+static int batch_read(const struct legacy_batch *batch, struct snapshot **ret_snapshot)
+{
+	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
+	struct source_request request = {0};
+	const struct collector_wish wish = {.request = &request};
+	uint64_t came_ns = 0;
+
+	for (const struct legacy_question *q = batch->questions; q; q = q->next) {
+		request.buffers = request.buffers || question_wants_buffers(q);
+		came_ns = bits_max(came_ns, q->came_ns);
+	}
+	if (!request.buffers)
+		return collector_totals(batch->collector, came_ns, ret_snapshot);
+	if (batch->symbols) {
+		symbols_namer_init(&namer, batch->symbols, false);
+		request.namer = &namer.namer; /* as far as names are known */
+	}
+	return collector_read(batch->collector, &wish, ret_snapshot);
+}
+
 /* In the worker's thread. */
 static void batch_run(struct work_job *job)
 {
 	struct legacy_batch *batch = container_of(job, struct legacy_batch, job);
-	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
-	struct roster *roster = registry_roster(batch->registry);
-	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
-	struct source_request request = {0};
-	int r = snapshot ? 0 : -ENOMEM;
+	struct snapshot *snapshot = NULL;
+	int r = batch_read(batch, &snapshot);
 
-	for (struct legacy_question *q = batch->questions; q; q = q->next)
-		request.buffers = request.buffers || question_wants_buffers(q);
-	if (request.buffers && batch->symbols) {
-		symbols_namer_init(&namer, batch->symbols, false);
-		request.namer = &namer.namer; /* as far as names are known */
-	}
-	if (r == 0)
-		r = roster_collect(roster, &request, snapshot);
-	if (r == 0)
-		r = outsiders_collect(batch->registry, roster, snapshot);
-	if (r == 0)
-		r = snapshot_finish(snapshot);
 	for (struct legacy_question *q = batch->questions; q; q = q->next) {
 		if (r == 0)
 			question_answer(q, snapshot);
 		else
 			q->outcome = r;
 	}
-	roster_unref(roster);
 	snapshot_free(snapshot);
 }
 
@@ -251,7 +256,7 @@ static void question_start(struct legacy_server *server)
 	batch->job.run = batch_run;
 	batch->job.done = batch_done;
 	batch->server = server;
-	batch->registry = server->config.registry;
+	batch->collector = server->config.collector;
 	batch->symbols = server->config.symbols;
 	batch->questions = cleanup_steal(server->questions);
 	server->questions_end = &server->questions;
@@ -266,6 +271,7 @@ static struct legacy_question *question_new(struct legacy_server *server, enum q
 	if (!question)
 		return NULL;
 	question->kind = kind;
+	question->came_ns = clock_ns(CLOCK_MONOTONIC);
 	*server->questions_end = question;
 	server->questions_end = &question->next;
 	server->counts.questions++;

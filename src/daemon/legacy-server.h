@@ -35,6 +35,7 @@ struct work;
 struct legacy_config {
 	struct loop *loop;
 	struct registry *registry;
+	struct collector *collector; /* answers questions from it */
 	struct outlet *outlet;
 	struct work *work;       /* for questions */
 	struct symbols *symbols; /* NULL: native frames in reports stay addresses */

@@ -20,8 +20,10 @@
 #include "base/clock.h"
 #include "base/loop.h"
 #include "base/unit.h"
+#include "book/view.h"
 #include "core/request.h"
 #include "core/snapshot.h"
+#include "daemon/collector.h"
 #include "daemon/outlet.h"
 #include "daemon/registry.h"
 #include "daemon/tracked.h"
@@ -41,10 +43,19 @@ static struct snapshot *testing_read(const struct roster *roster)
 {
 	const struct source_request request = {.buffers = true, .incidents = true};
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
+	struct view view = VIEW_NULL;
 
-	assert(snapshot && roster_collect(roster, &request, snapshot) == 0);
+	assert(snapshot);
+	for (size_t i = 0; i < roster->count; i++)
+		assert(tracked_collect(roster->list[i], &request, &view, snapshot) == 0);
+	view_deinit(&view);
 	assert(snapshot_finish(snapshot) == 0);
 	return snapshot;
+}
+
+static struct roster *testing_roster(void *context)
+{
+	return registry_roster(context);
 }
 
 /* Reads the book as whoever judges it would. */
@@ -86,6 +97,7 @@ void legacy_testing_open(struct legacy_testing_world *world, const struct legacy
 			  .ended = testing_ended},
 		.adopt = testing_adopt,
 	};
+	struct collector_config collector = {.roster = testing_roster};
 
 	*world = (struct legacy_testing_world){0};
 	(void)snprintf(world->path, sizeof(world->path), "%.90s/old", unit_dir());
@@ -98,6 +110,10 @@ void legacy_testing_open(struct legacy_testing_world *world, const struct legacy
 	assert(registry_new(&world->registry, &registry) == 0);
 	own.loop = world->loop;
 	own.registry = world->registry;
+	collector.context = world->registry;
+	collector.proc = registry_proc(world->registry);
+	assert(collector_new(&world->collector, &collector) == 0);
+	own.collector = world->collector;
 	own.outlet = world->outlet;
 	own.work = world->work;
 	own.path = world->path;
@@ -108,6 +124,7 @@ void legacy_testing_close(struct legacy_testing_world *world)
 {
 	legacy_server_stop(world->server);
 	work_free(world->work);
+	collector_free(world->collector);
 	registry_free(world->registry);
 	legacy_server_free(world->server);
 	outlet_free(world->outlet);

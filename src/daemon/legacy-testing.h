@@ -15,6 +15,7 @@
 #include "daemon/legacy-server.h"
 #include "wire/legacy.h"
 
+struct collector;
 struct loop;
 struct outlet;
 struct registry;
@@ -35,6 +36,7 @@ struct legacy_testing_world {
 	struct outlet *outlet;
 	struct work *work;
 	struct registry *registry;
+	struct collector *collector;
 	struct legacy_server *server;
 	char path[104];
 	char output[104]; /* file of the outlet */

@@ -12,13 +12,11 @@
 #include "daemon/native-regions.h"
 #include "daemon/native-roster.h"
 #include "daemon/native.h"
-#include "daemon/tracked.h"
 #include "web/local.h"
 #include "web/web.h"
 
 struct native_desk {
 	const struct native_config *config;
-	struct native_roster *roster;
 	char buffer[NATIVE_PACKET_MAX]; /* of the response that is being written */
 };
 
@@ -29,29 +27,15 @@ struct native_desk *native_desk_new(const struct native_config *config)
 	if (!desk)
 		return NULL;
 	desk->config = config;
-	desk->roster = native_roster_new();
-	return desk->roster ? desk : native_desk_free(desk);
+	return desk;
 }
 
 struct native_desk *native_desk_free(struct native_desk *desk)
 {
 	if (!desk)
 		return NULL;
-	native_roster_free(desk->roster);
 	free(desk);
 	return NULL;
-}
-
-static int native_desk_roster(struct native_desk *desk, const struct native_question *question,
-			      struct native_answer *answer)
-{
-	const struct native_hooks *hooks = &desk->config->hooks;
-	struct roster *roster = hooks->roster(hooks->context);
-	int r = native_roster_put(desk->roster, roster, question->request.want, question->came_ns,
-				  &question->asker, answer);
-
-	roster_unref(roster);
-	return r;
 }
 
 /* The body is written first: only then are its length, and whether there is one, known. */
@@ -86,8 +70,9 @@ void native_desk_answer(struct native_desk *desk, const struct native_question *
 		return;
 	}
 	if (question->request.kind == NATIVE_ROSTER)
-		r = native_desk_roster(desk, question, answer);
+		r = native_roster_put(&desk->config->hooks, question->request.want,
+				      question->came_ns, &question->asker, answer);
 	if (question->request.kind == NATIVE_REGIONS)
-		r = native_regions_put(answer);
+		r = native_regions_put(&desk->config->hooks, question->came_ns, answer);
 	native_answer_end(answer, r);
 }

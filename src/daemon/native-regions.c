@@ -8,11 +8,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "book/clock.h"
 #include "core/snapshot.h"
 #include "daemon/native-answer.h"
-#include "source/machine.h"
-#include "source/source.h"
+#include "daemon/native.h"
 #include "wire/native.h"
 
 struct native_regions_packet {
@@ -70,15 +68,13 @@ static void native_regions_fill(const struct snapshot_claim *claim,
 	*ret_packet = packet;
 }
 
-int native_regions_put(struct native_answer *answer)
+int native_regions_put(const struct native_hooks *hooks, uint64_t came_ns,
+		       struct native_answer *answer)
 {
-	static const struct source_request request = {0};
-	CLEANUP(native_regions_cleanup)
-	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
-	size_t closed = 0;
-	int r = snapshot ? machine_collect(&request, snapshot, &closed) : -ENOMEM;
+	CLEANUP(native_regions_cleanup) struct snapshot *snapshot = NULL;
+	int r = hooks->totals(hooks->context, came_ns, &snapshot);
 
-	if (r == 0 && closed)
+	if (r == 0 && snapshot->closed_regions)
 		r = -EACCES;
 	for (size_t i = 0; r == 0 && i < snapshot->claim_count; i++) {
 		struct native_regions_packet packet;

@@ -6,8 +6,12 @@
  * thread.
  */
 
-struct native_answer;
+#include <stdint.h>
 
-/* Adds a packet for each row of a region. 0, -EACCES if there are regions that we may not read either, or another
+struct native_answer;
+struct native_hooks;
+
+/* Adds a packet for each row of a region, as of @came_ns (CLOCK_MONOTONIC) or later. 0, -EACCES if there are regions that we may not read either, or another
  * negative errno. */
-int native_regions_put(struct native_answer *answer);
+int native_regions_put(const struct native_hooks *hooks, uint64_t came_ns,
+		       struct native_answer *answer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Processes and their totals, as packets; the header tells the idea. */
+/* Processes and their totals, as packets. */
 
 #include "daemon/native-roster.h"
 
@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "book/clock.h"
@@ -17,9 +16,11 @@
 #include "core/snapshot.h"
 #include "daemon/access.h"
 #include "daemon/native-answer.h"
+#include "daemon/native.h"
 #include "daemon/tracked.h"
 #include "source/proc.h"
 #include "source/source.h"
+#include "wire/native.h"
 
 _Static_assert(NATIVE_TYPES == BOOK_TYPES, "types");
 _Static_assert(NATIVE_DEVICES == BOOK_DEVICES, "devices");
@@ -30,41 +31,22 @@ _Static_assert(sizeof(((struct native_process *)NULL)->container) == PROC_CONTAI
 
 #define NATIVE_ROSTER_PARTS_MAX 32768u /* 28 MiB; beyond it devices are left out */
 
-/* A book: its identity, and its parts at `first` in the list of all. */
+/* One answer. */
+struct native_roster {
+	const struct native_hooks *hooks;
+	uint32_t want; /* NATIVE_WANT_... */
+	uint64_t came_ns;
+	const struct access_peer *asker;
+	struct snapshot *snapshot; /* taken when totals are first needed; NULL until then */
+	size_t hint, room;
+};
+
+/* A book as packets tell of it. */
 struct native_row {
 	struct native_process process;
-	bool has_totals;
-	size_t first, count;
-};
-
-struct native_roster {
-	struct view view;
-	uint64_t begun_ns;
-	struct native_row *rows;
-	size_t count, capacity;
 	struct native_part *parts;
-	size_t part_count, part_capacity;
+	size_t count;
 };
-
-struct native_roster *native_roster_new(void)
-{
-	struct native_roster *self = calloc(1, sizeof(*self));
-
-	if (self)
-		self->view = VIEW_NULL;
-	return self;
-}
-
-struct native_roster *native_roster_free(struct native_roster *self)
-{
-	if (!self)
-		return NULL;
-	view_deinit(&self->view);
-	free(self->rows);
-	free(self->parts);
-	free(self);
-	return NULL;
-}
 
 /* Text into a field that is filled up with NULs. */
 static void native_roster_field(char *field, size_t size, const char *text)
@@ -124,29 +106,21 @@ static void native_roster_memory(const struct snapshot_part *part, uint32_t type
 	};
 }
 
-static int native_roster_add_part(struct native_roster *self, const struct snapshot_part *from)
+static void native_roster_part(const struct snapshot_part *from, struct native_part *ret_part)
 {
-	struct native_part *parts, *part;
-
-	if (self->part_count >= NATIVE_ROSTER_PARTS_MAX)
-		return -ENOBUFS;
-	parts = array_grow(self->parts, &self->part_capacity, self->part_count + 1, sizeof(*parts));
-	if (!parts)
-		return -ENOMEM;
-	self->parts = parts;
-	part = &parts[self->part_count++];
-	*part = (struct native_part){
+	struct native_part part = {
 		.device = from->device,
 		.flags = (from->facts.declared ? NATIVE_DECLARED : 0) |
 			 (from->facts.remote ? NATIVE_REMOTE : 0),
 		.unique_id = from->facts.unique_id,
 		.closed_ns = from->facts.closed_ns,
 	};
-	native_roster_field(part->arch, sizeof(part->arch), from->facts.arch);
-	native_roster_field(part->card, sizeof(part->card), from->facts.card);
+
+	native_roster_field(part.arch, sizeof(part.arch), from->facts.arch);
+	native_roster_field(part.card, sizeof(part.card), from->facts.card);
 	for (uint32_t type = 0; type < NATIVE_TYPES; type++)
-		native_roster_memory(from, type, &part->memory[type]);
-	return 0;
+		native_roster_memory(from, type, &part.memory[type]);
+	*ret_part = part;
 }
 
 static void native_roster_cleanup(struct snapshot **snapshot)
@@ -154,74 +128,62 @@ static void native_roster_cleanup(struct snapshot **snapshot)
 	snapshot_free(*snapshot);
 }
 
-/* Reads the totals of a book. What cannot be read makes the process inexact. */
-static int native_roster_totals(struct native_roster *self, struct tracked *tracked,
-				struct native_row *row)
+static void native_roster_cleanup_row(struct native_row *row)
+{
+	free(row->parts);
+}
+
+/* Totals of one book. Those beyond what all answers together may hold make the process inexact. */
+static int native_roster_fill(const struct snapshot_process *process, size_t *room,
+			      struct native_row *row)
+{
+	row->process.last_ns = process->last_ns;
+	memcpy(row->process.rejected, &process->rejected, sizeof(row->process.rejected));
+	if (!process->exact || process->part_count > *room)
+		row->process.flags &= ~NATIVE_EXACT;
+	if (!process->alive)
+		row->process.flags &= ~NATIVE_ALIVE;
+	row->parts = calloc(bits_min(process->part_count, *room) + 1, sizeof(*row->parts));
+	if (!row->parts)
+		return -ENOMEM;
+	for (size_t i = 0; i<process->part_count && * room> 0; i++) {
+		/* What only a region tells of it whoever asks finds there. */
+		if (process->parts[i].is_claim_only)
+			continue;
+		native_roster_part(&process->parts[i], &row->parts[row->count++]);
+		--*room;
+	}
+	return 0;
+}
+
+/*
+ * A book of which the picture of everybody tells nothing, because it is younger, or too much, because its process
+ * has two of them, and the asker may have one of these as a file.
+ */
+static int native_roster_alone(struct tracked *tracked, size_t *room, struct native_row *row)
 {
 	static const struct source_request request = {.buffers = false};
 	CLEANUP(native_roster_cleanup)
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
-	const struct snapshot_process *process;
-	int r = snapshot ? tracked_collect(tracked, &request, &self->view, snapshot) : -ENOMEM;
+	CLEANUP_FREE struct view *view = calloc(1, sizeof(*view));
+	int r = snapshot && view ? 0 : -ENOMEM;
 
+	if (r == 0)
+		r = tracked_collect(tracked, &request, view, snapshot);
+	if (view)
+		view_deinit(view);
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0 || snapshot->process_count == 0) {
 		row->process.flags &= ~NATIVE_EXACT;
 		return 0;
 	}
-	process = &snapshot->processes[0];
-	row->process.last_ns = process->last_ns;
-	memcpy(row->process.rejected, &process->rejected, sizeof(row->process.rejected));
-	if (!process->exact)
-		row->process.flags &= ~NATIVE_EXACT;
-	if (!process->alive)
-		row->process.flags &= ~NATIVE_ALIVE;
-	row->has_totals = true;
-	row->first = self->part_count;
-	for (size_t i = 0; r == 0 && i < process->part_count; i++)
-		r = native_roster_add_part(self, &process->parts[i]);
-	row->count = self->part_count - row->first;
-	if (r == -ENOBUFS)
-		row->process.flags &= ~NATIVE_EXACT;
-	return r == -ENOBUFS ? 0 : r;
-}
-
-/* Who there is. */
-static int native_roster_begin(struct native_roster *self, const struct roster *roster)
-{
-	self->begun_ns = clock_ns(CLOCK_MONOTONIC);
-	self->count = self->part_count = 0;
-	for (size_t i = 0; i < roster->count; i++) {
-		struct native_row *rows =
-			array_grow(self->rows, &self->capacity, self->count + 1, sizeof(*rows));
-
-		if (!rows)
-			return -ENOMEM;
-		self->rows = rows;
-		rows[self->count] = (struct native_row){.has_totals = false};
-		native_roster_identity(roster->list[i], &rows[self->count].process);
-		self->count++;
-	}
-	return 0;
-}
-
-/* Whether the rows are of the same books. They are not held: those of ended processes must go. */
-static bool native_roster_is_of(const struct native_roster *self, const struct roster *roster)
-{
-	if (self->count != roster->count)
-		return false;
-	for (size_t i = 0; i < self->count; i++) {
-		if (self->rows[i].process.book_inode != roster->list[i]->inode ||
-		    self->rows[i].process.book_device != roster->list[i]->device)
-			return false;
-	}
-	return true;
+	return native_roster_fill(&snapshot->processes[0], room, row);
 }
 
 /* One book in as many packets as it takes; its file goes with the first. */
-static int native_roster_put_row(const struct native_roster *self, const struct native_row *row,
-				 struct tracked *book, struct native_answer *answer)
+static int native_roster_put_row(const struct native_row *row, struct tracked *book,
+				 struct native_answer *answer)
 {
 	CLEANUP_FREE uint8_t *payload = malloc(NATIVE_PAYLOAD_MAX);
 	size_t done = 0;
@@ -241,7 +203,7 @@ static int native_roster_put_row(const struct native_roster *self, const struct 
 			process.flags |= NATIVE_CONTINUES;
 		memcpy(payload, &process, sizeof(process));
 		if (bytes)
-			memcpy(payload + sizeof(process), &self->parts[row->first + done], bytes);
+			memcpy(payload + sizeof(process), row->parts + done, bytes);
 		r = native_answer_put(answer, payload, sizeof(process) + bytes,
 				      done == 0 ? book : NULL);
 		done += parts;
@@ -249,32 +211,48 @@ static int native_roster_put_row(const struct native_roster *self, const struct 
 	return r;
 }
 
-int native_roster_put(struct native_roster *self, struct roster *roster, uint32_t want,
-		      uint64_t came_ns, const struct access_peer *asker,
-		      struct native_answer *answer)
+static int native_roster_put_book(struct native_roster *self, struct tracked *tracked,
+				  struct native_answer *answer)
 {
+	CLEANUP(native_roster_cleanup_row) struct native_row row = {.parts = NULL};
+	bool may_see = access_may_see(self->asker, tracked->maker);
+	bool sends = may_see && self->want & NATIVE_WANT_BOOKS;
+	const struct snapshot_process *process;
 	int r = 0;
 
-	if (self->begun_ns < came_ns || !native_roster_is_of(self, roster))
-		r = native_roster_begin(self, roster);
-	for (size_t i = 0; r == 0 && i < self->count; i++) {
-		bool may_see = access_may_see(asker, self->rows[i].process.maker);
-		bool sends = may_see && want & NATIVE_WANT_BOOKS;
-		bool counts = want & NATIVE_WANT_TOTALS || (want & NATIVE_WANT_REST && !sends);
-		struct native_row row;
-
-		if (counts && !self->rows[i].has_totals)
-			r = native_roster_totals(self, roster->list[i], &self->rows[i]);
+	native_roster_identity(tracked, &row.process);
+	if (may_see)
+		row.process.flags |= NATIVE_MAY_SEE;
+	if (self->want & NATIVE_WANT_TOTALS || (self->want & NATIVE_WANT_REST && !sends)) {
+		if (!self->snapshot)
+			r = self->hooks->totals(self->hooks->context, self->came_ns,
+						&self->snapshot);
 		if (r < 0)
-			break;
-		row = self->rows[i];
-		if (may_see)
-			row.process.flags |= NATIVE_MAY_SEE;
-		if (!counts)
-			row.count = 0;
-		r = native_roster_put_row(self, &row, sends ? roster->list[i] : NULL, answer);
+			return r;
+		process = tracked_process(tracked, self->snapshot, &self->hint);
+		r = process && process->books == 1
+			    ? native_roster_fill(process, &self->room, &row)
+			    : native_roster_alone(tracked, &self->room, &row);
 	}
-	if (r < 0)
-		self->begun_ns = 0; /* not for the next one */
+	return r < 0 ? r : native_roster_put_row(&row, sends ? tracked : NULL, answer);
+}
+
+int native_roster_put(const struct native_hooks *hooks, uint32_t want, uint64_t came_ns,
+		      const struct access_peer *asker, struct native_answer *answer)
+{
+	struct native_roster self = {
+		.hooks = hooks,
+		.want = want,
+		.came_ns = came_ns,
+		.asker = asker,
+		.room = NATIVE_ROSTER_PARTS_MAX,
+	};
+	struct roster *roster = hooks->roster(hooks->context);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < roster->count; i++)
+		r = native_roster_put_book(&self, roster->list[i], answer);
+	snapshot_free(self.snapshot);
+	roster_unref(roster);
 	return r;
 }

@@ -15,6 +15,7 @@
 
 #include "base/loop.h"
 #include "base/unit.h"
+#include "daemon/collector.h"
 #include "daemon/tracked.h"
 #include "daemon/work.h"
 #include "source/accept.h"
@@ -43,6 +44,12 @@ static struct roster *play_roster(void *context)
 	return roster;
 }
 
+static int play_totals(void *context, uint64_t since_ns, struct snapshot **ret_snapshot)
+{
+	return collector_totals(((struct native_testing *)context)->collector, since_ns,
+				ret_snapshot);
+}
+
 static int play_dump(void *context, const struct web_asker *asker, FILE *out)
 {
 	struct native_testing *world = context;
@@ -62,6 +69,7 @@ static void play_health(void *context, struct web_health *ret_health)
 void native_testing_open(struct native_testing *world)
 {
 	struct native_config config = {.loop = NULL};
+	struct collector_config collector = {0};
 	int listening;
 
 	memset(world, 0, sizeof(*world));
@@ -70,6 +78,10 @@ void native_testing_open(struct native_testing *world)
 	snprintf(world->path, sizeof(world->path), "%s/s", unit_dir());
 	listening = accept_listen(world->path);
 	assert(listening >= 0);
+	collector.context = world;
+	collector.roster = play_roster;
+	collector.proc = &world->proc;
+	assert(collector_new(&world->collector, &collector) == 0);
 	config.loop = world->loop;
 	config.work = world->work;
 	config.proc = &world->proc;
@@ -77,8 +89,10 @@ void native_testing_open(struct native_testing *world)
 	world->provider =
 		(struct web_provider){.context = world, .dump = play_dump, .health = play_health};
 	config.provider = &world->provider;
-	config.hooks = (struct native_hooks){
-		.context = world, .offer_consume = play_offer, .roster = play_roster};
+	config.hooks = (struct native_hooks){.context = world,
+					     .offer_consume = play_offer,
+					     .roster = play_roster,
+					     .totals = play_totals};
 	assert(native_new_consume(&world->native, &config, listening) == 0);
 }
 
@@ -86,6 +100,7 @@ void native_testing_close(struct native_testing *world)
 {
 	work_free(world->work);
 	native_free(world->native);
+	collector_free(world->collector);
 	loop_free(world->loop);
 	for (size_t i = 0; i < world->count; i++) {
 		tracked_unref(world->tracked[i]);

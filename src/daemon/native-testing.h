@@ -17,6 +17,7 @@
 #include "web/web.h"
 #include "wire/native.h"
 
+struct collector;
 struct loop;
 struct tracked;
 struct work;
@@ -27,6 +28,7 @@ struct native_testing {
 	struct loop *loop;
 	struct work *work;
 	struct native *native;
+	struct collector *collector;
 	struct access access;
 	struct web_provider provider;
 	struct proc proc;

@@ -19,6 +19,7 @@ struct loop;
 struct native;
 struct proc;
 struct roster;
+struct snapshot;
 struct web_provider;
 struct work;
 
@@ -41,6 +42,8 @@ struct native_hooks {
 
 	/* The current list, counted, e.g. registry_roster(). In the worker's thread. */
 	struct roster *(*roster)(void *context);
+	/* A shared picture of the machine, begun not before @since_ns: collector_totals(). */
+	int (*totals)(void *context, uint64_t since_ns, struct snapshot **ret_snapshot);
 };
 
 struct native_config {

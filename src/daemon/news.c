@@ -110,7 +110,18 @@ static void news_leak_text(FILE *out, const struct snapshot *snapshot, const str
 			   uint32_t process)
 {
 	uint64_t shown = 0;
+	char number[TEXT_NUMBER_SIZE];
 
+	if (news->is_totals_only) {
+		fprintf(out, "⚠️  Process %" PRIu32 " (", news->pid);
+		text_put(out, news->comm);
+		fprintf(out,
+			") exited but left %s allocated, as tt-metal's region tells; its buffers "
+			"are "
+			"not known\n",
+			text_size(news->bytes, number));
+		return;
+	}
 	fprintf(out, "⚠️  Process %" PRIu32 " exited but left %" PRIu64 " buffers allocated:\n",
 		news->pid, news->buffers);
 	for (size_t i = 0; i < snapshot->buffer_count && shown < NEWS_LINES_MAX; i++) {
@@ -166,7 +177,7 @@ static void news_leak_json(FILE *out, const struct snapshot *snapshot, const str
 		shown++;
 	}
 	emit_close_array(&emit);
-	emit_bool(&emit, "complete", shown == news->buffers);
+	emit_bool(&emit, "complete", !news->is_totals_only && shown == news->buffers);
 	emit_close_object(&emit);
 }
 
@@ -194,11 +205,15 @@ struct news *news_new_leak(const struct snapshot *snapshot, uint32_t process,
 			   const struct news_ending *ending)
 {
 	struct news *news = news_new(&snapshot->processes[process], "leak");
+	const struct snapshot_process *who = &snapshot->processes[process];
 	uint64_t listed = 0;
 	FILE *json, *text;
 
 	if (!news)
 		return NULL;
+	news->is_totals_only = who->books == 0;
+	if (who->part_count > 0)
+		news->device = who->parts[0].device;
 	for (size_t i = 0; i < snapshot->buffer_count; i++) {
 		if (snapshot->buffers[i].process != process)
 			continue;
@@ -207,10 +222,10 @@ struct news *news_new_leak(const struct snapshot *snapshot, uint32_t process,
 		listed++;
 	}
 	/* Of very many only the largest are in the snapshot; the counters know all. */
-	snapshot_process_totals(&snapshot->processes[process], &news->bytes, &news->buffers);
+	snapshot_process_totals(who, &news->bytes, &news->buffers);
 	news->buffers = bits_max(news->buffers, listed);
 	news->dead.pid = news->pid;
-	news_count_dead(&news->dead, &snapshot->processes[process]);
+	news_count_dead(&news->dead, who);
 	json = open_memstream(&news->json, &news->json_length);
 	text = open_memstream(&news->text, &news->text_length);
 	if (json && text) {

@@ -28,6 +28,7 @@ struct news {
 	uint32_t type; /* SNAPSHOT_TYPE_NONE = several, or not known */
 	uint64_t bytes;
 	uint64_t buffers;
+	bool is_totals_only;         /* a leak of a process without a book: no buffers are known */
 	bool is_old_client;          /* of the old protocol: its end has been told in its own way */
 	struct seed_lines_dead dead; /* of a leak, as the old server told it */
 	uint64_t count;              /* how often since it was last told */
@@ -47,7 +48,7 @@ struct news_ending {
 struct news *news_new_incident(const struct snapshot *snapshot,
 			       const struct snapshot_incident *incident, uint64_t more);
 
-/* What process @process left, all of whose buffers are in @snapshot, in the order to be told. */
+/* What process @process left: all of its buffers are in @snapshot, in the order to be told; without a book, totals. */
 struct news *news_new_leak(const struct snapshot *snapshot, uint32_t process,
 			   const struct news_ending *ending);
 

@@ -41,6 +41,7 @@ struct past_writing {
 	bool is_open; /* a row is */
 	enum past_part part;
 	bool is_failure;        /* the row is of a failed allocation */
+	size_t totals_only;     /* leaks so far of which no buffers are known */
 	struct store_leak leak; /* the row's; its texts are the snapshot's */
 	struct snapshot *snapshot;
 };
@@ -146,6 +147,10 @@ static void past_open_leak(struct past_writing *writing)
 	past_exit(json, &leak->ending);
 	emit_u64(json, "bytes", leak->bytes);
 	emit_u64(json, "buffer_count", leak->buffers);
+	if (leak->buffers == 0) {
+		emit_bool(json, "buffers_known", false);
+		writing->totals_only++;
+	}
 	writing->is_open = true;
 }
 
@@ -238,13 +243,21 @@ static int past_leak_buffer(void *context, const struct snapshot_buffer *buffer,
 	return 0;
 }
 
-static void past_end(struct emit *json, const struct store_cursor *next)
+/* @totals_only: processes of which no buffers are known. */
+static void past_end(struct emit *json, const struct store_cursor *next, size_t totals_only)
 {
-	char text[PAST_CURSOR_SIZE];
+	char text[PAST_CURSOR_SIZE], note[128];
 
-	emit_bool(json, "exact", true);
+	emit_bool(json, "exact", totals_only == 0);
 	emit_string(json, "next", past_cursor_write(next, text));
 	emit_open_array(json, "notes");
+	if (totals_only) {
+		(void)snprintf(note, sizeof(note),
+			       "%zu process%s: only tt-metal's region told of it; its buffers are "
+			       "not known",
+			       totals_only, totals_only == 1 ? "" : "es");
+		emit_string(json, NULL, note);
+	}
 	emit_close_array(json);
 	emit_close_object(json);
 	emit_end(json);
@@ -265,13 +278,11 @@ static int past_filter(const struct web_past_query *query, const struct past_sco
 }
 
 /* The rows of one page. */
-static int past_leak_page(struct store_reader *reader, const struct store_filter *filter,
-			  const struct past_scope *scope, struct emit *json,
-			  struct store_cursor *ret_next)
+static int past_leak_rows(struct store_reader *reader, const struct store_filter *filter,
+			  struct past_writing *writing, struct store_cursor *ret_next)
 {
-	CLEANUP(past_forget) struct past_writing writing = {.json = json, .scope = scope};
 	const struct store_leak_rows rows = {
-		.context = &writing,
+		.context = writing,
 		.leak = past_leak,
 		.part = past_leak_site,
 		.buffer = past_leak_buffer,
@@ -279,13 +290,23 @@ static int past_leak_page(struct store_reader *reader, const struct store_filter
 	int r = store_query_leaks(reader, filter, &rows, ret_next);
 
 	if (r == 0)
-		past_close_leak(&writing);
+		past_close_leak(writing);
 	return r;
+}
+
+static int past_leak_page(struct store_reader *reader, const struct store_filter *filter,
+			  const struct past_scope *scope, struct emit *json,
+			  struct store_cursor *ret_next)
+{
+	CLEANUP(past_forget) struct past_writing writing = {.json = json, .scope = scope};
+
+	return past_leak_rows(reader, filter, &writing, ret_next);
 }
 
 int past_documents_leaks(struct store_reader *reader, const struct web_past_query *query,
 			 const struct past_scope *scope, struct emit *json)
 {
+	CLEANUP(past_forget) struct past_writing writing = {.json = json, .scope = scope};
 	struct store_filter filter;
 	struct store_cursor next;
 	int r = past_filter(query, scope, &filter);
@@ -294,11 +315,11 @@ int past_documents_leaks(struct store_reader *reader, const struct web_past_quer
 		return r;
 	document_open(json, "ttmem.leaks/1", clock_ns(CLOCK_REALTIME));
 	emit_open_array(json, "processes");
-	r = past_leak_page(reader, &filter, scope, json, &next);
+	r = past_leak_rows(reader, &filter, &writing, &next);
 	if (r < 0)
 		return r;
 	emit_close_array(json);
-	past_end(json, &next);
+	past_end(json, &next, writing.totals_only);
 	return 0;
 }
 
@@ -428,7 +449,7 @@ int past_documents_incidents(struct store_reader *reader, const struct web_past_
 	if (r < 0)
 		return r;
 	emit_close_array(json);
-	past_end(json, &next);
+	past_end(json, &next, 0);
 	return 0;
 }
 

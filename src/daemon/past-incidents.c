@@ -15,10 +15,11 @@
 #include "base/hash.h"
 #include "book/clock.h"
 #include "book/view.h"
+#include "core/filter.h"
 #include "core/snapshot.h"
+#include "daemon/collector.h"
 #include "daemon/news.h"
 #include "daemon/past-inside.h"
-#include "daemon/registry.h"
 #include "daemon/symbols-namer.h"
 #include "daemon/tracked.h"
 #include "source/source.h"
@@ -135,48 +136,10 @@ static enum past_kind past_kind_of(const char *kind)
 	return i;
 }
 
-/* How many buffers lie on a device, over all processes. */
-static uint64_t past_buffers_on(const struct snapshot *snapshot, uint32_t device)
-{
-	uint64_t buffers = 0;
-
-	for (size_t i = 0; i < snapshot->process_count; i++) {
-		const struct snapshot_part *part =
-			snapshot_find_part(snapshot, (uint32_t)i, device);
-
-		for (uint32_t type = 0; part && type < BOOK_TYPES; type++)
-			buffers += part->memory[type].buffers;
-	}
-	return buffers;
-}
-
-/* Everybody, and @tracked even if it has just ended: it is who could not get its memory. */
-static struct snapshot *past_read_all(struct past *past, struct tracked *tracked,
-				      const struct source_request *request, struct view *view)
-{
-	struct roster *roster = registry_roster(past->config.registry);
-	struct snapshot *all = snapshot_new(clock_ns(CLOCK_REALTIME));
-	int r = all ? 0 : -ENOMEM;
-	bool is_there = false;
-
-	for (size_t i = 0; r == 0 && i < roster->count; i++) {
-		is_there = is_there || roster->list[i] == tracked;
-		r = tracked_collect(roster->list[i], request, view, all);
-	}
-	if (r == 0 && !is_there)
-		r = tracked_collect(tracked, request, view, all);
-	if (r == 0)
-		r = snapshot_finish(all);
-	roster_unref(roster);
-	return r < 0 ? snapshot_free(all) : all;
-}
-
-/* The incident with its process's place in a snapshot of everybody. False: it is not there any more. */
-static bool past_move(const struct snapshot *from, const struct snapshot *all,
+/* Gives the incident its process's place in a snapshot of everybody. False: it is not there any more. */
+static bool past_move(const struct snapshot_process *process, const struct snapshot *all,
 		      struct snapshot_incident *incident)
 {
-	const struct snapshot_process *process = &from->processes[incident->process];
-
 	for (size_t i = 0; i < all->process_count; i++) {
 		if (all->processes[i].pid == process->pid &&
 		    all->processes[i].start_ticks == process->start_ticks) {
@@ -207,30 +170,86 @@ static void past_has_read_all(struct past *past, uint32_t user, uint64_t since)
 	pthread_mutex_unlock(&past->lock);
 }
 
-/* Who holds what on a device, now. NULL: no memory. */
+/*
+ * The numbers that processes have for the device in @row, because books are filtered by number: another process
+ * may call the same card otherwise. Some rows of other cards come along; they are told apart by row
+ * later. More numbers than a filter holds: all devices. False: nobody has it, or there are too many buffers.
+ */
+static bool past_filter_row(const struct snapshot *all, uint32_t row, struct filter *ret_filter)
+{
+	struct filter filter = {0};
+	uint64_t buffers = 0;
+	bool is_full = false;
+
+	for (size_t i = 0; i < all->process_count; i++) {
+		const struct snapshot_process *process = &all->processes[i];
+
+		for (size_t k = 0; k < process->part_count; k++) {
+			uint32_t device = process->parts[k].device;
+
+			if (process->parts[k].row != row ||
+			    (filter.device_count && filter_wants_device(&filter, device, 0)))
+				continue;
+			if (filter.device_count < FILTER_DEVICES_MAX)
+				filter.devices[filter.device_count++].value = device;
+			else
+				is_full = true;
+		}
+	}
+	if (filter.device_count == 0)
+		return false;
+	if (is_full)
+		filter.device_count = 0;
+	for (size_t i = 0; i < all->process_count; i++) {
+		const struct snapshot_process *process = &all->processes[i];
+
+		for (size_t k = 0; k < process->part_count; k++) {
+			for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+				if (filter_wants_device(&filter, process->parts[k].device, 0))
+					buffers += process->parts[k].memory[type].buffers;
+			}
+		}
+	}
+	*ret_filter = filter;
+	return buffers <= PAST_FAILURE_BUFFERS_MAX;
+}
+
+/*
+ * Who holds what on the device of an incident, now; the incident becomes one of the answer. NULL: no memory, or its
+ * process is not there any more.
+ */
 static struct snapshot *past_read_device(struct past *past, struct tracked *tracked,
-					 uint32_t device)
+					 const struct snapshot_process *process,
+					 struct snapshot_incident *incident)
 {
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
 	struct source_request request = {0};
-	struct view *view = calloc(1, sizeof(*view));
-	struct snapshot *all = view ? past_read_all(past, tracked, &request, view) : NULL;
+	/* Even if it has just ended: it is who could not get its memory. */
+	const struct collector_wish wish = {.request = &request, .also = tracked};
+	struct collector *collector = past->config.collector;
+	struct snapshot *all = NULL;
+	uint32_t row;
 
-	if (all && past_buffers_on(all, device) <= PAST_FAILURE_BUFFERS_MAX) {
-		request.buffers = true;
-		request.filter.device_count = 1;
-		request.filter.devices[0].value = device;
-		/* Names as far as they are known: who holds what is true for a moment only. */
-		if (past->config.symbols) {
-			symbols_namer_init(&namer, past->config.symbols, false);
-			request.namer = &namer.namer;
-		}
-		snapshot_free(all);
-		all = past_read_all(past, tracked, &request, view);
+	if (collector_totals(collector, clock_ns(CLOCK_MONOTONIC), &all) < 0)
+		return NULL;
+	if (!past_move(process, all, incident)) {
+		all = snapshot_free(all);
+		if (collector_read(collector, &wish, &all) < 0 ||
+		    !past_move(process, all, incident))
+			return snapshot_free(all);
 	}
-	if (view)
-		view_deinit(view);
-	free(view);
+	if (!snapshot_find_row(all, incident->process, incident->device, &row) ||
+	    !past_filter_row(all, row, &request.filter))
+		return all;
+	request.buffers = true;
+	/* Names as far as they are known: who holds what is true for a moment only. */
+	if (past->config.symbols) {
+		symbols_namer_init(&namer, past->config.symbols, false);
+		request.namer = &namer.namer;
+	}
+	all = snapshot_free(all);
+	if (collector_read(collector, &wish, &all) < 0 || !past_move(process, all, incident))
+		return snapshot_free(all);
 	return all;
 }
 
@@ -244,10 +263,11 @@ static void past_put_failure(struct past *past, struct tracked *tracked,
 	struct snapshot *all = NULL;
 
 	if (past_may_read_all(past, tracked->maker, now)) {
-		all = past_read_device(past, tracked, incident->device);
+		all = past_read_device(past, tracked, &snapshot->processes[incident->process],
+				       &moved);
 		past_has_read_all(past, tracked->maker, now);
 	}
-	if (all && past_move(snapshot, all, &moved))
+	if (all)
 		store_put_failure(past->config.store, all, &moved);
 	else
 		store_put_incident(past->config.store, snapshot, incident);

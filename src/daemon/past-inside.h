@@ -12,8 +12,6 @@
 
 struct view;
 
-#define PAST_PEAKS_MAX 4096u /* devices; beyond it there are no sampled peaks */
-
 /*
  * Who held what when an allocation failed is read from everybody's books, at whatever these cost. So
  * the failures of one user take a tenth of our time at most: having read for a while, we do not for ten
@@ -22,18 +20,16 @@ struct view;
 #define PAST_FAILURE_USERS 64u
 #define PAST_FAILURE_REST 10u
 
-struct past_peak {
-	uint64_t unique_id;
-	uint32_t device;
-	uint64_t bytes[BOOK_TYPES];
-};
-
 struct past {
 	struct past_config config;
 	struct loop_timer timer;
 	struct work_job sample;
 	uint64_t since_ns; /* CLOCK_REALTIME of its making */
 	uint64_t passes;
+	struct region_watch *regions;
+	struct work_job regions_job;
+	bool is_waking; /* the job is under way; the loop's, likewise the next */
+	bool is_woken;  /* and it is wanted once more */
 
 	/*
 	 * For what is below, and held for moments only: the loop takes it as well. Never while a book
@@ -45,8 +41,6 @@ struct past {
 	uint64_t incidents[PAST_KINDS];
 	uint64_t leaked;
 	struct tally *ended; /* of all processes that have */
-	struct past_peak *peaks;
-	size_t peak_count, peak_capacity;
 };
 
 /* Counts and takes @news, which may be NULL. Without the lock. */

@@ -13,6 +13,7 @@
 #include "base/loop.h"
 #include "base/unit.h"
 #include "book/testing.h"
+#include "daemon/collector.h"
 #include "daemon/daemon.h"
 #include "daemon/news.h"
 #include "daemon/registry.h"
@@ -23,6 +24,7 @@ struct past_testing {
 	struct loop *loop;
 	struct work *work;
 	struct registry *registry;
+	struct collector *collector;
 	struct past *past;
 	struct testing_book book;
 	struct tracked *tracked;
@@ -31,6 +33,11 @@ struct past_testing {
 
 static void play_tracked(void *context, struct tracked *tracked)
 {
+}
+
+static struct roster *play_roster(void *context)
+{
+	return registry_roster(context);
 }
 
 static void play_told(void *context, const struct news *news)
@@ -43,6 +50,7 @@ static void past_testing_open(struct past_testing *world)
 {
 	struct registry_config registry = {.scan_s = 3600};
 	struct past_config past = {.context = world, .told = play_told, .judged = play_tracked};
+	struct collector_config collector = {.roster = play_roster};
 	struct scan_book *found;
 	char path[64];
 
@@ -53,7 +61,11 @@ static void past_testing_open(struct past_testing *world)
 	registry.hooks = (struct registry_hooks){
 		.added = play_tracked, .news = play_tracked, .ended = play_tracked};
 	assert(registry_new(&world->registry, &registry) == 0);
+	collector.context = world->registry;
+	collector.proc = registry_proc(world->registry);
+	assert(collector_new(&world->collector, &collector) == 0);
 	past.registry = world->registry;
+	past.collector = world->collector;
 	assert(past_new(&world->past, &past) == 0);
 
 	testing_book_init(&world->book, TESTING_SIZE, 1024);
@@ -70,6 +82,7 @@ static void past_testing_close(struct past_testing *world)
 	work_free(world->work);
 	registry_free(world->registry);
 	past_free(world->past);
+	collector_free(world->collector);
 	loop_free(world->loop);
 	testing_book_deinit(&world->book);
 }

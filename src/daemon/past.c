@@ -2,7 +2,8 @@
 
 /*
  * Once a second: the totals of everybody, and a look for incidents into those books whose counters say
- * that there may be some. And once for every process that has ended: what it left.
+ * that there may be some. And once for every process that has ended: what it left, in its book or, if it
+ * had none, in tt-metal's regions.
  */
 
 #include "daemon/past.h"
@@ -10,16 +11,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/array.h"
 #include "base/bits.h"
 #include "book/clock.h"
 #include "book/view.h"
+#include "daemon/collector.h"
 #include "daemon/news.h"
-#include "daemon/outsiders.h"
 #include "daemon/past-inside.h"
+#include "daemon/region-watch.h"
 #include "daemon/registry.h"
 #include "daemon/tracked.h"
-#include "source/source.h"
 #include "store/store.h"
 #include "web/tally.h"
 
@@ -85,31 +85,12 @@ static uint64_t past_signature(const struct snapshot_process *process,
 	return sum + entries;
 }
 
-/* The owner's row; the last one, because a snapshot is filled in the order of the roster. */
-static const struct snapshot_process *past_process_of(const struct snapshot *snapshot,
-						      const struct tracked *tracked)
-{
-	for (size_t i = snapshot->process_count; i > 0; i--) {
-		if (snapshot->processes[i - 1].pid == tracked->pid)
-			return &snapshot->processes[i - 1];
-	}
-	return NULL;
-}
-
-/* Adds one book's totals, and looks into it if something has happened. */
+/* Looks into a book if its totals say that something has happened. */
 static void past_visit(struct past *past, struct tracked *tracked, struct view *view,
-		       struct snapshot *snapshot, bool look)
+		       const struct snapshot_process *process, bool look)
 {
-	static const struct source_request totals = {0};
-	const struct snapshot_process *process;
 	uint64_t signature;
 
-	/* What cannot be read says so in the snapshot. */
-	if (tracked_collect(tracked, &totals, view, snapshot) < 0)
-		return;
-	process = past_process_of(snapshot, tracked);
-	if (!process)
-		return;
 	pthread_mutex_lock(&tracked->lock);
 	signature = past_signature(process, &tracked->book->reader.header);
 	pthread_mutex_unlock(&tracked->lock);
@@ -121,82 +102,39 @@ static void past_visit(struct past *past, struct tracked *tracked, struct view *
 	pthread_mutex_unlock(&tracked->look);
 }
 
-static struct past_peak *past_peak_of(struct past *past, const struct snapshot_device *device,
-				      bool add)
-{
-	struct past_peak *peaks;
-
-	for (size_t i = 0; i < past->peak_count; i++) {
-		struct past_peak *peak = &past->peaks[i];
-
-		if (peak->unique_id == device->unique_id &&
-		    (peak->unique_id || peak->device == device->device))
-			return peak;
-	}
-	if (!add || past->peak_count >= PAST_PEAKS_MAX)
-		return NULL;
-	peaks = array_grow(past->peaks, &past->peak_capacity, past->peak_count + 1, sizeof(*peaks));
-	if (!peaks)
-		return NULL;
-	past->peaks = peaks;
-	peaks[past->peak_count] = (struct past_peak){
-		.unique_id = device->unique_id,
-		.device = device->device,
-	};
-	return &peaks[past->peak_count++];
-}
-
-static void past_note_peaks(struct past *past, const struct snapshot *snapshot)
-{
-	pthread_mutex_lock(&past->lock);
-	for (size_t i = 0; i < snapshot->device_count; i++) {
-		const struct snapshot_device *device = &snapshot->devices[i];
-		struct past_peak *peak = past_peak_of(past, device, true);
-
-		for (uint32_t type = 0; peak && type < BOOK_TYPES; type++)
-			peak->bytes[type] = bits_max(peak->bytes[type], device->memory[type].used);
-	}
-	pthread_mutex_unlock(&past->lock);
-}
-
-void past_fill_peaks(struct past *past, struct snapshot *snapshot)
-{
-	pthread_mutex_lock(&past->lock);
-	for (size_t i = 0; i < snapshot->device_count; i++) {
-		struct snapshot_device *device = &snapshot->devices[i];
-		const struct past_peak *peak = past_peak_of(past, device, false);
-
-		for (uint32_t type = 0; peak && type < BOOK_TYPES; type++) {
-			struct snapshot_device_memory *memory = &device->memory[type];
-
-			if (!memory->peak_is_unknown)
-				continue;
-			memory->peak = bits_max(peak->bytes[type], memory->used);
-			memory->peak_is_unknown = false;
-		}
-	}
-	pthread_mutex_unlock(&past->lock);
-}
-
-static void past_pass(struct past *past, bool look, bool sample)
+static void past_visit_all(struct past *past, const struct snapshot *snapshot, bool look)
 {
 	struct roster *roster = registry_roster(past->config.registry);
-	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
 	struct view *view = calloc(1, sizeof(*view));
+	size_t hint = 0;
 
-	for (size_t i = 0; snapshot && view && i < roster->count; i++)
-		past_visit(past, roster->list[i], view, snapshot, look);
-	if (sample && snapshot && outsiders_collect(past->config.registry, roster, snapshot) == 0 &&
-	    snapshot_finish(snapshot) == 0) {
-		past_note_peaks(past, snapshot);
-		if (past->config.store)
-			store_put_sample(past->config.store, snapshot);
+	for (size_t i = 0; view && i < roster->count; i++) {
+		const struct snapshot_process *process =
+			tracked_process(roster->list[i], snapshot, &hint);
+
+		/* What is younger than the snapshot is visited the next time. */
+		if (process)
+			past_visit(past, roster->list[i], view, process, look);
 	}
 	if (view)
 		view_deinit(view);
 	free(view);
-	snapshot_free(snapshot);
 	roster_unref(roster);
+}
+
+static void past_pass(struct past *past, bool look, bool sample)
+{
+	struct snapshot *snapshot;
+
+	if (collector_totals(past->config.collector, clock_ns(CLOCK_MONOTONIC), &snapshot) < 0)
+		return; /* no memory; perhaps the next time */
+	past_visit_all(past, snapshot, look);
+	if (sample) {
+		region_watch_see(past->regions, snapshot);
+		if (past->config.store)
+			store_put_sample(past->config.store, snapshot);
+	}
+	snapshot_free(snapshot);
 }
 
 void past_look(struct past *past)
@@ -216,6 +154,7 @@ static void past_sample_done(struct work_job *job)
 	struct past *past = container_of(job, struct past, sample);
 	uint64_t now = loop_now(past->config.loop);
 
+	region_watch_settle(past->regions);
 	past_tell(past);
 	/* On the second, however long it took; without memory for a timer there are no more samples. */
 	(void)loop_set(past->config.loop, &past->timer,
@@ -228,6 +167,56 @@ static void past_timer(struct loop_timer *timer)
 
 	past->passes++;
 	work_put(past->config.work, &past->sample);
+}
+
+/* Somebody has ended whose row in a region is all that it left. */
+static void past_regions_run(struct work_job *job)
+{
+	struct past *past = container_of(job, struct past, regions_job);
+	struct snapshot *snapshot;
+
+	if (collector_totals(past->config.collector, clock_ns(CLOCK_MONOTONIC), &snapshot) < 0)
+		return; /* the next second's pass finds it */
+	region_watch_see(past->regions, snapshot);
+	snapshot_free(snapshot);
+}
+
+static void past_regions_done(struct work_job *job)
+{
+	struct past *past = container_of(job, struct past, regions_job);
+
+	region_watch_settle(past->regions);
+	past_tell(past);
+	past->is_waking = past->is_woken;
+	past->is_woken = false;
+	if (past->is_waking)
+		work_put(past->config.work, job);
+}
+
+static void past_regions_wake(void *context)
+{
+	struct past *past = context;
+
+	/* Whoever is at it may have looked before: then once more. */
+	past->is_woken = past->is_waking;
+	if (past->is_waking)
+		return;
+	past->is_waking = true;
+	work_put(past->config.work, &past->regions_job);
+}
+
+static void past_regions_ended(void *context, const struct snapshot *left)
+{
+	const struct store_ending ending = {.ended_ns = left->time_ns};
+	const struct news_ending told = {.ended_ns = left->time_ns, .how = "died"};
+	struct past *past = context;
+
+	pthread_mutex_lock(&past->lock);
+	past->leaked++;
+	pthread_mutex_unlock(&past->lock);
+	past_add_news(past, PAST_LEAK, 1, news_new_leak(left, 0, &told));
+	if (past->config.store)
+		store_put_leak(past->config.store, left, 0, &ending);
 }
 
 static struct past_task *past_task_new(struct past *past, struct tracked *tracked)
@@ -360,21 +349,28 @@ void past_hurry(struct past *past, struct tracked *tracked)
 int past_new(struct past **ret_past, const struct past_config *config)
 {
 	struct past *past = calloc(1, sizeof(*past));
-	int r = past ? 0 : -ENOMEM;
+	const struct region_watch_config regions = {
+		.loop = config->loop,
+		.proc = registry_proc(config->registry),
+		.context = past,
+		.wake = past_regions_wake,
+		.ended = past_regions_ended,
+	};
+	int r;
 
 	if (!past)
-		return r;
+		return -ENOMEM;
 	past->config = *config;
 	past->timer.fire = past_timer;
 	past->since_ns = clock_ns(CLOCK_REALTIME);
 	past->sample.run = past_sample_run;
 	past->sample.done = past_sample_done;
 	(void)pthread_mutex_init(&past->lock, NULL); /* cannot fail on Linux */
+	past->regions_job = (struct work_job){.run = past_regions_run, .done = past_regions_done};
 	past->ended = calloc(1, sizeof(*past->ended));
-	if (past->ended)
+	r = past->ended ? region_watch_new(&past->regions, &regions) : -ENOMEM;
+	if (r == 0)
 		r = loop_set(config->loop, &past->timer, loop_now(config->loop) + PAST_SECOND);
-	else
-		r = -ENOMEM;
 	if (r < 0) {
 		past_free(past);
 		return r;
@@ -390,7 +386,7 @@ struct past *past_free(struct past *past)
 	loop_cancel(past->config.loop, &past->timer);
 	news_free(past->news);
 	free(past->ended);
-	free(past->peaks);
+	region_watch_free(past->regions);
 	pthread_mutex_destroy(&past->lock);
 	free(past);
 	return NULL;

@@ -12,11 +12,11 @@
 
 #include "book/layout.h"
 
+struct collector;
 struct loop;
 struct news;
 struct past;
 struct registry;
-struct snapshot;
 struct store;
 struct tally;
 struct tracked;
@@ -35,8 +35,9 @@ struct past_config {
 	struct loop *loop;
 	struct work *work;
 	struct registry *registry;
-	struct store *store;     /* NULL: nothing is kept, but everything told */
-	struct symbols *symbols; /* NULL: native frames stay addresses */
+	struct collector *collector; /* what is kept of everybody comes from it */
+	struct store *store;         /* NULL: nothing is kept, but everything told */
+	struct symbols *symbols;     /* NULL: native frames stay addresses */
 	void *context;
 	/* Both in the loop's thread: news, one by one, and that a book was judged for good. */
 	void (*told)(void *context, const struct news *news);
@@ -68,9 +69,3 @@ void past_tally(struct past *past, struct tally *ret_tally);
 
 /* Processes that have ended and left something. From any thread. */
 uint64_t past_leaked(struct past *past);
-
-/*
- * Puts what was seen as the most that all processes together held into a finished snapshot, where
- * that cannot be known from their books. From any thread.
- */
-void past_fill_peaks(struct past *past, struct snapshot *snapshot);

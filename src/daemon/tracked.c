@@ -213,6 +213,22 @@ int tracked_collect(struct tracked *tracked, const struct source_request *reques
 	return r;
 }
 
+const struct snapshot_process *tracked_process(const struct tracked *tracked,
+					       const struct snapshot *snapshot, size_t *hint)
+{
+	for (size_t n = 0; n < snapshot->process_count; n++) {
+		size_t i = (*hint + n) % snapshot->process_count;
+		const struct snapshot_process *process = &snapshot->processes[i];
+
+		if (process->pid == tracked->pid && process->start_ticks == tracked->start_ticks &&
+		    process->books > 0) {
+			*hint = i;
+			return process;
+		}
+	}
+	return NULL;
+}
+
 struct roster *roster_ref(struct roster *roster)
 {
 	__atomic_add_fetch(&roster->refs, 1, __ATOMIC_RELAXED);
@@ -227,18 +243,4 @@ struct roster *roster_unref(struct roster *roster)
 		tracked_unref(roster->list[i]);
 	free(roster);
 	return NULL;
-}
-
-int roster_collect(const struct roster *roster, const struct source_request *request,
-		   struct snapshot *snapshot)
-{
-	struct view *view = calloc(1, sizeof(*view));
-	int r = view ? 0 : -ENOMEM;
-
-	for (size_t i = 0; r == 0 && i < roster->count; i++)
-		r = tracked_collect(roster->list[i], request, view, snapshot);
-	if (view)
-		view_deinit(view);
-	free(view);
-	return r;
 }

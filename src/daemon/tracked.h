@@ -18,6 +18,7 @@
 #include "source/scan.h"
 
 struct snapshot;
+struct snapshot_process;
 struct source_request;
 struct tracked_before;
 struct view;
@@ -87,6 +88,13 @@ struct tracked *tracked_unref(struct tracked *tracked);
 int tracked_collect(struct tracked *tracked, const struct source_request *request,
 		    struct view *view, struct snapshot *snapshot);
 
+/*
+ * The row of its owner in a snapshot of everybody, NULL if there is none. @hint: where that of the book before it
+ * in the roster was, at first 0; both lists have one order.
+ */
+const struct snapshot_process *tracked_process(const struct tracked *tracked,
+					       const struct snapshot *snapshot, size_t *hint);
+
 struct roster {
 	uint32_t refs; /* atomic */
 	size_t count;
@@ -95,10 +103,3 @@ struct roster {
 
 struct roster *roster_ref(struct roster *roster);
 struct roster *roster_unref(struct roster *roster);
-
-/*
- * Adds every book in it to a snapshot (not finished). 0 or a negative errno. What single processes do
- * wrong becomes a note.
- */
-int roster_collect(const struct roster *roster, const struct source_request *request,
-		   struct snapshot *snapshot);

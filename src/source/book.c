@@ -19,6 +19,7 @@
 #include "core/snapshot.h"
 #include "core/timebase.h"
 #include "core/types.h"
+#include "source/collect.h"
 #include "source/kernel.h"
 #include "source/remote.h"
 #include "source/scan.h"
@@ -195,10 +196,22 @@ static int book_source_collect(struct source *source, const struct source_reques
 	if (r == 0)
 		r = remote_collect(self->remote, request, snapshot);
 	if (r == 0)
-		r = kernel_collect(&self->scan->proc, book_knows, self, snapshot);
-	if (r == 0)
 		book_note_scan(self->scan, snapshot);
 	return r;
+}
+
+void book_source_sources(struct source *source, struct collect_sources *ret_sources)
+{
+	struct book_origin *self = container_of(source, struct book_origin, source);
+
+	*ret_sources = (struct collect_sources){
+		.books = source,
+		.knows = book_knows,
+		.known = self,
+		.proc = &self->scan->proc,
+		.remote = self->remote,
+		.scan = self->scan,
+	};
 }
 
 static void book_source_free(struct source *source)

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct collect_sources;
 struct remote;
 struct scan;
 struct scan_book;
@@ -20,6 +21,9 @@ struct view;
 
 /* 0 or a negative errno. */
 int book_source_new(struct source **ret_source);
+
+/* For collect_machine(), with such a source; only lent. */
+void book_source_sources(struct source *source, struct collect_sources *ret_sources);
 
 /* The scan of such a source, for those who want more of a book than a snapshot holds; and the daemon. */
 struct scan *book_source_scan(struct source *source);

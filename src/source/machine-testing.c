@@ -15,7 +15,8 @@
 #include "base/unit.h"
 #include "book/clock.h"
 #include "core/snapshot.h"
-#include "source/machine.h"
+#include "source/collect.h"
+#include "source/proc.h"
 #include "source/source.h"
 
 static void machine_testing_folder(const char *variable, const char *name)
@@ -76,13 +77,29 @@ void machine_testing_process(uint32_t pid, const char *comm, uint64_t age_s)
 	machine_testing_text(path, text);
 }
 
+static int machine_testing_books(struct source *source, const struct source_request *request,
+				 struct snapshot *snapshot)
+{
+	return 0;
+}
+
+static bool machine_testing_knows(const void *context, const struct kernel_holder *book)
+{
+	return false;
+}
+
 struct snapshot *machine_testing_look(void)
 {
+	static const struct source_ops ops = {.collect = machine_testing_books};
 	static const struct source_request request = {0};
-	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
-	size_t closed;
+	struct source nobody = {.ops = &ops};
+	struct proc proc;
+	struct collect_sources sources = {
+		.books = &nobody, .knows = machine_testing_knows, .proc = &proc};
+	struct snapshot *snapshot;
 
-	assert(snapshot && machine_collect(&request, snapshot, &closed) == 0);
-	assert(snapshot_finish(snapshot) == 0);
+	assert(proc_open(&proc) == 0);
+	assert(collect_machine(&sources, &request, &snapshot) == 0);
+	proc_close(&proc);
 	return snapshot;
 }

@@ -18,5 +18,5 @@ void machine_testing_text(const char *path, const char *text);
 /* A process of the user that runs the tests, started @age_s seconds ago. */
 void machine_testing_process(uint32_t pid, const char *comm, uint64_t age_s);
 
-/* A finished snapshot of it, by machine_collect(). */
+/* A finished snapshot of it, by collect_machine(), without books. */
 struct snapshot *machine_testing_look(void);

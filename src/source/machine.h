@@ -12,8 +12,9 @@ struct snapshot;
 struct source_request;
 
 /*
- * Adds to a snapshot that has its books already; not to a page. 0 or a negative errno. @ret_closed: so many regions
- * may not be read by us; perhaps somebody else may (remote_regions()), if not machine_note_closed().
+ * Adds to a snapshot that has its books already; not to a page. Only for collect_machine(). 0 or a negative errno.
+ * @ret_closed: so many regions may not be read by us; perhaps somebody else may (remote_regions()), if not
+ * machine_note_closed().
  */
 int machine_collect(const struct source_request *request, struct snapshot *snapshot,
 		    size_t *ret_closed);

@@ -2,9 +2,8 @@
 #pragma once
 
 /*
- * Where facts come from. An origin that keeps something between two looks (books under /proc) makes a struct
- * source; one that does not is a function (machine.h). Whoever wants a snapshot lets each of them add to
- * it, books first.
+ * Where books come from: the command finds them under /proc, the daemon has a list of them. All other origins are
+ * the same for everybody; collect.h puts them together.
  */
 
 #include <stdbool.h>

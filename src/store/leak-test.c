@@ -16,6 +16,30 @@ enum {
 	ALIAS = 4,
 };
 
+UNIT(a_process_without_a_book_leaves_totals)
+{
+	struct testing_world world;
+	struct snapshot *snapshot = testing_snapshot(TESTING_START);
+	uint32_t process = testing_process(snapshot, 42, "train");
+	struct store_ending ending = {.ended_ns = TESTING_START};
+	struct snapshot_part *part = snapshot_part(snapshot, process, 0);
+	struct testing_told told;
+
+	testing_init(&world);
+	testing_open(&world);
+	/* Counters of a book without buffers are no leak. */
+	part->memory[DRAM].used = 700;
+	store_put_leak(world.store, snapshot, process, &ending);
+	snapshot->processes[process].books = 0;
+	store_put_leak(world.store, snapshot, process, &ending);
+	testing_flush(&world);
+	told = testing_told_leaks(&world, &testing_everything);
+	assert(told.leaks == 1 && told.parts == 0 && told.buffers == 0);
+	assert(told.leak.bytes == 700 && told.leak.buffers == 0);
+	snapshot_free(snapshot);
+	testing_close(&world);
+}
+
 UNIT(a_leak_report_comes_back_whole)
 {
 	struct testing_world world;

@@ -231,12 +231,15 @@ int store_item_leak(const struct snapshot *snapshot, uint32_t process,
 		item->leaked_bytes = merge_add(item->leaked_bytes, store_group_add(groups, buffer));
 		item->leaked_buffers++;
 	}
-	if (item->leaked_buffers == 0) {
+	snapshot_process_totals(&snapshot->processes[process], &bytes, &buffers);
+	/* Who had no book left totals. */
+	if (item->leaked_buffers == 0 && snapshot->processes[process].books == 0)
+		item->leaked_bytes = bytes;
+	if (item->leaked_buffers == 0 && item->leaked_bytes == 0) {
 		*ret_item = NULL;
 		return 0;
 	}
-	/* A snapshot holds only the largest of very many buffers: the counters give the sums. */
-	snapshot_process_totals(&snapshot->processes[process], &bytes, &buffers);
+	/* Of very many only the largest are in the snapshot: then the counters tell the sums. */
 	if (buffers > item->leaked_buffers) {
 		item->cut += buffers - item->leaked_buffers;
 		item->leaked_bytes = bits_max(item->leaked_bytes, bytes);
@@ -293,7 +296,8 @@ static int store_item_holders(struct store_item *item, const struct snapshot *sn
 					.buffers = part->memory[type].buffers,
 				};
 
-				if (holder.buffers == 0 ||
+				/* Regions do not count buffers. */
+				if ((holder.used == 0 && holder.buffers == 0) ||
 				    !store_item_competes(&item->incident, type))
 					continue;
 				r = store_item_add_sample(item, &holder);
@@ -345,18 +349,18 @@ static int store_item_held(struct store_item *item, const struct snapshot *snaps
 struct store_item *store_item_failure(const struct snapshot *snapshot,
 				      const struct snapshot_incident *incident)
 {
-	const struct snapshot_part *part =
-		snapshot_find_part(snapshot, incident->process, incident->device);
 	CLEANUP(store_item_cleanup)
 	struct store_item *item = store_item_incident(snapshot, incident);
+	uint32_t row;
 	int r = 0;
 
 	if (!item)
 		return NULL;
-	if (part)
-		r = store_item_holders(item, snapshot, part->row);
-	if (r == 0 && part)
-		r = store_item_held(item, snapshot, part->row);
+	if (snapshot_find_row(snapshot, incident->process, incident->device, &row)) {
+		r = store_item_holders(item, snapshot, row);
+		if (r == 0)
+			r = store_item_held(item, snapshot, row);
+	}
 	if (r < 0)
 		return NULL;
 	store_item_weigh(item);

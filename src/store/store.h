@@ -148,8 +148,8 @@ struct store_ending {
 };
 
 /*
- * What @process, which has ended, left: its buffers in @snapshot. Without any there is no leak, and
- * nothing is put.
+ * What @process, which has ended, left: its buffers in @snapshot or, if it had no book, its totals. None
+ * is no leak and puts nothing.
  */
 void store_put_leak(struct store *store, const struct snapshot *snapshot, uint32_t process,
 		    const struct store_ending *ending);

@@ -232,6 +232,19 @@ static void show(struct model *model)
 	model_totals_consume(model, totals);
 }
 
+UNIT(who_is_only_in_a_region_is_shown_with_its_device)
+{
+	const struct snapshot_device device = {.closed = true, .stale = 1}, closed = {.closed = true};
+	const struct snapshot_process stale = {.stale = true}, ended = {.alive = false};
+	struct model model;
+
+	model_init(&model);
+	show(&model);
+	assert(model_shows_device(&model, &device) && !model_shows_device(&model, &closed));
+	assert(model_shows_process(&model, &stale) && !model_shows_process(&model, &ended));
+	model_deinit(&model);
+}
+
 UNIT(enter_goes_deeper_and_escape_comes_back)
 {
 	struct model model;

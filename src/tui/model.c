@@ -62,7 +62,7 @@ bool model_shows_device(const struct model *model, const struct snapshot_device 
 {
 	if (!filter_wants_device(&model->filter, device->device, device->unique_id))
 		return false;
-	return model->all || model->filter.device_count || !device->closed ||
+	return model->all || model->filter.device_count || !device->closed || device->stale ||
 	       amount_of_device(device, AMOUNT_ALL).buffers;
 }
 
@@ -70,7 +70,8 @@ bool model_shows_process(const struct model *model, const struct snapshot_proces
 {
 	const struct snapshot *snapshot = model_snapshot(model);
 
-	if (!process->alive && !model->all)
+	/* Who is only in a region is shown, so that people know why it is full. */
+	if (!process->alive && !process->stale && !model->all)
 		return false;
 	if (!model->has_device && !model->filter.device_count)
 		return true;

@@ -83,9 +83,12 @@ static uint64_t map_count(const struct snapshot *totals, const struct filter *fi
 	return sum;
 }
 
-/* What to read; a positive answer: nothing, the totals are all there is to say. */
-static int map_prepare(struct target *target, struct snapshot *totals,
-		       struct source_request *ret_request)
+/*
+ * What to read; a positive answer: nothing, the totals are all there is to say. @ret_count is set if there
+ * are so many buffers that they are not read.
+ */
+static int map_prepare(struct target *target, const struct snapshot *totals,
+		       struct source_request *ret_request, uint64_t *ret_count)
 {
 	uint64_t count = map_count(totals, &target->filter);
 	struct source_request request = {.buffers = true, .unnamed = true};
@@ -94,17 +97,32 @@ static int map_prepare(struct target *target, struct snapshot *totals,
 		return map_refuse(target, "so many devices have these numbers that they must be "
 					  "named by their unique ids");
 	if (count > MAP_BUFFERS_MAX) {
-		totals->exact = false;
-		snapshot_note(totals,
-			      "%" PRIu64 " buffers are too many for a map over HTTP (%" PRIu64
-			      " at most): choose a process, or ask ttmem map",
-			      count, MAP_BUFFERS_MAX);
+		*ret_count = count;
 		return 1;
 	}
 	if (target->filter.device_count && !request.filter.device_count)
 		return 1;
 	*ret_request = request;
 	return 0;
+}
+
+/* The totals, with the reason why there is nothing else. */
+static int map_refuse_many(const struct web_provider *provider, uint64_t count,
+			   struct snapshot **snapshot)
+{
+	const struct source_request totals = {.is_own = true};
+	int r;
+
+	*snapshot = snapshot_free(*snapshot);
+	r = provider->snapshot(provider->context, &totals, snapshot);
+	if (r < 0)
+		return r;
+	(*snapshot)->exact = false;
+	snapshot_note(*snapshot,
+		      "%" PRIu64 " buffers are too many for a map over HTTP (%" PRIu64
+		      " at most): choose a process, or ask ttmem map",
+		      count, MAP_BUFFERS_MAX);
+	return 1;
 }
 
 /* @ret_map is the caller's. 0, -EINVAL and a problem, or another negative errno. */
@@ -115,6 +133,7 @@ static int map_take(struct routes_ask *ask, struct map *ret_map)
 	CLEANUP(map_deinit) struct map map = {NULL, SPACES_NULL};
 	struct target *target = ask->target;
 	struct source_request request;
+	uint64_t count = 0;
 	int r;
 
 	if (target->filter.has_type && !holes_is_memory(target->filter.type))
@@ -123,7 +142,9 @@ static int map_take(struct routes_ask *ask, struct map *ret_map)
 				  "DRAM, L1, SYSTEM_MEMORY, L1_SMALL and TRACE");
 	r = provider->snapshot(provider->context, &totals, &map.snapshot);
 	if (r == 0)
-		r = map_prepare(target, map.snapshot, &request);
+		r = map_prepare(target, map.snapshot, &request, &count);
+	if (count)
+		r = map_refuse_many(provider, count, &map.snapshot);
 	if (r == 0) {
 		map.snapshot = snapshot_free(map.snapshot);
 		r = provider->snapshot(provider->context, &request, &map.snapshot);

@@ -87,8 +87,9 @@ struct web_provider {
 	void *context;
 
 	/*
-	 * A finished snapshot of this moment, the caller's. 0 or a negative errno. May be called by
-	 * several threads at a time.
+	 * A finished snapshot of this moment, to be let go with snapshot_free(). Without buffers others
+	 * may have it as well, so that it must not be changed, unless the request says otherwise. 0
+	 * or a negative errno. May be called by several threads at a time.
 	 */
 	int (*snapshot)(void *context, const struct source_request *request,
 			struct snapshot **ret_snapshot);

@@ -50,8 +50,8 @@ meson_test() {
 	say meson test -C "$folder" --no-rebuild --print-errorlogs -t "$patience" "$@"
 }
 
-TSAN_THREADS="base-pthreads base-worker daemon-legacy-question daemon-legacy-server daemon-native
-	daemon-outlet daemon-past daemon-roll tui-reader web-push"
+TSAN_THREADS="base-pthreads base-worker daemon-collector daemon-legacy-question daemon-legacy-server
+	daemon-native daemon-outlet daemon-past daemon-region-watch daemon-roll tui-reader web-push"
 
 dev_sanitize() {
 	need build sanitize

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Books first: what processes tell of themselves decides what of the other origins is counted. */
+
+#include "source/collect.h"
+
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "book/clock.h"
+#include "core/snapshot.h"
+#include "source/book.h"
+#include "source/machine.h"
+#include "source/remote.h"
+#include "source/source.h"
+
+static void collect_cleanup(struct snapshot **snapshot)
+{
+	snapshot_free(*snapshot);
+}
+
+int collect_machine(const struct collect_sources *sources, const struct source_request *request,
+		    struct snapshot **ret_snapshot)
+{
+	CLEANUP(collect_cleanup)
+	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
+	size_t closed = 0;
+	int r = snapshot ? 0 : -ENOMEM;
+
+	if (r == 0)
+		r = source_collect(sources->books, request, snapshot);
+	if (r == 0)
+		r = kernel_collect(sources->proc, sources->knows, sources->known, snapshot);
+	if (r == 0)
+		r = machine_collect(request, snapshot, &closed);
+	if (r < 0)
+		return r;
+	if (closed && sources->remote && remote_regions(sources->remote, snapshot) == 0)
+		closed = 0;
+	machine_note_closed(closed, snapshot);
+	snapshot->closed_regions = closed;
+	if (sources->scan)
+		book_note_nothing(sources->scan,
+				  sources->remote ? remote_count(sources->remote) : 0, snapshot);
+	/* The moment of a snapshot is its end: nothing in it may be younger. */
+	snapshot->time_ns = clock_ns(CLOCK_REALTIME);
+	r = snapshot_finish(snapshot);
+	if (r < 0)
+		return r;
+	*ret_snapshot = cleanup_steal(snapshot);
+	return 0;
+}
