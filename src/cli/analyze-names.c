@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hash.h"
-#include "book/clock.h"
 #include "cli/analyze.h"
 #include "symbol/demangle.h"
 #include "symbol/symbolizer.h"

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "base/bits.h"
-#include "book/clock.h"
+#include "base/clock.h"
 
 #define DEBUGINFOD_LIBRARY "libdebuginfod.so.1"
 

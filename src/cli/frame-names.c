@@ -9,7 +9,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "book/clock.h"
+#include "base/clock.h"
 #include "cli/debuginfod.h"
 #include "symbol/symbolizer-memory.h"
 #include "symbol/symbolizer-namer.h"

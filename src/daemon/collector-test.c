@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/unit.h"
-#include "book/clock.h"
 #include "book/testing.h"
 #include "core/request.h"
 #include "core/snapshot.h"

@@ -20,7 +20,6 @@
 #include "daemon/symbols-namer.h"
 #include "store/store.h"
 
-#define DUMP_SECOND UINT64_C(1000000000)
 #define DUMP_LEAKS_MAX 1000u
 
 struct dump_leaks {
@@ -72,7 +71,7 @@ static int dump_leaked_buffer(void *context, const struct snapshot_buffer *buffe
 		"    [Device %" PRIu32 "] Buffer 0x%" PRIx64 ": %" PRIu64 " bytes %s (age: %" PRIu64
 		"s)",
 		buffer->device, buffer->address, buffer->size, types_name(buffer->type),
-		age / DUMP_SECOND);
+		age / NS_PER_S);
 	if (buffer->name) {
 		fputs(" 📝 ", dump->out);
 		text_put(dump->out, buffer->name);

@@ -17,12 +17,12 @@
 #include "base/array.h"
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/worker.h"
 #include "daemon/daemon.h"
 #include "daemon/keeper.h"
 #include "daemon/outlet.h"
 #include "daemon/roll.h"
 #include "daemon/tracked.h"
-#include "daemon/work.h"
 #include "source/scan.h"
 #include "store/store.h"
 
@@ -116,14 +116,14 @@ void daemon_keep_judged(struct daemon *daemon, struct tracked *tracked)
 	judged[daemon->judged_count++] = tracked_ref(tracked);
 }
 
-static void keep_flush_run(struct work_job *job)
+static void keep_flush_run(struct worker_job *job)
 {
 	struct daemon *daemon = container_of(job, struct daemon, flush);
 
 	daemon->flush_result = daemon->store ? store_flush(daemon->store, KEEP_FLUSH_MS) : 0;
 }
 
-static void keep_flush_done(struct work_job *job)
+static void keep_flush_done(struct worker_job *job)
 {
 	struct daemon *daemon = container_of(job, struct daemon, flush);
 
@@ -140,8 +140,8 @@ void daemon_keep_second(struct daemon *daemon)
 	if (daemon->flushing > 0 || daemon->judged_count == daemon->written)
 		return;
 	daemon->flushing = daemon->judged_count;
-	daemon->flush = (struct work_job){.run = keep_flush_run, .done = keep_flush_done};
-	work_put(daemon->desk, &daemon->flush);
+	daemon->flush = (struct worker_job){.run = keep_flush_run, .done = keep_flush_done};
+	(void)worker_put(daemon->desk, &daemon->flush); /* any number may wait */
 }
 
 static void keep_refill(void *context, struct keeper *keeper)

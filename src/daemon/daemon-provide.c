@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/emit.h"
-#include "book/clock.h"
 #include "book/view.h"
 #include "core/document.h"
 #include "core/history.h"

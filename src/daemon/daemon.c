@@ -18,6 +18,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/worker.h"
 #include "daemon/alarm.h"
 #include "daemon/collector.h"
 #include "daemon/journal.h"
@@ -27,7 +28,6 @@
 #include "daemon/symbols-learner.h"
 #include "daemon/symbols.h"
 #include "daemon/tracked.h"
-#include "daemon/work.h"
 #include "store/store.h"
 #include "web/push.h"
 
@@ -333,11 +333,14 @@ static int daemon_open_loop(struct daemon *daemon)
 	r = outlet_new(&daemon->outlet, config->log, STDOUT_FILENO, 0);
 	if (r < 0)
 		return daemon_fail("cannot open", config->log, r);
-	r = work_new(&daemon->scout, daemon->loop, "scout");
+	r = worker_new(&daemon->scout,
+		       &(struct worker_config){.name = "scout", .loop = daemon->loop});
 	if (r == 0)
-		r = work_new(&daemon->clerk, daemon->loop, "clerk");
+		r = worker_new(&daemon->clerk,
+			       &(struct worker_config){.name = "clerk", .loop = daemon->loop});
 	if (r == 0)
-		r = work_new(&daemon->desk, daemon->loop, "desk");
+		r = worker_new(&daemon->desk,
+			       &(struct worker_config){.name = "desk", .loop = daemon->loop});
 	return r < 0 ? daemon_fail("cannot start", NULL, r) : 0;
 }
 
@@ -428,11 +431,11 @@ void daemon_close(struct daemon *daemon)
 		legacy_server_stop(daemon->legacy);
 	daemon_keep_finish(daemon);
 	roll_free(daemon->roll);
-	work_free(daemon->scout);
-	work_free(daemon->desk);
+	worker_free(daemon->scout);
+	worker_free(daemon->desk);
 	if (daemon->desk_reader)
 		store_reader_close(daemon->desk_reader);
-	work_free(daemon->clerk);
+	worker_free(daemon->clerk);
 	daemon->push = push_free(daemon->push); /* until now somebody could ask for its counts */
 	symbols_learner_free(daemon->learner);
 	native_free(daemon->native);

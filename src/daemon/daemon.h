@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/loop.h"
+#include "base/worker.h"
 #include "daemon/access.h"
 #include "daemon/claim.h"
 #include "daemon/config.h"
@@ -21,7 +22,6 @@
 #include "daemon/native.h"
 #include "daemon/past.h"
 #include "daemon/registry.h"
-#include "daemon/work.h"
 #include "web/web.h"
 
 struct alarm;
@@ -37,7 +37,7 @@ struct store;
 struct store_reader;
 struct symbols;
 struct symbols_learner;
-struct work;
+struct worker;
 
 struct daemon_restore {
 	struct daemon_kept *list;
@@ -50,9 +50,9 @@ struct daemon {
 	const struct config *config;
 	struct loop *loop;
 	struct outlet *outlet;
-	struct work *scout; /* scans */
-	struct work *clerk; /* samples, judges the dead */
-	struct work *desk;  /* answers questions */
+	struct worker *scout; /* scans */
+	struct worker *clerk; /* samples, judges the dead */
+	struct worker *desk;  /* answers questions */
 	struct store *store;
 	uint64_t refreshed_ns;  /* the desk's: when it last began to look into all books */
 	uint64_t store_reasons; /* of its troubles, so many were told */
@@ -75,7 +75,7 @@ struct daemon {
 	size_t rolled_count;
 	struct tracked **judged; /* ended and judged, but perhaps not yet written */
 	size_t judged_count, judged_capacity;
-	struct work_job flush;
+	struct worker_job flush;
 	size_t flushing; /* so many of them are being waited for */
 	size_t written;  /* so many of them are in the database */
 	size_t unlisted; /* and so many of these are not on the roll that was made last */

@@ -19,12 +19,12 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/loop.h"
+#include "base/worker.h"
 #include "book/view.h"
 #include "core/seed-lines.h"
 #include "daemon/outlet.h"
 #include "daemon/registry.h"
 #include "daemon/tracked.h"
-#include "daemon/work.h"
 #include "source/follow.h"
 
 #define FOLLOW_ROUND_NS UINT64_C(100000000)
@@ -40,7 +40,7 @@ struct follow_entry {
 struct legacy_follow {
 	struct legacy_follow_config config;
 	struct loop_timer timer;
-	struct work_job job;
+	struct worker_job job;
 	bool is_stopped;
 	bool is_first; /* who is there now was there before: their past is not told */
 
@@ -178,7 +178,7 @@ static void follow_find(struct legacy_follow *self, const struct roster *roster)
 }
 
 /* In the worker's thread. */
-static void follow_run(struct work_job *job)
+static void follow_run(struct worker_job *job)
 {
 	struct legacy_follow *self = container_of(job, struct legacy_follow, job);
 	struct roster *roster = registry_roster(self->config.registry);
@@ -204,7 +204,7 @@ static void follow_run(struct work_job *job)
 }
 
 /* In the loop's thread again. */
-static void follow_done(struct work_job *job)
+static void follow_done(struct worker_job *job)
 {
 	struct legacy_follow *self = container_of(job, struct legacy_follow, job);
 	struct loop *loop = self->config.loop;
@@ -228,7 +228,7 @@ static void follow_fire(struct loop_timer *timer)
 {
 	struct legacy_follow *self = container_of(timer, struct legacy_follow, timer);
 
-	work_put(self->config.work, &self->job);
+	(void)worker_put(self->config.work, &self->job); /* any number may wait */
 }
 
 int legacy_follow_new(struct legacy_follow **ret_follow, const struct legacy_follow_config *config)

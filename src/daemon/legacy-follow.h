@@ -13,11 +13,11 @@ struct legacy_follow;
 struct loop;
 struct outlet;
 struct registry;
-struct work;
+struct worker;
 
 struct legacy_follow_config {
 	struct loop *loop;
-	struct work *work;
+	struct worker *work;
 	struct registry *registry;
 	struct outlet *outlet;
 	bool decimal_ids;

@@ -13,7 +13,8 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "book/clock.h"
+#include "base/clock.h"
+#include "base/worker.h"
 #include "core/request.h"
 #include "core/snapshot.h"
 #include "daemon/collector.h"
@@ -22,7 +23,6 @@
 #include "daemon/legacy-report.h"
 #include "daemon/outlet.h"
 #include "daemon/symbols-namer.h"
-#include "daemon/work.h"
 #include "wire/legacy-encode.h"
 
 #define QUESTION_PIECE 16384u /* of a report, put out at once */
@@ -52,7 +52,7 @@ struct legacy_question {
 };
 
 struct legacy_batch {
-	struct work_job job;
+	struct worker_job job;
 	struct legacy_server *server;
 	struct collector *collector;
 	struct symbols *symbols;
@@ -174,7 +174,7 @@ static int batch_read(const struct legacy_batch *batch, struct snapshot **ret_sn
 }
 
 /* In the worker's thread. */
-static void batch_run(struct work_job *job)
+static void batch_run(struct worker_job *job)
 {
 	struct legacy_batch *batch = container_of(job, struct legacy_batch, job);
 	struct snapshot *snapshot = NULL;
@@ -227,7 +227,7 @@ static void question_done(struct legacy_server *server, struct legacy_question *
 static void question_start(struct legacy_server *server);
 
 /* In the loop's thread again. */
-static void batch_done(struct work_job *job)
+static void batch_done(struct worker_job *job)
 {
 	struct legacy_batch *batch = container_of(job, struct legacy_batch, job);
 	struct legacy_server *server = batch->server;
@@ -261,7 +261,7 @@ static void question_start(struct legacy_server *server)
 	batch->questions = cleanup_steal(server->questions);
 	server->questions_end = &server->questions;
 	server->batch = batch;
-	work_put(server->config.work, &batch->job);
+	(void)worker_put(server->config.work, &batch->job); /* any number may wait */
 }
 
 static struct legacy_question *question_new(struct legacy_server *server, enum question_kind kind)

@@ -9,7 +9,7 @@
  * A client that does wrong, is slow or stops reading costs itself something and nobody else: the loop
  * does a bounded piece of work for each and never waits.
  *
- * Lives in the loop's thread. At the end: legacy_server_stop(), work_free(), registry_free(), and only
+ * Lives in the loop's thread. At the end: legacy_server_stop(), worker_free(), registry_free(), and only
  * then legacy_server_free().
  */
 
@@ -24,7 +24,7 @@ struct registry;
 struct scan_book;
 struct seed_lines_dead;
 struct symbols;
-struct work;
+struct worker;
 
 #define LEGACY_CONNECTIONS_MAX 4096u
 #define LEGACY_CONNECTIONS_PER_USER 2048u
@@ -37,7 +37,7 @@ struct legacy_config {
 	struct registry *registry;
 	struct collector *collector; /* answers questions from it */
 	struct outlet *outlet;
-	struct work *work;       /* for questions */
+	struct worker *work;     /* for questions */
 	struct symbols *symbols; /* NULL: native frames in reports stay addresses */
 	const char *path;        /* where to listen, or where the fd listens; NULL = not known */
 	int fd; /* a socket that listens already, taken; -1 = make one at the path */

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/loop.h"
 #include "base/unit.h"
+#include "base/worker.h"
 #include "book/view.h"
 #include "core/request.h"
 #include "core/snapshot.h"
@@ -27,7 +28,6 @@
 #include "daemon/outlet.h"
 #include "daemon/registry.h"
 #include "daemon/tracked.h"
-#include "daemon/work.h"
 #include "wire/legacy-encode.h"
 
 #define TESTING_PATIENCE_NS UINT64_C(30000000000)
@@ -103,7 +103,8 @@ void legacy_testing_open(struct legacy_testing_world *world, const struct legacy
 	(void)snprintf(world->path, sizeof(world->path), "%.90s/old", unit_dir());
 	(void)snprintf(world->output, sizeof(world->output), "%.90s/output", unit_dir());
 	assert(loop_new(&world->loop) == 0);
-	assert(work_new(&world->work, world->loop, "desk") == 0);
+	assert(worker_new(&world->work,
+			  &(struct worker_config){.name = "desk", .loop = world->loop}) == 0);
 	assert(outlet_new(&world->outlet, world->output, -1, 0) == 0);
 	registry.loop = world->loop;
 	registry.work = world->work;
@@ -123,7 +124,7 @@ void legacy_testing_open(struct legacy_testing_world *world, const struct legacy
 void legacy_testing_close(struct legacy_testing_world *world)
 {
 	legacy_server_stop(world->server);
-	work_free(world->work);
+	worker_free(world->work);
 	collector_free(world->collector);
 	registry_free(world->registry);
 	legacy_server_free(world->server);

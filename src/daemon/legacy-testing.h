@@ -20,7 +20,7 @@ struct loop;
 struct outlet;
 struct registry;
 struct snapshot;
-struct work;
+struct worker;
 
 #define LEGACY_TESTING_ENDED 64u
 
@@ -34,7 +34,7 @@ struct legacy_testing_ended {
 struct legacy_testing_world {
 	struct loop *loop;
 	struct outlet *outlet;
-	struct work *work;
+	struct worker *work;
 	struct registry *registry;
 	struct collector *collector;
 	struct legacy_server *server;

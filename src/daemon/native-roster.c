@@ -11,7 +11,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "book/clock.h"
+#include "base/clock.h"
 #include "book/view.h"
 #include "core/snapshot.h"
 #include "daemon/access.h"

@@ -15,9 +15,9 @@
 
 #include "base/loop.h"
 #include "base/unit.h"
+#include "base/worker.h"
 #include "daemon/collector.h"
 #include "daemon/tracked.h"
-#include "daemon/work.h"
 #include "source/accept.h"
 #include "wire/http-request.h"
 #include "wire/http-response.h"
@@ -74,7 +74,9 @@ void native_testing_open(struct native_testing *world)
 
 	memset(world, 0, sizeof(*world));
 	assert(proc_open(&world->proc) == 0);
-	assert(loop_new(&world->loop) == 0 && work_new(&world->work, world->loop, "desk") == 0);
+	assert(loop_new(&world->loop) == 0 &&
+	       worker_new(&world->work,
+			  &(struct worker_config){.name = "desk", .loop = world->loop}) == 0);
 	snprintf(world->path, sizeof(world->path), "%s/s", unit_dir());
 	listening = accept_listen(world->path);
 	assert(listening >= 0);
@@ -98,7 +100,7 @@ void native_testing_open(struct native_testing *world)
 
 void native_testing_close(struct native_testing *world)
 {
-	work_free(world->work);
+	worker_free(world->work);
 	native_free(world->native);
 	collector_free(world->collector);
 	loop_free(world->loop);

@@ -20,13 +20,13 @@
 struct collector;
 struct loop;
 struct tracked;
-struct work;
+struct worker;
 
 #define NATIVE_TESTING_BOOKS 4
 
 struct native_testing {
 	struct loop *loop;
-	struct work *work;
+	struct worker *work;
 	struct native *native;
 	struct collector *collector;
 	struct access access;

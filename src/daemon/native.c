@@ -16,11 +16,11 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/loop.h"
-#include "book/clock.h"
+#include "base/worker.h"
 #include "daemon/native-answer.h"
 #include "daemon/native-desk.h"
-#include "daemon/work.h"
 #include "source/accept.h"
 
 #define NATIVE_ACCEPTS 16u                  /* of one turn; an offered book takes up to 100 us */
@@ -42,7 +42,7 @@ struct native_connection {
 	struct access_peer who;
 	struct loop_source source;
 	struct loop_timer timer;
-	struct work_job job;
+	struct worker_job job;
 	bool is_at_work; /* the worker has the next two */
 	bool is_dropped; /* while at work */
 	struct native_question question;
@@ -174,14 +174,14 @@ static void native_connection_send(struct native_connection *connection)
 	}
 }
 
-static void native_run(struct work_job *job)
+static void native_run(struct worker_job *job)
 {
 	struct native_connection *connection = container_of(job, struct native_connection, job);
 
 	native_desk_answer(connection->native->desk, &connection->question, &connection->answer);
 }
 
-static void native_done(struct work_job *job)
+static void native_done(struct worker_job *job)
 {
 	struct native_connection *connection = container_of(job, struct native_connection, job);
 
@@ -226,8 +226,8 @@ static void native_connection_ask(struct native_connection *connection)
 	if (!native_connection_await(connection, 0, 0))
 		return;
 	connection->is_at_work = true;
-	connection->job = (struct work_job){.run = native_run, .done = native_done};
-	work_put(native->config.work, &connection->job);
+	connection->job = (struct worker_job){.run = native_run, .done = native_done};
+	(void)worker_put(native->config.work, &connection->job); /* any number may wait */
 }
 
 static void native_offer_consume(struct native *native, struct accept_peer *peer)

@@ -21,7 +21,7 @@ struct proc;
 struct roster;
 struct snapshot;
 struct web_provider;
-struct work;
+struct worker;
 
 /*
  * Connections that ask, or have not yet said what they want; those of offers are the registry's. Beyond
@@ -48,7 +48,7 @@ struct native_hooks {
 
 struct native_config {
 	struct loop *loop;
-	struct work *work;                   /* freed before the server is */
+	struct worker *work;                 /* freed before the server is */
 	const struct proc *proc;             /* to check owners of offered books */
 	const struct access *access;         /* only lent, likewise the provider */
 	const struct web_provider *provider; /* of what HTTP serves */

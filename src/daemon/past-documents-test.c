@@ -8,9 +8,9 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/emit.h"
 #include "base/unit.h"
-#include "book/clock.h"
 #include "daemon/past-cursor.h"
 #include "store/store.h"
 #include "store/testing.h"

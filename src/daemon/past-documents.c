@@ -17,8 +17,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/emit.h"
-#include "book/clock.h"
 #include "core/document.h"
 #include "core/filter.h"
 #include "core/snapshot.h"

@@ -6,9 +6,9 @@
 #include <pthread.h>
 
 #include "base/loop.h"
+#include "base/worker.h"
 #include "core/snapshot.h"
 #include "daemon/past.h"
-#include "daemon/work.h"
 
 struct view;
 
@@ -23,11 +23,11 @@ struct view;
 struct past {
 	struct past_config config;
 	struct loop_timer timer;
-	struct work_job sample;
+	struct worker_job sample;
 	uint64_t since_ns; /* CLOCK_REALTIME of its making */
 	uint64_t passes;
 	struct region_watch *regions;
-	struct work_job regions_job;
+	struct worker_job regions_job;
 	bool is_waking; /* the job is under way; the loop's, likewise the next */
 	bool is_woken;  /* and it is wanted once more */
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/emit.h"
-#include "book/clock.h"
 #include "core/document.h"
 #include "core/types.h"
 #include "daemon/past-cursor.h"

@@ -12,17 +12,17 @@
 
 #include "base/loop.h"
 #include "base/unit.h"
+#include "base/worker.h"
 #include "book/testing.h"
 #include "daemon/collector.h"
 #include "daemon/daemon.h"
 #include "daemon/news.h"
 #include "daemon/registry.h"
 #include "daemon/tracked.h"
-#include "daemon/work.h"
 
 struct past_testing {
 	struct loop *loop;
-	struct work *work;
+	struct worker *work;
 	struct registry *registry;
 	struct collector *collector;
 	struct past *past;
@@ -55,7 +55,9 @@ static void past_testing_open(struct past_testing *world)
 	char path[64];
 
 	*world = (struct past_testing){0};
-	assert(loop_new(&world->loop) == 0 && work_new(&world->work, world->loop, "clerk") == 0);
+	assert(loop_new(&world->loop) == 0 &&
+	       worker_new(&world->work,
+			  &(struct worker_config){.name = "clerk", .loop = world->loop}) == 0);
 	registry.loop = past.loop = world->loop;
 	registry.work = past.work = world->work;
 	registry.hooks = (struct registry_hooks){
@@ -79,7 +81,7 @@ static void past_testing_open(struct past_testing *world)
 
 static void past_testing_close(struct past_testing *world)
 {
-	work_free(world->work);
+	worker_free(world->work);
 	registry_free(world->registry);
 	past_free(world->past);
 	collector_free(world->collector);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "base/bits.h"
-#include "book/clock.h"
+#include "base/clock.h"
 #include "book/view.h"
 #include "daemon/collector.h"
 #include "daemon/news.h"
@@ -23,12 +23,11 @@
 #include "store/store.h"
 #include "web/tally.h"
 
-#define PAST_SECOND UINT64_C(1000000000)
 #define PAST_LOOK_ALL 16u /* passes: then every book with incidents is looked into */
 
 /* A job about one book. */
 struct past_task {
-	struct work_job job;
+	struct worker_job job;
 	struct past *past;
 	struct tracked *tracked;
 };
@@ -142,14 +141,14 @@ void past_look(struct past *past)
 	past_pass(past, true, false);
 }
 
-static void past_sample_run(struct work_job *job)
+static void past_sample_run(struct worker_job *job)
 {
 	struct past *past = container_of(job, struct past, sample);
 
 	past_pass(past, past->passes % PAST_LOOK_ALL == 0, true);
 }
 
-static void past_sample_done(struct work_job *job)
+static void past_sample_done(struct worker_job *job)
 {
 	struct past *past = container_of(job, struct past, sample);
 	uint64_t now = loop_now(past->config.loop);
@@ -158,7 +157,7 @@ static void past_sample_done(struct work_job *job)
 	past_tell(past);
 	/* On the second, however long it took; without memory for a timer there are no more samples. */
 	(void)loop_set(past->config.loop, &past->timer,
-		       bits_max(past->timer.due_ns + PAST_SECOND, now));
+		       bits_max(past->timer.due_ns + NS_PER_S, now));
 }
 
 static void past_timer(struct loop_timer *timer)
@@ -166,11 +165,11 @@ static void past_timer(struct loop_timer *timer)
 	struct past *past = container_of(timer, struct past, timer);
 
 	past->passes++;
-	work_put(past->config.work, &past->sample);
+	(void)worker_put(past->config.work, &past->sample); /* any number may wait */
 }
 
 /* Somebody has ended whose row in a region is all that it left. */
-static void past_regions_run(struct work_job *job)
+static void past_regions_run(struct worker_job *job)
 {
 	struct past *past = container_of(job, struct past, regions_job);
 	struct snapshot *snapshot;
@@ -181,7 +180,7 @@ static void past_regions_run(struct work_job *job)
 	snapshot_free(snapshot);
 }
 
-static void past_regions_done(struct work_job *job)
+static void past_regions_done(struct worker_job *job)
 {
 	struct past *past = container_of(job, struct past, regions_job);
 
@@ -190,7 +189,7 @@ static void past_regions_done(struct work_job *job)
 	past->is_waking = past->is_woken;
 	past->is_woken = false;
 	if (past->is_waking)
-		work_put(past->config.work, job);
+		(void)worker_put(past->config.work, job); /* any number may wait */
 }
 
 static void past_regions_wake(void *context)
@@ -202,7 +201,7 @@ static void past_regions_wake(void *context)
 	if (past->is_waking)
 		return;
 	past->is_waking = true;
-	work_put(past->config.work, &past->regions_job);
+	(void)worker_put(past->config.work, &past->regions_job); /* any number may wait */
 }
 
 static void past_regions_ended(void *context, const struct snapshot *left)
@@ -230,7 +229,7 @@ static struct past_task *past_task_new(struct past *past, struct tracked *tracke
 	return task;
 }
 
-static void past_task_done(struct work_job *job)
+static void past_task_done(struct worker_job *job)
 {
 	struct past_task *task = container_of(job, struct past_task, job);
 
@@ -239,7 +238,7 @@ static void past_task_done(struct work_job *job)
 	free(task);
 }
 
-static void past_judge_done(struct work_job *job)
+static void past_judge_done(struct worker_job *job)
 {
 	struct past_task *task = container_of(job, struct past_task, job);
 	const struct past_config *config = &task->past->config;
@@ -271,7 +270,7 @@ static void past_report_leak(struct past *past, struct tracked *tracked, struct 
 		store_put_leak(past->config.store, snapshot, 0, &ending);
 }
 
-static void past_judge_run(struct work_job *job)
+static void past_judge_run(struct worker_job *job)
 {
 	struct past_task *task = container_of(job, struct past_task, job);
 	struct past *past = task->past;
@@ -310,11 +309,11 @@ void past_judge(struct past *past, struct tracked *tracked)
 
 	if (!task)
 		return; /* without memory there is no report either */
-	task->job = (struct work_job){.run = past_judge_run, .done = past_judge_done};
-	work_put(past->config.work, &task->job);
+	task->job = (struct worker_job){.run = past_judge_run, .done = past_judge_done};
+	(void)worker_put(past->config.work, &task->job); /* any number may wait */
 }
 
-static void past_hurry_run(struct work_job *job)
+static void past_hurry_run(struct worker_job *job)
 {
 	struct past_task *task = container_of(job, struct past_task, job);
 	struct view *view = calloc(1, sizeof(*view));
@@ -342,8 +341,8 @@ void past_hurry(struct past *past, struct tracked *tracked)
 		__atomic_store_n(&tracked->is_hurried, false, __ATOMIC_RELEASE);
 		return; /* the next second's pass finds it */
 	}
-	task->job = (struct work_job){.run = past_hurry_run, .done = past_task_done};
-	work_put(past->config.work, &task->job);
+	task->job = (struct worker_job){.run = past_hurry_run, .done = past_task_done};
+	(void)worker_put(past->config.work, &task->job); /* any number may wait */
 }
 
 int past_new(struct past **ret_past, const struct past_config *config)
@@ -366,11 +365,11 @@ int past_new(struct past **ret_past, const struct past_config *config)
 	past->sample.run = past_sample_run;
 	past->sample.done = past_sample_done;
 	(void)pthread_mutex_init(&past->lock, NULL); /* cannot fail on Linux */
-	past->regions_job = (struct work_job){.run = past_regions_run, .done = past_regions_done};
+	past->regions_job = (struct worker_job){.run = past_regions_run, .done = past_regions_done};
 	past->ended = calloc(1, sizeof(*past->ended));
 	r = past->ended ? region_watch_new(&past->regions, &regions) : -ENOMEM;
 	if (r == 0)
-		r = loop_set(config->loop, &past->timer, loop_now(config->loop) + PAST_SECOND);
+		r = loop_set(config->loop, &past->timer, loop_now(config->loop) + NS_PER_S);
 	if (r < 0) {
 		past_free(past);
 		return r;

@@ -20,7 +20,7 @@ struct registry;
 struct store;
 struct tally;
 struct tracked;
-struct work;
+struct worker;
 
 enum past_kind {
 	PAST_DOUBLE_FREE,
@@ -33,7 +33,7 @@ enum past_kind {
 
 struct past_config {
 	struct loop *loop;
-	struct work *work;
+	struct worker *work;
 	struct registry *registry;
 	struct collector *collector; /* what is kept of everybody comes from it */
 	struct store *store;         /* NULL: nothing is kept, but everything told */

@@ -12,7 +12,7 @@ struct loop;
 struct proc;
 struct region_watch;
 struct snapshot;
-struct work;
+struct worker;
 
 #define REGION_WATCH_MAX 8192u /* processes; 64 in each of 128 regions */
 #define REGION_WATCH_FDS \

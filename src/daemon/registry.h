@@ -24,7 +24,7 @@ struct registry;
 struct roster;
 struct scan_book;
 struct tracked;
-struct work;
+struct worker;
 
 /* What others do when something happens to a book. All are called in the loop's thread. */
 struct registry_hooks {
@@ -49,8 +49,8 @@ struct registry_keeper {
 
 struct registry_config {
 	struct loop *loop;
-	struct work *work; /* for a look at one process */
-	struct work
+	struct worker *work; /* for a look at one process */
+	struct worker
 		*scout;  /* for looks at everybody, which take as long as there are descriptors */
 	uint32_t scan_s; /* seconds between two looks at /proc */
 	struct registry_hooks hooks;

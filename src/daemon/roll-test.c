@@ -18,11 +18,11 @@
 #include "base/cleanup.h"
 #include "base/loop.h"
 #include "base/unit.h"
-#include "daemon/work.h"
+#include "base/worker.h"
 #include "source/proc.h"
 
 static struct loop *loop;
-static struct work *work;
+static struct worker *work;
 static struct roll *roll;
 static uint32_t tracked, lists, failures;
 static int last_failure;
@@ -61,14 +61,14 @@ static void begin_in(const char *folder)
 	const struct roll_hooks hooks = {.list = list, .failed = failed};
 
 	assert(loop_new(&loop) == 0);
-	assert(work_new(&work, loop, "test") == 0);
+	assert(worker_new(&work, &(struct worker_config){.name = "test", .loop = loop}) == 0);
 	assert(roll_new(&roll, loop, work, folder, &hooks) == 0);
 }
 
 static void end(void)
 {
 	roll = roll_free(roll);
-	work = work_free(work);
+	work = worker_free(work);
 	loop = loop_free(loop);
 }
 
@@ -193,7 +193,7 @@ UNIT(hostile_names_are_made_harmless)
 	size_t count;
 
 	assert(loop_new(&loop) == 0);
-	assert(work_new(&work, loop, "test") == 0);
+	assert(worker_new(&work, &(struct worker_config){.name = "test", .loop = loop}) == 0);
 	assert(roll_new(&roll, loop, work, unit_dir(), &hooks) == 0);
 	roll_changed(roll);
 	end();

@@ -22,14 +22,14 @@
 #include "base/clock.h"
 #include "base/loop.h"
 #include "base/text.h"
+#include "base/worker.h"
 #include "daemon/roll-text.h"
-#include "daemon/work.h"
 
 #define ROLL_PAUSE_NS NS_PER_S /* between two times of writing */
 
 /* One time of writing; belongs to the worker while it runs. */
 struct roll_job {
-	struct work_job work;
+	struct worker_job work;
 	struct roll *roll; /* NULL: it was freed meanwhile. Only for the loop. */
 	char *folder;
 	char boot[ROLL_BOOT_SIZE];
@@ -40,7 +40,7 @@ struct roll_job {
 
 struct roll {
 	struct loop *loop;
-	struct work *work;
+	struct worker *work;
 	struct roll_hooks hooks;
 	struct loop_timer timer;
 	char *folder;
@@ -105,14 +105,14 @@ static int roll_job_write(const struct roll_job *job)
 	return r;
 }
 
-static void roll_job_run(struct work_job *work)
+static void roll_job_run(struct worker_job *work)
 {
 	struct roll_job *job = container_of(work, struct roll_job, work);
 
 	job->result = roll_job_write(job);
 }
 
-static void roll_job_done(struct work_job *work)
+static void roll_job_done(struct worker_job *work)
 {
 	struct roll_job *job = container_of(work, struct roll_job, work);
 	struct roll *roll = job->roll;
@@ -151,7 +151,7 @@ static void roll_write(struct roll *roll)
 	roll->hooks.list(roll->hooks.context, roll);
 	roll->filling = NULL;
 	roll->running = job;
-	work_put(roll->work, &job->work);
+	(void)worker_put(roll->work, &job->work); /* any number may wait */
 }
 
 static void roll_fire(struct loop_timer *timer)
@@ -162,7 +162,7 @@ static void roll_fire(struct loop_timer *timer)
 		roll_write(roll);
 }
 
-int roll_new(struct roll **ret_roll, struct loop *loop, struct work *work, const char *folder,
+int roll_new(struct roll **ret_roll, struct loop *loop, struct worker *work, const char *folder,
 	     const struct roll_hooks *hooks)
 {
 	CLEANUP_FREE struct roll *roll = calloc(1, sizeof(*roll));

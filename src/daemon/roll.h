@@ -26,7 +26,7 @@
 struct loop;
 struct proc;
 struct roll;
-struct work;
+struct worker;
 
 struct roll_entry {
 	uint32_t pid;
@@ -46,10 +46,10 @@ struct roll_hooks {
 };
 
 /* For the file in @folder. 0 or a negative errno. All below in the loop's thread. */
-int roll_new(struct roll **ret_roll, struct loop *loop, struct work *work, const char *folder,
+int roll_new(struct roll **ret_roll, struct loop *loop, struct worker *work, const char *folder,
 	     const struct roll_hooks *hooks);
 
-/* Has the last change written; work_free() comes later and does it. */
+/* Has the last change written; worker_free() comes later and does it. */
 struct roll *roll_free(struct roll *roll);
 
 /* The set has changed. Soon the hook is asked for all of it. */

@@ -20,8 +20,8 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/loop.h"
+#include "base/worker.h"
 #include "daemon/tracked.h"
-#include "daemon/work.h"
 #include "source/kernel.h"
 #include "source/scan.h"
 
@@ -45,7 +45,7 @@ struct search_seen {
 struct search {
 	struct search_config config;
 	struct loop_timer timer;
-	struct work_job pass;
+	struct worker_job pass;
 	uint64_t passes; /* begun */
 	bool wants_all;  /* the next one is a full one */
 
@@ -64,7 +64,7 @@ struct search {
 
 /* A process in doubt. */
 struct search_doubt {
-	struct work_job job;
+	struct worker_job job;
 	struct search *search;
 	struct tracked *tracked;
 	enum search_verdict verdict;
@@ -177,7 +177,7 @@ static enum search_verdict search_judge(const struct proc *proc, const struct tr
 		       : SEARCH_LIVES;
 }
 
-static void search_pass_run(struct work_job *job)
+static void search_pass_run(struct worker_job *job)
 {
 	struct search *search = container_of(job, struct search, pass);
 	uint64_t start = clock_ns(CLOCK_MONOTONIC);
@@ -196,7 +196,7 @@ static void search_pass_run(struct work_job *job)
 	search->took_ns = clock_ns(CLOCK_MONOTONIC) - start;
 }
 
-static void search_pass_done(struct work_job *job)
+static void search_pass_done(struct worker_job *job)
 {
 	struct search *search = container_of(job, struct search, pass);
 	const struct search_hooks *hooks = &search->config.hooks;
@@ -229,7 +229,7 @@ static void search_begin(struct search *search)
 	search->passes++;
 	search->doubtful_count = hooks->doubtful(hooks->context, search->is_full, search->doubtful,
 						 SEARCH_DOUBTFUL_MAX);
-	work_put(search->config.work, &search->pass);
+	(void)worker_put(search->config.work, &search->pass); /* any number may wait */
 }
 
 static void search_timer(struct loop_timer *timer)
@@ -280,14 +280,14 @@ struct search *search_free(struct search *search)
 	return NULL;
 }
 
-static void search_doubt_run(struct work_job *job)
+static void search_doubt_run(struct worker_job *job)
 {
 	struct search_doubt *doubt = container_of(job, struct search_doubt, job);
 
 	doubt->verdict = search_judge(&doubt->search->scan->proc, doubt->tracked);
 }
 
-static void search_doubt_done(struct work_job *job)
+static void search_doubt_done(struct worker_job *job)
 {
 	struct search_doubt *doubt = container_of(job, struct search_doubt, job);
 	const struct search_hooks *hooks = &doubt->search->config.hooks;
@@ -319,5 +319,5 @@ void search_doubt(struct search *search, struct tracked *tracked)
 		.search = search,
 		.tracked = tracked_ref(tracked),
 	};
-	work_put(search->config.doubts, &doubt->job);
+	(void)worker_put(search->config.doubts, &doubt->job); /* any number may wait */
 }

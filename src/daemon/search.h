@@ -16,7 +16,7 @@ struct proc;
 struct scan_book;
 struct search;
 struct tracked;
-struct work;
+struct worker;
 
 /* What was found out about a process that was to be looked at again. */
 enum search_verdict {
@@ -42,8 +42,8 @@ struct search_hooks {
 
 struct search_config {
 	struct loop *loop;
-	struct work *work;   /* for passes */
-	struct work *doubts; /* for single processes; must not wait for a pass */
+	struct worker *work;   /* for passes */
+	struct worker *doubts; /* for single processes; must not wait for a pass */
 	uint32_t interval_s;
 	struct search_hooks hooks;
 };

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/unit.h"
-#include "book/clock.h"
 #include "symbol/symbolizer.h"
 #include "symbol/testing-symbolizer.h"
 #include "symbol/testing.h"

@@ -13,22 +13,20 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/loop.h"
 #include "base/pool.h"
-#include "book/clock.h"
+#include "base/worker.h"
 #include "daemon/registry.h"
 #include "daemon/symbols-namer.h"
 #include "daemon/tracked.h"
-#include "daemon/work.h"
 #include "source/stacks.h"
-
-#define LEARNER_SECOND UINT64_C(1000000000)
 
 struct symbols_learner {
 	struct symbols_learner_config config;
-	struct work *work;
+	struct worker *work;
 	struct loop_timer timer;
-	struct work_job turn;
+	struct worker_job turn;
 	size_t at; /* in the roster: where the next turn begins */
 };
 
@@ -52,7 +50,7 @@ static size_t learner_visit(struct symbols_learner *learner, struct tracked *tra
 	return namer.asked;
 }
 
-static void learner_run(struct work_job *job)
+static void learner_run(struct worker_job *job)
 {
 	struct symbols_learner *learner = container_of(job, struct symbols_learner, turn);
 	struct roster *roster = registry_roster(learner->config.registry);
@@ -74,20 +72,20 @@ static void learner_run(struct work_job *job)
 	roster_unref(roster);
 }
 
-static void learner_done(struct work_job *job)
+static void learner_done(struct worker_job *job)
 {
 	struct symbols_learner *learner = container_of(job, struct symbols_learner, turn);
 
 	/* Without memory for a timer nothing more is learnt, and names are found out when asked for. */
 	(void)loop_set(learner->config.loop, &learner->timer,
-		       loop_now(learner->config.loop) + SYMBOLS_LEARNER_S * LEARNER_SECOND);
+		       loop_now(learner->config.loop) + SYMBOLS_LEARNER_S * NS_PER_S);
 }
 
 static void learner_timer(struct loop_timer *timer)
 {
 	struct symbols_learner *learner = container_of(timer, struct symbols_learner, timer);
 
-	work_put(learner->work, &learner->turn);
+	(void)worker_put(learner->work, &learner->turn); /* any number may wait */
 }
 
 int symbols_learner_new(struct symbols_learner **ret_learner,
@@ -100,13 +98,14 @@ int symbols_learner_new(struct symbols_learner **ret_learner,
 		return -ENOMEM;
 	learner->config = *config;
 	learner->timer.fire = learner_timer;
-	learner->turn = (struct work_job){.run = learner_run, .done = learner_done};
-	r = work_new(&learner->work, config->loop, "names");
+	learner->turn = (struct worker_job){.run = learner_run, .done = learner_done};
+	r = worker_new(&learner->work,
+		       &(struct worker_config){.name = "names", .loop = config->loop});
 	if (r < 0)
 		return r;
 	r = loop_set(config->loop, &learner->timer, loop_now(config->loop));
 	if (r < 0) {
-		work_free(learner->work);
+		worker_free(learner->work);
 		return r;
 	}
 	*ret_learner = cleanup_steal(learner);
@@ -117,7 +116,7 @@ struct symbols_learner *symbols_learner_free(struct symbols_learner *learner)
 {
 	if (!learner)
 		return NULL;
-	work_free(learner->work);
+	worker_free(learner->work);
 	loop_cancel(learner->config.loop, &learner->timer); /* after: a turn sets it when done */
 	free(learner);
 	return NULL;

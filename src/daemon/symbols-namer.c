@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 #include "base/bits.h"
-#include "book/clock.h"
+#include "base/clock.h"
 #include "symbol/symbolizer-namer.h"
 
 #define NAMER_MS UINT64_C(1000000)

@@ -19,11 +19,10 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "book/clock.h"
+#include "base/clock.h"
 #include "symbol/symbolizer-memory.h"
 #include "symbol/symbolizer.h"
 
-#define SYMBOLS_SECOND UINT64_C(1000000000)
 #define SYMBOLS_JOIN_S 5u      /* a thread that is stuck for longer is left behind */
 #define SYMBOLS_PATH_MAX 4096u /* bytes; no file has a longer name */
 
@@ -56,8 +55,8 @@ struct symbols {
 static struct timespec symbols_time(uint64_t ns)
 {
 	return (struct timespec){
-		.tv_sec = (time_t)(ns / SYMBOLS_SECOND),
-		.tv_nsec = (long)(ns % SYMBOLS_SECOND),
+		.tv_sec = (time_t)(ns / NS_PER_S),
+		.tv_nsec = (long)(ns % NS_PER_S),
 	};
 }
 
@@ -86,7 +85,7 @@ static struct symbols_question *symbols_take(struct symbols *symbols)
 static struct symbols_question *symbols_next(struct symbols *symbols)
 {
 	uint32_t idle = symbols->config.idle_s ? symbols->config.idle_s : SYMBOLS_IDLE_S;
-	struct timespec until = symbols_time(clock_ns(CLOCK_MONOTONIC) + idle * SYMBOLS_SECOND);
+	struct timespec until = symbols_time(clock_ns(CLOCK_MONOTONIC) + idle * NS_PER_S);
 	bool is_idle = false;
 
 	while (!symbols->first && !symbols->is_ending) {
@@ -194,7 +193,7 @@ struct symbols *symbols_free(struct symbols *symbols)
 	pthread_cond_broadcast(&symbols->more);
 	pthread_mutex_unlock(&symbols->lock);
 	(void)!write(symbols->stop_fd, &one, sizeof(one)); /* cannot fail: it is the first */
-	until = symbols_time(clock_ns(CLOCK_MONOTONIC) + SYMBOLS_JOIN_S * SYMBOLS_SECOND);
+	until = symbols_time(clock_ns(CLOCK_MONOTONIC) + SYMBOLS_JOIN_S * NS_PER_S);
 	if (pthread_clockjoin_np(symbols->thread, NULL, CLOCK_MONOTONIC, &until) != 0) {
 		/* A file does not let go of it: what it uses is left to it. */
 		(void)pthread_detach(symbols->thread);
@@ -229,8 +228,8 @@ static struct symbols_question *symbols_question_new(const struct symbolizer_mod
 int symbols_resolve(struct symbols *symbols, const struct symbolizer_module *module,
 		    uint64_t address, int timeout_ms, struct symbolizer_answer *ret_answer)
 {
-	struct timespec until = symbols_time(clock_ns(CLOCK_MONOTONIC) +
-					     (uint64_t)timeout_ms * (SYMBOLS_SECOND / 1000));
+	struct timespec until =
+		symbols_time(clock_ns(CLOCK_MONOTONIC) + (uint64_t)timeout_ms * (NS_PER_S / 1000));
 	struct symbols_question *question;
 	int r = 0;
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "book/clock.h"
+#include "base/clock.h"
 #include "book/view.h"
 #include "core/snapshot.h"
 #include "source/book.h"

@@ -15,8 +15,8 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/text.h"
-#include "book/clock.h"
 #include "book/view.h"
 #include "source/book-reading.h"
 #include "source/scan.h"

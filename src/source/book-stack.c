@@ -18,8 +18,8 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/clock.h"
 #include "base/hash.h"
-#include "book/clock.h"
 #include "core/frames.h"
 #include "core/namer.h"
 #include "core/request.h"

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/unit.h"
-#include "book/clock.h"
 #include "core/snapshot.h"
 #include "core/types.h"
 #include "source/machine-testing.h"

@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
-#include "book/clock.h"
+#include "base/clock.h"
 #include "core/snapshot.h"
 #include "source/book.h"
 #include "source/machine.h"

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/unit.h"
-#include "book/clock.h"
 #include "core/snapshot.h"
 #include "source/collect.h"
 #include "source/proc.h"

@@ -17,8 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/unit.h"
-#include "book/clock.h"
 #include "book/testing.h"
 #include "core/snapshot.h"
 #include "source/remote-testing.h"

@@ -16,7 +16,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
-#include "book/clock.h"
+#include "base/clock.h"
 #include "source/remote-inside.h"
 
 #define REMOTE_USUAL "/run/ttmem/ttmemd.sock"

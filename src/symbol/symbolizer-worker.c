@@ -12,11 +12,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "book/clock.h"
+#include "base/clock.h"
 #include "symbol/symbolizer-process.h"
 
 #define WORKER_MS UINT64_C(1000000)
-#define WORKER_SECOND UINT64_C(1000000000)
 #define WORKER_REAP_MS 1000 /* one that was killed is gone at once, unless the machine is stuck */
 
 void symbolizer_worker_init(struct symbolizer_worker *worker,
@@ -149,7 +148,7 @@ static int worker_start(struct symbolizer_worker *worker, uint32_t user)
 					   SYMBOLIZER_STARTS_MAX];
 	int r;
 
-	if (*oldest && now - *oldest < SYMBOLIZER_STARTS_S * WORKER_SECOND)
+	if (*oldest && now - *oldest < SYMBOLIZER_STARTS_S * NS_PER_S)
 		return -EBUSY;
 	*oldest = now;
 	__atomic_add_fetch(&worker->started, 1, __ATOMIC_RELAXED);

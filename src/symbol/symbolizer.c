@@ -15,13 +15,11 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hash.h"
-#include "book/clock.h"
 #include "symbol/symbolizer-cache.h"
 #include "symbol/symbolizer-open.h"
 #include "symbol/symbolizer-pool.h"
-
-#define SYMBOLIZER_SECOND UINT64_C(1000000000)
 
 /* A module whose debug information was looked for, and the file that has it. */
 struct symbolizer_pair {
@@ -154,7 +152,7 @@ static void symbolizer_mark_bad(struct symbolizer *symbolizer, const struct symb
 	symbolizer->bad[symbolizer->next_bad++ % SYMBOLIZER_BAD_MAX] = (struct symbolizer_bad){
 		.module = key->file,
 		.user = key->user,
-		.until_ns = clock_ns(CLOCK_MONOTONIC) + SYMBOLIZER_BAD_S * SYMBOLIZER_SECOND,
+		.until_ns = clock_ns(CLOCK_MONOTONIC) + SYMBOLIZER_BAD_S * NS_PER_S,
 	};
 }
 

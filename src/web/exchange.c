@@ -11,10 +11,10 @@
 
 #include "base/bits.h"
 #include "base/emit.h"
+#include "base/worker.h"
 #include "web/assets.h"
 #include "web/door.h"
 #include "web/inside.h"
-#include "web/lane.h"
 #include "web/media.h"
 #include "web/routes.h"
 #include "web/stream.h"
@@ -28,7 +28,7 @@ struct exchange {
 	const struct route *route;
 	const struct asset *asset; /* NULL: the answer is made */
 	struct routes_ask ask;
-	struct lane_job job;
+	struct worker_job job;
 
 	struct body *body; /* the answer, once it is made */
 	unsigned int status;
@@ -125,7 +125,7 @@ static void exchange_make(struct exchange *exchange)
 		exchange->status = MHD_HTTP_OK;
 }
 
-static void exchange_run(struct lane_job *job)
+static void exchange_run(struct worker_job *job)
 {
 	struct exchange *exchange = container_of(job, struct exchange, job);
 
@@ -293,7 +293,7 @@ static int exchange_listen(struct exchange *exchange, bool is_head,
 		return exchange_answer(exchange);
 	}
 	(void)MHD_add_response_header(response, "X-Accel-Buffering", "no"); /* see above */
-	lane_poke(exchange->web->totals);
+	worker_poke(exchange->web->totals);
 	return exchange_queue(exchange, response, DOOR_LISTENING);
 }
 
@@ -383,14 +383,14 @@ static bool exchange_choose(struct exchange *exchange, struct stream_rights *ret
 /* Lets a lane make the answer while the connection waits. */
 static int exchange_put(struct exchange *exchange)
 {
-	struct lane *lane = exchange->route->lane == ROUTES_TOTALS ? exchange->web->totals
-								   : exchange->web->details;
+	struct worker *lane = exchange->route->lane == ROUTES_TOTALS ? exchange->web->totals
+								     : exchange->web->details;
 
 	exchange->job.run = exchange_run;
 	exchange->made = true;
 	door_set(exchange->visit, DOOR_WAITING);
 	MHD_suspend_connection(exchange->connection);
-	if (lane_put(lane, &exchange->job))
+	if (worker_put(lane, &exchange->job))
 		return 0;
 	exchange_refuse(exchange, MHD_HTTP_SERVICE_UNAVAILABLE,
 			"too many requests wait: try again");

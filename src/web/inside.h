@@ -13,7 +13,7 @@
 
 struct MHD_Daemon;
 struct door;
-struct lane;
+struct worker;
 struct stream;
 
 struct web {
@@ -24,8 +24,8 @@ struct web {
 	char address[ADDRESS_TEXT_SIZE];
 	struct MHD_Daemon *server;
 	struct door *door;
-	struct lane *totals;  /* its thread asks for totals, and feeds the stream */
-	struct lane *details; /* for all that takes longer */
+	struct worker *totals;  /* its thread asks for totals, and feeds the stream */
+	struct worker *details; /* for all that takes longer */
 	struct stream *stream;
 
 	struct body_purse purse;

@@ -10,13 +10,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/emit.h"
 #include "core/document.h"
 #include "core/snapshot.h"
 #include "web/routes.h"
 #include "web/web.h"
-
-#define NS_PER_S UINT64_C(1000000000)
 
 static void local_health(struct emit *json, const struct web_health *health)
 {

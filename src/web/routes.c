@@ -10,7 +10,9 @@
 #include <time.h>
 
 #include "base/bits.h"
+#include "base/clock.h"
 #include "base/emit.h"
+#include "base/worker.h"
 #include "core/document.h"
 #include "core/merge.h"
 #include "core/types.h"
@@ -18,13 +20,10 @@
 #include "web/details.h"
 #include "web/door.h"
 #include "web/inside.h"
-#include "web/lane.h"
 #include "web/local.h"
 #include "web/map.h"
 #include "web/metrics.h"
 #include "web/stream.h"
-
-#define NS_PER_S UINT64_C(1000000000)
 
 /*
  * The totals for a request. Those that waited together share one snapshot: it was begun after the last
@@ -43,11 +42,11 @@ static int routes_totals(struct routes_ask *ask, const struct snapshot **ret_sna
 	}
 	if (!web->shared || ask->arrived_ns > web->shared_ns) {
 		web->shared = snapshot_free(web->shared);
-		web->shared_ns = lane_now();
+		web->shared_ns = clock_ns(CLOCK_MONOTONIC);
 		r = web->provider.snapshot(web->provider.context, &request, &web->shared);
 		if (r < 0)
 			return r;
-		web->shared_took_ns = lane_now() - web->shared_ns;
+		web->shared_took_ns = clock_ns(CLOCK_MONOTONIC) - web->shared_ns;
 	}
 	*ret_snapshot = web->shared;
 	return 0;
@@ -155,7 +154,7 @@ static int routes_metrics(struct routes_ask *ask, FILE *out)
 
 	/* Before the snapshot, and not one of an earlier request: see struct web_health. */
 	memset(web->health, 0, sizeof(*web->health));
-	ask->arrived_ns = lane_now();
+	ask->arrived_ns = clock_ns(CLOCK_MONOTONIC);
 	web->provider.health(web->provider.context, web->health);
 	r = routes_totals(ask, &input.snapshot);
 	if (r < 0)

@@ -13,10 +13,11 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/worker.h"
 #include "web/door.h"
 #include "web/exchange.h"
 #include "web/inside.h"
-#include "web/lane.h"
 #include "web/metrics.h"
 #include "web/stream.h"
 
@@ -89,14 +90,14 @@ static uint64_t web_tick(void *context, uint64_t now_ns)
 		stream_tell_totals(web->stream, web->shared, web->shared_took_ns);
 	if (stream_wants(web->stream, now_ns) &&
 	    web->provider.snapshot(web->provider.context, &request, &snapshot) == 0) {
-		stream_tell_totals(web->stream, snapshot, lane_now() - now_ns);
+		stream_tell_totals(web->stream, snapshot, clock_ns(CLOCK_MONOTONIC) - now_ns);
 		snapshot_free(snapshot);
 	}
-	if (web->shared && lane_is_idle(web->totals))
+	if (web->shared && worker_is_idle(web->totals))
 		web->shared = snapshot_free(web->shared);
 	due = stream_due(web->stream);
 	/* After a failure: not at once again. */
-	return due == UINT64_MAX ? LANE_NEVER : bits_max(due, now_ns + STREAM_PAUSE_NS / 2);
+	return due == UINT64_MAX ? CLOCK_NEVER : bits_max(due, now_ns + STREAM_PAUSE_NS / 2);
 }
 
 static int web_start_server(struct web *web, const struct address *address, int *fd)
@@ -145,9 +146,13 @@ static int web_start(struct web *web, const struct web_config *config, const cha
 	if (r == 0)
 		r = door_new(&web->door, config->answer_ms);
 	if (r == 0)
-		r = lane_new(&web->details, "web details", WEB_DETAILS_MAX, NULL, NULL);
+		r = worker_new(&web->details, &(struct worker_config){.name = "web details",
+								      .jobs_max = WEB_DETAILS_MAX});
 	if (r == 0)
-		r = lane_new(&web->totals, "web totals", WEB_JOBS_MAX, web_tick, web);
+		r = worker_new(&web->totals, &(struct worker_config){.name = "web totals",
+								     .jobs_max = WEB_JOBS_MAX,
+								     .tick = web_tick,
+								     .context = web});
 	return r < 0 ? r : web_start_server(web, &address, &fd);
 }
 
@@ -183,16 +188,16 @@ struct web *web_free(struct web *web)
 	if (web->server)
 		fd = MHD_quiesce_daemon(web->server);
 	/* Nothing may be suspended when the library ends: lanes finish, and take nothing new. */
-	lane_stop(web->totals);
-	lane_stop(web->details);
+	worker_stop(web->totals);
+	worker_stop(web->details);
 	if (web->stream)
 		stream_close(web->stream);
 	if (web->server)
 		MHD_stop_daemon(web->server);
 	if (fd >= 0)
 		close(fd);
-	lane_free(web->totals);
-	lane_free(web->details);
+	worker_free(web->totals);
+	worker_free(web->details);
 	door_free(web->door);
 	stream_free(web->stream);
 	snapshot_free(web->shared);
