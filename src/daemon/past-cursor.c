@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/emit.h"
 #include "store/store.h"
 
 #define PAST_CURSOR_LENGTH 33
@@ -52,4 +53,23 @@ int past_cursor_read(const char *text, struct store_cursor *ret_cursor)
 		return -EINVAL;
 	*ret_cursor = cursor;
 	return 0;
+}
+
+void past_cursor_end(struct emit *json, const struct store_cursor *next, size_t totals_only)
+{
+	char text[PAST_CURSOR_SIZE], note[128];
+
+	emit_bool(json, "exact", totals_only == 0);
+	emit_string(json, "next", past_cursor_write(next, text));
+	emit_open_array(json, "notes");
+	if (totals_only) {
+		(void)snprintf(note, sizeof(note),
+			       "%zu process%s: only tt-metal's region told of it; its buffers are "
+			       "not known",
+			       totals_only, totals_only == 1 ? "" : "es");
+		emit_string(json, NULL, note);
+	}
+	emit_close_array(json);
+	emit_close_object(json);
+	emit_end(json);
 }

@@ -3,6 +3,9 @@
 
 /* Where a page of the past ended, as a text that means nothing to whoever passes it on. */
 
+#include <stddef.h>
+
+struct emit;
 struct store_cursor;
 
 #define PAST_CURSOR_SIZE 48 /* two numbers of 16 digits and what is between */
@@ -12,3 +15,9 @@ const char *past_cursor_write(const struct store_cursor *cursor, char ret_text[P
 
 /* NULL and "" are the first page. 0 or -EINVAL. */
 int past_cursor_read(const char *text, struct store_cursor *ret_cursor);
+
+/*
+ * The end of a document that is a page: whether it is exact, where the next one begins, notes. @totals_only: of so
+ * many processes in it no buffers are known.
+ */
+void past_cursor_end(struct emit *json, const struct store_cursor *next, size_t totals_only);

@@ -243,26 +243,6 @@ static int past_leak_buffer(void *context, const struct snapshot_buffer *buffer,
 	return 0;
 }
 
-/* @totals_only: processes of which no buffers are known. */
-static void past_end(struct emit *json, const struct store_cursor *next, size_t totals_only)
-{
-	char text[PAST_CURSOR_SIZE], note[128];
-
-	emit_bool(json, "exact", totals_only == 0);
-	emit_string(json, "next", past_cursor_write(next, text));
-	emit_open_array(json, "notes");
-	if (totals_only) {
-		(void)snprintf(note, sizeof(note),
-			       "%zu process%s: only tt-metal's region told of it; its buffers are "
-			       "not known",
-			       totals_only, totals_only == 1 ? "" : "es");
-		emit_string(json, NULL, note);
-	}
-	emit_close_array(json);
-	emit_close_object(json);
-	emit_end(json);
-}
-
 static int past_filter(const struct web_past_query *query, const struct past_scope *scope,
 		       struct store_filter *ret_filter)
 {
@@ -319,7 +299,7 @@ int past_documents_leaks(struct store_reader *reader, const struct web_past_quer
 	if (r < 0)
 		return r;
 	emit_close_array(json);
-	past_end(json, &next, writing.totals_only);
+	past_cursor_end(json, &next, writing.totals_only);
 	return 0;
 }
 
@@ -449,7 +429,7 @@ int past_documents_incidents(struct store_reader *reader, const struct web_past_
 	if (r < 0)
 		return r;
 	emit_close_array(json);
-	past_end(json, &next, 0);
+	past_cursor_end(json, &next, 0);
 	return 0;
 }
 

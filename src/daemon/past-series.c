@@ -99,7 +99,6 @@ int past_documents_series(struct store_reader *reader, const struct web_series_q
 		.type = query->filter.has_type ? query->filter.type : STORE_ANY,
 		.limit = query->limit,
 	};
-	char text[PAST_CURSOR_SIZE];
 	struct store_cursor next;
 	int r = past_cursor_read(query->cursor, &wanted.after);
 
@@ -123,12 +122,7 @@ int past_documents_series(struct store_reader *reader, const struct web_series_q
 		emit_open_array(json, "series");
 		past_series_write(json, &points);
 		emit_close_array(json);
-		emit_bool(json, "exact", true);
-		emit_string(json, "next", past_cursor_write(&next, text));
-		emit_open_array(json, "notes");
-		emit_close_array(json);
-		emit_close_object(json);
-		emit_end(json);
+		past_cursor_end(json, &next, 0);
 	}
 	free(points.points);
 	return r;

@@ -234,7 +234,8 @@ static void show(struct model *model)
 
 UNIT(who_is_only_in_a_region_is_shown_with_its_device)
 {
-	const struct snapshot_device device = {.closed = true, .stale = 1}, closed = {.closed = true};
+	const struct snapshot_device device = {.closed = true, .stale = 1},
+				     closed = {.closed = true};
 	const struct snapshot_process stale = {.stale = true}, ended = {.alive = false};
 	struct model model;
 
