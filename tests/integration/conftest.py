@@ -50,12 +50,19 @@ def is_ours(item):
 
 def pytest_configure(config):
     """Turn the SIGTERM of a suite's cap into an orderly end, so that fixtures clean up."""
-    config.addinivalue_line("markers", "other_user: becomes another user; see test_places.py")
+    config.addinivalue_line("markers", "other_user: becomes another user, as only root can; see test_places.py")
+    config.addinivalue_line("markers", "needs_root: what it looks at is otherwise for an ordinary user")
 
     def stop(_number, _frame):
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, stop)
+
+
+def pytest_runtest_setup(item):
+    marks = {mark.name for mark in item.iter_markers()}
+    if os.geteuid() != 0 and marks & {"other_user", "needs_root"}:
+        pytest.skip("needs root")
 
 
 def pytest_sessionfinish(session, exitstatus):
@@ -82,7 +89,8 @@ def build_folder():
 
 # Of the build folder, as patterns.
 PROGRAMS = (
-    "src/cli/ttmem", "src/daemon/ttmemd", "src/lib/libttmem.*", "tests/programs/*", "python/ttmem/*",
+    "src/cli/ttmem", "src/daemon/ttmemd", "src/lib/libttmem.*", "tests/programs/*", "python/*",
+    "python/ttmem/*",
 )  # fmt: skip
 
 

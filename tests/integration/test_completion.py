@@ -31,12 +31,12 @@ def shell(world):
 def bash(shell, line):
     words = line.split(" ")
     listed = " ".join(f"'{word}'" for word in words)
-    script = f". {DATA}/ttmem.bash; COMP_WORDS=({listed}); COMP_CWORD={len(words) - 1}; "
+    script = f". '{DATA}/ttmem.bash'; COMP_WORDS=({listed}); COMP_CWORD={len(words) - 1}; "
     return shell("bash", "-c", script + '_ttmem; printf "%s\\n" "${COMPREPLY[@]}"').split()
 
 
 def fish(shell, line):
-    lines = shell("fish", "-c", f"source {DATA}/ttmem.fish; complete -C '{line}'").splitlines()
+    lines = shell("fish", "-c", f"source '{DATA}/ttmem.fish'; complete -C '{line}'").splitlines()
     return [line.split("\t")[0] for line in lines]
 
 
@@ -51,7 +51,7 @@ def zsh(shell, line):
         _files() {{ print files }}
         _normal() {{ print normal }}
         words=({words}); CURRENT=${{#words}}; service=ttmem
-        source {DATA}/_ttmem
+        source '{DATA}/_ttmem'
     """
     return [w.split(":")[0] for w in shell("zsh", "-f", "-c", script).splitlines()]
 

@@ -287,6 +287,7 @@ def children(pid):
         return [int(word) for word in file.read().split()]
 
 
+@pytest.mark.needs_root
 @pytest.mark.parametrize("mounted", [True, False])
 def test_processes_of_a_pid_namespace_have_their_host_pids(daemon, mounted):
     daemon.start("--scan-interval", "1")

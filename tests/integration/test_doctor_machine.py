@@ -35,6 +35,7 @@ DAEMON = {"daemon-none", "daemon-silent", "daemon-stranger", "daemon-blind", "da
           "daemon-forgets", "old-server", "old-socket"}  # fmt: skip
 
 
+@pytest.mark.needs_root
 def test_a_healthy_daemon_has_no_findings(ttmemd, asker):
     ttmemd.start()
     ttmemd.player(*HEALTHY)
@@ -54,6 +55,7 @@ def test_daemon_silent(ttmemd, asker):
         assert "daemon-silent" in found(asker)
 
 
+@pytest.mark.needs_root
 def test_daemon_stranger(ttmemd, asker):
     runtime = ttmemd.folder / "runtime"
     (runtime / "ttmem").mkdir(parents=True)
@@ -68,6 +70,7 @@ def test_daemon_stranger(ttmemd, asker):
     assert "daemon-stranger" in ids and "daemon-none" not in ids
 
 
+@pytest.mark.needs_root
 def test_daemon_blind(ttmemd, asker):
     os.chown(ttmemd.folder, NOBODY, NOBODY)
     ttmemd.start(before=AS_NOBODY)

@@ -101,6 +101,7 @@ def memory_kib(daemon):
         return int(re.search(r"VmHWM:\s+(\d+)", file.read()).group(1))
 
 
+@pytest.mark.needs_root
 def test_forged_books_are_refused(daemon):
     daemon.start("--scan-interval", "1")
     lines = [f"alloc {i % 3} DRAM {0x1000 + 0x1000 * i} {i + 1} name{i}" for i in range(40)]

@@ -282,6 +282,7 @@ sys.stdin.readline()
 """
 
 
+@pytest.mark.needs_root
 @pytest.mark.parametrize("which", ["connections", "garbage", "zeros", "huge"])
 def test_a_flood_of_connections_does_not_harm_others(daemon, bystanders, which):
     daemon.start()

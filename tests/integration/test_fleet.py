@@ -2,6 +2,7 @@
 """Files for many hosts: checked by promtool, and every query run on a real Prometheus with a real ttmemd."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -138,12 +139,13 @@ def test_the_manifest_has_only_published_members():
     assert f"container.apparmor.security.beta.kubernetes.io/{container['name']}" in template["metadata"]["annotations"]
 
 
-def test_the_daemon_takes_the_arguments_of_the_manifest(build):
+def test_the_daemon_takes_the_arguments_of_the_manifest(build, tmp_path):
     yaml = pytest.importorskip("yaml")
     daemons = yaml.safe_load((FLEET / "ttmem-daemonset.yaml").read_text())
     args = daemons["spec"]["template"]["spec"]["containers"][0]["args"]
     command = [build / "src/daemon/ttmemd", "--config", "none", "--check", *args]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
+    env = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 0, done.stderr
 
 

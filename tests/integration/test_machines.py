@@ -69,6 +69,7 @@ def look(ttmem):
     return run
 
 
+@pytest.mark.needs_root
 @pytest.mark.parametrize("name", MACHINES)
 def test_machine(look, tmp_path, name):
     machine = MACHINES[name](tmp_path / "machine")
@@ -97,6 +98,7 @@ def on_terminal(build, env, *args):
     return result.stdout
 
 
+@pytest.mark.needs_root
 def test_colours_by_use(build, clean_env, look, tmp_path):
     """DRAM at 94 % is red, L1 at 86 % yellow, what is nearly empty green; and only where it is seen."""
     machine = p150(tmp_path / "machine")
@@ -198,6 +200,7 @@ def test_the_daemon_tells_of_regions_that_others_may_not_read(ttmemd):
     assert "let ttmemd run" in " ".join(ttmemd.json("smi", before=AS_NOBODY)["notes"])
 
 
+@pytest.mark.needs_root
 @pytest.mark.parametrize("name", ["n150", "n300", "broken"])
 def test_http_shows_the_same(ttmemd, look, name):
     machine = MACHINES[name](ttmemd.folder / "machine")

@@ -267,6 +267,7 @@ int main(int argc, char **argv)
 """
 
 
+@pytest.mark.needs_root
 @pytest.mark.parametrize("how", ["deleted", "replaced"])
 def test_a_library_whose_file_is_gone(world, compiled, tmp_path, how):  # noqa: F811
     """Loaded by a link, so that its name tells nothing of the file."""

@@ -240,7 +240,7 @@ if __name__ == "__main__":
     children = [context.Process(target=child, args=(n, ready, done)) for n in (1, 2)]
     for one in children:
         one.start()
-    pids = {ready.get(timeout=LIMIT) for _ in children}
+    pids = {ready.get(timeout=120) for _ in children}
     assert pids == {one.pid for one in children}
     for number, one in enumerate(children, 1):
         rows = ttmem.buffers(pid=one.pid)

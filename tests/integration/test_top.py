@@ -66,6 +66,7 @@ def cast(world):
     return large, small
 
 
+@pytest.mark.needs_root
 def test_every_view_at_three_sizes(world, top):
     large, small = cast(world)
     terminal = top(env=world.env)
@@ -81,6 +82,7 @@ def test_every_view_at_three_sizes(world, top):
     assert terminal.exit_code() == 0
 
 
+@pytest.mark.needs_root
 def test_top_shows_driver_and_regions_without_books(top, tmp_path):
     """What the driver and tt-metal's regions tell is there without any book."""
     machine = machines.n300(tmp_path / "machine")
