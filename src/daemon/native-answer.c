@@ -14,6 +14,7 @@
 
 #include "base/bits.h"
 #include "base/cleanup.h"
+#include "base/fd-pass.h"
 #include "daemon/tracked.h"
 #include "web/local.h"
 
@@ -256,35 +257,22 @@ void native_answer_end_http(struct native_answer *answer, const struct local_ans
 int native_packet_send(int fd, struct native_packet *packet)
 {
 	CLEANUP_CLOSE int book = -1;
-	union {
-		char space[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {.space = {0}};
-	struct iovec vector = {.iov_base = packet->bytes, .iov_len = packet->length};
-	struct msghdr message = {.msg_iov = &vector, .msg_iovlen = 1};
 	struct native_process process;
+	bool has_book = false;
 	char path[64];
-	ssize_t n;
 
 	if (packet->book) {
 		/* The number never changes while the book is there, so no lock is needed. */
 		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", packet->book->book->file.fd);
 		book = open(path, O_RDONLY | O_CLOEXEC);
-		if (book >= 0 && (fcntl(book, F_GETFL) & O_ACCMODE) == O_RDONLY) {
-			message.msg_control = control.space;
-			message.msg_controllen = sizeof(control.space);
-			control.align.cmsg_level = SOL_SOCKET;
-			control.align.cmsg_type = SCM_RIGHTS;
-			control.align.cmsg_len = CMSG_LEN(sizeof(int));
-			memcpy(CMSG_DATA(&control.align), &book, sizeof(int));
-		}
+		has_book = book >= 0 && (fcntl(book, F_GETFL) & O_ACCMODE) == O_RDONLY;
 	}
-	if (!packet->book || message.msg_control) {
-		n = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-		if (n >= 0)
-			return 0;
-		if (!packet->book || errno != ETOOMANYREFS)
-			return -errno;
+	if (!packet->book || has_book) {
+		int r = fd_pass_send(fd, packet->bytes, packet->length, &book, has_book,
+				     MSG_DONTWAIT);
+
+		if (r != -ETOOMANYREFS || !packet->book)
+			return r;
 	}
 	memcpy(&process, packet->bytes + sizeof(struct native_reply), sizeof(process));
 	process.flags &= ~NATIVE_HAS_BOOK;

@@ -17,6 +17,7 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fd-pass.h"
 #include "source/remote-inside.h"
 
 #define REMOTE_USUAL "/run/ttmem/ttmemd.sock"
@@ -208,46 +209,20 @@ static int remote_send(struct remote *remote, const struct remote_question *ques
 	}
 }
 
-/* The descriptor of a message, -1 if there is none. Others cannot have come: there was no room. */
-static int remote_take_fd(struct msghdr *message)
-{
-	struct cmsghdr *header = CMSG_FIRSTHDR(message);
-	int fd = -1;
-
-	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-	    header->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(&fd, CMSG_DATA(header), sizeof(int));
-	return fd;
-}
-
 /* The next packet. 0 and @ret_length (0 = hung up) and @ret_fd, the caller's; or an outcome. */
 static int remote_receive(struct remote *remote, uint64_t deadline, size_t *ret_length, int *ret_fd)
 {
-	union {
-		char space[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct iovec vector = {.iov_base = remote->packet, .iov_len = NATIVE_PACKET_MAX};
 	int r = remote_wait(remote, POLLIN, deadline);
 
 	while (r == 0) {
-		struct msghdr message = {
-			.msg_iov = &vector,
-			.msg_iovlen = 1,
-			.msg_control = control.space,
-			.msg_controllen = sizeof(control.space),
-		};
-		ssize_t n = recvmsg(remote->fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+		CLEANUP_FD_PASS struct fd_pass fds = FD_PASS_WANT(1);
+		ssize_t n = fd_pass_receive(remote->fd, remote->packet, NATIVE_PACKET_MAX, &fds,
+					    MSG_DONTWAIT);
 
-		if (n >= 0) {
-			*ret_fd = remote_take_fd(&message);
-			/* One that found no room among our descriptors is missing, no more. */
-			*ret_length = message.msg_flags & MSG_TRUNC ? SIZE_MAX : (size_t)n;
-			return 0;
-		}
-		if (errno != EAGAIN && errno != EINTR) {
-			*ret_length = 0;
-			*ret_fd = -1;
+		if (n != -EAGAIN) {
+			/* A descriptor that we had no room for is missing, no more. */
+			*ret_fd = cleanup_steal_fd(&fds.fds[0]);
+			*ret_length = n > 0 ? (size_t)n : 0;
 			return 0;
 		}
 		r = remote_wait(remote, POLLIN, deadline);

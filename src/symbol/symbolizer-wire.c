@@ -8,14 +8,9 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "base/bits.h"
-
-union symbolizer_wire_control {
-	char space[CMSG_SPACE(SYMBOLIZER_WIRE_FILES * sizeof(int))];
-	struct cmsghdr align;
-};
+#include "base/cleanup.h"
+#include "base/fd-pass.h"
 
 uint32_t symbolizer_wire_size(uint32_t count)
 {
@@ -30,59 +25,19 @@ uint32_t symbolizer_wire_request_size(const struct symbolizer_wire_request *requ
 	return (uint32_t)(offsetof(struct symbolizer_wire_request, name) + name);
 }
 
-static int symbolizer_wire_send(int socket, const struct msghdr *header, int flags)
-{
-	while (sendmsg(socket, header, flags | MSG_NOSIGNAL) < 0) {
-		if (errno != EINTR)
-			return -errno;
-	}
-	return 0;
-}
-
 int symbolizer_wire_ask(int socket, const struct symbolizer_wire_request *request,
 			const int files[SYMBOLIZER_WIRE_FILES])
 {
-	union symbolizer_wire_control control = {.space = {0}};
-	struct iovec vector = {
-		.iov_base = (void *)(uintptr_t)request, /* only read */
-		.iov_len = request->size,
-	};
-	struct msghdr header = {.msg_iov = &vector, .msg_iovlen = 1};
 	size_t count = 0;
 
 	while (count < SYMBOLIZER_WIRE_FILES && files[count] >= 0)
 		count++;
-	if (count > 0) {
-		header.msg_control = control.space;
-		header.msg_controllen = CMSG_SPACE(count * sizeof(int));
-		control.align.cmsg_level = SOL_SOCKET;
-		control.align.cmsg_type = SCM_RIGHTS;
-		control.align.cmsg_len = CMSG_LEN(count * sizeof(int));
-		memcpy(CMSG_DATA(&control.align), files, count * sizeof(int));
-	}
-	return symbolizer_wire_send(socket, &header, MSG_DONTWAIT);
+	return fd_pass_send(socket, request, request->size, files, count, MSG_DONTWAIT);
 }
 
 int symbolizer_wire_tell(int socket, const struct symbolizer_wire_answer *answer)
 {
-	struct iovec vector = {
-		.iov_base = (void *)(uintptr_t)answer, /* only read */
-		.iov_len = answer->size,
-	};
-	const struct msghdr header = {.msg_iov = &vector, .msg_iovlen = 1};
-
-	return symbolizer_wire_send(socket, &header, 0);
-}
-
-static void symbolizer_wire_take(struct msghdr *header, int ret_files[SYMBOLIZER_WIRE_FILES])
-{
-	for (struct cmsghdr *at = CMSG_FIRSTHDR(header); at; at = CMSG_NXTHDR(header, at)) {
-		size_t length = at->cmsg_len - CMSG_LEN(0);
-
-		if (at->cmsg_level == SOL_SOCKET && at->cmsg_type == SCM_RIGHTS)
-			memcpy(ret_files, CMSG_DATA(at),
-			       bits_min(length, SYMBOLIZER_WIRE_FILES * sizeof(int)));
-	}
+	return fd_pass_send(socket, answer, answer->size, NULL, 0, 0);
 }
 
 /* Whether there is a text that ends with the last of so many bytes. */
@@ -111,35 +66,21 @@ static bool symbolizer_wire_is_request(const struct symbolizer_wire_request *req
 int symbolizer_wire_hear(int socket, struct symbolizer_wire_request *ret_request,
 			 int ret_files[SYMBOLIZER_WIRE_FILES])
 {
-	union symbolizer_wire_control control;
+	CLEANUP_FD_PASS struct fd_pass files = FD_PASS_WANT(SYMBOLIZER_WIRE_FILES);
 	struct symbolizer_wire_request request;
-	struct iovec vector = {.iov_base = &request, .iov_len = sizeof(request)};
-	struct msghdr header = {
-		.msg_iov = &vector,
-		.msg_iovlen = 1,
-		.msg_control = control.space,
-		.msg_controllen = sizeof(control.space),
-	};
-	int files[SYMBOLIZER_WIRE_FILES] = {-1, -1};
-	ssize_t n;
+	ssize_t n = fd_pass_receive(socket, &request, sizeof(request), &files, 0);
 
-	do {
-		n = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
-	} while (n < 0 && errno == EINTR);
 	if (n < 0)
-		return -errno;
-	symbolizer_wire_take(&header, files);
-	if (!(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
-	    symbolizer_wire_is_request(&request, (size_t)n, files[0] >= 0)) {
-		memcpy(ret_request, &request, (size_t)n);
-		memcpy(ret_files, files, sizeof(files));
-		return 0;
-	}
-	for (size_t i = 0; i < SYMBOLIZER_WIRE_FILES; i++) {
-		if (files[i] >= 0)
-			(void)close(files[i]); /* open for reading only */
-	}
-	return n == 0 ? -EPIPE : -EBADMSG;
+		return (int)n;
+	if (n == 0)
+		return -EPIPE;
+	if (files.is_cut || (size_t)n > sizeof(request) ||
+	    !symbolizer_wire_is_request(&request, (size_t)n, files.fds[0] >= 0))
+		return -EBADMSG;
+	memcpy(ret_request, &request, (size_t)n);
+	for (size_t i = 0; i < SYMBOLIZER_WIRE_FILES; i++)
+		ret_files[i] = cleanup_steal_fd(&files.fds[i]);
+	return 0;
 }
 
 static bool symbolizer_wire_ends(const char text[RESOLVE_TEXT_SIZE])
@@ -174,19 +115,15 @@ static bool symbolizer_wire_is_answer(const struct symbolizer_wire_answer *answe
 
 int symbolizer_wire_receive(int socket, uint64_t serial, struct symbolizer_wire_answer *ret_answer)
 {
+	CLEANUP_FD_PASS struct fd_pass none = FD_PASS_WANT(0);
 	struct symbolizer_wire_answer answer;
-	struct iovec vector = {.iov_base = &answer, .iov_len = sizeof(answer)};
-	struct msghdr header = {.msg_iov = &vector, .msg_iovlen = 1}; /* no descriptors: dropped */
-	ssize_t n;
+	ssize_t n = fd_pass_receive(socket, &answer, sizeof(answer), &none, MSG_DONTWAIT);
 
-	do {
-		n = recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	} while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return errno == ECONNRESET ? -EPIPE : -errno;
-	if (n == 0)
+	if (n == 0 || n == -ECONNRESET)
 		return -EPIPE;
-	if (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ||
+	if (n < 0)
+		return (int)n;
+	if (none.is_cut || (size_t)n > sizeof(answer) ||
 	    !symbolizer_wire_is_answer(&answer, (size_t)n) || answer.serial != serial)
 		return -EBADMSG;
 	memcpy(ret_answer, &answer, (size_t)n);
