@@ -22,7 +22,7 @@
 
 #include "kernel/block.h"
 #include "kernel/folder.h"
-#include "kernel/layout.h"
+#include "kernel/book-layout.h"
 #include "kernel/leak.h"
 #include "kernel/share.h"
 

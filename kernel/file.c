@@ -21,7 +21,7 @@
 #include <linux/version.h>
 
 #include "kernel/book.h"
-#include "kernel/view.h"
+#include "kernel/proc-files.h"
 
 #define FILE_NAME "ttmem-book" /* what a descriptor's link under /proc shows */
 

@@ -21,7 +21,7 @@
 #include "kernel/holder.h"
 #include "kernel/leak.h"
 #include "kernel/plain.h"
-#include "kernel/view.h"
+#include "kernel/proc-files.h"
 
 static int main_open(struct inode *inode, struct file *file)
 {

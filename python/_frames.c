@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The module with which the package turns Python's frames on; python/frames.h tells how they are found. As
+ * The module with which the package turns Python's frames on; python/python-frames.h tells how they are found. As
  * _ttmem.c it needs only the stable ABI; what it uses beyond is looked for when it is loaded.
  */
 
@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-#include "python/frames.h"
+#include "python/python-frames.h"
 
 static const char *const module_ways[] = {"off", "public", "reader"};
 

@@ -26,7 +26,7 @@ def pkg_config(*what):
 stable = sys.version_info >= (3, 10) and not sysconfig.get_config_var("Py_GIL_DISABLED")
 folder = pkg_config("--variable=libdir")
 modules = {
-    "_frames": ["_frames.c", "python/frames.c", "python/layout.c"],
+    "_frames": ["_frames.c", "python/python-frames.c", "python/python-layout.c"],
     "_ttmem": ["_ttmem.c"],
 }
 

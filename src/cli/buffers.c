@@ -11,14 +11,14 @@
 #include "base/emit.h"
 #include "base/table.h"
 #include "base/text.h"
-#include "cli/command.h"
-#include "cli/look.h"
-#include "cli/options.h"
-#include "cli/output.h"
-#include "core/document.h"
-#include "core/group.h"
-#include "core/snapshot.h"
-#include "core/types.h"
+#include "cli/common/command.h"
+#include "cli/common/options.h"
+#include "cli/common/output.h"
+#include "cli/common/session.h"
+#include "model/group.h"
+#include "model/json/document.h"
+#include "model/snapshot.h"
+#include "model/types.h"
 
 #define BUFFERS_KEY 8192
 #define BUFFERS_INDENT "              " /* below the type */

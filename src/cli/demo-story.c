@@ -13,10 +13,10 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "cli/run-family.h"
-#include "core/group.h"
-#include "core/snapshot.h"
-#include "core/types.h"
+#include "cli/run/run-family.h"
+#include "model/group.h"
+#include "model/snapshot.h"
+#include "model/types.h"
 
 static bool story_is_new(struct story *story, uint64_t about)
 {

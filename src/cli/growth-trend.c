@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "book/layout.h"
-#include "cli/recall.h"
-#include "core/growth.h"
-#include "core/snapshot.h"
-#include "core/types.h"
-#include "source/remote.h"
+#include "book/format/layout.h"
+#include "cli/common/daemon-pages.h"
+#include "model/growth.h"
+#include "model/snapshot.h"
+#include "model/types.h"
+#include "source/daemon-client/daemon-client.h"
 
 #define TREND_NS UINT64_C(3600000000000)
 #define TREND_FINE_NS UINT64_C(600000000000) /* younger processes are looked at second by second */

@@ -2,7 +2,7 @@
 
 /* ttmem growth: call sites of living processes whose bytes keep growing, seen over a few seconds. */
 
-#include "core/growth.h"
+#include "model/growth.h"
 
 #include <inttypes.h>
 
@@ -11,14 +11,14 @@
 #include "base/emit.h"
 #include "base/table.h"
 #include "base/text.h"
-#include "cli/command.h"
+#include "cli/common/command.h"
+#include "cli/common/options.h"
+#include "cli/common/output.h"
+#include "cli/common/session.h"
 #include "cli/growth-trend.h"
-#include "cli/look.h"
-#include "cli/options.h"
-#include "cli/output.h"
-#include "core/document.h"
-#include "core/snapshot.h"
-#include "core/types.h"
+#include "model/json/document.h"
+#include "model/snapshot.h"
+#include "model/types.h"
 
 #define GROWTH_SAMPLES 5u
 

@@ -12,11 +12,11 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "cli/recall.h"
-#include "core/filter.h"
-#include "core/snapshot.h"
-#include "core/types.h"
-#include "source/remote.h"
+#include "cli/common/daemon-pages.h"
+#include "model/filter.h"
+#include "model/snapshot.h"
+#include "model/types.h"
+#include "source/daemon-client/daemon-client.h"
 
 #define HISTORY_TARGET_MAX 3000 /* with 64 devices by their ids */
 

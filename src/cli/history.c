@@ -2,7 +2,7 @@
 
 /* ttmem history: the life of one address, oldest event first. */
 
-#include "core/history.h"
+#include "model/history.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,20 +12,20 @@
 #include "base/clock.h"
 #include "base/emit.h"
 #include "base/text.h"
-#include "book/view.h"
-#include "cli/command.h"
+#include "book/read/view.h"
+#include "cli/common/command.h"
+#include "cli/common/options.h"
+#include "cli/common/output.h"
+#include "cli/common/session.h"
 #include "cli/history-past.h"
-#include "cli/look.h"
-#include "cli/options.h"
-#include "cli/output.h"
-#include "core/document.h"
-#include "core/filter.h"
-#include "core/snapshot.h"
-#include "core/types.h"
-#include "source/book.h"
-#include "source/remote.h"
-#include "source/scan.h"
-#include "source/trail.h"
+#include "model/filter.h"
+#include "model/json/document.h"
+#include "model/snapshot.h"
+#include "model/types.h"
+#include "source/books/address-history.h"
+#include "source/books/book-source.h"
+#include "source/books/scan.h"
+#include "source/daemon-client/daemon-client.h"
 
 #define HISTORY_INDENT "          "
 

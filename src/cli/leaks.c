@@ -10,14 +10,14 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "cli/command.h"
-#include "cli/look.h"
-#include "cli/options.h"
-#include "cli/output.h"
-#include "cli/recall.h"
-#include "core/filter.h"
-#include "core/frames.h"
-#include "source/remote.h"
+#include "cli/common/command.h"
+#include "cli/common/daemon-pages.h"
+#include "cli/common/options.h"
+#include "cli/common/output.h"
+#include "cli/common/session.h"
+#include "model/filter.h"
+#include "model/frames.h"
+#include "source/daemon-client/daemon-client.h"
 
 struct leaks {
 	struct filter filter;

@@ -8,7 +8,7 @@
 
 #include "base/bits.h"
 #include "base/text.h"
-#include "cli/command.h"
+#include "cli/common/command.h"
 #include "symbol/symbolizer-process.h"
 
 #define TEXT_OF(x) #x

@@ -8,12 +8,12 @@
 #include <string.h>
 
 #include "base/unit.h"
-#include "core/holes.h"
-#include "core/snapshot.h"
-#include "core/types.h"
+#include "model/free-blocks.h"
+#include "model/snapshot.h"
+#include "model/types.h"
 #include "sim/bank.h"
-#include "sim/card.h"
 #include "sim/random.h"
+#include "sim/sim-card.h"
 
 #define ROUNDS 300u
 #define STEPS 40u

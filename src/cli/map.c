@@ -8,13 +8,13 @@
 #include "base/cleanup.h"
 #include "base/emit.h"
 #include "base/text.h"
-#include "cli/command.h"
-#include "cli/look-spaces.h"
-#include "cli/look.h"
-#include "cli/options.h"
-#include "cli/output.h"
-#include "core/snapshot.h"
-#include "core/types.h"
+#include "cli/common/command.h"
+#include "cli/common/options.h"
+#include "cli/common/output.h"
+#include "cli/common/session-maps.h"
+#include "cli/common/session.h"
+#include "model/snapshot.h"
+#include "model/types.h"
 
 #define MAP_WIDTH_MAX 160u
 

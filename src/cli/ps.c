@@ -9,13 +9,13 @@
 #include "base/emit.h"
 #include "base/table.h"
 #include "base/text.h"
-#include "cli/command.h"
-#include "cli/look.h"
-#include "cli/options.h"
-#include "cli/output.h"
-#include "core/document.h"
-#include "core/snapshot.h"
-#include "core/types.h"
+#include "cli/common/command.h"
+#include "cli/common/options.h"
+#include "cli/common/output.h"
+#include "cli/common/session.h"
+#include "model/json/document.h"
+#include "model/snapshot.h"
+#include "model/types.h"
 
 static const struct table_column ps_columns[] = {
 	{"PID", 8, true, false},     {"USER", 10, false, true},  {"COMMAND", 15, false, true},

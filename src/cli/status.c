@@ -10,12 +10,12 @@
 #include "base/clock.h"
 #include "base/emit.h"
 #include "base/text.h"
-#include "cli/command.h"
-#include "cli/options.h"
-#include "cli/output.h"
-#include "cli/recall.h"
-#include "core/document.h"
-#include "source/remote.h"
+#include "cli/common/command.h"
+#include "cli/common/daemon-pages.h"
+#include "cli/common/options.h"
+#include "cli/common/output.h"
+#include "model/json/document.h"
+#include "source/daemon-client/daemon-client.h"
 
 static void status_cleanup(struct remote **remote)
 {

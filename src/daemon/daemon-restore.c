@@ -12,10 +12,10 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "book/layout.h"
+#include "book/format/layout.h"
+#include "daemon/custody/keeper.h"
+#include "daemon/custody/tracked-file.h"
 #include "daemon/daemon.h"
-#include "daemon/keeper.h"
-#include "daemon/roll.h"
 
 struct daemon_kept {
 	struct keeper_entry entry;

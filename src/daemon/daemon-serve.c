@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "daemon/collector.h"
 #include "daemon/daemon.h"
-#include "daemon/outlet.h"
-#include "web/push.h"
+#include "daemon/notify/log-writer.h"
+#include "daemon/registry/collector.h"
+#include "web/export/push.h"
 
 static int serve_offer(void *context, struct accept_peer *peer)
 {

@@ -13,16 +13,16 @@
 #include <sys/types.h>
 
 #include "base/loop.h"
+#include "base/socket-lock.h"
 #include "base/worker.h"
-#include "daemon/access.h"
-#include "daemon/claim.h"
-#include "daemon/config.h"
-#include "daemon/legacy-server.h"
-#include "daemon/manager.h"
-#include "daemon/native.h"
-#include "daemon/past.h"
-#include "daemon/registry.h"
-#include "web/web.h"
+#include "compat/server/legacy-server.h"
+#include "daemon/config/config.h"
+#include "daemon/custody/systemd.h"
+#include "daemon/native/native-server.h"
+#include "daemon/recorder/recorder.h"
+#include "daemon/registry/access.h"
+#include "daemon/registry/registry.h"
+#include "web/server/web.h"
 
 struct alarm;
 struct collector;

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/config.h"
+#include "daemon/config/config.h"
+#include "daemon/custody/keeper-process.h"
 #include "daemon/daemon.h"
-#include "daemon/keeper-process.h"
 #include "symbol/symbolizer-process.h"
 
 int main(int argc, char **argv)

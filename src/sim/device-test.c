@@ -9,9 +9,9 @@
 #include <ttmem/ttmem.h>
 
 #include "base/unit.h"
-#include "sim/card.h"
 #include "sim/fake.h"
 #include "sim/pile.h"
+#include "sim/sim-card.h"
 
 static void open_n150(struct sim_device *device)
 {

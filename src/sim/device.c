@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <ttmem/ttmem.h>
 
-#include "sim/card.h"
+#include "sim/sim-card.h"
 
 static int init_bank(struct sim_bank *bank, const struct sim_window *window, uint64_t top)
 {

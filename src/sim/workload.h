@@ -12,12 +12,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/card.h"
 #include "sim/device.h"
 #include "sim/random.h"
+#include "sim/sim-card.h"
 
 struct workload_context {
-	const char *card;      /* see card.c; NULL = the workload's own choice */
+	const char *card;      /* see sim-card.c; NULL = the workload's own choice */
 	uint32_t first_device; /* number of its first chip, which also distinguishes boards */
 	uint32_t workers; /* processes of a server; 0 = as many as the card has chips, at least 2 */
 	uint32_t leaking_worker; /* which worker of a server forgets to free, from 1; 0 = none */

@@ -10,10 +10,10 @@
 
 #include "base/clock.h"
 #include "base/unit.h"
-#include "core/snapshot.h"
-#include "core/types.h"
-#include "source/machine-testing.h"
-#include "source/proc.h"
+#include "model/snapshot.h"
+#include "model/types.h"
+#include "source/host/host-testing.h"
+#include "source/proc/proc.h"
 #include "source/source.h"
 
 #define CHIP UINT64_C(77)

@@ -8,10 +8,10 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "core/snapshot.h"
-#include "source/book.h"
-#include "source/machine.h"
-#include "source/remote.h"
+#include "model/snapshot.h"
+#include "source/books/book-source.h"
+#include "source/daemon-client/daemon-client.h"
+#include "source/host/host.h"
 #include "source/source.h"
 
 static void collect_cleanup(struct snapshot **snapshot)

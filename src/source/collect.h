@@ -9,7 +9,7 @@
  * other origins are files that anybody finds by himself.
  */
 
-#include "source/kernel.h"
+#include "source/host/kernel.h"
 
 struct proc;
 struct remote;

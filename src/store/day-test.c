@@ -11,9 +11,9 @@
 #include <stdlib.h>
 
 #include "base/unit.h"
-#include "core/snapshot.h"
+#include "model/snapshot.h"
+#include "store/store-testing.h"
 #include "store/store.h"
-#include "store/testing.h"
 
 #define DAY_S 86400u
 #define DAY_CAP (UINT64_C(256) << 20) /* as in the daemon */

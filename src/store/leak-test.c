@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/unit.h"
-#include "store/testing-told.h"
-#include "store/testing.h"
+#include "store/store-testing-rows.h"
+#include "store/store-testing.h"
 
 enum {
 	DRAM = 0,

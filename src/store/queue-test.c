@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/unit.h"
-#include "store/testing.h"
+#include "store/store-testing.h"
 
 UNIT(items_beyond_the_queue_are_counted)
 {

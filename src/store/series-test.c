@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/unit.h"
-#include "store/testing.h"
+#include "store/store-testing.h"
 
 enum {
 	DRAM = 0,

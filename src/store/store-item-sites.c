@@ -18,8 +18,8 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
-#include "core/merge.h"
-#include "core/types.h"
+#include "model/merge.h"
+#include "model/types.h"
 
 #define STORE_SITES_GROUPED 2048u                    /* distinct call sites */
 #define STORE_SITES_SLOTS (2u * STORE_SITES_GROUPED) /* a power of two */

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "store/store-inside.h"
+#include "store/store-private.h"
 
 #define STORE_READ_MS 10000u
 #define STORE_READ_BUSY_MS 2000

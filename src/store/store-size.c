@@ -14,7 +14,7 @@
 #include <sys/statvfs.h>
 
 #include "base/bits.h"
-#include "store/store-inside.h"
+#include "store/store-private.h"
 
 #define STORE_ROW_BYTES 40u /* approximate size of a point */
 

@@ -26,9 +26,9 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "store/store-aside.h"
-#include "store/store-inside.h"
 #include "store/store-item.h"
+#include "store/store-private.h"
+#include "store/store-quarantine.h"
 #include "store/store-record.h"
 
 #define STORE_IDLE_MS 10000u

@@ -14,8 +14,8 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 #include "base/pthreads.h"
-#include "store/store-inside.h"
 #include "store/store-item.h"
+#include "store/store-private.h"
 
 #define STORE_BATCH_MS 1000u
 #define STORE_RETRY_MS 60000u

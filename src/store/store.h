@@ -30,7 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/snapshot.h"
+#include "model/snapshot.h"
 
 struct store;
 struct store_reader;

@@ -13,7 +13,7 @@
 #include <zlib.h>
 
 #include "base/bits.h"
-#include "symbol/resolve-inside.h"
+#include "symbol/resolve-private.h"
 #include "symbol/resolve.h"
 
 #define RESOLVE_CHUNK 65536u

@@ -14,7 +14,7 @@
 
 #include "base/bits.h"
 #include "symbol/demangle.h"
-#include "symbol/resolve-inside.h"
+#include "symbol/resolve-private.h"
 
 /* Where an instruction comes from. The text is the library's. */
 struct resolve_place {

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "symbol/symbol-testing.h"
 #include "symbol/symbolizer-process.h"
-#include "symbol/testing.h"
 
 /* glibc gives a constructor what it gives main(). */
 __attribute__((constructor)) static void main_or_process(int argc, char **argv)

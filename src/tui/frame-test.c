@@ -10,10 +10,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/unit.h"
-#include "core/group.h"
-#include "core/snapshot.h"
+#include "model/group.h"
+#include "model/snapshot.h"
+#include "tui/incident-rows.h"
 #include "tui/model.h"
-#include "tui/past.h"
 
 static uint64_t state = 1;
 

@@ -12,8 +12,8 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "core/amount.h"
-#include "core/snapshot.h"
+#include "model/amount.h"
+#include "model/snapshot.h"
 #include "tui/pane.h"
 
 #define FRAME_HEAD 2u /* rows above the view */

@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/filter.h"
+#include "model/filter.h"
 #include "tui/list.h"
-#include "tui/reader.h"
+#include "tui/poller.h"
 #include "tui/series.h"
 
 struct snapshot_device;

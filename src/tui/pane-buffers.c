@@ -9,11 +9,11 @@
 #include "base/bits.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "core/amount.h"
-#include "core/snapshot.h"
-#include "core/types.h"
+#include "model/amount.h"
+#include "model/snapshot.h"
+#include "model/types.h"
 #include "tui/pane.h"
-#include "tui/trace.h"
+#include "tui/stack-lines.h"
 
 #define BUFFERS_FACTS 3u /* lines before the frames of an unfolded row */
 

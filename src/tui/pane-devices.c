@@ -7,9 +7,9 @@
 
 #include "base/bits.h"
 #include "base/text.h"
-#include "core/amount.h"
-#include "core/snapshot.h"
-#include "core/types.h"
+#include "model/amount.h"
+#include "model/snapshot.h"
+#include "model/types.h"
 #include "tui/chart.h"
 #include "tui/pane.h"
 

@@ -9,11 +9,11 @@
 #include "base/bits.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "core/group.h"
-#include "core/snapshot.h"
-#include "core/types.h"
+#include "model/group.h"
+#include "model/snapshot.h"
+#include "model/types.h"
 #include "tui/pane.h"
-#include "tui/trace.h"
+#include "tui/stack-lines.h"
 
 enum sites_column {
 	SITES_BYTES,

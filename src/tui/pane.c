@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "core/snapshot.h"
+#include "model/snapshot.h"
 
 const struct pane *pane_of(enum model_view view)
 {

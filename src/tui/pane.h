@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/request.h"
+#include "model/snapshot-request.h"
 #include "tui/model.h"
 
 struct pane {

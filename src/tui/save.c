@@ -13,8 +13,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/emit.h"
-#include "core/document.h"
-#include "core/snapshot.h"
+#include "model/json/document.h"
+#include "model/snapshot.h"
 #include "tui/model.h"
 
 #define SAVE_TRIES 100u /* several in one second are numbered */

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/filter.h"
-#include "tui/reader.h"
+#include "model/filter.h"
+#include "tui/poller.h"
 
 struct tui_options {
 	uint32_t refresh_ms;

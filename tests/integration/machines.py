@@ -18,7 +18,7 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 
 class Region:
-    """The bytes of a region of tt-metal; see src/source/region-parse.c for the layouts."""
+    """The bytes of a region of tt-metal; see src/source/host/region-parse.c for the layouts."""
 
     def __init__(self, version, chip, device):
         self.version, self.chip, self.device = version, chip, device

@@ -112,7 +112,7 @@ every_python = once_for(every())
 every_reader = once_for([python for python in every() if python.reads_memory])
 
 EXTENSIONS = {
-    "_frames": ["_frames.c", "python/frames.c", "python/layout.c"],
+    "_frames": ["_frames.c", "python/python-frames.c", "python/python-layout.c"],
     "_ttmem": ["_ttmem.c"],
 }
 MADE = {}  # folders of packages

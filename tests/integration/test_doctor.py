@@ -335,7 +335,7 @@ def test_every_kind_has_a_test():
             "test_doctor.py", "test_doctor_machine.py", "test_kernel_files.py", "../kernel/view-test.c",
         )  # fmt: skip
     )
-    with open(os.path.join(folder, "../../src/cli/doctor-kinds.c")) as table:
+    with open(os.path.join(folder, "../../src/cli/doctor/doctor-kinds.c")) as table:
         kinds = [part.split('"')[1] for part in table.read().split("[DOCTOR_")[2:]]
     assert len(kinds) > 30
     quotes = '"', '\\"'  # as Python and as C writes them

@@ -29,8 +29,8 @@ give_up() {
 # those about stacks and loading (stack, unwind, provider, loader): to them a book is a book.
 # shellcheck disable=SC2086 # a list of words
 [ $# -gt 0 ] || set -- kernel-node kernel-errors kernel-list kernel-fair kernel-folder kernel-full kernel-odd \
-	kernel-life kernel-race kernel-crowd kernel-hostile kernel-view kernel-track kernel-sleep lib-life lib-semantics lib-rest \
-	lib-misuse lib-descriptor lib-limits lib-offer lib-escape lib-signal lib-crowd kernel-unload kernel-storm \
+	kernel-life kernel-race kernel-crowd kernel-hostile kernel-view kernel-track kernel-sleep lib-life lib-semantics lib-api-misc \
+	lib-misuse lib-descriptor lib-limits lib-offer-book lib-escape lib-signal lib-crowd kernel-unload kernel-storm \
 	${TTMEM_KERNEL_MORE:-lib-family kernel-daemon}
 
 rm -rf "$work"

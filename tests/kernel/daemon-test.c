@@ -5,7 +5,7 @@
  * the dead have left is told. Little of that depends on the kernel: it is tried on one of them.
  */
 
-#include "command.h"
+#include "guest-command.h"
 #include "node.h"
 
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 
 /* A user who has used up his share of the module's memory: his next process is tracked all the same. */
 
-#include "command.h"
+#include "guest-command.h"
 #include "node.h"
 
 #include <fcntl.h>

@@ -7,7 +7,7 @@
  * which reads such a book as deep as it leads, comes to its end.
  */
 
-#include "command.h"
+#include "guest-command.h"
 #include "node.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@
 #include <ttmem/ttmem.h>
 
 #include "base/unit.h"
-#include "book/layout.h"
+#include "book/format/layout.h"
 
 #define HOSTILE_FIGURE_MAX (UINT64_C(1) << 62) /* what the module takes for a figure at most */
 #define HOSTILE_TYPE 4u                        /* TRACE: the last of the columns that we read */

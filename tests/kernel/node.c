@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/unit.h"
-#include "book/layout.h"
+#include "book/format/layout.h"
 
 #define NODE_TEXT_MAX (4u << 20)
 #define NODE_LINE_MAX 256u

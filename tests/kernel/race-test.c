@@ -2,7 +2,7 @@
 
 /*
  * Counters that the kernel reads while their owner overwrites them: what it shows is of one moment, or it says that it is
- * not. src/book/block-test.c has every interleaving of the same code; this is the module as it runs.
+ * not. src/book/read/block-test.c has every interleaving of the same code; this is the module as it runs.
  */
 
 #include "node.h"
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/unit.h"
-#include "book/layout.h"
+#include "book/format/layout.h"
 
 #define RACE_DEVICE 40u
 #define RACE_READS 3000

@@ -5,7 +5,7 @@
  * them without a daemon, for another user than the one who holds the memory.
  */
 
-#include "command.h"
+#include "guest-command.h"
 #include "node.h"
 
 #include <fcntl.h>

@@ -15,9 +15,9 @@
 #include <ttmem/ttmem.h>
 #include <unistd.h>
 
-#include "sim/card.h"
 #include "sim/device.h"
 #include "sim/random.h"
+#include "sim/sim-card.h"
 
 #define STEPS 3000
 #define HELD 600

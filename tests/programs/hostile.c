@@ -29,7 +29,7 @@
 #include <ttmem/ttmem.h>
 #include <unistd.h>
 
-#include "book/layout.h"
+#include "book/format/layout.h"
 #include "wire/offer.h"
 
 static uint8_t *base; /* the book, all of it writable */

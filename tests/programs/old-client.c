@@ -27,8 +27,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "compat/wire/legacy-encode.h"
 #include "old-server.h"
-#include "wire/legacy-encode.h"
 
 #define OLD_BUFFER (1 << 20)
 #define OLD_SLICE_NS UINT64_C(100000000)

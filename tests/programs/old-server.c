@@ -19,7 +19,7 @@
 
 #include "base/array.h"
 #include "base/hash.h"
-#include "wire/legacy.h"
+#include "compat/wire/legacy.h"
 
 #define SERVER_CHAINS 65536u
 #define SERVER_EVENTS 50u /* of one buffer that the enhanced server remembered */

@@ -20,10 +20,10 @@
 #include <unistd.h>
 
 #include "base/emit.h"
-#include "book/file.h"
-#include "book/layout.h"
-#include "book/reader.h"
-#include "book/view.h"
+#include "book/format/layout.h"
+#include "book/read/backing.h"
+#include "book/read/reader.h"
+#include "book/read/view.h"
 
 #define PEEK_BOOKS 64
 

@@ -22,17 +22,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/emit.h"
 #include "base/clock.h"
-#include "book/view.h"
-#include "core/document.h"
-#include "core/history.h"
-#include "core/snapshot.h"
-#include "source/book.h"
-#include "source/scan.h"
+#include "base/emit.h"
+#include "book/read/view.h"
+#include "model/history.h"
+#include "model/json/document.h"
+#include "model/snapshot.h"
+#include "source/books/address-history.h"
+#include "source/books/book-source.h"
+#include "source/books/scan.h"
 #include "source/source.h"
-#include "source/trail.h"
-#include "web/web.h"
+#include "web/server/web.h"
 
 struct serve {
 	pthread_mutex_t lock;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make the dashboard part of the program: a C file with the table of web/assets.h.
+"""Make the dashboard part of the program: a C file with the table of web/server/assets.h.
 
 With npm the dashboard under web/ is built first, in a folder of its own under the build folder. Without
 (or where its packages cannot be had, unless it must be there) the files of the plain page are taken.
@@ -130,7 +130,7 @@ def main():
                 raise SystemExit(f"the dashboard cannot be built: {error}") from error
             print(f"the plain page instead of the dashboard: {error}", file=sys.stderr)
     rows = []
-    lines = ['#include "web/assets.h"', "", *embed(folders, rows), ""]
+    lines = ['#include "web/server/assets.h"', "", *embed(folders, rows), ""]
     lines += ["const struct asset assets_table[] = {", *rows, "};"]
     lines += ["const size_t assets_count = sizeof(assets_table) / sizeof(*assets_table);", ""]
     temporary = Path(f"{options.output}.new")

@@ -17,8 +17,8 @@ trap 'rm -rf "$work"' EXIT
 
 # All headers of the book in one object, with types that are only declared, so that no struct is
 # missed because nothing uses it yet.
-for header in src/book/*.h; do
-	[ -e "$header" ] && printf '#include "%s"\n' "${header#src/}"
+for header in $(find src/book -name "*.h" | sort); do
+	printf '#include "%s"\n' "${header#src/}"
 done >"$work/layout.c"
 printf '#include <uapi/ttmem.h>\n' >>"$work/layout.c"
 if [ ! -s "$work/layout.c" ]; then

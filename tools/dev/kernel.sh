@@ -12,7 +12,7 @@ KERNEL_CAP=1500
 
 # What boot.sh puts into the machine, of a build folder.
 KERNEL_TARGETS="kernel-programs src/cli/ttmem src/daemon/ttmemd src/lib-life-test src/lib-semantics-test
-	src/lib-rest-test src/lib-misuse-test src/lib-descriptor-test src/lib-limits-test src/lib-offer-test
+	src/lib-api-misc-test src/lib-misuse-test src/lib-descriptor-test src/lib-limits-test src/lib-offer-book-test
 	src/lib-escape-test src/lib-signal-test src/lib-crowd-test src/lib-family-test"
 
 dev_kernel_test() {

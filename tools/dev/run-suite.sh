@@ -111,7 +111,7 @@ cross() {
 	export TTMEM_UNIT_TIMEOUT=10 TTMEM_TEST_QUICK=1
 	meson test -C build-aarch64 --print-errorlogs --suite unit-book || return 1
 	cross_barriers || return 1
-	exec meson test -C build-aarch64 --print-errorlogs lib-stack lib-stack-inside lib-bounds lib-pick \
+	exec meson test -C build-aarch64 --print-errorlogs lib-stack lib-stack-inside lib-bounds lib-fp-or-rule \
 		lib-rules
 }
 

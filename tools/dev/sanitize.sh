@@ -50,8 +50,8 @@ meson_test() {
 	say meson test -C "$folder" --no-rebuild --print-errorlogs -t "$patience" "$@"
 }
 
-TSAN_THREADS="base-pthreads base-worker daemon-collector daemon-legacy-question daemon-legacy-server
-	daemon-native daemon-outlet daemon-past daemon-region-watch daemon-roll tui-reader web-push"
+TSAN_THREADS="base-pthreads base-worker daemon-collector compat-server-legacy-question compat-server-legacy-server
+	daemon-native-server daemon-log-writer daemon-recorder daemon-region-watch daemon-tracked-file tui-poller web-push"
 
 dev_sanitize() {
 	need build sanitize
@@ -67,7 +67,7 @@ dev_sanitize() {
 	set -- setarch "$(uname -m)" -R
 	"$@" true 2>/dev/null || set --
 	# shellcheck disable=SC2046 # a list of words
-	suite tsan "$SANITIZE_CAP" "$@" $(meson_test build-tsan unit-book unit-lib unit-store)
+	suite tsan "$SANITIZE_CAP" "$@" $(meson_test build-tsan unit-book unit-lib unit-compat-oldlog unit-store)
 	# Of the rest, what has several threads. The processes that the daemon starts are jailed, and a
 	# sanitizer needs more than they may.
 	# shellcheck disable=SC2086,SC2046 # lists of words

@@ -18,7 +18,7 @@ from pathlib import Path
 
 # Code that applications call from any of their threads. Elsewhere there is one thread, and getenv,
 # exit or readdir are what they should be.
-THREADED = ("src/base/", "src/book/", "src/lib/")
+THREADED = ("src/base/", "src/book/", "src/compat/oldlog/", "src/lib/")
 NOT_THREADED = ("-test.c", "-fuzz.c", "fuzz-replay.c")
 
 # Commits (a merge is one) whose files are analysed whatever the share.

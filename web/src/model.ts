@@ -103,7 +103,7 @@ export interface Buffer {
   stack: Frame[];
 }
 
-/** Memories with holes of their own; see src/core/holes.h. */
+/** Memories with holes of their own; see src/model/free-blocks.h. */
 export const SPACE_TYPES = ["DRAM", "L1", "TRACE", "L1_SMALL", "SYSTEM_MEMORY"] as const;
 export type SpaceType = (typeof SPACE_TYPES)[number];
 

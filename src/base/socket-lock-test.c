@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Who gets the place of a socket. */
+
+#include "base/socket-lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/unit.h"
+
+static const char *place(void)
+{
+	static char path[108];
+
+	(void)snprintf(path, sizeof(path), "%s/socket", unit_dir());
+	return path;
+}
+
+UNIT(takes_a_free_place_and_leaves_it_free)
+{
+	struct claim claim;
+	struct stat st;
+	uint32_t holder;
+
+	assert(claim_open(&claim, place(), SOCK_STREAM, &holder) == 0);
+	assert(stat(place(), &st) == 0 && (st.st_mode & 0777) == 0666);
+	claim_close(&claim);
+	assert(stat(place(), &st) < 0 && errno == ENOENT);
+	assert(rmdir(unit_dir()) == 0 && mkdir(unit_dir(), 0700) == 0); /* nothing is left */
+}
+
+UNIT(a_taken_socket_names_its_holder)
+{
+	struct claim first, second;
+	uint32_t holder = 0;
+	struct stat st;
+
+	assert(claim_open(&first, place(), SOCK_SEQPACKET, &holder) == 0);
+	assert(claim_open(&second, place(), SOCK_SEQPACKET, &holder) == -EADDRINUSE);
+	assert(holder == (uint32_t)getpid());
+	assert(stat(place(), &st) == 0);
+	claim_close(&second);
+	assert(stat(place(), &st) == 0);
+	claim_close(&first);
+}
+
+/* An old server knows no locks. */
+UNIT(a_living_socket_without_a_lock_is_left_alone)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct claim claim;
+	uint32_t holder = 0;
+	struct stat st;
+
+	memcpy(address.sun_path, place(), strlen(place()));
+	assert(bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 1) == 0);
+	assert(claim_open(&claim, place(), SOCK_STREAM, &holder) == -EADDRINUSE);
+	assert(holder == (uint32_t)getpid() && stat(place(), &st) == 0);
+	/* Of another kind, and hence somebody's all the same. */
+	assert(claim_open(&claim, place(), SOCK_SEQPACKET, &holder) == -EADDRINUSE);
+	close(fd);
+}
+
+UNIT(the_socket_of_a_killed_daemon_is_taken_over)
+{
+	struct claim claim;
+	uint32_t holder;
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		if (claim_open(&claim, place(), SOCK_STREAM, &holder) < 0)
+			_exit(1);
+		raise(SIGKILL);
+	}
+	assert(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
+	assert(access(place(), F_OK) == 0);
+	assert(claim_open(&claim, place(), SOCK_STREAM, &holder) == 0);
+	claim_close(&claim);
+}
+
+UNIT(no_other_file_is_removed)
+{
+	struct claim claim;
+	uint32_t holder;
+	int fd = open(place(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+	assert(fd >= 0 && close(fd) == 0);
+	assert(claim_open(&claim, place(), SOCK_STREAM, &holder) == -EEXIST);
+	assert(access(place(), F_OK) == 0);
+}
+
+/* Somebody removed our socket and put their own there: that one stays. */
+UNIT(only_our_own_is_removed)
+{
+	struct claim first, second;
+	char lock[128];
+	uint32_t holder;
+
+	(void)snprintf(lock, sizeof(lock), "%s.lock", place());
+	assert(claim_open(&first, place(), SOCK_STREAM, &holder) == 0);
+	assert(unlink(place()) == 0 && unlink(lock) == 0);
+	assert(claim_open(&second, place(), SOCK_STREAM, &holder) == 0);
+	claim_close(&first);
+	assert(access(place(), F_OK) == 0 && access(lock, F_OK) == 0);
+	claim_close(&second);
+}
+
+UNIT(one_of_many_claims_at_once_wins)
+{
+	int over[2], status;
+	char byte;
+
+	assert(pipe2(over, O_CLOEXEC) == 0);
+	for (int i = 0; i < 16; i++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			struct claim claim;
+			uint32_t holder;
+			int r = claim_open(&claim, place(), SOCK_STREAM, &holder);
+
+			/* Who has it keeps it until all others have asked. */
+			close(over[1]);
+			if (r == 0)
+				assert(read(over[0], &byte, 1) == 0);
+			_exit(r == 0 ? 0 : r == -EADDRINUSE ? 1 : 2);
+		}
+	}
+	for (int i = 0; i < 15; i++)
+		assert(wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 1);
+	close(over[1]);
+	assert(wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	close(over[0]);
+}
+
+UNIT(a_path_too_long)
+{
+	struct claim claim;
+	uint32_t holder;
+	char path[200];
+
+	memset(path, 'x', sizeof(path));
+	path[sizeof(path) - 1] = '\0';
+	assert(claim_open(&claim, path, SOCK_STREAM, &holder) == -ENAMETOOLONG);
+	assert(claim_open(&claim, "", SOCK_STREAM, &holder) == -ENAMETOOLONG);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Choosing the clock. The TSC counts only if the processor says that it is invariant and the kernel
+ * uses it as its own clocksource: then it is synchronised between cores and does not stop.
+ */
+
+#include "book/format/book-clock.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+#include "base/small-file.h"
+
+static int clock_tsc_is_invariant(void)
+{
+	unsigned int a, b, c, d;
+
+	return __get_cpuid(0x80000007u, &a, &b, &c, &d) && (d & 1u << 8);
+}
+
+static int clock_kernel_uses_tsc(void)
+{
+	static const char path[] =
+		"/sys/devices/system/clocksource/clocksource0/current_clocksource";
+	char name[16];
+
+	return small_file_read(AT_FDCWD, path, name, sizeof(name)) >= 3 &&
+	       strncmp(name, "tsc", 3) == 0;
+}
+#endif
+
+uint32_t clock_choose(void)
+{
+#if defined(__x86_64__)
+	if (clock_tsc_is_invariant() && clock_kernel_uses_tsc())
+		return BOOK_CLOCK_TSC;
+#elif defined(__aarch64__)
+	return BOOK_CLOCK_CNTVCT;
+#endif
+	return BOOK_CLOCK_MONOTONIC;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What an event does to the counters of its type: the one place that says so. The writer updates its
+ * private mirror with it, the reader replays the log with it; that both agree is what makes a replayed
+ * snapshot exact.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bits.h"
+#include "book/format/layout.h"
+
+static inline uint64_t event_bytes(const struct book_record *record)
+{
+	return record->meta & BOOK_META_ALIAS ? 0 : record->size;
+}
+
+/* Whether the event changes the cold line too; every event changes the hot one. */
+static inline bool event_is_rare(uint32_t op)
+{
+	switch (op & BOOK_OP_MASK) {
+	case BOOK_OP_REF:
+	case BOOK_OP_UNKNOWN_FREE:
+	case BOOK_OP_DOUBLE_FREE:
+	case BOOK_OP_OVERFLOW_FREE:
+	case BOOK_OP_HOOKED:
+		return true;
+	default:
+		return (op & (BOOK_OP_AMBIGUOUS | BOOK_OP_RESIZE)) != 0;
+	}
+}
+
+static inline void event_count_hot(uint32_t op, uint64_t time, const struct book_record *record,
+				   struct book_hot *hot)
+{
+	switch (op & BOOK_OP_MASK) {
+	case BOOK_OP_ALLOC:
+		hot->allocs++;
+		hot->buffers++;
+		hot->bytes += event_bytes(record);
+		if (hot->bytes > hot->peak) {
+			hot->peak = hot->bytes;
+			hot->peak_time = time;
+		}
+		break;
+	case BOOK_OP_REF:
+	case BOOK_OP_LOST_ALLOC:
+		hot->allocs++;
+		break;
+	case BOOK_OP_FREE:
+		hot->frees++;
+		hot->buffers--;
+		hot->bytes -= event_bytes(record);
+		break;
+	case BOOK_OP_UNREF:
+	case BOOK_OP_OVERFLOW_FREE:
+		hot->frees++;
+		break;
+	case BOOK_OP_PEAK_RESET:
+		hot->peak = hot->bytes;
+		hot->peak_time = time;
+		break;
+	default:
+		break;
+	}
+	hot->last = time;
+}
+
+static inline void event_count_cold(uint32_t op, struct book_cold *cold)
+{
+	switch (op & BOOK_OP_MASK) {
+	case BOOK_OP_REF:
+		cold->realloc_live++;
+		break;
+	case BOOK_OP_UNKNOWN_FREE:
+		cold->unknown_frees++;
+		break;
+	case BOOK_OP_DOUBLE_FREE:
+		cold->double_frees++;
+		break;
+	case BOOK_OP_OVERFLOW_FREE:
+		cold->overflow_frees++;
+		break;
+	case BOOK_OP_HOOKED:
+		cold->hooked++;
+		break;
+	default:
+		break;
+	}
+	if (op & BOOK_OP_AMBIGUOUS)
+		cold->ambiguous_frees++;
+	if (op & BOOK_OP_RESIZE)
+		cold->size_changes++;
+}
+
+/* Whether the event says how a record stands (and not only that something was counted). */
+static inline bool event_has_slot(uint32_t op)
+{
+	uint32_t plain = op & BOOK_OP_MASK;
+
+	return plain >= BOOK_OP_ALLOC && plain <= BOOK_OP_FREE;
+}

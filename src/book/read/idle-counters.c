@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Why two looks are enough. An owner publishes an event before it applies it, and the number of its hot
+ * block is the last store of applying it. So a first look that finds event `head` in a hot block has
+ * seen the end of it, and whatever is read afterwards is at least as new; and if then the head is
+ * still the same, nothing newer was begun before the second look had ended.
+ */
+
+#include "book/read/idle-counters.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "base/bits.h"
+#include "book/read/log.h"
+#include "kernel/block.h"
+
+/* All of a shard that counts: it is copied whole, for two cache lines more cost less than a call. */
+#define QUIET_FRONT offsetof(struct book_shard, checkpoint)
+
+static int quiet_look(struct reader *reader, uint32_t device, struct book_shard *ret_front)
+{
+	int r = file_read(reader->file, book_shard_offset(device), ret_front, QUIET_FRONT);
+
+	if (r < 0)
+		return r;
+	if (ret_front->state != 1)
+		return -ENOENT;
+	return ret_front->head > LOG_NUMBER_MAX ? -EBADMSG : 0;
+}
+
+void quiet_choose(const struct book_shard *page, struct book_hot *ret_hot,
+		  struct book_cold *ret_cold)
+{
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		const struct book_hot *hot = page->hot[type];
+		const struct book_cold *cold = page->cold[type];
+
+		ret_hot[type] = hot[block_current(hot[0].number, hot[1].number)];
+		ret_cold[type] = cold[block_current(cold[0].number, cold[1].number)];
+	}
+}
+
+/* Whether the last event that was published has been applied, to the end. */
+static bool quiet_is(const struct book_shard *front)
+{
+	uint64_t newest = 0;
+
+	for (uint32_t type = 0; type < BOOK_TYPES; type++)
+		newest = bits_max(newest, block_newest(front->hot[type][0].number,
+						       front->hot[type][1].number));
+	return newest == front->head;
+}
+
+int quiet_read(struct reader *reader, uint32_t device, struct quiet *known)
+{
+	struct book_shard front;
+	uint64_t head, again;
+	int r;
+
+	r = quiet_look(reader, device, &front);
+	if (r < 0)
+		return r;
+	head = front.head;
+	if (head == known->number && head > 0) {
+		known->inexact = front.inexact;
+		return 0;
+	}
+	if (!quiet_is(&front))
+		return QUIET_BUSY;
+	/* Pairs with the release of the number in shard_store_hot(): the second look sees all of event `head`. */
+	r = quiet_look(reader, device, &front);
+	/* Pairs with the barrier in shard_publish(): if that look saw anything newer, so does this one. */
+	if (r == 0)
+		r = log_head(reader, device, &again);
+	if (r < 0)
+		return r;
+	if (front.head != head || again != head)
+		return QUIET_BUSY;
+	known->number = head;
+	known->inexact = front.inexact;
+	quiet_choose(&front, known->hot, known->cold);
+	return 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The counters of a shard whose owner is not writing at this moment, which is nearly always: two looks
+ * at them and one at the head, instead of a checkpoint and a log. And who remembers what it read needs
+ * one look to know that nothing has happened since.
+ */
+
+#include <stdint.h>
+
+#include "book/format/layout.h"
+#include "book/read/reader.h"
+
+/* Of a shard as of event `number`; number 0 of a new one = nothing known. */
+struct quiet {
+	uint64_t number;
+	uint64_t inexact; /* BOOK_INEXACT_... */
+	struct book_hot hot[BOOK_TYPES];
+	struct book_cold cold[BOOK_TYPES];
+};
+
+enum quiet_outcome {
+	QUIET_BUSY = 1, /* the owner is at it: read its log */
+};
+
+/*
+ * Brings @known up to date, for a living owner. 0, QUIET_BUSY, or a negative errno: -ENOENT if the shard is
+ * not in use, -EBADMSG if it cannot be. Only 0 changes @known.
+ */
+int quiet_read(struct reader *reader, uint32_t device, struct quiet *known);
+
+/* Of each pair of blocks the one that is current. */
+void quiet_choose(const struct book_shard *page, struct book_hot *ret_hot,
+		  struct book_cold *ret_cold);

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Header, devices, incidents, marks and arenas of a book, copied and checked. */
+
+#include "book/read/reader.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+
+#define READER_ARENA_SEGMENT ((uint64_t)BOOK_ARENA_UNITS * BOOK_UNIT)
+#define READER_TRIES 8
+
+const char *reader_strerror(int result)
+{
+	switch (result) {
+	case 0:
+		return "ok";
+	case READER_NOT_YET:
+		return "no book, or one that is still being made";
+	case READER_BAD_VERSION:
+		return "made by a later version of the library: update ttmem";
+	case READER_BAD_SIZE:
+		return "size is not that of a book";
+	case READER_BAD_LAYOUT:
+		return "header does not describe a book";
+	default:
+		return result < 0 ? strerrordesc_np(-result) : "unknown";
+	}
+}
+
+static bool reader_layout_is_ours(const struct book_header *header)
+{
+	uint32_t ring = header->ring_events;
+
+	return header->header_size == sizeof(*header) &&
+	       header->record_size == sizeof(struct book_record) &&
+	       header->event_size == sizeof(struct book_event) &&
+	       header->shard_size == sizeof(struct book_shard) && ring >= BOOK_RING_MIN &&
+	       ring <= BOOK_RING_MAX && (ring & (ring - 1)) == 0;
+}
+
+int reader_init(struct reader *reader, struct book_file *file)
+{
+	struct book_header header;
+	uint64_t magic;
+	int r;
+
+	if (file->size < BOOK_SIZE_MIN || file->size > BOOK_SIZE_MAX || file->size % BOOK_UNIT)
+		return READER_BAD_SIZE;
+	r = file_read(file, offsetof(struct book_header, magic), &magic, sizeof(magic));
+	if (r < 0)
+		return r;
+	if (magic != BOOK_MAGIC)
+		return READER_NOT_YET;
+	/* Pairs with the release of magic in writer_new(): now the rest is complete. */
+	r = file_read(file, 0, &header, sizeof(header));
+	if (r < 0)
+		return r;
+	if (header.version != BOOK_VERSION)
+		return READER_BAD_VERSION;
+	if (header.file_size != file->size)
+		return READER_BAD_SIZE;
+	if (!reader_layout_is_ours(&header))
+		return READER_BAD_LAYOUT;
+	header.cmdline_length = (uint32_t)bits_min(header.cmdline_length, sizeof(header.cmdline));
+	header.comm[sizeof(header.comm) - 1] = '\0';
+	header.library[sizeof(header.library) - 1] = '\0';
+	*reader = (struct reader){.file = file, .header = header};
+	return 0;
+}
+
+void reader_deinit(struct reader *reader)
+{
+	free(reader->strings);
+	*reader = (struct reader){0};
+}
+
+int reader_refresh(struct reader *reader)
+{
+	const size_t from = offsetof(struct book_header, state);
+
+	/* Pairs with the release in writer_changed(): what was counted in `changes` is seen by all later reads. */
+	return file_read(reader->file, from, (uint8_t *)&reader->header + from,
+			 sizeof(reader->header) - from);
+}
+
+int64_t reader_next_shard(struct reader *reader, uint32_t device)
+{
+	while (device < BOOK_DEVICES) {
+		int64_t data = file_next_data(reader->file, book_shard_offset(device));
+		uint32_t state;
+		int r;
+
+		if (data < 0)
+			return data;
+		if ((uint64_t)data >= BOOK_POOL_OFFSET)
+			return -ENXIO;
+		device = (uint32_t)(((uint64_t)data - BOOK_SHARDS_OFFSET) /
+				    sizeof(struct book_shard));
+		r = file_read(reader->file,
+			      book_shard_offset(device) + offsetof(struct book_shard, state),
+			      &state, sizeof(state));
+		if (r < 0)
+			return r;
+		if (state == 1)
+			return device; /* pairs with the release in room_make(): the page is complete */
+		device++;
+	}
+	return -ENXIO;
+}
+
+int reader_declared(struct reader *reader, uint32_t first, uint32_t count, uint32_t *ret_devices)
+{
+	struct book_device entries[READER_DECLARED_MAX];
+	uint32_t devices = 0;
+	int r;
+
+	assert(count <= READER_DECLARED_MAX && first + count <= BOOK_DEVICES);
+	r = file_read(reader->file, book_device_offset(first), entries, count * sizeof(entries[0]));
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < count; i++)
+		devices |= (uint32_t)(entries[i].generation != 0) << i;
+	*ret_devices = devices;
+	return 0;
+}
+
+int reader_device(struct reader *reader, uint32_t device, struct book_device *ret_device)
+{
+	uint64_t offset = book_device_offset(device);
+	struct book_device entry;
+	uint32_t again;
+	int r;
+
+	for (int i = 0; i < READER_TRIES; i++) {
+		uint32_t before;
+
+		r = file_read(reader->file, offset, &before, sizeof(before));
+		if (r < 0)
+			return r;
+		if (before == 0)
+			return -ENOENT;
+		/* Pairs with the release of an even generation in writer_declare(). */
+		r = file_read(reader->file, offset, &entry, sizeof(entry));
+		if (r < 0)
+			return r;
+		/* Pairs with the barrier behind the odd one there. */
+		r = file_read(reader->file, offset, &again, sizeof(again));
+		if (r < 0)
+			return r;
+		if (before == again && before % 2 == 0) {
+			entry.arch[sizeof(entry.arch) - 1] = '\0';
+			entry.card[sizeof(entry.card) - 1] = '\0';
+			*ret_device = entry;
+			return 0;
+		}
+	}
+	return -EAGAIN;
+}
+
+int reader_incident(struct reader *reader, uint32_t kind, uint32_t index,
+		    struct book_incident *ret_incident)
+{
+	struct book_incident incident;
+	uint64_t commit;
+	int r;
+
+	if (kind >= BOOK_INCIDENT_KINDS || index >= BOOK_INCIDENTS_PER_KIND)
+		return -ENOENT;
+	/* The commit word first; pairs with its release in incident.c: what follows was complete before. */
+	r = file_read(reader->file, book_incident_offset(kind, index), &commit, sizeof(commit));
+	if (r < 0)
+		return r;
+	if (commit == 0)
+		return -ENOENT;
+	r = file_read(reader->file, book_incident_offset(kind, index), &incident, sizeof(incident));
+	if (r < 0)
+		return r;
+	*ret_incident = incident;
+	return 0;
+}
+
+int reader_mark(struct reader *reader, uint64_t number, struct book_mark *ret_mark)
+{
+	uint64_t offset = BOOK_MARKS_OFFSET + number % BOOK_MARKS * sizeof(struct book_mark);
+	uint64_t before, again;
+	struct book_mark mark;
+	int r;
+
+	r = file_read(reader->file, offset, &before, sizeof(before));
+	if (r < 0)
+		return r;
+	/* Pairs with the release of the commit word in writer_mark(): the mark is complete. */
+	r = file_read(reader->file, offset, &mark, sizeof(mark));
+	if (r < 0)
+		return r;
+	/* Pairs with the barrier behind its 0 there: nothing newer was copied. */
+	r = file_read(reader->file, offset, &again, sizeof(again));
+	if (r < 0)
+		return r;
+	if (before == 0 || before != number + 1 || again != before)
+		return -ENOENT;
+	*ret_mark = mark;
+	return 0;
+}
+
+/* Whether each segment that `used` covers has its entry. */
+static bool reader_arena_is_whole(const struct book_arena *arena)
+{
+	for (uint64_t i = 0; i * READER_ARENA_SEGMENT < arena->used; i++) {
+		if (arena->directory[i] == 0)
+			return false;
+	}
+	return true;
+}
+
+int reader_arena(struct reader *reader, uint32_t kind, struct book_arena *ret_arena)
+{
+	struct book_arena arena;
+
+	if (kind >= BOOK_ARENA_COUNT)
+		return -EINVAL;
+	for (int i = 0; i < 2; i++) {
+		int r = file_read(reader->file, BOOK_ARENAS_OFFSET + kind * sizeof(arena), &arena,
+				  sizeof(arena));
+
+		if (r < 0)
+			return r;
+		if (arena.used > BOOK_ARENA_SEGMENTS * READER_ARENA_SEGMENT)
+			return -EBADMSG;
+		/*
+		 * An entry may have been copied before it was there, and `used` after. Pairs with the releases in
+		 * intern_commit() and intern_grow(): the second copy has all that the first one's `used` covers.
+		 */
+		if (reader_arena_is_whole(&arena))
+			break;
+	}
+	*ret_arena = arena;
+	return 0;
+}
+
+bool reader_segment_is(struct reader *reader, uint32_t unit, uint32_t units, uint32_t owner,
+		       uint32_t kind)
+{
+	struct book_segment segment;
+
+	if (unit < BOOK_POOL_FIRST_UNIT ||
+	    ((uint64_t)unit + units) * BOOK_UNIT > reader->file->size)
+		return false;
+	if (file_read(reader->file, BOOK_SEGMENTS_OFFSET + (uint64_t)unit * sizeof(segment),
+		      &segment, sizeof(segment)) < 0)
+		return false;
+	return segment.owner == owner && segment.kind == kind && segment.units == units;
+}
+
+/* Whether all segments that hold strings are the arena's. They rise, like those of records. */
+static bool reader_strings_are_sane(struct reader *reader, const struct book_arena *arena)
+{
+	uint64_t segments = (arena->used + READER_ARENA_SEGMENT - 1) / READER_ARENA_SEGMENT;
+	uint64_t free_from = 0;
+
+	for (uint64_t i = 0; i < segments; i++) {
+		uint32_t unit = arena->directory[i];
+
+		if (unit < free_from || !reader_segment_is(reader, unit, BOOK_ARENA_UNITS,
+							   BOOK_ARENA_STRINGS, BOOK_SEGMENT_ARENA))
+			return false;
+		free_from = (uint64_t)unit + BOOK_ARENA_UNITS;
+	}
+	return true;
+}
+
+/* Reads what the arena has gained since the last time. */
+static int reader_load_strings(struct reader *reader)
+{
+	struct book_arena arena;
+	uint64_t offset = reader->strings_used;
+	uint8_t *bytes;
+	int r;
+
+	r = reader_arena(reader, BOOK_ARENA_STRINGS, &arena);
+	if (r < 0)
+		return r;
+	if (arena.used <= offset)
+		return 0;
+	/* Once may be bad luck; but a row of a hostile book must not cost more than a look. */
+	if (reader->strings_refused >= READER_TRIES)
+		return -EBADMSG;
+	if (!reader_strings_are_sane(reader, &arena)) {
+		reader->strings_refused++;
+		return -EBADMSG;
+	}
+	reader->strings_refused = 0;
+	bytes = realloc(reader->strings, arena.used);
+	if (!bytes)
+		return -ENOMEM;
+	reader->strings = bytes;
+	while (offset < arena.used) {
+		uint64_t segment = offset / READER_ARENA_SEGMENT;
+		uint64_t within = offset % READER_ARENA_SEGMENT;
+		uint64_t length = bits_min(arena.used - offset, READER_ARENA_SEGMENT - within);
+
+		r = file_read(reader->file, book_unit_offset(arena.directory[segment]) + within,
+			      bytes + offset, length);
+		if (r < 0)
+			return r;
+		offset += length;
+	}
+	reader->strings_used = arena.used;
+	return 0;
+}
+
+const char *reader_string(struct reader *reader, uint32_t id, size_t *ret_length)
+{
+	uint64_t offset = (uint64_t)id * 8;
+	struct book_string string;
+
+	if (id == 0)
+		return NULL;
+	if (offset >= reader->strings_used && reader_load_strings(reader) < 0)
+		return NULL;
+	if (offset + sizeof(string) > reader->strings_used)
+		return NULL;
+	memcpy(&string, reader->strings + offset, sizeof(string));
+	if (string.length > BOOK_PATH_MAX ||
+	    offset + sizeof(string) + string.length > reader->strings_used)
+		return NULL;
+	*ret_length = string.length;
+	return (const char *)reader->strings + offset + sizeof(string);
+}
+
+/* @length bytes at @offset of an arena, which lie in one segment. */
+static int reader_arena_read(struct reader *reader, uint32_t kind, uint64_t offset, void *ret_bytes,
+			     size_t length)
+{
+	struct book_arena arena;
+	uint32_t unit;
+	int r;
+
+	r = reader_arena(reader, kind, &arena);
+	if (r < 0)
+		return r;
+	if (offset + length > arena.used || offset / READER_ARENA_SEGMENT >= BOOK_ARENA_SEGMENTS ||
+	    offset % READER_ARENA_SEGMENT + length > READER_ARENA_SEGMENT)
+		return -ENOENT;
+	unit = arena.directory[offset / READER_ARENA_SEGMENT];
+	if (!reader_segment_is(reader, unit, BOOK_ARENA_UNITS, kind, BOOK_SEGMENT_ARENA))
+		return -ENOENT;
+	return file_read(reader->file, book_unit_offset(unit) + offset % READER_ARENA_SEGMENT,
+			 ret_bytes, length);
+}
+
+struct book_shape reader_shape(struct reader *reader, uint32_t id)
+{
+	struct book_shape shape = {0};
+
+	if (id == 0 || reader_arena_read(reader, BOOK_ARENA_SHAPES, (uint64_t)id * sizeof(shape),
+					 &shape, sizeof(shape)) < 0)
+		return (struct book_shape){0};
+	return shape;
+}
+
+size_t reader_stack(struct reader *reader, uint32_t id, struct book_stack *ret_head,
+		    struct book_frame *ret_frames, size_t max)
+{
+	uint64_t offset = (uint64_t)id * sizeof(struct book_stack);
+	struct book_stack head;
+	size_t count;
+
+	if (id == 0 ||
+	    reader_arena_read(reader, BOOK_ARENA_STACKS, offset, &head, sizeof(head)) < 0)
+		return 0;
+	count = bits_min((size_t)head.native + head.python, max);
+	if (count == 0 || reader_arena_read(reader, BOOK_ARENA_STACKS, offset + sizeof(head),
+					    ret_frames, count * sizeof(*ret_frames)) < 0)
+		return 0;
+	*ret_head = head;
+	return count;
+}
+
+int reader_module(struct reader *reader, uint32_t id, struct book_module *ret_module)
+{
+	struct book_module module;
+	int r;
+
+	if (id == 0)
+		return -ENOENT;
+	r = reader_arena_read(reader, BOOK_ARENA_MODULES, (uint64_t)id * sizeof(module), &module,
+			      sizeof(module));
+	if (r < 0)
+		return r;
+	if (module.build_id_length > sizeof(module.build_id))
+		module.build_id_length = 0; /* nonsense is none */
+	*ret_module = module;
+	return 0;
+}

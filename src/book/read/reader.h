@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The checked reader. Everything in a book is hostile: it is copied once, the copy is checked, and only
+ * the copy is used. A reader holds one book's header and interned strings; the state of a shard is read
+ * by view.h, its history by history.h.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "book/format/layout.h"
+#include "book/read/backing.h"
+
+/* Why a book is refused; the text is for people, for as long as the program runs. */
+enum reader_outcome {
+	READER_NOT_YET = 1,     /* no magic: still being made, or no book at all */
+	READER_BAD_VERSION = 2, /* made by a later library */
+	READER_BAD_SIZE = 3,    /* too small, too large, or not what the header says */
+	READER_BAD_LAYOUT = 4,  /* sizes in the header that this version never writes */
+};
+
+struct reader {
+	struct book_file *file; /* the caller's */
+	struct book_header header;
+
+	/* Copy of the string arena, read on demand. */
+	uint8_t *strings;
+	uint64_t strings_used;
+	uint32_t strings_refused; /* times in a row that the arena made no sense */
+};
+
+/* 0, a negative errno, or a positive reader_outcome. @file must outlive the reader. */
+int reader_init(struct reader *reader, struct book_file *file);
+void reader_deinit(struct reader *reader);
+
+/* For people: what a result of reader_init() means. */
+const char *reader_strerror(int result);
+
+/* Read the header's moving half again (state, counters of rejected calls, incidents). */
+int reader_refresh(struct reader *reader);
+
+/* The first device at or after @device whose shard has been touched; -ENXIO if there is none. */
+int64_t reader_next_shard(struct reader *reader, uint32_t device);
+
+/* What the application declared of a device. -ENOENT if nothing; -EAGAIN if it kept changing. */
+int reader_device(struct reader *reader, uint32_t device, struct book_device *ret_device);
+
+/*
+ * Which of @count devices from @first on may be declared, as bits: only those are worth a reader_device().
+ * At most a page of them: READER_DECLARED_MAX.
+ */
+#define READER_DECLARED_MAX (BOOK_PAGE / (uint32_t)sizeof(struct book_device))
+int reader_declared(struct reader *reader, uint32_t first, uint32_t count, uint32_t *ret_devices);
+
+/* Entry @index of a kind; -ENOENT if it is not committed. */
+int reader_incident(struct reader *reader, uint32_t kind, uint32_t index,
+		    struct book_incident *ret_incident);
+
+/* Mark @number, counted from 0; -ENOENT if overwritten or not yet there. */
+int reader_mark(struct reader *reader, uint64_t number, struct book_mark *ret_mark);
+
+/* Used and lost of an arena; for people. */
+int reader_arena(struct reader *reader, uint32_t kind, struct book_arena *ret_arena);
+
+/*
+ * The bytes of string @id, NULL if there is no such string; valid until the next call with this reader.
+ * They are what the application wrote: any bytes at all.
+ */
+const char *reader_string(struct reader *reader, uint32_t id, size_t *ret_length);
+
+/* Shape @id; all zero for 0 and for ids that do not exist. */
+struct book_shape reader_shape(struct reader *reader, uint32_t id);
+
+/*
+ * Stack @id: its head and its frames, native ones first, each list innermost first. Of more than @max
+ * frames the first are given. Return: how many are in @ret_frames; 0 also for ids that do not exist.
+ */
+size_t reader_stack(struct reader *reader, uint32_t id, struct book_stack *ret_head,
+		    struct book_frame *ret_frames, size_t max);
+
+/* Module @id. 0, -ENOENT for ids that do not exist, or another negative errno. */
+int reader_module(struct reader *reader, uint32_t id, struct book_module *ret_module);
+
+/* Whether a run of units lies in the pool and the segment table says that it belongs there. */
+bool reader_segment_is(struct reader *reader, uint32_t unit, uint32_t units, uint32_t owner,
+		       uint32_t kind);

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The model's rules are those a user of the library is promised, written down a second time and without
+ * looking at how the writer does it. Where both agree by mistake, the tests of single rules in
+ * writer-test.c have the numbers spelled out.
+ */
+
+#include "book/testing/testing-model.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/unit.h"
+#include "book/write/index.h"
+
+struct testing_model *testing_model_new(void)
+{
+	struct testing_model *model = calloc(1, sizeof(*model));
+
+	assert(model);
+	return model;
+}
+
+struct testing_model *testing_model_free(struct testing_model *model)
+{
+	if (model)
+		free(model->rows);
+	free(model);
+	return NULL;
+}
+
+static uint32_t *testing_model_bucket(const struct testing_model *model, uint32_t device,
+				      uint64_t address, uint32_t type)
+{
+	uint64_t hash = hash_u64(address ^ (uint64_t)device << 56 ^ (uint64_t)type << 48);
+
+	return (uint32_t *)(uintptr_t)&model->buckets[hash % TESTING_MODEL_BUCKETS];
+}
+
+static bool testing_model_row_is(const struct testing_row *row, uint32_t device, uint64_t address,
+				 uint32_t type)
+{
+	return row->device == device && row->record.address == address &&
+	       book_meta_type(row->record.meta) == type;
+}
+
+struct testing_row *testing_model_find(const struct testing_model *model, uint32_t device,
+				       uint64_t address, uint32_t type)
+{
+	uint32_t link = *testing_model_bucket(model, device, address, type);
+
+	while (link && !testing_model_row_is(&model->rows[link - 1], device, address, type))
+		link = model->rows[link - 1].next;
+	return link ? &model->rows[link - 1] : NULL;
+}
+
+struct testing_row *testing_model_row(const struct testing_model *model, uint32_t n)
+{
+	for (uint32_t i = 0; i < model->count; i++) {
+		if (view_is_live(&model->rows[i].record) && n-- == 0)
+			return &model->rows[i];
+	}
+	return NULL;
+}
+
+static void testing_model_add(struct testing_model *model, uint32_t device,
+			      const struct book_record *record)
+{
+	uint32_t *bucket =
+		testing_model_bucket(model, device, record->address, book_meta_type(record->meta));
+	uint32_t link = model->free_row;
+
+	if (link) {
+		model->free_row = model->rows[link - 1].next;
+	} else {
+		if (model->count == model->capacity) {
+			model->capacity = model->capacity ? 2 * model->capacity : 256;
+			model->rows =
+				reallocarray(model->rows, model->capacity, sizeof(*model->rows));
+			assert(model->rows);
+		}
+		link = ++model->count;
+	}
+	model->rows[link - 1] =
+		(struct testing_row){.record = *record, .device = device, .next = *bucket};
+	*bucket = link;
+	model->shards[device].live++;
+}
+
+static void testing_model_drop(struct testing_model *model, struct testing_row *row)
+{
+	uint32_t link = 1 + (uint32_t)(row - model->rows);
+	uint32_t *at = testing_model_bucket(model, row->device, row->record.address,
+					    book_meta_type(row->record.meta));
+
+	while (*at != link)
+		at = &model->rows[*at - 1].next;
+	*at = row->next;
+	model->shards[row->device].live--;
+	*row = (struct testing_row){.next = model->free_row};
+	model->free_row = link;
+}
+
+static uint64_t testing_model_bytes(const struct book_record *record)
+{
+	return record->meta & BOOK_META_ALIAS ? 0 : record->size;
+}
+
+/* The counters of an event's type, after what every event does. */
+static struct book_hot *testing_model_event(struct testing_shard *shard, uint32_t type,
+					    uint64_t time)
+{
+	shard->exists = true;
+	shard->number++;
+	shard->hot[type].last = time;
+	return &shard->hot[type];
+}
+
+static struct book_record testing_model_record(const struct shard_buffer *buffer, uint64_t time)
+{
+	return (struct book_record){
+		.address = buffer->address,
+		.size = buffer->size,
+		.birth = time,
+		.stack = buffer->stack,
+		.name = buffer->name,
+		.phase = buffer->phase,
+		.thread = buffer->thread,
+		.meta = book_meta(buffer->type, buffer->flags, 1),
+		.shape = buffer->shape,
+	};
+}
+
+static void testing_model_begin(struct testing_model *model, uint32_t device,
+				const struct testing_op *op, uint64_t time)
+{
+	struct testing_shard *shard = &model->shards[device];
+	struct book_hot *hot = testing_model_event(shard, op->buffer.type, time);
+	struct book_record record = testing_model_record(&op->buffer, time);
+
+	testing_model_add(model, device, &record);
+	hot->allocs++;
+	hot->buffers++;
+	hot->bytes += testing_model_bytes(&record);
+	if (hot->bytes > hot->peak) {
+		hot->peak = hot->bytes;
+		hot->peak_time = time;
+	}
+}
+
+/* The record goes; a size change does not bury it. */
+static void testing_model_end_row(struct testing_model *model, struct testing_row *row,
+				  uint64_t time)
+{
+	struct testing_shard *shard = &model->shards[row->device];
+	struct book_hot *hot = testing_model_event(shard, book_meta_type(row->record.meta), time);
+
+	hot->frees++;
+	hot->buffers--;
+	hot->bytes -= testing_model_bytes(&row->record);
+	testing_model_drop(model, row);
+}
+
+void testing_model_end(struct testing_model *model, struct testing_row *row, uint64_t time)
+{
+	struct testing_shard *shard = &model->shards[row->device];
+
+	shard->graves[shard->grave_count++ % BOOK_GRAVES] =
+		(struct testing_grave){row->record.address, book_meta_type(row->record.meta)};
+	testing_model_end_row(model, row, time);
+}
+
+static void testing_model_alloc(struct testing_model *model, uint32_t device,
+				const struct testing_op *op, const struct testing_facts *facts)
+{
+	struct testing_shard *shard = &model->shards[device];
+	uint32_t type = op->buffer.type;
+	uint64_t time = facts->last[type];
+	struct testing_row *row = testing_model_find(model, device, op->buffer.address, type);
+
+	if (!row && facts->lost) {
+		testing_model_event(shard, type, time)->allocs++;
+		shard->inexact |= BOOK_INEXACT_LOW << type;
+		return;
+	}
+	if (row && row->record.size == op->buffer.size) {
+		testing_model_event(shard, type, time)->allocs++;
+		shard->cold[type].realloc_live++;
+		row->record.meta++; /* refs are the lowest bits */
+	} else {
+		if (row) {
+			shard->cold[type].size_changes++;
+			testing_model_end_row(model, row, time);
+		}
+		testing_model_begin(model, device, op, time);
+	}
+	if (op->owner)
+		testing_model_find(model, device, op->buffer.address, type)->owners |= 1u
+										       << op->owner;
+}
+
+/* Of all types that live at the address the youngest; @ret_n says how many there are. */
+static struct testing_row *testing_model_youngest(const struct testing_model *model,
+						  uint32_t device, uint64_t address,
+						  uint32_t *ret_n)
+{
+	struct testing_row *youngest = NULL;
+
+	*ret_n = 0;
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		struct testing_row *row = testing_model_find(model, device, address, type);
+
+		if (!row)
+			continue;
+		++*ret_n;
+		if (!youngest || row->record.birth > youngest->record.birth)
+			youngest = row;
+	}
+	return youngest;
+}
+
+/* The youngest of the last 4096 frees with that key. */
+static const struct testing_grave *testing_model_grave(const struct testing_shard *shard,
+						       uint64_t address, uint32_t type)
+{
+	uint64_t n = shard->grave_count < BOOK_GRAVES ? shard->grave_count : BOOK_GRAVES;
+
+	for (uint64_t i = 1; i <= n; i++) {
+		const struct testing_grave *grave =
+			&shard->graves[(shard->grave_count - i) % BOOK_GRAVES];
+
+		if (grave->address == address && (type == INDEX_ANY || grave->type == type))
+			return grave;
+	}
+	return NULL;
+}
+
+static void testing_model_free_nothing(struct testing_shard *shard, const struct testing_op *op,
+				       const struct testing_facts *facts)
+{
+	const struct testing_grave *grave =
+		testing_model_grave(shard, op->buffer.address, op->buffer.type);
+	uint32_t type = op->buffer.type == INDEX_ANY ? 0 : op->buffer.type;
+	uint64_t low = op->buffer.type == INDEX_ANY ? 0xff : UINT64_C(1) << type;
+
+	if (shard->inexact & low) {
+		testing_model_event(shard, type, facts->last[type])->frees++;
+		shard->cold[type].overflow_frees++;
+	} else if (grave) {
+		testing_model_event(shard, grave->type, facts->last[grave->type]);
+		shard->cold[grave->type].double_frees++;
+	} else {
+		testing_model_event(shard, type, facts->last[type]);
+		shard->cold[type].unknown_frees++;
+	}
+}
+
+static void testing_model_release(struct testing_model *model, uint32_t device,
+				  const struct testing_op *op, const struct testing_facts *facts)
+{
+	struct testing_shard *shard = &model->shards[device];
+	uint32_t type = op->buffer.type;
+	struct testing_row *row;
+	uint32_t n = 1;
+
+	if (type == INDEX_ANY)
+		row = testing_model_youngest(model, device, op->buffer.address, &n);
+	else
+		row = testing_model_find(model, device, op->buffer.address, type);
+	if (!row) {
+		testing_model_free_nothing(shard, op, facts);
+		return;
+	}
+	type = book_meta_type(row->record.meta);
+	if (n > 1)
+		shard->cold[type].ambiguous_frees++;
+	if (book_meta_refs(row->record.meta) > 1) {
+		testing_model_event(shard, type, facts->last[type])->frees++;
+		row->record.meta--;
+	} else {
+		testing_model_end(model, row, facts->last[type]);
+	}
+}
+
+bool testing_model_is_meant(const struct testing_row *row, const struct testing_op *op)
+{
+	return view_is_live(&row->record) && row->device == op->device &&
+	       (!op->owner || row->owners >> op->owner & 1) &&
+	       (op->buffer.type == INDEX_ANY ||
+		op->buffer.type == book_meta_type(row->record.meta));
+}
+
+static void testing_model_free_all(struct testing_model *model, const struct testing_op *op,
+				   const struct testing_facts *facts)
+{
+	for (uint32_t i = 0; i < model->count; i++) {
+		struct testing_row *row = &model->rows[i];
+
+		if (testing_model_is_meant(row, op))
+			testing_model_end(model, row,
+					  facts->last[book_meta_type(row->record.meta)]);
+	}
+}
+
+static void testing_model_reset_peak(struct testing_shard *shard, const struct testing_op *op,
+				     const struct testing_facts *facts)
+{
+	for (uint32_t type = 0; type < BOOK_TYPES && shard->exists; type++) {
+		struct book_hot *hot;
+
+		if (op->buffer.type != INDEX_ANY && op->buffer.type != type)
+			continue;
+		hot = testing_model_event(shard, type, facts->last[type]);
+		hot->peak = hot->bytes;
+		hot->peak_time = hot->last;
+	}
+}
+
+void testing_model_apply(struct testing_model *model, const struct testing_op *op,
+			 const struct testing_facts *facts)
+{
+	uint32_t mask = op->mesh ? op->mesh : 1u << op->device;
+	uint32_t type = op->buffer.type;
+
+	for (uint32_t device = 0; device < TESTING_DEVICES; device++) {
+		struct testing_shard *shard = &model->shards[device];
+
+		if (!(mask >> device & 1))
+			continue;
+		if (op->kind == TESTING_ALLOC) {
+			testing_model_alloc(model, device, op, facts);
+		} else if (op->kind == TESTING_FREE) {
+			testing_model_release(model, device, op, facts);
+		} else if (op->kind == TESTING_FREE_ALL) {
+			testing_model_free_all(model, op, facts);
+		} else if (op->kind == TESTING_RESET_PEAK) {
+			testing_model_reset_peak(shard, op, facts);
+		} else {
+			(void)testing_model_event(shard, type, facts->last[type]);
+			shard->cold[type].hooked += op->kind == TESTING_HOOKED;
+		}
+	}
+}
+
+uint64_t testing_model_events(const struct testing_model *model, const struct testing_op *op)
+{
+	uint32_t device = testing_op_device(op);
+	const struct testing_row *row;
+	uint64_t n = 0;
+
+	switch (op->kind) {
+	case TESTING_ALLOC:
+		row = testing_model_find(model, device, op->buffer.address, op->buffer.type);
+		return row && row->record.size != op->buffer.size ? 2 : 1;
+	case TESTING_FREE_ALL:
+		for (uint32_t i = 0; i < model->count; i++)
+			n += testing_model_is_meant(&model->rows[i], op);
+		return n;
+	case TESTING_RESET_PEAK:
+		n = model->shards[device].exists;
+		return op->buffer.type == INDEX_ANY ? n * BOOK_TYPES : n;
+	case TESTING_FREE:
+	case TESTING_HOOKED:
+	case TESTING_FAILED:
+	case TESTING_KINDS:
+	default:
+		return 1;
+	}
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The single-stepper of step-test.c: a child does operations on a book; of those that are to be walked,
+ * its parent looks at the book after every instruction, by the rule for the dead and by the one for the
+ * living, and asserts that it is exactly the model before or exactly the model after the next event.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "book/read/idle-counters.h"
+#include "book/testing/book-testing.h"
+#include "book/testing/testing-model.h"
+#include "book/testing/testing-step.h"
+
+struct testing_walk_op {
+	struct testing_op op;
+	bool walked;
+	bool lost; /* an allocation that must find no room */
+};
+
+struct testing_walk {
+	struct testing_stepper stepper;
+	struct testing_book book;
+	struct testing_model *model;
+	struct view *dead;
+	struct view *living;
+	struct testing_facts *facts; /* of each operation, from the child */
+	struct testing_walk_op *ops;
+	uint32_t count;
+	uint32_t modelled; /* operations that the model has done */
+
+	/* While an operation is walked. */
+	uint64_t digest[TESTING_DEVICES];
+	uint64_t left[TESTING_DEVICES]; /* events to come */
+	uint64_t reset_type;
+	uint64_t checkpoint[BOOK_CHECKPOINTS][2]; /* number and digest, as last seen whole */
+	struct quiet known[TESTING_DEVICES];      /* of all steps so far */
+};
+
+struct testing_walk *testing_walk_new(uint64_t size, uint32_t ring_events);
+void testing_walk_free(struct testing_walk *walk);
+
+/* One more operation. The result may be changed until the walk is run. */
+struct testing_walk_op *testing_walk_add(struct testing_walk *walk, const struct testing_op *op,
+					 bool walked);
+
+/* Does all operations and looks at those that are to be walked. Return: instructions. */
+uint64_t testing_walk_run(struct testing_walk *walk);

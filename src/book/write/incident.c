@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Writing incidents; the header tells the rules. */
+
+#include "book/write/incident.h"
+
+#include "base/bits.h"
+#include "base/hash.h"
+#include "base/private.h"
+#include "book/write/writer.h"
+
+#define INCIDENT_PER_PAGE (BOOK_PAGE / sizeof(struct book_incident))
+
+/* Private: what the entries of each kind are about, to find the entry of a repeat. */
+struct incident_sites {
+	uint64_t site[BOOK_INCIDENT_KINDS][BOOK_INCIDENTS_PER_KIND];
+	uint32_t count[BOOK_INCIDENT_KINDS];
+};
+
+/*
+ * What makes two incidents the same: device, type and the stack of the call. Without a stack the name
+ * of the buffer stands for it, without a name its address.
+ */
+static uint64_t incident_site(const struct book_incident *incident)
+{
+	uint64_t where = hash_u64((uint64_t)incident->device << 32 | incident->type);
+
+	if (incident->second.stack)
+		where = hash_fold(where ^ incident->second.stack, HASH_K0);
+	else if (incident->first.name)
+		where = hash_fold(where ^ (uint64_t)incident->first.name << 32, HASH_K0);
+	else
+		where = hash_fold(where ^ incident->address ^ HASH_K1, HASH_K0);
+	return where;
+}
+
+static struct book_incident *incident_at(struct writer *writer, uint32_t kind, uint32_t index)
+{
+	return (struct book_incident *)(void *)(writer->base + book_incident_offset(kind, index));
+}
+
+static void incident_repeat(struct writer *writer, uint32_t kind, uint32_t index, uint64_t time)
+{
+	struct book_incident *entry = incident_at(writer, kind, index);
+
+	entry->last_time = time;
+	/* The reader takes whatever count it finds: one word, always whole. */
+	__atomic_store_n(&entry->count, entry->count + 1, __ATOMIC_RELAXED);
+}
+
+/* A new entry: memory, then content, then the word that makes it count. */
+static void incident_write(struct writer *writer, uint32_t kind, uint64_t site,
+			   const struct book_incident *incident)
+{
+	struct incident_sites *sites = writer->incident_sites;
+	uint32_t index = sites->count[kind];
+	struct book_incident *entry;
+
+	if (index >= BOOK_INCIDENTS_PER_KIND ||
+	    (index % INCIDENT_PER_PAGE == 0 &&
+	     writer_grow(writer, book_incident_offset(kind, index), BOOK_PAGE) < 0)) {
+		writer_reject(&writer->header->incident_lost[kind]);
+		return;
+	}
+	sites->site[kind][index] = site;
+	sites->count[kind] = index + 1;
+	entry = incident_at(writer, kind, index);
+	*entry = *incident;
+	entry->count = 1;
+	entry->last_time = incident->second.time;
+	__atomic_store_n(&entry->commit, 1, __ATOMIC_RELEASE); /* pairs with reader_incident() */
+	__atomic_store_n(&writer->header->incident_count[kind], index + 1, __ATOMIC_RELEASE);
+}
+
+void incident_add(struct writer *writer, uint32_t kind, const struct book_incident *incident)
+{
+	uint64_t site = incident_site(incident);
+	uint32_t count;
+
+	if (!lock_take(&writer->incident_lock)) {
+		writer_reject(&writer->header->incident_lost[kind]);
+		return;
+	}
+	if (!writer->incident_sites)
+		writer->incident_sites = private_map(sizeof(struct incident_sites));
+	if (!writer->incident_sites) {
+		writer_reject(&writer->header->incident_lost[kind]);
+		lock_drop(&writer->incident_lock);
+		return;
+	}
+	count = writer->incident_sites->count[kind];
+	for (uint32_t i = 0; i < count; i++) {
+		if (writer->incident_sites->site[kind][i] == site) {
+			incident_repeat(writer, kind, i, incident->second.time);
+			lock_drop(&writer->incident_lock);
+			return;
+		}
+	}
+	incident_write(writer, kind, site, incident);
+	lock_drop(&writer->incident_lock);
+}
+
+void incident_free_sites(struct incident_sites *sites)
+{
+	private_unmap(sites, sizeof(*sites));
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The incident area: things a person should see, 256 entries for each kind. A repeat of the same kind at
+ * the same call site raises the entry's count instead of taking a new one, so that a thousand harmless
+ * unknown frees cannot crowd out the one double free. Never called under a shard's lock.
+ */
+
+#include <stdint.h>
+
+#include "book/format/layout.h"
+
+struct writer;
+struct incident_sites;
+
+/* @incident: everything but commit, count and last_time. */
+void incident_add(struct writer *writer, uint32_t kind, const struct book_incident *incident);
+
+void incident_free_sites(struct incident_sites *sites);

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Growing and changing the index; finding is in the header. */
+
+#include "book/write/index.h"
+
+#include "base/private.h"
+
+static size_t index_part_size(uint32_t k)
+{
+	return ((size_t)INDEX_HOME << k) * sizeof(struct index_bucket);
+}
+
+/* Makes sure that bucket @number has memory. */
+static bool index_parts_grow(struct index_parts *parts, uint32_t number)
+{
+	uint32_t biased = number + INDEX_HOME;
+	uint32_t k = 31 - (uint32_t)__builtin_clz(biased) - (uint32_t)__builtin_ctz(INDEX_HOME);
+
+	if (likely(parts->part[k]))
+		return true;
+	parts->part[k] = private_map(index_part_size(k));
+	return parts->part[k] != NULL;
+}
+
+void index_init(struct index *index, struct index_bucket *first)
+{
+	*index = (struct index){.mask = INDEX_HOME - 1, .buckets = INDEX_HOME};
+	index->home.part[0] = first;
+	index->spill.part[0] = first + INDEX_HOME;
+}
+
+void index_deinit(struct index *index)
+{
+	/* The first of each were handed in. */
+	for (uint32_t k = 1; k < INDEX_PARTS; k++) {
+		private_unmap(index->home.part[k], index_part_size(k));
+		private_unmap(index->spill.part[k], index_part_size(k));
+	}
+	*index = (struct index){0};
+}
+
+/* A fresh spill bucket as 1 + its number; room was made by index_prepare(). */
+static uint32_t index_spill_take(struct index *index)
+{
+	uint32_t link = index->spill_free;
+
+	if (link) {
+		struct index_bucket *bucket = index_parts_at(&index->spill, link - 1);
+
+		index->spill_free = bucket->overflow;
+		*bucket = (struct index_bucket){0};
+		return link;
+	}
+	index->easy = 0; /* one less in hand */
+	return ++index->spills;
+}
+
+void index_put(struct index *index, struct index_bucket *bucket, uint8_t tag, uint32_t slot)
+{
+	for (;;) {
+		uint32_t empty = index_matches(bucket, 0);
+
+		if (empty) {
+			uint32_t i = (uint32_t)__builtin_ctz(empty);
+
+			bucket->tags[i] = tag;
+			bucket->slots[i] = slot;
+			return;
+		}
+		if (!bucket->overflow)
+			bucket->overflow = index_spill_take(index);
+		bucket = index_parts_at(&index->spill, bucket->overflow - 1);
+	}
+}
+
+/*
+ * Splits the next bucket in turn. The entries of its whole chain are put anew, each into the old bucket
+ * or into the new one; the chain's spill buckets become free first, so that no more of them can be
+ * needed than were there.
+ */
+static void index_split(struct index *index, const struct records *records)
+{
+	uint32_t from = index->buckets - index->mask - 1;
+	struct index_bucket *bucket = index_parts_at(&index->home, from);
+	struct index_bucket chain = *bucket;
+	union index_shape grown = {.mask = index->mask, .buckets = index->buckets + 1};
+
+	*bucket = (struct index_bucket){0};
+	if (grown.buckets == 2 * (grown.mask + 1))
+		grown.mask = 2 * grown.mask + 1;
+	/* Pairs with the acquire in index_look(). */
+	__atomic_store_n(&index->shape.word, grown.word, __ATOMIC_RELEASE);
+
+	for (;;) {
+		uint32_t link = chain.overflow;
+
+		for (uint32_t i = 0; i < INDEX_WIDTH; i++) {
+			uint64_t hash;
+
+			if (!chain.tags[i])
+				continue;
+			hash = index_hash(records_at(records, chain.slots[i])->address);
+			index_put(index, index_bucket_of(index, hash), chain.tags[i],
+				  chain.slots[i]);
+		}
+		if (!link)
+			return;
+		bucket = index_parts_at(&index->spill, link - 1);
+		chain = *bucket;
+		bucket->overflow = index->spill_free;
+		index->spill_free = link;
+	}
+}
+
+bool index_prepare_slow(struct index *index, const struct records *records)
+{
+	/* One insert and one split can each need a spill bucket: have two in hand. */
+	if (!index_parts_grow(&index->spill, index->spills + 1))
+		return false;
+	if (index->entries >= index->buckets * INDEX_LOAD) {
+		if (!index_parts_grow(&index->home, index->buckets))
+			return true; /* chains grow instead: slower, not wrong */
+		index_split(index, records);
+		if (!index_parts_grow(&index->spill, index->spills + 1))
+			return false;
+	}
+	index->easy = index->buckets * INDEX_LOAD;
+	return true;
+}
+
+void index_insert(struct index *index, uint64_t hash, uint32_t slot)
+{
+	index_put(index, index_bucket_of(index, hash), index_tag(hash), slot);
+	index->entries++;
+}
+
+/*
+ * An entry was taken out of a chain: the chain's last one takes its place, and a spill bucket that has
+ * become empty is free again. Otherwise every bucket that was ever too full would keep its spill
+ * bucket, and sooner or later each has been.
+ */
+void index_tidy(struct index *index, struct index_spot spot)
+{
+	struct index_bucket *before = spot.home;
+	struct index_bucket *last = index_parts_at(&index->spill, before->overflow - 1);
+	uint32_t used;
+
+	while (last->overflow) {
+		before = last;
+		last = index_parts_at(&index->spill, last->overflow - 1);
+	}
+	used = ~index_matches(last, 0) & ((1u << INDEX_WIDTH) - 1);
+	if (last != spot.bucket && used) {
+		uint32_t at = (uint32_t)__builtin_ctz(used);
+
+		spot.bucket->tags[spot.at] = last->tags[at];
+		spot.bucket->slots[spot.at] = last->slots[at];
+		last->tags[at] = 0;
+		used &= used - 1;
+	}
+	if (!used) {
+		last->overflow = index->spill_free;
+		index->spill_free = before->overflow;
+		before->overflow = 0;
+	}
+}
+
+void index_remove(struct index *index, uint64_t hash, uint32_t slot)
+{
+	struct index_spot spot = {.home = index_bucket_of(index, hash), .slot = slot};
+	uint8_t tag = index_tag(hash);
+
+	for (spot.bucket = spot.home;;) {
+		for (uint32_t matches = index_matches(spot.bucket, tag); matches;
+		     matches &= matches - 1) {
+			spot.at = (uint32_t)__builtin_ctz(matches);
+			if (spot.bucket->slots[spot.at] == slot) {
+				index_remove_at(index, spot);
+				return;
+			}
+		}
+		if (!spot.bucket->overflow)
+			return;
+		spot.bucket = index_parts_at(&index->spill, spot.bucket->overflow - 1);
+	}
+}
+
+uint32_t index_find_all(const struct index *index, const struct records *records, uint64_t hash,
+			uint64_t address, uint32_t ret_slots[BOOK_TYPES])
+{
+	const struct index_bucket *bucket = index_bucket_of(index, hash);
+	uint8_t tag = index_tag(hash);
+	uint32_t found = 0;
+
+	for (;;) {
+		for (uint32_t matches = index_matches(bucket, tag); matches;
+		     matches &= matches - 1) {
+			uint32_t slot = bucket->slots[__builtin_ctz(matches)];
+
+			if (records_at(records, slot)->address == address && found < BOOK_TYPES)
+				ret_slots[found++] = slot;
+		}
+		if (!bucket->overflow)
+			return found;
+		bucket = index_parts_at(&index->spill, bucket->overflow - 1);
+	}
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * One device's part of the book as its owner sees it: the private half (lock, index, free list, counter
+ * mirror) and the operations that publish an event and then apply it. Callers hold the lock.
+ *
+ * Every operation writes its event into the ring, publishes it by storing its number, and only then
+ * touches record and counters; the reader's rule for the dead rests on that order.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/lock.h"
+#include "book/format/layout.h"
+#include "book/write/graveyard.h"
+#include "book/write/index.h"
+#include "book/write/records.h"
+
+struct writer;
+struct owners;
+
+#define SHARD_BUFFER_LAST 4u     /* types up to this are tt-metal's BufferType */
+#define SHARD_FREE_BUFFER 0x100u /* in a free of any type: not of a circular buffer or kernel */
+
+/* What the caller says of a buffer. Strings, phases, stacks and shapes are ids. */
+struct shard_buffer {
+	uint64_t address;
+	uint64_t size;
+	uint32_t type;
+	uint32_t flags;
+	uint32_t name;
+	uint32_t phase;
+	uint32_t thread;
+	uint32_t stack;
+	uint32_t shape;
+	uint32_t reserved;
+};
+
+struct shard {
+	/* The lines that every event touches; few of them, because a mesh touches 32 shards. */
+	struct lock lock;
+	uint32_t free_slot; /* 1 + first free slot, linked through the dead records' stack */
+	uint64_t head;      /* as published; readers get a copy, never asked back */
+	struct book_shard *page;
+	struct book_event *ring;
+	struct records records;
+	uint64_t ring_room; /* events from this number on have no memory yet */
+	uint32_t ring_mask;
+	uint32_t device;
+
+	struct index index __attribute__((aligned(CACHE_LINE)));
+	uint32_t slots;
+	uint32_t slot_room;     /* slots whose memory is reserved */
+	uint32_t segment_bytes; /* reserved of the newest record segment */
+	uint32_t inexact_low;   /* a bit for each type that lost allocations */
+	struct writer *writer;
+	struct owners *owners; /* NULL until a buffer names an owner */
+
+	struct graveyard graveyard __attribute__((aligned(CACHE_LINE)));
+	uint8_t hot_side[8];
+	uint8_t cold_side[8];
+
+	struct book_hot hot[BOOK_TYPES] __attribute__((aligned(CACHE_LINE)));
+	struct book_cold cold[BOOK_TYPES];
+};
+
+/* How an allocation or a free ended; what an incident needs to know of the other party. */
+enum shard_outcome {
+	SHARD_DONE = 0,
+	SHARD_SIZE_CHANGE = 1,
+	SHARD_UNKNOWN_FREE = 2,
+	SHARD_DOUBLE_FREE = 3,
+	SHARD_UNRECORDED = 4, /* not even the event could be written */
+};
+
+/* The other party of an incident, if the outcome has one. */
+struct shard_past {
+	struct book_grave grave; /* double free: the buried one; size change: the old record */
+};
+
+/* The shard of a device, making it if @device has none yet. NULL: no room. */
+struct shard *shard_get_slow(struct writer *writer, uint32_t device);
+
+/* @bucket: where @hash, the address's, is at home in the index. */
+int shard_alloc(struct shard *shard, struct index_bucket *bucket, uint64_t hash, uint64_t time,
+		const struct shard_buffer *buffer, struct shard_past *ret_past);
+
+/* @who: address, type (or INDEX_ANY) and the caller's thread, stack and phase. */
+int shard_free(struct shard *shard, struct index_bucket *bucket, uint64_t hash, uint64_t time,
+	       const struct shard_buffer *who, struct shard_past *ret_past);
+
+/* End the record in @slot whatever its references. Returns SHARD_DONE or SHARD_UNRECORDED. */
+int shard_end(struct shard *shard, uint32_t slot, uint64_t time, const struct shard_buffer *who);
+
+/* Count something that has no record: BOOK_OP_HOOKED, _FAILED, _PEAK_RESET. */
+int shard_note(struct shard *shard, uint32_t op, uint64_t time, const struct shard_buffer *buffer);
+
+/* Say that allocations (BOOK_INEXACT_LOW) or frees (_HIGH) of a type (or INDEX_ANY) were lost. */
+void shard_mark_inexact(struct shard *shard, uint64_t which, uint32_t type);

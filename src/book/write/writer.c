@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The writer's life and its events. An event hashes the address, asks for the index line, reads the
+ * clock while that line is on its way, and only then takes the shard's lock: rdtsc waits for older
+ * loads, so after the lookup it would cost a whole miss.
+ */
+
+#include "book/write/writer.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/private.h"
+#include "book/write/incident.h"
+#include "book/write/owners.h"
+#include "book/write/room.h"
+
+void writer_reject(uint64_t *counter)
+{
+	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+static inline struct shard *writer_shard(struct writer *writer, uint32_t device)
+{
+	/* Pairs with the release in shard_get_slow(). */
+	struct shard *shard = __atomic_load_n(&writer->shards[device], __ATOMIC_ACQUIRE);
+
+	if (likely(shard))
+		return shard;
+	shard = shard_get_slow(writer, device);
+	if (!shard)
+		writer_reject(&writer->header->rejected.room);
+	return shard;
+}
+
+void writer_lost(struct writer *writer, uint32_t device, bool is_free, uint32_t type)
+{
+	uint64_t which = is_free ? BOOK_INEXACT_HIGH : BOOK_INEXACT_LOW;
+	struct shard *shard = __atomic_load_n(&writer->shards[device], __ATOMIC_ACQUIRE);
+
+	if (!shard) {
+		uint64_t types = type == INDEX_ANY ? (1u << BOOK_TYPES) - 1 : 1u << type;
+
+		__atomic_fetch_or(&writer->lost[device], (uint16_t)(which * types),
+				  __ATOMIC_SEQ_CST);
+		/* It may be there by now: either we see it, or shard_get_slow() sees our mark. */
+		shard = __atomic_load_n(&writer->shards[device], __ATOMIC_SEQ_CST);
+	}
+	if (shard)
+		shard_mark_inexact(shard, which, type);
+}
+
+static __attribute__((noinline)) void writer_incident(struct shard *shard, int outcome,
+						      uint64_t time, const struct shard_buffer *who,
+						      const struct shard_past *past)
+{
+	struct writer *writer = shard->writer;
+	struct book_incident incident = {
+		.address = who->address,
+		.device = shard->device,
+		.type = who->type,
+		.largest_free = UINT64_MAX,
+		.second = {.time = time,
+			   .thread = who->thread,
+			   .name = who->name,
+			   .phase = who->phase,
+			   .stack = who->stack},
+	};
+	const struct book_grave *grave = &past->grave;
+
+	if (outcome == SHARD_UNKNOWN_FREE) {
+		incident_add(writer, BOOK_INCIDENT_UNKNOWN_FREE, &incident);
+		return;
+	}
+	incident.type = book_meta_type(grave->meta);
+	incident.first = (struct book_party){
+		.time = grave->death,
+		.size = grave->size,
+		.thread = grave->death_thread,
+		.name = grave->name,
+		.phase = grave->death_phase,
+		.stack = grave->death_stack,
+	};
+	incident.size = grave->size;
+	if (outcome == SHARD_DOUBLE_FREE) {
+		incident.second.size = grave->size;
+		incident_add(writer, BOOK_INCIDENT_DOUBLE_FREE, &incident);
+		return;
+	}
+	/* A size change: the first party is who allocated the buffer that was still there. */
+	incident.first.time = grave->birth;
+	incident.first.thread = grave->birth_thread;
+	incident.first.phase = grave->phase;
+	incident.first.stack = grave->birth_stack;
+	incident.second.size = who->size;
+	incident.size = who->size;
+	incident_add(writer, BOOK_INCIDENT_SIZE_CHANGE, &incident);
+}
+
+/* What every event does once its outcome is known; the lock is no longer held. */
+static inline void writer_settle(struct shard *shard, int outcome, uint64_t time,
+				 const struct shard_buffer *who, const struct shard_past *past,
+				 bool is_free)
+{
+	if (likely(outcome == SHARD_DONE))
+		return;
+	if (outcome == SHARD_UNRECORDED) {
+		writer_reject(&shard->writer->header->rejected.room);
+		writer_lost(shard->writer, shard->device, is_free, who->type);
+		return;
+	}
+	writer_incident(shard, outcome, time, who, past);
+}
+
+static inline void writer_alloc_at(struct writer *writer, struct shard *shard,
+				   struct index_place place, uint64_t time,
+				   const struct shard_buffer *buffer, uint64_t owner)
+{
+	struct index_bucket *bucket;
+	struct shard_past past;
+	int outcome;
+
+	if (unlikely(!lock_take(&shard->lock))) {
+		writer_reject(&writer->header->rejected.lock);
+		writer_lost(writer, shard->device, false, buffer->type);
+		return;
+	}
+	bucket = index_settle(&shard->index, place);
+	outcome = shard_alloc(shard, bucket, place.hash, time, buffer, &past);
+	if (unlikely(owner)) {
+		uint32_t slot = index_find(&shard->index, &shard->records, place.hash,
+					   buffer->address, buffer->type);
+
+		/* Without memory for it the buffer has no owner: free_all() will not find it. */
+		if (slot != INDEX_NONE)
+			(void)owners_add(&shard->owners, &shard->records, owner, slot);
+	}
+	lock_drop(&shard->lock);
+	writer_settle(shard, outcome, time, buffer, &past, false);
+}
+
+void writer_alloc(struct writer *writer, uint32_t device, const struct shard_buffer *buffer,
+		  uint64_t owner)
+{
+	struct shard *shard = writer_shard(writer, device);
+	struct index_place place;
+
+	if (unlikely(!shard)) {
+		writer_lost(writer, device, false, buffer->type);
+		return;
+	}
+	place = index_look(&shard->index, index_hash(buffer->address));
+	writer_alloc_at(writer, shard, place, clock_read(writer->clock), buffer, owner);
+}
+
+void writer_alloc_born(struct writer *writer, uint32_t device, const struct shard_buffer *buffer,
+		       uint64_t time)
+{
+	struct shard *shard = writer_shard(writer, device);
+
+	if (shard)
+		writer_alloc_at(writer, shard,
+				index_look(&shard->index, index_hash(buffer->address)), time,
+				buffer, 0);
+	else
+		writer_lost(writer, device, false, buffer->type);
+}
+
+static inline void writer_free_at(struct writer *writer, struct shard *shard,
+				  struct index_place place, uint64_t time,
+				  const struct shard_buffer *who)
+{
+	struct index_bucket *bucket;
+	struct shard_past past;
+	int outcome;
+
+	if (unlikely(!lock_take(&shard->lock))) {
+		writer_reject(&writer->header->rejected.lock);
+		writer_lost(writer, shard->device, true, who->type);
+		return;
+	}
+	bucket = index_settle(&shard->index, place);
+	outcome = shard_free(shard, bucket, place.hash, time, who, &past);
+	lock_drop(&shard->lock);
+	writer_settle(shard, outcome, time, who, &past, true);
+}
+
+void writer_free_buffer(struct writer *writer, uint32_t device, const struct shard_buffer *who)
+{
+	struct shard *shard = writer_shard(writer, device);
+	struct index_place place;
+
+	if (unlikely(!shard))
+		return;
+	place = index_look(&shard->index, index_hash(who->address));
+	writer_free_at(writer, shard, place, clock_read(writer->clock), who);
+}
+
+/* A mesh call is the same event on each device, at one time, and the devices' lines are asked for a
+ * few ahead. Devices out of range are counted and left out. */
+#define WRITER_MESH_AHEAD 2u
+
+static inline void writer_mesh_prefetch(struct writer *writer, const uint32_t *devices, size_t n,
+					size_t i, uint64_t hash)
+{
+	struct shard *ahead;
+
+	if (i + WRITER_MESH_AHEAD >= n || devices[i + WRITER_MESH_AHEAD] >= BOOK_DEVICES)
+		return;
+	ahead = __atomic_load_n(&writer->shards[devices[i + WRITER_MESH_AHEAD]], __ATOMIC_ACQUIRE);
+	if (ahead)
+		(void)index_look(&ahead->index, hash); /* asks for the line */
+}
+
+void writer_alloc_mesh(struct writer *writer, const uint32_t *devices, size_t n,
+		       const struct shard_buffer *buffer)
+{
+	uint64_t hash = index_hash(buffer->address);
+	uint64_t time = clock_read(writer->clock);
+
+	for (size_t i = 0; i < n; i++) {
+		struct shard *shard;
+
+		if (unlikely(devices[i] >= BOOK_DEVICES)) {
+			writer_reject(&writer->header->rejected.device);
+			continue;
+		}
+		writer_mesh_prefetch(writer, devices, n, i, hash);
+		shard = writer_shard(writer, devices[i]);
+		if (likely(shard))
+			writer_alloc_at(writer, shard, index_look(&shard->index, hash), time,
+					buffer, 0);
+		else
+			writer_lost(writer, devices[i], false, buffer->type);
+	}
+}
+
+void writer_free_mesh(struct writer *writer, const uint32_t *devices, size_t n,
+		      const struct shard_buffer *who)
+{
+	uint64_t hash = index_hash(who->address);
+	uint64_t time = clock_read(writer->clock);
+
+	for (size_t i = 0; i < n; i++) {
+		struct shard *shard;
+
+		if (unlikely(devices[i] >= BOOK_DEVICES)) {
+			writer_reject(&writer->header->rejected.device);
+			continue;
+		}
+		writer_mesh_prefetch(writer, devices, n, i, hash);
+		shard = writer_shard(writer, devices[i]);
+		if (likely(shard))
+			writer_free_at(writer, shard, index_look(&shard->index, hash), time, who);
+	}
+}
+
+/* Slots that writer_free_all() looks at before it lets others in. */
+#define WRITER_BITE 4096u
+
+/* The next slot to end for writer_free_all(): of one owner, or any live one from @from up to @end. */
+static uint32_t writer_next_to_end(struct shard *shard, uint64_t owner, uint32_t type,
+				   uint32_t *from, uint32_t end)
+{
+	if (owner)
+		return owners_take(shard->owners, &shard->records, owner, type);
+	for (; *from < end; ++*from) {
+		uint32_t meta = records_at(&shard->records, *from)->meta;
+
+		if (meta & BOOK_META_LIVE && (type == INDEX_ANY || book_meta_type(meta) == type))
+			return *from;
+	}
+	return INDEX_NONE;
+}
+
+void writer_free_all(struct writer *writer, uint32_t device, uint64_t owner,
+		     const struct shard_buffer *who)
+{
+	struct shard *shard = __atomic_load_n(&writer->shards[device], __ATOMIC_ACQUIRE);
+	bool more = true;
+	uint32_t from = 0;
+
+	if (!shard)
+		return;
+	/* In small bites, so that other threads' events get in between. */
+	while (more) {
+		uint32_t end;
+
+		if (!lock_take(&shard->lock)) {
+			writer_reject(&writer->header->rejected.lock);
+			writer_lost(writer, device, true, who->type);
+			return;
+		}
+		end = (uint32_t)bits_min(shard->slots, (uint64_t)from + WRITER_BITE);
+		for (int i = 0; i < 64; i++) {
+			uint32_t slot = writer_next_to_end(shard, owner, who->type, &from, end);
+
+			if (slot == INDEX_NONE) {
+				more = !owner && end < shard->slots;
+				break;
+			}
+			if (shard_end(shard, slot, clock_read(writer->clock), who) != SHARD_DONE) {
+				shard_mark_inexact(shard, BOOK_INEXACT_HIGH, who->type);
+				more = false;
+				break;
+			}
+		}
+		lock_drop(&shard->lock);
+	}
+}
+
+/* An event that only counts. */
+static void writer_note(struct writer *writer, uint32_t device, uint32_t op, uint64_t time,
+			const struct shard_buffer *buffer)
+{
+	struct shard *shard = writer_shard(writer, device);
+	int outcome;
+
+	if (!shard)
+		return;
+	if (!lock_take(&shard->lock)) {
+		writer_reject(&writer->header->rejected.lock);
+		return;
+	}
+	outcome = shard_note(shard, op, time, buffer);
+	lock_drop(&shard->lock);
+	if (outcome != SHARD_DONE)
+		writer_reject(&writer->header->rejected.room);
+}
+
+void writer_hooked(struct writer *writer, uint32_t device, const struct shard_buffer *buffer)
+{
+	writer_note(writer, device, BOOK_OP_HOOKED, clock_read(writer->clock), buffer);
+}
+
+void writer_failed(struct writer *writer, uint32_t device, const struct shard_buffer *buffer,
+		   uint64_t largest_free)
+{
+	uint64_t time = clock_read(writer->clock);
+	struct book_incident incident = {
+		.size = buffer->size,
+		.largest_free = largest_free,
+		.device = device,
+		.type = buffer->type,
+		.second = {.time = time,
+			   .size = buffer->size,
+			   .thread = buffer->thread,
+			   .phase = buffer->phase,
+			   .stack = buffer->stack},
+	};
+
+	writer_note(writer, device, BOOK_OP_FAILED, time, buffer);
+	incident_add(writer, BOOK_INCIDENT_ALLOC_FAILED, &incident);
+}
+
+void writer_reset_peak(struct writer *writer, uint32_t device, uint32_t type, uint32_t thread)
+{
+	struct shard_buffer buffer = {.thread = thread};
+
+	if (!__atomic_load_n(&writer->shards[device], __ATOMIC_ACQUIRE))
+		return;
+	for (uint32_t t = 0; t < BOOK_TYPES; t++) {
+		if (type != INDEX_ANY && type != t)
+			continue;
+		buffer.type = t;
+		writer_note(writer, device, BOOK_OP_PEAK_RESET, clock_read(writer->clock), &buffer);
+	}
+}
+
+bool writer_counters(struct writer *writer, uint32_t device, uint32_t type,
+		     struct book_hot *ret_hot)
+{
+	struct shard *shard = __atomic_load_n(&writer->shards[device], __ATOMIC_ACQUIRE);
+
+	if (!shard || !lock_take(&shard->lock))
+		return false;
+	*ret_hot = shard->hot[type];
+	lock_drop(&shard->lock);
+	return true;
+}
+
+struct writer *writer_free(struct writer *writer)
+{
+	if (!writer)
+		return NULL;
+	room_free(writer);
+	if (writer->incident_sites)
+		incident_free_sites(writer->incident_sites);
+	intern_deinit(&writer->intern);
+	private_unmap(writer, sizeof(*writer));
+	return NULL;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The writer of a book: an instance over a mapping, without globals or thread-locals. The library has
+ * one, the daemon one for each client of the old protocol. It does not know what the mapping is made
+ * of; before it stores to a place for the first time it asks reserve() for the memory behind it.
+ *
+ * Thread-safe. Not to be entered from a signal handler that interrupted it: the library takes care of
+ * that.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/lock.h"
+#include "book/format/book-clock.h"
+#include "book/format/layout.h"
+#include "book/write/intern.h"
+#include "book/write/shard.h"
+
+/* Who the book belongs to; all of it goes into the header as it is. */
+struct writer_identity {
+	uint32_t pid;
+	uint32_t keeper;
+	uint32_t uid;
+	uint32_t euid;
+	uint32_t source; /* enum book_source */
+	uint64_t start_ticks;
+	uint64_t pid_namespace;
+	uint8_t boot_id[16];
+	char comm[16];
+	const char *cmdline; /* may be NULL */
+	size_t cmdline_length;
+	const char *library; /* version text */
+};
+
+struct writer_config {
+	void *base; /* the mapping, zeroed; stays the caller's */
+	uint64_t size;
+	uint64_t room;        /* bytes that may be reserved at most */
+	uint32_t ring_events; /* a power of two from BOOK_RING_MIN to BOOK_RING_MAX */
+	uint32_t clock;
+	/* 0 or a negative errno. Offset and length are multiples of BOOK_PAGE. */
+	int (*reserve)(void *context, uint64_t offset, uint64_t length);
+	void *context;
+	const struct writer_identity *identity;
+};
+
+struct incident_sites;
+struct room_chunk;
+
+struct writer {
+	uint8_t *base;
+	struct book_header *header; /* in the book */
+	uint64_t size;
+	uint32_t clock;
+	uint32_t ring_events;
+	struct shard *shards[BOOK_DEVICES]; /* published with release once complete */
+
+	int (*reserve)(void *context, uint64_t offset, uint64_t length);
+	void *context;
+	uint64_t room_left;       /* atomic */
+	struct lock making;       /* of shards, devices and marks */
+	struct room_chunk *chunk; /* private halves of the shards, newest first */
+	uint64_t pages[BOOK_POOL_OFFSET / BOOK_PAGE /
+		       64];          /* below the pool: a bit for each reserved */
+	uint16_t lost[BOOK_DEVICES]; /* what is inexact about a device that has no shard yet */
+	struct intern intern;
+	struct lock incident_lock;
+	struct incident_sites *incident_sites;
+};
+
+struct writer_device {
+	uint64_t unique_id;
+	const char *arch;
+	const char *card;
+	uint32_t remote;
+	uint32_t l1_per_core;
+	uint32_t cores;
+	struct book_memory memory[BOOK_TYPES];
+};
+
+/*
+ * Asks for the memory that every book has from its beginning. writer_new() does; before it does so who wants to know
+ * whether there is any. What @reserve says.
+ */
+int writer_reserve_first(int (*reserve)(void *context, uint64_t offset, uint64_t length),
+			 void *context);
+
+/* Writes the header and makes the book valid. -ENOMEM, -EINVAL, or what reserve() said. */
+int writer_new(struct writer **ret_writer, const struct writer_config *config);
+struct writer *writer_free(struct writer *writer);
+
+/* Charge and reserve memory of the book. -ENOSPC when the room has run out. */
+int writer_charge(struct writer *writer, uint64_t bytes);
+void writer_refund(struct writer *writer, uint64_t bytes);
+
+/* What a shard is, or a device, has changed, and is complete: readers who remember it look again. */
+static inline void writer_changed(struct writer *writer)
+{
+	__atomic_fetch_add(&writer->header->changes, 1, __ATOMIC_RELEASE);
+}
+int writer_reserve(struct writer *writer, uint64_t offset, uint64_t length);
+
+/* Both or neither. */
+int writer_grow(struct writer *writer, uint64_t offset, uint64_t length);
+
+/* Claim a run of units for a segment. 0 if the pool is used up. */
+uint32_t writer_claim(struct writer *writer, uint32_t units, uint16_t owner, uint8_t kind);
+
+/* One event on one device. Device and type must be in range: the caller has checked them. */
+void writer_alloc(struct writer *writer, uint32_t device, const struct shard_buffer *buffer,
+		  uint64_t owner);
+void writer_free_buffer(struct writer *writer, uint32_t device, const struct shard_buffer *who);
+
+/* An allocation that was made at @time, for who takes over what another book knew. */
+void writer_alloc_born(struct writer *writer, uint32_t device, const struct shard_buffer *buffer,
+		       uint64_t time);
+
+/* The same on several devices at one time stamp. */
+void writer_alloc_mesh(struct writer *writer, const uint32_t *devices, size_t n,
+		       const struct shard_buffer *buffer);
+void writer_free_mesh(struct writer *writer, const uint32_t *devices, size_t n,
+		      const struct shard_buffer *who);
+
+void writer_free_all(struct writer *writer, uint32_t device, uint64_t owner,
+		     const struct shard_buffer *who);
+void writer_hooked(struct writer *writer, uint32_t device, const struct shard_buffer *buffer);
+void writer_failed(struct writer *writer, uint32_t device, const struct shard_buffer *buffer,
+		   uint64_t largest_free);
+void writer_reset_peak(struct writer *writer, uint32_t device, uint32_t type, uint32_t thread);
+
+void writer_declare(struct writer *writer, uint32_t device, const struct writer_device *facts);
+void writer_close_device(struct writer *writer, uint32_t device);
+void writer_mark(struct writer *writer, uint32_t name, uint32_t thread, uint32_t phase);
+void writer_set_paused(struct writer *writer, bool paused);
+void writer_goodbye(struct writer *writer);
+
+/* Raise one of the counters of struct book_rejected. */
+void writer_reject(uint64_t *counter);
+
+/* An event on a device was lost: say so in its shard, or when it gets one. */
+void writer_lost(struct writer *writer, uint32_t device, bool is_free, uint32_t type);
+
+/* Counters of one type as they stand. False if the shard could not be locked or does not exist. */
+bool writer_counters(struct writer *writer, uint32_t device, uint32_t type,
+		     struct book_hot *ret_hot);

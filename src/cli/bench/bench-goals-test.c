@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Goals: which rows have one, and what is made of figures that are known. Nothing is measured. */
+
+#include "cli/bench/bench-goals.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/unit.h"
+#include "cli/bench/bench-measure.h"
+#include "cli/bench/bench.h"
+
+static const uint64_t goals_live[] = {1000, 100000, 1000000};
+
+/* A run in which getppid took 100 ns. */
+static struct bench *goals_bench(void)
+{
+	static struct bench bench;
+
+	bench_measure_add(&bench_row_add(&bench, "getppid", 0)->means, 100);
+	return &bench;
+}
+
+static void goals_free(struct bench *bench)
+{
+	for (size_t i = 0; i < bench->row_count; i++)
+		free(bench->rows[i].means.values);
+}
+
+static enum bench_goals_verdict goals_verdict(struct bench *bench, const char *name, uint64_t live,
+					      double ns)
+{
+	struct bench_row *row = bench_row_find(bench, name, live);
+
+	if (!row)
+		row = bench_row_add(bench, name, live);
+	row->means.count = 0;
+	bench_measure_add(&row->means, ns);
+	return bench_goals_row(bench, name, live);
+}
+
+UNIT(rows_with_stacks_are_judged_at_every_size)
+{
+	static const struct {
+		const char *name;
+		double must[3], aim[3]; /* ns */
+	} rows[] = {
+		{"event_stack", {70, 120, 270}, {50, 90, 200}},
+		{"event_stack_unwind", {220, 270, 420}, {170, 210, 320}},
+	};
+	struct bench *bench = goals_bench();
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		for (size_t k = 0; k < ARRAY_SIZE(goals_live); k++) {
+			const char *name = rows[i].name;
+			uint64_t live = goals_live[k];
+
+			assert(bench_goals_row(bench, name, live) == BENCH_GOALS_UNKNOWN);
+			assert(goals_verdict(bench, name, live, rows[i].aim[k] - 1) ==
+			       BENCH_GOALS_AIM);
+			assert(goals_verdict(bench, name, live, rows[i].aim[k] + 1) ==
+			       BENCH_GOALS_MUST);
+			assert(goals_verdict(bench, name, live, rows[i].must[k] - 1) ==
+			       BENCH_GOALS_MUST);
+			assert(goals_verdict(bench, name, live, rows[i].must[k] + 1) ==
+			       BENCH_GOALS_MISSED);
+		}
+	}
+	goals_free(bench);
+}
+
+/* A goal of a row that nobody measures would never be told. */
+UNIT(every_goal_names_a_measured_row)
+{
+	struct bench *bench = goals_bench();
+
+	bench_stack.open(bench);
+	for (size_t i = 0; i < bench_goals_count; i++) {
+		if (strncmp(bench_goals[i].row, "event_stack", strlen("event_stack")) == 0)
+			assert(bench_goals_is_wanted(bench, &bench_goals[i]));
+	}
+	bench_stack.close();
+	goals_free(bench);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The goals and how they are judged. */
+
+#include "cli/bench/bench-goals.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "cli/bench/bench-report.h"
+
+#define BENCH_GOALS_1K 1000u
+#define BENCH_GOALS_100K 100000u
+#define BENCH_GOALS_1M 1000000u
+
+const struct bench_goal bench_goals[] = {
+	{"off - empty_call, ns", BENCH_GOALS_EXTRA, "off", 0, "empty_call", 0, 1, 1},
+	{"event / getppid", BENCH_GOALS_RATIO, "event", BENCH_GOALS_1K, "getppid", 0, 0.5, 0.4},
+	{"event / getppid", BENCH_GOALS_RATIO, "event", BENCH_GOALS_100K, "getppid", 0, 1.0, 0.8},
+	{"event / getppid", BENCH_GOALS_RATIO, "event", BENCH_GOALS_1M, "getppid", 0, 2.5, 1.9},
+	{"socket_baseline / event", BENCH_GOALS_TIMES, "event", BENCH_GOALS_1K, "socket_baseline",
+	 BENCH_GOALS_1K, 15, 25},
+	{"event, p99 / p50", BENCH_GOALS_TAIL, "event", BENCH_GOALS_1K, NULL, 0, 5, 3},
+	{"event, p99 / p50", BENCH_GOALS_TAIL, "event", BENCH_GOALS_100K, NULL, 0, 5, 3},
+	{"event, p99 / p50", BENCH_GOALS_TAIL, "event", BENCH_GOALS_1M, NULL, 0, 5, 3},
+	{"two devices / event", BENCH_GOALS_RATIO, "event_2threads_two_devices", BENCH_GOALS_1K,
+	 "event", BENCH_GOALS_1K, 1.3, 1.1},
+	{"one device / event", BENCH_GOALS_RATIO, "event_2threads_one_device", BENCH_GOALS_1K,
+	 "event", BENCH_GOALS_1K, 5, 3},
+	{"(event_named - event) / getppid", BENCH_GOALS_SHARE, "event_named", BENCH_GOALS_1K,
+	 "event", BENCH_GOALS_1K, 0.2, 0.2},
+	{"event_stack / getppid", BENCH_GOALS_RATIO, "event_stack", BENCH_GOALS_1K, "getppid", 0,
+	 0.7, 0.5},
+	/* A stack costs the same however much is alive: what 1k allows for it, over the goal of event there. */
+	{"event_stack / getppid", BENCH_GOALS_RATIO, "event_stack", BENCH_GOALS_100K, "getppid", 0,
+	 1.2, 0.9},
+	{"event_stack / getppid", BENCH_GOALS_RATIO, "event_stack", BENCH_GOALS_1M, "getppid", 0,
+	 2.7, 2.0},
+	{"event_stack_unwind / getppid", BENCH_GOALS_RATIO, "event_stack_unwind", BENCH_GOALS_1K,
+	 "getppid", 0, 2.2, 1.7},
+	{"event_stack_unwind / getppid", BENCH_GOALS_RATIO, "event_stack_unwind", BENCH_GOALS_100K,
+	 "getppid", 0, 2.7, 2.1},
+	{"event_stack_unwind / getppid", BENCH_GOALS_RATIO, "event_stack_unwind", BENCH_GOALS_1M,
+	 "getppid", 0, 4.2, 3.2},
+	{"python_event / getppid", BENCH_GOALS_RATIO, "python_event", BENCH_GOALS_1K, "getppid", 0,
+	 1, 1},
+	{"python_event_frames / getppid", BENCH_GOALS_RATIO, "python_event_frames", BENCH_GOALS_1K,
+	 "getppid", 0, 2, 2},
+	{"python_event_merged / getppid", BENCH_GOALS_RATIO, "python_event_merged", BENCH_GOALS_1K,
+	 "getppid", 0, 4, 4},
+	{"mesh32_per_device / getppid", BENCH_GOALS_RATIO, "mesh32_per_device", BENCH_GOALS_1K,
+	 "getppid", 0, 0.4, 0.25},
+	{"snapshot / snapshot_pread", BENCH_GOALS_RATIO, "snapshot", BENCH_GOALS_1M,
+	 "snapshot_pread", BENCH_GOALS_1M, 1.5, 1.2},
+	{"first_event, us", BENCH_GOALS_US, "first_event", 0, NULL, 0, 300, 300},
+	{"bytes_per_buffer", BENCH_GOALS_FIGURE, "bytes_per_buffer", BENCH_GOALS_1K, NULL, 0, 64,
+	 64},
+	{"bytes_per_buffer", BENCH_GOALS_FIGURE, "bytes_per_buffer", BENCH_GOALS_100K, NULL, 0, 64,
+	 64},
+	{"bytes_per_buffer", BENCH_GOALS_FIGURE, "bytes_per_buffer", BENCH_GOALS_1M, NULL, 0, 64,
+	 64},
+	{"resident_no_device, KiB", BENCH_GOALS_FIGURE, "resident_no_device", 0, NULL, 0, 64, 64},
+	{"resident_per_device, KiB", BENCH_GOALS_FIGURE, "resident_per_device", 0, NULL, 0, 16, 16},
+};
+
+const size_t bench_goals_count = ARRAY_SIZE(bench_goals);
+
+bool bench_goals_is_wanted(struct bench *bench, const struct bench_goal *goal)
+{
+	return goal->kind == BENCH_GOALS_FIGURE || bench_row_find(bench, goal->row, goal->live);
+}
+
+double bench_goals_value(struct bench *bench, const struct bench_goal *goal)
+{
+	double row = bench_report_p50(bench, goal->row, goal->live);
+	double other = goal->other ? bench_report_p50(bench, goal->other, goal->other_live) : NAN;
+	const struct bench_figure *figure;
+
+	switch (goal->kind) {
+	case BENCH_GOALS_RATIO:
+		return row / other;
+	case BENCH_GOALS_TIMES:
+		return other / row;
+	case BENCH_GOALS_TAIL:
+		return bench_report_p99(bench, goal->row, goal->live) / row;
+	case BENCH_GOALS_EXTRA:
+		return row - other;
+	case BENCH_GOALS_SHARE:
+		return (row - other) / bench_report_p50(bench, "getppid", 0);
+	case BENCH_GOALS_US:
+		return row / 1000;
+	case BENCH_GOALS_FIGURE:
+		figure = bench_figure_find(bench, goal->row, goal->live);
+		return figure ? figure->value : NAN;
+	}
+	return NAN;
+}
+
+enum bench_goals_verdict bench_goals_judge(const struct bench_goal *goal, double value)
+{
+	bool is_floor = goal->kind == BENCH_GOALS_TIMES;
+
+	if (isnan(value))
+		return BENCH_GOALS_UNKNOWN;
+	if (is_floor ? value >= goal->aim : value <= goal->aim)
+		return BENCH_GOALS_AIM;
+	if (is_floor ? value >= goal->must : value <= goal->must)
+		return BENCH_GOALS_MUST;
+	return BENCH_GOALS_MISSED;
+}
+
+enum bench_goals_verdict bench_goals_row(struct bench *bench, const char *row, uint64_t live)
+{
+	enum bench_goals_verdict worst = BENCH_GOALS_UNKNOWN;
+
+	for (size_t i = 0; i < bench_goals_count; i++) {
+		const struct bench_goal *goal = &bench_goals[i];
+		enum bench_goals_verdict verdict;
+
+		if (strcmp(goal->row, row) != 0 || goal->live != live)
+			continue;
+		verdict = bench_goals_judge(goal, bench_goals_value(bench, goal));
+		if (verdict > worst)
+			worst = verdict;
+	}
+	return worst;
+}
+
+const char *bench_goals_word(enum bench_goals_verdict verdict)
+{
+	switch (verdict) {
+	case BENCH_GOALS_AIM:
+		return "aim";
+	case BENCH_GOALS_MUST:
+		return "must";
+	case BENCH_GOALS_MISSED:
+		return "missed";
+	case BENCH_GOALS_UNKNOWN:
+		break;
+	}
+	return "";
+}

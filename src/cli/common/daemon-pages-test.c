@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Pages of a daemon that is played, put together. */
+
+#include "cli/common/daemon-pages.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/unit.h"
+#include "source/daemon-client/daemon-client-testing.h"
+#include "source/daemon-client/daemon-client.h"
+
+static const struct recall_query leaks = {.document = "leaks", .list = "processes"};
+
+static void serve_document(int fd, const char *document)
+{
+	char text[1000];
+
+	snprintf(text, sizeof(text), "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%s",
+		 strlen(document), document);
+	remote_testing_send(fd, text);
+}
+
+/* Three pages, by their cursors. */
+static void serve_pages(int fd, const void *packet, size_t length)
+{
+	if (memmem(packet, length, "cursor=a-1", 10))
+		serve_document(fd,
+			       "{\"time_ns\":2,\"processes\":[],\"next\":\"a-2\",\"notes\":[]}");
+	else if (memmem(packet, length, "cursor=a-2", 10))
+		serve_document(fd, "{\"time_ns\":3,\"processes\":[{\"pid\":3}],\"next\":null,"
+				   "\"notes\":[\"last\"]}");
+	else
+		serve_document(fd, "{\"time_ns\":1794787931175428897,\"processes\":[{\"pid\":1},"
+				   "{\"pid\":2}],\"next\":\"a-1\",\"notes\":[]}");
+}
+
+static int document(remote_testing_fn *serve, char **ret_text)
+{
+	struct remote_testing server = remote_testing_here(serve);
+	struct remote *remote;
+	size_t length;
+	FILE *out = open_memstream(ret_text, &length);
+	int r;
+
+	assert(out && remote_new(&remote) == 0);
+	r = recall_document(remote, &leaks, out);
+	assert(fclose(out) == 0);
+	remote_free(remote);
+	remote_testing_stop(&server);
+	return r;
+}
+
+UNIT(pages_become_one_document)
+{
+	char *text;
+
+	assert(document(serve_pages, &text) == 0);
+	assert(strcmp(text,
+		      "{\"time_ns\":1794787931175428897,\"processes\":[{\"pid\":1},{\"pid\":2},"
+		      "{\"pid\":3}],\"next\":null,\"notes\":[\"last\"]}\n") == 0);
+	free(text);
+}
+
+/* More than jansson's integers hold; nothing is lost of it. */
+static void serve_one(int fd, const void *packet, size_t length)
+{
+	serve_document(fd, "{\"processes\": [{\"bytes\":18446744073709551615}], \"next\":null}\n");
+}
+
+UNIT(a_single_page_is_passed_on_as_it_is)
+{
+	char *text;
+
+	assert(document(serve_one, &text) == 0);
+	assert(strcmp(text,
+		      "{\"processes\": [{\"bytes\":18446744073709551615}], \"next\":null}\n") == 0);
+	free(text);
+}
+
+static void serve_cut(int fd, const void *packet, size_t length)
+{
+	if (memmem(packet, length, "cursor=", 7))
+		remote_testing_send(fd, "HTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\nno");
+	else
+		serve_pages(fd, packet, length);
+}
+
+UNIT(a_document_whose_later_page_fails_is_whole_and_says_where_it_ends)
+{
+	json_t *json;
+	char *text;
+
+	assert(document(serve_cut, &text) == REMOTE_REFUSED);
+	json = json_loads(text, 0, NULL);
+	assert(json_array_size(json_object_get(json, "processes")) == 2);
+	assert(strcmp(recall_text(json, "next"), "a-1") == 0);
+	json_decref(json);
+	free(text);
+}
+
+static void serve_for_ever(int fd, const void *packet, size_t length)
+{
+	serve_document(fd, "{\"processes\":[{\"pid\":1}],\"next\":\"again\"}");
+}
+
+UNIT(pages_that_lead_nowhere_end)
+{
+	json_t *json;
+	char *text;
+
+	assert(document(serve_for_ever, &text) == 0);
+	json = json_loads(text, 0, NULL);
+	assert(json_array_size(json_object_get(json, "processes")) == 2);
+	json_decref(json);
+	free(text);
+}
+
+static void serve_injection(int fd, const void *packet, size_t length)
+{
+	assert(!memmem(packet, length, "evil", 4));
+	serve_document(fd, "{\"processes\":[],\"next\":\"1&evil=1\"}");
+}
+
+static void serve_no_list(int fd, const void *packet, size_t length)
+{
+	serve_document(fd, "{\"processes\":{},\"next\":null}");
+}
+
+static void serve_no_json(int fd, const void *packet, size_t length)
+{
+	serve_document(fd, "{\"processes\":[");
+}
+
+static int add_pid(void *context, const json_t *row)
+{
+	*(uint64_t *)context += recall_number(row, "pid");
+	return 0;
+}
+
+UNIT(what_is_no_page_is_refused_and_told)
+{
+	struct remote_testing server = remote_testing_here(serve_no_json);
+	struct remote *remote;
+	uint64_t sum = 0;
+	char *text;
+
+	assert(remote_new(&remote) == 0);
+	assert(recall_rows(remote, &leaks, add_pid, &sum) == REMOTE_GARBAGE);
+	assert(strstr(remote_reason(remote), "cannot be understood"));
+	remote_free(remote);
+	remote_testing_stop(&server);
+	assert(document(serve_no_list, &text) == REMOTE_GARBAGE && *text == '\0');
+	free(text);
+	assert(document(serve_no_json, &text) == REMOTE_GARBAGE && *text == '\0');
+	free(text);
+	assert(document(serve_injection, &text) == 0);
+	free(text);
+}
+
+UNIT(rows_of_all_pages_are_handed_over)
+{
+	struct remote_testing server = remote_testing_here(serve_pages);
+	struct remote *remote;
+	uint64_t sum = 0;
+
+	assert(remote_new(&remote) == 0);
+	assert(recall_rows(remote, &leaks, add_pid, &sum) == 0 && sum == 6);
+	remote_free(remote);
+	remote_testing_stop(&server);
+}
+
+UNIT(numbers_are_exact_and_a_lie_rounds_them)
+{
+	const char *good = "{\"a\":9223372036854775807,\"b\":-1,\"c\":\"x\"}";
+	const char *lie = "{\"a\":18446744073709551615,\"b\":1794787931175428897}";
+	json_t *json = recall_load(good, strlen(good));
+
+	assert(recall_number(json, "a") == INT64_MAX && recall_number(json, "b") == 0);
+	assert(recall_number(json, "c") == 0 && recall_number(json, "d") == 0);
+	recall_unload(&json);
+	json = recall_load(lie, strlen(lie));
+	assert(recall_number(json, "a") == UINT64_MAX);
+	assert(recall_number(json, "b") / 1000 == 1794787931175428); /* to 256 ns */
+	recall_unload(&json);
+	assert(!recall_load("{", 1));
+}

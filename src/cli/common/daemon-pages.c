@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Pages of the past. Each is let go before the next one is asked for: there may be many, and large ones. */
+
+#include "cli/common/daemon-pages.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "cli/common/command.h"
+#include "source/daemon-client/daemon-client.h"
+
+#define RECALL_CURSOR_MAX 64u
+#define RECALL_TARGET_MAX 256u
+#define RECALL_COMPACT (JSON_COMPACT | JSON_ENCODE_ANY)
+
+json_t *recall_load(const char *text, size_t length)
+{
+	json_error_t error;
+	json_t *json = json_loadb(text, length, JSON_ALLOW_NUL, &error);
+
+	if (!json && json_error_code(&error) == json_error_numeric_overflow)
+		json = json_loadb(text, length, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
+	return json;
+}
+
+void recall_unload(json_t **json)
+{
+	json_decref(*json);
+	*json = NULL;
+}
+
+/* A walk over pages. */
+struct recall_walk {
+	struct remote *remote;
+	const struct recall_query *query;
+	char cursor[RECALL_CURSOR_MAX]; /* of the page that is asked for; "" = the first */
+	unsigned int pages;
+	json_t *page; /* owned; the last that came */
+	char *text;   /* of it, owned */
+	size_t length;
+};
+
+static void recall_walk_deinit(struct recall_walk *walk)
+{
+	recall_unload(&walk->page);
+	free(walk->text);
+	walk->text = NULL;
+}
+
+static int recall_target(const struct recall_walk *walk, char ret_target[RECALL_TARGET_MAX])
+{
+	const struct recall_query *query = walk->query;
+	FILE *out = fmemopen(ret_target, RECALL_TARGET_MAX, "w");
+
+	if (!out)
+		return -errno;
+	fprintf(out, "/api/v1/%s?limit=%" PRIu32, query->document,
+		query->limit ? query->limit : RECALL_PAGE);
+	if (query->pid)
+		fprintf(out, "&pid=%" PRIu32, query->pid);
+	if (query->from_ns)
+		fprintf(out, "&from=%" PRIu64, query->from_ns);
+	if (query->step_s)
+		fprintf(out, "&step=%" PRIu32, query->step_s);
+	if (*walk->cursor)
+		fprintf(out, "&cursor=%s", walk->cursor);
+	return fclose(out) < 0 ? -errno : 0;
+}
+
+/* The page at the cursor. 0, a remote_outcome, or a negative errno: then the page before is still there. */
+static int recall_page(struct recall_walk *walk)
+{
+	CLEANUP(recall_unload) json_t *page = NULL;
+	CLEANUP_FREE char *text = NULL;
+	char target[RECALL_TARGET_MAX];
+	size_t length;
+	int r = recall_target(walk, target);
+
+	if (r == 0)
+		r = remote_get(walk->remote, target, &text, &length);
+	if (r != 0)
+		return r;
+	page = recall_load(text, length);
+	if (!json_is_array(json_object_get(page, walk->query->list)) ||
+	    !json_object_get(page, "next"))
+		return remote_reject(walk->remote);
+	recall_walk_deinit(walk);
+	walk->page = cleanup_steal(page);
+	walk->text = cleanup_steal(text);
+	walk->length = length;
+	return 0;
+}
+
+static json_t *recall_list(const struct recall_walk *walk)
+{
+	return json_object_get(walk->page, walk->query->list);
+}
+
+/* Moves the cursor on. False: this was the last page. */
+static bool recall_go_on(struct recall_walk *walk)
+{
+	static const char allowed[] = "0123456789abcdefghijklmnopqrstuvwxyz-";
+	const char *next = recall_text(walk->page, "next");
+	size_t length = next ? strlen(next) : 0;
+
+	if (length == 0 || length >= sizeof(walk->cursor) || next[strspn(next, allowed)] ||
+	    strcmp(next, walk->cursor) == 0 || ++walk->pages >= RECALL_PAGES_MAX)
+		return false;
+	memcpy(walk->cursor, next, length + 1);
+	return true;
+}
+
+/* What cannot be written is seen at the end, as with any output. */
+static void recall_put(const json_t *value, FILE *out)
+{
+	(void)json_dumpf(value, out, RECALL_COMPACT);
+}
+
+static void recall_put_comma(bool *is_first, FILE *out)
+{
+	if (!*is_first)
+		fputc(',', out);
+	*is_first = false;
+}
+
+/* The rows of this page and of all that follow it. 0, or why there are not all. */
+static int recall_put_rows(struct recall_walk *walk, FILE *out)
+{
+	bool is_first = true, more;
+	int r = 0;
+
+	do {
+		json_t *rows = recall_list(walk);
+
+		for (size_t i = 0; i < json_array_size(rows); i++) {
+			recall_put_comma(&is_first, out);
+			recall_put(json_array_get(rows, i), out);
+		}
+		more = recall_go_on(walk);
+		if (more)
+			r = recall_page(walk);
+	} while (more && r == 0);
+	return r;
+}
+
+/* The members before the list as the first page has them, those behind it as the last page does. */
+static int recall_put_document(struct recall_walk *walk, FILE *out)
+{
+	bool is_first = true, is_behind = false;
+	const char *list = walk->query->list, *key;
+	json_t *value, *first = json_incref(walk->page);
+	int r = 0;
+
+	fputc('{', out);
+	json_object_foreach(first, key, value)
+	{
+		recall_put_comma(&is_first, out);
+		fprintf(out, "\"%s\":", key); /* schemas have plain names */
+		if (strcmp(key, list) == 0) {
+			fputc('[', out);
+			r = recall_put_rows(walk, out);
+			fputc(']', out);
+			is_behind = true;
+			continue;
+		}
+		if (is_behind && json_object_get(walk->page, key))
+			value = json_object_get(walk->page, key);
+		recall_put(value, out);
+	}
+	fputs("}\n", out);
+	json_decref(first);
+	return r;
+}
+
+int recall_document(struct remote *remote, const struct recall_query *query, FILE *out)
+{
+	CLEANUP(recall_walk_deinit)
+	struct recall_walk walk = {.remote = remote, .query = query};
+	int r = recall_page(&walk);
+
+	if (r != 0)
+		return r;
+	if (json_is_string(json_object_get(walk.page, "next")))
+		return recall_put_document(&walk, out);
+	fwrite(walk.text, 1, walk.length, out); /* as the daemon wrote it */
+	return 0;
+}
+
+int recall_rows(struct remote *remote, const struct recall_query *query, recall_fn *fn,
+		void *context)
+{
+	CLEANUP(recall_walk_deinit)
+	struct recall_walk walk = {.remote = remote, .query = query};
+	int r;
+
+	do {
+		r = recall_page(&walk);
+		for (size_t i = 0; r == 0 && i < json_array_size(recall_list(&walk)); i++)
+			r = fn(context, json_array_get(recall_list(&walk), i));
+	} while (r == 0 && recall_go_on(&walk));
+	return r;
+}
+
+uint64_t recall_number(const json_t *row, const char *key)
+{
+	const json_t *value = json_object_get(row, key);
+	double number = json_is_real(value) ? json_real_value(value) : 0;
+
+	if (json_is_integer(value))
+		return json_integer_value(value) > 0 ? (uint64_t)json_integer_value(value) : 0;
+	if (!(number > 0))
+		return 0;
+	return number >= 18446744073709551615.0 ? UINT64_MAX : (uint64_t)number;
+}
+
+const char *recall_text(const json_t *row, const char *key)
+{
+	return json_string_value(json_object_get(row, key));
+}
+
+int recall_fail(const char *command, const struct remote *remote, int result)
+{
+	if (result < 0) {
+		fprintf(stderr, "ttmem %s: cannot ask ttmemd: %s\n", command, strerror(-result));
+		return COMMAND_FAILED;
+	}
+	fprintf(stderr, "ttmem %s: ", command);
+	text_put(stderr, remote_reason(remote));
+	fputs(".\n", stderr);
+	if (result == REMOTE_NONE)
+		fputs("Start it with \"ttmemd\", or as a service with \"systemctl start "
+		      "ttmemd\".\n",
+		      stderr);
+	return COMMAND_FAILED;
+}

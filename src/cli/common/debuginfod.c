@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The library's calls, which are the same in all its versions, are found by name: its header need not be
+ * there when we are built, nor the library when we run.
+ */
+
+#include "cli/common/debuginfod.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+
+#define DEBUGINFOD_LIBRARY "libdebuginfod.so.1"
+
+typedef void *debuginfod_begin_fn(void);
+typedef void debuginfod_end_fn(void *client);
+typedef int debuginfod_find_fn(void *client, const unsigned char *build_id, int length,
+			       char **path);
+typedef int debuginfod_progress_fn(void *client, long a, long b);
+typedef void debuginfod_set_progress_fn(void *client, debuginfod_progress_fn *progress);
+
+/* dlsym() gives an object's pointer for a function's. */
+#define DEBUGINFOD_CALL(library, type, name) ((type *)(uintptr_t)dlsym((library), (name)))
+
+void debuginfod_deinit(struct debuginfod *debuginfod)
+{
+	debuginfod_end_fn *end;
+
+	if (debuginfod->client) {
+		end = DEBUGINFOD_CALL(debuginfod->library, debuginfod_end_fn, "debuginfod_end");
+		if (end)
+			end(debuginfod->client);
+	}
+	*debuginfod = DEBUGINFOD_INIT;
+}
+
+/* CLOCK_MONOTONIC when the present one is to end: the library knows of no context in all versions. */
+static uint64_t debuginfod_until_ns;
+
+/* Called again and again while something is on its way. Not 0: enough. */
+static int debuginfod_progress(void *client, long a, long b)
+{
+	(void)client;
+	(void)a;
+	(void)b;
+	return clock_ns(CLOCK_MONOTONIC) > debuginfod_until_ns;
+}
+
+static int debuginfod_load(struct debuginfod *debuginfod)
+{
+	debuginfod_begin_fn *begin;
+	debuginfod_set_progress_fn *set_progress;
+
+	/* It has threads and exit handlers of its own: it stays until the end. */
+	debuginfod->library = dlopen(DEBUGINFOD_LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	if (!debuginfod->library) {
+		fprintf(stderr, "note: DEBUGINFOD_URLS is set, but there is no %s\n",
+			DEBUGINFOD_LIBRARY);
+		return -ENOENT;
+	}
+	begin = DEBUGINFOD_CALL(debuginfod->library, debuginfod_begin_fn, "debuginfod_begin");
+	set_progress = DEBUGINFOD_CALL(debuginfod->library, debuginfod_set_progress_fn,
+				       "debuginfod_set_progressfn");
+	debuginfod->client = begin && set_progress ? begin() : NULL;
+	if (!debuginfod->client)
+		return -ENOSYS;
+	set_progress(debuginfod->client, debuginfod_progress);
+	return 0;
+}
+
+int debuginfod_fetch(struct debuginfod *debuginfod, const struct symbolizer_module *module,
+		     int *ret_fd)
+{
+	const char *servers = secure_getenv("DEBUGINFOD_URLS");
+	uint64_t start = clock_ns(CLOCK_MONOTONIC), took;
+	debuginfod_find_fn *find;
+	int fd;
+
+	if (!servers || !*servers || module->build_id_length == 0 || debuginfod->left_ns == 0)
+		return -ENOENT;
+	if (!debuginfod->library && debuginfod->result == 0)
+		debuginfod->result = debuginfod_load(debuginfod);
+	if (debuginfod->result < 0)
+		return debuginfod->result;
+	find = DEBUGINFOD_CALL(debuginfod->library, debuginfod_find_fn,
+			       "debuginfod_find_debuginfo");
+	if (!find)
+		return -ENOSYS;
+	debuginfod_until_ns = start + debuginfod->left_ns;
+	fd = find(debuginfod->client, module->build_id, (int)module->build_id_length, NULL);
+	took = clock_ns(CLOCK_MONOTONIC) - start;
+	debuginfod->left_ns -= bits_min(took, debuginfod->left_ns);
+	if (fd < 0)
+		return fd;
+	*ret_fd = fd;
+	return 0;
+}

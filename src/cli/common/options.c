@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Parsing options; the header tells the idea. */
+
+#include "cli/common/options.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/text.h"
+#include "cli/common/command.h"
+#include "model/filter.h"
+#include "model/types.h"
+
+int options_mistake(const char *command, const char *format, ...)
+{
+	char text[512], shown[1024];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	text_escape(text, shown, sizeof(shown));
+	fprintf(stderr, "ttmem %s: %s\nTry \"ttmem %s --help\".\n", command, shown, command);
+	return -EINVAL;
+}
+
+static void options_help(const struct options *options)
+{
+	printf("usage: ttmem %s [OPTION]...%s%s\n\n%s\n\n", options->command,
+	       options->arguments ? " " : "", options->arguments ? options->arguments : "",
+	       options->summary);
+	for (size_t i = 0; i < options->count; i++) {
+		const struct options_item *item = &options->items[i];
+		char left[64];
+
+		snprintf(left, sizeof(left), "%c%c%s%s%s%s%s", item->letter ? '-' : ' ',
+			 item->letter ? item->letter : ' ',
+			 item->letter && item->name ? ", " : "  ", item->name ? "--" : "",
+			 item->name ? item->name : "", item->argument ? " " : "",
+			 item->argument ? item->argument : "");
+		printf("  %-30s %s\n", left, item->help);
+	}
+	if (options->shows_sizes)
+		printf("  %-30s %s\n", "    --bytes", "sizes as plain numbers of bytes");
+	printf("  %-30s %s\n", "    --help", "this text");
+}
+
+static const struct options_item *options_find(const struct options *options, const char *word,
+					       size_t length)
+{
+	for (size_t i = 0; i < options->count; i++) {
+		const struct options_item *item = &options->items[i];
+
+		if (word[1] != '-' && length == 2 && item->letter == word[1])
+			return item;
+		if (word[1] == '-' && item->name && strlen(item->name) == length - 2 &&
+		    memcmp(item->name, word + 2, length - 2) == 0)
+			return item;
+	}
+	return NULL;
+}
+
+static int options_unknown(const struct options *options, const char *word)
+{
+	const char *best = NULL;
+	size_t distance = 3; /* further away is no slip of the fingers */
+
+	for (size_t i = 0; i < options->count; i++) {
+		const char *name = options->items[i].name;
+		size_t d = name && word[1] == '-' ? text_distance(word + 2, name) : distance;
+
+		if (d < distance) {
+			distance = d;
+			best = name;
+		}
+	}
+	if (best)
+		return options_mistake(options->command,
+				       "unknown option \"%s\"; did you mean --%s?", word, best);
+	return options_mistake(options->command, "unknown option \"%s\"", word);
+}
+
+/* The names of all types, for who has not hit one. */
+static const char *options_types(char *ret_text, size_t size)
+{
+	size_t length = 0;
+
+	for (uint32_t type = 0; type < BOOK_TYPES && types_name(type); type++)
+		length += (size_t)snprintf(ret_text + length, size - bits_min(length, size), "%s%s",
+					   type ? ", " : "a type: ", types_name(type));
+	return ret_text;
+}
+
+/* An argument that makes no sense. */
+static int options_wrong(const struct options *options, const struct options_item *item,
+			 const char *word, size_t length, const char *text)
+{
+	char types[128];
+	bool is_type = strcmp(item->argument, "TYPE") == 0;
+
+	return options_mistake(options->command, "%.*s: \"%s\" is not %s", (int)length, word, text,
+			       is_type ? options_types(types, sizeof(types)) : item->argument);
+}
+
+/* One option. @next: the word after it, NULL if none. Return: words used up, or -EINVAL. */
+static int options_one(const struct options *options, const char *word, const char *next)
+{
+	const char *equals = word[1] == '-' ? strchr(word, '=') : NULL;
+	size_t length = equals ? (size_t)(equals - word) : strlen(word);
+	const struct options_item *item = options_find(options, word, length);
+	const char *text = equals ? equals + 1 : next;
+
+	if (!item)
+		return options_unknown(options, word);
+	if (!item->argument) {
+		if (equals)
+			return options_mistake(options->command, "--%s takes no argument",
+					       item->name);
+		*(bool *)item->target = true;
+		return 1;
+	}
+	if (!text)
+		return options_mistake(options->command, "%.*s needs an argument: %s", (int)length,
+				       word, item->argument);
+	if (item->parse(item->target, text) < 0)
+		return options_wrong(options, item, word, length, text);
+	return equals ? 1 : 2;
+}
+
+int options_parse(const struct options *options, int argc, char **argv, int *ret_count)
+{
+	int count = 0, i = 1;
+
+	while (i < argc) {
+		char *word = argv[i];
+		int r;
+
+		if (strcmp(word, "--") == 0) {
+			i++;
+			break;
+		}
+		if (word[0] != '-' || !word[1]) {
+			if (options->stop_at_first)
+				break;
+			argv[count++] = word;
+			i++;
+			continue;
+		}
+		if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+			options_help(options);
+			return OPTIONS_HELP;
+		}
+		if (options->shows_sizes && strcmp(word, "--bytes") == 0) {
+			text_show_bytes();
+			i++;
+			continue;
+		}
+		r = options_one(options, word, i + 1 < argc ? argv[i + 1] : NULL);
+		if (r < 0)
+			return r;
+		i += r;
+	}
+	while (i < argc)
+		argv[count++] = argv[i++];
+	argv[count] = NULL;
+	*ret_count = count;
+	return 0;
+}
+
+int options_parse_only(const struct options *options, int argc, char **argv)
+{
+	int count, r = options_parse(options, argc, argv, &count);
+
+	if (r == 0 && count > 0)
+		r = options_mistake(options->command, "what is \"%s\"?", argv[0]);
+	return r;
+}
+
+int options_exit(int result)
+{
+	return result < 0 ? COMMAND_USAGE : COMMAND_OK;
+}
+
+int options_pid(void *filter, const char *text)
+{
+	struct filter *self = filter;
+	uint64_t pid;
+
+	if (text_parse_u64(text, &pid) < 0 || pid == 0 || pid > INT32_MAX)
+		return -EINVAL;
+	self->has_pid = true;
+	self->pid = (uint32_t)pid;
+	return 0;
+}
+
+int options_device(void *filter, const char *text)
+{
+	return filter_add_device(filter, text);
+}
+
+int options_type(void *filter, const char *text)
+{
+	struct filter *self = filter;
+
+	self->has_type = true;
+	return types_parse(text, &self->type);
+}
+
+int options_text(void *target, const char *text)
+{
+	*(const char **)target = text;
+	return 0;
+}
+
+int options_u32(void *target, const char *text)
+{
+	uint64_t value;
+
+	if (text_parse_u64(text, &value) < 0 || value == 0 || value > UINT32_MAX)
+		return -EINVAL;
+	*(uint32_t *)target = (uint32_t)value;
+	return 0;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* How commands write; the header tells the idea. */
+
+#include "cli/common/output.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdio_ext.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/text.h"
+#include "cli/common/command.h"
+#include "cli/common/pager.h"
+
+#define OUTPUT_BUFFER 65536
+
+static volatile sig_atomic_t output_stopped;
+
+void output_start(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+	/* Lists can have millions of lines, and only one thread writes them. */
+	(void)__fsetlocking(stdout, FSETLOCKING_BYCALLER); /* tells what it was before */
+	if (!output_is_terminal())
+		(void)setvbuf(stdout, NULL, _IOFBF, OUTPUT_BUFFER); /* else the smaller one */
+}
+
+bool output_is_broken(void)
+{
+	return ferror(stdout) != 0;
+}
+
+static const char *output_setting(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
+void output_page(void)
+{
+	const char *term = output_setting("TERM");
+
+	if (output_is_terminal() && term && strcmp(term, "dumb") != 0 && pager_open())
+		(void)setvbuf(stdout, NULL, _IOFBF, OUTPUT_BUFFER); /* else the smaller one */
+}
+
+int output_finish(void)
+{
+	struct stat st;
+	int code = COMMAND_OK;
+
+	/* Whoever read a pipe has seen enough. */
+	if ((fflush(stdout) != 0 || ferror(stdout)) &&
+	    !(fstat(STDOUT_FILENO, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))) {
+		fprintf(stderr, "ttmem: the output could not be written\n");
+		code = COMMAND_FAILED;
+	}
+	pager_close();
+	return code;
+}
+
+int output_fail(const char *command, const char *text, int error)
+{
+	fprintf(stderr, "ttmem %s: %s: %s\n", command, text, strerror(error < 0 ? -error : error));
+	return COMMAND_FAILED;
+}
+
+bool output_is_terminal(void)
+{
+	return isatty(STDOUT_FILENO) == 1;
+}
+
+bool output_has_colours(void)
+{
+	const char *term = output_setting("TERM");
+
+	return output_is_terminal() && !output_setting("NO_COLOR") && term &&
+	       strcmp(term, "dumb") != 0;
+}
+
+bool output_is_utf8(void)
+{
+	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+	/* The first one that is set decides. */
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const char *value = output_setting(names[i]);
+
+		if (value)
+			return strcasestr(value, "UTF-8") || strcasestr(value, "UTF8");
+	}
+	return false;
+}
+
+unsigned int output_rows(void)
+{
+	struct winsize size;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_row < 2)
+		return 24;
+	return size.ws_row;
+}
+
+unsigned int output_columns(void)
+{
+	const char *told = output_setting("COLUMNS");
+	struct winsize size;
+	uint64_t columns;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+		return size.ws_col;
+	if (!told || text_parse_u64(told, &columns) < 0 || columns == 0 || columns > UINT16_MAX)
+		return 80;
+	return (unsigned int)columns;
+}
+
+static void output_stop(int number)
+{
+	(void)number;
+	output_stopped = 1;
+}
+
+void output_catch_stop(void)
+{
+	/* Without SA_RESTART: a sleep ends at once. */
+	struct sigaction action = {.sa_handler = output_stop};
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+}
+
+bool output_is_stopped(void)
+{
+	return output_stopped != 0;
+}
+
+void output_sleep(unsigned int ms)
+{
+	struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
+
+	if (!output_stopped)
+		(void)nanosleep(&pause, NULL); /* shorter is fine */
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Drawing in place, and keys. */
+
+#include "cli/common/screen.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "cli/common/output.h"
+
+static struct termios screen_before;
+static bool screen_has_keys;
+
+FILE *screen_begin(struct screen *screen)
+{
+	free(screen->picture);
+	screen->picture = NULL;
+	return open_memstream(&screen->picture, &screen->size);
+}
+
+int screen_show(struct screen *screen, FILE *picture)
+{
+	unsigned int rows = output_rows();
+
+	if (fclose(picture) != 0 || !screen->picture)
+		return -ENOMEM;
+	fputs(screen->drawn ? "\033[H" : "\033[2J\033[?25l\033[H", stdout);
+	screen->drawn = true;
+	for (char *line = screen->picture, *end; *line && rows > 1; line = end + 1, rows--) {
+		end = strchrnul(line, '\n');
+		fwrite(line, 1, (size_t)(end - line), stdout);
+		fputs("\033[K\n", stdout);
+		if (!*end)
+			break;
+	}
+	fputs("\033[J", stdout);
+	(void)fflush(stdout); /* a terminal that is gone is noticed by output_is_broken() */
+	return 0;
+}
+
+void screen_end(struct screen *screen)
+{
+	if (screen->drawn)
+		fputs("\033[?25h", stdout);
+	free(screen->picture);
+	*screen = SCREEN_NULL;
+}
+
+bool screen_keys_begin(void)
+{
+	struct termios quiet;
+
+	if (tcgetattr(STDIN_FILENO, &screen_before) < 0)
+		return false;
+	quiet = screen_before;
+	quiet.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	quiet.c_cc[VMIN] = 0;
+	quiet.c_cc[VTIME] = 0;
+	screen_has_keys = tcsetattr(STDIN_FILENO, TCSADRAIN, &quiet) == 0;
+	return screen_has_keys;
+}
+
+void screen_keys_end(void)
+{
+	if (screen_has_keys)
+		(void)tcsetattr(STDIN_FILENO, TCSADRAIN,
+				&screen_before); /* gone: nothing to restore */
+	screen_has_keys = false;
+}
+
+char screen_key(void)
+{
+	char key = 0;
+
+	if (!screen_has_keys || read(STDIN_FILENO, &key, 1) != 1)
+		return 0;
+	return key;
+}

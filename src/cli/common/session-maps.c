@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A look with all buffers, because each memory is made of all of its own. */
+
+#include "cli/common/session-maps.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "cli/common/session.h"
+#include "model/snapshot.h"
+#include "model/types.h"
+
+int look_spaces_take(struct look *look, const struct filter *filter, struct snapshot **ret_snapshot,
+		     struct spaces *ret_spaces)
+{
+	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	struct source_request request = {.buffers = true};
+	int r;
+
+	request.filter.has_pid = filter->has_pid;
+	request.filter.pid = filter->pid;
+	r = look_take(look, &request, &snapshot);
+	if (r == 0)
+		r = spaces_find(snapshot, filter, ret_spaces);
+	if (r == 0)
+		*ret_snapshot = cleanup_steal(snapshot);
+	return r;
+}
+
+void look_spaces_print_title(const struct space *space)
+{
+	printf("pid %" PRIu32 " (", space->process->pid);
+	text_put(stdout, space->process->comm);
+	printf("), device %" PRIu32 "%s, %s", space->device->device,
+	       space->device->remote ? "R" : "", types_name(space->type));
+}

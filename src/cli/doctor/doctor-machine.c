@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The daemon, an old server in its place, the clock, and where this command itself is run. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/small-file.h"
+#include "base/text.h"
+#include "cli/common/daemon-pages.h"
+#include "cli/common/session.h"
+#include "cli/doctor/doctor.h"
+#include "model/snapshot.h"
+#include "source/books/scan.h"
+#include "source/daemon-client/daemon-client.h"
+#include "source/host/kernel.h"
+#include "source/proc/proc.h"
+
+#define DOCTOR_OLD_PATH "/tmp/tt_allocation_server.sock"
+
+/* The effective capabilities of a process; all if they cannot be seen, so that nothing wrong is said. */
+static uint64_t doctor_capabilities(uint32_t pid)
+{
+	CLEANUP_FCLOSE FILE *file = NULL;
+	char path[48], line[256];
+	uint64_t set;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/status", pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "CapEff: %" SCNx64, &set) == 1)
+			return set;
+	}
+	return UINT64_MAX;
+}
+
+static bool doctor_sees_others(const struct doctor *doctor)
+{
+	uint64_t set = doctor_capabilities(doctor->daemon.pid);
+
+	return (set & UINT64_C(1) << CAP_SYS_PTRACE) && (set & UINT64_C(1) << CAP_DAC_READ_SEARCH);
+}
+
+static void doctor_note_status(struct doctor *doctor, const json_t *status)
+{
+	const json_t *past = json_object_get(status, "past");
+	const char *version = recall_text(status, "version");
+	struct doctor_daemon *daemon = &doctor->daemon;
+
+	daemon->answers = true;
+	daemon->pid = (uint32_t)recall_number(status, "pid");
+	daemon->user_id = (uint32_t)recall_number(status, "user_id");
+	daemon->you_see_all = json_is_true(json_object_get(status, "you_see_all"));
+	text_escape(version ? version : "?", daemon->version, sizeof(daemon->version));
+	if (!daemon->you_see_all)
+		doctor_tell(doctor, DOCTOR_DAEMON_PARTIAL, 0, 0,
+			    "ttmemd (pid %" PRIu32 ") does not show you everything", daemon->pid);
+	if (!doctor_sees_others(doctor))
+		doctor_tell(doctor, DOCTOR_DAEMON_BLIND, 0, 0,
+			    "ttmemd (pid %" PRIu32 ", user %" PRIu32
+			    ") runs without the capabilities to look into every process",
+			    daemon->pid, daemon->user_id);
+	if (!json_is_true(json_object_get(past, "running")))
+		doctor_tell(doctor, DOCTOR_DAEMON_FORGETS, 0, 0,
+			    "ttmemd (pid %" PRIu32 ") can remember nothing at present",
+			    daemon->pid);
+	else if (recall_number(past, "dropped"))
+		doctor_tell(doctor, DOCTOR_DAEMON_FORGETS, 0, 0,
+			    "ttmemd (pid %" PRIu32 ") lost %" PRIu64 " records of the past",
+			    daemon->pid, recall_number(past, "dropped"));
+}
+
+int doctor_look_at_daemon(struct doctor *doctor)
+{
+	CLEANUP(recall_unload) json_t *status = NULL;
+	struct remote *remote = look_remote(doctor->look);
+	CLEANUP_FREE char *text = NULL;
+	size_t length = 0;
+	int r = remote_get(remote, "/api/v1/status", &text, &length);
+
+	if (r == 0)
+		status = recall_load(text, length);
+	if (r < 0)
+		return r;
+	if (status)
+		doctor_note_status(doctor, status);
+	else if (r == REMOTE_NONE)
+		doctor_tell(doctor, DOCTOR_DAEMON_NONE, 0, 0, "no ttmemd: %s",
+			    remote_reason(remote));
+	else if (r == REMOTE_STRANGER)
+		doctor_tell(doctor, DOCTOR_DAEMON_STRANGER, 0, 0, "%s", remote_reason(remote));
+	else
+		doctor_tell(doctor, DOCTOR_DAEMON_SILENT, 0, 0, "%s: %s", remote_path(remote),
+			    r == 0 ? "the answer makes no sense" : remote_reason(remote));
+	return 0;
+}
+
+/* Who is at the old protocol's socket? A connection that says nothing harms no server. */
+static void doctor_look_at_old_socket(struct doctor *doctor)
+{
+	const char *path = secure_getenv("TT_ALLOC_SERVER_SOCKET");
+	CLEANUP_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct ucred server;
+	socklen_t size = sizeof(server);
+	struct proc_facts facts = {0};
+
+	if (!path || !*path)
+		path = DOCTOR_OLD_PATH;
+	if (fd < 0 || strlen(path) >= sizeof(address.sun_path))
+		return;
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		if (errno == ECONNREFUSED)
+			doctor_tell(doctor, DOCTOR_OLD_SOCKET, 0, 0, "nobody listens at %s", path);
+		return;
+	}
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &size) < 0 ||
+	    (uint32_t)server.pid == doctor->daemon.pid)
+		return;
+	(void)proc_read(&look_scan(doctor->look)->proc, (uint32_t)server.pid, &facts);
+	if (strcmp(facts.comm, "ttmemd") == 0)
+		return; /* another one of ours: daemon-none tells about that */
+	doctor_tell(doctor, DOCTOR_OLD_SERVER, (uint32_t)server.pid, server.uid,
+		    "a server that is not ttmemd listens at %s", path);
+}
+
+static void doctor_look_at_clock(struct doctor *doctor)
+{
+	const char *root = secure_getenv("TTMEM_SYS_ROOT");
+	char path[4096], name[64], shown[TEXT_ESCAPE_SIZE(sizeof(name))];
+
+	snprintf(path, sizeof(path),
+		 "%s/devices/system/clocksource/clocksource0/current_clocksource",
+		 root && *root ? root : "/sys");
+	if (small_file_read_line(AT_FDCWD, path, name, sizeof(name)) < 0)
+		return;
+	if (strcmp(name, "tsc") == 0 || strcmp(name, "arch_sys_counter") == 0)
+		return;
+	text_escape(name, shown, sizeof(shown));
+	doctor_tell(doctor, DOCTOR_CLOCK_SLOW, 0, 0, "the clock source is \"%s\"", shown);
+}
+
+/* The first process of the machine has the same number everywhere; of another namespace, another one. */
+static void doctor_look_at_container(struct doctor *doctor)
+{
+	char id[PROC_CONTAINER_SIZE];
+
+	proc_container(&look_scan(doctor->look)->proc, (uint32_t)getpid(), id);
+	if (*id)
+		doctor_tell(doctor, DOCTOR_CONTAINER, 0, 0, "this is container %s", id);
+}
+
+static void doctor_tell_share(void *context, const struct kernel_share *share)
+{
+	struct doctor *doctor = context;
+	char name[64] = "", shown[TEXT_ESCAPE_SIZE(sizeof(name))], limit[TEXT_NUMBER_SIZE];
+
+	text_size(share->limit, limit);
+	if (share->is_of_all) {
+		doctor_tell(
+			doctor, DOCTOR_KERNEL_SHARE, 0, 0,
+			"the module's memory for books (%s) is used up: new processes keep their "
+			"books in a memfd",
+			limit);
+		return;
+	}
+	proc_user_name(share->uid, name, sizeof(name));
+	text_escape(name, shown, sizeof(shown));
+	doctor_tell(doctor, DOCTOR_KERNEL_SHARE, 0, share->uid,
+		    "the share of user %s in the module's memory (%s) is used up: new processes of "
+		    "%s keep their books in a memfd",
+		    shown, limit, shown);
+}
+
+static void doctor_look_at_kernel(struct doctor *doctor)
+{
+	enum kernel_state state = kernel_look(&look_scan(doctor->look)->proc, NULL);
+
+	if (state == KERNEL_READY)
+		doctor_tell(doctor, DOCTOR_KERNEL_READY, 0, 0, "%s", kernel_explain(state));
+	else if (state != KERNEL_NOT_LOADED)
+		doctor_tell(doctor, DOCTOR_KERNEL_NODE, 0, 0, "%s", kernel_explain(state));
+	kernel_read_shares(&look_scan(doctor->look)->proc, doctor_tell_share, doctor);
+}
+
+void doctor_look_at_machine(struct doctor *doctor)
+{
+	doctor_look_at_kernel(doctor);
+	doctor_look_at_old_socket(doctor);
+	doctor_look_at_clock(doctor);
+	doctor_look_at_container(doctor);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Do the figures look as they should? What the old guide "KB instead of MB" asked people to check by hand. */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <ttmem/ttmem.h>
+
+#include "base/text.h"
+#include "cli/doctor/doctor.h"
+#include "model/snapshot.h"
+
+#define DOCTOR_SMALL (UINT64_C(1) << 20) /* less, with a device open, is a mistake somewhere */
+#define DOCTOR_MUCH (UINT64_C(16) << 20) /* a peak worth mentioning */
+#define DOCTOR_FRACTION 10u              /* now less than such a part of the peak */
+
+/* Sums over the devices of a process. */
+struct doctor_sums {
+	uint64_t used, peak, dram, on_chip, unknown_frees;
+	bool device_open;
+	bool peak_is_known;
+};
+
+static void doctor_sum(const struct snapshot_process *process, struct doctor_sums *ret_sums)
+{
+	struct doctor_sums sums = {.peak_is_known = true};
+
+	for (size_t i = 0; i < process->part_count; i++) {
+		const struct snapshot_part *part = &process->parts[i];
+
+		sums.device_open |= part->facts.declared && !part->facts.closed_ns;
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			const struct snapshot_memory *memory = &part->memory[type];
+
+			sums.used += memory->used;
+			sums.peak += memory->peak;
+			sums.peak_is_known &= !memory->peak_is_unknown;
+			sums.unknown_frees += memory->unknown_frees;
+			if (type == TTMEM_DRAM)
+				sums.dram += memory->used;
+			else if (type == TTMEM_L1 || type == TTMEM_L1_SMALL || type == TTMEM_CB)
+				sums.on_chip += memory->allocs + memory->used;
+		}
+	}
+	*ret_sums = sums;
+}
+
+static void doctor_judge(struct doctor *doctor, const struct snapshot_process *process)
+{
+	char used[TEXT_NUMBER_SIZE], peak[TEXT_NUMBER_SIZE], comm[TEXT_ESCAPE_SIZE(64)];
+	struct doctor_sums sums;
+
+	text_fit(process->comm, 32, comm, sizeof(comm));
+	doctor_sum(process, &sums);
+	text_size(sums.used, used);
+	if (!process->exact)
+		doctor_tell(doctor, DOCTOR_EVENTS_LOST, process->pid, process->user_id,
+			    "%s: events were lost: room %" PRIu64 ", lock %" PRIu64
+			    ", reentry %" PRIu64 ", device %" PRIu64 ", type %" PRIu64
+			    ", size %" PRIu64 ", arguments %" PRIu64 ", paused %" PRIu64,
+			    comm, process->rejected.room, process->rejected.lock,
+			    process->rejected.reentry, process->rejected.device,
+			    process->rejected.type, process->rejected.size,
+			    process->rejected.arguments, process->rejected.paused);
+	if (sums.peak_is_known && sums.peak >= DOCTOR_MUCH &&
+	    sums.used < sums.peak / DOCTOR_FRACTION)
+		doctor_tell(doctor, DOCTOR_PEAK_PAST, process->pid, process->user_id,
+			    "%s holds %s now, and held %s at most", comm, used,
+			    text_size(sums.peak, peak));
+	else if (sums.device_open && sums.used < DOCTOR_SMALL)
+		doctor_tell(doctor, DOCTOR_TOTAL_SMALL, process->pid, process->user_id,
+			    "%s has a device open and holds %s in all", comm, used);
+	/* A region of tt-metal tells what is there, not what was. */
+	if (sums.dram > 0 && sums.on_chip == 0 && strcmp(process->source, "tt-metal") != 0)
+		doctor_tell(doctor, DOCTOR_DRAM_ONLY, process->pid, process->user_id,
+			    "%s holds %s of DRAM and never had a buffer in L1", comm,
+			    text_size(sums.dram, used));
+	if (sums.unknown_frees)
+		doctor_tell(doctor, DOCTOR_FREES_UNKNOWN, process->pid, process->user_id,
+			    "%s freed %" PRIu64 " buffers that were never reported", comm,
+			    sums.unknown_frees);
+}
+
+void doctor_look_at_memory(struct doctor *doctor)
+{
+	const struct snapshot *snapshot = doctor->snapshot;
+
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		if (snapshot->processes[i].alive && !snapshot->processes[i].untracked &&
+		    (!doctor->only_pid || doctor->only_pid == snapshot->processes[i].pid))
+			doctor_judge(doctor, &snapshot->processes[i]);
+	}
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Is tracking on in that process, is the library there, is its book well? */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <ttmem/ttmem.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "book/format/layout.h"
+#include "cli/common/session.h"
+#include "cli/doctor/doctor.h"
+#include "model/snapshot.h"
+#include "source/books/scan.h"
+#include "source/host/kernel.h"
+#include "source/proc/process-env.h"
+
+/* As the library counts (lib/bookfile/limits.h): what the smallest book takes. */
+#define DOCTOR_BOOK_MIN (BOOK_POOL_OFFSET + 64u * BOOK_UNIT)
+
+/* The first place of the arena means none. */
+#define DOCTOR_STACKS_NONE 16u
+
+#define DOCTOR_TEXT_OF(x) #x
+#define DOCTOR_VERSION_OF(major, minor, patch) \
+	DOCTOR_TEXT_OF(major) "." DOCTOR_TEXT_OF(minor) "." DOCTOR_TEXT_OF(patch)
+
+/* A process with what is known of it. */
+struct doctor_patient {
+	struct proc_facts facts;
+	struct inside inside;
+	struct scan_book *book; /* NULL = none was found */
+	char name[TEXT_ESCAPE_SIZE(64)];
+};
+
+/* The commands themselves have the library loaded and need no book. */
+static bool doctor_is_ours(const struct proc_facts *facts)
+{
+	return facts->pid == (uint32_t)getpid() || strcmp(facts->comm, "ttmem") == 0 ||
+	       strcmp(facts->comm, "ttmemd") == 0;
+}
+
+static struct scan_book *doctor_find_book(const struct doctor *doctor, uint32_t pid)
+{
+	const struct scan *scan = look_scan(doctor->look);
+
+	for (size_t i = 0; i < scan->count; i++) {
+		if (scan->books[i]->alive && scan->books[i]->owner.pid == pid)
+			return scan->books[i];
+	}
+	return NULL;
+}
+
+#define DOCTOR_TELL(doctor, kind, patient, ...) \
+	doctor_tell(doctor, kind, (patient)->facts.pid, (patient)->facts.real_uid, __VA_ARGS__)
+
+/* Why there is no book. */
+static void doctor_explain_no_book(struct doctor *doctor, const struct doctor_patient *patient)
+{
+	const struct inside *inside = &patient->inside;
+	uint64_t limit = inside->file_limit < inside->address_limit ? inside->file_limit
+								    : inside->address_limit;
+	char size[TEXT_NUMBER_SIZE];
+
+	if (inside->book) {
+		DOCTOR_TELL(doctor, DOCTOR_BOOK_HIDDEN, patient,
+			    "%s has a book mapped, but no descriptor of it", patient->name);
+	} else if (!*inside->library) {
+		if (inside->has_metal || doctor->only_pid)
+			DOCTOR_TELL(doctor, DOCTOR_LIBRARY_MISSING, patient,
+				    "%s has %s, and no libttmem.so loaded", patient->name,
+				    inside->has_metal ? "tt-metal's library" : "no book");
+	} else if (inside->tracking == INSIDE_OFF) {
+		DOCTOR_TELL(doctor, DOCTOR_TRACKING_DISABLED, patient,
+			    "%s was started with TTMEM=0", patient->name);
+	} else if (inside->tracking == INSIDE_UNSAID) {
+		DOCTOR_TELL(doctor, DOCTOR_TRACKING_OFF, patient,
+			    "%s has %s loaded and no book; %s", patient->name, inside->library,
+			    inside->environment_seen
+				    ? "its environment at the start did not turn tracking on (what "
+				      "it set later cannot be seen)"
+				    : "its environment may not be read");
+	} else if (limit < DOCTOR_BOOK_MIN) {
+		DOCTOR_TELL(doctor, DOCTOR_BOOK_LIMITED, patient,
+			    "%s may use %s of %s, a book needs 14 MiB", patient->name,
+			    text_size(limit, size),
+			    limit == inside->file_limit ? "file size" : "address space");
+	} else {
+		DOCTOR_TELL(doctor, DOCTOR_NEVER_CALLED, patient,
+			    "%s was started with tracking on and has %s loaded, but no book",
+			    patient->name, inside->library);
+	}
+}
+
+static void doctor_examine_arenas(struct doctor *doctor, const struct doctor_patient *patient)
+{
+	const struct book_header *header = &patient->book->reader.header;
+	struct book_arena arena;
+
+	if (reader_arena(&patient->book->reader, BOOK_ARENA_STRINGS, &arena) == 0 && arena.lost)
+		DOCTOR_TELL(doctor, DOCTOR_NAMES_LOST, patient,
+			    "%s: %" PRIu64 " names or phases found no room", patient->name,
+			    arena.lost);
+	if (header->lost_stacks)
+		DOCTOR_TELL(doctor, DOCTOR_STACKS_LOST, patient,
+			    "%s: %" PRIu64 " events have no stack", patient->name,
+			    header->lost_stacks);
+	else if (reader_arena(&patient->book->reader, BOOK_ARENA_STACKS, &arena) == 0 &&
+		 arena.used <= DOCTOR_STACKS_NONE)
+		DOCTOR_TELL(
+			doctor, DOCTOR_STACKS_OFF, patient, "%s records no stacks%s", patient->name,
+			patient->inside.wants_stacks ? ", though TTMEM_STACKS asked for them" : "");
+}
+
+static void doctor_examine_book(struct doctor *doctor, const struct doctor_patient *patient)
+{
+	struct scan_book *book = patient->book;
+	const struct book_header *header = &book->reader.header;
+	uint64_t now = doctor->snapshot->time_ns;
+	char size[TEXT_NUMBER_SIZE];
+
+	if (header->paused)
+		DOCTOR_TELL(doctor, DOCTOR_TRACKING_PAUSED, patient, "%s has paused tracking",
+			    patient->name);
+	if (header->room && header->reserved_bytes >= header->room / 10 * 9)
+		DOCTOR_TELL(doctor, DOCTOR_BOOK_FULL, patient,
+			    "%s: the book has room for %s and is nearly full", patient->name,
+			    text_size(header->room, size));
+	if (header->realtime_start > now + UINT64_C(2000000000))
+		DOCTOR_TELL(doctor, DOCTOR_CLOCK_WRONG, patient,
+			    "%s began its book %s from now, by the clock", patient->name,
+			    text_duration(header->realtime_start - now, size));
+	if (strncmp(header->library,
+		    DOCTOR_VERSION_OF(TTMEM_VERSION_MAJOR, TTMEM_VERSION_MINOR,
+				      TTMEM_VERSION_PATCH),
+		    sizeof(header->library)) != 0 &&
+	    header->source == BOOK_SOURCE_LIBRARY) {
+		char version[TEXT_ESCAPE_SIZE(sizeof(header->library))];
+		char raw[sizeof(header->library) + 1] = "";
+
+		memcpy(raw, header->library, sizeof(header->library));
+		text_escape(raw, version, sizeof(version));
+		DOCTOR_TELL(doctor, DOCTOR_LIBRARY_OTHER, patient,
+			    "%s has version \"%s\" of the library", patient->name, version);
+	}
+	doctor_examine_arenas(doctor, patient);
+}
+
+static void doctor_examine(struct doctor *doctor, uint32_t pid)
+{
+	struct scan *scan = look_scan(doctor->look);
+	struct doctor_patient patient = {.book = doctor_find_book(doctor, pid)};
+	char comm[TEXT_CLEAN_SIZE(sizeof(patient.facts.comm))];
+
+	if (proc_read(&scan->proc, pid, &patient.facts) < 0 ||
+	    inside_read(&scan->proc, pid, &patient.inside) < 0 || doctor_is_ours(&patient.facts))
+		return;
+	/* Threads of the kernel have neither. */
+	if (!patient.inside.maps_seen && !patient.book && pid != doctor->only_pid)
+		return;
+	text_clean(patient.facts.comm, strnlen(patient.facts.comm, sizeof(patient.facts.comm)),
+		   comm);
+	text_fit(comm, 32, patient.name, sizeof(patient.name));
+	doctor->looked_at++;
+	if (patient.inside.library_replaced)
+		DOCTOR_TELL(doctor, DOCTOR_LIBRARY_REPLACED, &patient,
+			    "%s runs with a copy of %s that is no longer on disk", patient.name,
+			    patient.inside.library);
+	if (patient.book) {
+		doctor->tracked++;
+		doctor_examine_book(doctor, &patient);
+	} else if (patient.inside.maps_seen) {
+		doctor_explain_no_book(doctor, &patient);
+	} else {
+		DOCTOR_TELL(doctor, DOCTOR_PROCESS_UNREADABLE, &patient,
+			    "%s may not be looked into", patient.name);
+	}
+}
+
+/* What the scan itself met. */
+static void doctor_examine_scan(struct doctor *doctor)
+{
+	const struct scan *scan = look_scan(doctor->look);
+
+	for (size_t i = 0; i < scan->refused_count && i < SCAN_REFUSED_MAX; i++) {
+		struct proc_facts facts = {0};
+
+		(void)proc_read(&scan->proc, scan->refused[i].pid, &facts); /* may have ended */
+		if (!doctor->only_pid || doctor->only_pid == scan->refused[i].pid)
+			doctor_tell(doctor, DOCTOR_BOOK_REFUSED, scan->refused[i].pid,
+				    facts.real_uid, "a book was refused: %s",
+				    scan->refused[i].reason);
+	}
+	for (size_t i = 0; i < scan->count; i++) {
+		const struct scan_book *book = scan->books[i];
+
+		if (!book->alive && (!doctor->only_pid || doctor->only_pid == book->owner.pid))
+			doctor_tell(doctor, DOCTOR_BOOK_LEFT, book->owner.pid, book->uid,
+				    "it has ended; its book is held by pid %" PRIu32, book->holder);
+	}
+	if (doctor->only_pid)
+		return;
+	/* Root sees all that can be seen: then it is nothing that anybody could mend. */
+	if (scan->unreadable && geteuid() != 0)
+		doctor_tell(doctor, DOCTOR_PROCESS_UNREADABLE, scan->unreadable_pid, geteuid(),
+			    "%" PRIu32 " of your processes may not be looked into",
+			    scan->unreadable);
+	/* Where the kernel module is, everybody's totals are seen. */
+	if (scan->others && !doctor->daemon.answers &&
+	    kernel_look(&scan->proc, NULL) == KERNEL_NOT_LOADED)
+		doctor_tell(doctor, DOCTOR_OTHERS_UNSEEN, 0, 0,
+			    "%" PRIu32 " processes of other users were not looked at",
+			    scan->others);
+}
+
+static void doctor_cleanup_listing(DIR **listing)
+{
+	if (*listing)
+		closedir(*listing);
+}
+
+int doctor_look_at_processes(struct doctor *doctor)
+{
+	CLEANUP(doctor_cleanup_listing) DIR *listing = NULL;
+	const struct scan *scan = look_scan(doctor->look);
+	uint32_t pid;
+
+	doctor_examine_scan(doctor);
+	if (doctor->only_pid) {
+		if (proc_start_ticks(&scan->proc, doctor->only_pid) == 0)
+			return -ESRCH;
+		doctor_examine(doctor, doctor->only_pid);
+		return 0;
+	}
+	listing = proc_list(&scan->proc, ".");
+	if (!listing)
+		return -errno;
+	while ((pid = proc_next(listing)))
+		doctor_examine(doctor, pid);
+	if (doctor->tracked == 0 && doctor->snapshot->process_count == 0)
+		doctor_tell(doctor, DOCTOR_NOTHING_TRACKED, 0, 0,
+			    "no tracked process among the %" PRIu32 " that can be looked at",
+			    doctor->looked_at);
+	return 0;
+}

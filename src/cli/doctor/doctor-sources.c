@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What doctor finds in the driver's files and in tt-metal's regions, beside what they told the snapshot. */
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "cli/doctor/doctor.h"
+#include "model/snapshot.h"
+#include "model/types.h"
+#include "source/host/driver.h"
+#include "source/host/region.h"
+
+/* The first device on which the two do not agree. */
+static void doctor_tell_difference(struct doctor *doctor, const struct snapshot_process *process)
+{
+	char book[TEXT_NUMBER_SIZE], region[TEXT_NUMBER_SIZE];
+
+	for (size_t i = 0; i < process->part_count; i++) {
+		const struct snapshot_part *part = &process->parts[i];
+
+		for (uint32_t type = 0; part->differs && type < BOOK_TYPES; type++) {
+			if (part->memory[type].used == part->claimed_used[type])
+				continue;
+			doctor_tell(doctor, DOCTOR_REGION_DIFFERS, process->pid, process->user_id,
+				    "device %" PRIu32 ", %s: its book says %s, the region %s",
+				    doctor->snapshot->devices[part->row].device, types_name(type),
+				    text_size(part->memory[type].used, book),
+				    text_size(part->claimed_used[type], region));
+			return;
+		}
+	}
+}
+
+static void doctor_look_at_claims(struct doctor *doctor)
+{
+	const struct snapshot *snapshot = doctor->snapshot;
+
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		const struct snapshot_process *process = &snapshot->processes[i];
+		char shown[256], size[TEXT_NUMBER_SIZE];
+		uint64_t bytes, buffers;
+
+		if (doctor->only_pid && doctor->only_pid != process->pid)
+			continue;
+		text_escape(process->comm, shown, sizeof(shown));
+		if (process->stale) {
+			snapshot_process_totals(process, &bytes, &buffers);
+			doctor_tell(doctor, DOCTOR_REGION_STALE, process->pid, process->user_id,
+				    "a region still has %s of (%s), which has ended",
+				    text_size(bytes, size), shown);
+		}
+		if (process->untracked)
+			doctor_tell(doctor, DOCTOR_DEVICE_UNTRACKED, process->pid, process->user_id,
+				    "(%s) has device %" PRIu32 " open", shown,
+				    process->part_count
+					    ? snapshot->devices[process->parts[0].row].device
+					    : 0);
+		if (process->differs)
+			doctor_tell_difference(doctor, process);
+	}
+}
+
+/* Which regions cannot be read, and why. */
+static void doctor_look_at_regions(struct doctor *doctor)
+{
+	CLEANUP_CLOSEDIR DIR *listing = opendir(region_folder());
+	const struct dirent *item;
+	size_t count = 0;
+
+	while (listing && (item = readdir(listing)) && count < REGION_FILES_MAX) {
+		struct region_file file;
+		struct region region;
+		uint64_t id;
+		int r;
+
+		if (!region_is_name(item->d_name, &id))
+			continue;
+		count++;
+		r = region_read(dirfd(listing), item->d_name, &file, &region);
+		if (r == REGION_CLOSED)
+			doctor_tell(doctor, DOCTOR_REGION_UNREADABLE, 0, 0, "%s/%s %s",
+				    region_folder(), item->d_name, region_strerror(r));
+		else if (r != 0 && r != -ENOENT)
+			doctor_tell(doctor, DOCTOR_REGION_BROKEN, 0, 0, "%s/%s %s", region_folder(),
+				    item->d_name, region_strerror(r));
+	}
+}
+
+void doctor_look_at_sources(struct doctor *doctor)
+{
+	if (doctor->snapshot->card_count == 0 && !doctor->only_pid)
+		doctor_tell(doctor, DOCTOR_DRIVER_NONE, 0, 0, "no card in %s/class/tenstorrent",
+			    driver_sys_root());
+	doctor_look_at_claims(doctor);
+	if (!doctor->only_pid)
+		doctor_look_at_regions(doctor);
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* ttmem doctor: why do I see nothing, or KB instead of MB? */
+
+#include "cli/doctor/doctor.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/emit.h"
+#include "base/text.h"
+#include "cli/common/command.h"
+#include "cli/common/options.h"
+#include "cli/common/output.h"
+#include "cli/common/session.h"
+#include "model/filter.h"
+#include "model/json/document.h"
+#include "model/snapshot.h"
+#include "model/types.h"
+
+#define DOCTOR_FINDINGS_MAX 10000u /* a machine with more is ill enough */
+#define DOCTOR_WHAT_MAX 1024u
+
+/* Exit codes, as documented: other commands have 2 for a wrong use. */
+enum {
+	DOCTOR_EXIT_WELL = 0,
+	DOCTOR_EXIT_ERROR = 1,
+	DOCTOR_EXIT_WARNING = 2,
+};
+
+void doctor_tell(struct doctor *doctor, enum doctor_kind_id kind, uint32_t pid, uint32_t user_id,
+		 const char *format, ...)
+{
+	struct doctor_finding *finding;
+	va_list arguments;
+	char *what = malloc(DOCTOR_WHAT_MAX);
+
+	if (what && doctor->count == doctor->capacity && doctor->count < DOCTOR_FINDINGS_MAX) {
+		size_t capacity = bits_max(2 * doctor->capacity, 16);
+		void *more = reallocarray(doctor->findings, capacity, sizeof(*doctor->findings));
+
+		if (more) {
+			doctor->findings = more;
+			doctor->capacity = capacity;
+		}
+	}
+	if (!what || doctor->count == doctor->capacity) {
+		doctor->lost = true;
+		free(what);
+		return;
+	}
+	va_start(arguments, format);
+	vsnprintf(what, DOCTOR_WHAT_MAX, format, arguments);
+	va_end(arguments);
+	finding = &doctor->findings[doctor->count++];
+	*finding =
+		(struct doctor_finding){.kind = kind, .pid = pid, .user_id = user_id, .what = what};
+}
+
+static void doctor_deinit(struct doctor *doctor)
+{
+	for (size_t i = 0; i < doctor->count; i++)
+		free(doctor->findings[i].what);
+	free(doctor->findings);
+	snapshot_free(doctor->snapshot);
+	look_free(doctor->look);
+}
+
+/* The worst first; of the same kind by process. */
+static int doctor_compare(const void *left, const void *right)
+{
+	const struct doctor_finding *a = left, *b = right;
+	int levels = (int)doctor_kinds[b->kind].level - (int)doctor_kinds[a->kind].level;
+
+	if (levels)
+		return levels;
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+static int doctor_examine_all(struct doctor *doctor)
+{
+	static const struct source_request request = {0};
+	int r = look_new(&doctor->look);
+
+	if (r == 0)
+		r = look_take(doctor->look, &request, &doctor->snapshot);
+	if (r == 0)
+		r = doctor_look_at_daemon(doctor);
+	if (r == 0)
+		r = doctor_look_at_processes(doctor);
+	if (r < 0)
+		return r;
+	doctor_look_at_memory(doctor);
+	doctor_look_at_machine(doctor);
+	doctor_look_at_sources(doctor);
+	if (doctor->count > 0)
+		qsort(doctor->findings, doctor->count, sizeof(*doctor->findings), doctor_compare);
+	return 0;
+}
+
+static size_t doctor_count(const struct doctor *doctor, enum doctor_level level)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < doctor->count; i++)
+		count += doctor_kinds[doctor->findings[i].kind].level == level;
+	return count;
+}
+
+/* What is in use of a type, over everybody who lives, or the one process that is asked about. */
+static void doctor_used(const struct doctor *doctor, uint32_t type, uint64_t *bytes,
+			uint64_t *buffers)
+{
+	const struct snapshot *snapshot = doctor->snapshot;
+
+	*bytes = *buffers = 0;
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		const struct snapshot_process *process = &snapshot->processes[i];
+
+		if (!process->alive || (doctor->only_pid && doctor->only_pid != process->pid))
+			continue;
+		for (size_t part = 0; part < process->part_count; part++) {
+			*bytes += process->parts[part].memory[type].used;
+			*buffers += process->parts[part].memory[type].buffers;
+		}
+	}
+}
+
+/* Not every source knows how many buffers it is. */
+static void doctor_print_amount(const char *what, uint64_t bytes, uint64_t buffers)
+{
+	char size[TEXT_NUMBER_SIZE];
+
+	printf("  %-13s %10s", what, text_size(bytes, size));
+	if (buffers)
+		printf(" in %" PRIu64 " buffer%s", buffers, buffers == 1 ? "" : "s");
+	putchar('\n');
+}
+
+static void doctor_print_totals(const struct doctor *doctor)
+{
+	uint64_t all_bytes = 0, all_buffers = 0, bytes, buffers;
+
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		doctor_used(doctor, type, &bytes, &buffers);
+		if (bytes || buffers)
+			doctor_print_amount(types_name(type), bytes, buffers);
+		all_bytes += bytes;
+		all_buffers += buffers;
+	}
+	doctor_print_amount("all together", all_bytes, all_buffers);
+}
+
+static void doctor_print_finding(const struct doctor_finding *finding)
+{
+	static const char *const colours[] = {"\033[36m", "\033[33m", "\033[31m"};
+	const struct doctor_kind *kind = &doctor_kinds[finding->kind];
+	bool coloured = output_has_colours();
+
+	printf("\n%s%s%s %s", coloured ? colours[kind->level] : "", doctor_level_name(kind->level),
+	       coloured ? "\033[0m" : "", kind->id);
+	if (finding->pid)
+		printf(", pid %" PRIu32, finding->pid);
+	printf("\n  ");
+	text_put(stdout, finding->what);
+	printf("\n  why: %s\n  fix: %s\n", kind->why, kind->fix);
+}
+
+static void doctor_print(const struct doctor *doctor)
+{
+	size_t errors = doctor_count(doctor, DOCTOR_ERROR);
+	size_t warnings = doctor_count(doctor, DOCTOR_WARNING);
+
+	printf("%" PRIu32 " process%s looked at, %" PRIu32 " tracked by themselves; ",
+	       doctor->looked_at, doctor->looked_at == 1 ? "" : "es", doctor->tracked);
+	if (doctor->daemon.answers)
+		printf("ttmemd %s, pid %" PRIu32 "\n", doctor->daemon.version, doctor->daemon.pid);
+	else
+		printf("no answer from ttmemd\n");
+	doctor_print_totals(doctor);
+	for (size_t i = 0; i < doctor->count; i++)
+		doctor_print_finding(&doctor->findings[i]);
+	if (errors + warnings == 0)
+		printf("\nNothing is wrong.\n");
+	else
+		printf("\n%zu error%s, %zu warning%s.\n", errors, errors == 1 ? "" : "s", warnings,
+		       warnings == 1 ? "" : "s");
+}
+
+static void doctor_document_totals(struct emit *json, const struct doctor *doctor)
+{
+	uint64_t all_bytes = 0, all_buffers = 0, bytes, buffers;
+
+	emit_open_object(json, "totals");
+	emit_open_object(json, "memory");
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		doctor_used(doctor, type, &bytes, &buffers);
+		emit_open_object(json, types_name(type));
+		emit_u64(json, "used", bytes);
+		emit_u64(json, "buffers", buffers);
+		emit_close_object(json);
+		all_bytes += bytes;
+		all_buffers += buffers;
+	}
+	emit_close_object(json);
+	emit_u64(json, "bytes", all_bytes);
+	emit_u64(json, "buffers", all_buffers);
+	emit_close_object(json);
+}
+
+void doctor_document(struct emit *json, const struct doctor *doctor, const uint32_t *only_user)
+{
+	size_t errors = doctor_count(doctor, DOCTOR_ERROR);
+	size_t warnings = doctor_count(doctor, DOCTOR_WARNING);
+
+	emit_bool(json, "healthy", errors + warnings == 0);
+	emit_u64(json, "looked_at", doctor->looked_at);
+	emit_u64(json, "tracked", doctor->tracked);
+	emit_bool(json, "daemon", doctor->daemon.answers);
+	doctor_document_totals(json, doctor);
+	emit_open_array(json, "findings");
+	for (size_t i = 0; i < doctor->count; i++) {
+		const struct doctor_finding *finding = &doctor->findings[i];
+		const struct doctor_kind *kind = &doctor_kinds[finding->kind];
+		bool hidden = only_user && finding->pid && finding->user_id != *only_user;
+
+		emit_open_object(json, NULL);
+		emit_string(json, "id", kind->id);
+		emit_string(json, "level", doctor_level_name(kind->level));
+		if (finding->pid && !hidden)
+			emit_u64(json, "pid", finding->pid);
+		else
+			emit_null(json, "pid");
+		emit_string(json, "what", hidden ? "(of another user)" : finding->what);
+		emit_string(json, "why", kind->why);
+		emit_string(json, "fix", kind->fix);
+		emit_close_object(json);
+	}
+	emit_close_array(json);
+	document_list_end(json, !doctor->lost);
+}
+
+static void doctor_json(const struct doctor *doctor)
+{
+	struct emit json = EMIT_INIT(stdout);
+
+	document_open(&json, "ttmem.doctor/1", doctor->snapshot->time_ns);
+	doctor_document(&json, doctor, NULL);
+	document_close(&json, doctor->snapshot);
+}
+
+/* All that can be found: for the manual, and for who wants to know what was looked for. */
+static int doctor_list_kinds(void)
+{
+	for (size_t i = 0; i < DOCTOR_KINDS; i++)
+		printf("%-20s %-8s %s\n", doctor_kinds[i].id,
+		       doctor_level_name(doctor_kinds[i].level), doctor_kinds[i].why);
+	return output_finish();
+}
+
+static int doctor_exit(const struct doctor *doctor, int written)
+{
+	if (written != COMMAND_OK || doctor_count(doctor, DOCTOR_ERROR))
+		return DOCTOR_EXIT_ERROR;
+	return doctor_count(doctor, DOCTOR_WARNING) ? DOCTOR_EXIT_WARNING : DOCTOR_EXIT_WELL;
+}
+
+static int doctor_run(int argc, char **argv)
+{
+	CLEANUP(doctor_deinit) struct doctor doctor = {0};
+	struct filter filter = {0};
+	const char *bundle = NULL;
+	bool json = false, kinds = false;
+	const struct options_item items[] = {
+		{0, "pid", "PID", "look at this process", &filter, options_pid},
+		{0, "json", NULL, "as JSON", &json, NULL},
+		{0, "bundle", "FILE", "also write a file for a bug report", &bundle, options_text},
+		{0, "kinds", NULL, "only list what can be found", &kinds, NULL},
+	};
+	const struct options options = {
+		.command = "doctor",
+		.shows_sizes = true,
+		.summary = "Why do I see nothing, or KB instead of MB?",
+		.items = items,
+		.count = ARRAY_SIZE(items),
+	};
+	int r = options_parse_only(&options, argc, argv);
+
+	/* 2 means a warning here. */
+	if (r != 0)
+		return r == OPTIONS_HELP ? DOCTOR_EXIT_WELL : DOCTOR_EXIT_ERROR;
+	output_start();
+	if (kinds)
+		return doctor_list_kinds();
+	doctor.only_pid = filter.pid;
+	r = doctor_examine_all(&doctor);
+	if (r == -ESRCH && doctor.only_pid)
+		return output_fail("doctor", "there is no such process", r);
+	if (r < 0)
+		return output_fail("doctor", "cannot look around", r);
+	if (bundle) {
+		r = doctor_bundle(&doctor, bundle);
+		if (r < 0)
+			return output_fail("doctor", bundle, r);
+	}
+	if (json)
+		doctor_json(&doctor);
+	else
+		doctor_print(&doctor);
+	return doctor_exit(&doctor, output_finish());
+}
+
+const struct command doctor_command = {
+	.name = "doctor",
+	.summary = "why do I see nothing, or KB instead of MB?",
+	.run = doctor_run,
+};

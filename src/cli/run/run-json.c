@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* ttmem.run/1: the report for scripts, and the baseline of later runs. */
+
+#include "cli/run/run-report.h"
+
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/emit.h"
+#include "cli/run/run-family.h"
+#include "model/json/document.h"
+#include "model/types.h"
+
+static void report_json_exit(struct emit *json, bool known, int status)
+{
+	if (!known) {
+		emit_null(json, "exit");
+		return;
+	}
+	emit_open_object(json, "exit");
+	if (WIFSIGNALED(status)) {
+		emit_null(json, "code");
+		emit_u64(json, "signal", (uint64_t)WTERMSIG(status));
+	} else {
+		emit_u64(json, "code", (uint64_t)WEXITSTATUS(status));
+		emit_null(json, "signal");
+	}
+	emit_close_object(json);
+}
+
+static void report_json_peaks(struct emit *json, const struct report *report)
+{
+	emit_open_array(json, "peaks");
+	for (uint32_t device = 0; device < BOOK_DEVICES; device++) {
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			const struct family_peak *peak = &report->family->peak[device][type];
+
+			if (peak->processes == 0 || peak->bytes == 0)
+				continue;
+			emit_open_object(json, NULL);
+			emit_u64(json, "device", device);
+			emit_string(json, "type", types_name(type));
+			emit_u64(json, "bytes", peak->bytes);
+			emit_bool(json, "exact", !peak->sampled);
+			emit_close_object(json);
+		}
+	}
+	emit_close_array(json);
+}
+
+static void report_json_stacks(struct emit *json, const struct report *report,
+			       const struct report_site *site)
+{
+	const struct group *stack;
+	size_t at = 0;
+
+	emit_open_array(json, "stacks");
+	while ((stack = report_next_stack(report, site, &at))) {
+		emit_open_object(json, NULL);
+		emit_u64(json, "bytes", stack->bytes);
+		emit_u64(json, "buffers", stack->buffers);
+		document_stack(json, stack->stack);
+		emit_close_object(json);
+	}
+	emit_close_array(json);
+}
+
+static void report_json_leaks(struct emit *json, const struct report *report)
+{
+	char key[REPORT_KEY];
+
+	emit_open_array(json, "leaks");
+	for (size_t i = 0; i < report->site_count; i++) {
+		const struct report_site *site = &report->sites[i];
+
+		emit_open_object(json, NULL);
+		emit_string(json, "site", report_key(report, site, key, sizeof(key)));
+		emit_string(json, "type", types_name(site->group.type));
+		emit_string(json, "name", site->group.name);
+		emit_string(json, "phase", site->group.phase);
+		emit_u64(json, "bytes", site->group.bytes);
+		emit_u64(json, "buffers", site->group.buffers);
+		emit_bool(json, "known", site->known);
+		report_json_stacks(json, report, site);
+		emit_close_object(json);
+	}
+	emit_close_array(json);
+}
+
+/* One process that has ended, with what it left: as in ttmem.leaks/1. */
+static void report_json_process(struct emit *json, const struct snapshot *ended,
+				const struct family_end *end)
+{
+	const struct snapshot_process *process = &ended->processes[end->process];
+	uint64_t bytes = 0;
+
+	emit_open_object(json, NULL);
+	emit_u64(json, "pid", process->pid);
+	emit_string(json, "comm", process->comm);
+	emit_u64(json, "user_id", process->user_id);
+	emit_u64(json, "start_ns", process->start_ns);
+	emit_u64(json, "ended_ns", end->ended_ns);
+	emit_string(json, "how", end->closed ? "closed" : "died");
+	emit_bool(json, "exec", end->execed);
+	report_json_exit(json, end->status_known, end->status);
+	emit_bool(json, "exact", process->exact);
+	emit_open_array(json, "buffers");
+	for (size_t i = 0; i < ended->buffer_count; i++) {
+		if (ended->buffers[i].process != end->process)
+			continue;
+		document_buffer(json, ended, &ended->buffers[i]);
+		bytes += ended->buffers[i].size;
+	}
+	emit_close_array(json);
+	emit_u64(json, "bytes", bytes);
+	emit_close_object(json);
+}
+
+/* A process that execed has one row and an end for each program it was: the last one tells. */
+static bool report_json_is_last(const struct family *family, size_t i)
+{
+	for (size_t k = i + 1; k < family->end_count; k++) {
+		if (family->ends[k].process == family->ends[i].process)
+			return false;
+	}
+	return true;
+}
+
+void report_json(const struct report *report, FILE *out)
+{
+	const struct family *family = report->family;
+	const struct snapshot *ended = family->ended;
+	struct emit json = EMIT_INIT(out);
+
+	document_open(&json, "ttmem.run/1", ended->time_ns);
+	emit_open_array(&json, "command");
+	for (char **word = report->argv; *word; word++)
+		emit_string(&json, NULL, *word);
+	emit_close_array(&json);
+	report_json_exit(&json, true, family->status);
+	emit_u64(&json, "duration_ns", report->duration_ns);
+	emit_bool(&json, "leaked", report->new_buffers > 0);
+	emit_u64(&json, "leaked_bytes", report->leaked_bytes);
+	emit_u64(&json, "leaked_buffers", report->leaked_buffers);
+	emit_u64(&json, "ignored_buffers", report->ignored_buffers);
+	emit_u64(&json, "without_book", family->without_book);
+	emit_u64(&json, "still_running", family->still_running);
+	emit_u64(&json, "refused", family->refused);
+	report_json_peaks(&json, report);
+	report_json_leaks(&json, report);
+	emit_open_array(&json, "processes");
+	for (size_t i = 0; i < family->end_count; i++) {
+		if (report_json_is_last(family, i))
+			report_json_process(&json, ended, &family->ends[i]);
+	}
+	emit_close_array(&json);
+	emit_open_array(&json, "incidents");
+	for (size_t i = 0; i < ended->incident_count; i++)
+		document_incident(&json, ended, &ended->incidents[i]);
+	emit_close_array(&json);
+	document_list_end(&json, ended->exact);
+	document_close(&json, ended);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Whether a file can be preloaded into programs of this machine: said before anything is started. */
+
+#include "cli/run/run-shim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define SHIM_HEADERS_MAX 128 /* libraries have about ten */
+
+#if defined(__x86_64__)
+#define SHIM_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define SHIM_MACHINE EM_AARCH64
+#elif defined(__i386__)
+#define SHIM_MACHINE EM_386
+#else
+#define SHIM_MACHINE EM_NONE
+#endif
+
+static const char *shim_judge_headers(int fd, const ElfW(Ehdr) * header)
+{
+	ElfW(Phdr) programs[SHIM_HEADERS_MAX];
+	size_t size = header->e_phnum * sizeof(programs[0]);
+
+	if (header->e_phentsize != sizeof(programs[0]) || header->e_phnum > SHIM_HEADERS_MAX ||
+	    pread(fd, programs, size, (off_t)header->e_phoff) != (ssize_t)size)
+		return "is damaged";
+	for (size_t i = 0; i < header->e_phnum; i++)
+		if (programs[i].p_type == PT_INTERP)
+			return "is a program, not a shared library";
+	return NULL;
+}
+
+/* NULL if all is well. */
+static const char *shim_judge(int fd)
+{
+	ElfW(Ehdr) header;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return "is not a file";
+	if (pread(fd, &header, sizeof(header), 0) != sizeof(header) ||
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+		return "is not a shared library";
+	if (header.e_ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) ||
+	    header.e_machine != SHIM_MACHINE)
+		return "is for another kind of machine";
+	if (header.e_type != ET_DYN)
+		return "is not a shared library";
+	return shim_judge_headers(fd, &header);
+}
+
+int shim_find(const char *path, char **ret_path, const char **ret_reason)
+{
+	CLEANUP_FREE char *whole = NULL;
+	CLEANUP_CLOSE int fd = -1;
+	const char *reason;
+	int r;
+
+	whole = realpath(path, NULL);
+	if (whole)
+		fd = open(whole, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0) {
+		r = -errno;
+		*ret_reason = strerrordesc_np(-r);
+		return r;
+	}
+	/* The dynamic linker splits there, and knows no way to quote. */
+	reason = strpbrk(whole, ": \t\n") ? "has a blank or a colon in its path: copy it elsewhere"
+					  : shim_judge(fd);
+	if (reason) {
+		*ret_reason = reason;
+		return -EINVAL;
+	}
+	*ret_path = cleanup_steal(whole);
+	return 0;
+}
+
+int shim_preload(const char *shim, char *value, size_t size)
+{
+	const char *before = getenv("LD_PRELOAD");
+	int length = snprintf(value, size, "%s%s%s", shim, before && *before ? ":" : "",
+			      before ? before : "");
+
+	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
+}

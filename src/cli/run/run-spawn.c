@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Starting a command; a pipe that closes on exec tells whether it could be run at all. */
+
+#include "cli/run/run-spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/child.h"
+#include "base/cleanup.h"
+#include "cli/run/run-shim.h"
+#include "wire/offer.h"
+
+#define SPAWN_PRELOAD_MAX 16384 /* a few paths of the longest kind */
+
+/* Ours first, then as many of the outer ones as a library looks at. */
+static int spawn_offer_value(const char *offer, char *value, size_t size)
+{
+	const char *outer = getenv("TTMEM_OFFER");
+	int length = snprintf(value, size, "%s", offer);
+
+	for (unsigned int i = 1; i < OFFER_SOCKETS_MAX && outer && *outer; i++) {
+		size_t one = strcspn(outer, ":");
+
+		if (length >= 0 && (size_t)length < size)
+			length += snprintf(value + length, size - (size_t)length, ":%.*s", (int)one,
+					   outer);
+		outer += one;
+		outer += *outer == ':';
+	}
+	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
+}
+
+/* The child's environment. */
+static int spawn_tell(const char *offer, const char *shim)
+{
+	char preload[SPAWN_PRELOAD_MAX];
+	int r;
+
+	/* A leak is found by its stack; who has chosen otherwise, or "off", has chosen. */
+	if (setenv("TTMEM_OFFER", offer, 1) < 0 || setenv("TTMEM", "1", 1) < 0 ||
+	    setenv("TTMEM_STACKS", "auto", 0) < 0)
+		return -errno;
+	if (!shim)
+		return 0;
+	r = shim_preload(shim, preload, sizeof(preload));
+	if (r < 0)
+		return r;
+	return setenv("LD_PRELOAD", preload, 1) < 0 ? -errno : 0;
+}
+
+/* In the child. Only returns if the command cannot be run. */
+static int spawn_become(const char *const *argv, const char *offer, const char *shim,
+			const sigset_t *mask, const struct rlimit *files)
+{
+	int r;
+
+	(void)setrlimit(RLIMIT_NOFILE, files); /* only ever lowers it */
+	if (sigprocmask(SIG_SETMASK, mask, NULL) < 0)
+		return -errno;
+	r = spawn_tell(offer, shim);
+	if (r < 0)
+		return r;
+	/* exec does not change its arguments, it only cannot say so. */
+	execvp(argv[0], (char *const *)(uintptr_t)argv);
+	return -errno;
+}
+
+pid_t spawn_tracked(const char *const *argv, const char *offer, const char *shim,
+		    const sigset_t *mask, const struct rlimit *files)
+{
+	CLEANUP_CLOSE int reading = -1;
+	CLEANUP_CLOSE int writing = -1;
+	char value[512];
+	int ends[2], r;
+	ssize_t n;
+	pid_t pid;
+
+	r = spawn_offer_value(offer, value, sizeof(value));
+	if (r < 0)
+		return r;
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	reading = ends[0];
+	writing = ends[1];
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0) {
+		r = spawn_become(argv, value, shim, mask, files);
+		n = write(writing, &r, sizeof(r));
+		_exit(n == sizeof(r) ? 127 : 126);
+	}
+	(void)close(cleanup_steal_fd(&writing)); /* the child has its own */
+	do {
+		n = read(reading, &r, sizeof(r));
+	} while (n < 0 && errno == EINTR);
+	if (n != sizeof(r))
+		return pid;    /* closed by exec */
+	(void)child_reap(pid); /* it says nothing that we do not know */
+	return r;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * `ttmem run`: options, the exit code, and where the report goes. The summary is written to standard
+ * error, so that the command's own output can still be piped.
+ */
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cli/common/command.h"
+#include "cli/common/options.h"
+#include "cli/common/output.h"
+#include "cli/run/run-family.h"
+#include "cli/run/run-report.h"
+#include "cli/run/run-shim.h"
+#include "model/types.h"
+
+#define RUN_LEAKED 86 /* exit code for a leak, unless the command has one of its own */
+
+struct run_options {
+	bool fail_on_leak;
+	bool quiet;
+	uint32_t ignored;
+	const char *baseline;
+	const char *json;
+	const char *markdown;
+	const char *metal_shim;
+};
+
+static int run_ignore(void *target, const char *text)
+{
+	uint32_t *ignored = target;
+	uint32_t type;
+	int r = types_parse(text, &type);
+
+	if (r == 0)
+		*ignored |= 1u << type;
+	return r;
+}
+
+/* What is left in argv is the command. */
+static int run_parse(struct run_options *run, int argc, char **argv)
+{
+	const struct options_item items[] = {
+		{0, "fail-on-leak", NULL, "exit with 86 if anything was left behind",
+		 &run->fail_on_leak, NULL},
+		{0, "baseline", "FILE", "leaks in FILE (an earlier --json) are known: no failure",
+		 &run->baseline, options_text},
+		{0, "ignore", "TYPE", "buffers of that type are no leaks; may be given again",
+		 &run->ignored, run_ignore},
+		{0, "json", "FILE", "write the report as JSON (- is standard output)", &run->json,
+		 options_text},
+		{0, "markdown", "FILE", "write a summary for a merge request", &run->markdown,
+		 options_text},
+		{0, "metal-shim", "FILE", "preload FILE, a libttmem-metal.so, to track tt-metal",
+		 &run->metal_shim, options_text},
+		{'q', "quiet", NULL, "no summary on standard error", &run->quiet, NULL},
+	};
+	const struct options options = {
+		.command = "run",
+		.shows_sizes = true,
+		.arguments = "[--] COMMAND [ARGUMENT]...",
+		.summary =
+			"Runs COMMAND with tracking on, and tells at the end what it and all its "
+			"descendants\nheld at most and what they left behind. A leak is a buffer "
+			"that holds device memory\nwhen its process ends. The exit code is "
+			"COMMAND's own if that is not 0 (128 + N if\nsignal N killed it), else 86 "
+			"on a leak with --fail-on-leak, else 0.",
+		.items = items,
+		.count = ARRAY_SIZE(items),
+		.stop_at_first = true,
+	};
+	int count;
+	int r = options_parse(&options, argc, argv, &count);
+
+	if (r == 0 && count == 0)
+		r = options_mistake("run", "what shall be run?");
+	return r;
+}
+
+/* Writes one form of the report. 0, or -1 and the reason was said. */
+static int run_write(const struct report *report, const char *path,
+		     void (*write_report)(const struct report *report, FILE *out))
+{
+	CLEANUP_FCLOSE FILE *file = NULL;
+	FILE *out = stdout;
+
+	if (strcmp(path, "-") != 0) {
+		file = fopen(path, "we");
+		if (!file) {
+			fprintf(stderr, "ttmem run: %s: %s\n", path, strerrordesc_np(errno));
+			return -1;
+		}
+		out = file;
+	}
+	write_report(report, out);
+	if (fflush(out) != 0 || ferror(out)) {
+		fprintf(stderr, "ttmem run: %s: cannot be written\n", path);
+		return -1;
+	}
+	return 0;
+}
+
+static int run_exit_code(const struct report *report, const struct run_options *options)
+{
+	int status = report->family->status;
+
+	if (WIFSIGNALED(status))
+		return 128 + WTERMSIG(status);
+	if (WEXITSTATUS(status) != 0)
+		return WEXITSTATUS(status);
+	/* What could not be judged may have leaked. */
+	if (options->fail_on_leak &&
+	    (report->new_buffers || report->family->refused || report->family->trouble))
+		return RUN_LEAKED;
+	return 0;
+}
+
+static int run_tell(struct family *family, const struct run_options *options,
+		    const struct baseline *baseline, char **argv, uint64_t started_ns)
+{
+	struct report report;
+	int code;
+
+	if (report_init(&report, family, options->ignored, baseline) < 0) {
+		fprintf(stderr, "ttmem run: out of memory\n");
+		return 1;
+	}
+	report.argv = argv;
+	report.duration_ns = clock_ns(CLOCK_MONOTONIC) - started_ns;
+	code = run_exit_code(&report, options);
+	if (!options->quiet)
+		report_text(&report, stderr);
+	if ((options->json && run_write(&report, options->json, report_json) < 0) ||
+	    (options->markdown && run_write(&report, options->markdown, report_markdown) < 0))
+		code = code ? code : 1;
+	report_deinit(&report);
+	return code;
+}
+
+/* Exit codes as a shell's for a command that cannot be run. */
+static int run_refuse(const char *command, int error)
+{
+	fprintf(stderr, "ttmem run: %s: %s\n", command, strerrordesc_np(-error));
+	return error == -ENOENT ? 127 : 126;
+}
+
+static int run_run(int argc, char **argv)
+{
+	struct run_options options = {0};
+	struct baseline *baseline = NULL;
+	struct family *family;
+	CLEANUP_FREE char *shim = NULL;
+	uint64_t started_ns = clock_ns(CLOCK_MONOTONIC);
+	const char *reason;
+	char error[256];
+	int r, code;
+
+	r = run_parse(&options, argc, argv);
+	if (r != 0)
+		return options_exit(r);
+	if (options.metal_shim && shim_find(options.metal_shim, &shim, &reason) < 0) {
+		fprintf(stderr, "ttmem run: --metal-shim: %s: %s\n", options.metal_shim, reason);
+		return COMMAND_USAGE;
+	}
+	if (options.baseline &&
+	    baseline_load(options.baseline, &baseline, error, sizeof(error)) < 0) {
+		fprintf(stderr, "ttmem run: baseline %s: %s\n", options.baseline, error);
+		return COMMAND_USAGE;
+	}
+	r = family_new(&family);
+	if (r < 0) {
+		baseline_free(baseline);
+		return output_fail("run", "no socket for the books", r);
+	}
+	family->shim = shim;
+	r = family_run(family, (const char *const *)argv);
+	if (r < 0)
+		code = run_refuse(argv[0], r);
+	else
+		code = run_tell(family, &options, baseline, argv, started_ns);
+	family_free(family);
+	baseline_free(baseline);
+	return code;
+}
+
+const struct command run_command = {
+	.name = "run",
+	.summary = "run a program with tracking on; leaks and peaks at the end",
+	.run = run_run,
+};

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The table of devices: two lines each, DRAM and L1. In 80 columns the sensors stand below the name of the card,
+ * in place of its id; where there is more room they have a column of their own, and bars grow.
+ */
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/text.h"
+#include "cli/smi/smi-picture.h"
+#include "cli/smi/smi.h"
+#include "model/amount.h"
+#include "model/merge.h"
+#include "model/snapshot.h"
+#include "model/types.h"
+
+#define SMI_NUMBER 5u
+#define SMI_CARD 22u
+#define SMI_SENSORS 17u
+#define SMI_USAGE 23u /* without the two sizes, with a bar of seven */
+#define SMI_BAR 7u
+
+/* Lines of the left columns. */
+struct smi_left {
+	char number[16];
+	char card[192];
+	char sensors[64];
+};
+
+static unsigned int smi_devices_usage_width(const struct smi_picture *picture)
+{
+	return SMI_USAGE + 2 * picture->size;
+}
+
+static unsigned int smi_devices_bar(const struct smi_picture *picture)
+{
+	unsigned int others = SMI_NUMBER + SMI_CARD + smi_devices_usage_width(picture) + 10;
+
+	if (picture->is_wide)
+		others += SMI_SENSORS + 3;
+	return SMI_BAR + picture->width - others;
+}
+
+static void smi_devices_line(const struct smi_picture *picture, unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++)
+		fputc('-', picture->out);
+	fputc('+', picture->out);
+}
+
+static void smi_devices_rule(const struct smi_picture *picture)
+{
+	fputc('+', picture->out);
+	smi_devices_line(picture, SMI_NUMBER + 2);
+	smi_devices_line(picture, SMI_CARD + 2);
+	if (picture->is_wide)
+		smi_devices_line(picture, SMI_SENSORS + 2);
+	smi_devices_line(picture,
+			 smi_devices_usage_width(picture) + 2 + smi_devices_bar(picture) - SMI_BAR);
+	fputc('\n', picture->out);
+}
+
+static void smi_devices_left(const struct smi_picture *picture, const char *number,
+			     const char *card, const char *sensors)
+{
+	fprintf(picture->out, "| %5s | ", number);
+	smi_picture_left(picture, card, SMI_CARD);
+	fputs(" |", picture->out);
+	if (picture->is_wide) {
+		fputc(' ', picture->out);
+		smi_picture_left(picture, sensors, SMI_SENSORS);
+		fputs(" |", picture->out);
+	}
+}
+
+static void smi_devices_usage(const struct smi_picture *picture, const char *label,
+			      const struct amount *amount)
+{
+	unsigned int bar = smi_devices_bar(picture);
+	char number[TEXT_NUMBER_SIZE];
+	double share;
+
+	fprintf(picture->out, " %-4s ", label);
+	smi_picture_size(picture, amount, picture->size + 1);
+	if (!amount->capacity) {
+		fprintf(picture->out, " / %*s %*s |\n", (int)picture->size, "unknown", (int)bar + 6,
+			"");
+		return;
+	}
+	share = (double)amount->used / (double)amount->capacity;
+	fprintf(picture->out, " / %*s ", (int)picture->size, text_size(amount->capacity, number));
+	smi_picture_bar(picture, share, bar);
+	if (share < 0.9995)
+		fprintf(picture->out, " %4.1f%% |\n", share * 100);
+	else
+		fprintf(picture->out, " %4.0f%% |\n", share < 99 ? share * 100 : 9900);
+}
+
+/* Appends "VALUE UNIT" of a sensor that has a value. */
+static void smi_devices_sensor(const struct snapshot_device *device, enum snapshot_sensor sensor,
+			       const char *unit, char *text, size_t size)
+{
+	const struct snapshot_telemetry *telemetry = &device->telemetry;
+	int64_t scale = sensor <= SNAPSHOT_CURRENT && sensor != SNAPSHOT_VOLTAGE ? 1000 : 1;
+	int64_t value = telemetry->value[sensor];
+	size_t length = strlen(text);
+
+	if (!(telemetry->known & UINT32_C(1) << sensor))
+		return;
+	value = (value + (value < 0 ? -scale / 2 : scale / 2)) / scale;
+	(void)snprintf(text + length, size - length, "%s%" PRId64 "%s", length ? "  " : "", value,
+		       unit); /* cut if it must be */
+}
+
+/* What else is known of the card, a line for each type below it. */
+static void smi_devices_more(const struct smi_picture *picture,
+			     const struct snapshot_device *device, char ret_lines[BOOK_TYPES][64])
+{
+	memset(ret_lines, 0, BOOK_TYPES * sizeof(ret_lines[0]));
+	if (device->unique_id)
+		snprintf(ret_lines[0], sizeof(ret_lines[0]), "id 0x%" PRIx64, device->unique_id);
+	if (device->serial)
+		snprintf(ret_lines[1], sizeof(ret_lines[0]), "sn %016" PRIx64, device->serial);
+	if (device->bus)
+		snprintf(ret_lines[2], sizeof(ret_lines[0]), "bus %s", device->bus);
+	if (device->firmware)
+		snprintf(ret_lines[3], sizeof(ret_lines[0]), "fw %s", device->firmware);
+	smi_devices_sensor(device, SNAPSHOT_VOLTAGE, " mV", ret_lines[4], sizeof(ret_lines[0]));
+	smi_devices_sensor(device, SNAPSHOT_CURRENT, " A", ret_lines[4], sizeof(ret_lines[0]));
+	smi_devices_sensor(device, SNAPSHOT_FAN, " rpm", ret_lines[5], sizeof(ret_lines[0]));
+	if (device->cores)
+		snprintf(ret_lines[6], sizeof(ret_lines[0]), "%" PRIu32 " cores", device->cores);
+}
+
+static void smi_devices_details(const struct smi_picture *picture,
+				const struct snapshot_device *device)
+{
+	unsigned int rest = smi_devices_bar(picture) - SMI_BAR;
+	char more[BOOK_TYPES][64];
+
+	smi_devices_more(picture, device, more);
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		const struct snapshot_device_memory *memory = &device->memory[type];
+		struct amount used = {.used = memory->used, .bound = memory->bound};
+		struct amount peak = {.used = memory->peak};
+
+		smi_devices_left(picture, "", more[type], "");
+		fprintf(picture->out, "  %-13s", types_name(type));
+		smi_picture_size(picture, &used, picture->size + 1);
+		fputc(' ', picture->out);
+		smi_picture_count(picture, memory->buffers, 7);
+		fputc(' ', picture->out);
+		if (memory->peak_is_unknown)
+			smi_picture_right(picture, "-", picture->size - 1);
+		else
+			smi_picture_size(picture, &peak, picture->size - 1);
+		fprintf(picture->out, "%*s |\n", (int)rest, "");
+	}
+}
+
+static void smi_devices_name(const struct smi_picture *picture,
+			     const struct snapshot_device *device, struct smi_left ret_lines[2])
+{
+	const char *degree = picture->style->utf8 ? "\u00b0C" : " C";
+	struct smi_left *first = &ret_lines[0], *second = &ret_lines[1];
+
+	memset(ret_lines, 0, 2 * sizeof(*ret_lines));
+	snprintf(first->number, sizeof(first->number), "%" PRIu32 "%s", device->device,
+		 device->remote ? "R" : "");
+	snprintf(first->card, sizeof(first->card), "%s%s%s", device->card ? device->card : "",
+		 device->card && device->arch ? " " : "", device->arch ? device->arch : "");
+	/* Rather one of the two than half of both. */
+	if (device->card && text_width(first->card) > SMI_CARD)
+		snprintf(first->card, sizeof(first->card), "%s", device->card);
+	if (!*first->card)
+		snprintf(first->card, sizeof(first->card), "unknown card");
+	smi_devices_sensor(device, SNAPSHOT_TEMPERATURE, degree, first->sensors,
+			   sizeof(first->sensors));
+	smi_devices_sensor(device, SNAPSHOT_POWER, " W", first->sensors, sizeof(first->sensors));
+	smi_devices_sensor(device, SNAPSHOT_AICLK, " MHz", second->sensors,
+			   sizeof(second->sensors));
+	if (!picture->is_wide && (*first->sensors || *second->sensors))
+		snprintf(second->card, sizeof(second->card), "%s%s%s", first->sensors,
+			 *first->sensors && *second->sensors ? "  " : "", second->sensors);
+	else if (device->unique_id)
+		snprintf(second->card, sizeof(second->card), "0x%" PRIx64, device->unique_id);
+	else
+		snprintf(second->card, sizeof(second->card), "(by number)");
+}
+
+static void smi_devices_one(const struct smi_picture *picture, const struct snapshot_device *device)
+{
+	struct amount dram = amount_of_device(device, TYPES_DRAM);
+	struct amount l1 = amount_of_device(device, TYPES_L1);
+	struct amount host = amount_of_device(device, TYPES_SYSTEM_MEMORY);
+	struct smi_left lines[2];
+
+	smi_devices_name(picture, device, lines);
+	smi_devices_left(picture, lines[0].number, lines[0].card, lines[0].sensors);
+	smi_devices_usage(picture, "DRAM", &dram);
+	smi_devices_left(picture, "", lines[1].card, lines[1].sensors);
+	smi_devices_usage(picture, "L1", &l1);
+	if (host.used || host.buffers) {
+		smi_devices_left(picture, "", "", "");
+		smi_devices_usage(picture, "Host", &host);
+	}
+	if (picture->style->details)
+		smi_devices_details(picture, device);
+}
+
+static void smi_devices_total(const struct smi_picture *picture, const struct amount *total,
+			      size_t shown)
+{
+	char text[128], number[TEXT_NUMBER_SIZE], buffers[TEXT_NUMBER_SIZE];
+
+	snprintf(text, sizeof(text), "Total: %s%s%s on %zu device%s",
+		 smi_picture_bound(picture, total->bound), text_size(total->used, number),
+		 amount_buffers(total, buffers), shown, shown == 1 ? "" : "s");
+	smi_picture_across(picture, text);
+	smi_picture_rule(picture);
+}
+
+void smi_devices(const struct smi_picture *picture)
+{
+	const struct snapshot *snapshot = picture->snapshot;
+	struct amount one, total = {0};
+	size_t shown = 0;
+	char title[64];
+
+	snprintf(title, sizeof(title), "Memory %*s / %*s", (int)picture->size, "Used",
+		 (int)picture->size, "Total");
+	smi_devices_rule(picture);
+	smi_devices_left(picture, "Dev", "Card", "Sensors");
+	fprintf(picture->out, " %-*s |\n",
+		(int)(smi_devices_usage_width(picture) + smi_devices_bar(picture) - SMI_BAR),
+		title);
+	smi_devices_rule(picture);
+	for (size_t i = 0; i < snapshot->device_count; i++) {
+		const struct snapshot_device *device = &snapshot->devices[i];
+
+		if (!smi_picture_shows_device(picture, device))
+			continue;
+		smi_devices_one(picture, device);
+		shown++;
+		one = amount_of_device(device, AMOUNT_ALL);
+		amount_add(&total, one.used, one.buffers, one.bound);
+	}
+	smi_devices_rule(picture);
+	smi_devices_total(picture, &total, shown);
+}

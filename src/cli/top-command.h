@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Between top-command.c (the command) and top-incidents.c (what the daemon remembers, as rows). */
+
+struct past;
+struct remote;
+
+/* Adds leaks and incidents, the newest first. 0, a remote_outcome, or a negative errno. */
+int top_past(struct remote *remote, struct past *past);

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * ttmem watch: events as they happen. Each round reads what is new in every book, puts it into the
+ * order of time and prints it. Between devices there is no other order; within one it is the order of
+ * the log. What went by too fast is counted and told, never guessed.
+ */
+
+#include "cli/watch/watch.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "book/read/view.h"
+#include "cli/common/command.h"
+#include "cli/common/options.h"
+#include "cli/common/output.h"
+#include "cli/common/session.h"
+#include "model/types.h"
+#include "source/books/scan.h"
+#include "source/books/stacks.h"
+
+#define WATCH_POLL_MS 20u
+#define WATCH_SCAN_NS 200000000u
+#define WATCH_SCAN_SHARE 20u              /* scanning may take a twentieth of the time */
+#define WATCH_SCAN_MAX_NS (10 * NS_PER_S) /* but who starts must be seen some time */
+#define WATCH_BATCH 65536u                /* events that are sorted together at most */
+
+struct watch_batch {
+	struct watch *watch;
+	struct follow_event *events;
+	size_t count, capacity;
+};
+
+/* Books that were refused, so that each is told once; and only if it is refused twice, because one that
+ * is being made looks wrong for a moment. */
+struct watch_refused {
+	struct {
+		dev_t device;
+		ino_t inode;
+		uint32_t pid;
+		uint32_t times;
+	} seen[SCAN_REFUSED_MAX];
+	size_t count;
+};
+
+const char *watch_string(const struct follow *follow, uint32_t id, char ret_text[WATCH_TEXT])
+{
+	size_t length;
+	const char *bytes = reader_string(&follow->book->reader, id, &length);
+
+	if (!bytes)
+		return NULL;
+	text_clean(bytes, bits_min(length, BOOK_PATH_MAX), ret_text);
+	return ret_text;
+}
+
+const char *watch_stack(const struct watch *watch, const struct follow_event *event)
+{
+	struct follow *follow = event->follow;
+
+	if (!watch->stacks)
+		return NULL;
+	/* Without memory for them there are none. */
+	if (!follow->stacks && stacks_new(&follow->stacks, follow->book, watch->namer) < 0)
+		return NULL;
+	return stacks_text(follow->stacks, event->event.stack);
+}
+
+const char *watch_comm(const struct follow *follow, char ret_text[WATCH_TEXT])
+{
+	const char *comm = follow->book->owner.comm;
+
+	text_clean(comm, strnlen(comm, sizeof(follow->book->owner.comm)), ret_text);
+	return ret_text;
+}
+
+void watch_totals(const struct follow *follow, uint32_t type, uint64_t *ret_bytes,
+		  uint64_t *ret_buffers)
+{
+	*ret_bytes = *ret_buffers = 0;
+	for (size_t i = 0; i < follow->count; i++) {
+		for (uint32_t t = 0; t < BOOK_TYPES; t++) {
+			if (type != BOOK_TYPES && type != t)
+				continue;
+			*ret_bytes += follow->shards[i].hot[t].bytes;
+			*ret_buffers += follow->shards[i].hot[t].buffers;
+		}
+	}
+}
+
+static void watch_flush(struct watch_batch *batch)
+{
+	struct watch *watch = batch->watch;
+
+	if (batch->count > 0)
+		qsort(batch->events, batch->count, sizeof(*batch->events), follow_compare);
+	for (size_t i = 0; i < batch->count; i++) {
+		const struct follow_event *event = &batch->events[i];
+		uint32_t type = book_meta_type(event->event.record.meta);
+
+		follow_apply(event);
+		if (event->missed)
+			watch->form->missed(watch, event);
+		else if (!watch->has_type || watch->type == type)
+			watch->form->event(watch, event);
+	}
+	batch->count = 0;
+}
+
+static int watch_collect(void *context, const struct follow_event *event)
+{
+	struct watch_batch *batch = context;
+	struct follow_event *events;
+
+	if (batch->count >= WATCH_BATCH)
+		watch_flush(batch);
+	events = array_grow(batch->events, &batch->capacity, batch->count + 1, sizeof(*events));
+	if (!events)
+		return -ENOMEM;
+	batch->events = events;
+	events[batch->count++] = *event;
+	return output_is_broken() ? -EPIPE : 0;
+}
+
+static bool watch_knows(const struct watch *watch, const struct scan_book *book)
+{
+	for (size_t i = 0; i < watch->count; i++) {
+		if (watch->follows[i]->book == book)
+			return true;
+	}
+	return false;
+}
+
+static int watch_adopt(struct watch *watch, const struct scan *scan)
+{
+	for (size_t i = 0; i < scan->count; i++) {
+		struct scan_book *book = scan->books[i];
+		struct follow **follows;
+		int r;
+
+		if (book->gone || !book->alive || book->ignored || watch_knows(watch, book))
+			continue;
+		follows = array_grow(watch->follows, &watch->capacity, watch->count + 1,
+				     sizeof(struct follow *));
+		if (!follows)
+			return -ENOMEM;
+		watch->follows = follows;
+		r = follow_new(&follows[watch->count], book, &scan->proc, book->first_pass > 1);
+		if (r < 0)
+			return r;
+		watch->form->started(watch, follows[watch->count++]);
+	}
+	return 0;
+}
+
+static void watch_tell_refused(struct watch_refused *refused, const struct scan *scan)
+{
+	for (size_t i = 0; i < bits_min(scan->refused_count, SCAN_REFUSED_MAX); i++) {
+		const struct scan_refused *entry = &scan->refused[i];
+		size_t k = 0;
+
+		while (k < refused->count && (refused->seen[k].inode != entry->inode ||
+					      refused->seen[k].device != entry->device ||
+					      refused->seen[k].pid != entry->pid))
+			k++;
+		if (k == SCAN_REFUSED_MAX)
+			return; /* enough has been told */
+		if (k == refused->count) {
+			refused->seen[k].inode = entry->inode;
+			refused->seen[k].device = entry->device;
+			refused->seen[k].pid = entry->pid;
+			refused->seen[k].times = 0;
+			refused->count++;
+		}
+		if (++refused->seen[k].times == 2)
+			fprintf(stderr, "note: pid %" PRIu32 ": book refused: %s\n", entry->pid,
+				entry->reason);
+	}
+}
+
+/* Reads all books once. Those that are over or cannot be read any more are let go. */
+static int watch_round(struct watch *watch, struct watch_batch *batch, struct view *view,
+		       struct log *log)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < watch->count; i++) {
+		struct follow *follow = watch->follows[i];
+		int r = follow_poll(follow, view, log, watch_collect, batch);
+
+		if (r == -ENOMEM || r == -EPIPE)
+			return r;
+		if (r < 0) {
+			fprintf(stderr, "note: pid %" PRIu32 ": its book cannot be read: %s\n",
+				follow->book->owner.pid, reader_strerror(r));
+			follow->is_over = true;
+		}
+		if (follow->book->gone)
+			follow->is_over = true;
+	}
+	watch_flush(batch);
+	for (size_t i = 0; i < watch->count; i++) {
+		struct follow *follow = watch->follows[i];
+
+		if (follow->is_over) {
+			watch->form->ended(watch, follow);
+			/* Not to be adopted again while somebody else holds the book. */
+			follow->book->ignored = true;
+			follow_free(follow);
+		} else {
+			watch->follows[n++] = follow;
+		}
+	}
+	watch->count = n;
+	return 0;
+}
+
+static int watch_loop(struct watch *watch, struct look *look)
+{
+	CLEANUP(view_deinit) struct view view = VIEW_NULL;
+	CLEANUP(log_deinit) struct log log = {0};
+	struct watch_batch batch = {.watch = watch};
+	struct watch_refused refused = {0};
+	struct scan *scan = look_scan(look);
+	uint64_t next_scan = 0;
+	int r = 0;
+
+	while (r == 0 && !output_is_stopped() && !output_is_broken()) {
+		uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+		if (now >= next_scan) {
+			uint64_t took;
+
+			r = look_refresh(look);
+			if (r == 0)
+				r = watch_adopt(watch, scan);
+			watch_tell_refused(&refused, scan);
+			took = clock_ns(CLOCK_MONOTONIC) - now;
+			next_scan = now + bits_max(WATCH_SCAN_NS, bits_min(took * WATCH_SCAN_SHARE,
+									   WATCH_SCAN_MAX_NS));
+		}
+		if (watch->stacks)
+			watch->namer = look_namer(look); /* with new time to ask */
+		if (r == 0)
+			r = watch_round(watch, &batch, &view, &log);
+		if (fflush(stdout) == 0)
+			output_sleep(WATCH_POLL_MS);
+	}
+	free(batch.events);
+	return r == -EPIPE ? 0 : r;
+}
+
+static int watch_parse_format(void *target, const char *text)
+{
+	static const struct watch_form *const forms[] = {&watch_text, &watch_seed, &watch_json};
+	struct watch *watch = target;
+
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+		if (strcmp(forms[i]->name, text) == 0) {
+			watch->form = forms[i];
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static int watch_parse_ids(void *target, const char *text)
+{
+	bool *decimal = target;
+
+	*decimal = strcmp(text, "decimal") == 0;
+	return *decimal || strcmp(text, "hex") == 0 ? 0 : -EINVAL;
+}
+
+static int watch_parse_type(void *target, const char *text)
+{
+	struct watch *watch = target;
+
+	watch->has_type = true;
+	return types_parse(text, &watch->type);
+}
+
+static int watch_run(int argc, char **argv)
+{
+	CLEANUP(look_cleanup) struct look *look = NULL;
+	struct watch watch = {.form = &watch_text};
+	const struct options_item items[] = {
+		{0, "format", "text|seed|json", "how it is printed; seed: as the old server did",
+		 &watch, watch_parse_format},
+		{0, "ids", "hex|decimal", "how addresses are printed", &watch.decimal,
+		 watch_parse_ids},
+		{0, "stacks", NULL, "with call stacks", &watch.stacks, NULL},
+		{0, "type", "TYPE", "only events of this type", &watch, watch_parse_type},
+	};
+	const struct options options = {
+		.command = "watch",
+		.shows_sizes = true,
+		.summary = "Events as they happen, until interrupted.",
+		.items = items,
+		.count = ARRAY_SIZE(items),
+	};
+	int r = options_parse_only(&options, argc, argv);
+
+	if (r != 0)
+		return options_exit(r);
+	output_start();
+	output_catch_stop();
+	r = look_new(&look);
+	if (r == 0)
+		r = watch_loop(&watch, look);
+	for (size_t i = 0; i < watch.count; i++)
+		follow_free(watch.follows[i]);
+	free(watch.follows);
+	if (r < 0)
+		return output_fail("watch", "cannot look at processes", r);
+	return output_finish();
+}
+
+const struct command watch_command = {
+	.name = "watch",
+	.summary = "events as they happen",
+	.run = watch_run,
+};

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Between the loop of "ttmem watch" (watch.c) and the forms that it prints (watch-*.c). */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/text.h"
+#include "book/format/layout.h"
+#include "source/books/follow.h"
+
+#define WATCH_TEXT TEXT_CLEAN_SIZE(BOOK_PATH_MAX)
+
+struct namer;
+struct watch;
+
+/* How one form says things. Called in the order of time; totals stand after the event. */
+struct watch_form {
+	const char *name;
+	void (*event)(const struct watch *watch, const struct follow_event *event);
+	void (*missed)(const struct watch *watch, const struct follow_event *event);
+	void (*started)(const struct watch *watch, const struct follow *follow);
+	void (*ended)(const struct watch *watch, const struct follow *follow);
+};
+
+struct watch {
+	const struct watch_form *form;
+	bool decimal; /* ids in decimal */
+	bool stacks;
+	struct namer *namer; /* of their frames; the look's */
+	bool has_type;
+	uint32_t type;
+	struct follow **follows;
+	size_t count, capacity;
+};
+
+extern const struct watch_form watch_text;
+extern const struct watch_form watch_seed;
+extern const struct watch_form watch_json;
+
+/* A string of a book; NULL = none. */
+const char *watch_string(const struct follow *follow, uint32_t id, char ret_text[WATCH_TEXT]);
+
+/* The stack of the call, if stacks are wanted; NULL = none. Until the next call. */
+const char *watch_stack(const struct watch *watch, const struct follow_event *event);
+
+/* Name of the owner. */
+const char *watch_comm(const struct follow *follow, char ret_text[WATCH_TEXT]);
+
+/* What the owner holds of a type on all devices; BOOK_TYPES = of all types. */
+void watch_totals(const struct follow *follow, uint32_t type, uint64_t *ret_bytes,
+		  uint64_t *ret_buffers);

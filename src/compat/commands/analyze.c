@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* ttmem analyze: reads the logs of the old system and says what went wrong. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "cli/common/command.h"
+#include "cli/common/options.h"
+#include "cli/common/output.h"
+#include "compat/commands/analyze.h"
+#include "model/filter.h"
+#include "model/types.h"
+
+#define ANALYZE_CHUNK (256u << 10)
+#define ANALYZE_TOP 10u
+#define ANALYZE_LEAK 86 /* as "ttmem run --fail-on-leak" */
+#define ANALYZE_BAR 30u
+#define ANALYZE_REDRAW_NS UINT64_C(100000000)
+
+enum {
+	ANALYZE_TYPE_CB = 5,
+	ANALYZE_TYPE_KERNEL = 6,
+};
+
+/* How far the reading is, for a person who waits. */
+struct analyze_progress {
+	bool is_shown;
+	uint64_t total; /* 0 = not known */
+	uint64_t done;
+	uint64_t drawn_ns;
+};
+
+static void analyze_cleanup(struct analysis **analysis)
+{
+	analysis_free(*analysis);
+}
+
+static void analyze_cleanup_log(struct logread **log)
+{
+	logread_free(*log);
+}
+
+bool analyze_wants_type(const struct analyze *analyze, uint32_t type)
+{
+	return !analyze->has_type || analyze->type == type;
+}
+
+const char *analyze_type_name(uint32_t type)
+{
+	return type < BOOK_TYPES ? types_name(type) : NULL;
+}
+
+const char *analyze_path(const struct analyze_file *file)
+{
+	return strcmp(file->path, "-") == 0 ? "standard input" : file->path;
+}
+
+static uint64_t analyze_blind(const struct analyze_file *file)
+{
+	uint64_t count = 0;
+
+	for (size_t f = 0; f < LOGREAD_FORMATS; f++) {
+		if (!logread_format_has_frees((enum logread_format)f))
+			count += file->counts.of_format[f];
+	}
+	return count;
+}
+
+const char *analyze_no_frees(const struct analyze_file *file)
+{
+	uint64_t blind = analyze_blind(file);
+
+	if (blind == 0)
+		return NULL;
+	return blind == file->counts.events
+		       ? "this log has no frees: what was left cannot be told"
+		       : "a part of this log has no frees: what was left of it cannot be told";
+}
+
+static void analyze_draw(struct analyze_progress *progress)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	char number[TEXT_NUMBER_SIZE];
+	unsigned int filled;
+
+	if (!progress->is_shown || now - progress->drawn_ns < ANALYZE_REDRAW_NS)
+		return;
+	progress->drawn_ns = now;
+	if (progress->total == 0) {
+		fprintf(stderr, "\r%s\033[K", text_size(progress->done, number));
+		return;
+	}
+	filled = (unsigned int)(ANALYZE_BAR * bits_min(progress->done, progress->total) /
+				progress->total);
+	fprintf(stderr, "\r[%.*s%*s] %3" PRIu64 " %%  %s\033[K", (int)filled,
+		"##############################", (int)(ANALYZE_BAR - filled), "",
+		bits_min(100, 100 * progress->done / progress->total),
+		text_size(progress->done, number));
+}
+
+static int analyze_read_all(struct logread *log, int fd, struct analyze_progress *progress)
+{
+	CLEANUP_FREE char *chunk = malloc(ANALYZE_CHUNK);
+	int r = chunk ? 0 : -ENOMEM;
+
+	while (r == 0) {
+		ssize_t n = read(fd, chunk, ANALYZE_CHUNK);
+
+		if (n == 0)
+			return logread_finish(log);
+		if (n < 0) {
+			if (errno != EINTR)
+				return -errno;
+			continue;
+		}
+		r = logread_feed(log, chunk, (size_t)n);
+		progress->done += (uint64_t)n;
+		analyze_draw(progress);
+	}
+	return r;
+}
+
+static int analyze_read(struct analysis *analysis, struct analyze_file *file,
+			struct analyze_progress *progress)
+{
+	CLEANUP(analyze_cleanup_log) struct logread *log = NULL;
+	bool is_input = strcmp(file->path, "-") == 0;
+	CLEANUP_CLOSE int fd = is_input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+					: open(file->path, O_RDONLY | O_CLOEXEC);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = logread_new(&log, analysis_take, analysis);
+	if (r < 0)
+		return r;
+	r = analyze_read_all(log, fd, progress);
+	file->counts = *logread_counts(log);
+	return r;
+}
+
+static int analyze_read_files(struct analyze *analyze, struct analysis *analysis)
+{
+	struct analyze_progress progress = {.is_shown = isatty(STDERR_FILENO) == 1};
+	struct stat st;
+	int r = 0;
+
+	for (size_t i = 0; i < analyze->file_count; i++) {
+		const char *path = analyze->files[i].path;
+		bool is_file = strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &st) == 0
+						      : stat(path, &st) == 0;
+
+		if (is_file && S_ISREG(st.st_mode))
+			progress.total += (uint64_t)st.st_size;
+	}
+	for (size_t i = 0; r == 0 && i < analyze->file_count; i++) {
+		char text[1024];
+
+		analysis_set_file(analysis, (uint32_t)i);
+		r = analyze_read(analysis, &analyze->files[i], &progress);
+		if (r < 0) {
+			text_escape(analyze->files[i].path, text, sizeof(text));
+			(void)output_fail("analyze", text, r); /* the caller ends with that code */
+		}
+	}
+	if (progress.drawn_ns)
+		fputs("\r\033[K", stderr);
+	return r;
+}
+
+/* Why the reader cannot judge a file; NULL if it can. */
+static const char *analyze_doubt(const struct analyze_file *file, bool asks_for_leaks)
+{
+	if (file->counts.bytes > 0 && !file->counts.is_known)
+		return "nothing in it is of a known log";
+	/* A log of nothing is no different from a file that nobody wrote to: no gate passes on that. */
+	if (file->counts.bytes == 0 && asks_for_leaks)
+		return "it is empty: what was left cannot be told";
+	return asks_for_leaks ? analyze_no_frees(file) : NULL;
+}
+
+static bool analyze_is_doubted(const struct analyze *analyze, bool asks_for_leaks)
+{
+	for (size_t i = 0; i < analyze->file_count; i++) {
+		if (analyze_doubt(&analyze->files[i], asks_for_leaks))
+			return true;
+	}
+	return false;
+}
+
+/* Tells of each file that cannot be judged. Return: exit code. */
+static int analyze_complain(const struct analyze *analyze, bool asks_for_leaks)
+{
+	int code = COMMAND_OK;
+
+	for (size_t i = 0; i < analyze->file_count; i++) {
+		const struct analyze_file *file = &analyze->files[i];
+		const char *doubt = analyze_doubt(file, asks_for_leaks);
+
+		if (!doubt)
+			continue;
+		fputs("ttmem analyze: ", stderr);
+		text_put(stderr, analyze_path(file));
+		fprintf(stderr, ": %s\n", doubt);
+		code = COMMAND_FAILED;
+	}
+	return code;
+}
+
+static void analyze_add_sum(struct analyze_totals *totals, const struct analysis_sum *sum,
+			    uint32_t type)
+{
+	totals->allocs += sum->allocs;
+	totals->frees += sum->frees;
+	totals->reuses += sum->reuses;
+	totals->leaks += sum->leaks;
+	totals->leaked_bytes += sum->leaked_bytes;
+	totals->early_frees += sum->early_frees;
+	for (size_t i = 0; i < ANALYSIS_KINDS; i++)
+		totals->found[i] += sum->found[i];
+	if (sum->leaks == 0 && (type == ANALYZE_TYPE_CB || type == ANALYZE_TYPE_KERNEL)) {
+		totals->unnamed += sum->live;
+		totals->unnamed_bytes += sum->live_bytes;
+	}
+}
+
+static void analyze_add(struct analyze *analyze)
+{
+	struct analyze_totals *totals = &analyze->totals;
+	const struct analysis_result *result = &analyze->result;
+
+	for (size_t i = 0; i < analyze->file_count; i++) {
+		totals->events += analyze->files[i].counts.events;
+		totals->damaged += analyze->files[i].counts.damaged;
+		totals->blind += analyze_blind(&analyze->files[i]);
+	}
+	for (size_t i = 0; i < LOGREAD_FORMATS; i++) {
+		for (size_t j = 0; j < BOOK_DEVICES; j++) {
+			const struct analysis_device *device = result->devices[i][j];
+
+			for (uint32_t t = 0; device && t < ANALYSIS_TYPES; t++) {
+				if (analyze_wants_type(analyze, t))
+					analyze_add_sum(totals, &device->sums[t], t);
+			}
+		}
+	}
+	for (size_t i = 0; i < result->leak_count; i++) {
+		const struct analysis_leak *leak = &result->leaks[i];
+
+		if (leak->how != ANALYSIS_PROCESS_ENDED || !analyze_wants_type(analyze, leak->type))
+			continue;
+		totals->ended++;
+		totals->ended_bytes += leak->size;
+	}
+}
+
+static int analyze_compare_addresses(const void *left, const void *right)
+{
+	const uint64_t *a = left, *b = right;
+
+	return (*a > *b) - (*a < *b);
+}
+
+int analyze_addresses(const struct analyze *analyze)
+{
+	const struct analysis_result *result = &analyze->result;
+	CLEANUP_FREE uint64_t *list = calloc(result->leak_count + 1, sizeof(*list));
+	size_t count = 0;
+
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < result->leak_count; i++) {
+		if (analyze_wants_type(analyze, result->leaks[i].type))
+			list[count++] = result->leaks[i].address;
+	}
+	qsort(list, count, sizeof(*list), analyze_compare_addresses);
+	for (size_t i = 0; i < count; i++) {
+		if (i == 0 || list[i] != list[i - 1])
+			printf("0x%" PRIx64 "\n", list[i]);
+	}
+	return 0;
+}
+
+/* Which of two sites is shown first: for qsort_r(). */
+static int analyze_compare_sites(const void *left, const void *right, void *context)
+{
+	const struct analysis_result *result = context;
+	const struct analysis_site *a = &result->sites[*(const size_t *)left];
+	const struct analysis_site *b = &result->sites[*(const size_t *)right];
+
+	if (a->leaked_bytes != b->leaked_bytes)
+		return a->leaked_bytes < b->leaked_bytes ? 1 : -1;
+	if (a->bytes != b->bytes)
+		return a->bytes < b->bytes ? 1 : -1;
+	return a < b ? -1 : a > b;
+}
+
+size_t *analyze_sites(const struct analyze *analyze, size_t *ret_count)
+{
+	struct analysis_result result = analyze->result; /* qsort_r() takes no const */
+	CLEANUP_FREE size_t *order = calloc(result.site_count + 1, sizeof(*order));
+	size_t count = 0;
+
+	if (!order)
+		return NULL;
+	for (size_t i = 0; i < result.site_count; i++) {
+		if (analyze_wants_type(analyze, result.sites[i].type))
+			order[count++] = i;
+	}
+	qsort_r(order, count, sizeof(*order), analyze_compare_sites, &result);
+	*ret_count = count;
+	return cleanup_steal(order);
+}
+
+static int analyze_report(struct analyze *analyze, bool json, bool addresses)
+{
+	int r = 0;
+
+	analyze_add(analyze);
+	if (!addresses)
+		(void)analyze_names(analyze); /* or names as they are in the log */
+	if (addresses)
+		r = analyze_addresses(analyze);
+	else if (json)
+		analyze_json(analyze, clock_ns(CLOCK_REALTIME));
+	else
+		analyze_print(analyze);
+	return r;
+}
+
+static int analyze_files(struct analyze *analyze, char **paths, int count)
+{
+	analyze->files = calloc((size_t)count, sizeof(*analyze->files));
+	if (!analyze->files)
+		return -ENOMEM;
+	for (int i = 0; i < count; i++)
+		analyze->files[i].path = paths[i];
+	analyze->file_count = (size_t)count;
+	return 0;
+}
+
+/* What is asked for besides the files. */
+struct analyze_wish {
+	bool json, addresses, fail_on_leak;
+	struct filter filter;
+};
+
+static int analyze_go(struct analyze *analyze, const struct analyze_wish *wish)
+{
+	CLEANUP(analyze_cleanup) struct analysis *analysis = NULL;
+	const struct filter *filter = &wish->filter;
+	bool asks_for_leaks = wish->fail_on_leak || wish->addresses;
+	int r = analysis_new(&analysis);
+
+	if (r < 0)
+		return output_fail("analyze", "cannot begin", r);
+	if (filter->device_count > 0)
+		analysis_only_device(analysis, (uint32_t)filter->devices[0].value);
+	analyze->has_type = filter->has_type;
+	analyze->type = filter->type;
+	if (analyze_read_files(analyze, analysis) < 0)
+		return COMMAND_FAILED; /* has been told */
+	r = analysis_finish(analysis, &analyze->result);
+	analyze->is_doubted = analyze_is_doubted(analyze, asks_for_leaks);
+	if (r == 0)
+		r = analyze_report(analyze, wish->json, wish->addresses);
+	if (r < 0)
+		return output_fail("analyze", "cannot add up", r);
+	return analyze_complain(analyze, asks_for_leaks);
+}
+
+static int analyze_run(int argc, char **argv)
+{
+	struct analyze analyze = {.top = 0};
+	struct analyze_wish wish = {.json = false};
+	const struct options_item items[] = {
+		{0, "json", NULL, "as JSON", &wish.json, NULL},
+		{0, "leaked-addresses", NULL, "only the addresses that were left, one in a line",
+		 &wish.addresses, NULL},
+		{0, "device", "DEVICE", "only this device", &wish.filter, options_device},
+		{0, "type", "TYPE", "only this type of memory", &wish.filter, options_type},
+		{0, "top", "N", "rows of each list (10; as JSON: all)", &analyze.top, options_u32},
+		{0, "fail-on-leak", NULL, "exit with 86 if something was left", &wish.fail_on_leak,
+		 NULL},
+	};
+	const struct options options = {
+		.command = "analyze",
+		.shows_sizes = true,
+		.arguments = "FILE...",
+		.summary =
+			"Reads logs of the old allocation server, of TT_BUFFER_DEBUG_LOG,\n"
+			"TT_ALLOC_TRACKING_DETAILED and TT_ALLOC_STACK_TRACE, and says what was\n"
+			"left, freed twice or unknown, and why. \"-\" is standard input.",
+		.items = items,
+		.count = ARRAY_SIZE(items),
+	};
+	int count, code, r = options_parse(&options, argc, argv, &count);
+
+	if (r != 0)
+		return options_exit(r);
+	if (count == 0)
+		r = options_mistake("analyze", "which file?");
+	else if (wish.json && wish.addresses)
+		r = options_mistake("analyze", "--json and --leaked-addresses at once?");
+	else if (wish.filter.device_count > 1 ||
+		 (wish.filter.device_count > 0 && wish.filter.devices[0].by_id))
+		r = options_mistake("analyze", "--device takes one number, as the log has it");
+	if (r != 0)
+		return options_exit(r);
+	analyze.has_top = analyze.top > 0;
+	analyze.top = analyze.has_top ? analyze.top : ANALYZE_TOP;
+	output_start();
+	if (analyze_files(&analyze, argv, count) < 0)
+		return output_fail("analyze", "cannot begin", -ENOMEM);
+	code = analyze_go(&analyze, &wish);
+	analyze_names_deinit(&analyze);
+	free(analyze.files);
+	r = output_finish();
+	/* What is left in one file is left, whatever may be said of the others. */
+	if (r == COMMAND_OK && wish.fail_on_leak && analyze.totals.leaks > 0)
+		return ANALYZE_LEAK;
+	return code == COMMAND_OK ? r : code;
+}
+
+const struct command analyze_command = {
+	.name = "analyze",
+	.summary = "what logs of the old system tell: leaks, double frees",
+	.run = analyze_run,
+};

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The lines of the old allocation server, letter for letter, because scripts and people's eyes know
+ * them: for "ttmem watch --format seed" and for "ttmemd --log-events". A size change was no event of its
+ * own there: it shows as a free and an allocation. Numbers are as C++ streams print them, with six
+ * significant digits.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "book/format/layout.h"
+
+/* Longer than any line below. */
+#define SEED_LINES_SIZE 512u
+
+#define SEED_LINES_MB (1024.0 * 1024.0)
+
+struct seed_lines_event {
+	const struct book_event *event;
+	uint32_t pid;
+	uint32_t device;
+	uint32_t kernel_sort;
+	uint64_t
+		total; /* bytes of this type on the device after it; for circular buffers and kernels */
+	bool decimal; /* ids in decimal, as the first servers had them */
+};
+
+/* What a dead process left. */
+struct seed_lines_dead {
+	uint32_t pid;
+	uint64_t buffers, bytes;
+	uint64_t cbs, cb_bytes;
+	uint64_t kernels, kernel_bytes;
+};
+
+/* The line of an event, with its newline; 0 if it has none. Return: its length. */
+size_t seed_lines_event(const struct seed_lines_event *event, char ret_text[SEED_LINES_SIZE]);
+
+/* Whether a line of this event tells a total. */
+bool seed_lines_has_total(const struct book_event *event);
+
+/* The lines for a process that has ended and left something. Return: their length. */
+size_t seed_lines_dead(const struct seed_lines_dead *dead, char ret_text[SEED_LINES_SIZE]);
+
+/* "Application", "Fabric", "Dispatch". */
+const char *seed_lines_sort(uint32_t kernel_sort);

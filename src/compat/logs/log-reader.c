@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Bytes to lines, lines to whoever understands them. */
+
+#include "compat/logs/log-reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "compat/logs/log-reader-private.h"
+#include "model/types.h"
+
+int logread_new(struct logread **ret_log, logread_take take, void *context)
+{
+	struct logread *log = calloc(1, sizeof(*log));
+
+	if (!log)
+		return -ENOMEM;
+	log->take = take;
+	log->context = context;
+	*ret_log = log;
+	return 0;
+}
+
+struct logread *logread_free(struct logread *log)
+{
+	free(log);
+	return NULL;
+}
+
+const struct logread_counts *logread_counts(const struct logread *log)
+{
+	return &log->counts;
+}
+
+const char *logread_format_name(enum logread_format format)
+{
+	static const char *const names[LOGREAD_FORMATS] = {
+		"server",
+		"buffer_debug",
+		"detailed",
+		"stack_trace",
+	};
+
+	return names[format];
+}
+
+bool logread_format_has_frees(enum logread_format format)
+{
+	return format != LOGREAD_DETAILED;
+}
+
+bool logread_eat(const char **at, const char *text)
+{
+	size_t length = strlen(text);
+
+	if (strncmp(*at, text, length) != 0)
+		return false;
+	*at += length;
+	return true;
+}
+
+bool logread_is_begun(const char *at, const char *text, size_t least)
+{
+	size_t length = strlen(at);
+
+	return length >= least && length < strlen(text) && strncmp(at, text, length) == 0;
+}
+
+bool logread_eat_number(const char **at, uint64_t *ret_value)
+{
+	const char *p = *at;
+	uint64_t value = 0;
+
+	if (*p < '0' || *p > '9')
+		return false;
+	for (; *p >= '0' && *p <= '9'; p++) {
+		if (__builtin_mul_overflow(value, 10u, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)(*p - '0'), &value))
+			return false;
+	}
+	*at = p;
+	*ret_value = value;
+	return true;
+}
+
+bool logread_eat_small(const char **at, uint32_t *ret_value)
+{
+	const char *p = *at;
+	uint64_t value;
+
+	if (!logread_eat_number(&p, &value) || value > INT32_MAX)
+		return false;
+	*at = p;
+	*ret_value = (uint32_t)value;
+	return true;
+}
+
+static int logread_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+bool logread_eat_id(const char **at, uint64_t *ret_value)
+{
+	const char *p = *at;
+	uint64_t value = 0;
+
+	if (!logread_eat(&p, "0x"))
+		return logread_eat_number(at, ret_value);
+	if (logread_digit(*p) < 0)
+		return false;
+	for (; logread_digit(*p) >= 0; p++) {
+		if (value >> 60)
+			return false;
+		value = value << 4 | (uint64_t)logread_digit(*p);
+	}
+	*at = p;
+	*ret_value = value;
+	return true;
+}
+
+bool logread_eat_device(const char **at, uint32_t *ret_device)
+{
+	const char *p = *at;
+	uint32_t device;
+
+	if (!logread_eat_small(&p, &device) || device >= BOOK_DEVICES)
+		return false;
+	*at = p;
+	*ret_device = device;
+	return true;
+}
+
+bool logread_eat_type(const char **at, uint32_t *ret_type)
+{
+	size_t length = strcspn(*at, " \t");
+	char name[32];
+
+	if (length == 0 || length >= sizeof(name))
+		return false;
+	memcpy(name, *at, length);
+	name[length] = '\0';
+	*at += length;
+	if (types_parse(name, ret_type) < 0)
+		*ret_type = LOGREAD_NO_TYPE;
+	return true;
+}
+
+int logread_put(struct logread *log, const struct logread_event *event)
+{
+	log->counts.events++;
+	log->counts.is_known = true;
+	log->counts.of_format[event->format]++;
+	return log->take(log->context, event);
+}
+
+/* Whether a line only keeps records apart. */
+static bool logread_is_between(const char *line)
+{
+	static const char *const marks[] = {"═", "─"};
+
+	line += strspn(line, " \t");
+	return !*line || strncmp(line, marks[0], strlen(marks[0])) == 0 ||
+	       strncmp(line, marks[1], strlen(marks[1])) == 0;
+}
+
+/* A whole line, ended by NUL. */
+static int logread_line(struct logread *log)
+{
+	struct logread_event event = {.type = LOGREAD_NO_TYPE, .line = log->counts.lines};
+	int outcome, r;
+
+	/* In the middle of a file that was cut or overwritten there may be anything. */
+	if (memchr(log->line, '\0', log->length))
+		log->is_cut = true;
+	r = logread_record_line(log, log->line, &outcome);
+	if (r < 0 || outcome == LOGREAD_TAKEN)
+		return r;
+	if (outcome == LOGREAD_OTHER)
+		outcome = logread_server_line(log->line, &event);
+	if (outcome == LOGREAD_OTHER)
+		outcome = logread_detailed_line(log->line, &event);
+	if (outcome == LOGREAD_TAKEN && !log->is_cut)
+		return logread_put(log, &event);
+	if (outcome != LOGREAD_OTHER)
+		log->counts.damaged++;
+	else if (logread_is_known_line(log->line))
+		log->counts.is_known = true;
+	else
+		log->counts.other += !logread_is_between(log->line);
+	return 0;
+}
+
+static int logread_end_line(struct logread *log)
+{
+	int r;
+
+	if (log->length > 0 && log->line[log->length - 1] == '\r')
+		log->length--;
+	log->line[log->length] = '\0';
+	log->counts.lines++;
+	r = logread_line(log);
+	log->length = 0;
+	log->is_cut = false;
+	return r;
+}
+
+int logread_feed(struct logread *log, const char *bytes, size_t length)
+{
+	const char *end = bytes + length;
+	int r;
+
+	log->counts.bytes += length;
+	while (bytes < end) {
+		const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
+		size_t n = (size_t)((newline ? newline : end) - bytes);
+		size_t fits = bits_min(n, LOGREAD_LINE_MAX - log->length);
+
+		memcpy(log->line + log->length, bytes, fits);
+		log->length += fits;
+		log->is_cut |= fits < n;
+		if (!newline)
+			return 0;
+		r = logread_end_line(log);
+		if (r < 0)
+			return r;
+		bytes = newline + 1;
+	}
+	return 0;
+}
+
+int logread_finish(struct logread *log)
+{
+	int r = log->length > 0 ? logread_end_line(log) : 0;
+
+	return r < 0 ? r : logread_put_record(log);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Answers to old clients, from snapshots that are made up. */
+
+#include "compat/server/legacy-answer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/unit.h"
+#include "model/snapshot.h"
+
+static struct snapshot *atest_snapshot(uint32_t processes)
+{
+	struct snapshot *snapshot = snapshot_new(1000);
+
+	assert(snapshot);
+	for (uint32_t i = 0; i < processes; i++) {
+		struct snapshot_process process = {.pid = 100 + i,
+						   .start_ticks = 1,
+						   .comm = "x",
+						   .user = "x",
+						   .source = "book",
+						   .alive = true};
+		uint32_t index;
+
+		assert(snapshot_add_process(snapshot, &process, &index) == 0 && index == i);
+	}
+	return snapshot;
+}
+
+static struct snapshot_part *atest_part(struct snapshot *snapshot, uint32_t process,
+					uint32_t device)
+{
+	struct snapshot_part *part = snapshot_part(snapshot, process, device);
+
+	assert(part);
+	return part;
+}
+
+UNIT(facts_of_a_device)
+{
+	struct legacy_answer_devices devices = {.count = 2};
+	struct snapshot *snapshot = atest_snapshot(2);
+	struct snapshot_part *part = atest_part(snapshot, 0, 3);
+	struct legacy_answer answer;
+
+	part->facts = (struct snapshot_facts){
+		.declared = true,
+		.arch = "wormhole_b0",
+		.capacity = {[0] = UINT64_C(12) << 30, [1] = 100 << 20},
+		.dram_banks = 12,
+		.dram_bank_size = UINT64_C(1) << 30,
+		.l1_per_core = 1499136,
+	};
+	/* Another process has it open and says nothing. */
+	(void)atest_part(snapshot, 1, 3);
+	devices.known[1] = 1;
+	devices.arch[1] = 3;
+	assert(snapshot_finish(snapshot) == 0);
+	legacy_answer_info(snapshot, &devices, 3, &answer);
+	assert(answer.type == LEGACY_DEVICE_INFO_RESPONSE && answer.device == 3);
+	assert(answer.available && answer.arch == 2 && answer.dram_channels == 12);
+	assert(answer.total_dram == UINT64_C(12) << 30 && answer.total_l1 == 100 << 20);
+	assert(answer.dram_per_channel == UINT64_C(1) << 30 && answer.l1_per_core == 1499136);
+	assert(answer.devices == 0);
+	/* Only the driver knows it. */
+	legacy_answer_info(snapshot, &devices, 1, &answer);
+	assert(answer.available && answer.arch == 3 && answer.total_dram == 0);
+	/* Nobody does. */
+	legacy_answer_info(snapshot, &devices, 2, &answer);
+	assert(!answer.available);
+	legacy_answer_info(snapshot, &devices, INT32_MAX, &answer);
+	assert(!answer.available);
+	legacy_answer_info(snapshot, &devices, INT32_MIN, &answer);
+	assert(!answer.available && answer.devices == 0);
+	legacy_answer_info(snapshot, &devices, -1, &answer);
+	assert(answer.available && answer.devices == 4);
+	snapshot_free(snapshot);
+}
+
+/* What processes claim may be anything; sums stop at the top. The dead do not count. */
+UNIT(sums_saturate_and_skip_the_dead)
+{
+	struct snapshot *snapshot = atest_snapshot(3);
+	struct legacy_answer answer;
+
+	atest_part(snapshot, 0, 0)->memory[2].used = UINT64_MAX - 1;
+	atest_part(snapshot, 1, 0)->memory[3].used = 5;
+	atest_part(snapshot, 0, 0)->memory[0].used = 7;
+	atest_part(snapshot, 1, 0)->memory[0].used = 8;
+	atest_part(snapshot, 2, 0)->memory[0].used = 1000;
+	snapshot->processes[2].alive = false;
+	assert(snapshot_finish(snapshot) == 0);
+	legacy_answer_query(snapshot, 0, &answer);
+	assert(answer.l1_small == UINT64_MAX && answer.dram == 15);
+	legacy_answer_query(snapshot, 1, &answer);
+	assert(answer.l1_small == 0 && answer.dram == 0 && answer.device == 1);
+	snapshot_free(snapshot);
+}
+
+UNIT(a_long_list_is_cut)
+{
+	struct snapshot *snapshot = atest_snapshot(1);
+	CLEANUP_FREE char *text = NULL;
+	size_t length, lines = 0;
+	FILE *out = open_memstream(&text, &length);
+
+	assert(out);
+	for (uint64_t i = 0; i < LEGACY_ANSWER_ROWS_MAX + 10; i++) {
+		struct snapshot_buffer buffer = {.address = i, .size = 1024, .refs = 1};
+
+		assert(snapshot_add_buffer(snapshot, &buffer) == 0);
+		atest_part(snapshot, 0, 0)->memory[0].buffers++;
+	}
+	assert(snapshot_finish(snapshot) == 0);
+	legacy_answer_text(out, snapshot);
+	assert(fclose(out) == 0);
+	for (const char *at = text; (at = strstr(at, "    - Buffer ")); at++)
+		lines++;
+	assert(lines == LEGACY_ANSWER_ROWS_MAX);
+	assert(strstr(text, "Not all are listed: the first 4096 only\n"));
+	assert(strstr(text, "Total remaining buffers: 4106\n"));
+	snapshot_free(snapshot);
+}

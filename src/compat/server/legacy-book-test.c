@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Kept books: genuine, read like any other, and bounded together. */
+
+#include "compat/server/legacy-book.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/unit.h"
+#include "book/read/view.h"
+#include "book/write/writer.h"
+#include "source/books/scan.h"
+#include "source/books/verify-book.h"
+#include "source/proc/owner.h"
+#include "source/proc/proc.h"
+
+struct ktest {
+	struct proc proc;
+	struct proc_facts facts;
+	struct keep_budget budget;
+	struct keep_book *keep;
+	struct scan_book *book;
+};
+
+static int ktest_open(struct ktest *test, uint64_t budget)
+{
+	*test = (struct ktest){.budget = {budget}};
+	assert(proc_open(&test->proc) == 0);
+	assert(proc_read(&test->proc, (uint32_t)getpid(), &test->facts) == 0);
+	return keep_book_new(&test->keep, &test->budget, &test->proc, &test->facts, NULL,
+			     &test->book);
+}
+
+static void ktest_close(struct ktest *test)
+{
+	keep_book_free(test->keep);
+	scan_book_free(test->book);
+	proc_close(&test->proc);
+}
+
+UNIT(is_a_book_like_any_other)
+{
+	struct shard_buffer buffer = {.address = 1, .size = 2, .type = 1};
+	struct view view = VIEW_NULL;
+	struct ktest test;
+	int flags;
+
+	assert(ktest_open(&test, 1 << 30) == 0);
+	assert(genuine_check(test.book->file.fd) == 0);
+	flags = fcntl(test.book->file.fd, F_GETFL);
+	assert(flags >= 0 && (flags & O_ACCMODE) == O_RDONLY);
+	assert(test.book->reader.header.source == BOOK_SOURCE_SOCKET);
+	assert(test.book->reader.header.keeper == (uint32_t)getpid());
+	assert(owner_judge(&test.book->reader.header, test.book->uid, &test.facts) == OWNER_YES);
+	writer_alloc(keep_book_writer(test.keep), 5, &buffer, 0);
+	assert(view_read(&view, &test.book->reader, 5, VIEW_LIVING) == 0);
+	assert(view.live == 1 && view.hot[1].bytes == 2);
+	/* What is left can still be read when the writer has gone. */
+	test.keep = keep_book_free(test.keep);
+	assert(view_read(&view, &test.book->reader, 5, VIEW_DEAD) == 0 && view.live == 1);
+	view_deinit(&view);
+	assert(test.budget.left == 1 << 30);
+	ktest_close(&test);
+}
+
+UNIT(without_budget_there_is_no_book)
+{
+	struct ktest test;
+
+	assert(ktest_open(&test, 4096) == -ENOSPC);
+	assert(test.budget.left == 4096);
+	ktest_close(&test);
+}
+
+/* Records that find no room are counted, and the totals say that they are a bound. */
+UNIT(a_budget_that_runs_out)
+{
+	struct view view = VIEW_NULL;
+	struct ktest test;
+
+	assert(ktest_open(&test, 1 << 20) == 0);
+	for (uint64_t i = 0; i < 100000; i++) {
+		struct shard_buffer buffer = {.address = i, .size = 1, .type = 0};
+
+		writer_alloc(keep_book_writer(test.keep), 0, &buffer, 0);
+	}
+	assert(view_read(&view, &test.book->reader, 0, VIEW_LIVING) == 0);
+	assert(view.hot[0].allocs == 100000 && view.live < 100000 && view.live > 1000);
+	assert(view.inexact & BOOK_INEXACT_LOW);
+	view_deinit(&view);
+	ktest_close(&test);
+}
+
+UNIT(a_book_goes_on_from_an_older_one)
+{
+	struct ktest test;
+	struct keep_book *second;
+	struct scan_book *book;
+	const struct book_header *header;
+
+	assert(ktest_open(&test, 1 << 30) == 0);
+	header = &test.book->reader.header;
+	assert(keep_book_new(&second, &test.budget, &test.proc, &test.facts, header, &book) == 0);
+	assert(book->reader.header.clock_start == header->clock_start);
+	assert(book->reader.header.monotonic_start == header->monotonic_start);
+	assert(book->inode != test.book->inode);
+	keep_book_free(second);
+	scan_book_free(book);
+	ktest_close(&test);
+}

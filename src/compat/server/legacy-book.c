@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The memory file behind a kept book. The descriptor that can write is closed once the mapping is there:
+ * the mapping needs none, and whoever looks for books by their descriptors shall not take the daemon
+ * for the owner. Only kernels that cannot populate a mapping need it longer.
+ */
+
+#include "compat/server/legacy-book.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/small-file.h"
+#include "book/format/book-clock.h"
+#include "book/write/writer.h"
+#include "source/books/scan.h"
+#include "source/proc/proc.h"
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+#define KEEP_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)
+#define KEEP_CMDLINE 1024
+
+struct keep_book {
+	struct keep_budget *budget;
+	uint64_t charged;
+	uint8_t *base;
+	uint64_t size;
+	int fd; /* -1 once it is not needed */
+	struct writer *writer;
+};
+
+struct keep_book *keep_book_free(struct keep_book *keep)
+{
+	if (!keep)
+		return NULL;
+	if (keep->writer)
+		writer_free(keep->writer);
+	if (keep->base)
+		(void)munmap(keep->base, keep->size); /* ours and whole: cannot fail */
+	if (keep->fd >= 0)
+		(void)close(keep->fd); /* memory: nothing to lose */
+	keep->budget->left += keep->charged;
+	free(keep);
+	return NULL;
+}
+
+static void keep_book_cleanup(struct keep_book **keep)
+{
+	keep_book_free(*keep);
+}
+
+struct writer *keep_book_writer(struct keep_book *keep)
+{
+	return keep->writer;
+}
+
+static int keep_populate(const struct keep_book *keep, uint64_t offset, uint64_t length)
+{
+	int r;
+
+	if (madvise(keep->base + offset, length, MADV_POPULATE_WRITE) == 0)
+		return 0;
+	if (errno != EINVAL || keep->fd < 0)
+		return -errno;
+	do
+		r = fallocate(keep->fd, FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)length);
+	while (r < 0 && errno == EINTR);
+	return r < 0 ? -errno : 0;
+}
+
+/* The pages are of 4 KiB wherever the old protocol is spoken; larger ones cost more than is charged. */
+static int keep_reserve(void *context, uint64_t offset, uint64_t length)
+{
+	struct keep_book *keep = context;
+	int r;
+
+	if (keep->budget->left < length)
+		return -ENOSPC;
+	r = keep_populate(keep, offset, length);
+	if (r < 0)
+		return r;
+	keep->budget->left -= length;
+	keep->charged += length;
+	return 0;
+}
+
+static int keep_open(struct keep_book *keep)
+{
+	void *base;
+
+	keep->fd = memfd_create("ttmem-book", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+	if (keep->fd < 0 && errno == EINVAL)
+		keep->fd = memfd_create("ttmem-book", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (keep->fd < 0 || ftruncate(keep->fd, (off_t)KEEP_BOOK_SIZE) < 0)
+		return -errno;
+	base = mmap(NULL, KEEP_BOOK_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+		    keep->fd, 0);
+	if (base == MAP_FAILED)
+		return -errno;
+	keep->base = base;
+	keep->size = KEEP_BOOK_SIZE;
+	/* Children and core dumps have no use for it; without the advice they merely get it. */
+	(void)madvise(base, KEEP_BOOK_SIZE, MADV_DONTFORK);
+	(void)madvise(base, KEEP_BOOK_SIZE, MADV_DONTDUMP);
+	return fcntl(keep->fd, F_ADD_SEALS, KEEP_SEALS) < 0 ? -errno : 0;
+}
+
+/* For people; of one that is ending or hidden nothing can be had. */
+static size_t keep_cmdline(const struct proc *proc, uint32_t pid, char cmdline[KEEP_CMDLINE])
+{
+	char path[32];
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "%u/cmdline", pid);
+	n = small_file_read(proc->root, path, cmdline, KEEP_CMDLINE);
+	return n > 0 ? (size_t)n : 0;
+}
+
+static int keep_write(struct keep_book *keep, const struct proc *proc,
+		      const struct proc_facts *owner)
+{
+	char cmdline[KEEP_CMDLINE];
+	struct writer_identity identity = {
+		.pid = owner->ns_pid,
+		.keeper = (uint32_t)getpid(),
+		.uid = owner->real_uid,
+		.euid = owner->real_uid,
+		.source = BOOK_SOURCE_SOCKET,
+		.start_ticks = owner->start_ticks,
+		.pid_namespace = owner->pid_namespace,
+		.cmdline = cmdline,
+		.library = "old protocol",
+	};
+	struct writer_config config = {
+		.base = keep->base,
+		.size = keep->size,
+		.room = keep->size,
+		.ring_events = KEEP_BOOK_RING,
+		.clock = clock_choose(),
+		.reserve = keep_reserve,
+		.context = keep,
+		.identity = &identity,
+	};
+
+	memcpy(identity.comm, owner->comm,
+	       strnlen(owner->comm, bits_min(sizeof(owner->comm), sizeof(identity.comm) - 1)));
+	identity.cmdline_length = keep_cmdline(proc, owner->pid, cmdline);
+	return writer_new(&keep->writer, &config);
+}
+
+/* What happened before this daemon came happened then: the book begins where the old one did. */
+static void keep_go_on(struct keep_book *keep, const struct book_header *old)
+{
+	struct book_header *header = keep->writer->header;
+
+	header->carried = old->carried + 1;
+	if (old->clock != header->clock || old->clock_start > header->clock_start)
+		return;
+	header->clock_start = old->clock_start;
+	header->monotonic_start = old->monotonic_start;
+	header->realtime_start = old->realtime_start;
+}
+
+/* As everybody reads books. What the kernel says of the owner is known already. */
+static int keep_read(const struct keep_book *keep, const struct proc *proc,
+		     const struct proc_facts *owner, struct scan_book **ret_book)
+{
+	struct scan_book *book = NULL;
+	char path[32];
+	int fd, r;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", keep->fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	r = scan_book_new_consume(&book, fd);
+	if (r != 0 || !book)
+		return r < 0 ? r : -EIO; /* we wrote it: it is a book */
+	book->uid = owner->real_uid;
+	book->owner = *owner;
+	book->alive = true;
+	book->holder = (uint32_t)getpid();
+	proc_container(proc, owner->pid, book->container);
+	*ret_book = book;
+	return 0;
+}
+
+int keep_book_new(struct keep_book **ret_keep, struct keep_budget *budget, const struct proc *proc,
+		  const struct proc_facts *owner, const struct book_header *old,
+		  struct scan_book **ret_book)
+{
+	CLEANUP(keep_book_cleanup) struct keep_book *keep = calloc(1, sizeof(*keep));
+	int r;
+
+	if (!keep)
+		return -ENOMEM;
+	keep->fd = -1;
+	keep->budget = budget;
+	r = keep_open(keep);
+	if (r == 0)
+		r = keep_write(keep, proc, owner);
+	if (r != 0)
+		return r;
+	if (old)
+		keep_go_on(keep, old);
+	r = keep_read(keep, proc, owner, ret_book);
+	if (r < 0)
+		return r;
+	if (madvise(keep->base, BOOK_PAGE, MADV_POPULATE_WRITE) == 0) {
+		(void)close(keep->fd); /* memory: nothing to lose */
+		keep->fd = -1;
+	}
+	*ret_keep = cleanup_steal(keep);
+	return 0;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * One round is one job: whoever is new is followed, everything new is read, sorted and made text; the
+ * loop puts the text out and sets the timer for the next round. Between rounds nobody touches the list,
+ * so it needs no lock.
+ */
+
+#include "compat/server/legacy-follow.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/loop.h"
+#include "base/worker.h"
+#include "book/read/view.h"
+#include "compat/logs/legacy-lines.h"
+#include "daemon/notify/log-writer.h"
+#include "daemon/registry/registry.h"
+#include "daemon/registry/tracked.h"
+#include "source/books/follow.h"
+
+#define FOLLOW_ROUND_NS UINT64_C(100000000)
+#define FOLLOW_EVENTS_MAX 65536u /* sorted together; more are put out in parts */
+#define FOLLOW_PIECE 16384u      /* of the text, put out at once */
+
+struct follow_entry {
+	struct tracked *tracked;
+	struct follow *follow;
+	bool is_over;
+};
+
+struct legacy_follow {
+	struct legacy_follow_config config;
+	struct loop_timer timer;
+	struct worker_job job;
+	bool is_stopped;
+	bool is_first; /* who is there now was there before: their past is not told */
+
+	struct follow_entry *entries;
+	size_t count, capacity;
+	struct follow_event *events;
+	size_t event_count, event_capacity;
+	struct view view;
+	struct log log;
+	size_t length;
+	char text[FOLLOW_PIECE];
+};
+
+static void follow_flush(struct legacy_follow *self)
+{
+	if (self->length > 0)
+		/* What is dropped the outlet tells itself. */
+		(void)outlet_put(self->config.outlet, self->text, self->length);
+	self->length = 0;
+}
+
+static void follow_put(struct legacy_follow *self, const char *text, size_t length)
+{
+	if (self->length + length > sizeof(self->text))
+		follow_flush(self);
+	for (size_t i = 0; i < length; i++)
+		self->text[self->length++] = text[i];
+}
+
+/* Of all that are followed, on one device. */
+static uint64_t follow_total(const struct legacy_follow *self, uint32_t device, uint32_t type)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < self->count; i++) {
+		const struct follow *follow = self->entries[i].follow;
+
+		for (size_t k = 0; k < follow->count; k++) {
+			if (follow->shards[k].device == device)
+				bytes += follow->shards[k].hot[type].bytes;
+		}
+	}
+	return bytes;
+}
+
+static void follow_tell(struct legacy_follow *self, const struct follow_event *event)
+{
+	const struct follow *follow = event->follow;
+	struct seed_lines_event line = {
+		.event = &event->event,
+		.pid = follow->book->owner.pid,
+		.device = follow->shards[event->shard].device,
+		.decimal = self->config.decimal_ids,
+	};
+	char text[SEED_LINES_SIZE];
+	int n;
+
+	follow_apply(event);
+	if (event->missed) {
+		n = snprintf(text, sizeof(text),
+			     "⚠ [PID %" PRIu32 "] %" PRIu64 " events on device %" PRIu32
+			     " were too fast to be printed\n",
+			     line.pid, event->missed, line.device);
+		follow_put(self, text, n > 0 ? (size_t)n : 0);
+		return;
+	}
+	if (seed_lines_has_total(&event->event)) {
+		const struct book_record *record = &event->event.record;
+
+		line.total = follow_total(self, line.device, book_meta_type(record->meta));
+		line.kernel_sort = reader_shape(&follow->book->reader, record->shape).kernel_sort;
+	}
+	follow_put(self, text, seed_lines_event(&line, text));
+}
+
+static void follow_tell_all(struct legacy_follow *self)
+{
+	if (self->event_count > 0)
+		qsort(self->events, self->event_count, sizeof(*self->events), follow_compare);
+	for (size_t i = 0; i < self->event_count; i++)
+		follow_tell(self, &self->events[i]);
+	self->event_count = 0;
+}
+
+static int follow_gather(void *context, const struct follow_event *event)
+{
+	struct legacy_follow *self = context;
+	struct follow_event *events;
+
+	if (self->event_count >= FOLLOW_EVENTS_MAX)
+		follow_tell_all(self);
+	events = array_grow(self->events, &self->event_capacity, self->event_count + 1,
+			    sizeof(*events));
+	if (!events)
+		return -ENOMEM;
+	self->events = events;
+	events[self->event_count++] = *event;
+	return 0;
+}
+
+static bool follow_knows(const struct legacy_follow *self, const struct tracked *tracked)
+{
+	for (size_t i = 0; i < self->count; i++) {
+		if (self->entries[i].tracked == tracked)
+			return true;
+	}
+	return false;
+}
+
+/* Those that keep their books themselves. Without memory the next round tries again. */
+static void follow_find(struct legacy_follow *self, const struct roster *roster)
+{
+	for (size_t i = 0; i < roster->count; i++) {
+		struct tracked *tracked = roster->list[i];
+		struct follow_entry *entries;
+		struct follow *follow;
+		int r;
+
+		if (tracked->source == BOOK_SOURCE_SOCKET || follow_knows(self, tracked))
+			continue;
+		entries = array_grow(self->entries, &self->capacity, self->count + 1,
+				     sizeof(*entries));
+		if (!entries)
+			return;
+		self->entries = entries;
+		pthread_mutex_lock(&tracked->lock);
+		r = follow_new(&follow, tracked->book, registry_proc(self->config.registry),
+			       !self->is_first);
+		pthread_mutex_unlock(&tracked->lock);
+		if (r < 0)
+			return;
+		entries[self->count++] =
+			(struct follow_entry){.tracked = tracked_ref(tracked), .follow = follow};
+	}
+}
+
+/* In the worker's thread. */
+static void follow_run(struct worker_job *job)
+{
+	struct legacy_follow *self = container_of(job, struct legacy_follow, job);
+	struct roster *roster = registry_roster(self->config.registry);
+
+	follow_find(self, roster);
+	roster_unref(roster);
+	self->is_first = false;
+	for (size_t i = 0; i < self->count; i++) {
+		struct follow_entry *entry = &self->entries[i];
+		int r;
+
+		/* Asked first: what is read afterwards is then all there will ever be. */
+		entry->is_over =
+			__atomic_load_n(&entry->tracked->end, __ATOMIC_RELAXED) != TRACKED_LIVES;
+		pthread_mutex_lock(&entry->tracked->lock);
+		r = follow_poll(entry->follow, &self->view, &self->log, follow_gather, self);
+		pthread_mutex_unlock(&entry->tracked->lock);
+		/* A book that cannot be read is told of elsewhere. */
+		entry->is_over = entry->is_over || (r < 0 && r != -ENOMEM);
+	}
+	follow_tell_all(self);
+	follow_flush(self);
+}
+
+/* In the loop's thread again. */
+static void follow_done(struct worker_job *job)
+{
+	struct legacy_follow *self = container_of(job, struct legacy_follow, job);
+	struct loop *loop = self->config.loop;
+	size_t n = 0;
+
+	for (size_t i = 0; i < self->count; i++) {
+		if (self->entries[i].is_over) {
+			follow_free(self->entries[i].follow);
+			tracked_unref(self->entries[i].tracked);
+		} else {
+			self->entries[n++] = self->entries[i];
+		}
+	}
+	self->count = n;
+	if (!self->is_stopped)
+		/* It was set before: there is room for it. */
+		(void)loop_set(loop, &self->timer, loop_now(loop) + FOLLOW_ROUND_NS);
+}
+
+static void follow_fire(struct loop_timer *timer)
+{
+	struct legacy_follow *self = container_of(timer, struct legacy_follow, timer);
+
+	(void)worker_put(self->config.work, &self->job); /* any number may wait */
+}
+
+int legacy_follow_new(struct legacy_follow **ret_follow, const struct legacy_follow_config *config)
+{
+	CLEANUP_FREE struct legacy_follow *self = calloc(1, sizeof(*self));
+	int r;
+
+	if (!self)
+		return -ENOMEM;
+	self->config = *config;
+	self->timer.fire = follow_fire;
+	self->job.run = follow_run;
+	self->job.done = follow_done;
+	self->is_first = true;
+	r = loop_set(config->loop, &self->timer, loop_now(config->loop));
+	if (r < 0)
+		return r;
+	*ret_follow = cleanup_steal(self);
+	return 0;
+}
+
+void legacy_follow_stop(struct legacy_follow *follow)
+{
+	follow->is_stopped = true;
+	loop_cancel(follow->config.loop, &follow->timer);
+}
+
+struct legacy_follow *legacy_follow_free(struct legacy_follow *follow)
+{
+	if (!follow)
+		return NULL;
+	for (size_t i = 0; i < follow->count; i++) {
+		follow_free(follow->entries[i].follow);
+		tracked_unref(follow->entries[i].tracked);
+	}
+	free(follow->entries);
+	free(follow->events);
+	view_deinit(&follow->view);
+	log_deinit(&follow->log);
+	free(follow);
+	return NULL;
+}

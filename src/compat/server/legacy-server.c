@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Listening and letting in, and who has how many connections. */
+
+#include "compat/server/legacy-server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "compat/server/legacy-follow.h"
+#include "compat/server/legacy-log.h"
+#include "compat/server/legacy-private.h"
+
+#define SERVER_ACCEPTS 64                    /* in one turn */
+#define SERVER_AGAIN_NS UINT64_C(100000000)  /* after descriptors have run out */
+#define SERVER_STATISTICS_NS (10 * NS_PER_S) /* as the old server */
+
+struct legacy_user *legacy_server_user(struct legacy_server *server, uint32_t uid)
+{
+	struct legacy_user *users;
+
+	for (size_t i = 0; i < server->user_count; i++) {
+		if (server->users[i].uid == uid)
+			return &server->users[i];
+	}
+	/* Entries that count nothing are used again: so there are never more than connections and clients
+	 * together. */
+	for (size_t i = 0; i < server->user_count; i++) {
+		if (server->users[i].connections == 0 && server->users[i].clients == 0) {
+			server->users[i].uid = uid;
+			return &server->users[i];
+		}
+	}
+	users = array_grow(server->users, &server->user_capacity, server->user_count + 1,
+			   sizeof(*users));
+	if (!users)
+		return NULL;
+	server->users = users;
+	users[server->user_count] = (struct legacy_user){.uid = uid};
+	return &users[server->user_count++];
+}
+
+/* Others wait in the backlog meanwhile. */
+static void server_pause(struct legacy_server *server)
+{
+	struct loop *loop = server->config.loop;
+
+	server->counts.accept_pauses++;
+	server->is_paused = true;
+	loop_remove(loop, &server->accepting);
+	/* Without a timer the end of the next connection lets them in. */
+	(void)loop_set(loop, &server->accept_again, loop_now(loop) + SERVER_AGAIN_NS);
+}
+
+static bool server_accept_one(struct legacy_server *server)
+{
+	int fd;
+
+	if (server->counts.connections >= LEGACY_CONNECTIONS_MAX) {
+		server_pause(server);
+		return false;
+	}
+	fd = accept4(server->accepting.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+			server_pause(server);
+		return errno == EINTR || errno == ECONNABORTED;
+	}
+	/* Whoever is refused finds the connection closed; the reason was counted. */
+	(void)legacy_connection_new_consume(server, fd);
+	return true;
+}
+
+bool legacy_server_let_in(struct legacy_server *server)
+{
+	for (int i = 0; i < SERVER_ACCEPTS; i++) {
+		if (server->is_paused || server->is_stopped || !server_accept_one(server))
+			return true;
+	}
+	return false;
+}
+
+static void server_accept(struct loop_source *source, uint32_t events)
+{
+	/* The rest keeps the socket readable. */
+	(void)legacy_server_let_in(container_of(source, struct legacy_server, accepting));
+}
+
+static void server_accept_again(struct loop_timer *timer)
+{
+	struct legacy_server *server = container_of(timer, struct legacy_server, accept_again);
+
+	if (server->is_stopped)
+		return;
+	server->is_paused = false;
+	if (loop_add(server->config.loop, &server->accepting, EPOLLIN) < 0)
+		server_pause(server);
+}
+
+static void server_tell_statistics(struct loop_timer *timer)
+{
+	struct legacy_server *server = container_of(timer, struct legacy_server, statistics);
+	struct loop *loop = server->config.loop;
+
+	legacy_server_report(server, LEGACY_REPORT_STATISTICS);
+	/* It was set before: there is room for it. */
+	(void)loop_set(loop, timer, loop_now(loop) + SERVER_STATISTICS_NS);
+}
+
+static int server_start_log(struct legacy_server *server)
+{
+	const struct legacy_config *config = &server->config;
+	const struct legacy_follow_config follow = {
+		.loop = config->loop,
+		.work = config->work,
+		.registry = config->registry,
+		.outlet = config->outlet,
+		.decimal_ids = config->decimal_ids,
+	};
+	int r;
+
+	if (!config->log_events || config->quiet)
+		return 0;
+	server->log = legacy_log_new(config->outlet, config->decimal_ids);
+	if (!server->log)
+		return -ENOMEM;
+	legacy_log_banner(server->log, config->path ? config->path : "a socket of systemd");
+	r = legacy_follow_new(&server->follow, &follow);
+	if (r < 0)
+		return r;
+	return loop_set(config->loop, &server->statistics,
+			loop_now(config->loop) + SERVER_STATISTICS_NS);
+}
+
+/* At the path, or on what was handed over. */
+static int server_listen(struct legacy_server *server, uint32_t *ret_holder)
+{
+	int fd = server->config.fd;
+	int r, flags;
+
+	if (fd >= 0) {
+		server->accepting.fd = fd;
+		flags = fcntl(fd, F_GETFL);
+		if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
+		    fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+			return -errno;
+		return 0;
+	}
+	r = claim_open(&server->claim, server->config.path, SOCK_STREAM, ret_holder);
+	if (r == 0)
+		server->accepting.fd = server->claim.fd;
+	return r;
+}
+
+static void server_cleanup(struct legacy_server **server)
+{
+	legacy_server_free(*server);
+}
+
+int legacy_server_new(struct legacy_server **ret_server, const struct legacy_config *config,
+		      pid_t *ret_holder)
+{
+	CLEANUP(server_cleanup) struct legacy_server *server = calloc(1, sizeof(*server));
+	uint32_t holder = 0;
+	int r;
+
+	if (!server) {
+		if (config->fd >= 0)
+			(void)close(config->fd); /* nothing was written to it */
+		return -ENOMEM;
+	}
+	server->config = *config;
+	server->budget.left = LEGACY_MEMORY_MAX;
+	server->questions_end = &server->questions;
+	server->claim = CLAIM_NULL;
+	server->accepting = (struct loop_source){.fd = -1, .ready = server_accept};
+	server->accept_again.fire = server_accept_again;
+	server->statistics.fire = server_tell_statistics;
+	r = server_listen(server, &holder);
+	if (r == -EADDRINUSE && ret_holder)
+		*ret_holder = (pid_t)holder;
+	if (r < 0)
+		return r;
+	r = server_start_log(server);
+	if (r == 0)
+		r = loop_add(config->loop, &server->accepting, EPOLLIN);
+	if (r < 0)
+		return r;
+	*ret_server = cleanup_steal(server);
+	return 0;
+}
+
+void legacy_server_stop(struct legacy_server *server)
+{
+	struct loop *loop = server->config.loop;
+
+	if (server->is_stopped)
+		return;
+	server->is_stopped = true;
+	loop_cancel(loop, &server->accept_again);
+	loop_cancel(loop, &server->statistics);
+	if (server->follow)
+		legacy_follow_stop(server->follow);
+	loop_remove(loop, &server->accepting);
+	if (server->claim.fd >= 0)
+		claim_close(&server->claim);
+	else if (server->accepting.fd >= 0)
+		(void)close(server->accepting.fd); /* nothing was written to it */
+	server->accepting.fd = -1;
+}
+
+struct legacy_server *legacy_server_free(struct legacy_server *server)
+{
+	if (!server)
+		return NULL;
+	legacy_server_stop(server);
+	while (server->connections)
+		legacy_connection_free(server->connections);
+	legacy_question_free_all(server);
+	for (size_t i = 0; i < LEGACY_CHAINS; i++) {
+		while (server->clients[i])
+			legacy_client_free(server->clients[i]);
+	}
+	legacy_follow_free(server->follow);
+	legacy_log_free(server->log);
+	free(server->users);
+	free(server);
+	return NULL;
+}
+
+void legacy_server_report(struct legacy_server *server, enum legacy_report_kind kind)
+{
+	if (!server->is_stopped)
+		legacy_question_put_report(server, kind);
+}
+
+void legacy_server_dead(struct legacy_server *server, const struct seed_lines_dead *dead)
+{
+	if (server->log)
+		legacy_log_dead(server->log, dead);
+}
+
+void legacy_server_counts(const struct legacy_server *server, struct legacy_counts *ret_counts)
+{
+	*ret_counts = server->counts;
+	ret_counts->memory = LEGACY_MEMORY_MAX - server->budget.left;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Where socket and state lie when nobody says so: at the place for the whole machine if that can be
+ * written to, else at the user's own. What systemd has made for us wins over both.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "daemon/config/config-private.h"
+#include "daemon/config/config.h"
+
+const struct config_places config_places_usual = {
+	.run = "/run/ttmem",
+	.state = "/var/lib/ttmem",
+	.file = "/etc/ttmem/ttmemd.conf",
+};
+
+static bool is_writable(const char *folder)
+{
+	return faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0;
+}
+
+/* Whether files can be made in @folder, which may itself be still to be made. */
+static bool can_write(const char *folder)
+{
+	const char *slash = strrchr(folder, '/');
+	char parent[PATH_MAX];
+
+	if (is_writable(folder))
+		return true;
+	if (errno != ENOENT || !slash || slash == folder ||
+	    (size_t)(slash - folder) >= sizeof(parent))
+		return false;
+	memcpy(parent, folder, (size_t)(slash - folder));
+	parent[slash - folder] = '\0';
+	return is_writable(parent);
+}
+
+/* A variable that names a folder, NULL if it does not. Relative ones are to be ignored (XDG). */
+static const char *folder_variable(const char *name)
+{
+	const char *value = secure_getenv(name);
+
+	return value && *value == '/' ? value : NULL;
+}
+
+/* systemd names several folders with colons in between; ours is the first. */
+static int length_of_first(const char *list)
+{
+	return (int)strcspn(list, ":");
+}
+
+/* Takes @path. 0, CONFIG_WRONG or -ENOMEM. */
+static int set_path_consume(struct config *config, const char *name, char *path, FILE *errors)
+{
+	const struct config_key *key = config_keys_find(name, strlen(name));
+	int r = config_keys_set(config, key, path);
+
+	if (r == CONFIG_WRONG)
+		fprintf(errors, "ttmemd: \"%s\" is not %s; use --%s\n", path, key->expects, name);
+	free(path);
+	return r;
+}
+
+static int choose_socket(struct config *config, const struct config_places *places, FILE *errors)
+{
+	const char *made = folder_variable("RUNTIME_DIRECTORY");
+	const char *own = folder_variable("XDG_RUNTIME_DIR");
+	char *path;
+	int n;
+
+	if (made)
+		n = asprintf(&path, "%.*s/ttmemd.sock", length_of_first(made), made);
+	else if (can_write(places->run))
+		n = asprintf(&path, "%s/ttmemd.sock", places->run);
+	else if (own)
+		n = asprintf(&path, "%s/ttmem/ttmemd.sock", own);
+	else {
+		fprintf(errors,
+			"ttmemd: no place for the native socket: %s cannot be written to and "
+			"XDG_RUNTIME_DIR is not set; use --socket PATH\n",
+			places->run);
+		return CONFIG_WRONG;
+	}
+	return n < 0 ? -ENOMEM : set_path_consume(config, "socket", path, errors);
+}
+
+static int choose_state(struct config *config, const struct config_places *places, FILE *errors)
+{
+	const char *made = folder_variable("STATE_DIRECTORY");
+	const char *own = folder_variable("XDG_STATE_HOME");
+	const char *home = folder_variable("HOME");
+	char *path;
+	int n;
+
+	if (made)
+		n = asprintf(&path, "%.*s", length_of_first(made), made);
+	else if (can_write(places->state))
+		n = asprintf(&path, "%s", places->state);
+	else if (own)
+		n = asprintf(&path, "%s/ttmem", own);
+	else if (home)
+		n = asprintf(&path, "%s/.local/state/ttmem", home);
+	else {
+		fprintf(errors,
+			"ttmemd: no place for the past: %s cannot be written to, and neither "
+			"XDG_STATE_HOME nor HOME is set; use --state DIR\n",
+			places->state);
+		return CONFIG_WRONG;
+	}
+	return n < 0 ? -ENOMEM : set_path_consume(config, "state", path, errors);
+}
+
+int config_places_choose(struct config *config, const struct config_places *places, FILE *errors)
+{
+	char *path;
+	int r = 0;
+
+	if (!config->socket)
+		r = choose_socket(config, places, errors);
+	if (r == 0 && !config->state)
+		r = choose_state(config, places, errors);
+	if (r == 0 && !config->token_file)
+		r = asprintf(&path, "%s/http-token", config->state) < 0
+			    ? -ENOMEM
+			    : set_path_consume(config, "token-file", path, errors);
+	return r;
+}
+
+/* @path and what is missing above it. A mode that the umask took away is given back. */
+static int make_folder(char *path, mode_t mode)
+{
+	char *slash;
+	int r;
+
+	if (mkdir(path, mode) == 0)
+		return chmod(path, mode) == 0 ? 0 : -errno;
+	if (errno != ENOENT)
+		return errno == EEXIST ? 0 : -errno;
+	slash = strrchr(path, '/');
+	if (!slash || slash == path)
+		return -ENOENT;
+	*slash = '\0';
+	r = make_folder(path, 0755);
+	*slash = '/';
+	if (r < 0)
+		return r;
+	if (mkdir(path, mode) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	return chmod(path, mode) == 0 ? 0 : -errno;
+}
+
+static int make_copied(const char *path, size_t length, mode_t mode)
+{
+	CLEANUP_FREE char *copy = strndup(path, length);
+
+	return copy ? make_folder(copy, mode) : -ENOMEM;
+}
+
+/**
+ * config_make_folders() - makes what is needed before files can be
+ * @config: parsed
+ * @ret_path: what could not be made or could not hold it, only on failure
+ *
+ * Return: 0 or a negative errno.
+ */
+int config_make_folders(const struct config *config, const char **ret_path)
+{
+	const char *slash = strrchr(config->socket, '/');
+	int r = 0;
+
+	if (slash && slash != config->socket)
+		r = make_copied(config->socket, (size_t)(slash - config->socket), 0755);
+	if (r < 0) {
+		*ret_path = config->socket;
+		return r;
+	}
+	r = make_copied(config->state, strlen(config->state), 0700);
+	if (r < 0)
+		*ret_path = config->state;
+	return r;
+}

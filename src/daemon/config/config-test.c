@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Settings: every accepted form, every refused one, who wins over whom, where files are put. */
+
+#include <fcntl.h>
+#include <grp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/unit.h"
+#include "daemon/config/config-private.h"
+#include "daemon/config/config.h"
+
+#define NOBODY 65534
+
+/* What a parser said and made. */
+struct result {
+	int r;
+	struct config config;
+	char *output, *errors;
+};
+
+static char place_run[300], place_state[300], place_file[300];
+static const struct config_places places = {place_run, place_state, place_file};
+
+/* A machine of its own, in the case's folder. */
+static void make_places(void)
+{
+	snprintf(place_run, sizeof(place_run), "%s/run", unit_dir());
+	snprintf(place_state, sizeof(place_state), "%s/state", unit_dir());
+	snprintf(place_file, sizeof(place_file), "%s/ttmemd.conf", unit_dir());
+	unsetenv("TTMEM_SOCKET");
+	unsetenv("TT_ALLOC_SERVER_SOCKET");
+	unsetenv("RUNTIME_DIRECTORY");
+	unsetenv("STATE_DIRECTORY");
+	unsetenv("XDG_STATE_HOME");
+}
+
+static void write_file(const char *text)
+{
+	FILE *file = fopen(place_file, "we");
+
+	assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+#define WORDS_MAX 64
+
+/* @words: without the program's name, ended by NULL. */
+static struct result parse(const char *const *words)
+{
+	char *argv[WORDS_MAX] = {strdup("ttmemd")};
+	struct result result;
+	size_t sizes[2];
+	int argc = 1;
+	FILE *streams[2] = {open_memstream(&result.output, &sizes[0]),
+			    open_memstream(&result.errors, &sizes[1])};
+
+	for (; words[argc - 1]; argc++) {
+		assert(argc < WORDS_MAX - 1);
+		argv[argc] = strdup(words[argc - 1]);
+	}
+	result.r = config_parse_at(&result.config, &places, argc, argv, streams);
+	assert(fclose(streams[0]) == 0 && fclose(streams[1]) == 0);
+	while (argc > 0)
+		free(argv[--argc]);
+	return result;
+}
+
+#define PARSE(...) parse((const char *const[]){__VA_ARGS__, NULL})
+#define PARSE_NOTHING() parse((const char *const[]){NULL})
+
+static void drop(struct result *result)
+{
+	config_deinit(&result->config);
+	free(result->output);
+	free(result->errors);
+}
+
+/* A file with @text alone: the outcome, and that @word is in what was said. */
+static void check_file(const char *text, size_t length, int r, const char *word)
+{
+	struct config config;
+	char *errors;
+	size_t size;
+	FILE *stream = open_memstream(&errors, &size);
+
+	assert(config_init(&config) == 0);
+	assert(config_parse_text(&config, "a.conf", text, length, stream) == r);
+	assert(fclose(stream) == 0);
+	if (word)
+		assert(strstr(errors, word));
+	else
+		assert(!*errors);
+	free(errors);
+	config_deinit(&config);
+}
+
+static void check_text(const char *text, int r, const char *word)
+{
+	check_file(text, strlen(text), r, word);
+}
+
+UNIT(defaults_apply_without_options)
+{
+	struct result result;
+
+	make_places();
+	result = PARSE_NOTHING();
+	assert(result.r == 0 && !*result.errors && !*result.output);
+	assert(strcmp(result.config.legacy_socket, "/tmp/tt_allocation_server.sock") == 0);
+	assert(strcmp(result.config.http, "127.0.0.1:5392") == 0);
+	assert(strcmp(result.config.group, "ttmem") == 0);
+	assert(strcmp(strrchr(result.config.socket, '/'), "/ttmemd.sock") == 0);
+	assert(strncmp(result.config.token_file, result.config.state,
+		       strlen(result.config.state)) == 0);
+	assert(result.config.keep_s == 30 * 86400 && result.config.size_max == 512u << 20);
+	assert(result.config.scan_s == 30 && result.config.metrics_processes == 20);
+	assert(result.config.keeper && !result.config.quiet && !result.config.log_events);
+	assert(!result.config.http_details && !result.config.decimal_ids);
+	assert(!result.config.trace_wire && result.config.ready_fd == -1);
+	assert(!result.config.log && !result.config.on_incident);
+	drop(&result);
+}
+
+UNIT(every_option_is_parsed)
+{
+	struct result result;
+
+	make_places();
+	result = PARSE("--socket", "/a/s", "--legacy-socket=none", "--http", "[::1]:0",
+		       "--http-details", "--token-file", "/a/t", "--state", "/a/state", "--keep",
+		       "12h", "--size-max", "2G", "--on-incident", "logger # x", "--log-events",
+		       "--ids", "decimal", "-q", "--trace-wire", "--ready-fd", "1", "--keeper",
+		       "no", "--log", "/a/log", "--metrics-processes", "1", "--scan-interval",
+		       "90s", "--group", "staff", "--config", "none");
+	assert(result.r == 0 && !*result.errors);
+	assert(strcmp(result.config.socket, "/a/s") == 0);
+	assert(strcmp(result.config.legacy_socket, "none") == 0);
+	assert(strcmp(result.config.http, "[::1]:0") == 0 && result.config.http_details);
+	assert(strcmp(result.config.token_file, "/a/t") == 0);
+	assert(strcmp(result.config.state, "/a/state") == 0);
+	assert(result.config.keep_s == 43200 && result.config.size_max == UINT64_C(2) << 30);
+	assert(strcmp(result.config.on_incident, "logger # x") == 0);
+	assert(result.config.log_events && result.config.decimal_ids && result.config.quiet);
+	assert(result.config.trace_wire && result.config.ready_fd == 1 && !result.config.keeper);
+	assert(strcmp(result.config.log, "/a/log") == 0);
+	assert(result.config.metrics_processes == 1 && result.config.scan_s == 90);
+	assert(strcmp(result.config.group, "staff") == 0);
+	drop(&result);
+}
+
+UNIT(wrong_options_are_explained)
+{
+	static const struct {
+		const char *words[3];
+		const char *said;
+	} lines[] = {
+		{{"--nonsense"}, "what is \"--nonsense\"?"},
+		{{"--sockte", "x"}, "Did you mean --socket?"},
+		{{"-x"}, "\"-x\""},
+		{{"-xq"}, "\"-x\""},
+		{{"-qx"}, "\"-x\""},
+		{{"word"}, "what is \"word\"?"},
+		{{"-q", "word"}, "what is \"word\"?"},
+		{{"--socket"}, "--socket needs an argument"},
+		{{"--config"}, "--config needs an argument"},
+		{{"--check=1"}, "what is \"--check=1\"?"},
+		{{"--quiet=maybe"}, "--quiet: \"maybe\" is not yes or no"},
+		{{"--keep", "5x"}, "--keep: \"5x\" is not a time"},
+		{{"--socket", "none"}, "--socket: \"none\" is not a path"},
+		{{"--ready-fd", "-1"}, "--ready-fd: \"-1\" is not"},
+		{{"--on-incident", "a\nb"}, "--on-incident: \"a\\x0ab\" is not"},
+	};
+
+	make_places();
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		struct result result = parse(lines[i].words);
+
+		assert(result.r == CONFIG_USAGE && config_exit_code(result.r) == 2);
+		assert(strstr(result.errors, lines[i].said));
+		assert(strstr(result.errors, "\nTry \"ttmemd --help\".\n"));
+		drop(&result);
+	}
+}
+
+UNIT(help_and_version)
+{
+	struct result result;
+
+	make_places();
+	write_file("nonsense\n"); /* must not get in the way */
+	result = PARSE("--help");
+	assert(result.r == CONFIG_DONE && config_exit_code(result.r) == 0);
+	for (size_t i = 0; i < config_keys_count; i++)
+		assert(strstr(result.output, config_keys[i].name));
+	drop(&result);
+	result = PARSE("-h");
+	assert(result.r == CONFIG_DONE && strstr(result.output, "usage: ttmemd"));
+	drop(&result);
+	result = PARSE("-V");
+	assert(result.r == CONFIG_DONE && strncmp(result.output, "ttmemd 0.", 9) == 0);
+	drop(&result);
+}
+
+UNIT(valid_files_are_read)
+{
+	check_text("", 0, NULL);
+	check_text("\n\n", 0, NULL);
+	check_text("# a comment\n   # another = one", 0, NULL);
+	check_text("keep=1m", 0, NULL);
+	check_text("\t keep \t=  3650d \r\n", 0, NULL);
+	check_text("size-max = 1T\nscan-interval = 1d\nmetrics-processes = 1000\n", 0, NULL);
+	check_text("size-max = 1048576\nkeep = 90\n", 0, NULL);
+	check_text("http = 0.0.0.0:65535\n", 0, NULL);
+	check_text("http = none\nlegacy-socket = none\n", 0, NULL);
+	check_text("on-incident = mail -s \"x = y\" root # not a comment\n", 0, NULL);
+	check_text("quiet = no\nlog-events = yes\nids = hex\nkeeper = no\n", 0, NULL);
+}
+
+/* In each of them one thing is wrong. */
+static const char *const wrong_texts[][2] = {
+	{"nonsense\n", "a.conf:1: \"nonsense\" is not of the form key = value"},
+	{"\n#\nnonsense = 1\n", "a.conf:3: unknown key \"nonsense\""},
+	{"Socket = /a\n", "a.conf:1: unknown key \"Socket\"; did you mean socket?"},
+	{"--socket = /a\n", "unknown key \"--socket\"; did you mean socket?"},
+	{"config = /a\n", "unknown key \"config\""},
+	{"check = yes\n", "unknown key \"check\""},
+	{"= 1\n", "unknown key \"\""},
+	{"\x1b[2J = 1\n", "unknown key \"\\x1b[2J\""},
+	{"keep = 1d\nkeep = 1d\n", "a.conf:2: keep is set a second time"},
+	{"on-incident = a\non-incident = b\n", "a.conf:2: on-incident is set a second"},
+	{"quiet\n", "is not of the form"},
+	{"quiet =\n", "quiet: \"\" is not yes or no"},
+	{"quiet = true\n", "quiet: \"true\" is not yes or no"},
+	{"quiet = yes # really\n", "is not yes or no"},
+	{"ids = octal\n", "ids: \"octal\" is not hex or decimal"},
+	{"keep = 0\n", "keep: \"0\" is not"},
+	{"keep = 59s\n", "is not"},
+	{"keep = 3651d\n", "is not"},
+	{"keep = 1 d\n", "is not"},
+	{"keep = 1dd\n", "is not"},
+	{"keep = d\n", "is not"},
+	{"keep = -1d\n", "is not"},
+	{"keep = +1d\n", "is not"},
+	{"keep = 1w\n", "is not"},
+	{"keep = 1M\n", "is not"},
+	{"keep = 213503982334602d\n", "is not"}, /* overflows a little */
+	{"keep = 99999999999999999999\n", "is not"},
+	{"keep = 999999999999999999999999999d\n", "is not"},
+	{"size-max = 1048575\n", "size-max: \"1048575\" is not"},
+	{"size-max = 2T\n", "is not"},
+	{"size-max = 512MB\n", "is not"},
+	{"size-max = 512m\n", "is not"},
+	{"size-max = 0x100000\n", "is not"},
+	{"scan-interval = 0s\n", "scan-interval: \"0s\" is not"},
+	{"scan-interval = 2d\n", "is not"},
+	{"metrics-processes = -1\n", "metrics-processes: \"-1\" is not"},
+	{"metrics-processes = 1001\n", "metrics-processes: \"1001\" is not"},
+	{"metrics-processes = 5s\n", "is not"},
+	{"ready-fd = 2147483648\n", "ready-fd: \"2147483648\" is not"},
+	{"http = 5392\n", "http: \"5392\" is not"},
+	{"http = 127.0.0.1\n", "is not"},
+	{"http = 127.0.0.1:\n", "is not"},
+	{"http = 127.0.0.1:65536\n", "is not"},
+	{"http = 127.0.0.1:0x50\n", "is not"},
+	{"http = :5392\n", "is not"},
+	{"http = localhost:5392\n", "is not"},
+	{"http = ::1:5392\n", "is not"},
+	{"http = []:5392\n", "is not"},
+	{"http = [127.0.0.1]:5392\n", "is not"},
+	{"http = 127.0.0.1.1:5392\n", "is not"},
+	{"group = a b\n", "group: \"a b\" is not"},
+	{"group = a:b\n", "is not"},
+	{"group = abcdefghijklmnopqrstuvwxyz1234567\n", "is not"},
+	{"group =\n", "is not"},
+	{"socket = none\n", "socket: \"none\" is not a path"},
+	{"socket =\n", "is not"},
+	{"state = none\n", "state: \"none\" is not a path"},
+	{"token-file = none\n", "is not"},
+	{"log = none\n", "is not"},
+	{"log = a\x01"
+	 "b\n",
+	 "log: \"a\\x01b\" is not"},
+	{"on-incident =\n", "on-incident: \"\" is not"},
+};
+
+UNIT(wrong_files_are_explained)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(wrong_texts); i++)
+		check_text(wrong_texts[i][0], CONFIG_WRONG, wrong_texts[i][1]);
+}
+
+UNIT(too_long_files_and_values_are_refused)
+{
+	static char text[CONFIG_BYTES_MAX + 1];
+	char line[300];
+
+	memset(text, '#', sizeof(text));
+	check_file(text, CONFIG_BYTES_MAX, 0, NULL);
+	check_file(text, CONFIG_BYTES_MAX + 1, CONFIG_WRONG, "a.conf: longer than 65536 bytes");
+
+	snprintf(line, sizeof(line), "socket = /%0106d\n", 0);
+	check_text(line, 0, NULL);
+	snprintf(line, sizeof(line), "socket = /%0107d\n", 0);
+	check_text(line, CONFIG_WRONG, "is not a path of at most 107 bytes");
+	snprintf(line, sizeof(line), "legacy-socket = /%0107d\n", 0);
+	check_text(line, CONFIG_WRONG, "is not a path of at most 107 bytes, or none");
+}
+
+UNIT(a_nul_byte_is_refused)
+{
+	check_file("keep = 1d\0x\n", 12, CONFIG_WRONG, "a.conf:1: there is a NUL byte");
+	check_file("#\n\0", 3, CONFIG_WRONG, "a.conf:2: there is a NUL byte");
+}
+
+UNIT(a_mistake_changes_nothing)
+{
+	struct config config;
+	FILE *errors = fopen("/dev/null", "we");
+
+	assert(config_init(&config) == 0);
+	assert(config_parse_text(&config, "f", "http = x\n", 9, errors) == CONFIG_WRONG);
+	assert(strcmp(config.http, "127.0.0.1:5392") == 0);
+	config_deinit(&config);
+	config_deinit(&config); /* nothing to do */
+	assert(fclose(errors) == 0);
+}
+
+UNIT(later_settings_win)
+{
+	struct result result;
+
+	make_places();
+	write_file("socket = /file\nlegacy-socket = /file\nkeep = 1d\nquiet = yes\n");
+	result = PARSE_NOTHING();
+	assert(result.r == 0 && result.config.quiet && result.config.keep_s == 86400);
+	assert(strcmp(result.config.socket, "/file") == 0);
+	assert(strcmp(result.config.legacy_socket, "/file") == 0);
+	drop(&result);
+
+	setenv("TTMEM_SOCKET", "/variable", 1);
+	setenv("TT_ALLOC_SERVER_SOCKET", "none", 1);
+	result = PARSE("--keep", "2d", "--quiet=no");
+	assert(result.r == 0 && result.config.keep_s == 2 * 86400 && !result.config.quiet);
+	assert(strcmp(result.config.socket, "/variable") == 0);
+	assert(strcmp(result.config.legacy_socket, "none") == 0);
+	drop(&result);
+
+	result = PARSE("--socket", "/line", "--legacy-socket", "/line", "--socket", "/last");
+	assert(result.r == 0);
+	assert(strcmp(result.config.socket, "/last") == 0);
+	assert(strcmp(result.config.legacy_socket, "/line") == 0);
+	drop(&result);
+
+	/* Clients are told not to look for a daemon: it must not bind what they do not use. */
+	setenv("TTMEM_SOCKET", "none", 1);
+	result = PARSE_NOTHING();
+	assert(result.r == CONFIG_WRONG && config_exit_code(result.r) == 1);
+	assert(strstr(result.errors, "TTMEM_SOCKET: \"none\" is not a path"));
+	drop(&result);
+	result = PARSE("--socket", "/line");
+	assert(result.r == 0);
+	drop(&result);
+}
+
+UNIT(the_config_file_is_chosen_in_order)
+{
+	struct result result;
+
+	make_places();
+	result = PARSE_NOTHING(); /* the usual one need not be there */
+	assert(result.r == 0);
+	drop(&result);
+	result = PARSE("--config", place_file);
+	assert(result.r == CONFIG_WRONG && config_exit_code(result.r) == 1);
+	assert(strstr(result.errors, "cannot read") && strstr(result.errors, place_file));
+	drop(&result);
+
+	write_file("keep = never\n");
+	result = PARSE_NOTHING();
+	assert(result.r == CONFIG_WRONG && strstr(result.errors, "ttmemd.conf:1: keep: \"never\""));
+	drop(&result);
+	result = PARSE("--config", "none");
+	assert(result.r == 0);
+	drop(&result);
+	result = PARSE("--config", "/dev/null");
+	assert(result.r == 0);
+	drop(&result);
+	result = PARSE("--config", "/"); /* opens, and cannot be read */
+	assert(result.r == CONFIG_WRONG && strstr(result.errors, "cannot read /: "));
+	drop(&result);
+	result = PARSE("--config", "/dev/zero"); /* never ends */
+	assert(result.r == CONFIG_WRONG && strstr(result.errors, "longer than"));
+	drop(&result);
+}
+
+UNIT(check_prints_a_file)
+{
+	struct result first, second;
+
+	make_places();
+	first = PARSE("--check", "--keep", "36h", "--on-incident", "a = b", "--size-max", "3M",
+		      "--http-details", "--scan-interval", "61");
+	assert(first.r == CONFIG_DONE);
+	assert(strstr(first.output, "\nkeep = 36h\n") && strstr(first.output, "\nsize-max = 3M\n"));
+	assert(strstr(first.output, "\non-incident = a = b\n"));
+	assert(strstr(first.output, "\n# log is not set\n"));
+	assert(strstr(first.output, "\nscan-interval = 61s\n"));
+
+	/* What it prints means what it was printed from. */
+	write_file(first.output);
+	second = PARSE("--check");
+	assert(second.r == CONFIG_DONE && strcmp(first.output, second.output) == 0);
+	drop(&first);
+	drop(&second);
+}
+
+UNIT(ready_fd_must_be_open)
+{
+	struct result result;
+
+	make_places();
+	result = PARSE("--ready-fd", "999");
+	assert(result.r == CONFIG_WRONG && strstr(result.errors, "999 is not open"));
+	drop(&result);
+}
+
+/* Ends the case as another user, if it began as root: root can write everywhere. */
+static void become_nobody(void)
+{
+	if (geteuid() == 0) {
+		assert(chmod(unit_dir(), 0755) == 0);
+		assert(setgroups(0, NULL) == 0);
+		assert(setegid(NOBODY) == 0 && seteuid(NOBODY) == 0);
+	}
+}
+
+static void become_root(void)
+{
+	if (getuid() == 0)
+		assert(seteuid(0) == 0 && setegid(0) == 0);
+}
+
+/* Where socket and state are put; "" = it is refused. */
+static void check_places(const char *socket, const char *state)
+{
+	struct result result = PARSE_NOTHING();
+
+	if (*socket) {
+		assert(result.r == 0);
+		assert(strcmp(result.config.socket, socket) == 0);
+		assert(strcmp(result.config.state, state) == 0);
+	} else {
+		assert(result.r == CONFIG_WRONG && config_exit_code(result.r) == 1);
+		assert(strstr(result.errors, state));
+	}
+	drop(&result);
+}
+
+UNIT(places_of_the_machine)
+{
+	char socket[400];
+
+	make_places();
+	snprintf(socket, sizeof(socket), "%s/ttmemd.sock", place_run);
+	check_places(socket, place_state); /* not there yet, but can be made */
+	assert(mkdir(place_run, 0755) == 0 && mkdir(place_state, 0755) == 0);
+	check_places(socket, place_state);
+}
+
+UNIT(places_of_a_user)
+{
+	make_places();
+	assert(mkdir(place_run, 0555) == 0 && mkdir(place_state, 0555) == 0);
+	become_nobody();
+	setenv("XDG_RUNTIME_DIR", "/run/user/1", 1);
+	setenv("HOME", "/home/u", 1);
+	check_places("/run/user/1/ttmem/ttmemd.sock", "/home/u/.local/state/ttmem");
+	setenv("XDG_STATE_HOME", "/home/u/state", 1);
+	check_places("/run/user/1/ttmem/ttmemd.sock", "/home/u/state/ttmem");
+	setenv("XDG_STATE_HOME", "relative", 1);
+	check_places("/run/user/1/ttmem/ttmemd.sock", "/home/u/.local/state/ttmem");
+	unsetenv("HOME");
+	check_places("", "XDG_STATE_HOME nor HOME is set; use --state DIR");
+	unsetenv("XDG_RUNTIME_DIR");
+	check_places("", "XDG_RUNTIME_DIR is not set; use --socket PATH");
+	become_root();
+}
+
+UNIT(places_of_systemd)
+{
+	make_places();
+	setenv("RUNTIME_DIRECTORY", "/run/a:/run/b", 1);
+	setenv("STATE_DIRECTORY", "/var/lib/a", 1);
+	check_places("/run/a/ttmemd.sock", "/var/lib/a");
+	setenv("RUNTIME_DIRECTORY",
+	       "/run/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	       "aaaaaaaaaaaaaaaaaaaaaa",
+	       1);
+	check_places("", "is not a path of at most 107 bytes; use --socket");
+}
+
+UNIT(folders_are_made)
+{
+	const char *path = NULL;
+	struct config config;
+	char socket[400], state[400];
+	struct stat st;
+
+	umask(077);
+	assert(config_init(&config) == 0);
+	snprintf(socket, sizeof(socket), "%s/a/b/s", unit_dir());
+	snprintf(state, sizeof(state), "%s/a/c", unit_dir());
+	config.socket = strdup(socket);
+	config.state = strdup(state);
+	assert(config_make_folders(&config, &path) == 0 && !path);
+	assert(config_make_folders(&config, &path) == 0 && !path);
+	assert(stat(state, &st) == 0 && (st.st_mode & 07777) == 0700);
+	*strrchr(socket, '/') = '\0';
+	assert(stat(socket, &st) == 0 && (st.st_mode & 07777) == 0755);
+
+	free(config.state);
+	config.state = strdup("/proc/1/no/such/place");
+	assert(config_make_folders(&config, &path) < 0 && path == config.state);
+	config_deinit(&config);
+}

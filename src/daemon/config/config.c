@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Settings from all sides, in their order; the header tells the rules. */
+
+#include "daemon/config/config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/small-file.h"
+#include "base/text.h"
+#include "daemon/config/config-private.h"
+
+/* Options that are no settings; their values follow those of the table. */
+enum {
+	OPTION_CONFIG = 1000,
+	OPTION_CHECK,
+	OPTION_HELP,
+	OPTION_VERSION,
+	OPTION_KEYS, /* + index in the table */
+};
+
+#define SETTINGS_MAX 32u /* as many as the table may have */
+
+/* What the command line said. The texts are its own. */
+struct line {
+	const char *given[SETTINGS_MAX]; /* for each setting, NULL = nothing */
+	const char *file;
+	bool check, help, version;
+};
+
+int config_init(struct config *config)
+{
+	static const char *const texts[][2] = {
+		{"legacy-socket", "/tmp/tt_allocation_server.sock"},
+		{"http", "127.0.0.1:5392"},
+		{"keep", "30d"},
+		{"size-max", "512M"},
+		{"keeper", "yes"},
+		{"metrics-processes", "20"},
+		{"otlp-interval", "30s"},
+		{"scan-interval", "30s"},
+		{"group", "ttmem"},
+	};
+
+	*config = CONFIG_NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		const char *name = texts[i][0];
+		int r = config_keys_set(config, config_keys_find(name, strlen(name)), texts[i][1]);
+
+		if (r != 0)
+			return -ENOMEM; /* the defaults themselves are right */
+	}
+	return 0;
+}
+
+void config_deinit(struct config *config)
+{
+	free(config->socket);
+	free(config->legacy_socket);
+	free(config->http);
+	free(config->state);
+	free(config->log);
+	free(config->on_incident);
+	free(config->http_hosts);
+	free(config->otlp);
+	free(config->token_file);
+	free(config->group);
+	*config = CONFIG_NULL;
+}
+
+void config_print(const struct config *config, FILE *output)
+{
+	for (size_t i = 0; i < config_keys_count; i++)
+		config_keys_print(config, &config_keys[i], output);
+}
+
+int config_exit_code(int result)
+{
+	if (result == CONFIG_DONE)
+		return 0;
+	return result == CONFIG_USAGE ? 2 : 1;
+}
+
+static void print_option(FILE *output, char letter, const char *name, const char *argument,
+			 const char *help)
+{
+	char left[64];
+
+	(void)snprintf(left, sizeof(left), "%c%c%s--%s%s", letter ? '-' : ' ',
+		       letter ? letter : ' ', letter ? ", " : "  ", name,
+		       argument); /* the longest is half of it */
+	fprintf(output, "  %-34s %s\n", left, help);
+}
+
+static void print_help(FILE *output)
+{
+	fputs("usage: ttmemd [OPTION]...\n\n"
+	      "Keeps track of the device memory of all processes of this machine.\n\n",
+	      output);
+	for (size_t i = 0; i < config_keys_count; i++) {
+		const struct config_key *key = &config_keys[i];
+		char argument[32];
+
+		(void)snprintf(argument, sizeof(argument), key->is_switch ? "[=%s]" : " %s",
+			       key->argument); /* the longest is half of it */
+		print_option(output, key->letter, key->name, argument, key->help);
+	}
+	print_option(output, 0, "config", " FILE",
+		     "settings, one \"key = value\" a line; none = no file");
+	print_option(output, 0, "check", "", "print all settings as such a file and exit");
+	print_option(output, 'h', "help", "", "this text");
+	print_option(output, 'V', "version", "", "the version");
+}
+
+__attribute__((format(printf, 2, 3))) static int wrong_line(FILE *errors, const char *format, ...)
+{
+	char text[512], shown[1024];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments); /* long words are cut */
+	va_end(arguments);
+	text_escape(text, shown, sizeof(shown));
+	fprintf(errors, "ttmemd: %s\nTry \"ttmemd --help\".\n", shown);
+	return CONFIG_USAGE;
+}
+
+static int unknown_option(FILE *errors, const char *word)
+{
+	const struct config_key *guess =
+		strncmp(word, "--", 2) == 0 ? config_keys_guess(word + 2) : NULL;
+
+	if (guess)
+		return wrong_line(errors, "what is \"%s\"? Did you mean --%s?", word, guess->name);
+	return wrong_line(errors, "what is \"%s\"?", word);
+}
+
+/* getopt's table out of ours. @ret_long has room for all of it. */
+static void make_options(struct option *ret_long)
+{
+	static const struct option others[] = {
+		{"config", required_argument, NULL, OPTION_CONFIG},
+		{"check", no_argument, NULL, OPTION_CHECK},
+		{"help", no_argument, NULL, OPTION_HELP},
+		{"version", no_argument, NULL, OPTION_VERSION},
+		{0},
+	};
+
+	for (size_t i = 0; i < config_keys_count; i++)
+		ret_long[i] = (struct option){
+			.name = config_keys[i].name,
+			.has_arg = config_keys[i].is_switch ? optional_argument : required_argument,
+			.val = OPTION_KEYS + (int)i,
+		};
+	memcpy(ret_long + config_keys_count, others, sizeof(others));
+}
+
+/* -q: the only setting with a letter. */
+static int quiet_option(void)
+{
+	return OPTION_KEYS + (int)(config_keys_find("quiet", 5) - config_keys);
+}
+
+static int read_line(struct line *line, int argc, char **argv, FILE *errors)
+{
+	struct option options[SETTINGS_MAX + 5];
+	int option;
+
+	make_options(options);
+	optind = 0; /* from the beginning, also the second time */
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "+:qhV", options, NULL)) != -1) {
+		const char *word = argv[optind - 1];
+
+		if (option == 'q')
+			option = quiet_option();
+		if (option >= OPTION_KEYS) {
+			line->given[option - OPTION_KEYS] = optarg ? optarg : "yes";
+			continue;
+		}
+		switch (option) {
+		case OPTION_CONFIG:
+			line->file = optarg;
+			break;
+		case OPTION_CHECK:
+			line->check = true;
+			break;
+		case 'h':
+		case OPTION_HELP:
+			line->help = true;
+			return 0; /* whatever else there is */
+		case 'V':
+		case OPTION_VERSION:
+			line->version = true;
+			return 0;
+		case ':':
+			return wrong_line(errors, "%s needs an argument", word);
+		default:
+			/* Of letters in one word getopt has not yet left the word. */
+			if (optopt > 0 && optopt < OPTION_CONFIG)
+				return wrong_line(errors, "what is \"-%c\"?", optopt);
+			return unknown_option(errors, word);
+		}
+	}
+	return optind < argc ? unknown_option(errors, argv[optind]) : 0;
+}
+
+/* The whole of it, which the caller frees; longer ones as far as shows that they are too long. */
+static int read_whole(const char *path, char **ret_text, size_t *ret_length)
+{
+	CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	CLEANUP_FREE char *text = NULL;
+	ssize_t length;
+
+	if (fd < 0)
+		return -errno;
+	text = malloc(CONFIG_BYTES_MAX + 2);
+	if (!text)
+		return -ENOMEM;
+	length = small_file_read_fd(fd, text, CONFIG_BYTES_MAX + 2);
+	if (length < 0)
+		return (int)length;
+	*ret_text = cleanup_steal(text);
+	*ret_length = (size_t)length;
+	return 0;
+}
+
+static int parse_file(struct config *config, const struct line *line, const char *usual,
+		      FILE *errors)
+{
+	const char *path = line->file ? line->file : usual;
+	CLEANUP_FREE char *text = NULL;
+	size_t length = 0;
+	int r;
+
+	if (strcmp(path, CONFIG_NONE) == 0)
+		return 0;
+	r = read_whole(path, &text, &length);
+	if (r == -ENOENT && !line->file)
+		return 0; /* nobody asked for it */
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) {
+		fprintf(errors, "ttmemd: cannot read %s: %s\n", path, strerror(-r));
+		return CONFIG_WRONG;
+	}
+	return config_parse_text(config, path, text, length, errors);
+}
+
+/* What the command line sets anyway is not looked at. */
+static int parse_variable(struct config *config, const struct line *line, const char *variable,
+			  const char *name, FILE *errors)
+{
+	const struct config_key *key = config_keys_find(name, strlen(name));
+	const char *text = secure_getenv(variable);
+	char shown[1024];
+	int r;
+
+	if (!text || !*text || line->given[key - config_keys])
+		return 0;
+	r = config_keys_set(config, key, text);
+	if (r == CONFIG_WRONG) {
+		text_escape(text, shown, sizeof(shown));
+		fprintf(errors, "ttmemd: %s: \"%s\" is not %s; use --%s\n", variable, shown,
+			key->expects, name);
+	}
+	return r;
+}
+
+static int parse_given(struct config *config, const struct line *line, FILE *errors)
+{
+	for (size_t i = 0; i < config_keys_count; i++) {
+		const struct config_key *key = &config_keys[i];
+		int r = line->given[i] ? config_keys_set(config, key, line->given[i]) : 0;
+
+		if (r == CONFIG_WRONG)
+			return wrong_line(errors, "--%s: \"%s\" is not %s", key->name,
+					  line->given[i], key->expects);
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}
+
+static int parse_all(struct config *config, const struct config_places *places,
+		     const struct line *line, FILE *errors)
+{
+	int r = config_init(config);
+
+	if (r == 0)
+		r = parse_file(config, line, places->file, errors);
+	if (r == 0)
+		r = parse_variable(config, line, "TTMEM_SOCKET", "socket", errors);
+	if (r == 0)
+		r = parse_variable(config, line, "TT_ALLOC_SERVER_SOCKET", "legacy-socket", errors);
+	if (r == 0)
+		r = parse_given(config, line, errors);
+	if (r == 0)
+		r = config_places_choose(config, places, errors);
+	/* Found out now, or never: whoever waits for it would wait for ever. */
+	if (r == 0 && config->ready_fd >= 0 && fcntl(config->ready_fd, F_GETFD) < 0) {
+		fprintf(errors, "ttmemd: ready-fd: %d is not open\n", config->ready_fd);
+		r = CONFIG_WRONG;
+	}
+	return r;
+}
+
+int config_parse_at(struct config *config, const struct config_places *places, int argc,
+		    char **argv, FILE *streams[2])
+{
+	FILE *output = streams[0], *errors = streams[1];
+	struct line line = {0};
+	int r;
+
+	*config = CONFIG_NULL;
+	r = read_line(&line, argc, argv, errors);
+	if (r != 0)
+		return r;
+	if (line.help || line.version) {
+		if (line.help)
+			print_help(output);
+		else
+			fputs("ttmemd " DAEMON_VERSION "\n", output);
+		return CONFIG_DONE;
+	}
+	r = parse_all(config, places, &line, errors);
+	if (r == 0 && line.check) {
+		config_print(config, output);
+		return CONFIG_DONE;
+	}
+	return r;
+}
+
+/**
+ * config_parse() - settings from file, environment and command line
+ * @config: filled, to be given to config_deinit() whatever is returned
+ * @argc: as main() gets it
+ * @argv: likewise
+ * @output: for what was asked for: help, version, the settings
+ * @errors: for what is wrong
+ *
+ * Return: 0, an outcome, or a negative errno.
+ */
+int config_parse(struct config *config, int argc, char **argv, FILE *output, FILE *errors)
+{
+	return config_parse_at(config, &config_places_usual, argc, argv,
+			       (FILE *[2]){output, errors});
+}

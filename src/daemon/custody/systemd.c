@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Talking to systemd through its own library; the header tells what for. */
+
+#include "daemon/custody/systemd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <systemd/sd-daemon.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+
+#define NAME_NATIVE "native"
+#define NAME_LEGACY "legacy"
+
+/* "b", then three numbers in hexadecimal with dots in between. */
+#define NAME_SIZE 48u
+
+/* The status line is for a terminal of usual width. */
+#define STATUS_SIZE 256u
+
+void manager_init(struct manager *manager)
+{
+	const char *address = secure_getenv("NOTIFY_SOCKET");
+	const char *store = secure_getenv("FDSTORE");
+	uint64_t count, usec;
+
+	*manager = (struct manager){.is_there = address && *address};
+	if (!manager->is_there)
+		return;
+	/* Set by systemd from 254 on; for older ones our unit says the same. */
+	if (store && text_parse_u64(store, &count) == 0)
+		manager->books_max = (uint32_t)bits_min(count, MANAGER_BOOKS_MAX);
+	if (sd_watchdog_enabled(0, &usec) > 0)
+		manager->watchdog_ns = usec * 1000;
+}
+
+static size_t write_name(const struct manager_book *book, char *ret_name)
+{
+	int n = snprintf(ret_name, NAME_SIZE, "b%" PRIx32 ".%" PRIx64 ".%" PRIx64, book->pid,
+			 book->start_ticks, book->inode);
+
+	return (size_t)n; /* 8 + 16 + 16 digits at most: always fits */
+}
+
+/* False: that is none of our names. */
+static bool read_name(const char *name, struct manager_book *ret_book)
+{
+	struct manager_book book = {.fd = -1};
+	char again[NAME_SIZE];
+
+	if (sscanf(name, "b%" SCNx32 ".%" SCNx64 ".%" SCNx64, &book.pid, &book.start_ticks,
+		   &book.inode) != 3)
+		return false;
+	/* sscanf is lenient; we are not. */
+	write_name(&book, again);
+	if (strcmp(name, again) != 0)
+		return false;
+	*ret_book = book;
+	return true;
+}
+
+/* A listening socket of that type. systemd gives us those that wait, and nobody here may. */
+static bool take_socket(int fd, int type)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return sd_is_socket_unix(fd, type, 1, NULL, 0) > 0 && flags >= 0 &&
+	       fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
+}
+
+/* Takes the descriptor in any case. */
+static void take_one_consume(struct manager *manager, struct manager_fds *fds, int fd,
+			     const char *name)
+{
+	CLEANUP_CLOSE int owned = fd;
+	struct manager_book book;
+
+	if (strcmp(name, NAME_NATIVE) == 0 && fds->native < 0 && take_socket(fd, SOCK_SEQPACKET)) {
+		fds->native = cleanup_steal_fd(&owned);
+	} else if (strcmp(name, NAME_LEGACY) == 0 && fds->legacy < 0 &&
+		   take_socket(fd, SOCK_STREAM)) {
+		fds->legacy = cleanup_steal_fd(&owned);
+	} else if (read_name(name, &book)) {
+		/* Whether it is a book is for those to find out who read it. */
+		book.fd = cleanup_steal_fd(&owned);
+		fds->books[fds->count++] = book;
+		manager->books++;
+		manager->names += strlen(name) + 1;
+	} else {
+		fds->refused++;
+	}
+}
+
+/* @names: a list that ends with NULL; it and its members belong to the caller. */
+static char **free_names(char **names)
+{
+	for (size_t i = 0; names && names[i]; i++)
+		free(names[i]);
+	free(names);
+	return NULL;
+}
+
+static void close_from_start(int count)
+{
+	for (int fd = SD_LISTEN_FDS_START; fd < SD_LISTEN_FDS_START + count; fd++)
+		(void)close(fd); /* nobody has written to them */
+}
+
+int manager_listen_fds(struct manager *manager, struct manager_fds *ret_fds)
+{
+	struct manager_fds fds = MANAGER_FDS_NULL;
+	char **names = NULL;
+	int count = sd_listen_fds_with_names(1, &names);
+
+	if (count < 0)
+		return count;
+	if (count > 0) {
+		fds.books = calloc((size_t)count, sizeof(*fds.books));
+		if (!fds.books) {
+			close_from_start(count);
+			free_names(names);
+			return -ENOMEM;
+		}
+	}
+	for (int i = 0; i < count; i++)
+		take_one_consume(manager, &fds, SD_LISTEN_FDS_START + i, names[i]);
+	free_names(names);
+	*ret_fds = fds;
+	return 0;
+}
+
+static void close_taken(int fd)
+{
+	if (fd >= 0)
+		(void)close(fd); /* only ever read */
+}
+
+void manager_fds_deinit(struct manager_fds *fds)
+{
+	close_taken(fds->native);
+	close_taken(fds->legacy);
+	for (size_t i = 0; i < fds->count; i++)
+		close_taken(fds->books[i].fd);
+	free(fds->books);
+	*fds = MANAGER_FDS_NULL;
+}
+
+static int notify(const struct manager *manager, const char *state)
+{
+	int r = manager->is_there ? sd_notify(0, state) : 0;
+
+	return r < 0 ? r : 0;
+}
+
+int manager_notify_ready(const struct manager *manager)
+{
+	return notify(manager, "READY=1");
+}
+
+int manager_notify_stopping(const struct manager *manager)
+{
+	return notify(manager, "STOPPING=1");
+}
+
+int manager_notify_watchdog(const struct manager *manager)
+{
+	return manager->watchdog_ns ? notify(manager, "WATCHDOG=1") : 0;
+}
+
+int manager_notify_status(const struct manager *manager, const char *format, ...)
+{
+	char text[STATUS_SIZE], state[TEXT_ESCAPE_SIZE(STATUS_SIZE) + sizeof("STATUS=")];
+	va_list arguments;
+
+	if (!manager->is_there)
+		return 0;
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments); /* longer ones are cut */
+	va_end(arguments);
+	strcpy(state, "STATUS=");
+	/* A newline would begin another message. */
+	text_escape(text, state + strlen(state), sizeof(state) - strlen(state));
+	return notify(manager, state);
+}
+
+int manager_store(struct manager *manager, const struct manager_book *book)
+{
+	char name[NAME_SIZE], state[NAME_SIZE + 64];
+	size_t length = write_name(book, name) + 1;
+	int r;
+
+	if (!manager->is_there || manager->books_max == 0)
+		return -EOPNOTSUPP;
+	if (manager->books >= manager->books_max || manager->names + length > MANAGER_NAMES_MAX)
+		return -ENOSPC;
+	/* A memory file cannot be polled; without FDPOLL=0 systemd would find that out for each. */
+	(void)snprintf(state, sizeof(state), "FDSTORE=1\nFDNAME=%s\nFDPOLL=0", name); /* fits */
+	r = sd_pid_notify_with_fds(0, 0, state, &book->fd, 1);
+	if (r <= 0)
+		return r < 0 ? r : -EOPNOTSUPP;
+	manager->books++;
+	manager->names += length;
+	return 0;
+}
+
+int manager_unstore(struct manager *manager, const struct manager_book *book)
+{
+	char name[NAME_SIZE], state[NAME_SIZE + 64];
+	size_t length = write_name(book, name) + 1;
+
+	if (!manager->is_there || manager->books == 0 || manager->names < length)
+		return 0;
+	manager->books--;
+	manager->names -= length;
+	(void)snprintf(state, sizeof(state), "FDSTOREREMOVE=1\nFDNAME=%s", name); /* fits */
+	return notify(manager, state);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Any file is either no roll, or gives entries that are harmless to print. */
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "base/unit.h"
+#include "daemon/custody/tracked-file.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define FUZZ_BOOT "01234567-89ab-cdef-0123-456789abcdef"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct roll_entry *entries;
+	size_t count;
+
+	if (roll_parse((const char *)data, size, FUZZ_BOOT, &entries, &count) < 0)
+		return 0;
+	assert(count <= ROLL_ENTRIES_MAX);
+	for (size_t i = 0; i < count; i++) {
+		char again[TEXT_CLEAN_SIZE(ROLL_COMM_SIZE)];
+		size_t length = strnlen(entries[i].comm, ROLL_COMM_SIZE);
+
+		assert(entries[i].pid != 0 && length < ROLL_COMM_SIZE);
+		assert(text_clean(entries[i].comm, length, again) == length);
+		for (size_t k = 0; k < length; k++)
+			assert((unsigned char)entries[i].comm[k] >= 0x20);
+	}
+	free(entries);
+	return 0;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Reading the roll back: lines of numbers and a name, between a heading and a count. */
+
+#include "daemon/custody/tracked-file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/small-file.h"
+#include "base/text.h"
+#include "daemon/custody/tracked-file-text.h"
+#include "source/proc/proc.h"
+
+/* What is left of a text. */
+struct roll_rest {
+	const char *at;
+	size_t length;
+};
+
+/* The next line, without its end. False: there is none. */
+static bool roll_line(struct roll_rest *rest, struct roll_rest *ret_line)
+{
+	const char *end = rest->length ? memchr(rest->at, '\n', rest->length) : NULL;
+
+	if (!end)
+		return false;
+	*ret_line = (struct roll_rest){.at = rest->at, .length = (size_t)(end - rest->at)};
+	rest->at = end + 1;
+	rest->length -= ret_line->length + 1;
+	return true;
+}
+
+static bool roll_is(const struct roll_rest *line, const char *word)
+{
+	return line->length == strlen(word) && memcmp(line->at, word, line->length) == 0;
+}
+
+/* Takes @word off the front of the line. */
+static bool roll_word(struct roll_rest *line, const char *word)
+{
+	size_t length = strlen(word);
+
+	if (line->length < length || memcmp(line->at, word, length) != 0)
+		return false;
+	line->at += length;
+	line->length -= length;
+	return true;
+}
+
+/* Takes a decimal number as we write them off the front of the line: no sign, no zero in front. */
+static bool roll_number(struct roll_rest *line, uint64_t max, uint64_t *ret_value)
+{
+	uint64_t value = 0;
+	size_t n = 0;
+
+	for (; n < line->length && line->at[n] >= '0' && line->at[n] <= '9'; n++) {
+		uint64_t digit = (uint64_t)(line->at[n] - '0');
+
+		if (value > (max - digit) / 10 || (n > 0 && value == 0))
+			return false;
+		value = value * 10 + digit;
+	}
+	if (n == 0)
+		return false;
+	line->at += n;
+	line->length -= n;
+	*ret_value = value;
+	return true;
+}
+
+/* A name must be what we would have written: valid, and with everything escaped that has to be. */
+static bool roll_comm(const struct roll_rest *line, char ret_comm[ROLL_COMM_SIZE])
+{
+	size_t n;
+
+	if (line->length >= ROLL_COMM_SIZE)
+		return false;
+	for (size_t i = 0; i < line->length; i += n) {
+		char character[8] = "", escaped[TEXT_ESCAPE_SIZE(sizeof(character))];
+		uint32_t code;
+
+		n = text_decode(line->at + i, line->length - i, &code);
+		if (code == 0 || (code == TEXT_REPLACEMENT && n != 3))
+			return false;
+		memcpy(character, line->at + i, n);
+		(void)text_escape(character, escaped, sizeof(escaped)); /* there is room */
+		if (code != '\\' && strcmp(character, escaped) != 0)
+			return false;
+	}
+	memset(ret_comm, 0, ROLL_COMM_SIZE);
+	memcpy(ret_comm, line->at, line->length);
+	return true;
+}
+
+static bool roll_entry_of(struct roll_rest line, struct roll_entry *ret_entry)
+{
+	struct roll_entry entry;
+	uint64_t pid;
+
+	if (!roll_number(&line, UINT32_MAX, &pid) || pid == 0 || !roll_word(&line, " ") ||
+	    !roll_number(&line, UINT64_MAX, &entry.start_ticks) || !roll_word(&line, " ") ||
+	    !roll_number(&line, UINT64_MAX, &entry.device) || !roll_word(&line, " ") ||
+	    !roll_number(&line, UINT64_MAX, &entry.inode) || !roll_word(&line, " ") ||
+	    !roll_comm(&line, entry.comm))
+		return false;
+	entry.pid = (uint32_t)pid;
+	*ret_entry = entry;
+	return true;
+}
+
+int roll_parse(const char *text, size_t length, const char *boot, struct roll_entry **ret_entries,
+	       size_t *ret_count)
+{
+	struct roll_rest rest = {.at = text, .length = length}, line;
+	CLEANUP_FREE struct roll_entry *entries = NULL;
+	size_t count = 0, capacity = 0;
+	uint64_t told;
+
+	if (!roll_line(&rest, &line) || !roll_is(&line, ROLL_TEXT_HEADING))
+		return -EBADMSG;
+	if (!roll_line(&rest, &line) || !roll_word(&line, ROLL_TEXT_BOOT))
+		return -EBADMSG;
+	/* Everybody on it ended with the machine: nobody is missed. */
+	if (!roll_is(&line, boot)) {
+		*ret_entries = NULL;
+		*ret_count = 0;
+		return 0;
+	}
+	while (roll_line(&rest, &line)) {
+		struct roll_entry *grown;
+
+		if (roll_word(&line, ROLL_TEXT_END)) {
+			if (!roll_number(&line, ROLL_ENTRIES_MAX, &told) || line.length != 0 ||
+			    told != count || rest.length != 0)
+				return -EBADMSG;
+			*ret_entries = cleanup_steal(entries);
+			*ret_count = count;
+			return 0;
+		}
+		if (count == ROLL_ENTRIES_MAX)
+			return -EBADMSG;
+		grown = array_grow(entries, &capacity, count + 1, sizeof(*entries));
+		if (!grown)
+			return -ENOMEM;
+		entries = grown;
+		if (!roll_entry_of(line, &entries[count++]))
+			return -EBADMSG;
+	}
+	return -EBADMSG;
+}
+
+int roll_boot(char ret_boot[ROLL_BOOT_SIZE])
+{
+	char boot[ROLL_BOOT_SIZE];
+	ssize_t n =
+		small_file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+
+	if (n != sizeof(boot) - 1)
+		return n < 0 ? (int)n : -EBADMSG;
+	memcpy(ret_boot, boot, sizeof(boot));
+	return 0;
+}
+
+static int roll_open(const char *folder, size_t *ret_size)
+{
+	CLEANUP_FREE char *path = NULL;
+	CLEANUP_CLOSE int fd = -1;
+	struct stat file;
+
+	if (asprintf(&path, "%s/%s", folder, ROLL_FILE) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	/* Neither through a link nor waiting at a pipe that somebody put there. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &file) < 0)
+		return -errno;
+	if (!S_ISREG(file.st_mode))
+		return -EBADMSG;
+	if (file.st_size > (off_t)ROLL_SIZE_MAX)
+		return -EFBIG;
+	*ret_size = (size_t)file.st_size;
+	return cleanup_steal_fd(&fd);
+}
+
+int roll_read(const char *folder, struct roll_entry **ret_entries, size_t *ret_count)
+{
+	CLEANUP_FREE char *text = NULL;
+	CLEANUP_CLOSE int fd = -1;
+	char boot[ROLL_BOOT_SIZE];
+	ssize_t length;
+	size_t size = 0;
+	int r = roll_boot(boot);
+
+	if (r < 0)
+		return r;
+	fd = roll_open(folder, &size);
+	if (fd < 0)
+		return fd;
+	text = malloc(size + 1);
+	if (!text)
+		return -ENOMEM;
+	length = small_file_read_fd(fd, text, size + 1);
+	if (length < 0)
+		return (int)length;
+	return roll_parse(text, (size_t)length, boot, ret_entries, ret_count);
+}
+
+size_t roll_missed(struct roll_entry *entries, size_t count, const struct proc *proc,
+		   bool (*is_held)(void *context, const struct roll_entry *entry), void *context)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct proc_facts facts;
+
+		if (is_held && is_held(context, &entries[i]))
+			continue;
+		if (proc_read(proc, entries[i].pid, &facts) == 0 &&
+		    facts.start_ticks == entries[i].start_ticks && !proc_is_over(proc, &facts))
+			continue;
+		entries[left++] = entries[i];
+	}
+	return left;
+}

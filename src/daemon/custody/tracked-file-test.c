@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The roll: what is written is read back, seldom enough, and what is wrong with a file is found. */
+
+#include "daemon/custody/tracked-file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/loop.h"
+#include "base/unit.h"
+#include "base/worker.h"
+#include "source/proc/proc.h"
+
+static struct loop *loop;
+static struct worker *work;
+static struct roll *roll;
+static uint32_t tracked, lists, failures;
+static int last_failure;
+
+static struct roll_entry entry_of(uint32_t i)
+{
+	struct roll_entry entry = {
+		.pid = 10 + i,
+		.start_ticks = i * UINT64_C(1000000000000),
+		.device = UINT64_MAX - i,
+		.inode = i,
+	};
+
+	(void)snprintf(entry.comm, sizeof(entry.comm), "name %" PRIu32, i);
+	return entry;
+}
+
+static void list(void *context, struct roll *to)
+{
+	lists++;
+	for (uint32_t i = 0; i < tracked; i++) {
+		struct roll_entry entry = entry_of(i);
+
+		roll_put(to, &entry);
+	}
+}
+
+static void failed(void *context, int error)
+{
+	failures++;
+	last_failure = error;
+}
+
+static void begin_in(const char *folder)
+{
+	const struct roll_hooks hooks = {.list = list, .failed = failed};
+
+	assert(loop_new(&loop) == 0);
+	assert(worker_new(&work, &(struct worker_config){.name = "test", .loop = loop}) == 0);
+	assert(roll_new(&roll, loop, work, folder, &hooks) == 0);
+}
+
+static void end(void)
+{
+	roll = roll_free(roll);
+	work = worker_free(work);
+	loop = loop_free(loop);
+}
+
+/* How many entries are on the roll now, each as it should be; -1 = there is no file. */
+static int on_roll(void)
+{
+	struct roll_entry *entries = NULL;
+	size_t count = 0;
+	int r = roll_read(unit_dir(), &entries, &count);
+
+	assert(r == 0 || r == -ENOENT);
+	for (uint32_t i = 0; i < count; i++) {
+		struct roll_entry entry = entry_of(i);
+
+		assert(entry.pid == entries[i].pid && entry.inode == entries[i].inode);
+		assert(entry.device == entries[i].device);
+		assert(entry.start_ticks == entries[i].start_ticks);
+		assert(memcmp(entry.comm, entries[i].comm, sizeof(entry.comm)) == 0);
+	}
+	free(entries);
+	return r == 0 ? (int)count : -1;
+}
+
+static void wait_for(int count)
+{
+	while (on_roll() != count)
+		assert(loop_turn(loop, 10) >= 0);
+}
+
+UNIT(written_and_read_back)
+{
+	char path[4096], boot[ROLL_BOOT_SIZE];
+	struct stat file;
+
+	assert(roll_boot(boot) == 0 && strlen(boot) == ROLL_BOOT_SIZE - 1);
+	begin_in(unit_dir());
+	assert(on_roll() == -1);
+	tracked = 3;
+	roll_changed(roll);
+	wait_for(3);
+	tracked = 0;
+	roll_changed(roll);
+	wait_for(0);
+	tracked = ROLL_ENTRIES_MAX + 100;
+	roll_changed(roll);
+	wait_for((int)ROLL_ENTRIES_MAX);
+	end();
+	(void)snprintf(path, sizeof(path), "%s/%s", unit_dir(), ROLL_FILE);
+	assert(stat(path, &file) == 0 && (file.st_mode & 0777) == 0600);
+	assert(file.st_size < (off_t)ROLL_SIZE_MAX);
+	assert(failures == 0);
+}
+
+/* A thousand changes in a row are one time of writing, or two. */
+UNIT(many_changes_are_written_once)
+{
+	begin_in(unit_dir());
+	for (tracked = 1; tracked < 1000; tracked++)
+		roll_changed(roll);
+	wait_for(1000);
+	assert(lists == 1);
+	end();
+	assert(lists == 1); /* nothing had changed since */
+}
+
+UNIT(last_change_is_written_at_the_end)
+{
+	begin_in(unit_dir());
+	tracked = 1;
+	roll_changed(roll);
+	wait_for(1);
+	tracked = 2;
+	roll_changed(roll);
+	end();
+	assert(on_roll() == 2 && lists == 2);
+
+	/* Also if it ends while one is being written. */
+	begin_in(unit_dir());
+	tracked = 3;
+	roll_changed(roll);
+	while (lists < 3)
+		assert(loop_turn(loop, 10) >= 0);
+	tracked = 4;
+	roll_changed(roll);
+	end();
+	assert(on_roll() == 4);
+}
+
+UNIT(folder_that_is_not_there)
+{
+	char path[4096];
+
+	(void)snprintf(path, sizeof(path), "%s/later", unit_dir());
+	begin_in(path);
+	tracked = 1;
+	roll_changed(roll);
+	while (failures == 0)
+		assert(loop_turn(loop, 10) >= 0);
+	assert(last_failure == -ENOENT);
+	/* Told once, and tried again. */
+	roll_changed(roll);
+	while (lists < 2)
+		assert(loop_turn(loop, 10) >= 0);
+	end();
+	assert(failures == 1);
+}
+
+static void list_hostile(void *context, struct roll *to)
+{
+	struct roll_entry entry = {.pid = 1};
+
+	memcpy(entry.comm, "\033[2J\n\xff\xe2\x80\xae end 7", 16);
+	roll_put(to, &entry);
+	memset(entry.comm, '\n', sizeof(entry.comm)); /* not even ended */
+	roll_put(to, &entry);
+}
+
+UNIT(hostile_names_are_made_harmless)
+{
+	const struct roll_hooks hooks = {.list = list_hostile};
+	struct roll_entry *entries;
+	size_t count;
+
+	assert(loop_new(&loop) == 0);
+	assert(worker_new(&work, &(struct worker_config){.name = "test", .loop = loop}) == 0);
+	assert(roll_new(&roll, loop, work, unit_dir(), &hooks) == 0);
+	roll_changed(roll);
+	end();
+	assert(roll_read(unit_dir(), &entries, &count) == 0 && count == 2);
+	assert(strcmp(entries[0].comm, "\\x1b[2J\\x0a\xef\xbf\xbd\\u202e end 7") == 0);
+	assert(strncmp(entries[1].comm, "\\x0a\\x0a", 8) == 0);
+	free(entries);
+}
+
+#define BOOT "01234567-89ab-cdef-0123-456789abcdef"
+#define TOP "ttmem-roll 1\nboot " BOOT "\n"
+
+static int parse(const char *text)
+{
+	struct roll_entry *entries = NULL;
+	size_t count = 0;
+	int r = roll_parse(text, strlen(text), BOOT, &entries, &count);
+
+	free(entries);
+	return r < 0 ? r : (int)count;
+}
+
+UNIT(malformed_lists_of_processes_are_refused)
+{
+	assert(parse(TOP "1 2 3 4 a b\n5 6 7 8 \nend 2\n") == 2);
+	assert(parse("ttmem-roll 1\nboot another\n1 2 3\n") == 0);
+	assert(parse("") == -EBADMSG);
+	assert(parse("ttmem-roll 2\nboot " BOOT "\nend 0\n") == -EBADMSG);
+	assert(parse("ttmem-roll 1\n") == -EBADMSG);
+	assert(parse(TOP) == -EBADMSG);
+	assert(parse(TOP "end 0") == -EBADMSG);
+	assert(parse(TOP "end 1\n") == -EBADMSG);
+	assert(parse(TOP "end 0\n\n") == -EBADMSG);
+	assert(parse(TOP "end 0 \n") == -EBADMSG);
+	assert(parse(TOP "0 2 3 4 a\nend 1\n") == -EBADMSG);
+	assert(parse(TOP "4294967296 2 3 4 a\nend 1\n") == -EBADMSG);
+	assert(parse(TOP "4294967295 2 3 4 a\nend 1\n") == 1);
+	assert(parse(TOP "1 18446744073709551615 3 4 a\nend 1\n") == 1);
+	assert(parse(TOP "1 18446744073709551616 3 4 a\nend 1\n") == -EBADMSG);
+	assert(parse(TOP "1 -2 3 4 a\nend 1\n") == -EBADMSG);
+	assert(parse(TOP "1 02 3 4 a\nend 1\n") == -EBADMSG);
+	assert(parse(TOP "1  2 3 4 a\nend 1\n") == -EBADMSG);
+	assert(parse(TOP "1 2 3 4\nend 1\n") == -EBADMSG);
+	assert(parse(TOP "1 2 3 4 \033\nend 1\n") == -EBADMSG);
+	assert(parse(TOP "1 2 3 4 \xff\nend 1\n") == -EBADMSG);
+	assert(parse(TOP "1 2 3 4 \xe2\x80\xae\nend 1\n") == -EBADMSG);
+}
+
+static void put_file(int flags, off_t size)
+{
+	char path[4096];
+	CLEANUP_CLOSE int fd = -1;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", unit_dir(), ROLL_FILE);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0600);
+	assert(fd >= 0 && ftruncate(fd, size) == 0);
+}
+
+UNIT(lists_that_are_no_regular_file_are_refused)
+{
+	struct roll_entry *entries;
+	char path[4096];
+	size_t count;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", unit_dir(), ROLL_FILE);
+	put_file(0, ROLL_SIZE_MAX + 1);
+	assert(roll_read(unit_dir(), &entries, &count) == -EFBIG);
+	put_file(O_TRUNC, ROLL_SIZE_MAX);
+	assert(roll_read(unit_dir(), &entries, &count) == -EBADMSG);
+	assert(unlink(path) == 0 && mkfifo(path, 0600) == 0);
+	assert(roll_read(unit_dir(), &entries, &count) == -EBADMSG);
+	assert(unlink(path) == 0 && symlink("/dev/zero", path) == 0);
+	assert(roll_read(unit_dir(), &entries, &count) == -ELOOP);
+	assert(unlink(path) == 0 && mkdir(path, 0700) == 0);
+	assert(roll_read(unit_dir(), &entries, &count) == -EBADMSG);
+}
+
+static bool is_held(void *context, const struct roll_entry *entry)
+{
+	return entry->inode == *(const uint64_t *)context;
+}
+
+/* The living, the dead, one whose number is somebody else's now, one that is not reaped, one held. */
+UNIT(processes_that_exited_meanwhile_are_missed)
+{
+	struct roll_entry entries[5] = {{0}};
+	uint64_t held_inode = 4;
+	struct proc_facts facts;
+	struct proc proc;
+	pid_t pid = fork();
+	siginfo_t end_of;
+
+	if (pid == 0)
+		_exit(0);
+	assert(pid > 0 && waitid(P_PID, (id_t)pid, &end_of, WEXITED | WNOWAIT) == 0);
+	assert(proc_open(&proc) == 0);
+	assert(proc_read(&proc, (uint32_t)getpid(), &facts) == 0);
+	for (uint64_t i = 0; i < 5; i++) {
+		entries[i].pid = (uint32_t)getpid();
+		entries[i].start_ticks = facts.start_ticks;
+		entries[i].inode = i;
+	}
+	entries[1].start_ticks--;
+	assert(proc_read(&proc, (uint32_t)pid, &facts) == 0);
+	entries[2].pid = (uint32_t)pid;
+	entries[2].start_ticks = facts.start_ticks;
+	entries[3].pid = entries[4].pid = UINT32_MAX;
+	assert(roll_missed(entries, 5, &proc, is_held, &held_inode) == 3);
+	assert(entries[0].inode == 1 && entries[1].inode == 2 && entries[2].inode == 3);
+	assert(roll_missed(entries, 3, &proc, NULL, NULL) == 3);
+	proc_close(&proc);
+	assert(waitpid(pid, NULL, 0) == pid);
+}

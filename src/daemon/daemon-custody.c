@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Books that outlive the daemon. Every book that is tracked is held by somebody else as well: systemd,
+ * or a keeper process. It is let go only when its owner has ended, has been judged, the verdict is in
+ * the database, and its name is no longer on the roll: a daemon that is killed before that leaves the
+ * book to the next one, which judges it again. Reports of one book count once. In the other order a
+ * process whose end was reported would be counted as one that ended unseen.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/worker.h"
+#include "daemon/custody/keeper.h"
+#include "daemon/custody/tracked-file.h"
+#include "daemon/daemon.h"
+#include "daemon/notify/log-writer.h"
+#include "daemon/registry/tracked.h"
+#include "source/books/scan.h"
+#include "store/store.h"
+
+#define KEEP_FLUSH_MS 5000u
+#define KEEP_JUDGED_MAX 1024u /* each has a descriptor; on a full disk they wait for room */
+
+/* Without its lock: whoever reads the book may take seconds, and this is the loop's thread. */
+static struct keeper_entry keep_entry(const struct tracked *tracked)
+{
+	struct keeper_entry entry = {
+		.pid = tracked->pid,
+		.source = tracked->source,
+		.start_ticks = tracked->start_ticks,
+		.device = tracked->device,
+		.inode = tracked->inode,
+	};
+
+	(void)snprintf(entry.comm, sizeof(entry.comm), "%.*s", (int)sizeof(tracked->comm),
+		       tracked->comm);
+	return entry;
+}
+
+static struct manager_book keep_book_of(const struct tracked *tracked, int fd)
+{
+	return (struct manager_book){
+		.fd = fd,
+		.pid = tracked->pid,
+		.start_ticks = tracked->start_ticks,
+		.inode = tracked->inode,
+	};
+}
+
+void daemon_keep_added(struct daemon *daemon, struct tracked *tracked)
+{
+	struct keeper_entry entry = keep_entry(tracked);
+	struct manager_book book = keep_book_of(tracked, tracked->book->file.fd);
+
+	if (daemon->roll)
+		roll_changed(daemon->roll);
+	if (daemon->keeper)
+		keeper_add(daemon->keeper, &entry, tracked->book->file.fd);
+	else if (daemon->manager.books_max)
+		(void)manager_store(&daemon->manager, &book); /* what does not fit is not kept */
+}
+
+void daemon_keep_let_go(struct daemon *daemon, const struct keeper_entry *entry)
+{
+	struct manager_book book = {
+		.fd = -1,
+		.pid = entry->pid,
+		.start_ticks = entry->start_ticks,
+		.inode = entry->inode,
+	};
+
+	if (daemon->keeper)
+		keeper_remove(daemon->keeper, entry->device, entry->inode);
+	else if (daemon->manager.books_max)
+		(void)manager_unstore(&daemon->manager, &book); /* then it is judged once more */
+}
+
+/* The first ones of the judged that are on no roll any more. */
+static void keep_let_all_go(struct daemon *daemon)
+{
+	size_t count = daemon->unlisted;
+
+	for (size_t i = 0; i < count; i++) {
+		struct keeper_entry entry = keep_entry(daemon->judged[i]);
+
+		daemon_keep_let_go(daemon, &entry);
+		tracked_unref(daemon->judged[i]);
+	}
+	daemon->judged_count -= count;
+	daemon->written -= count;
+	daemon->flushing -= daemon->flushing > 0 ? count : 0;
+	daemon->unlisted = 0;
+	if (count > 0)
+		memmove(daemon->judged, daemon->judged + count,
+			daemon->judged_count * sizeof(struct tracked *));
+}
+
+void daemon_keep_judged(struct daemon *daemon, struct tracked *tracked)
+{
+	struct tracked **judged = NULL;
+
+	if (daemon->judged_count < KEEP_JUDGED_MAX)
+		judged = array_grow(daemon->judged, &daemon->judged_capacity,
+				    daemon->judged_count + 1, sizeof(struct tracked *));
+	if (!judged)
+		return; /* it stays kept, and is judged again by the next daemon */
+	daemon->judged = judged;
+	judged[daemon->judged_count++] = tracked_ref(tracked);
+}
+
+static void keep_flush_run(struct worker_job *job)
+{
+	struct daemon *daemon = container_of(job, struct daemon, flush);
+
+	daemon->flush_result = daemon->store ? store_flush(daemon->store, KEEP_FLUSH_MS) : 0;
+}
+
+static void keep_flush_done(struct worker_job *job)
+{
+	struct daemon *daemon = container_of(job, struct daemon, flush);
+
+	if (daemon->flush_result == 0) {
+		daemon->written = daemon->flushing;
+		roll_changed(daemon->roll);
+	}
+	daemon->flushing = 0;
+}
+
+/* Every second: what was judged until now is let go once it is written. */
+void daemon_keep_second(struct daemon *daemon)
+{
+	if (daemon->flushing > 0 || daemon->judged_count == daemon->written)
+		return;
+	daemon->flushing = daemon->judged_count;
+	daemon->flush = (struct worker_job){.run = keep_flush_run, .done = keep_flush_done};
+	(void)worker_put(daemon->desk, &daemon->flush); /* any number may wait */
+}
+
+static void keep_refill(void *context, struct keeper *keeper)
+{
+	struct daemon *daemon = context;
+	struct roster *roster = registry_roster(daemon->registry);
+
+	daemon->keeper_is_lost = false;
+	for (size_t i = 0; i < roster->count; i++) {
+		struct keeper_entry entry = keep_entry(roster->list[i]);
+
+		keeper_add(keeper, &entry, roster->list[i]->book->file.fd);
+	}
+	for (size_t i = 0; i < daemon->judged_count; i++) {
+		struct keeper_entry entry = keep_entry(daemon->judged[i]);
+
+		keeper_add(keeper, &entry, daemon->judged[i]->book->file.fd);
+	}
+	roster_unref(roster);
+}
+
+/* Until there is one again it may be tried many times: one line is enough. */
+static void keep_lost(void *context, int error)
+{
+	struct daemon *daemon = context;
+
+	if (!daemon->keeper_is_lost)
+		outlet_print(daemon->outlet,
+			     "ttmemd: the keeper of books is gone (%s); until there is another, "
+			     "processes that end while ttmemd is down will go unreported\n",
+			     strerror(-error));
+	daemon->keeper_is_lost = true;
+}
+
+static void keep_open_keeper(struct daemon *daemon, const char *path)
+{
+	const struct keeper_hooks hooks = {
+		.context = daemon,
+		.refill = keep_refill,
+		.lost = keep_lost,
+	};
+	int r;
+
+	if (!daemon->config->keeper || daemon->manager.books_max) {
+		(void)keeper_quit(path); /* mostly there is none */
+		return;
+	}
+	r = keeper_new(&daemon->keeper, daemon->loop, path, &hooks);
+	if (r == 0)
+		r = keeper_take(daemon->keeper, daemon_restore_add, &daemon->restore);
+	if (r < 0)
+		outlet_print(daemon->outlet,
+			     "ttmemd: no keeper at %s: %s; processes that end while ttmemd is "
+			     "down will go unreported\n",
+			     path, strerror(-r));
+}
+
+static void keep_put(struct roll *roll, const struct tracked *tracked)
+{
+	struct keeper_entry from = keep_entry(tracked);
+	struct roll_entry entry = {
+		.pid = from.pid,
+		.start_ticks = from.start_ticks,
+		.device = from.device,
+		.inode = from.inode,
+	};
+
+	_Static_assert(sizeof(entry.comm) >= sizeof(from.comm), "names fit");
+	memcpy(entry.comm, from.comm, sizeof(from.comm));
+	roll_put(roll, &entry);
+}
+
+static void keep_list(void *context, struct roll *roll)
+{
+	struct daemon *daemon = context;
+	struct roster *roster = registry_roster(daemon->registry);
+
+	for (size_t i = 0; i < roster->count; i++)
+		keep_put(roll, roster->list[i]);
+	for (size_t i = daemon->written; i < daemon->judged_count; i++)
+		keep_put(roll, daemon->judged[i]);
+	daemon->unlisted = daemon->written;
+	roster_unref(roster);
+}
+
+static void keep_roll_written(void *context)
+{
+	keep_let_all_go(context);
+}
+
+static void keep_roll_failed(void *context, int error)
+{
+	struct daemon *daemon = context;
+
+	outlet_print(daemon->outlet, "ttmemd: cannot write %s/%s: %s\n", daemon->config->state,
+		     ROLL_FILE, strerror(-error));
+}
+
+int daemon_keep_open(struct daemon *daemon)
+{
+	const struct roll_hooks hooks = {
+		.context = daemon,
+		.list = keep_list,
+		.written = keep_roll_written,
+		.failed = keep_roll_failed,
+	};
+	char path[4096];
+	int r = roll_read(daemon->config->state, &daemon->rolled, &daemon->rolled_count);
+
+	if (r < 0 && r != -ENOENT)
+		outlet_print(daemon->outlet, "ttmemd: %s/%s: %s\n", daemon->config->state,
+			     ROLL_FILE, strerror(-r));
+	daemon_restore_add_handed(daemon);
+	(void)snprintf(path, sizeof(path), "%s.keeper", daemon->config->socket);
+	keep_open_keeper(daemon, path);
+	daemon_restore_all(daemon);
+	return roll_new(&daemon->roll, daemon->loop, daemon->clerk, daemon->config->state, &hooks);
+}
+
+/* Everybody who lives is known: who of the last daemon's is missing now? */
+void daemon_keep_settle(struct daemon *daemon)
+{
+	size_t missed = roll_missed(daemon->rolled, daemon->rolled_count,
+				    registry_proc(daemon->registry), NULL, NULL);
+
+	free(cleanup_steal(daemon->rolled));
+	daemon->rolled_count = 0;
+	if (missed == 0)
+		return;
+	registry_count_unobserved(daemon->registry, missed);
+	outlet_print(daemon->outlet,
+		     "ttmemd: %zu processes ended while nobody held their books; what they left is "
+		     "not known\n",
+		     missed);
+}
+
+/* Before the last roll is written: what it need not name. */
+void daemon_keep_finish(struct daemon *daemon)
+{
+	if (!daemon->roll || daemon->judged_count == daemon->written)
+		return;
+	if (daemon->store && store_flush(daemon->store, KEEP_FLUSH_MS) < 0)
+		return;
+	daemon->written = daemon->judged_count;
+	daemon->flushing = 0;
+	roll_changed(daemon->roll);
+}
+
+void daemon_keep_close(struct daemon *daemon)
+{
+	/* What was judged last of all is on the roll, so it stays kept. */
+	keep_let_all_go(daemon);
+	while (daemon->judged_count > 0)
+		tracked_unref(daemon->judged[--daemon->judged_count]);
+	free(daemon->judged);
+	free(daemon->rolled);
+	keeper_free(daemon->keeper);
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Processes and their totals, as packets. */
+
+#include "daemon/native/native-list.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "book/read/view.h"
+#include "daemon/native/native-answer.h"
+#include "daemon/native/native-server.h"
+#include "daemon/registry/access.h"
+#include "daemon/registry/tracked.h"
+#include "model/snapshot-request.h"
+#include "model/snapshot.h"
+#include "source/proc/proc.h"
+#include "wire/native.h"
+
+_Static_assert(NATIVE_TYPES == BOOK_TYPES, "types");
+_Static_assert(NATIVE_DEVICES == BOOK_DEVICES, "devices");
+_Static_assert(sizeof(((struct native_process *)NULL)->rejected) == sizeof(struct book_rejected),
+	       "rejected");
+_Static_assert(sizeof(((struct native_process *)NULL)->container) == PROC_CONTAINER_SIZE,
+	       "container");
+
+#define NATIVE_ROSTER_PARTS_MAX 32768u /* 28 MiB; beyond it devices are left out */
+
+/* One answer. */
+struct native_roster {
+	const struct native_hooks *hooks;
+	uint32_t want; /* NATIVE_WANT_... */
+	uint64_t came_ns;
+	const struct access_peer *asker;
+	struct snapshot *snapshot; /* taken when totals are first needed; NULL until then */
+	size_t hint, room;
+};
+
+/* A book as packets tell of it. */
+struct native_row {
+	struct native_process process;
+	struct native_part *parts;
+	size_t count;
+};
+
+/* Text into a field that is filled up with NULs. */
+static void native_roster_field(char *field, size_t size, const char *text)
+{
+	memset(field, 0, size);
+	if (text)
+		memcpy(field, text, strnlen(text, size - 1));
+}
+
+/* What is known without reading the book. */
+static void native_roster_identity(const struct tracked *tracked,
+				   struct native_process *ret_process)
+{
+	struct native_process process = {
+		.book_device = tracked->device,
+		.book_inode = tracked->inode,
+		.start_ticks = tracked->start_ticks,
+		.pid = tracked->pid,
+		.user = tracked->user,
+		.maker = tracked->maker,
+		.source = tracked->source,
+		.flags = NATIVE_ALIVE | NATIVE_EXACT,
+	};
+	const struct proc_facts *owner = &tracked->book->owner;
+
+	process.ns_pid = owner->ns_pid;
+	process.pid_namespace = owner->pid_namespace;
+	native_roster_field(process.comm, sizeof(process.comm), owner->comm);
+	native_roster_field(process.container, sizeof(process.container), tracked->book->container);
+	process.start_ns = proc_start_ns(tracked->start_ticks, clock_ns(CLOCK_BOOTTIME),
+					 clock_ns(CLOCK_REALTIME));
+	*ret_process = process;
+}
+
+static void native_roster_memory(const struct snapshot_part *part, uint32_t type,
+				 struct native_memory *ret_memory)
+{
+	const struct snapshot_memory *memory = &part->memory[type];
+
+	*ret_memory = (struct native_memory){
+		.used = memory->used,
+		.buffers = memory->buffers,
+		.peak = memory->peak,
+		.allocs = memory->allocs,
+		.frees = memory->frees,
+		.unknown_frees = memory->unknown_frees,
+		.double_frees = memory->double_frees,
+		.size_changes = memory->size_changes,
+		.realloc_live = memory->realloc_live,
+		.ambiguous_frees = memory->ambiguous_frees,
+		.hooked = memory->hooked,
+		.overflow_frees = memory->overflow_frees,
+		.last_ns = memory->last_ns,
+		.capacity = part->facts.capacity[type],
+		.bound = memory->bound,
+		.flags = memory->peak_is_unknown ? NATIVE_PEAK_UNKNOWN : 0,
+	};
+}
+
+static void native_roster_part(const struct snapshot_part *from, struct native_part *ret_part)
+{
+	struct native_part part = {
+		.device = from->device,
+		.flags = (from->facts.declared ? NATIVE_DECLARED : 0) |
+			 (from->facts.remote ? NATIVE_REMOTE : 0),
+		.unique_id = from->facts.unique_id,
+		.closed_ns = from->facts.closed_ns,
+	};
+
+	native_roster_field(part.arch, sizeof(part.arch), from->facts.arch);
+	native_roster_field(part.card, sizeof(part.card), from->facts.card);
+	for (uint32_t type = 0; type < NATIVE_TYPES; type++)
+		native_roster_memory(from, type, &part.memory[type]);
+	*ret_part = part;
+}
+
+static void native_roster_cleanup(struct snapshot **snapshot)
+{
+	snapshot_free(*snapshot);
+}
+
+static void native_roster_cleanup_row(struct native_row *row)
+{
+	free(row->parts);
+}
+
+/* Totals of one book. Those beyond what all answers together may hold make the process inexact. */
+static int native_roster_fill(const struct snapshot_process *process, size_t *room,
+			      struct native_row *row)
+{
+	row->process.last_ns = process->last_ns;
+	memcpy(row->process.rejected, &process->rejected, sizeof(row->process.rejected));
+	if (!process->exact || process->part_count > *room)
+		row->process.flags &= ~NATIVE_EXACT;
+	if (!process->alive)
+		row->process.flags &= ~NATIVE_ALIVE;
+	row->parts = calloc(bits_min(process->part_count, *room) + 1, sizeof(*row->parts));
+	if (!row->parts)
+		return -ENOMEM;
+	for (size_t i = 0; i<process->part_count && * room> 0; i++) {
+		/* What only a region tells of it whoever asks finds there. */
+		if (process->parts[i].is_claim_only)
+			continue;
+		native_roster_part(&process->parts[i], &row->parts[row->count++]);
+		--*room;
+	}
+	return 0;
+}
+
+/*
+ * A book of which the picture of everybody tells nothing, because it is younger, or too much, because its process
+ * has two of them, and the asker may have one of these as a file.
+ */
+static int native_roster_alone(struct tracked *tracked, size_t *room, struct native_row *row)
+{
+	static const struct source_request request = {.buffers = false};
+	CLEANUP(native_roster_cleanup)
+	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
+	CLEANUP_FREE struct view *view = calloc(1, sizeof(*view));
+	int r = snapshot && view ? 0 : -ENOMEM;
+
+	if (r == 0)
+		r = tracked_collect(tracked, &request, view, snapshot);
+	if (view)
+		view_deinit(view);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0 || snapshot->process_count == 0) {
+		row->process.flags &= ~NATIVE_EXACT;
+		return 0;
+	}
+	return native_roster_fill(&snapshot->processes[0], room, row);
+}
+
+/* One book in as many packets as it takes; its file goes with the first. */
+static int native_roster_put_row(const struct native_row *row, struct tracked *book,
+				 struct native_answer *answer)
+{
+	CLEANUP_FREE uint8_t *payload = malloc(NATIVE_PAYLOAD_MAX);
+	size_t done = 0;
+	int r;
+
+	if (!payload)
+		return -ENOMEM;
+	do {
+		struct native_process process = row->process;
+		size_t parts = bits_min(row->count - done, NATIVE_PARTS_MAX);
+		size_t bytes = parts * sizeof(struct native_part);
+
+		process.parts = (uint32_t)parts;
+		if (book && done == 0)
+			process.flags |= NATIVE_HAS_BOOK;
+		if (done + parts < row->count)
+			process.flags |= NATIVE_CONTINUES;
+		memcpy(payload, &process, sizeof(process));
+		if (bytes)
+			memcpy(payload + sizeof(process), row->parts + done, bytes);
+		r = native_answer_put(answer, payload, sizeof(process) + bytes,
+				      done == 0 ? book : NULL);
+		done += parts;
+	} while (r == 0 && done < row->count);
+	return r;
+}
+
+static int native_roster_put_book(struct native_roster *self, struct tracked *tracked,
+				  struct native_answer *answer)
+{
+	CLEANUP(native_roster_cleanup_row) struct native_row row = {.parts = NULL};
+	bool may_see = access_may_see(self->asker, tracked->maker);
+	bool sends = may_see && self->want & NATIVE_WANT_BOOKS;
+	const struct snapshot_process *process;
+	int r = 0;
+
+	native_roster_identity(tracked, &row.process);
+	if (may_see)
+		row.process.flags |= NATIVE_MAY_SEE;
+	if (self->want & NATIVE_WANT_TOTALS || (self->want & NATIVE_WANT_REST && !sends)) {
+		if (!self->snapshot)
+			r = self->hooks->totals(self->hooks->context, self->came_ns,
+						&self->snapshot);
+		if (r < 0)
+			return r;
+		process = tracked_process(tracked, self->snapshot, &self->hint);
+		r = process && process->books == 1
+			    ? native_roster_fill(process, &self->room, &row)
+			    : native_roster_alone(tracked, &self->room, &row);
+	}
+	return r < 0 ? r : native_roster_put_row(&row, sends ? tracked : NULL, answer);
+}
+
+int native_roster_put(const struct native_hooks *hooks, uint32_t want, uint64_t came_ns,
+		      const struct access_peer *asker, struct native_answer *answer)
+{
+	struct native_roster self = {
+		.hooks = hooks,
+		.want = want,
+		.came_ns = came_ns,
+		.asker = asker,
+		.room = NATIVE_ROSTER_PARTS_MAX,
+	};
+	struct roster *roster = hooks->roster(hooks->context);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < roster->count; i++)
+		r = native_roster_put_book(&self, roster->list[i], answer);
+	snapshot_free(self.snapshot);
+	roster_unref(roster);
+	return r;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* From a question to the packets of its answer; in the worker's thread. */
+
+#include "daemon/native/native-query.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "daemon/native/native-answer.h"
+#include "daemon/native/native-list.h"
+#include "daemon/native/native-regions.h"
+#include "daemon/native/native-server.h"
+#include "web/server/local-request.h"
+#include "web/server/web.h"
+
+struct native_desk {
+	const struct native_config *config;
+	char buffer[NATIVE_PACKET_MAX]; /* of the response that is being written */
+};
+
+struct native_desk *native_desk_new(const struct native_config *config)
+{
+	struct native_desk *desk = calloc(1, sizeof(*desk));
+
+	if (!desk)
+		return NULL;
+	desk->config = config;
+	return desk;
+}
+
+struct native_desk *native_desk_free(struct native_desk *desk)
+{
+	if (!desk)
+		return NULL;
+	free(desk);
+	return NULL;
+}
+
+/* The body is written first: only then are its length, and whether there is one, known. */
+static void native_desk_http(struct native_desk *desk, const struct native_question *question,
+			     struct native_answer *answer)
+{
+	const struct web_asker asker = {
+		.uid = question->asker.uid,
+		.sees_all = question->asker.sees_all,
+		.came_ns = question->came_ns,
+	};
+	struct local_answer told = {0};
+	FILE *stream = native_answer_open(answer, desk->buffer);
+
+	if (stream) {
+		local_serve(desk->config->provider, &asker, question->target, stream, &told);
+		(void)fclose(stream); /* what went wrong in writing is known to the answer */
+	} else {
+		told = (struct local_answer){500, "Internal Server Error", "text/plain",
+					     "no memory"};
+	}
+	native_answer_end_http(answer, &told);
+}
+
+void native_desk_answer(struct native_desk *desk, const struct native_question *question,
+			struct native_answer *answer)
+{
+	int r = -EOPNOTSUPP; /* from a command that knows nothing of HTTP yet */
+
+	if (question->is_http) {
+		native_desk_http(desk, question, answer);
+		return;
+	}
+	if (question->request.kind == NATIVE_ROSTER)
+		r = native_roster_put(&desk->config->hooks, question->request.want,
+				      question->came_ns, &question->asker, answer);
+	if (question->request.kind == NATIVE_REGIONS)
+		r = native_regions_put(&desk->config->hooks, question->came_ns, answer);
+	native_answer_end(answer, r);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Claims as packets, one by one as the regions gave them: the asker decides what counts, knowing its books. */
+
+#include "daemon/native/native-regions.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "daemon/native/native-answer.h"
+#include "daemon/native/native-server.h"
+#include "model/snapshot.h"
+#include "wire/native.h"
+
+struct native_regions_packet {
+	struct native_process process;
+	struct native_part part;
+};
+
+_Static_assert(sizeof(struct native_regions_packet) ==
+		       sizeof(struct native_process) + sizeof(struct native_part),
+	       "no gap between them");
+
+static void native_regions_cleanup(struct snapshot **snapshot)
+{
+	snapshot_free(*snapshot);
+}
+
+/* Text into a field that is filled up with NULs already. */
+static void native_regions_field(char *field, size_t size, const char *text)
+{
+	if (text)
+		memcpy(field, text, strnlen(text, size - 1));
+}
+
+static void native_regions_fill(const struct snapshot_claim *claim,
+				struct native_regions_packet *ret_packet)
+{
+	const struct snapshot_process *who = &claim->process;
+	struct native_regions_packet packet = {
+		.process = {.start_ticks = who->start_ticks,
+			    .start_ns = who->start_ns,
+			    .last_ns = who->last_ns,
+			    .pid = who->pid,
+			    .ns_pid = who->ns_pid,
+			    .user = who->user_id,
+			    .maker = who->maker_id,
+			    .flags = NATIVE_EXACT | (who->alive ? NATIVE_ALIVE : 0),
+			    .parts = 1},
+		.part = {.device = claim->device,
+			 .flags = claim->facts.remote ? NATIVE_REMOTE : 0,
+			 .unique_id = claim->facts.unique_id},
+	};
+
+	native_regions_field(packet.process.comm, sizeof(packet.process.comm), who->comm);
+	native_regions_field(packet.process.container, sizeof(packet.process.container),
+			     who->container);
+	native_regions_field(packet.part.arch, sizeof(packet.part.arch), claim->facts.arch);
+	native_regions_field(packet.part.card, sizeof(packet.part.card), claim->facts.card);
+	for (uint32_t type = 0; type < NATIVE_TYPES; type++)
+		packet.part.memory[type] = (struct native_memory){
+			.used = claim->used[type],
+			.last_ns = claim->last_ns,
+			.flags = NATIVE_PEAK_UNKNOWN |
+				 (claim->types & UINT32_C(1) << type ? 0 : NATIVE_NOT_TOLD),
+		};
+	*ret_packet = packet;
+}
+
+int native_regions_put(const struct native_hooks *hooks, uint64_t came_ns,
+		       struct native_answer *answer)
+{
+	CLEANUP(native_regions_cleanup) struct snapshot *snapshot = NULL;
+	int r = hooks->totals(hooks->context, came_ns, &snapshot);
+
+	if (r == 0 && snapshot->closed_regions)
+		r = -EACCES;
+	for (size_t i = 0; r == 0 && i < snapshot->claim_count; i++) {
+		struct native_regions_packet packet;
+
+		if (snapshot->claims[i].is_open_only)
+			continue;
+		native_regions_fill(&snapshot->claims[i], &packet);
+		r = native_answer_put(answer, &packet, sizeof(packet), NULL);
+	}
+	return r;
+}

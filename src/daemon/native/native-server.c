@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Connections of the native socket, in the loop's thread. A connection waits for a question, or has it
+ * at work, or sends the answer, and is in only one of these at a time; its timer ends whichever takes
+ * too long. One that goes away while its question is at work is kept until the worker is done with it.
+ */
+
+#include "daemon/native/native-server.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/loop.h"
+#include "base/worker.h"
+#include "daemon/native/native-answer.h"
+#include "daemon/native/native-query.h"
+#include "source/books/accept.h"
+
+#define NATIVE_ACCEPTS 16u                  /* of one turn; an offered book takes up to 100 us */
+#define NATIVE_PACKETS 16u                  /* sent in one turn */
+#define NATIVE_PAUSE_NS UINT64_C(100000000) /* before accepting again without descriptors */
+
+struct native_user {
+	struct native_user *next;
+	uint32_t uid;
+	uint32_t connections;
+	uint64_t held; /* atomic: bytes of answers */
+};
+
+struct native_connection {
+	struct native *native;
+	struct native_connection *next, **place;
+	struct accept_peer *peer;
+	struct native_user *user;
+	struct access_peer who;
+	struct loop_source source;
+	struct loop_timer timer;
+	struct worker_job job;
+	bool is_at_work; /* the worker has the next two */
+	bool is_dropped; /* while at work */
+	struct native_question question;
+	struct native_answer answer;
+	struct native_packet *packet; /* being sent */
+	uint64_t answer_until;
+};
+
+struct native {
+	struct native_config config;
+	struct native_desk *desk;
+	struct loop_source listening;
+	struct loop_timer pause;
+	struct native_connection *connections;
+	struct native_user *users;
+	uint64_t held;                /* atomic */
+	struct native_counts counts;  /* atomic each */
+	struct accept_request packet; /* room for one */
+};
+
+static void native_count(uint64_t *counter)
+{
+	__atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
+}
+
+static struct native_user *native_user_get(struct native *native, uint32_t uid)
+{
+	struct native_user *user = native->users;
+
+	while (user && user->uid != uid)
+		user = user->next;
+	if (user)
+		return user;
+	user = calloc(1, sizeof(*user));
+	if (!user)
+		return NULL;
+	user->uid = uid;
+	user->next = native->users;
+	native->users = user;
+	return user;
+}
+
+static void native_user_put(struct native *native, struct native_user *user)
+{
+	struct native_user **place = &native->users;
+
+	if (user->connections > 0)
+		return;
+	while (*place != user)
+		place = &(*place)->next;
+	*place = user->next;
+	free(user);
+}
+
+/* Lets go of everything but what the worker still uses. */
+static void native_connection_drop(struct native_connection *connection)
+{
+	struct native *native = connection->native;
+
+	loop_cancel(native->config.loop, &connection->timer);
+	if (connection->peer) {
+		loop_remove(native->config.loop, &connection->source);
+		connection->peer = accept_peer_free(connection->peer);
+	}
+	if (connection->is_at_work) {
+		connection->is_dropped = true;
+		return;
+	}
+	native_packet_free(connection->packet);
+	native_answer_deinit(&connection->answer);
+	*connection->place = connection->next;
+	if (connection->next)
+		connection->next->place = connection->place;
+	connection->user->connections--;
+	native_user_put(native, connection->user);
+	__atomic_sub_fetch(&native->counts.connections, 1, __ATOMIC_RELAXED);
+	free(connection);
+}
+
+static void native_connection_late(struct loop_timer *timer)
+{
+	struct native_connection *connection = container_of(timer, struct native_connection, timer);
+
+	native_count(&connection->native->counts.stuck);
+	native_connection_drop(connection);
+}
+
+/* What to wait for from now on, and how long. False: the connection is gone. */
+static bool native_connection_await(struct native_connection *connection, uint32_t events,
+				    uint64_t ns)
+{
+	struct loop *loop = connection->native->config.loop;
+	int r = loop_change(loop, &connection->source, events);
+
+	if (r == 0 && ns)
+		r = loop_set(loop, &connection->timer, loop_now(loop) + ns);
+	else
+		loop_cancel(loop, &connection->timer);
+	if (r < 0)
+		native_connection_drop(connection);
+	return r == 0;
+}
+
+/* Sends what the socket takes. */
+static void native_connection_send(struct native_connection *connection)
+{
+	uint64_t now = loop_now(connection->native->config.loop);
+
+	for (unsigned int i = 0; i < NATIVE_PACKETS; i++) {
+		int r;
+
+		if (!connection->packet)
+			connection->packet = native_answer_take(&connection->answer);
+		if (!connection->packet) {
+			native_answer_deinit(&connection->answer);
+			native_connection_await(connection, EPOLLIN, NATIVE_IDLE_NS);
+			return;
+		}
+		r = native_packet_send(connection->peer->fd, connection->packet);
+		if (r == -EAGAIN || r == -ENOBUFS || r == -EINTR)
+			break;
+		if (r < 0) {
+			native_connection_drop(connection);
+			return;
+		}
+		connection->packet = native_packet_free(connection->packet);
+		(void)loop_set(connection->native->config.loop, &connection->timer,
+			       bits_min(now + NATIVE_STUCK_NS, connection->answer_until));
+	}
+}
+
+static void native_run(struct worker_job *job)
+{
+	struct native_connection *connection = container_of(job, struct native_connection, job);
+
+	native_desk_answer(connection->native->desk, &connection->question, &connection->answer);
+}
+
+static void native_done(struct worker_job *job)
+{
+	struct native_connection *connection = container_of(job, struct native_connection, job);
+
+	connection->is_at_work = false;
+	if (connection->is_dropped) {
+		native_connection_drop(connection);
+		return;
+	}
+	connection->answer_until = loop_now(connection->native->config.loop) + NATIVE_ANSWER_NS;
+	if (native_connection_await(connection, EPOLLOUT, NATIVE_STUCK_NS))
+		native_connection_send(connection);
+}
+
+/* A question has come. */
+static void native_connection_ask(struct native_connection *connection)
+{
+	struct native *native = connection->native;
+	struct native_question *question = &connection->question;
+	const struct accept_request *packet = &native->packet;
+	int r;
+
+	question->is_http = http_request_begins(packet->bytes, packet->length);
+	r = question->is_http
+		    ? http_request_decode(packet->bytes, packet->length, question->target)
+		    : native_request_decode(packet->bytes, packet->length, &question->request);
+	if (r == -EBADMSG) {
+		native_count(&native->counts.garbage);
+		native_connection_drop(connection);
+		return;
+	}
+	native_count(&native->counts.requests);
+	native_answer_init(&connection->answer,
+			   r < 0 || question->is_http ? 0 : question->request.kind,
+			   &connection->user->held, &native->held);
+	if (r < 0) {
+		native_answer_end(&connection->answer, r);
+		native_done(&connection->job);
+		return;
+	}
+	question->asker = connection->who;
+	question->came_ns = clock_ns(CLOCK_MONOTONIC);
+	if (!native_connection_await(connection, 0, 0))
+		return;
+	connection->is_at_work = true;
+	connection->job = (struct worker_job){.run = native_run, .done = native_done};
+	(void)worker_put(native->config.work, &connection->job); /* any number may wait */
+}
+
+static void native_offer_consume(struct native *native, struct accept_peer *peer)
+{
+	native_count(&native->counts.offers);
+	if (native->config.hooks.offer_consume(native->config.hooks.context, peer) < 0)
+		native_count(&native->counts.offers_refused);
+}
+
+/* A connection that waited says something, or nothing any more. */
+static void native_connection_receive(struct native_connection *connection)
+{
+	struct native *native = connection->native;
+	struct accept_peer *peer = connection->peer;
+	int r = accept_receive_any(peer, native->config.proc, &native->packet);
+
+	if (r == -EAGAIN)
+		return;
+	if (r == ACCEPT_REQUEST) {
+		native_connection_ask(connection);
+		return;
+	}
+	if (r == 0) {
+		loop_remove(native->config.loop, &connection->source);
+		connection->peer = NULL;
+		native_offer_consume(native, peer);
+	} else if (r > 0 && r != ACCEPT_CLOSED) {
+		native_count(&native->counts.garbage);
+	}
+	native_connection_drop(connection);
+}
+
+static void native_connection_ready(struct loop_source *source, uint32_t events)
+{
+	struct native_connection *connection =
+		container_of(source, struct native_connection, source);
+	/* While a question is at work, the answer is the worker's and only a hang-up is told. */
+	bool sends = !connection->is_at_work && (connection->answer.first || connection->packet);
+
+	if (connection->is_at_work || (sends && events & (EPOLLHUP | EPOLLERR)))
+		native_connection_drop(connection);
+	else if (sends)
+		native_connection_send(connection);
+	else
+		native_connection_receive(connection);
+}
+
+/*
+ * Makes room when there are too many: of who has most, the one that was idle from the beginning goes.
+ * Else a few users together could keep everybody out.
+ */
+static bool native_make_room(struct native *native)
+{
+	struct native_connection *victim = NULL;
+
+	for (struct native_connection *c = native->connections; c; c = c->next) {
+		bool idle = c->peer && !c->is_at_work && !c->answer.first && !c->packet;
+
+		/* The list begins with the youngest. */
+		if (idle && (!victim || c->user->connections >= victim->user->connections))
+			victim = c;
+	}
+	if (!victim)
+		return false;
+	native_count(&native->counts.turned_away);
+	native_connection_drop(victim);
+	return true;
+}
+
+/* Whether one more is allowed, and who it is. */
+static int native_connection_admit(struct native *native, struct native_connection *connection)
+{
+	if (connection->user->connections > NATIVE_USER_CONNECTIONS_MAX ||
+	    (native->counts.connections >= NATIVE_CONNECTIONS_MAX && !native_make_room(native)))
+		return -EUSERS;
+	return access_peer_init(native->config.access, connection->source.fd, &connection->who);
+}
+
+static void native_cleanup_peer(struct accept_peer **peer)
+{
+	accept_peer_free(*peer);
+}
+
+/* Makes a connection of a peer, which it takes in any case. */
+static int native_connection_new_consume(struct native *native, struct accept_peer *peer,
+					 struct native_connection **ret_connection)
+{
+	CLEANUP(native_cleanup_peer) struct accept_peer *owned = peer;
+	CLEANUP_FREE struct native_connection *connection = calloc(1, sizeof(*connection));
+	int r;
+
+	if (!connection)
+		return -ENOMEM;
+	connection->native = native;
+	connection->timer.fire = native_connection_late;
+	connection->source = LOOP_SOURCE_NULL;
+	connection->source.fd = owned->fd;
+	connection->source.ready = native_connection_ready;
+	connection->user = native_user_get(native, owned->uid);
+	if (!connection->user)
+		return -ENOMEM;
+	connection->user->connections++; /* so that it stays while room is made */
+	r = native_connection_admit(native, connection);
+	if (r == 0)
+		r = loop_add(native->config.loop, &connection->source, EPOLLIN);
+	if (r < 0) {
+		connection->user->connections--;
+		native_user_put(native, connection->user);
+		return r;
+	}
+	connection->peer = cleanup_steal(owned);
+	connection->next = native->connections;
+	connection->place = &native->connections;
+	if (connection->next)
+		connection->next->place = &connection->next;
+	native->connections = connection;
+	native_count(&native->counts.connections);
+	*ret_connection = cleanup_steal(connection);
+	return 0;
+}
+
+/* Most have said what they want before they are accepted: an offer is then no connection of ours. */
+static void native_accept_one(struct native *native, struct accept_peer *peer)
+{
+	struct native_connection *connection;
+	int r = accept_receive_any(peer, native->config.proc, &native->packet);
+
+	if (r == 0) {
+		native_offer_consume(native, peer);
+		return;
+	}
+	if (r != -EAGAIN && r != ACCEPT_REQUEST) {
+		if (r > 0 && r != ACCEPT_CLOSED)
+			native_count(&native->counts.garbage);
+		accept_peer_free(peer);
+		return;
+	}
+	if (native_connection_new_consume(native, peer, &connection) < 0) {
+		native_count(&native->counts.turned_away);
+		return;
+	}
+	if (r == ACCEPT_REQUEST)
+		native_connection_ask(connection);
+	else
+		native_connection_await(connection, EPOLLIN, NATIVE_FIRST_NS);
+}
+
+static void native_listening_ready(struct loop_source *source, uint32_t events)
+{
+	struct native *native = container_of(source, struct native, listening);
+	struct loop *loop = native->config.loop;
+
+	for (unsigned int i = 0; i < NATIVE_ACCEPTS; i++) {
+		struct accept_peer *peer;
+		int r = accept_peer_new(source->fd, &peer);
+
+		if (r == 0) {
+			native_accept_one(native, peer);
+		} else if (r == -EAGAIN) {
+			return;
+		} else if (r != -ECONNABORTED && r != -EINTR) {
+			/* No descriptors or memory. They wait in the queue; asking at once would
+			 * keep the loop busy with nothing else. */
+			if (loop_set(loop, &native->pause, loop_now(loop) + NATIVE_PAUSE_NS) == 0)
+				(void)loop_change(loop, source, 0); /* cannot fail: it is there */
+			return;
+		}
+	}
+}
+
+static void native_pause_over(struct loop_timer *timer)
+{
+	struct native *native = container_of(timer, struct native, pause);
+
+	(void)loop_change(native->config.loop, &native->listening, EPOLLIN); /* as above */
+}
+
+int native_new_consume(struct native **ret_native, const struct native_config *config,
+		       int listening)
+{
+	CLEANUP_CLOSE int owned = listening;
+	CLEANUP_FREE struct native *native = calloc(1, sizeof(*native));
+	int r;
+
+	if (!native)
+		return -ENOMEM;
+	native->config = *config;
+	native->listening = LOOP_SOURCE_NULL;
+	native->listening.fd = owned;
+	native->listening.ready = native_listening_ready;
+	native->pause.fire = native_pause_over;
+	native->desk = native_desk_new(&native->config);
+	if (!native->desk)
+		return -ENOMEM;
+	r = loop_add(config->loop, &native->listening, EPOLLIN);
+	if (r < 0) {
+		native_desk_free(native->desk);
+		return r;
+	}
+	(void)cleanup_steal_fd(&owned); /* the server's from now on */
+	*ret_native = cleanup_steal(native);
+	return 0;
+}
+
+struct native *native_free(struct native *native)
+{
+	if (!native)
+		return NULL;
+	while (native->connections)
+		native_connection_drop(native->connections);
+	loop_cancel(native->config.loop, &native->pause);
+	loop_remove(native->config.loop, &native->listening);
+	(void)close(native->listening.fd); /* nothing was written to it */
+	native_desk_free(native->desk);
+	free(native);
+	return NULL;
+}
+
+void native_counts(struct native *native, struct native_counts *ret_counts)
+{
+	const struct native_counts *counts = &native->counts;
+
+	*ret_counts = (struct native_counts){
+		.connections = __atomic_load_n(&counts->connections, __ATOMIC_RELAXED),
+		.offers = __atomic_load_n(&counts->offers, __ATOMIC_RELAXED),
+		.offers_refused = __atomic_load_n(&counts->offers_refused, __ATOMIC_RELAXED),
+		.requests = __atomic_load_n(&counts->requests, __ATOMIC_RELAXED),
+		.garbage = __atomic_load_n(&counts->garbage, __ATOMIC_RELAXED),
+		.stuck = __atomic_load_n(&counts->stuck, __ATOMIC_RELAXED),
+		.turned_away = __atomic_load_n(&counts->turned_away, __ATOMIC_RELAXED),
+	};
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Commands for incidents, with a real shell: what they are given, how many there are, how long they may run. */
+
+#include "daemon/notify/incident-hook.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/loop.h"
+#include "base/unit.h"
+
+#define TEXT_MAX (UINT32_C(2) << 20)
+#define INCIDENT "{\"kind\":\"leak\",\"pid\":7}\n"
+
+static struct loop *loop;
+static struct alarm *alarms;
+static char text[TEXT_MAX];
+
+static void begin(const char *format)
+{
+	char command[4096];
+
+	(void)snprintf(command, sizeof(command), "D='%s'; %s", unit_dir(), format);
+	assert(loop_new(&loop) == 0);
+	assert(alarm_new(&alarms, loop, command) == 0);
+}
+
+static void end(void)
+{
+	alarms = alarm_free(alarms);
+	loop = loop_free(loop);
+	/* Everything that was started has been reaped. */
+	assert(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
+}
+
+static struct alarm_counts counts(void)
+{
+	struct alarm_counts now;
+
+	alarm_counts(alarms, &now);
+	return now;
+}
+
+static int raise_one(void)
+{
+	return alarm_raise(alarms, "leak", INCIDENT, strlen(INCIDENT));
+}
+
+/* Until nothing runs; the runner's limit is the deadline. */
+static void settle(void)
+{
+	while (counts().running + counts().waiting > 0)
+		assert(loop_turn(loop, 100) >= 0);
+}
+
+/* What a command left behind, "" if there is no such file. */
+static const char *left(const char *name)
+{
+	char path[4096];
+	CLEANUP_FCLOSE FILE *file = NULL;
+	size_t n;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", unit_dir(), name);
+	file = fopen(path, "re");
+	n = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+	text[n] = '\0';
+	return text;
+}
+
+UNIT(command_gets_the_incident)
+{
+	begin("cat >$D/input; env >$D/environment; pwd >$D/folder; ls /proc/self/fd >$D/fds");
+	assert(raise_one() == 0);
+	settle();
+	assert(strcmp(left("input"), "{\"suppressed\":0,\"kind\":\"leak\",\"pid\":7}\n") == 0);
+	assert(strcmp(left("folder"), "/\n") == 0);
+	assert(strstr(left("environment"), "TTMEM_INCIDENT_KIND=leak\n"));
+	assert(strstr(text, "PATH=/") && !strstr(text, "TMPDIR="));
+	/* 0, 1, 2 and the folder that ls reads. */
+	assert(strcmp(left("fds"), "0\n1\n2\n3\n") == 0);
+	assert(counts().started == 1 && counts().failed == 0);
+	end();
+}
+
+/* Ours may be open without O_CLOEXEC, and 0 to 2 may be closed. */
+UNIT(hooks_inherit_no_descriptors)
+{
+	int stray, saved[3];
+
+	begin("cat >$D/input; ls /proc/self/fd >$D/fds");
+	stray = fcntl(STDIN_FILENO, F_DUPFD, 20); /* NOLINT(android-cloexec-*): on purpose */
+	assert(stray >= 20);
+	for (int i = 0; i < 3; i++) {
+		saved[i] = fcntl(i, F_DUPFD_CLOEXEC, 40);
+		assert(saved[i] >= 0 && close(i) == 0);
+	}
+	assert(raise_one() == 0);
+	settle();
+	for (int i = 0; i < 3; i++)
+		assert(dup2(saved[i], i) == i && close(saved[i]) == 0);
+	assert(strcmp(left("input"), "{\"suppressed\":0,\"kind\":\"leak\",\"pid\":7}\n") == 0);
+	left("fds");
+	assert(!strstr(text, "20\n") && !strstr(text, "40\n"));
+	assert(close(stray) == 0);
+	end();
+}
+
+UNIT(largest_input_arrives_whole)
+{
+	char *json = malloc(ALARM_INPUT_MAX + 1);
+
+	begin("cat >$D/input");
+	assert(json);
+	memset(json, 'x', ALARM_INPUT_MAX + 1);
+	memcpy(json, "{\"a\":\"", 6);
+	memcpy(json + ALARM_INPUT_MAX - 2, "\"}", 2);
+	assert(alarm_raise(alarms, "leak", json, ALARM_INPUT_MAX + 1) == -EMSGSIZE);
+	assert(alarm_raise(alarms, "leak", json, ALARM_INPUT_MAX) == 0);
+	settle();
+	left("input");
+	assert(strlen(text) == ALARM_INPUT_MAX + strlen("\"suppressed\":0,"));
+	json[ALARM_INPUT_MAX] = '\0';
+	assert(strcmp(text + strlen("{\"suppressed\":0,"), json + 1) == 0);
+	free(json);
+	end();
+}
+
+UNIT(hook_input_must_be_a_json_object)
+{
+	begin("cat >$D/input");
+	assert(alarm_raise(alarms, "leak", "", 0) == -EINVAL);
+	assert(alarm_raise(alarms, "leak", "{", 1) == -EINVAL);
+	assert(alarm_raise(alarms, "leak", "[]", 2) == -EINVAL);
+	assert(alarm_raise(alarms, "leak", "{\0}", 3) == -EINVAL);
+	assert(counts().started == 0 && counts().failed == 0);
+	assert(alarm_raise(alarms, "leak", "{ }", 3) == 0);
+	settle();
+	assert(strcmp(left("input"), "{\"suppressed\":0}") == 0);
+	end();
+}
+
+UNIT(hooks_are_limited_per_minute)
+{
+	int let_in = 0;
+
+	begin("cat >>$D/input");
+	for (int i = 0; i < 1000; i++) {
+		int r = raise_one();
+
+		assert(r == 0 || r == -EAGAIN);
+		let_in += r == 0;
+		assert(counts().running <= ALARM_RUNNING_MAX);
+		assert(counts().waiting <= ALARM_PER_MINUTE);
+	}
+	assert(let_in == ALARM_PER_MINUTE);
+	settle();
+	assert(counts().started == ALARM_PER_MINUTE && counts().suppressed == 990);
+	left("input");
+	for (unsigned int i = 0; i < ALARM_PER_MINUTE; i++) {
+		const char *line = text;
+
+		for (unsigned int skip = 0; skip < i; skip++)
+			line = strchr(line, '\n') + 1;
+		assert(strncmp(line, "{\"suppressed\":0,", 16) == 0);
+	}
+	end();
+}
+
+/* A minute (here: a second) later the next one is let in, and says how many were not. */
+UNIT(the_next_hook_tells_how_many_were_left_out)
+{
+	int r;
+
+	begin("cat >$D/last");
+	alarm_set_times(alarms, 60000000000, 1000000000);
+	for (int i = 0; i < 17; i++)
+		(void)raise_one(); /* ten and seven */
+	settle();
+	while ((r = raise_one()) == -EAGAIN)
+		assert(loop_turn(loop, 100) >= 0);
+	assert(r == 0);
+	settle();
+	left("last");
+	assert(strncmp(text, "{\"suppressed\":", 14) == 0);
+	assert(strtoull(text + 14, NULL, 10) == counts().suppressed && counts().suppressed >= 7);
+	end();
+}
+
+UNIT(slow_command_is_killed_with_its_children)
+{
+	int status;
+	char *stop;
+	pid_t pid;
+
+	/* So that we see how the orphan ended. */
+	assert(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
+	begin("sleep 1000 & echo $! >$D/pid; echo >$D/done; wait");
+	alarm_set_times(alarms, 2000000000, 60000000000);
+	assert(raise_one() == 0);
+	settle();
+	assert(counts().killed == 1 && counts().failed == 1);
+	assert(strcmp(left("done"), "\n") == 0);
+	pid = (pid_t)strtol(left("pid"), &stop, 10);
+	assert(pid > 1 && *stop == '\n');
+	assert(waitpid(pid, &status, 0) == pid);
+	assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	end();
+}
+
+UNIT(a_hook_may_ignore_its_input)
+{
+	begin("exec <&-; echo >$D/done");
+	for (int i = 0; i < 3; i++)
+		assert(raise_one() == 0);
+	settle();
+	assert(strcmp(left("done"), "\n") == 0);
+	assert(counts().started == 3 && counts().failed == 0);
+	end();
+}
+
+UNIT(failures_are_counted)
+{
+	struct rlimit limit, before;
+
+	begin("no-such-command-anywhere 2>/dev/null");
+	assert(raise_one() == 0);
+	settle();
+	assert(counts().started == 1 && counts().failed == 1);
+
+	/* Not one descriptor to be had: said, and the next one works. */
+	assert(getrlimit(RLIMIT_NOFILE, &before) == 0);
+	limit = before;
+	limit.rlim_cur = 3;
+	assert(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	assert(raise_one() == -EMFILE);
+	assert(setrlimit(RLIMIT_NOFILE, &before) == 0);
+	assert(counts().failed == 2 && counts().running == 0);
+	assert(raise_one() == 0);
+	settle();
+	assert(counts().started == 2 && counts().failed == 3);
+	end();
+}
+
+UNIT(daemon_stops_while_hooks_run)
+{
+	begin("read -r line; echo \"$line\" >$D/input");
+	for (unsigned int i = 0; i < ALARM_PER_MINUTE; i++)
+		assert(raise_one() == 0);
+	assert(counts().running == ALARM_RUNNING_MAX);
+	alarms = alarm_free(alarms);
+	loop = loop_free(loop);
+	/* They go on without us. */
+	for (unsigned int i = 0; i < ALARM_RUNNING_MAX; i++) {
+		int status;
+
+		assert(waitpid(-1, &status, 0) > 0 && status == 0);
+	}
+	assert(strncmp(left("input"), "{\"suppressed\":0,", 16) == 0);
+}
+
+/* As systemd starts the daemon: an ordinary user with a right that is handed down by exec. */
+static void become_daemon_user(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct rights[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+	rights[0].permitted = rights[0].inheritable = rights[0].effective = 1u << CAP_SYS_PTRACE;
+	assert(prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0);
+	assert(setresgid(65534, 65534, 65534) == 0 && setresuid(65534, 65534, 65534) == 0);
+	assert(syscall(SYS_capset, &header, rights) == 0);
+	assert(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_PTRACE, 0, 0) == 0);
+}
+
+UNIT(hooks_do_not_inherit_capabilities)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct rights[_LINUX_CAPABILITY_U32S_3];
+
+	if (geteuid() != 0)
+		unit_skip("only root can become somebody else with rights");
+	assert(chmod(unit_dir(), 0777) == 0);
+	become_daemon_user();
+	begin("grep -E 'Cap(Prm|Eff|Amb)' /proc/self/status >$D/rights");
+	assert(raise_one() == 0);
+	settle();
+	left("rights");
+	assert(strstr(text, "CapPrm:\t0000000000000000\n"));
+	assert(strstr(text, "CapEff:\t0000000000000000\n"));
+	assert(strstr(text, "CapAmb:\t0000000000000000\n"));
+	/* And we still have ours. */
+	assert(syscall(SYS_capget, &header, rights) == 0);
+	assert(rights[0].effective == 1u << CAP_SYS_PTRACE);
+	end();
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What is said comes out whole and in order, and nobody waits for a slow reader. */
+
+#include "daemon/notify/log-writer.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/unit.h"
+
+static size_t slurp(int fd, char *text, size_t size)
+{
+	size_t length = 0;
+	ssize_t n;
+
+	while ((n = read(fd, text + length, size - 1 - length)) > 0)
+		length += (size_t)n;
+	text[length] = '\0';
+	return length;
+}
+
+UNIT(log_lines_come_out_in_order)
+{
+	struct outlet *outlet;
+	char text[4096];
+	int ends[2];
+
+	assert(pipe2(ends, O_CLOEXEC) == 0);
+	assert(outlet_new(&outlet, NULL, ends[1], 0) == 0);
+	for (int i = 0; i < 100; i++)
+		assert(outlet_print(outlet, "line %d\n", i));
+	outlet_free(outlet);
+	close(ends[1]);
+	slurp(ends[0], text, sizeof(text));
+	for (int i = 0, at = 0; i < 100; i++) {
+		char line[16];
+		int length = snprintf(line, sizeof(line), "line %d\n", i);
+
+		assert(strncmp(text + at, line, (size_t)length) == 0);
+		at += length;
+	}
+	close(ends[0]);
+}
+
+/* Nobody reads: everything that has no room is dropped and counted, and the gap is told later. */
+UNIT(a_log_reader_that_sleeps_does_not_block)
+{
+	struct outlet *outlet;
+	uint64_t taken = 0, dropped;
+	char *text = malloc(1 << 20);
+	char told[96];
+	int ends[2];
+
+	assert(pipe2(ends, O_CLOEXEC) == 0);
+	assert(outlet_new(&outlet, NULL, ends[1], 8192) == 0);
+	for (int i = 0; i < 100000; i++)
+		taken += outlet_print(outlet, "a line of some length, number %06d\n", i);
+	dropped = outlet_dropped(outlet);
+	assert(dropped > 0 && taken + dropped == 100000);
+	/* Now somebody reads until there is room again. */
+	assert(read(ends[0], text, 70000) > 0);
+	while (!outlet_print(outlet, "the last line\n"))
+		assert(read(ends[0], text, 70000) > 0);
+	dropped = outlet_dropped(outlet);
+	(void)snprintf(told, sizeof(told), "messages lost here: the output was too slow\n");
+	assert(fcntl(ends[0], F_SETPIPE_SZ, 1 << 20) > 0);
+	outlet_free(outlet);
+	close(ends[1]);
+	slurp(ends[0], text, 1 << 20);
+	assert(strstr(text, told));
+	assert(strstr(text, told) < strstr(text, "the last line\n"));
+	assert(dropped > 0);
+	close(ends[0]);
+	free(text);
+}
+
+/* The thread hangs in a write: the end does not. Its descriptor is its own affair from then on. */
+UNIT(the_log_writer_ends_although_nothing_is_read)
+{
+	struct outlet *outlet;
+	char line[1024];
+	int ends[2];
+
+	memset(line, 'x', sizeof(line));
+	assert(pipe2(ends, O_CLOEXEC) == 0);
+	assert(outlet_new(&outlet, NULL, ends[1], 1 << 20) == 0);
+	for (int i = 0; i < 1024; i++)
+		(void)outlet_put(outlet, line, sizeof(line)); /* some are dropped */
+	outlet_free(outlet);
+	unit_expect_fds(2);
+}
+
+UNIT(opens_a_rotated_file_again)
+{
+	struct outlet *outlet;
+	char path[256], moved[256], text[256];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/log", unit_dir());
+	(void)snprintf(moved, sizeof(moved), "%s/log.1", unit_dir());
+	assert(outlet_new(&outlet, path, -1, 0) == 0);
+	assert(outlet_print(outlet, "before\n"));
+	for (;;) { /* until it is written */
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		assert(fd >= 0);
+		if (slurp(fd, text, sizeof(text)) > 0)
+			break;
+		close(fd);
+		usleep(1000);
+	}
+	close(fd);
+	assert(rename(path, moved) == 0);
+	outlet_reopen(outlet);
+	while (access(path, F_OK) < 0)
+		usleep(1000);
+	assert(outlet_print(outlet, "after\n"));
+	outlet_free(outlet);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	slurp(fd, text, sizeof(text));
+	assert(strcmp(text, "after\n") == 0);
+	close(fd);
+	fd = open(moved, O_RDONLY | O_CLOEXEC);
+	slurp(fd, text, sizeof(text));
+	assert(strcmp(text, "before\n") == 0);
+	close(fd);
+}
+
+static void *speak(void *context)
+{
+	for (int i = 0; i < 1000; i++)
+		assert(outlet_print(context, "%s\n", "0123456789"));
+	return NULL;
+}
+
+UNIT(lines_of_many_threads_are_not_mixed)
+{
+	struct outlet *outlet;
+	pthread_t threads[4];
+	char path[256], line[64];
+	size_t lines = 0;
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "%s/log", unit_dir());
+	assert(outlet_new(&outlet, path, -1, 0) == 0);
+	for (int i = 0; i < 4; i++)
+		assert(pthread_create(&threads[i], NULL, speak, outlet) == 0);
+	for (int i = 0; i < 4; i++)
+		assert(pthread_join(threads[i], NULL) == 0);
+	outlet_free(outlet);
+	file = fopen(path, "re");
+	assert(file);
+	while (fgets(line, sizeof(line), file)) {
+		assert(strcmp(line, "0123456789\n") == 0);
+		lines++;
+	}
+	assert(lines == 4000);
+	fclose(file);
+}

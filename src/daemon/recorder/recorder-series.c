@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Lines over time as JSON. The database tells points in the order of time, the document has one line
+ * after the other: so a page of points is held and sorted.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/emit.h"
+#include "daemon/recorder/recorder-cursor.h"
+#include "daemon/recorder/recorder-documents.h"
+#include "model/json/document.h"
+#include "model/types.h"
+#include "store/store.h"
+#include "web/server/web.h"
+
+#define PAST_SERIES_NS UINT64_C(900000000000) /* a quarter of an hour */
+
+struct past_points {
+	const struct filter *filter;
+	struct store_point *points;
+	size_t count, capacity;
+};
+
+static int past_series_take(void *context, const struct store_point *point)
+{
+	struct past_points *self = context;
+	struct store_point *points;
+
+	if (!filter_wants_device(self->filter, point->device, point->device_uid))
+		return 0;
+	points = array_grow(self->points, &self->capacity, self->count + 1, sizeof(*points));
+	if (!points)
+		return -ENOMEM;
+	self->points = points;
+	points[self->count++] = *point; /* its texts are not looked at any more */
+	return 0;
+}
+
+static int past_series_compare(const void *left, const void *right)
+{
+	const struct store_point *a = left, *b = right;
+
+	if (a->series != b->series)
+		return a->series < b->series ? -1 : 1;
+	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+}
+
+static void past_series_head(struct emit *json, const struct store_point *point)
+{
+	emit_open_object(json, NULL);
+	if (point->process.pid)
+		emit_u64(json, "pid", point->process.pid);
+	else
+		emit_null(json, "pid");
+	emit_u64(json, "device", point->device);
+	document_uid(json, "uid", point->device_uid);
+	emit_string(json, "type", types_name(point->type));
+	emit_u64(json, "step_s", point->step_s);
+	emit_open_array(json, "points");
+}
+
+static void past_series_write(struct emit *json, const struct past_points *self)
+{
+	for (size_t i = 0; i < self->count; i++) {
+		const struct store_point *point = &self->points[i];
+
+		if (i == 0 || point[-1].series != point->series)
+			past_series_head(json, point);
+		emit_open_array(json, NULL);
+		emit_u64(json, NULL, point->time_ns);
+		emit_u64(json, NULL, point->used);
+		emit_u64(json, NULL, point->buffers);
+		emit_u64(json, NULL, point->used_max);
+		emit_close_array(json);
+		if (i + 1 == self->count || point[1].series != point->series) {
+			emit_close_array(json);
+			emit_close_object(json);
+		}
+	}
+}
+
+int past_documents_series(struct store_reader *reader, const struct web_series_query *query,
+			  struct emit *json)
+{
+	uint64_t now = clock_ns(CLOCK_REALTIME);
+	struct past_points points = {.filter = &query->filter};
+	struct store_series_query wanted = {
+		.from_ns = query->from_ns ? query->from_ns : now - PAST_SERIES_NS,
+		.to_ns = query->to_ns,
+		.step_s = query->step_s,
+		.whole_devices = query->pid == 0,
+		.pid = query->pid,
+		.device = STORE_ANY,
+		.type = query->filter.has_type ? query->filter.type : STORE_ANY,
+		.limit = query->limit,
+	};
+	struct store_cursor next;
+	int r = past_cursor_read(query->cursor, &wanted.after);
+
+	if (r < 0)
+		return r;
+	/* One device is the database's business; several are looked for among all. */
+	if (query->filter.device_count == 1) {
+		const struct filter_device *device = &query->filter.devices[0];
+
+		if (device->by_id)
+			wanted.device_uid = device->value;
+		else
+			wanted.device = (uint32_t)device->value;
+	}
+	r = store_query_series(reader, &wanted, past_series_take, &points, &next);
+	if (r == 0) {
+		if (points.count > 0)
+			qsort(points.points, points.count, sizeof(*points.points),
+			      past_series_compare);
+		document_open(json, "ttmem.series/1", now);
+		emit_open_array(json, "series");
+		past_series_write(json, &points);
+		emit_close_array(json);
+		past_cursor_end(json, &next, 0);
+	}
+	free(points.points);
+	return r;
+}

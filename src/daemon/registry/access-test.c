@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The access rule with real users: children that drop their rights and connect. */
+
+#include "daemon/registry/access.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/unit.h"
+
+#define GROUP 54321
+#define USER 12345
+
+struct who {
+	uid_t uid;
+	gid_t gid;
+	gid_t groups[200];
+	size_t count;
+};
+
+static struct sockaddr_un address(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/s", unit_dir());
+	return address;
+}
+
+static void become(const struct who *who)
+{
+	assert(setgroups(who->count, who->groups) == 0);
+	assert(setresgid(who->gid, who->gid, who->gid) == 0);
+	assert(setresuid(who->uid, who->uid, who->uid) == 0);
+}
+
+/* What the daemon knows of a child that has become @who and connected. */
+static struct access_peer meet(const struct access *access, const struct who *who)
+{
+	struct sockaddr_un at = address();
+	int listening = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), fd;
+	struct access_peer peer;
+	pid_t child;
+	int status;
+	char end;
+
+	assert(listening >= 0 && bind(listening, (struct sockaddr *)&at, sizeof(at)) == 0);
+	assert(listen(listening, 1) == 0);
+	assert(chmod(at.sun_path, 0666) == 0 && chmod(unit_dir(), 0755) == 0);
+	child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+		become(who);
+		if (connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0)
+			_exit(1);
+		_exit(read(fd, &end, 1) == 0 ? 0 : 2);
+	}
+	fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
+	assert(fd >= 0);
+	assert(access_peer_init(access, fd, &peer) == 0);
+	assert(peer.pid == (uint32_t)child);
+	close(fd);
+	close(listening);
+	unlink(at.sun_path);
+	assert(waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status));
+	return peer;
+}
+
+static void need_root(void)
+{
+	if (geteuid() != 0)
+		unit_skip("only root can become somebody else");
+}
+
+UNIT(an_ordinary_user_sees_what_that_user_made)
+{
+	struct access access = {.has_group = true, .group = GROUP};
+	struct who who = {.uid = USER, .gid = USER, .groups = {7, GROUP + 1}, .count = 2};
+	struct access_peer peer;
+
+	need_root();
+	peer = meet(&access, &who);
+	assert(peer.uid == USER && !peer.sees_all);
+	assert(access_may_see(&peer, USER));
+	assert(!access_may_see(&peer, 0) && !access_may_see(&peer, USER + 1));
+}
+
+UNIT(members_see_all)
+{
+	struct access access = {.has_group = true, .group = GROUP};
+	struct who further = {.uid = USER, .gid = USER, .groups = {7, GROUP}, .count = 2};
+	struct who first = {.uid = USER, .gid = GROUP};
+	struct who many = {.uid = USER, .gid = USER, .count = 200};
+	struct access_peer peer;
+
+	need_root();
+	peer = meet(&access, &further);
+	assert(access_may_see(&peer, 0) && access_may_see(&peer, 1000));
+	peer = meet(&access, &first);
+	assert(access_may_see(&peer, 0));
+	/* More than the first try has room for. */
+	for (gid_t i = 0; i < 200; i++)
+		many.groups[i] = 1000 + i;
+	peer = meet(&access, &many);
+	assert(!access_may_see(&peer, 0));
+	many.groups[199] = GROUP;
+	peer = meet(&access, &many);
+	assert(access_may_see(&peer, 0));
+}
+
+UNIT(without_a_group_only_root_sees_all)
+{
+	struct access access = {.has_group = false, .group = 0};
+	struct who user = {.uid = USER, .gid = 0}, root = {.uid = 0, .gid = 7};
+	struct access_peer peer;
+
+	need_root();
+	peer = meet(&access, &user);
+	assert(!access_may_see(&peer, 0));
+	peer = meet(&access, &root);
+	assert(access_may_see(&peer, 0) && access_may_see(&peer, USER));
+}
+
+UNIT(groups_by_name_and_by_number)
+{
+	struct access access;
+
+	assert(access_init(&access, "54321") == 0 && access.has_group && access.group == 54321);
+	assert(access_init(&access, "root") == 0 && access.has_group && access.group == 0);
+	assert(access_init(&access, "no such group") == ACCESS_NO_GROUP && !access.has_group);
+	assert(access_init(&access, NULL) == 0 && !access.has_group);
+	access.group = 5;
+	assert(access_init(&access, "4294967295") == -ERANGE && access.group == 5);
+}
+
+UNIT(not_a_socket)
+{
+	struct access access = {.has_group = false};
+	struct access_peer peer;
+
+	assert(access_peer_init(&access, 0, &peer) == -ENOTSOCK);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * One thread reads, the others wait for it. Those who came while it was reading cannot use what it finds,
+ * because it may have passed a book before they asked; the first of them reads for all the others.
+ */
+
+#include "daemon/registry/collector.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "book/read/view.h"
+#include "daemon/registry/access.h"
+#include "daemon/registry/peaks.h"
+#include "daemon/registry/tracked.h"
+#include "model/snapshot-request.h"
+#include "model/snapshot.h"
+#include "source/collect.h"
+#include "source/source.h"
+
+struct collector {
+	struct collector_config config;
+	struct peaks peaks;
+
+	pthread_mutex_t lock; /* for what is below; never held while a book is read */
+	pthread_cond_t changed;
+	bool is_reading;
+	struct snapshot *latest; /* NULL = nothing was read yet */
+	uint64_t latest_ns;      /* CLOCK_MONOTONIC: when it was begun */
+	uint64_t readings;
+};
+
+/* The books of one reading. */
+struct collector_books {
+	struct source source;
+	const struct roster *roster;
+	const struct collector_wish *wish;
+};
+
+static int collector_collect(struct source *source, const struct source_request *request,
+			     struct snapshot *snapshot)
+{
+	const struct collector_books *books = container_of(source, struct collector_books, source);
+	const struct roster *roster = books->roster;
+	struct tracked *also = books->wish->also;
+	struct view *view = calloc(1, sizeof(*view));
+	int r = view ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < roster->count; i++) {
+		struct tracked *tracked = roster->list[i];
+
+		if (also == tracked)
+			also = NULL;
+		if (!books->wish->asker || access_may_see(books->wish->asker, tracked->maker))
+			r = tracked_collect(tracked, request, view, snapshot);
+	}
+	if (r == 0 && also)
+		r = tracked_collect(also, request, view, snapshot);
+	if (view)
+		view_deinit(view);
+	free(view);
+	return r;
+}
+
+static bool collector_is(const struct tracked *tracked, const struct kernel_holder *book)
+{
+	return tracked->inode == (ino_t)book->id && tracked->device == book->device;
+}
+
+/* The first of the roster, which is in the order of pids, whose pid is not below. */
+static size_t collector_from(const struct roster *roster, uint32_t pid)
+{
+	size_t from = 0, to = roster->count;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (roster->list[middle]->pid < pid)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+/* There are thousands of both, perhaps, and nearly all of them are found at once. */
+static bool collector_knows(const void *context, const struct kernel_holder *book)
+{
+	const struct roster *roster = context;
+
+	for (size_t i = collector_from(roster, book->pid);
+	     i < roster->count && roster->list[i]->pid == book->pid; i++) {
+		if (collector_is(roster->list[i], book))
+			return true;
+	}
+	for (size_t i = 0; i < roster->count; i++) {
+		if (collector_is(roster->list[i], book))
+			return true;
+	}
+	return false;
+}
+
+int collector_read(struct collector *collector, const struct collector_wish *wish,
+		   struct snapshot **ret_snapshot)
+{
+	static const struct source_ops ops = {.name = "roster", .collect = collector_collect};
+	struct roster *roster = collector->config.roster(collector->config.context);
+	struct collector_books books = {.source = {.ops = &ops}, .roster = roster, .wish = wish};
+	const struct collect_sources sources = {
+		.books = &books.source,
+		.knows = collector_knows,
+		.known = roster,
+		.proc = collector->config.proc,
+	};
+	struct snapshot *snapshot;
+	int r = collect_machine(&sources, wish->request, &snapshot);
+
+	roster_unref(roster);
+	if (r < 0)
+		return r;
+	peaks_apply(&collector->peaks, snapshot);
+	*ret_snapshot = snapshot;
+	return 0;
+}
+
+/* Reads, with the lock given up meanwhile. */
+static int collector_renew(struct collector *collector)
+{
+	static const struct source_request totals = {0};
+	const struct collector_wish wish = {.request = &totals};
+	uint64_t begun_ns = clock_ns(CLOCK_MONOTONIC);
+	struct snapshot *snapshot = NULL;
+	int r;
+
+	collector->is_reading = true;
+	collector->readings++;
+	pthread_mutex_unlock(&collector->lock);
+	r = collector_read(collector, &wish, &snapshot);
+	pthread_mutex_lock(&collector->lock);
+	collector->is_reading = false;
+	if (r == 0) {
+		snapshot_free(collector->latest);
+		collector->latest = snapshot;
+		collector->latest_ns = begun_ns;
+	}
+	/* After a failure as well: then the next one tries. */
+	pthread_cond_broadcast(&collector->changed);
+	return r;
+}
+
+int collector_totals(struct collector *collector, uint64_t since_ns, struct snapshot **ret_snapshot)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&collector->lock);
+	while (r == 0 && (!collector->latest || collector->latest_ns < since_ns)) {
+		if (collector->is_reading)
+			pthread_cond_wait(&collector->changed, &collector->lock);
+		else
+			r = collector_renew(collector);
+	}
+	if (r == 0)
+		*ret_snapshot = snapshot_ref(collector->latest);
+	pthread_mutex_unlock(&collector->lock);
+	return r;
+}
+
+uint64_t collector_readings(struct collector *collector)
+{
+	uint64_t readings;
+
+	pthread_mutex_lock(&collector->lock);
+	readings = collector->readings;
+	pthread_mutex_unlock(&collector->lock);
+	return readings;
+}
+
+int collector_new(struct collector **ret_collector, const struct collector_config *config)
+{
+	struct collector *collector = calloc(1, sizeof(*collector));
+
+	if (!collector)
+		return -ENOMEM;
+	collector->config = *config;
+	peaks_init(&collector->peaks);
+	/* Neither can fail on Linux. */
+	(void)pthread_mutex_init(&collector->lock, NULL);
+	(void)pthread_cond_init(&collector->changed, NULL);
+	*ret_collector = collector;
+	return 0;
+}
+
+struct collector *collector_free(struct collector *collector)
+{
+	if (!collector)
+		return NULL;
+	snapshot_free(collector->latest);
+	peaks_deinit(&collector->peaks);
+	pthread_cond_destroy(&collector->changed);
+	pthread_mutex_destroy(&collector->lock);
+	free(collector);
+	return NULL;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A peak never falls. */
+
+#include "daemon/registry/peaks.h"
+
+#include "base/unit.h"
+#include "model/snapshot.h"
+
+/* A machine with one device that these processes use; a peak of 0 is not known. */
+static uint64_t peak(struct peaks *peaks, const uint64_t (*processes)[2], size_t count)
+{
+	struct snapshot *snapshot = snapshot_new(1);
+	uint64_t found;
+
+	assert(snapshot);
+	for (size_t i = 0; i < count; i++) {
+		const struct snapshot_process identity = {.pid = (uint32_t)i + 1,
+							  .comm = "c",
+							  .user = "u",
+							  .source = "book",
+							  .alive = true};
+		struct snapshot_part *part;
+		uint32_t index;
+
+		assert(snapshot_add_process(snapshot, &identity, &index) == 0);
+		part = snapshot_part(snapshot, index, 0);
+		assert(part);
+		part->facts.unique_id = 7;
+		part->memory[0].used = processes[i][0];
+		part->memory[0].peak = processes[i][1];
+		part->memory[0].peak_is_unknown = processes[i][1] == 0;
+	}
+	assert(snapshot_add_card(snapshot, &(struct snapshot_card){.unique_id = 7}) == 0);
+	assert(snapshot_finish(snapshot) == 0 && snapshot->device_count == 1);
+	peaks_apply(peaks, snapshot);
+	found = snapshot->devices[0].memory[0].peak_is_unknown
+			? UINT64_MAX
+			: snapshot->devices[0].memory[0].peak;
+	snapshot_free(snapshot);
+	return found;
+}
+
+UNIT(a_peak_is_the_most_that_was_ever_seen_or_told)
+{
+	struct peaks peaks;
+
+	peaks_init(&peaks);
+	assert(peak(&peaks, NULL, 0) == UINT64_MAX);
+	/* A book and a region, which knows no peak. */
+	assert(peak(&peaks, (const uint64_t[][2]){{50, 60}, {70, 0}}, 2) == 120);
+	assert(peak(&peaks, (const uint64_t[][2]){{50, 60}, {10, 0}}, 2) == 120);
+	/* One process is left, and knows its own. */
+	assert(peak(&peaks, (const uint64_t[][2]){{50, 60}}, 1) == 120);
+	assert(peak(&peaks, (const uint64_t[][2]){{50, 200}}, 1) == 200);
+	assert(peak(&peaks, NULL, 0) == 200);
+	peaks_deinit(&peaks);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* A book and who it belongs to, as far as book and kernel still tell. */
+
+#include "daemon/registry/registry-open.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "source/books/scan.h"
+#include "source/books/verify-book.h"
+#include "source/proc/proc.h"
+
+int registry_open_consume(const struct proc *proc, int fd, uint32_t pid, uint64_t start_ticks,
+			  struct scan_book **ret_book)
+{
+	CLEANUP_CLOSE int owned = fd;
+	struct scan_book *book;
+	int r = genuine_check(owned);
+
+	if (r != 0)
+		return r < 0 ? r : -EBADMSG;
+	r = scan_book_new_consume(&book, cleanup_steal_fd(&owned));
+	if (r != 0)
+		return r < 0 ? r : -EBADMSG;
+	if (proc_read(proc, pid, &book->owner) == 0 && book->owner.start_ticks == start_ticks) {
+		proc_container(proc, pid, book->container);
+		book->alive = !proc_is_over(proc, &book->owner);
+	} else {
+		book->owner = (struct proc_facts){
+			.pid = pid,
+			.ns_pid = book->reader.header.pid,
+			.start_ticks = start_ticks,
+			.real_uid = book->uid,
+			.saved_uid = book->uid,
+		};
+		memcpy(book->owner.comm, book->reader.header.comm,
+		       sizeof(book->reader.header.comm));
+	}
+	*ret_book = book;
+	return 0;
+}

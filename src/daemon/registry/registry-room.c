@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Counting the books of a process and of a user; the header tells the rule. */
+
+#include "daemon/registry/registry-room.h"
+
+#include <unistd.h>
+
+#include "daemon/registry/tracked.h"
+#include "source/books/scan.h"
+
+bool registry_room(const struct roster *roster, size_t max, const struct scan_book *book)
+{
+	size_t of_process = 0, of_user = 0;
+
+	for (size_t i = 0; i < roster->count; i++) {
+		const struct tracked *tracked = roster->list[i];
+
+		of_process += tracked->pid == book->owner.pid &&
+			      tracked->start_ticks == book->owner.start_ticks;
+		of_user += tracked->maker == book->uid;
+	}
+	if (roster->count >= max || of_process >= REGISTRY_PROCESS_BOOKS_MAX)
+		return false;
+	return book->uid == 0 || book->uid == geteuid() || of_user < max / 2;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What the search tells the registry, and what it asks: whom it has found, and who is in doubt. */
+
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "daemon/registry/book-search.h"
+#include "daemon/registry/registry-private.h"
+#include "daemon/registry/tracked.h"
+
+static void registry_search_found(void *context, struct scan_book *book, int pid_fd)
+{
+	struct registry *registry = context;
+	CLEANUP_CLOSE int owned = pid_fd;
+	struct registry_entry *entry;
+	bool alive = book->alive;
+	int r;
+
+	/* Another daemon's clients are its own business. */
+	if (registry_find(registry, book->device, book->inode) ||
+	    registry_was_judged(registry, book) ||
+	    book->reader.header.source == BOOK_SOURCE_SOCKET) {
+		scan_book_free(book);
+		return;
+	}
+	r = registry_add(registry, book, cleanup_steal_fd(&owned), NULL, &entry);
+	if (r < 0) {
+		registry_refuse(registry, r);
+		return;
+	}
+	if (!alive)
+		registry_end(entry, TRACKED_DIED);
+}
+
+static void registry_search_judged(void *context, struct tracked *tracked,
+				   enum search_verdict verdict)
+{
+	struct registry *registry = context;
+	struct registry_entry *entry = registry_find(registry, tracked->device, tracked->inode);
+
+	if (!entry || entry->tracked != tracked || verdict == SEARCH_LIVES)
+		return;
+	if (verdict == SEARCH_EXECED && !registry_is_over(entry))
+		registry_end(entry, TRACKED_EXECED);
+	else if (entry->pid_fd.fd < 0 || registry_is_over(entry)) /* else the pidfd will tell */
+		registry_end(entry, TRACKED_DIED);
+}
+
+static void registry_search_passed(void *context, uint64_t took_ns, size_t refused)
+{
+	struct registry *registry = context;
+
+	registry->counts.scans++;
+	registry->counts.scan_ns = took_ns;
+	registry->counts.refused += refused;
+	if (registry->counts.scans == 1 && registry->config.first_pass)
+		registry->config.first_pass(registry->config.hooks.context);
+}
+
+static size_t registry_search_doubtful(void *context, bool all, struct tracked **ret_list,
+				       size_t max)
+{
+	struct registry *registry = context;
+	size_t n = 0;
+
+	for (size_t i = 0; i < registry->count && n < max; i++) {
+		struct registry_entry *entry = registry->entries[i];
+
+		if (entry->pid_fd.fd < 0 || (!entry->keeper && (all || entry->connection.fd < 0)))
+			ret_list[n++] = tracked_ref(entry->tracked);
+	}
+	return n;
+}
+
+int registry_search(struct registry *registry)
+{
+	const struct search_config config = {
+		.loop = registry->config.loop,
+		.work = registry->config.scout,
+		.doubts = registry->config.work,
+		.interval_s = registry->config.scan_s,
+		.hooks =
+			{
+				.context = registry,
+				.found = registry_search_found,
+				.judged = registry_search_judged,
+				.passed = registry_search_passed,
+				.doubtful = registry_search_doubtful,
+			},
+	};
+
+	return search_new(&registry->search, &config);
+}

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The list of entries in order of pid, and the roster that is made of it at every change. An entry
+ * lives until its process has ended; the book lives on with whoever judges it.
+ */
+
+#include "daemon/registry/registry.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/loop.h"
+#include "daemon/registry/book-search.h"
+#include "daemon/registry/registry-open.h"
+#include "daemon/registry/registry-private.h"
+#include "daemon/registry/registry-room.h"
+#include "daemon/registry/tracked.h"
+
+/* Books of the ended that somebody still holds (a child, mostly) and that a scan finds again. */
+#define REGISTRY_JUDGED_MAX 8192u
+
+#define REGISTRY_SPARE_FDS 16u
+
+#define REGISTRY_NEWS_NS NS_PER_S
+#define REGISTRY_NEWS_MAX 100u
+
+static void registry_publish(struct registry *registry)
+{
+	struct roster *roster, *old;
+
+	roster = malloc(sizeof(*roster) + registry->count * sizeof(struct tracked *));
+	if (!roster)
+		return; /* the old one stays for now; ended books in it are merely read once more */
+	roster->refs = 1;
+	roster->count = registry->count;
+	for (size_t i = 0; i < registry->count; i++)
+		roster->list[i] = tracked_ref(registry->entries[i]->tracked);
+	pthread_mutex_lock(&registry->lock);
+	old = registry->roster;
+	registry->roster = roster;
+	pthread_mutex_unlock(&registry->lock);
+	roster_unref(old);
+}
+
+struct roster *registry_roster(struct registry *registry)
+{
+	struct roster *roster;
+
+	pthread_mutex_lock(&registry->lock);
+	roster = roster_ref(registry->roster);
+	pthread_mutex_unlock(&registry->lock);
+	return roster;
+}
+
+struct registry_entry *registry_find(const struct registry *registry, dev_t device, ino_t inode)
+{
+	for (size_t i = 0; i < registry->count; i++) {
+		const struct tracked *tracked = registry->entries[i]->tracked;
+
+		if (tracked->inode == inode && tracked->device == device)
+			return registry->entries[i];
+	}
+	return NULL;
+}
+
+bool registry_was_judged(const struct registry *registry, const struct scan_book *book)
+{
+	size_t n = (size_t)bits_min(registry->judged_count, REGISTRY_JUDGED_MAX);
+
+	for (size_t i = 0; i < n; i++) {
+		if (registry->judged[i].inode == book->inode &&
+		    registry->judged[i].device == book->device)
+			return true;
+	}
+	return false;
+}
+
+static bool registry_comes_before(const struct tracked *a, const struct tracked *b)
+{
+	return a->pid != b->pid ? a->pid < b->pid : a->inode < b->inode;
+}
+
+static int registry_insert(struct registry *registry, struct registry_entry *entry)
+{
+	struct registry_entry **entries;
+	size_t at = registry->count;
+
+	entries = array_grow(registry->entries, &registry->capacity, registry->count + 1,
+			     sizeof(struct registry_entry *));
+	if (!entries)
+		return -ENOMEM;
+	registry->entries = entries;
+	for (; at > 0 && registry_comes_before(entry->tracked, entries[at - 1]->tracked); at--)
+		entries[at] = entries[at - 1];
+	entries[at] = entry;
+	registry->count++;
+	return 0;
+}
+
+static void registry_take_out(struct registry *registry, const struct registry_entry *entry)
+{
+	size_t i = 0;
+
+	while (registry->entries[i] != entry)
+		i++;
+	registry->count--;
+	memmove(&registry->entries[i], &registry->entries[i + 1],
+		(registry->count - i) * sizeof(struct registry_entry *));
+}
+
+static void entry_close(struct registry_entry *entry, struct loop_source *source)
+{
+	if (source->fd < 0)
+		return;
+	loop_remove(entry->registry->config.loop, source);
+	(void)close(cleanup_steal_fd(&source->fd)); /* nothing was written to it */
+}
+
+static void entry_free(struct registry_entry *entry)
+{
+	entry_close(entry, &entry->pid_fd);
+	entry_close(entry, &entry->connection);
+	tracked_unref(entry->tracked);
+	free(entry);
+}
+
+void registry_end(struct registry_entry *entry, enum tracked_end end)
+{
+	struct registry *registry = entry->registry;
+	const struct registry_hooks *hooks = &registry->config.hooks;
+	struct tracked *tracked = entry->tracked;
+
+	if (entry->keeper && !entry->keeper->drain(entry->keeper))
+		return; /* the pidfd stays readable and brings us back */
+	__atomic_store_n(&tracked->end, end, __ATOMIC_RELAXED);
+	registry_take_out(registry, entry);
+	registry->judged[registry->judged_count++ % REGISTRY_JUDGED_MAX] =
+		(struct registry_file){tracked->device, tracked->inode};
+	registry->counts.ended++;
+	registry_publish(registry);
+	hooks->ended(hooks->context, tracked);
+	if (entry->keeper)
+		entry->keeper->forget(entry->keeper);
+	entry_free(entry);
+}
+
+bool registry_is_over(const struct registry_entry *entry)
+{
+	struct pollfd wait = {.fd = entry->pid_fd.fd, .events = POLLIN};
+
+	return entry->pid_fd.fd >= 0 && poll(&wait, 1, 0) > 0;
+}
+
+static void entry_pid_ready(struct loop_source *source, uint32_t events)
+{
+	registry_end(container_of(source, struct registry_entry, pid_fd), TRACKED_DIED);
+}
+
+/* Our library keeps to ten a second; whoever sends many more is not listened to any longer. */
+static bool entry_may_tell(struct registry_entry *entry)
+{
+	uint64_t now = loop_now(entry->registry->config.loop);
+
+	if (now - entry->news_since > REGISTRY_NEWS_NS) {
+		entry->news_since = now;
+		entry->news = 0;
+	}
+	return ++entry->news <= REGISTRY_NEWS_MAX;
+}
+
+/* News, or the end of the connection, which by itself means nothing. */
+static void entry_connection_ready(struct loop_source *source, uint32_t events)
+{
+	struct registry_entry *entry = container_of(source, struct registry_entry, connection);
+	const struct registry_hooks *hooks = &entry->registry->config.hooks;
+	int r = accept_news(source->fd);
+
+	if (r == 0 && entry_may_tell(entry)) {
+		hooks->news(hooks->context, entry->tracked);
+		return;
+	}
+	if (r == -EAGAIN)
+		return;
+	entry_close(entry, &entry->connection);
+	if (!registry_is_over(entry))
+		search_doubt(entry->registry->search, entry->tracked);
+}
+
+/* Without a place in the loop the search has to look after the process. */
+static void entry_watch(struct registry_entry *entry, struct loop_source *source, int fd)
+{
+	source->fd = fd;
+	if (fd >= 0 && loop_add(entry->registry->config.loop, source, EPOLLIN) < 0)
+		(void)close(cleanup_steal_fd(&source->fd)); /* nothing was written to it */
+}
+
+/* Without a pidfd, /proc tells whether it has ended before we came. */
+static bool registry_has_ended(const struct registry *registry, uint32_t pid, uint64_t start_ticks)
+{
+	struct proc_facts facts;
+
+	return proc_read(&registry->proc, pid, &facts) < 0 || facts.start_ticks != start_ticks ||
+	       proc_is_over(&registry->proc, &facts);
+}
+
+/*
+ * The lowest free number is always taken: so a high one means that most are in use. Some must remain for
+ * those who ask, and for the database.
+ */
+static bool registry_is_short(const struct registry *registry, const struct scan_book *book)
+{
+	return (uint64_t)book->file.fd + REGISTRY_SPARE_FDS >= registry->fds_max;
+}
+
+void registry_refuse(struct registry *registry, int r)
+{
+	registry->counts.refused++;
+	if (r == -EMFILE && registry->search)
+		search_again(registry->search);
+}
+
+/*
+ * A process that has a new book may have become another program. Its connection does not tell if a child
+ * has inherited it.
+ */
+static void registry_doubt_others(struct registry *registry, const struct tracked *tracked)
+{
+	for (size_t i = 0; i < registry->count && registry->search; i++) {
+		struct tracked *other = registry->entries[i]->tracked;
+
+		if (other != tracked && other->pid == tracked->pid &&
+		    other->start_ticks == tracked->start_ticks && !registry->entries[i]->keeper)
+			search_doubt(registry->search, other);
+	}
+}
+
+int registry_add(struct registry *registry, struct scan_book *book, int pid_fd,
+		 struct registry_keeper *keeper, struct registry_entry **ret_entry)
+{
+	struct registry_entry *entry = calloc(1, sizeof(*entry));
+	const struct registry_hooks *hooks = &registry->config.hooks;
+	CLEANUP_CLOSE int owned = pid_fd;
+
+	bool has_room = registry_room(registry->roster,
+				      bits_min(REGISTRY_BOOKS_MAX, registry->fds_max / 4), book);
+
+	if (!entry || !has_room || registry_is_short(registry, book)) {
+		int r = !entry ? -ENOMEM : !has_room ? -ENOSPC : -EMFILE;
+
+		scan_book_free(book);
+		free(entry);
+		return r;
+	}
+	*entry = (struct registry_entry){
+		.registry = registry,
+		.pid_fd = {.fd = -1, .ready = entry_pid_ready},
+		.connection = {.fd = -1, .ready = entry_connection_ready},
+		.keeper = keeper,
+		.tracked = tracked_new_consume(book, registry->since),
+	};
+	if (!entry->tracked || registry_insert(registry, entry) < 0) {
+		tracked_unref(entry->tracked);
+		free(entry);
+		return -ENOMEM;
+	}
+	entry_watch(entry, &entry->pid_fd, cleanup_steal_fd(&owned));
+	registry_doubt_others(registry, entry->tracked);
+	registry_publish(registry);
+	hooks->added(hooks->context, entry->tracked);
+	*ret_entry = entry;
+	return 0;
+}
+
+int registry_add_consume(struct registry *registry, struct scan_book *book, int pid_fd,
+			 struct registry_keeper *keeper, struct tracked **ret_tracked)
+{
+	CLEANUP_CLOSE int owned = pid_fd;
+	struct registry_entry *entry;
+	int r;
+
+	if (registry_find(registry, book->device, book->inode)) {
+		scan_book_free(book);
+		return -EEXIST;
+	}
+	r = registry_add(registry, book, cleanup_steal_fd(&owned), keeper, &entry);
+	if (r < 0) {
+		registry->counts.refused++;
+		return r;
+	}
+	if (ret_tracked)
+		*ret_tracked = entry->tracked;
+	return 0;
+}
+
+int registry_add_peer_consume(struct registry *registry, struct accept_peer *peer)
+{
+	struct registry_entry *entry =
+		registry_find(registry, peer->book->device, peer->book->inode);
+	int r = 0;
+
+	/* It was found with a child and judged before its offer's turn came; or it is no library's. */
+	if (registry_was_judged(registry, peer->book))
+		r = -EEXIST;
+	else if (peer->book->reader.header.source == BOOK_SOURCE_SOCKET)
+		r = -EPERM;
+	else if (!entry)
+		r = registry_add(registry, cleanup_steal(peer->book),
+				 cleanup_steal_fd(&peer->pid_fd), NULL, &entry);
+	if (r == 0) {
+		entry_close(entry, &entry->connection);
+		entry_watch(entry, &entry->connection, cleanup_steal_fd(&peer->fd));
+		if (entry->pid_fd.fd < 0 && peer->pid_fd >= 0)
+			entry_watch(entry, &entry->pid_fd, cleanup_steal_fd(&peer->pid_fd));
+		if (entry->pid_fd.fd < 0 &&
+		    registry_has_ended(registry, entry->tracked->pid, entry->tracked->start_ticks))
+			registry_end(entry, TRACKED_DIED);
+	} else if (r != -EEXIST) {
+		registry_refuse(registry, r);
+	}
+	accept_peer_free(peer);
+	return r;
+}
+
+int registry_restore_consume(struct registry *registry, int fd, uint32_t pid, uint64_t start_ticks)
+{
+	struct registry_entry *entry;
+	struct scan_book *book;
+	int r = registry_open_consume(&registry->proc, fd, pid, start_ticks, &book);
+	int pid_fd = -1;
+	bool alive;
+
+	if (r < 0)
+		return r;
+	if (registry_find(registry, book->device, book->inode)) {
+		scan_book_free(book);
+		return -EEXIST;
+	}
+	if (book->alive)
+		pid_fd = search_pid_fd(&registry->proc, pid, start_ticks);
+	/* Without a pidfd: it may have ended since we looked, or there are none to be had. */
+	alive = pid_fd >= 0 || (book->alive && !registry_has_ended(registry, pid, start_ticks));
+	/* Anybody can write into a book of their own that we kept it. */
+	if (pid_fd >= 0 && book->reader.header.source == BOOK_SOURCE_SOCKET &&
+	    book->uid == geteuid() && registry->config.adopt)
+		return registry->config.adopt(registry->config.hooks.context, book, pid_fd);
+	r = registry_add(registry, book, pid_fd, NULL, &entry);
+	if (r == 0 && !alive)
+		registry_end(entry, TRACKED_DIED);
+	return r;
+}
+
+int registry_new(struct registry **ret_registry, const struct registry_config *config)
+{
+	struct registry *registry = calloc(1, sizeof(*registry));
+	struct rlimit files;
+	int r;
+
+	if (!registry)
+		return -ENOMEM;
+	registry->config = *config;
+	registry->proc.root = -1;
+	registry->since = clock_ns(CLOCK_MONOTONIC);
+	registry->fds_max = getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur : UINT64_MAX;
+	(void)pthread_mutex_init(&registry->lock, NULL); /* cannot fail on Linux */
+	registry->judged = calloc(REGISTRY_JUDGED_MAX, sizeof(*registry->judged));
+	registry_publish(registry);
+	r = registry->judged && registry->roster ? proc_open(&registry->proc) : -ENOMEM;
+	if (r < 0) {
+		registry_free(registry);
+		return r;
+	}
+	*ret_registry = registry;
+	return 0;
+}
+
+struct registry *registry_free(struct registry *registry)
+{
+	if (!registry)
+		return NULL;
+	search_free(registry->search);
+	for (size_t i = 0; i < registry->count; i++) {
+		if (registry->entries[i]->keeper)
+			registry->entries[i]->keeper->forget(registry->entries[i]->keeper);
+		entry_free(registry->entries[i]);
+	}
+	free(registry->entries);
+	free(registry->judged);
+	roster_unref(registry->roster);
+	if (registry->proc.root >= 0)
+		proc_close(&registry->proc);
+	pthread_mutex_destroy(&registry->lock);
+	free(registry);
+	return NULL;
+}
+
+const struct proc *registry_proc(const struct registry *registry)
+{
+	return &registry->proc;
+}
+
+void registry_counts(const struct registry *registry, struct registry_counts *ret_counts)
+{
+	*ret_counts = registry->counts;
+	ret_counts->processes = registry->count;
+}
+
+void registry_count_unobserved(struct registry *registry, uint64_t exits)
+{
+	registry->counts.unobserved_exits += exits;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Counted references to books, and reading them under their locks. */
+
+#include "daemon/registry/tracked.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "book/read/view.h"
+#include "model/snapshot-request.h"
+#include "model/snapshot.h"
+#include "source/books/book-source.h"
+
+/* A book of a thousand devices takes 20 ms. One that was made to hurt takes as long as it is let. */
+#define TRACKED_SLOW_NS UINT64_C(60000000)
+#define TRACKED_REST 50u
+#define TRACKED_REST_MAX_NS UINT64_C(3600000000000)
+
+/* Of one device. */
+struct tracked_before {
+	uint32_t device;
+	uint64_t allocs[BOOK_TYPES];
+	uint64_t frees[BOOK_TYPES];
+};
+
+struct tracked *tracked_new_consume(struct scan_book *book, uint64_t since)
+{
+	struct tracked *tracked = calloc(1, sizeof(*tracked));
+
+	if (!tracked) {
+		scan_book_free(book);
+		return NULL;
+	}
+	tracked->device = book->device;
+	tracked->inode = book->inode;
+	tracked->pid = book->owner.pid;
+	tracked->start_ticks = book->owner.start_ticks;
+	tracked->maker = book_maker(book);
+	tracked->user = book->owner.real_uid;
+	tracked->source = book->reader.header.source;
+	tracked->since_ns = clock_ns(CLOCK_REALTIME);
+	tracked->is_older = book->reader.header.monotonic_start < since;
+	memcpy(tracked->comm, book->owner.comm, sizeof(tracked->comm));
+	tracked->refs = 1;
+	(void)pthread_mutex_init(&tracked->lock,
+				 NULL); /* cannot fail on Linux; likewise the next */
+	(void)pthread_mutex_init(&tracked->look, NULL);
+	tracked->book = book;
+	return tracked;
+}
+
+struct tracked *tracked_ref(struct tracked *tracked)
+{
+	__atomic_add_fetch(&tracked->refs, 1, __ATOMIC_RELAXED);
+	return tracked;
+}
+
+struct tracked *tracked_unref(struct tracked *tracked)
+{
+	if (!tracked || __atomic_sub_fetch(&tracked->refs, 1, __ATOMIC_ACQ_REL) > 0)
+		return NULL;
+	scan_book_free(tracked->book);
+	free(tracked->told);
+	free(tracked->before);
+	pthread_mutex_destroy(&tracked->look);
+	pthread_mutex_destroy(&tracked->lock);
+	free(tracked);
+	return NULL;
+}
+
+/*
+ * What a look costs us: our own time, not the clock's, for a busy machine makes nobody slow. Our own takes
+ * two system calls to tell, which is as much as a look does: so only of a book that was slow by the clock
+ * the last time.
+ */
+static clockid_t tracked_clock(const struct tracked *tracked)
+{
+	return tracked->was_slow ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
+}
+
+static void tracked_tire(struct tracked *tracked, uint64_t cost)
+{
+	bool is_cost = tracked->was_slow;
+
+	tracked->was_slow = cost >= TRACKED_SLOW_NS;
+	if (!tracked->was_slow || !is_cost) {
+		tracked->rest_ns = 0;
+		return;
+	}
+	tracked->rest_ns =
+		bits_min(bits_max(TRACKED_REST * cost, 2 * tracked->rest_ns), TRACKED_REST_MAX_NS);
+	tracked->rest_until = clock_ns(CLOCK_MONOTONIC) + tracked->rest_ns;
+}
+
+/* All that is known without reading. */
+static int tracked_collect_resting(const struct tracked *tracked, struct snapshot *snapshot)
+{
+	uint32_t process;
+	int r = book_add_process(tracked->book, snapshot, &process);
+
+	if (r < 0)
+		return r;
+	snapshot->processes[process].exact = false;
+	snapshot_note(snapshot,
+		      "pid %" PRIu32 ": its book takes too long to read; left out for a while",
+		      tracked->pid);
+	return 0;
+}
+
+/*
+ * The first look at a book that is older than the daemon. Whoever counts what happens wants to know what has happened
+ * since the daemon runs: a counter that began with the whole life of a process would look like a burst. A
+ * book that cannot be read now counts from its beginning.
+ */
+static int tracked_note_before(struct tracked *tracked, struct view *view)
+{
+	static const struct source_request totals = {0};
+	struct snapshot *snapshot = snapshot_new(tracked->since_ns);
+	const struct snapshot_process *process;
+	int r = snapshot ? book_collect(tracked->book, &totals, view, snapshot) : -ENOMEM;
+
+	process = r == 0 && snapshot->process_count ? &snapshot->processes[0] : NULL;
+	if (process && process->part_count > 0) {
+		tracked->before = calloc(process->part_count, sizeof(*tracked->before));
+		r = tracked->before ? 0 : -ENOMEM;
+	}
+	for (size_t i = 0; r == 0 && process && i < process->part_count; i++) {
+		struct tracked_before *before = &tracked->before[tracked->before_count++];
+
+		before->device = process->parts[i].device;
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			before->allocs[type] = process->parts[i].memory[type].allocs;
+			before->frees[type] = process->parts[i].memory[type].frees;
+		}
+	}
+	tracked->has_before = r != -ENOMEM;
+	snapshot_free(snapshot);
+	return r == -ENOMEM ? r : 0;
+}
+
+/* The owner's row; a snapshot is filled in the order of the roster, so it is one of the last. */
+static bool tracked_find(const struct tracked *tracked, const struct snapshot *snapshot,
+			 uint32_t *ret_index)
+{
+	for (size_t i = snapshot->process_count; i > 0; i--) {
+		const struct snapshot_process *process = &snapshot->processes[i - 1];
+
+		if (process->pid == tracked->pid && process->start_ticks == tracked->start_ticks &&
+		    process->alive == tracked->book->alive) {
+			*ret_index = (uint32_t)(i - 1);
+			return true;
+		}
+	}
+	return false;
+}
+
+static void tracked_add_before(const struct tracked *tracked, struct snapshot *snapshot)
+{
+	uint32_t index;
+
+	if (!tracked_find(tracked, snapshot, &index))
+		return;
+	for (size_t i = 0; i < tracked->before_count; i++) {
+		const struct tracked_before *before = &tracked->before[i];
+		struct snapshot_part *part;
+
+		/* Only what is there: a page of buffers has not all devices. */
+		if (!snapshot_find_part(snapshot, index, before->device))
+			continue;
+		part = snapshot_part(snapshot, index, before->device);
+		for (uint32_t type = 0; part && type < BOOK_TYPES; type++) {
+			const struct snapshot_memory more = {
+				.allocs_before = before->allocs[type],
+				.frees_before = before->frees[type],
+			};
+
+			snapshot_add_memory(&part->memory[type], &more);
+		}
+	}
+}
+
+int tracked_collect(struct tracked *tracked, const struct source_request *request,
+		    struct view *view, struct snapshot *snapshot)
+{
+	clockid_t clock;
+	bool may_rest;
+	uint64_t from;
+	int r = 0;
+
+	pthread_mutex_lock(&tracked->lock);
+	tracked->book->alive = __atomic_load_n(&tracked->end, __ATOMIC_RELAXED) == TRACKED_LIVES;
+	may_rest = tracked->book->alive && !request->buffers;
+	if (may_rest && clock_ns(CLOCK_MONOTONIC) < tracked->rest_until) {
+		r = tracked_collect_resting(tracked, snapshot);
+	} else {
+		if (tracked->is_older && !tracked->has_before)
+			r = tracked_note_before(tracked, view);
+		clock = tracked_clock(tracked);
+		from = clock_ns(clock);
+		if (r == 0)
+			r = book_collect(tracked->book, request, view, snapshot);
+		if (r == 0 && tracked->before_count > 0)
+			tracked_add_before(tracked, snapshot);
+		if (may_rest)
+			tracked_tire(tracked, clock_ns(clock) - from);
+	}
+	pthread_mutex_unlock(&tracked->lock);
+	return r;
+}
+
+const struct snapshot_process *tracked_process(const struct tracked *tracked,
+					       const struct snapshot *snapshot, size_t *hint)
+{
+	for (size_t n = 0; n < snapshot->process_count; n++) {
+		size_t i = (*hint + n) % snapshot->process_count;
+		const struct snapshot_process *process = &snapshot->processes[i];
+
+		if (process->pid == tracked->pid && process->start_ticks == tracked->start_ticks &&
+		    process->books > 0) {
+			*hint = i;
+			return process;
+		}
+	}
+	return NULL;
+}
+
+struct roster *roster_ref(struct roster *roster)
+{
+	__atomic_add_fetch(&roster->refs, 1, __ATOMIC_RELAXED);
+	return roster;
+}
+
+struct roster *roster_unref(struct roster *roster)
+{
+	if (!roster || __atomic_sub_fetch(&roster->refs, 1, __ATOMIC_ACQ_REL) > 0)
+		return NULL;
+	for (size_t i = 0; i < roster->count; i++)
+		tracked_unref(roster->list[i]);
+	free(roster);
+	return NULL;
+}

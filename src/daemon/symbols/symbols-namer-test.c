@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* From a book with addresses to a leak report with functions, files and lines. */
+
+#include "daemon/symbols/symbols-namer.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/pool.h"
+#include "base/unit.h"
+#include "book/read/view.h"
+#include "book/testing/book-testing.h"
+#include "daemon/notify/notice.h"
+#include "daemon/recorder/recorder-private.h"
+#include "daemon/registry/tracked.h"
+#include "model/snapshot-request.h"
+#include "model/snapshot.h"
+#include "source/books/stacks.h"
+#include "symbol/symbol-testing.h"
+#include "symbol/testing-symbolizer.h"
+
+static struct testing_book book;
+static struct tracked *tracked;
+static struct symbols *symbols;
+static struct view view;
+
+static struct book_frame frame_at(uint32_t module, const char *symbol)
+{
+	/* As if the call were one byte long: what is recorded is where it returns to. */
+	return (struct book_frame){
+		.value = testing_address("program", symbol) + 1,
+		.module = module,
+	};
+}
+
+static struct book_frame python_frame(const char *file, uint32_t line, const char *function)
+{
+	uint64_t id = intern_string(book.writer, function, BOOK_PATH_MAX);
+
+	return (struct book_frame){
+		.value = id << 32 | intern_string(book.writer, file, BOOK_PATH_MAX),
+		.module = line,
+		.flags = 1,
+	};
+}
+
+/* A dead process that left one buffer, which a Python script asked for by way of C. */
+static void begin(const char *path)
+{
+	const struct symbols_config config = {.symbolizer.timeout_ms = 20000};
+	struct shard_buffer buffer = testing_buffer(0, 0x1000, 4096);
+	struct book_module module = {.base = 0x400000, .size = 0x10000};
+	struct book_frame frames[4];
+	struct scan_book *found;
+	char name[64];
+	int fd;
+
+	testing_sources();
+	testing_run("gcc -g -O1 program.c -o program");
+	testing_book_init(&book, TESTING_SIZE, 1024);
+	testing_book_write(&book);
+	module.path = intern_string(book.writer, path, BOOK_PATH_MAX);
+	frames[0] = frame_at(intern_module(book.writer, &module), "at_inner");
+	frames[1] = frame_at(intern_module(book.writer, &module), "at_plain");
+	frames[2] = python_frame("model.py", 7, "forward");
+	frames[3] = python_frame("main.py", 3, "run");
+	buffer.stack = intern_stack_mixed(book.writer, frames, 2, 2);
+	assert(buffer.stack);
+	writer_alloc(book.writer, 0, &buffer, 0);
+	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", book.fd);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	assert(fd >= 0 && scan_book_new_consume(&found, fd) == 0);
+	found->uid = geteuid();
+	found->owner = (struct proc_facts){.pid = 77, .ns_pid = 77, .comm = "player"};
+	tracked = tracked_new_consume(found, 0);
+	assert(tracked);
+	tracked->end = TRACKED_DIED;
+	assert(symbols_new(&symbols, &config) == 0);
+}
+
+static void end(void)
+{
+	symbols = symbols_free(symbols);
+	view_deinit(&view);
+	tracked_unref(tracked);
+	testing_book_deinit(&book);
+}
+
+UNIT(a_leak_report_names_the_lines)
+{
+	const struct news_ending ending = {.ended_ns = 1, .how = "died"};
+	char expected[4096];
+	const char *folder = unit_dir();
+	struct snapshot *snapshot;
+	struct news *news;
+
+	begin(testing_path("program"));
+	snapshot = past_read(tracked, true, &view, symbols);
+	assert(snapshot && snapshot->buffer_count == 1);
+	(void)snprintf(expected, sizeof(expected),
+		       "main.py:3:run -> model.py:7:forward -> %s/program.c:%d:plain @ program -> "
+		       "%s/program.c:%d:outer @ program -> %s/program.c:%d:middle @ program -> "
+		       "%s/program.c:%d:inner @ program",
+		       folder, TESTING_LINE_PLAIN, folder, TESTING_LINE_OUTER, folder,
+		       TESTING_LINE_MIDDLE, folder, TESTING_LINE_INNER);
+	assert(strcmp(snapshot->buffers[0].stack, expected) == 0);
+	news = news_new_leak(snapshot, 0, &ending);
+	assert(news);
+	(void)snprintf(expected, sizeof(expected),
+		       "\"stack\":[{\"function\":\"inner\",\"file\":\"%s/program.c\",\"line\":%d,"
+		       "\"module\":\"program\",\"python\":false},",
+		       folder, TESTING_LINE_INNER);
+	assert(strstr(news->json, expected));
+	assert(strstr(news->json, "{\"function\":\"run\",\"file\":\"main.py\",\"line\":3,"
+				  "\"module\":null,\"python\":true}]"));
+	news_free(news);
+	snapshot_free(snapshot);
+	end();
+}
+
+UNIT(without_the_file_there_is_the_address)
+{
+	char expected[256];
+	struct snapshot *snapshot;
+
+	begin("/nowhere/libplay.so");
+	(void)snprintf(expected, sizeof(expected),
+		       "main.py:3:run -> model.py:7:forward -> libplay.so+0x%" PRIx64
+		       " @ libplay.so -> libplay.so+0x%" PRIx64 " @ libplay.so",
+		       testing_address("program", "at_plain") + 1,
+		       testing_address("program", "at_inner") + 1);
+	snapshot = past_read(tracked, true, &view, symbols);
+	assert(snapshot && strcmp(snapshot->buffers[0].stack, expected) == 0);
+	snapshot_free(snapshot);
+	/* Likewise for whoever has nobody to ask. */
+	snapshot = past_read(tracked, true, &view, NULL);
+	assert(snapshot && strcmp(snapshot->buffers[0].stack, expected) == 0);
+	snapshot_free(snapshot);
+	end();
+}
+
+/* A line has an end; what is cut are the outermost frames. */
+UNIT(long_stacks_lose_their_outermost_frames)
+{
+	struct shard_buffer buffer = testing_buffer(0, 0x2000, 8192);
+	struct book_frame frames[INTERN_FRAMES_MAX];
+	char function[1000];
+	struct snapshot *snapshot;
+	const char *stack;
+
+	begin("/nowhere/libplay.so");
+	for (uint32_t i = 0; i < INTERN_FRAMES_MAX; i++) {
+		(void)snprintf(function, sizeof(function), "%0900u", i);
+		frames[i] = python_frame("a.py", i, function);
+	}
+	buffer.stack = intern_stack(book.writer, frames, INTERN_FRAMES_MAX);
+	writer_alloc(book.writer, 0, &buffer, 0);
+	snapshot = past_read(tracked, true, &view, symbols);
+	assert(snapshot && snapshot->buffer_count == 2);
+	stack = snapshot->buffers[snapshot->buffers[0].size != 8192].stack;
+	assert(stack && strlen(stack) > 3000 && strlen(stack) <= 4096);
+	assert(strncmp(stack, "... -> a.py:3:0", 15) == 0);
+	assert(strcmp(stack + strlen(stack) - 4, "0000") == 0);
+	snapshot_free(snapshot);
+	end();
+}
+
+/* As the learner does it. */
+static void learn(void)
+{
+	struct symbols_namer namer;
+	struct pool texts = POOL_NULL;
+
+	symbols_namer_init(&namer, symbols, false);
+	assert(stacks_tour(tracked->book, &namer.namer, &texts, 64, &tracked->stacks_seen) == 1);
+	assert(namer.count == 2 && symbols_namer_learn(&namer, 64));
+	assert(namer.count == 0 && namer.asked == 2);
+	/* There is nothing new. */
+	assert(stacks_tour(tracked->book, &namer.namer, &texts, 64, &tracked->stacks_seen) == 0);
+	symbols_namer_deinit(&namer);
+	pool_deinit(&texts);
+}
+
+UNIT(learnt_names_outlive_the_file)
+{
+	struct symbols_counts before, after;
+	struct snapshot *snapshot;
+
+	begin(testing_path("program"));
+	learn();
+	symbols_counts(symbols, &before);
+	testing_run("rm program");
+	snapshot = past_read(tracked, true, &view, symbols);
+	assert(snapshot && strstr(snapshot->buffers[0].stack, "program.c:"));
+	assert(strstr(snapshot->buffers[0].stack, ":inner @ program"));
+	symbols_counts(symbols, &after);
+	assert(after.asked == before.asked); /* nobody was asked */
+	snapshot_free(snapshot);
+	end();
+}
+
+/* What one book's file said is not told of another's, even of the same path and user. */
+UNIT(learnt_names_belong_to_one_book)
+{
+	struct snapshot *snapshot;
+
+	begin(testing_path("program"));
+	learn();
+	testing_run("rm program");
+	tracked->book->inode++;
+	snapshot = past_read(tracked, true, &view, symbols);
+	assert(snapshot && strstr(snapshot->buffers[0].stack, "-> program+0x"));
+	snapshot_free(snapshot);
+	end();
+}
+
+UNIT(names_are_learnt_later_where_waiting_is_forbidden)
+{
+	struct source_request request = {.buffers = true};
+	struct symbols_namer namer;
+	struct snapshot *snapshot = snapshot_new(1);
+	struct symbols_counts counts;
+
+	begin(testing_path("program"));
+	symbols_namer_init(&namer, symbols, false);
+	request.namer = &namer.namer;
+	assert(tracked_collect(tracked, &request, &view, snapshot) == 0);
+	symbols_counts(symbols, &counts);
+	assert(counts.asked == 0 && namer.count == 2);
+	assert(strstr(snapshot->buffers[0].stack, "-> program+0x"));
+	assert(symbols_namer_learn(&namer, 1) && namer.count == 1);
+	assert(symbols_namer_learn(&namer, 1) && namer.count == 0);
+	snapshot_free(snapshot);
+	snapshot = snapshot_new(1);
+	assert(tracked_collect(tracked, &request, &view, snapshot) == 0);
+	assert(namer.count == 0 && strstr(snapshot->buffers[0].stack, ":inner @ program"));
+	assert(!symbols_namer_learn(&namer, 1));
+	snapshot_free(snapshot);
+	symbols_namer_deinit(&namer);
+	end();
+}
+
+/* Without a build id nothing tells the file of a container that is gone from ours. */
+UNIT(a_dead_containers_file_is_not_looked_for_here)
+{
+	struct snapshot *snapshot;
+
+	begin(testing_path("program"));
+	(void)snprintf(tracked->book->container, sizeof(tracked->book->container), "docker-1");
+	snapshot = past_read(tracked, true, &view, symbols);
+	assert(snapshot && strstr(snapshot->buffers[0].stack, "-> program+0x"));
+	snapshot_free(snapshot);
+	/* But what was learnt while it lived is known. */
+	tracked->book->alive = true;
+	tracked->book->owner.pid = (uint32_t)getpid();
+	learn();
+	snapshot = past_read(tracked, true, &view, symbols);
+	assert(snapshot && strstr(snapshot->buffers[0].stack, ":inner @ program"));
+	snapshot_free(snapshot);
+	end();
+}

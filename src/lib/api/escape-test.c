@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Leaving a call without returning from it: by a jump out of a signal handler, by cancellation, by
+ * a fork in a handler. The thread that does this may lose events, which is counted; no other thread
+ * is blocked.
+ */
+
+#include <ttmem/ttmem.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/unit.h"
+#include "lib/testing/testing-observer.h"
+
+static uint64_t escape_forks;
+
+static sigjmp_buf escape_jump;
+
+static void escape_jumper(int number)
+{
+	ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
+	siglongjmp(escape_jump, 1);
+}
+
+UNIT(jump_out_of_a_handler)
+{
+	volatile int jumps = 0;
+	struct witness w;
+
+	witness_track();
+	witness_handle(SIGUSR1, escape_jumper, 0);
+	while (sigsetjmp(escape_jump, 1))
+		jumps++;
+	if (jumps < 1000) {
+		raise(SIGUSR1);
+		abort();
+	}
+	ttmem_free(0, TTMEM_DRAM, 1);
+	assert(witness_open(&w, getpid()));
+	assert(witness_hot(&w, 0, TTMEM_DRAM).allocs == 1000);
+	assert(w.view.hot[TTMEM_DRAM].frees == 1 && w.view.inexact == 0);
+	assert(witness_header(&w)->rejected.reentry == 0);
+	witness_close(&w);
+}
+
+static void escape_jumper_only(int number)
+{
+	siglongjmp(escape_jump, 1);
+}
+
+static void *escape_after_jump(void *context)
+{
+	for (uint64_t i = 0; i < 1000; i++)
+		ttmem_alloc((uint32_t)i % 2, TTMEM_L1, i, 1, NULL);
+	return NULL;
+}
+
+/*
+ * Jumping out of one of our calls is as bad as jumping out of malloc(): the thread counts as inside
+ * the call forever. Its events are rejected and counted, and other threads wait for it at most
+ * once.
+ */
+UNIT(jump_out_of_a_call)
+{
+	volatile uint64_t i = 0;
+	struct witness w;
+	pthread_t thread;
+	double start;
+
+	if (WITNESS_TSAN)
+		unit_skip("TSan runs handlers between calls");
+	witness_track();
+	ttmem_alloc(0, TTMEM_DRAM, 0, 1, NULL);
+	witness_handle(SIGUSR1, escape_jumper_only, 0);
+	assert(witness_open(&w, getpid()));
+	/* The timer starts once the jump target is set. */
+	if (sigsetjmp(escape_jump, 1) == 0)
+		(void)witness_timer(SIGUSR1, 170000);
+	if (witness_header(&w)->rejected.reentry == 0) {
+		for (;;) {
+			ttmem_alloc(0, TTMEM_DRAM, i, 1, NULL);
+			ttmem_free(0, TTMEM_DRAM, i);
+			i++;
+		}
+	}
+	witness_handle(SIGUSR1, SIG_IGN, 0);
+	start = witness_now();
+	assert(pthread_create(&thread, NULL, escape_after_jump, NULL) == 0);
+	assert(pthread_join(thread, NULL) == 0);
+	assert(witness_now() - start < 30);
+	/* Either the lock was free and all were recorded, or all were counted as lost. */
+	assert(witness_hot(&w, 0, TTMEM_L1).allocs + witness_header(&w)->rejected.lock >= 500);
+	assert(witness_hot(&w, 1, TTMEM_L1).allocs == 500);
+	assert(witness_inexact(&w, 0) != 0);
+	witness_close(&w);
+}
+
+static void *escape_cancellable(void *context)
+{
+	int type;
+
+	assert(pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type) == 0);
+	for (uint64_t i = 0;; i++) {
+		ttmem_alloc(0, TTMEM_DRAM, i % 100, 1, NULL);
+		ttmem_free(0, TTMEM_DRAM, i % 100);
+	}
+	return NULL;
+}
+
+/* The same for threads cancelled inside a call; others wait for a dead lock holder only once. */
+UNIT(cancelled_in_a_call)
+{
+	struct witness w;
+	pthread_t thread;
+	double start;
+
+	if (WITNESS_TSAN || WITNESS_ASAN)
+		unit_skip("sanitizers do not take asynchronous cancellation");
+	witness_track();
+	ttmem_alloc(1, TTMEM_DRAM, 0, 1, NULL);
+	for (int i = 0; i < 20; i++) {
+		assert(pthread_create(&thread, NULL, escape_cancellable, NULL) == 0);
+		usleep(2000);
+		assert(pthread_cancel(thread) == 0);
+		assert(pthread_join(thread, NULL) == 0);
+	}
+	start = witness_now();
+	for (uint64_t i = 0; i < 10000; i++)
+		ttmem_alloc((uint32_t)i % 2, TTMEM_L1, i, 1, NULL);
+	assert(witness_now() - start < 30);
+	assert(witness_open(&w, getpid()));
+	assert(witness_hot(&w, 1, TTMEM_L1).buffers == 5000);
+	assert(witness_hot(&w, 0, TTMEM_L1).allocs + witness_header(&w)->rejected.lock >= 5000);
+	witness_close(&w);
+}
+
+static void escape_forker(int number)
+{
+	int saved_errno = errno;
+	pid_t child = fork();
+
+	if (child == 0) {
+		/* In the middle of the parent's call there can be no book, and nothing breaks. */
+		ttmem_alloc(0, TTMEM_DRAM, 1, 1, "x");
+		ttmem_pause();
+		ttmem_resume();
+		_exit(0);
+	}
+	if (child > 0)
+		waitpid(child, NULL, 0);
+	__atomic_fetch_add(&escape_forks, 1, __ATOMIC_RELAXED);
+	errno = saved_errno;
+}
+
+UNIT(fork_in_a_handler)
+{
+	static const struct itimerspec once = {.it_value.tv_nsec = 2000000};
+	double end = witness_now() + 0.7;
+	uint64_t i = 0, forks, seen = 0;
+	struct witness w;
+	timer_t timer;
+
+	witness_track();
+	witness_handle(SIGUSR1, escape_forker, SA_RESTART);
+	timer = witness_timer(SIGUSR1, 2000000);
+	assert(timer_settime(timer, 0, &once, NULL) == 0);
+	for (; witness_now() < end || seen < 5; i++) {
+		ttmem_alloc(0, TTMEM_DRAM, i, 1, NULL);
+		ttmem_free(0, TTMEM_DRAM, i);
+		forks = __atomic_load_n(&escape_forks, __ATOMIC_RELAXED);
+		/* Rearmed each time: a periodic timer faster than a fork would leave no time. */
+		if (forks != seen)
+			assert(timer_settime(timer, 0, &once, NULL) == 0);
+		seen = forks;
+	}
+	assert(timer_delete(timer) == 0);
+	assert(witness_open(&w, getpid()));
+	assert(witness_hot(&w, 0, TTMEM_DRAM).allocs == i && w.view.live == 0);
+	assert(w.view.inexact == 0);
+	witness_close(&w);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Opens the gate: once per process, and again in every forked child that has an event.
+ *
+ * Any change here is made with the gate's lock held and signals blocked (lib/process/block-signals.h): a handler
+ * running in the middle could find no book and lose its event, wait for its own thread, or leave by
+ * siglongjmp() and never release the lock. The lock is in the page that is wiped on fork, so a
+ * child forked while another thread held it finds it free.
+ */
+
+#include "lib/api/gate.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "book/write/writer.h"
+#include "compat/oldlog/oldlog.h"
+#include "lib/api/debug.h"
+#include "lib/bookfile/book-file.h"
+#include "lib/bookfile/kernel-book.h"
+#include "lib/process/block-signals.h"
+#include "lib/process/identity.h"
+#include "lib/stack/stack.h"
+
+/* In .bss, so in anonymous memory, which MADV_WIPEONFORK requires. */
+struct gate gate_current;
+
+static bool gate_is_wiped; /* in children of this process */
+static uint32_t gate_instances;
+static uint32_t gate_pauses;
+static char gate_phase_text[BOOK_PATH_MAX + 1];
+static bool gate_phase_is_set; /* TTMEM_PHASE was read, or the application has set a phase */
+
+static bool gate_says(const char *name, const char *value)
+{
+	const char *text = secure_getenv(name);
+
+	return text && strcmp(text, value) == 0;
+}
+
+static bool gate_wanted(void)
+{
+	if (gate_says("TTMEM", "0"))
+		return false;
+	/*
+	 * The buffer log never needed the server, so it needs no second setting here. Where the
+	 * kernel module is loaded, tracking is on by default.
+	 */
+	return gate_says("TTMEM", "1") || gate_says("TT_ALLOC_TRACKING_ENABLED", "1") ||
+	       gate_says("TT_BUFFER_DEBUG_LOG", "1") || kernel_is_there();
+}
+
+static bool gate_take(struct quiet *hold)
+{
+	quiet_begin(hold);
+	/* If the page survived a fork, children would write to their parent's counters. */
+	if (!__atomic_load_n(&gate_is_wiped, __ATOMIC_RELAXED)) {
+		if (madvise(&gate_current, sizeof(gate_current), MADV_WIPEONFORK) < 0) {
+			__atomic_store_n(&gate_current.word, GATE_OFF, __ATOMIC_RELEASE);
+			quiet_end(hold);
+			return false;
+		}
+		__atomic_store_n(&gate_is_wiped, true, __ATOMIC_RELAXED);
+	}
+	if (lock_take(&gate_current.lock))
+		return true;
+	quiet_end(hold);
+	return false;
+}
+
+static void gate_give(const struct quiet *hold)
+{
+	lock_drop(&gate_current.lock);
+	quiet_end(hold);
+}
+
+/* Lets calls see the writer, or sends them down the slow path. The gate is held. */
+static void gate_publish(struct writer *writer)
+{
+	bool paused = gate_is_paused();
+	bool slow = paused || debug_is_on() || oldlog_is_on() || stack_is_on();
+	uintptr_t word = slow ? GATE_SLOW : (uintptr_t)writer;
+
+	writer_set_paused(writer, paused);
+	__atomic_store_n(&gate_current.word, word, __ATOMIC_RELEASE);
+}
+
+static void gate_copy_phase(const char *text)
+{
+	size_t length = text ? intern_length(text, BOOK_PATH_MAX) : 0;
+
+	bits_copy(gate_phase_text, text, length);
+	gate_phase_text[length] = '\0';
+	gate_phase_is_set = true;
+}
+
+static struct writer *gate_make_book(void)
+{
+	struct writer *writer = make_book();
+
+	if (!writer)
+		return NULL;
+	if (!gate_phase_is_set)
+		gate_copy_phase(secure_getenv("TTMEM_PHASE"));
+	gate_current.writer = writer;
+	gate_current.instance = ++gate_instances;
+	gate_current.phase = intern_string(writer, gate_phase_text, BOOK_PATH_MAX);
+	writer->header->first_phase = gate_current.phase;
+	/* Threads that gave up waiting for the gate lost one event each; what it was is unknown. */
+	writer->header->rejected.lock += __atomic_load_n(&gate_current.missed, __ATOMIC_RELAXED);
+	gate_publish(writer);
+	return writer;
+}
+
+static void gate_decide(void)
+{
+	bool wanted = gate_wanted();
+	struct writer *writer;
+
+	/* A vfork child's book would end with the child: the parent, which shares it, makes it. */
+	if (wanted && identity_is_borrowed())
+		return;
+	debug_open();
+	if (wanted) {
+		oldlog_open();
+		stack_open();
+	}
+	writer = wanted ? gate_make_book() : NULL;
+	if (!writer)
+		__atomic_store_n(&gate_current.word, GATE_OFF, __ATOMIC_RELEASE);
+	debug_opened(wanted, writer != NULL);
+}
+
+struct writer *gate_open(void)
+{
+	struct quiet hold;
+	struct writer *writer;
+
+	if (gate_word() != GATE_UNDECIDED)
+		return gate_peek();
+	if (gate_take(&hold)) {
+		if (gate_word() == GATE_UNDECIDED)
+			gate_decide();
+		gate_give(&hold);
+	}
+	writer = gate_peek();
+	if (!writer && gate_word() == GATE_UNDECIDED)
+		__atomic_fetch_add(&gate_current.missed, 1, __ATOMIC_RELAXED);
+	return writer;
+}
+
+void gate_look_again(void)
+{
+	struct quiet hold;
+
+	/* Undecided may mean that another thread is deciding: wait for it. */
+	if (gate_is_off() || !gate_take(&hold))
+		return;
+	if (gate_current.writer && !stack_is_on()) {
+		stack_open();
+		gate_publish(gate_current.writer);
+	}
+	gate_give(&hold);
+}
+
+/* Adds or removes one reason to pause, even if the gate cannot be locked. */
+static void gate_change_pauses(int change)
+{
+	struct quiet hold;
+	bool held = gate_word() != GATE_OFF && gate_take(&hold); /* off: only matters to children */
+
+	if (change > 0 || gate_is_paused())
+		__atomic_fetch_add(&gate_pauses, (uint32_t)change, __ATOMIC_RELAXED);
+	if (gate_current.writer)
+		gate_publish(gate_current.writer);
+	if (held)
+		gate_give(&hold);
+}
+
+void gate_pause(void)
+{
+	gate_change_pauses(1);
+}
+
+void gate_resume(void)
+{
+	gate_change_pauses(-1);
+}
+
+bool gate_is_paused(void)
+{
+	return __atomic_load_n(&gate_pauses, __ATOMIC_RELAXED) != 0;
+}
+
+void gate_set_phase(const char *text)
+{
+	struct quiet hold;
+	uint32_t id;
+
+	if (!gate_take(&hold))
+		return;
+	gate_copy_phase(text);
+	if (gate_current.writer) {
+		id = intern_string(gate_current.writer, gate_phase_text, BOOK_PATH_MAX);
+		__atomic_store_n(&gate_current.phase, id, __ATOMIC_RELAXED);
+	}
+	gate_give(&hold);
+}

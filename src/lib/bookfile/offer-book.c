@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Sends one message with the book and our own pidfd, as laid out in wire/offer.h. */
+
+#include "lib/bookfile/offer-book.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd-pass.h"
+#include "lib/process/descriptor.h"
+#include "wire/offer.h"
+
+#define OFFER_PATIENCE_NS UINT64_C(100000000) /* `ttmem run` may be busy receiving other books */
+#define OFFER_PAUSE_NS UINT64_C(2000000)      /* the longest a sleep of 1 ms should take */
+
+/* What is offered. */
+struct offer_what {
+	int book_fd;
+	int pid;
+	int pid_fd; /* -1 until a listener is found, and on kernels without pidfds */
+};
+
+/*
+ * Connections stay open: if one is closed while its process lives, the daemon knows of an exec. A
+ * forked child closes its parent's connections, if the numbers still belong to them.
+ */
+struct offer_connection {
+	ino_t ino;
+	int fd;
+	bool is_daemon;
+};
+
+static struct offer_connection offer_connections[OFFER_SOCKETS_MAX + 1];
+static uint32_t offer_connection_count;
+static uint64_t offer_told_ns; /* when the daemon was last notified; atomic */
+
+static bool offer_is_ours(const struct offer_connection *connection)
+{
+	struct stat st;
+
+	return fstat(connection->fd, &st) == 0 && S_ISSOCK(st.st_mode) &&
+	       st.st_ino == connection->ino;
+}
+
+static void offer_close_inherited(void)
+{
+	for (uint32_t i = 0; i < offer_connection_count; i++) {
+		if (offer_is_ours(&offer_connections[i]))
+			(void)close(offer_connections[i].fd); /* a copy; the parent's stays */
+	}
+	offer_connection_count = 0;
+	offer_told_ns = 0;
+}
+
+/* A little pause, unless @deadline has come: then false. */
+static bool offer_wait(uint64_t deadline)
+{
+	static const struct timespec millisecond = {.tv_nsec = 1000000};
+
+	if (clock_ns(CLOCK_MONOTONIC) + OFFER_PAUSE_NS > deadline)
+		return false;
+	(void)nanosleep(&millisecond, NULL); /* shortened by a signal: harmless */
+	return true;
+}
+
+static int offer_connect(const char *path, size_t length, uint64_t deadline)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd;
+
+	if (length == 0 || length >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, length);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	while (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
+		int r = -errno;
+
+		if ((r != -EAGAIN && r != -EINTR) || !offer_wait(deadline)) {
+			(void)close(fd); /* never connected */
+			return r;
+		}
+	}
+	return fd;
+}
+
+static int offer_send(int socket_fd, const struct offer_what *what)
+{
+	const struct offer offer = {
+		.magic = OFFER_MAGIC, .version = OFFER_VERSION, .size = sizeof(offer)};
+	const int fds[OFFER_FDS] = {what->book_fd, what->pid_fd};
+
+	return fd_pass_send(socket_fd, &offer, sizeof(offer), fds, what->pid_fd >= 0 ? 2 : 1,
+			    MSG_DONTWAIT);
+}
+
+/* ETOOMANYREFS: too many books of this user are in flight, which ends as they are received. */
+static bool offer_send_patiently(int socket_fd, const struct offer_what *what, uint64_t deadline)
+{
+	int r = offer_send(socket_fd, what);
+
+	while ((r == -ETOOMANYREFS || r == -EAGAIN) && offer_wait(deadline))
+		r = offer_send(socket_fd, what);
+	return r == 0;
+}
+
+/* True if it was received. @patience: nanoseconds to wait for a busy receiver. */
+static bool offer_to(const char *path, size_t length, uint64_t patience, struct offer_what *what)
+{
+	uint64_t deadline = patience ? clock_ns(CLOCK_MONOTONIC) + patience : 0;
+	int fd = offer_connect(path, length, deadline);
+	struct stat st;
+
+	if (fd < 0)
+		return false;
+	if (what->pid_fd < 0)
+		what->pid_fd = (int)syscall(SYS_pidfd_open, what->pid, 0);
+	fd = descriptor_move_high(fd);
+	/* At 1 or 2 the socket would receive what the application prints. */
+	if (fd <= STDERR_FILENO || !offer_send_patiently(fd, what, deadline) ||
+	    fstat(fd, &st) < 0) {
+		(void)close(fd); /* nobody listens */
+		return false;
+	}
+	if (offer_connection_count < sizeof(offer_connections) / sizeof(offer_connections[0]))
+		offer_connections[offer_connection_count++] = (struct offer_connection){
+			.fd = fd, .ino = st.st_ino, .is_daemon = patience == 0};
+	return true;
+}
+
+static void offer_to_listed(struct offer_what *what)
+{
+	const char *list = secure_getenv("TTMEM_OFFER");
+
+	for (uint32_t i = 0; list && *list && i < OFFER_SOCKETS_MAX; i++) {
+		size_t length = strcspn(list, ":");
+
+		offer_to(list, length, OFFER_PATIENCE_NS, what);
+		list += length;
+		if (*list == ':')
+			list++;
+	}
+}
+
+/* Usually no daemon runs: one access() instead of a socket. */
+static bool offer_to_usual(const char *path, struct offer_what *what)
+{
+	return access(path, F_OK) == 0 && offer_to(path, strlen(path), 0, what);
+}
+
+static void offer_to_daemon(struct offer_what *what)
+{
+	const char *chosen = secure_getenv("TTMEM_SOCKET");
+	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
+	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+	int length;
+
+	if (chosen && *chosen) {
+		if (strcmp(chosen, "none") != 0)
+			offer_to(chosen, strlen(chosen), 0, what);
+		return;
+	}
+	if (offer_to_usual("/run/ttmem/ttmemd.sock", what) || !runtime)
+		return;
+	length = snprintf(path, sizeof(path), "%s/ttmem/ttmemd.sock", runtime);
+	if (length > 0 && (size_t)length < sizeof(path))
+		offer_to_usual(path, what);
+}
+
+void offer_book(int book_fd, int pid)
+{
+	struct offer_what what = {.book_fd = book_fd, .pid = pid, .pid_fd = -1};
+
+	offer_close_inherited();
+	offer_to_listed(&what);
+	offer_to_daemon(&what);
+	if (what.pid_fd >= 0)
+		(void)close(what.pid_fd); /* receivers have their own copies */
+}
+
+void offer_tell_failed(void)
+{
+	static const struct offer_news news = {
+		.magic = OFFER_NEWS_MAGIC,
+		.version = OFFER_VERSION,
+		.size = sizeof(news),
+		.what = OFFER_NEWS_FAILED,
+	};
+	uint64_t told = __atomic_load_n(&offer_told_ns, __ATOMIC_RELAXED);
+	uint64_t now;
+
+	if (offer_connection_count == 0)
+		return;
+	now = clock_ns(CLOCK_MONOTONIC);
+	if (now - told < OFFER_NEWS_NS ||
+	    !__atomic_compare_exchange_n(&offer_told_ns, &told, now, false, __ATOMIC_RELAXED,
+					 __ATOMIC_RELAXED))
+		return;
+	for (uint32_t i = 0; i < offer_connection_count; i++) {
+		const struct offer_connection *connection = &offer_connections[i];
+
+		/*
+		 * Not send(), a cancellation point. If the queue is full, the daemon learns later.
+		 */
+		if (connection->is_daemon && offer_is_ours(connection))
+			(void)syscall(SYS_sendto, connection->fd, &news, sizeof(news),
+				      MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
+	}
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Blocks signals and cancellation. */
+
+#include "lib/process/block-signals.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "base/bits.h"
+
+/* All but faults and SIGSYS, which seccomp raises inside a system call. */
+static void quiet_block(sigset_t *ret_before)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT};
+	sigset_t most;
+
+	sigfillset(&most);
+	for (size_t i = 0; i < ARRAY_SIZE(faults); i++)
+		sigdelset(&most, faults[i]);
+	(void)pthread_sigmask(SIG_SETMASK, &most, ret_before); /* fails only for a bad argument */
+}
+
+void quiet_begin(struct quiet *ret_quiet)
+{
+	ret_quiet->saved_errno = errno;
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE,
+				     &ret_quiet->cancel_state); /* cannot fail */
+	quiet_block(&ret_quiet->signals);
+}
+
+void quiet_end(const struct quiet *quiet)
+{
+	(void)pthread_sigmask(SIG_SETMASK, &quiet->signals, NULL); /* was valid before */
+	(void)pthread_setcancelstate(quiet->cancel_state, NULL);   /* likewise */
+	errno = quiet->saved_errno;
+}

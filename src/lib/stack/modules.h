@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The files loaded in this process and their ids in its book: turns a code address into module and
+ * offset. The loader is called when a stack is seen for the first time, or when one of its files
+ * has been replaced. It reports how many files were ever loaded and unloaded, so most of the time
+ * nothing else has to be read.
+ *
+ * The loader must not be called from inside itself (a constructor, a callback of dl_iterate_phdr)
+ * nor from a signal handler that may have interrupted it. modules_is_delicate() recognizes such a
+ * place by the return addresses.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "book/format/layout.h"
+
+struct writer;
+
+/* Once for each book, before other threads can use the module. Forgets another book's state. */
+void modules_open(void);
+
+/*
+ * In a forked child: the loader's list is never read again, neither here nor in its children. A
+ * thread that does not exist in this process may have held the loader's lock during the fork. Files
+ * are then looked up one by one if libc can do that without locks; otherwise there are no frames.
+ */
+void modules_freeze(void);
+
+/* Rises whenever addresses may belong to different files. */
+uint32_t modules_generation(void);
+
+/* Whether @address is a return address in this library. */
+bool modules_is_own(uintptr_t address);
+
+/* Whether one of the addresses is in the loader, or is the return from a signal handler. */
+bool modules_is_delicate(const uintptr_t *addresses, size_t count);
+
+/* Whether everything from @low up to @high is code of the loader. */
+bool modules_is_loader_code(uintptr_t low, uintptr_t high);
+
+/* Whether @address is a return address in dl_iterate_phdr(). */
+bool modules_is_callback(uintptr_t address);
+
+/*
+ * The address to which signal handlers return: on x86-64 a function of libc that the kernel is
+ * given with every handler, elsewhere the kernel's own. 0 = unknown: no handler is installed, so we
+ * are in none.
+ */
+uintptr_t modules_trampoline(void);
+
+/* For how long frames keep their meaning. */
+struct modules_validity {
+	uint32_t generation;
+	bool is_fleeting; /* some are in a file that cannot be checked: do not cache */
+	uint64_t guards;  /* of the files that may be unloaded (lib/stack/unload-guard.h) */
+	uint64_t first; /* of the innermost frame, which is certain however the stack was walked */
+};
+
+/*
+ * Turns return addresses into frames, up to the first that is in no file. May wait for the loader.
+ * @ret_validity: always set. Return: how many; 0 if the loader must not be called.
+ */
+size_t modules_frames(struct writer *writer, const uintptr_t *addresses, size_t count,
+		      struct book_frame *ret_frames, struct modules_validity *ret_validity);

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The threads' stack caches, and what happens when a stack is seen for the first time. */
+
+#include "lib/stack/stack.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/hash.h"
+#include "base/keyword.h"
+#include "book/write/writer.h"
+#include "compat/oldlog/oldlog-names.h"
+#include "compat/oldlog/oldlog.h"
+#include "lib/api/debug.h"
+#include "lib/stack/bounds.h"
+#include "lib/stack/frame-provider.h"
+#include "lib/stack/modules.h"
+#include "lib/stack/unload-guard.h"
+#include "lib/stack/walk.h"
+
+#define STACK_SETS 256u /* of two entries each, the most recently used first */
+
+/* How many frames beyond those kept are searched for the loader and for signal handlers. */
+#define STACK_LOOK 256u
+
+/* Native frames beside those of a provider: half of what a stack in the book can hold. */
+#define STACK_NATIVE_MAX (STACK_DEPTH_MAX / 2)
+
+_Static_assert(STACK_DEPTH_MAX == INTERN_FRAMES_MAX, "what is taken can be kept");
+
+struct stack_known {
+	uint64_t hash;    /* of the addresses, generation and provider's frames; 0 = empty */
+	uint64_t guards;  /* of its files that may be unloaded */
+	uint64_t certain; /* those whose frames are certain */
+	uint32_t id;
+	uint32_t reserved;
+};
+
+/* What a thread has once it has taken a stack. */
+struct stack_cache {
+	struct bounds bounds;
+	struct provider_sight sight;
+	uint32_t instance; /* of the gate, that is: of the book that issued the ids */
+	uint32_t reserved;
+	struct stack_known known[STACK_SETS][2] __attribute__((aligned(CACHE_LINE)));
+};
+
+_Static_assert(2 * sizeof(struct stack_known) == CACHE_LINE, "a set is a line");
+
+static uint32_t stack_depth; /* 0 = off */
+static bool stack_is_native; /* false = only the provider's frames */
+static pthread_key_t stack_key;
+static uint32_t stack_key_state; /* 0 none, 1 being created, 2 ready */
+
+bool stack_is_on(void)
+{
+	/* Pairs with the release in stack_open(), which may run while other threads are here. */
+	return __atomic_load_n(&stack_depth, __ATOMIC_ACQUIRE) != 0;
+}
+
+/* Return: whether stacks are wanted. */
+static bool stack_wanted(enum walk_how *ret_how, bool *ret_is_native)
+{
+	static const char *const ways[] = {
+		[WALK_FRAMES] = "fp", [WALK_RULES] = "unwind", [WALK_AUTO] = "auto"};
+	const char *said = secure_getenv("TTMEM_STACKS");
+	size_t length = said ? strlen(said) : 0;
+
+	*ret_how = WALK_AUTO;
+	*ret_is_native = true;
+	/* The old logs always had stacks, and whoever imports ttmem wants Python frames. */
+	if (!said)
+		return oldlog_has_stacks() || provider_is_there();
+	if (wish_is_no(said, length))
+		return false;
+	if (wish_is_yes(said, length))
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		*ret_how = (enum walk_how)i;
+		if (wish_is(said, length, ways[i]))
+			return true;
+	}
+	*ret_is_native = false;
+	if (wish_is(said, length, "python"))
+		return true;
+	debug_line("stacks: off, TTMEM_STACKS is none of auto, fp, unwind, python and off: %s",
+		   said);
+	return false;
+}
+
+static uint32_t stack_wanted_depth(void)
+{
+	const char *said = secure_getenv("TTMEM_STACK_DEPTH");
+	uint32_t depth = said ? wish_number(said, STACK_DEPTH_MAX) : STACK_DEPTH_USUAL;
+
+	if (depth)
+		return depth;
+	debug_line("stacks: %u frames, TTMEM_STACK_DEPTH is no number from 1 to %u: %s",
+		   STACK_DEPTH_USUAL, STACK_DEPTH_MAX, said);
+	return STACK_DEPTH_USUAL;
+}
+
+void stack_open(void)
+{
+	enum walk_how how;
+	bool is_native;
+
+	/* Stored only if set: an unwritten page takes no memory. */
+	if (stack_depth)
+		stack_depth = 0;
+	oldlog_names_open();
+	if (!stack_wanted(&how, &is_native))
+		return;
+	modules_open();
+	if (is_native)
+		walk_open(how);
+	stack_is_native = is_native;
+	__atomic_store_n(&stack_depth, stack_wanted_depth(), __ATOMIC_RELEASE);
+}
+
+static void stack_end(void *value)
+{
+	thread_self.stacks = NULL;
+	(void)munmap(value, sizeof(struct stack_cache)); /* ours and whole: cannot fail */
+}
+
+/* Frees the cache when its thread ends. If there is no key left the cache leaks: a few pages. */
+static void stack_keep(struct stack_cache *cache)
+{
+	uint32_t none = 0;
+
+	if (__atomic_compare_exchange_n(&stack_key_state, &none, 1, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE)) {
+		if (pthread_key_create(&stack_key, stack_end) == 0)
+			__atomic_store_n(&stack_key_state, 2, __ATOMIC_RELEASE);
+	}
+	if (__atomic_load_n(&stack_key_state, __ATOMIC_ACQUIRE) == 2)
+		(void)pthread_setspecific(stack_key, cache); /* ENOMEM: as without a key */
+}
+
+/* Not private_map(): a forked child keeps using it, and its stack is where it was. */
+static struct stack_cache *stack_make_cache(void)
+{
+	int saved_errno = errno;
+	struct stack_cache *cache = mmap(NULL, sizeof(*cache), PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (cache == MAP_FAILED) {
+		cache = NULL;
+	} else {
+		bounds_find(&cache->bounds);
+		stack_keep(cache);
+	}
+	errno = saved_errno;
+	return cache;
+}
+
+/*
+ * Two lanes, because each step depends on the one before. The generation comes last: next to an
+ * address it would act like part of it, and files can be as little apart as generations.
+ */
+static inline uint64_t stack_hash(uint32_t generation, const uintptr_t *addresses, size_t n)
+{
+	uint64_t even = 0;
+	uint64_t odd = HASH_K0 ^ n;
+	size_t i;
+
+	for (i = 0; i + 1 < n; i += 2) {
+		even = hash_fold(even ^ addresses[i] ^ HASH_K0, HASH_K1);
+		odd = hash_fold(odd ^ addresses[i + 1] ^ HASH_K1, HASH_K0);
+	}
+	if (i < n)
+		even = hash_fold(even ^ addresses[i] ^ HASH_K0, HASH_K1);
+	return hash_fold(even ^ HASH_K0, odd ^ HASH_K1 ^ generation) | 1;
+}
+
+static void stack_remember(struct stack_cache *cache, const struct stack_known *known)
+{
+	struct stack_known *set = cache->known[known->hash >> 8 & (STACK_SETS - 1)];
+
+	set[1] = set[0];
+	set[0] = *known;
+}
+
+/* NULL = not seen before, or evicted. */
+static inline const struct stack_known *stack_find(struct stack_cache *cache, uint64_t hash)
+{
+	struct stack_known *set = cache->known[hash >> 8 & (STACK_SETS - 1)];
+	struct stack_known known;
+
+	if (likely(set[0].hash == hash))
+		return &set[0];
+	if (set[1].hash != hash)
+		return NULL;
+	known = set[1];
+	set[1] = set[0];
+	set[0] = known;
+	return &set[0];
+}
+
+/* For a stack that the thread has not seen before, or that was evicted. */
+static __attribute__((noinline)) uint32_t stack_first_sight(struct writer *writer,
+							    struct stack_cache *cache,
+							    const uintptr_t *addresses,
+							    const uintptr_t *places, size_t n)
+{
+	struct book_frame frames[STACK_DEPTH_MAX];
+	struct provider_native native = {.addresses = addresses, .places = places};
+	struct modules_validity validity = {.generation = modules_generation()};
+	struct stack_known known;
+	size_t others;
+	uint32_t id;
+
+	if (n > 0)
+		native.count = modules_frames(writer, addresses, n, frames, &validity);
+	if (cache->sight.identity)
+		native.count = bits_min(native.count, STACK_NATIVE_MAX);
+	others = provider_tell(writer, &cache->sight, stack_depth, &native, frames);
+	id = intern_stack_mixed(writer, frames, native.count, others);
+	if (unlikely(oldlog_has_stacks()))
+		oldlog_names_learn(id, addresses, native.count);
+	if (validity.is_fleeting)
+		return id;
+	/* A full book stays full: remember also that there is no stack. */
+	known = (struct stack_known){
+		.guards = validity.guards,
+		.certain = walk_is_sure() ? validity.guards : validity.first,
+		.id = id,
+	};
+	known.hash = provider_mix(stack_hash(validity.generation, addresses, n), &cache->sight);
+	stack_remember(cache, &known);
+	return id;
+}
+
+/* Whether the loader may be called depends on the whole stack, as far as it is examined. */
+static __attribute__((noinline)) uint32_t stack_meet(struct writer *writer,
+						     struct stack_cache *cache, const void *frame)
+{
+	uintptr_t addresses[STACK_DEPTH_MAX + STACK_LOOK];
+	uintptr_t places[STACK_DEPTH_MAX + STACK_LOOK];
+	uint32_t id = 0;
+
+	if (!stack_is_native)
+		return stack_first_sight(writer, cache, NULL, NULL, 0);
+	for (int tries = 0; tries < 2; tries++) {
+		uint32_t generation = modules_generation();
+		size_t n = walk_thorough(&cache->bounds, frame, addresses, places,
+					 stack_depth + STACK_LOOK);
+
+		if ((n == 0 && !cache->sight.identity) || modules_is_delicate(addresses, n))
+			return 0;
+		id = stack_first_sight(writer, cache, addresses, places, bits_min(n, stack_depth));
+		/* If the loaded files have changed, the walk may have relied on the old ones. */
+		if (generation == modules_generation())
+			break;
+	}
+	return id;
+}
+
+uint32_t stack_take(struct writer *writer, struct thread *self, const void *frame)
+{
+	struct stack_cache *cache = self->stacks;
+	const struct stack_known *known = NULL;
+	uintptr_t addresses[STACK_DEPTH_MAX];
+	uint32_t generation;
+	uint32_t id = 0;
+	uint64_t hash;
+	size_t n = 0;
+
+	if (unlikely(!cache))
+		cache = self->stacks = stack_make_cache();
+	if (unlikely(!cache))
+		goto out;
+	if (unlikely(cache->instance != gate_current.instance)) {
+		memset(cache->known, 0, sizeof(cache->known));
+		cache->sight = (struct provider_sight){0};
+		cache->instance = gate_current.instance;
+	}
+	if (likely(stack_is_native))
+		n = walk_quick(&cache->bounds, frame, addresses, stack_depth);
+	provider_look(writer, &cache->sight, stack_depth);
+	generation = modules_generation();
+	hash = provider_mix(stack_hash(generation, addresses, n), &cache->sight);
+	/* A stack without native frames may be one whose rules are not learned yet. */
+	if (likely(n > 0 || !stack_is_native))
+		known = stack_find(cache, hash);
+	if (likely(known &&
+		   (!known->guards || guard_hold(known->guards, known->certain, generation))))
+		id = known->id;
+	else
+		id = stack_meet(writer, cache, frame);
+	provider_seen(&cache->sight, id);
+out:
+	self->stack = id;
+	if (unlikely(!id))
+		writer_reject(&writer->header->lost_stacks);
+	return id;
+}

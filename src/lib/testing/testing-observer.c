@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Finds and reads books for tests. */
+
+#include "lib/testing/testing-observer.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/unit.h"
+
+#define WITNESS_BOOKS 64
+#define WITNESS_TIMES_SLOWER 40 /* for an emulated processor */
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+/* NOLINTBEGIN(concurrency-mt-unsafe): tests set up before they have threads, and print at their end */
+
+void witness_track(void)
+{
+	assert(setenv("TTMEM", "1", 1) == 0);
+	assert(setenv("TTMEM_SOCKET", "none", 1) == 0);
+	unit_expect_fds(1);
+}
+
+void witness_untrack(void)
+{
+	assert(setenv("TTMEM", "0", 1) == 0);
+}
+
+bool witness_has_kernel(void)
+{
+	return access("/dev/ttmem", R_OK | W_OK) == 0;
+}
+
+bool witness_is_book(const char *link)
+{
+	return strncmp(link, "/memfd:ttmem-book", 17) == 0 || strncmp(link, "/ttmem-book", 11) == 0;
+}
+
+void witness_open_fd(struct witness *ret_witness, int fd)
+{
+	*ret_witness = (struct witness){.fd = -1};
+	assert(file_fd_init(&ret_witness->file, fd) == 0);
+	assert(reader_init(&ret_witness->reader, &ret_witness->file.file) == 0);
+}
+
+void witness_close(struct witness *witness)
+{
+	reader_deinit(&witness->reader);
+	view_deinit(&witness->view);
+	if (witness->fd >= 0)
+		close(witness->fd);
+	*witness = (struct witness){.fd = -1};
+}
+
+/* Opens descriptor @name of @pid if it is that process's book. */
+static int witness_try(pid_t pid, const char *name)
+{
+	char path[64], target[64] = "";
+	struct book_header header;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", (int)pid, name);
+	if (readlink(path, target, sizeof(target) - 1) < 0 || !witness_is_book(target))
+		return -1;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	if (pread(fd, &header, sizeof(header), 0) == sizeof(header) && header.magic == BOOK_MAGIC &&
+	    header.pid == (uint32_t)pid)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Return: how many there are; opens the first one. */
+static uint32_t witness_find(pid_t pid, int *ret_fd)
+{
+	ino_t seen[WITNESS_BOOKS];
+	uint32_t count = 0;
+	struct dirent *entry;
+	char path[64];
+	DIR *dir;
+
+	*ret_fd = -1;
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		return 0;
+	while ((entry = readdir(dir))) {
+		int fd = witness_try(pid, entry->d_name);
+		bool known = false;
+		struct stat st;
+
+		if (fd < 0)
+			continue;
+		assert(fstat(fd, &st) == 0 && count < WITNESS_BOOKS);
+		for (uint32_t i = 0; i < count; i++)
+			known = known || seen[i] == st.st_ino;
+		if (!known)
+			seen[count++] = st.st_ino;
+		if (!known && count == 1)
+			*ret_fd = fd;
+		else
+			close(fd);
+	}
+	closedir(dir);
+	return count;
+}
+
+uint32_t witness_count(pid_t pid)
+{
+	uint32_t count;
+	int fd;
+
+	count = witness_find(pid, &fd);
+	if (fd >= 0)
+		close(fd);
+	return count;
+}
+
+bool witness_open(struct witness *ret_witness, pid_t pid)
+{
+	int fd;
+
+	if (witness_find(pid, &fd) == 0)
+		return false;
+	witness_open_fd(ret_witness, fd);
+	ret_witness->fd = fd;
+	return true;
+}
+
+bool witness_look(struct witness *witness, uint32_t device, enum view_owner owner)
+{
+	int r = view_read(&witness->view, &witness->reader, device, owner);
+
+	if (r == -ENOENT)
+		return false;
+	if (r < 0)
+		printf("device %u cannot be read: %s\n", device, strerror(-r));
+	assert(r == 0);
+	assert(witness->view.rows_exact);
+	assert(witness->view.bad_rows == 0);
+	return true;
+}
+
+/* NOLINTEND(concurrency-mt-unsafe) */
+
+struct book_hot witness_hot(struct witness *witness, uint32_t device, uint32_t type)
+{
+	if (!witness_look(witness, device, VIEW_LIVING))
+		return (struct book_hot){0};
+	return witness->view.hot[type];
+}
+
+struct book_cold witness_cold(struct witness *witness, uint32_t device, uint32_t type)
+{
+	if (!witness_look(witness, device, VIEW_LIVING))
+		return (struct book_cold){0};
+	return witness->view.cold[type];
+}
+
+uint64_t witness_inexact(struct witness *witness, uint32_t device)
+{
+	return witness_look(witness, device, VIEW_LIVING) ? witness->view.inexact : 0;
+}
+
+const struct book_record *witness_row(const struct witness *witness, uint32_t type,
+				      uint64_t address)
+{
+	struct view_iterator it = {0};
+
+	while (view_next(&witness->view, &it)) {
+		if (it.record->address == address && book_meta_type(it.record->meta) == type)
+			return it.record;
+	}
+	return NULL;
+}
+
+const char *witness_text(struct witness *witness, uint32_t id)
+{
+	static char text[BOOK_PATH_MAX + 1];
+	size_t length = 0;
+	const char *bytes = reader_string(&witness->reader, id, &length);
+
+	assert(length < sizeof(text));
+	if (bytes)
+		memcpy(text, bytes, length);
+	text[bytes ? length : 0] = '\0';
+	return text;
+}
+
+const struct book_header *witness_header(struct witness *witness)
+{
+	assert(reader_refresh(&witness->reader) == 0);
+	return &witness->reader.header;
+}
+
+void witness_wait(pid_t child)
+{
+	int status;
+
+	assert(child > 0);
+	assert(waitpid(child, &status, 0) == child);
+	if (status != 0)
+		printf("child %d: status %#x\n", (int)child, (unsigned int)status);
+	assert(status == 0);
+}
+
+double witness_now(void)
+{
+	return (double)clock_ns(CLOCK_MONOTONIC) / 1e9;
+}
+
+void witness_handle(int number, void (*handler)(int), int flags)
+{
+	struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+
+	sigemptyset(&action.sa_mask);
+	assert(sigaction(number, &action, NULL) == 0);
+}
+
+timer_t witness_timer(int number, long nanoseconds)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = number};
+	struct itimerspec spec = {0};
+	timer_t timer;
+
+	/* Under emulation the handlers would take all the time. */
+	if (secure_getenv("TTMEM_TEST_QUICK"))
+		nanoseconds *= WITNESS_TIMES_SLOWER;
+	spec.it_interval.tv_nsec = spec.it_value.tv_nsec = nanoseconds;
+	event.sigev_notify_thread_id = gettid();
+	assert(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
+	assert(timer_settime(timer, 0, &spec, NULL) == 0);
+	return timer;
+}

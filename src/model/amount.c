@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Adding up what lies in the same memory. */
+
+#include "model/amount.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/text.h"
+#include "model/merge.h"
+#include "model/snapshot.h"
+#include "model/types.h"
+
+void amount_add(struct amount *amount, uint64_t used, uint64_t buffers, uint32_t bound)
+{
+	amount->used = merge_add(amount->used, used);
+	amount->buffers = merge_add(amount->buffers, buffers);
+	amount->bound = merge_bound(amount->bound, bound);
+}
+
+static bool amount_counts(uint32_t type, uint32_t folded)
+{
+	return folded == AMOUNT_ALL || types_folded(type) == folded;
+}
+
+struct amount amount_of_device(const struct snapshot_device *device, uint32_t folded)
+{
+	struct amount amount = {0};
+
+	if (folded != AMOUNT_ALL)
+		amount.capacity = device->memory[folded].capacity;
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		const struct snapshot_device_memory *memory = &device->memory[type];
+
+		if (amount_counts(type, folded))
+			amount_add(&amount, memory->used, memory->buffers, memory->bound);
+	}
+	return amount;
+}
+
+struct amount amount_of_part(const struct snapshot_part *part, uint32_t folded)
+{
+	struct amount amount = {0};
+
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		const struct snapshot_memory *memory = &part->memory[type];
+
+		if (amount_counts(type, folded))
+			amount_add(&amount, memory->used, memory->buffers, memory->bound);
+	}
+	return amount;
+}
+
+struct amount amount_of_process(const struct snapshot_process *process, uint32_t row,
+				uint32_t folded)
+{
+	struct amount amount = {0};
+
+	for (size_t i = 0; i < process->part_count; i++) {
+		struct amount part = amount_of_part(&process->parts[i], folded);
+
+		if (row == AMOUNT_ANYWHERE || process->parts[i].row == row)
+			amount_add(&amount, part.used, part.buffers, part.bound);
+	}
+	return amount;
+}
+
+double amount_share(const struct amount *amount)
+{
+	return amount->capacity ? (double)amount->used / (double)amount->capacity : 0;
+}
+
+const char *amount_text(const struct amount *amount, char *ret_text)
+{
+	char number[TEXT_NUMBER_SIZE];
+
+	/* ASCII signs: they must be the same wherever this is shown. */
+	snprintf(ret_text, TEXT_NUMBER_SIZE, "%s%.29s",
+		 amount->bound == SNAPSHOT_AT_LEAST  ? ">"
+		 : amount->bound == SNAPSHOT_AT_MOST ? "<"
+						     : "",
+		 text_size(amount->used, number));
+	return ret_text;
+}
+
+const char *amount_buffers(const struct amount *amount, char *ret_text)
+{
+	*ret_text = '\0';
+	if (amount->buffers || !amount->used)
+		snprintf(ret_text, TEXT_NUMBER_SIZE, " in %" PRIu64 " buffer%s", amount->buffers,
+			 amount->buffers == 1 ? "" : "s");
+	return ret_text;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The table of cards. Names are those of the driver's tt_card_type. Cores are the ones that such a card has
+ * for users, banks and their sizes those that tt-metal hands out: of a Blackhole bank the upper 16 MiB
+ * cannot be addressed. Where the number of cores of a card is not certain there is none, and then
+ * its L1 is shown without a total rather than with a wrong one.
+ */
+
+#include "model/card.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "model/types.h"
+
+#define KIB 1024u
+#define GIB (UINT64_C(1) << 30)
+
+#define GRAYSKULL_L1 (1024 * KIB)
+#define WORMHOLE_L1 (1464 * KIB)
+#define BLACKHOLE_L1 (1536 * KIB)
+#define BLACKHOLE_BANK (4 * GIB - 16 * KIB * KIB)
+
+#define CARD_VENDOR 0x1e52u
+
+static const struct card_facts card_table[] = {
+	{"e75", "grayskull", 96, GRAYSKULL_L1, 8, GIB},
+	{"e150", "grayskull", 120, GRAYSKULL_L1, 8, GIB},
+	{"n150", "wormhole_b0", 72, WORMHOLE_L1, 12, GIB},
+	{"n300", "wormhole_b0", 64, WORMHOLE_L1, 12, GIB},
+	{"galaxy", "wormhole_b0", 72, WORMHOLE_L1, 12, GIB}, /* as processes call it */
+	{"galaxy-wormhole", "wormhole_b0", 72, WORMHOLE_L1, 12, GIB},
+	{"p100", "blackhole", 120, BLACKHOLE_L1, 7, BLACKHOLE_BANK},
+	{"p100a", "blackhole", 120, BLACKHOLE_L1, 7, BLACKHOLE_BANK},
+	{"p150", "blackhole", 140, BLACKHOLE_L1, 8, BLACKHOLE_BANK}, /* likewise */
+	{"p150a", "blackhole", 140, BLACKHOLE_L1, 8, BLACKHOLE_BANK},
+	{"p150b", "blackhole", 140, BLACKHOLE_L1, 8, BLACKHOLE_BANK},
+	{"p150c", "blackhole", 140, BLACKHOLE_L1, 8, BLACKHOLE_BANK},
+	{"p300a", "blackhole", 0, BLACKHOLE_L1, 8, BLACKHOLE_BANK},
+	{"p300b", "blackhole", 0, BLACKHOLE_L1, 8, BLACKHOLE_BANK},
+	{"p300c", "blackhole", 0, BLACKHOLE_L1, 8, BLACKHOLE_BANK},
+	{"galaxy-blackhole", "blackhole", 0, BLACKHOLE_L1, 8, BLACKHOLE_BANK},
+};
+
+const struct card_facts *card_find(const char *card)
+{
+	for (size_t i = 0; card && i < ARRAY_SIZE(card_table); i++) {
+		if (strcmp(card_table[i].card, card) == 0)
+			return &card_table[i];
+	}
+	return NULL;
+}
+
+uint64_t card_capacity(const struct card_facts *facts, uint32_t type)
+{
+	if (facts && type == TYPES_DRAM)
+		return facts->dram_banks * facts->dram_bank_size;
+	if (facts && type == TYPES_L1)
+		return (uint64_t)facts->cores * facts->l1_per_core;
+	return 0;
+}
+
+const char *card_arch(uint32_t vendor, uint32_t device)
+{
+	if (vendor != CARD_VENDOR)
+		return NULL;
+	switch (device) {
+	case 0xfaca:
+		return "grayskull";
+	case 0x401e:
+		return "wormhole_b0";
+	case 0xb140:
+		return "blackhole";
+	default:
+		return NULL;
+	}
+}

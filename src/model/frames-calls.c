@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Stacks without what changes from build to build; frames.h tells what is left. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "model/frames.h"
+
+static const char *frames_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool frames_begins(const char *text, const char *beginning)
+{
+	return strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
+/* The folder that a file lies in is called @name. */
+static bool frames_lies_in(const char *file, const char *name)
+{
+	const char *base = frames_base(file);
+	size_t length = strlen(name);
+
+	return (size_t)(base - file) > length && memcmp(base - 1 - length, name, length) == 0 &&
+	       (base - 1 - length == file || base[-2 - (ptrdiff_t)length] == '/');
+}
+
+/* Another version of it has other frames. */
+static bool frames_is_harness(const struct frames_one *frame)
+{
+	return frame->is_python && frame->file &&
+	       (frames_lies_in(frame->file, "_pytest") || frames_lies_in(frame->file, "pluggy"));
+}
+
+static bool frames_is_libc(const struct frames_one *frame)
+{
+	const char *module = frame->module ? frames_base(frame->module) : "";
+
+	return frames_begins(module, "libc.so") || frames_begins(module, "libpthread.so");
+}
+
+/* Compilers append to the names of what they have cut out of a function, or made for some callers. */
+static size_t frames_name_length(const char *function)
+{
+	static const char *const endings[] = {".constprop.", ".isra.", ".part.", ".cold",
+					      ".lto_priv."};
+	size_t length = strlen(function);
+
+	for (size_t i = 0; i < ARRAY_SIZE(endings); i++) {
+		const char *ending = strstr(function, endings[i]);
+
+		if (ending && ending != function)
+			length = bits_min(length, (size_t)(ending - function));
+	}
+	return length;
+}
+
+/* What old clients send, "lib.so(name+0x1f) [0x7f0012]", without the numbers. */
+static size_t frames_symbol_length(const char *symbol)
+{
+	size_t length = strlen(symbol);
+	const char *plus = strstr(symbol, "+0x"), *bracket = strstr(symbol, " [0x");
+
+	if (plus)
+		length = bits_min(length, (size_t)(plus - symbol));
+	if (bracket)
+		length = bits_min(length, (size_t)(bracket - symbol));
+	return length;
+}
+
+/* One frame; @last: the module that the text ends with, if that frame had no name. */
+static size_t frames_put_call(const struct frames_one *frame, const char **last, char *text,
+			      size_t size, size_t used)
+{
+	const char *path = frame->file ? frame->file : frame->module;
+	const char *place = path ? frames_base(path) : "", *function = "";
+	size_t length = 0;
+	int n;
+
+	if (frame->function && !frames_is_address(frame)) {
+		function = frame->function;
+		length = path ? frames_name_length(function) : frames_symbol_length(function);
+	} else if (*last && strcmp(*last, place) == 0) {
+		return used;
+	}
+	*last = length ? NULL : place;
+	n = snprintf(text + used, size - used, "%s%s%s%.*s", used ? FRAMES_CALLED_BY : "", place,
+		     path && length ? ":" : "", (int)length, function);
+	return n < 0 ? used : bits_min(used + (size_t)n, size - 1);
+}
+
+const char *frames_calls(const char *stack, char *ret_text, size_t size)
+{
+	CLEANUP(frames_deinit) struct frames frames;
+	const char *last = NULL;
+	struct frames_one frame;
+	size_t used = 0;
+
+	ret_text[0] = '\0';
+	frames_init(&frames, stack);
+	while (frames_next(&frames, &frame) && !frames_is_harness(&frame)) {
+		if (frames_is_libc(&frame))
+			continue;
+		used = frames_put_call(&frame, &last, ret_text, size, used);
+		if (!frame.is_python && frame.function && strcmp(frame.function, "main") == 0)
+			break;
+	}
+	return ret_text;
+}

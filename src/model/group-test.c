@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Buffers added up by what they have in common, and the sites that grow. */
+
+#include "model/group.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/unit.h"
+#include "model/growth.h"
+#include "model/snapshot.h"
+
+enum {
+	DRAM = 0,
+	L1 = 1,
+	CB = 5,
+	ALIAS = 4,
+};
+
+static const char *text(struct snapshot *snapshot, const char *bytes)
+{
+	return bytes ? snapshot_text(snapshot, bytes, strlen(bytes)) : NULL;
+}
+
+static struct snapshot *start(uint64_t time_ns)
+{
+	struct snapshot *snapshot = snapshot_new(time_ns);
+
+	for (uint32_t pid = 10; pid < 12; pid++) {
+		struct snapshot_process process = {.pid = pid,
+						   .start_ticks = pid,
+						   .alive = true,
+						   .exact = true,
+						   .comm = "test"};
+		uint32_t index;
+
+		assert(snapshot_add_process(snapshot, &process, &index) == 0);
+	}
+	return snapshot;
+}
+
+static void add(struct snapshot *snapshot, uint32_t process, uint8_t type, uint64_t size,
+		const char *name, const char *phase)
+{
+	struct snapshot_buffer buffer = {
+		.process = process,
+		.type = type,
+		.size = size,
+		.name = text(snapshot, name),
+		.phase = text(snapshot, phase),
+		.thread = 100 + process,
+		.born_ns = 1000 + size,
+		.refs = 1,
+	};
+
+	assert(snapshot_add_buffer(snapshot, &buffer) == 0);
+}
+
+static void check(const struct snapshot *snapshot, enum group_kind kind, size_t at, const char *key,
+		  uint64_t bytes, uint64_t buffers)
+{
+	struct group *groups = NULL;
+	char buffer[128];
+	size_t count = 0;
+	const char *found;
+
+	assert(group_buffers(snapshot, kind, false, &groups, &count) == 0);
+	assert(at < count);
+	found = group_key(snapshot, kind, &groups[at], buffer, sizeof(buffer));
+	assert(!found == !key && (!key || strcmp(found, key) == 0));
+	assert(groups[at].bytes == bytes && groups[at].buffers == buffers);
+	free(groups);
+}
+
+UNIT(groups_of_each_kind)
+{
+	struct snapshot *snapshot = start(0);
+
+	add(snapshot, 0, DRAM, 100, "w", "load");
+	add(snapshot, 1, DRAM, 200, "w", "run");
+	add(snapshot, 1, L1, 50, "w", "run");
+	add(snapshot, 1, L1, 7, NULL, "run");
+	add(snapshot, 0, L1, 5, NULL, NULL);
+
+	check(snapshot, GROUP_NAME, 0, "w", 350, 3);
+	check(snapshot, GROUP_NAME, 1, NULL, 12, 2);
+	check(snapshot, GROUP_PHASE, 0, "run", 257, 3);
+	check(snapshot, GROUP_PHASE, 1, "load", 100, 1);
+	check(snapshot, GROUP_PHASE, 2, NULL, 5, 1);
+	check(snapshot, GROUP_SITE, 0, "DRAM w", 300, 2);
+	check(snapshot, GROUP_SITE, 1, "L1 w", 50, 1);
+	check(snapshot, GROUP_SITE, 2, "L1 in run", 7, 1);
+	check(snapshot, GROUP_SITE, 3, "L1", 5, 1);
+	check(snapshot, GROUP_THREAD, 0, "11/101", 257, 3);
+	check(snapshot, GROUP_THREAD, 1, "10/100", 105, 2);
+	snapshot_free(snapshot);
+}
+
+UNIT(an_alias_adds_no_bytes)
+{
+	struct snapshot *snapshot = start(0);
+
+	add(snapshot, 0, CB, 100, "cb", NULL);
+	snapshot->buffers[0].flags = ALIAS;
+	check(snapshot, GROUP_NAME, 0, "cb", 0, 1);
+	snapshot_free(snapshot);
+}
+
+UNIT(rows_without_memory_are_dropped)
+{
+	struct snapshot *snapshot = start(0);
+
+	add(snapshot, 0, CB, 100, "cb", NULL);
+	add(snapshot, 0, CB, 100, "kept", NULL);
+	add(snapshot, 0, DRAM, 0, "empty", NULL);
+	snapshot->buffers[0].flags = ALIAS;
+	snapshot_part(snapshot, 0, 0)->memory[CB].buffers = 2;
+	snapshot_drop_empty(snapshot);
+	check(snapshot, GROUP_NAME, 0, "kept", 100, 1);
+	assert(snapshot->buffer_count == 1);
+	assert(snapshot_find_part(snapshot, 0, 0)->memory[CB].buffers == 1);
+	assert(snapshot_find_part(snapshot, 0, 0)->memory[DRAM].buffers == 0);
+	snapshot_free(snapshot);
+}
+
+UNIT(the_oldest_is_told)
+{
+	struct snapshot *snapshot = start(0);
+	struct group *groups = NULL;
+	size_t count = 0;
+
+	add(snapshot, 0, DRAM, 300, "a", NULL);
+	add(snapshot, 0, DRAM, 100, "a", NULL);
+	assert(group_buffers(snapshot, GROUP_NAME, false, &groups, &count) == 0);
+	assert(count == 1 && groups[0].oldest_ns == 1100);
+	free(groups);
+	snapshot_free(snapshot);
+}
+
+UNIT(kinds_have_names)
+{
+	enum group_kind kind;
+
+	assert(group_parse("site", &kind) == 0 && kind == GROUP_SITE);
+	assert(group_parse("thread", &kind) == 0 && kind == GROUP_THREAD);
+	assert(group_parse("sites", &kind) == -EINVAL);
+}
+
+/* One sample: bytes of "a" and "b" of pid 10, 0 = none. */
+static void sample(struct growth *growth, uint64_t time_ns, uint64_t a, uint64_t b)
+{
+	struct snapshot *snapshot = start(time_ns);
+
+	if (a)
+		add(snapshot, 0, DRAM, a, "a", "phase of this moment");
+	if (b)
+		add(snapshot, 0, DRAM, b, "b", NULL);
+	assert(growth_add(growth, snapshot) == 0);
+	snapshot_free(snapshot);
+}
+
+UNIT(a_group_that_keeps_growing_is_reported)
+{
+	struct growth growth = GROWTH_NULL;
+
+	sample(&growth, 1000, 10, 500);
+	sample(&growth, 2000, 20, 400);
+	sample(&growth, 3000, 20, 600);
+	sample(&growth, 4000, 30, 700);
+	growth_finish(&growth);
+	assert(growth.samples == 4 && growth.first_ns == 1000 && growth.last_ns == 4000);
+	assert(growth.count == 1 && strcmp(growth.sites[0].name, "a") == 0);
+	assert(growth.sites[0].first_bytes == 10 && growth.sites[0].last_bytes == 30);
+	assert(growth.sites[0].pid == 10);
+	growth_deinit(&growth);
+}
+
+UNIT(a_single_step_is_no_growth)
+{
+	struct growth growth = GROWTH_NULL;
+
+	sample(&growth, 1, 10, 0);
+	sample(&growth, 2, 10, 0);
+	sample(&growth, 3, 900, 7);
+	sample(&growth, 4, 900, 7);
+	growth_finish(&growth);
+	assert(growth.count == 0);
+	growth_deinit(&growth);
+}
+
+UNIT(a_new_group_grows_from_zero)
+{
+	struct growth growth = GROWTH_NULL;
+
+	sample(&growth, 1, 0, 5);
+	sample(&growth, 2, 10, 5);
+	sample(&growth, 3, 20, 5);
+	sample(&growth, 4, 25, 0);
+	growth_finish(&growth);
+	assert(growth.count == 1 && strcmp(growth.sites[0].name, "a") == 0);
+	assert(growth.sites[0].first_bytes == 0 && growth.sites[0].last_bytes == 25);
+	growth_deinit(&growth);
+}
+
+UNIT(two_samples_need_one_step)
+{
+	struct growth growth = GROWTH_NULL;
+
+	sample(&growth, 1, 10, 5);
+	sample(&growth, 2, 11, 5);
+	growth_finish(&growth);
+	assert(growth.count == 1);
+	growth_deinit(&growth);
+}

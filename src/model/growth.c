@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Growth; the header tells the rule. Sites are kept sorted by key, so that adding a snapshot is a merge
+ * of two sorted lists. */
+
+#include "model/growth.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "model/group.h"
+#include "model/merge.h"
+#include "model/snapshot.h"
+
+static int growth_compare_words(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* Texts are those of the growth's own pool: equal texts are equal pointers. */
+static int growth_compare_keys(const void *left, const void *right)
+{
+	const struct growth_site *a = left, *b = right;
+	int r = growth_compare_words(a->pid, b->pid);
+
+	if (r == 0)
+		r = growth_compare_words(a->start_ticks, b->start_ticks);
+	if (r == 0)
+		r = growth_compare_words(a->type, b->type);
+	if (r == 0)
+		r = growth_compare_words((uintptr_t)a->name, (uintptr_t)b->name);
+	if (r == 0)
+		r = growth_compare_words((uintptr_t)a->phase, (uintptr_t)b->phase);
+	if (r == 0)
+		r = growth_compare_words((uintptr_t)a->stack, (uintptr_t)b->stack);
+	return r;
+}
+
+static int growth_keep(struct growth *growth, const char *text, const char **ret_text)
+{
+	*ret_text = text ? pool_text(&growth->texts, text, strlen(text)) : NULL;
+	return text && !*ret_text ? -ENOMEM : 0;
+}
+
+/* The sites of one snapshot, sorted by key. */
+static int growth_sample(struct growth *growth, const struct snapshot *snapshot,
+			 struct growth_site **ret_sites, size_t *ret_count)
+{
+	CLEANUP_FREE struct growth_site *sites = NULL;
+	CLEANUP_FREE struct group *groups = NULL;
+	size_t count = 0, n = 0;
+	int r;
+
+	r = group_buffers(snapshot, GROUP_SITE, true, &groups, &count);
+	if (r < 0)
+		return r;
+	sites = calloc(count + 1, sizeof(*sites));
+	if (!sites)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		const struct snapshot_process *process = &snapshot->processes[groups[i].process];
+		struct growth_site *site = &sites[n];
+
+		if (!process->alive)
+			continue;
+		*site = (struct growth_site){
+			.pid = process->pid,
+			.start_ticks = process->start_ticks,
+			.type = groups[i].type,
+			.last_bytes = groups[i].bytes,
+			.last_buffers = groups[i].buffers,
+			.oldest_ns = groups[i].oldest_ns,
+		};
+		memcpy(site->ages, groups[i].ages, sizeof(site->ages));
+		if (growth_keep(growth, process->comm, &site->comm) < 0 ||
+		    growth_keep(growth, groups[i].name, &site->name) < 0 ||
+		    growth_keep(growth, groups[i].phase, &site->phase) < 0 ||
+		    growth_keep(growth, groups[i].stack, &site->stack) < 0)
+			return -ENOMEM;
+		n++;
+	}
+	qsort(sites, n, sizeof(*sites), growth_compare_keys);
+	*ret_sites = cleanup_steal(sites);
+	*ret_count = n;
+	return 0;
+}
+
+/* A site as it was, and as it is now; either may be missing, which is 0 bytes. */
+static struct growth_site growth_step(const struct growth_site *was, const struct growth_site *is,
+				      bool first_sample)
+{
+	struct growth_site site;
+	uint64_t before = was ? was->last_bytes : 0;
+
+	assert(was || is);
+	site = was ? *was : *is;
+	site.last_bytes = is ? is->last_bytes : 0;
+	site.last_buffers = is ? is->last_buffers : 0;
+	site.oldest_ns = is ? is->oldest_ns : 0;
+	for (uint32_t age = 0; age < GROUP_AGES; age++)
+		site.ages[age] = is ? is->ages[age] : 0;
+	if (first_sample) {
+		site.first_bytes = site.last_bytes;
+		site.first_buffers = site.last_buffers;
+	} else {
+		site.rises += site.last_bytes > before;
+		site.fell = site.fell || site.last_bytes < before;
+	}
+	return site;
+}
+
+int growth_add(struct growth *growth, const struct snapshot *snapshot)
+{
+	CLEANUP_FREE struct growth_site *sample = NULL;
+	CLEANUP_FREE struct growth_site *merged = NULL;
+	size_t count = 0, i = 0, k = 0, n = 0;
+	int r;
+
+	r = growth_sample(growth, snapshot, &sample, &count);
+	if (r < 0)
+		return r;
+	merged = calloc(growth->count + count + 1, sizeof(*merged));
+	if (!merged)
+		return -ENOMEM;
+	while (i < growth->count || k < count) {
+		const struct growth_site *was = i < growth->count ? &growth->sites[i] : NULL;
+		const struct growth_site *is = k < count ? &sample[k] : NULL;
+		int order = !was ? 1 : !is ? -1 : growth_compare_keys(was, is);
+
+		merged[n++] = growth_step(order <= 0 ? was : NULL, order >= 0 ? is : NULL,
+					  growth->samples == 0);
+		i += order <= 0;
+		k += order >= 0;
+	}
+	free(growth->sites);
+	growth->sites = cleanup_steal(merged);
+	growth->count = n;
+	if (growth->samples++ == 0)
+		growth->first_ns = snapshot->time_ns;
+	growth->last_ns = snapshot->time_ns;
+	return 0;
+}
+
+static int growth_compare_speed(const void *left, const void *right)
+{
+	const struct growth_site *a = left, *b = right;
+	int r = growth_compare_words(b->last_bytes - b->first_bytes,
+				     a->last_bytes - a->first_bytes);
+
+	if (r == 0)
+		r = growth_compare_words(a->pid, b->pid);
+	if (r == 0)
+		r = strcmp(a->name ? a->name : "", b->name ? b->name : "");
+	return r ? r : growth_compare_keys(left, right);
+}
+
+double growth_per_second(const struct growth *growth, const struct growth_site *site)
+{
+	double seconds = (double)(growth->last_ns - growth->first_ns) / 1e9;
+
+	return seconds > 0 ? (double)(site->last_bytes - site->first_bytes) / seconds : 0;
+}
+
+void growth_finish(struct growth *growth)
+{
+	uint32_t rises = growth->samples > 3 ? 2 : 1;
+	size_t n = 0;
+
+	for (size_t i = 0; i < growth->count; i++) {
+		const struct growth_site *site = &growth->sites[i];
+
+		if (!site->fell && site->rises >= rises)
+			growth->sites[n++] = *site;
+	}
+	growth->count = n;
+	if (n > 0)
+		qsort(growth->sites, n, sizeof(*growth->sites), growth_compare_speed);
+}
+
+void growth_deinit(struct growth *growth)
+{
+	free(growth->sites);
+	pool_deinit(&growth->texts);
+	*growth = GROWTH_NULL;
+}
+
+void growth_line_add(struct growth_line *line, uint64_t time_ns, uint64_t bytes)
+{
+	double s, from_mean;
+
+	if (line->count == 0) {
+		line->first_ns = time_ns;
+		line->first_bytes = bytes;
+	}
+	s = time_ns > line->first_ns ? (double)(time_ns - line->first_ns) / 1e9 : 0;
+	line->count++;
+	line->last_ns = bits_max(line->first_ns, time_ns);
+	line->last_bytes = bytes;
+	/* One point after the other, so that large numbers do not swallow small ones. */
+	from_mean = s - line->mean_s;
+	line->mean_s += from_mean / (double)line->count;
+	line->mean_bytes += ((double)bytes - line->mean_bytes) / (double)line->count;
+	line->product += from_mean * ((double)bytes - line->mean_bytes);
+	line->spread += from_mean * (s - line->mean_s);
+}
+
+void growth_trend_add(struct growth_trend *trend, const struct growth_line *line)
+{
+	if (line->count == 0)
+		return;
+	if (trend->first_ns == 0 || line->first_ns < trend->first_ns)
+		trend->first_ns = line->first_ns;
+	trend->last_ns = bits_max(trend->last_ns, line->last_ns);
+	trend->first_bytes = merge_add(trend->first_bytes, line->first_bytes);
+	trend->last_bytes = merge_add(trend->last_bytes, line->last_bytes);
+	if (line->spread > 0)
+		trend->per_second += line->product / line->spread;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Call sites whose bytes keep growing. Several snapshots are compared, each exact: a site grows if its
+ * bytes never fell from one to the next and rose at least twice (once, if there are only two or three
+ * snapshots). One large allocation is no growth, a pool that breathes is none either.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/pool.h"
+#include "model/group.h"
+
+struct snapshot;
+
+struct growth_site {
+	uint32_t pid;
+	uint64_t start_ticks;
+	const char *comm;
+	uint32_t type;
+	const char *name;  /* NULL = none */
+	const char *phase; /* of sites without a name */
+	const char *stack; /* NULL = none */
+	uint64_t first_bytes, last_bytes;
+	uint64_t first_buffers, last_buffers;
+	uint64_t oldest_ns; /* of the last look, like the next */
+	uint64_t ages[GROUP_AGES];
+	uint32_t rises;
+	bool fell;
+};
+
+/*
+ * One line over time, as it is remembered: the straight one that fits it best tells whether it grows,
+ * because a line that breathes may end high or low by chance.
+ */
+struct growth_line {
+	uint64_t count;
+	uint64_t first_ns, last_ns;
+	uint64_t first_bytes, last_bytes;
+	double mean_s, mean_bytes; /* times are seconds since the first point */
+	double spread, product;    /* sums of squares and of products of distances to the means */
+};
+
+/* A whole process over time: its lines added up. */
+struct growth_trend {
+	uint32_t pid;
+	uint64_t first_ns, last_ns;
+	uint64_t first_bytes, last_bytes;
+	double per_second;
+};
+
+#define GROWTH_TRENDS_MAX 32u
+
+struct growth {
+	struct growth_site *sites;
+	size_t count;
+	struct growth_trend trends[GROWTH_TRENDS_MAX];
+	size_t trend_count;
+	uint32_t samples;
+	uint64_t first_ns, last_ns;
+	struct pool texts;
+};
+
+#define GROWTH_NULL     \
+	(struct growth) \
+	{               \
+		0       \
+	}
+
+/* Adds a snapshot with buffers; nothing of it is kept. 0 or -ENOMEM. */
+int growth_add(struct growth *growth, const struct snapshot *snapshot);
+
+/* Drops what does not grow and sorts the rest, fastest first. */
+void growth_finish(struct growth *growth);
+
+/* Bytes a second while it was looked at. */
+double growth_per_second(const struct growth *growth, const struct growth_site *site);
+
+void growth_deinit(struct growth *growth);
+
+/* Points in the order of time. */
+void growth_line_add(struct growth_line *line, uint64_t time_ns, uint64_t bytes);
+
+/* Adds a line to a process's trend, which begins as zeros but for its pid. */
+void growth_trend_add(struct growth_trend *trend, const struct growth_line *line);

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The life of one address: what a shard's log, graveyard and table know of it, put into one order. The
+ * log tells everything since it last came round; the graveyard and the records reach further back but
+ * know only births and deaths.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "book/format/layout.h"
+
+struct timebase;
+
+struct history_event {
+	uint64_t number; /* in the shard's log; 0 = worked out from a grave or a record */
+	uint64_t time_ns;
+	uint64_t size;
+	uint32_t op;   /* enum book_op */
+	uint32_t refs; /* after it */
+	uint32_t thread;
+	bool size_change; /* a free that made way for another size, or the alloc after it */
+	bool reused;      /* an alloc where something else was freed before */
+	const char *name;
+	const char *phase;
+	const char *stack; /* of the call; as a snapshot_buffer's */
+};
+
+/* One key: process, device, type, address. */
+struct history_life {
+	uint32_t process; /* index into the snapshot */
+	uint32_t device;
+	uint32_t type;
+	uint64_t address;
+	uint64_t allocs, frees; /* among the events */
+	bool live;
+	bool complete;                /* the log still reaches back to the device's first event */
+	struct history_event *events; /* oldest first */
+	size_t count, capacity;
+};
+
+struct history {
+	struct history_life *lives;
+	size_t count, capacity;
+};
+
+#define HISTORY_NULL     \
+	(struct history) \
+	{                \
+		0        \
+	}
+
+/* An event of the log and its number. */
+struct history_logged {
+	uint64_t number;
+	struct book_event event;
+};
+
+/* All that was found of @address in one shard, each list in the book's order. */
+struct history_shard {
+	uint32_t process;
+	uint32_t device;
+	uint64_t address;
+	bool complete;
+	uint32_t types; /* a bit for each that is wanted; 0 = all */
+	const struct history_logged *events;
+	size_t event_count;
+	const struct book_grave *graves;
+	size_t grave_count;
+	const struct book_record *records; /* living */
+	size_t record_count;
+	const struct timebase *timebase;
+	const char *(*text)(void *context, uint32_t id);  /* of a string; NULL = none */
+	const char *(*stack)(void *context, uint32_t id); /* likewise of a stack */
+	void *context;
+};
+
+/* Adds a life for each type that was found. 0 or -ENOMEM. */
+int history_add_shard(struct history *history, const struct history_shard *shard);
+
+void history_deinit(struct history *history);

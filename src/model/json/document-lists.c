@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* ttmem.buffers/1, ttmem.incidents/1, ttmem.growth/1 and ttmem.history/1. */
+
+#include "model/json/document.h"
+
+#include <string.h>
+
+#include "base/emit.h"
+#include "base/pool.h"
+#include "base/text.h"
+#include "model/frames.h"
+#include "model/growth.h"
+#include "model/history.h"
+#include "model/snapshot.h"
+#include "model/types.h"
+
+#define DOCUMENT_KEY 8192 /* a type and a text of the pool */
+
+static uint64_t document_part_uid(const struct snapshot *snapshot, uint32_t process,
+				  uint32_t device)
+{
+	const struct snapshot_part *part = snapshot_find_part(snapshot, process, device);
+
+	return part ? part->facts.unique_id : 0;
+}
+
+/* Who and where, the same in every list. */
+static void document_where(struct emit *json, const struct snapshot *snapshot, uint32_t process,
+			   uint32_t device)
+{
+	emit_u64(json, "pid", snapshot->processes[process].pid);
+	emit_string(json, "comm", snapshot->processes[process].comm);
+	emit_u64(json, "device", device);
+	document_uid(json, "device_uid", document_part_uid(snapshot, process, device));
+}
+
+/*
+ * Where its process came from, if the buffer's own phase does not tell: a thread may have phases of its own,
+ * and a child that it forks has those.
+ */
+static void document_process_phase(struct emit *json, const char *process, const char *phase)
+{
+	size_t length = process ? strlen(process) : 0;
+
+	if (length == 0)
+		return;
+	if (phase && strncmp(phase, process, length) == 0 &&
+	    (phase[length] == '\0' || phase[length] == '/'))
+		return;
+	emit_string(json, "process_phase", process);
+}
+
+void document_buffer(struct emit *json, const struct snapshot *snapshot,
+		     const struct snapshot_buffer *buffer)
+{
+	char calls[TEXT_CLEAN_SIZE(POOL_TEXT_MAX)];
+
+	emit_open_object(json, NULL);
+	document_where(json, snapshot, buffer->process, buffer->device);
+	emit_string(json, "type", types_name(buffer->type));
+	emit_hex(json, "address", buffer->address);
+	emit_u64(json, "size", buffer->size);
+	if (buffer->size_per_bank)
+		emit_u64(json, "size_per_bank", buffer->size_per_bank);
+	if (buffer->banks)
+		emit_u64(json, "banks", buffer->banks);
+	emit_u64(json, "refs", buffer->refs);
+	emit_u64(json, "born_ns", buffer->born_ns);
+	emit_u64(json, "age_ns",
+		 snapshot->time_ns > buffer->born_ns ? snapshot->time_ns - buffer->born_ns : 0);
+	emit_string(json, "name", buffer->name);
+	emit_string(json, "phase", buffer->phase);
+	document_process_phase(json, snapshot->processes[buffer->process].phase, buffer->phase);
+	emit_u64(json, "thread", buffer->thread);
+	if (!snapshot->processes[buffer->process].alive)
+		emit_bool(json, "ended", true);
+	document_flags(json, buffer->flags);
+	if (buffer->type == TYPES_KERNEL)
+		emit_string(json, "kernel", types_kernel_sort_name(buffer->kernel_sort));
+	if (buffer->stack)
+		emit_string(json, "calls", frames_calls(buffer->stack, calls, sizeof(calls)));
+	document_stack(json, buffer->stack);
+	emit_close_object(json);
+}
+
+void document_buffers(struct emit *json, const struct snapshot *snapshot)
+{
+	char next[PLACE_TEXT_SIZE];
+
+	document_open(json, "ttmem.buffers/1", snapshot->time_ns);
+	emit_open_array(json, "buffers");
+	for (size_t i = 0; i < snapshot->buffer_count; i++)
+		document_buffer(json, snapshot, &snapshot->buffers[i]);
+	emit_close_array(json);
+	document_page_end(json, snapshot->exact,
+			  snapshot->has_next ? place_format(&snapshot->next, next) : NULL);
+	document_close(json, snapshot);
+}
+
+void document_groups(struct emit *json, const struct snapshot *snapshot, enum group_kind kind,
+		     const struct group *groups, size_t count)
+{
+	char key[DOCUMENT_KEY];
+
+	document_open(json, "ttmem.buffers/1", snapshot->time_ns);
+	emit_open_array(json, "groups");
+	for (size_t i = 0; i < count; i++) {
+		const struct group *group = &groups[i];
+
+		emit_open_object(json, NULL);
+		emit_string(json, "key", group_key(snapshot, kind, group, key, sizeof(key)));
+		emit_u64(json, "bytes", group->bytes);
+		emit_u64(json, "buffers", group->buffers);
+		emit_u64(json, "oldest_ns", group->oldest_ns);
+		emit_close_object(json);
+	}
+	emit_close_array(json);
+	document_list_end(json, snapshot->exact);
+	document_close(json, snapshot);
+}
+
+static void document_party(struct emit *json, const char *key, const struct snapshot_party *party)
+{
+	if (!party->known) {
+		emit_null(json, key);
+		return;
+	}
+	emit_open_object(json, key);
+	emit_u64(json, "time_ns", party->time_ns);
+	emit_u64(json, "thread", party->thread);
+	emit_string(json, "name", party->name);
+	emit_string(json, "phase", party->phase);
+	emit_u64(json, "size", party->size);
+	document_stack(json, party->stack);
+	emit_close_object(json);
+}
+
+void document_incident_fields(struct emit *json, const struct snapshot *snapshot,
+			      const struct snapshot_incident *incident)
+{
+	emit_string(json, "kind", incident->kind);
+	emit_u64(json, "time_ns", incident->time_ns);
+	emit_u64(json, "last_ns", incident->last_ns);
+	document_where(json, snapshot, incident->process, incident->device);
+	emit_string(json, "type", types_name(incident->type));
+	if (incident->has_address)
+		emit_hex(json, "address", incident->address);
+	else
+		emit_null(json, "address");
+	emit_u64(json, "size", incident->size);
+	if (incident->largest_free != UINT64_MAX)
+		emit_u64(json, "largest_free", incident->largest_free);
+	else
+		emit_null(json, "largest_free");
+	emit_u64(json, "count", incident->count);
+	document_party(json, "first", &incident->first);
+	document_party(json, "second", &incident->second);
+}
+
+void document_incident(struct emit *json, const struct snapshot *snapshot,
+		       const struct snapshot_incident *incident)
+{
+	emit_open_object(json, NULL);
+	document_incident_fields(json, snapshot, incident);
+	emit_close_object(json);
+}
+
+void document_incidents(struct emit *json, const struct snapshot *snapshot)
+{
+	document_open(json, "ttmem.incidents/1", snapshot->time_ns);
+	emit_open_array(json, "incidents");
+	for (size_t i = 0; i < snapshot->incident_count; i++)
+		document_incident(json, snapshot, &snapshot->incidents[i]);
+	emit_close_array(json);
+	document_list_end(json, snapshot->exact);
+	document_close(json, snapshot);
+}
+
+static void document_trends(struct emit *json, const struct growth *growth)
+{
+	emit_open_array(json, "trends");
+	for (size_t i = 0; i < growth->trend_count; i++) {
+		const struct growth_trend *trend = &growth->trends[i];
+
+		emit_open_object(json, NULL);
+		emit_u64(json, "pid", trend->pid);
+		emit_u64(json, "from_ns", trend->first_ns);
+		emit_u64(json, "to_ns", trend->last_ns);
+		emit_u64(json, "bytes_before", trend->first_bytes);
+		emit_u64(json, "bytes", trend->last_bytes);
+		emit_double(json, "bytes_per_second", trend->per_second);
+		emit_close_object(json);
+	}
+	emit_close_array(json);
+}
+
+void document_growth(struct emit *json, const struct snapshot *snapshot,
+		     const struct growth *growth)
+{
+	document_open(json, "ttmem.growth/1", snapshot->time_ns);
+	emit_u64(json, "samples", growth->samples);
+	emit_u64(json, "span_ns", growth->last_ns - growth->first_ns);
+	emit_open_array(json, "sites");
+	for (size_t i = 0; i < growth->count; i++) {
+		const struct growth_site *site = &growth->sites[i];
+
+		emit_open_object(json, NULL);
+		emit_u64(json, "pid", site->pid);
+		emit_string(json, "comm", site->comm);
+		emit_string(json, "type", types_name(site->type));
+		emit_string(json, "name", site->name);
+		emit_string(json, "phase", site->phase);
+		document_stack(json, site->stack);
+		emit_u64(json, "bytes", site->last_bytes);
+		emit_u64(json, "bytes_before", site->first_bytes);
+		emit_u64(json, "grown", site->last_bytes - site->first_bytes);
+		emit_u64(json, "buffers", site->last_buffers);
+		emit_u64(json, "buffers_before", site->first_buffers);
+		emit_double(json, "per_second", growth_per_second(growth, site));
+		emit_u64(json, "oldest_ns", site->oldest_ns);
+		emit_open_array(json, "ages");
+		for (uint32_t age = 0; age < GROUP_AGES; age++)
+			emit_u64(json, NULL, site->ages[age]);
+		emit_close_array(json);
+		emit_close_object(json);
+	}
+	emit_close_array(json);
+	document_trends(json, growth);
+	document_list_end(json, snapshot->exact);
+	document_close(json, snapshot);
+}
+
+static void document_life_event(struct emit *json, const struct history_event *event)
+{
+	emit_open_object(json, NULL);
+	emit_string(json, "op", types_op_name(event->op));
+	emit_u64(json, "time_ns", event->time_ns);
+	if (event->number)
+		emit_u64(json, "number", event->number);
+	else
+		emit_null(json, "number");
+	emit_u64(json, "size", event->size);
+	emit_u64(json, "refs", event->refs);
+	emit_u64(json, "thread", event->thread);
+	emit_string(json, "name", event->name);
+	emit_string(json, "phase", event->phase);
+	emit_bool(json, "reused", event->reused);
+	emit_bool(json, "size_change", event->size_change);
+	document_stack(json, event->stack);
+	emit_close_object(json);
+}
+
+static void document_remembered(struct emit *json, const struct document_past *past)
+{
+	if (!past) {
+		emit_null(json, "past");
+		return;
+	}
+	emit_open_object(json, "past");
+	emit_raw(json, "leaks", past->leaks);
+	emit_raw(json, "incidents", past->incidents);
+	emit_close_object(json);
+}
+
+void document_history_past(struct emit *json, const struct snapshot *snapshot,
+			   const struct history *history, uint64_t address,
+			   const struct document_past *past)
+{
+	document_open(json, "ttmem.history/1", snapshot->time_ns);
+	emit_hex(json, "address", address);
+	emit_open_array(json, "buffers");
+	for (size_t i = 0; i < history->count; i++) {
+		const struct history_life *life = &history->lives[i];
+
+		emit_open_object(json, NULL);
+		document_where(json, snapshot, life->process, life->device);
+		emit_bool(json, "alive", snapshot->processes[life->process].alive);
+		emit_string(json, "type", types_name(life->type));
+		emit_hex(json, "address", life->address);
+		emit_u64(json, "allocs", life->allocs);
+		emit_u64(json, "frees", life->frees);
+		emit_bool(json, "live", life->live);
+		emit_bool(json, "complete", life->complete);
+		emit_open_array(json, "events");
+		for (size_t k = 0; k < life->count; k++)
+			document_life_event(json, &life->events[k]);
+		emit_close_array(json);
+		emit_close_object(json);
+	}
+	emit_close_array(json);
+	document_remembered(json, past);
+	document_list_end(json, snapshot->exact);
+	document_close(json, snapshot);
+}
+
+void document_history(struct emit *json, const struct snapshot *snapshot,
+		      const struct history *history, uint64_t address)
+{
+	document_history_past(json, snapshot, history, address, NULL);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What all documents share. */
+
+#include "model/json/document.h"
+
+#include "base/emit.h"
+#include "model/snapshot.h"
+#include "model/types.h"
+
+void document_open(struct emit *json, const char *schema, uint64_t time_ns)
+{
+	emit_open_object(json, NULL);
+	emit_string(json, "schema", schema);
+	emit_u64(json, "time_ns", time_ns);
+}
+
+void document_page_end(struct emit *json, bool exact, const char *next)
+{
+	emit_bool(json, "exact", exact);
+	emit_string(json, "next", next);
+}
+
+void document_list_end(struct emit *json, bool exact)
+{
+	document_page_end(json, exact, NULL);
+}
+
+void document_close(struct emit *json, const struct snapshot *snapshot)
+{
+	char more[64];
+
+	emit_open_array(json, "notes");
+	for (size_t i = 0; i < snapshot->note_count; i++)
+		emit_string(json, NULL, snapshot->notes[i]);
+	if (snapshot->notes_lost) {
+		snprintf(more, sizeof(more), "and %zu more notes", snapshot->notes_lost);
+		emit_string(json, NULL, more);
+	}
+	emit_close_array(json);
+	emit_close_object(json);
+	emit_end(json);
+}
+
+void document_uid(struct emit *json, const char *key, uint64_t unique_id)
+{
+	if (unique_id)
+		emit_hex(json, key, unique_id);
+	else
+		emit_null(json, key);
+}
+
+void document_flags(struct emit *json, uint32_t flags)
+{
+	emit_open_array(json, "flags");
+	for (uint32_t bit = 0; types_flag_name(bit); bit++) {
+		if (flags & 1u << bit)
+			emit_string(json, NULL, types_flag_name(bit));
+	}
+	emit_close_array(json);
+}
+
+const char *document_bound(uint32_t bound)
+{
+	switch (bound) {
+	case SNAPSHOT_AT_LEAST:
+		return "at_least";
+	case SNAPSHOT_AT_MOST:
+		return "at_most";
+	default:
+		return "exact";
+	}
+}

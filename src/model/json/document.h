@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The JSON documents, as docs/schema/ describes them; the same ones on the command line and
+ * over HTTP. Every document has schema, time_ns, exact, next and notes; all seven types are always
+ * there and never folded.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/group.h"
+
+struct filter;
+struct growth;
+struct history;
+struct emit;
+struct snapshot;
+struct snapshot_buffer;
+struct snapshot_incident;
+struct snapshot_party;
+
+/* Devices and processes; @filter chooses devices (and with them processes). */
+void document_smi(struct emit *json, const struct snapshot *snapshot, const struct filter *filter);
+
+/* Processes with all counters. */
+void document_ps(struct emit *json, const struct snapshot *snapshot);
+
+void document_buffers(struct emit *json, const struct snapshot *snapshot);
+void document_groups(struct emit *json, const struct snapshot *snapshot, enum group_kind kind,
+		     const struct group *groups, size_t count);
+void document_incidents(struct emit *json, const struct snapshot *snapshot);
+void document_growth(struct emit *json, const struct snapshot *snapshot,
+		     const struct growth *growth);
+/* What the daemon remembers of an address: rows of the leaks and incidents documents, as JSON arrays. */
+struct document_past {
+	const char *leaks;
+	const char *incidents;
+};
+
+/* @past: NULL = nobody was there to ask. */
+void document_history_past(struct emit *json, const struct snapshot *snapshot,
+			   const struct history *history, uint64_t address,
+			   const struct document_past *past);
+void document_history(struct emit *json, const struct snapshot *snapshot,
+		      const struct history *history, uint64_t address);
+
+/* What documents are made of. */
+void document_buffer(struct emit *json, const struct snapshot *snapshot,
+		     const struct snapshot_buffer *buffer);
+void document_incident(struct emit *json, const struct snapshot *snapshot,
+		       const struct snapshot_incident *incident);
+void document_incident_fields(struct emit *json, const struct snapshot *snapshot,
+			      const struct snapshot_incident *incident); /* without the braces */
+void document_open(struct emit *json, const char *schema, uint64_t time_ns);
+void document_list_end(struct emit *json, bool exact); /* "exact" and "next" of a complete list */
+void document_page_end(struct emit *json, bool exact, const char *next); /* NULL = the last one */
+void document_close(struct emit *json, const struct snapshot *snapshot);
+void document_uid(struct emit *json, const char *key, uint64_t unique_id);
+void document_flags(struct emit *json, uint32_t flags);
+void document_stack(struct emit *json, const char *stack); /* as in a snapshot_buffer */
+const char *document_bound(uint32_t bound);

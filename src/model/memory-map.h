@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The memories that "ttmem map" and "ttmem fit" tell of, and the daemon over HTTP: one for each process, device and
+ * type that is wanted. Devices are chosen as they are shown, by the numbers of their rows.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/filter.h"
+#include "model/free-blocks.h"
+
+struct emit;
+struct snapshot;
+struct snapshot_device;
+struct snapshot_process;
+
+struct space {
+	const struct snapshot_process *process;
+	const struct snapshot_device *device;
+	uint32_t type;
+	struct holes holes;
+};
+
+struct spaces {
+	struct space *list; /* ours */
+	size_t count, capacity;
+};
+
+#define SPACES_NULL     \
+	(struct spaces) \
+	{               \
+		0       \
+	}
+
+/*
+ * All of them; @filter chooses devices, a type and a process, and without a type only memories in use are there. What
+ * cannot be told becomes a note. The snapshot has the buffers of what is wanted, is sorted here by place, and must
+ * outlive the spaces. 0 or a negative errno.
+ */
+int spaces_find(struct snapshot *snapshot, const struct filter *filter, struct spaces *ret_spaces);
+void spaces_deinit(struct spaces *spaces);
+
+/*
+ * Whether @size bytes in pages of @page_size (0: as small as can be) fit, for each space an answer in @ret_fits.
+ * Return: how many they do not fit into.
+ */
+size_t spaces_fit(const struct spaces *spaces, uint64_t size, uint64_t page_size,
+		  struct holes_fit *ret_fits);
+
+/* The JSON documents. @fits: one for each space. */
+void spaces_document_map(struct emit *json, const struct spaces *spaces,
+			 const struct snapshot *snapshot);
+void spaces_document_fit(struct emit *json, const struct spaces *spaces,
+			 const struct snapshot *snapshot, const struct holes_fit *fits,
+			 uint64_t size);

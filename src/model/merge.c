@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Merging devices: all parts are sorted by what identifies them, and each run of equals becomes a row.
+ * Sorting, because a hostile process may declare a thousand devices with made-up ids.
+ *
+ * Only living processes count into used, buffers and peak. Where processes declare different things of
+ * one device, the one that started first is believed, living before dead; others fill gaps.
+ */
+
+#include "model/merge.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "model/card.h"
+#include "model/snapshot.h"
+#include "model/types.h"
+
+struct merge_entry {
+	struct snapshot_part *part;
+	const struct snapshot_process *process;
+};
+
+uint32_t merge_bound(uint32_t a, uint32_t b)
+{
+	/*
+	 * A lower and an upper bound together bound nothing. The lower one is told, because lost
+	 * allocations are what makes people look at the wrong place; the processes' own bounds stay.
+	 */
+	if (a == b || b == SNAPSHOT_EXACT)
+		return a;
+	return a == SNAPSHOT_EXACT ? b : SNAPSHOT_AT_LEAST;
+}
+
+static int merge_compare_identity(const struct snapshot_part *a, const struct snapshot_part *b)
+{
+	uint64_t x = a->facts.unique_id, y = b->facts.unique_id;
+
+	if (x == 0 && y == 0) {
+		x = a->device;
+		y = b->device;
+	}
+	return (x > y) - (x < y);
+}
+
+/* Equals stand in the order in which they are believed. */
+static int merge_compare(const void *left, const void *right)
+{
+	const struct merge_entry *a = left, *b = right;
+	const struct snapshot_process *p = a->process, *q = b->process;
+	int r = merge_compare_identity(a->part, b->part);
+
+	if (r)
+		return r;
+	if (p->alive != q->alive)
+		return p->alive ? -1 : 1;
+	if (p->start_ticks != q->start_ticks)
+		return p->start_ticks < q->start_ticks ? -1 : 1;
+	return (p->pid > q->pid) - (p->pid < q->pid);
+}
+
+static int merge_compare_rows(const void *left, const void *right)
+{
+	const struct snapshot_device *a = left, *b = right;
+
+	if (a->device != b->device)
+		return a->device < b->device ? -1 : 1;
+	return (a->unique_id > b->unique_id) - (a->unique_id < b->unique_id);
+}
+
+static void merge_facts(struct snapshot *snapshot, struct snapshot_device *row,
+			const struct merge_entry *entry)
+{
+	const struct snapshot_facts *facts = &entry->part->facts;
+
+	if (!row->arch)
+		row->arch = facts->arch;
+	if (!row->card)
+		row->card = facts->card;
+	row->remote = row->remote || facts->remote;
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		uint64_t *capacity = &row->memory[type].capacity;
+
+		if (*capacity && facts->capacity[type] && *capacity != facts->capacity[type] &&
+		    entry->process->alive)
+			snapshot_note(snapshot,
+				      "device %" PRIu32 ": pid %" PRIu32
+				      " declares another %s capacity "
+				      "than an earlier process",
+				      entry->part->device, entry->process->pid, types_name(type));
+		if (!*capacity) {
+			*capacity = facts->capacity[type];
+			row->memory[type].window = facts->windows[type];
+		}
+	}
+}
+
+static void merge_memory(struct snapshot_device *row, const struct snapshot_part *part)
+{
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		struct snapshot_device_memory *to = &row->memory[type];
+		const struct snapshot_memory *from = &part->memory[type];
+
+		/* Two processes' peaks need not have been at one time. */
+		to->peak_is_unknown = from->peak_is_unknown || row->processes > 1;
+		to->peak = to->peak_is_unknown ? 0 : from->peak;
+		to->used = merge_add(to->used, from->used);
+		to->buffers = merge_add(to->buffers, from->buffers);
+		to->bound = merge_bound(to->bound, from->bound);
+	}
+}
+
+static void merge_row(struct snapshot *snapshot, const struct merge_entry *entries, size_t count,
+		      struct snapshot_device *ret_row)
+{
+	struct snapshot_device *row = ret_row;
+	bool open = false;
+
+	*row = (struct snapshot_device){
+		.device = entries[0].part->device,
+		.unique_id = entries[0].part->facts.unique_id,
+		.by_number = entries[0].part->facts.unique_id == 0,
+	};
+	for (uint32_t type = 0; type < BOOK_TYPES; type++)
+		row->memory[type].peak_is_unknown = true;
+	for (size_t i = 0; i < count; i++) {
+		const struct snapshot_part *part = entries[i].part;
+
+		row->device = (uint32_t)bits_min(row->device, part->device);
+		merge_facts(snapshot, row, &entries[i]);
+		row->stale += entries[i].process->stale;
+		if (!entries[i].process->alive)
+			continue;
+		open = open || !part->facts.closed_ns;
+		if (entries[i].process->untracked) {
+			row->untracked++;
+			continue;
+		}
+		row->processes++;
+		merge_memory(row, part);
+	}
+	row->closed = !open;
+}
+
+/* All parts, sorted by identity. */
+static struct merge_entry *merge_collect(struct snapshot *snapshot, size_t *ret_count)
+{
+	struct merge_entry *entries;
+	size_t count = 0, n = 0;
+
+	for (size_t i = 0; i < snapshot->process_count; i++)
+		count += snapshot->processes[i].part_count;
+	entries = calloc(count + 1, sizeof(*entries));
+	if (!entries)
+		return NULL;
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		struct snapshot_process *process = &snapshot->processes[i];
+
+		for (size_t k = 0; k < process->part_count; k++)
+			entries[n++] = (struct merge_entry){&process->parts[k], process};
+	}
+	qsort(entries, count, sizeof(*entries), merge_compare);
+	*ret_count = count;
+	return entries;
+}
+
+/* Brings rows into the order in which people count devices; the parts' rows follow. */
+static int merge_sort_rows(struct snapshot *snapshot, const struct merge_entry *entries,
+			   size_t count)
+{
+	CLEANUP_FREE uint32_t *place = calloc(snapshot->device_count + 1, sizeof(*place));
+
+	if (!place)
+		return -ENOMEM;
+	for (size_t i = 0; i < snapshot->device_count; i++)
+		snapshot->devices[i].origin = (uint32_t)i;
+	qsort(snapshot->devices, snapshot->device_count, sizeof(*snapshot->devices),
+	      merge_compare_rows);
+	for (size_t i = 0; i < snapshot->device_count; i++)
+		place[snapshot->devices[i].origin] = (uint32_t)i;
+	for (size_t i = 0; i < count; i++)
+		entries[i].part->row = place[entries[i].part->row];
+	return 0;
+}
+
+/* The row of a card: by id, or by number where neither has one. */
+static struct snapshot_device *merge_card_row(struct snapshot *snapshot, size_t count,
+					      const struct snapshot_card *card)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct snapshot_device *row = &snapshot->devices[i];
+
+		if (card->unique_id ? row->unique_id == card->unique_id
+				    : row->by_number && row->device == card->number)
+			return row;
+	}
+	return NULL;
+}
+
+static void merge_card(struct snapshot_device *row, const struct snapshot_card *card)
+{
+	if (!row->arch)
+		row->arch = card->arch;
+	if (!row->card)
+		row->card = card->card;
+	row->present = true;
+	row->device = row->number = card->number;
+	row->serial = card->serial;
+	row->bus = card->bus;
+	row->firmware = card->firmware;
+	row->telemetry = card->telemetry;
+}
+
+/* The driver's cards: each to its row, or to one of its own. */
+static void merge_cards(struct snapshot *snapshot)
+{
+	/* Only rows of processes are looked through: two cards with one id stay two. */
+	size_t rows = snapshot->device_count;
+
+	for (size_t i = 0; i < snapshot->card_count; i++) {
+		const struct snapshot_card *card = &snapshot->cards[i];
+		struct snapshot_device *row = merge_card_row(snapshot, rows, card);
+
+		if (!row || row->present) {
+			row = &snapshot->devices[snapshot->device_count++];
+			*row = (struct snapshot_device){
+				.unique_id = card->unique_id,
+				.by_number = card->unique_id == 0,
+				.closed = true,
+			};
+			for (uint32_t type = 0; type < BOOK_TYPES; type++)
+				row->memory[type].peak_is_unknown = true;
+		}
+		merge_card(row, card);
+	}
+}
+
+/* What nobody has declared, by the name of the card. */
+static void merge_table(struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->device_count; i++) {
+		struct snapshot_device *row = &snapshot->devices[i];
+		const struct card_facts *facts = card_find(row->card);
+
+		if (!facts)
+			continue;
+		row->cores = facts->cores;
+		if (!row->arch)
+			row->arch = facts->arch;
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			if (!row->memory[type].capacity)
+				row->memory[type].capacity = card_capacity(facts, type);
+		}
+	}
+}
+
+int merge_devices(struct snapshot *snapshot)
+{
+	CLEANUP_FREE struct merge_entry *entries = NULL;
+	struct snapshot_device *rows;
+	size_t count = 0, n = 0;
+
+	entries = merge_collect(snapshot, &count);
+	rows = array_grow(snapshot->devices, &snapshot->device_capacity,
+			  count + snapshot->card_count + 1, sizeof(*rows));
+	if (rows)
+		snapshot->devices = rows;
+	if (!entries || !rows)
+		return -ENOMEM;
+
+	for (size_t i = 0; i < count; n++) {
+		size_t end = i + 1;
+
+		while (end < count &&
+		       merge_compare_identity(entries[i].part, entries[end].part) == 0)
+			end++;
+		merge_row(snapshot, entries + i, end - i, &rows[n]);
+		for (; i < end; i++)
+			entries[i].part->row = (uint32_t)n;
+	}
+	snapshot->device_count = n;
+	merge_cards(snapshot);
+	merge_table(snapshot);
+	return merge_sort_rows(snapshot, entries, count);
+}

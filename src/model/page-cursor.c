@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Places as text: four numbers in hexadecimal, with a letter in front that tells what they are of. */
+
+#include "model/page-cursor.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "book/format/layout.h"
+
+const char *place_format(const struct place *place, char *ret_text)
+{
+	snprintf(ret_text, PLACE_TEXT_SIZE, "b.%" PRIx32 ".%" PRIx64 ".%" PRIx32 ".%" PRIx32,
+		 place->pid, place->inode, place->device, place->slot);
+	return ret_text;
+}
+
+/* A number after a dot, nothing but lower-case digits. */
+static int place_parse_number(const char **text, uint64_t max, uint64_t *ret_number)
+{
+	const char *at = *text;
+	uint64_t number = 0;
+	unsigned int digits = 0;
+
+	if (*at++ != '.')
+		return -EINVAL;
+	for (; isdigit((unsigned char)*at) || (*at >= 'a' && *at <= 'f'); at++) {
+		if (++digits > 16)
+			return -EINVAL;
+		number = number << 4 | (uint64_t)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
+	}
+	if (digits == 0 || number > max)
+		return -EINVAL;
+	*text = at;
+	*ret_number = number;
+	return 0;
+}
+
+int place_parse(const char *text, struct place *ret_place)
+{
+	uint64_t pid = 0, inode = 0, device = 0, slot = 0;
+
+	if (*text++ != 'b')
+		return -EINVAL;
+	if (place_parse_number(&text, UINT32_MAX, &pid) < 0 ||
+	    place_parse_number(&text, UINT64_MAX, &inode) < 0 ||
+	    place_parse_number(&text, BOOK_DEVICES - 1, &device) < 0 ||
+	    place_parse_number(&text, BOOK_SLOTS_MAX - 1, &slot) < 0 || *text)
+		return -EINVAL;
+	*ret_place = (struct place){
+		.pid = (uint32_t)pid,
+		.inode = inode,
+		.device = (uint32_t)device,
+		.slot = (uint32_t)slot,
+	};
+	return 0;
+}
+
+int place_compare_book(const struct place *place, uint32_t pid, uint64_t inode)
+{
+	if (place->pid != pid)
+		return place->pid < pid ? -1 : 1;
+	return (place->inode > inode) - (place->inode < inode);
+}

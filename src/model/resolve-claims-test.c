@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Sources that contradict each other: what is counted, what is only shown. */
+
+#include "model/resolve-claims.h"
+
+#include <string.h>
+
+#include "base/unit.h"
+#include "model/snapshot.h"
+#include "model/types.h"
+
+#define CHIP UINT64_C(0x1122334455667788)
+#define OTHER_CHIP UINT64_C(0x99aabbccddeeff00)
+#define ALL_TYPES UINT32_C(0x7f)
+
+static struct snapshot *start(void)
+{
+	struct snapshot *snapshot = snapshot_new(1);
+
+	assert(snapshot);
+	return snapshot;
+}
+
+static struct snapshot_process identity(uint32_t pid, bool alive, const char *source)
+{
+	return (struct snapshot_process){
+		.pid = pid,
+		.start_ticks = alive ? pid * 10 : 0,
+		.comm = "test",
+		.user = "me",
+		.source = source,
+		.alive = alive,
+		.exact = true,
+	};
+}
+
+static void book(struct snapshot *snapshot, uint32_t pid, uint32_t device, uint64_t id,
+		 uint64_t dram)
+{
+	struct snapshot_process process = identity(pid, true, "book");
+	struct snapshot_memory memory = {.used = dram, .buffers = 1, .peak = dram};
+	struct snapshot_part *part;
+	uint32_t index;
+
+	assert(snapshot_add_process(snapshot, &process, &index) == 0);
+	part = snapshot_part(snapshot, index, device);
+	assert(part);
+	part->facts.unique_id = id;
+	snapshot_add_memory(&part->memory[TYPES_DRAM], &memory);
+}
+
+static void region(struct snapshot *snapshot, uint32_t pid, bool alive, uint32_t device,
+		   uint64_t id, uint64_t dram)
+{
+	struct snapshot_claim claim = {
+		.process = identity(pid, alive, "tt-metal"),
+		.device = device,
+		.facts = {.unique_id = id},
+		.types = ALL_TYPES,
+		.used = {[TYPES_DRAM] = dram},
+		.last_ns = 7,
+	};
+
+	claim.process.stale = !alive;
+	assert(snapshot_add_claim(snapshot, &claim) == 0);
+}
+
+static void opened(struct snapshot *snapshot, uint32_t pid, uint32_t device, uint64_t id)
+{
+	struct snapshot_claim claim = {
+		.process = identity(pid, true, "driver"),
+		.device = device,
+		.facts = {.unique_id = id},
+		.is_open_only = true,
+	};
+
+	claim.process.untracked = true;
+	assert(snapshot_add_claim(snapshot, &claim) == 0);
+}
+
+static void card(struct snapshot *snapshot, uint32_t number, uint64_t id, uint64_t serial)
+{
+	struct snapshot_card card = {
+		.number = number, .unique_id = id, .serial = serial, .card = "n150"};
+
+	assert(snapshot_add_card(snapshot, &card) == 0);
+}
+
+static uint64_t total(const struct snapshot *snapshot)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < snapshot->device_count; i++) {
+		for (uint32_t type = 0; type < BOOK_TYPES; type++)
+			sum += snapshot->devices[i].memory[type].used;
+	}
+	return sum;
+}
+
+UNIT(a_process_with_book_and_region_counts_once)
+{
+	struct snapshot *snapshot = start();
+
+	book(snapshot, 10, 0, CHIP, 100);
+	region(snapshot, 10, true, 0, CHIP, 100);
+	opened(snapshot, 10, 0, CHIP);
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->process_count == 1 && snapshot->device_count == 1);
+	assert(total(snapshot) == 100);
+	assert(snapshot->processes[0].parts[0].claimed && !snapshot->processes[0].differs);
+	assert(snapshot->note_count == 0);
+	snapshot_free(snapshot);
+}
+
+UNIT(the_book_wins_and_the_difference_shows)
+{
+	struct snapshot *snapshot = start();
+	const struct snapshot_part *part;
+
+	book(snapshot, 10, 0, CHIP, 100);
+	region(snapshot, 10, true, 3, CHIP, 175); /* another number, the same chip */
+	assert(snapshot_finish(snapshot) == 0);
+	part = &snapshot->processes[0].parts[0];
+	assert(snapshot->processes[0].part_count == 1 && total(snapshot) == 100);
+	assert(part->differs && snapshot->processes[0].differs);
+	assert(part->claimed_used[TYPES_DRAM] == 175);
+	assert(snapshot->note_count == 1 && strstr(snapshot->notes[0], "disagree"));
+	snapshot_free(snapshot);
+}
+
+UNIT(types_that_a_region_does_not_tell_are_not_compared)
+{
+	struct snapshot *snapshot = start();
+
+	book(snapshot, 10, 0, CHIP, 100);
+	region(snapshot, 10, true, 0, CHIP, 0);
+	snapshot->claims[0].types = UINT32_C(1) << TYPES_L1;
+	assert(snapshot_finish(snapshot) == 0);
+	assert(!snapshot->processes[0].differs);
+	snapshot_free(snapshot);
+}
+
+UNIT(a_region_of_a_chip_that_the_book_does_not_know_is_not_counted)
+{
+	struct snapshot *snapshot = start();
+
+	book(snapshot, 10, 0, CHIP, 100);
+	region(snapshot, 10, true, 1, OTHER_CHIP, 50);
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->device_count == 2 && total(snapshot) == 100);
+	assert(snapshot->processes[0].part_count == 2 && snapshot->processes[0].differs);
+	snapshot_free(snapshot);
+}
+
+UNIT(a_book_without_ids_is_compared_by_number)
+{
+	struct snapshot *snapshot = start();
+
+	book(snapshot, 10, 0, 0, 100);
+	region(snapshot, 10, true, 0, CHIP, 100);
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->processes[0].part_count == 1 && total(snapshot) == 100);
+	assert(!snapshot->processes[0].differs);
+	snapshot_free(snapshot);
+}
+
+UNIT(a_region_alone_is_counted_and_has_no_peak)
+{
+	struct snapshot *snapshot = start();
+
+	region(snapshot, 10, true, 0, CHIP, 100);
+	region(snapshot, 10, true, 1, OTHER_CHIP, 20);
+	region(snapshot, 11, true, 0, CHIP, 3);
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->process_count == 2 && snapshot->device_count == 2);
+	assert(total(snapshot) == 123 && snapshot->devices[0].processes == 2);
+	assert(snapshot->devices[1].memory[TYPES_DRAM].peak_is_unknown);
+	assert(strcmp(snapshot->processes[0].source, "tt-metal") == 0);
+	assert(snapshot->processes[0].last_ns == 7);
+	snapshot_free(snapshot);
+}
+
+UNIT(the_same_claim_twice_counts_once)
+{
+	struct snapshot *snapshot = start();
+
+	region(snapshot, 10, true, 0, CHIP, 100);
+	region(snapshot, 10, true, 0, CHIP, 100);
+	assert(snapshot_finish(snapshot) == 0);
+	assert(total(snapshot) == 100 && snapshot->processes[0].part_count == 1);
+	snapshot_free(snapshot);
+}
+
+UNIT(the_dead_are_stale_and_never_counted)
+{
+	struct snapshot *snapshot = start();
+
+	region(snapshot, 10, false, 0, CHIP, 100);
+	region(snapshot, 11, true, 0, CHIP, 1);
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->process_count == 2 && snapshot->processes[0].stale);
+	assert(snapshot->processes[0].parts[0].memory[TYPES_DRAM].used == 100);
+	assert(total(snapshot) == 1 && snapshot->exact);
+	snapshot_free(snapshot);
+}
+
+/* The pid lives again, as another process. */
+UNIT(another_process_of_the_same_pid_is_another_process)
+{
+	struct snapshot *snapshot = start();
+
+	book(snapshot, 10, 0, CHIP, 5);
+	region(snapshot, 10, true, 0, CHIP, 100);
+	snapshot->claims[0].process.start_ticks = 999;
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->process_count == 2 && total(snapshot) == 105);
+	snapshot_free(snapshot);
+}
+
+UNIT(a_process_that_only_opened_the_device_is_untracked)
+{
+	struct snapshot *snapshot = start();
+
+	card(snapshot, 4, CHIP, 1);
+	opened(snapshot, 10, 4, CHIP);
+	opened(snapshot, 10, 4, CHIP);
+	opened(snapshot, 11, 4, CHIP);
+	region(snapshot, 11, true, 0, CHIP, 9);
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->process_count == 2 && snapshot->device_count == 1);
+	assert(snapshot->devices[0].processes == 1 && snapshot->devices[0].untracked == 1);
+	assert(snapshot->devices[0].device == 4 && snapshot->devices[0].present);
+	assert(!snapshot->processes[0].untracked && snapshot->processes[1].untracked);
+	assert(snapshot->processes[1].part_count == 1 && total(snapshot) == 9);
+	snapshot_free(snapshot);
+}
+
+UNIT(ids_made_of_the_serial_are_those_of_the_chip)
+{
+	struct snapshot *snapshot = start();
+	uint64_t serial = UINT64_C(0x0100014511b20aa1);
+
+	card(snapshot, 0, CHIP, serial);
+	card(snapshot, 1, OTHER_CHIP, serial + 1);
+	region(snapshot, 10, true, 0, serial << 8, 30);
+	book(snapshot, 11, 0, serial << 8, 12);
+	region(snapshot, 12, true, 0, serial << 8 | 1, 8); /* the remote one of the board */
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->device_count == 3);
+	assert(snapshot->devices[0].unique_id == CHIP || snapshot->devices[1].unique_id == CHIP);
+	for (size_t i = 0; i < 3; i++) {
+		if (snapshot->devices[i].unique_id == CHIP)
+			assert(snapshot->devices[i].memory[TYPES_DRAM].used == 42);
+	}
+	snapshot_free(snapshot);
+}
+
+UNIT(a_board_with_two_cards_decides_nothing)
+{
+	struct snapshot *snapshot = start();
+
+	card(snapshot, 0, CHIP, 5);
+	card(snapshot, 1, OTHER_CHIP, 5);
+	region(snapshot, 10, true, 0, 5 << 8, 30);
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->device_count == 3);
+	snapshot_free(snapshot);
+}
+
+UNIT(cards_without_ids_are_known_by_number)
+{
+	struct snapshot *snapshot = start();
+
+	card(snapshot, 0, 0, 0);
+	card(snapshot, 1, 0, 0);
+	book(snapshot, 10, 1, 0, 30);
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->device_count == 2);
+	assert(snapshot->devices[1].memory[TYPES_DRAM].used == 30 && snapshot->devices[1].present);
+	assert(snapshot->devices[1].by_number);
+	/* What nobody declared is known of the card. */
+	assert(snapshot->devices[0].memory[TYPES_DRAM].capacity == UINT64_C(12) << 30);
+	assert(snapshot->devices[0].memory[TYPES_L1].capacity == UINT64_C(72) * 1464 * 1024);
+	assert(snapshot->devices[0].cores == 72);
+	assert(strcmp(snapshot->devices[0].arch, "wormhole_b0") == 0);
+	snapshot_free(snapshot);
+}
+
+UNIT(two_cards_with_one_id_stay_two)
+{
+	struct snapshot *snapshot = start();
+
+	card(snapshot, 0, CHIP, 1);
+	card(snapshot, 1, CHIP, 1);
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->device_count == 2);
+	snapshot_free(snapshot);
+}
+
+UNIT(sums_stop_at_the_top)
+{
+	struct snapshot *snapshot = start();
+
+	region(snapshot, 10, true, 0, CHIP, UINT64_MAX);
+	region(snapshot, 11, true, 0, CHIP, UINT64_MAX);
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->devices[0].memory[TYPES_DRAM].used == UINT64_MAX);
+	snapshot_free(snapshot);
+}
+
+UNIT(a_device_says_who_is_only_in_its_region)
+{
+	struct snapshot *snapshot = start();
+
+	region(snapshot, 10, false, 0, CHIP, 100);
+	region(snapshot, 11, true, 1, OTHER_CHIP, 50);
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->device_count == 2 && total(snapshot) == 50);
+	assert(snapshot->devices[0].closed && snapshot->devices[0].stale == 1);
+	assert(!snapshot->devices[1].closed && snapshot->devices[1].stale == 0);
+	snapshot_free(snapshot);
+}
+
+UNIT(a_device_that_only_the_region_tells_of_is_not_the_books)
+{
+	struct snapshot *snapshot = start();
+
+	book(snapshot, 10, 0, CHIP, 100);
+	region(snapshot, 10, true, 1, OTHER_CHIP, 50);
+	assert(snapshot_finish(snapshot) == 0);
+	assert(snapshot->processes[0].part_count == 2 && total(snapshot) == 100);
+	assert(!snapshot->processes[0].parts[0].is_claim_only);
+	assert(snapshot->processes[0].parts[1].is_claim_only);
+	snapshot_free(snapshot);
+}
+
+UNIT(a_process_that_has_nothing_there_yet_means_the_only_device_of_that_number)
+{
+	struct snapshot *snapshot = start();
+	uint32_t row = 9;
+
+	book(snapshot, 10, 0, CHIP, 100);
+	book(snapshot, 11, 5, CHIP, 100);
+	book(snapshot, 12, 1, OTHER_CHIP, 50);
+	assert(snapshot_finish(snapshot) == 0 && snapshot->device_count == 2);
+	assert(snapshot_find_row(snapshot, 1, 5, &row) && row == 0);
+	assert(snapshot_find_row(snapshot, 0, 1, &row) && row == 1);
+	assert(!snapshot_find_row(snapshot, 0, 7, &row));
+	snapshot_free(snapshot);
+}

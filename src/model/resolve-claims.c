@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Settling claims, in this order:
+ *
+ *	devices	an id that tt-metal made of the board's serial number becomes the one of the chip
+ *	regions	of a process with a book: compared, never counted
+ *		of another living process: counted
+ *		of one that has ended: shown as stale, never counted
+ *	driver	of a process of which nothing else is known: open, not tracked
+ *
+ * A region is compared with the book's part of the same chip. Its number of the device is that of whoever
+ * came last, so numbers decide only where the book knows no id.
+ */
+
+#include "model/resolve-claims.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bits.h"
+#include "model/snapshot.h"
+
+#define SETTLE_NONE SIZE_MAX
+
+/* The only card of the board with @serial that could be meant; NULL if there are several. */
+static const struct snapshot_card *settle_board(const struct snapshot *snapshot, uint64_t serial)
+{
+	const struct snapshot_card *found = NULL;
+
+	for (size_t i = 0; i < snapshot->card_count; i++) {
+		if (snapshot->cards[i].serial << 8 != serial << 8)
+			continue;
+		if (found)
+			return NULL;
+		found = &snapshot->cards[i];
+	}
+	return found;
+}
+
+/*
+ * The first regions, and later drivers of tt-metal, name a chip by board << 8 | place on the board; the
+ * place of the chip that the driver sees is 0.
+ */
+static uint64_t settle_id(const struct snapshot *snapshot, uint64_t id)
+{
+	const struct snapshot_card *card = NULL;
+
+	if (id == 0 || id & 0xff)
+		return id;
+	for (size_t i = 0; i < snapshot->card_count; i++) {
+		if (snapshot->cards[i].unique_id == id)
+			return id;
+	}
+	card = settle_board(snapshot, id >> 8);
+	return card && card->unique_id && card->serial ? card->unique_id : id;
+}
+
+static void settle_ids(struct snapshot *snapshot)
+{
+	for (size_t i = 0; snapshot->card_count && i < snapshot->process_count; i++) {
+		struct snapshot_process *process = &snapshot->processes[i];
+
+		for (size_t k = 0; k < process->part_count; k++) {
+			uint64_t *id = &process->parts[k].facts.unique_id;
+
+			*id = settle_id(snapshot, *id);
+		}
+	}
+	for (size_t i = 0; snapshot->card_count && i < snapshot->claim_count; i++) {
+		uint64_t *id = &snapshot->claims[i].facts.unique_id;
+
+		*id = settle_id(snapshot, *id);
+	}
+}
+
+static size_t settle_find(const struct snapshot *snapshot, const struct snapshot_process *who)
+{
+	for (size_t i = 0; i < snapshot->process_count; i++) {
+		const struct snapshot_process *process = &snapshot->processes[i];
+
+		/* Of the dead a region tells no start. */
+		if (process->pid == who->pid && process->alive == who->alive &&
+		    (!who->alive || process->start_ticks == who->start_ticks))
+			return i;
+	}
+	return SETTLE_NONE;
+}
+
+static struct snapshot_part *settle_part(struct snapshot_process *process,
+					 const struct snapshot_claim *claim)
+{
+	for (size_t i = 0; i < process->part_count; i++) {
+		struct snapshot_part *part = &process->parts[i];
+		bool both = part->facts.unique_id && claim->facts.unique_id;
+
+		if (both ? part->facts.unique_id == claim->facts.unique_id
+			 : part->device == claim->device)
+			return part;
+	}
+	return NULL;
+}
+
+static struct snapshot_part *settle_add_part(struct snapshot *snapshot, size_t index,
+					     const struct snapshot_claim *claim)
+{
+	struct snapshot_part *part = snapshot_add_part(snapshot, (uint32_t)index, claim->device);
+
+	if (!part)
+		return NULL;
+	part->facts = claim->facts;
+	for (uint32_t type = 0; type < BOOK_TYPES; type++)
+		part->memory[type].peak_is_unknown = true;
+	return part;
+}
+
+/* The process has a book: that is counted, whatever the region says. */
+static int settle_compare(struct snapshot *snapshot, size_t index,
+			  const struct snapshot_claim *claim)
+{
+	struct snapshot_process *process = &snapshot->processes[index];
+	struct snapshot_part *part = settle_part(process, claim);
+
+	if (!part) {
+		part = settle_add_part(snapshot, index, claim);
+		if (!part)
+			return -ENOMEM;
+		part->is_claim_only = true;
+	}
+	part->claimed = true;
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		part->claimed_used[type] = claim->used[type];
+		if (claim->types & UINT32_C(1) << type &&
+		    part->memory[type].used != claim->used[type])
+			part->differs = process->differs = true;
+	}
+	return 0;
+}
+
+static int settle_count(struct snapshot *snapshot, size_t index, const struct snapshot_claim *claim)
+{
+	struct snapshot_process *process = &snapshot->processes[index];
+	struct snapshot_part *part = settle_part(process, claim);
+
+	if (part)
+		return 0; /* told by two: the first is as good */
+	part = settle_add_part(snapshot, index, claim);
+	if (!part)
+		return -ENOMEM;
+	process->last_ns = bits_max(process->last_ns, claim->last_ns);
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		part->memory[type].used = claim->used[type];
+		part->memory[type].last_ns = claim->used[type] ? claim->last_ns : 0;
+	}
+	return 0;
+}
+
+/* @known: so many processes tell of themselves. */
+static int settle_claim(struct snapshot *snapshot, const struct snapshot_claim *claim, size_t known)
+{
+	size_t index = settle_find(snapshot, &claim->process);
+	uint32_t added;
+	int r;
+
+	if (index != SETTLE_NONE && index < known)
+		return claim->is_open_only || !claim->process.alive
+			       ? 0
+			       : settle_compare(snapshot, index, claim);
+	if (index == SETTLE_NONE) {
+		r = snapshot_add_process(snapshot, &claim->process, &added);
+		if (r < 0)
+			return r;
+		index = added;
+		snapshot->processes[index].books = 0;
+	}
+	/* What a region tells of a process makes it a tracked one, whatever it has open besides. */
+	if (claim->is_open_only && !snapshot->processes[index].untracked)
+		return 0;
+	return settle_count(snapshot, index, claim);
+}
+
+int settle_claims(struct snapshot *snapshot)
+{
+	size_t known = snapshot->process_count, differing = 0;
+	int r = 0;
+
+	settle_ids(snapshot);
+	for (unsigned int round = 0; round < 2; round++) {
+		for (size_t i = 0; r == 0 && i < snapshot->claim_count; i++) {
+			if (snapshot->claims[i].is_open_only == (round == 1))
+				r = settle_claim(snapshot, &snapshot->claims[i], known);
+		}
+	}
+	for (size_t i = 0; i < known; i++)
+		differing += snapshot->processes[i].differs;
+	if (differing)
+		snapshot_note(snapshot,
+			      "%zu process%s: book and tt-metal's region disagree; the book is "
+			      "counted",
+			      differing, differing == 1 ? "" : "es");
+	return r;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What is wanted of a snapshot. Without a limit it has the totals of every process, and all buffers
+ * that the filter lets through. With one it is a page of buffers, or the first of them in some order;
+ * then only books that had to be looked at are in it, so that a page costs what a page holds.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/filter.h"
+#include "model/page-cursor.h"
+#include "model/snapshot.h"
+
+struct namer;
+
+struct source_request {
+	bool buffers;
+	bool incidents;
+	bool ended;           /* buffers of dead processes too, if somebody holds their books */
+	struct filter filter; /* for buffers and incidents; totals are never filtered */
+
+	size_t limit;       /* of buffers; 0 = all of them */
+	bool has_after;     /* of a page: */
+	struct place after; /* where the one before it ended */
+	bool sorted;        /* not a page but the first @limit of all; @after is not looked at */
+	enum snapshot_order order;
+
+	bool is_own;         /* who asks will change the snapshot: totals too must not be shared */
+	bool unnamed;        /* who asks does not look at stacks: nobody need look for names */
+	struct namer *namer; /* for native frames of stacks; NULL = they stay addresses */
+};

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * One view over all sources, which every tool draws from. Sources fill it with processes, their parts
+ * of devices, buffers and incidents; snapshot_finish() merges the devices, and from then on nothing
+ * changes. No fds, no clock: the moment is handed in. All times are CLOCK_REALTIME in ns, 0 = never;
+ * all texts are valid UTF-8 and live as long as the snapshot.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/pool.h"
+#include "book/format/layout.h"
+#include "model/page-cursor.h"
+
+/* What one caller may make a snapshot hold; beyond it the lists are cut, and a note says so. */
+#define SNAPSHOT_NOTES_MAX 100u
+#define SNAPSHOT_BUFFERS_MAX (UINT32_C(1) << 24)
+#define SNAPSHOT_INCIDENTS_MAX 100000u
+
+#define SNAPSHOT_CLAIMS_MAX 65536u
+#define SNAPSHOT_CARDS_MAX 1024u
+
+#define SNAPSHOT_TYPE_NONE UINT32_MAX
+
+#define SNAPSHOT_FLAG_ALIAS 0x04u /* TTMEM_FLAG_ALIAS: lies inside another buffer */
+
+enum snapshot_bound {
+	SNAPSHOT_EXACT = 0,
+	SNAPSHOT_AT_LEAST = 1, /* allocations went unrecorded */
+	SNAPSHOT_AT_MOST = 2,  /* frees went unrecorded */
+};
+
+/* Everything counted of one type of memory, of one process on one device. */
+struct snapshot_memory {
+	uint64_t used;
+	uint64_t buffers;
+	uint64_t peak;
+	uint64_t allocs;
+	uint64_t frees;
+	uint64_t allocs_before, frees_before; /* of these, before the daemon that tells them ran */
+	uint64_t unknown_frees;
+	uint64_t double_frees;
+	uint64_t size_changes;
+	uint64_t realloc_live;
+	uint64_t ambiguous_frees;
+	uint64_t hooked;
+	uint64_t overflow_frees;
+	uint64_t last_ns;
+	uint32_t bound;       /* enum snapshot_bound */
+	bool peak_is_unknown; /* two books were added: their peaks need not have been at one time */
+};
+
+/* Where memory of a type lies: the addresses base to base + size - 1 in each of the banks. All 0: not known. */
+struct snapshot_window {
+	uint64_t base;
+	uint64_t size;
+	uint32_t banks;
+	uint32_t alignment;
+};
+
+/* What a process declared of a device. */
+struct snapshot_facts {
+	bool declared;
+	bool remote;
+	uint64_t unique_id; /* 0 = not known */
+	const char *arch;   /* NULL = not known */
+	const char *card;
+	uint64_t closed_ns; /* 0 = open */
+	uint64_t capacity[BOOK_TYPES];
+	struct snapshot_window windows[BOOK_TYPES];
+	uint64_t dram_bank_size; /* 0 = not known; likewise the next */
+	uint32_t dram_banks;
+	uint32_t l1_per_core;
+};
+
+/* A process's part of a device. */
+struct snapshot_part {
+	uint32_t device; /* as the process numbers it */
+	uint32_t row;    /* index into snapshot->devices, once finished */
+	struct snapshot_facts facts;
+	struct snapshot_memory memory[BOOK_TYPES];
+
+	/* Once finished, of a part that tt-metal's region tells of as well: what that says. It is never
+	 * counted; where it is not what the memory above says, differs is set. */
+	bool claimed;
+	bool is_claim_only; /* the book has nothing of this device */
+	bool differs;
+	uint64_t claimed_used[BOOK_TYPES];
+};
+
+struct snapshot_process {
+	uint32_t pid;
+	uint32_t ns_pid; /* as the process sees itself */
+	uint64_t start_ticks;
+	uint64_t start_ns;
+	const char *comm;
+	const char *user;
+	uint32_t user_id;
+	uint32_t maker_id; /* user at the time when the book was made: who may see its details */
+	const char *container; /* NULL = none */
+	const char
+		*phase; /* that it had when its book was made; only if it has rows; NULL = none */
+	const char *source; /* "book", "socket", "kernel", "tt-metal" (a region), "driver" */
+	bool alive;
+	bool exact;
+	bool stale;     /* only a region still names it, and it has ended; alive is false */
+	bool untracked; /* has a device open and tells nothing: all of its memory is unknown */
+	bool differs;   /* one of its parts does */
+	uint64_t last_ns;
+	struct book_rejected rejected;
+
+	/* Not to be set by who adds a process. */
+	struct snapshot_part *parts;
+	size_t part_count;
+	size_t part_capacity;
+	uint32_t books; /* that were read; 0 = all that is known are totals, told by others */
+};
+
+/* A device over all living processes. */
+struct snapshot_device_memory {
+	uint64_t used;
+	uint64_t buffers;
+	uint64_t peak;
+	bool peak_is_unknown;
+	uint64_t capacity;             /* 0 = not known */
+	struct snapshot_window window; /* of who declared the capacity */
+	uint32_t bound;
+};
+
+/* Values of a card's sensors, in thousandths but for clocks (MHz) and the fan (turns per minute). */
+enum snapshot_sensor {
+	SNAPSHOT_TEMPERATURE = 0, /* 1/1000 degree Celsius, may be negative */
+	SNAPSHOT_POWER = 1,       /* mW */
+	SNAPSHOT_VOLTAGE = 2,     /* mV */
+	SNAPSHOT_CURRENT = 3,     /* mA */
+	SNAPSHOT_AICLK = 4,
+	SNAPSHOT_AXICLK = 5,
+	SNAPSHOT_ARCCLK = 6,
+	SNAPSHOT_FAN = 7,
+	SNAPSHOT_SENSORS = 8,
+};
+
+struct snapshot_telemetry {
+	uint32_t known; /* bit 1 << sensor: there is a value */
+	int64_t value[SNAPSHOT_SENSORS];
+};
+
+/* A chip with a connection to the host, as the driver tells it. */
+struct snapshot_card {
+	uint32_t number;    /* N of /dev/tenstorrent/N */
+	uint64_t unique_id; /* ASIC id; 0 = not known, likewise the next */
+	uint64_t serial;    /* of the board; chips of one board share it */
+	const char *arch;   /* NULL = not known, likewise the next */
+	const char *card;
+	const char *bus; /* "0000:c1:00.0" */
+	const char *firmware;
+	struct snapshot_telemetry telemetry;
+};
+
+/*
+ * What a process is said to have of a device, by others than its own book: tt-metal's region of the
+ * device, or the driver (which knows only that it is open). Whether it is counted is decided when the
+ * snapshot is finished, in resolve-claims.c.
+ */
+struct snapshot_claim {
+	struct snapshot_process process; /* who, as for snapshot_add_process() */
+	uint32_t device;
+	struct snapshot_facts facts;
+	bool is_open_only; /* the driver's: nothing is known of memory */
+	uint32_t types;    /* bit 1 << type: it tells of that type */
+	uint64_t used[BOOK_TYPES];
+	uint64_t last_ns;
+};
+
+struct snapshot_device {
+	uint32_t device; /* the driver's number, else the smallest that a process has for it */
+	uint64_t unique_id;
+	const char *arch;
+	const char *card;
+	bool remote;
+	bool by_number;     /* no unique id: told apart by number only */
+	bool closed;        /* every living process that had it has closed it */
+	uint32_t processes; /* living ones that tell of their memory */
+	uint32_t untracked; /* living ones that have it open and do not */
+	uint32_t stale;     /* ended ones that only a region still names */
+	bool present;       /* the driver has it; then: */
+	uint32_t number;    /* N of /dev/tenstorrent/N */
+	uint64_t serial;    /* 0 = not known */
+	const char *bus;    /* NULL = not known, likewise firmware */
+	const char *firmware;
+	struct snapshot_telemetry telemetry;
+	uint32_t cores;  /* 0 = not known */
+	uint32_t origin; /* private to merge.c */
+	struct snapshot_device_memory memory[BOOK_TYPES];
+};
+
+struct snapshot_buffer {
+	uint32_t process; /* index */
+	uint32_t device;  /* as the process numbers it */
+	uint64_t address;
+	uint64_t size;
+	uint64_t born_ns;
+	const char *name;  /* NULL = none */
+	const char *phase; /* NULL = none */
+	const char *stack; /* "file:line:function -> ...", outermost first; NULL = none */
+	uint32_t thread;
+	uint32_t refs;
+	uint8_t type;
+	uint8_t flags; /* TTMEM_FLAG_... */
+	uint8_t kernel_sort;
+	uint8_t reserved;
+	uint32_t banks;         /* 0 = all */
+	uint64_t size_per_bank; /* room that it takes in each bank; 0 = not said */
+};
+
+struct snapshot_party {
+	bool known;
+	uint64_t time_ns;
+	uint64_t size;
+	uint32_t thread;
+	const char *name;
+	const char *phase;
+	const char *stack; /* as a buffer's */
+};
+
+struct snapshot_incident {
+	const char *kind;
+	uint32_t process;
+	uint32_t device;
+	uint32_t type; /* SNAPSHOT_TYPE_NONE = not known */
+	bool has_address;
+	uint64_t address;
+	uint64_t size;
+	uint64_t largest_free; /* UINT64_MAX = not known */
+	uint64_t count;
+	uint64_t time_ns;
+	uint64_t last_ns;
+	struct snapshot_party first, second;
+};
+
+struct snapshot {
+	uint32_t refs; /* atomic */
+	uint64_t time_ns;
+	bool exact; /* every figure in it is */
+
+	struct snapshot_process *processes;
+	size_t process_count, process_capacity;
+	struct snapshot_device *devices;
+	size_t device_count, device_capacity;
+	struct snapshot_buffer *buffers;
+	size_t buffer_count, buffer_capacity;
+	bool has_next;     /* the buffers are a page, and not the last one: */
+	struct place next; /* where it ends */
+	struct snapshot_incident *incidents;
+	size_t incident_count, incident_capacity;
+	struct snapshot_card *cards;
+	size_t card_count, card_capacity;
+	struct snapshot_claim *claims;
+	size_t claim_count, claim_capacity;
+	size_t closed_regions; /* of tt-metal, that nobody who was asked may read */
+	const char **notes;
+	size_t note_count, note_capacity;
+	size_t notes_lost;
+
+	struct pool texts;
+};
+
+/* Both count references: a finished snapshot may be shared by threads, and then nobody may change it. */
+struct snapshot *snapshot_new(uint64_t time_ns);
+struct snapshot *snapshot_ref(struct snapshot *snapshot);
+struct snapshot *snapshot_free(struct snapshot *snapshot);
+
+/*
+ * Finds the process with @identity's pid, start and state of life, or adds it. Who adds a second book to
+ * a process adds to what is there. 0 or -ENOMEM.
+ */
+int snapshot_add_process(struct snapshot *snapshot, const struct snapshot_process *identity,
+			 uint32_t *ret_index);
+
+/* The process's part of @device, added if need be. NULL: no memory. */
+struct snapshot_part *snapshot_part(struct snapshot *snapshot, uint32_t process, uint32_t device);
+
+/* One more part, also if there is one of that number already. NULL: no memory. */
+struct snapshot_part *snapshot_add_part(struct snapshot *snapshot, uint32_t process,
+					uint32_t device);
+
+/* The first of that number, NULL if there is none. */
+const struct snapshot_part *snapshot_find_part(const struct snapshot *snapshot, uint32_t process,
+					       uint32_t device);
+
+/*
+ * The device that @process calls @device: of its part, or if it has none there, as before its first allocation, the
+ * only one of that number. @ret_row: index into devices. False: there is none, or there are several.
+ */
+bool snapshot_find_row(const struct snapshot *snapshot, uint32_t process, uint32_t device,
+		       uint32_t *ret_row);
+
+/* All that a process holds, over its devices and types; sums stop at the top. */
+void snapshot_process_totals(const struct snapshot_process *process, uint64_t *ret_bytes,
+			     uint64_t *ret_buffers);
+
+/* Adds one book's counters to what is there of a type. */
+void snapshot_add_memory(struct snapshot_memory *to, const struct snapshot_memory *more);
+
+/* 0, -ENOMEM, or -ENOBUFS beyond the maximum (and then a note is there). */
+int snapshot_add_buffer(struct snapshot *snapshot, const struct snapshot_buffer *buffer);
+int snapshot_add_incident(struct snapshot *snapshot, const struct snapshot_incident *incident);
+int snapshot_add_card(struct snapshot *snapshot, const struct snapshot_card *card);
+int snapshot_add_claim(struct snapshot *snapshot, const struct snapshot_claim *claim);
+
+/* Device memory that a row stands for: none if what it lies in is counted. */
+uint64_t snapshot_buffer_bytes(const struct snapshot_buffer *buffer);
+
+/*
+ * For who judges what was left: takes rows without device memory (aliases, the kernels of a program that lie
+ * in a buffer) out of the list and out of the processes' counts of buffers. They are nobody's leak.
+ */
+void snapshot_drop_empty(struct snapshot *snapshot);
+
+/* A line for people. Never fails: what cannot be kept is counted. */
+void snapshot_note(struct snapshot *snapshot, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Text of another process; NULL for none, and if memory has run out. */
+const char *snapshot_text(struct snapshot *snapshot, const char *bytes, size_t length);
+
+/* Decides what is counted, merges devices and sums up. 0 or -ENOMEM. */
+int snapshot_finish(struct snapshot *snapshot);
+
+enum snapshot_order {
+	SNAPSHOT_BY_SIZE = 0,  /* largest first */
+	SNAPSHOT_BY_AGE = 1,   /* oldest first */
+	SNAPSHOT_BY_PLACE = 2, /* process, device, address */
+};
+
+/* Less than 0 if @a comes first. Never 0 but for the same buffer: an order of all of them. */
+int snapshot_compare_buffers(const struct snapshot_buffer *a, const struct snapshot_buffer *b,
+			     enum snapshot_order order);
+
+/* Until then buffers are in the order of processes and devices. */
+void snapshot_sort_buffers(struct snapshot *snapshot, enum snapshot_order order);

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The first few of very many buffers in some order: a heap with the last of them on top, so that each
+ * of the many costs one comparison and no memory.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "model/snapshot.h"
+
+/* Whether @buffer belongs to the first @limit seen so far; its texts need not be there yet. */
+bool top_wants(const struct snapshot *snapshot, const struct snapshot_buffer *buffer, size_t limit,
+	       enum snapshot_order order);
+
+/* Takes one that top_wants(), and lets go of the last. 0 or -ENOMEM. */
+int top_add(struct snapshot *snapshot, const struct snapshot_buffer *buffer, size_t limit,
+	    enum snapshot_order order);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The seven kinds of memory, by number and by name, and the words for what happens to buffers. */
+
+#include <stdint.h>
+
+#include "book/format/layout.h"
+
+/* By number, as TTMEM_DRAM and its like in <ttmem/ttmem.h>, which only applications include. */
+enum types_type {
+	TYPES_DRAM = 0,
+	TYPES_L1 = 1,
+	TYPES_SYSTEM_MEMORY = 2,
+	TYPES_L1_SMALL = 3,
+	TYPES_TRACE = 4,
+	TYPES_CB = 5,
+	TYPES_KERNEL = 6,
+};
+
+/* "DRAM" to "KERNEL"; NULL for a number that is no type. */
+const char *types_name(uint32_t type);
+
+/* The type of that name, in any case. -EINVAL if there is none. */
+int types_parse(const char *name, uint32_t *ret_type);
+
+/* What lies in the same memory: TRACE in DRAM; L1_SMALL, CB and KERNEL in L1. For people only. */
+uint32_t types_folded(uint32_t type);
+
+/* Words of the JSON documents. NULL for a number that is none. */
+const char *types_op_name(uint32_t op);         /* enum book_op: "alloc", "double_free" */
+const char *types_incident_name(uint32_t kind); /* enum book_incident_kind */
+const char *types_source_name(uint32_t source); /* enum book_source: "book", "socket", "kernel" */
+const char *types_kernel_sort_name(uint32_t sort); /* "application", "fabric", "dispatch" */
+const char *types_flag_name(uint32_t bit);         /* bit number of TTMEM_FLAG_...: "alias" */

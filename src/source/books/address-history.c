@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What books still know of one address. The table is read first and the log after it: whatever happened
+ * in between is in the log, and the log has the last word.
+ */
+
+#include "source/books/address-history.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "book/read/log.h"
+#include "book/read/view.h"
+#include "model/filter.h"
+#include "model/history.h"
+#include "model/snapshot-request.h"
+#include "model/snapshot.h"
+#include "model/timebase.h"
+#include "source/books/book-private.h"
+#include "source/books/book-source.h"
+#include "source/books/scan.h"
+
+#define TRAIL_GRAVE_UNITS (BOOK_GRAVES * (uint32_t)sizeof(struct book_grave) / BOOK_UNIT)
+#define TRAIL_TRIES 6
+#define TRAIL_AHEAD 4u /* events that an owner may be writing over the oldest ones */
+
+struct trail {
+	struct scan_book *book;
+	struct snapshot *snapshot;
+	uint64_t address;
+	uint32_t types;
+	struct source_request request; /* for the next: what stacks are read with */
+	struct book_reading reading;
+
+	/* Of one shard. */
+	struct history_logged *events;
+	size_t event_count, event_capacity;
+	struct book_grave *graves;
+	size_t grave_count;
+	struct book_record records[BOOK_TYPES];
+	size_t record_count;
+	bool complete;
+};
+
+static void trail_deinit(struct trail *trail)
+{
+	book_reading_deinit(&trail->reading);
+	free(trail->events);
+	free(trail->graves);
+}
+
+static const char *trail_text(void *context, uint32_t id)
+{
+	struct trail *trail = context;
+	size_t length;
+	const char *bytes = reader_string(&trail->book->reader, id, &length);
+
+	return bytes ? snapshot_text(trail->snapshot, bytes, length) : NULL;
+}
+
+static const char *trail_stack(void *context, uint32_t id)
+{
+	struct trail *trail = context;
+
+	return book_stack_text(&trail->reading, id);
+}
+
+static int trail_keep_event(struct trail *trail, const struct book_event *event, uint64_t number)
+{
+	struct history_logged *events;
+
+	events = array_grow(trail->events, &trail->event_capacity, trail->event_count + 1,
+			    sizeof(*events));
+	if (!events)
+		return -ENOMEM;
+	trail->events = events;
+	events[trail->event_count++] = (struct history_logged){number, *event};
+	return 0;
+}
+
+/* As much of the log as can be had before its owner writes over it. */
+static int trail_drain(struct trail *trail, const struct log_place *place, struct log *log)
+{
+	struct reader *reader = &trail->book->reader;
+	uint64_t ahead = TRAIL_AHEAD;
+	int r = -EOVERFLOW;
+
+	for (int i = 0; r == -EOVERFLOW && i < TRAIL_TRIES; i++, ahead *= 8) {
+		uint64_t head, first = 1;
+
+		r = log_head(reader, place->device, &head);
+		if (r < 0)
+			return r;
+		if (head + ahead > place->events)
+			first = head + bits_min(ahead, place->events) - place->events + 1;
+		log_start(log, place, first);
+		r = log_drain(log, reader);
+	}
+	return r;
+}
+
+static int trail_read_log(struct trail *trail, const struct book_shard *page, uint32_t device)
+{
+	CLEANUP(log_deinit) struct log log = {0};
+	struct log_place place;
+	int r;
+
+	r = log_find(&trail->book->reader, page, device, &place);
+	if (r == 0)
+		r = trail_drain(trail, &place, &log);
+	if (r < 0)
+		return r;
+	trail->complete = log.first == 1;
+	for (uint64_t i = 0; r == 0 && i < log.count; i++) {
+		if (log.events[i].record.address == trail->address)
+			r = trail_keep_event(trail, &log.events[i], log.first + i);
+	}
+	return r;
+}
+
+/* The graveyard, oldest first, without what the owner may have been writing meanwhile. */
+static int trail_read_graves(struct trail *trail, const struct book_shard *page, uint32_t device)
+{
+	struct reader *reader = &trail->book->reader;
+	uint64_t from, after, count = page->graves;
+	int r;
+
+	trail->grave_count = 0;
+	if (count == 0 || !reader_segment_is(reader, page->graves_unit, TRAIL_GRAVE_UNITS, device,
+					     BOOK_SEGMENT_GRAVES))
+		return 0;
+	if (!trail->graves)
+		trail->graves = calloc(BOOK_GRAVES, sizeof(*trail->graves));
+	if (!trail->graves)
+		return -ENOMEM;
+	from = count > BOOK_GRAVES ? count - BOOK_GRAVES : 0;
+	for (uint64_t n = from; n < count; n++) {
+		struct book_grave *grave = &trail->graves[trail->grave_count];
+
+		r = file_read(reader->file,
+			      book_unit_offset(page->graves_unit) +
+				      n % BOOK_GRAVES * sizeof(*grave),
+			      grave, sizeof(*grave));
+		if (r < 0)
+			return r;
+		if (grave->address != trail->address)
+			continue;
+		r = file_read(reader->file,
+			      book_shard_offset(device) + offsetof(struct book_shard, graves),
+			      &after, sizeof(after));
+		if (r < 0)
+			return r;
+		trail->grave_count += after < n + BOOK_GRAVES;
+	}
+	return 0;
+}
+
+static void trail_find_records(struct trail *trail, const struct view *view)
+{
+	struct view_iterator it = {0};
+
+	trail->record_count = 0;
+	while (view_next(view, &it) && trail->record_count < BOOK_TYPES) {
+		if (it.record->address == trail->address)
+			trail->records[trail->record_count++] = *it.record;
+	}
+}
+
+static int trail_read_shard(struct trail *trail, struct view *view, uint32_t device)
+{
+	struct reader *reader = &trail->book->reader;
+	struct book_shard page;
+	int r;
+
+	trail->event_count = 0;
+	r = view_read(view, reader, device, trail->book->alive ? VIEW_LIVING : VIEW_DEAD);
+	if (r < 0)
+		return r;
+	trail_find_records(trail, view);
+	if (!view->rows_exact)
+		trail->snapshot->exact = false;
+	r = file_read(reader->file, book_shard_offset(device), &page, sizeof(page));
+	if (r == 0)
+		r = trail_read_graves(trail, &page, device);
+	if (r == 0)
+		r = trail_read_log(trail, &page, device);
+	return r;
+}
+
+static int trail_collect_shard(struct trail *trail, struct view *view, uint32_t process,
+			       uint32_t device, struct history *history)
+{
+	struct history_shard shard = {
+		.process = process,
+		.device = device,
+		.address = trail->address,
+		.types = trail->types,
+		.text = trail_text,
+		.stack = trail_stack,
+		.context = trail,
+	};
+	struct timebase timebase;
+	int r = trail_read_shard(trail, view, device);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) {
+		trail->snapshot->exact = false;
+		snapshot_note(trail->snapshot,
+			      "pid %" PRIu32 ", device %" PRIu32 ": its history cannot be read: %s",
+			      trail->book->owner.pid, device,
+			      r == -EOVERFLOW ? "the process is too fast" : reader_strerror(r));
+		return 0;
+	}
+	book_timebase(trail->book, &timebase);
+	shard.timebase = &timebase;
+	shard.complete = trail->complete;
+	shard.events = trail->events;
+	shard.event_count = trail->event_count;
+	shard.graves = trail->graves;
+	shard.grave_count = trail->grave_count;
+	shard.records = trail->records;
+	shard.record_count = trail->record_count;
+	return history_add_shard(history, &shard);
+}
+
+int trail_collect(struct scan_book *book, const struct trail_wish *wish, struct view *view,
+		  struct snapshot *snapshot, struct history *history)
+{
+	const struct filter *filter = &wish->filter;
+	CLEANUP(trail_deinit)
+	struct trail trail = {
+		.book = book,
+		.snapshot = snapshot,
+		.address = wish->address,
+		.request = {.namer = wish->namer},
+		.reading = {.book = book, .snapshot = snapshot},
+	};
+	int64_t device = reader_next_shard(&book->reader, 0);
+	uint32_t process;
+	int r;
+
+	if (!filter_wants_pid(filter, book->owner.pid))
+		return 0;
+	trail.reading.request = &trail.request;
+	if (filter->has_type)
+		trail.types = 1u << filter->type;
+	r = book_add_process(book, snapshot, &process);
+	while (r == 0 && device >= 0) {
+		struct book_device facts = {0};
+
+		/* What was not declared has no unique id to ask for. */
+		(void)reader_device(&book->reader, (uint32_t)device, &facts);
+		if (filter_wants_device(filter, (uint32_t)device, facts.unique_id)) {
+			struct snapshot_part *part =
+				snapshot_part(snapshot, process, (uint32_t)device);
+
+			if (!part)
+				return -ENOMEM;
+			part->facts.unique_id = facts.unique_id;
+			r = trail_collect_shard(&trail, view, process, (uint32_t)device, history);
+		}
+		device = reader_next_shard(&book->reader, (uint32_t)device + 1);
+	}
+	return r;
+}

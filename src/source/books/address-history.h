@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What books still know of one address: log, graveyard and table of each shard. */
+
+#include <stdint.h>
+
+#include "model/filter.h"
+
+struct history;
+struct namer;
+struct scan_book;
+struct snapshot;
+struct view;
+
+struct trail_wish {
+	uint64_t address;
+	struct filter filter;
+	struct namer *namer; /* for native frames of stacks; NULL = they stay addresses */
+};
+
+/*
+ * Adds what @book knows of the address to @history, and its owner to @snapshot. @view is only lent. 0 or a
+ * negative errno; what cannot be read becomes a note.
+ */
+int trail_collect(struct scan_book *book, const struct trail_wish *wish, struct view *view,
+		  struct snapshot *snapshot, struct history *history);

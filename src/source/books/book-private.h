@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What the parts of reading a book share; nobody else includes this. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/snapshot.h"
+#include "model/timebase.h"
+
+#define BOOK_TEXTS 1024u  /* places of the cache from string ids to texts */
+#define BOOK_STACKS 4096u /* likewise from those of stacks */
+#define BOOK_SHAPES 256u  /* likewise from those of shapes */
+#define BOOK_STACK_FRAMES 64u
+
+struct book_frame;
+struct namer_place;
+struct scan_book;
+struct source_request;
+struct view;
+
+struct book_reading {
+	struct scan_book *book;
+	const struct source_request *request;
+	struct view *view;
+	struct snapshot *snapshot;
+	struct timebase timebase;
+	uint64_t deadline;
+	bool is_late; /* there was no time for all rows: from now on totals only */
+	uint32_t process;
+
+	/* The book's memo tells what there is; or is being made, which ends with the first failure. */
+	bool recalls, learns;
+	size_t recalled; /* shards of the memo that lie behind us */
+
+	/* NULL until the first text or shape: most readings are of totals. */
+	struct book_caches {
+		struct {
+			uint32_t id;
+			const char *text;
+		} texts[BOOK_TEXTS];
+		struct {
+			uint32_t id;
+			struct book_shape shape;
+		} shapes[BOOK_SHAPES];
+	} * caches;
+	struct book_stack_known {
+		uint32_t id;
+		const char *text;
+	} * stacks; /* NULL until the first one */
+};
+
+void book_reading_deinit(struct book_reading *reading);
+
+/* NULL: no memory, then without. */
+struct book_caches *book_caches(struct book_reading *reading);
+
+static inline struct snapshot_process *book_process(const struct book_reading *reading)
+{
+	return &reading->snapshot->processes[reading->process];
+}
+
+/* Adds what the book declares of devices. 0 or a negative errno. */
+int book_devices(struct book_reading *reading);
+
+/* A string of the book as text of the snapshot; NULL = none. */
+const char *book_text(struct book_reading *reading, uint32_t id);
+
+/*
+ * Where a native frame is, for a namer. @path: of the module, NULL = not known. False: then there is
+ * nothing to ask for.
+ */
+bool book_place(const struct scan_book *book, const struct book_frame *frame,
+		const struct book_module *module, const char *path, struct namer_place *ret_place);
+
+/* A stack of the book as one line, outermost frame first; NULL = none. */
+const char *book_stack_text(struct book_reading *reading, uint32_t id);
+
+/*
+ * The order in which a stack's frames are shown, innermost first; see book-merge.c. @native of them are
+ * native, the rest of @count, at most BOOK_STACK_FRAMES, Python. Return: how many are shown.
+ */
+size_t book_merge(struct book_reading *reading, const struct book_frame *frames, size_t native,
+		  size_t count, uint8_t *ret_order);
+
+/* Adds the book's incidents. 0 or a negative errno. */
+int book_collect_incidents(struct book_reading *reading);
+
+/*
+ * Rows, see book-rows.c. Whether the book has to be looked at, where in it rows are wanted from (the
+ * first device, and a device's first slot), whether there are enough; and the rows of the view. 0 or a
+ * negative errno.
+ */
+bool book_rows_touch(const struct book_reading *reading);
+uint32_t book_rows_first_device(const struct book_reading *reading);
+uint32_t book_rows_first(const struct book_reading *reading, uint32_t device);
+bool book_rows_done(const struct book_reading *reading);
+void book_rows_late(struct book_reading *reading, uint32_t slot); /* time is up after this one */
+int book_rows(struct book_reading *reading);

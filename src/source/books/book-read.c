@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * One book into the snapshot. A book has a deadline: its owner may be hostile, and whoever looks at
+ * everybody's books must not be held by one of them. What is not read in time makes the process
+ * inexact, and a note says so.
+ */
+
+#include "source/books/book-source.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "book/read/view.h"
+#include "model/snapshot-request.h"
+#include "source/books/book-private.h"
+#include "source/books/scan.h"
+
+/* A book of 1000 devices is read in 20 ms, one of 16M buffers in a second or two. */
+#define BOOK_TOTALS_NS 1000000000u
+#define BOOK_BUFFERS_NS UINT64_C(10000000000)
+
+/* Of a page: 1.5 MiB, so that it costs little. Of the first few of all: 262,144 buffers, 12 MiB. */
+#define BOOK_PAGE_SEGMENTS 1u
+#define BOOK_SORTED_SEGMENTS 8u
+
+void book_reading_deinit(struct book_reading *reading)
+{
+	free(reading->caches);
+	reading->caches = NULL;
+	free(reading->stacks);
+	reading->stacks = NULL;
+}
+
+struct book_caches *book_caches(struct book_reading *reading)
+{
+	if (!reading->caches)
+		reading->caches = calloc(1, sizeof(*reading->caches));
+	return reading->caches;
+}
+
+/* Texts repeat: most buffers of a process have one of a few names. */
+const char *book_text(struct book_reading *reading, uint32_t id)
+{
+	struct book_caches *caches = id ? book_caches(reading) : NULL;
+	uint32_t place = id % BOOK_TEXTS;
+	const char *bytes, *text;
+	size_t length;
+
+	if (id == 0)
+		return NULL;
+	if (caches && caches->texts[place].id == id)
+		return caches->texts[place].text;
+	bytes = reader_string(&reading->book->reader, id, &length);
+	if (!bytes)
+		return NULL;
+	text = snapshot_text(reading->snapshot, bytes, length);
+	if (caches) {
+		caches->texts[place].id = id;
+		caches->texts[place].text = text;
+	}
+	return text;
+}
+
+static uint32_t book_bound(uint64_t inexact, uint32_t type)
+{
+	if (inexact & BOOK_INEXACT_LOW << type)
+		return SNAPSHOT_AT_LEAST;
+	return inexact & BOOK_INEXACT_HIGH << type ? SNAPSHOT_AT_MOST : SNAPSHOT_EXACT;
+}
+
+static int book_collect_counters(struct book_reading *reading)
+{
+	const struct view *view = reading->view;
+	struct snapshot_process *process = book_process(reading);
+	struct snapshot_part *part =
+		snapshot_part(reading->snapshot, reading->process, view->device);
+
+	if (!part)
+		return -ENOMEM;
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		const struct book_hot *hot = &view->hot[type];
+		const struct book_cold *cold = &view->cold[type];
+		struct snapshot_memory memory = {
+			.used = hot->bytes,
+			.buffers = hot->buffers,
+			.peak = hot->peak,
+			.allocs = hot->allocs,
+			.frees = hot->frees,
+			.unknown_frees = cold->unknown_frees,
+			.double_frees = cold->double_frees,
+			.size_changes = cold->size_changes,
+			.realloc_live = cold->realloc_live,
+			.ambiguous_frees = cold->ambiguous_frees,
+			.hooked = cold->hooked,
+			.overflow_frees = cold->overflow_frees,
+			.last_ns = timebase_ns(&reading->timebase, hot->last),
+			.bound = book_bound(view->inexact, type),
+		};
+
+		snapshot_add_memory(&part->memory[type], &memory);
+		process->last_ns = bits_max(process->last_ns, memory.last_ns);
+		if (memory.bound != SNAPSHOT_EXACT)
+			process->exact = false;
+	}
+	return 0;
+}
+
+/* Whether there is time for one more device. False: there is none, and a note says so. */
+static bool book_has_time(struct book_reading *reading, uint32_t device)
+{
+	const struct source_request *request = reading->request;
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	bool goes_on;
+
+	if (now <= reading->deadline)
+		return true;
+	/* Of what an ended process left the sum must be right, even if not all of it can be listed. A
+	 * page goes on where it ended. */
+	goes_on = !reading->is_late && request->buffers && (!request->limit || request->sorted);
+	if (goes_on) {
+		reading->is_late = true;
+		reading->deadline = now + BOOK_TOTALS_NS;
+		reading->snapshot->exact = false;
+	} else {
+		book_process(reading)->exact = false;
+	}
+	snapshot_note(reading->snapshot,
+		      "pid %" PRIu32 ": takes too long to read; %s device %" PRIu32
+		      " and later ones%s",
+		      reading->book->owner.pid, goes_on ? "of" : "without", device,
+		      goes_on ? " totals only" : "");
+	return goes_on;
+}
+
+static bool book_wants_rows(const struct book_reading *reading, uint32_t device)
+{
+	const struct filter *filter = &reading->request->filter;
+	const struct snapshot_part *part =
+		snapshot_find_part(reading->snapshot, reading->process, device);
+
+	return reading->request->buffers && !reading->is_late &&
+	       filter_wants_pid(filter, reading->book->owner.pid) &&
+	       filter_wants_device(filter, device, part ? part->facts.unique_id : 0);
+}
+
+/* What was wrong with reading a shard. 0 or -ENOMEM. */
+static int book_note_shard(struct book_reading *reading, uint32_t device, int result)
+{
+	struct snapshot_process *process = book_process(reading);
+
+	if (result == -ENOMEM)
+		return result;
+	process->exact = false;
+	snapshot_note(reading->snapshot, "pid %" PRIu32 ", device %" PRIu32 ": cannot be read: %s",
+		      process->pid, device,
+		      result == -EBADMSG ? "its book contradicts itself" : reader_strerror(result));
+	return 0;
+}
+
+/* The rows of a view, if it has them. */
+static int book_collect_view(struct book_reading *reading)
+{
+	const struct view *view = reading->view;
+	struct snapshot_process *process = book_process(reading);
+
+	if (!view->rows_exact) {
+		reading->snapshot->exact = false;
+		snapshot_note(reading->snapshot,
+			      "pid %" PRIu32 ", device %" PRIu32
+			      ": writes faster than its buffers can be read; totals only",
+			      process->pid, view->device);
+		return 0;
+	}
+	if (!view->adds_up) {
+		process->exact = false;
+		snapshot_note(reading->snapshot,
+			      "pid %" PRIu32 ", device %" PRIu32
+			      ": buffers and counters do not agree",
+			      process->pid, view->device);
+	}
+	return book_rows(reading);
+}
+
+/* Counters of a living owner, from what they were the last time. */
+static int book_read_totals(struct book_reading *reading, uint32_t device)
+{
+	struct memo *memo = &reading->book->memo;
+	struct quiet nothing = {0};
+	struct quiet *known = reading->recalls ? &memo->shards[reading->recalled].known : &nothing;
+	int r = view_read_totals_since(reading->view, &reading->book->reader, device, known);
+
+	if (r == 0 && reading->learns)
+		memo_add_shard(memo, device, known);
+	return r;
+}
+
+/* All rows of a shard, or none. */
+static int book_collect_shard(struct book_reading *reading, uint32_t device)
+{
+	enum view_owner owner = reading->book->alive ? VIEW_LIVING : VIEW_DEAD;
+	struct reader *reader = &reading->book->reader;
+	bool rows = book_wants_rows(reading, device);
+	int r;
+
+	if (rows)
+		r = view_read(reading->view, reader, device, owner);
+	else if (owner == VIEW_LIVING)
+		r = book_read_totals(reading, device);
+	else
+		r = view_read_totals(reading->view, reader, device, owner);
+	if (r < 0) {
+		reading->learns = false;
+		return book_note_shard(reading, device, r);
+	}
+	r = book_collect_counters(reading);
+	return r < 0 || !rows ? r : book_collect_view(reading);
+}
+
+/* The same in parts, for as many rows as are wanted. */
+static int book_collect_parts(struct book_reading *reading, uint32_t device)
+{
+	enum view_owner owner = reading->book->alive ? VIEW_LIVING : VIEW_DEAD;
+	uint32_t count = reading->request->sorted ? BOOK_SORTED_SEGMENTS : BOOK_PAGE_SEGMENTS;
+	uint32_t from = book_rows_first(reading, device) / BOOK_SEGMENT_SLOTS;
+	struct view *view = reading->view;
+	int r;
+
+	if (!book_wants_rows(reading, device))
+		return 0;
+	for (uint32_t segment = from; !book_rows_done(reading); segment += count) {
+		r = view_read_part(view, &reading->book->reader, device, owner, segment, count);
+		if (r < 0)
+			return book_note_shard(reading, device, r);
+		r = segment == from ? book_collect_counters(reading) : 0;
+		if (r == 0)
+			r = book_collect_view(reading);
+		if (r < 0 || segment + count >= view->segment_count)
+			return r;
+		if (clock_ns(CLOCK_MONOTONIC) > reading->deadline) {
+			book_rows_late(reading, (segment + count) * BOOK_SEGMENT_SLOTS - 1);
+			return 0;
+		}
+	}
+	return 0;
+}
+
+/* The first at or after @device; each call goes on from the last. -ENXIO: no more. */
+static int64_t book_next_shard(struct book_reading *reading, uint32_t device)
+{
+	const struct memo *memo = &reading->book->memo;
+
+	if (!reading->recalls)
+		return reader_next_shard(&reading->book->reader, device);
+	while (reading->recalled < memo->shard_count &&
+	       memo->shards[reading->recalled].device < device)
+		reading->recalled++;
+	if (reading->recalled == memo->shard_count)
+		return -ENXIO;
+	return memo->shards[reading->recalled].device;
+}
+
+static int book_collect_shards(struct book_reading *reading)
+{
+	int64_t device = book_next_shard(reading, book_rows_first_device(reading));
+
+	while (device >= 0 && !book_rows_done(reading)) {
+		int r;
+
+		if (!book_has_time(reading, (uint32_t)device))
+			return 0;
+		r = reading->request->limit && !reading->is_late
+			    ? book_collect_parts(reading, (uint32_t)device)
+			    : book_collect_shard(reading, (uint32_t)device);
+		if (r < 0)
+			return r;
+		device = book_next_shard(reading, (uint32_t)device + 1);
+	}
+	if (device == -ENXIO && reading->learns)
+		memo_complete(&reading->book->memo, reading->book->reader.header.changes);
+	return device >= 0 || device == -ENXIO ? 0 : (int)device;
+}
+
+/* What a person should know of the book as a whole. */
+static void book_note(struct book_reading *reading)
+{
+	const struct book_header *header = &reading->book->reader.header;
+	struct snapshot_process *process = book_process(reading);
+	uint64_t bytes = 0, buffers = 0;
+	char size[TEXT_NUMBER_SIZE];
+
+	if (header->rejected.paused) {
+		process->exact = false;
+		snapshot_note(reading->snapshot,
+			      "pid %" PRIu32 ": %" PRIu64 " events went unrecorded while paused",
+			      process->pid, header->rejected.paused);
+	}
+	if (header->lost_stacks && reading->request->namer)
+		snapshot_note(reading->snapshot,
+			      "pid %" PRIu32 ": %" PRIu64
+			      " events have no stack, see docs/stacks.md",
+			      process->pid, header->lost_stacks);
+	if (header->lost_frames && reading->request->namer)
+		snapshot_note(reading->snapshot,
+			      "pid %" PRIu32 ": %" PRIu64
+			      " events have no Python frames, see docs/stacks.md",
+			      process->pid, header->lost_frames);
+	if (process->alive)
+		return;
+	for (size_t i = 0; i < process->part_count; i++) {
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			bytes += process->parts[i].memory[type].used;
+			buffers += process->parts[i].memory[type].buffers;
+		}
+	}
+	snapshot_note(reading->snapshot,
+		      "pid %" PRIu32 " (%s) has ended and left %" PRIu64
+		      " buffers, %s; its book is held "
+		      "by pid %" PRIu32,
+		      process->pid, process->comm, buffers, text_size(bytes, size),
+		      reading->book->holder);
+}
+
+/* Only counters of a living owner are remembered, and only whole books. */
+static void book_recall(struct book_reading *reading)
+{
+	struct scan_book *book = reading->book;
+
+	reading->recalls = book->alive && memo_is_current(&book->memo, book->reader.header.changes);
+	reading->learns = book->alive && !reading->recalls && !reading->request->buffers;
+	if (reading->learns)
+		memo_restart(&book->memo);
+}
+
+int book_collect(struct scan_book *book, const struct source_request *request, struct view *view,
+		 struct snapshot *snapshot)
+{
+	CLEANUP(book_reading_deinit)
+	struct book_reading reading = {
+		.book = book,
+		.request = request,
+		.view = view,
+		.snapshot = snapshot,
+		.deadline = clock_ns(CLOCK_MONOTONIC) +
+			    (request->buffers ? BOOK_BUFFERS_NS : BOOK_TOTALS_NS),
+	};
+	int r;
+
+	if (!book_rows_touch(&reading))
+		return 0;
+	r = reader_refresh(&book->reader);
+	if (r == 0)
+		r = book_add_process(book, snapshot, &reading.process);
+	if (r < 0)
+		return r;
+	book_timebase(book, &reading.timebase);
+	book_recall(&reading);
+	r = book_devices(&reading);
+	if (r == 0)
+		r = book_collect_shards(&reading);
+	if (r == 0 && request->incidents)
+		r = book_collect_incidents(&reading);
+	if (r == 0)
+		book_note(&reading);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) {
+		book_process(&reading)->exact = false;
+		snapshot_note(snapshot, "pid %" PRIu32 ": its book cannot be read: %s",
+			      book->owner.pid, reader_strerror(r));
+	}
+	return 0;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Snapshots, histories and followers over hostile books: the input is a list of patches over a small
+ * good book, some made only after a number of reads, as a living owner would. Whatever it says, all
+ * documents can be written and nothing crashes or hangs.
+ *
+ * A patch: region (1 byte), offset in it (2), reads before it is made (1), length (1), bytes.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/emit.h"
+#include "base/pool.h"
+#include "base/unit.h"
+#include "book/read/view.h"
+#include "book/testing/testing-memory.h"
+#include "model/filter.h"
+#include "model/growth.h"
+#include "model/history.h"
+#include "model/json/document.h"
+#include "model/namer.h"
+#include "model/snapshot-request.h"
+#include "model/snapshot.h"
+#include "source/books/address-history.h"
+#include "source/books/book-source.h"
+#include "source/books/follow.h"
+#include "source/books/scan.h"
+#include "source/books/stacks.h"
+
+/* Totals only, by one who remembers: before and after what comes between two reads. */
+static void fuzz_totals(struct scan_book *book, struct view *view)
+{
+	for (int i = 0; i < 3; i++) {
+		const struct source_request request = {0};
+		struct snapshot *snapshot = snapshot_new(1);
+
+		assert(snapshot && book_collect(book, &request, view, snapshot) == 0);
+		assert(snapshot_finish(snapshot) == 0);
+		snapshot_free(snapshot);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define FUZZ_PATCHES 64u
+#define FUZZ_LENGTH 64u
+#define FUZZ_PAGES 3u
+
+struct fuzz_patch {
+	uint64_t offset;
+	uint32_t length;
+	uint32_t after;
+	uint8_t bytes[FUZZ_LENGTH];
+};
+
+struct fuzz {
+	struct testing_memory memory;
+	uint8_t *good; /* the book as it was, to start again from */
+	struct fuzz_patch patches[FUZZ_PATCHES];
+	uint32_t count, next;
+	uint64_t reads;
+	FILE *out;
+};
+
+static struct fuzz *fuzz_new(void)
+{
+	struct fuzz *fuzz = calloc(1, sizeof(*fuzz));
+
+	assert(fuzz);
+	testing_memory_init(&fuzz->memory, TESTING_MEMORY_SIZE);
+	testing_memory_write(&fuzz->memory, BOOK_RING_MIN);
+	testing_memory_fill(&fuzz->memory);
+	fuzz->memory.context = fuzz;
+	fuzz->good = malloc(TESTING_MEMORY_SIZE);
+	assert(fuzz->good);
+	memcpy(fuzz->good, fuzz->memory.base, TESTING_MEMORY_SIZE);
+	fuzz->out = fopen("/dev/null", "we");
+	assert(fuzz->out);
+	return fuzz;
+}
+
+/* The parts of the book that are looked at. */
+static uint64_t fuzz_place(const struct fuzz *fuzz, uint32_t region, uint64_t offset)
+{
+	const struct book_shard *shard = fuzz->memory.writer->shards[0]->page;
+	const struct book_arena *arenas = (const void *)(fuzz->memory.base + BOOK_ARENAS_OFFSET);
+
+	switch (region % 11) {
+	case 0:
+		return offset % BOOK_PAGE;
+	case 1:
+		return BOOK_ARENAS_OFFSET + offset % (BOOK_ARENA_COUNT * sizeof(struct book_arena));
+	case 2:
+		return BOOK_SEGMENTS_OFFSET + BOOK_POOL_FIRST_UNIT * 8 + offset % 1280;
+	case 3:
+		return book_incident_offset(offset >> 8 & 3, 0) + offset % 512;
+	case 4:
+		return BOOK_DEVICES_OFFSET + offset % 4096;
+	case 5:
+	case 6:
+		return book_shard_offset(0) + offset % sizeof(*shard);
+	case 7: /* head, slots, and where ring and graves lie */
+		return book_shard_offset(0) + offset % 80;
+	case 8:
+		return book_unit_offset(shard->ring_unit) + offset;
+	case 9:
+		return book_unit_offset(region & 0x80 ? shard->graves_unit : shard->directory[0]) +
+		       offset % 8192;
+	default:
+		return book_unit_offset(arenas[BOOK_ARENA_STRINGS].directory[0]) + offset % 1024;
+	}
+}
+
+static void fuzz_parse(struct fuzz *fuzz, const uint8_t *data, size_t size)
+{
+	fuzz->count = fuzz->next = 0;
+	fuzz->reads = 0;
+	while (size > 5 && fuzz->count < FUZZ_PATCHES) {
+		struct fuzz_patch *patch = &fuzz->patches[fuzz->count];
+
+		patch->offset = fuzz_place(fuzz, data[0], data[1] | (uint64_t)data[2] << 8);
+		patch->after = data[3];
+		patch->length = (uint32_t)bits_min(1 + data[4] % FUZZ_LENGTH, size - 5);
+		memcpy(patch->bytes, data + 5, patch->length);
+		data += 5 + patch->length;
+		size -= 5 + patch->length;
+		if (patch->offset + patch->length <= TESTING_MEMORY_SIZE)
+			fuzz->count++;
+	}
+}
+
+static void fuzz_before_read(struct testing_memory *memory)
+{
+	struct fuzz *fuzz = memory->context;
+
+	while (fuzz->next < fuzz->count && fuzz->patches[fuzz->next].after <= fuzz->reads) {
+		const struct fuzz_patch *patch = &fuzz->patches[fuzz->next++];
+
+		testing_memory_patch(memory, patch->offset, patch->bytes, patch->length);
+	}
+	fuzz->reads++;
+}
+
+/* Whoever is asked for names knows some of them. */
+static size_t fuzz_name(struct namer *namer, const struct namer_place *place,
+			struct namer_name *ret_names, size_t max)
+{
+	(void)namer;
+	assert(place->path && max > 0 && place->build_id_length <= 32);
+	ret_names[0] = (struct namer_name){.function = "f", .file = "a.c", .line = 1};
+	return place->address % 2;
+}
+
+/* A tour ends, whatever the arena says. */
+static void fuzz_stacks(struct scan_book *book, struct namer *namer)
+{
+	struct pool texts = POOL_NULL;
+	uint32_t next = 0;
+
+	for (int n = 64, i = 0; n == 64 && i < 1024; i++) {
+		uint32_t before = next;
+
+		n = stacks_tour(book, namer, &texts, 64, &next);
+		assert(n <= 0 || next > before);
+	}
+	pool_deinit(&texts);
+}
+
+static void fuzz_snapshot(struct fuzz *fuzz, struct scan_book *book, struct view *view)
+{
+	struct namer namer = {.find = fuzz_name};
+	const struct source_request request = {.buffers = true, .incidents = true, .namer = &namer};
+	struct snapshot *snapshot = snapshot_new(1);
+	struct growth growth = GROWTH_NULL;
+	struct history history = HISTORY_NULL;
+	struct emit json = EMIT_INIT(fuzz->out);
+	struct filter filter = {0};
+	struct trail_wish wish = {.address = 0x1000, .namer = &namer};
+
+	assert(snapshot && book_collect(book, &request, view, snapshot) == 0);
+	for (; wish.address < 0x8000; wish.address += 0x1000)
+		assert(trail_collect(book, &wish, view, snapshot, &history) == 0);
+	fuzz_stacks(book, &namer);
+	assert(snapshot_finish(snapshot) == 0);
+	assert(growth_add(&growth, snapshot) == 0);
+	growth_finish(&growth);
+	snapshot_sort_buffers(snapshot, SNAPSHOT_BY_AGE);
+	document_smi(&json, snapshot, &filter);
+	document_ps(&json, snapshot);
+	document_buffers(&json, snapshot);
+	document_incidents(&json, snapshot);
+	document_growth(&json, snapshot, &growth);
+	document_history(&json, snapshot, &history, 0x1000);
+	growth_deinit(&growth);
+	history_deinit(&history);
+	snapshot_free(snapshot);
+}
+
+/* All pages end, and hold no more than they may. */
+static void fuzz_pages(struct fuzz *fuzz, struct scan_book *book, struct view *view)
+{
+	struct source_request request = {.buffers = true, .limit = 3};
+	struct emit json = EMIT_INIT(fuzz->out);
+	bool more = true;
+
+	for (uint32_t pages = 0; more && pages < FUZZ_PAGES; pages++) {
+		struct snapshot *snapshot = snapshot_new(1);
+
+		assert(snapshot && book_collect(book, &request, view, snapshot) == 0);
+		assert(snapshot_finish(snapshot) == 0 && snapshot->buffer_count <= request.limit);
+		document_buffers(&json, snapshot);
+		more = snapshot->has_next;
+		request.after = snapshot->next;
+		request.has_after = true;
+		snapshot_free(snapshot);
+	}
+}
+
+static int fuzz_event(void *context, const struct follow_event *event)
+{
+	uint64_t *events = context;
+
+	follow_apply(event);
+	/* An endless log is cut off by who prints it, not by who reads it. */
+	return ++*events > 100000 ? -1 : 0;
+}
+
+static void fuzz_follow(struct scan_book *book, struct view *view)
+{
+	struct follow follow = {.book = book, .pid_fd = -1, .from_start = true};
+	struct log log = {0};
+	uint64_t events = 0;
+
+	for (int i = 0; i < 3; i++)
+		(void)follow_poll(&follow, view, &log, fuzz_event, &events); /* may refuse it */
+	free(follow.shards);
+	log_deinit(&log);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct fuzz *fuzz;
+	static struct view view;
+
+	if (!fuzz)
+		fuzz = fuzz_new();
+	fuzz_parse(fuzz, data, size);
+	for (int alive = 0; alive < 2; alive++) {
+		struct scan_book book = {.alive = alive, .owner = {.pid = 1, .comm = "fuzz"}};
+
+		fuzz->next = 0;
+		fuzz->reads = 0;
+		fuzz->memory.before_read = fuzz_before_read;
+		if (reader_init(&book.reader, &fuzz->memory.file) == 0) {
+			fuzz_totals(&book, &view);
+			fuzz_snapshot(fuzz, &book, &view);
+			fuzz_pages(fuzz, &book, &view);
+			fuzz_follow(&book, &view);
+			memo_deinit(&book.memo);
+			reader_deinit(&book.reader);
+		}
+		fuzz->memory.before_read = NULL;
+		memcpy(fuzz->memory.base, fuzz->good, TESTING_MEMORY_SIZE);
+	}
+	return 0;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Stacks as people read them: one line, the outermost frame first, as old clients sent them. Python frames
+ * have names in the book. Native ones get theirs from a namer; without one, and for what it does not
+ * know, there is the file and the address in it. How a line is written is told in model/frames.h.
+ *
+ * The line is written from its end, because that is the part which must not be cut: who asked for the
+ * memory.
+ */
+
+#include "source/books/book-private.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "model/frames.h"
+#include "model/namer.h"
+#include "model/snapshot-request.h"
+#include "source/books/book-source.h"
+#include "source/books/scan.h"
+
+#define BOOK_STACK_TEXT POOL_TEXT_MAX
+#define BOOK_STACKS_NEAR 16u /* places that a text may have */
+#define BOOK_FRAME_TEXT 2048u
+
+static const char book_arrow[] = FRAMES_ARROW;
+static const char book_more[] = "..."; /* in place of frames that found no room */
+
+struct book_line {
+	char text[BOOK_STACK_TEXT];
+	size_t start; /* of what is written: from here to the end */
+	bool full;
+};
+
+static void book_line_put(struct book_line *line, const char *text, size_t length)
+{
+	line->start -= length;
+	memcpy(line->text + line->start, text, length);
+}
+
+/* Puts a frame in front of what is there. @module: NULL = it is in none. */
+static void book_line_add(struct book_line *line, const struct namer_name *name, const char *module)
+{
+	char text[BOOK_FRAME_TEXT];
+	size_t arrow = line->start < sizeof(line->text) ? sizeof(book_arrow) - 1 : 0;
+	const char *function = name->function ? name->function : "?";
+	size_t length;
+	int n;
+
+	if (line->full || (!name->function && !name->file))
+		return;
+	if (line->start == sizeof(line->text) && frames_is_reporting(name->function, module))
+		return;
+	if (name->file)
+		n = snprintf(text, sizeof(text), "%s:%" PRIu32 ":%s%s%s", name->file, name->line,
+			     function, module ? FRAMES_AT : "", module ? module : "");
+	else
+		n = snprintf(text, sizeof(text), "%s%s%s", function, module ? FRAMES_AT : "",
+			     module ? module : "");
+	length = n < 0 ? 0 : bits_min((size_t)n, sizeof(text) - 1);
+	/* There is always room left to say that something was cut. */
+	if (length + 2 * sizeof(book_arrow) + sizeof(book_more) > line->start) {
+		line->full = true;
+		length = sizeof(book_more) - 1;
+		memcpy(text, book_more, length);
+	}
+	book_line_put(line, book_arrow, arrow);
+	book_line_put(line, text, length);
+}
+
+static void book_line_add_python(struct book_line *line, struct book_reading *reading,
+				 const struct book_frame *frame)
+{
+	struct namer_name name = {
+		.function = book_text(reading, (uint32_t)(frame->value >> 32)),
+		.file = book_text(reading, (uint32_t)frame->value),
+		.line = frame->module,
+	};
+	char text[BOOK_FRAME_TEXT];
+
+	if (frame->flags & BOOK_FRAME_APPROXIMATE) {
+		(void)snprintf(text, sizeof(text), "%s" FRAMES_APPROXIMATE,
+			       name.function ? name.function : "?"); /* a name is far shorter */
+		name.function = text;
+	}
+	book_line_add(line, &name, NULL);
+}
+
+static void book_line_add_place(struct book_line *line, const char *module, uint64_t address)
+{
+	char text[BOOK_FRAME_TEXT];
+	const struct namer_name name = {.function = text};
+
+	(void)snprintf(text, sizeof(text), "%s+0x%" PRIx64, module ? module : "?",
+		       address); /* cut if too long */
+	book_line_add(line, &name, module);
+}
+
+/* The last part of a path; NULL = not known. */
+static const char *book_module_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	if (slash)
+		path = slash + 1;
+	return path && *path ? path : NULL;
+}
+
+bool book_place(const struct scan_book *book, const struct book_frame *frame,
+		const struct book_module *module, const char *path, struct namer_place *ret_place)
+{
+	*ret_place = (struct namer_place){
+		.path = path,
+		.build_id = module->build_id,
+		.build_id_length =
+			(uint32_t)bits_min(module->build_id_length, sizeof(module->build_id)),
+		.pid = book->alive ? book->owner.pid : 0,
+		.base = module->base,
+		.user = book_maker(book),
+		.book = hash_u64((uint64_t)book->inode) ^
+			hash_fold(book->owner.start_ticks ^ HASH_K0, book->device ^ HASH_K1),
+		/* Where it returns to may already be another line, or another function. */
+		.address = frame->value > 0 ? frame->value - 1 : 0,
+	};
+	/* What a container had at this path is gone; ours may be another, and only a build id tells. */
+	ret_place->is_lost = !book->alive && *book->container && ret_place->build_id_length == 0;
+	return path != NULL;
+}
+
+static void book_line_add_native(struct book_line *line, struct book_reading *reading,
+				 const struct book_frame *frame)
+{
+	struct namer *namer = reading->request->namer;
+	struct namer_name names[NAMER_NAMES_MAX];
+	struct book_module module;
+	size_t count = 0;
+	struct namer_place place;
+
+	if (reader_module(&reading->book->reader, frame->module, &module) < 0) {
+		book_line_add_place(line, NULL, frame->value);
+		return;
+	}
+	if (book_place(reading->book, frame, &module, book_text(reading, module.path), &place) &&
+	    namer && !line->full) {
+		uint64_t from = clock_ns(CLOCK_MONOTONIC);
+
+		count = namer->find(namer, &place, names, NAMER_NAMES_MAX);
+		/* Namers have limits of their own, and what they take is not the book's fault. */
+		reading->deadline += clock_ns(CLOCK_MONOTONIC) - from;
+	}
+	for (size_t i = 0; i < count; i++)
+		book_line_add(line, &names[i], book_module_name(place.path));
+	if (count == 0)
+		book_line_add_place(line, book_module_name(place.path), frame->value);
+}
+
+/*
+ * Where it is kept, or is to be: beside others if there is room, else in place of one. Making a text costs
+ * many reads, and most buffers have one of a few. NULL: no memory.
+ */
+static struct book_stack_known *book_stack_known(struct book_reading *reading, uint32_t id)
+{
+	uint64_t hash = hash_u64(id);
+
+	if (!reading->stacks)
+		reading->stacks = calloc(BOOK_STACKS, sizeof(*reading->stacks));
+	for (uint64_t i = 0; reading->stacks && i < BOOK_STACKS_NEAR; i++) {
+		struct book_stack_known *known = &reading->stacks[(hash + i) % BOOK_STACKS];
+
+		if (known->id == 0 || known->id == id)
+			return known;
+	}
+	return reading->stacks ? &reading->stacks[hash % BOOK_STACKS] : NULL;
+}
+
+const char *book_stack_text(struct book_reading *reading, uint32_t id)
+{
+	const char *text = NULL;
+	struct book_frame frames[BOOK_STACK_FRAMES];
+	uint8_t order[BOOK_STACK_FRAMES];
+	struct book_line line;
+	struct book_stack head;
+	size_t count;
+	struct book_stack_known *known;
+
+	if (id == 0)
+		return NULL;
+	known = book_stack_known(reading, id);
+	if (known && known->id == id)
+		return known->text;
+	line.start = sizeof(line.text);
+	line.full = false;
+	count = reader_stack(&reading->book->reader, id, &head, frames, BOOK_STACK_FRAMES);
+	count = count ? book_merge(reading, frames, head.native, count, order) : 0;
+	for (size_t i = 0; i < count; i++) {
+		const struct book_frame *frame = &frames[order[i]];
+
+		if (frame->flags & BOOK_FRAME_PYTHON)
+			book_line_add_python(&line, reading, frame);
+		else
+			book_line_add_native(&line, reading, frame);
+	}
+	if (line.start < sizeof(line.text))
+		text = snapshot_text(reading->snapshot, line.text + line.start,
+				     sizeof(line.text) - line.start);
+	if (known)
+		*known = (struct book_stack_known){.id = id, .text = text};
+	return text;
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Rosters: books for the scan, and the totals of those whose books we may not have. */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "model/snapshot-request.h"
+#include "model/snapshot.h"
+#include "model/types.h"
+#include "source/books/scan.h"
+#include "source/daemon-client/daemon-client-private.h"
+#include "source/daemon-client/daemon-client.h"
+
+_Static_assert(NATIVE_TYPES == BOOK_TYPES, "types");
+
+/* Gives the book to the scan. Whether it has it now. */
+static int remote_hand_consume(struct scan *scan, const struct native_process *process, int fd)
+{
+	struct scan_handed handed = {
+		.owner = {.pid = process->pid,
+			  .ns_pid = process->ns_pid,
+			  .start_ticks = process->start_ticks,
+			  .pid_namespace = process->pid_namespace,
+			  .real_uid = process->user,
+			  .saved_uid = process->user},
+		.maker = process->maker,
+		.container = process->container,
+		.alive = process->flags & NATIVE_ALIVE,
+	};
+
+	memcpy(handed.owner.comm, process->comm, sizeof(handed.owner.comm));
+	return scan_hand_consume(scan, fd, &handed);
+}
+
+/* Adds the devices of a packet to the last one of the others. */
+static int remote_add_parts(struct remote *remote, const void *parts, uint32_t count)
+{
+	struct remote_other *other = &remote->others[remote->count - 1];
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct native_part *grown;
+		int r;
+
+		if (remote->part_count >= REMOTE_PARTS_MAX)
+			return REMOTE_GARBAGE;
+		grown = array_grow(remote->parts, &remote->part_capacity, remote->part_count + 1,
+				   sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		remote->parts = grown;
+		r = native_part_get(parts, i, &grown[remote->part_count]);
+		if (r < 0)
+			return REMOTE_GARBAGE;
+		remote->part_count++;
+		other->count++;
+	}
+	return 0;
+}
+
+static int remote_add_other(struct remote *remote, const struct native_process *process)
+{
+	struct remote_other *others;
+
+	if (remote->count >= REMOTE_OTHERS_MAX)
+		return REMOTE_GARBAGE;
+	others = array_grow(remote->others, &remote->capacity, remote->count + 1, sizeof(*others));
+	if (!others)
+		return -ENOMEM;
+	remote->others = others;
+	others[remote->count++] = (struct remote_other){
+		.process = *process,
+		.first = remote->part_count,
+	};
+	return 0;
+}
+
+int remote_take_consume(struct remote *remote, struct scan *scan, const void *payload,
+			size_t length, int fd)
+{
+	CLEANUP_CLOSE int owned = fd;
+	bool before = remote->lacks_totals;
+	struct native_process process;
+	const void *parts;
+	int r;
+
+	if (native_process_decode(payload, length, &process, &parts) < 0)
+		return REMOTE_GARBAGE;
+	if (remote->skips || remote->continues) {
+		r = remote->skips ? 0 : remote_add_parts(remote, parts, process.parts);
+	} else if (scan_has(scan, (dev_t)process.book_device, (ino_t)process.book_inode)) {
+		/* We found it ourselves. */
+		remote->skips = true;
+		r = 0;
+	} else {
+		if (process.flags & NATIVE_HAS_BOOK) {
+			remote->lost_books += owned < 0;
+			remote->lacks_totals = true; /* unless the scan takes it */
+		}
+		r = owned < 0 ? 1 : remote_hand_consume(scan, &process, cleanup_steal_fd(&owned));
+		if (r < 0)
+			return r;
+		remote->skips = r == 0;
+		if (r == 0) {
+			remote->lacks_totals = before;
+		} else {
+			/* Not ours to see, or not one that we can read. */
+			r = remote_add_other(remote, &process);
+			if (r == 0)
+				r = remote_add_parts(remote, parts, process.parts);
+		}
+	}
+	remote->continues = process.flags & NATIVE_CONTINUES && !remote->skips;
+	remote->skips = process.flags & NATIVE_CONTINUES && remote->skips;
+	return r;
+}
+
+struct remote_round {
+	struct remote *remote;
+	struct scan *scan;
+};
+
+static int remote_packet(void *context, const void *payload, size_t length, int fd)
+{
+	struct remote_round *round = context;
+
+	return remote_take_consume(round->remote, round->scan, payload, length, fd);
+}
+
+static void remote_forget(struct remote *remote)
+{
+	remote->count = remote->part_count = 0;
+	remote->continues = remote->skips = remote->lacks_totals = false;
+}
+
+int remote_refresh(struct remote *remote, struct scan *scan)
+{
+	struct remote_round round = {.remote = remote, .scan = scan};
+	struct native_request request;
+	int r;
+
+	native_request_init(&request, NATIVE_ROSTER);
+	request.want = NATIVE_WANT_BOOKS | NATIVE_WANT_REST;
+	remote_forget(remote);
+	remote->lost_books = 0;
+	r = remote_talk(remote, &request, remote_packet, &round);
+	if (r == 0 && remote->lacks_totals) {
+		/* Then all that are not in the scan are to be totals. */
+		request.want = NATIVE_WANT_TOTALS;
+		remote_forget(remote);
+		r = remote_talk(remote, &request, remote_packet, &round);
+	}
+	scan_sort(scan);
+	return r;
+}
+
+size_t remote_count(const struct remote *remote)
+{
+	return remote->count;
+}
+
+bool remote_has(const struct remote *remote, dev_t device, ino_t inode)
+{
+	for (size_t i = 0; i < remote->count; i++) {
+		const struct native_process *process = &remote->others[i].process;
+
+		if (process->book_inode == inode && process->book_device == device)
+			return true;
+	}
+	return false;
+}
+
+static const char *remote_field(struct snapshot *snapshot, const char *field, size_t size)
+{
+	size_t length = strnlen(field, size);
+
+	return length ? snapshot_text(snapshot, field, length) : NULL;
+}
+
+static int remote_collect_part(struct snapshot *snapshot, uint32_t index,
+			       const struct native_part *from)
+{
+	struct snapshot_part *part = snapshot_part(snapshot, index, from->device);
+
+	if (!part)
+		return -ENOMEM;
+	part->facts = (struct snapshot_facts){
+		.declared = from->flags & NATIVE_DECLARED,
+		.remote = from->flags & NATIVE_REMOTE,
+		.unique_id = from->unique_id,
+		.arch = remote_field(snapshot, from->arch, sizeof(from->arch)),
+		.card = remote_field(snapshot, from->card, sizeof(from->card)),
+		.closed_ns = from->closed_ns,
+	};
+	for (uint32_t type = 0; type < NATIVE_TYPES; type++) {
+		const struct native_memory *told = &from->memory[type];
+		struct snapshot_memory memory = {
+			.used = told->used,
+			.buffers = told->buffers,
+			.peak = told->peak,
+			.allocs = told->allocs,
+			.frees = told->frees,
+			.unknown_frees = told->unknown_frees,
+			.double_frees = told->double_frees,
+			.size_changes = told->size_changes,
+			.realloc_live = told->realloc_live,
+			.ambiguous_frees = told->ambiguous_frees,
+			.hooked = told->hooked,
+			.overflow_frees = told->overflow_frees,
+			.last_ns = told->last_ns,
+			.bound = told->bound,
+			.peak_is_unknown = told->flags & NATIVE_PEAK_UNKNOWN,
+		};
+
+		part->facts.capacity[type] = told->capacity;
+		snapshot_add_memory(&part->memory[type], &memory);
+		part->memory[type].peak_is_unknown |= memory.peak_is_unknown;
+	}
+	return 0;
+}
+
+static int remote_collect_other(struct remote *remote, const struct remote_other *other,
+				struct snapshot *snapshot)
+{
+	const struct native_process *told = &other->process;
+	const char *source = types_source_name(told->source);
+	struct snapshot_process process = {
+		.pid = told->pid,
+		.ns_pid = told->ns_pid,
+		.start_ticks = told->start_ticks,
+		.start_ns = told->start_ns,
+		.comm = snapshot_text(snapshot, told->comm,
+				      strnlen(told->comm, sizeof(told->comm))),
+		.user_id = told->user,
+		.maker_id = told->maker,
+		.container = remote_field(snapshot, told->container, sizeof(told->container)),
+		.source = source ? source : "book",
+		.alive = told->flags & NATIVE_ALIVE,
+		.exact = told->flags & NATIVE_EXACT,
+		.last_ns = told->last_ns,
+	};
+	uint32_t index;
+	char user[64];
+	int r;
+
+	proc_user_name(told->user, user, sizeof(user));
+	process.user = snapshot_text(snapshot, user, strlen(user));
+	memcpy(&process.rejected, told->rejected, sizeof(process.rejected));
+	if (!process.comm || !process.user)
+		return -ENOMEM;
+	r = snapshot_add_process(snapshot, &process, &index);
+	if (r == 0)
+		snapshot->processes[index].books--; /* it stays where it is */
+	for (size_t i = 0; r == 0 && i < other->count; i++)
+		r = remote_collect_part(snapshot, index, &remote->parts[other->first + i]);
+	return r;
+}
+
+int remote_collect(struct remote *remote, const struct source_request *request,
+		   struct snapshot *snapshot)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < remote->count; i++)
+		r = remote_collect_other(remote, &remote->others[i], snapshot);
+	remote_note(remote, request, snapshot);
+	return r;
+}
+
+void remote_note(const struct remote *remote, const struct source_request *request,
+		 struct snapshot *snapshot)
+{
+	bool details = request->buffers || request->incidents;
+	size_t hidden = 0;
+
+	for (size_t i = 0; i < remote->count; i++)
+		hidden += filter_wants_pid(&request->filter, remote->others[i].process.pid);
+	if (remote->outcome != 0 && remote->outcome != REMOTE_NONE)
+		snapshot_note(snapshot, "%s; only what can be seen without it is shown",
+			      remote->reason);
+	if (remote->lost_books)
+		snapshot_note(snapshot, "%" PRIu32 " books could not be opened: too many files",
+			      remote->lost_books);
+	else if (details && hidden)
+		snapshot_note(snapshot, "details of %zu processes of other users are not shown",
+			      hidden);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Regions that only the daemon may read, as claims like those that we read ourselves. */
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "model/snapshot.h"
+#include "source/daemon-client/daemon-client-private.h"
+#include "source/daemon-client/daemon-client.h"
+#include "source/proc/proc.h"
+
+static const char *remote_regions_text(struct snapshot *snapshot, const char *field, size_t size)
+{
+	size_t length = strnlen(field, size);
+
+	return length ? snapshot_text(snapshot, field, length) : NULL;
+}
+
+static int remote_regions_add(struct snapshot *snapshot, const struct native_process *told,
+			      const struct native_part *part)
+{
+	struct snapshot_claim claim = {
+		.process = {.pid = told->pid,
+			    .ns_pid = told->ns_pid,
+			    .start_ticks = told->start_ticks,
+			    .start_ns = told->start_ns,
+			    .comm = snapshot_text(snapshot, told->comm,
+						  strnlen(told->comm, sizeof(told->comm))),
+			    .user_id = told->user,
+			    .maker_id = told->maker,
+			    .container = remote_regions_text(snapshot, told->container,
+							     sizeof(told->container)),
+			    .source = "tt-metal",
+			    .alive = told->flags & NATIVE_ALIVE,
+			    .exact = true,
+			    .stale = !(told->flags & NATIVE_ALIVE),
+			    .last_ns = told->last_ns},
+		.device = part->device,
+		.facts = {.remote = part->flags & NATIVE_REMOTE,
+			  .unique_id = part->unique_id,
+			  .arch = remote_regions_text(snapshot, part->arch, sizeof(part->arch)),
+			  .card = remote_regions_text(snapshot, part->card, sizeof(part->card))},
+		.last_ns = part->memory[0].last_ns,
+	};
+	char user[64];
+
+	proc_user_name(told->user, user, sizeof(user));
+	claim.process.user = snapshot_text(snapshot, user, strlen(user));
+	if (!claim.process.comm || !claim.process.user)
+		return -ENOMEM;
+	for (uint32_t type = 0; type < NATIVE_TYPES; type++) {
+		claim.used[type] = part->memory[type].used;
+		if (!(part->memory[type].flags & NATIVE_NOT_TOLD))
+			claim.types |= UINT32_C(1) << type;
+	}
+	return snapshot_add_claim(snapshot, &claim);
+}
+
+static int remote_regions_packet(void *context, const void *payload, size_t length, int fd)
+{
+	CLEANUP_CLOSE int owned = fd;
+	struct native_process process;
+	struct native_part part;
+	const void *parts;
+	int r = 0;
+
+	(void)owned; /* none was asked for */
+	if (native_process_decode(payload, length, &process, &parts) < 0)
+		return REMOTE_GARBAGE;
+	for (uint32_t i = 0; r == 0 && i < process.parts; i++)
+		r = native_part_get(parts, i, &part) < 0
+			    ? REMOTE_GARBAGE
+			    : remote_regions_add(context, &process, &part);
+	return r;
+}
+
+int remote_regions(struct remote *remote, struct snapshot *snapshot)
+{
+	struct native_request request;
+
+	native_request_init(&request, NATIVE_REGIONS);
+	return remote_talk(remote, &request, remote_regions_packet, snapshot);
+}

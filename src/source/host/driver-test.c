@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The driver's files: all there, some missing, all wrong. */
+
+#include "source/host/driver.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/unit.h"
+#include "model/snapshot.h"
+#include "model/types.h"
+#include "source/host/host-testing.h"
+
+#define CARD "sys/class/tenstorrent/tenstorrent!0/"
+#define PCI "sys/devices/pci0000:00/0000:c1:00.0/"
+
+static void link_device(void)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/" CARD "device", unit_dir());
+	assert(symlink("../../../devices/pci0000:00/0000:c1:00.0", path) == 0);
+}
+
+UNIT(a_whole_card)
+{
+	static const int64_t values[SNAPSHOT_SENSORS] = {51375, 34000, 820, 41000,
+							 1000,  900,   540, 3200};
+	const struct snapshot_device *device;
+	struct snapshot *snapshot;
+
+	machine_testing_start();
+	machine_testing_text(CARD "tt_card_type", "n150\n");
+	machine_testing_text(CARD "tt_serial", "0100018511732031\n");
+	machine_testing_text(CARD "tt_asic_id", "1F2E3D4C5B6A7988\n");
+	machine_testing_text(CARD "tt_aiclk", "1000\n");
+	machine_testing_text(CARD "tt_axiclk", "900\n");
+	machine_testing_text(CARD "tt_arcclk", "540\n");
+	machine_testing_text(CARD "tt_fw_bundle_ver", "80.18.0.0\n");
+	machine_testing_text(PCI "vendor", "0x1e52\n");
+	machine_testing_text(PCI "device", "0x401e\n");
+	machine_testing_text(PCI "hwmon/hwmon3/temp1_input", "51375\n");
+	machine_testing_text(PCI "hwmon/hwmon3/power1_input", "34000000\n");
+	machine_testing_text(PCI "hwmon/hwmon3/in0_input", "820\n");
+	machine_testing_text(PCI "hwmon/hwmon3/curr1_input", "41000\n");
+	machine_testing_text(PCI "hwmon/hwmon3/fan1_input", "3200\n");
+	link_device();
+	snapshot = machine_testing_look();
+	assert(snapshot->device_count == 1 && snapshot->note_count == 0);
+	device = &snapshot->devices[0];
+	assert(device->present && device->unique_id == UINT64_C(0x1f2e3d4c5b6a7988));
+	assert(device->serial == UINT64_C(0x0100018511732031));
+	assert(strcmp(device->card, "n150") == 0 && strcmp(device->arch, "wormhole_b0") == 0);
+	assert(strcmp(device->bus, "0000:c1:00.0") == 0);
+	assert(strcmp(device->firmware, "80.18.0.0") == 0);
+	assert(device->memory[TYPES_DRAM].capacity == UINT64_C(12) << 30);
+	assert(device->telemetry.known == (1u << SNAPSHOT_SENSORS) - 1);
+	assert(memcmp(device->telemetry.value, values, sizeof(values)) == 0);
+	snapshot_free(snapshot);
+}
+
+UNIT(a_card_of_which_nothing_is_known)
+{
+	struct snapshot *snapshot;
+
+	machine_testing_start();
+	machine_testing_text(CARD "dev", "240:0\n");
+	machine_testing_text("sys/class/tenstorrent/other", "x");
+	machine_testing_text("sys/class/tenstorrent/tenstorrent!x/tt_card_type", "n150\n");
+	machine_testing_text("sys/class/tenstorrent/tenstorrent!5000/tt_card_type", "n150\n");
+	snapshot = machine_testing_look();
+	assert(snapshot->device_count == 1 && snapshot->devices[0].by_number);
+	assert(!snapshot->devices[0].card && !snapshot->devices[0].arch);
+	assert(snapshot->devices[0].telemetry.known == 0);
+	assert(snapshot->devices[0].memory[TYPES_DRAM].capacity == 0);
+	snapshot_free(snapshot);
+}
+
+UNIT(invalid_driver_values_are_unknown)
+{
+	struct snapshot *snapshot;
+
+	machine_testing_start();
+	machine_testing_text(CARD "tt_card_type", "unknown\n");
+	machine_testing_text(CARD "tt_asic_id", "not hex\n");
+	machine_testing_text(CARD "tt_serial", "\n");
+	machine_testing_text(CARD "tt_aiclk", "99999999999\n");
+	machine_testing_text(CARD "tt_arcclk", "5 40\n");
+	machine_testing_text(PCI "vendor", "0x1234\n");
+	machine_testing_text(PCI "hwmon/hwmon0/temp1_input", "-12500\n");
+	machine_testing_text(PCI "hwmon/hwmon0/power1_input", "");
+	link_device();
+	snapshot = machine_testing_look();
+	assert(snapshot->device_count == 1 && snapshot->devices[0].unique_id == 0);
+	assert(!snapshot->devices[0].card && !snapshot->devices[0].arch);
+	assert(snapshot->devices[0].telemetry.known == 1u << SNAPSHOT_TEMPERATURE);
+	assert(snapshot->devices[0].telemetry.value[SNAPSHOT_TEMPERATURE] == -12500);
+	snapshot_free(snapshot);
+}
+
+UNIT(pids_are_parsed_from_the_driver)
+{
+	uint32_t pids[2];
+
+	assert(driver_parse_pids("", pids, 2) == 0);
+	assert(driver_parse_pids("12\n\n0\n-3\nabc\n 4\n99999999999\n34", pids, 2) == 2);
+	assert(pids[0] == 12 && pids[1] == 34);
+	assert(driver_parse_pids("1\n2\n3\n", pids, 2) == 3 && pids[1] == 2);
+}
+
+UNIT(processes_with_an_open_node_are_listed)
+{
+	struct snapshot *snapshot;
+
+	machine_testing_start();
+	machine_testing_text(CARD "tt_asic_id", "00000000000000AA\n");
+	machine_testing_process(100, "python3", 5);
+	machine_testing_text("proc/driver/tenstorrent/0/pids", "100\n200\n");
+	machine_testing_text("proc/driver/tenstorrent/1/pids", "100\n"); /* of no card */
+	snapshot = machine_testing_look();
+	assert(snapshot->process_count == 1 && snapshot->processes[0].untracked);
+	assert(strcmp(snapshot->processes[0].comm, "python3") == 0);
+	assert(strcmp(snapshot->processes[0].source, "driver") == 0);
+	assert(snapshot->devices[0].untracked == 1 && snapshot->devices[0].processes == 0);
+	snapshot_free(snapshot);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Cards first, because regions are known by them; who has them open last, because that is asked of few. */
+
+#include "source/host/host.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "model/snapshot-request.h"
+#include "model/snapshot.h"
+#include "source/host/driver.h"
+#include "source/host/region.h"
+#include "source/proc/pid-cache.h"
+
+static void machine_close(struct proc *proc)
+{
+	proc_close(proc);
+}
+
+int machine_collect(const struct source_request *request, struct snapshot *snapshot,
+		    size_t *ret_closed)
+{
+	CLEANUP(machine_close) struct proc proc = {.root = -1};
+	CLEANUP(people_cleanup) struct people *people = NULL;
+	int r;
+
+	*ret_closed = 0;
+	/* In a page only few processes are there: the others would look as if they had no books. */
+	if (request->limit)
+		return 0;
+	r = proc_open(&proc);
+	if (r < 0 && r != -ENOMEM) {
+		snapshot_note(snapshot, "driver and regions of tt-metal cannot be looked at: %s",
+			      strerrordesc_np(-r));
+		return 0;
+	}
+	if (r == 0)
+		r = people_new(&people, &proc, snapshot);
+	if (r == 0)
+		r = driver_collect_cards(snapshot);
+	if (r == 0)
+		r = region_collect(people, snapshot, ret_closed);
+	if (r == 0)
+		r = driver_collect_pids(people, snapshot);
+	return r;
+}
+
+void machine_note_closed(size_t closed, struct snapshot *snapshot)
+{
+	if (closed)
+		snapshot_note(snapshot,
+			      "%zu region%s of tt-metal belong%s to other users: look as root, or "
+			      "let ttmemd run",
+			      closed, closed == 1 ? "" : "s", closed == 1 ? "s" : "");
+}

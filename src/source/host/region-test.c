@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The layouts of tt-metal's regions, and whom a reader believes. */
+
+#include "source/host/region.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/unit.h"
+#include "model/snapshot.h"
+#include "model/types.h"
+#include "source/host/host-testing.h"
+
+#define CHIP UINT64_C(77)
+#define FILE_NAME "shm/tt_device_77_memory"
+#define NARROW 8576u
+#define WIDE 9280u
+
+static unsigned char bytes[WIDE];
+
+static void put32(size_t at, uint32_t value)
+{
+	memcpy(bytes + at, &value, sizeof(value));
+}
+
+static void put64(size_t at, uint64_t value)
+{
+	memcpy(bytes + at, &value, sizeof(value));
+}
+
+static bool is_wide(uint32_t version)
+{
+	return version == 1;
+}
+
+/* An empty region, as tt-metal makes it. */
+static void make(uint32_t version, uint32_t device)
+{
+	memset(bytes, 0, sizeof(bytes));
+	put32(0, version);
+	put64(32, CHIP);
+	put32(40, device);
+	for (size_t i = 1; i < REGION_CHIPS && version > 1; i++)
+		put32(88 + i * 48, UINT32_MAX);
+	put32(is_wide(version) ? 96 : 88, device);
+	if (version == 4)
+		put32(8536, 0x52454459);
+}
+
+static void chip(uint32_t version, size_t slot, uint32_t number, bool remote, uint64_t dram)
+{
+	size_t at = is_wide(version) ? 96 + slot * 56 : 88 + slot * 48;
+
+	put32(at, number);
+	put32(at + 4, remote);
+	put64(at + 8, dram);
+}
+
+static void process(uint32_t version, size_t slot, uint32_t pid, uint64_t dram, uint64_t stamp)
+{
+	size_t at = is_wide(version) ? 992 + slot * 128 : 856 + slot * 120;
+
+	put32(at, pid);
+	put64(at + 8, dram);
+	put64(at + (is_wide(version) ? 56 : 48), stamp);
+	memcpy(bytes + at + (is_wide(version) ? 64 : 56), "python3", 8);
+	put64(48, dram); /* the total */
+}
+
+static uint64_t now(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+static uint64_t total(const struct snapshot *snapshot)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < snapshot->device_count; i++)
+		sum += snapshot->devices[i].memory[TYPES_DRAM].used;
+	return sum;
+}
+
+UNIT(each_version_is_read)
+{
+	for (uint32_t version = 1; version <= 4; version++) {
+		struct region region;
+		size_t length = is_wide(version) ? WIDE : NARROW;
+
+		make(version, 3);
+		process(version, 5, 1234, 4096, 99);
+		chip(version, 1, 4, true, 1024);
+		assert(region_parse(bytes, length, &region) == 0);
+		assert(region.version == version && region.id == CHIP && region.device == 3);
+		assert(region.is_place == (version == 1));
+		assert(region.process_count == 1 && region.chip_count == 2);
+		assert(region.processes[0].pid == 1234 && region.processes[0].stamp == 99);
+		assert(region.processes[0].used[TYPES_DRAM] == 4096);
+		assert(strcmp(region.processes[0].name, "python3") == 0);
+		assert(region.chips[1].remote && region.chips[1].used[TYPES_DRAM] == 1024);
+		assert(!!(region.types & 1u << TYPES_KERNEL) == (version == 1));
+		/* Cut off anywhere, it is not ready. */
+		for (size_t cut = 0; cut < length; cut += 7)
+			assert(region_parse(bytes, cut, &region) == REGION_UNFINISHED);
+	}
+}
+
+UNIT(types_lie_where_tt_metal_puts_them)
+{
+	static const uint32_t order[] = {TYPES_DRAM,  TYPES_L1, TYPES_L1_SMALL,
+					 TYPES_TRACE, TYPES_CB, TYPES_KERNEL};
+	struct region region;
+
+	for (uint32_t version = 1; version <= 4; version += 3) {
+		make(version, 0);
+		process(version, 0, 5, 0, 1);
+		for (size_t i = 0; i < (is_wide(version) ? 6u : 5u); i++) {
+			put64(48 + i * 8, 100 + i);
+			put64((is_wide(version) ? 992u : 856u) + 8 + i * 8, 200 + i);
+		}
+		assert(region_parse(bytes, is_wide(version) ? WIDE : NARROW, &region) == 0);
+		for (size_t i = 0; i < (is_wide(version) ? 6u : 5u); i++) {
+			assert(region.used[order[i]] == 100 + i);
+			assert(region.processes[0].used[order[i]] == 200 + i);
+		}
+		assert(region.processes[0].used[TYPES_SYSTEM_MEMORY] == 0);
+	}
+}
+
+UNIT(version_two_is_told_by_its_size)
+{
+	struct region region;
+
+	make(2, 0);
+	assert(region_parse(bytes, NARROW, &region) == 0);
+	assert(!(region.types & 1u << TYPES_KERNEL));
+	assert(region_parse(bytes, WIDE, &region) == 0);
+	assert(region.types & 1u << TYPES_KERNEL);
+}
+
+UNIT(what_is_not_ready_or_not_known)
+{
+	struct region region;
+
+	make(4, 0);
+	put32(8536, 1);
+	assert(region_parse(bytes, NARROW, &region) == REGION_UNFINISHED);
+	put32(8536, 0);
+	assert(region_parse(bytes, NARROW, &region) == REGION_UNFINISHED);
+	make(0, 0);
+	assert(region_parse(bytes, NARROW, &region) == REGION_UNFINISHED);
+	make(5, 0);
+	assert(region_parse(bytes, NARROW, &region) == REGION_UNKNOWN);
+	make(4, 1024);
+	assert(region_parse(bytes, NARROW, &region) == REGION_BROKEN);
+}
+
+UNIT(slots_that_are_free)
+{
+	struct region region;
+
+	make(4, 0);
+	process(4, 0, UINT32_MAX, 5, 1); /* being given back */
+	process(4, 63, 7, 5, 1);
+	assert(region_parse(bytes, NARROW, &region) == 0);
+	assert(region.process_count == 1 && region.processes[0].pid == 7);
+	memset(bytes + 856 + 63 * 120 + 56, 'x', 64); /* a name without an end */
+	assert(region_parse(bytes, NARROW, &region) == 0);
+	assert(strlen(region.processes[0].name) == 64);
+}
+
+UNIT(region_file_names_are_parsed)
+{
+	uint64_t id = 0;
+
+	assert(region_is_name("tt_device_18446744073709551615_memory", &id) && id == UINT64_MAX);
+	assert(region_is_name("tt_device_0_memory", &id) && id == 0);
+	assert(!region_is_name("tt_device__memory", &id));
+	assert(!region_is_name("tt_device_memory", &id));
+	assert(!region_is_name("tt_device_0x10_memory", &id));
+	assert(!region_is_name("tt_device_1_memory2", &id));
+	assert(!region_is_name("tt_device_18446744073709551616_memory", &id));
+	assert(!region_is_name("", &id));
+}
+
+UNIT(the_living_count_and_the_dead_do_not)
+{
+	struct snapshot *snapshot;
+
+	machine_testing_start();
+	machine_testing_process(100, "python3", 50);
+	make(4, 0);
+	process(4, 0, 100, 1000, now() - NS_PER_S);
+	process(4, 1, 200, 77, now() - NS_PER_S);
+	put64(48, 1077);
+	machine_testing_write(FILE_NAME, bytes, NARROW);
+	snapshot = machine_testing_look();
+	assert(snapshot->process_count == 2 && total(snapshot) == 1000);
+	assert(snapshot->processes[0].alive &&
+	       strcmp(snapshot->processes[0].source, "tt-metal") == 0);
+	assert(snapshot->time_ns - snapshot->processes[0].last_ns < 60 * NS_PER_S);
+	assert(snapshot->processes[1].stale && !snapshot->processes[1].alive);
+	assert(snapshot->processes[1].parts[0].memory[TYPES_DRAM].used == 77);
+	assert(snapshot->device_count == 1 && snapshot->devices[0].unique_id == CHIP);
+	assert(snapshot->note_count == 0);
+	snapshot_free(snapshot);
+}
+
+UNIT(a_pid_that_is_used_again_is_stale)
+{
+	struct snapshot *snapshot;
+
+	if (now() < 200 * NS_PER_S)
+		unit_skip("the machine has only just started");
+	machine_testing_start();
+	machine_testing_process(100, "python3", 50);
+	make(4, 0);
+	process(4, 0, 100, 1000, now() - 100 * NS_PER_S); /* written before it started */
+	machine_testing_write(FILE_NAME, bytes, NARROW);
+	snapshot = machine_testing_look();
+	assert(snapshot->process_count == 1 && snapshot->processes[0].stale);
+	assert(total(snapshot) == 0);
+	snapshot_free(snapshot);
+}
+
+UNIT(another_users_process_cannot_have_written_it)
+{
+	struct snapshot *snapshot;
+	char path[512];
+
+	if (getuid() != 0)
+		unit_skip("needs to give files away");
+	machine_testing_start();
+	machine_testing_process(100, "python3", 50);
+	machine_testing_text("proc/100/maps", "");
+	machine_testing_text("proc/100/maps", "00400000-00401000 r-xp 00000000 00:01 5 /bin/x\n");
+	make(4, 0);
+	process(4, 0, 100, 1000, now());
+	machine_testing_write(FILE_NAME, bytes, NARROW);
+	snprintf(path, sizeof(path), "%s/%s", unit_dir(), FILE_NAME);
+	assert(chown(path, 65534, 65534) == 0);
+	snapshot = machine_testing_look();
+	assert(snapshot->processes[0].stale && total(snapshot) == 0);
+	snapshot_free(snapshot);
+}
+
+UNIT(chips_of_one_process_are_told_apart)
+{
+	struct snapshot *snapshot;
+
+	machine_testing_start();
+	machine_testing_process(100, "python3", 50);
+	make(4, 0);
+	process(4, 0, 100, 1000, now());
+	chip(4, 0, 0, false, 600);
+	chip(4, 1, 1, true, 400);
+	machine_testing_write(FILE_NAME, bytes, NARROW);
+	snapshot = machine_testing_look();
+	assert(snapshot->device_count == 2 && total(snapshot) == 1000);
+	assert(snapshot->devices[0].memory[TYPES_DRAM].used == 600 && !snapshot->devices[0].remote);
+	assert(snapshot->devices[1].memory[TYPES_DRAM].used == 400 && snapshot->devices[1].remote);
+	snapshot_free(snapshot);
+
+	/* Chips that claim more than the process has take nothing from nobody. */
+	chip(4, 1, 1, true, UINT64_MAX);
+	machine_testing_write(FILE_NAME, bytes, NARROW);
+	snapshot = machine_testing_look();
+	assert(total(snapshot) == 1000);
+	snapshot_free(snapshot);
+}
+
+UNIT(chips_of_several_processes_cannot_be)
+{
+	struct snapshot *snapshot;
+
+	machine_testing_start();
+	machine_testing_process(100, "python3", 50);
+	machine_testing_process(101, "python3", 50);
+	make(4, 0);
+	process(4, 0, 100, 1000, now());
+	process(4, 1, 101, 500, now());
+	put64(48, 1500);
+	chip(4, 1, 1, true, 400);
+	machine_testing_write(FILE_NAME, bytes, NARROW);
+	snapshot = machine_testing_look();
+	assert(snapshot->device_count == 2 && snapshot->devices[1].remote);
+	assert(snapshot->devices[0].memory[TYPES_DRAM].used == 1500);
+	assert(snapshot->note_count == 1 && strstr(snapshot->notes[0], "remote chips"));
+	snapshot_free(snapshot);
+}
+
+UNIT(files_that_are_no_regions_are_said_and_passed_over)
+{
+	struct snapshot *snapshot;
+	char path[512];
+
+	machine_testing_start();
+	make(4, 0);
+	machine_testing_write("shm/tt_device_78_memory", bytes, NARROW); /* tells of another chip */
+	machine_testing_write("shm/tt_device_79_memory", bytes, 100);
+	make(9, 0);
+	machine_testing_write("shm/tt_device_80_memory", bytes, NARROW);
+	snprintf(path, sizeof(path), "%s/shm/tt_device_81_memory", unit_dir());
+	assert(mkfifo(path, 0600) == 0);
+	snprintf(path, sizeof(path), "%s/shm/tt_device_82_memory", unit_dir());
+	assert(symlink("/dev/zero", path) == 0);
+	machine_testing_text("shm/something_else", "x");
+	snapshot = machine_testing_look();
+	assert(snapshot->process_count == 0 && snapshot->device_count == 0);
+	assert(snapshot->note_count == 5);
+	snapshot_free(snapshot);
+}
+
+UNIT(region_bytes_without_a_process_are_noted)
+{
+	struct snapshot *snapshot;
+
+	machine_testing_start();
+	make(4, 0);
+	put64(48, 4096);
+	machine_testing_write(FILE_NAME, bytes, NARROW);
+	snapshot = machine_testing_look();
+	assert(snapshot->note_count == 1 && strstr(snapshot->notes[0], "4.0 KiB"));
+	snapshot_free(snapshot);
+}
+
+UNIT(the_number_of_regions_is_bounded)
+{
+	struct snapshot *snapshot;
+
+	machine_testing_start();
+	for (unsigned int i = 0; i < REGION_FILES_MAX + 5; i++) {
+		char path[64];
+
+		make(4, 0);
+		put64(32, i);
+		snprintf(path, sizeof(path), "shm/tt_device_%u_memory", i);
+		machine_testing_write(path, bytes, NARROW);
+	}
+	snapshot = machine_testing_look();
+	assert(snapshot->note_count == 1 && strstr(snapshot->notes[0], "left out"));
+	snapshot_free(snapshot);
+}

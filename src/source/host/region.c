@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Reading regions, and whom to believe. A row of a region names a process by pid and nothing else, so it
+ * counts only if the process that has the pid now can have written it:
+ *
+ *	it lives, and started before the row was last written (pids are used again)
+ *	it is run by the owner of the region, who alone can write to it
+ *	or, where others can write too, or it runs in a container: it has the region mapped
+ *
+ * Everything else was left by the dead: shown as stale, never counted.
+ *
+ * A process's row is its sum over the chips of the region. For a single process the slots of the chips
+ * tell them apart; for several nobody can, and then all is counted on the region's own device.
+ */
+
+#include "source/host/region.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/small-file.h"
+#include "base/text.h"
+#include "model/merge.h"
+#include "model/snapshot.h"
+#include "source/proc/pid-cache.h"
+
+#define REGION_SLACK_NS NS_PER_S /* start times are in ticks, clocks are read one by one */
+#define REGION_NAME_MAX 64u
+
+struct region_entry {
+	struct region region;
+	struct region_file file;
+	char name[REGION_NAME_MAX];
+	int outcome;     /* of reading it; only then there is a region: 0 */
+	uint32_t living; /* rows */
+};
+
+struct region_round {
+	struct people *people;
+	struct snapshot *snapshot;
+	uint64_t realtime, monotonic;
+	struct region_entry *entries; /* ours; those that could be read first */
+	size_t count, readable;
+};
+
+const char *region_folder(void)
+{
+	const char *path = secure_getenv("TTMEM_SHM_DIR");
+
+	return path && *path ? path : "/dev/shm";
+}
+
+bool region_is_name(const char *name, uint64_t *ret_id)
+{
+	static const char before[] = "tt_device_", after[] = "_memory";
+	size_t length = strlen(name), digits = length - (sizeof(before) - 1) - (sizeof(after) - 1);
+	char number[24];
+
+	if (length < sizeof(before) + sizeof(after) - 1 || digits >= sizeof(number) ||
+	    memcmp(name, before, sizeof(before) - 1) != 0 ||
+	    strcmp(name + length - (sizeof(after) - 1), after) != 0)
+		return false;
+	memcpy(number, name + sizeof(before) - 1, digits);
+	number[digits] = '\0';
+	return strspn(number, "0123456789") == digits && text_parse_u64(number, ret_id) == 0;
+}
+
+const char *region_strerror(int outcome)
+{
+	switch (outcome) {
+	case REGION_UNFINISHED:
+		return "is being made, or was never finished";
+	case REGION_UNKNOWN:
+		return "has a version that is not known here: update ttmem";
+	case REGION_BROKEN:
+		return "contradicts itself: remove it when nobody uses the device";
+	case REGION_CLOSED:
+		return "belongs to another user";
+	default:
+		return "cannot be read";
+	}
+}
+
+int region_read(int folder, const char *name, struct region_file *ret_file,
+		struct region *ret_region)
+{
+	CLEANUP_CLOSE int fd = -1;
+	char bytes[REGION_SIZE_MAX + 1];
+	struct region region;
+	ssize_t length;
+	struct stat st;
+	uint64_t id;
+	int r;
+
+	if (!region_is_name(name, &id))
+		return REGION_BROKEN;
+	/* Not waiting for the other end of a fifo, not following a link to somewhere else. */
+	fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return errno == EACCES || errno == EPERM ? REGION_CLOSED : -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return REGION_BROKEN;
+	length = small_file_read_fd(fd, bytes, sizeof(bytes));
+	if (length < 0)
+		return (int)length;
+	r = region_parse(bytes, (size_t)length, &region);
+	if (r != 0)
+		return r;
+	/* Named for one chip and telling of another: from the time before ids were the chips' own. */
+	if (region.id != id)
+		return REGION_BROKEN;
+	*ret_file = (struct region_file){
+		.device = st.st_dev,
+		.inode = st.st_ino,
+		.user = st.st_uid,
+		.is_private = (st.st_mode & (S_IWGRP | S_IWOTH)) == 0,
+	};
+	*ret_region = region;
+	return 0;
+}
+
+/* The writer's clock is the steady one; before that was settled, the one of the wall. 0 = not known. */
+static uint64_t region_when(const struct region_round *round, uint64_t stamp)
+{
+	uint64_t age = round->monotonic - stamp;
+
+	if (stamp == 0)
+		return 0;
+	if (stamp <= round->monotonic)
+		return age < round->realtime ? round->realtime - age : 0;
+	return stamp <= round->realtime ? stamp : 0;
+}
+
+/* Whether the process that was found can have written the row. */
+static bool region_believes(const struct region_round *round, const struct region_file *file,
+			    const struct proc_facts *facts, uint64_t start_ns, uint64_t when)
+{
+	bool owns = facts->real_uid == file->user || facts->saved_uid == file->user;
+	int mapped;
+
+	if (when && start_ns > when + REGION_SLACK_NS)
+		return false;
+	if (owns && file->is_private)
+		return true;
+	mapped = proc_has_mapped(people_proc(round->people), facts->pid, (dev_t)file->device,
+				 (ino_t)file->inode);
+	/* What is mapped may not be for us to see: then a region that many share is taken at its word. */
+	return mapped == 1 || (mapped < 0 && (owns || !file->is_private));
+}
+
+/* Whose row it is. 0, -ESRCH for the dead, or -ENOMEM. */
+static int region_owner(const struct region_round *round, const struct region_file *file,
+			const struct region_process *row, struct snapshot_process *ret_process)
+{
+	uint64_t when = region_when(round, row->stamp);
+	struct snapshot_process process;
+	struct proc_facts facts;
+	int r = people_find(round->people, row->pid, &facts, &process);
+
+	if (r == 0 && !region_believes(round, file, &facts, process.start_ns, when))
+		r = -ESRCH;
+	if (r == -ESRCH)
+		r = people_find_inside(round->people, row->pid, (dev_t)file->device,
+				       (ino_t)file->inode, &facts, &process);
+	if (r == 0)
+		*ret_process = process;
+	return r;
+}
+
+static int region_dead(const struct region_round *round, const struct region_file *file,
+		       const struct region_process *row, struct snapshot_process *ret_process)
+{
+	struct snapshot *snapshot = round->snapshot;
+	char user[64];
+
+	proc_user_name(file->user, user, sizeof(user));
+	*ret_process = (struct snapshot_process){
+		.pid = row->pid,
+		.ns_pid = row->pid,
+		.comm = snapshot_text(snapshot, row->name, strnlen(row->name, REGION_NAME)),
+		.user = snapshot_text(snapshot, user, strlen(user)),
+		.user_id = file->user,
+		.maker_id = file->user,
+		.exact = true,
+		.stale = true,
+	};
+	return ret_process->comm && ret_process->user ? 0 : -ENOMEM;
+}
+
+static const struct snapshot_card *region_find_card(const struct region_round *round,
+						    const struct region *region)
+{
+	const struct snapshot *snapshot = round->snapshot;
+
+	for (size_t i = 0; i < snapshot->card_count; i++) {
+		const struct snapshot_card *card = &snapshot->cards[i];
+
+		if (card->unique_id == region->id ||
+		    (region->is_place && card->serial && card->serial << 8 >> 8 == region->id >> 8))
+			return card;
+	}
+	return NULL;
+}
+
+/* The card that the region's device is on, if the driver tells: its own, or that of the chip before it. */
+static const struct snapshot_card *region_card(const struct region_round *round,
+					       const struct region *region)
+{
+	const struct snapshot_card *card = region_find_card(round, region);
+
+	for (size_t i = 0; !card && i < round->readable; i++) {
+		const struct region *other = &round->entries[i].region;
+
+		for (uint32_t k = 0; k < other->chip_count; k++) {
+			if (other->chips[k].remote && other->chips[k].number == region->device &&
+			    other->device != region->device)
+				card = region_find_card(round, other);
+		}
+	}
+	return card;
+}
+
+/* Whether the chip has a region of its own, which tells more of it. */
+static bool region_has_own(const struct region_round *round, const struct region_entry *entry,
+			   uint32_t number)
+{
+	for (size_t i = 0; i < round->readable; i++) {
+		if (&round->entries[i] != entry && round->entries[i].region.device == number)
+			return true;
+	}
+	return false;
+}
+
+static int region_claim(struct region_round *round, const struct region_entry *entry,
+			const struct region_chip *chip, const struct snapshot_process *process,
+			uint64_t when)
+{
+	const struct region *region = &entry->region;
+	const struct snapshot_card *card = region_card(round, region);
+	struct snapshot_claim claim = {
+		.process = *process,
+		.device = chip->number,
+		.facts = {.remote = chip->remote,
+			  .unique_id = chip->number == region->device ? region->id : 0,
+			  .arch = card ? card->arch : NULL,
+			  .card = card ? card->card : NULL},
+		.types = region->types,
+		.last_ns = when,
+	};
+
+	claim.process.source = "tt-metal";
+	memcpy(claim.used, chip->used, sizeof(claim.used));
+	return snapshot_add_claim(round->snapshot, &claim);
+}
+
+static bool region_is_remote(const struct region *region)
+{
+	for (uint32_t i = 0; i < region->chip_count; i++) {
+		if (region->chips[i].number == region->device)
+			return region->chips[i].remote;
+	}
+	return false;
+}
+
+/* A row, over the chips if they can be told apart. What they do not account for is the own device's. */
+static int region_row(struct region_round *round, struct region_entry *entry,
+		      const struct region_process *row, const struct snapshot_process *process)
+{
+	const struct region *region = &entry->region;
+	struct region_chip chips[REGION_CHIPS + 1] = {
+		{.number = region->device, .remote = region_is_remote(region)}};
+	bool divides = entry->living == 1;
+	uint32_t count = 1;
+	int r = 0;
+
+	memcpy(chips[0].used, row->used, sizeof(chips[0].used));
+	for (uint32_t i = 0; process->alive && i < region->chip_count; i++) {
+		struct region_chip *chip = &chips[count];
+
+		*chip = region->chips[i];
+		if (chip->number == region->device || region_has_own(round, entry, chip->number))
+			continue;
+		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+			chip->used[type] =
+				divides ? bits_min(chip->used[type], chips[0].used[type]) : 0;
+			chips[0].used[type] -= chip->used[type];
+		}
+		count++;
+	}
+	for (uint32_t i = 0; r == 0 && i < count; i++)
+		r = region_claim(round, entry, &chips[i], process, region_when(round, row->stamp));
+	return r;
+}
+
+/* What people should know of a region as a whole. */
+static void region_note(struct region_round *round, const struct region_entry *entry)
+{
+	const struct region *region = &entry->region;
+	uint64_t told = 0, named = 0, remote = 0;
+	char size[TEXT_NUMBER_SIZE];
+
+	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+		told = merge_add(told, region->used[type]);
+		for (uint32_t i = 0; i < region->process_count; i++)
+			named = merge_add(named, region->processes[i].used[type]);
+		for (uint32_t i = 0; i < region->chip_count; i++) {
+			if (region->chips[i].number != region->device)
+				remote = merge_add(remote, region->chips[i].used[type]);
+		}
+	}
+	if (told > named)
+		snapshot_note(round->snapshot,
+			      "%s: %s that no process in it accounts for are not counted",
+			      entry->name, text_size(told - named, size));
+	if (remote && entry->living > 1)
+		snapshot_note(round->snapshot,
+			      "%s: does not tell which process uses its remote chips; counted on "
+			      "device %" PRIu32,
+			      entry->name, region->device);
+}
+
+static int region_rows(struct region_round *round, struct region_entry *entry)
+{
+	struct snapshot_process owners[REGION_PROCESSES] = {0};
+	const struct region *region = &entry->region;
+	int r = 0;
+
+	for (uint32_t i = 0; i < region->process_count; i++) {
+		r = region_owner(round, &entry->file, &region->processes[i], &owners[i]);
+		entry->living += r == 0;
+		if (r == -ESRCH)
+			r = region_dead(round, &entry->file, &region->processes[i], &owners[i]);
+		if (r < 0)
+			return r;
+	}
+	for (uint32_t i = 0; r == 0 && i < region->process_count; i++)
+		r = region_row(round, entry, &region->processes[i], &owners[i]);
+	region_note(round, entry);
+	return r == -ENOBUFS ? 0 : r;
+}
+
+static int region_compare(const void *left, const void *right)
+{
+	const struct region_entry *a = left, *b = right;
+
+	if ((a->outcome == 0) != (b->outcome == 0))
+		return a->outcome == 0 ? -1 : 1;
+	if (a->outcome == 0 && a->region.device != b->region.device)
+		return a->region.device < b->region.device ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+/* Reads all of them first: whether a chip has a region of its own depends on the others. */
+static void region_read_all(struct region_round *round, DIR *listing)
+{
+	const struct dirent *item;
+	uint64_t id;
+
+	while ((item = readdir(listing))) {
+		struct region_entry *entry = &round->entries[round->count];
+
+		if (!region_is_name(item->d_name, &id))
+			continue;
+		if (round->count == REGION_FILES_MAX) {
+			snapshot_note(round->snapshot, "more than %u regions: the rest is left out",
+				      REGION_FILES_MAX);
+			break;
+		}
+		entry->outcome =
+			region_read(dirfd(listing), item->d_name, &entry->file, &entry->region);
+		if (entry->outcome == -ENOENT)
+			continue;
+		memcpy(entry->name, item->d_name,
+		       bits_min(strlen(item->d_name), REGION_NAME_MAX - 1));
+		round->readable += entry->outcome == 0;
+		round->count++;
+	}
+	if (round->count > 0)
+		qsort(round->entries, round->count, sizeof(*round->entries), region_compare);
+}
+
+int region_collect(struct people *people, struct snapshot *snapshot, size_t *ret_closed)
+{
+	CLEANUP_CLOSEDIR DIR *listing = opendir(region_folder());
+	CLEANUP_FREE struct region_entry *entries = NULL;
+	struct region_round round = {
+		.people = people,
+		.snapshot = snapshot,
+		.realtime = clock_ns(CLOCK_REALTIME),
+		.monotonic = clock_ns(CLOCK_MONOTONIC),
+	};
+	size_t closed = 0;
+	int r = 0;
+
+	*ret_closed = 0;
+	if (!listing) /* a machine without the folder has no regions */
+		return errno == ENOMEM ? -ENOMEM : 0;
+	entries = calloc(REGION_FILES_MAX + 1, sizeof(*entries));
+	if (!entries)
+		return -ENOMEM;
+	round.entries = entries;
+	region_read_all(&round, listing);
+	for (size_t i = 0; r == 0 && i < round.readable; i++)
+		r = region_rows(&round, &entries[i]);
+	for (size_t i = round.readable; i < round.count; i++) {
+		if (entries[i].outcome == REGION_CLOSED) {
+			closed++;
+			continue;
+		}
+		snapshot_note(snapshot, "%s/%s %s", region_folder(), entries[i].name,
+			      region_strerror(entries[i].outcome));
+	}
+	*ret_closed = closed;
+	return r;
+}

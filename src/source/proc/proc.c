@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Reading /proc; the parsers of its files are in proc-parse.c. */
+
+#include "source/proc/proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/small-file.h"
+#include "base/text.h"
+
+#define PROC_PATH 48
+#define PROC_FILE 8192 /* longer than any stat, status or cgroup file worth reading */
+
+int proc_open(struct proc *proc)
+{
+	const char *path = secure_getenv("TTMEM_PROC_ROOT");
+	int fd;
+
+	if (!path || !*path)
+		path = "/proc";
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*proc = (struct proc){.root = fd, .is_real = strcmp(path, "/proc") == 0};
+	return 0;
+}
+
+void proc_close(struct proc *proc)
+{
+	if (proc->root >= 0)
+		close(proc->root);
+	proc->root = -1;
+}
+
+DIR *proc_list(const struct proc *proc, const char *path)
+{
+	return small_file_list(proc->root, path);
+}
+
+uint32_t proc_next(DIR *listing)
+{
+	const struct dirent *entry;
+	uint64_t pid;
+
+	while ((entry = readdir(listing))) {
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+		    text_parse_u64(entry->d_name, &pid) == 0 && pid <= INT32_MAX)
+			return (uint32_t)pid;
+	}
+	return 0;
+}
+
+static int proc_file(const struct proc *proc, uint32_t pid, const char *name, char *ret_text,
+		     size_t size)
+{
+	char path[PROC_PATH];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%" PRIu32 "/%s", pid, name);
+	n = small_file_read(proc->root, path, ret_text, size);
+	return n < 0 ? (int)n : 0;
+}
+
+/* From the target of the link ns/pid, "pid:[4026531836]". */
+static uint64_t proc_pid_namespace(const struct proc *proc, uint32_t pid)
+{
+	char path[PROC_PATH], target[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%" PRIu32 "/ns/pid", pid);
+	n = readlinkat(proc->root, path, target, sizeof(target) - 1);
+	if (n < 5)
+		return 0;
+	target[n] = '\0';
+	return strtoull(target + 5, NULL, 10);
+}
+
+int proc_read(const struct proc *proc, uint32_t pid, struct proc_facts *ret_facts)
+{
+	struct proc_facts facts = {.pid = pid, .ns_pid = pid};
+	char text[PROC_FILE];
+	int r;
+
+	r = proc_file(proc, pid, "stat", text, sizeof(text));
+	if (r == 0)
+		r = proc_parse_stat(text, &facts);
+	if (r == 0)
+		r = proc_file(proc, pid, "status", text, sizeof(text));
+	if (r == 0)
+		r = proc_parse_status(text, &facts);
+	if (r < 0)
+		return r;
+	facts.pid = pid;
+	facts.pid_namespace = proc_pid_namespace(proc, pid);
+	*ret_facts = facts;
+	return 0;
+}
+
+uint64_t proc_start_ticks(const struct proc *proc, uint32_t pid)
+{
+	struct proc_facts facts = {0};
+	char text[PROC_FILE];
+
+	if (proc_file(proc, pid, "stat", text, sizeof(text)) < 0 ||
+	    proc_parse_stat(text, &facts) < 0)
+		return 0;
+	return facts.start_ticks;
+}
+
+bool proc_is_over(const struct proc *proc, const struct proc_facts *facts)
+{
+	CLEANUP_CLOSE int fd = -1;
+	struct pollfd wait = {.events = POLLIN};
+
+	if (facts->state == 'X' || facts->state == 'x')
+		return true;
+	if (facts->state != 'Z')
+		return false;
+	if (!proc->is_real)
+		return true;
+	/* A leader that has exited while its threads go on is a zombie too; a pidfd tells them apart. */
+	fd = (int)syscall(SYS_pidfd_open, (pid_t)facts->pid, 0);
+	if (fd < 0)
+		return errno == ESRCH;
+	wait.fd = fd;
+	return poll(&wait, 1, 0) > 0;
+}
+
+int proc_has_mapped(const struct proc *proc, uint32_t pid, dev_t device, ino_t inode)
+{
+	CLEANUP_FCLOSE FILE *maps = NULL;
+	CLEANUP_FREE char *line = NULL;
+	size_t size = 0;
+	char path[PROC_PATH];
+	bool is_empty = true;
+
+	snprintf(path, sizeof(path), "%" PRIu32 "/maps", pid);
+	maps = small_file_stream(proc->root, path);
+	if (!maps)
+		return -errno;
+	while (getline(&line, &size, maps) > 0) {
+		unsigned int dev_major, dev_minor;
+		uint64_t number;
+
+		is_empty = false;
+		if (sscanf(line, "%*s %*s %*s %x:%x %" SCNu64, &dev_major, &dev_minor, &number) ==
+			    3 &&
+		    makedev(dev_major, dev_minor) == device && number == inode)
+			return 1;
+	}
+	if (ferror(maps))
+		return -EIO;
+	/* No mapping at all: it is ending, or its leader has ended before the other threads. */
+	return is_empty ? -ESRCH : 0;
+}
+
+void proc_container(const struct proc *proc, uint32_t pid, char ret_id[PROC_CONTAINER_SIZE])
+{
+	char text[PROC_FILE];
+
+	ret_id[0] = '\0';
+	if (proc_file(proc, pid, "cgroup", text, sizeof(text)) == 0)
+		proc_parse_cgroup(text, ret_id);
+}
+
+uint64_t proc_start_ns(uint64_t start_ticks, uint64_t boottime_now, uint64_t realtime_now)
+{
+	long hz = sysconf(_SC_CLK_TCK);
+	uint64_t tick = NS_PER_S / (uint64_t)(hz > 0 ? hz : 100);
+	uint64_t boot = realtime_now > boottime_now ? realtime_now - boottime_now : 0;
+	uint64_t age;
+
+	/* To the tick, so that asking twice gives the same answer. */
+	boot -= boot % tick;
+	if (__builtin_mul_overflow(start_ticks, tick, &age) || age > boottime_now)
+		return realtime_now;
+	return boot + age;
+}
+
+/* The list of users is read for every name, from a file or over a network: so names are kept a while. */
+#define PROC_NAMES 64u
+#define PROC_NAME_NS UINT64_C(60000000000)
+
+static pthread_mutex_t proc_names_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	uint32_t uid;
+	uint64_t until_ns; /* 0 = empty */
+	char name[64];
+} proc_names[PROC_NAMES];
+
+static bool proc_recall_name(uint32_t uid, uint64_t now, char *ret_name, size_t size)
+{
+	bool known;
+
+	pthread_mutex_lock(&proc_names_lock);
+	known = proc_names[uid % PROC_NAMES].uid == uid &&
+		now < proc_names[uid % PROC_NAMES].until_ns;
+	if (known)
+		snprintf(ret_name, size, "%s", proc_names[uid % PROC_NAMES].name);
+	pthread_mutex_unlock(&proc_names_lock);
+	return known;
+}
+
+static void proc_remember_name(uint32_t uid, uint64_t now, const char *name)
+{
+	pthread_mutex_lock(&proc_names_lock);
+	proc_names[uid % PROC_NAMES].uid = uid;
+	proc_names[uid % PROC_NAMES].until_ns = now + PROC_NAME_NS;
+	snprintf(proc_names[uid % PROC_NAMES].name, sizeof(proc_names[0].name), "%s", name);
+	pthread_mutex_unlock(&proc_names_lock);
+}
+
+void proc_user_name(uint32_t uid, char *ret_name, size_t size)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	struct passwd entry, *found = NULL;
+	char text[4096];
+
+	if (proc_recall_name(uid, now, ret_name, size))
+		return;
+	if (getpwuid_r(uid, &entry, text, sizeof(text), &found) == 0 && found)
+		snprintf(ret_name, size, "%s", found->pw_name);
+	else
+		snprintf(ret_name, size, "%" PRIu32, uid);
+	proc_remember_name(uid, now, ret_name);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The environment and the mappings of a process, over any bytes: both are what its owner made of them. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/unit.h"
+#include "source/proc/process-env.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct inside inside = {0};
+	char *bytes = malloc(size + 1);
+
+	assert(bytes);
+	memcpy(bytes, data, size);
+	/* Without a NUL behind it, as it comes from the file. */
+	inside_parse_environment((const char *)data, size, &inside);
+	assert(inside.tracking <= INSIDE_OFF);
+	bytes[size] = '\0';
+	inside_parse_mapping(bytes, &inside);
+	assert(memchr(inside.library, '\0', sizeof(inside.library)));
+	inside_parse_limits(bytes, &inside);
+	free(bytes);
+	return 0;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Reading environ, maps and limits of a process. */
+
+#include "source/proc/process-env.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/keyword.h"
+#include "base/small-file.h"
+#include "base/text.h"
+
+#define INSIDE_ENVIRONMENT_MAX (UINT32_C(2) << 20) /* as much as the kernel hands to a program */
+#define INSIDE_LINES_MAX 200000u                   /* of maps; above the kernel's usual limit */
+
+static FILE *inside_open(const struct proc *proc, uint32_t pid, const char *name)
+{
+	char path[48];
+
+	snprintf(path, sizeof(path), "%" PRIu32 "/%s", pid, name);
+	return small_file_stream(proc->root, path);
+}
+
+static bool inside_is(const char *word, size_t length, const char *wanted)
+{
+	return strlen(wanted) == length && memcmp(word, wanted, length) == 0;
+}
+
+void inside_parse_environment(const char *bytes, size_t length, struct inside *inside)
+{
+	bool on = false, off = false;
+
+	while (length > 0) {
+		size_t n = strnlen(bytes, length);
+
+		on |= inside_is(bytes, n, "TTMEM=1") ||
+		      inside_is(bytes, n, "TT_ALLOC_TRACKING_ENABLED=1") ||
+		      inside_is(bytes, n, "TT_BUFFER_DEBUG_LOG=1");
+		off |= inside_is(bytes, n, "TTMEM=0");
+		if (inside_is(bytes, n, "TTMEM_SOCKET=none"))
+			inside->daemon_unwanted = true;
+		if (n > 13 && memcmp(bytes, "TTMEM_STACKS=", 13) == 0 &&
+		    !wish_is_no(bytes + 13, n - 13))
+			inside->wants_stacks = true;
+		n = n < length ? n + 1 : n;
+		bytes += n;
+		length -= n;
+	}
+	inside->tracking = off ? INSIDE_OFF : on ? INSIDE_ON : INSIDE_UNSAID;
+}
+
+static void inside_read_environment(const struct proc *proc, uint32_t pid, struct inside *inside)
+{
+	CLEANUP_FCLOSE FILE *file = inside_open(proc, pid, "environ");
+	CLEANUP_FREE char *bytes = NULL;
+	size_t n;
+
+	if (!file)
+		return;
+	bytes = malloc(INSIDE_ENVIRONMENT_MAX);
+	if (!bytes)
+		return;
+	n = fread(bytes, 1, INSIDE_ENVIRONMENT_MAX, file);
+	/* It opens for everybody and then cannot be read; and it is empty at the very end of a process. */
+	if (ferror(file) || n == 0)
+		return;
+	inside->environment_seen = true;
+	inside_parse_environment(bytes, n, inside);
+}
+
+/* Whether @name is libttmem.so, libttmem.so.0, libttmem.so.0.1.0, ... */
+static bool inside_is_library(const char *name)
+{
+	static const char library[] = "libttmem.so";
+
+	return strncmp(name, library, sizeof(library) - 1) == 0;
+}
+
+void inside_parse_mapping(const char *line, struct inside *inside)
+{
+	static const char deleted[] = " (deleted)";
+	const char *path, *name;
+	uint64_t inode;
+	size_t length;
+	int at = 0;
+
+	if (sscanf(line, "%*s %*s %*s %*s %" SCNu64 " %n", &inode, &at) != 1 || at == 0)
+		return;
+	path = line + at;
+	if (strncmp(path, "/memfd:ttmem-book", 17) == 0) {
+		inside->book = (ino_t)inode;
+		return;
+	}
+	if (*path != '/')
+		return;
+	name = strrchr(path, '/') + 1;
+	if (strncmp(name, "libtt_metal.so", 14) == 0)
+		inside->has_metal = true;
+	if (!inside_is_library(name))
+		return;
+	length = strlen(path);
+	if (length > sizeof(deleted) &&
+	    strcmp(path + length - (sizeof(deleted) - 1), deleted) == 0) {
+		inside->library_replaced = true;
+		length -= sizeof(deleted) - 1;
+	}
+	length = (size_t)bits_min(length, sizeof(inside->library) - 1);
+	memcpy(inside->library, path, length);
+	inside->library[length] = '\0';
+}
+
+static void inside_read_maps(const struct proc *proc, uint32_t pid, struct inside *inside)
+{
+	CLEANUP_FCLOSE FILE *file = inside_open(proc, pid, "maps");
+	CLEANUP_FREE char *line = NULL;
+	size_t size = 0;
+	ssize_t n;
+
+	if (!file)
+		return;
+	for (uint32_t i = 0; i < INSIDE_LINES_MAX && (n = getline(&line, &size, file)) > 0; i++) {
+		inside->maps_seen = true;
+		if (line[n - 1] == '\n')
+			line[n - 1] = '\0';
+		inside_parse_mapping(line, inside);
+	}
+}
+
+static uint64_t inside_limit(const char *text, const char *name)
+{
+	const char *line = strstr(text, name);
+	uint64_t value;
+
+	if (!line || sscanf(line + strlen(name), " %" SCNu64, &value) != 1)
+		return UINT64_MAX; /* "unlimited" */
+	return value;
+}
+
+void inside_parse_limits(const char *text, struct inside *inside)
+{
+	inside->file_limit = inside_limit(text, "Max file size");
+	inside->address_limit = inside_limit(text, "Max address space");
+}
+
+static void inside_read_limits(const struct proc *proc, uint32_t pid, struct inside *inside)
+{
+	CLEANUP_FCLOSE FILE *file = inside_open(proc, pid, "limits");
+	char text[4096] = "";
+	size_t n;
+
+	if (!file)
+		return;
+	n = fread(text, 1, sizeof(text) - 1, file);
+	text[n] = '\0';
+	inside_parse_limits(text, inside);
+}
+
+int inside_read(const struct proc *proc, uint32_t pid, struct inside *ret_inside)
+{
+	struct inside inside = {.file_limit = UINT64_MAX, .address_limit = UINT64_MAX};
+
+	if (proc_start_ticks(proc, pid) == 0)
+		return -ESRCH;
+	inside_read_environment(proc, pid, &inside);
+	inside_read_maps(proc, pid, &inside);
+	inside_read_limits(proc, pid, &inside);
+	*ret_inside = inside;
+	return 0;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Stack frames as lines of text. */
+
+#include "tui/stack-lines.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "model/frames.h"
+
+size_t trace_count(const char *stack)
+{
+	CLEANUP(frames_deinit) struct frames frames;
+	struct frames_one frame;
+	size_t count = 0;
+
+	frames_init(&frames, stack);
+	while (frames_next(&frames, &frame))
+		count++;
+	return count;
+}
+
+static void trace_write(const struct frames_one *frame, const char *file, char *ret_text,
+			size_t size)
+{
+	const char *function = frame->function ? frame->function : "?";
+	const char *sign = frame->is_approximate ? " (approximate)" : "";
+
+	if (file && frame->line)
+		snprintf(ret_text, size, "%s%s (%s:%" PRIu32 ")", function, sign, file,
+			 frame->line);
+	else if (file)
+		snprintf(ret_text, size, "%s%s (%s)", function, sign, file);
+	else if (frame->module && !frames_is_address(frame))
+		snprintf(ret_text, size, "%s%s (%s)", function, sign, frame->module);
+	else
+		snprintf(ret_text, size, "%s%s", function, sign);
+}
+
+void trace_text(const char *stack, size_t index, char *ret_text, size_t size)
+{
+	CLEANUP(frames_deinit) struct frames frames;
+	struct frames_one frame;
+
+	ret_text[0] = '\0';
+	frames_init(&frames, stack);
+	for (size_t i = 0; frames_next(&frames, &frame); i++) {
+		if (i == index) {
+			trace_write(&frame, frame.file, ret_text, size);
+			return;
+		}
+	}
+}
+
+void trace_short(const char *stack, char *ret_text, size_t size)
+{
+	CLEANUP(frames_deinit) struct frames frames;
+	struct frames_one frame;
+	const char *slash;
+
+	ret_text[0] = '\0';
+	frames_init(&frames, stack);
+	if (!frames_next(&frames, &frame))
+		return;
+	slash = frame.file ? strrchr(frame.file, '/') : NULL;
+	trace_write(&frame, slash ? slash + 1 : frame.file, ret_text, size);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Groups of buffers over any number of them: page after page is read and added up, so that only the
+ * groups are ever held. Exact while nothing changes; otherwise each page is of its own moment, and the
+ * document says so.
+ */
+
+#include <stddef.h>
+
+#include "model/group.h"
+
+#define SUMS_PAGE 65536u /* buffers read at a time */
+#define SUMS_GROUPS_MAX 100000u
+#define SUMS_PAGES_MAX 400u /* more than any machine has: ends a walk that does not end */
+
+struct emit;
+struct filter;
+struct web_provider;
+
+/* Writes the document with the first @limit groups. 0 or a negative errno. */
+int sums_write(const struct web_provider *provider, const struct filter *filter,
+	       enum group_kind kind, size_t limit, struct emit *json);

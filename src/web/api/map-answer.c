@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Two looks: the first, at totals, tells which devices are meant (their numbers are the rows' and not what each
+ * process calls them) and how many buffers they have; the second reads these and no others.
+ */
+
+#include "web/api/map-answer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/emit.h"
+#include "model/memory-map.h"
+#include "model/snapshot.h"
+#include "model/types.h"
+#include "web/server/routes.h"
+#include "web/server/web.h"
+
+struct map {
+	struct snapshot *snapshot; /* ours; spaces point into it */
+	struct spaces spaces;
+};
+
+static void map_deinit(struct map *map)
+{
+	spaces_deinit(&map->spaces);
+	map->snapshot = snapshot_free(map->snapshot);
+}
+
+static int map_refuse(struct target *target, const char *problem)
+{
+	snprintf(target->problem, sizeof(target->problem), "%s", problem);
+	return -EINVAL;
+}
+
+/* Devices as sources tell them apart. -E2BIG: more than a filter holds. */
+static int map_resolve(const struct snapshot *totals, const struct filter *filter,
+		       struct filter *ret_filter)
+{
+	struct filter resolved = {.has_pid = filter->has_pid, .pid = filter->pid};
+
+	for (size_t i = 0; filter->device_count && i < totals->device_count; i++) {
+		const struct snapshot_device *row = &totals->devices[i];
+
+		if (!filter_wants_device(filter, row->device, row->unique_id))
+			continue;
+		if (resolved.device_count == FILTER_DEVICES_MAX)
+			return -E2BIG;
+		resolved.devices[resolved.device_count++] = (struct filter_device){
+			.by_id = row->unique_id != 0,
+			.value = row->unique_id ? row->unique_id : row->device,
+		};
+	}
+	*ret_filter = resolved;
+	return 0;
+}
+
+static uint64_t map_count(const struct snapshot *totals, const struct filter *filter)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < totals->process_count; i++) {
+		const struct snapshot_process *process = &totals->processes[i];
+
+		if (!process->alive || !filter_wants_pid(filter, process->pid))
+			continue;
+		for (size_t k = 0; k < process->part_count; k++) {
+			const struct snapshot_part *part = &process->parts[k];
+			const struct snapshot_device *row = &totals->devices[part->row];
+
+			for (uint32_t type = 0; type < BOOK_TYPES; type++) {
+				uint64_t more = part->memory[type].buffers;
+
+				if (filter_wants_device(filter, row->device, row->unique_id) &&
+				    __builtin_add_overflow(sum, more, &sum))
+					return UINT64_MAX;
+			}
+		}
+	}
+	return sum;
+}
+
+/*
+ * What to read; a positive answer: nothing, the totals are all there is to say. @ret_count is set if there
+ * are so many buffers that they are not read.
+ */
+static int map_prepare(struct target *target, const struct snapshot *totals,
+		       struct source_request *ret_request, uint64_t *ret_count)
+{
+	uint64_t count = map_count(totals, &target->filter);
+	struct source_request request = {.buffers = true, .unnamed = true};
+
+	if (map_resolve(totals, &target->filter, &request.filter) < 0)
+		return map_refuse(target, "so many devices have these numbers that they must be "
+					  "named by their unique ids");
+	if (count > MAP_BUFFERS_MAX) {
+		*ret_count = count;
+		return 1;
+	}
+	if (target->filter.device_count && !request.filter.device_count)
+		return 1;
+	*ret_request = request;
+	return 0;
+}
+
+/* The totals, with the reason why there is nothing else. */
+static int map_refuse_many(const struct web_provider *provider, uint64_t count,
+			   struct snapshot **snapshot)
+{
+	const struct source_request totals = {.is_own = true};
+	int r;
+
+	*snapshot = snapshot_free(*snapshot);
+	r = provider->snapshot(provider->context, &totals, snapshot);
+	if (r < 0)
+		return r;
+	(*snapshot)->exact = false;
+	snapshot_note(*snapshot,
+		      "%" PRIu64 " buffers are too many for a map over HTTP (%" PRIu64
+		      " at most): choose a process, or ask ttmem map",
+		      count, MAP_BUFFERS_MAX);
+	return 1;
+}
+
+/* @ret_map is the caller's. 0, -EINVAL and a problem, or another negative errno. */
+static int map_take(struct routes_ask *ask, struct map *ret_map)
+{
+	const struct source_request totals = {0};
+	const struct web_provider *provider = ask->provider;
+	CLEANUP(map_deinit) struct map map = {NULL, SPACES_NULL};
+	struct target *target = ask->target;
+	struct source_request request;
+	uint64_t count = 0;
+	int r;
+
+	if (target->filter.has_type && !holes_is_memory(target->filter.type))
+		return map_refuse(target,
+				  "parameter \"type\" names no memory of its own: those are "
+				  "DRAM, L1, SYSTEM_MEMORY, L1_SMALL and TRACE");
+	r = provider->snapshot(provider->context, &totals, &map.snapshot);
+	if (r == 0)
+		r = map_prepare(target, map.snapshot, &request, &count);
+	if (count)
+		r = map_refuse_many(provider, count, &map.snapshot);
+	if (r == 0) {
+		map.snapshot = snapshot_free(map.snapshot);
+		r = provider->snapshot(provider->context, &request, &map.snapshot);
+		if (r == 0)
+			r = spaces_find(map.snapshot, &target->filter, &map.spaces);
+	}
+	if (r < 0)
+		return r;
+	ret_map->snapshot = cleanup_steal(map.snapshot);
+	ret_map->spaces = map.spaces;
+	map.spaces = SPACES_NULL;
+	return 0;
+}
+
+int map_answer(struct routes_ask *ask, FILE *out)
+{
+	CLEANUP(map_deinit) struct map map = {NULL, SPACES_NULL};
+	struct emit json = EMIT_INIT(out);
+	int r = map_take(ask, &map);
+
+	if (r == 0)
+		spaces_document_map(&json, &map.spaces, map.snapshot);
+	return r;
+}
+
+int map_answer_fit(struct routes_ask *ask, FILE *out)
+{
+	CLEANUP(map_deinit) struct map map = {NULL, SPACES_NULL};
+	CLEANUP_FREE struct holes_fit *fits = NULL;
+	struct target *target = ask->target;
+	struct emit json = EMIT_INIT(out);
+	int r;
+
+	if (!(target->given & TARGET_SIZE))
+		return map_refuse(target, "parameter \"size\" is missing");
+	/* As the command does it. */
+	if (!target->filter.has_type) {
+		target->filter.has_type = true;
+		target->filter.type = TYPES_DRAM;
+	}
+	r = map_take(ask, &map);
+	if (r < 0)
+		return r;
+	fits = calloc(map.spaces.count + 1, sizeof(*fits));
+	if (!fits)
+		return -ENOMEM;
+	(void)spaces_fit(&map.spaces, target->size, target->page_size,
+			 fits); /* the document tells */
+	spaces_document_fit(&json, &map.spaces, map.snapshot, fits, target->size);
+	return 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The JSON of OTLP: metrics as exposition.c has them written, and what is around every such message. 64-bit
+ * numbers are strings there.
+ */
+
+#include <stdint.h>
+
+#include "web/export/exposition.h"
+
+void exposition_otlp_start(struct exposition *to);
+void exposition_otlp_family(struct exposition *to, const char *name, enum exposition_type type,
+			    const char *unit, const char *help);
+void exposition_otlp_begin(struct exposition *to);
+void exposition_otlp_label(struct exposition *to, const char *key, const char *value);
+void exposition_otlp_u64(struct exposition *to, uint64_t value);
+void exposition_otlp_seconds(struct exposition *to, uint64_t ns);
+void exposition_otlp_end(struct exposition *to);
+
+/* For logs too: who says it, as the member "resource"; who made it, as "scope"; one attribute; a number. */
+void exposition_otlp_resource(struct emit *json, const struct exposition_origin *origin);
+void exposition_otlp_scope(struct emit *json, const struct exposition_origin *origin);
+void exposition_otlp_attribute(struct emit *json, const char *key, const char *value);
+void exposition_otlp_number(struct emit *json, const char *key, uint64_t value);

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Both formats line by line, bounded rows, and counters that never fall. */
+
+#include "web/export/metrics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/unit.h"
+#include "web/server/web.h"
+
+static struct snapshot *snapshot_of(uint32_t processes, uint64_t allocs)
+{
+	struct snapshot *snapshot = snapshot_new(1);
+
+	assert(snapshot);
+	for (uint32_t i = 0; i < processes; i++) {
+		const struct snapshot_process identity = {
+			.pid = 100 + i,
+			.comm = i == 0 ? "a\"b\\c\nx" : "python",
+			.user = "me",
+			.source = "book",
+			.alive = true,
+			.exact = i != 1,
+			.last_ns = UINT64_C(5000000001),
+		};
+		struct snapshot_part *part;
+		uint32_t index = 0;
+
+		assert(snapshot_add_process(snapshot, &identity, &index) == 0);
+		part = snapshot_part(snapshot, index, 0);
+		assert(part);
+		part->facts.unique_id = 0xabc;
+		part->facts.capacity[0] = 1000;
+		part->memory[0] = (struct snapshot_memory){
+			.used = 100 - i,
+			.buffers = 2,
+			.peak = 120,
+			.allocs = allocs,
+			.frees = allocs - 2,
+		};
+	}
+	assert(snapshot_finish(snapshot) == 0);
+	return snapshot;
+}
+
+static uint32_t wanted = 2; /* processes with rows of their own */
+
+static char *text_of(const struct snapshot *snapshot, const struct web_health *health,
+		     struct tally *last, bool openmetrics)
+{
+	const struct metrics_server server = {.answers = {0, 0, 11, 0, 12, 13}};
+	const struct metrics_input input = {snapshot, health, &server, wanted};
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	assert(out);
+	metrics_write(&input, last, openmetrics ? EXPOSITION_OPENMETRICS : EXPOSITION_TEXT, out);
+	assert(fclose(out) == 0);
+	return text;
+}
+
+static struct web_health *health;
+static struct tally *last;
+
+static void begin(void)
+{
+	health = calloc(1, sizeof(*health));
+	last = calloc(1, sizeof(*last));
+	assert(health && last);
+}
+
+static void end(void)
+{
+	free(health);
+	free(last);
+}
+
+static bool has(const char *text, const char *line)
+{
+	const char *at = strstr(text, line);
+
+	return at && (at == text || at[-1] == '\n');
+}
+
+UNIT(metrics_have_the_prometheus_text_form)
+{
+	struct snapshot *snapshot = snapshot_of(4, 10);
+	char *text;
+
+	begin();
+	health->incidents[0] = 3;
+	health->start_ns = UINT64_C(1500000000);
+	text = text_of(snapshot, health, last, false);
+	assert(has(text, "# TYPE ttmem_device_bytes gauge\n"
+			 "ttmem_device_bytes{device=\"0\",uid=\"0xabc\",type=\"DRAM\"} 394\n"));
+	assert(has(text, "ttmem_device_capacity_bytes{device=\"0\",uid=\"0xabc\",type=\"DRAM\"} "
+			 "1000\n"));
+	assert(!strstr(text, "ttmem_device_capacity_bytes{device=\"0\",uid=\"0xabc\",type=\"L1\""));
+	assert(has(text, "ttmem_process_bytes{pid=\"100\",comm=\"a\\\"b\\\\c\\nx\",user=\"me\","
+			 "device=\"0\",uid=\"0xabc\",type=\"DRAM\"} 100\n"));
+	assert(has(text, "ttmem_process_bytes{pid=\"101\","));
+	assert(!has(text, "ttmem_process_bytes{pid=\"102\","));
+	assert(has(text, "ttmem_process_bytes{pid=\"other\",comm=\"other\",user=\"\",device=\"0\","
+			 "uid=\"0xabc\",type=\"DRAM\"} 195\n"));
+	assert(has(text, "ttmem_process_buffers{pid=\"other\",comm=\"other\",user=\"\","
+			 "device=\"0\",uid=\"0xabc\",type=\"DRAM\"} 4\n"));
+	assert(has(text, "# TYPE ttmem_allocations_total counter\n"
+			 "ttmem_allocations_total{device=\"0\",uid=\"0xabc\",type=\"DRAM\"} 40\n"));
+	assert(has(text, "ttmem_frees_total{device=\"0\",uid=\"0xabc\",type=\"DRAM\"} 32\n"));
+	assert(has(text, "ttmem_incidents_total{kind=\"double_free\"} 3\n"));
+	assert(has(text, "ttmem_inexact_processes 1\n"));
+	assert(has(text, "ttmem_last_activity_timestamp_seconds 5.000000001\n"));
+	assert(has(text, "process_start_time_seconds 1.500000000\n"));
+	assert(has(text, "ttmem_http_requests_total{code=\"5xx\"} 13\n"));
+	assert(!strstr(text, "# UNIT") && !strstr(text, "# EOF"));
+	free(text);
+	snapshot_free(snapshot);
+	end();
+}
+
+UNIT(metrics_have_the_openmetrics_form)
+{
+	struct snapshot *snapshot = snapshot_of(1, 10);
+	char *text;
+
+	begin();
+	text = text_of(snapshot, health, last, true);
+	assert(has(text, "# TYPE ttmem_device_bytes gauge\n# UNIT ttmem_device_bytes bytes\n"));
+	assert(has(text, "# TYPE ttmem_allocations counter\n"
+			 "ttmem_allocations_total{device=\"0\",uid=\"0xabc\",type=\"DRAM\"} 10\n"));
+	assert(has(text, "# TYPE process_cpu_seconds counter\n# UNIT process_cpu_seconds seconds\n"
+			 "process_cpu_seconds_total "));
+	assert(strcmp(text + strlen(text) - 6, "# EOF\n") == 0);
+	free(text);
+	snapshot_free(snapshot);
+	end();
+}
+
+static uint64_t allocations(uint32_t processes, uint64_t allocs)
+{
+	struct snapshot *snapshot = snapshot_of(processes, allocs);
+	char *text = text_of(snapshot, health, last, false);
+	const char *line = "ttmem_allocations_total{device=\"0\",uid=\"0xabc\",type=\"DRAM\"} ";
+	const char *at = strstr(text, line);
+	uint64_t value;
+
+	assert(at);
+	value = strtoull(at + strlen(line), NULL, 10);
+	free(text);
+	snapshot_free(snapshot);
+	return value;
+}
+
+UNIT(counters_never_fall)
+{
+	struct snapshot *dead = snapshot_of(1, 100);
+
+	begin();
+	assert(allocations(2, 100) == 200);
+	/* One has ended and is not judged yet: the figure stands. */
+	assert(allocations(1, 101) == 200);
+	tally_add_process(&health->past, dead, 0);
+	assert(allocations(1, 105) == 205);
+	/* All are gone. */
+	tally_add_process(&health->past, dead, 0);
+	assert(allocations(0, 0) == 205);
+	snapshot_free(dead);
+	end();
+}
+
+UNIT(processes_of_equal_pid_become_other)
+{
+	struct snapshot *snapshot = snapshot_of(2, 10);
+	char *text;
+
+	begin();
+	snapshot->processes[1].pid = 100;
+	text = text_of(snapshot, health, last, false);
+	assert(has(text, "ttmem_process_bytes{pid=\"other\",comm=\"other\",user=\"\",device=\"0\","
+			 "uid=\"0xabc\",type=\"DRAM\"} 99\n"));
+	free(text);
+	snapshot_free(snapshot);
+	end();
+}
+
+UNIT(dead_processes_and_unknown_peaks_are_left_out)
+{
+	struct snapshot *snapshot = snapshot_of(1, 10);
+	char *text;
+
+	begin();
+	snapshot->processes[0].alive = false;
+	snapshot->devices[0].memory[0].peak_is_unknown = true;
+	text = text_of(snapshot, health, last, false);
+	assert(!strstr(text, "ttmem_process_bytes{"));
+	assert(!strstr(text, "ttmem_device_peak_bytes{device=\"0\",uid=\"0xabc\",type=\"DRAM\""));
+	free(text);
+	snapshot_free(snapshot);
+	end();
+}
+
+UNIT(tallies_are_bounded)
+{
+	begin();
+	for (uint32_t i = 0; i < 2 * TALLY_MAX; i++)
+		tally_row(last, i, 0)->allocs[0]++;
+	assert(last->count == TALLY_MAX);
+	assert(last->rows[TALLY_MAX - 1].device == TALLY_OTHER);
+	assert(last->rows[TALLY_MAX - 1].allocs[0] == TALLY_MAX + 1);
+	assert(last->rows[5].allocs[0] == 1 && tally_row(last, 5, 0) == &last->rows[5]);
+	end();
+}
+
+/* Samples, not comments; each must be one line whatever the names are. */
+static size_t samples(const char *text, const char *family)
+{
+	size_t count = 0;
+
+	for (const char *line = text; line && *line; line = strchr(line, '\n') + 1) {
+		bool sample = strncmp(line, "ttmem_", 6) == 0 || strncmp(line, "process_", 8) == 0;
+
+		assert(sample || *line == '#');
+		count += sample && strncmp(line, family, strlen(family)) == 0;
+	}
+	return count;
+}
+
+/* Processes that live for one look only, each with every device and a name of the worst kind. */
+static struct snapshot *crowd(uint32_t generation, uint32_t processes, uint32_t devices)
+{
+	struct snapshot *snapshot = snapshot_new(1);
+
+	assert(snapshot);
+	for (uint32_t i = 0; i < processes; i++) {
+		char name[32];
+		size_t length = (size_t)snprintf(name, sizeof(name), "\n\"} 1\n%u\\",
+						 generation * processes + i);
+		const struct snapshot_process identity = {
+			.pid = generation * processes + i + 1,
+			.comm = snapshot_text(snapshot, name, length),
+			.user = "\"}\n# ",
+			.source = "book",
+			.alive = true,
+			.exact = true,
+		};
+		uint32_t index = 0;
+
+		assert(identity.comm);
+		assert(snapshot_add_process(snapshot, &identity, &index) == 0);
+		for (uint32_t device = 0; device < devices; device++) {
+			struct snapshot_part *part = snapshot_part(snapshot, index, device);
+
+			assert(part);
+			for (uint32_t type = 0; type < BOOK_TYPES; type++)
+				part->memory[type] = (struct snapshot_memory){
+					.used = 1, .buffers = 1, .allocs = 1};
+		}
+	}
+	assert(snapshot_finish(snapshot) == 0);
+	return snapshot;
+}
+
+UNIT(rows_stay_bounded_however_many_processes_come)
+{
+	size_t most = 2 * BOOK_TYPES * 3 + BOOK_TYPES * 3; /* two with rows, and the others */
+
+	begin();
+	for (uint32_t generation = 0; generation < 10; generation++) {
+		struct snapshot *snapshot = crowd(generation, 2000, 3);
+		char *text = text_of(snapshot, health, last, false);
+
+		assert(samples(text, "ttmem_process_bytes{") == most);
+		assert(samples(text, "ttmem_process_buffers{") == most);
+		assert(samples(text, "ttmem_device_bytes{") == (size_t)BOOK_TYPES * 3);
+		assert(samples(text, "ttmem_allocations_total{") == (size_t)BOOK_TYPES * 3);
+		assert(samples(text, "") < 300);
+		for (uint32_t i = 0; i < 2000; i++)
+			tally_add_process(&health->past, snapshot, i);
+		free(text);
+		snapshot_free(snapshot);
+	}
+	end();
+}
+
+UNIT(a_process_with_too_many_devices_has_an_other_row)
+{
+	struct snapshot *snapshot = crowd(0, 1, 2 * METRICS_PROCESS_ROWS_MAX);
+	char *text;
+
+	begin();
+	text = text_of(snapshot, health, last, false);
+	/* 64 of its own, and the rest as other: nothing is lost. */
+	assert(samples(text, "ttmem_process_bytes{") ==
+	       (size_t)BOOK_TYPES * 2 * METRICS_PROCESS_ROWS_MAX);
+	assert(samples(text, "ttmem_process_bytes{pid=\"other\"") ==
+	       (size_t)BOOK_TYPES * METRICS_PROCESS_ROWS_MAX);
+	free(text);
+	snapshot_free(snapshot);
+	end();
+}
+
+UNIT(no_process_has_rows)
+{
+	struct snapshot *snapshot = crowd(0, 5, 1);
+	char *text;
+
+	begin();
+	wanted = 0;
+	text = text_of(snapshot, health, last, false);
+	assert(samples(text, "ttmem_process_bytes{") == BOOK_TYPES);
+	assert(has(text, "ttmem_process_bytes{pid=\"other\",comm=\"other\",user=\"\",device=\"0\","
+			 "uid=\"\",type=\"DRAM\"} 5\n"));
+	free(text);
+	snapshot_free(snapshot);
+	end();
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Between the parts of push.c. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "web/export/exposition.h"
+
+struct push_incident {
+	uint64_t time_ns;
+	char *kind;
+	char *json;
+	uint32_t pid;
+	uint32_t device;
+};
+
+void push_incident_deinit(struct push_incident *incident);
+
+/* An ExportLogsServiceRequest. 0 or -ENOMEM. */
+int push_message_logs(const struct exposition_origin *origin, const struct push_incident *incidents,
+		      size_t count, char **ret_text, size_t *ret_length);
+
+/* push-pairs.c: the next of "name=value,..." in a text that is written to. 1, 0 = none, or -EINVAL. */
+int push_pairs_next(char **rest, const char **ret_name, const char **ret_value);
+
+/* push-answer.c: of @sent points or records, how many a collector did not take though it took the rest. */
+uint64_t push_answer_rejected(const char *text, size_t length, uint64_t sent);
+
+enum push_outcome {
+	PUSH_TAKEN,
+	PUSH_AWAY,    /* not reached, or asked for patience */
+	PUSH_REFUSED, /* it will never like this */
+};
+
+#define PUSH_ANSWER_MAX (UINT32_C(64) << 10) /* of an answer; the rest is not read */
+
+struct push_post;
+struct push_config;
+
+/* How one message fared. The texts are lent until the next one. */
+struct push_result {
+	enum push_outcome outcome;
+	uint32_t patience_s; /* away: for so long, if it said so; else 0 */
+	const char *answer;  /* taken: what it said about it */
+	size_t answer_length;
+	const char *problem; /* not taken: why, for people */
+};
+
+int push_post_new(struct push_post **ret_post, const struct push_config *config,
+		  const char **ret_problem);
+struct push_post *push_post_free(struct push_post *post);
+
+/* One message; takes ten seconds at most. */
+void push_post_send(struct push_post *post, const char *path, const char *text, size_t length,
+		    struct push_result *ret_result);
+
+/* From another thread: what is being sent ends soon (@ms), and nothing is sent after that. */
+void push_post_stop(struct push_post *post, uint32_t ms);

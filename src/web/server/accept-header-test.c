@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Accept headers as clients send them, and as nobody does. */
+
+#include "web/server/accept-header.h"
+
+#include <stddef.h>
+
+#include "base/unit.h"
+
+#define OPEN "application/openmetrics-text"
+
+UNIT(openmetrics_is_chosen_by_the_accept_header)
+{
+	assert(media_prefers_openmetrics(OPEN));
+	assert(media_prefers_openmetrics(OPEN "; version=1.0.0; charset=utf-8"));
+	assert(media_prefers_openmetrics(OPEN ";version=\"1.0.0\""));
+	assert(media_prefers_openmetrics("text/plain;q=0.5, " OPEN ";q=0.51"));
+	assert(media_prefers_openmetrics("Application/OpenMetrics-Text"));
+	assert(media_prefers_openmetrics(OPEN ";q=0.001"));
+	/* As Prometheus 2.42 asks. */
+	assert(media_prefers_openmetrics(
+		OPEN ";version=1.0.0," OPEN
+		     ";version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"));
+}
+
+UNIT(plain_text_is_chosen_by_the_accept_header)
+{
+	static const char *const texts[] = {
+		"",
+		"*/*",
+		"text/plain",
+		"application/*",
+		"application/json",
+		OPEN ";q=0",
+		OPEN ";q=0.3, text/plain;q=0.4",
+		OPEN ", text/plain",
+		OPEN ";q=0.5, text/*;q=0.6",
+		OPEN ";version=2.0.0",
+		OPEN ";version=0.0.1",
+		OPEN ";q=2",
+		OPEN ";q=abc",
+		OPEN ";q=",
+		OPEN ";q=0.5, */*",
+		"\"" OPEN,
+		",,,;;;=,q=1",
+	};
+
+	assert(!media_prefers_openmetrics(NULL));
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		assert(!media_prefers_openmetrics(texts[i]));
+}
+
+UNIT(a_specific_range_counts_more_than_a_general_one)
+{
+	assert(media_prefers_openmetrics("*/*, text/plain;q=0.1, " OPEN ";q=0.2"));
+	assert(!media_prefers_openmetrics("text/*;q=0.1, text/plain, " OPEN ";q=0.2"));
+}
+
+UNIT(compressed_files_need_accept_encoding)
+{
+	assert(media_takes_gzip("gzip"));
+	assert(media_takes_gzip("gzip, deflate, br, zstd"));
+	assert(media_takes_gzip("br;q=1.0, GZIP;q=0.5, *;q=0"));
+	assert(media_takes_gzip("*"));
+	assert(!media_takes_gzip(NULL));
+	assert(!media_takes_gzip(""));
+	assert(!media_takes_gzip("identity"));
+	assert(!media_takes_gzip("gzip;q=0"));
+	assert(!media_takes_gzip("*, gzip;q=0"));
+	assert(!media_takes_gzip("gzipped"));
+}

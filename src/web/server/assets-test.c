@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The files that were built in, whichever they are: a page, each packed and plain, none twice. */
+
+#include "web/server/assets.h"
+
+#include <string.h>
+
+#include "base/unit.h"
+
+UNIT(the_page_is_among_the_assets)
+{
+	const struct asset *page = assets_find("/");
+
+	assert(page && page->is_page && !page->is_named);
+	assert(strncmp(page->type, "text/html", 9) == 0);
+	assert(!assets_find("/there/is/none"));
+	assert(!assets_find(""));
+}
+
+UNIT(every_file_is_there_in_both_forms)
+{
+	for (size_t i = 0; i < assets_count; i++) {
+		const struct asset *asset = &assets_table[i];
+
+		assert(assets_find(asset->path) == asset); /* none twice */
+		assert(asset->path[0] == '/' && asset->type[0]);
+		assert(asset->plain_size > 0 && asset->packed_size > 0);
+		assert(asset->packed[0] == 0x1f && asset->packed[1] == 0x8b);
+	}
+}
+
+UNIT(a_cached_asset_is_recognised_by_its_etag)
+{
+	const struct asset asset = {.etag = "\"1f2e\""};
+
+	assert(assets_is_known(&asset, "\"1f2e\""));
+	assert(assets_is_known(&asset, "W/\"1f2e\""));
+	assert(assets_is_known(&asset, "\"other\", W/\"1f2e\""));
+	assert(assets_is_known(&asset, "*"));
+	assert(!assets_is_known(&asset, NULL));
+	assert(!assets_is_known(&asset, ""));
+	assert(!assets_is_known(&asset, "1f2e"));
+	assert(!assets_is_known(&asset, "\"1f2e3d\""));
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Names that are ours, tokens that are right, and files that cannot be trusted. */
+
+#include "web/server/auth.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/unit.h"
+#include "web/server/address.h"
+
+static struct guard guard_for(const char *text)
+{
+	struct address address;
+	struct guard guard;
+
+	assert(address_parse(text, &address) == 0);
+	guard_init(&guard, &address, text, false);
+	return guard;
+}
+
+UNIT(own_host_names_are_accepted)
+{
+	static const char *const ours[] = {
+		"localhost", "localhost:1", "LOCALHOST:5392", "127.0.0.1",     "127.0.0.1:5392",
+		"[::1]",     "[::1]:80",    "192.168.1.5",    "192.168.1.5:1",
+	};
+	static const char *const others[] = {
+		"",
+		"evil.example",
+		"evil.example:5392",
+		"localhost.evil.example",
+		"127.0.0.1.evil.example",
+		"127.0.0.2",
+		"localhost:",
+		"localhost:x",
+		"localhost:123456",
+		"localhost:80:80",
+		"[::2]",
+		"::1",
+		"[::1",
+		"localhost ",
+		"192.168.1.6",
+		"user@localhost",
+	};
+	struct guard guard = guard_for("192.168.1.5:5392");
+
+	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
+		assert(guard_is_host(&guard, ours[i]));
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		assert(!guard_is_host(&guard, others[i]));
+}
+
+UNIT(a_machine_with_any_address)
+{
+	struct guard four = guard_for("0.0.0.0:1"), six = guard_for("[::]:1");
+
+	assert(guard_is_host(&four, "10.1.2.3:1") && guard_is_host(&six, "[fe80::1]"));
+	assert(!guard_is_host(&four, "evil.example") && !guard_is_host(&six, "[x]"));
+}
+
+UNIT(a_machine_that_others_reach_has_a_name)
+{
+	struct guard any = guard_for("0.0.0.0:1"), one = guard_for("127.0.0.1:1");
+	char name[256] = "";
+
+	assert(gethostname(name, sizeof(name) - 8) == 0 && *name);
+	assert(guard_is_host(&any, name));
+	memcpy(name + strlen(name), ":5392", sizeof(":5392"));
+	assert(guard_is_host(&any, name));
+	/* Nobody outside can reach this one, so nobody has a reason to call it that. */
+	assert(strncmp(name, "localhost:", 10) == 0 || !guard_is_host(&one, name));
+}
+
+UNIT(names_that_the_operator_lists)
+{
+	struct guard guard = guard_for("127.0.0.1:1");
+
+	guard.names = "a.example,B.example";
+	assert(guard_is_host(&guard, "a.example") && guard_is_host(&guard, "b.EXAMPLE:80"));
+	assert(!guard_is_host(&guard, "c.example") &&
+	       !guard_is_host(&guard, "a.example,B.example"));
+	assert(!guard_is_host(&guard, "a.exampl") && !guard_is_host(&guard, "xa.example"));
+	guard.names = "";
+	assert(!guard_is_host(&guard, ":80") && !guard_is_host(&guard, "x"));
+}
+
+UNIT(a_token_is_compared_whole)
+{
+	struct guard guard = guard_for("127.0.0.1:1");
+
+	assert(!guard_may_see(&guard, NULL, NULL));
+	assert(!guard_may_see(&guard, "Bearer ", ""));
+	strcpy(guard.token, "0123456789abcdef");
+	assert(guard_may_see(&guard, "Bearer 0123456789abcdef", NULL));
+	assert(guard_may_see(&guard, "bearer  0123456789abcdef", NULL));
+	assert(guard_may_see(&guard, NULL, "0123456789abcdef"));
+	assert(!guard_may_see(&guard, "Bearer 0123456789abcdeg", NULL));
+	assert(!guard_may_see(&guard, "Bearer 0123456789abcde", NULL));
+	assert(!guard_may_see(&guard, "Bearer 0123456789abcdef0", NULL));
+	assert(!guard_may_see(&guard, "Bearer 0123456789abcdef0123456789abcdef", NULL));
+	assert(!guard_may_see(&guard, "Basic 0123456789abcdef", NULL));
+	assert(!guard_may_see(&guard, "0123456789abcdef", NULL));
+	assert(!guard_may_see(&guard, "Bearer x", "0123456789abcdef"));
+	guard.details = true;
+	assert(guard_may_see(&guard, NULL, NULL));
+	/* Where everybody may see all, who has the token is still told from who has not. */
+	assert(!guard_has_token(&guard, NULL, NULL));
+	assert(guard_has_token(&guard, "Bearer 0123456789abcdef", NULL));
+}
+
+static char path[512];
+
+static int load(struct guard *guard, const char **ret_problem)
+{
+	*ret_problem = NULL;
+	*guard = guard_for("127.0.0.1:1");
+	snprintf(path, sizeof(path), "%s/token", unit_dir());
+	return guard_load_token(guard, path, ret_problem);
+}
+
+static void put(const char *text, mode_t mode)
+{
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/token", unit_dir());
+	(void)unlink(path); /* may not be there */
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	assert(fchmod(fd, mode) == 0);
+	close(fd);
+}
+
+UNIT(a_token_is_made_and_found_again)
+{
+	struct guard first, second;
+	const char *problem;
+	struct stat st;
+
+	umask(0);
+	assert(load(&first, &problem) == 0 && strlen(first.token) == 64);
+	assert(stat(path, &st) == 0 && (st.st_mode & 07777) == 0600);
+	assert(load(&second, &problem) == 0 && strcmp(first.token, second.token) == 0);
+	assert(unlink(path) == 0);
+	assert(load(&second, &problem) == 0 && strcmp(first.token, second.token) != 0);
+}
+
+UNIT(token_files_readable_by_others_are_refused)
+{
+	static const mode_t modes[] = {0640, 0604, 0620, 0602, 0610, 0601, 0666};
+	struct guard guard;
+	const char *problem;
+
+	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
+		put("0123456789abcdef\n", modes[i]);
+		assert(load(&guard, &problem) == -EPERM && problem && !*guard.token);
+	}
+	put("0123456789abcdef\n", 0400);
+	assert(load(&guard, &problem) == 0 && strcmp(guard.token, "0123456789abcdef") == 0);
+}
+
+UNIT(token_files_without_a_token_are_refused)
+{
+	struct guard guard;
+	const char *problem;
+	char text[400];
+
+	put("", 0600);
+	assert(load(&guard, &problem) == -EINVAL && problem);
+	put("0123456789abcde\n", 0600);
+	assert(load(&guard, &problem) == -EINVAL);
+	put("0123456789 abcdef\n", 0600);
+	assert(load(&guard, &problem) == -EINVAL);
+	put("0123456789\001abcdef", 0600);
+	assert(load(&guard, &problem) == -EINVAL);
+	memset(text, 'a', sizeof(text));
+	text[257] = '\0';
+	put(text, 0600);
+	assert(load(&guard, &problem) == -EINVAL);
+	text[256] = '\0';
+	put(text, 0600);
+	assert(load(&guard, &problem) == 0);
+}
+
+UNIT(links_and_pipes_are_not_followed)
+{
+	struct guard guard;
+	const char *problem;
+
+	put("0123456789abcdef\n", 0600);
+	{
+		char other[600];
+
+		snprintf(other, sizeof(other), "%s.other", path);
+		assert(rename(path, other) == 0 && symlink(other, path) == 0);
+	}
+	assert(load(&guard, &problem) == -ELOOP);
+	assert(unlink(path) == 0 && mkfifo(path, 0600) == 0);
+	assert(load(&guard, &problem) == -EPERM);
+}
+
+UNIT(listen_addresses_are_parsed)
+{
+	static const char *const wrong[] = {
+		"",       "127.0.0.1", ":80",        "localhost:80", "127.0.0.1:65536", "[::1]",
+		"::1:80", "[::1:80",   "127.0.0.1:", "127.0.0.1:-1", "1.2.3:80",        "[]:80",
+	};
+	struct address address;
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		assert(address_parse(wrong[i], &address) == -EINVAL);
+	assert(address_parse("127.0.0.1:0", &address) == 0 && address_is_loopback(&address));
+	assert(address_parse("[::1]:5392", &address) == 0 && address_is_loopback(&address));
+	assert(address_parse("0.0.0.0:1", &address) == 0 && address_is_any(&address));
+	assert(!address_is_loopback(&address));
+}
+
+UNIT(the_access_to_details_is_described)
+{
+	struct guard guard = guard_for("127.0.0.1:5392");
+
+	assert(strcmp(guard_details(&guard), "none") == 0);
+	guard.token[0] = 'x';
+	assert(strcmp(guard_details(&guard), "token") == 0);
+	guard.details = true;
+	assert(strcmp(guard_details(&guard), "open") == 0);
+}

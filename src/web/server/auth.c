@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Names, and a token in a file. */
+
+#include "web/server/auth.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/small-file.h"
+#include "web/server/address.h"
+
+void guard_init(struct guard *guard, const struct address *address, const char *text, bool details)
+{
+	const char *colon = strrchr(text, ':');
+
+	*guard = (struct guard){
+		.any = address_is_any(address),
+		.details = details,
+	};
+	snprintf(guard->own, sizeof(guard->own), "%.*s", colon ? (int)(colon - text) : 0, text);
+	/* Too long for us is the same as not known. */
+	if (guard->any && gethostname(guard->machine, sizeof(guard->machine) - 1) < 0)
+		guard->machine[0] = '\0';
+}
+
+static bool guard_is_listed(const char *list, const char *name)
+{
+	size_t length = strlen(name);
+
+	while (list) {
+		const char *comma = strchrnul(list, ',');
+
+		if ((size_t)(comma - list) == length && strncasecmp(list, name, length) == 0)
+			return true;
+		list = *comma ? comma + 1 : NULL;
+	}
+	return false;
+}
+
+/* Cuts the port off. False: it is none. */
+static bool guard_cut_port(char *host)
+{
+	char *colon = strrchr(host, ':');
+	char *bracket = strrchr(host, ']');
+	size_t digits;
+
+	if (!colon || (bracket && colon < bracket))
+		return true;
+	digits = strspn(colon + 1, "0123456789");
+	if (digits == 0 || digits > 5 || colon[1 + digits])
+		return false;
+	*colon = '\0';
+	return true;
+}
+
+/* An address in digits cannot be a name that somebody else gave a meaning. */
+static bool guard_is_number(const char *host)
+{
+	unsigned char bytes[sizeof(struct in6_addr)];
+	char inner[GUARD_HOST_MAX];
+	size_t length = strlen(host);
+
+	if (*host != '[')
+		return inet_pton(AF_INET, host, bytes) == 1;
+	if (length < 3 || host[length - 1] != ']')
+		return false;
+	snprintf(inner, sizeof(inner), "%.*s", (int)(length - 2), host + 1);
+	return inet_pton(AF_INET6, inner, bytes) == 1;
+}
+
+bool guard_is_host(const struct guard *guard, const char *host)
+{
+	char name[GUARD_HOST_MAX];
+	size_t length = strlen(host);
+
+	if (length == 0 || length >= sizeof(name))
+		return false;
+	memcpy(name, host, length + 1);
+	if (!guard_cut_port(name))
+		return false;
+	if (strcasecmp(name, "localhost") == 0 || strcmp(name, "127.0.0.1") == 0 ||
+	    strcmp(name, "[::1]") == 0 || strcasecmp(name, guard->own) == 0)
+		return true;
+	if (guard->any &&
+	    (guard_is_number(name) || (*guard->machine && strcasecmp(name, guard->machine) == 0)))
+		return true;
+	return *name && guard_is_listed(guard->names, name);
+}
+
+/* Takes as long for a wrong token as for the right one. */
+static bool guard_is_token(const struct guard *guard, const char *token, size_t length)
+{
+	size_t known = strlen(guard->token);
+	unsigned int different = length != known;
+
+	for (size_t i = 0; i < length && i < GUARD_TOKEN_MAX; i++)
+		different |= (unsigned int)(token[i] ^ guard->token[known ? i % known : 0]);
+	return known > 0 && different == 0;
+}
+
+bool guard_has_token(const struct guard *guard, const char *authorization, const char *token)
+{
+	static const char scheme[] = "Bearer ";
+
+	if (authorization && strncasecmp(authorization, scheme, strlen(scheme)) == 0) {
+		authorization += strlen(scheme);
+		authorization += strspn(authorization, " ");
+		return guard_is_token(guard, authorization, strlen(authorization));
+	}
+	return token && guard_is_token(guard, token, strlen(token));
+}
+
+bool guard_may_see(const struct guard *guard, const char *authorization, const char *token)
+{
+	return guard->details || guard_has_token(guard, authorization, token);
+}
+
+static int guard_read_token(struct guard *guard, int fd, const char **ret_problem)
+{
+	char text[GUARD_TOKEN_MAX + 2];
+	struct stat st;
+	ssize_t got;
+	size_t length;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || (st.st_mode & (S_IRWXG | S_IRWXO)) ||
+	    (st.st_uid != geteuid() && st.st_uid != 0)) {
+		*ret_problem = "the token file must be an ordinary file of this user or root, and "
+			       "nobody else's to read (chmod 600)";
+		return -EPERM;
+	}
+	got = small_file_read_fd(fd, text, sizeof(text));
+	if (got < 0)
+		return (int)got;
+	length = strcspn(text, "\r\n");
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] <= ' ' || text[i] > '~')
+			length = 0;
+	}
+	if (length < GUARD_TOKEN_MIN || length > GUARD_TOKEN_MAX) {
+		*ret_problem = "the token file must hold one line of 16 to 256 visible characters";
+		return -EINVAL;
+	}
+	text[length] = '\0';
+	memcpy(guard->token, text, length + 1);
+	return 0;
+}
+
+/* Private from the first moment: nobody can open it between its making and a change of mode. */
+static int guard_make_token(const char *path)
+{
+	CLEANUP_CLOSE int fd = -1;
+	unsigned char random[GUARD_TOKEN_BYTES];
+	char text[2 * GUARD_TOKEN_BYTES + 2];
+	int r;
+
+	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return -EIO;
+	for (size_t i = 0; i < sizeof(random); i++)
+		snprintf(text + 2 * i, 3, "%02x", random[i]);
+	text[sizeof(text) - 2] = '\n';
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+	if (fd < 0)
+		return -errno;
+	r = small_file_write_fd(fd, text, sizeof(text) - 1);
+	if (r < 0)
+		(void)unlink(
+			path); /* a part of a token is of no use; then the next start complains */
+	return r;
+}
+
+int guard_load_token(struct guard *guard, const char *path, const char **ret_problem)
+{
+	CLEANUP_CLOSE int fd = -1;
+	int r = guard_make_token(path);
+
+	if (r < 0 && r != -EEXIST)
+		return r;
+	/* Not a pipe that somebody put there to keep us waiting. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	return guard_read_token(guard, fd, ret_problem);
+}
+
+const char *guard_details(const struct guard *guard)
+{
+	if (guard->details)
+		return "open";
+	return guard->token[0] ? "token" : "none";
+}

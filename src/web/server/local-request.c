@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* From a target to an answer, without a server: web-request.c does this for TCP. */
+
+#include "web/server/local-request.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/emit.h"
+#include "model/json/document.h"
+#include "model/snapshot.h"
+#include "web/server/routes.h"
+#include "web/server/web.h"
+
+static void local_health(struct emit *json, const struct web_health *health)
+{
+	emit_u64(json, "books", health->books);
+	emit_u64(json, "books_refused", health->books_refused);
+	emit_u64(json, "ended", health->ended);
+	emit_u64(json, "leaked", health->leaked);
+	emit_u64(json, "unobserved_exits", health->unobserved_exits);
+	emit_open_object(json, "past");
+	emit_bool(json, "running", health->store_runs);
+	emit_u64(json, "bytes", health->store_bytes);
+	emit_u64(json, "queued", health->store_queued);
+	emit_u64(json, "written", health->store_written);
+	emit_u64(json, "dropped", health->store_dropped);
+	emit_close_object(json);
+	emit_open_object(json, "old_clients");
+	emit_u64(json, "connections", health->legacy_connections);
+	emit_u64(json, "messages", health->legacy_messages);
+	emit_u64(json, "refused", health->legacy_refused);
+	emit_close_object(json);
+}
+
+int local_status(struct routes_ask *ask, FILE *out)
+{
+	struct web_health health = {0};
+	struct emit json = EMIT_INIT(out);
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail */
+	ask->provider->health(ask->provider->context, &health);
+	document_open(&json, "ttmem.status/1",
+		      (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec);
+	emit_bool(&json, "running", true);
+	emit_u64(&json, "pid", (uint64_t)getpid());
+	emit_u64(&json, "user_id", geteuid());
+	emit_string(&json, "version", health.version);
+	emit_string(&json, "socket", health.socket);
+	emit_string(&json, "http", health.http);
+	emit_u64(&json, "start_ns", health.start_ns);
+	emit_bool(&json, "you_see_all", ask->asker->sees_all);
+	local_health(&json, &health);
+	emit_open_array(&json, "notes");
+	emit_close_array(&json);
+	emit_close_object(&json);
+	emit_end(&json);
+	return 0;
+}
+
+int local_dump(struct routes_ask *ask, FILE *out)
+{
+	if (!ask->provider->dump)
+		return -ENOENT;
+	return ask->provider->dump(ask->provider->context, ask->asker, out);
+}
+
+static void local_refuse(struct local_answer *answer, unsigned int status, const char *problem)
+{
+	answer->status = status;
+	answer->type = ROUTES_TEXT;
+	(void)snprintf(answer->problem, sizeof(answer->problem), "%s", problem); /* cut is fine */
+}
+
+/* Finds the route, and whether this asker may take it. NULL: refused. */
+static const struct route *local_choose(struct routes_ask *ask, struct local_answer *answer)
+{
+	const struct route *route = routes_find(ask->target->path, &ask->device);
+
+	if (!route) {
+		local_refuse(answer, MHD_HTTP_NOT_FOUND, "there is no such path");
+		return NULL;
+	}
+	if (!route->make || route->tcp) {
+		local_refuse(answer, MHD_HTTP_NOT_FOUND, "this is served over TCP only");
+		return NULL;
+	}
+	if (route->guarded && !route->scoped && !ask->asker->sees_all) {
+		local_refuse(answer, MHD_HTTP_FORBIDDEN,
+			     "only root and members of the daemon's group may ask for this");
+		return NULL;
+	}
+	return route;
+}
+
+void local_serve(const struct web_provider *provider, const struct web_asker *asker,
+		 const char *target, FILE *out, struct local_answer *ret_answer)
+{
+	CLEANUP(target_deinit) struct target parsed = {0};
+	struct local_answer answer = {.status = MHD_HTTP_OK};
+	struct routes_ask ask = {
+		.provider = provider,
+		.asker = asker,
+		.target = &parsed,
+		.arrived_ns = asker->came_ns,
+	};
+	const struct route *route = NULL;
+	const char *problem;
+	int r = target_parse(&parsed, target);
+
+	if (r == 0)
+		route = local_choose(&ask, &answer);
+	if (route) {
+		r = target_read(&parsed, route->parameters);
+		if (r == 0)
+			r = route->make(&ask, out);
+		answer.type = route->type;
+	}
+	if (r < 0) {
+		unsigned int status = routes_explain(r, &parsed, &problem);
+
+		local_refuse(&answer, status, problem);
+	}
+	snapshot_free(ask.snapshot);
+	answer.reason = MHD_get_reason_phrase_for(answer.status);
+	*ret_answer = answer;
+}

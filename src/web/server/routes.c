@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The table, and the answers that are made of totals. Those with rows are in documents.c. */
+
+#include "web/server/routes.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/emit.h"
+#include "base/worker.h"
+#include "model/json/document.h"
+#include "model/merge.h"
+#include "model/types.h"
+#include "web/api/documents.h"
+#include "web/api/map-answer.h"
+#include "web/api/stream.h"
+#include "web/export/metrics.h"
+#include "web/server/assets.h"
+#include "web/server/connection-limits.h"
+#include "web/server/local-request.h"
+#include "web/server/web-private.h"
+
+/*
+ * The totals for a request. Those that waited together share one snapshot: it was begun after the last
+ * of them had come, so it is true for all.
+ */
+static int routes_totals(struct routes_ask *ask, const struct snapshot **ret_snapshot)
+{
+	const struct source_request request = {0};
+	struct web *web = ask->web;
+	int r;
+
+	if (!web) {
+		r = ask->provider->snapshot(ask->provider->context, &request, &ask->snapshot);
+		*ret_snapshot = ask->snapshot;
+		return r;
+	}
+	if (!web->shared || ask->arrived_ns > web->shared_ns) {
+		web->shared = snapshot_free(web->shared);
+		web->shared_ns = clock_ns(CLOCK_MONOTONIC);
+		r = web->provider.snapshot(web->provider.context, &request, &web->shared);
+		if (r < 0)
+			return r;
+		web->shared_took_ns = clock_ns(CLOCK_MONOTONIC) - web->shared_ns;
+	}
+	*ret_snapshot = web->shared;
+	return 0;
+}
+
+static int routes_smi(struct routes_ask *ask, FILE *out)
+{
+	const struct snapshot *snapshot = NULL;
+	struct emit json = EMIT_INIT(out);
+	int r = routes_totals(ask, &snapshot);
+
+	if (r == 0)
+		document_smi(&json, snapshot, &ask->target->filter);
+	return r;
+}
+
+static int routes_ps(struct routes_ask *ask, FILE *out)
+{
+	const struct snapshot *snapshot = NULL;
+	struct emit json = EMIT_INIT(out);
+	int r = routes_totals(ask, &snapshot);
+
+	if (r == 0)
+		document_ps(&json, snapshot);
+	return r;
+}
+
+/* Under the names of the old example dashboard. */
+static void routes_emit_stats(struct emit *json, const struct snapshot *snapshot, uint32_t number)
+{
+	static const char *const keys[BOOK_TYPES] = {
+		"dram_allocated",  "l1_allocated", "system_memory_allocated", "l1_small_allocated",
+		"trace_allocated", "cb_allocated", "kernel_allocated",
+	};
+	uint64_t used[BOOK_TYPES] = {0}, buffers = 0;
+
+	for (size_t i = 0; i < snapshot->device_count; i++) {
+		const struct snapshot_device *device = &snapshot->devices[i];
+
+		for (uint32_t type = 0; device->device == number && type < BOOK_TYPES; type++) {
+			used[type] = merge_add(used[type], device->memory[type].used);
+			buffers = merge_add(buffers, device->memory[type].buffers);
+		}
+	}
+	emit_open_object(json, NULL);
+	emit_u64(json, "device_id", number);
+	for (uint32_t type = 0; type < BOOK_TYPES; type++)
+		emit_u64(json, keys[type], used[type]);
+	emit_u64(json, "buffers", buffers);
+	emit_close_object(json);
+}
+
+static int routes_devices(struct routes_ask *ask, FILE *out)
+{
+	const struct snapshot *snapshot = NULL;
+	struct emit json = EMIT_INIT(out);
+	uint64_t last = UINT64_MAX;
+	int r = routes_totals(ask, &snapshot);
+
+	if (r < 0)
+		return r;
+	emit_open_object(&json, NULL);
+	emit_open_array(&json, "devices");
+	for (uint32_t number = 0; number < BOOK_DEVICES; number++) {
+		for (size_t i = 0; i < snapshot->device_count; i++) {
+			if (snapshot->devices[i].device != number || last == number)
+				continue;
+			routes_emit_stats(&json, snapshot, number);
+			last = number;
+		}
+	}
+	emit_close_array(&json);
+	emit_close_object(&json);
+	emit_end(&json);
+	return 0;
+}
+
+static int routes_device_stats(struct routes_ask *ask, FILE *out)
+{
+	const struct snapshot *snapshot = NULL;
+	struct emit json = EMIT_INIT(out);
+	int r;
+
+	if (ask->device >= BOOK_DEVICES)
+		return -ENOENT;
+	r = routes_totals(ask, &snapshot);
+	if (r < 0)
+		return r;
+	routes_emit_stats(&json, snapshot, ask->device);
+	emit_end(&json);
+	return 0;
+}
+
+static int routes_metrics(struct routes_ask *ask, FILE *out)
+{
+	struct web *web = ask->web;
+	struct metrics_server server = {.thrown_out = door_thrown_out(web->door)};
+	struct metrics_input input = {
+		.health = web->health,
+		.server = &server,
+		.processes = web->metrics_processes,
+	};
+	struct stream_counts counts;
+	int r;
+
+	/* Before the snapshot, and not one of an earlier request: see struct web_health. */
+	memset(web->health, 0, sizeof(*web->health));
+	ask->arrived_ns = clock_ns(CLOCK_MONOTONIC);
+	web->provider.health(web->provider.context, web->health);
+	r = routes_totals(ask, &input.snapshot);
+	if (r < 0)
+		return r;
+	stream_counts(web->stream, &counts);
+	server.subscribers = counts.subscribers;
+	server.subscribers_dropped = counts.dropped;
+	for (size_t i = 0; i < ARRAY_SIZE(server.answers); i++)
+		server.answers[i] = __atomic_load_n(&web->answers[i], __ATOMIC_RELAXED);
+	metrics_write(&input, web->told,
+		      ask->openmetrics ? EXPOSITION_OPENMETRICS : EXPOSITION_TEXT, out);
+	return 0;
+}
+
+static int routes_health(struct routes_ask *ask, FILE *out)
+{
+	struct web_health health = {0};
+	struct emit json = EMIT_INIT(out);
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail */
+	ask->provider->health(ask->provider->context, &health);
+	document_open(&json, "ttmem.health/1",
+		      (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec);
+	emit_string(&json, "status", health.store_runs ? "ok" : "degraded");
+	emit_string(&json, "details", guard_details(&ask->web->guard));
+	emit_u64(&json, "start_ns", health.start_ns);
+	emit_u64(&json, "books", health.books);
+	emit_u64(&json, "books_refused", health.books_refused);
+	emit_u64(&json, "ended", health.ended);
+	emit_u64(&json, "leaked", health.leaked);
+	emit_u64(&json, "unobserved_exits", health.unobserved_exits);
+	emit_open_object(&json, "store");
+	emit_bool(&json, "runs", health.store_runs);
+	emit_u64(&json, "queued", health.store_queued);
+	emit_u64(&json, "written", health.store_written);
+	emit_u64(&json, "dropped", health.store_dropped);
+	emit_u64(&json, "bytes", health.store_bytes);
+	emit_close_object(&json);
+	emit_open_array(&json, "notes");
+	if (!health.store_runs)
+		emit_string(&json, NULL, "the past cannot be written at present");
+	emit_close_array(&json);
+	emit_close_object(&json);
+	emit_end(&json);
+	return 0;
+}
+
+#define ROUTES_PAST (TARGET_PID | TARGET_SINCE | TARGET_LIMIT | TARGET_CURSOR)
+
+static const struct route routes_table[] = {
+	{"/healthz", ROUTES_JSON, .make = routes_health, .tcp = true},
+	{"/metrics", "text/plain; version=0.0.4; charset=utf-8",
+	 "application/openmetrics-text; version=1.0.0; charset=utf-8", routes_metrics,
+	 .lane = ROUTES_TOTALS, .tcp = true},
+	{"/api/v1/smi", ROUTES_JSON, .make = routes_smi, .parameters = TARGET_DEVICE,
+	 .lane = ROUTES_TOTALS},
+	{"/api/v1/ps", ROUTES_JSON, .make = routes_ps, .lane = ROUTES_TOTALS},
+	{"/api/v1/buffers", ROUTES_JSON, .make = details_buffers,
+	 .parameters = TARGET_PID | TARGET_DEVICE | TARGET_TYPE | TARGET_SORT | TARGET_BY |
+		       TARGET_LIMIT | TARGET_CURSOR,
+	 .lane = ROUTES_DETAILS, .guarded = true},
+	{"/api/v1/map", ROUTES_JSON, .make = map_answer,
+	 .parameters = TARGET_PID | TARGET_DEVICE | TARGET_TYPE, .lane = ROUTES_DETAILS,
+	 .guarded = true},
+	{"/api/v1/fit", ROUTES_JSON, .make = map_answer_fit,
+	 .parameters = TARGET_PID | TARGET_DEVICE | TARGET_TYPE | TARGET_SIZE | TARGET_PAGE,
+	 .lane = ROUTES_DETAILS, .guarded = true},
+	{"/api/v1/leaks", ROUTES_JSON, .make = details_leaks, .parameters = ROUTES_PAST,
+	 .lane = ROUTES_DETAILS, .guarded = true, .scoped = true},
+	{"/api/v1/incidents", ROUTES_JSON, .make = details_incidents,
+	 .parameters = ROUTES_PAST | TARGET_KIND, .lane = ROUTES_DETAILS, .guarded = true,
+	 .scoped = true},
+	{"/api/v1/history", ROUTES_JSON, .make = details_history,
+	 .parameters = TARGET_ADDRESS | TARGET_PID | TARGET_DEVICE | TARGET_TYPE | TARGET_ONLY,
+	 .lane = ROUTES_DETAILS, .guarded = true, .scoped = true},
+	{"/api/v1/series", ROUTES_JSON, .make = details_series,
+	 .parameters = TARGET_FROM | TARGET_TO | TARGET_STEP | TARGET_PID | TARGET_DEVICE |
+		       TARGET_TYPE | TARGET_LIMIT | TARGET_CURSOR,
+	 .lane = ROUTES_DETAILS},
+	{"/api/v1/stream", "text/event-stream", .parameters = TARGET_TOKEN, .lane = ROUTES_STREAM},
+	{"/api/devices", ROUTES_JSON, .make = routes_devices, .lane = ROUTES_TOTALS},
+	{"/api/v1/status", ROUTES_JSON, .make = local_status, .local = true},
+	{"/api/v1/dump", ROUTES_TEXT, .make = local_dump, .lane = ROUTES_DETAILS, .local = true},
+};
+
+static const struct route routes_stats = {
+	"/api/devices/N/stats",
+	ROUTES_JSON,
+	.make = routes_device_stats,
+	.lane = ROUTES_TOTALS,
+};
+
+static const struct route routes_asset = {"a file", NULL, .lane = ROUTES_ASSET};
+
+const struct route *routes_find(const char *path, uint32_t *ret_device)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(routes_table); i++) {
+		if (strcmp(routes_table[i].path, path) == 0)
+			return &routes_table[i];
+	}
+	if (assets_find(path))
+		return &routes_asset;
+	return target_device_path(path, ret_device) == 0 ? &routes_stats : NULL;
+}
+
+unsigned int routes_explain(int error, const struct target *target, const char **ret_problem)
+{
+	switch (error) {
+	case -EINVAL:
+		*ret_problem = target->problem;
+		return MHD_HTTP_BAD_REQUEST;
+	case -ENOENT:
+		*ret_problem = "there is no such thing";
+		return MHD_HTTP_NOT_FOUND;
+	case -EAGAIN:
+		*ret_problem = "the past cannot be asked at present";
+		return MHD_HTTP_SERVICE_UNAVAILABLE;
+	case -EOPNOTSUPP:
+		*ret_problem = "this daemon remembers nothing of the past";
+		return MHD_HTTP_NOT_IMPLEMENTED;
+	case -EFBIG:
+		*ret_problem = "the answer would be too large: choose a device or a smaller limit";
+		return MHD_HTTP_INTERNAL_SERVER_ERROR;
+	case -ENOBUFS:
+		*ret_problem = "too many answers are being read: try again";
+		return MHD_HTTP_SERVICE_UNAVAILABLE;
+	default:
+		*ret_problem = strerrordesc_np(-error) ? strerrordesc_np(-error) : "failed";
+		return MHD_HTTP_INTERNAL_SERVER_ERROR;
+	}
+}

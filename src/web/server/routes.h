@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What can be asked for: each path, who may, with which parameters, and the function that answers. */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "web/server/url.h"
+
+struct snapshot;
+struct web;
+struct web_asker;
+struct web_provider;
+
+/* Which thread makes the answer. */
+enum routes_lane {
+	ROUTES_AT_ONCE, /* the one that serves the sockets: nothing that could wait */
+	ROUTES_TOTALS,
+	ROUTES_DETAILS,
+	ROUTES_STREAM, /* no end: see stream.h */
+	ROUTES_ASSET,  /* nothing to make: see assets.h */
+};
+
+/* One request, for the function that answers it. */
+struct routes_ask {
+	const struct web_provider *provider;
+	struct web *web;               /* the server; NULL on the daemon's own socket */
+	const struct web_asker *asker; /* NULL over TCP */
+	struct snapshot *snapshot;     /* without a server: taken for this request, owned */
+	struct target *target;
+	uint64_t arrived_ns; /* CLOCK_MONOTONIC */
+	uint32_t device;     /* in the path */
+	bool openmetrics;    /* is preferred */
+};
+
+struct route {
+	const char *path;
+	const char *type; /* of its content */
+	const char *type_openmetrics;
+	/*
+	 * 0; -EINVAL and target->problem; -ENOENT; -EAGAIN: not at present; or another negative
+	 * errno. What was written is then thrown away.
+	 */
+	int (*make)(struct routes_ask *ask, FILE *out);
+	uint32_t parameters; /* enum target_parameter */
+	enum routes_lane lane;
+	bool guarded; /* over TCP: needs the token; else is for who sees all */
+	bool scoped;  /* shows any asker what is theirs */
+	bool local;   /* only on the daemon's own socket */
+	bool tcp;     /* only over TCP: tells of the server */
+};
+
+#define ROUTES_JSON "application/json"
+#define ROUTES_TEXT "text/plain; charset=utf-8"
+
+/* NULL: there is no such path. */
+const struct route *routes_find(const char *path, uint32_t *ret_device);
+
+/* The HTTP status for what route->make() returned, and a text for people that lives as long as the target. */
+unsigned int routes_explain(int error, const struct target *target, const char **ret_problem);

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Paths and parameters: what is read, and each way in which one is wrong. */
+
+#include "web/server/url.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/unit.h"
+
+#define ALL UINT32_MAX
+
+static struct target target;
+
+static int read_all(const char *text, uint32_t allowed)
+{
+	int r;
+
+	target_deinit(&target);
+	target = (struct target){0};
+	r = target_parse(&target, text);
+	return r < 0 ? r : target_read(&target, allowed);
+}
+
+static void refused(const char *text, const char *problem)
+{
+	assert(read_all(text, ALL) == -EINVAL);
+	if (!strstr(target.problem, problem))
+		fprintf(stderr, "%s: %s\n", text, target.problem);
+	assert(strstr(target.problem, problem));
+	target_deinit(&target);
+}
+
+UNIT(every_url_parameter_is_parsed)
+{
+	assert(read_all("/x?pid=7&device=3&device=0xAB&type=l1&sort=age&by=site&limit=10&cursor=c"
+			"&address=0x10&kind=leak&since=1&from=2&to=3&step=60&token=t&size=1.5K&"
+			"page=32",
+			ALL) == 0);
+	assert(strcmp(target.path, "/x") == 0);
+	assert(target.filter.has_pid && target.filter.pid == 7);
+	assert(target.filter.device_count == 2 && target.filter.devices[0].value == 3);
+	assert(target.filter.devices[1].by_id && target.filter.devices[1].value == 0xab);
+	assert(target.filter.has_type && target.filter.type == 1);
+	assert(target.order == SNAPSHOT_BY_AGE && target.by == GROUP_SITE && target.limit == 10);
+	assert(strcmp(target.cursor, "c") == 0 && target.address == 16);
+	assert(strcmp(target.kind, "leak") == 0 && target.since_ns == 1 && target.from_ns == 2);
+	assert(target.to_ns == 3 && target.step_s == 60 && strcmp(target.token, "t") == 0);
+	assert(target.size == 1536 && target.page_size == 32);
+	target_deinit(&target);
+}
+
+UNIT(missing_parameters_have_defaults)
+{
+	static const char *const texts[] = {"/x", "/x?", "/x?&&"};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		assert(read_all(texts[i], 0) == 0 && target.given == 0);
+		assert(strcmp(target.path, "/x") == 0 && target.limit == TARGET_LIMIT_DEFAULT);
+	}
+	target_deinit(&target);
+}
+
+UNIT(texts_are_decoded)
+{
+	assert(read_all("/x?cursor=a%20b+c%2Bd%3d%26&t%79pe=CB", ALL) == 0);
+	assert(strcmp(target.cursor, "a b c+d=&") == 0 && target.filter.type == 5);
+	target_deinit(&target);
+	refused("/x?cursor=%", "two digits");
+	refused("/x?cursor=%2", "two digits");
+	refused("/x?cursor=%g0", "two digits");
+	refused("/x?cursor=a%00b", "%00");
+	refused("/x?%zz=1", "two digits");
+}
+
+UNIT(a_parameter_of_another_route_is_refused)
+{
+	refused("/x?colour=red", "\"colour\"");
+	refused("/x?=1", "unknown parameter \"\"");
+	assert(read_all("/x?pid=7", TARGET_DEVICE) == -EINVAL);
+	assert(strstr(target.problem, "unknown parameter \"pid\""));
+	refused("/x?limit=1&limit=2", "twice");
+	target_deinit(&target);
+}
+
+UNIT(malformed_parameter_values_are_refused)
+{
+	refused("/x?pid=0", "pid");
+	refused("/x?pid=-1", "pid");
+	refused("/x?pid=1x", "pid");
+	refused("/x?pid=2147483648", "pid");
+	refused("/x?pid", "pid");
+	refused("/x?device=1024", "device");
+	refused("/x?device=", "device");
+	refused("/x?type=RAM", "SYSTEM_MEMORY");
+	refused("/x?sort=name", "size or age");
+	refused("/x?by=pid", "thread");
+	refused("/x?only=living", "past");
+	refused("/x?limit=0", "10000");
+	refused("/x?limit=10001", "10000");
+	refused("/x?cursor=", "next");
+	refused("/x?address=zero", "0x");
+	refused("/x?kind=Leak", "double_free");
+	refused("/x?kind=", "double_free");
+	refused("/x?kind=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "double_free");
+	refused("/x?since=now", "ns");
+	refused("/x?from=1.5", "ns");
+	refused("/x?to=18446744073709551616", "ns");
+	refused("/x?step=2", "1, 10 or 60");
+	refused("/x?size=0", "bytes");
+	refused("/x?size=-1", "bytes");
+	refused("/x?size=much", "bytes");
+	refused("/x?size=99999999999E", "bytes");
+	refused("/x?page=0", "bytes");
+	refused("/x?page=", "bytes");
+}
+
+UNIT(parameters_are_bounded)
+{
+	char text[4096] = "/x?";
+	size_t length = 3;
+
+	for (size_t i = 0; i < 85; i++) {
+		length += (size_t)snprintf(text + length, sizeof(text) - length, "device=1&");
+		if (i == 64)
+			refused(text, "64 of them");
+	}
+	refused(text, "more than 80");
+}
+
+UNIT(paths_of_devices)
+{
+	uint32_t device = 9;
+
+	assert(target_device_path("/api/devices/0/stats", &device) == 0 && device == 0);
+	assert(target_device_path("/api/devices/1023/stats", &device) == 0 && device == 1023);
+	assert(target_device_path("/api/devices//stats", &device) == -EINVAL);
+	assert(target_device_path("/api/devices/1/stats/", &device) == -EINVAL);
+	assert(target_device_path("/api/devices/-1/stats", &device) == -EINVAL);
+	assert(target_device_path("/api/devices/99999999/stats", &device) == -EINVAL);
+	assert(target_device_path("/api/devices/1", &device) == -EINVAL);
+	assert(device == 1023);
+}

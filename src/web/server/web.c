@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Life of the server: its socket, its threads and the HTTP library's options. */
+
+#include "web/server/web.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/worker.h"
+#include "web/api/stream.h"
+#include "web/export/metrics.h"
+#include "web/server/connection-limits.h"
+#include "web/server/web-private.h"
+#include "web/server/web-request.h"
+
+#define WEB_IDLE_S 10u
+#define WEB_REQUEST_BYTES ((size_t)16 << 10) /* first line and headers, and what is being sent */
+#define WEB_JOBS_MAX DOOR_VISITS_MAX /* one for each connection: never the reason to refuse */
+#define WEB_PER_PEER 64u /* connections of one address, where addresses tell people apart */
+#define WEB_DETAILS_MAX 32u
+
+const char *const web_incident_kinds[WEB_INCIDENT_KINDS] = {
+	"double_free", "unknown_free", "size_change", "alloc_failed", "leak",
+};
+
+bool web_is_incident_kind(const char *kind)
+{
+	for (size_t i = 0; i < WEB_INCIDENT_KINDS; i++)
+		if (strcmp(kind, web_incident_kinds[i]) == 0)
+			return true;
+	return false;
+}
+
+static void *web_first_line(void *context, const char *uri, struct MHD_Connection *connection)
+{
+	return exchange_new(context, uri, connection);
+}
+
+/* NOLINTNEXTLINE(readability-function-size): the library's parameters */
+static enum MHD_Result web_serve(void *context, struct MHD_Connection *connection, const char *url,
+				 const char *method, const char *version, const char *upload,
+				 size_t *upload_size, void **exchange)
+{
+	(void)upload; /* a body is not read: whoever sends one is refused and disconnected */
+	if (!*exchange)
+		return MHD_NO;
+	return exchange_serve(*exchange, method) < 0 ? MHD_NO : MHD_YES;
+}
+
+static void web_completed(void *context, struct MHD_Connection *connection, void **exchange,
+			  enum MHD_RequestTerminationCode why)
+{
+	exchange_free(*exchange);
+	*exchange = NULL;
+}
+
+static void web_connection(void *context, struct MHD_Connection *connection, void **visit,
+			   enum MHD_ConnectionNotificationCode what)
+{
+	struct web *web = context;
+	const union MHD_ConnectionInfo *info;
+
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+		door_leave(*visit);
+		*visit = NULL;
+		return;
+	}
+	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	*visit = info ? door_enter(web->door, info->connect_fd) : NULL;
+}
+
+/* What the thread of totals does beside its jobs. */
+static uint64_t web_tick(void *context, uint64_t now_ns)
+{
+	struct web *web = context;
+	const struct source_request request = {0};
+	struct snapshot *snapshot = NULL;
+	uint64_t due;
+
+	/* A second look right after the one for a request would only make the next request wait. */
+	if (web->shared && stream_takes(web->stream, now_ns))
+		stream_tell_totals(web->stream, web->shared, web->shared_took_ns);
+	if (stream_wants(web->stream, now_ns) &&
+	    web->provider.snapshot(web->provider.context, &request, &snapshot) == 0) {
+		stream_tell_totals(web->stream, snapshot, clock_ns(CLOCK_MONOTONIC) - now_ns);
+		snapshot_free(snapshot);
+	}
+	if (web->shared && worker_is_idle(web->totals))
+		web->shared = snapshot_free(web->shared);
+	due = stream_due(web->stream);
+	/* After a failure: not at once again. */
+	return due == UINT64_MAX ? CLOCK_NEVER : bits_max(due, now_ns + STREAM_PAUSE_NS / 2);
+}
+
+static int web_start_server(struct web *web, const struct address *address, int *fd)
+{
+	sigset_t all, before;
+
+	/* The library's thread inherits the mask: signals are the main thread's business. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	web->server = MHD_start_daemon(
+		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, web_serve,
+		web, MHD_OPTION_LISTEN_SOCKET, *fd, MHD_OPTION_CONNECTION_LIMIT, DOOR_VISITS_MAX,
+		MHD_OPTION_CONNECTION_TIMEOUT, WEB_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		WEB_REQUEST_BYTES, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+		address_is_loopback(address) ? 0u : WEB_PER_PEER, MHD_OPTION_URI_LOG_CALLBACK,
+		web_first_line, web, MHD_OPTION_NOTIFY_COMPLETED, web_completed, web,
+		MHD_OPTION_NOTIFY_CONNECTION, web_connection, web, MHD_OPTION_END);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!web->server)
+		return errno ? -errno : -EIO;
+	*fd = -1; /* the library's */
+	return 0;
+}
+
+static int web_start(struct web *web, const struct web_config *config, const char **ret_problem)
+{
+	CLEANUP_CLOSE int fd = -1;
+	struct address address;
+	int r = address_parse(config->address, &address);
+
+	if (r < 0) {
+		*ret_problem = "the address must be in numbers, like 127.0.0.1:5392 or [::1]:5392";
+		return r;
+	}
+	r = address_listen(&address, &fd, web->address);
+	if (r < 0)
+		return r;
+	guard_init(&web->guard, &address, web->address, config->details);
+	web->guard.names = config->hosts;
+	if (config->token_file) {
+		r = guard_load_token(&web->guard, config->token_file, ret_problem);
+		if (r < 0)
+			return r;
+	}
+	r = stream_new(&web->stream, &web->purse, config->alive_ms);
+	if (r == 0)
+		r = door_new(&web->door, config->answer_ms);
+	if (r == 0)
+		r = worker_new(&web->details, &(struct worker_config){.name = "web details",
+								      .jobs_max = WEB_DETAILS_MAX});
+	if (r == 0)
+		r = worker_new(&web->totals, &(struct worker_config){.name = "web totals",
+								     .jobs_max = WEB_JOBS_MAX,
+								     .tick = web_tick,
+								     .context = web});
+	return r < 0 ? r : web_start_server(web, &address, &fd);
+}
+
+int web_new(struct web **ret_web, const struct web_config *config, const char **ret_problem)
+{
+	struct web *web = calloc(1, sizeof(*web));
+	int r = -ENOMEM;
+
+	*ret_problem = NULL;
+	if (!web)
+		return r;
+	web->provider = *config->provider;
+	web->metrics_processes = config->metrics_processes;
+	web->told = calloc(1, sizeof(*web->told));
+	web->health = calloc(1, sizeof(*web->health));
+	if (web->told && web->health)
+		r = web_start(web, config, ret_problem);
+	if (r < 0) {
+		web_free(web);
+		return r;
+	}
+	*ret_web = web;
+	return 0;
+}
+
+struct web *web_free(struct web *web)
+{
+	int fd = -1;
+
+	if (!web)
+		return NULL;
+	__atomic_store_n(&web->closing, true, __ATOMIC_RELAXED);
+	if (web->server)
+		fd = MHD_quiesce_daemon(web->server);
+	/* Nothing may be suspended when the library ends: lanes finish, and take nothing new. */
+	worker_stop(web->totals);
+	worker_stop(web->details);
+	if (web->stream)
+		stream_close(web->stream);
+	if (web->server)
+		MHD_stop_daemon(web->server);
+	if (fd >= 0)
+		close(fd);
+	worker_free(web->totals);
+	worker_free(web->details);
+	door_free(web->door);
+	stream_free(web->stream);
+	snapshot_free(web->shared);
+	free(web->told);
+	free(web->health);
+	free(web);
+	return NULL;
+}
+
+const char *web_address(const struct web *web)
+{
+	return web->address;
+}
+
+void web_tell_incident(struct web *web, const struct web_incident *incident)
+{
+	stream_tell_incident(web->stream, incident);
+}
