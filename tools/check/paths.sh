@@ -12,7 +12,7 @@ others='a.c f.c new.c s.c cxxabi.h cli/NAME.c web/assets-data.c include/stdio.h 
 
 list=$(mktemp)
 trap 'rm -f "$list"' EXIT
-find . \( -name .git -o -path './build*' -o -name node_modules -o -path ./tests/corpus -o -name __pycache__ \) -prune -o \
+find . \( -name .git -o -path './build*' -o -name node_modules -o -name __pycache__ \) -prune -o \
 	-type f -print |
 	sed 's,^\./,,' >"$list"
 
