@@ -4,9 +4,9 @@
 
 #include "base/unit.h"
 
-#define SAYS(text, word) wish_is(text, sizeof(text) - 1, word)
-#define NO(text) wish_is_no(text, sizeof(text) - 1)
-#define YES(text) wish_is_yes(text, sizeof(text) - 1)
+#define SAYS(text, word) keyword_is(text, sizeof(text) - 1, word)
+#define NO(text) keyword_is_no(text, sizeof(text) - 1)
+#define YES(text) keyword_is_yes(text, sizeof(text) - 1)
 
 UNIT(capitals_and_blanks_do_not_matter)
 {
@@ -15,7 +15,7 @@ UNIT(capitals_and_blanks_do_not_matter)
 	assert(!SAYS("aut", "auto") && !SAYS("autos", "auto") && !SAYS("au to", "auto"));
 	assert(!SAYS("", "auto") && SAYS("  ", ""));
 	/* What follows the length is ignored. */
-	assert(wish_is("offline", 3, "off"));
+	assert(keyword_is("offline", 3, "off"));
 }
 
 UNIT(words_for_yes_and_no_are_understood)
@@ -27,10 +27,10 @@ UNIT(words_for_yes_and_no_are_understood)
 
 UNIT(numbers_are_whole_and_in_range)
 {
-	assert(wish_number("1", 64) == 1 && wish_number("64", 64) == 64);
-	assert(wish_number("08", 64) == 8);
-	assert(wish_number("0", 64) == 0 && wish_number("65", 64) == 0);
-	assert(wish_number("", 64) == 0 && wish_number("8x", 64) == 0);
-	assert(wish_number("-1", 64) == 0 && wish_number(" 8", 64) == 0);
-	assert(wish_number("1.5", 64) == 0 && wish_number("18446744073709551617", 64) == 0);
+	assert(keyword_number("1", 64) == 1 && keyword_number("64", 64) == 64);
+	assert(keyword_number("08", 64) == 8);
+	assert(keyword_number("0", 64) == 0 && keyword_number("65", 64) == 0);
+	assert(keyword_number("", 64) == 0 && keyword_number("8x", 64) == 0);
+	assert(keyword_number("-1", 64) == 0 && keyword_number(" 8", 64) == 0);
+	assert(keyword_number("1.5", 64) == 0 && keyword_number("18446744073709551617", 64) == 0);
 }

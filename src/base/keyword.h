@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* @word in lower case. */
-static inline bool wish_is(const char *text, size_t length, const char *word)
+static inline bool keyword_is(const char *text, size_t length, const char *word)
 {
 	while (length > 0 && (*text == ' ' || *text == '\t')) {
 		text++;
@@ -32,21 +32,21 @@ static inline bool wish_is(const char *text, size_t length, const char *word)
 }
 
 /* An empty word means no. */
-static inline bool wish_is_no(const char *text, size_t length)
+static inline bool keyword_is_no(const char *text, size_t length)
 {
-	return wish_is(text, length, "off") || wish_is(text, length, "0") ||
-	       wish_is(text, length, "no") || wish_is(text, length, "none") ||
-	       wish_is(text, length, "");
+	return keyword_is(text, length, "off") || keyword_is(text, length, "0") ||
+	       keyword_is(text, length, "no") || keyword_is(text, length, "none") ||
+	       keyword_is(text, length, "");
 }
 
-static inline bool wish_is_yes(const char *text, size_t length)
+static inline bool keyword_is_yes(const char *text, size_t length)
 {
-	return wish_is(text, length, "on") || wish_is(text, length, "1") ||
-	       wish_is(text, length, "yes");
+	return keyword_is(text, length, "on") || keyword_is(text, length, "1") ||
+	       keyword_is(text, length, "yes");
 }
 
 /* A whole number from 1 to @max; 0 = invalid. */
-static inline uint32_t wish_number(const char *text, uint32_t max)
+static inline uint32_t keyword_number(const char *text, uint32_t max)
 {
 	uint64_t value = 0;
 

@@ -26,30 +26,30 @@ static const char *place(void)
 
 UNIT(takes_a_free_place_and_leaves_it_free)
 {
-	struct claim claim;
+	struct socket_lock socket_lock;
 	struct stat st;
 	uint32_t holder;
 
-	assert(claim_open(&claim, place(), SOCK_STREAM, &holder) == 0);
+	assert(socket_lock_open(&socket_lock, place(), SOCK_STREAM, &holder) == 0);
 	assert(stat(place(), &st) == 0 && (st.st_mode & 0777) == 0666);
-	claim_close(&claim);
+	socket_lock_close(&socket_lock);
 	assert(stat(place(), &st) < 0 && errno == ENOENT);
 	assert(rmdir(unit_dir()) == 0 && mkdir(unit_dir(), 0700) == 0); /* nothing is left */
 }
 
 UNIT(a_taken_socket_names_its_holder)
 {
-	struct claim first, second;
+	struct socket_lock first, second;
 	uint32_t holder = 0;
 	struct stat st;
 
-	assert(claim_open(&first, place(), SOCK_SEQPACKET, &holder) == 0);
-	assert(claim_open(&second, place(), SOCK_SEQPACKET, &holder) == -EADDRINUSE);
+	assert(socket_lock_open(&first, place(), SOCK_SEQPACKET, &holder) == 0);
+	assert(socket_lock_open(&second, place(), SOCK_SEQPACKET, &holder) == -EADDRINUSE);
 	assert(holder == (uint32_t)getpid());
 	assert(stat(place(), &st) == 0);
-	claim_close(&second);
+	socket_lock_close(&second);
 	assert(stat(place(), &st) == 0);
-	claim_close(&first);
+	socket_lock_close(&first);
 }
 
 /* An old server knows no locks. */
@@ -57,62 +57,62 @@ UNIT(a_living_socket_without_a_lock_is_left_alone)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct claim claim;
+	struct socket_lock socket_lock;
 	uint32_t holder = 0;
 	struct stat st;
 
 	memcpy(address.sun_path, place(), strlen(place()));
 	assert(bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 1) == 0);
-	assert(claim_open(&claim, place(), SOCK_STREAM, &holder) == -EADDRINUSE);
+	assert(socket_lock_open(&socket_lock, place(), SOCK_STREAM, &holder) == -EADDRINUSE);
 	assert(holder == (uint32_t)getpid() && stat(place(), &st) == 0);
 	/* Of another kind, and hence somebody's all the same. */
-	assert(claim_open(&claim, place(), SOCK_SEQPACKET, &holder) == -EADDRINUSE);
+	assert(socket_lock_open(&socket_lock, place(), SOCK_SEQPACKET, &holder) == -EADDRINUSE);
 	close(fd);
 }
 
 UNIT(the_socket_of_a_killed_daemon_is_taken_over)
 {
-	struct claim claim;
+	struct socket_lock socket_lock;
 	uint32_t holder;
 	int status;
 	pid_t child = fork();
 
 	if (child == 0) {
-		if (claim_open(&claim, place(), SOCK_STREAM, &holder) < 0)
+		if (socket_lock_open(&socket_lock, place(), SOCK_STREAM, &holder) < 0)
 			_exit(1);
 		raise(SIGKILL);
 	}
 	assert(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
 	assert(access(place(), F_OK) == 0);
-	assert(claim_open(&claim, place(), SOCK_STREAM, &holder) == 0);
-	claim_close(&claim);
+	assert(socket_lock_open(&socket_lock, place(), SOCK_STREAM, &holder) == 0);
+	socket_lock_close(&socket_lock);
 }
 
 UNIT(no_other_file_is_removed)
 {
-	struct claim claim;
+	struct socket_lock socket_lock;
 	uint32_t holder;
 	int fd = open(place(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 
 	assert(fd >= 0 && close(fd) == 0);
-	assert(claim_open(&claim, place(), SOCK_STREAM, &holder) == -EEXIST);
+	assert(socket_lock_open(&socket_lock, place(), SOCK_STREAM, &holder) == -EEXIST);
 	assert(access(place(), F_OK) == 0);
 }
 
 /* Somebody removed our socket and put their own there: that one stays. */
 UNIT(only_our_own_is_removed)
 {
-	struct claim first, second;
+	struct socket_lock first, second;
 	char lock[128];
 	uint32_t holder;
 
 	(void)snprintf(lock, sizeof(lock), "%s.lock", place());
-	assert(claim_open(&first, place(), SOCK_STREAM, &holder) == 0);
+	assert(socket_lock_open(&first, place(), SOCK_STREAM, &holder) == 0);
 	assert(unlink(place()) == 0 && unlink(lock) == 0);
-	assert(claim_open(&second, place(), SOCK_STREAM, &holder) == 0);
-	claim_close(&first);
+	assert(socket_lock_open(&second, place(), SOCK_STREAM, &holder) == 0);
+	socket_lock_close(&first);
 	assert(access(place(), F_OK) == 0 && access(lock, F_OK) == 0);
-	claim_close(&second);
+	socket_lock_close(&second);
 }
 
 UNIT(one_of_many_claims_at_once_wins)
@@ -125,9 +125,9 @@ UNIT(one_of_many_claims_at_once_wins)
 		pid_t child = fork();
 
 		if (child == 0) {
-			struct claim claim;
+			struct socket_lock socket_lock;
 			uint32_t holder;
-			int r = claim_open(&claim, place(), SOCK_STREAM, &holder);
+			int r = socket_lock_open(&socket_lock, place(), SOCK_STREAM, &holder);
 
 			/* Who has it keeps it until all others have asked. */
 			close(over[1]);
@@ -145,12 +145,12 @@ UNIT(one_of_many_claims_at_once_wins)
 
 UNIT(a_path_too_long)
 {
-	struct claim claim;
+	struct socket_lock socket_lock;
 	uint32_t holder;
 	char path[200];
 
 	memset(path, 'x', sizeof(path));
 	path[sizeof(path) - 1] = '\0';
-	assert(claim_open(&claim, path, SOCK_STREAM, &holder) == -ENAMETOOLONG);
-	assert(claim_open(&claim, "", SOCK_STREAM, &holder) == -ENAMETOOLONG);
+	assert(socket_lock_open(&socket_lock, path, SOCK_STREAM, &holder) == -ENAMETOOLONG);
+	assert(socket_lock_open(&socket_lock, "", SOCK_STREAM, &holder) == -ENAMETOOLONG);
 }

@@ -16,16 +16,17 @@
 
 #include "base/cleanup.h"
 
-#define CLAIM_LOCK_PATH (sizeof(((struct claim *)NULL)->path) + 8)
-#define CLAIM_BACKLOG 4096 /* the kernel cuts it at its own maximum */
+#define SOCKET_LOCK_LOCK_PATH (sizeof(((struct socket_lock *)NULL)->path) + 8)
+#define SOCKET_LOCK_BACKLOG 4096 /* the kernel cuts it at its own maximum */
 
-static void claim_lock_path(const struct claim *claim, char ret_path[CLAIM_LOCK_PATH])
+static void socket_lock_lock_path(const struct socket_lock *socket_lock,
+				  char ret_path[SOCKET_LOCK_LOCK_PATH])
 {
-	(void)snprintf(ret_path, CLAIM_LOCK_PATH, "%s.lock", claim->path);
+	(void)snprintf(ret_path, SOCKET_LOCK_LOCK_PATH, "%s.lock", socket_lock->path);
 }
 
 /* Whether a path still leads to the file that is open. */
-static bool claim_is_at(int fd, const char *path)
+static bool socket_lock_is_at(int fd, const char *path)
 {
 	struct stat held, there;
 
@@ -34,11 +35,11 @@ static bool claim_is_at(int fd, const char *path)
 }
 
 /* The file is removed by its holder: then whoever has waited at it holds nothing. */
-static int claim_lock(const struct claim *claim)
+static int socket_lock_lock(const struct socket_lock *socket_lock)
 {
-	char path[CLAIM_LOCK_PATH];
+	char path[SOCKET_LOCK_LOCK_PATH];
 
-	claim_lock_path(claim, path);
+	socket_lock_lock_path(socket_lock, path);
 	for (;;) {
 		CLEANUP_CLOSE int fd = -1;
 
@@ -47,13 +48,13 @@ static int claim_lock(const struct claim *claim)
 			return -errno;
 		if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 			return errno == EWOULDBLOCK ? -EADDRINUSE : -errno;
-		if (claim_is_at(fd, path))
+		if (socket_lock_is_at(fd, path))
 			return cleanup_steal_fd(&fd);
 	}
 }
 
 /* Who answers at the address: -EADDRINUSE and the pid, or 0 if nobody does. */
-static int claim_ask(const struct sockaddr_un *address, int type, uint32_t *ret_holder)
+static int socket_lock_ask(const struct sockaddr_un *address, int type, uint32_t *ret_holder)
 {
 	CLEANUP_CLOSE int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct ucred credentials;
@@ -73,23 +74,24 @@ static int claim_ask(const struct sockaddr_un *address, int type, uint32_t *ret_
 }
 
 /* Makes room at the path: what lies there must be the socket of one who died. */
-static int claim_clear(const struct claim *claim, const struct sockaddr_un *address, int type,
-		       uint32_t *ret_holder)
+static int socket_lock_clear(const struct socket_lock *socket_lock,
+			     const struct sockaddr_un *address, int type, uint32_t *ret_holder)
 {
 	struct stat st;
 	int r;
 
-	if (lstat(claim->path, &st) < 0)
+	if (lstat(socket_lock->path, &st) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISSOCK(st.st_mode))
 		return -EEXIST;
-	r = claim_ask(address, type, ret_holder);
+	r = socket_lock_ask(address, type, ret_holder);
 	if (r < 0)
 		return r;
-	return unlink(claim->path) < 0 && errno != ENOENT ? -errno : 0;
+	return unlink(socket_lock->path) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-static int claim_listen(struct claim *claim, const struct sockaddr_un *address, int type)
+static int socket_lock_listen(struct socket_lock *socket_lock, const struct sockaddr_un *address,
+			      int type)
 {
 	CLEANUP_CLOSE int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct stat st;
@@ -98,66 +100,67 @@ static int claim_listen(struct claim *claim, const struct sockaddr_un *address, 
 		return -errno;
 	if (bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0)
 		return -errno;
-	if (chmod(claim->path, 0666) < 0 || lstat(claim->path, &st) < 0 ||
-	    listen(fd, CLAIM_BACKLOG) < 0) {
+	if (chmod(socket_lock->path, 0666) < 0 || lstat(socket_lock->path, &st) < 0 ||
+	    listen(fd, SOCKET_LOCK_BACKLOG) < 0) {
 		int r = -errno;
 
-		(void)unlink(claim->path); /* just made */
+		(void)unlink(socket_lock->path); /* just made */
 		return r;
 	}
-	claim->device = st.st_dev;
-	claim->inode = st.st_ino;
-	claim->fd = cleanup_steal_fd(&fd);
+	socket_lock->device = st.st_dev;
+	socket_lock->inode = st.st_ino;
+	socket_lock->fd = cleanup_steal_fd(&fd);
 	return 0;
 }
 
-int claim_open(struct claim *claim, const char *path, int type, uint32_t *ret_holder)
+int socket_lock_open(struct socket_lock *socket_lock, const char *path, int type,
+		     uint32_t *ret_holder)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	size_t length = strlen(path);
 	uint32_t holder = 0;
 	int r;
 
-	*claim = CLAIM_NULL;
+	*socket_lock = SOCKET_LOCK_NULL;
 	if (length == 0 || length >= sizeof(address.sun_path))
 		return -ENAMETOOLONG;
 	memcpy(address.sun_path, path, length);
-	memcpy(claim->path, path, length + 1);
-	claim->lock_fd = claim_lock(claim);
+	memcpy(socket_lock->path, path, length + 1);
+	socket_lock->lock_fd = socket_lock_lock(socket_lock);
 	/* Where no lock can be had (a folder of everybody's, another user's lock) we do without. */
-	if (claim->lock_fd == -EADDRINUSE) {
-		claim->lock_fd = -1;
-		(void)claim_ask(&address, type, ret_holder); /* only for the name */
+	if (socket_lock->lock_fd == -EADDRINUSE) {
+		socket_lock->lock_fd = -1;
+		(void)socket_lock_ask(&address, type, ret_holder); /* only for the name */
 		return -EADDRINUSE;
 	}
-	if (claim->lock_fd < 0)
-		claim->lock_fd = -1;
-	r = claim_clear(claim, &address, type, &holder);
+	if (socket_lock->lock_fd < 0)
+		socket_lock->lock_fd = -1;
+	r = socket_lock_clear(socket_lock, &address, type, &holder);
 	if (r == 0)
-		r = claim_listen(claim, &address, type);
+		r = socket_lock_listen(socket_lock, &address, type);
 	if (r < 0) {
 		*ret_holder = holder;
-		claim_close(claim);
+		socket_lock_close(socket_lock);
 	}
 	return r;
 }
 
-void claim_close(struct claim *claim)
+void socket_lock_close(struct socket_lock *socket_lock)
 {
-	char lock[CLAIM_LOCK_PATH];
+	char lock[SOCKET_LOCK_LOCK_PATH];
 	struct stat st;
 
-	if (claim->fd >= 0) {
-		if (lstat(claim->path, &st) == 0 && st.st_dev == claim->device &&
-		    st.st_ino == claim->inode)
-			(void)unlink(claim->path); /* if it cannot be, the next one does it */
-		(void)close(claim->fd);            /* nothing was written to it */
+	if (socket_lock->fd >= 0) {
+		if (lstat(socket_lock->path, &st) == 0 && st.st_dev == socket_lock->device &&
+		    st.st_ino == socket_lock->inode)
+			(void)unlink(socket_lock->path); /* if it cannot be, the next one does it */
+		(void)close(socket_lock->fd);            /* nothing was written to it */
 	}
-	if (claim->lock_fd >= 0) {
-		claim_lock_path(claim, lock);
-		if (claim_is_at(claim->lock_fd, lock))
-			(void)unlink(lock);  /* nobody else can have taken its place */
-		(void)close(claim->lock_fd); /* and the lock with it */
+	if (socket_lock->lock_fd >= 0) {
+		socket_lock_lock_path(socket_lock, lock);
+		if (socket_lock_is_at(socket_lock->lock_fd, lock))
+			(void)unlink(lock);        /* nobody else can have taken its place */
+		(void)close(socket_lock->lock_fd); /* and the lock with it */
 	}
-	*claim = CLAIM_NULL;
+	*socket_lock = SOCKET_LOCK_NULL;
 }

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
-struct claim {
+struct socket_lock {
 	int fd;      /* listening; not blocking */
 	int lock_fd; /* -1 = the folder is not ours to put a lock in */
 	dev_t device;
@@ -18,13 +18,14 @@ struct claim {
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 };
 
-#define CLAIM_NULL ((struct claim){.fd = -1, .lock_fd = -1})
+#define SOCKET_LOCK_NULL ((struct socket_lock){.fd = -1, .lock_fd = -1})
 
 /*
  * @type: SOCK_STREAM or SOCK_SEQPACKET. Everybody may connect. 0; -EADDRINUSE and in @ret_holder the
  * process that has it (0 = not known); or another negative errno.
  */
-int claim_open(struct claim *claim, const char *path, int type, uint32_t *ret_holder);
+int socket_lock_open(struct socket_lock *socket_lock, const char *path, int type,
+		     uint32_t *ret_holder);
 
 /* Removes the socket if it still is ours. */
-void claim_close(struct claim *claim);
+void socket_lock_close(struct socket_lock *socket_lock);

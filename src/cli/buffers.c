@@ -24,7 +24,7 @@
 #define BUFFERS_INDENT "              " /* below the type */
 
 struct buffers {
-	struct source_request request;
+	struct snapshot_request request;
 	enum snapshot_order order;
 	const char *by; /* NULL = not grouped */
 	enum group_kind kind;

@@ -160,7 +160,7 @@ static void demo_write(const struct demo *demo, const struct snapshot *snapshot,
 
 static int demo_take(struct demo *demo, struct snapshot **ret_snapshot)
 {
-	static const struct source_request wanted = {.incidents = true};
+	static const struct snapshot_request wanted = {.incidents = true};
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
 	int r;
 

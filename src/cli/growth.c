@@ -94,11 +94,11 @@ static void growth_print(const struct growth *growth, const struct snapshot *sna
 }
 
 /* Samples at even distances; the notes are those of the last one, which is the caller's. */
-static int growth_watch(struct growth *growth, const struct source_request *request,
+static int growth_watch(struct growth *growth, const struct snapshot_request *request,
 			uint32_t seconds, struct snapshot **ret_snapshot)
 {
 	CLEANUP(look_cleanup) struct look *look = NULL;
-	struct source_request named = *request;
+	struct snapshot_request named = *request;
 	int r = look_new(&look);
 
 	if (r == 0)
@@ -122,7 +122,7 @@ static int growth_run(int argc, char **argv)
 {
 	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
 	CLEANUP(growth_deinit) struct growth growth = GROWTH_NULL;
-	struct source_request request = {.buffers = true};
+	struct snapshot_request request = {.buffers = true};
 	struct emit writer = EMIT_INIT(stdout);
 	uint32_t seconds = 2;
 	bool json = false;

@@ -135,7 +135,7 @@ static int history_collect(struct history *history, const struct trail_wish *wis
 			   struct look *look, struct snapshot *snapshot)
 {
 	CLEANUP(view_deinit) struct view view = VIEW_NULL;
-	struct source_request request = {.buffers = true, .filter = wish->filter};
+	struct snapshot_request request = {.buffers = true, .filter = wish->filter};
 	struct scan *scan;
 	int r;
 

@@ -187,7 +187,7 @@ static int incidents_run(int argc, char **argv)
 {
 	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
 	CLEANUP(look_cleanup) struct look *look = NULL;
-	struct source_request request = {.incidents = true};
+	struct snapshot_request request = {.incidents = true};
 	bool json = false;
 	const struct options_item items[] = {
 		{0, "pid", "PID", "only of this process", &request.filter, options_pid},

@@ -96,7 +96,7 @@ static int ps_run(int argc, char **argv)
 {
 	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
 	CLEANUP(look_cleanup) struct look *look = NULL;
-	const struct source_request request = {0};
+	const struct snapshot_request request = {0};
 	bool json = false;
 	const struct options_item items[] = {
 		{0, "json", NULL, "as JSON, with all counters", &json, NULL},

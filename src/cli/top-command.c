@@ -21,11 +21,11 @@
 #define TOP_REFRESH_MS 1000u
 #define TOP_SEARCH_NS NS_PER_S /* a new process may wait so long */
 
-static int top_take(void *context, const struct source_request *request, bool names,
+static int top_take(void *context, const struct snapshot_request *request, bool names,
 		    struct snapshot **ret_snapshot)
 {
 	struct look *look = context;
-	struct source_request named = *request;
+	struct snapshot_request named = *request;
 
 	if (names)
 		named.namer = look_namer(look);

@@ -32,7 +32,7 @@ struct dump_leaks {
 static int dump_living(struct daemon *daemon, const struct access_peer *asker, FILE *out)
 {
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer;
-	const struct source_request everything = {.buffers = true, .namer = &namer.namer};
+	const struct snapshot_request everything = {.buffers = true, .namer = &namer.namer};
 	const struct collector_wish wish = {.request = &everything, .asker = asker};
 	struct snapshot *snapshot;
 	int r;

@@ -25,7 +25,7 @@
 #include "store/store.h"
 #include "web/export/push.h"
 
-static int provide_snapshot_once(struct daemon *daemon, const struct source_request *request,
+static int provide_snapshot_once(struct daemon *daemon, const struct snapshot_request *request,
 				 struct snapshot **ret_snapshot)
 {
 	const struct collector_wish wish = {.request = request};
@@ -34,11 +34,11 @@ static int provide_snapshot_once(struct daemon *daemon, const struct source_requ
 }
 
 /* Whoever wants buffers wants names; those that take asking are there the second time. */
-static int provide_snapshot(void *context, const struct source_request *request,
+static int provide_snapshot(void *context, const struct snapshot_request *request,
 			    struct snapshot **ret_snapshot)
 {
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
-	struct source_request named = *request;
+	struct snapshot_request named = *request;
 	struct daemon *daemon = context;
 	struct snapshot *snapshot, *again;
 	int r;

@@ -58,7 +58,8 @@ int daemon_serve_native(struct daemon *daemon)
 	if (r < 0)
 		return daemon_fail("cannot look up group", config->group, r);
 	if (fd < 0)
-		fd = fcntl(daemon->claim.fd, F_DUPFD_CLOEXEC, 3); /* the claim keeps its own */
+		fd = fcntl(daemon->socket_lock.fd, F_DUPFD_CLOEXEC,
+			   3); /* the claim keeps its own */
 	if (fd < 0)
 		return daemon_fail("cannot serve on", config->socket, -errno);
 	r = native_new_consume(&daemon->native, &native, fd);

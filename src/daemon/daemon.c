@@ -315,7 +315,7 @@ static int daemon_claim(struct daemon *daemon)
 		return daemon_fail("cannot make", folder, r);
 	if (daemon->handed.native >= 0)
 		return 0; /* systemd has it, and has started only one of us */
-	r = claim_open(&daemon->claim, config->socket, SOCK_SEQPACKET, &holder);
+	r = socket_lock_open(&daemon->socket_lock, config->socket, SOCK_SEQPACKET, &holder);
 	if (r == -EADDRINUSE)
 		return daemon_fail_in_use(config->socket, holder);
 	return r < 0 ? daemon_fail("cannot listen on", config->socket, r) : 0;
@@ -351,7 +351,7 @@ int daemon_open(struct daemon *daemon, const struct config *config)
 	*daemon = (struct daemon){
 		.config = config,
 		.handed = MANAGER_FDS_NULL,
-		.claim = CLAIM_NULL,
+		.socket_lock = SOCKET_LOCK_NULL,
 		.signals = LOOP_SOURCE_NULL,
 		.second = {.fire = daemon_second},
 		.start_ns = clock_ns(CLOCK_REALTIME),
@@ -455,7 +455,7 @@ void daemon_close(struct daemon *daemon)
 		(void)close(daemon->signals.fd); /* nothing was written to it */
 	}
 	manager_fds_deinit(&daemon->handed);
-	claim_close(&daemon->claim);
+	socket_lock_close(&daemon->socket_lock);
 	loop_free(daemon->loop);
 	outlet_free(daemon->outlet);
 	pthread_mutex_destroy(&daemon->lock);

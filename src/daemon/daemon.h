@@ -59,7 +59,7 @@ struct daemon {
 	struct manager manager;
 	struct manager_fds handed;
 	struct access access;
-	struct claim claim; /* of the native socket */
+	struct socket_lock socket_lock; /* of the native socket */
 	struct symbols *symbols;
 	struct symbols_learner *learner;
 	struct registry *registry;

@@ -17,7 +17,7 @@
 
 struct namer;
 
-struct source_request {
+struct snapshot_request {
 	bool buffers;
 	bool incidents;
 	bool ended;           /* buffers of dead processes too, if somebody holds their books */

@@ -14,7 +14,7 @@ struct book_header;
 
 /* One moment on three clocks, handed in by whoever may look at clocks. */
 struct timebase_now {
-	uint64_t stamp; /* the book's own clock, see clock_read() */
+	uint64_t stamp; /* the book's own clock, see book_clock_read() */
 	uint64_t monotonic;
 	uint64_t realtime;
 };

@@ -40,7 +40,7 @@ static void write_region(uint32_t with_book, uint32_t without)
 	machine_testing_write(REGION, bytes, sizeof(bytes));
 }
 
-static int play_books(struct source *source, const struct source_request *request,
+static int play_books(struct source *source, const struct snapshot_request *request,
 		      struct snapshot *snapshot)
 {
 	struct snapshot_process process = {.pid = 10,
@@ -73,7 +73,7 @@ static bool play_knows(const void *context, const struct kernel_holder *book)
 static struct snapshot *collect(void)
 {
 	static const struct source_ops ops = {.collect = play_books};
-	static const struct source_request request = {0};
+	static const struct snapshot_request request = {0};
 	struct source books = {.ops = &ops};
 	struct proc proc;
 	struct collect_sources sources = {.books = &books, .knows = play_knows, .proc = &proc};

@@ -19,7 +19,7 @@ static void collect_cleanup(struct snapshot **snapshot)
 	snapshot_free(*snapshot);
 }
 
-int collect_machine(const struct collect_sources *sources, const struct source_request *request,
+int collect_machine(const struct collect_sources *sources, const struct snapshot_request *request,
 		    struct snapshot **ret_snapshot)
 {
 	CLEANUP(collect_cleanup)

@@ -16,7 +16,7 @@ struct remote;
 struct scan;
 struct snapshot;
 struct source;
-struct source_request;
+struct snapshot_request;
 
 struct collect_sources {
 	struct source *books;
@@ -33,5 +33,5 @@ struct collect_sources {
 };
 
 /* A finished snapshot, which is the caller's. 0 or a negative errno. From any thread, if @sources may be used there. */
-int collect_machine(const struct collect_sources *sources, const struct source_request *request,
+int collect_machine(const struct collect_sources *sources, const struct snapshot_request *request,
 		    struct snapshot **ret_snapshot);

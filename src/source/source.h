@@ -17,7 +17,7 @@ struct source;
 struct source_ops {
 	const char *name;
 	/* Adds to @snapshot. 0 or a negative errno; what single processes do wrong becomes a note. */
-	int (*collect)(struct source *source, const struct source_request *request,
+	int (*collect)(struct source *source, const struct snapshot_request *request,
 		       struct snapshot *snapshot);
 	void (*free)(struct source *source);
 };
@@ -26,7 +26,7 @@ struct source {
 	const struct source_ops *ops;
 };
 
-static inline int source_collect(struct source *source, const struct source_request *request,
+static inline int source_collect(struct source *source, const struct snapshot_request *request,
 				 struct snapshot *snapshot)
 {
 	return source->ops->collect(source, request, snapshot);

@@ -23,7 +23,7 @@ struct fake {
 	int takes;     /* atomic */
 };
 
-static int fake_take(void *context, const struct source_request *request, bool names,
+static int fake_take(void *context, const struct snapshot_request *request, bool names,
 		     struct snapshot **ret_snapshot)
 {
 	struct fake *fake = context;

@@ -42,7 +42,7 @@ struct reader {
 	pthread_cond_t changed; /* stop or wish */
 	bool stop;
 	struct reader_wish wish;
-	uint64_t wish_number; /* counts its changes */
+	uint64_t keyword_number; /* counts its changes */
 	struct reader_totals *totals;
 	struct reader_details *details;
 };
@@ -75,7 +75,7 @@ bool reader_same_wish(const struct reader_wish *a, const struct reader_wish *b)
 /* The lock is held. Waits until then, until told to stop, or until the wish is not @number. */
 static void reader_wait(struct reader *reader, uint64_t until_ns, uint64_t number)
 {
-	while (!reader->stop && reader->wish_number == number &&
+	while (!reader->stop && reader->keyword_number == number &&
 	       clock_ns(CLOCK_MONOTONIC) < until_ns)
 		(void)pthreads_wait(&reader->changed, &reader->lock,
 				    until_ns); /* the loop looks why it ended */
@@ -100,7 +100,7 @@ static void reader_tell(struct reader *reader)
 
 static struct reader_totals *reader_read_totals(struct reader_thread *self)
 {
-	static const struct source_request request = {.buffers = false};
+	static const struct snapshot_request request = {.buffers = false};
 	struct reader_totals *totals = calloc(1, sizeof(*totals));
 
 	if (!totals)
@@ -149,7 +149,7 @@ static void *reader_run_totals(void *context)
 		}
 		pause += clock_ns(CLOCK_MONOTONIC);
 		while (!reader->stop && clock_ns(CLOCK_MONOTONIC) < pause)
-			reader_wait(reader, pause, reader->wish_number);
+			reader_wait(reader, pause, reader->keyword_number);
 	}
 	pthread_mutex_unlock(&reader->lock);
 	self->feed.free(self->feed.context);
@@ -158,7 +158,7 @@ static void *reader_run_totals(void *context)
 
 static int reader_read_past(struct reader_thread *self, struct reader_details *details)
 {
-	struct source_request request = {.incidents = true, .filter = self->reader->devices};
+	struct snapshot_request request = {.incidents = true, .filter = self->reader->devices};
 	int r;
 
 	details->past = past_new();
@@ -176,7 +176,7 @@ static int reader_read_rows(struct reader_thread *self, struct reader_details *d
 {
 	const struct reader_wish *wish = &details->wish;
 	bool sites = wish->kind == READER_SITES;
-	struct source_request request = {
+	struct snapshot_request request = {
 		.buffers = true,
 		.filter = self->reader->devices,
 		.limit = sites ? 0 : wish->limit,
@@ -222,7 +222,7 @@ static void reader_work_details(struct reader_thread *self, uint64_t number)
 	pthread_mutex_lock(&reader->lock);
 	pause = reader_pause(begin, bits_max(reader->refresh_ns, READER_DETAILS_NS),
 			     (clock_ns(CLOCK_THREAD_CPUTIME_ID) - used) * READER_DETAILS_SHARE);
-	if (details && reader->wish_number == number) {
+	if (details && reader->keyword_number == number) {
 		details->pause_ns = pause;
 		reader_details_free(reader->details);
 		reader->details = cleanup_steal(details);
@@ -240,9 +240,9 @@ static void *reader_run_details(void *context)
 	pthread_mutex_lock(&reader->lock);
 	while (!reader->stop) {
 		if (reader->wish.kind == READER_NOTHING)
-			reader_wait(reader, UINT64_MAX, reader->wish_number);
+			reader_wait(reader, UINT64_MAX, reader->keyword_number);
 		else
-			reader_work_details(self, reader->wish_number);
+			reader_work_details(self, reader->keyword_number);
 	}
 	pthread_mutex_unlock(&reader->lock);
 	self->feed.free(self->feed.context);
@@ -354,7 +354,7 @@ void reader_wish(struct reader *reader, const struct reader_wish *wish)
 	pthread_mutex_lock(&reader->lock);
 	if (!reader_same_wish(&reader->wish, wish)) {
 		reader->wish = *wish;
-		reader->wish_number++;
+		reader->keyword_number++;
 		pthread_cond_broadcast(&reader->changed);
 	}
 	pthread_mutex_unlock(&reader->lock);

@@ -38,7 +38,7 @@ enum reader_daemon {
 struct reader_feed {
 	void *context;
 	/* A finished snapshot. @names: resolve stack frames to names. 0 or a negative errno. */
-	int (*take)(void *context, const struct source_request *request, bool names,
+	int (*take)(void *context, const struct snapshot_request *request, bool names,
 		    struct snapshot **ret_snapshot);
 	/* Adds the daemon's history. 0, more than 0 if it does not answer, or a negative errno. */
 	int (*recall)(void *context, struct past *past);

@@ -42,7 +42,7 @@ struct serve {
 	uint32_t slow_ms; /* atomic */
 };
 
-static int serve_snapshot(void *context, const struct source_request *request,
+static int serve_snapshot(void *context, const struct snapshot_request *request,
 			  struct snapshot **ret_snapshot)
 {
 	struct serve *serve = context;
@@ -68,7 +68,7 @@ static int serve_snapshot(void *context, const struct source_request *request,
 
 static int serve_incidents(void *context, const struct web_past_query *query, struct emit *json)
 {
-	const struct source_request request = {.incidents = true};
+	const struct snapshot_request request = {.incidents = true};
 	struct snapshot *snapshot = NULL;
 	int r;
 

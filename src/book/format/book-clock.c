@@ -15,14 +15,14 @@
 
 #include "base/small-file.h"
 
-static int clock_tsc_is_invariant(void)
+static int book_clock_tsc_is_invariant(void)
 {
 	unsigned int a, b, c, d;
 
 	return __get_cpuid(0x80000007u, &a, &b, &c, &d) && (d & 1u << 8);
 }
 
-static int clock_kernel_uses_tsc(void)
+static int book_clock_kernel_uses_tsc(void)
 {
 	static const char path[] =
 		"/sys/devices/system/clocksource/clocksource0/current_clocksource";
@@ -33,10 +33,10 @@ static int clock_kernel_uses_tsc(void)
 }
 #endif
 
-uint32_t clock_choose(void)
+uint32_t book_clock_choose(void)
 {
 #if defined(__x86_64__)
-	if (clock_tsc_is_invariant() && clock_kernel_uses_tsc())
+	if (book_clock_tsc_is_invariant() && book_clock_kernel_uses_tsc())
 		return BOOK_CLOCK_TSC;
 #elif defined(__aarch64__)
 	return BOOK_CLOCK_CNTVCT;

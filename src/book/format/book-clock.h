@@ -13,9 +13,9 @@
 #include "book/format/layout.h"
 
 /* The best clock of this machine, as enum book_clock. */
-uint32_t clock_choose(void);
+uint32_t book_clock_choose(void);
 
-static inline uint64_t clock_read(uint32_t kind)
+static inline uint64_t book_clock_read(uint32_t kind)
 {
 #if defined(__x86_64__)
 	if (__builtin_expect(kind == BOOK_CLOCK_TSC, 1))

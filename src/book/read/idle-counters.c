@@ -17,11 +17,11 @@
 #include "kernel/block.h"
 
 /* All of a shard that counts: it is copied whole, for two cache lines more cost less than a call. */
-#define QUIET_FRONT offsetof(struct book_shard, checkpoint)
+#define IDLE_COUNTERS_FRONT offsetof(struct book_shard, checkpoint)
 
-static int quiet_look(struct reader *reader, uint32_t device, struct book_shard *ret_front)
+static int idle_counters_look(struct reader *reader, uint32_t device, struct book_shard *ret_front)
 {
-	int r = file_read(reader->file, book_shard_offset(device), ret_front, QUIET_FRONT);
+	int r = file_read(reader->file, book_shard_offset(device), ret_front, IDLE_COUNTERS_FRONT);
 
 	if (r < 0)
 		return r;
@@ -30,8 +30,8 @@ static int quiet_look(struct reader *reader, uint32_t device, struct book_shard 
 	return ret_front->head > LOG_NUMBER_MAX ? -EBADMSG : 0;
 }
 
-void quiet_choose(const struct book_shard *page, struct book_hot *ret_hot,
-		  struct book_cold *ret_cold)
+void idle_counters_choose(const struct book_shard *page, struct book_hot *ret_hot,
+			  struct book_cold *ret_cold)
 {
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		const struct book_hot *hot = page->hot[type];
@@ -43,7 +43,7 @@ void quiet_choose(const struct book_shard *page, struct book_hot *ret_hot,
 }
 
 /* Whether the last event that was published has been applied, to the end. */
-static bool quiet_is(const struct book_shard *front)
+static bool idle_counters_is(const struct book_shard *front)
 {
 	uint64_t newest = 0;
 
@@ -53,13 +53,13 @@ static bool quiet_is(const struct book_shard *front)
 	return newest == front->head;
 }
 
-int quiet_read(struct reader *reader, uint32_t device, struct quiet *known)
+int idle_counters_read(struct reader *reader, uint32_t device, struct idle_counters *known)
 {
 	struct book_shard front;
 	uint64_t head, again;
 	int r;
 
-	r = quiet_look(reader, device, &front);
+	r = idle_counters_look(reader, device, &front);
 	if (r < 0)
 		return r;
 	head = front.head;
@@ -67,19 +67,19 @@ int quiet_read(struct reader *reader, uint32_t device, struct quiet *known)
 		known->inexact = front.inexact;
 		return 0;
 	}
-	if (!quiet_is(&front))
-		return QUIET_BUSY;
+	if (!idle_counters_is(&front))
+		return IDLE_COUNTERS_BUSY;
 	/* Pairs with the release of the number in shard_store_hot(): the second look sees all of event `head`. */
-	r = quiet_look(reader, device, &front);
+	r = idle_counters_look(reader, device, &front);
 	/* Pairs with the barrier in shard_publish(): if that look saw anything newer, so does this one. */
 	if (r == 0)
 		r = log_head(reader, device, &again);
 	if (r < 0)
 		return r;
 	if (front.head != head || again != head)
-		return QUIET_BUSY;
+		return IDLE_COUNTERS_BUSY;
 	known->number = head;
 	known->inexact = front.inexact;
-	quiet_choose(&front, known->hot, known->cold);
+	idle_counters_choose(&front, known->hot, known->cold);
 	return 0;
 }

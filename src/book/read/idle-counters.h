@@ -13,23 +13,23 @@
 #include "book/read/reader.h"
 
 /* Of a shard as of event `number`; number 0 of a new one = nothing known. */
-struct quiet {
+struct idle_counters {
 	uint64_t number;
 	uint64_t inexact; /* BOOK_INEXACT_... */
 	struct book_hot hot[BOOK_TYPES];
 	struct book_cold cold[BOOK_TYPES];
 };
 
-enum quiet_outcome {
-	QUIET_BUSY = 1, /* the owner is at it: read its log */
+enum idle_counters_outcome {
+	IDLE_COUNTERS_BUSY = 1, /* the owner is at it: read its log */
 };
 
 /*
- * Brings @known up to date, for a living owner. 0, QUIET_BUSY, or a negative errno: -ENOENT if the shard is
+ * Brings @known up to date, for a living owner. 0, IDLE_COUNTERS_BUSY, or a negative errno: -ENOENT if the shard is
  * not in use, -EBADMSG if it cannot be. Only 0 changes @known.
  */
-int quiet_read(struct reader *reader, uint32_t device, struct quiet *known);
+int idle_counters_read(struct reader *reader, uint32_t device, struct idle_counters *known);
 
 /* Of each pair of blocks the one that is current. */
-void quiet_choose(const struct book_shard *page, struct book_hot *ret_hot,
-		  struct book_cold *ret_cold);
+void idle_counters_choose(const struct book_shard *page, struct book_hot *ret_hot,
+			  struct book_cold *ret_cold);

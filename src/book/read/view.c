@@ -259,7 +259,7 @@ static int view_read_dead(struct view *view, struct reader *reader, uint32_t dev
 		return r;
 	view->number = shard.page.head;
 	view->inexact = shard.page.inexact;
-	quiet_choose(&shard.page, view->hot, view->cold);
+	idle_counters_choose(&shard.page, view->hot, view->cold);
 	view->segment_count = 0;
 	if (rows) {
 		r = view_check_directory(reader, &shard, device);
@@ -447,7 +447,7 @@ int view_read(struct view *view, struct reader *reader, uint32_t device, enum vi
 }
 
 /* From @known, which is up to date. */
-static void view_recall(struct view *view, uint32_t device, const struct quiet *known)
+static void view_recall(struct view *view, uint32_t device, const struct idle_counters *known)
 {
 	view->device = device;
 	view->live = view->bad_rows = 0;
@@ -461,7 +461,7 @@ static void view_recall(struct view *view, uint32_t device, const struct quiet *
 	memcpy(view->cold, known->cold, sizeof(view->cold));
 }
 
-static void view_remember(const struct view *view, struct quiet *ret_known)
+static void view_remember(const struct view *view, struct idle_counters *ret_known)
 {
 	ret_known->number = view->number;
 	memcpy(ret_known->hot, view->hot, sizeof(view->hot));
@@ -469,9 +469,9 @@ static void view_remember(const struct view *view, struct quiet *ret_known)
 }
 
 int view_read_totals_since(struct view *view, struct reader *reader, uint32_t device,
-			   struct quiet *known)
+			   struct idle_counters *known)
 {
-	int r = quiet_read(reader, device, known);
+	int r = idle_counters_read(reader, device, known);
 
 	if (r == 0)
 		view_recall(view, device, known);
@@ -486,7 +486,7 @@ int view_read_totals_since(struct view *view, struct reader *reader, uint32_t de
 int view_read_totals(struct view *view, struct reader *reader, uint32_t device,
 		     enum view_owner owner)
 {
-	struct quiet nothing = {0};
+	struct idle_counters nothing = {0};
 
 	return owner == VIEW_LIVING ? view_read_totals_since(view, reader, device, &nothing)
 				    : view_read_either(view, reader, device, owner, false);

@@ -13,7 +13,7 @@
 #include "book/format/layout.h"
 #include "book/read/reader.h"
 
-struct quiet;
+struct idle_counters;
 
 /* What is known of the owner. */
 enum view_owner {
@@ -64,7 +64,7 @@ int view_read_totals(struct view *view, struct reader *reader, uint32_t device,
 
 /* The same of a living owner, for who was here before: @known is from the last time, and brought up to date. */
 int view_read_totals_since(struct view *view, struct reader *reader, uint32_t device,
-			   struct quiet *known);
+			   struct idle_counters *known);
 
 /*
  * All counters, but only @count segments of records from segment @first on: for tables that are too

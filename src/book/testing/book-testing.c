@@ -87,7 +87,7 @@ void testing_book_init(struct testing_book *book, uint64_t size, uint32_t ring_e
 		.size = size,
 		.room = size,
 		.ring_events = ring_events,
-		.clock = clock_choose(),
+		.clock = book_clock_choose(),
 		.reserve_limit = UINT64_MAX,
 	};
 	book->fd = memfd_create("ttmem-test", MFD_CLOEXEC | MFD_ALLOW_SEALING);

@@ -33,7 +33,8 @@ struct live {
 	uint64_t totals;  /* only counters could be had: exact too */
 	uint64_t unnoted; /* complete, but the note had been overwritten */
 	uint64_t retries;
-	struct quiet known[TESTING_DEVICES]; /* as a reader has it who comes again and again */
+	struct idle_counters
+		known[TESTING_DEVICES]; /* as a reader has it who comes again and again */
 };
 
 static void live_judge(struct live *live, const struct view *view)
@@ -79,7 +80,7 @@ static void live_look(struct live *live, uint32_t device, struct view *view)
 
 /* Counters alone. */
 static void live_look_totals(struct live *live, uint32_t device, struct view *view,
-			     struct quiet *known)
+			     struct idle_counters *known)
 {
 	struct testing_note is, should;
 	int r = view_read_totals_since(view, &live->load.book->reader, device, known);
@@ -122,7 +123,7 @@ static void live_run(struct live *live)
 	for (uint32_t i = 0; i < live->views; i++) {
 		for (uint32_t device = 0; device < live->load.devices; device++) {
 			live_look(live, device, view);
-			live_look_totals(live, device, view, &(struct quiet){0});
+			live_look_totals(live, device, view, &(struct idle_counters){0});
 			live_look_totals(live, device, view, &live->known[device]);
 		}
 	}

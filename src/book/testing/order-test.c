@@ -174,7 +174,7 @@ static enum testing_verdict order_block_before(uint32_t step, const uint8_t *v, 
 	return v[r[1]] != r[0] ? TESTING_REFUSED : order_verdict(r[2] == r[0]);
 }
 
-/* quiet_read(). The figures of the two kinds of blocks are looked at one kind at a time. */
+/* idle_counters_read(). The figures of the two kinds of blocks are looked at one kind at a time. */
 static enum testing_verdict order_quiet(uint32_t step, const uint8_t *v, uint8_t *r)
 {
 	if (step == 0) {

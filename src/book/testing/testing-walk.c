@@ -179,7 +179,7 @@ static void walk_check_checkpoints(struct testing_walk *walk, uint32_t device)
 /* The counters alone, for who comes and for who comes again: those of the dead rule, number for number. */
 static void walk_check_totals(struct testing_walk *walk, uint32_t device)
 {
-	struct quiet nothing = {0}, *known[] = {&nothing, &walk->known[device]};
+	struct idle_counters nothing = {0}, *known[] = {&nothing, &walk->known[device]};
 	const struct view *dead = walk->dead;
 	struct view *view = walk->living;
 

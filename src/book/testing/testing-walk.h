@@ -36,8 +36,8 @@ struct testing_walk {
 	uint64_t digest[TESTING_DEVICES];
 	uint64_t left[TESTING_DEVICES]; /* events to come */
 	uint64_t reset_type;
-	uint64_t checkpoint[BOOK_CHECKPOINTS][2]; /* number and digest, as last seen whole */
-	struct quiet known[TESTING_DEVICES];      /* of all steps so far */
+	uint64_t checkpoint[BOOK_CHECKPOINTS][2];    /* number and digest, as last seen whole */
+	struct idle_counters known[TESTING_DEVICES]; /* of all steps so far */
 };
 
 struct testing_walk *testing_walk_new(uint64_t size, uint32_t ring_events);

@@ -28,7 +28,7 @@ static inline void shard_publish(struct shard *shard, uint64_t number)
 	/* Pairs with log_head() and oldlog_mark(): who sees head sees the event. */
 	__atomic_store_n(&shard->page->head, number, __ATOMIC_RELEASE);
 	/*
-	 * Pairs with the load barriers in front of the last look at head, in log_drain(), quiet_read() and oldlog_event(),
+	 * Pairs with the load barriers in front of the last look at head, in log_drain(), idle_counters_read() and oldlog_event(),
 	 * and at the numbers, in block_read(): who sees what this event changes, or the next one writes, sees head.
 	 */
 	bits_store_barrier();
@@ -77,7 +77,7 @@ static inline void shard_store_hot(struct shard *shard, uint32_t type, struct bo
 	block->allocs = hot.allocs;
 	block->frees = hot.frees;
 	block->last = hot.last;
-	/* Pairs with the first barrier in block_read(), and with the second look of quiet_read(). */
+	/* Pairs with the first barrier in block_read(), and with the second look of idle_counters_read(). */
 	__atomic_store_n(&block->number, hot.number, __ATOMIC_RELEASE);
 }
 

@@ -121,7 +121,7 @@ static void writer_write_header(struct writer *writer, const struct writer_confi
 	header->event_size = sizeof(struct book_event);
 	header->shard_size = sizeof(struct book_shard);
 	header->clock = config->clock;
-	header->clock_start = clock_read(config->clock);
+	header->clock_start = book_clock_read(config->clock);
 	header->monotonic_start = clock_ns(CLOCK_MONOTONIC);
 	header->realtime_start = clock_ns(CLOCK_REALTIME);
 	header->pool_next = BOOK_POOL_FIRST_UNIT;
@@ -231,7 +231,7 @@ void writer_close_device(struct writer *writer, uint32_t device)
 		return;
 	entry = writer_device_entry(writer, device);
 	if (entry) {
-		entry->closed_time = clock_read(writer->clock);
+		entry->closed_time = book_clock_read(writer->clock);
 		writer_changed(writer);
 	}
 	lock_drop(&writer->making);
@@ -254,7 +254,7 @@ void writer_mark(struct writer *writer, uint32_t name, uint32_t thread, uint32_t
 	__atomic_store_n(&mark->commit, 0, __ATOMIC_RELAXED);
 	/* Pairs with the second look at it in reader_mark(). */
 	bits_store_barrier();
-	mark->time = clock_read(writer->clock);
+	mark->time = book_clock_read(writer->clock);
 	mark->name = name;
 	mark->thread = thread;
 	mark->phase = phase;
@@ -271,6 +271,6 @@ void writer_set_paused(struct writer *writer, bool paused)
 
 void writer_goodbye(struct writer *writer)
 {
-	writer->header->closed_time = clock_read(writer->clock);
+	writer->header->closed_time = book_clock_read(writer->clock);
 	__atomic_store_n(&writer->header->state, BOOK_STATE_CLOSED, __ATOMIC_RELEASE);
 }

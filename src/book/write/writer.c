@@ -152,7 +152,7 @@ void writer_alloc(struct writer *writer, uint32_t device, const struct shard_buf
 		return;
 	}
 	place = index_look(&shard->index, index_hash(buffer->address));
-	writer_alloc_at(writer, shard, place, clock_read(writer->clock), buffer, owner);
+	writer_alloc_at(writer, shard, place, book_clock_read(writer->clock), buffer, owner);
 }
 
 void writer_alloc_born(struct writer *writer, uint32_t device, const struct shard_buffer *buffer,
@@ -195,7 +195,7 @@ void writer_free_buffer(struct writer *writer, uint32_t device, const struct sha
 	if (unlikely(!shard))
 		return;
 	place = index_look(&shard->index, index_hash(who->address));
-	writer_free_at(writer, shard, place, clock_read(writer->clock), who);
+	writer_free_at(writer, shard, place, book_clock_read(writer->clock), who);
 }
 
 /* A mesh call is the same event on each device, at one time, and the devices' lines are asked for a
@@ -218,7 +218,7 @@ void writer_alloc_mesh(struct writer *writer, const uint32_t *devices, size_t n,
 		       const struct shard_buffer *buffer)
 {
 	uint64_t hash = index_hash(buffer->address);
-	uint64_t time = clock_read(writer->clock);
+	uint64_t time = book_clock_read(writer->clock);
 
 	for (size_t i = 0; i < n; i++) {
 		struct shard *shard;
@@ -241,7 +241,7 @@ void writer_free_mesh(struct writer *writer, const uint32_t *devices, size_t n,
 		      const struct shard_buffer *who)
 {
 	uint64_t hash = index_hash(who->address);
-	uint64_t time = clock_read(writer->clock);
+	uint64_t time = book_clock_read(writer->clock);
 
 	for (size_t i = 0; i < n; i++) {
 		struct shard *shard;
@@ -301,7 +301,8 @@ void writer_free_all(struct writer *writer, uint32_t device, uint64_t owner,
 				more = !owner && end < shard->slots;
 				break;
 			}
-			if (shard_end(shard, slot, clock_read(writer->clock), who) != SHARD_DONE) {
+			if (shard_end(shard, slot, book_clock_read(writer->clock), who) !=
+			    SHARD_DONE) {
 				shard_mark_inexact(shard, BOOK_INEXACT_HIGH, who->type);
 				more = false;
 				break;
@@ -332,13 +333,13 @@ static void writer_note(struct writer *writer, uint32_t device, uint32_t op, uin
 
 void writer_hooked(struct writer *writer, uint32_t device, const struct shard_buffer *buffer)
 {
-	writer_note(writer, device, BOOK_OP_HOOKED, clock_read(writer->clock), buffer);
+	writer_note(writer, device, BOOK_OP_HOOKED, book_clock_read(writer->clock), buffer);
 }
 
 void writer_failed(struct writer *writer, uint32_t device, const struct shard_buffer *buffer,
 		   uint64_t largest_free)
 {
-	uint64_t time = clock_read(writer->clock);
+	uint64_t time = book_clock_read(writer->clock);
 	struct book_incident incident = {
 		.size = buffer->size,
 		.largest_free = largest_free,
@@ -365,7 +366,8 @@ void writer_reset_peak(struct writer *writer, uint32_t device, uint32_t type, ui
 		if (type != INDEX_ANY && type != t)
 			continue;
 		buffer.type = t;
-		writer_note(writer, device, BOOK_OP_PEAK_RESET, clock_read(writer->clock), &buffer);
+		writer_note(writer, device, BOOK_OP_PEAK_RESET, book_clock_read(writer->clock),
+			    &buffer);
 	}
 }
 

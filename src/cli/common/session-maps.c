@@ -17,7 +17,7 @@ int look_spaces_take(struct look *look, const struct filter *filter, struct snap
 		     struct spaces *ret_spaces)
 {
 	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
-	struct source_request request = {.buffers = true};
+	struct snapshot_request request = {.buffers = true};
 	int r;
 
 	request.filter.has_pid = filter->has_pid;

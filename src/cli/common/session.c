@@ -64,7 +64,7 @@ void look_cleanup_snapshot(struct snapshot **snapshot)
 	snapshot_free(*snapshot);
 }
 
-int look_take(struct look *look, const struct source_request *request,
+int look_take(struct look *look, const struct snapshot_request *request,
 	      struct snapshot **ret_snapshot)
 {
 	struct collect_sources sources;

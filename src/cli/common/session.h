@@ -20,7 +20,7 @@ struct look *look_free(struct look *look);
 void look_pace(struct look *look, uint64_t ns);
 
 /* A finished snapshot of this moment, the caller's. */
-int look_take(struct look *look, const struct source_request *request,
+int look_take(struct look *look, const struct snapshot_request *request,
 	      struct snapshot **ret_snapshot);
 
 /* The books themselves, for commands that want more than a snapshot; they are as of the last time. */

@@ -87,7 +87,7 @@ static int doctor_compare(const void *left, const void *right)
 
 static int doctor_examine_all(struct doctor *doctor)
 {
-	static const struct source_request request = {0};
+	static const struct snapshot_request request = {0};
 	int r = look_new(&doctor->look);
 
 	if (r == 0)

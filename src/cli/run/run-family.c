@@ -123,7 +123,7 @@ static uint32_t family_row(const struct family *family, const struct scan_book *
 /* Reads the last state of a book whose owner has ended, or has become another program. */
 static int family_judge(struct family *family, struct accept_peer *peer, bool execed)
 {
-	struct source_request everything = {.buffers = true, .incidents = true};
+	struct snapshot_request everything = {.buffers = true, .incidents = true};
 	uint64_t ended_ns = clock_ns(CLOCK_REALTIME); /* finding names takes its time */
 	struct frame_names *names = NULL;
 	struct family_end *end;
@@ -315,7 +315,7 @@ static void family_add_up(const struct snapshot *snapshot, uint64_t sums[BOOK_DE
 /* The most that all living processes held together, as often as we look. */
 static int family_sample(struct family *family)
 {
-	static const struct source_request totals = {0};
+	static const struct snapshot_request totals = {0};
 	struct snapshot *now = snapshot_new(clock_ns(CLOCK_REALTIME));
 	uint64_t(*sums)[BOOK_TYPES] = calloc(BOOK_DEVICES, sizeof(*sums));
 	int r = now && sums ? family_collect(family, &totals, now) : -ENOMEM;
@@ -439,7 +439,7 @@ int family_open(struct family *family, sigset_t *ret_before)
 	return family->seen ? 0 : -ENOMEM;
 }
 
-int family_collect(struct family *family, const struct source_request *request,
+int family_collect(struct family *family, const struct snapshot_request *request,
 		   struct snapshot *snapshot)
 {
 	struct view *view = calloc(1, sizeof(*view));

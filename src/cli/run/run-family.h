@@ -69,7 +69,7 @@ struct family {
 	uint64_t sampled_ns;
 };
 
-struct source_request;
+struct snapshot_request;
 
 int family_new(struct family **ret_family);
 struct family *family_free(struct family *family);
@@ -90,5 +90,5 @@ int family_step(struct family *family, int timeout_ms);
 int family_finish(struct family *family);
 
 /* Adds those who are alive to @snapshot. */
-int family_collect(struct family *family, const struct source_request *request,
+int family_collect(struct family *family, const struct snapshot_request *request,
 		   struct snapshot *snapshot);

@@ -19,7 +19,7 @@
 #include "model/snapshot.h"
 
 struct smi {
-	struct source_request request;
+	struct snapshot_request request;
 	struct filter filter;
 	struct smi_style style;
 	bool again;

@@ -83,7 +83,8 @@ struct legacy_user {
 
 struct legacy_server {
 	struct legacy_config config;
-	struct claim claim; /* of the path; with a socket from elsewhere there is none */
+	struct socket_lock
+		socket_lock; /* of the path; with a socket from elsewhere there is none */
 	struct loop_source accepting;
 	struct loop_timer accept_again;
 	struct loop_timer statistics;

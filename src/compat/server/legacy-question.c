@@ -156,7 +156,7 @@ static void question_answer(struct legacy_question *question, const struct snaps
 static int batch_read(const struct legacy_batch *batch, struct snapshot **ret_snapshot)
 {
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
-	struct source_request request = {0};
+	struct snapshot_request request = {0};
 	const struct collector_wish wish = {.request = &request};
 	uint64_t came_ns = 0;
 

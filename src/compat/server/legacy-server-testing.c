@@ -41,7 +41,7 @@ static void testing_added(void *context, struct tracked *tracked)
 
 static struct snapshot *testing_read(const struct roster *roster)
 {
-	const struct source_request request = {.buffers = true, .incidents = true};
+	const struct snapshot_request request = {.buffers = true, .incidents = true};
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
 	struct view view = VIEW_NULL;
 

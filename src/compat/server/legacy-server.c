@@ -154,9 +154,9 @@ static int server_listen(struct legacy_server *server, uint32_t *ret_holder)
 			return -errno;
 		return 0;
 	}
-	r = claim_open(&server->claim, server->config.path, SOCK_STREAM, ret_holder);
+	r = socket_lock_open(&server->socket_lock, server->config.path, SOCK_STREAM, ret_holder);
 	if (r == 0)
-		server->accepting.fd = server->claim.fd;
+		server->accepting.fd = server->socket_lock.fd;
 	return r;
 }
 
@@ -180,7 +180,7 @@ int legacy_server_new(struct legacy_server **ret_server, const struct legacy_con
 	server->config = *config;
 	server->budget.left = LEGACY_MEMORY_MAX;
 	server->questions_end = &server->questions;
-	server->claim = CLAIM_NULL;
+	server->socket_lock = SOCKET_LOCK_NULL;
 	server->accepting = (struct loop_source){.fd = -1, .ready = server_accept};
 	server->accept_again.fire = server_accept_again;
 	server->statistics.fire = server_tell_statistics;
@@ -210,8 +210,8 @@ void legacy_server_stop(struct legacy_server *server)
 	if (server->follow)
 		legacy_follow_stop(server->follow);
 	loop_remove(loop, &server->accepting);
-	if (server->claim.fd >= 0)
-		claim_close(&server->claim);
+	if (server->socket_lock.fd >= 0)
+		socket_lock_close(&server->socket_lock);
 	else if (server->accepting.fd >= 0)
 		(void)close(server->accepting.fd); /* nothing was written to it */
 	server->accepting.fd = -1;

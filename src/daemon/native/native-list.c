@@ -162,7 +162,7 @@ static int native_roster_fill(const struct snapshot_process *process, size_t *ro
  */
 static int native_roster_alone(struct tracked *tracked, size_t *room, struct native_row *row)
 {
-	static const struct source_request request = {.buffers = false};
+	static const struct snapshot_request request = {.buffers = false};
 	CLEANUP(native_roster_cleanup)
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
 	CLEANUP_FREE struct view *view = calloc(1, sizeof(*view));

@@ -37,7 +37,7 @@
 static struct snapshot *past_read_once(struct tracked *tracked, bool buffers, struct view *view,
 				       struct namer *namer)
 {
-	struct source_request request = {
+	struct snapshot_request request = {
 		.buffers = buffers,
 		.incidents = true,
 		.limit = buffers ? PAST_LEAK_BUFFERS_MAX : 0,
@@ -223,7 +223,7 @@ static struct snapshot *past_read_device(struct past *past, struct tracked *trac
 					 struct snapshot_incident *incident)
 {
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
-	struct source_request request = {0};
+	struct snapshot_request request = {0};
 	/* Even if it has just ended: it is who could not get its memory. */
 	const struct collector_wish wish = {.request = &request, .also = tracked};
 	struct collector *collector = past->config.collector;

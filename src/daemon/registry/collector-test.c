@@ -166,7 +166,7 @@ UNIT(a_question_is_answered_by_a_reading_begun_after_it)
 UNIT(readings_with_buffers_are_their_own)
 {
 	const struct access_peer stranger = {.uid = 6}, maker = {.uid = 5};
-	const struct source_request request = {.buffers = true};
+	const struct snapshot_request request = {.buffers = true};
 	struct collector_wish wish = {.request = &request};
 	struct snapshot *snapshot;
 	struct world world;

@@ -43,7 +43,7 @@ struct collector_books {
 	const struct collector_wish *wish;
 };
 
-static int collector_collect(struct source *source, const struct source_request *request,
+static int collector_collect(struct source *source, const struct snapshot_request *request,
 			     struct snapshot *snapshot)
 {
 	const struct collector_books *books = container_of(source, struct collector_books, source);
@@ -132,7 +132,7 @@ int collector_read(struct collector *collector, const struct collector_wish *wis
 /* Reads, with the lock given up meanwhile. */
 static int collector_renew(struct collector *collector)
 {
-	static const struct source_request totals = {0};
+	static const struct snapshot_request totals = {0};
 	const struct collector_wish wish = {.request = &totals};
 	uint64_t begun_ns = clock_ns(CLOCK_MONOTONIC);
 	struct snapshot *snapshot = NULL;

@@ -17,7 +17,7 @@ struct collector;
 struct proc;
 struct roster;
 struct snapshot;
-struct source_request;
+struct snapshot_request;
 struct tracked;
 
 struct collector_config {
@@ -37,7 +37,7 @@ int collector_totals(struct collector *collector, uint64_t since_ns,
 		     struct snapshot **ret_snapshot);
 
 struct collector_wish {
-	const struct source_request *request;
+	const struct snapshot_request *request;
 	struct tracked
 		*also; /* a book that is looked at even if its owner has ended; NULL = none */
 	const struct access_peer *asker; /* only books that this one may see; NULL = all */

@@ -37,7 +37,7 @@ static struct tracked *track(struct testing_book *book)
 
 static struct snapshot *collect(struct tracked *tracked, bool buffers)
 {
-	const struct source_request request = {.buffers = buffers};
+	const struct snapshot_request request = {.buffers = buffers};
 	struct view view = VIEW_NULL;
 	struct snapshot *snapshot = snapshot_new(1);
 

@@ -119,7 +119,7 @@ static int tracked_collect_resting(const struct tracked *tracked, struct snapsho
  */
 static int tracked_note_before(struct tracked *tracked, struct view *view)
 {
-	static const struct source_request totals = {0};
+	static const struct snapshot_request totals = {0};
 	struct snapshot *snapshot = snapshot_new(tracked->since_ns);
 	const struct snapshot_process *process;
 	int r = snapshot ? book_collect(tracked->book, &totals, view, snapshot) : -ENOMEM;
@@ -184,7 +184,7 @@ static void tracked_add_before(const struct tracked *tracked, struct snapshot *s
 	}
 }
 
-int tracked_collect(struct tracked *tracked, const struct source_request *request,
+int tracked_collect(struct tracked *tracked, const struct snapshot_request *request,
 		    struct view *view, struct snapshot *snapshot)
 {
 	clockid_t clock;

@@ -19,7 +19,7 @@
 
 struct snapshot;
 struct snapshot_process;
-struct source_request;
+struct snapshot_request;
 struct tracked_before;
 struct view;
 
@@ -85,7 +85,7 @@ struct tracked *tracked_unref(struct tracked *tracked);
  * than those of any honest one is left alone for longer and longer, so that it costs the others nothing:
  * it is then in the snapshot, but not exact and without totals.
  */
-int tracked_collect(struct tracked *tracked, const struct source_request *request,
+int tracked_collect(struct tracked *tracked, const struct snapshot_request *request,
 		    struct view *view, struct snapshot *snapshot);
 
 /*

@@ -220,7 +220,7 @@ UNIT(learnt_names_belong_to_one_book)
 
 UNIT(names_are_learnt_later_where_waiting_is_forbidden)
 {
-	struct source_request request = {.buffers = true};
+	struct snapshot_request request = {.buffers = true};
 	struct symbols_namer namer;
 	struct snapshot *snapshot = snapshot_new(1);
 	struct symbols_counts counts;

@@ -312,7 +312,7 @@ struct writer *make_book(void)
 					.size = limits.size,
 					.room = limits.room,
 					.ring_events = limits.ring_events,
-					.clock = clock_choose(),
+					.clock = book_clock_choose(),
 					.reserve = make_reserve,
 					.context = &make_file,
 					.identity = &identity,

@@ -75,17 +75,17 @@ static bool stack_wanted(enum walk_how *ret_how, bool *ret_is_native)
 	/* The old logs always had stacks, and whoever imports ttmem wants Python frames. */
 	if (!said)
 		return oldlog_has_stacks() || provider_is_there();
-	if (wish_is_no(said, length))
+	if (keyword_is_no(said, length))
 		return false;
-	if (wish_is_yes(said, length))
+	if (keyword_is_yes(said, length))
 		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
 		*ret_how = (enum walk_how)i;
-		if (wish_is(said, length, ways[i]))
+		if (keyword_is(said, length, ways[i]))
 			return true;
 	}
 	*ret_is_native = false;
-	if (wish_is(said, length, "python"))
+	if (keyword_is(said, length, "python"))
 		return true;
 	debug_line("stacks: off, TTMEM_STACKS is none of auto, fp, unwind, python and off: %s",
 		   said);
@@ -95,7 +95,7 @@ static bool stack_wanted(enum walk_how *ret_how, bool *ret_is_native)
 static uint32_t stack_wanted_depth(void)
 {
 	const char *said = secure_getenv("TTMEM_STACK_DEPTH");
-	uint32_t depth = said ? wish_number(said, STACK_DEPTH_MAX) : STACK_DEPTH_USUAL;
+	uint32_t depth = said ? keyword_number(said, STACK_DEPTH_MAX) : STACK_DEPTH_USUAL;
 
 	if (depth)
 		return depth;

@@ -35,7 +35,7 @@ struct trail {
 	struct snapshot *snapshot;
 	uint64_t address;
 	uint32_t types;
-	struct source_request request; /* for the next: what stacks are read with */
+	struct snapshot_request request; /* for the next: what stacks are read with */
 	struct book_reading reading;
 
 	/* Of one shard. */

@@ -17,12 +17,12 @@
 struct book_frame;
 struct namer_place;
 struct scan_book;
-struct source_request;
+struct snapshot_request;
 struct view;
 
 struct book_reading {
 	struct scan_book *book;
-	const struct source_request *request;
+	const struct snapshot_request *request;
 	struct view *view;
 	struct snapshot *snapshot;
 	struct timebase timebase;

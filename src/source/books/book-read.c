@@ -115,7 +115,7 @@ static int book_collect_counters(struct book_reading *reading)
 /* Whether there is time for one more device. False: there is none, and a note says so. */
 static bool book_has_time(struct book_reading *reading, uint32_t device)
 {
-	const struct source_request *request = reading->request;
+	const struct snapshot_request *request = reading->request;
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	bool goes_on;
 
@@ -192,8 +192,9 @@ static int book_collect_view(struct book_reading *reading)
 static int book_read_totals(struct book_reading *reading, uint32_t device)
 {
 	struct memo *memo = &reading->book->memo;
-	struct quiet nothing = {0};
-	struct quiet *known = reading->recalls ? &memo->shards[reading->recalled].known : &nothing;
+	struct idle_counters nothing = {0};
+	struct idle_counters *known =
+		reading->recalls ? &memo->shards[reading->recalled].known : &nothing;
 	int r = view_read_totals_since(reading->view, &reading->book->reader, device, known);
 
 	if (r == 0 && reading->learns)
@@ -338,7 +339,7 @@ static void book_recall(struct book_reading *reading)
 		memo_restart(&book->memo);
 }
 
-int book_collect(struct scan_book *book, const struct source_request *request, struct view *view,
+int book_collect(struct scan_book *book, const struct snapshot_request *request, struct view *view,
 		 struct snapshot *snapshot)
 {
 	CLEANUP(book_reading_deinit)

@@ -25,7 +25,7 @@ static bool book_is_page(const struct book_reading *reading)
 /* How the book lies to where the last page ended: less than 0 before it, 0 it ended within it. */
 static int book_rows_side(const struct book_reading *reading)
 {
-	const struct source_request *request = reading->request;
+	const struct snapshot_request *request = reading->request;
 
 	if (!book_is_page(reading) || !request->has_after)
 		return 1;
@@ -50,7 +50,7 @@ bool book_rows_done(const struct book_reading *reading)
 
 bool book_rows_touch(const struct book_reading *reading)
 {
-	const struct source_request *request = reading->request;
+	const struct snapshot_request *request = reading->request;
 
 	if (!request->limit)
 		return true;
@@ -133,7 +133,7 @@ static void book_rows_fill(struct book_reading *reading, const struct book_recor
 static int book_rows_add(struct book_reading *reading, const struct book_record *record,
 			 struct snapshot_buffer *buffer, uint32_t slot)
 {
-	const struct source_request *request = reading->request;
+	const struct snapshot_request *request = reading->request;
 	struct snapshot *snapshot = reading->snapshot;
 
 	if (request->limit && request->sorted) {

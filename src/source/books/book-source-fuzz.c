@@ -35,7 +35,7 @@
 static void fuzz_totals(struct scan_book *book, struct view *view)
 {
 	for (int i = 0; i < 3; i++) {
-		const struct source_request request = {0};
+		const struct snapshot_request request = {0};
 		struct snapshot *snapshot = snapshot_new(1);
 
 		assert(snapshot && book_collect(book, &request, view, snapshot) == 0);
@@ -173,7 +173,8 @@ static void fuzz_stacks(struct scan_book *book, struct namer *namer)
 static void fuzz_snapshot(struct fuzz *fuzz, struct scan_book *book, struct view *view)
 {
 	struct namer namer = {.find = fuzz_name};
-	const struct source_request request = {.buffers = true, .incidents = true, .namer = &namer};
+	const struct snapshot_request request = {
+		.buffers = true, .incidents = true, .namer = &namer};
 	struct snapshot *snapshot = snapshot_new(1);
 	struct growth growth = GROWTH_NULL;
 	struct history history = HISTORY_NULL;
@@ -203,7 +204,7 @@ static void fuzz_snapshot(struct fuzz *fuzz, struct scan_book *book, struct view
 /* All pages end, and hold no more than they may. */
 static void fuzz_pages(struct fuzz *fuzz, struct scan_book *book, struct view *view)
 {
-	struct source_request request = {.buffers = true, .limit = 3};
+	struct snapshot_request request = {.buffers = true, .limit = 3};
 	struct emit json = EMIT_INIT(fuzz->out);
 	bool more = true;
 

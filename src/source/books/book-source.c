@@ -38,7 +38,7 @@ void book_timebase(const struct scan_book *book, struct timebase *ret_timebase)
 {
 	const struct book_header *header = &book->reader.header;
 	struct timebase_now now = {
-		.stamp = clock_read(header->clock),
+		.stamp = book_clock_read(header->clock),
 		.monotonic = clock_ns(CLOCK_MONOTONIC),
 		.realtime = clock_ns(CLOCK_REALTIME),
 	};
@@ -174,11 +174,11 @@ static bool book_knows(const void *context, const struct kernel_holder *book)
 	       remote_has(self->remote, book->device, (ino_t)book->id);
 }
 
-static int book_source_collect(struct source *source, const struct source_request *request,
+static int book_source_collect(struct source *source, const struct snapshot_request *request,
 			       struct snapshot *snapshot)
 {
 	struct book_origin *self = container_of(source, struct book_origin, source);
-	struct source_request of_dead = *request;
+	struct snapshot_request of_dead = *request;
 	int r = book_search(self);
 
 	/* What a dead process left is no live buffer: shown only to who asks for it. */

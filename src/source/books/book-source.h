@@ -15,7 +15,7 @@ struct scan;
 struct scan_book;
 struct snapshot;
 struct source;
-struct source_request;
+struct snapshot_request;
 struct timebase;
 struct view;
 
@@ -42,7 +42,7 @@ void book_source_pace(struct source *source, uint64_t ns);
 int book_source_refresh(struct source *source);
 
 /* Adds the owner of @book and its totals, and what else is wanted. @view is only lent. */
-int book_collect(struct scan_book *book, const struct source_request *request, struct view *view,
+int book_collect(struct scan_book *book, const struct snapshot_request *request, struct view *view,
 		 struct snapshot *snapshot);
 
 /* Only the owner. */

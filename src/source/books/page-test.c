@@ -82,7 +82,7 @@ static void page_end(struct page_test *test)
 	free(test);
 }
 
-static struct snapshot *page_take(struct page_test *test, const struct source_request *request,
+static struct snapshot *page_take(struct page_test *test, const struct snapshot_request *request,
 				  uint32_t without)
 {
 	struct snapshot *snapshot = snapshot_new(1);
@@ -103,7 +103,8 @@ static uint64_t page_key(const struct snapshot *snapshot, const struct snapshot_
 	       (uint64_t)buffer->device << 40 | buffer->address | buffer->type;
 }
 
-static size_t page_walk(struct page_test *test, struct source_request request, uint64_t **ret_keys)
+static size_t page_walk(struct page_test *test, struct snapshot_request request,
+			uint64_t **ret_keys)
 {
 	uint64_t *keys = calloc(2 * test->buffers + request.limit, sizeof(*keys));
 	size_t count = 0;
@@ -135,9 +136,9 @@ static int page_compare(const void *left, const void *right)
 }
 
 /* The pages together are what one list without a limit is. */
-static void page_check(struct page_test *test, struct source_request request)
+static void page_check(struct page_test *test, struct snapshot_request request)
 {
-	struct source_request all_of_it = {.buffers = true, .filter = request.filter};
+	struct snapshot_request all_of_it = {.buffers = true, .filter = request.filter};
 	struct snapshot *all = page_take(test, &all_of_it, BOOKS);
 	uint64_t *keys = NULL;
 	size_t count = page_walk(test, request, &keys);
@@ -161,14 +162,14 @@ UNIT(all_pages_together_are_the_list)
 	const size_t limits[] = {97, 1000, 10000, 10000000};
 
 	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++)
-		page_check(test, (struct source_request){.buffers = true, .limit = limits[i]});
+		page_check(test, (struct snapshot_request){.buffers = true, .limit = limits[i]});
 	page_end(test);
 }
 
 UNIT(pages_follow_a_filter)
 {
 	struct page_test *test = page_begin();
-	struct source_request request = {.buffers = true, .limit = 10};
+	struct snapshot_request request = {.buffers = true, .limit = 10};
 
 	request.filter = (struct filter){.has_pid = true, .pid = 11};
 	page_check(test, request);
@@ -185,7 +186,7 @@ UNIT(pages_follow_a_filter)
 UNIT(a_page_that_is_just_full_is_the_last)
 {
 	struct page_test *test = page_begin();
-	struct source_request request = {.buffers = true, .limit = test->buffers};
+	struct snapshot_request request = {.buffers = true, .limit = test->buffers};
 	struct snapshot *page = page_take(test, &request, BOOKS);
 
 	assert(page->buffer_count == test->buffers && !page->has_next);
@@ -200,7 +201,7 @@ UNIT(a_page_that_is_just_full_is_the_last)
 UNIT(a_page_reads_only_the_books_it_needs)
 {
 	struct page_test *test = page_begin();
-	struct source_request request = {.buffers = true, .limit = 10};
+	struct snapshot_request request = {.buffers = true, .limit = 10};
 	struct snapshot *page = page_take(test, &request, BOOKS);
 
 	assert(page->process_count == 1 && page->processes[0].pid == 10);
@@ -217,7 +218,7 @@ UNIT(a_page_reads_only_the_books_it_needs)
 UNIT(paging_goes_on_after_a_book_has_gone)
 {
 	struct page_test *test = page_begin();
-	struct source_request request = {.buffers = true, .limit = 500};
+	struct snapshot_request request = {.buffers = true, .limit = 500};
 	struct snapshot *page = page_take(test, &request, BOOKS);
 
 	request.after = page->next;
@@ -239,8 +240,8 @@ UNIT(paging_goes_on_after_a_book_has_gone)
 UNIT(the_first_rows_can_be_sorted)
 {
 	struct page_test *test = page_begin();
-	struct source_request all_of_it = {.buffers = true};
-	struct source_request request = {.buffers = true, .limit = 50, .sorted = true};
+	struct snapshot_request all_of_it = {.buffers = true};
+	struct snapshot_request request = {.buffers = true, .limit = 50, .sorted = true};
 	struct snapshot *all = page_take(test, &all_of_it, BOOKS);
 
 	for (int order = 0; order < 2; order++) {
@@ -294,7 +295,7 @@ UNIT(lasting_buffers_are_paged_exactly_once_while_others_change)
 {
 	struct page_test *test = page_begin();
 	struct page_writer writer = {.test = test};
-	struct source_request request = {.buffers = true, .limit = 1000};
+	struct snapshot_request request = {.buffers = true, .limit = 1000};
 	size_t expected = test->buffers;
 	pthread_t thread;
 

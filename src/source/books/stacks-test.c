@@ -101,7 +101,7 @@ static bool is_stack(const char *text, uint32_t number)
 
 UNIT(each_stack_of_a_snapshot_is_asked_for_once)
 {
-	const struct source_request request = {.buffers = true, .namer = &counting.namer};
+	const struct snapshot_request request = {.buffers = true, .namer = &counting.namer};
 	struct snapshot *snapshot = snapshot_new(1);
 	struct view view = VIEW_NULL;
 

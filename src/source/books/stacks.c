@@ -22,7 +22,7 @@
 
 struct stacks {
 	struct book_reading reading;
-	struct source_request request;
+	struct snapshot_request request;
 	uint32_t asked;
 };
 

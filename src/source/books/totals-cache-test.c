@@ -67,7 +67,7 @@ static void memo_end(struct memo_test *test)
 
 static struct snapshot *memo_take(struct memo_test *test, struct scan_book *book)
 {
-	const struct source_request request = {0};
+	const struct snapshot_request request = {0};
 	struct snapshot *snapshot = snapshot_new(1);
 
 	assert(snapshot && book_collect(book, &request, &test->view, snapshot) == 0);
@@ -204,8 +204,8 @@ UNIT(totals_of_dead_processes_are_not_cached)
 	memo_alloc(test, 1, 0x2000);
 	test->again.alive = false;
 	snapshot = snapshot_new(1);
-	assert(snapshot &&
-	       book_collect(&test->again, &(struct source_request){0}, &test->view, snapshot) == 0);
+	assert(snapshot && book_collect(&test->again, &(struct snapshot_request){0}, &test->view,
+					snapshot) == 0);
 	assert(snapshot->processes[0].parts[0].memory[0].buffers == 2);
 	snapshot_free(snapshot);
 	memo_end(test);
@@ -246,7 +246,7 @@ UNIT(all_totals_caches_together_are_bounded)
 		MANY = MEMO_BYTES_MAX / (MEMO_DEVICES_MAX * sizeof(struct memo_shard)) + 2
 	};
 	struct memo *memos = calloc(MANY, sizeof(*memos));
-	struct quiet known = {.number = 1};
+	struct idle_counters known = {.number = 1};
 	size_t kept = 0, bytes = 0;
 
 	assert(memos);

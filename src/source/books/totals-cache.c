@@ -54,7 +54,7 @@ void memo_add_device(struct memo *memo, uint32_t device, const struct book_devic
 	devices[memo->device_count++] = (struct memo_device){.device = device, .entry = *entry};
 }
 
-void memo_add_shard(struct memo *memo, uint32_t device, const struct quiet *known)
+void memo_add_shard(struct memo *memo, uint32_t device, const struct idle_counters *known)
 {
 	struct memo_shard *shards = memo_room(memo, memo->shards, &memo->shard_capacity,
 					      memo->shard_count, sizeof(*memo->shards));

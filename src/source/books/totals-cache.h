@@ -26,7 +26,7 @@ struct memo_device {
 
 struct memo_shard {
 	uint32_t device;
-	struct quiet known;
+	struct idle_counters known;
 };
 
 /* Both lists rise. */
@@ -46,7 +46,7 @@ bool memo_is_current(const struct memo *memo, uint64_t changes);
 /* Begin the lists anew; add to them; and once everything has been added: of which state they are. */
 void memo_restart(struct memo *memo);
 void memo_add_device(struct memo *memo, uint32_t device, const struct book_device *entry);
-void memo_add_shard(struct memo *memo, uint32_t device, const struct quiet *known);
+void memo_add_shard(struct memo *memo, uint32_t device, const struct idle_counters *known);
 void memo_complete(struct memo *memo, uint64_t changes);
 
 void memo_deinit(struct memo *memo);

@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct source_request request = {.buffers = true};
+	struct snapshot_request request = {.buffers = true};
 	struct snapshot *snapshot = snapshot_new(1);
 	struct scan scan = {.pass = 1};
 	struct remote *remote;

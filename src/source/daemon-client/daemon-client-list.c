@@ -259,7 +259,7 @@ static int remote_collect_other(struct remote *remote, const struct remote_other
 	return r;
 }
 
-int remote_collect(struct remote *remote, const struct source_request *request,
+int remote_collect(struct remote *remote, const struct snapshot_request *request,
 		   struct snapshot *snapshot)
 {
 	int r = 0;
@@ -270,7 +270,7 @@ int remote_collect(struct remote *remote, const struct source_request *request,
 	return r;
 }
 
-void remote_note(const struct remote *remote, const struct source_request *request,
+void remote_note(const struct remote *remote, const struct snapshot_request *request,
 		 struct snapshot *snapshot)
 {
 	bool details = request->buffers || request->incidents;

@@ -444,7 +444,7 @@ static void serve_two_parts(int fd, const void *packet, size_t length)
 UNIT(totals_of_others_are_in_the_snapshot)
 {
 	struct remote_testing server = remote_testing_here(serve_two_parts);
-	struct source_request request = {.buffers = true};
+	struct snapshot_request request = {.buffers = true};
 	struct snapshot *snapshot = snapshot_new(1);
 	struct scan *scan = empty_scan();
 	const struct snapshot_process *process;
@@ -474,7 +474,7 @@ UNIT(totals_of_others_are_in_the_snapshot)
 UNIT(a_daemon_that_hangs_is_noted)
 {
 	struct remote_testing server = remote_testing_here(serve_nothing);
-	struct source_request request = {.buffers = false};
+	struct snapshot_request request = {.buffers = false};
 	struct snapshot *snapshot = snapshot_new(1);
 	struct scan *scan = empty_scan();
 	struct remote *remote;

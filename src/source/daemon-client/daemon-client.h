@@ -23,7 +23,7 @@
 struct remote;
 struct scan;
 struct snapshot;
-struct source_request;
+struct snapshot_request;
 
 #define REMOTE_PATIENCE_NS UINT64_C(2000000000) /* for a packet */
 #define REMOTE_PAST_PATIENCE_NS \
@@ -72,11 +72,11 @@ const char *remote_path(const struct remote *remote);
 int remote_refresh(struct remote *remote, struct scan *scan);
 
 /* Adds those of whom only totals are known, and as notes what went wrong. 0 or -ENOMEM. */
-int remote_collect(struct remote *remote, const struct source_request *request,
+int remote_collect(struct remote *remote, const struct snapshot_request *request,
 		   struct snapshot *snapshot);
 
 /* Only the notes, for who needs no totals. */
-void remote_note(const struct remote *remote, const struct source_request *request,
+void remote_note(const struct remote *remote, const struct snapshot_request *request,
 		 struct snapshot *snapshot);
 
 /*

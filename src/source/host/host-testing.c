@@ -77,7 +77,7 @@ void machine_testing_process(uint32_t pid, const char *comm, uint64_t age_s)
 	machine_testing_text(path, text);
 }
 
-static int machine_testing_books(struct source *source, const struct source_request *request,
+static int machine_testing_books(struct source *source, const struct snapshot_request *request,
 				 struct snapshot *snapshot)
 {
 	return 0;
@@ -91,7 +91,7 @@ static bool machine_testing_knows(const void *context, const struct kernel_holde
 struct snapshot *machine_testing_look(void)
 {
 	static const struct source_ops ops = {.collect = machine_testing_books};
-	static const struct source_request request = {0};
+	static const struct snapshot_request request = {0};
 	struct source nobody = {.ops = &ops};
 	struct proc proc;
 	struct collect_sources sources = {

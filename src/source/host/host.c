@@ -19,7 +19,7 @@ static void machine_close(struct proc *proc)
 	proc_close(proc);
 }
 
-int machine_collect(const struct source_request *request, struct snapshot *snapshot,
+int machine_collect(const struct snapshot_request *request, struct snapshot *snapshot,
 		    size_t *ret_closed)
 {
 	CLEANUP(machine_close) struct proc proc = {.root = -1};

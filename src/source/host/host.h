@@ -9,14 +9,14 @@
 #include <stddef.h>
 
 struct snapshot;
-struct source_request;
+struct snapshot_request;
 
 /*
  * Adds to a snapshot that has its books already; not to a page. Only for collect_machine(). 0 or a negative errno.
  * @ret_closed: so many regions may not be read by us; perhaps somebody else may (remote_regions()), if not
  * machine_note_closed().
  */
-int machine_collect(const struct source_request *request, struct snapshot *snapshot,
+int machine_collect(const struct snapshot_request *request, struct snapshot *snapshot,
 		    size_t *ret_closed);
 
 /* Says so, and what to do. */

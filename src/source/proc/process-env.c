@@ -48,7 +48,7 @@ void inside_parse_environment(const char *bytes, size_t length, struct inside *i
 		if (inside_is(bytes, n, "TTMEM_SOCKET=none"))
 			inside->daemon_unwanted = true;
 		if (n > 13 && memcmp(bytes, "TTMEM_STACKS=", 13) == 0 &&
-		    !wish_is_no(bytes + 13, n - 13))
+		    !keyword_is_no(bytes + 13, n - 13))
 			inside->wants_stacks = true;
 		n = n < length ? n + 1 : n;
 		bytes += n;

@@ -41,7 +41,7 @@ int details_buffers(struct routes_ask *ask, FILE *out)
 {
 	CLEANUP(details_cleanup_snapshot) struct snapshot *snapshot = NULL;
 	struct target *target = ask->target;
-	struct source_request request = {
+	struct snapshot_request request = {
 		.buffers = true,
 		.filter = target->filter,
 		.limit = target->limit,

@@ -126,7 +126,7 @@ static int sums_add_page(struct sums *sums, const struct snapshot *page)
 static int sums_walk(struct sums *sums, const struct web_provider *provider,
 		     const struct filter *filter)
 {
-	struct source_request request = {.buffers = true, .filter = *filter, .limit = SUMS_PAGE};
+	struct snapshot_request request = {.buffers = true, .filter = *filter, .limit = SUMS_PAGE};
 	bool more = true;
 
 	for (uint32_t pages = 0; more; pages++) {

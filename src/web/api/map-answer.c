@@ -88,10 +88,10 @@ static uint64_t map_count(const struct snapshot *totals, const struct filter *fi
  * are so many buffers that they are not read.
  */
 static int map_prepare(struct target *target, const struct snapshot *totals,
-		       struct source_request *ret_request, uint64_t *ret_count)
+		       struct snapshot_request *ret_request, uint64_t *ret_count)
 {
 	uint64_t count = map_count(totals, &target->filter);
-	struct source_request request = {.buffers = true, .unnamed = true};
+	struct snapshot_request request = {.buffers = true, .unnamed = true};
 
 	if (map_resolve(totals, &target->filter, &request.filter) < 0)
 		return map_refuse(target, "so many devices have these numbers that they must be "
@@ -110,7 +110,7 @@ static int map_prepare(struct target *target, const struct snapshot *totals,
 static int map_refuse_many(const struct web_provider *provider, uint64_t count,
 			   struct snapshot **snapshot)
 {
-	const struct source_request totals = {.is_own = true};
+	const struct snapshot_request totals = {.is_own = true};
 	int r;
 
 	*snapshot = snapshot_free(*snapshot);
@@ -128,11 +128,11 @@ static int map_refuse_many(const struct web_provider *provider, uint64_t count,
 /* @ret_map is the caller's. 0, -EINVAL and a problem, or another negative errno. */
 static int map_take(struct routes_ask *ask, struct map *ret_map)
 {
-	const struct source_request totals = {0};
+	const struct snapshot_request totals = {0};
 	const struct web_provider *provider = ask->provider;
 	CLEANUP(map_deinit) struct map map = {NULL, SPACES_NULL};
 	struct target *target = ask->target;
-	struct source_request request;
+	struct snapshot_request request;
 	uint64_t count = 0;
 	int r;
 

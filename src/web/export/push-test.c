@@ -14,7 +14,7 @@
 #include "web/export/push-private.h"
 #include "web/server/web.h"
 
-static int no_snapshot(void *context, const struct source_request *request,
+static int no_snapshot(void *context, const struct snapshot_request *request,
 		       struct snapshot **ret_snapshot)
 {
 	(void)context;

@@ -159,7 +159,7 @@ static enum push_outcome push_send(struct push *push, struct push_line *line, co
 
 static void push_metrics(struct push *push)
 {
-	static const struct source_request request = {0};
+	static const struct snapshot_request request = {0};
 	struct exposition_origin origin;
 	CLEANUP_FREE struct web_health *health = calloc(1, sizeof(*health));
 	CLEANUP_FREE char *text = NULL;

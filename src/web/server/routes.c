@@ -31,7 +31,7 @@
  */
 static int routes_totals(struct routes_ask *ask, const struct snapshot **ret_snapshot)
 {
-	const struct source_request request = {0};
+	const struct snapshot_request request = {0};
 	struct web *web = ask->web;
 	int r;
 

@@ -81,7 +81,7 @@ static void web_connection(void *context, struct MHD_Connection *connection, voi
 static uint64_t web_tick(void *context, uint64_t now_ns)
 {
 	struct web *web = context;
-	const struct source_request request = {0};
+	const struct snapshot_request request = {0};
 	struct snapshot *snapshot = NULL;
 	uint64_t due;
 

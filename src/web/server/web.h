@@ -91,7 +91,7 @@ struct web_provider {
 	 * may have it as well, so that it must not be changed, unless the request says otherwise. 0
 	 * or a negative errno. May be called by several threads at a time.
 	 */
-	int (*snapshot)(void *context, const struct source_request *request,
+	int (*snapshot)(void *context, const struct snapshot_request *request,
 			struct snapshot **ret_snapshot);
 
 	/*
