@@ -25,7 +25,7 @@ static int fit_size(void *target, const char *text)
 	return text_parse_size(text, target);
 }
 
-static void fit_print_gone(const struct holes *holes, const struct holes_fit *fit)
+static void fit_print_gone(const struct free_blocks *free_blocks, const struct free_blocks_fit *fit)
 {
 	char number[TEXT_NUMBER_SIZE];
 
@@ -34,7 +34,7 @@ static void fit_print_gone(const struct holes *holes, const struct holes_fit *fi
 	printf("  would fit if these %zu went, %s in each bank:\n", fit->count,
 	       text_size(fit->bytes, number));
 	for (size_t i = 0; i < bits_min(fit->count, FIT_SHOWN); i++) {
-		const struct holes_block *block = &holes->blocks[fit->first + i];
+		const struct free_blocks_block *block = &free_blocks->blocks[fit->first + i];
 
 		printf("    0x%-12" PRIx64 " %10s  %-8s ", block->address,
 		       text_size(block->buffer->size, number), types_name(block->buffer->type));
@@ -45,38 +45,38 @@ static void fit_print_gone(const struct holes *holes, const struct holes_fit *fi
 		printf("    and %zu more\n", fit->count - FIT_SHOWN);
 }
 
-static void fit_print(const struct space *space, const struct holes_fit *fit)
+static void fit_print(const struct space *space, const struct free_blocks_fit *fit)
 {
-	const struct holes *holes = &space->holes;
+	const struct free_blocks *free_blocks = &space->free_blocks;
 	char need[TEXT_NUMBER_SIZE], a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
 
 	look_spaces_print_title(space);
 	text_size(fit->need, need);
 	switch (fit->verdict) {
-	case HOLES_FITS:
+	case FREE_BLOCKS_FITS:
 		printf(": yes\n  takes %s in each of %" PRIu32 " banks, at 0x%" PRIx64
 		       ", in a hole of %s\n",
-		       need, holes->banks, fit->address, text_size(fit->length, a));
+		       need, free_blocks->banks, fit->address, text_size(fit->length, a));
 		break;
-	case HOLES_CUT:
+	case FREE_BLOCKS_CUT:
 		printf(": no, cut up\n  needs %s in each bank; %s are free, but no hole is larger "
 		       "than %s\n",
-		       need, text_size(holes->free, a), text_size(holes->largest, b));
+		       need, text_size(free_blocks->free, a), text_size(free_blocks->largest, b));
 		break;
-	case HOLES_FULL:
+	case FREE_BLOCKS_FULL:
 		printf(": no, full\n  needs %s in each bank; %s are free\n", need,
-		       text_size(holes->free, a));
+		       text_size(free_blocks->free, a));
 		break;
-	case HOLES_LARGE:
+	case FREE_BLOCKS_LARGE:
 		printf(": no, too large\n  needs %s in each bank, which has %s\n",
 		       fit->need == UINT64_MAX ? "more than can be counted" : need,
-		       text_size(holes->size, a));
+		       text_size(free_blocks->size, a));
 		break;
 	}
-	fit_print_gone(holes, fit);
-	if (holes->guessed)
+	fit_print_gone(free_blocks, fit);
+	if (free_blocks->guessed)
 		printf("  (a guess: %" PRIu64 " buffers do not tell their share of a bank)\n",
-		       holes->guessed);
+		       free_blocks->guessed);
 }
 
 struct fit {
@@ -114,7 +114,7 @@ static int fit_parse(struct fit *fit, int argc, char **argv)
 		fit->filter.has_type = true;
 		fit->filter.type = TYPES_DRAM;
 	}
-	if (!holes_is_memory(fit->filter.type))
+	if (!free_blocks_is_memory(fit->filter.type))
 		return options_mistake("fit", "%s is no memory of its own",
 				       types_name(fit->filter.type));
 	return 0;
@@ -124,8 +124,8 @@ static int fit_run(int argc, char **argv)
 {
 	CLEANUP(look_cleanup) struct look *look = NULL;
 	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
-	CLEANUP(spaces_deinit) struct spaces spaces = SPACES_NULL;
-	CLEANUP_FREE struct holes_fit *fits = NULL;
+	CLEANUP(memory_map_deinit) struct memory_map memory_map = MEMORY_MAP_NULL;
+	CLEANUP_FREE struct free_blocks_fit *fits = NULL;
 	struct fit fit = {0};
 	size_t refused;
 	int r = fit_parse(&fit, argc, argv);
@@ -135,26 +135,26 @@ static int fit_run(int argc, char **argv)
 	output_start();
 	r = look_new(&look);
 	if (r == 0)
-		r = look_spaces_take(look, &fit.filter, &snapshot, &spaces);
+		r = look_spaces_take(look, &fit.filter, &snapshot, &memory_map);
 	if (r < 0)
 		return output_fail("fit", "cannot look at processes", r);
-	fits = calloc(spaces.count + 1, sizeof(*fits));
+	fits = calloc(memory_map.count + 1, sizeof(*fits));
 	if (!fits)
 		return output_fail("fit", "cannot look at processes", -ENOMEM);
-	refused = spaces_fit(&spaces, fit.size, fit.page, fits);
+	refused = memory_map_fit(&memory_map, fit.size, fit.page, fits);
 	if (fit.json) {
 		struct emit document = EMIT_INIT(stdout);
 
-		spaces_document_fit(&document, &spaces, snapshot, fits, fit.size);
+		memory_map_document_fit(&document, &memory_map, snapshot, fits, fit.size);
 	} else {
-		for (size_t i = 0; i < spaces.count; i++)
-			fit_print(&spaces.list[i], &fits[i]);
-		if (spaces.count == 0)
+		for (size_t i = 0; i < memory_map.count; i++)
+			fit_print(&memory_map.list[i], &fits[i]);
+		if (memory_map.count == 0)
 			printf("not known: no process tells of such a memory\n");
 		look_print_notes(snapshot);
 	}
 	r = output_finish();
-	return r == COMMAND_OK && (refused || spaces.count == 0) ? COMMAND_FAILED : r;
+	return r == COMMAND_OK && (refused || memory_map.count == 0) ? COMMAND_FAILED : r;
 }
 
 const struct command fit_command = {

@@ -61,15 +61,15 @@ static struct snapshot *see(const struct sim_chip *chip, const struct sim_bank *
 }
 
 /* The allocator's free list, by the words of sim/bank.h: what lies between two blocks. */
-static void compare_holes(const struct sim_bank *bank, const struct holes *holes)
+static void compare_holes(const struct sim_bank *bank, const struct free_blocks *free_blocks)
 {
 	uint64_t at = bank->base;
 	size_t n = 0;
 
-	assert(holes->base == bank->base && holes->size == bank->size);
-	assert(holes->used == bank->used && holes->block_count == bank->n_blocks);
-	assert(holes->largest == sim_bank_largest(bank));
-	assert(holes->guessed == 0 && holes->unplaced == 0);
+	assert(free_blocks->base == bank->base && free_blocks->size == bank->size);
+	assert(free_blocks->used == bank->used && free_blocks->block_count == bank->n_blocks);
+	assert(free_blocks->largest == sim_bank_largest(bank));
+	assert(free_blocks->guessed == 0 && free_blocks->unplaced == 0);
 	for (size_t i = 0; i <= bank->n_blocks; i++) {
 		uint64_t end =
 			i < bank->n_blocks ? bank->blocks[i].address : bank->base + bank->size;
@@ -77,19 +77,20 @@ static void compare_holes(const struct sim_bank *bank, const struct holes *holes
 
 		end = end / bank->alignment * bank->alignment;
 		if (begin < end) {
-			assert(n < holes->hole_count && holes->holes[n].address == begin);
-			assert(holes->holes[n].length == end - begin);
+			assert(n < free_blocks->hole_count &&
+			       free_blocks->free_blocks[n].address == begin);
+			assert(free_blocks->free_blocks[n].length == end - begin);
 			n++;
 		}
 		if (i < bank->n_blocks)
 			at = bank->blocks[i].address + bank->blocks[i].length;
 	}
-	assert(n == holes->hole_count);
+	assert(n == free_blocks->hole_count);
 }
 
 /* Asks a copy of it, in which the blocks that @without names are free. */
 static int try_alloc(const struct sim_bank *bank, const struct sim_bank_request *request,
-		     const struct holes_fit *without, const struct holes *holes,
+		     const struct free_blocks_fit *without, const struct free_blocks *free_blocks,
 		     uint64_t *ret_address)
 {
 	struct sim_bank copy;
@@ -102,7 +103,7 @@ static int try_alloc(const struct sim_bank *bank, const struct sim_bank_request 
 	copy.n_blocks = bank->n_blocks;
 	copy.room = bank->n_blocks + 1;
 	for (size_t i = 0; without && i < without->count; i++) {
-		const struct holes_block *block = &holes->blocks[without->first + i];
+		const struct free_blocks_block *block = &free_blocks->blocks[without->first + i];
 
 		assert(sim_bank_free(&copy, block->buffer->type, block->address) == 0);
 	}
@@ -111,7 +112,7 @@ static int try_alloc(const struct sim_bank *bank, const struct sim_bank_request 
 	return r;
 }
 
-static void compare_answers(const struct sim_bank *bank, const struct holes *holes,
+static void compare_answers(const struct sim_bank *bank, const struct free_blocks *free_blocks,
 			    struct sim_random *random)
 {
 	for (unsigned int i = 0; i < 20; i++) {
@@ -122,17 +123,17 @@ static void compare_answers(const struct sim_bank *bank, const struct holes *hol
 			.end = top ? SIM_BANK_TOP : SIM_BANK_BOTTOM,
 		};
 		uint64_t address = 0;
-		struct holes_fit fit;
+		struct free_blocks_fit fit;
 		int r = try_alloc(bank, &request, NULL, NULL, &address);
 
-		holes_fit(holes, request.size, request.page_size, top, &fit);
-		assert((r == 0) == (fit.verdict == HOLES_FITS));
+		free_blocks_fit(free_blocks, request.size, request.page_size, top, &fit);
+		assert((r == 0) == (fit.verdict == FREE_BLOCKS_FITS));
 		if (r == 0)
 			assert(fit.address == address && fit.length >= fit.need);
 		/* What would have to go is enough. */
-		if (fit.verdict == HOLES_CUT || fit.verdict == HOLES_FULL) {
+		if (fit.verdict == FREE_BLOCKS_CUT || fit.verdict == FREE_BLOCKS_FULL) {
 			assert(fit.count > 0);
-			assert(try_alloc(bank, &request, &fit, holes, &address) == 0);
+			assert(try_alloc(bank, &request, &fit, free_blocks, &address) == 0);
 		}
 	}
 }
@@ -170,17 +171,17 @@ static void one_memory(const struct sim_chip *chip, uint32_t type, struct sim_ra
 	assert(sim_bank_init(&bank, window.base, window.size - top, window.banks,
 			     window.alignment) == 0);
 	for (unsigned int round = 0; round < ROUNDS; round++) {
-		struct holes holes = HOLES_NULL;
+		struct free_blocks free_blocks = FREE_BLOCKS_NULL;
 		struct snapshot *snapshot;
 
 		for (unsigned int step = 0; step < STEPS; step++)
 			one_step(&bank, type, random);
 		snapshot = see(chip, &bank);
-		assert(holes_find(snapshot, 0, &snapshot->processes[0].parts[0], type, &holes) ==
-		       0);
-		compare_holes(&bank, &holes);
-		compare_answers(&bank, &holes, random);
-		holes_deinit(&holes);
+		assert(free_blocks_find(snapshot, 0, &snapshot->processes[0].parts[0], type,
+					&free_blocks) == 0);
+		compare_holes(&bank, &free_blocks);
+		compare_answers(&bank, &free_blocks, random);
+		free_blocks_deinit(&free_blocks);
 		snapshot_free(snapshot);
 	}
 	sim_bank_deinit(&bank);

@@ -19,19 +19,19 @@
 #define MAP_WIDTH_MAX 160u
 
 /* Bytes in use of each of @width equal pieces of the memory. */
-static void map_measure(const struct holes *holes, unsigned int width, double *ret_used)
+static void map_measure(const struct free_blocks *free_blocks, unsigned int width, double *ret_used)
 {
-	double piece = (double)holes->size / width;
-	uint64_t reached = holes->base;
+	double piece = (double)free_blocks->size / width;
+	uint64_t reached = free_blocks->base;
 
 	for (unsigned int i = 0; i < width; i++)
 		ret_used[i] = 0;
-	for (size_t i = 0; i < holes->block_count; i++) {
-		const struct holes_block *block = &holes->blocks[i];
+	for (size_t i = 0; i < free_blocks->block_count; i++) {
+		const struct free_blocks_block *block = &free_blocks->blocks[i];
 		uint64_t from = bits_max(block->address, reached);
 		uint64_t to = block->address + block->length;
-		double begin = (double)(from - holes->base) / piece;
-		double end = (double)(to > from ? to - holes->base : 0) / piece;
+		double begin = (double)(from - free_blocks->base) / piece;
+		double end = (double)(to > from ? to - free_blocks->base : 0) / piece;
 
 		reached = bits_max(reached, to);
 		for (unsigned int k = (unsigned int)begin; k < width && k < end; k++) {
@@ -42,7 +42,7 @@ static void map_measure(const struct holes *holes, unsigned int width, double *r
 	}
 }
 
-static void map_print_line(const struct holes *holes)
+static void map_print_line(const struct free_blocks *free_blocks)
 {
 	static const char *const letters[2][3] = {{".", "+", "#"}, {"\u2591", "\u2592", "\u2588"}};
 	unsigned int width = (unsigned int)bits_min(bits_max(output_columns(), 80), MAP_WIDTH_MAX);
@@ -50,7 +50,7 @@ static void map_print_line(const struct holes *holes)
 	double used[MAP_WIDTH_MAX];
 
 	width -= 4;
-	map_measure(holes, width, used);
+	map_measure(free_blocks, width, used);
 	fputs("  ", stdout);
 	for (unsigned int i = 0; i < width; i++)
 		fputs(letter[used[i] <= 0.001 ? 0 : used[i] < 0.999 ? 1 : 2], stdout);
@@ -59,34 +59,36 @@ static void map_print_line(const struct holes *holes)
 
 static void map_print(const struct space *space)
 {
-	const struct holes *holes = &space->holes;
+	const struct free_blocks *free_blocks = &space->free_blocks;
 	char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE], d[TEXT_NUMBER_SIZE];
 
 	look_spaces_print_title(space);
-	printf(": %" PRIu32 " bank%s of %s\n", holes->banks, holes->banks == 1 ? "" : "s",
-	       text_size(holes->size, a));
-	map_print_line(holes);
+	printf(": %" PRIu32 " bank%s of %s\n", free_blocks->banks,
+	       free_blocks->banks == 1 ? "" : "s", text_size(free_blocks->size, a));
+	map_print_line(free_blocks);
 	printf("  0x%" PRIx64 " to 0x%" PRIx64 "; in each bank %zu block%s, %s (%.1f %%)\n",
-	       holes->base, holes->base + holes->size - 1, holes->block_count,
-	       holes->block_count == 1 ? "" : "s", text_size(holes->used, a),
-	       (double)holes->used * 100 / (double)holes->size);
+	       free_blocks->base, free_blocks->base + free_blocks->size - 1,
+	       free_blocks->block_count, free_blocks->block_count == 1 ? "" : "s",
+	       text_size(free_blocks->used, a),
+	       (double)free_blocks->used * 100 / (double)free_blocks->size);
 	printf("  free: %s in %zu hole%s, largest %s (%s over all banks), cut up %.1f %%\n",
-	       text_size(holes->free, b), holes->hole_count, holes->hole_count == 1 ? "" : "s",
-	       text_size(holes->largest, c), text_size(holes->largest * holes->banks, d),
-	       holes_fragmentation(holes) * 100);
-	if (holes->guessed)
+	       text_size(free_blocks->free, b), free_blocks->hole_count,
+	       free_blocks->hole_count == 1 ? "" : "s", text_size(free_blocks->largest, c),
+	       text_size(free_blocks->largest * free_blocks->banks, d),
+	       free_blocks_fragmentation(free_blocks) * 100);
+	if (free_blocks->guessed)
 		printf("  %" PRIu64 " buffers do not tell their share of a bank: taken as spread "
 		       "evenly\n",
-		       holes->guessed);
-	if (holes->unplaced)
-		printf("  %" PRIu64 " buffers lie outside of it\n", holes->unplaced);
+		       free_blocks->guessed);
+	if (free_blocks->unplaced)
+		printf("  %" PRIu64 " buffers lie outside of it\n", free_blocks->unplaced);
 }
 
 static int map_run(int argc, char **argv)
 {
 	CLEANUP(look_cleanup) struct look *look = NULL;
 	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
-	CLEANUP(spaces_deinit) struct spaces spaces = SPACES_NULL;
+	CLEANUP(memory_map_deinit) struct memory_map memory_map = MEMORY_MAP_NULL;
 	struct filter filter = {0};
 	bool json = false;
 	const struct options_item items[] = {
@@ -106,25 +108,25 @@ static int map_run(int argc, char **argv)
 	};
 	int r = options_parse_only(&options, argc, argv);
 
-	if (r == 0 && filter.has_type && !holes_is_memory(filter.type))
+	if (r == 0 && filter.has_type && !free_blocks_is_memory(filter.type))
 		r = options_mistake("map", "%s is no memory of its own", types_name(filter.type));
 	if (r != 0)
 		return options_exit(r);
 	output_start();
 	r = look_new(&look);
 	if (r == 0)
-		r = look_spaces_take(look, &filter, &snapshot, &spaces);
+		r = look_spaces_take(look, &filter, &snapshot, &memory_map);
 	if (r < 0)
 		return output_fail("map", "cannot look at processes", r);
 	if (json) {
 		struct emit document = EMIT_INIT(stdout);
 
-		spaces_document_map(&document, &spaces, snapshot);
+		memory_map_document_map(&document, &memory_map, snapshot);
 		return output_finish();
 	}
-	for (size_t i = 0; i < spaces.count; i++)
-		map_print(&spaces.list[i]);
-	if (spaces.count == 0)
+	for (size_t i = 0; i < memory_map.count; i++)
+		map_print(&memory_map.list[i]);
+	if (memory_map.count == 0)
 		printf("nothing to draw\n");
 	look_print_notes(snapshot);
 	return output_finish();

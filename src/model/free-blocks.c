@@ -21,15 +21,15 @@
 #include "model/snapshot.h"
 #include "model/types.h"
 
-#define HOLES_FLAGS_ELSEWHERE (UINT32_C(1) << 1 | UINT32_C(1) << 2) /* preallocated, alias */
+#define FREE_BLOCKS_FLAGS_ELSEWHERE (UINT32_C(1) << 1 | UINT32_C(1) << 2) /* preallocated, alias */
 
-bool holes_is_memory(uint32_t type)
+bool free_blocks_is_memory(uint32_t type)
 {
 	return type <= TYPES_TRACE;
 }
 
 /* Memory cut off the top of another: its type, or BOOK_TYPES for none. */
-static uint32_t holes_top(uint32_t type)
+static uint32_t free_blocks_top(uint32_t type)
 {
 	if (type == TYPES_DRAM)
 		return TYPES_TRACE;
@@ -37,7 +37,8 @@ static uint32_t holes_top(uint32_t type)
 }
 
 /* As declared, else as such cards are. */
-static struct snapshot_window holes_declared(const struct snapshot_facts *facts, uint32_t type)
+static struct snapshot_window free_blocks_declared(const struct snapshot_facts *facts,
+						   uint32_t type)
 {
 	struct snapshot_window window = facts->windows[type];
 	const struct card_facts *card = card_find(facts->card);
@@ -52,14 +53,15 @@ static struct snapshot_window holes_declared(const struct snapshot_facts *facts,
 }
 
 /* Without what others have of it; @ret_holes has the alignment that addresses have at least. */
-static int holes_window(const struct snapshot_facts *facts, uint32_t type, struct holes *ret_holes)
+static int free_blocks_window(const struct snapshot_facts *facts, uint32_t type,
+			      struct free_blocks *ret_holes)
 {
-	struct snapshot_window window = holes_declared(facts, type);
-	uint32_t top = holes_top(type);
+	struct snapshot_window window = free_blocks_declared(facts, type);
+	uint32_t top = free_blocks_top(type);
 	uint64_t end;
 
 	if (!window.size || !window.banks || __builtin_add_overflow(window.base, window.size, &end))
-		return HOLES_UNKNOWN;
+		return FREE_BLOCKS_UNKNOWN;
 	if (top < BOOK_TYPES && facts->windows[top].size &&
 	    facts->windows[top].base > window.base && facts->windows[top].base < end)
 		window.size = facts->windows[top].base - window.base;
@@ -67,7 +69,7 @@ static int holes_window(const struct snapshot_facts *facts, uint32_t type, struc
 	if (!window.alignment || window.alignment & (window.alignment - 1) ||
 	    window.alignment > window.size)
 		window.alignment = 1;
-	*ret_holes = (struct holes){
+	*ret_holes = (struct free_blocks){
 		.base = window.base,
 		.size = window.size,
 		.banks = window.banks,
@@ -77,7 +79,8 @@ static int holes_window(const struct snapshot_facts *facts, uint32_t type, struc
 }
 
 /* Which memory a buffer lies in; BOOK_TYPES if that cannot be told. */
-static uint32_t holes_memory(const struct snapshot_buffer *buffer, const struct snapshot_part *part)
+static uint32_t free_blocks_memory(const struct snapshot_buffer *buffer,
+				   const struct snapshot_part *part)
 {
 	const struct snapshot_window *windows = part->facts.windows;
 
@@ -93,47 +96,50 @@ static uint32_t holes_memory(const struct snapshot_buffer *buffer, const struct 
 	return BOOK_TYPES;
 }
 
-static uint64_t holes_align_up(const struct holes *holes, uint64_t value)
+static uint64_t free_blocks_align_up(const struct free_blocks *free_blocks, uint64_t value)
 {
 	uint64_t up;
 
-	return __builtin_add_overflow(value, holes->alignment - 1, &up)
-		       ? UINT64_MAX - UINT64_MAX % holes->alignment
-		       : bits_align_down(up, holes->alignment);
+	return __builtin_add_overflow(value, free_blocks->alignment - 1, &up)
+		       ? UINT64_MAX - UINT64_MAX % free_blocks->alignment
+		       : bits_align_down(up, free_blocks->alignment);
 }
 
 /* Bytes that @size takes in each bank, in pages of @page_size; UINT64_MAX = more than can be. */
-static uint64_t holes_need(const struct holes *holes, uint64_t size, uint64_t page_size)
+static uint64_t free_blocks_need(const struct free_blocks *free_blocks, uint64_t size,
+				 uint64_t page_size)
 {
 	uint64_t pages, need;
 
 	if (!page_size)
-		page_size = holes->alignment;
+		page_size = free_blocks->alignment;
 	pages = size / page_size + (size % page_size != 0);
-	pages = pages / holes->banks + (pages % holes->banks != 0);
-	return __builtin_mul_overflow(pages, holes_align_up(holes, page_size), &need) ? UINT64_MAX
-										      : need;
+	pages = pages / free_blocks->banks + (pages % free_blocks->banks != 0);
+	return __builtin_mul_overflow(pages, free_blocks_align_up(free_blocks, page_size), &need)
+		       ? UINT64_MAX
+		       : need;
 }
 
 /* Puts a buffer among the blocks, if it lies here. */
-static void holes_place(struct holes *holes, const struct snapshot_buffer *buffer)
+static void free_blocks_place(struct free_blocks *free_blocks, const struct snapshot_buffer *buffer)
 {
 	uint64_t length = buffer->size_per_bank, end;
 
 	if (!length) {
-		length = holes_need(holes, buffer->size, 0);
-		holes->guessed++;
+		length = free_blocks_need(free_blocks, buffer->size, 0);
+		free_blocks->guessed++;
 	}
 	if (__builtin_add_overflow(buffer->address, length, &end) ||
-	    buffer->address < holes->base || end > holes->base + holes->size) {
-		holes->unplaced++;
+	    buffer->address < free_blocks->base || end > free_blocks->base + free_blocks->size) {
+		free_blocks->unplaced++;
 		return;
 	}
-	holes->blocks[holes->block_count++] = (struct holes_block){buffer->address, length, buffer};
+	free_blocks->blocks[free_blocks->block_count++] =
+		(struct free_blocks_block){buffer->address, length, buffer};
 }
 
 /* The first buffer that does not come before (@process, @device). */
-static size_t holes_first(const struct snapshot *snapshot, uint32_t process, uint32_t device)
+static size_t free_blocks_first(const struct snapshot *snapshot, uint32_t process, uint32_t device)
 {
 	size_t low = 0, high = snapshot->buffer_count;
 
@@ -150,94 +156,99 @@ static size_t holes_first(const struct snapshot *snapshot, uint32_t process, uin
 	return low;
 }
 
-static int holes_collect(const struct snapshot *snapshot, uint32_t process,
-			 const struct snapshot_part *part, uint32_t type, struct holes *holes)
+static int free_blocks_collect(const struct snapshot *snapshot, uint32_t process,
+			       const struct snapshot_part *part, uint32_t type,
+			       struct free_blocks *free_blocks)
 {
-	size_t first = holes_first(snapshot, process, part->device);
-	size_t end = holes_first(snapshot, process, part->device + 1);
+	size_t first = free_blocks_first(snapshot, process, part->device);
+	size_t end = free_blocks_first(snapshot, process, part->device + 1);
 	size_t count = end > first ? end - first : 0;
 
-	holes->blocks = calloc(count + 1, sizeof(*holes->blocks));
-	holes->holes = calloc(count + 1, sizeof(*holes->holes));
-	if (!holes->blocks || !holes->holes)
+	free_blocks->blocks = calloc(count + 1, sizeof(*free_blocks->blocks));
+	free_blocks->free_blocks = calloc(count + 1, sizeof(*free_blocks->free_blocks));
+	if (!free_blocks->blocks || !free_blocks->free_blocks)
 		return -ENOMEM;
 	for (size_t i = first; i < end; i++) {
 		const struct snapshot_buffer *buffer = &snapshot->buffers[i];
 
-		if (holes_memory(buffer, part) == type && !(buffer->flags & HOLES_FLAGS_ELSEWHERE))
-			holes_place(holes, buffer);
+		if (free_blocks_memory(buffer, part) == type &&
+		    !(buffer->flags & FREE_BLOCKS_FLAGS_ELSEWHERE))
+			free_blocks_place(free_blocks, buffer);
 	}
 	return 0;
 }
 
 /* What can be had between two places. */
-static struct holes_hole holes_between(const struct holes *holes, uint64_t begin, uint64_t end)
+static struct free_blocks_hole free_blocks_between(const struct free_blocks *free_blocks,
+						   uint64_t begin, uint64_t end)
 {
-	struct holes_hole hole = {.address = holes_align_up(holes, begin)};
-	uint64_t last = bits_align_down(end, holes->alignment);
+	struct free_blocks_hole hole = {.address = free_blocks_align_up(free_blocks, begin)};
+	uint64_t last = bits_align_down(end, free_blocks->alignment);
 
 	hole.length = hole.address < last ? last - hole.address : 0;
 	return hole;
 }
 
-static void holes_list(struct holes *holes)
+static void free_blocks_list(struct free_blocks *free_blocks)
 {
-	uint64_t at = holes->base, end = holes->base + holes->size;
+	uint64_t at = free_blocks->base, end = free_blocks->base + free_blocks->size;
 
-	for (size_t i = 0; i <= holes->block_count; i++) {
-		uint64_t next = i < holes->block_count ? holes->blocks[i].address : end;
-		struct holes_hole hole = holes_between(holes, at, next);
+	for (size_t i = 0; i <= free_blocks->block_count; i++) {
+		uint64_t next = i < free_blocks->block_count ? free_blocks->blocks[i].address : end;
+		struct free_blocks_hole hole = free_blocks_between(free_blocks, at, next);
 
 		if (hole.length) {
-			holes->holes[holes->hole_count++] = hole;
-			holes->free += hole.length;
-			holes->largest = bits_max(holes->largest, hole.length);
+			free_blocks->free_blocks[free_blocks->hole_count++] = hole;
+			free_blocks->free += hole.length;
+			free_blocks->largest = bits_max(free_blocks->largest, hole.length);
 		}
-		if (i == holes->block_count)
+		if (i == free_blocks->block_count)
 			break;
-		next += holes->blocks[i].length;
-		holes->used += next > at ? next - bits_max(at, holes->blocks[i].address) : 0;
+		next += free_blocks->blocks[i].length;
+		free_blocks->used +=
+			next > at ? next - bits_max(at, free_blocks->blocks[i].address) : 0;
 		at = bits_max(at, next);
 	}
 }
 
-int holes_find(const struct snapshot *snapshot, uint32_t process, const struct snapshot_part *part,
-	       uint32_t type, struct holes *ret_holes)
+int free_blocks_find(const struct snapshot *snapshot, uint32_t process,
+		     const struct snapshot_part *part, uint32_t type, struct free_blocks *ret_holes)
 {
-	CLEANUP(holes_deinit) struct holes holes = HOLES_NULL;
-	int r = holes_is_memory(type) ? holes_window(&part->facts, type, &holes) : -EINVAL;
+	CLEANUP(free_blocks_deinit) struct free_blocks free_blocks = FREE_BLOCKS_NULL;
+	int r = free_blocks_is_memory(type) ? free_blocks_window(&part->facts, type, &free_blocks)
+					    : -EINVAL;
 
 	if (r != 0)
 		return r;
-	r = holes_collect(snapshot, process, part, type, &holes);
+	r = free_blocks_collect(snapshot, process, part, type, &free_blocks);
 	if (r < 0)
 		return r;
-	holes_list(&holes);
-	*ret_holes = holes;
-	holes = HOLES_NULL;
+	free_blocks_list(&free_blocks);
+	*ret_holes = free_blocks;
+	free_blocks = FREE_BLOCKS_NULL;
 	return 0;
 }
 
-void holes_deinit(struct holes *holes)
+void free_blocks_deinit(struct free_blocks *free_blocks)
 {
-	free(holes->blocks);
-	free(holes->holes);
-	*holes = HOLES_NULL;
+	free(free_blocks->blocks);
+	free(free_blocks->free_blocks);
+	*free_blocks = FREE_BLOCKS_NULL;
 }
 
-double holes_fragmentation(const struct holes *holes)
+double free_blocks_fragmentation(const struct free_blocks *free_blocks)
 {
-	return holes->free ? 1 - (double)holes->largest / (double)holes->free : 0;
+	return free_blocks->free ? 1 - (double)free_blocks->largest / (double)free_blocks->free : 0;
 }
 
 /* Where the room ends that begins before block @i: at the farthest end of all blocks before it. */
-static void holes_ends(const struct holes *holes, uint64_t *ends)
+static void free_blocks_ends(const struct free_blocks *free_blocks, uint64_t *ends)
 {
-	uint64_t at = holes->base;
+	uint64_t at = free_blocks->base;
 
-	for (size_t i = 0; i < holes->block_count; i++) {
+	for (size_t i = 0; i < free_blocks->block_count; i++) {
 		ends[i] = at;
-		at = bits_max(at, holes->blocks[i].address + holes->blocks[i].length);
+		at = bits_max(at, free_blocks->blocks[i].address + free_blocks->blocks[i].length);
 	}
 }
 
@@ -245,26 +256,27 @@ static void holes_ends(const struct holes *holes, uint64_t *ends)
  * The run of blocks whose going makes room, with the fewest bytes. As the first one of it moves up, the last one
  * never moves down, so each is looked at twice.
  */
-static void holes_clear(const struct holes *holes, struct holes_fit *fit)
+static void free_blocks_clear(const struct free_blocks *free_blocks, struct free_blocks_fit *fit)
 {
-	CLEANUP_FREE uint64_t *ends = calloc(holes->block_count + 1, sizeof(*ends));
+	CLEANUP_FREE uint64_t *ends = calloc(free_blocks->block_count + 1, sizeof(*ends));
 	uint64_t bytes = 0, best = UINT64_MAX;
 	size_t last = 0; /* behind the run */
 
 	if (!ends)
 		return; /* then nobody is named */
-	holes_ends(holes, ends);
-	for (size_t first = 0; first < holes->block_count; first++) {
-		while (last <= holes->block_count) {
-			uint64_t end = last < holes->block_count ? holes->blocks[last].address
-								 : holes->base + holes->size;
+	free_blocks_ends(free_blocks, ends);
+	for (size_t first = 0; first < free_blocks->block_count; first++) {
+		while (last <= free_blocks->block_count) {
+			uint64_t end = last < free_blocks->block_count
+					       ? free_blocks->blocks[last].address
+					       : free_blocks->base + free_blocks->size;
 
 			if (last > first &&
-			    holes_between(holes, ends[first], end).length >= fit->need)
+			    free_blocks_between(free_blocks, ends[first], end).length >= fit->need)
 				break;
-			if (last == holes->block_count)
+			if (last == free_blocks->block_count)
 				return;
-			bytes = merge_add(bytes, holes->blocks[last++].length);
+			bytes = merge_add(bytes, free_blocks->blocks[last++].length);
 		}
 		if (bytes < best) {
 			best = bytes;
@@ -272,29 +284,31 @@ static void holes_clear(const struct holes *holes, struct holes_fit *fit)
 			fit->count = last - first;
 			fit->bytes = bytes;
 		}
-		bytes -= bits_min(bytes, holes->blocks[first].length);
+		bytes -= bits_min(bytes, free_blocks->blocks[first].length);
 	}
 }
 
-void holes_fit(const struct holes *holes, uint64_t size, uint64_t page_size, bool top,
-	       struct holes_fit *ret_fit)
+void free_blocks_fit(const struct free_blocks *free_blocks, uint64_t size, uint64_t page_size,
+		     bool top, struct free_blocks_fit *ret_fit)
 {
-	struct holes_fit fit = {.need = holes_need(holes, size, page_size)};
-	struct holes_hole whole = holes_between(holes, holes->base, holes->base + holes->size);
+	struct free_blocks_fit fit = {.need = free_blocks_need(free_blocks, size, page_size)};
+	struct free_blocks_hole whole = free_blocks_between(free_blocks, free_blocks->base,
+							    free_blocks->base + free_blocks->size);
 
-	fit.verdict = fit.need > whole.length  ? HOLES_LARGE
-		      : fit.need > holes->free ? HOLES_FULL
-					       : HOLES_CUT;
-	for (size_t i = 0; fit.verdict == HOLES_CUT && i < holes->hole_count; i++) {
-		const struct holes_hole *hole = &holes->holes[top ? holes->hole_count - 1 - i : i];
+	fit.verdict = fit.need > whole.length        ? FREE_BLOCKS_LARGE
+		      : fit.need > free_blocks->free ? FREE_BLOCKS_FULL
+						     : FREE_BLOCKS_CUT;
+	for (size_t i = 0; fit.verdict == FREE_BLOCKS_CUT && i < free_blocks->hole_count; i++) {
+		const struct free_blocks_hole *hole =
+			&free_blocks->free_blocks[top ? free_blocks->hole_count - 1 - i : i];
 
 		if (hole->length < fit.need)
 			continue;
-		fit.verdict = HOLES_FITS;
+		fit.verdict = FREE_BLOCKS_FITS;
 		fit.address = top ? hole->address + hole->length - fit.need : hole->address;
 		fit.length = hole->length;
 	}
-	if (fit.verdict == HOLES_CUT || fit.verdict == HOLES_FULL)
-		holes_clear(holes, &fit);
+	if (fit.verdict == FREE_BLOCKS_CUT || fit.verdict == FREE_BLOCKS_FULL)
+		free_blocks_clear(free_blocks, &fit);
 	*ret_fit = fit;
 }

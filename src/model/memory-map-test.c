@@ -49,15 +49,17 @@ static struct snapshot *machine(void)
 UNIT(maps_are_of_living_processes_with_declared_memory)
 {
 	struct snapshot *snapshot = machine();
-	struct spaces spaces = SPACES_NULL;
+	struct memory_map memory_map = MEMORY_MAP_NULL;
 	struct filter filter = {0};
 
-	assert(spaces_find(snapshot, &filter, &spaces) == 0);
-	assert(spaces.count == 1 && spaces.list[0].process->pid == 10);
-	assert(spaces.list[0].type == TYPES_DRAM && spaces.list[0].holes.block_count == 1);
-	assert(spaces.list[0].holes.used == 32 && spaces.list[0].holes.largest == 0x1000 - 0x120);
+	assert(memory_map_find(snapshot, &filter, &memory_map) == 0);
+	assert(memory_map.count == 1 && memory_map.list[0].process->pid == 10);
+	assert(memory_map.list[0].type == TYPES_DRAM &&
+	       memory_map.list[0].free_blocks.block_count == 1);
+	assert(memory_map.list[0].free_blocks.used == 32 &&
+	       memory_map.list[0].free_blocks.largest == 0x1000 - 0x120);
 	assert(snapshot->note_count == 1 && strstr(snapshot->notes[0], "pid 11, device 4"));
-	spaces_deinit(&spaces);
+	memory_map_deinit(&memory_map);
 	snapshot_free(snapshot);
 }
 
@@ -72,11 +74,11 @@ UNIT(maps_follow_the_filter)
 	struct snapshot *snapshot = machine();
 
 	for (size_t i = 0; i < sizeof(wishes) / sizeof(*wishes); i++) {
-		struct spaces spaces = SPACES_NULL;
+		struct memory_map memory_map = MEMORY_MAP_NULL;
 
-		assert(spaces_find(snapshot, &wishes[i], &spaces) == 0);
-		assert(spaces.count == 0 && snapshot->note_count == 0);
-		spaces_deinit(&spaces);
+		assert(memory_map_find(snapshot, &wishes[i], &memory_map) == 0);
+		assert(memory_map.count == 0 && snapshot->note_count == 0);
+		memory_map_deinit(&memory_map);
 	}
 	snapshot_free(snapshot);
 }
@@ -84,14 +86,17 @@ UNIT(maps_follow_the_filter)
 UNIT(fit_is_answered_for_each_allocator)
 {
 	struct snapshot *snapshot = machine();
-	struct spaces spaces = SPACES_NULL;
+	struct memory_map memory_map = MEMORY_MAP_NULL;
 	struct filter filter = {.has_type = true, .type = TYPES_DRAM};
-	struct holes_fit fits[1];
+	struct free_blocks_fit fits[1];
 
-	assert(spaces_find(snapshot, &filter, &spaces) == 0 && spaces.count == 1);
-	assert(spaces_fit(&spaces, 64, 0, fits) == 0 && fits[0].verdict == HOLES_FITS);
-	assert(spaces_fit(&spaces, 0x1e00, 0, fits) == 1 && fits[0].verdict == HOLES_CUT);
-	assert(spaces_fit(&spaces, 0x2001, 0, fits) == 1 && fits[0].verdict == HOLES_LARGE);
-	spaces_deinit(&spaces);
+	assert(memory_map_find(snapshot, &filter, &memory_map) == 0 && memory_map.count == 1);
+	assert(memory_map_fit(&memory_map, 64, 0, fits) == 0 &&
+	       fits[0].verdict == FREE_BLOCKS_FITS);
+	assert(memory_map_fit(&memory_map, 0x1e00, 0, fits) == 1 &&
+	       fits[0].verdict == FREE_BLOCKS_CUT);
+	assert(memory_map_fit(&memory_map, 0x2001, 0, fits) == 1 &&
+	       fits[0].verdict == FREE_BLOCKS_LARGE);
+	memory_map_deinit(&memory_map);
 	snapshot_free(snapshot);
 }

@@ -13,8 +13,8 @@
 #include "model/snapshot.h"
 #include "model/types.h"
 
-static bool spaces_wants(const struct snapshot_part *part, const struct filter *filter,
-			 uint32_t type)
+static bool memory_map_wants(const struct snapshot_part *part, const struct filter *filter,
+			     uint32_t type)
 {
 	if (filter->has_type)
 		return filter->type == type;
@@ -24,22 +24,22 @@ static bool spaces_wants(const struct snapshot_part *part, const struct filter *
 	       (type == TYPES_L1 && part->memory[TYPES_CB].buffers > 0);
 }
 
-static int spaces_add(struct spaces *spaces, struct snapshot *snapshot, uint32_t index,
-		      const struct snapshot_part *part, uint32_t type)
+static int memory_map_add(struct memory_map *memory_map, struct snapshot *snapshot, uint32_t index,
+			  const struct snapshot_part *part, uint32_t type)
 {
 	const struct snapshot_process *process = &snapshot->processes[index];
-	struct space *list = array_grow(spaces->list, &spaces->capacity, spaces->count + 1,
-					sizeof(*spaces->list));
+	struct space *list = array_grow(memory_map->list, &memory_map->capacity,
+					memory_map->count + 1, sizeof(*memory_map->list));
 	int r;
 
 	if (!list)
 		return -ENOMEM;
-	spaces->list = list;
-	list += spaces->count;
+	memory_map->list = list;
+	list += memory_map->count;
 	*list = (struct space){
 		.process = process, .device = &snapshot->devices[part->row], .type = type};
-	r = holes_find(snapshot, index, part, type, &list->holes);
-	if (r == HOLES_UNKNOWN) {
+	r = free_blocks_find(snapshot, index, part, type, &list->free_blocks);
+	if (r == FREE_BLOCKS_UNKNOWN) {
 		snapshot_note(snapshot,
 			      "pid %" PRIu32 ", device %" PRIu32
 			      ": where its %s lies was never declared (ttmem_device)",
@@ -47,12 +47,12 @@ static int spaces_add(struct spaces *spaces, struct snapshot *snapshot, uint32_t
 		return 0;
 	}
 	if (r == 0)
-		spaces->count++;
+		memory_map->count++;
 	return r;
 }
 
-static int spaces_add_process(struct spaces *spaces, struct snapshot *snapshot,
-			      const struct filter *filter, uint32_t index)
+static int memory_map_add_process(struct memory_map *memory_map, struct snapshot *snapshot,
+				  const struct filter *filter, uint32_t index)
 {
 	const struct snapshot_process *process = &snapshot->processes[index];
 	int r = 0;
@@ -64,16 +64,17 @@ static int spaces_add_process(struct spaces *spaces, struct snapshot *snapshot,
 		if (!filter_wants_device(filter, row->device, row->unique_id))
 			continue;
 		for (uint32_t type = 0; r == 0 && type < BOOK_TYPES; type++) {
-			if (holes_is_memory(type) && spaces_wants(part, filter, type))
-				r = spaces_add(spaces, snapshot, index, part, type);
+			if (free_blocks_is_memory(type) && memory_map_wants(part, filter, type))
+				r = memory_map_add(memory_map, snapshot, index, part, type);
 		}
 	}
 	return r;
 }
 
-int spaces_find(struct snapshot *snapshot, const struct filter *filter, struct spaces *ret_spaces)
+int memory_map_find(struct snapshot *snapshot, const struct filter *filter,
+		    struct memory_map *ret_spaces)
 {
-	CLEANUP(spaces_deinit) struct spaces spaces = SPACES_NULL;
+	CLEANUP(memory_map_deinit) struct memory_map memory_map = MEMORY_MAP_NULL;
 	int r = 0;
 
 	snapshot_sort_buffers(snapshot, SNAPSHOT_BY_PLACE);
@@ -81,34 +82,35 @@ int spaces_find(struct snapshot *snapshot, const struct filter *filter, struct s
 		const struct snapshot_process *process = &snapshot->processes[i];
 
 		if (process->alive && process->books > 0 && filter_wants_pid(filter, process->pid))
-			r = spaces_add_process(&spaces, snapshot, filter, i);
+			r = memory_map_add_process(&memory_map, snapshot, filter, i);
 	}
 	if (r < 0)
 		return r;
-	*ret_spaces = spaces;
-	spaces = SPACES_NULL;
+	*ret_spaces = memory_map;
+	memory_map = MEMORY_MAP_NULL;
 	return 0;
 }
 
-void spaces_deinit(struct spaces *spaces)
+void memory_map_deinit(struct memory_map *memory_map)
 {
-	for (size_t i = 0; i < spaces->count; i++)
-		holes_deinit(&spaces->list[i].holes);
-	free(spaces->list);
-	*spaces = SPACES_NULL;
+	for (size_t i = 0; i < memory_map->count; i++)
+		free_blocks_deinit(&memory_map->list[i].free_blocks);
+	free(memory_map->list);
+	*memory_map = MEMORY_MAP_NULL;
 }
 
-size_t spaces_fit(const struct spaces *spaces, uint64_t size, uint64_t page_size,
-		  struct holes_fit *ret_fits)
+size_t memory_map_fit(const struct memory_map *memory_map, uint64_t size, uint64_t page_size,
+		      struct free_blocks_fit *ret_fits)
 {
 	size_t refused = 0;
 
-	for (size_t i = 0; i < spaces->count; i++) {
-		uint32_t type = spaces->list[i].type;
+	for (size_t i = 0; i < memory_map->count; i++) {
+		uint32_t type = memory_map->list[i].type;
 		bool top = type == TYPES_L1 || type == TYPES_L1_SMALL;
 
-		holes_fit(&spaces->list[i].holes, size, page_size, top, &ret_fits[i]);
-		refused += ret_fits[i].verdict != HOLES_FITS;
+		free_blocks_fit(&memory_map->list[i].free_blocks, size, page_size, top,
+				&ret_fits[i]);
+		refused += ret_fits[i].verdict != FREE_BLOCKS_FITS;
 	}
 	return refused;
 }

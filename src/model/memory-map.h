@@ -22,18 +22,18 @@ struct space {
 	const struct snapshot_process *process;
 	const struct snapshot_device *device;
 	uint32_t type;
-	struct holes holes;
+	struct free_blocks free_blocks;
 };
 
-struct spaces {
+struct memory_map {
 	struct space *list; /* ours */
 	size_t count, capacity;
 };
 
-#define SPACES_NULL     \
-	(struct spaces) \
-	{               \
-		0       \
+#define MEMORY_MAP_NULL     \
+	(struct memory_map) \
+	{                   \
+		0           \
 	}
 
 /*
@@ -41,19 +41,20 @@ struct spaces {
  * cannot be told becomes a note. The snapshot has the buffers of what is wanted, is sorted here by place, and must
  * outlive the spaces. 0 or a negative errno.
  */
-int spaces_find(struct snapshot *snapshot, const struct filter *filter, struct spaces *ret_spaces);
-void spaces_deinit(struct spaces *spaces);
+int memory_map_find(struct snapshot *snapshot, const struct filter *filter,
+		    struct memory_map *ret_spaces);
+void memory_map_deinit(struct memory_map *memory_map);
 
 /*
  * Whether @size bytes in pages of @page_size (0: as small as can be) fit, for each space an answer in @ret_fits.
  * Return: how many they do not fit into.
  */
-size_t spaces_fit(const struct spaces *spaces, uint64_t size, uint64_t page_size,
-		  struct holes_fit *ret_fits);
+size_t memory_map_fit(const struct memory_map *memory_map, uint64_t size, uint64_t page_size,
+		      struct free_blocks_fit *ret_fits);
 
 /* The JSON documents. @fits: one for each space. */
-void spaces_document_map(struct emit *json, const struct spaces *spaces,
-			 const struct snapshot *snapshot);
-void spaces_document_fit(struct emit *json, const struct spaces *spaces,
-			 const struct snapshot *snapshot, const struct holes_fit *fits,
-			 uint64_t size);
+void memory_map_document_map(struct emit *json, const struct memory_map *memory_map,
+			     const struct snapshot *snapshot);
+void memory_map_document_fit(struct emit *json, const struct memory_map *memory_map,
+			     const struct snapshot *snapshot, const struct free_blocks_fit *fits,
+			     uint64_t size);

@@ -12,15 +12,15 @@
 
 #include "book/format/layout.h"
 
-const char *place_format(const struct place *place, char *ret_text)
+const char *page_cursor_format(const struct page_cursor *page_cursor, char *ret_text)
 {
-	snprintf(ret_text, PLACE_TEXT_SIZE, "b.%" PRIx32 ".%" PRIx64 ".%" PRIx32 ".%" PRIx32,
-		 place->pid, place->inode, place->device, place->slot);
+	snprintf(ret_text, PAGE_CURSOR_TEXT_SIZE, "b.%" PRIx32 ".%" PRIx64 ".%" PRIx32 ".%" PRIx32,
+		 page_cursor->pid, page_cursor->inode, page_cursor->device, page_cursor->slot);
 	return ret_text;
 }
 
 /* A number after a dot, nothing but lower-case digits. */
-static int place_parse_number(const char **text, uint64_t max, uint64_t *ret_number)
+static int page_cursor_parse_number(const char **text, uint64_t max, uint64_t *ret_number)
 {
 	const char *at = *text;
 	uint64_t number = 0;
@@ -40,18 +40,18 @@ static int place_parse_number(const char **text, uint64_t max, uint64_t *ret_num
 	return 0;
 }
 
-int place_parse(const char *text, struct place *ret_place)
+int page_cursor_parse(const char *text, struct page_cursor *ret_place)
 {
 	uint64_t pid = 0, inode = 0, device = 0, slot = 0;
 
 	if (*text++ != 'b')
 		return -EINVAL;
-	if (place_parse_number(&text, UINT32_MAX, &pid) < 0 ||
-	    place_parse_number(&text, UINT64_MAX, &inode) < 0 ||
-	    place_parse_number(&text, BOOK_DEVICES - 1, &device) < 0 ||
-	    place_parse_number(&text, BOOK_SLOTS_MAX - 1, &slot) < 0 || *text)
+	if (page_cursor_parse_number(&text, UINT32_MAX, &pid) < 0 ||
+	    page_cursor_parse_number(&text, UINT64_MAX, &inode) < 0 ||
+	    page_cursor_parse_number(&text, BOOK_DEVICES - 1, &device) < 0 ||
+	    page_cursor_parse_number(&text, BOOK_SLOTS_MAX - 1, &slot) < 0 || *text)
 		return -EINVAL;
-	*ret_place = (struct place){
+	*ret_place = (struct page_cursor){
 		.pid = (uint32_t)pid,
 		.inode = inode,
 		.device = (uint32_t)device,
@@ -60,9 +60,9 @@ int place_parse(const char *text, struct place *ret_place)
 	return 0;
 }
 
-int place_compare_book(const struct place *place, uint32_t pid, uint64_t inode)
+int page_cursor_compare_book(const struct page_cursor *page_cursor, uint32_t pid, uint64_t inode)
 {
-	if (place->pid != pid)
-		return place->pid < pid ? -1 : 1;
-	return (place->inode > inode) - (place->inode < inode);
+	if (page_cursor->pid != pid)
+		return page_cursor->pid < pid ? -1 : 1;
+	return (page_cursor->inode > inode) - (page_cursor->inode < inode);
 }

@@ -11,20 +11,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct place {
+struct page_cursor {
 	uint32_t pid;
 	uint64_t inode; /* of the book */
 	uint32_t device;
 	uint32_t slot;
 };
 
-#define PLACE_TEXT_SIZE 64
+#define PAGE_CURSOR_TEXT_SIZE 64
 
 /* As scripts see it, and give it back. Returns @ret_text. */
-const char *place_format(const struct place *place, char *ret_text);
+const char *page_cursor_format(const struct page_cursor *page_cursor, char *ret_text);
 
-/* -EINVAL for what place_format() did not write. */
-int place_parse(const char *text, struct place *ret_place);
+/* -EINVAL for what page_cursor_format() did not write. */
+int page_cursor_parse(const char *text, struct page_cursor *ret_place);
 
 /* Less than 0, 0 or more: which book comes first. */
-int place_compare_book(const struct place *place, uint32_t pid, uint64_t inode);
+int page_cursor_compare_book(const struct page_cursor *page_cursor, uint32_t pid, uint64_t inode);

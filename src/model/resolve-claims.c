@@ -23,10 +23,10 @@
 #include "base/bits.h"
 #include "model/snapshot.h"
 
-#define SETTLE_NONE SIZE_MAX
+#define RESOLVE_NONE SIZE_MAX
 
 /* The only card of the board with @serial that could be meant; NULL if there are several. */
-static const struct snapshot_card *settle_board(const struct snapshot *snapshot, uint64_t serial)
+static const struct snapshot_card *resolve_board(const struct snapshot *snapshot, uint64_t serial)
 {
 	const struct snapshot_card *found = NULL;
 
@@ -44,7 +44,7 @@ static const struct snapshot_card *settle_board(const struct snapshot *snapshot,
  * The first regions, and later drivers of tt-metal, name a chip by board << 8 | place on the board; the
  * place of the chip that the driver sees is 0.
  */
-static uint64_t settle_id(const struct snapshot *snapshot, uint64_t id)
+static uint64_t resolve_id(const struct snapshot *snapshot, uint64_t id)
 {
 	const struct snapshot_card *card = NULL;
 
@@ -54,11 +54,11 @@ static uint64_t settle_id(const struct snapshot *snapshot, uint64_t id)
 		if (snapshot->cards[i].unique_id == id)
 			return id;
 	}
-	card = settle_board(snapshot, id >> 8);
+	card = resolve_board(snapshot, id >> 8);
 	return card && card->unique_id && card->serial ? card->unique_id : id;
 }
 
-static void settle_ids(struct snapshot *snapshot)
+static void resolve_ids(struct snapshot *snapshot)
 {
 	for (size_t i = 0; snapshot->card_count && i < snapshot->process_count; i++) {
 		struct snapshot_process *process = &snapshot->processes[i];
@@ -66,17 +66,17 @@ static void settle_ids(struct snapshot *snapshot)
 		for (size_t k = 0; k < process->part_count; k++) {
 			uint64_t *id = &process->parts[k].facts.unique_id;
 
-			*id = settle_id(snapshot, *id);
+			*id = resolve_id(snapshot, *id);
 		}
 	}
 	for (size_t i = 0; snapshot->card_count && i < snapshot->claim_count; i++) {
 		uint64_t *id = &snapshot->claims[i].facts.unique_id;
 
-		*id = settle_id(snapshot, *id);
+		*id = resolve_id(snapshot, *id);
 	}
 }
 
-static size_t settle_find(const struct snapshot *snapshot, const struct snapshot_process *who)
+static size_t resolve_find(const struct snapshot *snapshot, const struct snapshot_process *who)
 {
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];
@@ -86,11 +86,11 @@ static size_t settle_find(const struct snapshot *snapshot, const struct snapshot
 		    (!who->alive || process->start_ticks == who->start_ticks))
 			return i;
 	}
-	return SETTLE_NONE;
+	return RESOLVE_NONE;
 }
 
-static struct snapshot_part *settle_part(struct snapshot_process *process,
-					 const struct snapshot_claim *claim)
+static struct snapshot_part *resolve_part(struct snapshot_process *process,
+					  const struct snapshot_claim *claim)
 {
 	for (size_t i = 0; i < process->part_count; i++) {
 		struct snapshot_part *part = &process->parts[i];
@@ -103,8 +103,8 @@ static struct snapshot_part *settle_part(struct snapshot_process *process,
 	return NULL;
 }
 
-static struct snapshot_part *settle_add_part(struct snapshot *snapshot, size_t index,
-					     const struct snapshot_claim *claim)
+static struct snapshot_part *resolve_add_part(struct snapshot *snapshot, size_t index,
+					      const struct snapshot_claim *claim)
 {
 	struct snapshot_part *part = snapshot_add_part(snapshot, (uint32_t)index, claim->device);
 
@@ -117,14 +117,14 @@ static struct snapshot_part *settle_add_part(struct snapshot *snapshot, size_t i
 }
 
 /* The process has a book: that is counted, whatever the region says. */
-static int settle_compare(struct snapshot *snapshot, size_t index,
-			  const struct snapshot_claim *claim)
+static int resolve_compare(struct snapshot *snapshot, size_t index,
+			   const struct snapshot_claim *claim)
 {
 	struct snapshot_process *process = &snapshot->processes[index];
-	struct snapshot_part *part = settle_part(process, claim);
+	struct snapshot_part *part = resolve_part(process, claim);
 
 	if (!part) {
-		part = settle_add_part(snapshot, index, claim);
+		part = resolve_add_part(snapshot, index, claim);
 		if (!part)
 			return -ENOMEM;
 		part->is_claim_only = true;
@@ -139,14 +139,15 @@ static int settle_compare(struct snapshot *snapshot, size_t index,
 	return 0;
 }
 
-static int settle_count(struct snapshot *snapshot, size_t index, const struct snapshot_claim *claim)
+static int resolve_count(struct snapshot *snapshot, size_t index,
+			 const struct snapshot_claim *claim)
 {
 	struct snapshot_process *process = &snapshot->processes[index];
-	struct snapshot_part *part = settle_part(process, claim);
+	struct snapshot_part *part = resolve_part(process, claim);
 
 	if (part)
 		return 0; /* told by two: the first is as good */
-	part = settle_add_part(snapshot, index, claim);
+	part = resolve_add_part(snapshot, index, claim);
 	if (!part)
 		return -ENOMEM;
 	process->last_ns = bits_max(process->last_ns, claim->last_ns);
@@ -158,17 +159,18 @@ static int settle_count(struct snapshot *snapshot, size_t index, const struct sn
 }
 
 /* @known: so many processes tell of themselves. */
-static int settle_claim(struct snapshot *snapshot, const struct snapshot_claim *claim, size_t known)
+static int resolve_claim(struct snapshot *snapshot, const struct snapshot_claim *claim,
+			 size_t known)
 {
-	size_t index = settle_find(snapshot, &claim->process);
+	size_t index = resolve_find(snapshot, &claim->process);
 	uint32_t added;
 	int r;
 
-	if (index != SETTLE_NONE && index < known)
+	if (index != RESOLVE_NONE && index < known)
 		return claim->is_open_only || !claim->process.alive
 			       ? 0
-			       : settle_compare(snapshot, index, claim);
-	if (index == SETTLE_NONE) {
+			       : resolve_compare(snapshot, index, claim);
+	if (index == RESOLVE_NONE) {
 		r = snapshot_add_process(snapshot, &claim->process, &added);
 		if (r < 0)
 			return r;
@@ -178,19 +180,19 @@ static int settle_claim(struct snapshot *snapshot, const struct snapshot_claim *
 	/* What a region tells of a process makes it a tracked one, whatever it has open besides. */
 	if (claim->is_open_only && !snapshot->processes[index].untracked)
 		return 0;
-	return settle_count(snapshot, index, claim);
+	return resolve_count(snapshot, index, claim);
 }
 
-int settle_claims(struct snapshot *snapshot)
+int resolve_claims(struct snapshot *snapshot)
 {
 	size_t known = snapshot->process_count, differing = 0;
 	int r = 0;
 
-	settle_ids(snapshot);
+	resolve_ids(snapshot);
 	for (unsigned int round = 0; round < 2; round++) {
 		for (size_t i = 0; r == 0 && i < snapshot->claim_count; i++) {
 			if (snapshot->claims[i].is_open_only == (round == 1))
-				r = settle_claim(snapshot, &snapshot->claims[i], known);
+				r = resolve_claim(snapshot, &snapshot->claims[i], known);
 		}
 	}
 	for (size_t i = 0; i < known; i++)

@@ -11,4 +11,4 @@
 struct snapshot;
 
 /* Turns the claims of a snapshot into processes, parts and differences. 0 or -ENOMEM. */
-int settle_claims(struct snapshot *snapshot);
+int resolve_claims(struct snapshot *snapshot);

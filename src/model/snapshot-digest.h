@@ -7,4 +7,4 @@
 
 struct snapshot;
 
-uint64_t digest_totals(const struct snapshot *snapshot);
+uint64_t snapshot_digest_totals(const struct snapshot *snapshot);

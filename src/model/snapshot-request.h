@@ -23,10 +23,10 @@ struct snapshot_request {
 	bool ended;           /* buffers of dead processes too, if somebody holds their books */
 	struct filter filter; /* for buffers and incidents; totals are never filtered */
 
-	size_t limit;       /* of buffers; 0 = all of them */
-	bool has_after;     /* of a page: */
-	struct place after; /* where the one before it ended */
-	bool sorted;        /* not a page but the first @limit of all; @after is not looked at */
+	size_t limit;             /* of buffers; 0 = all of them */
+	bool has_after;           /* of a page: */
+	struct page_cursor after; /* where the one before it ended */
+	bool sorted; /* not a page but the first @limit of all; @after is not looked at */
 	enum snapshot_order order;
 
 	bool is_own;         /* who asks will change the snapshot: totals too must not be shared */

@@ -327,7 +327,7 @@ void snapshot_note(struct snapshot *snapshot, const char *format, ...)
 
 int snapshot_finish(struct snapshot *snapshot)
 {
-	int r = settle_claims(snapshot);
+	int r = resolve_claims(snapshot);
 
 	if (r < 0)
 		return r;

@@ -253,8 +253,8 @@ struct snapshot {
 	size_t device_count, device_capacity;
 	struct snapshot_buffer *buffers;
 	size_t buffer_count, buffer_capacity;
-	bool has_next;     /* the buffers are a page, and not the last one: */
-	struct place next; /* where it ends */
+	bool has_next;           /* the buffers are a page, and not the last one: */
+	struct page_cursor next; /* where it ends */
 	struct snapshot_incident *incidents;
 	size_t incident_count, incident_capacity;
 	struct snapshot_card *cards;

@@ -32,8 +32,8 @@ static void check(size_t limit, enum snapshot_order order)
 		struct snapshot_buffer buffer = some(&state);
 
 		assert(snapshot_add_buffer(all, &buffer) == 0);
-		if (top_wants(few, &buffer, limit, order))
-			assert(top_add(few, &buffer, limit, order) == 0);
+		if (top_n_wants(few, &buffer, limit, order))
+			assert(top_n_add(few, &buffer, limit, order) == 0);
 	}
 	snapshot_sort_buffers(all, order);
 	snapshot_sort_buffers(few, order);

@@ -4,7 +4,7 @@
 
 #include "model/top-n.h"
 
-static void top_swap(struct snapshot_buffer *a, struct snapshot_buffer *b)
+static void top_n_swap(struct snapshot_buffer *a, struct snapshot_buffer *b)
 {
 	struct snapshot_buffer other = *a;
 
@@ -12,26 +12,26 @@ static void top_swap(struct snapshot_buffer *a, struct snapshot_buffer *b)
 	*b = other;
 }
 
-bool top_wants(const struct snapshot *snapshot, const struct snapshot_buffer *buffer, size_t limit,
-	       enum snapshot_order order)
+bool top_n_wants(const struct snapshot *snapshot, const struct snapshot_buffer *buffer,
+		 size_t limit, enum snapshot_order order)
 {
 	return snapshot->buffer_count < limit ||
 	       snapshot_compare_buffers(buffer, &snapshot->buffers[0], order) < 0;
 }
 
-static void top_rise(struct snapshot_buffer *heap, size_t at, enum snapshot_order order)
+static void top_n_rise(struct snapshot_buffer *heap, size_t at, enum snapshot_order order)
 {
 	while (at > 0) {
 		size_t parent = (at - 1) / 2;
 
 		if (snapshot_compare_buffers(&heap[at], &heap[parent], order) <= 0)
 			return;
-		top_swap(&heap[at], &heap[parent]);
+		top_n_swap(&heap[at], &heap[parent]);
 		at = parent;
 	}
 }
 
-static void top_sink(struct snapshot_buffer *heap, size_t count, enum snapshot_order order)
+static void top_n_sink(struct snapshot_buffer *heap, size_t count, enum snapshot_order order)
 {
 	size_t at = 0;
 
@@ -45,13 +45,13 @@ static void top_sink(struct snapshot_buffer *heap, size_t count, enum snapshot_o
 			child++;
 		if (snapshot_compare_buffers(&heap[child], &heap[at], order) <= 0)
 			return;
-		top_swap(&heap[child], &heap[at]);
+		top_n_swap(&heap[child], &heap[at]);
 		at = child;
 	}
 }
 
-int top_add(struct snapshot *snapshot, const struct snapshot_buffer *buffer, size_t limit,
-	    enum snapshot_order order)
+int top_n_add(struct snapshot *snapshot, const struct snapshot_buffer *buffer, size_t limit,
+	      enum snapshot_order order)
 {
 	int r;
 
@@ -59,10 +59,10 @@ int top_add(struct snapshot *snapshot, const struct snapshot_buffer *buffer, siz
 		r = snapshot_add_buffer(snapshot, buffer);
 		if (r < 0)
 			return r;
-		top_rise(snapshot->buffers, snapshot->buffer_count - 1, order);
+		top_n_rise(snapshot->buffers, snapshot->buffer_count - 1, order);
 		return 0;
 	}
 	snapshot->buffers[0] = *buffer;
-	top_sink(snapshot->buffers, snapshot->buffer_count, order);
+	top_n_sink(snapshot->buffers, snapshot->buffer_count, order);
 	return 0;
 }

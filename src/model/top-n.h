@@ -12,9 +12,9 @@
 #include "model/snapshot.h"
 
 /* Whether @buffer belongs to the first @limit seen so far; its texts need not be there yet. */
-bool top_wants(const struct snapshot *snapshot, const struct snapshot_buffer *buffer, size_t limit,
-	       enum snapshot_order order);
+bool top_n_wants(const struct snapshot *snapshot, const struct snapshot_buffer *buffer,
+		 size_t limit, enum snapshot_order order);
 
-/* Takes one that top_wants(), and lets go of the last. 0 or -ENOMEM. */
-int top_add(struct snapshot *snapshot, const struct snapshot_buffer *buffer, size_t limit,
-	    enum snapshot_order order);
+/* Takes one that top_n_wants(), and lets go of the last. 0 or -ENOMEM. */
+int top_n_add(struct snapshot *snapshot, const struct snapshot_buffer *buffer, size_t limit,
+	      enum snapshot_order order);

@@ -14,7 +14,7 @@
 #include "model/types.h"
 
 int look_spaces_take(struct look *look, const struct filter *filter, struct snapshot **ret_snapshot,
-		     struct spaces *ret_spaces)
+		     struct memory_map *ret_spaces)
 {
 	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
 	struct snapshot_request request = {.buffers = true};
@@ -24,7 +24,7 @@ int look_spaces_take(struct look *look, const struct filter *filter, struct snap
 	request.filter.pid = filter->pid;
 	r = look_take(look, &request, &snapshot);
 	if (r == 0)
-		r = spaces_find(snapshot, filter, ret_spaces);
+		r = memory_map_find(snapshot, filter, ret_spaces);
 	if (r == 0)
 		*ret_snapshot = cleanup_steal(snapshot);
 	return r;

@@ -8,9 +8,9 @@
 struct look;
 struct snapshot;
 
-/* As spaces_find(); the snapshot is the caller's and must outlive the spaces. 0 or a negative errno. */
+/* As memory_map_find(); the snapshot is the caller's and must outlive the spaces. 0 or a negative errno. */
 int look_spaces_take(struct look *look, const struct filter *filter, struct snapshot **ret_snapshot,
-		     struct spaces *ret_spaces);
+		     struct memory_map *ret_spaces);
 
 /* "pid 42 (python3), device 1, DRAM", a line. */
 void look_spaces_print_title(const struct space *space);

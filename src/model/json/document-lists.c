@@ -86,7 +86,7 @@ void document_buffer(struct emit *json, const struct snapshot *snapshot,
 
 void document_buffers(struct emit *json, const struct snapshot *snapshot)
 {
-	char next[PLACE_TEXT_SIZE];
+	char next[PAGE_CURSOR_TEXT_SIZE];
 
 	document_open(json, "ttmem.buffers/1", snapshot->time_ns);
 	emit_open_array(json, "buffers");
@@ -94,7 +94,7 @@ void document_buffers(struct emit *json, const struct snapshot *snapshot)
 		document_buffer(json, snapshot, &snapshot->buffers[i]);
 	emit_close_array(json);
 	document_page_end(json, snapshot->exact,
-			  snapshot->has_next ? place_format(&snapshot->next, next) : NULL);
+			  snapshot->has_next ? page_cursor_format(&snapshot->next, next) : NULL);
 	document_close(json, snapshot);
 }
 

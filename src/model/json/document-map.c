@@ -11,24 +11,24 @@
 /* Which memory it is, and how it stands. */
 static void spaces_document_space(struct emit *json, const struct space *space)
 {
-	const struct holes *holes = &space->holes;
+	const struct free_blocks *free_blocks = &space->free_blocks;
 
 	emit_u64(json, "pid", space->process->pid);
 	emit_string(json, "comm", space->process->comm);
 	emit_u64(json, "device", space->device->device);
 	document_uid(json, "uid", space->device->unique_id);
 	emit_string(json, "type", types_name(space->type));
-	emit_hex(json, "base", holes->base);
-	emit_u64(json, "bank_size", holes->size);
-	emit_u64(json, "banks", holes->banks);
-	emit_u64(json, "alignment", holes->alignment);
-	emit_u64(json, "used", holes->used);
-	emit_u64(json, "free", holes->free);
-	emit_u64(json, "largest", holes->largest);
-	emit_double(json, "fragmentation", holes_fragmentation(holes));
-	emit_u64(json, "blocks", holes->block_count);
-	emit_u64(json, "guessed", holes->guessed);
-	emit_u64(json, "unplaced", holes->unplaced);
+	emit_hex(json, "base", free_blocks->base);
+	emit_u64(json, "bank_size", free_blocks->size);
+	emit_u64(json, "banks", free_blocks->banks);
+	emit_u64(json, "alignment", free_blocks->alignment);
+	emit_u64(json, "used", free_blocks->used);
+	emit_u64(json, "free", free_blocks->free);
+	emit_u64(json, "largest", free_blocks->largest);
+	emit_double(json, "fragmentation", free_blocks_fragmentation(free_blocks));
+	emit_u64(json, "blocks", free_blocks->block_count);
+	emit_u64(json, "guessed", free_blocks->guessed);
+	emit_u64(json, "unplaced", free_blocks->unplaced);
 }
 
 static void spaces_document_hole(struct emit *json, uint64_t address, uint64_t length)
@@ -38,20 +38,21 @@ static void spaces_document_hole(struct emit *json, uint64_t address, uint64_t l
 	emit_close_object(json);
 }
 
-void spaces_document_map(struct emit *json, const struct spaces *spaces,
-			 const struct snapshot *snapshot)
+void memory_map_document_map(struct emit *json, const struct memory_map *memory_map,
+			     const struct snapshot *snapshot)
 {
 	document_open(json, "ttmem.map/1", snapshot->time_ns);
 	emit_open_array(json, "maps");
-	for (size_t i = 0; i < spaces->count; i++) {
-		const struct holes *holes = &spaces->list[i].holes;
+	for (size_t i = 0; i < memory_map->count; i++) {
+		const struct free_blocks *free_blocks = &memory_map->list[i].free_blocks;
 
 		emit_open_object(json, NULL);
-		spaces_document_space(json, &spaces->list[i]);
+		spaces_document_space(json, &memory_map->list[i]);
 		emit_open_array(json, "holes");
-		for (size_t k = 0; k < holes->hole_count; k++) {
+		for (size_t k = 0; k < free_blocks->hole_count; k++) {
 			emit_open_object(json, NULL);
-			spaces_document_hole(json, holes->holes[k].address, holes->holes[k].length);
+			spaces_document_hole(json, free_blocks->free_blocks[k].address,
+					     free_blocks->free_blocks[k].length);
 		}
 		emit_close_array(json);
 		emit_close_object(json);
@@ -62,11 +63,11 @@ void spaces_document_map(struct emit *json, const struct spaces *spaces,
 }
 
 static void spaces_document_gone(struct emit *json, const struct space *space,
-				 const struct holes_fit *fit)
+				 const struct free_blocks_fit *fit)
 {
 	emit_open_array(json, "in_the_way");
 	for (size_t i = 0; i < fit->count; i++) {
-		const struct holes_block *block = &space->holes.blocks[fit->first + i];
+		const struct free_blocks_block *block = &space->free_blocks.blocks[fit->first + i];
 
 		emit_open_object(json, NULL);
 		emit_hex(json, "address", block->address);
@@ -79,35 +80,35 @@ static void spaces_document_gone(struct emit *json, const struct space *space,
 	emit_close_array(json);
 }
 
-void spaces_document_fit(struct emit *json, const struct spaces *spaces,
-			 const struct snapshot *snapshot, const struct holes_fit *fits,
-			 uint64_t size)
+void memory_map_document_fit(struct emit *json, const struct memory_map *memory_map,
+			     const struct snapshot *snapshot, const struct free_blocks_fit *fits,
+			     uint64_t size)
 {
 	static const char *const reasons[] = {
-		[HOLES_FITS] = NULL,
-		[HOLES_FULL] = "full",
-		[HOLES_CUT] = "cut_up",
-		[HOLES_LARGE] = "too_large",
+		[FREE_BLOCKS_FITS] = NULL,
+		[FREE_BLOCKS_FULL] = "full",
+		[FREE_BLOCKS_CUT] = "cut_up",
+		[FREE_BLOCKS_LARGE] = "too_large",
 	};
 
 	document_open(json, "ttmem.fit/1", snapshot->time_ns);
 	emit_u64(json, "size", size);
 	emit_open_array(json, "answers");
-	for (size_t i = 0; i < spaces->count; i++) {
-		const struct holes_fit *fit = &fits[i];
+	for (size_t i = 0; i < memory_map->count; i++) {
+		const struct free_blocks_fit *fit = &fits[i];
 
 		emit_open_object(json, NULL);
-		spaces_document_space(json, &spaces->list[i]);
-		emit_bool(json, "fits", fit->verdict == HOLES_FITS);
+		spaces_document_space(json, &memory_map->list[i]);
+		emit_bool(json, "fits", fit->verdict == FREE_BLOCKS_FITS);
 		emit_string(json, "reason", reasons[fit->verdict]);
 		emit_u64(json, "need_per_bank", fit->need);
-		if (fit->verdict == HOLES_FITS) {
+		if (fit->verdict == FREE_BLOCKS_FITS) {
 			emit_open_object(json, "hole");
 			spaces_document_hole(json, fit->address, fit->length);
 		} else {
 			emit_null(json, "hole");
 		}
-		spaces_document_gone(json, &spaces->list[i], fit);
+		spaces_document_gone(json, &memory_map->list[i], fit);
 		emit_close_object(json);
 	}
 	emit_close_array(json);

@@ -29,13 +29,13 @@ static int book_rows_side(const struct book_reading *reading)
 
 	if (!book_is_page(reading) || !request->has_after)
 		return 1;
-	return -place_compare_book(&request->after, reading->book->owner.pid,
-				   (uint64_t)reading->book->inode);
+	return -page_cursor_compare_book(&request->after, reading->book->owner.pid,
+					 (uint64_t)reading->book->inode);
 }
 
-static struct place book_rows_place(const struct book_reading *reading, uint32_t slot)
+static struct page_cursor book_rows_place(const struct book_reading *reading, uint32_t slot)
 {
-	return (struct place){
+	return (struct page_cursor){
 		.pid = reading->book->owner.pid,
 		.inode = (uint64_t)reading->book->inode,
 		.device = reading->view->device,
@@ -65,7 +65,7 @@ uint32_t book_rows_first_device(const struct book_reading *reading)
 
 uint32_t book_rows_first(const struct book_reading *reading, uint32_t device)
 {
-	const struct place *after = &reading->request->after;
+	const struct page_cursor *after = &reading->request->after;
 
 	return book_rows_side(reading) == 0 && after->device == device ? after->slot + 1 : 0;
 }
@@ -137,10 +137,10 @@ static int book_rows_add(struct book_reading *reading, const struct book_record 
 	struct snapshot *snapshot = reading->snapshot;
 
 	if (request->limit && request->sorted) {
-		if (!top_wants(snapshot, buffer, request->limit, request->order))
+		if (!top_n_wants(snapshot, buffer, request->limit, request->order))
 			return 0;
 		book_rows_fill(reading, record, buffer);
-		return top_add(snapshot, buffer, request->limit, request->order);
+		return top_n_add(snapshot, buffer, request->limit, request->order);
 	}
 	if (request->limit && snapshot->buffer_count >= request->limit) {
 		snapshot->has_next = true;

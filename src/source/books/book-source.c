@@ -146,9 +146,9 @@ int book_source_refresh(struct source *source)
 static int book_compare(const void *left, const void *right)
 {
 	const struct scan_book *const *a = left, *const *b = right;
-	struct place place = {.pid = (*a)->owner.pid, .inode = (uint64_t)(*a)->inode};
+	struct page_cursor place = {.pid = (*a)->owner.pid, .inode = (uint64_t)(*a)->inode};
 
-	return place_compare_book(&place, (*b)->owner.pid, (uint64_t)(*b)->inode);
+	return page_cursor_compare_book(&place, (*b)->owner.pid, (uint64_t)(*b)->inode);
 }
 
 static int book_search(struct book_origin *self)

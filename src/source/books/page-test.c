@@ -206,7 +206,7 @@ UNIT(a_page_reads_only_the_books_it_needs)
 
 	assert(page->process_count == 1 && page->processes[0].pid == 10);
 	request.has_after = true;
-	request.after = (struct place){.pid = 10, .inode = 100, .device = 900, .slot = 99};
+	request.after = (struct page_cursor){.pid = 10, .inode = 100, .device = 900, .slot = 99};
 	snapshot_free(page);
 	page = page_take(test, &request, BOOKS);
 	assert(page->buffer_count == 10 && page->buffers[0].address == 0x1000);
@@ -229,8 +229,8 @@ UNIT(paging_goes_on_after_a_book_has_gone)
 	assert(page->buffer_count == 321 && !page->has_next);
 	snapshot_free(page);
 	/* Nor is one that has fewer slots than the place says. */
-	request.after =
-		(struct place){.pid = 10, .inode = 100, .device = 900, .slot = BOOK_SLOTS_MAX - 1};
+	request.after = (struct page_cursor){
+		.pid = 10, .inode = 100, .device = 900, .slot = BOOK_SLOTS_MAX - 1};
 	page = page_take(test, &request, BOOKS);
 	assert(page->buffer_count == 321 && !page->has_next);
 	snapshot_free(page);

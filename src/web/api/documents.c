@@ -57,7 +57,7 @@ int details_buffers(struct routes_ask *ask, FILE *out)
 		return details_refuse(target, "parameter \"sort\" does not go with cursor: pages "
 					      "have an order of their own");
 	request.has_after = target->cursor != NULL;
-	if (request.has_after && place_parse(target->cursor, &request.after) < 0)
+	if (request.has_after && page_cursor_parse(target->cursor, &request.after) < 0)
 		return details_refuse(target, "parameter \"cursor\" is not what \"next\" of an "
 					      "earlier page said");
 	r = ask->provider->snapshot(ask->provider->context, &request, &snapshot);

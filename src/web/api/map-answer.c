@@ -21,12 +21,12 @@
 
 struct map {
 	struct snapshot *snapshot; /* ours; spaces point into it */
-	struct spaces spaces;
+	struct memory_map memory_map;
 };
 
 static void map_deinit(struct map *map)
 {
-	spaces_deinit(&map->spaces);
+	memory_map_deinit(&map->memory_map);
 	map->snapshot = snapshot_free(map->snapshot);
 }
 
@@ -130,13 +130,13 @@ static int map_take(struct routes_ask *ask, struct map *ret_map)
 {
 	const struct snapshot_request totals = {0};
 	const struct web_provider *provider = ask->provider;
-	CLEANUP(map_deinit) struct map map = {NULL, SPACES_NULL};
+	CLEANUP(map_deinit) struct map map = {NULL, MEMORY_MAP_NULL};
 	struct target *target = ask->target;
 	struct snapshot_request request;
 	uint64_t count = 0;
 	int r;
 
-	if (target->filter.has_type && !holes_is_memory(target->filter.type))
+	if (target->filter.has_type && !free_blocks_is_memory(target->filter.type))
 		return map_refuse(target,
 				  "parameter \"type\" names no memory of its own: those are "
 				  "DRAM, L1, SYSTEM_MEMORY, L1_SMALL and TRACE");
@@ -149,31 +149,31 @@ static int map_take(struct routes_ask *ask, struct map *ret_map)
 		map.snapshot = snapshot_free(map.snapshot);
 		r = provider->snapshot(provider->context, &request, &map.snapshot);
 		if (r == 0)
-			r = spaces_find(map.snapshot, &target->filter, &map.spaces);
+			r = memory_map_find(map.snapshot, &target->filter, &map.memory_map);
 	}
 	if (r < 0)
 		return r;
 	ret_map->snapshot = cleanup_steal(map.snapshot);
-	ret_map->spaces = map.spaces;
-	map.spaces = SPACES_NULL;
+	ret_map->memory_map = map.memory_map;
+	map.memory_map = MEMORY_MAP_NULL;
 	return 0;
 }
 
 int map_answer(struct routes_ask *ask, FILE *out)
 {
-	CLEANUP(map_deinit) struct map map = {NULL, SPACES_NULL};
+	CLEANUP(map_deinit) struct map map = {NULL, MEMORY_MAP_NULL};
 	struct emit json = EMIT_INIT(out);
 	int r = map_take(ask, &map);
 
 	if (r == 0)
-		spaces_document_map(&json, &map.spaces, map.snapshot);
+		memory_map_document_map(&json, &map.memory_map, map.snapshot);
 	return r;
 }
 
 int map_answer_fit(struct routes_ask *ask, FILE *out)
 {
-	CLEANUP(map_deinit) struct map map = {NULL, SPACES_NULL};
-	CLEANUP_FREE struct holes_fit *fits = NULL;
+	CLEANUP(map_deinit) struct map map = {NULL, MEMORY_MAP_NULL};
+	CLEANUP_FREE struct free_blocks_fit *fits = NULL;
 	struct target *target = ask->target;
 	struct emit json = EMIT_INIT(out);
 	int r;
@@ -188,11 +188,11 @@ int map_answer_fit(struct routes_ask *ask, FILE *out)
 	r = map_take(ask, &map);
 	if (r < 0)
 		return r;
-	fits = calloc(map.spaces.count + 1, sizeof(*fits));
+	fits = calloc(map.memory_map.count + 1, sizeof(*fits));
 	if (!fits)
 		return -ENOMEM;
-	(void)spaces_fit(&map.spaces, target->size, target->page_size,
-			 fits); /* the document tells */
-	spaces_document_fit(&json, &map.spaces, map.snapshot, fits, target->size);
+	(void)memory_map_fit(&map.memory_map, target->size, target->page_size,
+			     fits); /* the document tells */
+	memory_map_document_fit(&json, &map.memory_map, map.snapshot, fits, target->size);
 	return 0;
 }

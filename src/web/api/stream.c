@@ -348,7 +348,7 @@ void stream_tell_totals(struct stream *stream, const struct snapshot *snapshot, 
 {
 	uint64_t pause = bits_min(bits_max(STREAM_PAUSE_NS, STREAM_PAUSE_FACTOR * took_ns),
 				  STREAM_PAUSE_MAX_NS);
-	uint64_t digest = digest_totals(snapshot);
+	uint64_t digest = snapshot_digest_totals(snapshot);
 	struct body *body = NULL;
 	bool changed, fresh;
 

@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void fuzz_target(const char *line)
 {
 	struct target target = {0};
-	struct place place;
+	struct page_cursor place;
 	uint32_t device = 0;
 
 	if (target_parse(&target, line) == 0) {
@@ -32,11 +32,12 @@ static void fuzz_target(const char *line)
 		if (target_read(&target, route ? route->parameters : UINT32_MAX) == 0) {
 			assert(target.limit > 0 && target.limit <= TARGET_LIMIT_MAX);
 			assert(target.filter.device_count <= FILTER_DEVICES_MAX);
-			if (target.cursor && place_parse(target.cursor, &place) == 0) {
-				char text[PLACE_TEXT_SIZE];
-				struct place again;
+			if (target.cursor && page_cursor_parse(target.cursor, &place) == 0) {
+				char text[PAGE_CURSOR_TEXT_SIZE];
+				struct page_cursor again;
 
-				assert(place_parse(place_format(&place, text), &again) == 0);
+				assert(page_cursor_parse(page_cursor_format(&place, text),
+							 &again) == 0);
 				assert(again.slot == place.slot && again.inode == place.inode);
 			}
 		}
