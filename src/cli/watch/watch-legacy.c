@@ -31,20 +31,20 @@ static uint64_t watch_seed_total(const struct watch *watch, uint32_t device, uin
 static void watch_seed_event(const struct watch *watch, const struct follow_event *event)
 {
 	const struct book_record *record = &event->event.record;
-	struct seed_lines_event line = {
+	struct legacy_lines_event line = {
 		.event = &event->event,
 		.pid = event->follow->book->owner.pid,
 		.device = event->follow->shards[event->shard].device,
 		.decimal = watch->decimal,
 	};
-	char text[SEED_LINES_SIZE];
+	char text[LEGACY_LINES_SIZE];
 
-	if (seed_lines_has_total(&event->event)) {
+	if (legacy_lines_has_total(&event->event)) {
 		line.total = watch_seed_total(watch, line.device, book_meta_type(record->meta));
 		line.kernel_sort =
 			reader_shape(&event->follow->book->reader, record->shape).kernel_sort;
 	}
-	if (seed_lines_event(&line, text))
+	if (legacy_lines_event(&line, text))
 		fputs(text, stdout);
 }
 
@@ -64,8 +64,8 @@ static void watch_seed_started(const struct watch *watch, const struct follow *f
 
 static void watch_seed_ended(const struct watch *watch, const struct follow *follow)
 {
-	struct seed_lines_dead dead = {.pid = follow->book->owner.pid};
-	char text[SEED_LINES_SIZE];
+	struct legacy_lines_dead dead = {.pid = follow->book->owner.pid};
+	char text[LEGACY_LINES_SIZE];
 	uint64_t bytes, buffers;
 
 	(void)watch;
@@ -76,7 +76,7 @@ static void watch_seed_ended(const struct watch *watch, const struct follow *fol
 	watch_totals(follow, TTMEM_KERNEL, &dead.kernel_bytes, &dead.kernels);
 	dead.bytes = bytes - dead.cb_bytes - dead.kernel_bytes;
 	dead.buffers = buffers - dead.cbs - dead.kernels;
-	seed_lines_dead(&dead, text);
+	legacy_lines_dead(&dead, text);
 	fputs(text, stdout);
 }
 

@@ -30,10 +30,10 @@ static void json_files(struct emit *json, const struct analyze *analyze)
 		emit_u64(json, "other_lines", file->counts.other);
 		emit_bool(json, "frees_known", !analyze_no_frees(file));
 		emit_open_array(json, "formats");
-		for (size_t f = 0; f < LOGREAD_FORMATS; f++) {
+		for (size_t f = 0; f < LOG_READER_FORMATS; f++) {
 			if (file->counts.of_format[f])
 				emit_string(json, NULL,
-					    logread_format_name((enum logread_format)f));
+					    log_reader_format_name((enum log_reader_format)f));
 		}
 		emit_close_array(json);
 		emit_close_object(json);
@@ -41,11 +41,11 @@ static void json_files(struct emit *json, const struct analyze *analyze)
 	emit_close_array(json);
 }
 
-static void json_found(struct emit *json, const uint64_t found[ANALYSIS_KINDS])
+static void json_found(struct emit *json, const uint64_t found[LOG_ANALYSIS_KINDS])
 {
-	emit_u64(json, "double_frees", found[ANALYSIS_DOUBLE_FREE]);
-	emit_u64(json, "unknown_frees", found[ANALYSIS_UNKNOWN_FREE]);
-	emit_u64(json, "size_changes", found[ANALYSIS_SIZE_CHANGE]);
+	emit_u64(json, "double_frees", found[LOG_ANALYSIS_DOUBLE_FREE]);
+	emit_u64(json, "unknown_frees", found[LOG_ANALYSIS_UNKNOWN_FREE]);
+	emit_u64(json, "size_changes", found[LOG_ANALYSIS_SIZE_CHANGE]);
 }
 
 static void json_summary(struct emit *json, const struct analyze *analyze)
@@ -72,7 +72,7 @@ static void json_summary(struct emit *json, const struct analyze *analyze)
 	emit_close_object(json);
 }
 
-static void json_sum(struct emit *json, uint32_t type, const struct analysis_sum *sum)
+static void json_sum(struct emit *json, uint32_t type, const struct log_analysis_sum *sum)
 {
 	emit_open_object(json, NULL);
 	emit_string(json, "type", analyze_type_name(type));
@@ -93,23 +93,24 @@ static void json_sum(struct emit *json, uint32_t type, const struct analysis_sum
 
 static void json_devices(struct emit *json, const struct analyze *analyze)
 {
-	static const struct analysis_sum none;
+	static const struct log_analysis_sum none;
 
 	emit_open_array(json, "devices");
-	for (size_t f = 0; f < LOGREAD_FORMATS; f++) {
+	for (size_t f = 0; f < LOG_READER_FORMATS; f++) {
 		for (size_t d = 0; d < BOOK_DEVICES; d++) {
-			const struct analysis_device *device = analyze->result.devices[f][d];
+			const struct log_analysis_device *device = analyze->result.devices[f][d];
 
 			if (!device)
 				continue;
 			emit_open_object(json, NULL);
-			emit_string(json, "format", logread_format_name((enum logread_format)f));
+			emit_string(json, "format",
+				    log_reader_format_name((enum log_reader_format)f));
 			emit_u64(json, "device", d);
 			emit_bool(json, "frees_known",
-				  logread_format_has_frees((enum logread_format)f));
+				  log_reader_format_has_frees((enum log_reader_format)f));
 			emit_open_array(json, "types");
-			for (uint32_t t = 0; t < ANALYSIS_TYPES; t++) {
-				const struct analysis_sum *sum = &device->sums[t];
+			for (uint32_t t = 0; t < LOG_ANALYSIS_TYPES; t++) {
+				const struct log_analysis_sum *sum = &device->sums[t];
 
 				if (analyze_wants_type(analyze, t) &&
 				    memcmp(sum, &none, sizeof(none)) != 0)
@@ -122,7 +123,7 @@ static void json_devices(struct emit *json, const struct analyze *analyze)
 	emit_close_array(json);
 }
 
-static void json_pid(struct emit *json, const struct analysis_process *process)
+static void json_pid(struct emit *json, const struct log_analysis_process *process)
 {
 	if (process->has_pid)
 		emit_u64(json, "pid", process->pid);
@@ -134,15 +135,15 @@ static void json_processes(struct emit *json, const struct analyze *analyze)
 {
 	emit_open_array(json, "processes");
 	for (size_t i = 0; i < analyze->result.process_count; i++) {
-		const struct analysis_process *process = &analyze->result.processes[i];
+		const struct log_analysis_process *process = &analyze->result.processes[i];
 
 		emit_open_object(json, NULL);
 		emit_string(json, "format",
-			    logread_format_name((enum logread_format)process->format));
+			    log_reader_format_name((enum log_reader_format)process->format));
 		json_pid(json, process);
 		emit_bool(json, "ended", process->has_ended);
 		emit_bool(json, "frees_known",
-			  logread_format_has_frees((enum logread_format)process->format));
+			  log_reader_format_has_frees((enum log_reader_format)process->format));
 		emit_u64(json, "allocs", process->allocs);
 		emit_u64(json, "frees", process->frees);
 		emit_u64(json, "leaks", process->leaks);
@@ -169,18 +170,19 @@ static void json_stack(struct emit *json, const char *stack)
 
 static void json_leaks(struct emit *json, const struct analyze *analyze)
 {
-	const struct analysis_result *result = &analyze->result;
+	const struct log_analysis_result *result = &analyze->result;
 	size_t shown = 0;
 
 	emit_open_array(json, "leaks");
 	for (size_t i = 0; i < result->leak_count && json_has_room(analyze, shown); i++) {
-		const struct analysis_leak *leak = &result->leaks[i];
+		const struct log_analysis_leak *leak = &result->leaks[i];
 
 		if (!analyze_wants_type(analyze, leak->type))
 			continue;
 		shown++;
 		emit_open_object(json, NULL);
-		emit_string(json, "format", logread_format_name((enum logread_format)leak->format));
+		emit_string(json, "format",
+			    log_reader_format_name((enum log_reader_format)leak->format));
 		emit_u64(json, "device", leak->device);
 		json_pid(json, &result->processes[leak->process]);
 		emit_string(json, "type", analyze_type_name(leak->type));
@@ -188,7 +190,8 @@ static void json_leaks(struct emit *json, const struct analyze *analyze)
 		emit_u64(json, "size", leak->size);
 		emit_u64(json, "refs", leak->refs);
 		emit_string(json, "how",
-			    leak->how == ANALYSIS_PROCESS_ENDED ? "process_ended" : "end_of_log");
+			    leak->how == LOG_ANALYSIS_PROCESS_ENDED ? "process_ended"
+								    : "end_of_log");
 		emit_string(json, "path", analyze->files[leak->file].path);
 		emit_u64(json, "line", leak->line);
 		json_stack(json, analyze_stack(analyze, leak->site));
@@ -207,22 +210,23 @@ static void json_size(struct emit *json, const char *key, uint64_t size)
 
 static void json_findings(struct emit *json, const struct analyze *analyze)
 {
-	const struct analysis_result *result = &analyze->result;
+	const struct log_analysis_result *result = &analyze->result;
 	size_t shown = 0;
 
 	emit_open_array(json, "findings");
 	for (size_t i = 0; i < result->finding_count && json_has_room(analyze, shown); i++) {
-		const struct analysis_finding *finding = &result->findings[i];
+		const struct log_analysis_finding *finding = &result->findings[i];
 
 		if (!analyze_wants_type(analyze, finding->type))
 			continue;
 		shown++;
 		emit_open_object(json, NULL);
-		emit_string(json, "kind", analysis_kind_name((enum analysis_kind)finding->kind));
+		emit_string(json, "kind",
+			    log_analysis_kind_name((enum log_analysis_kind)finding->kind));
 		emit_string(json, "cause",
-			    analysis_cause_name((enum analysis_cause)finding->cause));
+			    log_analysis_cause_name((enum log_analysis_cause)finding->cause));
 		emit_string(json, "format",
-			    logread_format_name((enum logread_format)finding->format));
+			    log_reader_format_name((enum log_reader_format)finding->format));
 		emit_u64(json, "device", finding->device);
 		json_pid(json, &result->processes[finding->process]);
 		emit_string(json, "type", analyze_type_name(finding->type));
@@ -246,10 +250,11 @@ static void json_sites(struct emit *json, const struct analyze *analyze)
 
 	emit_open_array(json, "sites");
 	for (size_t i = 0; order && i < count && json_has_room(analyze, i); i++) {
-		const struct analysis_site *site = &analyze->result.sites[order[i]];
+		const struct log_analysis_site *site = &analyze->result.sites[order[i]];
 
 		emit_open_object(json, NULL);
-		emit_string(json, "format", logread_format_name((enum logread_format)site->format));
+		emit_string(json, "format",
+			    log_reader_format_name((enum log_reader_format)site->format));
 		emit_string(json, "type", analyze_type_name(site->type));
 		emit_u64(json, "allocs", site->allocs);
 		emit_u64(json, "frees", site->frees);

@@ -120,7 +120,7 @@ static void names_decode(struct names *names, const char *stack, FILE *out)
 /* Hands out the texts to the rows they belong to. */
 static void names_assign(struct analyze *analyze, char *text, size_t length)
 {
-	const struct analysis_result *result = &analyze->result;
+	const struct log_analysis_result *result = &analyze->result;
 	char *end = text + length;
 
 	for (size_t i = 0; i < result->site_count; i++) {
@@ -135,7 +135,7 @@ static void names_assign(struct analyze *analyze, char *text, size_t length)
 	}
 }
 
-static bool names_needed(const struct analysis_result *result)
+static bool names_needed(const struct log_analysis_result *result)
 {
 	for (size_t i = 0; i < result->site_count; i++) {
 		if (names_find(result->sites[i].stack, result->sites[i].stack))
@@ -146,7 +146,7 @@ static bool names_needed(const struct analysis_result *result)
 
 int analyze_names(struct analyze *analyze)
 {
-	const struct analysis_result *result = &analyze->result;
+	const struct log_analysis_result *result = &analyze->result;
 	struct names *names;
 	size_t length = 0;
 	FILE *out;
@@ -177,7 +177,7 @@ void analyze_names_deinit(struct analyze *analyze)
 
 const char *analyze_stack(const struct analyze *analyze, uint32_t site)
 {
-	if (site == ANALYSIS_NONE)
+	if (site == LOG_ANALYSIS_NONE)
 		return NULL;
 	if (analyze->stacks && analyze->stacks[site])
 		return analyze->stacks[site];

@@ -36,10 +36,10 @@ static void print_files(const struct analyze *analyze)
 		printf(": %" PRIu64 " line%s, %" PRIu64 " event%s", file->counts.lines,
 		       plural(file->counts.lines), file->counts.events,
 		       plural(file->counts.events));
-		for (size_t f = 0; f < LOGREAD_FORMATS; f++) {
+		for (size_t f = 0; f < LOG_READER_FORMATS; f++) {
 			if (!file->counts.of_format[f])
 				continue;
-			printf("%s%s", between, logread_format_name((enum logread_format)f));
+			printf("%s%s", between, log_reader_format_name((enum log_reader_format)f));
 			between = ", ";
 		}
 		if (file->counts.events)
@@ -58,33 +58,33 @@ static void print_files(const struct analyze *analyze)
 static void print_device(const struct analyze *analyze, struct table *table, size_t format,
 			 size_t number)
 {
-	const struct analysis_device *device = analyze->result.devices[format][number];
+	const struct log_analysis_device *device = analyze->result.devices[format][number];
 	char size[TEXT_NUMBER_SIZE];
 
-	for (uint32_t t = 0; device && t < ANALYSIS_TYPES; t++) {
-		const struct analysis_sum *sum = &device->sums[t];
+	for (uint32_t t = 0; device && t < LOG_ANALYSIS_TYPES; t++) {
+		const struct log_analysis_sum *sum = &device->sums[t];
 		const char *type = analyze_type_name(t);
 
 		if (!analyze_wants_type(analyze, t) ||
-		    sum->allocs + sum->frees + sum->hooked + sum->found[ANALYSIS_DOUBLE_FREE] +
-				    sum->found[ANALYSIS_UNKNOWN_FREE] ==
+		    sum->allocs + sum->frees + sum->hooked + sum->found[LOG_ANALYSIS_DOUBLE_FREE] +
+				    sum->found[LOG_ANALYSIS_UNKNOWN_FREE] ==
 			    0)
 			continue;
-		table_text(table, logread_format_name((enum logread_format)format));
+		table_text(table, log_reader_format_name((enum log_reader_format)format));
 		table_format(table, "%zu", number);
 		table_text(table, type ? type : "?");
 		table_format(table, "%" PRIu64, sum->allocs);
 		table_format(table, "%" PRIu64, sum->frees);
-		if (logread_format_has_frees((enum logread_format)format)) {
+		if (log_reader_format_has_frees((enum log_reader_format)format)) {
 			table_text(table, text_size(sum->peak_bytes, size));
 			table_format(table, "%" PRIu64, sum->leaks ? sum->leaks : sum->live);
 		} else {
 			table_text(table, "?");
 			table_text(table, "?");
 		}
-		table_format(table, "%" PRIu64, sum->found[ANALYSIS_DOUBLE_FREE]);
-		table_format(table, "%" PRIu64, sum->found[ANALYSIS_UNKNOWN_FREE]);
-		table_format(table, "%" PRIu64, sum->found[ANALYSIS_SIZE_CHANGE]);
+		table_format(table, "%" PRIu64, sum->found[LOG_ANALYSIS_DOUBLE_FREE]);
+		table_format(table, "%" PRIu64, sum->found[LOG_ANALYSIS_UNKNOWN_FREE]);
+		table_format(table, "%" PRIu64, sum->found[LOG_ANALYSIS_SIZE_CHANGE]);
 	}
 }
 
@@ -100,11 +100,11 @@ static void print_devices(const struct analyze *analyze)
 	struct table table;
 
 	if (analyze->totals.allocs + analyze->totals.frees == 0 &&
-	    analyze->totals.found[ANALYSIS_UNKNOWN_FREE] == 0)
+	    analyze->totals.found[LOG_ANALYSIS_UNKNOWN_FREE] == 0)
 		return;
 	putchar('\n');
 	table_begin(&table, stdout, columns, ARRAY_SIZE(columns));
-	for (size_t f = 0; f < LOGREAD_FORMATS; f++) {
+	for (size_t f = 0; f < LOG_READER_FORMATS; f++) {
 		for (size_t d = 0; d < BOOK_DEVICES; d++)
 			print_device(analyze, &table, f, d);
 	}
@@ -118,7 +118,7 @@ static void print_processes(const struct analyze *analyze)
 		{"FREES", 8, true, false},  {"LEFT", 6, true, false},    {"BYTES", 9, true, false},
 		{"DOUBLE", 6, true, false}, {"UNKNOWN", 7, true, false}, {"ENDED", 5, false, false},
 	};
-	const struct analysis_result *result = &analyze->result;
+	const struct log_analysis_result *result = &analyze->result;
 	char size[TEXT_NUMBER_SIZE];
 	struct table table;
 	uint64_t shown = 0;
@@ -128,30 +128,30 @@ static void print_processes(const struct analyze *analyze)
 	putchar('\n');
 	table_begin(&table, stdout, columns, ARRAY_SIZE(columns));
 	for (; shown < result->process_count && shown < analyze->top; shown++) {
-		const struct analysis_process *process = &result->processes[shown];
+		const struct log_analysis_process *process = &result->processes[shown];
 
-		table_text(&table, logread_format_name((enum logread_format)process->format));
+		table_text(&table, log_reader_format_name((enum log_reader_format)process->format));
 		if (process->has_pid)
 			table_format(&table, "%" PRIu32, process->pid);
 		else
 			table_text(&table, "?");
 		table_format(&table, "%" PRIu64, process->allocs);
 		table_format(&table, "%" PRIu64, process->frees);
-		if (logread_format_has_frees((enum logread_format)process->format)) {
+		if (log_reader_format_has_frees((enum log_reader_format)process->format)) {
 			table_format(&table, "%" PRIu64, process->leaks);
 			table_text(&table, text_size(process->leaked_bytes, size));
 		} else {
 			table_text(&table, "?");
 			table_text(&table, "?");
 		}
-		table_format(&table, "%" PRIu64, process->found[ANALYSIS_DOUBLE_FREE]);
-		table_format(&table, "%" PRIu64, process->found[ANALYSIS_UNKNOWN_FREE]);
+		table_format(&table, "%" PRIu64, process->found[LOG_ANALYSIS_DOUBLE_FREE]);
+		table_format(&table, "%" PRIu64, process->found[LOG_ANALYSIS_UNKNOWN_FREE]);
 		table_text(&table, process->has_ended ? "yes" : "no");
 	}
 	print_more(result->process_count, shown);
 }
 
-static void print_pid(const struct analysis_process *process)
+static void print_pid(const struct log_analysis_process *process)
 {
 	if (process->has_pid)
 		printf(", pid %" PRIu32, process->pid);
@@ -181,9 +181,9 @@ static void print_stack(const char *stack, const char *indent)
 	}
 }
 
-static void print_leak(const struct analyze *analyze, const struct analysis_leak *leak)
+static void print_leak(const struct analyze *analyze, const struct log_analysis_leak *leak)
 {
-	const struct analysis_result *result = &analyze->result;
+	const struct log_analysis_result *result = &analyze->result;
 	const char *type = analyze_type_name(leak->type);
 	char size[TEXT_NUMBER_SIZE];
 
@@ -200,18 +200,18 @@ static void print_leak(const struct analyze *analyze, const struct analysis_leak
 	print_stack(analyze_stack(analyze, leak->site), "              ");
 }
 
-static void print_leaks(const struct analyze *analyze, enum analysis_how how, uint64_t count,
+static void print_leaks(const struct analyze *analyze, enum log_analysis_how how, uint64_t count,
 			uint64_t bytes)
 {
-	const struct analysis_result *result = &analyze->result;
+	const struct log_analysis_result *result = &analyze->result;
 	char size[TEXT_NUMBER_SIZE];
 	uint64_t shown = 0;
 
 	if (count == 0)
 		return;
 	printf("\n%s: %" PRIu64 " buffer%s, %s\n",
-	       how == ANALYSIS_PROCESS_ENDED ? "Left by processes that ended"
-					     : "Not freed when the log ends",
+	       how == LOG_ANALYSIS_PROCESS_ENDED ? "Left by processes that ended"
+						 : "Not freed when the log ends",
 	       count, plural(count), text_size(bytes, size));
 	for (size_t i = 0; i < result->leak_count && shown < analyze->top; i++) {
 		if (result->leaks[i].how != how ||
@@ -223,28 +223,28 @@ static void print_leaks(const struct analyze *analyze, enum analysis_how how, ui
 	print_more(count, shown);
 }
 
-static const char *cause_in_words(enum analysis_cause cause)
+static const char *cause_in_words(enum log_analysis_cause cause)
 {
-	static const char *const words[ANALYSIS_CAUSES] = {
-		[ANALYSIS_FREED_BEFORE] = "allocated once and freed before",
-		[ANALYSIS_ADDRESS_REUSE] =
+	static const char *const words[LOG_ANALYSIS_CAUSES] = {
+		[LOG_ANALYSIS_FREED_BEFORE] = "allocated once and freed before",
+		[LOG_ANALYSIS_ADDRESS_REUSE] =
 			"address reuse: it had several lives, and an old owner freed it again",
-		[ANALYSIS_BEFORE_LOG] = "never seen: allocated before the log began, or never",
-		[ANALYSIS_LONG_AGO] = "not seen, or freed too long ago to be remembered",
-		[ANALYSIS_RESTART] =
+		[LOG_ANALYSIS_BEFORE_LOG] = "never seen: allocated before the log began, or never",
+		[LOG_ANALYSIS_LONG_AGO] = "not seen, or freed too long ago to be remembered",
+		[LOG_ANALYSIS_RESTART] =
 			"a good free: the server was started again and had forgotten the buffer",
-		[ANALYSIS_OWNER_ENDED] = "its process was taken for dead before",
-		[ANALYSIS_OTHER_TYPE] = "what lives there is of another type",
-		[ANALYSIS_OTHER_DEVICE] = "that address lives on another device",
-		[ANALYSIS_OTHER_PROCESS] = "another process has it",
-		[ANALYSIS_WHILE_LIVE] = "allocated again while it lived: a free is missing",
-		[ANALYSIS_AT_FREE] = "freed with another size",
+		[LOG_ANALYSIS_OWNER_ENDED] = "its process was taken for dead before",
+		[LOG_ANALYSIS_OTHER_TYPE] = "what lives there is of another type",
+		[LOG_ANALYSIS_OTHER_DEVICE] = "that address lives on another device",
+		[LOG_ANALYSIS_OTHER_PROCESS] = "another process has it",
+		[LOG_ANALYSIS_WHILE_LIVE] = "allocated again while it lived: a free is missing",
+		[LOG_ANALYSIS_AT_FREE] = "freed with another size",
 	};
 
 	return words[cause];
 }
 
-static void print_finding(const struct analyze *analyze, const struct analysis_finding *finding)
+static void print_finding(const struct analyze *analyze, const struct log_analysis_finding *finding)
 {
 	const char *type = analyze_type_name(finding->type);
 
@@ -262,10 +262,10 @@ static void print_finding(const struct analyze *analyze, const struct analysis_f
 		printf(", %" PRIu64 " times until", finding->count);
 		print_place(analyze, finding->last_file, finding->last_line);
 	}
-	printf("\n      %s\n", cause_in_words((enum analysis_cause)finding->cause));
+	printf("\n      %s\n", cause_in_words((enum log_analysis_cause)finding->cause));
 }
 
-static void print_findings(const struct analyze *analyze, enum analysis_kind kind,
+static void print_findings(const struct analyze *analyze, enum log_analysis_kind kind,
 			   const char *title)
 {
 	uint64_t count = analyze->totals.found[kind], shown = 0, rows = 0;
@@ -274,7 +274,7 @@ static void print_findings(const struct analyze *analyze, enum analysis_kind kin
 		return;
 	printf("\n%s: %" PRIu64 "\n", title, count);
 	for (size_t i = 0; i < analyze->result.finding_count && rows < analyze->top; i++) {
-		const struct analysis_finding *finding = &analyze->result.findings[i];
+		const struct log_analysis_finding *finding = &analyze->result.findings[i];
 
 		if (finding->kind != kind || !analyze_wants_type(analyze, finding->type))
 			continue;
@@ -295,7 +295,7 @@ static void print_sites(const struct analyze *analyze)
 		return;
 	puts("\nTop call sites");
 	for (size_t i = 0; i < count && i < analyze->top; i++) {
-		const struct analysis_site *site = &analyze->result.sites[order[i]];
+		const struct log_analysis_site *site = &analyze->result.sites[order[i]];
 		const char *type = analyze_type_name(site->type);
 
 		printf("  %s in %" PRIu64 " allocation%s%s%s, %" PRIu64 " freed",
@@ -311,7 +311,7 @@ static void print_sites(const struct analyze *analyze)
 
 static void print_notes(const struct analyze *analyze)
 {
-	const struct analysis_result *result = &analyze->result;
+	const struct log_analysis_result *result = &analyze->result;
 	const struct analyze_totals *totals = &analyze->totals;
 	char size[TEXT_NUMBER_SIZE];
 
@@ -341,16 +341,17 @@ void analyze_print(const struct analyze *analyze)
 	uint64_t end = totals->leaks - totals->ended;
 	uint64_t wrong = totals->leaks;
 
-	for (size_t i = 0; i < ANALYSIS_KINDS; i++)
+	for (size_t i = 0; i < LOG_ANALYSIS_KINDS; i++)
 		wrong += totals->found[i];
 	print_files(analyze);
 	print_devices(analyze);
 	print_processes(analyze);
-	print_leaks(analyze, ANALYSIS_PROCESS_ENDED, totals->ended, totals->ended_bytes);
-	print_leaks(analyze, ANALYSIS_END_OF_LOG, end, totals->leaked_bytes - totals->ended_bytes);
-	print_findings(analyze, ANALYSIS_DOUBLE_FREE, "Double frees");
-	print_findings(analyze, ANALYSIS_UNKNOWN_FREE, "Unknown frees");
-	print_findings(analyze, ANALYSIS_SIZE_CHANGE, "Size changes");
+	print_leaks(analyze, LOG_ANALYSIS_PROCESS_ENDED, totals->ended, totals->ended_bytes);
+	print_leaks(analyze, LOG_ANALYSIS_END_OF_LOG, end,
+		    totals->leaked_bytes - totals->ended_bytes);
+	print_findings(analyze, LOG_ANALYSIS_DOUBLE_FREE, "Double frees");
+	print_findings(analyze, LOG_ANALYSIS_UNKNOWN_FREE, "Unknown frees");
+	print_findings(analyze, LOG_ANALYSIS_SIZE_CHANGE, "Size changes");
 	print_sites(analyze);
 	print_notes(analyze);
 	if (totals->events == 0) {

@@ -41,14 +41,14 @@ struct analyze_progress {
 	uint64_t drawn_ns;
 };
 
-static void analyze_cleanup(struct analysis **analysis)
+static void analyze_cleanup(struct log_analysis **analysis)
 {
-	analysis_free(*analysis);
+	log_analysis_free(*analysis);
 }
 
-static void analyze_cleanup_log(struct logread **log)
+static void analyze_cleanup_log(struct log_reader **log)
 {
-	logread_free(*log);
+	log_reader_free(*log);
 }
 
 bool analyze_wants_type(const struct analyze *analyze, uint32_t type)
@@ -70,8 +70,8 @@ static uint64_t analyze_blind(const struct analyze_file *file)
 {
 	uint64_t count = 0;
 
-	for (size_t f = 0; f < LOGREAD_FORMATS; f++) {
-		if (!logread_format_has_frees((enum logread_format)f))
+	for (size_t f = 0; f < LOG_READER_FORMATS; f++) {
+		if (!log_reader_format_has_frees((enum log_reader_format)f))
 			count += file->counts.of_format[f];
 	}
 	return count;
@@ -109,7 +109,7 @@ static void analyze_draw(struct analyze_progress *progress)
 		text_size(progress->done, number));
 }
 
-static int analyze_read_all(struct logread *log, int fd, struct analyze_progress *progress)
+static int analyze_read_all(struct log_reader *log, int fd, struct analyze_progress *progress)
 {
 	CLEANUP_FREE char *chunk = malloc(ANALYZE_CHUNK);
 	int r = chunk ? 0 : -ENOMEM;
@@ -118,23 +118,23 @@ static int analyze_read_all(struct logread *log, int fd, struct analyze_progress
 		ssize_t n = read(fd, chunk, ANALYZE_CHUNK);
 
 		if (n == 0)
-			return logread_finish(log);
+			return log_reader_finish(log);
 		if (n < 0) {
 			if (errno != EINTR)
 				return -errno;
 			continue;
 		}
-		r = logread_feed(log, chunk, (size_t)n);
+		r = log_reader_feed(log, chunk, (size_t)n);
 		progress->done += (uint64_t)n;
 		analyze_draw(progress);
 	}
 	return r;
 }
 
-static int analyze_read(struct analysis *analysis, struct analyze_file *file,
+static int analyze_read(struct log_analysis *analysis, struct analyze_file *file,
 			struct analyze_progress *progress)
 {
-	CLEANUP(analyze_cleanup_log) struct logread *log = NULL;
+	CLEANUP(analyze_cleanup_log) struct log_reader *log = NULL;
 	bool is_input = strcmp(file->path, "-") == 0;
 	CLEANUP_CLOSE int fd = is_input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
 					: open(file->path, O_RDONLY | O_CLOEXEC);
@@ -142,15 +142,15 @@ static int analyze_read(struct analysis *analysis, struct analyze_file *file,
 
 	if (fd < 0)
 		return -errno;
-	r = logread_new(&log, analysis_take, analysis);
+	r = log_reader_new(&log, log_analysis_take, analysis);
 	if (r < 0)
 		return r;
 	r = analyze_read_all(log, fd, progress);
-	file->counts = *logread_counts(log);
+	file->counts = *log_reader_counts(log);
 	return r;
 }
 
-static int analyze_read_files(struct analyze *analyze, struct analysis *analysis)
+static int analyze_read_files(struct analyze *analyze, struct log_analysis *analysis)
 {
 	struct analyze_progress progress = {.is_shown = isatty(STDERR_FILENO) == 1};
 	struct stat st;
@@ -167,7 +167,7 @@ static int analyze_read_files(struct analyze *analyze, struct analysis *analysis
 	for (size_t i = 0; r == 0 && i < analyze->file_count; i++) {
 		char text[1024];
 
-		analysis_set_file(analysis, (uint32_t)i);
+		log_analysis_set_file(analysis, (uint32_t)i);
 		r = analyze_read(analysis, &analyze->files[i], &progress);
 		if (r < 0) {
 			text_escape(analyze->files[i].path, text, sizeof(text));
@@ -218,7 +218,7 @@ static int analyze_complain(const struct analyze *analyze, bool asks_for_leaks)
 	return code;
 }
 
-static void analyze_add_sum(struct analyze_totals *totals, const struct analysis_sum *sum,
+static void analyze_add_sum(struct analyze_totals *totals, const struct log_analysis_sum *sum,
 			    uint32_t type)
 {
 	totals->allocs += sum->allocs;
@@ -227,7 +227,7 @@ static void analyze_add_sum(struct analyze_totals *totals, const struct analysis
 	totals->leaks += sum->leaks;
 	totals->leaked_bytes += sum->leaked_bytes;
 	totals->early_frees += sum->early_frees;
-	for (size_t i = 0; i < ANALYSIS_KINDS; i++)
+	for (size_t i = 0; i < LOG_ANALYSIS_KINDS; i++)
 		totals->found[i] += sum->found[i];
 	if (sum->leaks == 0 && (type == ANALYZE_TYPE_CB || type == ANALYZE_TYPE_KERNEL)) {
 		totals->unnamed += sum->live;
@@ -238,27 +238,28 @@ static void analyze_add_sum(struct analyze_totals *totals, const struct analysis
 static void analyze_add(struct analyze *analyze)
 {
 	struct analyze_totals *totals = &analyze->totals;
-	const struct analysis_result *result = &analyze->result;
+	const struct log_analysis_result *result = &analyze->result;
 
 	for (size_t i = 0; i < analyze->file_count; i++) {
 		totals->events += analyze->files[i].counts.events;
 		totals->damaged += analyze->files[i].counts.damaged;
 		totals->blind += analyze_blind(&analyze->files[i]);
 	}
-	for (size_t i = 0; i < LOGREAD_FORMATS; i++) {
+	for (size_t i = 0; i < LOG_READER_FORMATS; i++) {
 		for (size_t j = 0; j < BOOK_DEVICES; j++) {
-			const struct analysis_device *device = result->devices[i][j];
+			const struct log_analysis_device *device = result->devices[i][j];
 
-			for (uint32_t t = 0; device && t < ANALYSIS_TYPES; t++) {
+			for (uint32_t t = 0; device && t < LOG_ANALYSIS_TYPES; t++) {
 				if (analyze_wants_type(analyze, t))
 					analyze_add_sum(totals, &device->sums[t], t);
 			}
 		}
 	}
 	for (size_t i = 0; i < result->leak_count; i++) {
-		const struct analysis_leak *leak = &result->leaks[i];
+		const struct log_analysis_leak *leak = &result->leaks[i];
 
-		if (leak->how != ANALYSIS_PROCESS_ENDED || !analyze_wants_type(analyze, leak->type))
+		if (leak->how != LOG_ANALYSIS_PROCESS_ENDED ||
+		    !analyze_wants_type(analyze, leak->type))
 			continue;
 		totals->ended++;
 		totals->ended_bytes += leak->size;
@@ -274,7 +275,7 @@ static int analyze_compare_addresses(const void *left, const void *right)
 
 int analyze_addresses(const struct analyze *analyze)
 {
-	const struct analysis_result *result = &analyze->result;
+	const struct log_analysis_result *result = &analyze->result;
 	CLEANUP_FREE uint64_t *list = calloc(result->leak_count + 1, sizeof(*list));
 	size_t count = 0;
 
@@ -295,9 +296,9 @@ int analyze_addresses(const struct analyze *analyze)
 /* Which of two sites is shown first: for qsort_r(). */
 static int analyze_compare_sites(const void *left, const void *right, void *context)
 {
-	const struct analysis_result *result = context;
-	const struct analysis_site *a = &result->sites[*(const size_t *)left];
-	const struct analysis_site *b = &result->sites[*(const size_t *)right];
+	const struct log_analysis_result *result = context;
+	const struct log_analysis_site *a = &result->sites[*(const size_t *)left];
+	const struct log_analysis_site *b = &result->sites[*(const size_t *)right];
 
 	if (a->leaked_bytes != b->leaked_bytes)
 		return a->leaked_bytes < b->leaked_bytes ? 1 : -1;
@@ -308,7 +309,7 @@ static int analyze_compare_sites(const void *left, const void *right, void *cont
 
 size_t *analyze_sites(const struct analyze *analyze, size_t *ret_count)
 {
-	struct analysis_result result = analyze->result; /* qsort_r() takes no const */
+	struct log_analysis_result result = analyze->result; /* qsort_r() takes no const */
 	CLEANUP_FREE size_t *order = calloc(result.site_count + 1, sizeof(*order));
 	size_t count = 0;
 
@@ -358,20 +359,20 @@ struct analyze_wish {
 
 static int analyze_go(struct analyze *analyze, const struct analyze_wish *wish)
 {
-	CLEANUP(analyze_cleanup) struct analysis *analysis = NULL;
+	CLEANUP(analyze_cleanup) struct log_analysis *analysis = NULL;
 	const struct filter *filter = &wish->filter;
 	bool asks_for_leaks = wish->fail_on_leak || wish->addresses;
-	int r = analysis_new(&analysis);
+	int r = log_analysis_new(&analysis);
 
 	if (r < 0)
 		return output_fail("analyze", "cannot begin", r);
 	if (filter->device_count > 0)
-		analysis_only_device(analysis, (uint32_t)filter->devices[0].value);
+		log_analysis_only_device(analysis, (uint32_t)filter->devices[0].value);
 	analyze->has_type = filter->has_type;
 	analyze->type = filter->type;
 	if (analyze_read_files(analyze, analysis) < 0)
 		return COMMAND_FAILED; /* has been told */
-	r = analysis_finish(analysis, &analyze->result);
+	r = log_analysis_finish(analysis, &analyze->result);
 	analyze->is_doubted = analyze_is_doubted(analyze, asks_for_leaks);
 	if (r == 0)
 		r = analyze_report(analyze, wish->json, wish->addresses);

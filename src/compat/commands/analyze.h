@@ -11,7 +11,7 @@
 
 struct analyze_file {
 	const char *path; /* "-" is standard input */
-	struct logread_counts counts;
+	struct log_reader_counts counts;
 };
 
 /* Sums over all rows that were asked for. */
@@ -21,7 +21,7 @@ struct analyze_totals {
 	uint64_t allocs, frees, reuses;
 	uint64_t leaks, leaked_bytes;
 	uint64_t ended, ended_bytes; /* of the leaks: left by processes that had ended */
-	uint64_t found[ANALYSIS_KINDS];
+	uint64_t found[LOG_ANALYSIS_KINDS];
 	uint64_t early_frees;
 	uint64_t unnamed, unnamed_bytes; /* circular buffers and kernels left, without an address */
 };
@@ -34,7 +34,7 @@ struct analyze {
 	struct analyze_file *files;
 	size_t file_count;
 	bool is_doubted; /* there is a file that cannot be judged, which is told elsewhere */
-	struct analysis_result result;
+	struct log_analysis_result result;
 	struct analyze_totals totals;
 	const char **stacks; /* of each call site with names decoded, NULL = as it is in the log */
 	char *names;         /* their bytes */

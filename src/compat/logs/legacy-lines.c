@@ -11,15 +11,15 @@
 #include "base/bits.h"
 #include "model/types.h"
 
-struct seed_text {
+struct legacy_text {
 	char *bytes;
 	size_t length;
 };
 
-static __attribute__((format(printf, 2, 3))) void seed_add(struct seed_text *text,
-							   const char *format, ...)
+static __attribute__((format(printf, 2, 3))) void legacy_add(struct legacy_text *text,
+							     const char *format, ...)
 {
-	size_t room = SEED_LINES_SIZE - text->length;
+	size_t room = LEGACY_LINES_SIZE - text->length;
 	va_list arguments;
 	int n;
 
@@ -30,137 +30,144 @@ static __attribute__((format(printf, 2, 3))) void seed_add(struct seed_text *tex
 		text->length += bits_min((size_t)n, room - 1);
 }
 
-static bool seed_is_free(uint32_t op)
+static bool legacy_is_free(uint32_t op)
 {
 	return op == BOOK_OP_FREE || op == BOOK_OP_UNREF;
 }
 
 /* Something that the old server kept a record of came or went. */
-static bool seed_is_buffer(uint32_t op)
+static bool legacy_is_buffer(uint32_t op)
 {
 	return op == BOOK_OP_ALLOC || op == BOOK_OP_REF || op == BOOK_OP_LOST_ALLOC ||
-	       seed_is_free(op);
+	       legacy_is_free(op);
 }
 
-const char *seed_lines_sort(uint32_t kernel_sort)
+const char *legacy_lines_sort(uint32_t kernel_sort)
 {
 	static const char *const sorts[] = {"Application", "Fabric", "Dispatch"};
 
 	return sorts[kernel_sort < ARRAY_SIZE(sorts) ? kernel_sort : 0];
 }
 
-static void seed_id(struct seed_text *text, const struct seed_lines_event *event)
+static void legacy_id(struct legacy_text *text, const struct legacy_lines_event *event)
 {
 	if (event->decimal)
-		seed_add(text, "%" PRIu64, event->event->record.address);
+		legacy_add(text, "%" PRIu64, event->event->record.address);
 	else
-		seed_add(text, "0x%" PRIx64, event->event->record.address);
+		legacy_add(text, "0x%" PRIx64, event->event->record.address);
 }
 
-static void seed_cb(struct seed_text *text, const struct seed_lines_event *event, bool is_free)
+static void legacy_cb(struct legacy_text *text, const struct legacy_lines_event *event,
+		      bool is_free)
 {
-	seed_add(text,
-		 is_free ? "✗ [CB_FREE] Device %" PRIu32 ": -%g MB (Total: %g MB)\n"
-			 : "✓ [CB_ALLOC] Device %" PRIu32 ": +%g MB (Total: %g MB)\n",
-		 event->device, (double)event->event->record.size / SEED_LINES_MB,
-		 (double)event->total / SEED_LINES_MB);
+	legacy_add(text,
+		   is_free ? "✗ [CB_FREE] Device %" PRIu32 ": -%g MB (Total: %g MB)\n"
+			   : "✓ [CB_ALLOC] Device %" PRIu32 ": +%g MB (Total: %g MB)\n",
+		   event->device, (double)event->event->record.size / LEGACY_LINES_MB,
+		   (double)event->total / LEGACY_LINES_MB);
 }
 
-static void seed_kernel(struct seed_text *text, const struct seed_lines_event *event, bool is_free)
+static void legacy_kernel(struct legacy_text *text, const struct legacy_lines_event *event,
+			  bool is_free)
 {
-	seed_add(text,
-		 is_free ? "✗ [KERNEL_UNLOAD] %s kernel on Device %" PRIu32
-			   ": -%g MB (Total: %g MB)\n"
-			 : "✓ [KERNEL_LOAD] %s kernel on Device %" PRIu32
-			   ": +%g MB (Total: %g MB)\n",
-		 seed_lines_sort(event->kernel_sort), event->device,
-		 (double)event->event->record.size / SEED_LINES_MB,
-		 (double)event->total / SEED_LINES_MB);
+	legacy_add(text,
+		   is_free ? "✗ [KERNEL_UNLOAD] %s kernel on Device %" PRIu32
+			     ": -%g MB (Total: %g MB)\n"
+			   : "✓ [KERNEL_LOAD] %s kernel on Device %" PRIu32
+			     ": +%g MB (Total: %g MB)\n",
+		   legacy_lines_sort(event->kernel_sort), event->device,
+		   (double)event->event->record.size / LEGACY_LINES_MB,
+		   (double)event->total / LEGACY_LINES_MB);
 }
 
-static void seed_alloc(struct seed_text *text, const struct seed_lines_event *event, uint32_t op)
+static void legacy_alloc(struct legacy_text *text, const struct legacy_lines_event *event,
+			 uint32_t op)
 {
 	const struct book_record *record = &event->event->record;
 
-	seed_add(text,
-		 "✓ [PID %" PRIu32 "] Allocated %" PRIu64 " bytes of %s on device %" PRIu32
-		 " (buffer_id=",
-		 event->pid, record->size, types_name(book_meta_type(record->meta)), event->device);
-	seed_id(text, event);
+	legacy_add(text,
+		   "✓ [PID %" PRIu32 "] Allocated %" PRIu64 " bytes of %s on device %" PRIu32
+		   " (buffer_id=",
+		   event->pid, record->size, types_name(book_meta_type(record->meta)),
+		   event->device);
+	legacy_id(text, event);
 	if (op == BOOK_OP_REF)
-		seed_add(text, ", ref_count=%" PRIu32, book_meta_refs(record->meta));
-	seed_add(text, ")\n");
+		legacy_add(text, ", ref_count=%" PRIu32, book_meta_refs(record->meta));
+	legacy_add(text, ")\n");
 }
 
-static void seed_free(struct seed_text *text, const struct seed_lines_event *event, uint32_t op)
+static void legacy_free(struct legacy_text *text, const struct legacy_lines_event *event,
+			uint32_t op)
 {
 	const struct book_record *record = &event->event->record;
 
-	seed_add(text, "✗ [PID %" PRIu32 "] Freed buffer ", event->pid);
-	seed_id(text, event);
-	seed_add(text, " on device %" PRIu32 " (%" PRIu64 " bytes, ", event->device, record->size);
+	legacy_add(text, "✗ [PID %" PRIu32 "] Freed buffer ", event->pid);
+	legacy_id(text, event);
+	legacy_add(text, " on device %" PRIu32 " (%" PRIu64 " bytes, ", event->device,
+		   record->size);
 	if (op == BOOK_OP_UNREF)
-		seed_add(text, "ref_count=%" PRIu32 " remaining)\n", book_meta_refs(record->meta));
+		legacy_add(text, "ref_count=%" PRIu32 " remaining)\n",
+			   book_meta_refs(record->meta));
 	else
-		seed_add(text, "FINAL)\n");
+		legacy_add(text, "FINAL)\n");
 }
 
-static void seed_unknown(struct seed_text *text, const struct seed_lines_event *event)
+static void legacy_unknown(struct legacy_text *text, const struct legacy_lines_event *event)
 {
-	seed_add(text, "⚠ [PID %" PRIu32 "] Deallocation for unknown buffer ", event->pid);
-	seed_id(text, event);
-	seed_add(text, " on device %" PRIu32 " (allocated before tracking started)\n",
-		 event->device);
+	legacy_add(text, "⚠ [PID %" PRIu32 "] Deallocation for unknown buffer ", event->pid);
+	legacy_id(text, event);
+	legacy_add(text, " on device %" PRIu32 " (allocated before tracking started)\n",
+		   event->device);
 }
 
-bool seed_lines_has_total(const struct book_event *event)
+bool legacy_lines_has_total(const struct book_event *event)
 {
 	uint32_t type = book_meta_type(event->record.meta);
 
 	return (type == TYPES_CB || type == TYPES_KERNEL) &&
-	       seed_is_buffer(event->op_slot & BOOK_OP_MASK);
+	       legacy_is_buffer(event->op_slot & BOOK_OP_MASK);
 }
 
-size_t seed_lines_event(const struct seed_lines_event *event, char ret_text[SEED_LINES_SIZE])
+size_t legacy_lines_event(const struct legacy_lines_event *event, char ret_text[LEGACY_LINES_SIZE])
 {
-	struct seed_text text = {.bytes = ret_text};
+	struct legacy_text text = {.bytes = ret_text};
 	uint32_t op = event->event->op_slot & BOOK_OP_MASK;
 	uint32_t type = book_meta_type(event->event->record.meta);
-	bool buffer = seed_is_buffer(op);
+	bool buffer = legacy_is_buffer(op);
 
 	/* The type of a free that found nothing is not known. */
 	if (op == BOOK_OP_UNKNOWN_FREE || op == BOOK_OP_DOUBLE_FREE || op == BOOK_OP_OVERFLOW_FREE)
-		seed_unknown(&text, event);
+		legacy_unknown(&text, event);
 	else if (type >= BOOK_TYPES)
 		return 0;
 	else if (buffer && type == TYPES_CB)
-		seed_cb(&text, event, seed_is_free(op));
+		legacy_cb(&text, event, legacy_is_free(op));
 	else if (buffer && type == TYPES_KERNEL)
-		seed_kernel(&text, event, seed_is_free(op));
-	else if (seed_is_free(op))
-		seed_free(&text, event, op);
+		legacy_kernel(&text, event, legacy_is_free(op));
+	else if (legacy_is_free(op))
+		legacy_free(&text, event, op);
 	else if (buffer)
-		seed_alloc(&text, event, op);
+		legacy_alloc(&text, event, op);
 	return text.length;
 }
 
-static void seed_removed(struct seed_text *text, uint32_t pid, const char *word, uint64_t count,
-			 uint64_t bytes)
+static void legacy_removed(struct legacy_text *text, uint32_t pid, const char *word, uint64_t count,
+			   uint64_t bytes)
 {
-	seed_add(text, "   ✓ Removed %" PRIu64 " %s (%g MB) from PID %" PRIu32 "\n", count, word,
-		 (double)bytes / SEED_LINES_MB, pid);
+	legacy_add(text, "   ✓ Removed %" PRIu64 " %s (%g MB) from PID %" PRIu32 "\n", count, word,
+		   (double)bytes / LEGACY_LINES_MB, pid);
 }
 
-size_t seed_lines_dead(const struct seed_lines_dead *dead, char ret_text[SEED_LINES_SIZE])
+size_t legacy_lines_dead(const struct legacy_lines_dead *dead, char ret_text[LEGACY_LINES_SIZE])
 {
-	struct seed_text text = {.bytes = ret_text};
+	struct legacy_text text = {.bytes = ret_text};
 
-	seed_add(&text, "\n⚠️  Detected dead processes, cleaning up orphaned buffers...\n");
-	seed_add(&text, "   PID %" PRIu32 " is dead, removing its buffers...\n", dead->pid);
-	seed_removed(&text, dead->pid, "buffers", dead->buffers, dead->bytes);
+	legacy_add(&text, "\n⚠️  Detected dead processes, cleaning up orphaned buffers...\n");
+	legacy_add(&text, "   PID %" PRIu32 " is dead, removing its buffers...\n", dead->pid);
+	legacy_removed(&text, dead->pid, "buffers", dead->buffers, dead->bytes);
 	if (dead->cbs)
-		seed_removed(&text, dead->pid, "CBs", dead->cbs, dead->cb_bytes);
+		legacy_removed(&text, dead->pid, "CBs", dead->cbs, dead->cb_bytes);
 	if (dead->kernels)
-		seed_removed(&text, dead->pid, "kernels", dead->kernels, dead->kernel_bytes);
+		legacy_removed(&text, dead->pid, "kernels", dead->kernels, dead->kernel_bytes);
 	return text.length;
 }

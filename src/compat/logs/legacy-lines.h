@@ -15,11 +15,11 @@
 #include "book/format/layout.h"
 
 /* Longer than any line below. */
-#define SEED_LINES_SIZE 512u
+#define LEGACY_LINES_SIZE 512u
 
-#define SEED_LINES_MB (1024.0 * 1024.0)
+#define LEGACY_LINES_MB (1024.0 * 1024.0)
 
-struct seed_lines_event {
+struct legacy_lines_event {
 	const struct book_event *event;
 	uint32_t pid;
 	uint32_t device;
@@ -30,7 +30,7 @@ struct seed_lines_event {
 };
 
 /* What a dead process left. */
-struct seed_lines_dead {
+struct legacy_lines_dead {
 	uint32_t pid;
 	uint64_t buffers, bytes;
 	uint64_t cbs, cb_bytes;
@@ -38,13 +38,13 @@ struct seed_lines_dead {
 };
 
 /* The line of an event, with its newline; 0 if it has none. Return: its length. */
-size_t seed_lines_event(const struct seed_lines_event *event, char ret_text[SEED_LINES_SIZE]);
+size_t legacy_lines_event(const struct legacy_lines_event *event, char ret_text[LEGACY_LINES_SIZE]);
 
 /* Whether a line of this event tells a total. */
-bool seed_lines_has_total(const struct book_event *event);
+bool legacy_lines_has_total(const struct book_event *event);
 
 /* The lines for a process that has ended and left something. Return: their length. */
-size_t seed_lines_dead(const struct seed_lines_dead *dead, char ret_text[SEED_LINES_SIZE]);
+size_t legacy_lines_dead(const struct legacy_lines_dead *dead, char ret_text[LEGACY_LINES_SIZE]);
 
 /* "Application", "Fabric", "Dispatch". */
-const char *seed_lines_sort(uint32_t kernel_sort);
+const char *legacy_lines_sort(uint32_t kernel_sort);

@@ -16,28 +16,28 @@
 #include "compat/logs/log-analysis-private.h"
 
 /* An event with its rows. */
-struct analysis_step {
-	const struct logread_event *event;
-	struct analysis_device *device;
-	struct analysis_key key;
+struct log_analysis_step {
+	const struct log_reader_event *event;
+	struct log_analysis_device *device;
+	struct log_analysis_key key;
 };
 
-static struct analysis_sum *analysis_sum_of(const struct analysis *analysis,
-					    const struct analysis_node *node)
+static struct log_analysis_sum *log_analysis_sum_of(const struct log_analysis *analysis,
+						    const struct log_analysis_node *node)
 {
 	uint32_t format = analysis->processes[node->process].format;
 
 	return &analysis->devices[format][node->device]->sums[node->type];
 }
 
-static int analysis_note(struct analysis *analysis, const struct analysis_step *step,
-			 enum analysis_kind kind, enum analysis_cause cause,
-			 const struct analysis_node *node)
+static int log_analysis_note(struct log_analysis *analysis, const struct log_analysis_step *step,
+			     enum log_analysis_kind kind, enum log_analysis_cause cause,
+			     const struct log_analysis_node *node)
 {
-	const struct logread_event *event = step->event;
+	const struct log_reader_event *event = step->event;
 
-	return analysis_rows_find(
-		analysis, &(struct analysis_finding){
+	return log_analysis_rows_find(
+		analysis, &(struct log_analysis_finding){
 				  .address = event->address,
 				  .size = node ? node->size : 0,
 				  .other_size = event->has_size && node && node->size != event->size
@@ -55,32 +55,33 @@ static int analysis_note(struct analysis *analysis, const struct analysis_step *
 }
 
 /* Bytes come or go with a node. */
-static void analysis_add(struct analysis *analysis, const struct analysis_node *node)
+static void log_analysis_add(struct log_analysis *analysis, const struct log_analysis_node *node)
 {
-	struct analysis_sum *sum = analysis_sum_of(analysis, node);
+	struct log_analysis_sum *sum = log_analysis_sum_of(analysis, node);
 
 	sum->live++;
 	sum->live_bytes += node->size;
 	sum->peak_bytes = bits_max(sum->peak_bytes, sum->live_bytes);
 }
 
-static void analysis_subtract(struct analysis *analysis, const struct analysis_node *node)
+static void log_analysis_subtract(struct log_analysis *analysis,
+				  const struct log_analysis_node *node)
 {
-	struct analysis_sum *sum = analysis_sum_of(analysis, node);
+	struct log_analysis_sum *sum = log_analysis_sum_of(analysis, node);
 
 	sum->live--;
 	sum->live_bytes -= node->size;
 }
 
-static int analysis_begin(struct analysis *analysis, const struct analysis_step *step)
+static int log_analysis_begin(struct log_analysis *analysis, const struct log_analysis_step *step)
 {
-	const struct logread_event *event = step->event;
-	struct analysis_node *node = NULL;
+	const struct log_reader_event *event = step->event;
+	struct log_analysis_node *node = NULL;
 	uint32_t site;
-	int r = analysis_rows_site(analysis, event, &site);
+	int r = log_analysis_rows_site(analysis, event, &site);
 
 	if (r == 0)
-		r = analysis_nodes_begin(analysis, &step->key, &node);
+		r = log_analysis_nodes_begin(analysis, &step->key, &node);
 	if (r == -ENOSPC) {
 		analysis->is_inexact = true;
 		return 0;
@@ -93,125 +94,128 @@ static int analysis_begin(struct analysis *analysis, const struct analysis_step 
 	node->site = site;
 	node->refs = event->refs > 0 ? event->refs : 1;
 	if (node->lives > 1)
-		analysis_sum_of(analysis, node)->reuses++;
-	if (site != ANALYSIS_NONE) {
+		log_analysis_sum_of(analysis, node)->reuses++;
+	if (site != LOG_ANALYSIS_NONE) {
 		analysis->sites[site].allocs++;
 		analysis->sites[site].bytes += event->size;
 	}
-	analysis_add(analysis, node);
+	log_analysis_add(analysis, node);
 	return 0;
 }
 
-static void analysis_end(struct analysis *analysis, struct analysis_node *node,
-			 enum analysis_state state)
+static void log_analysis_end(struct log_analysis *analysis, struct log_analysis_node *node,
+			     enum log_analysis_state state)
 {
-	analysis_subtract(analysis, node);
-	if (state == ANALYSIS_FREED && node->site != ANALYSIS_NONE)
+	log_analysis_subtract(analysis, node);
+	if (state == LOG_ANALYSIS_FREED && node->site != LOG_ANALYSIS_NONE)
 		analysis->sites[node->site].frees++;
-	analysis_nodes_end(analysis, node, state);
+	log_analysis_nodes_end(analysis, node, state);
 }
 
 /* Gone without a free: its place was allocated again. */
-static void analysis_replace(struct analysis *analysis, struct analysis_node *node)
+static void log_analysis_replace(struct log_analysis *analysis, struct log_analysis_node *node)
 {
-	analysis_subtract(analysis, node);
-	if (node->site != ANALYSIS_NONE)
+	log_analysis_subtract(analysis, node);
+	if (node->site != LOG_ANALYSIS_NONE)
 		analysis->sites[node->site].replaced++;
-	analysis_nodes_end(analysis, node, ANALYSIS_FREED);
+	log_analysis_nodes_end(analysis, node, LOG_ANALYSIS_FREED);
 }
 
-static bool analysis_is_live(const struct analysis_node *node)
+static bool log_analysis_is_live(const struct log_analysis_node *node)
 {
-	return node && node->state == ANALYSIS_LIVE;
+	return node && node->state == LOG_ANALYSIS_LIVE;
 }
 
 /* A live node of the same place with another process. */
-static struct analysis_node *analysis_other_process(struct analysis *analysis,
-						    const struct analysis_key *key)
+static struct log_analysis_node *log_analysis_other_process(struct log_analysis *analysis,
+							    const struct log_analysis_key *key)
 {
 	uint32_t format = analysis->processes[key->process].format;
-	struct analysis_key other = *key;
+	struct log_analysis_key other = *key;
 
 	/* The newest ones: whoever is meant was there recently. */
-	for (size_t n = 0, i = analysis->process_count; i-- > 0 && n < ANALYSIS_ELSEWHERE; n++) {
-		struct analysis_node *node;
+	for (size_t n = 0, i = analysis->process_count; i-- > 0 && n < LOG_ANALYSIS_ELSEWHERE;
+	     n++) {
+		struct log_analysis_node *node;
 
 		other.process = (uint32_t)i;
 		if (i == key->process || analysis->processes[i].format != format)
 			continue;
-		node = analysis_nodes_find(analysis, &other);
-		if (analysis_is_live(node))
+		node = log_analysis_nodes_find(analysis, &other);
+		if (log_analysis_is_live(node))
 			return node;
 	}
 	return NULL;
 }
 
-static bool analysis_on_other_device(const struct analysis *analysis,
-				     const struct analysis_key *key)
+static bool log_analysis_on_other_device(const struct log_analysis *analysis,
+					 const struct log_analysis_key *key)
 {
-	struct analysis_key other = *key;
+	struct log_analysis_key other = *key;
 
 	for (size_t i = 0; i < analysis->seen_device_count; i++) {
 		other.device = analysis->seen_devices[i];
 		if (other.device != key->device &&
-		    analysis_is_live(analysis_nodes_find(analysis, &other)))
+		    log_analysis_is_live(log_analysis_nodes_find(analysis, &other)))
 			return true;
 	}
 	return false;
 }
 
 /* Live, and allocated again with another size. */
-static int analysis_resize(struct analysis *analysis, const struct analysis_step *step,
-			   struct analysis_node *node)
+static int log_analysis_resize(struct log_analysis *analysis, const struct log_analysis_step *step,
+			       struct log_analysis_node *node)
 {
-	const struct logread_event *event = step->event;
-	int r = analysis_note(analysis, step, ANALYSIS_SIZE_CHANGE, ANALYSIS_WHILE_LIVE, node);
-	struct analysis_key key = step->key;
+	const struct log_reader_event *event = step->event;
+	int r = log_analysis_note(analysis, step, LOG_ANALYSIS_SIZE_CHANGE, LOG_ANALYSIS_WHILE_LIVE,
+				  node);
+	struct log_analysis_key key = step->key;
 	/* What the server still counts of the old one. */
 	uint32_t ghosts = event->refs > 0 ? event->refs - 1 : node->ghosts + node->refs;
 
 	if (r < 0)
 		return r;
-	analysis_replace(analysis, node);
+	log_analysis_replace(analysis, node);
 	key.process = node->process;
 	key.type = node->type; /* the old server kept it, and a line about the size has none */
-	r = analysis_begin(analysis, &(struct analysis_step){event, step->device, key});
-	node = analysis_nodes_find(analysis, &key);
-	if (r == 0 && analysis_is_live(node)) {
+	r = log_analysis_begin(analysis, &(struct log_analysis_step){event, step->device, key});
+	node = log_analysis_nodes_find(analysis, &key);
+	if (r == 0 && log_analysis_is_live(node)) {
 		node->refs = 1;
-		node->ghosts = event->format == LOGREAD_SERVER ? ghosts : 0;
+		node->ghosts = event->format == LOG_READER_SERVER ? ghosts : 0;
 	}
 	return r;
 }
 
 /* The server counts a reference to something. */
-static int analysis_server_ref(struct analysis *analysis, const struct analysis_step *step)
+static int log_analysis_server_ref(struct log_analysis *analysis,
+				   const struct log_analysis_step *step)
 {
-	const struct logread_event *event = step->event;
-	struct analysis_key key = step->key;
-	struct analysis_node *node;
+	const struct log_reader_event *event = step->event;
+	struct log_analysis_key key = step->key;
+	struct log_analysis_node *node;
 
-	key.type = LOGREAD_NO_TYPE;
-	node = analysis_nodes_find(analysis, &key);
-	if (!analysis_is_live(node)) {
-		node = analysis_other_process(analysis, &key);
+	key.type = LOG_READER_NO_TYPE;
+	node = log_analysis_nodes_find(analysis, &key);
+	if (!log_analysis_is_live(node)) {
+		node = log_analysis_other_process(analysis, &key);
 		analysis->merged += node != NULL;
 	}
 	/* The first of its references lie before the log. */
 	if (!node)
-		return analysis_begin(analysis, step);
+		return log_analysis_begin(analysis, step);
 	/* Another size, unless a line before this one has told it already. */
 	if (node->size != event->size)
-		return analysis_resize(analysis, step, node);
+		return log_analysis_resize(analysis, step, node);
 	node->refs = event->refs > node->ghosts ? event->refs - node->ghosts : 1;
 	return 0;
 }
 
-static int analysis_alloc(struct analysis *analysis, const struct analysis_step *step)
+static int log_analysis_alloc(struct log_analysis *analysis, const struct log_analysis_step *step)
 {
-	const struct logread_event *event = step->event;
-	struct analysis_sum *sum = &step->device->sums[event->type];
-	struct analysis_node *node;
+	const struct log_reader_event *event = step->event;
+	struct log_analysis_sum *sum = &step->device->sums[event->type];
+	struct log_analysis_node *node;
 
 	if (event->is_hooked || (event->address == 0 && event->size == 0)) {
 		sum->hooked++;
@@ -221,140 +225,145 @@ static int analysis_alloc(struct analysis *analysis, const struct analysis_step 
 	sum->bytes += event->size;
 	analysis->processes[step->key.process].allocs++;
 	/* Without frees there are no lives. */
-	if (!logread_format_has_frees(event->format))
+	if (!log_reader_format_has_frees(event->format))
 		return 0;
-	if (event->format == LOGREAD_SERVER && event->refs > 1)
-		return analysis_server_ref(analysis, step);
-	node = analysis_nodes_find(analysis, &step->key);
-	if (!analysis_is_live(node))
-		return analysis_begin(analysis, step);
-	if (event->format == LOGREAD_SERVER) {
+	if (event->format == LOG_READER_SERVER && event->refs > 1)
+		return log_analysis_server_ref(analysis, step);
+	node = log_analysis_nodes_find(analysis, &step->key);
+	if (!log_analysis_is_live(node))
+		return log_analysis_begin(analysis, step);
+	if (event->format == LOG_READER_SERVER) {
 		/* It did not know the old one any more; and the application must have freed it. */
-		analysis_replace(analysis, node);
-		return analysis_begin(analysis, step);
+		log_analysis_replace(analysis, node);
+		return log_analysis_begin(analysis, step);
 	}
 	if (node->size != event->size)
-		return analysis_resize(analysis, step, node);
+		return log_analysis_resize(analysis, step, node);
 	node->refs += node->refs < UINT32_MAX;
 	return 0;
 }
 
 /* A free of nothing that lives: why? */
-static int analysis_lost(struct analysis *analysis, const struct analysis_step *step,
-			 struct analysis_node *node)
+static int log_analysis_lost(struct log_analysis *analysis, const struct log_analysis_step *step,
+			     struct log_analysis_node *node)
 {
-	const struct logread_event *event = step->event;
-	enum analysis_cause cause = analysis->forgotten ? ANALYSIS_LONG_AGO : ANALYSIS_BEFORE_LOG;
-	struct analysis_key any = step->key;
+	const struct log_reader_event *event = step->event;
+	enum log_analysis_cause cause =
+		analysis->forgotten ? LOG_ANALYSIS_LONG_AGO : LOG_ANALYSIS_BEFORE_LOG;
+	struct log_analysis_key any = step->key;
 
-	if (node && node->state == ANALYSIS_FREED)
-		return analysis_note(
-			analysis, step, ANALYSIS_DOUBLE_FREE,
-			node->lives > 1 ? ANALYSIS_ADDRESS_REUSE : ANALYSIS_FREED_BEFORE, node);
-	if (event->kind == LOGREAD_ALREADY_FREED)
-		return analysis_note(analysis, step, ANALYSIS_DOUBLE_FREE, ANALYSIS_FREED_BEFORE,
-				     NULL);
+	if (node && node->state == LOG_ANALYSIS_FREED)
+		return log_analysis_note(analysis, step, LOG_ANALYSIS_DOUBLE_FREE,
+					 node->lives > 1 ? LOG_ANALYSIS_ADDRESS_REUSE
+							 : LOG_ANALYSIS_FREED_BEFORE,
+					 node);
+	if (event->kind == LOG_READER_ALREADY_FREED)
+		return log_analysis_note(analysis, step, LOG_ANALYSIS_DOUBLE_FREE,
+					 LOG_ANALYSIS_FREED_BEFORE, NULL);
 	if (event->address == 0) {
 		uint64_t hooked = 0;
 
-		for (size_t i = 0; i < ANALYSIS_TYPES; i++)
+		for (size_t i = 0; i < LOG_ANALYSIS_TYPES; i++)
 			hooked += step->device->sums[i].hooked;
 		if (step->device->hooked_frees < hooked) {
 			step->device->hooked_frees++;
 			return 0;
 		}
 	}
-	any.type = LOGREAD_NO_TYPE;
+	any.type = LOG_READER_NO_TYPE;
 	if (node)
-		cause = ANALYSIS_OWNER_ENDED;
-	else if (analysis_is_live(analysis_nodes_find(analysis, &any)))
-		cause = ANALYSIS_OTHER_TYPE;
-	else if (analysis_other_process(analysis, &step->key))
-		cause = ANALYSIS_OTHER_PROCESS;
-	else if (analysis_on_other_device(analysis, &step->key))
-		cause = ANALYSIS_OTHER_DEVICE;
-	return analysis_note(analysis, step, ANALYSIS_UNKNOWN_FREE, cause, node);
+		cause = LOG_ANALYSIS_OWNER_ENDED;
+	else if (log_analysis_is_live(log_analysis_nodes_find(analysis, &any)))
+		cause = LOG_ANALYSIS_OTHER_TYPE;
+	else if (log_analysis_other_process(analysis, &step->key))
+		cause = LOG_ANALYSIS_OTHER_PROCESS;
+	else if (log_analysis_on_other_device(analysis, &step->key))
+		cause = LOG_ANALYSIS_OTHER_DEVICE;
+	return log_analysis_note(analysis, step, LOG_ANALYSIS_UNKNOWN_FREE, cause, node);
 }
 
 /* The server freed something that it knew. */
-static void analysis_server_free(struct analysis *analysis, const struct analysis_step *step,
-				 struct analysis_node *node)
+static void log_analysis_server_free(struct log_analysis *analysis,
+				     const struct log_analysis_step *step,
+				     struct log_analysis_node *node)
 {
 	uint32_t refs = step->event->refs;
 
 	refs = refs > node->ghosts ? refs - node->ghosts : 0;
 	if (refs == 0)
-		analysis_end(analysis, node, ANALYSIS_FREED);
+		log_analysis_end(analysis, node, LOG_ANALYSIS_FREED);
 	else
 		node->refs = refs;
 }
 
-static int analysis_client_free(struct analysis *analysis, const struct analysis_step *step,
-				struct analysis_node *node)
+static int log_analysis_client_free(struct log_analysis *analysis,
+				    const struct log_analysis_step *step,
+				    struct log_analysis_node *node)
 {
 	int r = 0;
 
 	if (step->event->has_size && step->event->size != node->size)
-		r = analysis_note(analysis, step, ANALYSIS_SIZE_CHANGE, ANALYSIS_AT_FREE, node);
+		r = log_analysis_note(analysis, step, LOG_ANALYSIS_SIZE_CHANGE,
+				      LOG_ANALYSIS_AT_FREE, node);
 	if (--node->refs == 0)
-		analysis_end(analysis, node, ANALYSIS_FREED);
+		log_analysis_end(analysis, node, LOG_ANALYSIS_FREED);
 	return r;
 }
 
-static int analysis_freed(struct analysis *analysis, const struct analysis_step *step)
+static int log_analysis_freed(struct log_analysis *analysis, const struct log_analysis_step *step)
 {
-	const struct logread_event *event = step->event;
-	struct analysis_node *node = analysis_nodes_find(analysis, &step->key);
-	bool is_known = event->kind == LOGREAD_FREE;
+	const struct log_reader_event *event = step->event;
+	struct log_analysis_node *node = log_analysis_nodes_find(analysis, &step->key);
+	bool is_known = event->kind == LOG_READER_FREE;
 	int r;
 
 	/* The pid of such a log is only that of the last process that began to write. */
-	if (!analysis_is_live(node) && event->format == LOGREAD_STACK_TRACE) {
-		struct analysis_node *other = analysis_other_process(analysis, &step->key);
+	if (!log_analysis_is_live(node) && event->format == LOG_READER_STACK_TRACE) {
+		struct log_analysis_node *other = log_analysis_other_process(analysis, &step->key);
 
 		node = other ? other : node;
 	}
-	if (analysis_is_live(node)) {
-		analysis_sum_of(analysis, node)->frees++;
+	if (log_analysis_is_live(node)) {
+		log_analysis_sum_of(analysis, node)->frees++;
 		analysis->processes[node->process].frees++;
-		if (event->format != LOGREAD_SERVER)
-			return analysis_client_free(analysis, step, node);
+		if (event->format != LOG_READER_SERVER)
+			return log_analysis_client_free(analysis, step, node);
 		r = is_known ? 0
-			     : analysis_note(analysis, step, ANALYSIS_UNKNOWN_FREE,
-					     ANALYSIS_RESTART, node);
-		analysis_server_free(analysis, step, node);
+			     : log_analysis_note(analysis, step, LOG_ANALYSIS_UNKNOWN_FREE,
+						 LOG_ANALYSIS_RESTART, node);
+		log_analysis_server_free(analysis, step, node);
 		return r;
 	}
-	if (event->format != LOGREAD_SERVER || !is_known)
-		return analysis_lost(analysis, step, node);
+	if (event->format != LOG_READER_SERVER || !is_known)
+		return log_analysis_lost(analysis, step, node);
 	step->device->sums[node ? node->type : event->type].frees++;
 	analysis->processes[step->key.process].frees++;
 	/* The late free of a buffer that was replaced, taken by the server for one of the new. */
 	if (node && node->ghosts > 0) {
 		node->ghosts--;
-		return analysis_note(analysis, step, ANALYSIS_DOUBLE_FREE, ANALYSIS_ADDRESS_REUSE,
-				     node);
+		return log_analysis_note(analysis, step, LOG_ANALYSIS_DOUBLE_FREE,
+					 LOG_ANALYSIS_ADDRESS_REUSE, node);
 	}
 	step->device->sums[event->type].early_frees++;
 	return 0;
 }
 
-static int analysis_resized(struct analysis *analysis, const struct analysis_step *step)
+static int log_analysis_resized(struct log_analysis *analysis, const struct log_analysis_step *step)
 {
-	struct analysis_node *node = analysis_nodes_find(analysis, &step->key);
+	struct log_analysis_node *node = log_analysis_nodes_find(analysis, &step->key);
 
-	return analysis_is_live(node) && node->size != step->event->size
-		       ? analysis_resize(analysis, step, node)
+	return log_analysis_is_live(node) && node->size != step->event->size
+		       ? log_analysis_resize(analysis, step, node)
 		       : 0;
 }
 
 /* Circular buffers and kernels: only sums are known. */
-static int analysis_counted(const struct analysis_step *step)
+static int log_analysis_counted(const struct log_analysis_step *step)
 {
-	const struct logread_event *event = step->event;
-	struct analysis_sum *sum = &step->device->sums[event->type];
+	const struct log_reader_event *event = step->event;
+	struct log_analysis_sum *sum = &step->device->sums[event->type];
 
-	if (event->kind == LOGREAD_COUNTED_ALLOC) {
+	if (event->kind == LOG_READER_COUNTED_ALLOC) {
 		sum->allocs++;
 		sum->live++;
 		sum->bytes += event->size;
@@ -368,39 +377,40 @@ static int analysis_counted(const struct analysis_step *step)
 	return 0;
 }
 
-static int analysis_dead(struct analysis *analysis, uint32_t row)
+static int log_analysis_dead(struct log_analysis *analysis, uint32_t row)
 {
 	analysis->processes[row].has_ended = true;
 	analysis->processes[row].ended_live = 0;
-	while (analysis->processes[row].live != ANALYSIS_NONE) {
-		struct analysis_node *node = &analysis->nodes[analysis->processes[row].live];
-		int r = analysis_rows_leak(analysis, node, ANALYSIS_PROCESS_ENDED);
+	while (analysis->processes[row].live != LOG_ANALYSIS_NONE) {
+		struct log_analysis_node *node = &analysis->nodes[analysis->processes[row].live];
+		int r = log_analysis_rows_leak(analysis, node, LOG_ANALYSIS_PROCESS_ENDED);
 
 		if (r < 0)
 			return r;
 		analysis->processes[row].ended_live++;
-		analysis_end(analysis, node, ANALYSIS_ENDED);
+		log_analysis_end(analysis, node, LOG_ANALYSIS_ENDED);
 	}
 	return 0;
 }
 
 /* Events that have no device. */
-static int analysis_general(struct analysis *analysis, const struct logread_event *event)
+static int log_analysis_general(struct log_analysis *analysis, const struct log_reader_event *event)
 {
-	struct analysis_process *process;
+	struct log_analysis_process *process;
 	uint32_t row;
 	int r;
 
-	if (event->kind == LOGREAD_REJECTED || event->kind == LOGREAD_STARTED) {
-		*(event->kind == LOGREAD_REJECTED ? &analysis->rejected : &analysis->restarts) += 1;
+	if (event->kind == LOG_READER_REJECTED || event->kind == LOG_READER_STARTED) {
+		*(event->kind == LOG_READER_REJECTED ? &analysis->rejected : &analysis->restarts) +=
+			1;
 		return 0;
 	}
-	r = analysis_rows_process(analysis, event, &row);
-	if (r < 0 || event->kind == LOGREAD_DEAD)
-		return r < 0 ? r : analysis_dead(analysis, row);
+	r = log_analysis_rows_process(analysis, event, &row);
+	if (r < 0 || event->kind == LOG_READER_DEAD)
+		return r < 0 ? r : log_analysis_dead(analysis, row);
 	process = &analysis->processes[row];
 	/* With one device chosen the others' are not missing. */
-	if (event->type == LOGREAD_NO_TYPE && analysis->only_device == ANALYSIS_NONE) {
+	if (event->type == LOG_READER_NO_TYPE && analysis->only_device == LOG_ANALYSIS_NONE) {
 		analysis->unseen += event->count - bits_min(event->count, process->ended_live);
 		process->ended_live = 0;
 	}
@@ -408,21 +418,22 @@ static int analysis_general(struct analysis *analysis, const struct logread_even
 }
 
 /* Events that have a device and a process. */
-static int analysis_device_event(struct analysis *analysis, const struct analysis_step *step)
+static int log_analysis_device_event(struct log_analysis *analysis,
+				     const struct log_analysis_step *step)
 {
-	enum logread_kind kind = step->event->kind;
+	enum log_reader_kind kind = step->event->kind;
 
-	if (kind == LOGREAD_ALLOC)
-		return analysis_alloc(analysis, step);
-	if (kind == LOGREAD_RESIZED)
-		return analysis_resized(analysis, step);
-	return analysis_freed(analysis, step);
+	if (kind == LOG_READER_ALLOC)
+		return log_analysis_alloc(analysis, step);
+	if (kind == LOG_READER_RESIZED)
+		return log_analysis_resized(analysis, step);
+	return log_analysis_freed(analysis, step);
 }
 
-int analysis_take(void *context, const struct logread_event *event)
+int log_analysis_take(void *context, const struct log_reader_event *event)
 {
-	struct analysis *analysis = context;
-	struct analysis_step step = {
+	struct log_analysis *analysis = context;
+	struct log_analysis_step step = {
 		.event = event,
 		.key =
 			{
@@ -435,16 +446,17 @@ int analysis_take(void *context, const struct logread_event *event)
 	};
 	int r;
 
-	if (event->kind == LOGREAD_DEAD || event->kind == LOGREAD_REMOVED ||
-	    event->kind == LOGREAD_REJECTED || event->kind == LOGREAD_STARTED)
-		return analysis_general(analysis, event);
-	if (event->kind == LOGREAD_DESTRUCTOR ||
-	    (analysis->only_device != ANALYSIS_NONE && event->device != analysis->only_device))
+	if (event->kind == LOG_READER_DEAD || event->kind == LOG_READER_REMOVED ||
+	    event->kind == LOG_READER_REJECTED || event->kind == LOG_READER_STARTED)
+		return log_analysis_general(analysis, event);
+	if (event->kind == LOG_READER_DESTRUCTOR ||
+	    (analysis->only_device != LOG_ANALYSIS_NONE && event->device != analysis->only_device))
 		return 0;
-	r = analysis_rows_device(analysis, event, &step.device);
-	if (r == 0 && (event->kind == LOGREAD_COUNTED_ALLOC || event->kind == LOGREAD_COUNTED_FREE))
-		return analysis_counted(&step);
+	r = log_analysis_rows_device(analysis, event, &step.device);
+	if (r == 0 &&
+	    (event->kind == LOG_READER_COUNTED_ALLOC || event->kind == LOG_READER_COUNTED_FREE))
+		return log_analysis_counted(&step);
 	if (r == 0)
-		r = analysis_rows_process(analysis, event, &step.key.process);
-	return r < 0 ? r : analysis_device_event(analysis, &step);
+		r = log_analysis_rows_process(analysis, event, &step.key.process);
+	return r < 0 ? r : log_analysis_device_event(analysis, &step);
 }

@@ -6,14 +6,14 @@
 #include "base/pool.h"
 #include "compat/logs/log-analysis.h"
 
-enum analysis_state {
-	ANALYSIS_UNUSED = 0,
-	ANALYSIS_LIVE,  /* in its process's list */
-	ANALYSIS_FREED, /* in the list of the freed, as are the ended */
-	ANALYSIS_ENDED, /* its process ended before it was freed */
+enum log_analysis_state {
+	LOG_ANALYSIS_UNUSED = 0,
+	LOG_ANALYSIS_LIVE,  /* in its process's list */
+	LOG_ANALYSIS_FREED, /* in the list of the freed, as are the ended */
+	LOG_ANALYSIS_ENDED, /* its process ended before it was freed */
 };
 
-struct analysis_node {
+struct log_analysis_node {
 	uint64_t address, size;
 	uint64_t line;
 	uint32_t process, site;
@@ -28,18 +28,18 @@ struct analysis_node {
 };
 
 /* Numbers of rows, by hash: for rows that are never taken away. */
-struct analysis_lookup {
-	uint32_t *slots; /* ANALYSIS_NONE = empty */
+struct log_analysis_lookup {
+	uint32_t *slots; /* LOG_ANALYSIS_NONE = empty */
 	uint32_t *hashes;
 	size_t capacity, count;
 };
 
-struct analysis {
+struct log_analysis {
 	uint32_t file;
 	uint32_t only_device;
 	uint64_t seed;
 
-	struct analysis_node *nodes;
+	struct log_analysis_node *nodes;
 	size_t node_count, node_capacity;
 	uint32_t *buckets;
 	size_t bucket_count; /* a power of two */
@@ -48,22 +48,22 @@ struct analysis {
 	uint32_t freed_newest, freed_oldest;
 	uint64_t forgotten; /* freed ones */
 
-	struct analysis_process *processes;
+	struct log_analysis_process *processes;
 	size_t process_count, process_capacity;
-	struct analysis_lookup process_lookup;
-	struct analysis_site *sites;
+	struct log_analysis_lookup process_lookup;
+	struct log_analysis_site *sites;
 	size_t site_count, site_capacity;
-	struct analysis_lookup site_lookup;
-	struct analysis_finding *findings;
+	struct log_analysis_lookup site_lookup;
+	struct log_analysis_finding *findings;
 	size_t finding_count, finding_capacity;
-	struct analysis_lookup finding_lookup;
-	struct analysis_leak *leaks;
+	struct log_analysis_lookup finding_lookup;
+	struct log_analysis_leak *leaks;
 	size_t leak_count, leak_capacity;
 	struct pool texts;
 	size_t text_bytes; /* in there */
 
-	struct analysis_device *devices[LOGREAD_FORMATS][BOOK_DEVICES];
-	uint32_t seen_devices[ANALYSIS_ELSEWHERE]; /* the first of them, all formats */
+	struct log_analysis_device *devices[LOG_READER_FORMATS][BOOK_DEVICES];
+	uint32_t seen_devices[LOG_ANALYSIS_ELSEWHERE]; /* the first of them, all formats */
 	size_t seen_device_count;
 
 	uint64_t rejected, restarts, merged, unseen, dropped;
@@ -71,43 +71,44 @@ struct analysis {
 };
 
 /* Which node is meant. */
-struct analysis_key {
+struct log_analysis_key {
 	uint64_t address;
 	uint32_t process;
 	uint32_t device;
-	uint32_t type; /* or LOGREAD_NO_TYPE, which is like every other */
+	uint32_t type; /* or LOG_READER_NO_TYPE, which is like every other */
 	bool has_size;
 	uint64_t size; /* decides between several */
 };
 
-void analysis_nodes_init(struct analysis *analysis);
+void log_analysis_nodes_init(struct log_analysis *analysis);
 
 /* The best one: alive before freed, of that size before others. NULL if there is none. */
-struct analysis_node *analysis_nodes_find(const struct analysis *analysis,
-					  const struct analysis_key *key);
+struct log_analysis_node *log_analysis_nodes_find(const struct log_analysis *analysis,
+						  const struct log_analysis_key *key);
 
 /* A node for a new life: the freed one of that key, or a new one. -ENOMEM; -ENOSPC: too many live. */
-int analysis_nodes_begin(struct analysis *analysis, const struct analysis_key *key,
-			 struct analysis_node **ret_node);
+int log_analysis_nodes_begin(struct log_analysis *analysis, const struct log_analysis_key *key,
+			     struct log_analysis_node **ret_node);
 
 /* The end of a life; the node stays for a while, as @state. */
-void analysis_nodes_end(struct analysis *analysis, struct analysis_node *node,
-			enum analysis_state state);
+void log_analysis_nodes_end(struct log_analysis *analysis, struct log_analysis_node *node,
+			    enum log_analysis_state state);
 
-/* Rows, made when they are first asked for. A row beyond the maximum is ANALYSIS_NONE. 0 or -ENOMEM. */
-int analysis_rows_process(struct analysis *analysis, const struct logread_event *event,
-			  uint32_t *ret_row);
-int analysis_rows_site(struct analysis *analysis, const struct logread_event *event,
-		       uint32_t *ret_row);
-int analysis_rows_device(struct analysis *analysis, const struct logread_event *event,
-			 struct analysis_device **ret_device);
+/* Rows, made when they are first asked for. A row beyond the maximum is LOG_ANALYSIS_NONE. 0 or -ENOMEM. */
+int log_analysis_rows_process(struct log_analysis *analysis, const struct log_reader_event *event,
+			      uint32_t *ret_row);
+int log_analysis_rows_site(struct log_analysis *analysis, const struct log_reader_event *event,
+			   uint32_t *ret_row);
+int log_analysis_rows_device(struct log_analysis *analysis, const struct log_reader_event *event,
+			     struct log_analysis_device **ret_device);
 
 /* Adds a finding: one row for all of its kind, cause and place. */
-int analysis_rows_find(struct analysis *analysis, const struct analysis_finding *finding);
+int log_analysis_rows_find(struct log_analysis *analysis,
+			   const struct log_analysis_finding *finding);
 
 /* Adds a leak, which is still a live node. */
-int analysis_rows_leak(struct analysis *analysis, const struct analysis_node *node,
-		       enum analysis_how how);
+int log_analysis_rows_leak(struct log_analysis *analysis, const struct log_analysis_node *node,
+			   enum log_analysis_how how);
 
-void analysis_rows_sort(struct analysis *analysis);
-void analysis_rows_deinit(struct analysis *analysis);
+void log_analysis_rows_sort(struct log_analysis *analysis);
+void log_analysis_rows_deinit(struct log_analysis *analysis);

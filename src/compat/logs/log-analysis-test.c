@@ -12,28 +12,28 @@
 #include "base/unit.h"
 #include "compat/logs/log-analysis.h"
 
-static struct analysis *analysis;
-static struct analysis_result result;
+static struct log_analysis *analysis;
+static struct log_analysis_result result;
 
 static void analyze(const char *text)
 {
-	struct logread *log;
+	struct log_reader *log;
 
-	assert(analysis_new(&analysis) == 0);
-	assert(logread_new(&log, analysis_take, analysis) == 0);
-	assert(logread_feed(log, text, strlen(text)) == 0);
-	assert(logread_finish(log) == 0);
-	assert(logread_counts(log)->damaged == 0);
-	logread_free(log);
-	assert(analysis_finish(analysis, &result) == 0);
+	assert(log_analysis_new(&analysis) == 0);
+	assert(log_reader_new(&log, log_analysis_take, analysis) == 0);
+	assert(log_reader_feed(log, text, strlen(text)) == 0);
+	assert(log_reader_finish(log) == 0);
+	assert(log_reader_counts(log)->damaged == 0);
+	log_reader_free(log);
+	assert(log_analysis_finish(analysis, &result) == 0);
 }
 
 static void done(void)
 {
-	analysis = analysis_free(analysis);
+	analysis = log_analysis_free(analysis);
 }
 
-static bool found(size_t row, enum analysis_kind kind, enum analysis_cause cause)
+static bool found(size_t row, enum log_analysis_kind kind, enum log_analysis_cause cause)
 {
 	return row < result.finding_count && result.findings[row].kind == kind &&
 	       result.findings[row].cause == cause;
@@ -55,7 +55,7 @@ UNIT(balanced_log_has_no_leaks)
 {
 	analyze(NEW("1", "10", "0", "0x1") FREED("1", "0x1", "0", "10"));
 	assert(result.leak_count == 0 && result.finding_count == 0 && result.is_exact);
-	assert(result.devices[LOGREAD_SERVER][0]->sums[0].peak_bytes == 10);
+	assert(result.devices[LOG_READER_SERVER][0]->sums[0].peak_bytes == 10);
 	done();
 }
 
@@ -66,9 +66,9 @@ UNIT(a_free_after_address_reuse_is_a_double_free)
 			NEW("1", "98304", "2", "25718784") FREED("1", "25718784", "2", "98304")
 				UNKNOWN("1", "25718784", "2"));
 	assert(result.leak_count == 0 && result.finding_count == 1);
-	assert(found(0, ANALYSIS_DOUBLE_FREE, ANALYSIS_ADDRESS_REUSE));
+	assert(found(0, LOG_ANALYSIS_DOUBLE_FREE, LOG_ANALYSIS_ADDRESS_REUSE));
 	assert(result.findings[0].line == 5 && result.findings[0].size == 98304);
-	assert(result.devices[LOGREAD_SERVER][2]->sums[0].reuses == 1);
+	assert(result.devices[LOG_READER_SERVER][2]->sums[0].reuses == 1);
 	done();
 }
 
@@ -78,13 +78,13 @@ UNIT(a_missed_free_is_found_as_a_size_change)
 	analyze(NEW("1", "524288", "2", "0x1") REF("1", "98304", "2", "0x1", "2")
 			LESS("1", "0x1", "2", "524288", "1"));
 	assert(result.leak_count == 0 && result.finding_count == 1);
-	assert(found(0, ANALYSIS_SIZE_CHANGE, ANALYSIS_WHILE_LIVE));
+	assert(found(0, LOG_ANALYSIS_SIZE_CHANGE, LOG_ANALYSIS_WHILE_LIVE));
 	assert(result.findings[0].size == 524288 && result.findings[0].other_size == 98304);
 	done();
 	analyze(NEW("1", "524288", "2", "0x1") REF("1", "98304", "2", "0x1", "2")
 			LESS("1", "0x1", "2", "524288", "1") FREED("1", "0x1", "2", "524288"));
 	assert(result.leak_count == 0 && result.finding_count == 2);
-	assert(found(0, ANALYSIS_DOUBLE_FREE, ANALYSIS_ADDRESS_REUSE));
+	assert(found(0, LOG_ANALYSIS_DOUBLE_FREE, LOG_ANALYSIS_ADDRESS_REUSE));
 	done();
 }
 
@@ -99,8 +99,8 @@ UNIT(size_changes_of_the_enhanced_server_are_read)
 							   "FREED buffer 0x7 on device 0 "
 							   "(allocs=1 frees=1)\n");
 	assert(result.finding_count == 2);
-	assert(found(0, ANALYSIS_DOUBLE_FREE, ANALYSIS_FREED_BEFORE));
-	assert(found(1, ANALYSIS_SIZE_CHANGE, ANALYSIS_WHILE_LIVE));
+	assert(found(0, LOG_ANALYSIS_DOUBLE_FREE, LOG_ANALYSIS_FREED_BEFORE));
+	assert(found(1, LOG_ANALYSIS_SIZE_CHANGE, LOG_ANALYSIS_WHILE_LIVE));
 	assert(result.findings[1].count == 1 && result.leak_count == 0);
 	done();
 }
@@ -110,7 +110,7 @@ UNIT(unreleased_references_are_leaks)
 	analyze(NEW("1", "10", "0", "0x1") REF("1", "10", "0", "0x1", "2")
 			LESS("1", "0x1", "0", "10", "1"));
 	assert(result.leak_count == 1 && result.leaks[0].refs == 1);
-	assert(result.leaks[0].how == ANALYSIS_END_OF_LOG && result.leaks[0].line == 1);
+	assert(result.leaks[0].how == LOG_ANALYSIS_END_OF_LOG && result.leaks[0].line == 1);
 	done();
 }
 
@@ -125,15 +125,15 @@ UNIT(unknown_frees_have_a_cause)
 						   UNKNOWN("4", "0x4", "0")
 							   FREED("4", "0x77", "0", "10"));
 	assert(result.finding_count == 5);
-	assert(found(0, ANALYSIS_UNKNOWN_FREE, ANALYSIS_OTHER_DEVICE));
-	assert(found(1, ANALYSIS_UNKNOWN_FREE, ANALYSIS_OTHER_PROCESS));
-	assert(found(2, ANALYSIS_UNKNOWN_FREE, ANALYSIS_BEFORE_LOG));
-	assert(found(3, ANALYSIS_UNKNOWN_FREE, ANALYSIS_OWNER_ENDED));
-	assert(found(4, ANALYSIS_UNKNOWN_FREE, ANALYSIS_RESTART));
+	assert(found(0, LOG_ANALYSIS_UNKNOWN_FREE, LOG_ANALYSIS_OTHER_DEVICE));
+	assert(found(1, LOG_ANALYSIS_UNKNOWN_FREE, LOG_ANALYSIS_OTHER_PROCESS));
+	assert(found(2, LOG_ANALYSIS_UNKNOWN_FREE, LOG_ANALYSIS_BEFORE_LOG));
+	assert(found(3, LOG_ANALYSIS_UNKNOWN_FREE, LOG_ANALYSIS_OWNER_ENDED));
+	assert(found(4, LOG_ANALYSIS_UNKNOWN_FREE, LOG_ANALYSIS_RESTART));
 	assert(result.unseen == 2 && result.leak_count == 2);
-	assert(result.leaks[0].how == ANALYSIS_END_OF_LOG && result.leaks[0].address == 1);
-	assert(result.leaks[1].how == ANALYSIS_PROCESS_ENDED && result.leaks[1].address == 3);
-	assert(result.devices[LOGREAD_SERVER][0]->sums[LOGREAD_NO_TYPE].early_frees == 1);
+	assert(result.leaks[0].how == LOG_ANALYSIS_END_OF_LOG && result.leaks[0].address == 1);
+	assert(result.leaks[1].how == LOG_ANALYSIS_PROCESS_ENDED && result.leaks[1].address == 3);
+	assert(result.devices[LOG_READER_SERVER][0]->sums[LOG_READER_NO_TYPE].early_frees == 1);
 	done();
 }
 
@@ -150,7 +150,8 @@ UNIT(types_share_addresses)
 	done();
 	analyze(RECORD("ALLOCATED", "0", "0x1", "20 bytes", "L1")
 			RECORD("DEALLOCATED", "0", "0x1", "unknown", "DRAM"));
-	assert(found(0, ANALYSIS_UNKNOWN_FREE, ANALYSIS_OTHER_TYPE) && result.leak_count == 1);
+	assert(found(0, LOG_ANALYSIS_UNKNOWN_FREE, LOG_ANALYSIS_OTHER_TYPE) &&
+	       result.leak_count == 1);
 	done();
 }
 
@@ -208,23 +209,23 @@ UNIT(leaks_are_grouped_by_call_site)
 /* More freed buffers than are remembered: the first are forgotten, and the cause says so. */
 UNIT(oldest_freed_buffers_are_forgotten)
 {
-	struct logread_event event = {.has_pid = true, .pid = 1, .has_size = true, .size = 8};
+	struct log_reader_event event = {.has_pid = true, .pid = 1, .has_size = true, .size = 8};
 
-	assert(analysis_new(&analysis) == 0);
-	for (uint64_t i = 1; i <= ANALYSIS_FREED_MAX + 1000; i++) {
+	assert(log_analysis_new(&analysis) == 0);
+	for (uint64_t i = 1; i <= LOG_ANALYSIS_FREED_MAX + 1000; i++) {
 		event.address = i << 12;
-		event.kind = LOGREAD_ALLOC;
-		assert(analysis_take(analysis, &event) == 0);
-		event.kind = LOGREAD_FREE;
-		assert(analysis_take(analysis, &event) == 0);
+		event.kind = LOG_READER_ALLOC;
+		assert(log_analysis_take(analysis, &event) == 0);
+		event.kind = LOG_READER_FREE;
+		assert(log_analysis_take(analysis, &event) == 0);
 	}
-	event.kind = LOGREAD_UNKNOWN_FREE;
-	assert(analysis_take(analysis, &event) == 0); /* the last */
+	event.kind = LOG_READER_UNKNOWN_FREE;
+	assert(log_analysis_take(analysis, &event) == 0); /* the last */
 	event.address = 1 << 12;
-	assert(analysis_take(analysis, &event) == 0); /* the first */
-	assert(analysis_finish(analysis, &result) == 0);
-	assert(found(0, ANALYSIS_DOUBLE_FREE, ANALYSIS_FREED_BEFORE));
-	assert(found(1, ANALYSIS_UNKNOWN_FREE, ANALYSIS_LONG_AGO));
+	assert(log_analysis_take(analysis, &event) == 0); /* the first */
+	assert(log_analysis_finish(analysis, &result) == 0);
+	assert(found(0, LOG_ANALYSIS_DOUBLE_FREE, LOG_ANALYSIS_FREED_BEFORE));
+	assert(found(1, LOG_ANALYSIS_UNKNOWN_FREE, LOG_ANALYSIS_LONG_AGO));
 	assert(result.leak_count == 0);
 	done();
 }
@@ -353,25 +354,26 @@ static void step_debug(struct model *model, bool is_free)
 
 static void compare(const struct model *model)
 {
-	uint64_t count[ANALYSIS_KINDS] = {0}, reuse = 0, leaks = 0;
+	uint64_t count[LOG_ANALYSIS_KINDS] = {0}, reuse = 0, leaks = 0;
 
 	for (size_t i = 0; i < result.finding_count; i++) {
-		const struct analysis_finding *finding = &result.findings[i];
+		const struct log_analysis_finding *finding = &result.findings[i];
 
 		count[finding->kind] += finding->count;
-		if (finding->cause == ANALYSIS_ADDRESS_REUSE)
+		if (finding->cause == LOG_ANALYSIS_ADDRESS_REUSE)
 			reuse += finding->count;
 	}
-	assert(count[ANALYSIS_DOUBLE_FREE] == model->double_frees && reuse == model->reuse);
-	assert(count[ANALYSIS_UNKNOWN_FREE] == model->unknown_frees);
-	assert(count[ANALYSIS_SIZE_CHANGE] == model->size_changes);
+	assert(count[LOG_ANALYSIS_DOUBLE_FREE] == model->double_frees && reuse == model->reuse);
+	assert(count[LOG_ANALYSIS_UNKNOWN_FREE] == model->unknown_frees);
+	assert(count[LOG_ANALYSIS_SIZE_CHANGE] == model->size_changes);
 	for (size_t i = 0; i < sizeof(model->places) / sizeof(struct page_cursor); i++)
 		leaks += (&model->places[0][0][0][0])[i].refs > 0;
 	assert(result.leak_count == leaks);
 	for (size_t i = 0; i < result.leak_count; i++) {
-		const struct analysis_leak *leak = &result.leaks[i];
+		const struct log_analysis_leak *leak = &result.leaks[i];
 		uint32_t pid = result.processes[leak->process].pid;
-		uint64_t a = leak->format == LOGREAD_SERVER ? leak->address >> 12 : leak->address;
+		uint64_t a =
+			leak->format == LOG_READER_SERVER ? leak->address >> 12 : leak->address;
 		const struct page_cursor *place =
 			&model->places[pid ? pid - 1 : 0][leak->device][leak->type][a - 1];
 
@@ -389,7 +391,7 @@ static void play(uint32_t format, uint64_t seed)
 	assert(model->text);
 	model->text[0] = '\0';
 	for (uint32_t i = 0; i < STEPS; i++) {
-		if (format == LOGREAD_SERVER)
+		if (format == LOG_READER_SERVER)
 			step_server(model, seed % 2);
 		else
 			step_debug(model, draw(model, 2));
@@ -404,11 +406,11 @@ static void play(uint32_t format, uint64_t seed)
 UNIT(random_server_logs_match_a_model)
 {
 	for (uint64_t seed = 1; seed <= 200; seed++)
-		play(LOGREAD_SERVER, seed);
+		play(LOG_READER_SERVER, seed);
 }
 
 UNIT(random_buffer_logs_match_a_model)
 {
 	for (uint64_t seed = 1; seed <= 200; seed++)
-		play(LOGREAD_BUFFER_DEBUG, seed);
+		play(LOG_READER_BUFFER_DEBUG, seed);
 }

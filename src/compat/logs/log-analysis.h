@@ -9,7 +9,7 @@
  * life begins with an allocation and ends with its last free. Formats are kept apart: two logs of one run
  * tell the same events twice.
  *
- * Memory: one node for each live buffer, one for each of the last ANALYSIS_FREED_MAX that were freed (so
+ * Memory: one node for each live buffer, one for each of the last LOG_ANALYSIS_FREED_MAX that were freed (so
  * that a second free is known as one), one row for each call site, process and finding. Each has a
  * maximum; what is beyond it is still counted, and the result says that it is not exact.
  */
@@ -20,62 +20,63 @@
 
 #include "compat/logs/log-reader.h"
 
-#define ANALYSIS_LIVE_MAX (1u << 24)
-#define ANALYSIS_FREED_MAX (1u << 18)
-#define ANALYSIS_LEAKS_MAX (1u << 20)
-#define ANALYSIS_FINDINGS_MAX (1u << 16)
-#define ANALYSIS_SITES_MAX (1u << 14)
-#define ANALYSIS_TEXT_MAX (64u << 20) /* bytes of all stacks */
-#define ANALYSIS_PROCESSES_MAX (1u << 16)
-#define ANALYSIS_ELSEWHERE 64u /* devices, and processes, that an unknown free is compared with */
+#define LOG_ANALYSIS_LIVE_MAX (1u << 24)
+#define LOG_ANALYSIS_FREED_MAX (1u << 18)
+#define LOG_ANALYSIS_LEAKS_MAX (1u << 20)
+#define LOG_ANALYSIS_FINDINGS_MAX (1u << 16)
+#define LOG_ANALYSIS_SITES_MAX (1u << 14)
+#define LOG_ANALYSIS_TEXT_MAX (64u << 20) /* bytes of all stacks */
+#define LOG_ANALYSIS_PROCESSES_MAX (1u << 16)
+#define LOG_ANALYSIS_ELSEWHERE \
+	64u /* devices, and processes, that an unknown free is compared with */
 
-#define ANALYSIS_NONE UINT32_MAX
+#define LOG_ANALYSIS_NONE UINT32_MAX
 
 /* Types, and one for what the log does not tell. */
-#define ANALYSIS_TYPES (BOOK_TYPES + 1)
+#define LOG_ANALYSIS_TYPES (BOOK_TYPES + 1)
 
-enum analysis_how {
-	ANALYSIS_END_OF_LOG = 0,    /* alive when the log ends; its process may still use it */
-	ANALYSIS_PROCESS_ENDED = 1, /* its process ended before it was freed */
+enum log_analysis_how {
+	LOG_ANALYSIS_END_OF_LOG = 0,    /* alive when the log ends; its process may still use it */
+	LOG_ANALYSIS_PROCESS_ENDED = 1, /* its process ended before it was freed */
 };
 
-enum analysis_kind {
-	ANALYSIS_DOUBLE_FREE = 0,
-	ANALYSIS_UNKNOWN_FREE = 1,
-	ANALYSIS_SIZE_CHANGE = 2,
-	ANALYSIS_KINDS = 3,
+enum log_analysis_kind {
+	LOG_ANALYSIS_DOUBLE_FREE = 0,
+	LOG_ANALYSIS_UNKNOWN_FREE = 1,
+	LOG_ANALYSIS_SIZE_CHANGE = 2,
+	LOG_ANALYSIS_KINDS = 3,
 };
 
-enum analysis_cause {
+enum log_analysis_cause {
 	/* of double frees */
-	ANALYSIS_FREED_BEFORE,  /* allocated once, freed twice */
-	ANALYSIS_ADDRESS_REUSE, /* the address had several lives: an old owner freed it again */
+	LOG_ANALYSIS_FREED_BEFORE,  /* allocated once, freed twice */
+	LOG_ANALYSIS_ADDRESS_REUSE, /* the address had several lives: an old owner freed it again */
 	/* of unknown frees */
-	ANALYSIS_BEFORE_LOG,    /* never seen: allocated before the log began, or never at all */
-	ANALYSIS_LONG_AGO,      /* likewise, or so long ago that it is forgotten here */
-	ANALYSIS_RESTART,       /* a good free; the server did not know the buffer any more */
-	ANALYSIS_OWNER_ENDED,   /* its process was taken for dead, and the buffer removed */
-	ANALYSIS_OTHER_TYPE,    /* something of another type lives there */
-	ANALYSIS_OTHER_DEVICE,  /* that address lives on another device */
-	ANALYSIS_OTHER_PROCESS, /* another process has it */
+	LOG_ANALYSIS_BEFORE_LOG,   /* never seen: allocated before the log began, or never at all */
+	LOG_ANALYSIS_LONG_AGO,     /* likewise, or so long ago that it is forgotten here */
+	LOG_ANALYSIS_RESTART,      /* a good free; the server did not know the buffer any more */
+	LOG_ANALYSIS_OWNER_ENDED,  /* its process was taken for dead, and the buffer removed */
+	LOG_ANALYSIS_OTHER_TYPE,   /* something of another type lives there */
+	LOG_ANALYSIS_OTHER_DEVICE, /* that address lives on another device */
+	LOG_ANALYSIS_OTHER_PROCESS, /* another process has it */
 	/* of size changes */
-	ANALYSIS_WHILE_LIVE, /* allocated again while alive: a free is missing in between */
-	ANALYSIS_AT_FREE,    /* freed with another size than allocated */
-	ANALYSIS_CAUSES,
+	LOG_ANALYSIS_WHILE_LIVE, /* allocated again while alive: a free is missing in between */
+	LOG_ANALYSIS_AT_FREE,    /* freed with another size than allocated */
+	LOG_ANALYSIS_CAUSES,
 };
 
-struct analysis_leak {
+struct log_analysis_leak {
 	uint64_t address, size;
 	uint64_t line;
 	uint32_t process; /* number of a row */
-	uint32_t site;    /* number of a row, or ANALYSIS_NONE */
+	uint32_t site;    /* number of a row, or LOG_ANALYSIS_NONE */
 	uint32_t refs;
 	uint32_t device;
 	uint32_t file;
 	uint8_t type, format, how;
 };
 
-struct analysis_finding {
+struct log_analysis_finding {
 	uint64_t address;
 	uint64_t size, other_size; /* as allocated, 0 = not known; of a size change: the new one */
 	uint64_t count;
@@ -86,7 +87,7 @@ struct analysis_finding {
 	uint8_t type, format, kind, cause;
 };
 
-struct analysis_site {
+struct log_analysis_site {
 	const char *stack; /* lines */
 	uint64_t allocs, frees;
 	uint64_t replaced; /* allocated again at the same place, without a free */
@@ -96,20 +97,20 @@ struct analysis_site {
 };
 
 /* Of one format, device and type. */
-struct analysis_sum {
+struct log_analysis_sum {
 	uint64_t allocs, frees, bytes;
 	uint64_t live, live_bytes, peak_bytes;
 	uint64_t leaks, leaked_bytes;
-	uint64_t found[ANALYSIS_KINDS];
+	uint64_t found[LOG_ANALYSIS_KINDS];
 	uint64_t reuses;      /* allocations of an address that had been freed */
 	uint64_t early_frees; /* of buffers that the server knew and this log does not */
 	uint64_t hooked;
 };
 
-struct analysis_process {
+struct log_analysis_process {
 	uint64_t allocs, frees;
 	uint64_t leaks, leaked_bytes;
-	uint64_t found[ANALYSIS_KINDS];
+	uint64_t found[LOG_ANALYSIS_KINDS];
 	uint64_t ended_live; /* taken from it at its end, until it is told how many there were */
 	uint32_t pid;
 	uint32_t format;
@@ -118,24 +119,25 @@ struct analysis_process {
 	uint32_t live; /* its nodes, newest first */
 };
 
-struct analysis_device {
-	struct analysis_sum sums[ANALYSIS_TYPES];
+struct log_analysis_device {
+	struct log_analysis_sum sums[LOG_ANALYSIS_TYPES];
 	uint64_t hooked_frees;
 };
 
-struct analysis;
+struct log_analysis;
 
 /* What is there to read once it is finished. Rows of leaks: largest first; of findings: most serious first. */
-struct analysis_result {
-	const struct analysis_leak *leaks;
+struct log_analysis_result {
+	const struct log_analysis_leak *leaks;
 	size_t leak_count;
-	const struct analysis_finding *findings;
+	const struct log_analysis_finding *findings;
 	size_t finding_count;
-	const struct analysis_site *sites;
+	const struct log_analysis_site *sites;
 	size_t site_count;
-	const struct analysis_process *processes;
+	const struct log_analysis_process *processes;
 	size_t process_count;
-	struct analysis_device *const (*devices)[BOOK_DEVICES]; /* [format][device], NULL = none */
+	struct log_analysis_device *const (
+		*devices)[BOOK_DEVICES]; /* [format][device], NULL = none */
 	uint64_t rejected, restarts;
 	uint64_t merged; /* references of one process to another's buffer, as old servers counted */
 	uint64_t unseen; /* buffers of ended processes that were allocated before the log */
@@ -144,18 +146,18 @@ struct analysis_result {
 };
 
 /* 0 or -ENOMEM. */
-int analysis_new(struct analysis **ret_analysis);
-struct analysis *analysis_free(struct analysis *analysis);
+int log_analysis_new(struct log_analysis **ret_analysis);
+struct log_analysis *log_analysis_free(struct log_analysis *analysis);
 
-/* Which file the next events are from, and which device alone counts (ANALYSIS_NONE = all). */
-void analysis_set_file(struct analysis *analysis, uint32_t file);
-void analysis_only_device(struct analysis *analysis, uint32_t device);
+/* Which file the next events are from, and which device alone counts (LOG_ANALYSIS_NONE = all). */
+void log_analysis_set_file(struct log_analysis *analysis, uint32_t file);
+void log_analysis_only_device(struct log_analysis *analysis, uint32_t device);
 
-/* A logread_take, with the analysis as its context. 0 or -ENOMEM. */
-int analysis_take(void *context, const struct logread_event *event);
+/* A log_reader_take, with the analysis as its context. 0 or -ENOMEM. */
+int log_analysis_take(void *context, const struct log_reader_event *event);
 
 /* After the last event. @ret_result lives as long as the analysis. 0 or -ENOMEM. */
-int analysis_finish(struct analysis *analysis, struct analysis_result *ret_result);
+int log_analysis_finish(struct log_analysis *analysis, struct log_analysis_result *ret_result);
 
-const char *analysis_kind_name(enum analysis_kind kind);    /* "double_free" */
-const char *analysis_cause_name(enum analysis_cause cause); /* "address_reuse" */
+const char *log_analysis_kind_name(enum log_analysis_kind kind);    /* "double_free" */
+const char *log_analysis_cause_name(enum log_analysis_cause cause); /* "address_reuse" */

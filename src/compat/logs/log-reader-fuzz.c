@@ -9,18 +9,18 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(const struct analysis_result *result)
+static void check(const struct log_analysis_result *result)
 {
 	uint64_t leaks = 0, bytes = 0, found = 0, row_bytes = 0, row_found = 0;
 
-	for (size_t f = 0; f < LOGREAD_FORMATS; f++) {
+	for (size_t f = 0; f < LOG_READER_FORMATS; f++) {
 		for (size_t d = 0; d < BOOK_DEVICES; d++) {
-			const struct analysis_device *device = result->devices[f][d];
+			const struct log_analysis_device *device = result->devices[f][d];
 
-			for (size_t t = 0; device && t < ANALYSIS_TYPES; t++) {
+			for (size_t t = 0; device && t < LOG_ANALYSIS_TYPES; t++) {
 				leaks += device->sums[t].leaks;
 				bytes += device->sums[t].leaked_bytes;
-				for (size_t k = 0; k < ANALYSIS_KINDS; k++)
+				for (size_t k = 0; k < LOG_ANALYSIS_KINDS; k++)
 					found += device->sums[t].found[k];
 			}
 		}
@@ -37,19 +37,19 @@ static void check(const struct analysis_result *result)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *text = (const char *)data;
-	struct analysis_result result;
-	struct analysis *analysis;
-	struct logread *log;
+	struct log_analysis_result result;
+	struct log_analysis *analysis;
+	struct log_reader *log;
 	size_t half = size / 2;
 
-	assert(analysis_new(&analysis) == 0);
-	assert(logread_new(&log, analysis_take, analysis) == 0);
-	assert(logread_feed(log, text, half) == 0);
-	assert(logread_feed(log, text + half, size - half) == 0);
-	assert(logread_finish(log) == 0);
-	assert(analysis_finish(analysis, &result) == 0);
+	assert(log_analysis_new(&analysis) == 0);
+	assert(log_reader_new(&log, log_analysis_take, analysis) == 0);
+	assert(log_reader_feed(log, text, half) == 0);
+	assert(log_reader_feed(log, text + half, size - half) == 0);
+	assert(log_reader_finish(log) == 0);
+	assert(log_analysis_finish(analysis, &result) == 0);
 	check(&result);
-	logread_free(log);
-	analysis_free(analysis);
+	log_reader_free(log);
+	log_analysis_free(analysis);
 	return 0;
 }

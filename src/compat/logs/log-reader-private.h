@@ -5,62 +5,62 @@
 
 #include "compat/logs/log-reader.h"
 
-enum logread_outcome {
-	LOGREAD_OTHER = 0,   /* nothing of ours */
-	LOGREAD_TAKEN = 1,   /* an event, filled in; or a part of one */
-	LOGREAD_DAMAGED = 2, /* looks like an event, and is none */
+enum log_reader_outcome {
+	LOG_READER_OTHER = 0,   /* nothing of ours */
+	LOG_READER_TAKEN = 1,   /* an event, filled in; or a part of one */
+	LOG_READER_DAMAGED = 2, /* looks like an event, and is none */
 };
 
 /* The part of a record of several lines that has been seen. */
-struct logread_record {
+struct log_reader_record {
 	bool is_open;
 	bool has_device, has_address;
 	bool in_stack;
-	struct logread_event event;
+	struct log_reader_event event;
 	size_t stack_length;
-	char stack[LOGREAD_STACK_MAX];
+	char stack[LOG_READER_STACK_MAX];
 };
 
-struct logread {
-	logread_take take;
+struct log_reader {
+	log_reader_take take;
 	void *context;
-	struct logread_counts counts;
-	struct logread_record record;
+	struct log_reader_counts counts;
+	struct log_reader_record record;
 	bool has_pid; /* of the last header of a stack_trace log */
 	uint32_t pid;
 	bool is_cut; /* the line is longer than there is room for */
 	size_t length;
-	char line[LOGREAD_LINE_MAX + 1];
+	char line[LOG_READER_LINE_MAX + 1];
 };
 
 /* Moves on over a text or a number, or stays and says false. Lines end in NUL. */
-bool logread_eat(const char **at, const char *text);
-bool logread_eat_number(const char **at, uint64_t *ret_value); /* decimal */
-bool logread_eat_small(const char **at, uint32_t *ret_value);  /* decimal, up to INT32_MAX */
-bool logread_eat_id(const char **at, uint64_t *ret_value);     /* decimal, or hexadecimal with 0x */
-bool logread_eat_device(const char **at, uint32_t *ret_device);
+bool log_reader_eat(const char **at, const char *text);
+bool log_reader_eat_number(const char **at, uint64_t *ret_value); /* decimal */
+bool log_reader_eat_small(const char **at, uint32_t *ret_value);  /* decimal, up to INT32_MAX */
+bool log_reader_eat_id(const char **at, uint64_t *ret_value); /* decimal, or hexadecimal with 0x */
+bool log_reader_eat_device(const char **at, uint32_t *ret_device);
 
 /* Whether the line ends in the middle of @text, after @least bytes of it at least. */
-bool logread_is_begun(const char *at, const char *text, size_t least);
+bool log_reader_is_begun(const char *at, const char *text, size_t least);
 
-/* The name of a type up to a blank or the end; one that is no name of ours is LOGREAD_NO_TYPE. */
-bool logread_eat_type(const char **at, uint32_t *ret_type);
+/* The name of a type up to a blank or the end; one that is no name of ours is LOG_READER_NO_TYPE. */
+bool log_reader_eat_type(const char **at, uint32_t *ret_type);
 
 /* Whether a line that is no event shows what the file is, such as a server's statistics. */
-bool logread_is_known_line(const char *line);
+bool log_reader_is_known_line(const char *line);
 
-/* A line of the old server, or of the detailed log. Return: enum logread_outcome. */
-int logread_server_line(const char *line, struct logread_event *ret_event);
-int logread_detailed_line(const char *line, struct logread_event *ret_event);
+/* A line of the old server, or of the detailed log. Return: enum log_reader_outcome. */
+int log_reader_server_line(const char *line, struct log_reader_event *ret_event);
+int log_reader_detailed_line(const char *line, struct log_reader_event *ret_event);
 
 /*
- * A line of a record. LOGREAD_TAKEN: it belongs to one. Before it is looked at anew, a record that it ends
- * goes to logread_put_record().
+ * A line of a record. LOG_READER_TAKEN: it belongs to one. Before it is looked at anew, a record that it ends
+ * goes to log_reader_put_record().
  */
-int logread_record_line(struct logread *log, const char *line, int *ret_outcome);
+int log_reader_record_line(struct log_reader *log, const char *line, int *ret_outcome);
 
 /* Ends the open record, if there is one. 0, or what the taker said. */
-int logread_put_record(struct logread *log);
+int log_reader_put_record(struct log_reader *log);
 
 /* Counts an event and hands it on. */
-int logread_put(struct logread *log, const struct logread_event *event);
+int log_reader_put(struct log_reader *log, const struct log_reader_event *event);

@@ -20,75 +20,75 @@ enum {
 };
 
 /* "Allocated N bytes of TYPE on device D (buffer_id=ID)", or ", ref_count=R)". */
-static bool server_alloc(const char *at, struct logread_event *event)
+static bool server_alloc(const char *at, struct log_reader_event *event)
 {
-	event->kind = LOGREAD_ALLOC;
+	event->kind = LOG_READER_ALLOC;
 	event->has_size = true;
-	return logread_eat_number(&at, &event->size) && logread_eat(&at, " bytes of ") &&
-	       logread_eat_type(&at, &event->type) && logread_eat(&at, " on device ") &&
-	       logread_eat_device(&at, &event->device) && logread_eat(&at, " (buffer_id=") &&
-	       logread_eat_id(&at, &event->address) &&
-	       (!logread_eat(&at, ", ref_count=") || logread_eat_small(&at, &event->refs)) &&
-	       logread_eat(&at, ")") && event->size > 0;
+	return log_reader_eat_number(&at, &event->size) && log_reader_eat(&at, " bytes of ") &&
+	       log_reader_eat_type(&at, &event->type) && log_reader_eat(&at, " on device ") &&
+	       log_reader_eat_device(&at, &event->device) && log_reader_eat(&at, " (buffer_id=") &&
+	       log_reader_eat_id(&at, &event->address) &&
+	       (!log_reader_eat(&at, ", ref_count=") || log_reader_eat_small(&at, &event->refs)) &&
+	       log_reader_eat(&at, ")") && event->size > 0;
 }
 
 /* "Freed buffer ID on device D (N bytes, FINAL)", or "ref_count=R remaining)". */
-static bool server_free(const char *at, struct logread_event *event)
+static bool server_free(const char *at, struct log_reader_event *event)
 {
-	event->kind = LOGREAD_FREE;
+	event->kind = LOG_READER_FREE;
 	event->has_size = true;
-	return logread_eat_id(&at, &event->address) && logread_eat(&at, " on device ") &&
-	       logread_eat_device(&at, &event->device) && logread_eat(&at, " (") &&
-	       logread_eat_number(&at, &event->size) && logread_eat(&at, " bytes, ") &&
-	       (logread_eat(&at, "FINAL)") ||
-		(logread_eat(&at, "ref_count=") && logread_eat_small(&at, &event->refs) &&
-		 logread_eat(&at, " remaining)")));
+	return log_reader_eat_id(&at, &event->address) && log_reader_eat(&at, " on device ") &&
+	       log_reader_eat_device(&at, &event->device) && log_reader_eat(&at, " (") &&
+	       log_reader_eat_number(&at, &event->size) && log_reader_eat(&at, " bytes, ") &&
+	       (log_reader_eat(&at, "FINAL)") ||
+		(log_reader_eat(&at, "ref_count=") && log_reader_eat_small(&at, &event->refs) &&
+		 log_reader_eat(&at, " remaining)")));
 }
 
 /* "ID on device D (...". */
-static bool server_lost(const char *at, enum logread_kind kind, struct logread_event *event)
+static bool server_lost(const char *at, enum log_reader_kind kind, struct log_reader_event *event)
 {
 	event->kind = kind;
-	return logread_eat_id(&at, &event->address) && logread_eat(&at, " on device ") &&
-	       logread_eat_device(&at, &event->device) && (*at == '\0' || *at == ' ');
+	return log_reader_eat_id(&at, &event->address) && log_reader_eat(&at, " on device ") &&
+	       log_reader_eat_device(&at, &event->device) && (*at == '\0' || *at == ' ');
 }
 
 /* "old=A new=B (buffer_id=ID, device=D)". */
-static bool server_resized(const char *at, struct logread_event *event)
+static bool server_resized(const char *at, struct log_reader_event *event)
 {
 	uint64_t old;
 
-	event->kind = LOGREAD_RESIZED;
+	event->kind = LOG_READER_RESIZED;
 	event->has_size = true;
-	return logread_eat(&at, "old=") && logread_eat_number(&at, &old) &&
-	       logread_eat(&at, " new=") && logread_eat_number(&at, &event->size) &&
-	       logread_eat(&at, " (buffer_id=") && logread_eat_id(&at, &event->address) &&
-	       logread_eat(&at, ", device=") && logread_eat_device(&at, &event->device) &&
-	       logread_eat(&at, ")");
+	return log_reader_eat(&at, "old=") && log_reader_eat_number(&at, &old) &&
+	       log_reader_eat(&at, " new=") && log_reader_eat_number(&at, &event->size) &&
+	       log_reader_eat(&at, " (buffer_id=") && log_reader_eat_id(&at, &event->address) &&
+	       log_reader_eat(&at, ", device=") && log_reader_eat_device(&at, &event->device) &&
+	       log_reader_eat(&at, ")");
 }
 
 /* What stands behind "[PID P] ", or in a line without it. */
-static int server_words(const char *at, struct logread_event *event)
+static int server_words(const char *at, struct log_reader_event *event)
 {
 	bool good;
 
-	event->format = LOGREAD_SERVER;
-	if (logread_eat(&at, "Allocated "))
+	event->format = LOG_READER_SERVER;
+	if (log_reader_eat(&at, "Allocated "))
 		good = server_alloc(at, event);
-	else if (logread_eat(&at, "Freed buffer "))
+	else if (log_reader_eat(&at, "Freed buffer "))
 		good = server_free(at, event);
-	else if (logread_eat(&at, "Deallocation for unknown buffer "))
-		good = server_lost(at, LOGREAD_UNKNOWN_FREE, event);
-	else if (logread_eat(&at, "Deallocation for ALREADY FREED buffer "))
-		good = server_lost(at, LOGREAD_ALREADY_FREED, event);
-	else if (logread_eat(&at, "Buffer reused with DIFFERENT size: "))
+	else if (log_reader_eat(&at, "Deallocation for unknown buffer "))
+		good = server_lost(at, LOG_READER_UNKNOWN_FREE, event);
+	else if (log_reader_eat(&at, "Deallocation for ALREADY FREED buffer "))
+		good = server_lost(at, LOG_READER_ALREADY_FREED, event);
+	else if (log_reader_eat(&at, "Buffer reused with DIFFERENT size: "))
 		good = server_resized(at, event);
-	else if (logread_eat(&at, "Invalid buffer_type ")) {
-		event->kind = LOGREAD_REJECTED;
+	else if (log_reader_eat(&at, "Invalid buffer_type ")) {
+		event->kind = LOG_READER_REJECTED;
 		good = true;
 	} else
-		return LOGREAD_OTHER;
-	return good ? LOGREAD_TAKEN : LOGREAD_DAMAGED;
+		return LOG_READER_OTHER;
+	return good ? LOG_READER_TAKEN : LOG_READER_DAMAGED;
 }
 
 /* "X MB", as a C++ stream prints a number: six digits, perhaps with an exponent. */
@@ -103,7 +103,7 @@ static bool server_eat_mb(const char **at, uint64_t *ret_bytes)
 		return false;
 	mb = strtod(p, &end);
 	p = end;
-	if (!(mb >= 0 && mb < SERVER_MB_MAX) || !logread_eat(&p, " MB"))
+	if (!(mb >= 0 && mb < SERVER_MB_MAX) || !log_reader_eat(&p, " MB"))
 		return false;
 	*at = p;
 	*ret_bytes = (uint64_t)(mb * SERVER_MB + 0.5);
@@ -111,27 +111,27 @@ static bool server_eat_mb(const char **at, uint64_t *ret_bytes)
 }
 
 /* "Device D: +X MB (Total: Y MB)". */
-static bool server_counted(const char *at, struct logread_event *event)
+static bool server_counted(const char *at, struct log_reader_event *event)
 {
-	bool is_alloc = event->kind == LOGREAD_COUNTED_ALLOC;
+	bool is_alloc = event->kind == LOG_READER_COUNTED_ALLOC;
 
 	event->has_size = true;
-	return logread_eat(&at, "evice ") && logread_eat_device(&at, &event->device) &&
-	       logread_eat(&at, is_alloc ? ": +" : ": -") && server_eat_mb(&at, &event->size);
+	return log_reader_eat(&at, "evice ") && log_reader_eat_device(&at, &event->device) &&
+	       log_reader_eat(&at, is_alloc ? ": +" : ": -") && server_eat_mb(&at, &event->size);
 }
 
 /* "[CB_ALLOC] Device ...", "[KERNEL_LOAD] SORT kernel on Device ...". */
-static int server_counters(const char *line, struct logread_event *event)
+static int server_counters(const char *line, struct log_reader_event *event)
 {
 	static const struct {
 		const char *word;
-		enum logread_kind kind;
+		enum log_reader_kind kind;
 		uint32_t type;
 	} words[] = {
-		{"[CB_ALLOC] ", LOGREAD_COUNTED_ALLOC, SERVER_TYPE_CB},
-		{"[CB_FREE] ", LOGREAD_COUNTED_FREE, SERVER_TYPE_CB},
-		{"[KERNEL_LOAD] ", LOGREAD_COUNTED_ALLOC, SERVER_TYPE_KERNEL},
-		{"[KERNEL_UNLOAD] ", LOGREAD_COUNTED_FREE, SERVER_TYPE_KERNEL},
+		{"[CB_ALLOC] ", LOG_READER_COUNTED_ALLOC, SERVER_TYPE_CB},
+		{"[CB_FREE] ", LOG_READER_COUNTED_FREE, SERVER_TYPE_CB},
+		{"[KERNEL_LOAD] ", LOG_READER_COUNTED_ALLOC, SERVER_TYPE_KERNEL},
+		{"[KERNEL_UNLOAD] ", LOG_READER_COUNTED_FREE, SERVER_TYPE_KERNEL},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
@@ -139,64 +139,64 @@ static int server_counters(const char *line, struct logread_event *event)
 
 		if (!at)
 			continue;
-		event->format = LOGREAD_SERVER;
+		event->format = LOG_READER_SERVER;
 		event->kind = words[i].kind;
 		event->type = words[i].type;
 		at = strpbrk(at + strlen(words[i].word), "dD");
 		while (at && strncmp(at + 1, "evice ", 6) != 0)
 			at = strpbrk(at + 1, "dD");
-		return at && server_counted(at + 1, event) ? LOGREAD_TAKEN : LOGREAD_DAMAGED;
+		return at && server_counted(at + 1, event) ? LOG_READER_TAKEN : LOG_READER_DAMAGED;
 	}
-	return LOGREAD_OTHER;
+	return LOG_READER_OTHER;
 }
 
 /* "Removed n buffers (X MB) from PID P". */
-static int server_removed(const char *at, struct logread_event *event)
+static int server_removed(const char *at, struct log_reader_event *event)
 {
-	event->kind = LOGREAD_REMOVED;
+	event->kind = LOG_READER_REMOVED;
 	event->has_size = event->has_pid = true;
-	if (!logread_eat_number(&at, &event->count))
-		return LOGREAD_OTHER; /* other programs remove things, too */
-	if (logread_eat(&at, " CBs ("))
+	if (!log_reader_eat_number(&at, &event->count))
+		return LOG_READER_OTHER; /* other programs remove things, too */
+	if (log_reader_eat(&at, " CBs ("))
 		event->type = SERVER_TYPE_CB;
-	else if (logread_eat(&at, " kernels ("))
+	else if (log_reader_eat(&at, " kernels ("))
 		event->type = SERVER_TYPE_KERNEL;
-	else if (!logread_eat(&at, " buffers ("))
-		return LOGREAD_OTHER;
-	return server_eat_mb(&at, &event->size) && logread_eat(&at, ") from PID ") &&
-			       logread_eat_small(&at, &event->pid)
-		       ? LOGREAD_TAKEN
-		       : LOGREAD_DAMAGED;
+	else if (!log_reader_eat(&at, " buffers ("))
+		return LOG_READER_OTHER;
+	return server_eat_mb(&at, &event->size) && log_reader_eat(&at, ") from PID ") &&
+			       log_reader_eat_small(&at, &event->pid)
+		       ? LOG_READER_TAKEN
+		       : LOG_READER_DAMAGED;
 }
 
 /* Lines that tell of the server itself and of processes. */
-static int server_rest(const char *line, struct logread_event *event)
+static int server_rest(const char *line, struct log_reader_event *event)
 {
 	const char *at;
 
-	event->format = LOGREAD_SERVER;
+	event->format = LOG_READER_SERVER;
 	at = strstr(line, "PID ");
-	if (at && logread_eat(&at, "PID ") && logread_eat_small(&at, &event->pid) &&
-	    logread_eat(&at, " is dead, ")) {
-		event->kind = LOGREAD_DEAD;
+	if (at && log_reader_eat(&at, "PID ") && log_reader_eat_small(&at, &event->pid) &&
+	    log_reader_eat(&at, " is dead, ")) {
+		event->kind = LOG_READER_DEAD;
 		event->has_pid = true;
-		return LOGREAD_TAKEN;
+		return LOG_READER_TAKEN;
 	}
 	at = strstr(line, "Removed ");
 	if (at)
 		return server_removed(at + strlen("Removed "), event);
 	if (strstr(line, "Allocation Server started")) {
-		event->kind = LOGREAD_STARTED;
-		return LOGREAD_TAKEN;
+		event->kind = LOG_READER_STARTED;
+		return LOG_READER_TAKEN;
 	}
 	at = strstr(line, "Invalid ");
 	if (at &&
 	    (strncmp(at, "Invalid device_id ", 18) == 0 || strncmp(at, "Invalid size ", 13) == 0 ||
 	     strncmp(at, "Invalid buffer_type ", 20) == 0)) {
-		event->kind = LOGREAD_REJECTED;
-		return LOGREAD_TAKEN;
+		event->kind = LOG_READER_REJECTED;
+		return LOG_READER_TAKEN;
 	}
-	return LOGREAD_OTHER;
+	return LOG_READER_OTHER;
 }
 
 /* Where the last mark of an event is in a line, with the bracket that follows it; NULL = nowhere. */
@@ -227,7 +227,7 @@ static bool server_is_begun(const char *at)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		if (logread_is_begun(at, words[i], 4))
+		if (log_reader_is_begun(at, words[i], 4))
 			return true;
 	}
 	return false;
@@ -241,58 +241,58 @@ static bool server_is_cut(const char *bracket)
 	};
 
 	for (size_t i = 0; bracket && i < ARRAY_SIZE(words); i++) {
-		if (logread_is_begun(bracket, words[i], 2))
+		if (log_reader_is_begun(bracket, words[i], 2))
 			return true;
 	}
 	return false;
 }
 
 /* Behind "[PID ". */
-static int server_pid(const char *line, const char *at, struct logread_event *event)
+static int server_pid(const char *line, const char *at, struct log_reader_event *event)
 {
-	int outcome = LOGREAD_OTHER;
+	int outcome = LOG_READER_OTHER;
 	const char *words;
 
 	event->has_pid = true;
-	if (logread_eat_small(&at, &event->pid) && logread_eat(&at, "] ")) {
+	if (log_reader_eat_small(&at, &event->pid) && log_reader_eat(&at, "] ")) {
 		outcome = server_words(at, event);
 		/* One line printed into another: none of the two can be trusted. */
-		if (outcome == LOGREAD_TAKEN && strstr(at, "[PID "))
-			return LOGREAD_DAMAGED;
-		if (outcome == LOGREAD_OTHER && server_is_begun(at))
-			return LOGREAD_DAMAGED;
+		if (outcome == LOG_READER_TAKEN && strstr(at, "[PID "))
+			return LOG_READER_DAMAGED;
+		if (outcome == LOG_READER_OTHER && server_is_begun(at))
+			return LOG_READER_DAMAGED;
 	} else {
 		/* With words that only an event has: its pid is what is wrong. */
 		words = strstr(at, "] ");
-		if (words && server_words(words + 2, event) != LOGREAD_OTHER)
-			return LOGREAD_DAMAGED;
+		if (words && server_words(words + 2, event) != LOG_READER_OTHER)
+			return LOG_READER_DAMAGED;
 	}
-	return outcome == LOGREAD_OTHER && server_mark(line) ? LOGREAD_DAMAGED : outcome;
+	return outcome == LOG_READER_OTHER && server_mark(line) ? LOG_READER_DAMAGED : outcome;
 }
 
-int logread_server_line(const char *line, struct logread_event *ret_event)
+int log_reader_server_line(const char *line, struct log_reader_event *ret_event)
 {
-	const struct logread_event empty = *ret_event;
+	const struct log_reader_event empty = *ret_event;
 	const char *at = strstr(line, "[PID ");
 	int outcome;
 
 	if (at)
 		return server_pid(line, at + strlen("[PID "), ret_event);
 	outcome = server_counters(line, ret_event);
-	if (outcome != LOGREAD_OTHER)
+	if (outcome != LOG_READER_OTHER)
 		return outcome;
 	at = strstr(line, "Deallocation for ALREADY FREED");
-	outcome = at ? server_words(at, ret_event) : LOGREAD_OTHER;
-	if (outcome == LOGREAD_OTHER) {
+	outcome = at ? server_words(at, ret_event) : LOG_READER_OTHER;
+	if (outcome == LOG_READER_OTHER) {
 		*ret_event = empty;
 		outcome = server_rest(line, ret_event);
 	}
-	if (outcome == LOGREAD_OTHER && server_is_cut(server_mark(line)))
-		outcome = LOGREAD_DAMAGED;
+	if (outcome == LOG_READER_OTHER && server_is_cut(server_mark(line)))
+		outcome = LOG_READER_DAMAGED;
 	return outcome;
 }
 
-bool logread_is_known_line(const char *line)
+bool log_reader_is_known_line(const char *line)
 {
 	static const char *const words[] = {
 		"=== TT-Metal Buffer Allocation Stack Traces ===",
@@ -310,24 +310,24 @@ bool logread_is_known_line(const char *line)
 	return false;
 }
 
-int logread_detailed_line(const char *line, struct logread_event *ret_event)
+int log_reader_detailed_line(const char *line, struct log_reader_event *ret_event)
 {
 	const char *at = strstr(line, "ALLOC: pid=");
 	uint32_t type;
 	uint64_t time;
 
 	if (!at)
-		return strncmp(line, "ALLOC:", 6) == 0 ? LOGREAD_DAMAGED : LOGREAD_OTHER;
-	ret_event->format = LOGREAD_DETAILED;
-	ret_event->kind = LOGREAD_ALLOC;
+		return strncmp(line, "ALLOC:", 6) == 0 ? LOG_READER_DAMAGED : LOG_READER_OTHER;
+	ret_event->format = LOG_READER_DETAILED;
+	ret_event->kind = LOG_READER_ALLOC;
 	ret_event->has_pid = ret_event->has_size = true;
-	if (!logread_eat(&at, "ALLOC: pid=") || !logread_eat_small(&at, &ret_event->pid) ||
-	    !logread_eat(&at, " device=") || !logread_eat_device(&at, &ret_event->device) ||
-	    !logread_eat(&at, " size=") || !logread_eat_number(&at, &ret_event->size) ||
-	    !logread_eat(&at, " type=") || !logread_eat_small(&at, &type) ||
-	    !logread_eat(&at, " addr=") || !logread_eat_id(&at, &ret_event->address) ||
-	    !logread_eat(&at, " timestamp=") || !logread_eat_number(&at, &time) || *at)
-		return LOGREAD_DAMAGED;
-	ret_event->type = type < BOOK_TYPES ? type : LOGREAD_NO_TYPE;
-	return LOGREAD_TAKEN;
+	if (!log_reader_eat(&at, "ALLOC: pid=") || !log_reader_eat_small(&at, &ret_event->pid) ||
+	    !log_reader_eat(&at, " device=") || !log_reader_eat_device(&at, &ret_event->device) ||
+	    !log_reader_eat(&at, " size=") || !log_reader_eat_number(&at, &ret_event->size) ||
+	    !log_reader_eat(&at, " type=") || !log_reader_eat_small(&at, &type) ||
+	    !log_reader_eat(&at, " addr=") || !log_reader_eat_id(&at, &ret_event->address) ||
+	    !log_reader_eat(&at, " timestamp=") || !log_reader_eat_number(&at, &time) || *at)
+		return LOG_READER_DAMAGED;
+	ret_event->type = type < BOOK_TYPES ? type : LOG_READER_NO_TYPE;
+	return LOG_READER_TAKEN;
 }

@@ -13,12 +13,12 @@
 
 #define EVENTS_MAX 64
 
-static struct logread_event events[EVENTS_MAX];
+static struct log_reader_event events[EVENTS_MAX];
 static char stacks[EVENTS_MAX][256];
 static size_t event_count;
-static struct logread_counts counts;
+static struct log_reader_counts counts;
 
-static int keep(void *context, const struct logread_event *event)
+static int keep(void *context, const struct log_reader_event *event)
 {
 	(void)context;
 	assert(event_count < EVENTS_MAX);
@@ -37,18 +37,18 @@ static int keep(void *context, const struct logread_event *event)
 static void read_in_steps(const char *text, size_t step)
 {
 	size_t length = strlen(text);
-	struct logread *log;
+	struct log_reader *log;
 
 	event_count = 0;
-	assert(logread_new(&log, keep, NULL) == 0);
+	assert(log_reader_new(&log, keep, NULL) == 0);
 	for (size_t at = 0; at < length; at += step)
-		assert(logread_feed(log, text + at, bits_min(step, length - at)) == 0);
-	assert(logread_finish(log) == 0);
-	counts = *logread_counts(log);
-	logread_free(log);
+		assert(log_reader_feed(log, text + at, bits_min(step, length - at)) == 0);
+	assert(log_reader_finish(log) == 0);
+	counts = *log_reader_counts(log);
+	log_reader_free(log);
 }
 
-static const struct logread_event *one(const char *text)
+static const struct log_reader_event *one(const char *text)
 {
 	read_in_steps(text, strlen(text));
 	assert(event_count == 1 && counts.events == 1 && counts.damaged == 0);
@@ -57,10 +57,10 @@ static const struct logread_event *one(const char *text)
 
 UNIT(server_allocations)
 {
-	const struct logread_event *event;
+	const struct log_reader_event *event;
 
 	event = one("✓ [PID 12] Allocated 524288 bytes of DRAM on device 2 (buffer_id=25718784)\n");
-	assert(event->kind == LOGREAD_ALLOC && event->format == LOGREAD_SERVER);
+	assert(event->kind == LOG_READER_ALLOC && event->format == LOG_READER_SERVER);
 	assert(event->has_pid && event->pid == 12 && event->device == 2 && event->type == 0);
 	assert(event->address == 25718784 && event->size == 524288 && event->refs == 0);
 	event = one("✓ [PID 12] Allocated 1 bytes of L1_SMALL on device 31 (buffer_id=0x18c6a00, "
@@ -75,45 +75,46 @@ UNIT(server_allocations)
 
 UNIT(server_frees)
 {
-	const struct logread_event *event;
+	const struct log_reader_event *event;
 
 	event = one("✗ [PID 12] Freed buffer 0x10 on device 1 (64 bytes, FINAL)\n");
-	assert(event->kind == LOGREAD_FREE && event->refs == 0 && event->size == 64);
+	assert(event->kind == LOG_READER_FREE && event->refs == 0 && event->size == 64);
 	event = one("✗ [PID 12] Freed buffer 16 on device 1 (64 bytes, ref_count=2 remaining)\n");
-	assert(event->kind == LOGREAD_FREE && event->refs == 2 && event->address == 16);
-	assert(event->type == LOGREAD_NO_TYPE);
+	assert(event->kind == LOG_READER_FREE && event->refs == 2 && event->address == 16);
+	assert(event->type == LOG_READER_NO_TYPE);
 	event = one("⚠ [PID 12] Deallocation for unknown buffer 0x10 on device 1 (allocated before "
 		    "tracking started)\n");
-	assert(event->kind == LOGREAD_UNKNOWN_FREE && event->address == 16);
+	assert(event->kind == LOG_READER_UNKNOWN_FREE && event->address == 16);
 	event = one("⚠ [PID 12] Deallocation for ALREADY FREED buffer 0x10 on device 1 (allocs=2 "
 		    "frees=2)\n");
-	assert(event->kind == LOGREAD_ALREADY_FREED && event->pid == 12);
+	assert(event->kind == LOG_READER_ALREADY_FREED && event->pid == 12);
 	event = one("Deallocation for ALREADY FREED buffer 0x10 on device 1 (allocs=2 frees=2)\n");
-	assert(event->kind == LOGREAD_ALREADY_FREED && !event->has_pid);
+	assert(event->kind == LOG_READER_ALREADY_FREED && !event->has_pid);
 }
 
 UNIT(server_rest)
 {
-	const struct logread_event *event;
+	const struct log_reader_event *event;
 
 	event = one("⚠ [PID 3] Buffer reused with DIFFERENT size: old=10 new=20 (buffer_id=0x10, "
 		    "device=1)\n");
-	assert(event->kind == LOGREAD_RESIZED && event->size == 20 && event->device == 1);
+	assert(event->kind == LOG_READER_RESIZED && event->size == 20 && event->device == 1);
 	event = one("✓ [CB_ALLOC] Device 3: +0.5 MB (Total: 1e+01 MB)\n");
-	assert(event->kind == LOGREAD_COUNTED_ALLOC && event->type == 5 && event->size == 524288);
+	assert(event->kind == LOG_READER_COUNTED_ALLOC && event->type == 5 &&
+	       event->size == 524288);
 	event = one("✗ [KERNEL_UNLOAD] Dispatch kernel on Device 3: -1.5e-05 MB (Total: 0 MB)\n");
-	assert(event->kind == LOGREAD_COUNTED_FREE && event->type == 6 && event->size == 16);
+	assert(event->kind == LOG_READER_COUNTED_FREE && event->type == 6 && event->size == 16);
 	event = one("   PID 77 is dead, removing its buffers...\n");
-	assert(event->kind == LOGREAD_DEAD && event->pid == 77);
+	assert(event->kind == LOG_READER_DEAD && event->pid == 77);
 	event = one("   ✓ Removed 3 buffers (1.5 MB) from PID 77\n");
-	assert(event->kind == LOGREAD_REMOVED && event->count == 3 && event->pid == 77);
+	assert(event->kind == LOG_READER_REMOVED && event->count == 3 && event->pid == 77);
 	event = one("   ✓ Removed 2 kernels (1.5 MB) from PID 77\n");
-	assert(event->kind == LOGREAD_REMOVED && event->type == 6);
-	assert(one("🚀 Allocation Server started\n")->kind == LOGREAD_STARTED);
+	assert(event->kind == LOG_READER_REMOVED && event->type == 6);
+	assert(one("🚀 Allocation Server started\n")->kind == LOG_READER_STARTED);
 	assert(one("⚠️  Invalid device_id 2657333 - ignoring message\n")->kind ==
-	       LOGREAD_REJECTED);
+	       LOG_READER_REJECTED);
 	assert(one("⚠ [PID 1] Invalid buffer_type 9 for buffer 5 on device 0\n")->kind ==
-	       LOGREAD_REJECTED);
+	       LOG_READER_REJECTED);
 }
 
 UNIT(other_lines_are_skipped)
@@ -202,14 +203,15 @@ UNIT(buffer_debug_records)
 	for (size_t step = 1; step < 300; step += 7) {
 		read_in_steps(text, step);
 		assert(event_count == 3 && counts.damaged == 0);
-		assert(events[0].kind == LOGREAD_ALLOC && events[0].format == LOGREAD_BUFFER_DEBUG);
+		assert(events[0].kind == LOG_READER_ALLOC &&
+		       events[0].format == LOG_READER_BUFFER_DEBUG);
 		assert(!events[0].has_pid && events[0].device == 3 && events[0].type == 0);
 		assert(events[0].address == 0x18862c0 && events[0].size == 524288);
 		assert(events[0].line == 2 && !events[0].is_hooked);
 		assert(strcmp(stacks[0], "lib.so: a()\npython3: main") == 0);
-		assert(events[1].kind == LOGREAD_FREE && !events[1].has_size);
-		assert(events[1].type == LOGREAD_NO_TYPE && !events[1].stack);
-		assert(events[2].kind == LOGREAD_DESTRUCTOR);
+		assert(events[1].kind == LOG_READER_FREE && !events[1].has_size);
+		assert(events[1].type == LOG_READER_NO_TYPE && !events[1].stack);
+		assert(events[2].kind == LOG_READER_DESTRUCTOR);
 	}
 }
 
@@ -243,18 +245,18 @@ UNIT(stack_traces)
 		      "  lib.so : f+0x10\n\n────\nDeallocation\nTime: x\nDevice: 2\nType: 1\n"
 		      "Address: 0x40\nStack trace:\n",
 		      13);
-	assert(event_count == 2 && counts.of_format[LOGREAD_STACK_TRACE] == 2);
-	assert(events[0].kind == LOGREAD_ALLOC && events[0].pid == 4711 && events[0].type == 1);
+	assert(event_count == 2 && counts.of_format[LOG_READER_STACK_TRACE] == 2);
+	assert(events[0].kind == LOG_READER_ALLOC && events[0].pid == 4711 && events[0].type == 1);
 	assert(strcmp(stacks[0], "lib.so : f+0x10") == 0);
-	assert(events[1].kind == LOGREAD_FREE && events[1].type == 1 && !events[1].has_size);
+	assert(events[1].kind == LOG_READER_FREE && events[1].type == 1 && !events[1].has_size);
 }
 
 UNIT(detailed)
 {
-	const struct logread_event *event =
+	const struct log_reader_event *event =
 		one("ALLOC: pid=5 device=1 size=64 type=3 addr=0x1000 timestamp=170\n");
 
-	assert(event->format == LOGREAD_DETAILED && event->pid == 5 && event->type == 3);
+	assert(event->format == LOG_READER_DETAILED && event->pid == 5 && event->type == 3);
 	assert(event->address == 0x1000 && event->size == 64 && event->device == 1);
 }
 
@@ -265,32 +267,34 @@ UNIT(mixed)
 			     "timestamp=170\n" RECORD,
 		      11);
 	assert(event_count == 4 && counts.damaged == 0);
-	assert(events[0].format == LOGREAD_BUFFER_DEBUG && events[1].format == LOGREAD_SERVER);
-	assert(events[2].format == LOGREAD_DETAILED && events[3].format == LOGREAD_BUFFER_DEBUG);
+	assert(events[0].format == LOG_READER_BUFFER_DEBUG &&
+	       events[1].format == LOG_READER_SERVER);
+	assert(events[2].format == LOG_READER_DETAILED &&
+	       events[3].format == LOG_READER_BUFFER_DEBUG);
 }
 
 /* Longer than there is room for, and with NULs: skipped, and the next line is whole again. */
 UNIT(long_lines_and_holes)
 {
-	static char text[3 * LOGREAD_LINE_MAX];
+	static char text[3 * LOG_READER_LINE_MAX];
 	const char *good = "\n✗ [PID 12] Freed buffer 0x10 on device 1 (64 bytes, FINAL)\n";
-	struct logread *log;
+	struct log_reader *log;
 
 	memset(text, 'x', sizeof(text) - 1);
 	memcpy(text, good + 1, strlen(good) - 2);
-	memcpy(text + 2 * LOGREAD_LINE_MAX, good, strlen(good));
+	memcpy(text + 2 * LOG_READER_LINE_MAX, good, strlen(good));
 	read_in_steps(text, 777);
 	assert(event_count == 1 && counts.damaged == 1);
 	event_count = 0;
-	assert(logread_new(&log, keep, NULL) == 0);
+	assert(log_reader_new(&log, keep, NULL) == 0);
 	memcpy(text, "\0\0\0\0\0", 5);
-	assert(logread_feed(log, text, 5) == 0);
-	assert(logread_feed(log, good, strlen(good)) == 0);
-	assert(logread_finish(log) == 0 && event_count == 1);
-	logread_free(log);
+	assert(log_reader_feed(log, text, 5) == 0);
+	assert(log_reader_feed(log, good, strlen(good)) == 0);
+	assert(log_reader_finish(log) == 0 && event_count == 1);
+	log_reader_free(log);
 }
 
-static int refuse(void *context, const struct logread_event *event)
+static int refuse(void *context, const struct log_reader_event *event)
 {
 	(void)event;
 	*(int *)context += 1;
@@ -301,14 +305,14 @@ UNIT(failure_is_passed_on)
 {
 	const char *text =
 		"✗ [PID 12] Freed buffer 0x10 on device 1 (64 bytes, FINAL)\n" RECORD "\n";
-	struct logread *log;
+	struct log_reader *log;
 	int calls = 0;
 
-	assert(logread_new(&log, refuse, &calls) == 0);
-	assert(logread_feed(log, text, strlen(text)) == -ENOSPC && calls == 1);
-	logread_free(log);
-	assert(logread_new(&log, refuse, &calls) == 0);
-	assert(logread_feed(log, RECORD, strlen(RECORD)) == 0);
-	assert(logread_finish(log) == -ENOSPC && calls == 2);
-	logread_free(log);
+	assert(log_reader_new(&log, refuse, &calls) == 0);
+	assert(log_reader_feed(log, text, strlen(text)) == -ENOSPC && calls == 1);
+	log_reader_free(log);
+	assert(log_reader_new(&log, refuse, &calls) == 0);
+	assert(log_reader_feed(log, RECORD, strlen(RECORD)) == 0);
+	assert(log_reader_finish(log) == -ENOSPC && calls == 2);
+	log_reader_free(log);
 }

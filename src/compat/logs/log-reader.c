@@ -12,9 +12,9 @@
 #include "compat/logs/log-reader-private.h"
 #include "model/types.h"
 
-int logread_new(struct logread **ret_log, logread_take take, void *context)
+int log_reader_new(struct log_reader **ret_log, log_reader_take take, void *context)
 {
-	struct logread *log = calloc(1, sizeof(*log));
+	struct log_reader *log = calloc(1, sizeof(*log));
 
 	if (!log)
 		return -ENOMEM;
@@ -24,20 +24,20 @@ int logread_new(struct logread **ret_log, logread_take take, void *context)
 	return 0;
 }
 
-struct logread *logread_free(struct logread *log)
+struct log_reader *log_reader_free(struct log_reader *log)
 {
 	free(log);
 	return NULL;
 }
 
-const struct logread_counts *logread_counts(const struct logread *log)
+const struct log_reader_counts *log_reader_counts(const struct log_reader *log)
 {
 	return &log->counts;
 }
 
-const char *logread_format_name(enum logread_format format)
+const char *log_reader_format_name(enum log_reader_format format)
 {
-	static const char *const names[LOGREAD_FORMATS] = {
+	static const char *const names[LOG_READER_FORMATS] = {
 		"server",
 		"buffer_debug",
 		"detailed",
@@ -47,12 +47,12 @@ const char *logread_format_name(enum logread_format format)
 	return names[format];
 }
 
-bool logread_format_has_frees(enum logread_format format)
+bool log_reader_format_has_frees(enum log_reader_format format)
 {
-	return format != LOGREAD_DETAILED;
+	return format != LOG_READER_DETAILED;
 }
 
-bool logread_eat(const char **at, const char *text)
+bool log_reader_eat(const char **at, const char *text)
 {
 	size_t length = strlen(text);
 
@@ -62,14 +62,14 @@ bool logread_eat(const char **at, const char *text)
 	return true;
 }
 
-bool logread_is_begun(const char *at, const char *text, size_t least)
+bool log_reader_is_begun(const char *at, const char *text, size_t least)
 {
 	size_t length = strlen(at);
 
 	return length >= least && length < strlen(text) && strncmp(at, text, length) == 0;
 }
 
-bool logread_eat_number(const char **at, uint64_t *ret_value)
+bool log_reader_eat_number(const char **at, uint64_t *ret_value)
 {
 	const char *p = *at;
 	uint64_t value = 0;
@@ -86,19 +86,19 @@ bool logread_eat_number(const char **at, uint64_t *ret_value)
 	return true;
 }
 
-bool logread_eat_small(const char **at, uint32_t *ret_value)
+bool log_reader_eat_small(const char **at, uint32_t *ret_value)
 {
 	const char *p = *at;
 	uint64_t value;
 
-	if (!logread_eat_number(&p, &value) || value > INT32_MAX)
+	if (!log_reader_eat_number(&p, &value) || value > INT32_MAX)
 		return false;
 	*at = p;
 	*ret_value = (uint32_t)value;
 	return true;
 }
 
-static int logread_digit(char c)
+static int log_reader_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -107,38 +107,38 @@ static int logread_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-bool logread_eat_id(const char **at, uint64_t *ret_value)
+bool log_reader_eat_id(const char **at, uint64_t *ret_value)
 {
 	const char *p = *at;
 	uint64_t value = 0;
 
-	if (!logread_eat(&p, "0x"))
-		return logread_eat_number(at, ret_value);
-	if (logread_digit(*p) < 0)
+	if (!log_reader_eat(&p, "0x"))
+		return log_reader_eat_number(at, ret_value);
+	if (log_reader_digit(*p) < 0)
 		return false;
-	for (; logread_digit(*p) >= 0; p++) {
+	for (; log_reader_digit(*p) >= 0; p++) {
 		if (value >> 60)
 			return false;
-		value = value << 4 | (uint64_t)logread_digit(*p);
+		value = value << 4 | (uint64_t)log_reader_digit(*p);
 	}
 	*at = p;
 	*ret_value = value;
 	return true;
 }
 
-bool logread_eat_device(const char **at, uint32_t *ret_device)
+bool log_reader_eat_device(const char **at, uint32_t *ret_device)
 {
 	const char *p = *at;
 	uint32_t device;
 
-	if (!logread_eat_small(&p, &device) || device >= BOOK_DEVICES)
+	if (!log_reader_eat_small(&p, &device) || device >= BOOK_DEVICES)
 		return false;
 	*at = p;
 	*ret_device = device;
 	return true;
 }
 
-bool logread_eat_type(const char **at, uint32_t *ret_type)
+bool log_reader_eat_type(const char **at, uint32_t *ret_type)
 {
 	size_t length = strcspn(*at, " \t");
 	char name[32];
@@ -149,11 +149,11 @@ bool logread_eat_type(const char **at, uint32_t *ret_type)
 	name[length] = '\0';
 	*at += length;
 	if (types_parse(name, ret_type) < 0)
-		*ret_type = LOGREAD_NO_TYPE;
+		*ret_type = LOG_READER_NO_TYPE;
 	return true;
 }
 
-int logread_put(struct logread *log, const struct logread_event *event)
+int log_reader_put(struct log_reader *log, const struct log_reader_event *event)
 {
 	log->counts.events++;
 	log->counts.is_known = true;
@@ -162,7 +162,7 @@ int logread_put(struct logread *log, const struct logread_event *event)
 }
 
 /* Whether a line only keeps records apart. */
-static bool logread_is_between(const char *line)
+static bool log_reader_is_between(const char *line)
 {
 	static const char *const marks[] = {"═", "─"};
 
@@ -172,33 +172,33 @@ static bool logread_is_between(const char *line)
 }
 
 /* A whole line, ended by NUL. */
-static int logread_line(struct logread *log)
+static int log_reader_line(struct log_reader *log)
 {
-	struct logread_event event = {.type = LOGREAD_NO_TYPE, .line = log->counts.lines};
+	struct log_reader_event event = {.type = LOG_READER_NO_TYPE, .line = log->counts.lines};
 	int outcome, r;
 
 	/* In the middle of a file that was cut or overwritten there may be anything. */
 	if (memchr(log->line, '\0', log->length))
 		log->is_cut = true;
-	r = logread_record_line(log, log->line, &outcome);
-	if (r < 0 || outcome == LOGREAD_TAKEN)
+	r = log_reader_record_line(log, log->line, &outcome);
+	if (r < 0 || outcome == LOG_READER_TAKEN)
 		return r;
-	if (outcome == LOGREAD_OTHER)
-		outcome = logread_server_line(log->line, &event);
-	if (outcome == LOGREAD_OTHER)
-		outcome = logread_detailed_line(log->line, &event);
-	if (outcome == LOGREAD_TAKEN && !log->is_cut)
-		return logread_put(log, &event);
-	if (outcome != LOGREAD_OTHER)
+	if (outcome == LOG_READER_OTHER)
+		outcome = log_reader_server_line(log->line, &event);
+	if (outcome == LOG_READER_OTHER)
+		outcome = log_reader_detailed_line(log->line, &event);
+	if (outcome == LOG_READER_TAKEN && !log->is_cut)
+		return log_reader_put(log, &event);
+	if (outcome != LOG_READER_OTHER)
 		log->counts.damaged++;
-	else if (logread_is_known_line(log->line))
+	else if (log_reader_is_known_line(log->line))
 		log->counts.is_known = true;
 	else
-		log->counts.other += !logread_is_between(log->line);
+		log->counts.other += !log_reader_is_between(log->line);
 	return 0;
 }
 
-static int logread_end_line(struct logread *log)
+static int log_reader_end_line(struct log_reader *log)
 {
 	int r;
 
@@ -206,13 +206,13 @@ static int logread_end_line(struct logread *log)
 		log->length--;
 	log->line[log->length] = '\0';
 	log->counts.lines++;
-	r = logread_line(log);
+	r = log_reader_line(log);
 	log->length = 0;
 	log->is_cut = false;
 	return r;
 }
 
-int logread_feed(struct logread *log, const char *bytes, size_t length)
+int log_reader_feed(struct log_reader *log, const char *bytes, size_t length)
 {
 	const char *end = bytes + length;
 	int r;
@@ -221,14 +221,14 @@ int logread_feed(struct logread *log, const char *bytes, size_t length)
 	while (bytes < end) {
 		const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
 		size_t n = (size_t)((newline ? newline : end) - bytes);
-		size_t fits = bits_min(n, LOGREAD_LINE_MAX - log->length);
+		size_t fits = bits_min(n, LOG_READER_LINE_MAX - log->length);
 
 		memcpy(log->line + log->length, bytes, fits);
 		log->length += fits;
 		log->is_cut |= fits < n;
 		if (!newline)
 			return 0;
-		r = logread_end_line(log);
+		r = log_reader_end_line(log);
 		if (r < 0)
 			return r;
 		bytes = newline + 1;
@@ -236,9 +236,9 @@ int logread_feed(struct logread *log, const char *bytes, size_t length)
 	return 0;
 }
 
-int logread_finish(struct logread *log)
+int log_reader_finish(struct log_reader *log)
 {
-	int r = log->length > 0 ? logread_end_line(log) : 0;
+	int r = log->length > 0 ? log_reader_end_line(log) : 0;
 
-	return r < 0 ? r : logread_put_record(log);
+	return r < 0 ? r : log_reader_put_record(log);
 }

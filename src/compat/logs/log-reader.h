@@ -12,7 +12,7 @@
  *	stack_trace	TT_ALLOC_STACK_TRACE: a record of several lines, after a header with the pid
  *
  * What looks like an event and cannot be understood is counted as damaged and skipped. Nothing grows with
- * the input: a line is cut at LOGREAD_LINE_MAX, a stack at LOGREAD_STACK_MAX.
+ * the input: a line is cut at LOG_READER_LINE_MAX, a stack at LOG_READER_STACK_MAX.
  */
 
 #include <stdbool.h>
@@ -21,82 +21,82 @@
 
 #include "book/format/layout.h"
 
-#define LOGREAD_LINE_MAX 8192u
-#define LOGREAD_STACK_MAX 65536u /* bytes of a call stack: 15 frames of C++ at their longest */
+#define LOG_READER_LINE_MAX 8192u
+#define LOG_READER_STACK_MAX 65536u /* bytes of a call stack: 15 frames of C++ at their longest */
 
-#define LOGREAD_NO_TYPE BOOK_TYPES /* the log does not say which */
+#define LOG_READER_NO_TYPE BOOK_TYPES /* the log does not say which */
 
-enum logread_format {
-	LOGREAD_SERVER = 0,
-	LOGREAD_BUFFER_DEBUG = 1,
-	LOGREAD_DETAILED = 2,
-	LOGREAD_STACK_TRACE = 3,
-	LOGREAD_FORMATS = 4,
+enum log_reader_format {
+	LOG_READER_SERVER = 0,
+	LOG_READER_BUFFER_DEBUG = 1,
+	LOG_READER_DETAILED = 2,
+	LOG_READER_STACK_TRACE = 3,
+	LOG_READER_FORMATS = 4,
 };
 
-enum logread_kind {
-	LOGREAD_ALLOC,
-	LOGREAD_FREE,
-	LOGREAD_UNKNOWN_FREE,  /* the server had no such buffer */
-	LOGREAD_ALREADY_FREED, /* it had one, and remembers its free */
-	LOGREAD_RESIZED,       /* live, and allocated again with another size */
-	LOGREAD_COUNTED_ALLOC, /* a circular buffer or kernel: no address, no pid, a rounded size */
-	LOGREAD_COUNTED_FREE,
-	LOGREAD_DEAD,       /* a process has ended, what it had is removed */
-	LOGREAD_REMOVED,    /* how much that was */
-	LOGREAD_REJECTED,   /* the server refused a message */
-	LOGREAD_STARTED,    /* the server has begun, and knows nothing yet */
-	LOGREAD_DESTRUCTOR, /* a note that a free will follow */
+enum log_reader_kind {
+	LOG_READER_ALLOC,
+	LOG_READER_FREE,
+	LOG_READER_UNKNOWN_FREE,  /* the server had no such buffer */
+	LOG_READER_ALREADY_FREED, /* it had one, and remembers its free */
+	LOG_READER_RESIZED,       /* live, and allocated again with another size */
+	LOG_READER_COUNTED_ALLOC, /* a circular buffer or kernel: no address, no pid, a rounded size */
+	LOG_READER_COUNTED_FREE,
+	LOG_READER_DEAD,       /* a process has ended, what it had is removed */
+	LOG_READER_REMOVED,    /* how much that was */
+	LOG_READER_REJECTED,   /* the server refused a message */
+	LOG_READER_STARTED,    /* the server has begun, and knows nothing yet */
+	LOG_READER_DESTRUCTOR, /* a note that a free will follow */
 };
 
-struct logread_event {
-	enum logread_kind kind;
-	enum logread_format format;
+struct log_reader_event {
+	enum log_reader_kind kind;
+	enum log_reader_format format;
 	bool has_pid;
 	bool has_size;
 	bool is_hooked; /* no memory behind it */
 	uint32_t pid;
 	uint32_t device;
-	uint32_t type; /* or LOGREAD_NO_TYPE */
+	uint32_t type; /* or LOG_READER_NO_TYPE */
 	uint32_t
 		refs; /* that the server has afterwards; 0 = the log does not say, or none are left */
 	uint64_t address;
 	uint64_t size;
-	uint64_t count;    /* of LOGREAD_REMOVED */
+	uint64_t count;    /* of LOG_READER_REMOVED */
 	uint64_t line;     /* where it begins, from 1 on */
 	const char *stack; /* lines, without the blanks before them; lives as long as the call */
 	size_t stack_length;
 };
 
-struct logread_counts {
+struct log_reader_counts {
 	uint64_t bytes;
 	uint64_t lines;
 	uint64_t events;
 	uint64_t damaged;
 	uint64_t other; /* lines that are no part of anything known; empty ones are not counted */
-	uint64_t of_format[LOGREAD_FORMATS]; /* events */
+	uint64_t of_format[LOG_READER_FORMATS]; /* events */
 	bool is_known; /* an event was seen, or another line that only such logs have */
 };
 
 /* 0, or a negative errno that ends the reading and is passed on. */
-typedef int (*logread_take)(void *context, const struct logread_event *event);
+typedef int (*log_reader_take)(void *context, const struct log_reader_event *event);
 
-struct logread;
+struct log_reader;
 
 /* 0 or -ENOMEM. */
-int logread_new(struct logread **ret_log, logread_take take, void *context);
-struct logread *logread_free(struct logread *log);
+int log_reader_new(struct log_reader **ret_log, log_reader_take take, void *context);
+struct log_reader *log_reader_free(struct log_reader *log);
 
 /* The next bytes, cut wherever. 0, or what the taker said. */
-int logread_feed(struct logread *log, const char *bytes, size_t length);
+int log_reader_feed(struct log_reader *log, const char *bytes, size_t length);
 
 /* There are no more. */
-int logread_finish(struct logread *log);
+int log_reader_finish(struct log_reader *log);
 
-const struct logread_counts *logread_counts(const struct logread *log);
+const struct log_reader_counts *log_reader_counts(const struct log_reader *log);
 
 /* Whether logs of that format tell frees; without them nobody knows what was left. */
-bool logread_format_has_frees(enum logread_format format);
+bool log_reader_format_has_frees(enum log_reader_format format);
 
 /* "server", "buffer_debug", "detailed", "stack_trace". */
-const char *logread_format_name(enum logread_format format);
+const char *log_reader_format_name(enum log_reader_format format);

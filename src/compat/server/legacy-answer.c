@@ -207,7 +207,7 @@ void legacy_answer_text(FILE *out, const struct snapshot *snapshot)
 			buffers = merge_add(buffers, totals.types[type].buffers);
 			fprintf(out, "  %s: %" PRIu64 " buffers, %.2f MB total\n", types_name(type),
 				totals.types[type].buffers,
-				(double)totals.types[type].bytes / SEED_LINES_MB);
+				(double)totals.types[type].bytes / LEGACY_LINES_MB);
 			answer_text_rows(out, snapshot, &totals, type, &rows);
 		}
 	}

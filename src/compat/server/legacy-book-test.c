@@ -22,7 +22,7 @@ struct ktest {
 	struct proc proc;
 	struct proc_facts facts;
 	struct keep_budget budget;
-	struct keep_book *keep;
+	struct legacy_book *keep;
 	struct scan_book *book;
 };
 
@@ -31,13 +31,13 @@ static int ktest_open(struct ktest *test, uint64_t budget)
 	*test = (struct ktest){.budget = {budget}};
 	assert(proc_open(&test->proc) == 0);
 	assert(proc_read(&test->proc, (uint32_t)getpid(), &test->facts) == 0);
-	return keep_book_new(&test->keep, &test->budget, &test->proc, &test->facts, NULL,
-			     &test->book);
+	return legacy_book_new(&test->keep, &test->budget, &test->proc, &test->facts, NULL,
+			       &test->book);
 }
 
 static void ktest_close(struct ktest *test)
 {
-	keep_book_free(test->keep);
+	legacy_book_free(test->keep);
 	scan_book_free(test->book);
 	proc_close(&test->proc);
 }
@@ -56,11 +56,11 @@ UNIT(is_a_book_like_any_other)
 	assert(test.book->reader.header.source == BOOK_SOURCE_SOCKET);
 	assert(test.book->reader.header.keeper == (uint32_t)getpid());
 	assert(owner_judge(&test.book->reader.header, test.book->uid, &test.facts) == OWNER_YES);
-	writer_alloc(keep_book_writer(test.keep), 5, &buffer, 0);
+	writer_alloc(legacy_book_writer(test.keep), 5, &buffer, 0);
 	assert(view_read(&view, &test.book->reader, 5, VIEW_LIVING) == 0);
 	assert(view.live == 1 && view.hot[1].bytes == 2);
 	/* What is left can still be read when the writer has gone. */
-	test.keep = keep_book_free(test.keep);
+	test.keep = legacy_book_free(test.keep);
 	assert(view_read(&view, &test.book->reader, 5, VIEW_DEAD) == 0 && view.live == 1);
 	view_deinit(&view);
 	assert(test.budget.left == 1 << 30);
@@ -86,7 +86,7 @@ UNIT(a_budget_that_runs_out)
 	for (uint64_t i = 0; i < 100000; i++) {
 		struct shard_buffer buffer = {.address = i, .size = 1, .type = 0};
 
-		writer_alloc(keep_book_writer(test.keep), 0, &buffer, 0);
+		writer_alloc(legacy_book_writer(test.keep), 0, &buffer, 0);
 	}
 	assert(view_read(&view, &test.book->reader, 0, VIEW_LIVING) == 0);
 	assert(view.hot[0].allocs == 100000 && view.live < 100000 && view.live > 1000);
@@ -98,17 +98,17 @@ UNIT(a_budget_that_runs_out)
 UNIT(a_book_goes_on_from_an_older_one)
 {
 	struct ktest test;
-	struct keep_book *second;
+	struct legacy_book *second;
 	struct scan_book *book;
 	const struct book_header *header;
 
 	assert(ktest_open(&test, 1 << 30) == 0);
 	header = &test.book->reader.header;
-	assert(keep_book_new(&second, &test.budget, &test.proc, &test.facts, header, &book) == 0);
+	assert(legacy_book_new(&second, &test.budget, &test.proc, &test.facts, header, &book) == 0);
 	assert(book->reader.header.clock_start == header->clock_start);
 	assert(book->reader.header.monotonic_start == header->monotonic_start);
 	assert(book->inode != test.book->inode);
-	keep_book_free(second);
+	legacy_book_free(second);
 	scan_book_free(book);
 	ktest_close(&test);
 }

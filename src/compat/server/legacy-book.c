@@ -34,7 +34,7 @@
 #define KEEP_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)
 #define KEEP_CMDLINE 1024
 
-struct keep_book {
+struct legacy_book {
 	struct keep_budget *budget;
 	uint64_t charged;
 	uint8_t *base;
@@ -43,7 +43,7 @@ struct keep_book {
 	struct writer *writer;
 };
 
-struct keep_book *keep_book_free(struct keep_book *keep)
+struct legacy_book *legacy_book_free(struct legacy_book *keep)
 {
 	if (!keep)
 		return NULL;
@@ -58,17 +58,17 @@ struct keep_book *keep_book_free(struct keep_book *keep)
 	return NULL;
 }
 
-static void keep_book_cleanup(struct keep_book **keep)
+static void legacy_book_cleanup(struct legacy_book **keep)
 {
-	keep_book_free(*keep);
+	legacy_book_free(*keep);
 }
 
-struct writer *keep_book_writer(struct keep_book *keep)
+struct writer *legacy_book_writer(struct legacy_book *keep)
 {
 	return keep->writer;
 }
 
-static int keep_populate(const struct keep_book *keep, uint64_t offset, uint64_t length)
+static int keep_populate(const struct legacy_book *keep, uint64_t offset, uint64_t length)
 {
 	int r;
 
@@ -85,7 +85,7 @@ static int keep_populate(const struct keep_book *keep, uint64_t offset, uint64_t
 /* The pages are of 4 KiB wherever the old protocol is spoken; larger ones cost more than is charged. */
 static int keep_reserve(void *context, uint64_t offset, uint64_t length)
 {
-	struct keep_book *keep = context;
+	struct legacy_book *keep = context;
 	int r;
 
 	if (keep->budget->left < length)
@@ -98,24 +98,24 @@ static int keep_reserve(void *context, uint64_t offset, uint64_t length)
 	return 0;
 }
 
-static int keep_open(struct keep_book *keep)
+static int keep_open(struct legacy_book *keep)
 {
 	void *base;
 
 	keep->fd = memfd_create("ttmem-book", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
 	if (keep->fd < 0 && errno == EINVAL)
 		keep->fd = memfd_create("ttmem-book", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (keep->fd < 0 || ftruncate(keep->fd, (off_t)KEEP_BOOK_SIZE) < 0)
+	if (keep->fd < 0 || ftruncate(keep->fd, (off_t)LEGACY_BOOK_SIZE) < 0)
 		return -errno;
-	base = mmap(NULL, KEEP_BOOK_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+	base = mmap(NULL, LEGACY_BOOK_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
 		    keep->fd, 0);
 	if (base == MAP_FAILED)
 		return -errno;
 	keep->base = base;
-	keep->size = KEEP_BOOK_SIZE;
+	keep->size = LEGACY_BOOK_SIZE;
 	/* Children and core dumps have no use for it; without the advice they merely get it. */
-	(void)madvise(base, KEEP_BOOK_SIZE, MADV_DONTFORK);
-	(void)madvise(base, KEEP_BOOK_SIZE, MADV_DONTDUMP);
+	(void)madvise(base, LEGACY_BOOK_SIZE, MADV_DONTFORK);
+	(void)madvise(base, LEGACY_BOOK_SIZE, MADV_DONTDUMP);
 	return fcntl(keep->fd, F_ADD_SEALS, KEEP_SEALS) < 0 ? -errno : 0;
 }
 
@@ -130,7 +130,7 @@ static size_t keep_cmdline(const struct proc *proc, uint32_t pid, char cmdline[K
 	return n > 0 ? (size_t)n : 0;
 }
 
-static int keep_write(struct keep_book *keep, const struct proc *proc,
+static int keep_write(struct legacy_book *keep, const struct proc *proc,
 		      const struct proc_facts *owner)
 {
 	char cmdline[KEEP_CMDLINE];
@@ -149,7 +149,7 @@ static int keep_write(struct keep_book *keep, const struct proc *proc,
 		.base = keep->base,
 		.size = keep->size,
 		.room = keep->size,
-		.ring_events = KEEP_BOOK_RING,
+		.ring_events = LEGACY_BOOK_RING,
 		.clock = book_clock_choose(),
 		.reserve = keep_reserve,
 		.context = keep,
@@ -163,7 +163,7 @@ static int keep_write(struct keep_book *keep, const struct proc *proc,
 }
 
 /* What happened before this daemon came happened then: the book begins where the old one did. */
-static void keep_go_on(struct keep_book *keep, const struct book_header *old)
+static void keep_go_on(struct legacy_book *keep, const struct book_header *old)
 {
 	struct book_header *header = keep->writer->header;
 
@@ -176,7 +176,7 @@ static void keep_go_on(struct keep_book *keep, const struct book_header *old)
 }
 
 /* As everybody reads books. What the kernel says of the owner is known already. */
-static int keep_read(const struct keep_book *keep, const struct proc *proc,
+static int keep_read(const struct legacy_book *keep, const struct proc *proc,
 		     const struct proc_facts *owner, struct scan_book **ret_book)
 {
 	struct scan_book *book = NULL;
@@ -199,11 +199,11 @@ static int keep_read(const struct keep_book *keep, const struct proc *proc,
 	return 0;
 }
 
-int keep_book_new(struct keep_book **ret_keep, struct keep_budget *budget, const struct proc *proc,
-		  const struct proc_facts *owner, const struct book_header *old,
-		  struct scan_book **ret_book)
+int legacy_book_new(struct legacy_book **ret_keep, struct keep_budget *budget,
+		    const struct proc *proc, const struct proc_facts *owner,
+		    const struct book_header *old, struct scan_book **ret_book)
 {
-	CLEANUP(keep_book_cleanup) struct keep_book *keep = calloc(1, sizeof(*keep));
+	CLEANUP(legacy_book_cleanup) struct legacy_book *keep = calloc(1, sizeof(*keep));
 	int r;
 
 	if (!keep)

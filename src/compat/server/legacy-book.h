@@ -10,15 +10,15 @@
 #include <stdint.h>
 
 struct book_header;
-struct keep_book;
+struct legacy_book;
 struct proc;
 struct proc_facts;
 struct scan_book;
 struct writer;
 
 /* One file is so large at most: a million buffers. Nearly all of it is a hole. */
-#define KEEP_BOOK_SIZE (UINT64_C(96) << 20)
-#define KEEP_BOOK_RING 4096u /* events of history per device: 256 KiB */
+#define LEGACY_BOOK_SIZE (UINT64_C(96) << 20)
+#define LEGACY_BOOK_RING 4096u /* events of history per device: 256 KiB */
 
 /* Memory of all books that share it; in the loop's thread only. */
 struct keep_budget {
@@ -30,9 +30,9 @@ struct keep_budget {
  * header of a book that this one goes on from, or NULL. 0 or a negative errno. The budget must outlive
  * the book; @ret_book is the caller's.
  */
-int keep_book_new(struct keep_book **ret_keep, struct keep_budget *budget, const struct proc *proc,
-		  const struct proc_facts *owner, const struct book_header *old,
-		  struct scan_book **ret_book);
-struct keep_book *keep_book_free(struct keep_book *keep);
+int legacy_book_new(struct legacy_book **ret_keep, struct keep_budget *budget,
+		    const struct proc *proc, const struct proc_facts *owner,
+		    const struct book_header *old, struct scan_book **ret_book);
+struct legacy_book *legacy_book_free(struct legacy_book *keep);
 
-struct writer *keep_book_writer(struct keep_book *keep);
+struct writer *legacy_book_writer(struct legacy_book *keep);

@@ -114,7 +114,7 @@ static bool client_drain(struct registry_keeper *keeper)
 /* What it left, as the old server told it. */
 static void client_tell_end(const struct legacy_client *client)
 {
-	struct seed_lines_dead dead = {.pid = client->facts.pid};
+	struct legacy_lines_dead dead = {.pid = client->facts.pid};
 
 	for (uint32_t device = 0; device < BOOK_DEVICES; device++) {
 		const struct shard *shard = client->writer->shards[device];
@@ -166,7 +166,7 @@ void legacy_client_free(struct legacy_client *client)
 		if (user)
 			user->clients--;
 	}
-	keep_book_free(client->keep);
+	legacy_book_free(client->keep);
 	free(client);
 }
 
@@ -207,13 +207,13 @@ int legacy_client_make(struct legacy_server *server, const struct proc_facts *fa
 		.server = server,
 		.facts = *facts,
 	};
-	r = keep_book_new(&client->keep, &server->budget, registry_proc(server->config.registry),
-			  facts, old, ret_book);
+	r = legacy_book_new(&client->keep, &server->budget, registry_proc(server->config.registry),
+			    facts, old, ret_book);
 	if (r < 0) {
 		legacy_client_free(client);
 		return r;
 	}
-	client->writer = keep_book_writer(client->keep);
+	client->writer = legacy_book_writer(client->keep);
 	*ret_client = client;
 	return 0;
 }

@@ -89,13 +89,13 @@ static uint64_t follow_total(const struct legacy_follow *self, uint32_t device, 
 static void follow_tell(struct legacy_follow *self, const struct follow_event *event)
 {
 	const struct follow *follow = event->follow;
-	struct seed_lines_event line = {
+	struct legacy_lines_event line = {
 		.event = &event->event,
 		.pid = follow->book->owner.pid,
 		.device = follow->shards[event->shard].device,
 		.decimal = self->config.decimal_ids,
 	};
-	char text[SEED_LINES_SIZE];
+	char text[LEGACY_LINES_SIZE];
 	int n;
 
 	follow_apply(event);
@@ -107,13 +107,13 @@ static void follow_tell(struct legacy_follow *self, const struct follow_event *e
 		follow_put(self, text, n > 0 ? (size_t)n : 0);
 		return;
 	}
-	if (seed_lines_has_total(&event->event)) {
+	if (legacy_lines_has_total(&event->event)) {
 		const struct book_record *record = &event->event.record;
 
 		line.total = follow_total(self, line.device, book_meta_type(record->meta));
 		line.kernel_sort = reader_shape(&follow->book->reader, record->shape).kernel_sort;
 	}
-	follow_put(self, text, seed_lines_event(&line, text));
+	follow_put(self, text, legacy_lines_event(&line, text));
 }
 
 static void follow_tell_all(struct legacy_follow *self)

@@ -64,7 +64,7 @@ static void log_put(struct legacy_log *log, const char *text, size_t length)
 
 void legacy_log_print(struct legacy_log *log, const char *format, ...)
 {
-	char text[SEED_LINES_SIZE];
+	char text[LEGACY_LINES_SIZE];
 	va_list arguments;
 	int n;
 
@@ -99,13 +99,13 @@ void legacy_log_bad_type(struct legacy_log *log, const struct legacy_message *me
 				 message->pid, message->buffer_type, message->id, message->device);
 }
 
-void legacy_log_dead(struct legacy_log *log, const struct seed_lines_dead *dead)
+void legacy_log_dead(struct legacy_log *log, const struct legacy_lines_dead *dead)
 {
-	char text[SEED_LINES_SIZE];
+	char text[LEGACY_LINES_SIZE];
 
 	if (dead->buffers + dead->cbs + dead->kernels == 0)
 		return;
-	log_put(log, text, seed_lines_dead(dead, text));
+	log_put(log, text, legacy_lines_dead(dead, text));
 	legacy_log_flush(log);
 }
 
@@ -167,13 +167,13 @@ void legacy_log_events(struct legacy_log *log, const struct writer *writer, uint
 		const struct book_event *event = &shard->ring[n & shard->ring_mask];
 		uint32_t type = book_meta_type(event->record.meta);
 		uint32_t op = event->op_slot & BOOK_OP_MASK;
-		struct seed_lines_event line = {
+		struct legacy_lines_event line = {
 			.event = event,
 			.pid = pid,
 			.device = device,
 			.decimal = log->decimal_ids,
 		};
-		char text[SEED_LINES_SIZE];
+		char text[LEGACY_LINES_SIZE];
 		const uint64_t *total;
 
 		if (op == BOOK_OP_ALLOC)
@@ -181,11 +181,11 @@ void legacy_log_events(struct legacy_log *log, const struct writer *writer, uint
 		else if (op == BOOK_OP_FREE)
 			legacy_log_subtract(log, device, type, event->record.size);
 		total = log_total(log, device, type);
-		if (total && seed_lines_has_total(event)) {
+		if (total && legacy_lines_has_total(event)) {
 			line.total = *total;
 			line.kernel_sort = log_kernel_sort(writer, event->record.shape);
 		}
-		log_put(log, text, seed_lines_event(&line, text));
+		log_put(log, text, legacy_lines_event(&line, text));
 	}
 }
 

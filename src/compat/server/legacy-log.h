@@ -13,7 +13,7 @@
 struct legacy_log;
 struct legacy_message;
 struct outlet;
-struct seed_lines_dead;
+struct legacy_lines_dead;
 struct writer;
 
 /* The types that the old server did not keep with the buffers. */
@@ -26,7 +26,7 @@ void legacy_log_banner(struct legacy_log *log, const char *path);
 void legacy_log_print(struct legacy_log *log, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void legacy_log_bad_type(struct legacy_log *log, const struct legacy_message *message);
-void legacy_log_dead(struct legacy_log *log, const struct seed_lines_dead *dead);
+void legacy_log_dead(struct legacy_log *log, const struct legacy_lines_dead *dead);
 
 /* The number of the last event on a device, 0 = none. */
 uint64_t legacy_log_head(const struct writer *writer, uint32_t device);

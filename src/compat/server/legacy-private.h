@@ -31,7 +31,7 @@ struct legacy_client {
 	struct legacy_server *server;
 	struct legacy_client *next; /* in its chain */
 	struct proc_facts facts;    /* start_ticks 0: it was gone before we could look */
-	struct keep_book *keep;
+	struct legacy_book *keep;
 	struct writer *writer; /* the keep's */
 };
 

@@ -242,7 +242,7 @@ void legacy_server_report(struct legacy_server *server, enum legacy_report_kind 
 		legacy_question_put_report(server, kind);
 }
 
-void legacy_server_dead(struct legacy_server *server, const struct seed_lines_dead *dead)
+void legacy_server_dead(struct legacy_server *server, const struct legacy_lines_dead *dead)
 {
 	if (server->log)
 		legacy_log_dead(server->log, dead);

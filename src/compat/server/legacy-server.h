@@ -22,7 +22,7 @@ struct loop;
 struct outlet;
 struct registry;
 struct scan_book;
-struct seed_lines_dead;
+struct legacy_lines_dead;
 struct symbols;
 struct worker;
 
@@ -95,7 +95,7 @@ struct legacy_server *legacy_server_free(struct legacy_server *server);
 void legacy_server_report(struct legacy_server *server, enum legacy_report_kind kind);
 
 /* The old lines for a process of any kind that ended and left something; only if events are logged. */
-void legacy_server_dead(struct legacy_server *server, const struct seed_lines_dead *dead);
+void legacy_server_dead(struct legacy_server *server, const struct legacy_lines_dead *dead);
 
 /*
  * Goes on with a book that an earlier daemon kept for a process that still lives: what was live in it

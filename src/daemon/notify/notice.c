@@ -182,7 +182,7 @@ static void news_leak_json(FILE *out, const struct snapshot *snapshot, const str
 }
 
 /* The old server told circular buffers and kernels apart from the rest. */
-static void news_count_dead(struct seed_lines_dead *dead, const struct snapshot_process *process)
+static void news_count_dead(struct legacy_lines_dead *dead, const struct snapshot_process *process)
 {
 	for (size_t i = 0; i < process->part_count; i++) {
 		for (uint32_t type = 0; type < BOOK_TYPES; type++) {

@@ -28,11 +28,11 @@ struct news {
 	uint32_t type; /* SNAPSHOT_TYPE_NONE = several, or not known */
 	uint64_t bytes;
 	uint64_t buffers;
-	bool is_totals_only;         /* a leak of a process without a book: no buffers are known */
-	bool is_old_client;          /* of the old protocol: its end has been told in its own way */
-	struct seed_lines_dead dead; /* of a leak, as the old server told it */
-	uint64_t count;              /* how often since it was last told */
-	char *json;                  /* one object on one line, with details */
+	bool is_totals_only; /* a leak of a process without a book: no buffers are known */
+	bool is_old_client;  /* of the old protocol: its end has been told in its own way */
+	struct legacy_lines_dead dead; /* of a leak, as the old server told it */
+	uint64_t count;                /* how often since it was last told */
+	char *json;                    /* one object on one line, with details */
 	size_t json_length;
 	char *text; /* lines for the log, each ended */
 	size_t text_length;
