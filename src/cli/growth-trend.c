@@ -78,8 +78,8 @@ static uint64_t growth_trend_start(const struct snapshot *snapshot, uint32_t pid
 	return 0;
 }
 
-static int growth_trend_one(struct remote *remote, const struct snapshot *snapshot, uint32_t pid,
-			    struct growth *growth)
+static int growth_trend_one(struct daemon_client *remote, const struct snapshot *snapshot,
+			    uint32_t pid, struct growth *growth)
 {
 	struct growth_trend_lines lines = {.count = 0};
 	struct growth_trend trend = {.pid = pid};
@@ -100,7 +100,8 @@ static int growth_trend_one(struct remote *remote, const struct snapshot *snapsh
 	return 0;
 }
 
-int growth_trend_ask(struct remote *remote, const struct snapshot *snapshot, struct growth *growth)
+int growth_trend_ask(struct daemon_client *remote, const struct snapshot *snapshot,
+		     struct growth *growth)
 {
 	int r = 0;
 

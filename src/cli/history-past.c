@@ -52,7 +52,7 @@ static char *history_past_list(const json_t *past, const char *key)
 	return json_is_array(list) ? json_dumps(list, JSON_COMPACT) : NULL;
 }
 
-int history_past_ask(struct remote *remote, const struct filter *filter, uint64_t address,
+int history_past_ask(struct daemon_client *remote, const struct filter *filter, uint64_t address,
 		     struct history_past *ret_past)
 {
 	CLEANUP(history_past_deinit) struct history_past past = {.leaks = NULL};
@@ -64,17 +64,17 @@ int history_past_ask(struct remote *remote, const struct filter *filter, uint64_
 	int r = history_past_target(filter, address, target);
 
 	if (r == 0)
-		r = remote_get(remote, target, &text, &length);
+		r = daemon_client_get(remote, target, &text, &length);
 	if (r != 0)
 		return r;
 	document = recall_load(text, length);
 	rows = json_object_get(document, "past");
 	if (json_is_null(rows))
-		return REMOTE_REFUSED; /* it remembers nothing, or cannot at present */
+		return DAEMON_CLIENT_REFUSED; /* it remembers nothing, or cannot at present */
 	past.leaks = history_past_list(rows, "leaks");
 	past.incidents = history_past_list(rows, "incidents");
 	if (!past.leaks || !past.incidents)
-		return remote_reject(remote);
+		return daemon_client_reject(remote);
 	ret_past->leaks = cleanup_steal(past.leaks);
 	ret_past->incidents = cleanup_steal(past.incidents);
 	return 0;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct filter;
-struct remote;
+struct daemon_client;
 struct snapshot;
 
 /* Rows of the leaks and of the incidents document, each a JSON array. */
@@ -16,8 +16,8 @@ struct history_past {
 	char *incidents;
 };
 
-/* 0, a remote_outcome, or a negative errno. */
-int history_past_ask(struct remote *remote, const struct filter *filter, uint64_t address,
+/* 0, a daemon_client_outcome, or a negative errno. */
+int history_past_ask(struct daemon_client *remote, const struct filter *filter, uint64_t address,
 		     struct history_past *ret_past);
 void history_past_deinit(struct history_past *past);
 

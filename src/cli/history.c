@@ -30,7 +30,7 @@
 #define HISTORY_INDENT "          "
 
 struct history_options {
-	struct trail_wish wish;
+	struct address_history_wish wish;
 	bool json;
 	bool stacks;
 };
@@ -131,7 +131,7 @@ static void history_print(const struct history *history, const struct snapshot *
 	look_print_notes(snapshot);
 }
 
-static int history_collect(struct history *history, const struct trail_wish *wish,
+static int history_collect(struct history *history, const struct address_history_wish *wish,
 			   struct look *look, struct snapshot *snapshot)
 {
 	CLEANUP(view_deinit) struct view view = VIEW_NULL;
@@ -143,11 +143,11 @@ static int history_collect(struct history *history, const struct trail_wish *wis
 	r = look_refresh(look);
 	for (size_t i = 0; r == 0 && i < scan->count; i++) {
 		if (!scan->books[i]->gone)
-			r = trail_collect(scan->books[i], wish, &view, snapshot, history);
+			r = address_history_collect(scan->books[i], wish, &view, snapshot, history);
 	}
-	remote_note(look_remote(look), &request, snapshot);
+	daemon_client_note(look_remote(look), &request, snapshot);
 	book_note_scan(scan, snapshot);
-	book_note_nothing(scan, remote_count(look_remote(look)), snapshot);
+	book_note_nothing(scan, daemon_client_count(look_remote(look)), snapshot);
 	if (r == 0)
 		r = snapshot_finish(snapshot);
 	return r;
@@ -210,7 +210,7 @@ static int history_run(int argc, char **argv)
 	CLEANUP(history_past_deinit) struct history_past past = {.leaks = NULL};
 	CLEANUP(look_cleanup) struct look *look = NULL;
 	struct history_options options = {.json = false};
-	struct trail_wish *wish = &options.wish;
+	struct address_history_wish *wish = &options.wish;
 	int r = history_parse(argc, argv, &options);
 
 	if (r != 0)
@@ -227,8 +227,8 @@ static int history_run(int argc, char **argv)
 		r = history_past_ask(look_remote(look), &wish->filter, wish->address, &past);
 	if (r < 0)
 		return output_fail("history", "cannot look at processes", r);
-	if (r == REMOTE_OLDER)
-		snapshot_note(snapshot, "%s", remote_reason(look_remote(look)));
+	if (r == DAEMON_CLIENT_OLDER)
+		snapshot_note(snapshot, "%s", daemon_client_reason(look_remote(look)));
 	snapshot->time_ns = clock_ns(CLOCK_REALTIME);
 	history_write(&history, snapshot, &options, r == 0 ? &past : NULL);
 	return output_finish();

@@ -160,7 +160,7 @@ static int incidents_recall_print(void *context, const json_t *row)
 }
 
 /* What the daemon remembers, those of ended processes among it. 0, an outcome, or a negative errno. */
-static int incidents_recall(struct remote *remote, const struct filter *filter, bool json)
+static int incidents_recall(struct daemon_client *remote, const struct filter *filter, bool json)
 {
 	struct incidents_recalled recalled = {0};
 	const struct recall_query query = {
@@ -214,8 +214,8 @@ static int incidents_run(int argc, char **argv)
 		r = incidents_recall(look_remote(look), &request.filter, json);
 		if (r == 0)
 			return output_finish();
-		if (r == REMOTE_OLDER)
-			older = strdup(remote_reason(look_remote(look)));
+		if (r == DAEMON_CLIENT_OLDER)
+			older = strdup(daemon_client_reason(look_remote(look)));
 		r = r > 0 ? 0 : r; /* then what the living know must do */
 	}
 	if (r == 0) {

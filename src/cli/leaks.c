@@ -27,9 +27,9 @@ struct leaks {
 
 #define LEAKS_SITES_MAX 20u /* of a process, the largest: what a person reads */
 
-static void leaks_cleanup(struct remote **remote)
+static void leaks_cleanup(struct daemon_client **remote)
 {
-	remote_free(*remote);
+	daemon_client_free(*remote);
 }
 
 /* How it ended, in words. */
@@ -127,7 +127,8 @@ static int leaks_print(void *context, const json_t *process)
 	return output_is_broken() ? -EPIPE : 0;
 }
 
-static int leaks_text(struct leaks *leaks, struct remote *remote, const struct recall_query *query)
+static int leaks_text(struct leaks *leaks, struct daemon_client *remote,
+		      const struct recall_query *query)
 {
 	char number[TEXT_NUMBER_SIZE];
 	int r = recall_rows(remote, query, leaks_print, leaks);
@@ -144,7 +145,7 @@ static int leaks_text(struct leaks *leaks, struct remote *remote, const struct r
 
 static int leaks_run(int argc, char **argv)
 {
-	CLEANUP(leaks_cleanup) struct remote *remote = NULL;
+	CLEANUP(leaks_cleanup) struct daemon_client *remote = NULL;
 	struct leaks leaks = {.json = false};
 	const struct options_item items[] = {
 		{0, "pid", "PID", "only of this process", &leaks.filter, options_pid},
@@ -164,7 +165,7 @@ static int leaks_run(int argc, char **argv)
 		return options_exit(r);
 	output_start();
 	query.pid = leaks.filter.has_pid ? leaks.filter.pid : 0;
-	r = remote_new(&remote);
+	r = daemon_client_new(&remote);
 	if (r < 0)
 		return output_fail("leaks", "cannot ask ttmemd", r);
 	if (!leaks.json)

@@ -17,20 +17,20 @@
 #include "model/json/document.h"
 #include "source/daemon-client/daemon-client.h"
 
-static void status_cleanup(struct remote **remote)
+static void status_cleanup(struct daemon_client **remote)
 {
-	remote_free(*remote);
+	daemon_client_free(*remote);
 }
 
 /* Nobody is there: that, too, is a document. */
-static void status_json_none(const struct remote *remote)
+static void status_json_none(const struct daemon_client *remote)
 {
 	struct emit json = EMIT_INIT(stdout);
 
 	document_open(&json, "ttmem.status/1", clock_ns(CLOCK_REALTIME));
 	emit_bool(&json, "running", false);
 	emit_open_array(&json, "notes");
-	emit_string(&json, NULL, remote_reason(remote));
+	emit_string(&json, NULL, daemon_client_reason(remote));
 	emit_close_array(&json);
 	emit_close_object(&json);
 	emit_end(&json);
@@ -51,7 +51,7 @@ static void status_print_past(const json_t *past)
 		       recall_number(past, "dropped"));
 }
 
-static void status_print(const struct remote *remote, const json_t *status)
+static void status_print(const struct daemon_client *remote, const json_t *status)
 {
 	uint64_t start = recall_number(status, "start_ns"), now = clock_ns(CLOCK_REALTIME);
 	const char *version = recall_text(status, "version");
@@ -64,7 +64,7 @@ static void status_print(const struct remote *remote, const json_t *status)
 	if (start)
 		printf(", since %s", text_duration(now > start ? now - start : 0, number));
 	printf("\nsocket:  ");
-	text_put(stdout, remote_path(remote));
+	text_put(stdout, daemon_client_path(remote));
 	if (http) {
 		printf("\nhttp:    http://");
 		text_put(stdout, http);
@@ -89,7 +89,7 @@ static void status_print(const struct remote *remote, const json_t *status)
 
 static int status_run(int argc, char **argv)
 {
-	CLEANUP(status_cleanup) struct remote *remote = NULL;
+	CLEANUP(status_cleanup) struct daemon_client *remote = NULL;
 	CLEANUP(recall_unload) json_t *status = NULL;
 	CLEANUP_FREE char *text = NULL;
 	bool json = false;
@@ -106,10 +106,10 @@ static int status_run(int argc, char **argv)
 	if (r != 0)
 		return options_exit(r);
 	output_start();
-	r = remote_new(&remote);
+	r = daemon_client_new(&remote);
 	if (r < 0)
 		return output_fail("status", "cannot ask ttmemd", r);
-	r = remote_get(remote, "/api/v1/status", &text, &length);
+	r = daemon_client_get(remote, "/api/v1/status", &text, &length);
 	if (r != 0 && json) {
 		status_json_none(remote);
 		(void)output_finish(); /* that it does not run is the news */

@@ -39,14 +39,14 @@ static int top_recall(void *context, struct past *past)
 
 static enum reader_daemon top_daemon(void *context, char *ret_reason, size_t size)
 {
-	const struct remote *remote = look_remote(context);
-	int outcome = remote_outcome(remote);
+	const struct daemon_client *remote = look_remote(context);
+	int outcome = daemon_client_outcome(remote);
 
 	if (outcome == 0)
 		return READER_DAEMON_HELPS;
-	if (outcome == REMOTE_NONE)
+	if (outcome == DAEMON_CLIENT_NONE)
 		return READER_DAEMON_NONE;
-	(void)snprintf(ret_reason, size, "%s", remote_reason(remote)); /* cut is fine */
+	(void)snprintf(ret_reason, size, "%s", daemon_client_reason(remote)); /* cut is fine */
 	return READER_DAEMON_FAILS;
 }
 

@@ -4,7 +4,7 @@
 /* Between top-command.c (the command) and top-incidents.c (what the daemon remembers, as rows). */
 
 struct past;
-struct remote;
+struct daemon_client;
 
-/* Adds leaks and incidents, the newest first. 0, a remote_outcome, or a negative errno. */
-int top_past(struct remote *remote, struct past *past);
+/* Adds leaks and incidents, the newest first. 0, a daemon_client_outcome, or a negative errno. */
+int top_past(struct daemon_client *remote, struct past *past);

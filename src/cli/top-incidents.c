@@ -193,7 +193,7 @@ static int top_incident(void *context, const json_t *incident)
 	return r == 0 && walk->rows >= TOP_PAGE ? TOP_ENOUGH : r;
 }
 
-static int top_walk(struct remote *remote, struct past *past, const char *document,
+static int top_walk(struct daemon_client *remote, struct past *past, const char *document,
 		    const char *list, recall_fn *fn)
 {
 	const struct recall_query query = {document, list, .limit = TOP_PAGE};
@@ -206,7 +206,7 @@ static int top_walk(struct remote *remote, struct past *past, const char *docume
 	return 0;
 }
 
-int top_past(struct remote *remote, struct past *past)
+int top_past(struct daemon_client *remote, struct past *past)
 {
 	int r = top_walk(remote, past, "leaks", "processes", top_leak);
 

@@ -143,7 +143,7 @@ static bool provide_may_see(const struct web_asker *asker, uint32_t maker)
 }
 
 static int provide_trails(struct daemon *daemon, const struct web_asker *asker,
-			  const struct trail_wish *wish, struct snapshot *snapshot,
+			  const struct address_history_wish *wish, struct snapshot *snapshot,
 			  struct history *history)
 {
 	struct roster *roster = registry_roster(daemon->registry);
@@ -156,7 +156,7 @@ static int provide_trails(struct daemon *daemon, const struct web_asker *asker,
 		if (!provide_may_see(asker, tracked->maker))
 			continue;
 		pthread_mutex_lock(&tracked->lock);
-		r = trail_collect(tracked->book, wish, view, snapshot, history);
+		r = address_history_collect(tracked->book, wish, view, snapshot, history);
 		pthread_mutex_unlock(&tracked->lock);
 	}
 	if (view)
@@ -168,7 +168,7 @@ static int provide_trails(struct daemon *daemon, const struct web_asker *asker,
 
 /* One look at the address; what was there before is let go. */
 static int provide_lives(struct daemon *daemon, const struct web_history_query *query,
-			 const struct trail_wish *wish, struct snapshot **snapshot,
+			 const struct address_history_wish *wish, struct snapshot **snapshot,
 			 struct history *history)
 {
 	history_deinit(history);
@@ -200,7 +200,7 @@ static int provide_history(void *context, const struct web_history_query *query,
 {
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
 	struct daemon *daemon = context;
-	struct trail_wish wish = {.address = query->address, .filter = query->filter};
+	struct address_history_wish wish = {.address = query->address, .filter = query->filter};
 	CLEANUP(past_documents_rows_deinit) struct past_rows rows = {.leaks = NULL};
 	struct document_past past;
 	struct history history = HISTORY_NULL;

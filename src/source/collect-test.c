@@ -37,7 +37,7 @@ static void write_region(uint32_t with_book, uint32_t without)
 		memcpy(bytes + 864 + i * 120, &dram, sizeof(dram));
 		memcpy(bytes + 904 + i * 120, &stamp, sizeof(stamp));
 	}
-	machine_testing_write(REGION, bytes, sizeof(bytes));
+	host_testing_write(REGION, bytes, sizeof(bytes));
 }
 
 static int play_books(struct source *source, const struct snapshot_request *request,
@@ -89,12 +89,11 @@ UNIT(books_regions_and_cards_are_one_picture)
 {
 	struct snapshot *snapshot;
 
-	machine_testing_start();
-	machine_testing_process(10, "a", 60);
-	machine_testing_process(11, "b", 60);
-	machine_testing_text("sys/class/tenstorrent/tenstorrent!0/tt_asic_id",
-			     "000000000000004D\n");
-	machine_testing_text("sys/class/tenstorrent/tenstorrent!0/tt_card_type", "n150\n");
+	host_testing_start();
+	host_testing_process(10, "a", 60);
+	host_testing_process(11, "b", 60);
+	host_testing_text("sys/class/tenstorrent/tenstorrent!0/tt_asic_id", "000000000000004D\n");
+	host_testing_text("sys/class/tenstorrent/tenstorrent!0/tt_card_type", "n150\n");
 	write_region(10, 11);
 	snapshot = collect();
 	/* The book counts, its region is compared; the other process has only its region. */
@@ -111,8 +110,8 @@ UNIT(regions_that_nobody_may_read_are_counted_and_noted)
 {
 	struct snapshot *snapshot;
 
-	machine_testing_start();
-	machine_testing_process(10, "a", 60);
+	host_testing_start();
+	host_testing_process(10, "a", 60);
 	write_region(10, 11);
 	assert(chmod(unit_dir(), 0755) == 0);
 	if (geteuid() == 0)

@@ -32,16 +32,17 @@ int collect_machine(const struct collect_sources *sources, const struct snapshot
 	if (r == 0)
 		r = kernel_collect(sources->proc, sources->knows, sources->known, snapshot);
 	if (r == 0)
-		r = machine_collect(request, snapshot, &closed);
+		r = host_collect(request, snapshot, &closed);
 	if (r < 0)
 		return r;
-	if (closed && sources->remote && remote_regions(sources->remote, snapshot) == 0)
+	if (closed && sources->remote && daemon_client_regions(sources->remote, snapshot) == 0)
 		closed = 0;
-	machine_note_closed(closed, snapshot);
+	host_note_closed(closed, snapshot);
 	snapshot->closed_regions = closed;
 	if (sources->scan)
 		book_note_nothing(sources->scan,
-				  sources->remote ? remote_count(sources->remote) : 0, snapshot);
+				  sources->remote ? daemon_client_count(sources->remote) : 0,
+				  snapshot);
 	/* The moment of a snapshot is its end: nothing in it may be younger. */
 	snapshot->time_ns = clock_ns(CLOCK_REALTIME);
 	r = snapshot_finish(snapshot);

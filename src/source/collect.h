@@ -12,7 +12,7 @@
 #include "source/host/kernel.h"
 
 struct proc;
-struct remote;
+struct daemon_client;
 struct scan;
 struct snapshot;
 struct source;
@@ -27,7 +27,7 @@ struct collect_sources {
 	const struct proc *proc;
 
 	/* The command's: who may read regions that we may not; NULL = nobody. */
-	struct remote *remote;
+	struct daemon_client *remote;
 	/* The command's: explains a snapshot without any process; NULL = nobody asks. */
 	const struct scan *scan;
 };

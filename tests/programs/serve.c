@@ -105,7 +105,8 @@ static int serve_history(void *context, const struct web_history_query *query, s
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
 	struct history history = HISTORY_NULL;
 	struct scan *scan = book_source_scan(serve->books);
-	const struct trail_wish wish = {.address = query->address, .filter = query->filter};
+	const struct address_history_wish wish = {.address = query->address,
+						  .filter = query->filter};
 	int r;
 
 	if (!snapshot)
@@ -113,7 +114,7 @@ static int serve_history(void *context, const struct web_history_query *query, s
 	pthread_mutex_lock(&serve->lock);
 	r = scan_run(scan);
 	for (size_t i = 0; r == 0 && i < scan->count; i++)
-		r = trail_collect(scan->books[i], &wish, serve->view, snapshot, &history);
+		r = address_history_collect(scan->books[i], &wish, serve->view, snapshot, &history);
 	pthread_mutex_unlock(&serve->lock);
 	if (r == 0)
 		r = snapshot_finish(snapshot);

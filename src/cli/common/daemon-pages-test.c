@@ -20,7 +20,7 @@ static void serve_document(int fd, const char *document)
 
 	snprintf(text, sizeof(text), "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%s",
 		 strlen(document), document);
-	remote_testing_send(fd, text);
+	daemon_client_testing_send(fd, text);
 }
 
 /* Three pages, by their cursors. */
@@ -37,19 +37,19 @@ static void serve_pages(int fd, const void *packet, size_t length)
 				   "{\"pid\":2}],\"next\":\"a-1\",\"notes\":[]}");
 }
 
-static int document(remote_testing_fn *serve, char **ret_text)
+static int document(daemon_client_testing_fn *serve, char **ret_text)
 {
-	struct remote_testing server = remote_testing_here(serve);
-	struct remote *remote;
+	struct daemon_client_testing server = daemon_client_testing_here(serve);
+	struct daemon_client *remote;
 	size_t length;
 	FILE *out = open_memstream(ret_text, &length);
 	int r;
 
-	assert(out && remote_new(&remote) == 0);
+	assert(out && daemon_client_new(&remote) == 0);
 	r = recall_document(remote, &leaks, out);
 	assert(fclose(out) == 0);
-	remote_free(remote);
-	remote_testing_stop(&server);
+	daemon_client_free(remote);
+	daemon_client_testing_stop(&server);
 	return r;
 }
 
@@ -83,7 +83,7 @@ UNIT(a_single_page_is_passed_on_as_it_is)
 static void serve_cut(int fd, const void *packet, size_t length)
 {
 	if (memmem(packet, length, "cursor=", 7))
-		remote_testing_send(fd, "HTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\nno");
+		daemon_client_testing_send(fd, "HTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\nno");
 	else
 		serve_pages(fd, packet, length);
 }
@@ -93,7 +93,7 @@ UNIT(a_document_whose_later_page_fails_is_whole_and_says_where_it_ends)
 	json_t *json;
 	char *text;
 
-	assert(document(serve_cut, &text) == REMOTE_REFUSED);
+	assert(document(serve_cut, &text) == DAEMON_CLIENT_REFUSED);
 	json = json_loads(text, 0, NULL);
 	assert(json_array_size(json_object_get(json, "processes")) == 2);
 	assert(strcmp(recall_text(json, "next"), "a-1") == 0);
@@ -142,19 +142,19 @@ static int add_pid(void *context, const json_t *row)
 
 UNIT(what_is_no_page_is_refused_and_told)
 {
-	struct remote_testing server = remote_testing_here(serve_no_json);
-	struct remote *remote;
+	struct daemon_client_testing server = daemon_client_testing_here(serve_no_json);
+	struct daemon_client *remote;
 	uint64_t sum = 0;
 	char *text;
 
-	assert(remote_new(&remote) == 0);
-	assert(recall_rows(remote, &leaks, add_pid, &sum) == REMOTE_GARBAGE);
-	assert(strstr(remote_reason(remote), "cannot be understood"));
-	remote_free(remote);
-	remote_testing_stop(&server);
-	assert(document(serve_no_list, &text) == REMOTE_GARBAGE && *text == '\0');
+	assert(daemon_client_new(&remote) == 0);
+	assert(recall_rows(remote, &leaks, add_pid, &sum) == DAEMON_CLIENT_GARBAGE);
+	assert(strstr(daemon_client_reason(remote), "cannot be understood"));
+	daemon_client_free(remote);
+	daemon_client_testing_stop(&server);
+	assert(document(serve_no_list, &text) == DAEMON_CLIENT_GARBAGE && *text == '\0');
 	free(text);
-	assert(document(serve_no_json, &text) == REMOTE_GARBAGE && *text == '\0');
+	assert(document(serve_no_json, &text) == DAEMON_CLIENT_GARBAGE && *text == '\0');
 	free(text);
 	assert(document(serve_injection, &text) == 0);
 	free(text);
@@ -162,14 +162,14 @@ UNIT(what_is_no_page_is_refused_and_told)
 
 UNIT(rows_of_all_pages_are_handed_over)
 {
-	struct remote_testing server = remote_testing_here(serve_pages);
-	struct remote *remote;
+	struct daemon_client_testing server = daemon_client_testing_here(serve_pages);
+	struct daemon_client *remote;
 	uint64_t sum = 0;
 
-	assert(remote_new(&remote) == 0);
+	assert(daemon_client_new(&remote) == 0);
 	assert(recall_rows(remote, &leaks, add_pid, &sum) == 0 && sum == 6);
-	remote_free(remote);
-	remote_testing_stop(&server);
+	daemon_client_free(remote);
+	daemon_client_testing_stop(&server);
 }
 
 UNIT(numbers_are_exact_and_a_lie_rounds_them)

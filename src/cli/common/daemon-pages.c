@@ -37,7 +37,7 @@ void recall_unload(json_t **json)
 
 /* A walk over pages. */
 struct recall_walk {
-	struct remote *remote;
+	struct daemon_client *remote;
 	const struct recall_query *query;
 	char cursor[RECALL_CURSOR_MAX]; /* of the page that is asked for; "" = the first */
 	unsigned int pages;
@@ -73,7 +73,7 @@ static int recall_target(const struct recall_walk *walk, char ret_target[RECALL_
 	return fclose(out) < 0 ? -errno : 0;
 }
 
-/* The page at the cursor. 0, a remote_outcome, or a negative errno: then the page before is still there. */
+/* The page at the cursor. 0, a daemon_client_outcome, or a negative errno: then the page before is still there. */
 static int recall_page(struct recall_walk *walk)
 {
 	CLEANUP(recall_unload) json_t *page = NULL;
@@ -83,13 +83,13 @@ static int recall_page(struct recall_walk *walk)
 	int r = recall_target(walk, target);
 
 	if (r == 0)
-		r = remote_get(walk->remote, target, &text, &length);
+		r = daemon_client_get(walk->remote, target, &text, &length);
 	if (r != 0)
 		return r;
 	page = recall_load(text, length);
 	if (!json_is_array(json_object_get(page, walk->query->list)) ||
 	    !json_object_get(page, "next"))
-		return remote_reject(walk->remote);
+		return daemon_client_reject(walk->remote);
 	recall_walk_deinit(walk);
 	walk->page = cleanup_steal(page);
 	walk->text = cleanup_steal(text);
@@ -178,7 +178,7 @@ static int recall_put_document(struct recall_walk *walk, FILE *out)
 	return r;
 }
 
-int recall_document(struct remote *remote, const struct recall_query *query, FILE *out)
+int recall_document(struct daemon_client *remote, const struct recall_query *query, FILE *out)
 {
 	CLEANUP(recall_walk_deinit)
 	struct recall_walk walk = {.remote = remote, .query = query};
@@ -192,7 +192,7 @@ int recall_document(struct remote *remote, const struct recall_query *query, FIL
 	return 0;
 }
 
-int recall_rows(struct remote *remote, const struct recall_query *query, recall_fn *fn,
+int recall_rows(struct daemon_client *remote, const struct recall_query *query, recall_fn *fn,
 		void *context)
 {
 	CLEANUP(recall_walk_deinit)
@@ -224,16 +224,16 @@ const char *recall_text(const json_t *row, const char *key)
 	return json_string_value(json_object_get(row, key));
 }
 
-int recall_fail(const char *command, const struct remote *remote, int result)
+int recall_fail(const char *command, const struct daemon_client *remote, int result)
 {
 	if (result < 0) {
 		fprintf(stderr, "ttmem %s: cannot ask ttmemd: %s\n", command, strerror(-result));
 		return COMMAND_FAILED;
 	}
 	fprintf(stderr, "ttmem %s: ", command);
-	text_put(stderr, remote_reason(remote));
+	text_put(stderr, daemon_client_reason(remote));
 	fputs(".\n", stderr);
-	if (result == REMOTE_NONE)
+	if (result == DAEMON_CLIENT_NONE)
 		fputs("Start it with \"ttmemd\", or as a service with \"systemctl start "
 		      "ttmemd\".\n",
 		      stderr);

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-struct remote;
+struct daemon_client;
 
 #define RECALL_PAGES_MAX 1000u /* a daemon whose pages never end is wrong */
 #define RECALL_PAGE 100u       /* rows, unless the query says; each may be large */
@@ -27,14 +27,14 @@ struct recall_query {
 
 /*
  * All pages as one document. Nothing is written unless the first page has come; if a later one does not,
- * the document is whole and its "next" says where it was cut. 0, a remote_outcome, or a negative errno.
+ * the document is whole and its "next" says where it was cut. 0, a daemon_client_outcome, or a negative errno.
  */
-int recall_document(struct remote *remote, const struct recall_query *query, FILE *out);
+int recall_document(struct daemon_client *remote, const struct recall_query *query, FILE *out);
 
 /* One row. 0, or a negative errno. */
 typedef int recall_fn(void *context, const json_t *row);
 
-int recall_rows(struct remote *remote, const struct recall_query *query, recall_fn *fn,
+int recall_rows(struct daemon_client *remote, const struct recall_query *query, recall_fn *fn,
 		void *context);
 
 /*
@@ -51,4 +51,4 @@ uint64_t recall_number(const json_t *row, const char *key);
 const char *recall_text(const json_t *row, const char *key);
 
 /* Tells why a command that needs the daemon fails. Return: exit code. */
-int recall_fail(const char *command, const struct remote *remote, int result);
+int recall_fail(const char *command, const struct daemon_client *remote, int result);

@@ -121,7 +121,7 @@ void look_print_stack(const char *stack, const char *indent)
 	}
 }
 
-struct remote *look_remote(struct look *look)
+struct daemon_client *look_remote(struct look *look)
 {
 	return book_source_remote(look->books);
 }

@@ -8,7 +8,7 @@
 struct frames_one;
 struct look;
 struct namer;
-struct remote;
+struct daemon_client;
 struct scan;
 struct snapshot;
 
@@ -40,7 +40,7 @@ void look_print_frame(const struct frames_one *frame);
 void look_print_stack(const char *stack, const char *indent);
 
 /* The daemon. */
-struct remote *look_remote(struct look *look);
+struct daemon_client *look_remote(struct look *look);
 
 /* For locals that own one. */
 void look_cleanup(struct look **look);

@@ -83,10 +83,10 @@ static void doctor_note_status(struct doctor *doctor, const json_t *status)
 int doctor_look_at_daemon(struct doctor *doctor)
 {
 	CLEANUP(recall_unload) json_t *status = NULL;
-	struct remote *remote = look_remote(doctor->look);
+	struct daemon_client *remote = look_remote(doctor->look);
 	CLEANUP_FREE char *text = NULL;
 	size_t length = 0;
-	int r = remote_get(remote, "/api/v1/status", &text, &length);
+	int r = daemon_client_get(remote, "/api/v1/status", &text, &length);
 
 	if (r == 0)
 		status = recall_load(text, length);
@@ -94,14 +94,16 @@ int doctor_look_at_daemon(struct doctor *doctor)
 		return r;
 	if (status)
 		doctor_note_status(doctor, status);
-	else if (r == REMOTE_NONE)
+	else if (r == DAEMON_CLIENT_NONE)
 		doctor_tell(doctor, DOCTOR_DAEMON_NONE, 0, 0, "no ttmemd: %s",
-			    remote_reason(remote));
-	else if (r == REMOTE_STRANGER)
-		doctor_tell(doctor, DOCTOR_DAEMON_STRANGER, 0, 0, "%s", remote_reason(remote));
+			    daemon_client_reason(remote));
+	else if (r == DAEMON_CLIENT_STRANGER)
+		doctor_tell(doctor, DOCTOR_DAEMON_STRANGER, 0, 0, "%s",
+			    daemon_client_reason(remote));
 	else
-		doctor_tell(doctor, DOCTOR_DAEMON_SILENT, 0, 0, "%s: %s", remote_path(remote),
-			    r == 0 ? "the answer makes no sense" : remote_reason(remote));
+		doctor_tell(doctor, DOCTOR_DAEMON_SILENT, 0, 0, "%s: %s",
+			    daemon_client_path(remote),
+			    r == 0 ? "the answer makes no sense" : daemon_client_reason(remote));
 	return 0;
 }
 

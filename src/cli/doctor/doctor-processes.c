@@ -31,7 +31,7 @@
 /* A process with what is known of it. */
 struct doctor_patient {
 	struct proc_facts facts;
-	struct inside inside;
+	struct process_env inside;
 	struct scan_book *book; /* NULL = none was found */
 	char name[TEXT_ESCAPE_SIZE(64)];
 };
@@ -60,7 +60,7 @@ static struct scan_book *doctor_find_book(const struct doctor *doctor, uint32_t 
 /* Why there is no book. */
 static void doctor_explain_no_book(struct doctor *doctor, const struct doctor_patient *patient)
 {
-	const struct inside *inside = &patient->inside;
+	const struct process_env *inside = &patient->inside;
 	uint64_t limit = inside->file_limit < inside->address_limit ? inside->file_limit
 								    : inside->address_limit;
 	char size[TEXT_NUMBER_SIZE];
@@ -73,10 +73,10 @@ static void doctor_explain_no_book(struct doctor *doctor, const struct doctor_pa
 			DOCTOR_TELL(doctor, DOCTOR_LIBRARY_MISSING, patient,
 				    "%s has %s, and no libttmem.so loaded", patient->name,
 				    inside->has_metal ? "tt-metal's library" : "no book");
-	} else if (inside->tracking == INSIDE_OFF) {
+	} else if (inside->tracking == PROCESS_ENV_OFF) {
 		DOCTOR_TELL(doctor, DOCTOR_TRACKING_DISABLED, patient,
 			    "%s was started with TTMEM=0", patient->name);
-	} else if (inside->tracking == INSIDE_UNSAID) {
+	} else if (inside->tracking == PROCESS_ENV_UNSAID) {
 		DOCTOR_TELL(doctor, DOCTOR_TRACKING_OFF, patient,
 			    "%s has %s loaded and no book; %s", patient->name, inside->library,
 			    inside->environment_seen
@@ -156,7 +156,8 @@ static void doctor_examine(struct doctor *doctor, uint32_t pid)
 	char comm[TEXT_CLEAN_SIZE(sizeof(patient.facts.comm))];
 
 	if (proc_read(&scan->proc, pid, &patient.facts) < 0 ||
-	    inside_read(&scan->proc, pid, &patient.inside) < 0 || doctor_is_ours(&patient.facts))
+	    process_env_read(&scan->proc, pid, &patient.inside) < 0 ||
+	    doctor_is_ours(&patient.facts))
 		return;
 	/* Threads of the kernel have neither. */
 	if (!patient.inside.maps_seen && !patient.book && pid != doctor->only_pid)

@@ -11,14 +11,14 @@
 #include "cli/common/output.h"
 #include "source/daemon-client/daemon-client.h"
 
-static void dump_cleanup(struct remote **remote)
+static void dump_cleanup(struct daemon_client **remote)
 {
-	remote_free(*remote);
+	daemon_client_free(*remote);
 }
 
 static int dump_run(int argc, char **argv)
 {
-	CLEANUP(dump_cleanup) struct remote *remote = NULL;
+	CLEANUP(dump_cleanup) struct daemon_client *remote = NULL;
 	CLEANUP_FREE char *text = NULL;
 	const struct options options = {
 		.command = "dump",
@@ -31,10 +31,10 @@ static int dump_run(int argc, char **argv)
 	if (r != 0)
 		return options_exit(r);
 	output_start();
-	r = remote_new(&remote);
+	r = daemon_client_new(&remote);
 	if (r < 0)
 		return output_fail("dump", "cannot ask ttmemd", r);
-	r = remote_get(remote, "/api/v1/dump", &text, &length);
+	r = daemon_client_get(remote, "/api/v1/dump", &text, &length);
 	if (r != 0)
 		return recall_fail("dump", remote, r);
 	fwrite(text, 1, length, stdout);

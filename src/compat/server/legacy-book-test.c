@@ -50,7 +50,7 @@ UNIT(is_a_book_like_any_other)
 	int flags;
 
 	assert(ktest_open(&test, 1 << 30) == 0);
-	assert(genuine_check(test.book->file.fd) == 0);
+	assert(verify_book_check(test.book->file.fd) == 0);
 	flags = fcntl(test.book->file.fd, F_GETFL);
 	assert(flags >= 0 && (flags & O_ACCMODE) == O_RDONLY);
 	assert(test.book->reader.header.source == BOOK_SOURCE_SOCKET);

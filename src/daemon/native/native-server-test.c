@@ -176,7 +176,7 @@ UNIT(a_roster_has_totals_for_all_and_books_for_some)
 	assert(process.flags == (NATIVE_ALIVE | NATIVE_EXACT | NATIVE_MAY_SEE | NATIVE_HAS_BOOK));
 	assert(native_part_get(parts, 1, &part) == 0);
 	assert(part.device == 1 && part.memory[0].used == 4096 && part.memory[0].buffers == 1);
-	assert(book >= 0 && genuine_check(book) == 0);
+	assert(book >= 0 && verify_book_check(book) == 0);
 	assert((fcntl(book, F_GETFL) & O_ACCMODE) == O_RDONLY);
 	assert(write(book, "x", 1) < 0);
 	close(book);

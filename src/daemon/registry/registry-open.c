@@ -17,7 +17,7 @@ int registry_open_consume(const struct proc *proc, int fd, uint32_t pid, uint64_
 {
 	CLEANUP_CLOSE int owned = fd;
 	struct scan_book *book;
-	int r = genuine_check(owned);
+	int r = verify_book_check(owned);
 
 	if (r != 0)
 		return r < 0 ? r : -EBADMSG;

@@ -137,7 +137,7 @@ static int accept_book_consume(struct accept_peer *peer, const struct proc *proc
 	char path[64];
 	int r, reading;
 
-	r = genuine_check(owned);
+	r = verify_book_check(owned);
 	if (r != 0)
 		return r;
 	/* For reading only, so that nobody takes us for a child that inherited the book. */
@@ -237,6 +237,6 @@ const char *accept_strerror(int result)
 	case ACCEPT_CLOSED:
 		return "nothing was handed over";
 	default:
-		return genuine_strerror(result);
+		return verify_book_strerror(result);
 	}
 }

@@ -48,7 +48,7 @@ struct accept_peer *accept_peer_free(struct accept_peer *peer);
 
 /*
  * Receives the offer. 0 and peer->book is there, -EAGAIN if nothing has come yet, another negative
- * errno, or why it is refused: a genuine_outcome, an accept_outcome. In every case but the first two the
+ * errno, or why it is refused: a verify_book_outcome, an accept_outcome. In every case but the first two the
  * peer is of no more use.
  */
 int accept_receive(struct accept_peer *peer, const struct proc *proc);

@@ -26,11 +26,11 @@
 #include "source/books/book-source.h"
 #include "source/books/scan.h"
 
-#define TRAIL_GRAVE_UNITS (BOOK_GRAVES * (uint32_t)sizeof(struct book_grave) / BOOK_UNIT)
-#define TRAIL_TRIES 6
-#define TRAIL_AHEAD 4u /* events that an owner may be writing over the oldest ones */
+#define ADDRESS_HISTORY_GRAVE_UNITS (BOOK_GRAVES * (uint32_t)sizeof(struct book_grave) / BOOK_UNIT)
+#define ADDRESS_HISTORY_TRIES 6
+#define ADDRESS_HISTORY_AHEAD 4u /* events that an owner may be writing over the oldest ones */
 
-struct trail {
+struct address_history {
 	struct scan_book *book;
 	struct snapshot *snapshot;
 	uint64_t address;
@@ -48,30 +48,31 @@ struct trail {
 	bool complete;
 };
 
-static void trail_deinit(struct trail *trail)
+static void address_history_deinit(struct address_history *trail)
 {
 	book_reading_deinit(&trail->reading);
 	free(trail->events);
 	free(trail->graves);
 }
 
-static const char *trail_text(void *context, uint32_t id)
+static const char *address_history_text(void *context, uint32_t id)
 {
-	struct trail *trail = context;
+	struct address_history *trail = context;
 	size_t length;
 	const char *bytes = reader_string(&trail->book->reader, id, &length);
 
 	return bytes ? snapshot_text(trail->snapshot, bytes, length) : NULL;
 }
 
-static const char *trail_stack(void *context, uint32_t id)
+static const char *address_history_stack(void *context, uint32_t id)
 {
-	struct trail *trail = context;
+	struct address_history *trail = context;
 
 	return book_stack_text(&trail->reading, id);
 }
 
-static int trail_keep_event(struct trail *trail, const struct book_event *event, uint64_t number)
+static int address_history_keep_event(struct address_history *trail, const struct book_event *event,
+				      uint64_t number)
 {
 	struct history_logged *events;
 
@@ -85,13 +86,14 @@ static int trail_keep_event(struct trail *trail, const struct book_event *event,
 }
 
 /* As much of the log as can be had before its owner writes over it. */
-static int trail_drain(struct trail *trail, const struct log_place *place, struct log *log)
+static int address_history_drain(struct address_history *trail, const struct log_place *place,
+				 struct log *log)
 {
 	struct reader *reader = &trail->book->reader;
-	uint64_t ahead = TRAIL_AHEAD;
+	uint64_t ahead = ADDRESS_HISTORY_AHEAD;
 	int r = -EOVERFLOW;
 
-	for (int i = 0; r == -EOVERFLOW && i < TRAIL_TRIES; i++, ahead *= 8) {
+	for (int i = 0; r == -EOVERFLOW && i < ADDRESS_HISTORY_TRIES; i++, ahead *= 8) {
 		uint64_t head, first = 1;
 
 		r = log_head(reader, place->device, &head);
@@ -105,7 +107,8 @@ static int trail_drain(struct trail *trail, const struct log_place *place, struc
 	return r;
 }
 
-static int trail_read_log(struct trail *trail, const struct book_shard *page, uint32_t device)
+static int address_history_read_log(struct address_history *trail, const struct book_shard *page,
+				    uint32_t device)
 {
 	CLEANUP(log_deinit) struct log log = {0};
 	struct log_place place;
@@ -113,27 +116,28 @@ static int trail_read_log(struct trail *trail, const struct book_shard *page, ui
 
 	r = log_find(&trail->book->reader, page, device, &place);
 	if (r == 0)
-		r = trail_drain(trail, &place, &log);
+		r = address_history_drain(trail, &place, &log);
 	if (r < 0)
 		return r;
 	trail->complete = log.first == 1;
 	for (uint64_t i = 0; r == 0 && i < log.count; i++) {
 		if (log.events[i].record.address == trail->address)
-			r = trail_keep_event(trail, &log.events[i], log.first + i);
+			r = address_history_keep_event(trail, &log.events[i], log.first + i);
 	}
 	return r;
 }
 
 /* The graveyard, oldest first, without what the owner may have been writing meanwhile. */
-static int trail_read_graves(struct trail *trail, const struct book_shard *page, uint32_t device)
+static int address_history_read_graves(struct address_history *trail, const struct book_shard *page,
+				       uint32_t device)
 {
 	struct reader *reader = &trail->book->reader;
 	uint64_t from, after, count = page->graves;
 	int r;
 
 	trail->grave_count = 0;
-	if (count == 0 || !reader_segment_is(reader, page->graves_unit, TRAIL_GRAVE_UNITS, device,
-					     BOOK_SEGMENT_GRAVES))
+	if (count == 0 || !reader_segment_is(reader, page->graves_unit, ADDRESS_HISTORY_GRAVE_UNITS,
+					     device, BOOK_SEGMENT_GRAVES))
 		return 0;
 	if (!trail->graves)
 		trail->graves = calloc(BOOK_GRAVES, sizeof(*trail->graves));
@@ -161,7 +165,7 @@ static int trail_read_graves(struct trail *trail, const struct book_shard *page,
 	return 0;
 }
 
-static void trail_find_records(struct trail *trail, const struct view *view)
+static void address_history_find_records(struct address_history *trail, const struct view *view)
 {
 	struct view_iterator it = {0};
 
@@ -172,7 +176,8 @@ static void trail_find_records(struct trail *trail, const struct view *view)
 	}
 }
 
-static int trail_read_shard(struct trail *trail, struct view *view, uint32_t device)
+static int address_history_read_shard(struct address_history *trail, struct view *view,
+				      uint32_t device)
 {
 	struct reader *reader = &trail->book->reader;
 	struct book_shard page;
@@ -182,31 +187,31 @@ static int trail_read_shard(struct trail *trail, struct view *view, uint32_t dev
 	r = view_read(view, reader, device, trail->book->alive ? VIEW_LIVING : VIEW_DEAD);
 	if (r < 0)
 		return r;
-	trail_find_records(trail, view);
+	address_history_find_records(trail, view);
 	if (!view->rows_exact)
 		trail->snapshot->exact = false;
 	r = file_read(reader->file, book_shard_offset(device), &page, sizeof(page));
 	if (r == 0)
-		r = trail_read_graves(trail, &page, device);
+		r = address_history_read_graves(trail, &page, device);
 	if (r == 0)
-		r = trail_read_log(trail, &page, device);
+		r = address_history_read_log(trail, &page, device);
 	return r;
 }
 
-static int trail_collect_shard(struct trail *trail, struct view *view, uint32_t process,
-			       uint32_t device, struct history *history)
+static int address_history_collect_shard(struct address_history *trail, struct view *view,
+					 uint32_t process, uint32_t device, struct history *history)
 {
 	struct history_shard shard = {
 		.process = process,
 		.device = device,
 		.address = trail->address,
 		.types = trail->types,
-		.text = trail_text,
-		.stack = trail_stack,
+		.text = address_history_text,
+		.stack = address_history_stack,
 		.context = trail,
 	};
 	struct timebase timebase;
-	int r = trail_read_shard(trail, view, device);
+	int r = address_history_read_shard(trail, view, device);
 
 	if (r == -ENOMEM)
 		return r;
@@ -230,12 +235,12 @@ static int trail_collect_shard(struct trail *trail, struct view *view, uint32_t 
 	return history_add_shard(history, &shard);
 }
 
-int trail_collect(struct scan_book *book, const struct trail_wish *wish, struct view *view,
-		  struct snapshot *snapshot, struct history *history)
+int address_history_collect(struct scan_book *book, const struct address_history_wish *wish,
+			    struct view *view, struct snapshot *snapshot, struct history *history)
 {
 	const struct filter *filter = &wish->filter;
-	CLEANUP(trail_deinit)
-	struct trail trail = {
+	CLEANUP(address_history_deinit)
+	struct address_history trail = {
 		.book = book,
 		.snapshot = snapshot,
 		.address = wish->address,
@@ -264,7 +269,8 @@ int trail_collect(struct scan_book *book, const struct trail_wish *wish, struct 
 			if (!part)
 				return -ENOMEM;
 			part->facts.unique_id = facts.unique_id;
-			r = trail_collect_shard(&trail, view, process, (uint32_t)device, history);
+			r = address_history_collect_shard(&trail, view, process, (uint32_t)device,
+							  history);
 		}
 		device = reader_next_shard(&book->reader, (uint32_t)device + 1);
 	}

@@ -13,7 +13,7 @@ struct scan_book;
 struct snapshot;
 struct view;
 
-struct trail_wish {
+struct address_history_wish {
 	uint64_t address;
 	struct filter filter;
 	struct namer *namer; /* for native frames of stacks; NULL = they stay addresses */
@@ -23,5 +23,5 @@ struct trail_wish {
  * Adds what @book knows of the address to @history, and its owner to @snapshot. @view is only lent. 0 or a
  * negative errno; what cannot be read becomes a note.
  */
-int trail_collect(struct scan_book *book, const struct trail_wish *wish, struct view *view,
-		  struct snapshot *snapshot, struct history *history);
+int address_history_collect(struct scan_book *book, const struct address_history_wish *wish,
+			    struct view *view, struct snapshot *snapshot, struct history *history);

@@ -62,7 +62,7 @@ static int book_collect_device(struct book_reading *reading, uint32_t device)
 	if (r < 0)
 		return r == -EAGAIN ? 0 : r;
 	if (reading->learns)
-		memo_add_device(&reading->book->memo, device, &entry);
+		totals_cache_add_device(&reading->book->totals_cache, device, &entry);
 	return book_add_facts(reading, device, &entry);
 }
 
@@ -98,12 +98,13 @@ static int book_search_devices(struct book_reading *reading)
 
 int book_devices(struct book_reading *reading)
 {
-	const struct memo *memo = &reading->book->memo;
+	const struct totals_cache *totals_cache = &reading->book->totals_cache;
 	int r = 0;
 
 	if (!reading->recalls)
 		return book_search_devices(reading);
-	for (size_t i = 0; r == 0 && i < memo->device_count; i++)
-		r = book_add_facts(reading, memo->devices[i].device, &memo->devices[i].entry);
+	for (size_t i = 0; r == 0 && i < totals_cache->device_count; i++)
+		r = book_add_facts(reading, totals_cache->devices[i].device,
+				   &totals_cache->devices[i].entry);
 	return r;
 }

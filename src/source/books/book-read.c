@@ -191,14 +191,14 @@ static int book_collect_view(struct book_reading *reading)
 /* Counters of a living owner, from what they were the last time. */
 static int book_read_totals(struct book_reading *reading, uint32_t device)
 {
-	struct memo *memo = &reading->book->memo;
+	struct totals_cache *totals_cache = &reading->book->totals_cache;
 	struct idle_counters nothing = {0};
 	struct idle_counters *known =
-		reading->recalls ? &memo->shards[reading->recalled].known : &nothing;
+		reading->recalls ? &totals_cache->shards[reading->recalled].known : &nothing;
 	int r = view_read_totals_since(reading->view, &reading->book->reader, device, known);
 
 	if (r == 0 && reading->learns)
-		memo_add_shard(memo, device, known);
+		totals_cache_add_shard(totals_cache, device, known);
 	return r;
 }
 
@@ -255,16 +255,16 @@ static int book_collect_parts(struct book_reading *reading, uint32_t device)
 /* The first at or after @device; each call goes on from the last. -ENXIO: no more. */
 static int64_t book_next_shard(struct book_reading *reading, uint32_t device)
 {
-	const struct memo *memo = &reading->book->memo;
+	const struct totals_cache *totals_cache = &reading->book->totals_cache;
 
 	if (!reading->recalls)
 		return reader_next_shard(&reading->book->reader, device);
-	while (reading->recalled < memo->shard_count &&
-	       memo->shards[reading->recalled].device < device)
+	while (reading->recalled < totals_cache->shard_count &&
+	       totals_cache->shards[reading->recalled].device < device)
 		reading->recalled++;
-	if (reading->recalled == memo->shard_count)
+	if (reading->recalled == totals_cache->shard_count)
 		return -ENXIO;
-	return memo->shards[reading->recalled].device;
+	return totals_cache->shards[reading->recalled].device;
 }
 
 static int book_collect_shards(struct book_reading *reading)
@@ -284,7 +284,8 @@ static int book_collect_shards(struct book_reading *reading)
 		device = book_next_shard(reading, (uint32_t)device + 1);
 	}
 	if (device == -ENXIO && reading->learns)
-		memo_complete(&reading->book->memo, reading->book->reader.header.changes);
+		totals_cache_complete(&reading->book->totals_cache,
+				      reading->book->reader.header.changes);
 	return device >= 0 || device == -ENXIO ? 0 : (int)device;
 }
 
@@ -333,10 +334,11 @@ static void book_recall(struct book_reading *reading)
 {
 	struct scan_book *book = reading->book;
 
-	reading->recalls = book->alive && memo_is_current(&book->memo, book->reader.header.changes);
+	reading->recalls = book->alive && totals_cache_is_current(&book->totals_cache,
+								  book->reader.header.changes);
 	reading->learns = book->alive && !reading->recalls && !reading->request->buffers;
 	if (reading->learns)
-		memo_restart(&book->memo);
+		totals_cache_restart(&book->totals_cache);
 }
 
 int book_collect(struct scan_book *book, const struct snapshot_request *request, struct view *view,

@@ -180,11 +180,11 @@ static void fuzz_snapshot(struct fuzz *fuzz, struct scan_book *book, struct view
 	struct history history = HISTORY_NULL;
 	struct emit json = EMIT_INIT(fuzz->out);
 	struct filter filter = {0};
-	struct trail_wish wish = {.address = 0x1000, .namer = &namer};
+	struct address_history_wish wish = {.address = 0x1000, .namer = &namer};
 
 	assert(snapshot && book_collect(book, &request, view, snapshot) == 0);
 	for (; wish.address < 0x8000; wish.address += 0x1000)
-		assert(trail_collect(book, &wish, view, snapshot, &history) == 0);
+		assert(address_history_collect(book, &wish, view, snapshot, &history) == 0);
 	fuzz_stacks(book, &namer);
 	assert(snapshot_finish(snapshot) == 0);
 	assert(growth_add(&growth, snapshot) == 0);
@@ -261,7 +261,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			fuzz_snapshot(fuzz, &book, &view);
 			fuzz_pages(fuzz, &book, &view);
 			fuzz_follow(&book, &view);
-			memo_deinit(&book.memo);
+			totals_cache_deinit(&book.totals_cache);
 			reader_deinit(&book.reader);
 		}
 		fuzz->memory.before_read = NULL;

@@ -28,7 +28,7 @@
 struct book_origin {
 	struct source source;
 	struct scan *scan;
-	struct remote *remote;
+	struct daemon_client *remote;
 	uint64_t pace_ns;   /* see book_source_pace() */
 	uint64_t search_ns; /* CLOCK_MONOTONIC: not again before */
 	struct view view;   /* lent to one book after the other, so that its memory is kept */
@@ -139,8 +139,8 @@ int book_source_refresh(struct source *source)
 		r = kernel_attach_books(self->scan);
 	if (r < 0)
 		return r;
-	r = remote_refresh(self->remote, self->scan);
-	return r > 0 ? 0 : r; /* who does not answer is noted by remote_collect() */
+	r = daemon_client_refresh(self->remote, self->scan);
+	return r > 0 ? 0 : r; /* who does not answer is noted by daemon_client_collect() */
 }
 
 static int book_compare(const void *left, const void *right)
@@ -171,7 +171,7 @@ static bool book_knows(const void *context, const struct kernel_holder *book)
 	const struct book_origin *self = context;
 
 	return scan_has(self->scan, book->device, (ino_t)book->id) ||
-	       remote_has(self->remote, book->device, (ino_t)book->id);
+	       daemon_client_has(self->remote, book->device, (ino_t)book->id);
 }
 
 static int book_source_collect(struct source *source, const struct snapshot_request *request,
@@ -194,7 +194,7 @@ static int book_source_collect(struct source *source, const struct snapshot_requ
 					 snapshot);
 	}
 	if (r == 0)
-		r = remote_collect(self->remote, request, snapshot);
+		r = daemon_client_collect(self->remote, request, snapshot);
 	if (r == 0)
 		book_note_scan(self->scan, snapshot);
 	return r;
@@ -219,7 +219,7 @@ static void book_source_free(struct source *source)
 	struct book_origin *self = container_of(source, struct book_origin, source);
 
 	scan_free(self->scan);
-	remote_free(self->remote);
+	daemon_client_free(self->remote);
 	view_deinit(&self->view);
 	free(self);
 }
@@ -241,7 +241,7 @@ int book_source_new(struct source **ret_source)
 	r = scan_new(&self->scan);
 	if (r < 0)
 		return r;
-	r = remote_new(&self->remote);
+	r = daemon_client_new(&self->remote);
 	if (r < 0) {
 		scan_free(self->scan);
 		return r;
@@ -255,7 +255,7 @@ struct scan *book_source_scan(struct source *source)
 	return container_of(source, struct book_origin, source)->scan;
 }
 
-struct remote *book_source_remote(struct source *source)
+struct daemon_client *book_source_remote(struct source *source)
 {
 	return container_of(source, struct book_origin, source)->remote;
 }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct collect_sources;
-struct remote;
+struct daemon_client;
 struct scan;
 struct scan_book;
 struct snapshot;
@@ -27,7 +27,7 @@ void book_source_sources(struct source *source, struct collect_sources *ret_sour
 
 /* The scan of such a source, for those who want more of a book than a snapshot holds; and the daemon. */
 struct scan *book_source_scan(struct source *source);
-struct remote *book_source_remote(struct source *source);
+struct daemon_client *book_source_remote(struct source *source);
 
 /*
  * Who asks very often need not search each time: what was found counts for so long, or longer if searching

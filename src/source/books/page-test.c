@@ -74,7 +74,7 @@ static struct page_test *page_begin(void)
 static void page_end(struct page_test *test)
 {
 	for (uint32_t i = 0; i < BOOKS; i++) {
-		memo_deinit(&test->scans[i].memo);
+		totals_cache_deinit(&test->scans[i].totals_cache);
 		reader_deinit(&test->scans[i].reader);
 		testing_book_deinit(&test->books[i]);
 	}

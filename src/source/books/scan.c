@@ -35,7 +35,7 @@ struct scan_book *scan_book_free(struct scan_book *book)
 	if (!book)
 		return NULL;
 	reader_deinit(&book->reader);
-	memo_deinit(&book->memo);
+	totals_cache_deinit(&book->totals_cache);
 	if (book->file.fd >= 0)
 		close(book->file.fd);
 	free(book);
@@ -88,7 +88,7 @@ static void scan_refuse(struct scan *scan, uint32_t pid, const char *reason, con
 static void scan_refuse_file(struct scan *scan, uint32_t pid, int result, const struct stat *st)
 {
 	scan->starved = scan->starved || result == -EMFILE || result == -ENFILE;
-	scan_refuse(scan, pid, genuine_strerror(result), st);
+	scan_refuse(scan, pid, verify_book_strerror(result), st);
 }
 
 static struct scan_book *scan_find(struct scan *scan, const struct stat *st)
@@ -147,7 +147,7 @@ static int scan_take(struct scan *scan, uint32_t pid, int path_fd, const struct 
 	int r, fd = -1;
 
 	*ret_book = NULL;
-	r = genuine_open(path_fd, &fd);
+	r = verify_book_open(path_fd, &fd);
 	if (r != 0) {
 		scan_refuse_file(scan, pid, r, st);
 		return 0;
@@ -192,7 +192,7 @@ static int scan_candidate(void *context, uint32_t pid, int folder, const char *n
 		scan_refuse(scan, pid, "holds too many files that look like books", NULL);
 		return 1;
 	}
-	r = genuine_find(folder, name, &path_fd, &st);
+	r = verify_book_find(folder, name, &path_fd, &st);
 	if (r == -ENOENT)
 		return 0; /* closed in the meantime */
 	if (r != 0) {
@@ -434,7 +434,7 @@ int scan_hand_consume(struct scan *scan, int fd, const struct scan_handed *hande
 	CLEANUP(scan_book_cleanup) struct scan_book *book = NULL;
 	struct scan_book *known;
 	struct stat st;
-	int r = genuine_check(owned);
+	int r = verify_book_check(owned);
 
 	if (r != 0)
 		return r;

@@ -42,7 +42,7 @@ struct scan_book {
 	bool ignored;        /* for who uses the scan: not to be looked at again */
 	bool handed;         /* by the daemon, which also says who owns it */
 
-	struct memo memo; /* of who read it last */
+	struct totals_cache totals_cache; /* of who read it last */
 
 	/* Private. */
 	uint64_t pass;
@@ -104,7 +104,7 @@ bool scan_has(const struct scan *scan, dev_t device, ino_t inode);
 /*
  * After a pass: adds a book that the pass could not find itself. It is checked like any other, but for
  * its owner; takes the fd in any case. 0 (also if it is there already), a negative errno, or why it
- * is refused: a genuine_outcome or a reader_outcome.
+ * is refused: a verify_book_outcome or a reader_outcome.
  */
 int scan_hand_consume(struct scan *scan, int fd, const struct scan_handed *handed);
 

@@ -20,52 +20,52 @@
 #include "source/books/book-source.h"
 #include "source/books/scan.h"
 
-#define MEMO_ROUNDS 2000u
-#define MEMO_USED 12u /* devices of the random test */
+#define TOTALS_CACHE_ROUNDS 2000u
+#define TOTALS_CACHE_USED 12u /* devices of the random test */
 
-struct memo_test {
+struct totals_cache_test {
 	struct testing_memory memory;
 	struct scan_book again; /* comes again and again */
 	struct view view;
 	uint32_t reads;
 };
 
-static void memo_count(struct testing_memory *memory)
+static void totals_cache_count(struct testing_memory *memory)
 {
-	struct memo_test *test = memory->context;
+	struct totals_cache_test *test = memory->context;
 
 	test->reads++;
 }
 
-static void memo_reader(struct memo_test *test, struct scan_book *ret_book)
+static void totals_cache_reader(struct totals_cache_test *test, struct scan_book *ret_book)
 {
 	*ret_book = (struct scan_book){.owner = {.pid = 7, .comm = "memo"}, .alive = true};
 	assert(reader_init(&ret_book->reader, &test->memory.file) == 0);
 }
 
-static struct memo_test *memo_begin(uint32_t units)
+static struct totals_cache_test *totals_cache_begin(uint32_t units)
 {
-	struct memo_test *test = calloc(1, sizeof(*test));
+	struct totals_cache_test *test = calloc(1, sizeof(*test));
 
 	assert(test);
 	testing_memory_init(&test->memory, BOOK_POOL_OFFSET + (uint64_t)units * BOOK_UNIT);
 	testing_memory_write(&test->memory, BOOK_RING_MIN);
 	test->memory.context = test;
-	test->memory.before_read = memo_count;
-	memo_reader(test, &test->again);
+	test->memory.before_read = totals_cache_count;
+	totals_cache_reader(test, &test->again);
 	return test;
 }
 
-static void memo_end(struct memo_test *test)
+static void totals_cache_end(struct totals_cache_test *test)
 {
-	memo_deinit(&test->again.memo);
+	totals_cache_deinit(&test->again.totals_cache);
 	reader_deinit(&test->again.reader);
 	view_deinit(&test->view);
 	testing_memory_deinit(&test->memory);
 	free(test);
 }
 
-static struct snapshot *memo_take(struct memo_test *test, struct scan_book *book)
+static struct snapshot *totals_cache_take(struct totals_cache_test *test, struct scan_book *book)
 {
 	const struct snapshot_request request = {0};
 	struct snapshot *snapshot = snapshot_new(1);
@@ -75,12 +75,12 @@ static struct snapshot *memo_take(struct memo_test *test, struct scan_book *book
 	return snapshot;
 }
 
-static bool memo_same_text(const char *a, const char *b)
+static bool totals_cache_same_text(const char *a, const char *b)
 {
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static void memo_compare(const struct snapshot_part *a, const struct snapshot_part *b)
+static void totals_cache_compare(const struct snapshot_part *a, const struct snapshot_part *b)
 {
 	assert(a->device == b->device);
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
@@ -95,34 +95,34 @@ static void memo_compare(const struct snapshot_part *a, const struct snapshot_pa
 	assert(a->facts.declared == b->facts.declared && a->facts.remote == b->facts.remote);
 	assert(a->facts.unique_id == b->facts.unique_id);
 	assert(!a->facts.closed_ns == !b->facts.closed_ns);
-	assert(memo_same_text(a->facts.arch, b->facts.arch));
+	assert(totals_cache_same_text(a->facts.arch, b->facts.arch));
 	assert(memcmp(a->facts.capacity, b->facts.capacity, sizeof(a->facts.capacity)) == 0);
 }
 
 /* Return: reads of the one who comes again. */
-static uint32_t memo_check(struct memo_test *test)
+static uint32_t totals_cache_check(struct totals_cache_test *test)
 {
 	struct snapshot *mine, *fresh;
 	struct scan_book first;
 	uint32_t reads;
 
-	memo_reader(test, &first);
-	fresh = memo_take(test, &first);
-	memo_deinit(&first.memo);
+	totals_cache_reader(test, &first);
+	fresh = totals_cache_take(test, &first);
+	totals_cache_deinit(&first.totals_cache);
 	reader_deinit(&first.reader);
 	test->reads = 0;
-	mine = memo_take(test, &test->again);
+	mine = totals_cache_take(test, &test->again);
 	reads = test->reads;
 	assert(mine->processes[0].part_count == fresh->processes[0].part_count);
 	assert(mine->processes[0].exact == fresh->processes[0].exact);
 	for (size_t i = 0; i < mine->processes[0].part_count; i++)
-		memo_compare(&mine->processes[0].parts[i], &fresh->processes[0].parts[i]);
+		totals_cache_compare(&mine->processes[0].parts[i], &fresh->processes[0].parts[i]);
 	snapshot_free(mine);
 	snapshot_free(fresh);
 	return reads;
 }
 
-static void memo_alloc(struct memo_test *test, uint32_t device, uint64_t address)
+static void totals_cache_alloc(struct totals_cache_test *test, uint32_t device, uint64_t address)
 {
 	struct shard_buffer buffer = testing_buffer(0, address, 64);
 
@@ -131,24 +131,25 @@ static void memo_alloc(struct memo_test *test, uint32_t device, uint64_t address
 
 UNIT(unchanged_totals_are_read_from_the_cache)
 {
-	struct memo_test *test = memo_begin(400);
+	struct totals_cache_test *test = totals_cache_begin(400);
 
 	for (uint32_t device = 0; device < 4; device++)
-		memo_alloc(test, device, 0x1000);
-	memo_check(test);
-	assert(memo_check(test) == 1 + 4); /* the header, and each shard once */
-	memo_alloc(test, 2, 0x2000);
-	assert(memo_check(test) == 1 + 4 + 2);
-	assert(memo_check(test) == 1 + 4);
-	memo_alloc(test, 9, 0x1000); /* a new one: all is looked for again, and then known */
-	assert(memo_check(test) > 1 + 5 + 2);
-	assert(memo_check(test) == 1 + 5);
-	memo_end(test);
+		totals_cache_alloc(test, device, 0x1000);
+	totals_cache_check(test);
+	assert(totals_cache_check(test) == 1 + 4); /* the header, and each shard once */
+	totals_cache_alloc(test, 2, 0x2000);
+	assert(totals_cache_check(test) == 1 + 4 + 2);
+	assert(totals_cache_check(test) == 1 + 4);
+	totals_cache_alloc(test, 9,
+			   0x1000); /* a new one: all is looked for again, and then known */
+	assert(totals_cache_check(test) > 1 + 5 + 2);
+	assert(totals_cache_check(test) == 1 + 5);
+	totals_cache_end(test);
 }
 
-static void memo_step(struct memo_test *test, struct testing_rng *rng)
+static void totals_cache_step(struct totals_cache_test *test, struct testing_rng *rng)
 {
-	uint32_t device = testing_below(rng, MEMO_USED) * 5;
+	uint32_t device = testing_below(rng, TOTALS_CACHE_USED) * 5;
 	uint64_t address = 0x1000 * (1 + testing_below(rng, 20));
 	struct writer_device facts = {
 		.unique_id = testing_random(rng) % 3,
@@ -178,92 +179,97 @@ static void memo_step(struct memo_test *test, struct testing_rng *rng)
 
 UNIT(every_change_invalidates_the_totals_cache)
 {
-	struct memo_test *test = memo_begin(29 * MEMO_USED + 16);
+	struct totals_cache_test *test = totals_cache_begin(29 * TOTALS_CACHE_USED + 16);
 	struct testing_rng rng = testing_rng_new();
-	uint32_t rounds = testing_quick() ? MEMO_ROUNDS / 20 : MEMO_ROUNDS;
+	uint32_t rounds = testing_quick() ? TOTALS_CACHE_ROUNDS / 20 : TOTALS_CACHE_ROUNDS;
 
 	for (uint32_t i = 0; i < rounds; i++) {
 		for (uint32_t n = testing_below(&rng, 4); n > 0; n--)
-			memo_step(test, &rng);
+			totals_cache_step(test, &rng);
 		if (testing_below(&rng, 200) == 0) /* more than a ring holds */
 			for (uint32_t n = 0; n < 2 * BOOK_RING_MIN; n++)
-				memo_step(test, &rng);
-		memo_check(test);
+				totals_cache_step(test, &rng);
+		totals_cache_check(test);
 	}
-	memo_end(test);
+	totals_cache_end(test);
 }
 
 /* What ends is read by the rule for the dead, and never from memory. */
 UNIT(totals_of_dead_processes_are_not_cached)
 {
-	struct memo_test *test = memo_begin(64);
+	struct totals_cache_test *test = totals_cache_begin(64);
 	struct snapshot *snapshot;
 
-	memo_alloc(test, 1, 0x1000);
-	memo_check(test);
-	memo_alloc(test, 1, 0x2000);
+	totals_cache_alloc(test, 1, 0x1000);
+	totals_cache_check(test);
+	totals_cache_alloc(test, 1, 0x2000);
 	test->again.alive = false;
 	snapshot = snapshot_new(1);
 	assert(snapshot && book_collect(&test->again, &(struct snapshot_request){0}, &test->view,
 					snapshot) == 0);
 	assert(snapshot->processes[0].parts[0].memory[0].buffers == 2);
 	snapshot_free(snapshot);
-	memo_end(test);
+	totals_cache_end(test);
 }
 
 /* Somebody's thousand devices are read each time, like those of a library that does not count. */
 UNIT(the_totals_cache_is_bounded)
 {
-	struct memo_test *test = memo_begin(29 * (MEMO_DEVICES_MAX + 2) + 16);
+	struct totals_cache_test *test =
+		totals_cache_begin(29 * (TOTALS_CACHE_DEVICES_MAX + 2) + 16);
 	struct writer_device facts = {.arch = "wormhole_b0"};
 
-	for (uint32_t device = 0; device <= MEMO_DEVICES_MAX; device++)
-		memo_alloc(test, device, 0x1000);
-	memo_check(test);
-	assert(memo_check(test) > 3 * MEMO_DEVICES_MAX && test->again.memo.bytes == 0);
-	memo_end(test);
+	for (uint32_t device = 0; device <= TOTALS_CACHE_DEVICES_MAX; device++)
+		totals_cache_alloc(test, device, 0x1000);
+	totals_cache_check(test);
+	assert(totals_cache_check(test) > 3 * TOTALS_CACHE_DEVICES_MAX &&
+	       test->again.totals_cache.bytes == 0);
+	totals_cache_end(test);
 
-	test = memo_begin(64);
-	for (uint32_t device = 0; device <= MEMO_DEVICES_MAX; device++)
+	test = totals_cache_begin(64);
+	for (uint32_t device = 0; device <= TOTALS_CACHE_DEVICES_MAX; device++)
 		writer_declare(test->memory.writer, device, &facts);
-	memo_check(test);
-	assert(memo_check(test) > MEMO_DEVICES_MAX && test->again.memo.bytes == 0);
-	memo_end(test);
+	totals_cache_check(test);
+	assert(totals_cache_check(test) > TOTALS_CACHE_DEVICES_MAX &&
+	       test->again.totals_cache.bytes == 0);
+	totals_cache_end(test);
 
-	test = memo_begin(64);
-	memo_alloc(test, 1, 0x1000);
+	test = totals_cache_begin(64);
+	totals_cache_alloc(test, 1, 0x1000);
 	testing_memory_patch(&test->memory, offsetof(struct book_header, changes), &(uint64_t){0},
 			     sizeof(uint64_t));
-	memo_check(test);
-	assert(memo_check(test) > 1 + 1);
-	memo_end(test);
+	totals_cache_check(test);
+	assert(totals_cache_check(test) > 1 + 1);
+	totals_cache_end(test);
 }
 
 /* The bound of all books together: who comes too late does without, and room comes back. */
 UNIT(all_totals_caches_together_are_bounded)
 {
 	enum {
-		MANY = MEMO_BYTES_MAX / (MEMO_DEVICES_MAX * sizeof(struct memo_shard)) + 2
+		MANY = TOTALS_CACHE_BYTES_MAX /
+			       (TOTALS_CACHE_DEVICES_MAX * sizeof(struct totals_cache_shard)) +
+		       2
 	};
-	struct memo *memos = calloc(MANY, sizeof(*memos));
+	struct totals_cache *memos = calloc(MANY, sizeof(*memos));
 	struct idle_counters known = {.number = 1};
 	size_t kept = 0, bytes = 0;
 
 	assert(memos);
 	for (size_t i = 0; i < MANY; i++) {
-		for (uint32_t device = 0; device < MEMO_DEVICES_MAX; device++)
-			memo_add_shard(&memos[i], device, &known);
-		memo_complete(&memos[i], 1);
-		kept += memo_is_current(&memos[i], 1);
+		for (uint32_t device = 0; device < TOTALS_CACHE_DEVICES_MAX; device++)
+			totals_cache_add_shard(&memos[i], device, &known);
+		totals_cache_complete(&memos[i], 1);
+		kept += totals_cache_is_current(&memos[i], 1);
 		bytes += memos[i].bytes;
 	}
-	assert(kept > 0 && kept < MANY && bytes <= MEMO_BYTES_MAX);
-	memo_deinit(&memos[0]);
-	for (uint32_t device = 0; device < MEMO_DEVICES_MAX; device++)
-		memo_add_shard(&memos[MANY - 1], device, &known);
-	memo_complete(&memos[MANY - 1], 1);
-	assert(memo_is_current(&memos[MANY - 1], 1));
+	assert(kept > 0 && kept < MANY && bytes <= TOTALS_CACHE_BYTES_MAX);
+	totals_cache_deinit(&memos[0]);
+	for (uint32_t device = 0; device < TOTALS_CACHE_DEVICES_MAX; device++)
+		totals_cache_add_shard(&memos[MANY - 1], device, &known);
+	totals_cache_complete(&memos[MANY - 1], 1);
+	assert(totals_cache_is_current(&memos[MANY - 1], 1));
 	for (size_t i = 0; i < MANY; i++)
-		memo_deinit(&memos[i]);
+		totals_cache_deinit(&memos[i]);
 	free(memos);
 }

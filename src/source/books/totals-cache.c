@@ -8,75 +8,84 @@
 
 #include "base/array.h"
 
-static size_t memo_total; /* bytes of all; atomic, for a daemon reads books in several threads */
+static size_t
+	totals_cache_total; /* bytes of all; atomic, for a daemon reads books in several threads */
 
 /* Room for one more, within the bounds. NULL: from now on there is no use in going on. */
-static void *memo_room(struct memo *memo, void *list, size_t *capacity, size_t count, size_t size)
+static void *totals_cache_room(struct totals_cache *totals_cache, void *list, size_t *capacity,
+			       size_t count, size_t size)
 {
 	size_t before = *capacity * size, more;
 	void *grown;
 
-	if (memo->overflowed || count >= MEMO_DEVICES_MAX)
+	if (totals_cache->overflowed || count >= TOTALS_CACHE_DEVICES_MAX)
 		goto overflow;
 	grown = array_grow(list, capacity, count + 1, size);
 	if (!grown)
 		goto overflow;
 	more = *capacity * size - before;
-	memo->bytes += more;
-	if (__atomic_add_fetch(&memo_total, more, __ATOMIC_RELAXED) > MEMO_BYTES_MAX)
-		memo->overflowed = true; /* this one is there already */
+	totals_cache->bytes += more;
+	if (__atomic_add_fetch(&totals_cache_total, more, __ATOMIC_RELAXED) >
+	    TOTALS_CACHE_BYTES_MAX)
+		totals_cache->overflowed = true; /* this one is there already */
 	return grown;
 overflow:
-	memo->overflowed = true;
+	totals_cache->overflowed = true;
 	return NULL;
 }
 
-bool memo_is_current(const struct memo *memo, uint64_t changes)
+bool totals_cache_is_current(const struct totals_cache *totals_cache, uint64_t changes)
 {
-	return memo->changes != 0 && memo->changes == changes;
+	return totals_cache->changes != 0 && totals_cache->changes == changes;
 }
 
-void memo_restart(struct memo *memo)
+void totals_cache_restart(struct totals_cache *totals_cache)
 {
-	memo->changes = 0;
-	memo->device_count = memo->shard_count = 0;
-	memo->overflowed = false;
+	totals_cache->changes = 0;
+	totals_cache->device_count = totals_cache->shard_count = 0;
+	totals_cache->overflowed = false;
 }
 
-void memo_add_device(struct memo *memo, uint32_t device, const struct book_device *entry)
+void totals_cache_add_device(struct totals_cache *totals_cache, uint32_t device,
+			     const struct book_device *entry)
 {
-	struct memo_device *devices = memo_room(memo, memo->devices, &memo->device_capacity,
-						memo->device_count, sizeof(*memo->devices));
+	struct totals_cache_device *devices = totals_cache_room(
+		totals_cache, totals_cache->devices, &totals_cache->device_capacity,
+		totals_cache->device_count, sizeof(*totals_cache->devices));
 
 	if (!devices)
 		return;
-	memo->devices = devices;
-	devices[memo->device_count++] = (struct memo_device){.device = device, .entry = *entry};
+	totals_cache->devices = devices;
+	devices[totals_cache->device_count++] =
+		(struct totals_cache_device){.device = device, .entry = *entry};
 }
 
-void memo_add_shard(struct memo *memo, uint32_t device, const struct idle_counters *known)
+void totals_cache_add_shard(struct totals_cache *totals_cache, uint32_t device,
+			    const struct idle_counters *known)
 {
-	struct memo_shard *shards = memo_room(memo, memo->shards, &memo->shard_capacity,
-					      memo->shard_count, sizeof(*memo->shards));
+	struct totals_cache_shard *shards =
+		totals_cache_room(totals_cache, totals_cache->shards, &totals_cache->shard_capacity,
+				  totals_cache->shard_count, sizeof(*totals_cache->shards));
 
 	if (!shards)
 		return;
-	memo->shards = shards;
-	shards[memo->shard_count++] = (struct memo_shard){.device = device, .known = *known};
+	totals_cache->shards = shards;
+	shards[totals_cache->shard_count++] =
+		(struct totals_cache_shard){.device = device, .known = *known};
 }
 
-void memo_complete(struct memo *memo, uint64_t changes)
+void totals_cache_complete(struct totals_cache *totals_cache, uint64_t changes)
 {
-	if (memo->overflowed)
-		memo_deinit(memo);
+	if (totals_cache->overflowed)
+		totals_cache_deinit(totals_cache);
 	else
-		memo->changes = changes;
+		totals_cache->changes = changes;
 }
 
-void memo_deinit(struct memo *memo)
+void totals_cache_deinit(struct totals_cache *totals_cache)
 {
-	__atomic_sub_fetch(&memo_total, memo->bytes, __ATOMIC_RELAXED);
-	free(memo->devices);
-	free(memo->shards);
-	*memo = (struct memo){0};
+	__atomic_sub_fetch(&totals_cache_total, totals_cache->bytes, __ATOMIC_RELAXED);
+	free(totals_cache->devices);
+	free(totals_cache->shards);
+	*totals_cache = (struct totals_cache){0};
 }

@@ -16,37 +16,39 @@
 #include "book/read/idle-counters.h"
 
 /* Of a book; and of all of them, for somebody may make many. */
-#define MEMO_DEVICES_MAX 64u
-#define MEMO_BYTES_MAX (48u << 20)
+#define TOTALS_CACHE_DEVICES_MAX 64u
+#define TOTALS_CACHE_BYTES_MAX (48u << 20)
 
-struct memo_device {
+struct totals_cache_device {
 	uint32_t device;
 	struct book_device entry;
 };
 
-struct memo_shard {
+struct totals_cache_shard {
 	uint32_t device;
 	struct idle_counters known;
 };
 
 /* Both lists rise. */
-struct memo {
+struct totals_cache {
 	uint64_t changes; /* of the book when they were made; 0 = they are not complete */
-	struct memo_device *devices;
+	struct totals_cache_device *devices;
 	size_t device_count, device_capacity;
-	struct memo_shard *shards;
+	struct totals_cache_shard *shards;
 	size_t shard_count, shard_capacity;
 	size_t bytes; /* of the lists, as counted into the sum of all */
 	bool overflowed;
 };
 
 /* Of a book that has counted so many changes: whether the lists are what there is. */
-bool memo_is_current(const struct memo *memo, uint64_t changes);
+bool totals_cache_is_current(const struct totals_cache *totals_cache, uint64_t changes);
 
 /* Begin the lists anew; add to them; and once everything has been added: of which state they are. */
-void memo_restart(struct memo *memo);
-void memo_add_device(struct memo *memo, uint32_t device, const struct book_device *entry);
-void memo_add_shard(struct memo *memo, uint32_t device, const struct idle_counters *known);
-void memo_complete(struct memo *memo, uint64_t changes);
+void totals_cache_restart(struct totals_cache *totals_cache);
+void totals_cache_add_device(struct totals_cache *totals_cache, uint32_t device,
+			     const struct book_device *entry);
+void totals_cache_add_shard(struct totals_cache *totals_cache, uint32_t device,
+			    const struct idle_counters *known);
+void totals_cache_complete(struct totals_cache *totals_cache, uint64_t changes);
 
-void memo_deinit(struct memo *memo);
+void totals_cache_deinit(struct totals_cache *totals_cache);

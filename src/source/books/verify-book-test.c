@@ -28,7 +28,7 @@ static int make(off_t size, int seals)
 
 static void check(int fd, int expected)
 {
-	assert(genuine_check(fd) == expected);
+	assert(verify_book_check(fd) == expected);
 	close(fd);
 }
 
@@ -41,18 +41,18 @@ UNIT(a_sealed_memfd_is_accepted)
 
 UNIT(each_seal_is_needed)
 {
-	check(make(BOOK_SIZE_MIN, SEALS & ~F_SEAL_SHRINK), GENUINE_NOT_SEALED);
-	check(make(BOOK_SIZE_MIN, SEALS & ~F_SEAL_GROW), GENUINE_NOT_SEALED);
-	check(make(BOOK_SIZE_MIN, SEALS & ~F_SEAL_FUTURE_WRITE), GENUINE_NOT_SEALED);
-	check(make(BOOK_SIZE_MIN, SEALS & ~F_SEAL_SEAL), GENUINE_NOT_SEALED);
+	check(make(BOOK_SIZE_MIN, SEALS & ~F_SEAL_SHRINK), VERIFY_BOOK_NOT_SEALED);
+	check(make(BOOK_SIZE_MIN, SEALS & ~F_SEAL_GROW), VERIFY_BOOK_NOT_SEALED);
+	check(make(BOOK_SIZE_MIN, SEALS & ~F_SEAL_FUTURE_WRITE), VERIFY_BOOK_NOT_SEALED);
+	check(make(BOOK_SIZE_MIN, SEALS & ~F_SEAL_SEAL), VERIFY_BOOK_NOT_SEALED);
 }
 
 UNIT(size_has_bounds)
 {
-	check(make((off_t)BOOK_SIZE_MIN - 1, SEALS), GENUINE_TOO_SMALL);
-	check(make(0, SEALS), GENUINE_TOO_SMALL);
-	check(make((off_t)BOOK_SIZE_MAX + 1, SEALS), GENUINE_TOO_LARGE);
-	check(make((off_t)64 << 30, SEALS), GENUINE_TOO_LARGE);
+	check(make((off_t)BOOK_SIZE_MIN - 1, SEALS), VERIFY_BOOK_TOO_SMALL);
+	check(make(0, SEALS), VERIFY_BOOK_TOO_SMALL);
+	check(make((off_t)BOOK_SIZE_MAX + 1, SEALS), VERIFY_BOOK_TOO_LARGE);
+	check(make((off_t)64 << 30, SEALS), VERIFY_BOOK_TOO_LARGE);
 }
 
 UNIT(huge_pages_are_refused)
@@ -61,7 +61,7 @@ UNIT(huge_pages_are_refused)
 
 	if (fd < 0)
 		unit_skip("no huge page files here");
-	check(fd, GENUINE_HUGE_PAGES);
+	check(fd, VERIFY_BOOK_HUGE_PAGES);
 }
 
 UNIT(other_files_are_refused)
@@ -69,19 +69,19 @@ UNIT(other_files_are_refused)
 	char path[512];
 	int fds[2], fd, r;
 
-	check(open("/dev/null", O_RDONLY | O_CLOEXEC), GENUINE_NOT_A_FILE);
-	check(open("/", O_RDONLY | O_CLOEXEC), GENUINE_NOT_A_FILE);
+	check(open("/dev/null", O_RDONLY | O_CLOEXEC), VERIFY_BOOK_NOT_A_FILE);
+	check(open("/", O_RDONLY | O_CLOEXEC), VERIFY_BOOK_NOT_A_FILE);
 	assert(pipe2(fds, O_CLOEXEC) == 0);
-	check(fds[0], GENUINE_NOT_A_FILE);
+	check(fds[0], VERIFY_BOOK_NOT_A_FILE);
 	close(fds[1]);
-	check(open("/proc/self/stat", O_RDONLY | O_CLOEXEC), GENUINE_NOT_MEMORY);
+	check(open("/proc/self/stat", O_RDONLY | O_CLOEXEC), VERIFY_BOOK_NOT_MEMORY);
 	/* An ordinary file cannot be sealed, whatever it lies on. */
 	snprintf(path, sizeof(path), "%s/file", unit_dir());
-	assert(genuine_check(-1) == -EBADF);
+	assert(verify_book_check(-1) == -EBADF);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	assert(fd >= 0 && ftruncate(fd, BOOK_SIZE_MIN) == 0);
-	r = genuine_check(fd);
-	assert(r == GENUINE_NOT_MEMORY || r == GENUINE_NOT_SEALED);
+	r = verify_book_check(fd);
+	assert(r == VERIFY_BOOK_NOT_MEMORY || r == VERIFY_BOOK_NOT_SEALED);
 	close(fd);
 }
 
@@ -93,11 +93,11 @@ UNIT(found_through_a_link_and_opened_for_reading)
 
 	folder = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	snprintf(name, sizeof(name), "%d", fd);
-	assert(genuine_find(folder, name, &path_fd, &st) == 0);
+	assert(verify_book_find(folder, name, &path_fd, &st) == 0);
 	assert(fstat(fd, &other) == 0 && st.st_ino == other.st_ino);
-	assert(genuine_open(path_fd, &reading) == 0);
+	assert(verify_book_open(path_fd, &reading) == 0);
 	assert((fcntl(reading, F_GETFL) & O_ACCMODE) == O_RDONLY);
-	assert(genuine_find(folder, "99999", &path_fd, &st) == -ENOENT);
+	assert(verify_book_find(folder, "99999", &path_fd, &st) == -ENOENT);
 	close(reading);
 	close(path_fd);
 	close(folder);
@@ -112,7 +112,7 @@ UNIT(a_device_is_never_opened)
 	char name[16];
 
 	snprintf(name, sizeof(name), "%d", null);
-	assert(genuine_find(folder, name, &path_fd, &st) == GENUINE_NOT_A_FILE);
+	assert(verify_book_find(folder, name, &path_fd, &st) == VERIFY_BOOK_NOT_A_FILE);
 	assert(path_fd == -1);
 	close(folder);
 	close(null);
@@ -120,6 +120,6 @@ UNIT(a_device_is_never_opened)
 
 UNIT(reasons_are_told)
 {
-	assert(strcmp(genuine_strerror(GENUINE_NOT_SEALED), "not sealed") == 0);
-	assert(strcmp(genuine_strerror(-EACCES), "Permission denied") == 0);
+	assert(strcmp(verify_book_strerror(VERIFY_BOOK_NOT_SEALED), "not sealed") == 0);
+	assert(strcmp(verify_book_strerror(-EACCES), "Permission denied") == 0);
 }

@@ -27,22 +27,22 @@
 #endif
 
 /* More seals than these do no harm. */
-#define GENUINE_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE)
+#define VERIFY_BOOK_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE)
 
-const char *genuine_strerror(int result)
+const char *verify_book_strerror(int result)
 {
 	switch (result) {
-	case GENUINE_NOT_A_FILE:
+	case VERIFY_BOOK_NOT_A_FILE:
 		return "not a file";
-	case GENUINE_HUGE_PAGES:
+	case VERIFY_BOOK_HUGE_PAGES:
 		return "on huge pages";
-	case GENUINE_NOT_MEMORY:
+	case VERIFY_BOOK_NOT_MEMORY:
 		return "not a memory file";
-	case GENUINE_NOT_SEALED:
+	case VERIFY_BOOK_NOT_SEALED:
 		return "not sealed";
-	case GENUINE_TOO_SMALL:
+	case VERIFY_BOOK_TOO_SMALL:
 		return "too small for a book";
-	case GENUINE_TOO_LARGE:
+	case VERIFY_BOOK_TOO_LARGE:
 		return "larger than any book";
 	default:
 		return strerror(result < 0 ? -result : result);
@@ -50,23 +50,23 @@ const char *genuine_strerror(int result)
 }
 
 /* Works on a mere path descriptor too. */
-static int genuine_kind(int fd, struct stat *ret_stat, bool *ret_is_kernels)
+static int verify_book_kind(int fd, struct stat *ret_stat, bool *ret_is_kernels)
 {
 	struct statfs system;
 
 	if (fstat(fd, ret_stat) < 0 || fstatfs(fd, &system) < 0)
 		return -errno;
 	if (!S_ISREG(ret_stat->st_mode))
-		return GENUINE_NOT_A_FILE;
+		return VERIFY_BOOK_NOT_A_FILE;
 	if (system.f_type == HUGETLBFS_MAGIC)
-		return GENUINE_HUGE_PAGES;
+		return VERIFY_BOOK_HUGE_PAGES;
 	if (system.f_type != TMPFS_MAGIC && system.f_type != TTMEM_FS_MAGIC)
-		return GENUINE_NOT_MEMORY;
+		return VERIFY_BOOK_NOT_MEMORY;
 	*ret_is_kernels = system.f_type == TTMEM_FS_MAGIC;
 	return 0;
 }
 
-int genuine_find(int folder, const char *name, int *ret_path_fd, struct stat *ret_stat)
+int verify_book_find(int folder, const char *name, int *ret_path_fd, struct stat *ret_stat)
 {
 	CLEANUP_CLOSE int fd = openat(folder, name, O_PATH | O_CLOEXEC);
 	bool is_kernels = false;
@@ -74,35 +74,35 @@ int genuine_find(int folder, const char *name, int *ret_path_fd, struct stat *re
 
 	if (fd < 0)
 		return -errno;
-	r = genuine_kind(fd, ret_stat, &is_kernels);
+	r = verify_book_kind(fd, ret_stat, &is_kernels);
 	if (r != 0)
 		return r;
 	*ret_path_fd = cleanup_steal_fd(&fd);
 	return 0;
 }
 
-int genuine_check(int fd)
+int verify_book_check(int fd)
 {
 	bool is_kernels = false;
 	struct stat st;
 	int seals, r;
 
-	r = genuine_kind(fd, &st, &is_kernels);
+	r = verify_book_kind(fd, &st, &is_kernels);
 	if (r != 0)
 		return r;
-	seals = is_kernels ? GENUINE_SEALS : fcntl(fd, F_GET_SEALS);
+	seals = is_kernels ? VERIFY_BOOK_SEALS : fcntl(fd, F_GET_SEALS);
 	if (seals < 0)
-		return errno == EINVAL ? GENUINE_NOT_MEMORY : -errno;
-	if ((seals & GENUINE_SEALS) != GENUINE_SEALS)
-		return GENUINE_NOT_SEALED;
+		return errno == EINVAL ? VERIFY_BOOK_NOT_MEMORY : -errno;
+	if ((seals & VERIFY_BOOK_SEALS) != VERIFY_BOOK_SEALS)
+		return VERIFY_BOOK_NOT_SEALED;
 	if ((uint64_t)st.st_size < BOOK_SIZE_MIN)
-		return GENUINE_TOO_SMALL;
+		return VERIFY_BOOK_TOO_SMALL;
 	if ((uint64_t)st.st_size > BOOK_SIZE_MAX)
-		return GENUINE_TOO_LARGE;
+		return VERIFY_BOOK_TOO_LARGE;
 	return 0;
 }
 
-int genuine_open(int path_fd, int *ret_fd)
+int verify_book_open(int path_fd, int *ret_fd)
 {
 	CLEANUP_CLOSE int fd = -1;
 	char path[32];
@@ -112,7 +112,7 @@ int genuine_open(int path_fd, int *ret_fd)
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
-	r = genuine_check(fd);
+	r = verify_book_check(fd);
 	if (r != 0)
 		return r;
 	*ret_fd = cleanup_steal_fd(&fd);

@@ -10,13 +10,13 @@
 #include <sys/stat.h>
 
 /* Why a file is refused. */
-enum genuine_outcome {
-	GENUINE_NOT_A_FILE = 1,
-	GENUINE_HUGE_PAGES = 2,
-	GENUINE_NOT_MEMORY = 3,
-	GENUINE_NOT_SEALED = 4,
-	GENUINE_TOO_SMALL = 5,
-	GENUINE_TOO_LARGE = 6,
+enum verify_book_outcome {
+	VERIFY_BOOK_NOT_A_FILE = 1,
+	VERIFY_BOOK_HUGE_PAGES = 2,
+	VERIFY_BOOK_NOT_MEMORY = 3,
+	VERIFY_BOOK_NOT_SEALED = 4,
+	VERIFY_BOOK_TOO_SMALL = 5,
+	VERIFY_BOOK_TOO_LARGE = 6,
 };
 
 /*
@@ -24,13 +24,13 @@ enum genuine_outcome {
  * here may have been pointed elsewhere since it was read. 0 and @ret_path_fd, a negative errno, or an
  * outcome.
  */
-int genuine_find(int folder, const char *name, int *ret_path_fd, struct stat *ret_stat);
+int verify_book_find(int folder, const char *name, int *ret_path_fd, struct stat *ret_stat);
 
-/* Opens what genuine_find() found, for reading. 0, a negative errno, or an outcome. */
-int genuine_open(int path_fd, int *ret_fd);
+/* Opens what verify_book_find() found, for reading. 0, a negative errno, or an outcome. */
+int verify_book_open(int path_fd, int *ret_fd);
 
-/* The checks of genuine_open() on an fd that is open already, e.g. handed over. */
-int genuine_check(int fd);
+/* The checks of verify_book_open() on an fd that is open already, e.g. handed over. */
+int verify_book_check(int fd);
 
 /* For people: what a result of these functions means. */
-const char *genuine_strerror(int result);
+const char *verify_book_strerror(int result);

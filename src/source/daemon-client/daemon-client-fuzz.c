@@ -26,9 +26,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct snapshot_request request = {.buffers = true};
 	struct snapshot *snapshot = snapshot_new(1);
 	struct scan scan = {.pass = 1};
-	struct remote *remote;
+	struct daemon_client *remote;
 
-	assert(snapshot && remote_new(&remote) == 0);
+	assert(snapshot && daemon_client_new(&remote) == 0);
 	while (size >= 2) {
 		size_t length = bits_min(((size_t)data[0] << 8 | data[1]) & 0x7fff, FUZZ_ROOM);
 		size_t given = bits_min(length, size - 2);
@@ -38,17 +38,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (data[0] & 0x80)
 			given = bits_min(given, sizeof(struct native_process));
 		memcpy(payload, data + 2, given);
-		if (remote_take_consume(remote, &scan, payload, length, -1) < 0)
+		if (daemon_client_take_consume(remote, &scan, payload, length, -1) < 0)
 			assert(false); /* only what is no failure of ours */
 		free(payload);
 		data += 2 + given;
 		size -= 2 + given;
 	}
-	assert(remote_collect(remote, &request, snapshot) == 0);
+	assert(daemon_client_collect(remote, &request, snapshot) == 0);
 	assert(snapshot_finish(snapshot) == 0);
 	for (size_t i = 0; i < snapshot->process_count; i++)
 		assert(snapshot->processes[i].comm && snapshot->processes[i].user);
-	remote_free(remote);
+	daemon_client_free(remote);
 	snapshot_free(snapshot);
 	return 0;
 }

@@ -18,7 +18,8 @@
 _Static_assert(NATIVE_TYPES == BOOK_TYPES, "types");
 
 /* Gives the book to the scan. Whether it has it now. */
-static int remote_hand_consume(struct scan *scan, const struct native_process *process, int fd)
+static int daemon_client_hand_consume(struct scan *scan, const struct native_process *process,
+				      int fd)
 {
 	struct scan_handed handed = {
 		.owner = {.pid = process->pid,
@@ -37,16 +38,16 @@ static int remote_hand_consume(struct scan *scan, const struct native_process *p
 }
 
 /* Adds the devices of a packet to the last one of the others. */
-static int remote_add_parts(struct remote *remote, const void *parts, uint32_t count)
+static int daemon_client_add_parts(struct daemon_client *remote, const void *parts, uint32_t count)
 {
-	struct remote_other *other = &remote->others[remote->count - 1];
+	struct daemon_client_other *other = &remote->others[remote->count - 1];
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct native_part *grown;
 		int r;
 
-		if (remote->part_count >= REMOTE_PARTS_MAX)
-			return REMOTE_GARBAGE;
+		if (remote->part_count >= DAEMON_CLIENT_PARTS_MAX)
+			return DAEMON_CLIENT_GARBAGE;
 		grown = array_grow(remote->parts, &remote->part_capacity, remote->part_count + 1,
 				   sizeof(*grown));
 		if (!grown)
@@ -54,32 +55,33 @@ static int remote_add_parts(struct remote *remote, const void *parts, uint32_t c
 		remote->parts = grown;
 		r = native_part_get(parts, i, &grown[remote->part_count]);
 		if (r < 0)
-			return REMOTE_GARBAGE;
+			return DAEMON_CLIENT_GARBAGE;
 		remote->part_count++;
 		other->count++;
 	}
 	return 0;
 }
 
-static int remote_add_other(struct remote *remote, const struct native_process *process)
+static int daemon_client_add_other(struct daemon_client *remote,
+				   const struct native_process *process)
 {
-	struct remote_other *others;
+	struct daemon_client_other *others;
 
-	if (remote->count >= REMOTE_OTHERS_MAX)
-		return REMOTE_GARBAGE;
+	if (remote->count >= DAEMON_CLIENT_OTHERS_MAX)
+		return DAEMON_CLIENT_GARBAGE;
 	others = array_grow(remote->others, &remote->capacity, remote->count + 1, sizeof(*others));
 	if (!others)
 		return -ENOMEM;
 	remote->others = others;
-	others[remote->count++] = (struct remote_other){
+	others[remote->count++] = (struct daemon_client_other){
 		.process = *process,
 		.first = remote->part_count,
 	};
 	return 0;
 }
 
-int remote_take_consume(struct remote *remote, struct scan *scan, const void *payload,
-			size_t length, int fd)
+int daemon_client_take_consume(struct daemon_client *remote, struct scan *scan, const void *payload,
+			       size_t length, int fd)
 {
 	CLEANUP_CLOSE int owned = fd;
 	bool before = remote->lacks_totals;
@@ -88,9 +90,9 @@ int remote_take_consume(struct remote *remote, struct scan *scan, const void *pa
 	int r;
 
 	if (native_process_decode(payload, length, &process, &parts) < 0)
-		return REMOTE_GARBAGE;
+		return DAEMON_CLIENT_GARBAGE;
 	if (remote->skips || remote->continues) {
-		r = remote->skips ? 0 : remote_add_parts(remote, parts, process.parts);
+		r = remote->skips ? 0 : daemon_client_add_parts(remote, parts, process.parts);
 	} else if (scan_has(scan, (dev_t)process.book_device, (ino_t)process.book_inode)) {
 		/* We found it ourselves. */
 		remote->skips = true;
@@ -100,7 +102,9 @@ int remote_take_consume(struct remote *remote, struct scan *scan, const void *pa
 			remote->lost_books += owned < 0;
 			remote->lacks_totals = true; /* unless the scan takes it */
 		}
-		r = owned < 0 ? 1 : remote_hand_consume(scan, &process, cleanup_steal_fd(&owned));
+		r = owned < 0
+			    ? 1
+			    : daemon_client_hand_consume(scan, &process, cleanup_steal_fd(&owned));
 		if (r < 0)
 			return r;
 		remote->skips = r == 0;
@@ -108,9 +112,9 @@ int remote_take_consume(struct remote *remote, struct scan *scan, const void *pa
 			remote->lacks_totals = before;
 		} else {
 			/* Not ours to see, or not one that we can read. */
-			r = remote_add_other(remote, &process);
+			r = daemon_client_add_other(remote, &process);
 			if (r == 0)
-				r = remote_add_parts(remote, parts, process.parts);
+				r = daemon_client_add_parts(remote, parts, process.parts);
 		}
 	}
 	remote->continues = process.flags & NATIVE_CONTINUES && !remote->skips;
@@ -118,51 +122,51 @@ int remote_take_consume(struct remote *remote, struct scan *scan, const void *pa
 	return r;
 }
 
-struct remote_round {
-	struct remote *remote;
+struct daemon_client_round {
+	struct daemon_client *remote;
 	struct scan *scan;
 };
 
-static int remote_packet(void *context, const void *payload, size_t length, int fd)
+static int daemon_client_packet(void *context, const void *payload, size_t length, int fd)
 {
-	struct remote_round *round = context;
+	struct daemon_client_round *round = context;
 
-	return remote_take_consume(round->remote, round->scan, payload, length, fd);
+	return daemon_client_take_consume(round->remote, round->scan, payload, length, fd);
 }
 
-static void remote_forget(struct remote *remote)
+static void daemon_client_forget(struct daemon_client *remote)
 {
 	remote->count = remote->part_count = 0;
 	remote->continues = remote->skips = remote->lacks_totals = false;
 }
 
-int remote_refresh(struct remote *remote, struct scan *scan)
+int daemon_client_refresh(struct daemon_client *remote, struct scan *scan)
 {
-	struct remote_round round = {.remote = remote, .scan = scan};
+	struct daemon_client_round round = {.remote = remote, .scan = scan};
 	struct native_request request;
 	int r;
 
 	native_request_init(&request, NATIVE_ROSTER);
 	request.want = NATIVE_WANT_BOOKS | NATIVE_WANT_REST;
-	remote_forget(remote);
+	daemon_client_forget(remote);
 	remote->lost_books = 0;
-	r = remote_talk(remote, &request, remote_packet, &round);
+	r = daemon_client_talk(remote, &request, daemon_client_packet, &round);
 	if (r == 0 && remote->lacks_totals) {
 		/* Then all that are not in the scan are to be totals. */
 		request.want = NATIVE_WANT_TOTALS;
-		remote_forget(remote);
-		r = remote_talk(remote, &request, remote_packet, &round);
+		daemon_client_forget(remote);
+		r = daemon_client_talk(remote, &request, daemon_client_packet, &round);
 	}
 	scan_sort(scan);
 	return r;
 }
 
-size_t remote_count(const struct remote *remote)
+size_t daemon_client_count(const struct daemon_client *remote)
 {
 	return remote->count;
 }
 
-bool remote_has(const struct remote *remote, dev_t device, ino_t inode)
+bool daemon_client_has(const struct daemon_client *remote, dev_t device, ino_t inode)
 {
 	for (size_t i = 0; i < remote->count; i++) {
 		const struct native_process *process = &remote->others[i].process;
@@ -173,15 +177,15 @@ bool remote_has(const struct remote *remote, dev_t device, ino_t inode)
 	return false;
 }
 
-static const char *remote_field(struct snapshot *snapshot, const char *field, size_t size)
+static const char *daemon_client_field(struct snapshot *snapshot, const char *field, size_t size)
 {
 	size_t length = strnlen(field, size);
 
 	return length ? snapshot_text(snapshot, field, length) : NULL;
 }
 
-static int remote_collect_part(struct snapshot *snapshot, uint32_t index,
-			       const struct native_part *from)
+static int daemon_client_collect_part(struct snapshot *snapshot, uint32_t index,
+				      const struct native_part *from)
 {
 	struct snapshot_part *part = snapshot_part(snapshot, index, from->device);
 
@@ -191,8 +195,8 @@ static int remote_collect_part(struct snapshot *snapshot, uint32_t index,
 		.declared = from->flags & NATIVE_DECLARED,
 		.remote = from->flags & NATIVE_REMOTE,
 		.unique_id = from->unique_id,
-		.arch = remote_field(snapshot, from->arch, sizeof(from->arch)),
-		.card = remote_field(snapshot, from->card, sizeof(from->card)),
+		.arch = daemon_client_field(snapshot, from->arch, sizeof(from->arch)),
+		.card = daemon_client_field(snapshot, from->card, sizeof(from->card)),
 		.closed_ns = from->closed_ns,
 	};
 	for (uint32_t type = 0; type < NATIVE_TYPES; type++) {
@@ -222,8 +226,9 @@ static int remote_collect_part(struct snapshot *snapshot, uint32_t index,
 	return 0;
 }
 
-static int remote_collect_other(struct remote *remote, const struct remote_other *other,
-				struct snapshot *snapshot)
+static int daemon_client_collect_other(struct daemon_client *remote,
+				       const struct daemon_client_other *other,
+				       struct snapshot *snapshot)
 {
 	const struct native_process *told = &other->process;
 	const char *source = types_source_name(told->source);
@@ -236,7 +241,8 @@ static int remote_collect_other(struct remote *remote, const struct remote_other
 				      strnlen(told->comm, sizeof(told->comm))),
 		.user_id = told->user,
 		.maker_id = told->maker,
-		.container = remote_field(snapshot, told->container, sizeof(told->container)),
+		.container =
+			daemon_client_field(snapshot, told->container, sizeof(told->container)),
 		.source = source ? source : "book",
 		.alive = told->flags & NATIVE_ALIVE,
 		.exact = told->flags & NATIVE_EXACT,
@@ -255,30 +261,30 @@ static int remote_collect_other(struct remote *remote, const struct remote_other
 	if (r == 0)
 		snapshot->processes[index].books--; /* it stays where it is */
 	for (size_t i = 0; r == 0 && i < other->count; i++)
-		r = remote_collect_part(snapshot, index, &remote->parts[other->first + i]);
+		r = daemon_client_collect_part(snapshot, index, &remote->parts[other->first + i]);
 	return r;
 }
 
-int remote_collect(struct remote *remote, const struct snapshot_request *request,
-		   struct snapshot *snapshot)
+int daemon_client_collect(struct daemon_client *remote, const struct snapshot_request *request,
+			  struct snapshot *snapshot)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < remote->count; i++)
-		r = remote_collect_other(remote, &remote->others[i], snapshot);
-	remote_note(remote, request, snapshot);
+		r = daemon_client_collect_other(remote, &remote->others[i], snapshot);
+	daemon_client_note(remote, request, snapshot);
 	return r;
 }
 
-void remote_note(const struct remote *remote, const struct snapshot_request *request,
-		 struct snapshot *snapshot)
+void daemon_client_note(const struct daemon_client *remote, const struct snapshot_request *request,
+			struct snapshot *snapshot)
 {
 	bool details = request->buffers || request->incidents;
 	size_t hidden = 0;
 
 	for (size_t i = 0; i < remote->count; i++)
 		hidden += filter_wants_pid(&request->filter, remote->others[i].process.pid);
-	if (remote->outcome != 0 && remote->outcome != REMOTE_NONE)
+	if (remote->outcome != 0 && remote->outcome != DAEMON_CLIENT_NONE)
 		snapshot_note(snapshot, "%s; only what can be seen without it is shown",
 			      remote->reason);
 	if (remote->lost_books)

@@ -11,15 +11,16 @@
 #include "source/daemon-client/daemon-client.h"
 #include "source/proc/proc.h"
 
-static const char *remote_regions_text(struct snapshot *snapshot, const char *field, size_t size)
+static const char *daemon_client_regions_text(struct snapshot *snapshot, const char *field,
+					      size_t size)
 {
 	size_t length = strnlen(field, size);
 
 	return length ? snapshot_text(snapshot, field, length) : NULL;
 }
 
-static int remote_regions_add(struct snapshot *snapshot, const struct native_process *told,
-			      const struct native_part *part)
+static int daemon_client_regions_add(struct snapshot *snapshot, const struct native_process *told,
+				     const struct native_part *part)
 {
 	struct snapshot_claim claim = {
 		.process = {.pid = told->pid,
@@ -30,8 +31,8 @@ static int remote_regions_add(struct snapshot *snapshot, const struct native_pro
 						  strnlen(told->comm, sizeof(told->comm))),
 			    .user_id = told->user,
 			    .maker_id = told->maker,
-			    .container = remote_regions_text(snapshot, told->container,
-							     sizeof(told->container)),
+			    .container = daemon_client_regions_text(snapshot, told->container,
+								    sizeof(told->container)),
 			    .source = "tt-metal",
 			    .alive = told->flags & NATIVE_ALIVE,
 			    .exact = true,
@@ -40,8 +41,10 @@ static int remote_regions_add(struct snapshot *snapshot, const struct native_pro
 		.device = part->device,
 		.facts = {.remote = part->flags & NATIVE_REMOTE,
 			  .unique_id = part->unique_id,
-			  .arch = remote_regions_text(snapshot, part->arch, sizeof(part->arch)),
-			  .card = remote_regions_text(snapshot, part->card, sizeof(part->card))},
+			  .arch = daemon_client_regions_text(snapshot, part->arch,
+							     sizeof(part->arch)),
+			  .card = daemon_client_regions_text(snapshot, part->card,
+							     sizeof(part->card))},
 		.last_ns = part->memory[0].last_ns,
 	};
 	char user[64];
@@ -58,7 +61,7 @@ static int remote_regions_add(struct snapshot *snapshot, const struct native_pro
 	return snapshot_add_claim(snapshot, &claim);
 }
 
-static int remote_regions_packet(void *context, const void *payload, size_t length, int fd)
+static int daemon_client_regions_packet(void *context, const void *payload, size_t length, int fd)
 {
 	CLEANUP_CLOSE int owned = fd;
 	struct native_process process;
@@ -68,18 +71,18 @@ static int remote_regions_packet(void *context, const void *payload, size_t leng
 
 	(void)owned; /* none was asked for */
 	if (native_process_decode(payload, length, &process, &parts) < 0)
-		return REMOTE_GARBAGE;
+		return DAEMON_CLIENT_GARBAGE;
 	for (uint32_t i = 0; r == 0 && i < process.parts; i++)
 		r = native_part_get(parts, i, &part) < 0
-			    ? REMOTE_GARBAGE
-			    : remote_regions_add(context, &process, &part);
+			    ? DAEMON_CLIENT_GARBAGE
+			    : daemon_client_regions_add(context, &process, &part);
 	return r;
 }
 
-int remote_regions(struct remote *remote, struct snapshot *snapshot)
+int daemon_client_regions(struct daemon_client *remote, struct snapshot *snapshot)
 {
 	struct native_request request;
 
 	native_request_init(&request, NATIVE_REGIONS);
-	return remote_talk(remote, &request, remote_regions_packet, snapshot);
+	return daemon_client_talk(remote, &request, daemon_client_regions_packet, snapshot);
 }

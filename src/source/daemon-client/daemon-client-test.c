@@ -35,59 +35,60 @@ static struct scan *empty_scan(void)
 	return scan;
 }
 
-static int ask(struct remote *remote, char **ret_text)
+static int ask(struct daemon_client *remote, char **ret_text)
 {
 	size_t length;
 
-	return remote_get(remote, "/api/v1/status", ret_text, &length);
+	return daemon_client_get(remote, "/api/v1/status", ret_text, &length);
 }
 
 #define HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
 
 static void serve_text(int fd, const void *packet, size_t length)
 {
-	remote_testing_send(fd, HEAD "Content-Le");
-	remote_testing_send(fd, "ngth: 11\r\n\r\nhello ");
-	remote_testing_send(fd, "world");
+	daemon_client_testing_send(fd, HEAD "Content-Le");
+	daemon_client_testing_send(fd, "ngth: 11\r\n\r\nhello ");
+	daemon_client_testing_send(fd, "world");
 }
 
 static void serve_chunks(int fd, const void *packet, size_t length)
 {
-	remote_testing_send(fd, HEAD "Transfer-Encoding: chunked\r\n\r\n6\r\nhello \r\n5\r\nwor");
-	remote_testing_send(fd, "ld\r\n0\r\n\r\n");
+	daemon_client_testing_send(fd, HEAD
+				   "Transfer-Encoding: chunked\r\n\r\n6\r\nhello \r\n5\r\nwor");
+	daemon_client_testing_send(fd, "ld\r\n0\r\n\r\n");
 }
 
 UNIT(a_document_comes_in_pieces)
 {
-	remote_testing_fn *const good[] = {serve_text, serve_chunks};
+	daemon_client_testing_fn *const good[] = {serve_text, serve_chunks};
 
 	for (size_t i = 0; i < 2; i++) {
-		struct remote_testing server = remote_testing_here(good[i]);
-		struct remote *remote;
+		struct daemon_client_testing server = daemon_client_testing_here(good[i]);
+		struct daemon_client *remote;
 		char *text;
 
-		assert(remote_new(&remote) == 0);
+		assert(daemon_client_new(&remote) == 0);
 		for (int k = 0; k < 3; k++) {
 			assert(ask(remote, &text) == 0 && strcmp(text, "hello world") == 0);
 			free(text);
 		}
-		remote_free(remote);
-		remote_testing_stop(&server);
+		daemon_client_free(remote);
+		daemon_client_testing_stop(&server);
 	}
 }
 
 UNIT(no_daemon_is_no_failure)
 {
-	struct remote *remote;
+	struct daemon_client *remote;
 	char *text;
 
-	assert(remote_new(&remote) == 0);
+	assert(daemon_client_new(&remote) == 0);
 	setenv("TTMEM_SOCKET", "none", 1);
-	assert(ask(remote, &text) == REMOTE_NONE);
+	assert(ask(remote, &text) == DAEMON_CLIENT_NONE);
 	setenv("TTMEM_SOCKET", "/nowhere/at/all", 1);
-	assert(ask(remote, &text) == REMOTE_NONE);
-	assert(strstr(remote_reason(remote), "no ttmemd"));
-	remote_free(remote);
+	assert(ask(remote, &text) == DAEMON_CLIENT_NONE);
+	assert(strstr(daemon_client_reason(remote), "no ttmemd"));
+	daemon_client_free(remote);
 }
 
 static void serve_once(int fd, const void *packet, size_t length)
@@ -98,17 +99,17 @@ static void serve_once(int fd, const void *packet, size_t length)
 
 UNIT(a_connection_that_was_closed_is_made_again)
 {
-	struct remote_testing server = remote_testing_here(serve_once);
-	struct remote *remote;
+	struct daemon_client_testing server = daemon_client_testing_here(serve_once);
+	struct daemon_client *remote;
 	char *text;
 
-	assert(remote_new(&remote) == 0);
+	assert(daemon_client_new(&remote) == 0);
 	for (int i = 0; i < 3; i++) {
 		assert(ask(remote, &text) == 0);
 		free(text);
 	}
-	remote_free(remote);
-	remote_testing_stop(&server);
+	daemon_client_free(remote);
+	daemon_client_testing_stop(&server);
 }
 
 static void serve_nothing(int fd, const void *packet, size_t length)
@@ -117,44 +118,44 @@ static void serve_nothing(int fd, const void *packet, size_t length)
 
 UNIT(a_silent_daemon_is_not_asked_again)
 {
-	struct remote_testing server = remote_testing_here(serve_nothing);
+	struct daemon_client_testing server = daemon_client_testing_here(serve_nothing);
 	uint64_t start = clock_ns(CLOCK_MONOTONIC);
-	struct remote *remote;
+	struct daemon_client *remote;
 	char *text;
 
-	assert(remote_new(&remote) == 0);
-	assert(ask(remote, &text) == REMOTE_SILENT);
-	assert(clock_ns(CLOCK_MONOTONIC) - start >= REMOTE_PATIENCE_NS);
-	assert(strcmp(remote_reason(remote), "ttmemd does not answer") == 0);
+	assert(daemon_client_new(&remote) == 0);
+	assert(ask(remote, &text) == DAEMON_CLIENT_SILENT);
+	assert(clock_ns(CLOCK_MONOTONIC) - start >= DAEMON_CLIENT_PATIENCE_NS);
+	assert(strcmp(daemon_client_reason(remote), "ttmemd does not answer") == 0);
 	/* And at once the next time: that it stands still is known by now. */
-	remote_testing_stop(&server);
-	assert(ask(remote, &text) == REMOTE_SILENT);
-	remote_free(remote);
+	daemon_client_testing_stop(&server);
+	assert(ask(remote, &text) == DAEMON_CLIENT_SILENT);
+	daemon_client_free(remote);
 }
 
 static void serve_refusal(int fd, const void *packet, size_t length)
 {
 	if (memmem(packet, length, "/status", 7))
-		remote_testing_send(fd,
-				    "HTTP/1.1 403 Forbidden\r\nContent-Length: 9\r\n\r\nnot today");
+		daemon_client_testing_send(
+			fd, "HTTP/1.1 403 Forbidden\r\nContent-Length: 9\r\n\r\nnot today");
 	else
 		serve_text(fd, packet, length);
 }
 
 UNIT(a_refusal_is_told)
 {
-	struct remote_testing server = remote_testing_here(serve_refusal);
-	struct remote *remote;
+	struct daemon_client_testing server = daemon_client_testing_here(serve_refusal);
+	struct daemon_client *remote;
 	size_t length;
 	char *text;
 
-	assert(remote_new(&remote) == 0);
-	assert(ask(remote, &text) == REMOTE_REFUSED);
-	assert(strcmp(remote_reason(remote), "ttmemd: not today") == 0);
-	assert(remote_get(remote, "/api/v1/dump", &text, &length) == 0 && length == 11);
+	assert(daemon_client_new(&remote) == 0);
+	assert(ask(remote, &text) == DAEMON_CLIENT_REFUSED);
+	assert(strcmp(daemon_client_reason(remote), "ttmemd: not today") == 0);
+	assert(daemon_client_get(remote, "/api/v1/dump", &text, &length) == 0 && length == 11);
 	free(text);
-	remote_free(remote);
-	remote_testing_stop(&server);
+	daemon_client_free(remote);
+	daemon_client_testing_stop(&server);
 }
 
 static void serve_nobody(int fd, const void *packet, size_t length)
@@ -164,19 +165,19 @@ static void serve_nobody(int fd, const void *packet, size_t length)
 
 UNIT(a_daemon_that_hangs_up_is_asked_again)
 {
-	struct remote_testing server = remote_testing_here(serve_nobody);
-	struct remote *remote;
+	struct daemon_client_testing server = daemon_client_testing_here(serve_nobody);
+	struct daemon_client *remote;
 	char *text;
 
-	assert(remote_new(&remote) == 0);
-	assert(ask(remote, &text) == REMOTE_REFUSED);
-	assert(strstr(remote_reason(remote), "hung up"));
-	remote_testing_stop(&server);
-	server = remote_testing_here(serve_text);
+	assert(daemon_client_new(&remote) == 0);
+	assert(ask(remote, &text) == DAEMON_CLIENT_REFUSED);
+	assert(strstr(daemon_client_reason(remote), "hung up"));
+	daemon_client_testing_stop(&server);
+	server = daemon_client_testing_here(serve_text);
 	assert(ask(remote, &text) == 0);
 	free(text);
-	remote_free(remote);
-	remote_testing_stop(&server);
+	daemon_client_free(remote);
+	daemon_client_testing_stop(&server);
 }
 
 /* As daemons did before HTTP: they hang up on garbage, and answer questions of their own protocol. */
@@ -189,94 +190,94 @@ static void serve_as_before_http(int fd, const void *packet, size_t length)
 		return;
 	}
 	if (request.kind == NATIVE_OLD_STATUS)
-		remote_testing_reply(fd, request.kind, 0, "{}", 2, false);
-	remote_testing_reply(fd, request.kind, 0, "", 0, true);
+		daemon_client_testing_reply(fd, request.kind, 0, "{}", 2, false);
+	daemon_client_testing_reply(fd, request.kind, 0, "", 0, true);
 }
 
 UNIT(an_older_daemon_is_named_and_still_gives_its_roster)
 {
-	struct remote_testing server = remote_testing_here(serve_as_before_http);
+	struct daemon_client_testing server = daemon_client_testing_here(serve_as_before_http);
 	struct scan *scan = empty_scan();
-	struct remote *remote;
+	struct daemon_client *remote;
 	char *text;
 
-	assert(remote_new(&remote) == 0);
+	assert(daemon_client_new(&remote) == 0);
 	for (int i = 0; i < 2; i++) {
-		assert(ask(remote, &text) == REMOTE_OLDER);
-		assert(strstr(remote_reason(remote), "is older than this ttmem"));
-		assert(strstr(remote_reason(remote), "upgrade"));
-		assert(remote_refresh(remote, scan) == 0);
+		assert(ask(remote, &text) == DAEMON_CLIENT_OLDER);
+		assert(strstr(daemon_client_reason(remote), "is older than this ttmem"));
+		assert(strstr(daemon_client_reason(remote), "upgrade"));
+		assert(daemon_client_refresh(remote, scan) == 0);
 	}
-	remote_free(remote);
+	daemon_client_free(remote);
 	scan_free(scan);
-	remote_testing_stop(&server);
+	daemon_client_testing_stop(&server);
 }
 
 /* A daemon that speaks HTTP but does not know a later document. */
 static void serve_no_path(int fd, const void *packet, size_t length)
 {
-	remote_testing_send(fd, "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno");
+	daemon_client_testing_send(fd, "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno");
 }
 
 UNIT(a_daemon_that_does_not_know_a_document_is_older)
 {
-	struct remote_testing server = remote_testing_here(serve_no_path);
-	struct remote *remote;
+	struct daemon_client_testing server = daemon_client_testing_here(serve_no_path);
+	struct daemon_client *remote;
 	char *text;
 
-	assert(remote_new(&remote) == 0);
-	assert(ask(remote, &text) == REMOTE_OLDER);
-	remote_free(remote);
-	remote_testing_stop(&server);
+	assert(daemon_client_new(&remote) == 0);
+	assert(ask(remote, &text) == DAEMON_CLIENT_OLDER);
+	daemon_client_free(remote);
+	daemon_client_testing_stop(&server);
 }
 
 static void serve_garbage(int fd, const void *packet, size_t length)
 {
-	remote_testing_send(fd, "garbage\n");
+	daemon_client_testing_send(fd, "garbage\n");
 }
 
 static void serve_native(int fd, const void *packet, size_t length)
 {
-	remote_testing_reply(fd, NATIVE_ROSTER, 0, "", 0, true);
+	daemon_client_testing_reply(fd, NATIVE_ROSTER, 0, "", 0, true);
 }
 
 static void serve_half(int fd, const void *packet, size_t length)
 {
-	remote_testing_send(fd, HEAD "Content-Length: 11\r\n\r\nhello");
+	daemon_client_testing_send(fd, HEAD "Content-Length: 11\r\n\r\nhello");
 	shutdown(fd, SHUT_RDWR);
 }
 
 static void serve_too_much(int fd, const void *packet, size_t length)
 {
-	remote_testing_send(fd, HEAD "Content-Length: 1\r\n\r\nhello");
+	daemon_client_testing_send(fd, HEAD "Content-Length: 1\r\n\r\nhello");
 }
 
 static void serve_huge(int fd, const void *packet, size_t length)
 {
-	remote_testing_send(fd, HEAD "Content-Length: 999999999999\r\n\r\nhello");
+	daemon_client_testing_send(fd, HEAD "Content-Length: 999999999999\r\n\r\nhello");
 }
 
 UNIT(garbage_is_not_understood)
 {
-	remote_testing_fn *const wrong[] = {serve_garbage, serve_native, serve_half, serve_too_much,
-					    serve_huge};
+	daemon_client_testing_fn *const wrong[] = {serve_garbage, serve_native, serve_half,
+						   serve_too_much, serve_huge};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-		struct remote_testing server = remote_testing_here(wrong[i]);
-		struct remote *remote;
+		struct daemon_client_testing server = daemon_client_testing_here(wrong[i]);
+		struct daemon_client *remote;
 		char *text;
 
-		assert(remote_new(&remote) == 0);
-		assert(ask(remote, &text) == REMOTE_GARBAGE);
-		remote_free(remote);
-		remote_testing_stop(&server);
+		assert(daemon_client_new(&remote) == 0);
+		assert(ask(remote, &text) == DAEMON_CLIENT_GARBAGE);
+		daemon_client_free(remote);
+		daemon_client_testing_stop(&server);
 	}
 }
 
 UNIT(daemons_of_other_users_are_trusted_only_if_chosen)
 {
-	struct remote_testing server;
-	struct remote *remote;
+	struct daemon_client_testing server;
+	struct daemon_client *remote;
 	char path[108], *text;
 
 	if (geteuid() != 0)
@@ -288,22 +289,22 @@ UNIT(daemons_of_other_users_are_trusted_only_if_chosen)
 	snprintf(path, sizeof(path), "%s/ttmem", unit_dir());
 	assert(mkdir(path, 0777) == 0 && chmod(path, 0777) == 0 && chmod(unit_dir(), 0777) == 0);
 	snprintf(path, sizeof(path), "%s/ttmem/ttmemd.sock", unit_dir());
-	assert(remote_new(&remote) == 0);
-	server = remote_testing_start(path, 0, serve_text);
+	assert(daemon_client_new(&remote) == 0);
+	server = daemon_client_testing_start(path, 0, serve_text);
 	assert(ask(remote, &text) == 0);
 	free(text);
-	remote_testing_stop(&server);
-	remote_free(remote);
+	daemon_client_testing_stop(&server);
+	daemon_client_free(remote);
 	/* Another user's is not, unless it is named. */
-	assert(remote_new(&remote) == 0);
-	server = remote_testing_start(path, 12345, serve_text);
-	assert(ask(remote, &text) == REMOTE_STRANGER);
-	assert(strstr(remote_reason(remote), "user 12345"));
+	assert(daemon_client_new(&remote) == 0);
+	server = daemon_client_testing_start(path, 12345, serve_text);
+	assert(ask(remote, &text) == DAEMON_CLIENT_STRANGER);
+	assert(strstr(daemon_client_reason(remote), "user 12345"));
 	setenv("TTMEM_SOCKET", path, 1);
 	assert(ask(remote, &text) == 0);
 	free(text);
-	remote_testing_stop(&server);
-	remote_free(remote);
+	daemon_client_testing_stop(&server);
+	daemon_client_free(remote);
 }
 
 static int open_for_reading(int fd)
@@ -346,18 +347,18 @@ static struct row some_row(const struct testing_book *book)
 UNIT(a_book_goes_to_the_scan)
 {
 	struct scan *scan = empty_scan();
-	struct remote *remote;
+	struct daemon_client *remote;
 	struct testing_book book;
 	struct row row;
 
 	testing_book_open(&book);
 	row = some_row(&book);
 	row.process.flags |= NATIVE_MAY_SEE | NATIVE_HAS_BOOK;
-	assert(remote_new(&remote) == 0);
+	assert(daemon_client_new(&remote) == 0);
 	for (int i = 0; i < 2; i++) {
-		assert(remote_take_consume(remote, scan, &row, sizeof(row),
-					   open_for_reading(book.fd)) == 0);
-		assert(scan->count == 1 && remote_count(remote) == 0);
+		assert(daemon_client_take_consume(remote, scan, &row, sizeof(row),
+						  open_for_reading(book.fd)) == 0);
+		assert(scan->count == 1 && daemon_client_count(remote) == 0);
 	}
 	assert(scan->books[0]->owner.pid == 77 && scan->books[0]->alive);
 	assert(scan->books[0]->uid == 1001 && strcmp(scan->books[0]->container, "abc") == 0);
@@ -365,10 +366,10 @@ UNIT(a_book_goes_to_the_scan)
 	/* Nobody names it the next time, and its process is not to be seen: it goes. */
 	assert(scan_run(scan) == 0 && scan->books[0]->gone);
 	/* Named again, it is the same one. */
-	assert(remote_take_consume(remote, scan, &row, sizeof(row), open_for_reading(book.fd)) ==
-	       0);
+	assert(daemon_client_take_consume(remote, scan, &row, sizeof(row),
+					  open_for_reading(book.fd)) == 0);
 	assert(scan->count == 1 && !scan->books[0]->gone);
-	remote_free(remote);
+	daemon_client_free(remote);
 	scan_free(scan);
 	testing_book_deinit(&book);
 }
@@ -376,7 +377,7 @@ UNIT(a_book_goes_to_the_scan)
 UNIT(the_daemon_vouches_for_what_was_refused)
 {
 	struct scan *scan = empty_scan();
-	struct remote *remote;
+	struct daemon_client *remote;
 	struct testing_book book;
 	struct row row;
 
@@ -389,12 +390,12 @@ UNIT(the_daemon_vouches_for_what_was_refused)
 						 .inode = (ino_t)row.process.book_inode};
 	scan->refused[2] = (struct scan_refused){.pid = 6, .inode = 2};
 	scan->refused_count = 3;
-	assert(remote_new(&remote) == 0);
-	assert(remote_take_consume(remote, scan, &row, sizeof(row), open_for_reading(book.fd)) ==
-	       0);
+	assert(daemon_client_new(&remote) == 0);
+	assert(daemon_client_take_consume(remote, scan, &row, sizeof(row),
+					  open_for_reading(book.fd)) == 0);
 	assert(scan->refused_count == 2);
 	assert(scan->refused[0].pid == 5 && scan->refused[1].pid == 6);
-	remote_free(remote);
+	daemon_client_free(remote);
 	scan_free(scan);
 	testing_book_deinit(&book);
 }
@@ -402,21 +403,23 @@ UNIT(the_daemon_vouches_for_what_was_refused)
 UNIT(a_descriptor_that_is_no_book_leaves_only_totals)
 {
 	struct scan *scan = empty_scan();
-	struct remote *remote;
+	struct daemon_client *remote;
 	struct testing_book book;
 	struct row row;
 
 	testing_book_open(&book);
 	row = some_row(&book);
 	row.process.flags |= NATIVE_MAY_SEE | NATIVE_HAS_BOOK;
-	assert(remote_new(&remote) == 0);
-	assert(remote_take_consume(remote, scan, &row, sizeof(row),
-				   open("/dev/null", O_RDONLY | O_CLOEXEC)) == 0);
-	assert(scan->count == 0 && remote_count(remote) == 1);
-	assert(remote_take_consume(remote, scan, &row, sizeof(row) - 1, -1) == REMOTE_GARBAGE);
+	assert(daemon_client_new(&remote) == 0);
+	assert(daemon_client_take_consume(remote, scan, &row, sizeof(row),
+					  open("/dev/null", O_RDONLY | O_CLOEXEC)) == 0);
+	assert(scan->count == 0 && daemon_client_count(remote) == 1);
+	assert(daemon_client_take_consume(remote, scan, &row, sizeof(row) - 1, -1) ==
+	       DAEMON_CLIENT_GARBAGE);
 	row.parts[1].device = 9999;
-	assert(remote_take_consume(remote, scan, &row, sizeof(row), -1) == REMOTE_GARBAGE);
-	remote_free(remote);
+	assert(daemon_client_take_consume(remote, scan, &row, sizeof(row), -1) ==
+	       DAEMON_CLIENT_GARBAGE);
+	daemon_client_free(remote);
 	scan_free(scan);
 	testing_book_deinit(&book);
 }
@@ -432,27 +435,27 @@ static void serve_two_parts(int fd, const void *packet, size_t length)
 	row = some_row(&book);
 	assert(request->want == (NATIVE_WANT_BOOKS | NATIVE_WANT_REST));
 	row.process.flags |= NATIVE_CONTINUES;
-	remote_testing_reply(fd, request->kind, 0, &row, sizeof(row), false);
+	daemon_client_testing_reply(fd, request->kind, 0, &row, sizeof(row), false);
 	row.process.flags &= ~NATIVE_CONTINUES;
 	row.parts[0].device = 8;
 	row.parts[1].device = 9;
-	remote_testing_reply(fd, request->kind, 0, &row, sizeof(row), false);
-	remote_testing_reply(fd, request->kind, 0, "", 0, true);
+	daemon_client_testing_reply(fd, request->kind, 0, &row, sizeof(row), false);
+	daemon_client_testing_reply(fd, request->kind, 0, "", 0, true);
 	testing_book_deinit(&book);
 }
 
 UNIT(totals_of_others_are_in_the_snapshot)
 {
-	struct remote_testing server = remote_testing_here(serve_two_parts);
+	struct daemon_client_testing server = daemon_client_testing_here(serve_two_parts);
 	struct snapshot_request request = {.buffers = true};
 	struct snapshot *snapshot = snapshot_new(1);
 	struct scan *scan = empty_scan();
 	const struct snapshot_process *process;
-	struct remote *remote;
+	struct daemon_client *remote;
 
-	assert(remote_new(&remote) == 0);
-	assert(remote_refresh(remote, scan) == 0 && remote_count(remote) == 1);
-	assert(remote_collect(remote, &request, snapshot) == 0);
+	assert(daemon_client_new(&remote) == 0);
+	assert(daemon_client_refresh(remote, scan) == 0 && daemon_client_count(remote) == 1);
+	assert(daemon_client_collect(remote, &request, snapshot) == 0);
 	assert(snapshot_finish(snapshot) == 0);
 	assert(snapshot->process_count == 1 && snapshot->device_count == 3);
 	process = &snapshot->processes[0];
@@ -466,25 +469,25 @@ UNIT(totals_of_others_are_in_the_snapshot)
 	assert(snapshot->note_count == 1);
 	assert(strstr(snapshot->notes[0], "details of 1 processes of other users"));
 	snapshot_free(snapshot);
-	remote_free(remote);
+	daemon_client_free(remote);
 	scan_free(scan);
-	remote_testing_stop(&server);
+	daemon_client_testing_stop(&server);
 }
 
 UNIT(a_daemon_that_hangs_is_noted)
 {
-	struct remote_testing server = remote_testing_here(serve_nothing);
+	struct daemon_client_testing server = daemon_client_testing_here(serve_nothing);
 	struct snapshot_request request = {.buffers = false};
 	struct snapshot *snapshot = snapshot_new(1);
 	struct scan *scan = empty_scan();
-	struct remote *remote;
+	struct daemon_client *remote;
 
-	assert(remote_new(&remote) == 0);
-	assert(remote_refresh(remote, scan) == REMOTE_SILENT);
-	assert(remote_collect(remote, &request, snapshot) == 0);
+	assert(daemon_client_new(&remote) == 0);
+	assert(daemon_client_refresh(remote, scan) == DAEMON_CLIENT_SILENT);
+	assert(daemon_client_collect(remote, &request, snapshot) == 0);
 	assert(snapshot->note_count == 1 && strstr(snapshot->notes[0], "ttmemd does not answer"));
 	snapshot_free(snapshot);
-	remote_free(remote);
+	daemon_client_free(remote);
 	scan_free(scan);
-	remote_testing_stop(&server);
+	daemon_client_testing_stop(&server);
 }

@@ -17,13 +17,13 @@
 #include "base/unit.h"
 #include "wire/native.h"
 
-void remote_testing_send(int fd, const char *text)
+void daemon_client_testing_send(int fd, const char *text)
 {
 	(void)!send(fd, text, strlen(text), MSG_NOSIGNAL); /* the other end may have gone */
 }
 
-void remote_testing_reply(int fd, uint32_t kind, int status, const void *payload, size_t length,
-			  bool end)
+void daemon_client_testing_reply(int fd, uint32_t kind, int status, const void *payload,
+				 size_t length, bool end)
 {
 	char packet[NATIVE_PACKET_MAX];
 	struct native_reply reply;
@@ -37,7 +37,7 @@ void remote_testing_reply(int fd, uint32_t kind, int status, const void *payload
 	(void)!send(fd, packet, sizeof(reply) + length, MSG_NOSIGNAL); /* as above */
 }
 
-static void testing_run(const char *path, uid_t uid, remote_testing_fn *serve, int ready)
+static void testing_run(const char *path, uid_t uid, daemon_client_testing_fn *serve, int ready)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int listening = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -58,9 +58,10 @@ static void testing_run(const char *path, uid_t uid, remote_testing_fn *serve, i
 	}
 }
 
-struct remote_testing remote_testing_start(const char *path, uid_t uid, remote_testing_fn *serve)
+struct daemon_client_testing daemon_client_testing_start(const char *path, uid_t uid,
+							 daemon_client_testing_fn *serve)
 {
-	struct remote_testing server = {.pid = -1};
+	struct daemon_client_testing server = {.pid = -1};
 	int ready[2];
 	char byte;
 
@@ -78,16 +79,16 @@ struct remote_testing remote_testing_start(const char *path, uid_t uid, remote_t
 	return server;
 }
 
-struct remote_testing remote_testing_here(remote_testing_fn *serve)
+struct daemon_client_testing daemon_client_testing_here(daemon_client_testing_fn *serve)
 {
 	char path[108];
 
 	snprintf(path, sizeof(path), "%s/s", unit_dir());
 	setenv("TTMEM_SOCKET", path, 1);
-	return remote_testing_start(path, getuid(), serve);
+	return daemon_client_testing_start(path, getuid(), serve);
 }
 
-void remote_testing_stop(struct remote_testing *server)
+void daemon_client_testing_stop(struct daemon_client_testing *server)
 {
 	kill(server->pid, SIGKILL);
 	waitpid(server->pid, NULL, 0);

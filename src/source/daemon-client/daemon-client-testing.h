@@ -9,21 +9,22 @@
 #include <sys/types.h>
 
 /* Answers one packet on a connection. */
-typedef void remote_testing_fn(int fd, const void *packet, size_t length);
+typedef void daemon_client_testing_fn(int fd, const void *packet, size_t length);
 
-struct remote_testing {
+struct daemon_client_testing {
 	pid_t pid;
 	char path[108];
 };
 
 /* In a process of its own, run by @uid. */
-struct remote_testing remote_testing_start(const char *path, uid_t uid, remote_testing_fn *serve);
-void remote_testing_stop(struct remote_testing *server);
+struct daemon_client_testing daemon_client_testing_start(const char *path, uid_t uid,
+							 daemon_client_testing_fn *serve);
+void daemon_client_testing_stop(struct daemon_client_testing *server);
 
 /* Run by us, at the place that TTMEM_SOCKET then names. */
-struct remote_testing remote_testing_here(remote_testing_fn *serve);
+struct daemon_client_testing daemon_client_testing_here(daemon_client_testing_fn *serve);
 
 /* A packet of text; and one of a native answer. */
-void remote_testing_send(int fd, const char *text);
-void remote_testing_reply(int fd, uint32_t kind, int status, const void *payload, size_t length,
-			  bool end);
+void daemon_client_testing_send(int fd, const char *text);
+void daemon_client_testing_reply(int fd, uint32_t kind, int status, const void *payload,
+				 size_t length, bool end);

@@ -31,23 +31,23 @@ UNIT(a_whole_card)
 	const struct snapshot_device *device;
 	struct snapshot *snapshot;
 
-	machine_testing_start();
-	machine_testing_text(CARD "tt_card_type", "n150\n");
-	machine_testing_text(CARD "tt_serial", "0100018511732031\n");
-	machine_testing_text(CARD "tt_asic_id", "1F2E3D4C5B6A7988\n");
-	machine_testing_text(CARD "tt_aiclk", "1000\n");
-	machine_testing_text(CARD "tt_axiclk", "900\n");
-	machine_testing_text(CARD "tt_arcclk", "540\n");
-	machine_testing_text(CARD "tt_fw_bundle_ver", "80.18.0.0\n");
-	machine_testing_text(PCI "vendor", "0x1e52\n");
-	machine_testing_text(PCI "device", "0x401e\n");
-	machine_testing_text(PCI "hwmon/hwmon3/temp1_input", "51375\n");
-	machine_testing_text(PCI "hwmon/hwmon3/power1_input", "34000000\n");
-	machine_testing_text(PCI "hwmon/hwmon3/in0_input", "820\n");
-	machine_testing_text(PCI "hwmon/hwmon3/curr1_input", "41000\n");
-	machine_testing_text(PCI "hwmon/hwmon3/fan1_input", "3200\n");
+	host_testing_start();
+	host_testing_text(CARD "tt_card_type", "n150\n");
+	host_testing_text(CARD "tt_serial", "0100018511732031\n");
+	host_testing_text(CARD "tt_asic_id", "1F2E3D4C5B6A7988\n");
+	host_testing_text(CARD "tt_aiclk", "1000\n");
+	host_testing_text(CARD "tt_axiclk", "900\n");
+	host_testing_text(CARD "tt_arcclk", "540\n");
+	host_testing_text(CARD "tt_fw_bundle_ver", "80.18.0.0\n");
+	host_testing_text(PCI "vendor", "0x1e52\n");
+	host_testing_text(PCI "device", "0x401e\n");
+	host_testing_text(PCI "hwmon/hwmon3/temp1_input", "51375\n");
+	host_testing_text(PCI "hwmon/hwmon3/power1_input", "34000000\n");
+	host_testing_text(PCI "hwmon/hwmon3/in0_input", "820\n");
+	host_testing_text(PCI "hwmon/hwmon3/curr1_input", "41000\n");
+	host_testing_text(PCI "hwmon/hwmon3/fan1_input", "3200\n");
 	link_device();
-	snapshot = machine_testing_look();
+	snapshot = host_testing_look();
 	assert(snapshot->device_count == 1 && snapshot->note_count == 0);
 	device = &snapshot->devices[0];
 	assert(device->present && device->unique_id == UINT64_C(0x1f2e3d4c5b6a7988));
@@ -65,12 +65,12 @@ UNIT(a_card_of_which_nothing_is_known)
 {
 	struct snapshot *snapshot;
 
-	machine_testing_start();
-	machine_testing_text(CARD "dev", "240:0\n");
-	machine_testing_text("sys/class/tenstorrent/other", "x");
-	machine_testing_text("sys/class/tenstorrent/tenstorrent!x/tt_card_type", "n150\n");
-	machine_testing_text("sys/class/tenstorrent/tenstorrent!5000/tt_card_type", "n150\n");
-	snapshot = machine_testing_look();
+	host_testing_start();
+	host_testing_text(CARD "dev", "240:0\n");
+	host_testing_text("sys/class/tenstorrent/other", "x");
+	host_testing_text("sys/class/tenstorrent/tenstorrent!x/tt_card_type", "n150\n");
+	host_testing_text("sys/class/tenstorrent/tenstorrent!5000/tt_card_type", "n150\n");
+	snapshot = host_testing_look();
 	assert(snapshot->device_count == 1 && snapshot->devices[0].by_number);
 	assert(!snapshot->devices[0].card && !snapshot->devices[0].arch);
 	assert(snapshot->devices[0].telemetry.known == 0);
@@ -82,17 +82,17 @@ UNIT(invalid_driver_values_are_unknown)
 {
 	struct snapshot *snapshot;
 
-	machine_testing_start();
-	machine_testing_text(CARD "tt_card_type", "unknown\n");
-	machine_testing_text(CARD "tt_asic_id", "not hex\n");
-	machine_testing_text(CARD "tt_serial", "\n");
-	machine_testing_text(CARD "tt_aiclk", "99999999999\n");
-	machine_testing_text(CARD "tt_arcclk", "5 40\n");
-	machine_testing_text(PCI "vendor", "0x1234\n");
-	machine_testing_text(PCI "hwmon/hwmon0/temp1_input", "-12500\n");
-	machine_testing_text(PCI "hwmon/hwmon0/power1_input", "");
+	host_testing_start();
+	host_testing_text(CARD "tt_card_type", "unknown\n");
+	host_testing_text(CARD "tt_asic_id", "not hex\n");
+	host_testing_text(CARD "tt_serial", "\n");
+	host_testing_text(CARD "tt_aiclk", "99999999999\n");
+	host_testing_text(CARD "tt_arcclk", "5 40\n");
+	host_testing_text(PCI "vendor", "0x1234\n");
+	host_testing_text(PCI "hwmon/hwmon0/temp1_input", "-12500\n");
+	host_testing_text(PCI "hwmon/hwmon0/power1_input", "");
 	link_device();
-	snapshot = machine_testing_look();
+	snapshot = host_testing_look();
 	assert(snapshot->device_count == 1 && snapshot->devices[0].unique_id == 0);
 	assert(!snapshot->devices[0].card && !snapshot->devices[0].arch);
 	assert(snapshot->devices[0].telemetry.known == 1u << SNAPSHOT_TEMPERATURE);
@@ -114,12 +114,12 @@ UNIT(processes_with_an_open_node_are_listed)
 {
 	struct snapshot *snapshot;
 
-	machine_testing_start();
-	machine_testing_text(CARD "tt_asic_id", "00000000000000AA\n");
-	machine_testing_process(100, "python3", 5);
-	machine_testing_text("proc/driver/tenstorrent/0/pids", "100\n200\n");
-	machine_testing_text("proc/driver/tenstorrent/1/pids", "100\n"); /* of no card */
-	snapshot = machine_testing_look();
+	host_testing_start();
+	host_testing_text(CARD "tt_asic_id", "00000000000000AA\n");
+	host_testing_process(100, "python3", 5);
+	host_testing_text("proc/driver/tenstorrent/0/pids", "100\n200\n");
+	host_testing_text("proc/driver/tenstorrent/1/pids", "100\n"); /* of no card */
+	snapshot = host_testing_look();
 	assert(snapshot->process_count == 1 && snapshot->processes[0].untracked);
 	assert(strcmp(snapshot->processes[0].comm, "python3") == 0);
 	assert(strcmp(snapshot->processes[0].source, "driver") == 0);

@@ -225,7 +225,7 @@ static bool driver_is_told(const struct snapshot *snapshot, uint32_t pid)
 	return false;
 }
 
-static int driver_claim(struct people *people, struct snapshot *snapshot,
+static int driver_claim(struct pid_cache *pid_cache, struct snapshot *snapshot,
 			const struct snapshot_card *card, uint32_t pid)
 {
 	struct snapshot_claim claim = {
@@ -238,7 +238,7 @@ static int driver_claim(struct people *people, struct snapshot *snapshot,
 
 	if (driver_is_told(snapshot, pid))
 		return 0;
-	r = people_find(people, pid, &facts, &claim.process);
+	r = pid_cache_find(pid_cache, pid, &facts, &claim.process);
 	if (r < 0)
 		return r == -ESRCH ? 0 : r; /* it has just ended */
 	claim.process.source = "driver";
@@ -246,7 +246,7 @@ static int driver_claim(struct people *people, struct snapshot *snapshot,
 	return snapshot_add_claim(snapshot, &claim);
 }
 
-static int driver_pids(struct people *people, struct snapshot *snapshot,
+static int driver_pids(struct pid_cache *pid_cache, struct snapshot *snapshot,
 		       const struct snapshot_card *card, char *text)
 {
 	CLEANUP_FREE uint32_t *pids = NULL;
@@ -255,7 +255,7 @@ static int driver_pids(struct people *people, struct snapshot *snapshot,
 	int r = 0;
 
 	snprintf(path, sizeof(path), "driver/tenstorrent/%" PRIu32 "/pids", card->number);
-	if (small_file_read(people_proc(people)->root, path, text, DRIVER_PIDS_TEXT) < 0)
+	if (small_file_read(pid_cache_proc(pid_cache)->root, path, text, DRIVER_PIDS_TEXT) < 0)
 		return 0; /* an old driver */
 	pids = calloc(DRIVER_PIDS_MAX, sizeof(*pids));
 	if (!pids)
@@ -266,16 +266,16 @@ static int driver_pids(struct people *people, struct snapshot *snapshot,
 			      "device %" PRIu32 ": is open in %zu processes; %u are shown",
 			      card->number, count, DRIVER_PIDS_MAX);
 	for (size_t i = 0; r == 0 && i < bits_min(count, DRIVER_PIDS_MAX); i++)
-		r = driver_claim(people, snapshot, card, pids[i]);
+		r = driver_claim(pid_cache, snapshot, card, pids[i]);
 	return r;
 }
 
-int driver_collect_pids(struct people *people, struct snapshot *snapshot)
+int driver_collect_pids(struct pid_cache *pid_cache, struct snapshot *snapshot)
 {
 	CLEANUP_FREE char *text = malloc(DRIVER_PIDS_TEXT);
 	int r = text ? 0 : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < snapshot->card_count; i++)
-		r = driver_pids(people, snapshot, &snapshot->cards[i], text);
+		r = driver_pids(pid_cache, snapshot, &snapshot->cards[i], text);
 	return r == -ENOBUFS ? 0 : r;
 }

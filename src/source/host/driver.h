@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct people;
+struct pid_cache;
 struct snapshot;
 
 #define DRIVER_PIDS_MAX 4096u /* of one card; the rest is left out, with a note */
@@ -22,7 +22,7 @@ const char *driver_sys_root(void);
 int driver_collect_cards(struct snapshot *snapshot);
 
 /* Adds who has them open; after the cards. 0 or -ENOMEM. */
-int driver_collect_pids(struct people *people, struct snapshot *snapshot);
+int driver_collect_pids(struct pid_cache *pid_cache, struct snapshot *snapshot);
 
 /*
  * The pids of a text, one in a line; other lines are passed over. Return: how many there are, at most @max of them

@@ -19,7 +19,7 @@
 #include "source/proc/proc.h"
 #include "source/source.h"
 
-static void machine_testing_folder(const char *variable, const char *name)
+static void host_testing_folder(const char *variable, const char *name)
 {
 	char path[512];
 
@@ -28,14 +28,14 @@ static void machine_testing_folder(const char *variable, const char *name)
 	assert(setenv(variable, path, 1) == 0);
 }
 
-void machine_testing_start(void)
+void host_testing_start(void)
 {
-	machine_testing_folder("TTMEM_PROC_ROOT", "proc");
-	machine_testing_folder("TTMEM_SYS_ROOT", "sys");
-	machine_testing_folder("TTMEM_SHM_DIR", "shm");
+	host_testing_folder("TTMEM_PROC_ROOT", "proc");
+	host_testing_folder("TTMEM_SYS_ROOT", "sys");
+	host_testing_folder("TTMEM_SHM_DIR", "shm");
 }
 
-void machine_testing_write(const char *path, const void *bytes, size_t length)
+void host_testing_write(const char *path, const void *bytes, size_t length)
 {
 	char whole[1024];
 	FILE *file;
@@ -52,12 +52,12 @@ void machine_testing_write(const char *path, const void *bytes, size_t length)
 	assert(chmod(whole, 0600) == 0);
 }
 
-void machine_testing_text(const char *path, const char *text)
+void host_testing_text(const char *path, const char *text)
 {
-	machine_testing_write(path, text, strlen(text));
+	host_testing_write(path, text, strlen(text));
 }
 
-void machine_testing_process(uint32_t pid, const char *comm, uint64_t age_s)
+void host_testing_process(uint32_t pid, const char *comm, uint64_t age_s)
 {
 	uint64_t hz = (uint64_t)sysconf(_SC_CLK_TCK);
 	uint64_t now = clock_ns(CLOCK_BOOTTIME) / (1000000000u / hz);
@@ -69,33 +69,33 @@ void machine_testing_process(uint32_t pid, const char *comm, uint64_t age_s)
 		 "%" PRIu32 " (%s) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 %" PRIu64
 		 " 20 21\n",
 		 pid, comm, now - age);
-	machine_testing_text(path, text);
+	host_testing_text(path, text);
 	snprintf(path, sizeof(path), "proc/%" PRIu32 "/status", pid);
 	snprintf(text, sizeof(text),
 		 "Name:\t%s\nPid:\t%" PRIu32 "\nUid:\t%d\t%d\t%d\t%d\nNSpid:\t%" PRIu32 "\n", comm,
 		 pid, (int)getuid(), (int)getuid(), (int)getuid(), (int)getuid(), pid);
-	machine_testing_text(path, text);
+	host_testing_text(path, text);
 }
 
-static int machine_testing_books(struct source *source, const struct snapshot_request *request,
-				 struct snapshot *snapshot)
+static int host_testing_books(struct source *source, const struct snapshot_request *request,
+			      struct snapshot *snapshot)
 {
 	return 0;
 }
 
-static bool machine_testing_knows(const void *context, const struct kernel_holder *book)
+static bool host_testing_knows(const void *context, const struct kernel_holder *book)
 {
 	return false;
 }
 
-struct snapshot *machine_testing_look(void)
+struct snapshot *host_testing_look(void)
 {
-	static const struct source_ops ops = {.collect = machine_testing_books};
+	static const struct source_ops ops = {.collect = host_testing_books};
 	static const struct snapshot_request request = {0};
 	struct source nobody = {.ops = &ops};
 	struct proc proc;
 	struct collect_sources sources = {
-		.books = &nobody, .knows = machine_testing_knows, .proc = &proc};
+		.books = &nobody, .knows = host_testing_knows, .proc = &proc};
 	struct snapshot *snapshot;
 
 	assert(proc_open(&proc) == 0);

@@ -9,14 +9,14 @@
 struct snapshot;
 
 /* Points the environment to three empty folders: proc, sys and shm. */
-void machine_testing_start(void);
+void host_testing_start(void);
 
 /* Writes a file, and the folders it lies in; @path is below the case's folder. */
-void machine_testing_write(const char *path, const void *bytes, size_t length);
-void machine_testing_text(const char *path, const char *text);
+void host_testing_write(const char *path, const void *bytes, size_t length);
+void host_testing_text(const char *path, const char *text);
 
 /* A process of the user that runs the tests, started @age_s seconds ago. */
-void machine_testing_process(uint32_t pid, const char *comm, uint64_t age_s);
+void host_testing_process(uint32_t pid, const char *comm, uint64_t age_s);
 
 /* A finished snapshot of it, by collect_machine(), without books. */
-struct snapshot *machine_testing_look(void);
+struct snapshot *host_testing_look(void);

@@ -14,16 +14,16 @@
 #include "source/host/region.h"
 #include "source/proc/pid-cache.h"
 
-static void machine_close(struct proc *proc)
+static void host_close(struct proc *proc)
 {
 	proc_close(proc);
 }
 
-int machine_collect(const struct snapshot_request *request, struct snapshot *snapshot,
-		    size_t *ret_closed)
+int host_collect(const struct snapshot_request *request, struct snapshot *snapshot,
+		 size_t *ret_closed)
 {
-	CLEANUP(machine_close) struct proc proc = {.root = -1};
-	CLEANUP(people_cleanup) struct people *people = NULL;
+	CLEANUP(host_close) struct proc proc = {.root = -1};
+	CLEANUP(pid_cache_cleanup) struct pid_cache *pid_cache = NULL;
 	int r;
 
 	*ret_closed = 0;
@@ -37,17 +37,17 @@ int machine_collect(const struct snapshot_request *request, struct snapshot *sna
 		return 0;
 	}
 	if (r == 0)
-		r = people_new(&people, &proc, snapshot);
+		r = pid_cache_new(&pid_cache, &proc, snapshot);
 	if (r == 0)
 		r = driver_collect_cards(snapshot);
 	if (r == 0)
-		r = region_collect(people, snapshot, ret_closed);
+		r = region_collect(pid_cache, snapshot, ret_closed);
 	if (r == 0)
-		r = driver_collect_pids(people, snapshot);
+		r = driver_collect_pids(pid_cache, snapshot);
 	return r;
 }
 
-void machine_note_closed(size_t closed, struct snapshot *snapshot)
+void host_note_closed(size_t closed, struct snapshot *snapshot)
 {
 	if (closed)
 		snapshot_note(snapshot,

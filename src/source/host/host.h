@@ -13,11 +13,11 @@ struct snapshot_request;
 
 /*
  * Adds to a snapshot that has its books already; not to a page. Only for collect_machine(). 0 or a negative errno.
- * @ret_closed: so many regions may not be read by us; perhaps somebody else may (remote_regions()), if not
- * machine_note_closed().
+ * @ret_closed: so many regions may not be read by us; perhaps somebody else may (daemon_client_regions()), if not
+ * host_note_closed().
  */
-int machine_collect(const struct snapshot_request *request, struct snapshot *snapshot,
-		    size_t *ret_closed);
+int host_collect(const struct snapshot_request *request, struct snapshot *snapshot,
+		 size_t *ret_closed);
 
 /* Says so, and what to do. */
-void machine_note_closed(size_t closed, struct snapshot *snapshot);
+void host_note_closed(size_t closed, struct snapshot *snapshot);

@@ -194,14 +194,14 @@ UNIT(the_living_count_and_the_dead_do_not)
 {
 	struct snapshot *snapshot;
 
-	machine_testing_start();
-	machine_testing_process(100, "python3", 50);
+	host_testing_start();
+	host_testing_process(100, "python3", 50);
 	make(4, 0);
 	process(4, 0, 100, 1000, now() - NS_PER_S);
 	process(4, 1, 200, 77, now() - NS_PER_S);
 	put64(48, 1077);
-	machine_testing_write(FILE_NAME, bytes, NARROW);
-	snapshot = machine_testing_look();
+	host_testing_write(FILE_NAME, bytes, NARROW);
+	snapshot = host_testing_look();
 	assert(snapshot->process_count == 2 && total(snapshot) == 1000);
 	assert(snapshot->processes[0].alive &&
 	       strcmp(snapshot->processes[0].source, "tt-metal") == 0);
@@ -219,12 +219,12 @@ UNIT(a_pid_that_is_used_again_is_stale)
 
 	if (now() < 200 * NS_PER_S)
 		unit_skip("the machine has only just started");
-	machine_testing_start();
-	machine_testing_process(100, "python3", 50);
+	host_testing_start();
+	host_testing_process(100, "python3", 50);
 	make(4, 0);
 	process(4, 0, 100, 1000, now() - 100 * NS_PER_S); /* written before it started */
-	machine_testing_write(FILE_NAME, bytes, NARROW);
-	snapshot = machine_testing_look();
+	host_testing_write(FILE_NAME, bytes, NARROW);
+	snapshot = host_testing_look();
 	assert(snapshot->process_count == 1 && snapshot->processes[0].stale);
 	assert(total(snapshot) == 0);
 	snapshot_free(snapshot);
@@ -237,16 +237,16 @@ UNIT(another_users_process_cannot_have_written_it)
 
 	if (getuid() != 0)
 		unit_skip("needs to give files away");
-	machine_testing_start();
-	machine_testing_process(100, "python3", 50);
-	machine_testing_text("proc/100/maps", "");
-	machine_testing_text("proc/100/maps", "00400000-00401000 r-xp 00000000 00:01 5 /bin/x\n");
+	host_testing_start();
+	host_testing_process(100, "python3", 50);
+	host_testing_text("proc/100/maps", "");
+	host_testing_text("proc/100/maps", "00400000-00401000 r-xp 00000000 00:01 5 /bin/x\n");
 	make(4, 0);
 	process(4, 0, 100, 1000, now());
-	machine_testing_write(FILE_NAME, bytes, NARROW);
+	host_testing_write(FILE_NAME, bytes, NARROW);
 	snprintf(path, sizeof(path), "%s/%s", unit_dir(), FILE_NAME);
 	assert(chown(path, 65534, 65534) == 0);
-	snapshot = machine_testing_look();
+	snapshot = host_testing_look();
 	assert(snapshot->processes[0].stale && total(snapshot) == 0);
 	snapshot_free(snapshot);
 }
@@ -255,14 +255,14 @@ UNIT(chips_of_one_process_are_told_apart)
 {
 	struct snapshot *snapshot;
 
-	machine_testing_start();
-	machine_testing_process(100, "python3", 50);
+	host_testing_start();
+	host_testing_process(100, "python3", 50);
 	make(4, 0);
 	process(4, 0, 100, 1000, now());
 	chip(4, 0, 0, false, 600);
 	chip(4, 1, 1, true, 400);
-	machine_testing_write(FILE_NAME, bytes, NARROW);
-	snapshot = machine_testing_look();
+	host_testing_write(FILE_NAME, bytes, NARROW);
+	snapshot = host_testing_look();
 	assert(snapshot->device_count == 2 && total(snapshot) == 1000);
 	assert(snapshot->devices[0].memory[TYPES_DRAM].used == 600 && !snapshot->devices[0].remote);
 	assert(snapshot->devices[1].memory[TYPES_DRAM].used == 400 && snapshot->devices[1].remote);
@@ -270,8 +270,8 @@ UNIT(chips_of_one_process_are_told_apart)
 
 	/* Chips that claim more than the process has take nothing from nobody. */
 	chip(4, 1, 1, true, UINT64_MAX);
-	machine_testing_write(FILE_NAME, bytes, NARROW);
-	snapshot = machine_testing_look();
+	host_testing_write(FILE_NAME, bytes, NARROW);
+	snapshot = host_testing_look();
 	assert(total(snapshot) == 1000);
 	snapshot_free(snapshot);
 }
@@ -280,16 +280,16 @@ UNIT(chips_of_several_processes_cannot_be)
 {
 	struct snapshot *snapshot;
 
-	machine_testing_start();
-	machine_testing_process(100, "python3", 50);
-	machine_testing_process(101, "python3", 50);
+	host_testing_start();
+	host_testing_process(100, "python3", 50);
+	host_testing_process(101, "python3", 50);
 	make(4, 0);
 	process(4, 0, 100, 1000, now());
 	process(4, 1, 101, 500, now());
 	put64(48, 1500);
 	chip(4, 1, 1, true, 400);
-	machine_testing_write(FILE_NAME, bytes, NARROW);
-	snapshot = machine_testing_look();
+	host_testing_write(FILE_NAME, bytes, NARROW);
+	snapshot = host_testing_look();
 	assert(snapshot->device_count == 2 && snapshot->devices[1].remote);
 	assert(snapshot->devices[0].memory[TYPES_DRAM].used == 1500);
 	assert(snapshot->note_count == 1 && strstr(snapshot->notes[0], "remote chips"));
@@ -301,18 +301,18 @@ UNIT(files_that_are_no_regions_are_said_and_passed_over)
 	struct snapshot *snapshot;
 	char path[512];
 
-	machine_testing_start();
+	host_testing_start();
 	make(4, 0);
-	machine_testing_write("shm/tt_device_78_memory", bytes, NARROW); /* tells of another chip */
-	machine_testing_write("shm/tt_device_79_memory", bytes, 100);
+	host_testing_write("shm/tt_device_78_memory", bytes, NARROW); /* tells of another chip */
+	host_testing_write("shm/tt_device_79_memory", bytes, 100);
 	make(9, 0);
-	machine_testing_write("shm/tt_device_80_memory", bytes, NARROW);
+	host_testing_write("shm/tt_device_80_memory", bytes, NARROW);
 	snprintf(path, sizeof(path), "%s/shm/tt_device_81_memory", unit_dir());
 	assert(mkfifo(path, 0600) == 0);
 	snprintf(path, sizeof(path), "%s/shm/tt_device_82_memory", unit_dir());
 	assert(symlink("/dev/zero", path) == 0);
-	machine_testing_text("shm/something_else", "x");
-	snapshot = machine_testing_look();
+	host_testing_text("shm/something_else", "x");
+	snapshot = host_testing_look();
 	assert(snapshot->process_count == 0 && snapshot->device_count == 0);
 	assert(snapshot->note_count == 5);
 	snapshot_free(snapshot);
@@ -322,11 +322,11 @@ UNIT(region_bytes_without_a_process_are_noted)
 {
 	struct snapshot *snapshot;
 
-	machine_testing_start();
+	host_testing_start();
 	make(4, 0);
 	put64(48, 4096);
-	machine_testing_write(FILE_NAME, bytes, NARROW);
-	snapshot = machine_testing_look();
+	host_testing_write(FILE_NAME, bytes, NARROW);
+	snapshot = host_testing_look();
 	assert(snapshot->note_count == 1 && strstr(snapshot->notes[0], "4.0 KiB"));
 	snapshot_free(snapshot);
 }
@@ -335,16 +335,16 @@ UNIT(the_number_of_regions_is_bounded)
 {
 	struct snapshot *snapshot;
 
-	machine_testing_start();
+	host_testing_start();
 	for (unsigned int i = 0; i < REGION_FILES_MAX + 5; i++) {
 		char path[64];
 
 		make(4, 0);
 		put64(32, i);
 		snprintf(path, sizeof(path), "shm/tt_device_%u_memory", i);
-		machine_testing_write(path, bytes, NARROW);
+		host_testing_write(path, bytes, NARROW);
 	}
-	snapshot = machine_testing_look();
+	snapshot = host_testing_look();
 	assert(snapshot->note_count == 1 && strstr(snapshot->notes[0], "left out"));
 	snapshot_free(snapshot);
 }

@@ -46,7 +46,7 @@ struct region_entry {
 };
 
 struct region_round {
-	struct people *people;
+	struct pid_cache *pid_cache;
 	struct snapshot *snapshot;
 	uint64_t realtime, monotonic;
 	struct region_entry *entries; /* ours; those that could be read first */
@@ -154,7 +154,7 @@ static bool region_believes(const struct region_round *round, const struct regio
 		return false;
 	if (owns && file->is_private)
 		return true;
-	mapped = proc_has_mapped(people_proc(round->people), facts->pid, (dev_t)file->device,
+	mapped = proc_has_mapped(pid_cache_proc(round->pid_cache), facts->pid, (dev_t)file->device,
 				 (ino_t)file->inode);
 	/* What is mapped may not be for us to see: then a region that many share is taken at its word. */
 	return mapped == 1 || (mapped < 0 && (owns || !file->is_private));
@@ -167,13 +167,13 @@ static int region_owner(const struct region_round *round, const struct region_fi
 	uint64_t when = region_when(round, row->stamp);
 	struct snapshot_process process;
 	struct proc_facts facts;
-	int r = people_find(round->people, row->pid, &facts, &process);
+	int r = pid_cache_find(round->pid_cache, row->pid, &facts, &process);
 
 	if (r == 0 && !region_believes(round, file, &facts, process.start_ns, when))
 		r = -ESRCH;
 	if (r == -ESRCH)
-		r = people_find_inside(round->people, row->pid, (dev_t)file->device,
-				       (ino_t)file->inode, &facts, &process);
+		r = pid_cache_find_inside(round->pid_cache, row->pid, (dev_t)file->device,
+					  (ino_t)file->inode, &facts, &process);
 	if (r == 0)
 		*ret_process = process;
 	return r;
@@ -391,12 +391,12 @@ static void region_read_all(struct region_round *round, DIR *listing)
 		qsort(round->entries, round->count, sizeof(*round->entries), region_compare);
 }
 
-int region_collect(struct people *people, struct snapshot *snapshot, size_t *ret_closed)
+int region_collect(struct pid_cache *pid_cache, struct snapshot *snapshot, size_t *ret_closed)
 {
 	CLEANUP_CLOSEDIR DIR *listing = opendir(region_folder());
 	CLEANUP_FREE struct region_entry *entries = NULL;
 	struct region_round round = {
-		.people = people,
+		.pid_cache = pid_cache,
 		.snapshot = snapshot,
 		.realtime = clock_ns(CLOCK_REALTIME),
 		.monotonic = clock_ns(CLOCK_MONOTONIC),

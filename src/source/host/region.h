@@ -14,7 +14,7 @@
 
 #include "book/format/layout.h"
 
-struct people;
+struct pid_cache;
 struct snapshot;
 
 #define REGION_CHIPS 16u
@@ -80,4 +80,4 @@ const char *region_strerror(int outcome);
 const char *region_folder(void);
 
 /* Adds what all regions of the machine tell. 0 or -ENOMEM. @ret_closed: so many may not be read. */
-int region_collect(struct people *people, struct snapshot *snapshot, size_t *ret_closed);
+int region_collect(struct pid_cache *pid_cache, struct snapshot *snapshot, size_t *ret_closed);

@@ -15,66 +15,66 @@
 #include "base/hash.h"
 #include "model/snapshot.h"
 
-#define PEOPLE_PLACES (PEOPLE_MAX * 2)
+#define PID_CACHE_PLACES (PID_CACHE_MAX * 2)
 
-struct people_entry {
+struct pid_cache_entry {
 	int result; /* of looking it up */
 	struct proc_facts facts;
 	struct snapshot_process process;
 };
 
-struct people {
+struct pid_cache {
 	const struct proc *proc;
 	struct snapshot *snapshot;
 	uint32_t *places; /* 1 + index into entries, 0 = empty */
-	struct people_entry *entries;
+	struct pid_cache_entry *entries;
 	size_t count, capacity;
 	bool has_inside;
 	uint32_t *inside; /* pids of processes in namespaces below ours */
 	size_t inside_count, inside_capacity;
 };
 
-int people_new(struct people **ret_people, const struct proc *proc, struct snapshot *snapshot)
+int pid_cache_new(struct pid_cache **ret_people, const struct proc *proc, struct snapshot *snapshot)
 {
-	CLEANUP(people_cleanup) struct people *people = calloc(1, sizeof(*people));
+	CLEANUP(pid_cache_cleanup) struct pid_cache *pid_cache = calloc(1, sizeof(*pid_cache));
 
-	if (!people)
+	if (!pid_cache)
 		return -ENOMEM;
-	people->proc = proc;
-	people->snapshot = snapshot;
-	people->places = calloc(PEOPLE_PLACES, sizeof(*people->places));
-	if (!people->places)
+	pid_cache->proc = proc;
+	pid_cache->snapshot = snapshot;
+	pid_cache->places = calloc(PID_CACHE_PLACES, sizeof(*pid_cache->places));
+	if (!pid_cache->places)
 		return -ENOMEM;
-	*ret_people = cleanup_steal(people);
+	*ret_people = cleanup_steal(pid_cache);
 	return 0;
 }
 
-struct people *people_free(struct people *people)
+struct pid_cache *pid_cache_free(struct pid_cache *pid_cache)
 {
-	if (!people)
+	if (!pid_cache)
 		return NULL;
-	free(people->places);
-	free(people->entries);
-	free(people->inside);
-	free(people);
+	free(pid_cache->places);
+	free(pid_cache->entries);
+	free(pid_cache->inside);
+	free(pid_cache);
 	return NULL;
 }
 
-void people_cleanup(struct people **people)
+void pid_cache_cleanup(struct pid_cache **pid_cache)
 {
-	people_free(*people);
+	pid_cache_free(*pid_cache);
 }
 
-const struct proc *people_proc(const struct people *people)
+const struct proc *pid_cache_proc(const struct pid_cache *pid_cache)
 {
-	return people->proc;
+	return pid_cache->proc;
 }
 
 /* What people want to know of it. */
-static int people_describe(struct people *people, const struct proc_facts *facts,
-			   struct snapshot_process *ret_process)
+static int pid_cache_describe(struct pid_cache *pid_cache, const struct proc_facts *facts,
+			      struct snapshot_process *ret_process)
 {
-	struct snapshot *snapshot = people->snapshot;
+	struct snapshot *snapshot = pid_cache->snapshot;
 	char container[PROC_CONTAINER_SIZE], user[64];
 	struct snapshot_process process = {
 		.pid = facts->pid,
@@ -92,7 +92,7 @@ static int people_describe(struct people *people, const struct proc_facts *facts
 
 	proc_user_name(facts->real_uid, user, sizeof(user));
 	process.user = snapshot_text(snapshot, user, strlen(user));
-	proc_container(people->proc, facts->pid, container);
+	proc_container(pid_cache->proc, facts->pid, container);
 	if (*container)
 		process.container = snapshot_text(snapshot, container, strlen(container));
 	if (!process.comm || !process.user)
@@ -102,51 +102,52 @@ static int people_describe(struct people *people, const struct proc_facts *facts
 	return 0;
 }
 
-static int people_look(struct people *people, uint32_t pid, struct people_entry *entry)
+static int pid_cache_look(struct pid_cache *pid_cache, uint32_t pid, struct pid_cache_entry *entry)
 {
-	if (pid == (uint32_t)getpid() && people->proc->is_real)
+	if (pid == (uint32_t)getpid() && pid_cache->proc->is_real)
 		return -ESRCH; /* nobody wants to see the tool itself */
-	if (proc_read(people->proc, pid, &entry->facts) < 0 ||
-	    proc_is_over(people->proc, &entry->facts))
+	if (proc_read(pid_cache->proc, pid, &entry->facts) < 0 ||
+	    proc_is_over(pid_cache->proc, &entry->facts))
 		return -ESRCH;
-	return people_describe(people, &entry->facts, &entry->process);
+	return pid_cache_describe(pid_cache, &entry->facts, &entry->process);
 }
 
-static int people_entry(struct people *people, uint32_t pid, struct people_entry **ret_entry)
+static int pid_cache_entry(struct pid_cache *pid_cache, uint32_t pid,
+			   struct pid_cache_entry **ret_entry)
 {
-	uint64_t place = hash_u64(pid) % PEOPLE_PLACES;
-	struct people_entry *entries;
+	uint64_t place = hash_u64(pid) % PID_CACHE_PLACES;
+	struct pid_cache_entry *entries;
 
-	while (people->places[place]) {
-		struct people_entry *entry = &people->entries[people->places[place] - 1];
+	while (pid_cache->places[place]) {
+		struct pid_cache_entry *entry = &pid_cache->entries[pid_cache->places[place] - 1];
 
 		if (entry->facts.pid == pid) {
 			*ret_entry = entry;
 			return 0;
 		}
-		place = (place + 1) % PEOPLE_PLACES;
+		place = (place + 1) % PID_CACHE_PLACES;
 	}
-	if (people->count >= PEOPLE_MAX)
+	if (pid_cache->count >= PID_CACHE_MAX)
 		return -ESRCH;
-	entries =
-		array_grow(people->entries, &people->capacity, people->count + 1, sizeof(*entries));
+	entries = array_grow(pid_cache->entries, &pid_cache->capacity, pid_cache->count + 1,
+			     sizeof(*entries));
 	if (!entries)
 		return -ENOMEM;
-	people->entries = entries;
-	entries += people->count;
-	*entries = (struct people_entry){0};
-	entries->result = people_look(people, pid, entries);
+	pid_cache->entries = entries;
+	entries += pid_cache->count;
+	*entries = (struct pid_cache_entry){0};
+	entries->result = pid_cache_look(pid_cache, pid, entries);
 	entries->facts.pid = pid;
-	people->places[place] = (uint32_t)++people->count;
+	pid_cache->places[place] = (uint32_t)++pid_cache->count;
 	*ret_entry = entries;
 	return 0;
 }
 
-int people_find(struct people *people, uint32_t pid, struct proc_facts *ret_facts,
-		struct snapshot_process *ret_process)
+int pid_cache_find(struct pid_cache *pid_cache, uint32_t pid, struct proc_facts *ret_facts,
+		   struct snapshot_process *ret_process)
 {
-	struct people_entry *entry = NULL;
-	int r = people_entry(people, pid, &entry);
+	struct pid_cache_entry *entry = NULL;
+	int r = pid_cache_entry(pid_cache, pid, &entry);
 
 	if (r == 0)
 		r = entry->result;
@@ -158,40 +159,40 @@ int people_find(struct people *people, uint32_t pid, struct proc_facts *ret_fact
 }
 
 /* Everybody who is called otherwise inside. */
-static int people_list_inside(struct people *people)
+static int pid_cache_list_inside(struct pid_cache *pid_cache)
 {
-	CLEANUP_CLOSEDIR DIR *listing = proc_list(people->proc, ".");
+	CLEANUP_CLOSEDIR DIR *listing = proc_list(pid_cache->proc, ".");
 	uint32_t pid;
 
-	people->has_inside = true;
+	pid_cache->has_inside = true;
 	while (listing && (pid = proc_next(listing))) {
 		struct proc_facts facts;
 		uint32_t *grown;
 
-		if (proc_read(people->proc, pid, &facts) < 0 || facts.ns_pid == pid)
+		if (proc_read(pid_cache->proc, pid, &facts) < 0 || facts.ns_pid == pid)
 			continue;
-		grown = array_grow(people->inside, &people->inside_capacity,
-				   people->inside_count + 1, sizeof(*grown));
+		grown = array_grow(pid_cache->inside, &pid_cache->inside_capacity,
+				   pid_cache->inside_count + 1, sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
-		people->inside = grown;
-		grown[people->inside_count++] = pid;
+		pid_cache->inside = grown;
+		grown[pid_cache->inside_count++] = pid;
 	}
 	return 0;
 }
 
-int people_find_inside(struct people *people, uint32_t ns_pid, dev_t device, ino_t inode,
-		       struct proc_facts *ret_facts, struct snapshot_process *ret_process)
+int pid_cache_find_inside(struct pid_cache *pid_cache, uint32_t ns_pid, dev_t device, ino_t inode,
+			  struct proc_facts *ret_facts, struct snapshot_process *ret_process)
 {
-	int r = people->has_inside ? 0 : people_list_inside(people);
+	int r = pid_cache->has_inside ? 0 : pid_cache_list_inside(pid_cache);
 
-	for (size_t i = 0; r == 0 && i < people->inside_count; i++) {
+	for (size_t i = 0; r == 0 && i < pid_cache->inside_count; i++) {
 		struct snapshot_process process;
 		struct proc_facts facts;
 
-		r = people_find(people, people->inside[i], &facts, &process);
+		r = pid_cache_find(pid_cache, pid_cache->inside[i], &facts, &process);
 		if (r == 0 && facts.ns_pid == ns_pid &&
-		    proc_has_mapped(people->proc, facts.pid, device, inode) == 1) {
+		    proc_has_mapped(pid_cache->proc, facts.pid, device, inode) == 1) {
 			*ret_facts = facts;
 			*ret_process = process;
 			return 0;

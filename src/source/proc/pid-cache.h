@@ -11,26 +11,27 @@
 
 #include "source/proc/proc.h"
 
-#define PEOPLE_MAX 65536u
+#define PID_CACHE_MAX 65536u
 
-struct people;
+struct pid_cache;
 struct snapshot;
 struct snapshot_process;
 
 /* 0 or a negative errno. @proc is only lent. */
-int people_new(struct people **ret_people, const struct proc *proc, struct snapshot *snapshot);
-struct people *people_free(struct people *people);
-void people_cleanup(struct people **people);
+int pid_cache_new(struct pid_cache **ret_people, const struct proc *proc,
+		  struct snapshot *snapshot);
+struct pid_cache *pid_cache_free(struct pid_cache *pid_cache);
+void pid_cache_cleanup(struct pid_cache **pid_cache);
 
-const struct proc *people_proc(const struct people *people);
+const struct proc *pid_cache_proc(const struct pid_cache *pid_cache);
 
 /*
  * A living process; @ret_process is ready for snapshot_add_process() but for its source. 0, -ESRCH if there is
  * none, it has ended, or is ourselves; -ENOMEM.
  */
-int people_find(struct people *people, uint32_t pid, struct proc_facts *ret_facts,
-		struct snapshot_process *ret_process);
+int pid_cache_find(struct pid_cache *pid_cache, uint32_t pid, struct proc_facts *ret_facts,
+		   struct snapshot_process *ret_process);
 
-/* The process that has @ns_pid in a namespace below ours and has the file mapped. As people_find(). */
-int people_find_inside(struct people *people, uint32_t ns_pid, dev_t device, ino_t inode,
-		       struct proc_facts *ret_facts, struct snapshot_process *ret_process);
+/* The process that has @ns_pid in a namespace below ours and has the file mapped. As pid_cache_find(). */
+int pid_cache_find_inside(struct pid_cache *pid_cache, uint32_t ns_pid, dev_t device, ino_t inode,
+			  struct proc_facts *ret_facts, struct snapshot_process *ret_process);

@@ -12,18 +12,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct inside inside = {0};
+	struct process_env inside = {0};
 	char *bytes = malloc(size + 1);
 
 	assert(bytes);
 	memcpy(bytes, data, size);
 	/* Without a NUL behind it, as it comes from the file. */
-	inside_parse_environment((const char *)data, size, &inside);
-	assert(inside.tracking <= INSIDE_OFF);
+	process_env_parse_environment((const char *)data, size, &inside);
+	assert(inside.tracking <= PROCESS_ENV_OFF);
 	bytes[size] = '\0';
-	inside_parse_mapping(bytes, &inside);
+	process_env_parse_mapping(bytes, &inside);
 	assert(memchr(inside.library, '\0', sizeof(inside.library)));
-	inside_parse_limits(bytes, &inside);
+	process_env_parse_limits(bytes, &inside);
 	free(bytes);
 	return 0;
 }

@@ -18,10 +18,11 @@
 #include "base/small-file.h"
 #include "base/text.h"
 
-#define INSIDE_ENVIRONMENT_MAX (UINT32_C(2) << 20) /* as much as the kernel hands to a program */
-#define INSIDE_LINES_MAX 200000u                   /* of maps; above the kernel's usual limit */
+#define PROCESS_ENV_ENVIRONMENT_MAX \
+	(UINT32_C(2) << 20)           /* as much as the kernel hands to a program */
+#define PROCESS_ENV_LINES_MAX 200000u /* of maps; above the kernel's usual limit */
 
-static FILE *inside_open(const struct proc *proc, uint32_t pid, const char *name)
+static FILE *process_env_open(const struct proc *proc, uint32_t pid, const char *name)
 {
 	char path[48];
 
@@ -29,23 +30,23 @@ static FILE *inside_open(const struct proc *proc, uint32_t pid, const char *name
 	return small_file_stream(proc->root, path);
 }
 
-static bool inside_is(const char *word, size_t length, const char *wanted)
+static bool process_env_is(const char *word, size_t length, const char *wanted)
 {
 	return strlen(wanted) == length && memcmp(word, wanted, length) == 0;
 }
 
-void inside_parse_environment(const char *bytes, size_t length, struct inside *inside)
+void process_env_parse_environment(const char *bytes, size_t length, struct process_env *inside)
 {
 	bool on = false, off = false;
 
 	while (length > 0) {
 		size_t n = strnlen(bytes, length);
 
-		on |= inside_is(bytes, n, "TTMEM=1") ||
-		      inside_is(bytes, n, "TT_ALLOC_TRACKING_ENABLED=1") ||
-		      inside_is(bytes, n, "TT_BUFFER_DEBUG_LOG=1");
-		off |= inside_is(bytes, n, "TTMEM=0");
-		if (inside_is(bytes, n, "TTMEM_SOCKET=none"))
+		on |= process_env_is(bytes, n, "TTMEM=1") ||
+		      process_env_is(bytes, n, "TT_ALLOC_TRACKING_ENABLED=1") ||
+		      process_env_is(bytes, n, "TT_BUFFER_DEBUG_LOG=1");
+		off |= process_env_is(bytes, n, "TTMEM=0");
+		if (process_env_is(bytes, n, "TTMEM_SOCKET=none"))
 			inside->daemon_unwanted = true;
 		if (n > 13 && memcmp(bytes, "TTMEM_STACKS=", 13) == 0 &&
 		    !keyword_is_no(bytes + 13, n - 13))
@@ -54,37 +55,38 @@ void inside_parse_environment(const char *bytes, size_t length, struct inside *i
 		bytes += n;
 		length -= n;
 	}
-	inside->tracking = off ? INSIDE_OFF : on ? INSIDE_ON : INSIDE_UNSAID;
+	inside->tracking = off ? PROCESS_ENV_OFF : on ? PROCESS_ENV_ON : PROCESS_ENV_UNSAID;
 }
 
-static void inside_read_environment(const struct proc *proc, uint32_t pid, struct inside *inside)
+static void process_env_read_environment(const struct proc *proc, uint32_t pid,
+					 struct process_env *inside)
 {
-	CLEANUP_FCLOSE FILE *file = inside_open(proc, pid, "environ");
+	CLEANUP_FCLOSE FILE *file = process_env_open(proc, pid, "environ");
 	CLEANUP_FREE char *bytes = NULL;
 	size_t n;
 
 	if (!file)
 		return;
-	bytes = malloc(INSIDE_ENVIRONMENT_MAX);
+	bytes = malloc(PROCESS_ENV_ENVIRONMENT_MAX);
 	if (!bytes)
 		return;
-	n = fread(bytes, 1, INSIDE_ENVIRONMENT_MAX, file);
+	n = fread(bytes, 1, PROCESS_ENV_ENVIRONMENT_MAX, file);
 	/* It opens for everybody and then cannot be read; and it is empty at the very end of a process. */
 	if (ferror(file) || n == 0)
 		return;
 	inside->environment_seen = true;
-	inside_parse_environment(bytes, n, inside);
+	process_env_parse_environment(bytes, n, inside);
 }
 
 /* Whether @name is libttmem.so, libttmem.so.0, libttmem.so.0.1.0, ... */
-static bool inside_is_library(const char *name)
+static bool process_env_is_library(const char *name)
 {
 	static const char library[] = "libttmem.so";
 
 	return strncmp(name, library, sizeof(library) - 1) == 0;
 }
 
-void inside_parse_mapping(const char *line, struct inside *inside)
+void process_env_parse_mapping(const char *line, struct process_env *inside)
 {
 	static const char deleted[] = " (deleted)";
 	const char *path, *name;
@@ -104,7 +106,7 @@ void inside_parse_mapping(const char *line, struct inside *inside)
 	name = strrchr(path, '/') + 1;
 	if (strncmp(name, "libtt_metal.so", 14) == 0)
 		inside->has_metal = true;
-	if (!inside_is_library(name))
+	if (!process_env_is_library(name))
 		return;
 	length = strlen(path);
 	if (length > sizeof(deleted) &&
@@ -117,24 +119,25 @@ void inside_parse_mapping(const char *line, struct inside *inside)
 	inside->library[length] = '\0';
 }
 
-static void inside_read_maps(const struct proc *proc, uint32_t pid, struct inside *inside)
+static void process_env_read_maps(const struct proc *proc, uint32_t pid, struct process_env *inside)
 {
-	CLEANUP_FCLOSE FILE *file = inside_open(proc, pid, "maps");
+	CLEANUP_FCLOSE FILE *file = process_env_open(proc, pid, "maps");
 	CLEANUP_FREE char *line = NULL;
 	size_t size = 0;
 	ssize_t n;
 
 	if (!file)
 		return;
-	for (uint32_t i = 0; i < INSIDE_LINES_MAX && (n = getline(&line, &size, file)) > 0; i++) {
+	for (uint32_t i = 0; i < PROCESS_ENV_LINES_MAX && (n = getline(&line, &size, file)) > 0;
+	     i++) {
 		inside->maps_seen = true;
 		if (line[n - 1] == '\n')
 			line[n - 1] = '\0';
-		inside_parse_mapping(line, inside);
+		process_env_parse_mapping(line, inside);
 	}
 }
 
-static uint64_t inside_limit(const char *text, const char *name)
+static uint64_t process_env_limit(const char *text, const char *name)
 {
 	const char *line = strstr(text, name);
 	uint64_t value;
@@ -144,15 +147,16 @@ static uint64_t inside_limit(const char *text, const char *name)
 	return value;
 }
 
-void inside_parse_limits(const char *text, struct inside *inside)
+void process_env_parse_limits(const char *text, struct process_env *inside)
 {
-	inside->file_limit = inside_limit(text, "Max file size");
-	inside->address_limit = inside_limit(text, "Max address space");
+	inside->file_limit = process_env_limit(text, "Max file size");
+	inside->address_limit = process_env_limit(text, "Max address space");
 }
 
-static void inside_read_limits(const struct proc *proc, uint32_t pid, struct inside *inside)
+static void process_env_read_limits(const struct proc *proc, uint32_t pid,
+				    struct process_env *inside)
 {
-	CLEANUP_FCLOSE FILE *file = inside_open(proc, pid, "limits");
+	CLEANUP_FCLOSE FILE *file = process_env_open(proc, pid, "limits");
 	char text[4096] = "";
 	size_t n;
 
@@ -160,18 +164,18 @@ static void inside_read_limits(const struct proc *proc, uint32_t pid, struct ins
 		return;
 	n = fread(text, 1, sizeof(text) - 1, file);
 	text[n] = '\0';
-	inside_parse_limits(text, inside);
+	process_env_parse_limits(text, inside);
 }
 
-int inside_read(const struct proc *proc, uint32_t pid, struct inside *ret_inside)
+int process_env_read(const struct proc *proc, uint32_t pid, struct process_env *ret_inside)
 {
-	struct inside inside = {.file_limit = UINT64_MAX, .address_limit = UINT64_MAX};
+	struct process_env inside = {.file_limit = UINT64_MAX, .address_limit = UINT64_MAX};
 
 	if (proc_start_ticks(proc, pid) == 0)
 		return -ESRCH;
-	inside_read_environment(proc, pid, &inside);
-	inside_read_maps(proc, pid, &inside);
-	inside_read_limits(proc, pid, &inside);
+	process_env_read_environment(proc, pid, &inside);
+	process_env_read_maps(proc, pid, &inside);
+	process_env_read_limits(proc, pid, &inside);
 	*ret_inside = inside;
 	return 0;
 }
