@@ -17,7 +17,7 @@
 
 struct inode;
 struct page;
-struct share;
+struct thread_model;
 
 struct book {
 	struct holder holder;
@@ -28,7 +28,7 @@ struct book {
 	u64 size;
 	unsigned long room;  /* pages */
 	atomic_long_t used;  /* pages */
-	struct share *share; /* that pays for them */
+	struct thread_model *share; /* that pays for them */
 	struct xarray pages;
 	struct mutex reserving; /* so that no page is charged twice */
 	unsigned long flags;    /* enum book_flag */

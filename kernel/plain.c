@@ -54,7 +54,7 @@ struct plain {
 	struct rb_root buffers;
 	unsigned int count;
 	u64 births;
-	struct share *share; /* from its first buffer on */
+	struct thread_model *share; /* from its first buffer on */
 	unsigned long pages; /* that the share pays for */
 	size_t used;         /* bytes of them */
 	spinlock_t figures_lock;

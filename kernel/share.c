@@ -54,9 +54,9 @@ kuid_t share_payer(void)
 	return uid;
 }
 
-struct share *share_from(u64 uid)
+struct thread_model *share_from(u64 uid)
 {
-	struct share *share;
+	struct thread_model *share;
 
 	list_for_each_entry(share, &share_list, link)
 	{
@@ -67,10 +67,10 @@ struct share *share_from(u64 uid)
 }
 
 /* Memory is had before the lock: whoever waits for some keeps nobody else waiting. */
-struct share *share_get(kuid_t payer, enum share_kind kind)
+struct thread_model *share_get(kuid_t payer, enum share_kind kind)
 {
-	struct share *fresh = kzalloc(sizeof(*fresh), HOLDER_GFP);
-	struct share *share;
+	struct thread_model *fresh = kzalloc(sizeof(*fresh), HOLDER_GFP);
+	struct thread_model *share;
 
 	if (!fresh)
 		return NULL;
@@ -88,7 +88,7 @@ struct share *share_get(kuid_t payer, enum share_kind kind)
 	return share;
 }
 
-void share_put(struct share *share, enum share_kind kind)
+void share_put(struct thread_model *share, enum share_kind kind)
 {
 	bool is_last;
 
@@ -103,7 +103,7 @@ void share_put(struct share *share, enum share_kind kind)
 }
 
 /* The right is asked for only where it matters, and without a line in anybody's log. */
-bool share_charge(struct share *share)
+bool share_charge(struct thread_model *share)
 {
 	if (atomic_long_inc_return(&share->pages) > share_user_pages() &&
 	    !ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE))
@@ -119,7 +119,7 @@ refuse:
 	return false;
 }
 
-void share_refund(struct share *share, unsigned long pages)
+void share_refund(struct thread_model *share, unsigned long pages)
 {
 	atomic_long_sub(pages, &share_pages);
 	atomic_long_sub(pages, &share->pages);

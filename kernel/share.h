@@ -19,7 +19,7 @@ enum share_kind {
 };
 
 /* There as long as the user has one of either, and charged to the same memory cgroup as the first one. */
-struct share {
+struct thread_model {
 	struct list_head link;
 	kuid_t uid;
 	unsigned int holders[SHARE_KINDS];
@@ -36,15 +36,15 @@ extern struct list_head share_list; /* in the order of users */
 kuid_t share_payer(void);
 
 /* That user's, with one holder more. NULL: no memory. */
-struct share *share_get(kuid_t payer, enum share_kind kind);
-void share_put(struct share *share, enum share_kind kind);
+struct thread_model *share_get(kuid_t payer, enum share_kind kind);
+void share_put(struct thread_model *share, enum share_kind kind);
 
 /* One page more, by the calling process. False: too many. */
-bool share_charge(struct share *share);
-void share_refund(struct share *share, unsigned long pages);
+bool share_charge(struct thread_model *share);
+void share_refund(struct thread_model *share, unsigned long pages);
 
 /* The first whose user's number is not below; NULL = none. With share_lock held. */
-struct share *share_from(u64 uid);
+struct thread_model *share_from(u64 uid);
 
 /* Bytes, for who shows it: that all have; that they may have; that those of one user may have. */
 u64 share_total(void);

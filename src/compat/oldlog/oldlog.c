@@ -155,7 +155,7 @@ static void oldlog_add_kept(struct oldlog_record *record, const char *text)
 static void oldlog_put(const struct oldlog_file *file, struct oldlog_record *record)
 {
 	oldlog_tell(record);
-	append_record(file->path, file->is_shared, record->pieces, record->count);
+	append_file_record(file->path, file->is_shared, record->pieces, record->count);
 }
 
 /* How a log prints frames. */

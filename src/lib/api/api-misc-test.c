@@ -13,17 +13,17 @@
 #include "base/unit.h"
 #include "lib/testing/testing-observer.h"
 
-static void rest_open(struct witness *witness)
+static void rest_open(struct observer *observer)
 {
-	assert(witness_open(witness, getpid()));
+	assert(observer_open(observer, getpid()));
 }
 
 UNIT(peaks_and_figures)
 {
 	struct ttmem_stats stats = {.bytes = 77};
-	struct witness w;
+	struct observer w;
 
-	witness_track();
+	observer_track();
 	ttmem_alloc(2, TTMEM_DRAM, 1, 100, NULL);
 	ttmem_alloc(2, TTMEM_L1, 1, 10, NULL);
 	ttmem_free(2, TTMEM_DRAM, 1);
@@ -37,7 +37,7 @@ UNIT(peaks_and_figures)
 	assert(ttmem_stats(2, TTMEM_ANY, &stats) == 0 && stats.peak_bytes == 40);
 	ttmem_alloc(2, TTMEM_DRAM, 3, 1, NULL);
 	rest_open(&w);
-	assert(witness_hot(&w, 2, TTMEM_DRAM).peak == 31);
+	assert(observer_hot(&w, 2, TTMEM_DRAM).peak == 31);
 	ttmem_free_all(2, TTMEM_ANY, 0);
 	ttmem_reset_peak(2, TTMEM_ANY);
 	assert(ttmem_stats(2, TTMEM_ANY, &stats) == 0 && stats.peak_bytes == 0);
@@ -48,73 +48,73 @@ UNIT(peaks_and_figures)
 	assert(ttmem_stats(0, 7, &stats) == -EINVAL);
 	assert(ttmem_stats(0, 0, NULL) == -EINVAL);
 	assert(stats.bytes == 77);
-	witness_close(&w);
+	observer_close(&w);
 }
 
 UNIT(figures_without_tracking)
 {
 	struct ttmem_stats stats = {.bytes = 77};
 
-	witness_untrack();
+	observer_untrack();
 	assert(ttmem_enabled() == 0);
 	ttmem_alloc(0, TTMEM_DRAM, 1, 100, NULL);
 	assert(ttmem_stats(0, TTMEM_DRAM, &stats) == -ENODATA && stats.bytes == 77);
 	assert(ttmem_intern("name") == 0);
-	assert(witness_count(getpid()) == 0);
+	assert(observer_count(getpid()) == 0);
 }
 
 UNIT(pause_and_resume_nest)
 {
-	struct witness w;
+	struct observer w;
 
-	witness_track();
+	observer_track();
 	ttmem_pause(); /* before there is a book */
 	assert(ttmem_enabled() == 0);
 	ttmem_alloc(0, TTMEM_DRAM, 1, 100, NULL);
 	rest_open(&w);
-	assert(witness_header(&w)->paused == 1 && witness_header(&w)->rejected.paused == 1);
+	assert(observer_header(&w)->paused == 1 && observer_header(&w)->rejected.paused == 1);
 	ttmem_resume();
-	assert(ttmem_enabled() == 1 && witness_header(&w)->paused == 0);
+	assert(ttmem_enabled() == 1 && observer_header(&w)->paused == 0);
 	ttmem_alloc(0, TTMEM_DRAM, 1, 100, NULL);
 	ttmem_pause();
 	ttmem_pause();
 	ttmem_free(0, TTMEM_DRAM, 1);
 	ttmem_resume();
 	ttmem_free(0, TTMEM_DRAM, 1);
-	assert(witness_header(&w)->paused == 1 && ttmem_enabled() == 0);
+	assert(observer_header(&w)->paused == 1 && ttmem_enabled() == 0);
 	ttmem_resume();
 	ttmem_resume(); /* one too many */
 	assert(ttmem_enabled() == 1);
-	assert(witness_header(&w)->rejected.paused == 3);
-	assert(witness_hot(&w, 0, TTMEM_DRAM).bytes == 100);
+	assert(observer_header(&w)->rejected.paused == 3);
+	assert(observer_hot(&w, 0, TTMEM_DRAM).bytes == 100);
 	ttmem_free(0, TTMEM_DRAM, 1);
-	assert(witness_hot(&w, 0, TTMEM_DRAM).frees == 1);
-	witness_close(&w);
+	assert(observer_hot(&w, 0, TTMEM_DRAM).frees == 1);
+	observer_close(&w);
 }
 
 UNIT(goodbye_is_not_the_end)
 {
-	struct witness w;
+	struct observer w;
 
-	witness_track();
+	observer_track();
 	ttmem_goodbye(); /* nothing to close yet */
 	ttmem_alloc(0, TTMEM_DRAM, 1, 100, NULL);
 	rest_open(&w);
-	assert(witness_header(&w)->state == BOOK_STATE_OPEN);
+	assert(observer_header(&w)->state == BOOK_STATE_OPEN);
 	ttmem_goodbye();
-	assert(witness_header(&w)->state == BOOK_STATE_CLOSED);
-	assert(witness_header(&w)->closed_time != 0);
+	assert(observer_header(&w)->state == BOOK_STATE_CLOSED);
+	assert(observer_header(&w)->closed_time != 0);
 	ttmem_free(0, TTMEM_DRAM, 1);
 	ttmem_alloc(0, TTMEM_DRAM, 2, 5, NULL);
-	assert(witness_hot(&w, 0, TTMEM_DRAM).bytes == 5);
-	witness_close(&w);
+	assert(observer_hot(&w, 0, TTMEM_DRAM).bytes == 5);
+	observer_close(&w);
 }
 
 UNIT(phases)
 {
-	struct witness w;
+	struct observer w;
 
-	witness_track();
+	observer_track();
 	assert(setenv("TTMEM_PHASE", "from outside", 1) == 0);
 	ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
 	ttmem_phase_process("process");
@@ -132,8 +132,8 @@ UNIT(phases)
 	ttmem_phase_process(NULL);
 	ttmem_alloc(0, TTMEM_DRAM, 6, 1, NULL);
 	rest_open(&w);
-	assert(witness_look(&w, 0, VIEW_LIVING));
-#define PHASE(n) witness_text(&w, witness_row(&w, TTMEM_DRAM, n)->phase)
+	assert(observer_look(&w, 0, VIEW_LIVING));
+#define PHASE(n) observer_text(&w, observer_row(&w, TTMEM_DRAM, n)->phase)
 	assert(strcmp(PHASE(1), "from outside") == 0);
 	assert(strcmp(PHASE(2), "process") == 0);
 	assert(strcmp(PHASE(3), "test/layer 3") == 0);
@@ -141,14 +141,14 @@ UNIT(phases)
 	assert(strcmp(PHASE(5), "process") == 0);
 	assert(strcmp(PHASE(6), "") == 0);
 #undef PHASE
-	witness_close(&w);
+	observer_close(&w);
 }
 
 UNIT(phases_deeper_than_anybody_counts)
 {
-	struct witness w;
+	struct observer w;
 
-	witness_track();
+	observer_track();
 	for (int i = 0; i < 2000; i++)
 		ttmem_phase_push("a phase with a name that is rather long");
 	ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
@@ -158,21 +158,21 @@ UNIT(phases_deeper_than_anybody_counts)
 	ttmem_phase_pop();
 	ttmem_alloc(0, TTMEM_DRAM, 3, 1, NULL);
 	rest_open(&w);
-	assert(witness_look(&w, 0, VIEW_LIVING));
-	assert(strlen(witness_text(&w, witness_row(&w, TTMEM_DRAM, 1)->phase)) <= BOOK_PATH_MAX);
-	assert(strcmp(witness_text(&w, witness_row(&w, TTMEM_DRAM, 2)->phase),
+	assert(observer_look(&w, 0, VIEW_LIVING));
+	assert(strlen(observer_text(&w, observer_row(&w, TTMEM_DRAM, 1)->phase)) <= BOOK_PATH_MAX);
+	assert(strcmp(observer_text(&w, observer_row(&w, TTMEM_DRAM, 2)->phase),
 		      "a phase with a name that is rather long") == 0);
-	assert(witness_row(&w, TTMEM_DRAM, 3)->phase == 0);
-	witness_close(&w);
+	assert(observer_row(&w, TTMEM_DRAM, 3)->phase == 0);
+	observer_close(&w);
 }
 
 UNIT(marks)
 {
 	struct book_mark mark;
-	struct witness w;
+	struct observer w;
 	char name[32];
 
-	witness_track();
+	observer_track();
 	ttmem_phase_push("warm-up");
 	for (int i = 0; i < 300; i++) {
 		snprintf(name, sizeof(name), "step %d", i);
@@ -180,13 +180,13 @@ UNIT(marks)
 	}
 	ttmem_mark(NULL);
 	rest_open(&w);
-	assert(witness_header(&w)->mark_count == 301);
+	assert(observer_header(&w)->mark_count == 301);
 	assert(reader_mark(&w.reader, 0, &mark) == -ENOENT);
 	assert(reader_mark(&w.reader, 299, &mark) == 0);
-	assert(strcmp(witness_text(&w, mark.name), "step 299") == 0);
-	assert(strcmp(witness_text(&w, mark.phase), "warm-up") == 0);
+	assert(strcmp(observer_text(&w, mark.name), "step 299") == 0);
+	assert(strcmp(observer_text(&w, mark.phase), "warm-up") == 0);
 	assert(mark.thread == (uint32_t)getpid());
-	witness_close(&w);
+	observer_close(&w);
 }
 
 UNIT(devices)
@@ -204,9 +204,9 @@ UNIT(devices)
 	};
 	struct book_device device;
 	uint64_t reserved;
-	struct witness w;
+	struct observer w;
 
-	witness_track();
+	observer_track();
 	ttmem_device(&args);
 	rest_open(&w);
 	assert(reader_device(&w.reader, 4, &device) == 0);
@@ -222,20 +222,20 @@ UNIT(devices)
 	ttmem_device_close(4);
 	assert(reader_device(&w.reader, 4, &device) == 0 && device.closed_time != 0);
 	/* Repeating it takes no room. */
-	reserved = witness_header(&w)->reserved_bytes;
+	reserved = observer_header(&w)->reserved_bytes;
 	for (int i = 0; i < 1000; i++)
 		ttmem_device(&args);
-	assert(witness_header(&w)->reserved_bytes == reserved);
+	assert(observer_header(&w)->reserved_bytes == reserved);
 	assert(reader_device(&w.reader, 5, &device) == -ENOENT);
-	witness_close(&w);
+	observer_close(&w);
 }
 
 UNIT(failed_allocation)
 {
 	struct book_incident incident;
-	struct witness w;
+	struct observer w;
 
-	witness_track();
+	observer_track();
 	ttmem_alloc_failed(0, TTMEM_L1, 4096, 1024);
 	ttmem_alloc_failed(0, TTMEM_DRAM, 1, TTMEM_UNKNOWN);
 	rest_open(&w);
@@ -243,25 +243,26 @@ UNIT(failed_allocation)
 	assert(incident.size == 4096 && incident.largest_free == 1024 && incident.type == TTMEM_L1);
 	assert(reader_incident(&w.reader, BOOK_INCIDENT_ALLOC_FAILED, 1, &incident) == 0);
 	assert(incident.largest_free == UINT64_MAX);
-	assert(witness_hot(&w, 0, TTMEM_L1).allocs == 0);
-	witness_close(&w);
+	assert(observer_hot(&w, 0, TTMEM_L1).allocs == 0);
+	observer_close(&w);
 }
 
 /* The identity keeps a book from being mistaken for another process's. */
 UNIT(the_header_identifies_the_process)
 {
 	const struct book_header *header;
-	struct witness w;
+	struct observer w;
 	char comm[32] = "";
 	FILE *file;
 
-	witness_track();
+	observer_track();
 	ttmem_alloc(0, TTMEM_L1, 1, 1, NULL);
 	rest_open(&w);
-	header = witness_header(&w);
+	header = observer_header(&w);
 	assert(header->pid == (uint32_t)getpid() && header->uid == getuid());
 	assert(header->euid == geteuid() && header->start_ticks > 0 && header->pid_namespace > 0);
-	assert(header->source == (witness_has_kernel() ? BOOK_SOURCE_KERNEL : BOOK_SOURCE_LIBRARY));
+	assert(header->source ==
+	       (observer_has_kernel() ? BOOK_SOURCE_KERNEL : BOOK_SOURCE_LIBRARY));
 	assert(header->keeper == 0);
 	assert(memcmp(header->boot_id, "\0\0\0\0\0\0\0\0", 8) != 0);
 	file = fopen("/proc/self/comm", "re");
@@ -270,5 +271,5 @@ UNIT(the_header_identifies_the_process)
 	assert(strcmp(header->comm, comm) == 0);
 	assert(strcmp(header->library, ttmem_version()) == 0);
 	assert(header->cmdline_length > 0 && strstr(header->cmdline, "rest"));
-	witness_close(&w);
+	observer_close(&w);
 }

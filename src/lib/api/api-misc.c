@@ -110,7 +110,7 @@ REST_EXPORT void ttmem_alloc_failed(uint32_t device, uint32_t type, uint64_t siz
 		};
 
 		writer_failed(call.writer, device, &buffer, largest_free);
-		offer_tell_failed();
+		offer_book_tell_failed();
 		errno = saved_errno;
 	}
 	if (unlikely(call.is_debugged))

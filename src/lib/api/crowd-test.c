@@ -58,23 +58,23 @@ static void crowd_start(struct crowd_worker *workers)
 static void crowd_stop(struct crowd_worker *workers)
 {
 	uint64_t allocs[2] = {0, 0};
-	struct witness w;
+	struct observer w;
 
 	for (uint32_t i = 0; i < CROWD_THREADS; i++) {
 		__atomic_store_n(&workers[i].stop, 1, __ATOMIC_RELAXED);
 		assert(pthread_join(workers[i].thread, NULL) == 0);
 		allocs[i % 2] += workers[i].allocs;
 	}
-	assert(witness_open(&w, getpid()));
+	assert(observer_open(&w, getpid()));
 	for (uint32_t device = 0; device < 2; device++) {
-		struct book_hot hot = witness_hot(&w, device, TTMEM_DRAM);
+		struct book_hot hot = observer_hot(&w, device, TTMEM_DRAM);
 
 		assert(hot.allocs == allocs[device] && hot.frees == allocs[device]);
 		assert(hot.bytes == 0 && w.view.inexact == 0 && w.view.adds_up);
 		assert(w.view.cold[TTMEM_DRAM].unknown_frees == 0);
 	}
-	assert(witness_header(&w)->rejected.lock == 0);
-	witness_close(&w);
+	assert(observer_header(&w)->rejected.lock == 0);
+	observer_close(&w);
 }
 
 static _Noreturn void crowd_child(void)
@@ -94,7 +94,7 @@ UNIT_LONG(fork_under_threads, 120)
 {
 	struct crowd_worker workers[CROWD_THREADS];
 
-	witness_track();
+	observer_track();
 	crowd_start(workers);
 	for (int i = 0; i < CROWD_FORKS; i++) {
 		pid_t child = fork();
@@ -102,7 +102,7 @@ UNIT_LONG(fork_under_threads, 120)
 		assert(child >= 0);
 		if (child == 0)
 			crowd_child();
-		witness_wait(child);
+		observer_wait(child);
 	}
 	crowd_stop(workers);
 }
@@ -136,14 +136,14 @@ static _Noreturn void crowd_first_times(void)
 				ttmem_resume(); /* forked while it was paused */
 			crowd_child();
 		}
-		witness_wait(child);
+		observer_wait(child);
 	}
 	_exit(0);
 }
 
 UNIT_LONG(fork_while_the_gate_is_held, 120)
 {
-	witness_track();
+	observer_track();
 	unit_expect_fds(0);
 	for (int i = 0; i < CROWD_FIRST_TIMES; i++) {
 		pid_t child = fork();
@@ -151,18 +151,18 @@ UNIT_LONG(fork_while_the_gate_is_held, 120)
 		assert(child >= 0);
 		if (child == 0)
 			crowd_first_times();
-		witness_wait(child);
+		observer_wait(child);
 	}
 }
 
 static uint64_t crowd_bytes(void)
 {
 	uint64_t bytes;
-	struct witness w;
+	struct observer w;
 
-	assert(witness_count(getpid()) == 1 && witness_open(&w, getpid()));
-	bytes = witness_hot(&w, 0, TTMEM_DRAM).bytes;
-	witness_close(&w);
+	assert(observer_count(getpid()) == 1 && observer_open(&w, getpid()));
+	bytes = observer_hot(&w, 0, TTMEM_DRAM).bytes;
+	observer_close(&w);
 	return bytes;
 }
 
@@ -176,7 +176,7 @@ static void *crowd_first(void *context)
 /* Many threads have their first event at once: there is one book, and nothing is lost. */
 UNIT(one_book_for_all_threads)
 {
-	witness_track();
+	observer_track();
 	unit_expect_fds(0);
 	for (int i = 0; i < (testing_quick() ? 10 : 50); i++) {
 		pid_t child = fork();
@@ -195,7 +195,7 @@ UNIT(one_book_for_all_threads)
 			assert(crowd_bytes() == 8);
 			_exit(0);
 		}
-		witness_wait(child);
+		observer_wait(child);
 	}
 }
 
@@ -218,15 +218,15 @@ static void *crowd_one_of_many(void *context)
 
 UNIT_LONG(a_thousand_threads_at_once, 120)
 {
-	bool slow = WITNESS_TSAN || WITNESS_ASAN || testing_quick();
+	bool slow = OBSERVER_TSAN || OBSERVER_ASAN || testing_quick();
 	uint32_t count = slow ? CROWD_MANY / 10 : CROWD_MANY;
 	pthread_t threads[CROWD_MANY];
 	pthread_barrier_t barrier;
 	pthread_attr_t small;
 	struct book_hot hot;
-	struct witness w;
+	struct observer w;
 
-	witness_track();
+	observer_track();
 	assert(pthread_attr_init(&small) == 0);
 	assert(pthread_attr_setstacksize(&small, 256 << 10) == 0);
 	assert(pthread_barrier_init(&barrier, NULL, count) == 0);
@@ -234,12 +234,12 @@ UNIT_LONG(a_thousand_threads_at_once, 120)
 		assert(pthread_create(&threads[i], &small, crowd_one_of_many, &barrier) == 0);
 	for (uint32_t i = 0; i < count; i++)
 		assert(pthread_join(threads[i], NULL) == 0);
-	assert(witness_open(&w, getpid()));
-	hot = witness_hot(&w, 0, TTMEM_DRAM);
-	assert(witness_header(&w)->rejected.lock == 0);
+	assert(observer_open(&w, getpid()));
+	hot = observer_hot(&w, 0, TTMEM_DRAM);
+	assert(observer_header(&w)->rejected.lock == 0);
 	assert(hot.allocs == (uint64_t)count * CROWD_PAIRS && hot.frees == hot.allocs);
 	assert(hot.bytes == 0 && w.view.inexact == 0 && w.view.adds_up);
-	witness_close(&w);
+	observer_close(&w);
 }
 
 /*
@@ -249,23 +249,23 @@ UNIT_LONG(a_thousand_threads_at_once, 120)
  */
 UNIT(a_gate_held_for_ever_does_not_hang_others)
 {
-	struct witness w;
+	struct observer w;
 	double start;
 
-	witness_track();
+	observer_track();
 	ttmem_pause(); /* so that the page is set up to be wiped in children */
 	ttmem_resume();
 	assert(lock_take(&gate_current.lock));
 	ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
-	start = witness_now();
+	start = observer_now();
 	for (uint64_t i = 0; i < 1000; i++)
 		ttmem_alloc(0, TTMEM_DRAM, i, 1, NULL);
-	assert(witness_now() - start < 2);
-	assert(ttmem_enabled() == 0 && witness_count(getpid()) == 0);
+	assert(observer_now() - start < 2);
+	assert(ttmem_enabled() == 0 && observer_count(getpid()) == 0);
 	lock_drop(&gate_current.lock);
 	ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
-	assert(witness_open(&w, getpid()));
-	assert(witness_hot(&w, 0, TTMEM_DRAM).allocs == 1);
-	assert(witness_header(&w)->rejected.lock == 1002);
-	witness_close(&w);
+	assert(observer_open(&w, getpid()));
+	assert(observer_hot(&w, 0, TTMEM_DRAM).allocs == 1);
+	assert(observer_header(&w)->rejected.lock == 1002);
+	observer_close(&w);
 }

@@ -46,7 +46,7 @@ static void debug_write(char *line, size_t length)
 			line[i] = '?';
 	}
 	line[length++] = '\n';
-	append_record(debug_path, false, &(struct iovec){line, length}, 1);
+	append_file_record(debug_path, false, &(struct iovec){line, length}, 1);
 }
 
 void debug_line(const char *format, ...)

@@ -32,10 +32,10 @@ static void escape_jumper(int number)
 UNIT(jump_out_of_a_handler)
 {
 	volatile int jumps = 0;
-	struct witness w;
+	struct observer w;
 
-	witness_track();
-	witness_handle(SIGUSR1, escape_jumper, 0);
+	observer_track();
+	observer_handle(SIGUSR1, escape_jumper, 0);
 	while (sigsetjmp(escape_jump, 1))
 		jumps++;
 	if (jumps < 1000) {
@@ -43,11 +43,11 @@ UNIT(jump_out_of_a_handler)
 		abort();
 	}
 	ttmem_free(0, TTMEM_DRAM, 1);
-	assert(witness_open(&w, getpid()));
-	assert(witness_hot(&w, 0, TTMEM_DRAM).allocs == 1000);
+	assert(observer_open(&w, getpid()));
+	assert(observer_hot(&w, 0, TTMEM_DRAM).allocs == 1000);
 	assert(w.view.hot[TTMEM_DRAM].frees == 1 && w.view.inexact == 0);
-	assert(witness_header(&w)->rejected.reentry == 0);
-	witness_close(&w);
+	assert(observer_header(&w)->rejected.reentry == 0);
+	observer_close(&w);
 }
 
 static void escape_jumper_only(int number)
@@ -70,36 +70,36 @@ static void *escape_after_jump(void *context)
 UNIT(jump_out_of_a_call)
 {
 	volatile uint64_t i = 0;
-	struct witness w;
+	struct observer w;
 	pthread_t thread;
 	double start;
 
-	if (WITNESS_TSAN)
+	if (OBSERVER_TSAN)
 		unit_skip("TSan runs handlers between calls");
-	witness_track();
+	observer_track();
 	ttmem_alloc(0, TTMEM_DRAM, 0, 1, NULL);
-	witness_handle(SIGUSR1, escape_jumper_only, 0);
-	assert(witness_open(&w, getpid()));
+	observer_handle(SIGUSR1, escape_jumper_only, 0);
+	assert(observer_open(&w, getpid()));
 	/* The timer starts once the jump target is set. */
 	if (sigsetjmp(escape_jump, 1) == 0)
-		(void)witness_timer(SIGUSR1, 170000);
-	if (witness_header(&w)->rejected.reentry == 0) {
+		(void)observer_timer(SIGUSR1, 170000);
+	if (observer_header(&w)->rejected.reentry == 0) {
 		for (;;) {
 			ttmem_alloc(0, TTMEM_DRAM, i, 1, NULL);
 			ttmem_free(0, TTMEM_DRAM, i);
 			i++;
 		}
 	}
-	witness_handle(SIGUSR1, SIG_IGN, 0);
-	start = witness_now();
+	observer_handle(SIGUSR1, SIG_IGN, 0);
+	start = observer_now();
 	assert(pthread_create(&thread, NULL, escape_after_jump, NULL) == 0);
 	assert(pthread_join(thread, NULL) == 0);
-	assert(witness_now() - start < 30);
+	assert(observer_now() - start < 30);
 	/* Either the lock was free and all were recorded, or all were counted as lost. */
-	assert(witness_hot(&w, 0, TTMEM_L1).allocs + witness_header(&w)->rejected.lock >= 500);
-	assert(witness_hot(&w, 1, TTMEM_L1).allocs == 500);
-	assert(witness_inexact(&w, 0) != 0);
-	witness_close(&w);
+	assert(observer_hot(&w, 0, TTMEM_L1).allocs + observer_header(&w)->rejected.lock >= 500);
+	assert(observer_hot(&w, 1, TTMEM_L1).allocs == 500);
+	assert(observer_inexact(&w, 0) != 0);
+	observer_close(&w);
 }
 
 static void *escape_cancellable(void *context)
@@ -117,13 +117,13 @@ static void *escape_cancellable(void *context)
 /* The same for threads cancelled inside a call; others wait for a dead lock holder only once. */
 UNIT(cancelled_in_a_call)
 {
-	struct witness w;
+	struct observer w;
 	pthread_t thread;
 	double start;
 
-	if (WITNESS_TSAN || WITNESS_ASAN)
+	if (OBSERVER_TSAN || OBSERVER_ASAN)
 		unit_skip("sanitizers do not take asynchronous cancellation");
-	witness_track();
+	observer_track();
 	ttmem_alloc(1, TTMEM_DRAM, 0, 1, NULL);
 	for (int i = 0; i < 20; i++) {
 		assert(pthread_create(&thread, NULL, escape_cancellable, NULL) == 0);
@@ -131,14 +131,14 @@ UNIT(cancelled_in_a_call)
 		assert(pthread_cancel(thread) == 0);
 		assert(pthread_join(thread, NULL) == 0);
 	}
-	start = witness_now();
+	start = observer_now();
 	for (uint64_t i = 0; i < 10000; i++)
 		ttmem_alloc((uint32_t)i % 2, TTMEM_L1, i, 1, NULL);
-	assert(witness_now() - start < 30);
-	assert(witness_open(&w, getpid()));
-	assert(witness_hot(&w, 1, TTMEM_L1).buffers == 5000);
-	assert(witness_hot(&w, 0, TTMEM_L1).allocs + witness_header(&w)->rejected.lock >= 5000);
-	witness_close(&w);
+	assert(observer_now() - start < 30);
+	assert(observer_open(&w, getpid()));
+	assert(observer_hot(&w, 1, TTMEM_L1).buffers == 5000);
+	assert(observer_hot(&w, 0, TTMEM_L1).allocs + observer_header(&w)->rejected.lock >= 5000);
+	observer_close(&w);
 }
 
 static void escape_forker(int number)
@@ -162,16 +162,16 @@ static void escape_forker(int number)
 UNIT(fork_in_a_handler)
 {
 	static const struct itimerspec once = {.it_value.tv_nsec = 2000000};
-	double end = witness_now() + 0.7;
+	double end = observer_now() + 0.7;
 	uint64_t i = 0, forks, seen = 0;
-	struct witness w;
+	struct observer w;
 	timer_t timer;
 
-	witness_track();
-	witness_handle(SIGUSR1, escape_forker, SA_RESTART);
-	timer = witness_timer(SIGUSR1, 2000000);
+	observer_track();
+	observer_handle(SIGUSR1, escape_forker, SA_RESTART);
+	timer = observer_timer(SIGUSR1, 2000000);
 	assert(timer_settime(timer, 0, &once, NULL) == 0);
-	for (; witness_now() < end || seen < 5; i++) {
+	for (; observer_now() < end || seen < 5; i++) {
 		ttmem_alloc(0, TTMEM_DRAM, i, 1, NULL);
 		ttmem_free(0, TTMEM_DRAM, i);
 		forks = __atomic_load_n(&escape_forks, __ATOMIC_RELAXED);
@@ -181,8 +181,8 @@ UNIT(fork_in_a_handler)
 		seen = forks;
 	}
 	assert(timer_delete(timer) == 0);
-	assert(witness_open(&w, getpid()));
-	assert(witness_hot(&w, 0, TTMEM_DRAM).allocs == i && w.view.live == 0);
+	assert(observer_open(&w, getpid()));
+	assert(observer_hot(&w, 0, TTMEM_DRAM).allocs == i && w.view.live == 0);
 	assert(w.view.inexact == 0);
-	witness_close(&w);
+	observer_close(&w);
 }

@@ -34,7 +34,7 @@
 #define FAMILY_OPS 800u
 #define FAMILY_BATCHES 10u
 
-static const uint32_t family_device[SHARE_DEVICES] = {0, 1, 7, 1023};
+static const uint32_t family_device[THREAD_MODEL_DEVICES] = {0, 1, 7, 1023};
 
 struct family_process {
 	uint32_t done; /* batches; the fields below are stable while done equals family->batch */
@@ -43,7 +43,7 @@ struct family_process {
 	uint64_t seed;
 	uint32_t has_book;
 	uint32_t is_closed; /* it called ttmem_goodbye() */
-	struct share shares[FAMILY_THREADS];
+	struct thread_model shares[FAMILY_THREADS];
 };
 
 /* Shared by all processes. */
@@ -63,7 +63,7 @@ static uint64_t family_address(uint32_t thread, uint32_t key)
 
 static uint64_t family_owner(uint32_t thread, uint32_t owner)
 {
-	return owner ? 0x1000 + (uint64_t)thread * SHARE_OWNERS + owner : 0;
+	return owner ? 0x1000 + (uint64_t)thread * THREAD_MODEL_OWNERS + owner : 0;
 }
 
 /* NULL for 0. Some names repeat often, most occur once. */
@@ -73,7 +73,8 @@ static const char *family_name(uint32_t number, char text[32])
 	return number ? text : NULL;
 }
 
-static void family_alloc(struct share *share, uint32_t thread, const struct share_op *op)
+static void family_alloc(struct thread_model *thread_model, uint32_t thread,
+			 const struct thread_model_op *op)
 {
 	char text[32];
 	struct ttmem_alloc_args args = {
@@ -90,32 +91,33 @@ static void family_alloc(struct share *share, uint32_t thread, const struct shar
 		ttmem_alloc_ex(&args);
 	else
 		ttmem_alloc(args.device, args.type, args.address, args.size, args.name);
-	share_alloc(share, op);
+	thread_model_alloc(thread_model, op);
 }
 
-static void family_mesh(struct share *share, uint32_t thread, const struct share_op *op,
-			bool is_free)
+static void family_mesh(struct thread_model *thread_model, uint32_t thread,
+			const struct thread_model_op *op, bool is_free)
 {
 	char text[32];
-	struct share_op each = *op;
+	struct thread_model_op each = *op;
 
 	each.owner = 0;
 	if (is_free)
-		ttmem_free_mesh(family_device, SHARE_DEVICES, op->type,
+		ttmem_free_mesh(family_device, THREAD_MODEL_DEVICES, op->type,
 				family_address(thread, op->key));
 	else
-		ttmem_alloc_mesh(family_device, SHARE_DEVICES, op->type,
+		ttmem_alloc_mesh(family_device, THREAD_MODEL_DEVICES, op->type,
 				 family_address(thread, op->key), op->size,
 				 family_name(op->name, text));
-	for (each.device = 0; each.device < SHARE_DEVICES; each.device++) {
+	for (each.device = 0; each.device < THREAD_MODEL_DEVICES; each.device++) {
 		if (is_free)
-			share_free(share, &each);
+			thread_model_free(thread_model, &each);
 		else
-			share_alloc(share, &each);
+			thread_model_alloc(thread_model, &each);
 	}
 }
 
-static void family_hooked(struct share *share, uint32_t thread, const struct share_op *op)
+static void family_hooked(struct thread_model *thread_model, uint32_t thread,
+			  const struct thread_model_op *op)
 {
 	struct ttmem_free_args args = {.struct_size = sizeof(args),
 				       .device = family_device[op->device],
@@ -123,49 +125,49 @@ static void family_hooked(struct share *share, uint32_t thread, const struct sha
 				       .flags = TTMEM_FLAG_HOOKED};
 
 	ttmem_free_ex(&args);
-	share->counters[op->device][op->type].hooked++;
+	thread_model->counters[op->device][op->type].hooked++;
 }
 
-static void family_call(struct share *share, uint32_t thread, struct testing_rng *rng)
+static void family_call(struct thread_model *thread_model, uint32_t thread, struct testing_rng *rng)
 {
-	struct share_op op = {
-		.device = testing_below(rng, SHARE_DEVICES),
+	struct thread_model_op op = {
+		.device = testing_below(rng, THREAD_MODEL_DEVICES),
 		.type = testing_below(rng, BOOK_TYPES),
-		.key = testing_below(rng, SHARE_KEYS),
+		.key = testing_below(rng, THREAD_MODEL_KEYS),
 		.size = 1 + testing_below(rng, 3),
 		.name = testing_below(rng, 3) ? testing_below(rng, 20)
 					      : testing_below(rng, 1u << 20),
-		.owner = testing_below(rng, 4) ? 0 : testing_below(rng, SHARE_OWNERS),
+		.owner = testing_below(rng, 4) ? 0 : testing_below(rng, THREAD_MODEL_OWNERS),
 	};
 
-	share->operations++;
+	thread_model->operations++;
 	switch (testing_below(rng, 24)) {
 	default:
-		family_alloc(share, thread, &op);
+		family_alloc(thread_model, thread, &op);
 		return;
 	case 10 ... 19:
 		if (testing_below(rng, 8) == 0)
 			op.type = TTMEM_ANY;
-		if (!share_knows_free(share, &op))
+		if (!thread_model_knows_free(thread_model, &op))
 			return;
 		ttmem_free(family_device[op.device], op.type, family_address(thread, op.key));
-		share_free(share, &op);
+		thread_model_free(thread_model, &op);
 		return;
 	case 20:
-		family_mesh(share, thread, &op, false);
+		family_mesh(thread_model, thread, &op, false);
 		return;
 	case 21:
-		family_mesh(share, thread, &op, true);
+		family_mesh(thread_model, thread, &op, true);
 		return;
 	case 22:
-		family_hooked(share, thread, &op);
+		family_hooked(thread_model, thread, &op);
 		return;
 	case 23:
 		if (testing_below(rng, 2))
 			op.type = TTMEM_ANY;
-		op.owner = 1 + testing_below(rng, SHARE_OWNERS - 1);
+		op.owner = 1 + testing_below(rng, THREAD_MODEL_OWNERS - 1);
 		ttmem_free_all(family_device[op.device], op.type, family_owner(thread, op.owner));
-		share_free_all(share, &op);
+		thread_model_free_all(thread_model, &op);
 		return;
 	}
 }
@@ -226,7 +228,7 @@ static void family_vfork(struct testing_rng *rng)
 {
 	pid_t child;
 
-	if (WITNESS_TSAN) /* TSan turns it into fork() */
+	if (OBSERVER_TSAN) /* TSan turns it into fork() */
 		return;
 	child = vfork(); /* NOLINT: a call in a vfork child is what is tested */
 	if (child == 0) {
@@ -240,7 +242,7 @@ static void family_vfork(struct testing_rng *rng)
 static void family_look(struct family_process *self)
 {
 	if (!self->has_book)
-		self->has_book = witness_count(getpid()) != 0;
+		self->has_book = observer_count(getpid()) != 0;
 }
 
 /* Between two batches: actions that affect the whole process. */
@@ -324,13 +326,14 @@ static bool family_differs(const struct family_process *process, const char *wha
 	return true;
 }
 
-static struct share_counters family_sum(const struct family_process *process, uint32_t device,
-					uint32_t type)
+static struct thread_model_counters family_sum(const struct family_process *process,
+					       uint32_t device, uint32_t type)
 {
-	struct share_counters sum = {0};
+	struct thread_model_counters sum = {0};
 
 	for (uint32_t i = 0; i < FAMILY_THREADS; i++) {
-		const struct share_counters *counters = &process->shares[i].counters[device][type];
+		const struct thread_model_counters *counters =
+			&process->shares[i].counters[device][type];
 		const uint64_t *from = &counters->bytes;
 		uint64_t *to = &sum.bytes;
 
@@ -343,7 +346,7 @@ static struct share_counters family_sum(const struct family_process *process, ui
 static bool family_type_is(const struct family_process *process, const struct view *view,
 			   uint32_t device, uint32_t type)
 {
-	struct share_counters sum = family_sum(process, device, type);
+	struct thread_model_counters sum = family_sum(process, device, type);
 	const struct book_cold *cold = &view->cold[type];
 	const struct book_hot *hot = &view->hot[type];
 	bool differs = false;
@@ -364,7 +367,7 @@ static bool family_type_is(const struct family_process *process, const struct vi
 }
 
 /* Every row of the view is in the model; the sums have shown that none is missing. */
-static bool family_rows_are(const struct family_process *process, struct witness *w,
+static bool family_rows_are(const struct family_process *process, struct observer *w,
 			    uint32_t device)
 {
 	struct view_iterator it = {0};
@@ -374,10 +377,10 @@ static bool family_rows_are(const struct family_process *process, struct witness
 		uint32_t type = book_meta_type(it.record->meta);
 		uint32_t thread = (uint32_t)(it.record->address >> 20);
 		uint32_t key = (uint32_t)(it.record->address >> 6) & 0x3fff;
-		const struct share_row *row;
+		const struct thread_model_row *row;
 		const char *name;
 
-		if (thread >= FAMILY_THREADS || key >= SHARE_KEYS)
+		if (thread >= FAMILY_THREADS || key >= THREAD_MODEL_KEYS)
 			return !family_differs(process, "address", device, type, it.record->address,
 					       0);
 		row = &process->shares[thread].rows[device][type][key];
@@ -385,18 +388,18 @@ static bool family_rows_are(const struct family_process *process, struct witness
 		if (family_differs(process, "size", device, type, it.record->size, row->size) ||
 		    family_differs(process, "refs", device, type, book_meta_refs(it.record->meta),
 				   row->refs) ||
-		    strcmp(witness_text(w, it.record->name), name ? name : "") != 0)
+		    strcmp(observer_text(w, it.record->name), name ? name : "") != 0)
 			return false;
 	}
 	return true;
 }
 
-static bool family_device_is(const struct family_process *process, struct witness *w,
+static bool family_device_is(const struct family_process *process, struct observer *w,
 			     uint32_t device, enum view_owner owner)
 {
 	bool same = true;
 
-	if (!witness_look(w, family_device[device], owner))
+	if (!observer_look(w, family_device[device], owner))
 		w->view = VIEW_NULL; /* never had an event: all 0 */
 	for (uint32_t type = 0; type < BOOK_TYPES; type++)
 		same = family_type_is(process, &w->view, device, type) && same;
@@ -407,33 +410,33 @@ static bool family_device_is(const struct family_process *process, struct witnes
 /* Runs in a process of its own. */
 static bool family_process_is(const struct family_process *process, int fd)
 {
-	struct witness w;
+	struct observer w;
 	bool same = true;
 	uint64_t paused = 0;
 
-	witness_open_fd(&w, fd);
-	for (uint32_t device = 0; device < SHARE_DEVICES; device++) {
+	observer_open_fd(&w, fd);
+	for (uint32_t device = 0; device < THREAD_MODEL_DEVICES; device++) {
 		same = family_device_is(process, &w, device, VIEW_DEAD) && same;
 		if (!process->has_ended)
 			same = family_device_is(process, &w, device, VIEW_LIVING) && same;
 	}
 	for (uint32_t i = 0; i < FAMILY_THREADS; i++)
 		paused += process->shares[i].paused;
-	same = !family_differs(process, "paused", 0, 0, witness_header(&w)->rejected.paused,
+	same = !family_differs(process, "paused", 0, 0, observer_header(&w)->rejected.paused,
 			       paused) &&
 	       same;
-	same = !family_differs(process, "state", 0, 0, witness_header(&w)->state,
+	same = !family_differs(process, "state", 0, 0, observer_header(&w)->state,
 			       process->is_closed ? BOOK_STATE_CLOSED : BOOK_STATE_OPEN) &&
 	       same;
-	same = !family_differs(process, "pid", 0, 0, witness_header(&w)->pid,
+	same = !family_differs(process, "pid", 0, 0, observer_header(&w)->pid,
 			       (uint64_t)process->pid) &&
 	       same;
 	if (!same)
 		printf("turned away: %u for the lock, %u for room, %u in handlers\n",
-		       (unsigned int)witness_header(&w)->rejected.lock,
-		       (unsigned int)witness_header(&w)->rejected.room,
-		       (unsigned int)witness_header(&w)->rejected.reentry);
-	witness_close(&w);
+		       (unsigned int)observer_header(&w)->rejected.lock,
+		       (unsigned int)observer_header(&w)->rejected.room,
+		       (unsigned int)observer_header(&w)->rejected.reentry);
+	observer_close(&w);
 	return same;
 }
 
@@ -445,13 +448,13 @@ static void family_compare(int fds[FAMILY_PROCESSES])
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct family_process *process = &family->processes[i];
-		struct witness w;
+		struct observer w;
 
 		if (fds[i] >= 0 || !process->has_book || process->has_ended)
 			continue;
-		assert(witness_open(&w, process->pid));
+		assert(observer_open(&w, process->pid));
 		fds[i] = fcntl(w.fd, F_DUPFD_CLOEXEC, 0);
-		witness_close(&w);
+		observer_close(&w);
 		process->has_book = 2;
 	}
 	reader = fork();
@@ -466,12 +469,12 @@ static void family_compare(int fds[FAMILY_PROCESSES])
 		(void)fflush(stdout); /* best effort: the differences */
 		_exit(same ? 0 : 1);
 	}
-	witness_wait(reader);
+	observer_wait(reader);
 }
 
 static void family_await(uint32_t done)
 {
-	double deadline = witness_now() + 50;
+	double deadline = observer_now() + 50;
 	uint32_t i = 0;
 
 	while (i < __atomic_load_n(&family->count, __ATOMIC_ACQUIRE)) {
@@ -482,9 +485,9 @@ static void family_await(uint32_t done)
 			i++;
 			continue;
 		}
-		if (witness_now() > deadline)
+		if (observer_now() > deadline)
 			printf("process %u does not come to rest\n", i);
-		assert(witness_now() < deadline);
+		assert(observer_now() < deadline);
 		usleep(300);
 	}
 }
@@ -525,7 +528,7 @@ UNIT_LONG(every_kind_of_descendant_has_an_exact_book, 300)
 	family = mmap(NULL, sizeof(*family), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	assert(family != MAP_FAILED);
-	witness_track();
+	observer_track();
 	unit_expect_fds(0);
 	for (uint32_t i = 0; i < rounds; i++)
 		family_round(&rng);

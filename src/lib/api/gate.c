@@ -49,31 +49,31 @@ static bool gate_wanted(void)
 	 * kernel module is loaded, tracking is on by default.
 	 */
 	return gate_says("TTMEM", "1") || gate_says("TT_ALLOC_TRACKING_ENABLED", "1") ||
-	       gate_says("TT_BUFFER_DEBUG_LOG", "1") || kernel_is_there();
+	       gate_says("TT_BUFFER_DEBUG_LOG", "1") || kernel_book_is_there();
 }
 
-static bool gate_take(struct quiet *hold)
+static bool gate_take(struct block_signals *hold)
 {
-	quiet_begin(hold);
+	block_signals_begin(hold);
 	/* If the page survived a fork, children would write to their parent's counters. */
 	if (!__atomic_load_n(&gate_is_wiped, __ATOMIC_RELAXED)) {
 		if (madvise(&gate_current, sizeof(gate_current), MADV_WIPEONFORK) < 0) {
 			__atomic_store_n(&gate_current.word, GATE_OFF, __ATOMIC_RELEASE);
-			quiet_end(hold);
+			block_signals_end(hold);
 			return false;
 		}
 		__atomic_store_n(&gate_is_wiped, true, __ATOMIC_RELAXED);
 	}
 	if (lock_take(&gate_current.lock))
 		return true;
-	quiet_end(hold);
+	block_signals_end(hold);
 	return false;
 }
 
-static void gate_give(const struct quiet *hold)
+static void gate_give(const struct block_signals *hold)
 {
 	lock_drop(&gate_current.lock);
-	quiet_end(hold);
+	block_signals_end(hold);
 }
 
 /* Lets calls see the writer, or sends them down the slow path. The gate is held. */
@@ -98,7 +98,7 @@ static void gate_copy_phase(const char *text)
 
 static struct writer *gate_make_book(void)
 {
-	struct writer *writer = make_book();
+	struct writer *writer = book_file_make();
 
 	if (!writer)
 		return NULL;
@@ -135,7 +135,7 @@ static void gate_decide(void)
 
 struct writer *gate_open(void)
 {
-	struct quiet hold;
+	struct block_signals hold;
 	struct writer *writer;
 
 	if (gate_word() != GATE_UNDECIDED)
@@ -153,7 +153,7 @@ struct writer *gate_open(void)
 
 void gate_look_again(void)
 {
-	struct quiet hold;
+	struct block_signals hold;
 
 	/* Undecided may mean that another thread is deciding: wait for it. */
 	if (gate_is_off() || !gate_take(&hold))
@@ -168,7 +168,7 @@ void gate_look_again(void)
 /* Adds or removes one reason to pause, even if the gate cannot be locked. */
 static void gate_change_pauses(int change)
 {
-	struct quiet hold;
+	struct block_signals hold;
 	bool held = gate_word() != GATE_OFF && gate_take(&hold); /* off: only matters to children */
 
 	if (change > 0 || gate_is_paused())
@@ -196,7 +196,7 @@ bool gate_is_paused(void)
 
 void gate_set_phase(const char *text)
 {
-	struct quiet hold;
+	struct block_signals hold;
 	uint32_t id;
 
 	if (!gate_take(&hold))

@@ -24,11 +24,11 @@
 static uint64_t life_bytes(pid_t pid)
 {
 	uint64_t bytes;
-	struct witness w;
+	struct observer w;
 
-	assert(witness_open(&w, pid));
-	bytes = witness_hot(&w, 0, TTMEM_DRAM).bytes;
-	witness_close(&w);
+	assert(observer_open(&w, pid));
+	bytes = observer_hot(&w, 0, TTMEM_DRAM).bytes;
+	observer_close(&w);
 	return bytes;
 }
 
@@ -36,26 +36,26 @@ UNIT(child_has_its_own_book)
 {
 	pid_t child;
 
-	witness_track();
+	observer_track();
 	ttmem_alloc(0, TTMEM_DRAM, 1, 100, "parent's");
 	child = fork();
 	assert(child >= 0);
 	if (child == 0) {
-		struct witness w;
+		struct observer w;
 
-		assert(witness_count(getpid()) == 0);
+		assert(observer_count(getpid()) == 0);
 		ttmem_free(0, TTMEM_DRAM, 1); /* not its own buffer: an unknown free */
 		ttmem_alloc(0, TTMEM_DRAM, 2, 7, "child's");
-		assert(witness_count(getpid()) == 1);
-		assert(witness_open(&w, getpid()));
-		assert(witness_hot(&w, 0, TTMEM_DRAM).bytes == 7);
+		assert(observer_count(getpid()) == 1);
+		assert(observer_open(&w, getpid()));
+		assert(observer_hot(&w, 0, TTMEM_DRAM).bytes == 7);
 		assert(w.view.cold[TTMEM_DRAM].unknown_frees == 1);
-		assert(witness_row(&w, TTMEM_DRAM, 2)->thread == (uint32_t)getpid());
-		assert(witness_header(&w)->state == BOOK_STATE_OPEN);
+		assert(observer_row(&w, TTMEM_DRAM, 2)->thread == (uint32_t)getpid());
+		assert(observer_header(&w)->state == BOOK_STATE_OPEN);
 		_exit(0);
 	}
-	witness_wait(child);
-	assert(witness_count(getpid()) == 1 && life_bytes(getpid()) == 100);
+	observer_wait(child);
+	assert(observer_count(getpid()) == 1 && life_bytes(getpid()) == 100);
 	ttmem_free(0, TTMEM_DRAM, 1);
 	assert(life_bytes(getpid()) == 0);
 }
@@ -64,7 +64,7 @@ UNIT(child_of_a_child)
 {
 	pid_t child;
 
-	witness_track();
+	observer_track();
 	ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
 	child = fork();
 	assert(child >= 0);
@@ -84,16 +84,16 @@ UNIT(child_of_a_child)
 				assert(life_bytes(getpid()) == 4);
 				_exit(0);
 			}
-			witness_wait(last);
+			observer_wait(last);
 			assert(life_bytes(getpid()) == 3);
 			_exit(0);
 		}
-		witness_wait(grandchild);
+		observer_wait(grandchild);
 		ttmem_alloc(0, TTMEM_DRAM, 1, 2, NULL);
 		assert(life_bytes(getpid()) == 2);
 		_exit(0);
 	}
-	witness_wait(child);
+	observer_wait(child);
 	assert(life_bytes(getpid()) == 1);
 }
 
@@ -101,7 +101,7 @@ UNIT(fork_before_the_first_event)
 {
 	pid_t child;
 
-	witness_track();
+	observer_track();
 	child = fork();
 	assert(child >= 0);
 	if (child == 0) {
@@ -109,8 +109,8 @@ UNIT(fork_before_the_first_event)
 		assert(life_bytes(getpid()) == 2);
 		_exit(0);
 	}
-	witness_wait(child);
-	assert(witness_count(getpid()) == 0);
+	observer_wait(child);
+	assert(observer_count(getpid()) == 0);
 	ttmem_alloc(0, TTMEM_DRAM, 1, 3, NULL);
 	assert(life_bytes(getpid()) == 3);
 }
@@ -120,27 +120,27 @@ UNIT(off_is_not_inherited)
 {
 	pid_t child;
 
-	witness_untrack();
+	observer_untrack();
 	ttmem_alloc(0, TTMEM_DRAM, 1, 2, NULL);
 	assert(ttmem_enabled() == 0);
 	child = fork();
 	assert(child >= 0);
 	if (child == 0) {
-		witness_track();
+		observer_track();
 		ttmem_alloc(0, TTMEM_DRAM, 1, 2, NULL);
 		assert(ttmem_enabled() == 1 && life_bytes(getpid()) == 2);
 		_exit(0);
 	}
-	witness_wait(child);
+	observer_wait(child);
 }
 
 UNIT(phases_are_inherited_by_name)
 {
-	struct witness w;
+	struct observer w;
 	uint32_t kept;
 	pid_t child;
 
-	witness_track();
+	observer_track();
 	assert(setenv("TTMEM_PHASE", "outside", 1) == 0);
 	ttmem_phase_push("test");
 	ttmem_phase_push("part");
@@ -167,19 +167,19 @@ UNIT(phases_are_inherited_by_name)
 		ttmem_phase_pop();
 		ttmem_alloc(0, TTMEM_DRAM, 4, 1, NULL);
 		ttmem_alloc_ex(&args); /* an id of the parent's book: unknown in this one */
-		assert(witness_open(&w, getpid()));
-		assert(witness_look(&w, 0, VIEW_LIVING));
-#define PHASE(n) witness_text(&w, witness_row(&w, TTMEM_DRAM, n)->phase)
+		assert(observer_open(&w, getpid()));
+		assert(observer_look(&w, 0, VIEW_LIVING));
+#define PHASE(n) observer_text(&w, observer_row(&w, TTMEM_DRAM, n)->phase)
 		assert(strcmp(PHASE(1), "test/part/deep") == 0);
 		assert(strcmp(PHASE(2), "test/part") == 0);
 		assert(strcmp(PHASE(3), "test/part/more") == 0);
 		assert(strcmp(PHASE(4), "outside") == 0);
-		assert(witness_row(&w, TTMEM_DRAM, 9)->name == 0);
-		assert(strcmp(witness_text(&w, witness_header(&w)->first_phase), "outside") == 0);
+		assert(observer_row(&w, TTMEM_DRAM, 9)->name == 0);
+		assert(strcmp(observer_text(&w, observer_header(&w)->first_phase), "outside") == 0);
 #undef PHASE
 		_exit(0);
 	}
-	witness_wait(child);
+	observer_wait(child);
 	assert(setenv("TTMEM_PHASE", "changed meanwhile", 1) == 0);
 	ttmem_phase_process(NULL); /* a child inherits this, not the environment */
 	child = fork();
@@ -188,27 +188,27 @@ UNIT(phases_are_inherited_by_name)
 		for (int i = 0; i < 3; i++)
 			ttmem_phase_pop();
 		ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
-		assert(witness_open(&w, getpid()));
-		assert(witness_look(&w, 0, VIEW_LIVING));
-		assert(witness_row(&w, TTMEM_DRAM, 1)->phase == 0);
-		assert(witness_header(&w)->first_phase == 0);
+		assert(observer_open(&w, getpid()));
+		assert(observer_look(&w, 0, VIEW_LIVING));
+		assert(observer_row(&w, TTMEM_DRAM, 1)->phase == 0);
+		assert(observer_header(&w)->first_phase == 0);
 		_exit(0);
 	}
-	witness_wait(child);
+	observer_wait(child);
 }
 
 UNIT(pauses_are_inherited)
 {
 	pid_t child;
 
-	witness_track();
+	observer_track();
 	ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
 	ttmem_pause();
 	ttmem_pause();
 	child = fork();
 	assert(child >= 0);
 	if (child == 0) {
-		struct witness w;
+		struct observer w;
 
 		assert(ttmem_enabled() == 0);
 		ttmem_alloc(0, TTMEM_DRAM, 1, 5, NULL);
@@ -216,12 +216,12 @@ UNIT(pauses_are_inherited)
 		ttmem_alloc(0, TTMEM_DRAM, 1, 5, NULL);
 		ttmem_resume();
 		ttmem_alloc(0, TTMEM_DRAM, 1, 5, NULL);
-		assert(witness_open(&w, getpid()));
-		assert(witness_hot(&w, 0, TTMEM_DRAM).allocs == 1);
-		assert(witness_header(&w)->rejected.paused == 2);
+		assert(observer_open(&w, getpid()));
+		assert(observer_hot(&w, 0, TTMEM_DRAM).allocs == 1);
+		assert(observer_header(&w)->rejected.paused == 2);
 		_exit(0);
 	}
-	witness_wait(child);
+	observer_wait(child);
 	assert(ttmem_enabled() == 0);
 }
 
@@ -230,20 +230,20 @@ UNIT(child_of_a_closed_process)
 {
 	pid_t child;
 
-	witness_track();
+	observer_track();
 	ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
 	ttmem_goodbye();
 	child = fork();
 	assert(child >= 0);
 	if (child == 0) {
-		struct witness w;
+		struct observer w;
 
 		ttmem_alloc(0, TTMEM_DRAM, 1, 5, NULL);
-		assert(witness_open(&w, getpid()));
-		assert(witness_header(&w)->state == BOOK_STATE_OPEN);
+		assert(observer_open(&w, getpid()));
+		assert(observer_header(&w)->state == BOOK_STATE_OPEN);
 		_exit(0);
 	}
-	witness_wait(child);
+	observer_wait(child);
 }
 
 UNIT(vfork_shares_the_book)
@@ -251,9 +251,9 @@ UNIT(vfork_shares_the_book)
 	volatile pid_t pid = getpid();
 	pid_t child;
 
-	if (WITNESS_TSAN)
+	if (OBSERVER_TSAN)
 		unit_skip("TSan turns vfork into fork");
-	witness_track();
+	observer_track();
 	ttmem_alloc(0, TTMEM_DRAM, 1, 10, NULL);
 	child = vfork(); /* NOLINT: vfork is what is tested */
 	if (child == 0) {
@@ -261,36 +261,36 @@ UNIT(vfork_shares_the_book)
 		ttmem_alloc(1, TTMEM_DRAM, 2, 20, NULL); /* a new shard: the book grows */
 		_exit(0);
 	}
-	witness_wait(child);
+	observer_wait(child);
 	ttmem_free(0, TTMEM_DRAM, 1);
-	assert(witness_count(pid) == 1 && life_bytes(pid) == 20);
+	assert(observer_count(pid) == 1 && life_bytes(pid) == 20);
 }
 
 /* The child's events are counted but not recorded; the parent makes the book at its next event. */
 UNIT(vfork_child_has_the_first_event)
 {
 	volatile pid_t pid = getpid();
-	struct witness w;
+	struct observer w;
 	pid_t child;
 
-	if (WITNESS_TSAN)
+	if (OBSERVER_TSAN)
 		unit_skip("TSan turns vfork into fork");
 	if (syscall(SYS_kcmp, pid, pid, KCMP_VM, 0, 0) != 0)
 		unit_skip("no kcmp()");
-	witness_track();
+	observer_track();
 	child = vfork(); /* NOLINT: vfork is what is tested */
 	if (child == 0) {
 		ttmem_alloc(0, TTMEM_DRAM, 1, 10, NULL); /* NOLINT */
 		ttmem_alloc(0, TTMEM_DRAM, 2, 10, NULL);
 		_exit(0);
 	}
-	witness_wait(child);
-	assert(witness_count(pid) == 0);
+	observer_wait(child);
+	assert(observer_count(pid) == 0);
 	ttmem_alloc(0, TTMEM_DRAM, 3, 20, NULL);
-	assert(witness_count(pid) == 1 && life_bytes(pid) == 20);
-	assert(witness_open(&w, pid));
-	assert(witness_header(&w)->rejected.lock == 2);
-	witness_close(&w);
+	assert(observer_count(pid) == 1 && life_bytes(pid) == 20);
+	assert(observer_open(&w, pid));
+	assert(observer_header(&w)->rejected.lock == 2);
+	observer_close(&w);
 }
 
 static int life_copy_body(void *context)
@@ -306,14 +306,14 @@ UNIT(clone_with_a_copy_of_the_memory_has_its_own_book)
 		mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	pid_t child;
 
-	if (WITNESS_TSAN || WITNESS_ASAN)
+	if (OBSERVER_TSAN || OBSERVER_ASAN)
 		unit_skip("sanitizers do not know such a child's stack");
 	assert(stack != MAP_FAILED);
-	witness_track();
+	observer_track();
 	child = clone(life_copy_body, stack + (1 << 20), SIGCHLD, NULL);
-	witness_wait(child);
+	observer_wait(child);
 	ttmem_alloc(0, TTMEM_DRAM, 1, 10, NULL);
-	assert(witness_count(getpid()) == 1 && life_bytes(getpid()) == 10);
+	assert(observer_count(getpid()) == 1 && life_bytes(getpid()) == 10);
 }
 
 static int life_clone_body(void *context)
@@ -330,15 +330,15 @@ UNIT(clone_with_shared_memory_shares_the_book)
 		mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	pid_t child;
 
-	if (WITNESS_TSAN || WITNESS_ASAN)
+	if (OBSERVER_TSAN || OBSERVER_ASAN)
 		unit_skip("sanitizers do not know such a child's stack");
 	assert(stack != MAP_FAILED);
-	witness_track();
+	observer_track();
 	ttmem_alloc(0, TTMEM_DRAM, 1, 10, NULL);
 	/* CLONE_VFORK: both share the thread's local storage, so only one may run. */
 	child = clone(life_clone_body, stack + (1 << 20), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
-	witness_wait(child);
-	assert(witness_count(getpid()) == 1 && life_bytes(getpid()) == 10030);
+	observer_wait(child);
+	assert(observer_count(getpid()) == 1 && life_bytes(getpid()) == 10030);
 }
 
 UNIT(posix_spawn_and_exec)
@@ -349,7 +349,7 @@ UNIT(posix_spawn_and_exec)
 	int ready[2];
 	char byte;
 
-	witness_track();
+	observer_track();
 	ttmem_alloc(0, TTMEM_DRAM, 1, 10, NULL);
 	assert(posix_spawnp(&spawned, "sh", NULL, NULL, argv, environ) == 0);
 	assert(pipe2(ready, O_CLOEXEC) == 0);
@@ -364,7 +364,7 @@ UNIT(posix_spawn_and_exec)
 	close(ready[1]);
 	assert(read(ready[0], &byte, 1) == 0); /* the exec has closed it */
 	/* None of our descriptors survived the spawn or the exec. */
-	assert(witness_count(child) == 0 && witness_count(spawned) == 0);
+	assert(observer_count(child) == 0 && observer_count(spawned) == 0);
 	assert(life_bytes(getpid()) == 10);
 	kill(child, SIGKILL);
 	kill(spawned, SIGKILL);
@@ -380,7 +380,7 @@ UNIT(daemonized_children_have_their_own_book)
 	pid_t child;
 
 	assert(seen != MAP_FAILED);
-	witness_track();
+	observer_track();
 	ttmem_alloc(0, TTMEM_DRAM, 1, 10, "before");
 	child = fork();
 	assert(child >= 0);
@@ -391,7 +391,7 @@ UNIT(daemonized_children_have_their_own_book)
 		__atomic_store_n(seen, life_bytes(getpid()), __ATOMIC_RELEASE);
 		_exit(0);
 	}
-	witness_wait(child);
+	observer_wait(child);
 	for (int i = 0; i < 1000 && !__atomic_load_n(seen, __ATOMIC_ACQUIRE); i++)
 		usleep(10000);
 	assert(*seen == 30);
@@ -402,11 +402,11 @@ UNIT(daemonized_children_have_their_own_book)
 UNIT(killed_and_still_readable)
 {
 	int ready[2], fd = -1;
-	struct witness w;
+	struct observer w;
 	char byte;
 	pid_t child;
 
-	witness_track();
+	observer_track();
 	unit_expect_fds(0);
 	assert(pipe2(ready, O_CLOEXEC) == 0);
 	child = fork();
@@ -420,18 +420,18 @@ UNIT(killed_and_still_readable)
 		}
 	}
 	assert(read(ready[0], &byte, 1) == 1);
-	assert(witness_open(&w, child));
+	assert(observer_open(&w, child));
 	fd = fcntl(w.fd, F_DUPFD_CLOEXEC, 0);
-	witness_close(&w);
+	observer_close(&w);
 	kill(child, SIGKILL);
 	assert(waitpid(child, NULL, 0) == child);
-	witness_open_fd(&w, fd);
-	assert(witness_look(&w, 0, VIEW_DEAD));
+	observer_open_fd(&w, fd);
+	assert(observer_look(&w, 0, VIEW_DEAD));
 	assert(w.view.hot[TTMEM_DRAM].bytes == 20 && w.view.adds_up);
 	assert(w.view.hot[TTMEM_L1].allocs - w.view.hot[TTMEM_L1].frees ==
 	       w.view.hot[TTMEM_L1].buffers);
-	assert(witness_header(&w)->state == BOOK_STATE_OPEN);
-	witness_close(&w);
+	assert(observer_header(&w)->state == BOOK_STATE_OPEN);
+	observer_close(&w);
 	close(fd);
 	close(ready[0]);
 	close(ready[1]);

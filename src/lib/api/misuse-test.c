@@ -26,9 +26,9 @@ UNIT(devices_out_of_range)
 	struct ttmem_free_args free_args = {.struct_size = sizeof(free_args)};
 	struct ttmem_device_args device = {.struct_size = sizeof(device)};
 	const uint64_t calls = 10 * ARRAY_SIZE(misuse_devices);
-	struct witness w;
+	struct observer w;
 
-	witness_track();
+	observer_track();
 	for (uint32_t i = 0; i < ARRAY_SIZE(misuse_devices); i++) {
 		uint32_t bad = misuse_devices[i];
 
@@ -45,10 +45,10 @@ UNIT(devices_out_of_range)
 		ttmem_device_close(bad);
 		ttmem_reset_peak(bad, TTMEM_ANY);
 	}
-	assert(witness_open(&w, getpid()));
-	assert(witness_header(&w)->rejected.device == calls + ARRAY_SIZE(misuse_devices));
+	assert(observer_open(&w, getpid()));
+	assert(observer_header(&w)->rejected.device == calls + ARRAY_SIZE(misuse_devices));
 	assert(reader_next_shard(&w.reader, 0) == -ENXIO);
-	witness_close(&w);
+	observer_close(&w);
 }
 
 UNIT(types_out_of_range)
@@ -56,9 +56,9 @@ UNIT(types_out_of_range)
 	struct ttmem_alloc_args args = {.struct_size = sizeof(args), .address = 1, .size = 1};
 	struct ttmem_free_args free_args = {.struct_size = sizeof(free_args)};
 	const uint32_t device = 0;
-	struct witness w;
+	struct observer w;
 
-	witness_track();
+	observer_track();
 	for (uint32_t i = 0; i < ARRAY_SIZE(misuse_types); i++) {
 		uint32_t bad = misuse_types[i];
 
@@ -79,19 +79,19 @@ UNIT(types_out_of_range)
 	ttmem_alloc_ex(&args);
 	ttmem_alloc_mesh(&device, 1, TTMEM_ANY, 1, 1, NULL);
 	ttmem_alloc_failed(0, TTMEM_ANY, 1, 1);
-	assert(witness_open(&w, getpid()));
-	assert(witness_header(&w)->rejected.type == 9 * ARRAY_SIZE(misuse_types) + 4);
+	assert(observer_open(&w, getpid()));
+	assert(observer_header(&w)->rejected.type == 9 * ARRAY_SIZE(misuse_types) + 4);
 	assert(reader_next_shard(&w.reader, 0) == -ENXIO);
-	witness_close(&w);
+	observer_close(&w);
 }
 
 UNIT(sizes)
 {
 	struct ttmem_alloc_args args = {.struct_size = sizeof(args), .address = 9};
 	const uint32_t device = 0;
-	struct witness w;
+	struct observer w;
 
-	witness_track();
+	observer_track();
 	ttmem_alloc(0, TTMEM_DRAM, 1, 0, NULL);
 	ttmem_alloc(0, TTMEM_DRAM, 1, UINT64_C(1) << 40, NULL);
 	ttmem_alloc(0, TTMEM_DRAM, 1, UINT64_MAX, NULL);
@@ -100,16 +100,16 @@ UNIT(sizes)
 	args.flags = TTMEM_FLAG_ALIAS;
 	args.size = UINT64_MAX;
 	ttmem_alloc_ex(&args);
-	assert(witness_open(&w, getpid()));
-	assert(witness_header(&w)->rejected.size == 6);
+	assert(observer_open(&w, getpid()));
+	assert(observer_header(&w)->rejected.size == 6);
 	/* Any address is valid, and so is the largest size. */
 	ttmem_alloc(0, TTMEM_DRAM, 0, (UINT64_C(1) << 40) - 1, NULL);
 	ttmem_alloc(0, TTMEM_DRAM, UINT64_MAX, 1, NULL);
-	assert(witness_hot(&w, 0, TTMEM_DRAM).bytes == UINT64_C(1) << 40);
+	assert(observer_hot(&w, 0, TTMEM_DRAM).bytes == UINT64_C(1) << 40);
 	ttmem_free(0, TTMEM_DRAM, UINT64_MAX);
 	ttmem_free(0, TTMEM_DRAM, 0);
-	assert(witness_hot(&w, 0, TTMEM_DRAM).buffers == 0);
-	witness_close(&w);
+	assert(observer_hot(&w, 0, TTMEM_DRAM).buffers == 0);
+	observer_close(&w);
 }
 
 /* The last bytes of a page that is followed by an unmapped one: reading a byte too many faults. */
@@ -130,9 +130,9 @@ UNIT(structs_of_any_size)
 	struct ttmem_free_args free_args = {.address = 1, .type = TTMEM_ANY};
 	struct ttmem_device_args device = {.unique_id = 5, .arch = "a"};
 	uint64_t rejected = 0;
-	struct witness w;
+	struct observer w;
 
-	witness_track();
+	observer_track();
 	ttmem_alloc_ex(NULL);
 	ttmem_free_ex(NULL);
 	ttmem_device(NULL);
@@ -169,20 +169,20 @@ UNIT(structs_of_any_size)
 	ttmem_alloc_ex(&args);
 	ttmem_free_ex(&free_args);
 	ttmem_device(&device);
-	assert(witness_open(&w, getpid()));
-	assert(witness_header(&w)->rejected.arguments == rejected);
-	assert(witness_look(&w, 0, VIEW_LIVING));
-	assert(witness_row(&w, 0, 2) && witness_row(&w, 0, 1));
-	witness_close(&w);
+	assert(observer_open(&w, getpid()));
+	assert(observer_header(&w)->rejected.arguments == rejected);
+	assert(observer_look(&w, 0, VIEW_LIVING));
+	assert(observer_row(&w, 0, 2) && observer_row(&w, 0, 1));
+	observer_close(&w);
 }
 
 UNIT(unknown_flags_and_sorts)
 {
 	struct ttmem_alloc_args args = {.struct_size = sizeof(args), .address = 1, .size = 1};
 	struct ttmem_free_args free_args = {.struct_size = sizeof(free_args)};
-	struct witness w;
+	struct observer w;
 
-	witness_track();
+	observer_track();
 	for (uint32_t bit = 4; bit < 32; bit++) {
 		args.flags = free_args.flags = 1u << bit;
 		ttmem_alloc_ex(&args);
@@ -192,16 +192,16 @@ UNIT(unknown_flags_and_sorts)
 	args.flags = 0;
 	args.kernel_sort = 3;
 	ttmem_alloc_ex(&args);
-	assert(witness_open(&w, getpid()));
-	assert(witness_header(&w)->rejected.arguments == 28 + 27 + 1);
+	assert(observer_open(&w, getpid()));
+	assert(observer_header(&w)->rejected.arguments == 28 + 27 + 1);
 	assert(reader_next_shard(&w.reader, 0) == -ENXIO);
 	/* A rejected call leaves no name behind. */
 	args.name = "never";
 	ttmem_alloc_ex(&args);
 	ttmem_alloc(0, TTMEM_DRAM, 1, 1, "seen");
-	assert(witness_look(&w, 0, VIEW_LIVING));
-	assert(witness_row(&w, 0, 1)->name == 1);
-	witness_close(&w);
+	assert(observer_look(&w, 0, VIEW_LIVING));
+	assert(observer_row(&w, 0, 1)->name == 1);
+	observer_close(&w);
 }
 
 /* More than 300 bytes of characters that do not end at byte 255. */
@@ -210,9 +210,9 @@ UNIT(names_are_cut_between_characters)
 	static const char *const characters[] = {"a", "\xc3\xa4", "\xe2\x82\xac",
 						 "\xf0\x9f\xa6\x8a"};
 	char name[1200];
-	struct witness w;
+	struct observer w;
 
-	witness_track();
+	observer_track();
 	for (uint32_t i = 0; i < ARRAY_SIZE(characters); i++) {
 		size_t width = strlen(characters[i]);
 
@@ -224,37 +224,37 @@ UNIT(names_are_cut_between_characters)
 		ttmem_phase_process(name);
 		ttmem_alloc(0, TTMEM_DRAM, 100 + i, 1, name);
 	}
-	assert(witness_open(&w, getpid()));
-	assert(witness_look(&w, 0, VIEW_LIVING));
+	assert(observer_open(&w, getpid()));
+	assert(observer_look(&w, 0, VIEW_LIVING));
 	for (uint32_t i = 0; i < ARRAY_SIZE(characters); i++) {
-		const struct book_record *row = witness_row(&w, TTMEM_DRAM, i);
+		const struct book_record *row = observer_row(&w, TTMEM_DRAM, i);
 		size_t width = strlen(characters[i]);
 
-		assert(strlen(witness_text(&w, row->name)) == 255 / width * width);
-		assert(strlen(witness_text(&w, row->phase)) == 255 / width * width);
-		row = witness_row(&w, TTMEM_DRAM, 100 + i);
-		assert(strlen(witness_text(&w, row->phase)) == 1023 / width * width);
+		assert(strlen(observer_text(&w, row->name)) == 255 / width * width);
+		assert(strlen(observer_text(&w, row->phase)) == 255 / width * width);
+		row = observer_row(&w, TTMEM_DRAM, 100 + i);
+		assert(strlen(observer_text(&w, row->phase)) == 1023 / width * width);
 	}
-	witness_close(&w);
+	observer_close(&w);
 }
 
 UNIT(invalid_utf8_names_are_kept_valid)
 {
 	char name[400];
-	struct witness w;
+	struct observer w;
 
-	witness_track();
+	observer_track();
 	memset(name, 0x80, sizeof(name) - 1); /* only continuation bytes */
 	name[sizeof(name) - 1] = '\0';
 	ttmem_alloc(0, TTMEM_DRAM, 1, 1, name);
 	ttmem_alloc(0, TTMEM_DRAM, 2, 1, "\xff\xfe\n\x1b[31m");
 	ttmem_alloc(0, TTMEM_DRAM, 3, 1, "");
-	assert(witness_open(&w, getpid()));
-	assert(witness_look(&w, 0, VIEW_LIVING));
-	assert(strlen(witness_text(&w, witness_row(&w, 0, 1)->name)) == 255);
-	assert(strcmp(witness_text(&w, witness_row(&w, 0, 2)->name), "\xff\xfe\n\x1b[31m") == 0);
-	assert(witness_row(&w, 0, 3)->name == 0);
-	witness_close(&w);
+	assert(observer_open(&w, getpid()));
+	assert(observer_look(&w, 0, VIEW_LIVING));
+	assert(strlen(observer_text(&w, observer_row(&w, 0, 1)->name)) == 255);
+	assert(strcmp(observer_text(&w, observer_row(&w, 0, 2)->name), "\xff\xfe\n\x1b[31m") == 0);
+	assert(observer_row(&w, 0, 3)->name == 0);
+	observer_close(&w);
 }
 
 UNIT(environment_turns_tracking_on_and_off)
@@ -271,7 +271,7 @@ UNIT(environment_turns_tracking_on_and_off)
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		bool refused = cases[i].ttmem && strcmp(cases[i].ttmem, "0") == 0;
-		int on = cases[i].on || (witness_has_kernel() && !refused);
+		int on = cases[i].on || (observer_has_kernel() && !refused);
 		pid_t child = fork();
 
 		assert(child >= 0);
@@ -282,10 +282,11 @@ UNIT(environment_turns_tracking_on_and_off)
 			if (cases[i].old)
 				setenv("TT_ALLOC_TRACKING_ENABLED", cases[i].old, 1);
 			ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
-			_exit(ttmem_enabled() == on && witness_count(getpid()) == (uint32_t)on ? 0
-											       : 1);
+			_exit(ttmem_enabled() == on && observer_count(getpid()) == (uint32_t)on
+				      ? 0
+				      : 1);
 		}
-		witness_wait(child);
+		observer_wait(child);
 	}
 }
 
@@ -299,7 +300,7 @@ UNIT(calls_do_not_change_errno)
 	const uint32_t mesh[] = {0, 1, 2};
 	struct ttmem_stats stats;
 
-	witness_track();
+	observer_track();
 #define STAYS(call)                      \
 	do {                             \
 		errno = ENOTTY;          \
@@ -363,21 +364,21 @@ static void misuse_cancel(void)
 {
 	uint64_t reached = 0;
 	pthread_t thread;
-	struct witness w;
+	struct observer w;
 	void *result;
 
 	assert(pthread_create(&thread, NULL, misuse_cancelled, &reached) == 0);
 	assert(pthread_join(thread, &result) == 0);
 	assert(result == PTHREAD_CANCELED && reached == 1);
-	assert(witness_open(&w, getpid()));
+	assert(observer_open(&w, getpid()));
 	for (uint32_t device = 0; device < 4; device++)
-		assert(witness_hot(&w, device, TTMEM_DRAM).buffers == MISUSE_EVENTS / 4);
-	witness_close(&w);
+		assert(observer_hot(&w, device, TTMEM_DRAM).buffers == MISUSE_EVENTS / 4);
+	observer_close(&w);
 }
 
 UNIT(cancellation)
 {
-	witness_track();
+	observer_track();
 	misuse_cancel();
 }
 
@@ -385,7 +386,7 @@ UNIT(cancellation_while_debugging)
 {
 	char path[256];
 
-	witness_track();
+	observer_track();
 	snprintf(path, sizeof(path), "%s/debug", unit_dir());
 	assert(setenv("TTMEM_DEBUG", path, 1) == 0);
 	misuse_cancel();
@@ -414,18 +415,18 @@ static void *misuse_thread_with_key(void *context)
 UNIT(events_after_our_own_thread_destructor)
 {
 	pthread_t thread;
-	struct witness w;
+	struct observer w;
 
-	witness_track();
+	observer_track();
 	assert(pthread_create(&thread, NULL, misuse_thread_with_key, NULL) == 0);
 	assert(pthread_join(thread, NULL) == 0);
-	assert(witness_open(&w, getpid()));
-	assert(witness_look(&w, 0, VIEW_LIVING));
+	assert(observer_open(&w, getpid()));
+	assert(observer_look(&w, 0, VIEW_LIVING));
 	assert(w.view.live == 3);
-	assert(strcmp(witness_text(&w, witness_row(&w, 0, 0x300)->phase), "early") == 0);
-	assert(strcmp(witness_text(&w, witness_row(&w, 0, 0x100)->phase), "late") == 0);
-	assert(strcmp(witness_text(&w, witness_row(&w, 0, 0x200)->phase), "late/later") == 0);
-	witness_close(&w);
+	assert(strcmp(observer_text(&w, observer_row(&w, 0, 0x300)->phase), "early") == 0);
+	assert(strcmp(observer_text(&w, observer_row(&w, 0, 0x100)->phase), "late") == 0);
+	assert(strcmp(observer_text(&w, observer_row(&w, 0, 0x200)->phase), "late/later") == 0);
+	observer_close(&w);
 }
 
 /* When the arena of names is full, new buffers have no name, and that is counted. */
@@ -433,9 +434,9 @@ UNIT_LONG(endless_new_names_fill_the_arena_and_are_counted, 120)
 {
 	struct book_arena arena;
 	char name[256];
-	struct witness w;
+	struct observer w;
 
-	witness_track();
+	observer_track();
 	assert(setenv("TTMEM_ROOM", "8M", 1) == 0);
 	memset(name, 'x', 255);
 	name[255] = '\0';
@@ -445,10 +446,10 @@ UNIT_LONG(endless_new_names_fill_the_arena_and_are_counted, 120)
 		ttmem_alloc(0, TTMEM_DRAM, i, 1, name);
 		ttmem_free(0, TTMEM_DRAM, i);
 	}
-	assert(witness_open(&w, getpid()));
+	assert(observer_open(&w, getpid()));
 	assert(reader_arena(&w.reader, BOOK_ARENA_STRINGS, &arena) == 0);
 	assert(arena.lost > 0 && arena.used > 4 << 20);
-	assert(witness_hot(&w, 0, TTMEM_DRAM).frees == 50000);
+	assert(observer_hot(&w, 0, TTMEM_DRAM).frees == 50000);
 	assert(w.view.inexact == 0 && w.view.live == 0);
-	witness_close(&w);
+	observer_close(&w);
 }

@@ -57,8 +57,8 @@ static void signal_storm(timer_t timers[3])
 	static const long periods[] = {41000, 67000, 97000};
 
 	for (int i = 0; i < 3; i++) {
-		witness_handle(SIGRTMIN + i, signal_handler, SA_RESTART);
-		timers[i] = witness_timer(SIGRTMIN + i, periods[i] * (WITNESS_ASAN ? 10 : 1));
+		observer_handle(SIGRTMIN + i, signal_handler, SA_RESTART);
+		timers[i] = observer_timer(SIGRTMIN + i, periods[i] * (OBSERVER_ASAN ? 10 : 1));
 	}
 }
 
@@ -74,11 +74,11 @@ static void signal_check(void)
 	struct book_rejected rejected;
 	struct book_cold cold;
 	struct book_hot hot;
-	struct witness w;
+	struct observer w;
 
-	assert(witness_open(&w, getpid()));
-	rejected = witness_header(&w)->rejected;
-	hot = witness_hot(&w, 0, TTMEM_L1);
+	assert(observer_open(&w, getpid()));
+	rejected = observer_header(&w)->rejected;
+	hot = observer_hot(&w, 0, TTMEM_L1);
 	cold = w.view.cold[TTMEM_L1];
 	printf("%d runs, %d events, %d turned away\n", (int)signal_runs[0], (int)signal_events,
 	       (int)rejected.reentry);
@@ -92,20 +92,20 @@ static void signal_check(void)
 		assert(cold.unknown_frees == 0 && cold.double_frees == 0);
 	if (w.view.inexact == 0)
 		assert(hot.buffers == 0);
-	witness_close(&w);
+	observer_close(&w);
 }
 
 UNIT(events_in_signal_handlers_are_exact)
 {
 	timer_t timers[3];
-	double end = witness_now() + 1;
+	double end = observer_now() + 1;
 	uint64_t i = 0;
-	struct witness w;
+	struct observer w;
 
-	witness_track();
+	observer_track();
 	ttmem_alloc(1, TTMEM_DRAM, 1, 1, "known");
 	signal_storm(timers);
-	for (; witness_now() < end || signal_ran() < 20; i++) {
+	for (; observer_now() < end || signal_ran() < 20; i++) {
 		for (uint64_t k = 0; k < 100; k++) {
 			ttmem_alloc(0, TTMEM_DRAM, k, 8, "known");
 			ttmem_phase_push("phase");
@@ -116,11 +116,11 @@ UNIT(events_in_signal_handlers_are_exact)
 	signal_calm(timers);
 	signal_check();
 	/* The interrupted code has lost nothing. */
-	assert(witness_open(&w, getpid()));
-	assert(witness_hot(&w, 0, TTMEM_DRAM).allocs == 100 * i);
+	assert(observer_open(&w, getpid()));
+	assert(observer_hot(&w, 0, TTMEM_DRAM).allocs == 100 * i);
 	assert(w.view.hot[TTMEM_DRAM].frees == 100 * i && w.view.hot[TTMEM_DRAM].bytes == 0);
 	assert(!(w.view.inexact >> TTMEM_DRAM & 0x101));
-	witness_close(&w);
+	observer_close(&w);
 }
 
 /* The table and the strings grow, with system calls that are interrupted. */
@@ -128,10 +128,10 @@ UNIT(events_in_signal_handlers_are_exact_while_the_book_grows)
 {
 	timer_t timers[3];
 	char name[32];
-	struct witness w;
+	struct observer w;
 	uint64_t i;
 
-	witness_track();
+	observer_track();
 	signal_storm(timers);
 	for (i = 0; i < 200000; i++) {
 		snprintf(name, sizeof(name), "name %d", (int)i);
@@ -139,15 +139,15 @@ UNIT(events_in_signal_handlers_are_exact_while_the_book_grows)
 	}
 	signal_calm(timers);
 	signal_check();
-	assert(witness_open(&w, getpid()));
-	assert(witness_hot(&w, 0, TTMEM_DRAM).buffers == i);
-	witness_close(&w);
+	assert(observer_open(&w, getpid()));
+	assert(observer_hot(&w, 0, TTMEM_DRAM).buffers == i);
+	observer_close(&w);
 }
 
 /* The very first event, of the process or of a child, happens while handlers have events too. */
 UNIT(events_in_signal_handlers_are_exact_from_the_first)
 {
-	witness_track();
+	observer_track();
 	unit_expect_fds(0);
 	for (int i = 0; i < (testing_quick() ? 15 : 100); i++) {
 		pid_t child = fork();
@@ -170,7 +170,7 @@ UNIT(events_in_signal_handlers_are_exact_from_the_first)
 			/* Events during a pause were counted as paused. */
 			_exit(ttmem_enabled() == 1 ? 0 : 1);
 		}
-		witness_wait(child);
+		observer_wait(child);
 	}
 }
 
@@ -191,21 +191,21 @@ static void *signal_worker(void *context)
 
 UNIT(events_in_signal_handlers_of_threads_are_exact)
 {
-	uint64_t count = testing_quick() ? 5000 : WITNESS_TSAN || WITNESS_ASAN ? 20000 : 200000;
+	uint64_t count = testing_quick() ? 5000 : OBSERVER_TSAN || OBSERVER_ASAN ? 20000 : 200000;
 	pthread_t threads[3];
-	struct witness w;
+	struct observer w;
 
-	witness_track();
+	observer_track();
 	ttmem_alloc(1, TTMEM_DRAM, 1, 1, "known");
 	for (int i = 0; i < 3; i++)
 		assert(pthread_create(&threads[i], NULL, signal_worker, &count) == 0);
 	for (int i = 0; i < 3; i++)
 		assert(pthread_join(threads[i], NULL) == 0);
 	signal_check();
-	assert(witness_open(&w, getpid()));
-	assert(witness_hot(&w, 0, TTMEM_DRAM).allocs == 3 * count);
+	assert(observer_open(&w, getpid()));
+	assert(observer_hot(&w, 0, TTMEM_DRAM).allocs == 3 * count);
 	assert(w.view.hot[TTMEM_DRAM].bytes == 0);
-	witness_close(&w);
+	observer_close(&w);
 }
 
 /* Simulates a handler running in the middle of one of this thread's calls. */
@@ -217,9 +217,9 @@ static void signal_interrupt(bool is_inside)
 /* More events than can be deferred, on a device without earlier ones: it must not look complete. */
 UNIT(lost_on_a_new_device)
 {
-	struct witness w;
+	struct observer w;
 
-	witness_track();
+	observer_track();
 	ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
 	signal_interrupt(true);
 	for (uint64_t i = 0; i < 10; i++)
@@ -227,20 +227,20 @@ UNIT(lost_on_a_new_device)
 	ttmem_free(8, TTMEM_ANY, 1);
 	signal_interrupt(false);
 	ttmem_alloc(8, TTMEM_CB, 1, 1, NULL);
-	assert(witness_open(&w, getpid()));
-	assert(witness_header(&w)->rejected.reentry == 7);
-	assert(witness_hot(&w, 9, TTMEM_L1).buffers == 4);
+	assert(observer_open(&w, getpid()));
+	assert(observer_header(&w)->rejected.reentry == 7);
+	assert(observer_hot(&w, 9, TTMEM_L1).buffers == 4);
 	assert(w.view.inexact == BOOK_INEXACT_LOW << TTMEM_L1);
-	assert(witness_inexact(&w, 8) == BOOK_INEXACT_HIGH * 0x7f);
-	witness_close(&w);
+	assert(observer_inexact(&w, 8) == BOOK_INEXACT_HIGH * 0x7f);
+	observer_close(&w);
 }
 
 /* A handler runs after the flag is cleared, but before another's deferred events are recorded. */
 UNIT(deferred_events_keep_their_order)
 {
-	struct witness w;
+	struct observer w;
 
-	witness_track();
+	observer_track();
 	ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
 	for (uint64_t i = 0; i < 20; i++) {
 		signal_interrupt(true);
@@ -250,12 +250,12 @@ UNIT(deferred_events_keep_their_order)
 		signal_interrupt(false);
 		ttmem_free(0, TTMEM_L1, 6);
 	}
-	assert(witness_open(&w, getpid()));
-	assert(witness_hot(&w, 0, TTMEM_L1).allocs == 40 && w.view.hot[TTMEM_L1].frees == 40);
+	assert(observer_open(&w, getpid()));
+	assert(observer_hot(&w, 0, TTMEM_L1).allocs == 40 && w.view.hot[TTMEM_L1].frees == 40);
 	assert(w.view.hot[TTMEM_L1].buffers == 0 && w.view.inexact == 0);
 	assert(w.view.cold[TTMEM_L1].unknown_frees == 0);
 	assert(w.view.cold[TTMEM_L1].double_frees == 0);
-	witness_close(&w);
+	observer_close(&w);
 }
 
 /* A handler in the middle of a call may try anything. */
@@ -294,23 +294,23 @@ static void signal_everything(int number)
 
 UNIT(everything_in_a_handler)
 {
-	double end = witness_now() + 0.5;
-	struct witness w;
+	double end = observer_now() + 0.5;
+	struct observer w;
 	timer_t timer;
 
-	witness_track();
-	witness_handle(SIGUSR1, signal_everything, SA_RESTART);
-	timer = witness_timer(SIGUSR1, 100000);
-	for (uint64_t i = 0; witness_now() < end || signal_ran() < 20; i++)
+	observer_track();
+	observer_handle(SIGUSR1, signal_everything, SA_RESTART);
+	timer = observer_timer(SIGUSR1, 100000);
+	for (uint64_t i = 0; observer_now() < end || signal_ran() < 20; i++)
 		ttmem_alloc(0, TTMEM_DRAM, i, 1, NULL);
 	assert(timer_delete(timer) == 0);
 	assert(ttmem_enabled() == 1);
-	assert(witness_open(&w, getpid()));
+	assert(observer_open(&w, getpid()));
 	for (uint32_t device = 0; device < 8; device++) {
-		if (witness_look(&w, device, VIEW_LIVING))
+		if (observer_look(&w, device, VIEW_LIVING))
 			assert(w.view.adds_up);
 	}
-	witness_close(&w);
+	observer_close(&w);
 }
 
 /* An owner given inside an interrupted call is kept with the buffer. */
@@ -325,24 +325,24 @@ static void signal_with_owner(int number)
 
 UNIT(owners_in_a_handler)
 {
-	double end = witness_now() + 0.3;
-	struct witness w;
+	double end = observer_now() + 0.3;
+	struct observer w;
 	timer_t timer;
 
-	witness_track();
-	witness_handle(SIGUSR1, signal_with_owner, SA_RESTART);
-	timer = witness_timer(SIGUSR1, 30000);
-	for (uint64_t i = 0; witness_now() < end; i++) {
+	observer_track();
+	observer_handle(SIGUSR1, signal_with_owner, SA_RESTART);
+	timer = observer_timer(SIGUSR1, 30000);
+	for (uint64_t i = 0; observer_now() < end; i++) {
 		ttmem_alloc(0, TTMEM_DRAM, i, 1, NULL);
 		ttmem_free(0, TTMEM_DRAM, i);
 	}
 	assert(timer_delete(timer) == 0);
 	ttmem_free_all(0, TTMEM_CB, 5);
-	assert(witness_open(&w, getpid()));
-	assert(witness_hot(&w, 0, TTMEM_CB).buffers == 0);
-	assert(w.view.hot[TTMEM_CB].allocs + witness_header(&w)->rejected.reentry ==
+	assert(observer_open(&w, getpid()));
+	assert(observer_hot(&w, 0, TTMEM_CB).buffers == 0);
+	assert(w.view.hot[TTMEM_CB].allocs + observer_header(&w)->rejected.reentry ==
 	       signal_runs[0]);
-	witness_close(&w);
+	observer_close(&w);
 }
 
 /* The smallest stack that a handler may have: the kernel's own part, and two pages. */
@@ -359,16 +359,16 @@ UNIT(small_alternate_stack)
 	char *memory =
 		mmap(NULL, size + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	stack_t stack = {.ss_sp = memory + 4096, .ss_size = size};
-	struct witness w;
+	struct observer w;
 
-	if (WITNESS_ASAN || WITNESS_TSAN)
+	if (OBSERVER_ASAN || OBSERVER_TSAN)
 		unit_skip("sanitizers need more stack than that");
 	assert(memory != MAP_FAILED && mprotect(memory, 4096, PROT_NONE) == 0);
 	assert(sigaltstack(&stack, NULL) == 0);
-	witness_track();
-	witness_handle(SIGUSR1, signal_first_event, SA_ONSTACK);
+	observer_track();
+	observer_handle(SIGUSR1, signal_first_event, SA_ONSTACK);
 	raise(SIGUSR1);
-	assert(witness_open(&w, getpid()));
-	assert(witness_hot(&w, 0, TTMEM_DRAM).bytes == 78);
-	witness_close(&w);
+	assert(observer_open(&w, getpid()));
+	assert(observer_hot(&w, 0, TTMEM_DRAM).bytes == 78);
+	observer_close(&w);
 }

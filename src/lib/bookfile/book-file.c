@@ -35,20 +35,21 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-#define MAKE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)
+#define BOOK_FILE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)
 
 /*
  * The unit in which the mapping is made accessible. The first part covers the header and the first
  * 128 shards, each later one everything that a device needs at first: so the first event opens two.
  */
-#define MAKE_STEP (UINT64_C(1) << 20)
-#define MAKE_FIRST (3 * MAKE_STEP)
-#define MAKE_MORE (4 * MAKE_STEP)
+#define BOOK_FILE_STEP (UINT64_C(1) << 20)
+#define BOOK_FILE_FIRST (3 * BOOK_FILE_STEP)
+#define BOOK_FILE_MORE (4 * BOOK_FILE_STEP)
 
-_Static_assert(BOOK_SHARDS_OFFSET < MAKE_FIRST && BOOK_POOL_OFFSET % MAKE_STEP == 0, "as told");
+_Static_assert(BOOK_SHARDS_OFFSET < BOOK_FILE_FIRST && BOOK_POOL_OFFSET % BOOK_FILE_STEP == 0,
+	       "as told");
 
 /* The book of this process. */
-struct make_file {
+struct book_file_file {
 	uint8_t *base;
 	uint64_t size;
 	uint64_t page;
@@ -63,12 +64,12 @@ struct make_file {
 	int fd;
 	dev_t dev;
 	ino_t ino;
-	uint64_t opened[BOOK_SIZE_MAX / MAKE_STEP / 64]; /* a bit for each step */
+	uint64_t opened[BOOK_SIZE_MAX / BOOK_FILE_STEP / 64]; /* a bit for each step */
 };
 
-static struct make_file make_file;
+static struct book_file_file book_file_file;
 
-static bool make_fd_is_ours(const struct make_file *file)
+static bool book_file_fd_is_ours(const struct book_file_file *file)
 {
 	struct stat st;
 
@@ -76,14 +77,15 @@ static bool make_fd_is_ours(const struct make_file *file)
 }
 
 /* For kernels before 5.14. Fails without our descriptor. */
-static int make_reserve_file(const struct make_file *file, uint64_t offset, uint64_t length)
+static int book_file_reserve_file(const struct book_file_file *file, uint64_t offset,
+				  uint64_t length)
 {
 	int cancel_state;
 	int r = -EBADF;
 
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* cannot fail */
 	/* Keeping the size changes nothing for us, and spares a file that just took the number. */
-	if (make_fd_is_ours(file))
+	if (book_file_fd_is_ours(file))
 		do {
 			r = fallocate(file->fd, FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)length);
 			r = r < 0 ? -errno : 0;
@@ -93,27 +95,27 @@ static int make_reserve_file(const struct make_file *file, uint64_t offset, uint
 }
 
 /* Makes the mapping accessible where it is not yet. Harmless if two threads do it at once. */
-static int make_allow(struct make_file *file, uint64_t offset, uint64_t length)
+static int book_file_allow(struct book_file_file *file, uint64_t offset, uint64_t length)
 {
 	uint64_t end = bits_min(offset + length, file->size);
 
-	for (uint64_t at = offset & ~(MAKE_STEP - 1); at < end; at += MAKE_STEP) {
-		uint64_t step = at / MAKE_STEP;
-		uint64_t more = at < MAKE_FIRST ? MAKE_FIRST - at : MAKE_MORE;
+	for (uint64_t at = offset & ~(BOOK_FILE_STEP - 1); at < end; at += BOOK_FILE_STEP) {
+		uint64_t step = at / BOOK_FILE_STEP;
+		uint64_t more = at < BOOK_FILE_FIRST ? BOOK_FILE_FIRST - at : BOOK_FILE_MORE;
 
 		if (__atomic_load_n(&file->opened[step / 64], __ATOMIC_RELAXED) >> step % 64 & 1)
 			continue;
 		more = bits_min(more, file->size - at);
 		if (mprotect(file->base + at, more, PROT_READ | PROT_WRITE) < 0)
 			return -errno;
-		for (; more > 0; step++, more -= bits_min(more, MAKE_STEP))
+		for (; more > 0; step++, more -= bits_min(more, BOOK_FILE_STEP))
 			__atomic_fetch_or(&file->opened[step / 64], UINT64_C(1) << step % 64,
 					  __ATOMIC_RELAXED);
 	}
 	return 0;
 }
 
-static int make_populate(const struct make_file *file, uint64_t offset, uint64_t length)
+static int book_file_populate(const struct book_file_file *file, uint64_t offset, uint64_t length)
 {
 	uint64_t end = bits_align_up(offset + length, file->page);
 
@@ -122,34 +124,36 @@ static int make_populate(const struct make_file *file, uint64_t offset, uint64_t
 }
 
 /* In whole pages, as the module requires. */
-static int make_ask_kernel(const struct make_file *file, int fd, uint64_t offset, uint64_t length)
+static int book_file_ask_kernel(const struct book_file_file *file, int fd, uint64_t offset,
+				uint64_t length)
 {
 	uint64_t begin = offset & ~(file->page - 1);
 
-	return kernel_reserve(fd, begin, bits_align_up(offset + length, file->page) - begin);
+	return kernel_book_reserve(fd, begin, bits_align_up(offset + length, file->page) - begin);
 }
 
 /*
  * For the module's books. The module finds our book even if our descriptor is lost. The pages are
  * then also mapped, where the kernel supports that; otherwise they fault in later, one by one.
  */
-static int make_reserve_kernel(const struct make_file *file, uint64_t offset, uint64_t length)
+static int book_file_reserve_kernel(const struct book_file_file *file, uint64_t offset,
+				    uint64_t length)
 {
 	int cancel_state, fd, r;
 
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* cannot fail */
-	fd = make_fd_is_ours(file) ? file->fd : kernel_attach(file->kernel_id);
-	r = fd < 0 ? fd : make_ask_kernel(file, fd, offset, length);
+	fd = book_file_fd_is_ours(file) ? file->fd : kernel_book_attach(file->kernel_id);
+	r = fd < 0 ? fd : book_file_ask_kernel(file, fd, offset, length);
 	if (fd >= 0 && fd != file->fd)
 		(void)close(fd);                          /* only borrowed */
 	(void)pthread_setcancelstate(cancel_state, NULL); /* was valid before */
 	if (r == 0)
-		(void)make_populate(file, offset, length); /* only saves faults */
+		(void)book_file_populate(file, offset, length); /* only saves faults */
 	return r;
 }
 
 /* The descriptor is needed later, so it must be recognizable. */
-static void make_need_fd(struct make_file *file)
+static void book_file_need_fd(struct book_file_file *file)
 {
 	struct stat st;
 
@@ -161,29 +165,29 @@ static void make_need_fd(struct make_file *file)
 }
 
 /* Reserves memory for a part of the book before its first store. */
-static int make_reserve(void *context, uint64_t offset, uint64_t length)
+static int book_file_reserve(void *context, uint64_t offset, uint64_t length)
 {
-	struct make_file *file = context;
+	struct book_file_file *file = context;
 	int saved_errno = errno;
-	int r = make_allow(file, offset, length);
+	int r = book_file_allow(file, offset, length);
 
 	if (r == 0 && file->kernel_id) {
-		r = make_reserve_kernel(file, offset, length);
+		r = book_file_reserve_kernel(file, offset, length);
 		errno = saved_errno;
 		return r;
 	}
 	if (r == 0 && !file->needs_fd) {
-		r = make_populate(file, offset, length);
+		r = book_file_populate(file, offset, length);
 		if (r == -EINVAL && file->is_new)
-			make_need_fd(file);
+			book_file_need_fd(file);
 	}
 	if ((r == 0 || r == -EINVAL) && file->needs_fd)
-		r = make_reserve_file(file, offset, length);
+		r = book_file_reserve_file(file, offset, length);
 	errno = saved_errno;
 	return r;
 }
 
-static int make_memfd(uint64_t size)
+static int book_file_memfd(uint64_t size)
 {
 	int fd = memfd_create("ttmem-book", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
 
@@ -201,11 +205,11 @@ static int make_memfd(uint64_t size)
 }
 
 /* For a book that is not mapped yet. */
-static int make_reserve_first(void *context, uint64_t offset, uint64_t length)
+static int book_file_reserve_first(void *context, uint64_t offset, uint64_t length)
 {
-	const struct make_file *file = context;
+	const struct book_file_file *file = context;
 
-	return make_ask_kernel(file, file->fd, offset, length);
+	return book_file_ask_kernel(file, file->fd, offset, length);
 }
 
 /*
@@ -213,16 +217,17 @@ static int make_reserve_first(void *context, uint64_t offset, uint64_t length)
  * quota may be used up. The memory is reserved before mapping, because the module discards only
  * books that were never mapped.
  */
-static int make_kernel_fd(struct make_file *file, struct limits *limits)
+static int book_file_kernel_fd(struct book_file_file *file, struct limits *limits)
 {
 	/* The writer does not count what is below the pool as room, but the kernel does. */
 	uint64_t room = bits_min(limits->room + BOOK_POOL_OFFSET, limits->size);
 	int r;
 
-	file->fd = kernel_is_there() ? kernel_book(limits->size, &room, &file->kernel_id) : -ENOENT;
+	file->fd = kernel_book_is_there() ? kernel_book_make(limits->size, &room, &file->kernel_id)
+					  : -ENOENT;
 	if (file->fd < 0)
 		return file->fd;
-	r = writer_reserve_first(make_reserve_first, file);
+	r = writer_reserve_first(book_file_reserve_first, file);
 	if (r < 0) {
 		(void)close(file->fd); /* nothing is in it */
 		return r;
@@ -232,18 +237,18 @@ static int make_kernel_fd(struct make_file *file, struct limits *limits)
 }
 
 /* The kernel module's book if it grants one, else a memfd. */
-static int make_fd(struct make_file *file, struct limits *limits)
+static int book_file_fd(struct book_file_file *file, struct limits *limits)
 {
-	int fd = make_kernel_fd(file, limits);
+	int fd = book_file_kernel_fd(file, limits);
 
 	if (fd >= 0)
 		return fd;
 	file->kernel_id = 0;
-	return make_memfd(limits->size);
+	return book_file_memfd(limits->size);
 }
 
 /* Without access, and unlocked even if the application has locked its future memory. */
-static void *make_map(int fd, uint64_t size)
+static void *book_file_map(int fd, uint64_t size)
 {
 	void *base = mmap(NULL, size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 
@@ -259,14 +264,14 @@ static void *make_map(int fd, uint64_t size)
 }
 
 /* Creates file and mapping as large as possible, and seals them. */
-static int make_open(struct make_file *file, struct limits *limits)
+static int book_file_open(struct book_file_file *file, struct limits *limits)
 {
-	*file = (struct make_file){.page = (uint64_t)sysconf(_SC_PAGESIZE), .is_new = true};
+	*file = (struct book_file_file){.page = (uint64_t)sysconf(_SC_PAGESIZE), .is_new = true};
 	for (;;) {
-		file->fd = make_fd(file, limits);
+		file->fd = book_file_fd(file, limits);
 		if (file->fd < 0)
 			return file->fd;
-		file->base = make_map(file->fd, limits->size);
+		file->base = book_file_map(file->fd, limits->size);
 		if (file->base)
 			break;
 		(void)close(file->fd); /* empty */
@@ -278,11 +283,11 @@ static int make_open(struct make_file *file, struct limits *limits)
 	limits->room = bits_min(limits->room, limits->size);
 	file->fd = descriptor_move_high(file->fd);
 	if (file->kernel_id) {
-		make_need_fd(file);
+		book_file_need_fd(file);
 		return 0;
 	}
 	/* Readers reject unsealed books. */
-	if (fcntl(file->fd, F_ADD_SEALS, MAKE_SEALS) < 0) {
+	if (fcntl(file->fd, F_ADD_SEALS, BOOK_FILE_SEALS) < 0) {
 		int r = -errno;
 
 		(void)munmap(file->base, file->size);
@@ -292,7 +297,7 @@ static int make_open(struct make_file *file, struct limits *limits)
 	return 0;
 }
 
-struct writer *make_book(void)
+struct writer *book_file_make(void)
 {
 	/* Not on the stack: the first event may happen on a signal handler's small one. */
 	static struct writer_identity identity;
@@ -303,25 +308,25 @@ struct writer *make_book(void)
 	if (limits_read(&limits) < 0)
 		return NULL;
 	identity_read(&identity, cmdline); /* first, while there is a descriptor to read with */
-	if (make_open(&make_file, &limits) < 0)
+	if (book_file_open(&book_file_file, &limits) < 0)
 		return NULL;
-	if (make_file.kernel_id)
+	if (book_file_file.kernel_id)
 		identity.source = BOOK_SOURCE_KERNEL;
 	if (writer_new(&writer, &(struct writer_config){
-					.base = make_file.base,
+					.base = book_file_file.base,
 					.size = limits.size,
 					.room = limits.room,
 					.ring_events = limits.ring_events,
 					.clock = book_clock_choose(),
-					.reserve = make_reserve,
-					.context = &make_file,
+					.reserve = book_file_reserve,
+					.context = &book_file_file,
 					.identity = &identity,
 				}) < 0) {
-		(void)munmap(make_file.base, limits.size);
-		(void)close(make_file.fd);
+		(void)munmap(book_file_file.base, limits.size);
+		(void)close(book_file_file.fd);
 		return NULL;
 	}
-	make_file.is_new = false;
-	offer_book(make_file.fd, (int)identity.pid);
+	book_file_file.is_new = false;
+	offer_book(book_file_file.fd, (int)identity.pid);
 	return writer;
 }

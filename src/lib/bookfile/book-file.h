@@ -9,4 +9,4 @@
 struct writer;
 
 /* NULL if there can be none; the process then continues untracked. */
-struct writer *make_book(void);
+struct writer *book_file_make(void);

@@ -23,24 +23,24 @@
 #include "base/unit.h"
 #include "lib/testing/testing-observer.h"
 
-#define KERNEL_FAKE "played-book"
+#define KERNEL_BOOK_FAKE "played-book"
 
-static int kernel_reserves_left; /* granted before ENOMEM */
-static uint32_t kernel_books, kernel_reserves;
+static int kernel_book_reserves_left; /* granted before ENOMEM */
+static uint32_t kernel_book_books, kernel_book_reserves;
 
-static int kernel_play_book(struct ttmem_ioc_book *args)
+static int kernel_book_play_book(struct ttmem_ioc_book *args)
 {
-	args->fd = memfd_create(KERNEL_FAKE, MFD_CLOEXEC);
+	args->fd = memfd_create(KERNEL_BOOK_FAKE, MFD_CLOEXEC);
 	assert(args->fd >= 0 && ftruncate(args->fd, (off_t)args->size) == 0);
-	args->id = ++kernel_books;
+	args->id = ++kernel_book_books;
 	return 0;
 }
 
-static int kernel_play_reserve(const struct ttmem_ioc_reserve *args)
+static int kernel_book_play_reserve(const struct ttmem_ioc_reserve *args)
 {
 	assert(args->offset % 4096 == 0 && args->length % 4096 == 0 && args->length > 0);
-	kernel_reserves++;
-	if (kernel_reserves_left-- > 0)
+	kernel_book_reserves++;
+	if (kernel_book_reserves_left-- > 0)
 		return 0;
 	errno = ENOMEM;
 	return -1;
@@ -56,9 +56,9 @@ int ioctl(int fd, unsigned long request, ...)
 	args = va_arg(list, void *);
 	va_end(list);
 	if (request == TTMEM_IOC_BOOK)
-		return kernel_play_book(args);
+		return kernel_book_play_book(args);
 	if (request == TTMEM_IOC_RESERVE)
-		return kernel_play_reserve(args);
+		return kernel_book_play_reserve(args);
 	return (int)syscall(SYS_ioctl, fd, request, args);
 }
 
@@ -77,7 +77,7 @@ int open(const char *path, int flags, ...)
 }
 
 /* Whether the played book is still mapped, or open. */
-static bool kernel_has_played(void)
+static bool kernel_book_has_played(void)
 {
 	char line[512];
 	bool found = false;
@@ -85,58 +85,58 @@ static bool kernel_has_played(void)
 
 	assert(file);
 	while (fgets(line, sizeof(line), file))
-		found = found || strstr(line, KERNEL_FAKE);
+		found = found || strstr(line, KERNEL_BOOK_FAKE);
 	fclose(file);
 	for (int fd = 0; fd < 1024; fd++) {
 		char path[32], link[64] = "";
 
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		found = found ||
-			(readlink(path, link, sizeof(link) - 1) > 0 && strstr(link, KERNEL_FAKE));
+		found = found || (readlink(path, link, sizeof(link) - 1) > 0 &&
+				  strstr(link, KERNEL_BOOK_FAKE));
 	}
 	return found;
 }
 
 /* Nothing turns tracking on but the module. */
-static void kernel_begin(int reserves)
+static void kernel_book_begin(int reserves)
 {
 	assert(unsetenv("TTMEM") == 0);                 /* NOLINT(concurrency-mt-unsafe) */
 	assert(setenv("TTMEM_SOCKET", "none", 1) == 0); /* NOLINT(concurrency-mt-unsafe) */
 	unit_expect_fds(1);
-	kernel_reserves_left = reserves;
+	kernel_book_reserves_left = reserves;
 	ttmem_alloc(0, TTMEM_DRAM, 0x1000, 100, "held");
-	assert(kernel_books == 1);
+	assert(kernel_book_books == 1);
 }
 
 /* A process whose user's quota is used up is still tracked, and leaves nothing in the kernel. */
-static void kernel_check_memfd(void)
+static void kernel_book_check_memfd(void)
 {
-	struct witness w;
+	struct observer w;
 
-	assert(!kernel_has_played());
-	assert(witness_count(getpid()) == 1 && witness_open(&w, getpid()));
-	assert(witness_header(&w)->source == BOOK_SOURCE_LIBRARY);
-	assert(witness_hot(&w, 0, TTMEM_DRAM).bytes == 100);
-	assert(witness_inexact(&w, 0) == 0);
-	witness_close(&w);
+	assert(!kernel_book_has_played());
+	assert(observer_count(getpid()) == 1 && observer_open(&w, getpid()));
+	assert(observer_header(&w)->source == BOOK_SOURCE_LIBRARY);
+	assert(observer_hot(&w, 0, TTMEM_DRAM).bytes == 100);
+	assert(observer_inexact(&w, 0) == 0);
+	observer_close(&w);
 }
 
 UNIT(no_memory_for_the_first_page)
 {
-	kernel_begin(0);
-	assert(kernel_reserves == 1);
-	kernel_check_memfd();
+	kernel_book_begin(0);
+	assert(kernel_book_reserves == 1);
+	kernel_book_check_memfd();
 }
 
 UNIT(no_memory_for_the_second_part)
 {
-	kernel_begin(1);
-	assert(kernel_reserves == 2);
-	kernel_check_memfd();
+	kernel_book_begin(1);
+	assert(kernel_book_reserves == 2);
+	kernel_book_check_memfd();
 }
 
 UNIT(the_kernels_book)
 {
-	kernel_begin(1000);
-	assert(kernel_has_played() && witness_count(getpid()) == 0);
+	kernel_book_begin(1000);
+	assert(kernel_book_has_played() && observer_count(getpid()) == 0);
 }

@@ -14,17 +14,17 @@
 #include <uapi/ttmem.h>
 
 /* Whatever file is there, opening it must not block or make it our controlling terminal. */
-static int kernel_open(void)
+static int kernel_book_open(void)
 {
 	int fd = open(TTMEM_NODE, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	return fd < 0 ? -errno : fd;
 }
 
-bool kernel_is_there(void)
+bool kernel_book_is_there(void)
 {
 	const char *text = secure_getenv("TTMEM_KERNEL");
-	int fd = text && strcmp(text, "0") == 0 ? -ENOENT : kernel_open();
+	int fd = text && strcmp(text, "0") == 0 ? -ENOENT : kernel_book_open();
 
 	if (fd < 0)
 		return false;
@@ -33,9 +33,9 @@ bool kernel_is_there(void)
 }
 
 /* Opens the node for a single ioctl. */
-static int kernel_ask(unsigned long command, void *args)
+static int kernel_book_ask(unsigned long command, void *args)
 {
-	int node = kernel_open();
+	int node = kernel_book_open();
 	int r;
 
 	if (node < 0)
@@ -45,10 +45,10 @@ static int kernel_ask(unsigned long command, void *args)
 	return r;
 }
 
-int kernel_book(uint64_t size, uint64_t *room, uint64_t *ret_id)
+int kernel_book_make(uint64_t size, uint64_t *room, uint64_t *ret_id)
 {
 	struct ttmem_ioc_book args = {.argsz = sizeof(args), .size = size, .room = *room};
-	int r = kernel_ask(TTMEM_IOC_BOOK, &args);
+	int r = kernel_book_ask(TTMEM_IOC_BOOK, &args);
 
 	if (r < 0)
 		return r;
@@ -57,15 +57,15 @@ int kernel_book(uint64_t size, uint64_t *room, uint64_t *ret_id)
 	return args.fd;
 }
 
-int kernel_attach(uint64_t id)
+int kernel_book_attach(uint64_t id)
 {
 	struct ttmem_ioc_attach args = {.argsz = sizeof(args), .id = id};
-	int r = kernel_ask(TTMEM_IOC_ATTACH, &args);
+	int r = kernel_book_ask(TTMEM_IOC_ATTACH, &args);
 
 	return r < 0 ? r : args.fd;
 }
 
-int kernel_reserve(int fd, uint64_t offset, uint64_t length)
+int kernel_book_reserve(int fd, uint64_t offset, uint64_t length)
 {
 	struct ttmem_ioc_reserve args = {.argsz = sizeof(args), .offset = offset, .length = length};
 

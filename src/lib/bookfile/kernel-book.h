@@ -11,13 +11,13 @@
 #include <stdint.h>
 
 /* Whether the node can be opened, and TTMEM_KERNEL does not say 0. */
-bool kernel_is_there(void);
+bool kernel_book_is_there(void);
 
 /* A book's descriptor, or a negative errno. @room: in: wanted; out: granted. */
-int kernel_book(uint64_t size, uint64_t *room, uint64_t *ret_id);
+int kernel_book_make(uint64_t size, uint64_t *room, uint64_t *ret_id);
 
 /* Another descriptor of our own book, for when the first one is lost. */
-int kernel_attach(uint64_t id);
+int kernel_book_attach(uint64_t id);
 
 /* Reserves memory for whole pages of the book. 0 or a negative errno. */
-int kernel_reserve(int fd, uint64_t offset, uint64_t length);
+int kernel_book_reserve(int fd, uint64_t offset, uint64_t length);

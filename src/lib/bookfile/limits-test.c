@@ -78,18 +78,18 @@ static void limits_use(bool must_fit)
 {
 	struct book_cold cold;
 	struct book_hot hot;
-	struct witness w;
+	struct observer w;
 
 	for (uint64_t i = 0; i < LIMITS_MANY; i++)
 		ttmem_alloc(0, TTMEM_DRAM, i * 32, 1, i % 100 ? NULL : "name");
 	ttmem_alloc(0, TTMEM_L1, 1, 1, NULL);
 	for (uint64_t i = 0; i < LIMITS_MANY; i++)
 		ttmem_free(0, TTMEM_DRAM, i * 32);
-	if (!witness_open(&w, getpid())) {
+	if (!observer_open(&w, getpid())) {
 		assert(!must_fit && ttmem_enabled() == 0);
 		return;
 	}
-	hot = witness_hot(&w, 0, TTMEM_DRAM);
+	hot = observer_hot(&w, 0, TTMEM_DRAM);
 	cold = w.view.cold[TTMEM_DRAM];
 	assert(hot.allocs == LIMITS_MANY && hot.frees == LIMITS_MANY && w.view.adds_up);
 	if (w.view.inexact) {
@@ -99,8 +99,8 @@ static void limits_use(bool must_fit)
 		assert(cold.overflow_frees == 0 && w.view.live == 1);
 	}
 	assert(cold.unknown_frees == 0 && cold.double_frees == 0);
-	assert(witness_header(&w)->reserved_bytes <= witness_header(&w)->room + 64 * BOOK_PAGE);
-	witness_close(&w);
+	assert(observer_header(&w)->reserved_bytes <= observer_header(&w)->room + 64 * BOOK_PAGE);
+	observer_close(&w);
 }
 
 static void limits_under(int resource, uint64_t limit, bool must_fit)
@@ -115,12 +115,12 @@ static void limits_under(int resource, uint64_t limit, bool must_fit)
 		limits_use(must_fit);
 		_exit(0);
 	}
-	witness_wait(child);
+	observer_wait(child);
 }
 
 UNIT(file_size)
 {
-	witness_track();
+	observer_track();
 	unit_expect_fds(0);
 	limits_under(RLIMIT_FSIZE, 0, false);
 	limits_under(RLIMIT_FSIZE, LIMITS_MIB, false);
@@ -133,9 +133,9 @@ UNIT(file_size)
 
 UNIT(address_space)
 {
-	if (WITNESS_ASAN || WITNESS_TSAN)
+	if (OBSERVER_ASAN || OBSERVER_TSAN)
 		unit_skip("sanitizers need address space without limit");
-	witness_track();
+	observer_track();
 	unit_expect_fds(0);
 	limits_under(RLIMIT_AS, 64 * LIMITS_MIB, false);
 	limits_under(RLIMIT_AS, 256 * LIMITS_MIB, true);
@@ -147,7 +147,7 @@ UNIT(room)
 {
 	static const char *const rooms[] = {"1", "100k", "400k", "1M", "4M", "8M", "64M"};
 
-	witness_track();
+	observer_track();
 	unit_expect_fds(0);
 	for (uint32_t i = 0; i < ARRAY_SIZE(rooms); i++) {
 		pid_t child;
@@ -156,7 +156,7 @@ UNIT(room)
 		child = fork();
 		assert(child >= 0);
 		if (child == 0) {
-			struct witness w;
+			struct observer w;
 
 			if (i > 0) {
 				limits_use(i + 1 == ARRAY_SIZE(rooms));
@@ -164,11 +164,11 @@ UNIT(room)
 			}
 			/* Not even one device fits: no shard, and the event is counted as lost. */
 			ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
-			assert(witness_open(&w, getpid()));
-			assert(witness_header(&w)->rejected.room == 1);
-			_exit(witness_look(&w, 0, VIEW_LIVING) ? 1 : 0);
+			assert(observer_open(&w, getpid()));
+			assert(observer_header(&w)->rejected.room == 1);
+			_exit(observer_look(&w, 0, VIEW_LIVING) ? 1 : 0);
 		}
-		witness_wait(child);
+		observer_wait(child);
 	}
 }
 
@@ -176,24 +176,24 @@ UNIT(room)
 UNIT(room_for_some_devices)
 {
 	uint32_t found = 0;
-	struct witness w;
+	struct observer w;
 
-	witness_track();
+	observer_track();
 	assert(setenv("TTMEM_ROOM", "4M", 1) == 0);
 	for (uint32_t round = 0; round < 3; round++) {
 		for (uint32_t device = 0; device < 1024; device++)
 			ttmem_alloc(device, TTMEM_DRAM, round, 1, NULL);
 	}
-	assert(witness_open(&w, getpid()));
+	assert(observer_open(&w, getpid()));
 	for (uint32_t device = 0; device < 1024; device++) {
-		if (!witness_look(&w, device, VIEW_LIVING))
+		if (!observer_look(&w, device, VIEW_LIVING))
 			continue;
 		found++;
 		assert(w.view.hot[TTMEM_DRAM].allocs == 3);
 	}
 	assert(found >= 4 && found < 1024);
-	assert(witness_header(&w)->rejected.room == 3 * (uint64_t)(1024 - found));
-	witness_close(&w);
+	assert(observer_header(&w)->rejected.room == 3 * (uint64_t)(1024 - found));
+	observer_close(&w);
 }
 
 static uint64_t limits_status(const char *key)
@@ -239,9 +239,9 @@ static _Noreturn void limits_locked(enum limits_lock when, bool as_nobody)
 /* The mapping is gigabytes of holes, and stays so when memory is locked. */
 UNIT(locking_memory_does_not_fill_the_book)
 {
-	if (WITNESS_ASAN || WITNESS_TSAN)
+	if (OBSERVER_ASAN || OBSERVER_TSAN)
 		unit_skip("sanitizers map terabytes, which no lock should touch");
-	witness_track();
+	observer_track();
 	unit_expect_fds(0);
 	for (int when = LIMITS_LOCK_BEFORE; when <= LIMITS_LOCK_BOTH; when++) {
 		for (int as_nobody = 0; as_nobody <= 1; as_nobody++) {
@@ -265,7 +265,7 @@ UNIT(the_mapping_is_not_dumped_nor_inherited)
 	bool ours = false;
 	FILE *file;
 
-	witness_track();
+	observer_track();
 	ttmem_alloc(0, TTMEM_DRAM, 1, 1, "name");
 	file = fopen("/proc/self/smaps", "re");
 	assert(file);
@@ -293,13 +293,13 @@ UNIT(a_core_dump_does_not_contain_the_book)
 	int status;
 	int fd;
 
-	if (WITNESS_ASAN || WITNESS_TSAN)
+	if (OBSERVER_ASAN || OBSERVER_TSAN)
 		unit_skip("sanitizers turn core dumps off");
 	fd = open("/proc/sys/kernel/core_pattern", O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || read(fd, pattern, sizeof(pattern) - 1) <= 0 || strcmp(pattern, "core\n") != 0)
 		unit_skip("core dumps do not end up as a file called core");
 	close(fd);
-	witness_track();
+	observer_track();
 	unit_expect_fds(0);
 	child = fork();
 	assert(child >= 0);
@@ -360,7 +360,7 @@ static _Noreturn void limits_in_group(const char *folder, const char *bytes)
 {
 	const uint64_t each = testing_quick() ? 100000 : 1000000; /* for each of two devices */
 	struct ttmem_stats stats;
-	struct witness w;
+	struct observer w;
 
 	if (!limits_write(folder, "cgroup.procs", "0"))
 		_exit(77);
@@ -371,14 +371,14 @@ static _Noreturn void limits_in_group(const char *folder, const char *bytes)
 	assert(stats.bytes < each);
 	for (uint64_t i = 0; i < 2 * each; i++)
 		ttmem_free((uint32_t)i % 2, TTMEM_DRAM, i * 32);
-	assert(witness_open(&w, getpid()));
+	assert(observer_open(&w, getpid()));
 	for (uint32_t device = 0; device < 2; device++) {
-		assert(witness_hot(&w, device, TTMEM_DRAM).frees == each);
+		assert(observer_hot(&w, device, TTMEM_DRAM).frees == each);
 		assert(w.view.inexact == BOOK_INEXACT_LOW << TTMEM_DRAM && w.view.live == 0);
 		assert(w.view.cold[TTMEM_DRAM].overflow_frees == each - stats.bytes || device);
 	}
-	assert(witness_header(&w)->room == strtoull(bytes, NULL, 10) / 8);
-	assert(witness_header(&w)->reserved_bytes <= witness_header(&w)->room + 64 * BOOK_PAGE);
+	assert(observer_header(&w)->room == strtoull(bytes, NULL, 10) / 8);
+	assert(observer_header(&w)->reserved_bytes <= observer_header(&w)->room + 64 * BOOK_PAGE);
 	_exit(0);
 }
 
@@ -390,11 +390,11 @@ UNIT(a_memory_group_limit_does_not_kill)
 	pid_t child;
 	int status;
 
-	if (WITNESS_ASAN || WITNESS_TSAN)
+	if (OBSERVER_ASAN || OBSERVER_TSAN)
 		unit_skip("sanitizers need more memory than that");
 	if (!limits_make_group(folder, sizeof(folder), bytes))
 		unit_skip("no memory control group can be made here");
-	witness_track();
+	observer_track();
 	unit_expect_fds(0);
 	child = fork();
 	assert(child >= 0);

@@ -25,22 +25,22 @@
 #include "lib/testing/testing-observer.h"
 #include "wire/offer.h"
 
-#define OFFER_LIMIT_MS 120000
+#define OFFER_BOOK_LIMIT_MS 120000
 
 /* What one message delivered. */
-struct offer_taken {
+struct offer_book_taken {
 	int connection;
 	int book;
 	int pid_fd;
 	struct ucred sender;
 };
 
-static void offer_path(char path[108], const char *name)
+static void offer_book_path(char path[108], const char *name)
 {
 	assert(snprintf(path, 108, "%s/%s", unit_dir(), name) < 108);
 }
 
-static int offer_socket(const char *path, int backlog)
+static int offer_book_socket(const char *path, int backlog)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -57,31 +57,31 @@ static int offer_socket(const char *path, int backlog)
 	return fd;
 }
 
-static int offer_listen(const char *name)
+static int offer_book_listen(const char *name)
 {
 	char path[108];
 
-	offer_path(path, name);
-	return offer_socket(path, 16);
+	offer_book_path(path, name);
+	return offer_book_socket(path, 16);
 }
 
-static bool offer_comes(int fd, int milliseconds)
+static bool offer_book_comes(int fd, int milliseconds)
 {
 	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
 
 	return poll(&poll_fd, 1, milliseconds) == 1;
 }
 
-static struct offer_taken offer_take(int listener)
+static struct offer_book_taken offer_book_take(int listener)
 {
-	struct offer_taken taken = {.book = -1, .pid_fd = -1};
+	struct offer_book_taken taken = {.book = -1, .pid_fd = -1};
 	struct fd_pass got = FD_PASS_WANT(OFFER_FDS);
 	struct offer offer;
 	socklen_t size = sizeof(taken.sender);
 
-	assert(offer_comes(listener, OFFER_LIMIT_MS));
+	assert(offer_book_comes(listener, OFFER_BOOK_LIMIT_MS));
 	taken.connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	assert(taken.connection >= 0 && offer_comes(taken.connection, OFFER_LIMIT_MS));
+	assert(taken.connection >= 0 && offer_book_comes(taken.connection, OFFER_BOOK_LIMIT_MS));
 	assert(fd_pass_receive(taken.connection, &offer, sizeof(offer), &got, 0) == sizeof(offer));
 	assert(offer.magic == OFFER_MAGIC && offer.version == OFFER_VERSION);
 	assert(offer.size == sizeof(offer) && offer.reserved == 0);
@@ -92,7 +92,7 @@ static struct offer_taken offer_take(int listener)
 	return taken;
 }
 
-static void offer_drop(const struct offer_taken *taken)
+static void offer_book_drop(const struct offer_book_taken *taken)
 {
 	close(taken->connection);
 	close(taken->book);
@@ -101,7 +101,7 @@ static void offer_drop(const struct offer_taken *taken)
 }
 
 /* The process of a pidfd; -1 once it has been reaped. */
-static int offer_pid_of(int pid_fd)
+static int offer_book_pid_of(int pid_fd)
 {
 	char path[64], line[128];
 	int pid = 0;
@@ -117,20 +117,20 @@ static int offer_pid_of(int pid_fd)
 }
 
 /* Checks that the received book is @pid's and has @bytes. */
-static void offer_check(const struct offer_taken *taken, pid_t pid, uint64_t bytes)
+static void offer_book_check(const struct offer_book_taken *taken, pid_t pid, uint64_t bytes)
 {
-	struct witness w;
+	struct observer w;
 
 	assert(taken->sender.pid == pid && taken->sender.uid == getuid());
-	witness_open_fd(&w, taken->book);
-	assert(witness_header(&w)->pid == (uint32_t)pid);
-	assert(witness_look(&w, 0, VIEW_DEAD) && w.view.hot[TTMEM_DRAM].bytes == bytes);
-	witness_close(&w);
+	observer_open_fd(&w, taken->book);
+	assert(observer_header(&w)->pid == (uint32_t)pid);
+	assert(observer_look(&w, 0, VIEW_DEAD) && w.view.hot[TTMEM_DRAM].bytes == bytes);
+	observer_close(&w);
 }
 
-static void offer_track(const char *list)
+static void offer_book_track(const char *list)
 {
-	witness_track();
+	observer_track();
 	unit_expect_fds(0);
 	assert(setenv("TTMEM_OFFER", list, 1) == 0);
 }
@@ -138,13 +138,13 @@ static void offer_track(const char *list)
 UNIT(book_and_pidfd)
 {
 	char path[108];
-	struct offer_taken taken;
-	int listener = offer_listen("a");
+	struct offer_book_taken taken;
+	int listener = offer_book_listen("a");
 	int go[2];
 	pid_t child;
 
-	offer_path(path, "a");
-	offer_track(path);
+	offer_book_path(path, "a");
+	offer_book_track(path);
 	assert(pipe2(go, O_CLOEXEC) == 0);
 	child = fork();
 	assert(child >= 0);
@@ -154,18 +154,19 @@ UNIT(book_and_pidfd)
 		ttmem_alloc(0, TTMEM_DRAM, 1, 42, "offered");
 		_exit(read(go[0], &byte, 1) == 1 ? 0 : 1);
 	}
-	taken = offer_take(listener);
-	assert(offer_pid_of(taken.pid_fd) == child);
-	assert(!offer_comes(taken.pid_fd, 0)); /* alive */
-	assert(!offer_comes(taken.connection, 0));
+	taken = offer_book_take(listener);
+	assert(offer_book_pid_of(taken.pid_fd) == child);
+	assert(!offer_book_comes(taken.pid_fd, 0)); /* alive */
+	assert(!offer_book_comes(taken.connection, 0));
 	assert(write(go[1], "", 1) == 1);
-	assert(offer_comes(taken.pid_fd, OFFER_LIMIT_MS)); /* dead, and the connection is closed */
-	assert(offer_comes(taken.connection, OFFER_LIMIT_MS));
-	witness_wait(child);
-	offer_check(&taken, child, 42);
+	assert(offer_book_comes(taken.pid_fd,
+				OFFER_BOOK_LIMIT_MS)); /* dead, and the connection is closed */
+	assert(offer_book_comes(taken.connection, OFFER_BOOK_LIMIT_MS));
+	observer_wait(child);
+	offer_book_check(&taken, child, 42);
 	/* Only once: nothing else arrives. */
-	assert(!offer_comes(listener, 0));
-	offer_drop(&taken);
+	assert(!offer_book_comes(listener, 0));
+	offer_book_drop(&taken);
 	close(listener);
 	close(go[0]);
 	close(go[1]);
@@ -174,13 +175,13 @@ UNIT(book_and_pidfd)
 /* The book was offered before the first event returned, so a kill right after it loses nothing. */
 UNIT(killed_at_once)
 {
-	int listener = offer_listen("a");
+	int listener = offer_book_listen("a");
 	char path[108];
 
-	offer_path(path, "a");
-	offer_track(path);
+	offer_book_path(path, "a");
+	offer_book_track(path);
 	for (int i = 0; i < (testing_quick() ? 10 : 50); i++) {
-		struct offer_taken taken;
+		struct offer_book_taken taken;
 		pid_t child = fork();
 
 		assert(child >= 0);
@@ -189,9 +190,9 @@ UNIT(killed_at_once)
 			kill(getpid(), SIGKILL);
 		}
 		assert(waitpid(child, NULL, 0) == child);
-		taken = offer_take(listener);
-		offer_check(&taken, child, (uint64_t)i + 1);
-		offer_drop(&taken);
+		taken = offer_book_take(listener);
+		offer_book_check(&taken, child, (uint64_t)i + 1);
+		offer_book_drop(&taken);
 	}
 	close(listener);
 }
@@ -206,32 +207,32 @@ UNIT(four_sockets_are_offered_the_book)
 
 	for (int i = 0; i < 5; i++) {
 		snprintf(list, sizeof(list), "socket %d", i);
-		offer_path(path[i], list);
+		offer_book_path(path[i], list);
 	}
-	listener[0] = offer_socket(path[0], 16);
+	listener[0] = offer_book_socket(path[0], 16);
 	listener[1] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0); /* not bound */
-	listener[2] = offer_socket(path[2], 0);
-	filler = offer_socket(path[2], -1);
-	listener[3] = offer_socket(path[3], 16);
-	listener[4] = offer_socket(path[4], 16);
+	listener[2] = offer_book_socket(path[2], 0);
+	filler = offer_book_socket(path[2], -1);
+	listener[3] = offer_book_socket(path[3], 16);
+	listener[4] = offer_book_socket(path[4], 16);
 	snprintf(list, sizeof(list), "%s:%s:%s:%s:%s", path[0], path[1], path[2], path[3], path[4]);
-	offer_track(list);
-	start = witness_now();
+	offer_book_track(list);
+	start = observer_now();
 	child = fork();
 	assert(child >= 0);
 	if (child == 0) {
 		ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
 		_exit(ttmem_enabled() == 1 ? 0 : 1);
 	}
-	witness_wait(child);
-	assert(witness_now() - start < 3); /* typically 0.1 */
+	observer_wait(child);
+	assert(observer_now() - start < 3); /* typically 0.1 */
 	for (int i = 0; i < 5; i += 3) {
-		struct offer_taken taken = offer_take(listener[i]);
+		struct offer_book_taken taken = offer_book_take(listener[i]);
 
-		offer_check(&taken, child, 1);
-		offer_drop(&taken);
+		offer_book_check(&taken, child, 1);
+		offer_book_drop(&taken);
 	}
-	assert(!offer_comes(listener[4], 0));
+	assert(!offer_book_comes(listener[4], 0));
 	close(filler);
 	for (int i = 0; i < 5; i++)
 		close(listener[i]);
@@ -240,15 +241,15 @@ UNIT(four_sockets_are_offered_the_book)
 /* A full queue that empties soon: the sender waits and gets through. */
 UNIT(a_full_queue_is_retried)
 {
-	struct offer_taken taken;
+	struct offer_book_taken taken;
 	int listener, filler, waiting;
 	char path[108];
 	pid_t child;
 
-	offer_path(path, "a");
-	listener = offer_socket(path, 0);
-	filler = offer_socket(path, -1);
-	offer_track(path);
+	offer_book_path(path, "a");
+	listener = offer_book_socket(path, 0);
+	filler = offer_book_socket(path, -1);
+	offer_book_track(path);
 	child = fork();
 	assert(child >= 0);
 	if (child == 0) {
@@ -258,18 +259,18 @@ UNIT(a_full_queue_is_retried)
 	usleep(20000);
 	waiting = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	assert(waiting >= 0);
-	witness_wait(child);
-	if (!offer_comes(listener, 100))
+	observer_wait(child);
+	if (!offer_book_comes(listener, 100))
 		unit_skip("the machine was too busy to be in time");
-	taken = offer_take(listener);
-	offer_check(&taken, child, 1);
-	offer_drop(&taken);
+	taken = offer_book_take(listener);
+	offer_book_check(&taken, child, 1);
+	offer_book_drop(&taken);
 	close(waiting);
 	close(filler);
 	close(listener);
 }
 
-static void *offer_slam(void *context)
+static void *offer_book_slam(void *context)
 {
 	const int *listener = context;
 
@@ -285,13 +286,13 @@ static void *offer_slam(void *context)
 /* A listener that hangs up at once must not cause SIGPIPE, which kills by default. */
 UNIT(a_listener_that_hangs_up_raises_no_signal)
 {
-	int listener = offer_listen("a");
+	int listener = offer_book_listen("a");
 	pthread_t thread;
 	char path[108];
 
-	offer_path(path, "a");
-	offer_track(path);
-	assert(pthread_create(&thread, NULL, offer_slam, &listener) == 0);
+	offer_book_path(path, "a");
+	offer_book_track(path);
+	assert(pthread_create(&thread, NULL, offer_book_slam, &listener) == 0);
 	for (int i = 0; i < (testing_quick() ? 25 : 200); i++) {
 		pid_t child = fork();
 
@@ -300,7 +301,7 @@ UNIT(a_listener_that_hangs_up_raises_no_signal)
 			ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
 			_exit(0);
 		}
-		witness_wait(child);
+		observer_wait(child);
 	}
 	assert(shutdown(listener, SHUT_RDWR) == 0);
 	assert(pthread_join(thread, NULL) == 0);
@@ -310,37 +311,37 @@ UNIT(a_listener_that_hangs_up_raises_no_signal)
 /* Malformed lists, and impossible paths. */
 UNIT(malformed_socket_lists_are_ignored)
 {
-	int listener = offer_listen("a");
+	int listener = offer_book_listen("a");
 	char long_path[400], list[600], path[108];
 	const char *lists[] = {"", ":", "::::::", "/", "relative", "/dev/null", list};
-	struct offer_taken taken;
+	struct offer_book_taken taken;
 	pid_t child = 0;
 
 	memset(long_path, 'x', sizeof(long_path) - 1);
 	long_path[sizeof(long_path) - 1] = '\0';
-	offer_path(path, "a");
+	offer_book_path(path, "a");
 	snprintf(list, sizeof(list), ":%s:/nowhere/at/all:%s", long_path, path);
 	for (uint32_t i = 0; i < ARRAY_SIZE(lists); i++) {
-		offer_track(lists[i]);
+		offer_book_track(lists[i]);
 		child = fork();
 		assert(child >= 0);
 		if (child == 0) {
 			ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
 			_exit(ttmem_enabled() == 1 ? 0 : 1);
 		}
-		witness_wait(child);
+		observer_wait(child);
 	}
 	/* In the last one the fourth entry is a real socket. */
-	taken = offer_take(listener);
-	offer_check(&taken, child, 1);
-	offer_drop(&taken);
+	taken = offer_book_take(listener);
+	offer_book_check(&taken, child, 1);
+	offer_book_drop(&taken);
 	close(listener);
 }
 
 /* The daemon's socket: named explicitly, at its default path, or disabled. */
-static bool offer_reaches(int listener)
+static bool offer_book_reaches(int listener)
 {
-	struct offer_taken taken;
+	struct offer_book_taken taken;
 	pid_t child = fork();
 
 	assert(child >= 0);
@@ -348,12 +349,12 @@ static bool offer_reaches(int listener)
 		ttmem_alloc(0, TTMEM_DRAM, 1, 1, NULL);
 		_exit(ttmem_enabled() == 1 ? 0 : 1);
 	}
-	witness_wait(child);
-	if (!offer_comes(listener, 0))
+	observer_wait(child);
+	if (!offer_book_comes(listener, 0))
 		return false;
-	taken = offer_take(listener);
-	offer_check(&taken, child, 1);
-	offer_drop(&taken);
+	taken = offer_book_take(listener);
+	offer_book_check(&taken, child, 1);
+	offer_book_drop(&taken);
 	return true;
 }
 
@@ -364,25 +365,25 @@ UNIT(daemon_sockets)
 
 	if (access("/run/ttmem/ttmemd.sock", F_OK) == 0)
 		unit_skip("a daemon runs here");
-	witness_track();
+	observer_track();
 	unit_expect_fds(0);
-	offer_path(path, "ttmem");
+	offer_book_path(path, "ttmem");
 	assert(mkdir(path, 0700) == 0);
-	usual = offer_listen("ttmem/ttmemd.sock");
-	named = offer_listen("named");
-	assert(!offer_reaches(usual)); /* TTMEM_SOCKET=none */
-	offer_path(path, "named");
+	usual = offer_book_listen("ttmem/ttmemd.sock");
+	named = offer_book_listen("named");
+	assert(!offer_book_reaches(usual)); /* TTMEM_SOCKET=none */
+	offer_book_path(path, "named");
 	assert(setenv("TTMEM_SOCKET", path, 1) == 0);
-	assert(offer_reaches(named) && !offer_comes(usual, 0));
+	assert(offer_book_reaches(named) && !offer_book_comes(usual, 0));
 	assert(setenv("TTMEM_SOCKET", "/nowhere", 1) == 0);
-	assert(!offer_reaches(usual) && !offer_comes(named, 0));
+	assert(!offer_book_reaches(usual) && !offer_book_comes(named, 0));
 	assert(setenv("TTMEM_SOCKET", "", 1) == 0);
-	assert(offer_reaches(usual));
+	assert(offer_book_reaches(usual));
 	assert(unsetenv("TTMEM_SOCKET") == 0);
-	assert(offer_reaches(usual)); /* through XDG_RUNTIME_DIR, which the runner sets */
+	assert(offer_book_reaches(usual)); /* through XDG_RUNTIME_DIR, which the runner sets */
 	/* The process that started the program receives it first, then the daemon too. */
 	assert(setenv("TTMEM_OFFER", path, 1) == 0);
-	assert(offer_reaches(named) && offer_comes(usual, 0));
+	assert(offer_book_reaches(named) && offer_book_comes(usual, 0));
 	close(named);
 	close(usual);
 }
@@ -390,14 +391,14 @@ UNIT(daemon_sockets)
 /* A child that makes its own book closes its parent's connection. */
 UNIT(connection_ends_with_its_process)
 {
-	struct offer_taken parent, child;
-	int listener = offer_listen("a");
+	struct offer_book_taken parent, child;
+	int listener = offer_book_listen("a");
 	char path[108];
 	int go[2];
 	pid_t pid;
 
-	offer_path(path, "a");
-	offer_track(path);
+	offer_book_path(path, "a");
+	offer_book_track(path);
 	assert(pipe2(go, O_CLOEXEC) == 0);
 	pid = fork();
 	assert(pid >= 0);
@@ -414,16 +415,16 @@ UNIT(connection_ends_with_its_process)
 		}
 		_exit(read(done[0], &byte, 1) == 1 ? 0 : 1);
 	}
-	parent = offer_take(listener);
-	child = offer_take(listener);
+	parent = offer_book_take(listener);
+	child = offer_book_take(listener);
 	assert(parent.sender.pid == pid && child.sender.pid != pid);
-	assert(offer_comes(parent.connection, OFFER_LIMIT_MS));
-	assert(!offer_comes(child.connection, 0));
+	assert(offer_book_comes(parent.connection, OFFER_BOOK_LIMIT_MS));
+	assert(!offer_book_comes(child.connection, 0));
 	assert(write(go[1], "", 1) == 1);
-	assert(offer_comes(child.connection, OFFER_LIMIT_MS));
-	witness_wait(pid);
-	offer_drop(&parent);
-	offer_drop(&child);
+	assert(offer_book_comes(child.connection, OFFER_BOOK_LIMIT_MS));
+	observer_wait(pid);
+	offer_book_drop(&parent);
+	offer_book_drop(&child);
 	close(listener);
 	close(go[0]);
 	close(go[1]);
@@ -431,13 +432,13 @@ UNIT(connection_ends_with_its_process)
 
 UNIT(exec_ends_the_connection)
 {
-	struct offer_taken taken;
-	int listener = offer_listen("a");
+	struct offer_book_taken taken;
+	int listener = offer_book_listen("a");
 	char path[108];
 	pid_t child;
 
-	offer_path(path, "a");
-	offer_track(path);
+	offer_book_path(path, "a");
+	offer_book_track(path);
 	child = fork();
 	assert(child >= 0);
 	if (child == 0) {
@@ -445,16 +446,16 @@ UNIT(exec_ends_the_connection)
 		execlp("sleep", "sleep", "100", NULL);
 		_exit(1);
 	}
-	taken = offer_take(listener);
-	assert(offer_comes(taken.connection, OFFER_LIMIT_MS));
-	assert(!offer_comes(taken.pid_fd, 0)); /* the process continues */
+	taken = offer_book_take(listener);
+	assert(offer_book_comes(taken.connection, OFFER_BOOK_LIMIT_MS));
+	assert(!offer_book_comes(taken.pid_fd, 0)); /* the process continues */
 	assert(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
-	offer_drop(&taken);
+	offer_book_drop(&taken);
 	close(listener);
 }
 
 /* The application has closed our connection and has a socket of its own at that number. */
-static _Noreturn void offer_with_foreign_socket(void)
+static _Noreturn void offer_book_with_foreign_socket(void)
 {
 	int ours = -1, pair[2];
 	pid_t child;
@@ -475,38 +476,38 @@ static _Noreturn void offer_with_foreign_socket(void)
 		ttmem_alloc(0, TTMEM_DRAM, 1, 2, NULL);
 		_exit(write(ours, "x", 1) == 1 ? 0 : 1);
 	}
-	witness_wait(child);
+	observer_wait(child);
 	_exit(read(pair[1], &byte, 1) == 1 && byte == 'x' ? 0 : 1);
 }
 
 UNIT(foreign_socket_on_our_number)
 {
-	int listener = offer_listen("a");
+	int listener = offer_book_listen("a");
 	char path[108];
 	pid_t child;
 
-	offer_path(path, "a");
-	offer_track(path);
+	offer_book_path(path, "a");
+	offer_book_track(path);
 	child = fork();
 	assert(child >= 0);
 	if (child == 0) {
 		close(listener);
-		offer_with_foreign_socket();
+		offer_book_with_foreign_socket();
 	}
-	witness_wait(child);
+	observer_wait(child);
 	close(listener);
 }
 
 /* Without standard descriptors none of ours takes their numbers: printed text goes nowhere else. */
 UNIT(standard_descriptors_are_not_taken)
 {
-	int listener = offer_listen("a");
-	struct offer_taken taken;
+	int listener = offer_book_listen("a");
+	struct offer_book_taken taken;
 	char path[108];
 	pid_t child;
 
-	offer_path(path, "a");
-	offer_track(path);
+	offer_book_path(path, "a");
+	offer_book_track(path);
 	child = fork();
 	assert(child >= 0);
 	if (child == 0) {
@@ -516,9 +517,9 @@ UNIT(standard_descriptors_are_not_taken)
 		_exit(write(1, "secret", 6) < 0 && write(0, "secret", 6) < 0 && errno == EBADF ? 0
 											       : 1);
 	}
-	witness_wait(child);
-	taken = offer_take(listener);
-	offer_check(&taken, child, 1);
-	offer_drop(&taken);
+	observer_wait(child);
+	taken = offer_book_take(listener);
+	offer_book_check(&taken, child, 1);
+	offer_book_drop(&taken);
 	close(listener);
 }

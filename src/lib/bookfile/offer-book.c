@@ -22,11 +22,12 @@
 #include "lib/process/descriptor.h"
 #include "wire/offer.h"
 
-#define OFFER_PATIENCE_NS UINT64_C(100000000) /* `ttmem run` may be busy receiving other books */
-#define OFFER_PAUSE_NS UINT64_C(2000000)      /* the longest a sleep of 1 ms should take */
+#define OFFER_BOOK_PATIENCE_NS \
+	UINT64_C(100000000)                   /* `ttmem run` may be busy receiving other books */
+#define OFFER_BOOK_PAUSE_NS UINT64_C(2000000) /* the longest a sleep of 1 ms should take */
 
 /* What is offered. */
-struct offer_what {
+struct offer_book_what {
 	int book_fd;
 	int pid;
 	int pid_fd; /* -1 until a listener is found, and on kernels without pidfds */
@@ -36,17 +37,17 @@ struct offer_what {
  * Connections stay open: if one is closed while its process lives, the daemon knows of an exec. A
  * forked child closes its parent's connections, if the numbers still belong to them.
  */
-struct offer_connection {
+struct offer_book_connection {
 	ino_t ino;
 	int fd;
 	bool is_daemon;
 };
 
-static struct offer_connection offer_connections[OFFER_SOCKETS_MAX + 1];
-static uint32_t offer_connection_count;
-static uint64_t offer_told_ns; /* when the daemon was last notified; atomic */
+static struct offer_book_connection offer_book_connections[OFFER_SOCKETS_MAX + 1];
+static uint32_t offer_book_connection_count;
+static uint64_t offer_book_told_ns; /* when the daemon was last notified; atomic */
 
-static bool offer_is_ours(const struct offer_connection *connection)
+static bool offer_book_is_ours(const struct offer_book_connection *connection)
 {
 	struct stat st;
 
@@ -54,28 +55,28 @@ static bool offer_is_ours(const struct offer_connection *connection)
 	       st.st_ino == connection->ino;
 }
 
-static void offer_close_inherited(void)
+static void offer_book_close_inherited(void)
 {
-	for (uint32_t i = 0; i < offer_connection_count; i++) {
-		if (offer_is_ours(&offer_connections[i]))
-			(void)close(offer_connections[i].fd); /* a copy; the parent's stays */
+	for (uint32_t i = 0; i < offer_book_connection_count; i++) {
+		if (offer_book_is_ours(&offer_book_connections[i]))
+			(void)close(offer_book_connections[i].fd); /* a copy; the parent's stays */
 	}
-	offer_connection_count = 0;
-	offer_told_ns = 0;
+	offer_book_connection_count = 0;
+	offer_book_told_ns = 0;
 }
 
 /* A little pause, unless @deadline has come: then false. */
-static bool offer_wait(uint64_t deadline)
+static bool offer_book_wait(uint64_t deadline)
 {
 	static const struct timespec millisecond = {.tv_nsec = 1000000};
 
-	if (clock_ns(CLOCK_MONOTONIC) + OFFER_PAUSE_NS > deadline)
+	if (clock_ns(CLOCK_MONOTONIC) + OFFER_BOOK_PAUSE_NS > deadline)
 		return false;
 	(void)nanosleep(&millisecond, NULL); /* shortened by a signal: harmless */
 	return true;
 }
 
-static int offer_connect(const char *path, size_t length, uint64_t deadline)
+static int offer_book_connect(const char *path, size_t length, uint64_t deadline)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd;
@@ -89,7 +90,7 @@ static int offer_connect(const char *path, size_t length, uint64_t deadline)
 	while (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
 		int r = -errno;
 
-		if ((r != -EAGAIN && r != -EINTR) || !offer_wait(deadline)) {
+		if ((r != -EAGAIN && r != -EINTR) || !offer_book_wait(deadline)) {
 			(void)close(fd); /* never connected */
 			return r;
 		}
@@ -97,7 +98,7 @@ static int offer_connect(const char *path, size_t length, uint64_t deadline)
 	return fd;
 }
 
-static int offer_send(int socket_fd, const struct offer_what *what)
+static int offer_book_send(int socket_fd, const struct offer_book_what *what)
 {
 	const struct offer offer = {
 		.magic = OFFER_MAGIC, .version = OFFER_VERSION, .size = sizeof(offer)};
@@ -108,20 +109,22 @@ static int offer_send(int socket_fd, const struct offer_what *what)
 }
 
 /* ETOOMANYREFS: too many books of this user are in flight, which ends as they are received. */
-static bool offer_send_patiently(int socket_fd, const struct offer_what *what, uint64_t deadline)
+static bool offer_book_send_patiently(int socket_fd, const struct offer_book_what *what,
+				      uint64_t deadline)
 {
-	int r = offer_send(socket_fd, what);
+	int r = offer_book_send(socket_fd, what);
 
-	while ((r == -ETOOMANYREFS || r == -EAGAIN) && offer_wait(deadline))
-		r = offer_send(socket_fd, what);
+	while ((r == -ETOOMANYREFS || r == -EAGAIN) && offer_book_wait(deadline))
+		r = offer_book_send(socket_fd, what);
 	return r == 0;
 }
 
 /* True if it was received. @patience: nanoseconds to wait for a busy receiver. */
-static bool offer_to(const char *path, size_t length, uint64_t patience, struct offer_what *what)
+static bool offer_book_to(const char *path, size_t length, uint64_t patience,
+			  struct offer_book_what *what)
 {
 	uint64_t deadline = patience ? clock_ns(CLOCK_MONOTONIC) + patience : 0;
-	int fd = offer_connect(path, length, deadline);
+	int fd = offer_book_connect(path, length, deadline);
 	struct stat st;
 
 	if (fd < 0)
@@ -130,25 +133,27 @@ static bool offer_to(const char *path, size_t length, uint64_t patience, struct 
 		what->pid_fd = (int)syscall(SYS_pidfd_open, what->pid, 0);
 	fd = descriptor_move_high(fd);
 	/* At 1 or 2 the socket would receive what the application prints. */
-	if (fd <= STDERR_FILENO || !offer_send_patiently(fd, what, deadline) ||
+	if (fd <= STDERR_FILENO || !offer_book_send_patiently(fd, what, deadline) ||
 	    fstat(fd, &st) < 0) {
 		(void)close(fd); /* nobody listens */
 		return false;
 	}
-	if (offer_connection_count < sizeof(offer_connections) / sizeof(offer_connections[0]))
-		offer_connections[offer_connection_count++] = (struct offer_connection){
-			.fd = fd, .ino = st.st_ino, .is_daemon = patience == 0};
+	if (offer_book_connection_count <
+	    sizeof(offer_book_connections) / sizeof(offer_book_connections[0]))
+		offer_book_connections[offer_book_connection_count++] =
+			(struct offer_book_connection){
+				.fd = fd, .ino = st.st_ino, .is_daemon = patience == 0};
 	return true;
 }
 
-static void offer_to_listed(struct offer_what *what)
+static void offer_book_to_listed(struct offer_book_what *what)
 {
 	const char *list = secure_getenv("TTMEM_OFFER");
 
 	for (uint32_t i = 0; list && *list && i < OFFER_SOCKETS_MAX; i++) {
 		size_t length = strcspn(list, ":");
 
-		offer_to(list, length, OFFER_PATIENCE_NS, what);
+		offer_book_to(list, length, OFFER_BOOK_PATIENCE_NS, what);
 		list += length;
 		if (*list == ':')
 			list++;
@@ -156,12 +161,12 @@ static void offer_to_listed(struct offer_what *what)
 }
 
 /* Usually no daemon runs: one access() instead of a socket. */
-static bool offer_to_usual(const char *path, struct offer_what *what)
+static bool offer_book_to_usual(const char *path, struct offer_book_what *what)
 {
-	return access(path, F_OK) == 0 && offer_to(path, strlen(path), 0, what);
+	return access(path, F_OK) == 0 && offer_book_to(path, strlen(path), 0, what);
 }
 
-static void offer_to_daemon(struct offer_what *what)
+static void offer_book_to_daemon(struct offer_book_what *what)
 {
 	const char *chosen = secure_getenv("TTMEM_SOCKET");
 	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
@@ -170,28 +175,28 @@ static void offer_to_daemon(struct offer_what *what)
 
 	if (chosen && *chosen) {
 		if (strcmp(chosen, "none") != 0)
-			offer_to(chosen, strlen(chosen), 0, what);
+			offer_book_to(chosen, strlen(chosen), 0, what);
 		return;
 	}
-	if (offer_to_usual("/run/ttmem/ttmemd.sock", what) || !runtime)
+	if (offer_book_to_usual("/run/ttmem/ttmemd.sock", what) || !runtime)
 		return;
 	length = snprintf(path, sizeof(path), "%s/ttmem/ttmemd.sock", runtime);
 	if (length > 0 && (size_t)length < sizeof(path))
-		offer_to_usual(path, what);
+		offer_book_to_usual(path, what);
 }
 
 void offer_book(int book_fd, int pid)
 {
-	struct offer_what what = {.book_fd = book_fd, .pid = pid, .pid_fd = -1};
+	struct offer_book_what what = {.book_fd = book_fd, .pid = pid, .pid_fd = -1};
 
-	offer_close_inherited();
-	offer_to_listed(&what);
-	offer_to_daemon(&what);
+	offer_book_close_inherited();
+	offer_book_to_listed(&what);
+	offer_book_to_daemon(&what);
 	if (what.pid_fd >= 0)
 		(void)close(what.pid_fd); /* receivers have their own copies */
 }
 
-void offer_tell_failed(void)
+void offer_book_tell_failed(void)
 {
 	static const struct offer_news news = {
 		.magic = OFFER_NEWS_MAGIC,
@@ -199,23 +204,23 @@ void offer_tell_failed(void)
 		.size = sizeof(news),
 		.what = OFFER_NEWS_FAILED,
 	};
-	uint64_t told = __atomic_load_n(&offer_told_ns, __ATOMIC_RELAXED);
+	uint64_t told = __atomic_load_n(&offer_book_told_ns, __ATOMIC_RELAXED);
 	uint64_t now;
 
-	if (offer_connection_count == 0)
+	if (offer_book_connection_count == 0)
 		return;
 	now = clock_ns(CLOCK_MONOTONIC);
 	if (now - told < OFFER_NEWS_NS ||
-	    !__atomic_compare_exchange_n(&offer_told_ns, &told, now, false, __ATOMIC_RELAXED,
+	    !__atomic_compare_exchange_n(&offer_book_told_ns, &told, now, false, __ATOMIC_RELAXED,
 					 __ATOMIC_RELAXED))
 		return;
-	for (uint32_t i = 0; i < offer_connection_count; i++) {
-		const struct offer_connection *connection = &offer_connections[i];
+	for (uint32_t i = 0; i < offer_book_connection_count; i++) {
+		const struct offer_book_connection *connection = &offer_book_connections[i];
 
 		/*
 		 * Not send(), a cancellation point. If the queue is full, the daemon learns later.
 		 */
-		if (connection->is_daemon && offer_is_ours(connection))
+		if (connection->is_daemon && offer_book_is_ours(connection))
 			(void)syscall(SYS_sendto, connection->fd, &news, sizeof(news),
 				      MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
 	}

@@ -13,4 +13,4 @@ void offer_book(int book_fd, int pid);
  * Notifies the daemon, if it received the book, that an allocation has failed, so that it can see
  * which processes hold the memory at that moment. Not a cancellation point.
  */
-void offer_tell_failed(void);
+void offer_book_tell_failed(void);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* Only a regular file below the size limit can neither block nor raise a signal. */
-static bool append_may_write(int fd, bool is_shared, size_t length)
+static bool append_file_may_write(int fd, bool is_shared, size_t length)
 {
 	struct rlimit limit;
 	struct stat st;
@@ -26,7 +26,7 @@ static bool append_may_write(int fd, bool is_shared, size_t length)
 	return limit.rlim_cur == RLIM_INFINITY || (uint64_t)st.st_size + length <= limit.rlim_cur;
 }
 
-void append_record(const char *path, bool is_shared, const struct iovec *pieces, int count)
+void append_file_record(const char *path, bool is_shared, const struct iovec *pieces, int count)
 {
 	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 	int saved_errno = errno;
@@ -38,7 +38,7 @@ void append_record(const char *path, bool is_shared, const struct iovec *pieces,
 	/* None of our calls may be a cancellation point. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* cannot fail */
 	fd = open(path, flags | O_NOCTTY, 0600);
-	if (fd >= 0 && append_may_write(fd, is_shared, length)) {
+	if (fd >= 0 && append_file_may_write(fd, is_shared, length)) {
 		/* A full disk costs the record, nothing else. */
 		ssize_t written = writev(fd, pieces, count);
 

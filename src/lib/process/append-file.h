@@ -17,4 +17,4 @@ struct iovec;
  * that folder, so only a file that we own is written. Preserves errno and is not a cancellation
  * point.
  */
-void append_record(const char *path, bool is_shared, const struct iovec *pieces, int count);
+void append_file_record(const char *path, bool is_shared, const struct iovec *pieces, int count);

@@ -10,7 +10,7 @@
 #include "base/bits.h"
 
 /* All but faults and SIGSYS, which seccomp raises inside a system call. */
-static void quiet_block(sigset_t *ret_before)
+static void block_signals_block(sigset_t *ret_before)
 {
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT};
 	sigset_t most;
@@ -21,17 +21,17 @@ static void quiet_block(sigset_t *ret_before)
 	(void)pthread_sigmask(SIG_SETMASK, &most, ret_before); /* fails only for a bad argument */
 }
 
-void quiet_begin(struct quiet *ret_quiet)
+void block_signals_begin(struct block_signals *ret_quiet)
 {
 	ret_quiet->saved_errno = errno;
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE,
 				     &ret_quiet->cancel_state); /* cannot fail */
-	quiet_block(&ret_quiet->signals);
+	block_signals_block(&ret_quiet->signals);
 }
 
-void quiet_end(const struct quiet *quiet)
+void block_signals_end(const struct block_signals *block_signals)
 {
-	(void)pthread_sigmask(SIG_SETMASK, &quiet->signals, NULL); /* was valid before */
-	(void)pthread_setcancelstate(quiet->cancel_state, NULL);   /* likewise */
-	errno = quiet->saved_errno;
+	(void)pthread_sigmask(SIG_SETMASK, &block_signals->signals, NULL); /* was valid before */
+	(void)pthread_setcancelstate(block_signals->cancel_state, NULL);   /* likewise */
+	errno = block_signals->saved_errno;
 }

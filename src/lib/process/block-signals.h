@@ -9,13 +9,13 @@
 
 #include <signal.h>
 
-struct quiet {
+struct block_signals {
 	sigset_t signals;
 	int cancel_state;
 	int saved_errno;
 };
 
-void quiet_begin(struct quiet *ret_quiet);
+void block_signals_begin(struct block_signals *ret_quiet);
 
 /* Restores errno as it was at the beginning. */
-void quiet_end(const struct quiet *quiet);
+void block_signals_end(const struct block_signals *block_signals);

@@ -37,7 +37,7 @@ static void descriptor_begin(void)
 
 	assert(page != MAP_FAILED);
 	descriptor_step = page;
-	witness_track();
+	observer_track();
 	unit_expect_fds(0);
 }
 
@@ -69,7 +69,7 @@ static int descriptor_of_book(void)
 		n = readlink(path, target, sizeof(target) - 1);
 		if (n > 0)
 			target[n] = '\0';
-		if (n > 0 && witness_is_book(target))
+		if (n > 0 && observer_is_book(target))
 			return fd;
 	}
 	return -1;
@@ -129,16 +129,16 @@ static _Noreturn void descriptor_application(bool takes_number)
 	child = fork();
 	assert(child >= 0);
 	if (child == 0) {
-		struct witness w;
+		struct observer w;
 
 		ttmem_alloc(0, TTMEM_DRAM, 1, 5, NULL);
 		descriptor_fill(1);
-		assert(witness_open(&w, getpid()));
-		assert(witness_hot(&w, 0, TTMEM_DRAM).bytes == 5);
-		assert(witness_hot(&w, 1, TTMEM_DRAM).buffers == DESCRIPTOR_MANY);
+		assert(observer_open(&w, getpid()));
+		assert(observer_hot(&w, 0, TTMEM_DRAM).bytes == 5);
+		assert(observer_hot(&w, 1, TTMEM_DRAM).buffers == DESCRIPTOR_MANY);
 		_exit(0);
 	}
-	witness_wait(child);
+	observer_wait(child);
 	/* It is still the application's own file, after the book has grown and after a fork. */
 	if (takes_number)
 		assert(write(fd, "", 0) == 0 && lseek(fd, 0, SEEK_CUR) == 4);
@@ -148,7 +148,7 @@ static _Noreturn void descriptor_application(bool takes_number)
 
 static void descriptor_lose(bool takes_number)
 {
-	struct witness w;
+	struct observer w;
 	pid_t child;
 
 	descriptor_begin();
@@ -157,22 +157,22 @@ static void descriptor_lose(bool takes_number)
 	if (child == 0)
 		descriptor_application(takes_number);
 	descriptor_await(1);
-	assert(witness_open(&w, child));
+	assert(observer_open(&w, child));
 	descriptor_reach(2);
 	descriptor_await(3);
-	assert(witness_count(child) == 0);
-	assert(witness_hot(&w, 0, TTMEM_DRAM).buffers == DESCRIPTOR_MANY);
+	assert(observer_count(child) == 0);
+	assert(observer_hot(&w, 0, TTMEM_DRAM).buffers == DESCRIPTOR_MANY);
 	assert(w.view.inexact == 0 && w.view.adds_up);
-	assert(witness_hot(&w, 1, TTMEM_DRAM).frees == DESCRIPTOR_MANY);
+	assert(observer_hot(&w, 1, TTMEM_DRAM).frees == DESCRIPTOR_MANY);
 	assert(w.view.live == 0 && w.view.inexact == 0);
-	assert(witness_header(&w)->rejected.room == 0);
+	assert(observer_header(&w)->rejected.room == 0);
 	descriptor_reach(4);
 	descriptor_await(5);
-	witness_wait(child);
+	observer_wait(child);
 	if (takes_number)
 		descriptor_check_file("parent");
-	assert(witness_look(&w, 0, VIEW_DEAD) && w.view.live == DESCRIPTOR_MANY + 1);
-	witness_close(&w);
+	assert(observer_look(&w, 0, VIEW_DEAD) && w.view.live == DESCRIPTOR_MANY + 1);
+	observer_close(&w);
 }
 
 UNIT(book_survives_closing_all_descriptors)
@@ -228,10 +228,10 @@ static _Noreturn void descriptor_old_kernel(void)
 UNIT(a_reused_descriptor_number_is_not_touched_on_an_old_kernel)
 {
 	struct book_hot hot;
-	struct witness w;
+	struct observer w;
 	pid_t child;
 
-	if (witness_has_kernel())
+	if (observer_has_kernel())
 		unit_skip("the kernel's book needs no descriptor to grow");
 	descriptor_begin();
 	child = fork();
@@ -239,30 +239,30 @@ UNIT(a_reused_descriptor_number_is_not_touched_on_an_old_kernel)
 	if (child == 0)
 		descriptor_old_kernel();
 	descriptor_await(1);
-	assert(witness_open(&w, child));
-	assert(witness_hot(&w, 0, TTMEM_DRAM).buffers == DESCRIPTOR_MANY && w.view.inexact == 0);
+	assert(observer_open(&w, child));
+	assert(observer_hot(&w, 0, TTMEM_DRAM).buffers == DESCRIPTOR_MANY && w.view.inexact == 0);
 	descriptor_reach(2);
 	descriptor_await(3);
-	witness_wait(child);
+	observer_wait(child);
 	descriptor_check_file("old");
 	/* What could not be recorded is marked; the counters are exact. */
-	assert(witness_look(&w, 0, VIEW_DEAD));
+	assert(observer_look(&w, 0, VIEW_DEAD));
 	hot = w.view.hot[TTMEM_DRAM];
 	assert(w.view.inexact & BOOK_INEXACT_LOW << TTMEM_DRAM);
 	assert(hot.allocs == 2 * DESCRIPTOR_MANY && hot.frees == 2 * DESCRIPTOR_MANY);
 	assert(w.view.cold[TTMEM_DRAM].overflow_frees > 0 && hot.buffers == 0);
-	assert(witness_header(&w)->rejected.room == DESCRIPTOR_MANY);
-	assert(!witness_look(&w, 1, VIEW_DEAD));
-	witness_close(&w);
+	assert(observer_header(&w)->rejected.room == DESCRIPTOR_MANY);
+	assert(!observer_look(&w, 1, VIEW_DEAD));
+	observer_close(&w);
 }
 
 static void descriptor_without(uint32_t number, uint32_t argument, bool any, int error)
 {
 	/* The kernel's book needs neither a memfd nor seals. */
-	bool expected = any && witness_has_kernel();
+	bool expected = any && observer_has_kernel();
 	pid_t child;
 
-	witness_track();
+	observer_track();
 	unit_expect_fds(0);
 	child = fork();
 	assert(child >= 0);
@@ -271,9 +271,9 @@ static void descriptor_without(uint32_t number, uint32_t argument, bool any, int
 		for (int i = 0; i < 10; i++)
 			ttmem_alloc(0, TTMEM_DRAM, 1, 1, "x");
 		assert(ttmem_enabled() == expected);
-		_exit(witness_count(getpid()) == expected ? 0 : 1);
+		_exit(observer_count(getpid()) == expected ? 0 : 1);
 	}
-	witness_wait(child);
+	observer_wait(child);
 }
 
 /* A sandbox that forbids what a book is made of: then there is no book. */
@@ -303,7 +303,7 @@ UNIT(standard_numbers_stay_free)
 {
 	static const int limits[] = {0, 8, 40, 64};
 
-	witness_track();
+	observer_track();
 	unit_expect_fds(0);
 	for (uint32_t i = 0; i < ARRAY_SIZE(limits); i++) {
 		pid_t child = fork();
@@ -323,13 +323,13 @@ UNIT(standard_numbers_stay_free)
 				      ? 0
 				      : 1);
 		}
-		witness_wait(child);
+		observer_wait(child);
 	}
 }
 
 UNIT(few_free_descriptors_do_no_harm)
 {
-	witness_track();
+	observer_track();
 	unit_expect_fds(0);
 	for (rlim_t n = 0; n < 9; n++) {
 		pid_t child = fork();
@@ -344,6 +344,6 @@ UNIT(few_free_descriptors_do_no_harm)
 			/* One number for the book, one more to move it and to read our identity. */
 			_exit(ttmem_enabled() == (n > 3) ? 0 : 1);
 		}
-		witness_wait(child);
+		observer_wait(child);
 	}
 }

@@ -14,27 +14,27 @@
 
 #if defined(__x86_64__)
 
-#define START_WORDS 64u  /* at most, in the frames of _start and __libc_start_main() */
-#define START_CODE 1024u /* more than the size of __libc_start_main() */
-#define START_CALL 7u    /* length of the longest call instruction */
-#define START_ALIGNMENT 16u
+#define CONSTRUCTORS_WORDS 64u  /* at most, in the frames of _start and __libc_start_main() */
+#define CONSTRUCTORS_CODE 1024u /* more than the size of __libc_start_main() */
+#define CONSTRUCTORS_CALL 7u    /* length of the longest call instruction */
+#define CONSTRUCTORS_ALIGNMENT 16u
 
-enum start_call {
-	START_UNKNOWN = 0,
-	START_CONSTRUCTOR,
-	START_MAIN,
+enum constructors_call {
+	CONSTRUCTORS_UNKNOWN = 0,
+	CONSTRUCTORS_CONSTRUCTOR,
+	CONSTRUCTORS_MAIN,
 };
 
 /* libc's. Weak: other libcs may lack them. */
 extern void *__libc_stack_end __attribute__((weak));
 extern int __libc_start_main(void) __attribute__((weak));
 
-static bool start_was_over;
+static bool constructors_was_over;
 
 /* An indirect call: opcode ff /2; the ModRM byte gives its length. */
-static bool start_is_indirect(const uint8_t *end)
+static bool constructors_is_indirect(const uint8_t *end)
 {
-	for (size_t length = 2; length <= START_CALL; length++) {
+	for (size_t length = 2; length <= CONSTRUCTORS_CALL; length++) {
 		const uint8_t *code = end - length;
 		uint8_t mode = code[1] >> 6;
 		size_t expected = 2;
@@ -54,7 +54,7 @@ static bool start_is_indirect(const uint8_t *end)
 }
 
 /* What libc's code calls just before @address. */
-static enum start_call start_judge(uintptr_t address, const struct linked_file *libc)
+static enum constructors_call constructors_judge(uintptr_t address, const struct linked_file *libc)
 {
 	/* main()'s result goes to exit(). No known libc calls main() right there, but one might. */
 	static const uint8_t leaving[] = {0x89, 0xc7, 0xe8};
@@ -65,19 +65,19 @@ static enum start_call start_judge(uintptr_t address, const struct linked_file *
 	memcpy(&distance, end - sizeof(distance), sizeof(distance));
 	target = address + (uintptr_t)(intptr_t)distance;
 	if (end[-5] == 0xe8 && target >= libc->low && target < libc->high)
-		return START_MAIN;
+		return CONSTRUCTORS_MAIN;
 	if (memcmp(end, leaving, sizeof(leaving)) == 0)
-		return START_MAIN;
-	return start_is_indirect(end) ? START_CONSTRUCTOR : START_UNKNOWN;
+		return CONSTRUCTORS_MAIN;
+	return constructors_is_indirect(end) ? CONSTRUCTORS_CONSTRUCTOR : CONSTRUCTORS_UNKNOWN;
 }
 
 /* The outermost return address in __libc_start_main(); 0 = none. */
-static __attribute__((no_sanitize("address"))) uintptr_t start_find(const struct bounds *bounds,
-								    uintptr_t top, uintptr_t low)
+static __attribute__((no_sanitize("address"))) uintptr_t
+constructors_find(const struct bounds *bounds, uintptr_t top, uintptr_t low)
 {
 	uintptr_t begin = (uintptr_t)&__libc_start_main;
 
-	for (size_t i = 1; i <= START_WORDS; i++) {
+	for (size_t i = 1; i <= CONSTRUCTORS_WORDS; i++) {
 		uintptr_t at = top - i * sizeof(uintptr_t);
 		uintptr_t address;
 
@@ -85,7 +85,7 @@ static __attribute__((no_sanitize("address"))) uintptr_t start_find(const struct
 			break;
 		address = *(const uintptr_t *)at;
 		/* Beyond the longest call, so that only its own code is read. */
-		if (address >= begin + START_CALL && address - begin < START_CODE)
+		if (address >= begin + CONSTRUCTORS_CALL && address - begin < CONSTRUCTORS_CODE)
 			return address;
 	}
 	return 0;
@@ -96,22 +96,22 @@ static __attribute__((no_sanitize("address"))) uintptr_t start_find(const struct
  * its return address, where it continues once all constructors of libraries have run. The program
  * overwrites that word.
  */
-static __attribute__((no_sanitize("address"))) bool start_is_loading(const struct bounds *bounds,
-								     uintptr_t top, uintptr_t low)
+static __attribute__((no_sanitize("address"))) bool
+constructors_is_loading(const struct bounds *bounds, uintptr_t top, uintptr_t low)
 {
-	uintptr_t at = bits_align_down(top, START_ALIGNMENT) - sizeof(uintptr_t);
+	uintptr_t at = bits_align_down(top, CONSTRUCTORS_ALIGNMENT) - sizeof(uintptr_t);
 
 	return at > low && bounds_hold(bounds, at, sizeof(at)) &&
 	       modules_is_delicate((const uintptr_t *)at, 1);
 }
 
-bool start_is_over(const struct bounds *bounds, const void *frame)
+bool constructors_are_over(const struct bounds *bounds, const void *frame)
 {
 	uintptr_t top = &__libc_stack_end ? (uintptr_t)__libc_stack_end : 0;
 	struct linked_file libc, other;
 	uintptr_t address;
 
-	if (likely(__atomic_load_n(&start_was_over, __ATOMIC_RELAXED)))
+	if (likely(__atomic_load_n(&constructors_was_over, __ATOMIC_RELAXED)))
 		return true;
 	/* On any stack but the initial one nothing can be found out, and need not be. */
 	if (!bounds_hold(bounds, top, sizeof(top)) || (uintptr_t)frame >= top)
@@ -123,20 +123,20 @@ bool start_is_over(const struct bounds *bounds, const void *frame)
 	if (!linked_find((uintptr_t)&__libc_start_main + 1, &libc) ||
 	    !linked_find((uintptr_t)&gnu_get_libc_version + 1, &other) || libc.low != other.low)
 		return true;
-	address = start_find(bounds, top, (uintptr_t)frame);
+	address = constructors_find(bounds, top, (uintptr_t)frame);
 	if (!address)
-		return !start_is_loading(bounds, top, (uintptr_t)frame);
-	if (start_judge(address, &libc) == START_CONSTRUCTOR)
+		return !constructors_is_loading(bounds, top, (uintptr_t)frame);
+	if (constructors_judge(address, &libc) == CONSTRUCTORS_CONSTRUCTOR)
 		return false;
-	__atomic_store_n(&start_was_over, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&constructors_was_over, true, __ATOMIC_RELAXED);
 	return true;
 }
 
-bool start_shows_constructor(const uintptr_t *addresses, size_t count)
+bool constructors_show_one(const uintptr_t *addresses, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (modules_is_loader_code(addresses[i] - START_CALL, addresses[i]) &&
-		    start_is_indirect((const uint8_t *)addresses[i]))
+		if (modules_is_loader_code(addresses[i] - CONSTRUCTORS_CALL, addresses[i]) &&
+		    constructors_is_indirect((const uint8_t *)addresses[i]))
 			return true;
 	}
 	return false;
@@ -144,14 +144,14 @@ bool start_shows_constructor(const uintptr_t *addresses, size_t count)
 
 #else
 
-bool start_is_over(const struct bounds *bounds, const void *frame)
+bool constructors_are_over(const struct bounds *bounds, const void *frame)
 {
 	(void)bounds;
 	(void)frame;
 	return true;
 }
 
-bool start_shows_constructor(const uintptr_t *addresses, size_t count)
+bool constructors_show_one(const uintptr_t *addresses, size_t count)
 {
 	(void)addresses;
 	(void)count;

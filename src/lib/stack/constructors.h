@@ -23,7 +23,7 @@
 #include "lib/stack/bounds.h"
 
 /* @frame: in the calling thread's stack; @bounds: of that stack. */
-bool start_is_over(const struct bounds *bounds, const void *frame);
+bool constructors_are_over(const struct bounds *bounds, const void *frame);
 
 /*
  * Whether one of @addresses follows an indirect call in the loader, which is how it calls
@@ -31,4 +31,4 @@ bool start_is_over(const struct bounds *bounds, const void *frame);
  * pointers, what looks like a frame may be data that contains a pointer to a function of the
  * loader. False on unsupported machines.
  */
-bool start_shows_constructor(const uintptr_t *addresses, size_t count);
+bool constructors_show_one(const uintptr_t *addresses, size_t count);

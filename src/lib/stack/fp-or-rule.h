@@ -12,32 +12,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PICK_MAX 64u /* pinned files; if there are more, everything goes by rule */
+#define FP_OR_RULE_MAX 64u /* pinned files; if there are more, everything goes by rule */
 
 /* A range of addresses with the same method: a pinned file, or the gap between two. */
-struct pick_window {
+struct fp_or_rule_window {
 	uintptr_t low;
 	uintptr_t high;
 	bool by_rule;
 };
 
-#define PICK_WINDOW_NULL            \
-	(struct pick_window)        \
+#define FP_OR_RULE_WINDOW_NULL      \
+	(struct fp_or_rule_window)  \
 	{                           \
 		.low = 1, .high = 0 \
 	}
 
-static inline bool pick_covers(const struct pick_window *window, uintptr_t address)
+static inline bool fp_or_rule_covers(const struct fp_or_rule_window *window, uintptr_t address)
 {
 	return address >= window->low && address <= window->high;
 }
 
 /* The window around a return address. */
-void pick_look(uintptr_t address, struct pick_window *ret_window);
+void fp_or_rule_look(uintptr_t address, struct fp_or_rule_window *ret_window);
 
 /* Read before and after a walk: if it is odd or has changed, the result may be wrong. */
-uint32_t pick_version(void);
+uint32_t fp_or_rule_version(void);
 
 /* Callers serialize. Return addresses in the pinned file are above @low and not above @high. */
-void pick_pin(uintptr_t low, uintptr_t high);
-void pick_forget(void);
+void fp_or_rule_pin(uintptr_t low, uintptr_t high);
+void fp_or_rule_forget(void);

@@ -17,23 +17,23 @@
 #include "base/unit.h"
 #include "lib/testing/testing-observer.h"
 
-#define PROVIDER_FRAMES 64u
+#define FRAME_PROVIDER_FRAMES 64u
 
 /* As in lib/testing/testing-calls.h: asking for the frame address forces a frame, using it prevents a tail call. */
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration */
-#define PROVIDER_FRAME_BEGIN() void *volatile frame_here = __builtin_frame_address(0)
-#define PROVIDER_FRAME_END() (void)frame_here
+#define FRAME_PROVIDER_FRAME_BEGIN() void *volatile frame_here = __builtin_frame_address(0)
+#define FRAME_PROVIDER_FRAME_END() (void)frame_here
 
 /* One function, not cloned: the interpreter's loop is the code between its two calls. */
 #ifdef __clang__
-#define PROVIDER_LOOP __attribute__((noinline))
+#define FRAME_PROVIDER_LOOP __attribute__((noinline))
 #else
-#define PROVIDER_LOOP __attribute__((noinline, noclone))
+#define FRAME_PROVIDER_LOOP __attribute__((noinline, noclone))
 #endif
 
 /* What the interpreter will report. */
 static uint64_t said_identity;
-static struct ttmem_frame said[2 * PROVIDER_FRAMES];
+static struct ttmem_frame said[2 * FRAME_PROVIDER_FRAMES];
 static size_t said_count;
 static uint32_t said_often;
 
@@ -74,26 +74,26 @@ static void say(const char *function, uint32_t line, uint32_t flags, uintptr_t p
 
 static __attribute__((noinline)) void leaf(uint64_t address)
 {
-	PROVIDER_FRAME_BEGIN();
+	FRAME_PROVIDER_FRAME_BEGIN();
 	run_return[0] = (uintptr_t)__builtin_return_address(0);
 	ttmem_alloc(0, TTMEM_DRAM, address, 64, NULL);
-	PROVIDER_FRAME_END();
+	FRAME_PROVIDER_FRAME_END();
 }
 
-static PROVIDER_LOOP void run(uint32_t outside, uint64_t address);
+static FRAME_PROVIDER_LOOP void run(uint32_t outside, uint64_t address);
 
 static __attribute__((noinline)) void between(uint64_t address)
 {
-	PROVIDER_FRAME_BEGIN();
+	FRAME_PROVIDER_FRAME_BEGIN();
 	run_return[1] = (uintptr_t)__builtin_return_address(0);
 	run(0, address);
-	PROVIDER_FRAME_END();
+	FRAME_PROVIDER_FRAME_END();
 }
 
 /* One run of the interpreter: it calls the leaf, or code that runs the interpreter again. */
-static PROVIDER_LOOP void run(uint32_t outside, uint64_t address)
+static FRAME_PROVIDER_LOOP void run(uint32_t outside, uint64_t address)
 {
-	PROVIDER_FRAME_BEGIN();
+	FRAME_PROVIDER_FRAME_BEGIN();
 	/* Not a variable's address: a sanitizer may keep those elsewhere. */
 	run_place[outside] = (uintptr_t)frame_here - sizeof(uintptr_t);
 	/* Filled in once the place is known. */
@@ -105,12 +105,12 @@ static PROVIDER_LOOP void run(uint32_t outside, uint64_t address)
 		between(address);
 	else
 		leaf(address);
-	PROVIDER_FRAME_END();
+	FRAME_PROVIDER_FRAME_END();
 }
 
 static void start(const char *stacks)
 {
-	witness_track();
+	observer_track();
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): before there are threads */
 	assert(setenv("TTMEM_STACKS", stacks, 1) == 0);
 	assert(ttmem_provider(&provider) == 0);
@@ -128,38 +128,38 @@ static void say_three(bool with_places)
 
 struct found {
 	struct book_stack head;
-	struct book_frame frames[PROVIDER_FRAMES];
+	struct book_frame frames[FRAME_PROVIDER_FRAMES];
 	size_t count;
 	uint64_t lost_frames;
 	uint64_t lost_stacks;
-	char names[PROVIDER_FRAMES][16];
+	char names[FRAME_PROVIDER_FRAMES][16];
 };
 
 static void find(uint64_t address, struct found *ret_found)
 {
 	const struct book_record *row;
-	struct witness w;
+	struct observer w;
 
-	assert(witness_open(&w, getpid()));
-	assert(witness_look(&w, 0, VIEW_LIVING));
-	row = witness_row(&w, TTMEM_DRAM, address);
+	assert(observer_open(&w, getpid()));
+	assert(observer_look(&w, 0, VIEW_LIVING));
+	row = observer_row(&w, TTMEM_DRAM, address);
 	assert(row);
 	*ret_found = (struct found){
-		.lost_frames = witness_header(&w)->lost_frames,
-		.lost_stacks = witness_header(&w)->lost_stacks,
+		.lost_frames = observer_header(&w)->lost_frames,
+		.lost_stacks = observer_header(&w)->lost_stacks,
 	};
 	ret_found->count = reader_stack(&w.reader, row->stack, &ret_found->head, ret_found->frames,
-					PROVIDER_FRAMES);
+					FRAME_PROVIDER_FRAMES);
 	for (size_t i = ret_found->head.native; i < ret_found->count; i++) {
 		const struct book_frame *frame = &ret_found->frames[i];
 
 		assert(frame->flags & BOOK_FRAME_PYTHON);
-		assert(strcmp(witness_text(&w, (uint32_t)frame->value), "model.py") == 0);
+		assert(strcmp(observer_text(&w, (uint32_t)frame->value), "model.py") == 0);
 		strncpy(ret_found->names[i - ret_found->head.native],
-			witness_text(&w, (uint32_t)(frame->value >> 32)),
+			observer_text(&w, (uint32_t)(frame->value >> 32)),
 			sizeof(ret_found->names[0]) - 1);
 	}
-	witness_close(&w);
+	observer_close(&w);
 }
 
 static uint32_t outside_of(const struct found *found, size_t i)
@@ -338,12 +338,12 @@ static void many(const char *depth, size_t native, size_t python)
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): before there are threads */
 	assert(setenv("TTMEM_STACK_DEPTH", depth, 1) == 0);
 	start("fp");
-	for (uint32_t i = 0; i < 2 * PROVIDER_FRAMES; i++)
+	for (uint32_t i = 0; i < 2 * FRAME_PROVIDER_FRAMES; i++)
 		say("f", i + 1, TTMEM_FRAME_ENTRY, 0);
 	run(1, 1);
 	find(1, &found);
 	assert(found.head.native >= 2 && found.head.native <= native);
-	assert(found.head.python == bits_min(python, PROVIDER_FRAMES - found.head.native));
+	assert(found.head.python == bits_min(python, FRAME_PROVIDER_FRAMES - found.head.native));
 	for (size_t i = 0; i < found.head.python; i++)
 		assert(found.frames[found.head.native + i].module == i + 1);
 }
@@ -379,7 +379,7 @@ UNIT(a_forked_child_has_no_last_ones)
 		check_merged(&found);
 		_exit(0);
 	}
-	witness_wait(child);
+	observer_wait(child);
 }
 
 UNIT(one_provider_at_a_time)

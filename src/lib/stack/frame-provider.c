@@ -13,10 +13,10 @@
 #include "book/write/writer.h"
 #include "lib/api/gate.h"
 
-#define PROVIDER_EXPORT __attribute__((visibility("default")))
-#define PROVIDER_OUTSIDE_MAX 255u /* bits of a frame's flags */
+#define FRAME_PROVIDER_EXPORT __attribute__((visibility("default")))
+#define FRAME_PROVIDER_OUTSIDE_MAX 255u /* bits of a frame's flags */
 
-_Static_assert(INTERN_FRAMES_MAX <= PROVIDER_OUTSIDE_MAX, "what is outside can be said");
+_Static_assert(INTERN_FRAMES_MAX <= FRAME_PROVIDER_OUTSIDE_MAX, "what is outside can be said");
 
 /* Collects frames until all are known. */
 struct ttmem_frames {
@@ -27,20 +27,20 @@ struct ttmem_frames {
 	size_t max;
 };
 
-static const struct ttmem_provider *provider_current;
+static const struct ttmem_provider *frame_provider_current;
 
-PROVIDER_EXPORT int ttmem_provider(const struct ttmem_provider *provider)
+FRAME_PROVIDER_EXPORT int ttmem_provider(const struct ttmem_provider *provider)
 {
 	const struct ttmem_provider *none = NULL;
 
 	if (!provider) {
-		__atomic_store_n(&provider_current, NULL, __ATOMIC_RELEASE);
+		__atomic_store_n(&frame_provider_current, NULL, __ATOMIC_RELEASE);
 		return 0;
 	}
 	if (provider->struct_size < sizeof(*provider) || !provider->look || !provider->tell)
 		return -EINVAL;
-	/* Release: a reader that sees the pointer sees the struct. Pairs with provider_look(). */
-	if (!__atomic_compare_exchange_n(&provider_current, &none, provider, false,
+	/* Release: a reader that sees the pointer sees the struct. Pairs with frame_provider_look(). */
+	if (!__atomic_compare_exchange_n(&frame_provider_current, &none, provider, false,
 					 __ATOMIC_RELEASE, __ATOMIC_RELAXED) &&
 	    none != provider)
 		return -EBUSY;
@@ -49,12 +49,13 @@ PROVIDER_EXPORT int ttmem_provider(const struct ttmem_provider *provider)
 	return 0;
 }
 
-bool provider_is_there(void)
+bool frame_provider_is_there(void)
 {
-	return __atomic_load_n(&provider_current, __ATOMIC_ACQUIRE) != NULL;
+	return __atomic_load_n(&frame_provider_current, __ATOMIC_ACQUIRE) != NULL;
 }
 
-PROVIDER_EXPORT void ttmem_frames_add(struct ttmem_frames *frames, const struct ttmem_frame *frame)
+FRAME_PROVIDER_EXPORT void ttmem_frames_add(struct ttmem_frames *frames,
+					    const struct ttmem_frame *frame)
 {
 	uint32_t function, file;
 
@@ -71,10 +72,10 @@ PROVIDER_EXPORT void ttmem_frames_add(struct ttmem_frames *frames, const struct 
 	frames->places[frames->count++] = frame->place;
 }
 
-void provider_look(struct writer *writer, struct provider_sight *sight, uint32_t depth)
+void frame_provider_look(struct writer *writer, struct frame_provider_sight *sight, uint32_t depth)
 {
 	const struct ttmem_provider *provider =
-		__atomic_load_n(&provider_current, __ATOMIC_ACQUIRE);
+		__atomic_load_n(&frame_provider_current, __ATOMIC_ACQUIRE);
 	uint64_t identity = provider ? provider->look(depth) : TTMEM_FRAMES_NONE;
 
 	sight->is_approximate = false;
@@ -94,8 +95,9 @@ void provider_look(struct writer *writer, struct provider_sight *sight, uint32_t
  * The number of native frames inside a run of the interpreter, that is, called from it. @from: the
  * number inside the previous run. Stacks grow downwards, so frames inside are below @place.
  */
-static size_t provider_inside(const struct ttmem_provider *provider,
-			      const struct provider_native *native, size_t from, uint64_t place)
+static size_t frame_provider_inside(const struct ttmem_provider *provider,
+				    const struct frame_provider_native *native, size_t from,
+				    uint64_t place)
 {
 	size_t i = from;
 
@@ -111,8 +113,8 @@ static size_t provider_inside(const struct ttmem_provider *provider,
 	return bits_min(i + 1, native->count);
 }
 
-static void provider_merge(const struct ttmem_provider *provider, struct ttmem_frames *frames,
-			   const struct provider_native *native)
+static void frame_provider_merge(const struct ttmem_provider *provider, struct ttmem_frames *frames,
+				 const struct frame_provider_native *native)
 {
 	size_t inside = 0, first = 0;
 
@@ -121,7 +123,7 @@ static void provider_merge(const struct ttmem_provider *provider, struct ttmem_f
 		if (!(frames->frames[i].flags & BOOK_FRAME_ENTRY) && i + 1 < frames->count)
 			continue;
 		if (frames->frames[i].flags & BOOK_FRAME_ENTRY)
-			inside = provider_inside(provider, native, inside, frames->places[i]);
+			inside = frame_provider_inside(provider, native, inside, frames->places[i]);
 		else
 			inside = native->count;
 		for (; first <= i; first++)
@@ -131,8 +133,8 @@ static void provider_merge(const struct ttmem_provider *provider, struct ttmem_f
 }
 
 /* The last exact frames again. Their place among today's native ones is unknown: outside all. */
-static size_t provider_again(struct writer *writer, const struct provider_sight *sight,
-			     struct book_frame *frames, size_t max)
+static size_t frame_provider_again(struct writer *writer, const struct frame_provider_sight *sight,
+				   struct book_frame *frames, size_t max)
 {
 	struct book_frame last[INTERN_FRAMES_MAX];
 	struct book_stack head;
@@ -149,11 +151,12 @@ static size_t provider_again(struct writer *writer, const struct provider_sight 
 	return n;
 }
 
-size_t provider_tell(struct writer *writer, const struct provider_sight *sight, uint32_t depth,
-		     const struct provider_native *native, struct book_frame *frames)
+size_t frame_provider_tell(struct writer *writer, const struct frame_provider_sight *sight,
+			   uint32_t depth, const struct frame_provider_native *native,
+			   struct book_frame *frames)
 {
 	const struct ttmem_provider *provider =
-		__atomic_load_n(&provider_current, __ATOMIC_ACQUIRE);
+		__atomic_load_n(&frame_provider_current, __ATOMIC_ACQUIRE);
 	struct ttmem_frames all = {
 		.writer = writer,
 		.frames = frames + native->count,
@@ -163,8 +166,8 @@ size_t provider_tell(struct writer *writer, const struct provider_sight *sight, 
 	if (!sight->identity || !provider)
 		return 0;
 	if (sight->is_approximate)
-		return provider_again(writer, sight, all.frames, all.max);
+		return frame_provider_again(writer, sight, all.frames, all.max);
 	provider->tell(depth, &all);
-	provider_merge(provider, &all, native);
+	frame_provider_merge(provider, &all, native);
 	return all.count;
 }

@@ -19,7 +19,7 @@
 struct writer;
 
 /* What a thread sees now, and what it saw when it could last look. Initially all 0. */
-struct provider_sight {
+struct frame_provider_sight {
 	uint64_t identity; /* 0 = no frames */
 	uint64_t last;     /* the same for the last exact sight */
 	uint32_t last_id;  /* its stack in the book */
@@ -27,27 +27,28 @@ struct provider_sight {
 };
 
 /* The native side of a stack. @places are the stack pointers of the frames; 0 = not known. */
-struct provider_native {
+struct frame_provider_native {
 	const uintptr_t *addresses;
 	const uintptr_t *places;
 	size_t count;
 };
 
 /* Whether a provider is registered. */
-bool provider_is_there(void);
+bool frame_provider_is_there(void);
 
 /* Gets the identity of the current frames. Inside the busy flag. */
-void provider_look(struct writer *writer, struct provider_sight *sight, uint32_t depth);
+void frame_provider_look(struct writer *writer, struct frame_provider_sight *sight, uint32_t depth);
 
 /*
  * Fetches the frames and appends them to the native frames at @frames, as many as fit into a stack
  * of the book. Return: how many.
  */
-size_t provider_tell(struct writer *writer, const struct provider_sight *sight, uint32_t depth,
-		     const struct provider_native *native, struct book_frame *frames);
+size_t frame_provider_tell(struct writer *writer, const struct frame_provider_sight *sight,
+			   uint32_t depth, const struct frame_provider_native *native,
+			   struct book_frame *frames);
 
 /* The stack with these frames is @id. */
-static inline void provider_seen(struct provider_sight *sight, uint32_t id)
+static inline void frame_provider_seen(struct frame_provider_sight *sight, uint32_t id)
 {
 	if (sight->identity && !sight->is_approximate) {
 		sight->last = sight->identity;
@@ -55,7 +56,7 @@ static inline void provider_seen(struct provider_sight *sight, uint32_t id)
 	}
 }
 
-static inline uint64_t provider_mix(uint64_t hash, const struct provider_sight *sight)
+static inline uint64_t frame_provider_mix(uint64_t hash, const struct frame_provider_sight *sight)
 {
 	if (!sight->identity)
 		return hash;

@@ -54,7 +54,7 @@ static void *loader_calls_back(void *context)
 /* The library's constructor waits, and constructors run with the loader's lock held. */
 static void *loader_loads(void *context)
 {
-	void *library = chain_load("loader-slow.so");
+	void *library = calls_load("loader-slow.so");
 
 	assert(library && dlclose(library) == 0);
 	return context;
@@ -85,20 +85,20 @@ static void loader_leave(pthread_t thread)
 
 static void loader_must_fork(void)
 {
-	if (WITNESS_TSAN)
+	if (OBSERVER_TSAN)
 		unit_skip("TSan sees threads in a child that are the parent's");
 }
 
 /* The parent has no book, so nothing is known in advance. */
 UNIT(a_child_does_not_need_the_lock_of_a_callback)
 {
-	struct chain_expected expected = {.count = 0};
-	struct chain_found found;
+	struct calls_expected expected = {.count = 0};
+	struct calls_found found;
 	pthread_t thread;
 	pid_t child;
 
 	loader_must_fork();
-	chain_start("fp");
+	calls_start("fp");
 	assert(sem_init(&loader_entered, 0, 0) == 0 && sem_init(&loader_may_go, 0, 0) == 0);
 	assert(pthread_create(&thread, NULL, loader_calls_back, NULL) == 0);
 	while (sem_wait(&loader_entered) < 0)
@@ -106,14 +106,14 @@ UNIT(a_child_does_not_need_the_lock_of_a_callback)
 	child = fork();
 	assert(child >= 0);
 	if (child == 0) {
-		chain_middle(1, &expected);
-		chain_read(1, &found);
-		chain_check(&found, &expected);
+		calls_middle(1, &expected);
+		calls_read(1, &found);
+		calls_check(&found, &expected);
 		assert(found.build_id_length > 0 && found.path[0] == '/');
-		assert(chain_lost() == 0);
+		assert(calls_lost() == 0);
 		_exit(0);
 	}
-	witness_wait(child);
+	observer_wait(child);
 	assert(sem_post(&loader_may_go) == 0 && pthread_join(thread, NULL) == 0);
 	unit_expect_fds(0);
 }
@@ -121,27 +121,27 @@ UNIT(a_child_does_not_need_the_lock_of_a_callback)
 /* The child loads nothing, because the loader's inconsistent state could crash it. */
 static void loader_fork_inside(const char *how, bool has_stack)
 {
-	struct chain_expected expected = {.count = 0};
-	struct chain_found found;
+	struct calls_expected expected = {.count = 0};
+	struct calls_found found;
 	pthread_t thread;
 	pid_t child;
 
 	loader_must_fork();
-	chain_need_tables();
-	chain_start(how);
+	calls_need_tables();
+	calls_start(how);
 	loader_enter(&thread);
 	child = fork();
 	assert(child >= 0);
 	if (child == 0) {
-		chain_middle(1, &expected);
-		chain_read(1, &found);
+		calls_middle(1, &expected);
+		calls_read(1, &found);
 		if (has_stack)
-			chain_check(&found, &expected);
+			calls_check(&found, &expected);
 		assert(has_stack || found.count == 0);
-		assert(chain_lost() == (has_stack ? 0 : 1));
+		assert(calls_lost() == (has_stack ? 0 : 1));
 		_exit(0);
 	}
-	witness_wait(child);
+	observer_wait(child);
 	loader_leave(thread);
 	unit_expect_fds(0);
 }
@@ -159,21 +159,21 @@ UNIT(a_child_goes_by_frame_pointers_then)
 /* The thread inside the loader may be waiting for this one. */
 UNIT(an_event_does_not_wait_for_ever_for_the_loader)
 {
-	struct chain_expected expected = {.count = 0};
-	struct chain_found found = {.count = 0};
+	struct calls_expected expected = {.count = 0};
+	struct calls_found found = {.count = 0};
 	pthread_t thread;
 
-	chain_start_tables("unwind");
+	calls_start_tables("unwind");
 	loader_enter(&thread);
-	chain_middle(1, &expected);
-	chain_read(1, &found);
-	assert(found.count == 0 && chain_lost() > 0);
+	calls_middle(1, &expected);
+	calls_read(1, &found);
+	assert(found.count == 0 && calls_lost() > 0);
 	loader_leave(thread);
 	/* Once the loader is free there are stacks. */
 	for (uint64_t i = 2; found.count == 0; i++) {
 		loader_nap();
-		chain_outer(i, &expected);
-		chain_read(i, &found);
+		calls_outer(i, &expected);
+		calls_read(i, &found);
 	}
-	chain_check(&found, &expected);
+	calls_check(&found, &expected);
 }

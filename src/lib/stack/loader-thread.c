@@ -12,30 +12,30 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ASIDE_NAP_NS 200000
-#define ASIDE_NAPS 5000 /* at least 1 s; loading takes less unless something blocks it */
+#define LOADER_THREAD_NAP_NS 200000
+#define LOADER_THREAD_NAPS 5000 /* at least 1 s; loading takes less unless something blocks it */
 
-static bool aside_was_left;
-static pid_t aside_loader; /* the process that loaded this library */
+static bool loader_thread_was_left;
+static pid_t loader_thread_loader; /* the process that loaded this library */
 
-static void aside_forked(void)
+static void loader_thread_forked(void)
 {
 #if !defined(__SANITIZE_THREAD__)
 	if (!__libc_single_threaded)
-		aside_was_left = true;
+		loader_thread_was_left = true;
 #endif /* TSan has a thread of its own in every process, which never calls the loader */
 }
 
 /* At load time: a fork may precede the first call. Early: other constructors may call us. */
-static __attribute__((constructor(101))) void aside_watch(void)
+static __attribute__((constructor(101))) void loader_thread_watch(void)
 {
-	aside_loader = getpid();
-	(void)pthread_atfork(NULL, NULL, aside_forked); /* fails only without memory */
+	loader_thread_loader = getpid();
+	(void)pthread_atfork(NULL, NULL, loader_thread_forked); /* fails only without memory */
 }
 
-bool aside_is_orphan(void)
+bool loader_thread_is_orphan(void)
 {
-	return aside_was_left;
+	return loader_thread_was_left;
 }
 
 /*
@@ -45,54 +45,54 @@ bool aside_is_orphan(void)
  * kernel knows: the folder has one link per thread plus its own two. It does not know of threads
  * that a forked child has lost.
  */
-bool aside_is_alone(void)
+bool loader_thread_is_alone(void)
 {
 	int saved_errno = errno;
 	struct stat folder;
 	bool is_alone = __libc_single_threaded;
 
 	if (!is_alone)
-		is_alone = aside_loader == getpid() && stat("/proc/self/task", &folder) == 0 &&
-			   folder.st_nlink == 3;
+		is_alone = loader_thread_loader == getpid() &&
+			   stat("/proc/self/task", &folder) == 0 && folder.st_nlink == 3;
 	errno = saved_errno;
 	return is_alone;
 }
 
-static void *aside_thread(void *context)
+static void *loader_thread_thread(void *context)
 {
-	struct aside *aside = context;
+	struct loader_thread *loader_thread = context;
 
-	aside->function();
+	loader_thread->function();
 	/* Release: a waiter that sees the flag also sees what the function did. */
-	__atomic_store_n(&aside->is_done, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&loader_thread->is_done, 1, __ATOMIC_RELEASE);
 	return NULL;
 }
 
-static bool aside_wait(const struct aside *aside)
+static bool loader_thread_wait(const struct loader_thread *loader_thread)
 {
-	static const struct timespec nap = {.tv_nsec = ASIDE_NAP_NS};
+	static const struct timespec nap = {.tv_nsec = LOADER_THREAD_NAP_NS};
 
-	for (int i = 0; i < ASIDE_NAPS; i++) {
-		if (__atomic_load_n(&aside->is_done, __ATOMIC_ACQUIRE))
+	for (int i = 0; i < LOADER_THREAD_NAPS; i++) {
+		if (__atomic_load_n(&loader_thread->is_done, __ATOMIC_ACQUIRE))
 			return true;
 		(void)syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &nap, NULL); /* or less */
 	}
 	return false;
 }
 
-bool aside_run(struct aside *aside, void (*function)(void))
+bool loader_thread_run(struct loader_thread *loader_thread, void (*function)(void))
 {
 	pthread_t thread;
 
-	if (aside_is_alone()) {
+	if (loader_thread_is_alone()) {
 		function();
 		return true;
 	}
-	*aside = (struct aside){.function = function};
+	*loader_thread = (struct loader_thread){.function = function};
 	/* It inherits our signal mask, which blocks everything but faults. */
-	if (pthread_create(&thread, NULL, aside_thread, aside) != 0)
+	if (pthread_create(&thread, NULL, loader_thread_thread, loader_thread) != 0)
 		return false;
-	if (aside_wait(aside)) {
+	if (loader_thread_wait(loader_thread)) {
 		(void)pthread_join(thread, NULL); /* has finished */
 		return true;
 	}

@@ -12,19 +12,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct aside {
+struct loader_thread {
 	void (*function)(void);
 	uint32_t is_done;
 };
 
 /* Whether this process has, and its parent had, one thread: nobody else is inside the loader. */
-bool aside_is_alone(void);
+bool loader_thread_is_alone(void);
 
 /*
  * Whether this process was forked while there were other threads. One of them may have been inside
  * the loader and left its data inconsistent, so that loading another file may crash the process.
  */
-bool aside_is_orphan(void);
+bool loader_thread_is_orphan(void);
 
 /* Calls the function, in a helper thread if needed. @aside: static. Return: whether it returned. */
-bool aside_run(struct aside *aside, void (*function)(void));
+bool loader_thread_run(struct loader_thread *loader_thread, void (*function)(void));

@@ -33,8 +33,9 @@ struct modules_entry {
 	uintptr_t base;
 	uint32_t id;
 	bool is_lasting;
-	struct guard_mark mark;
-	uint64_t guard; /* its bit, set at the first frame if it may be unloaded; 0 = none yet */
+	struct unload_guard_mark mark;
+	uint64_t
+		unload_guard; /* its bit, set at the first frame if it may be unloaded; 0 = none yet */
 };
 
 static struct lock modules_lock;
@@ -63,7 +64,7 @@ void modules_open(void)
 	int saved_errno = errno; /* getauxval() sets ENOENT for missing entries */
 
 	/* libc does not release the loader's lock in a child, although its holder is gone. */
-	if ((modules_lock.word & LOCK_HELD) || aside_is_orphan())
+	if ((modules_lock.word & LOCK_HELD) || loader_thread_is_orphan())
 		modules_freeze();
 	modules_lock = LOCK_NULL;
 	modules_count = 0;
@@ -187,7 +188,7 @@ static void modules_add(struct writer *writer, const struct dl_phdr_info *info, 
 	}
 	if (entry->high == 0)
 		return;
-	guard_mark(image_start(info), image_build_id(info, &module), name, &entry->mark);
+	unload_guard_mark(image_start(info), image_build_id(info, &module), name, &entry->mark);
 	module.path = modules_path(writer, name, image_start(info));
 	entry->id = intern_module(writer, &module);
 	modules_count++;
@@ -197,8 +198,8 @@ static void modules_add(struct writer *writer, const struct dl_phdr_info *info, 
 static void modules_rise(void)
 {
 	for (size_t i = 0; i < modules_count; i++)
-		modules_table[i].guard = 0;
-	guard_forget(__atomic_add_fetch(&modules_changes, 1, __ATOMIC_RELEASE));
+		modules_table[i].unload_guard = 0;
+	unload_guard_forget(__atomic_add_fetch(&modules_changes, 1, __ATOMIC_RELEASE));
 }
 
 /* State of one walk over the loader's list. */
@@ -238,12 +239,12 @@ static int modules_see(struct dl_phdr_info *info, size_t size, void *context)
 		modules_subs = info->dlpi_subs;
 		modules_are_read = true;
 		modules_count = 0;
-		lasting_begin();
+		permanent_files_begin();
 		walk->is_begun = true;
 	}
 	mine = *info;
 	mine.dlpi_name = modules_name(info->dlpi_name);
-	modules_add(walk->writer, &mine, lasting_meet(&mine));
+	modules_add(walk->writer, &mine, permanent_files_meet(&mine));
 	return 0;
 }
 
@@ -272,13 +273,14 @@ static void modules_meet(struct writer *writer, uintptr_t address)
 {
 	const struct modules_entry *was = modules_find(address);
 	uint32_t before = was ? was->id : 0;
-	bool is_replaced = was && was->guard;
+	bool is_replaced = was && was->unload_guard;
 	struct dl_phdr_info info = {0};
 	struct linked_file file;
 	const ElfW(Ehdr) * image;
 
 	if (was && (was->is_lasting ||
-		    (was->guard && guard_hold(was->guard, was->guard, modules_generation()))))
+		    (was->unload_guard && unload_guard_hold(was->unload_guard, was->unload_guard,
+							    modules_generation()))))
 		return;
 	if (!linked_find(address, &file))
 		return;
@@ -293,7 +295,7 @@ static void modules_meet(struct writer *writer, uintptr_t address)
 	info.dlpi_phdr = (const void *)((const char *)image + image->e_phoff);
 	info.dlpi_phnum = image->e_phnum;
 	modules_drop(&file);
-	modules_add(writer, &info, lasting_knows(info.dlpi_addr));
+	modules_add(writer, &info, permanent_files_knows(info.dlpi_addr));
 	was = modules_find(address);
 	if (is_replaced || (before && was && was->id != before))
 		modules_rise();
@@ -341,11 +343,11 @@ static void modules_watch(struct modules_entry *entry, uintptr_t address,
 	/* Where libc cannot find files without a lock, files are assumed to stay. */
 	if (entry->is_lasting || !linked_can_find())
 		return;
-	if (!entry->guard)
-		entry->guard = guard_set(address, &entry->mark);
-	if (!entry->guard)
+	if (!entry->unload_guard)
+		entry->unload_guard = unload_guard_set(address, &entry->mark);
+	if (!entry->unload_guard)
 		validity->is_fleeting = true;
-	validity->guards |= entry->guard;
+	validity->guards |= entry->unload_guard;
 }
 
 size_t modules_frames(struct writer *writer, const uintptr_t *addresses, size_t count,

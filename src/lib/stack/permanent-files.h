@@ -17,10 +17,10 @@
 #include <stdbool.h>
 
 /* Before a walk over the loader's list. */
-void lasting_begin(void);
+void permanent_files_begin(void);
 
 /* The next file of the list. Return: whether it stays. */
-bool lasting_meet(const struct dl_phdr_info *info);
+bool permanent_files_meet(const struct dl_phdr_info *info);
 
 /* Whether the file with this base was ever found to be permanent; if so it is still loaded. */
-bool lasting_knows(uintptr_t base);
+bool permanent_files_knows(uintptr_t base);

@@ -21,4 +21,4 @@
 #include "lib/stack/bounds.h"
 
 /* @frame: in the thread's own stack. @blocked: the application's signal mask. Callers serialize. */
-bool moment_is_calm(const struct bounds *bounds, const void *frame, const sigset_t *blocked);
+bool safe_to_load(const struct bounds *bounds, const void *frame, const sigset_t *blocked);

@@ -26,82 +26,82 @@
 
 UNIT(a_stack_is_the_calls_that_led_there)
 {
-	struct chain_expected expected = {.count = 0};
-	struct chain_found found;
+	struct calls_expected expected = {.count = 0};
+	struct calls_found found;
 
-	chain_start("fp");
+	calls_start("fp");
 	for (uint64_t i = 0; i < 3; i++) {
 		expected.count = 0;
-		chain_middle(i, &expected);
-		chain_read(i, &found);
-		chain_check(&found, &expected);
+		calls_middle(i, &expected);
+		calls_read(i, &found);
+		calls_check(&found, &expected);
 	}
 	assert(strstr(found.path, "lib-stack"));
-	assert(chain_lost() == 0);
+	assert(calls_lost() == 0);
 }
 
 UNIT(the_same_place_has_the_same_id)
 {
-	struct chain_expected expected = {.count = 0};
+	struct calls_expected expected = {.count = 0};
 	uint32_t first = 0;
 	volatile uint64_t end = 8; /* unknown to the compiler: a loop, not eight calls */
-	struct witness w;
-	CHAIN_FRAME_BEGIN();
+	struct observer w;
+	CALLS_FRAME_BEGIN();
 
-	chain_start("fp");
+	calls_start("fp");
 	for (uint64_t i = 0; i < end; i++) {
 		expected.count = 0;
-		chain_middle(i, &expected);
+		calls_middle(i, &expected);
 	}
-	CHAIN_FRAME_END();
-	assert(witness_open(&w, getpid()));
-	assert(witness_look(&w, 0, VIEW_LIVING));
-	first = witness_row(&w, TTMEM_DRAM, 0)->stack;
+	CALLS_FRAME_END();
+	assert(observer_open(&w, getpid()));
+	assert(observer_look(&w, 0, VIEW_LIVING));
+	first = observer_row(&w, TTMEM_DRAM, 0)->stack;
 	assert(first);
 	for (uint64_t i = 0; i < 8; i++)
-		assert(witness_row(&w, TTMEM_DRAM, i)->stack == first);
-	witness_close(&w);
+		assert(observer_row(&w, TTMEM_DRAM, i)->stack == first);
+	observer_close(&w);
 }
 
 UNIT(stacks_off_takes_none)
 {
-	struct chain_expected expected = {.count = 0};
-	struct chain_found found;
+	struct calls_expected expected = {.count = 0};
+	struct calls_found found;
 
-	witness_track();
-	chain_middle(1, &expected);
-	chain_read(1, &found);
-	assert(found.count == 0 && chain_lost() == 0);
+	observer_track();
+	calls_middle(1, &expected);
+	calls_read(1, &found);
+	assert(found.count == 0 && calls_lost() == 0);
 }
 
 UNIT(the_depth_is_a_setting)
 {
-	struct chain_expected expected = {.count = 0};
-	struct chain_found found;
+	struct calls_expected expected = {.count = 0};
+	struct calls_found found;
 
-	chain_start("fp");
+	calls_start("fp");
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): before there are threads */
 	assert(setenv("TTMEM_STACK_DEPTH", "2", 1) == 0);
-	chain_middle(1, &expected);
-	chain_read(1, &found);
+	calls_middle(1, &expected);
+	calls_read(1, &found);
 	assert(found.count == 2 && found.address[1] == expected.address[0]);
 }
 
 /* A book's settings are read once, so each case is a process. Return: how many frames. */
 static size_t stack_frames_with(const char *how, const char *depth)
 {
-	struct chain_expected expected = {.count = 0};
-	struct chain_found found;
+	struct calls_expected expected = {.count = 0};
+	struct calls_found found;
 	pid_t child = fork();
 	int status;
 
 	assert(child >= 0);
 	if (child == 0) {
-		chain_start(how);
+		calls_start(how);
 		/* NOLINTNEXTLINE(concurrency-mt-unsafe): there are no threads */
 		assert(setenv("TTMEM_STACK_DEPTH", depth, 1) == 0);
-		chain_recurse(100, &expected);
-		chain_read(0, &found);
+		calls_recurse(100, &expected);
+		calls_read(0, &found);
 		_exit((int)found.count);
 	}
 	assert(waitpid(child, &status, 0) == child && WIFEXITED(status));
@@ -132,16 +132,16 @@ UNIT(a_depth_that_is_none_is_the_usual_one)
 
 UNIT(a_deep_recursion_keeps_the_innermost)
 {
-	struct chain_expected expected = {.count = 0};
-	struct chain_found found;
+	struct calls_expected expected = {.count = 0};
+	struct calls_found found;
 
-	chain_start("fp");
-	chain_recurse(20000, &expected);
-	chain_read(0, &found);
+	calls_start("fp");
+	calls_recurse(20000, &expected);
+	calls_read(0, &found);
 	assert(found.count == 16);
-	chain_check(&found, &expected);
+	calls_check(&found, &expected);
 	for (size_t i = 3; i < found.count; i++)
-		assert(chain_is_in(found.address[i], (uintptr_t)&chain_recurse));
+		assert(calls_is_in(found.address[i], (uintptr_t)&calls_recurse));
 }
 
 /* Frame pointers that point nowhere, or anywhere: the walk must end; its result does not matter. */
@@ -149,10 +149,10 @@ static __attribute__((noinline)) void stack_corrupt(uint64_t address, uintptr_t 
 {
 	uintptr_t *frame = __builtin_frame_address(0);
 	uintptr_t right = frame[0];
-	struct chain_expected expected = {.count = 0};
+	struct calls_expected expected = {.count = 0};
 
 	__atomic_store_n(&frame[0], next, __ATOMIC_SEQ_CST);
-	chain_leaf(address, &expected);
+	calls_leaf(address, &expected);
 	__atomic_store_n(&frame[0], right, __ATOMIC_SEQ_CST);
 }
 
@@ -169,19 +169,19 @@ UNIT(a_corrupted_chain_is_survived)
 		UINTPTR_MAX,
 		UINTPTR_MAX - 7,
 		UINTPTR_MAX - 15,
-		(uintptr_t)&chain_leaf,
+		(uintptr_t)&calls_leaf,
 		UINT64_C(0x800000000000),
 		UINT64_C(0xffff800000000000),
 		4096,
 		here | UINT64_C(1) << 62,
 	};
-	struct chain_found found;
+	struct calls_found found;
 
-	chain_start("fp");
+	calls_start("fp");
 	for (size_t i = 0; i < ARRAY_SIZE(wild); i++) {
 		stack_corrupt(i, wild[i]);
-		chain_read(i, &found);
-		assert(found.count >= 2 && chain_is_in(found.address[0], (uintptr_t)&chain_leaf));
+		calls_read(i, &found);
+		assert(found.count >= 2 && calls_is_in(found.address[0], (uintptr_t)&calls_leaf));
 	}
 	/* Any word of the stack may be taken for a frame, up to the last one. */
 	for (uintptr_t at = here; at < here + 2048; at += 8)
@@ -192,12 +192,12 @@ static uint64_t stack_handled;
 
 static void stack_handler(int number)
 {
-	CHAIN_FRAME_BEGIN();
+	CALLS_FRAME_BEGIN();
 
 	(void)number;
 	ttmem_alloc(0, TTMEM_DRAM, 500, 64, NULL);
 	stack_handled++;
-	CHAIN_FRAME_END();
+	CALLS_FRAME_END();
 }
 
 /* qemu's user emulation has no vDSO, no gap below the stack, and copies whole pages on fork. */
@@ -216,57 +216,57 @@ UNIT(an_alternate_stack_has_none)
 {
 	static uint8_t memory[65536] __attribute__((aligned(16)));
 	const stack_t other = {.ss_sp = memory, .ss_size = sizeof(memory)};
-	struct chain_expected expected = {.count = 0};
-	struct chain_found found;
+	struct calls_expected expected = {.count = 0};
+	struct calls_found found;
 
 	stack_need_kernel();
-	chain_start("fp");
-	chain_middle(1, &expected);
+	calls_start("fp");
+	calls_middle(1, &expected);
 	assert(sigaltstack(&other, NULL) == 0);
-	witness_handle(SIGUSR1, stack_handler, SA_ONSTACK);
+	observer_handle(SIGUSR1, stack_handler, SA_ONSTACK);
 	assert(raise(SIGUSR1) == 0 && stack_handled == 1);
-	chain_read(500, &found);
-	assert(found.count == 0 && chain_lost() == 1);
+	calls_read(500, &found);
+	assert(found.count == 0 && calls_lost() == 1);
 }
 
 UNIT(a_handler_does_not_ask_the_loader)
 {
-	struct chain_expected expected = {.count = 0};
-	struct chain_found found;
+	struct calls_expected expected = {.count = 0};
+	struct calls_found found;
 
-	if (WITNESS_TSAN)
+	if (OBSERVER_TSAN)
 		unit_skip("TSan calls handlers later, from where it likes");
 	stack_need_kernel();
-	chain_start("fp");
-	chain_middle(1, &expected);
-	witness_handle(SIGUSR1, stack_handler, 0);
+	calls_start("fp");
+	calls_middle(1, &expected);
+	observer_handle(SIGUSR1, stack_handler, 0);
 	assert(raise(SIGUSR1) == 0 && stack_handled == 1);
-	chain_read(500, &found);
-	assert(found.count == 0 && chain_lost() == 1);
+	calls_read(500, &found);
+	assert(found.count == 0 && calls_lost() == 1);
 }
 
 static int stack_callback(struct dl_phdr_info *info, size_t size, void *context)
 {
-	struct chain_expected *expected = context;
-	CHAIN_FRAME_BEGIN();
+	struct calls_expected *expected = context;
+	CALLS_FRAME_BEGIN();
 
 	(void)info;
 	(void)size;
 	if (expected->count == 0)
-		chain_middle(7, expected);
-	CHAIN_FRAME_END();
+		calls_middle(7, expected);
+	CALLS_FRAME_END();
 	return 0;
 }
 
 UNIT(a_callback_of_the_loader_has_none)
 {
-	struct chain_expected expected = {.count = 0};
-	struct chain_found found;
+	struct calls_expected expected = {.count = 0};
+	struct calls_found found;
 
-	chain_start("fp");
+	calls_start("fp");
 	dl_iterate_phdr(stack_callback, &expected);
-	chain_read(7, &found);
-	assert(found.count == 0 && chain_lost() == 1);
+	calls_read(7, &found);
+	assert(found.count == 0 && calls_lost() == 1);
 }
 
 #define STACK_THREADS 1000u
@@ -275,15 +275,15 @@ UNIT(a_callback_of_the_loader_has_none)
 struct stack_thread {
 	pthread_t thread;
 	uint64_t number;
-	struct chain_expected expected;
+	struct calls_expected expected;
 };
 
 static void *stack_thread(void *context)
 {
 	struct stack_thread *self = context;
 
-	chain_middle(self->number, &self->expected);
-	chain_middle(self->number + STACK_THREADS, &self->expected);
+	calls_middle(self->number, &self->expected);
+	calls_middle(self->number + STACK_THREADS, &self->expected);
 	return NULL;
 }
 
@@ -293,9 +293,9 @@ UNIT(a_thousand_threads_share_one)
 	size_t count = stack_is_emulated() ? STACK_THREADS / 5 : STACK_THREADS; /* that is slow */
 	uint32_t first[2] = {0, 0};
 	uint32_t lost = 0;
-	struct witness w;
+	struct observer w;
 
-	chain_start("fp");
+	calls_start("fp");
 	assert(threads);
 	for (size_t i = 0; i < count + STACK_AT_ONCE; i++) {
 		if (i >= STACK_AT_ONCE)
@@ -305,12 +305,12 @@ UNIT(a_thousand_threads_share_one)
 		threads[i].number = i;
 		assert(pthread_create(&threads[i].thread, NULL, stack_thread, &threads[i]) == 0);
 	}
-	assert(witness_open(&w, getpid()));
-	assert(witness_look(&w, 0, VIEW_LIVING));
+	assert(observer_open(&w, getpid()));
+	assert(observer_look(&w, 0, VIEW_LIVING));
 	for (size_t i = 0; i < 2 * count; i++) {
 		uint32_t *same = &first[i / count];
 		uint64_t address = i % count + i / count * STACK_THREADS;
-		const struct book_record *row = witness_row(&w, TTMEM_DRAM, address);
+		const struct book_record *row = observer_row(&w, TTMEM_DRAM, address);
 
 		assert(row);
 		if (row->stack == 0) {
@@ -326,67 +326,67 @@ UNIT(a_thousand_threads_share_one)
 	 * map and unmap. Sometimes it omits a mapping that has changed in only one of them, along
 	 * with a neighbour: then a thread does not find its stack.
 	 */
-	assert(witness_header(&w)->lost_stacks == lost && (lost == 0 || stack_is_emulated()));
-	witness_close(&w);
+	assert(observer_header(&w)->lost_stacks == lost && (lost == 0 || stack_is_emulated()));
+	observer_close(&w);
 	free(threads);
 }
 
 UNIT(a_forked_child_has_stacks_of_its_own_book)
 {
-	struct chain_expected expected = {.count = 0};
-	struct chain_found found;
+	struct calls_expected expected = {.count = 0};
+	struct calls_found found;
 	pid_t child;
 
 	stack_need_kernel();
-	chain_start("fp");
-	chain_middle(1, &expected);
+	calls_start("fp");
+	calls_middle(1, &expected);
 	child = fork();
 	assert(child >= 0);
 	if (child == 0) {
 		expected.count = 0;
-		chain_middle(2, &expected);
-		chain_read(2, &found);
-		chain_check(&found, &expected);
+		calls_middle(2, &expected);
+		calls_read(2, &found);
+		calls_check(&found, &expected);
 		_exit(0);
 	}
-	witness_wait(child);
+	observer_wait(child);
 }
 
 static __attribute__((noinline)) void stack_free(uint64_t address)
 {
-	CHAIN_FRAME_BEGIN();
+	CALLS_FRAME_BEGIN();
 	ttmem_free(0, TTMEM_DRAM, address);
-	CHAIN_FRAME_END();
+	CALLS_FRAME_END();
 }
 
 UNIT(a_double_free_says_who_freed)
 {
-	struct chain_expected expected = {.count = 0};
+	struct calls_expected expected = {.count = 0};
 	struct book_incident incident;
-	struct chain_found found[2];
-	struct witness w;
+	struct calls_found found[2];
+	struct observer w;
 
-	chain_start("fp");
-	chain_middle(1, &expected);
+	calls_start("fp");
+	calls_middle(1, &expected);
 	stack_free(1);
 	stack_free(1);
-	assert(witness_open(&w, getpid()));
+	assert(observer_open(&w, getpid()));
 	assert(reader_incident(&w.reader, BOOK_INCIDENT_DOUBLE_FREE, 0, &incident) == 0);
-	chain_read_id(&w, incident.first.stack, &found[0]);
-	chain_read_id(&w, incident.second.stack, &found[1]);
+	calls_read_id(&w, incident.first.stack, &found[0]);
+	calls_read_id(&w, incident.second.stack, &found[1]);
 	for (size_t i = 0; i < 2; i++)
-		assert(chain_is_in(found[i].address[0], (uintptr_t)&stack_free));
+		assert(calls_is_in(found[i].address[0], (uintptr_t)&stack_free));
 	/* Two successive calls. */
 	assert(found[0].address[1] < found[1].address[1]);
-	witness_close(&w);
+	observer_close(&w);
 }
 
-static void stack_first_frame_is(struct witness *w, uint64_t address, uintptr_t function)
+static void stack_first_frame_is(struct observer *w, uint64_t address, uintptr_t function)
 {
-	struct chain_found found;
+	struct calls_found found;
 
-	chain_read_id(w, witness_row(w, TTMEM_DRAM, address)->stack, &found);
-	assert(found.count > 0 && chain_is_in(found.address[0], function));
+	calls_read_id(w, observer_row(w, TTMEM_DRAM, address)->stack, &found);
+	assert(found.count > 0 && calls_is_in(found.address[0], function));
 }
 
 static __attribute__((noinline)) void stack_other_calls(void)
@@ -394,44 +394,44 @@ static __attribute__((noinline)) void stack_other_calls(void)
 	const uint32_t devices[] = {0, 1};
 	const struct ttmem_alloc_args args = {
 		.struct_size = sizeof(args), .type = TTMEM_DRAM, .address = 11, .size = 64};
-	CHAIN_FRAME_BEGIN();
+	CALLS_FRAME_BEGIN();
 
 	ttmem_alloc_mesh(devices, 2, TTMEM_DRAM, 10, 64, NULL);
 	ttmem_alloc_ex(&args);
-	CHAIN_FRAME_END();
+	CALLS_FRAME_END();
 }
 
 UNIT(the_other_calls_have_stacks_too)
 {
-	struct witness w;
+	struct observer w;
 
-	chain_start("fp");
+	calls_start("fp");
 	stack_other_calls();
-	assert(witness_open(&w, getpid()));
-	assert(witness_look(&w, 0, VIEW_LIVING));
+	assert(observer_open(&w, getpid()));
+	assert(observer_look(&w, 0, VIEW_LIVING));
 	stack_first_frame_is(&w, 10, (uintptr_t)&stack_other_calls);
 	stack_first_frame_is(&w, 11, (uintptr_t)&stack_other_calls);
-	assert(witness_look(&w, 1, VIEW_LIVING));
+	assert(observer_look(&w, 1, VIEW_LIVING));
 	stack_first_frame_is(&w, 10, (uintptr_t)&stack_other_calls);
-	witness_close(&w);
+	observer_close(&w);
 }
 
 /* Files are loaded and unloaded: the table is reread, and the frames are right before and after. */
 UNIT(unloaded_and_reloaded_files_are_told_apart)
 {
-	struct chain_expected expected = {.count = 0};
-	struct chain_found found;
+	struct calls_expected expected = {.count = 0};
+	struct calls_found found;
 	void *library;
 
-	chain_start("fp");
-	chain_leaf(1, &expected);
+	calls_start("fp");
+	calls_leaf(1, &expected);
 	library = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
 	assert(library);
-	chain_middle(2, &expected);
+	calls_middle(2, &expected);
 	assert(dlclose(library) == 0);
 	expected.count = 0;
-	chain_middle(3, &expected);
-	chain_read(3, &found);
-	chain_check(&found, &expected);
-	assert(chain_lost() == 0);
+	calls_middle(3, &expected);
+	calls_read(3, &found);
+	calls_check(&found, &expected);
+	assert(calls_lost() == 0);
 }

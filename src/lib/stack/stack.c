@@ -43,7 +43,7 @@ struct stack_known {
 /* What a thread has once it has taken a stack. */
 struct stack_cache {
 	struct bounds bounds;
-	struct provider_sight sight;
+	struct frame_provider_sight sight;
 	uint32_t instance; /* of the gate, that is: of the book that issued the ids */
 	uint32_t reserved;
 	struct stack_known known[STACK_SETS][2] __attribute__((aligned(CACHE_LINE)));
@@ -74,7 +74,7 @@ static bool stack_wanted(enum walk_how *ret_how, bool *ret_is_native)
 	*ret_is_native = true;
 	/* The old logs always had stacks, and whoever imports ttmem wants Python frames. */
 	if (!said)
-		return oldlog_has_stacks() || provider_is_there();
+		return oldlog_has_stacks() || frame_provider_is_there();
 	if (keyword_is_no(said, length))
 		return false;
 	if (keyword_is_yes(said, length))
@@ -209,7 +209,7 @@ static __attribute__((noinline)) uint32_t stack_first_sight(struct writer *write
 							    const uintptr_t *places, size_t n)
 {
 	struct book_frame frames[STACK_DEPTH_MAX];
-	struct provider_native native = {.addresses = addresses, .places = places};
+	struct frame_provider_native native = {.addresses = addresses, .places = places};
 	struct modules_validity validity = {.generation = modules_generation()};
 	struct stack_known known;
 	size_t others;
@@ -219,7 +219,7 @@ static __attribute__((noinline)) uint32_t stack_first_sight(struct writer *write
 		native.count = modules_frames(writer, addresses, n, frames, &validity);
 	if (cache->sight.identity)
 		native.count = bits_min(native.count, STACK_NATIVE_MAX);
-	others = provider_tell(writer, &cache->sight, stack_depth, &native, frames);
+	others = frame_provider_tell(writer, &cache->sight, stack_depth, &native, frames);
 	id = intern_stack_mixed(writer, frames, native.count, others);
 	if (unlikely(oldlog_has_stacks()))
 		oldlog_names_learn(id, addresses, native.count);
@@ -231,7 +231,8 @@ static __attribute__((noinline)) uint32_t stack_first_sight(struct writer *write
 		.certain = walk_is_sure() ? validity.guards : validity.first,
 		.id = id,
 	};
-	known.hash = provider_mix(stack_hash(validity.generation, addresses, n), &cache->sight);
+	known.hash =
+		frame_provider_mix(stack_hash(validity.generation, addresses, n), &cache->sight);
 	stack_remember(cache, &known);
 	return id;
 }
@@ -277,23 +278,23 @@ uint32_t stack_take(struct writer *writer, struct thread *self, const void *fram
 		goto out;
 	if (unlikely(cache->instance != gate_current.instance)) {
 		memset(cache->known, 0, sizeof(cache->known));
-		cache->sight = (struct provider_sight){0};
+		cache->sight = (struct frame_provider_sight){0};
 		cache->instance = gate_current.instance;
 	}
 	if (likely(stack_is_native))
 		n = walk_quick(&cache->bounds, frame, addresses, stack_depth);
-	provider_look(writer, &cache->sight, stack_depth);
+	frame_provider_look(writer, &cache->sight, stack_depth);
 	generation = modules_generation();
-	hash = provider_mix(stack_hash(generation, addresses, n), &cache->sight);
+	hash = frame_provider_mix(stack_hash(generation, addresses, n), &cache->sight);
 	/* A stack without native frames may be one whose rules are not learned yet. */
 	if (likely(n > 0 || !stack_is_native))
 		known = stack_find(cache, hash);
-	if (likely(known &&
-		   (!known->guards || guard_hold(known->guards, known->certain, generation))))
+	if (likely(known && (!known->guards ||
+			     unload_guard_hold(known->guards, known->certain, generation))))
 		id = known->id;
 	else
 		id = stack_meet(writer, cache, frame);
-	provider_seen(&cache->sight, id);
+	frame_provider_seen(&cache->sight, id);
 out:
 	self->stack = id;
 	if (unlikely(!id))

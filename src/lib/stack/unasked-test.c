@@ -51,7 +51,7 @@ static const struct ttmem_provider unasked_provider = {
 /* @stacks: NULL = unset. */
 static void unasked_start(const char *stacks)
 {
-	witness_track();
+	observer_track();
 	/* NOLINTBEGIN(concurrency-mt-unsafe): before there are threads */
 	if (stacks)
 		assert(setenv("TTMEM_STACKS", stacks, 1) == 0);
@@ -63,26 +63,26 @@ static void unasked_start(const char *stacks)
 
 static __attribute__((noinline)) void unasked_alloc(uint64_t address)
 {
-	CHAIN_FRAME_BEGIN();
+	CALLS_FRAME_BEGIN();
 	ttmem_alloc(0, TTMEM_DRAM, address, 64, NULL);
-	CHAIN_FRAME_END();
+	CALLS_FRAME_END();
 }
 
 /* How many frames of each sort the buffer has. */
 static struct book_stack unasked_find(uint64_t address)
 {
-	struct book_frame frames[CHAIN_FRAMES];
+	struct book_frame frames[CALLS_FRAMES];
 	struct book_stack head = {0};
 	const struct book_record *row;
-	struct witness w;
+	struct observer w;
 
-	assert(witness_open(&w, getpid()));
-	assert(witness_look(&w, 0, VIEW_LIVING));
-	row = witness_row(&w, TTMEM_DRAM, address);
-	assert(row && witness_header(&w)->lost_frames == 0);
+	assert(observer_open(&w, getpid()));
+	assert(observer_look(&w, 0, VIEW_LIVING));
+	row = observer_row(&w, TTMEM_DRAM, address);
+	assert(row && observer_header(&w)->lost_frames == 0);
 	if (row->stack)
-		assert(reader_stack(&w.reader, row->stack, &head, frames, CHAIN_FRAMES) > 0);
-	witness_close(&w);
+		assert(reader_stack(&w.reader, row->stack, &head, frames, CALLS_FRAMES) > 0);
+	observer_close(&w);
 	return head;
 }
 
@@ -97,7 +97,7 @@ UNIT(registering_a_provider_turns_stacks_on)
 	assert(ttmem_provider(NULL) == 0);
 	unasked_alloc(3);
 	head = unasked_find(1);
-	assert(head.native == 0 && head.python == 0 && chain_lost() == 0);
+	assert(head.native == 0 && head.python == 0 && calls_lost() == 0);
 	head = unasked_find(2);
 	assert(head.native > 1 && head.python == 1);
 	/* From then on for every call. */
@@ -126,7 +126,7 @@ UNIT(stacks_off_wins_over_a_provider)
 	assert(ttmem_provider(NULL) == 0 && ttmem_provider(&unasked_provider) == 0);
 	unasked_alloc(2);
 	head = unasked_find(2);
-	assert(head.native == 0 && head.python == 0 && chain_lost() == 0 && unasked_looks == 0);
+	assert(head.native == 0 && head.python == 0 && calls_lost() == 0 && unasked_looks == 0);
 }
 
 UNIT(a_forked_child_has_them_as_well)
@@ -145,7 +145,7 @@ UNIT(a_forked_child_has_them_as_well)
 		assert(head.native > 1 && head.python == 1);
 		_exit(0);
 	}
-	witness_wait(child);
+	observer_wait(child);
 }
 
 static void *unasked_thread(void *context)

@@ -20,27 +20,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GUARD_MAX 64u /* files */
+#define UNLOAD_GUARD_MAX 64u /* files */
 
 /* What distinguishes a file from others. */
-struct guard_mark {
+struct unload_guard_mark {
 	const void *place; /* of the build id; NULL = by path */
 	uint64_t words[2]; /* the words found there; or a hash of the path */
 };
 
 /* @place: the file's build id in memory, NULL if it has none. @start: of the file in memory. */
-void guard_mark(uintptr_t start, const void *place, const char *path, struct guard_mark *ret_mark);
+void unload_guard_mark(uintptr_t start, const void *place, const char *path,
+		       struct unload_guard_mark *ret_mark);
 
 /* Functions that change the table: callers serialize. */
 
 /* The bit of the file into which a call returns at @address; 0 = table full, or no such file. */
-uint64_t guard_set(uintptr_t address, const struct guard_mark *mark);
+uint64_t unload_guard_set(uintptr_t address, const struct unload_guard_mark *mark);
 
 /* Invalidates all bits: the generation of modules has risen to @generation. */
-void guard_forget(uint32_t generation);
+void unload_guard_forget(uint32_t generation);
 
 /*
  * Whether all these files are the same. @certain: those that are certainly on the caller's stack.
  * @generation: of the bits.
  */
-bool guard_hold(uint64_t bits, uint64_t certain, uint32_t generation);
+bool unload_guard_hold(uint64_t bits, uint64_t certain, uint32_t generation);

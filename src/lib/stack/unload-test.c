@@ -60,7 +60,7 @@ static struct unload_file unload_open(const char *name, const char *mark)
 	char text[64];
 
 	snprintf(text, sizeof(text), "unload-%s-%s.so", name, mark);
-	return unload_loaded(chain_load(text));
+	return unload_loaded(calls_load(text));
 }
 
 static struct unload_file unload_at(const char *path)
@@ -70,9 +70,9 @@ static struct unload_file unload_at(const char *path)
 
 static __attribute__((noinline)) void unload_alloc(uint64_t address)
 {
-	CHAIN_FRAME_BEGIN();
+	CALLS_FRAME_BEGIN();
 	ttmem_alloc(0, TTMEM_DRAM, address, 64, NULL);
-	CHAIN_FRAME_END();
+	CALLS_FRAME_END();
 }
 
 static const char *unload_name(uint64_t address)
@@ -97,41 +97,41 @@ static uintptr_t unload_round(uint64_t address, const char *mark)
 }
 
 /* Checks that the frame is in the file of that name. */
-static void unload_check_name(struct witness *w, uint64_t address, size_t frame, const char *name)
+static void unload_check_name(struct observer *w, uint64_t address, size_t frame, const char *name)
 {
-	const struct book_record *row = witness_row(w, TTMEM_DRAM, address);
-	struct book_frame frames[CHAIN_FRAMES];
+	const struct book_record *row = observer_row(w, TTMEM_DRAM, address);
+	struct book_frame frames[CALLS_FRAMES];
 	struct book_module module;
 	struct book_stack head;
 	char expected[64];
 
 	assert(row);
-	assert(reader_stack(&w->reader, row->stack, &head, frames, CHAIN_FRAMES) >= 2);
+	assert(reader_stack(&w->reader, row->stack, &head, frames, CALLS_FRAMES) >= 2);
 	assert(reader_module(&w->reader, frames[frame].module, &module) == 0);
 	snprintf(expected, sizeof(expected), "/unload-%s-", name);
-	assert(strstr(witness_text(w, module.path), expected));
+	assert(strstr(observer_text(w, module.path), expected));
 }
 
 /* Checks that the frame that called back is in the file for this address. */
-static void unload_check_at(struct witness *w, uint64_t address, bool is_inner)
+static void unload_check_at(struct observer *w, uint64_t address, bool is_inner)
 {
 	unload_check_name(w, address, is_inner ? 0 : 1, unload_name(address));
 }
 
 static void unload_check(uint32_t threads)
 {
-	struct witness w;
+	struct observer w;
 
-	assert(witness_open(&w, getpid()));
-	assert(witness_look(&w, 0, VIEW_LIVING));
+	assert(observer_open(&w, getpid()));
+	assert(observer_look(&w, 0, VIEW_LIVING));
 	for (uint64_t i = 0; i < (uint64_t)threads * UNLOAD_ROUNDS; i++) {
 		uint64_t address = i / UNLOAD_ROUNDS * UNLOAD_STRIDE + i % UNLOAD_ROUNDS;
 
 		unload_check_at(&w, address, unload_is_inner);
 		unload_check_at(&w, address + UNLOAD_AGAIN, unload_is_inner);
 	}
-	assert(witness_header(&w)->lost_stacks == 0);
-	witness_close(&w);
+	assert(observer_header(&w)->lost_stacks == 0);
+	observer_close(&w);
 }
 
 /* With frame pointers only the innermost frame is certain, so only its file is read. */
@@ -139,9 +139,9 @@ static void unload_start(const char *how)
 {
 	unload_is_inner = strcmp(how, "fp") == 0;
 	if (strcmp(how, "fp") == 0)
-		chain_start(how);
+		calls_start(how);
 	else
-		chain_start_tables(how);
+		calls_start_tables(how);
 }
 
 static void unload_replace(const char *how, const char *mark)
@@ -187,9 +187,9 @@ UNIT(a_file_of_another_layout_is_another_fp)
 	static const char *const names[] = {"first", "moved"};
 	uintptr_t last = 0;
 	bool is_replaced = false;
-	struct witness w;
+	struct observer w;
 
-	chain_start("fp");
+	calls_start("fp");
 	for (uint64_t i = 0; i < UNLOAD_ROUNDS; i++) {
 		struct unload_file file = unload_open(names[i % 2], "sha1");
 
@@ -198,11 +198,11 @@ UNIT(a_file_of_another_layout_is_another_fp)
 		last = (uintptr_t)file.call;
 		assert(dlclose(file.library) == 0);
 	}
-	assert(witness_open(&w, getpid()));
-	assert(witness_look(&w, 0, VIEW_LIVING));
+	assert(observer_open(&w, getpid()));
+	assert(observer_look(&w, 0, VIEW_LIVING));
 	for (uint64_t i = 0; i < UNLOAD_ROUNDS; i++)
 		unload_check_name(&w, i, 1, names[i % 2]);
-	witness_close(&w);
+	observer_close(&w);
 	if (!is_replaced)
 		unit_skip("the loader gave each another place");
 }
@@ -220,14 +220,14 @@ static void *unload_thread(void *context)
 /* Called from a file, which therefore stays loaded, until all other threads have ended. */
 static __attribute__((noinline)) void unload_stay(uint64_t address)
 {
-	CHAIN_FRAME_BEGIN();
+	CALLS_FRAME_BEGIN();
 	for (uint32_t i = 0;
 	     i < UNLOAD_STAY || __atomic_load_n(&unload_running, __ATOMIC_ACQUIRE) > 0; i++) {
 		ttmem_alloc(0, TTMEM_DRAM, address, 64, NULL);
 		ttmem_free(0, TTMEM_DRAM, address);
 	}
 	ttmem_alloc(0, TTMEM_DRAM, address, 64, NULL);
-	CHAIN_FRAME_END();
+	CALLS_FRAME_END();
 }
 
 /* Two of them use files at the same place, all use files that others load too. */
@@ -236,7 +236,7 @@ static void unload_crowd(const char *how)
 	uint64_t bases[UNLOAD_THREADS];
 	pthread_t threads[UNLOAD_THREADS];
 	struct unload_file stay;
-	struct witness w;
+	struct observer w;
 	uint64_t address = (uint64_t)UNLOAD_THREADS * UNLOAD_STRIDE;
 
 	unload_start(how);
@@ -253,10 +253,10 @@ static void unload_crowd(const char *how)
 		assert(pthread_join(threads[i], NULL) == 0);
 	assert(dlclose(stay.library) == 0);
 	unload_check(UNLOAD_THREADS);
-	assert(witness_open(&w, getpid()));
-	assert(witness_look(&w, 0, VIEW_LIVING));
+	assert(observer_open(&w, getpid()));
+	assert(observer_look(&w, 0, VIEW_LIVING));
 	unload_check_at(&w, address, false);
-	witness_close(&w);
+	observer_close(&w);
 }
 
 UNIT(many_come_and_go_and_one_stays_fp)
@@ -292,7 +292,7 @@ UNIT(very_many_files)
 {
 	struct unload_file file = unload_open("first", "sha1");
 	char path[PATH_MAX], name[16];
-	struct chain_found found;
+	struct calls_found found;
 	Dl_info info;
 
 	unload_start("fp");
@@ -308,11 +308,11 @@ UNIT(very_many_files)
 		snprintf(path, sizeof(path), "%s%s", unit_dir(), name);
 		unload_at(path).inner(ttmem_alloc, UNLOAD_MANY + i);
 		for (uint32_t k = 0; k < 2; k++) {
-			chain_read(i + k * UNLOAD_MANY, &found);
+			calls_read(i + k * UNLOAD_MANY, &found);
 			assert(found.count > 1 && strstr(found.path, name));
 		}
 	}
-	assert(chain_lost() == 0);
+	assert(calls_lost() == 0);
 }
 
 static void *unload_idle(void *context)
@@ -328,7 +328,7 @@ static void unload_in_child(const char *how)
 	pthread_t thread;
 	pid_t child;
 
-	if (WITNESS_TSAN)
+	if (OBSERVER_TSAN)
 		unit_skip("TSan sees threads in a child that are the parent's");
 	unload_start(how);
 	(void)unload_round(UNLOAD_STRIDE, "sha1"); /* loads libunwind first */
@@ -342,7 +342,7 @@ static void unload_in_child(const char *how)
 		unload_check(1);
 		_exit(0);
 	}
-	witness_wait(child);
+	observer_wait(child);
 	__atomic_store_n(&unload_running, 0, __ATOMIC_RELEASE);
 	assert(pthread_join(thread, NULL) == 0);
 }

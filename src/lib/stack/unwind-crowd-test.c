@@ -13,13 +13,13 @@
 #include "lib/testing/testing-calls.h"
 #include "lib/testing/testing-observer.h"
 
-#define UNWIND_THREADS (WITNESS_TSAN || WITNESS_ASAN ? 200u : 1000u)
+#define UNWIND_THREADS (OBSERVER_TSAN || OBSERVER_ASAN ? 200u : 1000u)
 #define UNWIND_BITS 10u
 
 struct unwind_thread {
 	pthread_t thread;
 	uint32_t number;
-	struct chain_expected expected;
+	struct calls_expected expected;
 };
 
 static pthread_barrier_t unwind_barrier;
@@ -27,10 +27,10 @@ static pthread_barrier_t unwind_barrier;
 /* Each bit of the path selects one of two calls. The code around them keeps them apart. */
 /* NOLINTNEXTLINE(misc-no-recursion): that is the purpose */
 static __attribute__((noinline)) void unwind_path(uint32_t path, uint32_t left, uint64_t address,
-						  struct chain_expected *expected)
+						  struct calls_expected *expected)
 {
 	if (left == 0) {
-		chain_leaf(address, expected);
+		calls_leaf(address, expected);
 	} else if (path & 1) {
 		__asm__ volatile("# to one");
 		unwind_path(path >> 1, left - 1, address, expected);
@@ -40,7 +40,7 @@ static __attribute__((noinline)) void unwind_path(uint32_t path, uint32_t left, 
 		unwind_path(path >> 1, left - 1, address, expected);
 		__asm__ volatile("# none");
 	}
-	chain_expect(expected, __builtin_return_address(0));
+	calls_expect(expected, __builtin_return_address(0));
 }
 
 static void *unwind_thread(void *context)
@@ -57,21 +57,21 @@ static void *unwind_thread(void *context)
 	return NULL;
 }
 
-static void unwind_check_thread(struct witness *w, const struct unwind_thread *thread,
+static void unwind_check_thread(struct observer *w, const struct unwind_thread *thread,
 				uint32_t *ret_id)
 {
-	struct chain_found found;
+	struct calls_found found;
 
 	*ret_id = 0;
 	for (uint64_t i = 0; i < 4; i++) {
 		const struct book_record *row =
-			witness_row(w, TTMEM_DRAM, thread->number + i * UNWIND_THREADS);
+			observer_row(w, TTMEM_DRAM, thread->number + i * UNWIND_THREADS);
 
 		assert(row && row->stack && (*ret_id == 0 || *ret_id == row->stack));
 		*ret_id = row->stack;
 	}
-	chain_read_id(w, *ret_id, &found);
-	chain_check(&found, &thread->expected);
+	calls_read_id(w, *ret_id, &found);
+	calls_check(&found, &thread->expected);
 }
 
 static void unwind_check_threads(const char *how)
@@ -79,9 +79,9 @@ static void unwind_check_threads(const char *how)
 	struct unwind_thread *threads = calloc(UNWIND_THREADS, sizeof(*threads));
 	uint32_t *ids = calloc(UNWIND_THREADS, sizeof(*ids));
 	pthread_attr_t attributes;
-	struct witness w;
+	struct observer w;
 
-	chain_start_tables(how);
+	calls_start_tables(how);
 	/* Makes the book first: threads that wait too long for it would lose events. */
 	assert(ttmem_enabled());
 	assert(threads && ids && pthread_attr_init(&attributes) == 0);
@@ -94,15 +94,15 @@ static void unwind_check_threads(const char *how)
 	}
 	for (uint32_t i = 0; i < UNWIND_THREADS; i++)
 		assert(pthread_join(threads[i].thread, NULL) == 0);
-	assert(witness_open(&w, getpid()));
-	assert(witness_look(&w, 0, VIEW_LIVING));
-	assert(witness_header(&w)->lost_stacks == 0);
+	assert(observer_open(&w, getpid()));
+	assert(observer_look(&w, 0, VIEW_LIVING));
+	assert(observer_header(&w)->lost_stacks == 0);
 	for (uint32_t i = 0; i < UNWIND_THREADS; i++) {
 		unwind_check_thread(&w, &threads[i], &ids[i]);
 		for (uint32_t k = 0; k < i; k++)
 			assert(ids[k] != ids[i]);
 	}
-	witness_close(&w);
+	observer_close(&w);
 	(void)pthread_attr_destroy(&attributes); /* cannot fail */
 	free(threads);
 	free(ids);
@@ -122,16 +122,16 @@ UNIT(a_forked_child_goes_on)
 {
 	pid_t child;
 
-	chain_start_tables("unwind");
-	chain_checked(1);
+	calls_start_tables("unwind");
+	calls_checked(1);
 	child = fork();
 	assert(child >= 0);
 	if (child == 0) {
-		chain_checked(2);
-		assert(chain_lost() == 0);
+		calls_checked(2);
+		assert(calls_lost() == 0);
 		_exit(0);
 	}
-	witness_wait(child);
+	observer_wait(child);
 }
 
 /* Many functions, so that threads have something new to learn for a while. */
@@ -162,14 +162,14 @@ static void *unwind_learner(void *context)
 /* If the parent was in the middle of it the child may have no stack, but no wrong one or hang. */
 static void unwind_forked(void)
 {
-	struct chain_expected expected;
-	struct chain_found found;
+	struct calls_expected expected;
+	struct calls_found found;
 
-	chain_outer(3, &expected);
-	chain_read(3, &found);
+	calls_outer(3, &expected);
+	calls_read(3, &found);
 	if (found.count > 0)
-		chain_check(&found, &expected);
-	assert(chain_lost() == (found.count == 0));
+		calls_check(&found, &expected);
+	assert(calls_lost() == (found.count == 0));
 	_exit(0);
 }
 
@@ -178,7 +178,7 @@ static void unwind_fork_meanwhile(void)
 	pid_t children[8];
 	pthread_t thread;
 
-	chain_start_tables("unwind");
+	calls_start_tables("unwind");
 	assert(pthread_create(&thread, NULL, unwind_learner, NULL) == 0);
 	for (size_t i = 0; i < ARRAY_SIZE(children); i++) {
 		children[i] = fork();
@@ -187,22 +187,22 @@ static void unwind_fork_meanwhile(void)
 			unwind_forked();
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(children); i++)
-		witness_wait(children[i]);
+		observer_wait(children[i]);
 	assert(pthread_join(thread, NULL) == 0);
 	_exit(0);
 }
 
 UNIT(forking_while_another_thread_learns)
 {
-	if (WITNESS_TSAN)
+	if (OBSERVER_TSAN)
 		unit_skip("TSan sees threads in a child that are the parent's");
-	chain_need_tables();
+	calls_need_tables();
 	for (int i = 0; i < 10; i++) {
 		pid_t child = fork();
 
 		assert(child >= 0);
 		if (child == 0)
 			unwind_fork_meanwhile();
-		witness_wait(child);
+		observer_wait(child);
 	}
 }

@@ -37,10 +37,10 @@ static bool unwind_is_loaded(void)
 
 static void unwind_check_frames(const char *how)
 {
-	chain_start_tables(how);
+	calls_start_tables(how);
 	for (uint64_t i = 0; i < 100; i++)
-		chain_checked(i);
-	assert(chain_lost() == 0);
+		calls_checked(i);
+	assert(calls_lost() == 0);
 }
 
 UNIT(tables_lead_through_every_kind_of_frame)
@@ -55,16 +55,16 @@ UNIT(auto_leads_through_every_kind_of_frame)
 
 UNIT(a_stack_goes_up_to_where_the_program_began)
 {
-	struct chain_expected expected;
-	struct chain_found found;
+	struct calls_expected expected;
+	struct calls_found found;
 	Dl_info outermost;
 
-	chain_start_tables("unwind");
+	calls_start_tables("unwind");
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): before there are threads */
 	assert(setenv("TTMEM_STACK_DEPTH", "64", 1) == 0);
-	chain_outer(1, &expected);
-	chain_read(1, &found);
-	chain_check(&found, &expected);
+	calls_outer(1, &expected);
+	calls_read(1, &found);
+	calls_check(&found, &expected);
 	assert(found.count < 64);
 	/* _start() belongs to the program and has no caller. */
 	assert(dladdr((void *)found.address[found.count - 1], &outermost) != 0);
@@ -80,9 +80,9 @@ UNIT(the_application_keeps_its_backtrace)
 					    "_ULx86_64_get_reg", "unw_getcontext"};
 	Dl_info owner;
 
-	chain_start_tables("unwind");
+	calls_start_tables("unwind");
 	assert(!unwind_is_loaded());
-	chain_checked(1);
+	calls_checked(1);
 	assert(unwind_is_loaded());
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		assert(!dlsym(RTLD_DEFAULT, names[i]));
@@ -93,16 +93,16 @@ UNIT(the_application_keeps_its_backtrace)
 /* Frame pointers need no libunwind, so it is not loaded. */
 UNIT(frame_pointers_alone_load_nothing)
 {
-	struct chain_expected expected = {.count = 0};
+	struct calls_expected expected = {.count = 0};
 
-	chain_start_tables("fp");
-	chain_middle(1, &expected);
+	calls_start_tables("fp");
+	calls_middle(1, &expected);
 	assert(!unwind_is_loaded());
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): that is the purpose */
 static __attribute__((noinline)) void unwind_recurse(uint32_t depth,
-						     struct chain_expected *expected)
+						     struct calls_expected *expected)
 {
 	volatile uint8_t room[64];
 
@@ -110,22 +110,22 @@ static __attribute__((noinline)) void unwind_recurse(uint32_t depth,
 	if (depth > 0)
 		unwind_recurse(depth - 1, expected);
 	else
-		chain_bare(7, expected);
+		calls_bare(7, expected);
 	room[depth % sizeof(room)] = 2;
 }
 
 UNIT(a_deep_recursion_keeps_the_innermost)
 {
-	struct chain_expected expected = {.count = 0};
-	struct chain_found found;
+	struct calls_expected expected = {.count = 0};
+	struct calls_found found;
 
-	chain_start_tables("unwind");
+	calls_start_tables("unwind");
 	unwind_recurse(20000, &expected);
-	chain_read(7, &found);
-	assert(found.count == 16 && chain_lost() == 0);
-	chain_check(&found, &expected);
+	calls_read(7, &found);
+	assert(found.count == 16 && calls_lost() == 0);
+	calls_check(&found, &expected);
 	for (size_t i = 2; i < found.count; i++)
-		assert(chain_is_in(found.address[i], (uintptr_t)&unwind_recurse));
+		assert(calls_is_in(found.address[i], (uintptr_t)&unwind_recurse));
 }
 
 /* Overwrites both words of the frame while the event is reported. */
@@ -133,13 +133,13 @@ static __attribute__((noinline)) void unwind_smash(uint64_t address, uintptr_t f
 {
 	uintptr_t *frame = __builtin_frame_address(0);
 	uintptr_t right[2] = {frame[0], frame[1]};
-	struct chain_expected expected = {.count = 0};
+	struct calls_expected expected = {.count = 0};
 
 	if (fp)
 		__atomic_store_n(&frame[0], fp, __ATOMIC_SEQ_CST);
 	if (ip)
 		__atomic_store_n(&frame[1], ip, __ATOMIC_SEQ_CST);
-	chain_bare(address, &expected);
+	calls_bare(address, &expected);
 	__atomic_store_n(&frame[0], right[0], __ATOMIC_SEQ_CST);
 	__atomic_store_n(&frame[1], right[1], __ATOMIC_SEQ_CST);
 }
@@ -167,8 +167,8 @@ static void unwind_check_damage(const char *how)
 				  UINTPTR_MAX,
 				  UINTPTR_MAX - 7,
 				  UINTPTR_MAX - 15,
-				  (uintptr_t)&chain_bare,
-				  (uintptr_t)&chain_bare + 20,
+				  (uintptr_t)&calls_bare,
+				  (uintptr_t)&calls_bare + 20,
 				  malloc_code + 9,
 				  UINT64_C(0x800000000000),
 				  UINT64_C(0xffff800000000000),
@@ -176,21 +176,21 @@ static void unwind_check_damage(const char *how)
 				  UINT64_C(1) << 60,
 				  UINT64_C(0x2000010000000000),
 				  (uintptr_t)wild};
-	struct chain_found found;
+	struct calls_found found;
 
-	chain_start_tables(how);
+	calls_start_tables(how);
 	for (size_t i = 0; i < ARRAY_SIZE(wild); i++) {
 		unwind_smashed(2 * i, wild[i], 0);
 		unwind_smashed(2 * i + 1, 0, wild[i]);
 		for (size_t k = 0; k < ARRAY_SIZE(wild); k++)
 			unwind_smashed(1000 + i * 100 + k, wild[i], wild[k]);
-		chain_read(2 * i, &found);
-		assert(found.count == 0 || chain_is_in(found.address[0], (uintptr_t)&chain_leaf));
+		calls_read(2 * i, &found);
+		assert(found.count == 0 || calls_is_in(found.address[0], (uintptr_t)&calls_leaf));
 	}
 	for (uintptr_t at = here; at < here + 2048; at += 8)
 		unwind_smashed(100000 + at, at, at);
 	/* Afterwards everything works as before. */
-	chain_checked(99999);
+	calls_checked(99999);
 }
 
 UNIT(a_damaged_stack_is_survived)
@@ -217,20 +217,20 @@ static void unwind_check_handler(bool is_first, int flags)
 {
 	static uint8_t memory[65536] __attribute__((aligned(16)));
 	const stack_t other = {.ss_sp = memory, .ss_size = sizeof(memory)};
-	struct chain_found found;
+	struct calls_found found;
 
-	if (WITNESS_TSAN)
+	if (OBSERVER_TSAN)
 		unit_skip("TSan calls handlers later, from where it likes");
-	chain_start_tables("unwind");
+	calls_start_tables("unwind");
 	if (!is_first)
-		chain_checked(1);
+		calls_checked(1);
 	assert(sigaltstack(&other, NULL) == 0);
-	witness_handle(SIGUSR1, unwind_handler, flags);
+	observer_handle(SIGUSR1, unwind_handler, flags);
 	assert(raise(SIGUSR1) == 0 && unwind_handled == 1);
-	chain_read(500, &found);
-	assert(found.count == 0 && chain_lost() == 1);
+	calls_read(500, &found);
+	assert(found.count == 0 && calls_lost() == 1);
 	assert(unwind_is_loaded() == !is_first);
-	chain_checked(2);
+	calls_checked(2);
 }
 
 UNIT(a_handler_has_none)
@@ -255,62 +255,62 @@ UNIT(an_alternate_stack_loads_nothing)
 
 static int unwind_callback(struct dl_phdr_info *info, size_t size, void *context)
 {
-	struct chain_expected expected = {.count = 0};
+	struct calls_expected expected = {.count = 0};
 
 	(void)info;
 	(void)size;
-	chain_bare((uint64_t)(uintptr_t)context, &expected);
+	calls_bare((uint64_t)(uintptr_t)context, &expected);
 	return 1;
 }
 
 UNIT(a_callback_of_the_loader_has_none)
 {
-	struct chain_expected expected;
-	struct chain_found found = {.count = 0};
+	struct calls_expected expected;
+	struct calls_found found = {.count = 0};
 	uint64_t tries = 0;
 
-	if (WITNESS_TSAN)
+	if (OBSERVER_TSAN)
 		unit_skip("TSan stands in front of dl_iterate_phdr()");
-	chain_start_tables("unwind");
+	calls_start_tables("unwind");
 	dl_iterate_phdr(unwind_callback, (void *)500);
 	assert(!unwind_is_loaded());
 	/* It may take a second until the leftovers on the stack are recognized as such. */
 	while (found.count == 0) {
-		chain_outer(1000 + tries, &expected);
-		chain_read(1000 + tries++, &found);
+		calls_outer(1000 + tries, &expected);
+		calls_read(1000 + tries++, &found);
 	}
-	chain_check(&found, &expected);
+	calls_check(&found, &expected);
 	dl_iterate_phdr(unwind_callback, (void *)501);
 	for (uint64_t i = 500; i < 502; i++) {
-		chain_read(i, &found);
+		calls_read(i, &found);
 		assert(found.count == 0);
 	}
-	assert(chain_lost() == 2 + tries - 1);
+	assert(calls_lost() == 2 + tries - 1);
 }
 
 static void *unwind_small_thread(void *context)
 {
-	chain_bare(500, context);
+	calls_bare(500, context);
 	return NULL;
 }
 
 /* Too little stack to load and call libunwind. */
 UNIT(a_thread_with_little_stack_is_left_alone)
 {
-	struct chain_expected expected = {.count = 0};
-	struct chain_found found;
+	struct calls_expected expected = {.count = 0};
+	struct calls_found found;
 	pthread_attr_t attributes;
 	pthread_t thread;
 
-	if (WITNESS_ASAN || WITNESS_TSAN)
+	if (OBSERVER_ASAN || OBSERVER_TSAN)
 		unit_skip("sanitizers need more than little");
-	chain_start_tables("unwind");
+	calls_start_tables("unwind");
 	assert(pthread_attr_init(&attributes) == 0);
 	assert(pthread_attr_setstacksize(&attributes, 32768) == 0);
 	assert(pthread_create(&thread, &attributes, unwind_small_thread, &expected) == 0);
 	assert(pthread_join(thread, NULL) == 0);
 	(void)pthread_attr_destroy(&attributes); /* cannot fail */
-	chain_read(500, &found);
-	assert(found.count == 0 && chain_lost() == 1);
-	chain_checked(1);
+	calls_read(500, &found);
+	assert(found.count == 0 && calls_lost() == 1);
+	calls_checked(1);
 }

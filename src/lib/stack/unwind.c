@@ -429,16 +429,17 @@ static void unwind_fetch(void)
 
 void unwind_load(void)
 {
-	static struct aside aside;
+	static struct loader_thread loader_thread;
 
 	if (linked_is_static()) {
 		debug_line("stacks: there is no unwinding in a program that is linked statically");
 		unwind_become(UNWIND_MISSING);
 		return;
 	}
-	unwind_become(aside_is_orphan() ? UNWIND_MISSING : UNWIND_LATE);
-	if (!aside_is_orphan())
-		(void)aside_run(&aside, unwind_fetch); /* if not now, perhaps later */
+	unwind_become(loader_thread_is_orphan() ? UNWIND_MISSING : UNWIND_LATE);
+	if (!loader_thread_is_orphan())
+		(void)loader_thread_run(&loader_thread,
+					unwind_fetch); /* if not now, perhaps later */
 	if (unwind_state() == UNWIND_MISSING)
 		debug_line("stacks: %s is not there, or is not what it was", UNWIND_NAME);
 }

@@ -58,9 +58,9 @@ static bool walk_is_stale(void)
 static void walk_forget(void)
 {
 	rules_forget();
-	pick_forget();
+	fp_or_rule_forget();
 	if (walk_way == WALK_RULES)
-		pick_pin(0, UINTPTR_MAX);
+		fp_or_rule_pin(0, UINTPTR_MAX);
 	__atomic_store_n(&walk_generation, modules_generation(), __ATOMIC_RELEASE);
 }
 
@@ -192,8 +192,8 @@ static inline WALK_READS void walk_by_rule(struct walk *walk, const struct rule 
 static size_t walk_known(const struct bounds *bounds, const void *frame, uintptr_t *addresses,
 			 size_t max)
 {
-	struct pick_window window = PICK_WINDOW_NULL;
-	uint32_t version = pick_version();
+	struct fp_or_rule_window window = FP_OR_RULE_WINDOW_NULL;
+	uint32_t version = fp_or_rule_version();
 	struct walk walk;
 	struct rule rule;
 	size_t n = 0;
@@ -203,8 +203,8 @@ static size_t walk_known(const struct bounds *bounds, const void *frame, uintptr
 		addresses[n++] = walk.ip;
 		if (n == max)
 			break;
-		if (unlikely(!pick_covers(&window, walk.ip)))
-			pick_look(walk.ip, &window);
+		if (unlikely(!fp_or_rule_covers(&window, walk.ip)))
+			fp_or_rule_look(walk.ip, &window);
 		if (!window.by_rule) {
 			walk_by_frame(&walk);
 		} else {
@@ -213,7 +213,7 @@ static size_t walk_known(const struct bounds *bounds, const void *frame, uintptr
 			walk_by_rule(&walk, &rule);
 		}
 	}
-	return likely(!(version & 1) && version == pick_version()) ? n : 0;
+	return likely(!(version & 1) && version == fp_or_rule_version()) ? n : 0;
 }
 
 size_t walk_quick(const struct bounds *bounds, const void *frame, uintptr_t *addresses, size_t max)
@@ -226,10 +226,10 @@ size_t walk_quick(const struct bounds *bounds, const void *frame, uintptr_t *add
 /* Whether the method now chosen for a frame agrees with its rule. */
 static bool walk_is_right(const struct walk *walk, const struct rule *rule)
 {
-	struct pick_window window;
+	struct fp_or_rule_window window;
 	struct walk next = *walk;
 
-	pick_look(walk->ip, &window);
+	fp_or_rule_look(walk->ip, &window);
 	if (window.by_rule || rules_are_frames(rule))
 		return true;
 	/* In the outermost frame a chain that ends is right too. */
@@ -244,7 +244,7 @@ static void walk_pin(uintptr_t address)
 
 	if (!unwind_find_file(address, &file))
 		return;
-	pick_pin(file.low, file.high);
+	fp_or_rule_pin(file.low, file.high);
 	if (debug_is_on())
 		debug_line("stacks: no frame pointers in %s, it is unwound by its tables",
 			   *file.path ? file.path : "the program");
@@ -284,7 +284,7 @@ static size_t walk_rules(const struct bounds *bounds, const void *frame, uintptr
 static bool walk_prepare(const struct bounds *bounds, const void *frame, const sigset_t *blocked)
 {
 	if (unlikely(unwind_state() == UNWIND_UNKNOWN)) {
-		if (!moment_is_calm(bounds, frame, blocked))
+		if (!safe_to_load(bounds, frame, blocked))
 			return false;
 		unwind_load();
 	}
@@ -297,21 +297,21 @@ static bool walk_prepare(const struct bounds *bounds, const void *frame, const s
 static size_t walk_learn(const struct bounds *bounds, const void *frame, uintptr_t *addresses,
 			 uintptr_t *places, size_t max)
 {
-	struct quiet quiet;
+	struct block_signals block_signals;
 	size_t n = 0;
 
 	if ((uintptr_t)frame - bounds->low < WALK_ROOM)
 		return 0;
-	quiet_begin(&quiet);
+	block_signals_begin(&block_signals);
 	if (lock_take(&walk_lock)) {
-		if (walk_prepare(bounds, frame, &quiet.signals)) {
+		if (walk_prepare(bounds, frame, &block_signals.signals)) {
 			if (walk_is_stale())
 				walk_forget();
 			n = walk_rules(bounds, frame, addresses, places, max, true);
 		}
 		lock_drop(&walk_lock);
 	}
-	quiet_end(&quiet);
+	block_signals_end(&block_signals);
 	return n;
 }
 
@@ -321,7 +321,7 @@ static bool walk_shows_constructor(const struct bounds *bounds, const void *fram
 {
 	size_t n = walk_frames(bounds, (uintptr_t)frame, addresses, NULL, max);
 
-	return start_shows_constructor(addresses, n);
+	return constructors_show_one(addresses, n);
 }
 
 size_t walk_thorough(const struct bounds *bounds, const void *frame, uintptr_t *addresses,
@@ -332,7 +332,7 @@ size_t walk_thorough(const struct bounds *bounds, const void *frame, uintptr_t *
 	if (!bounds_hold(bounds, (uintptr_t)frame, WALK_WORD))
 		return 0;
 	if (walk_how() != WALK_FRAMES) {
-		if (!start_is_over(bounds, frame))
+		if (!constructors_are_over(bounds, frame))
 			return 0;
 		/* Most stacks that are new to a thread are known to others. */
 		if (!walk_is_stale())

@@ -13,7 +13,7 @@
 #include "base/unit.h"
 #include "lib/testing/testing-calls.h"
 
-void *chain_load(const char *name)
+void *calls_load(const char *name)
 {
 	char path[PATH_MAX + 64];
 	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX);
@@ -26,7 +26,7 @@ void *chain_load(const char *name)
 }
 
 /* Looks for libunwind as the library does, but leaves nothing loaded. */
-void chain_need_tables(void)
+void calls_need_tables(void)
 {
 	void *library = dlopen("libunwind-x86_64.so.8", RTLD_NOW | RTLD_LOCAL);
 
@@ -35,10 +35,10 @@ void chain_need_tables(void)
 	assert(dlclose(library) == 0);
 }
 
-void chain_start_tables(const char *how)
+void calls_start_tables(const char *how)
 {
-	chain_need_tables();
-	chain_start(how);
+	calls_need_tables();
+	calls_start(how);
 	/* The book, and a pipe that libunwind creates and we do not use. */
 	if (strcmp(how, "fp") != 0)
 		unit_expect_fds(3);

@@ -18,8 +18,8 @@
 #include "base/clock.h"
 #include "base/unit.h"
 
-#define WITNESS_BOOKS 64
-#define WITNESS_TIMES_SLOWER 40 /* for an emulated processor */
+#define OBSERVER_BOOKS 64
+#define OBSERVER_TIMES_SLOWER 40 /* for an emulated processor */
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
@@ -27,53 +27,53 @@
 
 /* NOLINTBEGIN(concurrency-mt-unsafe): tests set up before they have threads, and print at their end */
 
-void witness_track(void)
+void observer_track(void)
 {
 	assert(setenv("TTMEM", "1", 1) == 0);
 	assert(setenv("TTMEM_SOCKET", "none", 1) == 0);
 	unit_expect_fds(1);
 }
 
-void witness_untrack(void)
+void observer_untrack(void)
 {
 	assert(setenv("TTMEM", "0", 1) == 0);
 }
 
-bool witness_has_kernel(void)
+bool observer_has_kernel(void)
 {
 	return access("/dev/ttmem", R_OK | W_OK) == 0;
 }
 
-bool witness_is_book(const char *link)
+bool observer_is_book(const char *link)
 {
 	return strncmp(link, "/memfd:ttmem-book", 17) == 0 || strncmp(link, "/ttmem-book", 11) == 0;
 }
 
-void witness_open_fd(struct witness *ret_witness, int fd)
+void observer_open_fd(struct observer *ret_witness, int fd)
 {
-	*ret_witness = (struct witness){.fd = -1};
+	*ret_witness = (struct observer){.fd = -1};
 	assert(file_fd_init(&ret_witness->file, fd) == 0);
 	assert(reader_init(&ret_witness->reader, &ret_witness->file.file) == 0);
 }
 
-void witness_close(struct witness *witness)
+void observer_close(struct observer *observer)
 {
-	reader_deinit(&witness->reader);
-	view_deinit(&witness->view);
-	if (witness->fd >= 0)
-		close(witness->fd);
-	*witness = (struct witness){.fd = -1};
+	reader_deinit(&observer->reader);
+	view_deinit(&observer->view);
+	if (observer->fd >= 0)
+		close(observer->fd);
+	*observer = (struct observer){.fd = -1};
 }
 
 /* Opens descriptor @name of @pid if it is that process's book. */
-static int witness_try(pid_t pid, const char *name)
+static int observer_try(pid_t pid, const char *name)
 {
 	char path[64], target[64] = "";
 	struct book_header header;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", (int)pid, name);
-	if (readlink(path, target, sizeof(target) - 1) < 0 || !witness_is_book(target))
+	if (readlink(path, target, sizeof(target) - 1) < 0 || !observer_is_book(target))
 		return -1;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -86,9 +86,9 @@ static int witness_try(pid_t pid, const char *name)
 }
 
 /* Return: how many there are; opens the first one. */
-static uint32_t witness_find(pid_t pid, int *ret_fd)
+static uint32_t observer_find(pid_t pid, int *ret_fd)
 {
-	ino_t seen[WITNESS_BOOKS];
+	ino_t seen[OBSERVER_BOOKS];
 	uint32_t count = 0;
 	struct dirent *entry;
 	char path[64];
@@ -100,13 +100,13 @@ static uint32_t witness_find(pid_t pid, int *ret_fd)
 	if (!dir)
 		return 0;
 	while ((entry = readdir(dir))) {
-		int fd = witness_try(pid, entry->d_name);
+		int fd = observer_try(pid, entry->d_name);
 		bool known = false;
 		struct stat st;
 
 		if (fd < 0)
 			continue;
-		assert(fstat(fd, &st) == 0 && count < WITNESS_BOOKS);
+		assert(fstat(fd, &st) == 0 && count < OBSERVER_BOOKS);
 		for (uint32_t i = 0; i < count; i++)
 			known = known || seen[i] == st.st_ino;
 		if (!known)
@@ -120,80 +120,80 @@ static uint32_t witness_find(pid_t pid, int *ret_fd)
 	return count;
 }
 
-uint32_t witness_count(pid_t pid)
+uint32_t observer_count(pid_t pid)
 {
 	uint32_t count;
 	int fd;
 
-	count = witness_find(pid, &fd);
+	count = observer_find(pid, &fd);
 	if (fd >= 0)
 		close(fd);
 	return count;
 }
 
-bool witness_open(struct witness *ret_witness, pid_t pid)
+bool observer_open(struct observer *ret_witness, pid_t pid)
 {
 	int fd;
 
-	if (witness_find(pid, &fd) == 0)
+	if (observer_find(pid, &fd) == 0)
 		return false;
-	witness_open_fd(ret_witness, fd);
+	observer_open_fd(ret_witness, fd);
 	ret_witness->fd = fd;
 	return true;
 }
 
-bool witness_look(struct witness *witness, uint32_t device, enum view_owner owner)
+bool observer_look(struct observer *observer, uint32_t device, enum view_owner owner)
 {
-	int r = view_read(&witness->view, &witness->reader, device, owner);
+	int r = view_read(&observer->view, &observer->reader, device, owner);
 
 	if (r == -ENOENT)
 		return false;
 	if (r < 0)
 		printf("device %u cannot be read: %s\n", device, strerror(-r));
 	assert(r == 0);
-	assert(witness->view.rows_exact);
-	assert(witness->view.bad_rows == 0);
+	assert(observer->view.rows_exact);
+	assert(observer->view.bad_rows == 0);
 	return true;
 }
 
 /* NOLINTEND(concurrency-mt-unsafe) */
 
-struct book_hot witness_hot(struct witness *witness, uint32_t device, uint32_t type)
+struct book_hot observer_hot(struct observer *observer, uint32_t device, uint32_t type)
 {
-	if (!witness_look(witness, device, VIEW_LIVING))
+	if (!observer_look(observer, device, VIEW_LIVING))
 		return (struct book_hot){0};
-	return witness->view.hot[type];
+	return observer->view.hot[type];
 }
 
-struct book_cold witness_cold(struct witness *witness, uint32_t device, uint32_t type)
+struct book_cold observer_cold(struct observer *observer, uint32_t device, uint32_t type)
 {
-	if (!witness_look(witness, device, VIEW_LIVING))
+	if (!observer_look(observer, device, VIEW_LIVING))
 		return (struct book_cold){0};
-	return witness->view.cold[type];
+	return observer->view.cold[type];
 }
 
-uint64_t witness_inexact(struct witness *witness, uint32_t device)
+uint64_t observer_inexact(struct observer *observer, uint32_t device)
 {
-	return witness_look(witness, device, VIEW_LIVING) ? witness->view.inexact : 0;
+	return observer_look(observer, device, VIEW_LIVING) ? observer->view.inexact : 0;
 }
 
-const struct book_record *witness_row(const struct witness *witness, uint32_t type,
-				      uint64_t address)
+const struct book_record *observer_row(const struct observer *observer, uint32_t type,
+				       uint64_t address)
 {
 	struct view_iterator it = {0};
 
-	while (view_next(&witness->view, &it)) {
+	while (view_next(&observer->view, &it)) {
 		if (it.record->address == address && book_meta_type(it.record->meta) == type)
 			return it.record;
 	}
 	return NULL;
 }
 
-const char *witness_text(struct witness *witness, uint32_t id)
+const char *observer_text(struct observer *observer, uint32_t id)
 {
 	static char text[BOOK_PATH_MAX + 1];
 	size_t length = 0;
-	const char *bytes = reader_string(&witness->reader, id, &length);
+	const char *bytes = reader_string(&observer->reader, id, &length);
 
 	assert(length < sizeof(text));
 	if (bytes)
@@ -202,13 +202,13 @@ const char *witness_text(struct witness *witness, uint32_t id)
 	return text;
 }
 
-const struct book_header *witness_header(struct witness *witness)
+const struct book_header *observer_header(struct observer *observer)
 {
-	assert(reader_refresh(&witness->reader) == 0);
-	return &witness->reader.header;
+	assert(reader_refresh(&observer->reader) == 0);
+	return &observer->reader.header;
 }
 
-void witness_wait(pid_t child)
+void observer_wait(pid_t child)
 {
 	int status;
 
@@ -219,12 +219,12 @@ void witness_wait(pid_t child)
 	assert(status == 0);
 }
 
-double witness_now(void)
+double observer_now(void)
 {
 	return (double)clock_ns(CLOCK_MONOTONIC) / 1e9;
 }
 
-void witness_handle(int number, void (*handler)(int), int flags)
+void observer_handle(int number, void (*handler)(int), int flags)
 {
 	struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
 
@@ -232,7 +232,7 @@ void witness_handle(int number, void (*handler)(int), int flags)
 	assert(sigaction(number, &action, NULL) == 0);
 }
 
-timer_t witness_timer(int number, long nanoseconds)
+timer_t observer_timer(int number, long nanoseconds)
 {
 	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = number};
 	struct itimerspec spec = {0};
@@ -240,7 +240,7 @@ timer_t witness_timer(int number, long nanoseconds)
 
 	/* Under emulation the handlers would take all the time. */
 	if (secure_getenv("TTMEM_TEST_QUICK"))
-		nanoseconds *= WITNESS_TIMES_SLOWER;
+		nanoseconds *= OBSERVER_TIMES_SLOWER;
 	spec.it_interval.tv_nsec = spec.it_value.tv_nsec = nanoseconds;
 	event.sigev_notify_thread_id = gettid();
 	assert(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);

@@ -20,24 +20,24 @@
 #include "book/read/view.h"
 
 #if defined(__SANITIZE_THREAD__)
-#define WITNESS_TSAN 1
+#define OBSERVER_TSAN 1
 #elif defined(__SANITIZE_ADDRESS__)
-#define WITNESS_ASAN 1
+#define OBSERVER_ASAN 1
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
-#define WITNESS_TSAN 1
+#define OBSERVER_TSAN 1
 #elif __has_feature(address_sanitizer)
-#define WITNESS_ASAN 1
+#define OBSERVER_ASAN 1
 #endif
 #endif
-#ifndef WITNESS_TSAN
-#define WITNESS_TSAN 0
+#ifndef OBSERVER_TSAN
+#define OBSERVER_TSAN 0
 #endif
-#ifndef WITNESS_ASAN
-#define WITNESS_ASAN 0
+#ifndef OBSERVER_ASAN
+#define OBSERVER_ASAN 0
 #endif
 
-struct witness {
+struct observer {
 	int fd;
 	struct file_fd file;
 	struct reader reader;
@@ -45,51 +45,51 @@ struct witness {
 };
 
 /* Turns tracking on for this process, which has had no event yet, without offering the book. */
-void witness_track(void);
+void observer_track(void);
 
 /* Turns it off, whatever else would turn it on. */
-void witness_untrack(void);
+void observer_untrack(void);
 
 /* Whether ttmem.ko is loaded: then tracking is on by default, and books are the kernel's. */
-bool witness_has_kernel(void);
+bool observer_has_kernel(void);
 
 /* Whether the link of a descriptor names a book. */
-bool witness_is_book(const char *link);
+bool observer_is_book(const char *link);
 
 /* How many books of its own @pid holds; copies of one are counted once. */
-uint32_t witness_count(pid_t pid);
+uint32_t observer_count(pid_t pid);
 
 /* Opens @pid's own book; if there are several, the first. False if it has none. */
-bool witness_open(struct witness *ret_witness, pid_t pid);
+bool observer_open(struct observer *ret_witness, pid_t pid);
 
 /* The book behind a descriptor, which the caller keeps. */
-void witness_open_fd(struct witness *ret_witness, int fd);
-void witness_close(struct witness *witness);
+void observer_open_fd(struct observer *ret_witness, int fd);
+void observer_close(struct observer *observer);
 
 /* Reads a device, and asserts that this works. False if it never had an event. */
-bool witness_look(struct witness *witness, uint32_t device, enum view_owner owner);
+bool observer_look(struct observer *observer, uint32_t device, enum view_owner owner);
 
 /* Reads one type of a living process. All 0 for a device without events. */
-struct book_hot witness_hot(struct witness *witness, uint32_t device, uint32_t type);
-struct book_cold witness_cold(struct witness *witness, uint32_t device, uint32_t type);
-uint64_t witness_inexact(struct witness *witness, uint32_t device);
+struct book_hot observer_hot(struct observer *observer, uint32_t device, uint32_t type);
+struct book_cold observer_cold(struct observer *observer, uint32_t device, uint32_t type);
+uint64_t observer_inexact(struct observer *observer, uint32_t device);
 
 /* The live record at an address in the view; NULL if there is none. */
-const struct book_record *witness_row(const struct witness *witness, uint32_t type,
-				      uint64_t address);
+const struct book_record *observer_row(const struct observer *observer, uint32_t type,
+				       uint64_t address);
 
 /* Text of a string id as a C string, "" for none; valid until the next call. */
-const char *witness_text(struct witness *witness, uint32_t id);
+const char *observer_text(struct observer *observer, uint32_t id);
 
 /* The current header. */
-const struct book_header *witness_header(struct witness *witness);
+const struct book_header *observer_header(struct observer *observer);
 
 /* Waits for a child, and asserts that it succeeded. */
-void witness_wait(pid_t child);
+void observer_wait(pid_t child);
 
 /* Monotonic seconds. */
-double witness_now(void);
+double observer_now(void);
 
 /* A handler, and a timer that signals this thread. */
-void witness_handle(int number, void (*handler)(int), int flags);
-timer_t witness_timer(int number, long nanoseconds);
+void observer_handle(int number, void (*handler)(int), int flags);
+timer_t observer_timer(int number, long nanoseconds);

@@ -12,11 +12,11 @@
 
 #include "book/format/layout.h"
 
-#define SHARE_DEVICES 4u /* by index; the test chooses the devices */
-#define SHARE_KEYS 24u   /* addresses, by index; few, so that each sees many operations */
-#define SHARE_OWNERS 4u  /* 0 = none */
+#define THREAD_MODEL_DEVICES 4u /* by index; the test chooses the devices */
+#define THREAD_MODEL_KEYS 24u   /* addresses, by index; few, so that each sees many operations */
+#define THREAD_MODEL_OWNERS 4u  /* 0 = none */
 
-struct share_row {
+struct thread_model_row {
 	uint64_t size; /* 0 = not live */
 	uint64_t born; /* as this thread's operation count */
 	uint32_t refs;
@@ -24,22 +24,22 @@ struct share_row {
 	uint32_t owners; /* bit n: owner n of this thread */
 };
 
-struct share_counters {
+struct thread_model_counters {
 	uint64_t bytes, buffers, allocs, frees;
 	uint64_t no_frees; /* unknown and double frees together: other threads decide which */
 	uint64_t size_changes, realloc_live, ambiguous_frees, hooked;
 };
 
 /* What one thread of a process did; other threads do not touch its keys. */
-struct share {
-	struct share_row rows[SHARE_DEVICES][BOOK_TYPES][SHARE_KEYS];
-	struct share_counters counters[SHARE_DEVICES][BOOK_TYPES];
+struct thread_model {
+	struct thread_model_row rows[THREAD_MODEL_DEVICES][BOOK_TYPES][THREAD_MODEL_KEYS];
+	struct thread_model_counters counters[THREAD_MODEL_DEVICES][BOOK_TYPES];
 	uint64_t operations;
 	uint64_t paused;
 };
 
 /* One call. */
-struct share_op {
+struct thread_model_op {
 	uint32_t device, type, key; /* indices; type may be TTMEM_ANY for a free */
 	uint64_t size;
 	uint32_t name;
@@ -47,9 +47,10 @@ struct share_op {
 };
 
 /* The effect of a call. A free may have TTMEM_ANY as its type. */
-void share_alloc(struct share *share, const struct share_op *op);
-void share_free(struct share *share, const struct share_op *op);
-void share_free_all(struct share *share, const struct share_op *op);
+void thread_model_alloc(struct thread_model *thread_model, const struct thread_model_op *op);
+void thread_model_free(struct thread_model *thread_model, const struct thread_model_op *op);
+void thread_model_free_all(struct thread_model *thread_model, const struct thread_model_op *op);
 
 /* False for an unmatched free without a type, which the book may count under any type. */
-bool share_knows_free(const struct share *share, const struct share_op *op);
+bool thread_model_knows_free(const struct thread_model *thread_model,
+			     const struct thread_model_op *op);
