@@ -32,22 +32,22 @@ static int top_take(void *context, const struct snapshot_request *request, bool 
 	return look_take(look, &named, ret_snapshot);
 }
 
-static int top_recall(void *context, struct past *past)
+static int top_recall(void *context, struct incident_rows *incident_rows)
 {
-	return top_past(look_remote(context), past);
+	return top_past(look_remote(context), incident_rows);
 }
 
-static enum reader_daemon top_daemon(void *context, char *ret_reason, size_t size)
+static enum poller_daemon top_daemon(void *context, char *ret_reason, size_t size)
 {
 	const struct daemon_client *remote = look_remote(context);
 	int outcome = daemon_client_outcome(remote);
 
 	if (outcome == 0)
-		return READER_DAEMON_HELPS;
+		return POLLER_DAEMON_HELPS;
 	if (outcome == DAEMON_CLIENT_NONE)
-		return READER_DAEMON_NONE;
+		return POLLER_DAEMON_NONE;
 	(void)snprintf(ret_reason, size, "%s", daemon_client_reason(remote)); /* cut is fine */
-	return READER_DAEMON_FAILS;
+	return POLLER_DAEMON_FAILS;
 }
 
 static void top_free(void *context)
@@ -55,7 +55,7 @@ static void top_free(void *context)
 	look_free(context);
 }
 
-static int top_feed(struct reader_feed *ret_feed)
+static int top_feed(struct poller_feed *ret_feed)
 {
 	struct look *look;
 	int r = look_new(&look);
@@ -63,7 +63,7 @@ static int top_feed(struct reader_feed *ret_feed)
 	if (r < 0)
 		return r;
 	look_pace(look, TOP_SEARCH_NS);
-	*ret_feed = (struct reader_feed){
+	*ret_feed = (struct poller_feed){
 		.context = look,
 		.take = top_take,
 		.recall = top_recall,
@@ -103,7 +103,7 @@ static int top_run(int argc, char **argv)
 		.items = items,
 		.count = ARRAY_SIZE(items),
 	};
-	struct reader_feed feeds[2];
+	struct poller_feed feeds[2];
 	int r = options_parse_only(&options, argc, argv);
 
 	if (r != 0)

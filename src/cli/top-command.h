@@ -3,8 +3,8 @@
 
 /* Between top-command.c (the command) and top-incidents.c (what the daemon remembers, as rows). */
 
-struct past;
+struct incident_rows;
 struct daemon_client;
 
 /* Adds leaks and incidents, the newest first. 0, a daemon_client_outcome, or a negative errno. */
-int top_past(struct daemon_client *remote, struct past *past);
+int top_past(struct daemon_client *remote, struct incident_rows *incident_rows);

@@ -20,11 +20,12 @@
 #define TOP_ENOUGH (-ECANCELED) /* ends the walk over pages */
 
 struct top_walk {
-	struct past *past;
+	struct incident_rows *incident_rows;
 	size_t rows;
 };
 
-static int top_stack(struct past *past, struct past_row *row, const json_t *stack)
+static int top_stack(struct incident_rows *incident_rows, struct incident_rows_row *row,
+		     const json_t *stack)
 {
 	int r = 0;
 
@@ -34,27 +35,29 @@ static int top_stack(struct past *past, struct past_row *row, const json_t *stac
 		const char *file = recall_text(frame, "file");
 
 		if (file)
-			r = past_line(past, row, "    at %s (%s:%" PRIu64 ")",
-				      function ? function : "?", file,
-				      recall_number(frame, "line"));
+			r = incident_rows_line(incident_rows, row, "    at %s (%s:%" PRIu64 ")",
+					       function ? function : "?", file,
+					       recall_number(frame, "line"));
 		else
-			r = past_line(past, row, "    at %s", function ? function : "?");
+			r = incident_rows_line(incident_rows, row, "    at %s",
+					       function ? function : "?");
 	}
 	return r;
 }
 
-static int top_leak_site(struct past *past, struct past_row *row, const json_t *site)
+static int top_leak_site(struct incident_rows *incident_rows, struct incident_rows_row *row,
+			 const json_t *site)
 {
 	const char *type = recall_text(site, "type"), *name = recall_text(site, "name");
 	const char *phase = recall_text(site, "phase");
 	uint64_t count = recall_number(site, "buffers");
 	char number[TEXT_NUMBER_SIZE];
-	int r = past_line(past, row, "%s in %" PRIu64 " buffer%s of %s%s%s%s%s",
-			  text_size(recall_number(site, "bytes"), number), count,
-			  count == 1 ? "" : "s", type ? type : "?", name ? ", " : "",
-			  name ? name : "", phase ? ", in " : "", phase ? phase : "");
+	int r = incident_rows_line(incident_rows, row, "%s in %" PRIu64 " buffer%s of %s%s%s%s%s",
+				   text_size(recall_number(site, "bytes"), number), count,
+				   count == 1 ? "" : "s", type ? type : "?", name ? ", " : "",
+				   name ? name : "", phase ? ", in " : "", phase ? phase : "");
 
-	return r ? r : top_stack(past, row, json_object_get(site, "stack"));
+	return r ? r : top_stack(incident_rows, row, json_object_get(site, "stack"));
 }
 
 /* "killed by signal 9"; into a text of 64. */
@@ -77,7 +80,7 @@ static int top_leak(void *context, const json_t *process)
 	struct top_walk *walk = context;
 	const json_t *sites = json_object_get(process, "sites");
 	char end[64];
-	struct past_row facts = {
+	struct incident_rows_row facts = {
 		.time_ns = recall_number(process, "ended_ns"),
 		.kind = "leak",
 		.pid = (uint32_t)recall_number(process, "pid"),
@@ -86,24 +89,25 @@ static int top_leak(void *context, const json_t *process)
 		.count = recall_number(process, "buffer_count"),
 		.what = end,
 	};
-	struct past_row *row;
+	struct incident_rows_row *row;
 	int r = 0;
 
 	top_end(process, end);
-	row = past_add(walk->past, &facts);
+	row = incident_rows_add(walk->incident_rows, &facts);
 	if (!row)
-		return walk->past->is_cut ? TOP_ENOUGH : -ENOMEM;
+		return walk->incident_rows->is_cut ? TOP_ENOUGH : -ENOMEM;
 	for (size_t i = 0; r == 0 && i < json_array_size(sites) && i < TOP_SITES; i++)
-		r = top_leak_site(walk->past, row, json_array_get(sites, i));
+		r = top_leak_site(walk->incident_rows, row, json_array_get(sites, i));
 	if (r == 0 && json_array_size(sites) > TOP_SITES)
-		r = past_line(walk->past, row,
-			      "and %zu more call sites, see \"ttmem leaks --json\"",
-			      json_array_size(sites) - TOP_SITES);
+		r = incident_rows_line(walk->incident_rows, row,
+				       "and %zu more call sites, see \"ttmem leaks --json\"",
+				       json_array_size(sites) - TOP_SITES);
 	walk->rows++;
 	return r == 0 && walk->rows >= TOP_PAGE ? TOP_ENOUGH : r;
 }
 
-static int top_party(struct past *past, struct past_row *row, const char *when, const json_t *party)
+static int top_party(struct incident_rows *incident_rows, struct incident_rows_row *row,
+		     const char *when, const json_t *party)
 {
 	uint64_t now = clock_ns(CLOCK_REALTIME), then = recall_number(party, "time_ns");
 	uint64_t size = recall_number(party, "size");
@@ -113,15 +117,16 @@ static int top_party(struct past *past, struct past_row *row, const char *when, 
 
 	if (!json_is_object(party))
 		return 0;
-	r = past_line(past, row, "%s%s ago by thread %" PRIu64 "%s%s%s%s%s%s", when,
-		      text_duration(now > then ? now - then : 0, ago),
-		      recall_number(party, "thread"), size ? ", " : "",
-		      size ? text_size(size, bytes) : "", name ? ", " : "", name ? name : "",
-		      phase ? ", in " : "", phase ? phase : "");
-	return r ? r : top_stack(past, row, json_object_get(party, "stack"));
+	r = incident_rows_line(incident_rows, row, "%s%s ago by thread %" PRIu64 "%s%s%s%s%s%s",
+			       when, text_duration(now > then ? now - then : 0, ago),
+			       recall_number(party, "thread"), size ? ", " : "",
+			       size ? text_size(size, bytes) : "", name ? ", " : "",
+			       name ? name : "", phase ? ", in " : "", phase ? phase : "");
+	return r ? r : top_stack(incident_rows, row, json_object_get(party, "stack"));
 }
 
-static int top_holders(struct past *past, struct past_row *row, const json_t *holders)
+static int top_holders(struct incident_rows *incident_rows, struct incident_rows_row *row,
+		       const json_t *holders)
 {
 	char number[TEXT_NUMBER_SIZE];
 	int r = 0;
@@ -130,29 +135,31 @@ static int top_holders(struct past *past, struct past_row *row, const json_t *ho
 		const json_t *holder = json_array_get(holders, i);
 		const char *comm = recall_text(holder, "comm"), *type = recall_text(holder, "type");
 
-		r = past_line(past, row, "held by %s (%" PRIu64 "): %s of %s", comm ? comm : "?",
-			      recall_number(holder, "pid"),
-			      text_size(recall_number(holder, "used"), number), type ? type : "?");
+		r = incident_rows_line(incident_rows, row, "held by %s (%" PRIu64 "): %s of %s",
+				       comm ? comm : "?", recall_number(holder, "pid"),
+				       text_size(recall_number(holder, "used"), number),
+				       type ? type : "?");
 	}
 	return r;
 }
 
 /* What happened first and then, and who held the memory. */
-static int top_incident_lines(struct past *past, struct past_row *row, const json_t *incident)
+static int top_incident_lines(struct incident_rows *incident_rows, struct incident_rows_row *row,
+			      const json_t *incident)
 {
 	const json_t *first = json_object_get(incident, "first");
 	char number[TEXT_NUMBER_SIZE];
 	int r = 0;
 
 	if (json_is_number(json_object_get(incident, "largest_free")))
-		r = past_line(past, row, "largest free block: %s",
-			      text_size(recall_number(incident, "largest_free"), number));
+		r = incident_rows_line(incident_rows, row, "largest free block: %s",
+				       text_size(recall_number(incident, "largest_free"), number));
 	if (r == 0)
-		r = top_party(past, row, "first ", first);
+		r = top_party(incident_rows, row, "first ", first);
 	if (r == 0)
-		r = top_party(past, row, json_is_object(first) ? "then  " : "",
+		r = top_party(incident_rows, row, json_is_object(first) ? "then  " : "",
 			      json_object_get(incident, "second"));
-	return r ? r : top_holders(past, row, json_object_get(incident, "holders"));
+	return r ? r : top_holders(incident_rows, row, json_object_get(incident, "holders"));
 }
 
 static int top_incident(void *context, const json_t *incident)
@@ -162,7 +169,7 @@ static int top_incident(void *context, const json_t *incident)
 	const json_t *second = json_object_get(incident, "second");
 	const char *kind = recall_text(incident, "kind");
 	const char *address = recall_text(incident, "address");
-	struct past_row facts = {
+	struct incident_rows_row facts = {
 		.time_ns = recall_number(incident, "time_ns"),
 		.kind = kind,
 		.pid = (uint32_t)recall_number(incident, "pid"),
@@ -174,7 +181,7 @@ static int top_incident(void *context, const json_t *incident)
 		.count = recall_number(incident, "count"),
 		.what = recall_text(first, "name"),
 	};
-	struct past_row *row;
+	struct incident_rows_row *row;
 	int r;
 
 	/* Each process that left something is one row already. */
@@ -185,30 +192,30 @@ static int top_incident(void *context, const json_t *incident)
 	if (!facts.what)
 		facts.what = recall_text(second, "phase");
 	facts.has_address = address && text_parse_u64(address, &facts.address) == 0;
-	row = past_add(walk->past, &facts);
+	row = incident_rows_add(walk->incident_rows, &facts);
 	if (!row)
-		return walk->past->is_cut ? TOP_ENOUGH : -ENOMEM;
-	r = top_incident_lines(walk->past, row, incident);
+		return walk->incident_rows->is_cut ? TOP_ENOUGH : -ENOMEM;
+	r = top_incident_lines(walk->incident_rows, row, incident);
 	walk->rows++;
 	return r == 0 && walk->rows >= TOP_PAGE ? TOP_ENOUGH : r;
 }
 
-static int top_walk(struct daemon_client *remote, struct past *past, const char *document,
-		    const char *list, recall_fn *fn)
+static int top_walk(struct daemon_client *remote, struct incident_rows *incident_rows,
+		    const char *document, const char *list, recall_fn *fn)
 {
 	const struct recall_query query = {document, list, .limit = TOP_PAGE};
-	struct top_walk walk = {.past = past};
+	struct top_walk walk = {.incident_rows = incident_rows};
 	int r = recall_rows(remote, &query, fn, &walk);
 
 	if (r != TOP_ENOUGH)
 		return r;
-	past->is_cut = true;
+	incident_rows->is_cut = true;
 	return 0;
 }
 
-int top_past(struct daemon_client *remote, struct past *past)
+int top_past(struct daemon_client *remote, struct incident_rows *incident_rows)
 {
-	int r = top_walk(remote, past, "leaks", "processes", top_leak);
+	int r = top_walk(remote, incident_rows, "leaks", "processes", top_leak);
 
-	return r ? r : top_walk(remote, past, "incidents", "incidents", top_incident);
+	return r ? r : top_walk(remote, incident_rows, "incidents", "incidents", top_incident);
 }

@@ -68,7 +68,7 @@ static const struct sim_card cards[] = {
 	{"galaxy", 32, 32, &wormhole_72},
 };
 
-#define CARD_COUNT (sizeof(cards) / sizeof(cards[0]))
+#define SIM_CARD_COUNT (sizeof(cards) / sizeof(cards[0]))
 
 /**
  * sim_card_find() - look a card up by its name
@@ -78,7 +78,7 @@ static const struct sim_card cards[] = {
  */
 const struct sim_card *sim_card_find(const char *name)
 {
-	for (size_t i = 0; i < CARD_COUNT; i++) {
+	for (size_t i = 0; i < SIM_CARD_COUNT; i++) {
 		if (name && strcmp(cards[i].name, name) == 0)
 			return &cards[i];
 	}
@@ -93,7 +93,7 @@ const struct sim_card *sim_card_find(const char *name)
  */
 const struct sim_card *sim_card_at(uint32_t index)
 {
-	return index < CARD_COUNT ? &cards[index] : NULL;
+	return index < SIM_CARD_COUNT ? &cards[index] : NULL;
 }
 
 /* The top of a window, with the same banks. */

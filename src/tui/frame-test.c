@@ -108,13 +108,13 @@ static struct snapshot *some_snapshot(bool buffers)
 	return snapshot;
 }
 
-static struct reader_totals *some_totals(uint64_t time_ns)
+static struct poller_totals *some_totals(uint64_t time_ns)
 {
-	struct reader_totals *totals = calloc(1, sizeof(*totals));
+	struct poller_totals *totals = calloc(1, sizeof(*totals));
 
 	assert(totals);
 	totals->time_ns = time_ns;
-	totals->daemon = (enum reader_daemon)random_below(3);
+	totals->daemon = (enum poller_daemon)random_below(3);
 	strcpy(totals->reason, "\033[31m%s%n");
 	if (random_below(20) == 0)
 		totals->error = -1;
@@ -123,9 +123,9 @@ static struct reader_totals *some_totals(uint64_t time_ns)
 	return totals;
 }
 
-static struct reader_details *some_details(const struct reader_wish *wish)
+static struct poller_details *some_details(const struct poller_wish *wish)
 {
-	struct reader_details *details = calloc(1, sizeof(*details));
+	struct poller_details *details = calloc(1, sizeof(*details));
 
 	assert(details);
 	details->wish = *wish;
@@ -133,25 +133,26 @@ static struct reader_details *some_details(const struct reader_wish *wish)
 		details->error = -1;
 		return details;
 	}
-	if (wish->kind == READER_PAST) {
-		const struct past_row row = {
+	if (wish->kind == POLLER_PAST) {
+		const struct incident_rows_row row = {
 			.kind = "leak",
 			.pid = random_below(100),
 			.bytes = random_size(),
 			.what = random_name(),
 			.has_address = random_below(2),
 		};
-		struct past_row *added;
+		struct incident_rows_row *added;
 
-		details->past = past_new();
-		assert(details->past);
-		added = past_add(details->past, &row);
-		assert(added && past_line(details->past, added, "%s", "\033[0m") == 0);
-		assert(past_stack(details->past, added, random_name()) == 0);
+		details->incident_rows = incident_rows_new();
+		assert(details->incident_rows);
+		added = incident_rows_add(details->incident_rows, &row);
+		assert(added &&
+		       incident_rows_line(details->incident_rows, added, "%s", "\033[0m") == 0);
+		assert(incident_rows_stack(details->incident_rows, added, random_name()) == 0);
 		return details;
 	}
 	details->snapshot = some_snapshot(true);
-	if (wish->kind == READER_SITES)
+	if (wish->kind == POLLER_SITES)
 		assert(group_buffers(details->snapshot, GROUP_SITE, true, &details->groups,
 				     &details->group_count) == 0);
 	return details;
@@ -201,12 +202,12 @@ UNIT(random_keys_and_sizes_do_not_break_the_frame)
 	model_init(&model);
 	draw(&model);
 	for (uint64_t i = 0; i < 4000; i++) {
-		struct reader_wish wish = model_wish(&model);
+		struct poller_wish wish = model_wish(&model);
 
 		model.now_ns = i * NS_PER_S / 10;
 		if (random_below(3) == 0)
 			model_totals_consume(&model, some_totals(model.now_ns + 1));
-		if (wish.kind != READER_NOTHING && random_below(3) == 0)
+		if (wish.kind != POLLER_NOTHING && random_below(3) == 0)
 			model_details_consume(&model, some_details(&wish));
 		press(&model, random_key());
 		draw(&model);
@@ -216,7 +217,7 @@ UNIT(random_keys_and_sizes_do_not_break_the_frame)
 
 static void show(struct model *model)
 {
-	struct reader_totals *totals = calloc(1, sizeof(*totals));
+	struct poller_totals *totals = calloc(1, sizeof(*totals));
 	const struct snapshot_process one = {.pid = 7, .comm = "a", .user = "b", .alive = true};
 	struct snapshot_part *part;
 	uint32_t index;
@@ -252,7 +253,7 @@ UNIT(enter_goes_deeper_and_escape_comes_back)
 
 	model_init(&model);
 	show(&model);
-	assert(model_wish(&model).kind == READER_NOTHING);
+	assert(model_wish(&model).kind == POLLER_NOTHING);
 	press(&model, KEYS_ENTER);
 	assert(model.view == MODEL_PROCESSES && model.has_device);
 	press(&model, KEYS_ENTER);

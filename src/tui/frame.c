@@ -40,7 +40,7 @@ static unsigned int frame_draw_state(const struct model *model, struct grid *gri
 {
 	const struct snapshot *snapshot = model_snapshot(model);
 	time_t seconds = (time_t)(snapshot->time_ns / NS_PER_S);
-	const char *daemon = model->totals->daemon == READER_DAEMON_HELPS ? "ttmemd" : "no ttmemd";
+	const char *daemon = model->totals->daemon == POLLER_DAEMON_HELPS ? "ttmemd" : "no ttmemd";
 	char when[16] = "", text[128], notes[48] = "";
 	struct tm local;
 	size_t width;

@@ -18,65 +18,68 @@
 #include "model/types.h"
 #include "tui/stack-lines.h"
 
-#define PAST_LINE_SIZE 1024
+#define INCIDENT_ROWS_LINE_SIZE 1024
 
-struct past *past_new(void)
+struct incident_rows *incident_rows_new(void)
 {
-	return calloc(1, sizeof(struct past));
+	return calloc(1, sizeof(struct incident_rows));
 }
 
-struct past *past_free(struct past *past)
+struct incident_rows *incident_rows_free(struct incident_rows *incident_rows)
 {
-	if (!past)
+	if (!incident_rows)
 		return NULL;
-	for (size_t i = 0; i < past->count; i++)
-		free(past->rows[i].lines);
-	free(past->rows);
-	pool_deinit(&past->texts);
-	free(past);
+	for (size_t i = 0; i < incident_rows->count; i++)
+		free(incident_rows->rows[i].lines);
+	free(incident_rows->rows);
+	pool_deinit(&incident_rows->texts);
+	free(incident_rows);
 	return NULL;
 }
 
-static const char *past_text(struct past *past, const char *text)
+static const char *incident_rows_text(struct incident_rows *incident_rows, const char *text)
 {
-	return text ? pool_text(&past->texts, text, strlen(text)) : NULL;
+	return text ? pool_text(&incident_rows->texts, text, strlen(text)) : NULL;
 }
 
-struct past_row *past_add(struct past *past, const struct past_row *row)
+struct incident_rows_row *incident_rows_add(struct incident_rows *incident_rows,
+					    const struct incident_rows_row *row)
 {
-	struct past_row *rows;
+	struct incident_rows_row *rows;
 
-	if (past->count >= PAST_ROWS_MAX) {
-		past->is_cut = true;
+	if (incident_rows->count >= INCIDENT_ROWS_ROWS_MAX) {
+		incident_rows->is_cut = true;
 		return NULL;
 	}
-	rows = array_grow(past->rows, &past->capacity, past->count + 1, sizeof(*rows));
+	rows = array_grow(incident_rows->rows, &incident_rows->capacity, incident_rows->count + 1,
+			  sizeof(*rows));
 	if (!rows)
 		return NULL;
-	past->rows = rows;
-	rows += past->count++;
+	incident_rows->rows = rows;
+	rows += incident_rows->count++;
 	*rows = *row;
-	rows->kind = past_text(past, row->kind ? row->kind : "incident");
-	rows->comm = past_text(past, row->comm ? row->comm : "?");
-	rows->type = past_text(past, row->type);
-	rows->what = past_text(past, row->what);
+	rows->kind = incident_rows_text(incident_rows, row->kind ? row->kind : "incident");
+	rows->comm = incident_rows_text(incident_rows, row->comm ? row->comm : "?");
+	rows->type = incident_rows_text(incident_rows, row->type);
+	rows->what = incident_rows_text(incident_rows, row->what);
 	rows->lines = NULL;
 	rows->line_count = rows->line_capacity = 0;
 	return rows;
 }
 
-int past_line(struct past *past, struct past_row *row, const char *format, ...)
+int incident_rows_line(struct incident_rows *incident_rows, struct incident_rows_row *row,
+		       const char *format, ...)
 {
-	char text[PAST_LINE_SIZE];
+	char text[INCIDENT_ROWS_LINE_SIZE];
 	const char **lines, *line;
 	va_list arguments;
 
-	if (row->line_count >= PAST_LINES_MAX)
+	if (row->line_count >= INCIDENT_ROWS_LINES_MAX)
 		return 0;
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	line = past_text(past, text);
+	line = incident_rows_text(incident_rows, text);
 	lines = array_grow(row->lines, &row->line_capacity, row->line_count + 1, sizeof(*lines));
 	if (!lines || !line)
 		return -ENOMEM;
@@ -85,21 +88,23 @@ int past_line(struct past *past, struct past_row *row, const char *format, ...)
 	return 0;
 }
 
-int past_stack(struct past *past, struct past_row *row, const char *stack)
+int incident_rows_stack(struct incident_rows *incident_rows, struct incident_rows_row *row,
+			const char *stack)
 {
-	size_t count = trace_count(stack);
-	char text[PAST_LINE_SIZE - 8];
+	size_t count = stack_lines_count(stack);
+	char text[INCIDENT_ROWS_LINE_SIZE - 8];
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		trace_text(stack, i, text, sizeof(text));
-		r = past_line(past, row, "    at %s", text);
+		stack_lines_text(stack, i, text, sizeof(text));
+		r = incident_rows_line(incident_rows, row, "    at %s", text);
 	}
 	return r;
 }
 
-static int past_party(struct past *past, struct past_row *row, const char *when,
-		      const struct snapshot_party *party, uint64_t now_ns)
+static int incident_rows_party(struct incident_rows *incident_rows, struct incident_rows_row *row,
+			       const char *when, const struct snapshot_party *party,
+			       uint64_t now_ns)
 {
 	uint64_t ago = now_ns > party->time_ns ? now_ns - party->time_ns : 0;
 	char age[TEXT_NUMBER_SIZE], size[TEXT_NUMBER_SIZE];
@@ -107,20 +112,22 @@ static int past_party(struct past *past, struct past_row *row, const char *when,
 
 	if (!party->known)
 		return 0;
-	r = past_line(past, row, "%s%s ago by thread %" PRIu32 "%s%s%s%s%s%s", when,
-		      text_duration(ago, age), party->thread, party->size ? ", " : "",
-		      party->size ? text_size(party->size, size) : "", party->name ? ", " : "",
-		      party->name ? party->name : "", party->phase ? ", in " : "",
-		      party->phase ? party->phase : "");
-	return r ? r : past_stack(past, row, party->stack);
+	r = incident_rows_line(incident_rows, row, "%s%s ago by thread %" PRIu32 "%s%s%s%s%s%s",
+			       when, text_duration(ago, age), party->thread,
+			       party->size ? ", " : "",
+			       party->size ? text_size(party->size, size) : "",
+			       party->name ? ", " : "", party->name ? party->name : "",
+			       party->phase ? ", in " : "", party->phase ? party->phase : "");
+	return r ? r : incident_rows_stack(incident_rows, row, party->stack);
 }
 
-static int past_incident(struct past *past, const struct snapshot *snapshot,
-			 const struct snapshot_incident *incident)
+static int incident_rows_incident(struct incident_rows *incident_rows,
+				  const struct snapshot *snapshot,
+				  const struct snapshot_incident *incident)
 {
 	const struct snapshot_process *process = &snapshot->processes[incident->process];
 	const struct snapshot_party *first = &incident->first, *second = &incident->second;
-	struct past_row facts = {
+	struct incident_rows_row facts = {
 		.time_ns = incident->last_ns ? incident->last_ns : incident->time_ns,
 		.kind = incident->kind,
 		.pid = process->pid,
@@ -137,27 +144,29 @@ static int past_incident(struct past *past, const struct snapshot *snapshot,
 			: second->phase ? second->phase
 					: first->phase,
 	};
-	struct past_row *row = past_add(past, &facts);
+	struct incident_rows_row *row = incident_rows_add(incident_rows, &facts);
 	char number[TEXT_NUMBER_SIZE];
 	int r = 0;
 
 	if (!row)
-		return past->is_cut ? 0 : -ENOMEM;
+		return incident_rows->is_cut ? 0 : -ENOMEM;
 	if (incident->largest_free != UINT64_MAX)
-		r = past_line(past, row, "largest free block: %s",
-			      text_size(incident->largest_free, number));
+		r = incident_rows_line(incident_rows, row, "largest free block: %s",
+				       text_size(incident->largest_free, number));
 	if (r == 0)
-		r = past_party(past, row, "first ", first, snapshot->time_ns);
+		r = incident_rows_party(incident_rows, row, "first ", first, snapshot->time_ns);
 	if (r == 0)
-		r = past_party(past, row, first->known ? "then  " : "", second, snapshot->time_ns);
+		r = incident_rows_party(incident_rows, row, first->known ? "then  " : "", second,
+					snapshot->time_ns);
 	return r;
 }
 
-int past_from_snapshot(struct past *past, const struct snapshot *snapshot)
+int incident_rows_from_snapshot(struct incident_rows *incident_rows,
+				const struct snapshot *snapshot)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < snapshot->incident_count; i++)
-		r = past_incident(past, snapshot, &snapshot->incidents[i]);
+		r = incident_rows_incident(incident_rows, snapshot, &snapshot->incidents[i]);
 	return r;
 }

@@ -14,10 +14,10 @@
 
 struct snapshot;
 
-#define PAST_ROWS_MAX 1000u
-#define PAST_LINES_MAX 400u /* of one row */
+#define INCIDENT_ROWS_ROWS_MAX 1000u
+#define INCIDENT_ROWS_LINES_MAX 400u /* of one row */
 
-struct past_row {
+struct incident_rows_row {
 	uint64_t time_ns; /* CLOCK_REALTIME; for a leak: when its process ended */
 	const char *kind; /* "leak", "double_free" and so on */
 	uint32_t pid;
@@ -34,25 +34,28 @@ struct past_row {
 	size_t line_count, line_capacity;
 };
 
-struct past {
-	struct past_row *rows;
+struct incident_rows {
+	struct incident_rows_row *rows;
 	size_t count, capacity;
-	bool is_cut; /* there are more than PAST_ROWS_MAX */
+	bool is_cut; /* there are more than INCIDENT_ROWS_ROWS_MAX */
 	struct pool texts;
 };
 
-struct past *past_new(void);
-struct past *past_free(struct past *past);
+struct incident_rows *incident_rows_new(void);
+struct incident_rows *incident_rows_free(struct incident_rows *incident_rows);
 
 /* Copies the texts. NULL: no memory, or too many rows (then is_cut is set). */
-struct past_row *past_add(struct past *past, const struct past_row *row);
+struct incident_rows_row *incident_rows_add(struct incident_rows *incident_rows,
+					    const struct incident_rows_row *row);
 
 /* Adds a line below the row; lines beyond the maximum are omitted. 0 or -ENOMEM. */
-int past_line(struct past *past, struct past_row *row, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+int incident_rows_line(struct incident_rows *incident_rows, struct incident_rows_row *row,
+		       const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* The frames of a stack as in a snapshot_buffer, one line each, innermost first. 0 or -ENOMEM. */
-int past_stack(struct past *past, struct past_row *row, const char *stack);
+int incident_rows_stack(struct incident_rows *incident_rows, struct incident_rows_row *row,
+			const char *stack);
 
 /* The incidents in a snapshot, as known to living processes. 0 or -ENOMEM. */
-int past_from_snapshot(struct past *past, const struct snapshot *snapshot);
+int incident_rows_from_snapshot(struct incident_rows *incident_rows,
+				const struct snapshot *snapshot);

@@ -34,8 +34,8 @@ void model_init(struct model *model)
 
 void model_deinit(struct model *model)
 {
-	reader_totals_free(model->totals);
-	reader_details_free(model->details);
+	poller_totals_free(model->totals);
+	poller_details_free(model->details);
 	series_set_deinit(&model->series);
 	for (size_t i = 0; i < MODEL_VIEWS; i++)
 		list_deinit(&model->lists[i]);
@@ -112,7 +112,7 @@ void model_notice(struct model *model, enum grid_style style, const char *format
 }
 
 /* Adds a point to every series. Without memory for it the chart has a gap. */
-static void model_record(struct model *model, const struct reader_totals *totals)
+static void model_record(struct model *model, const struct poller_totals *totals)
 {
 	const struct snapshot *snapshot = totals->snapshot;
 
@@ -144,16 +144,16 @@ static void model_record(struct model *model, const struct reader_totals *totals
 }
 
 /* Notifies the user when the daemon appears or disappears. */
-static void model_watch_daemon(struct model *model, const struct reader_totals *totals)
+static void model_watch_daemon(struct model *model, const struct poller_totals *totals)
 {
-	enum reader_daemon before = model->totals ? model->totals->daemon : READER_DAEMON_NONE;
+	enum poller_daemon before = model->totals ? model->totals->daemon : POLLER_DAEMON_NONE;
 
-	if (totals->daemon == READER_DAEMON_FAILS && before != READER_DAEMON_FAILS)
+	if (totals->daemon == POLLER_DAEMON_FAILS && before != POLLER_DAEMON_FAILS)
 		model_notice(model, GRID_NOTICE, "%.180s; going on without it", totals->reason);
-	else if (totals->daemon == READER_DAEMON_NONE && before == READER_DAEMON_HELPS)
+	else if (totals->daemon == POLLER_DAEMON_NONE && before == POLLER_DAEMON_HELPS)
 		model_notice(model, GRID_NOTICE, "ttmemd has gone; going on without it");
-	else if (totals->daemon == READER_DAEMON_HELPS && model->totals &&
-		 before != READER_DAEMON_HELPS)
+	else if (totals->daemon == POLLER_DAEMON_HELPS && model->totals &&
+		 before != POLLER_DAEMON_HELPS)
 		model_notice(model, GRID_NOTICE, "ttmemd is there");
 }
 
@@ -179,59 +179,59 @@ static void model_choose_process(struct model *model)
 	}
 }
 
-void model_totals_consume(struct model *model, struct reader_totals *totals)
+void model_totals_consume(struct model *model, struct poller_totals *totals)
 {
-	struct reader_totals *old = model->totals;
+	struct poller_totals *old = model->totals;
 
 	if (!totals->snapshot) {
 		model_notice(model, GRID_NOTICE, "cannot look at processes: %s",
 			     strerror(-totals->error));
-		reader_totals_free(totals);
+		poller_totals_free(totals);
 		return;
 	}
 	model_record(model, totals);
 	model_watch_daemon(model, totals);
 	if (model->paused && old) {
 		old->daemon = totals->daemon; /* notify only once */
-		reader_totals_free(totals);
+		poller_totals_free(totals);
 		return;
 	}
 	model->totals = totals;
-	reader_totals_free(old);
+	poller_totals_free(old);
 	model_choose_process(model);
 	model_update(model);
 }
 
-void model_details_consume(struct model *model, struct reader_details *details)
+void model_details_consume(struct model *model, struct poller_details *details)
 {
-	struct reader_wish wish = model_wish(model);
-	bool is_first = !model->details || !reader_same_wish(&model->details->wish, &wish);
+	struct poller_wish wish = model_wish(model);
+	bool is_first = !model->details || !poller_same_wish(&model->details->wish, &wish);
 
 	if (details->error < 0) {
 		model_notice(model, GRID_NOTICE, "cannot be read: %s", strerror(-details->error));
-		reader_details_free(details);
+		poller_details_free(details);
 		return;
 	}
 	if (model->paused && !is_first) {
-		reader_details_free(details);
+		poller_details_free(details);
 		return;
 	}
-	reader_details_free(model->details);
+	poller_details_free(model->details);
 	model->details = details;
 	model_update(model);
 }
 
-struct reader_wish model_wish(const struct model *model)
+struct poller_wish model_wish(const struct model *model)
 {
 	const struct list *list = &model->lists[MODEL_BUFFERS];
-	struct reader_wish wish = {.kind = READER_NOTHING};
+	struct poller_wish wish = {.kind = POLLER_NOTHING};
 
 	if (model->view == MODEL_SITES)
-		wish.kind = READER_SITES;
+		wish.kind = POLLER_SITES;
 	if (model->view == MODEL_PAST)
-		wish.kind = READER_PAST;
+		wish.kind = POLLER_PAST;
 	if (model->view == MODEL_BUFFERS && model->has_process) {
-		wish.kind = READER_BUFFERS;
+		wish.kind = POLLER_BUFFERS;
 		wish.pid = model->pid;
 		/* The largest or the oldest are enough, unless a filter searches all. */
 		wish.limit = *list->filter ? 0 : MODEL_ROWS;
@@ -240,14 +240,14 @@ struct reader_wish model_wish(const struct model *model)
 	return wish;
 }
 
-const struct reader_details *model_details(const struct model *model, enum reader_kind kind)
+const struct poller_details *model_details(const struct model *model, enum poller_kind kind)
 {
 	/*
 	 * Details for an older wish of the same kind are better than nothing, but not those of
 	 * another process.
 	 */
 	if (!model->details || model->details->wish.kind != kind ||
-	    (kind == READER_BUFFERS && model->details->wish.pid != model->pid))
+	    (kind == POLLER_BUFFERS && model->details->wish.pid != model->pid))
 		return NULL;
 	return model->details;
 }

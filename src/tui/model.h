@@ -38,8 +38,8 @@ struct model {
 	bool all;             /* include closed devices and ended processes */
 
 	/* The readings; all NULL at first. */
-	struct reader_totals *totals;
-	struct reader_details *details;
+	struct poller_totals *totals;
+	struct poller_details *details;
 	struct series_set series;
 	uint64_t now_ns; /* CLOCK_MONOTONIC, as of the last event */
 
@@ -70,17 +70,17 @@ void model_init(struct model *model);
 void model_deinit(struct model *model);
 
 /* Takes new readings. A paused model keeps what it shows, but continues its series. */
-void model_totals_consume(struct model *model, struct reader_totals *totals);
-void model_details_consume(struct model *model, struct reader_details *details);
+void model_totals_consume(struct model *model, struct poller_totals *totals);
+void model_details_consume(struct model *model, struct poller_details *details);
 
 /* NULL before the first. */
 const struct snapshot *model_snapshot(const struct model *model);
 
 /* What the reader should read in detail for the current view. */
-struct reader_wish model_wish(const struct model *model);
+struct poller_wish model_wish(const struct model *model);
 
 /* The details, if they match model_wish(); NULL = not read yet. */
-const struct reader_details *model_details(const struct model *model, enum reader_kind kind);
+const struct poller_details *model_details(const struct model *model, enum poller_kind kind);
 
 void model_notice(struct model *model, enum grid_style style, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

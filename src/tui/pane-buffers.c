@@ -43,14 +43,14 @@ static const struct list_column buffers_columns[] = {
 
 static const struct snapshot_buffer *buffers_at(const void *context, size_t item)
 {
-	return &model_details(context, READER_BUFFERS)->snapshot->buffers[item];
+	return &model_details(context, POLLER_BUFFERS)->snapshot->buffers[item];
 }
 
 static void buffers_cell(const void *context, size_t item, size_t column, char *text,
 			 enum grid_style *style)
 {
 	const struct snapshot_buffer *buffer = buffers_at(context, item);
-	uint64_t now = model_details(context, READER_BUFFERS)->snapshot->time_ns;
+	uint64_t now = model_details(context, POLLER_BUFFERS)->snapshot->time_ns;
 	char number[TEXT_NUMBER_SIZE];
 
 	switch (column) {
@@ -146,7 +146,7 @@ static size_t buffers_line_count(const void *context, size_t item)
 {
 	const char *stack = buffers_at(context, item)->stack;
 
-	return BUFFERS_FACTS + (stack ? trace_count(stack) : 1);
+	return BUFFERS_FACTS + (stack ? stack_lines_count(stack) : 1);
 }
 
 static void buffers_line(const void *context, size_t item, size_t line, char *text)
@@ -166,7 +166,7 @@ static void buffers_line(const void *context, size_t item, size_t line, char *te
 	} else if (!buffer->stack) {
 		snprintf(text, LIST_CELL_SIZE, "no stack was recorded (TTMEM_STACKS=auto does)");
 	} else {
-		trace_text(buffer->stack, line - BUFFERS_FACTS, frame, sizeof(frame));
+		stack_lines_text(buffer->stack, line - BUFFERS_FACTS, frame, sizeof(frame));
 		snprintf(text, LIST_CELL_SIZE, "at %s", frame);
 	}
 }
@@ -191,7 +191,7 @@ enum snapshot_order pane_buffers_order(const struct list *list)
 static void buffers_draw(struct model *model, struct grid *grid, const struct grid_area *area)
 {
 	const struct snapshot_process *process = model_process(model);
-	const struct reader_details *details = model_details(model, READER_BUFFERS);
+	const struct poller_details *details = model_details(model, POLLER_BUFFERS);
 	const struct list *list = &model->lists[MODEL_BUFFERS];
 	char title[256], number[TEXT_NUMBER_SIZE], rows[64] = "";
 	struct amount all;
@@ -224,7 +224,7 @@ static void buffers_draw(struct model *model, struct grid *grid, const struct gr
 
 static size_t buffers_count(const struct model *model)
 {
-	const struct reader_details *details = model_details(model, READER_BUFFERS);
+	const struct poller_details *details = model_details(model, POLLER_BUFFERS);
 
 	return details ? details->snapshot->buffer_count : 0;
 }

@@ -40,16 +40,16 @@ static const struct list_column past_columns[] = {
 	{.title = "WHAT", .width = 11, .grows = true},
 };
 
-static const struct past_row *past_at(const void *context, size_t item)
+static const struct incident_rows_row *past_at(const void *context, size_t item)
 {
-	return &model_details(context, READER_PAST)->past->rows[item];
+	return &model_details(context, POLLER_PAST)->incident_rows->rows[item];
 }
 
 static void past_cell(const void *context, size_t item, size_t column, char *text,
 		      enum grid_style *style)
 {
 	const struct model *model = context;
-	const struct past_row *row = past_at(context, item);
+	const struct incident_rows_row *row = past_at(context, item);
 	uint64_t now = model->totals ? model_snapshot(model)->time_ns : 0;
 	char number[TEXT_NUMBER_SIZE];
 
@@ -91,7 +91,7 @@ static void past_cell(const void *context, size_t item, size_t column, char *tex
 
 static int past_compare(const void *context, size_t a, size_t b, size_t column)
 {
-	const struct past_row *x = past_at(context, a), *y = past_at(context, b);
+	const struct incident_rows_row *x = past_at(context, a), *y = past_at(context, b);
 
 	switch (column) {
 	case PAST_KIND:
@@ -120,7 +120,7 @@ static int past_compare(const void *context, size_t a, size_t b, size_t column)
 /* Without the time and the count, which change with every repetition. */
 static uint64_t past_key(const void *context, size_t item)
 {
-	const struct past_row *row = past_at(context, item);
+	const struct incident_rows_row *row = past_at(context, item);
 	uint64_t hash = hash_fold((uint64_t)row->pid << 32 | row->device, row->address ^ HASH_K0);
 
 	hash ^= hash_bytes(row->kind, strlen(row->kind));
@@ -131,7 +131,7 @@ static uint64_t past_key(const void *context, size_t item)
 
 static bool past_wants(const void *context, size_t item, const char *filter)
 {
-	const struct past_row *row = past_at(context, item);
+	const struct incident_rows_row *row = past_at(context, item);
 	char pid[16];
 
 	snprintf(pid, sizeof(pid), "%" PRIu32, row->pid);
@@ -148,7 +148,7 @@ static size_t past_line_count(const void *context, size_t item)
 
 static void past_line_text(const void *context, size_t item, size_t line, char *text)
 {
-	const struct past_row *row = past_at(context, item);
+	const struct incident_rows_row *row = past_at(context, item);
 
 	snprintf(text, LIST_CELL_SIZE, "%s",
 		 line < row->line_count ? row->lines[line] : "nothing more is known");
@@ -168,7 +168,7 @@ static const struct list_rows past_rows = {
 
 static void past_draw(struct model *model, struct grid *grid, const struct grid_area *area)
 {
-	const struct reader_details *details = model_details(model, READER_PAST);
+	const struct poller_details *details = model_details(model, POLLER_PAST);
 	char title[128];
 
 	if (!details) {
@@ -176,8 +176,8 @@ static void past_draw(struct model *model, struct grid *grid, const struct grid_
 			  "reading...");
 		return;
 	}
-	snprintf(title, sizeof(title), "Leaks and incidents: %zu%s%s", details->past->count,
-		 details->past->is_cut ? " newest" : "",
+	snprintf(title, sizeof(title), "Leaks and incidents: %zu%s%s",
+		 details->incident_rows->count, details->incident_rows->is_cut ? " newest" : "",
 		 details->from_daemon ? ", as ttmemd remembers them"
 				      : " of living processes (only ttmemd remembers the ended)");
 	pane_draw_list(model, grid, area, title);
@@ -185,9 +185,9 @@ static void past_draw(struct model *model, struct grid *grid, const struct grid_
 
 static size_t past_count(const struct model *model)
 {
-	const struct reader_details *details = model_details(model, READER_PAST);
+	const struct poller_details *details = model_details(model, POLLER_PAST);
 
-	return details ? details->past->count : 0;
+	return details ? details->incident_rows->count : 0;
 }
 
 static void past_enter(struct model *model, size_t item)

@@ -37,12 +37,12 @@ static const struct list_column sites_columns[] = {
 
 static const struct snapshot *sites_snapshot(const void *context)
 {
-	return model_details(context, READER_SITES)->snapshot;
+	return model_details(context, POLLER_SITES)->snapshot;
 }
 
 static const struct group *sites_at(const void *context, size_t item)
 {
-	return &model_details(context, READER_SITES)->groups[item];
+	return &model_details(context, POLLER_SITES)->groups[item];
 }
 
 /* Name and line of code; a site without a name shows its phase. */
@@ -51,7 +51,7 @@ static void sites_place(const struct group *group, char *text)
 	char frame[256] = "";
 
 	if (group->stack)
-		trace_short(group->stack, frame, sizeof(frame));
+		stack_lines_short(group->stack, frame, sizeof(frame));
 	if (group->name || group->phase)
 		snprintf(text, LIST_CELL_SIZE, "%s%.220s%s%s", group->name ? "" : "in ",
 			 group->name ? group->name : group->phase, *frame ? ", " : "", frame);
@@ -151,7 +151,7 @@ static size_t sites_line_count(const void *context, size_t item)
 {
 	const struct group *group = sites_at(context, item);
 
-	return group->stack ? trace_count(group->stack) : 1;
+	return group->stack ? stack_lines_count(group->stack) : 1;
 }
 
 static void sites_line(const void *context, size_t item, size_t line, char *text)
@@ -163,7 +163,7 @@ static void sites_line(const void *context, size_t item, size_t line, char *text
 		snprintf(text, LIST_CELL_SIZE, "no stack was recorded (TTMEM_STACKS=auto does)");
 		return;
 	}
-	trace_text(group->stack, line, frame, sizeof(frame));
+	stack_lines_text(group->stack, line, frame, sizeof(frame));
 	snprintf(text, LIST_CELL_SIZE, "at %s", frame);
 }
 
@@ -181,7 +181,7 @@ static const struct list_rows sites_rows = {
 
 static void sites_draw(struct model *model, struct grid *grid, const struct grid_area *area)
 {
-	const struct reader_details *details = model_details(model, READER_SITES);
+	const struct poller_details *details = model_details(model, POLLER_SITES);
 	char title[128], pause[TEXT_NUMBER_SIZE];
 
 	if (!details) {
@@ -200,7 +200,7 @@ static void sites_draw(struct model *model, struct grid *grid, const struct grid
 
 static size_t sites_count(const struct model *model)
 {
-	const struct reader_details *details = model_details(model, READER_SITES);
+	const struct poller_details *details = model_details(model, POLLER_SITES);
 
 	return details ? details->group_count : 0;
 }

@@ -49,23 +49,23 @@ static int fake_take(void *context, const struct snapshot_request *request, bool
 	return 0;
 }
 
-static int fake_recall(void *context, struct past *past)
+static int fake_recall(void *context, struct incident_rows *incident_rows)
 {
 	struct fake *fake = context;
-	const struct past_row row = {.kind = "leak", .pid = 9, .count = 1};
+	const struct incident_rows_row row = {.kind = "leak", .pid = 9, .count = 1};
 
 	while (fake->hangs)
 		pause();
 	if (fake->recalling == 0)
-		assert(past_add(past, &row));
+		assert(incident_rows_add(incident_rows, &row));
 	return fake->recalling;
 }
 
-static enum reader_daemon fake_daemon(void *context, char *ret_reason, size_t size)
+static enum poller_daemon fake_daemon(void *context, char *ret_reason, size_t size)
 {
 	(void)context;
 	snprintf(ret_reason, size, "because");
-	return READER_DAEMON_FAILS;
+	return POLLER_DAEMON_FAILS;
 }
 
 static void fake_free(void *context)
@@ -73,45 +73,45 @@ static void fake_free(void *context)
 	__atomic_add_fetch(&((struct fake *)context)->freed, 1, __ATOMIC_SEQ_CST);
 }
 
-static struct reader *start(struct fake *totals, struct fake *details)
+static struct poller *start(struct fake *totals, struct fake *details)
 {
 	static const struct filter all;
-	struct reader_feed feeds[2] = {
+	struct poller_feed feeds[2] = {
 		{totals, fake_take, fake_recall, fake_daemon, fake_free},
 		{details, fake_take, fake_recall, fake_daemon, fake_free},
 	};
-	struct reader *reader = NULL;
+	struct poller *poller = NULL;
 
-	assert(reader_new(&reader, 1, &all, feeds) == 0);
-	return reader;
+	assert(poller_new(&poller, 1, &all, feeds) == 0);
+	return poller;
 }
 
-static void wait_for_news(struct reader *reader)
+static void wait_for_news(struct poller *poller)
 {
-	struct pollfd wait = {.fd = reader_fd(reader), .events = POLLIN};
+	struct pollfd wait = {.fd = poller_fd(poller), .events = POLLIN};
 
 	assert(poll(&wait, 1, 30000) == 1);
 }
 
-static struct reader_totals *next_totals(struct reader *reader)
+static struct poller_totals *next_totals(struct poller *poller)
 {
-	struct reader_totals *totals = NULL;
+	struct poller_totals *totals = NULL;
 
 	while (!totals) {
-		wait_for_news(reader);
-		totals = reader_take_totals(reader);
+		wait_for_news(poller);
+		totals = poller_take_totals(poller);
 	}
 	return totals;
 }
 
-static struct reader_details *next_details(struct reader *reader)
+static struct poller_details *next_details(struct poller *poller)
 {
-	struct reader_details *details = NULL;
+	struct poller_details *details = NULL;
 
 	while (!details) {
-		wait_for_news(reader);
-		reader_totals_free(reader_take_totals(reader));
-		details = reader_take_details(reader);
+		wait_for_news(poller);
+		poller_totals_free(poller_take_totals(poller));
+		details = poller_take_details(poller);
 	}
 	return details;
 }
@@ -119,98 +119,98 @@ static struct reader_details *next_details(struct reader *reader)
 UNIT(totals_come_again_and_again)
 {
 	struct fake totals = {0}, details = {0};
-	struct reader *reader = start(&totals, &details);
+	struct poller *poller = start(&totals, &details);
 	uint64_t last = 0;
 
 	for (int i = 0; i < 5; i++) {
-		struct reader_totals *taken = next_totals(reader);
+		struct poller_totals *taken = next_totals(poller);
 
 		assert(taken->error == 0 && taken->snapshot->process_count == 1);
-		assert(taken->daemon == READER_DAEMON_FAILS && taken->reason[0] == 'b');
+		assert(taken->daemon == POLLER_DAEMON_FAILS && taken->reason[0] == 'b');
 		assert(taken->time_ns > last);
 		last = taken->time_ns;
-		reader_totals_free(taken);
+		poller_totals_free(taken);
 	}
-	reader_free(reader);
+	poller_free(poller);
 	assert(totals.freed == 1 && details.freed == 1 && details.takes == 0);
 }
 
 UNIT(a_failure_is_told)
 {
 	struct fake totals = {.error = -EIO}, details = {.error = -ENOMEM};
-	struct reader *reader = start(&totals, &details);
-	struct reader_totals *taken = next_totals(reader);
-	struct reader_details *read;
+	struct poller *poller = start(&totals, &details);
+	struct poller_totals *taken = next_totals(poller);
+	struct poller_details *read;
 
 	assert(taken->error == -EIO && !taken->snapshot);
-	reader_totals_free(taken);
-	reader_wish(reader, &(struct reader_wish){.kind = READER_SITES});
-	read = next_details(reader);
+	poller_totals_free(taken);
+	poller_wish(poller, &(struct poller_wish){.kind = POLLER_SITES});
+	read = next_details(poller);
 	assert(read->error == -ENOMEM && !read->snapshot && !read->groups);
-	reader_details_free(read);
-	reader_free(reader);
+	poller_details_free(read);
+	poller_free(poller);
 }
 
 UNIT(details_are_what_was_wished_for_last)
 {
 	struct fake totals = {0}, details = {.recalling = 1};
-	struct reader *reader = start(&totals, &details);
-	struct reader_wish sites = {.kind = READER_SITES};
-	struct reader_wish buffers = {.kind = READER_BUFFERS, .pid = 7, .limit = 10};
-	struct reader_details *read;
+	struct poller *poller = start(&totals, &details);
+	struct poller_wish sites = {.kind = POLLER_SITES};
+	struct poller_wish buffers = {.kind = POLLER_BUFFERS, .pid = 7, .limit = 10};
+	struct poller_details *read;
 
-	reader_wish(reader, &sites);
-	read = next_details(reader);
-	assert(reader_same_wish(&read->wish, &sites));
+	poller_wish(poller, &sites);
+	read = next_details(poller);
+	assert(poller_same_wish(&read->wish, &sites));
 	assert(read->group_count == 1 && read->groups[0].bytes == 128);
-	reader_details_free(read);
+	poller_details_free(read);
 	for (int i = 0; i < 50; i++) {
-		reader_wish(reader, &sites);
-		reader_wish(reader, &buffers);
+		poller_wish(poller, &sites);
+		poller_wish(poller, &buffers);
 	}
 	do
-		read = next_details(reader);
-	while (!reader_same_wish(&read->wish, &buffers) && !reader_details_free(read));
+		read = next_details(poller);
+	while (!poller_same_wish(&read->wish, &buffers) && !poller_details_free(read));
 	assert(read->snapshot->buffer_count == 2 && !read->groups);
-	reader_details_free(read);
-	reader_free(reader);
+	poller_details_free(read);
+	poller_free(poller);
 	assert(totals.freed == 1 && details.freed == 1);
 }
 
 UNIT(without_a_daemon_the_living_tell_the_past)
 {
 	struct fake totals = {0}, details = {.recalling = 1};
-	struct reader *reader = start(&totals, &details);
-	struct reader_details *read;
+	struct poller *poller = start(&totals, &details);
+	struct poller_details *read;
 
-	reader_wish(reader, &(struct reader_wish){.kind = READER_PAST});
-	read = next_details(reader);
-	assert(!read->from_daemon && read->snapshot && read->past->count == 0);
-	reader_details_free(read);
-	reader_free(reader);
+	poller_wish(poller, &(struct poller_wish){.kind = POLLER_PAST});
+	read = next_details(poller);
+	assert(!read->from_daemon && read->snapshot && read->incident_rows->count == 0);
+	poller_details_free(read);
+	poller_free(poller);
 
 	details = (struct fake){0};
-	reader = start(&totals, &details);
-	reader_wish(reader, &(struct reader_wish){.kind = READER_PAST});
-	read = next_details(reader);
-	assert(read->from_daemon && !read->snapshot && read->past->count == 1);
-	reader_details_free(read);
-	reader_free(reader);
+	poller = start(&totals, &details);
+	poller_wish(poller, &(struct poller_wish){.kind = POLLER_PAST});
+	read = next_details(poller);
+	assert(read->from_daemon && !read->snapshot && read->incident_rows->count == 1);
+	poller_details_free(read);
+	poller_free(poller);
 }
 
 /* The totals continue while the details hang, and quitting does not wait either. */
 UNIT(a_hanging_daemon_does_not_block_the_totals)
 {
 	static struct fake totals, details; /* outlive the test: a thread is left */
-	struct reader *reader;
+	struct poller *poller;
 
 	unit_expect_fds(1); /* its eventfd stays open */
 	details.hangs = true;
-	reader = start(&totals, &details);
-	reader_wish(reader, &(struct reader_wish){.kind = READER_PAST});
+	poller = start(&totals, &details);
+	poller_wish(poller, &(struct poller_wish){.kind = POLLER_PAST});
 	for (int i = 0; i < 3; i++)
-		reader_totals_free(next_totals(reader));
-	reader_free(reader);
+		poller_totals_free(next_totals(poller));
+	poller_free(poller);
 	assert(__atomic_load_n(&totals.freed, __ATOMIC_SEQ_CST) == 1);
 	assert(__atomic_load_n(&details.freed, __ATOMIC_SEQ_CST) == 0);
 }

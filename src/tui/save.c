@@ -43,7 +43,7 @@ static int save_open(const char *what, uint64_t time_ns, char ret_name[SAVE_NAME
 int save_snapshot(const struct model *model, char ret_name[SAVE_NAME_SIZE])
 {
 	const struct snapshot *snapshot = model_snapshot(model);
-	const struct reader_details *details = NULL;
+	const struct poller_details *details = NULL;
 	FILE *out;
 	struct emit json;
 	int fd, r = 0;
@@ -51,9 +51,9 @@ int save_snapshot(const struct model *model, char ret_name[SAVE_NAME_SIZE])
 	if (!snapshot)
 		return -EAGAIN;
 	if (model->view == MODEL_BUFFERS)
-		details = model_details(model, READER_BUFFERS);
+		details = model_details(model, POLLER_BUFFERS);
 	if (model->view == MODEL_SITES)
-		details = model_details(model, READER_SITES);
+		details = model_details(model, POLLER_SITES);
 	fd = save_open(details ? "buffers" : "smi", snapshot->time_ns, ret_name);
 	if (fd < 0)
 		return fd;

@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "model/frames.h"
 
-size_t trace_count(const char *stack)
+size_t stack_lines_count(const char *stack)
 {
 	CLEANUP(frames_deinit) struct frames frames;
 	struct frames_one frame;
@@ -23,8 +23,8 @@ size_t trace_count(const char *stack)
 	return count;
 }
 
-static void trace_write(const struct frames_one *frame, const char *file, char *ret_text,
-			size_t size)
+static void stack_lines_write(const struct frames_one *frame, const char *file, char *ret_text,
+			      size_t size)
 {
 	const char *function = frame->function ? frame->function : "?";
 	const char *sign = frame->is_approximate ? " (approximate)" : "";
@@ -40,7 +40,7 @@ static void trace_write(const struct frames_one *frame, const char *file, char *
 		snprintf(ret_text, size, "%s%s", function, sign);
 }
 
-void trace_text(const char *stack, size_t index, char *ret_text, size_t size)
+void stack_lines_text(const char *stack, size_t index, char *ret_text, size_t size)
 {
 	CLEANUP(frames_deinit) struct frames frames;
 	struct frames_one frame;
@@ -49,13 +49,13 @@ void trace_text(const char *stack, size_t index, char *ret_text, size_t size)
 	frames_init(&frames, stack);
 	for (size_t i = 0; frames_next(&frames, &frame); i++) {
 		if (i == index) {
-			trace_write(&frame, frame.file, ret_text, size);
+			stack_lines_write(&frame, frame.file, ret_text, size);
 			return;
 		}
 	}
 }
 
-void trace_short(const char *stack, char *ret_text, size_t size)
+void stack_lines_short(const char *stack, char *ret_text, size_t size)
 {
 	CLEANUP(frames_deinit) struct frames frames;
 	struct frames_one frame;
@@ -66,5 +66,5 @@ void trace_short(const char *stack, char *ret_text, size_t size)
 	if (!frames_next(&frames, &frame))
 		return;
 	slash = frame.file ? strrchr(frame.file, '/') : NULL;
-	trace_write(&frame, slash ? slash + 1 : frame.file, ret_text, size);
+	stack_lines_write(&frame, slash ? slash + 1 : frame.file, ret_text, size);
 }

@@ -23,7 +23,7 @@ struct tui {
 	const struct tui_options *options;
 	struct model model;
 	struct grid grid;
-	struct reader *reader;
+	struct poller *poller;
 };
 
 static void tui_draw(struct tui *tui)
@@ -55,7 +55,7 @@ static bool tui_wait(struct tui *tui)
 {
 	struct pollfd waits[] = {
 		{.fd = STDIN_FILENO, .events = POLLIN},
-		{.fd = reader_fd(tui->reader), .events = POLLIN},
+		{.fd = poller_fd(tui->poller), .events = POLLIN},
 	};
 	int n = poll(waits, 2, TUI_WAIT_MS);
 
@@ -65,9 +65,9 @@ static bool tui_wait(struct tui *tui)
 /* Takes new readings and keys. */
 static void tui_take(struct tui *tui)
 {
-	struct reader_totals *totals = reader_take_totals(tui->reader);
-	struct reader_details *details = reader_take_details(tui->reader);
-	struct reader_wish wish;
+	struct poller_totals *totals = poller_take_totals(tui->poller);
+	struct poller_details *details = poller_take_details(tui->poller);
+	struct poller_wish wish;
 	struct keys_event event;
 
 	tui->model.now_ns = clock_ns(CLOCK_MONOTONIC);
@@ -84,7 +84,7 @@ static void tui_take(struct tui *tui)
 	if (tui->model.wants_save)
 		tui_save(tui);
 	wish = model_wish(&tui->model);
-	reader_wish(tui->reader, &wish);
+	poller_wish(tui->poller, &wish);
 }
 
 static void tui_loop(struct tui *tui)
@@ -98,7 +98,7 @@ static void tui_loop(struct tui *tui)
 	}
 }
 
-int tui_run(const struct tui_options *options, const struct reader_feed feeds[2])
+int tui_run(const struct tui_options *options, const struct poller_feed feeds[2])
 {
 	struct tui tui = {.options = options};
 	int r = terminal_open(options->colours);
@@ -111,12 +111,12 @@ int tui_run(const struct tui_options *options, const struct reader_feed feeds[2]
 	model_init(&tui.model);
 	tui.model.filter = options->filter;
 	tui.model.all = options->all;
-	r = reader_new(&tui.reader, options->refresh_ms, &options->filter, feeds);
+	r = poller_new(&tui.poller, options->refresh_ms, &options->filter, feeds);
 	if (r == 0)
 		tui_loop(&tui);
 	/* First: a reader that hangs must not keep the user waiting, too. */
 	terminal_close();
-	reader_free(tui.reader);
+	poller_free(tui.poller);
 	model_deinit(&tui.model);
 	grid_deinit(&tui.grid);
 	return r;

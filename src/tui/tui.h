@@ -22,4 +22,4 @@ struct tui_options {
  * Runs until the user quits. @feeds: for totals and for details; they are consumed in any case. 0,
  * a terminal_outcome, or a negative errno.
  */
-int tui_run(const struct tui_options *options, const struct reader_feed feeds[2]);
+int tui_run(const struct tui_options *options, const struct poller_feed feeds[2]);

@@ -15,7 +15,7 @@
 
 struct ltest {
 	struct testing_memory memory;
-	struct reader reader;
+	struct poller reader;
 	struct log log;
 	struct log_place place;
 	struct book_shard *page;

@@ -63,7 +63,7 @@ static void backward_intern(struct testing_memory *memory)
 UNIT(a_book_that_is_being_made_is_not_taken_for_a_bad_one)
 {
 	struct backward backward;
-	struct reader reader;
+	struct poller reader;
 
 	backward_init(&backward);
 	backward.step = backward_write;
@@ -79,7 +79,7 @@ UNIT(a_mark_is_not_put_together_from_two)
 {
 	struct backward backward;
 	struct book_mark mark;
-	struct reader reader;
+	struct poller reader;
 
 	backward_init(&backward);
 	backward_write(&backward.memory);
@@ -100,7 +100,7 @@ UNIT(a_string_that_is_counted_can_be_found)
 {
 	struct backward backward;
 	struct book_arena arena;
-	struct reader reader;
+	struct poller reader;
 
 	backward_init(&backward);
 	backward_write(&backward.memory);

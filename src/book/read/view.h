@@ -56,14 +56,14 @@ struct view {
  * not even the counters of a living owner could be had. A view can be read into again and again; its
  * memory is kept.
  */
-int view_read(struct view *view, struct reader *reader, uint32_t device, enum view_owner owner);
+int view_read(struct view *view, struct poller *reader, uint32_t device, enum view_owner owner);
 
 /* Counters only: cheap, and exact too. No records. */
-int view_read_totals(struct view *view, struct reader *reader, uint32_t device,
+int view_read_totals(struct view *view, struct poller *reader, uint32_t device,
 		     enum view_owner owner);
 
 /* The same of a living owner, for who was here before: @known is from the last time, and brought up to date. */
-int view_read_totals_since(struct view *view, struct reader *reader, uint32_t device,
+int view_read_totals_since(struct view *view, struct poller *reader, uint32_t device,
 			   struct idle_counters *known);
 
 /*
@@ -71,7 +71,7 @@ int view_read_totals_since(struct view *view, struct reader *reader, uint32_t de
  * large to be had at once. Exact like the others, each part as of its own moment; that all records add
  * up cannot be told from a part.
  */
-int view_read_part(struct view *view, struct reader *reader, uint32_t device, enum view_owner owner,
+int view_read_part(struct view *view, struct poller *reader, uint32_t device, enum view_owner owner,
 		   uint32_t first, uint32_t count);
 
 void view_deinit(struct view *view);

@@ -59,7 +59,7 @@ struct testing_book {
 
 	struct writer *writer; /* NULL in processes that only read */
 	struct file_fd file;
-	struct reader reader;
+	struct poller reader;
 	bool has_reader;
 };
 

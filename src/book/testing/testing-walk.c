@@ -228,7 +228,7 @@ static void walk_check(struct testing_stepper *stepper, uint32_t i)
 
 	if (i == 0) {
 		/* No book, and then a whole one. */
-		struct reader reader;
+		struct poller reader;
 		int r;
 
 		assert(file_fd_init(&walk->book.file, walk->book.fd) == 0);

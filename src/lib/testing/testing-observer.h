@@ -40,7 +40,7 @@
 struct observer {
 	int fd;
 	struct file_fd file;
-	struct reader reader;
+	struct poller reader;
 	struct view view; /* of the device that was read last */
 };
 
