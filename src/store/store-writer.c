@@ -133,7 +133,7 @@ static int store_writer_move(struct store *store)
 	if (store->db.is_fresh) {
 		/* It is empty, and must not push out files that are not. */
 		store->db.is_fresh = false;
-		store_aside_remove(store->config.folder);
+		store_quarantine_remove(store->config.folder);
 		return 0;
 	}
 	store_writer_now(store, &now);

@@ -219,10 +219,10 @@ void native_answer_end(struct native_answer *answer, int status)
 	native_answer_append(answer, packet);
 }
 
-void native_answer_end_http(struct native_answer *answer, const struct local_answer *told)
+void native_answer_end_http(struct native_answer *answer, const struct local_request_answer *told)
 {
-	struct local_answer refusal = {503, "Service Unavailable", "text/plain", ""};
-	char head[256 + LOCAL_PROBLEM_SIZE];
+	struct local_request_answer refusal = {503, "Service Unavailable", "text/plain", ""};
+	char head[256 + LOCAL_REQUEST_PROBLEM_SIZE];
 	struct native_packet *packet;
 	bool is_good;
 	int length;

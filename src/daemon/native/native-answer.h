@@ -12,7 +12,7 @@
 
 #include "wire/native.h"
 
-struct local_answer;
+struct local_request_answer;
 struct tracked;
 
 #define NATIVE_ANSWER_MAX (UINT64_C(64) << 20) /* of one user */
@@ -51,7 +51,7 @@ int native_answer_put(struct native_answer *answer, const void *payload, size_t 
 FILE *native_answer_open(struct native_answer *answer, char buffer[NATIVE_PACKET_MAX]);
 
 /* The head of an HTTP response before what was written; or its @told->problem instead of that. */
-void native_answer_end_http(struct native_answer *answer, const struct local_answer *told);
+void native_answer_end_http(struct native_answer *answer, const struct local_request_answer *told);
 
 /*
  * The last packet. Unless @status is 0 (and nothing went wrong before), all the others are dropped and

@@ -47,15 +47,16 @@ static void native_desk_http(struct native_desk *desk, const struct native_quest
 		.sees_all = question->asker.sees_all,
 		.came_ns = question->came_ns,
 	};
-	struct local_answer told = {0};
+	struct local_request_answer told = {0};
 	FILE *stream = native_answer_open(answer, desk->buffer);
 
 	if (stream) {
-		local_serve(desk->config->provider, &asker, question->target, stream, &told);
+		local_request_serve(desk->config->provider, &asker, question->target, stream,
+				    &told);
 		(void)fclose(stream); /* what went wrong in writing is known to the answer */
 	} else {
-		told = (struct local_answer){500, "Internal Server Error", "text/plain",
-					     "no memory"};
+		told = (struct local_request_answer){500, "Internal Server Error", "text/plain",
+						     "no memory"};
 	}
 	native_answer_end_http(answer, &told);
 }

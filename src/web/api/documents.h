@@ -7,8 +7,8 @@
 
 struct routes_ask;
 
-int details_buffers(struct routes_ask *ask, FILE *out);
-int details_leaks(struct routes_ask *ask, FILE *out);
-int details_incidents(struct routes_ask *ask, FILE *out);
-int details_history(struct routes_ask *ask, FILE *out);
-int details_series(struct routes_ask *ask, FILE *out);
+int documents_buffers(struct routes_ask *ask, FILE *out);
+int documents_leaks(struct routes_ask *ask, FILE *out);
+int documents_incidents(struct routes_ask *ask, FILE *out);
+int documents_history(struct routes_ask *ask, FILE *out);
+int documents_series(struct routes_ask *ask, FILE *out);

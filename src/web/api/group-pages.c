@@ -19,7 +19,7 @@
 #include "model/snapshot.h"
 #include "web/server/web.h"
 
-struct sums {
+struct group_pages {
 	enum group_kind kind;
 	struct snapshot *all; /* texts, processes and notes */
 	struct group *groups; /* sorted by key after each page */
@@ -27,35 +27,36 @@ struct sums {
 	size_t lost; /* buffers in groups beyond the maximum */
 };
 
-static int sums_text(struct sums *sums, const char **text)
+static int group_pages_text(struct group_pages *group_pages, const char **text)
 {
 	if (!*text)
 		return 0;
-	*text = snapshot_text(sums->all, *text, strlen(*text));
+	*text = snapshot_text(group_pages->all, *text, strlen(*text));
 	return *text ? 0 : -ENOMEM;
 }
 
 /* The same group, in terms of what outlives the page. */
-static int sums_move(struct sums *sums, const struct snapshot *page, struct group *group)
+static int group_pages_move(struct group_pages *group_pages, const struct snapshot *page,
+			    struct group *group)
 {
-	int r = sums_text(sums, &group->name);
+	int r = group_pages_text(group_pages, &group->name);
 
 	if (r == 0)
-		r = sums_text(sums, &group->phase);
+		r = group_pages_text(group_pages, &group->phase);
 	if (r == 0)
-		r = sums_text(sums, &group->stack);
-	if (r == 0 && sums->kind == GROUP_THREAD) {
+		r = group_pages_text(group_pages, &group->stack);
+	if (r == 0 && group_pages->kind == GROUP_THREAD) {
 		struct snapshot_process process = page->processes[group->process];
 
 		process.comm = "";
 		process.user = "";
 		process.container = NULL;
-		r = snapshot_add_process(sums->all, &process, &group->process);
+		r = snapshot_add_process(group_pages->all, &process, &group->process);
 	}
 	return r;
 }
 
-static int sums_compare(const void *left, const void *right)
+static int group_pages_compare(const void *left, const void *right)
 {
 	const struct group *a = left, *b = right;
 	const uint64_t keys[][2] = {
@@ -75,73 +76,77 @@ static int sums_compare(const void *left, const void *right)
 }
 
 /* Equal neighbours become one. */
-static void sums_merge(struct sums *sums)
+static void group_pages_merge(struct group_pages *group_pages)
 {
 	size_t n = 0;
 
-	if (sums->count > 0)
-		qsort(sums->groups, sums->count, sizeof(*sums->groups), sums_compare);
-	for (size_t i = 0; i < sums->count; i++) {
-		struct group *last = n ? &sums->groups[n - 1] : NULL;
-		const struct group *group = &sums->groups[i];
+	if (group_pages->count > 0)
+		qsort(group_pages->groups, group_pages->count, sizeof(*group_pages->groups),
+		      group_pages_compare);
+	for (size_t i = 0; i < group_pages->count; i++) {
+		struct group *last = n ? &group_pages->groups[n - 1] : NULL;
+		const struct group *group = &group_pages->groups[i];
 
-		if (!last || sums_compare(last, group) != 0) {
-			sums->groups[n++] = *group;
+		if (!last || group_pages_compare(last, group) != 0) {
+			group_pages->groups[n++] = *group;
 			continue;
 		}
 		last->bytes = merge_add(last->bytes, group->bytes);
 		last->buffers += group->buffers;
 		last->oldest_ns = bits_min(last->oldest_ns, group->oldest_ns);
 	}
-	for (; n > SUMS_GROUPS_MAX; n--)
-		sums->lost += sums->groups[n - 1].buffers;
-	sums->count = n;
+	for (; n > GROUP_PAGES_GROUPS_MAX; n--)
+		group_pages->lost += group_pages->groups[n - 1].buffers;
+	group_pages->count = n;
 }
 
-static int sums_add_page(struct sums *sums, const struct snapshot *page)
+static int group_pages_add_page(struct group_pages *group_pages, const struct snapshot *page)
 {
 	CLEANUP_FREE struct group *groups = NULL;
 	struct group *grown;
 	size_t count = 0;
-	int r = group_buffers(page, sums->kind, false, &groups, &count);
+	int r = group_buffers(page, group_pages->kind, false, &groups, &count);
 
 	if (r < 0)
 		return r;
-	grown = array_grow(sums->groups, &sums->capacity, sums->count + count + 1, sizeof(*grown));
+	grown = array_grow(group_pages->groups, &group_pages->capacity,
+			   group_pages->count + count + 1, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	sums->groups = grown;
+	group_pages->groups = grown;
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		r = sums_move(sums, page, &groups[i]);
-		sums->groups[sums->count++] = groups[i];
+		r = group_pages_move(group_pages, page, &groups[i]);
+		group_pages->groups[group_pages->count++] = groups[i];
 	}
-	sums_merge(sums);
-	sums->all->time_ns = page->time_ns;
-	sums->all->exact = sums->all->exact && page->exact;
+	group_pages_merge(group_pages);
+	group_pages->all->time_ns = page->time_ns;
+	group_pages->all->exact = group_pages->all->exact && page->exact;
 	for (size_t i = 0; i < page->note_count; i++)
-		snapshot_note(sums->all, "%s", page->notes[i]);
+		snapshot_note(group_pages->all, "%s", page->notes[i]);
 	return r;
 }
 
-static int sums_walk(struct sums *sums, const struct web_provider *provider,
-		     const struct filter *filter)
+static int group_pages_walk(struct group_pages *group_pages, const struct web_provider *provider,
+			    const struct filter *filter)
 {
-	struct snapshot_request request = {.buffers = true, .filter = *filter, .limit = SUMS_PAGE};
+	struct snapshot_request request = {
+		.buffers = true, .filter = *filter, .limit = GROUP_PAGES_PAGE};
 	bool more = true;
 
 	for (uint32_t pages = 0; more; pages++) {
 		struct snapshot *page = NULL;
 		int r;
 
-		if (pages == SUMS_PAGES_MAX) {
-			sums->all->exact = false;
-			snapshot_note(sums->all, "more buffers than can be added up: choose some");
+		if (pages == GROUP_PAGES_PAGES_MAX) {
+			group_pages->all->exact = false;
+			snapshot_note(group_pages->all,
+				      "more buffers than can be added up: choose some");
 			return 0;
 		}
 		r = provider->snapshot(provider->context, &request, &page);
 		if (r < 0)
 			return r;
-		r = sums_add_page(sums, page);
+		r = group_pages_add_page(group_pages, page);
 		more = page->has_next;
 		request.after = page->next;
 		request.has_after = true;
@@ -152,7 +157,7 @@ static int sums_walk(struct sums *sums, const struct web_provider *provider,
 	return 0;
 }
 
-static int sums_compare_sizes(const void *left, const void *right)
+static int group_pages_compare_sizes(const void *left, const void *right)
 {
 	const struct group *a = left, *b = right;
 
@@ -160,28 +165,32 @@ static int sums_compare_sizes(const void *left, const void *right)
 		return a->bytes > b->bytes ? -1 : 1;
 	if (a->buffers != b->buffers)
 		return a->buffers > b->buffers ? -1 : 1;
-	return sums_compare(left, right);
+	return group_pages_compare(left, right);
 }
 
-int sums_write(const struct web_provider *provider, const struct filter *filter,
-	       enum group_kind kind, size_t limit, struct emit *json)
+int group_pages_write(const struct web_provider *provider, const struct filter *filter,
+		      enum group_kind kind, size_t limit, struct emit *json)
 {
-	struct sums sums = {.kind = kind, .all = snapshot_new(0)};
-	int r = sums.all ? sums_walk(&sums, provider, filter) : -ENOMEM;
+	struct group_pages group_pages = {.kind = kind, .all = snapshot_new(0)};
+	int r = group_pages.all ? group_pages_walk(&group_pages, provider, filter) : -ENOMEM;
 
 	if (r == 0) {
-		if (sums.count > 0)
-			qsort(sums.groups, sums.count, sizeof(*sums.groups), sums_compare_sizes);
-		if (sums.lost) {
-			sums.all->exact = false;
-			snapshot_note(sums.all, "%zu buffers are in more groups than are kept",
-				      sums.lost);
+		if (group_pages.count > 0)
+			qsort(group_pages.groups, group_pages.count, sizeof(*group_pages.groups),
+			      group_pages_compare_sizes);
+		if (group_pages.lost) {
+			group_pages.all->exact = false;
+			snapshot_note(group_pages.all,
+				      "%zu buffers are in more groups than are kept",
+				      group_pages.lost);
 		}
-		if (sums.count > limit)
-			snapshot_note(sums.all, "the largest %zu of %zu groups", limit, sums.count);
-		document_groups(json, sums.all, kind, sums.groups, bits_min(sums.count, limit));
+		if (group_pages.count > limit)
+			snapshot_note(group_pages.all, "the largest %zu of %zu groups", limit,
+				      group_pages.count);
+		document_groups(json, group_pages.all, kind, group_pages.groups,
+				bits_min(group_pages.count, limit));
 	}
-	free(sums.groups);
-	snapshot_free(sums.all);
+	free(group_pages.groups);
+	snapshot_free(group_pages.all);
 	return r;
 }

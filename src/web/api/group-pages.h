@@ -11,14 +11,14 @@
 
 #include "model/group.h"
 
-#define SUMS_PAGE 65536u /* buffers read at a time */
-#define SUMS_GROUPS_MAX 100000u
-#define SUMS_PAGES_MAX 400u /* more than any machine has: ends a walk that does not end */
+#define GROUP_PAGES_PAGE 65536u /* buffers read at a time */
+#define GROUP_PAGES_GROUPS_MAX 100000u
+#define GROUP_PAGES_PAGES_MAX 400u /* more than any machine has: ends a walk that does not end */
 
 struct emit;
 struct filter;
 struct web_provider;
 
 /* Writes the document with the first @limit groups. 0 or a negative errno. */
-int sums_write(const struct web_provider *provider, const struct filter *filter,
-	       enum group_kind kind, size_t limit, struct emit *json);
+int group_pages_write(const struct web_provider *provider, const struct filter *filter,
+		      enum group_kind kind, size_t limit, struct emit *json);

@@ -19,26 +19,26 @@
 #include "web/server/routes.h"
 #include "web/server/web.h"
 
-struct map {
+struct map_answer {
 	struct snapshot *snapshot; /* ours; spaces point into it */
 	struct memory_map memory_map;
 };
 
-static void map_deinit(struct map *map)
+static void map_answer_deinit(struct map_answer *map)
 {
 	memory_map_deinit(&map->memory_map);
 	map->snapshot = snapshot_free(map->snapshot);
 }
 
-static int map_refuse(struct target *target, const char *problem)
+static int map_answer_refuse(struct url *url, const char *problem)
 {
-	snprintf(target->problem, sizeof(target->problem), "%s", problem);
+	snprintf(url->problem, sizeof(url->problem), "%s", problem);
 	return -EINVAL;
 }
 
 /* Devices as sources tell them apart. -E2BIG: more than a filter holds. */
-static int map_resolve(const struct snapshot *totals, const struct filter *filter,
-		       struct filter *ret_filter)
+static int map_answer_resolve(const struct snapshot *totals, const struct filter *filter,
+			      struct filter *ret_filter)
 {
 	struct filter resolved = {.has_pid = filter->has_pid, .pid = filter->pid};
 
@@ -58,7 +58,7 @@ static int map_resolve(const struct snapshot *totals, const struct filter *filte
 	return 0;
 }
 
-static uint64_t map_count(const struct snapshot *totals, const struct filter *filter)
+static uint64_t map_answer_count(const struct snapshot *totals, const struct filter *filter)
 {
 	uint64_t sum = 0;
 
@@ -87,28 +87,29 @@ static uint64_t map_count(const struct snapshot *totals, const struct filter *fi
  * What to read; a positive answer: nothing, the totals are all there is to say. @ret_count is set if there
  * are so many buffers that they are not read.
  */
-static int map_prepare(struct target *target, const struct snapshot *totals,
-		       struct snapshot_request *ret_request, uint64_t *ret_count)
+static int map_answer_prepare(struct url *url, const struct snapshot *totals,
+			      struct snapshot_request *ret_request, uint64_t *ret_count)
 {
-	uint64_t count = map_count(totals, &target->filter);
+	uint64_t count = map_answer_count(totals, &url->filter);
 	struct snapshot_request request = {.buffers = true, .unnamed = true};
 
-	if (map_resolve(totals, &target->filter, &request.filter) < 0)
-		return map_refuse(target, "so many devices have these numbers that they must be "
-					  "named by their unique ids");
-	if (count > MAP_BUFFERS_MAX) {
+	if (map_answer_resolve(totals, &url->filter, &request.filter) < 0)
+		return map_answer_refuse(url,
+					 "so many devices have these numbers that they must be "
+					 "named by their unique ids");
+	if (count > MAP_ANSWER_BUFFERS_MAX) {
 		*ret_count = count;
 		return 1;
 	}
-	if (target->filter.device_count && !request.filter.device_count)
+	if (url->filter.device_count && !request.filter.device_count)
 		return 1;
 	*ret_request = request;
 	return 0;
 }
 
 /* The totals, with the reason why there is nothing else. */
-static int map_refuse_many(const struct web_provider *provider, uint64_t count,
-			   struct snapshot **snapshot)
+static int map_answer_refuse_many(const struct web_provider *provider, uint64_t count,
+				  struct snapshot **snapshot)
 {
 	const struct snapshot_request totals = {.is_own = true};
 	int r;
@@ -121,35 +122,35 @@ static int map_refuse_many(const struct web_provider *provider, uint64_t count,
 	snapshot_note(*snapshot,
 		      "%" PRIu64 " buffers are too many for a map over HTTP (%" PRIu64
 		      " at most): choose a process, or ask ttmem map",
-		      count, MAP_BUFFERS_MAX);
+		      count, MAP_ANSWER_BUFFERS_MAX);
 	return 1;
 }
 
 /* @ret_map is the caller's. 0, -EINVAL and a problem, or another negative errno. */
-static int map_take(struct routes_ask *ask, struct map *ret_map)
+static int map_answer_take(struct routes_ask *ask, struct map_answer *ret_map)
 {
 	const struct snapshot_request totals = {0};
 	const struct web_provider *provider = ask->provider;
-	CLEANUP(map_deinit) struct map map = {NULL, MEMORY_MAP_NULL};
-	struct target *target = ask->target;
+	CLEANUP(map_answer_deinit) struct map_answer map = {NULL, MEMORY_MAP_NULL};
+	struct url *url = ask->url;
 	struct snapshot_request request;
 	uint64_t count = 0;
 	int r;
 
-	if (target->filter.has_type && !free_blocks_is_memory(target->filter.type))
-		return map_refuse(target,
-				  "parameter \"type\" names no memory of its own: those are "
-				  "DRAM, L1, SYSTEM_MEMORY, L1_SMALL and TRACE");
+	if (url->filter.has_type && !free_blocks_is_memory(url->filter.type))
+		return map_answer_refuse(url,
+					 "parameter \"type\" names no memory of its own: those are "
+					 "DRAM, L1, SYSTEM_MEMORY, L1_SMALL and TRACE");
 	r = provider->snapshot(provider->context, &totals, &map.snapshot);
 	if (r == 0)
-		r = map_prepare(target, map.snapshot, &request, &count);
+		r = map_answer_prepare(url, map.snapshot, &request, &count);
 	if (count)
-		r = map_refuse_many(provider, count, &map.snapshot);
+		r = map_answer_refuse_many(provider, count, &map.snapshot);
 	if (r == 0) {
 		map.snapshot = snapshot_free(map.snapshot);
 		r = provider->snapshot(provider->context, &request, &map.snapshot);
 		if (r == 0)
-			r = memory_map_find(map.snapshot, &target->filter, &map.memory_map);
+			r = memory_map_find(map.snapshot, &url->filter, &map.memory_map);
 	}
 	if (r < 0)
 		return r;
@@ -159,40 +160,40 @@ static int map_take(struct routes_ask *ask, struct map *ret_map)
 	return 0;
 }
 
-int map_answer(struct routes_ask *ask, FILE *out)
+int map_answer_answer(struct routes_ask *ask, FILE *out)
 {
-	CLEANUP(map_deinit) struct map map = {NULL, MEMORY_MAP_NULL};
+	CLEANUP(map_answer_deinit) struct map_answer map = {NULL, MEMORY_MAP_NULL};
 	struct emit json = EMIT_INIT(out);
-	int r = map_take(ask, &map);
+	int r = map_answer_take(ask, &map);
 
 	if (r == 0)
 		memory_map_document_map(&json, &map.memory_map, map.snapshot);
 	return r;
 }
 
-int map_answer_fit(struct routes_ask *ask, FILE *out)
+int map_answer_answer_fit(struct routes_ask *ask, FILE *out)
 {
-	CLEANUP(map_deinit) struct map map = {NULL, MEMORY_MAP_NULL};
+	CLEANUP(map_answer_deinit) struct map_answer map = {NULL, MEMORY_MAP_NULL};
 	CLEANUP_FREE struct free_blocks_fit *fits = NULL;
-	struct target *target = ask->target;
+	struct url *url = ask->url;
 	struct emit json = EMIT_INIT(out);
 	int r;
 
-	if (!(target->given & TARGET_SIZE))
-		return map_refuse(target, "parameter \"size\" is missing");
+	if (!(url->given & URL_SIZE))
+		return map_answer_refuse(url, "parameter \"size\" is missing");
 	/* As the command does it. */
-	if (!target->filter.has_type) {
-		target->filter.has_type = true;
-		target->filter.type = TYPES_DRAM;
+	if (!url->filter.has_type) {
+		url->filter.has_type = true;
+		url->filter.type = TYPES_DRAM;
 	}
-	r = map_take(ask, &map);
+	r = map_answer_take(ask, &map);
 	if (r < 0)
 		return r;
 	fits = calloc(map.memory_map.count + 1, sizeof(*fits));
 	if (!fits)
 		return -ENOMEM;
-	(void)memory_map_fit(&map.memory_map, target->size, target->page_size,
+	(void)memory_map_fit(&map.memory_map, url->size, url->page_size,
 			     fits); /* the document tells */
-	memory_map_document_fit(&json, &map.memory_map, map.snapshot, fits, target->size);
+	memory_map_document_fit(&json, &map.memory_map, map.snapshot, fits, url->size);
 	return 0;
 }

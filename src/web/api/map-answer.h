@@ -12,7 +12,7 @@
 struct routes_ask;
 
 /* As many as the dashboard draws; an answer with a hole behind each stays far below BODY_MAX. */
-#define MAP_BUFFERS_MAX (UINT64_C(1) << 18)
+#define MAP_ANSWER_BUFFERS_MAX (UINT64_C(1) << 18)
 
-int map_answer(struct routes_ask *ask, FILE *out);
-int map_answer_fit(struct routes_ask *ask, FILE *out);
+int map_answer_answer(struct routes_ask *ask, FILE *out);
+int map_answer_answer_fit(struct routes_ask *ask, FILE *out);

@@ -32,7 +32,7 @@ struct stream_subscriber {
 	struct stream *stream;
 	struct stream_subscriber *next;
 	struct MHD_Connection *connection;
-	struct door_visit *visit;
+	struct connection_limits_visit *visit;
 	bool details;   /* are told to it */
 	bool known;     /* has shown the token */
 	bool told;      /* any totals */
@@ -103,7 +103,7 @@ static void stream_drop_locked(struct stream_subscriber *subscriber)
 	subscriber->dropped = true;
 	subscriber->stream->dropped++;
 	subscriber->stream->leaving++;
-	door_throw_out(subscriber->visit);
+	connection_limits_throw_out(subscriber->visit);
 	stream_resume_locked(subscriber);
 }
 
@@ -220,7 +220,7 @@ static bool stream_has_room_locked(struct stream *stream, bool known)
 }
 
 int stream_subscribe(struct stream *stream, struct MHD_Connection *connection,
-		     struct door_visit *visit, const struct stream_rights *rights,
+		     struct connection_limits_visit *visit, const struct stream_rights *rights,
 		     struct MHD_Response **ret_response)
 {
 	CLEANUP_FREE struct stream_subscriber *subscriber = calloc(1, sizeof(*subscriber));
@@ -286,7 +286,7 @@ bool stream_wants(struct stream *stream, uint64_t now_ns)
 	pthread_mutex_lock(&stream->lock);
 	wants = stream->count > 0 && !stream->closed && now_ns >= stream->look_ns;
 	for (struct stream_subscriber *each = stream->subscribers; each; each = each->next) {
-		if (each->suspended && door_has_left(each->visit)) {
+		if (each->suspended && connection_limits_has_left(each->visit)) {
 			each->left = true;
 			stream_resume_locked(each);
 			continue;

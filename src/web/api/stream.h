@@ -29,7 +29,7 @@
 struct MHD_Connection;
 struct MHD_Response;
 struct body_purse;
-struct door_visit;
+struct connection_limits_visit;
 struct snapshot;
 struct stream;
 struct web_incident;
@@ -49,7 +49,7 @@ struct stream_rights {
  * nobody who has to make room; or a negative errno. From the thread that serves the sockets.
  */
 int stream_subscribe(struct stream *stream, struct MHD_Connection *connection,
-		     struct door_visit *visit, const struct stream_rights *rights,
+		     struct connection_limits_visit *visit, const struct stream_rights *rights,
 		     struct MHD_Response **ret_response);
 
 /* When something has to be done next: UINT64_MAX = nobody listens. */

@@ -235,9 +235,9 @@ static void metrics_write_server(struct exposition *to, const struct metrics_ser
 /* Under the names that every monitoring system knows. */
 static void metrics_write_cost(struct exposition *to, const struct web_health *health)
 {
-	struct cost cost;
+	struct self_usage cost;
 
-	cost_read(&cost);
+	self_usage_read(&cost);
 	exposition_family(to, "process_cpu_seconds", EXPOSITION_COUNTER, "seconds",
 			  "Processor time of the daemon.");
 	exposition_begin(to);

@@ -13,12 +13,12 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-static uint64_t cost_time(struct timeval time)
+static uint64_t self_usage_time(struct timeval time)
 {
 	return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_usec * 1000;
 }
 
-static uint64_t cost_resident(void)
+static uint64_t self_usage_resident(void)
 {
 	CLEANUP_FCLOSE FILE *file = fopen("/proc/self/statm", "re");
 	uint64_t size = 0, resident = 0;
@@ -28,7 +28,7 @@ static uint64_t cost_resident(void)
 	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static uint64_t cost_open_fds(void)
+static uint64_t self_usage_open_fds(void)
 {
 	CLEANUP_CLOSEDIR DIR *dir = opendir("/proc/self/fd");
 	const struct dirent *entry;
@@ -39,17 +39,17 @@ static uint64_t cost_open_fds(void)
 	return count ? count - 1 : 0; /* without the one that looks */
 }
 
-void cost_read(struct cost *ret_cost)
+void self_usage_read(struct self_usage *ret_cost)
 {
 	struct rusage usage = {0};
 	struct rlimit files = {0};
 
 	(void)getrusage(RUSAGE_SELF, &usage);   /* 0 then */
 	(void)getrlimit(RLIMIT_NOFILE, &files); /* likewise */
-	*ret_cost = (struct cost){
-		.cpu_ns = cost_time(usage.ru_utime) + cost_time(usage.ru_stime),
-		.resident_bytes = cost_resident(),
-		.open_fds = cost_open_fds(),
+	*ret_cost = (struct self_usage){
+		.cpu_ns = self_usage_time(usage.ru_utime) + self_usage_time(usage.ru_stime),
+		.resident_bytes = self_usage_resident(),
+		.open_fds = self_usage_open_fds(),
 		.max_fds = files.rlim_cur,
 	};
 }

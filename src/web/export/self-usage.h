@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-struct cost {
+struct self_usage {
 	uint64_t cpu_ns; /* user and system, all threads */
 	uint64_t resident_bytes;
 	uint64_t open_fds;
@@ -13,4 +13,4 @@ struct cost {
 };
 
 /* What cannot be found out is 0. */
-void cost_read(struct cost *ret_cost);
+void self_usage_read(struct self_usage *ret_cost);

@@ -12,14 +12,14 @@
 
 UNIT(openmetrics_is_chosen_by_the_accept_header)
 {
-	assert(media_prefers_openmetrics(OPEN));
-	assert(media_prefers_openmetrics(OPEN "; version=1.0.0; charset=utf-8"));
-	assert(media_prefers_openmetrics(OPEN ";version=\"1.0.0\""));
-	assert(media_prefers_openmetrics("text/plain;q=0.5, " OPEN ";q=0.51"));
-	assert(media_prefers_openmetrics("Application/OpenMetrics-Text"));
-	assert(media_prefers_openmetrics(OPEN ";q=0.001"));
+	assert(accept_header_prefers_openmetrics(OPEN));
+	assert(accept_header_prefers_openmetrics(OPEN "; version=1.0.0; charset=utf-8"));
+	assert(accept_header_prefers_openmetrics(OPEN ";version=\"1.0.0\""));
+	assert(accept_header_prefers_openmetrics("text/plain;q=0.5, " OPEN ";q=0.51"));
+	assert(accept_header_prefers_openmetrics("Application/OpenMetrics-Text"));
+	assert(accept_header_prefers_openmetrics(OPEN ";q=0.001"));
 	/* As Prometheus 2.42 asks. */
-	assert(media_prefers_openmetrics(
+	assert(accept_header_prefers_openmetrics(
 		OPEN ";version=1.0.0," OPEN
 		     ";version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"));
 }
@@ -46,27 +46,27 @@ UNIT(plain_text_is_chosen_by_the_accept_header)
 		",,,;;;=,q=1",
 	};
 
-	assert(!media_prefers_openmetrics(NULL));
+	assert(!accept_header_prefers_openmetrics(NULL));
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-		assert(!media_prefers_openmetrics(texts[i]));
+		assert(!accept_header_prefers_openmetrics(texts[i]));
 }
 
 UNIT(a_specific_range_counts_more_than_a_general_one)
 {
-	assert(media_prefers_openmetrics("*/*, text/plain;q=0.1, " OPEN ";q=0.2"));
-	assert(!media_prefers_openmetrics("text/*;q=0.1, text/plain, " OPEN ";q=0.2"));
+	assert(accept_header_prefers_openmetrics("*/*, text/plain;q=0.1, " OPEN ";q=0.2"));
+	assert(!accept_header_prefers_openmetrics("text/*;q=0.1, text/plain, " OPEN ";q=0.2"));
 }
 
 UNIT(compressed_files_need_accept_encoding)
 {
-	assert(media_takes_gzip("gzip"));
-	assert(media_takes_gzip("gzip, deflate, br, zstd"));
-	assert(media_takes_gzip("br;q=1.0, GZIP;q=0.5, *;q=0"));
-	assert(media_takes_gzip("*"));
-	assert(!media_takes_gzip(NULL));
-	assert(!media_takes_gzip(""));
-	assert(!media_takes_gzip("identity"));
-	assert(!media_takes_gzip("gzip;q=0"));
-	assert(!media_takes_gzip("*, gzip;q=0"));
-	assert(!media_takes_gzip("gzipped"));
+	assert(accept_header_takes_gzip("gzip"));
+	assert(accept_header_takes_gzip("gzip, deflate, br, zstd"));
+	assert(accept_header_takes_gzip("br;q=1.0, GZIP;q=0.5, *;q=0"));
+	assert(accept_header_takes_gzip("*"));
+	assert(!accept_header_takes_gzip(NULL));
+	assert(!accept_header_takes_gzip(""));
+	assert(!accept_header_takes_gzip("identity"));
+	assert(!accept_header_takes_gzip("gzip;q=0"));
+	assert(!accept_header_takes_gzip("*, gzip;q=0"));
+	assert(!accept_header_takes_gzip("gzipped"));
 }

@@ -11,37 +11,37 @@
 #include <string.h>
 #include <strings.h>
 
-#define MEDIA_WHOLE 1000 /* weights are counted in thousandths */
-#define MEDIA_NONE (-1)
+#define ACCEPT_HEADER_WHOLE 1000 /* weights are counted in thousandths */
+#define ACCEPT_HEADER_NONE (-1)
 
 /* A piece of the header, without blanks around it. */
-struct media_piece {
+struct accept_header_piece {
 	const char *text;
 	size_t length;
 };
 
-struct media_score {
+struct accept_header_score {
 	int specific; /* 0 = nothing matched, 1 = any type, 2 = any subtype, 3 = this one */
 	int weight;
 };
 
-static bool media_is(struct media_piece piece, const char *text)
+static bool accept_header_is(struct accept_header_piece piece, const char *text)
 {
 	return piece.length == strlen(text) && strncasecmp(piece.text, text, piece.length) == 0;
 }
 
-static struct media_piece media_trim(const char *from, const char *to)
+static struct accept_header_piece accept_header_trim(const char *from, const char *to)
 {
 	while (from < to && (*from == ' ' || *from == '\t'))
 		from++;
 	while (to > from && (to[-1] == ' ' || to[-1] == '\t'))
 		to--;
-	return (struct media_piece){from, (size_t)(to - from)};
+	return (struct accept_header_piece){from, (size_t)(to - from)};
 }
 
 /* The next piece up to @separator; quotes hide separators. False: there is none. */
-static bool media_cut(const char **at, const char *end, char separator,
-		      struct media_piece *ret_piece)
+static bool accept_header_cut(const char **at, const char *end, char separator,
+			      struct accept_header_piece *ret_piece)
 {
 	const char *from = *at, *to;
 	bool quoted = false;
@@ -54,15 +54,15 @@ static bool media_cut(const char **at, const char *end, char separator,
 		else if (quoted && *to == '\\' && to + 1 < end)
 			to++;
 	}
-	*ret_piece = media_trim(from, to);
+	*ret_piece = accept_header_trim(from, to);
 	*at = to < end ? to + 1 : NULL;
 	return true;
 }
 
 /* "0.75" in thousandths; what is no weight counts as none at all. */
-static int media_weight(struct media_piece value)
+static int accept_header_weight(struct accept_header_piece value)
 {
-	int weight = 0, scale = MEDIA_WHOLE;
+	int weight = 0, scale = ACCEPT_HEADER_WHOLE;
 
 	for (size_t i = 0; i < value.length; i++) {
 		char c = value.text[i];
@@ -74,91 +74,92 @@ static int media_weight(struct media_piece value)
 		weight += (c - '0') * scale;
 		scale /= 10;
 	}
-	return value.length == 0 || weight > MEDIA_WHOLE ? 0 : weight;
+	return value.length == 0 || weight > ACCEPT_HEADER_WHOLE ? 0 : weight;
 }
 
 /* One media range: its type, the version it asks for, and its weight. */
-struct media_range {
-	struct media_piece type;
-	struct media_piece version; /* length 0 = any */
+struct accept_header_range {
+	struct accept_header_piece type;
+	struct accept_header_piece version; /* length 0 = any */
 	int weight;
 };
 
-static struct media_range media_range(struct media_piece piece)
+static struct accept_header_range accept_header_range(struct accept_header_piece piece)
 {
-	struct media_range range = {.weight = MEDIA_WHOLE};
+	struct accept_header_range range = {.weight = ACCEPT_HEADER_WHOLE};
 	const char *at = piece.text, *end = piece.text + piece.length;
-	struct media_piece part;
+	struct accept_header_piece part;
 
-	(void)media_cut(&at, end, ';', &range.type); /* is there, if only an empty one */
-	while (media_cut(&at, end, ';', &part)) {
+	(void)accept_header_cut(&at, end, ';', &range.type); /* is there, if only an empty one */
+	while (accept_header_cut(&at, end, ';', &part)) {
 		const char *equals = memchr(part.text, '=', part.length);
-		struct media_piece key, value;
+		struct accept_header_piece key, value;
 
 		if (!equals)
 			continue;
-		key = media_trim(part.text, equals);
-		value = media_trim(equals + 1, part.text + part.length);
+		key = accept_header_trim(part.text, equals);
+		value = accept_header_trim(equals + 1, part.text + part.length);
 		if (value.length >= 2 && *value.text == '"' && value.text[value.length - 1] == '"')
-			value = (struct media_piece){value.text + 1, value.length - 2};
-		if (media_is(key, "q"))
-			range.weight = media_weight(value);
-		else if (media_is(key, "version"))
+			value = (struct accept_header_piece){value.text + 1, value.length - 2};
+		if (accept_header_is(key, "q"))
+			range.weight = accept_header_weight(value);
+		else if (accept_header_is(key, "version"))
 			range.version = value;
 	}
 	return range;
 }
 
-static void media_score(struct media_score *score, int specific, int weight)
+static void accept_header_score(struct accept_header_score *score, int specific, int weight)
 {
 	if (specific > score->specific)
-		*score = (struct media_score){specific, weight};
+		*score = (struct accept_header_score){specific, weight};
 	else if (specific == score->specific && weight > score->weight)
 		score->weight = weight;
 }
 
-bool media_prefers_openmetrics(const char *accept)
+bool accept_header_prefers_openmetrics(const char *accept)
 {
-	struct media_score open = {0, MEDIA_NONE}, plain = {0, MEDIA_NONE};
+	struct accept_header_score open = {0, ACCEPT_HEADER_NONE}, plain = {0, ACCEPT_HEADER_NONE};
 	const char *at = accept, *end = accept ? accept + strlen(accept) : NULL;
-	struct media_piece piece;
+	struct accept_header_piece piece;
 
-	while (at && media_cut(&at, end, ',', &piece)) {
-		struct media_range range = media_range(piece);
+	while (at && accept_header_cut(&at, end, ',', &piece)) {
+		struct accept_header_range range = accept_header_range(piece);
 		bool any_version = range.version.length == 0;
 
-		if (media_is(range.type, "*/*")) {
-			media_score(&open, 1, range.weight);
-			media_score(&plain, 1, range.weight);
-		} else if (media_is(range.type, "application/*")) {
-			media_score(&open, 2, range.weight);
-		} else if (media_is(range.type, "text/*")) {
-			media_score(&plain, 2, range.weight);
-		} else if (media_is(range.type, "application/openmetrics-text")) {
-			if (any_version || media_is(range.version, "1.0.0"))
-				media_score(&open, 3, range.weight);
-		} else if (media_is(range.type, "text/plain")) {
-			if (any_version || media_is(range.version, "0.0.4"))
-				media_score(&plain, 3, range.weight);
+		if (accept_header_is(range.type, "*/*")) {
+			accept_header_score(&open, 1, range.weight);
+			accept_header_score(&plain, 1, range.weight);
+		} else if (accept_header_is(range.type, "application/*")) {
+			accept_header_score(&open, 2, range.weight);
+		} else if (accept_header_is(range.type, "text/*")) {
+			accept_header_score(&plain, 2, range.weight);
+		} else if (accept_header_is(range.type, "application/openmetrics-text")) {
+			if (any_version || accept_header_is(range.version, "1.0.0"))
+				accept_header_score(&open, 3, range.weight);
+		} else if (accept_header_is(range.type, "text/plain")) {
+			if (any_version || accept_header_is(range.version, "0.0.4"))
+				accept_header_score(&plain, 3, range.weight);
 		}
 	}
 	/* "application/ *" and the like do not ask for metrics; only who names the format gets it. */
 	return open.specific == 3 && open.weight > 0 && open.weight > plain.weight;
 }
 
-bool media_takes_gzip(const char *accept_encoding)
+bool accept_header_takes_gzip(const char *accept_encoding)
 {
-	struct media_score gzip = {0, MEDIA_NONE};
+	struct accept_header_score gzip = {0, ACCEPT_HEADER_NONE};
 	const char *at = accept_encoding, *end = at ? at + strlen(at) : NULL;
-	struct media_piece piece;
+	struct accept_header_piece piece;
 
-	while (at && media_cut(&at, end, ',', &piece)) {
-		struct media_range range = media_range(piece);
+	while (at && accept_header_cut(&at, end, ',', &piece)) {
+		struct accept_header_range range = accept_header_range(piece);
 
-		if (media_is(range.type, "*"))
-			media_score(&gzip, 1, range.weight);
-		else if (media_is(range.type, "gzip") || media_is(range.type, "x-gzip"))
-			media_score(&gzip, 2, range.weight);
+		if (accept_header_is(range.type, "*"))
+			accept_header_score(&gzip, 1, range.weight);
+		else if (accept_header_is(range.type, "gzip") ||
+			 accept_header_is(range.type, "x-gzip"))
+			accept_header_score(&gzip, 2, range.weight);
 	}
 	return gzip.weight > 0;
 }

@@ -9,7 +9,7 @@
  * Whether @accept (NULL = no header) prefers OpenMetrics 1.0.0 to the plain text format. Whoever does
  * not say gets plain text, as does who likes both equally, or neither.
  */
-bool media_prefers_openmetrics(const char *accept);
+bool accept_header_prefers_openmetrics(const char *accept);
 
 /* Whether @accept_encoding (NULL = no header) takes what gzip has packed. Who does not say, does not. */
-bool media_takes_gzip(const char *accept_encoding);
+bool accept_header_takes_gzip(const char *accept_encoding);

@@ -14,14 +14,14 @@
 #include "base/unit.h"
 #include "web/server/address.h"
 
-static struct guard guard_for(const char *text)
+static struct auth auth_for(const char *text)
 {
 	struct address address;
-	struct guard guard;
+	struct auth auth;
 
 	assert(address_parse(text, &address) == 0);
-	guard_init(&guard, &address, text, false);
-	return guard;
+	auth_init(&auth, &address, text, false);
+	return auth;
 }
 
 UNIT(own_host_names_are_accepted)
@@ -48,80 +48,79 @@ UNIT(own_host_names_are_accepted)
 		"192.168.1.6",
 		"user@localhost",
 	};
-	struct guard guard = guard_for("192.168.1.5:5392");
+	struct auth auth = auth_for("192.168.1.5:5392");
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
-		assert(guard_is_host(&guard, ours[i]));
+		assert(auth_is_host(&auth, ours[i]));
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		assert(!guard_is_host(&guard, others[i]));
+		assert(!auth_is_host(&auth, others[i]));
 }
 
 UNIT(a_machine_with_any_address)
 {
-	struct guard four = guard_for("0.0.0.0:1"), six = guard_for("[::]:1");
+	struct auth four = auth_for("0.0.0.0:1"), six = auth_for("[::]:1");
 
-	assert(guard_is_host(&four, "10.1.2.3:1") && guard_is_host(&six, "[fe80::1]"));
-	assert(!guard_is_host(&four, "evil.example") && !guard_is_host(&six, "[x]"));
+	assert(auth_is_host(&four, "10.1.2.3:1") && auth_is_host(&six, "[fe80::1]"));
+	assert(!auth_is_host(&four, "evil.example") && !auth_is_host(&six, "[x]"));
 }
 
 UNIT(a_machine_that_others_reach_has_a_name)
 {
-	struct guard any = guard_for("0.0.0.0:1"), one = guard_for("127.0.0.1:1");
+	struct auth any = auth_for("0.0.0.0:1"), one = auth_for("127.0.0.1:1");
 	char name[256] = "";
 
 	assert(gethostname(name, sizeof(name) - 8) == 0 && *name);
-	assert(guard_is_host(&any, name));
+	assert(auth_is_host(&any, name));
 	memcpy(name + strlen(name), ":5392", sizeof(":5392"));
-	assert(guard_is_host(&any, name));
+	assert(auth_is_host(&any, name));
 	/* Nobody outside can reach this one, so nobody has a reason to call it that. */
-	assert(strncmp(name, "localhost:", 10) == 0 || !guard_is_host(&one, name));
+	assert(strncmp(name, "localhost:", 10) == 0 || !auth_is_host(&one, name));
 }
 
 UNIT(names_that_the_operator_lists)
 {
-	struct guard guard = guard_for("127.0.0.1:1");
+	struct auth auth = auth_for("127.0.0.1:1");
 
-	guard.names = "a.example,B.example";
-	assert(guard_is_host(&guard, "a.example") && guard_is_host(&guard, "b.EXAMPLE:80"));
-	assert(!guard_is_host(&guard, "c.example") &&
-	       !guard_is_host(&guard, "a.example,B.example"));
-	assert(!guard_is_host(&guard, "a.exampl") && !guard_is_host(&guard, "xa.example"));
-	guard.names = "";
-	assert(!guard_is_host(&guard, ":80") && !guard_is_host(&guard, "x"));
+	auth.names = "a.example,B.example";
+	assert(auth_is_host(&auth, "a.example") && auth_is_host(&auth, "b.EXAMPLE:80"));
+	assert(!auth_is_host(&auth, "c.example") && !auth_is_host(&auth, "a.example,B.example"));
+	assert(!auth_is_host(&auth, "a.exampl") && !auth_is_host(&auth, "xa.example"));
+	auth.names = "";
+	assert(!auth_is_host(&auth, ":80") && !auth_is_host(&auth, "x"));
 }
 
 UNIT(a_token_is_compared_whole)
 {
-	struct guard guard = guard_for("127.0.0.1:1");
+	struct auth auth = auth_for("127.0.0.1:1");
 
-	assert(!guard_may_see(&guard, NULL, NULL));
-	assert(!guard_may_see(&guard, "Bearer ", ""));
-	strcpy(guard.token, "0123456789abcdef");
-	assert(guard_may_see(&guard, "Bearer 0123456789abcdef", NULL));
-	assert(guard_may_see(&guard, "bearer  0123456789abcdef", NULL));
-	assert(guard_may_see(&guard, NULL, "0123456789abcdef"));
-	assert(!guard_may_see(&guard, "Bearer 0123456789abcdeg", NULL));
-	assert(!guard_may_see(&guard, "Bearer 0123456789abcde", NULL));
-	assert(!guard_may_see(&guard, "Bearer 0123456789abcdef0", NULL));
-	assert(!guard_may_see(&guard, "Bearer 0123456789abcdef0123456789abcdef", NULL));
-	assert(!guard_may_see(&guard, "Basic 0123456789abcdef", NULL));
-	assert(!guard_may_see(&guard, "0123456789abcdef", NULL));
-	assert(!guard_may_see(&guard, "Bearer x", "0123456789abcdef"));
-	guard.details = true;
-	assert(guard_may_see(&guard, NULL, NULL));
+	assert(!auth_may_see(&auth, NULL, NULL));
+	assert(!auth_may_see(&auth, "Bearer ", ""));
+	strcpy(auth.token, "0123456789abcdef");
+	assert(auth_may_see(&auth, "Bearer 0123456789abcdef", NULL));
+	assert(auth_may_see(&auth, "bearer  0123456789abcdef", NULL));
+	assert(auth_may_see(&auth, NULL, "0123456789abcdef"));
+	assert(!auth_may_see(&auth, "Bearer 0123456789abcdeg", NULL));
+	assert(!auth_may_see(&auth, "Bearer 0123456789abcde", NULL));
+	assert(!auth_may_see(&auth, "Bearer 0123456789abcdef0", NULL));
+	assert(!auth_may_see(&auth, "Bearer 0123456789abcdef0123456789abcdef", NULL));
+	assert(!auth_may_see(&auth, "Basic 0123456789abcdef", NULL));
+	assert(!auth_may_see(&auth, "0123456789abcdef", NULL));
+	assert(!auth_may_see(&auth, "Bearer x", "0123456789abcdef"));
+	auth.details = true;
+	assert(auth_may_see(&auth, NULL, NULL));
 	/* Where everybody may see all, who has the token is still told from who has not. */
-	assert(!guard_has_token(&guard, NULL, NULL));
-	assert(guard_has_token(&guard, "Bearer 0123456789abcdef", NULL));
+	assert(!auth_has_token(&auth, NULL, NULL));
+	assert(auth_has_token(&auth, "Bearer 0123456789abcdef", NULL));
 }
 
 static char path[512];
 
-static int load(struct guard *guard, const char **ret_problem)
+static int load(struct auth *auth, const char **ret_problem)
 {
 	*ret_problem = NULL;
-	*guard = guard_for("127.0.0.1:1");
+	*auth = auth_for("127.0.0.1:1");
 	snprintf(path, sizeof(path), "%s/token", unit_dir());
-	return guard_load_token(guard, path, ret_problem);
+	return auth_load_token(auth, path, ret_problem);
 }
 
 static void put(const char *text, mode_t mode)
@@ -138,7 +137,7 @@ static void put(const char *text, mode_t mode)
 
 UNIT(a_token_is_made_and_found_again)
 {
-	struct guard first, second;
+	struct auth first, second;
 	const char *problem;
 	struct stat st;
 
@@ -153,43 +152,43 @@ UNIT(a_token_is_made_and_found_again)
 UNIT(token_files_readable_by_others_are_refused)
 {
 	static const mode_t modes[] = {0640, 0604, 0620, 0602, 0610, 0601, 0666};
-	struct guard guard;
+	struct auth auth;
 	const char *problem;
 
 	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
 		put("0123456789abcdef\n", modes[i]);
-		assert(load(&guard, &problem) == -EPERM && problem && !*guard.token);
+		assert(load(&auth, &problem) == -EPERM && problem && !*auth.token);
 	}
 	put("0123456789abcdef\n", 0400);
-	assert(load(&guard, &problem) == 0 && strcmp(guard.token, "0123456789abcdef") == 0);
+	assert(load(&auth, &problem) == 0 && strcmp(auth.token, "0123456789abcdef") == 0);
 }
 
 UNIT(token_files_without_a_token_are_refused)
 {
-	struct guard guard;
+	struct auth auth;
 	const char *problem;
 	char text[400];
 
 	put("", 0600);
-	assert(load(&guard, &problem) == -EINVAL && problem);
+	assert(load(&auth, &problem) == -EINVAL && problem);
 	put("0123456789abcde\n", 0600);
-	assert(load(&guard, &problem) == -EINVAL);
+	assert(load(&auth, &problem) == -EINVAL);
 	put("0123456789 abcdef\n", 0600);
-	assert(load(&guard, &problem) == -EINVAL);
+	assert(load(&auth, &problem) == -EINVAL);
 	put("0123456789\001abcdef", 0600);
-	assert(load(&guard, &problem) == -EINVAL);
+	assert(load(&auth, &problem) == -EINVAL);
 	memset(text, 'a', sizeof(text));
 	text[257] = '\0';
 	put(text, 0600);
-	assert(load(&guard, &problem) == -EINVAL);
+	assert(load(&auth, &problem) == -EINVAL);
 	text[256] = '\0';
 	put(text, 0600);
-	assert(load(&guard, &problem) == 0);
+	assert(load(&auth, &problem) == 0);
 }
 
 UNIT(links_and_pipes_are_not_followed)
 {
-	struct guard guard;
+	struct auth auth;
 	const char *problem;
 
 	put("0123456789abcdef\n", 0600);
@@ -199,9 +198,9 @@ UNIT(links_and_pipes_are_not_followed)
 		snprintf(other, sizeof(other), "%s.other", path);
 		assert(rename(path, other) == 0 && symlink(other, path) == 0);
 	}
-	assert(load(&guard, &problem) == -ELOOP);
+	assert(load(&auth, &problem) == -ELOOP);
 	assert(unlink(path) == 0 && mkfifo(path, 0600) == 0);
-	assert(load(&guard, &problem) == -EPERM);
+	assert(load(&auth, &problem) == -EPERM);
 }
 
 UNIT(listen_addresses_are_parsed)
@@ -222,11 +221,11 @@ UNIT(listen_addresses_are_parsed)
 
 UNIT(the_access_to_details_is_described)
 {
-	struct guard guard = guard_for("127.0.0.1:5392");
+	struct auth auth = auth_for("127.0.0.1:5392");
 
-	assert(strcmp(guard_details(&guard), "none") == 0);
-	guard.token[0] = 'x';
-	assert(strcmp(guard_details(&guard), "token") == 0);
-	guard.details = true;
-	assert(strcmp(guard_details(&guard), "open") == 0);
+	assert(strcmp(auth_details(&auth), "none") == 0);
+	auth.token[0] = 'x';
+	assert(strcmp(auth_details(&auth), "token") == 0);
+	auth.details = true;
+	assert(strcmp(auth_details(&auth), "open") == 0);
 }

@@ -19,21 +19,21 @@
 #include "base/small-file.h"
 #include "web/server/address.h"
 
-void guard_init(struct guard *guard, const struct address *address, const char *text, bool details)
+void auth_init(struct auth *auth, const struct address *address, const char *text, bool details)
 {
 	const char *colon = strrchr(text, ':');
 
-	*guard = (struct guard){
+	*auth = (struct auth){
 		.any = address_is_any(address),
 		.details = details,
 	};
-	snprintf(guard->own, sizeof(guard->own), "%.*s", colon ? (int)(colon - text) : 0, text);
+	snprintf(auth->own, sizeof(auth->own), "%.*s", colon ? (int)(colon - text) : 0, text);
 	/* Too long for us is the same as not known. */
-	if (guard->any && gethostname(guard->machine, sizeof(guard->machine) - 1) < 0)
-		guard->machine[0] = '\0';
+	if (auth->any && gethostname(auth->machine, sizeof(auth->machine) - 1) < 0)
+		auth->machine[0] = '\0';
 }
 
-static bool guard_is_listed(const char *list, const char *name)
+static bool auth_is_listed(const char *list, const char *name)
 {
 	size_t length = strlen(name);
 
@@ -48,7 +48,7 @@ static bool guard_is_listed(const char *list, const char *name)
 }
 
 /* Cuts the port off. False: it is none. */
-static bool guard_cut_port(char *host)
+static bool auth_cut_port(char *host)
 {
 	char *colon = strrchr(host, ':');
 	char *bracket = strrchr(host, ']');
@@ -64,10 +64,10 @@ static bool guard_cut_port(char *host)
 }
 
 /* An address in digits cannot be a name that somebody else gave a meaning. */
-static bool guard_is_number(const char *host)
+static bool auth_is_number(const char *host)
 {
 	unsigned char bytes[sizeof(struct in6_addr)];
-	char inner[GUARD_HOST_MAX];
+	char inner[AUTH_HOST_MAX];
 	size_t length = strlen(host);
 
 	if (*host != '[')
@@ -78,56 +78,56 @@ static bool guard_is_number(const char *host)
 	return inet_pton(AF_INET6, inner, bytes) == 1;
 }
 
-bool guard_is_host(const struct guard *guard, const char *host)
+bool auth_is_host(const struct auth *auth, const char *host)
 {
-	char name[GUARD_HOST_MAX];
+	char name[AUTH_HOST_MAX];
 	size_t length = strlen(host);
 
 	if (length == 0 || length >= sizeof(name))
 		return false;
 	memcpy(name, host, length + 1);
-	if (!guard_cut_port(name))
+	if (!auth_cut_port(name))
 		return false;
 	if (strcasecmp(name, "localhost") == 0 || strcmp(name, "127.0.0.1") == 0 ||
-	    strcmp(name, "[::1]") == 0 || strcasecmp(name, guard->own) == 0)
+	    strcmp(name, "[::1]") == 0 || strcasecmp(name, auth->own) == 0)
 		return true;
-	if (guard->any &&
-	    (guard_is_number(name) || (*guard->machine && strcasecmp(name, guard->machine) == 0)))
+	if (auth->any &&
+	    (auth_is_number(name) || (*auth->machine && strcasecmp(name, auth->machine) == 0)))
 		return true;
-	return *name && guard_is_listed(guard->names, name);
+	return *name && auth_is_listed(auth->names, name);
 }
 
 /* Takes as long for a wrong token as for the right one. */
-static bool guard_is_token(const struct guard *guard, const char *token, size_t length)
+static bool auth_is_token(const struct auth *auth, const char *token, size_t length)
 {
-	size_t known = strlen(guard->token);
+	size_t known = strlen(auth->token);
 	unsigned int different = length != known;
 
-	for (size_t i = 0; i < length && i < GUARD_TOKEN_MAX; i++)
-		different |= (unsigned int)(token[i] ^ guard->token[known ? i % known : 0]);
+	for (size_t i = 0; i < length && i < AUTH_TOKEN_MAX; i++)
+		different |= (unsigned int)(token[i] ^ auth->token[known ? i % known : 0]);
 	return known > 0 && different == 0;
 }
 
-bool guard_has_token(const struct guard *guard, const char *authorization, const char *token)
+bool auth_has_token(const struct auth *auth, const char *authorization, const char *token)
 {
 	static const char scheme[] = "Bearer ";
 
 	if (authorization && strncasecmp(authorization, scheme, strlen(scheme)) == 0) {
 		authorization += strlen(scheme);
 		authorization += strspn(authorization, " ");
-		return guard_is_token(guard, authorization, strlen(authorization));
+		return auth_is_token(auth, authorization, strlen(authorization));
 	}
-	return token && guard_is_token(guard, token, strlen(token));
+	return token && auth_is_token(auth, token, strlen(token));
 }
 
-bool guard_may_see(const struct guard *guard, const char *authorization, const char *token)
+bool auth_may_see(const struct auth *auth, const char *authorization, const char *token)
 {
-	return guard->details || guard_has_token(guard, authorization, token);
+	return auth->details || auth_has_token(auth, authorization, token);
 }
 
-static int guard_read_token(struct guard *guard, int fd, const char **ret_problem)
+static int auth_read_token(struct auth *auth, int fd, const char **ret_problem)
 {
-	char text[GUARD_TOKEN_MAX + 2];
+	char text[AUTH_TOKEN_MAX + 2];
 	struct stat st;
 	ssize_t got;
 	size_t length;
@@ -148,21 +148,21 @@ static int guard_read_token(struct guard *guard, int fd, const char **ret_proble
 		if (text[i] <= ' ' || text[i] > '~')
 			length = 0;
 	}
-	if (length < GUARD_TOKEN_MIN || length > GUARD_TOKEN_MAX) {
+	if (length < AUTH_TOKEN_MIN || length > AUTH_TOKEN_MAX) {
 		*ret_problem = "the token file must hold one line of 16 to 256 visible characters";
 		return -EINVAL;
 	}
 	text[length] = '\0';
-	memcpy(guard->token, text, length + 1);
+	memcpy(auth->token, text, length + 1);
 	return 0;
 }
 
 /* Private from the first moment: nobody can open it between its making and a change of mode. */
-static int guard_make_token(const char *path)
+static int auth_make_token(const char *path)
 {
 	CLEANUP_CLOSE int fd = -1;
-	unsigned char random[GUARD_TOKEN_BYTES];
-	char text[2 * GUARD_TOKEN_BYTES + 2];
+	unsigned char random[AUTH_TOKEN_BYTES];
+	char text[2 * AUTH_TOKEN_BYTES + 2];
 	int r;
 
 	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
@@ -180,10 +180,10 @@ static int guard_make_token(const char *path)
 	return r;
 }
 
-int guard_load_token(struct guard *guard, const char *path, const char **ret_problem)
+int auth_load_token(struct auth *auth, const char *path, const char **ret_problem)
 {
 	CLEANUP_CLOSE int fd = -1;
-	int r = guard_make_token(path);
+	int r = auth_make_token(path);
 
 	if (r < 0 && r != -EEXIST)
 		return r;
@@ -191,12 +191,12 @@ int guard_load_token(struct guard *guard, const char *path, const char **ret_pro
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
-	return guard_read_token(guard, fd, ret_problem);
+	return auth_read_token(auth, fd, ret_problem);
 }
 
-const char *guard_details(const struct guard *guard)
+const char *auth_details(const struct auth *auth)
 {
-	if (guard->details)
+	if (auth->details)
 		return "open";
-	return guard->token[0] ? "token" : "none";
+	return auth->token[0] ? "token" : "none";
 }

@@ -14,43 +14,46 @@
 #include "base/clock.h"
 #include "base/worker.h"
 
-#define DOOR_LOOK_NS UINT64_C(250000000)
+#define CONNECTION_LIMITS_LOOK_NS UINT64_C(250000000)
 
-struct door_visit {
-	struct door *door;
-	struct door_visit *next, **link;
+struct connection_limits_visit {
+	struct connection_limits *connection_limits;
+	struct connection_limits_visit *next, **link;
 	int fd;
-	enum door_state state;
+	enum connection_limits_state state;
 	uint64_t since_ns;
 	bool out; /* thrown out already */
 };
 
-struct door {
+struct connection_limits {
 	pthread_mutex_t lock;
 	struct worker *worker;
 	uint64_t answer_ns;
-	struct door_visit *visits;
+	struct connection_limits_visit *visits;
 	size_t count;
 	uint64_t thrown_out;
 };
 
 /* How long a visit may be in its state; CLOCK_NEVER = as long as it likes. */
-static uint64_t door_patience(const struct door *door, enum door_state state, bool crowded)
+static uint64_t connection_limits_patience(const struct connection_limits *connection_limits,
+					   enum connection_limits_state state, bool crowded)
 {
 	switch (state) {
-	case DOOR_ASKING:
-		return (crowded ? DOOR_REQUEST_CROWD_S : DOOR_REQUEST_S) * NS_PER_S;
-	case DOOR_READING:
-		return crowded ? DOOR_ANSWER_CROWD_S * NS_PER_S : door->answer_ns;
-	case DOOR_WAITING:
-	case DOOR_LISTENING:
+	case CONNECTION_LIMITS_ASKING:
+		return (crowded ? CONNECTION_LIMITS_REQUEST_CROWD_S : CONNECTION_LIMITS_REQUEST_S) *
+		       NS_PER_S;
+	case CONNECTION_LIMITS_READING:
+		return crowded ? CONNECTION_LIMITS_ANSWER_CROWD_S * NS_PER_S
+			       : connection_limits->answer_ns;
+	case CONNECTION_LIMITS_WAITING:
+	case CONNECTION_LIMITS_LISTENING:
 		break;
 	}
 	return CLOCK_NEVER;
 }
 
 /* With the lock held. The fd is open as long as the visit is in the list. */
-static void door_shut(struct door_visit *visit)
+static void connection_limits_shut(struct connection_limits_visit *visit)
 {
 	if (visit->out)
 		return;
@@ -58,7 +61,7 @@ static void door_shut(struct door_visit *visit)
 	(void)shutdown(visit->fd, SHUT_RDWR); /* fails if the peer was quicker */
 }
 
-static bool door_is_closed(const struct door_visit *visit)
+static bool connection_limits_is_closed(const struct connection_limits_visit *visit)
 {
 	struct pollfd look = {.fd = visit->fd, .events = POLLRDHUP};
 
@@ -66,141 +69,150 @@ static bool door_is_closed(const struct door_visit *visit)
 }
 
 /* A moment ago it may have sent a request that has not been read yet. */
-static bool door_left_silently(const struct door_visit *visit, uint64_t now_ns)
+static bool connection_limits_left_silently(const struct connection_limits_visit *visit,
+					    uint64_t now_ns)
 {
-	return visit->state == DOOR_ASKING &&
-	       now_ns - visit->since_ns >= DOOR_REQUEST_CROWD_S * NS_PER_S && door_is_closed(visit);
+	return visit->state == CONNECTION_LIMITS_ASKING &&
+	       now_ns - visit->since_ns >= CONNECTION_LIMITS_REQUEST_CROWD_S * NS_PER_S &&
+	       connection_limits_is_closed(visit);
 }
 
-static uint64_t door_look(void *context, uint64_t now_ns)
+static uint64_t connection_limits_look(void *context, uint64_t now_ns)
 {
-	struct door *door = context;
+	struct connection_limits *connection_limits = context;
 	bool crowded, empty;
 
-	pthread_mutex_lock(&door->lock);
-	crowded = door->count >= DOOR_CROWD;
-	for (struct door_visit *visit = door->visits; visit; visit = visit->next) {
-		uint64_t patience = door_patience(door, visit->state, crowded);
+	pthread_mutex_lock(&connection_limits->lock);
+	crowded = connection_limits->count >= CONNECTION_LIMITS_CROWD;
+	for (struct connection_limits_visit *visit = connection_limits->visits; visit;
+	     visit = visit->next) {
+		uint64_t patience =
+			connection_limits_patience(connection_limits, visit->state, crowded);
 
 		if (visit->out || now_ns < visit->since_ns)
 			continue;
 		if (now_ns - visit->since_ns >= patience) {
-			door_shut(visit);
-			door->thrown_out++;
-		} else if (door_left_silently(visit, now_ns)) {
-			door_shut(visit);
+			connection_limits_shut(visit);
+			connection_limits->thrown_out++;
+		} else if (connection_limits_left_silently(visit, now_ns)) {
+			connection_limits_shut(visit);
 		}
 	}
-	empty = !door->visits;
-	pthread_mutex_unlock(&door->lock);
-	return empty ? CLOCK_NEVER : now_ns + DOOR_LOOK_NS;
+	empty = !connection_limits->visits;
+	pthread_mutex_unlock(&connection_limits->lock);
+	return empty ? CLOCK_NEVER : now_ns + CONNECTION_LIMITS_LOOK_NS;
 }
 
-int door_new(struct door **ret_door, uint32_t answer_ms)
+int connection_limits_new(struct connection_limits **ret_door, uint32_t answer_ms)
 {
-	CLEANUP_FREE struct door *door = calloc(1, sizeof(*door));
-	struct worker_config config = {.name = "web door", .tick = door_look, .context = door};
+	CLEANUP_FREE struct connection_limits *connection_limits =
+		calloc(1, sizeof(*connection_limits));
+	struct worker_config config = {
+		.name = "web door", .tick = connection_limits_look, .context = connection_limits};
 	int r;
 
-	if (!door)
+	if (!connection_limits)
 		return -ENOMEM;
-	pthread_mutex_init(&door->lock, NULL);
-	door->answer_ns = answer_ms ? answer_ms * NS_PER_MS : DOOR_ANSWER_S * NS_PER_S;
-	r = worker_new(&door->worker, &config);
+	pthread_mutex_init(&connection_limits->lock, NULL);
+	connection_limits->answer_ns =
+		answer_ms ? answer_ms * NS_PER_MS : CONNECTION_LIMITS_ANSWER_S * NS_PER_S;
+	r = worker_new(&connection_limits->worker, &config);
 	if (r < 0)
 		return r;
-	*ret_door = cleanup_steal(door);
+	*ret_door = cleanup_steal(connection_limits);
 	return 0;
 }
 
-struct door *door_free(struct door *door)
+struct connection_limits *connection_limits_free(struct connection_limits *connection_limits)
 {
-	if (!door)
+	if (!connection_limits)
 		return NULL;
-	worker_free(door->worker);
-	pthread_mutex_destroy(&door->lock);
-	free(door);
+	worker_free(connection_limits->worker);
+	pthread_mutex_destroy(&connection_limits->lock);
+	free(connection_limits);
 	return NULL;
 }
 
-struct door_visit *door_enter(struct door *door, int fd)
+struct connection_limits_visit *connection_limits_enter(struct connection_limits *connection_limits,
+							int fd)
 {
-	struct door_visit *visit = calloc(1, sizeof(*visit));
+	struct connection_limits_visit *visit = calloc(1, sizeof(*visit));
 	bool first;
 
 	if (!visit)
 		return NULL;
-	visit->door = door;
+	visit->connection_limits = connection_limits;
 	visit->fd = fd;
 	visit->since_ns = clock_ns(CLOCK_MONOTONIC);
-	pthread_mutex_lock(&door->lock);
-	first = !door->visits;
-	visit->next = door->visits;
-	visit->link = &door->visits;
+	pthread_mutex_lock(&connection_limits->lock);
+	first = !connection_limits->visits;
+	visit->next = connection_limits->visits;
+	visit->link = &connection_limits->visits;
 	if (visit->next)
 		visit->next->link = &visit->next;
-	door->visits = visit;
-	door->count++;
-	pthread_mutex_unlock(&door->lock);
+	connection_limits->visits = visit;
+	connection_limits->count++;
+	pthread_mutex_unlock(&connection_limits->lock);
 	if (first)
-		worker_poke(door->worker);
+		worker_poke(connection_limits->worker);
 	return visit;
 }
 
-void door_leave(struct door_visit *visit)
+void connection_limits_leave(struct connection_limits_visit *visit)
 {
-	struct door *door;
+	struct connection_limits *connection_limits;
 
 	if (!visit)
 		return;
-	door = visit->door;
-	pthread_mutex_lock(&door->lock);
+	connection_limits = visit->connection_limits;
+	pthread_mutex_lock(&connection_limits->lock);
 	*visit->link = visit->next;
 	if (visit->next)
 		visit->next->link = visit->link;
-	door->count--;
-	pthread_mutex_unlock(&door->lock);
+	connection_limits->count--;
+	pthread_mutex_unlock(&connection_limits->lock);
 	free(visit);
 }
 
-void door_set(struct door_visit *visit, enum door_state state)
+void connection_limits_set(struct connection_limits_visit *visit,
+			   enum connection_limits_state state)
 {
 	if (!visit)
 		return;
-	pthread_mutex_lock(&visit->door->lock);
+	pthread_mutex_lock(&visit->connection_limits->lock);
 	visit->state = state;
 	visit->since_ns = clock_ns(CLOCK_MONOTONIC);
-	pthread_mutex_unlock(&visit->door->lock);
+	pthread_mutex_unlock(&visit->connection_limits->lock);
 }
 
-void door_throw_out(struct door_visit *visit)
+void connection_limits_throw_out(struct connection_limits_visit *visit)
 {
 	if (!visit)
 		return;
-	pthread_mutex_lock(&visit->door->lock);
-	door_shut(visit);
-	visit->door->thrown_out++;
-	pthread_mutex_unlock(&visit->door->lock);
+	pthread_mutex_lock(&visit->connection_limits->lock);
+	connection_limits_shut(visit);
+	visit->connection_limits->thrown_out++;
+	pthread_mutex_unlock(&visit->connection_limits->lock);
 }
 
-bool door_has_left(struct door_visit *visit)
+bool connection_limits_has_left(struct connection_limits_visit *visit)
 {
 	bool left;
 
 	if (!visit)
 		return false;
-	pthread_mutex_lock(&visit->door->lock);
-	left = door_is_closed(visit);
-	pthread_mutex_unlock(&visit->door->lock);
+	pthread_mutex_lock(&visit->connection_limits->lock);
+	left = connection_limits_is_closed(visit);
+	pthread_mutex_unlock(&visit->connection_limits->lock);
 	return left;
 }
 
-uint64_t door_thrown_out(struct door *door)
+uint64_t connection_limits_thrown_out(struct connection_limits *connection_limits)
 {
 	uint64_t count;
 
-	pthread_mutex_lock(&door->lock);
-	count = door->thrown_out;
-	pthread_mutex_unlock(&door->lock);
+	pthread_mutex_lock(&connection_limits->lock);
+	count = connection_limits->thrown_out;
+	pthread_mutex_unlock(&connection_limits->lock);
 	return count;
 }

@@ -12,40 +12,43 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOOR_VISITS_MAX 256u
-#define DOOR_CROWD (DOOR_VISITS_MAX * 3 / 4) /* from then on it is crowded */
-#define DOOR_REQUEST_S 10u                   /* for a request to be complete */
-#define DOOR_REQUEST_CROWD_S 1u
-#define DOOR_ANSWER_S 60u /* for an answer to be read */
-#define DOOR_ANSWER_CROWD_S 10u
+#define CONNECTION_LIMITS_VISITS_MAX 256u
+#define CONNECTION_LIMITS_CROWD \
+	(CONNECTION_LIMITS_VISITS_MAX * 3 / 4) /* from then on it is crowded */
+#define CONNECTION_LIMITS_REQUEST_S 10u        /* for a request to be complete */
+#define CONNECTION_LIMITS_REQUEST_CROWD_S 1u
+#define CONNECTION_LIMITS_ANSWER_S 60u /* for an answer to be read */
+#define CONNECTION_LIMITS_ANSWER_CROWD_S 10u
 
-struct door;
+struct connection_limits;
 
-enum door_state {
-	DOOR_ASKING,    /* its request is not complete */
-	DOOR_WAITING,   /* for our answer: takes what it takes */
-	DOOR_READING,   /* the answer */
-	DOOR_LISTENING, /* to the stream: no end */
+enum connection_limits_state {
+	CONNECTION_LIMITS_ASKING,    /* its request is not complete */
+	CONNECTION_LIMITS_WAITING,   /* for our answer: takes what it takes */
+	CONNECTION_LIMITS_READING,   /* the answer */
+	CONNECTION_LIMITS_LISTENING, /* to the stream: no end */
 };
 
-struct door_visit;
+struct connection_limits_visit;
 
-/* @answer_ms: for an answer to be read; 0 = DOOR_ANSWER_S. */
-int door_new(struct door **ret_door, uint32_t answer_ms);
-struct door *door_free(struct door *door);
+/* @answer_ms: for an answer to be read; 0 = CONNECTION_LIMITS_ANSWER_S. */
+int connection_limits_new(struct connection_limits **ret_door, uint32_t answer_ms);
+struct connection_limits *connection_limits_free(struct connection_limits *connection_limits);
 
 /* A connection begins and ends; @fd stays the HTTP library's. NULL: no memory. */
-struct door_visit *door_enter(struct door *door, int fd);
-void door_leave(struct door_visit *visit);
+struct connection_limits_visit *connection_limits_enter(struct connection_limits *connection_limits,
+							int fd);
+void connection_limits_leave(struct connection_limits_visit *visit);
 
 /* Time starts again with each state. */
-void door_set(struct door_visit *visit, enum door_state state);
+void connection_limits_set(struct connection_limits_visit *visit,
+			   enum connection_limits_state state);
 
 /* Ends a connection from any thread; whoever serves the socket then finds it broken. */
-void door_throw_out(struct door_visit *visit);
+void connection_limits_throw_out(struct connection_limits_visit *visit);
 
 /* Whether the other side has closed it: one that waits for us is not looked at by the HTTP library. */
-bool door_has_left(struct door_visit *visit);
+bool connection_limits_has_left(struct connection_limits_visit *visit);
 
 /* Connections that were ended because they took too long. */
-uint64_t door_thrown_out(struct door *door);
+uint64_t connection_limits_thrown_out(struct connection_limits *connection_limits);

@@ -17,7 +17,7 @@
 #include "web/server/routes.h"
 #include "web/server/web.h"
 
-static void local_health(struct emit *json, const struct web_health *health)
+static void local_request_health(struct emit *json, const struct web_health *health)
 {
 	emit_u64(json, "books", health->books);
 	emit_u64(json, "books_refused", health->books_refused);
@@ -38,7 +38,7 @@ static void local_health(struct emit *json, const struct web_health *health)
 	emit_close_object(json);
 }
 
-int local_status(struct routes_ask *ask, FILE *out)
+int local_request_status(struct routes_ask *ask, FILE *out)
 {
 	struct web_health health = {0};
 	struct emit json = EMIT_INIT(out);
@@ -56,7 +56,7 @@ int local_status(struct routes_ask *ask, FILE *out)
 	emit_string(&json, "http", health.http);
 	emit_u64(&json, "start_ns", health.start_ns);
 	emit_bool(&json, "you_see_all", ask->asker->sees_all);
-	local_health(&json, &health);
+	local_request_health(&json, &health);
 	emit_open_array(&json, "notes");
 	emit_close_array(&json);
 	emit_close_object(&json);
@@ -64,14 +64,15 @@ int local_status(struct routes_ask *ask, FILE *out)
 	return 0;
 }
 
-int local_dump(struct routes_ask *ask, FILE *out)
+int local_request_dump(struct routes_ask *ask, FILE *out)
 {
 	if (!ask->provider->dump)
 		return -ENOENT;
 	return ask->provider->dump(ask->provider->context, ask->asker, out);
 }
 
-static void local_refuse(struct local_answer *answer, unsigned int status, const char *problem)
+static void local_request_refuse(struct local_request_answer *answer, unsigned int status,
+				 const char *problem)
 {
 	answer->status = status;
 	answer->type = ROUTES_TEXT;
@@ -79,45 +80,47 @@ static void local_refuse(struct local_answer *answer, unsigned int status, const
 }
 
 /* Finds the route, and whether this asker may take it. NULL: refused. */
-static const struct route *local_choose(struct routes_ask *ask, struct local_answer *answer)
+static const struct route *local_request_choose(struct routes_ask *ask,
+						struct local_request_answer *answer)
 {
-	const struct route *route = routes_find(ask->target->path, &ask->device);
+	const struct route *route = routes_find(ask->url->path, &ask->device);
 
 	if (!route) {
-		local_refuse(answer, MHD_HTTP_NOT_FOUND, "there is no such path");
+		local_request_refuse(answer, MHD_HTTP_NOT_FOUND, "there is no such path");
 		return NULL;
 	}
 	if (!route->make || route->tcp) {
-		local_refuse(answer, MHD_HTTP_NOT_FOUND, "this is served over TCP only");
+		local_request_refuse(answer, MHD_HTTP_NOT_FOUND, "this is served over TCP only");
 		return NULL;
 	}
 	if (route->guarded && !route->scoped && !ask->asker->sees_all) {
-		local_refuse(answer, MHD_HTTP_FORBIDDEN,
-			     "only root and members of the daemon's group may ask for this");
+		local_request_refuse(
+			answer, MHD_HTTP_FORBIDDEN,
+			"only root and members of the daemon's group may ask for this");
 		return NULL;
 	}
 	return route;
 }
 
-void local_serve(const struct web_provider *provider, const struct web_asker *asker,
-		 const char *target, FILE *out, struct local_answer *ret_answer)
+void local_request_serve(const struct web_provider *provider, const struct web_asker *asker,
+			 const char *url, FILE *out, struct local_request_answer *ret_answer)
 {
-	CLEANUP(target_deinit) struct target parsed = {0};
-	struct local_answer answer = {.status = MHD_HTTP_OK};
+	CLEANUP(url_deinit) struct url parsed = {0};
+	struct local_request_answer answer = {.status = MHD_HTTP_OK};
 	struct routes_ask ask = {
 		.provider = provider,
 		.asker = asker,
-		.target = &parsed,
+		.url = &parsed,
 		.arrived_ns = asker->came_ns,
 	};
 	const struct route *route = NULL;
 	const char *problem;
-	int r = target_parse(&parsed, target);
+	int r = url_parse(&parsed, url);
 
 	if (r == 0)
-		route = local_choose(&ask, &answer);
+		route = local_request_choose(&ask, &answer);
 	if (route) {
-		r = target_read(&parsed, route->parameters);
+		r = url_read(&parsed, route->parameters);
 		if (r == 0)
 			r = route->make(&ask, out);
 		answer.type = route->type;
@@ -125,7 +128,7 @@ void local_serve(const struct web_provider *provider, const struct web_asker *as
 	if (r < 0) {
 		unsigned int status = routes_explain(r, &parsed, &problem);
 
-		local_refuse(&answer, status, problem);
+		local_request_refuse(&answer, status, problem);
 	}
 	snapshot_free(ask.snapshot);
 	answer.reason = MHD_get_reason_phrase_for(answer.status);

@@ -14,19 +14,19 @@ struct routes_ask;
 struct web_asker;
 struct web_provider;
 
-#define LOCAL_PROBLEM_SIZE 256
+#define LOCAL_REQUEST_PROBLEM_SIZE 256
 
-struct local_answer {
-	unsigned int status;              /* of HTTP */
-	const char *reason;               /* its usual words */
-	const char *type;                 /* of the content */
-	char problem[LOCAL_PROBLEM_SIZE]; /* for people, unless the status is 200 */
+struct local_request_answer {
+	unsigned int status;                      /* of HTTP */
+	const char *reason;                       /* its usual words */
+	const char *type;                         /* of the content */
+	char problem[LOCAL_REQUEST_PROBLEM_SIZE]; /* for people, unless the status is 200 */
 };
 
 /* Writes the answer to "/path?parameters". Unless its status is 200, what was written is of no use. */
-void local_serve(const struct web_provider *provider, const struct web_asker *asker,
-		 const char *target, FILE *out, struct local_answer *ret_answer);
+void local_request_serve(const struct web_provider *provider, const struct web_asker *asker,
+			 const char *url, FILE *out, struct local_request_answer *ret_answer);
 
 /* Routes that only this socket serves: how the daemon is, and the old report of remaining buffers. */
-int local_status(struct routes_ask *ask, FILE *out);
-int local_dump(struct routes_ask *ask, FILE *out);
+int local_request_status(struct routes_ask *ask, FILE *out);
+int local_request_dump(struct routes_ask *ask, FILE *out);

@@ -22,17 +22,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void fuzz_target(const char *line)
 {
-	struct target target = {0};
+	struct url url = {0};
 	struct page_cursor place;
 	uint32_t device = 0;
 
-	if (target_parse(&target, line) == 0) {
-		const struct route *route = routes_find(target.path, &device);
+	if (url_parse(&url, line) == 0) {
+		const struct route *route = routes_find(url.path, &device);
 
-		if (target_read(&target, route ? route->parameters : UINT32_MAX) == 0) {
-			assert(target.limit > 0 && target.limit <= TARGET_LIMIT_MAX);
-			assert(target.filter.device_count <= FILTER_DEVICES_MAX);
-			if (target.cursor && page_cursor_parse(target.cursor, &place) == 0) {
+		if (url_read(&url, route ? route->parameters : UINT32_MAX) == 0) {
+			assert(url.limit > 0 && url.limit <= URL_LIMIT_MAX);
+			assert(url.filter.device_count <= FILTER_DEVICES_MAX);
+			if (url.cursor && page_cursor_parse(url.cursor, &place) == 0) {
 				char text[PAGE_CURSOR_TEXT_SIZE];
 				struct page_cursor again;
 
@@ -42,24 +42,24 @@ static void fuzz_target(const char *line)
 			}
 		}
 	}
-	assert(memchr(target.problem, '\0', sizeof(target.problem)));
-	target_deinit(&target);
+	assert(memchr(url.problem, '\0', sizeof(url.problem)));
+	url_deinit(&url);
 }
 
 static void fuzz_guard(const char *host, const char *authorization)
 {
 	struct address address;
-	struct guard guard;
+	struct auth auth;
 
 	if (address_parse(host, &address) == 0)
 		assert(address.length > 0);
 	assert(address_parse("127.0.0.1:1", &address) == 0);
-	guard_init(&guard, &address, "127.0.0.1:1", false);
-	strcpy(guard.token, TOKEN);
-	(void)guard_is_host(&guard, host); /* no crash is what counts */
-	guard.any = true;
-	(void)guard_is_host(&guard, host); /* likewise */
-	if (guard_may_see(&guard, authorization, NULL))
+	auth_init(&auth, &address, "127.0.0.1:1", false);
+	strcpy(auth.token, TOKEN);
+	(void)auth_is_host(&auth, host); /* no crash is what counts */
+	auth.any = true;
+	(void)auth_is_host(&auth, host); /* likewise */
+	if (auth_may_see(&auth, authorization, NULL))
 		assert(strstr(authorization, TOKEN));
 }
 
@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		lines[i] = strsep(&at, "\n");
 	fuzz_target(lines[0]);
 	fuzz_guard(lines[1], lines[3]);
-	(void)media_prefers_openmetrics(lines[2]); /* likewise */
+	(void)accept_header_prefers_openmetrics(lines[2]); /* likewise */
 	free(text);
 	return 0;
 }

@@ -59,7 +59,7 @@ static int routes_smi(struct routes_ask *ask, FILE *out)
 	int r = routes_totals(ask, &snapshot);
 
 	if (r == 0)
-		document_smi(&json, snapshot, &ask->target->filter);
+		document_smi(&json, snapshot, &ask->url->filter);
 	return r;
 }
 
@@ -143,7 +143,8 @@ static int routes_device_stats(struct routes_ask *ask, FILE *out)
 static int routes_metrics(struct routes_ask *ask, FILE *out)
 {
 	struct web *web = ask->web;
-	struct metrics_server server = {.thrown_out = door_thrown_out(web->door)};
+	struct metrics_server server = {
+		.thrown_out = connection_limits_thrown_out(web->connection_limits)};
 	struct metrics_input input = {
 		.health = web->health,
 		.server = &server,
@@ -180,7 +181,7 @@ static int routes_health(struct routes_ask *ask, FILE *out)
 	document_open(&json, "ttmem.health/1",
 		      (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec);
 	emit_string(&json, "status", health.store_runs ? "ok" : "degraded");
-	emit_string(&json, "details", guard_details(&ask->web->guard));
+	emit_string(&json, "details", auth_details(&ask->web->auth));
 	emit_u64(&json, "start_ns", health.start_ns);
 	emit_u64(&json, "books", health.books);
 	emit_u64(&json, "books_refused", health.books_refused);
@@ -203,42 +204,41 @@ static int routes_health(struct routes_ask *ask, FILE *out)
 	return 0;
 }
 
-#define ROUTES_PAST (TARGET_PID | TARGET_SINCE | TARGET_LIMIT | TARGET_CURSOR)
+#define ROUTES_PAST (URL_PID | URL_SINCE | URL_LIMIT | URL_CURSOR)
 
 static const struct route routes_table[] = {
 	{"/healthz", ROUTES_JSON, .make = routes_health, .tcp = true},
 	{"/metrics", "text/plain; version=0.0.4; charset=utf-8",
 	 "application/openmetrics-text; version=1.0.0; charset=utf-8", routes_metrics,
 	 .lane = ROUTES_TOTALS, .tcp = true},
-	{"/api/v1/smi", ROUTES_JSON, .make = routes_smi, .parameters = TARGET_DEVICE,
+	{"/api/v1/smi", ROUTES_JSON, .make = routes_smi, .parameters = URL_DEVICE,
 	 .lane = ROUTES_TOTALS},
 	{"/api/v1/ps", ROUTES_JSON, .make = routes_ps, .lane = ROUTES_TOTALS},
-	{"/api/v1/buffers", ROUTES_JSON, .make = details_buffers,
-	 .parameters = TARGET_PID | TARGET_DEVICE | TARGET_TYPE | TARGET_SORT | TARGET_BY |
-		       TARGET_LIMIT | TARGET_CURSOR,
+	{"/api/v1/buffers", ROUTES_JSON, .make = documents_buffers,
+	 .parameters = URL_PID | URL_DEVICE | URL_TYPE | URL_SORT | URL_BY | URL_LIMIT | URL_CURSOR,
 	 .lane = ROUTES_DETAILS, .guarded = true},
-	{"/api/v1/map", ROUTES_JSON, .make = map_answer,
-	 .parameters = TARGET_PID | TARGET_DEVICE | TARGET_TYPE, .lane = ROUTES_DETAILS,
-	 .guarded = true},
-	{"/api/v1/fit", ROUTES_JSON, .make = map_answer_fit,
-	 .parameters = TARGET_PID | TARGET_DEVICE | TARGET_TYPE | TARGET_SIZE | TARGET_PAGE,
+	{"/api/v1/map", ROUTES_JSON, .make = map_answer_answer,
+	 .parameters = URL_PID | URL_DEVICE | URL_TYPE, .lane = ROUTES_DETAILS, .guarded = true},
+	{"/api/v1/fit", ROUTES_JSON, .make = map_answer_answer_fit,
+	 .parameters = URL_PID | URL_DEVICE | URL_TYPE | URL_SIZE | URL_PAGE,
 	 .lane = ROUTES_DETAILS, .guarded = true},
-	{"/api/v1/leaks", ROUTES_JSON, .make = details_leaks, .parameters = ROUTES_PAST,
+	{"/api/v1/leaks", ROUTES_JSON, .make = documents_leaks, .parameters = ROUTES_PAST,
 	 .lane = ROUTES_DETAILS, .guarded = true, .scoped = true},
-	{"/api/v1/incidents", ROUTES_JSON, .make = details_incidents,
-	 .parameters = ROUTES_PAST | TARGET_KIND, .lane = ROUTES_DETAILS, .guarded = true,
+	{"/api/v1/incidents", ROUTES_JSON, .make = documents_incidents,
+	 .parameters = ROUTES_PAST | URL_KIND, .lane = ROUTES_DETAILS, .guarded = true,
 	 .scoped = true},
-	{"/api/v1/history", ROUTES_JSON, .make = details_history,
-	 .parameters = TARGET_ADDRESS | TARGET_PID | TARGET_DEVICE | TARGET_TYPE | TARGET_ONLY,
+	{"/api/v1/history", ROUTES_JSON, .make = documents_history,
+	 .parameters = URL_ADDRESS | URL_PID | URL_DEVICE | URL_TYPE | URL_ONLY,
 	 .lane = ROUTES_DETAILS, .guarded = true, .scoped = true},
-	{"/api/v1/series", ROUTES_JSON, .make = details_series,
-	 .parameters = TARGET_FROM | TARGET_TO | TARGET_STEP | TARGET_PID | TARGET_DEVICE |
-		       TARGET_TYPE | TARGET_LIMIT | TARGET_CURSOR,
+	{"/api/v1/series", ROUTES_JSON, .make = documents_series,
+	 .parameters = URL_FROM | URL_TO | URL_STEP | URL_PID | URL_DEVICE | URL_TYPE | URL_LIMIT |
+		       URL_CURSOR,
 	 .lane = ROUTES_DETAILS},
-	{"/api/v1/stream", "text/event-stream", .parameters = TARGET_TOKEN, .lane = ROUTES_STREAM},
+	{"/api/v1/stream", "text/event-stream", .parameters = URL_TOKEN, .lane = ROUTES_STREAM},
 	{"/api/devices", ROUTES_JSON, .make = routes_devices, .lane = ROUTES_TOTALS},
-	{"/api/v1/status", ROUTES_JSON, .make = local_status, .local = true},
-	{"/api/v1/dump", ROUTES_TEXT, .make = local_dump, .lane = ROUTES_DETAILS, .local = true},
+	{"/api/v1/status", ROUTES_JSON, .make = local_request_status, .local = true},
+	{"/api/v1/dump", ROUTES_TEXT, .make = local_request_dump, .lane = ROUTES_DETAILS,
+	 .local = true},
 };
 
 static const struct route routes_stats = {
@@ -258,14 +258,14 @@ const struct route *routes_find(const char *path, uint32_t *ret_device)
 	}
 	if (assets_find(path))
 		return &routes_asset;
-	return target_device_path(path, ret_device) == 0 ? &routes_stats : NULL;
+	return url_device_path(path, ret_device) == 0 ? &routes_stats : NULL;
 }
 
-unsigned int routes_explain(int error, const struct target *target, const char **ret_problem)
+unsigned int routes_explain(int error, const struct url *url, const char **ret_problem)
 {
 	switch (error) {
 	case -EINVAL:
-		*ret_problem = target->problem;
+		*ret_problem = url->problem;
 		return MHD_HTTP_BAD_REQUEST;
 	case -ENOENT:
 		*ret_problem = "there is no such thing";

@@ -29,7 +29,7 @@ struct routes_ask {
 	struct web *web;               /* the server; NULL on the daemon's own socket */
 	const struct web_asker *asker; /* NULL over TCP */
 	struct snapshot *snapshot;     /* without a server: taken for this request, owned */
-	struct target *target;
+	struct url *url;
 	uint64_t arrived_ns; /* CLOCK_MONOTONIC */
 	uint32_t device;     /* in the path */
 	bool openmetrics;    /* is preferred */
@@ -44,7 +44,7 @@ struct route {
 	 * errno. What was written is then thrown away.
 	 */
 	int (*make)(struct routes_ask *ask, FILE *out);
-	uint32_t parameters; /* enum target_parameter */
+	uint32_t parameters; /* enum url_parameter */
 	enum routes_lane lane;
 	bool guarded; /* over TCP: needs the token; else is for who sees all */
 	bool scoped;  /* shows any asker what is theirs */
@@ -59,4 +59,4 @@ struct route {
 const struct route *routes_find(const char *path, uint32_t *ret_device);
 
 /* The HTTP status for what route->make() returned, and a text for people that lives as long as the target. */
-unsigned int routes_explain(int error, const struct target *target, const char **ret_problem);
+unsigned int routes_explain(int error, const struct url *url, const char **ret_problem);

@@ -12,25 +12,25 @@
 
 #define ALL UINT32_MAX
 
-static struct target target;
+static struct url url;
 
 static int read_all(const char *text, uint32_t allowed)
 {
 	int r;
 
-	target_deinit(&target);
-	target = (struct target){0};
-	r = target_parse(&target, text);
-	return r < 0 ? r : target_read(&target, allowed);
+	url_deinit(&url);
+	url = (struct url){0};
+	r = url_parse(&url, text);
+	return r < 0 ? r : url_read(&url, allowed);
 }
 
 static void refused(const char *text, const char *problem)
 {
 	assert(read_all(text, ALL) == -EINVAL);
-	if (!strstr(target.problem, problem))
-		fprintf(stderr, "%s: %s\n", text, target.problem);
-	assert(strstr(target.problem, problem));
-	target_deinit(&target);
+	if (!strstr(url.problem, problem))
+		fprintf(stderr, "%s: %s\n", text, url.problem);
+	assert(strstr(url.problem, problem));
+	url_deinit(&url);
 }
 
 UNIT(every_url_parameter_is_parsed)
@@ -39,17 +39,17 @@ UNIT(every_url_parameter_is_parsed)
 			"&address=0x10&kind=leak&since=1&from=2&to=3&step=60&token=t&size=1.5K&"
 			"page=32",
 			ALL) == 0);
-	assert(strcmp(target.path, "/x") == 0);
-	assert(target.filter.has_pid && target.filter.pid == 7);
-	assert(target.filter.device_count == 2 && target.filter.devices[0].value == 3);
-	assert(target.filter.devices[1].by_id && target.filter.devices[1].value == 0xab);
-	assert(target.filter.has_type && target.filter.type == 1);
-	assert(target.order == SNAPSHOT_BY_AGE && target.by == GROUP_SITE && target.limit == 10);
-	assert(strcmp(target.cursor, "c") == 0 && target.address == 16);
-	assert(strcmp(target.kind, "leak") == 0 && target.since_ns == 1 && target.from_ns == 2);
-	assert(target.to_ns == 3 && target.step_s == 60 && strcmp(target.token, "t") == 0);
-	assert(target.size == 1536 && target.page_size == 32);
-	target_deinit(&target);
+	assert(strcmp(url.path, "/x") == 0);
+	assert(url.filter.has_pid && url.filter.pid == 7);
+	assert(url.filter.device_count == 2 && url.filter.devices[0].value == 3);
+	assert(url.filter.devices[1].by_id && url.filter.devices[1].value == 0xab);
+	assert(url.filter.has_type && url.filter.type == 1);
+	assert(url.order == SNAPSHOT_BY_AGE && url.by == GROUP_SITE && url.limit == 10);
+	assert(strcmp(url.cursor, "c") == 0 && url.address == 16);
+	assert(strcmp(url.kind, "leak") == 0 && url.since_ns == 1 && url.from_ns == 2);
+	assert(url.to_ns == 3 && url.step_s == 60 && strcmp(url.token, "t") == 0);
+	assert(url.size == 1536 && url.page_size == 32);
+	url_deinit(&url);
 }
 
 UNIT(missing_parameters_have_defaults)
@@ -57,17 +57,17 @@ UNIT(missing_parameters_have_defaults)
 	static const char *const texts[] = {"/x", "/x?", "/x?&&"};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
-		assert(read_all(texts[i], 0) == 0 && target.given == 0);
-		assert(strcmp(target.path, "/x") == 0 && target.limit == TARGET_LIMIT_DEFAULT);
+		assert(read_all(texts[i], 0) == 0 && url.given == 0);
+		assert(strcmp(url.path, "/x") == 0 && url.limit == URL_LIMIT_DEFAULT);
 	}
-	target_deinit(&target);
+	url_deinit(&url);
 }
 
 UNIT(texts_are_decoded)
 {
 	assert(read_all("/x?cursor=a%20b+c%2Bd%3d%26&t%79pe=CB", ALL) == 0);
-	assert(strcmp(target.cursor, "a b c+d=&") == 0 && target.filter.type == 5);
-	target_deinit(&target);
+	assert(strcmp(url.cursor, "a b c+d=&") == 0 && url.filter.type == 5);
+	url_deinit(&url);
 	refused("/x?cursor=%", "two digits");
 	refused("/x?cursor=%2", "two digits");
 	refused("/x?cursor=%g0", "two digits");
@@ -79,10 +79,10 @@ UNIT(a_parameter_of_another_route_is_refused)
 {
 	refused("/x?colour=red", "\"colour\"");
 	refused("/x?=1", "unknown parameter \"\"");
-	assert(read_all("/x?pid=7", TARGET_DEVICE) == -EINVAL);
-	assert(strstr(target.problem, "unknown parameter \"pid\""));
+	assert(read_all("/x?pid=7", URL_DEVICE) == -EINVAL);
+	assert(strstr(url.problem, "unknown parameter \"pid\""));
 	refused("/x?limit=1&limit=2", "twice");
-	target_deinit(&target);
+	url_deinit(&url);
 }
 
 UNIT(malformed_parameter_values_are_refused)
@@ -134,12 +134,12 @@ UNIT(paths_of_devices)
 {
 	uint32_t device = 9;
 
-	assert(target_device_path("/api/devices/0/stats", &device) == 0 && device == 0);
-	assert(target_device_path("/api/devices/1023/stats", &device) == 0 && device == 1023);
-	assert(target_device_path("/api/devices//stats", &device) == -EINVAL);
-	assert(target_device_path("/api/devices/1/stats/", &device) == -EINVAL);
-	assert(target_device_path("/api/devices/-1/stats", &device) == -EINVAL);
-	assert(target_device_path("/api/devices/99999999/stats", &device) == -EINVAL);
-	assert(target_device_path("/api/devices/1", &device) == -EINVAL);
+	assert(url_device_path("/api/devices/0/stats", &device) == 0 && device == 0);
+	assert(url_device_path("/api/devices/1023/stats", &device) == 0 && device == 1023);
+	assert(url_device_path("/api/devices//stats", &device) == -EINVAL);
+	assert(url_device_path("/api/devices/1/stats/", &device) == -EINVAL);
+	assert(url_device_path("/api/devices/-1/stats", &device) == -EINVAL);
+	assert(url_device_path("/api/devices/99999999/stats", &device) == -EINVAL);
+	assert(url_device_path("/api/devices/1", &device) == -EINVAL);
 	assert(device == 1023);
 }

@@ -14,22 +14,21 @@
 #include "base/text.h"
 #include "model/types.h"
 
-#define TARGET_SHOWN 40 /* of a key or value in a problem */
+#define URL_SHOWN 40 /* of a key or value in a problem */
 
-static int target_fail(struct target *target, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+static int url_fail(struct url *url, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static int target_fail(struct target *target, const char *format, ...)
+static int url_fail(struct url *url, const char *format, ...)
 {
 	va_list arguments;
 
 	va_start(arguments, format);
-	vsnprintf(target->problem, sizeof(target->problem), format, arguments);
+	vsnprintf(url->problem, sizeof(url->problem), format, arguments);
 	va_end(arguments);
 	return -EINVAL;
 }
 
-static int target_hex(char digit)
+static int url_hex(char digit)
 {
 	if (digit >= '0' && digit <= '9')
 		return digit - '0';
@@ -39,7 +38,7 @@ static int target_hex(char digit)
 }
 
 /* %XX and + in place. A NUL would end the text early: nobody means that. */
-static int target_decode(char *text)
+static int url_decode(char *text)
 {
 	char *to = text;
 
@@ -54,8 +53,8 @@ static int target_decode(char *text)
 			*to++ = *from;
 			continue;
 		}
-		high = target_hex(from[1]);
-		low = high < 0 ? -1 : target_hex(from[2]);
+		high = url_hex(from[1]);
+		low = high < 0 ? -1 : url_hex(from[2]);
 		if (low < 0 || (high == 0 && low == 0))
 			return -EINVAL;
 		*to++ = (char)(high << 4 | low);
@@ -65,15 +64,15 @@ static int target_decode(char *text)
 	return 0;
 }
 
-int target_parse(struct target *target, const char *text)
+int url_parse(struct url *url, const char *text)
 {
 	char *at, *next;
 
-	target->text = strdup(text);
-	if (!target->text)
+	url->text = strdup(text);
+	if (!url->text)
 		return -ENOMEM;
-	target->path = target->text;
-	at = strchr(target->text, '?');
+	url->path = url->text;
+	at = strchr(url->text, '?');
 	if (at)
 		*at++ = '\0';
 	for (; at && *at; at = next) {
@@ -84,204 +83,199 @@ int target_parse(struct target *target, const char *text)
 			*next++ = '\0';
 		if (!*at)
 			continue;
-		if (target->count >= TARGET_PARAMETERS_MAX)
-			return target_fail(target, "more than %u parameters",
-					   TARGET_PARAMETERS_MAX);
+		if (url->count >= URL_PARAMETERS_MAX)
+			return url_fail(url, "more than %u parameters", URL_PARAMETERS_MAX);
 		value = strchr(at, '=');
 		if (value)
 			*value++ = '\0';
 		else
 			value = at + strlen(at);
-		if (target_decode(at) < 0 || target_decode(value) < 0)
-			return target_fail(target,
-					   "a %% that is not followed by two digits, or %%00");
-		target->pairs[target->count++] = (struct target_pair){at, value};
+		if (url_decode(at) < 0 || url_decode(value) < 0)
+			return url_fail(url, "a %% that is not followed by two digits, or %%00");
+		url->pairs[url->count++] = (struct url_pair){at, value};
 	}
 	return 0;
 }
 
-void target_deinit(struct target *target)
+void url_deinit(struct url *url)
 {
-	free(target->text);
-	target->text = NULL;
-	target->count = 0;
+	free(url->text);
+	url->text = NULL;
+	url->count = 0;
 }
 
-static int target_read_pid(struct target *target, const char *value)
+static int url_read_pid(struct url *url, const char *value)
 {
 	uint64_t pid = 0;
 
 	if (text_parse_u64(value, &pid) < 0 || pid == 0 || pid > INT32_MAX)
 		return -EINVAL;
-	target->filter.has_pid = true;
-	target->filter.pid = (uint32_t)pid;
+	url->filter.has_pid = true;
+	url->filter.pid = (uint32_t)pid;
 	return 0;
 }
 
-static int target_read_device(struct target *target, const char *value)
+static int url_read_device(struct url *url, const char *value)
 {
-	return filter_add_device(&target->filter, value);
+	return filter_add_device(&url->filter, value);
 }
 
-static int target_read_type(struct target *target, const char *value)
+static int url_read_type(struct url *url, const char *value)
 {
-	target->filter.has_type = true;
-	return types_parse(value, &target->filter.type);
+	url->filter.has_type = true;
+	return types_parse(value, &url->filter.type);
 }
 
-static int target_read_sort(struct target *target, const char *value)
+static int url_read_sort(struct url *url, const char *value)
 {
 	if (strcmp(value, "size") == 0)
-		target->order = SNAPSHOT_BY_SIZE;
+		url->order = SNAPSHOT_BY_SIZE;
 	else if (strcmp(value, "age") == 0)
-		target->order = SNAPSHOT_BY_AGE;
+		url->order = SNAPSHOT_BY_AGE;
 	else
 		return -EINVAL;
 	return 0;
 }
 
-static int target_read_by(struct target *target, const char *value)
+static int url_read_by(struct url *url, const char *value)
 {
-	return group_parse(value, &target->by);
+	return group_parse(value, &url->by);
 }
 
-static int target_read_limit(struct target *target, const char *value)
+static int url_read_limit(struct url *url, const char *value)
 {
 	uint64_t limit = 0;
 
-	if (text_parse_u64(value, &limit) < 0 || limit == 0 || limit > TARGET_LIMIT_MAX)
+	if (text_parse_u64(value, &limit) < 0 || limit == 0 || limit > URL_LIMIT_MAX)
 		return -EINVAL;
-	target->limit = limit;
+	url->limit = limit;
 	return 0;
 }
 
 /* What it means is known to whoever wrote it. */
-static int target_read_cursor(struct target *target, const char *value)
+static int url_read_cursor(struct url *url, const char *value)
 {
-	target->cursor = value;
+	url->cursor = value;
 	return *value ? 0 : -EINVAL;
 }
 
-static int target_read_address(struct target *target, const char *value)
+static int url_read_address(struct url *url, const char *value)
 {
-	return text_parse_u64(value, &target->address);
+	return text_parse_u64(value, &url->address);
 }
 
 /* How it is spelled. Whether there is such a kind is known to whoever keeps the past. */
-static int target_read_kind(struct target *target, const char *value)
+static int url_read_kind(struct url *url, const char *value)
 {
 	size_t length = strspn(value, "abcdefghijklmnopqrstuvwxyz_");
 
-	target->kind = value;
-	return length > 0 && length <= TARGET_KIND_MAX && !value[length] ? 0 : -EINVAL;
+	url->kind = value;
+	return length > 0 && length <= URL_KIND_MAX && !value[length] ? 0 : -EINVAL;
 }
 
-static int target_read_since(struct target *target, const char *value)
+static int url_read_since(struct url *url, const char *value)
 {
-	return text_parse_u64(value, &target->since_ns);
+	return text_parse_u64(value, &url->since_ns);
 }
 
-static int target_read_from(struct target *target, const char *value)
+static int url_read_from(struct url *url, const char *value)
 {
-	return text_parse_u64(value, &target->from_ns);
+	return text_parse_u64(value, &url->from_ns);
 }
 
-static int target_read_to(struct target *target, const char *value)
+static int url_read_to(struct url *url, const char *value)
 {
-	return text_parse_u64(value, &target->to_ns);
+	return text_parse_u64(value, &url->to_ns);
 }
 
-static int target_read_step(struct target *target, const char *value)
+static int url_read_step(struct url *url, const char *value)
 {
 	uint64_t step = 0;
 
 	if (text_parse_u64(value, &step) < 0 || (step != 1 && step != 10 && step != 60))
 		return -EINVAL;
-	target->step_s = (uint32_t)step;
+	url->step_s = (uint32_t)step;
 	return 0;
 }
 
-static int target_read_token(struct target *target, const char *value)
+static int url_read_token(struct url *url, const char *value)
 {
-	target->token = value;
+	url->token = value;
 	return 0;
 }
 
-static int target_read_size(struct target *target, const char *value)
+static int url_read_size(struct url *url, const char *value)
 {
-	return text_parse_size(value, &target->size) < 0 || target->size == 0 ? -EINVAL : 0;
+	return text_parse_size(value, &url->size) < 0 || url->size == 0 ? -EINVAL : 0;
 }
 
-static int target_read_page(struct target *target, const char *value)
+static int url_read_page(struct url *url, const char *value)
 {
-	return text_parse_size(value, &target->page_size) < 0 || target->page_size == 0 ? -EINVAL
-											: 0;
+	return text_parse_size(value, &url->page_size) < 0 || url->page_size == 0 ? -EINVAL : 0;
 }
 
-static int target_read_only(struct target *target, const char *value)
+static int url_read_only(struct url *url, const char *value)
 {
-	target->only_past = true;
+	url->only_past = true;
 	return strcmp(value, "past") == 0 ? 0 : -EINVAL;
 }
 
-static const struct target_rule {
+static const struct url_rule {
 	const char *name;
 	uint32_t bit;
-	int (*read)(struct target *target, const char *value);
+	int (*read)(struct url *url, const char *value);
 	const char *must; /* what the value must be */
-} target_rules[] = {
-	{"pid", TARGET_PID, target_read_pid, "the number of a process"},
-	{"device", TARGET_DEVICE, target_read_device,
+} url_rules[] = {
+	{"pid", URL_PID, url_read_pid, "the number of a process"},
+	{"device", URL_DEVICE, url_read_device,
 	 "a device's number, 0 to 1023, or its unique id with 0x; 64 of them at most"},
-	{"type", TARGET_TYPE, target_read_type,
-	 "DRAM, L1, SYSTEM_MEMORY, L1_SMALL, TRACE, CB or KERNEL"},
-	{"sort", TARGET_SORT, target_read_sort, "size or age"},
-	{"by", TARGET_BY, target_read_by, "name, phase, site or thread"},
-	{"limit", TARGET_LIMIT, target_read_limit, "a number from 1 to 10000"},
-	{"cursor", TARGET_CURSOR, target_read_cursor, "what \"next\" of an earlier page said"},
-	{"address", TARGET_ADDRESS, target_read_address, "a number, decimal or with 0x"},
-	{"kind", TARGET_KIND, target_read_kind, TARGET_KINDS},
-	{"since", TARGET_SINCE, target_read_since, "a time in ns since 1970"},
-	{"from", TARGET_FROM, target_read_from, "a time in ns since 1970"},
-	{"to", TARGET_TO, target_read_to, "a time in ns since 1970"},
-	{"step", TARGET_STEP, target_read_step, "1, 10 or 60"},
-	{"token", TARGET_TOKEN, target_read_token, "the token"},
-	{"size", TARGET_SIZE, target_read_size, "a number of bytes, as in 512, 64K or 1.5GiB"},
-	{"page", TARGET_PAGE, target_read_page, "a number of bytes, as in 512, 64K or 1.5GiB"},
-	{"only", TARGET_ONLY, target_read_only, "past"},
+	{"type", URL_TYPE, url_read_type, "DRAM, L1, SYSTEM_MEMORY, L1_SMALL, TRACE, CB or KERNEL"},
+	{"sort", URL_SORT, url_read_sort, "size or age"},
+	{"by", URL_BY, url_read_by, "name, phase, site or thread"},
+	{"limit", URL_LIMIT, url_read_limit, "a number from 1 to 10000"},
+	{"cursor", URL_CURSOR, url_read_cursor, "what \"next\" of an earlier page said"},
+	{"address", URL_ADDRESS, url_read_address, "a number, decimal or with 0x"},
+	{"kind", URL_KIND, url_read_kind, URL_KINDS},
+	{"since", URL_SINCE, url_read_since, "a time in ns since 1970"},
+	{"from", URL_FROM, url_read_from, "a time in ns since 1970"},
+	{"to", URL_TO, url_read_to, "a time in ns since 1970"},
+	{"step", URL_STEP, url_read_step, "1, 10 or 60"},
+	{"token", URL_TOKEN, url_read_token, "the token"},
+	{"size", URL_SIZE, url_read_size, "a number of bytes, as in 512, 64K or 1.5GiB"},
+	{"page", URL_PAGE, url_read_page, "a number of bytes, as in 512, 64K or 1.5GiB"},
+	{"only", URL_ONLY, url_read_only, "past"},
 };
 
-static int target_read_pair(struct target *target, const struct target_pair *pair, uint32_t allowed)
+static int url_read_pair(struct url *url, const struct url_pair *pair, uint32_t allowed)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(target_rules); i++) {
-		const struct target_rule *rule = &target_rules[i];
+	for (size_t i = 0; i < ARRAY_SIZE(url_rules); i++) {
+		const struct url_rule *rule = &url_rules[i];
 
 		if (!(allowed & rule->bit) || strcmp(rule->name, pair->key) != 0)
 			continue;
-		if ((target->given & rule->bit) && rule->bit != TARGET_DEVICE)
-			return target_fail(target, "parameter \"%s\" is there twice", rule->name);
-		target->given |= rule->bit;
-		if (rule->read(target, pair->value) < 0)
-			return target_fail(target, "parameter \"%s\": \"%.*s\" is not %s",
-					   rule->name, TARGET_SHOWN,
-					   rule->bit == TARGET_TOKEN ? "" : pair->value,
-					   rule->must);
+		if ((url->given & rule->bit) && rule->bit != URL_DEVICE)
+			return url_fail(url, "parameter \"%s\" is there twice", rule->name);
+		url->given |= rule->bit;
+		if (rule->read(url, pair->value) < 0)
+			return url_fail(url, "parameter \"%s\": \"%.*s\" is not %s", rule->name,
+					URL_SHOWN, rule->bit == URL_TOKEN ? "" : pair->value,
+					rule->must);
 		return 0;
 	}
-	return target_fail(target, "unknown parameter \"%.*s\"", TARGET_SHOWN, pair->key);
+	return url_fail(url, "unknown parameter \"%.*s\"", URL_SHOWN, pair->key);
 }
 
-int target_read(struct target *target, uint32_t allowed)
+int url_read(struct url *url, uint32_t allowed)
 {
-	target->limit = TARGET_LIMIT_DEFAULT;
-	for (size_t i = 0; i < target->count; i++) {
-		if (target_read_pair(target, &target->pairs[i], allowed) < 0)
+	url->limit = URL_LIMIT_DEFAULT;
+	for (size_t i = 0; i < url->count; i++) {
+		if (url_read_pair(url, &url->pairs[i], allowed) < 0)
 			return -EINVAL;
 	}
 	return 0;
 }
 
-int target_device_path(const char *path, uint32_t *ret_device)
+int url_device_path(const char *path, uint32_t *ret_device)
 {
 	static const char before[] = "/api/devices/", after[] = "/stats";
 	uint64_t device = 0;

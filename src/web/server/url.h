@@ -15,45 +15,45 @@
 #include "model/page-cursor.h"
 #include "model/snapshot.h"
 
-#define TARGET_PARAMETERS_MAX 80u /* 64 devices and one each of the others */
-#define TARGET_LIMIT_DEFAULT 1000u
-#define TARGET_LIMIT_MAX 10000u
-#define TARGET_PROBLEM_SIZE 256
-#define TARGET_KIND_MAX 32u
-#define TARGET_KINDS "double_free, unknown_free, size_change, alloc_failed or leak"
+#define URL_PARAMETERS_MAX 80u /* 64 devices and one each of the others */
+#define URL_LIMIT_DEFAULT 1000u
+#define URL_LIMIT_MAX 10000u
+#define URL_PROBLEM_SIZE 256
+#define URL_KIND_MAX 32u
+#define URL_KINDS "double_free, unknown_free, size_change, alloc_failed or leak"
 
 /* Parameters that a route may take; names are in url.c. */
-enum target_parameter {
-	TARGET_PID = 1u << 0,
-	TARGET_DEVICE = 1u << 1, /* may be repeated */
-	TARGET_TYPE = 1u << 2,
-	TARGET_SORT = 1u << 3,
-	TARGET_BY = 1u << 4,
-	TARGET_LIMIT = 1u << 5,
-	TARGET_CURSOR = 1u << 6,
-	TARGET_ADDRESS = 1u << 7,
-	TARGET_KIND = 1u << 8,
-	TARGET_SINCE = 1u << 9,
-	TARGET_FROM = 1u << 10,
-	TARGET_TO = 1u << 11,
-	TARGET_STEP = 1u << 12,
-	TARGET_TOKEN = 1u << 13,
-	TARGET_SIZE = 1u << 14,
-	TARGET_PAGE = 1u << 15,
-	TARGET_ONLY = 1u << 16,
+enum url_parameter {
+	URL_PID = 1u << 0,
+	URL_DEVICE = 1u << 1, /* may be repeated */
+	URL_TYPE = 1u << 2,
+	URL_SORT = 1u << 3,
+	URL_BY = 1u << 4,
+	URL_LIMIT = 1u << 5,
+	URL_CURSOR = 1u << 6,
+	URL_ADDRESS = 1u << 7,
+	URL_KIND = 1u << 8,
+	URL_SINCE = 1u << 9,
+	URL_FROM = 1u << 10,
+	URL_TO = 1u << 11,
+	URL_STEP = 1u << 12,
+	URL_TOKEN = 1u << 13,
+	URL_SIZE = 1u << 14,
+	URL_PAGE = 1u << 15,
+	URL_ONLY = 1u << 16,
 };
 
-struct target_pair {
+struct url_pair {
 	const char *key, *value;
 };
 
-struct target {
+struct url {
 	char *text; /* owned; path and pairs lie in it */
 	const char *path;
-	struct target_pair pairs[TARGET_PARAMETERS_MAX];
+	struct url_pair pairs[URL_PARAMETERS_MAX];
 	size_t count;
 
-	/* Of target_read(): */
+	/* Of url_read(): */
 	uint32_t given; /* which parameters were there */
 	struct filter filter;
 	enum snapshot_order order;
@@ -68,15 +68,15 @@ struct target {
 	uint64_t size, page_size;
 	bool only_past;
 
-	char problem[TARGET_PROBLEM_SIZE]; /* of the last failure */
+	char problem[URL_PROBLEM_SIZE]; /* of the last failure */
 };
 
 /* Takes "/path?a=b&c=d" apart. 0, -ENOMEM, or -EINVAL and a problem. Fill with zeros before. */
-int target_parse(struct target *target, const char *text);
-void target_deinit(struct target *target);
+int url_parse(struct url *url, const char *text);
+void url_deinit(struct url *url);
 
 /* Reads the parameters, of which only those in @allowed may be there. 0, or -EINVAL and a problem. */
-int target_read(struct target *target, uint32_t allowed);
+int url_read(struct url *url, uint32_t allowed);
 
 /* The number at the end of "/api/devices/N/stats". -EINVAL if it is no such path. */
-int target_device_path(const char *path, uint32_t *ret_device);
+int url_device_path(const char *path, uint32_t *ret_device);

@@ -12,7 +12,7 @@
 #include "web/server/web.h"
 
 struct MHD_Daemon;
-struct door;
+struct connection_limits;
 struct worker;
 struct stream;
 
@@ -20,10 +20,10 @@ struct web {
 	/* Never change while it runs. */
 	struct web_provider provider;
 	uint32_t metrics_processes;
-	struct guard guard;
+	struct auth auth;
 	char address[ADDRESS_TEXT_SIZE];
 	struct MHD_Daemon *server;
-	struct door *door;
+	struct connection_limits *connection_limits;
 	struct worker *totals;  /* its thread asks for totals, and feeds the stream */
 	struct worker *details; /* for all that takes longer */
 	struct stream *stream;

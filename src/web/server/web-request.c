@@ -19,12 +19,12 @@
 #include "web/server/routes.h"
 #include "web/server/web-private.h"
 
-struct exchange {
+struct web_request {
 	struct web *web;
 	struct MHD_Connection *connection;
-	struct door_visit *visit; /* the connection's */
+	struct connection_limits_visit *visit; /* the connection's */
 	char *uri;
-	struct target target;
+	struct url url;
 	const struct route *route;
 	const struct asset *asset; /* NULL: the answer is made */
 	struct routes_ask ask;
@@ -38,52 +38,54 @@ struct exchange {
 	bool made;
 };
 
-struct exchange *exchange_new(struct web *web, const char *uri, struct MHD_Connection *connection)
+struct web_request *web_request_new(struct web *web, const char *uri,
+				    struct MHD_Connection *connection)
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	struct exchange *exchange = calloc(1, sizeof(*exchange));
+	struct web_request *web_request = calloc(1, sizeof(*web_request));
 
-	if (!exchange)
+	if (!web_request)
 		return NULL;
-	exchange->web = web;
-	exchange->connection = connection;
-	exchange->visit = info ? info->socket_context : NULL;
-	exchange->uri = strdup(uri);
-	if (!exchange->uri) {
-		free(exchange);
+	web_request->web = web;
+	web_request->connection = connection;
+	web_request->visit = info ? info->socket_context : NULL;
+	web_request->uri = strdup(uri);
+	if (!web_request->uri) {
+		free(web_request);
 		return NULL;
 	}
-	return exchange;
+	return web_request;
 }
 
-void exchange_free(struct exchange *exchange)
+void web_request_free(struct web_request *web_request)
 {
-	if (!exchange)
+	if (!web_request)
 		return;
-	door_set(exchange->visit, DOOR_ASKING);
-	target_deinit(&exchange->target);
-	body_unref(exchange->body);
-	free(exchange->uri);
-	free(exchange);
+	connection_limits_set(web_request->visit, CONNECTION_LIMITS_ASKING);
+	url_deinit(&web_request->url);
+	body_unref(web_request->body);
+	free(web_request->uri);
+	free(web_request);
 }
 
-static const char *exchange_header(const struct exchange *exchange, const char *name)
+static const char *web_request_header(const struct web_request *web_request, const char *name)
 {
-	return MHD_lookup_connection_value(exchange->connection, MHD_HEADER_KIND, name);
+	return MHD_lookup_connection_value(web_request->connection, MHD_HEADER_KIND, name);
 }
 
 /* {"error":"...","status":404} */
-static void exchange_refuse(struct exchange *exchange, unsigned int status, const char *problem)
+static void web_request_refuse(struct web_request *web_request, unsigned int status,
+			       const char *problem)
 {
-	struct body *body = body_new(&exchange->web->purse);
+	struct body *body = body_new(&web_request->web->purse);
 	FILE *out = body ? body_open(body) : NULL;
 	struct emit json = EMIT_INIT(out);
 
-	body_unref(exchange->body);
-	exchange->body = body;
-	exchange->status = status;
-	exchange->problem = problem;
+	body_unref(web_request->body);
+	web_request->body = body;
+	web_request->status = status;
+	web_request->problem = problem;
 	if (!out)
 		return;
 	emit_open_object(&json, NULL);
@@ -94,70 +96,72 @@ static void exchange_refuse(struct exchange *exchange, unsigned int status, cons
 	(void)fclose(out); /* then the answer is shorter */
 }
 
-static void exchange_fail(struct exchange *exchange, int error)
+static void web_request_fail(struct web_request *web_request, int error)
 {
 	const char *problem;
-	unsigned int status = routes_explain(error, &exchange->target, &problem);
+	unsigned int status = routes_explain(error, &web_request->url, &problem);
 
-	exchange_refuse(exchange, status, problem);
+	web_request_refuse(web_request, status, problem);
 }
 
 /* Makes the answer, in whichever thread. */
-static void exchange_make(struct exchange *exchange)
+static void web_request_make(struct web_request *web_request)
 {
 	FILE *out;
 	int r;
 
-	exchange->body = body_new(&exchange->web->purse);
-	out = exchange->body ? body_open(exchange->body) : NULL;
+	web_request->body = body_new(&web_request->web->purse);
+	out = web_request->body ? body_open(web_request->body) : NULL;
 	if (!out) {
-		exchange_fail(exchange, -ENOMEM);
+		web_request_fail(web_request, -ENOMEM);
 		return;
 	}
-	r = exchange->route->make(&exchange->ask, out);
+	r = web_request->route->make(&web_request->ask, out);
 	if (fclose(out) != 0 && r == 0)
 		r = -EIO;
-	if (exchange->body->error < 0)
-		r = exchange->body->error;
+	if (web_request->body->error < 0)
+		r = web_request->body->error;
 	if (r < 0)
-		exchange_fail(exchange, r);
+		web_request_fail(web_request, r);
 	else
-		exchange->status = MHD_HTTP_OK;
+		web_request->status = MHD_HTTP_OK;
 }
 
-static void exchange_run(struct worker_job *job)
+static void web_request_run(struct worker_job *job)
 {
-	struct exchange *exchange = container_of(job, struct exchange, job);
+	struct web_request *web_request = container_of(job, struct web_request, job);
 
-	exchange->ask.arrived_ns = job->arrived_ns;
-	if (__atomic_load_n(&exchange->web->closing, __ATOMIC_RELAXED))
-		exchange_refuse(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, "the daemon is ending");
-	else if (door_has_left(exchange->visit))
-		exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, "nobody waits for the answer");
+	web_request->ask.arrived_ns = job->arrived_ns;
+	if (__atomic_load_n(&web_request->web->closing, __ATOMIC_RELAXED))
+		web_request_refuse(web_request, MHD_HTTP_SERVICE_UNAVAILABLE,
+				   "the daemon is ending");
+	else if (connection_limits_has_left(web_request->visit))
+		web_request_refuse(web_request, MHD_HTTP_BAD_REQUEST,
+				   "nobody waits for the answer");
 	else
-		exchange_make(exchange);
-	MHD_resume_connection(exchange->connection);
+		web_request_make(web_request);
+	MHD_resume_connection(web_request->connection);
 }
 
-static const char *exchange_type(const struct exchange *exchange)
+static const char *web_request_type(const struct web_request *web_request)
 {
-	const struct route *route = exchange->route;
+	const struct route *route = web_request->route;
 
-	if (exchange->problem)
+	if (web_request->problem)
 		return ROUTES_JSON;
-	if (exchange->asset)
-		return exchange->asset->type;
-	return exchange->ask.openmetrics && route->type_openmetrics ? route->type_openmetrics
-								    : route->type;
+	if (web_request->asset)
+		return web_request->asset->type;
+	return web_request->ask.openmetrics && route->type_openmetrics ? route->type_openmetrics
+								       : route->type;
 }
 
 /*
  * What a browser may do with a file: a page gets its own scripts, styles, images and documents, from here
  * only, and no way to turn text into markup.
  */
-static const char *exchange_policy(const struct exchange *exchange)
+static const char *web_request_policy(const struct web_request *web_request)
 {
-	if (!exchange->problem && exchange->asset && exchange->asset->is_page)
+	if (!web_request->problem && web_request->asset && web_request->asset->is_page)
 		return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
 		       "connect-src 'self'; base-uri 'none'; form-action 'none'; "
 		       "frame-ancestors 'none'; require-trusted-types-for 'script'; "
@@ -165,31 +169,32 @@ static const char *exchange_policy(const struct exchange *exchange)
 	return "default-src 'none'; frame-ancestors 'none'";
 }
 
-static const char *exchange_caching(const struct exchange *exchange)
+static const char *web_request_caching(const struct web_request *web_request)
 {
-	if (exchange->problem || !exchange->asset)
+	if (web_request->problem || !web_request->asset)
 		return "no-store";
-	return exchange->asset->is_named ? "max-age=31536000, immutable" : "no-cache";
+	return web_request->asset->is_named ? "max-age=31536000, immutable" : "no-cache";
 }
 
 /* Headers that every answer has; see docs/http.md for why. */
-static void exchange_add_headers(const struct exchange *exchange, struct MHD_Response *response)
+static void web_request_add_headers(const struct web_request *web_request,
+				    struct MHD_Response *response)
 {
-	const struct route *route = exchange->route;
+	const struct route *route = web_request->route;
 	/* Failing for want of memory: a header less is better than no answer. */
 	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
-				      exchange_type(exchange));
+				      web_request_type(web_request));
 	(void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
 	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL,
-				      exchange_caching(exchange));
+				      web_request_caching(web_request));
 	(void)MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
 	(void)MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
 	(void)MHD_add_response_header(response, "X-Frame-Options", "DENY");
 	(void)MHD_add_response_header(response, "Content-Security-Policy",
-				      exchange_policy(exchange));
-	if (!exchange->problem && route->type_openmetrics)
+				      web_request_policy(web_request));
+	if (!web_request->problem && route->type_openmetrics)
 		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_VARY, "Accept");
-	switch (exchange->status) {
+	switch (web_request->status) {
 	case MHD_HTTP_METHOD_NOT_ALLOWED:
 		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
 		break;
@@ -199,55 +204,58 @@ static void exchange_add_headers(const struct exchange *exchange, struct MHD_Res
 		break;
 	case MHD_HTTP_SERVICE_UNAVAILABLE:
 		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER,
-					      exchange->retry ? exchange->retry : EXCHANGE_RETRY);
+					      web_request->retry ? web_request->retry
+								 : WEB_REQUEST_RETRY);
 		break;
 	default:
 		break;
 	}
 }
 
-static int exchange_queue(struct exchange *exchange, struct MHD_Response *response,
-			  enum door_state state)
+static int web_request_queue(struct web_request *web_request, struct MHD_Response *response,
+			     enum connection_limits_state state)
 {
 	enum MHD_Result result;
 
-	exchange_add_headers(exchange, response);
-	__atomic_add_fetch(&exchange->web->answers[bits_min(exchange->status / 100, 5)], 1,
+	web_request_add_headers(web_request, response);
+	__atomic_add_fetch(&web_request->web->answers[bits_min(web_request->status / 100, 5)], 1,
 			   __ATOMIC_RELAXED);
-	door_set(exchange->visit, state);
-	result = MHD_queue_response(exchange->connection, exchange->status, response);
+	connection_limits_set(web_request->visit, state);
+	result = MHD_queue_response(web_request->connection, web_request->status, response);
 	MHD_destroy_response(response);
 	return result == MHD_YES ? 0 : -EIO;
 }
 
-static void exchange_release_body(void *body)
+static void web_request_release_body(void *body)
 {
 	body_unref(body);
 }
 
 /* Sends what was made. */
-static int exchange_answer(struct exchange *exchange)
+static int web_request_answer(struct web_request *web_request)
 {
-	struct body *body = exchange->body;
+	struct body *body = web_request->body;
 	struct MHD_Response *response;
 
 	if (!body)
 		return -EIO;
 	response = MHD_create_response_from_buffer_with_free_callback_cls(
-		body->length, body->text ? body->text : (char[]){""}, exchange_release_body, body);
+		body->length, body->text ? body->text : (char[]){""}, web_request_release_body,
+		body);
 	if (!response)
 		return -EIO;
-	exchange->body = NULL; /* the response's */
-	return exchange_queue(exchange, response, DOOR_READING);
+	web_request->body = NULL; /* the response's */
+	return web_request_queue(web_request, response, CONNECTION_LIMITS_READING);
 }
 
 /* Sends a file of the program, or that the client has it already. */
-static int exchange_show(struct exchange *exchange)
+static int web_request_show(struct web_request *web_request)
 {
-	const struct asset *asset = exchange->asset;
-	bool packed = media_takes_gzip(exchange_header(exchange, MHD_HTTP_HEADER_ACCEPT_ENCODING));
-	bool known =
-		assets_is_known(asset, exchange_header(exchange, MHD_HTTP_HEADER_IF_NONE_MATCH));
+	const struct asset *asset = web_request->asset;
+	bool packed = accept_header_takes_gzip(
+		web_request_header(web_request, MHD_HTTP_HEADER_ACCEPT_ENCODING));
+	bool known = assets_is_known(
+		asset, web_request_header(web_request, MHD_HTTP_HEADER_IF_NONE_MATCH));
 	/* The one way to answer with bytes that are const. */
 	struct MHD_IoVec file = {
 		.iov_base = packed ? asset->packed : asset->plain,
@@ -259,7 +267,7 @@ static int exchange_show(struct exchange *exchange)
 
 	if (!response)
 		return -EIO;
-	exchange->status = known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK;
+	web_request->status = known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK;
 	snprintf(tag, sizeof(tag), "W/%s", asset->etag);
 	/* As above: better without than not at all. But who cannot be told of packing gets nothing. */
 	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, tag);
@@ -270,35 +278,35 @@ static int exchange_show(struct exchange *exchange)
 		MHD_destroy_response(response);
 		return -EIO;
 	}
-	return exchange_queue(exchange, response, DOOR_READING);
+	return web_request_queue(web_request, response, CONNECTION_LIMITS_READING);
 }
 
-static int exchange_listen(struct exchange *exchange, bool is_head,
-			   const struct stream_rights *rights)
+static int web_request_listen(struct web_request *web_request, bool is_head,
+			      const struct stream_rights *rights)
 {
 	struct MHD_Response *response = NULL;
 	int r;
 
-	exchange->status = MHD_HTTP_OK;
+	web_request->status = MHD_HTTP_OK;
 	if (is_head) {
-		exchange->body = body_new(&exchange->web->purse);
-		return exchange_answer(exchange);
+		web_request->body = body_new(&web_request->web->purse);
+		return web_request_answer(web_request);
 	}
-	r = stream_subscribe(exchange->web->stream, exchange->connection, exchange->visit, rights,
-			     &response);
+	r = stream_subscribe(web_request->web->stream, web_request->connection, web_request->visit,
+			     rights, &response);
 	if (r < 0) {
-		exchange->retry = r == -EBUSY ? STREAM_RETRY : NULL;
-		exchange_refuse(exchange, MHD_HTTP_SERVICE_UNAVAILABLE,
-				r == -EBUSY ? "too many listen already" : "no memory");
-		return exchange_answer(exchange);
+		web_request->retry = r == -EBUSY ? STREAM_RETRY : NULL;
+		web_request_refuse(web_request, MHD_HTTP_SERVICE_UNAVAILABLE,
+				   r == -EBUSY ? "too many listen already" : "no memory");
+		return web_request_answer(web_request);
 	}
 	(void)MHD_add_response_header(response, "X-Accel-Buffering", "no"); /* see above */
-	worker_poke(exchange->web->totals);
-	return exchange_queue(exchange, response, DOOR_LISTENING);
+	worker_poke(web_request->web->totals);
+	return web_request_queue(web_request, response, CONNECTION_LIMITS_LISTENING);
 }
 
-static enum MHD_Result exchange_count_host(void *context, enum MHD_ValueKind kind, const char *key,
-					   const char *value)
+static enum MHD_Result web_request_count_host(void *context, enum MHD_ValueKind kind,
+					      const char *key, const char *value)
 {
 	unsigned int *count = context;
 
@@ -306,130 +314,131 @@ static enum MHD_Result exchange_count_host(void *context, enum MHD_ValueKind kin
 	return MHD_YES;
 }
 
-static bool exchange_has_body(const struct exchange *exchange)
+static bool web_request_has_body(const struct web_request *web_request)
 {
-	const char *length = exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
+	const char *length = web_request_header(web_request, MHD_HTTP_HEADER_CONTENT_LENGTH);
 
 	return (length && strcmp(length, "0") != 0) ||
-	       exchange_header(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING);
+	       web_request_header(web_request, MHD_HTTP_HEADER_TRANSFER_ENCODING);
 }
 
 /* Whether the request may be answered at all. */
-static bool exchange_check(struct exchange *exchange, const char *method)
+static bool web_request_check(struct web_request *web_request, const char *method)
 {
-	const char *host = exchange_header(exchange, MHD_HTTP_HEADER_HOST);
+	const char *host = web_request_header(web_request, MHD_HTTP_HEADER_HOST);
 	unsigned int hosts = 0;
 	int r;
 
-	MHD_get_connection_values(exchange->connection, MHD_HEADER_KIND, exchange_count_host,
+	MHD_get_connection_values(web_request->connection, MHD_HEADER_KIND, web_request_count_host,
 				  &hosts);
 	if (hosts != 1 || !host) {
-		exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST,
-				"a request needs exactly one Host header");
-	} else if (!guard_is_host(&exchange->web->guard, host)) {
-		exchange_refuse(exchange, MHD_HTTP_MISDIRECTED_REQUEST,
-				"this server does not go by that name; ask localhost");
+		web_request_refuse(web_request, MHD_HTTP_BAD_REQUEST,
+				   "a request needs exactly one Host header");
+	} else if (!auth_is_host(&web_request->web->auth, host)) {
+		web_request_refuse(web_request, MHD_HTTP_MISDIRECTED_REQUEST,
+				   "this server does not go by that name; ask localhost");
 	} else if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
 		   strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
-		exchange_refuse(exchange, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
-	} else if (exchange_has_body(exchange)) {
-		exchange_refuse(exchange, MHD_HTTP_CONTENT_TOO_LARGE, "a request has no body here");
+		web_request_refuse(web_request, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
+	} else if (web_request_has_body(web_request)) {
+		web_request_refuse(web_request, MHD_HTTP_CONTENT_TOO_LARGE,
+				   "a request has no body here");
 	} else {
-		r = target_parse(&exchange->target, exchange->uri);
+		r = url_parse(&web_request->url, web_request->uri);
 		if (r < 0)
-			exchange_fail(exchange, r);
+			web_request_fail(web_request, r);
 	}
-	return !exchange->problem;
+	return !web_request->problem;
 }
 
 /* Finds the route, and whether this client may take it with these parameters. */
-static bool exchange_choose(struct exchange *exchange, struct stream_rights *ret_rights)
+static bool web_request_choose(struct web_request *web_request, struct stream_rights *ret_rights)
 {
-	const char *authorization = exchange_header(exchange, MHD_HTTP_HEADER_AUTHORIZATION);
-	struct target *target = &exchange->target;
+	const char *authorization = web_request_header(web_request, MHD_HTTP_HEADER_AUTHORIZATION);
+	struct url *url = &web_request->url;
 
-	exchange->route = routes_find(target->path, &exchange->ask.device);
-	if (!exchange->route) {
-		exchange_refuse(exchange, MHD_HTTP_NOT_FOUND, "there is no such path");
+	web_request->route = routes_find(url->path, &web_request->ask.device);
+	if (!web_request->route) {
+		web_request_refuse(web_request, MHD_HTTP_NOT_FOUND, "there is no such path");
 		return false;
 	}
-	if (exchange->route->local) {
-		exchange_refuse(exchange, MHD_HTTP_FORBIDDEN,
-				"only the daemon's own socket serves this");
+	if (web_request->route->local) {
+		web_request_refuse(web_request, MHD_HTTP_FORBIDDEN,
+				   "only the daemon's own socket serves this");
 		return false;
 	}
-	if (exchange->route->guarded &&
-	    !guard_may_see(&exchange->web->guard, authorization, NULL)) {
-		exchange_refuse(exchange, MHD_HTTP_UNAUTHORIZED,
-				"details need the token: send \"Authorization: Bearer TOKEN\"");
+	if (web_request->route->guarded &&
+	    !auth_may_see(&web_request->web->auth, authorization, NULL)) {
+		web_request_refuse(web_request, MHD_HTTP_UNAUTHORIZED,
+				   "details need the token: send \"Authorization: Bearer TOKEN\"");
 		return false;
 	}
-	if (target_read(target, exchange->route->parameters) < 0) {
-		exchange_fail(exchange, -EINVAL);
+	if (url_read(url, web_request->route->parameters) < 0) {
+		web_request_fail(web_request, -EINVAL);
 		return false;
 	}
 	*ret_rights = (struct stream_rights){
-		.details = guard_may_see(&exchange->web->guard, authorization, target->token),
-		.known = guard_has_token(&exchange->web->guard, authorization, target->token),
+		.details = auth_may_see(&web_request->web->auth, authorization, url->token),
+		.known = auth_has_token(&web_request->web->auth, authorization, url->token),
 	};
 	/* Who shows a token that is wrong wants to know. */
-	if (!ret_rights->details && (target->token || (authorization && *authorization))) {
-		exchange_refuse(exchange, MHD_HTTP_UNAUTHORIZED, "the token is wrong");
+	if (!ret_rights->details && (url->token || (authorization && *authorization))) {
+		web_request_refuse(web_request, MHD_HTTP_UNAUTHORIZED, "the token is wrong");
 		return false;
 	}
 	return true;
 }
 
 /* Lets a lane make the answer while the connection waits. */
-static int exchange_put(struct exchange *exchange)
+static int web_request_put(struct web_request *web_request)
 {
-	struct worker *lane = exchange->route->lane == ROUTES_TOTALS ? exchange->web->totals
-								     : exchange->web->details;
+	struct worker *lane = web_request->route->lane == ROUTES_TOTALS ? web_request->web->totals
+									: web_request->web->details;
 
-	exchange->job.run = exchange_run;
-	exchange->made = true;
-	door_set(exchange->visit, DOOR_WAITING);
-	MHD_suspend_connection(exchange->connection);
-	if (worker_put(lane, &exchange->job))
+	web_request->job.run = web_request_run;
+	web_request->made = true;
+	connection_limits_set(web_request->visit, CONNECTION_LIMITS_WAITING);
+	MHD_suspend_connection(web_request->connection);
+	if (worker_put(lane, &web_request->job))
 		return 0;
-	exchange_refuse(exchange, MHD_HTTP_SERVICE_UNAVAILABLE,
-			"too many requests wait: try again");
-	MHD_resume_connection(exchange->connection);
+	web_request_refuse(web_request, MHD_HTTP_SERVICE_UNAVAILABLE,
+			   "too many requests wait: try again");
+	MHD_resume_connection(web_request->connection);
 	return 0;
 }
 
-int exchange_serve(struct exchange *exchange, const char *method)
+int web_request_serve(struct web_request *web_request, const char *method)
 {
 	struct stream_rights rights = {0};
 
-	if (exchange->made)
-		return exchange_answer(exchange);
-	if (!exchange->begun) {
+	if (web_request->made)
+		return web_request_answer(web_request);
+	if (!web_request->begun) {
 		/* An answer now would end the connection: right only for who did wrong. */
-		exchange->begun = true;
-		return exchange_check(exchange, method) ? 0 : exchange_answer(exchange);
+		web_request->begun = true;
+		return web_request_check(web_request, method) ? 0 : web_request_answer(web_request);
 	}
-	if (!exchange_choose(exchange, &rights))
-		return exchange_answer(exchange);
-	exchange->ask.web = exchange->web;
-	exchange->ask.provider = &exchange->web->provider;
-	exchange->ask.target = &exchange->target;
-	exchange->ask.openmetrics =
-		exchange->route->type_openmetrics &&
-		media_prefers_openmetrics(exchange_header(exchange, MHD_HTTP_HEADER_ACCEPT));
-	switch (exchange->route->lane) {
+	if (!web_request_choose(web_request, &rights))
+		return web_request_answer(web_request);
+	web_request->ask.web = web_request->web;
+	web_request->ask.provider = &web_request->web->provider;
+	web_request->ask.url = &web_request->url;
+	web_request->ask.openmetrics = web_request->route->type_openmetrics &&
+				       accept_header_prefers_openmetrics(web_request_header(
+					       web_request, MHD_HTTP_HEADER_ACCEPT));
+	switch (web_request->route->lane) {
 	case ROUTES_STREAM:
-		return exchange_listen(exchange, strcmp(method, MHD_HTTP_METHOD_HEAD) == 0,
-				       &rights);
+		return web_request_listen(web_request, strcmp(method, MHD_HTTP_METHOD_HEAD) == 0,
+					  &rights);
 	case ROUTES_ASSET:
-		exchange->asset = assets_find(exchange->target.path);
-		return exchange_show(exchange);
+		web_request->asset = assets_find(web_request->url.path);
+		return web_request_show(web_request);
 	case ROUTES_AT_ONCE:
-		exchange_make(exchange);
-		return exchange_answer(exchange);
+		web_request_make(web_request);
+		return web_request_answer(web_request);
 	case ROUTES_TOTALS:
 	case ROUTES_DETAILS:
 		break;
 	}
-	return exchange_put(exchange);
+	return web_request_put(web_request);
 }

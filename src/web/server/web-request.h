@@ -10,18 +10,19 @@
 #include <stdint.h>
 
 struct MHD_Connection;
-struct exchange;
+struct web_request;
 struct web;
 
 /* The first line of a request has come. NULL: no memory; then the connection is closed. */
-struct exchange *exchange_new(struct web *web, const char *uri, struct MHD_Connection *connection);
-void exchange_free(struct exchange *exchange);
+struct web_request *web_request_new(struct web *web, const char *uri,
+				    struct MHD_Connection *connection);
+void web_request_free(struct web_request *web_request);
 
 /*
  * Its header is complete; called again when a lane is done. @method as it came. 0, or -EIO if the
  * connection cannot be served.
  */
-int exchange_serve(struct exchange *exchange, const char *method);
+int web_request_serve(struct web_request *web_request, const char *method);
 
 /* Seconds in which it may be asked again, when there is too much to do. */
-#define EXCHANGE_RETRY "1"
+#define WEB_REQUEST_RETRY "1"

@@ -23,7 +23,8 @@
 
 #define WEB_IDLE_S 10u
 #define WEB_REQUEST_BYTES ((size_t)16 << 10) /* first line and headers, and what is being sent */
-#define WEB_JOBS_MAX DOOR_VISITS_MAX /* one for each connection: never the reason to refuse */
+#define WEB_JOBS_MAX \
+	CONNECTION_LIMITS_VISITS_MAX /* one for each connection: never the reason to refuse */
 #define WEB_PER_PEER 64u /* connections of one address, where addresses tell people apart */
 #define WEB_DETAILS_MAX 32u
 
@@ -41,25 +42,25 @@ bool web_is_incident_kind(const char *kind)
 
 static void *web_first_line(void *context, const char *uri, struct MHD_Connection *connection)
 {
-	return exchange_new(context, uri, connection);
+	return web_request_new(context, uri, connection);
 }
 
 /* NOLINTNEXTLINE(readability-function-size): the library's parameters */
 static enum MHD_Result web_serve(void *context, struct MHD_Connection *connection, const char *url,
 				 const char *method, const char *version, const char *upload,
-				 size_t *upload_size, void **exchange)
+				 size_t *upload_size, void **web_request)
 {
 	(void)upload; /* a body is not read: whoever sends one is refused and disconnected */
-	if (!*exchange)
+	if (!*web_request)
 		return MHD_NO;
-	return exchange_serve(*exchange, method) < 0 ? MHD_NO : MHD_YES;
+	return web_request_serve(*web_request, method) < 0 ? MHD_NO : MHD_YES;
 }
 
-static void web_completed(void *context, struct MHD_Connection *connection, void **exchange,
+static void web_completed(void *context, struct MHD_Connection *connection, void **web_request,
 			  enum MHD_RequestTerminationCode why)
 {
-	exchange_free(*exchange);
-	*exchange = NULL;
+	web_request_free(*web_request);
+	*web_request = NULL;
 }
 
 static void web_connection(void *context, struct MHD_Connection *connection, void **visit,
@@ -69,12 +70,12 @@ static void web_connection(void *context, struct MHD_Connection *connection, voi
 	const union MHD_ConnectionInfo *info;
 
 	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
-		door_leave(*visit);
+		connection_limits_leave(*visit);
 		*visit = NULL;
 		return;
 	}
 	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	*visit = info ? door_enter(web->door, info->connect_fd) : NULL;
+	*visit = info ? connection_limits_enter(web->connection_limits, info->connect_fd) : NULL;
 }
 
 /* What the thread of totals does beside its jobs. */
@@ -109,9 +110,10 @@ static int web_start_server(struct web *web, const struct address *address, int 
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	web->server = MHD_start_daemon(
 		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, web_serve,
-		web, MHD_OPTION_LISTEN_SOCKET, *fd, MHD_OPTION_CONNECTION_LIMIT, DOOR_VISITS_MAX,
-		MHD_OPTION_CONNECTION_TIMEOUT, WEB_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-		WEB_REQUEST_BYTES, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+		web, MHD_OPTION_LISTEN_SOCKET, *fd, MHD_OPTION_CONNECTION_LIMIT,
+		CONNECTION_LIMITS_VISITS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, WEB_IDLE_S,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, WEB_REQUEST_BYTES,
+		MHD_OPTION_PER_IP_CONNECTION_LIMIT,
 		address_is_loopback(address) ? 0u : WEB_PER_PEER, MHD_OPTION_URI_LOG_CALLBACK,
 		web_first_line, web, MHD_OPTION_NOTIFY_COMPLETED, web_completed, web,
 		MHD_OPTION_NOTIFY_CONNECTION, web_connection, web, MHD_OPTION_END);
@@ -135,16 +137,16 @@ static int web_start(struct web *web, const struct web_config *config, const cha
 	r = address_listen(&address, &fd, web->address);
 	if (r < 0)
 		return r;
-	guard_init(&web->guard, &address, web->address, config->details);
-	web->guard.names = config->hosts;
+	auth_init(&web->auth, &address, web->address, config->details);
+	web->auth.names = config->hosts;
 	if (config->token_file) {
-		r = guard_load_token(&web->guard, config->token_file, ret_problem);
+		r = auth_load_token(&web->auth, config->token_file, ret_problem);
 		if (r < 0)
 			return r;
 	}
 	r = stream_new(&web->stream, &web->purse, config->alive_ms);
 	if (r == 0)
-		r = door_new(&web->door, config->answer_ms);
+		r = connection_limits_new(&web->connection_limits, config->answer_ms);
 	if (r == 0)
 		r = worker_new(&web->details, &(struct worker_config){.name = "web details",
 								      .jobs_max = WEB_DETAILS_MAX});
@@ -198,7 +200,7 @@ struct web *web_free(struct web *web)
 		close(fd);
 	worker_free(web->totals);
 	worker_free(web->details);
-	door_free(web->door);
+	connection_limits_free(web->connection_limits);
 	stream_free(web->stream);
 	snapshot_free(web->shared);
 	free(web->told);
