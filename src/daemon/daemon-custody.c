@@ -45,9 +45,9 @@ static struct keeper_entry keep_entry(const struct tracked *tracked)
 	return entry;
 }
 
-static struct manager_book keep_book_of(const struct tracked *tracked, int fd)
+static struct systemd_book keep_book_of(const struct tracked *tracked, int fd)
 {
-	return (struct manager_book){
+	return (struct systemd_book){
 		.fd = fd,
 		.pid = tracked->pid,
 		.start_ticks = tracked->start_ticks,
@@ -58,19 +58,19 @@ static struct manager_book keep_book_of(const struct tracked *tracked, int fd)
 void daemon_keep_added(struct daemon *daemon, struct tracked *tracked)
 {
 	struct keeper_entry entry = keep_entry(tracked);
-	struct manager_book book = keep_book_of(tracked, tracked->book->file.fd);
+	struct systemd_book book = keep_book_of(tracked, tracked->book->file.fd);
 
-	if (daemon->roll)
-		roll_changed(daemon->roll);
+	if (daemon->tracked_file)
+		tracked_file_changed(daemon->tracked_file);
 	if (daemon->keeper)
 		keeper_add(daemon->keeper, &entry, tracked->book->file.fd);
-	else if (daemon->manager.books_max)
-		(void)manager_store(&daemon->manager, &book); /* what does not fit is not kept */
+	else if (daemon->systemd.books_max)
+		(void)systemd_store(&daemon->systemd, &book); /* what does not fit is not kept */
 }
 
 void daemon_keep_let_go(struct daemon *daemon, const struct keeper_entry *entry)
 {
-	struct manager_book book = {
+	struct systemd_book book = {
 		.fd = -1,
 		.pid = entry->pid,
 		.start_ticks = entry->start_ticks,
@@ -79,8 +79,8 @@ void daemon_keep_let_go(struct daemon *daemon, const struct keeper_entry *entry)
 
 	if (daemon->keeper)
 		keeper_remove(daemon->keeper, entry->device, entry->inode);
-	else if (daemon->manager.books_max)
-		(void)manager_unstore(&daemon->manager, &book); /* then it is judged once more */
+	else if (daemon->systemd.books_max)
+		(void)systemd_unstore(&daemon->systemd, &book); /* then it is judged once more */
 }
 
 /* The first ones of the judged that are on no roll any more. */
@@ -129,7 +129,7 @@ static void keep_flush_done(struct worker_job *job)
 
 	if (daemon->flush_result == 0) {
 		daemon->written = daemon->flushing;
-		roll_changed(daemon->roll);
+		tracked_file_changed(daemon->tracked_file);
 	}
 	daemon->flushing = 0;
 }
@@ -147,20 +147,20 @@ void daemon_keep_second(struct daemon *daemon)
 static void keep_refill(void *context, struct keeper *keeper)
 {
 	struct daemon *daemon = context;
-	struct roster *roster = registry_roster(daemon->registry);
+	struct book_list *book_list = registry_roster(daemon->registry);
 
 	daemon->keeper_is_lost = false;
-	for (size_t i = 0; i < roster->count; i++) {
-		struct keeper_entry entry = keep_entry(roster->list[i]);
+	for (size_t i = 0; i < book_list->count; i++) {
+		struct keeper_entry entry = keep_entry(book_list->list[i]);
 
-		keeper_add(keeper, &entry, roster->list[i]->book->file.fd);
+		keeper_add(keeper, &entry, book_list->list[i]->book->file.fd);
 	}
 	for (size_t i = 0; i < daemon->judged_count; i++) {
 		struct keeper_entry entry = keep_entry(daemon->judged[i]);
 
 		keeper_add(keeper, &entry, daemon->judged[i]->book->file.fd);
 	}
-	roster_unref(roster);
+	book_list_unref(book_list);
 }
 
 /* Until there is one again it may be tried many times: one line is enough. */
@@ -169,10 +169,11 @@ static void keep_lost(void *context, int error)
 	struct daemon *daemon = context;
 
 	if (!daemon->keeper_is_lost)
-		outlet_print(daemon->outlet,
-			     "ttmemd: the keeper of books is gone (%s); until there is another, "
-			     "processes that end while ttmemd is down will go unreported\n",
-			     strerror(-error));
+		log_writer_print(
+			daemon->log_writer,
+			"ttmemd: the keeper of books is gone (%s); until there is another, "
+			"processes that end while ttmemd is down will go unreported\n",
+			strerror(-error));
 	daemon->keeper_is_lost = true;
 }
 
@@ -185,7 +186,7 @@ static void keep_open_keeper(struct daemon *daemon, const char *path)
 	};
 	int r;
 
-	if (!daemon->config->keeper || daemon->manager.books_max) {
+	if (!daemon->config->keeper || daemon->systemd.books_max) {
 		(void)keeper_quit(path); /* mostly there is none */
 		return;
 	}
@@ -193,16 +194,16 @@ static void keep_open_keeper(struct daemon *daemon, const char *path)
 	if (r == 0)
 		r = keeper_take(daemon->keeper, daemon_restore_add, &daemon->restore);
 	if (r < 0)
-		outlet_print(daemon->outlet,
-			     "ttmemd: no keeper at %s: %s; processes that end while ttmemd is "
-			     "down will go unreported\n",
-			     path, strerror(-r));
+		log_writer_print(daemon->log_writer,
+				 "ttmemd: no keeper at %s: %s; processes that end while ttmemd is "
+				 "down will go unreported\n",
+				 path, strerror(-r));
 }
 
-static void keep_put(struct roll *roll, const struct tracked *tracked)
+static void keep_put(struct tracked_file *tracked_file, const struct tracked *tracked)
 {
 	struct keeper_entry from = keep_entry(tracked);
-	struct roll_entry entry = {
+	struct tracked_file_entry entry = {
 		.pid = from.pid,
 		.start_ticks = from.start_ticks,
 		.device = from.device,
@@ -211,20 +212,20 @@ static void keep_put(struct roll *roll, const struct tracked *tracked)
 
 	_Static_assert(sizeof(entry.comm) >= sizeof(from.comm), "names fit");
 	memcpy(entry.comm, from.comm, sizeof(from.comm));
-	roll_put(roll, &entry);
+	tracked_file_put(tracked_file, &entry);
 }
 
-static void keep_list(void *context, struct roll *roll)
+static void keep_list(void *context, struct tracked_file *tracked_file)
 {
 	struct daemon *daemon = context;
-	struct roster *roster = registry_roster(daemon->registry);
+	struct book_list *book_list = registry_roster(daemon->registry);
 
-	for (size_t i = 0; i < roster->count; i++)
-		keep_put(roll, roster->list[i]);
+	for (size_t i = 0; i < book_list->count; i++)
+		keep_put(tracked_file, book_list->list[i]);
 	for (size_t i = daemon->written; i < daemon->judged_count; i++)
-		keep_put(roll, daemon->judged[i]);
+		keep_put(tracked_file, daemon->judged[i]);
 	daemon->unlisted = daemon->written;
-	roster_unref(roster);
+	book_list_unref(book_list);
 }
 
 static void keep_roll_written(void *context)
@@ -236,58 +237,60 @@ static void keep_roll_failed(void *context, int error)
 {
 	struct daemon *daemon = context;
 
-	outlet_print(daemon->outlet, "ttmemd: cannot write %s/%s: %s\n", daemon->config->state,
-		     ROLL_FILE, strerror(-error));
+	log_writer_print(daemon->log_writer, "ttmemd: cannot write %s/%s: %s\n",
+			 daemon->config->state, TRACKED_FILE_FILE, strerror(-error));
 }
 
 int daemon_keep_open(struct daemon *daemon)
 {
-	const struct roll_hooks hooks = {
+	const struct tracked_file_hooks hooks = {
 		.context = daemon,
 		.list = keep_list,
 		.written = keep_roll_written,
 		.failed = keep_roll_failed,
 	};
 	char path[4096];
-	int r = roll_read(daemon->config->state, &daemon->rolled, &daemon->rolled_count);
+	int r = tracked_file_read(daemon->config->state, &daemon->rolled, &daemon->rolled_count);
 
 	if (r < 0 && r != -ENOENT)
-		outlet_print(daemon->outlet, "ttmemd: %s/%s: %s\n", daemon->config->state,
-			     ROLL_FILE, strerror(-r));
+		log_writer_print(daemon->log_writer, "ttmemd: %s/%s: %s\n", daemon->config->state,
+				 TRACKED_FILE_FILE, strerror(-r));
 	daemon_restore_add_handed(daemon);
 	(void)snprintf(path, sizeof(path), "%s.keeper", daemon->config->socket);
 	keep_open_keeper(daemon, path);
 	daemon_restore_all(daemon);
-	return roll_new(&daemon->roll, daemon->loop, daemon->clerk, daemon->config->state, &hooks);
+	return tracked_file_new(&daemon->tracked_file, daemon->loop, daemon->clerk,
+				daemon->config->state, &hooks);
 }
 
 /* Everybody who lives is known: who of the last daemon's is missing now? */
 void daemon_keep_settle(struct daemon *daemon)
 {
-	size_t missed = roll_missed(daemon->rolled, daemon->rolled_count,
-				    registry_proc(daemon->registry), NULL, NULL);
+	size_t missed = tracked_file_missed(daemon->rolled, daemon->rolled_count,
+					    registry_proc(daemon->registry), NULL, NULL);
 
 	free(cleanup_steal(daemon->rolled));
 	daemon->rolled_count = 0;
 	if (missed == 0)
 		return;
 	registry_count_unobserved(daemon->registry, missed);
-	outlet_print(daemon->outlet,
-		     "ttmemd: %zu processes ended while nobody held their books; what they left is "
-		     "not known\n",
-		     missed);
+	log_writer_print(
+		daemon->log_writer,
+		"ttmemd: %zu processes ended while nobody held their books; what they left is "
+		"not known\n",
+		missed);
 }
 
 /* Before the last roll is written: what it need not name. */
 void daemon_keep_finish(struct daemon *daemon)
 {
-	if (!daemon->roll || daemon->judged_count == daemon->written)
+	if (!daemon->tracked_file || daemon->judged_count == daemon->written)
 		return;
 	if (daemon->store && store_flush(daemon->store, KEEP_FLUSH_MS) < 0)
 		return;
 	daemon->written = daemon->judged_count;
 	daemon->flushing = 0;
-	roll_changed(daemon->roll);
+	tracked_file_changed(daemon->tracked_file);
 }
 
 void daemon_keep_close(struct daemon *daemon)

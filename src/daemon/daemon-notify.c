@@ -14,47 +14,48 @@
 #include "web/export/push.h"
 
 /* Its first line is the message; the rest is in the fields, or too long. */
-static void tell_journal(struct daemon *daemon, const struct news *news)
+static void tell_journal(struct daemon *daemon, const struct notice *notice)
 {
 	char message[JOURNAL_TEXT_MAX];
 	const struct journal_entry entry = {
-		.kind = news->kind,
+		.kind = notice->kind,
 		.message = message,
-		.pid = news->pid,
-		.comm = news->comm,
-		.device = news->device,
-		.type = types_name(news->type),
-		.bytes = news->bytes,
-		.buffers = news->buffers,
+		.pid = notice->pid,
+		.comm = notice->comm,
+		.device = notice->device,
+		.type = types_name(notice->type),
+		.bytes = notice->bytes,
+		.buffers = notice->buffers,
 	};
 
 	if (!daemon->journal)
 		return;
-	(void)snprintf(message, sizeof(message), "%.*s", (int)strcspn(news->text, "\n"),
-		       news->text);
+	(void)snprintf(message, sizeof(message), "%.*s", (int)strcspn(notice->text, "\n"),
+		       notice->text);
 	(void)journal_send(daemon->journal, &entry); /* what is dropped is counted */
 }
 
-void daemon_tell(struct daemon *daemon, const struct news *news)
+void daemon_tell(struct daemon *daemon, const struct notice *notice)
 {
 	const struct config *config = daemon->config;
 	const struct web_incident incident = {
-		.kind = news->kind,
-		.pid = news->pid,
-		.device = news->device,
-		.json = news->json,
-		.length = news->json_length,
+		.kind = notice->kind,
+		.pid = notice->pid,
+		.device = notice->device,
+		.json = notice->json,
+		.length = notice->json_length,
 	};
 
-	if (daemon->legacy && !news->is_old_client && !news->is_totals_only &&
-	    strcmp(news->kind, "leak") == 0)
-		legacy_server_dead(daemon->legacy, &news->dead);
+	if (daemon->legacy && !notice->is_old_client && !notice->is_totals_only &&
+	    strcmp(notice->kind, "leak") == 0)
+		legacy_server_dead(daemon->legacy, &notice->dead);
 	if (!config->quiet)
-		outlet_put(daemon->outlet, news->text, news->text_length);
-	tell_journal(daemon, news);
+		log_writer_put(daemon->log_writer, notice->text, notice->text_length);
+	tell_journal(daemon, notice);
 	/* What is left out because there is too much of it is counted. */
-	if (daemon->alarm)
-		(void)alarm_raise(daemon->alarm, news->kind, news->json, news->json_length);
+	if (daemon->incident_hook)
+		(void)incident_hook_raise(daemon->incident_hook, notice->kind, notice->json,
+					  notice->json_length);
 	if (daemon->web)
 		web_tell_incident(daemon->web, &incident);
 	if (daemon->push)

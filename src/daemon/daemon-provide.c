@@ -78,9 +78,9 @@ static int provide_reader(struct daemon *daemon, const struct web_asker *asker,
 }
 
 /* What an asker may see of the past: over TCP it is the token that decides. */
-static struct past_scope provide_scope(const struct web_asker *asker)
+static struct recorder_scope provide_scope(const struct web_asker *asker)
 {
-	return (struct past_scope){
+	return (struct recorder_scope){
 		.has_uid = asker && !asker->sees_all,
 		.uid = asker ? asker->uid : 0,
 	};
@@ -97,31 +97,31 @@ static void provide_refresh(struct daemon *daemon, const struct web_asker *asker
 	if (!asker || daemon->refreshed_ns > asker->came_ns)
 		return;
 	daemon->refreshed_ns = now;
-	past_look(daemon->past);
+	recorder_look(daemon->recorder);
 	if (daemon->store)
 		(void)store_flush(daemon->store, 1000); /* what is not there yet is not shown */
 }
 
 static int provide_leaks(void *context, const struct web_past_query *query, struct emit *json)
 {
-	const struct past_scope scope = provide_scope(query->asker);
+	const struct recorder_scope scope = provide_scope(query->asker);
 	struct store_reader *reader = NULL;
 	int r = provide_reader(context, query->asker, &reader);
 
 	if (r == 0 && !query->cursor)
 		provide_refresh(context, query->asker);
-	return r < 0 ? r : past_documents_leaks(reader, query, &scope, json);
+	return r < 0 ? r : recorder_documents_leaks(reader, query, &scope, json);
 }
 
 static int provide_incidents(void *context, const struct web_past_query *query, struct emit *json)
 {
-	const struct past_scope scope = provide_scope(query->asker);
+	const struct recorder_scope scope = provide_scope(query->asker);
 	struct store_reader *reader = NULL;
 	int r = provide_reader(context, query->asker, &reader);
 
 	if (r == 0 && !query->cursor)
 		provide_refresh(context, query->asker);
-	return r < 0 ? r : past_documents_incidents(reader, query, &scope, json);
+	return r < 0 ? r : recorder_documents_incidents(reader, query, &scope, json);
 }
 
 static int provide_series(void *context, const struct web_series_query *query, struct emit *json)
@@ -129,7 +129,7 @@ static int provide_series(void *context, const struct web_series_query *query, s
 	struct store_reader *reader = NULL;
 	int r = provide_reader(context, query->asker, &reader);
 
-	return r < 0 ? r : past_documents_series(reader, query, json);
+	return r < 0 ? r : recorder_documents_series(reader, query, json);
 }
 
 static bool provide_may_see(const struct web_asker *asker, uint32_t maker)
@@ -146,12 +146,12 @@ static int provide_trails(struct daemon *daemon, const struct web_asker *asker,
 			  const struct address_history_wish *wish, struct snapshot *snapshot,
 			  struct history *history)
 {
-	struct roster *roster = registry_roster(daemon->registry);
+	struct book_list *book_list = registry_roster(daemon->registry);
 	struct view *view = calloc(1, sizeof(*view));
 	int r = view ? 0 : -ENOMEM;
 
-	for (size_t i = 0; r == 0 && i < roster->count; i++) {
-		struct tracked *tracked = roster->list[i];
+	for (size_t i = 0; r == 0 && i < book_list->count; i++) {
+		struct tracked *tracked = book_list->list[i];
 
 		if (!provide_may_see(asker, tracked->maker))
 			continue;
@@ -162,7 +162,7 @@ static int provide_trails(struct daemon *daemon, const struct web_asker *asker,
 	if (view)
 		view_deinit(view);
 	free(view);
-	roster_unref(roster);
+	book_list_unref(book_list);
 	return r;
 }
 
@@ -182,9 +182,9 @@ static int provide_lives(struct daemon *daemon, const struct web_history_query *
 
 /* What the database has of the address; without one, or while it is in trouble: nothing, which is told. */
 static bool provide_past_of(struct daemon *daemon, const struct web_history_query *query,
-			    struct past_rows *ret_rows)
+			    struct recorder_rows *ret_rows)
 {
-	struct past_scope scope = provide_scope(query->asker);
+	struct recorder_scope scope = provide_scope(query->asker);
 	struct store_reader *reader = NULL;
 
 	scope.has_address = true;
@@ -192,8 +192,9 @@ static bool provide_past_of(struct daemon *daemon, const struct web_history_quer
 	scope.filter = &query->filter;
 	provide_refresh(daemon, query->asker);
 	return provide_reader(daemon, query->asker, &reader) == 0 &&
-	       past_documents_address(reader, &scope, query->filter.has_pid ? query->filter.pid : 0,
-				      ret_rows) == 0;
+	       recorder_documents_address(reader, &scope,
+					  query->filter.has_pid ? query->filter.pid : 0,
+					  ret_rows) == 0;
 }
 
 static int provide_history(void *context, const struct web_history_query *query, struct emit *json)
@@ -201,8 +202,8 @@ static int provide_history(void *context, const struct web_history_query *query,
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
 	struct daemon *daemon = context;
 	struct address_history_wish wish = {.address = query->address, .filter = query->filter};
-	CLEANUP(past_documents_rows_deinit) struct past_rows rows = {.leaks = NULL};
-	struct document_past past;
+	CLEANUP(recorder_documents_rows_deinit) struct recorder_rows rows = {.leaks = NULL};
+	struct document_past recorder;
 	struct history history = HISTORY_NULL;
 	struct snapshot *snapshot = NULL;
 	int r;
@@ -217,9 +218,9 @@ static int provide_history(void *context, const struct web_history_query *query,
 	if (r == 0) {
 		bool has_past = provide_past_of(context, query, &rows);
 
-		past = (struct document_past){.leaks = rows.leaks, .incidents = rows.incidents};
+		recorder = (struct document_past){.leaks = rows.leaks, .incidents = rows.incidents};
 		document_history_past(json, snapshot, &history, query->address,
-				      has_past ? &past : NULL);
+				      has_past ? &recorder : NULL);
 	}
 	history_deinit(&history);
 	snapshot_free(snapshot);
@@ -255,9 +256,9 @@ static void provide_health(void *context, struct web_health *ret_health)
 		daemon->legacy_counts.refused_device + daemon->legacy_counts.refused_type +
 		daemon->legacy_counts.refused_size + daemon->legacy_counts.refused_room;
 	pthread_mutex_unlock(&daemon->lock);
-	health.leaked = past_leaked(daemon->past);
-	past_incidents(daemon->past, health.incidents);
-	past_tally(daemon->past, &health.past);
+	health.leaked = recorder_leaked(daemon->recorder);
+	recorder_incidents(daemon->recorder, health.incidents);
+	recorder_tally(daemon->recorder, &health.recorder);
 	if (push) {
 		struct push_counts push_now;
 
@@ -270,7 +271,7 @@ static void provide_health(void *context, struct web_health *ret_health)
 		health.push_queued = push_now.queued;
 	}
 	health.http = *daemon->web_address ? daemon->web_address : NULL;
-	health.lines_dropped = outlet_dropped(daemon->outlet);
+	health.lines_dropped = log_writer_dropped(daemon->log_writer);
 	*ret_health = health;
 }
 

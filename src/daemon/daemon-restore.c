@@ -55,7 +55,7 @@ void daemon_restore_add(void *context, const struct keeper_entry *entry, int fd)
 void daemon_restore_add_handed(struct daemon *daemon)
 {
 	for (size_t i = 0; i < daemon->handed.count; i++) {
-		struct manager_book *book = &daemon->handed.books[i];
+		struct systemd_book *book = &daemon->handed.books[i];
 		struct keeper_entry entry = {
 			.pid = book->pid,
 			.start_ticks = book->start_ticks,
@@ -70,7 +70,7 @@ void daemon_restore_add_handed(struct daemon *daemon)
 static bool restore_strike(struct daemon *daemon, const struct keeper_entry *entry, bool any)
 {
 	for (size_t i = 0; i < daemon->rolled_count; i++) {
-		const struct roll_entry *rolled = &daemon->rolled[i];
+		const struct tracked_file_entry *rolled = &daemon->rolled[i];
 
 		if (rolled->pid != entry->pid || rolled->start_ticks != entry->start_ticks ||
 		    (rolled->inode != entry->inode && !any))

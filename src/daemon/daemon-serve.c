@@ -21,7 +21,7 @@ static int serve_offer(void *context, struct accept_peer *peer)
 	return registry_add_peer_consume(daemon->registry, peer);
 }
 
-static struct roster *serve_roster(void *context)
+static struct book_list *serve_roster(void *context)
 {
 	struct daemon *daemon = context;
 
@@ -48,7 +48,7 @@ int daemon_serve_native(struct daemon *daemon)
 			{
 				.context = daemon,
 				.offer_consume = serve_offer,
-				.roster = serve_roster,
+				.book_list = serve_roster,
 				.totals = serve_totals,
 			},
 	};
@@ -74,7 +74,7 @@ int daemon_serve_legacy(struct daemon *daemon)
 		.loop = daemon->loop,
 		.registry = daemon->registry,
 		.collector = daemon->collector,
-		.outlet = daemon->outlet,
+		.log_writer = daemon->log_writer,
 		.work = daemon->desk,
 		.path = config->legacy_socket,
 		.fd = cleanup_steal_fd(&daemon->handed.legacy),
@@ -127,11 +127,11 @@ static void serve_tell_push(void *context, const char *problem)
 
 	/* Without room for the line it is only not said; the figures are in /metrics. */
 	if (problem)
-		(void)outlet_print(daemon->outlet, "ttmemd: cannot push to %s: %s\n",
-				   daemon->config->otlp, problem);
+		(void)log_writer_print(daemon->log_writer, "ttmemd: cannot push to %s: %s\n",
+				       daemon->config->otlp, problem);
 	else
-		(void)outlet_print(daemon->outlet, "ttmemd: pushing to %s works again\n",
-				   daemon->config->otlp);
+		(void)log_writer_print(daemon->log_writer, "ttmemd: pushing to %s works again\n",
+				       daemon->config->otlp);
 }
 
 /* As every program that pushes has it, else as every program that speaks TLS. */

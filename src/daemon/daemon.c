@@ -72,7 +72,7 @@ static void daemon_failed(void *context, struct tracked *tracked)
 {
 	struct daemon *daemon = context;
 
-	past_hurry(daemon->past, tracked);
+	recorder_hurry(daemon->recorder, tracked);
 }
 
 static void daemon_ended(void *context, struct tracked *tracked)
@@ -80,12 +80,12 @@ static void daemon_ended(void *context, struct tracked *tracked)
 	struct daemon *daemon = context;
 
 	daemon_publish_counts(daemon); /* before it is known what it left */
-	past_judge(daemon->past, tracked);
+	recorder_judge(daemon->recorder, tracked);
 }
 
-static void daemon_told(void *context, const struct news *news)
+static void daemon_told(void *context, const struct notice *notice)
 {
-	daemon_tell(context, news);
+	daemon_tell(context, notice);
 }
 
 static void daemon_judged(void *context, struct tracked *tracked)
@@ -129,7 +129,7 @@ static void daemon_ready(struct daemon *daemon)
 		(void)close(ready);
 	}
 	/* Whoever is not told does not wait for it. */
-	(void)manager_notify_ready(&daemon->manager);
+	(void)systemd_notify_ready(&daemon->systemd);
 }
 
 /* Everybody who lives is known: from now on what we say is complete. */
@@ -143,14 +143,14 @@ static void daemon_signal(struct daemon *daemon, uint32_t number)
 {
 	switch (number) {
 	case SIGHUP:
-		outlet_reopen(daemon->outlet);
+		log_writer_reopen(daemon->log_writer);
 		break;
 	case SIGUSR1:
 		if (daemon->legacy)
 			legacy_server_report(daemon->legacy, LEGACY_REPORT_SUMMARY);
 		break;
 	default:
-		(void)manager_notify_stopping(&daemon->manager); /* merely polite */
+		(void)systemd_notify_stopping(&daemon->systemd); /* merely polite */
 		loop_stop(daemon->loop);
 		break;
 	}
@@ -195,8 +195,8 @@ static void daemon_check_store(struct daemon *daemon)
 	if (health.reasons == daemon->store_reasons)
 		return;
 	daemon->store_reasons = health.reasons;
-	outlet_print(daemon->outlet, "ttmemd: history in %s: %s\n", daemon->config->state,
-		     health.reason);
+	log_writer_print(daemon->log_writer, "ttmemd: history in %s: %s\n", daemon->config->state,
+			 health.reason);
 }
 
 static void daemon_second(struct loop_timer *timer)
@@ -208,10 +208,10 @@ static void daemon_second(struct loop_timer *timer)
 		daemon_ready(daemon);
 	daemon_check_store(daemon);
 	daemon_keep_second(daemon);
-	if (daemon->manager.watchdog_ns)
-		(void)manager_notify_watchdog(&daemon->manager); /* the next one comes soon */
-	if (daemon->manager.is_there)
-		(void)manager_notify_status(&daemon->manager, "%" PRIu64 " processes tracked",
+	if (daemon->systemd.watchdog_ns)
+		(void)systemd_notify_watchdog(&daemon->systemd); /* the next one comes soon */
+	if (daemon->systemd.is_there)
+		(void)systemd_notify_status(&daemon->systemd, "%" PRIu64 " processes tracked",
 					    daemon->registry_counts.processes);
 	/* Without memory for a timer the watchdog will notice. */
 	(void)loop_set(daemon->loop, timer, loop_now(daemon->loop) + NS_PER_S);
@@ -227,7 +227,7 @@ static void daemon_raise_limits(void)
 	(void)setrlimit(RLIMIT_NOFILE, &files); /* then fewer books fit, and that is counted */
 }
 
-static struct roster *daemon_roster(void *context)
+static struct book_list *daemon_roster(void *context)
 {
 	return registry_roster(context);
 }
@@ -237,7 +237,7 @@ static int daemon_open_collector(struct daemon *daemon)
 {
 	const struct collector_config config = {
 		.context = daemon->registry,
-		.roster = daemon_roster,
+		.book_list = daemon_roster,
 		.proc = registry_proc(daemon->registry),
 	};
 
@@ -262,13 +262,13 @@ static int daemon_open_inside(struct daemon *daemon)
 			{
 				.context = daemon,
 				.added = daemon_added,
-				.news = daemon_failed,
+				.notice = daemon_failed,
 				.ended = daemon_ended,
 			},
 		.first_pass = daemon_first_pass,
 		.adopt = daemon_adopt,
 	};
-	struct past_config past = {
+	struct recorder_config recorder = {
 		.loop = daemon->loop,
 		.work = daemon->clerk,
 		.context = daemon,
@@ -287,19 +287,19 @@ static int daemon_open_inside(struct daemon *daemon)
 		r = symbols_new(&daemon->symbols, &symbols);
 	if (r < 0)
 		return r;
-	past.registry = daemon->registry;
-	past.collector = daemon->collector;
-	past.store = daemon->store;
-	past.symbols = daemon->symbols;
+	recorder.registry = daemon->registry;
+	recorder.collector = daemon->collector;
+	recorder.store = daemon->store;
+	recorder.symbols = daemon->symbols;
 	learner.registry = daemon->registry;
 	learner.symbols = daemon->symbols;
-	r = past_new(&daemon->past, &past);
+	r = recorder_new(&daemon->recorder, &recorder);
 	if (r == 0)
 		r = symbols_learner_new(&daemon->learner, &learner);
 	if (r == 0 && journal_is_stream(STDOUT_FILENO))
 		(void)journal_new(&daemon->journal, NULL); /* then there is only the text */
 	if (r == 0 && config->on_incident)
-		r = alarm_new(&daemon->alarm, daemon->loop, config->on_incident);
+		r = incident_hook_new(&daemon->incident_hook, daemon->loop, config->on_incident);
 	return r;
 }
 
@@ -330,7 +330,7 @@ static int daemon_open_loop(struct daemon *daemon)
 		r = daemon_open_signals(daemon);
 	if (r < 0)
 		return daemon_fail("cannot start", NULL, r);
-	r = outlet_new(&daemon->outlet, config->log, STDOUT_FILENO, 0);
+	r = log_writer_new(&daemon->log_writer, config->log, STDOUT_FILENO, 0);
 	if (r < 0)
 		return daemon_fail("cannot open", config->log, r);
 	r = worker_new(&daemon->scout,
@@ -350,7 +350,7 @@ int daemon_open(struct daemon *daemon, const struct config *config)
 
 	*daemon = (struct daemon){
 		.config = config,
-		.handed = MANAGER_FDS_NULL,
+		.handed = SYSTEMD_FDS_NULL,
 		.socket_lock = SOCKET_LOCK_NULL,
 		.signals = LOOP_SOURCE_NULL,
 		.second = {.fire = daemon_second},
@@ -359,8 +359,8 @@ int daemon_open(struct daemon *daemon, const struct config *config)
 	};
 	(void)pthread_mutex_init(&daemon->lock, NULL); /* cannot fail on Linux */
 	daemon_raise_limits();
-	manager_init(&daemon->manager);
-	r = manager_listen_fds(&daemon->manager, &daemon->handed);
+	systemd_init(&daemon->systemd);
+	r = systemd_listen_fds(&daemon->systemd, &daemon->handed);
 	if (r < 0)
 		return daemon_fail("cannot take over sockets", NULL, r);
 	r = daemon_claim(daemon);
@@ -408,14 +408,14 @@ int daemon_run(struct daemon *daemon)
 	const struct config *config = daemon->config;
 
 	if (!config->quiet && !config->log_events) {
-		outlet_print(daemon->outlet, "ttmemd %s: serving on %s\n", DAEMON_VERSION,
-			     config->socket);
+		log_writer_print(daemon->log_writer, "ttmemd %s: serving on %s\n", DAEMON_VERSION,
+				 config->socket);
 		if (daemon->legacy)
-			outlet_print(daemon->outlet, "ttmemd: old clients on %s\n",
-				     config->legacy_socket);
+			log_writer_print(daemon->log_writer, "ttmemd: old clients on %s\n",
+					 config->legacy_socket);
 		if (daemon->web)
-			outlet_print(daemon->outlet, "ttmemd: http://%s/\n",
-				     web_address(daemon->web));
+			log_writer_print(daemon->log_writer, "ttmemd: http://%s/\n",
+					 web_address(daemon->web));
 	}
 	daemon_hurry();
 	return loop_run(daemon->loop);
@@ -430,7 +430,7 @@ void daemon_close(struct daemon *daemon)
 	if (daemon->legacy)
 		legacy_server_stop(daemon->legacy);
 	daemon_keep_finish(daemon);
-	roll_free(daemon->roll);
+	tracked_file_free(daemon->tracked_file);
 	worker_free(daemon->scout);
 	worker_free(daemon->desk);
 	if (daemon->desk_reader)
@@ -444,19 +444,19 @@ void daemon_close(struct daemon *daemon)
 		loop_cancel(daemon->loop, &daemon->second);
 	registry_free(daemon->registry);
 	legacy_server_free(daemon->legacy);
-	past_free(daemon->past);
+	recorder_free(daemon->recorder);
 	collector_free(daemon->collector);
 	symbols_free(daemon->symbols);
-	alarm_free(daemon->alarm);
+	incident_hook_free(daemon->incident_hook);
 	journal_free(daemon->journal);
 	store_close(daemon->store);
 	if (daemon->signals.fd >= 0) {
 		loop_remove(daemon->loop, &daemon->signals);
 		(void)close(daemon->signals.fd); /* nothing was written to it */
 	}
-	manager_fds_deinit(&daemon->handed);
+	systemd_fds_deinit(&daemon->handed);
 	socket_lock_close(&daemon->socket_lock);
 	loop_free(daemon->loop);
-	outlet_free(daemon->outlet);
+	log_writer_free(daemon->log_writer);
 	pthread_mutex_destroy(&daemon->lock);
 }

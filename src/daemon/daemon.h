@@ -24,15 +24,15 @@
 #include "daemon/registry/registry.h"
 #include "web/server/web.h"
 
-struct alarm;
+struct incident_hook;
 struct collector;
 struct journal;
 struct keeper;
 struct keeper_entry;
-struct news;
-struct outlet;
-struct roll;
-struct roll_entry;
+struct notice;
+struct log_writer;
+struct tracked_file;
+struct tracked_file_entry;
 struct store;
 struct store_reader;
 struct symbols;
@@ -49,29 +49,30 @@ struct daemon_restore {
 struct daemon {
 	const struct config *config;
 	struct loop *loop;
-	struct outlet *outlet;
+	struct log_writer *log_writer;
 	struct worker *scout; /* scans */
 	struct worker *clerk; /* samples, judges the dead */
 	struct worker *desk;  /* answers questions */
 	struct store *store;
 	uint64_t refreshed_ns;  /* the desk's: when it last began to look into all books */
 	uint64_t store_reasons; /* of its troubles, so many were told */
-	struct manager manager;
-	struct manager_fds handed;
+	struct systemd systemd;
+	struct systemd_fds handed;
 	struct access access;
 	struct socket_lock socket_lock; /* of the native socket */
 	struct symbols *symbols;
 	struct symbols_learner *learner;
 	struct registry *registry;
 	struct collector *collector;
-	struct past *past;
+	struct recorder *recorder;
 	struct native *native;
 	struct legacy_server *legacy;
 	struct keeper *keeper;
 	bool keeper_is_lost; /* and that was said */
-	struct roll *roll;
+	struct tracked_file *tracked_file;
 	struct daemon_restore restore;
-	struct roll_entry *rolled; /* of the last daemon's roll: whose books have not come back */
+	struct tracked_file_entry
+		*rolled; /* of the last daemon's roll: whose books have not come back */
 	size_t rolled_count;
 	struct tracked **judged; /* ended and judged, but perhaps not yet written */
 	size_t judged_count, judged_capacity;
@@ -80,7 +81,7 @@ struct daemon {
 	size_t written;  /* so many of them are in the database */
 	size_t unlisted; /* and so many of these are not on the roll that was made last */
 	int flush_result;
-	struct alarm *alarm;
+	struct incident_hook *incident_hook;
 	struct journal *journal; /* NULL = what we say does not end up in it */
 	struct push *push;       /* NULL = nothing is pushed */
 	struct web *web;
@@ -117,7 +118,7 @@ int daemon_serve_web(struct daemon *daemon);
 int daemon_serve_push(struct daemon *daemon);
 
 /* Tells an incident to everybody who wants to know. */
-void daemon_tell(struct daemon *daemon, const struct news *news);
+void daemon_tell(struct daemon *daemon, const struct notice *notice);
 
 /* The old report of what remains, as far as @asker may see it. From any thread. */
 int daemon_dump(void *context, const struct web_asker *asker, FILE *out);

@@ -148,7 +148,7 @@ static int connection_message(struct legacy_connection *connection,
 
 	server->counts.messages++;
 	if (unlikely(server->config.trace_wire))
-		legacy_log_wire(server->config.outlet, connection->pid, message);
+		legacy_log_wire(server->config.log_writer, connection->pid, message);
 	if (likely(legacy_event_is(message)))
 		return connection_event(connection, message);
 	if (server->is_stopped)

@@ -58,7 +58,7 @@ static void follow_flush(struct legacy_follow *self)
 {
 	if (self->length > 0)
 		/* What is dropped the outlet tells itself. */
-		(void)outlet_put(self->config.outlet, self->text, self->length);
+		(void)log_writer_put(self->config.log_writer, self->text, self->length);
 	self->length = 0;
 }
 
@@ -151,10 +151,10 @@ static bool follow_knows(const struct legacy_follow *self, const struct tracked 
 }
 
 /* Those that keep their books themselves. Without memory the next round tries again. */
-static void follow_find(struct legacy_follow *self, const struct roster *roster)
+static void follow_find(struct legacy_follow *self, const struct book_list *book_list)
 {
-	for (size_t i = 0; i < roster->count; i++) {
-		struct tracked *tracked = roster->list[i];
+	for (size_t i = 0; i < book_list->count; i++) {
+		struct tracked *tracked = book_list->list[i];
 		struct follow_entry *entries;
 		struct follow *follow;
 		int r;
@@ -181,10 +181,10 @@ static void follow_find(struct legacy_follow *self, const struct roster *roster)
 static void follow_run(struct worker_job *job)
 {
 	struct legacy_follow *self = container_of(job, struct legacy_follow, job);
-	struct roster *roster = registry_roster(self->config.registry);
+	struct book_list *book_list = registry_roster(self->config.registry);
 
-	follow_find(self, roster);
-	roster_unref(roster);
+	follow_find(self, book_list);
+	book_list_unref(book_list);
 	self->is_first = false;
 	for (size_t i = 0; i < self->count; i++) {
 		struct follow_entry *entry = &self->entries[i];

@@ -11,7 +11,7 @@
 
 struct legacy_follow;
 struct loop;
-struct outlet;
+struct log_writer;
 struct registry;
 struct worker;
 
@@ -19,7 +19,7 @@ struct legacy_follow_config {
 	struct loop *loop;
 	struct worker *work;
 	struct registry *registry;
-	struct outlet *outlet;
+	struct log_writer *log_writer;
 	bool decimal_ids;
 };
 

@@ -363,16 +363,16 @@ UNIT(a_child_with_an_inherited_connection)
 /* A book's descriptor, as whoever holds them while the daemon is away has it. */
 static int ltest_hold(struct legacy_testing_world *world, uint64_t *ret_start)
 {
-	struct roster *roster = registry_roster(world->registry);
+	struct book_list *book_list = registry_roster(world->registry);
 	char path[64];
 	int fd;
 
-	assert(roster->count == 1);
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", roster->list[0]->book->file.fd);
+	assert(book_list->count == 1);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", book_list->list[0]->book->file.fd);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert(fd >= 0);
-	*ret_start = roster->list[0]->start_ticks;
-	roster_unref(roster);
+	*ret_start = book_list->list[0]->start_ticks;
+	book_list_unref(book_list);
 	return fd;
 }
 

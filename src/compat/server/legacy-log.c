@@ -20,19 +20,19 @@
 #define LOG_ROOM 16384u
 
 struct legacy_log {
-	struct outlet *outlet;
+	struct log_writer *log_writer;
 	bool decimal_ids;
 	uint64_t total[BOOK_DEVICES][2]; /* circular buffers, kernels: of all old clients */
 	size_t length;
 	char text[LOG_ROOM];
 };
 
-struct legacy_log *legacy_log_new(struct outlet *outlet, bool decimal_ids)
+struct legacy_log *legacy_log_new(struct log_writer *log_writer, bool decimal_ids)
 {
 	struct legacy_log *log = calloc(1, sizeof(*log));
 
 	if (log) {
-		log->outlet = outlet;
+		log->log_writer = log_writer;
 		log->decimal_ids = decimal_ids;
 	}
 	return log;
@@ -50,7 +50,8 @@ void legacy_log_flush(struct legacy_log *log)
 {
 	if (!log || log->length == 0)
 		return;
-	(void)outlet_put(log->outlet, log->text, log->length); /* what is dropped it tells itself */
+	(void)log_writer_put(log->log_writer, log->text,
+			     log->length); /* what is dropped it tells itself */
 	log->length = 0;
 }
 
@@ -189,13 +190,15 @@ void legacy_log_events(struct legacy_log *log, const struct writer *writer, uint
 	}
 }
 
-void legacy_log_wire(struct outlet *outlet, uint32_t pid, const struct legacy_message *message)
+void legacy_log_wire(struct log_writer *log_writer, uint32_t pid,
+		     const struct legacy_message *message)
 {
 	/* A trace with gaps is still one: what is dropped the outlet tells. */
-	(void)outlet_print(outlet,
-			   "wire: pid %" PRIu32 " %s %s device=%" PRId32 " type=%u size=%" PRIu64
-			   " id=0x%" PRIx64 " sender=%" PRId32 " time=%" PRIu64 "\n",
-			   pid, legacy_dialect_name(message->dialect),
-			   legacy_type_name(message->type), message->device, message->buffer_type,
-			   message->size, message->id, message->pid, message->timestamp);
+	(void)log_writer_print(
+		log_writer,
+		"wire: pid %" PRIu32 " %s %s device=%" PRId32 " type=%u size=%" PRIu64
+		" id=0x%" PRIx64 " sender=%" PRId32 " time=%" PRIu64 "\n",
+		pid, legacy_dialect_name(message->dialect), legacy_type_name(message->type),
+		message->device, message->buffer_type, message->size, message->id, message->pid,
+		message->timestamp);
 }

@@ -12,14 +12,14 @@
 
 struct legacy_log;
 struct legacy_message;
-struct outlet;
+struct log_writer;
 struct legacy_lines_dead;
 struct writer;
 
 /* The types that the old server did not keep with the buffers. */
 
 /* NULL: no memory. */
-struct legacy_log *legacy_log_new(struct outlet *outlet, bool decimal_ids);
+struct legacy_log *legacy_log_new(struct log_writer *log_writer, bool decimal_ids);
 struct legacy_log *legacy_log_free(struct legacy_log *log);
 
 void legacy_log_banner(struct legacy_log *log, const char *path);
@@ -45,4 +45,5 @@ void legacy_log_add(struct legacy_log *log, uint32_t device, uint32_t type, uint
 void legacy_log_flush(struct legacy_log *log);
 
 /* One line for a message as it came in, for "--trace-wire". */
-void legacy_log_wire(struct outlet *outlet, uint32_t pid, const struct legacy_message *message);
+void legacy_log_wire(struct log_writer *log_writer, uint32_t pid,
+		     const struct legacy_message *message);

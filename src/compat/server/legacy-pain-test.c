@@ -311,7 +311,7 @@ UNIT(pain_14_the_socket_is_not_taken_from_anybody)
 	assert(stat(world.path, &st) == 0 && (st.st_mode & 0777) == 0666);
 	config.loop = world.loop;
 	config.registry = world.registry;
-	config.outlet = world.outlet;
+	config.log_writer = world.log_writer;
 	config.work = world.work;
 	config.path = world.path;
 	assert(legacy_server_new(&second, &config, &holder) == -EADDRINUSE);

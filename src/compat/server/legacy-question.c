@@ -190,7 +190,7 @@ static void batch_run(struct worker_job *job)
 }
 
 /* In whole lines, so that a reader slower than we are loses some of them and not all. */
-static void question_print(struct outlet *outlet, const struct legacy_question *question)
+static void question_print(struct log_writer *log_writer, const struct legacy_question *question)
 {
 	const char *at = question->result;
 	size_t left = question->length;
@@ -201,7 +201,7 @@ static void question_print(struct outlet *outlet, const struct legacy_question *
 
 		if (end)
 			piece = (size_t)(end - at) + 1;
-		(void)outlet_put(outlet, at, piece); /* what is dropped it tells itself */
+		(void)log_writer_put(log_writer, at, piece); /* what is dropped it tells itself */
 		at += piece;
 		left -= piece;
 	}
@@ -214,7 +214,7 @@ static void question_done(struct legacy_server *server, struct legacy_question *
 	uint8_t *bytes = NULL;
 
 	if (question->outcome == 0 && question->kind >= QUESTION_REMAINING)
-		question_print(server->config.outlet, question);
+		question_print(server->config.log_writer, question);
 	else if (question->outcome == 0)
 		bytes = (uint8_t *)cleanup_steal(question->result);
 	if (connection)

@@ -39,21 +39,21 @@ static void testing_added(void *context, struct tracked *tracked)
 	(void)tracked;
 }
 
-static struct snapshot *testing_read(const struct roster *roster)
+static struct snapshot *testing_read(const struct book_list *book_list)
 {
 	const struct snapshot_request request = {.buffers = true, .incidents = true};
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
 	struct view view = VIEW_NULL;
 
 	assert(snapshot);
-	for (size_t i = 0; i < roster->count; i++)
-		assert(tracked_collect(roster->list[i], &request, &view, snapshot) == 0);
+	for (size_t i = 0; i < book_list->count; i++)
+		assert(tracked_collect(book_list->list[i], &request, &view, snapshot) == 0);
 	view_deinit(&view);
 	assert(snapshot_finish(snapshot) == 0);
 	return snapshot;
 }
 
-static struct roster *testing_roster(void *context)
+static struct book_list *testing_roster(void *context)
 {
 	return registry_roster(context);
 }
@@ -63,21 +63,21 @@ static void testing_ended(void *context, struct tracked *tracked)
 {
 	struct legacy_testing_world *world = context;
 	struct legacy_testing_ended *ended = &world->ended[world->ended_count++];
-	struct roster *roster = calloc(1, sizeof(*roster) + sizeof(struct tracked *));
+	struct book_list *book_list = calloc(1, sizeof(*book_list) + sizeof(struct tracked *));
 	struct snapshot *snapshot;
 
-	assert(roster && world->ended_count <= LEGACY_TESTING_ENDED);
-	roster->refs = 1;
-	roster->count = 1;
-	roster->list[0] = tracked_ref(tracked);
-	snapshot = testing_read(roster);
+	assert(book_list && world->ended_count <= LEGACY_TESTING_ENDED);
+	book_list->refs = 1;
+	book_list->count = 1;
+	book_list->list[0] = tracked_ref(tracked);
+	snapshot = testing_read(book_list);
 	*ended = (struct legacy_testing_ended){.pid = tracked->pid};
 	for (size_t i = 0; i < snapshot->buffer_count; i++) {
 		ended->buffers++;
 		ended->bytes += snapshot->buffers[i].size;
 	}
 	snapshot_free(snapshot);
-	roster_unref(roster);
+	book_list_unref(book_list);
 }
 
 static int testing_adopt(void *context, struct scan_book *book, int pid_fd)
@@ -93,11 +93,11 @@ void legacy_testing_open(struct legacy_testing_world *world, const struct legacy
 	struct registry_config registry = {
 		.hooks = {.context = world,
 			  .added = testing_added,
-			  .news = testing_added,
+			  .notice = testing_added,
 			  .ended = testing_ended},
 		.adopt = testing_adopt,
 	};
-	struct collector_config collector = {.roster = testing_roster};
+	struct collector_config collector = {.book_list = testing_roster};
 
 	*world = (struct legacy_testing_world){0};
 	(void)snprintf(world->path, sizeof(world->path), "%.90s/old", unit_dir());
@@ -105,7 +105,7 @@ void legacy_testing_open(struct legacy_testing_world *world, const struct legacy
 	assert(loop_new(&world->loop) == 0);
 	assert(worker_new(&world->work,
 			  &(struct worker_config){.name = "desk", .loop = world->loop}) == 0);
-	assert(outlet_new(&world->outlet, world->output, -1, 0) == 0);
+	assert(log_writer_new(&world->log_writer, world->output, -1, 0) == 0);
 	registry.loop = world->loop;
 	registry.work = world->work;
 	assert(registry_new(&world->registry, &registry) == 0);
@@ -115,7 +115,7 @@ void legacy_testing_open(struct legacy_testing_world *world, const struct legacy
 	collector.proc = registry_proc(world->registry);
 	assert(collector_new(&world->collector, &collector) == 0);
 	own.collector = world->collector;
-	own.outlet = world->outlet;
+	own.log_writer = world->log_writer;
 	own.work = world->work;
 	own.path = world->path;
 	assert(legacy_server_new(&world->server, &own, NULL) == 0);
@@ -128,7 +128,7 @@ void legacy_testing_close(struct legacy_testing_world *world)
 	collector_free(world->collector);
 	registry_free(world->registry);
 	legacy_server_free(world->server);
-	outlet_free(world->outlet);
+	log_writer_free(world->log_writer);
 	loop_free(world->loop);
 }
 
@@ -174,10 +174,10 @@ void legacy_testing_until_ended(struct legacy_testing_world *world, size_t count
 
 struct snapshot *legacy_testing_snapshot(struct legacy_testing_world *world)
 {
-	struct roster *roster = registry_roster(world->registry);
-	struct snapshot *snapshot = testing_read(roster);
+	struct book_list *book_list = registry_roster(world->registry);
+	struct snapshot *snapshot = testing_read(book_list);
 
-	roster_unref(roster);
+	book_list_unref(book_list);
 	return snapshot;
 }
 

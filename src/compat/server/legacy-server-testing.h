@@ -17,7 +17,7 @@
 
 struct collector;
 struct loop;
-struct outlet;
+struct log_writer;
 struct registry;
 struct snapshot;
 struct worker;
@@ -33,7 +33,7 @@ struct legacy_testing_ended {
 
 struct legacy_testing_world {
 	struct loop *loop;
-	struct outlet *outlet;
+	struct log_writer *log_writer;
 	struct worker *work;
 	struct registry *registry;
 	struct collector *collector;

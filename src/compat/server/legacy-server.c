@@ -122,14 +122,14 @@ static int server_start_log(struct legacy_server *server)
 		.loop = config->loop,
 		.work = config->work,
 		.registry = config->registry,
-		.outlet = config->outlet,
+		.log_writer = config->log_writer,
 		.decimal_ids = config->decimal_ids,
 	};
 	int r;
 
 	if (!config->log_events || config->quiet)
 		return 0;
-	server->log = legacy_log_new(config->outlet, config->decimal_ids);
+	server->log = legacy_log_new(config->log_writer, config->decimal_ids);
 	if (!server->log)
 		return -ENOMEM;
 	legacy_log_banner(server->log, config->path ? config->path : "a socket of systemd");

@@ -19,7 +19,7 @@
 
 struct legacy_server;
 struct loop;
-struct outlet;
+struct log_writer;
 struct registry;
 struct scan_book;
 struct legacy_lines_dead;
@@ -36,7 +36,7 @@ struct legacy_config {
 	struct loop *loop;
 	struct registry *registry;
 	struct collector *collector; /* answers questions from it */
-	struct outlet *outlet;
+	struct log_writer *log_writer;
 	struct worker *work;     /* for questions */
 	struct symbols *symbols; /* NULL: native frames in reports stay addresses */
 	const char *path;        /* where to listen, or where the fd listens; NULL = not known */

@@ -74,93 +74,93 @@ static void expect_silence(int fd)
 
 UNIT(without_systemd_nothing_is_sent)
 {
-	struct manager manager;
-	struct manager_fds fds = MANAGER_FDS_NULL;
-	struct manager_book book = {.fd = 0, .pid = 1};
+	struct systemd systemd;
+	struct systemd_fds fds = SYSTEMD_FDS_NULL;
+	struct systemd_book book = {.fd = 0, .pid = 1};
 
 	unsetenv("NOTIFY_SOCKET");
 	setenv("FDSTORE", "10", 1);
-	manager_init(&manager);
-	assert(!manager.is_there && manager.books_max == 0 && manager.watchdog_ns == 0);
-	assert(manager_notify_ready(&manager) == 0 && manager_notify_stopping(&manager) == 0);
-	assert(manager_notify_watchdog(&manager) == 0);
-	assert(manager_notify_status(&manager, "%d", 1) == 0);
-	assert(manager_store(&manager, &book) == -EOPNOTSUPP);
-	assert(manager_unstore(&manager, &book) == 0);
-	assert(manager_listen_fds(&manager, &fds) == 0);
+	systemd_init(&systemd);
+	assert(!systemd.is_there && systemd.books_max == 0 && systemd.watchdog_ns == 0);
+	assert(systemd_notify_ready(&systemd) == 0 && systemd_notify_stopping(&systemd) == 0);
+	assert(systemd_notify_watchdog(&systemd) == 0);
+	assert(systemd_notify_status(&systemd, "%d", 1) == 0);
+	assert(systemd_store(&systemd, &book) == -EOPNOTSUPP);
+	assert(systemd_unstore(&systemd, &book) == 0);
+	assert(systemd_listen_fds(&systemd, &fds) == 0);
 	assert(fds.native == -1 && fds.legacy == -1 && fds.count == 0 && fds.refused == 0);
-	manager_fds_deinit(&fds);
+	systemd_fds_deinit(&fds);
 }
 
 UNIT(states_are_sent_to_systemd)
 {
 	int fd = pretend();
-	struct manager manager;
+	struct systemd systemd;
 	char pid[16];
 
-	manager_init(&manager);
-	assert(manager.is_there && manager.books_max == 0);
-	assert(manager_notify_ready(&manager) == 0 && expect(fd, "READY=1") == -1);
-	assert(manager_notify_watchdog(&manager) == 0); /* nobody asked for it */
+	systemd_init(&systemd);
+	assert(systemd.is_there && systemd.books_max == 0);
+	assert(systemd_notify_ready(&systemd) == 0 && expect(fd, "READY=1") == -1);
+	assert(systemd_notify_watchdog(&systemd) == 0); /* nobody asked for it */
 	expect_silence(fd);
-	assert(manager_notify_status(&manager, "%d books\nREADY=1", 7) == 0);
+	assert(systemd_notify_status(&systemd, "%d books\nREADY=1", 7) == 0);
 	expect(fd, "STATUS=7 books\\x0aREADY=1");
-	assert(manager_notify_stopping(&manager) == 0 && expect(fd, "STOPPING=1") == -1);
+	assert(systemd_notify_stopping(&systemd) == 0 && expect(fd, "STOPPING=1") == -1);
 
 	snprintf(pid, sizeof(pid), "%d", getpid());
 	setenv("WATCHDOG_PID", pid, 1);
 	setenv("WATCHDOG_USEC", "3000000", 1);
-	manager_init(&manager);
-	assert(manager.watchdog_ns == UINT64_C(3000000000));
-	assert(manager_notify_watchdog(&manager) == 0 && expect(fd, "WATCHDOG=1") == -1);
+	systemd_init(&systemd);
+	assert(systemd.watchdog_ns == UINT64_C(3000000000));
+	assert(systemd_notify_watchdog(&systemd) == 0 && expect(fd, "WATCHDOG=1") == -1);
 	setenv("WATCHDOG_PID", "1", 1); /* meant for another */
-	manager_init(&manager);
-	assert(manager.watchdog_ns == 0);
+	systemd_init(&systemd);
+	assert(systemd.watchdog_ns == 0);
 	close(fd);
 }
 
 UNIT(a_missing_notify_socket_is_no_failure)
 {
 	int fd = pretend();
-	struct manager manager;
+	struct systemd systemd;
 
 	close(fd);
 	setenv("FDSTORE", "10", 1);
-	manager_init(&manager);
-	assert(manager_notify_ready(&manager) == -ECONNREFUSED);
-	assert(manager_store(&manager, &(struct manager_book){.fd = 0}) == -ECONNREFUSED);
-	assert(manager.books == 0 && manager.names == 0);
+	systemd_init(&systemd);
+	assert(systemd_notify_ready(&systemd) == -ECONNREFUSED);
+	assert(systemd_store(&systemd, &(struct systemd_book){.fd = 0}) == -ECONNREFUSED);
+	assert(systemd.books == 0 && systemd.names == 0);
 }
 
 UNIT(books_are_stored)
 {
 	int fd = pretend(), copy;
-	struct manager manager;
-	struct manager_book book = {.pid = 0x1234, .start_ticks = 0xabcdef012, .inode = UINT64_MAX};
+	struct systemd systemd;
+	struct systemd_book book = {.pid = 0x1234, .start_ticks = 0xabcdef012, .inode = UINT64_MAX};
 	struct stat a, b;
 
 	setenv("FDSTORE", "2", 1);
-	manager_init(&manager);
-	assert(manager.books_max == 2);
+	systemd_init(&systemd);
+	assert(systemd.books_max == 2);
 	book.fd = memfd_create("book", MFD_CLOEXEC);
-	assert(manager_store(&manager, &book) == 0);
+	assert(systemd_store(&systemd, &book) == 0);
 	copy = expect(fd, "FDSTORE=1\nFDNAME=b1234.abcdef012.ffffffffffffffff\nFDPOLL=0");
 	assert(fstat(copy, &a) == 0 && fstat(book.fd, &b) == 0 && a.st_ino == b.st_ino);
 	close(copy);
 
 	book.inode = 1;
-	assert(manager_store(&manager, &book) == 0);
+	assert(systemd_store(&systemd, &book) == 0);
 	close(expect(fd, "FDSTORE=1\nFDNAME=b1234.abcdef012.1\nFDPOLL=0"));
 	book.inode = 2;
-	assert(manager_store(&manager, &book) == -ENOSPC);
+	assert(systemd_store(&systemd, &book) == -ENOSPC);
 	expect_silence(fd);
 
 	/* One goes, another comes. */
 	book.inode = 1;
-	assert(manager_unstore(&manager, &book) == 0);
+	assert(systemd_unstore(&systemd, &book) == 0);
 	expect(fd, "FDSTOREREMOVE=1\nFDNAME=b1234.abcdef012.1");
 	book.inode = 2;
-	assert(manager_store(&manager, &book) == 0);
+	assert(systemd_store(&systemd, &book) == 0);
 	close(expect(fd, "FDSTORE=1\nFDNAME=b1234.abcdef012.2\nFDPOLL=0"));
 	close(book.fd);
 	close(fd);
@@ -170,35 +170,35 @@ UNIT(books_are_stored)
 UNIT(names_are_bounded)
 {
 	int fd = pretend();
-	struct manager manager;
-	struct manager_book book = {.pid = UINT32_MAX, .start_ticks = UINT64_MAX};
+	struct systemd systemd;
+	struct systemd_book book = {.pid = UINT32_MAX, .start_ticks = UINT64_MAX};
 	uint32_t stored = 0;
 	int r;
 
 	setenv("FDSTORE", "1000000", 1);
-	manager_init(&manager);
-	assert(manager.books_max == MANAGER_BOOKS_MAX);
+	systemd_init(&systemd);
+	assert(systemd.books_max == SYSTEMD_BOOKS_MAX);
 	book.fd = memfd_create("book", MFD_CLOEXEC);
 	for (;;) {
 		book.inode = UINT64_MAX - stored;
-		r = manager_store(&manager, &book);
+		r = systemd_store(&systemd, &book);
 		if (r != 0)
 			break;
 		assert(recv(fd, (char[1]){0}, 1, 0) == 1);
 		stored++;
 	}
-	assert(r == -ENOSPC && manager.names <= 131072 - 64);
-	assert(stored > 2900 && stored < MANAGER_BOOKS_MAX);
+	assert(r == -ENOSPC && systemd.names <= 131072 - 64);
+	assert(stored > 2900 && stored < SYSTEMD_BOOKS_MAX);
 
 	/* As they are on a machine that has run for years, all of them fit. */
-	manager_init(&manager);
-	book = (struct manager_book){
+	systemd_init(&systemd);
+	book = (struct systemd_book){
 		.fd = book.fd, .pid = 0x3fffff, .start_ticks = 0xfffffffff, .inode = 0xfffffff};
-	for (stored = 0; stored < MANAGER_BOOKS_MAX; stored++) {
-		assert(manager_store(&manager, &book) == 0);
+	for (stored = 0; stored < SYSTEMD_BOOKS_MAX; stored++) {
+		assert(systemd_store(&systemd, &book) == 0);
 		assert(recv(fd, (char[1]){0}, 1, 0) == 1);
 	}
-	assert(manager_store(&manager, &book) == -ENOSPC);
+	assert(systemd_store(&systemd, &book) == -ENOSPC);
 	close(book.fd);
 	close(fd);
 }
@@ -241,11 +241,11 @@ static int listener(int type, const char *name)
 
 static void check_taken(void)
 {
-	struct manager manager;
-	struct manager_fds fds;
+	struct systemd systemd;
+	struct systemd_fds fds;
 
-	manager_init(&manager);
-	assert(manager_listen_fds(&manager, &fds) == 0);
+	systemd_init(&systemd);
+	assert(systemd_listen_fds(&systemd, &fds) == 0);
 	assert(fds.native == 4 && fds.legacy == 3 && fds.count == 1 && fds.refused == 1);
 	assert(fds.books[0].fd == 5 && fds.books[0].pid == 0x12);
 	assert(fds.books[0].start_ticks == 0x345 && fds.books[0].inode == 0x6789);
@@ -253,22 +253,22 @@ static void check_taken(void)
 	assert(fcntl(3, F_GETFL) & fcntl(4, F_GETFL) & O_NONBLOCK);
 	assert(fcntl(6, F_GETFD) < 0); /* unknown: closed */
 	assert(!getenv("LISTEN_FDS") && !getenv("LISTEN_FDNAMES"));
-	assert(manager.books == 1 && manager.names == strlen("b12.345.6789") + 1);
+	assert(systemd.books == 1 && systemd.names == strlen("b12.345.6789") + 1);
 
 	fds.legacy = -1; /* the caller has taken it */
-	manager_fds_deinit(&fds);
+	systemd_fds_deinit(&fds);
 	assert(fcntl(3, F_GETFD) >= 0 && fcntl(4, F_GETFD) < 0 && fcntl(5, F_GETFD) < 0);
 }
 
 static void check_refused(void)
 {
-	struct manager manager;
-	struct manager_fds fds;
+	struct systemd systemd;
+	struct systemd_fds fds;
 
-	manager_init(&manager);
-	assert(manager_listen_fds(&manager, &fds) == 0);
+	systemd_init(&systemd);
+	assert(systemd_listen_fds(&systemd, &fds) == 0);
 	assert(fds.native == -1 && fds.legacy == -1 && fds.count == 0 && fds.refused == 4);
-	manager_fds_deinit(&fds);
+	systemd_fds_deinit(&fds);
 	for (int fd = 3; fd < 7; fd++)
 		assert(fcntl(fd, F_GETFD) < 0);
 }

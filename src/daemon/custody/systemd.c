@@ -29,23 +29,23 @@
 /* The status line is for a terminal of usual width. */
 #define STATUS_SIZE 256u
 
-void manager_init(struct manager *manager)
+void systemd_init(struct systemd *systemd)
 {
 	const char *address = secure_getenv("NOTIFY_SOCKET");
 	const char *store = secure_getenv("FDSTORE");
 	uint64_t count, usec;
 
-	*manager = (struct manager){.is_there = address && *address};
-	if (!manager->is_there)
+	*systemd = (struct systemd){.is_there = address && *address};
+	if (!systemd->is_there)
 		return;
 	/* Set by systemd from 254 on; for older ones our unit says the same. */
 	if (store && text_parse_u64(store, &count) == 0)
-		manager->books_max = (uint32_t)bits_min(count, MANAGER_BOOKS_MAX);
+		systemd->books_max = (uint32_t)bits_min(count, SYSTEMD_BOOKS_MAX);
 	if (sd_watchdog_enabled(0, &usec) > 0)
-		manager->watchdog_ns = usec * 1000;
+		systemd->watchdog_ns = usec * 1000;
 }
 
-static size_t write_name(const struct manager_book *book, char *ret_name)
+static size_t write_name(const struct systemd_book *book, char *ret_name)
 {
 	int n = snprintf(ret_name, NAME_SIZE, "b%" PRIx32 ".%" PRIx64 ".%" PRIx64, book->pid,
 			 book->start_ticks, book->inode);
@@ -54,9 +54,9 @@ static size_t write_name(const struct manager_book *book, char *ret_name)
 }
 
 /* False: that is none of our names. */
-static bool read_name(const char *name, struct manager_book *ret_book)
+static bool read_name(const char *name, struct systemd_book *ret_book)
 {
-	struct manager_book book = {.fd = -1};
+	struct systemd_book book = {.fd = -1};
 	char again[NAME_SIZE];
 
 	if (sscanf(name, "b%" SCNx32 ".%" SCNx64 ".%" SCNx64, &book.pid, &book.start_ticks,
@@ -80,11 +80,11 @@ static bool take_socket(int fd, int type)
 }
 
 /* Takes the descriptor in any case. */
-static void take_one_consume(struct manager *manager, struct manager_fds *fds, int fd,
+static void take_one_consume(struct systemd *systemd, struct systemd_fds *fds, int fd,
 			     const char *name)
 {
 	CLEANUP_CLOSE int owned = fd;
-	struct manager_book book;
+	struct systemd_book book;
 
 	if (strcmp(name, NAME_NATIVE) == 0 && fds->native < 0 && take_socket(fd, SOCK_SEQPACKET)) {
 		fds->native = cleanup_steal_fd(&owned);
@@ -95,8 +95,8 @@ static void take_one_consume(struct manager *manager, struct manager_fds *fds, i
 		/* Whether it is a book is for those to find out who read it. */
 		book.fd = cleanup_steal_fd(&owned);
 		fds->books[fds->count++] = book;
-		manager->books++;
-		manager->names += strlen(name) + 1;
+		systemd->books++;
+		systemd->names += strlen(name) + 1;
 	} else {
 		fds->refused++;
 	}
@@ -117,9 +117,9 @@ static void close_from_start(int count)
 		(void)close(fd); /* nobody has written to them */
 }
 
-int manager_listen_fds(struct manager *manager, struct manager_fds *ret_fds)
+int systemd_listen_fds(struct systemd *systemd, struct systemd_fds *ret_fds)
 {
-	struct manager_fds fds = MANAGER_FDS_NULL;
+	struct systemd_fds fds = SYSTEMD_FDS_NULL;
 	char **names = NULL;
 	int count = sd_listen_fds_with_names(1, &names);
 
@@ -134,7 +134,7 @@ int manager_listen_fds(struct manager *manager, struct manager_fds *ret_fds)
 		}
 	}
 	for (int i = 0; i < count; i++)
-		take_one_consume(manager, &fds, SD_LISTEN_FDS_START + i, names[i]);
+		take_one_consume(systemd, &fds, SD_LISTEN_FDS_START + i, names[i]);
 	free_names(names);
 	*ret_fds = fds;
 	return 0;
@@ -146,44 +146,44 @@ static void close_taken(int fd)
 		(void)close(fd); /* only ever read */
 }
 
-void manager_fds_deinit(struct manager_fds *fds)
+void systemd_fds_deinit(struct systemd_fds *fds)
 {
 	close_taken(fds->native);
 	close_taken(fds->legacy);
 	for (size_t i = 0; i < fds->count; i++)
 		close_taken(fds->books[i].fd);
 	free(fds->books);
-	*fds = MANAGER_FDS_NULL;
+	*fds = SYSTEMD_FDS_NULL;
 }
 
-static int notify(const struct manager *manager, const char *state)
+static int notify(const struct systemd *systemd, const char *state)
 {
-	int r = manager->is_there ? sd_notify(0, state) : 0;
+	int r = systemd->is_there ? sd_notify(0, state) : 0;
 
 	return r < 0 ? r : 0;
 }
 
-int manager_notify_ready(const struct manager *manager)
+int systemd_notify_ready(const struct systemd *systemd)
 {
-	return notify(manager, "READY=1");
+	return notify(systemd, "READY=1");
 }
 
-int manager_notify_stopping(const struct manager *manager)
+int systemd_notify_stopping(const struct systemd *systemd)
 {
-	return notify(manager, "STOPPING=1");
+	return notify(systemd, "STOPPING=1");
 }
 
-int manager_notify_watchdog(const struct manager *manager)
+int systemd_notify_watchdog(const struct systemd *systemd)
 {
-	return manager->watchdog_ns ? notify(manager, "WATCHDOG=1") : 0;
+	return systemd->watchdog_ns ? notify(systemd, "WATCHDOG=1") : 0;
 }
 
-int manager_notify_status(const struct manager *manager, const char *format, ...)
+int systemd_notify_status(const struct systemd *systemd, const char *format, ...)
 {
 	char text[STATUS_SIZE], state[TEXT_ESCAPE_SIZE(STATUS_SIZE) + sizeof("STATUS=")];
 	va_list arguments;
 
-	if (!manager->is_there)
+	if (!systemd->is_there)
 		return 0;
 	va_start(arguments, format);
 	(void)vsnprintf(text, sizeof(text), format, arguments); /* longer ones are cut */
@@ -191,38 +191,38 @@ int manager_notify_status(const struct manager *manager, const char *format, ...
 	strcpy(state, "STATUS=");
 	/* A newline would begin another message. */
 	text_escape(text, state + strlen(state), sizeof(state) - strlen(state));
-	return notify(manager, state);
+	return notify(systemd, state);
 }
 
-int manager_store(struct manager *manager, const struct manager_book *book)
+int systemd_store(struct systemd *systemd, const struct systemd_book *book)
 {
 	char name[NAME_SIZE], state[NAME_SIZE + 64];
 	size_t length = write_name(book, name) + 1;
 	int r;
 
-	if (!manager->is_there || manager->books_max == 0)
+	if (!systemd->is_there || systemd->books_max == 0)
 		return -EOPNOTSUPP;
-	if (manager->books >= manager->books_max || manager->names + length > MANAGER_NAMES_MAX)
+	if (systemd->books >= systemd->books_max || systemd->names + length > SYSTEMD_NAMES_MAX)
 		return -ENOSPC;
 	/* A memory file cannot be polled; without FDPOLL=0 systemd would find that out for each. */
 	(void)snprintf(state, sizeof(state), "FDSTORE=1\nFDNAME=%s\nFDPOLL=0", name); /* fits */
 	r = sd_pid_notify_with_fds(0, 0, state, &book->fd, 1);
 	if (r <= 0)
 		return r < 0 ? r : -EOPNOTSUPP;
-	manager->books++;
-	manager->names += length;
+	systemd->books++;
+	systemd->names += length;
 	return 0;
 }
 
-int manager_unstore(struct manager *manager, const struct manager_book *book)
+int systemd_unstore(struct systemd *systemd, const struct systemd_book *book)
 {
 	char name[NAME_SIZE], state[NAME_SIZE + 64];
 	size_t length = write_name(book, name) + 1;
 
-	if (!manager->is_there || manager->books == 0 || manager->names < length)
+	if (!systemd->is_there || systemd->books == 0 || systemd->names < length)
 		return 0;
-	manager->books--;
-	manager->names -= length;
+	systemd->books--;
+	systemd->names -= length;
 	(void)snprintf(state, sizeof(state), "FDSTOREREMOVE=1\nFDNAME=%s", name); /* fits */
-	return notify(manager, state);
+	return notify(systemd, state);
 }

@@ -18,20 +18,20 @@
 #include <stdint.h>
 
 /* As many as "FileDescriptorStoreMax=" in our unit. */
-#define MANAGER_BOOKS_MAX 4096u
+#define SYSTEMD_BOOKS_MAX 4096u
 
 /* Of all names together: what one variable may hold, less its own name. */
-#define MANAGER_NAMES_MAX (UINT32_C(131072) - 64)
+#define SYSTEMD_NAMES_MAX (UINT32_C(131072) - 64)
 
 /* A book and who owns it. */
-struct manager_book {
+struct systemd_book {
 	int fd;
 	uint32_t pid; /* as we see it */
 	uint64_t start_ticks;
 	uint64_t inode;
 };
 
-struct manager {
+struct systemd {
 	/* Others may read. */
 	bool is_there;
 	uint32_t books_max;   /* how many it keeps, 0 = none: then somebody else has to */
@@ -42,39 +42,39 @@ struct manager {
 };
 
 /* What was handed over at the start. The descriptors are the caller's; -1 = none. */
-struct manager_fds {
+struct systemd_fds {
 	int native; /* listening; not blocking */
 	int legacy;
-	struct manager_book *books;
+	struct systemd_book *books;
 	size_t count;
 	size_t refused; /* those of unknown names or of another sort than their names say: closed */
 };
 
-#define MANAGER_FDS_NULL ((struct manager_fds){.native = -1, .legacy = -1})
+#define SYSTEMD_FDS_NULL ((struct systemd_fds){.native = -1, .legacy = -1})
 
-void manager_init(struct manager *manager);
+void systemd_init(struct systemd *systemd);
 
 /*
  * Takes over what we were started with. Changes the environment: before there are threads. 0 or a
- * negative errno. What is no longer needed afterwards goes to manager_fds_deinit(), which closes every
+ * negative errno. What is no longer needed afterwards goes to systemd_fds_deinit(), which closes every
  * descriptor that has not been set to -1.
  */
-int manager_listen_fds(struct manager *manager, struct manager_fds *ret_fds);
-void manager_fds_deinit(struct manager_fds *fds);
+int systemd_listen_fds(struct systemd *systemd, struct systemd_fds *ret_fds);
+void systemd_fds_deinit(struct systemd_fds *fds);
 
 /* All of these: 0, or a negative errno that nobody can do much about. */
-int manager_notify_ready(const struct manager *manager);
-int manager_notify_stopping(const struct manager *manager);
-int manager_notify_watchdog(const struct manager *manager);
+int systemd_notify_ready(const struct systemd *systemd);
+int systemd_notify_stopping(const struct systemd *systemd);
+int systemd_notify_watchdog(const struct systemd *systemd);
 /* One line for "systemctl status". */
-int manager_notify_status(const struct manager *manager, const char *format, ...)
+int systemd_notify_status(const struct systemd *systemd, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
  * Gives a copy of a book to systemd. 0, -ENOSPC if no more fit, -EOPNOTSUPP if it keeps none, or another
  * negative errno.
  */
-int manager_store(struct manager *manager, const struct manager_book *book);
+int systemd_store(struct systemd *systemd, const struct systemd_book *book);
 
 /* systemd forgets it. @book->fd is not used. Only for what was stored, or handed over at the start. */
-int manager_unstore(struct manager *manager, const struct manager_book *book);
+int systemd_unstore(struct systemd *systemd, const struct systemd_book *book);

@@ -16,17 +16,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct roll_entry *entries;
+	struct tracked_file_entry *entries;
 	size_t count;
 
-	if (roll_parse((const char *)data, size, FUZZ_BOOT, &entries, &count) < 0)
+	if (tracked_file_parse((const char *)data, size, FUZZ_BOOT, &entries, &count) < 0)
 		return 0;
-	assert(count <= ROLL_ENTRIES_MAX);
+	assert(count <= TRACKED_FILE_ENTRIES_MAX);
 	for (size_t i = 0; i < count; i++) {
-		char again[TEXT_CLEAN_SIZE(ROLL_COMM_SIZE)];
-		size_t length = strnlen(entries[i].comm, ROLL_COMM_SIZE);
+		char again[TEXT_CLEAN_SIZE(TRACKED_FILE_COMM_SIZE)];
+		size_t length = strnlen(entries[i].comm, TRACKED_FILE_COMM_SIZE);
 
-		assert(entries[i].pid != 0 && length < ROLL_COMM_SIZE);
+		assert(entries[i].pid != 0 && length < TRACKED_FILE_COMM_SIZE);
 		assert(text_clean(entries[i].comm, length, again) == length);
 		for (size_t k = 0; k < length; k++)
 			assert((unsigned char)entries[i].comm[k] >= 0x20);

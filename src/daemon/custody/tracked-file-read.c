@@ -20,31 +20,31 @@
 #include "source/proc/proc.h"
 
 /* What is left of a text. */
-struct roll_rest {
+struct tracked_file_rest {
 	const char *at;
 	size_t length;
 };
 
 /* The next line, without its end. False: there is none. */
-static bool roll_line(struct roll_rest *rest, struct roll_rest *ret_line)
+static bool tracked_file_line(struct tracked_file_rest *rest, struct tracked_file_rest *ret_line)
 {
 	const char *end = rest->length ? memchr(rest->at, '\n', rest->length) : NULL;
 
 	if (!end)
 		return false;
-	*ret_line = (struct roll_rest){.at = rest->at, .length = (size_t)(end - rest->at)};
+	*ret_line = (struct tracked_file_rest){.at = rest->at, .length = (size_t)(end - rest->at)};
 	rest->at = end + 1;
 	rest->length -= ret_line->length + 1;
 	return true;
 }
 
-static bool roll_is(const struct roll_rest *line, const char *word)
+static bool tracked_file_is(const struct tracked_file_rest *line, const char *word)
 {
 	return line->length == strlen(word) && memcmp(line->at, word, line->length) == 0;
 }
 
 /* Takes @word off the front of the line. */
-static bool roll_word(struct roll_rest *line, const char *word)
+static bool tracked_file_word(struct tracked_file_rest *line, const char *word)
 {
 	size_t length = strlen(word);
 
@@ -56,7 +56,7 @@ static bool roll_word(struct roll_rest *line, const char *word)
 }
 
 /* Takes a decimal number as we write them off the front of the line: no sign, no zero in front. */
-static bool roll_number(struct roll_rest *line, uint64_t max, uint64_t *ret_value)
+static bool tracked_file_number(struct tracked_file_rest *line, uint64_t max, uint64_t *ret_value)
 {
 	uint64_t value = 0;
 	size_t n = 0;
@@ -77,11 +77,12 @@ static bool roll_number(struct roll_rest *line, uint64_t max, uint64_t *ret_valu
 }
 
 /* A name must be what we would have written: valid, and with everything escaped that has to be. */
-static bool roll_comm(const struct roll_rest *line, char ret_comm[ROLL_COMM_SIZE])
+static bool tracked_file_comm(const struct tracked_file_rest *line,
+			      char ret_comm[TRACKED_FILE_COMM_SIZE])
 {
 	size_t n;
 
-	if (line->length >= ROLL_COMM_SIZE)
+	if (line->length >= TRACKED_FILE_COMM_SIZE)
 		return false;
 	for (size_t i = 0; i < line->length; i += n) {
 		char character[8] = "", escaped[TEXT_ESCAPE_SIZE(sizeof(character))];
@@ -95,71 +96,75 @@ static bool roll_comm(const struct roll_rest *line, char ret_comm[ROLL_COMM_SIZE
 		if (code != '\\' && strcmp(character, escaped) != 0)
 			return false;
 	}
-	memset(ret_comm, 0, ROLL_COMM_SIZE);
+	memset(ret_comm, 0, TRACKED_FILE_COMM_SIZE);
 	memcpy(ret_comm, line->at, line->length);
 	return true;
 }
 
-static bool roll_entry_of(struct roll_rest line, struct roll_entry *ret_entry)
+static bool tracked_file_entry_of(struct tracked_file_rest line,
+				  struct tracked_file_entry *ret_entry)
 {
-	struct roll_entry entry;
+	struct tracked_file_entry entry;
 	uint64_t pid;
 
-	if (!roll_number(&line, UINT32_MAX, &pid) || pid == 0 || !roll_word(&line, " ") ||
-	    !roll_number(&line, UINT64_MAX, &entry.start_ticks) || !roll_word(&line, " ") ||
-	    !roll_number(&line, UINT64_MAX, &entry.device) || !roll_word(&line, " ") ||
-	    !roll_number(&line, UINT64_MAX, &entry.inode) || !roll_word(&line, " ") ||
-	    !roll_comm(&line, entry.comm))
+	if (!tracked_file_number(&line, UINT32_MAX, &pid) || pid == 0 ||
+	    !tracked_file_word(&line, " ") ||
+	    !tracked_file_number(&line, UINT64_MAX, &entry.start_ticks) ||
+	    !tracked_file_word(&line, " ") ||
+	    !tracked_file_number(&line, UINT64_MAX, &entry.device) ||
+	    !tracked_file_word(&line, " ") ||
+	    !tracked_file_number(&line, UINT64_MAX, &entry.inode) ||
+	    !tracked_file_word(&line, " ") || !tracked_file_comm(&line, entry.comm))
 		return false;
 	entry.pid = (uint32_t)pid;
 	*ret_entry = entry;
 	return true;
 }
 
-int roll_parse(const char *text, size_t length, const char *boot, struct roll_entry **ret_entries,
-	       size_t *ret_count)
+int tracked_file_parse(const char *text, size_t length, const char *boot,
+		       struct tracked_file_entry **ret_entries, size_t *ret_count)
 {
-	struct roll_rest rest = {.at = text, .length = length}, line;
-	CLEANUP_FREE struct roll_entry *entries = NULL;
+	struct tracked_file_rest rest = {.at = text, .length = length}, line;
+	CLEANUP_FREE struct tracked_file_entry *entries = NULL;
 	size_t count = 0, capacity = 0;
 	uint64_t told;
 
-	if (!roll_line(&rest, &line) || !roll_is(&line, ROLL_TEXT_HEADING))
+	if (!tracked_file_line(&rest, &line) || !tracked_file_is(&line, TRACKED_FILE_TEXT_HEADING))
 		return -EBADMSG;
-	if (!roll_line(&rest, &line) || !roll_word(&line, ROLL_TEXT_BOOT))
+	if (!tracked_file_line(&rest, &line) || !tracked_file_word(&line, TRACKED_FILE_TEXT_BOOT))
 		return -EBADMSG;
 	/* Everybody on it ended with the machine: nobody is missed. */
-	if (!roll_is(&line, boot)) {
+	if (!tracked_file_is(&line, boot)) {
 		*ret_entries = NULL;
 		*ret_count = 0;
 		return 0;
 	}
-	while (roll_line(&rest, &line)) {
-		struct roll_entry *grown;
+	while (tracked_file_line(&rest, &line)) {
+		struct tracked_file_entry *grown;
 
-		if (roll_word(&line, ROLL_TEXT_END)) {
-			if (!roll_number(&line, ROLL_ENTRIES_MAX, &told) || line.length != 0 ||
-			    told != count || rest.length != 0)
+		if (tracked_file_word(&line, TRACKED_FILE_TEXT_END)) {
+			if (!tracked_file_number(&line, TRACKED_FILE_ENTRIES_MAX, &told) ||
+			    line.length != 0 || told != count || rest.length != 0)
 				return -EBADMSG;
 			*ret_entries = cleanup_steal(entries);
 			*ret_count = count;
 			return 0;
 		}
-		if (count == ROLL_ENTRIES_MAX)
+		if (count == TRACKED_FILE_ENTRIES_MAX)
 			return -EBADMSG;
 		grown = array_grow(entries, &capacity, count + 1, sizeof(*entries));
 		if (!grown)
 			return -ENOMEM;
 		entries = grown;
-		if (!roll_entry_of(line, &entries[count++]))
+		if (!tracked_file_entry_of(line, &entries[count++]))
 			return -EBADMSG;
 	}
 	return -EBADMSG;
 }
 
-int roll_boot(char ret_boot[ROLL_BOOT_SIZE])
+int tracked_file_boot(char ret_boot[TRACKED_FILE_BOOT_SIZE])
 {
-	char boot[ROLL_BOOT_SIZE];
+	char boot[TRACKED_FILE_BOOT_SIZE];
 	ssize_t n =
 		small_file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
 
@@ -169,13 +174,13 @@ int roll_boot(char ret_boot[ROLL_BOOT_SIZE])
 	return 0;
 }
 
-static int roll_open(const char *folder, size_t *ret_size)
+static int tracked_file_open(const char *folder, size_t *ret_size)
 {
 	CLEANUP_FREE char *path = NULL;
 	CLEANUP_CLOSE int fd = -1;
 	struct stat file;
 
-	if (asprintf(&path, "%s/%s", folder, ROLL_FILE) < 0) {
+	if (asprintf(&path, "%s/%s", folder, TRACKED_FILE_FILE) < 0) {
 		path = NULL;
 		return -ENOMEM;
 	}
@@ -187,24 +192,25 @@ static int roll_open(const char *folder, size_t *ret_size)
 		return -errno;
 	if (!S_ISREG(file.st_mode))
 		return -EBADMSG;
-	if (file.st_size > (off_t)ROLL_SIZE_MAX)
+	if (file.st_size > (off_t)TRACKED_FILE_SIZE_MAX)
 		return -EFBIG;
 	*ret_size = (size_t)file.st_size;
 	return cleanup_steal_fd(&fd);
 }
 
-int roll_read(const char *folder, struct roll_entry **ret_entries, size_t *ret_count)
+int tracked_file_read(const char *folder, struct tracked_file_entry **ret_entries,
+		      size_t *ret_count)
 {
 	CLEANUP_FREE char *text = NULL;
 	CLEANUP_CLOSE int fd = -1;
-	char boot[ROLL_BOOT_SIZE];
+	char boot[TRACKED_FILE_BOOT_SIZE];
 	ssize_t length;
 	size_t size = 0;
-	int r = roll_boot(boot);
+	int r = tracked_file_boot(boot);
 
 	if (r < 0)
 		return r;
-	fd = roll_open(folder, &size);
+	fd = tracked_file_open(folder, &size);
 	if (fd < 0)
 		return fd;
 	text = malloc(size + 1);
@@ -213,11 +219,13 @@ int roll_read(const char *folder, struct roll_entry **ret_entries, size_t *ret_c
 	length = small_file_read_fd(fd, text, size + 1);
 	if (length < 0)
 		return (int)length;
-	return roll_parse(text, (size_t)length, boot, ret_entries, ret_count);
+	return tracked_file_parse(text, (size_t)length, boot, ret_entries, ret_count);
 }
 
-size_t roll_missed(struct roll_entry *entries, size_t count, const struct proc *proc,
-		   bool (*is_held)(void *context, const struct roll_entry *entry), void *context)
+size_t tracked_file_missed(struct tracked_file_entry *entries, size_t count,
+			   const struct proc *proc,
+			   bool (*is_held)(void *context, const struct tracked_file_entry *entry),
+			   void *context)
 {
 	size_t left = 0;
 

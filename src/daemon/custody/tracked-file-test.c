@@ -23,13 +23,13 @@
 
 static struct loop *loop;
 static struct worker *work;
-static struct roll *roll;
+static struct tracked_file *tracked_file;
 static uint32_t tracked, lists, failures;
 static int last_failure;
 
-static struct roll_entry entry_of(uint32_t i)
+static struct tracked_file_entry entry_of(uint32_t i)
 {
-	struct roll_entry entry = {
+	struct tracked_file_entry entry = {
 		.pid = 10 + i,
 		.start_ticks = i * UINT64_C(1000000000000),
 		.device = UINT64_MAX - i,
@@ -40,13 +40,13 @@ static struct roll_entry entry_of(uint32_t i)
 	return entry;
 }
 
-static void list(void *context, struct roll *to)
+static void list(void *context, struct tracked_file *to)
 {
 	lists++;
 	for (uint32_t i = 0; i < tracked; i++) {
-		struct roll_entry entry = entry_of(i);
+		struct tracked_file_entry entry = entry_of(i);
 
-		roll_put(to, &entry);
+		tracked_file_put(to, &entry);
 	}
 }
 
@@ -58,16 +58,16 @@ static void failed(void *context, int error)
 
 static void begin_in(const char *folder)
 {
-	const struct roll_hooks hooks = {.list = list, .failed = failed};
+	const struct tracked_file_hooks hooks = {.list = list, .failed = failed};
 
 	assert(loop_new(&loop) == 0);
 	assert(worker_new(&work, &(struct worker_config){.name = "test", .loop = loop}) == 0);
-	assert(roll_new(&roll, loop, work, folder, &hooks) == 0);
+	assert(tracked_file_new(&tracked_file, loop, work, folder, &hooks) == 0);
 }
 
 static void end(void)
 {
-	roll = roll_free(roll);
+	tracked_file = tracked_file_free(tracked_file);
 	work = worker_free(work);
 	loop = loop_free(loop);
 }
@@ -75,13 +75,13 @@ static void end(void)
 /* How many entries are on the roll now, each as it should be; -1 = there is no file. */
 static int on_roll(void)
 {
-	struct roll_entry *entries = NULL;
+	struct tracked_file_entry *entries = NULL;
 	size_t count = 0;
-	int r = roll_read(unit_dir(), &entries, &count);
+	int r = tracked_file_read(unit_dir(), &entries, &count);
 
 	assert(r == 0 || r == -ENOENT);
 	for (uint32_t i = 0; i < count; i++) {
-		struct roll_entry entry = entry_of(i);
+		struct tracked_file_entry entry = entry_of(i);
 
 		assert(entry.pid == entries[i].pid && entry.inode == entries[i].inode);
 		assert(entry.device == entries[i].device);
@@ -100,25 +100,25 @@ static void wait_for(int count)
 
 UNIT(written_and_read_back)
 {
-	char path[4096], boot[ROLL_BOOT_SIZE];
+	char path[4096], boot[TRACKED_FILE_BOOT_SIZE];
 	struct stat file;
 
-	assert(roll_boot(boot) == 0 && strlen(boot) == ROLL_BOOT_SIZE - 1);
+	assert(tracked_file_boot(boot) == 0 && strlen(boot) == TRACKED_FILE_BOOT_SIZE - 1);
 	begin_in(unit_dir());
 	assert(on_roll() == -1);
 	tracked = 3;
-	roll_changed(roll);
+	tracked_file_changed(tracked_file);
 	wait_for(3);
 	tracked = 0;
-	roll_changed(roll);
+	tracked_file_changed(tracked_file);
 	wait_for(0);
-	tracked = ROLL_ENTRIES_MAX + 100;
-	roll_changed(roll);
-	wait_for((int)ROLL_ENTRIES_MAX);
+	tracked = TRACKED_FILE_ENTRIES_MAX + 100;
+	tracked_file_changed(tracked_file);
+	wait_for((int)TRACKED_FILE_ENTRIES_MAX);
 	end();
-	(void)snprintf(path, sizeof(path), "%s/%s", unit_dir(), ROLL_FILE);
+	(void)snprintf(path, sizeof(path), "%s/%s", unit_dir(), TRACKED_FILE_FILE);
 	assert(stat(path, &file) == 0 && (file.st_mode & 0777) == 0600);
-	assert(file.st_size < (off_t)ROLL_SIZE_MAX);
+	assert(file.st_size < (off_t)TRACKED_FILE_SIZE_MAX);
 	assert(failures == 0);
 }
 
@@ -127,7 +127,7 @@ UNIT(many_changes_are_written_once)
 {
 	begin_in(unit_dir());
 	for (tracked = 1; tracked < 1000; tracked++)
-		roll_changed(roll);
+		tracked_file_changed(tracked_file);
 	wait_for(1000);
 	assert(lists == 1);
 	end();
@@ -138,21 +138,21 @@ UNIT(last_change_is_written_at_the_end)
 {
 	begin_in(unit_dir());
 	tracked = 1;
-	roll_changed(roll);
+	tracked_file_changed(tracked_file);
 	wait_for(1);
 	tracked = 2;
-	roll_changed(roll);
+	tracked_file_changed(tracked_file);
 	end();
 	assert(on_roll() == 2 && lists == 2);
 
 	/* Also if it ends while one is being written. */
 	begin_in(unit_dir());
 	tracked = 3;
-	roll_changed(roll);
+	tracked_file_changed(tracked_file);
 	while (lists < 3)
 		assert(loop_turn(loop, 10) >= 0);
 	tracked = 4;
-	roll_changed(roll);
+	tracked_file_changed(tracked_file);
 	end();
 	assert(on_roll() == 4);
 }
@@ -164,40 +164,40 @@ UNIT(folder_that_is_not_there)
 	(void)snprintf(path, sizeof(path), "%s/later", unit_dir());
 	begin_in(path);
 	tracked = 1;
-	roll_changed(roll);
+	tracked_file_changed(tracked_file);
 	while (failures == 0)
 		assert(loop_turn(loop, 10) >= 0);
 	assert(last_failure == -ENOENT);
 	/* Told once, and tried again. */
-	roll_changed(roll);
+	tracked_file_changed(tracked_file);
 	while (lists < 2)
 		assert(loop_turn(loop, 10) >= 0);
 	end();
 	assert(failures == 1);
 }
 
-static void list_hostile(void *context, struct roll *to)
+static void list_hostile(void *context, struct tracked_file *to)
 {
-	struct roll_entry entry = {.pid = 1};
+	struct tracked_file_entry entry = {.pid = 1};
 
 	memcpy(entry.comm, "\033[2J\n\xff\xe2\x80\xae end 7", 16);
-	roll_put(to, &entry);
+	tracked_file_put(to, &entry);
 	memset(entry.comm, '\n', sizeof(entry.comm)); /* not even ended */
-	roll_put(to, &entry);
+	tracked_file_put(to, &entry);
 }
 
 UNIT(hostile_names_are_made_harmless)
 {
-	const struct roll_hooks hooks = {.list = list_hostile};
-	struct roll_entry *entries;
+	const struct tracked_file_hooks hooks = {.list = list_hostile};
+	struct tracked_file_entry *entries;
 	size_t count;
 
 	assert(loop_new(&loop) == 0);
 	assert(worker_new(&work, &(struct worker_config){.name = "test", .loop = loop}) == 0);
-	assert(roll_new(&roll, loop, work, unit_dir(), &hooks) == 0);
-	roll_changed(roll);
+	assert(tracked_file_new(&tracked_file, loop, work, unit_dir(), &hooks) == 0);
+	tracked_file_changed(tracked_file);
 	end();
-	assert(roll_read(unit_dir(), &entries, &count) == 0 && count == 2);
+	assert(tracked_file_read(unit_dir(), &entries, &count) == 0 && count == 2);
 	assert(strcmp(entries[0].comm, "\\x1b[2J\\x0a\xef\xbf\xbd\\u202e end 7") == 0);
 	assert(strncmp(entries[1].comm, "\\x0a\\x0a", 8) == 0);
 	free(entries);
@@ -208,9 +208,9 @@ UNIT(hostile_names_are_made_harmless)
 
 static int parse(const char *text)
 {
-	struct roll_entry *entries = NULL;
+	struct tracked_file_entry *entries = NULL;
 	size_t count = 0;
-	int r = roll_parse(text, strlen(text), BOOT, &entries, &count);
+	int r = tracked_file_parse(text, strlen(text), BOOT, &entries, &count);
 
 	free(entries);
 	return r < 0 ? r : (int)count;
@@ -247,31 +247,31 @@ static void put_file(int flags, off_t size)
 	char path[4096];
 	CLEANUP_CLOSE int fd = -1;
 
-	(void)snprintf(path, sizeof(path), "%s/%s", unit_dir(), ROLL_FILE);
+	(void)snprintf(path, sizeof(path), "%s/%s", unit_dir(), TRACKED_FILE_FILE);
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0600);
 	assert(fd >= 0 && ftruncate(fd, size) == 0);
 }
 
 UNIT(lists_that_are_no_regular_file_are_refused)
 {
-	struct roll_entry *entries;
+	struct tracked_file_entry *entries;
 	char path[4096];
 	size_t count;
 
-	(void)snprintf(path, sizeof(path), "%s/%s", unit_dir(), ROLL_FILE);
-	put_file(0, ROLL_SIZE_MAX + 1);
-	assert(roll_read(unit_dir(), &entries, &count) == -EFBIG);
-	put_file(O_TRUNC, ROLL_SIZE_MAX);
-	assert(roll_read(unit_dir(), &entries, &count) == -EBADMSG);
+	(void)snprintf(path, sizeof(path), "%s/%s", unit_dir(), TRACKED_FILE_FILE);
+	put_file(0, TRACKED_FILE_SIZE_MAX + 1);
+	assert(tracked_file_read(unit_dir(), &entries, &count) == -EFBIG);
+	put_file(O_TRUNC, TRACKED_FILE_SIZE_MAX);
+	assert(tracked_file_read(unit_dir(), &entries, &count) == -EBADMSG);
 	assert(unlink(path) == 0 && mkfifo(path, 0600) == 0);
-	assert(roll_read(unit_dir(), &entries, &count) == -EBADMSG);
+	assert(tracked_file_read(unit_dir(), &entries, &count) == -EBADMSG);
 	assert(unlink(path) == 0 && symlink("/dev/zero", path) == 0);
-	assert(roll_read(unit_dir(), &entries, &count) == -ELOOP);
+	assert(tracked_file_read(unit_dir(), &entries, &count) == -ELOOP);
 	assert(unlink(path) == 0 && mkdir(path, 0700) == 0);
-	assert(roll_read(unit_dir(), &entries, &count) == -EBADMSG);
+	assert(tracked_file_read(unit_dir(), &entries, &count) == -EBADMSG);
 }
 
-static bool is_held(void *context, const struct roll_entry *entry)
+static bool is_held(void *context, const struct tracked_file_entry *entry)
 {
 	return entry->inode == *(const uint64_t *)context;
 }
@@ -279,7 +279,7 @@ static bool is_held(void *context, const struct roll_entry *entry)
 /* The living, the dead, one whose number is somebody else's now, one that is not reaped, one held. */
 UNIT(processes_that_exited_meanwhile_are_missed)
 {
-	struct roll_entry entries[5] = {{0}};
+	struct tracked_file_entry entries[5] = {{0}};
 	uint64_t held_inode = 4;
 	struct proc_facts facts;
 	struct proc proc;
@@ -301,9 +301,9 @@ UNIT(processes_that_exited_meanwhile_are_missed)
 	entries[2].pid = (uint32_t)pid;
 	entries[2].start_ticks = facts.start_ticks;
 	entries[3].pid = entries[4].pid = UINT32_MAX;
-	assert(roll_missed(entries, 5, &proc, is_held, &held_inode) == 3);
+	assert(tracked_file_missed(entries, 5, &proc, is_held, &held_inode) == 3);
 	assert(entries[0].inode == 1 && entries[1].inode == 2 && entries[2].inode == 3);
-	assert(roll_missed(entries, 3, &proc, NULL, NULL) == 3);
+	assert(tracked_file_missed(entries, 3, &proc, NULL, NULL) == 3);
 	proc_close(&proc);
 	assert(waitpid(pid, NULL, 0) == pid);
 }

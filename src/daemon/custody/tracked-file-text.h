@@ -10,6 +10,6 @@
  *	end COUNT
  */
 
-#define ROLL_TEXT_HEADING "ttmem-roll 1"
-#define ROLL_TEXT_BOOT "boot "
-#define ROLL_TEXT_END "end "
+#define TRACKED_FILE_TEXT_HEADING "ttmem-roll 1"
+#define TRACKED_FILE_TEXT_BOOT "boot "
+#define TRACKED_FILE_TEXT_END "end "

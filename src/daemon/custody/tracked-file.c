@@ -25,61 +25,61 @@
 #include "base/worker.h"
 #include "daemon/custody/tracked-file-text.h"
 
-#define ROLL_PAUSE_NS NS_PER_S /* between two times of writing */
+#define TRACKED_FILE_PAUSE_NS NS_PER_S /* between two times of writing */
 
 /* One time of writing; belongs to the worker while it runs. */
-struct roll_job {
+struct tracked_file_job {
 	struct worker_job work;
-	struct roll *roll; /* NULL: it was freed meanwhile. Only for the loop. */
+	struct tracked_file *tracked_file; /* NULL: it was freed meanwhile. Only for the loop. */
 	char *folder;
-	char boot[ROLL_BOOT_SIZE];
-	struct roll_entry *entries;
+	char boot[TRACKED_FILE_BOOT_SIZE];
+	struct tracked_file_entry *entries;
 	size_t count, capacity;
 	int result;
 };
 
-struct roll {
+struct tracked_file {
 	struct loop *loop;
 	struct worker *work;
-	struct roll_hooks hooks;
+	struct tracked_file_hooks hooks;
 	struct loop_timer timer;
 	char *folder;
-	char boot[ROLL_BOOT_SIZE];
+	char boot[TRACKED_FILE_BOOT_SIZE];
 	bool is_changed;
-	bool has_failed;          /* and that has been told */
-	struct roll_job *filling; /* only while the hook lists */
-	struct roll_job *running;
+	bool has_failed;                  /* and that has been told */
+	struct tracked_file_job *filling; /* only while the hook lists */
+	struct tracked_file_job *running;
 };
 
-static void roll_job_free(struct roll_job *job)
+static void tracked_file_job_free(struct tracked_file_job *job)
 {
 	free(job->folder);
 	free(job->entries);
 	free(job);
 }
 
-static void roll_job_print(const struct roll_job *job, FILE *file)
+static void tracked_file_job_print(const struct tracked_file_job *job, FILE *file)
 {
-	fprintf(file, ROLL_TEXT_HEADING "\n" ROLL_TEXT_BOOT "%s\n", job->boot);
+	fprintf(file, TRACKED_FILE_TEXT_HEADING "\n" TRACKED_FILE_TEXT_BOOT "%s\n", job->boot);
 	for (size_t i = 0; i < job->count; i++) {
-		const struct roll_entry *entry = &job->entries[i];
-		char clean[TEXT_CLEAN_SIZE(ROLL_COMM_SIZE)], comm[ROLL_COMM_SIZE];
+		const struct tracked_file_entry *entry = &job->entries[i];
+		char clean[TEXT_CLEAN_SIZE(TRACKED_FILE_COMM_SIZE)], comm[TRACKED_FILE_COMM_SIZE];
 
 		(void)text_clean(entry->comm, strnlen(entry->comm, sizeof(entry->comm)), clean);
 		(void)text_escape(clean, comm, sizeof(comm)); /* cut if need be */
 		fprintf(file, "%" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n", entry->pid,
 			entry->start_ticks, entry->device, entry->inode, comm);
 	}
-	fprintf(file, ROLL_TEXT_END "%zu\n", job->count);
+	fprintf(file, TRACKED_FILE_TEXT_END "%zu\n", job->count);
 }
 
-static int roll_job_write(const struct roll_job *job)
+static int tracked_file_job_write(const struct tracked_file_job *job)
 {
 	CLEANUP_FREE char *path = NULL, *temporary = NULL;
 	CLEANUP_FCLOSE FILE *file = NULL;
 	int fd, r = 0;
 
-	if (asprintf(&path, "%s/%s", job->folder, ROLL_FILE) < 0)
+	if (asprintf(&path, "%s/%s", job->folder, TRACKED_FILE_FILE) < 0)
 		return -ENOMEM;
 	if (asprintf(&temporary, "%s.new", path) < 0) {
 		temporary = NULL;
@@ -97,7 +97,7 @@ static int roll_job_write(const struct roll_job *job)
 		return r;
 	}
 	errno = 0;
-	roll_job_print(job, file);
+	tracked_file_job_print(job, file);
 	if (fflush(file) != 0 || ferror(file) || rename(temporary, path) < 0)
 		r = errno ? -errno : -EIO;
 	if (r < 0)
@@ -105,119 +105,121 @@ static int roll_job_write(const struct roll_job *job)
 	return r;
 }
 
-static void roll_job_run(struct worker_job *work)
+static void tracked_file_job_run(struct worker_job *work)
 {
-	struct roll_job *job = container_of(work, struct roll_job, work);
+	struct tracked_file_job *job = container_of(work, struct tracked_file_job, work);
 
-	job->result = roll_job_write(job);
+	job->result = tracked_file_job_write(job);
 }
 
-static void roll_job_done(struct worker_job *work)
+static void tracked_file_job_done(struct worker_job *work)
 {
-	struct roll_job *job = container_of(work, struct roll_job, work);
-	struct roll *roll = job->roll;
+	struct tracked_file_job *job = container_of(work, struct tracked_file_job, work);
+	struct tracked_file *tracked_file = job->tracked_file;
 	int result = job->result;
 
-	roll_job_free(job);
-	if (!roll)
+	tracked_file_job_free(job);
+	if (!tracked_file)
 		return;
-	roll->running = NULL;
-	if (result < 0 && !roll->has_failed && roll->hooks.failed)
-		roll->hooks.failed(roll->hooks.context, result);
-	roll->has_failed = result < 0;
-	if (roll->hooks.written)
-		roll->hooks.written(roll->hooks.context);
+	tracked_file->running = NULL;
+	if (result < 0 && !tracked_file->has_failed && tracked_file->hooks.failed)
+		tracked_file->hooks.failed(tracked_file->hooks.context, result);
+	tracked_file->has_failed = result < 0;
+	if (tracked_file->hooks.written)
+		tracked_file->hooks.written(tracked_file->hooks.context);
 	/* Without memory for the timer: at the next change. */
-	(void)loop_set(roll->loop, &roll->timer, loop_now(roll->loop) + ROLL_PAUSE_NS);
+	(void)loop_set(tracked_file->loop, &tracked_file->timer,
+		       loop_now(tracked_file->loop) + TRACKED_FILE_PAUSE_NS);
 }
 
 /* Asks for the set and has it written. */
-static void roll_write(struct roll *roll)
+static void tracked_file_write(struct tracked_file *tracked_file)
 {
-	struct roll_job *job = calloc(1, sizeof(*job));
+	struct tracked_file_job *job = calloc(1, sizeof(*job));
 
 	if (job)
-		job->folder = strdup(roll->folder);
+		job->folder = strdup(tracked_file->folder);
 	if (!job || !job->folder) {
 		free(job);
 		return; /* no memory: at the next change */
 	}
-	job->work.run = roll_job_run;
-	job->work.done = roll_job_done;
-	job->roll = roll;
-	memcpy(job->boot, roll->boot, sizeof(job->boot));
-	roll->is_changed = false;
-	roll->filling = job;
-	roll->hooks.list(roll->hooks.context, roll);
-	roll->filling = NULL;
-	roll->running = job;
-	(void)worker_put(roll->work, &job->work); /* any number may wait */
+	job->work.run = tracked_file_job_run;
+	job->work.done = tracked_file_job_done;
+	job->tracked_file = tracked_file;
+	memcpy(job->boot, tracked_file->boot, sizeof(job->boot));
+	tracked_file->is_changed = false;
+	tracked_file->filling = job;
+	tracked_file->hooks.list(tracked_file->hooks.context, tracked_file);
+	tracked_file->filling = NULL;
+	tracked_file->running = job;
+	(void)worker_put(tracked_file->work, &job->work); /* any number may wait */
 }
 
-static void roll_fire(struct loop_timer *timer)
+static void tracked_file_fire(struct loop_timer *timer)
 {
-	struct roll *roll = container_of(timer, struct roll, timer);
+	struct tracked_file *tracked_file = container_of(timer, struct tracked_file, timer);
 
-	if (roll->is_changed && !roll->running)
-		roll_write(roll);
+	if (tracked_file->is_changed && !tracked_file->running)
+		tracked_file_write(tracked_file);
 }
 
-int roll_new(struct roll **ret_roll, struct loop *loop, struct worker *work, const char *folder,
-	     const struct roll_hooks *hooks)
+int tracked_file_new(struct tracked_file **ret_roll, struct loop *loop, struct worker *work,
+		     const char *folder, const struct tracked_file_hooks *hooks)
 {
-	CLEANUP_FREE struct roll *roll = calloc(1, sizeof(*roll));
+	CLEANUP_FREE struct tracked_file *tracked_file = calloc(1, sizeof(*tracked_file));
 	int r;
 
-	if (!roll)
+	if (!tracked_file)
 		return -ENOMEM;
-	r = roll_boot(roll->boot);
+	r = tracked_file_boot(tracked_file->boot);
 	if (r < 0)
 		return r;
-	roll->folder = strdup(folder);
-	if (!roll->folder)
+	tracked_file->folder = strdup(folder);
+	if (!tracked_file->folder)
 		return -ENOMEM;
-	roll->loop = loop;
-	roll->work = work;
-	roll->hooks = *hooks;
-	roll->timer.fire = roll_fire;
-	*ret_roll = cleanup_steal(roll);
+	tracked_file->loop = loop;
+	tracked_file->work = work;
+	tracked_file->hooks = *hooks;
+	tracked_file->timer.fire = tracked_file_fire;
+	*ret_roll = cleanup_steal(tracked_file);
 	return 0;
 }
 
-struct roll *roll_free(struct roll *roll)
+struct tracked_file *tracked_file_free(struct tracked_file *tracked_file)
 {
-	if (!roll)
+	if (!tracked_file)
 		return NULL;
 	/* Jobs are run in order, so this one comes after one that runs now. */
-	if (roll->running)
-		roll->running->roll = NULL;
-	if (roll->is_changed) {
-		roll->running = NULL;
-		roll_write(roll);
-		if (roll->running)
-			roll->running->roll = NULL;
+	if (tracked_file->running)
+		tracked_file->running->tracked_file = NULL;
+	if (tracked_file->is_changed) {
+		tracked_file->running = NULL;
+		tracked_file_write(tracked_file);
+		if (tracked_file->running)
+			tracked_file->running->tracked_file = NULL;
 	}
-	loop_cancel(roll->loop, &roll->timer);
-	free(roll->folder);
-	free(roll);
+	loop_cancel(tracked_file->loop, &tracked_file->timer);
+	free(tracked_file->folder);
+	free(tracked_file);
 	return NULL;
 }
 
-void roll_changed(struct roll *roll)
+void tracked_file_changed(struct tracked_file *tracked_file)
 {
-	roll->is_changed = true;
+	tracked_file->is_changed = true;
 	/* The first change after a while is written at the end of this turn, with those that come with
 	 * it; the timer is set as long as the last time is too near. */
-	if (!roll->running && roll->timer.place == 0)
-		(void)loop_set(roll->loop, &roll->timer, loop_now(roll->loop)); /* see above */
+	if (!tracked_file->running && tracked_file->timer.place == 0)
+		(void)loop_set(tracked_file->loop, &tracked_file->timer,
+			       loop_now(tracked_file->loop)); /* see above */
 }
 
-void roll_put(struct roll *roll, const struct roll_entry *entry)
+void tracked_file_put(struct tracked_file *tracked_file, const struct tracked_file_entry *entry)
 {
-	struct roll_job *job = roll->filling;
-	struct roll_entry *grown;
+	struct tracked_file_job *job = tracked_file->filling;
+	struct tracked_file_entry *grown;
 
-	if (job->count == ROLL_ENTRIES_MAX)
+	if (job->count == TRACKED_FILE_ENTRIES_MAX)
 		return;
 	grown = array_grow(job->entries, &job->capacity, job->count + 1, sizeof(*entry));
 	if (!grown)

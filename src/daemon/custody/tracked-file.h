@@ -15,30 +15,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ROLL_FILE "tracked"
-#define ROLL_ENTRIES_MAX 8192u /* more are not on it */
-#define ROLL_COMM_SIZE 64
-#define ROLL_BOOT_SIZE 37 /* with the final NUL */
+#define TRACKED_FILE_FILE "tracked"
+#define TRACKED_FILE_ENTRIES_MAX 8192u /* more are not on it */
+#define TRACKED_FILE_COMM_SIZE 64
+#define TRACKED_FILE_BOOT_SIZE 37 /* with the final NUL */
 
 /* The most that such a file can be: four numbers and a name each, and some lines around them. */
-#define ROLL_SIZE_MAX (ROLL_ENTRIES_MAX * (4u * 21u + ROLL_COMM_SIZE) + 256u)
+#define TRACKED_FILE_SIZE_MAX \
+	(TRACKED_FILE_ENTRIES_MAX * (4u * 21u + TRACKED_FILE_COMM_SIZE) + 256u)
 
 struct loop;
 struct proc;
-struct roll;
+struct tracked_file;
 struct worker;
 
-struct roll_entry {
+struct tracked_file_entry {
 	uint32_t pid;
 	uint64_t start_ticks;
-	uint64_t device, inode;    /* of its book */
-	char comm[ROLL_COMM_SIZE]; /* to be written: any bytes; as read: harmless for a terminal */
+	uint64_t device, inode; /* of its book */
+	char comm
+		[TRACKED_FILE_COMM_SIZE]; /* to be written: any bytes; as read: harmless for a terminal */
 };
 
-struct roll_hooks {
+struct tracked_file_hooks {
 	void *context;
-	/* roll_put() for each process that is tracked now. */
-	void (*list)(void *context, struct roll *roll);
+	/* tracked_file_put() for each process that is tracked now. */
+	void (*list)(void *context, struct tracked_file *tracked_file);
 	/* What was listed last is in the file; or it cannot be written, and the last one stands. May be NULL. */
 	void (*written)(void *context);
 	/* The file could not be written; told again only after it could. May be NULL. */
@@ -46,31 +48,34 @@ struct roll_hooks {
 };
 
 /* For the file in @folder. 0 or a negative errno. All below in the loop's thread. */
-int roll_new(struct roll **ret_roll, struct loop *loop, struct worker *work, const char *folder,
-	     const struct roll_hooks *hooks);
+int tracked_file_new(struct tracked_file **ret_roll, struct loop *loop, struct worker *work,
+		     const char *folder, const struct tracked_file_hooks *hooks);
 
 /* Has the last change written; worker_free() comes later and does it. */
-struct roll *roll_free(struct roll *roll);
+struct tracked_file *tracked_file_free(struct tracked_file *tracked_file);
 
 /* The set has changed. Soon the hook is asked for all of it. */
-void roll_changed(struct roll *roll);
-void roll_put(struct roll *roll, const struct roll_entry *entry);
+void tracked_file_changed(struct tracked_file *tracked_file);
+void tracked_file_put(struct tracked_file *tracked_file, const struct tracked_file_entry *entry);
 
 /*
  * What is on the roll in @folder, none if it is of another boot. The caller frees @ret_entries. 0;
  * -ENOENT; -EBADMSG if it is no roll; -EFBIG; or another negative errno. From any thread, like what is
  * below.
  */
-int roll_read(const char *folder, struct roll_entry **ret_entries, size_t *ret_count);
+int tracked_file_read(const char *folder, struct tracked_file_entry **ret_entries,
+		      size_t *ret_count);
 
 /*
  * Leaves only those entries of which nobody knows how they ended: they are over, and their book is not held
  * (@is_held; NULL = none is). Return: how many are left.
  */
-size_t roll_missed(struct roll_entry *entries, size_t count, const struct proc *proc,
-		   bool (*is_held)(void *context, const struct roll_entry *entry), void *context);
+size_t tracked_file_missed(struct tracked_file_entry *entries, size_t count,
+			   const struct proc *proc,
+			   bool (*is_held)(void *context, const struct tracked_file_entry *entry),
+			   void *context);
 
 /* The text of a roll, for tests and fuzzing. */
-int roll_parse(const char *text, size_t length, const char *boot, struct roll_entry **ret_entries,
-	       size_t *ret_count);
-int roll_boot(char ret_boot[ROLL_BOOT_SIZE]);
+int tracked_file_parse(const char *text, size_t length, const char *boot,
+		       struct tracked_file_entry **ret_entries, size_t *ret_count);
+int tracked_file_boot(char ret_boot[TRACKED_FILE_BOOT_SIZE]);

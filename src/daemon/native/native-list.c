@@ -29,10 +29,10 @@ _Static_assert(sizeof(((struct native_process *)NULL)->rejected) == sizeof(struc
 _Static_assert(sizeof(((struct native_process *)NULL)->container) == PROC_CONTAINER_SIZE,
 	       "container");
 
-#define NATIVE_ROSTER_PARTS_MAX 32768u /* 28 MiB; beyond it devices are left out */
+#define NATIVE_LIST_PARTS_MAX 32768u /* 28 MiB; beyond it devices are left out */
 
 /* One answer. */
-struct native_roster {
+struct native_list {
 	const struct native_hooks *hooks;
 	uint32_t want; /* NATIVE_WANT_... */
 	uint64_t came_ns;
@@ -49,7 +49,7 @@ struct native_row {
 };
 
 /* Text into a field that is filled up with NULs. */
-static void native_roster_field(char *field, size_t size, const char *text)
+static void native_list_field(char *field, size_t size, const char *text)
 {
 	memset(field, 0, size);
 	if (text)
@@ -57,8 +57,7 @@ static void native_roster_field(char *field, size_t size, const char *text)
 }
 
 /* What is known without reading the book. */
-static void native_roster_identity(const struct tracked *tracked,
-				   struct native_process *ret_process)
+static void native_list_identity(const struct tracked *tracked, struct native_process *ret_process)
 {
 	struct native_process process = {
 		.book_device = tracked->device,
@@ -74,15 +73,15 @@ static void native_roster_identity(const struct tracked *tracked,
 
 	process.ns_pid = owner->ns_pid;
 	process.pid_namespace = owner->pid_namespace;
-	native_roster_field(process.comm, sizeof(process.comm), owner->comm);
-	native_roster_field(process.container, sizeof(process.container), tracked->book->container);
+	native_list_field(process.comm, sizeof(process.comm), owner->comm);
+	native_list_field(process.container, sizeof(process.container), tracked->book->container);
 	process.start_ns = proc_start_ns(tracked->start_ticks, clock_ns(CLOCK_BOOTTIME),
 					 clock_ns(CLOCK_REALTIME));
 	*ret_process = process;
 }
 
-static void native_roster_memory(const struct snapshot_part *part, uint32_t type,
-				 struct native_memory *ret_memory)
+static void native_list_memory(const struct snapshot_part *part, uint32_t type,
+			       struct native_memory *ret_memory)
 {
 	const struct snapshot_memory *memory = &part->memory[type];
 
@@ -106,7 +105,7 @@ static void native_roster_memory(const struct snapshot_part *part, uint32_t type
 	};
 }
 
-static void native_roster_part(const struct snapshot_part *from, struct native_part *ret_part)
+static void native_list_part(const struct snapshot_part *from, struct native_part *ret_part)
 {
 	struct native_part part = {
 		.device = from->device,
@@ -116,26 +115,26 @@ static void native_roster_part(const struct snapshot_part *from, struct native_p
 		.closed_ns = from->facts.closed_ns,
 	};
 
-	native_roster_field(part.arch, sizeof(part.arch), from->facts.arch);
-	native_roster_field(part.card, sizeof(part.card), from->facts.card);
+	native_list_field(part.arch, sizeof(part.arch), from->facts.arch);
+	native_list_field(part.card, sizeof(part.card), from->facts.card);
 	for (uint32_t type = 0; type < NATIVE_TYPES; type++)
-		native_roster_memory(from, type, &part.memory[type]);
+		native_list_memory(from, type, &part.memory[type]);
 	*ret_part = part;
 }
 
-static void native_roster_cleanup(struct snapshot **snapshot)
+static void native_list_cleanup(struct snapshot **snapshot)
 {
 	snapshot_free(*snapshot);
 }
 
-static void native_roster_cleanup_row(struct native_row *row)
+static void native_list_cleanup_row(struct native_row *row)
 {
 	free(row->parts);
 }
 
 /* Totals of one book. Those beyond what all answers together may hold make the process inexact. */
-static int native_roster_fill(const struct snapshot_process *process, size_t *room,
-			      struct native_row *row)
+static int native_list_fill(const struct snapshot_process *process, size_t *room,
+			    struct native_row *row)
 {
 	row->process.last_ns = process->last_ns;
 	memcpy(row->process.rejected, &process->rejected, sizeof(row->process.rejected));
@@ -150,7 +149,7 @@ static int native_roster_fill(const struct snapshot_process *process, size_t *ro
 		/* What only a region tells of it whoever asks finds there. */
 		if (process->parts[i].is_claim_only)
 			continue;
-		native_roster_part(&process->parts[i], &row->parts[row->count++]);
+		native_list_part(&process->parts[i], &row->parts[row->count++]);
 		--*room;
 	}
 	return 0;
@@ -160,10 +159,10 @@ static int native_roster_fill(const struct snapshot_process *process, size_t *ro
  * A book of which the picture of everybody tells nothing, because it is younger, or too much, because its process
  * has two of them, and the asker may have one of these as a file.
  */
-static int native_roster_alone(struct tracked *tracked, size_t *room, struct native_row *row)
+static int native_list_alone(struct tracked *tracked, size_t *room, struct native_row *row)
 {
 	static const struct snapshot_request request = {.buffers = false};
-	CLEANUP(native_roster_cleanup)
+	CLEANUP(native_list_cleanup)
 	struct snapshot *snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
 	CLEANUP_FREE struct view *view = calloc(1, sizeof(*view));
 	int r = snapshot && view ? 0 : -ENOMEM;
@@ -178,12 +177,12 @@ static int native_roster_alone(struct tracked *tracked, size_t *room, struct nat
 		row->process.flags &= ~NATIVE_EXACT;
 		return 0;
 	}
-	return native_roster_fill(&snapshot->processes[0], room, row);
+	return native_list_fill(&snapshot->processes[0], room, row);
 }
 
 /* One book in as many packets as it takes; its file goes with the first. */
-static int native_roster_put_row(const struct native_row *row, struct tracked *book,
-				 struct native_answer *answer)
+static int native_list_put_row(const struct native_row *row, struct tracked *book,
+			       struct native_answer *answer)
 {
 	CLEANUP_FREE uint8_t *payload = malloc(NATIVE_PAYLOAD_MAX);
 	size_t done = 0;
@@ -211,16 +210,16 @@ static int native_roster_put_row(const struct native_row *row, struct tracked *b
 	return r;
 }
 
-static int native_roster_put_book(struct native_roster *self, struct tracked *tracked,
-				  struct native_answer *answer)
+static int native_list_put_book(struct native_list *self, struct tracked *tracked,
+				struct native_answer *answer)
 {
-	CLEANUP(native_roster_cleanup_row) struct native_row row = {.parts = NULL};
+	CLEANUP(native_list_cleanup_row) struct native_row row = {.parts = NULL};
 	bool may_see = access_may_see(self->asker, tracked->maker);
 	bool sends = may_see && self->want & NATIVE_WANT_BOOKS;
 	const struct snapshot_process *process;
 	int r = 0;
 
-	native_roster_identity(tracked, &row.process);
+	native_list_identity(tracked, &row.process);
 	if (may_see)
 		row.process.flags |= NATIVE_MAY_SEE;
 	if (self->want & NATIVE_WANT_TOTALS || (self->want & NATIVE_WANT_REST && !sends)) {
@@ -230,29 +229,28 @@ static int native_roster_put_book(struct native_roster *self, struct tracked *tr
 		if (r < 0)
 			return r;
 		process = tracked_process(tracked, self->snapshot, &self->hint);
-		r = process && process->books == 1
-			    ? native_roster_fill(process, &self->room, &row)
-			    : native_roster_alone(tracked, &self->room, &row);
+		r = process && process->books == 1 ? native_list_fill(process, &self->room, &row)
+						   : native_list_alone(tracked, &self->room, &row);
 	}
-	return r < 0 ? r : native_roster_put_row(&row, sends ? tracked : NULL, answer);
+	return r < 0 ? r : native_list_put_row(&row, sends ? tracked : NULL, answer);
 }
 
-int native_roster_put(const struct native_hooks *hooks, uint32_t want, uint64_t came_ns,
-		      const struct access_peer *asker, struct native_answer *answer)
+int native_list_put(const struct native_hooks *hooks, uint32_t want, uint64_t came_ns,
+		    const struct access_peer *asker, struct native_answer *answer)
 {
-	struct native_roster self = {
+	struct native_list self = {
 		.hooks = hooks,
 		.want = want,
 		.came_ns = came_ns,
 		.asker = asker,
-		.room = NATIVE_ROSTER_PARTS_MAX,
+		.room = NATIVE_LIST_PARTS_MAX,
 	};
-	struct roster *roster = hooks->roster(hooks->context);
+	struct book_list *book_list = hooks->book_list(hooks->context);
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < roster->count; i++)
-		r = native_roster_put_book(&self, roster->list[i], answer);
+	for (size_t i = 0; r == 0 && i < book_list->count; i++)
+		r = native_list_put_book(&self, book_list->list[i], answer);
 	snapshot_free(self.snapshot);
-	roster_unref(roster);
+	book_list_unref(book_list);
 	return r;
 }

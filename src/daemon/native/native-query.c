@@ -15,14 +15,14 @@
 #include "web/server/local-request.h"
 #include "web/server/web.h"
 
-struct native_desk {
+struct native_query {
 	const struct native_config *config;
 	char buffer[NATIVE_PACKET_MAX]; /* of the response that is being written */
 };
 
-struct native_desk *native_desk_new(const struct native_config *config)
+struct native_query *native_query_new(const struct native_config *config)
 {
-	struct native_desk *desk = calloc(1, sizeof(*desk));
+	struct native_query *desk = calloc(1, sizeof(*desk));
 
 	if (!desk)
 		return NULL;
@@ -30,7 +30,7 @@ struct native_desk *native_desk_new(const struct native_config *config)
 	return desk;
 }
 
-struct native_desk *native_desk_free(struct native_desk *desk)
+struct native_query *native_query_free(struct native_query *desk)
 {
 	if (!desk)
 		return NULL;
@@ -39,8 +39,8 @@ struct native_desk *native_desk_free(struct native_desk *desk)
 }
 
 /* The body is written first: only then are its length, and whether there is one, known. */
-static void native_desk_http(struct native_desk *desk, const struct native_question *question,
-			     struct native_answer *answer)
+static void native_query_http(struct native_query *desk, const struct native_question *question,
+			      struct native_answer *answer)
 {
 	const struct web_asker asker = {
 		.uid = question->asker.uid,
@@ -61,18 +61,18 @@ static void native_desk_http(struct native_desk *desk, const struct native_quest
 	native_answer_end_http(answer, &told);
 }
 
-void native_desk_answer(struct native_desk *desk, const struct native_question *question,
-			struct native_answer *answer)
+void native_query_answer(struct native_query *desk, const struct native_question *question,
+			 struct native_answer *answer)
 {
 	int r = -EOPNOTSUPP; /* from a command that knows nothing of HTTP yet */
 
 	if (question->is_http) {
-		native_desk_http(desk, question, answer);
+		native_query_http(desk, question, answer);
 		return;
 	}
 	if (question->request.kind == NATIVE_ROSTER)
-		r = native_roster_put(&desk->config->hooks, question->request.want,
-				      question->came_ns, &question->asker, answer);
+		r = native_list_put(&desk->config->hooks, question->request.want, question->came_ns,
+				    &question->asker, answer);
 	if (question->request.kind == NATIVE_REGIONS)
 		r = native_regions_put(&desk->config->hooks, question->came_ns, answer);
 	native_answer_end(answer, r);

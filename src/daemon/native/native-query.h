@@ -12,7 +12,7 @@
 
 struct native_answer;
 struct native_config;
-struct native_desk;
+struct native_query;
 
 /* A question, who asked it, and when it came (CLOCK_MONOTONIC). */
 struct native_question {
@@ -23,9 +23,9 @@ struct native_question {
 	uint64_t came_ns;
 };
 
-struct native_desk *native_desk_new(const struct native_config *config);
-struct native_desk *native_desk_free(struct native_desk *desk);
+struct native_query *native_query_new(const struct native_config *config);
+struct native_query *native_query_free(struct native_query *desk);
 
 /* Builds the whole answer, its end included. */
-void native_desk_answer(struct native_desk *desk, const struct native_question *question,
-			struct native_answer *answer);
+void native_query_answer(struct native_query *desk, const struct native_question *question,
+			 struct native_answer *answer);

@@ -30,18 +30,18 @@ static int play_offer(void *context, struct accept_peer *peer)
 	return 0;
 }
 
-static struct roster *play_roster(void *context)
+static struct book_list *play_roster(void *context)
 {
 	struct native_testing *world = context;
-	struct roster *roster =
-		calloc(1, sizeof(*roster) + NATIVE_TESTING_BOOKS * sizeof(struct tracked *));
+	struct book_list *book_list =
+		calloc(1, sizeof(*book_list) + NATIVE_TESTING_BOOKS * sizeof(struct tracked *));
 
-	assert(roster);
-	roster->refs = 1;
-	roster->count = world->count;
+	assert(book_list);
+	book_list->refs = 1;
+	book_list->count = world->count;
 	for (size_t i = 0; i < world->count; i++)
-		roster->list[i] = tracked_ref(world->tracked[i]);
-	return roster;
+		book_list->list[i] = tracked_ref(world->tracked[i]);
+	return book_list;
 }
 
 static int play_totals(void *context, uint64_t since_ns, struct snapshot **ret_snapshot)
@@ -81,7 +81,7 @@ void native_testing_open(struct native_testing *world)
 	listening = accept_listen(world->path);
 	assert(listening >= 0);
 	collector.context = world;
-	collector.roster = play_roster;
+	collector.book_list = play_roster;
 	collector.proc = &world->proc;
 	assert(collector_new(&world->collector, &collector) == 0);
 	config.loop = world->loop;
@@ -93,7 +93,7 @@ void native_testing_open(struct native_testing *world)
 	config.provider = &world->provider;
 	config.hooks = (struct native_hooks){.context = world,
 					     .offer_consume = play_offer,
-					     .roster = play_roster,
+					     .book_list = play_roster,
 					     .totals = play_totals};
 	assert(native_new_consume(&world->native, &config, listening) == 0);
 }

@@ -53,7 +53,7 @@ struct native_connection {
 
 struct native {
 	struct native_config config;
-	struct native_desk *desk;
+	struct native_query *desk;
 	struct loop_source listening;
 	struct loop_timer pause;
 	struct native_connection *connections;
@@ -178,7 +178,7 @@ static void native_run(struct worker_job *job)
 {
 	struct native_connection *connection = container_of(job, struct native_connection, job);
 
-	native_desk_answer(connection->native->desk, &connection->question, &connection->answer);
+	native_query_answer(connection->native->desk, &connection->question, &connection->answer);
 }
 
 static void native_done(struct worker_job *job)
@@ -419,12 +419,12 @@ int native_new_consume(struct native **ret_native, const struct native_config *c
 	native->listening.fd = owned;
 	native->listening.ready = native_listening_ready;
 	native->pause.fire = native_pause_over;
-	native->desk = native_desk_new(&native->config);
+	native->desk = native_query_new(&native->config);
 	if (!native->desk)
 		return -ENOMEM;
 	r = loop_add(config->loop, &native->listening, EPOLLIN);
 	if (r < 0) {
-		native_desk_free(native->desk);
+		native_query_free(native->desk);
 		return r;
 	}
 	(void)cleanup_steal_fd(&owned); /* the server's from now on */
@@ -441,7 +441,7 @@ struct native *native_free(struct native *native)
 	loop_cancel(native->config.loop, &native->pause);
 	loop_remove(native->config.loop, &native->listening);
 	(void)close(native->listening.fd); /* nothing was written to it */
-	native_desk_free(native->desk);
+	native_query_free(native->desk);
 	free(native);
 	return NULL;
 }

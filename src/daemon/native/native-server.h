@@ -18,7 +18,7 @@ struct accept_peer;
 struct loop;
 struct native;
 struct proc;
-struct roster;
+struct book_list;
 struct snapshot;
 struct web_provider;
 struct worker;
@@ -41,7 +41,7 @@ struct native_hooks {
 	int (*offer_consume)(void *context, struct accept_peer *peer);
 
 	/* The current list, counted, e.g. registry_roster(). In the worker's thread. */
-	struct roster *(*roster)(void *context);
+	struct book_list *(*book_list)(void *context);
 	/* A shared picture of the machine, begun not before @since_ns: collector_totals(). */
 	int (*totals)(void *context, uint64_t since_ns, struct snapshot **ret_snapshot);
 };

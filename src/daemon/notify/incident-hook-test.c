@@ -26,7 +26,7 @@
 #define INCIDENT "{\"kind\":\"leak\",\"pid\":7}\n"
 
 static struct loop *loop;
-static struct alarm *alarms;
+static struct incident_hook *alarms;
 static char text[TEXT_MAX];
 
 static void begin(const char *format)
@@ -35,28 +35,28 @@ static void begin(const char *format)
 
 	(void)snprintf(command, sizeof(command), "D='%s'; %s", unit_dir(), format);
 	assert(loop_new(&loop) == 0);
-	assert(alarm_new(&alarms, loop, command) == 0);
+	assert(incident_hook_new(&alarms, loop, command) == 0);
 }
 
 static void end(void)
 {
-	alarms = alarm_free(alarms);
+	alarms = incident_hook_free(alarms);
 	loop = loop_free(loop);
 	/* Everything that was started has been reaped. */
 	assert(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
 }
 
-static struct alarm_counts counts(void)
+static struct incident_hook_counts counts(void)
 {
-	struct alarm_counts now;
+	struct incident_hook_counts now;
 
-	alarm_counts(alarms, &now);
+	incident_hook_counts(alarms, &now);
 	return now;
 }
 
 static int raise_one(void)
 {
-	return alarm_raise(alarms, "leak", INCIDENT, strlen(INCIDENT));
+	return incident_hook_raise(alarms, "leak", INCIDENT, strlen(INCIDENT));
 }
 
 /* Until nothing runs; the runner's limit is the deadline. */
@@ -120,19 +120,19 @@ UNIT(hooks_inherit_no_descriptors)
 
 UNIT(largest_input_arrives_whole)
 {
-	char *json = malloc(ALARM_INPUT_MAX + 1);
+	char *json = malloc(INCIDENT_HOOK_INPUT_MAX + 1);
 
 	begin("cat >$D/input");
 	assert(json);
-	memset(json, 'x', ALARM_INPUT_MAX + 1);
+	memset(json, 'x', INCIDENT_HOOK_INPUT_MAX + 1);
 	memcpy(json, "{\"a\":\"", 6);
-	memcpy(json + ALARM_INPUT_MAX - 2, "\"}", 2);
-	assert(alarm_raise(alarms, "leak", json, ALARM_INPUT_MAX + 1) == -EMSGSIZE);
-	assert(alarm_raise(alarms, "leak", json, ALARM_INPUT_MAX) == 0);
+	memcpy(json + INCIDENT_HOOK_INPUT_MAX - 2, "\"}", 2);
+	assert(incident_hook_raise(alarms, "leak", json, INCIDENT_HOOK_INPUT_MAX + 1) == -EMSGSIZE);
+	assert(incident_hook_raise(alarms, "leak", json, INCIDENT_HOOK_INPUT_MAX) == 0);
 	settle();
 	left("input");
-	assert(strlen(text) == ALARM_INPUT_MAX + strlen("\"suppressed\":0,"));
-	json[ALARM_INPUT_MAX] = '\0';
+	assert(strlen(text) == INCIDENT_HOOK_INPUT_MAX + strlen("\"suppressed\":0,"));
+	json[INCIDENT_HOOK_INPUT_MAX] = '\0';
 	assert(strcmp(text + strlen("{\"suppressed\":0,"), json + 1) == 0);
 	free(json);
 	end();
@@ -141,12 +141,12 @@ UNIT(largest_input_arrives_whole)
 UNIT(hook_input_must_be_a_json_object)
 {
 	begin("cat >$D/input");
-	assert(alarm_raise(alarms, "leak", "", 0) == -EINVAL);
-	assert(alarm_raise(alarms, "leak", "{", 1) == -EINVAL);
-	assert(alarm_raise(alarms, "leak", "[]", 2) == -EINVAL);
-	assert(alarm_raise(alarms, "leak", "{\0}", 3) == -EINVAL);
+	assert(incident_hook_raise(alarms, "leak", "", 0) == -EINVAL);
+	assert(incident_hook_raise(alarms, "leak", "{", 1) == -EINVAL);
+	assert(incident_hook_raise(alarms, "leak", "[]", 2) == -EINVAL);
+	assert(incident_hook_raise(alarms, "leak", "{\0}", 3) == -EINVAL);
 	assert(counts().started == 0 && counts().failed == 0);
-	assert(alarm_raise(alarms, "leak", "{ }", 3) == 0);
+	assert(incident_hook_raise(alarms, "leak", "{ }", 3) == 0);
 	settle();
 	assert(strcmp(left("input"), "{\"suppressed\":0}") == 0);
 	end();
@@ -162,14 +162,14 @@ UNIT(hooks_are_limited_per_minute)
 
 		assert(r == 0 || r == -EAGAIN);
 		let_in += r == 0;
-		assert(counts().running <= ALARM_RUNNING_MAX);
-		assert(counts().waiting <= ALARM_PER_MINUTE);
+		assert(counts().running <= INCIDENT_HOOK_RUNNING_MAX);
+		assert(counts().waiting <= INCIDENT_HOOK_PER_MINUTE);
 	}
-	assert(let_in == ALARM_PER_MINUTE);
+	assert(let_in == INCIDENT_HOOK_PER_MINUTE);
 	settle();
-	assert(counts().started == ALARM_PER_MINUTE && counts().suppressed == 990);
+	assert(counts().started == INCIDENT_HOOK_PER_MINUTE && counts().suppressed == 990);
 	left("input");
-	for (unsigned int i = 0; i < ALARM_PER_MINUTE; i++) {
+	for (unsigned int i = 0; i < INCIDENT_HOOK_PER_MINUTE; i++) {
 		const char *line = text;
 
 		for (unsigned int skip = 0; skip < i; skip++)
@@ -185,7 +185,7 @@ UNIT(the_next_hook_tells_how_many_were_left_out)
 	int r;
 
 	begin("cat >$D/last");
-	alarm_set_times(alarms, 60000000000, 1000000000);
+	incident_hook_set_times(alarms, 60000000000, 1000000000);
 	for (int i = 0; i < 17; i++)
 		(void)raise_one(); /* ten and seven */
 	settle();
@@ -208,7 +208,7 @@ UNIT(slow_command_is_killed_with_its_children)
 	/* So that we see how the orphan ended. */
 	assert(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
 	begin("sleep 1000 & echo $! >$D/pid; echo >$D/done; wait");
-	alarm_set_times(alarms, 2000000000, 60000000000);
+	incident_hook_set_times(alarms, 2000000000, 60000000000);
 	assert(raise_one() == 0);
 	settle();
 	assert(counts().killed == 1 && counts().failed == 1);
@@ -257,13 +257,13 @@ UNIT(failures_are_counted)
 UNIT(daemon_stops_while_hooks_run)
 {
 	begin("read -r line; echo \"$line\" >$D/input");
-	for (unsigned int i = 0; i < ALARM_PER_MINUTE; i++)
+	for (unsigned int i = 0; i < INCIDENT_HOOK_PER_MINUTE; i++)
 		assert(raise_one() == 0);
-	assert(counts().running == ALARM_RUNNING_MAX);
-	alarms = alarm_free(alarms);
+	assert(counts().running == INCIDENT_HOOK_RUNNING_MAX);
+	alarms = incident_hook_free(alarms);
 	loop = loop_free(loop);
 	/* They go on without us. */
-	for (unsigned int i = 0; i < ALARM_RUNNING_MAX; i++) {
+	for (unsigned int i = 0; i < INCIDENT_HOOK_RUNNING_MAX; i++) {
 		int status;
 
 		assert(waitpid(-1, &status, 0) > 0 && status == 0);

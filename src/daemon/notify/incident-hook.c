@@ -24,95 +24,95 @@
 #include "base/loop.h"
 #include "base/small-file.h"
 
-#define ALARM_KIND_SIZE 64
+#define INCIDENT_HOOK_KIND_SIZE 64
 
 /* One incident that was let in. */
-struct alarm_call {
+struct incident_hook_call {
 	int input; /* the memory file; owned until the command has it */
-	char kind[ALARM_KIND_SIZE];
+	char kind[INCIDENT_HOOK_KIND_SIZE];
 };
 
 /* A place for a command that runs. */
-struct alarm_run {
-	struct alarm *alarm;
+struct incident_hook_run {
+	struct incident_hook *incident_hook;
 	struct child child;
 	struct loop_timer limit;
 };
 
-struct alarm {
+struct incident_hook {
 	struct loop *loop;
 	char *command;
 	uint64_t run_ns, minute_ns;
 
-	uint64_t let_in_ns[ALARM_PER_MINUTE]; /* when the last ones were let in, a ring */
-	uint64_t let_in;                      /* how many ever */
-	uint64_t untold;                      /* left out since the last that was let in */
+	uint64_t let_in_ns[INCIDENT_HOOK_PER_MINUTE]; /* when the last ones were let in, a ring */
+	uint64_t let_in;                              /* how many ever */
+	uint64_t untold;                              /* left out since the last that was let in */
 
-	struct alarm_call waiting[ALARM_PER_MINUTE]; /* the oldest first */
+	struct incident_hook_call waiting[INCIDENT_HOOK_PER_MINUTE]; /* the oldest first */
 	uint32_t waiting_count;
-	struct alarm_run runs[ALARM_RUNNING_MAX];
-	struct alarm_counts counts; /* running and waiting are counted on demand */
+	struct incident_hook_run runs[INCIDENT_HOOK_RUNNING_MAX];
+	struct incident_hook_counts counts; /* running and waiting are counted on demand */
 };
 
-static void alarm_start_waiting(struct alarm *alarm);
+static void incident_hook_start_waiting(struct incident_hook *incident_hook);
 
-static void alarm_ended(struct child *child, int status)
+static void incident_hook_ended(struct child *child, int status)
 {
-	struct alarm_run *run = container_of(child, struct alarm_run, child);
+	struct incident_hook_run *run = container_of(child, struct incident_hook_run, child);
 
-	loop_cancel(run->alarm->loop, &run->limit);
+	loop_cancel(run->incident_hook->loop, &run->limit);
 	if (status != 0)
-		run->alarm->counts.failed++;
-	alarm_start_waiting(run->alarm);
+		run->incident_hook->counts.failed++;
+	incident_hook_start_waiting(run->incident_hook);
 }
 
-static void alarm_too_long(struct loop_timer *timer)
+static void incident_hook_too_long(struct loop_timer *timer)
 {
-	struct alarm_run *run = container_of(timer, struct alarm_run, limit);
+	struct incident_hook_run *run = container_of(timer, struct incident_hook_run, limit);
 
-	run->alarm->counts.killed++;
+	run->incident_hook->counts.killed++;
 	child_kill(&run->child);
 }
 
-int alarm_new(struct alarm **ret_alarm, struct loop *loop, const char *command)
+int incident_hook_new(struct incident_hook **ret_alarm, struct loop *loop, const char *command)
 {
-	CLEANUP_FREE struct alarm *alarm = calloc(1, sizeof(*alarm));
+	CLEANUP_FREE struct incident_hook *incident_hook = calloc(1, sizeof(*incident_hook));
 
-	if (!alarm)
+	if (!incident_hook)
 		return -ENOMEM;
-	alarm->command = strdup(command);
-	if (!alarm->command)
+	incident_hook->command = strdup(command);
+	if (!incident_hook->command)
 		return -ENOMEM;
-	alarm->loop = loop;
-	alarm->run_ns = ALARM_SECONDS * NS_PER_S;
-	alarm->minute_ns = 60 * NS_PER_S;
-	for (size_t i = 0; i < ALARM_RUNNING_MAX; i++) {
-		alarm->runs[i].alarm = alarm;
-		alarm->runs[i].child = CHILD_NULL;
-		alarm->runs[i].child.ended = alarm_ended;
-		alarm->runs[i].limit.fire = alarm_too_long;
+	incident_hook->loop = loop;
+	incident_hook->run_ns = INCIDENT_HOOK_SECONDS * NS_PER_S;
+	incident_hook->minute_ns = 60 * NS_PER_S;
+	for (size_t i = 0; i < INCIDENT_HOOK_RUNNING_MAX; i++) {
+		incident_hook->runs[i].incident_hook = incident_hook;
+		incident_hook->runs[i].child = CHILD_NULL;
+		incident_hook->runs[i].child.ended = incident_hook_ended;
+		incident_hook->runs[i].limit.fire = incident_hook_too_long;
 	}
-	*ret_alarm = cleanup_steal(alarm);
+	*ret_alarm = cleanup_steal(incident_hook);
 	return 0;
 }
 
-struct alarm *alarm_free(struct alarm *alarm)
+struct incident_hook *incident_hook_free(struct incident_hook *incident_hook)
 {
-	if (!alarm)
+	if (!incident_hook)
 		return NULL;
-	for (size_t i = 0; i < ALARM_RUNNING_MAX; i++) {
-		loop_cancel(alarm->loop, &alarm->runs[i].limit);
-		child_forget(&alarm->runs[i].child);
+	for (size_t i = 0; i < INCIDENT_HOOK_RUNNING_MAX; i++) {
+		loop_cancel(incident_hook->loop, &incident_hook->runs[i].limit);
+		child_forget(&incident_hook->runs[i].child);
 	}
-	for (size_t i = 0; i < alarm->waiting_count; i++)
-		(void)close(alarm->waiting[i].input); /* nobody reads it any more */
-	free(alarm->command);
-	free(alarm);
+	for (size_t i = 0; i < incident_hook->waiting_count; i++)
+		(void)close(incident_hook->waiting[i].input); /* nobody reads it any more */
+	free(incident_hook->command);
+	free(incident_hook);
 	return NULL;
 }
 
 /* The input of a command: @json with one member more, in a file that nobody can change. */
-static int alarm_input(uint64_t suppressed, const char *json, size_t length, int *ret_fd)
+static int incident_hook_input(uint64_t suppressed, const char *json, size_t length, int *ret_fd)
 {
 	const int seals = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
 	CLEANUP_CLOSE int fd = -1;
@@ -138,11 +138,11 @@ static int alarm_input(uint64_t suppressed, const char *json, size_t length, int
 	return 0;
 }
 
-static int alarm_start(struct alarm_run *run, const struct alarm_call *call)
+static int incident_hook_start(struct incident_hook_run *run, const struct incident_hook_call *call)
 {
-	struct alarm *alarm = run->alarm;
-	char kind[sizeof("TTMEM_INCIDENT_KIND=") + ALARM_KIND_SIZE];
-	const char *const arguments[] = {"sh", "-c", alarm->command, NULL};
+	struct incident_hook *incident_hook = run->incident_hook;
+	char kind[sizeof("TTMEM_INCIDENT_KIND=") + INCIDENT_HOOK_KIND_SIZE];
+	const char *const arguments[] = {"sh", "-c", incident_hook->command, NULL};
 	const char *const environment[] = {
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", kind, NULL};
 	const struct child_setup setup = {
@@ -157,98 +157,104 @@ static int alarm_start(struct alarm_run *run, const struct alarm_call *call)
 	int r;
 
 	(void)snprintf(kind, sizeof(kind), "TTMEM_INCIDENT_KIND=%s", call->kind);
-	r = loop_set(alarm->loop, &run->limit, loop_now(alarm->loop) + alarm->run_ns);
+	r = loop_set(incident_hook->loop, &run->limit,
+		     loop_now(incident_hook->loop) + incident_hook->run_ns);
 	if (r == 0)
-		r = child_start(&run->child, alarm->loop, &setup);
+		r = child_start(&run->child, incident_hook->loop, &setup);
 	if (r < 0) {
-		loop_cancel(alarm->loop, &run->limit);
-		alarm->counts.failed++;
+		loop_cancel(incident_hook->loop, &run->limit);
+		incident_hook->counts.failed++;
 		return r;
 	}
-	alarm->counts.started++;
+	incident_hook->counts.started++;
 	return 0;
 }
 
-static struct alarm_run *alarm_free_run(struct alarm *alarm)
+static struct incident_hook_run *incident_hook_free_run(struct incident_hook *incident_hook)
 {
-	for (size_t i = 0; i < ALARM_RUNNING_MAX; i++) {
-		if (alarm->runs[i].child.pid == 0)
-			return &alarm->runs[i];
+	for (size_t i = 0; i < INCIDENT_HOOK_RUNNING_MAX; i++) {
+		if (incident_hook->runs[i].child.pid == 0)
+			return &incident_hook->runs[i];
 	}
 	return NULL;
 }
 
-static void alarm_start_waiting(struct alarm *alarm)
+static void incident_hook_start_waiting(struct incident_hook *incident_hook)
 {
-	struct alarm_run *run;
+	struct incident_hook_run *run;
 
-	while (alarm->waiting_count > 0 && (run = alarm_free_run(alarm))) {
-		struct alarm_call call = alarm->waiting[0];
+	while (incident_hook->waiting_count > 0 && (run = incident_hook_free_run(incident_hook))) {
+		struct incident_hook_call call = incident_hook->waiting[0];
 
-		alarm->waiting_count--;
-		memmove(&alarm->waiting[0], &alarm->waiting[1],
-			alarm->waiting_count * sizeof(alarm->waiting[0]));
-		(void)alarm_start(run, &call); /* counted as failed */
-		(void)close(call.input);       /* the command has its own */
+		incident_hook->waiting_count--;
+		memmove(&incident_hook->waiting[0], &incident_hook->waiting[1],
+			incident_hook->waiting_count * sizeof(incident_hook->waiting[0]));
+		(void)incident_hook_start(run, &call); /* counted as failed */
+		(void)close(call.input);               /* the command has its own */
 	}
 }
 
 /* Whether one more may be let in now. */
-static bool alarm_has_room(const struct alarm *alarm)
+static bool incident_hook_has_room(const struct incident_hook *incident_hook)
 {
-	uint64_t oldest = alarm->let_in_ns[alarm->let_in % ALARM_PER_MINUTE];
+	uint64_t oldest =
+		incident_hook->let_in_ns[incident_hook->let_in % INCIDENT_HOOK_PER_MINUTE];
 
 	/* One that was let in a minute ago may still wait, behind commands that take their time. */
-	if (alarm->waiting_count == ALARM_PER_MINUTE)
+	if (incident_hook->waiting_count == INCIDENT_HOOK_PER_MINUTE)
 		return false;
-	return alarm->let_in < ALARM_PER_MINUTE ||
-	       loop_now(alarm->loop) - oldest >= alarm->minute_ns;
+	return incident_hook->let_in < INCIDENT_HOOK_PER_MINUTE ||
+	       loop_now(incident_hook->loop) - oldest >= incident_hook->minute_ns;
 }
 
-int alarm_raise(struct alarm *alarm, const char *kind, const char *json, size_t length)
+int incident_hook_raise(struct incident_hook *incident_hook, const char *kind, const char *json,
+			size_t length)
 {
-	struct alarm_call call = {.input = -1};
-	struct alarm_run *run;
+	struct incident_hook_call call = {.input = -1};
+	struct incident_hook_run *run;
 	int r;
 
-	if (length > ALARM_INPUT_MAX)
+	if (length > INCIDENT_HOOK_INPUT_MAX)
 		return -EMSGSIZE;
 	if (length < 2 || json[0] != '{' || memchr(json, '\0', length))
 		return -EINVAL;
-	if (!alarm_has_room(alarm)) {
-		alarm->counts.suppressed++;
-		alarm->untold++;
+	if (!incident_hook_has_room(incident_hook)) {
+		incident_hook->counts.suppressed++;
+		incident_hook->untold++;
 		return -EAGAIN;
 	}
 	(void)snprintf(call.kind, sizeof(call.kind), "%s", kind); /* our own short words */
-	r = alarm_input(alarm->untold, json, length, &call.input);
+	r = incident_hook_input(incident_hook->untold, json, length, &call.input);
 	if (r < 0) {
-		alarm->counts.failed++;
+		incident_hook->counts.failed++;
 		return r;
 	}
-	alarm->let_in_ns[alarm->let_in++ % ALARM_PER_MINUTE] = loop_now(alarm->loop);
-	alarm->untold = 0;
-	run = alarm_free_run(alarm);
+	incident_hook->let_in_ns[incident_hook->let_in++ % INCIDENT_HOOK_PER_MINUTE] =
+		loop_now(incident_hook->loop);
+	incident_hook->untold = 0;
+	run = incident_hook_free_run(incident_hook);
 	if (!run) {
-		alarm->waiting[alarm->waiting_count++] = call;
+		incident_hook->waiting[incident_hook->waiting_count++] = call;
 		return 0;
 	}
-	r = alarm_start(run, &call);
+	r = incident_hook_start(run, &call);
 	(void)close(call.input); /* the command has its own */
 	return r;
 }
 
-void alarm_counts(const struct alarm *alarm, struct alarm_counts *ret_counts)
+void incident_hook_counts(const struct incident_hook *incident_hook,
+			  struct incident_hook_counts *ret_counts)
 {
-	*ret_counts = alarm->counts;
-	ret_counts->waiting = alarm->waiting_count;
+	*ret_counts = incident_hook->counts;
+	ret_counts->waiting = incident_hook->waiting_count;
 	ret_counts->running = 0;
-	for (size_t i = 0; i < ALARM_RUNNING_MAX; i++)
-		ret_counts->running += alarm->runs[i].child.pid > 0;
+	for (size_t i = 0; i < INCIDENT_HOOK_RUNNING_MAX; i++)
+		ret_counts->running += incident_hook->runs[i].child.pid > 0;
 }
 
-void alarm_set_times(struct alarm *alarm, uint64_t run_ns, uint64_t minute_ns)
+void incident_hook_set_times(struct incident_hook *incident_hook, uint64_t run_ns,
+			     uint64_t minute_ns)
 {
-	alarm->run_ns = run_ns;
-	alarm->minute_ns = minute_ns;
+	incident_hook->run_ns = run_ns;
+	incident_hook->minute_ns = minute_ns;
 }

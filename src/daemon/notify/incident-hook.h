@@ -17,28 +17,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct alarm;
+struct incident_hook;
 struct loop;
 
-#define ALARM_RUNNING_MAX 4u /* a command may well take seconds: to send a mail, to write a file */
-#define ALARM_PER_MINUTE 10u /* a person reads no more */
-#define ALARM_INPUT_MAX (UINT32_C(1) << 20)
-#define ALARM_SECONDS 60u /* then it is killed, with its process group */
+#define INCIDENT_HOOK_RUNNING_MAX \
+	4u /* a command may well take seconds: to send a mail, to write a file */
+#define INCIDENT_HOOK_PER_MINUTE 10u /* a person reads no more */
+#define INCIDENT_HOOK_INPUT_MAX (UINT32_C(1) << 20)
+#define INCIDENT_HOOK_SECONDS 60u /* then it is killed, with its process group */
 
 /* 0 or a negative errno. */
-int alarm_new(struct alarm **ret_alarm, struct loop *loop, const char *command);
+int incident_hook_new(struct incident_hook **ret_alarm, struct loop *loop, const char *command);
 
 /* What runs goes on without us; what waits is dropped. */
-struct alarm *alarm_free(struct alarm *alarm);
+struct incident_hook *incident_hook_free(struct incident_hook *incident_hook);
 
 /*
- * Something has happened. @json is one object, of at most ALARM_INPUT_MAX bytes. 0: the command runs or
+ * Something has happened. @json is one object, of at most INCIDENT_HOOK_INPUT_MAX bytes. 0: the command runs or
  * will; -EAGAIN: left out because there are too many, which is counted; -EINVAL or -EMSGSIZE: wrong
  * @json; or another negative errno: it could not be started (later ones are tried all the same).
  */
-int alarm_raise(struct alarm *alarm, const char *kind, const char *json, size_t length);
+int incident_hook_raise(struct incident_hook *incident_hook, const char *kind, const char *json,
+			size_t length);
 
-struct alarm_counts {
+struct incident_hook_counts {
 	uint64_t started;
 	uint64_t failed;     /* could not be started, or ended with another code than 0 */
 	uint64_t killed;     /* of them: ran for too long */
@@ -47,7 +49,9 @@ struct alarm_counts {
 	uint32_t waiting;
 };
 
-void alarm_counts(const struct alarm *alarm, struct alarm_counts *ret_counts);
+void incident_hook_counts(const struct incident_hook *incident_hook,
+			  struct incident_hook_counts *ret_counts);
 
 /* For tests: how long a command may run, and what counts as a minute. */
-void alarm_set_times(struct alarm *alarm, uint64_t run_ns, uint64_t minute_ns);
+void incident_hook_set_times(struct incident_hook *incident_hook, uint64_t run_ns,
+			     uint64_t minute_ns);

@@ -26,15 +26,15 @@ static size_t slurp(int fd, char *text, size_t size)
 
 UNIT(log_lines_come_out_in_order)
 {
-	struct outlet *outlet;
+	struct log_writer *log_writer;
 	char text[4096];
 	int ends[2];
 
 	assert(pipe2(ends, O_CLOEXEC) == 0);
-	assert(outlet_new(&outlet, NULL, ends[1], 0) == 0);
+	assert(log_writer_new(&log_writer, NULL, ends[1], 0) == 0);
 	for (int i = 0; i < 100; i++)
-		assert(outlet_print(outlet, "line %d\n", i));
-	outlet_free(outlet);
+		assert(log_writer_print(log_writer, "line %d\n", i));
+	log_writer_free(log_writer);
 	close(ends[1]);
 	slurp(ends[0], text, sizeof(text));
 	for (int i = 0, at = 0; i < 100; i++) {
@@ -50,26 +50,26 @@ UNIT(log_lines_come_out_in_order)
 /* Nobody reads: everything that has no room is dropped and counted, and the gap is told later. */
 UNIT(a_log_reader_that_sleeps_does_not_block)
 {
-	struct outlet *outlet;
+	struct log_writer *log_writer;
 	uint64_t taken = 0, dropped;
 	char *text = malloc(1 << 20);
 	char told[96];
 	int ends[2];
 
 	assert(pipe2(ends, O_CLOEXEC) == 0);
-	assert(outlet_new(&outlet, NULL, ends[1], 8192) == 0);
+	assert(log_writer_new(&log_writer, NULL, ends[1], 8192) == 0);
 	for (int i = 0; i < 100000; i++)
-		taken += outlet_print(outlet, "a line of some length, number %06d\n", i);
-	dropped = outlet_dropped(outlet);
+		taken += log_writer_print(log_writer, "a line of some length, number %06d\n", i);
+	dropped = log_writer_dropped(log_writer);
 	assert(dropped > 0 && taken + dropped == 100000);
 	/* Now somebody reads until there is room again. */
 	assert(read(ends[0], text, 70000) > 0);
-	while (!outlet_print(outlet, "the last line\n"))
+	while (!log_writer_print(log_writer, "the last line\n"))
 		assert(read(ends[0], text, 70000) > 0);
-	dropped = outlet_dropped(outlet);
+	dropped = log_writer_dropped(log_writer);
 	(void)snprintf(told, sizeof(told), "messages lost here: the output was too slow\n");
 	assert(fcntl(ends[0], F_SETPIPE_SZ, 1 << 20) > 0);
-	outlet_free(outlet);
+	log_writer_free(log_writer);
 	close(ends[1]);
 	slurp(ends[0], text, 1 << 20);
 	assert(strstr(text, told));
@@ -82,29 +82,29 @@ UNIT(a_log_reader_that_sleeps_does_not_block)
 /* The thread hangs in a write: the end does not. Its descriptor is its own affair from then on. */
 UNIT(the_log_writer_ends_although_nothing_is_read)
 {
-	struct outlet *outlet;
+	struct log_writer *log_writer;
 	char line[1024];
 	int ends[2];
 
 	memset(line, 'x', sizeof(line));
 	assert(pipe2(ends, O_CLOEXEC) == 0);
-	assert(outlet_new(&outlet, NULL, ends[1], 1 << 20) == 0);
+	assert(log_writer_new(&log_writer, NULL, ends[1], 1 << 20) == 0);
 	for (int i = 0; i < 1024; i++)
-		(void)outlet_put(outlet, line, sizeof(line)); /* some are dropped */
-	outlet_free(outlet);
+		(void)log_writer_put(log_writer, line, sizeof(line)); /* some are dropped */
+	log_writer_free(log_writer);
 	unit_expect_fds(2);
 }
 
 UNIT(opens_a_rotated_file_again)
 {
-	struct outlet *outlet;
+	struct log_writer *log_writer;
 	char path[256], moved[256], text[256];
 	int fd;
 
 	(void)snprintf(path, sizeof(path), "%s/log", unit_dir());
 	(void)snprintf(moved, sizeof(moved), "%s/log.1", unit_dir());
-	assert(outlet_new(&outlet, path, -1, 0) == 0);
-	assert(outlet_print(outlet, "before\n"));
+	assert(log_writer_new(&log_writer, path, -1, 0) == 0);
+	assert(log_writer_print(log_writer, "before\n"));
 	for (;;) { /* until it is written */
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 		assert(fd >= 0);
@@ -115,11 +115,11 @@ UNIT(opens_a_rotated_file_again)
 	}
 	close(fd);
 	assert(rename(path, moved) == 0);
-	outlet_reopen(outlet);
+	log_writer_reopen(log_writer);
 	while (access(path, F_OK) < 0)
 		usleep(1000);
-	assert(outlet_print(outlet, "after\n"));
-	outlet_free(outlet);
+	assert(log_writer_print(log_writer, "after\n"));
+	log_writer_free(log_writer);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	slurp(fd, text, sizeof(text));
 	assert(strcmp(text, "after\n") == 0);
@@ -133,25 +133,25 @@ UNIT(opens_a_rotated_file_again)
 static void *speak(void *context)
 {
 	for (int i = 0; i < 1000; i++)
-		assert(outlet_print(context, "%s\n", "0123456789"));
+		assert(log_writer_print(context, "%s\n", "0123456789"));
 	return NULL;
 }
 
 UNIT(lines_of_many_threads_are_not_mixed)
 {
-	struct outlet *outlet;
+	struct log_writer *log_writer;
 	pthread_t threads[4];
 	char path[256], line[64];
 	size_t lines = 0;
 	FILE *file;
 
 	(void)snprintf(path, sizeof(path), "%s/log", unit_dir());
-	assert(outlet_new(&outlet, path, -1, 0) == 0);
+	assert(log_writer_new(&log_writer, path, -1, 0) == 0);
 	for (int i = 0; i < 4; i++)
-		assert(pthread_create(&threads[i], NULL, speak, outlet) == 0);
+		assert(pthread_create(&threads[i], NULL, speak, log_writer) == 0);
 	for (int i = 0; i < 4; i++)
 		assert(pthread_join(threads[i], NULL) == 0);
-	outlet_free(outlet);
+	log_writer_free(log_writer);
 	file = fopen(path, "re");
 	assert(file);
 	while (fgets(line, sizeof(line), file)) {

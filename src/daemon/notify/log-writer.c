@@ -22,11 +22,11 @@
 #include "base/pthreads.h"
 #include "base/small-file.h"
 
-#define OUTLET_PIECE 65536u
-#define OUTLET_LINE 4096u /* of outlet_print(); longer ones are cut */
-#define OUTLET_PATIENCE_NS NS_PER_S
+#define LOG_WRITER_PIECE 65536u
+#define LOG_WRITER_LINE 4096u /* of log_writer_print(); longer ones are cut */
+#define LOG_WRITER_PATIENCE_NS NS_PER_S
 
-struct outlet {
+struct log_writer {
 	char *path; /* NULL: the fd is the caller's */
 	pthread_t thread;
 
@@ -42,40 +42,40 @@ struct outlet {
 	bool is_ending;
 };
 
-static void outlet_copy_in(struct outlet *outlet, const char *text, size_t length)
+static void log_writer_copy_in(struct log_writer *log_writer, const char *text, size_t length)
 {
-	size_t at = (size_t)(outlet->put % outlet->room);
-	size_t first = bits_min(length, outlet->room - at);
+	size_t at = (size_t)(log_writer->put % log_writer->room);
+	size_t first = bits_min(length, log_writer->room - at);
 
-	memcpy(outlet->ring + at, text, first);
-	memcpy(outlet->ring, text + first, length - first);
-	outlet->put += length;
+	memcpy(log_writer->ring + at, text, first);
+	memcpy(log_writer->ring, text + first, length - first);
+	log_writer->put += length;
 }
 
-static bool outlet_fits(const struct outlet *outlet, size_t length)
+static bool log_writer_fits(const struct log_writer *log_writer, size_t length)
 {
-	return length <= outlet->room - (size_t)(outlet->put - outlet->written);
+	return length <= log_writer->room - (size_t)(log_writer->put - log_writer->written);
 }
 
 /* Where something was dropped, the output says so before it goes on. */
-static bool outlet_tell_gap(struct outlet *outlet)
+static bool log_writer_tell_gap(struct log_writer *log_writer)
 {
 	char text[96];
 	int length;
 
-	if (outlet->gap == 0)
+	if (log_writer->gap == 0)
 		return true;
 	length = snprintf(text, sizeof(text),
 			  "... %" PRIu64 " messages lost here: the output was too slow\n",
-			  outlet->gap);
-	if (!outlet_fits(outlet, (size_t)length))
+			  log_writer->gap);
+	if (!log_writer_fits(log_writer, (size_t)length))
 		return false;
-	outlet_copy_in(outlet, text, (size_t)length);
-	outlet->gap = 0;
+	log_writer_copy_in(log_writer, text, (size_t)length);
+	log_writer->gap = 0;
 	return true;
 }
 
-static int outlet_open_path(const char *path)
+static int log_writer_open_path(const char *path)
 {
 	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
 
@@ -83,173 +83,175 @@ static int outlet_open_path(const char *path)
 }
 
 /* A path that cannot be opened any more leaves the old file in use. */
-static void outlet_open_again(struct outlet *outlet)
+static void log_writer_open_again(struct log_writer *log_writer)
 {
-	int fd = outlet_open_path(outlet->path);
+	int fd = log_writer_open_path(log_writer->path);
 	int old;
 
 	if (fd < 0)
 		return;
-	pthread_mutex_lock(&outlet->lock);
-	old = outlet->fd;
-	outlet->fd = fd;
-	pthread_mutex_unlock(&outlet->lock);
+	pthread_mutex_lock(&log_writer->lock);
+	old = log_writer->fd;
+	log_writer->fd = fd;
+	pthread_mutex_unlock(&log_writer->lock);
 	(void)close(old); /* what was written is with the kernel */
 }
 
 /* Takes a piece out of the ring; 0 at the end. */
-static size_t outlet_take(struct outlet *outlet, char *piece, bool *ret_reopen)
+static size_t log_writer_take(struct log_writer *log_writer, char *piece, bool *ret_reopen)
 {
 	size_t length, at, first;
 
-	pthread_mutex_lock(&outlet->lock);
-	while (outlet->put == outlet->written && !outlet->is_ending && !outlet->reopen)
-		pthread_cond_wait(&outlet->more, &outlet->lock);
-	*ret_reopen = outlet->reopen;
-	outlet->reopen = false;
-	length = (size_t)bits_min(outlet->put - outlet->written, OUTLET_PIECE);
-	at = (size_t)(outlet->written % outlet->room);
-	first = bits_min(length, outlet->room - at);
-	memcpy(piece, outlet->ring + at, first);
-	memcpy(piece + first, outlet->ring, length - first);
-	outlet->written += length;
-	pthread_mutex_unlock(&outlet->lock);
+	pthread_mutex_lock(&log_writer->lock);
+	while (log_writer->put == log_writer->written && !log_writer->is_ending &&
+	       !log_writer->reopen)
+		pthread_cond_wait(&log_writer->more, &log_writer->lock);
+	*ret_reopen = log_writer->reopen;
+	log_writer->reopen = false;
+	length = (size_t)bits_min(log_writer->put - log_writer->written, LOG_WRITER_PIECE);
+	at = (size_t)(log_writer->written % log_writer->room);
+	first = bits_min(length, log_writer->room - at);
+	memcpy(piece, log_writer->ring + at, first);
+	memcpy(piece + first, log_writer->ring, length - first);
+	log_writer->written += length;
+	pthread_mutex_unlock(&log_writer->lock);
 	return length;
 }
 
-static void *outlet_thread(void *context)
+static void *log_writer_thread(void *context)
 {
-	struct outlet *outlet = context;
-	char *piece = malloc(OUTLET_PIECE);
+	struct log_writer *log_writer = context;
+	char *piece = malloc(LOG_WRITER_PIECE);
 	bool reopen;
 	size_t length;
 
 	while (piece) {
-		length = outlet_take(outlet, piece, &reopen);
+		length = log_writer_take(log_writer, piece, &reopen);
 		if (reopen)
-			outlet_open_again(outlet);
+			log_writer_open_again(log_writer);
 		else if (length == 0)
 			break;
 		/* Else it is lost: a closed pipe, a full disk. There is nobody to tell. */
-		(void)small_file_write_fd(outlet->fd, piece, length);
+		(void)small_file_write_fd(log_writer->fd, piece, length);
 	}
 	free(piece);
 	return NULL;
 }
 
-static void outlet_cleanup(struct outlet **outlet)
+static void log_writer_cleanup(struct log_writer **log_writer)
 {
-	if (!*outlet)
+	if (!*log_writer)
 		return;
-	if ((*outlet)->path && (*outlet)->fd >= 0)
-		(void)close((*outlet)->fd); /* what was written is with the kernel */
-	free((*outlet)->path);
-	free((*outlet)->ring);
-	free(*outlet);
+	if ((*log_writer)->path && (*log_writer)->fd >= 0)
+		(void)close((*log_writer)->fd); /* what was written is with the kernel */
+	free((*log_writer)->path);
+	free((*log_writer)->ring);
+	free(*log_writer);
 }
 
-int outlet_new(struct outlet **ret_outlet, const char *path, int fd, size_t room)
+int log_writer_new(struct log_writer **ret_outlet, const char *path, int fd, size_t room)
 {
-	CLEANUP(outlet_cleanup) struct outlet *outlet = calloc(1, sizeof(*outlet));
+	CLEANUP(log_writer_cleanup) struct log_writer *log_writer = calloc(1, sizeof(*log_writer));
 	int r;
 
-	if (!outlet)
+	if (!log_writer)
 		return -ENOMEM;
-	outlet->room = room ? room : OUTLET_ROOM_DEFAULT;
-	outlet->ring = malloc(outlet->room);
-	outlet->fd = fd;
+	log_writer->room = room ? room : LOG_WRITER_ROOM_DEFAULT;
+	log_writer->ring = malloc(log_writer->room);
+	log_writer->fd = fd;
 	if (path) {
-		outlet->fd = -1;
-		outlet->path = strdup(path);
+		log_writer->fd = -1;
+		log_writer->path = strdup(path);
 	}
-	if (!outlet->ring || (path && !outlet->path))
+	if (!log_writer->ring || (path && !log_writer->path))
 		return -ENOMEM;
 	if (path) {
-		outlet->fd = outlet_open_path(path);
-		if (outlet->fd < 0)
-			return outlet->fd;
+		log_writer->fd = log_writer_open_path(path);
+		if (log_writer->fd < 0)
+			return log_writer->fd;
 	}
-	pthreads_init(&outlet->lock, &outlet->more);
-	r = pthreads_start(&outlet->thread, "outlet", outlet_thread, outlet);
+	pthreads_init(&log_writer->lock, &log_writer->more);
+	r = pthreads_start(&log_writer->thread, "outlet", log_writer_thread, log_writer);
 	if (r < 0)
 		return r;
-	*ret_outlet = cleanup_steal(outlet);
+	*ret_outlet = cleanup_steal(log_writer);
 	return 0;
 }
 
-struct outlet *outlet_free(struct outlet *outlet)
+struct log_writer *log_writer_free(struct log_writer *log_writer)
 {
-	if (!outlet)
+	if (!log_writer)
 		return NULL;
-	pthread_mutex_lock(&outlet->lock);
-	(void)outlet_tell_gap(outlet); /* no room: then it stays untold */
-	outlet->is_ending = true;
-	pthread_cond_signal(&outlet->more);
-	pthread_mutex_unlock(&outlet->lock);
-	if (!pthreads_join(outlet->thread, clock_ns(CLOCK_MONOTONIC) + OUTLET_PATIENCE_NS)) {
+	pthread_mutex_lock(&log_writer->lock);
+	(void)log_writer_tell_gap(log_writer); /* no room: then it stays untold */
+	log_writer->is_ending = true;
+	pthread_cond_signal(&log_writer->more);
+	pthread_mutex_unlock(&log_writer->lock);
+	if (!pthreads_join(log_writer->thread,
+			   clock_ns(CLOCK_MONOTONIC) + LOG_WRITER_PATIENCE_NS)) {
 		/* It hangs in a write that nobody reads, and ends with the process: its memory stays. */
-		(void)pthread_detach(outlet->thread);
+		(void)pthread_detach(log_writer->thread);
 		return NULL;
 	}
-	pthread_cond_destroy(&outlet->more);
-	pthread_mutex_destroy(&outlet->lock);
-	outlet_cleanup(&outlet);
+	pthread_cond_destroy(&log_writer->more);
+	pthread_mutex_destroy(&log_writer->lock);
+	log_writer_cleanup(&log_writer);
 	return NULL;
 }
 
-bool outlet_put(struct outlet *outlet, const char *text, size_t length)
+bool log_writer_put(struct log_writer *log_writer, const char *text, size_t length)
 {
 	bool taken;
 
-	pthread_mutex_lock(&outlet->lock);
-	taken = outlet_tell_gap(outlet) && outlet_fits(outlet, length);
+	pthread_mutex_lock(&log_writer->lock);
+	taken = log_writer_tell_gap(log_writer) && log_writer_fits(log_writer, length);
 	if (taken) {
-		outlet_copy_in(outlet, text, length);
-		pthread_cond_signal(&outlet->more);
+		log_writer_copy_in(log_writer, text, length);
+		pthread_cond_signal(&log_writer->more);
 	} else {
-		outlet->dropped++;
-		outlet->gap++;
+		log_writer->dropped++;
+		log_writer->gap++;
 	}
-	pthread_mutex_unlock(&outlet->lock);
+	pthread_mutex_unlock(&log_writer->lock);
 	return taken;
 }
 
-bool outlet_vprint(struct outlet *outlet, const char *format, va_list arguments)
+bool log_writer_vprint(struct log_writer *log_writer, const char *format, va_list arguments)
 {
-	char line[OUTLET_LINE];
+	char line[LOG_WRITER_LINE];
 	int length = vsnprintf(line, sizeof(line), format, arguments);
 
-	return outlet_put(outlet, line,
-			  bits_min((size_t)(length > 0 ? length : 0), sizeof(line) - 1));
+	return log_writer_put(log_writer, line,
+			      bits_min((size_t)(length > 0 ? length : 0), sizeof(line) - 1));
 }
 
-bool outlet_print(struct outlet *outlet, const char *format, ...)
+bool log_writer_print(struct log_writer *log_writer, const char *format, ...)
 {
 	va_list arguments;
 	bool taken;
 
 	va_start(arguments, format);
-	taken = outlet_vprint(outlet, format, arguments);
+	taken = log_writer_vprint(log_writer, format, arguments);
 	va_end(arguments);
 	return taken;
 }
 
-void outlet_reopen(struct outlet *outlet)
+void log_writer_reopen(struct log_writer *log_writer)
 {
-	if (!outlet->path)
+	if (!log_writer->path)
 		return;
-	pthread_mutex_lock(&outlet->lock);
-	outlet->reopen = true;
-	pthread_cond_signal(&outlet->more);
-	pthread_mutex_unlock(&outlet->lock);
+	pthread_mutex_lock(&log_writer->lock);
+	log_writer->reopen = true;
+	pthread_cond_signal(&log_writer->more);
+	pthread_mutex_unlock(&log_writer->lock);
 }
 
-uint64_t outlet_dropped(struct outlet *outlet)
+uint64_t log_writer_dropped(struct log_writer *log_writer)
 {
 	uint64_t dropped;
 
-	pthread_mutex_lock(&outlet->lock);
-	dropped = outlet->dropped;
-	pthread_mutex_unlock(&outlet->lock);
+	pthread_mutex_lock(&log_writer->lock);
+	dropped = log_writer->dropped;
+	pthread_mutex_unlock(&log_writer->lock);
 	return dropped;
 }

@@ -12,28 +12,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct outlet;
+struct log_writer;
 
-#define OUTLET_ROOM_DEFAULT (UINT32_C(4) << 20)
+#define LOG_WRITER_ROOM_DEFAULT (UINT32_C(4) << 20)
 
 /*
  * Writes to @path, or to @fd if that is NULL (which stays the caller's). 0 or a negative errno. @room:
  * bytes of the buffer, 0 for the default.
  */
-int outlet_new(struct outlet **ret_outlet, const char *path, int fd, size_t room);
+int log_writer_new(struct log_writer **ret_outlet, const char *path, int fd, size_t room);
 
 /* Writes what waits, for a second at most, and ends. */
-struct outlet *outlet_free(struct outlet *outlet);
+struct log_writer *log_writer_free(struct log_writer *log_writer);
 
 /* All of @text or nothing of it. From any thread. Return: whether it was taken. */
-bool outlet_put(struct outlet *outlet, const char *text, size_t length);
-bool outlet_print(struct outlet *outlet, const char *format, ...)
+bool log_writer_put(struct log_writer *log_writer, const char *text, size_t length);
+bool log_writer_print(struct log_writer *log_writer, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-bool outlet_vprint(struct outlet *outlet, const char *format, va_list arguments)
+bool log_writer_vprint(struct log_writer *log_writer, const char *format, va_list arguments)
 	__attribute__((format(printf, 2, 0)));
 
 /* Opens the path anew, as after a rotation. Nothing with an fd. */
-void outlet_reopen(struct outlet *outlet);
+void log_writer_reopen(struct log_writer *log_writer);
 
 /* Puts that were dropped since the beginning. */
-uint64_t outlet_dropped(struct outlet *outlet);
+uint64_t log_writer_dropped(struct log_writer *log_writer);

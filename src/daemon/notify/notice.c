@@ -17,37 +17,37 @@
 #include "model/snapshot.h"
 #include "model/types.h"
 
-static struct news *news_new(const struct snapshot_process *process, const char *kind)
+static struct notice *notice_new(const struct snapshot_process *process, const char *kind)
 {
-	struct news *news = calloc(1, sizeof(*news));
+	struct notice *notice = calloc(1, sizeof(*notice));
 
-	if (!news)
+	if (!notice)
 		return NULL;
-	news->kind = kind;
-	news->pid = process->pid;
-	news->user = process->user_id;
-	news->count = 1;
-	news->type = SNAPSHOT_TYPE_NONE;
-	news->is_old_client = strcmp(process->source, "socket") == 0;
-	(void)snprintf(news->comm, sizeof(news->comm), "%s", process->comm);
-	return news;
+	notice->kind = kind;
+	notice->pid = process->pid;
+	notice->user = process->user_id;
+	notice->count = 1;
+	notice->type = SNAPSHOT_TYPE_NONE;
+	notice->is_old_client = strcmp(process->source, "socket") == 0;
+	(void)snprintf(notice->comm, sizeof(notice->comm), "%s", process->comm);
+	return notice;
 }
 
-struct news *news_free(struct news *news)
+struct notice *notice_free(struct notice *notice)
 {
-	while (news) {
-		struct news *next = news->next;
+	while (notice) {
+		struct notice *next = notice->next;
 
-		free(news->json);
-		free(news->text);
-		free(news);
-		news = next;
+		free(notice->json);
+		free(notice->text);
+		free(notice);
+		notice = next;
 	}
 	return NULL;
 }
 
 /* Both streams are closed in any case. */
-static struct news *news_finish(struct news *news, FILE *json, FILE *text)
+static struct notice *notice_finish(struct notice *notice, FILE *json, FILE *text)
 {
 	int r = 0;
 
@@ -55,17 +55,17 @@ static struct news *news_finish(struct news *news, FILE *json, FILE *text)
 		r |= fclose(json);
 	if (text)
 		r |= fclose(text);
-	return r == 0 && json && text ? news : news_free(news);
+	return r == 0 && json && text ? notice : notice_free(notice);
 }
 
-static void news_incident_text(FILE *out, const struct news *news,
-			       const struct snapshot_incident *incident)
+static void notice_incident_text(FILE *out, const struct notice *notice,
+				 const struct snapshot_incident *incident)
 {
 	const char *type = types_name(incident->type);
 	char number[TEXT_NUMBER_SIZE];
 
-	fprintf(out, "⚠️  %s: pid %" PRIu32 " (", incident->kind, news->pid);
-	text_put(out, news->comm);
+	fprintf(out, "⚠️  %s: pid %" PRIu32 " (", incident->kind, notice->pid);
+	text_put(out, notice->comm);
 	fprintf(out, "), device %" PRIu32 "%s%s", incident->device, type ? ", " : "",
 		type ? type : "");
 	if (incident->has_address)
@@ -77,54 +77,54 @@ static void news_incident_text(FILE *out, const struct news *news,
 		text_put(out, incident->second.name);
 		fputc('"', out);
 	}
-	if (news->count > 1)
-		fprintf(out, ", %" PRIu64 " times", news->count);
+	if (notice->count > 1)
+		fprintf(out, ", %" PRIu64 " times", notice->count);
 	fputc('\n', out);
 }
 
-struct news *news_new_incident(const struct snapshot *snapshot,
-			       const struct snapshot_incident *incident, uint64_t more)
+struct notice *notice_new_incident(const struct snapshot *snapshot,
+				   const struct snapshot_incident *incident, uint64_t more)
 {
-	struct news *news = news_new(&snapshot->processes[incident->process], incident->kind);
+	struct notice *notice = notice_new(&snapshot->processes[incident->process], incident->kind);
 	FILE *json, *text;
 	struct emit emit;
 
-	if (!news)
+	if (!notice)
 		return NULL;
-	news->device = incident->device;
-	news->type = incident->type;
-	news->bytes = incident->size;
-	news->count = more;
-	json = open_memstream(&news->json, &news->json_length);
-	text = open_memstream(&news->text, &news->text_length);
+	notice->device = incident->device;
+	notice->type = incident->type;
+	notice->bytes = incident->size;
+	notice->count = more;
+	json = open_memstream(&notice->json, &notice->json_length);
+	text = open_memstream(&notice->text, &notice->text_length);
 	if (json && text) {
 		emit = EMIT_INIT(json);
 		document_incident(&emit, snapshot, incident);
-		news_incident_text(text, news, incident);
+		notice_incident_text(text, notice, incident);
 	}
-	return news_finish(news, json, text);
+	return notice_finish(notice, json, text);
 }
 
 /* As the old documents promised it, letter for letter. */
-static void news_leak_text(FILE *out, const struct snapshot *snapshot, const struct news *news,
-			   uint32_t process)
+static void notice_leak_text(FILE *out, const struct snapshot *snapshot,
+			     const struct notice *notice, uint32_t process)
 {
 	uint64_t shown = 0;
 	char number[TEXT_NUMBER_SIZE];
 
-	if (news->is_totals_only) {
-		fprintf(out, "⚠️  Process %" PRIu32 " (", news->pid);
-		text_put(out, news->comm);
+	if (notice->is_totals_only) {
+		fprintf(out, "⚠️  Process %" PRIu32 " (", notice->pid);
+		text_put(out, notice->comm);
 		fprintf(out,
 			") exited but left %s allocated, as tt-metal's region tells; its buffers "
 			"are "
 			"not known\n",
-			text_size(news->bytes, number));
+			text_size(notice->bytes, number));
 		return;
 	}
 	fprintf(out, "⚠️  Process %" PRIu32 " exited but left %" PRIu64 " buffers allocated:\n",
-		news->pid, news->buffers);
-	for (size_t i = 0; i < snapshot->buffer_count && shown < NEWS_LINES_MAX; i++) {
+		notice->pid, notice->buffers);
+	for (size_t i = 0; i < snapshot->buffer_count && shown < NOTICE_LINES_MAX; i++) {
 		const struct snapshot_buffer *buffer = &snapshot->buffers[i];
 		uint64_t age = snapshot->time_ns > buffer->born_ns
 				       ? snapshot->time_ns - buffer->born_ns
@@ -145,14 +145,15 @@ static void news_leak_text(FILE *out, const struct snapshot *snapshot, const str
 		fputc('\n', out);
 		shown++;
 	}
-	if (news->buffers > shown)
+	if (notice->buffers > shown)
 		fprintf(out,
 			"    ... and %" PRIu64 " more: see \"ttmem leaks --pid %" PRIu32 "\"\n",
-			news->buffers - shown, news->pid);
+			notice->buffers - shown, notice->pid);
 }
 
-static void news_leak_json(FILE *out, const struct snapshot *snapshot, const struct news *news,
-			   uint32_t process, const struct news_ending *ending)
+static void notice_leak_json(FILE *out, const struct snapshot *snapshot,
+			     const struct notice *notice, uint32_t process,
+			     const struct notice_ending *ending)
 {
 	struct emit emit = EMIT_INIT(out);
 	size_t shown = 0;
@@ -161,28 +162,29 @@ static void news_leak_json(FILE *out, const struct snapshot *snapshot, const str
 	emit_string(&emit, "kind", "leak");
 	emit_u64(&emit, "time_ns", ending->ended_ns);
 	emit_u64(&emit, "last_ns", ending->ended_ns);
-	emit_u64(&emit, "pid", news->pid);
-	emit_string(&emit, "comm", news->comm);
-	emit_u64(&emit, "user_id", news->user);
+	emit_u64(&emit, "pid", notice->pid);
+	emit_string(&emit, "comm", notice->comm);
+	emit_u64(&emit, "user_id", notice->user);
 	emit_string(&emit, "how", ending->how);
 	/* Once as reports of the dead have it, once as incidents do: readers of the stream know those. */
-	emit_u64(&emit, "bytes", news->bytes);
-	emit_u64(&emit, "size", news->bytes);
-	emit_u64(&emit, "count", news->buffers);
+	emit_u64(&emit, "bytes", notice->bytes);
+	emit_u64(&emit, "size", notice->bytes);
+	emit_u64(&emit, "count", notice->buffers);
 	emit_open_array(&emit, "buffers");
-	for (size_t i = 0; i < snapshot->buffer_count && shown < NEWS_BUFFERS_MAX; i++) {
+	for (size_t i = 0; i < snapshot->buffer_count && shown < NOTICE_BUFFERS_MAX; i++) {
 		if (snapshot->buffers[i].process != process)
 			continue;
 		document_buffer(&emit, snapshot, &snapshot->buffers[i]);
 		shown++;
 	}
 	emit_close_array(&emit);
-	emit_bool(&emit, "complete", !news->is_totals_only && shown == news->buffers);
+	emit_bool(&emit, "complete", !notice->is_totals_only && shown == notice->buffers);
 	emit_close_object(&emit);
 }
 
 /* The old server told circular buffers and kernels apart from the rest. */
-static void news_count_dead(struct legacy_lines_dead *dead, const struct snapshot_process *process)
+static void notice_count_dead(struct legacy_lines_dead *dead,
+			      const struct snapshot_process *process)
 {
 	for (size_t i = 0; i < process->part_count; i++) {
 		for (uint32_t type = 0; type < BOOK_TYPES; type++) {
@@ -201,36 +203,36 @@ static void news_count_dead(struct legacy_lines_dead *dead, const struct snapsho
 	}
 }
 
-struct news *news_new_leak(const struct snapshot *snapshot, uint32_t process,
-			   const struct news_ending *ending)
+struct notice *notice_new_leak(const struct snapshot *snapshot, uint32_t process,
+			       const struct notice_ending *ending)
 {
-	struct news *news = news_new(&snapshot->processes[process], "leak");
+	struct notice *notice = notice_new(&snapshot->processes[process], "leak");
 	const struct snapshot_process *who = &snapshot->processes[process];
 	uint64_t listed = 0;
 	FILE *json, *text;
 
-	if (!news)
+	if (!notice)
 		return NULL;
-	news->is_totals_only = who->books == 0;
+	notice->is_totals_only = who->books == 0;
 	if (who->part_count > 0)
-		news->device = who->parts[0].device;
+		notice->device = who->parts[0].device;
 	for (size_t i = 0; i < snapshot->buffer_count; i++) {
 		if (snapshot->buffers[i].process != process)
 			continue;
 		if (listed == 0)
-			news->device = snapshot->buffers[i].device;
+			notice->device = snapshot->buffers[i].device;
 		listed++;
 	}
 	/* Of very many only the largest are in the snapshot; the counters know all. */
-	snapshot_process_totals(who, &news->bytes, &news->buffers);
-	news->buffers = bits_max(news->buffers, listed);
-	news->dead.pid = news->pid;
-	news_count_dead(&news->dead, who);
-	json = open_memstream(&news->json, &news->json_length);
-	text = open_memstream(&news->text, &news->text_length);
+	snapshot_process_totals(who, &notice->bytes, &notice->buffers);
+	notice->buffers = bits_max(notice->buffers, listed);
+	notice->dead.pid = notice->pid;
+	notice_count_dead(&notice->dead, who);
+	json = open_memstream(&notice->json, &notice->json_length);
+	text = open_memstream(&notice->text, &notice->text_length);
 	if (json && text) {
-		news_leak_json(json, snapshot, news, process, ending);
-		news_leak_text(text, snapshot, news, process);
+		notice_leak_json(json, snapshot, notice, process, ending);
+		notice_leak_text(text, snapshot, notice, process);
 	}
-	return news_finish(news, json, text);
+	return notice_finish(notice, json, text);
 }

@@ -15,11 +15,11 @@
 struct snapshot;
 struct snapshot_incident;
 
-#define NEWS_LINES_MAX 1000u  /* buffers in the text */
-#define NEWS_BUFFERS_MAX 100u /* buffers in the JSON */
+#define NOTICE_LINES_MAX 1000u  /* buffers in the text */
+#define NOTICE_BUFFERS_MAX 100u /* buffers in the JSON */
 
-struct news {
-	struct news *next;
+struct notice {
+	struct notice *next;
 	const char *kind; /* as in the incidents document; static */
 	uint32_t pid;
 	uint32_t user;
@@ -39,18 +39,18 @@ struct news {
 };
 
 /* How a process ended. */
-struct news_ending {
+struct notice_ending {
 	uint64_t ended_ns;
 	const char *how; /* "closed", "died", "execed" */
 };
 
 /* NULL: no memory. @more: how often since it was last told. */
-struct news *news_new_incident(const struct snapshot *snapshot,
-			       const struct snapshot_incident *incident, uint64_t more);
+struct notice *notice_new_incident(const struct snapshot *snapshot,
+				   const struct snapshot_incident *incident, uint64_t more);
 
 /* What process @process left: all of its buffers are in @snapshot, in the order to be told; without a book, totals. */
-struct news *news_new_leak(const struct snapshot *snapshot, uint32_t process,
-			   const struct news_ending *ending);
+struct notice *notice_new_leak(const struct snapshot *snapshot, uint32_t process,
+			       const struct notice_ending *ending);
 
 /* A whole list. */
-struct news *news_free(struct news *news);
+struct notice *notice_free(struct notice *notice);

@@ -12,19 +12,20 @@
 #include "base/emit.h"
 #include "store/store.h"
 
-#define PAST_CURSOR_LENGTH 33
+#define RECORDER_CURSOR_LENGTH 33
 
-const char *past_cursor_write(const struct store_cursor *cursor, char ret_text[PAST_CURSOR_SIZE])
+const char *recorder_cursor_write(const struct store_cursor *cursor,
+				  char ret_text[RECORDER_CURSOR_SIZE])
 {
 	if (!cursor->more)
 		return NULL;
-	(void)snprintf(ret_text, PAST_CURSOR_SIZE, "%016" PRIx64 "-%016" PRIx64,
+	(void)snprintf(ret_text, RECORDER_CURSOR_SIZE, "%016" PRIx64 "-%016" PRIx64,
 		       (uint64_t)cursor->major, (uint64_t)cursor->minor);
 	return ret_text;
 }
 
 /* Exactly 16 digits. */
-static int past_cursor_number(const char *text, int64_t *ret_number)
+static int recorder_cursor_number(const char *text, int64_t *ret_number)
 {
 	uint64_t number = 0;
 
@@ -42,25 +43,25 @@ static int past_cursor_number(const char *text, int64_t *ret_number)
 	return 0;
 }
 
-int past_cursor_read(const char *text, struct store_cursor *ret_cursor)
+int recorder_cursor_read(const char *text, struct store_cursor *ret_cursor)
 {
 	struct store_cursor cursor = {0};
 
 	if (text && *text &&
-	    (strlen(text) != PAST_CURSOR_LENGTH || text[16] != '-' ||
-	     past_cursor_number(text, &cursor.major) < 0 ||
-	     past_cursor_number(text + 17, &cursor.minor) < 0))
+	    (strlen(text) != RECORDER_CURSOR_LENGTH || text[16] != '-' ||
+	     recorder_cursor_number(text, &cursor.major) < 0 ||
+	     recorder_cursor_number(text + 17, &cursor.minor) < 0))
 		return -EINVAL;
 	*ret_cursor = cursor;
 	return 0;
 }
 
-void past_cursor_end(struct emit *json, const struct store_cursor *next, size_t totals_only)
+void recorder_cursor_end(struct emit *json, const struct store_cursor *next, size_t totals_only)
 {
-	char text[PAST_CURSOR_SIZE], note[128];
+	char text[RECORDER_CURSOR_SIZE], note[128];
 
 	emit_bool(json, "exact", totals_only == 0);
-	emit_string(json, "next", past_cursor_write(next, text));
+	emit_string(json, "next", recorder_cursor_write(next, text));
 	emit_open_array(json, "notes");
 	if (totals_only) {
 		(void)snprintf(note, sizeof(note),

@@ -16,10 +16,10 @@
 #include "store/store.h"
 #include "web/server/web.h"
 
-static const struct past_scope everything;
+static const struct recorder_scope everything;
 
-typedef int past_fn(struct store_reader *reader, const struct web_past_query *query,
-		    const struct past_scope *scope, struct emit *json);
+typedef int recorder_fn(struct store_reader *reader, const struct web_past_query *query,
+			const struct recorder_scope *scope, struct emit *json);
 
 static json_t *parse(char *text, size_t length)
 {
@@ -32,8 +32,8 @@ static json_t *parse(char *text, size_t length)
 	return document;
 }
 
-static json_t *ask(struct testing_world *world, past_fn *fn, const struct web_past_query *query,
-		   const struct past_scope *scope)
+static json_t *ask(struct testing_world *world, recorder_fn *fn, const struct web_past_query *query,
+		   const struct recorder_scope *scope)
 {
 	struct store_reader *reader;
 	size_t length;
@@ -57,7 +57,7 @@ static json_t *ask_series(struct testing_world *world, const struct web_series_q
 	struct emit json = EMIT_INIT(stream);
 
 	assert(store_reader_open(world->store, &reader) == 0);
-	assert(past_documents_series(reader, query, &json) == 0);
+	assert(recorder_documents_series(reader, query, &json) == 0);
 	store_reader_close(reader);
 	assert(fclose(stream) == 0);
 	return parse(text, length);
@@ -109,7 +109,7 @@ UNIT(leaks_of_every_kind_of_end_are_listed)
 	put_leak(&world, 11, 1000, 3, &died);
 	put_leak(&world, 12, 1000, 1, &closed);
 	put_leak(&world, 13, 1000, 1, &killed);
-	document = ask(&world, past_documents_leaks, &query, &everything);
+	document = ask(&world, recorder_documents_leaks, &query, &everything);
 	assert(strcmp(text_of(document, "schema"), "ttmem.leaks/1") == 0);
 	assert(json_is_null(json_object_get(document, "next")));
 	list = json_object_get(document, "processes");
@@ -142,7 +142,7 @@ UNIT(leaks_in_pages_and_of_one_user)
 {
 	struct testing_world world;
 	struct web_past_query query = {.limit = 2};
-	struct past_scope mine = {.has_uid = true, .uid = 7};
+	struct recorder_scope mine = {.has_uid = true, .uid = 7};
 	size_t seen = 0;
 
 	testing_init(&world);
@@ -152,8 +152,8 @@ UNIT(leaks_in_pages_and_of_one_user)
 
 		put_leak(&world, 10 + i, i == 3 ? 7 : 1000, 1, &ending);
 	}
-	for (char cursor[PAST_CURSOR_SIZE] = "";;) {
-		json_t *document = ask(&world, past_documents_leaks, &query, &everything);
+	for (char cursor[RECORDER_CURSOR_SIZE] = "";;) {
+		json_t *document = ask(&world, recorder_documents_leaks, &query, &everything);
 		const char *next = text_of(document, "next");
 
 		seen += json_array_size(json_object_get(document, "processes"));
@@ -168,7 +168,7 @@ UNIT(leaks_in_pages_and_of_one_user)
 	assert(seen == 5);
 	query = (struct web_past_query){0};
 	for (int i = 0; i < 2; i++) {
-		json_t *document = ask(&world, past_documents_leaks, &query, &mine);
+		json_t *document = ask(&world, recorder_documents_leaks, &query, &mine);
 		json_t *list = json_object_get(document, "processes");
 
 		assert(json_array_size(list) == 1);
@@ -183,7 +183,7 @@ UNIT(leaks_of_one_address)
 {
 	struct testing_world world;
 	struct web_past_query query = {0};
-	struct past_scope scope = {.has_address = true, .address = 0x2000};
+	struct recorder_scope scope = {.has_address = true, .address = 0x2000};
 	struct store_ending first = {.book = 1, .ended_ns = TESTING_START};
 	struct store_ending second = {.book = 2, .ended_ns = TESTING_START};
 	json_t *document, *list;
@@ -192,7 +192,7 @@ UNIT(leaks_of_one_address)
 	testing_open(&world);
 	put_leak(&world, 11, 1000, 3, &first);
 	put_leak(&world, 12, 1000, 1, &second); /* not this address */
-	document = ask(&world, past_documents_leaks, &query, &scope);
+	document = ask(&world, recorder_documents_leaks, &query, &scope);
 	list = json_object_get(document, "processes");
 	assert(json_array_size(list) == 1);
 	assert(number_of(json_array_get(list, 0), "pid") == 11);
@@ -253,14 +253,14 @@ UNIT(incidents_with_holders_and_sites)
 {
 	struct testing_world world;
 	struct web_past_query query = {0};
-	struct past_scope mine = {.has_uid = true, .uid = 1000},
-			  other = {.has_uid = true, .uid = 7};
+	struct recorder_scope mine = {.has_uid = true, .uid = 1000},
+			      other = {.has_uid = true, .uid = 7};
 	json_t *document, *row;
 
 	testing_init(&world);
 	testing_open(&world);
 	put_incidents(&world);
-	document = ask(&world, past_documents_incidents, &query, &everything);
+	document = ask(&world, recorder_documents_incidents, &query, &everything);
 	row = find_kind(document, "double_free");
 	assert(row && number_of(row, "count") == 2 && !json_object_get(row, "holders"));
 	assert(strcmp(text_of(row, "address"), "0x4000") == 0);
@@ -273,16 +273,16 @@ UNIT(incidents_with_holders_and_sites)
 		      "secret") == 0);
 	json_decref(document);
 	/* Who sees only the own details sees the totals of others, but not their names. */
-	document = ask(&world, past_documents_incidents, &query, &mine);
+	document = ask(&world, recorder_documents_incidents, &query, &mine);
 	row = find_kind(document, "alloc_failed");
 	assert(row && json_array_size(json_object_get(row, "holders")) == 2);
 	assert(json_array_size(json_object_get(row, "sites")) == 0);
 	json_decref(document);
-	document = ask(&world, past_documents_incidents, &query, &other);
+	document = ask(&world, recorder_documents_incidents, &query, &other);
 	assert(json_array_size(json_object_get(document, "incidents")) == 0);
 	json_decref(document);
 	query.kind = "double_free";
-	document = ask(&world, past_documents_incidents, &query, &everything);
+	document = ask(&world, recorder_documents_incidents, &query, &everything);
 	assert(json_array_size(json_object_get(document, "incidents")) == 1);
 	json_decref(document);
 	testing_close(&world);
@@ -302,12 +302,12 @@ UNIT(unknown_incident_kinds_are_refused)
 	testing_init(&world);
 	testing_open(&world);
 	put_incidents(&world);
-	document = ask(&world, past_documents_incidents, &query, &everything);
+	document = ask(&world, recorder_documents_incidents, &query, &everything);
 	assert(json_array_size(json_object_get(document, "incidents")) == 0);
 	json_decref(document);
 	query.kind = incident.kind;
 	assert(store_reader_open(world.store, &reader) == 0);
-	assert(past_documents_incidents(reader, &query, &everything, &json) == -EINVAL);
+	assert(recorder_documents_incidents(reader, &query, &everything, &json) == -EINVAL);
 	store_reader_close(reader);
 	snapshot = testing_snapshot(world.real_ns);
 	incident.process = testing_process(snapshot, 21, "train");
@@ -317,7 +317,7 @@ UNIT(unknown_incident_kinds_are_refused)
 	store_put_incident(world.store, snapshot, &incident);
 	snapshot_free(snapshot);
 	testing_flush(&world);
-	document = ask(&world, past_documents_incidents, &query, &everything);
+	document = ask(&world, recorder_documents_incidents, &query, &everything);
 	assert(json_array_size(json_object_get(document, "incidents")) == 1);
 	json_decref(document);
 	testing_close(&world);
@@ -327,7 +327,7 @@ UNIT(incidents_of_one_address_and_leaks_as_incidents)
 {
 	struct testing_world world;
 	struct web_past_query query = {0};
-	struct past_scope scope = {.has_address = true, .address = 0x4000};
+	struct recorder_scope scope = {.has_address = true, .address = 0x4000};
 	struct store_ending ending = {.book = 1, .ended_ns = TESTING_START};
 	json_t *document, *row;
 
@@ -335,12 +335,12 @@ UNIT(incidents_of_one_address_and_leaks_as_incidents)
 	testing_open(&world);
 	put_incidents(&world);
 	put_leak(&world, 11, 1000, 3, &ending);
-	document = ask(&world, past_documents_incidents, &query, &scope);
+	document = ask(&world, recorder_documents_incidents, &query, &scope);
 	assert(json_array_size(json_object_get(document, "incidents")) == 1);
 	assert(find_kind(document, "double_free"));
 	json_decref(document);
 	query.kind = "leak";
-	document = ask(&world, past_documents_incidents, &query, &everything);
+	document = ask(&world, recorder_documents_incidents, &query, &everything);
 	assert(json_array_size(json_object_get(document, "incidents")) == 2); /* even and odd */
 	row = find_kind(document, "leak");
 	assert(number_of(row, "size") == 4096 * number_of(row, "count"));
@@ -403,24 +403,24 @@ UNIT(invalid_cursors_are_refused)
 					    "0000000000000001-00000000000000011",
 					    "0000000000000001 0000000000000001"};
 	struct store_cursor cursor = {.major = 5, .minor = 0x1234, .more = true}, got;
-	char text[PAST_CURSOR_SIZE];
+	char text[RECORDER_CURSOR_SIZE];
 	struct testing_world world;
 	struct web_past_query query = {.cursor = "rubbish"};
 	struct store_reader *reader;
 	struct emit json = EMIT_INIT(stderr);
 
-	assert(past_cursor_read(past_cursor_write(&cursor, text), &got) == 0);
+	assert(recorder_cursor_read(recorder_cursor_write(&cursor, text), &got) == 0);
 	assert(got.major == 5 && got.minor == 0x1234);
-	assert(past_cursor_read(NULL, &got) == 0 && got.major == 0 && got.minor == 0);
+	assert(recorder_cursor_read(NULL, &got) == 0 && got.major == 0 && got.minor == 0);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
-		assert(past_cursor_read(wrong[i], &got) == -EINVAL);
+		assert(recorder_cursor_read(wrong[i], &got) == -EINVAL);
 	cursor.more = false;
-	assert(!past_cursor_write(&cursor, text));
+	assert(!recorder_cursor_write(&cursor, text));
 	testing_init(&world);
 	testing_open(&world);
 	assert(store_reader_open(world.store, &reader) == 0);
-	assert(past_documents_leaks(reader, &query, &everything, &json) == -EINVAL);
-	assert(past_documents_incidents(reader, &query, &everything, &json) == -EINVAL);
+	assert(recorder_documents_leaks(reader, &query, &everything, &json) == -EINVAL);
+	assert(recorder_documents_incidents(reader, &query, &everything, &json) == -EINVAL);
 	store_reader_close(reader);
 	testing_close(&world);
 }

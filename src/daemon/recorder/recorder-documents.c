@@ -28,37 +28,37 @@
 #include "web/server/web.h"
 
 /* What a row has open. */
-enum past_part {
-	PAST_NOTHING,
-	PAST_SITES,
-	PAST_BUFFERS,
-	PAST_HOLDERS,
+enum recorder_part {
+	RECORDER_NOTHING,
+	RECORDER_SITES,
+	RECORDER_BUFFERS,
+	RECORDER_HOLDERS,
 };
 
-struct past_writing {
+struct recorder_writing {
 	struct emit *json;
-	const struct past_scope *scope;
+	const struct recorder_scope *scope;
 	bool is_open; /* a row is */
-	enum past_part part;
+	enum recorder_part part;
 	bool is_failure;        /* the row is of a failed allocation */
 	size_t totals_only;     /* leaks so far of which no buffers are known */
 	struct store_leak leak; /* the row's; its texts are the snapshot's */
 	struct snapshot *snapshot;
 };
 
-static void past_forget(struct past_writing *writing)
+static void recorder_forget(struct recorder_writing *writing)
 {
 	writing->snapshot = snapshot_free(writing->snapshot);
 }
 
-static const char *past_keep(struct snapshot *snapshot, const char *text)
+static const char *recorder_keep(struct snapshot *snapshot, const char *text)
 {
 	return text ? snapshot_text(snapshot, text, strlen(text)) : NULL;
 }
 
 /* A snapshot with one process. */
-static int past_remember(struct past_writing *writing, const struct store_process *process,
-			 uint64_t time_ns)
+static int recorder_remember(struct recorder_writing *writing, const struct store_process *process,
+			     uint64_t time_ns)
 {
 	struct snapshot_process identity = {
 		.pid = process->pid,
@@ -69,18 +69,19 @@ static int past_remember(struct past_writing *writing, const struct store_proces
 	};
 	uint32_t index;
 
-	past_forget(writing);
+	recorder_forget(writing);
 	writing->snapshot = snapshot_new(time_ns);
 	if (!writing->snapshot)
 		return -ENOMEM;
-	identity.comm = past_keep(writing->snapshot, process->comm);
-	identity.user = past_keep(writing->snapshot, process->user);
-	identity.container = past_keep(writing->snapshot, process->container);
-	identity.source = past_keep(writing->snapshot, process->source);
+	identity.comm = recorder_keep(writing->snapshot, process->comm);
+	identity.user = recorder_keep(writing->snapshot, process->user);
+	identity.container = recorder_keep(writing->snapshot, process->container);
+	identity.source = recorder_keep(writing->snapshot, process->source);
 	return snapshot_add_process(writing->snapshot, &identity, &index);
 }
 
-static int past_remember_device(struct past_writing *writing, uint32_t device, uint64_t unique_id)
+static int recorder_remember_device(struct recorder_writing *writing, uint32_t device,
+				    uint64_t unique_id)
 {
 	struct snapshot_part *part = snapshot_part(writing->snapshot, 0, device);
 
@@ -91,24 +92,24 @@ static int past_remember_device(struct past_writing *writing, uint32_t device, u
 }
 
 /* Ends the list that is open and begins another one. */
-static void past_open_part(struct past_writing *writing, enum past_part part)
+static void recorder_open_part(struct recorder_writing *writing, enum recorder_part part)
 {
 	static const char *const names[] = {
-		[PAST_SITES] = "sites",
-		[PAST_BUFFERS] = "buffers",
-		[PAST_HOLDERS] = "holders",
+		[RECORDER_SITES] = "sites",
+		[RECORDER_BUFFERS] = "buffers",
+		[RECORDER_HOLDERS] = "holders",
 	};
 
 	if (writing->part == part)
 		return;
-	if (writing->part != PAST_NOTHING)
+	if (writing->part != RECORDER_NOTHING)
 		emit_close_array(writing->json);
-	if (part != PAST_NOTHING)
+	if (part != RECORDER_NOTHING)
 		emit_open_array(writing->json, names[part]);
 	writing->part = part;
 }
 
-static void past_exit(struct emit *json, const struct store_ending *ending)
+static void recorder_exit(struct emit *json, const struct store_ending *ending)
 {
 	if (!ending->exit_is_known) {
 		emit_null(json, "exit");
@@ -126,7 +127,7 @@ static void past_exit(struct emit *json, const struct store_ending *ending)
 	emit_close_object(json);
 }
 
-static void past_open_leak(struct past_writing *writing)
+static void recorder_open_leak(struct recorder_writing *writing)
 {
 	const struct snapshot_process *process = &writing->snapshot->processes[0];
 	const struct store_leak *leak = &writing->leak;
@@ -144,7 +145,7 @@ static void past_open_leak(struct past_writing *writing)
 	emit_u64(json, "ended_ns", leak->ending.ended_ns);
 	emit_string(json, "how", leak->ending.closed ? "closed" : "died");
 	emit_bool(json, "exec", leak->ending.execed);
-	past_exit(json, &leak->ending);
+	recorder_exit(json, &leak->ending);
 	emit_u64(json, "bytes", leak->bytes);
 	emit_u64(json, "buffer_count", leak->buffers);
 	if (leak->buffers == 0) {
@@ -154,36 +155,36 @@ static void past_open_leak(struct past_writing *writing)
 	writing->is_open = true;
 }
 
-static void past_close_leak(struct past_writing *writing)
+static void recorder_close_leak(struct recorder_writing *writing)
 {
 	if (!writing->is_open)
 		return;
-	if (writing->part != PAST_BUFFERS) {
-		past_open_part(writing, PAST_SITES);
-		past_open_part(writing, PAST_BUFFERS);
+	if (writing->part != RECORDER_BUFFERS) {
+		recorder_open_part(writing, RECORDER_SITES);
+		recorder_open_part(writing, RECORDER_BUFFERS);
 	}
-	past_open_part(writing, PAST_NOTHING);
+	recorder_open_part(writing, RECORDER_NOTHING);
 	emit_close_object(writing->json);
 	writing->is_open = false;
 }
 
-static int past_leak(void *context, const struct store_leak *leak)
+static int recorder_leak(void *context, const struct store_leak *leak)
 {
-	struct past_writing *writing = context;
+	struct recorder_writing *writing = context;
 	int r;
 
-	past_close_leak(writing);
-	r = past_remember(writing, &leak->process, leak->ending.ended_ns);
+	recorder_close_leak(writing);
+	r = recorder_remember(writing, &leak->process, leak->ending.ended_ns);
 	if (r < 0)
 		return r;
 	writing->leak = *leak;
 	/* With an address it is only told if a buffer of that address comes. */
 	if (!writing->scope->has_address)
-		past_open_leak(writing);
+		recorder_open_leak(writing);
 	return 0;
 }
 
-static void past_site(struct emit *json, const struct store_part *part, bool has_age)
+static void recorder_site(struct emit *json, const struct store_part *part, bool has_age)
 {
 	emit_open_object(json, NULL);
 	emit_string(json, "type", types_name(part->type));
@@ -197,20 +198,20 @@ static void past_site(struct emit *json, const struct store_part *part, bool has
 	emit_close_object(json);
 }
 
-static int past_leak_site(void *context, const struct store_part *part)
+static int recorder_leak_site(void *context, const struct store_part *part)
 {
-	struct past_writing *writing = context;
+	struct recorder_writing *writing = context;
 
 	if (!writing->is_open)
 		return 0;
-	past_open_part(writing, PAST_SITES);
-	past_site(writing->json, part, true);
+	recorder_open_part(writing, RECORDER_SITES);
+	recorder_site(writing->json, part, true);
 	return 0;
 }
 
 /* Whether something at an address is what was asked for. */
-static bool past_is_wanted(const struct past_scope *scope, uint64_t address, uint32_t device,
-			   uint64_t unique_id, uint32_t type)
+static bool recorder_is_wanted(const struct recorder_scope *scope, uint64_t address,
+			       uint32_t device, uint64_t unique_id, uint32_t type)
 {
 	if (!scope->has_address)
 		return true;
@@ -219,32 +220,32 @@ static bool past_is_wanted(const struct past_scope *scope, uint64_t address, uin
 				   filter_wants_type(scope->filter, type)));
 }
 
-static int past_leak_buffer(void *context, const struct snapshot_buffer *buffer,
-			    uint64_t device_uid)
+static int recorder_leak_buffer(void *context, const struct snapshot_buffer *buffer,
+				uint64_t device_uid)
 {
-	struct past_writing *writing = context;
+	struct recorder_writing *writing = context;
 	struct snapshot_buffer row = *buffer;
 	int r;
 
-	if (!past_is_wanted(writing->scope, buffer->address, buffer->device, device_uid,
-			    buffer->type))
+	if (!recorder_is_wanted(writing->scope, buffer->address, buffer->device, device_uid,
+				buffer->type))
 		return 0;
-	r = past_remember_device(writing, buffer->device, device_uid);
+	r = recorder_remember_device(writing, buffer->device, device_uid);
 	if (r < 0)
 		return r;
 	if (!writing->is_open)
-		past_open_leak(writing);
-	if (writing->part != PAST_BUFFERS) {
-		past_open_part(writing, PAST_SITES);
-		past_open_part(writing, PAST_BUFFERS);
+		recorder_open_leak(writing);
+	if (writing->part != RECORDER_BUFFERS) {
+		recorder_open_part(writing, RECORDER_SITES);
+		recorder_open_part(writing, RECORDER_BUFFERS);
 	}
 	row.process = 0;
 	document_buffer(writing->json, writing->snapshot, &row);
 	return 0;
 }
 
-static int past_filter(const struct web_past_query *query, const struct past_scope *scope,
-		       struct store_filter *ret_filter)
+static int recorder_filter(const struct web_past_query *query, const struct recorder_scope *scope,
+			   struct store_filter *ret_filter)
 {
 	*ret_filter = (struct store_filter){
 		.kind = query->kind,
@@ -252,85 +253,86 @@ static int past_filter(const struct web_past_query *query, const struct past_sco
 		.uid = scope->uid,
 		.pid = query->pid,
 		.since_ns = query->since_ns,
-		.limit = query->limit ? query->limit : PAST_PAGE_DEFAULT,
+		.limit = query->limit ? query->limit : RECORDER_PAGE_DEFAULT,
 	};
-	return past_cursor_read(query->cursor, &ret_filter->after);
+	return recorder_cursor_read(query->cursor, &ret_filter->after);
 }
 
 /* The rows of one page. */
-static int past_leak_rows(struct store_reader *reader, const struct store_filter *filter,
-			  struct past_writing *writing, struct store_cursor *ret_next)
+static int recorder_leak_rows(struct store_reader *reader, const struct store_filter *filter,
+			      struct recorder_writing *writing, struct store_cursor *ret_next)
 {
 	const struct store_leak_rows rows = {
 		.context = writing,
-		.leak = past_leak,
-		.part = past_leak_site,
-		.buffer = past_leak_buffer,
+		.leak = recorder_leak,
+		.part = recorder_leak_site,
+		.buffer = recorder_leak_buffer,
 	};
 	int r = store_query_leaks(reader, filter, &rows, ret_next);
 
 	if (r == 0)
-		past_close_leak(writing);
+		recorder_close_leak(writing);
 	return r;
 }
 
-static int past_leak_page(struct store_reader *reader, const struct store_filter *filter,
-			  const struct past_scope *scope, struct emit *json,
-			  struct store_cursor *ret_next)
+static int recorder_leak_page(struct store_reader *reader, const struct store_filter *filter,
+			      const struct recorder_scope *scope, struct emit *json,
+			      struct store_cursor *ret_next)
 {
-	CLEANUP(past_forget) struct past_writing writing = {.json = json, .scope = scope};
+	CLEANUP(recorder_forget) struct recorder_writing writing = {.json = json, .scope = scope};
 
-	return past_leak_rows(reader, filter, &writing, ret_next);
+	return recorder_leak_rows(reader, filter, &writing, ret_next);
 }
 
-int past_documents_leaks(struct store_reader *reader, const struct web_past_query *query,
-			 const struct past_scope *scope, struct emit *json)
+int recorder_documents_leaks(struct store_reader *reader, const struct web_past_query *query,
+			     const struct recorder_scope *scope, struct emit *json)
 {
-	CLEANUP(past_forget) struct past_writing writing = {.json = json, .scope = scope};
+	CLEANUP(recorder_forget) struct recorder_writing writing = {.json = json, .scope = scope};
 	struct store_filter filter;
 	struct store_cursor next;
-	int r = past_filter(query, scope, &filter);
+	int r = recorder_filter(query, scope, &filter);
 
 	if (r < 0)
 		return r;
 	document_open(json, "ttmem.leaks/1", clock_ns(CLOCK_REALTIME));
 	emit_open_array(json, "processes");
-	r = past_leak_rows(reader, &filter, &writing, &next);
+	r = recorder_leak_rows(reader, &filter, &writing, &next);
 	if (r < 0)
 		return r;
 	emit_close_array(json);
-	past_cursor_end(json, &next, writing.totals_only);
+	recorder_cursor_end(json, &next, writing.totals_only);
 	return 0;
 }
 
-static void past_close_incident(struct past_writing *writing)
+static void recorder_close_incident(struct recorder_writing *writing)
 {
 	if (!writing->is_open)
 		return;
-	if (writing->is_failure && writing->part == PAST_NOTHING)
-		past_open_part(writing, PAST_HOLDERS);
-	if (writing->is_failure && writing->part == PAST_HOLDERS)
-		past_open_part(writing, PAST_SITES);
-	past_open_part(writing, PAST_NOTHING);
+	if (writing->is_failure && writing->part == RECORDER_NOTHING)
+		recorder_open_part(writing, RECORDER_HOLDERS);
+	if (writing->is_failure && writing->part == RECORDER_HOLDERS)
+		recorder_open_part(writing, RECORDER_SITES);
+	recorder_open_part(writing, RECORDER_NOTHING);
 	emit_close_object(writing->json);
 	writing->is_open = false;
 }
 
-static int past_incident(void *context, const struct store_incident *incident)
+static int recorder_incident(void *context, const struct store_incident *incident)
 {
-	struct past_writing *writing = context;
+	struct recorder_writing *writing = context;
 	struct snapshot_incident row = incident->example;
 	bool is_leak = strcmp(incident->site.kind, "leak") == 0;
 	int r;
 
-	past_close_incident(writing);
-	if (writing->scope->has_address && (is_leak || !row.has_address ||
-					    !past_is_wanted(writing->scope, row.address, row.device,
-							    incident->device_uid, row.type)))
+	recorder_close_incident(writing);
+	if (writing->scope->has_address &&
+	    (is_leak || !row.has_address ||
+	     !recorder_is_wanted(writing->scope, row.address, row.device, incident->device_uid,
+				 row.type)))
 		return 0;
-	r = past_remember(writing, &incident->process, incident->site.last_ns);
+	r = recorder_remember(writing, &incident->process, incident->site.last_ns);
 	if (r == 0)
-		r = past_remember_device(writing, row.device, incident->device_uid);
+		r = recorder_remember_device(writing, row.device, incident->device_uid);
 	if (r < 0)
 		return r;
 	row.process = 0;
@@ -350,14 +352,14 @@ static int past_incident(void *context, const struct store_incident *incident)
 }
 
 /* Totals of a process, which are everybody's. */
-static int past_incident_holder(void *context, const struct store_holder *holder)
+static int recorder_incident_holder(void *context, const struct store_holder *holder)
 {
-	struct past_writing *writing = context;
+	struct recorder_writing *writing = context;
 	struct emit *json = writing->json;
 
 	if (!writing->is_open || !writing->is_failure)
 		return 0;
-	past_open_part(writing, PAST_HOLDERS);
+	recorder_open_part(writing, RECORDER_HOLDERS);
 	emit_open_object(json, NULL);
 	emit_u64(json, "pid", holder->process.pid);
 	emit_string(json, "comm", holder->process.comm);
@@ -369,40 +371,40 @@ static int past_incident_holder(void *context, const struct store_holder *holder
 	return 0;
 }
 
-static int past_incident_site(void *context, const struct store_part *part)
+static int recorder_incident_site(void *context, const struct store_part *part)
 {
-	struct past_writing *writing = context;
+	struct recorder_writing *writing = context;
 
 	/* They are over all processes, and names are details: not for who may see only some. */
 	if (!writing->is_open || !writing->is_failure || writing->scope->has_uid)
 		return 0;
-	if (writing->part == PAST_NOTHING)
-		past_open_part(writing, PAST_HOLDERS);
-	past_open_part(writing, PAST_SITES);
-	past_site(writing->json, part, false);
+	if (writing->part == RECORDER_NOTHING)
+		recorder_open_part(writing, RECORDER_HOLDERS);
+	recorder_open_part(writing, RECORDER_SITES);
+	recorder_site(writing->json, part, false);
 	return 0;
 }
 
-static int past_incident_page(struct store_reader *reader, const struct store_filter *filter,
-			      const struct past_scope *scope, struct emit *json,
-			      struct store_cursor *ret_next)
+static int recorder_incident_page(struct store_reader *reader, const struct store_filter *filter,
+				  const struct recorder_scope *scope, struct emit *json,
+				  struct store_cursor *ret_next)
 {
-	CLEANUP(past_forget) struct past_writing writing = {.json = json, .scope = scope};
+	CLEANUP(recorder_forget) struct recorder_writing writing = {.json = json, .scope = scope};
 	const struct store_incident_rows rows = {
 		.context = &writing,
-		.incident = past_incident,
-		.holder = past_incident_holder,
-		.part = past_incident_site,
+		.incident = recorder_incident,
+		.holder = recorder_incident_holder,
+		.part = recorder_incident_site,
 	};
 	int r = store_query_incidents(reader, filter, &rows, ret_next);
 
 	if (r == 0)
-		past_close_incident(&writing);
+		recorder_close_incident(&writing);
 	return r;
 }
 
 /* 0, or -EINVAL for a word that is no kind: an empty list would say that all is well. */
-static int past_check_kind(struct store_reader *reader, const char *kind)
+static int recorder_check_kind(struct store_reader *reader, const char *kind)
 {
 	int r;
 
@@ -412,40 +414,40 @@ static int past_check_kind(struct store_reader *reader, const char *kind)
 	return r == 0 ? -EINVAL : r < 0 ? r : 0;
 }
 
-int past_documents_incidents(struct store_reader *reader, const struct web_past_query *query,
-			     const struct past_scope *scope, struct emit *json)
+int recorder_documents_incidents(struct store_reader *reader, const struct web_past_query *query,
+				 const struct recorder_scope *scope, struct emit *json)
 {
 	struct store_filter filter;
 	struct store_cursor next;
-	int r = past_filter(query, scope, &filter);
+	int r = recorder_filter(query, scope, &filter);
 
 	if (r == 0)
-		r = past_check_kind(reader, query->kind);
+		r = recorder_check_kind(reader, query->kind);
 	if (r < 0)
 		return r;
 	document_open(json, "ttmem.incidents/1", clock_ns(CLOCK_REALTIME));
 	emit_open_array(json, "incidents");
-	r = past_incident_page(reader, &filter, scope, json, &next);
+	r = recorder_incident_page(reader, &filter, scope, json, &next);
 	if (r < 0)
 		return r;
 	emit_close_array(json);
-	past_cursor_end(json, &next, 0);
+	recorder_cursor_end(json, &next, 0);
 	return 0;
 }
 
-typedef int past_page_fn(struct store_reader *reader, const struct store_filter *filter,
-			 const struct past_scope *scope, struct emit *json,
-			 struct store_cursor *ret_next);
+typedef int recorder_page_fn(struct store_reader *reader, const struct store_filter *filter,
+			     const struct recorder_scope *scope, struct emit *json,
+			     struct store_cursor *ret_next);
 
 /* All pages in one array. */
-static int past_all(struct store_reader *reader, const struct past_scope *scope, uint32_t pid,
-		    past_page_fn *page, char **ret_text)
+static int recorder_all(struct store_reader *reader, const struct recorder_scope *scope,
+			uint32_t pid, recorder_page_fn *page, char **ret_text)
 {
 	struct store_filter filter = {
 		.has_uid = scope->has_uid,
 		.uid = scope->uid,
 		.pid = pid,
-		.limit = PAST_ADDRESS_PAGE,
+		.limit = RECORDER_ADDRESS_PAGE,
 	};
 	CLEANUP_FREE char *text = NULL;
 	size_t length = 0;
@@ -456,7 +458,7 @@ static int past_all(struct store_reader *reader, const struct past_scope *scope,
 	if (!out)
 		return -ENOMEM;
 	emit_open_array(&json, NULL);
-	for (uint32_t i = 0; r == 0 && i < PAST_ADDRESS_PAGES_MAX; i++) {
+	for (uint32_t i = 0; r == 0 && i < RECORDER_ADDRESS_PAGES_MAX; i++) {
 		struct store_cursor next;
 
 		r = page(reader, &filter, scope, &json, &next);
@@ -472,20 +474,20 @@ static int past_all(struct store_reader *reader, const struct past_scope *scope,
 	return r;
 }
 
-void past_documents_rows_deinit(struct past_rows *rows)
+void recorder_documents_rows_deinit(struct recorder_rows *rows)
 {
 	free(rows->leaks);
 	free(rows->incidents);
 }
 
-int past_documents_address(struct store_reader *reader, const struct past_scope *scope,
-			   uint32_t pid, struct past_rows *ret_rows)
+int recorder_documents_address(struct store_reader *reader, const struct recorder_scope *scope,
+			       uint32_t pid, struct recorder_rows *ret_rows)
 {
-	CLEANUP(past_documents_rows_deinit) struct past_rows rows = {.leaks = NULL};
-	int r = past_all(reader, scope, pid, past_leak_page, &rows.leaks);
+	CLEANUP(recorder_documents_rows_deinit) struct recorder_rows rows = {.leaks = NULL};
+	int r = recorder_all(reader, scope, pid, recorder_leak_page, &rows.leaks);
 
 	if (r == 0)
-		r = past_all(reader, scope, pid, past_incident_page, &rows.incidents);
+		r = recorder_all(reader, scope, pid, recorder_incident_page, &rows.incidents);
 	if (r < 0)
 		return r;
 	ret_rows->leaks = cleanup_steal(rows.leaks);

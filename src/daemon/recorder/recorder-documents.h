@@ -15,12 +15,12 @@ struct store_reader;
 struct web_past_query;
 struct web_series_query;
 
-#define PAST_PAGE_DEFAULT 100u  /* leaks or incidents, if the query does not say */
-#define PAST_ADDRESS_PAGE 1000u /* read at once when all are looked through for an address */
-#define PAST_ADDRESS_PAGES_MAX 1000u
+#define RECORDER_PAGE_DEFAULT 100u  /* leaks or incidents, if the query does not say */
+#define RECORDER_ADDRESS_PAGE 1000u /* read at once when all are looked through for an address */
+#define RECORDER_ADDRESS_PAGES_MAX 1000u
 
 /* What of it the asker may see and wants to see. */
-struct past_scope {
+struct recorder_scope {
 	bool has_uid; /* only what concerns this user */
 	uint32_t uid;
 	bool has_address; /* only what concerns this address */
@@ -32,22 +32,22 @@ struct past_scope {
  * Each writes one whole document. 0; -EINVAL for a cursor that makes no sense; or another negative
  * errno: then nothing of use was written.
  */
-int past_documents_leaks(struct store_reader *reader, const struct web_past_query *query,
-			 const struct past_scope *scope, struct emit *json);
-int past_documents_incidents(struct store_reader *reader, const struct web_past_query *query,
-			     const struct past_scope *scope, struct emit *json);
+int recorder_documents_leaks(struct store_reader *reader, const struct web_past_query *query,
+			     const struct recorder_scope *scope, struct emit *json);
+int recorder_documents_incidents(struct store_reader *reader, const struct web_past_query *query,
+				 const struct recorder_scope *scope, struct emit *json);
 
 /* Rows of the first two documents, each list a JSON array. */
-struct past_rows {
+struct recorder_rows {
 	char *leaks;
 	char *incidents;
 };
 
 /* All that is remembered of the address of @scope; @pid: only of this process, 0 = of any. */
-int past_documents_address(struct store_reader *reader, const struct past_scope *scope,
-			   uint32_t pid, struct past_rows *ret_rows);
-void past_documents_rows_deinit(struct past_rows *rows);
+int recorder_documents_address(struct store_reader *reader, const struct recorder_scope *scope,
+			       uint32_t pid, struct recorder_rows *ret_rows);
+void recorder_documents_rows_deinit(struct recorder_rows *rows);
 
 /* Lines hold totals, which are everybody's. */
-int past_documents_series(struct store_reader *reader, const struct web_series_query *query,
-			  struct emit *json);
+int recorder_documents_series(struct store_reader *reader, const struct web_series_query *query,
+			      struct emit *json);

@@ -26,21 +26,21 @@
 #include "store/store.h"
 
 /* More than that are not read to name the call sites of a full device. */
-#define PAST_FAILURE_BUFFERS_MAX (UINT64_C(1) << 20)
+#define RECORDER_FAILURE_BUFFERS_MAX (UINT64_C(1) << 20)
 
 /* Of what an ended process left, so many are looked at: the largest. The counters know the rest. */
-#define PAST_LEAK_BUFFERS_MAX (UINT32_C(1) << 20)
+#define RECORDER_LEAK_BUFFERS_MAX (UINT32_C(1) << 20)
 
 /* Different incidents of one book. */
-#define PAST_TOLD_MAX (BOOK_INCIDENT_KINDS * BOOK_INCIDENTS_PER_KIND)
+#define RECORDER_TOLD_MAX (BOOK_INCIDENT_KINDS * BOOK_INCIDENTS_PER_KIND)
 
-static struct snapshot *past_read_once(struct tracked *tracked, bool buffers, struct view *view,
-				       struct namer *namer)
+static struct snapshot *recorder_read_once(struct tracked *tracked, bool buffers, struct view *view,
+					   struct namer *namer)
 {
 	struct snapshot_request request = {
 		.buffers = buffers,
 		.incidents = true,
-		.limit = buffers ? PAST_LEAK_BUFFERS_MAX : 0,
+		.limit = buffers ? RECORDER_LEAK_BUFFERS_MAX : 0,
 		.sorted = true,
 		.order = SNAPSHOT_BY_SIZE,
 		.namer = namer,
@@ -57,50 +57,50 @@ static struct snapshot *past_read_once(struct tracked *tracked, bool buffers, st
 	return snapshot;
 }
 
-struct snapshot *past_read(struct tracked *tracked, bool buffers, struct view *view,
-			   struct symbols *symbols)
+struct snapshot *recorder_read(struct tracked *tracked, bool buffers, struct view *view,
+			       struct symbols *symbols)
 {
 	bool lives = __atomic_load_n(&tracked->end, __ATOMIC_RELAXED) == TRACKED_LIVES;
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = symbols};
 	struct snapshot *snapshot;
 
 	if (!symbols)
-		return past_read_once(tracked, buffers, view, NULL);
+		return recorder_read_once(tracked, buffers, view, NULL);
 	symbols_namer_init(&namer, symbols, !lives);
-	snapshot = past_read_once(tracked, buffers, view, &namer.namer);
+	snapshot = recorder_read_once(tracked, buffers, view, &namer.namer);
 	if (snapshot && symbols_namer_learn(&namer, SYMBOLS_NAMER_NOTES_MAX)) {
 		snapshot_free(snapshot);
-		snapshot = past_read_once(tracked, buffers, view, &namer.namer);
+		snapshot = recorder_read_once(tracked, buffers, view, &namer.namer);
 	}
 	return snapshot;
 }
 
-static uint64_t past_text_hash(const char *text)
+static uint64_t recorder_text_hash(const char *text)
 {
 	return text ? hash_bytes(text, strlen(text)) : 0;
 }
 
-static uint64_t past_key(const struct snapshot_incident *incident)
+static uint64_t recorder_key(const struct snapshot_incident *incident)
 {
 	const uint64_t parts[] = {
-		past_text_hash(incident->kind),
+		recorder_text_hash(incident->kind),
 		incident->device,
 		incident->type,
 		incident->address,
 		incident->size,
-		past_text_hash(incident->second.name),
-		past_text_hash(incident->second.phase),
-		past_text_hash(incident->first.name),
+		recorder_text_hash(incident->second.name),
+		recorder_text_hash(incident->second.phase),
+		recorder_text_hash(incident->first.name),
 	};
 
 	return hash_bytes(parts, sizeof(parts));
 }
 
 /* What is known of an incident; a new entry if need be. NULL: no memory, or no library's doing. */
-static struct tracked_told *past_told(struct tracked *tracked,
-				      const struct snapshot_incident *incident)
+static struct tracked_told *recorder_told(struct tracked *tracked,
+					  const struct snapshot_incident *incident)
 {
-	uint64_t key = past_key(incident);
+	uint64_t key = recorder_key(incident);
 	struct tracked_told *told;
 
 	for (size_t i = 0; i < tracked->told_count; i++) {
@@ -108,7 +108,7 @@ static struct tracked_told *past_told(struct tracked *tracked,
 			return &tracked->told[i];
 	}
 	/* An entry says the same for ever, so there are not more than a book has room for. */
-	if (tracked->told_count >= PAST_TOLD_MAX)
+	if (tracked->told_count >= RECORDER_TOLD_MAX)
 		return NULL;
 	told = array_grow(tracked->told, &tracked->told_capacity, tracked->told_count + 1,
 			  sizeof(*told));
@@ -120,25 +120,25 @@ static struct tracked_told *past_told(struct tracked *tracked,
 	return told;
 }
 
-static enum past_kind past_kind_of(const char *kind)
+static enum recorder_kind recorder_kind_of(const char *kind)
 {
-	static const char *const names[PAST_KINDS] = {
-		[PAST_DOUBLE_FREE] = "double_free",
-		[PAST_UNKNOWN_FREE] = "unknown_free",
-		[PAST_SIZE_CHANGE] = "size_change",
-		[PAST_ALLOC_FAILED] = "alloc_failed",
-		[PAST_LEAK] = "leak",
+	static const char *const names[RECORDER_KINDS] = {
+		[RECORDER_DOUBLE_FREE] = "double_free",
+		[RECORDER_UNKNOWN_FREE] = "unknown_free",
+		[RECORDER_SIZE_CHANGE] = "size_change",
+		[RECORDER_ALLOC_FAILED] = "alloc_failed",
+		[RECORDER_LEAK] = "leak",
 	};
 	uint32_t i = 0;
 
-	while (i + 1 < PAST_KINDS && strcmp(names[i], kind) != 0)
+	while (i + 1 < RECORDER_KINDS && strcmp(names[i], kind) != 0)
 		i++;
 	return i;
 }
 
 /* Gives the incident its process's place in a snapshot of everybody. False: it is not there any more. */
-static bool past_move(const struct snapshot_process *process, const struct snapshot *all,
-		      struct snapshot_incident *incident)
+static bool recorder_move(const struct snapshot_process *process, const struct snapshot *all,
+			  struct snapshot_incident *incident)
 {
 	for (size_t i = 0; i < all->process_count; i++) {
 		if (all->processes[i].pid == process->pid &&
@@ -151,23 +151,24 @@ static bool past_move(const struct snapshot_process *process, const struct snaps
 }
 
 /* Whether everybody's books may be read because of this user's failure. */
-static bool past_may_read_all(struct past *past, uint32_t user, uint64_t now)
+static bool recorder_may_read_all(struct recorder *recorder, uint32_t user, uint64_t now)
 {
 	bool may;
 
-	pthread_mutex_lock(&past->lock);
-	may = now >= past->failures_after[user % PAST_FAILURE_USERS];
-	pthread_mutex_unlock(&past->lock);
+	pthread_mutex_lock(&recorder->lock);
+	may = now >= recorder->failures_after[user % RECORDER_FAILURE_USERS];
+	pthread_mutex_unlock(&recorder->lock);
 	return may;
 }
 
-static void past_has_read_all(struct past *past, uint32_t user, uint64_t since)
+static void recorder_has_read_all(struct recorder *recorder, uint32_t user, uint64_t since)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-	pthread_mutex_lock(&past->lock);
-	past->failures_after[user % PAST_FAILURE_USERS] = now + PAST_FAILURE_REST * (now - since);
-	pthread_mutex_unlock(&past->lock);
+	pthread_mutex_lock(&recorder->lock);
+	recorder->failures_after[user % RECORDER_FAILURE_USERS] =
+		now + RECORDER_FAILURE_REST * (now - since);
+	pthread_mutex_unlock(&recorder->lock);
 }
 
 /*
@@ -175,7 +176,7 @@ static void past_has_read_all(struct past *past, uint32_t user, uint64_t since)
  * may call the same card otherwise. Some rows of other cards come along; they are told apart by row
  * later. More numbers than a filter holds: all devices. False: nobody has it, or there are too many buffers.
  */
-static bool past_filter_row(const struct snapshot *all, uint32_t row, struct filter *ret_filter)
+static bool recorder_filter_row(const struct snapshot *all, uint32_t row, struct filter *ret_filter)
 {
 	struct filter filter = {0};
 	uint64_t buffers = 0;
@@ -211,66 +212,66 @@ static bool past_filter_row(const struct snapshot *all, uint32_t row, struct fil
 		}
 	}
 	*ret_filter = filter;
-	return buffers <= PAST_FAILURE_BUFFERS_MAX;
+	return buffers <= RECORDER_FAILURE_BUFFERS_MAX;
 }
 
 /*
  * Who holds what on the device of an incident, now; the incident becomes one of the answer. NULL: no memory, or its
  * process is not there any more.
  */
-static struct snapshot *past_read_device(struct past *past, struct tracked *tracked,
-					 const struct snapshot_process *process,
-					 struct snapshot_incident *incident)
+static struct snapshot *recorder_read_device(struct recorder *recorder, struct tracked *tracked,
+					     const struct snapshot_process *process,
+					     struct snapshot_incident *incident)
 {
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer = {.symbols = NULL};
 	struct snapshot_request request = {0};
 	/* Even if it has just ended: it is who could not get its memory. */
 	const struct collector_wish wish = {.request = &request, .also = tracked};
-	struct collector *collector = past->config.collector;
+	struct collector *collector = recorder->config.collector;
 	struct snapshot *all = NULL;
 	uint32_t row;
 
 	if (collector_totals(collector, clock_ns(CLOCK_MONOTONIC), &all) < 0)
 		return NULL;
-	if (!past_move(process, all, incident)) {
+	if (!recorder_move(process, all, incident)) {
 		all = snapshot_free(all);
 		if (collector_read(collector, &wish, &all) < 0 ||
-		    !past_move(process, all, incident))
+		    !recorder_move(process, all, incident))
 			return snapshot_free(all);
 	}
 	if (!snapshot_find_row(all, incident->process, incident->device, &row) ||
-	    !past_filter_row(all, row, &request.filter))
+	    !recorder_filter_row(all, row, &request.filter))
 		return all;
 	request.buffers = true;
 	/* Names as far as they are known: who holds what is true for a moment only. */
-	if (past->config.symbols) {
-		symbols_namer_init(&namer, past->config.symbols, false);
+	if (recorder->config.symbols) {
+		symbols_namer_init(&namer, recorder->config.symbols, false);
 		request.namer = &namer.namer;
 	}
 	all = snapshot_free(all);
-	if (collector_read(collector, &wish, &all) < 0 || !past_move(process, all, incident))
+	if (collector_read(collector, &wish, &all) < 0 || !recorder_move(process, all, incident))
 		return snapshot_free(all);
 	return all;
 }
 
 /* An allocation has failed: who holds what on that device? */
-static void past_put_failure(struct past *past, struct tracked *tracked,
-			     const struct snapshot *snapshot,
-			     const struct snapshot_incident *incident)
+static void recorder_put_failure(struct recorder *recorder, struct tracked *tracked,
+				 const struct snapshot *snapshot,
+				 const struct snapshot_incident *incident)
 {
 	struct snapshot_incident moved = *incident;
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	struct snapshot *all = NULL;
 
-	if (past_may_read_all(past, tracked->maker, now)) {
-		all = past_read_device(past, tracked, &snapshot->processes[incident->process],
-				       &moved);
-		past_has_read_all(past, tracked->maker, now);
+	if (recorder_may_read_all(recorder, tracked->maker, now)) {
+		all = recorder_read_device(recorder, tracked,
+					   &snapshot->processes[incident->process], &moved);
+		recorder_has_read_all(recorder, tracked->maker, now);
 	}
 	if (all)
-		store_put_failure(past->config.store, all, &moved);
+		store_put_failure(recorder->config.store, all, &moved);
 	else
-		store_put_incident(past->config.store, snapshot, incident);
+		store_put_incident(recorder->config.store, snapshot, incident);
 	snapshot_free(all);
 }
 
@@ -278,55 +279,57 @@ static void past_put_failure(struct past *past, struct tracked *tracked,
  * How many of @more are counted. What an older book has from before the daemon ran was counted by the one before, if
  * there was one; people hear of it all the same.
  */
-static uint64_t past_counted(const struct past *past, const struct tracked *tracked,
-			     const struct snapshot_incident *incident, uint64_t told, uint64_t more)
+static uint64_t recorder_counted(const struct recorder *recorder, const struct tracked *tracked,
+				 const struct snapshot_incident *incident, uint64_t told,
+				 uint64_t more)
 {
 	if (!tracked->is_older || told > 0)
 		return more;
-	return incident->last_ns >= past->since_ns ? 1 : 0;
+	return incident->last_ns >= recorder->since_ns ? 1 : 0;
 }
 
 /*
  * People hear of it the first time, and then whenever it has become twice as often: an application that
  * makes one mistake in a loop does not fill the log with it.
  */
-static void past_tell_incident(struct past *past, const struct tracked *tracked,
-			       const struct snapshot *snapshot,
-			       const struct snapshot_incident *incident, struct tracked_told *told)
+static void recorder_tell_incident(struct recorder *recorder, const struct tracked *tracked,
+				   const struct snapshot *snapshot,
+				   const struct snapshot_incident *incident,
+				   struct tracked_told *told)
 {
 	uint64_t more = bits_max(incident->count, 1) - told->count;
-	uint64_t counted = past_counted(past, tracked, incident, told->count, more);
-	struct news *news = NULL;
+	uint64_t counted = recorder_counted(recorder, tracked, incident, told->count, more);
+	struct notice *notice = NULL;
 
 	told->count += more;
 	if (told->count / 2 >= told->told) {
-		news = news_new_incident(snapshot, incident, told->count - told->told);
+		notice = notice_new_incident(snapshot, incident, told->count - told->told);
 		told->told = told->count;
 	}
-	past_add_news(past, past_kind_of(incident->kind), counted, news);
+	recorder_add_news(recorder, recorder_kind_of(incident->kind), counted, notice);
 }
 
-void past_look_into(struct past *past, struct tracked *tracked, struct view *view)
+void recorder_look_into(struct recorder *recorder, struct tracked *tracked, struct view *view)
 {
-	struct snapshot *snapshot = past_read(tracked, false, view, past->config.symbols);
+	struct snapshot *snapshot = recorder_read(tracked, false, view, recorder->config.symbols);
 
 	if (!snapshot)
 		return;
 	for (size_t i = 0; i < snapshot->incident_count; i++) {
 		const struct snapshot_incident *incident = &snapshot->incidents[i];
-		enum past_kind kind = past_kind_of(incident->kind);
+		enum recorder_kind kind = recorder_kind_of(incident->kind);
 		struct tracked_told *told;
 
-		if (kind == PAST_LEAK)
+		if (kind == RECORDER_LEAK)
 			continue; /* whoever judges the dead tells more of it */
-		told = past_told(tracked, incident);
+		told = recorder_told(tracked, incident);
 		if (!told || bits_max(incident->count, 1) <= told->count)
 			continue;
-		past_tell_incident(past, tracked, snapshot, incident, told);
-		if (past->config.store && kind == PAST_ALLOC_FAILED)
-			past_put_failure(past, tracked, snapshot, incident);
-		else if (past->config.store)
-			store_put_incident(past->config.store, snapshot, incident);
+		recorder_tell_incident(recorder, tracked, snapshot, incident, told);
+		if (recorder->config.store && kind == RECORDER_ALLOC_FAILED)
+			recorder_put_failure(recorder, tracked, snapshot, incident);
+		else if (recorder->config.store)
+			store_put_incident(recorder->config.store, snapshot, incident);
 	}
 	snapshot_free(snapshot);
 }

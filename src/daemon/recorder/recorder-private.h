@@ -17,11 +17,11 @@ struct view;
  * the failures of one user take a tenth of our time at most: having read for a while, we do not for ten
  * times as long. Users are told apart by a few bits, which is enough.
  */
-#define PAST_FAILURE_USERS 64u
-#define PAST_FAILURE_REST 10u
+#define RECORDER_FAILURE_USERS 64u
+#define RECORDER_FAILURE_REST 10u
 
-struct past {
-	struct past_config config;
+struct recorder {
+	struct recorder_config config;
 	struct loop_timer timer;
 	struct worker_job sample;
 	uint64_t since_ns; /* CLOCK_REALTIME of its making */
@@ -36,22 +36,23 @@ struct past {
 	 * is read.
 	 */
 	pthread_mutex_t lock;
-	uint64_t failures_after[PAST_FAILURE_USERS]; /* CLOCK_MONOTONIC */
-	struct news *news;                           /* to be told, the latest first */
-	uint64_t incidents[PAST_KINDS];
+	uint64_t failures_after[RECORDER_FAILURE_USERS]; /* CLOCK_MONOTONIC */
+	struct notice *notice;                           /* to be told, the latest first */
+	uint64_t incidents[RECORDER_KINDS];
 	uint64_t leaked;
 	struct tally *ended; /* of all processes that have */
 };
 
 /* Counts and takes @news, which may be NULL. Without the lock. */
-void past_add_news(struct past *past, enum past_kind kind, uint64_t count, struct news *news);
+void recorder_add_news(struct recorder *recorder, enum recorder_kind kind, uint64_t count,
+		       struct notice *notice);
 
 /* In the loop's thread: tells what is new. */
-void past_tell(struct past *past);
+void recorder_tell(struct recorder *recorder);
 
 /* Looks for incidents in one book that were not told yet. With that book's `look` held. */
-void past_look_into(struct past *past, struct tracked *tracked, struct view *view);
+void recorder_look_into(struct recorder *recorder, struct tracked *tracked, struct view *view);
 
 /* A snapshot of one book. @symbols may be NULL. NULL: it cannot be read, or there is no memory. */
-struct snapshot *past_read(struct tracked *tracked, bool buffers, struct view *view,
-			   struct symbols *symbols);
+struct snapshot *recorder_read(struct tracked *tracked, bool buffers, struct view *view,
+			       struct symbols *symbols);

@@ -18,17 +18,17 @@
 #include "store/store.h"
 #include "web/server/web.h"
 
-#define PAST_SERIES_NS UINT64_C(900000000000) /* a quarter of an hour */
+#define RECORDER_SERIES_NS UINT64_C(900000000000) /* a quarter of an hour */
 
-struct past_points {
+struct recorder_points {
 	const struct filter *filter;
 	struct store_point *points;
 	size_t count, capacity;
 };
 
-static int past_series_take(void *context, const struct store_point *point)
+static int recorder_series_take(void *context, const struct store_point *point)
 {
-	struct past_points *self = context;
+	struct recorder_points *self = context;
 	struct store_point *points;
 
 	if (!filter_wants_device(self->filter, point->device, point->device_uid))
@@ -41,7 +41,7 @@ static int past_series_take(void *context, const struct store_point *point)
 	return 0;
 }
 
-static int past_series_compare(const void *left, const void *right)
+static int recorder_series_compare(const void *left, const void *right)
 {
 	const struct store_point *a = left, *b = right;
 
@@ -50,7 +50,7 @@ static int past_series_compare(const void *left, const void *right)
 	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
 }
 
-static void past_series_head(struct emit *json, const struct store_point *point)
+static void recorder_series_head(struct emit *json, const struct store_point *point)
 {
 	emit_open_object(json, NULL);
 	if (point->process.pid)
@@ -64,13 +64,13 @@ static void past_series_head(struct emit *json, const struct store_point *point)
 	emit_open_array(json, "points");
 }
 
-static void past_series_write(struct emit *json, const struct past_points *self)
+static void recorder_series_write(struct emit *json, const struct recorder_points *self)
 {
 	for (size_t i = 0; i < self->count; i++) {
 		const struct store_point *point = &self->points[i];
 
 		if (i == 0 || point[-1].series != point->series)
-			past_series_head(json, point);
+			recorder_series_head(json, point);
 		emit_open_array(json, NULL);
 		emit_u64(json, NULL, point->time_ns);
 		emit_u64(json, NULL, point->used);
@@ -84,13 +84,13 @@ static void past_series_write(struct emit *json, const struct past_points *self)
 	}
 }
 
-int past_documents_series(struct store_reader *reader, const struct web_series_query *query,
-			  struct emit *json)
+int recorder_documents_series(struct store_reader *reader, const struct web_series_query *query,
+			      struct emit *json)
 {
 	uint64_t now = clock_ns(CLOCK_REALTIME);
-	struct past_points points = {.filter = &query->filter};
+	struct recorder_points points = {.filter = &query->filter};
 	struct store_series_query wanted = {
-		.from_ns = query->from_ns ? query->from_ns : now - PAST_SERIES_NS,
+		.from_ns = query->from_ns ? query->from_ns : now - RECORDER_SERIES_NS,
 		.to_ns = query->to_ns,
 		.step_s = query->step_s,
 		.whole_devices = query->pid == 0,
@@ -100,7 +100,7 @@ int past_documents_series(struct store_reader *reader, const struct web_series_q
 		.limit = query->limit,
 	};
 	struct store_cursor next;
-	int r = past_cursor_read(query->cursor, &wanted.after);
+	int r = recorder_cursor_read(query->cursor, &wanted.after);
 
 	if (r < 0)
 		return r;
@@ -113,16 +113,16 @@ int past_documents_series(struct store_reader *reader, const struct web_series_q
 		else
 			wanted.device = (uint32_t)device->value;
 	}
-	r = store_query_series(reader, &wanted, past_series_take, &points, &next);
+	r = store_query_series(reader, &wanted, recorder_series_take, &points, &next);
 	if (r == 0) {
 		if (points.count > 0)
 			qsort(points.points, points.count, sizeof(*points.points),
-			      past_series_compare);
+			      recorder_series_compare);
 		document_open(json, "ttmem.series/1", now);
 		emit_open_array(json, "series");
-		past_series_write(json, &points);
+		recorder_series_write(json, &points);
 		emit_close_array(json);
-		past_cursor_end(json, &next, 0);
+		recorder_cursor_end(json, &next, 0);
 	}
 	free(points.points);
 	return r;

@@ -20,12 +20,12 @@
 #include "daemon/registry/registry.h"
 #include "daemon/registry/tracked.h"
 
-struct past_testing {
+struct recorder_testing {
 	struct loop *loop;
 	struct worker *work;
 	struct registry *registry;
 	struct collector *collector;
-	struct past *past;
+	struct recorder *recorder;
 	struct testing_book book;
 	struct tracked *tracked;
 	uint64_t told;
@@ -35,40 +35,41 @@ static void play_tracked(void *context, struct tracked *tracked)
 {
 }
 
-static struct roster *play_roster(void *context)
+static struct book_list *play_roster(void *context)
 {
 	return registry_roster(context);
 }
 
-static void play_told(void *context, const struct news *news)
+static void play_told(void *context, const struct notice *notice)
 {
-	((struct past_testing *)context)->told++;
+	((struct recorder_testing *)context)->told++;
 }
 
 /* One process with one book. */
-static void past_testing_open(struct past_testing *world)
+static void recorder_testing_open(struct recorder_testing *world)
 {
 	struct registry_config registry = {.scan_s = 3600};
-	struct past_config past = {.context = world, .told = play_told, .judged = play_tracked};
-	struct collector_config collector = {.roster = play_roster};
+	struct recorder_config recorder = {
+		.context = world, .told = play_told, .judged = play_tracked};
+	struct collector_config collector = {.book_list = play_roster};
 	struct scan_book *found;
 	char path[64];
 
-	*world = (struct past_testing){0};
+	*world = (struct recorder_testing){0};
 	assert(loop_new(&world->loop) == 0 &&
 	       worker_new(&world->work,
 			  &(struct worker_config){.name = "clerk", .loop = world->loop}) == 0);
-	registry.loop = past.loop = world->loop;
-	registry.work = past.work = world->work;
+	registry.loop = recorder.loop = world->loop;
+	registry.work = recorder.work = world->work;
 	registry.hooks = (struct registry_hooks){
-		.added = play_tracked, .news = play_tracked, .ended = play_tracked};
+		.added = play_tracked, .notice = play_tracked, .ended = play_tracked};
 	assert(registry_new(&world->registry, &registry) == 0);
 	collector.context = world->registry;
 	collector.proc = registry_proc(world->registry);
 	assert(collector_new(&world->collector, &collector) == 0);
-	past.registry = world->registry;
-	past.collector = world->collector;
-	assert(past_new(&world->past, &past) == 0);
+	recorder.registry = world->registry;
+	recorder.collector = world->collector;
+	assert(recorder_new(&world->recorder, &recorder) == 0);
 
 	testing_book_init(&world->book, TESTING_SIZE, 1024);
 	testing_book_write(&world->book);
@@ -79,66 +80,66 @@ static void past_testing_open(struct past_testing *world)
 	assert(registry_add_consume(world->registry, found, -1, NULL, &world->tracked) == 0);
 }
 
-static void past_testing_close(struct past_testing *world)
+static void recorder_testing_close(struct recorder_testing *world)
 {
 	worker_free(world->work);
 	registry_free(world->registry);
-	past_free(world->past);
+	recorder_free(world->recorder);
 	collector_free(world->collector);
 	loop_free(world->loop);
 	testing_book_deinit(&world->book);
 }
 
-static void unknown_free(struct past_testing *world)
+static void unknown_free(struct recorder_testing *world)
 {
 	struct testing_op op = {.kind = TESTING_FREE, .buffer = testing_buffer(0, 0x9000, 0)};
 
 	testing_op_do(world->book.writer, &op);
 }
 
-static struct book_incident *entry_of(struct past_testing *world, uint32_t kind, uint32_t index)
+static struct book_incident *entry_of(struct recorder_testing *world, uint32_t kind, uint32_t index)
 {
 	return (void *)(world->book.base + book_incident_offset(kind, index));
 }
 
 static void *look(void *context)
 {
-	past_look(((struct past_testing *)context)->past);
+	recorder_look(((struct recorder_testing *)context)->recorder);
 	return NULL;
 }
 
 UNIT(the_loop_does_not_wait_for_a_slow_reader)
 {
-	struct past_testing world;
+	struct recorder_testing world;
 	struct daemon daemon = {0};
-	uint64_t counts[PAST_KINDS];
+	uint64_t counts[RECORDER_KINDS];
 	pthread_t reader;
 
-	past_testing_open(&world);
+	recorder_testing_open(&world);
 	unknown_free(&world);
 	/* A book that takes long, and somebody who reads it. */
 	pthread_mutex_lock(&world.tracked->lock);
 	assert(pthread_create(&reader, NULL, look, &world) == 0);
 	usleep(20000); /* mostly it waits by then */
-	past_incidents(world.past, counts);
-	past_hurry(world.past, world.tracked);
+	recorder_incidents(world.recorder, counts);
+	recorder_hurry(world.recorder, world.tracked);
 	daemon_keep_added(&daemon, world.tracked);
 	daemon_keep_judged(&daemon, world.tracked);
 	daemon_keep_close(&daemon);
-	assert(counts[PAST_UNKNOWN_FREE] == 0);
+	assert(counts[RECORDER_UNKNOWN_FREE] == 0);
 	pthread_mutex_unlock(&world.tracked->lock);
 	assert(pthread_join(reader, NULL) == 0);
-	past_incidents(world.past, counts);
-	assert(counts[PAST_UNKNOWN_FREE] == 1);
-	past_testing_close(&world);
+	recorder_incidents(world.recorder, counts);
+	assert(counts[RECORDER_UNKNOWN_FREE] == 1);
+	recorder_testing_close(&world);
 }
 
 UNIT(a_book_has_only_so_many_incidents)
 {
-	struct past_testing world;
-	uint64_t counts[PAST_KINDS];
+	struct recorder_testing world;
+	uint64_t counts[RECORDER_KINDS];
 
-	past_testing_open(&world);
+	recorder_testing_open(&world);
 	unknown_free(&world);
 	for (uint64_t round = 0; round < 100; round++) {
 		for (uint32_t i = 0; i < BOOK_INCIDENTS_PER_KIND; i++)
@@ -146,29 +147,29 @@ UNIT(a_book_has_only_so_many_incidents)
 				.commit = 1, .count = 1, .address = round << 32 | i};
 		world.book.writer->header->incident_count[BOOK_INCIDENT_UNKNOWN_FREE] =
 			BOOK_INCIDENTS_PER_KIND;
-		past_look(world.past);
+		recorder_look(world.recorder);
 	}
-	past_incidents(world.past, counts);
-	assert(counts[PAST_UNKNOWN_FREE] <= BOOK_INCIDENT_KINDS * BOOK_INCIDENTS_PER_KIND);
+	recorder_incidents(world.recorder, counts);
+	assert(counts[RECORDER_UNKNOWN_FREE] <= BOOK_INCIDENT_KINDS * BOOK_INCIDENTS_PER_KIND);
 	assert(world.tracked->told_count <= BOOK_INCIDENT_KINDS * BOOK_INCIDENTS_PER_KIND);
-	past_testing_close(&world);
+	recorder_testing_close(&world);
 }
 
 UNIT(a_repeated_incident_is_counted_but_not_always_reported)
 {
-	struct past_testing world;
-	uint64_t counts[PAST_KINDS];
+	struct recorder_testing world;
+	uint64_t counts[RECORDER_KINDS];
 
-	past_testing_open(&world);
+	recorder_testing_open(&world);
 	for (int i = 0; i < 1000; i++) {
 		unknown_free(&world);
-		past_look(world.past);
+		recorder_look(world.recorder);
 	}
-	past_hurry(world.past, world.tracked);
+	recorder_hurry(world.recorder, world.tracked);
 	while (world.told == 0)
 		assert(loop_turn(world.loop, -1) == 0);
-	past_incidents(world.past, counts);
-	assert(counts[PAST_UNKNOWN_FREE] == 1000);
+	recorder_incidents(world.recorder, counts);
+	assert(counts[RECORDER_UNKNOWN_FREE] == 1000);
 	assert(world.told == 10); /* at 1, 2, 4, ... 512 */
-	past_testing_close(&world);
+	recorder_testing_close(&world);
 }

@@ -23,50 +23,51 @@
 #include "model/tally.h"
 #include "store/store.h"
 
-#define PAST_LOOK_ALL 16u /* passes: then every book with incidents is looked into */
+#define RECORDER_LOOK_ALL 16u /* passes: then every book with incidents is looked into */
 
 /* A job about one book. */
-struct past_task {
+struct recorder_task {
 	struct worker_job job;
-	struct past *past;
+	struct recorder *recorder;
 	struct tracked *tracked;
 };
 
-void past_add_news(struct past *past, enum past_kind kind, uint64_t count, struct news *news)
+void recorder_add_news(struct recorder *recorder, enum recorder_kind kind, uint64_t count,
+		       struct notice *notice)
 {
-	pthread_mutex_lock(&past->lock);
-	past->incidents[kind] += count;
+	pthread_mutex_lock(&recorder->lock);
+	recorder->incidents[kind] += count;
 	/* Without memory to tell it with: what was put into the store is there. */
-	if (news) {
-		news->next = past->news;
-		past->news = news;
+	if (notice) {
+		notice->next = recorder->notice;
+		recorder->notice = notice;
 	}
-	pthread_mutex_unlock(&past->lock);
+	pthread_mutex_unlock(&recorder->lock);
 }
 
-void past_tell(struct past *past)
+void recorder_tell(struct recorder *recorder)
 {
-	struct news *latest, *in_order = NULL;
+	struct notice *latest, *in_order = NULL;
 
-	pthread_mutex_lock(&past->lock);
-	latest = past->news;
-	past->news = NULL;
-	pthread_mutex_unlock(&past->lock);
+	pthread_mutex_lock(&recorder->lock);
+	latest = recorder->notice;
+	recorder->notice = NULL;
+	pthread_mutex_unlock(&recorder->lock);
 	while (latest) {
-		struct news *next = latest->next;
+		struct notice *next = latest->next;
 
 		latest->next = in_order;
 		in_order = latest;
 		latest = next;
 	}
-	for (const struct news *news = in_order; news; news = news->next)
-		past->config.told(past->config.context, news);
-	news_free(in_order);
+	for (const struct notice *notice = in_order; notice; notice = notice->next)
+		recorder->config.told(recorder->config.context, notice);
+	notice_free(in_order);
 }
 
 /* A number that changes whenever the book's owner counts an incident. */
-static uint64_t past_signature(const struct snapshot_process *process,
-			       const struct book_header *header)
+static uint64_t recorder_signature(const struct snapshot_process *process,
+				   const struct book_header *header)
 {
 	uint64_t sum = 0, entries = 0;
 
@@ -85,170 +86,171 @@ static uint64_t past_signature(const struct snapshot_process *process,
 }
 
 /* Looks into a book if its totals say that something has happened. */
-static void past_visit(struct past *past, struct tracked *tracked, struct view *view,
-		       const struct snapshot_process *process, bool look)
+static void recorder_visit(struct recorder *recorder, struct tracked *tracked, struct view *view,
+			   const struct snapshot_process *process, bool look)
 {
 	uint64_t signature;
 
 	pthread_mutex_lock(&tracked->lock);
-	signature = past_signature(process, &tracked->book->reader.header);
+	signature = recorder_signature(process, &tracked->book->reader.header);
 	pthread_mutex_unlock(&tracked->lock);
 	pthread_mutex_lock(&tracked->look);
 	if (signature != tracked->signature || (look && signature > 0)) {
 		tracked->signature = signature;
-		past_look_into(past, tracked, view);
+		recorder_look_into(recorder, tracked, view);
 	}
 	pthread_mutex_unlock(&tracked->look);
 }
 
-static void past_visit_all(struct past *past, const struct snapshot *snapshot, bool look)
+static void recorder_visit_all(struct recorder *recorder, const struct snapshot *snapshot,
+			       bool look)
 {
-	struct roster *roster = registry_roster(past->config.registry);
+	struct book_list *book_list = registry_roster(recorder->config.registry);
 	struct view *view = calloc(1, sizeof(*view));
 	size_t hint = 0;
 
-	for (size_t i = 0; view && i < roster->count; i++) {
+	for (size_t i = 0; view && i < book_list->count; i++) {
 		const struct snapshot_process *process =
-			tracked_process(roster->list[i], snapshot, &hint);
+			tracked_process(book_list->list[i], snapshot, &hint);
 
 		/* What is younger than the snapshot is visited the next time. */
 		if (process)
-			past_visit(past, roster->list[i], view, process, look);
+			recorder_visit(recorder, book_list->list[i], view, process, look);
 	}
 	if (view)
 		view_deinit(view);
 	free(view);
-	roster_unref(roster);
+	book_list_unref(book_list);
 }
 
-static void past_pass(struct past *past, bool look, bool sample)
+static void recorder_pass(struct recorder *recorder, bool look, bool sample)
 {
 	struct snapshot *snapshot;
 
-	if (collector_totals(past->config.collector, clock_ns(CLOCK_MONOTONIC), &snapshot) < 0)
+	if (collector_totals(recorder->config.collector, clock_ns(CLOCK_MONOTONIC), &snapshot) < 0)
 		return; /* no memory; perhaps the next time */
-	past_visit_all(past, snapshot, look);
+	recorder_visit_all(recorder, snapshot, look);
 	if (sample) {
-		region_watch_see(past->regions, snapshot);
-		if (past->config.store)
-			store_put_sample(past->config.store, snapshot);
+		region_watch_see(recorder->regions, snapshot);
+		if (recorder->config.store)
+			store_put_sample(recorder->config.store, snapshot);
 	}
 	snapshot_free(snapshot);
 }
 
-void past_look(struct past *past)
+void recorder_look(struct recorder *recorder)
 {
-	past_pass(past, true, false);
+	recorder_pass(recorder, true, false);
 }
 
-static void past_sample_run(struct worker_job *job)
+static void recorder_sample_run(struct worker_job *job)
 {
-	struct past *past = container_of(job, struct past, sample);
+	struct recorder *recorder = container_of(job, struct recorder, sample);
 
-	past_pass(past, past->passes % PAST_LOOK_ALL == 0, true);
+	recorder_pass(recorder, recorder->passes % RECORDER_LOOK_ALL == 0, true);
 }
 
-static void past_sample_done(struct worker_job *job)
+static void recorder_sample_done(struct worker_job *job)
 {
-	struct past *past = container_of(job, struct past, sample);
-	uint64_t now = loop_now(past->config.loop);
+	struct recorder *recorder = container_of(job, struct recorder, sample);
+	uint64_t now = loop_now(recorder->config.loop);
 
-	region_watch_settle(past->regions);
-	past_tell(past);
+	region_watch_settle(recorder->regions);
+	recorder_tell(recorder);
 	/* On the second, however long it took; without memory for a timer there are no more samples. */
-	(void)loop_set(past->config.loop, &past->timer,
-		       bits_max(past->timer.due_ns + NS_PER_S, now));
+	(void)loop_set(recorder->config.loop, &recorder->timer,
+		       bits_max(recorder->timer.due_ns + NS_PER_S, now));
 }
 
-static void past_timer(struct loop_timer *timer)
+static void recorder_timer(struct loop_timer *timer)
 {
-	struct past *past = container_of(timer, struct past, timer);
+	struct recorder *recorder = container_of(timer, struct recorder, timer);
 
-	past->passes++;
-	(void)worker_put(past->config.work, &past->sample); /* any number may wait */
+	recorder->passes++;
+	(void)worker_put(recorder->config.work, &recorder->sample); /* any number may wait */
 }
 
 /* Somebody has ended whose row in a region is all that it left. */
-static void past_regions_run(struct worker_job *job)
+static void recorder_regions_run(struct worker_job *job)
 {
-	struct past *past = container_of(job, struct past, regions_job);
+	struct recorder *recorder = container_of(job, struct recorder, regions_job);
 	struct snapshot *snapshot;
 
-	if (collector_totals(past->config.collector, clock_ns(CLOCK_MONOTONIC), &snapshot) < 0)
+	if (collector_totals(recorder->config.collector, clock_ns(CLOCK_MONOTONIC), &snapshot) < 0)
 		return; /* the next second's pass finds it */
-	region_watch_see(past->regions, snapshot);
+	region_watch_see(recorder->regions, snapshot);
 	snapshot_free(snapshot);
 }
 
-static void past_regions_done(struct worker_job *job)
+static void recorder_regions_done(struct worker_job *job)
 {
-	struct past *past = container_of(job, struct past, regions_job);
+	struct recorder *recorder = container_of(job, struct recorder, regions_job);
 
-	region_watch_settle(past->regions);
-	past_tell(past);
-	past->is_waking = past->is_woken;
-	past->is_woken = false;
-	if (past->is_waking)
-		(void)worker_put(past->config.work, job); /* any number may wait */
+	region_watch_settle(recorder->regions);
+	recorder_tell(recorder);
+	recorder->is_waking = recorder->is_woken;
+	recorder->is_woken = false;
+	if (recorder->is_waking)
+		(void)worker_put(recorder->config.work, job); /* any number may wait */
 }
 
-static void past_regions_wake(void *context)
+static void recorder_regions_wake(void *context)
 {
-	struct past *past = context;
+	struct recorder *recorder = context;
 
 	/* Whoever is at it may have looked before: then once more. */
-	past->is_woken = past->is_waking;
-	if (past->is_waking)
+	recorder->is_woken = recorder->is_waking;
+	if (recorder->is_waking)
 		return;
-	past->is_waking = true;
-	(void)worker_put(past->config.work, &past->regions_job); /* any number may wait */
+	recorder->is_waking = true;
+	(void)worker_put(recorder->config.work, &recorder->regions_job); /* any number may wait */
 }
 
-static void past_regions_ended(void *context, const struct snapshot *left)
+static void recorder_regions_ended(void *context, const struct snapshot *left)
 {
 	const struct store_ending ending = {.ended_ns = left->time_ns};
-	const struct news_ending told = {.ended_ns = left->time_ns, .how = "died"};
-	struct past *past = context;
+	const struct notice_ending told = {.ended_ns = left->time_ns, .how = "died"};
+	struct recorder *recorder = context;
 
-	pthread_mutex_lock(&past->lock);
-	past->leaked++;
-	pthread_mutex_unlock(&past->lock);
-	past_add_news(past, PAST_LEAK, 1, news_new_leak(left, 0, &told));
-	if (past->config.store)
-		store_put_leak(past->config.store, left, 0, &ending);
+	pthread_mutex_lock(&recorder->lock);
+	recorder->leaked++;
+	pthread_mutex_unlock(&recorder->lock);
+	recorder_add_news(recorder, RECORDER_LEAK, 1, notice_new_leak(left, 0, &told));
+	if (recorder->config.store)
+		store_put_leak(recorder->config.store, left, 0, &ending);
 }
 
-static struct past_task *past_task_new(struct past *past, struct tracked *tracked)
+static struct recorder_task *recorder_task_new(struct recorder *recorder, struct tracked *tracked)
 {
-	struct past_task *task = calloc(1, sizeof(*task));
+	struct recorder_task *task = calloc(1, sizeof(*task));
 
 	if (!task)
 		return NULL;
-	task->past = past;
+	task->recorder = recorder;
 	task->tracked = tracked_ref(tracked);
 	return task;
 }
 
-static void past_task_done(struct worker_job *job)
+static void recorder_task_done(struct worker_job *job)
 {
-	struct past_task *task = container_of(job, struct past_task, job);
+	struct recorder_task *task = container_of(job, struct recorder_task, job);
 
-	past_tell(task->past);
+	recorder_tell(task->recorder);
 	tracked_unref(task->tracked);
 	free(task);
 }
 
-static void past_judge_done(struct worker_job *job)
+static void recorder_judge_done(struct worker_job *job)
 {
-	struct past_task *task = container_of(job, struct past_task, job);
-	const struct past_config *config = &task->past->config;
+	struct recorder_task *task = container_of(job, struct recorder_task, job);
+	const struct recorder_config *config = &task->recorder->config;
 
 	config->judged(config->context, task->tracked);
-	past_task_done(job);
+	recorder_task_done(job);
 }
 
-static void past_report_leak(struct past *past, struct tracked *tracked, struct snapshot *snapshot,
-			     bool closed)
+static void recorder_report_leak(struct recorder *recorder, struct tracked *tracked,
+				 struct snapshot *snapshot, bool closed)
 {
 	uint32_t end = __atomic_load_n(&tracked->end, __ATOMIC_RELAXED);
 	struct store_ending ending = {
@@ -257,7 +259,7 @@ static void past_report_leak(struct past *past, struct tracked *tracked, struct 
 		.closed = closed,
 		.execed = end == TRACKED_EXECED,
 	};
-	struct news_ending told = {
+	struct notice_ending told = {
 		.ended_ns = snapshot->time_ns,
 		.how = end == TRACKED_EXECED ? "execed"
 		       : closed              ? "closed"
@@ -265,15 +267,15 @@ static void past_report_leak(struct past *past, struct tracked *tracked, struct 
 	};
 
 	snapshot_sort_buffers(snapshot, SNAPSHOT_BY_SIZE);
-	past_add_news(past, PAST_LEAK, 1, news_new_leak(snapshot, 0, &told));
-	if (past->config.store)
-		store_put_leak(past->config.store, snapshot, 0, &ending);
+	recorder_add_news(recorder, RECORDER_LEAK, 1, notice_new_leak(snapshot, 0, &told));
+	if (recorder->config.store)
+		store_put_leak(recorder->config.store, snapshot, 0, &ending);
 }
 
-static void past_judge_run(struct worker_job *job)
+static void recorder_judge_run(struct worker_job *job)
 {
-	struct past_task *task = container_of(job, struct past_task, job);
-	struct past *past = task->past;
+	struct recorder_task *task = container_of(job, struct recorder_task, job);
+	struct recorder *recorder = task->recorder;
 	struct tracked *tracked = task->tracked;
 	struct view *view = calloc(1, sizeof(*view));
 	struct snapshot *snapshot;
@@ -282,40 +284,40 @@ static void past_judge_run(struct worker_job *job)
 	if (!view)
 		return;
 	/* Nobody else reads the book of an ended process: it may take a while. */
-	snapshot = past_read(tracked, true, view, past->config.symbols);
+	snapshot = recorder_read(tracked, true, view, recorder->config.symbols);
 	pthread_mutex_lock(&tracked->lock);
 	closed = tracked->book->reader.header.state == BOOK_STATE_CLOSED;
 	pthread_mutex_unlock(&tracked->lock);
 	pthread_mutex_lock(&tracked->look);
-	past_look_into(past, tracked, view); /* what happened just before the end */
+	recorder_look_into(recorder, tracked, view); /* what happened just before the end */
 	pthread_mutex_unlock(&tracked->look);
 	if (snapshot) {
 		snapshot_drop_empty(snapshot);
-		pthread_mutex_lock(&past->lock);
-		tally_add_process(past->ended, snapshot, 0);
-		past->leaked += snapshot->buffer_count > 0;
-		pthread_mutex_unlock(&past->lock);
+		pthread_mutex_lock(&recorder->lock);
+		tally_add_process(recorder->ended, snapshot, 0);
+		recorder->leaked += snapshot->buffer_count > 0;
+		pthread_mutex_unlock(&recorder->lock);
 		if (snapshot->buffer_count > 0)
-			past_report_leak(past, tracked, snapshot, closed);
+			recorder_report_leak(recorder, tracked, snapshot, closed);
 	}
 	snapshot_free(snapshot);
 	view_deinit(view);
 	free(view);
 }
 
-void past_judge(struct past *past, struct tracked *tracked)
+void recorder_judge(struct recorder *recorder, struct tracked *tracked)
 {
-	struct past_task *task = past_task_new(past, tracked);
+	struct recorder_task *task = recorder_task_new(recorder, tracked);
 
 	if (!task)
 		return; /* without memory there is no report either */
-	task->job = (struct worker_job){.run = past_judge_run, .done = past_judge_done};
-	(void)worker_put(past->config.work, &task->job); /* any number may wait */
+	task->job = (struct worker_job){.run = recorder_judge_run, .done = recorder_judge_done};
+	(void)worker_put(recorder->config.work, &task->job); /* any number may wait */
 }
 
-static void past_hurry_run(struct worker_job *job)
+static void recorder_hurry_run(struct worker_job *job)
 {
-	struct past_task *task = container_of(job, struct past_task, job);
+	struct recorder_task *task = container_of(job, struct recorder_task, job);
 	struct view *view = calloc(1, sizeof(*view));
 
 	/* Before the book is read: what happens from now on is another look's. */
@@ -323,95 +325,96 @@ static void past_hurry_run(struct worker_job *job)
 	if (!view)
 		return;
 	pthread_mutex_lock(&task->tracked->look);
-	past_look_into(task->past, task->tracked, view);
+	recorder_look_into(task->recorder, task->tracked, view);
 	pthread_mutex_unlock(&task->tracked->look);
 	view_deinit(view);
 	free(view);
 }
 
 /* Of one book only one waits: whoever tells of failures all the time would fill the queue. */
-void past_hurry(struct past *past, struct tracked *tracked)
+void recorder_hurry(struct recorder *recorder, struct tracked *tracked)
 {
-	struct past_task *task;
+	struct recorder_task *task;
 
 	if (__atomic_exchange_n(&tracked->is_hurried, true, __ATOMIC_ACQ_REL))
 		return; /* whoever looks then sees this as well */
-	task = past_task_new(past, tracked);
+	task = recorder_task_new(recorder, tracked);
 	if (!task) {
 		__atomic_store_n(&tracked->is_hurried, false, __ATOMIC_RELEASE);
 		return; /* the next second's pass finds it */
 	}
-	task->job = (struct worker_job){.run = past_hurry_run, .done = past_task_done};
-	(void)worker_put(past->config.work, &task->job); /* any number may wait */
+	task->job = (struct worker_job){.run = recorder_hurry_run, .done = recorder_task_done};
+	(void)worker_put(recorder->config.work, &task->job); /* any number may wait */
 }
 
-int past_new(struct past **ret_past, const struct past_config *config)
+int recorder_new(struct recorder **ret_past, const struct recorder_config *config)
 {
-	struct past *past = calloc(1, sizeof(*past));
+	struct recorder *recorder = calloc(1, sizeof(*recorder));
 	const struct region_watch_config regions = {
 		.loop = config->loop,
 		.proc = registry_proc(config->registry),
-		.context = past,
-		.wake = past_regions_wake,
-		.ended = past_regions_ended,
+		.context = recorder,
+		.wake = recorder_regions_wake,
+		.ended = recorder_regions_ended,
 	};
 	int r;
 
-	if (!past)
+	if (!recorder)
 		return -ENOMEM;
-	past->config = *config;
-	past->timer.fire = past_timer;
-	past->since_ns = clock_ns(CLOCK_REALTIME);
-	past->sample.run = past_sample_run;
-	past->sample.done = past_sample_done;
-	(void)pthread_mutex_init(&past->lock, NULL); /* cannot fail on Linux */
-	past->regions_job = (struct worker_job){.run = past_regions_run, .done = past_regions_done};
-	past->ended = calloc(1, sizeof(*past->ended));
-	r = past->ended ? region_watch_new(&past->regions, &regions) : -ENOMEM;
+	recorder->config = *config;
+	recorder->timer.fire = recorder_timer;
+	recorder->since_ns = clock_ns(CLOCK_REALTIME);
+	recorder->sample.run = recorder_sample_run;
+	recorder->sample.done = recorder_sample_done;
+	(void)pthread_mutex_init(&recorder->lock, NULL); /* cannot fail on Linux */
+	recorder->regions_job =
+		(struct worker_job){.run = recorder_regions_run, .done = recorder_regions_done};
+	recorder->ended = calloc(1, sizeof(*recorder->ended));
+	r = recorder->ended ? region_watch_new(&recorder->regions, &regions) : -ENOMEM;
 	if (r == 0)
-		r = loop_set(config->loop, &past->timer, loop_now(config->loop) + NS_PER_S);
+		r = loop_set(config->loop, &recorder->timer, loop_now(config->loop) + NS_PER_S);
 	if (r < 0) {
-		past_free(past);
+		recorder_free(recorder);
 		return r;
 	}
-	*ret_past = past;
+	*ret_past = recorder;
 	return 0;
 }
 
-struct past *past_free(struct past *past)
+struct recorder *recorder_free(struct recorder *recorder)
 {
-	if (!past)
+	if (!recorder)
 		return NULL;
-	loop_cancel(past->config.loop, &past->timer);
-	news_free(past->news);
-	free(past->ended);
-	region_watch_free(past->regions);
-	pthread_mutex_destroy(&past->lock);
-	free(past);
+	loop_cancel(recorder->config.loop, &recorder->timer);
+	notice_free(recorder->notice);
+	free(recorder->ended);
+	region_watch_free(recorder->regions);
+	pthread_mutex_destroy(&recorder->lock);
+	free(recorder);
 	return NULL;
 }
 
-void past_incidents(struct past *past, uint64_t ret_counts[PAST_KINDS])
+void recorder_incidents(struct recorder *recorder, uint64_t ret_counts[RECORDER_KINDS])
 {
-	pthread_mutex_lock(&past->lock);
-	for (uint32_t kind = 0; kind < PAST_KINDS; kind++)
-		ret_counts[kind] = past->incidents[kind];
-	pthread_mutex_unlock(&past->lock);
+	pthread_mutex_lock(&recorder->lock);
+	for (uint32_t kind = 0; kind < RECORDER_KINDS; kind++)
+		ret_counts[kind] = recorder->incidents[kind];
+	pthread_mutex_unlock(&recorder->lock);
 }
 
-void past_tally(struct past *past, struct tally *ret_tally)
+void recorder_tally(struct recorder *recorder, struct tally *ret_tally)
 {
-	pthread_mutex_lock(&past->lock);
-	*ret_tally = *past->ended;
-	pthread_mutex_unlock(&past->lock);
+	pthread_mutex_lock(&recorder->lock);
+	*ret_tally = *recorder->ended;
+	pthread_mutex_unlock(&recorder->lock);
 }
 
-uint64_t past_leaked(struct past *past)
+uint64_t recorder_leaked(struct recorder *recorder)
 {
 	uint64_t leaked;
 
-	pthread_mutex_lock(&past->lock);
-	leaked = past->leaked;
-	pthread_mutex_unlock(&past->lock);
+	pthread_mutex_lock(&recorder->lock);
+	leaked = recorder->leaked;
+	pthread_mutex_unlock(&recorder->lock);
 	return leaked;
 }

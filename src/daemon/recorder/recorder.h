@@ -14,24 +14,24 @@
 
 struct collector;
 struct loop;
-struct news;
-struct past;
+struct notice;
+struct recorder;
 struct registry;
 struct store;
 struct tally;
 struct tracked;
 struct worker;
 
-enum past_kind {
-	PAST_DOUBLE_FREE,
-	PAST_UNKNOWN_FREE,
-	PAST_SIZE_CHANGE,
-	PAST_ALLOC_FAILED,
-	PAST_LEAK,
-	PAST_KINDS,
+enum recorder_kind {
+	RECORDER_DOUBLE_FREE,
+	RECORDER_UNKNOWN_FREE,
+	RECORDER_SIZE_CHANGE,
+	RECORDER_ALLOC_FAILED,
+	RECORDER_LEAK,
+	RECORDER_KINDS,
 };
 
-struct past_config {
+struct recorder_config {
 	struct loop *loop;
 	struct worker *work;
 	struct registry *registry;
@@ -40,32 +40,32 @@ struct past_config {
 	struct symbols *symbols;     /* NULL: native frames stay addresses */
 	void *context;
 	/* Both in the loop's thread: news, one by one, and that a book was judged for good. */
-	void (*told)(void *context, const struct news *news);
+	void (*told)(void *context, const struct notice *notice);
 	void (*judged)(void *context, struct tracked *tracked);
 };
 
-int past_new(struct past **ret_past, const struct past_config *config);
+int recorder_new(struct recorder **ret_past, const struct recorder_config *config);
 
 /* The work must have been freed before. */
-struct past *past_free(struct past *past);
+struct recorder *recorder_free(struct recorder *recorder);
 
 /* Its owner has ended: from the loop's thread. */
-void past_judge(struct past *past, struct tracked *tracked);
+void recorder_judge(struct recorder *recorder, struct tracked *tracked);
 
 /* Something has happened in this book that cannot wait for the next second: a failed allocation. */
-void past_hurry(struct past *past, struct tracked *tracked);
+void recorder_hurry(struct recorder *recorder, struct tracked *tracked);
 
 /*
  * Looks into all books for incidents at once. From any thread: for who is about to ask the store. What
  * is new is told by the loop a little later.
  */
-void past_look(struct past *past);
+void recorder_look(struct recorder *recorder);
 
 /* Incidents of each kind since the start. From any thread. */
-void past_incidents(struct past *past, uint64_t ret_counts[PAST_KINDS]);
+void recorder_incidents(struct recorder *recorder, uint64_t ret_counts[RECORDER_KINDS]);
 
 /* What ended processes did in their lives, so that counters never go down. From any thread. */
-void past_tally(struct past *past, struct tally *ret_tally);
+void recorder_tally(struct recorder *recorder, struct tally *ret_tally);
 
 /* Processes that have ended and left something. From any thread. */
-uint64_t past_leaked(struct past *past);
+uint64_t recorder_leaked(struct recorder *recorder);

@@ -25,25 +25,25 @@
 #include "source/books/scan.h"
 #include "source/host/kernel.h"
 
-#define SEARCH_FULL_EVERY 10u /* passes */
-#define SEARCH_DOUBTFUL_MAX 16384u
+#define BOOK_SEARCH_FULL_EVERY 10u /* passes */
+#define BOOK_SEARCH_DOUBTFUL_MAX 16384u
 
-struct search_found {
+struct book_search_found {
 	struct scan_book *book;
 	int pid_fd;
 };
 
 /* Processes that were looked at: open addressing, a power of two in size. */
-struct search_seen {
-	struct search_mark {
+struct book_search_seen {
+	struct book_search_mark {
 		uint32_t pid; /* 0 = free */
 		uint64_t start_ticks;
 	} * marks;
 	size_t size, count;
 };
 
-struct search {
-	struct search_config config;
+struct book_search {
+	struct book_search_config config;
 	struct loop_timer timer;
 	struct worker_job pass;
 	uint64_t passes; /* begun */
@@ -51,8 +51,8 @@ struct search {
 
 	/* The pass's, while it runs. */
 	struct scan *scan;
-	struct search_seen seen, now;
-	struct search_found *found;
+	struct book_search_seen seen, now;
+	struct book_search_found *found;
 	size_t found_count, found_capacity;
 	struct tracked **doubtful;
 	uint8_t *verdicts;
@@ -63,14 +63,15 @@ struct search {
 };
 
 /* A process in doubt. */
-struct search_doubt {
+struct book_search_doubt {
 	struct worker_job job;
-	struct search *search;
+	struct book_search *search;
 	struct tracked *tracked;
-	enum search_verdict verdict;
+	enum book_search_verdict verdict;
 };
 
-static struct search_mark *search_seen_find(const struct search_seen *seen, uint32_t pid)
+static struct book_search_mark *book_search_seen_find(const struct book_search_seen *seen,
+						      uint32_t pid)
 {
 	size_t i = (size_t)hash_u64(pid) & (seen->size - 1);
 
@@ -80,39 +81,39 @@ static struct search_mark *search_seen_find(const struct search_seen *seen, uint
 }
 
 /* One that cannot be remembered is merely looked at again. */
-static void search_seen_add(struct search_seen *seen, uint32_t pid, uint64_t start_ticks)
+static void book_search_seen_add(struct book_search_seen *seen, uint32_t pid, uint64_t start_ticks)
 {
 	if (2 * (seen->count + 1) > seen->size) {
-		struct search_seen more = {.size = seen->size ? 2 * seen->size : 1024};
+		struct book_search_seen more = {.size = seen->size ? 2 * seen->size : 1024};
 
 		more.marks = calloc(more.size, sizeof(*more.marks));
 		if (!more.marks)
 			return;
 		for (size_t i = 0; i < seen->size; i++) {
 			if (seen->marks[i].pid)
-				*search_seen_find(&more, seen->marks[i].pid) = seen->marks[i];
+				*book_search_seen_find(&more, seen->marks[i].pid) = seen->marks[i];
 		}
 		more.count = seen->count;
 		free(seen->marks);
 		*seen = more;
 	}
-	*search_seen_find(seen, pid) = (struct search_mark){pid, start_ticks};
+	*book_search_seen_find(seen, pid) = (struct book_search_mark){pid, start_ticks};
 	seen->count++;
 }
 
-static bool search_wants(void *context, uint32_t pid)
+static bool book_search_wants(void *context, uint32_t pid)
 {
-	struct search *search = context;
+	struct book_search *search = context;
 	uint64_t start_ticks = proc_start_ticks(&search->scan->proc, pid);
 
 	if (start_ticks == 0)
 		return false;
-	search_seen_add(&search->now, pid, start_ticks);
+	book_search_seen_add(&search->now, pid, start_ticks);
 	return search->is_full || search->seen.size == 0 ||
-	       search_seen_find(&search->seen, pid)->start_ticks != start_ticks;
+	       book_search_seen_find(&search->seen, pid)->start_ticks != start_ticks;
 }
 
-int search_pid_fd(const struct proc *proc, uint32_t pid, uint64_t start_ticks)
+int book_search_pid_fd(const struct proc *proc, uint32_t pid, uint64_t start_ticks)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
@@ -125,15 +126,15 @@ int search_pid_fd(const struct proc *proc, uint32_t pid, uint64_t start_ticks)
 }
 
 /* Who ended since it was found is not waited for until the next pass. */
-static struct search_found search_settle(const struct proc *proc, struct scan_book *book)
+static struct book_search_found book_search_settle(const struct proc *proc, struct scan_book *book)
 {
 	const struct proc_facts *owner = &book->owner;
-	struct search_found found = {.book = book, .pid_fd = -1};
+	struct book_search_found found = {.book = book, .pid_fd = -1};
 	struct proc_facts facts;
 
 	if (!book->alive)
 		return found;
-	found.pid_fd = search_pid_fd(proc, owner->pid, owner->start_ticks);
+	found.pid_fd = book_search_pid_fd(proc, owner->pid, owner->start_ticks);
 	if (found.pid_fd < 0)
 		book->alive = proc_read(proc, owner->pid, &facts) == 0 &&
 			      facts.start_ticks == owner->start_ticks &&
@@ -141,10 +142,10 @@ static struct search_found search_settle(const struct proc *proc, struct scan_bo
 	return found;
 }
 
-static void search_collect_found(struct search *search)
+static void book_search_collect_found(struct book_search *search)
 {
 	struct scan *scan = search->scan;
-	struct search_found *found;
+	struct book_search_found *found;
 
 	while (scan->count > 0) {
 		struct scan_book *book = scan_release(scan, scan->count - 1);
@@ -157,49 +158,50 @@ static void search_collect_found(struct search *search)
 			continue;
 		}
 		search->found = found;
-		found[search->found_count++] = search_settle(&scan->proc, book);
+		found[search->found_count++] = book_search_settle(&scan->proc, book);
 	}
 }
 
 /* Whether a process has ended or become another program, as far as /proc tells. */
-static enum search_verdict search_judge(const struct proc *proc, const struct tracked *tracked)
+static enum book_search_verdict book_search_judge(const struct proc *proc,
+						  const struct tracked *tracked)
 {
 	struct proc_facts facts;
 
 	if (proc_read(proc, tracked->pid, &facts) < 0 ||
 	    facts.start_ticks != tracked->start_ticks || proc_is_over(proc, &facts))
-		return SEARCH_OVER;
+		return BOOK_SEARCH_OVER;
 	/* The daemon keeps the books of old clients itself. */
 	if (tracked->source == BOOK_SOURCE_SOCKET)
-		return SEARCH_LIVES;
+		return BOOK_SEARCH_LIVES;
 	return proc_has_mapped(proc, tracked->pid, tracked->device, tracked->inode) == 0
-		       ? SEARCH_EXECED
-		       : SEARCH_LIVES;
+		       ? BOOK_SEARCH_EXECED
+		       : BOOK_SEARCH_LIVES;
 }
 
-static void search_pass_run(struct worker_job *job)
+static void book_search_pass_run(struct worker_job *job)
 {
-	struct search *search = container_of(job, struct search, pass);
+	struct book_search *search = container_of(job, struct book_search, pass);
 	uint64_t start = clock_ns(CLOCK_MONOTONIC);
 
 	/* Only a full pass has seen all that can be found otherwise. */
 	if (scan_run(search->scan) < 0 || search->scan->starved ||
 	    (search->is_full && kernel_attach_books(search->scan) < 0))
 		search->again = true;
-	search_collect_found(search);
+	book_search_collect_found(search);
 	free(search->seen.marks);
 	search->seen = search->now;
-	search->now = (struct search_seen){0};
+	search->now = (struct book_search_seen){0};
 	for (size_t i = 0; i < search->doubtful_count; i++)
 		search->verdicts[i] =
-			(uint8_t)search_judge(&search->scan->proc, search->doubtful[i]);
+			(uint8_t)book_search_judge(&search->scan->proc, search->doubtful[i]);
 	search->took_ns = clock_ns(CLOCK_MONOTONIC) - start;
 }
 
-static void search_pass_done(struct worker_job *job)
+static void book_search_pass_done(struct worker_job *job)
 {
-	struct search *search = container_of(job, struct search, pass);
-	const struct search_hooks *hooks = &search->config.hooks;
+	struct book_search *search = container_of(job, struct book_search, pass);
+	const struct book_search_hooks *hooks = &search->config.hooks;
 
 	for (size_t i = 0; i < search->found_count; i++)
 		hooks->found(hooks->context, search->found[i].book, search->found[i].pid_fd);
@@ -218,54 +220,54 @@ static void search_pass_done(struct worker_job *job)
 							       NS_PER_S);
 }
 
-static void search_begin(struct search *search)
+static void book_search_begin(struct book_search *search)
 {
-	const struct search_hooks *hooks = &search->config.hooks;
+	const struct book_search_hooks *hooks = &search->config.hooks;
 
 	search->is_full =
-		search->again || search->wants_all || search->passes % SEARCH_FULL_EVERY == 0;
+		search->again || search->wants_all || search->passes % BOOK_SEARCH_FULL_EVERY == 0;
 	search->again = false;
 	search->wants_all = false;
 	search->passes++;
 	search->doubtful_count = hooks->doubtful(hooks->context, search->is_full, search->doubtful,
-						 SEARCH_DOUBTFUL_MAX);
+						 BOOK_SEARCH_DOUBTFUL_MAX);
 	(void)worker_put(search->config.work, &search->pass); /* any number may wait */
 }
 
-static void search_timer(struct loop_timer *timer)
+static void book_search_timer(struct loop_timer *timer)
 {
-	search_begin(container_of(timer, struct search, timer));
+	book_search_begin(container_of(timer, struct book_search, timer));
 }
 
-int search_new(struct search **ret_search, const struct search_config *config)
+int book_search_new(struct book_search **ret_search, const struct book_search_config *config)
 {
-	struct search *search = calloc(1, sizeof(*search));
+	struct book_search *search = calloc(1, sizeof(*search));
 	int r = search ? 0 : -ENOMEM;
 
 	if (!search)
 		return r;
 	search->config = *config;
-	search->timer.fire = search_timer;
-	search->pass.run = search_pass_run;
-	search->pass.done = search_pass_done;
-	search->doubtful = calloc(SEARCH_DOUBTFUL_MAX, sizeof(struct tracked *));
-	search->verdicts = calloc(SEARCH_DOUBTFUL_MAX, 1);
+	search->timer.fire = book_search_timer;
+	search->pass.run = book_search_pass_run;
+	search->pass.done = book_search_pass_done;
+	search->doubtful = calloc(BOOK_SEARCH_DOUBTFUL_MAX, sizeof(struct tracked *));
+	search->verdicts = calloc(BOOK_SEARCH_DOUBTFUL_MAX, 1);
 	if (!search->doubtful || !search->verdicts)
 		r = -ENOMEM;
 	if (r == 0)
 		r = scan_new(&search->scan);
 	if (r < 0) {
-		search_free(search);
+		book_search_free(search);
 		return r;
 	}
-	search->scan->wants = search_wants;
+	search->scan->wants = book_search_wants;
 	search->scan->context = search;
 	*ret_search = search;
-	search_begin(search);
+	book_search_begin(search);
 	return 0;
 }
 
-struct search *search_free(struct search *search)
+struct book_search *book_search_free(struct book_search *search)
 {
 	if (!search)
 		return NULL;
@@ -280,24 +282,24 @@ struct search *search_free(struct search *search)
 	return NULL;
 }
 
-static void search_doubt_run(struct worker_job *job)
+static void book_search_doubt_run(struct worker_job *job)
 {
-	struct search_doubt *doubt = container_of(job, struct search_doubt, job);
+	struct book_search_doubt *doubt = container_of(job, struct book_search_doubt, job);
 
-	doubt->verdict = search_judge(&doubt->search->scan->proc, doubt->tracked);
+	doubt->verdict = book_search_judge(&doubt->search->scan->proc, doubt->tracked);
 }
 
-static void search_doubt_done(struct worker_job *job)
+static void book_search_doubt_done(struct worker_job *job)
 {
-	struct search_doubt *doubt = container_of(job, struct search_doubt, job);
-	const struct search_hooks *hooks = &doubt->search->config.hooks;
+	struct book_search_doubt *doubt = container_of(job, struct book_search_doubt, job);
+	const struct book_search_hooks *hooks = &doubt->search->config.hooks;
 
 	hooks->judged(hooks->context, doubt->tracked, doubt->verdict);
 	tracked_unref(doubt->tracked);
 	free(doubt);
 }
 
-void search_again(struct search *search)
+void book_search_again(struct book_search *search)
 {
 	struct loop *loop = search->config.loop;
 	uint64_t soon = loop_now(loop) + NS_PER_S;
@@ -308,14 +310,14 @@ void search_again(struct search *search)
 		(void)loop_set(loop, &search->timer, soon); /* it was set: there is room for it */
 }
 
-void search_doubt(struct search *search, struct tracked *tracked)
+void book_search_doubt(struct book_search *search, struct tracked *tracked)
 {
-	struct search_doubt *doubt = calloc(1, sizeof(*doubt));
+	struct book_search_doubt *doubt = calloc(1, sizeof(*doubt));
 
 	if (!doubt)
 		return; /* the next pass looks at it */
-	*doubt = (struct search_doubt){
-		.job = {.run = search_doubt_run, .done = search_doubt_done},
+	*doubt = (struct book_search_doubt){
+		.job = {.run = book_search_doubt_run, .done = book_search_doubt_done},
 		.search = search,
 		.tracked = tracked_ref(tracked),
 	};

@@ -14,23 +14,23 @@
 struct loop;
 struct proc;
 struct scan_book;
-struct search;
+struct book_search;
 struct tracked;
 struct worker;
 
 /* What was found out about a process that was to be looked at again. */
-enum search_verdict {
-	SEARCH_LIVES = 0,
-	SEARCH_OVER = 1,
-	SEARCH_EXECED = 2,
+enum book_search_verdict {
+	BOOK_SEARCH_LIVES = 0,
+	BOOK_SEARCH_OVER = 1,
+	BOOK_SEARCH_EXECED = 2,
 };
 
 /* Called in the loop's thread. */
-struct search_hooks {
+struct book_search_hooks {
 	void *context;
 	/* A book; to be taken, with its owner's pidfd (-1 = it has ended, or there is none). */
 	void (*found)(void *context, struct scan_book *book, int pid_fd);
-	void (*judged)(void *context, struct tracked *tracked, enum search_verdict verdict);
+	void (*judged)(void *context, struct tracked *tracked, enum book_search_verdict verdict);
 	/* A pass is over. */
 	void (*passed)(void *context, uint64_t took_ns, size_t refused);
 	/*
@@ -40,25 +40,25 @@ struct search_hooks {
 	size_t (*doubtful)(void *context, bool all, struct tracked **ret_list, size_t max);
 };
 
-struct search_config {
+struct book_search_config {
 	struct loop *loop;
 	struct worker *work;   /* for passes */
 	struct worker *doubts; /* for single processes; must not wait for a pass */
 	uint32_t interval_s;
-	struct search_hooks hooks;
+	struct book_search_hooks hooks;
 };
 
 /* Begins with a full pass at once. */
-int search_new(struct search **ret_search, const struct search_config *config);
+int book_search_new(struct book_search **ret_search, const struct book_search_config *config);
 
 /* The work must have been freed before: then nothing of the search is running any more. */
-struct search *search_free(struct search *search);
+struct book_search *book_search_free(struct book_search *search);
 
 /* Looks at one process soon: its connection has ended. */
-void search_doubt(struct search *search, struct tracked *tracked);
+void book_search_doubt(struct book_search *search, struct tracked *tracked);
 
 /* Looks at everybody once more in a second: a book was found and could not be taken. */
-void search_again(struct search *search);
+void book_search_again(struct book_search *search);
 
 /* The descriptor of a process, if it still is the one that started then; -1 otherwise. */
-int search_pid_fd(const struct proc *proc, uint32_t pid, uint64_t start_ticks);
+int book_search_pid_fd(const struct proc *proc, uint32_t pid, uint64_t start_ticks);

@@ -29,17 +29,17 @@ struct world {
 	sem_t began; /* posted by each reading */
 };
 
-static struct roster *play_roster(void *context)
+static struct book_list *play_roster(void *context)
 {
 	struct world *world = context;
-	struct roster *roster = calloc(1, sizeof(*roster) + sizeof(struct tracked *));
+	struct book_list *book_list = calloc(1, sizeof(*book_list) + sizeof(struct tracked *));
 
-	assert(roster);
-	roster->refs = 1;
-	roster->count = 1;
-	roster->list[0] = tracked_ref(world->tracked);
+	assert(book_list);
+	book_list->refs = 1;
+	book_list->count = 1;
+	book_list->list[0] = tracked_ref(world->tracked);
 	assert(sem_post(&world->began) == 0);
-	return roster;
+	return book_list;
 }
 
 static void alloc(struct world *world, uint64_t address)
@@ -51,7 +51,7 @@ static void alloc(struct world *world, uint64_t address)
 
 static void world_open(struct world *world)
 {
-	struct collector_config config = {.context = world, .roster = play_roster};
+	struct collector_config config = {.context = world, .book_list = play_roster};
 	struct scan_book *found;
 	char path[64];
 

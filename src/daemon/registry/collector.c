@@ -39,7 +39,7 @@ struct collector {
 /* The books of one reading. */
 struct collector_books {
 	struct source source;
-	const struct roster *roster;
+	const struct book_list *book_list;
 	const struct collector_wish *wish;
 };
 
@@ -47,13 +47,13 @@ static int collector_collect(struct source *source, const struct snapshot_reques
 			     struct snapshot *snapshot)
 {
 	const struct collector_books *books = container_of(source, struct collector_books, source);
-	const struct roster *roster = books->roster;
+	const struct book_list *book_list = books->book_list;
 	struct tracked *also = books->wish->also;
 	struct view *view = calloc(1, sizeof(*view));
 	int r = view ? 0 : -ENOMEM;
 
-	for (size_t i = 0; r == 0 && i < roster->count; i++) {
-		struct tracked *tracked = roster->list[i];
+	for (size_t i = 0; r == 0 && i < book_list->count; i++) {
+		struct tracked *tracked = book_list->list[i];
 
 		if (also == tracked)
 			also = NULL;
@@ -74,14 +74,14 @@ static bool collector_is(const struct tracked *tracked, const struct kernel_hold
 }
 
 /* The first of the roster, which is in the order of pids, whose pid is not below. */
-static size_t collector_from(const struct roster *roster, uint32_t pid)
+static size_t collector_from(const struct book_list *book_list, uint32_t pid)
 {
-	size_t from = 0, to = roster->count;
+	size_t from = 0, to = book_list->count;
 
 	while (from < to) {
 		size_t middle = from + (to - from) / 2;
 
-		if (roster->list[middle]->pid < pid)
+		if (book_list->list[middle]->pid < pid)
 			from = middle + 1;
 		else
 			to = middle;
@@ -92,15 +92,15 @@ static size_t collector_from(const struct roster *roster, uint32_t pid)
 /* There are thousands of both, perhaps, and nearly all of them are found at once. */
 static bool collector_knows(const void *context, const struct kernel_holder *book)
 {
-	const struct roster *roster = context;
+	const struct book_list *book_list = context;
 
-	for (size_t i = collector_from(roster, book->pid);
-	     i < roster->count && roster->list[i]->pid == book->pid; i++) {
-		if (collector_is(roster->list[i], book))
+	for (size_t i = collector_from(book_list, book->pid);
+	     i < book_list->count && book_list->list[i]->pid == book->pid; i++) {
+		if (collector_is(book_list->list[i], book))
 			return true;
 	}
-	for (size_t i = 0; i < roster->count; i++) {
-		if (collector_is(roster->list[i], book))
+	for (size_t i = 0; i < book_list->count; i++) {
+		if (collector_is(book_list->list[i], book))
 			return true;
 	}
 	return false;
@@ -110,18 +110,19 @@ int collector_read(struct collector *collector, const struct collector_wish *wis
 		   struct snapshot **ret_snapshot)
 {
 	static const struct source_ops ops = {.name = "roster", .collect = collector_collect};
-	struct roster *roster = collector->config.roster(collector->config.context);
-	struct collector_books books = {.source = {.ops = &ops}, .roster = roster, .wish = wish};
+	struct book_list *book_list = collector->config.book_list(collector->config.context);
+	struct collector_books books = {
+		.source = {.ops = &ops}, .book_list = book_list, .wish = wish};
 	const struct collect_sources sources = {
 		.books = &books.source,
 		.knows = collector_knows,
-		.known = roster,
+		.known = book_list,
 		.proc = collector->config.proc,
 	};
 	struct snapshot *snapshot;
 	int r = collect_machine(&sources, wish->request, &snapshot);
 
-	roster_unref(roster);
+	book_list_unref(book_list);
 	if (r < 0)
 		return r;
 	peaks_apply(&collector->peaks, snapshot);

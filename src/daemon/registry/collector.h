@@ -15,15 +15,16 @@
 struct access_peer;
 struct collector;
 struct proc;
-struct roster;
+struct book_list;
 struct snapshot;
 struct snapshot_request;
 struct tracked;
 
 struct collector_config {
 	void *context;
-	struct roster *(*roster)(void *context); /* the current list, counted; from any thread */
-	const struct proc *proc;                 /* only lent */
+	struct book_list *(*book_list)(
+		void *context);  /* the current list, counted; from any thread */
+	const struct proc *proc; /* only lent */
 };
 
 int collector_new(struct collector **ret_collector, const struct collector_config *config);

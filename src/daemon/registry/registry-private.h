@@ -14,7 +14,7 @@
 #include "daemon/registry/tracked.h"
 #include "source/proc/proc.h"
 
-struct search;
+struct book_search;
 
 struct registry_entry {
 	struct registry *registry;
@@ -23,7 +23,7 @@ struct registry_entry {
 	struct loop_source connection; /* -1 = none, or no more */
 	struct registry_keeper *keeper;
 	uint64_t news_since; /* a second, and how much news came in it */
-	uint32_t news;
+	uint32_t notice;
 };
 
 struct registry_file {
@@ -36,7 +36,7 @@ struct registry {
 	struct proc proc;
 	uint64_t since; /* CLOCK_MONOTONIC of its making, which is that of the daemon */
 	uint64_t fds_max;
-	struct search *search;
+	struct book_search *search;
 	struct registry_entry **entries; /* in order of pid and inode */
 	size_t count, capacity;
 
@@ -45,7 +45,7 @@ struct registry {
 	struct registry_counts counts;
 
 	pthread_mutex_t lock; /* for the roster */
-	struct roster *roster;
+	struct book_list *book_list;
 };
 
 /* registry.c */

@@ -9,18 +9,18 @@
 #include "daemon/registry/tracked.h"
 #include "source/books/scan.h"
 
-bool registry_room(const struct roster *roster, size_t max, const struct scan_book *book)
+bool registry_room(const struct book_list *book_list, size_t max, const struct scan_book *book)
 {
 	size_t of_process = 0, of_user = 0;
 
-	for (size_t i = 0; i < roster->count; i++) {
-		const struct tracked *tracked = roster->list[i];
+	for (size_t i = 0; i < book_list->count; i++) {
+		const struct tracked *tracked = book_list->list[i];
 
 		of_process += tracked->pid == book->owner.pid &&
 			      tracked->start_ticks == book->owner.start_ticks;
 		of_user += tracked->maker == book->uid;
 	}
-	if (roster->count >= max || of_process >= REGISTRY_PROCESS_BOOKS_MAX)
+	if (book_list->count >= max || of_process >= REGISTRY_PROCESS_BOOKS_MAX)
 		return false;
 	return book->uid == 0 || book->uid == geteuid() || of_user < max / 2;
 }

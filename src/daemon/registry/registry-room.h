@@ -12,8 +12,8 @@
 
 #define REGISTRY_PROCESS_BOOKS_MAX 16u /* a library that is there several times */
 
-struct roster;
+struct book_list;
 struct scan_book;
 
 /* @max: of all books. Half of them for one user, but for root and the one who runs us. */
-bool registry_room(const struct roster *roster, size_t max, const struct scan_book *book);
+bool registry_room(const struct book_list *book_list, size_t max, const struct scan_book *book);

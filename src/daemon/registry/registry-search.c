@@ -34,14 +34,14 @@ static void registry_search_found(void *context, struct scan_book *book, int pid
 }
 
 static void registry_search_judged(void *context, struct tracked *tracked,
-				   enum search_verdict verdict)
+				   enum book_search_verdict verdict)
 {
 	struct registry *registry = context;
 	struct registry_entry *entry = registry_find(registry, tracked->device, tracked->inode);
 
-	if (!entry || entry->tracked != tracked || verdict == SEARCH_LIVES)
+	if (!entry || entry->tracked != tracked || verdict == BOOK_SEARCH_LIVES)
 		return;
-	if (verdict == SEARCH_EXECED && !registry_is_over(entry))
+	if (verdict == BOOK_SEARCH_EXECED && !registry_is_over(entry))
 		registry_end(entry, TRACKED_EXECED);
 	else if (entry->pid_fd.fd < 0 || registry_is_over(entry)) /* else the pidfd will tell */
 		registry_end(entry, TRACKED_DIED);
@@ -75,7 +75,7 @@ static size_t registry_search_doubtful(void *context, bool all, struct tracked *
 
 int registry_search(struct registry *registry)
 {
-	const struct search_config config = {
+	const struct book_search_config config = {
 		.loop = registry->config.loop,
 		.work = registry->config.scout,
 		.doubts = registry->config.work,
@@ -90,5 +90,5 @@ int registry_search(struct registry *registry)
 			},
 	};
 
-	return search_new(&registry->search, &config);
+	return book_search_new(&registry->search, &config);
 }

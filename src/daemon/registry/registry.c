@@ -39,30 +39,30 @@
 
 static void registry_publish(struct registry *registry)
 {
-	struct roster *roster, *old;
+	struct book_list *book_list, *old;
 
-	roster = malloc(sizeof(*roster) + registry->count * sizeof(struct tracked *));
-	if (!roster)
+	book_list = malloc(sizeof(*book_list) + registry->count * sizeof(struct tracked *));
+	if (!book_list)
 		return; /* the old one stays for now; ended books in it are merely read once more */
-	roster->refs = 1;
-	roster->count = registry->count;
+	book_list->refs = 1;
+	book_list->count = registry->count;
 	for (size_t i = 0; i < registry->count; i++)
-		roster->list[i] = tracked_ref(registry->entries[i]->tracked);
+		book_list->list[i] = tracked_ref(registry->entries[i]->tracked);
 	pthread_mutex_lock(&registry->lock);
-	old = registry->roster;
-	registry->roster = roster;
+	old = registry->book_list;
+	registry->book_list = book_list;
 	pthread_mutex_unlock(&registry->lock);
-	roster_unref(old);
+	book_list_unref(old);
 }
 
-struct roster *registry_roster(struct registry *registry)
+struct book_list *registry_roster(struct registry *registry)
 {
-	struct roster *roster;
+	struct book_list *book_list;
 
 	pthread_mutex_lock(&registry->lock);
-	roster = roster_ref(registry->roster);
+	book_list = book_list_ref(registry->book_list);
 	pthread_mutex_unlock(&registry->lock);
-	return roster;
+	return book_list;
 }
 
 struct registry_entry *registry_find(const struct registry *registry, dev_t device, ino_t inode)
@@ -176,9 +176,9 @@ static bool entry_may_tell(struct registry_entry *entry)
 
 	if (now - entry->news_since > REGISTRY_NEWS_NS) {
 		entry->news_since = now;
-		entry->news = 0;
+		entry->notice = 0;
 	}
-	return ++entry->news <= REGISTRY_NEWS_MAX;
+	return ++entry->notice <= REGISTRY_NEWS_MAX;
 }
 
 /* News, or the end of the connection, which by itself means nothing. */
@@ -189,14 +189,14 @@ static void entry_connection_ready(struct loop_source *source, uint32_t events)
 	int r = accept_news(source->fd);
 
 	if (r == 0 && entry_may_tell(entry)) {
-		hooks->news(hooks->context, entry->tracked);
+		hooks->notice(hooks->context, entry->tracked);
 		return;
 	}
 	if (r == -EAGAIN)
 		return;
 	entry_close(entry, &entry->connection);
 	if (!registry_is_over(entry))
-		search_doubt(entry->registry->search, entry->tracked);
+		book_search_doubt(entry->registry->search, entry->tracked);
 }
 
 /* Without a place in the loop the search has to look after the process. */
@@ -229,7 +229,7 @@ void registry_refuse(struct registry *registry, int r)
 {
 	registry->counts.refused++;
 	if (r == -EMFILE && registry->search)
-		search_again(registry->search);
+		book_search_again(registry->search);
 }
 
 /*
@@ -243,7 +243,7 @@ static void registry_doubt_others(struct registry *registry, const struct tracke
 
 		if (other != tracked && other->pid == tracked->pid &&
 		    other->start_ticks == tracked->start_ticks && !registry->entries[i]->keeper)
-			search_doubt(registry->search, other);
+			book_search_doubt(registry->search, other);
 	}
 }
 
@@ -254,7 +254,7 @@ int registry_add(struct registry *registry, struct scan_book *book, int pid_fd,
 	const struct registry_hooks *hooks = &registry->config.hooks;
 	CLEANUP_CLOSE int owned = pid_fd;
 
-	bool has_room = registry_room(registry->roster,
+	bool has_room = registry_room(registry->book_list,
 				      bits_min(REGISTRY_BOOKS_MAX, registry->fds_max / 4), book);
 
 	if (!entry || !has_room || registry_is_short(registry, book)) {
@@ -349,7 +349,7 @@ int registry_restore_consume(struct registry *registry, int fd, uint32_t pid, ui
 		return -EEXIST;
 	}
 	if (book->alive)
-		pid_fd = search_pid_fd(&registry->proc, pid, start_ticks);
+		pid_fd = book_search_pid_fd(&registry->proc, pid, start_ticks);
 	/* Without a pidfd: it may have ended since we looked, or there are none to be had. */
 	alive = pid_fd >= 0 || (book->alive && !registry_has_ended(registry, pid, start_ticks));
 	/* Anybody can write into a book of their own that we kept it. */
@@ -377,7 +377,7 @@ int registry_new(struct registry **ret_registry, const struct registry_config *c
 	(void)pthread_mutex_init(&registry->lock, NULL); /* cannot fail on Linux */
 	registry->judged = calloc(REGISTRY_JUDGED_MAX, sizeof(*registry->judged));
 	registry_publish(registry);
-	r = registry->judged && registry->roster ? proc_open(&registry->proc) : -ENOMEM;
+	r = registry->judged && registry->book_list ? proc_open(&registry->proc) : -ENOMEM;
 	if (r < 0) {
 		registry_free(registry);
 		return r;
@@ -390,7 +390,7 @@ struct registry *registry_free(struct registry *registry)
 {
 	if (!registry)
 		return NULL;
-	search_free(registry->search);
+	book_search_free(registry->search);
 	for (size_t i = 0; i < registry->count; i++) {
 		if (registry->entries[i]->keeper)
 			registry->entries[i]->keeper->forget(registry->entries[i]->keeper);
@@ -398,7 +398,7 @@ struct registry *registry_free(struct registry *registry)
 	}
 	free(registry->entries);
 	free(registry->judged);
-	roster_unref(registry->roster);
+	book_list_unref(registry->book_list);
 	if (registry->proc.root >= 0)
 		proc_close(&registry->proc);
 	pthread_mutex_destroy(&registry->lock);

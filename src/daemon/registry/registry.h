@@ -21,7 +21,7 @@
 
 struct loop;
 struct registry;
-struct roster;
+struct book_list;
 struct scan_book;
 struct tracked;
 struct worker;
@@ -31,7 +31,7 @@ struct registry_hooks {
 	void *context;
 	void (*added)(void *context, struct tracked *tracked);
 	/* Its owner says that an allocation has failed. */
-	void (*news)(void *context, struct tracked *tracked);
+	void (*notice)(void *context, struct tracked *tracked);
 	/* Its owner has ended (tracked->end says how). No longer in the roster. */
 	void (*ended)(void *context, struct tracked *tracked);
 };
@@ -90,7 +90,7 @@ int registry_add_peer_consume(struct registry *registry, struct accept_peer *pee
 int registry_restore_consume(struct registry *registry, int fd, uint32_t pid, uint64_t start_ticks);
 
 /* The current list, counted; from any thread. Never NULL. */
-struct roster *registry_roster(struct registry *registry);
+struct book_list *registry_roster(struct registry *registry);
 
 struct registry_counts {
 	uint64_t processes; /* books of living ones */

@@ -229,18 +229,18 @@ const struct snapshot_process *tracked_process(const struct tracked *tracked,
 	return NULL;
 }
 
-struct roster *roster_ref(struct roster *roster)
+struct book_list *book_list_ref(struct book_list *book_list)
 {
-	__atomic_add_fetch(&roster->refs, 1, __ATOMIC_RELAXED);
-	return roster;
+	__atomic_add_fetch(&book_list->refs, 1, __ATOMIC_RELAXED);
+	return book_list;
 }
 
-struct roster *roster_unref(struct roster *roster)
+struct book_list *book_list_unref(struct book_list *book_list)
 {
-	if (!roster || __atomic_sub_fetch(&roster->refs, 1, __ATOMIC_ACQ_REL) > 0)
+	if (!book_list || __atomic_sub_fetch(&book_list->refs, 1, __ATOMIC_ACQ_REL) > 0)
 		return NULL;
-	for (size_t i = 0; i < roster->count; i++)
-		tracked_unref(roster->list[i]);
-	free(roster);
+	for (size_t i = 0; i < book_list->count; i++)
+		tracked_unref(book_list->list[i]);
+	free(book_list);
 	return NULL;
 }

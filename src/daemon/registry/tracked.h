@@ -95,11 +95,11 @@ int tracked_collect(struct tracked *tracked, const struct snapshot_request *requ
 const struct snapshot_process *tracked_process(const struct tracked *tracked,
 					       const struct snapshot *snapshot, size_t *hint);
 
-struct roster {
+struct book_list {
 	uint32_t refs; /* atomic */
 	size_t count;
 	struct tracked *list[]; /* in order of pid, then of inode */
 };
 
-struct roster *roster_ref(struct roster *roster);
-struct roster *roster_unref(struct roster *roster);
+struct book_list *book_list_ref(struct book_list *book_list);
+struct book_list *book_list_unref(struct book_list *book_list);

@@ -53,14 +53,14 @@ static size_t learner_visit(struct symbols_learner *learner, struct tracked *tra
 static void learner_run(struct worker_job *job)
 {
 	struct symbols_learner *learner = container_of(job, struct symbols_learner, turn);
-	struct roster *roster = registry_roster(learner->config.registry);
+	struct book_list *book_list = registry_roster(learner->config.registry);
 	size_t asked = 0, start = learner->at;
 	uint32_t user = 0;
 
 	/* From a book that the last turn did not come to, until all were seen. */
-	for (size_t i = 0; i < roster->count; i++) {
-		size_t at = (start + i) % roster->count;
-		struct tracked *tracked = roster->list[at];
+	for (size_t i = 0; i < book_list->count; i++) {
+		size_t at = (start + i) % book_list->count;
+		struct tracked *tracked = book_list->list[at];
 
 		if (asked >= SYMBOLS_LEARNER_QUESTIONS || (asked > 0 && tracked->maker != user)) {
 			learner->at = at;
@@ -69,7 +69,7 @@ static void learner_run(struct worker_job *job)
 		asked += learner_visit(learner, tracked, SYMBOLS_LEARNER_QUESTIONS - asked);
 		user = tracked->maker;
 	}
-	roster_unref(roster);
+	book_list_unref(book_list);
 }
 
 static void learner_done(struct worker_job *job)

@@ -92,14 +92,14 @@ static void end(void)
 
 UNIT(a_leak_report_names_the_lines)
 {
-	const struct news_ending ending = {.ended_ns = 1, .how = "died"};
+	const struct notice_ending ending = {.ended_ns = 1, .how = "died"};
 	char expected[4096];
 	const char *folder = unit_dir();
 	struct snapshot *snapshot;
-	struct news *news;
+	struct notice *notice;
 
 	begin(testing_path("program"));
-	snapshot = past_read(tracked, true, &view, symbols);
+	snapshot = recorder_read(tracked, true, &view, symbols);
 	assert(snapshot && snapshot->buffer_count == 1);
 	(void)snprintf(expected, sizeof(expected),
 		       "main.py:3:run -> model.py:7:forward -> %s/program.c:%d:plain @ program -> "
@@ -108,16 +108,16 @@ UNIT(a_leak_report_names_the_lines)
 		       folder, TESTING_LINE_PLAIN, folder, TESTING_LINE_OUTER, folder,
 		       TESTING_LINE_MIDDLE, folder, TESTING_LINE_INNER);
 	assert(strcmp(snapshot->buffers[0].stack, expected) == 0);
-	news = news_new_leak(snapshot, 0, &ending);
-	assert(news);
+	notice = notice_new_leak(snapshot, 0, &ending);
+	assert(notice);
 	(void)snprintf(expected, sizeof(expected),
 		       "\"stack\":[{\"function\":\"inner\",\"file\":\"%s/program.c\",\"line\":%d,"
 		       "\"module\":\"program\",\"python\":false},",
 		       folder, TESTING_LINE_INNER);
-	assert(strstr(news->json, expected));
-	assert(strstr(news->json, "{\"function\":\"run\",\"file\":\"main.py\",\"line\":3,"
-				  "\"module\":null,\"python\":true}]"));
-	news_free(news);
+	assert(strstr(notice->json, expected));
+	assert(strstr(notice->json, "{\"function\":\"run\",\"file\":\"main.py\",\"line\":3,"
+				    "\"module\":null,\"python\":true}]"));
+	notice_free(notice);
 	snapshot_free(snapshot);
 	end();
 }
@@ -133,11 +133,11 @@ UNIT(without_the_file_there_is_the_address)
 		       " @ libplay.so -> libplay.so+0x%" PRIx64 " @ libplay.so",
 		       testing_address("program", "at_plain") + 1,
 		       testing_address("program", "at_inner") + 1);
-	snapshot = past_read(tracked, true, &view, symbols);
+	snapshot = recorder_read(tracked, true, &view, symbols);
 	assert(snapshot && strcmp(snapshot->buffers[0].stack, expected) == 0);
 	snapshot_free(snapshot);
 	/* Likewise for whoever has nobody to ask. */
-	snapshot = past_read(tracked, true, &view, NULL);
+	snapshot = recorder_read(tracked, true, &view, NULL);
 	assert(snapshot && strcmp(snapshot->buffers[0].stack, expected) == 0);
 	snapshot_free(snapshot);
 	end();
@@ -159,7 +159,7 @@ UNIT(long_stacks_lose_their_outermost_frames)
 	}
 	buffer.stack = intern_stack(book.writer, frames, INTERN_FRAMES_MAX);
 	writer_alloc(book.writer, 0, &buffer, 0);
-	snapshot = past_read(tracked, true, &view, symbols);
+	snapshot = recorder_read(tracked, true, &view, symbols);
 	assert(snapshot && snapshot->buffer_count == 2);
 	stack = snapshot->buffers[snapshot->buffers[0].size != 8192].stack;
 	assert(stack && strlen(stack) > 3000 && strlen(stack) <= 4096);
@@ -194,7 +194,7 @@ UNIT(learnt_names_outlive_the_file)
 	learn();
 	symbols_counts(symbols, &before);
 	testing_run("rm program");
-	snapshot = past_read(tracked, true, &view, symbols);
+	snapshot = recorder_read(tracked, true, &view, symbols);
 	assert(snapshot && strstr(snapshot->buffers[0].stack, "program.c:"));
 	assert(strstr(snapshot->buffers[0].stack, ":inner @ program"));
 	symbols_counts(symbols, &after);
@@ -212,7 +212,7 @@ UNIT(learnt_names_belong_to_one_book)
 	learn();
 	testing_run("rm program");
 	tracked->book->inode++;
-	snapshot = past_read(tracked, true, &view, symbols);
+	snapshot = recorder_read(tracked, true, &view, symbols);
 	assert(snapshot && strstr(snapshot->buffers[0].stack, "-> program+0x"));
 	snapshot_free(snapshot);
 	end();
@@ -251,14 +251,14 @@ UNIT(a_dead_containers_file_is_not_looked_for_here)
 
 	begin(testing_path("program"));
 	(void)snprintf(tracked->book->container, sizeof(tracked->book->container), "docker-1");
-	snapshot = past_read(tracked, true, &view, symbols);
+	snapshot = recorder_read(tracked, true, &view, symbols);
 	assert(snapshot && strstr(snapshot->buffers[0].stack, "-> program+0x"));
 	snapshot_free(snapshot);
 	/* But what was learnt while it lived is known. */
 	tracked->book->alive = true;
 	tracked->book->owner.pid = (uint32_t)getpid();
 	learn();
-	snapshot = past_read(tracked, true, &view, symbols);
+	snapshot = recorder_read(tracked, true, &view, symbols);
 	assert(snapshot && strstr(snapshot->buffers[0].stack, ":inner @ program"));
 	snapshot_free(snapshot);
 	end();
