@@ -66,9 +66,9 @@ static void buffers_print(const struct snapshot *snapshot, bool stacks)
 		table_text(&table, buffer->name ? buffer->name : "-");
 		table_text(&table, buffer->phase ? buffer->phase : "-");
 		if (stacks)
-			look_print_stack(buffer->stack, BUFFERS_INDENT);
+			session_print_stack(buffer->stack, BUFFERS_INDENT);
 	}
-	look_print_notes(snapshot);
+	session_print_notes(snapshot);
 }
 
 static void buffers_csv(const struct snapshot *snapshot)
@@ -152,7 +152,7 @@ static int buffers_write_groups(const struct buffers *buffers, const struct snap
 	}
 	buffers_print_groups(buffers, snapshot, groups, count);
 	if (!buffers->csv)
-		look_print_notes(snapshot);
+		session_print_notes(snapshot);
 	return 0;
 }
 
@@ -226,21 +226,21 @@ static int buffers_parse(struct buffers *buffers, int argc, char **argv)
 
 static int buffers_run(int argc, char **argv)
 {
-	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
-	CLEANUP(look_cleanup) struct look *look = NULL;
+	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(session_cleanup) struct session *session = NULL;
 	struct buffers buffers = {.request.buffers = true};
 	int r = buffers_parse(&buffers, argc, argv);
 
 	if (r != 0)
 		return options_exit(r);
 	output_start();
-	r = look_new(&look);
+	r = session_new(&session);
 	/* Looking into programs takes time: only for what is shown. */
 	if (r == 0 &&
 	    (buffers.stacks || buffers.json || (buffers.by && buffers.kind == GROUP_SITE)))
-		buffers.request.namer = look_namer(look);
+		buffers.request.namer = session_namer(session);
 	if (r == 0)
-		r = look_take(look, &buffers.request, &snapshot);
+		r = session_take(session, &buffers.request, &snapshot);
 	if (r == 0 && !buffers.json && !buffers.csv)
 		output_page();
 	if (r == 0)

@@ -50,7 +50,7 @@ static void fit_print(const struct space *space, const struct free_blocks_fit *f
 	const struct free_blocks *free_blocks = &space->free_blocks;
 	char need[TEXT_NUMBER_SIZE], a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE];
 
-	look_spaces_print_title(space);
+	session_spaces_print_title(space);
 	text_size(fit->need, need);
 	switch (fit->verdict) {
 	case FREE_BLOCKS_FITS:
@@ -122,8 +122,8 @@ static int fit_parse(struct fit *fit, int argc, char **argv)
 
 static int fit_run(int argc, char **argv)
 {
-	CLEANUP(look_cleanup) struct look *look = NULL;
-	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(session_cleanup) struct session *session = NULL;
+	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
 	CLEANUP(memory_map_deinit) struct memory_map memory_map = MEMORY_MAP_NULL;
 	CLEANUP_FREE struct free_blocks_fit *fits = NULL;
 	struct fit fit = {0};
@@ -133,9 +133,9 @@ static int fit_run(int argc, char **argv)
 	if (r != 0)
 		return options_exit(r);
 	output_start();
-	r = look_new(&look);
+	r = session_new(&session);
 	if (r == 0)
-		r = look_spaces_take(look, &fit.filter, &snapshot, &memory_map);
+		r = session_spaces_take(session, &fit.filter, &snapshot, &memory_map);
 	if (r < 0)
 		return output_fail("fit", "cannot look at processes", r);
 	fits = calloc(memory_map.count + 1, sizeof(*fits));
@@ -151,7 +151,7 @@ static int fit_run(int argc, char **argv)
 			fit_print(&memory_map.list[i], &fits[i]);
 		if (memory_map.count == 0)
 			printf("not known: no process tells of such a memory\n");
-		look_print_notes(snapshot);
+		session_print_notes(snapshot);
 	}
 	r = output_finish();
 	return r == COMMAND_OK && (refused || memory_map.count == 0) ? COMMAND_FAILED : r;

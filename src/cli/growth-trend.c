@@ -33,8 +33,8 @@ struct growth_trend_lines {
 /* The line of a device and type; a page may end in the middle of one. NULL: too many. */
 static struct growth_line *growth_trend_line(struct growth_trend_lines *self, const json_t *row)
 {
-	uint64_t device = recall_number(row, "device");
-	const char *name = recall_text(row, "type");
+	uint64_t device = daemon_pages_number(row, "device");
+	const char *name = daemon_pages_text(row, "type");
 	uint32_t type;
 	size_t i = 0;
 
@@ -84,13 +84,13 @@ static int growth_trend_one(struct daemon_client *remote, const struct snapshot 
 	struct growth_trend_lines lines = {.count = 0};
 	struct growth_trend trend = {.pid = pid};
 	uint64_t hour = snapshot->time_ns - TREND_NS;
-	struct recall_query query = {
+	struct daemon_pages_query query = {
 		.document = "series", .list = "series", .pid = pid, .limit = TREND_PAGE};
 	int r;
 
 	query.from_ns = bits_max(hour, growth_trend_start(snapshot, pid));
 	query.step_s = snapshot->time_ns - query.from_ns > TREND_FINE_NS ? 10 : 1;
-	r = recall_rows(remote, &query, growth_trend_take, &lines);
+	r = daemon_pages_rows(remote, &query, growth_trend_take, &lines);
 	if (r != 0)
 		return r;
 	for (size_t i = 0; i < lines.count; i++)

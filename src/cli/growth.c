@@ -85,42 +85,42 @@ static void growth_print(const struct growth *growth, const struct snapshot *sna
 		else
 			table_format(&table, "%s%s", site->phase ? "in " : "-",
 				     site->phase ? site->phase : "");
-		look_print_stack(site->stack, "              ");
+		session_print_stack(site->stack, "              ");
 	}
 	growth_print_trends(growth);
 	if (growth->count == 0)
 		printf("nothing kept growing in %.1f s\n", seconds);
-	look_print_notes(snapshot);
+	session_print_notes(snapshot);
 }
 
 /* Samples at even distances; the notes are those of the last one, which is the caller's. */
 static int growth_watch(struct growth *growth, const struct snapshot_request *request,
 			uint32_t seconds, struct snapshot **ret_snapshot)
 {
-	CLEANUP(look_cleanup) struct look *look = NULL;
+	CLEANUP(session_cleanup) struct session *session = NULL;
 	struct snapshot_request named = *request;
-	int r = look_new(&look);
+	int r = session_new(&session);
 
 	if (r == 0)
-		named.namer = look_namer(look);
+		named.namer = session_namer(session);
 	for (uint32_t i = 0; r == 0 && i < GROWTH_SAMPLES && !output_is_stopped(); i++) {
 		if (i > 0)
 			output_sleep((uint32_t)bits_min(
 				(uint64_t)seconds * 1000 / (GROWTH_SAMPLES - 1), UINT32_MAX));
 		*ret_snapshot = snapshot_free(*ret_snapshot);
-		r = look_take(look, &named, ret_snapshot);
+		r = session_take(session, &named, ret_snapshot);
 		if (r == 0)
 			r = growth_add(growth, *ret_snapshot);
 	}
 	growth_finish(growth);
 	if (r == 0 && *ret_snapshot)
-		r = growth_trend_ask(look_remote(look), *ret_snapshot, growth);
+		r = growth_trend_ask(session_remote(session), *ret_snapshot, growth);
 	return r;
 }
 
 static int growth_run(int argc, char **argv)
 {
-	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
 	CLEANUP(growth_deinit) struct growth growth = GROWTH_NULL;
 	struct snapshot_request request = {.buffers = true};
 	struct emit writer = EMIT_INIT(stdout);

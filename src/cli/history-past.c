@@ -56,7 +56,7 @@ int history_past_ask(struct daemon_client *remote, const struct filter *filter, 
 		     struct history_past *ret_past)
 {
 	CLEANUP(history_past_deinit) struct history_past past = {.leaks = NULL};
-	CLEANUP(recall_unload) json_t *document = NULL;
+	CLEANUP(daemon_pages_unload) json_t *document = NULL;
 	CLEANUP_FREE char *text = NULL;
 	char target[HISTORY_TARGET_MAX];
 	const json_t *rows;
@@ -67,7 +67,7 @@ int history_past_ask(struct daemon_client *remote, const struct filter *filter, 
 		r = daemon_client_get(remote, target, &text, &length);
 	if (r != 0)
 		return r;
-	document = recall_load(text, length);
+	document = daemon_pages_load(text, length);
 	rows = json_object_get(document, "past");
 	if (json_is_null(rows))
 		return DAEMON_CLIENT_REFUSED; /* it remembers nothing, or cannot at present */
@@ -91,22 +91,22 @@ static bool history_past_lives(const struct snapshot *snapshot, uint64_t pid)
 
 static void history_past_who(const json_t *row, const char *time, uint64_t now)
 {
-	const char *comm = recall_text(row, "comm");
-	uint64_t then = recall_number(row, time);
+	const char *comm = daemon_pages_text(row, "comm");
+	uint64_t then = daemon_pages_number(row, time);
 	char number[TEXT_NUMBER_SIZE];
 
-	printf("  pid %" PRIu64 " (", recall_number(row, "pid"));
+	printf("  pid %" PRIu64 " (", daemon_pages_number(row, "pid"));
 	text_put(stdout, comm ? comm : "?");
 	printf("), %s ago: ", text_duration(now > then ? now - then : 0, number));
 }
 
 static void history_past_what(const json_t *row)
 {
-	const char *type = recall_text(row, "type"), *name = recall_text(row, "name");
+	const char *type = daemon_pages_text(row, "type"), *name = daemon_pages_text(row, "name");
 	char number[TEXT_NUMBER_SIZE];
 
-	printf("%s of %s on device %" PRIu64, text_size(recall_number(row, "size"), number),
-	       type ? type : "?", recall_number(row, "device"));
+	printf("%s of %s on device %" PRIu64, text_size(daemon_pages_number(row, "size"), number),
+	       type ? type : "?", daemon_pages_number(row, "device"));
 	if (name) {
 		printf(", \"");
 		text_put(stdout, name);
@@ -139,9 +139,9 @@ static size_t history_past_print_incidents(const json_t *rows, const struct snap
 {
 	for (size_t i = 0; i < json_array_size(rows); i++) {
 		const json_t *row = json_array_get(rows, i);
-		const char *kind = recall_text(row, "kind");
+		const char *kind = daemon_pages_text(row, "kind");
 
-		if (history_past_lives(snapshot, recall_number(row, "pid")))
+		if (history_past_lives(snapshot, daemon_pages_number(row, "pid")))
 			continue;
 		if (count++ == 0)
 			puts("Remembered of ended processes:");
@@ -155,8 +155,8 @@ static size_t history_past_print_incidents(const json_t *rows, const struct snap
 
 bool history_past_print(const struct history_past *past, const struct snapshot *snapshot)
 {
-	json_t *leaks = recall_load(past->leaks, strlen(past->leaks));
-	json_t *incidents = recall_load(past->incidents, strlen(past->incidents));
+	json_t *leaks = daemon_pages_load(past->leaks, strlen(past->leaks));
+	json_t *incidents = daemon_pages_load(past->incidents, strlen(past->incidents));
 	size_t count = history_past_print_leaks(leaks, snapshot->time_ns);
 
 	count = history_past_print_incidents(incidents, snapshot, count);

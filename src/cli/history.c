@@ -110,7 +110,7 @@ static void history_print_life(const struct history *history, const struct snaps
 		       history_word(event->op), event->size, process->pid, event->refs,
 		       history_remark(life, i, process->alive));
 		if (stacks)
-			look_print_stack(event->stack, HISTORY_INDENT);
+			session_print_stack(event->stack, HISTORY_INDENT);
 	}
 }
 
@@ -128,26 +128,26 @@ static void history_print(const struct history *history, const struct snapshot *
 		remembered = history_past_print(past, snapshot);
 	if (history->count == 0 && !remembered)
 		printf("nothing is known of address 0x%" PRIx64 "\n", options->wish.address);
-	look_print_notes(snapshot);
+	session_print_notes(snapshot);
 }
 
 static int history_collect(struct history *history, const struct address_history_wish *wish,
-			   struct look *look, struct snapshot *snapshot)
+			   struct session *session, struct snapshot *snapshot)
 {
 	CLEANUP(view_deinit) struct view view = VIEW_NULL;
 	struct snapshot_request request = {.buffers = true, .filter = wish->filter};
 	struct scan *scan;
 	int r;
 
-	scan = look_scan(look);
-	r = look_refresh(look);
+	scan = session_scan(session);
+	r = session_refresh(session);
 	for (size_t i = 0; r == 0 && i < scan->count; i++) {
 		if (!scan->books[i]->gone)
 			r = address_history_collect(scan->books[i], wish, &view, snapshot, history);
 	}
-	daemon_client_note(look_remote(look), &request, snapshot);
+	daemon_client_note(session_remote(session), &request, snapshot);
 	book_note_scan(scan, snapshot);
-	book_note_nothing(scan, daemon_client_count(look_remote(look)), snapshot);
+	book_note_nothing(scan, daemon_client_count(session_remote(session)), snapshot);
 	if (r == 0)
 		r = snapshot_finish(snapshot);
 	return r;
@@ -205,10 +205,10 @@ static void history_write(const struct history *history, const struct snapshot *
 
 static int history_run(int argc, char **argv)
 {
-	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
 	CLEANUP(history_deinit) struct history history = HISTORY_NULL;
 	CLEANUP(history_past_deinit) struct history_past past = {.leaks = NULL};
-	CLEANUP(look_cleanup) struct look *look = NULL;
+	CLEANUP(session_cleanup) struct session *session = NULL;
 	struct history_options options = {.json = false};
 	struct address_history_wish *wish = &options.wish;
 	int r = history_parse(argc, argv, &options);
@@ -217,18 +217,18 @@ static int history_run(int argc, char **argv)
 		return options_exit(r);
 	output_start();
 	snapshot = snapshot_new(clock_ns(CLOCK_REALTIME));
-	r = snapshot ? look_new(&look) : -ENOMEM;
+	r = snapshot ? session_new(&session) : -ENOMEM;
 	if (r == 0 && (options.json || options.stacks))
-		wish->namer = look_namer(look);
+		wish->namer = session_namer(session);
 	if (r == 0)
-		r = history_collect(&history, wish, look, snapshot);
+		r = history_collect(&history, wish, session, snapshot);
 	/* Without a daemon there is no past. */
 	if (r == 0)
-		r = history_past_ask(look_remote(look), &wish->filter, wish->address, &past);
+		r = history_past_ask(session_remote(session), &wish->filter, wish->address, &past);
 	if (r < 0)
 		return output_fail("history", "cannot look at processes", r);
 	if (r == DAEMON_CLIENT_OLDER)
-		snapshot_note(snapshot, "%s", daemon_client_reason(look_remote(look)));
+		snapshot_note(snapshot, "%s", daemon_client_reason(session_remote(session)));
 	snapshot->time_ns = clock_ns(CLOCK_REALTIME);
 	history_write(&history, snapshot, &options, r == 0 ? &past : NULL);
 	return output_finish();

@@ -42,7 +42,7 @@ static void incidents_party(const struct snapshot *snapshot, const char *what,
 		text_put(stdout, party->phase);
 	}
 	putchar('\n');
-	look_print_stack(party->stack, "         ");
+	session_print_stack(party->stack, "         ");
 }
 
 static void incidents_print_one(const struct snapshot *snapshot,
@@ -77,7 +77,7 @@ static void incidents_print(const struct snapshot *snapshot)
 		incidents_print_one(snapshot, &snapshot->incidents[i]);
 	if (snapshot->incident_count == 0)
 		puts("no incidents");
-	look_print_notes(snapshot);
+	session_print_notes(snapshot);
 }
 
 static struct snapshot_party incidents_recall_party(const json_t *row, const char *key)
@@ -86,11 +86,11 @@ static struct snapshot_party incidents_recall_party(const json_t *row, const cha
 
 	return (struct snapshot_party){
 		.known = json_is_object(party),
-		.time_ns = recall_number(party, "time_ns"),
-		.size = recall_number(party, "size"),
-		.thread = (uint32_t)recall_number(party, "thread"),
-		.name = recall_text(party, "name"),
-		.phase = recall_text(party, "phase"),
+		.time_ns = daemon_pages_number(party, "time_ns"),
+		.size = daemon_pages_number(party, "size"),
+		.thread = (uint32_t)daemon_pages_number(party, "thread"),
+		.name = daemon_pages_text(party, "name"),
+		.phase = daemon_pages_text(party, "phase"),
 	};
 }
 
@@ -101,11 +101,12 @@ static void incidents_print_holders(const json_t *row)
 
 	for (size_t i = 0; i < json_array_size(holders); i++) {
 		const json_t *holder = json_array_get(holders, i);
-		const char *comm = recall_text(holder, "comm"), *type = recall_text(holder, "type");
+		const char *comm = daemon_pages_text(holder, "comm"),
+			   *type = daemon_pages_text(holder, "type");
 
-		printf("  held by pid %" PRIu64 " (", recall_number(holder, "pid"));
+		printf("  held by pid %" PRIu64 " (", daemon_pages_number(holder, "pid"));
 		text_put(stdout, comm ? comm : "?");
-		printf("): %s of %s\n", text_size(recall_number(holder, "used"), number),
+		printf("): %s of %s\n", text_size(daemon_pages_number(holder, "used"), number),
 		       type ? type : "?");
 	}
 }
@@ -121,10 +122,11 @@ struct incidents_recalled {
 static int incidents_recall_print(void *context, const json_t *row)
 {
 	struct incidents_recalled *recalled = context;
-	const char *kind = recall_text(row, "kind"), *comm = recall_text(row, "comm");
-	const char *type = recall_text(row, "type"), *address = recall_text(row, "address");
+	const char *kind = daemon_pages_text(row, "kind"), *comm = daemon_pages_text(row, "comm");
+	const char *type = daemon_pages_text(row, "type"),
+		   *address = daemon_pages_text(row, "address");
 	struct snapshot_process process = {
-		.pid = (uint32_t)recall_number(row, "pid"),
+		.pid = (uint32_t)daemon_pages_number(row, "pid"),
 		.comm = comm ? comm : "?",
 	};
 	struct snapshot snapshot = {
@@ -134,11 +136,11 @@ static int incidents_recall_print(void *context, const json_t *row)
 	};
 	struct snapshot_incident incident = {
 		.kind = kind ? kind : "incident",
-		.device = (uint32_t)recall_number(row, "device"),
+		.device = (uint32_t)daemon_pages_number(row, "device"),
 		.type = SNAPSHOT_TYPE_NONE,
-		.size = recall_number(row, "size"),
+		.size = daemon_pages_number(row, "size"),
 		.largest_free = UINT64_MAX,
-		.count = recall_number(row, "count"),
+		.count = daemon_pages_number(row, "count"),
 		.first = incidents_recall_party(row, "first"),
 		.second = incidents_recall_party(row, "second"),
 	};
@@ -147,7 +149,7 @@ static int incidents_recall_print(void *context, const json_t *row)
 	if (type)
 		(void)types_parse(type, &incident.type); /* else it is not shown */
 	if (json_is_number(json_object_get(row, "largest_free")))
-		incident.largest_free = recall_number(row, "largest_free");
+		incident.largest_free = daemon_pages_number(row, "largest_free");
 	recalled->count++;
 	if (strcmp(incident.kind, "leak") == 0) {
 		recalled->leak_sites++;
@@ -163,7 +165,7 @@ static int incidents_recall_print(void *context, const json_t *row)
 static int incidents_recall(struct daemon_client *remote, const struct filter *filter, bool json)
 {
 	struct incidents_recalled recalled = {0};
-	const struct recall_query query = {
+	const struct daemon_pages_query query = {
 		.document = "incidents",
 		.list = "incidents",
 		.pid = filter->has_pid ? filter->pid : 0,
@@ -171,8 +173,8 @@ static int incidents_recall(struct daemon_client *remote, const struct filter *f
 	int r;
 
 	if (json)
-		return recall_document(remote, &query, stdout);
-	r = recall_rows(remote, &query, incidents_recall_print, &recalled);
+		return daemon_pages_document(remote, &query, stdout);
+	r = daemon_pages_rows(remote, &query, incidents_recall_print, &recalled);
 	if (r == 0 && recalled.count == 0)
 		puts("no incidents");
 	if (r == 0 && recalled.leak_sites > 0)
@@ -185,8 +187,8 @@ static int incidents_recall(struct daemon_client *remote, const struct filter *f
 
 static int incidents_run(int argc, char **argv)
 {
-	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
-	CLEANUP(look_cleanup) struct look *look = NULL;
+	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(session_cleanup) struct session *session = NULL;
 	struct snapshot_request request = {.incidents = true};
 	bool json = false;
 	const struct options_item items[] = {
@@ -209,18 +211,18 @@ static int incidents_run(int argc, char **argv)
 	if (r != 0)
 		return options_exit(r);
 	output_start();
-	r = look_new(&look);
+	r = session_new(&session);
 	if (r == 0) {
-		r = incidents_recall(look_remote(look), &request.filter, json);
+		r = incidents_recall(session_remote(session), &request.filter, json);
 		if (r == 0)
 			return output_finish();
 		if (r == DAEMON_CLIENT_OLDER)
-			older = strdup(daemon_client_reason(look_remote(look)));
+			older = strdup(daemon_client_reason(session_remote(session)));
 		r = r > 0 ? 0 : r; /* then what the living know must do */
 	}
 	if (r == 0) {
-		request.namer = look_namer(look);
-		r = look_take(look, &request, &snapshot);
+		request.namer = session_namer(session);
+		r = session_take(session, &request, &snapshot);
 	}
 	if (r != 0)
 		return output_fail("incidents", "cannot look at processes", r);

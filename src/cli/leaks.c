@@ -36,12 +36,12 @@ static void leaks_cleanup(struct daemon_client **remote)
 static void leaks_print_end(const json_t *process)
 {
 	const json_t *exit = json_object_get(process, "exit");
-	const char *how = recall_text(process, "how");
+	const char *how = daemon_pages_text(process, "how");
 
 	if (json_is_number(json_object_get(exit, "signal")))
-		printf("killed by signal %" PRIu64, recall_number(exit, "signal"));
+		printf("killed by signal %" PRIu64, daemon_pages_number(exit, "signal"));
 	else if (json_is_number(json_object_get(exit, "code")))
-		printf("exit code %" PRIu64, recall_number(exit, "code"));
+		printf("exit code %" PRIu64, daemon_pages_number(exit, "code"));
 	else if (json_is_true(json_object_get(process, "exec")))
 		printf("became another program");
 	else if (how && strcmp(how, "closed") == 0)
@@ -56,27 +56,28 @@ static void leaks_print_stack(const json_t *stack)
 	for (size_t i = 0; i < json_array_size(stack); i++) {
 		const json_t *row = json_array_get(stack, i);
 		const struct frames_one frame = {
-			.function = recall_text(row, "function"),
-			.file = recall_text(row, "file"),
-			.module = recall_text(row, "module"),
-			.line = (uint32_t)recall_number(row, "line"),
+			.function = daemon_pages_text(row, "function"),
+			.file = daemon_pages_text(row, "file"),
+			.module = daemon_pages_text(row, "module"),
+			.line = (uint32_t)daemon_pages_number(row, "line"),
 		};
 
 		printf("              at ");
-		look_print_frame(&frame);
+		session_print_frame(&frame);
 		putchar('\n');
 	}
 }
 
 static void leaks_print_site(const json_t *site, uint64_t ended_ns)
 {
-	const char *type = recall_text(site, "type"), *name = recall_text(site, "name");
-	const char *phase = recall_text(site, "phase");
-	uint64_t oldest = recall_number(site, "oldest_ns"), count = recall_number(site, "buffers");
+	const char *type = daemon_pages_text(site, "type"), *name = daemon_pages_text(site, "name");
+	const char *phase = daemon_pages_text(site, "phase");
+	uint64_t oldest = daemon_pages_number(site, "oldest_ns"),
+		 count = daemon_pages_number(site, "buffers");
 	char number[TEXT_NUMBER_SIZE];
 
 	printf("  %10s in %" PRIu64 " buffer%s of %s",
-	       text_size(recall_number(site, "bytes"), number), count, count == 1 ? "" : "s",
+	       text_size(daemon_pages_number(site, "bytes"), number), count, count == 1 ? "" : "s",
 	       type ? type : "?");
 	if (name) {
 		printf(", \"");
@@ -97,17 +98,18 @@ static int leaks_print(void *context, const json_t *process)
 {
 	struct leaks *leaks = context;
 	const json_t *sites = json_object_get(process, "sites");
-	uint64_t ended = recall_number(process, "ended_ns"), now = clock_ns(CLOCK_REALTIME);
-	uint64_t count = recall_number(process, "buffer_count");
-	uint64_t bytes = recall_number(process, "bytes");
-	const char *comm = recall_text(process, "comm"), *user = recall_text(process, "user");
+	uint64_t ended = daemon_pages_number(process, "ended_ns"), now = clock_ns(CLOCK_REALTIME);
+	uint64_t count = daemon_pages_number(process, "buffer_count");
+	uint64_t bytes = daemon_pages_number(process, "bytes");
+	const char *comm = daemon_pages_text(process, "comm"),
+		   *user = daemon_pages_text(process, "user");
 	char number[TEXT_NUMBER_SIZE];
 
 	if (leaks->processes++ > 0)
 		putchar('\n');
 	leaks->bytes += bytes;
 	leaks->buffers += count;
-	printf("pid %" PRIu64 " (", recall_number(process, "pid"));
+	printf("pid %" PRIu64 " (", daemon_pages_number(process, "pid"));
 	text_put(stdout, comm ? comm : "?");
 	printf(") of ");
 	text_put(stdout, user ? user : "?");
@@ -128,10 +130,10 @@ static int leaks_print(void *context, const json_t *process)
 }
 
 static int leaks_text(struct leaks *leaks, struct daemon_client *remote,
-		      const struct recall_query *query)
+		      const struct daemon_pages_query *query)
 {
 	char number[TEXT_NUMBER_SIZE];
-	int r = recall_rows(remote, query, leaks_print, leaks);
+	int r = daemon_pages_rows(remote, query, leaks_print, leaks);
 
 	if (r != 0)
 		return r == -EPIPE ? 0 : r;
@@ -158,7 +160,7 @@ static int leaks_run(int argc, char **argv)
 		.items = items,
 		.count = ARRAY_SIZE(items),
 	};
-	struct recall_query query = {.document = "leaks", .list = "processes"};
+	struct daemon_pages_query query = {.document = "leaks", .list = "processes"};
 	int r = options_parse_only(&options, argc, argv);
 
 	if (r != 0)
@@ -170,11 +172,11 @@ static int leaks_run(int argc, char **argv)
 		return output_fail("leaks", "cannot ask ttmemd", r);
 	if (!leaks.json)
 		output_page();
-	r = leaks.json ? recall_document(remote, &query, stdout)
+	r = leaks.json ? daemon_pages_document(remote, &query, stdout)
 		       : leaks_text(&leaks, remote, &query);
 	if (r != 0) {
 		(void)output_finish(); /* what there is; the failure is told below */
-		r = recall_fail("leaks", remote, r);
+		r = daemon_pages_fail("leaks", remote, r);
 		if (!leaks.json)
 			fputs("Only ttmemd remembers ended processes; \"ttmem run --fail-on-leak "
 			      "-- "

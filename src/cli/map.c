@@ -62,7 +62,7 @@ static void map_print(const struct space *space)
 	const struct free_blocks *free_blocks = &space->free_blocks;
 	char a[TEXT_NUMBER_SIZE], b[TEXT_NUMBER_SIZE], c[TEXT_NUMBER_SIZE], d[TEXT_NUMBER_SIZE];
 
-	look_spaces_print_title(space);
+	session_spaces_print_title(space);
 	printf(": %" PRIu32 " bank%s of %s\n", free_blocks->banks,
 	       free_blocks->banks == 1 ? "" : "s", text_size(free_blocks->size, a));
 	map_print_line(free_blocks);
@@ -86,8 +86,8 @@ static void map_print(const struct space *space)
 
 static int map_run(int argc, char **argv)
 {
-	CLEANUP(look_cleanup) struct look *look = NULL;
-	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(session_cleanup) struct session *session = NULL;
+	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
 	CLEANUP(memory_map_deinit) struct memory_map memory_map = MEMORY_MAP_NULL;
 	struct filter filter = {0};
 	bool json = false;
@@ -113,9 +113,9 @@ static int map_run(int argc, char **argv)
 	if (r != 0)
 		return options_exit(r);
 	output_start();
-	r = look_new(&look);
+	r = session_new(&session);
 	if (r == 0)
-		r = look_spaces_take(look, &filter, &snapshot, &memory_map);
+		r = session_spaces_take(session, &filter, &snapshot, &memory_map);
 	if (r < 0)
 		return output_fail("map", "cannot look at processes", r);
 	if (json) {
@@ -128,7 +128,7 @@ static int map_run(int argc, char **argv)
 		map_print(&memory_map.list[i]);
 	if (memory_map.count == 0)
 		printf("nothing to draw\n");
-	look_print_notes(snapshot);
+	session_print_notes(snapshot);
 	return output_finish();
 }
 

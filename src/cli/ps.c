@@ -89,13 +89,13 @@ static void ps_print(const struct snapshot *snapshot)
 		while (table.at)
 			table_text(&table, "-");
 	}
-	look_print_notes(snapshot);
+	session_print_notes(snapshot);
 }
 
 static int ps_run(int argc, char **argv)
 {
-	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
-	CLEANUP(look_cleanup) struct look *look = NULL;
+	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(session_cleanup) struct session *session = NULL;
 	const struct snapshot_request request = {0};
 	bool json = false;
 	const struct options_item items[] = {
@@ -114,9 +114,9 @@ static int ps_run(int argc, char **argv)
 	if (r != 0)
 		return options_exit(r);
 	output_start();
-	r = look_new(&look);
+	r = session_new(&session);
 	if (r == 0)
-		r = look_take(look, &request, &snapshot);
+		r = session_take(session, &request, &snapshot);
 	if (r != 0)
 		return output_fail("ps", "cannot look at processes", r);
 	if (json)

@@ -44,22 +44,22 @@ static void status_print_past(const json_t *past)
 		puts("past:    nothing can be remembered at present");
 	else
 		printf("past:    %s, %" PRIu64 " records written\n",
-		       text_size(recall_number(past, "bytes"), number),
-		       recall_number(past, "written"));
-	if (recall_number(past, "dropped"))
+		       text_size(daemon_pages_number(past, "bytes"), number),
+		       daemon_pages_number(past, "written"));
+	if (daemon_pages_number(past, "dropped"))
 		printf("         %" PRIu64 " were lost because the disk was too slow or full\n",
-		       recall_number(past, "dropped"));
+		       daemon_pages_number(past, "dropped"));
 }
 
 static void status_print(const struct daemon_client *remote, const json_t *status)
 {
-	uint64_t start = recall_number(status, "start_ns"), now = clock_ns(CLOCK_REALTIME);
-	const char *version = recall_text(status, "version");
-	const char *http = recall_text(status, "http");
+	uint64_t start = daemon_pages_number(status, "start_ns"), now = clock_ns(CLOCK_REALTIME);
+	const char *version = daemon_pages_text(status, "version");
+	const char *http = daemon_pages_text(status, "http");
 	char number[TEXT_NUMBER_SIZE];
 
-	printf("ttmemd:  pid %" PRIu64 ", user %" PRIu64 ", version ", recall_number(status, "pid"),
-	       recall_number(status, "user_id"));
+	printf("ttmemd:  pid %" PRIu64 ", user %" PRIu64 ", version ",
+	       daemon_pages_number(status, "pid"), daemon_pages_number(status, "user_id"));
 	text_put(stdout, version ? version : "?");
 	if (start)
 		printf(", since %s", text_duration(now > start ? now - start : 0, number));
@@ -72,14 +72,14 @@ static void status_print(const struct daemon_client *remote, const json_t *statu
 	}
 	printf("\nbooks:   %" PRIu64 " now, %" PRIu64 " of ended processes, %" PRIu64
 	       " of them with something left\n",
-	       recall_number(status, "books"), recall_number(status, "ended"),
-	       recall_number(status, "leaked"));
-	if (recall_number(status, "books_refused"))
+	       daemon_pages_number(status, "books"), daemon_pages_number(status, "ended"),
+	       daemon_pages_number(status, "leaked"));
+	if (daemon_pages_number(status, "books_refused"))
 		printf("         %" PRIu64 " books were refused\n",
-		       recall_number(status, "books_refused"));
-	if (recall_number(status, "unobserved_exits"))
+		       daemon_pages_number(status, "books_refused"));
+	if (daemon_pages_number(status, "unobserved_exits"))
 		printf("         %" PRIu64 " processes ended while nobody held their books\n",
-		       recall_number(status, "unobserved_exits"));
+		       daemon_pages_number(status, "unobserved_exits"));
 	status_print_past(json_object_get(status, "past"));
 	printf("you see: %s\n",
 	       json_is_true(json_object_get(status, "you_see_all"))
@@ -90,7 +90,7 @@ static void status_print(const struct daemon_client *remote, const json_t *statu
 static int status_run(int argc, char **argv)
 {
 	CLEANUP(status_cleanup) struct daemon_client *remote = NULL;
-	CLEANUP(recall_unload) json_t *status = NULL;
+	CLEANUP(daemon_pages_unload) json_t *status = NULL;
 	CLEANUP_FREE char *text = NULL;
 	bool json = false;
 	const struct options_item items[] = {{0, "json", NULL, "as JSON", &json, NULL}};
@@ -116,8 +116,8 @@ static int status_run(int argc, char **argv)
 		return COMMAND_FAILED;
 	}
 	if (r != 0)
-		return recall_fail("status", remote, r);
-	status = recall_load(text, length);
+		return daemon_pages_fail("status", remote, r);
+	status = daemon_pages_load(text, length);
 	if (json)
 		fwrite(text, 1, length, stdout);
 	else

@@ -24,22 +24,22 @@
 static int top_take(void *context, const struct snapshot_request *request, bool names,
 		    struct snapshot **ret_snapshot)
 {
-	struct look *look = context;
+	struct session *session = context;
 	struct snapshot_request named = *request;
 
 	if (names)
-		named.namer = look_namer(look);
-	return look_take(look, &named, ret_snapshot);
+		named.namer = session_namer(session);
+	return session_take(session, &named, ret_snapshot);
 }
 
 static int top_recall(void *context, struct incident_rows *incident_rows)
 {
-	return top_past(look_remote(context), incident_rows);
+	return top_past(session_remote(context), incident_rows);
 }
 
 static enum poller_daemon top_daemon(void *context, char *ret_reason, size_t size)
 {
-	const struct daemon_client *remote = look_remote(context);
+	const struct daemon_client *remote = session_remote(context);
 	int outcome = daemon_client_outcome(remote);
 
 	if (outcome == 0)
@@ -52,19 +52,19 @@ static enum poller_daemon top_daemon(void *context, char *ret_reason, size_t siz
 
 static void top_free(void *context)
 {
-	look_free(context);
+	session_free(context);
 }
 
 static int top_feed(struct poller_feed *ret_feed)
 {
-	struct look *look;
-	int r = look_new(&look);
+	struct session *session;
+	int r = session_new(&session);
 
 	if (r < 0)
 		return r;
-	look_pace(look, TOP_SEARCH_NS);
+	session_pace(session, TOP_SEARCH_NS);
 	*ret_feed = (struct poller_feed){
-		.context = look,
+		.context = session,
 		.take = top_take,
 		.recall = top_recall,
 		.daemon = top_daemon,

@@ -31,13 +31,13 @@ static int top_stack(struct incident_rows *incident_rows, struct incident_rows_r
 
 	for (size_t i = 0; r == 0 && i < json_array_size(stack); i++) {
 		const json_t *frame = json_array_get(stack, i);
-		const char *function = recall_text(frame, "function");
-		const char *file = recall_text(frame, "file");
+		const char *function = daemon_pages_text(frame, "function");
+		const char *file = daemon_pages_text(frame, "file");
 
 		if (file)
 			r = incident_rows_line(incident_rows, row, "    at %s (%s:%" PRIu64 ")",
 					       function ? function : "?", file,
-					       recall_number(frame, "line"));
+					       daemon_pages_number(frame, "line"));
 		else
 			r = incident_rows_line(incident_rows, row, "    at %s",
 					       function ? function : "?");
@@ -48,12 +48,12 @@ static int top_stack(struct incident_rows *incident_rows, struct incident_rows_r
 static int top_leak_site(struct incident_rows *incident_rows, struct incident_rows_row *row,
 			 const json_t *site)
 {
-	const char *type = recall_text(site, "type"), *name = recall_text(site, "name");
-	const char *phase = recall_text(site, "phase");
-	uint64_t count = recall_number(site, "buffers");
+	const char *type = daemon_pages_text(site, "type"), *name = daemon_pages_text(site, "name");
+	const char *phase = daemon_pages_text(site, "phase");
+	uint64_t count = daemon_pages_number(site, "buffers");
 	char number[TEXT_NUMBER_SIZE];
 	int r = incident_rows_line(incident_rows, row, "%s in %" PRIu64 " buffer%s of %s%s%s%s%s",
-				   text_size(recall_number(site, "bytes"), number), count,
+				   text_size(daemon_pages_number(site, "bytes"), number), count,
 				   count == 1 ? "" : "s", type ? type : "?", name ? ", " : "",
 				   name ? name : "", phase ? ", in " : "", phase ? phase : "");
 
@@ -64,12 +64,13 @@ static int top_leak_site(struct incident_rows *incident_rows, struct incident_ro
 static void top_end(const json_t *process, char *text)
 {
 	const json_t *exit = json_object_get(process, "exit");
-	const char *how = recall_text(process, "how");
+	const char *how = daemon_pages_text(process, "how");
 
 	if (json_is_number(json_object_get(exit, "signal")))
-		snprintf(text, 64, "killed by signal %" PRIu64, recall_number(exit, "signal"));
+		snprintf(text, 64, "killed by signal %" PRIu64,
+			 daemon_pages_number(exit, "signal"));
 	else if (json_is_number(json_object_get(exit, "code")))
-		snprintf(text, 64, "exit code %" PRIu64, recall_number(exit, "code"));
+		snprintf(text, 64, "exit code %" PRIu64, daemon_pages_number(exit, "code"));
 	else
 		snprintf(text, 64, "%s",
 			 how && strcmp(how, "closed") == 0 ? "ended in order" : "died");
@@ -81,12 +82,12 @@ static int top_leak(void *context, const json_t *process)
 	const json_t *sites = json_object_get(process, "sites");
 	char end[64];
 	struct incident_rows_row facts = {
-		.time_ns = recall_number(process, "ended_ns"),
+		.time_ns = daemon_pages_number(process, "ended_ns"),
 		.kind = "leak",
-		.pid = (uint32_t)recall_number(process, "pid"),
-		.comm = recall_text(process, "comm"),
-		.bytes = recall_number(process, "bytes"),
-		.count = recall_number(process, "buffer_count"),
+		.pid = (uint32_t)daemon_pages_number(process, "pid"),
+		.comm = daemon_pages_text(process, "comm"),
+		.bytes = daemon_pages_number(process, "bytes"),
+		.count = daemon_pages_number(process, "buffer_count"),
 		.what = end,
 	};
 	struct incident_rows_row *row;
@@ -109,9 +110,10 @@ static int top_leak(void *context, const json_t *process)
 static int top_party(struct incident_rows *incident_rows, struct incident_rows_row *row,
 		     const char *when, const json_t *party)
 {
-	uint64_t now = clock_ns(CLOCK_REALTIME), then = recall_number(party, "time_ns");
-	uint64_t size = recall_number(party, "size");
-	const char *name = recall_text(party, "name"), *phase = recall_text(party, "phase");
+	uint64_t now = clock_ns(CLOCK_REALTIME), then = daemon_pages_number(party, "time_ns");
+	uint64_t size = daemon_pages_number(party, "size");
+	const char *name = daemon_pages_text(party, "name"),
+		   *phase = daemon_pages_text(party, "phase");
 	char ago[TEXT_NUMBER_SIZE], bytes[TEXT_NUMBER_SIZE];
 	int r;
 
@@ -119,7 +121,7 @@ static int top_party(struct incident_rows *incident_rows, struct incident_rows_r
 		return 0;
 	r = incident_rows_line(incident_rows, row, "%s%s ago by thread %" PRIu64 "%s%s%s%s%s%s",
 			       when, text_duration(now > then ? now - then : 0, ago),
-			       recall_number(party, "thread"), size ? ", " : "",
+			       daemon_pages_number(party, "thread"), size ? ", " : "",
 			       size ? text_size(size, bytes) : "", name ? ", " : "",
 			       name ? name : "", phase ? ", in " : "", phase ? phase : "");
 	return r ? r : top_stack(incident_rows, row, json_object_get(party, "stack"));
@@ -133,11 +135,12 @@ static int top_holders(struct incident_rows *incident_rows, struct incident_rows
 
 	for (size_t i = 0; r == 0 && i < json_array_size(holders); i++) {
 		const json_t *holder = json_array_get(holders, i);
-		const char *comm = recall_text(holder, "comm"), *type = recall_text(holder, "type");
+		const char *comm = daemon_pages_text(holder, "comm"),
+			   *type = daemon_pages_text(holder, "type");
 
 		r = incident_rows_line(incident_rows, row, "held by %s (%" PRIu64 "): %s of %s",
-				       comm ? comm : "?", recall_number(holder, "pid"),
-				       text_size(recall_number(holder, "used"), number),
+				       comm ? comm : "?", daemon_pages_number(holder, "pid"),
+				       text_size(daemon_pages_number(holder, "used"), number),
 				       type ? type : "?");
 	}
 	return r;
@@ -152,8 +155,9 @@ static int top_incident_lines(struct incident_rows *incident_rows, struct incide
 	int r = 0;
 
 	if (json_is_number(json_object_get(incident, "largest_free")))
-		r = incident_rows_line(incident_rows, row, "largest free block: %s",
-				       text_size(recall_number(incident, "largest_free"), number));
+		r = incident_rows_line(
+			incident_rows, row, "largest free block: %s",
+			text_size(daemon_pages_number(incident, "largest_free"), number));
 	if (r == 0)
 		r = top_party(incident_rows, row, "first ", first);
 	if (r == 0)
@@ -167,19 +171,19 @@ static int top_incident(void *context, const json_t *incident)
 	struct top_walk *walk = context;
 	const json_t *first = json_object_get(incident, "first");
 	const json_t *second = json_object_get(incident, "second");
-	const char *kind = recall_text(incident, "kind");
-	const char *address = recall_text(incident, "address");
+	const char *kind = daemon_pages_text(incident, "kind");
+	const char *address = daemon_pages_text(incident, "address");
 	struct incident_rows_row facts = {
-		.time_ns = recall_number(incident, "time_ns"),
+		.time_ns = daemon_pages_number(incident, "time_ns"),
 		.kind = kind,
-		.pid = (uint32_t)recall_number(incident, "pid"),
-		.comm = recall_text(incident, "comm"),
+		.pid = (uint32_t)daemon_pages_number(incident, "pid"),
+		.comm = daemon_pages_text(incident, "comm"),
 		.has_device = json_is_number(json_object_get(incident, "device")),
-		.device = (uint32_t)recall_number(incident, "device"),
-		.type = recall_text(incident, "type"),
-		.bytes = recall_number(incident, "size"),
-		.count = recall_number(incident, "count"),
-		.what = recall_text(first, "name"),
+		.device = (uint32_t)daemon_pages_number(incident, "device"),
+		.type = daemon_pages_text(incident, "type"),
+		.bytes = daemon_pages_number(incident, "size"),
+		.count = daemon_pages_number(incident, "count"),
+		.what = daemon_pages_text(first, "name"),
 	};
 	struct incident_rows_row *row;
 	int r;
@@ -188,9 +192,9 @@ static int top_incident(void *context, const json_t *incident)
 	if (kind && strcmp(kind, "leak") == 0)
 		return 0;
 	if (!facts.what)
-		facts.what = recall_text(second, "name");
+		facts.what = daemon_pages_text(second, "name");
 	if (!facts.what)
-		facts.what = recall_text(second, "phase");
+		facts.what = daemon_pages_text(second, "phase");
 	facts.has_address = address && text_parse_u64(address, &facts.address) == 0;
 	row = incident_rows_add(walk->incident_rows, &facts);
 	if (!row)
@@ -201,11 +205,11 @@ static int top_incident(void *context, const json_t *incident)
 }
 
 static int top_walk(struct daemon_client *remote, struct incident_rows *incident_rows,
-		    const char *document, const char *list, recall_fn *fn)
+		    const char *document, const char *list, daemon_pages_fn *fn)
 {
-	const struct recall_query query = {document, list, .limit = TOP_PAGE};
+	const struct daemon_pages_query query = {document, list, .limit = TOP_PAGE};
 	struct top_walk walk = {.incident_rows = incident_rows};
-	int r = recall_rows(remote, &query, fn, &walk);
+	int r = daemon_pages_rows(remote, &query, fn, &walk);
 
 	if (r != TOP_ENOUGH)
 		return r;

@@ -12,7 +12,7 @@
 #include "source/daemon-client/daemon-client-testing.h"
 #include "source/daemon-client/daemon-client.h"
 
-static const struct recall_query leaks = {.document = "leaks", .list = "processes"};
+static const struct daemon_pages_query leaks = {.document = "leaks", .list = "processes"};
 
 static void serve_document(int fd, const char *document)
 {
@@ -46,7 +46,7 @@ static int document(daemon_client_testing_fn *serve, char **ret_text)
 	int r;
 
 	assert(out && daemon_client_new(&remote) == 0);
-	r = recall_document(remote, &leaks, out);
+	r = daemon_pages_document(remote, &leaks, out);
 	assert(fclose(out) == 0);
 	daemon_client_free(remote);
 	daemon_client_testing_stop(&server);
@@ -96,7 +96,7 @@ UNIT(a_document_whose_later_page_fails_is_whole_and_says_where_it_ends)
 	assert(document(serve_cut, &text) == DAEMON_CLIENT_REFUSED);
 	json = json_loads(text, 0, NULL);
 	assert(json_array_size(json_object_get(json, "processes")) == 2);
-	assert(strcmp(recall_text(json, "next"), "a-1") == 0);
+	assert(strcmp(daemon_pages_text(json, "next"), "a-1") == 0);
 	json_decref(json);
 	free(text);
 }
@@ -136,7 +136,7 @@ static void serve_no_json(int fd, const void *packet, size_t length)
 
 static int add_pid(void *context, const json_t *row)
 {
-	*(uint64_t *)context += recall_number(row, "pid");
+	*(uint64_t *)context += daemon_pages_number(row, "pid");
 	return 0;
 }
 
@@ -148,7 +148,7 @@ UNIT(what_is_no_page_is_refused_and_told)
 	char *text;
 
 	assert(daemon_client_new(&remote) == 0);
-	assert(recall_rows(remote, &leaks, add_pid, &sum) == DAEMON_CLIENT_GARBAGE);
+	assert(daemon_pages_rows(remote, &leaks, add_pid, &sum) == DAEMON_CLIENT_GARBAGE);
 	assert(strstr(daemon_client_reason(remote), "cannot be understood"));
 	daemon_client_free(remote);
 	daemon_client_testing_stop(&server);
@@ -167,7 +167,7 @@ UNIT(rows_of_all_pages_are_handed_over)
 	uint64_t sum = 0;
 
 	assert(daemon_client_new(&remote) == 0);
-	assert(recall_rows(remote, &leaks, add_pid, &sum) == 0 && sum == 6);
+	assert(daemon_pages_rows(remote, &leaks, add_pid, &sum) == 0 && sum == 6);
 	daemon_client_free(remote);
 	daemon_client_testing_stop(&server);
 }
@@ -176,14 +176,14 @@ UNIT(numbers_are_exact_and_a_lie_rounds_them)
 {
 	const char *good = "{\"a\":9223372036854775807,\"b\":-1,\"c\":\"x\"}";
 	const char *lie = "{\"a\":18446744073709551615,\"b\":1794787931175428897}";
-	json_t *json = recall_load(good, strlen(good));
+	json_t *json = daemon_pages_load(good, strlen(good));
 
-	assert(recall_number(json, "a") == INT64_MAX && recall_number(json, "b") == 0);
-	assert(recall_number(json, "c") == 0 && recall_number(json, "d") == 0);
-	recall_unload(&json);
-	json = recall_load(lie, strlen(lie));
-	assert(recall_number(json, "a") == UINT64_MAX);
-	assert(recall_number(json, "b") / 1000 == 1794787931175428); /* to 256 ns */
-	recall_unload(&json);
-	assert(!recall_load("{", 1));
+	assert(daemon_pages_number(json, "a") == INT64_MAX && daemon_pages_number(json, "b") == 0);
+	assert(daemon_pages_number(json, "c") == 0 && daemon_pages_number(json, "d") == 0);
+	daemon_pages_unload(&json);
+	json = daemon_pages_load(lie, strlen(lie));
+	assert(daemon_pages_number(json, "a") == UINT64_MAX);
+	assert(daemon_pages_number(json, "b") / 1000 == 1794787931175428); /* to 256 ns */
+	daemon_pages_unload(&json);
+	assert(!daemon_pages_load("{", 1));
 }

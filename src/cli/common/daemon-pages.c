@@ -15,11 +15,11 @@
 #include "cli/common/command.h"
 #include "source/daemon-client/daemon-client.h"
 
-#define RECALL_CURSOR_MAX 64u
-#define RECALL_TARGET_MAX 256u
-#define RECALL_COMPACT (JSON_COMPACT | JSON_ENCODE_ANY)
+#define DAEMON_PAGES_CURSOR_MAX 64u
+#define DAEMON_PAGES_TARGET_MAX 256u
+#define DAEMON_PAGES_COMPACT (JSON_COMPACT | JSON_ENCODE_ANY)
 
-json_t *recall_load(const char *text, size_t length)
+json_t *daemon_pages_load(const char *text, size_t length)
 {
 	json_error_t error;
 	json_t *json = json_loadb(text, length, JSON_ALLOW_NUL, &error);
@@ -29,39 +29,40 @@ json_t *recall_load(const char *text, size_t length)
 	return json;
 }
 
-void recall_unload(json_t **json)
+void daemon_pages_unload(json_t **json)
 {
 	json_decref(*json);
 	*json = NULL;
 }
 
 /* A walk over pages. */
-struct recall_walk {
+struct daemon_pages_walk {
 	struct daemon_client *remote;
-	const struct recall_query *query;
-	char cursor[RECALL_CURSOR_MAX]; /* of the page that is asked for; "" = the first */
+	const struct daemon_pages_query *query;
+	char cursor[DAEMON_PAGES_CURSOR_MAX]; /* of the page that is asked for; "" = the first */
 	unsigned int pages;
 	json_t *page; /* owned; the last that came */
 	char *text;   /* of it, owned */
 	size_t length;
 };
 
-static void recall_walk_deinit(struct recall_walk *walk)
+static void daemon_pages_walk_deinit(struct daemon_pages_walk *walk)
 {
-	recall_unload(&walk->page);
+	daemon_pages_unload(&walk->page);
 	free(walk->text);
 	walk->text = NULL;
 }
 
-static int recall_target(const struct recall_walk *walk, char ret_target[RECALL_TARGET_MAX])
+static int daemon_pages_target(const struct daemon_pages_walk *walk,
+			       char ret_target[DAEMON_PAGES_TARGET_MAX])
 {
-	const struct recall_query *query = walk->query;
-	FILE *out = fmemopen(ret_target, RECALL_TARGET_MAX, "w");
+	const struct daemon_pages_query *query = walk->query;
+	FILE *out = fmemopen(ret_target, DAEMON_PAGES_TARGET_MAX, "w");
 
 	if (!out)
 		return -errno;
 	fprintf(out, "/api/v1/%s?limit=%" PRIu32, query->document,
-		query->limit ? query->limit : RECALL_PAGE);
+		query->limit ? query->limit : DAEMON_PAGES_PAGE);
 	if (query->pid)
 		fprintf(out, "&pid=%" PRIu32, query->pid);
 	if (query->from_ns)
@@ -74,55 +75,55 @@ static int recall_target(const struct recall_walk *walk, char ret_target[RECALL_
 }
 
 /* The page at the cursor. 0, a daemon_client_outcome, or a negative errno: then the page before is still there. */
-static int recall_page(struct recall_walk *walk)
+static int daemon_pages_page(struct daemon_pages_walk *walk)
 {
-	CLEANUP(recall_unload) json_t *page = NULL;
+	CLEANUP(daemon_pages_unload) json_t *page = NULL;
 	CLEANUP_FREE char *text = NULL;
-	char target[RECALL_TARGET_MAX];
+	char target[DAEMON_PAGES_TARGET_MAX];
 	size_t length;
-	int r = recall_target(walk, target);
+	int r = daemon_pages_target(walk, target);
 
 	if (r == 0)
 		r = daemon_client_get(walk->remote, target, &text, &length);
 	if (r != 0)
 		return r;
-	page = recall_load(text, length);
+	page = daemon_pages_load(text, length);
 	if (!json_is_array(json_object_get(page, walk->query->list)) ||
 	    !json_object_get(page, "next"))
 		return daemon_client_reject(walk->remote);
-	recall_walk_deinit(walk);
+	daemon_pages_walk_deinit(walk);
 	walk->page = cleanup_steal(page);
 	walk->text = cleanup_steal(text);
 	walk->length = length;
 	return 0;
 }
 
-static json_t *recall_list(const struct recall_walk *walk)
+static json_t *daemon_pages_list(const struct daemon_pages_walk *walk)
 {
 	return json_object_get(walk->page, walk->query->list);
 }
 
 /* Moves the cursor on. False: this was the last page. */
-static bool recall_go_on(struct recall_walk *walk)
+static bool daemon_pages_go_on(struct daemon_pages_walk *walk)
 {
 	static const char allowed[] = "0123456789abcdefghijklmnopqrstuvwxyz-";
-	const char *next = recall_text(walk->page, "next");
+	const char *next = daemon_pages_text(walk->page, "next");
 	size_t length = next ? strlen(next) : 0;
 
 	if (length == 0 || length >= sizeof(walk->cursor) || next[strspn(next, allowed)] ||
-	    strcmp(next, walk->cursor) == 0 || ++walk->pages >= RECALL_PAGES_MAX)
+	    strcmp(next, walk->cursor) == 0 || ++walk->pages >= DAEMON_PAGES_PAGES_MAX)
 		return false;
 	memcpy(walk->cursor, next, length + 1);
 	return true;
 }
 
 /* What cannot be written is seen at the end, as with any output. */
-static void recall_put(const json_t *value, FILE *out)
+static void daemon_pages_put(const json_t *value, FILE *out)
 {
-	(void)json_dumpf(value, out, RECALL_COMPACT);
+	(void)json_dumpf(value, out, DAEMON_PAGES_COMPACT);
 }
 
-static void recall_put_comma(bool *is_first, FILE *out)
+static void daemon_pages_put_comma(bool *is_first, FILE *out)
 {
 	if (!*is_first)
 		fputc(',', out);
@@ -130,27 +131,27 @@ static void recall_put_comma(bool *is_first, FILE *out)
 }
 
 /* The rows of this page and of all that follow it. 0, or why there are not all. */
-static int recall_put_rows(struct recall_walk *walk, FILE *out)
+static int daemon_pages_put_rows(struct daemon_pages_walk *walk, FILE *out)
 {
 	bool is_first = true, more;
 	int r = 0;
 
 	do {
-		json_t *rows = recall_list(walk);
+		json_t *rows = daemon_pages_list(walk);
 
 		for (size_t i = 0; i < json_array_size(rows); i++) {
-			recall_put_comma(&is_first, out);
-			recall_put(json_array_get(rows, i), out);
+			daemon_pages_put_comma(&is_first, out);
+			daemon_pages_put(json_array_get(rows, i), out);
 		}
-		more = recall_go_on(walk);
+		more = daemon_pages_go_on(walk);
 		if (more)
-			r = recall_page(walk);
+			r = daemon_pages_page(walk);
 	} while (more && r == 0);
 	return r;
 }
 
 /* The members before the list as the first page has them, those behind it as the last page does. */
-static int recall_put_document(struct recall_walk *walk, FILE *out)
+static int daemon_pages_put_document(struct daemon_pages_walk *walk, FILE *out)
 {
 	bool is_first = true, is_behind = false;
 	const char *list = walk->query->list, *key;
@@ -160,54 +161,55 @@ static int recall_put_document(struct recall_walk *walk, FILE *out)
 	fputc('{', out);
 	json_object_foreach(first, key, value)
 	{
-		recall_put_comma(&is_first, out);
+		daemon_pages_put_comma(&is_first, out);
 		fprintf(out, "\"%s\":", key); /* schemas have plain names */
 		if (strcmp(key, list) == 0) {
 			fputc('[', out);
-			r = recall_put_rows(walk, out);
+			r = daemon_pages_put_rows(walk, out);
 			fputc(']', out);
 			is_behind = true;
 			continue;
 		}
 		if (is_behind && json_object_get(walk->page, key))
 			value = json_object_get(walk->page, key);
-		recall_put(value, out);
+		daemon_pages_put(value, out);
 	}
 	fputs("}\n", out);
 	json_decref(first);
 	return r;
 }
 
-int recall_document(struct daemon_client *remote, const struct recall_query *query, FILE *out)
+int daemon_pages_document(struct daemon_client *remote, const struct daemon_pages_query *query,
+			  FILE *out)
 {
-	CLEANUP(recall_walk_deinit)
-	struct recall_walk walk = {.remote = remote, .query = query};
-	int r = recall_page(&walk);
+	CLEANUP(daemon_pages_walk_deinit)
+	struct daemon_pages_walk walk = {.remote = remote, .query = query};
+	int r = daemon_pages_page(&walk);
 
 	if (r != 0)
 		return r;
 	if (json_is_string(json_object_get(walk.page, "next")))
-		return recall_put_document(&walk, out);
+		return daemon_pages_put_document(&walk, out);
 	fwrite(walk.text, 1, walk.length, out); /* as the daemon wrote it */
 	return 0;
 }
 
-int recall_rows(struct daemon_client *remote, const struct recall_query *query, recall_fn *fn,
-		void *context)
+int daemon_pages_rows(struct daemon_client *remote, const struct daemon_pages_query *query,
+		      daemon_pages_fn *fn, void *context)
 {
-	CLEANUP(recall_walk_deinit)
-	struct recall_walk walk = {.remote = remote, .query = query};
+	CLEANUP(daemon_pages_walk_deinit)
+	struct daemon_pages_walk walk = {.remote = remote, .query = query};
 	int r;
 
 	do {
-		r = recall_page(&walk);
-		for (size_t i = 0; r == 0 && i < json_array_size(recall_list(&walk)); i++)
-			r = fn(context, json_array_get(recall_list(&walk), i));
-	} while (r == 0 && recall_go_on(&walk));
+		r = daemon_pages_page(&walk);
+		for (size_t i = 0; r == 0 && i < json_array_size(daemon_pages_list(&walk)); i++)
+			r = fn(context, json_array_get(daemon_pages_list(&walk), i));
+	} while (r == 0 && daemon_pages_go_on(&walk));
 	return r;
 }
 
-uint64_t recall_number(const json_t *row, const char *key)
+uint64_t daemon_pages_number(const json_t *row, const char *key)
 {
 	const json_t *value = json_object_get(row, key);
 	double number = json_is_real(value) ? json_real_value(value) : 0;
@@ -219,12 +221,12 @@ uint64_t recall_number(const json_t *row, const char *key)
 	return number >= 18446744073709551615.0 ? UINT64_MAX : (uint64_t)number;
 }
 
-const char *recall_text(const json_t *row, const char *key)
+const char *daemon_pages_text(const json_t *row, const char *key)
 {
 	return json_string_value(json_object_get(row, key));
 }
 
-int recall_fail(const char *command, const struct daemon_client *remote, int result)
+int daemon_pages_fail(const char *command, const struct daemon_client *remote, int result)
 {
 	if (result < 0) {
 		fprintf(stderr, "ttmem %s: cannot ask ttmemd: %s\n", command, strerror(-result));

@@ -14,18 +14,18 @@
 #include "base/bits.h"
 #include "base/cleanup.h"
 
-#define FETCH_WAIT_MS 200
+#define HTTP_FETCH_WAIT_MS 200
 
-void fetch_deinit(struct fetch *fetch)
+void http_fetch_deinit(struct http_fetch *fetch)
 {
 	free(fetch->url);
 	free(fetch->text);
 	fetch->url = fetch->text = NULL;
 }
 
-static size_t fetch_take(char *bytes, size_t size, size_t count, void *context)
+static size_t http_fetch_take(char *bytes, size_t size, size_t count, void *context)
 {
-	struct fetch *fetch = context;
+	struct http_fetch *fetch = context;
 	size_t more = size * count;
 	char *text;
 
@@ -41,7 +41,7 @@ static size_t fetch_take(char *bytes, size_t size, size_t count, void *context)
 	return more;
 }
 
-static CURL *fetch_begin(CURLM *all, struct fetch *fetch, size_t most)
+static CURL *http_fetch_begin(CURLM *all, struct http_fetch *fetch, size_t most)
 {
 	CURL *one = curl_easy_init();
 
@@ -52,8 +52,8 @@ static CURL *fetch_begin(CURLM *all, struct fetch *fetch, size_t most)
 	(void)curl_easy_setopt(one, CURLOPT_URL, fetch->url);
 	(void)curl_easy_setopt(one, CURLOPT_NOSIGNAL, 1L);
 	(void)curl_easy_setopt(one, CURLOPT_PROTOCOLS_STR, "http,https");
-	(void)curl_easy_setopt(one, CURLOPT_TIMEOUT, FETCH_SECONDS);
-	(void)curl_easy_setopt(one, CURLOPT_WRITEFUNCTION, fetch_take);
+	(void)curl_easy_setopt(one, CURLOPT_TIMEOUT, HTTP_FETCH_SECONDS);
+	(void)curl_easy_setopt(one, CURLOPT_WRITEFUNCTION, http_fetch_take);
 	(void)curl_easy_setopt(one, CURLOPT_WRITEDATA, fetch);
 	(void)curl_easy_setopt(one, CURLOPT_PRIVATE, fetch);
 	if (fetch->token) {
@@ -67,7 +67,7 @@ static CURL *fetch_begin(CURLM *all, struct fetch *fetch, size_t most)
 }
 
 /* The usual troubles in words that say more than the library's. */
-static void fetch_explain(CURL *one, CURLcode result, struct fetch *fetch)
+static void http_fetch_explain(CURL *one, CURLcode result, struct http_fetch *fetch)
 {
 	const char *why = curl_easy_strerror(result);
 	long error = 0;
@@ -75,7 +75,7 @@ static void fetch_explain(CURL *one, CURLcode result, struct fetch *fetch)
 	(void)curl_easy_getinfo(one, CURLINFO_OS_ERRNO, &error); /* 0: none */
 	if (result == CURLE_OPERATION_TIMEDOUT) {
 		snprintf(fetch->problem, sizeof(fetch->problem), "no answer within %ld seconds",
-			 FETCH_SECONDS);
+			 HTTP_FETCH_SECONDS);
 		return;
 	}
 	if (result == CURLE_WRITE_ERROR)
@@ -92,9 +92,9 @@ static void fetch_explain(CURL *one, CURLcode result, struct fetch *fetch)
 }
 
 /* One that has ended: well, or with a reason. */
-static void fetch_conclude(CURL *one, CURLcode result)
+static void http_fetch_conclude(CURL *one, CURLcode result)
 {
-	struct fetch *fetch = NULL;
+	struct http_fetch *fetch = NULL;
 	long status = 0;
 
 	(void)curl_easy_getinfo(one, CURLINFO_PRIVATE, (char **)&fetch); /* was set */
@@ -102,7 +102,7 @@ static void fetch_conclude(CURL *one, CURLcode result)
 	if (result == CURLE_OK && status == 200 && fetch->text)
 		return;
 	if (result != CURLE_OK)
-		fetch_explain(one, result, fetch);
+		http_fetch_explain(one, result, fetch);
 	else if (status == 421)
 		snprintf(fetch->problem, sizeof(fetch->problem),
 			 "it does not know itself by this name: set http-host there");
@@ -112,7 +112,7 @@ static void fetch_conclude(CURL *one, CURLcode result)
 	fetch->text = NULL;
 }
 
-static void fetch_run(CURLM *all)
+static void http_fetch_run(CURLM *all)
 {
 	int running = 0, left;
 	CURLMsg *message;
@@ -122,12 +122,13 @@ static void fetch_run(CURLM *all)
 			return;
 		while ((message = curl_multi_info_read(all, &left))) {
 			if (message->msg == CURLMSG_DONE)
-				fetch_conclude(message->easy_handle, message->data.result);
+				http_fetch_conclude(message->easy_handle, message->data.result);
 		}
-	} while (running > 0 && curl_multi_poll(all, NULL, 0, FETCH_WAIT_MS, NULL) == CURLM_OK);
+	} while (running > 0 &&
+		 curl_multi_poll(all, NULL, 0, HTTP_FETCH_WAIT_MS, NULL) == CURLM_OK);
 }
 
-int fetch_all(struct fetch *fetches, size_t count)
+int http_fetch_all(struct http_fetch *fetches, size_t count)
 {
 	CLEANUP_FREE CURL **ones = calloc(count, sizeof(CURL *));
 	CURLM *all = NULL;
@@ -137,12 +138,13 @@ int fetch_all(struct fetch *fetches, size_t count)
 	if (!ones || !all)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		ones[i] = fetch_begin(all, &fetches[i],
-				      bits_min(FETCH_TEXT_MAX, FETCH_TEXTS_MAX / count));
+		ones[i] = http_fetch_begin(
+			all, &fetches[i],
+			bits_min(HTTP_FETCH_TEXT_MAX, HTTP_FETCH_TEXTS_MAX / count));
 		if (!ones[i])
 			strcpy(fetches[i].problem, "there is no memory to ask it");
 	}
-	fetch_run(all);
+	http_fetch_run(all);
 	for (size_t i = 0; i < count; i++) {
 		if (!ones[i])
 			continue;

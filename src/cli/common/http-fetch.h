@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FETCH_SECONDS 5L
-#define FETCH_TEXT_MAX (UINT32_C(64) << 20)   /* of one answer */
-#define FETCH_TEXTS_MAX (UINT32_C(512) << 20) /* of all together */
+#define HTTP_FETCH_SECONDS 5L
+#define HTTP_FETCH_TEXT_MAX (UINT32_C(64) << 20)   /* of one answer */
+#define HTTP_FETCH_TEXTS_MAX (UINT32_C(512) << 20) /* of all together */
 
-struct fetch {
+struct http_fetch {
 	char *url;
 	const char *token;   /* for "Authorization: Bearer"; NULL = none. Lent */
 	char *text;          /* what it answered, ended by NUL; NULL if it did not */
@@ -19,5 +19,5 @@ struct fetch {
 };
 
 /* 0, or a negative errno if nothing could be asked at all. */
-int fetch_all(struct fetch *fetches, size_t count);
-void fetch_deinit(struct fetch *fetch);
+int http_fetch_all(struct http_fetch *fetches, size_t count);
+void http_fetch_deinit(struct http_fetch *fetch);

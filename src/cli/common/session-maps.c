@@ -13,16 +13,16 @@
 #include "model/snapshot.h"
 #include "model/types.h"
 
-int look_spaces_take(struct look *look, const struct filter *filter, struct snapshot **ret_snapshot,
-		     struct memory_map *ret_spaces)
+int session_spaces_take(struct session *session, const struct filter *filter,
+			struct snapshot **ret_snapshot, struct memory_map *ret_spaces)
 {
-	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
 	struct snapshot_request request = {.buffers = true};
 	int r;
 
 	request.filter.has_pid = filter->has_pid;
 	request.filter.pid = filter->pid;
-	r = look_take(look, &request, &snapshot);
+	r = session_take(session, &request, &snapshot);
 	if (r == 0)
 		r = memory_map_find(snapshot, filter, ret_spaces);
 	if (r == 0)
@@ -30,7 +30,7 @@ int look_spaces_take(struct look *look, const struct filter *filter, struct snap
 	return r;
 }
 
-void look_spaces_print_title(const struct space *space)
+void session_spaces_print_title(const struct space *space)
 {
 	printf("pid %" PRIu32 " (", space->process->pid);
 	text_put(stdout, space->process->comm);

@@ -5,12 +5,12 @@
 
 #include "model/memory-map.h"
 
-struct look;
+struct session;
 struct snapshot;
 
 /* As memory_map_find(); the snapshot is the caller's and must outlive the spaces. 0 or a negative errno. */
-int look_spaces_take(struct look *look, const struct filter *filter, struct snapshot **ret_snapshot,
-		     struct memory_map *ret_spaces);
+int session_spaces_take(struct session *session, const struct filter *filter,
+			struct snapshot **ret_snapshot, struct memory_map *ret_spaces);
 
 /* "pid 42 (python3), device 1, DRAM", a line. */
-void look_spaces_print_title(const struct space *space);
+void session_spaces_print_title(const struct space *space);

@@ -19,20 +19,20 @@
 #include "source/collect.h"
 #include "source/source.h"
 
-struct look {
+struct session {
 	struct source *books;
 	struct frame_names *names; /* NULL until somebody wants names */
 };
 
-int look_new(struct look **ret_look)
+int session_new(struct session **ret_look)
 {
-	CLEANUP_FREE struct look *look = calloc(1, sizeof(*look));
+	CLEANUP_FREE struct session *session = calloc(1, sizeof(*session));
 	struct rlimit files;
 	int r;
 
-	if (!look)
+	if (!session)
 		return -ENOMEM;
-	r = book_source_new(&look->books);
+	r = book_source_new(&session->books);
 	if (r < 0)
 		return r;
 	/* Each book costs a descriptor, and a machine may have thousands. */
@@ -40,59 +40,59 @@ int look_new(struct look **ret_look)
 		files.rlim_cur = files.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &files); /* then fewer books are read, with a note */
 	}
-	*ret_look = cleanup_steal(look);
+	*ret_look = cleanup_steal(session);
 	return 0;
 }
 
-struct look *look_free(struct look *look)
+struct session *session_free(struct session *session)
 {
-	if (!look)
+	if (!session)
 		return NULL;
-	source_free(look->books);
-	frame_names_free(look->names);
-	free(look);
+	source_free(session->books);
+	frame_names_free(session->names);
+	free(session);
 	return NULL;
 }
 
-void look_cleanup(struct look **look)
+void session_cleanup(struct session **session)
 {
-	look_free(*look);
+	session_free(*session);
 }
 
-void look_cleanup_snapshot(struct snapshot **snapshot)
+void session_cleanup_snapshot(struct snapshot **snapshot)
 {
 	snapshot_free(*snapshot);
 }
 
-int look_take(struct look *look, const struct snapshot_request *request,
-	      struct snapshot **ret_snapshot)
+int session_take(struct session *session, const struct snapshot_request *request,
+		 struct snapshot **ret_snapshot)
 {
 	struct collect_sources sources;
 
-	book_source_sources(look->books, &sources);
+	book_source_sources(session->books, &sources);
 	return collect_machine(&sources, request, ret_snapshot);
 }
 
-int look_refresh(struct look *look)
+int session_refresh(struct session *session)
 {
-	return book_source_refresh(look->books);
+	return book_source_refresh(session->books);
 }
 
-struct namer *look_namer(struct look *look)
+struct namer *session_namer(struct session *session)
 {
 	/* Without memory for names there are addresses. */
-	if (!look->names && frame_names_new(&look->names) < 0)
+	if (!session->names && frame_names_new(&session->names) < 0)
 		return NULL;
-	frame_names_renew(look->names);
-	return frame_names_namer(look->names);
+	frame_names_renew(session->names);
+	return frame_names_namer(session->names);
 }
 
-void look_pace(struct look *look, uint64_t ns)
+void session_pace(struct session *session, uint64_t ns)
 {
-	book_source_pace(look->books, ns);
+	book_source_pace(session->books, ns);
 }
 
-void look_print_frame(const struct frames_one *frame)
+void session_print_frame(const struct frames_one *frame)
 {
 	text_put(stdout, frame->function ? frame->function : "?");
 	if (frame->file) {
@@ -108,7 +108,7 @@ void look_print_frame(const struct frames_one *frame)
 	}
 }
 
-void look_print_stack(const char *stack, const char *indent)
+void session_print_stack(const char *stack, const char *indent)
 {
 	CLEANUP(frames_deinit) struct frames frames;
 	struct frames_one frame;
@@ -116,22 +116,22 @@ void look_print_stack(const char *stack, const char *indent)
 	frames_init(&frames, stack);
 	while (frames_next(&frames, &frame)) {
 		fputs(indent, stdout);
-		look_print_frame(&frame);
+		session_print_frame(&frame);
 		putchar('\n');
 	}
 }
 
-struct daemon_client *look_remote(struct look *look)
+struct daemon_client *session_remote(struct session *session)
 {
-	return book_source_remote(look->books);
+	return book_source_remote(session->books);
 }
 
-struct scan *look_scan(struct look *look)
+struct scan *session_scan(struct session *session)
 {
-	return book_source_scan(look->books);
+	return book_source_scan(session->books);
 }
 
-void look_print_notes(const struct snapshot *snapshot)
+void session_print_notes(const struct snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->note_count; i++) {
 		fputs("note: ", stderr);

@@ -54,12 +54,12 @@ static bool doctor_sees_others(const struct doctor *doctor)
 static void doctor_note_status(struct doctor *doctor, const json_t *status)
 {
 	const json_t *past = json_object_get(status, "past");
-	const char *version = recall_text(status, "version");
+	const char *version = daemon_pages_text(status, "version");
 	struct doctor_daemon *daemon = &doctor->daemon;
 
 	daemon->answers = true;
-	daemon->pid = (uint32_t)recall_number(status, "pid");
-	daemon->user_id = (uint32_t)recall_number(status, "user_id");
+	daemon->pid = (uint32_t)daemon_pages_number(status, "pid");
+	daemon->user_id = (uint32_t)daemon_pages_number(status, "user_id");
 	daemon->you_see_all = json_is_true(json_object_get(status, "you_see_all"));
 	text_escape(version ? version : "?", daemon->version, sizeof(daemon->version));
 	if (!daemon->you_see_all)
@@ -74,22 +74,22 @@ static void doctor_note_status(struct doctor *doctor, const json_t *status)
 		doctor_tell(doctor, DOCTOR_DAEMON_FORGETS, 0, 0,
 			    "ttmemd (pid %" PRIu32 ") can remember nothing at present",
 			    daemon->pid);
-	else if (recall_number(past, "dropped"))
+	else if (daemon_pages_number(past, "dropped"))
 		doctor_tell(doctor, DOCTOR_DAEMON_FORGETS, 0, 0,
 			    "ttmemd (pid %" PRIu32 ") lost %" PRIu64 " records of the past",
-			    daemon->pid, recall_number(past, "dropped"));
+			    daemon->pid, daemon_pages_number(past, "dropped"));
 }
 
 int doctor_look_at_daemon(struct doctor *doctor)
 {
-	CLEANUP(recall_unload) json_t *status = NULL;
-	struct daemon_client *remote = look_remote(doctor->look);
+	CLEANUP(daemon_pages_unload) json_t *status = NULL;
+	struct daemon_client *remote = session_remote(doctor->session);
 	CLEANUP_FREE char *text = NULL;
 	size_t length = 0;
 	int r = daemon_client_get(remote, "/api/v1/status", &text, &length);
 
 	if (r == 0)
-		status = recall_load(text, length);
+		status = daemon_pages_load(text, length);
 	if (r < 0)
 		return r;
 	if (status)
@@ -130,7 +130,7 @@ static void doctor_look_at_old_socket(struct doctor *doctor)
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &size) < 0 ||
 	    (uint32_t)server.pid == doctor->daemon.pid)
 		return;
-	(void)proc_read(&look_scan(doctor->look)->proc, (uint32_t)server.pid, &facts);
+	(void)proc_read(&session_scan(doctor->session)->proc, (uint32_t)server.pid, &facts);
 	if (strcmp(facts.comm, "ttmemd") == 0)
 		return; /* another one of ours: daemon-none tells about that */
 	doctor_tell(doctor, DOCTOR_OLD_SERVER, (uint32_t)server.pid, server.uid,
@@ -158,7 +158,7 @@ static void doctor_look_at_container(struct doctor *doctor)
 {
 	char id[PROC_CONTAINER_SIZE];
 
-	proc_container(&look_scan(doctor->look)->proc, (uint32_t)getpid(), id);
+	proc_container(&session_scan(doctor->session)->proc, (uint32_t)getpid(), id);
 	if (*id)
 		doctor_tell(doctor, DOCTOR_CONTAINER, 0, 0, "this is container %s", id);
 }
@@ -187,13 +187,13 @@ static void doctor_tell_share(void *context, const struct kernel_share *share)
 
 static void doctor_look_at_kernel(struct doctor *doctor)
 {
-	enum kernel_state state = kernel_look(&look_scan(doctor->look)->proc, NULL);
+	enum kernel_state state = kernel_look(&session_scan(doctor->session)->proc, NULL);
 
 	if (state == KERNEL_READY)
 		doctor_tell(doctor, DOCTOR_KERNEL_READY, 0, 0, "%s", kernel_explain(state));
 	else if (state != KERNEL_NOT_LOADED)
 		doctor_tell(doctor, DOCTOR_KERNEL_NODE, 0, 0, "%s", kernel_explain(state));
-	kernel_read_shares(&look_scan(doctor->look)->proc, doctor_tell_share, doctor);
+	kernel_read_shares(&session_scan(doctor->session)->proc, doctor_tell_share, doctor);
 }
 
 void doctor_look_at_machine(struct doctor *doctor)

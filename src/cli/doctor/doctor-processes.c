@@ -45,7 +45,7 @@ static bool doctor_is_ours(const struct proc_facts *facts)
 
 static struct scan_book *doctor_find_book(const struct doctor *doctor, uint32_t pid)
 {
-	const struct scan *scan = look_scan(doctor->look);
+	const struct scan *scan = session_scan(doctor->session);
 
 	for (size_t i = 0; i < scan->count; i++) {
 		if (scan->books[i]->alive && scan->books[i]->owner.pid == pid)
@@ -151,7 +151,7 @@ static void doctor_examine_book(struct doctor *doctor, const struct doctor_patie
 
 static void doctor_examine(struct doctor *doctor, uint32_t pid)
 {
-	struct scan *scan = look_scan(doctor->look);
+	struct scan *scan = session_scan(doctor->session);
 	struct doctor_patient patient = {.book = doctor_find_book(doctor, pid)};
 	char comm[TEXT_CLEAN_SIZE(sizeof(patient.facts.comm))];
 
@@ -184,7 +184,7 @@ static void doctor_examine(struct doctor *doctor, uint32_t pid)
 /* What the scan itself met. */
 static void doctor_examine_scan(struct doctor *doctor)
 {
-	const struct scan *scan = look_scan(doctor->look);
+	const struct scan *scan = session_scan(doctor->session);
 
 	for (size_t i = 0; i < scan->refused_count && i < SCAN_REFUSED_MAX; i++) {
 		struct proc_facts facts = {0};
@@ -226,7 +226,7 @@ static void doctor_cleanup_listing(DIR **listing)
 int doctor_look_at_processes(struct doctor *doctor)
 {
 	CLEANUP(doctor_cleanup_listing) DIR *listing = NULL;
-	const struct scan *scan = look_scan(doctor->look);
+	const struct scan *scan = session_scan(doctor->session);
 	uint32_t pid;
 
 	doctor_examine_scan(doctor);

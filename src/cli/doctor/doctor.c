@@ -69,7 +69,7 @@ static void doctor_deinit(struct doctor *doctor)
 		free(doctor->findings[i].what);
 	free(doctor->findings);
 	snapshot_free(doctor->snapshot);
-	look_free(doctor->look);
+	session_free(doctor->session);
 }
 
 /* The worst first; of the same kind by process. */
@@ -88,10 +88,10 @@ static int doctor_compare(const void *left, const void *right)
 static int doctor_examine_all(struct doctor *doctor)
 {
 	static const struct snapshot_request request = {0};
-	int r = look_new(&doctor->look);
+	int r = session_new(&doctor->session);
 
 	if (r == 0)
-		r = look_take(doctor->look, &request, &doctor->snapshot);
+		r = session_take(doctor->session, &request, &doctor->snapshot);
 	if (r == 0)
 		r = doctor_look_at_daemon(doctor);
 	if (r == 0)

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 struct emit;
-struct look;
+struct session;
 struct snapshot;
 
 enum doctor_level {
@@ -96,7 +96,7 @@ struct doctor_daemon {
 
 struct doctor {
 	uint32_t only_pid; /* 0 = everybody */
-	struct look *look;
+	struct session *session;
 	struct snapshot *snapshot;
 	struct doctor_daemon daemon;
 	uint32_t looked_at; /* processes */

@@ -13,66 +13,70 @@
 #include "base/small-file.h"
 #include "source/proc/proc.h"
 
-#define SEEN_MAX 65536u /* beyond it the count is a lower bound */
-#define SEEN_DEPTH 64
+#define RUN_CHILDREN_MAX 65536u /* beyond it the count is a lower bound */
+#define RUN_CHILDREN_DEPTH 64
 
-struct seen_process {
+struct run_children_process {
 	uint32_t pid;
 	bool has_book;
 	bool status_known;
 	int status;
 };
 
-struct seen {
-	struct seen_process *processes;
+struct run_children {
+	struct run_children_process *processes;
 	size_t count, capacity;
 };
 
-struct seen *seen_new(void)
+struct run_children *run_children_new(void)
 {
-	return calloc(1, sizeof(struct seen));
+	return calloc(1, sizeof(struct run_children));
 }
 
-void seen_free(struct seen *seen)
+void run_children_free(struct run_children *run_children)
 {
-	if (seen)
-		free(seen->processes);
-	free(seen);
+	if (run_children)
+		free(run_children->processes);
+	free(run_children);
 }
 
 /* The youngest with that pid. */
-static struct seen_process *seen_find(const struct seen *seen, uint32_t pid)
+static struct run_children_process *run_children_find(const struct run_children *run_children,
+						      uint32_t pid)
 {
-	for (size_t i = seen->count; i > 0; i--) {
-		if (seen->processes[i - 1].pid == pid)
-			return &seen->processes[i - 1];
+	for (size_t i = run_children->count; i > 0; i--) {
+		if (run_children->processes[i - 1].pid == pid)
+			return &run_children->processes[i - 1];
 	}
 	return NULL;
 }
 
 /* The entry of a process that is alive: a pid that has ended and is there again is another one. */
-static struct seen_process *seen_get(struct seen *seen, uint32_t pid)
+static struct run_children_process *run_children_get(struct run_children *run_children,
+						     uint32_t pid)
 {
-	struct seen_process *process = seen_find(seen, pid);
+	struct run_children_process *process = run_children_find(run_children, pid);
 
 	if (process && !process->status_known)
 		return process;
-	if (seen->count >= SEEN_MAX)
+	if (run_children->count >= RUN_CHILDREN_MAX)
 		return NULL;
-	process = array_grow(seen->processes, &seen->capacity, seen->count + 1, sizeof(*process));
+	process = array_grow(run_children->processes, &run_children->capacity,
+			     run_children->count + 1, sizeof(*process));
 	if (!process)
 		return NULL;
-	seen->processes = process;
-	process += seen->count++;
-	*process = (struct seen_process){.pid = pid};
+	run_children->processes = process;
+	process += run_children->count++;
+	*process = (struct run_children_process){.pid = pid};
 	return process;
 }
 
-static void seen_look_below(struct seen *seen, const struct proc *proc, uint32_t pid, int depth);
+static void run_children_look_below(struct run_children *run_children, const struct proc *proc,
+				    uint32_t pid, int depth);
 
 /* The children of one thread: numbers separated by blanks. */
-static void seen_look_thread(struct seen *seen, const struct proc *proc, uint32_t pid,
-			     const char *thread, int depth)
+static void run_children_look_thread(struct run_children *run_children, const struct proc *proc,
+				     uint32_t pid, const char *thread, int depth)
 {
 	CLEANUP_FCLOSE FILE *file = NULL;
 	char path[96];
@@ -82,46 +86,47 @@ static void seen_look_thread(struct seen *seen, const struct proc *proc, uint32_
 	file = small_file_stream(proc->root,
 				 path); /* gone, or a kernel without these lists: none */
 	while (file && fscanf(file, "%u", &child) == 1) {
-		(void)seen_get(seen, child); /* without memory it goes unseen */
-		seen_look_below(seen, proc, child, depth + 1);
+		(void)run_children_get(run_children, child); /* without memory it goes unseen */
+		run_children_look_below(run_children, proc, child, depth + 1);
 	}
 }
 
-static void seen_look_below(struct seen *seen, const struct proc *proc, uint32_t pid, int depth)
+static void run_children_look_below(struct run_children *run_children, const struct proc *proc,
+				    uint32_t pid, int depth)
 {
 	CLEANUP_CLOSEDIR DIR *threads = NULL;
 	const struct dirent *entry;
 	char path[32];
 
-	if (depth > SEEN_DEPTH)
+	if (depth > RUN_CHILDREN_DEPTH)
 		return;
 	(void)snprintf(path, sizeof(path), "%u/task", pid);
 	threads = proc_list(proc, path);
 	while (threads && (entry = readdir(threads))) {
 		if (entry->d_name[0] != '.')
-			seen_look_thread(seen, proc, pid, entry->d_name, depth);
+			run_children_look_thread(run_children, proc, pid, entry->d_name, depth);
 	}
 }
 
-void seen_look(struct seen *seen, const struct proc *proc, uint32_t root)
+void run_children_look(struct run_children *run_children, const struct proc *proc, uint32_t root)
 {
-	seen_look_below(seen, proc, root, 0);
+	run_children_look_below(run_children, proc, root, 0);
 }
 
-void seen_has_book(struct seen *seen, uint32_t pid)
+void run_children_has_book(struct run_children *run_children, uint32_t pid)
 {
-	struct seen_process *process = seen_find(seen, pid);
+	struct run_children_process *process = run_children_find(run_children, pid);
 
 	/* One that ended before its book was taken in is the same process still. */
 	if (!process)
-		process = seen_get(seen, pid);
+		process = run_children_get(run_children, pid);
 	if (process)
 		process->has_book = true;
 }
 
-void seen_ended(struct seen *seen, uint32_t pid, int status)
+void run_children_ended(struct run_children *run_children, uint32_t pid, int status)
 {
-	struct seen_process *process = seen_get(seen, pid);
+	struct run_children_process *process = run_children_get(run_children, pid);
 
 	if (process) {
 		process->status_known = true;
@@ -129,9 +134,9 @@ void seen_ended(struct seen *seen, uint32_t pid, int status)
 	}
 }
 
-bool seen_status(const struct seen *seen, uint32_t pid, int *ret_status)
+bool run_children_status(const struct run_children *run_children, uint32_t pid, int *ret_status)
 {
-	const struct seen_process *process = seen_find(seen, pid);
+	const struct run_children_process *process = run_children_find(run_children, pid);
 
 	if (!process || !process->status_known)
 		return false;
@@ -139,11 +144,11 @@ bool seen_status(const struct seen *seen, uint32_t pid, int *ret_status)
 	return true;
 }
 
-uint32_t seen_without_book(const struct seen *seen)
+uint32_t run_children_without_book(const struct run_children *run_children)
 {
 	uint32_t count = 0;
 
-	for (size_t i = 0; i < seen->count; i++)
-		count += !seen->processes[i].has_book;
+	for (size_t i = 0; i < run_children->count; i++)
+		count += !run_children->processes[i].has_book;
 	return count;
 }

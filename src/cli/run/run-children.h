@@ -11,18 +11,18 @@
 #include <stdint.h>
 
 struct proc;
-struct seen;
+struct run_children;
 
-struct seen *seen_new(void);
-void seen_free(struct seen *seen);
+struct run_children *run_children_new(void);
+void run_children_free(struct run_children *run_children);
 
 /* Looks for descendants of @root now. */
-void seen_look(struct seen *seen, const struct proc *proc, uint32_t root);
+void run_children_look(struct run_children *run_children, const struct proc *proc, uint32_t root);
 
-void seen_has_book(struct seen *seen, uint32_t pid);
-void seen_ended(struct seen *seen, uint32_t pid, int status);
+void run_children_has_book(struct run_children *run_children, uint32_t pid);
+void run_children_ended(struct run_children *run_children, uint32_t pid, int status);
 
 /* How a process that we reaped has ended; false if we did not. */
-bool seen_status(const struct seen *seen, uint32_t pid, int *ret_status);
+bool run_children_status(const struct run_children *run_children, uint32_t pid, int *ret_status);
 
-uint32_t seen_without_book(const struct seen *seen);
+uint32_t run_children_without_book(const struct run_children *run_children);

@@ -90,7 +90,7 @@ struct family *family_free(struct family *family)
 		accept_peer_free(family->peers[i]);
 	free(family->peers);
 	free(family->ends);
-	seen_free(family->seen);
+	run_children_free(family->run_children);
 	snapshot_free(family->ended);
 	if (family->proc.root >= 0)
 		proc_close(&family->proc);
@@ -156,7 +156,8 @@ static int family_judge(struct family *family, struct accept_peer *peer, bool ex
 		.execed = execed,
 	};
 	if (!execed)
-		end->status_known = seen_status(family->seen, peer->pid, &end->status);
+		end->status_known =
+			run_children_status(family->run_children, peer->pid, &end->status);
 	return 0;
 }
 
@@ -199,7 +200,7 @@ static bool family_receive(struct family *family, struct accept_peer *peer)
 		family->refused_reason = accept_strerror(r);
 		return false;
 	}
-	seen_has_book(family->seen, peer->pid);
+	run_children_has_book(family->run_children, peer->pid);
 	return true;
 }
 
@@ -272,7 +273,7 @@ static void family_reap(struct family *family)
 			family->child_over = true;
 			family->status = status;
 		}
-		seen_ended(family->seen, (uint32_t)pid, status);
+		run_children_ended(family->run_children, (uint32_t)pid, status);
 		for (size_t i = family->end_count; i > 0; i--) {
 			struct family_end *end = &family->ends[i - 1];
 
@@ -398,7 +399,7 @@ int family_finish(struct family *family)
 	} while (r == 0 && family->peer_count > 0 && clock_ns(CLOCK_MONOTONIC) < deadline);
 	for (size_t i = 0; i < family->peer_count; i++)
 		family->still_running += family->peers[i]->book != NULL;
-	family->without_book = seen_without_book(family->seen);
+	family->without_book = run_children_without_book(family->run_children);
 	family_settle_peaks(family);
 	snapshot_drop_empty(family->ended);
 	return r == 0 ? snapshot_finish(family->ended) : r;
@@ -435,8 +436,8 @@ int family_open(struct family *family, sigset_t *ret_before)
 		(void)setrlimit(RLIMIT_NOFILE,
 				&more); /* then fewer fit, and what is refused is told */
 	}
-	family->seen = seen_new();
-	return family->seen ? 0 : -ENOMEM;
+	family->run_children = run_children_new();
+	return family->run_children ? 0 : -ENOMEM;
 }
 
 int family_collect(struct family *family, const struct snapshot_request *request,
@@ -471,7 +472,7 @@ int family_run(struct family *family, const char *const *argv)
 
 		if (now - family->sampled_ns >= FAMILY_TICK_MS * NS_PER_MS) {
 			family->sampled_ns = now;
-			seen_look(family->seen, &family->proc, (uint32_t)getpid());
+			run_children_look(family->run_children, &family->proc, (uint32_t)getpid());
 			r = family_sample(family);
 			if (r < 0)
 				break;

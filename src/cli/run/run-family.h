@@ -36,7 +36,7 @@ struct family_peak {
 	bool sampled;
 };
 
-struct seen;
+struct run_children;
 
 struct family {
 	const char *shim; /* a library to preload, or NULL: the caller's, set before family_run() */
@@ -65,7 +65,7 @@ struct family {
 	char path[80];
 	struct accept_peer **peers;
 	size_t peer_count, peer_capacity;
-	struct seen *seen;
+	struct run_children *run_children;
 	uint64_t sampled_ns;
 };
 

@@ -106,7 +106,7 @@ static bool hosts_is_other_version(const char *schema)
 }
 
 /* The document of a host, NULL if it gave none that makes sense; then its problem is told. */
-static json_t *hosts_parse(struct fetch *fetch)
+static json_t *hosts_parse(struct http_fetch *fetch)
 {
 	json_t *document = fetch->text ? json_loadb(fetch->text, fetch->length, 0, NULL) : NULL;
 	const char *schema = json_string_value(json_object_get(document, "schema"));
@@ -122,7 +122,7 @@ static json_t *hosts_parse(struct fetch *fetch)
 	return NULL;
 }
 
-static void hosts_print(const struct smi_hosts *hosts, struct fetch *fetches)
+static void hosts_print(const struct smi_hosts *hosts, struct http_fetch *fetches)
 {
 	uint64_t processes = 0, answers = 0;
 	struct smi_fleet fleet;
@@ -152,7 +152,7 @@ static void hosts_print(const struct smi_hosts *hosts, struct fetch *fetches)
 	printf(", %" PRIu64 " process%s\n", processes, processes == 1 ? "" : "es");
 }
 
-static void hosts_json(const struct smi_hosts *hosts, struct fetch *fetches)
+static void hosts_json(const struct smi_hosts *hosts, struct http_fetch *fetches)
 {
 	struct emit json = EMIT_INIT(stdout);
 
@@ -194,7 +194,7 @@ static char *hosts_url(const char *name)
 
 static int hosts_ask(const struct smi_hosts *hosts, bool json)
 {
-	CLEANUP_FREE struct fetch *fetches = calloc(hosts->count, sizeof(*fetches));
+	CLEANUP_FREE struct http_fetch *fetches = calloc(hosts->count, sizeof(*fetches));
 	bool all = true;
 	int r = fetches ? 0 : -ENOMEM;
 
@@ -204,14 +204,14 @@ static int hosts_ask(const struct smi_hosts *hosts, bool json)
 			r = -ENOMEM;
 	}
 	if (r == 0)
-		r = fetch_all(fetches, hosts->count);
+		r = http_fetch_all(fetches, hosts->count);
 	if (r == 0 && json)
 		hosts_json(hosts, fetches);
 	else if (r == 0)
 		hosts_print(hosts, fetches);
 	for (size_t i = 0; fetches && i < hosts->count; i++) {
 		all &= !*fetches[i].problem;
-		fetch_deinit(&fetches[i]);
+		http_fetch_deinit(&fetches[i]);
 	}
 	if (r < 0)
 		return output_fail("smi", "cannot ask", r);

@@ -231,7 +231,8 @@ static int prometheus_show(const json_t *samples, bool as_json)
 
 int smi_prometheus_run(const char *url, bool as_json)
 {
-	CLEANUP(fetch_deinit) struct fetch fetch = {.token = getenv("TTMEM_PROMETHEUS_TOKEN")};
+	CLEANUP(http_fetch_deinit)
+	struct http_fetch fetch = {.token = getenv("TTMEM_PROMETHEUS_TOKEN")};
 	size_t end = strlen(url);
 	json_t *document = NULL;
 	const json_t *samples;
@@ -243,7 +244,7 @@ int smi_prometheus_run(const char *url, bool as_json)
 		fetch.url = NULL;
 		return output_fail("smi", "cannot ask", -ENOMEM);
 	}
-	if (fetch_all(&fetch, 1) == 0 && fetch.text)
+	if (http_fetch_all(&fetch, 1) == 0 && fetch.text)
 		document = json_loadb(fetch.text, fetch.length, 0, NULL);
 	samples = json_object_get(json_object_get(document, "data"), "result");
 	if (json_is_array(samples))

@@ -54,10 +54,10 @@ static int smi_redraw(struct smi *smi, const struct snapshot *snapshot)
 	return screen_show(&smi->screen, out);
 }
 
-static int smi_once(struct smi *smi, struct look *look)
+static int smi_once(struct smi *smi, struct session *session)
 {
-	CLEANUP(look_cleanup_snapshot) struct snapshot *snapshot = NULL;
-	int r = look_take(look, &smi->request, &snapshot);
+	CLEANUP(session_cleanup_snapshot) struct snapshot *snapshot = NULL;
+	int r = session_take(session, &smi->request, &snapshot);
 
 	if (r < 0)
 		return r;
@@ -67,13 +67,13 @@ static int smi_once(struct smi *smi, struct look *look)
 	return 0;
 }
 
-static int smi_loop(struct smi *smi, struct look *look)
+static int smi_loop(struct smi *smi, struct session *session)
 {
 	int r = 0;
 
 	output_catch_stop();
 	while (r == 0 && !output_is_stopped() && !output_is_broken()) {
-		r = smi_once(smi, look);
+		r = smi_once(smi, session);
 		if (r == 0 && fflush(stdout) == 0)
 			output_sleep(smi->refresh_ms);
 	}
@@ -118,7 +118,7 @@ static int smi_parse(struct smi *smi, int argc, char **argv)
 
 static int smi_run(int argc, char **argv)
 {
-	CLEANUP(look_cleanup) struct look *look = NULL;
+	CLEANUP(session_cleanup) struct session *session = NULL;
 	struct smi smi = {.refresh_ms = 1000};
 	int r = smi_parse(&smi, argc, argv);
 
@@ -130,9 +130,9 @@ static int smi_run(int argc, char **argv)
 	smi.style.colours = output_has_colours();
 	smi.style.utf8 = output_is_utf8();
 	smi.style.width = output_columns();
-	r = look_new(&look);
+	r = session_new(&session);
 	if (r == 0)
-		r = smi.again ? smi_loop(&smi, look) : smi_once(&smi, look);
+		r = smi.again ? smi_loop(&smi, session) : smi_once(&smi, session);
 	if (r < 0)
 		return output_fail("smi", "cannot look at processes", r);
 	return output_finish();

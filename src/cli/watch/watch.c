@@ -223,13 +223,13 @@ static int watch_round(struct watch *watch, struct watch_batch *batch, struct vi
 	return 0;
 }
 
-static int watch_loop(struct watch *watch, struct look *look)
+static int watch_loop(struct watch *watch, struct session *session)
 {
 	CLEANUP(view_deinit) struct view view = VIEW_NULL;
 	CLEANUP(log_deinit) struct log log = {0};
 	struct watch_batch batch = {.watch = watch};
 	struct watch_refused refused = {0};
-	struct scan *scan = look_scan(look);
+	struct scan *scan = session_scan(session);
 	uint64_t next_scan = 0;
 	int r = 0;
 
@@ -239,7 +239,7 @@ static int watch_loop(struct watch *watch, struct look *look)
 		if (now >= next_scan) {
 			uint64_t took;
 
-			r = look_refresh(look);
+			r = session_refresh(session);
 			if (r == 0)
 				r = watch_adopt(watch, scan);
 			watch_tell_refused(&refused, scan);
@@ -248,7 +248,7 @@ static int watch_loop(struct watch *watch, struct look *look)
 									   WATCH_SCAN_MAX_NS));
 		}
 		if (watch->stacks)
-			watch->namer = look_namer(look); /* with new time to ask */
+			watch->namer = session_namer(session); /* with new time to ask */
 		if (r == 0)
 			r = watch_round(watch, &batch, &view, &log);
 		if (fflush(stdout) == 0)
@@ -290,7 +290,7 @@ static int watch_parse_type(void *target, const char *text)
 
 static int watch_run(int argc, char **argv)
 {
-	CLEANUP(look_cleanup) struct look *look = NULL;
+	CLEANUP(session_cleanup) struct session *session = NULL;
 	struct watch watch = {.form = &watch_text};
 	const struct options_item items[] = {
 		{0, "format", "text|seed|json", "how it is printed; seed: as the old server did",
@@ -313,9 +313,9 @@ static int watch_run(int argc, char **argv)
 		return options_exit(r);
 	output_start();
 	output_catch_stop();
-	r = look_new(&look);
+	r = session_new(&session);
 	if (r == 0)
-		r = watch_loop(&watch, look);
+		r = watch_loop(&watch, session);
 	for (size_t i = 0; i < watch.count; i++)
 		follow_free(watch.follows[i]);
 	free(watch.follows);

@@ -36,7 +36,7 @@ static int dump_run(int argc, char **argv)
 		return output_fail("dump", "cannot ask ttmemd", r);
 	r = daemon_client_get(remote, "/api/v1/dump", &text, &length);
 	if (r != 0)
-		return recall_fail("dump", remote, r);
+		return daemon_pages_fail("dump", remote, r);
 	fwrite(text, 1, length, stdout);
 	return output_finish();
 }
