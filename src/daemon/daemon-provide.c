@@ -155,9 +155,9 @@ static int provide_trails(struct daemon *daemon, const struct web_asker *asker,
 
 		if (!provide_may_see(asker, tracked->maker))
 			continue;
-		pthread_mutex_lock(&tracked->lock);
+		pthread_mutex_lock(&tracked->book_lock);
 		r = address_history_collect(tracked->book, wish, view, snapshot, history);
-		pthread_mutex_unlock(&tracked->lock);
+		pthread_mutex_unlock(&tracked->book_lock);
 	}
 	if (view)
 		view_deinit(view);
@@ -258,7 +258,7 @@ static void provide_health(void *context, struct web_health *ret_health)
 	pthread_mutex_unlock(&daemon->lock);
 	health.leaked = recorder_leaked(daemon->recorder);
 	recorder_incidents(daemon->recorder, health.incidents);
-	recorder_tally(daemon->recorder, &health.recorder);
+	recorder_tally(daemon->recorder, &health.past);
 	if (push) {
 		struct push_counts push_now;
 

@@ -166,10 +166,10 @@ static void follow_find(struct legacy_follow *self, const struct book_list *book
 		if (!entries)
 			return;
 		self->entries = entries;
-		pthread_mutex_lock(&tracked->lock);
+		pthread_mutex_lock(&tracked->book_lock);
 		r = follow_new(&follow, tracked->book, registry_proc(self->config.registry),
 			       !self->is_first);
-		pthread_mutex_unlock(&tracked->lock);
+		pthread_mutex_unlock(&tracked->book_lock);
 		if (r < 0)
 			return;
 		entries[self->count++] =
@@ -193,9 +193,9 @@ static void follow_run(struct worker_job *job)
 		/* Asked first: what is read afterwards is then all there will ever be. */
 		entry->is_over =
 			__atomic_load_n(&entry->tracked->end, __ATOMIC_RELAXED) != TRACKED_LIVES;
-		pthread_mutex_lock(&entry->tracked->lock);
+		pthread_mutex_lock(&entry->tracked->book_lock);
 		r = follow_poll(entry->follow, &self->view, &self->log, follow_gather, self);
-		pthread_mutex_unlock(&entry->tracked->lock);
+		pthread_mutex_unlock(&entry->tracked->book_lock);
 		/* A book that cannot be read is told of elsewhere. */
 		entry->is_over = entry->is_over || (r < 0 && r != -ENOMEM);
 	}

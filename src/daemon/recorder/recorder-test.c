@@ -118,7 +118,7 @@ UNIT(the_loop_does_not_wait_for_a_slow_reader)
 	recorder_testing_open(&world);
 	unknown_free(&world);
 	/* A book that takes long, and somebody who reads it. */
-	pthread_mutex_lock(&world.tracked->lock);
+	pthread_mutex_lock(&world.tracked->book_lock);
 	assert(pthread_create(&reader, NULL, look, &world) == 0);
 	usleep(20000); /* mostly it waits by then */
 	recorder_incidents(world.recorder, counts);
@@ -127,7 +127,7 @@ UNIT(the_loop_does_not_wait_for_a_slow_reader)
 	daemon_keep_judged(&daemon, world.tracked);
 	daemon_keep_close(&daemon);
 	assert(counts[RECORDER_UNKNOWN_FREE] == 0);
-	pthread_mutex_unlock(&world.tracked->lock);
+	pthread_mutex_unlock(&world.tracked->book_lock);
 	assert(pthread_join(reader, NULL) == 0);
 	recorder_incidents(world.recorder, counts);
 	assert(counts[RECORDER_UNKNOWN_FREE] == 1);

@@ -91,15 +91,15 @@ static void recorder_visit(struct recorder *recorder, struct tracked *tracked, s
 {
 	uint64_t signature;
 
-	pthread_mutex_lock(&tracked->lock);
+	pthread_mutex_lock(&tracked->book_lock);
 	signature = recorder_signature(process, &tracked->book->reader.header);
-	pthread_mutex_unlock(&tracked->lock);
-	pthread_mutex_lock(&tracked->look);
+	pthread_mutex_unlock(&tracked->book_lock);
+	pthread_mutex_lock(&tracked->incident_lock);
 	if (signature != tracked->signature || (look && signature > 0)) {
 		tracked->signature = signature;
 		recorder_look_into(recorder, tracked, view);
 	}
-	pthread_mutex_unlock(&tracked->look);
+	pthread_mutex_unlock(&tracked->incident_lock);
 }
 
 static void recorder_visit_all(struct recorder *recorder, const struct snapshot *snapshot,
@@ -285,12 +285,12 @@ static void recorder_judge_run(struct worker_job *job)
 		return;
 	/* Nobody else reads the book of an ended process: it may take a while. */
 	snapshot = recorder_read(tracked, true, view, recorder->config.symbols);
-	pthread_mutex_lock(&tracked->lock);
+	pthread_mutex_lock(&tracked->book_lock);
 	closed = tracked->book->reader.header.state == BOOK_STATE_CLOSED;
-	pthread_mutex_unlock(&tracked->lock);
-	pthread_mutex_lock(&tracked->look);
+	pthread_mutex_unlock(&tracked->book_lock);
+	pthread_mutex_lock(&tracked->incident_lock);
 	recorder_look_into(recorder, tracked, view); /* what happened just before the end */
-	pthread_mutex_unlock(&tracked->look);
+	pthread_mutex_unlock(&tracked->incident_lock);
 	if (snapshot) {
 		snapshot_drop_empty(snapshot);
 		pthread_mutex_lock(&recorder->lock);
@@ -324,9 +324,9 @@ static void recorder_hurry_run(struct worker_job *job)
 	__atomic_store_n(&task->tracked->is_hurried, false, __ATOMIC_RELEASE);
 	if (!view)
 		return;
-	pthread_mutex_lock(&task->tracked->look);
+	pthread_mutex_lock(&task->tracked->incident_lock);
 	recorder_look_into(task->recorder, task->tracked, view);
-	pthread_mutex_unlock(&task->tracked->look);
+	pthread_mutex_unlock(&task->tracked->incident_lock);
 	view_deinit(view);
 	free(view);
 }

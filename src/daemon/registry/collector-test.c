@@ -124,13 +124,13 @@ UNIT(one_reading_answers_everybody_who_waited_for_it)
 
 	world_open(&world);
 	/* A book that takes long. */
-	pthread_mutex_lock(&world.tracked->lock);
+	pthread_mutex_lock(&world.tracked->book_lock);
 	ask_aside(&first, &world);
 	assert(sem_wait(&world.began) == 0);
 	for (size_t i = 0; i < ASKERS; i++)
 		ask_aside(&others[i], &world);
 	alloc(&world, 0x3000); /* before any of those that come now is answered */
-	pthread_mutex_unlock(&world.tracked->lock);
+	pthread_mutex_unlock(&world.tracked->book_lock);
 	assert(pthread_join(first.thread, NULL) == 0);
 	for (size_t i = 0; i < ASKERS; i++) {
 		assert(pthread_join(others[i].thread, NULL) == 0);

@@ -47,9 +47,9 @@ struct tracked *tracked_new_consume(struct scan_book *book, uint64_t since)
 	tracked->is_older = book->reader.header.monotonic_start < since;
 	memcpy(tracked->comm, book->owner.comm, sizeof(tracked->comm));
 	tracked->refs = 1;
-	(void)pthread_mutex_init(&tracked->lock,
+	(void)pthread_mutex_init(&tracked->book_lock,
 				 NULL); /* cannot fail on Linux; likewise the next */
-	(void)pthread_mutex_init(&tracked->look, NULL);
+	(void)pthread_mutex_init(&tracked->incident_lock, NULL);
 	tracked->book = book;
 	return tracked;
 }
@@ -67,8 +67,8 @@ struct tracked *tracked_unref(struct tracked *tracked)
 	scan_book_free(tracked->book);
 	free(tracked->told);
 	free(tracked->before);
-	pthread_mutex_destroy(&tracked->look);
-	pthread_mutex_destroy(&tracked->lock);
+	pthread_mutex_destroy(&tracked->incident_lock);
+	pthread_mutex_destroy(&tracked->book_lock);
 	free(tracked);
 	return NULL;
 }
@@ -192,7 +192,7 @@ int tracked_collect(struct tracked *tracked, const struct snapshot_request *requ
 	uint64_t from;
 	int r = 0;
 
-	pthread_mutex_lock(&tracked->lock);
+	pthread_mutex_lock(&tracked->book_lock);
 	tracked->book->alive = __atomic_load_n(&tracked->end, __ATOMIC_RELAXED) == TRACKED_LIVES;
 	may_rest = tracked->book->alive && !request->buffers;
 	if (may_rest && clock_ns(CLOCK_MONOTONIC) < tracked->rest_until) {
@@ -209,7 +209,7 @@ int tracked_collect(struct tracked *tracked, const struct snapshot_request *requ
 		if (may_rest)
 			tracked_tire(tracked, clock_ns(clock) - from);
 	}
-	pthread_mutex_unlock(&tracked->lock);
+	pthread_mutex_unlock(&tracked->book_lock);
 	return r;
 }
 

@@ -51,7 +51,7 @@ struct tracked {
 	 * For the book: it may be held for as long as reading takes, so never waited for by the loop.
 	 * What the book says of its owner and container never changes and needs no lock.
 	 */
-	pthread_mutex_t lock;
+	pthread_mutex_t book_lock;
 	struct scan_book *book;
 	bool was_slow;                 /* by the clock, or by our own time if it was slow before */
 	bool has_before;               /* an older one was looked at: see `before` */
@@ -64,7 +64,7 @@ struct tracked {
 	uint32_t stacks_seen;
 
 	/* The past's: which incidents it has told already. Taken before the lock above. */
-	pthread_mutex_t look;
+	pthread_mutex_t incident_lock;
 	struct tracked_told {
 		uint64_t key;
 		uint64_t count; /* of what is in the store */

@@ -38,11 +38,11 @@ static size_t learner_visit(struct symbols_learner *learner, struct tracked *tra
 	uint32_t before = tracked->stacks_seen;
 
 	symbols_namer_init(&namer, learner->config.symbols, false);
-	pthread_mutex_lock(&tracked->lock);
+	pthread_mutex_lock(&tracked->book_lock);
 	/* What cannot be read has no names. */
 	(void)stacks_tour(tracked->book, &namer.namer, &texts, SYMBOLS_LEARNER_STACKS,
 			  &tracked->stacks_seen);
-	pthread_mutex_unlock(&tracked->lock);
+	pthread_mutex_unlock(&tracked->book_lock);
 	(void)symbols_namer_learn(&namer, max); /* it is only to know */
 	/* What there was no time for is met again. */
 	if (namer.count > 0)
