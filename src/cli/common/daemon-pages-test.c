@@ -64,6 +64,27 @@ UNIT(pages_become_one_document)
 	free(text);
 }
 
+/* Only the first of two pages is not exact. */
+static void serve_inexact(int fd, const void *packet, size_t length)
+{
+	if (memmem(packet, length, "cursor=", 7))
+		serve_document(fd, "{\"processes\":[],\"exact\":true,\"next\":null,"
+				   "\"notes\":[\"both\",\"second\"]}");
+	else
+		serve_document(fd, "{\"processes\":[],\"exact\":false,\"next\":\"b\","
+				   "\"notes\":[\"first\",\"both\"]}");
+}
+
+UNIT(exactness_and_notes_of_all_pages_are_kept)
+{
+	char *text;
+
+	assert(document(serve_inexact, &text) == 0);
+	assert(strcmp(text, "{\"processes\":[],\"exact\":false,\"next\":null,"
+			    "\"notes\":[\"first\",\"both\",\"second\"]}\n") == 0);
+	free(text);
+}
+
 /* More than jansson's integers hold; nothing is lost of it. */
 static void serve_one(int fd, const void *packet, size_t length)
 {

@@ -17,6 +17,7 @@
 
 #define DAEMON_PAGES_CURSOR_MAX 64u
 #define DAEMON_PAGES_TARGET_MAX 256u
+#define DAEMON_PAGES_NOTES_MAX 100u
 #define DAEMON_PAGES_COMPACT (JSON_COMPACT | JSON_ENCODE_ANY)
 
 json_t *daemon_pages_load(const char *text, size_t length)
@@ -44,13 +45,22 @@ struct daemon_pages_walk {
 	json_t *page; /* owned; the last that came */
 	char *text;   /* of it, owned */
 	size_t length;
+	bool is_inexact; /* one of the pages was */
+	json_t *notes;   /* of all pages, each once; owned */
 };
 
-static void daemon_pages_walk_deinit(struct daemon_pages_walk *walk)
+/* Lets the last page go. */
+static void daemon_pages_drop(struct daemon_pages_walk *walk)
 {
 	daemon_pages_unload(&walk->page);
 	free(walk->text);
 	walk->text = NULL;
+}
+
+static void daemon_pages_walk_deinit(struct daemon_pages_walk *walk)
+{
+	daemon_pages_drop(walk);
+	daemon_pages_unload(&walk->notes);
 }
 
 static int daemon_pages_target(const struct daemon_pages_walk *walk,
@@ -74,6 +84,26 @@ static int daemon_pages_target(const struct daemon_pages_walk *walk,
 	return fclose(out) < 0 ? -errno : 0;
 }
 
+/* What is said of one page holds for the document. */
+static void daemon_pages_remember(struct daemon_pages_walk *walk)
+{
+	json_t *notes = json_object_get(walk->page, "notes"), *note, *known;
+	size_t i, k;
+
+	walk->is_inexact = walk->is_inexact || json_is_false(json_object_get(walk->page, "exact"));
+	if (!walk->notes)
+		walk->notes = json_array(); /* without memory there are no notes */
+	json_array_foreach(notes, i, note)
+	{
+		bool is_known = json_array_size(walk->notes) >= DAEMON_PAGES_NOTES_MAX;
+
+		json_array_foreach(walk->notes, k, known) is_known =
+			is_known || json_equal(known, note);
+		if (!is_known)
+			(void)json_array_append(walk->notes, note); /* likewise */
+	}
+}
+
 /* The page at the cursor. 0, a daemon_client_outcome, or a negative errno: then the page before is still there. */
 static int daemon_pages_page(struct daemon_pages_walk *walk)
 {
@@ -91,10 +121,11 @@ static int daemon_pages_page(struct daemon_pages_walk *walk)
 	if (!json_is_array(json_object_get(page, walk->query->list)) ||
 	    !json_object_get(page, "next"))
 		return daemon_client_reject(walk->remote);
-	daemon_pages_walk_deinit(walk);
+	daemon_pages_drop(walk);
 	walk->page = cleanup_steal(page);
 	walk->text = cleanup_steal(text);
 	walk->length = length;
+	daemon_pages_remember(walk);
 	return 0;
 }
 
@@ -172,6 +203,10 @@ static int daemon_pages_put_document(struct daemon_pages_walk *walk, FILE *out)
 		}
 		if (is_behind && json_object_get(walk->page, key))
 			value = json_object_get(walk->page, key);
+		if (strcmp(key, "exact") == 0 && walk->is_inexact)
+			value = json_false();
+		if (strcmp(key, "notes") == 0 && walk->notes)
+			value = walk->notes;
 		daemon_pages_put(value, out);
 	}
 	fputs("}\n", out);
