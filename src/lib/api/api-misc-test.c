@@ -270,6 +270,6 @@ UNIT(the_header_identifies_the_process)
 	fclose(file);
 	assert(strcmp(header->comm, comm) == 0);
 	assert(strcmp(header->library, ttmem_version()) == 0);
-	assert(header->cmdline_length > 0 && strstr(header->cmdline, "rest"));
+	assert(header->cmdline_length > 0 && strstr(header->cmdline, "misc"));
 	observer_close(&w);
 }
