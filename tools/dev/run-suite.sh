@@ -85,7 +85,7 @@ check() {
 
 # What can be seen of memory order without a processor: that the instructions are there, in the writer and the reader.
 cross_barriers() {
-	for module in shard:ishst writer-make:ishst log:ishld quiet:ishld reader:ishld view:ishld; do
+	for module in shard:ishst writer-make:ishst log:ishld idle-counters:ishld reader:ishld view:ishld; do
 		name=${module%:*}.c.o
 		object=$(find build-aarch64/src/book/libttmem-book.a.p -name "$name" -o -name "*_$name")
 		if ! aarch64-linux-gnu-objdump -d "$object" | grep -q "dmb[[:space:]]*${module#*:}"; then
