@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Choosing the clock. The TSC counts only if the processor says that it is invariant and the kernel
- * uses it as its own clocksource: then it is synchronised between cores and does not stop.
+ * Choosing the clock. The TSC is used only if the processor reports it as invariant and the kernel
+ * uses it as its own clocksource: then it is synchronised between cores and never stops.
  */
 
 #include "book/format/book-clock.h"

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The clock of a book. A cycle counter where the kernel itself trusts it, else CLOCK_MONOTONIC; the kind
- * stands in the header, and the reader turns stamps into time. Times are for people: order comes from
- * event numbers.
+ * The clock of a book: a cycle counter where the kernel itself trusts it, otherwise
+ * CLOCK_MONOTONIC. The header records which one, and the reader converts time stamps. Times are for
+ * display only: order comes from event numbers.
  */
 
 #include <stdint.h>
@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "book/format/layout.h"
 
-/* The best clock of this machine, as enum book_clock. */
+/* The best clock on this machine, as enum book_clock. */
 uint32_t book_clock_choose(void);
 
 static inline uint64_t book_clock_read(uint32_t kind)

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * What an event does to the counters of its type: the one place that says so. The writer updates its
- * private mirror with it, the reader replays the log with it; that both agree is what makes a replayed
- * snapshot exact.
+ * What an event does to the counters of its type, defined only here. The writer updates its private
+ * mirror with it and the reader replays the log with it; a replayed snapshot is exact because both
+ * use the same code.
  */
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@ static inline uint64_t event_bytes(const struct book_record *record)
 	return record->meta & BOOK_META_ALIAS ? 0 : record->size;
 }
 
-/* Whether the event changes the cold line too; every event changes the hot one. */
+/* Whether the event also changes the cold line; every event changes the hot one. */
 static inline bool event_is_rare(uint32_t op)
 {
 	switch (op & BOOK_OP_MASK) {
@@ -96,7 +96,7 @@ static inline void event_count_cold(uint32_t op, struct book_cold *cold)
 		cold->size_changes++;
 }
 
-/* Whether the event says how a record stands (and not only that something was counted). */
+/* Whether the event describes the state of a record, rather than only counting something. */
 static inline bool event_has_slot(uint32_t op)
 {
 	uint32_t plain = op & BOOK_OP_MASK;

@@ -42,7 +42,7 @@ static void gtest_bury(struct gtest *test, uint64_t address, uint32_t type, uint
 	assert(test->published == test->yard.count);
 }
 
-/* When the grave was dug, 0 if there is none. */
+/* Time of the free, 0 if there is no grave. */
 static uint64_t gtest_find(const struct gtest *test, uint64_t address, uint32_t type)
 {
 	const struct book_grave *grave =
@@ -77,7 +77,7 @@ UNIT(graveyard_keeps_exactly_the_last_4096)
 	free(test);
 }
 
-/* All in one chain, the longest that there can be. */
+/* All in one chain, the longest possible. */
 UNIT(graveyard_works_with_all_keys_in_one_bucket)
 {
 	struct gtest *test = gtest_new();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The graveyard; the header tells how it works. */
+/* Finding graves. */
 
 #include "book/write/graveyard.h"
 

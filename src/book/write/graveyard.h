@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * The last 4096 frees of a shard: a FIFO in the book and a private hash over it, so that a free of
- * nothing can be told from a free of something that was freed before, in O(1). A bucket holds the
- * number of its youngest grave, each grave the number of the next older one of its bucket. Numbers only
- * fall along a chain, so the first one that is too old ends it and nothing is ever unlinked.
+ * The last 4096 frees of a shard: a FIFO in the book and a private hash over it, so that a double
+ * free is distinguished from an unknown free in O(1). A bucket holds the number of its youngest
+ * grave, and each grave the number of the next older one in its bucket. Numbers only decrease along
+ * a chain, so the first one that is too old ends it and nothing is ever unlinked.
  */
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 #include "book/format/layout.h"
 
 struct graveyard {
-	struct book_grave *graves; /* in the book; NULL = there was no room for a graveyard */
+	struct book_grave *graves; /* in the book; NULL = no room for a graveyard */
 	uint64_t *published;       /* shard page's count, written after the grave */
 	uint64_t count;
 	uint64_t room; /* graves whose memory is reserved */
@@ -23,12 +23,14 @@ struct graveyard {
 	uint32_t *older;
 };
 
-/* The youngest grave with that key, @type may be INDEX_ANY. NULL = none. */
+/* The youngest grave with that key; @type may be INDEX_ANY. NULL = none. */
 const struct book_grave *graveyard_find(const struct graveyard *yard, uint64_t hash,
 					uint64_t address, uint32_t type);
 
-/* Numbers are kept in 32 bits: only differences below 4096 matter, so wrapping does no harm. The one
- * grave in four billion whose link would be 0 merely ends its chain early. */
+/*
+ * Numbers are kept in 32 bits: only differences below 4096 matter, so wrapping is harmless. The one
+ * grave in four billion whose link would be 0 merely ends its chain early.
+ */
 static inline uint32_t graveyard_link(uint64_t number)
 {
 	return (uint32_t)(number + 1);
@@ -47,6 +49,9 @@ static inline void graveyard_bury(struct graveyard *yard, uint64_t hash,
 	yard->buckets[bucket] = graveyard_link(number);
 	yard->count = number + 1;
 	__atomic_store_n(yard->published, number + 1, __ATOMIC_RELEASE);
-	/* Eight graves ahead the line is there in time; 32 graveyards of a mesh fit into no cache. */
+	/*
+	 * Eight graves ahead is early enough for the line to arrive; the 32 graveyards of a mesh do
+	 * not fit into any cache.
+	 */
 	__builtin_prefetch(&yard->graves[(place + 8) % BOOK_GRAVES], 1);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Writing incidents; the header tells the rules. */
+/* Writing incidents. */
 
 #include "book/write/incident.h"
 
@@ -11,15 +11,15 @@
 
 #define INCIDENT_PER_PAGE (BOOK_PAGE / sizeof(struct book_incident))
 
-/* Private: what the entries of each kind are about, to find the entry of a repeat. */
+/* Private: the call site of each entry, used to find the entry of a repeat. */
 struct incident_sites {
 	uint64_t site[BOOK_INCIDENT_KINDS][BOOK_INCIDENTS_PER_KIND];
 	uint32_t count[BOOK_INCIDENT_KINDS];
 };
 
 /*
- * What makes two incidents the same: device, type and the stack of the call. Without a stack the name
- * of the buffer stands for it, without a name its address.
+ * Two incidents are the same if device, type and the stack of the call match. Without a stack the
+ * name of the buffer is compared instead, and without a name its address.
  */
 static uint64_t incident_site(const struct book_incident *incident)
 {
@@ -44,11 +44,11 @@ static void incident_repeat(struct writer *writer, uint32_t kind, uint32_t index
 	struct book_incident *entry = incident_at(writer, kind, index);
 
 	entry->last_time = time;
-	/* The reader takes whatever count it finds: one word, always whole. */
+	/* The reader accepts any count it finds: it is a single word and never torn. */
 	__atomic_store_n(&entry->count, entry->count + 1, __ATOMIC_RELAXED);
 }
 
-/* A new entry: memory, then content, then the word that makes it count. */
+/* A new entry: memory first, then content, then the word that makes it valid. */
 static void incident_write(struct writer *writer, uint32_t kind, uint64_t site,
 			   const struct book_incident *incident)
 {

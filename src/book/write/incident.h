@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * The incident area: things a person should see, 256 entries for each kind. A repeat of the same kind at
- * the same call site raises the entry's count instead of taking a new one, so that a thousand harmless
- * unknown frees cannot crowd out the one double free. Never called under a shard's lock.
+ * The incident area: events that a person should see, 256 entries for each kind. A repeat of the
+ * same kind at the same call site raises the entry's count instead of taking a new one, so that a
+ * thousand harmless unknown frees cannot crowd out the one double free. Never called under a
+ * shard's lock.
  */
 
 #include <stdint.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The index against a plain list: growth by splits, spills, equal hashes, and all types of an address. */
+/*
+ * The index compared with a plain list: growth by splits, spills, equal hashes, and all types of an
+ * address.
+ */
 
 #include "book/write/index.h"
 
@@ -17,7 +20,7 @@ struct itest {
 	struct index_bucket *first;
 	struct records records;
 	uint32_t directory[BOOK_SEGMENTS_MAX];
-	uint32_t live; /* slots 0 .. live - 1, in the plain list that the records are */
+	uint32_t live; /* slots 0 .. live - 1: the records serve as the plain list */
 };
 
 static struct itest *itest_new(void)
@@ -61,7 +64,7 @@ static void itest_add(struct itest *test, uint64_t address, uint32_t type)
 	index_insert(&test->index, index_hash(address), slot);
 }
 
-/* Takes out @slot and moves the last one there, so that the list has no gaps. */
+/* Removes @slot and moves the last one there, so that the list has no gaps. */
 static void itest_remove(struct itest *test, uint32_t slot)
 {
 	struct book_record *record = records_at(&test->records, slot);
@@ -92,7 +95,7 @@ UNIT(index_grows_and_shrinks)
 	struct testing_rng rng = testing_rng_new();
 	struct itest *test = itest_new();
 
-	/* An address is its number: each comes once for each type. */
+	/* The address is its number: each occurs once per type. */
 	for (uint32_t i = 0; i < ITEST_SLOTS; i++)
 		itest_add(test, i / BOOK_TYPES * 32, i % BOOK_TYPES);
 	itest_check(test);
@@ -125,7 +128,7 @@ UNIT(index_matches_a_model_under_random_changes)
 	itest_free(test);
 }
 
-/* Addresses that all fall into one bucket, whatever the size: long chains of spill buckets. */
+/* Addresses that all fall into one bucket at any size: long chains of spill buckets. */
 UNIT(index_works_with_all_keys_in_one_bucket)
 {
 	struct itest *test = itest_new();
@@ -137,7 +140,7 @@ UNIT(index_works_with_all_keys_in_one_bucket)
 	}
 	assert(test->index.spills >= 600 / INDEX_WIDTH / 2);
 	itest_check(test);
-	/* Others make the buckets split, the long chain too. */
+	/* Other keys make the buckets split, including the one with the long chain. */
 	for (uint64_t i = 0; i < 40000; i++)
 		itest_add(test, UINT64_C(1) << 40 | i, 0);
 	itest_check(test);
@@ -147,7 +150,7 @@ UNIT(index_works_with_all_keys_in_one_bucket)
 	itest_free(test);
 }
 
-/* Spill buckets that a split has emptied are used again. */
+/* Spill buckets emptied by a split are used again. */
 UNIT(spills_are_reused)
 {
 	struct itest *test = itest_new();

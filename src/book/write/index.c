@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Growing and changing the index; finding is in the header. */
+/* Growing and changing the index; lookup is in the header. */
 
 #include "book/write/index.h"
 
@@ -32,7 +32,7 @@ void index_init(struct index *index, struct index_bucket *first)
 
 void index_deinit(struct index *index)
 {
-	/* The first of each were handed in. */
+	/* The first part of each was provided by the caller. */
 	for (uint32_t k = 1; k < INDEX_PARTS; k++) {
 		private_unmap(index->home.part[k], index_part_size(k));
 		private_unmap(index->spill.part[k], index_part_size(k));
@@ -40,7 +40,7 @@ void index_deinit(struct index *index)
 	*index = (struct index){0};
 }
 
-/* A fresh spill bucket as 1 + its number; room was made by index_prepare(). */
+/* A fresh spill bucket as 1 + its number; index_prepare() has made room for it. */
 static uint32_t index_spill_take(struct index *index)
 {
 	uint32_t link = index->spill_free;
@@ -52,7 +52,7 @@ static uint32_t index_spill_take(struct index *index)
 		*bucket = (struct index_bucket){0};
 		return link;
 	}
-	index->easy = 0; /* one less in hand */
+	index->easy = 0; /* one spare bucket fewer */
 	return ++index->spills;
 }
 
@@ -75,9 +75,9 @@ void index_put(struct index *index, struct index_bucket *bucket, uint8_t tag, ui
 }
 
 /*
- * Splits the next bucket in turn. The entries of its whole chain are put anew, each into the old bucket
- * or into the new one; the chain's spill buckets become free first, so that no more of them can be
- * needed than were there.
+ * Splits the next bucket in turn. The entries of its whole chain are inserted again, each into the
+ * old bucket or the new one. The chain's spill buckets are freed first, so no more can be needed
+ * than there were.
  */
 static void index_split(struct index *index, const struct records *records)
 {
@@ -115,12 +115,12 @@ static void index_split(struct index *index, const struct records *records)
 
 bool index_prepare_slow(struct index *index, const struct records *records)
 {
-	/* One insert and one split can each need a spill bucket: have two in hand. */
+	/* One insert and one split can each need a spill bucket: keep two spare. */
 	if (!index_parts_grow(&index->spill, index->spills + 1))
 		return false;
 	if (index->entries >= index->buckets * INDEX_LOAD) {
 		if (!index_parts_grow(&index->home, index->buckets))
-			return true; /* chains grow instead: slower, not wrong */
+			return true; /* chains grow instead: slower but correct */
 		index_split(index, records);
 		if (!index_parts_grow(&index->spill, index->spills + 1))
 			return false;
@@ -136,9 +136,9 @@ void index_insert(struct index *index, uint64_t hash, uint32_t slot)
 }
 
 /*
- * An entry was taken out of a chain: the chain's last one takes its place, and a spill bucket that has
- * become empty is free again. Otherwise every bucket that was ever too full would keep its spill
- * bucket, and sooner or later each has been.
+ * An entry was removed from a chain: the chain's last entry takes its place, and a spill bucket
+ * that becomes empty is freed. Otherwise every bucket that ever overflowed would keep its spill
+ * bucket, and sooner or later every bucket has overflowed.
  */
 void index_tidy(struct index *index, struct index_spot spot)
 {

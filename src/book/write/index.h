@@ -3,9 +3,10 @@
 
 /*
  * The private index of a shard: from (address, type) to the slot of its record. Linear hashing with
- * buckets of one cache line (twelve tags, twelve slots): one bucket is split for every few inserts, so
- * nothing is ever doubled, moved or stalled, and a lookup touches one line of the index and one record.
- * The hash is over the address alone, so that a free without a type finds all candidates in one bucket.
+ * buckets of one cache line (twelve tags, twelve slots): one bucket is split for every few inserts,
+ * so no insert ever waits for a whole table to be copied, and a lookup touches one line of the
+ * index and one record. The hash is over the address alone, so that a free without a type finds all
+ * candidates in one bucket.
  */
 
 #include <stdbool.h>
@@ -23,7 +24,7 @@
 #define INDEX_WIDTH 12u
 #define INDEX_LOAD 7u         /* mean entries per bucket: 9.1 bytes per live buffer */
 #define INDEX_FIRST 32u       /* buckets that lie in the shard's own page */
-#define INDEX_HOME 16u        /* of them in the first part of home, the others are spill's */
+#define INDEX_HOME 16u        /* of these, in the first part of home; the rest are for spills */
 #define INDEX_PARTS 24u       /* each twice the size of the one before */
 #define INDEX_NONE UINT32_MAX /* no such slot */
 #define INDEX_ANY UINT32_MAX  /* any type */
@@ -41,7 +42,7 @@ struct index_parts {
 	struct index_bucket *part[INDEX_PARTS];
 };
 
-/* Both in one word, because a lookup begins before the lock is had. */
+/* Both in one word, because a lookup starts before the lock is taken. */
 union index_shape {
 	struct {
 		uint32_t mask;    /* 2^level - 1 */
@@ -59,14 +60,14 @@ struct index {
 		union index_shape shape;
 	};
 	uint32_t entries;
-	uint32_t easy; /* below so many entries index_prepare() has nothing to do */
+	uint32_t easy; /* with fewer entries than this, index_prepare() has nothing to do */
 	struct index_parts home;
 	struct index_parts spill;
 	uint32_t spills;     /* spill buckets ever made */
 	uint32_t spill_free; /* 1 + first free spill bucket, linked through overflow */
 };
 
-/* The home bucket of a hash, as long as the index has that shape. */
+/* The home bucket of a hash, valid while the index has that shape. */
 struct index_place {
 	uint64_t hash;
 	struct index_bucket *bucket;
@@ -76,24 +77,24 @@ struct index_place {
 /* Where an entry was found. */
 struct index_spot {
 	struct index_bucket *home;
-	struct index_bucket *bucket; /* home, or a spill bucket of its chain */
+	struct index_bucket *bucket; /* the home bucket, or a spill bucket of its chain */
 	uint32_t at;
-	uint32_t slot; /* INDEX_NONE: it was not */
+	uint32_t slot; /* INDEX_NONE: not found */
 };
 
 /* @first: INDEX_FIRST zeroed buckets that live as long as the index. */
 void index_init(struct index *index, struct index_bucket *first);
 void index_deinit(struct index *index);
 
-/* The ways of index_prepare(), index_insert_at() and index_remove_at() that are not quick. */
+/* The slow paths of index_prepare(), index_insert_at() and index_remove_at(). */
 bool index_prepare_slow(struct index *index, const struct records *records);
 void index_put(struct index *index, struct index_bucket *bucket, uint8_t tag, uint32_t slot);
 void index_tidy(struct index *index, struct index_spot spot);
 
-/* The entry must not be there yet; index_prepare() must have said yes. */
+/* The entry must not exist yet; index_prepare() must have returned true. */
 void index_insert(struct index *index, uint64_t hash, uint32_t slot);
 
-/* The entry must be there. */
+/* The entry must exist. */
 void index_remove(struct index *index, uint64_t hash, uint32_t slot);
 
 /* Slots of all types that live at @address; returns how many, at most BOOK_TYPES. */
@@ -110,7 +111,7 @@ static inline uint8_t index_tag(uint64_t hash)
 	return (uint8_t)(hash >> 56 | 1);
 }
 
-/* Part k holds INDEX_HOME << k buckets: the number plus INDEX_HOME has its top bit at k. */
+/* Part k holds INDEX_HOME << k buckets: the top bit of number + INDEX_HOME selects k. */
 static inline struct index_bucket *index_parts_at(const struct index_parts *parts, uint32_t number)
 {
 	uint32_t biased = number + INDEX_HOME;
@@ -157,21 +158,24 @@ static inline bool index_is(const struct book_record *record, uint64_t address, 
 }
 
 /*
- * Where to look for a hash; needs no lock, and asks for the line so that it is there when the lock is
- * had. What it says counts only once index_settle() has been asked with the lock held.
+ * Where to look for a hash. Needs no lock, and prefetches the line so that it has arrived when the
+ * lock is taken. The result is valid only after index_settle() was called with the lock held.
  */
 static inline struct index_place index_look(const struct index *index, uint64_t hash)
 {
 	struct index_place place = {.hash = hash};
 
-	/* Pairs with the release in index_split(): the new bucket's part is seen with the shape. */
+	/*
+	 * Pairs with the release in index_split(): whoever sees the shape also sees the new
+	 * bucket's part.
+	 */
 	place.shape.word = __atomic_load_n(&index->shape.word, __ATOMIC_ACQUIRE);
 	place.bucket = index_bucket_in(index, place.shape, hash);
 	__builtin_prefetch(place.bucket, 1);
 	return place;
 }
 
-/* The bucket of the place, looked for again if the index has grown meanwhile. */
+/* The bucket of the place, looked up again if the index has grown meanwhile. */
 static inline struct index_bucket *index_settle(const struct index *index, struct index_place place)
 {
 	if (likely(place.shape.word == index->shape.word))
@@ -179,7 +183,7 @@ static inline struct index_bucket *index_settle(const struct index *index, struc
 	return index_bucket_of(index, place.hash);
 }
 
-/* The entry of the live record with that key; @home is the hash's. */
+/* The entry of the live record with that key; @home is the home bucket of the hash. */
 static inline struct index_spot index_find_at(const struct index *index,
 					      const struct records *records,
 					      struct index_bucket *home, uint64_t hash,
@@ -213,7 +217,10 @@ static inline uint32_t index_find(const struct index *index, const struct record
 		.slot;
 }
 
-/* Makes room for one more; false if memory cannot be had (the caller then loses the record). */
+/*
+ * Makes room for one more entry; false if memory cannot be allocated (the caller then loses the
+ * record).
+ */
 static inline bool index_prepare(struct index *index, const struct records *records)
 {
 	if (likely(index->entries < index->easy))
@@ -221,7 +228,7 @@ static inline bool index_prepare(struct index *index, const struct records *reco
 	return index_prepare_slow(index, records);
 }
 
-/* index_insert() and index_remove() for who knows the bucket, or the spot. */
+/* index_insert() and index_remove() for callers that already have the bucket or the spot. */
 static inline void index_insert_at(struct index *index, struct index_bucket *bucket, uint64_t hash,
 				   uint32_t slot)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Interning: one id for one content, whole characters, a full arena, threads. */
+/* Interning: one id per content, no split characters, a full arena, threads. */
 
 #include "book/write/intern.h"
 
@@ -13,7 +13,7 @@
 #include "base/unit.h"
 #include "book/testing/book-testing.h"
 
-/* The text as a reader of the book gets it. */
+/* Compares with the text as a reader of the book sees it. */
 static bool ntest_is(struct testing_book *book, uint32_t id, const char *text)
 {
 	size_t length = 0;
@@ -47,7 +47,7 @@ UNIT(equal_texts_have_one_id)
 	testing_book_deinit(&book);
 }
 
-/* @text repeated up to 300 bytes, then cut at @max: how many bytes are left? */
+/* Repeats @character up to 300 bytes, cuts at @max, and returns how many bytes are left. */
 static size_t ntest_cut(struct testing_book *book, const char *character, size_t max)
 {
 	char text[300 + 8] = "x";
@@ -74,7 +74,7 @@ UNIT(long_texts_are_cut_between_characters)
 	assert(ntest_cut(&book, "\xf0\x9f\xa6\x8a", 255) == 253);
 	assert(ntest_cut(&book, "\xf0\x9f\xa6\x8a", 256) == 253);
 	assert(ntest_cut(&book, "\xf0\x9f\xa6\x8a", 257) == 257);
-	/* No UTF-8 at all: cut anywhere. */
+	/* Not UTF-8: cut anywhere. */
 	assert(ntest_cut(&book, "\x80", BOOK_NAME_MAX) == 255);
 	testing_book_deinit(&book);
 }
@@ -171,7 +171,7 @@ UNIT(modules_are_interned_with_generations)
 	assert(reader_module(&book.reader, a, &read) == 0 && memcmp(&read, &one, sizeof(one)) == 0);
 	assert(reader_module(&book.reader, 0, &read) == -ENOENT);
 	assert(reader_module(&book.reader, b + 1, &read) == -ENOENT);
-	two.build_id_length = 33; /* more than there is room for */
+	two.build_id_length = 33; /* longer than the field */
 	assert(reader_module(&book.reader, intern_module(book.writer, &two), &read) == 0);
 	assert(read.build_id_length == 0);
 	testing_book_deinit(&book);
@@ -195,7 +195,7 @@ UNIT(shapes_are_interned_once)
 	testing_book_deinit(&book);
 }
 
-/* All of 64 MiB in long strings, so that each segment ends in a gap. */
+/* Fills all 64 MiB with long strings, so that each segment ends in a gap. */
 UNIT(a_full_arena_gives_no_id)
 {
 	const uint64_t size = BOOK_POOL_OFFSET + UINT64_C(80) * 1024 * 1024;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The arenas and the private tables over them; the header tells how they are used. */
+/* The arenas and the private hash tables over them. */
 
 #include "book/write/intern.h"
 
@@ -13,7 +13,7 @@
 
 #define INTERN_SEGMENT ((uint64_t)BOOK_ARENA_UNITS * BOOK_UNIT)
 
-/* What an id counts, and thereby the alignment of everything in the arena. */
+/* What an id counts, and therefore the alignment of everything in the arena. */
 static const uint32_t intern_grain[BOOK_ARENA_COUNT] = {8, sizeof(struct book_shape), 16,
 							sizeof(struct book_module)};
 
@@ -61,7 +61,7 @@ static uint8_t *intern_at(struct writer *writer, const struct intern_arena *aren
 	return writer->base + book_unit_offset(unit) + offset % INTERN_SEGMENT;
 }
 
-/* Reserves up to @end, which lies in the same segment as the last byte before it. */
+/* Reserves up to @end, which lies in the same segment as the byte before it. */
 static bool intern_grow(struct writer *writer, struct intern_arena *arena, uint64_t end)
 {
 	while (arena->room < end) {
@@ -89,7 +89,7 @@ static bool intern_grow(struct writer *writer, struct intern_arena *arena, uint6
 	return true;
 }
 
-/* Room for @length bytes at the arena's end; 0 if there is none. Nothing straddles two segments. */
+/* Room for @length bytes at the arena's end; 0 if there is none. Nothing spans two segments. */
 static uint64_t intern_place(struct writer *writer, struct intern_arena *arena, uint64_t length)
 {
 	uint64_t offset = arena->used;
@@ -109,8 +109,8 @@ static uint32_t intern_commit(struct intern_arena *arena, uint64_t offset, uint6
 
 	arena->used = bits_align_up(offset + length, grain);
 	/*
-	 * Bytes before used, used before the event that names the id (published with release). Pairs with reader_arena(), after
-	 * which the bytes are read.
+	 * Bytes before used, used before the event that names the id (published with release).
+	 * Pairs with reader_arena(), after which the bytes are read.
 	 */
 	__atomic_store_n(&arena->page->used, arena->used, __ATOMIC_RELEASE);
 	return (uint32_t)(offset / grain);
@@ -136,7 +136,7 @@ static void intern_table_put(struct intern_table *table, uint64_t entry, uint32_
 	__atomic_store_n(&table->entries[place & table->mask], entry, __ATOMIC_RELEASE);
 }
 
-/* The low half of the hash chooses the place; the entry keeps only the upper, so it is found from id. */
+/* The upper half of the hash selects the place and is in the entry: growing needs no rehash. */
 static void intern_remember(struct intern_index *index, uint64_t hash, uint32_t id)
 {
 	struct intern_table *table = index->table;
@@ -157,7 +157,10 @@ static void intern_remember(struct intern_index *index, uint64_t hash, uint32_t 
 			table = larger;
 		}
 	}
-	/* A table that cannot grow stops a quarter before it is full; ids are then merely not shared. */
+	/*
+	 * A table that cannot grow stops accepting entries when three quarters full; later ids are
+	 * then not shared.
+	 */
 	if (table && table->count < table->mask - table->mask / 4)
 		intern_table_put(table, entry, (uint32_t)(hash >> 32));
 }
@@ -169,8 +172,10 @@ static bool intern_is_string(const uint8_t *place, const char *text, size_t leng
 	return string->length == length && bits_same(string + 1, text, length);
 }
 
-/* Strings carry their length in front, shapes are compared as they are. The head of a stack tells how
- * long it is: only if it is the same may the rest be looked at. */
+/*
+ * Strings carry their length in front; shapes are compared as they are. The header of a stack holds
+ * its length: the rest may be compared only if the headers are equal.
+ */
 static bool intern_is(uint32_t kind, const uint8_t *place, const void *key, size_t length)
 {
 	if (kind == BOOK_ARENA_STRINGS)
@@ -251,7 +256,7 @@ size_t intern_length(const char *text, size_t max)
 		return length;
 	for (cut = max; cut > max - 4 && ((uint8_t)text[cut] & 0xc0) == 0x80; cut--)
 		;
-	/* Four bytes that all continue something are not UTF-8: then any cut is as good. */
+	/* Four continuation bytes in a row are not UTF-8, so any cut will do. */
 	return ((uint8_t)text[cut] & 0xc0) == 0x80 ? max : cut;
 }
 

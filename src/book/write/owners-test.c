@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Owners: what is taken is alive, of that owner and type, and each only once. */
+/* Owners: every slot taken is alive, of that owner and type, and taken only once. */
 
 #include "book/write/owners.h"
 
@@ -82,7 +82,7 @@ UNIT(owners_are_found_by_owner_and_type)
 	otest_deinit(&test);
 }
 
-/* The slot has a later buffer now, which is nobody's. */
+/* The slot has been reused by a buffer without an owner. */
 UNIT(a_slot_that_was_reused)
 {
 	struct otest test;
@@ -95,7 +95,7 @@ UNIT(a_slot_that_was_reused)
 	otest_deinit(&test);
 }
 
-/* A buffer that was named twice ends once. */
+/* A buffer that was added twice ends once. */
 UNIT(named_twice)
 {
 	struct otest test;
@@ -110,7 +110,10 @@ UNIT(named_twice)
 	otest_deinit(&test);
 }
 
-/* Far more than the list holds at first, most of them dead: it is swept, not grown without end. */
+/*
+ * Far more entries than the list holds at first, most of them dead: it is swept instead of growing
+ * without limit.
+ */
 UNIT(dead_owners_are_swept)
 {
 	struct otest test;

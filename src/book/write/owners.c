@@ -16,7 +16,8 @@
 
 struct owners_entry {
 	uint64_t owner;
-	uint64_t birth; /* with the slot: this very buffer and no later one */
+	uint64_t birth; /* together with the slot this identifies the buffer, not a later one in
+                         * the slot */
 	uint32_t slot;
 	uint32_t next; /* 1 + index, 0 = end */
 };
@@ -49,7 +50,7 @@ static void owners_link(struct owners *owners, const struct owners_entry *entry)
 	*bucket = ++owners->count;
 }
 
-/* Drops what has ended, into a larger array if more than half of it is still alive. */
+/* Drops entries whose buffers have ended, into a larger array if more than half are still alive. */
 static bool owners_sweep(struct owners *owners, const struct records *records)
 {
 	struct owners_entry *old = owners->entries;

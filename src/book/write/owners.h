@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Which buffers an owner (a program, say) has on one device: private, for ttmem_free_all(). An entry is
- * never taken out when its buffer ends; it is checked against the record when it is used, and swept
- * when the list has doubled. The caller holds the shard's lock.
+ * Which buffers an owner (e.g. a program) has on one device: private, for ttmem_free_all(). An
+ * entry is not removed when its buffer ends; it is checked against the record when it is used, and
+ * swept when the list has doubled. The caller holds the shard's lock.
  */
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 
 struct owners;
 
-/* Remember that the record in @slot belongs to @owner. May fail for want of memory: then false. */
+/* Remember that the record in @slot belongs to @owner. False if out of memory. */
 bool owners_add(struct owners **owners, const struct records *records, uint64_t owner,
 		uint32_t slot);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Making a shard and letting it grow. A segment is claimed from the pool, charged to the book's room,
- * described in the segment table, and only then named by the shard's directory: an owner that dies in
- * between has lost the segment, nothing else. Ring and graveyard are charged in full when the shard is
- * made, so that running out of room later can only cost records, never the log.
+ * Creating a shard and letting it grow. A segment is claimed from the pool, charged to the book's
+ * room, described in the segment table, and only then named by the shard's directory: if the owner
+ * dies in between, only that segment is lost. Ring and graveyard are charged in full when the shard
+ * is created, so that running out of room later can cost only records, never the log.
  */
 
 #include "book/write/room.h"
@@ -21,7 +21,9 @@ struct room_private {
 
 _Static_assert(sizeof(struct room_private) <= 3584, "a touched device costs 16 KiB at most");
 
-/* Address space for some of them, used in turn: so each costs its bytes and not a page. */
+/*
+ * Address space for several of them, used in turn, so that each costs its bytes rather than a page.
+ */
 #define ROOM_CHUNK 8u
 
 struct room_chunk {
@@ -38,8 +40,10 @@ static uint64_t room_step(uint64_t have, uint64_t total)
 	return bits_min(next, total);
 }
 
-/* Records of a shard's first segment come in steps of a 32nd of what is there, so that a device with
- * few buffers does not pay for many. */
+/*
+ * Records of a shard's first segment are reserved in steps of a 32nd of what exists, so that a
+ * device with few buffers does not pay for many.
+ */
 static uint64_t room_small_step(uint64_t have)
 {
 	return have + bits_align_up(have / 32 + 1, BOOK_PAGE);
@@ -85,7 +89,7 @@ bool room_records_grow(struct shard *shard)
 	}
 	unit = shard->page->directory[segment];
 	next = bits_align_up((uint64_t)shard->segment_bytes + 1, BOOK_UNIT);
-	/* A shard that has filled a segment needs no small beginnings. */
+	/* A shard that has filled a segment does not need small steps. */
 	if (segment == 0)
 		next = bits_min(next, room_small_step(shard->segment_bytes));
 	if (writer_grow(writer, book_unit_offset(unit) + shard->segment_bytes,
@@ -126,7 +130,10 @@ lost:
 	return false;
 }
 
-/* Claims and charges what the shard needs and writes its page, all but the word that says it is used. */
+/*
+ * Claims and charges what the shard needs and writes its page, except for the word that marks it in
+ * use.
+ */
 static bool room_make_page(struct writer *writer, uint32_t device)
 {
 	struct book_shard *page =
@@ -157,7 +164,7 @@ refund:
 	return false;
 }
 
-/* Makes sure that the newest chunk has one to give. */
+/* Makes sure that the newest chunk has a free one. */
 static bool room_has_private(struct writer *writer)
 {
 	struct room_chunk *chunk = writer->chunk;
@@ -179,7 +186,7 @@ static struct shard *room_make(struct writer *writer, uint32_t device)
 
 	if (!room_has_private(writer))
 		return NULL;
-	/* Last of what can fail, because its claims cannot be given back. */
+	/* The last step that can fail, because its claims cannot be given back. */
 	if (!room_make_page(writer, device))
 		return NULL;
 	private = &writer->chunk->privates[writer->chunk->used++];
@@ -199,7 +206,7 @@ static struct shard *room_make(struct writer *writer, uint32_t device)
 	return shard;
 }
 
-/* Whether there is any sense in trying: a device without a shard asks at every event. */
+/* Whether trying makes sense at all: a device without a shard asks at every event. */
 static bool room_is_left(struct writer *writer)
 {
 	uint64_t ring_bytes = (uint64_t)writer->ring_events * sizeof(struct book_event);
@@ -210,7 +217,7 @@ static bool room_is_left(struct writer *writer)
 	       next * BOOK_UNIT + ring_bytes <= writer->size;
 }
 
-/* Lets events find the shard, and says in it what was lost before there was one. */
+/* Makes the shard visible to events, and records in it what was lost before it existed. */
 static void room_publish(struct writer *writer, struct shard *shard)
 {
 	uint32_t device = shard->device;

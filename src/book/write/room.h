@@ -3,7 +3,7 @@
 
 /*
  * Room for what an event needs: a place in the ring, a slot, a grave. Memory is reserved in steps
- * before it is stored to for the first time; the fast paths here only compare with what is there.
+ * before it is first stored to; the fast paths here only compare with what is reserved.
  */
 
 #include <stdbool.h>
@@ -42,7 +42,10 @@ static inline bool room_slot(struct shard *shard, uint32_t *ret_slot)
 	if (unlikely(shard->slots >= shard->slot_room) && !room_records_grow(shard))
 		return false;
 	*ret_slot = shard->slots++;
-	/* Before the event that uses it: view_try_living(), which has seen the event's number, sees the slot. */
+	/*
+	 * Before the event that uses it: view_try_living() sees the slot if it has seen the event's
+	 * number.
+	 */
 	__atomic_store_n(&shard->page->slots, shard->slots, __ATOMIC_RELEASE);
 	return true;
 }

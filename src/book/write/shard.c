@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The operations on a shard: find, write the event, publish, apply. Making and growing shards is in
- * room.c. The order of stores in here is what a reader relies on when the owner dies between any
- * two instructions:
+ * The operations on a shard: find, write the event, publish, apply. room.c creates and grows
+ * shards. A reader relies on this order of stores if the owner dies between any two instructions:
  *
  *	event into the ring | head = n | record | cold block | hot block, its number last | checkpoint
  *
- * head is stored with release, so the event is complete when it is seen; the barrier after it keeps the
- * record and the counters behind it, which release alone would not.
+ * head is stored with release, so the event is complete when it is seen; the barrier after it keeps
+ * the record and the counters behind it, which release alone would not.
  */
 
 #include "book/write/shard.h"
@@ -25,11 +24,12 @@ static inline struct book_event *shard_event(struct shard *shard, uint64_t numbe
 static inline void shard_publish(struct shard *shard, uint64_t number)
 {
 	shard->head = number;
-	/* Pairs with log_head() and oldlog_mark(): who sees head sees the event. */
+	/* Pairs with log_head() and oldlog_mark(): whoever sees head sees the event. */
 	__atomic_store_n(&shard->page->head, number, __ATOMIC_RELEASE);
 	/*
-	 * Pairs with the load barriers in front of the last look at head, in log_drain(), idle_counters_read() and oldlog_event(),
-	 * and at the numbers, in block_read(): who sees what this event changes, or the next one writes, sees head.
+	 * Pairs with the load barriers before the last read of head in log_drain(),
+	 * idle_counters_read() and oldlog_event(), and before that of the numbers in block_read():
+	 * whoever sees what this event changes, or what the next one writes, also sees head.
 	 */
 	bits_store_barrier();
 }
@@ -46,7 +46,10 @@ static inline void shard_write_event(struct shard *shard, uint64_t number, uint6
 	event->record = *record;
 }
 
-/* Copies all counters as they stand; the number is 0 meanwhile, so a half-written one shows. */
+/*
+ * Copies all counters as they stand; the number is 0 meanwhile, so that a half-written copy is
+ * recognised.
+ */
 static __attribute__((noinline)) void shard_checkpoint(struct shard *shard)
 {
 	uint64_t number = shard->head;
@@ -54,13 +57,13 @@ static __attribute__((noinline)) void shard_checkpoint(struct shard *shard)
 		&shard->page->checkpoint[number / BOOK_CHECKPOINT_EVERY % BOOK_CHECKPOINTS];
 
 	__atomic_store_n(&checkpoint->number, 0, __ATOMIC_RELAXED);
-	/* Pairs with the second look at the number in view_checkpoint(). */
+	/* Pairs with the second read of the number in view_checkpoint(). */
 	bits_store_barrier();
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		checkpoint->hot[type] = shard->hot[type];
 		checkpoint->cold[type] = shard->cold[type];
 	}
-	/* Pairs with the first look, at the shard's page. */
+	/* Pairs with the first read, that of the shard's page. */
 	__atomic_store_n(&checkpoint->number, number, __ATOMIC_RELEASE);
 }
 
@@ -77,7 +80,10 @@ static inline void shard_store_hot(struct shard *shard, uint32_t type, struct bo
 	block->allocs = hot.allocs;
 	block->frees = hot.frees;
 	block->last = hot.last;
-	/* Pairs with the first barrier in block_read(), and with the second look of idle_counters_read(). */
+	/*
+	 * Pairs with the first barrier in block_read(), and with the second read in
+	 * idle_counters_read().
+	 */
 	__atomic_store_n(&block->number, hot.number, __ATOMIC_RELEASE);
 }
 
@@ -95,18 +101,18 @@ static inline void shard_store_cold(struct shard *shard, uint32_t type)
 	block->ambiguous_frees = mirror->ambiguous_frees;
 	block->hooked = mirror->hooked;
 	block->overflow_frees = mirror->overflow_frees;
-	/* For who reads what the dead left; a living owner's is read behind the hot number. */
+	/* For readers of a dead owner's book; for a live owner it is read after the hot number. */
 	__atomic_store_n(&block->number, mirror->number, __ATOMIC_RELEASE);
 }
 
-/* The counters' half of applying one event; @op is a constant at most call sites. */
+/* The counter half of applying one event; @op is a constant at most call sites. */
 static inline void shard_count(struct shard *shard, uint32_t op, uint64_t time,
 			       const struct book_record *record)
 {
 	uint32_t type = book_meta_type(record->meta);
 	struct book_hot hot = shard->hot[type]; /* a copy, so that it can stay in registers */
 
-	/* Before the hot block, whose number says that all of the event has been applied. */
+	/* Before the hot block, whose number says that the whole event has been applied. */
 	if (event_is_rare(op)) {
 		event_count_cold(op, &shard->cold[type]);
 		shard_store_cold(shard, type);
@@ -125,11 +131,14 @@ static inline void shard_maybe_checkpoint(struct shard *shard, uint64_t before)
 
 static inline void shard_prefetch(struct shard *shard)
 {
-	/* Eight events ahead the line is there in time; the ring is too large to stay in a cache. */
+	/*
+	 * Eight events ahead is early enough for the line to arrive; the ring is too large to stay
+	 * in a cache.
+	 */
 	__builtin_prefetch(shard_event(shard, shard->head + 8), 1);
 }
 
-/* An event without a record: counted, written to history, nothing else. */
+/* An event without a record: counted and logged, nothing else. */
 static int shard_note_record(struct shard *shard, uint32_t op, uint64_t time, uint32_t stack,
 			     const struct book_record *record)
 {
@@ -175,11 +184,16 @@ void shard_mark_inexact(struct shard *shard, uint64_t which, uint32_t type)
 		if (which & BOOK_INEXACT_LOW)
 			__atomic_fetch_or(&shard->inexact_low, 1u << t, __ATOMIC_RELAXED);
 	}
-	/* For who reads what the dead left: not after the event that it is about. */
+	/*
+	 * For readers of a dead owner's book: the mark must not come after the event it is about.
+	 */
 	bits_store_barrier();
 }
 
-/* The allocation is counted, but its record has no room: from now on live is a lower bound. */
+/*
+ * The allocation is counted, but there is no room for its record: from now on live is a lower
+ * bound.
+ */
 static __attribute__((noinline)) int shard_lose(struct shard *shard, uint64_t time,
 						const struct shard_buffer *buffer)
 {
@@ -206,7 +220,9 @@ static void shard_bury_past(struct shard_past *ret_past, const struct book_recor
 	};
 }
 
-/* Same key, other size: the old record ends and a new one takes its slot, published together. */
+/*
+ * Same key, different size: the old record ends and a new one takes its slot, published together.
+ */
 static __attribute__((noinline)) int shard_resize(struct shard *shard, uint32_t slot, uint64_t time,
 						  const struct shard_buffer *buffer,
 						  struct shard_past *ret_past)
@@ -249,7 +265,7 @@ static __attribute__((noinline)) int shard_refer(struct shard *shard, uint32_t s
 	if (!room_ring(shard, 1))
 		return SHARD_UNRECORDED;
 	if (book_meta_refs(after.meta) == BOOK_META_REFS_MAX) {
-		/* Stuck: too many references to count, so its end will never be seen. */
+		/* Saturated: too many references to count, so its end will never be seen. */
 		shard_mark_inexact(shard, BOOK_INEXACT_HIGH, book_meta_type(after.meta));
 	} else if ((op & BOOK_OP_MASK) == BOOK_OP_REF) {
 		after.meta++;
@@ -340,7 +356,7 @@ int shard_end(struct shard *shard, uint32_t slot, uint64_t time, const struct sh
 	return shard_end_at(shard, spot, hash, time, BOOK_OP_FREE, who);
 }
 
-/* Nothing lives there: was it freed before, never seen, or lost for want of room? */
+/* Nothing lives there: was it freed before, never seen, or lost for lack of room? */
 static __attribute__((noinline)) int shard_free_nothing(struct shard *shard, uint64_t hash,
 							uint64_t time,
 							const struct shard_buffer *who,
@@ -368,7 +384,7 @@ static __attribute__((noinline)) int shard_free_nothing(struct shard *shard, uin
 	return r == SHARD_DONE ? SHARD_DOUBLE_FREE : r;
 }
 
-/* One reference less, or the end. */
+/* Drops one reference, or ends the record. */
 static inline int shard_free_at(struct shard *shard, struct index_spot spot, uint64_t hash,
 				uint64_t time, uint32_t modifier, const struct shard_buffer *who)
 {
@@ -377,14 +393,17 @@ static inline int shard_free_at(struct shard *shard, struct index_spot spot, uin
 	return shard_end_at(shard, spot, hash, time, BOOK_OP_FREE | modifier, who);
 }
 
-/* Circular buffers and kernels have numbers of their own, which may be some buffer's address. */
+/* Circular buffers and kernels have numbers of their own, which may equal a buffer's address. */
 static bool shard_may_mean(const struct shard_buffer *who, const struct book_record *record)
 {
 	return !(who->flags & SHARD_FREE_BUFFER) ||
 	       book_meta_type(record->meta) <= SHARD_BUFFER_LAST;
 }
 
-/* The caller does not know the type: of those that live at the address the youngest is meant. */
+/*
+ * The caller does not know the type: of the buffers that live at the address, the youngest is
+ * meant.
+ */
 static __attribute__((noinline)) int shard_free_any(struct shard *shard, uint64_t hash,
 						    uint64_t time, const struct shard_buffer *who,
 						    struct shard_past *ret_past)

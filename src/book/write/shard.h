@@ -2,11 +2,12 @@
 #pragma once
 
 /*
- * One device's part of the book as its owner sees it: the private half (lock, index, free list, counter
- * mirror) and the operations that publish an event and then apply it. Callers hold the lock.
+ * One device's part of the book as its owner sees it: the private half (lock, index, free list,
+ * counter mirror) and the operations that publish an event and then apply it. Callers hold the
+ * lock.
  *
  * Every operation writes its event into the ring, publishes it by storing its number, and only then
- * touches record and counters; the reader's rule for the dead rests on that order.
+ * touches record and counters; the reader's rule for dead owners depends on that order.
  */
 
 #include <stdbool.h>
@@ -22,9 +23,9 @@ struct writer;
 struct owners;
 
 #define SHARD_BUFFER_LAST 4u     /* types up to this are tt-metal's BufferType */
-#define SHARD_FREE_BUFFER 0x100u /* in a free of any type: not of a circular buffer or kernel */
+#define SHARD_FREE_BUFFER 0x100u /* in a free of any type: not a circular buffer or kernel */
 
-/* What the caller says of a buffer. Strings, phases, stacks and shapes are ids. */
+/* What the caller says about a buffer. Strings, phases, stacks and shapes are ids. */
 struct shard_buffer {
 	uint64_t address;
 	uint64_t size;
@@ -42,7 +43,7 @@ struct shard {
 	/* The lines that every event touches; few of them, because a mesh touches 32 shards. */
 	struct lock lock;
 	uint32_t free_slot; /* 1 + first free slot, linked through the dead records' stack */
-	uint64_t head;      /* as published; readers get a copy, never asked back */
+	uint64_t head;      /* as published; readers get a copy, which is never read back */
 	struct book_shard *page;
 	struct book_event *ring;
 	struct records records;
@@ -66,7 +67,9 @@ struct shard {
 	struct book_cold cold[BOOK_TYPES];
 };
 
-/* How an allocation or a free ended; what an incident needs to know of the other party. */
+/*
+ * The outcome of an allocation or a free; determines what an incident says about the other party.
+ */
 enum shard_outcome {
 	SHARD_DONE = 0,
 	SHARD_SIZE_CHANGE = 1,
@@ -80,10 +83,10 @@ struct shard_past {
 	struct book_grave grave; /* double free: the buried one; size change: the old record */
 };
 
-/* The shard of a device, making it if @device has none yet. NULL: no room. */
+/* The shard of a device, created if @device has none yet. NULL: no room. */
 struct shard *shard_get_slow(struct writer *writer, uint32_t device);
 
-/* @bucket: where @hash, the address's, is at home in the index. */
+/* @bucket: the home bucket of @hash, the hash of the address. */
 int shard_alloc(struct shard *shard, struct index_bucket *bucket, uint64_t hash, uint64_t time,
 		const struct shard_buffer *buffer, struct shard_past *ret_past);
 
@@ -91,11 +94,13 @@ int shard_alloc(struct shard *shard, struct index_bucket *bucket, uint64_t hash,
 int shard_free(struct shard *shard, struct index_bucket *bucket, uint64_t hash, uint64_t time,
 	       const struct shard_buffer *who, struct shard_past *ret_past);
 
-/* End the record in @slot whatever its references. Returns SHARD_DONE or SHARD_UNRECORDED. */
+/* End the record in @slot regardless of its references. Returns SHARD_DONE or SHARD_UNRECORDED. */
 int shard_end(struct shard *shard, uint32_t slot, uint64_t time, const struct shard_buffer *who);
 
 /* Count something that has no record: BOOK_OP_HOOKED, _FAILED, _PEAK_RESET. */
 int shard_note(struct shard *shard, uint32_t op, uint64_t time, const struct shard_buffer *buffer);
 
-/* Say that allocations (BOOK_INEXACT_LOW) or frees (_HIGH) of a type (or INDEX_ANY) were lost. */
+/*
+ * Record that allocations (BOOK_INEXACT_LOW) or frees (_HIGH) of a type (or INDEX_ANY) were lost.
+ */
 void shard_mark_inexact(struct shard *shard, uint64_t which, uint32_t type);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Threads on the same devices, with no lock but the writer's own: nothing is lost, and what each thread
- * has left alive is there. Under a race detector this is where the writer's locking is judged.
+ * Threads on the same devices, with no lock but the writer's own: nothing is lost, and every buffer
+ * that a thread left alive is there. Under a race detector this test checks the writer's locking.
  */
 
 #include <pthread.h>
@@ -33,7 +33,7 @@ static uint64_t threads_address(const struct threads_one *one, uint32_t key)
 	return (uint64_t)(one->number * THREADS_KEYS + key) * 64;
 }
 
-/* Its own keys, everybody's devices; names and owners now and then. */
+/* Keys of its own, on shared devices; with a name and an owner now and then. */
 static void *threads_run(void *context)
 {
 	struct threads_one *one = context;

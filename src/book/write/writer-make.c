@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Making a book, its pool, and what changes rarely: devices, marks, the words of the header. The magic
- * is stored last, so a book that is still being made is no book.
+ * Creating a book, its pool, and what changes rarely: devices, marks, the fields of the header. The
+ * magic is stored last, so a book that is still being created is not accepted as one.
  */
 
 #include "book/write/writer.h"
@@ -51,7 +51,7 @@ int writer_grow(struct writer *writer, uint64_t offset, uint64_t length)
 	return r;
 }
 
-/* A page below the pool that several things share, each of which asks for it. */
+/* A page below the pool that several users share; each of them asks for it. */
 static int writer_reserve_page(struct writer *writer, uint64_t offset)
 {
 	uint64_t page = offset / BOOK_PAGE;
@@ -79,7 +79,10 @@ uint32_t writer_claim(struct writer *writer, uint32_t units, uint16_t owner, uin
 	} while (!__atomic_compare_exchange_n(&writer->header->pool_next, &unit, unit + units, true,
 					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	entry = BOOK_SEGMENTS_OFFSET + unit * sizeof(struct book_segment);
-	/* The first page of the table came with the book; it covers the first 32 MiB of the file. */
+	/*
+	 * The first page of the table was reserved with the book; it covers the first 32 MiB of the
+	 * file.
+	 */
 	if (entry >= BOOK_SEGMENTS_OFFSET + BOOK_PAGE && writer_reserve_page(writer, entry) < 0)
 		return 0;
 	memcpy(writer->base + entry, &segment, sizeof(segment));
@@ -171,7 +174,7 @@ int writer_new(struct writer **ret_writer, const struct writer_config *config)
 	writer_write_header(writer, config);
 	writer->header->reserved_bytes = 3 * BOOK_PAGE;
 	intern_init(&writer->intern, writer);
-	/* Pairs with reader_init(), which looks for it before all else. */
+	/* Pairs with reader_init(), which checks it before anything else. */
 	__atomic_store_n(&writer->header->magic, BOOK_MAGIC, __ATOMIC_RELEASE);
 	*ret_writer = writer;
 	return 0;
@@ -206,7 +209,7 @@ void writer_declare(struct writer *writer, uint32_t device, const struct writer_
 		/* Odd while the entry is being rewritten; a reader tries again. */
 		generation = (entry->generation | 1) + 2;
 		__atomic_store_n(&entry->generation, generation, __ATOMIC_RELAXED);
-		/* Pairs with the second look at it in reader_device(). */
+		/* Pairs with the second read of it in reader_device(). */
 		bits_store_barrier();
 		entry->remote = facts->remote;
 		entry->unique_id = facts->unique_id;
@@ -252,7 +255,7 @@ void writer_mark(struct writer *writer, uint32_t name, uint32_t thread, uint32_t
 	}
 	mark = (struct book_mark *)(void *)(writer->base + BOOK_MARKS_OFFSET) + number % BOOK_MARKS;
 	__atomic_store_n(&mark->commit, 0, __ATOMIC_RELAXED);
-	/* Pairs with the second look at it in reader_mark(). */
+	/* Pairs with the second read of it in reader_mark(). */
 	bits_store_barrier();
 	mark->time = book_clock_read(writer->clock);
 	mark->name = name;

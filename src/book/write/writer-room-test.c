@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The writer's rare sides: incidents that repeat, marks, devices, the words of the header, and what
- * happens when room or memory cannot be had.
+ * The writer's rare paths: incidents that repeat, marks, devices, the fields of the header, and
+ * what happens when it runs out of room or memory.
  */
 
 #include <errno.h>
@@ -72,7 +72,7 @@ UNIT(no_room_for_a_shard)
 
 	room_open(&book, ROOM_SHARD + BOOK_UNIT);
 	room_alloc(&book, 0, 0x1000);
-	/* What is left is less than a ring needs; the first device goes on. */
+	/* The rest is less than a ring needs; the first device continues. */
 	room_alloc(&book, 1, 0x1000);
 	room_alloc(&book, 1, 0x1000);
 	assert(view_read(&view, &book.reader, 1, VIEW_DEAD) == -ENOENT);
@@ -83,7 +83,7 @@ UNIT(no_room_for_a_shard)
 	testing_book_deinit(&book);
 }
 
-/* Memory that cannot be had must not use up the room: it may be there the next time. */
+/* Memory that cannot be reserved must not use up the room: the next attempt may succeed. */
 UNIT(reserve_fails_and_recovers)
 {
 	struct testing_book book;
@@ -94,7 +94,7 @@ UNIT(reserve_fails_and_recovers)
 		room_alloc(&book, 0, i * 64);
 	assert(room_rejected(&book).room == 1000);
 	assert(book.writer->shards[0] == NULL);
-	/* Page and first step of the ring, then nothing. */
+	/* Enough for the page and the first step of the ring. */
 	book.reserve_limit = sizeof(struct book_shard) + BOOK_PAGE;
 	for (uint64_t i = 0; i < 60; i++)
 		room_alloc(&book, 0, i * 64);
@@ -132,14 +132,14 @@ UNIT(no_memory_for_the_log)
 	who.type = 2;
 	writer_hooked(book.writer, 0, &who);
 	assert(room_rejected(&book).room == 3);
-	/* With memory all goes on. */
+	/* Once there is memory, everything continues. */
 	book.reserve_limit = UINT64_MAX;
 	writer_free_all(book.writer, 0, 0, &(struct shard_buffer){.type = INDEX_ANY});
 	assert(room_view(&book, 0)->live == 0);
 	testing_book_deinit(&book);
 }
 
-/* A shard without a graveyard does all but tell double frees. */
+/* A shard without a graveyard does everything except recognise double frees. */
 UNIT(no_room_for_graves)
 {
 	struct shard_buffer who = testing_buffer(1, 0x1000, 64);
@@ -155,7 +155,7 @@ UNIT(no_room_for_graves)
 	testing_book_deinit(&book);
 }
 
-/* Graves that found no place are counted; then a double free is an unknown one. */
+/* Graves that did not fit are counted; a double free then looks like an unknown free. */
 UNIT(no_memory_for_graves)
 {
 	struct shard_buffer who = testing_buffer(1, 0x1000, 64);
@@ -172,7 +172,7 @@ UNIT(no_memory_for_graves)
 	testing_book_deinit(&book);
 }
 
-/* An owner that is stuck inside a call: others give up and count what they could not say. */
+/* An owner is stuck inside a call: other threads give up and count what they could not record. */
 UNIT(a_lock_that_is_never_dropped_does_not_hang_the_writer)
 {
 	struct testing_book book;
@@ -249,7 +249,7 @@ UNIT(repeated_incidents_raise_a_count)
 	assert(reader_incident(&book.reader, BOOK_INCIDENT_UNKNOWN_FREE, 1, &incident) == 0);
 	assert(incident.count == 500 && incident.second.stack == 2);
 	assert(reader_incident(&book.reader, BOOK_INCIDENT_UNKNOWN_FREE, 2, &incident) == -ENOENT);
-	/* Another device, another incident; without a stack it is the address that tells. */
+	/* Another device is another incident; without a stack the address decides. */
 	writer_free_buffer(book.writer, 1, &who);
 	who.stack = 0;
 	writer_free_buffer(book.writer, 1, &who);
@@ -271,7 +271,7 @@ UNIT(incidents_beyond_the_area_are_counted)
 	assert(poller_refresh(&book.reader) == 0);
 	assert(book.reader.header.incident_count[BOOK_INCIDENT_UNKNOWN_FREE] == 256);
 	assert(book.reader.header.incident_lost[BOOK_INCIDENT_UNKNOWN_FREE] == 10);
-	/* Other kinds have their own places. */
+	/* Other kinds have their own entries. */
 	room_alloc(&book, 0, 0x100000);
 	writer_free_buffer(book.writer, 0, &(struct shard_buffer){.address = 0x100000, .type = 1});
 	writer_free_buffer(book.writer, 0, &(struct shard_buffer){.address = 0x100000, .type = 1});

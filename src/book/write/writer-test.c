@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What each call means, one by one and with the numbers spelled out. Random mixtures of them are
- * property-test.c's business, room and failures are writer-room-test.c's.
+ * What each call means, one by one and with the numbers spelled out. property-test.c covers random
+ * mixtures, writer-room-test.c room and failures.
  */
 
 #include "book/write/writer.h"
@@ -144,7 +144,7 @@ UNIT(same_key_and_size_is_a_reference)
 	wtest_deinit(&test);
 }
 
-/* More references than can be counted: the buffer stays for ever, and the book says so. */
+/* More references than can be counted: the buffer stays forever, and the book says so. */
 UNIT(references_have_a_maximum)
 {
 	struct wtest test;
@@ -184,7 +184,7 @@ UNIT(another_size_is_a_size_change)
 	assert(incident.address == 0x1000 && incident.device == WTEST_DEVICE && incident.type == 0);
 	assert(incident.first.size == 100 && incident.second.size == 300 && incident.size == 300);
 	assert(incident.first.time < incident.second.time && incident.count == 1);
-	/* Down: both sizes are never there together. */
+	/* Shrinking: the two sizes never exist together. */
 	wtest_alloc(&test, 0, 0x1000, 50);
 	assert(wtest_hot(&test, 0)->bytes == 50 && wtest_hot(&test, 0)->peak == 300);
 	wtest_deinit(&test);
@@ -201,7 +201,7 @@ UNIT(an_unknown_free_is_counted)
 	assert(wtest_hot(&test, 4)->last && test.view->number == 1);
 	assert(wtest_incidents(&test, BOOK_INCIDENT_UNKNOWN_FREE, &incident) == 1);
 	assert(incident.address == 0x1000 && incident.type == 4 && incident.second.thread == 7);
-	wtest_free(&test, INDEX_ANY, 0x2000); /* type not known: counted with the first */
+	wtest_free(&test, INDEX_ANY, 0x2000); /* type not known: counted with the first type */
 	assert(wtest_cold(&test, 0)->unknown_frees == 1);
 	assert(wtest_incidents(&test, BOOK_INCIDENT_UNKNOWN_FREE, &incident) == 2);
 	assert(incident.type == INDEX_ANY);
@@ -229,7 +229,7 @@ UNIT(double_free_names_both_parties)
 	assert(incident.first.thread == 8 && incident.first.stack == 55);
 	assert(incident.second.thread == 9 && incident.second.stack == 66);
 	assert(incident.first.name == who.name && incident.first.time < incident.second.time);
-	/* Without a type it is found too. */
+	/* It is also found without a type. */
 	who.type = INDEX_ANY;
 	writer_free_buffer(test.writer, WTEST_DEVICE, &who);
 	assert(wtest_cold(&test, 3)->double_frees == 2);
@@ -249,9 +249,9 @@ UNIT(each_shard_has_its_own_graveyard)
 		wtest_alloc(&test, 0, i * 64, 1);
 		wtest_free(&test, 0, i * 64);
 	}
-	wtest_free(&test, 0, 64); /* the oldest that is still there */
+	wtest_free(&test, 0, 64); /* the oldest that is still in the graveyard */
 	assert(wtest_cold(&test, 0)->double_frees == 1 && wtest_cold(&test, 0)->unknown_frees == 0);
-	wtest_free(&test, 0, 0); /* the one before: forgotten */
+	wtest_free(&test, 0, 0); /* the one before it: forgotten */
 	assert(wtest_cold(&test, 0)->double_frees == 1 && wtest_cold(&test, 0)->unknown_frees == 1);
 	wtest_deinit(&test);
 }
@@ -313,7 +313,7 @@ UNIT(peaks_can_be_reset)
 	struct wtest test;
 
 	wtest_init(&test);
-	writer_reset_peak(test.writer, WTEST_DEVICE, INDEX_ANY, 7); /* no shard: makes none */
+	writer_reset_peak(test.writer, WTEST_DEVICE, INDEX_ANY, 7); /* no shard: creates none */
 	assert(view_read(test.view, &test.book.reader, WTEST_DEVICE, VIEW_DEAD) == -ENOENT);
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		wtest_alloc(&test, type, 0x1000, 100);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The writer's life and its events. An event hashes the address, asks for the index line, reads the
- * clock while that line is on its way, and only then takes the shard's lock: rdtsc waits for older
- * loads, so after the lookup it would cost a whole miss.
+ * The writer's life cycle and its events. An event hashes the address, prefetches the index line,
+ * reads the clock while that line is on its way, and only then takes the shard's lock: rdtsc waits
+ * for older loads, so after the lookup it would cost a whole cache miss.
  */
 
 #include "book/write/writer.h"
@@ -45,7 +45,7 @@ void writer_lost(struct writer *writer, uint32_t device, bool is_free, uint32_t 
 
 		__atomic_fetch_or(&writer->lost[device], (uint16_t)(which * types),
 				  __ATOMIC_SEQ_CST);
-		/* It may be there by now: either we see it, or shard_get_slow() sees our mark. */
+		/* It may exist by now: either we see it, or shard_get_slow() sees our mark. */
 		shard = __atomic_load_n(&writer->shards[device], __ATOMIC_SEQ_CST);
 	}
 	if (shard)
@@ -89,7 +89,7 @@ static __attribute__((noinline)) void writer_incident(struct shard *shard, int o
 		incident_add(writer, BOOK_INCIDENT_DOUBLE_FREE, &incident);
 		return;
 	}
-	/* A size change: the first party is who allocated the buffer that was still there. */
+	/* A size change: the first party is whoever allocated the buffer that was still there. */
 	incident.first.time = grave->birth;
 	incident.first.thread = grave->birth_thread;
 	incident.first.phase = grave->phase;
@@ -133,7 +133,7 @@ static inline void writer_alloc_at(struct writer *writer, struct shard *shard,
 		uint32_t slot = index_find(&shard->index, &shard->records, place.hash,
 					   buffer->address, buffer->type);
 
-		/* Without memory for it the buffer has no owner: free_all() will not find it. */
+		/* If out of memory, the buffer has no owner: free_all() will not find it. */
 		if (slot != INDEX_NONE)
 			(void)owners_add(&shard->owners, &shard->records, owner, slot);
 	}
@@ -198,8 +198,10 @@ void writer_free_buffer(struct writer *writer, uint32_t device, const struct sha
 	writer_free_at(writer, shard, place, book_clock_read(writer->clock), who);
 }
 
-/* A mesh call is the same event on each device, at one time, and the devices' lines are asked for a
- * few ahead. Devices out of range are counted and left out. */
+/*
+ * A mesh call is the same event on each device at one time; the devices' cache lines are prefetched
+ * a few devices ahead. Devices out of range are counted and skipped.
+ */
 #define WRITER_MESH_AHEAD 2u
 
 static inline void writer_mesh_prefetch(struct writer *writer, const uint32_t *devices, size_t n,
@@ -211,7 +213,7 @@ static inline void writer_mesh_prefetch(struct writer *writer, const uint32_t *d
 		return;
 	ahead = __atomic_load_n(&writer->shards[devices[i + WRITER_MESH_AHEAD]], __ATOMIC_ACQUIRE);
 	if (ahead)
-		(void)index_look(&ahead->index, hash); /* asks for the line */
+		(void)index_look(&ahead->index, hash); /* prefetches the line */
 }
 
 void writer_alloc_mesh(struct writer *writer, const uint32_t *devices, size_t n,
@@ -257,7 +259,7 @@ void writer_free_mesh(struct writer *writer, const uint32_t *devices, size_t n,
 	}
 }
 
-/* Slots that writer_free_all() looks at before it lets others in. */
+/* Slots that writer_free_all() scans before it lets other threads in. */
 #define WRITER_BITE 4096u
 
 /* The next slot to end for writer_free_all(): of one owner, or any live one from @from up to @end. */
@@ -284,7 +286,7 @@ void writer_free_all(struct writer *writer, uint32_t device, uint64_t owner,
 
 	if (!shard)
 		return;
-	/* In small bites, so that other threads' events get in between. */
+	/* In small batches, so that other threads' events get in between. */
 	while (more) {
 		uint32_t end;
 

@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * The writer of a book: an instance over a mapping, without globals or thread-locals. The library has
- * one, the daemon one for each client of the old protocol. It does not know what the mapping is made
- * of; before it stores to a place for the first time it asks reserve() for the memory behind it.
+ * The writer of a book: an instance over a mapping, without globals or thread-locals. The library
+ * has one, the daemon one for each client of the old protocol. It does not know what backs the
+ * mapping; before it first stores to a place it calls reserve() for the memory behind it.
  *
- * Thread-safe. Not to be entered from a signal handler that interrupted it: the library takes care of
- * that.
+ * Thread-safe, but must not be re-entered from a signal handler that interrupted it: the library
+ * prevents that.
  */
 
 #include <stdbool.h>
@@ -20,7 +20,7 @@
 #include "book/write/intern.h"
 #include "book/write/shard.h"
 
-/* Who the book belongs to; all of it goes into the header as it is. */
+/* Who the book belongs to; copied into the header unchanged. */
 struct writer_identity {
 	uint32_t pid;
 	uint32_t keeper;
@@ -39,7 +39,7 @@ struct writer_identity {
 struct writer_config {
 	void *base; /* the mapping, zeroed; stays the caller's */
 	uint64_t size;
-	uint64_t room;        /* bytes that may be reserved at most */
+	uint64_t room;        /* most bytes that may be reserved */
 	uint32_t ring_events; /* a power of two from BOOK_RING_MIN to BOOK_RING_MAX */
 	uint32_t clock;
 	/* 0 or a negative errno. Offset and length are multiples of BOOK_PAGE. */
@@ -62,10 +62,10 @@ struct writer {
 	int (*reserve)(void *context, uint64_t offset, uint64_t length);
 	void *context;
 	uint64_t room_left;       /* atomic */
-	struct lock making;       /* of shards, devices and marks */
+	struct lock making;       /* serialises the creation of shards, devices and marks */
 	struct room_chunk *chunk; /* private halves of the shards, newest first */
 	uint64_t pages[BOOK_POOL_OFFSET / BOOK_PAGE /
-		       64];          /* below the pool: a bit for each reserved */
+		       64];          /* below the pool: a bit for each reserved page */
 	uint16_t lost[BOOK_DEVICES]; /* what is inexact about a device that has no shard yet */
 	struct intern intern;
 	struct lock incident_lock;
@@ -83,21 +83,21 @@ struct writer_device {
 };
 
 /*
- * Asks for the memory that every book has from its beginning. writer_new() does; before it does so who wants to know
- * whether there is any. What @reserve says.
+ * Reserves the memory that every book has from the start. writer_new() calls it; a caller that must
+ * know beforehand whether there is memory calls it first. Returns what @reserve returns.
  */
 int writer_reserve_first(int (*reserve)(void *context, uint64_t offset, uint64_t length),
 			 void *context);
 
-/* Writes the header and makes the book valid. -ENOMEM, -EINVAL, or what reserve() said. */
+/* Writes the header and makes the book valid. -ENOMEM, -EINVAL, or what reserve() returned. */
 int writer_new(struct writer **ret_writer, const struct writer_config *config);
 struct writer *writer_free(struct writer *writer);
 
-/* Charge and reserve memory of the book. -ENOSPC when the room has run out. */
+/* Charge and reserve memory of the book. -ENOSPC when the room is used up. */
 int writer_charge(struct writer *writer, uint64_t bytes);
 void writer_refund(struct writer *writer, uint64_t bytes);
 
-/* What a shard is, or a device, has changed, and is complete: readers who remember it look again. */
+/* A shard or a device has changed and is complete: readers that cache it read it again. */
 static inline void writer_changed(struct writer *writer)
 {
 	__atomic_fetch_add(&writer->header->changes, 1, __ATOMIC_RELEASE);
@@ -115,11 +115,13 @@ void writer_alloc(struct writer *writer, uint32_t device, const struct shard_buf
 		  uint64_t owner);
 void writer_free_buffer(struct writer *writer, uint32_t device, const struct shard_buffer *who);
 
-/* An allocation that was made at @time, for who takes over what another book knew. */
+/*
+ * An allocation that was made at @time, for a caller that takes over the contents of another book.
+ */
 void writer_alloc_born(struct writer *writer, uint32_t device, const struct shard_buffer *buffer,
 		       uint64_t time);
 
-/* The same on several devices at one time stamp. */
+/* The same on several devices with one time stamp. */
 void writer_alloc_mesh(struct writer *writer, const uint32_t *devices, size_t n,
 		       const struct shard_buffer *buffer);
 void writer_free_mesh(struct writer *writer, const uint32_t *devices, size_t n,
@@ -141,9 +143,9 @@ void writer_goodbye(struct writer *writer);
 /* Raise one of the counters of struct book_rejected. */
 void writer_reject(uint64_t *counter);
 
-/* An event on a device was lost: say so in its shard, or when it gets one. */
+/* An event on a device was lost: mark its shard, or mark it as soon as it has one. */
 void writer_lost(struct writer *writer, uint32_t device, bool is_free, uint32_t type);
 
-/* Counters of one type as they stand. False if the shard could not be locked or does not exist. */
+/* Current counters of one type. False if the shard could not be locked or does not exist. */
 bool writer_counters(struct writer *writer, uint32_t device, uint32_t type,
 		     struct book_hot *ret_hot);
