@@ -38,8 +38,7 @@ struct child {
 	pid_t pid;  /* 0 = none */
 	int status; /* after child_wait(), as from waitpid() */
 
-	void (*ended)(struct child *child,
-		      int status); /* set by the owner; status as from waitpid() */
+	void (*ended)(struct child *child, int status); /* set by the owner; as from waitpid() */
 
 	/* Private. */
 	struct loop *loop;
@@ -54,9 +53,9 @@ struct child {
 
 /**
  * child_start() - start a program
- * @loop: where the end is told to child->ended(); NULL = to nobody, and child_wait() is to be called
+ * @loop: where the exit is reported to child->ended(); NULL = nowhere, child_wait() must be called
  *
- * Return: 0 or a negative errno. That the program could not be executed is told here, too.
+ * Return: 0 or a negative errno. A program that cannot be executed is an error here, too.
  */
 int child_start(struct child *child, struct loop *loop, const struct child_setup *setup);
 
