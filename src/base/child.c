@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Starting and reaping, with posix_spawn() and a pidfd. */
+/* Starts and reaps programs with posix_spawn() and a pidfd. */
 
 #include "base/child.h"
 
@@ -21,8 +21,8 @@
 #include "base/cleanup.h"
 
 /*
- * What was handed over is moved first: its number may be one of those that are about to be replaced,
- * which is why @setup->input is a duplicate above CHILD_FD here.
+ * The extra descriptor is moved first: its number may be one of those about to be replaced, which
+ * is why @setup->input is a duplicate above CHILD_FD here.
  */
 static int child_descriptors(posix_spawn_file_actions_t *actions, const struct child_setup *setup)
 {
@@ -49,7 +49,7 @@ static int child_descriptors(posix_spawn_file_actions_t *actions, const struct c
 	return -r;
 }
 
-/* Whatever is not said stays as it is. */
+/* What @setup does not name stays as it is. */
 static int child_descriptors_foreground(posix_spawn_file_actions_t *actions,
 					const struct child_setup *setup)
 {
@@ -84,7 +84,7 @@ static int child_spawn(const struct child_setup *setup, pid_t *ret_pid)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
-	/* The interface wants them writable and does not write. */
+	/* The interface takes writable arrays but does not write to them. */
 	char *const *arguments = (char *const *)(uintptr_t)setup->arguments;
 	char *const *environment =
 		setup->environment ? (char *const *)(uintptr_t)setup->environment : environ;
@@ -110,7 +110,7 @@ static int child_spawn(const struct child_setup *setup, pid_t *ret_pid)
 	return r;
 }
 
-/* The loop may be more urgent than others; what it starts is not, and gets what the caller has. */
+/* The loop may have a raised priority; what it starts must not inherit it. */
 static int child_spawn_calm(const struct child_setup *setup, pid_t *ret_pid)
 {
 	int before, r;
@@ -119,9 +119,9 @@ static int child_spawn_calm(const struct child_setup *setup, pid_t *ret_pid)
 	before = getpriority(PRIO_PROCESS, 0);
 	if (before >= 0 || errno != 0)
 		return child_spawn(setup, ret_pid);
-	(void)setpriority(PRIO_PROCESS, 0, 0); /* less is always allowed */
+	(void)setpriority(PRIO_PROCESS, 0, 0); /* lowering is always allowed */
 	r = child_spawn(setup, ret_pid);
-	(void)setpriority(PRIO_PROCESS, 0, before); /* if that is not: as everybody else */
+	(void)setpriority(PRIO_PROCESS, 0, before); /* if that fails, we run at normal priority */
 	return r;
 }
 
@@ -140,10 +140,10 @@ static void child_ready(struct loop_source *source, uint32_t events)
 	pid_t pid = child->pid;
 
 	child_forget(child);
-	child->ended(child, child_reap(pid)); /* it has ended: this does not wait */
+	child->ended(child, child_reap(pid)); /* it has exited: this does not wait */
 }
 
-/* Beside us, with nothing of ours. */
+/* Starts a program in its own session, with nothing of ours. */
 static int child_spawn_apart(const struct child_setup *setup, pid_t *ret_pid)
 {
 	struct child_setup moved = *setup;
@@ -155,8 +155,10 @@ static int child_spawn_apart(const struct child_setup *setup, pid_t *ret_pid)
 			return -errno;
 		moved.input = input;
 	}
-	/* What systemd gave to the daemon would else be given on with exec. It takes nothing from us: our own
-	 * rights are in other sets. */
+	/*
+	 * Capabilities that systemd gave to the daemon would otherwise be inherited through exec.
+	 * We lose nothing: our own are in other sets.
+	 */
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); /* kernels since 4.3 */
 	return child_spawn_calm(&moved, ret_pid);
 }
@@ -175,8 +177,8 @@ int child_start(struct child *child, struct loop *loop, const struct child_setup
 	if (loop)
 		r = child->end.fd < 0 ? -errno : loop_add(loop, &child->end, EPOLLIN);
 	if (r < 0) {
-		/* No descriptor, no memory: one whose end we would not see must not be. */
-		(void)kill(pid, SIGKILL); /* ours, and not reaped yet */
+		/* No descriptor or no memory: a child whose exit we would not see must not run. */
+		(void)kill(pid, SIGKILL); /* our child, not reaped yet */
 		(void)child_reap(pid);
 		child->pid = 0;
 		if (child->end.fd >= 0)
@@ -191,7 +193,7 @@ int child_start(struct child *child, struct loop *loop, const struct child_setup
 void child_kill(const struct child *child)
 {
 	if (child->pid > 0)
-		(void)kill(-child->pid, SIGKILL); /* the group lasts until we have reaped */
+		(void)kill(-child->pid, SIGKILL); /* the group exists until we have reaped */
 }
 
 void child_forget(struct child *child)

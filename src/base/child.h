@@ -2,15 +2,16 @@
 #pragma once
 
 /*
- * Other programs. A process of ours may have threads, so nothing of its own may run between fork and
- * exec: posix_spawn() does the little that is needed, and the address space is never copied. The end is a
- * pidfd, in a loop or waited for; SIGCHLD is not used (it must not be ignored either, or the kernel would
- * reap before us).
+ * Runs other programs. Our process may have threads, so no code of its own may run between fork and
+ * exec: posix_spawn() does the little that is needed, and the address space is never copied. The
+ * exit is reported by a pidfd, in a loop or waited for; SIGCHLD is not used (it must not be ignored
+ * either, or the kernel would reap before us).
  *
- * Each child leads a session of its own, hence a process group that can be killed as a whole. It has
- * nothing of ours: no signal that is blocked or ignored, no descriptor but those named in its setup, and none of the
- * capabilities that a unit file may give to a daemon. One in the foreground is a part of our command: it
- * stays in our session, where the terminal finds it, and has our standard descriptors.
+ * Each child leads its own session, hence a process group that can be killed as a whole. It
+ * inherits nothing: no blocked or ignored signals, no descriptors except those named in its setup,
+ * and none of the capabilities that a unit file may give to a daemon. One in the foreground is a
+ * part of our command: it stays in our session, where the terminal finds it, and has our standard
+ * descriptors.
  */
 
 #include <stdbool.h>
@@ -21,11 +22,11 @@
 #define CHILD_FD 3 /* where child_setup.extra arrives */
 
 struct child_setup {
-	const char *program;            /* a path, or a name that is searched for in PATH */
-	const char *const *arguments;   /* from the name on, ended by NULL */
-	const char *const *environment; /* all of it, ended by NULL; NULL = ours */
+	const char *program;            /* a path, or a name to search for in PATH */
+	const char *const *arguments;   /* including the name, terminated by NULL */
+	const char *const *environment; /* complete, terminated by NULL; NULL = ours */
 	const char *folder;             /* NULL = ours */
-	int input;                      /* -1 = /dev/null; in the foreground ours */
+	int input;                      /* -1 = /dev/null; in the foreground, ours */
 	int extra;                      /* -1 = none; not in the foreground */
 	bool keeps_errors;              /* its standard error is ours, else /dev/null */
 	bool is_foreground;
@@ -33,11 +34,11 @@ struct child_setup {
 };
 
 struct child {
-	/* For others to read. */
-	pid_t pid;  /* 0 = there is none */
+	/* Public, read-only. */
+	pid_t pid;  /* 0 = none */
 	int status; /* after child_wait(), as from waitpid() */
 
-	void (*ended)(struct child *child, int status); /* the owner's; status as from waitpid() */
+	void (*ended)(struct child *child, int status); /* set by the owner; as from waitpid() */
 
 	/* Private. */
 	struct loop *loop;
@@ -52,20 +53,23 @@ struct child {
 
 /**
  * child_start() - start a program
- * @loop: where the end is told to child->ended(); NULL = to nobody, and child_wait() is to be called
+ * @loop: where the exit is reported to child->ended(); NULL = nowhere, child_wait() must be called
  *
- * Return: 0 or a negative errno. That the program could not be executed is told here, too.
+ * Return: 0 or a negative errno. A program that cannot be executed is an error here, too.
  */
 int child_start(struct child *child, struct loop *loop, const struct child_setup *setup);
 
-/* Kills it and all of its group. The end is told as any other. Not for one in the foreground. */
+/* Kills it and its group. The exit is reported as usual. Not for one in the foreground. */
 void child_kill(const struct child *child);
 
-/* Lets it run without us: the end is told to nobody. */
+/* Lets it run on its own: the exit is not reported. */
 void child_forget(struct child *child);
 
-/* Waits for the end, -1 = as long as it takes. Return: whether it came; then it is not told, but in status. */
+/*
+ * Waits for the exit; -1 = without a time-out. Returns whether it exited; then it is not reported,
+ * but in status.
+ */
 bool child_wait(struct child *child, int timeout_ms);
 
-/* Waits for the end of any process that we have made. Return: as from waitpid(), -1 if it is none of ours. */
+/* Waits for the exit of any child of ours. Returns as waitpid(); -1 if it is not our child. */
 int child_reap(pid_t pid);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Sending and receiving descriptors; the contracts are in the header. */
+/* Sends and receives descriptors. */
 
 #include "base/fd-pass.h"
 
@@ -46,7 +46,7 @@ ssize_t fd_pass_receive(int socket, void *ret_bytes, size_t size, struct fd_pass
 	union fd_pass_control control;
 	struct iovec vector = {.iov_base = ret_bytes, .iov_len = size};
 	struct msghdr message = {.msg_iov = &vector, .msg_iovlen = 1};
-	size_t room = CMSG_LEN(ret_fds->wanted * sizeof(int)); /* padding would hold another one */
+	size_t room = CMSG_LEN(ret_fds->wanted * sizeof(int)); /* padding would fit another */
 	ssize_t n;
 
 	do {

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Messages of a unix socket that carry file descriptors. Whoever receives them names how many it wants:
- * more are closed by the kernel, which says that something was lost. All of them are close-on-exec from
- * the beginning.
+ * Messages of a unix socket that carry file descriptors. The receiver says how many it wants: the
+ * kernel closes the others and reports that some were lost. All are close-on-exec from the
+ * beginning.
  *
- * For sockets that keep messages apart (SOCK_SEQPACKET, SOCK_DGRAM).
+ * For sockets that preserve message boundaries (SOCK_SEQPACKET, SOCK_DGRAM).
  */
 
 #include <stdbool.h>
@@ -18,8 +18,8 @@
 /* The descriptors of one message. */
 struct fd_pass {
 	size_t wanted;        /* FD_PASS_MAX at most */
-	int fds[FD_PASS_MAX]; /* the caller's, from the first on; -1 = none */
-	bool is_cut;          /* more were sent than wanted, or we could not have them */
+	int fds[FD_PASS_MAX]; /* owned by the caller, from the first on; -1 = none */
+	bool is_cut;          /* more were sent than wanted, or we could not receive them */
 };
 
 #define FD_PASS_WANT(count)                                  \

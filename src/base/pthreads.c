@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Starting, waiting and joining; the contracts are in the header. */
+/* Starts, waits for and joins threads. */
 
 #include "base/pthreads.h"
 
@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 
-#define PTHREADS_NAME 16u /* the kernel's limit, with the end */
+#define PTHREADS_NAME 16u /* the kernel's limit, with the NUL */
 
 int pthreads_start(pthread_t *ret_thread, const char *name, void *(*run)(void *), void *context)
 {
@@ -18,14 +18,14 @@ int pthreads_start(pthread_t *ret_thread, const char *name, void *(*run)(void *)
 	sigset_t all, before;
 	int r;
 
-	/* The new thread has the mask of the one that makes it: no signal can find it open. */
+	/* A new thread inherits the mask of its creator: no signal can arrive before it is set. */
 	sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before); /* fails only for a bad argument */
 	r = -pthread_create(ret_thread, NULL, run, context);
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (r == 0 && name) {
 		(void)snprintf(cut, sizeof(cut), "%s", name);
-		(void)pthread_setname_np(*ret_thread, cut); /* only for people */
+		(void)pthread_setname_np(*ret_thread, cut); /* informative only */
 	}
 	return r;
 }
@@ -55,7 +55,7 @@ bool pthreads_wait(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t de
 	return pthread_cond_timedwait(condition, lock, &deadline) != ETIMEDOUT;
 }
 
-/* TSan does not know the first, and takes all that comes after it for a race. */
+/* TSan does not know the first, and reports everything after it as a race. */
 #ifndef __SANITIZE_THREAD__
 static int pthreads_join_until(pthread_t thread, uint64_t deadline_ns)
 {

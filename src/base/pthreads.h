@@ -28,8 +28,11 @@ int pthreads_start(pthread_t *ret_thread, const char *name, void *(*run)(void *)
 void pthreads_init(pthread_mutex_t *lock, pthread_cond_t *condition);
 void pthreads_init_condition(pthread_cond_t *condition);
 
-/* With the lock held. May return early, as every wait for a condition. False: the deadline has passed. */
+/*
+ * With the lock held. May return early, like every wait for a condition. False: the deadline has
+ * passed.
+ */
 bool pthreads_wait(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t deadline_ns);
 
-/* False: it has not ended by then, and is still to be joined or detached. */
+/* False: it has not ended by then, and still has to be joined or detached. */
 bool pthreads_join(pthread_t thread, uint64_t deadline_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* From and to the caller's buffer; also compiled into libttmem, hence without an allocation. */
+/* Uses only the caller's buffer; also compiled into libttmem, hence no allocation. */
 
 #include "base/small-file.h"
 
@@ -10,8 +10,9 @@
 #include "base/cleanup.h"
 
 /*
- * The kernel gives a small file of its own in one read, and a longer one by pages: less than half a page
- * is the end of it. Of other files every short read is. That saves looking for the end of each.
+ * The kernel returns a small file of its own in one read, and a longer one page by page: less than
+ * half a page is its end. For other files every short read is. That saves a read to find the end of
+ * each.
  */
 #define SMALL_FILE_LAST 2048u
 

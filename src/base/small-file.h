@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Files that fit into a buffer of the caller: those of /proc and /sys, a token, a configuration. What
- * does not fit is cut, never allocated: many of these files are written by others.
+ * Files that fit into a caller's buffer: those of /proc and /sys, a token, a configuration. A
+ * longer text is cut; nothing is allocated, because many of these files are written by others.
  */
 
 #include <dirent.h>
@@ -24,16 +24,19 @@
  */
 ssize_t small_file_read(int folder, const char *path, char *ret_text, size_t size);
 
-/* The same of one that is open, also of a pipe, up to its end. It stays the caller's. */
+/* The same for an open file or a pipe, up to its end. The fd stays the caller's. */
 ssize_t small_file_read_fd(int fd, char *ret_text, size_t size);
 
-/* The first line, without its end. Return: its length, or a negative errno; -ENODATA if it is empty. */
+/*
+ * Reads the first line without its newline. Returns its length, or a negative errno; -ENODATA if it
+ * is empty.
+ */
 ssize_t small_file_read_line(int folder, const char *path, char *ret_line, size_t size);
 
-/* Writes all of it. 0 or a negative errno. */
+/* Writes all of it. Returns 0 or a negative errno. */
 int small_file_write_fd(int fd, const void *bytes, size_t length);
 
-/* One that is longer, to be read line by line. NULL: errno says why. */
+/* Opens a longer one, to be read line by line. NULL with errno set. */
 static inline FILE *small_file_stream(int folder, const char *path)
 {
 	int fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -44,7 +47,7 @@ static inline FILE *small_file_stream(int folder, const char *path)
 	return file;
 }
 
-/* The entries of a folder. NULL: errno says why. */
+/* Lists the entries of a folder. NULL with errno set. */
 static inline DIR *small_file_list(int folder, const char *path)
 {
 	int fd = openat(folder, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

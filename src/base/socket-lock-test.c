@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Who gets the place of a socket. */
+/* Who gets the path of a socket. */
 
 #include "base/socket-lock.h"
 
@@ -52,7 +52,7 @@ UNIT(a_taken_socket_names_its_holder)
 	socket_lock_close(&first);
 }
 
-/* An old server knows no locks. */
+/* An old server uses no locks. */
 UNIT(a_living_socket_without_a_lock_is_left_alone)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -65,7 +65,7 @@ UNIT(a_living_socket_without_a_lock_is_left_alone)
 	assert(bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 1) == 0);
 	assert(socket_lock_open(&socket_lock, place(), SOCK_STREAM, &holder) == -EADDRINUSE);
 	assert(holder == (uint32_t)getpid() && stat(place(), &st) == 0);
-	/* Of another kind, and hence somebody's all the same. */
+	/* One of another type is in use all the same. */
 	assert(socket_lock_open(&socket_lock, place(), SOCK_SEQPACKET, &holder) == -EADDRINUSE);
 	close(fd);
 }
@@ -99,7 +99,7 @@ UNIT(no_other_file_is_removed)
 	assert(access(place(), F_OK) == 0);
 }
 
-/* Somebody removed our socket and put their own there: that one stays. */
+/* Somebody replaced our socket by their own: it stays. */
 UNIT(only_our_own_is_removed)
 {
 	struct socket_lock first, second;
@@ -129,7 +129,7 @@ UNIT(one_of_many_claims_at_once_wins)
 			uint32_t holder;
 			int r = socket_lock_open(&socket_lock, place(), SOCK_STREAM, &holder);
 
-			/* Who has it keeps it until all others have asked. */
+			/* The holder keeps it until all others have tried. */
 			close(over[1]);
 			if (r == 0)
 				assert(read(over[0], &byte, 1) == 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A socket file of one who died refuses connections; that is how it is told from a living one. */
+/* The socket file of an exited process refuses connections; that tells it from a live one. */
 
 #include "base/socket-lock.h"
 
@@ -17,7 +17,7 @@
 #include "base/cleanup.h"
 
 #define SOCKET_LOCK_LOCK_PATH (sizeof(((struct socket_lock *)NULL)->path) + 8)
-#define SOCKET_LOCK_BACKLOG 4096 /* the kernel cuts it at its own maximum */
+#define SOCKET_LOCK_BACKLOG 4096 /* the kernel caps it at its own maximum */
 
 static void socket_lock_lock_path(const struct socket_lock *socket_lock,
 				  char ret_path[SOCKET_LOCK_LOCK_PATH])
@@ -34,7 +34,7 @@ static bool socket_lock_is_at(int fd, const char *path)
 	       there.st_ino == held.st_ino;
 }
 
-/* The file is removed by its holder: then whoever has waited at it holds nothing. */
+/* The holder removes the file: then a process that waited for it has locked a deleted file. */
 static int socket_lock_lock(const struct socket_lock *socket_lock)
 {
 	char path[SOCKET_LOCK_LOCK_PATH];
@@ -63,7 +63,7 @@ static int socket_lock_ask(const struct sockaddr_un *address, int type, uint32_t
 	if (fd < 0)
 		return -errno;
 	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0) {
-		/* A full queue is somebody's; another kind of socket is, too. */
+		/* A full queue belongs to a live process; so does another type of socket. */
 		if (errno == ECONNREFUSED || errno == ENOENT)
 			return 0;
 		return errno == EAGAIN || errno == EPROTOTYPE ? -EADDRINUSE : -errno;
@@ -73,7 +73,7 @@ static int socket_lock_ask(const struct sockaddr_un *address, int type, uint32_t
 	return -EADDRINUSE;
 }
 
-/* Makes room at the path: what lies there must be the socket of one who died. */
+/* Frees the path: what is there must be the socket of an exited process. */
 static int socket_lock_clear(const struct socket_lock *socket_lock,
 			     const struct sockaddr_un *address, int type, uint32_t *ret_holder)
 {
@@ -104,7 +104,7 @@ static int socket_lock_listen(struct socket_lock *socket_lock, const struct sock
 	    listen(fd, SOCKET_LOCK_BACKLOG) < 0) {
 		int r = -errno;
 
-		(void)unlink(socket_lock->path); /* just made */
+		(void)unlink(socket_lock->path); /* just created */
 		return r;
 	}
 	socket_lock->device = st.st_dev;
@@ -127,10 +127,10 @@ int socket_lock_open(struct socket_lock *socket_lock, const char *path, int type
 	memcpy(address.sun_path, path, length);
 	memcpy(socket_lock->path, path, length + 1);
 	socket_lock->lock_fd = socket_lock_lock(socket_lock);
-	/* Where no lock can be had (a folder of everybody's, another user's lock) we do without. */
+	/* Where no lock is possible (a shared folder, another user's lock) we do without. */
 	if (socket_lock->lock_fd == -EADDRINUSE) {
 		socket_lock->lock_fd = -1;
-		(void)socket_lock_ask(&address, type, ret_holder); /* only for the name */
+		(void)socket_lock_ask(&address, type, ret_holder); /* only for the pid */
 		return -EADDRINUSE;
 	}
 	if (socket_lock->lock_fd < 0)
@@ -153,7 +153,7 @@ void socket_lock_close(struct socket_lock *socket_lock)
 	if (socket_lock->fd >= 0) {
 		if (lstat(socket_lock->path, &st) == 0 && st.st_dev == socket_lock->device &&
 		    st.st_ino == socket_lock->inode)
-			(void)unlink(socket_lock->path); /* if it cannot be, the next one does it */
+			(void)unlink(socket_lock->path); /* if that fails, the next one does it */
 		(void)close(socket_lock->fd);            /* nothing was written to it */
 	}
 	if (socket_lock->lock_fd >= 0) {

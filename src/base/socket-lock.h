@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Taking the place of a socket: never from somebody who lives, always from one who died. A lock beside
- * the socket decides between two who come at the same time; what is removed at the end is only our own.
+ * Takes over the path of a socket: never from a live process, always from an exited one. A lock
+ * file beside the socket decides between two that come at the same time; in the end we remove only
+ * what is ours.
  */
 
 #include <stdint.h>
@@ -11,8 +12,8 @@
 #include <sys/un.h>
 
 struct socket_lock {
-	int fd;      /* listening; not blocking */
-	int lock_fd; /* -1 = the folder is not ours to put a lock in */
+	int fd;      /* listening; non-blocking */
+	int lock_fd; /* -1 = we may not create a lock in the folder */
 	dev_t device;
 	ino_t inode;
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
@@ -21,11 +22,11 @@ struct socket_lock {
 #define SOCKET_LOCK_NULL ((struct socket_lock){.fd = -1, .lock_fd = -1})
 
 /*
- * @type: SOCK_STREAM or SOCK_SEQPACKET. Everybody may connect. 0; -EADDRINUSE and in @ret_holder the
- * process that has it (0 = not known); or another negative errno.
+ * @type: SOCK_STREAM or SOCK_SEQPACKET. Everybody may connect. Returns 0; -EADDRINUSE and in
+ * @ret_holder the process that holds it (0 = unknown); or another negative errno.
  */
 int socket_lock_open(struct socket_lock *socket_lock, const char *path, int type,
 		     uint32_t *ret_holder);
 
-/* Removes the socket if it still is ours. */
+/* Removes the socket if it is still ours. */
 void socket_lock_close(struct socket_lock *socket_lock);

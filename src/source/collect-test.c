@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* All origins in one picture, whatever the books come from. */
+/* All sources in one snapshot, wherever the books come from. */
 
 #include "source/collect.h"
 
@@ -96,7 +96,9 @@ UNIT(books_regions_and_cards_are_one_picture)
 	host_testing_text("sys/class/tenstorrent/tenstorrent!0/tt_card_type", "n150\n");
 	write_region(10, 11);
 	snapshot = collect();
-	/* The book counts, its region is compared; the other process has only its region. */
+	/*
+	 * The book counts and is compared with its region; the other process has only its region.
+	 */
 	assert(snapshot->process_count == 2 && snapshot->device_count == 1);
 	assert(snapshot->processes[0].books == 1 && snapshot->processes[0].differs);
 	assert(snapshot->processes[1].books == 0 && snapshot->processes[1].pid == 11);

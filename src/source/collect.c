@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Books first: what processes tell of themselves decides what of the other origins is counted. */
+/*
+ * Books first: what processes report about themselves decides what is counted of the other sources.
+ */
 
 #include "source/collect.h"
 
@@ -43,7 +45,7 @@ int collect_machine(const struct collect_sources *sources, const struct snapshot
 		book_note_nothing(sources->scan,
 				  sources->remote ? daemon_client_count(sources->remote) : 0,
 				  snapshot);
-	/* The moment of a snapshot is its end: nothing in it may be younger. */
+	/* A snapshot is stamped at its end: nothing in it may be newer. */
 	snapshot->time_ns = clock_ns(CLOCK_REALTIME);
 	r = snapshot_finish(snapshot);
 	if (r < 0)

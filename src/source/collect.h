@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * The one function that puts a picture of the machine together: books, what the kernel module tells of
- * processes without one, the driver's cards and who has them open, tt-metal's regions, and what only the daemon
- * may read. Every tool and every part of the daemon that shows more than one process's book calls it, so
- * that no two of them can disagree about who is there. Whoever calls says where books come from; all
- * other origins are files that anybody finds by himself.
+ * The one function that assembles a snapshot of the machine: books, what the kernel module reports
+ * about processes without one, the driver's cards and who has them open, tt-metal's regions, and
+ * what only the daemon may read. Every tool and every part of the daemon that shows more than one
+ * process's book calls it, so that no two of them can disagree. The caller says where books come
+ * from; all other sources are files at well-known paths.
  */
 
 #include "source/host/kernel.h"
@@ -21,17 +21,20 @@ struct snapshot_request;
 struct collect_sources {
 	struct source *books;
 
-	/* Whether @books tells of a holder that the kernel module names as well. */
+	/* Whether @books includes a holder that the kernel module names as well. */
 	kernel_knows_fn *knows;
-	const void *known; /* handed to knows() */
+	const void *known; /* passed to knows() */
 	const struct proc *proc;
 
-	/* The command's: who may read regions that we may not; NULL = nobody. */
+	/* For the command: may read regions that we may not; NULL = none. */
 	struct daemon_client *remote;
-	/* The command's: explains a snapshot without any process; NULL = nobody asks. */
+	/* For the command: explains a snapshot without any process; NULL = no explanation. */
 	const struct scan *scan;
 };
 
-/* A finished snapshot, which is the caller's. 0 or a negative errno. From any thread, if @sources may be used there. */
+/*
+ * Returns 0 and a finished snapshot, owned by the caller, or a negative errno. May be called on any
+ * thread on which @sources may be used.
+ */
 int collect_machine(const struct collect_sources *sources, const struct snapshot_request *request,
 		    struct snapshot **ret_snapshot);

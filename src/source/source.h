@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Where books come from: the command finds them under /proc, the daemon has a list of them. All other origins are
- * the same for everybody; collect.h puts them together.
+ * Where books come from: the command finds them in /proc, the daemon has a list of them. All other
+ * sources are the same for both; collect.h combines them.
  */
 
 #include <stdbool.h>
@@ -16,7 +16,10 @@ struct source;
 
 struct source_ops {
 	const char *name;
-	/* Adds to @snapshot. 0 or a negative errno; what single processes do wrong becomes a note. */
+	/*
+	 * Adds to @snapshot. Returns 0 or a negative errno; what single processes do wrong becomes
+	 * a note.
+	 */
 	int (*collect)(struct source *source, const struct snapshot_request *request,
 		       struct snapshot *snapshot);
 	void (*free)(struct source *source);

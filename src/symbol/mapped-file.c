@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Links of /proc that lead to files without a name; the header tells the idea. */
+/* Links of /proc that lead to files without a name. */
 
 #include "symbol/mapped-file.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The processes that look into files. Reading a file anew for each question would take too long, so a
+ * The processes that read files. Rereading a file for each request would take too long, so a
  * process keeps a few open; whoever has many files, or files of several users, can have several processes.
  */
 

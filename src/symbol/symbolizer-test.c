@@ -75,7 +75,7 @@ UNIT(users_have_a_process_each)
 		module.user = 1000 + i % 3;
 		assert(symbolizer_find(symbolizer, &module, plain + i, &answer) <= 0);
 	}
-	/* One after the other in the same process would mean to start it anew each time. */
+	/* One after the other in the same process would mean restarting it each time. */
 	assert(counts().started == 3 && counts().lost == 0 && counts().cached == 0);
 	end();
 }

@@ -225,7 +225,7 @@ static int symbolizer_look(struct symbolizer *symbolizer, const struct symbolize
 }
 
 /*
- * The file that the name leads to; if it is gone, or was built anew, the one that the process still has; and
+ * The file that the name leads to; if it is gone, or was rebuilt, the one that the process still has; and
  * if the process has gone with its root, what is below ours. Return: as symbolizer_find(); -ESTALE if all of
  * them are other builds.
  */

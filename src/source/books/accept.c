@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Receiving an offer: one message, two descriptors, and every one of them looked at before it is used. */
+/* Receives an offer: one message, two descriptors, each checked before it is used. */
 
 #include "source/books/accept.h"
 
@@ -22,7 +22,7 @@
 #include "wire/http-request.h"
 #include "wire/offer.h"
 
-#define ACCEPT_BACKLOG 4096 /* the kernel cuts it at its own maximum */
+#define ACCEPT_BACKLOG 4096 /* the kernel caps it at its own maximum */
 
 int accept_listen(const char *path)
 {
@@ -82,7 +82,7 @@ struct accept_peer *accept_peer_free(struct accept_peer *peer)
 	return NULL;
 }
 
-/* The process behind a pidfd, 0 if it is none or its process is out of sight. */
+/* The process of a pidfd; 0 if it is not a pidfd or its process is not visible. */
 static uint32_t accept_pid_of(int pid_fd)
 {
 	char path[64], text[1024];
@@ -100,8 +100,10 @@ static uint32_t accept_pid_of(int pid_fd)
 	return 0;
 }
 
-/* The sender's own pidfd if it is right, else one of ours, else none: it has ended, or pidfds cannot be
- * had here. */
+/*
+ * Takes the sender's own pidfd if it is right, else opens one, else has none: the process has
+ * exited, or pidfds are not available here.
+ */
 static void accept_settle_pid_fd(struct accept_peer *peer, int *offered)
 {
 	if (*offered >= 0 && accept_pid_of(*offered) == peer->pid)
@@ -115,11 +117,13 @@ static int accept_check_owner(const struct accept_peer *peer, const struct proc 
 {
 	struct proc_facts facts;
 
-	/* From outside our pid namespace: nobody we could name, or hear of its end. */
+	/* From outside our pid namespace: we can neither name it nor learn that it exits. */
 	if (peer->pid == 0)
 		return ACCEPT_NOT_THE_OWNER;
-	/* One that has ended cannot be asked any more; that it sent the book, and that its user made
-	 * the file, must do. */
+	/*
+	 * An exited process can no longer be checked. It must suffice that it sent the book and
+	 * that its user created the file.
+	 */
 	if (proc_read(proc, peer->pid, &facts) < 0)
 		return book->uid == peer->uid ? 0 : ACCEPT_NOT_THE_OWNER;
 	if (owner_judge(&book->reader.header, book->uid, &facts) != OWNER_YES)
@@ -129,7 +133,7 @@ static int accept_check_owner(const struct accept_peer *peer, const struct proc 
 	return 0;
 }
 
-/* Makes a book of the descriptor, which it takes over in any case. */
+/* Makes a book of the descriptor, which is consumed in any case. */
 static int accept_book_consume(struct accept_peer *peer, const struct proc *proc, int fd)
 {
 	CLEANUP_CLOSE int owned = fd;
@@ -140,7 +144,7 @@ static int accept_book_consume(struct accept_peer *peer, const struct proc *proc
 	r = verify_book_check(owned);
 	if (r != 0)
 		return r;
-	/* For reading only, so that nobody takes us for a child that inherited the book. */
+	/* Read-only, so that nobody takes us for a child that inherited the book. */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", owned);
 	reading = open(path, O_RDONLY | O_CLOEXEC);
 	if (reading < 0)
@@ -192,7 +196,7 @@ int accept_receive_any(struct accept_peer *peer, const struct proc *proc,
 	if ((size_t)n > sizeof(ret_request->bytes) || got.is_cut)
 		return ACCEPT_BAD_MESSAGE;
 	ret_request->length = (size_t)n;
-	/* A question brings nothing along. */
+	/* A request carries no descriptors. */
 	if (!has_fd && (native_is_request(ret_request->bytes, ret_request->length) ||
 			http_request_begins(ret_request->bytes, ret_request->length)))
 		return ACCEPT_REQUEST;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What books still know of one address. The table is read first and the log after it: whatever happened
- * in between is in the log, and the log has the last word.
+ * What books still know about one address. The table is read before the log: whatever happens in
+ * between is in the log, and the log takes precedence.
  */
 
 #include "source/books/address-history.h"
@@ -28,17 +28,17 @@
 
 #define ADDRESS_HISTORY_GRAVE_UNITS (BOOK_GRAVES * (uint32_t)sizeof(struct book_grave) / BOOK_UNIT)
 #define ADDRESS_HISTORY_TRIES 6
-#define ADDRESS_HISTORY_AHEAD 4u /* events that an owner may be writing over the oldest ones */
+#define ADDRESS_HISTORY_AHEAD 4u /* events with which an owner may be overwriting the oldest ones */
 
 struct address_history {
 	struct scan_book *book;
 	struct snapshot *snapshot;
 	uint64_t address;
 	uint32_t types;
-	struct snapshot_request request; /* for the next: what stacks are read with */
+	struct snapshot_request request; /* for @reading: how stacks are read */
 	struct book_reading reading;
 
-	/* Of one shard. */
+	/* For one shard. */
 	struct history_logged *events;
 	size_t event_count, event_capacity;
 	struct book_grave *graves;
@@ -85,7 +85,7 @@ static int address_history_keep_event(struct address_history *trail, const struc
 	return 0;
 }
 
-/* As much of the log as can be had before its owner writes over it. */
+/* Reads as much of the log as possible before its owner overwrites it. */
 static int address_history_drain(struct address_history *trail, const struct log_place *place,
 				 struct log *log)
 {
@@ -127,7 +127,10 @@ static int address_history_read_log(struct address_history *trail, const struct 
 	return r;
 }
 
-/* The graveyard, oldest first, without what the owner may have been writing meanwhile. */
+/*
+ * Reads the graveyard, oldest first, without entries that the owner may have been writing
+ * meanwhile.
+ */
 static int address_history_read_graves(struct address_history *trail, const struct book_shard *page,
 				       uint32_t device)
 {
@@ -260,7 +263,7 @@ int address_history_collect(struct scan_book *book, const struct address_history
 	while (r == 0 && device >= 0) {
 		struct book_device facts = {0};
 
-		/* What was not declared has no unique id to ask for. */
+		/* An undeclared device has no unique id to filter by. */
 		(void)reader_device(&book->reader, (uint32_t)device, &facts);
 		if (filter_wants_device(filter, (uint32_t)device, facts.unique_id)) {
 			struct snapshot_part *part =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What books still know of one address: log, graveyard and table of each shard. */
+/* What books still know about one address: from the log, graveyard and table of each shard. */
 
 #include <stdint.h>
 
@@ -20,8 +20,8 @@ struct address_history_wish {
 };
 
 /*
- * Adds what @book knows of the address to @history, and its owner to @snapshot. @view is only lent. 0 or a
- * negative errno; what cannot be read becomes a note.
+ * Adds what @book knows about the address to @history, and its owner to @snapshot. @view is only
+ * borrowed. Returns 0 or a negative errno; what cannot be read becomes a note.
  */
 int address_history_collect(struct scan_book *book, const struct address_history_wish *wish,
 			    struct view *view, struct snapshot *snapshot, struct history *history);

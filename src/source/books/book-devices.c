@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a book declares of devices. */
+/* What a book declares about devices. */
 
 #include <errno.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static const char *book_field(struct snapshot *snapshot, const char *field, size
 	return length ? snapshot_text(snapshot, field, length) : NULL;
 }
 
-/* What the process declared, whether it used the device or not. */
+/* Adds what the process declared, whether it used the device or not. */
 static int book_add_facts(struct book_reading *reading, uint32_t device,
 			  const struct book_device *entry)
 {
@@ -57,7 +57,7 @@ static int book_collect_device(struct book_reading *reading, uint32_t device)
 
 	if (r == -ENOENT)
 		return 0;
-	if (r < 0) /* never twice the same: then nothing is known of it */
+	if (r < 0) /* no stable copy could be read: the device stays unknown */
 		reading->learns = false;
 	if (r < 0)
 		return r == -EAGAIN ? 0 : r;
@@ -66,7 +66,7 @@ static int book_collect_device(struct book_reading *reading, uint32_t device)
 	return book_add_facts(reading, device, &entry);
 }
 
-/* Device entries lie eight to a page: pages that were never written are skipped whole. */
+/* Device entries lie eight to a page; pages that were never written are skipped as a whole. */
 static int book_search_devices(struct book_reading *reading)
 {
 	struct book_file *file = reading->book->reader.file;

@@ -53,7 +53,7 @@ static int book_collect_incident(struct book_reading *reading, uint32_t kind, ui
 	return snapshot_add_incident(reading->snapshot, &incident);
 }
 
-/* What a dead process left behind is an incident too, one for each kind of memory. */
+/* Memory that an exited process left behind is an incident too, one for each type of memory. */
 static int book_collect_leaks(struct book_reading *reading)
 {
 	const struct snapshot_process *process = book_process(reading);

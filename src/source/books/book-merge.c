@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One stack of two lists. A book keeps native and Python frames side by side; each Python frame says how
- * many native ones are outside of it, and so where it belongs. The frames of the interpreter itself are
- * left out: the Python frames are what it was doing.
+ * Merges two lists of frames into one stack. A book keeps native and Python frames side by side;
+ * each Python frame says how many native ones are outside of it, and thus where it belongs. The
+ * frames of the interpreter itself are left out: the Python frames show what it was doing.
  *
- * Everything is the owner's word. A list that makes no sense gives another order, nothing worse.
+ * All of this is the owner's claim. An inconsistent list results in a different order, nothing
+ * worse.
  */
 
 #include "source/books/book-private.h"
@@ -16,11 +17,11 @@
 #include "book/format/layout.h"
 #include "source/books/scan.h"
 
-/* What a native frame's file is. */
+/* What kind of file a native frame is in. */
 enum book_kind {
 	BOOK_KIND_OTHER,
 	BOOK_KIND_INTERPRETER, /* or its standard library, or our own module for it */
-	BOOK_KIND_START,       /* the C library: what is below main() and threads */
+	BOOK_KIND_START,       /* the C library: what comes before main() and thread functions */
 };
 
 static bool book_begins(const char *text, const char *with)
@@ -50,8 +51,8 @@ static enum book_kind book_kind_of(struct book_reading *reading, const struct bo
 }
 
 /*
- * How many of the native frames are worth a look: without those of the C library with which the program or
- * a thread of the interpreter begins.
+ * How many of the native frames are shown: without those of the C library that start the program or
+ * a thread of the interpreter.
  */
 static size_t book_native_end(const enum book_kind *kinds, size_t native)
 {

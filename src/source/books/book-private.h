@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the parts of reading a book share; nobody else includes this. */
+/* Shared by the files that read a book; private to them. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,9 +9,9 @@
 #include "model/snapshot.h"
 #include "model/timebase.h"
 
-#define BOOK_TEXTS 1024u  /* places of the cache from string ids to texts */
-#define BOOK_STACKS 4096u /* likewise from those of stacks */
-#define BOOK_SHAPES 256u  /* likewise from those of shapes */
+#define BOOK_TEXTS 1024u  /* entries of the cache from string ids to texts */
+#define BOOK_STACKS 4096u /* likewise from stack ids */
+#define BOOK_SHAPES 256u  /* likewise from shape ids */
 #define BOOK_STACK_FRAMES 64u
 
 struct book_frame;
@@ -27,14 +27,17 @@ struct book_reading {
 	struct snapshot *snapshot;
 	struct timebase timebase;
 	uint64_t deadline;
-	bool is_late; /* there was no time for all rows: from now on totals only */
+	bool is_late; /* no time for all rows: from now on only totals are read */
 	uint32_t process;
 
-	/* The book's memo tells what there is; or is being made, which ends with the first failure. */
+	/*
+	 * The book's totals cache is valid (recalls) or is being filled (learns), which the first
+	 * failure stops.
+	 */
 	bool recalls, learns;
-	size_t recalled; /* shards of the memo that lie behind us */
+	size_t recalled; /* shards of the totals cache that have been passed */
 
-	/* NULL until the first text or shape: most readings are of totals. */
+	/* NULL until the first text or shape: most reads are of totals. */
 	struct book_caches {
 		struct {
 			uint32_t id;
@@ -53,7 +56,7 @@ struct book_reading {
 
 void book_reading_deinit(struct book_reading *reading);
 
-/* NULL: no memory, then without. */
+/* NULL if there is no memory; then nothing is cached. */
 struct book_caches *book_caches(struct book_reading *reading);
 
 static inline struct snapshot_process *book_process(const struct book_reading *reading)
@@ -61,15 +64,15 @@ static inline struct snapshot_process *book_process(const struct book_reading *r
 	return &reading->snapshot->processes[reading->process];
 }
 
-/* Adds what the book declares of devices. 0 or a negative errno. */
+/* Adds what the book declares about devices. Returns 0 or a negative errno. */
 int book_devices(struct book_reading *reading);
 
 /* A string of the book as text of the snapshot; NULL = none. */
 const char *book_text(struct book_reading *reading, uint32_t id);
 
 /*
- * Where a native frame is, for a namer. @path: of the module, NULL = not known. False: then there is
- * nothing to ask for.
+ * Describes where a native frame is, for a namer. @path is that of the module, NULL if unknown.
+ * Returns false if there is nothing to ask the namer for.
  */
 bool book_place(const struct scan_book *book, const struct book_frame *frame,
 		const struct book_module *module, const char *path, struct namer_place *ret_place);
@@ -78,23 +81,23 @@ bool book_place(const struct scan_book *book, const struct book_frame *frame,
 const char *book_stack_text(struct book_reading *reading, uint32_t id);
 
 /*
- * The order in which a stack's frames are shown, innermost first; see book-merge.c. @native of them are
- * native, the rest of @count, at most BOOK_STACK_FRAMES, Python. Return: how many are shown.
+ * The order in which a stack's frames are shown, innermost first; see book-merge.c. @native of them
+ * are native, the rest of @count, at most BOOK_STACK_FRAMES, Python. Returns how many are shown.
  */
 size_t book_merge(struct book_reading *reading, const struct book_frame *frames, size_t native,
 		  size_t count, uint8_t *ret_order);
 
-/* Adds the book's incidents. 0 or a negative errno. */
+/* Adds the book's incidents. Returns 0 or a negative errno. */
 int book_collect_incidents(struct book_reading *reading);
 
 /*
- * Rows, see book-rows.c. Whether the book has to be looked at, where in it rows are wanted from (the
- * first device, and a device's first slot), whether there are enough; and the rows of the view. 0 or a
- * negative errno.
+ * Rows, see book-rows.c: whether the book has to be read, where in it the wanted rows begin (the
+ * first device, and a device's first slot), whether there are enough; and the rows of the view.
+ * Returns 0 or a negative errno.
  */
 bool book_rows_touch(const struct book_reading *reading);
 uint32_t book_rows_first_device(const struct book_reading *reading);
 uint32_t book_rows_first(const struct book_reading *reading, uint32_t device);
 bool book_rows_done(const struct book_reading *reading);
-void book_rows_late(struct book_reading *reading, uint32_t slot); /* time is up after this one */
+void book_rows_late(struct book_reading *reading, uint32_t slot); /* time ran out after this slot */
 int book_rows(struct book_reading *reading);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One book into the snapshot. A book has a deadline: its owner may be hostile, and whoever looks at
- * everybody's books must not be held by one of them. What is not read in time makes the process
- * inexact, and a note says so.
+ * Reads one book into the snapshot. A book has a deadline: its owner may be hostile, and a reader
+ * of everybody's books must not be held up by one of them. What is not read in time makes the
+ * process inexact, and a note says so.
  */
 
 #include "source/books/book-source.h"
@@ -26,7 +26,10 @@
 #define BOOK_TOTALS_NS 1000000000u
 #define BOOK_BUFFERS_NS UINT64_C(10000000000)
 
-/* Of a page: 1.5 MiB, so that it costs little. Of the first few of all: 262,144 buffers, 12 MiB. */
+/*
+ * For a page: 1.5 MiB, so that it costs little. For the first few rows of all: 262,144 buffers, 12
+ * MiB.
+ */
 #define BOOK_PAGE_SEGMENTS 1u
 #define BOOK_SORTED_SEGMENTS 8u
 
@@ -45,7 +48,7 @@ struct book_caches *book_caches(struct book_reading *reading)
 	return reading->caches;
 }
 
-/* Texts repeat: most buffers of a process have one of a few names. */
+/* Cached because texts repeat: most buffers of a process have one of a few names. */
 const char *book_text(struct book_reading *reading, uint32_t id)
 {
 	struct book_caches *caches = id ? book_caches(reading) : NULL;
@@ -112,7 +115,7 @@ static int book_collect_counters(struct book_reading *reading)
 	return 0;
 }
 
-/* Whether there is time for one more device. False: there is none, and a note says so. */
+/* Whether there is time for one more device. If not, a note says so. */
 static bool book_has_time(struct book_reading *reading, uint32_t device)
 {
 	const struct snapshot_request *request = reading->request;
@@ -121,8 +124,10 @@ static bool book_has_time(struct book_reading *reading, uint32_t device)
 
 	if (now <= reading->deadline)
 		return true;
-	/* Of what an ended process left the sum must be right, even if not all of it can be listed. A
-	 * page goes on where it ended. */
+	/*
+	 * The total of what an exited process left must be right, even if not all of it can be
+	 * listed. A page goes on where the last one ended.
+	 */
 	goes_on = !reading->is_late && request->buffers && (!request->limit || request->sorted);
 	if (goes_on) {
 		reading->is_late = true;
@@ -150,7 +155,7 @@ static bool book_wants_rows(const struct book_reading *reading, uint32_t device)
 	       filter_wants_device(filter, device, part ? part->facts.unique_id : 0);
 }
 
-/* What was wrong with reading a shard. 0 or -ENOMEM. */
+/* Notes why reading a shard failed. Returns 0 or -ENOMEM. */
 static int book_note_shard(struct book_reading *reading, uint32_t device, int result)
 {
 	struct snapshot_process *process = book_process(reading);
@@ -164,7 +169,7 @@ static int book_note_shard(struct book_reading *reading, uint32_t device, int re
 	return 0;
 }
 
-/* The rows of a view, if it has them. */
+/* Adds the rows of a view, if it has them. */
 static int book_collect_view(struct book_reading *reading)
 {
 	const struct view *view = reading->view;
@@ -188,7 +193,7 @@ static int book_collect_view(struct book_reading *reading)
 	return book_rows(reading);
 }
 
-/* Counters of a living owner, from what they were the last time. */
+/* Reads the counters of a live owner, starting from their last known values. */
 static int book_read_totals(struct book_reading *reading, uint32_t device)
 {
 	struct totals_cache *totals_cache = &reading->book->totals_cache;
@@ -224,7 +229,7 @@ static int book_collect_shard(struct book_reading *reading, uint32_t device)
 	return r < 0 || !rows ? r : book_collect_view(reading);
 }
 
-/* The same in parts, for as many rows as are wanted. */
+/* The same in parts, until there are as many rows as wanted. */
 static int book_collect_parts(struct book_reading *reading, uint32_t device)
 {
 	enum view_owner owner = reading->book->alive ? VIEW_LIVING : VIEW_DEAD;
@@ -252,7 +257,7 @@ static int book_collect_parts(struct book_reading *reading, uint32_t device)
 	return 0;
 }
 
-/* The first at or after @device; each call goes on from the last. -ENXIO: no more. */
+/* The first shard at or after @device; each call continues from the last. -ENXIO: no more. */
 static int64_t book_next_shard(struct book_reading *reading, uint32_t device)
 {
 	const struct totals_cache *totals_cache = &reading->book->totals_cache;
@@ -289,7 +294,7 @@ static int book_collect_shards(struct book_reading *reading)
 	return device >= 0 || device == -ENXIO ? 0 : (int)device;
 }
 
-/* What a person should know of the book as a whole. */
+/* Notes what a person should know about the book as a whole. */
 static void book_note(struct book_reading *reading)
 {
 	const struct book_header *header = &reading->book->reader.header;
@@ -329,7 +334,7 @@ static void book_note(struct book_reading *reading)
 		      reading->book->holder);
 }
 
-/* Only counters of a living owner are remembered, and only whole books. */
+/* Only counters of a live owner are cached, and only those of whole books. */
 static void book_recall(struct book_reading *reading)
 {
 	struct scan_book *book = reading->book;

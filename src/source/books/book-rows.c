@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Buffers of a view into the snapshot: all of them, a page, or the first few in some order. A page
- * begins behind the place where the one before it ended; when it is full, one more row is looked for,
- * so that it knows whether there is another page.
+ * Adds buffers of a view to the snapshot: all of them, a page, or the first few in some order. A
+ * page begins after the position where the previous one ended. When it is full, one more row is
+ * looked for, to know whether there is another page.
  */
 
 #include <errno.h>
@@ -22,7 +22,10 @@ static bool book_is_page(const struct book_reading *reading)
 	return reading->request->limit && !reading->request->sorted;
 }
 
-/* How the book lies to where the last page ended: less than 0 before it, 0 it ended within it. */
+/*
+ * Where the book is relative to the end of the last page: negative = before it, 0 = the page ended
+ * in it.
+ */
 static int book_rows_side(const struct book_reading *reading)
 {
 	const struct snapshot_request *request = reading->request;
@@ -70,7 +73,7 @@ uint32_t book_rows_first(const struct book_reading *reading, uint32_t device)
 	return book_rows_side(reading) == 0 && after->device == device ? after->slot + 1 : 0;
 }
 
-/* A page that took too long ends early, and the next one goes on from there. */
+/* A page that took too long ends early, and the next one continues from there. */
 void book_rows_late(struct book_reading *reading, uint32_t slot)
 {
 	struct snapshot *snapshot = reading->snapshot;
@@ -87,7 +90,7 @@ void book_rows_late(struct book_reading *reading, uint32_t slot)
 		      reading->book->owner.pid, reading->view->device);
 }
 
-/* A row that was found, into a page that may be full. */
+/* Adds a row to a page that may already be full. */
 static int book_rows_page(struct book_reading *reading, const struct snapshot_buffer *buffer,
 			  uint32_t slot)
 {
@@ -99,7 +102,7 @@ static int book_rows_page(struct book_reading *reading, const struct snapshot_bu
 	return r;
 }
 
-/* Shapes repeat, even more than names do. @id is not 0. */
+/* Cached because shapes repeat even more than names. @id is not 0. */
 static struct book_shape book_rows_shape(struct book_reading *reading, uint32_t id)
 {
 	struct book_caches *caches = book_caches(reading);
@@ -114,7 +117,7 @@ static struct book_shape book_rows_shape(struct book_reading *reading, uint32_t 
 	return caches->shapes[place].shape;
 }
 
-/* The rest of a row, which costs more than its numbers. */
+/* Fills in the rest of a row, which costs more than its numbers. */
 static void book_rows_fill(struct book_reading *reading, const struct book_record *record,
 			   struct snapshot_buffer *buffer)
 {

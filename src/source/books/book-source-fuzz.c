@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Snapshots, histories and followers over hostile books: the input is a list of patches over a small
- * good book, some made only after a number of reads, as a living owner would. Whatever it says, all
- * documents can be written and nothing crashes or hangs.
+ * Snapshots, histories and followers over hostile books. The input is a list of patches to a small
+ * good book, some applied only after a number of reads, as a live owner would. Whatever they
+ * contain, all documents can be written and nothing crashes or hangs.
  *
- * A patch: region (1 byte), offset in it (2), reads before it is made (1), length (1), bytes.
+ * A patch: region (1 byte), offset in it (2), reads before it is applied (1), length (1), bytes.
  */
 
 #include <stdio.h>
@@ -31,7 +31,7 @@
 #include "source/books/scan.h"
 #include "source/books/stacks.h"
 
-/* Totals only, by one who remembers: before and after what comes between two reads. */
+/* Totals only, with a cache: before and after the patches that come between two reads. */
 static void fuzz_totals(struct scan_book *book, struct view *view)
 {
 	for (int i = 0; i < 3; i++) {
@@ -59,7 +59,7 @@ struct fuzz_patch {
 
 struct fuzz {
 	struct testing_memory memory;
-	uint8_t *good; /* the book as it was, to start again from */
+	uint8_t *good; /* the original book, to start again from */
 	struct fuzz_patch patches[FUZZ_PATCHES];
 	uint32_t count, next;
 	uint64_t reads;
@@ -83,7 +83,7 @@ static struct fuzz *fuzz_new(void)
 	return fuzz;
 }
 
-/* The parts of the book that are looked at. */
+/* The parts of the book that are read. */
 static uint64_t fuzz_place(const struct fuzz *fuzz, uint32_t region, uint64_t offset)
 {
 	const struct book_shard *shard = fuzz->memory.writer->shards[0]->page;
@@ -103,7 +103,7 @@ static uint64_t fuzz_place(const struct fuzz *fuzz, uint32_t region, uint64_t of
 	case 5:
 	case 6:
 		return book_shard_offset(0) + offset % sizeof(*shard);
-	case 7: /* head, slots, and where ring and graves lie */
+	case 7: /* head, slots, and the units of ring and graves */
 		return book_shard_offset(0) + offset % 80;
 	case 8:
 		return book_unit_offset(shard->ring_unit) + offset;
@@ -145,7 +145,7 @@ static void fuzz_before_read(struct testing_memory *memory)
 	fuzz->reads++;
 }
 
-/* Whoever is asked for names knows some of them. */
+/* A namer that knows some of the names. */
 static size_t fuzz_name(struct namer *namer, const struct namer_place *place,
 			struct namer_name *ret_names, size_t max)
 {
@@ -155,7 +155,7 @@ static size_t fuzz_name(struct namer *namer, const struct namer_place *place,
 	return place->address % 2;
 }
 
-/* A tour ends, whatever the arena says. */
+/* A tour of all stacks ends, whatever the arena contains. */
 static void fuzz_stacks(struct scan_book *book, struct namer *namer)
 {
 	struct pool texts = POOL_NULL;
@@ -201,7 +201,7 @@ static void fuzz_snapshot(struct fuzz *fuzz, struct scan_book *book, struct view
 	snapshot_free(snapshot);
 }
 
-/* All pages end, and hold no more than they may. */
+/* All pages end, and none holds more rows than allowed. */
 static void fuzz_pages(struct fuzz *fuzz, struct scan_book *book, struct view *view)
 {
 	struct snapshot_request request = {.buffers = true, .limit = 3};
@@ -226,7 +226,7 @@ static int fuzz_event(void *context, const struct follow_event *event)
 	uint64_t *events = context;
 
 	follow_apply(event);
-	/* An endless log is cut off by who prints it, not by who reads it. */
+	/* An endless log has to be cut off by the printer, not by the reader. */
 	return ++*events > 100000 ? -1 : 0;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The source of books: who they belong to, and what the scan had to leave out. Reading one is in
- * book-read.c. */
+/* The source of books: who owns them, and what the scan had to leave out. book-read.c reads one. */
 
 #include "source/books/book-source.h"
 
@@ -30,8 +29,8 @@ struct book_origin {
 	struct scan *scan;
 	struct daemon_client *remote;
 	uint64_t pace_ns;   /* see book_source_pace() */
-	uint64_t search_ns; /* CLOCK_MONOTONIC: not again before */
-	struct view view;   /* lent to one book after the other, so that its memory is kept */
+	uint64_t search_ns; /* CLOCK_MONOTONIC: no search before this */
+	struct view view;   /* used for one book after the other, so that its memory is reused */
 };
 
 void book_timebase(const struct scan_book *book, struct timebase *ret_timebase)
@@ -77,7 +76,7 @@ int book_add_process(const struct scan_book *book, struct snapshot *snapshot, ui
 	char user[64];
 
 	book_timebase(book, &timebase);
-	process.last_ns = timebase.start; /* making a book is an activity */
+	process.last_ns = timebase.start; /* creating a book counts as activity */
 	proc_user_name(owner->real_uid, user, sizeof(user));
 	process.user = snapshot_text(snapshot, user, strlen(user));
 	if (*book->container)
@@ -113,7 +112,7 @@ void book_note_nothing(const struct scan *scan, size_t others, struct snapshot *
 			      "the driver and tt-metal's regions");
 		return;
 	}
-	/* Nothing to see: then it helps to know what could not be looked at. */
+	/* Nothing to show: then it helps to know what could not be read. */
 	snapshot_note(snapshot, "no tracked process found; is TTMEM=1 set where it starts?");
 	if (scan->unreadable)
 		snapshot_note(snapshot,
@@ -140,7 +139,7 @@ int book_source_refresh(struct source *source)
 	if (r < 0)
 		return r;
 	r = daemon_client_refresh(self->remote, self->scan);
-	return r > 0 ? 0 : r; /* who does not answer is noted by daemon_client_collect() */
+	return r > 0 ? 0 : r; /* daemon_client_collect() notes a daemon that does not answer */
 }
 
 static int book_compare(const void *left, const void *right)
@@ -165,7 +164,7 @@ static int book_search(struct book_origin *self)
 	return r;
 }
 
-/* Whether the scan or the daemon tells of a book. */
+/* Whether the scan or the daemon knows a book. */
 static bool book_knows(const void *context, const struct kernel_holder *book)
 {
 	const struct book_origin *self = context;
@@ -181,9 +180,9 @@ static int book_source_collect(struct source *source, const struct snapshot_requ
 	struct snapshot_request of_dead = *request;
 	int r = book_search(self);
 
-	/* What a dead process left is no live buffer: shown only to who asks for it. */
+	/* What an exited process left are not live buffers: shown only on request. */
 	of_dead.buffers = request->buffers && (request->filter.has_pid || request->ended);
-	if (r == 0 && request->limit && self->scan->count > 0) /* pages have an order */
+	if (r == 0 && request->limit && self->scan->count > 0) /* pages need an order */
 		qsort(self->scan->books, self->scan->count, sizeof(struct scan_book *),
 		      book_compare);
 	for (size_t i = 0; r == 0 && i < self->scan->count; i++) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Stacks as people read them: one line, the outermost frame first, as old clients sent them. Python frames
- * have names in the book. Native ones get theirs from a namer; without one, and for what it does not
- * know, there is the file and the address in it. How a line is written is told in model/frames.h.
+ * Stacks in readable form: one line, outermost frame first, as old clients sent them. Python frames
+ * have names in the book. Native ones get theirs from a namer; without one, or if it knows none,
+ * the file and the address in it are shown. model/frames.h describes the format of a line.
  *
- * The line is written from its end, because that is the part which must not be cut: who asked for the
- * memory.
+ * The line is written from its end, because the end is what must not be cut: the caller that asked
+ * for the memory.
  */
 
 #include "source/books/book-private.h"
@@ -27,15 +27,15 @@
 #include "source/books/scan.h"
 
 #define BOOK_STACK_TEXT POOL_TEXT_MAX
-#define BOOK_STACKS_NEAR 16u /* places that a text may have */
+#define BOOK_STACKS_NEAR 16u /* slots that a text may occupy */
 #define BOOK_FRAME_TEXT 2048u
 
 static const char book_arrow[] = FRAMES_ARROW;
-static const char book_more[] = "..."; /* in place of frames that found no room */
+static const char book_more[] = "..."; /* replaces frames that did not fit */
 
 struct book_line {
 	char text[BOOK_STACK_TEXT];
-	size_t start; /* of what is written: from here to the end */
+	size_t start; /* the text extends from here to the end */
 	bool full;
 };
 
@@ -45,7 +45,7 @@ static void book_line_put(struct book_line *line, const char *text, size_t lengt
 	memcpy(line->text + line->start, text, length);
 }
 
-/* Puts a frame in front of what is there. @module: NULL = it is in none. */
+/* Puts a frame in front of the line. @module: NULL = none. */
 static void book_line_add(struct book_line *line, const struct namer_name *name, const char *module)
 {
 	char text[BOOK_FRAME_TEXT];
@@ -65,7 +65,7 @@ static void book_line_add(struct book_line *line, const struct namer_name *name,
 		n = snprintf(text, sizeof(text), "%s%s%s", function, module ? FRAMES_AT : "",
 			     module ? module : "");
 	length = n < 0 ? 0 : bits_min((size_t)n, sizeof(text) - 1);
-	/* There is always room left to say that something was cut. */
+	/* Always leave room to say that something was cut. */
 	if (length + 2 * sizeof(book_arrow) + sizeof(book_more) > line->start) {
 		line->full = true;
 		length = sizeof(book_more) - 1;
@@ -103,7 +103,7 @@ static void book_line_add_place(struct book_line *line, const char *module, uint
 	book_line_add(line, &name, module);
 }
 
-/* The last part of a path; NULL = not known. */
+/* The last part of a path; NULL if unknown. */
 static const char *book_module_name(const char *path)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;
@@ -126,10 +126,13 @@ bool book_place(const struct scan_book *book, const struct book_frame *frame,
 		.user = book_maker(book),
 		.book = hash_u64((uint64_t)book->inode) ^
 			hash_fold(book->owner.start_ticks ^ HASH_K0, book->device ^ HASH_K1),
-		/* Where it returns to may already be another line, or another function. */
+		/* The return address may already belong to another line, or another function. */
 		.address = frame->value > 0 ? frame->value - 1 : 0,
 	};
-	/* What a container had at this path is gone; ours may be another, and only a build id tells. */
+	/*
+	 * A container's file at this path is gone; ours may be a different one, and only a build id
+	 * can tell.
+	 */
 	ret_place->is_lost = !book->alive && *book->container && ret_place->build_id_length == 0;
 	return path != NULL;
 }
@@ -152,7 +155,9 @@ static void book_line_add_native(struct book_line *line, struct book_reading *re
 		uint64_t from = clock_ns(CLOCK_MONOTONIC);
 
 		count = namer->find(namer, &place, names, NAMER_NAMES_MAX);
-		/* Namers have limits of their own, and what they take is not the book's fault. */
+		/*
+		 * Namers have limits of their own, and their time must not be charged to the book.
+		 */
 		reading->deadline += clock_ns(CLOCK_MONOTONIC) - from;
 	}
 	for (size_t i = 0; i < count; i++)
@@ -162,8 +167,8 @@ static void book_line_add_native(struct book_line *line, struct book_reading *re
 }
 
 /*
- * Where it is kept, or is to be: beside others if there is room, else in place of one. Making a text costs
- * many reads, and most buffers have one of a few. NULL: no memory.
+ * The cache entry for a stack: in a free slot if there is one nearby, else in place of another.
+ * Composing a text costs many reads, and most buffers have one of a few stacks. NULL: no memory.
  */
 static struct book_stack_known *book_stack_known(struct book_reading *reading, uint32_t id)
 {

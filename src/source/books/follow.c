@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Following a living book; the header tells the idea. */
+/* Follows a live book. */
 
 #include "source/books/follow.h"
 
@@ -22,7 +22,7 @@
 #include "source/books/scan.h"
 #include "source/books/stacks.h"
 
-/* What follow_poll() hands down. */
+/* The arguments of follow_poll(), for its helpers. */
 struct follow_round {
 	struct follow *follow;
 	struct view *view;
@@ -32,7 +32,7 @@ struct follow_round {
 	void *context;
 };
 
-/* -1 if it has ended, also if its pid is another process's by now. */
+/* -1 if the owner has exited, even if its pid has been reused. */
 static int follow_open_owner(const struct scan_book *book, const struct proc *proc)
 {
 	CLEANUP_CLOSE int fd = (int)syscall(SYS_pidfd_open, (pid_t)book->owner.pid, 0);
@@ -77,7 +77,9 @@ static bool follow_owner_has_ended(const struct follow *follow)
 	return follow->pid_fd < 0 || poll(&wait, 1, 0) > 0;
 }
 
-/* Takes exact counters and goes on after them. -EAGAIN: the owner is too fast just now. */
+/*
+ * Takes exact counters and continues after them. -EAGAIN: the owner is writing too fast right now.
+ */
 static int follow_resync(struct follow_round *round, struct follow_shard *shard)
 {
 	int r = view_read_totals(round->view, &round->follow->book->reader, shard->device,
@@ -116,7 +118,9 @@ static int follow_add_shard(struct follow_round *round, uint32_t device)
 	return 0;
 }
 
-/* Shards that have come into use since. A device's first event makes one, so none can be missed. */
+/*
+ * Finds shards that have come into use. A device's first event creates one, so none can be missed.
+ */
 static int follow_find_shards(struct follow_round *round)
 {
 	struct follow *follow = round->follow;
@@ -130,15 +134,15 @@ static int follow_find_shards(struct follow_round *round)
 			known = follow->shards[i].device == (uint32_t)device;
 		if (!known)
 			r = follow_add_shard(round, (uint32_t)device);
-		if (r < 0 && r != -EAGAIN) /* then the next round */
+		if (r < 0 && r != -EAGAIN) /* then try in the next round */
 			return r;
 		device = reader_next_shard(&follow->book->reader, (uint32_t)device + 1);
 	}
-	follow->from_start = true; /* of shards that are made from now on */
+	follow->from_start = true; /* for shards that are created from now on */
 	return device == -ENXIO ? 0 : (int)device;
 }
 
-/* Times within a shard may be out of order by what two threads waited for the lock. */
+/* Times within a shard may be out of order by as long as two threads waited for the lock. */
 static uint64_t follow_time(struct follow_round *round, struct follow_shard *shard, uint64_t stamp)
 {
 	shard->time_ns = bits_max(shard->time_ns, timebase_ns(&round->timebase, stamp));
@@ -199,7 +203,7 @@ int follow_poll(struct follow *follow, struct view *view, struct log *log, follo
 {
 	struct follow_round round = {
 		.follow = follow, .view = view, .log = log, .fn = fn, .context = context};
-	/* Asked first: what is read afterwards is then all there will ever be. */
+	/* Checked first, so that what is read afterwards is all there will ever be. */
 	bool ended = follow_owner_has_ended(follow);
 	int r;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Pages of buffers over several books: every buffer once, whatever the size of a page, in books of
- * several segments, with holes in them, and with books that come and go in between.
+ * Pages of buffers over several books: every buffer appears once, whatever the size of a page, in
+ * books with several segments, with free slots in them, and with books that come and go in between.
  */
 
 #include <pthread.h>
@@ -61,7 +61,7 @@ static struct page_test *page_begin(void)
 	}
 	for (uint64_t i = 0; i < MANY; i++)
 		page_alloc(test, 0, 5, i % 7 == 0, 0x1000 * (i + 1));
-	/* A whole segment without anything, and holes elsewhere. */
+	/* A whole empty segment, and free slots elsewhere. */
 	for (uint64_t i = BOOK_SEGMENT_SLOTS / 2; i < 7 * BOOK_SEGMENT_SLOTS / 4; i++)
 		page_free(test, 0, 5, i % 7 == 0, 0x1000 * (i + 1));
 	for (uint64_t i = 0; i < 100; i++)
@@ -96,7 +96,7 @@ static struct snapshot *page_take(struct page_test *test, const struct snapshot_
 	return snapshot;
 }
 
-/* A buffer as a number; no two have the same. */
+/* A unique number for a buffer. */
 static uint64_t page_key(const struct snapshot *snapshot, const struct snapshot_buffer *buffer)
 {
 	return (uint64_t)snapshot->processes[buffer->process].pid << 56 |
@@ -135,7 +135,7 @@ static int page_compare(const void *left, const void *right)
 	return (*a > *b) - (*a < *b);
 }
 
-/* The pages together are what one list without a limit is. */
+/* The pages together equal one list without a limit. */
 static void page_check(struct page_test *test, struct snapshot_request request)
 {
 	struct snapshot_request all_of_it = {.buffers = true, .filter = request.filter};
@@ -228,7 +228,7 @@ UNIT(paging_goes_on_after_a_book_has_gone)
 	page = page_take(test, &request, 0);
 	assert(page->buffer_count == 321 && !page->has_next);
 	snapshot_free(page);
-	/* Nor is one that has fewer slots than the place says. */
+	/* The same for a cursor whose slot is beyond the book's last one. */
 	request.after = (struct page_cursor){
 		.pid = 10, .inode = 100, .device = 900, .slot = BOOK_SLOTS_MAX - 1};
 	page = page_take(test, &request, BOOKS);
@@ -257,7 +257,7 @@ UNIT(the_first_rows_can_be_sorted)
 
 			if (order == SNAPSHOT_BY_SIZE)
 				assert(page_key(few, buffer) == page_key(all, &all->buffers[i]));
-			else /* times are converted anew each time: the first are still the first */
+			else /* times are converted each time; the oldest still come first */
 				assert(buffer->device == 5 && buffer->address < 0x1000 * 1000);
 		}
 		snapshot_free(few);
@@ -271,7 +271,7 @@ struct page_writer {
 	bool stop; /* atomic */
 };
 
-/* Comes and goes beside what stays, now and then into new segments. */
+/* Allocates and frees beside what stays, now and then in new segments. */
 static void *page_write(void *context)
 {
 	struct page_writer *writer = context;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Finding books. A pass goes over all processes once and notes for each book who holds it and whether
- * its owner is among them; then the books without an owner are settled, which needs a look at every
- * process and is rare: a child that outlived its parent, or an application that closed our descriptor.
+ * Finds books. A pass goes over all processes once and records for each book who holds it and
+ * whether its owner is among them. Then the books without an owner are resolved, which takes a look
+ * at every process and is rare: a child outlived its parent, or an application closed our
+ * descriptor.
  */
 
 #include "source/books/scan.h"
@@ -23,10 +24,10 @@
 #include "source/proc/descriptors.h"
 #include "source/proc/owner.h"
 
-/* What is known of the process that is being looked at. */
+/* What is known about the process being visited. */
 struct scan_visit {
 	struct scan *scan;
-	struct proc_facts facts; /* of pid 0: not read yet */
+	struct proc_facts facts; /* pid 0: not read yet */
 	uint32_t candidates;
 };
 
@@ -128,7 +129,7 @@ int scan_book_new_consume(struct scan_book **ret_book, int fd)
 	r = file_fd_init(&book->file, owned);
 	if (r < 0)
 		return r;
-	(void)cleanup_steal_fd(&owned); /* the book's from now on */
+	(void)cleanup_steal_fd(&owned); /* owned by the book from now on */
 	r = reader_init(&book->reader, &book->file.file);
 	if (r != 0)
 		return r;
@@ -139,7 +140,10 @@ int scan_book_new_consume(struct scan_book **ret_book, int fd)
 	return 0;
 }
 
-/* Opens and checks a file that was not known. 0 and @ret_book (the scan's), or NULL if refused. */
+/*
+ * Opens and checks a file not seen before. Returns 0 and @ret_book (owned by the scan), NULL if
+ * refused.
+ */
 static int scan_take(struct scan *scan, uint32_t pid, int path_fd, const struct stat *st,
 		     struct scan_book **ret_book)
 {
@@ -167,7 +171,7 @@ static int scan_take(struct scan *scan, uint32_t pid, int path_fd, const struct 
 	return 0;
 }
 
-/* The owner has been found: what people want to know of it. */
+/* The owner has been found: records what people want to know about it. */
 static void scan_own(struct scan *scan, struct scan_book *book, const struct proc_facts *facts)
 {
 	bool known = book->owner.pid == facts->pid &&
@@ -194,7 +198,7 @@ static int scan_candidate(void *context, uint32_t pid, int folder, const char *n
 	}
 	r = verify_book_find(folder, name, &path_fd, &st);
 	if (r == -ENOENT)
-		return 0; /* closed in the meantime */
+		return 0; /* closed meanwhile */
 	if (r != 0) {
 		scan_refuse_file(scan, pid, r, NULL);
 		return 0;
@@ -211,7 +215,7 @@ static int scan_candidate(void *context, uint32_t pid, int folder, const char *n
 		book->holder = pid;
 	}
 	if (!visit->facts.pid && proc_read(&scan->proc, pid, &visit->facts) < 0)
-		return 1; /* it is ending */
+		return 1; /* it is exiting */
 	switch (owner_judge(&book->reader.header, book->uid, &visit->facts)) {
 	case OWNER_YES:
 		book->owner_found = true;
@@ -248,7 +252,10 @@ static int scan_process(struct scan *scan, uint32_t pid)
 	return r == -ENOMEM ? r : 0;
 }
 
-/* A book whose owner does not hold it is alive if it is mapped there: exec ends an address space. */
+/*
+ * A book whose owner does not hold it is alive if the owner has it mapped: exec ends an address
+ * space.
+ */
 static bool scan_is_mapped(struct scan *scan, const struct scan_book *book, uint32_t pid)
 {
 	return proc_has_mapped(&scan->proc, pid, book->device, book->inode) != 0;
@@ -264,7 +271,7 @@ static bool scan_settle(struct scan *scan, struct scan_book *book, const struct 
 		switch (owner_judge(header, book->uid, &all[i])) {
 		case OWNER_YES:
 			scan_own(scan, book, &all[i]);
-			/* That of an old client lies in the daemon, which keeps it for the client. */
+			/* The daemon holds an old client's book on its behalf. */
 			book->alive = book->alive && (header->source == BOOK_SOURCE_SOCKET ||
 						      scan_is_mapped(scan, book, all[i].pid));
 			return true;
@@ -337,12 +344,12 @@ static int scan_settle_all(struct scan *scan)
 	return 0;
 }
 
-/* Nobody holds it, but its owner may have closed our descriptor and go on writing. */
+/* Nobody holds it, but its owner may have closed our descriptor and still be writing. */
 static bool scan_goes_on(struct scan *scan, const struct scan_book *book)
 {
 	struct proc_facts facts;
 
-	/* What is mapped may not be for us to see; that the process lives must do. */
+	/* We may not be allowed to see its mappings; it must suffice that the process is alive. */
 	if (book->handed)
 		return book->alive && proc_read(&scan->proc, book->owner.pid, &facts) == 0 &&
 		       facts.start_ticks == book->owner.start_ticks &&
@@ -354,7 +361,7 @@ static bool scan_goes_on(struct scan *scan, const struct scan_book *book)
 	       proc_has_mapped(&scan->proc, book->owner.pid, book->device, book->inode) == 1;
 }
 
-/* Lets go of what the last pass did not find, and forgets what it refused. */
+/* Drops what the last pass did not find, and forgets what it refused. */
 static void scan_sweep(struct scan *scan)
 {
 	size_t n = 0;
@@ -381,7 +388,7 @@ struct scan_book *scan_release(struct scan *scan, size_t index)
 	return book;
 }
 
-/* In the order of pids, whatever the order of the listing. */
+/* By pid, whatever the order of the listing. */
 static int scan_compare(const void *left, const void *right)
 {
 	const struct scan_book *a = *(struct scan_book *const *)left;
@@ -410,8 +417,9 @@ bool scan_has(const struct scan *scan, dev_t device, ino_t inode)
 }
 
 /*
- * The daemon vouches for what the pass refused: it may have known the owner before that changed its user,
- * or keep the book for a client of another user (and have it open for writing, before Linux 5.14).
+ * The daemon vouches for what the pass refused: it may have known the owner before that changed its
+ * user, or keep the book for a client of another user (and have it open for writing, before Linux
+ * 5.14).
  */
 static void scan_forgive(struct scan *scan, const struct scan_book *book)
 {
@@ -478,7 +486,7 @@ int scan_run(struct scan *scan)
 		return -errno;
 	while ((pid = proc_next(listing))) {
 		if (pid == (uint32_t)getpid())
-			continue; /* our own hands are full of books */
+			continue; /* we hold descriptors of many books ourselves */
 		if (scan->wants && !scan->wants(scan->context, pid))
 			continue;
 		r = scan_process(scan, pid);

@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Finding books. Every process that the caller may look at has its descriptors read for memory files of
- * our name; each is held, checked and attributed to its owner. A scan can be repeated: what is known
- * already is only found again, and what no process holds any more is let go.
+ * Finds books. In every process that the caller may inspect, the descriptors are searched for
+ * memory files with our name; each is held, checked and attributed to its owner. A scan can be
+ * repeated: known books are only found again, and those that no process holds any more are dropped.
  *
- * A descriptor that is open for reading only is another reader's and does not count: otherwise two
- * readers would keep the books of the dead alive for each other.
+ * A descriptor that is open for reading only belongs to another reader and does not count:
+ * otherwise two readers would keep the books of exited processes alive for each other.
  */
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@
 #include "source/books/totals-cache.h"
 #include "source/proc/proc.h"
 
-/* What one process may make us look at. */
+/* Limits on what one process can make us do. */
 #define SCAN_CANDIDATES_MAX 64u
 #define SCAN_PROCESS_NS NS_PER_S
 #define SCAN_REFUSED_MAX 64u
@@ -31,18 +31,18 @@ struct scan_book {
 	struct poller reader;
 	dev_t device;
 	ino_t inode;
-	uint32_t uid; /* who made the file */
+	uint32_t uid; /* who created the file */
 
-	struct proc_facts owner; /* of a dead one: what its book says, and who made it */
+	struct proc_facts owner; /* of an exited one: what its book says, and who created it */
 	char container[PROC_CONTAINER_SIZE];
 	bool alive;
-	bool gone;           /* nobody holds it any more: the next scan lets it go */
+	bool gone;           /* nobody holds it any more: the next scan drops it */
 	uint32_t holder;     /* a process that has it open */
-	uint64_t first_pass; /* of the scan in which it was found, counted from 1 */
-	bool ignored;        /* for who uses the scan: not to be looked at again */
+	uint64_t first_pass; /* number of the scan that found it, from 1 */
+	bool ignored;        /* set by the scan's user: not to be read again */
 	bool handed;         /* by the daemon, which also says who owns it */
 
-	struct totals_cache totals_cache; /* of who read it last */
+	struct totals_cache totals_cache; /* of the last reader */
 
 	/* Private. */
 	uint64_t pass;
@@ -57,12 +57,12 @@ struct scan_refused {
 	ino_t inode;
 };
 
-/* Whether a process is to be looked at. */
+/* Whether a process is to be inspected. */
 typedef bool scan_wants_fn(void *context, uint32_t pid);
 
 struct scan {
 	struct proc proc;
-	scan_wants_fn *wants; /* NULL = everybody */
+	scan_wants_fn *wants; /* NULL = all */
 	void *context;
 	struct scan_book **books;
 	size_t count, capacity;
@@ -70,16 +70,16 @@ struct scan {
 
 	/* Of the last pass. */
 	struct scan_refused refused[SCAN_REFUSED_MAX];
-	size_t refused_count; /* may be more than there is room for */
-	uint32_t others;      /* processes of other users, not looked at */
-	uint32_t unreadable;  /* processes of our own that could not be looked at */
+	size_t refused_count; /* may exceed the size of the array */
+	uint32_t others;      /* processes of other users, not inspected */
+	uint32_t unreadable;  /* our own processes that could not be inspected */
 	uint32_t unreadable_pid;
-	bool starved; /* of descriptors: something may have been overlooked */
+	bool starved; /* of descriptors: something may have been missed */
 };
 
 /*
- * A book behind a descriptor that has been found genuine; takes the descriptor in any case. Says
- * nothing of an owner. 0, a negative errno, or a reader_outcome.
+ * Makes a book of a descriptor that has been verified, and consumes it in any case. Says nothing
+ * about an owner. Returns 0, a negative errno, or a reader_outcome.
  */
 int scan_book_new_consume(struct scan_book **ret_book, int fd);
 struct scan_book *scan_book_free(struct scan_book *book);
@@ -87,10 +87,10 @@ struct scan_book *scan_book_free(struct scan_book *book);
 int scan_new(struct scan **ret_scan);
 struct scan *scan_free(struct scan *scan);
 
-/* Takes a book out of the scan, which then finds it anew the next time. */
+/* Takes a book out of the scan; the next pass finds it again. */
 struct scan_book *scan_release(struct scan *scan, size_t index);
 
-/* What the daemon says of a book that it hands on. */
+/* What the daemon says about a book that it hands over. */
 struct scan_handed {
 	struct proc_facts owner;
 	uint32_t maker;
@@ -102,14 +102,14 @@ struct scan_handed {
 bool scan_has(const struct scan *scan, dev_t device, ino_t inode);
 
 /*
- * After a pass: adds a book that the pass could not find itself. It is checked like any other, but for
- * its owner; takes the fd in any case. 0 (also if it is there already), a negative errno, or why it
- * is refused: a verify_book_outcome or a reader_outcome.
+ * After a pass: adds a book that the pass could not find itself. It is checked like any other
+ * except for its owner; the fd is consumed in any case. Returns 0 (also if the book is already
+ * there), a negative errno, or why it is refused: a verify_book_outcome or a reader_outcome.
  */
 int scan_hand_consume(struct scan *scan, int fd, const struct scan_handed *handed);
 
-/* By pid, as a pass leaves them: after books were handed over. */
+/* By pid, as a pass leaves them; for use after books were handed over. */
 void scan_sort(struct scan *scan);
 
-/* Looks once. 0 or a negative errno; what one process does wrong is no failure. */
+/* Makes one pass. Returns 0 or a negative errno; what one process does wrong is no failure. */
 int scan_run(struct scan *scan);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Many buffers of few stacks: every text is right, and nobody is asked twice. */
+/* Many buffers with few stacks: every text is right, and the namer is not asked twice. */
 
 #include "source/books/stacks.h"
 
@@ -26,7 +26,7 @@ static struct testing_book book;
 static struct scan_book scan;
 static uint32_t ids[STACKS];
 
-/* Names an address after itself and counts. */
+/* Names an address after itself, and counts. */
 static struct counting {
 	struct namer namer;
 	uint64_t asked;
@@ -44,7 +44,7 @@ static size_t counting_find(struct namer *namer, const struct namer_place *place
 	return 1;
 }
 
-/* Frame @i of a stack returns behind address i * 10000 + the stack's number. */
+/* Frame @i of a stack returns to just after address i * 10000 + the stack's number. */
 static uint32_t make_stack(uint32_t module, uint32_t number)
 {
 	struct book_frame frames[FRAMES];
@@ -69,7 +69,7 @@ static void begin(void)
 	for (uint32_t i = 0; i < BUFFERS; i++) {
 		struct shard_buffer buffer = testing_buffer(0, 0x1000 * (i + UINT64_C(1)), 64);
 
-		/* No order that a cache would like. */
+		/* An order that defeats a simple cache. */
 		buffer.stack = ids[i * 7919 % STACKS];
 		writer_alloc(book.writer, 0, &buffer, 0);
 	}
@@ -120,7 +120,7 @@ UNIT(each_stack_of_a_snapshot_is_asked_for_once)
 	end();
 }
 
-/* In pieces, and what comes later too. */
+/* In pieces, including stacks that are added later. */
 UNIT(a_tour_sees_each_stack_once)
 {
 	struct pool texts = POOL_NULL;
@@ -152,7 +152,7 @@ UNIT(stacks_have_texts_for_watch)
 	assert(!stacks_text(stacks, 0) && !stacks_text(stacks, 0xffffff));
 	for (uint32_t i = 0; i < BUFFERS; i++)
 		assert(is_stack(stacks_text(stacks, ids[i % STACKS]), i % STACKS));
-	/* They are made anew now and then, so that they do not become more and more. */
+	/* Texts are discarded now and then, so that memory does not grow without bound. */
 	assert(counting.asked > STACKS * FRAMES && counting.asked <= 3 * STACKS * FRAMES);
 	assert(!stacks_free(stacks));
 	end();

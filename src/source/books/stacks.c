@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The stacks of a book; the header tells for whom. */
+/* The stacks of a book, as text. */
 
 #include "source/books/stacks.h"
 
@@ -17,7 +17,7 @@
 #include "source/books/scan.h"
 
 #define STACKS_FRAMES 64u
-#define STACKS_ASKED_MAX 4096u /* then texts are made anew: a book may have stacks without end */
+#define STACKS_ASKED_MAX 4096u /* then texts are discarded: a book may have endlessly many stacks */
 #define STACKS_SEGMENT (BOOK_ARENA_UNITS * BOOK_UNIT / (uint32_t)sizeof(struct book_stack))
 
 struct stacks {
@@ -78,7 +78,7 @@ static void stacks_ask(struct scan_book *book, struct namer *namer, struct pool 
 	if (path)
 		path = pool_text(texts, path, length);
 	if (book_place(book, frame, &module, path, &place))
-		(void)namer->find(namer, &place, names, NAMER_NAMES_MAX); /* it is only to know */
+		(void)namer->find(namer, &place, names, NAMER_NAMES_MAX); /* only fills its cache */
 }
 
 int stacks_tour(struct scan_book *book, struct namer *namer, struct pool *texts, uint32_t max,
@@ -97,7 +97,9 @@ int stacks_tour(struct scan_book *book, struct namer *namer, struct pool *texts,
 
 		for (size_t i = 0; i < bits_min(count, head.native); i++)
 			stacks_ask(book, namer, texts, &frames[i]);
-		/* The end of a segment may be empty. Whatever a book says, this goes on. */
+		/*
+		 * The end of a segment may be empty. Whatever a book contains, this makes progress.
+		 */
 		id = count ? id + 1 + head.native + head.python
 			   : (uint32_t)bits_align_up(id + 1, STACKS_SEGMENT);
 		seen++;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Who comes again sees what one who comes for the first time sees, whatever has happened in between; and
- * where nothing has, reads next to nothing.
+ * A reader with a cache sees what a new reader sees, whatever has happened in between; and where
+ * nothing has, it reads next to nothing.
  */
 
 #include "source/books/totals-cache.h"
@@ -25,7 +25,7 @@
 
 struct totals_cache_test {
 	struct testing_memory memory;
-	struct scan_book again; /* comes again and again */
+	struct scan_book again; /* reads repeatedly, with its cache */
 	struct view view;
 	uint32_t reads;
 };
@@ -86,7 +86,7 @@ static void totals_cache_compare(const struct snapshot_part *a, const struct sna
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		struct snapshot_memory left = a->memory[type], right = b->memory[type];
 
-		/* The clock is compared with another at each reading: some nanoseconds more or less. */
+		/* Clocks are compared at each read: times differ by some nanoseconds. */
 		assert(!left.last_ns == !right.last_ns);
 		left.last_ns = right.last_ns = 0;
 		assert(left.bound == right.bound);
@@ -99,7 +99,7 @@ static void totals_cache_compare(const struct snapshot_part *a, const struct sna
 	assert(memcmp(a->facts.capacity, b->facts.capacity, sizeof(a->facts.capacity)) == 0);
 }
 
-/* Return: reads of the one who comes again. */
+/* Returns how often the reader with the cache read. */
 static uint32_t totals_cache_check(struct totals_cache_test *test)
 {
 	struct snapshot *mine, *fresh;
@@ -141,7 +141,7 @@ UNIT(unchanged_totals_are_read_from_the_cache)
 	assert(totals_cache_check(test) == 1 + 4 + 2);
 	assert(totals_cache_check(test) == 1 + 4);
 	totals_cache_alloc(test, 9,
-			   0x1000); /* a new one: all is looked for again, and then known */
+			   0x1000); /* a new one: all are searched again, and then cached */
 	assert(totals_cache_check(test) > 1 + 5 + 2);
 	assert(totals_cache_check(test) == 1 + 5);
 	totals_cache_end(test);
@@ -168,7 +168,7 @@ static void totals_cache_step(struct totals_cache_test *test, struct testing_rng
 		writer_close_device(test->memory.writer, device);
 		break;
 	case 2:
-		break; /* nothing at all */
+		break; /* no change */
 	default:
 		if (testing_below(rng, 2))
 			writer_alloc(test->memory.writer, device, &who, 0);
@@ -194,7 +194,7 @@ UNIT(every_change_invalidates_the_totals_cache)
 	totals_cache_end(test);
 }
 
-/* What ends is read by the rule for the dead, and never from memory. */
+/* The book of an exited process is read by its own rule, and never from the cache. */
 UNIT(totals_of_dead_processes_are_not_cached)
 {
 	struct totals_cache_test *test = totals_cache_begin(64);
@@ -212,7 +212,10 @@ UNIT(totals_of_dead_processes_are_not_cached)
 	totals_cache_end(test);
 }
 
-/* Somebody's thousand devices are read each time, like those of a library that does not count. */
+/*
+ * A process's thousand devices are read each time, like those of a library that does not count
+ * changes.
+ */
 UNIT(the_totals_cache_is_bounded)
 {
 	struct totals_cache_test *test =
@@ -243,7 +246,7 @@ UNIT(the_totals_cache_is_bounded)
 	totals_cache_end(test);
 }
 
-/* The bound of all books together: who comes too late does without, and room comes back. */
+/* The bound on all books together: later books do without a cache until memory is released. */
 UNIT(all_totals_caches_together_are_bounded)
 {
 	enum {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Two lists that are made while a book is read. */
+/* Two lists that are filled while a book is read. */
 
 #include "source/books/totals-cache.h"
 
@@ -9,9 +9,12 @@
 #include "base/array.h"
 
 static size_t
-	totals_cache_total; /* bytes of all; atomic, for a daemon reads books in several threads */
+	totals_cache_total; /* bytes of all; atomic: a daemon reads books in several threads */
 
-/* Room for one more, within the bounds. NULL: from now on there is no use in going on. */
+/*
+ * Makes room for one more, within the bounds. NULL: there is no point in continuing to fill the
+ * cache.
+ */
 static void *totals_cache_room(struct totals_cache *totals_cache, void *list, size_t *capacity,
 			       size_t count, size_t size)
 {
@@ -27,7 +30,7 @@ static void *totals_cache_room(struct totals_cache *totals_cache, void *list, si
 	totals_cache->bytes += more;
 	if (__atomic_add_fetch(&totals_cache_total, more, __ATOMIC_RELAXED) >
 	    TOTALS_CACHE_BYTES_MAX)
-		totals_cache->overflowed = true; /* this one is there already */
+		totals_cache->overflowed = true; /* this one fits already */
 	return grown;
 overflow:
 	totals_cache->overflowed = true;

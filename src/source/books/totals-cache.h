@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * What was read of a living book, for the next time: which devices it has, what was declared of them, and
- * the counters of each. A book counts its changes of the first two, so that who remembers them
- * needs not look; of the third, see idle-counters.h. Remembering is a favour: without memory for it, or beyond
- * the bounds, a book is simply read again.
+ * Caches what was read from a live book: which devices it has, what was declared about them, and
+ * the counters of each. A book counts its changes to the first two, so that a reader with a cache
+ * need not look; for the third, see idle-counters.h. The cache is optional: without memory for it,
+ * or beyond the bounds, a book is simply read again.
  */
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 #include "book/format/layout.h"
 #include "book/read/idle-counters.h"
 
-/* Of a book; and of all of them, for somebody may make many. */
+/* Per book; and for all of them, because a process may create many. */
 #define TOTALS_CACHE_DEVICES_MAX 64u
 #define TOTALS_CACHE_BYTES_MAX (48u << 20)
 
@@ -29,21 +29,23 @@ struct totals_cache_shard {
 	struct idle_counters known;
 };
 
-/* Both lists rise. */
+/* Both lists are in ascending order. */
 struct totals_cache {
-	uint64_t changes; /* of the book when they were made; 0 = they are not complete */
+	uint64_t changes; /* the book's count when they were filled; 0 = incomplete */
 	struct totals_cache_device *devices;
 	size_t device_count, device_capacity;
 	struct totals_cache_shard *shards;
 	size_t shard_count, shard_capacity;
-	size_t bytes; /* of the lists, as counted into the sum of all */
+	size_t bytes; /* of the lists, as counted in the total of all caches */
 	bool overflowed;
 };
 
-/* Of a book that has counted so many changes: whether the lists are what there is. */
+/* Whether the lists are complete for a book with this count of changes. */
 bool totals_cache_is_current(const struct totals_cache *totals_cache, uint64_t changes);
 
-/* Begin the lists anew; add to them; and once everything has been added: of which state they are. */
+/*
+ * Empty the lists; add to them; and once everything has been added, say which count they are for.
+ */
 void totals_cache_restart(struct totals_cache *totals_cache);
 void totals_cache_add_device(struct totals_cache *totals_cache, uint32_t device,
 			     const struct book_device *entry);

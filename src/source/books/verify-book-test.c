@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Every way in which a file is no book, one at a time. */
+/* Every reason why a file is not a book, one at a time. */
 
 #include "source/books/verify-book.h"
 
@@ -75,7 +75,7 @@ UNIT(other_files_are_refused)
 	check(fds[0], VERIFY_BOOK_NOT_A_FILE);
 	close(fds[1]);
 	check(open("/proc/self/stat", O_RDONLY | O_CLOEXEC), VERIFY_BOOK_NOT_MEMORY);
-	/* An ordinary file cannot be sealed, whatever it lies on. */
+	/* An ordinary file cannot be sealed, whatever the file system. */
 	snprintf(path, sizeof(path), "%s/file", unit_dir());
 	assert(verify_book_check(-1) == -EBADF);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The checks on a book's file. They are made on the very descriptor that is read later, so nothing can
- * change in between: seals are never taken back, and a sealed size is final.
+ * The checks on a book's file. They are made on the same descriptor that is read later, so nothing
+ * can change in between: seals are never removed, and a sealed size is final.
  */
 
 #include "source/books/verify-book.h"
@@ -26,7 +26,7 @@
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
-/* More seals than these do no harm. */
+/* Additional seals do no harm. */
 #define VERIFY_BOOK_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE)
 
 const char *verify_book_strerror(int result)
@@ -49,7 +49,7 @@ const char *verify_book_strerror(int result)
 	}
 }
 
-/* Works on a mere path descriptor too. */
+/* Also works on a descriptor opened with O_PATH. */
 static int verify_book_kind(int fd, struct stat *ret_stat, bool *ret_is_kernels)
 {
 	struct statfs system;

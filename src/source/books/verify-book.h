@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * What proves a file to be a book that can be read without harm: that nobody can cut it short or let it
- * grow, and that nobody but its maker's mapping can write to it. A memory file has seals for that; one of
- * the kernel module's cannot be otherwise. What is in it is the reader's business.
+ * Verifies that a file is a book that can be read safely: nobody can shrink or grow it, and nothing
+ * but its creator's mapping can write to it. A memory file needs seals for that; one of the kernel
+ * module guarantees it. Its contents are checked by the reader.
  */
 
 #include <sys/stat.h>
@@ -20,17 +20,17 @@ enum verify_book_outcome {
 };
 
 /*
- * Takes hold of a file without opening it: opening has side effects on devices, and the link that led
- * here may have been pointed elsewhere since it was read. 0 and @ret_path_fd, a negative errno, or an
- * outcome.
+ * Gets hold of a file without opening it: opening has side effects on devices, and the link that
+ * led here may have been retargeted since it was read. Returns 0 and @ret_path_fd, a negative
+ * errno, or an outcome.
  */
 int verify_book_find(int folder, const char *name, int *ret_path_fd, struct stat *ret_stat);
 
-/* Opens what verify_book_find() found, for reading. 0, a negative errno, or an outcome. */
+/* Opens what verify_book_find() found, for reading. Returns 0, a negative errno, or an outcome. */
 int verify_book_open(int path_fd, int *ret_fd);
 
-/* The checks of verify_book_open() on an fd that is open already, e.g. handed over. */
+/* The checks of verify_book_open() on an fd that is already open, e.g. one that was handed over. */
 int verify_book_check(int fd);
 
-/* For people: what a result of these functions means. */
+/* A readable text for a result of these functions. */
 const char *verify_book_strerror(int result);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Packets of a roster as a daemon that is not to be trusted would send them. The input is a list of
- * packets: two bytes of length, then that many bytes of payload, repeated to the full size if the top bit
- * of the length is set, since rows are long and mostly zero. What comes out must make a whole snapshot.
+ * Packets of a process list from an untrusted daemon. The input is a list of packets: two bytes of
+ * length, then that many bytes of payload, repeated to the full size if the top bit of the length
+ * is set, since rows are long and mostly zero. The result must make a consistent snapshot.
  */
 
 #include <stdint.h>
@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			given = bits_min(given, sizeof(struct native_process));
 		memcpy(payload, data + 2, given);
 		if (daemon_client_take_consume(remote, &scan, payload, length, -1) < 0)
-			assert(false); /* only what is no failure of ours */
+			assert(false); /* bad input must not be a failure of ours */
 		free(payload);
 		data += 2 + given;
 		size -= 2 + given;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Documents over HTTP. A request is one packet; the bytes of the response come in packets that are cut
- * anywhere. A daemon of a version before HTTP takes a request for garbage and hangs up, as one does whose
- * user has too many connections; which of the two it is, a question that the older one knows tells.
+ * Documents over HTTP. A request is one packet; the bytes of the response come in packets split at
+ * any point. A daemon from before HTTP takes a request for garbage and hangs up, as does one whose
+ * user has too many connections; a request that the older one understands tells the two apart.
  */
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "wire/http-request.h"
 #include "wire/http-response.h"
 
-#define DAEMON_CLIENT_STATUS "/api/v1/status" /* is made at once: no patience is needed */
+#define DAEMON_CLIENT_STATUS "/api/v1/status" /* answered at once, without a long time-out */
 #define DAEMON_CLIENT_OK 200u
 #define DAEMON_CLIENT_NOT_FOUND 404u
 
@@ -39,7 +39,7 @@ static int daemon_client_ignore(void *context, const void *payload, size_t lengt
 	return 0;
 }
 
-/* Somebody hung up on a request. */
+/* The daemon hung up on a request: finds out why. */
 static int daemon_client_is_older(struct daemon_client *remote)
 {
 	struct native_request request;
@@ -50,7 +50,7 @@ static int daemon_client_is_older(struct daemon_client *remote)
 	return r == 0 ? daemon_client_settle(remote, DAEMON_CLIENT_OLDER) : r;
 }
 
-/* A response that is no document: its body is a text for people. */
+/* A response that is not a document: its body is a text for people. */
 static int daemon_client_refused(struct daemon_client *remote, const struct http_response *response)
 {
 	if (response->status == DAEMON_CLIENT_NOT_FOUND)
@@ -58,7 +58,7 @@ static int daemon_client_refused(struct daemon_client *remote, const struct http
 	(void)snprintf(remote->reason, sizeof(remote->reason), "ttmemd: %.*s",
 		       (int)bits_min(response->body_length, 1024u),
 		       response->body ? response->body : "");
-	remote->outcome = DAEMON_CLIENT_REFUSED; /* and may be asked something else */
+	remote->outcome = DAEMON_CLIENT_REFUSED; /* but other requests may succeed */
 	return DAEMON_CLIENT_REFUSED;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Rosters: books for the scan, and the totals of those whose books we may not have. */
+/* Process lists: books for the scan, and the totals of processes whose books we may not have. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 
 _Static_assert(NATIVE_TYPES == BOOK_TYPES, "types");
 
-/* Gives the book to the scan. Whether it has it now. */
+/* Gives the book to the scan. Returns 0 if the scan has it now. */
 static int daemon_client_hand_consume(struct scan *scan, const struct native_process *process,
 				      int fd)
 {
@@ -37,7 +37,7 @@ static int daemon_client_hand_consume(struct scan *scan, const struct native_pro
 	return scan_hand_consume(scan, fd, &handed);
 }
 
-/* Adds the devices of a packet to the last one of the others. */
+/* Adds the devices of a packet to the last of the others. */
 static int daemon_client_add_parts(struct daemon_client *remote, const void *parts, uint32_t count)
 {
 	struct daemon_client_other *other = &remote->others[remote->count - 1];
@@ -111,7 +111,7 @@ int daemon_client_take_consume(struct daemon_client *remote, struct scan *scan, 
 		if (r == 0) {
 			remote->lacks_totals = before;
 		} else {
-			/* Not ours to see, or not one that we can read. */
+			/* We may not see it, or cannot read it. */
 			r = daemon_client_add_other(remote, &process);
 			if (r == 0)
 				r = daemon_client_add_parts(remote, parts, process.parts);
@@ -152,7 +152,7 @@ int daemon_client_refresh(struct daemon_client *remote, struct scan *scan)
 	remote->lost_books = 0;
 	r = daemon_client_talk(remote, &request, daemon_client_packet, &round);
 	if (r == 0 && remote->lacks_totals) {
-		/* Then all that are not in the scan are to be totals. */
+		/* Then ask for the totals of all that are not in the scan. */
 		request.want = NATIVE_WANT_TOTALS;
 		daemon_client_forget(remote);
 		r = daemon_client_talk(remote, &request, daemon_client_packet, &round);
@@ -259,7 +259,7 @@ static int daemon_client_collect_other(struct daemon_client *remote,
 		return -ENOMEM;
 	r = snapshot_add_process(snapshot, &process, &index);
 	if (r == 0)
-		snapshot->processes[index].books--; /* it stays where it is */
+		snapshot->processes[index].books--; /* the daemon keeps its book */
 	for (size_t i = 0; r == 0 && i < other->count; i++)
 		r = daemon_client_collect_part(snapshot, index, &remote->parts[other->first + i]);
 	return r;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the parts of asking share: daemon-client.c talks, the others ask for rosters, regions and documents. */
+/*
+ * Shared by the files of the daemon client: daemon-client.c does the I/O, the others request
+ * process lists, regions and documents.
+ */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,7 +12,7 @@
 
 #include "source/daemon-client/daemon-client.h"
 
-/* A process whose book we do not have; its parts lie behind one another. */
+/* A process whose book we do not have; its parts are contiguous. */
 struct daemon_client_other {
 	struct native_process process;
 	size_t first, count;
@@ -18,28 +21,31 @@ struct daemon_client_other {
 struct daemon_client {
 	int fd; /* -1 = not connected */
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
-	int outcome; /* of the last try */
+	int outcome; /* of the last attempt */
 	uint32_t stranger;
 	char reason[1100];
-	uint64_t quiet_until; /* CLOCK_MONOTONIC: not asked before */
-	uint8_t *packet;      /* room for one */
+	uint64_t quiet_until; /* CLOCK_MONOTONIC: no request before this */
+	uint8_t *packet;      /* buffer for one */
 
 	struct daemon_client_other *others;
 	size_t count, capacity;
 	struct native_part *parts;
 	size_t part_count, part_capacity;
-	bool continues;      /* the next packet is of the last one of others */
-	bool skips;          /* the next packet is of one that is not wanted */
+	bool continues;      /* the next packet continues the last of others */
+	bool skips;          /* the next packet continues one that is not wanted */
 	uint32_t lost_books; /* for lack of descriptors */
-	bool lacks_totals;   /* of one whose book came, and was of no use */
+	bool lacks_totals;   /* of a process whose book came but could not be used */
 };
 
-/* One packet of an answer; the fd (-1 = none) is the callee's. 0, an outcome, or a negative errno. */
+/*
+ * Takes one packet of an answer and owns the fd (-1 = none). Returns 0, an outcome, or a negative
+ * errno.
+ */
 typedef int daemon_client_packet_fn(void *context, const void *payload, size_t length, int fd);
 
-#define DAEMON_CLIENT_END 100 /* of a function that takes packets: this was the last */
+#define DAEMON_CLIENT_END 100 /* returned by such a function: this was the last packet */
 
-/* One packet of ours, and who takes those of the answer. */
+/* One request packet, and the function that takes the packets of the answer. */
 struct daemon_client_question {
 	const void *bytes;
 	size_t length;
@@ -49,15 +55,19 @@ struct daemon_client_question {
 };
 
 /*
- * Connects if need be, asks, and hands over each packet. 0, a daemon_client_outcome, or what the function
- * returned; -EPIPE is DAEMON_CLIENT_REFUSED of one who hung up on a new connection without a word.
+ * Connects if necessary, sends the request, and passes on each packet. Returns 0, a
+ * daemon_client_outcome, or what the function returned. -EPIPE: DAEMON_CLIENT_REFUSED by a daemon
+ * that hung up on a new connection without an answer.
  */
 int daemon_client_converse(struct daemon_client *remote,
 			   const struct daemon_client_question *question);
 
-/* Remembers an outcome, and what to tell of it. */
+/* Records an outcome and its reason. */
 int daemon_client_settle(struct daemon_client *remote, int outcome);
 
-/* Asks a native question and hands over each payload. 0, a daemon_client_outcome, or what the function returned. */
+/*
+ * Sends a native request and passes on each payload. Returns 0, a daemon_client_outcome, or what
+ * the function returned.
+ */
 int daemon_client_talk(struct daemon_client *remote, const struct native_request *request,
 		       daemon_client_packet_fn *fn, void *context);

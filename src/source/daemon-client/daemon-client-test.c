@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Asking a daemon that is played: one that answers well, badly, or not at all. */
+/* Talking to a fake daemon: one that answers well, badly, or not at all. */
 
 #include "source/daemon-client/daemon-client.h"
 
@@ -127,7 +127,7 @@ UNIT(a_silent_daemon_is_not_asked_again)
 	assert(ask(remote, &text) == DAEMON_CLIENT_SILENT);
 	assert(clock_ns(CLOCK_MONOTONIC) - start >= DAEMON_CLIENT_PATIENCE_NS);
 	assert(strcmp(daemon_client_reason(remote), "ttmemd does not answer") == 0);
-	/* And at once the next time: that it stands still is known by now. */
+	/* The next time it fails at once: the daemon is known to hang. */
 	daemon_client_testing_stop(&server);
 	assert(ask(remote, &text) == DAEMON_CLIENT_SILENT);
 	daemon_client_free(remote);
@@ -180,7 +180,10 @@ UNIT(a_daemon_that_hangs_up_is_asked_again)
 	daemon_client_testing_stop(&server);
 }
 
-/* As daemons did before HTTP: they hang up on garbage, and answer questions of their own protocol. */
+/*
+ * Like daemons from before HTTP: they hang up on garbage, and answer requests of their own
+ * protocol.
+ */
 static void serve_as_before_http(int fd, const void *packet, size_t length)
 {
 	struct native_request request;
@@ -213,7 +216,7 @@ UNIT(an_older_daemon_is_named_and_still_gives_its_roster)
 	daemon_client_testing_stop(&server);
 }
 
-/* A daemon that speaks HTTP but does not know a later document. */
+/* A daemon that speaks HTTP but does not know a newer document. */
 static void serve_no_path(int fd, const void *packet, size_t length)
 {
 	daemon_client_testing_send(fd, "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno");
@@ -285,7 +288,7 @@ UNIT(daemons_of_other_users_are_trusted_only_if_chosen)
 	if (access("/run/ttmem/ttmemd.sock", F_OK) == 0)
 		unit_skip("a daemon runs here");
 	unsetenv("TTMEM_SOCKET");
-	/* Ours is believed anywhere. */
+	/* Our own is trusted anywhere. */
 	snprintf(path, sizeof(path), "%s/ttmem", unit_dir());
 	assert(mkdir(path, 0777) == 0 && chmod(path, 0777) == 0 && chmod(unit_dir(), 0777) == 0);
 	snprintf(path, sizeof(path), "%s/ttmem/ttmemd.sock", unit_dir());
@@ -295,7 +298,7 @@ UNIT(daemons_of_other_users_are_trusted_only_if_chosen)
 	free(text);
 	daemon_client_testing_stop(&server);
 	daemon_client_free(remote);
-	/* Another user's is not, unless it is named. */
+	/* Another user's is not, unless it is named explicitly. */
 	assert(daemon_client_new(&remote) == 0);
 	server = daemon_client_testing_start(path, 12345, serve_text);
 	assert(ask(remote, &text) == DAEMON_CLIENT_STRANGER);
@@ -363,9 +366,11 @@ UNIT(a_book_goes_to_the_scan)
 	assert(scan->books[0]->owner.pid == 77 && scan->books[0]->alive);
 	assert(scan->books[0]->uid == 1001 && strcmp(scan->books[0]->container, "abc") == 0);
 	assert(scan_has(scan, scan->books[0]->device, scan->books[0]->inode));
-	/* Nobody names it the next time, and its process is not to be seen: it goes. */
+	/*
+	 * The daemon does not list it the next time, and its process is not visible: it is dropped.
+	 */
 	assert(scan_run(scan) == 0 && scan->books[0]->gone);
-	/* Named again, it is the same one. */
+	/* Listed again, it is the same book. */
 	assert(daemon_client_take_consume(remote, scan, &row, sizeof(row),
 					  open_for_reading(book.fd)) == 0);
 	assert(scan->count == 1 && !scan->books[0]->gone);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One connection after the other, each packet handed to the function that was given. */
+/* Serves one connection after the other and passes each packet to the given function. */
 
 #include "source/daemon-client/daemon-client-testing.h"
 
@@ -19,7 +19,7 @@
 
 void daemon_client_testing_send(int fd, const char *text)
 {
-	(void)!send(fd, text, strlen(text), MSG_NOSIGNAL); /* the other end may have gone */
+	(void)!send(fd, text, strlen(text), MSG_NOSIGNAL); /* the peer may have gone */
 }
 
 void daemon_client_testing_reply(int fd, uint32_t kind, int status, const void *payload,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A daemon that is played: one function answers each packet. Helpers assert. */
+/* A fake daemon: one function answers each packet. Helpers assert. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,15 +16,15 @@ struct daemon_client_testing {
 	char path[108];
 };
 
-/* In a process of its own, run by @uid. */
+/* In a process of its own, run as @uid. */
 struct daemon_client_testing daemon_client_testing_start(const char *path, uid_t uid,
 							 daemon_client_testing_fn *serve);
 void daemon_client_testing_stop(struct daemon_client_testing *server);
 
-/* Run by us, at the place that TTMEM_SOCKET then names. */
+/* Run as our user, at a path to which TTMEM_SOCKET is then set. */
 struct daemon_client_testing daemon_client_testing_here(daemon_client_testing_fn *serve);
 
-/* A packet of text; and one of a native answer. */
+/* Sends a packet of text; and one of a native answer. */
 void daemon_client_testing_send(int fd, const char *text);
 void daemon_client_testing_reply(int fd, uint32_t kind, int status, const void *payload,
 				 size_t length, bool end);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The conversation with ttmemd: finding it, asking, and not waiting for ever. */
+/* The connection to ttmemd: finding it, sending requests, and never waiting for ever. */
 
 #include "source/daemon-client/daemon-client.h"
 
@@ -42,7 +42,7 @@ int daemon_client_new(struct daemon_client **ret_remote)
 static void daemon_client_hang_up(struct daemon_client *remote)
 {
 	if (remote->fd >= 0)
-		(void)close(cleanup_steal_fd(&remote->fd)); /* nothing is lost by it */
+		(void)close(cleanup_steal_fd(&remote->fd)); /* nothing is lost */
 }
 
 struct daemon_client *daemon_client_free(struct daemon_client *remote)
@@ -100,7 +100,7 @@ int daemon_client_settle(struct daemon_client *remote, int outcome)
 	return outcome;
 }
 
-/* Waits for @events until @deadline. 0, or DAEMON_CLIENT_SILENT. */
+/* Waits for @events until @deadline. Returns 0 or DAEMON_CLIENT_SILENT. */
 static int daemon_client_wait(const struct daemon_client *remote, short events, uint64_t deadline)
 {
 	struct pollfd wait = {.fd = remote->fd, .events = events};
@@ -117,7 +117,7 @@ static int daemon_client_wait(const struct daemon_client *remote, short events, 
 	}
 }
 
-/* Whether the server is one to believe. */
+/* Whether the server is to be trusted. */
 static int daemon_client_check_server(struct daemon_client *remote)
 {
 	struct ucred credentials;
@@ -136,7 +136,7 @@ static int daemon_client_check_server(struct daemon_client *remote)
 	return DAEMON_CLIENT_STRANGER;
 }
 
-/* One place. 0, an outcome, or a negative errno. */
+/* Tries one path. Returns 0, an outcome, or a negative errno. */
 static int daemon_client_connect_to(struct daemon_client *remote, const char *path,
 				    uint64_t deadline)
 {
@@ -157,15 +157,15 @@ static int daemon_client_connect_to(struct daemon_client *remote, const char *pa
 			daemon_client_hang_up(remote);
 			return DAEMON_CLIENT_NONE;
 		}
-		/* Its queue is full: it is slow, or stands still. */
+		/* Its queue is full: it is slow, or it hangs. */
 		if (clock_ns(CLOCK_MONOTONIC) >= deadline)
 			return DAEMON_CLIENT_SILENT;
-		(void)poll(NULL, 0, DAEMON_CLIENT_RETRY_MS); /* merely waits */
+		(void)poll(NULL, 0, DAEMON_CLIENT_RETRY_MS); /* only waits */
 	}
 	return 0;
 }
 
-/* The first of the usual places where somebody is to be believed, or the one that was chosen. */
+/* Connects to the first trusted server at the usual paths, or to the one that was chosen. */
 static int daemon_client_connect(struct daemon_client *remote, uint64_t deadline)
 {
 	const char *chosen = secure_getenv("TTMEM_SOCKET");
@@ -190,7 +190,7 @@ static int daemon_client_connect(struct daemon_client *remote, uint64_t deadline
 	return r == 0 ? daemon_client_check_server(remote) : r;
 }
 
-/* Sends the question. -EPIPE: the connection was closed meanwhile. */
+/* Sends the request. -EPIPE: the connection was closed meanwhile. */
 static int daemon_client_send(struct daemon_client *remote,
 			      const struct daemon_client_question *question, uint64_t deadline)
 {
@@ -210,7 +210,10 @@ static int daemon_client_send(struct daemon_client *remote,
 	}
 }
 
-/* The next packet. 0 and @ret_length (0 = hung up) and @ret_fd, the caller's; or an outcome. */
+/*
+ * Receives the next packet. Returns 0, @ret_length (0 = hung up) and @ret_fd, owned by the caller;
+ * or an outcome.
+ */
 static int daemon_client_receive(struct daemon_client *remote, uint64_t deadline,
 				 size_t *ret_length, int *ret_fd)
 {
@@ -222,7 +225,7 @@ static int daemon_client_receive(struct daemon_client *remote, uint64_t deadline
 					    MSG_DONTWAIT);
 
 		if (n != -EAGAIN) {
-			/* A descriptor that we had no room for is missing, no more. */
+			/* A descriptor for which we had no room is missing, nothing else. */
 			*ret_fd = cleanup_steal_fd(&fds.fds[0]);
 			*ret_length = n > 0 ? (size_t)n : 0;
 			return 0;
@@ -232,7 +235,7 @@ static int daemon_client_receive(struct daemon_client *remote, uint64_t deadline
 	return r;
 }
 
-/* The packets of an answer, up to its end. -EPIPE: hung up before the first. */
+/* Receives the packets of an answer, up to its end. -EPIPE: hung up before the first. */
 static int daemon_client_answer(struct daemon_client *remote,
 				const struct daemon_client_question *question)
 {
@@ -275,7 +278,7 @@ int daemon_client_converse(struct daemon_client *remote,
 			r = daemon_client_send(remote, question, deadline);
 		if (r == 0)
 			r = daemon_client_answer(remote, question);
-		/* One that was left alone for long is closed by the daemon: once more. */
+		/* The daemon closes connections that were idle for long: try once more. */
 		if (r != -EPIPE || is_new)
 			break;
 		daemon_client_hang_up(remote);
@@ -289,13 +292,13 @@ int daemon_client_converse(struct daemon_client *remote,
 		return r;
 	}
 	if (r == DAEMON_CLIENT_REFUSED) {
-		remote->outcome = r; /* and may be asked something else */
+		remote->outcome = r; /* but other requests may succeed */
 		return r;
 	}
 	return daemon_client_settle(remote, r);
 }
 
-/* A native question, and who takes the payloads of its answer. */
+/* A native request, and the function that takes the payloads of its answer. */
 struct daemon_client_talk {
 	struct daemon_client *remote;
 	uint32_t kind;

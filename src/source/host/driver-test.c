@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The driver's files: all there, some missing, all wrong. */
+/* The driver's files: complete, with some missing, all wrong. */
 
 #include "source/host/driver.h"
 
@@ -118,7 +118,7 @@ UNIT(processes_with_an_open_node_are_listed)
 	host_testing_text(CARD "tt_asic_id", "00000000000000AA\n");
 	host_testing_process(100, "python3", 5);
 	host_testing_text("proc/driver/tenstorrent/0/pids", "100\n200\n");
-	host_testing_text("proc/driver/tenstorrent/1/pids", "100\n"); /* of no card */
+	host_testing_text("proc/driver/tenstorrent/1/pids", "100\n"); /* belongs to no card */
 	snapshot = host_testing_look();
 	assert(snapshot->process_count == 1 && snapshot->processes[0].untracked);
 	assert(strcmp(snapshot->processes[0].comm, "python3") == 0);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Reading the driver's files. Below the class folder a card is "tenstorrent!N", its attributes tt_* are texts
- * of one line, its link "device" leads to the PCI device, and below that hwmon/hwmonK has the sensors.
+ * Reads the driver's files. In the class folder a card is "tenstorrent!N"; its attributes tt_* are
+ * texts of one line, its link "device" leads to the PCI device, and hwmon/hwmonK below that has the
+ * sensors.
  */
 
 #include "source/host/driver.h"
@@ -34,7 +35,7 @@ const char *driver_sys_root(void)
 	return path && *path ? path : "/sys";
 }
 
-/* A small file whole, without the end of its line. False: there is none, or nothing in it. */
+/* Reads a small file without its newline. False: it is missing or empty. */
 static bool driver_line(int folder, const char *name, char ret_line[DRIVER_LINE])
 {
 	return small_file_read_line(folder, name, ret_line, DRIVER_LINE) > 0;
@@ -47,7 +48,7 @@ static const char *driver_text(struct snapshot *snapshot, int folder, const char
 	return driver_line(folder, name, line) ? snapshot_text(snapshot, line, strlen(line)) : NULL;
 }
 
-/* Hexadecimal, with 0x or without. 0 = not known. */
+/* Hexadecimal, with 0x or without. 0 = unknown. */
 static uint64_t driver_hex(int folder, const char *name)
 {
 	char line[DRIVER_LINE + 2] = "0x";
@@ -61,7 +62,7 @@ static uint64_t driver_hex(int folder, const char *name)
 	return text_parse_u64(line, &value) == 0 ? value : 0;
 }
 
-/* A sensor; @scale: what to divide by. */
+/* Reads a sensor; @scale is the divisor. */
 static void driver_sensor(int folder, const char *name, int64_t scale, enum snapshot_sensor sensor,
 			  struct snapshot_telemetry *telemetry)
 {
@@ -73,7 +74,7 @@ static void driver_sensor(int folder, const char *name, int64_t scale, enum snap
 		return;
 	negative = line[0] == '-';
 	if (text_parse_u64(line + negative, &value) < 0 || value > UINT32_MAX)
-		return; /* beyond what any sensor says */
+		return; /* beyond the range of any sensor */
 	telemetry->known |= UINT32_C(1) << sensor;
 	telemetry->value[sensor] = (negative ? -(int64_t)value : (int64_t)value) / scale;
 }
@@ -100,7 +101,7 @@ static void driver_hwmon(int device, struct snapshot_telemetry *telemetry)
 	}
 }
 
-/* Where it is connected: the name of the folder that the link leads to. */
+/* The bus address: the name of the folder to which the link leads. */
 static const char *driver_bus(struct snapshot *snapshot, int folder)
 {
 	char target[256];
@@ -215,7 +216,7 @@ size_t driver_parse_pids(const char *text, uint32_t *ret_pids, size_t max)
 	return count;
 }
 
-/* Whether more is known of it than that it has a device open. */
+/* Whether more is known about it than that it has a device open. */
 static bool driver_is_told(const struct snapshot *snapshot, uint32_t pid)
 {
 	for (size_t i = 0; i < snapshot->process_count; i++) {
@@ -240,7 +241,7 @@ static int driver_claim(struct pid_cache *pid_cache, struct snapshot *snapshot,
 		return 0;
 	r = pid_cache_find(pid_cache, pid, &facts, &claim.process);
 	if (r < 0)
-		return r == -ESRCH ? 0 : r; /* it has just ended */
+		return r == -ESRCH ? 0 : r; /* it has just exited */
 	claim.process.source = "driver";
 	claim.process.untracked = true;
 	return snapshot_add_claim(snapshot, &claim);

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The driver's files: which cards there are and how they are (/sys/class/tenstorrent), and who has them open
- * (/proc/driver/tenstorrent). A device itself is never opened. Every file may be missing: drivers and
- * firmwares differ, and a value that is not there is not known.
+ * The driver's files: which cards there are and their state (/sys/class/tenstorrent), and who has
+ * them open (/proc/driver/tenstorrent). A device itself is never opened. Every file may be missing:
+ * drivers and firmwares differ, and a missing value is unknown.
  */
 
 #include <stddef.h>
@@ -18,14 +18,14 @@ struct snapshot;
 /* TTMEM_SYS_ROOT, else /sys. */
 const char *driver_sys_root(void);
 
-/* Adds the cards. 0 or -ENOMEM. */
+/* Adds the cards. Returns 0 or -ENOMEM. */
 int driver_collect_cards(struct snapshot *snapshot);
 
-/* Adds who has them open; after the cards. 0 or -ENOMEM. */
+/* Adds who has them open; to be called after the cards were added. Returns 0 or -ENOMEM. */
 int driver_collect_pids(struct pid_cache *pid_cache, struct snapshot *snapshot);
 
 /*
- * The pids of a text, one in a line; other lines are passed over. Return: how many there are, at most @max of them
- * in @ret_pids.
+ * Parses the pids of a text, one per line; other lines are ignored. Returns how many there are, and
+ * at most @max of them in @ret_pids.
  */
 size_t driver_parse_pids(const char *text, uint32_t *ret_pids, size_t max);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Making files. */
+/* Creates the files of a fake machine. */
 
 #include "source/host/host-testing.h"
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Cards first, because regions are known by them; who has them open last, because that is asked of few. */
+/*
+ * Cards first, because they identify regions; who has them open last, because that is needed for
+ * few.
+ */
 
 #include "source/host/host.h"
 
@@ -27,7 +30,7 @@ int host_collect(const struct snapshot_request *request, struct snapshot *snapsh
 	int r;
 
 	*ret_closed = 0;
-	/* In a page only few processes are there: the others would look as if they had no books. */
+	/* A page contains only few processes: the others would look as if they had no books. */
 	if (request->limit)
 		return 0;
 	r = proc_open(&proc);

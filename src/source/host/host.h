@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Everything that processes do not tell themselves: the driver's files and tt-metal's regions. There is nothing
- * to keep between two looks, so this source is a function; it may be called by several threads at a time.
+ * Everything that processes do not report themselves: the driver's files and tt-metal's regions.
+ * There is no state between two calls, so this source is a function; several threads may call it at
+ * a time.
  */
 
 #include <stddef.h>
@@ -12,12 +13,12 @@ struct snapshot;
 struct snapshot_request;
 
 /*
- * Adds to a snapshot that has its books already; not to a page. Only for collect_machine(). 0 or a negative errno.
- * @ret_closed: so many regions may not be read by us; perhaps somebody else may (daemon_client_regions()), if not
- * host_note_closed().
+ * Adds to a snapshot that already has its books; not to a page. Only for collect_machine(). Returns
+ * 0 or a negative errno. @ret_closed: the number of regions that we may not read; the daemon may
+ * (daemon_client_regions()), otherwise call host_note_closed().
  */
 int host_collect(const struct snapshot_request *request, struct snapshot *snapshot,
 		 size_t *ret_closed);
 
-/* Says so, and what to do. */
+/* Adds a note that says so, and what to do. */
 void host_note_closed(size_t closed, struct snapshot *snapshot);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Books whose owners have closed our descriptor. No process holds their file where it could be found, but
- * they are mapped, and the module hands out another descriptor to who has the right: the book's user, or
- * CAP_PERFMON.
+ * Books whose owners have closed our descriptor. No process holds their file where it could be
+ * found, but they are mapped, and the module hands out another descriptor to those with the right
+ * to it: the book's user, or CAP_PERFMON.
  */
 
 #include <errno.h>
@@ -25,7 +25,7 @@ struct kernel_attaching {
 	int node; /* -1 = not opened yet */
 };
 
-/* A descriptor of the book, or a negative errno. */
+/* Returns a descriptor of the book, or a negative errno. */
 static int kernel_book_attach(struct kernel_attaching *attaching, uint64_t id)
 {
 	struct ttmem_ioc_attach args = {.argsz = sizeof(args), .id = id};
@@ -52,14 +52,14 @@ static int kernel_attach_holder(void *context, const struct kernel_holder *holde
 	    proc_read(&scan->proc, holder->pid, &handed.owner) < 0)
 		return 0;
 	fd = kernel_book_attach(attaching, holder->id);
-	/* The samples of another machine have numbers, too. */
+	/* The samples of another machine have inode numbers, too. */
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_dev != holder->device ||
 	    st.st_ino != (ino_t)holder->id)
 		return 0;
 	proc_container(&scan->proc, holder->pid, container);
 	handed.container = container;
 	r = scan_hand_consume(scan, cleanup_steal_fd(&fd), &handed);
-	return r == -ENOMEM ? r : 0; /* what is no book has totals all the same */
+	return r == -ENOMEM ? r : 0; /* what is not a book still has totals */
 }
 
 static int kernel_attach_memory(void *context, uint32_t device, uint32_t type,
@@ -79,7 +79,7 @@ int kernel_attach_books(struct scan *scan)
 	int r = kernel_read(&scan->proc, &parser);
 
 	if (attaching.node >= 0)
-		(void)close(attaching.node); /* what it gave has descriptors of its own */
+		(void)close(attaching.node); /* the descriptors that it gave are independent */
 	scan_sort(scan);
-	return r == -ENOMEM ? r : 0; /* the rest is told by who collects totals */
+	return r == -ENOMEM ? r : 0; /* the collector of totals reports the rest */
 }

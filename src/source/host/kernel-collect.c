@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Adding to a snapshot what the kernel module tells and nobody else has told.
+ * Adds to a snapshot what only the kernel module reports.
  *
- * Anybody can make the module tell of a thousand devices for each of thousands of holders. So each user has a
- * budget, which is more than an honest one needs, and all have one together; but a little is kept for each,
- * whatever the others do. What is beyond it is counted for a note and costs no memory.
+ * Anybody can make the module report a thousand devices for each of thousands of holders. So each
+ * user has a budget, more than an honest one needs, and all users share another; but a little is
+ * reserved for each, whatever the others do. Lines beyond it are counted for a note and cost no
+ * memory.
  */
 
 #include <errno.h>
@@ -21,14 +22,14 @@
 #include "source/host/kernel.h"
 #include "source/proc/proc.h"
 
-#define KERNEL_USER_NOTES 8u /* more users than that are one note together */
+#define KERNEL_USER_NOTES 8u /* further users share one note */
 
-/* What was told for one user. */
+/* What was reported for one user. */
 struct kernel_user {
 	uint32_t uid;
 	uint32_t lines;
 	uint32_t rows;
-	uint64_t left; /* lines beyond the budget, and the bytes in them */
+	uint64_t left; /* lines beyond the budget, and their bytes */
 	uint64_t left_bytes;
 };
 
@@ -38,19 +39,19 @@ struct kernel_collecting {
 	const void *context;
 	struct snapshot *snapshot;
 	size_t outside; /* holders that have no pid here */
-	size_t gone;    /* holders whose process has ended, and what they have */
+	size_t gone;    /* holders whose process has exited, and their memory */
 	struct snapshot_memory gone_memory;
-	struct kernel_user *users; /* KERNEL_USERS_MAX; the last one is all who come later */
+	struct kernel_user *users; /* KERNEL_USERS_MAX; the last is shared by all later ones */
 	size_t user_count;
 	uint32_t rows; /* of all users */
 
-	/* Of the holder whose lines come now. */
+	/* The holder whose lines are being read. */
 	bool is_gone;
 	bool wanted;
 	bool is_left; /* wanted, but beyond the budget */
 	struct kernel_user *user;
 	uint32_t process;
-	size_t part; /* that was added to last */
+	size_t part; /* the last one added to */
 };
 
 static struct kernel_user *kernel_find_user(struct kernel_collecting *collecting, uint32_t uid)
@@ -97,7 +98,10 @@ static void kernel_leave(struct kernel_collecting *collecting, uint64_t bytes)
 	user->left_bytes += bits_min(bytes, UINT64_MAX - user->left_bytes);
 }
 
-/* The process itself. It may have ended since, or not be for us to see: the kernel's word for it will do. */
+/*
+ * Adds the process itself. It may have exited since, or not be visible to us: what the kernel says
+ * suffices.
+ */
 static int kernel_add_process(struct kernel_collecting *collecting,
 			      const struct kernel_holder *holder)
 {
@@ -122,7 +126,7 @@ static int kernel_add_process(struct kernel_collecting *collecting,
 		return -ENOMEM;
 	r = snapshot_add_process(snapshot, &process, &collecting->process);
 	if (r == 0)
-		snapshot->processes[collecting->process].books--; /* none was read */
+		snapshot->processes[collecting->process].books--; /* no book was read */
 	return r;
 }
 
@@ -150,8 +154,9 @@ static int kernel_collect_holder(void *context, const struct kernel_holder *hold
 }
 
 /*
- * The process's part of a device: 0, -ENOMEM, or 1 if the user may have no more. The lines of a holder are in the
- * order of devices, and it often has as many as its process: so the last part or the next is the right one.
+ * Finds the process's part of a device: 0, -ENOMEM, or 1 if the user may have no more. The lines of
+ * a holder are ordered by device, and it often has as many as its process: so the last part or the
+ * next is usually the right one.
  */
 static int kernel_find_part(struct kernel_collecting *collecting, uint32_t device)
 {
@@ -194,7 +199,7 @@ static int kernel_collect_memory(void *context, uint32_t device, uint32_t type,
 		return r;
 	if (r > 0) {
 		kernel_leave(collecting, memory->used);
-		if (!collecting->is_left) /* it has more than what is shown of it */
+		if (!collecting->is_left) /* it has more than is shown */
 			collecting->snapshot->processes[collecting->process].exact = false;
 		return 0;
 	}

@@ -31,11 +31,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.memory = kernel_fuzz_memory,
 	};
 	struct kernel_share share = {0};
-	char *text = malloc(size ? size : 1); /* so that nothing lies behind the last byte */
+	char *text = malloc(size ? size : 1); /* exact size, so that reads beyond it are caught */
 
 	assert(text);
 	memcpy(text, data, size);
-	(void)kernel_parse(text, size, &parser); /* any answer is fine */
+	(void)kernel_parse(text, size, &parser); /* any result is fine */
 	if (kernel_parse_share(text, size, &share))
 		assert(share.is_of_all || size > 4);
 	free(text);

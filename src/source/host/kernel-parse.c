@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The text of /proc/driver/ttmem/totals. Names in it are chosen by processes; the rest is the kernel's. */
+/*
+ * Parses /proc/driver/ttmem/totals. Names in it are chosen by processes; the rest comes from the
+ * kernel.
+ */
 
 #include <errno.h>
 #include <string.h>
@@ -10,12 +13,12 @@
 
 #define KERNEL_VERSION "ttmem 1"
 
-/* The words of a line, one after the other. */
+/* The rest of a line, consumed word by word. */
 struct kernel_line {
 	const char *at, *end;
 };
 
-/* The next word; of length 0 at the end of the line. */
+/* The next word; length 0 at the end of the line. */
 static size_t kernel_word(struct kernel_line *line, const char **ret_word)
 {
 	while (line->at < line->end && *line->at == ' ')
@@ -54,7 +57,7 @@ static bool kernel_number(struct kernel_line *line, uint64_t max, uint64_t *ret_
 	return number <= max;
 }
 
-/* The text has no end of its own, so only these three are looked at. */
+/* The text is not terminated, so only these three are read. */
 static bool kernel_is_octal(const char *digits)
 {
 	for (size_t i = 0; i < 3; i++) {
@@ -64,7 +67,7 @@ static bool kernel_is_octal(const char *digits)
 	return true;
 }
 
-/* What is not printable comes as a backslash and three octal digits. */
+/* Unprintable characters come as a backslash and three octal digits. */
 static void kernel_comm(struct kernel_line *line, char ret_comm[KERNEL_COMM_SIZE])
 {
 	const char *word;
@@ -126,7 +129,7 @@ static int kernel_parse_memory(struct kernel_line *line, const struct kernel_par
 			      kernel_word_is(line, "torn"));
 }
 
-/* One line, without its end. */
+/* Parses one line, without its newline. */
 static int kernel_parse_line(struct kernel_text *state, struct kernel_line line,
 			     const struct kernel_parser *parser)
 {

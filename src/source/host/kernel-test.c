@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the kernel module tells, read from sample files; and that the module knows the book's layout. */
+/*
+ * What the kernel module reports, from sample files; and that its layout of the book is the
+ * library's.
+ */
 
 #include "source/host/kernel.h"
 
@@ -96,7 +99,7 @@ UNIT(a_sample_of_kernel_rows_is_parsed)
 	assert(seen.holders[2].pid == 0);
 }
 
-/* However the text is cut into pieces: what is not used of one begins the next. */
+/* However the text is split: the unused rest of a piece begins the next. */
 UNIT(kernel_rows_are_parsed_in_pieces_of_any_size)
 {
 	size_t length = strlen(kernel_sample);
@@ -151,7 +154,7 @@ UNIT(malformed_kernel_rows_are_refused)
 		"ttmem 1\nholder 1 book 2 -3 4 x\n",
 		"ttmem 1\nholder 1 book 2 2147483648 4 x\n",
 		"ttmem 1\nholder 1 book 2 3\n",
-		"ttmem 1\nmemory 0 0 1 1 1 1 0 0\n", /* nobody's */
+		"ttmem 1\nmemory 0 0 1 1 1 1 0 0\n", /* without a holder */
 		"ttmem 1\nholder 1 book 2 3 4 x\nmemory 1024 0 1 1 1 1 0 0\n",
 		"ttmem 1\nholder 1 book 2 3 4 x\nmemory 0 7 1 1 1 1 0 0\n",
 		"ttmem 1\nholder 1 book 2 3 4 x\nmemory 0 0 18446744073709551616 1 1 1 0 0\n",
@@ -187,7 +190,7 @@ UNIT(shares_of_users_are_parsed)
 	assert(!share.is_of_all && share.uid == 6001 && share.bytes == 16 && share.limit == 17);
 }
 
-/* A machine of sample files: nobody but the kernel knows these processes. */
+/* A fake machine: only the kernel knows these processes. */
 static void kernel_make_machine(const char *totals)
 {
 	char path[256];
@@ -203,7 +206,7 @@ static void kernel_make_machine(const char *totals)
 	assert(file && fputs(totals, file) >= 0 && fclose(file) == 0);
 }
 
-/* Without a context nobody; otherwise the book with that number. */
+/* Knows the book with that number; none without a context. */
 static bool kernel_knows(const void *context, const struct kernel_holder *book)
 {
 	return context && book->device == 38 && book->id == *(const uint64_t *)context;
@@ -246,12 +249,15 @@ UNIT(everybody_is_in_the_snapshot)
 	assert(snapshot_find_part(snapshot, 0, 0)->memory[0].used == 4096);
 	assert(snapshot_find_part(snapshot, 0, 3)->memory[6].bound == SNAPSHOT_AT_MOST);
 	assert(snapshot_find_part(snapshot, 1, 3)->memory[1].used == 77);
-	assert(snapshot->note_count == 1); /* of the one that has no pid here */
+	assert(snapshot->note_count == 1); /* about the one that has no pid here */
 	snapshot_free(snapshot);
 	scan_free(scan);
 }
 
-/* A pid of 0 may be somebody outside, or somebody who is dead and whose descriptor others keep: two notes. */
+/*
+ * A holder with pid 0 is either outside our namespace, or has exited while others keep its
+ * descriptor: two notes.
+ */
 UNIT(dead_holders_are_told_from_other_pid_namespaces)
 {
 	static const uint64_t known = 11;
@@ -281,7 +287,7 @@ UNIT(dead_holders_are_told_from_other_pid_namespaces)
 	scan_free(scan);
 }
 
-/* What somebody else tells of is left out; a client of the plain ioctls is nobody else's. */
+/* Books known from elsewhere are left out; a client of the plain ioctls is known only from here. */
 UNIT(processes_known_from_books_are_not_counted_twice)
 {
 	static const uint64_t known = 7, plain = 8;
@@ -300,7 +306,7 @@ UNIT(processes_known_from_books_are_not_counted_twice)
 		assert(snapshot->processes[0].books == 0);
 		snapshot_free(snapshot);
 	}
-	/* Whom the kernel names and nobody can be asked about stays as it was told. */
+	/* A process that only the kernel knows stays as reported. */
 	assert(kernel_attach_books(scan) == 0 && scan->count == 0);
 	scan_free(scan);
 }
@@ -319,7 +325,7 @@ UNIT(without_the_kernel_module_nothing_is_added)
 	scan_free(scan);
 }
 
-/* A file that is larger than any piece of it; and the longest line that there may be, and one more byte. */
+/* A file larger than the read buffer; and a line of the maximum length, and one byte longer. */
 UNIT(a_file_of_any_size)
 {
 	struct kernel_seen seen = {0};
@@ -371,10 +377,10 @@ UNIT(unreadable_kernel_rows_are_noted)
 	scan_free(scan);
 }
 
-/* Of a file that is being made: so many holders of one user, with so many devices and types of memory each. */
+/* Generates the lines of one user's holders, with so many devices and types of memory each. */
 struct kernel_flood {
 	uint32_t uid;
-	uint32_t pid; /* of the first; all others have the next ones, or the same */
+	uint32_t pid; /* of the first; the others follow, or have the same */
 	bool is_one_process;
 	uint32_t holders, devices, types;
 };
@@ -413,7 +419,7 @@ static struct snapshot *kernel_snapshot_of(const struct kernel_flood *floods, si
 	return snapshot;
 }
 
-/* All of the last process, and nothing else of it. */
+/* The last process is complete, and has nothing else. */
 static void kernel_check_last(const struct snapshot *snapshot, const struct kernel_flood *flood)
 {
 	const struct snapshot_process *process = &snapshot->processes[snapshot->process_count - 1];
@@ -437,7 +443,7 @@ UNIT_LONG(a_flood_costs_only_its_user, 120)
 
 	kernel_check_last(snapshot, &floods[1]);
 	assert(snapshot->process_count == full + 2 && !snapshot->exact);
-	/* Who is shown in part only does not look like all. */
+	/* A process that is shown in part is marked inexact. */
 	assert(snapshot->processes[full - 1].exact && !snapshot->processes[full].exact);
 	assert(snapshot->processes[full].part_count == KERNEL_USER_ROWS % 1025 - 1);
 	snprintf(wanted, sizeof(wanted), "user 3000001: %u more lines", left);
@@ -447,7 +453,7 @@ UNIT_LONG(a_flood_costs_only_its_user, 120)
 	snapshot_free(snapshot);
 }
 
-/* What an honest user may need, and no note about it. */
+/* What an honest user may need; there is no note. */
 UNIT_LONG(many_honest_kernel_rows_are_read, 120)
 {
 	static const struct kernel_flood flood = {
@@ -460,7 +466,7 @@ UNIT_LONG(many_honest_kernel_rows_are_read, 120)
 	snapshot_free(snapshot);
 }
 
-/* A process that opens the node often has few rows, but costs time. */
+/* A process that opens the node many times has few rows, but costs time. */
 UNIT_LONG(lines_are_bounded_where_rows_are_few, 120)
 {
 	static const struct kernel_flood floods[] = {
@@ -484,7 +490,7 @@ UNIT_LONG(lines_are_bounded_where_rows_are_few, 120)
 	snapshot_free(snapshot);
 }
 
-/* Several users who have all that there is leave a little for the next. */
+/* Several users who exhaust the common budget leave a little for the next. */
 UNIT_LONG(all_users_together_are_bounded, 240)
 {
 	struct kernel_flood floods[4];
@@ -508,7 +514,9 @@ UNIT_LONG(all_users_together_are_bounded, 240)
 	snapshot_free(snapshot);
 }
 
-/* More users than are told apart: nobody is lost for that alone, and notes stay few. */
+/*
+ * With more users than are counted separately, none is dropped for that alone, and notes stay few.
+ */
 UNIT_LONG(rows_of_many_users_are_kept, 120)
 {
 	size_t count = KERNEL_USERS_MAX + 10;

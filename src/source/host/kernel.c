@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The kernel module's file, and how it is with the module. */
+/* The kernel module's files, and the state of the module. */
 
 #include "source/host/kernel.h"
 
@@ -24,8 +24,8 @@
 #define KERNEL_STATS_LINE 256
 
 /*
- * As a stream: the file has a line for whatever anybody claims to hold, so there is no size of it that is large
- * enough for everybody and small enough to be kept.
+ * Read as a stream: the file has a line for whatever anybody claims to hold, so no fixed size is
+ * both large enough and small enough to keep in memory.
  */
 int kernel_read(const struct proc *proc, const struct kernel_parser *parser)
 {
@@ -49,7 +49,7 @@ int kernel_read(const struct proc *proc, const struct kernel_parser *parser)
 		length -= used;
 		memmove(text, text + used, length);
 		if (length == KERNEL_LINE_MAX)
-			return -EBADMSG; /* a line without an end */
+			return -EBADMSG; /* a line without a newline */
 	}
 	if (n < 0)
 		return -errno;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Any bytes as a region: whatever is believed of them must be in range. */
+/* Any bytes as a region: whatever is accepted must be in range. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,11 +33,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			assert(memchr(region->processes[i].name, '\0', REGION_NAME + 1));
 		}
 	}
-	/* The same bytes as a name in the folder. */
+	/* The same bytes as a file name. */
 	size = size < sizeof(name) ? size : sizeof(name) - 1;
 	memcpy(name, data, size);
 	name[size] = '\0';
-	(void)region_is_name(name, &id); /* whether it is one does not matter here */
+	(void)region_is_name(name, &id); /* either result is fine */
 	free(region);
 	return 0;
 }

@@ -84,7 +84,7 @@ static void region_chips(const struct region_layout *layout, const unsigned char
 		struct region_chip *chip = &region->chips[region->chip_count];
 		uint32_t number = region_u32(slot);
 
-		/* Numbers beyond any device mark a free slot, or are nothing that could be shown. */
+		/* Numbers beyond any device mark a free slot, or cannot be shown. */
 		if (number >= BOOK_DEVICES ||
 		    (region->version == 1 && i > 0 && memcmp(slot, zero, layout->chip_size) == 0))
 			continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The layouts of tt-metal's regions, and whom a reader believes. */
+/* The layouts of tt-metal's regions, and which rows a reader trusts. */
 
 #include "source/host/region.h"
 
@@ -40,7 +40,7 @@ static bool is_wide(uint32_t version)
 	return version == 1;
 }
 
-/* An empty region, as tt-metal makes it. */
+/* An empty region, as tt-metal creates it. */
 static void make(uint32_t version, uint32_t device)
 {
 	memset(bytes, 0, sizeof(bytes));
@@ -106,7 +106,7 @@ UNIT(each_version_is_read)
 		assert(strcmp(region.processes[0].name, "python3") == 0);
 		assert(region.chips[1].remote && region.chips[1].used[TYPES_DRAM] == 1024);
 		assert(!!(region.types & 1u << TYPES_KERNEL) == (version == 1));
-		/* Cut off anywhere, it is not ready. */
+		/* Truncated anywhere, it is unfinished. */
 		for (size_t cut = 0; cut < length; cut += 7)
 			assert(region_parse(bytes, cut, &region) == REGION_UNFINISHED);
 	}
@@ -167,11 +167,11 @@ UNIT(slots_that_are_free)
 	struct region region;
 
 	make(4, 0);
-	process(4, 0, UINT32_MAX, 5, 1); /* being given back */
+	process(4, 0, UINT32_MAX, 5, 1); /* being released */
 	process(4, 63, 7, 5, 1);
 	assert(region_parse(bytes, NARROW, &region) == 0);
 	assert(region.process_count == 1 && region.processes[0].pid == 7);
-	memset(bytes + 856 + 63 * 120 + 56, 'x', 64); /* a name without an end */
+	memset(bytes + 856 + 63 * 120 + 56, 'x', 64); /* a name without a NUL */
 	assert(region_parse(bytes, NARROW, &region) == 0);
 	assert(strlen(region.processes[0].name) == 64);
 }
@@ -268,7 +268,7 @@ UNIT(chips_of_one_process_are_told_apart)
 	assert(snapshot->devices[1].memory[TYPES_DRAM].used == 400 && snapshot->devices[1].remote);
 	snapshot_free(snapshot);
 
-	/* Chips that claim more than the process has take nothing from nobody. */
+	/* Chips that claim more than the process has do not change the total. */
 	chip(4, 1, 1, true, UINT64_MAX);
 	host_testing_write(FILE_NAME, bytes, NARROW);
 	snapshot = host_testing_look();
@@ -303,7 +303,7 @@ UNIT(files_that_are_no_regions_are_said_and_passed_over)
 
 	host_testing_start();
 	make(4, 0);
-	host_testing_write("shm/tt_device_78_memory", bytes, NARROW); /* tells of another chip */
+	host_testing_write("shm/tt_device_78_memory", bytes, NARROW); /* id of another chip */
 	host_testing_write("shm/tt_device_79_memory", bytes, 100);
 	make(9, 0);
 	host_testing_write("shm/tt_device_80_memory", bytes, NARROW);

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Reading regions, and whom to believe. A row of a region names a process by pid and nothing else, so it
- * counts only if the process that has the pid now can have written it:
+ * Reads regions, and decides which rows to trust. A row of a region names a process by its pid
+ * alone, so it counts only if the process that has the pid now can have written it:
+ * - it is alive and started before the row was last written (pids are reused);
+ * - it is run by the owner of the region, the only one who can write to it;
+ * - or, where others can write too, or if it runs in a container: it has the region mapped.
+ * Everything else was left by exited processes: shown as stale, never counted.
  *
- *	it lives, and started before the row was last written (pids are used again)
- *	it is run by the owner of the region, who alone can write to it
- *	or, where others can write too, or it runs in a container: it has the region mapped
- *
- * Everything else was left by the dead: shown as stale, never counted.
- *
- * A process's row is its sum over the chips of the region. For a single process the slots of the chips
- * tell them apart; for several nobody can, and then all is counted on the region's own device.
+ * A process's row is its sum over the chips of the region. For a single process the slots of the
+ * chips tell how it is split; for several that is unknown, and all is counted on the region's own
+ * device.
  */
 
 #include "source/host/region.h"
@@ -41,15 +40,15 @@ struct region_entry {
 	struct region region;
 	struct region_file file;
 	char name[REGION_NAME_MAX];
-	int outcome;     /* of reading it; only then there is a region: 0 */
-	uint32_t living; /* rows */
+	int outcome;     /* of reading it; @region is valid only if 0 */
+	uint32_t living; /* rows of live processes */
 };
 
 struct region_round {
 	struct pid_cache *pid_cache;
 	struct snapshot *snapshot;
 	uint64_t realtime, monotonic;
-	struct region_entry *entries; /* ours; those that could be read first */
+	struct region_entry *entries; /* owned; those that could be read come first */
 	size_t count, readable;
 };
 
@@ -104,7 +103,7 @@ int region_read(int folder, const char *name, struct region_file *ret_file,
 
 	if (!region_is_name(name, &id))
 		return REGION_BROKEN;
-	/* Not waiting for the other end of a fifo, not following a link to somewhere else. */
+	/* Must not block on a fifo or follow a link to another place. */
 	fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return errno == EACCES || errno == EPERM ? REGION_CLOSED : -errno;
@@ -118,7 +117,7 @@ int region_read(int folder, const char *name, struct region_file *ret_file,
 	r = region_parse(bytes, (size_t)length, &region);
 	if (r != 0)
 		return r;
-	/* Named for one chip and telling of another: from the time before ids were the chips' own. */
+	/* Named for one chip but with the id of another: from before ids were the chips' own. */
 	if (region.id != id)
 		return REGION_BROKEN;
 	*ret_file = (struct region_file){
@@ -131,7 +130,7 @@ int region_read(int folder, const char *name, struct region_file *ret_file,
 	return 0;
 }
 
-/* The writer's clock is the steady one; before that was settled, the one of the wall. 0 = not known. */
+/* The writer's clock is the monotonic one; early versions used the wall clock. 0 = unknown. */
 static uint64_t region_when(const struct region_round *round, uint64_t stamp)
 {
 	uint64_t age = round->monotonic - stamp;
@@ -156,11 +155,11 @@ static bool region_believes(const struct region_round *round, const struct regio
 		return true;
 	mapped = proc_has_mapped(pid_cache_proc(round->pid_cache), facts->pid, (dev_t)file->device,
 				 (ino_t)file->inode);
-	/* What is mapped may not be for us to see: then a region that many share is taken at its word. */
+	/* We may not be allowed to see its mappings: then a region that many share is trusted. */
 	return mapped == 1 || (mapped < 0 && (owns || !file->is_private));
 }
 
-/* Whose row it is. 0, -ESRCH for the dead, or -ENOMEM. */
+/* Finds the process of a row. Returns 0, -ESRCH if it has exited, or -ENOMEM. */
 static int region_owner(const struct region_round *round, const struct region_file *file,
 			const struct region_process *row, struct snapshot_process *ret_process)
 {
@@ -214,7 +213,10 @@ static const struct snapshot_card *region_find_card(const struct region_round *r
 	return NULL;
 }
 
-/* The card that the region's device is on, if the driver tells: its own, or that of the chip before it. */
+/*
+ * The card of the region's device, if the driver knows it: its own, or that of the chip through
+ * which it is reached.
+ */
 static const struct snapshot_card *region_card(const struct region_round *round,
 					       const struct region *region)
 {
@@ -232,7 +234,7 @@ static const struct snapshot_card *region_card(const struct region_round *round,
 	return card;
 }
 
-/* Whether the chip has a region of its own, which tells more of it. */
+/* Whether the chip has a region of its own, which says more about it. */
 static bool region_has_own(const struct region_round *round, const struct region_entry *entry,
 			   uint32_t number)
 {
@@ -274,7 +276,10 @@ static bool region_is_remote(const struct region *region)
 	return false;
 }
 
-/* A row, over the chips if they can be told apart. What they do not account for is the own device's. */
+/*
+ * Adds a row, split over the chips if possible. What they do not account for counts on the own
+ * device.
+ */
 static int region_row(struct region_round *round, struct region_entry *entry,
 		      const struct region_process *row, const struct snapshot_process *process)
 {
@@ -304,7 +309,7 @@ static int region_row(struct region_round *round, struct region_entry *entry,
 	return r;
 }
 
-/* What people should know of a region as a whole. */
+/* Notes what people should know about a region as a whole. */
 static void region_note(struct region_round *round, const struct region_entry *entry)
 {
 	const struct region *region = &entry->region;

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * tt-metal's own accounts: one shared-memory region per device, /dev/shm/tt_device_ID_memory, written by all
- * processes that use it. They are read with read(), never mapped: a region may be short while it is being
- * made, and a mapping of it would kill the reader. Whatever is in one was written by somebody else;
- * region-parse.c has the layouts.
+ * tt-metal's own accounting: one shared-memory region per device, /dev/shm/tt_device_ID_memory,
+ * written by all processes that use it. Regions are read with read(), never mapped: one may be
+ * short while it is being created, and accessing a mapping of it would kill the reader. The
+ * contents are written by others and not trusted; region-parse.c has the layouts.
  */
 
 #include <stdbool.h>
@@ -20,17 +20,17 @@ struct snapshot;
 #define REGION_CHIPS 16u
 #define REGION_PROCESSES 64u
 #define REGION_NAME 64u
-#define REGION_SIZE_MAX 9280u /* of the largest layout; what lies behind it is not ours */
-#define REGION_FILES_MAX 128u /* anybody may make files there */
+#define REGION_SIZE_MAX 9280u /* of the largest layout; what follows is not part of it */
+#define REGION_FILES_MAX 128u /* anybody may create files there */
 
 enum region_outcome {
-	REGION_UNFINISHED = 1, /* it is being made just now */
+	REGION_UNFINISHED = 1, /* it is being created */
 	REGION_UNKNOWN = 2,    /* a later version */
-	REGION_BROKEN = 3,     /* it contradicts itself */
+	REGION_BROKEN = 3,     /* it is inconsistent */
 	REGION_CLOSED = 4,     /* we may not read it */
 };
 
-/* A chip that the region's device gives access to. */
+/* A chip that is reached through the region's device. */
 struct region_chip {
 	uint32_t number;
 	bool remote;
@@ -38,18 +38,18 @@ struct region_chip {
 };
 
 struct region_process {
-	uint32_t pid;   /* as the process sees itself */
-	uint64_t stamp; /* of its last change, ns of the writer's steady clock; 0 = never */
+	uint32_t pid;   /* in the process's own namespace */
+	uint64_t stamp; /* of its last change, ns of the writer's monotonic clock; 0 = never */
 	uint64_t used[BOOK_TYPES];
 	char name[REGION_NAME + 1]; /* any bytes */
 };
 
 struct region {
 	uint32_t version;
-	uint32_t types; /* bit 1 << type: it tells of that type */
-	bool is_place;  /* id is not the chip's: board << 8 | place on the board */
+	uint32_t types; /* bit 1 << type: it includes that type */
+	bool is_place;  /* id is not the chip's own: board << 8 | position on the board */
 	uint64_t id;
-	uint32_t device; /* the number that the last one who came has for it */
+	uint32_t device; /* its number in the process that opened it last */
 	uint64_t used[BOOK_TYPES];
 	uint32_t chip_count;
 	struct region_chip chips[REGION_CHIPS];
@@ -57,10 +57,10 @@ struct region {
 	struct region_process processes[REGION_PROCESSES];
 };
 
-/* The bytes of a region. 0, or REGION_UNFINISHED, REGION_UNKNOWN, REGION_BROKEN. */
+/* Parses the bytes of a region. Returns 0, REGION_UNFINISHED, REGION_UNKNOWN or REGION_BROKEN. */
 int region_parse(const void *bytes, size_t length, struct region *ret_region);
 
-/* A file of that name holds the region of the chip @ret_id. */
+/* Whether a file of that name holds the region of a chip, @ret_id. */
 bool region_is_name(const char *name, uint64_t *ret_id);
 
 struct region_file {
@@ -69,15 +69,21 @@ struct region_file {
 	bool is_private; /* only its owner (and root) may write to it */
 };
 
-/* One file of the folder. 0, an outcome, or a negative errno (-ENOENT: it has just gone). */
+/*
+ * Reads one file of the folder. Returns 0, an outcome, or a negative errno (-ENOENT: it was just
+ * removed).
+ */
 int region_read(int folder, const char *name, struct region_file *ret_file,
 		struct region *ret_region);
 
-/* "is being made", for people; of an outcome. */
+/* A readable text for an outcome, such as "is being made". */
 const char *region_strerror(int outcome);
 
 /* The folder: TTMEM_SHM_DIR, else /dev/shm. */
 const char *region_folder(void);
 
-/* Adds what all regions of the machine tell. 0 or -ENOMEM. @ret_closed: so many may not be read. */
+/*
+ * Adds what all regions of the machine contain. Returns 0 or -ENOMEM. @ret_closed: how many we may
+ * not read.
+ */
 int region_collect(struct pid_cache *pid_cache, struct snapshot *snapshot, size_t *ret_closed);

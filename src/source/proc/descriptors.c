@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Walking the descriptor tables of a process; the header tells what is looked for. */
+/* Walks the descriptor tables of a process. */
 
 #include "source/proc/descriptors.h"
 
@@ -22,7 +22,7 @@
 
 #define DESCRIPTORS_NAME "/memfd:ttmem"
 #define DESCRIPTORS_KERNEL_NAME "/ttmem-book" /* no longer than the other */
-#define DESCRIPTORS_CHECK 256                 /* descriptors between two looks at the clock */
+#define DESCRIPTORS_CHECK 256                 /* descriptors between two checks of the clock */
 
 struct descriptors {
 	const struct proc *proc;
@@ -41,11 +41,11 @@ static bool descriptors_is_candidate(int folder, const char *name)
 	    (memcmp(target, DESCRIPTORS_NAME, sizeof(target)) != 0 &&
 	     memcmp(target, DESCRIPTORS_KERNEL_NAME, sizeof(DESCRIPTORS_KERNEL_NAME) - 1) != 0))
 		return false;
-	/* The link's own permissions tell how the file is open. */
+	/* The permissions of the link itself show how the file is open. */
 	return fstatat(folder, name, &link, AT_SYMLINK_NOFOLLOW) == 0 && link.st_mode & S_IWUSR;
 }
 
-/* One table. Return: as descriptors_each(); *ret_count: how many descriptors it has. */
+/* Walks one table. Returns as descriptors_each(); *ret_count: how many descriptors it has. */
 static int descriptors_table(const struct descriptors *walk, const char *path, size_t *ret_count)
 {
 	CLEANUP_CLOSEDIR DIR *listing = proc_list(walk->proc, path);
@@ -73,7 +73,7 @@ static int descriptors_table(const struct descriptors *walk, const char *path, s
 	return -errno;
 }
 
-/* Whether two threads share their table. What cannot be known is taken for the usual. */
+/* Whether two threads share their table. If that cannot be determined, they are assumed to. */
 static bool descriptors_are_shared(const struct proc *proc, uint32_t a, uint32_t b)
 {
 	long r;
@@ -84,7 +84,7 @@ static bool descriptors_are_shared(const struct proc *proc, uint32_t a, uint32_t
 	return r == 0 || r < 0;
 }
 
-/* @known: a thread whose table has been looked at, 0 = none. */
+/* @known: a thread whose table has been walked, 0 = none. */
 static int descriptors_threads(const struct descriptors *walk, uint32_t known)
 {
 	CLEANUP_CLOSEDIR DIR *listing = NULL;
@@ -129,7 +129,10 @@ int descriptors_each(const struct proc *proc, uint32_t pid, uint64_t deadline,
 	if (r > 0 || r == -ETIME || r == -EPERM || r == -EACCES)
 		return r == -EPERM ? -EACCES : r;
 
-	/* A folder has a link for each folder in it: more than one thread shows without listing them. */
+	/*
+	 * A folder has a link for each subfolder: the link count shows several threads without
+	 * listing them.
+	 */
 	snprintf(path, sizeof(path), "%" PRIu32 "/task", pid);
 	if (fstatat(proc->root, path, &tasks, 0) < 0)
 		return -errno;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The owner rule; the header of this module tells it. */
+/* Decides who owns a book. */
 
 #include "source/proc/owner.h"
 
@@ -12,7 +12,10 @@ enum owner_verdict owner_judge(const struct book_header *header, uint32_t uid,
 {
 	if (header->pid != facts->ns_pid || header->start_ticks != facts->start_ticks)
 		return OWNER_NO;
-	/* The same pid in two containers that were started in one tick; not always to be seen. */
+	/*
+	 * The same pid in two containers that were started in one tick; the namespace is not always
+	 * visible.
+	 */
 	if (header->pid_namespace && facts->pid_namespace &&
 	    header->pid_namespace != facts->pid_namespace)
 		return OWNER_NO;

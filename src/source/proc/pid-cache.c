@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The cache is a table with open addressing; the list of processes in containers is made when first needed. */
+/* A table with open addressing; the list of processes in containers is built when first needed. */
 
 #include "source/proc/pid-cache.h"
 
@@ -18,7 +18,7 @@
 #define PID_CACHE_PLACES (PID_CACHE_MAX * 2)
 
 struct pid_cache_entry {
-	int result; /* of looking it up */
+	int result; /* of the lookup */
 	struct proc_facts facts;
 	struct snapshot_process process;
 };
@@ -70,7 +70,7 @@ const struct proc *pid_cache_proc(const struct pid_cache *pid_cache)
 	return pid_cache->proc;
 }
 
-/* What people want to know of it. */
+/* Fills in what people want to know about it. */
 static int pid_cache_describe(struct pid_cache *pid_cache, const struct proc_facts *facts,
 			      struct snapshot_process *ret_process)
 {
@@ -105,7 +105,7 @@ static int pid_cache_describe(struct pid_cache *pid_cache, const struct proc_fac
 static int pid_cache_look(struct pid_cache *pid_cache, uint32_t pid, struct pid_cache_entry *entry)
 {
 	if (pid == (uint32_t)getpid() && pid_cache->proc->is_real)
-		return -ESRCH; /* nobody wants to see the tool itself */
+		return -ESRCH; /* the tool itself is not shown */
 	if (proc_read(pid_cache->proc, pid, &entry->facts) < 0 ||
 	    proc_is_over(pid_cache->proc, &entry->facts))
 		return -ESRCH;
@@ -158,7 +158,7 @@ int pid_cache_find(struct pid_cache *pid_cache, uint32_t pid, struct proc_facts 
 	return 0;
 }
 
-/* Everybody who is called otherwise inside. */
+/* Lists all processes that have a different pid in their own namespace. */
 static int pid_cache_list_inside(struct pid_cache *pid_cache)
 {
 	CLEANUP_CLOSEDIR DIR *listing = proc_list(pid_cache->proc, ".");

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Who processes are, for sources that know them by pid: what the kernel says of each, asked once however
- * often a pid is named. Lives as long as one snapshot is being made.
+ * Describes processes for sources that know them by pid: what the kernel says about each, read once
+ * however often a pid is named. Lives only while one snapshot is made.
  */
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@ struct pid_cache;
 struct snapshot;
 struct snapshot_process;
 
-/* 0 or a negative errno. @proc is only lent. */
+/* Returns 0 or a negative errno. @proc is only borrowed. */
 int pid_cache_new(struct pid_cache **ret_people, const struct proc *proc,
 		  struct snapshot *snapshot);
 struct pid_cache *pid_cache_free(struct pid_cache *pid_cache);
@@ -26,12 +26,15 @@ void pid_cache_cleanup(struct pid_cache **pid_cache);
 const struct proc *pid_cache_proc(const struct pid_cache *pid_cache);
 
 /*
- * A living process; @ret_process is ready for snapshot_add_process() but for its source. 0, -ESRCH if there is
- * none, it has ended, or is ourselves; -ENOMEM.
+ * Finds a live process; @ret_process is ready for snapshot_add_process() except for its source.
+ * Returns 0; -ESRCH if there is none, it has exited, or it is ourselves; or -ENOMEM.
  */
 int pid_cache_find(struct pid_cache *pid_cache, uint32_t pid, struct proc_facts *ret_facts,
 		   struct snapshot_process *ret_process);
 
-/* The process that has @ns_pid in a namespace below ours and has the file mapped. As pid_cache_find(). */
+/*
+ * Finds the process that has @ns_pid in a namespace below ours and has the file mapped. Returns as
+ * pid_cache_find().
+ */
 int pid_cache_find_inside(struct pid_cache *pid_cache, uint32_t ns_pid, dev_t device, ino_t inode,
 			  struct proc_facts *ret_facts, struct snapshot_process *ret_process);

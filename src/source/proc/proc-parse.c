@@ -17,7 +17,10 @@
 
 int proc_parse_stat(const char *text, struct proc_facts *ret_facts)
 {
-	/* "pid (comm) state ...": comm may hold blanks and parentheses, so its end is the last one. */
+	/*
+	 * "pid (comm) state ...": comm may contain blanks and parentheses, so it ends at the last
+	 * one.
+	 */
 	const char *open = strchr(text, '(');
 	const char *close = strrchr(text, ')');
 	uint64_t start;
@@ -41,8 +44,8 @@ int proc_parse_stat(const char *text, struct proc_facts *ret_facts)
 }
 
 /*
- * The line of status that begins with @key. The first line holds the name of the process, in which the
- * kernel has escaped newlines: no line can be forged.
+ * The line of status that begins with @key. The first line holds the name of the process, in which
+ * the kernel escapes newlines: no line can be forged.
  */
 static const char *proc_line(const char *text, const char *key)
 {
@@ -108,7 +111,7 @@ static bool proc_name_after(const char *text, const char *key, char ret_id[PROC_
 }
 
 /*
- * Container managers name the control group after the container: Docker, containerd, CRI-O and podman
+ * Container managers name the control group after the container: Docker, containerd, CRI-O, podman
  * by 64 hexadecimal digits somewhere in the path, LXC by name.
  */
 void proc_parse_cgroup(const char *text, char ret_id[PROC_CONTAINER_SIZE])

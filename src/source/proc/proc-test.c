@@ -65,7 +65,7 @@ UNIT(status_tells_users_and_the_innermost_pid)
 	assert(proc_parse_status("Name:\tUid:\\n\nUid:\t1\t2\t3\t4\nNSpid:\t900\t17\t5\nX:\t7\n",
 				 &facts) == 0);
 	assert(facts.real_uid == 1 && facts.saved_uid == 3 && facts.ns_pid == 5);
-	/* A kernel without namespaces: the pid stays what it was. */
+	/* A kernel without namespaces: the pid is unchanged. */
 	facts.ns_pid = 9;
 	assert(proc_parse_status("Name:\tx\nUid:\t1\t2\t3\t4\n", &facts) == 0);
 	assert(facts.ns_pid == 9);
@@ -95,7 +95,7 @@ UNIT(container_ids_are_found)
 	assert(strcmp(found, "box") == 0);
 	proc_parse_cgroup("0::/user.slice/user-1000.slice/session-2.scope\n", found);
 	assert(strcmp(found, "") == 0);
-	/* Longer runs of digits are no ids. */
+	/* Longer runs of digits are not ids. */
 	snprintf(text, sizeof(text), "0::/%s%s\n", id, "0");
 	proc_parse_cgroup(text, found);
 	assert(strcmp(found, "") == 0);
@@ -186,8 +186,9 @@ UNIT(the_owner_is_verified_with_the_kernel)
 {
 	assert(judge(5, 100, 77, 1000) == OWNER_YES);
 	assert(judge(5, 100, 77, 1001) == OWNER_YES);
-	assert(judge(5, 100, 0, 1000) == OWNER_YES); /* a namespace that cannot be seen */
-	assert(judge(5, 100, 77, 0) == OWNER_YES);   /* made by root, for it or before it dropped */
+	assert(judge(5, 100, 0, 1000) == OWNER_YES); /* a namespace that is not visible */
+	assert(judge(5, 100, 77, 0) ==
+	       OWNER_YES); /* created by root, for it or before it dropped */
 }
 
 UNIT(another_process_is_not_the_owner)

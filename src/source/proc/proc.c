@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Reading /proc; the parsers of its files are in proc-parse.c. */
+/* Reads /proc; the parsers of its files are in proc-parse.c. */
 
 #include "source/proc/proc.h"
 
@@ -133,7 +133,10 @@ bool proc_is_over(const struct proc *proc, const struct proc_facts *facts)
 		return false;
 	if (!proc->is_real)
 		return true;
-	/* A leader that has exited while its threads go on is a zombie too; a pidfd tells them apart. */
+	/*
+	 * A leader that has exited while its threads go on is a zombie too; a pidfd tells the
+	 * difference.
+	 */
 	fd = (int)syscall(SYS_pidfd_open, (pid_t)facts->pid, 0);
 	if (fd < 0)
 		return errno == ESRCH;
@@ -165,7 +168,7 @@ int proc_has_mapped(const struct proc *proc, uint32_t pid, dev_t device, ino_t i
 	}
 	if (ferror(maps))
 		return -EIO;
-	/* No mapping at all: it is ending, or its leader has ended before the other threads. */
+	/* No mapping at all: it is exiting, or its leader has exited before the other threads. */
 	return is_empty ? -ESRCH : 0;
 }
 
@@ -185,14 +188,17 @@ uint64_t proc_start_ns(uint64_t start_ticks, uint64_t boottime_now, uint64_t rea
 	uint64_t boot = realtime_now > boottime_now ? realtime_now - boottime_now : 0;
 	uint64_t age;
 
-	/* To the tick, so that asking twice gives the same answer. */
+	/* Rounded to the tick, so that two calls give the same result. */
 	boot -= boot % tick;
 	if (__builtin_mul_overflow(start_ticks, tick, &age) || age > boottime_now)
 		return realtime_now;
 	return boot + age;
 }
 
-/* The list of users is read for every name, from a file or over a network: so names are kept a while. */
+/*
+ * Looking up a name reads the list of users, from a file or over a network: so names are cached for
+ * a while.
+ */
 #define PROC_NAMES 64u
 #define PROC_NAME_NS UINT64_C(60000000000)
 

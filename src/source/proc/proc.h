@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * What the kernel says of processes. Everything about who a process is comes from here and never from
- * what the process wrote. Files are found under one folder, /proc or TTMEM_PROC_ROOT (for tests).
+ * What the kernel says about processes. The identity of a process always comes from here, never
+ * from what the process wrote. Files are read below one folder, /proc or TTMEM_PROC_ROOT (for
+ * tests).
  */
 
 #include <dirent.h>
@@ -14,14 +15,14 @@
 
 struct proc {
 	int root;     /* fd of the folder */
-	bool is_real; /* it is /proc: pids mean processes of this machine */
+	bool is_real; /* it is /proc: pids are processes of this machine */
 };
 
 struct proc_facts {
 	uint32_t pid;
 	uint32_t ns_pid; /* in the innermost pid namespace */
 	uint64_t start_ticks;
-	uint64_t pid_namespace; /* inode, 0 = cannot be seen */
+	uint64_t pid_namespace; /* inode, 0 = not visible */
 	uint32_t real_uid;
 	uint32_t saved_uid;
 	char state;    /* 'R', 'S', 'Z', ... */
@@ -33,7 +34,7 @@ struct proc_facts {
 int proc_open(struct proc *proc);
 void proc_close(struct proc *proc);
 
-/* A listing of a folder under the root, "." for the root itself. NULL with errno set. */
+/* Lists a folder below the root, "." for the root itself. NULL with errno set. */
 DIR *proc_list(const struct proc *proc, const char *path);
 
 /* The next entry that is a pid; 0 at the end. */
@@ -42,25 +43,25 @@ uint32_t proc_next(DIR *listing);
 /* -ENOENT or -ESRCH if there is no such process. */
 int proc_read(const struct proc *proc, uint32_t pid, struct proc_facts *ret_facts);
 
-/* Only when it started: cheaper. 0 if there is no such process. */
+/* Only the start time: cheaper. 0 if there is no such process. */
 uint64_t proc_start_ticks(const struct proc *proc, uint32_t pid);
 
-/* Whether all threads have ended, though the process may not have been reaped yet. */
+/* Whether all threads have exited, though the process may not have been reaped yet. */
 bool proc_is_over(const struct proc *proc, const struct proc_facts *facts);
 
-/* Whether a file is mapped: 1 or 0, or a negative errno if that cannot be seen. */
+/* Whether a file is mapped: 1 or 0, or a negative errno if that is not visible. */
 int proc_has_mapped(const struct proc *proc, uint32_t pid, dev_t device, ino_t inode);
 
-/* Id of the container it runs in; empty if in none. */
+/* Id of the container it runs in; empty if none. */
 void proc_container(const struct proc *proc, uint32_t pid, char ret_id[PROC_CONTAINER_SIZE]);
 
-/* CLOCK_REALTIME of a start time, given the clocks now. */
+/* Converts a start time to CLOCK_REALTIME, given the current clocks. */
 uint64_t proc_start_ns(uint64_t start_ticks, uint64_t boottime_now, uint64_t realtime_now);
 
 /* Name of a user, or the number if there is none. */
 void proc_user_name(uint32_t uid, char *ret_name, size_t size);
 
-/* The parsers, for tests. 0 or -EBADMSG. */
+/* The parsers, for tests. Return 0 or -EBADMSG. */
 int proc_parse_stat(const char *text, struct proc_facts *ret_facts);
 int proc_parse_status(const char *text, struct proc_facts *ret_facts);
 void proc_parse_cgroup(const char *text, char ret_id[PROC_CONTAINER_SIZE]);

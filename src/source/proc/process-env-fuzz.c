@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The environment and the mappings of a process, over any bytes: both are what its owner made of them. */
+/* The environment and the mappings of a process, over any bytes: its owner controls both. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	assert(bytes);
 	memcpy(bytes, data, size);
-	/* Without a NUL behind it, as it comes from the file. */
+	/* Without a terminating NUL, as read from the file. */
 	process_env_parse_environment((const char *)data, size, &inside);
 	assert(inside.tracking <= PROCESS_ENV_OFF);
 	bytes[size] = '\0';

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a process's files in /proc say of its tracking. */
+/* What a process's files in /proc say about its tracking. */
 
 #include <assert.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ UNIT(environment_says_on_or_off)
 	assert(WISH("TTMEM=1\0") == PROCESS_ENV_ON);
 	assert(WISH("A=B\0TT_ALLOC_TRACKING_ENABLED=1\0C=D\0") == PROCESS_ENV_ON);
 	assert(WISH("TT_BUFFER_DEBUG_LOG=1") == PROCESS_ENV_ON);
-	/* Off wins, whatever else is said, and only these exact words count. */
+	/* Off wins over everything else, and only these exact words count. */
 	assert(WISH("TTMEM=0\0TT_ALLOC_TRACKING_ENABLED=1\0") == PROCESS_ENV_OFF);
 	assert(WISH("TTMEM=true\0TTMEM=10\0TT_ALLOC_TRACKING_ENABLED=yes\0XTTMEM=1\0") ==
 	       PROCESS_ENV_UNSAID);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Reading environ, maps and limits of a process. */
+/* Reads environ, maps and limits of a process. */
 
 #include "source/proc/process-env.h"
 
@@ -19,7 +19,7 @@
 #include "base/text.h"
 
 #define PROCESS_ENV_ENVIRONMENT_MAX \
-	(UINT32_C(2) << 20)           /* as much as the kernel hands to a program */
+	(UINT32_C(2) << 20)           /* as much as the kernel passes to a program */
 #define PROCESS_ENV_LINES_MAX 200000u /* of maps; above the kernel's usual limit */
 
 static FILE *process_env_open(const struct proc *proc, uint32_t pid, const char *name)
@@ -71,7 +71,7 @@ static void process_env_read_environment(const struct proc *proc, uint32_t pid,
 	if (!bytes)
 		return;
 	n = fread(bytes, 1, PROCESS_ENV_ENVIRONMENT_MAX, file);
-	/* It opens for everybody and then cannot be read; and it is empty at the very end of a process. */
+	/* Anybody can open it but not read it; and it is empty while a process exits. */
 	if (ferror(file) || n == 0)
 		return;
 	inside->environment_seen = true;

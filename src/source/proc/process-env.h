@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * How a process stands to the library, seen from outside: what its environment said when it started,
- * what it has mapped, which limits it lives under. For explaining why there is nothing to see; no figure
- * comes from here. What may not be read is said to be so.
+ * The state of the library in a process, seen from outside: what its environment said when it
+ * started, what it has mapped, which limits it has. It serves to explain why there is nothing to
+ * see; no figure comes from here. What may not be read is marked as such.
  */
 
 #include <stdbool.h>
@@ -23,7 +23,7 @@ enum process_env_wish {
 
 struct process_env {
 	bool environment_seen;
-	enum process_env_wish tracking; /* as it started: what it changed since cannot be seen */
+	enum process_env_wish tracking; /* at its start: later changes are not visible */
 	bool wants_stacks;
 	bool daemon_unwanted; /* TTMEM_SOCKET=none */
 
@@ -37,10 +37,15 @@ struct process_env {
 	uint64_t address_limit;
 };
 
-/* 0, or -ENOENT, -ESRCH if there is no such process; what cannot be seen is no failure. */
+/*
+ * Returns 0, or -ENOENT or -ESRCH if there is no such process; what is not visible is no failure.
+ */
 int process_env_read(const struct proc *proc, uint32_t pid, struct process_env *ret_inside);
 
-/* The parsers, for tests. The environment is words ended by NUL; a line of maps has no newline. */
+/*
+ * The parsers, for tests. The environment is words terminated by NUL; a line of maps has no
+ * newline.
+ */
 void process_env_parse_environment(const char *bytes, size_t length, struct process_env *inside);
 void process_env_parse_mapping(const char *line, struct process_env *inside);
 void process_env_parse_limits(const char *text, struct process_env *inside);
