@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Books that outlive the daemon. Every book that is tracked is held by somebody else as well: systemd,
- * or a keeper process. It is let go only when its owner has ended, has been judged, the verdict is in
- * the database, and its name is no longer on the roll: a daemon that is killed before that leaves the
- * book to the next one, which judges it again. Reports of one book count once. In the other order a
- * process whose end was reported would be counted as one that ended unseen.
+ * Books that outlive the daemon. Every tracked book is also held by systemd or by a keeper process.
+ * It is released only when its owner has ended and been judged, the verdict is in the database, and
+ * the process is no longer in the file of tracked processes: a daemon that is killed before that
+ * leaves the book to the next one, which judges it again. Repeated reports of one book count once.
+ * In the other order, a process whose end was reported would be counted as one that ended unseen.
  */
 
 #include <errno.h>
@@ -27,9 +27,11 @@
 #include "store/store.h"
 
 #define KEEP_FLUSH_MS 5000u
-#define KEEP_JUDGED_MAX 1024u /* each has a descriptor; on a full disk they wait for room */
+#define KEEP_JUDGED_MAX 1024u /* each holds a descriptor; on a full disk they wait for space */
 
-/* Without its lock: whoever reads the book may take seconds, and this is the loop's thread. */
+/*
+ * Does not take the book's lock: a reader may hold it for seconds, and this is the loop's thread.
+ */
 static struct keeper_entry keep_entry(const struct tracked *tracked)
 {
 	struct keeper_entry entry = {
@@ -65,7 +67,7 @@ void daemon_keep_added(struct daemon *daemon, struct tracked *tracked)
 	if (daemon->keeper)
 		keeper_add(daemon->keeper, &entry, tracked->book->file.fd);
 	else if (daemon->systemd.books_max)
-		(void)systemd_store(&daemon->systemd, &book); /* what does not fit is not kept */
+		(void)systemd_store(&daemon->systemd, &book); /* without room: not kept */
 }
 
 void daemon_keep_let_go(struct daemon *daemon, const struct keeper_entry *entry)
@@ -80,10 +82,10 @@ void daemon_keep_let_go(struct daemon *daemon, const struct keeper_entry *entry)
 	if (daemon->keeper)
 		keeper_remove(daemon->keeper, entry->device, entry->inode);
 	else if (daemon->systemd.books_max)
-		(void)systemd_unstore(&daemon->systemd, &book); /* then it is judged once more */
+		(void)systemd_unstore(&daemon->systemd, &book); /* else judged once more */
 }
 
-/* The first ones of the judged that are on no roll any more. */
+/* Releases the first judged books, which are no longer in the file of tracked processes. */
 static void keep_let_all_go(struct daemon *daemon)
 {
 	size_t count = daemon->unlisted;
@@ -111,7 +113,7 @@ void daemon_keep_judged(struct daemon *daemon, struct tracked *tracked)
 		judged = array_grow(daemon->judged, &daemon->judged_capacity,
 				    daemon->judged_count + 1, sizeof(struct tracked *));
 	if (!judged)
-		return; /* it stays kept, and is judged again by the next daemon */
+		return; /* it stays kept, and the next daemon judges it again */
 	daemon->judged = judged;
 	judged[daemon->judged_count++] = tracked_ref(tracked);
 }
@@ -134,14 +136,14 @@ static void keep_flush_done(struct worker_job *job)
 	daemon->flushing = 0;
 }
 
-/* Every second: what was judged until now is let go once it is written. */
+/* Once a second: what has been judged so far is released after it is written. */
 void daemon_keep_second(struct daemon *daemon)
 {
 	if (daemon->flushing > 0 || daemon->judged_count == daemon->written)
 		return;
 	daemon->flushing = daemon->judged_count;
 	daemon->flush = (struct worker_job){.run = keep_flush_run, .done = keep_flush_done};
-	(void)worker_put(daemon->desk, &daemon->flush); /* any number may wait */
+	(void)worker_put(daemon->desk, &daemon->flush); /* the queue is unbounded */
 }
 
 static void keep_refill(void *context, struct keeper *keeper)
@@ -163,7 +165,7 @@ static void keep_refill(void *context, struct keeper *keeper)
 	book_list_unref(book_list);
 }
 
-/* Until there is one again it may be tried many times: one line is enough. */
+/* A new keeper may be tried many times; log the loss once. */
 static void keep_lost(void *context, int error)
 {
 	struct daemon *daemon = context;
@@ -187,7 +189,7 @@ static void keep_open_keeper(struct daemon *daemon, const char *path)
 	int r;
 
 	if (!daemon->config->keeper || daemon->systemd.books_max) {
-		(void)keeper_quit(path); /* mostly there is none */
+		(void)keeper_quit(path); /* usually none is running */
 		return;
 	}
 	r = keeper_new(&daemon->keeper, daemon->loop, path, &hooks);
@@ -263,7 +265,7 @@ int daemon_keep_open(struct daemon *daemon)
 				daemon->config->state, &hooks);
 }
 
-/* Everybody who lives is known: who of the last daemon's is missing now? */
+/* All living processes are known: which of the previous daemon's are missing? */
 void daemon_keep_settle(struct daemon *daemon)
 {
 	size_t missed = tracked_file_missed(daemon->rolled, daemon->rolled_count,
@@ -281,7 +283,7 @@ void daemon_keep_settle(struct daemon *daemon)
 		missed);
 }
 
-/* Before the last roll is written: what it need not name. */
+/* Before the file of tracked processes is written for the last time: drop what is recorded. */
 void daemon_keep_finish(struct daemon *daemon)
 {
 	if (!daemon->tracked_file || daemon->judged_count == daemon->written)
@@ -295,7 +297,7 @@ void daemon_keep_finish(struct daemon *daemon)
 
 void daemon_keep_close(struct daemon *daemon)
 {
-	/* What was judged last of all is on the roll, so it stays kept. */
+	/* What was judged last is still in the file, so it stays kept. */
 	keep_let_all_go(daemon);
 	while (daemon->judged_count > 0)
 		tracked_unref(daemon->judged[--daemon->judged_count]);

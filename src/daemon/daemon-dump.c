@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The old report of what remains, for whoever asks from outside: what living processes hold, as the old
- * server printed it on its own output, and below it what ended ones have left, which it forgot.
+ * The legacy report of remaining buffers, as requested over HTTP: what living processes hold, as
+ * the old server printed it on its own output, and below it what exited ones have left, which it
+ * did not keep.
  */
 
 #include <errno.h>
@@ -25,7 +26,7 @@
 
 struct dump_leaks {
 	FILE *out;
-	uint64_t ended_ns; /* of the process whose buffers come */
+	uint64_t ended_ns; /* of the process whose buffers follow */
 	uint64_t count;
 };
 
@@ -37,7 +38,7 @@ static int dump_living(struct daemon *daemon, const struct access_peer *asker, F
 	struct snapshot *snapshot;
 	int r;
 
-	symbols_namer_init(&namer, daemon->symbols, false); /* names as far as they are known */
+	symbols_namer_init(&namer, daemon->symbols, false); /* only names that are known already */
 	r = collector_read(daemon->collector, &wish, &snapshot);
 	if (r < 0)
 		return r;
@@ -67,7 +68,7 @@ static int dump_leaked_buffer(void *context, const struct snapshot_buffer *buffe
 	const struct dump_leaks *dump = context;
 	uint64_t age = dump->ended_ns > buffer->born_ns ? dump->ended_ns - buffer->born_ns : 0;
 
-	(void)device_uid; /* the old report told devices by their numbers */
+	(void)device_uid; /* the old report identifies devices by their numbers */
 	fprintf(dump->out,
 		"    [Device %" PRIu32 "] Buffer 0x%" PRIx64 ": %" PRIu64 " bytes %s (age: %" PRIu64
 		"s)",
@@ -100,7 +101,7 @@ static int dump_ended(struct daemon *daemon, const struct access_peer *asker, FI
 
 	if (!daemon->store)
 		return 0;
-	(void)store_flush(daemon->store, 1000); /* what is not written yet is not shown */
+	(void)store_flush(daemon->store, 1000); /* what is not written in time is not shown */
 	r = store_reader_open(daemon->store, &reader);
 	if (r < 0)
 		return r == -EAGAIN ? 0 : r;

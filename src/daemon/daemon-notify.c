@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* News for everybody who wants it: the log, the journal, a command, those who watch over HTTP. */
+/* Passes a notice to every consumer: the log, the journal, a command, watchers over HTTP. */
 
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "model/types.h"
 #include "web/export/push.h"
 
-/* Its first line is the message; the rest is in the fields, or too long. */
+/* The first line is the message; the rest is in the fields, or too long. */
 static void tell_journal(struct daemon *daemon, const struct notice *notice)
 {
 	char message[JOURNAL_TEXT_MAX];
@@ -32,7 +32,7 @@ static void tell_journal(struct daemon *daemon, const struct notice *notice)
 		return;
 	(void)snprintf(message, sizeof(message), "%.*s", (int)strcspn(notice->text, "\n"),
 		       notice->text);
-	(void)journal_send(daemon->journal, &entry); /* what is dropped is counted */
+	(void)journal_send(daemon->journal, &entry); /* drops are counted */
 }
 
 void daemon_tell(struct daemon *daemon, const struct notice *notice)
@@ -52,7 +52,7 @@ void daemon_tell(struct daemon *daemon, const struct notice *notice)
 	if (!config->quiet)
 		log_writer_put(daemon->log_writer, notice->text, notice->text_length);
 	tell_journal(daemon, notice);
-	/* What is left out because there is too much of it is counted. */
+	/* Incidents dropped by the rate limit are counted. */
 	if (daemon->incident_hook)
 		(void)incident_hook_raise(daemon->incident_hook, notice->kind, notice->json,
 					  notice->json_length);

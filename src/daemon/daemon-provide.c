@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What other threads ask of the daemon: snapshots, documents, its health. */
+/* Serves other threads: snapshots, documents, the daemon's health. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +33,10 @@ static int provide_snapshot_once(struct daemon *daemon, const struct snapshot_re
 	return collector_read(daemon->collector, &wish, ret_snapshot);
 }
 
-/* Whoever wants buffers wants names; those that take asking are there the second time. */
+/*
+ * Clients that want buffers want names; names that must be looked up are there in the second
+ * reading.
+ */
 static int provide_snapshot(void *context, const struct snapshot_request *request,
 			    struct snapshot **ret_snapshot)
 {
@@ -61,7 +64,10 @@ static int provide_snapshot(void *context, const struct snapshot_request *reques
 	return 0;
 }
 
-/* Two threads ask for the past: the web's, and the desk's for those who are known. Each has a reader. */
+/*
+ * Two threads query the history, each with a reader of its own: the web thread, and the query
+ * worker for clients with known credentials.
+ */
 static int provide_reader(struct daemon *daemon, const struct web_asker *asker,
 			  struct store_reader **ret_reader)
 {
@@ -77,7 +83,7 @@ static int provide_reader(struct daemon *daemon, const struct web_asker *asker,
 	return r;
 }
 
-/* What an asker may see of the past: over TCP it is the token that decides. */
+/* What a client may see of the history; over TCP the token decides. */
 static struct recorder_scope provide_scope(const struct web_asker *asker)
 {
 	return (struct recorder_scope){
@@ -87,8 +93,9 @@ static struct recorder_scope provide_scope(const struct web_asker *asker)
 }
 
 /*
- * Puts into the store what the books know by now, so that the command misses nothing: one look serves
- * everybody who had asked when it began. Over TCP what the next look finds is soon enough.
+ * Writes what the books know by now to the store, so that the command misses nothing: one reading
+ * serves every client that had asked when it began. Over TCP the next regular reading is soon
+ * enough.
  */
 static void provide_refresh(struct daemon *daemon, const struct web_asker *asker)
 {
@@ -99,7 +106,7 @@ static void provide_refresh(struct daemon *daemon, const struct web_asker *asker
 	daemon->refreshed_ns = now;
 	recorder_look(daemon->recorder);
 	if (daemon->store)
-		(void)store_flush(daemon->store, 1000); /* what is not there yet is not shown */
+		(void)store_flush(daemon->store, 1000); /* unwritten rows are not shown */
 }
 
 static int provide_leaks(void *context, const struct web_past_query *query, struct emit *json)
@@ -166,7 +173,7 @@ static int provide_trails(struct daemon *daemon, const struct web_asker *asker,
 	return r;
 }
 
-/* One look at the address; what was there before is let go. */
+/* Reads the history of the address from the books; frees an earlier result first. */
 static int provide_lives(struct daemon *daemon, const struct web_history_query *query,
 			 const struct address_history_wish *wish, struct snapshot **snapshot,
 			 struct history *history)
@@ -180,7 +187,10 @@ static int provide_lives(struct daemon *daemon, const struct web_history_query *
 				: provide_trails(daemon, query->asker, wish, *snapshot, history);
 }
 
-/* What the database has of the address; without one, or while it is in trouble: nothing, which is told. */
+/*
+ * What the database has on the address. Without a database, or while it fails, there is nothing,
+ * and the document says so.
+ */
 static bool provide_past_of(struct daemon *daemon, const struct web_history_query *query,
 			    struct recorder_rows *ret_rows)
 {

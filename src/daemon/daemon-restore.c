@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Books that somebody held while no daemon ran. The book of an old client is written on in a new file by
- * every daemon, and both files are held for a moment; a daemon that was killed then leaves two of the same
- * process. The later one is complete, because it was held only once it was; the earlier one is let go.
+ * Books that were held while no daemon ran. Every daemon continues the book of an old client in a
+ * new file, and both files are held for a moment; a daemon that is killed then leaves two books of
+ * the same process. The later one is complete, because it is held only once it is; the earlier one
+ * is released.
  */
 
 #include <errno.h>
@@ -20,11 +21,11 @@
 struct daemon_kept {
 	struct keeper_entry entry;
 	int fd;
-	uint32_t carried; /* of an old client's book; else 0 */
-	bool is_struck;   /* off the last daemon's roll */
+	uint32_t carried; /* generation of an old client's book; else 0 */
+	bool is_struck;   /* found in the previous daemon's file of tracked processes */
 };
 
-/* What is no book is sorted out later, by those who know books. */
+/* Files that are not books are rejected later by the registry. */
 static void restore_look(struct daemon_kept *kept)
 {
 	struct book_header header;
@@ -44,7 +45,7 @@ void daemon_restore_add(void *context, const struct keeper_entry *entry, int fd)
 					      sizeof(*restore->list));
 
 	if (!list) {
-		(void)close(fd); /* still held where it came from */
+		(void)close(fd); /* still held by whoever passed it */
 		return;
 	}
 	restore->list = list;
@@ -66,7 +67,10 @@ void daemon_restore_add_handed(struct daemon *daemon)
 	}
 }
 
-/* The book of a process on the last daemon's roll has come back, this very file or (@any) a later one. */
+/*
+ * Removes a process from the previous daemon's file of tracked processes because its book has come
+ * back: this very file or (@any) a later one.
+ */
 static bool restore_strike(struct daemon *daemon, const struct keeper_entry *entry, bool any)
 {
 	for (size_t i = 0; i < daemon->rolled_count; i++) {
@@ -81,7 +85,7 @@ static bool restore_strike(struct daemon *daemon, const struct keeper_entry *ent
 	return false;
 }
 
-/* A daemon may have been killed before its roll named the file in which it wrote on. */
+/* A daemon may have been killed before its file of tracked processes named the new book. */
 static void restore_strike_all(struct daemon *daemon, struct daemon_kept *list, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -89,7 +93,7 @@ static void restore_strike_all(struct daemon *daemon, struct daemon_kept *list, 
 	for (size_t i = 0; i < count; i++) {
 		if (!list[i].is_struck && list[i].carried > 0)
 			(void)restore_strike(daemon, &list[i].entry,
-					     true); /* or it was not on it */
+					     true); /* or it was not listed */
 	}
 }
 
@@ -106,7 +110,10 @@ static int restore_order(const void *left, const void *right)
 	return (a->carried < b->carried) - (a->carried > b->carried); /* the latest first */
 }
 
-/* Whether @kept was written on in @latest. One that was gone too soon to be known is never written on. */
+/*
+ * Whether @latest continues @kept. A book whose process was gone too soon to be identified is never
+ * continued.
+ */
 static bool restore_is_past(const struct daemon_kept *latest, const struct daemon_kept *kept)
 {
 	return latest->entry.pid == kept->entry.pid && kept->entry.start_ticks != 0 &&
@@ -134,7 +141,7 @@ void daemon_restore_all(struct daemon *daemon)
 			continue;
 		}
 		latest = kept;
-		/* What is no book any more, or known already, is nobody's loss. */
+		/* Failure is harmless: it is not a book, or it is known already. */
 		(void)registry_restore_consume(daemon->registry, kept->fd, kept->entry.pid,
 					       kept->entry.start_ticks);
 	}

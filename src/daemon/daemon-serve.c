@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Opening what others connect to: the native socket, the old one, HTTP. */
+/* Opens what clients connect to: the native socket, the legacy one, HTTP; and starts pushing. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -59,7 +59,7 @@ int daemon_serve_native(struct daemon *daemon)
 		return daemon_fail("cannot look up group", config->group, r);
 	if (fd < 0)
 		fd = fcntl(daemon->socket_lock.fd, F_DUPFD_CLOEXEC,
-			   3); /* the claim keeps its own */
+			   3); /* the socket lock keeps its own */
 	if (fd < 0)
 		return daemon_fail("cannot serve on", config->socket, -errno);
 	r = native_new_consume(&daemon->native, &native, fd);
@@ -125,7 +125,7 @@ static void serve_tell_push(void *context, const char *problem)
 {
 	struct daemon *daemon = context;
 
-	/* Without room for the line it is only not said; the figures are in /metrics. */
+	/* Without room for the line it is not logged; the figures are in /metrics. */
 	if (problem)
 		(void)log_writer_print(daemon->log_writer, "ttmemd: cannot push to %s: %s\n",
 				       daemon->config->otlp, problem);
@@ -134,7 +134,7 @@ static void serve_tell_push(void *context, const char *problem)
 				       daemon->config->otlp);
 }
 
-/* As every program that pushes has it, else as every program that speaks TLS. */
+/* The variable of OpenTelemetry exporters, else the one of TLS programs in general. */
 static const char *serve_ca_file(void)
 {
 	const char *file = getenv("OTEL_EXPORTER_OTLP_CERTIFICATE");

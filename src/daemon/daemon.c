@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Opening everything in the order in which it depends on one another, and closing it again. */
+/* Opens everything in the order of dependencies, and closes it again. */
 
 #include "daemon/daemon.h"
 
@@ -31,10 +31,10 @@
 #include "store/store.h"
 #include "web/export/push.h"
 
-/* The first look at everybody takes as long as somebody wants who holds very many descriptors. */
+/* A process with very many descriptors can delay the first pass for as long as it likes. */
 #define DAEMON_READY_NS UINT64_C(5000000000)
-#define DAEMON_STORE_RETRY_MS 5000u /* after the disk was full: one try costs next to nothing */
-#define DAEMON_PRIORITY (-10)       /* of the loop; as setpriority() counts */
+#define DAEMON_STORE_RETRY_MS 5000u /* after the disk was full: a try costs next to nothing */
+#define DAEMON_PRIORITY (-10)       /* of the loop's thread, as for setpriority() */
 
 int daemon_fail(const char *what, const char *which, int r)
 {
@@ -52,7 +52,9 @@ int daemon_fail_in_use(const char *path, uint32_t holder)
 	return 1;
 }
 
-/* For other threads: whenever a process comes or goes, so that what is told of them fits together. */
+/*
+ * For other threads: updated whenever a process comes or goes, so that the figures are consistent.
+ */
 static void daemon_publish_counts(struct daemon *daemon)
 {
 	pthread_mutex_lock(&daemon->lock);
@@ -111,11 +113,11 @@ static int daemon_adopt(void *context, struct scan_book *book, int pid_fd)
 			daemon_keep_let_go(daemon, &old); /* the new one is kept instead */
 		return r;
 	}
-	/* Nobody goes on with it: then it is read as it is until its process ends. */
+	/* Nobody continues it: it is read as it is until its process ends. */
 	return registry_add_consume(daemon->registry, book, pid_fd, NULL, NULL);
 }
 
-/* Who waits for us goes on. */
+/* Releases whoever waits for the daemon to be ready. */
 static void daemon_ready(struct daemon *daemon)
 {
 	int ready = daemon->config->ready_fd;
@@ -125,14 +127,14 @@ static void daemon_ready(struct daemon *daemon)
 	daemon_publish_counts(daemon);
 	daemon->is_ready = true;
 	if (ready >= 0) {
-		(void)!write(ready, "\n", 1); /* whoever waits sees the end of it as well */
+		(void)!write(ready, "\n", 1); /* on failure the reader sees the end of file */
 		(void)close(ready);
 	}
-	/* Whoever is not told does not wait for it. */
+	/* A supervisor that we cannot notify does not wait for us. */
 	(void)systemd_notify_ready(&daemon->systemd);
 }
 
-/* Everybody who lives is known: from now on what we say is complete. */
+/* All living processes are known: from now on answers are complete. */
 static void daemon_first_pass(void *context)
 {
 	daemon_keep_settle(context);
@@ -150,7 +152,7 @@ static void daemon_signal(struct daemon *daemon, uint32_t number)
 			legacy_server_report(daemon->legacy, LEGACY_REPORT_SUMMARY);
 		break;
 	default:
-		(void)systemd_notify_stopping(&daemon->systemd); /* merely polite */
+		(void)systemd_notify_stopping(&daemon->systemd); /* a courtesy */
 		loop_stop(daemon->loop);
 		break;
 	}
@@ -184,7 +186,7 @@ static int daemon_open_signals(struct daemon *daemon)
 	return loop_add(daemon->loop, &daemon->signals, EPOLLIN);
 }
 
-/* What is wrong with the past is said once. */
+/* Logs each problem of the store once. */
 static void daemon_check_store(struct daemon *daemon)
 {
 	struct store_health health;
@@ -209,11 +211,11 @@ static void daemon_second(struct loop_timer *timer)
 	daemon_check_store(daemon);
 	daemon_keep_second(daemon);
 	if (daemon->systemd.watchdog_ns)
-		(void)systemd_notify_watchdog(&daemon->systemd); /* the next one comes soon */
+		(void)systemd_notify_watchdog(&daemon->systemd); /* another follows soon */
 	if (daemon->systemd.is_there)
 		(void)systemd_notify_status(&daemon->systemd, "%" PRIu64 " processes tracked",
 					    daemon->registry_counts.processes);
-	/* Without memory for a timer the watchdog will notice. */
+	/* Without memory for a timer the watchdog fires. */
 	(void)loop_set(daemon->loop, timer, loop_now(daemon->loop) + NS_PER_S);
 }
 
@@ -224,7 +226,7 @@ static void daemon_raise_limits(void)
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
 		return;
 	files.rlim_cur = files.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &files); /* then fewer books fit, and that is counted */
+	(void)setrlimit(RLIMIT_NOFILE, &files); /* on failure fewer books fit; counted */
 }
 
 static struct book_list *daemon_roster(void *context)
@@ -232,7 +234,7 @@ static struct book_list *daemon_roster(void *context)
 	return registry_roster(context);
 }
 
-/* Whatever shows or keeps something of the whole machine has it from here. */
+/* The source of everything that is shown or stored about the whole machine. */
 static int daemon_open_collector(struct daemon *daemon)
 {
 	const struct collector_config config = {
@@ -297,13 +299,13 @@ static int daemon_open_inside(struct daemon *daemon)
 	if (r == 0)
 		r = symbols_learner_new(&daemon->learner, &learner);
 	if (r == 0 && journal_is_stream(STDOUT_FILENO))
-		(void)journal_new(&daemon->journal, NULL); /* then there is only the text */
+		(void)journal_new(&daemon->journal, NULL); /* on failure there is only the text */
 	if (r == 0 && config->on_incident)
 		r = incident_hook_new(&daemon->incident_hook, daemon->loop, config->on_incident);
 	return r;
 }
 
-/* Nobody else must be running; then everything that has no way back. */
+/* Makes sure that no other daemon runs; what follows cannot be undone. */
 static int daemon_claim(struct daemon *daemon)
 {
 	const struct config *config = daemon->config;
@@ -314,7 +316,7 @@ static int daemon_claim(struct daemon *daemon)
 	if (r < 0)
 		return daemon_fail("cannot make", folder, r);
 	if (daemon->handed.native >= 0)
-		return 0; /* systemd has it, and has started only one of us */
+		return 0; /* systemd owns the socket and starts only one daemon */
 	r = socket_lock_open(&daemon->socket_lock, config->socket, SOCK_SEQPACKET, &holder);
 	if (r == -EADDRINUSE)
 		return daemon_fail_in_use(config->socket, holder);
@@ -371,7 +373,7 @@ int daemon_open(struct daemon *daemon, const struct config *config)
 	r = daemon_open_inside(daemon);
 	if (r < 0)
 		return daemon_fail("cannot start", NULL, r);
-	/* First those who keep books for others, then books that were kept, then everybody. */
+	/* Order: the server that keeps books for old clients, kept books, new clients. */
 	r = daemon_serve_legacy(daemon);
 	if (r == 0)
 		r = daemon_keep_open(daemon);
@@ -391,15 +393,15 @@ int daemon_open(struct daemon *daemon, const struct config *config)
 }
 
 /*
- * Old clients wait in their send() until the loop has read what they sent before. So on a machine that is
- * full of work a loop that is not run is a stall of theirs. It needs little; the other threads, which
- * may need more, are no more urgent than anybody. Who gave the daemon another priority knows why.
+ * Old clients block in send() until the loop has read what they sent before, so on a busy machine a
+ * loop that is not scheduled stalls them. The loop needs little CPU time; the other threads may
+ * need more and are not urgent. If the daemon was given another priority, it is kept.
  */
 static void daemon_hurry(void)
 {
 	errno = 0;
 	if (getpriority(PRIO_PROCESS, 0) == 0 && errno == 0)
-		/* Without the right to do so: as everybody else. */
+		/* Without the privilege the priority stays as it is. */
 		(void)setpriority(PRIO_PROCESS, 0, DAEMON_PRIORITY);
 }
 
@@ -421,10 +423,10 @@ int daemon_run(struct daemon *daemon)
 	return loop_run(daemon->loop);
 }
 
-/* The reverse order; threads end before what they use. */
+/* In reverse order; threads end before what they use. */
 void daemon_close(struct daemon *daemon)
 {
-	daemon->web = web_free(daemon->web); /* what the clerk has yet to tell goes elsewhere */
+	daemon->web = web_free(daemon->web); /* what the clerk still reports goes elsewhere */
 	if (daemon->web_reader)
 		store_reader_close(daemon->web_reader);
 	if (daemon->legacy)
@@ -436,7 +438,7 @@ void daemon_close(struct daemon *daemon)
 	if (daemon->desk_reader)
 		store_reader_close(daemon->desk_reader);
 	worker_free(daemon->clerk);
-	daemon->push = push_free(daemon->push); /* until now somebody could ask for its counts */
+	daemon->push = push_free(daemon->push); /* until now its counts could be requested */
 	symbols_learner_free(daemon->learner);
 	native_free(daemon->native);
 	daemon_keep_close(daemon);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* ttmemd: remembers for the whole machine what no single process can. */
+/* ttmemd: records for the whole machine what no single process can. */
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Settings from all sides, in their order; the header tells the rules. */
+/* Settings from all sides, in their order. */
 
 #include "daemon/config/config.h"
 

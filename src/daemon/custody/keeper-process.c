@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The process that holds books. It knows places for books and a few lines to daemons: normally one, for a
- * moment two (one has died and its line has not been read to the end yet). Reading a line to its end matters:
- * a daemon that was killed had sent what its successor wants back.
+ * The process that holds books. It has slots for books and a few connections to daemons: normally
+ * one, briefly two (when one has died and its connection has not been drained yet). Draining
+ * matters: a daemon that was killed had sent what its successor wants back.
  *
- * Nothing is queued here. A daemon that takes has a position in the list of places; as long as its
- * socket is full, it stays there.
+ * Nothing is queued here. A daemon that takes books has a position in the list of slots, which
+ * stays where it is while its socket is full.
  */
 
 #include "daemon/custody/keeper-process.h"
@@ -260,7 +260,7 @@ static void line_read(struct line *line, unsigned int max)
 		line_close(line);
 }
 
-/* Hears what all others have said before this moment, the dead among them. */
+/* Reads what all others sent before this moment, including daemons that have died. */
 static void line_read_others(const struct line *line)
 {
 	for (size_t i = 0; i < LINES_MAX; i++) {
@@ -283,7 +283,7 @@ static void line_ready(struct loop_source *source, uint32_t events)
 	}
 	if (!line->takes)
 		return;
-	/* The books of a daemon that was killed a moment ago are what its successor wants. */
+	/* A successor wants the books of the daemon that was killed a moment ago. */
 	if (line->next == 0)
 		line_read_others(line);
 	line_give(line);
@@ -299,7 +299,7 @@ static void retry(struct loop_timer *timer)
 	}
 }
 
-/* A free line, or that of the daemon that has been here longest: it must be dead or stuck. */
+/* A free connection, or the oldest one: its daemon must be dead or stuck. */
 static struct line *line_choose(struct process *process)
 {
 	struct line *oldest = &process->lines[0];
@@ -318,7 +318,7 @@ static struct line *line_choose(struct process *process)
 	return oldest;
 }
 
-/* Lets in who waits. */
+/* Accepts waiting connections. */
 static void admit(struct process *process)
 {
 	for (unsigned int i = 0; i < LINES_MAX; i++) {
@@ -351,13 +351,13 @@ static void listening_ready(struct loop_source *source, uint32_t events)
 	settle(process);
 }
 
-/* Lets in who waits, and decides what is to become of a keeper without a daemon. */
+/* Accepts waiting connections, and decides what a keeper without a daemon does. */
 static void settle(struct process *process)
 {
 	admit(process);
 	if (has_daemon(process))
 		return;
-	/* Nobody will come: there is nothing to be had, or another keeper is where we were. */
+	/* Nobody will connect: nothing is held, or another keeper has replaced our socket. */
 	if (process->held == 0 || !is_ours(process)) {
 		loop_stop(process->loop);
 		return;
@@ -403,7 +403,7 @@ static int signals_add(struct process *process)
 	return loop_add(process->loop, &process->signals, EPOLLIN);
 }
 
-/* As many descriptors as the books need, and then no rights at all: holding needs none. */
+/* Raises the descriptor limit for the books, then drops all capabilities: holding needs none. */
 static void limit(struct process *process)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -418,7 +418,7 @@ static void limit(struct process *process)
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur <= SPARE_FDS)
 		files.rlim_cur = SPARE_FDS + 1;
 	process->held_max = (size_t)bits_min(files.rlim_cur - SPARE_FDS, KEEPER_BOOKS_MAX);
-	/* Both are for safety; without them the keeper does the same. */
+	/* Hardening only; the keeper works without it. */
 	(void)syscall(SYS_capset, &header, none);
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Finding a keeper, or making one. The daemon binds the socket and connects to it before the keeper runs:
- * what is sent waits in the socket, so nobody has to wait for a process to come up, and what a daemon sent
- * before it was killed still arrives.
+ * Finds a keeper or starts one. The daemon binds the socket and connects to it before the keeper
+ * runs: messages wait in the socket, so nobody has to wait for a process to start, and what a
+ * daemon sent before it was killed still arrives.
  */
 
 struct child;

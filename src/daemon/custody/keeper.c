@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The daemon's side of the keeper. A message goes straight into the socket; only what does not fit there
- * waits in a queue, each with a descriptor of its own. A keeper that takes nothing for some seconds is
- * given up like one that is gone: the queue is dropped, and the next keeper is given everything anew.
+ * The daemon's side of the keeper. A message goes straight into the socket; only what does not fit
+ * there waits in a queue, each message with a descriptor of its own. A keeper that accepts nothing
+ * for some seconds is given up like one that is gone: the queue is dropped, and the next keeper
+ * gets all books again.
  */
 
 #include "daemon/custody/keeper.h"
@@ -80,7 +81,7 @@ static void keeper_unlink(struct keeper *keeper)
 	keeper_drop_queue(keeper);
 }
 
-/* This keeper is of no more use: soon there is another. */
+/* This keeper is no longer usable: another will be started soon. */
 static void keeper_retire(struct keeper *keeper)
 {
 	uint64_t now = loop_now(keeper->loop);
@@ -90,7 +91,9 @@ static void keeper_retire(struct keeper *keeper)
 	keeper_unlink(keeper);
 	if (now - keeper->linked_ns >= KEEPER_STEADY_NS)
 		keeper->delay_ns = KEEPER_DELAY_NS;
-	/* Without memory for a timer there is no other keeper: unobserved exits tell of it. */
+	/*
+	 * Without memory for a timer there is no other keeper; unobserved exits are counted later.
+	 */
 	(void)loop_set(keeper->loop, &keeper->tick, now + keeper->delay_ns);
 	keeper->delay_ns = bits_min(keeper->delay_ns * 2, KEEPER_DELAY_MAX_NS);
 }
@@ -209,14 +212,14 @@ static int keeper_link(struct keeper *keeper)
 {
 	int fd = -1, r = -ECONNREFUSED;
 
-	/* The one who starts a keeper ends at once; if not, it hangs in the middle of that. */
+	/* The starter process exits at once; if it has not, it is stuck. */
 	if (keeper->starter.pid > 0) {
 		child_kill(&keeper->starter);
 		return -EBUSY;
 	}
 	if (!keeper->is_stuck)
 		r = keeper_start_connect(keeper->path, &fd);
-	/* A crowd at its door means that it has not opened for long: it is stuck. */
+	/* A full backlog means that the keeper has not accepted for long: it is stuck. */
 	keeper->is_new = r == -ECONNREFUSED || r == -ENOENT || r == -EAGAIN;
 	if (keeper->is_new) {
 		r = keeper_start_new(keeper->path, keeper->hooks.program, keeper->loop,
@@ -234,7 +237,7 @@ static int keeper_link(struct keeper *keeper)
 	return r;
 }
 
-/* There is no keeper: have another. */
+/* There is no keeper: start another. */
 static void keeper_again(struct keeper *keeper)
 {
 	const struct keeper_wire sweep = KEEPER_WIRE_INIT(KEEPER_WIRE_SWEEP);
@@ -245,7 +248,7 @@ static void keeper_again(struct keeper *keeper)
 		return;
 	}
 	keeper->hooks.refill(keeper->hooks.context, keeper);
-	/* The old one after all: it missed what we removed meanwhile. */
+	/* It was the old one after all: it missed what we removed meanwhile. */
 	if (!keeper->is_new)
 		keeper_send(keeper, &sweep, -1);
 }
@@ -267,7 +270,7 @@ static void keeper_tick(struct loop_timer *timer)
 
 static void keeper_starter_ended(struct child *child, int status)
 {
-	/* If it did not get far, the connection has been hung up: that is where it is dealt with. */
+	/* If it failed, the connection has been closed, and that is handled there. */
 }
 
 static void keeper_cleanup(struct keeper **keeper)
@@ -306,7 +309,7 @@ struct keeper *keeper_free(struct keeper *keeper)
 
 	if (!keeper)
 		return NULL;
-	/* What waits is known to nobody else. */
+	/* Nobody else knows the queued messages. */
 	keeper->hooks.lost = NULL;
 	limit = clock_ms(CLOCK_MONOTONIC) + KEEPER_FREE_MS;
 	while (keeper->link.fd >= 0 && keeper_flush(keeper) == -EAGAIN &&

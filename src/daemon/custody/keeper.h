@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * A tiny process that holds the books while the daemon is down, for a daemon that was started by hand
- * (systemd has its fd store). A process that dies takes its book along unless somebody holds it: the
- * keeper does, outlives the daemon however that ends, and gives all of them to the next one. It holds
- * and never reads.
+ * A small process that holds the books while the daemon is down, for a daemon that was started by
+ * hand (systemd has its fd store). The book of a process that exits is lost unless somebody holds
+ * it: the keeper does, outlives the daemon however that ends, and gives all books to the next one.
+ * It holds and never reads.
  *
- * The daemon's side is below: it finds a keeper at a socket or starts one, tells it of each book, and
- * starts another if it is gone or stuck. Nothing waits for a keeper but keeper_take() at the start and
- * keeper_free() at the end. Whoever uses it has the daemon's own socket already, so that there is one
- * daemon for one path. Lives in the loop's thread.
+ * The daemon's side is below: it finds a keeper at a socket or starts one, passes it each book, and
+ * starts another if it is gone or stuck. Nothing waits for a keeper but keeper_take() at the start
+ * and keeper_free() at the end. The caller owns the daemon's own socket already, so that there is
+ * one daemon for one path. Lives in the loop's thread.
  */
 
 #include <stddef.h>
@@ -68,7 +68,7 @@ int keeper_take(struct keeper *keeper, keeper_take_fn *take, void *context);
 /* From now on this book is held; adding it again does no harm. @fd is for reading only, stays the caller's. */
 void keeper_add(struct keeper *keeper, const struct keeper_entry *entry, int fd);
 
-/* It has been judged: let it go. */
+/* It has been judged: release it. */
 void keeper_remove(struct keeper *keeper, uint64_t device, uint64_t inode);
 
 struct keeper_counts {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Talking to systemd through its own library; the header tells what for. */
+/* Talks to systemd through its own library. */
 
 #include "daemon/custody/systemd.h"
 
@@ -62,7 +62,7 @@ static bool read_name(const char *name, struct systemd_book *ret_book)
 	if (sscanf(name, "b%" SCNx32 ".%" SCNx64 ".%" SCNx64, &book.pid, &book.start_ticks,
 		   &book.inode) != 3)
 		return false;
-	/* sscanf is lenient; we are not. */
+	/* sscanf is lenient; compare with the canonical form. */
 	write_name(&book, again);
 	if (strcmp(name, again) != 0)
 		return false;
@@ -92,7 +92,7 @@ static void take_one_consume(struct systemd *systemd, struct systemd_fds *fds, i
 		   take_socket(fd, SOCK_STREAM)) {
 		fds->legacy = cleanup_steal_fd(&owned);
 	} else if (read_name(name, &book)) {
-		/* Whether it is a book is for those to find out who read it. */
+		/* Whether it is a book is checked when it is opened. */
 		book.fd = cleanup_steal_fd(&owned);
 		fds->books[fds->count++] = book;
 		systemd->books++;

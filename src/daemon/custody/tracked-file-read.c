@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Reading the roll back: lines of numbers and a name, between a heading and a count. */
+/*
+ * Parses the file of tracked processes: lines of numbers and a name, between a heading and a count.
+ */
 
 #include "daemon/custody/tracked-file.h"
 
@@ -133,7 +135,7 @@ int tracked_file_parse(const char *text, size_t length, const char *boot,
 		return -EBADMSG;
 	if (!tracked_file_line(&rest, &line) || !tracked_file_word(&line, TRACKED_FILE_TEXT_BOOT))
 		return -EBADMSG;
-	/* Everybody on it ended with the machine: nobody is missed. */
+	/* Another boot: every listed process ended with the machine, so none is missing. */
 	if (!tracked_file_is(&line, boot)) {
 		*ret_entries = NULL;
 		*ret_count = 0;
@@ -184,7 +186,7 @@ static int tracked_file_open(const char *folder, size_t *ret_size)
 		path = NULL;
 		return -ENOMEM;
 	}
-	/* Neither through a link nor waiting at a pipe that somebody put there. */
+	/* Follow no link, and do not block on a FIFO. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return -errno;

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The words of a roll file, for its writer and its reader:
+ * The format of the file of tracked processes, for its writer and its reader:
  *
  *	ttmem-roll 1
  *	boot 3b2e5c0a-...

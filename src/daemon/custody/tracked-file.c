@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Writing the roll. The loop only copies the set into a job; the worker makes text of it and puts the file
- * in place. One job at a time: what changes while it runs is in the next.
+ * Writes the file of tracked processes. The loop only copies the set into a job; the worker formats
+ * it and replaces the file. One job at a time: what changes while it runs is in the next.
  */
 
 #include "daemon/custody/tracked-file.h"
@@ -152,7 +152,7 @@ static void tracked_file_write(struct tracked_file *tracked_file)
 	tracked_file->hooks.list(tracked_file->hooks.context, tracked_file);
 	tracked_file->filling = NULL;
 	tracked_file->running = job;
-	(void)worker_put(tracked_file->work, &job->work); /* any number may wait */
+	(void)worker_put(tracked_file->work, &job->work); /* the queue is unbounded */
 }
 
 static void tracked_file_fire(struct loop_timer *timer)

@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * The roll of all tracked processes, in a file of the state folder. Whoever holds the books while the
- * daemon is down may be killed too, or there is nobody; then the processes that ended meanwhile have left
- * no trace but their names on the roll. The next daemon counts them as exits that nobody observed.
+ * The file of tracked processes, in the state folder. Whoever holds the books while the daemon is
+ * down may be killed too, or there is nobody; then the processes that ended meanwhile have left no
+ * trace but their entries in this file. The next daemon counts them as unobserved exits.
  *
- * The file is written anew whenever the set has changed, at most once a second, by a worker. It is put in
- * place by a rename and never synced: it must survive the death of the daemon, not that of the machine,
- * after which it means nothing. What is read is checked as if it came from a stranger.
+ * The file is rewritten whenever the set has changed, at most once a second, by a worker. It is
+ * replaced by a rename and never synced: it must survive the death of the daemon, not that of the
+ * machine, after which it means nothing. What is read is not trusted.
  */
 
 #include <stdbool.h>
@@ -59,23 +59,23 @@ void tracked_file_changed(struct tracked_file *tracked_file);
 void tracked_file_put(struct tracked_file *tracked_file, const struct tracked_file_entry *entry);
 
 /*
- * What is on the roll in @folder, none if it is of another boot. The caller frees @ret_entries. 0;
- * -ENOENT; -EBADMSG if it is no roll; -EFBIG; or another negative errno. From any thread, like what is
- * below.
+ * The entries of the file in @folder, none if it is from another boot. The caller frees
+ * @ret_entries. 0; -ENOENT; -EBADMSG if it is malformed; -EFBIG; or another negative errno. From
+ * any thread, like what is below.
  */
 int tracked_file_read(const char *folder, struct tracked_file_entry **ret_entries,
 		      size_t *ret_count);
 
 /*
- * Leaves only those entries of which nobody knows how they ended: they are over, and their book is not held
- * (@is_held; NULL = none is). Return: how many are left.
+ * Leaves only entries whose end nobody observed: the process has ended, and its book is not held
+ * (@is_held; NULL = none is). Returns how many are left.
  */
 size_t tracked_file_missed(struct tracked_file_entry *entries, size_t count,
 			   const struct proc *proc,
 			   bool (*is_held)(void *context, const struct tracked_file_entry *entry),
 			   void *context);
 
-/* The text of a roll, for tests and fuzzing. */
+/* Parses the text of the file; for tests and fuzzing. */
 int tracked_file_parse(const char *text, size_t length, const char *boot,
 		       struct tracked_file_entry **ret_entries, size_t *ret_count);
 int tracked_file_boot(char ret_boot[TRACKED_FILE_BOOT_SIZE]);

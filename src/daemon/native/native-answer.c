@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Building the packets of an answer; the header tells the idea. */
+/* Building the packets of an answer. */
 
 #include "daemon/native/native-answer.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A native server for tests; the header tells what is real in it. */
+/* A native server for tests. */
 
 #include "daemon/native/native-server-testing.h"
 

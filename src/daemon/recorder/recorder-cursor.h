@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Where a page of the past ended, as a text that means nothing to whoever passes it on. */
+/* Where a page of the history ended, as a text that is opaque to clients. */
 
 #include <stddef.h>
 

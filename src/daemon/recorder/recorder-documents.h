@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The documents of the past: leaks, incidents and lines over time, as docs/schema/ describes them, for
- * HTTP. Each is one page; "next" leads to the following one.
+ * The documents of the history: leaks, incidents and series over time, as docs/schema/ describes
+ * them, for HTTP. Each is one page; "next" leads to the following one.
  */
 
 #include <stdbool.h>
@@ -19,7 +19,7 @@ struct web_series_query;
 #define RECORDER_ADDRESS_PAGE 1000u /* read at once when all are looked through for an address */
 #define RECORDER_ADDRESS_PAGES_MAX 1000u
 
-/* What of it the asker may see and wants to see. */
+/* What the client may see and wants to see. */
 struct recorder_scope {
 	bool has_uid; /* only what concerns this user */
 	uint32_t uid;
@@ -43,11 +43,11 @@ struct recorder_rows {
 	char *incidents;
 };
 
-/* All that is remembered of the address of @scope; @pid: only of this process, 0 = of any. */
+/* All that is stored about the address of @scope; @pid: only of this process, 0 = of any. */
 int recorder_documents_address(struct store_reader *reader, const struct recorder_scope *scope,
 			       uint32_t pid, struct recorder_rows *ret_rows);
 void recorder_documents_rows_deinit(struct recorder_rows *rows);
 
-/* Lines hold totals, which are everybody's. */
+/* Series hold totals, which everybody may see. */
 int recorder_documents_series(struct store_reader *reader, const struct web_series_query *query,
 			      struct emit *json);

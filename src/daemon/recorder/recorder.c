@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Once a second: the totals of everybody, and a look for incidents into those books whose counters say
- * that there may be some. And once for every process that has ended: what it left, in its book or, if it
- * had none, in tt-metal's regions.
+ * Once a second: the totals of all processes, and a search for incidents in those books whose
+ * counters say that there may be some. And once for every process that has ended: what it left, in
+ * its book or, if it had none, in tt-metal's regions.
  */
 
 #include "daemon/recorder/recorder.h"
@@ -37,7 +37,7 @@ void recorder_add_news(struct recorder *recorder, enum recorder_kind kind, uint6
 {
 	pthread_mutex_lock(&recorder->lock);
 	recorder->incidents[kind] += count;
-	/* Without memory to tell it with: what was put into the store is there. */
+	/* Without memory for the notice the store still has the incident. */
 	if (notice) {
 		notice->next = recorder->notice;
 		recorder->notice = notice;
@@ -113,7 +113,7 @@ static void recorder_visit_all(struct recorder *recorder, const struct snapshot 
 		const struct snapshot_process *process =
 			tracked_process(book_list->list[i], snapshot, &hint);
 
-		/* What is younger than the snapshot is visited the next time. */
+		/* Books newer than the snapshot are visited the next time. */
 		if (process)
 			recorder_visit(recorder, book_list->list[i], view, process, look);
 	}
@@ -167,10 +167,10 @@ static void recorder_timer(struct loop_timer *timer)
 	struct recorder *recorder = container_of(timer, struct recorder, timer);
 
 	recorder->passes++;
-	(void)worker_put(recorder->config.work, &recorder->sample); /* any number may wait */
+	(void)worker_put(recorder->config.work, &recorder->sample); /* the queue is unbounded */
 }
 
-/* Somebody has ended whose row in a region is all that it left. */
+/* A process has ended that left only its row in a region. */
 static void recorder_regions_run(struct worker_job *job)
 {
 	struct recorder *recorder = container_of(job, struct recorder, regions_job);
@@ -191,19 +191,19 @@ static void recorder_regions_done(struct worker_job *job)
 	recorder->is_waking = recorder->is_woken;
 	recorder->is_woken = false;
 	if (recorder->is_waking)
-		(void)worker_put(recorder->config.work, job); /* any number may wait */
+		(void)worker_put(recorder->config.work, job); /* the queue is unbounded */
 }
 
 static void recorder_regions_wake(void *context)
 {
 	struct recorder *recorder = context;
 
-	/* Whoever is at it may have looked before: then once more. */
+	/* The running job may have read before this exit: run it once more. */
 	recorder->is_woken = recorder->is_waking;
 	if (recorder->is_waking)
 		return;
 	recorder->is_waking = true;
-	(void)worker_put(recorder->config.work, &recorder->regions_job); /* any number may wait */
+	(void)worker_put(recorder->config.work, &recorder->regions_job); /* unbounded queue */
 }
 
 static void recorder_regions_ended(void *context, const struct snapshot *left)
@@ -283,7 +283,7 @@ static void recorder_judge_run(struct worker_job *job)
 
 	if (!view)
 		return;
-	/* Nobody else reads the book of an ended process: it may take a while. */
+	/* Nobody else reads the book of an ended process, so this may take a while. */
 	snapshot = recorder_read(tracked, true, view, recorder->config.symbols);
 	pthread_mutex_lock(&tracked->book_lock);
 	closed = tracked->book->reader.header.state == BOOK_STATE_CLOSED;
@@ -312,7 +312,7 @@ void recorder_judge(struct recorder *recorder, struct tracked *tracked)
 	if (!task)
 		return; /* without memory there is no report either */
 	task->job = (struct worker_job){.run = recorder_judge_run, .done = recorder_judge_done};
-	(void)worker_put(recorder->config.work, &task->job); /* any number may wait */
+	(void)worker_put(recorder->config.work, &task->job); /* the queue is unbounded */
 }
 
 static void recorder_hurry_run(struct worker_job *job)
@@ -320,7 +320,7 @@ static void recorder_hurry_run(struct worker_job *job)
 	struct recorder_task *task = container_of(job, struct recorder_task, job);
 	struct view *view = calloc(1, sizeof(*view));
 
-	/* Before the book is read: what happens from now on is another look's. */
+	/* Before the book is read: what happens from now on needs another search. */
 	__atomic_store_n(&task->tracked->is_hurried, false, __ATOMIC_RELEASE);
 	if (!view)
 		return;
@@ -331,20 +331,20 @@ static void recorder_hurry_run(struct worker_job *job)
 	free(view);
 }
 
-/* Of one book only one waits: whoever tells of failures all the time would fill the queue. */
+/* One pending search per book: a client that reports failures all the time would fill the queue. */
 void recorder_hurry(struct recorder *recorder, struct tracked *tracked)
 {
 	struct recorder_task *task;
 
 	if (__atomic_exchange_n(&tracked->is_hurried, true, __ATOMIC_ACQ_REL))
-		return; /* whoever looks then sees this as well */
+		return; /* the pending search sees this one too */
 	task = recorder_task_new(recorder, tracked);
 	if (!task) {
 		__atomic_store_n(&tracked->is_hurried, false, __ATOMIC_RELEASE);
 		return; /* the next second's pass finds it */
 	}
 	task->job = (struct worker_job){.run = recorder_hurry_run, .done = recorder_task_done};
-	(void)worker_put(recorder->config.work, &task->job); /* any number may wait */
+	(void)worker_put(recorder->config.work, &task->job); /* the queue is unbounded */
 }
 
 int recorder_new(struct recorder **ret_past, const struct recorder_config *config)

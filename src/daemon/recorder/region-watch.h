@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * The ends of processes that only tt-metal's regions tell of. Such a process has no book that would outlive
- * it: all that it leaves is its row in the region, until somebody clears that. So each is watched by a
- * pidfd, and at its end the row is read once more. What stands there then is what it left; a process that
- * had freed everything, or had taken its row out, left nothing.
+ * Exits of processes that are known only from tt-metal's regions. Such a process has no book that
+ * would outlive it: all that it leaves is its row in the region, until that is cleared. So each is
+ * watched by a pidfd, and when it exits the row is read once more. What the row says then is what
+ * the process left; one that had freed everything, or had removed its row, left nothing.
  */
 
 struct loop;
@@ -20,9 +20,9 @@ struct worker;
 
 struct region_watch_config {
 	struct loop *loop;
-	const struct proc *proc; /* only lent */
+	const struct proc *proc; /* borrowed */
 	void *context;
-	/* In the loop's thread: somebody has ended, a snapshot should be seen soon. */
+	/* In the loop's thread: a process has ended, call region_watch_see() soon. */
 	void (*wake)(void *context);
 	/*
 	 * In the thread of region_watch_see(): process 0 of @snapshot has ended and left its parts, which

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The access rule; the header tells it. */
+/* Implements the access rule with the credentials that the kernel recorded for a socket. */
 
 #include "daemon/registry/access.h"
 
@@ -15,7 +15,7 @@
 #define ACCESS_GROUPS_MAX 65536u /* NGROUPS_MAX of Linux */
 #define ACCESS_ENTRY_MAX (UINT32_C(4) << 20)
 
-/* Asks the list of groups, whose entries can be long. */
+/* Group entries can be long, so the buffer grows until the entry fits. */
 static int access_find_group(const char *name, gid_t *ret_group)
 {
 	struct group entry, *found = NULL;
@@ -29,7 +29,10 @@ static int access_find_group(const char *name, gid_t *ret_group)
 		error = getgrnam_r(name, &entry, texts, size, &found);
 		if (error == ERANGE)
 			continue;
-		/* Many numbers mean "none": what cannot be looked up has no members. */
+		/*
+		 * Several error numbers mean "not found"; a group that cannot be looked up has no
+		 * members.
+		 */
 		if (error || !found)
 			return ACCESS_NO_GROUP;
 		*ret_group = entry.gr_gid;
@@ -71,7 +74,7 @@ bool access_is_member(const struct access *access, gid_t group, const gid_t *gro
 	return false;
 }
 
-/* The further groups of the other end. */
+/* The supplementary groups of the peer. */
 static int access_read_groups(int fd, gid_t **ret_groups, size_t *ret_count)
 {
 	socklen_t length = 64 * sizeof(gid_t);
@@ -86,7 +89,7 @@ static int access_read_groups(int fd, gid_t **ret_groups, size_t *ret_count)
 			*ret_count = length / sizeof(gid_t);
 			return 0;
 		}
-		/* It has told how much is needed. */
+		/* The kernel has set the length that it needs. */
 		if (errno != ERANGE || length > ACCESS_GROUPS_MAX * sizeof(gid_t))
 			return -errno;
 	}

@@ -2,10 +2,11 @@
 #pragma once
 
 /*
- * Who may see what; the rule is here and nowhere else. Totals are everybody's. The details of a process
- * (its buffers, names and stacks) are for root, for the user who made its book (what the process became
- * by setuid later changes nothing), and for members of one group, "ttmem" unless the configuration says
- * otherwise. Who asks is what the kernel says of the connection's other end at the time it connected.
+ * Who may see what; the rule is implemented only here. Everybody may see totals. The details of a
+ * process (its buffers, names and stacks) are visible to root, to the user who created its book (a
+ * later setuid of the process changes nothing), and to members of one group, "ttmem" unless
+ * configured otherwise. A client is identified by the credentials that the kernel recorded when it
+ * connected.
  */
 
 #include <stdbool.h>
@@ -18,7 +19,7 @@ struct access {
 };
 
 enum access_outcome {
-	ACCESS_NO_GROUP = 1, /* there is no such group: then nobody is in it */
+	ACCESS_NO_GROUP = 1, /* no such group, so it has no members */
 };
 
 struct access_peer {
@@ -28,16 +29,16 @@ struct access_peer {
 };
 
 /*
- * @group: a name, or a number; NULL = none. Asks the system's list of groups, so once at the start. 0,
- * ACCESS_NO_GROUP (and @ret_access is of use all the same), or a negative errno.
+ * @group: a name or a number; NULL = none. Looks the group up in the system's database, so call it
+ * once at the start. 0, ACCESS_NO_GROUP (@ret_access is valid all the same), or a negative errno.
  */
 int access_init(struct access *ret_access, const char *group);
 
-/* The other end of a connected socket. 0 or a negative errno. */
+/* The peer of a connected socket. 0 or a negative errno. */
 int access_peer_init(const struct access *access, int fd, struct access_peer *ret_peer);
 
-/* Whether @peer may see the details of what @maker made. */
+/* Whether @peer may see the details of a book that @maker created. */
 bool access_may_see(const struct access_peer *peer, uint32_t maker);
 
-/* The rule for members alone: also of who is known otherwise than by a socket. */
+/* The group rule alone, for clients that are not identified by a socket. */
 bool access_is_member(const struct access *access, gid_t group, const gid_t *groups, size_t count);

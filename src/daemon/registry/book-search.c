@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One job for passes over /proc, which takes turns with itself, and one for each process in doubt. The
- * scan lives in the worker's thread; what it finds is handed to the loop as a list.
+ * A single job does the passes over /proc, so only one runs at a time; each process in doubt has a
+ * job of its own. The scan runs in the worker's thread; what it finds is passed to the loop as a
+ * list.
  */
 
 #include "daemon/registry/book-search.h"
@@ -33,7 +34,7 @@ struct book_search_found {
 	int pid_fd;
 };
 
-/* Processes that were looked at: open addressing, a power of two in size. */
+/* Processes that were examined: open addressing, a power of two in size. */
 struct book_search_seen {
 	struct book_search_mark {
 		uint32_t pid; /* 0 = free */
@@ -46,10 +47,10 @@ struct book_search {
 	struct book_search_config config;
 	struct loop_timer timer;
 	struct worker_job pass;
-	uint64_t passes; /* begun */
-	bool wants_all;  /* the next one is a full one */
+	uint64_t passes; /* started */
+	bool wants_all;  /* the next pass is a full one */
 
-	/* The pass's, while it runs. */
+	/* Owned by the pass while it runs. */
 	struct scan *scan;
 	struct book_search_seen seen, now;
 	struct book_search_found *found;
@@ -59,7 +60,7 @@ struct book_search {
 	size_t doubtful_count;
 	uint64_t took_ns;
 	bool is_full;
-	bool again; /* something was overlooked: the next pass is a full one */
+	bool again; /* something was missed: the next pass is a full one */
 };
 
 /* A process in doubt. */
@@ -80,7 +81,7 @@ static struct book_search_mark *book_search_seen_find(const struct book_search_s
 	return &seen->marks[i];
 }
 
-/* One that cannot be remembered is merely looked at again. */
+/* Without memory the process is simply examined again. */
 static void book_search_seen_add(struct book_search_seen *seen, uint32_t pid, uint64_t start_ticks)
 {
 	if (2 * (seen->count + 1) > seen->size) {
@@ -117,7 +118,7 @@ int book_search_pid_fd(const struct proc *proc, uint32_t pid, uint64_t start_tic
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
-	/* Looked at after it is held: from now on the number cannot become another process. */
+	/* Check after opening the pidfd: from now on the pid cannot be reused. */
 	if (fd >= 0 && proc_start_ticks(proc, pid) == start_ticks)
 		return fd;
 	if (fd >= 0)
@@ -125,7 +126,7 @@ int book_search_pid_fd(const struct proc *proc, uint32_t pid, uint64_t start_tic
 	return -1;
 }
 
-/* Who ended since it was found is not waited for until the next pass. */
+/* A process that exited since it was found must not stay "alive" until the next pass. */
 static struct book_search_found book_search_settle(const struct proc *proc, struct scan_book *book)
 {
 	const struct proc_facts *owner = &book->owner;
@@ -162,7 +163,7 @@ static void book_search_collect_found(struct book_search *search)
 	}
 }
 
-/* Whether a process has ended or become another program, as far as /proc tells. */
+/* Whether a process has exited or executed another program, according to /proc. */
 static enum book_search_verdict book_search_judge(const struct proc *proc,
 						  const struct tracked *tracked)
 {
@@ -171,7 +172,7 @@ static enum book_search_verdict book_search_judge(const struct proc *proc,
 	if (proc_read(proc, tracked->pid, &facts) < 0 ||
 	    facts.start_ticks != tracked->start_ticks || proc_is_over(proc, &facts))
 		return BOOK_SEARCH_OVER;
-	/* The daemon keeps the books of old clients itself. */
+	/* The daemon itself maps the books of old clients, not the process. */
 	if (tracked->source == BOOK_SOURCE_SOCKET)
 		return BOOK_SEARCH_LIVES;
 	return proc_has_mapped(proc, tracked->pid, tracked->device, tracked->inode) == 0
@@ -184,7 +185,7 @@ static void book_search_pass_run(struct worker_job *job)
 	struct book_search *search = container_of(job, struct book_search, pass);
 	uint64_t start = clock_ns(CLOCK_MONOTONIC);
 
-	/* Only a full pass has seen all that can be found otherwise. */
+	/* Only a full pass has seen everything that can also be found in other ways. */
 	if (scan_run(search->scan) < 0 || search->scan->starved ||
 	    (search->is_full && kernel_attach_books(search->scan) < 0))
 		search->again = true;
@@ -212,7 +213,10 @@ static void book_search_pass_done(struct worker_job *job)
 	}
 	search->doubtful_count = 0;
 	hooks->passed(hooks->context, search->took_ns, search->scan->refused_count);
-	/* Without memory for a timer there is no next pass; books that are handed over still come. */
+	/*
+	 * Without memory for a timer there is no next pass; books that are handed over still
+	 * arrive.
+	 */
 	(void)loop_set(search->config.loop, &search->timer,
 		       loop_now(search->config.loop) + (search->again || search->wants_all
 								? 1
@@ -231,7 +235,7 @@ static void book_search_begin(struct book_search *search)
 	search->passes++;
 	search->doubtful_count = hooks->doubtful(hooks->context, search->is_full, search->doubtful,
 						 BOOK_SEARCH_DOUBTFUL_MAX);
-	(void)worker_put(search->config.work, &search->pass); /* any number may wait */
+	(void)worker_put(search->config.work, &search->pass); /* the queue is unbounded */
 }
 
 static void book_search_timer(struct loop_timer *timer)
@@ -305,9 +309,9 @@ void book_search_again(struct book_search *search)
 	uint64_t soon = loop_now(loop) + NS_PER_S;
 
 	search->wants_all = true;
-	/* A pass that runs now sets the timer at its end. */
+	/* A running pass sets the timer when it ends. */
 	if (search->timer.place != 0 && search->timer.due_ns > soon)
-		(void)loop_set(loop, &search->timer, soon); /* it was set: there is room for it */
+		(void)loop_set(loop, &search->timer, soon); /* cannot fail: already set */
 }
 
 void book_search_doubt(struct book_search *search, struct tracked *tracked)
@@ -315,11 +319,11 @@ void book_search_doubt(struct book_search *search, struct tracked *tracked)
 	struct book_search_doubt *doubt = calloc(1, sizeof(*doubt));
 
 	if (!doubt)
-		return; /* the next pass looks at it */
+		return; /* the next pass examines it */
 	*doubt = (struct book_search_doubt){
 		.job = {.run = book_search_doubt_run, .done = book_search_doubt_done},
 		.search = search,
 		.tracked = tracked_ref(tracked),
 	};
-	(void)worker_put(search->config.doubts, &doubt->job); /* any number may wait */
+	(void)worker_put(search->config.doubts, &doubt->job); /* the queue is unbounded */
 }

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Looking for books that nobody handed over, and after processes that cannot tell of their end: all of
- * /proc at the start, then regularly the processes that were not there before, and now and then all of
- * them again, because a process may have begun with its book after it was looked at. Runs in a worker.
+ * Searches for books that were not handed over, and checks processes whose exit is not signalled to
+ * us: all of /proc at the start, then at intervals the processes that are new, and every few passes
+ * all of them again, because a process may create its book after it was examined. Runs in a worker.
  */
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@ struct book_search;
 struct tracked;
 struct worker;
 
-/* What was found out about a process that was to be looked at again. */
+/* Result of examining a process again. */
 enum book_search_verdict {
 	BOOK_SEARCH_LIVES = 0,
 	BOOK_SEARCH_OVER = 1,
@@ -28,14 +28,17 @@ enum book_search_verdict {
 /* Called in the loop's thread. */
 struct book_search_hooks {
 	void *context;
-	/* A book; to be taken, with its owner's pidfd (-1 = it has ended, or there is none). */
+	/*
+	 * A book; the callee takes it and its owner's pidfd (-1 = exited, or pidfds are not
+	 * available).
+	 */
 	void (*found)(void *context, struct scan_book *book, int pid_fd);
 	void (*judged)(void *context, struct tracked *tracked, enum book_search_verdict verdict);
-	/* A pass is over. */
+	/* A pass has ended. */
 	void (*passed)(void *context, uint64_t took_ns, size_t refused);
 	/*
-	 * Processes that have no connection whose end would tell, or (@all) everybody: at most @max
-	 * of them, each counted for the search.
+	 * Processes without a connection whose end would tell us, or (@all) all processes: at most
+	 * @max, with a reference each that the search drops.
 	 */
 	size_t (*doubtful)(void *context, bool all, struct tracked **ret_list, size_t max);
 };
@@ -48,17 +51,17 @@ struct book_search_config {
 	struct book_search_hooks hooks;
 };
 
-/* Begins with a full pass at once. */
+/* Starts a full pass at once. */
 int book_search_new(struct book_search **ret_search, const struct book_search_config *config);
 
-/* The work must have been freed before: then nothing of the search is running any more. */
+/* The workers must have been freed first, so that none of the search's jobs is running. */
 struct book_search *book_search_free(struct book_search *search);
 
-/* Looks at one process soon: its connection has ended. */
+/* Examines one process soon, because its connection has ended. */
 void book_search_doubt(struct book_search *search, struct tracked *tracked);
 
-/* Looks at everybody once more in a second: a book was found and could not be taken. */
+/* Starts a full pass in a second, because a book was found that could not be added. */
 void book_search_again(struct book_search *search);
 
-/* The descriptor of a process, if it still is the one that started then; -1 otherwise. */
+/* The pidfd of a process if it is still the one that started at @start_ticks; -1 otherwise. */
 int book_search_pid_fd(const struct proc *proc, uint32_t pid, uint64_t start_ticks);

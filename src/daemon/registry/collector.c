@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One thread reads, the others wait for it. Those who came while it was reading cannot use what it finds,
- * because it may have passed a book before they asked; the first of them reads for all the others.
+ * One thread reads, the others wait for it. A caller that arrives during a reading cannot use it,
+ * because the reading may have passed a book before the call; the first of the waiters then reads
+ * for all the others.
  */
 
 #include "daemon/registry/collector.h"
@@ -28,11 +29,11 @@ struct collector {
 	struct collector_config config;
 	struct peaks peaks;
 
-	pthread_mutex_t lock; /* for what is below; never held while a book is read */
+	pthread_mutex_t lock; /* protects the members below; never held while a book is read */
 	pthread_cond_t changed;
 	bool is_reading;
-	struct snapshot *latest; /* NULL = nothing was read yet */
-	uint64_t latest_ns;      /* CLOCK_MONOTONIC: when it was begun */
+	struct snapshot *latest; /* NULL = nothing has been read yet */
+	uint64_t latest_ns;      /* CLOCK_MONOTONIC: when its reading started */
 	uint64_t readings;
 };
 
@@ -73,7 +74,7 @@ static bool collector_is(const struct tracked *tracked, const struct kernel_hold
 	return tracked->inode == (ino_t)book->id && tracked->device == book->device;
 }
 
-/* The first of the roster, which is in the order of pids, whose pid is not below. */
+/* Binary search for the first book whose pid is at least @pid; the list is sorted by pid. */
 static size_t collector_from(const struct book_list *book_list, uint32_t pid)
 {
 	size_t from = 0, to = book_list->count;
@@ -89,7 +90,7 @@ static size_t collector_from(const struct book_list *book_list, uint32_t pid)
 	return from;
 }
 
-/* There are thousands of both, perhaps, and nearly all of them are found at once. */
+/* There may be thousands of both; nearly all of them are found by the binary search. */
 static bool collector_knows(const void *context, const struct kernel_holder *book)
 {
 	const struct book_list *book_list = context;
@@ -130,7 +131,7 @@ int collector_read(struct collector *collector, const struct collector_wish *wis
 	return 0;
 }
 
-/* Reads, with the lock given up meanwhile. */
+/* Releases the lock while reading. */
 static int collector_renew(struct collector *collector)
 {
 	static const struct snapshot_request totals = {0};
@@ -150,7 +151,7 @@ static int collector_renew(struct collector *collector)
 		collector->latest = snapshot;
 		collector->latest_ns = begun_ns;
 	}
-	/* After a failure as well: then the next one tries. */
+	/* After a failure as well: then the next waiter tries. */
 	pthread_cond_broadcast(&collector->changed);
 	return r;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A list that is looked through from its beginning: machines have few devices. */
+/* A linear list: machines have few devices. */
 
 #include "daemon/registry/peaks.h"
 
@@ -67,7 +67,7 @@ void peaks_apply(struct peaks *peaks, struct snapshot *snapshot)
 			*most = bits_max(*most, memory->used);
 			if (!memory->peak_is_unknown)
 				*most = bits_max(*most, memory->peak);
-			/* A card that nobody has used says nothing, as without a daemon. */
+			/* A device that nobody has used reports no peak, as without a daemon. */
 			if (*most == 0 && row->processes == 0)
 				continue;
 			memory->peak = *most;

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The most that each device ever held while the daemon ran. A book knows the peak of its process, but not
- * that of two processes together, and a region knows none; so the largest figure of all snapshots counts,
- * and a process that ends takes nothing of it away.
+ * The peak of each device while the daemon has been running. A book knows the peak of its process,
+ * but not that of two processes together, and a region knows none. So the largest figure of all
+ * snapshots counts, and it stays when a process exits.
  */
 
 #include <pthread.h>
@@ -14,10 +14,10 @@
 struct peaks_device;
 struct snapshot;
 
-#define PEAKS_MAX 4096u /* devices; those beyond it have only the peaks that their snapshots tell */
+#define PEAKS_MAX 4096u /* devices; any beyond it have only the peaks in their snapshots */
 
 struct peaks {
-	pthread_mutex_t lock; /* held for moments only */
+	pthread_mutex_t lock; /* held only briefly */
 	struct peaks_device *devices;
 	size_t count, capacity;
 };
@@ -25,5 +25,5 @@ struct peaks {
 void peaks_init(struct peaks *peaks);
 void peaks_deinit(struct peaks *peaks);
 
-/* Learns from a finished snapshot and puts the peaks into it. From any thread. */
+/* Updates the peaks from a finished snapshot and writes them into it. From any thread. */
 void peaks_apply(struct peaks *peaks, struct snapshot *snapshot);

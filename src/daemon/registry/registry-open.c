@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A book and who it belongs to, as far as book and kernel still tell. */
+/* Verifies the book and finds its owner in /proc, or in the book if the owner is gone. */
 
 #include "daemon/registry/registry-open.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the parts of the registry share; nobody else includes this. */
+/* Shared by the parts of the registry; private to it. */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -19,10 +19,10 @@ struct book_search;
 struct registry_entry {
 	struct registry *registry;
 	struct tracked *tracked;
-	struct loop_source pid_fd;     /* -1 = there is none: the search looks after it */
-	struct loop_source connection; /* -1 = none, or no more */
+	struct loop_source pid_fd;     /* -1 = none: the search checks the process */
+	struct loop_source connection; /* -1 = none, or closed */
 	struct registry_keeper *keeper;
-	uint64_t news_since; /* a second, and how much news came in it */
+	uint64_t news_since; /* start of the current second, for the rate limit of notices */
 	uint32_t notice;
 };
 
@@ -34,7 +34,7 @@ struct registry_file {
 struct registry {
 	struct registry_config config;
 	struct proc proc;
-	uint64_t since; /* CLOCK_MONOTONIC of its making, which is that of the daemon */
+	uint64_t since; /* CLOCK_MONOTONIC when it was created, that is when the daemon started */
 	uint64_t fds_max;
 	struct book_search *search;
 	struct registry_entry **entries; /* in order of pid and inode */
@@ -44,21 +44,21 @@ struct registry {
 	uint64_t judged_count;
 	struct registry_counts counts;
 
-	pthread_mutex_t lock; /* for the roster */
+	pthread_mutex_t lock; /* protects book_list */
 	struct book_list *book_list;
 };
 
 /* registry.c */
-/* The entry of that file; NULL = there is none. */
+/* The entry of that file, or NULL. */
 struct registry_entry *registry_find(const struct registry *registry, dev_t device, ino_t inode);
-/* Whether its owner has ended before, not too long ago. */
+/* Whether its owner exited and was judged recently. */
 bool registry_was_judged(const struct registry *registry, const struct scan_book *book);
-/* As registry_add_consume(), for one that is known not to be there. */
+/* Like registry_add_consume(), for a book that is known not to be in the registry. */
 int registry_add(struct registry *registry, struct scan_book *book, int pid_fd,
 		 struct registry_keeper *keeper, struct registry_entry **ret_entry);
-/* A book found no room: it will be looked for again. */
+/* There was no room for a book: search for it again. */
 void registry_refuse(struct registry *registry, int r);
-/* The owner is no more, or no longer the program that kept the book. */
+/* The owner has exited, or no longer runs the program that kept the book. */
 void registry_end(struct registry_entry *entry, enum tracked_end end);
-/* Whether its pidfd says so. */
+/* Whether its pidfd says that the process has exited. */
 bool registry_is_over(const struct registry_entry *entry);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Counting the books of a process and of a user; the header tells the rule. */
+/* Counts the books of a process and of a user. */
 
 #include "daemon/registry/registry-room.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the search tells the registry, and what it asks: whom it has found, and who is in doubt. */
+/* Connects the search to the registry: books it has found, and processes it should check. */
 
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ static void registry_search_found(void *context, struct scan_book *book, int pid
 	bool alive = book->alive;
 	int r;
 
-	/* Another daemon's clients are its own business. */
+	/* Clients of another daemon are none of our concern. */
 	if (registry_find(registry, book->device, book->inode) ||
 	    registry_was_judged(registry, book) ||
 	    book->reader.header.source == BOOK_SOURCE_SOCKET) {
@@ -43,7 +43,7 @@ static void registry_search_judged(void *context, struct tracked *tracked,
 		return;
 	if (verdict == BOOK_SEARCH_EXECED && !registry_is_over(entry))
 		registry_end(entry, TRACKED_EXECED);
-	else if (entry->pid_fd.fd < 0 || registry_is_over(entry)) /* else the pidfd will tell */
+	else if (entry->pid_fd.fd < 0 || registry_is_over(entry)) /* else the pidfd tells */
 		registry_end(entry, TRACKED_DIED);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The list of entries in order of pid, and the roster that is made of it at every change. An entry
- * lives until its process has ended; the book lives on with whoever judges it.
+ * The list of entries, sorted by pid, and the book_list that is made from it at every change. An
+ * entry lives until its process has ended; the book lives on until it has been judged.
  */
 
 #include "daemon/registry/registry.h"
@@ -29,7 +29,10 @@
 #include "daemon/registry/registry-room.h"
 #include "daemon/registry/tracked.h"
 
-/* Books of the ended that somebody still holds (a child, mostly) and that a scan finds again. */
+/*
+ * Books of exited processes that another process (mostly a child) still holds, so that a scan finds
+ * them again.
+ */
 #define REGISTRY_JUDGED_MAX 8192u
 
 #define REGISTRY_SPARE_FDS 16u
@@ -43,7 +46,7 @@ static void registry_publish(struct registry *registry)
 
 	book_list = malloc(sizeof(*book_list) + registry->count * sizeof(struct tracked *));
 	if (!book_list)
-		return; /* the old one stays for now; ended books in it are merely read once more */
+		return; /* the old list stays for now; ended books in it are just read once more */
 	book_list->refs = 1;
 	book_list->count = registry->count;
 	for (size_t i = 0; i < registry->count; i++)
@@ -144,7 +147,7 @@ void registry_end(struct registry_entry *entry, enum tracked_end end)
 	struct tracked *tracked = entry->tracked;
 
 	if (entry->keeper && !entry->keeper->drain(entry->keeper))
-		return; /* the pidfd stays readable and brings us back */
+		return; /* the pidfd stays readable, so we are called again */
 	__atomic_store_n(&tracked->end, end, __ATOMIC_RELAXED);
 	registry_take_out(registry, entry);
 	registry->judged[registry->judged_count++ % REGISTRY_JUDGED_MAX] =
@@ -169,7 +172,7 @@ static void entry_pid_ready(struct loop_source *source, uint32_t events)
 	registry_end(container_of(source, struct registry_entry, pid_fd), TRACKED_DIED);
 }
 
-/* Our library keeps to ten a second; whoever sends many more is not listened to any longer. */
+/* Our library sends at most ten a second; a client that sends many more is disconnected. */
 static bool entry_may_tell(struct registry_entry *entry)
 {
 	uint64_t now = loop_now(entry->registry->config.loop);
@@ -181,7 +184,7 @@ static bool entry_may_tell(struct registry_entry *entry)
 	return ++entry->notice <= REGISTRY_NEWS_MAX;
 }
 
-/* News, or the end of the connection, which by itself means nothing. */
+/* A notice, or the end of the connection, which alone does not mean that the process has exited. */
 static void entry_connection_ready(struct loop_source *source, uint32_t events)
 {
 	struct registry_entry *entry = container_of(source, struct registry_entry, connection);
@@ -199,7 +202,7 @@ static void entry_connection_ready(struct loop_source *source, uint32_t events)
 		book_search_doubt(entry->registry->search, entry->tracked);
 }
 
-/* Without a place in the loop the search has to look after the process. */
+/* If the loop cannot watch the descriptor, the search has to check the process. */
 static void entry_watch(struct registry_entry *entry, struct loop_source *source, int fd)
 {
 	source->fd = fd;
@@ -207,7 +210,7 @@ static void entry_watch(struct registry_entry *entry, struct loop_source *source
 		(void)close(cleanup_steal_fd(&source->fd)); /* nothing was written to it */
 }
 
-/* Without a pidfd, /proc tells whether it has ended before we came. */
+/* Without a pidfd, check /proc for an exit before the book arrived. */
 static bool registry_has_ended(const struct registry *registry, uint32_t pid, uint64_t start_ticks)
 {
 	struct proc_facts facts;
@@ -217,8 +220,8 @@ static bool registry_has_ended(const struct registry *registry, uint32_t pid, ui
 }
 
 /*
- * The lowest free number is always taken: so a high one means that most are in use. Some must remain for
- * those who ask, and for the database.
+ * The kernel always hands out the lowest free descriptor, so a high one means that most are in use.
+ * Some must remain for clients and for the database.
  */
 static bool registry_is_short(const struct registry *registry, const struct scan_book *book)
 {
@@ -233,8 +236,8 @@ void registry_refuse(struct registry *registry, int r)
 }
 
 /*
- * A process that has a new book may have become another program. Its connection does not tell if a child
- * has inherited it.
+ * A process with a new book may have executed another program. Its connection does not close if a
+ * child has inherited it.
  */
 static void registry_doubt_others(struct registry *registry, const struct tracked *tracked)
 {
@@ -311,7 +314,9 @@ int registry_add_peer_consume(struct registry *registry, struct accept_peer *pee
 		registry_find(registry, peer->book->device, peer->book->inode);
 	int r = 0;
 
-	/* It was found with a child and judged before its offer's turn came; or it is no library's. */
+	/*
+	 * It was found in a child and judged before its offer was handled; or no library made it.
+	 */
 	if (registry_was_judged(registry, peer->book))
 		r = -EEXIST;
 	else if (peer->book->reader.header.source == BOOK_SOURCE_SOCKET)
@@ -350,9 +355,9 @@ int registry_restore_consume(struct registry *registry, int fd, uint32_t pid, ui
 	}
 	if (book->alive)
 		pid_fd = book_search_pid_fd(&registry->proc, pid, start_ticks);
-	/* Without a pidfd: it may have ended since we looked, or there are none to be had. */
+	/* No pidfd: it has exited since we looked, or pidfds are not available. */
 	alive = pid_fd >= 0 || (book->alive && !registry_has_ended(registry, pid, start_ticks));
-	/* Anybody can write into a book of their own that we kept it. */
+	/* Check the owner: anybody can claim in their own book that we kept it. */
 	if (pid_fd >= 0 && book->reader.header.source == BOOK_SOURCE_SOCKET &&
 	    book->uid == geteuid() && registry->config.adopt)
 		return registry->config.adopt(registry->config.hooks.context, book, pid_fd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Counted references to books, and reading them under their locks. */
+/* Reference counts of books, and reading books under their locks. */
 
 #include "daemon/registry/tracked.h"
 
@@ -16,12 +16,12 @@
 #include "model/snapshot.h"
 #include "source/books/book-source.h"
 
-/* A book of a thousand devices takes 20 ms. One that was made to hurt takes as long as it is let. */
+/* A book with a thousand devices takes 20 ms. A malicious one takes as long as it is allowed to. */
 #define TRACKED_SLOW_NS UINT64_C(60000000)
 #define TRACKED_REST 50u
 #define TRACKED_REST_MAX_NS UINT64_C(3600000000000)
 
-/* Of one device. */
+/* The counters of one device. */
 struct tracked_before {
 	uint32_t device;
 	uint64_t allocs[BOOK_TYPES];
@@ -74,9 +74,9 @@ struct tracked *tracked_unref(struct tracked *tracked)
 }
 
 /*
- * What a look costs us: our own time, not the clock's, for a busy machine makes nobody slow. Our own takes
- * two system calls to tell, which is as much as a look does: so only of a book that was slow by the clock
- * the last time.
+ * The cost of a reading is our CPU time, not wall time, because a busy machine makes every book
+ * slow. Measuring CPU time takes two system calls, as many as a reading itself, so it is measured
+ * only for a book that was slow by wall time the last time.
  */
 static clockid_t tracked_clock(const struct tracked *tracked)
 {
@@ -97,7 +97,7 @@ static void tracked_tire(struct tracked *tracked, uint64_t cost)
 	tracked->rest_until = clock_ns(CLOCK_MONOTONIC) + tracked->rest_ns;
 }
 
-/* All that is known without reading. */
+/* Adds what is known without reading the book. */
 static int tracked_collect_resting(const struct tracked *tracked, struct snapshot *snapshot)
 {
 	uint32_t process;
@@ -113,9 +113,9 @@ static int tracked_collect_resting(const struct tracked *tracked, struct snapsho
 }
 
 /*
- * The first look at a book that is older than the daemon. Whoever counts what happens wants to know what has happened
- * since the daemon runs: a counter that began with the whole life of a process would look like a burst. A
- * book that cannot be read now counts from its beginning.
+ * The first reading of a book that is older than the daemon. Rates count only what happened since
+ * the daemon started: a counter that began with the whole life of a process would look like a
+ * burst. A book that cannot be read now counts from its beginning.
  */
 static int tracked_note_before(struct tracked *tracked, struct view *view)
 {
@@ -143,7 +143,7 @@ static int tracked_note_before(struct tracked *tracked, struct view *view)
 	return r == -ENOMEM ? r : 0;
 }
 
-/* The owner's row; a snapshot is filled in the order of the roster, so it is one of the last. */
+/* The owner's row. Snapshots are filled in the order of the list, so it is one of the last. */
 static bool tracked_find(const struct tracked *tracked, const struct snapshot *snapshot,
 			 uint32_t *ret_index)
 {
@@ -169,7 +169,7 @@ static void tracked_add_before(const struct tracked *tracked, struct snapshot *s
 		const struct tracked_before *before = &tracked->before[i];
 		struct snapshot_part *part;
 
-		/* Only what is there: a page of buffers has not all devices. */
+		/* Only devices in the snapshot: a page of buffers does not have all of them. */
 		if (!snapshot_find_part(snapshot, index, before->device))
 			continue;
 		part = snapshot_part(snapshot, index, before->device);

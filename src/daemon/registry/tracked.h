@@ -4,10 +4,10 @@
 /*
  * A book that the daemon knows, and the list of all of them.
  *
- * The loop owns the list; other threads read books too, and must not make the loop wait. So a tracked
- * book is counted by references, what identifies it never changes after it was made, and its reader is
- * used under its own lock. A roster is the list of one moment and never changes: whoever wants to read
- * all books takes the current one and lets it go again.
+ * The loop owns the list; other threads read books too, and must not make the loop wait. So a
+ * tracked book is reference-counted, what identifies it never changes, and its reader is used under
+ * its own lock. A book_list is immutable: a thread that reads all books takes a reference to the
+ * current one and drops it afterwards.
  */
 
 #include <pthread.h>
@@ -26,71 +26,74 @@ struct view;
 enum tracked_end {
 	TRACKED_LIVES = 0,
 	TRACKED_DIED = 1,
-	TRACKED_EXECED = 2, /* the process goes on as another program */
+	TRACKED_EXECED = 2, /* the process has executed another program */
 };
 
 #define TRACKED_COMM_SIZE sizeof(((struct proc_facts *)NULL)->comm)
 
 struct tracked {
-	/* Never changes: anybody may read. */
+	/* Immutable: any thread may read it. */
 	dev_t device;
 	ino_t inode;
 	uint32_t pid;
 	uint64_t start_ticks;
-	uint32_t maker;    /* user who made the book: who may see its details */
+	uint32_t maker;    /* user who created the book and may see its details */
 	uint32_t user;     /* real user of the process when it was first seen */
 	uint32_t source;   /* enum book_source */
-	bool is_older;     /* than the daemon: what it had counted by the first look is no news */
-	uint64_t since_ns; /* CLOCK_REALTIME when we learnt of it */
+	bool is_older;     /* than the daemon: earlier counts are not new */
+	uint64_t since_ns; /* CLOCK_REALTIME when the daemon learnt of it */
 	char comm[TRACKED_COMM_SIZE];
 
 	uint32_t refs; /* atomic */
 	uint32_t end;  /* enum tracked_end; atomic */
 
 	/*
-	 * For the book: it may be held for as long as reading takes, so never waited for by the loop.
-	 * What the book says of its owner and container never changes and needs no lock.
+	 * Protects the book. It may be held for as long as a reading takes, so the loop never waits
+	 * for it. What the book says of its owner and container is immutable and needs no lock.
 	 */
 	pthread_mutex_t book_lock;
 	struct scan_book *book;
-	bool was_slow;                 /* by the clock, or by our own time if it was slow before */
-	bool has_before;               /* an older one was looked at: see `before` */
-	uint64_t rest_ns;              /* how long it was left alone the last time */
-	uint64_t rest_until;           /* CLOCK_MONOTONIC: until then its totals are not read */
-	struct tracked_before *before; /* what it had counted, by device */
+	bool was_slow;       /* by wall time, or by CPU time if it was slow before */
+	bool has_before;     /* the first reading of an older book was made: see `before` */
+	uint64_t rest_ns;    /* how long it was skipped the last time */
+	uint64_t rest_until; /* CLOCK_MONOTONIC: its totals are not read before then */
+	struct tracked_before *before; /* what it had counted by the first reading, by device */
 	size_t before_count;
 
-	/* Of its stacks, those before this one have been asked for; the learner's alone. */
+	/* Stacks before this index have been requested; used only by the learner. */
 	uint32_t stacks_seen;
 
-	/* The past's: which incidents it has told already. Taken before the lock above. */
+	/* For the recorder: the incidents that it has reported. Lock order: before book_lock. */
 	pthread_mutex_t incident_lock;
 	struct tracked_told {
 		uint64_t key;
-		uint64_t count; /* of what is in the store */
-		uint64_t told;  /* of what was told to people */
+		uint64_t count; /* recorded in the store */
+		uint64_t told;  /* reported to users */
 	} * told;
 	size_t told_count, told_capacity;
 	uint64_t signature; /* of the counters that change with every incident */
-	bool is_hurried;    /* atomic: somebody will look soon */
+	bool is_hurried;    /* atomic: a check is already scheduled */
 };
 
-/* Takes the book in any case. NULL: no memory. @since: CLOCK_MONOTONIC; a book made before is an older one. */
+/*
+ * Takes the book in any case. NULL: no memory. @since: CLOCK_MONOTONIC; books created before it are
+ * older.
+ */
 struct tracked *tracked_new_consume(struct scan_book *book, uint64_t since);
 struct tracked *tracked_ref(struct tracked *tracked);
 struct tracked *tracked_unref(struct tracked *tracked);
 
 /*
- * book_collect() under the lock. @view is only lent. A living process whose totals took far more time
- * than those of any honest one is left alone for longer and longer, so that it costs the others nothing:
- * it is then in the snapshot, but not exact and without totals.
+ * book_collect() under the lock. @view is borrowed. A living process whose totals take far longer
+ * than any well-behaved one's is skipped for longer and longer, so that it does not slow the others
+ * down: it is then in the snapshot, but inexact and without totals.
  */
 int tracked_collect(struct tracked *tracked, const struct snapshot_request *request,
 		    struct view *view, struct snapshot *snapshot);
 
 /*
- * The row of its owner in a snapshot of everybody, NULL if there is none. @hint: where that of the book before it
- * in the roster was, at first 0; both lists have one order.
+ * The row of its owner in a snapshot of all processes, or NULL. @hint: the row of the previous book
+ * in the list, 0 at first; both lists have the same order.
  */
 const struct snapshot_process *tracked_process(const struct tracked *tracked,
 					       const struct snapshot *snapshot, size_t *hint);
@@ -98,7 +101,7 @@ const struct snapshot_process *tracked_process(const struct tracked *tracked,
 struct book_list {
 	uint32_t refs; /* atomic */
 	size_t count;
-	struct tracked *list[]; /* in order of pid, then of inode */
+	struct tracked *list[]; /* sorted by pid, then by inode */
 };
 
 struct book_list *book_list_ref(struct book_list *book_list);
