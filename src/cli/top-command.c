@@ -46,8 +46,7 @@ static enum poller_daemon top_daemon(void *context, char *ret_reason, size_t siz
 		return POLLER_DAEMON_HELPS;
 	if (outcome == DAEMON_CLIENT_NONE)
 		return POLLER_DAEMON_NONE;
-	(void)snprintf(ret_reason, size, "%s",
-		       daemon_client_reason(remote)); /* truncation is fine */
+	(void)snprintf(ret_reason, size, "%s", daemon_client_reason(remote)); /* may be cut */
 	return POLLER_DAEMON_FAILS;
 }
 

@@ -73,8 +73,7 @@ void bench_note(struct bench *bench, const char *format, ...)
 	if (bench->note_count == BENCH_NOTES_MAX - 1)
 		return;
 	va_start(arguments, format);
-	(void)vsnprintf(note, sizeof(bench->notes[0]), format,
-			arguments); /* truncated if too long */
+	(void)vsnprintf(note, sizeof(bench->notes[0]), format, arguments); /* cut if too long */
 	va_end(arguments);
 	for (size_t i = 0; i < bench->note_count; i++) {
 		if (strcmp(bench->notes[i], note) == 0)

@@ -36,8 +36,7 @@ static int frame_names_fetch(struct symbolizer_fetcher *fetcher,
 	uint64_t start = clock_ns(CLOCK_MONOTONIC);
 	int r = debuginfod_fetch(&self->debuginfod, module, ret_fd);
 
-	self->deadline_ns +=
-		clock_ns(CLOCK_MONOTONIC) - start; /* a download has its own time limit */
+	self->deadline_ns += clock_ns(CLOCK_MONOTONIC) - start; /* has its own limit */
 	return r;
 }
 

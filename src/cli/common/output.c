@@ -30,8 +30,7 @@ void output_start(void)
 	/* Lists can have millions of lines, and only one thread writes. */
 	(void)__fsetlocking(stdout, FSETLOCKING_BYCALLER); /* returns the old mode */
 	if (!output_is_terminal())
-		(void)setvbuf(stdout, NULL, _IOFBF,
-			      OUTPUT_BUFFER); /* on failure: the smaller buffer */
+		(void)setvbuf(stdout, NULL, _IOFBF, OUTPUT_BUFFER); /* else a smaller one */
 }
 
 bool output_is_broken(void)
@@ -51,8 +50,7 @@ void output_page(void)
 	const char *term = output_setting("TERM");
 
 	if (output_is_terminal() && term && strcmp(term, "dumb") != 0 && pager_open())
-		(void)setvbuf(stdout, NULL, _IOFBF,
-			      OUTPUT_BUFFER); /* on failure: the smaller buffer */
+		(void)setvbuf(stdout, NULL, _IOFBF, OUTPUT_BUFFER); /* else a smaller one */
 }
 
 int output_finish(void)

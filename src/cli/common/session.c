@@ -38,8 +38,7 @@ int session_new(struct session **ret_look)
 	/* Each book costs a descriptor, and a machine may have thousands. */
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE,
-				&files); /* on failure fewer books are read, with a note */
+		(void)setrlimit(RLIMIT_NOFILE, &files); /* else fewer books, with a note */
 	}
 	*ret_look = cleanup_steal(session);
 	return 0;
