@@ -242,7 +242,8 @@ static void demo_curtain(struct demo *demo)
 
 	for (size_t i = 0; i < ARRAY_SIZE(demo_cast); i++) {
 		if (demo->pids[i] > 0)
-			(void)kill(demo->pids[i], SIGTERM); /* may have exited: still ours */
+			(void)kill(demo->pids[i],
+				   SIGTERM); /* may have exited: still ours, a zombie at most */
 	}
 	while (demo->family->peer_count > 0 && clock_ns(CLOCK_MONOTONIC) < deadline) {
 		if (family_step(demo->family, 50) < 0)

@@ -68,7 +68,8 @@ bool screen_keys_begin(void)
 void screen_keys_end(void)
 {
 	if (screen_has_keys)
-		(void)tcsetattr(STDIN_FILENO, TCSADRAIN, &screen_before); /* fails if it is gone */
+		(void)tcsetattr(STDIN_FILENO, TCSADRAIN,
+				&screen_before); /* fails if the terminal is gone */
 	screen_has_keys = false;
 }
 
