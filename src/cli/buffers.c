@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* ttmem buffers: every live buffer, or buffers added up by name, phase, call site or thread. */
+/* ttmem buffers: every live buffer, or totals by name, phase, call site or thread. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -235,7 +235,7 @@ static int buffers_run(int argc, char **argv)
 		return options_exit(r);
 	output_start();
 	r = session_new(&session);
-	/* Looking into programs takes time: only for what is shown. */
+	/* Symbolizing takes time, so only what is shown gets names. */
 	if (r == 0 &&
 	    (buffers.stacks || buffers.json || (buffers.by && buffers.kind == GROUP_SITE)))
 		buffers.request.namer = session_namer(session);

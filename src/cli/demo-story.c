@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The story of the demo: incidents and the end of the killed process, each as one line. */
+/* The story of the demo: incidents and the killed process, one line each. */
 
 #include "cli/demo.h"
 
@@ -40,7 +40,7 @@ static void story_tell(struct story *story, uint64_t about, const char *format, 
 	story->told[story->count++] = about;
 }
 
-/* The names are our own cast's. */
+/* Names need no escaping: they come from the demo's own workloads. */
 static const char *story_or(const char *text, const char *otherwise)
 {
 	return text ? text : otherwise;
@@ -75,7 +75,7 @@ static void story_incident(struct story *story, const struct snapshot *snapshot,
 				   : text_size(incident->largest_free, largest));
 }
 
-/* What the killed process held, and under which name most of it. */
+/* What the killed process held, and the name with the largest share. */
 static void story_killed(struct story *story, const struct snapshot *ended, uint32_t row)
 {
 	CLEANUP_FREE struct group *groups = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * ttmem demo: a small machine room on simulated cards. Several real processes play real workloads; one
- * is killed on the way, one frees a buffer twice, one runs into fragmentation, one leaks. Everything on
- * the screen is read out of their books, as every other command does.
+ * ttmem demo: a small machine room on simulated cards. Several real processes run realistic
+ * workloads; one is killed midway, one frees a buffer twice, one fails because of fragmentation,
+ * one leaks. Everything on the screen is read from their books, as in every other command.
  */
 
 #include "cli/demo.h"
@@ -35,7 +35,7 @@
 #define DEMO_FRAME_MS 250
 #define DEMO_ENDLESS_MS (24u * 3600 * 1000)
 
-/* One member of the cast. Times are shares of the whole, in percent. */
+/* One member of the cast. Times are percentages of the whole run. */
 struct demo_part {
 	const char *workload;
 	const char *card;
@@ -93,7 +93,7 @@ static int demo_play(int argc, char **argv)
 	context.pace_ms = (uint32_t)strtoul(argv[5], NULL, 10);
 	context.seed = (uint64_t)getpid();
 	(void)prctl(PR_SET_NAME, argv[3]);
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* the show ends with its director */
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* the cast ends with the demo */
 	(void)signal(SIGTERM, demo_on_term);
 	(void)signal(SIGINT, SIG_IGN);
 	r = workload_run(workload, &context);
@@ -120,7 +120,7 @@ static int demo_enter(struct demo *demo, size_t i)
 	return demo->pids[i] < 0 ? (int)demo->pids[i] : 0;
 }
 
-/* Lets members enter and kills whose time has come. */
+/* Starts and kills members of the cast when their time has come. */
 static int demo_direct(struct demo *demo)
 {
 	uint64_t percent = demo_elapsed_ms(demo) / 10 / demo->seconds;
@@ -178,7 +178,7 @@ static int demo_take(struct demo *demo, struct snapshot **ret_snapshot)
 	return 0;
 }
 
-/* On a terminal in place; into a file or a pipe once in a while, and whenever something happened. */
+/* Draws in place on a terminal; in a file or a pipe from time to time, and after each new event. */
 static int demo_draw(struct demo *demo, bool last)
 {
 	static unsigned int frames, told;
@@ -197,7 +197,7 @@ static int demo_draw(struct demo *demo, bool last)
 	} else if (last || frames % 40 == 20 || told != demo->story.count) {
 		demo_write(demo, snapshot, stdout);
 		fputc('\n', stdout);
-		(void)fflush(stdout); /* whether anybody reads is asked in the loop */
+		(void)fflush(stdout); /* the loop checks for broken output */
 	}
 	told = demo->story.count;
 	frames++;
@@ -235,7 +235,7 @@ static int demo_loop(struct demo *demo)
 	return r;
 }
 
-/* Asks everybody to end in good order and waits a little. */
+/* Asks all processes to exit and waits up to 3 seconds. */
 static void demo_curtain(struct demo *demo)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + UINT64_C(3000000000);
@@ -243,7 +243,7 @@ static void demo_curtain(struct demo *demo)
 	for (size_t i = 0; i < ARRAY_SIZE(demo_cast); i++) {
 		if (demo->pids[i] > 0)
 			(void)kill(demo->pids[i],
-				   SIGTERM); /* may have ended: still ours, a zombie at most */
+				   SIGTERM); /* may have exited: still ours, a zombie at most */
 	}
 	while (demo->family->peer_count > 0 && clock_ns(CLOCK_MONOTONIC) < deadline) {
 		if (family_step(demo->family, 50) < 0)
@@ -274,17 +274,17 @@ static int demo_perform(struct demo *demo)
 		return r;
 	output_catch_stop();
 	r = family_open(demo->family, &demo->mask);
-	/* Ctrl-C is for us: the cast ends when we say so. */
+	/* Ctrl-C is delivered to us; the cast ends when we tell it to. */
 	if (r == 0 && sigprocmask(SIG_SETMASK, &demo->mask, NULL) < 0)
 		r = -errno;
 	demo->started_ns = clock_ns(CLOCK_MONOTONIC);
 	if (demo->is_terminal)
-		(void)screen_keys_begin(); /* without keys Ctrl-C ends it */
+		(void)screen_keys_begin(); /* without keys, Ctrl-C ends it */
 	if (r == 0)
 		r = demo_loop(demo);
 	screen_keys_end();
 	screen_end(&demo->screen);
-	/* Once more and whole: what does not fit scrolls. */
+	/* Print the last picture in full; what does not fit scrolls. */
 	if (demo->is_terminal)
 		fputs("\033[H\033[J", stdout);
 	if (r == 0)

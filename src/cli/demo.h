@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Between the parts of `ttmem demo`: the play (demo.c), what it tells (demo-story.c). */
+/* Shared by the parts of `ttmem demo`: the processes (demo.c) and the story (demo-story.c). */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,14 +10,14 @@
 struct family;
 struct snapshot;
 
-/* What happened, in the words for people; each thing is told once. */
+/* What happened, in words; each event is told once. */
 struct story {
 	char lines[16][240];
 	unsigned int count;
-	uint64_t told[16]; /* what the lines are about */
+	uint64_t told[16]; /* keys of the events told */
 };
 
-/* Adds what @snapshot (of the living) and the ended say and was not told yet. */
+/* Adds the events of @living and of the ended processes that were not told yet. */
 void story_follow(struct story *story, const struct snapshot *living, const struct family *family,
 		  uint32_t killed_pid);
 

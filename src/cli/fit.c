@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* ttmem fit: would so many bytes fit, and if not, why not. */
+/* ttmem fit: would this many bytes fit, and if not, why not. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 #include "model/snapshot.h"
 #include "model/types.h"
 
-#define FIT_SHOWN 10u /* of the buffers that would have to go */
+#define FIT_SHOWN 10u /* buffers listed that would have to be freed */
 
 static int fit_size(void *target, const char *text)
 {

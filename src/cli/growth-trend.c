@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Trends out of lines over time; the header tells the idea. */
+/* Trends from the daemon's time series. */
 
 #include "cli/growth-trend.h"
 
@@ -17,9 +17,9 @@
 #include "source/daemon-client/daemon-client.h"
 
 #define TREND_NS UINT64_C(3600000000000)
-#define TREND_FINE_NS UINT64_C(600000000000) /* younger processes are looked at second by second */
-#define TREND_PAGE 10000u                    /* points */
-#define TREND_LINES_MAX 512u                 /* devices and types of one process */
+#define TREND_FINE_NS UINT64_C(600000000000) /* younger processes: one point per second */
+#define TREND_PAGE 10000u                    /* points per page */
+#define TREND_LINES_MAX 512u                 /* pairs of device and type of one process */
 
 struct growth_trend_lines {
 	size_t count;
@@ -30,7 +30,7 @@ struct growth_trend_lines {
 	} lines[TREND_LINES_MAX];
 };
 
-/* The line of a device and type; a page may end in the middle of one. NULL: too many. */
+/* The line of a device and type, which may span pages. NULL if there are too many. */
 static struct growth_line *growth_trend_line(struct growth_trend_lines *self, const json_t *row)
 {
 	uint64_t device = daemon_pages_number(row, "device");
@@ -109,7 +109,7 @@ int growth_trend_ask(struct daemon_client *remote, const struct snapshot *snapsh
 		uint32_t pid = growth->sites[i].pid;
 		bool known = growth->trend_count >= GROWTH_TRENDS_MAX;
 
-		/* A process may have many sites, also one that has no trend. */
+		/* Ask once per process: it may have many sites, even if it has no trend. */
 		for (size_t k = 0; k < i && !known; k++)
 			known = growth->sites[k].pid == pid;
 		if (!known)

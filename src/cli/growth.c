@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* ttmem growth: call sites of living processes whose bytes keep growing, seen over a few seconds. */
+/*
+ * ttmem growth: call sites of living processes whose bytes keep growing, seen over a few seconds.
+ */
 
 #include "model/growth.h"
 
@@ -22,7 +24,7 @@
 
 #define GROWTH_SAMPLES 5u
 
-/* What the daemon remembers. */
+/* The trends come from the daemon. */
 static void growth_print_trends(const struct growth *growth)
 {
 	char before[TEXT_NUMBER_SIZE], now[TEXT_NUMBER_SIZE], time[TEXT_NUMBER_SIZE];
@@ -40,7 +42,10 @@ static void growth_print_trends(const struct growth *growth)
 	}
 }
 
-/* A digit for each quarter of the process's life, the first one first: how many tenths were born in it. */
+/*
+ * One digit per quarter of the process's life, oldest first: tenths of the live buffers allocated
+ * in it.
+ */
 static const char *growth_profile(const struct growth_site *site, char *ret_text)
 {
 	for (uint32_t age = 0; age < GROUP_AGES; age++) {
@@ -93,7 +98,7 @@ static void growth_print(const struct growth *growth, const struct snapshot *sna
 	session_print_notes(snapshot);
 }
 
-/* Samples at even distances; the notes are those of the last one, which is the caller's. */
+/* Takes evenly spaced samples. The caller owns the last one, whose notes are shown. */
 static int growth_watch(struct growth *growth, const struct snapshot_request *request,
 			uint32_t seconds, struct snapshot **ret_snapshot)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The past of an address; the header tells the idea. */
+/* The history of an address, from the daemon. */
 
 #include "cli/history-past.h"
 
@@ -18,7 +18,7 @@
 #include "model/types.h"
 #include "source/daemon-client/daemon-client.h"
 
-#define HISTORY_TARGET_MAX 3000 /* with 64 devices by their ids */
+#define HISTORY_TARGET_MAX 3000 /* enough for 64 devices given by id */
 
 void history_past_deinit(struct history_past *past)
 {
@@ -26,7 +26,7 @@ void history_past_deinit(struct history_past *past)
 	free(past->incidents);
 }
 
-/* "/api/v1/history?..."; a machine has at most as many devices as fit. */
+/* "/api/v1/history?..."; there is room for the most devices that a machine has. */
 static int history_past_target(const struct filter *filter, uint64_t address, char *ret_target)
 {
 	FILE *out = fmemopen(ret_target, HISTORY_TARGET_MAX, "w");
@@ -44,7 +44,7 @@ static int history_past_target(const struct filter *filter, uint64_t address, ch
 	return fclose(out) < 0 ? -errno : 0;
 }
 
-/* A member of "past" as text. NULL: it is no list, or no memory. */
+/* A member of "past" as text. NULL if it is not a list, or out of memory. */
 static char *history_past_list(const json_t *past, const char *key)
 {
 	const json_t *list = json_object_get(past, key);
@@ -70,7 +70,7 @@ int history_past_ask(struct daemon_client *remote, const struct filter *filter, 
 	document = daemon_pages_load(text, length);
 	rows = json_object_get(document, "past");
 	if (json_is_null(rows))
-		return DAEMON_CLIENT_REFUSED; /* it remembers nothing, or cannot at present */
+		return DAEMON_CLIENT_REFUSED; /* it records nothing, or cannot at present */
 	past.leaks = history_past_list(rows, "leaks");
 	past.incidents = history_past_list(rows, "incidents");
 	if (!past.leaks || !past.incidents)

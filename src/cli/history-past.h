@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the daemon remembers of an address: what ended processes left there, and incidents. */
+/* What the daemon has recorded about an address: buffers left by ended processes, and incidents. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,5 +21,8 @@ int history_past_ask(struct daemon_client *remote, const struct filter *filter, 
 		     struct history_past *ret_past);
 void history_past_deinit(struct history_past *past);
 
-/* For people; what living processes tell themselves is left out. Return: whether there was anything. */
+/*
+ * Prints it as text, without the incidents of live processes, which their books report. Return:
+ * whether anything was printed.
+ */
 bool history_past_print(const struct history_past *past, const struct snapshot *snapshot);

@@ -62,14 +62,14 @@ static const char *history_word(uint32_t op)
 	}
 }
 
-/* What a person should notice of event @i. */
+/* What a person should notice about event @i. */
 static const char *history_remark(const struct history_life *life, size_t i, bool alive)
 {
 	const struct history_event *event = &life->events[i];
 	bool holds = event->op == BOOK_OP_ALLOC || event->op == BOOK_OP_REF ||
 		     event->op == BOOK_OP_UNREF;
 
-	/* The last one that says how the buffer stands. */
+	/* Only the last event that changes the buffer's state gets this remark. */
 	for (size_t k = i + 1; k < life->count && holds; k++)
 		holds = life->events[k].op > BOOK_OP_FREE;
 	if (holds && life->live)
@@ -184,7 +184,6 @@ static int history_parse(int argc, char **argv, struct history_options *ret_opti
 	return 0;
 }
 
-/* Writes all that is known. */
 static void history_write(const struct history *history, const struct snapshot *snapshot,
 			  const struct history_options *options, const struct history_past *past)
 {
@@ -222,7 +221,7 @@ static int history_run(int argc, char **argv)
 		wish->namer = session_namer(session);
 	if (r == 0)
 		r = history_collect(&history, wish, session, snapshot);
-	/* Without a daemon there is no past. */
+	/* Without a daemon there is no recorded history. */
 	if (r == 0)
 		r = history_past_ask(session_remote(session), &wish->filter, wish->address, &past);
 	if (r < 0)

@@ -111,14 +111,14 @@ static void incidents_print_holders(const json_t *row)
 	}
 }
 
-/* What was left is summed up here: "ttmem leaks" lists it, and one training run has hundreds. */
+/* Leaks are only summed up here: "ttmem leaks" lists them, and one training run has hundreds. */
 struct incidents_recalled {
 	uint64_t count;
 	uint64_t leak_sites;
 	uint64_t leaked;
 };
 
-/* A row of the daemon's document, printed like those of books. */
+/* Prints a row of the daemon's document like an incident from a book. */
 static int incidents_recall_print(void *context, const json_t *row)
 {
 	struct incidents_recalled *recalled = context;
@@ -147,7 +147,7 @@ static int incidents_recall_print(void *context, const json_t *row)
 
 	incident.has_address = address && text_parse_u64(address, &incident.address) == 0;
 	if (type)
-		(void)types_parse(type, &incident.type); /* else it is not shown */
+		(void)types_parse(type, &incident.type); /* an unknown type is not shown */
 	if (json_is_number(json_object_get(row, "largest_free")))
 		incident.largest_free = daemon_pages_number(row, "largest_free");
 	recalled->count++;
@@ -161,7 +161,10 @@ static int incidents_recall_print(void *context, const json_t *row)
 	return output_is_broken() ? -EPIPE : 0;
 }
 
-/* What the daemon remembers, those of ended processes among it. 0, an outcome, or a negative errno. */
+/*
+ * Incidents from the daemon, including those of ended processes. 0, an outcome, or a negative
+ * errno.
+ */
 static int incidents_recall(struct daemon_client *remote, const struct filter *filter, bool json)
 {
 	struct incidents_recalled recalled = {0};
@@ -205,7 +208,7 @@ static int incidents_run(int argc, char **argv)
 		.count = ARRAY_SIZE(items),
 	};
 	struct emit writer = EMIT_INIT(stdout);
-	CLEANUP_FREE char *older = NULL; /* why the daemon's memory is missing */
+	CLEANUP_FREE char *older = NULL; /* why the daemon's records are missing */
 	int r = options_parse_only(&options, argc, argv);
 
 	if (r != 0)
@@ -218,7 +221,7 @@ static int incidents_run(int argc, char **argv)
 			return output_finish();
 		if (r == DAEMON_CLIENT_OLDER)
 			older = strdup(daemon_client_reason(session_remote(session)));
-		r = r > 0 ? 0 : r; /* then what the living know must do */
+		r = r > 0 ? 0 : r; /* fall back to the books of live processes */
 	}
 	if (r == 0) {
 		request.namer = session_namer(session);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* ttmem leaks: what ended processes left, as the daemon remembers it. */
+/* ttmem leaks: what ended processes left, from the daemon's records. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -25,14 +25,14 @@ struct leaks {
 	uint64_t processes, bytes, buffers;
 };
 
-#define LEAKS_SITES_MAX 20u /* of a process, the largest: what a person reads */
+#define LEAKS_SITES_MAX 20u /* per process, the largest: as many as a person reads */
 
 static void leaks_cleanup(struct daemon_client **remote)
 {
 	daemon_client_free(*remote);
 }
 
-/* How it ended, in words. */
+/* How the process ended, in words. */
 static void leaks_print_end(const json_t *process)
 {
 	const json_t *exit = json_object_get(process, "exit");
@@ -175,7 +175,7 @@ static int leaks_run(int argc, char **argv)
 	r = leaks.json ? daemon_pages_document(remote, &query, stdout)
 		       : leaks_text(&leaks, remote, &query);
 	if (r != 0) {
-		(void)output_finish(); /* what there is; the failure is told below */
+		(void)output_finish(); /* print what there is; the failure is reported below */
 		r = daemon_pages_fail("leaks", remote, r);
 		if (!leaks.json)
 			fputs("Only ttmemd remembers ended processes; \"ttmem run --fail-on-leak "

@@ -16,10 +16,10 @@
 
 #define GROUP_MAX 8
 
-/* By what people want to do. */
+/* Grouped by task. */
 static const struct {
 	const char *title;
-	const struct command *commands[GROUP_MAX]; /* ended by NULL */
+	const struct command *commands[GROUP_MAX]; /* NULL-terminated */
 } groups[] = {
 	{"Who holds the memory now?",
 	 {&smi_command, &top_command, &ps_command, &buffers_command, &map_command, &fit_command}},
@@ -31,7 +31,7 @@ static const struct {
 	{"Try it", {&demo_command, &bench_command}},
 };
 
-/* The commands one after the other; NULL at the end. */
+/* Enumerates all commands; NULL after the last. */
 static const struct command *main_nth(size_t n)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
@@ -74,7 +74,7 @@ static int main_unknown(const char *name)
 {
 	const struct command *command;
 	const char *best = NULL;
-	size_t distance = 3; /* further away is no slip of the fingers */
+	size_t distance = 3; /* more is not a typing mistake */
 	char shown[256];
 
 	for (size_t i = 0; (command = main_nth(i)); i++) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What "ttmem map" and "ttmem fit" say, against the simulated allocator's own lists: for every card and memory, after
- * thousands of random allocations and frees, hole by hole and answer by answer. */
+/*
+ * Checks "ttmem map" and "ttmem fit" against the simulated allocator's own lists, for every card
+ * and memory, after thousands of random allocations and frees: every free block and every answer.
+ */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -30,7 +32,7 @@ static struct snapshot_window window_of(const struct sim_chip *chip, uint32_t ty
 	};
 }
 
-/* A snapshot as the book of a process with these blocks gives it. */
+/* A snapshot as read from the book of a process with these blocks. */
 static struct snapshot *see(const struct sim_chip *chip, const struct sim_bank *bank)
 {
 	struct snapshot_process process = {.pid = 1, .alive = true, .exact = true, .comm = "sim"};
@@ -47,7 +49,7 @@ static struct snapshot *see(const struct sim_chip *chip, const struct sim_bank *
 		struct snapshot_buffer buffer = {
 			.device = 3,
 			.address = bank->blocks[i].address,
-			.size = bank->blocks[i].length, /* is not what counts here */
+			.size = bank->blocks[i].length, /* not checked here */
 			.type = (uint8_t)bank->blocks[i].kind,
 			.banks = bank->banks,
 			.size_per_bank = bank->blocks[i].length,
@@ -60,7 +62,7 @@ static struct snapshot *see(const struct sim_chip *chip, const struct sim_bank *
 	return snapshot;
 }
 
-/* The allocator's free list, by the words of sim/bank.h: what lies between two blocks. */
+/* The allocator's free list as sim/bank.h defines it: the gaps between blocks. */
 static void compare_holes(const struct sim_bank *bank, const struct free_blocks *free_blocks)
 {
 	uint64_t at = bank->base;
@@ -88,7 +90,7 @@ static void compare_holes(const struct sim_bank *bank, const struct free_blocks 
 	assert(n == free_blocks->hole_count);
 }
 
-/* Asks a copy of it, in which the blocks that @without names are free. */
+/* Tries the request on a copy in which the blocks of @without are free. */
 static int try_alloc(const struct sim_bank *bank, const struct sim_bank_request *request,
 		     const struct free_blocks_fit *without, const struct free_blocks *free_blocks,
 		     uint64_t *ret_address)
@@ -130,7 +132,7 @@ static void compare_answers(const struct sim_bank *bank, const struct free_block
 		assert((r == 0) == (fit.verdict == FREE_BLOCKS_FITS));
 		if (r == 0)
 			assert(fit.address == address && fit.length >= fit.need);
-		/* What would have to go is enough. */
+		/* Freeing the suggested buffers is enough. */
 		if (fit.verdict == FREE_BLOCKS_CUT || fit.verdict == FREE_BLOCKS_FULL) {
 			assert(fit.count > 0);
 			assert(try_alloc(bank, &request, &fit, free_blocks, &address) == 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* ttmem map: each memory as a line of blocks and holes. */
+/* ttmem map: each memory as a line of used and free blocks. */
 
 #include <inttypes.h>
 
@@ -18,7 +18,7 @@
 
 #define MAP_WIDTH_MAX 160u
 
-/* Bytes in use of each of @width equal pieces of the memory. */
+/* The used fraction of each of @width equal pieces of the memory. */
 static void map_measure(const struct free_blocks *free_blocks, unsigned int width, double *ret_used)
 {
 	double piece = (double)free_blocks->size / width;

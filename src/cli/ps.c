@@ -73,7 +73,7 @@ static void ps_print(const struct snapshot *snapshot)
 		bool idle = true;
 
 		if (process->untracked)
-			continue; /* nothing is known that could stand here */
+			continue; /* nothing is known about it */
 		for (size_t k = 0; k < process->part_count; k++) {
 			for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 				if (ps_is_idle(&process->parts[k].memory[type]))
@@ -85,7 +85,7 @@ static void ps_print(const struct snapshot *snapshot)
 		}
 		if (!idle)
 			continue;
-		ps_who(&table, process); /* has a book, and nothing in it */
+		ps_who(&table, process); /* its book is empty */
 		while (table.at)
 			table_text(&table, "-");
 	}

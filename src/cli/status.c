@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* ttmem status: whether a daemon is there, which one, and how it is. */
+/* ttmem status: whether a daemon runs, which one, and its state. */
 
 #include <inttypes.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static void status_cleanup(struct daemon_client **remote)
 	daemon_client_free(*remote);
 }
 
-/* Nobody is there: that, too, is a document. */
+/* Without a daemon there is still a document. */
 static void status_json_none(const struct daemon_client *remote)
 {
 	struct emit json = EMIT_INIT(stdout);
@@ -112,7 +112,7 @@ static int status_run(int argc, char **argv)
 	r = daemon_client_get(remote, "/api/v1/status", &text, &length);
 	if (r != 0 && json) {
 		status_json_none(remote);
-		(void)output_finish(); /* that it does not run is the news */
+		(void)output_finish(); /* the exit code is 1 anyway */
 		return COMMAND_FAILED;
 	}
 	if (r != 0)

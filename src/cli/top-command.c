@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* ttmem top: the full-screen view. This is only where its facts come from. */
+/* ttmem top: the full-screen view. This file only supplies its data. */
 
 #include "cli/top-command.h"
 
@@ -19,7 +19,7 @@
 #include "tui/tui.h"
 
 #define TOP_REFRESH_MS 1000u
-#define TOP_SEARCH_NS NS_PER_S /* a new process may wait so long */
+#define TOP_SEARCH_NS NS_PER_S /* longest delay until a new process is found */
 
 static int top_take(void *context, const struct snapshot_request *request, bool names,
 		    struct snapshot **ret_snapshot)
@@ -46,7 +46,7 @@ static enum poller_daemon top_daemon(void *context, char *ret_reason, size_t siz
 		return POLLER_DAEMON_HELPS;
 	if (outcome == DAEMON_CLIENT_NONE)
 		return POLLER_DAEMON_NONE;
-	(void)snprintf(ret_reason, size, "%s", daemon_client_reason(remote)); /* cut is fine */
+	(void)snprintf(ret_reason, size, "%s", daemon_client_reason(remote)); /* may be cut */
 	return POLLER_DAEMON_FAILS;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the daemon remembers, as the rows that "ttmem top" shows. */
+/* The daemon's records, as the rows that "ttmem top" shows. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,9 +15,9 @@
 #include "source/daemon-client/daemon-client.h"
 #include "tui/incident-rows.h"
 
-#define TOP_PAGE 200u           /* rows of a page; more of each kind are not shown */
-#define TOP_SITES 20u           /* of a leak */
-#define TOP_ENOUGH (-ECANCELED) /* ends the walk over pages */
+#define TOP_PAGE 200u           /* rows of a page, and the most shown of each kind */
+#define TOP_SITES 20u           /* call sites shown of a leak */
+#define TOP_ENOUGH (-ECANCELED) /* stops the walk over pages */
 
 struct top_walk {
 	struct incident_rows *incident_rows;
@@ -60,7 +60,7 @@ static int top_leak_site(struct incident_rows *incident_rows, struct incident_ro
 	return r ? r : top_stack(incident_rows, row, json_object_get(site, "stack"));
 }
 
-/* "killed by signal 9"; into a text of 64. */
+/* "killed by signal 9"; @text has room for 64 bytes. */
 static void top_end(const json_t *process, char *text)
 {
 	const json_t *exit = json_object_get(process, "exit");
@@ -146,7 +146,7 @@ static int top_holders(struct incident_rows *incident_rows, struct incident_rows
 	return r;
 }
 
-/* What happened first and then, and who held the memory. */
+/* What happened first, what happened then, and who held the memory. */
 static int top_incident_lines(struct incident_rows *incident_rows, struct incident_rows_row *row,
 			      const json_t *incident)
 {
@@ -188,7 +188,7 @@ static int top_incident(void *context, const json_t *incident)
 	struct incident_rows_row *row;
 	int r;
 
-	/* Each process that left something is one row already. */
+	/* Leaks are listed already, one row per process. */
 	if (kind && strcmp(kind, "leak") == 0)
 		return 0;
 	if (!facts.what)

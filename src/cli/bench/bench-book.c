@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Finding one's own book under /proc/self/fd, and counting memory. */
+/* Finds this process's own book under /proc/self/fd, and measures memory. */
 
 #include "cli/bench/bench-book.h"
 
@@ -25,7 +25,7 @@ int bench_book_open(void)
 
 	if (!fds)
 		return -errno;
-	/* The stream is our own. */
+	/* The stream is private to this function. */
 	while ((entry = readdir(fds))) { /* NOLINT(concurrency-mt-unsafe) */
 		char target[sizeof(bench_book_link)] = "";
 
@@ -48,7 +48,7 @@ uint64_t bench_book_bytes(void)
 	return (uint64_t)st.st_blocks * 512;
 }
 
-/* Not /proc/self/statm: its counters may be off by some pages per processor. */
+/* Not /proc/self/statm: its counters may be off by some pages per CPU. */
 uint64_t bench_book_anonymous(void)
 {
 	static const char key[] = "\nAnonymous:";

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The measures, and the library that is switched off.
+ * Reference measurements, and the cost of a disabled library.
  *
- * Tracking is on in this process, so the one that is off is a second copy of the library, in a
- * namespace of its own (dlmopen). empty_call and off call into that same
- * copy, through the same pointer, with the same arguments, one after the other: ttmem_version(), which
- * only returns a constant, and ttmem_alloc(). They differ in nothing but what is called.
+ * Tracking is enabled in this process, so the disabled library is a second copy, in a namespace of
+ * its own (dlmopen). empty_call and off call into that same copy, through the same pointer, with
+ * the same arguments, one after the other: ttmem_version(), which only returns a constant, and
+ * ttmem_alloc(). They differ in nothing but the callee.
  */
 
 #include <dlfcn.h>
@@ -21,7 +21,7 @@
 #define BENCH_CALLS_COUNT 400000u
 #define BENCH_CALLS_GETPPID 20000u
 
-/* Called as an application calls: through a pointer that the compiler cannot see through. */
+/* Called as an application calls it: through a pointer that the compiler cannot see through. */
 struct bench_calls_callee {
 	void (*call)(uint32_t device, uint32_t type, uint64_t address, uint64_t size,
 		     const char *name);
@@ -32,8 +32,10 @@ static struct bench_calls_callee bench_calls_empty;
 static struct bench_calls_callee bench_calls_off;
 static struct bench_row *bench_calls_getppid;
 
-/* The copy has its own libc with its own environment, which may be the same array as ours: TTMEM=0 is
- * said there, heard by the copy's first call, and taken back here. */
+/*
+ * The copy has its own libc with its own environment, which may be the same array as ours: TTMEM=0
+ * is set there, read by the copy's first call, and reset here.
+ */
 static bool bench_calls_switch_off(void *copy)
 {
 	int (*set)(const char *, const char *, int);
@@ -59,7 +61,7 @@ static void *bench_calls_copy(void)
 
 static void bench_calls_open(struct bench *bench)
 {
-	void *copy = bench_calls_copy(); /* stays: the library is never unloaded */
+	void *copy = bench_calls_copy(); /* kept: the library is never unloaded */
 
 	if (copy && bench_calls_switch_off(copy)) {
 		*(void **)&bench_calls_empty.call = dlsym(copy, "ttmem_version");
@@ -83,7 +85,7 @@ static void bench_calls_batch(const struct bench *bench, const struct bench_call
 	}
 	bench_measure_add(&callee->row->means, (double)(bench_measure_busy_ns() - from) / count);
 
-	/* As with every row, though a timer can hardly see so short a call. */
+	/* As for every row, though a timer can hardly resolve so short a call. */
 	for (unsigned int i = 0; i < count / BENCH_SAMPLE_EVERY; i++) {
 		uint64_t start = bench_measure_ticks();
 
@@ -98,7 +100,7 @@ static void bench_calls_getppid_batch(struct bench *bench, unsigned int count)
 	uint64_t from = bench_measure_busy_ns();
 
 	for (unsigned int i = 0; i < count; i++)
-		(void)getppid(); /* only its cost is wanted */
+		(void)getppid(); /* only its cost matters */
 	bench_measure_add(&bench_calls_getppid->means,
 			  (double)(bench_measure_busy_ns() - from) / count);
 

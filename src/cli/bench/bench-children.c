@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What can be measured only once in a process's life, each time in a fresh one: how long the first event
- * takes, and how much memory a book, a device and a buffer need; for bench-stack.c, what events with stacks
- * cost. The child is this same program, run as "ttmem bench --child WHAT", which writes one number per line.
+ * Measurements that are possible only once per process, each in a fresh one: how long the first
+ * event takes; how much memory a book, a device and a buffer need; for bench-stack.c, what events
+ * with stacks cost. The child is this same program, run as "ttmem bench --child WHAT", which writes
+ * one number per line.
  */
 
 #include <errno.h>
@@ -114,7 +115,7 @@ const struct bench_part bench_children = {
 	.close = bench_children_close,
 };
 
-/* The first event pays for looking for a daemon as well, though none will be found. */
+/* The first event includes the search for a daemon, though none will be found. */
 static int bench_children_first(void)
 {
 	uint64_t from, to;
@@ -133,7 +134,7 @@ static uint64_t bench_children_used(void)
 	return bench_book_bytes() + bench_book_anonymous();
 }
 
-/* Whether there was room for what shall be measured. */
+/* Whether everything that is to be measured was recorded. */
 static bool bench_children_holds(uint32_t device, uint64_t live)
 {
 	struct ttmem_stats stats;
@@ -145,11 +146,11 @@ static int bench_children_devices(void)
 {
 	uint64_t before, book, one, more;
 
-	(void)bench_children_used(); /* what looking itself needs */
+	(void)bench_children_used(); /* so that what measuring itself needs is touched */
 	before = bench_children_used();
-	(void)ttmem_enabled(); /* makes the book */
+	(void)ttmem_enabled(); /* creates the book */
 	book = bench_children_used();
-	/* The first device also touches the page of the writer that lists 512 devices. */
+	/* The first device also touches the writer's page that lists 512 devices. */
 	ttmem_alloc(BENCH_CHILDREN_DEVICES, TTMEM_DRAM, bench_load_address(0), bench_load_size(0),
 		    NULL);
 	one = bench_children_used();
@@ -157,13 +158,16 @@ static int bench_children_devices(void)
 		ttmem_alloc(i, TTMEM_DRAM, bench_load_address(0), bench_load_size(0), NULL);
 	if (!bench_children_holds(BENCH_CHILDREN_DEVICES - 1, 1))
 		return 1;
-	/* The first page of each ring is not counted: history is what fills, not what a device needs. */
+	/*
+	 * The first page of each ring is not counted: history grows with use and is not the cost of
+	 * a device.
+	 */
 	more = (bench_children_used() - one) / BENCH_CHILDREN_DEVICES - BOOK_PAGE;
 	printf("%" PRIu64 "\n%" PRIu64 "\n", book - before, more);
 	return 0;
 }
 
-/* Growth over a device that has had events: its history is full, its graveyard is begun. */
+/* Growth for a device that has had events: its history is full, its graveyard is in use. */
 static int bench_children_buffers(const char *text)
 {
 	uint64_t live, before;

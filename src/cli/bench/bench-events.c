@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Events of one thread on one device: with 1,000, 100,000 and 1,000,000 buffers alive, and with names.
- * The first part of each batch is not timed: it brings into the caches what a batch keeps there, after
- * whatever ran before has pushed it out.
+ * Events of one thread on one device: with 1,000, 100,000 and 1,000,000 live buffers, and with
+ * names. The first part of each batch is not timed: it refills the caches that earlier work has
+ * evicted.
  */
 
 #include "cli/bench/bench-load.h"
@@ -11,16 +11,16 @@
 
 #define BENCH_EVENTS_SIZES 3u
 #define BENCH_EVENTS_PAIRS 24576u
-#define BENCH_EVENTS_BLOCK 32u /* named allocations that are timed in one go */
+#define BENCH_EVENTS_BLOCK 32u /* named allocations timed together */
 
 static const uint32_t bench_events_live[BENCH_EVENTS_SIZES] = {1000, 100000, 1000000};
 
-/* Steps that are not timed. A million buffers fit into no cache, so there is nothing to bring in. */
+/* Untimed steps. A million buffers fit into no cache, so there is nothing to warm up. */
 static const size_t bench_events_warm[BENCH_EVENTS_SIZES + 1] = {8192, 65536, 8192, 8192};
 static const uint32_t bench_events_device[BENCH_EVENTS_SIZES + 1] = {
 	BENCH_DEVICE_EVENT, BENCH_DEVICE_EVENT + 1, BENCH_DEVICE_EVENT + 2, BENCH_DEVICE_NAMED};
 
-/* Names as models give them. */
+/* Names as models use them. */
 static const char *const bench_events_names[] = {
 	"weights",  "layer.0.attention.wq", "layer.17.attention.wo",     "layer.31.feed_forward.w1",
 	"kv_cache", "activations",          "model.embed_tokens.weight", "tmp",
@@ -91,7 +91,7 @@ static void bench_events_timed_alloc(struct bench *bench, const struct bench_loa
 	bench_measure_add(&row->samples, bench_measure_span(bench, from, bench_measure_ticks()));
 }
 
-/* Of 128 events one free and one allocation are timed. */
+/* One free and one allocation in 128 events are timed. */
 static void bench_events_sample(struct bench *bench, struct bench_load *load, struct bench_row *row,
 				size_t warm, size_t pairs)
 {
@@ -112,7 +112,10 @@ static void bench_events_sample(struct bench *bench, struct bench_load *load, st
 	}
 }
 
-/* Only allocations have names, so only they are timed: a block of frees, then a block of them. */
+/*
+ * Only allocations have names, so only they are timed: a block of frees, then a block of
+ * allocations.
+ */
 static void bench_events_named(struct bench *bench, struct bench_load *load, struct bench_row *row,
 			       size_t warm, size_t pairs)
 {

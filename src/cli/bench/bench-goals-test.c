@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Goals: which rows have one, and what is made of figures that are known. Nothing is measured. */
+/* Goals: which rows have one, and how given figures are judged. Nothing is measured. */
 
 #include "cli/bench/bench-goals.h"
 
@@ -14,7 +14,7 @@
 
 static const uint64_t goals_live[] = {1000, 100000, 1000000};
 
-/* A run in which getppid took 100 ns. */
+/* A run in which getppid takes 100 ns. */
 static struct bench *goals_bench(void)
 {
 	static struct bench bench;
@@ -71,7 +71,7 @@ UNIT(rows_with_stacks_are_judged_at_every_size)
 	goals_free(bench);
 }
 
-/* A goal of a row that nobody measures would never be told. */
+/* A goal for a row that is never measured would never be reported. */
 UNIT(every_goal_names_a_measured_row)
 {
 	struct bench *bench = goals_bench();

@@ -32,7 +32,10 @@ const struct bench_goal bench_goals[] = {
 	 "event", BENCH_GOALS_1K, 0.2, 0.2},
 	{"event_stack / getppid", BENCH_GOALS_RATIO, "event_stack", BENCH_GOALS_1K, "getppid", 0,
 	 0.7, 0.5},
-	/* A stack costs the same however much is alive: what 1k allows for it, over the goal of event there. */
+	/*
+	 * A stack costs the same however many buffers are live: what 1k allows for it, plus the
+	 * goal of event there.
+	 */
 	{"event_stack / getppid", BENCH_GOALS_RATIO, "event_stack", BENCH_GOALS_100K, "getppid", 0,
 	 1.2, 0.9},
 	{"event_stack / getppid", BENCH_GOALS_RATIO, "event_stack", BENCH_GOALS_1M, "getppid", 0,

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The goals that were set for speed and size, as ratios between rows of one run. They are printed
- * beside what was measured and never decide how the command ends: on a busy machine they mean little.
+ * The goals for speed and size, as ratios between rows of one run. They are printed beside the
+ * results and never decide the exit code: on a busy machine they mean little.
  */
 
 #include <stdbool.h>
@@ -14,12 +14,12 @@ struct bench;
 
 enum bench_goals_kind {
 	BENCH_GOALS_RATIO,  /* p50 of the row / p50 of the other */
-	BENCH_GOALS_TIMES,  /* p50 of the other / p50 of the row: the more the better */
+	BENCH_GOALS_TIMES,  /* p50 of the other / p50 of the row: higher is better */
 	BENCH_GOALS_TAIL,   /* p99 / p50 of the row */
 	BENCH_GOALS_EXTRA,  /* p50 of the row - p50 of the other, in ns */
 	BENCH_GOALS_SHARE,  /* the same, / getppid */
 	BENCH_GOALS_US,     /* p50 of the row, in us */
-	BENCH_GOALS_FIGURE, /* a figure as it is */
+	BENCH_GOALS_FIGURE, /* a figure, as is */
 };
 
 struct bench_goal {
@@ -30,7 +30,7 @@ struct bench_goal {
 	const char *other;
 	uint64_t other_live;
 	double must;
-	double aim; /* equal to must if nothing better was asked for */
+	double aim; /* equal to must if there is no better goal */
 };
 
 /* From good to bad. */
@@ -44,7 +44,7 @@ enum bench_goals_verdict {
 extern const struct bench_goal bench_goals[];
 extern const size_t bench_goals_count;
 
-/* Whether what it is about was to be measured. */
+/* Whether its row or figure was to be measured. */
 bool bench_goals_is_wanted(struct bench *bench, const struct bench_goal *goal);
 
 double bench_goals_value(struct bench *bench, const struct bench_goal *goal);

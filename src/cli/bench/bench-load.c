@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Loads and their scripts; the header tells why there are scripts. */
+/* Loads and their scripts. */
 
 #include "cli/bench/bench-load.h"
 
@@ -68,7 +68,10 @@ static void bench_load_swap(uint32_t *pool, uint32_t a, uint32_t b)
 	pool[b] = kept;
 }
 
-/* Of the load's live addresses, or of the others, from @start on: puts @count at random at their end. */
+/*
+ * Moves @count random entries of the half of the pool that begins at @start to the end of that
+ * half.
+ */
 static void bench_load_shuffle(struct bench_load *load, uint32_t start, uint32_t count)
 {
 	for (uint32_t k = 0; k < count; k++) {

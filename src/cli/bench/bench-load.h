@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * A load: buffers on a device that live for random times, at addresses that come back. Half of the
- * load's addresses are alive; each step frees one of them at random and allocates one of the others.
+ * A load: buffers on a device with random lifetimes, at addresses that are reused. Half of the
+ * load's addresses are live; each step frees one of them at random and allocates one of the others.
  *
- * What a batch will do is drawn before it is timed, into a script that is then read from front to back:
- * choosing at random among a million addresses costs cache misses that are not the library's.
+ * The steps of a batch are drawn before it is timed, into a script that is then read sequentially:
+ * choosing at random among a million addresses causes cache misses that are not the library's.
  */
 
 #include <stddef.h>
@@ -16,14 +16,13 @@
 
 #include "sim/random.h"
 
-/* One step. */
 struct bench_load_pair {
 	uint32_t freed;
 	uint32_t allocated;
 };
 
 struct bench_load {
-	const uint32_t *devices; /* more than one: the mesh calls are used */
+	const uint32_t *devices; /* more than one: uses the mesh calls */
 	uint32_t device_count;
 	uint32_t live;
 	uint32_t *pool; /* 2 * live addresses, the live ones first */
@@ -33,17 +32,18 @@ struct bench_load {
 };
 
 /*
- * Makes the buffers live. @first: number of the first address, so that two loads can share a device;
- * @pairs: the most steps a script will have. 0, -ENOMEM, or -ENOSPC if the book has not room for them.
+ * Allocates the live buffers. @first: number of the first address, so that two loads can share a
+ * device; @pairs: the most steps of a script. 0, -ENOMEM, or -ENOSPC if they do not fit into the
+ * book.
  */
 int bench_load_init(struct bench_load *load, const uint32_t *devices, uint32_t device_count,
 		    uint32_t first, uint32_t live, size_t pairs);
 void bench_load_deinit(struct bench_load *load);
 
-/* Draws the next script. Within a block of @block steps nothing is touched twice. */
+/* Draws the next script. Within a block of @block steps no address is used twice. */
 void bench_load_draw(struct bench_load *load, size_t pairs, uint32_t block);
 
-/* Addresses as a bank allocator gives them out: aligned, dense. */
+/* Addresses as a bank allocator returns them: aligned, dense. */
 static inline uint64_t bench_load_address(uint32_t number)
 {
 	return 0x100000u + (uint64_t)number * 2048;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Clocks and medians; the header tells which clock is for what. */
+/* Clocks and medians for the benchmark. */
 
 #include "cli/bench/bench-measure.h"
 

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Clocks and medians for the bench. A batch that never waits is timed in time that this thread had a
- * processor, so that other people's work on the machine counts as little as it can; one that waits
- * (the socket, two threads, a first event) is timed by the clock on the wall. Single events are timed
- * with the processor's counter, fenced: the clock of a virtual machine may step by 10 ns and more.
+ * Clocks and medians for the benchmark. A batch that never waits is timed in CPU time of its
+ * thread, so that other work on the machine counts as little as possible; one that waits (the
+ * socket, two threads, a first event) is timed by wall clock. Single events are timed with the
+ * CPU's counter, fenced: the clock of a virtual machine may have steps of 10 ns and more.
  */
 
 #include <stdint.h>
@@ -28,7 +28,7 @@ static inline uint64_t bench_measure_busy_ns(void)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Nothing before it is still under way, nothing behind it has begun. */
+/* Fenced: everything before it has finished, nothing after it has begun. */
 static inline uint64_t bench_measure_ticks(void)
 {
 #if defined(__x86_64__)
@@ -48,14 +48,16 @@ static inline uint64_t bench_measure_ticks(void)
 #endif
 }
 
-/* Finds out how fast the counter runs and what reading it twice costs. */
+/* Measures how fast the counter runs and what reading it twice costs. */
 void bench_measure_calibrate(struct bench *bench);
 
-/* The span in ns, without the timer's own share; never below 0. */
+/* The span in ns, without the timer's own cost; never below 0. */
 double bench_measure_span(const struct bench *bench, uint64_t from, uint64_t to);
 
-/* Adds a number; without memory for it the number is left out. */
+/* Adds a number; drops it if out of memory. */
 void bench_measure_add(struct bench_series *series, double value);
 
-/* The value below which @share (0 to 1) of the series lies; NAN if it is empty. Sorts the series. */
+/*
+ * The value below which @share (0 to 1) of the series lies; NAN if it is empty. Sorts the series.
+ */
 double bench_measure_quantile(struct bench_series *series, double share);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What calls from Python cost, measured by Python itself (python/ttmem/_bench.py), once for each row and
- * round in a fresh process: whether stacks are taken is decided once.
+ * The cost of calls from Python, measured by Python itself (python/ttmem/_bench.py), once per row
+ * and round in a fresh process, because the stack mode is chosen once per process.
  */
 
 #include <limits.h>
@@ -26,7 +26,10 @@ static struct {
 	{"python_event_merged", "auto", NULL},
 };
 
-/* The package lies beside this program, as it is installed or as it is built; or where the caller says. */
+/*
+ * The package is beside this program, installed or in the build tree, or where the caller's
+ * PYTHONPATH says.
+ */
 static void bench_python_path(void)
 {
 	const char *before =

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Printing: tables for people, one document for programs (docs/schema/bench.json). */
+/* Prints tables for people, or one document for programs (docs/schema/bench.json). */
 
 #include "cli/bench/bench-report.h"
 
@@ -28,7 +28,7 @@ double bench_report_p99(struct bench *bench, const char *name, uint64_t live)
 	return row ? bench_measure_quantile(&row->samples, 0.99) : NAN;
 }
 
-/* What both ratios are taken of. */
+/* The denominators of both ratios. */
 struct bench_report_measures {
 	double getppid;
 	double socket;

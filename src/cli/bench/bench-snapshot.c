@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Reading: a whole snapshot of the device with a million live buffers, every row checked, as any reader
- * takes it from a living process; and beside it a plain pread() of the same bytes. Both write into
- * memory that has been written before.
+ * Reading: a whole snapshot of the device with a million live buffers, every row checked, as any
+ * reader takes it from a live process, compared with a plain pread() of the same bytes. Both write
+ * into memory that has been touched before.
  */
 
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static bool bench_snapshot_take(struct bench_snapshot_state *state)
 	       view->rows_exact && view->adds_up && view->live == BENCH_SNAPSHOT_LIVE;
 }
 
-/* The records of the shard as they lie, a segment at a time. */
+/* Reads the records of the shard in file order, a segment at a time. */
 static bool bench_snapshot_copy(const struct bench_snapshot_state *state)
 {
 	const uint64_t segment = (uint64_t)BOOK_SEGMENT_UNITS * BOOK_UNIT;

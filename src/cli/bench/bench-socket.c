@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The baseline: what an event cost in the design that this one replaces. A mutex, one blocking send()
- * of a 72-byte message over a stream socket, and at the other end a process with a thread for each
- * connection, which keeps the live buffers in a chained hash table under a mutex of its own.
+ * The baseline: what an event cost in the design that this one replaces: a mutex, one blocking
+ * send() of a 72-byte message over a stream socket, and at the other end a process with a thread
+ * per connection, which keeps the live buffers in a chained hash table under a mutex of its own.
  *
- * It is kinder than the original, which also asked for its pid and the time with each message and wrote
- * a line for each event at the other end; and it does not lose the framing when it is read in pieces.
+ * It does less than the original, which also read its pid and the time for each message and logged
+ * each event at the other end; and it does not lose the framing after a partial read.
  */
 
 #include <pthread.h>
@@ -24,7 +24,7 @@
 
 #define BENCH_SOCKET_LIVE 1000u
 #define BENCH_SOCKET_EVENTS 6000u
-#define BENCH_SOCKET_BUFFER (1 << 20) /* as the original asked for */
+#define BENCH_SOCKET_BUFFER (1 << 20) /* as in the original */
 #define BENCH_SOCKET_CHAINS 65536u
 
 enum bench_socket_kind {
@@ -104,7 +104,7 @@ static void *bench_socket_serve(void *argument)
 	return NULL;
 }
 
-/* The server process; does not return. Ends when the bench does, however that ends. */
+/* The server process; does not return. Exits when the benchmark does, however that exits. */
 static void bench_socket_main(int fd)
 {
 	static struct bench_socket_server server = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -137,14 +137,14 @@ static void bench_socket_open(struct bench *bench)
 		bench_note(bench, "socket_baseline is missing: no process");
 		return;
 	}
-	/* Without it the send blocks earlier, and that is fair too. */
+	/* On failure the send blocks earlier, which is also fair. */
 	(void)setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
 	bench_socket_row = bench_row_add(bench, "socket_baseline", BENCH_SOCKET_LIVE);
 }
 
 static bool bench_socket_send(uint32_t i)
 {
-	/* Alive are the last BENCH_SOCKET_LIVE addresses of twice as many. */
+	/* The last BENCH_SOCKET_LIVE addresses of twice as many are live. */
 	uint32_t number = i / 2 % (2 * BENCH_SOCKET_LIVE);
 	bool is_free = i % 2;
 	struct bench_socket_message message = {
@@ -196,7 +196,7 @@ static void bench_socket_close(void)
 	if (bench_socket_fd >= 0)
 		close(bench_socket_fd);
 	if (bench_socket_child > 0)
-		(void)child_reap(bench_socket_child); /* ended by the close */
+		(void)child_reap(bench_socket_child); /* the close ends it */
 }
 
 const struct bench_part bench_socket = {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Events with stacks, along frame pointers and by unwind tables, in processes of their own: whether and how
- * stacks are taken is decided once. The calls come from below more frames than are kept, so every event
- * walks all that it may.
+ * Events with stacks, by frame pointers and by unwind tables, in processes of their own, because
+ * whether and how stacks are taken is chosen once per process. The calls are made below more frames
+ * than are kept, so every event walks the full depth.
  *
- * Making a million buffers takes longer than measuring with them, so a process with many live ones measures
- * several batches, and there are fewer of them.
+ * Allocating a million buffers takes longer than measuring with them, so a process with many live
+ * ones measures several batches, and there are fewer such processes.
  */
 
 #include <inttypes.h>
@@ -26,12 +26,12 @@
 #define BENCH_STACK_WARM 8192u
 #define BENCH_STACK_PAIRS 12288u
 #define BENCH_STACK_DEPTH 20u
-#define BENCH_STACK_BATCHES 4u  /* in one process */
-#define BENCH_STACK_SAMPLES 64u /* likewise */
+#define BENCH_STACK_BATCHES 4u  /* per process */
+#define BENCH_STACK_SAMPLES 64u /* per process */
 #define BENCH_STACK_EVERY 10u   /* rounds, with many live buffers */
 #define BENCH_STACK_MANY 10000u
 
-/* A row, and what its child is called. */
+/* A row, and the name of its child. */
 struct bench_stack_kind {
 	const char *name;
 	const char *what;
@@ -93,7 +93,7 @@ const struct bench_part bench_stack = {
 	.close = bench_stack_close,
 };
 
-/* A measurement is only one if every event had its stack. */
+/* A measurement is valid only if every event had its stack. */
 static bool bench_stack_is_whole(void)
 {
 	CLEANUP_CLOSE int fd = bench_book_open();
@@ -141,13 +141,13 @@ static void bench_stack_samples(struct bench_load *load)
 		from = bench_measure_ticks();
 		bench_load_alloc(load, load->script[at].allocated, NULL);
 		to = bench_measure_ticks();
-		/* The first call from here is a first sight, which is not what most events are. */
+		/* The first call from here sees a new stack, which most events do not. */
 		if (i > 0)
 			printf("%.3f\n", bench_measure_span(&bench, from, to));
 	}
 }
 
-/* Frames: asking for its address makes the compiler keep one, using it later that it is no jump. */
+/* Taking the frame address makes the compiler keep a frame; using it later prevents a tail call. */
 /* NOLINTNEXTLINE(misc-no-recursion): that is the purpose */
 static __attribute__((noinline)) void bench_stack_below(uint32_t depth, struct bench_load *load)
 {

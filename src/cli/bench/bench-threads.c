@@ -2,10 +2,11 @@
 
 /*
  * Two threads at once, on a device each and on the same one, and one call for a mesh of 32 devices.
- * What is told of two threads is what an event costs each of them.
+ * The figure for two threads is what an event costs each of them.
  *
- * On a busy machine two threads often run one after the other, and then two on the same device look as
- * quick as one: batches in which not both had a processor all the time count only if there are no others.
+ * On a busy machine two threads often run one after the other, and then two on the same device look
+ * as fast as one: batches in which the two did not both have a CPU all the time count only if there
+ * are no others.
  */
 
 #include <pthread.h>
@@ -17,29 +18,29 @@
 #include "cli/bench/bench-measure.h"
 
 #define BENCH_THREADS_LIVE 1000u
-#define BENCH_THREADS_PAIRS 6144u /* short, so that both find a processor for so long */
+#define BENCH_THREADS_PAIRS 6144u /* short, so that both keep a CPU for that long */
 #define BENCH_THREADS_WARM 2048u
 #define BENCH_THREADS_MESH_PAIRS 1536u
 #define BENCH_THREADS_MESH_WARM 1024u
 #define BENCH_THREADS_TRIES 6u
-#define BENCH_THREADS_SHARE 0.9 /* of the time that both must have run together */
+#define BENCH_THREADS_SHARE 0.9 /* of the time: both must have run together this long */
 
-/* One of the two. */
+/* One of the two threads. */
 struct bench_threads_side {
 	const struct bench *bench;
 	struct bench_load load;
 	size_t pairs;
 	bool is_sampling;
-	unsigned int *arrived; /* of both */
+	unsigned int *arrived; /* shared by both */
 	uint64_t from, to;     /* when it ran, in ns */
-	uint64_t processor;    /* ns it had a processor in that time */
+	uint64_t processor;    /* ns of CPU time within that span */
 	struct bench_series samples;
 };
 
 /* Both rows: two devices, one device. */
 struct bench_threads_pair {
 	struct bench_row *row;
-	struct bench_row apart; /* of batches that did not count */
+	struct bench_row apart; /* batches that did not count */
 	struct bench_threads_side sides[2];
 };
 
@@ -51,7 +52,7 @@ static uint32_t bench_threads_mesh_devices[BENCH_MESH];
 static struct bench_load bench_threads_mesh_load;
 static struct bench_row *bench_threads_mesh_row;
 
-/* Waits until the other is there too, so that they run together from the first event on. */
+/* Waits for the other thread, so that they run together from the first event on. */
 static void bench_threads_meet(unsigned int *arrived)
 {
 	__atomic_fetch_add(arrived, 1, __ATOMIC_ACQ_REL);
@@ -93,7 +94,7 @@ static void *bench_threads_run(void *argument)
 	return NULL;
 }
 
-/* Whether each had a processor, and the other beside it, nearly all the time. */
+/* Whether both had a CPU, at the same time, nearly throughout. */
 static bool bench_threads_were_together(const struct bench_threads_pair *pair)
 {
 	const struct bench_threads_side *a = &pair->sides[0], *b = &pair->sides[1];
@@ -124,7 +125,7 @@ static void bench_threads_collect(struct bench_threads_pair *pair, bool together
 		bench_measure_add(&row->means, spent / events);
 }
 
-/* True if it counted. */
+/* Return: whether the batch counted. */
 static bool bench_threads_batch(struct bench *bench, struct bench_threads_pair *pair, size_t pairs,
 				bool is_sampling)
 {
@@ -143,7 +144,7 @@ static bool bench_threads_batch(struct bench *bench, struct bench_threads_pair *
 	}
 	if (pthread_create(&other, NULL, bench_threads_run, &pair->sides[1]))
 		return false;
-	(void)bench_threads_run(&pair->sides[0]); /* NULL */
+	(void)bench_threads_run(&pair->sides[0]); /* returns NULL */
 	(void)pthread_join(other, NULL);          /* ours, and not yet joined */
 	together = bench_threads_were_together(pair);
 	bench_threads_collect(pair, together);
@@ -189,7 +190,7 @@ static void bench_threads_mesh_batch(size_t pairs)
 								  (double)(2 * BENCH_MESH * pairs));
 }
 
-/* A call is 32 events: one timed call in two is one timed event in 64. */
+/* A call is 32 events: timing one call in two times one event in 64. */
 static void bench_threads_mesh_sample(struct bench *bench, size_t pairs)
 {
 	struct bench_load *load = &bench_threads_mesh_load;
@@ -202,7 +203,7 @@ static void bench_threads_mesh_sample(struct bench *bench, size_t pairs)
 		middle = bench_measure_ticks();
 		bench_threads_mesh_alloc(load, load->script[i].allocated);
 		end = bench_measure_ticks();
-		/* The calls are long enough for a timer around each; every other one counts. */
+		/* The calls are long enough to time each of them; every other one counts. */
 		bench_measure_add(
 			&bench_threads_mesh_row->samples,
 			bench_measure_span(bench, i % 2 ? start : middle, i % 2 ? middle : end) /

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The command: sets the scene, lets the parts take turns, prints. The header tells how it measures. */
+/* The command: prepares the environment, runs the parts in turn, prints. */
 
 #include "cli/bench/bench.h"
 
@@ -17,8 +17,10 @@
 #include "cli/common/options.h"
 #include "cli/common/output.h"
 
-/* The socket's server is forked before there is a book or a thread; the snapshot comes behind the
- * events, because it reads what they made. */
+/*
+ * The socket's server is forked before there is a book or a thread; the snapshot comes after the
+ * events, because it reads what they wrote.
+ */
 static const struct bench_part *const bench_parts[] = {
 	&bench_socket,   &bench_calls, &bench_events,   &bench_threads,
 	&bench_snapshot, &bench_stack, &bench_children, &bench_python,
@@ -29,7 +31,7 @@ struct bench_row *bench_row_add(struct bench *bench, const char *name, uint64_t 
 	struct bench_row *row = &bench->rows[bench->row_count];
 
 	if (bench->row_count == BENCH_ROWS_MAX)
-		abort(); /* our own list has grown too long */
+		abort(); /* the list of rows has outgrown its limit */
 	bench->row_count++;
 	*row = (struct bench_row){.name = name, .live = live};
 	return row;
@@ -48,7 +50,7 @@ void bench_figure_add(struct bench *bench, const char *name, uint64_t live, doub
 		      const char *unit)
 {
 	if (bench->figure_count == BENCH_FIGURES_MAX)
-		abort(); /* our own list has grown too long */
+		abort(); /* the list of figures has outgrown its limit */
 	bench->figures[bench->figure_count++] =
 		(struct bench_figure){.name = name, .live = live, .value = value, .unit = unit};
 }
@@ -75,12 +77,12 @@ void bench_note(struct bench *bench, const char *format, ...)
 	va_end(arguments);
 	for (size_t i = 0; i < bench->note_count; i++) {
 		if (strcmp(bench->notes[i], note) == 0)
-			return; /* said before */
+			return; /* already noted */
 	}
 	bench->note_count++;
 }
 
-/* Before the first event: tracking on, nobody told of it, and nothing of the caller's settings. */
+/* Before the first event: enables tracking, contacts no daemon, and drops the caller's settings. */
 static void bench_environment(void)
 {
 	static const char *const dropped[] = {
@@ -107,7 +109,7 @@ static void bench_progress(const struct bench *bench, unsigned int round)
 		fputs("\r\033[K", stderr);
 }
 
-/* Other people's work moves the batches, and two threads at once need two processors for themselves. */
+/* Other work disturbs the batches, and two threads at once need two CPUs to themselves. */
 static void bench_look_around(struct bench *bench)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);

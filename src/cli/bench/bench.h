@@ -2,14 +2,14 @@
 #pragma once
 
 /*
- * `ttmem bench`: what an event costs, beside what it is judged by.
+ * `ttmem bench`: the cost of an event, beside the figures it is judged by.
  *
- * Everything is measured in one run, in rounds: each round measures one batch of every row, so that a
- * machine that is slow for a while is slow for all of them. A row's p50 is the median of its batches'
- * means. Its p99 is over single events, one in 64 of which is timed, in batches of their own: a timer
- * inside a batch would be measured with it. Ratios are what counts; they compare rows of one run.
+ * Everything is measured in one run, in rounds: each round measures one batch of every row, so that
+ * a slow phase of the machine affects all of them. A row's p50 is the median of its batches' means.
+ * Its p99 is over single events, one in 64 of which is timed, in separate batches: a timer inside a
+ * batch would be measured with it. Ratios are what counts; they compare rows of one run.
  *
- * A part measures some rows; bench.c lets them take turns.
+ * A part measures some rows; bench.c runs the parts in turn.
  */
 
 #include <stdbool.h>
@@ -24,16 +24,16 @@
 #define BENCH_SAMPLE_EVERY 64u
 
 #define BENCH_MESH 32u
-#define BENCH_STACK_WHAT "stack_" /* to the child, and then how stacks are taken */
+#define BENCH_STACK_WHAT "stack_" /* prefix of the child's name, followed by the stack mode */
 
-/* Devices of the rows, so that none disturbs another's table. */
+/* Devices of the rows, so that no row disturbs another's table. */
 #define BENCH_DEVICE_EVENT 0u /* and the two after it: one for each size */
 #define BENCH_DEVICE_NAMED 3u
 #define BENCH_DEVICE_PAIR 4u /* and the one after it */
 #define BENCH_DEVICE_SHARED 6u
 #define BENCH_DEVICE_MESH 32u
 
-/* Numbers that were measured one after the other. */
+/* Numbers in the order they were measured. */
 struct bench_series {
 	double *values;
 	size_t count;
@@ -42,12 +42,12 @@ struct bench_series {
 
 struct bench_row {
 	const char *name;
-	uint64_t live;             /* buffers alive on each device meanwhile; 0 = does not apply */
-	struct bench_series means; /* ns per event, one for each batch */
+	uint64_t live;               /* live buffers on each device meanwhile; 0 = does not apply */
+	struct bench_series means;   /* ns per event, one for each batch */
 	struct bench_series samples; /* ns of single events */
 };
 
-/* Something that is no time. */
+/* A result other than a time. */
 struct bench_figure {
 	const char *name;
 	uint64_t live;
@@ -57,10 +57,10 @@ struct bench_figure {
 
 struct bench {
 	bool is_quick;
-	bool has_python; /* what Python's calls cost is wanted too */
+	bool has_python; /* also measure calls from Python */
 	unsigned int rounds;
-	double ticks_per_ns; /* of bench_ticks() */
-	double timer_ns;     /* what timing one event adds to it */
+	double ticks_per_ns; /* of bench_measure_ticks() */
+	double timer_ns;     /* what timing adds to one event */
 
 	struct bench_row rows[BENCH_ROWS_MAX];
 	size_t row_count;
@@ -70,7 +70,7 @@ struct bench {
 	size_t note_count;
 };
 
-/* One set of rows. A part that cannot be measured says why in a note and leaves its rows out. */
+/* One set of rows. A part that cannot be measured explains it in a note and leaves its rows out. */
 struct bench_part {
 	void (*open)(struct bench *bench);
 	void (*round)(struct bench *bench);
@@ -84,18 +84,24 @@ extern const struct bench_part bench_socket;   /* socket_baseline */
 extern const struct bench_part bench_snapshot; /* snapshot, snapshot_pread */
 extern const struct bench_part bench_stack;    /* event_stack, event_stack_unwind */
 extern const struct bench_part bench_children; /* first_event, memory */
-extern const struct bench_part bench_python;   /* python_event..., if they are wanted */
+extern const struct bench_part bench_python;   /* python_event..., if requested */
 
-/* What runs in the fresh processes that bench_children starts. Return: exit code. */
+/* Runs in the fresh processes that bench_children starts. Return: exit code. */
 int bench_children_run(int argc, char **argv);
 
-/* Runs "ttmem bench --child WHAT [ARGUMENT]" and reads @count numbers. False if it did not say them. */
+/*
+ * Runs "ttmem bench --child WHAT [ARGUMENT]" and reads @count numbers. False if they did not
+ * arrive.
+ */
 bool bench_children_ask(const char *what, const char *argument, uint32_t count, double *ret_values);
 
-/* The child of bench_stack: means of batches, then single events. 0, or 1: some had no stack. */
+/*
+ * The child of bench_stack: prints means of batches, then single events. 0, or 1 if an event had no
+ * stack.
+ */
 int bench_stack_run(const char *how, const char *live);
 
-/* Runs a program and reads @count numbers from it. False if it did not say them. */
+/* Runs a program and reads @count numbers from it. False if they did not arrive. */
 bool bench_children_numbers(const char *program, const char *const *arguments, uint32_t count,
 			    double *ret_values);
 

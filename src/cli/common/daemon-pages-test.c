@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Pages of a daemon that is played, put together. */
+/* Merging the pages of a fake daemon. */
 
 #include "cli/common/daemon-pages.h"
 
@@ -23,7 +23,7 @@ static void serve_document(int fd, const char *document)
 	daemon_client_testing_send(fd, text);
 }
 
-/* Three pages, by their cursors. */
+/* Three pages, selected by their cursors. */
 static void serve_pages(int fd, const void *packet, size_t length)
 {
 	if (memmem(packet, length, "cursor=a-1", 10))
@@ -204,7 +204,7 @@ UNIT(numbers_are_exact_and_a_lie_rounds_them)
 	daemon_pages_unload(&json);
 	json = daemon_pages_load(lie, strlen(lie));
 	assert(daemon_pages_number(json, "a") == UINT64_MAX);
-	assert(daemon_pages_number(json, "b") / 1000 == 1794787931175428); /* to 256 ns */
+	assert(daemon_pages_number(json, "b") / 1000 == 1794787931175428); /* rounded to 256 ns */
 	daemon_pages_unload(&json);
 	assert(!daemon_pages_load("{", 1));
 }

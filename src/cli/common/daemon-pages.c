@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Pages of the past. Each is let go before the next one is asked for: there may be many, and large ones. */
+/*
+ * Fetches the daemon's lists page by page. Each page is freed before the next is requested: there
+ * may be many large ones.
+ */
 
 #include "cli/common/daemon-pages.h"
 
@@ -36,14 +39,13 @@ void daemon_pages_unload(json_t **json)
 	*json = NULL;
 }
 
-/* A walk over pages. */
 struct daemon_pages_walk {
 	struct daemon_client *remote;
 	const struct daemon_pages_query *query;
-	char cursor[DAEMON_PAGES_CURSOR_MAX]; /* of the page that is asked for; "" = the first */
+	char cursor[DAEMON_PAGES_CURSOR_MAX]; /* of the page to request; "" = the first */
 	unsigned int pages;
-	json_t *page; /* owned; the last that came */
-	char *text;   /* of it, owned */
+	json_t *page; /* owned; the latest page */
+	char *text;   /* owned; that page as text */
 	size_t length;
 	bool is_inexact; /* one of the pages was */
 	json_t *notes;   /* of all pages, each once; owned */
@@ -134,7 +136,7 @@ static json_t *daemon_pages_list(const struct daemon_pages_walk *walk)
 	return json_object_get(walk->page, walk->query->list);
 }
 
-/* Moves the cursor on. False: this was the last page. */
+/* Advances the cursor. False if this was the last page. */
 static bool daemon_pages_go_on(struct daemon_pages_walk *walk)
 {
 	static const char allowed[] = "0123456789abcdefghijklmnopqrstuvwxyz-";
@@ -148,7 +150,7 @@ static bool daemon_pages_go_on(struct daemon_pages_walk *walk)
 	return true;
 }
 
-/* What cannot be written is seen at the end, as with any output. */
+/* Write errors are checked at the end, as for all output. */
 static void daemon_pages_put(const json_t *value, FILE *out)
 {
 	(void)json_dumpf(value, out, DAEMON_PAGES_COMPACT);
@@ -161,7 +163,7 @@ static void daemon_pages_put_comma(bool *is_first, FILE *out)
 	*is_first = false;
 }
 
-/* The rows of this page and of all that follow it. 0, or why there are not all. */
+/* Writes the rows of this page and of all following pages. 0, or why the list is incomplete. */
 static int daemon_pages_put_rows(struct daemon_pages_walk *walk, FILE *out)
 {
 	bool is_first = true, more;
@@ -181,7 +183,7 @@ static int daemon_pages_put_rows(struct daemon_pages_walk *walk, FILE *out)
 	return r;
 }
 
-/* The members before the list as the first page has them, those behind it as the last page does. */
+/* Members before the list come from the first page, those after it from the last page. */
 static int daemon_pages_put_document(struct daemon_pages_walk *walk, FILE *out)
 {
 	bool is_first = true, is_behind = false;
@@ -193,7 +195,7 @@ static int daemon_pages_put_document(struct daemon_pages_walk *walk, FILE *out)
 	json_object_foreach(first, key, value)
 	{
 		daemon_pages_put_comma(&is_first, out);
-		fprintf(out, "\"%s\":", key); /* schemas have plain names */
+		fprintf(out, "\"%s\":", key); /* schema names need no escaping */
 		if (strcmp(key, list) == 0) {
 			fputc('[', out);
 			r = daemon_pages_put_rows(walk, out);

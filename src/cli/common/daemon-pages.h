@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Lists that the daemon remembers. They come in pages; these put them together again: as one document, or
- * row by row for commands that print text.
+ * Lists kept by the daemon. They arrive in pages, which are merged here: into one document, or row
+ * by row for commands that print text.
  */
 
 #include <jansson.h>
@@ -13,43 +13,44 @@
 
 struct daemon_client;
 
-#define DAEMON_PAGES_PAGES_MAX 1000u /* a daemon whose pages never end is wrong */
-#define DAEMON_PAGES_PAGE 100u       /* rows, unless the query says; each may be large */
+#define DAEMON_PAGES_PAGES_MAX 1000u /* more pages mean a faulty daemon */
+#define DAEMON_PAGES_PAGE 100u       /* rows, unless the query sets a limit; each may be large */
 
 struct daemon_pages_query {
 	const char *document; /* "leaks", "incidents" or "series" */
-	const char *list;     /* the member that goes on from page to page */
+	const char *list;     /* the member that continues from page to page */
 	uint32_t pid;         /* 0 = any */
 	uint32_t limit;       /* rows of a page, 0 = DAEMON_PAGES_PAGE */
-	uint64_t from_ns;     /* of series; 0 = as the daemon likes, and so the step */
+	uint64_t from_ns;     /* for series; 0 = the daemon's default; the same for step_s */
 	uint32_t step_s;
 };
 
 /*
- * All pages as one document. Nothing is written unless the first page has come; if a later one does not,
- * the document is whole and its "next" says where it was cut. 0, a daemon_client_outcome, or a negative errno.
+ * Writes all pages as one document. Nothing is written before the first page has arrived; if a
+ * later one fails, the document is still well-formed and its "next" says where it was cut. 0, a
+ * daemon_client_outcome, or a negative errno.
  */
 int daemon_pages_document(struct daemon_client *remote, const struct daemon_pages_query *query,
 			  FILE *out);
 
-/* One row. 0, or a negative errno. */
+/* Handles one row. 0, or a negative errno. */
 typedef int daemon_pages_fn(void *context, const json_t *row);
 
 int daemon_pages_rows(struct daemon_client *remote, const struct daemon_pages_query *query,
 		      daemon_pages_fn *fn, void *context);
 
 /*
- * A document of the daemon's; NULL if it is none. Numbers are exact; but if one is beyond 2^63, which only
- * a program that lies about its memory can cause, all of them are rounded to 53 bits.
+ * Parses a document of the daemon; NULL if it is invalid. Numbers are exact, unless one exceeds
+ * 2^63, which only a program that lies about its memory can cause: then all are rounded to 53 bits.
  */
 json_t *daemon_pages_load(const char *text, size_t length);
 
 /* For CLEANUP(). */
 void daemon_pages_unload(json_t **json);
 
-/* Members of a row; what is missing or of another kind is 0 or NULL. */
+/* Members of a row; 0 or NULL if missing or of another type. */
 uint64_t daemon_pages_number(const json_t *row, const char *key);
 const char *daemon_pages_text(const json_t *row, const char *key);
 
-/* Tells why a command that needs the daemon fails. Return: exit code. */
+/* Explains why a command that needs the daemon failed. Return: exit code. */
 int daemon_pages_fail(const char *command, const struct daemon_client *remote, int result);

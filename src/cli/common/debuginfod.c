@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The library's calls, which are the same in all its versions, are found by name: its header need not be
- * there when we are built, nor the library when we run.
+ * libdebuginfod's functions, which are the same in all its versions, are looked up by name: we need
+ * neither its header at build time nor the library at run time.
  */
 
 #include "cli/common/debuginfod.h"
@@ -24,7 +24,7 @@ typedef int debuginfod_find_fn(void *client, const unsigned char *build_id, int 
 typedef int debuginfod_progress_fn(void *client, long a, long b);
 typedef void debuginfod_set_progress_fn(void *client, debuginfod_progress_fn *progress);
 
-/* dlsym() gives an object's pointer for a function's. */
+/* dlsym() returns an object pointer even for a function. */
 #define DEBUGINFOD_CALL(library, type, name) ((type *)(uintptr_t)dlsym((library), (name)))
 
 void debuginfod_deinit(struct debuginfod *debuginfod)
@@ -39,10 +39,13 @@ void debuginfod_deinit(struct debuginfod *debuginfod)
 	*debuginfod = DEBUGINFOD_INIT;
 }
 
-/* CLOCK_MONOTONIC when the present one is to end: the library knows of no context in all versions. */
+/*
+ * CLOCK_MONOTONIC deadline of the current request. Global, because not all versions of the library
+ * can pass a context to the callback.
+ */
 static uint64_t debuginfod_until_ns;
 
-/* Called again and again while something is on its way. Not 0: enough. */
+/* Called repeatedly during a download. Non-zero cancels it. */
 static int debuginfod_progress(void *client, long a, long b)
 {
 	(void)client;
@@ -56,7 +59,7 @@ static int debuginfod_load(struct debuginfod *debuginfod)
 	debuginfod_begin_fn *begin;
 	debuginfod_set_progress_fn *set_progress;
 
-	/* It has threads and exit handlers of its own: it stays until the end. */
+	/* The library has threads and exit handlers of its own, so it is never unloaded. */
 	debuginfod->library = dlopen(DEBUGINFOD_LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!debuginfod->library) {
 		fprintf(stderr, "note: DEBUGINFOD_URLS is set, but there is no %s\n",

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Debug information from a server, for files that have none on this machine. Only if DEBUGINFOD_URLS names
- * one, and by the library that debuggers use for it, which is loaded only then: so settings and cache are
- * those of the user's debugger. This is done in the command's own process; those who look into files
- * have no network.
+ * Debug information from a server, for files that have none on this machine. Used only if
+ * DEBUGINFOD_URLS names a server, and through the library that debuggers use, which is loaded only
+ * then: settings and cache are those of the user's debugger. This runs in the command's own
+ * process, because the processes that parse files have no network.
  */
 
 #include <stdint.h>
@@ -17,8 +17,8 @@
 struct debuginfod {
 	void *library; /* NULL = not loaded */
 	void *client;
-	uint64_t left_ns; /* of the time */
-	int result;       /* of loading it; 0 = not tried, or it is there */
+	uint64_t left_ns; /* time left */
+	int result;       /* of loading it; 0 = not tried, or loaded */
 };
 
 #define DEBUGINFOD_INIT                                      \
@@ -29,6 +29,6 @@ struct debuginfod {
 
 void debuginfod_deinit(struct debuginfod *debuginfod);
 
-/* 0 and a file with the debug information of @module, or a negative errno. */
+/* 0 and a descriptor of the debug information of @module, or a negative errno. */
 int debuginfod_fetch(struct debuginfod *debuginfod, const struct symbolizer_module *module,
 		     int *ret_fd);

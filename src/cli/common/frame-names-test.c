@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Names for a command, by way of processes that may be lost. */
+/* Names for a command, from processes that may crash or hang. */
 
 #include "cli/common/frame-names.h"
 
@@ -35,7 +35,7 @@ UNIT(each_address_is_asked_for_once)
 	namer = frame_names_namer(made);
 	for (uint32_t i = 0; i < ROUNDS * ADDRESSES; i++) {
 		place.address = first + (uint64_t)i * 7919 % ADDRESSES;
-		(void)namer->find(namer, &place, names, NAMER_NAMES_MAX); /* most are nothing */
+		(void)namer->find(namer, &place, names, NAMER_NAMES_MAX); /* most have no name */
 	}
 	assert(frame_names_questions(made) == ADDRESSES);
 	place.address = first;
@@ -103,11 +103,11 @@ UNIT(a_file_that_costs_the_process_costs_its_own_names)
 	begin();
 	assert(is_plain("program"));
 	pid = testing_symbolizer_pid();
-	assert(kill(pid, SIGSTOP) == 0); /* as if it had run into a loop in there */
+	assert(kill(pid, SIGSTOP) == 0); /* as if it looped while parsing the file */
 	assert(find("program", plain + 1) == 0);
 	assert(!testing_symbolizer_lives(pid));
 	assert(is_plain("other"));
-	assert(is_plain("program")); /* that is known */
+	assert(is_plain("program")); /* already known */
 	assert(find("program", plain + 1) == 0);
 	end();
 }
@@ -122,13 +122,13 @@ UNIT_LONG(damaged_files_cost_at_most_their_own_names, 300)
 	begin();
 	bytes = testing_read("program", &size);
 	for (uint32_t i = 0; i < FLIPS; i++) {
-		/* A deterministic sequence: a failure comes again. */
+		/* A deterministic sequence, so that a failure can be reproduced. */
 		random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 		bytes[(random >> 33) % size] ^= 0xff;
 		(void)snprintf(name, sizeof(name), "damaged-%u", i % 8);
 		testing_write(name, bytes, size);
 		bytes[(random >> 33) % size] ^= 0xff;
-		(void)find(name, plain + i); /* whatever it is, there is an answer */
+		(void)find(name, plain + i); /* any answer will do */
 	}
 	assert(is_plain("other"));
 	end();

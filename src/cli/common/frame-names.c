@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A namer that asks the symbolizer, as long as there is time. */
+/* A namer that asks the symbolizer until its time is used up. */
 
 #include "cli/common/frame-names.h"
 
@@ -15,7 +15,7 @@
 #include "symbol/symbolizer-namer.h"
 
 #define FRAME_NAMES_NS \
-	UINT64_C(20000000000) /* for all questions together; then there are no more */
+	UINT64_C(20000000000) /* for all lookups together; any later lookup fails at once */
 
 struct frame_names {
 	struct namer namer;
@@ -24,11 +24,11 @@ struct frame_names {
 	struct symbolizer_memory memory;
 	struct debuginfod debuginfod;
 	uint64_t questions;
-	uint64_t deadline_ns;            /* 0 = nothing was asked yet */
-	struct symbolizer_answer answer; /* what the last names point into */
+	uint64_t deadline_ns;            /* 0 = no lookup yet */
+	struct symbolizer_answer answer; /* the last names point into it */
 };
 
-/* Nothing on this machine knows more: perhaps a server does. */
+/* Called when nothing on this machine knows more; a server may. */
 static int frame_names_fetch(struct symbolizer_fetcher *fetcher,
 			     const struct symbolizer_module *module, int *ret_fd)
 {
@@ -36,11 +36,11 @@ static int frame_names_fetch(struct symbolizer_fetcher *fetcher,
 	uint64_t start = clock_ns(CLOCK_MONOTONIC);
 	int r = debuginfod_fetch(&self->debuginfod, module, ret_fd);
 
-	self->deadline_ns += clock_ns(CLOCK_MONOTONIC) - start; /* it has a limit of its own */
+	self->deadline_ns += clock_ns(CLOCK_MONOTONIC) - start; /* has its own limit */
 	return r;
 }
 
-/* 0, or whatever it is: the name is not known. */
+/* 0, or any error: the name is unknown. */
 static int frame_names_ask(struct frame_names *self, const struct symbolizer_module *module,
 			   uint64_t address)
 {
@@ -78,8 +78,8 @@ int frame_names_new(struct frame_names **ret_names)
 	struct symbolizer_config config = {
 		.stop_fd = -1,
 		.processes = SYMBOLIZER_PROCESSES_MAX,
-		.served_max = UINT32_MAX, /* it ends with the command */
-		.bad_user = UINT32_MAX,   /* it has its time anyway */
+		.served_max = UINT32_MAX, /* the process ends with the command */
+		.bad_user = UINT32_MAX,   /* the time limit is enough */
 		.own_rights = true,
 	};
 	int r;

@@ -2,9 +2,8 @@
 #pragma once
 
 /*
- * Names for the native frames that a command shows, by the same symbolizer as the daemon's: files that the
- * command may read are looked into by processes without rights, so a file that was made to hurt costs its
- * own names and nothing else.
+ * Names for the native frames that a command shows, from the same symbolizer as the daemon's:
+ * processes without privileges parse the files, so a malicious file spoils only its own names.
  */
 
 #include <stdint.h>
@@ -13,15 +12,15 @@
 
 struct frame_names;
 
-/* 0 or a negative errno. No process is started before the first question. */
+/* 0 or a negative errno. No process is started before the first lookup. */
 int frame_names_new(struct frame_names **ret_names);
 struct frame_names *frame_names_free(struct frame_names *names);
 
-/* There is a time for all questions together; from now on it begins anew. */
+/* All lookups share one time limit; this restarts it. */
 void frame_names_renew(struct frame_names *names);
 
-/* What a request takes; stays ours. */
+/* For a snapshot request; owned by @names. */
 struct namer *frame_names_namer(struct frame_names *names);
 
-/* How often something was asked that was not known. */
+/* Number of lookups that were not answered from the cache. */
 uint64_t frame_names_questions(const struct frame_names *names);

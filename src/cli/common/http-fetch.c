@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Asking several servers at a time, by libcurl. */
+/* Concurrent HTTP requests with libcurl. */
 
 #include "cli/common/http-fetch.h"
 
@@ -48,7 +48,7 @@ static CURL *http_fetch_begin(CURLM *all, struct http_fetch *fetch, size_t most)
 	if (!one)
 		return NULL;
 	fetch->most = most;
-	/* Each fails only for an option that the library does not know, and it is new enough. */
+	/* Each fails only for an option that the library does not know, and ours is new enough. */
 	(void)curl_easy_setopt(one, CURLOPT_URL, fetch->url);
 	(void)curl_easy_setopt(one, CURLOPT_NOSIGNAL, 1L);
 	(void)curl_easy_setopt(one, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -66,7 +66,7 @@ static CURL *http_fetch_begin(CURLM *all, struct http_fetch *fetch, size_t most)
 	return NULL;
 }
 
-/* The usual troubles in words that say more than the library's. */
+/* Common failures, in more specific words than the library's. */
 static void http_fetch_explain(CURL *one, CURLcode result, struct http_fetch *fetch)
 {
 	const char *why = curl_easy_strerror(result);
@@ -91,14 +91,14 @@ static void http_fetch_explain(CURL *one, CURLcode result, struct http_fetch *fe
 	snprintf(fetch->problem, sizeof(fetch->problem), "%s", why);
 }
 
-/* One that has ended: well, or with a reason. */
+/* A finished transfer: keeps its answer, or records why it failed. */
 static void http_fetch_conclude(CURL *one, CURLcode result)
 {
 	struct http_fetch *fetch = NULL;
 	long status = 0;
 
-	(void)curl_easy_getinfo(one, CURLINFO_PRIVATE, (char **)&fetch); /* was set */
-	(void)curl_easy_getinfo(one, CURLINFO_RESPONSE_CODE, &status);   /* 0: none came */
+	(void)curl_easy_getinfo(one, CURLINFO_PRIVATE, (char **)&fetch); /* was set above */
+	(void)curl_easy_getinfo(one, CURLINFO_RESPONSE_CODE, &status);   /* 0: no response */
 	if (result == CURLE_OK && status == 200 && fetch->text)
 		return;
 	if (result != CURLE_OK)
@@ -151,6 +151,6 @@ int http_fetch_all(struct http_fetch *fetches, size_t count)
 		(void)curl_multi_remove_handle(all, ones[i]); /* was added */
 		curl_easy_cleanup(ones[i]);
 	}
-	(void)curl_multi_cleanup(all); /* nothing is left in it */
+	(void)curl_multi_cleanup(all); /* already empty */
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Parsing options; the header tells the idea. */
+/* Parsing options, --help and suggestions for misspelt ones. */
 
 #include "cli/common/options.h"
 
@@ -69,7 +69,7 @@ static const struct options_item *options_find(const struct options *options, co
 static int options_unknown(const struct options *options, const char *word)
 {
 	const char *best = NULL;
-	size_t distance = 3; /* further away is no slip of the fingers */
+	size_t distance = 3; /* more is not a typing mistake */
 
 	for (size_t i = 0; i < options->count; i++) {
 		const char *name = options->items[i].name;
@@ -86,7 +86,7 @@ static int options_unknown(const struct options *options, const char *word)
 	return options_mistake(options->command, "unknown option \"%s\"", word);
 }
 
-/* The names of all types, for who has not hit one. */
+/* The names of all types, for the error message. */
 static const char *options_types(char *ret_text, size_t size)
 {
 	size_t length = 0;
@@ -97,7 +97,7 @@ static const char *options_types(char *ret_text, size_t size)
 	return ret_text;
 }
 
-/* An argument that makes no sense. */
+/* Reports an argument that cannot be parsed. */
 static int options_wrong(const struct options *options, const struct options_item *item,
 			 const char *word, size_t length, const char *text)
 {
@@ -108,7 +108,7 @@ static int options_wrong(const struct options *options, const struct options_ite
 			       is_type ? options_types(types, sizeof(types)) : item->argument);
 }
 
-/* One option. @next: the word after it, NULL if none. Return: words used up, or -EINVAL. */
+/* Parses one option. @next: the word after it, NULL if none. Return: words consumed, or -EINVAL. */
 static int options_one(const struct options *options, const char *word, const char *next)
 {
 	const char *equals = word[1] == '-' ? strchr(word, '=') : NULL;

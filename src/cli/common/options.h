@@ -11,10 +11,10 @@
 struct options_item {
 	char letter;          /* 0 = no short form */
 	const char *name;     /* without the dashes; NULL = no long form */
-	const char *argument; /* what --help calls it; NULL = a switch */
+	const char *argument; /* its placeholder in --help; NULL = a switch */
 	const char *help;
-	void *target; /* of a switch: bool * that becomes true */
-	/* With an argument: 0, or a negative errno if @text is not understood. */
+	void *target; /* of a switch: the bool * to set */
+	/* With an argument: 0, or a negative errno if @text is invalid. */
 	int (*parse)(void *target, const char *text);
 };
 
@@ -24,27 +24,27 @@ struct options {
 	const char *summary;
 	const struct options_item *items;
 	size_t count;
-	bool shows_sizes; /* as text: then --bytes gives them in full */
-	bool stop_at_first; /* the first word that is no option ends them, as before a command to run */
+	bool shows_sizes;   /* prints sizes as text: --bytes gives exact ones */
+	bool stop_at_first; /* the first non-option ends the options, as before a command to run */
 };
 
 enum options_outcome {
-	OPTIONS_HELP = 1, /* --help was asked for and given */
+	OPTIONS_HELP = 1, /* --help was printed */
 };
 
 /*
- * Parses argv[1] onwards. What is no option is moved to the front, from argv[0] on, ended by NULL, and
- * counted in @ret_count. 0, OPTIONS_HELP, or -EINVAL after the mistake has been told on stderr.
+ * Parses argv[1] onwards. Non-options are moved to the front, starting at argv[0], NULL-terminated,
+ * and counted in @ret_count. 0, OPTIONS_HELP, or -EINVAL after the mistake was reported on stderr.
  */
 int options_parse(const struct options *options, int argc, char **argv, int *ret_count);
 
-/* options_parse() for commands that take options only: other words are a mistake. */
+/* options_parse() for commands that take options only: any other word is a mistake. */
 int options_parse_only(const struct options *options, int argc, char **argv);
 
-/* The exit code for a result of the two that is not 0. */
+/* The exit code for a non-zero result of these two. */
 int options_exit(int result);
 
-/* Tells a mistake in the use of a command: "ttmem COMMAND: ..." and where to look. Returns -EINVAL. */
+/* Reports a usage mistake: "ttmem COMMAND: ..." and a hint to --help. Returns -EINVAL. */
 int options_mistake(const char *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -53,4 +53,4 @@ int options_pid(void *filter, const char *text);    /* struct filter * */
 int options_device(void *filter, const char *text); /* struct filter * */
 int options_type(void *filter, const char *text);   /* struct filter * */
 int options_text(void *target, const char *text);   /* const char ** */
-int options_u32(void *target, const char *text);    /* uint32_t *, from 1 on */
+int options_u32(void *target, const char *text);    /* uint32_t *, at least 1 */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* How commands write; the header tells the idea. */
+/* Output of commands: buffering, the terminal's properties, stop signals. */
 
 #include "cli/common/output.h"
 
@@ -27,10 +27,10 @@ static volatile sig_atomic_t output_stopped;
 void output_start(void)
 {
 	signal(SIGPIPE, SIG_IGN);
-	/* Lists can have millions of lines, and only one thread writes them. */
-	(void)__fsetlocking(stdout, FSETLOCKING_BYCALLER); /* tells what it was before */
+	/* Lists can have millions of lines, and only one thread writes. */
+	(void)__fsetlocking(stdout, FSETLOCKING_BYCALLER); /* returns the old mode */
 	if (!output_is_terminal())
-		(void)setvbuf(stdout, NULL, _IOFBF, OUTPUT_BUFFER); /* else the smaller one */
+		(void)setvbuf(stdout, NULL, _IOFBF, OUTPUT_BUFFER); /* else a smaller one */
 }
 
 bool output_is_broken(void)
@@ -50,7 +50,7 @@ void output_page(void)
 	const char *term = output_setting("TERM");
 
 	if (output_is_terminal() && term && strcmp(term, "dumb") != 0 && pager_open())
-		(void)setvbuf(stdout, NULL, _IOFBF, OUTPUT_BUFFER); /* else the smaller one */
+		(void)setvbuf(stdout, NULL, _IOFBF, OUTPUT_BUFFER); /* else a smaller one */
 }
 
 int output_finish(void)
@@ -58,7 +58,7 @@ int output_finish(void)
 	struct stat st;
 	int code = COMMAND_OK;
 
-	/* Whoever read a pipe has seen enough. */
+	/* A reader that closes its pipe early is not an error. */
 	if ((fflush(stdout) != 0 || ferror(stdout)) &&
 	    !(fstat(STDOUT_FILENO, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))) {
 		fprintf(stderr, "ttmem: the output could not be written\n");
@@ -131,7 +131,7 @@ static void output_stop(int number)
 
 void output_catch_stop(void)
 {
-	/* Without SA_RESTART: a sleep ends at once. */
+	/* Without SA_RESTART, so that a signal ends a sleep at once. */
 	struct sigaction action = {.sa_handler = output_stop};
 
 	sigemptyset(&action.sa_mask);
@@ -150,5 +150,5 @@ void output_sleep(unsigned int ms)
 	struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
 
 	if (!output_stopped)
-		(void)nanosleep(&pause, NULL); /* shorter is fine */
+		(void)nanosleep(&pause, NULL); /* may end early */
 }

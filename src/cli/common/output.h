@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* How commands write: quietly into a closed pipe, with colours only where somebody sees them. */
+/* Output of commands: silent when the pipe is closed, colours only on a terminal. */
 
 #include <stdbool.h>
 
-/* Before the first output of a reading command: a closed pipe is an error to look at, not a signal. */
+/*
+ * Call before the first output of a command that only reads: a closed pipe is then a write error,
+ * not a signal.
+ */
 void output_start(void);
 
-/* Whether nobody takes what is written any more; for commands that go on and on. */
+/* Whether writing has failed, for commands that run in a loop. */
 bool output_is_broken(void);
 
 /*
- * Before a list that may be long: on a terminal it goes through a pager ($TTMEM_PAGER, $PAGER, less; "cat" or
- * "" = none), which shows what fits on the screen at once.
+ * Call before a list that may be long: on a terminal it goes through a pager ($TTMEM_PAGER, $PAGER,
+ * less; "cat" or "" = none). less exits at once if everything fits on the screen.
  */
 void output_page(void);
 
-/* At the end: flushes. Return: exit code, with a word on stderr if the disk is full, say. */
+/* Flushes at the end. Return: exit code; a failure such as a full disk is reported on stderr. */
 int output_finish(void);
 
 /* A failure of a command: "ttmem COMMAND: text: reason". Return: exit code. */
@@ -27,15 +30,15 @@ bool output_is_terminal(void);
 bool output_has_colours(void);
 bool output_is_utf8(void);
 
-/* Rows of the terminal; 24 if that cannot be known. */
+/* Rows of the terminal; 24 if unknown. */
 unsigned int output_rows(void);
 
-/* Its columns; without a terminal those of COLUMNS, else 80. */
+/* Its columns; without a terminal $COLUMNS, else 80. */
 unsigned int output_columns(void);
 
 /* Ctrl-C and SIGTERM end the loop of a command instead of the process. */
 void output_catch_stop(void);
 bool output_is_stopped(void);
 
-/* Sleeps, less if it is stopped. */
+/* Sleeps; a stop signal ends the sleep early. */
 void output_sleep(unsigned int ms);

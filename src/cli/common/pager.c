@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Starting the pager that the user likes, and less if nothing is said. */
+/* Starts the user's pager, or less if none is set. */
 
 #include "cli/common/pager.h"
 
@@ -24,7 +24,7 @@ static const char *pager_choose(void)
 	if (!chosen)
 		chosen = getenv("PAGER");
 	if (!chosen)
-		/* If less is not there, what was meant for it must not be lost. */
+		/* Without less, the output must still appear. */
 		chosen = "if command -v less >/dev/null; then exec less; else exec cat; fi";
 	return *chosen && strcmp(chosen, "cat") != 0 ? chosen : NULL;
 }
@@ -43,14 +43,14 @@ bool pager_open(void)
 		return false;
 	setup.input = reading = ends[0];
 	writing = ends[1];
-	/* Ends at once if all fits, keeps colours, leaves the screen as it is. */
-	(void)setenv("LESS", "FRX", 0); /* without memory for it the pager does as it likes */
+	/* Exit at once if everything fits, keep colours, do not clear the screen. */
+	(void)setenv("LESS", "FRX", 0); /* on failure the pager uses its defaults */
 	pager = CHILD_NULL;
 	if (child_start(&pager, NULL, &setup) < 0)
 		return false;
 	(void)fflush(stdout);               /* nothing was written yet */
 	(void)dup2(writing, STDOUT_FILENO); /* fails only for a bad descriptor */
-	signal(SIGINT, SIG_IGN);            /* Ctrl-C is the pager's */
+	signal(SIGINT, SIG_IGN);            /* Ctrl-C belongs to the pager */
 	return true;
 }
 
@@ -58,6 +58,6 @@ void pager_close(void)
 {
 	if (!pager.pid)
 		return;
-	(void)fclose(stdout); /* what could not be written nobody wanted to see */
+	(void)fclose(stdout); /* fails if the user quit the pager early */
 	(void)child_wait(&pager, -1);
 }

@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-/* What follows on stdout goes through it. Whether there is one. */
+/* Sends stdout through a pager from now on. Return: whether there is one. */
 bool pager_open(void);
 
-/* Waits until its user has seen enough; nothing if none is open. */
+/* Waits until the user quits it; does nothing if none is open. */
 void pager_close(void);

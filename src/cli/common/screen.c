@@ -39,7 +39,7 @@ int screen_show(struct screen *screen, FILE *picture)
 			break;
 	}
 	fputs("\033[J", stdout);
-	(void)fflush(stdout); /* a terminal that is gone is noticed by output_is_broken() */
+	(void)fflush(stdout); /* output_is_broken() reports a lost terminal */
 	return 0;
 }
 
@@ -69,7 +69,7 @@ void screen_keys_end(void)
 {
 	if (screen_has_keys)
 		(void)tcsetattr(STDIN_FILENO, TCSADRAIN,
-				&screen_before); /* gone: nothing to restore */
+				&screen_before); /* fails if the terminal is gone */
 	screen_has_keys = false;
 }
 

@@ -2,17 +2,17 @@
 #pragma once
 
 /*
- * A picture that is drawn again and again in place: each line over the old one, so that nothing
- * flickers. And keys, read one by one without waiting.
+ * A picture that is redrawn in place, each line over the old one, so that nothing flickers; and
+ * keys, read one by one without blocking.
  */
 
 #include <stdbool.h>
 #include <stdio.h>
 
 struct screen {
-	char *picture; /* what is being drawn */
+	char *picture; /* being drawn */
 	size_t size;
-	bool drawn; /* something is on the terminal already */
+	bool drawn; /* something is on the terminal */
 };
 
 #define SCREEN_NULL     \
@@ -21,18 +21,20 @@ struct screen {
 		0       \
 	}
 
-/* A stream to write the next picture to, NULL if there is no memory. */
+/* A stream for the next picture, NULL if out of memory. */
 FILE *screen_begin(struct screen *screen);
 
-/* Closes the stream and puts the picture on the terminal, as much of it as fits. 0 or -ENOMEM. */
+/* Closes the stream and draws as much of the picture as fits on the terminal. 0 or -ENOMEM. */
 int screen_show(struct screen *screen, FILE *picture);
 
-/* Gives the terminal back. */
+/* Restores the terminal. */
 void screen_end(struct screen *screen);
 
-/* Keys come at once and are not shown, until screen_keys_end(); only if stdin is a terminal. */
+/*
+ * Delivers keys at once and without echo until screen_keys_end(). False if stdin is not a terminal.
+ */
 bool screen_keys_begin(void);
 void screen_keys_end(void);
 
-/* The next key that has been pressed, 0 if none. */
+/* The next key pressed, 0 if none. */
 char screen_key(void);

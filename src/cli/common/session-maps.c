@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A look with all buffers, because each memory is made of all of its own. */
+/* Takes a snapshot with all buffers, because a memory map needs every buffer in its memory. */
 
 #include "cli/common/session-maps.h"
 

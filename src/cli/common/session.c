@@ -21,7 +21,7 @@
 
 struct session {
 	struct source *books;
-	struct frame_names *names; /* NULL until somebody wants names */
+	struct frame_names *names; /* NULL until names are needed */
 };
 
 int session_new(struct session **ret_look)
@@ -38,7 +38,7 @@ int session_new(struct session **ret_look)
 	/* Each book costs a descriptor, and a machine may have thousands. */
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &files); /* then fewer books are read, with a note */
+		(void)setrlimit(RLIMIT_NOFILE, &files); /* else fewer books, with a note */
 	}
 	*ret_look = cleanup_steal(session);
 	return 0;
@@ -80,7 +80,7 @@ int session_refresh(struct session *session)
 
 struct namer *session_namer(struct session *session)
 {
-	/* Without memory for names there are addresses. */
+	/* Without memory for names, addresses are shown. */
 	if (!session->names && frame_names_new(&session->names) < 0)
 		return NULL;
 	frame_names_renew(session->names);

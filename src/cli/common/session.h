@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Taking snapshots for a command: all sources, asked one after the other. */
+/* Takes snapshots for a command, from all sources in turn. */
 
 #include "model/snapshot-request.h"
 
@@ -16,35 +16,35 @@ struct snapshot;
 int session_new(struct session **ret_look);
 struct session *session_free(struct session *session);
 
-/* For who takes very many: processes are searched for only so often, see book_source_pace(). */
+/* For frequent snapshots: limits how often processes are searched for, see book_source_pace(). */
 void session_pace(struct session *session, uint64_t ns);
 
-/* A finished snapshot of this moment, the caller's. */
+/* A finished snapshot of this moment, owned by the caller. */
 int session_take(struct session *session, const struct snapshot_request *request,
 		 struct snapshot **ret_snapshot);
 
-/* The books themselves, for commands that want more than a snapshot; they are as of the last time. */
+/* The books themselves, for commands that need more than a snapshot; as of the last refresh. */
 struct scan *session_scan(struct session *session);
 int session_refresh(struct session *session);
 
 /*
- * For the native frames of stacks, in a request; NULL if there is no memory. Lives as long as the look. Each
- * call gives it new time to ask.
+ * Names for the native frames of stacks, for a request; NULL if out of memory. Lives as long as the
+ * session. Each call restarts its time limit.
  */
 struct namer *session_namer(struct session *session);
 
-/* "function (file:line)", or what is known of it. */
+/* Prints "function (file:line)", or as much as is known. */
 void session_print_frame(const struct frames_one *frame);
 
-/* The frames of a stack as in a snapshot_buffer, the innermost first, a line each. */
+/* Prints the stack of a snapshot_buffer, innermost frame first, one per line. */
 void session_print_stack(const char *stack, const char *indent);
 
-/* The daemon. */
+/* The session's daemon client. */
 struct daemon_client *session_remote(struct session *session);
 
-/* For locals that own one. */
+/* For CLEANUP(). */
 void session_cleanup(struct session **session);
 void session_cleanup_snapshot(struct snapshot **snapshot);
 
-/* "note: ..." for each note, to stderr, for commands that print text. */
+/* Prints "note: ..." to stderr for each note, for commands that print text. */
 void session_print_notes(const struct snapshot *snapshot);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A file for a bug report: what the doctor found, what the asker's own processes hold, and the versions of
- * things. It has no names of buffers, and of other users nothing but totals.
+ * A file for a bug report: what the doctor found, what the caller's own processes hold, and
+ * versions. It contains no buffer names, and only totals of other users.
  */
 
 #include <errno.h>
@@ -22,7 +22,7 @@
 #include "model/snapshot.h"
 #include "model/types.h"
 
-/* The settings that change what is seen. Paths among them are the asker's own. */
+/* The settings that change what is seen. Paths in them are the caller's own. */
 static const char *const doctor_settings[] = {
 	"TTMEM",
 	"TTMEM_HISTORY",
@@ -130,7 +130,7 @@ int doctor_bundle(const struct doctor *doctor, const char *path)
 	doctor_bundle_machine(&json);
 	doctor_document(&json, doctor, &user);
 	doctor_bundle_processes(&json, doctor->snapshot);
-	/* Notes name processes of everybody: they stay out. */
+	/* Notes name processes of all users, so they are left out. */
 	emit_open_array(&json, "notes");
 	emit_close_array(&json);
 	emit_close_object(&json);

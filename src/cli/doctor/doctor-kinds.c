@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Everything that can be found, in words. Ids are for scripts: they stay. */
+/* Everything that can be found, in words. Scripts rely on the ids, so they never change. */
 
 #include "cli/doctor/doctor.h"
 

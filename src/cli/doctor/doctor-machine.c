@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The daemon, an old server in its place, the clock, and where this command itself is run. */
+/* The daemon, an old server in its place, the clock, and where this command itself runs. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@
 
 #define DOCTOR_OLD_PATH "/tmp/tt_allocation_server.sock"
 
-/* The effective capabilities of a process; all if they cannot be seen, so that nothing wrong is said. */
+/* The effective capabilities of a process; all if they cannot be read, to avoid a false report. */
 static uint64_t doctor_capabilities(uint32_t pid)
 {
 	CLEANUP_FCLOSE FILE *file = NULL;
@@ -107,7 +107,9 @@ int doctor_look_at_daemon(struct doctor *doctor)
 	return 0;
 }
 
-/* Who is at the old protocol's socket? A connection that says nothing harms no server. */
+/*
+ * Checks who listens at the old protocol's socket. A connection that sends nothing harms no server.
+ */
 static void doctor_look_at_old_socket(struct doctor *doctor)
 {
 	const char *path = secure_getenv("TT_ALLOC_SERVER_SOCKET");
@@ -132,7 +134,7 @@ static void doctor_look_at_old_socket(struct doctor *doctor)
 		return;
 	(void)proc_read(&session_scan(doctor->session)->proc, (uint32_t)server.pid, &facts);
 	if (strcmp(facts.comm, "ttmemd") == 0)
-		return; /* another one of ours: daemon-none tells about that */
+		return; /* another ttmemd: daemon-none reports it */
 	doctor_tell(doctor, DOCTOR_OLD_SERVER, (uint32_t)server.pid, server.uid,
 		    "a server that is not ttmemd listens at %s", path);
 }
@@ -153,7 +155,7 @@ static void doctor_look_at_clock(struct doctor *doctor)
 	doctor_tell(doctor, DOCTOR_CLOCK_SLOW, 0, 0, "the clock source is \"%s\"", shown);
 }
 
-/* The first process of the machine has the same number everywhere; of another namespace, another one. */
+/* Processes outside of a container cannot be seen from inside. */
 static void doctor_look_at_container(struct doctor *doctor)
 {
 	char id[PROC_CONTAINER_SIZE];

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Do the figures look as they should? What the old guide "KB instead of MB" asked people to check by hand. */
+/*
+ * Whether the figures are plausible: what the old guide "KB instead of MB" asked people to check by
+ * hand.
+ */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,9 +14,9 @@
 #include "cli/doctor/doctor.h"
 #include "model/snapshot.h"
 
-#define DOCTOR_SMALL (UINT64_C(1) << 20) /* less, with a device open, is a mistake somewhere */
+#define DOCTOR_SMALL (UINT64_C(1) << 20) /* less, with a device open, means a mistake somewhere */
 #define DOCTOR_MUCH (UINT64_C(16) << 20) /* a peak worth mentioning */
-#define DOCTOR_FRACTION 10u              /* now less than such a part of the peak */
+#define DOCTOR_FRACTION 10u              /* less than this fraction of the peak now */
 
 /* Sums over the devices of a process. */
 struct doctor_sums {
@@ -71,7 +74,7 @@ static void doctor_judge(struct doctor *doctor, const struct snapshot_process *p
 	else if (sums.device_open && sums.used < DOCTOR_SMALL)
 		doctor_tell(doctor, DOCTOR_TOTAL_SMALL, process->pid, process->user_id,
 			    "%s has a device open and holds %s in all", comm, used);
-	/* A region of tt-metal tells what is there, not what was. */
+	/* A region of tt-metal reports present use, not past use. */
 	if (sums.dram > 0 && sums.on_chip == 0 && strcmp(process->source, "tt-metal") != 0)
 		doctor_tell(doctor, DOCTOR_DRAM_ONLY, process->pid, process->user_id,
 			    "%s holds %s of DRAM and never had a buffer in L1", comm,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Is tracking on in that process, is the library there, is its book well? */
+/* Whether tracking is on in a process, the library is loaded and its book is sound. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,25 +18,25 @@
 #include "source/host/kernel.h"
 #include "source/proc/process-env.h"
 
-/* As the library counts (lib/bookfile/limits.h): what the smallest book takes. */
+/* The size of the smallest book, as the library computes it (lib/bookfile/limits.h). */
 #define DOCTOR_BOOK_MIN (BOOK_POOL_OFFSET + 64u * BOOK_UNIT)
 
-/* The first place of the arena means none. */
+/* No stacks: only the arena's reserved first entry is used. */
 #define DOCTOR_STACKS_NONE 16u
 
 #define DOCTOR_TEXT_OF(x) #x
 #define DOCTOR_VERSION_OF(major, minor, patch) \
 	DOCTOR_TEXT_OF(major) "." DOCTOR_TEXT_OF(minor) "." DOCTOR_TEXT_OF(patch)
 
-/* A process with what is known of it. */
+/* A process and what is known about it. */
 struct doctor_patient {
 	struct proc_facts facts;
 	struct process_env inside;
-	struct scan_book *book; /* NULL = none was found */
+	struct scan_book *book; /* NULL = none found */
 	char name[TEXT_ESCAPE_SIZE(64)];
 };
 
-/* The commands themselves have the library loaded and need no book. */
+/* The commands themselves have the library loaded but need no book. */
 static bool doctor_is_ours(const struct proc_facts *facts)
 {
 	return facts->pid == (uint32_t)getpid() || strcmp(facts->comm, "ttmem") == 0 ||
@@ -57,7 +57,7 @@ static struct scan_book *doctor_find_book(const struct doctor *doctor, uint32_t 
 #define DOCTOR_TELL(doctor, kind, patient, ...) \
 	doctor_tell(doctor, kind, (patient)->facts.pid, (patient)->facts.real_uid, __VA_ARGS__)
 
-/* Why there is no book. */
+/* Explains why there is no book. */
 static void doctor_explain_no_book(struct doctor *doctor, const struct doctor_patient *patient)
 {
 	const struct process_env *inside = &patient->inside;
@@ -159,7 +159,7 @@ static void doctor_examine(struct doctor *doctor, uint32_t pid)
 	    process_env_read(&scan->proc, pid, &patient.inside) < 0 ||
 	    doctor_is_ours(&patient.facts))
 		return;
-	/* Threads of the kernel have neither. */
+	/* Kernel threads have neither. */
 	if (!patient.inside.maps_seen && !patient.book && pid != doctor->only_pid)
 		return;
 	text_clean(patient.facts.comm, strnlen(patient.facts.comm, sizeof(patient.facts.comm)),
@@ -181,7 +181,7 @@ static void doctor_examine(struct doctor *doctor, uint32_t pid)
 	}
 }
 
-/* What the scan itself met. */
+/* Reports what the scan itself found. */
 static void doctor_examine_scan(struct doctor *doctor)
 {
 	const struct scan *scan = session_scan(doctor->session);
@@ -189,7 +189,7 @@ static void doctor_examine_scan(struct doctor *doctor)
 	for (size_t i = 0; i < scan->refused_count && i < SCAN_REFUSED_MAX; i++) {
 		struct proc_facts facts = {0};
 
-		(void)proc_read(&scan->proc, scan->refused[i].pid, &facts); /* may have ended */
+		(void)proc_read(&scan->proc, scan->refused[i].pid, &facts); /* may have exited */
 		if (!doctor->only_pid || doctor->only_pid == scan->refused[i].pid)
 			doctor_tell(doctor, DOCTOR_BOOK_REFUSED, scan->refused[i].pid,
 				    facts.real_uid, "a book was refused: %s",
@@ -204,12 +204,12 @@ static void doctor_examine_scan(struct doctor *doctor)
 	}
 	if (doctor->only_pid)
 		return;
-	/* Root sees all that can be seen: then it is nothing that anybody could mend. */
+	/* Root sees everything that can be seen, so nobody could fix this. */
 	if (scan->unreadable && geteuid() != 0)
 		doctor_tell(doctor, DOCTOR_PROCESS_UNREADABLE, scan->unreadable_pid, geteuid(),
 			    "%" PRIu32 " of your processes may not be looked into",
 			    scan->unreadable);
-	/* Where the kernel module is, everybody's totals are seen. */
+	/* With the kernel module everybody's totals are visible. */
 	if (scan->others && !doctor->daemon.answers &&
 	    kernel_look(&scan->proc, NULL) == KERNEL_NOT_LOADED)
 		doctor_tell(doctor, DOCTOR_OTHERS_UNSEEN, 0, 0,

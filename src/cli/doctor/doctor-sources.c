@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What doctor finds in the driver's files and in tt-metal's regions, beside what they told the snapshot. */
+/*
+ * What the doctor finds in the driver's files and in tt-metal's regions, beyond what is in the
+ * snapshot.
+ */
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +18,7 @@
 #include "source/host/driver.h"
 #include "source/host/region.h"
 
-/* The first device on which the two do not agree. */
+/* Reports the first device on which book and region disagree. */
 static void doctor_tell_difference(struct doctor *doctor, const struct snapshot_process *process)
 {
 	char book[TEXT_NUMBER_SIZE], region[TEXT_NUMBER_SIZE];
@@ -65,7 +68,7 @@ static void doctor_look_at_claims(struct doctor *doctor)
 	}
 }
 
-/* Which regions cannot be read, and why. */
+/* Reports which regions cannot be read, and why. */
 static void doctor_look_at_regions(struct doctor *doctor)
 {
 	CLEANUP_CLOSEDIR DIR *listing = opendir(region_folder());

@@ -24,10 +24,10 @@
 #include "model/snapshot.h"
 #include "model/types.h"
 
-#define DOCTOR_FINDINGS_MAX 10000u /* a machine with more is ill enough */
+#define DOCTOR_FINDINGS_MAX 10000u /* more findings help nobody */
 #define DOCTOR_WHAT_MAX 1024u
 
-/* Exit codes, as documented: other commands have 2 for a wrong use. */
+/* Exit codes, as documented: in other commands 2 means wrong usage. */
 enum {
 	DOCTOR_EXIT_WELL = 0,
 	DOCTOR_EXIT_ERROR = 1,
@@ -72,7 +72,7 @@ static void doctor_deinit(struct doctor *doctor)
 	session_free(doctor->session);
 }
 
-/* The worst first; of the same kind by process. */
+/* Worst first; findings of the same kind by process. */
 static int doctor_compare(const void *left, const void *right)
 {
 	const struct doctor_finding *a = left, *b = right;
@@ -115,7 +115,7 @@ static size_t doctor_count(const struct doctor *doctor, enum doctor_level level)
 	return count;
 }
 
-/* What is in use of a type, over everybody who lives, or the one process that is asked about. */
+/* Memory in use of a type, over all live processes or the selected one. */
 static void doctor_used(const struct doctor *doctor, uint32_t type, uint64_t *bytes,
 			uint64_t *buffers)
 {
@@ -134,7 +134,7 @@ static void doctor_used(const struct doctor *doctor, uint32_t type, uint64_t *by
 	}
 }
 
-/* Not every source knows how many buffers it is. */
+/* Not every source knows the number of buffers. */
 static void doctor_print_amount(const char *what, uint64_t bytes, uint64_t buffers)
 {
 	char size[TEXT_NUMBER_SIZE];
@@ -257,7 +257,7 @@ static void doctor_json(const struct doctor *doctor)
 	document_close(&json, doctor->snapshot);
 }
 
-/* All that can be found: for the manual, and for who wants to know what was looked for. */
+/* Lists every possible finding, for the manual and for users who want to know what is checked. */
 static int doctor_list_kinds(void)
 {
 	for (size_t i = 0; i < DOCTOR_KINDS; i++)

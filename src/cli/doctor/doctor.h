@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * What ttmem doctor finds. Every kind of finding is one row of a table (doctor-kinds.c): its id, which never
- * changes, how bad it is, why it matters and what to do. The checks only say which kind, of which process,
- * and what they saw; they are grouped by what they look at: processes, memory, the machine,
- * and what the driver and tt-metal tell.
+ * What ttmem doctor finds. Every kind of finding is one row of a table (doctor-kinds.c): its id,
+ * which never changes, its severity, why it matters and what to do. The checks only say which kind,
+ * of which process, and what they saw; they are grouped by what they examine: processes, memory,
+ * the machine, and what the driver and tt-metal report.
  */
 
 #include <stdbool.h>
@@ -80,12 +80,12 @@ extern const struct doctor_kind doctor_kinds[DOCTOR_KINDS];
 
 struct doctor_finding {
 	enum doctor_kind_id kind;
-	uint32_t pid;     /* 0 = of no process */
-	uint32_t user_id; /* whose process */
+	uint32_t pid;     /* 0 = not about a process */
+	uint32_t user_id; /* the owner of the process */
 	char *what;
 };
 
-/* What was seen of the daemon. */
+/* What is known about the daemon. */
 struct doctor_daemon {
 	bool answers;
 	uint32_t pid;
@@ -95,23 +95,23 @@ struct doctor_daemon {
 };
 
 struct doctor {
-	uint32_t only_pid; /* 0 = everybody */
+	uint32_t only_pid; /* 0 = all */
 	struct session *session;
 	struct snapshot *snapshot;
 	struct doctor_daemon daemon;
-	uint32_t looked_at; /* processes */
+	uint32_t looked_at; /* processes examined */
 	uint32_t tracked;
 
 	struct doctor_finding *findings;
 	size_t count, capacity;
-	bool lost; /* no memory for one */
+	bool lost; /* a finding was dropped: out of memory, or too many */
 };
 
 /* Adds a finding; @format says what was seen. */
 void doctor_tell(struct doctor *doctor, enum doctor_kind_id kind, uint32_t pid, uint32_t user_id,
 		 const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* The checks. A negative errno only where nothing could be looked at at all. */
+/* The checks. A negative errno only if nothing could be examined at all. */
 int doctor_look_at_processes(struct doctor *doctor);
 void doctor_look_at_memory(struct doctor *doctor);
 int doctor_look_at_daemon(struct doctor *doctor);
@@ -120,8 +120,11 @@ void doctor_look_at_sources(struct doctor *doctor);
 
 const char *doctor_level_name(enum doctor_level level);
 
-/* The members of the document between its opening and its notes. @only_user: leave out what is others'. */
+/*
+ * The members of the document between its opening and its notes. @only_user: hides details of other
+ * users' processes.
+ */
 void doctor_document(struct emit *json, const struct doctor *doctor, const uint32_t *only_user);
 
-/* A file for a bug report. 0 or a negative errno. */
+/* Writes a file for a bug report. 0 or a negative errno. */
 int doctor_bundle(const struct doctor *doctor, const char *path);

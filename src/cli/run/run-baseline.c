@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Reading a baseline: the document that an earlier `ttmem run --json` wrote. */
+/* Reads a baseline: the document that an earlier `ttmem run --json` wrote. */
 
 #include "cli/run/run-report.h"
 
@@ -15,7 +15,7 @@
 
 struct baseline {
 	json_t *document;
-	json_t *leaks; /* belongs to the document */
+	json_t *leaks; /* owned by the document */
 };
 
 int baseline_load(const char *path, struct baseline **ret_baseline, char *ret_error, size_t size)

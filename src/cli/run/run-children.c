@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Descendants by pid: a small list, and the kernel's own lists of children. */
+/* Descendants by pid, from the kernel's lists of children. */
 
 #include "cli/run/run-children.h"
 
@@ -13,7 +13,7 @@
 #include "base/small-file.h"
 #include "source/proc/proc.h"
 
-#define RUN_CHILDREN_MAX 65536u /* beyond it the count is a lower bound */
+#define RUN_CHILDREN_MAX 65536u /* above this the count is a lower bound */
 #define RUN_CHILDREN_DEPTH 64
 
 struct run_children_process {
@@ -40,7 +40,7 @@ void run_children_free(struct run_children *run_children)
 	free(run_children);
 }
 
-/* The youngest with that pid. */
+/* The most recent process with that pid. */
 static struct run_children_process *run_children_find(const struct run_children *run_children,
 						      uint32_t pid)
 {
@@ -51,7 +51,9 @@ static struct run_children_process *run_children_find(const struct run_children 
 	return NULL;
 }
 
-/* The entry of a process that is alive: a pid that has ended and is there again is another one. */
+/*
+ * The entry of a live process: a pid seen again after its process ended belongs to another process.
+ */
 static struct run_children_process *run_children_get(struct run_children *run_children,
 						     uint32_t pid)
 {
@@ -74,7 +76,7 @@ static struct run_children_process *run_children_get(struct run_children *run_ch
 static void run_children_look_below(struct run_children *run_children, const struct proc *proc,
 				    uint32_t pid, int depth);
 
-/* The children of one thread: numbers separated by blanks. */
+/* The children of one thread: numbers separated by spaces. */
 static void run_children_look_thread(struct run_children *run_children, const struct proc *proc,
 				     uint32_t pid, const char *thread, int depth)
 {
@@ -84,9 +86,9 @@ static void run_children_look_thread(struct run_children *run_children, const st
 
 	(void)snprintf(path, sizeof(path), "%u/task/%.16s/children", pid, thread);
 	file = small_file_stream(proc->root,
-				 path); /* gone, or a kernel without these lists: none */
+				 path); /* NULL if it exited, or the kernel lacks these lists */
 	while (file && fscanf(file, "%u", &child) == 1) {
-		(void)run_children_get(run_children, child); /* without memory it goes unseen */
+		(void)run_children_get(run_children, child); /* skipped if out of memory */
 		run_children_look_below(run_children, proc, child, depth + 1);
 	}
 }
@@ -117,7 +119,7 @@ void run_children_has_book(struct run_children *run_children, uint32_t pid)
 {
 	struct run_children_process *process = run_children_find(run_children, pid);
 
-	/* One that ended before its book was taken in is the same process still. */
+	/* A process that ended before its book arrived is still the same process. */
 	if (!process)
 		process = run_children_get(run_children, pid);
 	if (process)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The loop of `ttmem run`: one poll over the socket, the signals, and of every process its connection
- * and its pidfd. The end of a process is its pidfd becoming readable. The end of a connection alone
- * means exec, if the book is no longer mapped, or an application that closed our descriptors.
+ * The loop of `ttmem run`: one poll over the socket, the signals, and the connection and pidfd of
+ * every process. A readable pidfd means that the process has ended. If only the connection ends,
+ * the process has called exec (its book is no longer mapped) or has closed our descriptors.
  */
 
 #include "cli/run/run-family.h"
@@ -33,14 +33,14 @@
 #include "source/books/book-source.h"
 
 #define FAMILY_TICK_MS 50
-#define FAMILY_GRACE_NS 100000000u /* for descendants that are ending together with the command */
+#define FAMILY_GRACE_NS 100000000u /* for descendants that end together with the command */
 
 static void family_cleanup(struct family **family)
 {
 	family_free(*family);
 }
 
-/* The folder is ours alone: nobody else may hand us books, and nobody can take our place. */
+/* The folder is private: nobody else can hand us books or replace our socket. */
 static int family_listen(struct family *family)
 {
 	const char *base = getenv("XDG_RUNTIME_DIR");
@@ -97,9 +97,9 @@ struct family *family_free(struct family *family)
 	if (family->listening >= 0)
 		(void)close(family->listening); /* nothing was written to it */
 	if (family->signals >= 0)
-		(void)close(family->signals); /* likewise */
+		(void)close(family->signals); /* as above */
 	if (family->folder[0]) {
-		/* What cannot be removed stays in a folder for temporary files. */
+		/* If removal fails, the files stay in a folder for temporary files. */
 		(void)unlink(family->path);
 		(void)rmdir(family->folder);
 	}
@@ -107,7 +107,7 @@ struct family *family_free(struct family *family)
 	return NULL;
 }
 
-/* The row that a book's owner has in the snapshot of the ended. */
+/* The row of a book's owner in the snapshot of ended processes. */
 static uint32_t family_row(const struct family *family, const struct scan_book *book)
 {
 	for (size_t i = family->ended->process_count; i > 0; i--) {
@@ -120,11 +120,11 @@ static uint32_t family_row(const struct family *family, const struct scan_book *
 	return 0;
 }
 
-/* Reads the last state of a book whose owner has ended, or has become another program. */
+/* Reads the final state of a book whose owner has ended or called exec. */
 static int family_judge(struct family *family, struct accept_peer *peer, bool execed)
 {
 	struct snapshot_request everything = {.buffers = true, .incidents = true};
-	uint64_t ended_ns = clock_ns(CLOCK_REALTIME); /* finding names takes its time */
+	uint64_t ended_ns = clock_ns(CLOCK_REALTIME); /* symbolizing takes time */
 	struct frame_names *names = NULL;
 	struct family_end *end;
 	struct view *view;
@@ -138,7 +138,10 @@ static int family_judge(struct family *family, struct accept_peer *peer, bool ex
 	if (!view)
 		return -ENOMEM;
 	peer->book->alive = false;
-	/* For this one book, because the children that it starts would be taken for the command's. */
+	/*
+	 * Freed after this one book, because the processes it starts would be counted as the
+	 * command's.
+	 */
 	if (frame_names_new(&names) == 0)
 		everything.namer = frame_names_namer(names);
 	r = book_collect(peer->book, &everything, view, family->ended);
@@ -175,20 +178,20 @@ static bool family_is_over(const struct family *family, const struct accept_peer
 
 	if (peer->pid_fd >= 0)
 		return poll(&end, 1, 0) > 0;
-	/* It has ended already, or pidfds cannot be had here: then /proc must do. */
+	/* It has already ended, or pidfds are not available: use /proc instead. */
 	return proc_read(&family->proc, peer->pid, &facts) < 0 ||
 	       facts.start_ticks != peer->book->owner.start_ticks ||
 	       proc_is_over(&family->proc, &facts);
 }
 
-/* Whether the process behind a lost connection still has its book mapped. */
+/* Whether the process behind a lost connection no longer has its book mapped. */
 static bool family_has_execed(const struct family *family, const struct accept_peer *peer)
 {
 	return proc_has_mapped(&family->proc, peer->pid, peer->book->device, peer->book->inode) ==
 	       0;
 }
 
-/* A book has come, or something else has. True: the peer stays. */
+/* Receives a book, or something invalid. True: the peer stays. */
 static bool family_receive(struct family *family, struct accept_peer *peer)
 {
 	int r = accept_receive(peer, &family->proc);
@@ -204,7 +207,7 @@ static bool family_receive(struct family *family, struct accept_peer *peer)
 	return true;
 }
 
-/* One peer's turn; @connection: something happened on its socket. */
+/* Handles one peer; @connection: something happened on its socket. */
 static int family_attend(struct family *family, size_t i, bool connection)
 {
 	struct accept_peer *peer = family->peers[i];
@@ -225,7 +228,7 @@ static int family_attend(struct family *family, size_t i, bool connection)
 	}
 	if (!connection || peer->fd < 0)
 		return 0;
-	/* Nothing more is ever sent: the connection has ended. */
+	/* Nothing more is ever sent, so the connection has ended. */
 	execed = family_has_execed(family, peer) && !family_is_over(family, peer);
 	(void)close(cleanup_steal_fd(&peer->fd)); /* nothing was written to it */
 	if (!execed)
@@ -247,7 +250,7 @@ static int family_accept(struct family *family)
 		if (r == -ECONNABORTED || r == -EINTR)
 			continue;
 		if (r == -EMFILE || r == -ENFILE) {
-			family->crowded = true; /* it waits in the queue until somebody has ended */
+			family->crowded = true; /* it waits until a process ends */
 			return 0;
 		}
 		if (r < 0)
@@ -291,14 +294,14 @@ static void family_signals(struct family *family)
 	struct signalfd_siginfo info;
 
 	while (read(family->signals, &info, sizeof(info)) == sizeof(info)) {
-		/* What the terminal sends it has sent to the command as well. */
+		/* The terminal has already sent its signals to the command as well. */
 		if (info.ssi_signo != SIGCHLD && info.ssi_code != SI_KERNEL)
-			(void)kill(family->child, (int)info.ssi_signo); /* it may have ended */
+			(void)kill(family->child, (int)info.ssi_signo); /* it may have exited */
 	}
 	family_reap(family);
 }
 
-/* Adds what everybody in @snapshot holds, or held at most, into one figure per device and type. */
+/* Adds up what all processes in @snapshot hold, per device and type. */
 static void family_add_up(const struct snapshot *snapshot, uint64_t sums[BOOK_DEVICES][BOOK_TYPES])
 {
 	for (size_t i = 0; i < snapshot->process_count; i++) {
@@ -313,7 +316,7 @@ static void family_add_up(const struct snapshot *snapshot, uint64_t sums[BOOK_DE
 	}
 }
 
-/* The most that all living processes held together, as often as we look. */
+/* Samples the most that all live processes hold together. */
 static int family_sample(struct family *family)
 {
 	static const struct snapshot_request totals = {0};
@@ -334,8 +337,10 @@ static int family_sample(struct family *family)
 	return r;
 }
 
-/* A process's own peak is exact. Several processes may have had theirs at the same time or not: then
- * what was sampled stands, and says so. */
+/*
+ * The peak of one process is exact. Those of several may not coincide: then the sampled peak is
+ * kept and marked as such.
+ */
 static void family_settle_peaks(struct family *family)
 {
 	for (size_t i = 0; i < family->ended->process_count; i++) {
@@ -372,7 +377,7 @@ int family_step(struct family *family, int timeout_ms)
 	}
 	if (poll(fds, 2 + 2 * count, timeout_ms) < 0 && errno != EINTR)
 		return -errno;
-	/* From the end, because dropping a peer moves the last one into its place. */
+	/* Backwards, because dropping a peer moves the last one into its slot. */
 	for (size_t i = count; i > 0; i--) {
 		bool connection = fds[2 * i].revents != 0;
 
@@ -427,14 +432,14 @@ int family_open(struct family *family, sigset_t *ret_before)
 
 	if (r < 0)
 		return r;
-	/* Orphans become our children: then we learn how they end. Without it we merely do not. */
+	/* Orphans become our children, so that we learn how they end. On failure we do not. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-	/* Three descriptors for each process that lives at the same time; children get the old limit. */
+	/* Three descriptors per live process; children get the old limit. */
 	if (getrlimit(RLIMIT_NOFILE, &family->files) == 0) {
 		struct rlimit more = {family->files.rlim_max, family->files.rlim_max};
 
 		(void)setrlimit(RLIMIT_NOFILE,
-				&more); /* then fewer fit, and what is refused is told */
+				&more); /* on failure fewer fit; refused books are reported */
 	}
 	family->run_children = run_children_new();
 	return family->run_children ? 0 : -ENOMEM;
@@ -479,7 +484,7 @@ int family_run(struct family *family, const char *const *argv)
 		}
 		r = family_step(family, FAMILY_TICK_MS);
 	}
-	/* Whatever goes wrong with us, the command is not abandoned. */
+	/* Whatever fails on our side, the command is not abandoned. */
 	if (r < 0 && !family->child_over && waitpid(family->child, &family->status, 0) > 0)
 		family->child_over = true;
 	family->trouble = r;

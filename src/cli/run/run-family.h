@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * The family of a command under `ttmem run`: the command, everything it starts, and their books. Books
- * are handed over on a private socket the moment they are made, so that of even the shortest-lived
- * descendant the last state is read; a book is judged when its process ends (or execs), and let go.
+ * The family of a command under `ttmem run`: the command, all its descendants, and their books.
+ * Books are handed over on a private socket as soon as they are created, so that the final state of
+ * even the shortest-lived descendant is read; a book is judged when its process ends (or calls
+ * exec), and then released.
  */
 
 #include <signal.h>
@@ -18,18 +19,18 @@
 #include "source/books/accept.h"
 #include "source/proc/proc.h"
 
-/* How a process ended, as far as we know. */
+/* How a process ended, as far as known. */
 struct family_end {
 	uint32_t process; /* index in the snapshot */
 	uint32_t pid;
 	uint64_t ended_ns;
-	bool closed;       /* its library said goodbye */
-	bool execed;       /* another program took its place */
-	bool status_known; /* then as waitpid() gives it */
+	bool closed;       /* its library shut down in order */
+	bool execed;       /* another program replaced it */
+	bool status_known; /* status is valid, as from waitpid() */
 	int status;
 };
 
-/* The most that was held at one time, over all processes: exact for one process, sampled for more. */
+/* The most held at one time by all processes: exact for one process, sampled for several. */
 struct family_peak {
 	uint64_t bytes;
 	uint32_t processes;
@@ -39,24 +40,24 @@ struct family_peak {
 struct run_children;
 
 struct family {
-	const char *shim; /* a library to preload, or NULL: the caller's, set before family_run() */
+	const char *shim; /* a library to preload, or NULL; not owned, set before family_run() */
 
-	/* Others may read this once family_run() has returned. */
-	struct snapshot *ended; /* what those held who have ended; "dead" processes all of them */
+	/* Results, valid once family_run() has returned. */
+	struct snapshot *ended; /* what ended processes held; none of them is alive */
 	struct family_end *ends;
 	size_t end_count, end_capacity;
 	uint32_t without_book;  /* descendants that were seen and never handed over a book */
 	uint32_t still_running; /* with a book, not judged */
 	uint32_t refused;
-	const char *refused_reason; /* of the last one */
+	const char *refused_reason; /* of the last refusal */
 	int status;                 /* of the command */
-	int trouble;                /* a negative errno: not everything could be watched */
+	int trouble;                /* a negative errno: not everything could be tracked */
 	struct family_peak peak[BOOK_DEVICES][BOOK_TYPES];
 
 	/* Private. */
 	struct proc proc;
 	struct rlimit files; /* as it was before we raised it */
-	bool crowded;        /* out of descriptors: nobody is let in until somebody has ended */
+	bool crowded;        /* out of descriptors: no new connection until a process has ended */
 	pid_t child;
 	bool child_over;
 	int listening;
@@ -74,21 +75,25 @@ struct snapshot_request;
 int family_new(struct family **ret_family);
 struct family *family_free(struct family *family);
 
-/* Runs @argv with tracking on until it ends. 0 or a negative errno (-ENOENT etc.: cannot be run). */
+/*
+ * Runs @argv with tracking on until it ends. 0 or a negative errno (-ENOENT etc.: cannot be run).
+ */
 int family_run(struct family *family, const char *const *argv);
 
 /*
- * The same in pieces, for a family whose members are forked by the caller: open (children must restore
- * the signal mask that was before, and find family->path in TTMEM_OFFER), any number of steps, finish.
+ * The same in steps, for a family whose members the caller forks: open (children must restore the
+ * previous signal mask and get family->path in TTMEM_OFFER), any number of steps, finish.
  */
 int family_open(struct family *family, sigset_t *ret_before);
 
-/* Waits up to @timeout_ms for something to happen, and attends to it. */
+/* Waits up to @timeout_ms for events and handles them. */
 int family_step(struct family *family, int timeout_ms);
 
-/* Attends to what is still in the socket and those who are just ending; then sums up. */
+/*
+ * Handles what is left in the socket and processes that are just ending, then computes the results.
+ */
 int family_finish(struct family *family);
 
-/* Adds those who are alive to @snapshot. */
+/* Adds the live processes to @snapshot. */
 int family_collect(struct family *family, const struct snapshot_request *request,
 		   struct snapshot *snapshot);

@@ -88,7 +88,7 @@ static void report_json_leaks(struct emit *json, const struct report *report)
 	emit_close_array(json);
 }
 
-/* One process that has ended, with what it left: as in ttmem.leaks/1. */
+/* One ended process and what it left, as in ttmem.leaks/1. */
 static void report_json_process(struct emit *json, const struct snapshot *ended,
 				const struct family_end *end)
 {
@@ -117,7 +117,7 @@ static void report_json_process(struct emit *json, const struct snapshot *ended,
 	emit_close_object(json);
 }
 
-/* A process that execed has one row and an end for each program it was: the last one tells. */
+/* A process that called exec has one row and an end per program: the last one counts. */
 static bool report_json_is_last(const struct family *family, size_t i)
 {
 	for (size_t k = i + 1; k < family->end_count; k++) {

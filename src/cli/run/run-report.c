@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The verdict, and how it is told to people; run-json.c tells it to scripts. */
+/* The verdict, and its text for people; run-json.c writes it for scripts. */
 
 #include "cli/run/run-report.h"
 
@@ -19,7 +19,7 @@
 #include "model/types.h"
 
 #define REPORT_SITES 20 /* shown to people; scripts get all */
-#define REPORT_STACKS 5 /* of one site, likewise */
+#define REPORT_STACKS 5 /* per site, likewise */
 
 const char *report_label(const struct report *report, const struct report_site *site, char *buffer,
 			 size_t size)
@@ -39,7 +39,7 @@ const char *report_key(const struct report *report, const struct report_site *si
 	return buffer;
 }
 
-/* Texts of a snapshot are the same if their addresses are. */
+/* Texts of a snapshot are interned: they are equal if their addresses are. */
 static int report_compare_labels(const struct group *a, const struct group *b)
 {
 	uintptr_t name = (uintptr_t)a->name, other_name = (uintptr_t)b->name;
@@ -64,7 +64,7 @@ static int report_compare_calls(const void *left, const void *right)
 	return r;
 }
 
-/* Largest first; then by what is shown, so that the same leaks are always told in the same order. */
+/* Largest first; then by what is shown, so that the order is stable. */
 static int report_compare_sizes(const void *left, const void *right)
 {
 	const struct report_site *a = left, *b = right;
@@ -107,7 +107,7 @@ static int report_take_stacks(struct report *report, uint32_t ignored)
 	return 0;
 }
 
-/* Neighbours of the same type, name and calls are one site. */
+/* Adjacent stacks with the same type, name and calls form one site. */
 static void report_add_up(struct report *report)
 {
 	struct report_site *site = NULL;
@@ -131,7 +131,7 @@ static void report_add_up(struct report *report)
 	}
 }
 
-/* Sites of one label stand together here, too. */
+/* Sites of one label are adjacent here, too. */
 static void report_add_up_labels(struct report *report)
 {
 	for (size_t first = 0, end; first < report->site_count; first = end) {
@@ -148,8 +148,8 @@ static void report_add_up_labels(struct report *report)
 }
 
 /*
- * In the baseline is a site that is there with its calls. One without a stack, here or there, can be told
- * by its type and name only: then all that have these are compared.
+ * A site is known if the baseline has it with its calls. If it has no stack, here or there, only
+ * type and name identify it: then all sites with these are compared together.
  */
 static bool report_is_known(const struct report *report, const struct report_site *site,
 			    const struct baseline *baseline)
@@ -220,7 +220,7 @@ static void report_ending(const struct report *report, FILE *out)
 		fprintf(out, "exit code %d", WEXITSTATUS(status));
 }
 
-/* A line for each device and type that was used. */
+/* One line per device and type used. */
 static void report_peaks(const struct report *report, FILE *out, const char *format)
 {
 	char size[TEXT_NUMBER_SIZE];
@@ -373,7 +373,7 @@ void report_text(const struct report *report, FILE *out)
 			family->refused_reason);
 }
 
-/* A table cell: no bars, no line breaks, nothing that could be read as a tag. */
+/* A table cell: no bars, no line breaks, nothing that could be taken for a tag. */
 static void report_cell(FILE *out, const char *text)
 {
 	char safe[TEXT_ESCAPE_SIZE(REPORT_KEY)];

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The verdict of `ttmem run`: what was left behind, by call site, against what is known and ignored. */
+/*
+ * The verdict of `ttmem run`: what was left, by call site, compared with what is known and ignored.
+ */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,17 +20,17 @@ struct family;
 #define REPORT_LABEL 4096u /* room for a type and a name, or a phase */
 #define REPORT_KEY (REPORT_LABEL + TEXT_CLEAN_SIZE(POOL_TEXT_MAX))
 
-/* Buffers of one stack. */
+/* Buffers with the same stack. */
 struct report_stack {
 	struct group group;
-	char *calls; /* its frames without lines, empty if there is no stack; owned */
+	char *calls; /* its frames without line numbers, empty if there is no stack; owned */
 };
 
-/* A call site: a type, a name and calls. Its stacks differ in lines alone. */
+/* A call site: a type, a name and calls. Its stacks differ only in line numbers. */
 struct report_site {
-	struct group group;   /* what its stacks have in common, added up */
+	struct group group;   /* the sums of its stacks */
 	const char *calls;    /* of its stacks */
-	size_t first, count;  /* of its stacks, the largest first */
+	size_t first, count;  /* its stacks, largest first */
 	uint64_t label_bytes; /* of all sites with this type and name */
 	bool known;           /* in the baseline, with at least as many bytes */
 };
@@ -40,7 +42,7 @@ struct report {
 
 	struct report_site *sites; /* leaks, largest first, without ignored types */
 	size_t site_count;
-	struct report_stack *stacks; /* those of one site stand together */
+	struct report_stack *stacks; /* those of one site are adjacent */
 	size_t stack_count;
 	uint64_t leaked_bytes; /* all of them */
 	uint64_t leaked_buffers;
@@ -60,7 +62,7 @@ void report_text(const struct report *report, FILE *out);
 void report_markdown(const struct report *report, FILE *out);
 void report_json(const struct report *report, FILE *out);
 
-/* The next stack of a site's buffers, from @at (0 in the beginning) on; NULL = no more. */
+/* The next stack of a site's buffers, starting at @at (initially 0); NULL = no more. */
 const struct group *report_next_stack(const struct report *report, const struct report_site *site,
 				      size_t *at);
 
@@ -68,7 +70,7 @@ const struct group *report_next_stack(const struct report *report, const struct 
 const char *report_label(const struct report *report, const struct report_site *site, char *buffer,
 			 size_t size);
 
-/* The whole call site, as it is written into a report and found again in a baseline. */
+/* The whole call site, as written into a report and looked up in a baseline. */
 const char *report_key(const struct report *report, const struct report_site *site, char *buffer,
 		       size_t size);
 
@@ -76,8 +78,8 @@ const char *report_key(const struct report *report, const struct report_site *si
 int baseline_load(const char *path, struct baseline **ret_baseline, char *ret_error, size_t size);
 void baseline_free(struct baseline *baseline);
 
-/* Bytes that the baseline has for a site, 0 if it does not have it. */
+/* Bytes that the baseline has for a site, 0 if none. */
 uint64_t baseline_bytes(const struct baseline *baseline, const char *key);
 
-/* Bytes that it has for all sites of a type and a name, or of a phase if there is no name. */
+/* Bytes that it has for all sites with a type and a name, or a phase if there is no name. */
 uint64_t baseline_label_bytes(const struct baseline *baseline, const struct group *label);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Whether a file can be preloaded into programs of this machine: said before anything is started. */
+/* Checks whether a file can be preloaded on this machine, before anything is started. */
 
 #include "cli/run/run-shim.h"
 
@@ -41,7 +41,7 @@ static const char *shim_judge_headers(int fd, const ElfW(Ehdr) * header)
 	return NULL;
 }
 
-/* NULL if all is well. */
+/* NULL if it can be preloaded. */
 static const char *shim_judge(int fd)
 {
 	ElfW(Ehdr) header;
@@ -75,7 +75,7 @@ int shim_find(const char *path, char **ret_path, const char **ret_reason)
 		*ret_reason = strerrordesc_np(-r);
 		return r;
 	}
-	/* The dynamic linker splits there, and knows no way to quote. */
+	/* The dynamic linker splits at these characters and has no quoting. */
 	reason = strpbrk(whole, ": \t\n") ? "has a blank or a colon in its path: copy it elsewhere"
 					  : shim_judge(fd);
 	if (reason) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Starting a command; a pipe that closes on exec tells whether it could be run at all. */
+/* Starts a command; a pipe that closes on exec tells whether it could be run. */
 
 #include "cli/run/run-spawn.h"
 
@@ -18,9 +18,9 @@
 #include "cli/run/run-shim.h"
 #include "wire/offer.h"
 
-#define SPAWN_PRELOAD_MAX 16384 /* a few paths of the longest kind */
+#define SPAWN_PRELOAD_MAX 16384 /* room for a few paths of maximum length */
 
-/* Ours first, then as many of the outer ones as a library looks at. */
+/* Our socket first, then as many outer ones as the library uses. */
 static int spawn_offer_value(const char *offer, char *value, size_t size)
 {
 	const char *outer = getenv("TTMEM_OFFER");
@@ -38,13 +38,13 @@ static int spawn_offer_value(const char *offer, char *value, size_t size)
 	return length < 0 || (size_t)length >= size ? -ENAMETOOLONG : 0;
 }
 
-/* The child's environment. */
+/* Sets the child's environment. */
 static int spawn_tell(const char *offer, const char *shim)
 {
 	char preload[SPAWN_PRELOAD_MAX];
 	int r;
 
-	/* A leak is found by its stack; who has chosen otherwise, or "off", has chosen. */
+	/* Stacks are needed to locate leaks, but a value set by the user, even "off", is kept. */
 	if (setenv("TTMEM_OFFER", offer, 1) < 0 || setenv("TTMEM", "1", 1) < 0 ||
 	    setenv("TTMEM_STACKS", "auto", 0) < 0)
 		return -errno;
@@ -56,19 +56,19 @@ static int spawn_tell(const char *offer, const char *shim)
 	return setenv("LD_PRELOAD", preload, 1) < 0 ? -errno : 0;
 }
 
-/* In the child. Only returns if the command cannot be run. */
+/* In the child. Returns only if the command cannot be run. */
 static int spawn_become(const char *const *argv, const char *offer, const char *shim,
 			const sigset_t *mask, const struct rlimit *files)
 {
 	int r;
 
-	(void)setrlimit(RLIMIT_NOFILE, files); /* only ever lowers it */
+	(void)setrlimit(RLIMIT_NOFILE, files); /* never raises it */
 	if (sigprocmask(SIG_SETMASK, mask, NULL) < 0)
 		return -errno;
 	r = spawn_tell(offer, shim);
 	if (r < 0)
 		return r;
-	/* exec does not change its arguments, it only cannot say so. */
+	/* exec does not modify its arguments, although its prototype lacks the const. */
 	execvp(argv[0], (char *const *)(uintptr_t)argv);
 	return -errno;
 }
@@ -104,6 +104,6 @@ pid_t spawn_tracked(const char *const *argv, const char *offer, const char *shim
 	} while (n < 0 && errno == EINTR);
 	if (n != sizeof(r))
 		return pid;    /* closed by exec */
-	(void)child_reap(pid); /* it says nothing that we do not know */
+	(void)child_reap(pid); /* its status tells us nothing new */
 	return r;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Starting a command with tracking on, its books offered to a socket of ours. */
+/* Starts a command with tracking on, which offers its books to our socket. */
 
 #include <signal.h>
 #include <sys/types.h>
@@ -9,9 +9,9 @@
 struct rlimit;
 
 /*
- * @offer: path of the socket, put in front of what TTMEM_OFFER has already. @shim: a library, put in front
- * of what LD_PRELOAD has, or NULL. @mask: the signals that the command shall have blocked, @files: its limit
- * of descriptors. The pid, or a negative errno: of fork(), or why the command cannot be run.
+ * @offer: path of the socket, put in front of the present TTMEM_OFFER. @shim: a library, put in
+ * front of the present LD_PRELOAD, or NULL. @mask: the command's signal mask; @files: its
+ * descriptor limit. The pid, or a negative errno: of fork(), or why the command cannot be run.
  */
 pid_t spawn_tracked(const char *const *argv, const char *offer, const char *shim,
 		    const sigset_t *mask, const struct rlimit *files);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * `ttmem run`: options, the exit code, and where the report goes. The summary is written to standard
- * error, so that the command's own output can still be piped.
+ * `ttmem run`: options, exit code, and where the report goes. The summary goes to standard error,
+ * so that the command's own output can still be piped.
  */
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 #include "cli/run/run-shim.h"
 #include "model/types.h"
 
-#define RUN_LEAKED 86 /* exit code for a leak, unless the command has one of its own */
+#define RUN_LEAKED 86 /* exit code for a leak, unless the command itself fails */
 
 struct run_options {
 	bool fail_on_leak;
@@ -47,7 +47,7 @@ static int run_ignore(void *target, const char *text)
 	return r;
 }
 
-/* What is left in argv is the command. */
+/* What remains in argv is the command. */
 static int run_parse(struct run_options *run, int argc, char **argv)
 {
 	const struct options_item items[] = {
@@ -87,7 +87,7 @@ static int run_parse(struct run_options *run, int argc, char **argv)
 	return r;
 }
 
-/* Writes one form of the report. 0, or -1 and the reason was said. */
+/* Writes one form of the report. 0, or -1 after the reason was reported. */
 static int run_write(const struct report *report, const char *path,
 		     void (*write_report)(const struct report *report, FILE *out))
 {
@@ -118,7 +118,7 @@ static int run_exit_code(const struct report *report, const struct run_options *
 		return 128 + WTERMSIG(status);
 	if (WEXITSTATUS(status) != 0)
 		return WEXITSTATUS(status);
-	/* What could not be judged may have leaked. */
+	/* Processes that could not be judged may have leaked. */
 	if (options->fail_on_leak &&
 	    (report->new_buffers || report->family->refused || report->family->trouble))
 		return RUN_LEAKED;
@@ -147,7 +147,7 @@ static int run_tell(struct family *family, const struct run_options *options,
 	return code;
 }
 
-/* Exit codes as a shell's for a command that cannot be run. */
+/* Exit codes as in a shell for a command that cannot be run. */
 static int run_refuse(const char *command, int error)
 {
 	fprintf(stderr, "ttmem run: %s: %s\n", command, strerrordesc_np(-error));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Starting, asking and ending the self-test's own ttmemd. */
+/* Starts, queries and stops the self-test's own ttmemd. */
 
 #include "cli/selftest/selftest-daemon.h"
 
@@ -31,7 +31,7 @@
 #define SELFTEST_START_NS (20 * NS_PER_S)
 #define SELFTEST_TEXT_MAX (UINT32_C(16) << 20)
 
-/* Lets the daemon and the commands see this process. */
+/* Makes this process visible to the daemon and the commands. */
 static void selftest_show(void)
 {
 	const char *root = getenv("TTMEM_PROC_ROOT");
@@ -42,7 +42,7 @@ static void selftest_show(void)
 	snprintf(place, sizeof(place), "%s/%d", root, (int)getpid());
 	snprintf(target, sizeof(target), "/proc/%d", (int)getpid());
 	if (symlink(target, place) < 0)
-		_exit(1); /* nobody would see it */
+		_exit(1); /* nothing could see it */
 }
 
 pid_t selftest_spawn(const char *const *argv)
@@ -56,7 +56,7 @@ pid_t selftest_spawn(const char *const *argv)
 		_exit(1);
 	selftest_show();
 	(void)signal(SIGPIPE, SIG_DFL);
-	(void)execvp(argv[0], (char *const *)(uintptr_t)argv); /* it does not change them */
+	(void)execvp(argv[0], (char *const *)(uintptr_t)argv); /* exec does not modify them */
 	_exit(127);
 }
 
@@ -64,11 +64,11 @@ void selftest_end(pid_t pid)
 {
 	if (pid <= 0)
 		return;
-	(void)kill(pid, SIGKILL); /* it may be gone already */
-	(void)child_reap(pid);    /* how it ended is of no interest */
+	(void)kill(pid, SIGKILL); /* it may have exited */
+	(void)child_reap(pid);    /* its status does not matter */
 }
 
-/* Beside this program as installed, or where the build has it. */
+/* Looks beside this program, installed or in the build tree. */
 static const char *selftest_find(char path[4096])
 {
 	static const char *const places[] = {"ttmemd", "../daemon/ttmemd", "../sbin/ttmemd"};
@@ -87,7 +87,7 @@ static const char *selftest_find(char path[4096])
 	return NULL;
 }
 
-/* The log goes into a file, so that the lines can be looked at. */
+/* The log goes to a file, so that its lines can be checked. */
 static pid_t selftest_run_daemon(const struct selftest_daemon *daemon, const char *program,
 				 int ready)
 {
@@ -103,10 +103,10 @@ static pid_t selftest_run_daemon(const struct selftest_daemon *daemon, const cha
 
 	snprintf(state, sizeof(state), "%s/state", daemon->folder);
 	snprintf(number, sizeof(number), "%d", ready);
-	(void)fflush(stdout); /* else the child would write it once more */
+	(void)fflush(stdout); /* else the child would write it again */
 	if (log < 0 || out < 0 || error < 0)
 		return -EMFILE;
-	(void)dup2(log, STDOUT_FILENO); /* fails only for a bad descriptor; likewise the others */
+	(void)dup2(log, STDOUT_FILENO); /* fails only for a bad descriptor, as below */
 	(void)dup2(log, STDERR_FILENO);
 	pid = selftest_spawn(words);
 	(void)dup2(out, STDOUT_FILENO);
@@ -122,7 +122,7 @@ static uint16_t selftest_port(const struct selftest_daemon *daemon)
 	const char *address;
 	unsigned int port = 0;
 
-	(void)setenv("TTMEM_SOCKET", daemon->socket, 1); /* without memory nothing works */
+	(void)setenv("TTMEM_SOCKET", daemon->socket, 1); /* fails only if out of memory */
 	status = selftest_ask("status --json");
 	address = json_string_value(json_object_get(status, "http"));
 	if (!address || sscanf(address, "127.0.0.1:%u", &port) != 1 || port > UINT16_MAX)
@@ -151,13 +151,13 @@ const char *selftest_daemon_start(struct selftest_daemon *daemon)
 	snprintf(daemon->legacy, sizeof(daemon->legacy), "%s/old", daemon->folder);
 	snprintf(daemon->log, sizeof(daemon->log), "%s/log", daemon->folder);
 	snprintf(root, sizeof(root), "%s/proc", daemon->folder);
-	/* Only what the test starts is seen, however much else goes on here. */
+	/* Only processes started by the test are visible, whatever else runs here. */
 	if (mkdir(root, 0700) < 0 || setenv("TTMEM_PROC_ROOT", root, 1) < 0 ||
 	    pipe2(ends, O_CLOEXEC) < 0)
 		return "no folder or pipe can be made";
 	reading = ends[0];
 	writing = ends[1];
-	(void)fcntl(writing, F_SETFD, 0); /* the daemon's; cannot fail */
+	(void)fcntl(writing, F_SETFD, 0); /* inherited by the daemon; cannot fail */
 	daemon->pid = selftest_run_daemon(daemon, program, writing);
 	if (daemon->pid < 0) {
 		daemon->pid = 0;
@@ -184,10 +184,10 @@ void selftest_daemon_stop(struct selftest_daemon *daemon)
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + SELFTEST_START_NS;
 
 	if (daemon->pid) {
-		(void)kill(daemon->pid, SIGTERM); /* its keeper goes with it */
+		(void)kill(daemon->pid, SIGTERM); /* its keeper exits with it */
 		while (waitpid(daemon->pid, NULL, WNOHANG) == 0 &&
 		       clock_ns(CLOCK_MONOTONIC) < deadline)
-			(void)poll(NULL, 0, 10); /* merely waits */
+			(void)poll(NULL, 0, 10); /* only waits */
 		selftest_end(daemon->pid);
 	}
 	daemon->pid = 0;
@@ -196,7 +196,7 @@ void selftest_daemon_stop(struct selftest_daemon *daemon)
 	daemon->folder[0] = '\0';
 }
 
-/* All that can be read from @fd. */
+/* Everything that can be read from @fd. */
 static char *selftest_read_all(int fd)
 {
 	char *text = NULL;
@@ -208,7 +208,7 @@ static char *selftest_read_all(int fd)
 	if (!memory)
 		return NULL;
 	while (length < SELFTEST_TEXT_MAX && (n = read(fd, part, sizeof(part))) > 0) {
-		(void)fwrite(part, 1, (size_t)n, memory); /* fclose() tells */
+		(void)fwrite(part, 1, (size_t)n, memory); /* fclose() reports errors */
 		length += (size_t)n;
 	}
 	if (fclose(memory) != 0) {

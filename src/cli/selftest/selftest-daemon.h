@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A ttmemd for the self-test alone: in a folder of its own, at sockets of its own, gone at the end. */
+/* A ttmemd for the self-test alone: in its own folder, at its own sockets, removed at the end. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,16 +18,19 @@ struct selftest_daemon {
 	uint16_t port;
 };
 
-/* NULL, or why there is none. In any case selftest_daemon_stop() follows. */
+/* NULL, or why it did not start. In any case call selftest_daemon_stop() afterwards. */
 const char *selftest_daemon_start(struct selftest_daemon *daemon);
 void selftest_daemon_stop(struct selftest_daemon *daemon);
 
-/* The whole log, to be freed; NULL if it cannot be read. */
+/* The whole log, freed by the caller; NULL if it cannot be read. */
 char *selftest_daemon_log(const struct selftest_daemon *daemon);
 
-/* What it answers to GET @path, to be freed; NULL if it does not. */
+/* The body of the answer to GET @path, freed by the caller; NULL on failure. */
 char *selftest_daemon_get(const struct selftest_daemon *daemon, const char *path);
 
-/* Runs @argv with this process's environment; it ends with this process. A pid or a negative errno. */
+/*
+ * Runs @argv with this process's environment; it is killed with this process. A pid or a negative
+ * errno.
+ */
 pid_t selftest_spawn(const char *const *argv);
 void selftest_end(pid_t pid);

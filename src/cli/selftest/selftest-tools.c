@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The tools' half of the self-test: runs each command as a script would and looks into its JSON. */
+/* Checks the tools: runs each command as a script would and examines its JSON. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -37,7 +37,7 @@ json_t *selftest_ask(const char *words)
 	if (!document)
 		(void)snprintf(selftest_reason, sizeof(selftest_reason), "printed no JSON: %s",
 			       error.text);
-	(void)pclose(pipe); /* what it printed is what counts */
+	(void)pclose(pipe); /* only its output matters */
 	return document;
 }
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The self-test with real tensors: the three of the old debugging script, through ttnn on the first device. */
+/*
+ * The self-test with real tensors: the three of the old debugging script, through ttnn on the first
+ * device.
+ */
 
 #include <jansson.h>
 #include <poll.h>
@@ -16,9 +19,9 @@
 #include "cli/selftest/selftest.h"
 #include "model/types.h"
 
-#define SELFTEST_DEVICE_NS UINT64_C(120000000000) /* opening a device takes its time */
+#define SELFTEST_DEVICE_NS UINT64_C(120000000000) /* opening a device takes time */
 
-/* Two bytes for each element: half, two and eight MiB in L1. */
+/* Two bytes per element: half, two and eight MiB in L1. */
 static const char selftest_tensors[] =
 	"import time, ttnn\n"
 	"device = ttnn.open_device(device_id=0)\n"
@@ -34,7 +37,7 @@ static bool selftest_python(const char *program)
 	return pid > 0 && child_reap(pid) == 0;
 }
 
-/* Bytes of L1 that ps shows of the process. */
+/* Bytes of L1 that ps shows for the process. */
 static uint64_t selftest_l1(pid_t pid)
 {
 	json_t *document = selftest_ask("ps --json");
@@ -65,13 +68,13 @@ const char *selftest_ttnn(const char **ret_skip)
 	}
 	for (unsigned int i = 0; i < 3; i++)
 		wanted += selftest_buffers[i].size;
-	(void)setenv("TTMEM", "1", 1); /* without memory nothing works */
+	(void)setenv("TTMEM", "1", 1); /* fails only if out of memory */
 	pid = selftest_spawn(words);
 	if (pid < 0)
 		return "cannot start a child";
 	while (seen < wanted && clock_ns(CLOCK_MONOTONIC) < deadline &&
 	       waitpid(pid, NULL, WNOHANG) == 0) {
-		(void)poll(NULL, 0, 200); /* merely waits */
+		(void)poll(NULL, 0, 200); /* only waits */
 		seen = selftest_l1(pid);
 	}
 	selftest_end(pid);

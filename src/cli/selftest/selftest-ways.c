@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The self-test with a daemon: the known buffers come in on each way there is (the library, the old socket,
- * Python), and must come out everywhere: ps, smi, buffers, HTTP, the log, and, once their process was
- * killed, as a leak.
+ * The self-test with a daemon: the known buffers are reported in every way there is (the library,
+ * the old socket, Python) and must appear everywhere: in ps, smi, buffers, HTTP, the log and, once
+ * their process was killed, as a leak.
  */
 
 #include <errno.h>
@@ -31,7 +31,7 @@
 
 static struct selftest_daemon selftest_server;
 
-/* A child that plays, with all it does seen by then or in a moment. */
+/* Starts a child that reports the buffers; they are visible at once or shortly after. */
 typedef pid_t selftest_way(void);
 
 static pid_t selftest_by_library(void)
@@ -65,7 +65,7 @@ static pid_t selftest_by_python(void)
 	return selftest_spawn(words);
 }
 
-/* Message by message, as old clients did. */
+/* One message at a time, as old clients sent them. */
 static bool selftest_send(int fd, const struct selftest_buffer *buffer)
 {
 	struct legacy_message message = {
@@ -114,7 +114,7 @@ static const char *selftest_http(uint32_t pid)
 	return wrong;
 }
 
-/* The three lines that the old guide says to look for. */
+/* The three lines that the old guide tells people to look for. */
 static const char *selftest_log(uint32_t pid)
 {
 	CLEANUP_FREE char *log = selftest_daemon_log(&selftest_server);
@@ -150,14 +150,14 @@ static const char *selftest_leak(uint32_t pid)
 	return good ? NULL : "ttmem leaks does not report it";
 }
 
-/* The daemon learns of things a moment later, so a check may be wrong for a while. */
+/* The daemon learns of changes with a delay, so a check may fail at first. */
 static const char *selftest_until(selftest_check *check, pid_t pid)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + SELFTEST_WAY_NS;
 	const char *wrong = check((uint32_t)pid);
 
 	while (wrong && clock_ns(CLOCK_MONOTONIC) < deadline) {
-		(void)poll(NULL, 0, 50); /* merely waits */
+		(void)poll(NULL, 0, 50); /* only waits */
 		wrong = check((uint32_t)pid);
 	}
 	return wrong;
@@ -180,7 +180,7 @@ static bool selftest_one_way(const char *what, selftest_way *start)
 	return selftest_report(what, wrong);
 }
 
-/* Whether Python has the package. What is beside us is put in its way first. */
+/* Whether Python has the package. The copy beside this program comes first in its path. */
 static bool selftest_has_python(void)
 {
 	static const char *const words[] = {"python3", "-c",
@@ -199,7 +199,7 @@ static bool selftest_has_python(void)
 		*(strrchr(self, '/') + 1) = '\0';
 		snprintf(path, sizeof(path), "%s%s:%s%s%s%s", self, places[0], self, places[1],
 			 before ? ":" : "", before ? before : "");
-		(void)setenv("PYTHONPATH", path, 1); /* without it only an installed one is found */
+		(void)setenv("PYTHONPATH", path, 1); /* on failure only an installed one is found */
 	}
 	pid = selftest_spawn(words);
 	return pid > 0 && child_reap(pid) == 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * ttmem selftest: is it the tool or the application? A child makes known buffers through the library,
- * every tool must see exactly these, and after kill -9 their last state must still be readable.
+ * ttmem selftest: is it the tool or the application? A child reports known buffers through the
+ * library, every tool must see exactly these, and after kill -9 their last state must still be
+ * readable.
  */
 
 #include "cli/selftest/selftest.h"
@@ -55,7 +56,7 @@ uint64_t selftest_bytes(uint32_t type, uint64_t *ret_buffers)
 	return bytes;
 }
 
-/* "ttmem selftest --play": the child. Ends when it is killed. */
+/* "ttmem selftest --play": the child. Runs until it is killed. */
 static _Noreturn void selftest_play(void)
 {
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* no orphan, whatever happens to the parent */
@@ -74,11 +75,11 @@ static _Noreturn void selftest_play(void)
 bool selftest_report(const char *what, const char *wrong)
 {
 	printf("%-4s %s%s%s\n", wrong ? "FAIL" : "ok", what, wrong ? ": " : "", wrong ? wrong : "");
-	(void)fflush(stdout); /* output_finish() tells of a failure */
+	(void)fflush(stdout); /* output_finish() reports a failure */
 	return !wrong;
 }
 
-/* Waits until the child has handed over its book and made its mark. */
+/* Waits until the child has handed over its book and set its mark. */
 static const char *selftest_wait(struct family *family)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + SELFTEST_PATIENCE_NS;
@@ -101,7 +102,7 @@ static const char *selftest_wait(struct family *family)
 	return "no book came: see TTMEM_DEBUG in ttmem(1)";
 }
 
-/* What the killed child left must be what it had. */
+/* What the killed child left must be what it held. */
 static const char *selftest_last_state(struct family *family, pid_t pid)
 {
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + SELFTEST_PATIENCE_NS;
@@ -180,7 +181,7 @@ static int selftest_perform(void)
 		return output_fail("selftest", "cannot start a child", r < 0 ? r : (int)pid);
 	}
 	good = selftest_all(family, pid);
-	(void)kill(pid, SIGKILL); /* it may be gone already */
+	(void)kill(pid, SIGKILL); /* it may have exited */
 	family_free(family);
 	return selftest_conclude(good && selftest_with_daemon());
 }

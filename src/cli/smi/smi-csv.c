@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The CSV of "ttmem smi": one row for each device and type, raw numbers, empty for what is not known. */
+/* The CSV of "ttmem smi": one row per device and type, raw numbers, empty if unknown. */
 
 #include "cli/smi/smi.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The table of devices: two lines each, DRAM and L1. In 80 columns the sensors stand below the name of the card,
- * in place of its id; where there is more room they have a column of their own, and bars grow.
+ * The table of devices: two lines each, DRAM and L1. In 80 columns the sensors are below the name
+ * of the card, in place of its id; with more room they have their own column, and bars grow.
  */
 
 #include <inttypes.h>
@@ -20,7 +20,7 @@
 #define SMI_NUMBER 5u
 #define SMI_CARD 22u
 #define SMI_SENSORS 17u
-#define SMI_USAGE 23u /* without the two sizes, with a bar of seven */
+#define SMI_USAGE 23u /* without the two sizes, with a bar of seven columns */
 #define SMI_BAR 7u
 
 /* Lines of the left columns. */
@@ -112,10 +112,10 @@ static void smi_devices_sensor(const struct snapshot_device *device, enum snapsh
 		return;
 	value = (value + (value < 0 ? -scale / 2 : scale / 2)) / scale;
 	(void)snprintf(text + length, size - length, "%s%" PRId64 "%s", length ? "  " : "", value,
-		       unit); /* cut if it must be */
+		       unit); /* truncation is fine */
 }
 
-/* What else is known of the card, a line for each type below it. */
+/* What else is known about the card, one line beside each type. */
 static void smi_devices_more(const struct smi_picture *picture,
 			     const struct snapshot_device *device, char ret_lines[BOOK_TYPES][64])
 {
@@ -172,7 +172,7 @@ static void smi_devices_name(const struct smi_picture *picture,
 		 device->remote ? "R" : "");
 	snprintf(first->card, sizeof(first->card), "%s%s%s", device->card ? device->card : "",
 		 device->card && device->arch ? " " : "", device->arch ? device->arch : "");
-	/* Rather one of the two than half of both. */
+	/* One name in full is better than two that are cut. */
 	if (device->card && text_width(first->card) > SMI_CARD)
 		snprintf(first->card, sizeof(first->card), "%s", device->card);
 	if (!*first->card)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Rows of devices of many machines; the header tells the idea. */
+/* The table of devices of several machines. */
 
 #include "cli/smi/smi-fleet.h"
 
@@ -19,7 +19,7 @@
 #define FLEET_HOST_MAX 64u
 #define FLEET_KIND_MIN 10u
 #define FLEET_KIND_MAX 20u
-#define FLEET_REST 50u /* all columns but these two, and what is between them */
+#define FLEET_REST 50u /* all other columns, and the gaps */
 
 static bool fleet_is_l1(uint32_t type)
 {
@@ -39,7 +39,9 @@ void smi_fleet_add(struct smi_fleet_sums *sums, uint32_t type, uint64_t used, ui
 		sums->dram_capacity = bits_max(sums->dram_capacity, capacity);
 }
 
-/* In a terminal, the name of the host has what the least of the kind leaves; the kind has the rest. */
+/*
+ * On a terminal the host name may use what the minimal kind column leaves; the kind gets the rest.
+ */
 static void fleet_widths(size_t longest, int *ret_host, int *ret_kind)
 {
 	uint64_t host = bits_min(bits_max(longest, FLEET_HOST_MIN), FLEET_HOST_MAX);
@@ -77,7 +79,7 @@ static void fleet_part(struct table *table, uint64_t used, uint64_t capacity)
 
 	if (!capacity)
 		table_text(table, "-");
-	else if (percent > 999) /* one of the two is not true */
+	else if (percent > 999) /* one of the two is wrong */
 		table_text(table, ">999");
 	else
 		table_format(table, "%.0f", percent);

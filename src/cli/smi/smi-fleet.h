@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * The table of devices of several machines, whoever told of them. It fits a terminal: names are cut there,
- * and elsewhere as wide as the longest. Everything in it comes from other machines, and may be anything.
+ * The table of devices of several machines, from any source. On a terminal names are cut to fit;
+ * elsewhere they are as wide as the longest. All of its content comes from other machines and
+ * cannot be trusted.
  */
 
 #include <stddef.h>
@@ -15,7 +16,7 @@ struct emit;
 
 #define SMI_FLEET_COLUMNS 8u
 
-/* Of one device; only of memory that has a name in both worlds. */
+/* Of one device: DRAM and L1 only. */
 struct smi_fleet_sums {
 	uint64_t dram, dram_capacity, l1, l1_capacity, buffers;
 };
@@ -26,19 +27,22 @@ struct smi_fleet {
 	struct smi_fleet_sums all;
 };
 
-/* @kind: title of the third column; @longest: columns of the longest name of a host. */
+/* @kind: title of the third column; @longest: width of the longest host name. */
 void smi_fleet_begin(struct smi_fleet *fleet, const char *kind, size_t longest);
 void smi_fleet_row(struct smi_fleet *fleet, const char *host, const char *device, const char *kind,
 		   const struct smi_fleet_sums *sums);
 
-/* A host that has no device, and why. */
+/* A host without a device, and why. */
 void smi_fleet_lack(const struct smi_fleet *fleet, const char *host, const char *why);
 
-/* The sums of all rows; the rest of the line is the caller's. */
+/* Prints the sums of all rows; the caller completes the line. */
 void smi_fleet_end(const struct smi_fleet *fleet);
 
 /* Ends the list of a document of several machines, and the document. */
 void smi_fleet_end_json(struct emit *json);
 
-/* One type of memory of a device: traces lie in DRAM; small L1, circular buffers and kernels in L1. */
+/*
+ * Adds one type of memory of a device: traces are in DRAM; small L1, circular buffers and kernels
+ * in L1.
+ */
 void smi_fleet_add(struct smi_fleet_sums *sums, uint32_t type, uint64_t used, uint64_t capacity);

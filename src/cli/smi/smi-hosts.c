@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One table of many machines, out of their smi documents. */
+/* One table of several machines, from their smi documents. */
 
 #include "cli/smi/smi-hosts.h"
 
@@ -38,7 +38,7 @@ int smi_hosts_add(void *hosts, const char *text)
 		return -EINVAL;
 	for (size_t i = 0; i < self->count; i++) {
 		if (strcmp(self->names[i], text) == 0)
-			return 0; /* its memory is there once */
+			return 0; /* count its memory once */
 	}
 	if (self->count == SMI_HOSTS_MAX)
 		return -EINVAL;
@@ -61,7 +61,7 @@ int smi_hosts_set_prometheus(void *hosts, const char *text)
 	return 0;
 }
 
-/* A number that is none, or less than none, is 0. */
+/* Invalid and negative numbers are 0. */
 static uint64_t hosts_number(const json_t *object, const char *key)
 {
 	const json_t *value = json_object_get(object, key);
@@ -93,7 +93,7 @@ static void hosts_print_device(struct smi_fleet *fleet, const char *host, const 
 	smi_fleet_row(fleet, host, number, name, &sums);
 }
 
-/* Whether it is ours, but of another time. What else is in a schema is not for people's eyes. */
+/* Whether it is our schema in another version. Any other text in a schema is never shown. */
 static bool hosts_is_other_version(const char *schema)
 {
 	const size_t kind = strlen("ttmem.smi/");
@@ -105,7 +105,7 @@ static bool hosts_is_other_version(const char *schema)
 	return digits > 0 && digits <= HOSTS_VERSION_MAX && !schema[kind + digits];
 }
 
-/* The document of a host, NULL if it gave none that makes sense; then its problem is told. */
+/* The document of a host; NULL if it is missing or invalid, and then the problem is set. */
 static json_t *hosts_parse(struct http_fetch *fetch)
 {
 	json_t *document = fetch->text ? json_loadb(fetch->text, fetch->length, 0, NULL) : NULL;
@@ -178,12 +178,12 @@ static void hosts_json(const struct smi_hosts *hosts, struct http_fetch *fetches
 	smi_fleet_end_json(&json);
 }
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 static char *hosts_url(const char *name)
 {
 	const char *bracket = strchr(name, ']');
 	const char *colon = strchr(bracket ? bracket : name, ':');
-	bool is_bare = !bracket && colon && strchr(colon + 1, ':'); /* fd00::1: has no port */
+	bool is_bare = !bracket && colon && strchr(colon + 1, ':'); /* fd00::1, without a port */
 	char *url;
 
 	if (asprintf(&url, "http://%s%s%s%s/api/v1/smi", is_bare ? "[" : "", name,

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Several machines in one table: asked over HTTP where ttmemd serves it, or all at once of a Prometheus that
- * scrapes them.
+ * Several machines in one table: each asked over HTTP where ttmemd serves it, or all at once
+ * through a Prometheus that scrapes them.
  */
 
 #include <stdbool.h>
@@ -17,9 +17,9 @@ struct smi_hosts {
 	const char *prometheus; /* URL, or NULL */
 };
 
-/* For the options: one more host, and the Prometheus. 0, or -EINVAL. */
+/* For the options: adds a host, or sets the Prometheus. 0, or -EINVAL. */
 int smi_hosts_add(void *hosts, const char *text);
 int smi_hosts_set_prometheus(void *hosts, const char *text);
 
-/* Asks and prints. Return: exit code; 1 if one of them does not answer. */
+/* Queries and prints. Return: exit code; 1 if any of them does not answer. */
 int smi_hosts_run(const struct smi_hosts *hosts, bool json);

@@ -61,7 +61,7 @@ void smi_picture_size(const struct smi_picture *picture, const struct amount *am
 	snprintf(cell, sizeof(cell), "%s%s", smi_picture_bound(picture, amount->bound),
 		 text_size(amount->used, number));
 	point = strchr(cell, '.');
-	if (text_width(cell) > width && point) /* rather without the tenths than out of line */
+	if (text_width(cell) > width && point) /* drop the tenths rather than break the alignment */
 		memmove(point, point + 2, strlen(point + 2) + 1);
 	smi_picture_right(picture, cell, width);
 }
@@ -100,7 +100,7 @@ bool smi_picture_shows_device(const struct smi_picture *picture,
 		return false;
 	for (uint32_t type = 0; type < BOOK_TYPES; type++)
 		buffers |= device->memory[type].buffers;
-	/* With who is only in a region, see below, goes the device that it is on. */
+	/* Show the device of a process that is only in a region, see below. */
 	return picture->style->all || picture->filter->device_count || buffers || !device->closed ||
 	       device->present || device->stale;
 }
@@ -108,6 +108,6 @@ bool smi_picture_shows_device(const struct smi_picture *picture,
 bool smi_picture_shows_process(const struct smi_picture *picture,
 			       const struct snapshot_process *process)
 {
-	/* Who is only in a region is shown, so that people know why it is full. */
+	/* A process that is only in a region is shown to explain why the region is full. */
 	return process->alive || process->stale || picture->style->all;
 }

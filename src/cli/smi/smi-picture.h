@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What the tables of "ttmem smi" are drawn with. Text folds what lies in the same memory: DRAM with TRACE, L1
+ * Drawing the tables of "ttmem smi". Text combines types in the same memory: DRAM with TRACE, L1
  * with L1_SMALL, CB and KERNEL; JSON and CSV never do.
  */
 
@@ -23,29 +23,29 @@ struct smi_picture {
 	const struct snapshot *snapshot;
 	const struct filter *filter;
 	const struct smi_style *style;
-	unsigned int width; /* of all of it */
-	bool is_wide;       /* there is room for more than the necessary columns */
-	unsigned int size;  /* columns that the size of a memory takes */
+	unsigned int width; /* of the whole picture */
+	bool is_wide;       /* there is room for optional columns */
+	unsigned int size;  /* columns of a memory size */
 };
 
-/* A rule right across, and a line in the box; @text is safe already. */
+/* A rule across the whole width, and a line in the box; @text is already escaped. */
 void smi_picture_rule(const struct smi_picture *picture);
 void smi_picture_across(const struct smi_picture *picture, const char *text);
 
-/* Cells of exactly @width columns, whatever bytes their letters take. */
+/* Cells of exactly @width columns, however many bytes their characters take. */
 void smi_picture_right(const struct smi_picture *picture, const char *text, unsigned int width);
 void smi_picture_left(const struct smi_picture *picture, const char *text, unsigned int width);
 void smi_picture_size(const struct smi_picture *picture, const struct amount *amount,
 		      unsigned int width);
 void smi_picture_count(const struct smi_picture *picture, uint64_t count, unsigned int width);
 
-/* "", or a sign for at least, or at most. */
+/* "", or a sign for "at least" or "at most". */
 const char *smi_picture_bound(const struct smi_picture *picture, uint32_t bound);
 
-/* Green, yellow or red, as full as it is. */
+/* Green, yellow or red, depending on @share. */
 void smi_picture_bar(const struct smi_picture *picture, double share, unsigned int width);
 
-/* Whether these are to be seen. */
+/* Whether to show it. */
 bool smi_picture_shows_device(const struct smi_picture *picture,
 			      const struct snapshot_device *device);
 bool smi_picture_shows_process(const struct smi_picture *picture,

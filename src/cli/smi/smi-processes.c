@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The table of processes: a line for each device that one has. 80 columns hold who, where, how much, who says so,
- * and for how long nothing has changed; more columns hold age and container as well.
+ * The table of processes: one line per device of each. 80 columns hold process, device, memory,
+ * source and idle time; more columns hold age and container as well.
  */
 
 #include <inttypes.h>
@@ -15,9 +15,9 @@
 #include "model/snapshot.h"
 #include "model/types.h"
 
-#define SMI_CONTAINER_WIDTH 112u /* from here on there is room for containers */
+#define SMI_CONTAINER_WIDTH 112u /* minimum width for the container column */
 
-/* Widths of the columns; 0 = not there. */
+/* Column widths; 0 = absent. */
 struct smi_columns {
 	unsigned int pid, user, command, device, size, type, buffers, from, idle, age, container;
 };
@@ -76,7 +76,7 @@ static void smi_processes_titles(const struct smi_picture *picture,
 	fputs(" |\n", out);
 }
 
-/* Who says so, in five letters where there is no room for more. */
+/* The source, in five letters if there is no room for more. */
 static void smi_processes_from(const struct smi_picture *picture, unsigned int width,
 			       const struct snapshot_process *process, bool differs)
 {
@@ -110,7 +110,7 @@ static void smi_processes_time(const struct smi_picture *picture, uint64_t since
 		picture, since ? text_duration(now > since ? now - since : 0, number) : "-", width);
 }
 
-/* Behind the amounts. */
+/* The columns after the amounts. */
 static void smi_processes_right(const struct smi_picture *picture,
 				const struct smi_columns *columns,
 				const struct snapshot_process *process,

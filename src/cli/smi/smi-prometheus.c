@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What a Prometheus knows of all machines that it scrapes: one sample for each device, type and figure, and
- * one for each machine that does not answer, which would otherwise just not be there.
+ * What a Prometheus knows about the machines that it scrapes: one sample per device, type and
+ * figure, and one per machine that does not answer, which would otherwise be missing.
  */
 
 #include "cli/smi/smi-prometheus.h"
@@ -34,7 +34,7 @@
 	"%%28bytes%%7Cbuffers%%7Ccapacity_bytes%%29%%22%%7D"         \
 	"%%20or%%20up%%7Bjob%%3D~%%22ttmem.*%%22%%7D%%20%%3D%%3D%%200"
 
-#define PROMETHEUS_NAME 256 /* what is shown of one */
+#define PROMETHEUS_NAME 256 /* longest host name shown */
 #define PROMETHEUS_AWAY "Prometheus cannot scrape it"
 
 enum prometheus_figure {
@@ -44,9 +44,9 @@ enum prometheus_figure {
 	PROMETHEUS_FIGURES,
 };
 
-/* One device, or a machine without: the labels that tell it from others, and all its figures. */
+/* One device, or a machine without one: the labels that identify it, and all its figures. */
 struct prometheus_row {
-	const char *cluster, *host, *device, *uid; /* lent by the samples */
+	const char *cluster, *host, *device, *uid; /* owned by the samples */
 	uint64_t figures[PROMETHEUS_FIGURES][BOOK_TYPES];
 };
 
@@ -58,7 +58,7 @@ static const char *prometheus_label(const json_t *sample, const char *key)
 	return text ? text : "";
 }
 
-/* A number that is none, or less than none, is 0. */
+/* Invalid and negative numbers are 0. */
 static uint64_t prometheus_value(const json_t *sample)
 {
 	const char *text = json_string_value(json_array_get(json_object_get(sample, "value"), 1));
@@ -69,7 +69,7 @@ static uint64_t prometheus_value(const json_t *sample)
 	return value < 0x1p63 ? (uint64_t)value : INT64_MAX;
 }
 
-/* By cluster, host, device and unique id: 0 = the same one. */
+/* By cluster, host, device and unique id; 0 = the same. */
 static int prometheus_differ(const json_t *a, const json_t *b)
 {
 	static const char *const keys[] = {"cluster", "instance", "device", "uid"};
@@ -105,7 +105,7 @@ static void prometheus_add(struct prometheus_row *row, const json_t *sample)
 	}
 }
 
-/* Sorted samples become rows; returns their number. @ret_rows has room for all samples. */
+/* Turns sorted samples into rows and returns their number. @ret_rows has room for all samples. */
 static size_t prometheus_gather(const json_t **samples, size_t count,
 				struct prometheus_row *ret_rows)
 {
@@ -125,7 +125,7 @@ static size_t prometheus_gather(const json_t **samples, size_t count,
 	return rows;
 }
 
-/* Where there is more than one cluster, two of them may have a host of the same name. */
+/* With several clusters, two of them may have a host of the same name. */
 static const char *prometheus_host(const struct prometheus_row *row, bool with_cluster,
 				   char ret_name[PROMETHEUS_NAME])
 {

@@ -5,5 +5,5 @@
 
 #include <stdbool.h>
 
-/* Asks and prints. Return: exit code; 1 if it, or one of the machines, does not answer. */
+/* Queries and prints. Return: exit code; 1 if it, or one of the machines, does not answer. */
 int smi_prometheus_run(const char *url, bool as_json);

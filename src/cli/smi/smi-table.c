@@ -13,10 +13,10 @@
 #include "cli/smi/smi-picture.h"
 #include "model/snapshot.h"
 
-#define SMI_WIDE 100u /* from here on there is a column for the sensors */
+#define SMI_WIDE 100u /* minimum width for the sensor column */
 #define SMI_SIZE 10u  /* "1023.9 GiB" */
 
-/* With --bytes: up to 99 TB, which takes more room than 80 columns have. */
+/* With --bytes: up to 99 TB, which needs more than 80 columns. */
 #define SMI_BYTES_SIZE 14u
 #define SMI_BYTES_WIDTH 96u
 

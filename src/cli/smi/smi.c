@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* ttmem smi: devices and processes at a glance, once or again and again. */
+/* ttmem smi: devices and processes at a glance, once or refreshed. */
 
 #include "cli/smi/smi.h"
 
@@ -49,7 +49,7 @@ static int smi_redraw(struct smi *smi, const struct snapshot *snapshot)
 	if (!out)
 		return -ENOMEM;
 	smi->style.cuts = true;
-	smi->style.width = output_columns(); /* it may have been resized */
+	smi->style.width = output_columns(); /* the terminal may have been resized */
 	smi_write(smi, out, snapshot);
 	return screen_show(&smi->screen, out);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Events as JSON for "ttmem watch": a document ttmem.watch/1 for each, one per line. */
+/* Events as JSON for "ttmem watch": one document ttmem.watch/1 per line. */
 
 #include <stdio.h>
 
@@ -48,7 +48,7 @@ static void watch_json_event(const struct watch *watch, const struct follow_even
 	char text[WATCH_TEXT];
 
 	if (!types_op_name(op) || !types_name(type))
-		return; /* nothing that a book of this version can hold */
+		return; /* not possible in a book of this version */
 	watch_json_open(&json, event->follow, types_op_name(op), event->time_ns);
 	watch_json_where(&json, event);
 	emit_string(&json, "type", types_name(type));

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* "ttmem watch --format seed": the lines of the old allocation server. What it never knew goes to
- * stderr. */
+/*
+ * "ttmem watch --format seed": the lines of the old allocation server. What that server never
+ * reported goes to stderr.
+ */
 
 #include "cli/watch/watch.h"
 
@@ -12,7 +14,7 @@
 #include "compat/logs/legacy-lines.h"
 #include "source/books/scan.h"
 
-/* Of all processes on the device, as the old server counted. */
+/* Total of all processes on the device, as the old server counted. */
 static uint64_t watch_seed_total(const struct watch *watch, uint32_t device, uint32_t type)
 {
 	uint64_t bytes = 0;
@@ -59,7 +61,7 @@ static void watch_seed_missed(const struct watch *watch, const struct follow_eve
 static void watch_seed_started(const struct watch *watch, const struct follow *follow)
 {
 	(void)watch;
-	(void)follow; /* the old server said nothing either */
+	(void)follow; /* the old server printed nothing either */
 }
 
 static void watch_seed_ended(const struct watch *watch, const struct follow *follow)

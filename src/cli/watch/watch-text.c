@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Events for people, for "ttmem watch": a line for each, time first. */
+/* Events for people, for "ttmem watch": one line each, time first. */
 
 #include "cli/watch/watch.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * ttmem watch: events as they happen. Each round reads what is new in every book, puts it into the
- * order of time and prints it. Between devices there is no other order; within one it is the order of
- * the log. What went by too fast is counted and told, never guessed.
+ * ttmem watch: events as they happen. Each round reads what is new in every book, sorts it by time
+ * and prints it. Between devices time is the only order; within one it is the order of the log.
+ * Events that were overwritten before they were read are counted and reported, never guessed.
  */
 
 #include "cli/watch/watch.h"
@@ -29,9 +29,9 @@
 
 #define WATCH_POLL_MS 20u
 #define WATCH_SCAN_NS 200000000u
-#define WATCH_SCAN_SHARE 20u              /* scanning may take a twentieth of the time */
-#define WATCH_SCAN_MAX_NS (10 * NS_PER_S) /* but who starts must be seen some time */
-#define WATCH_BATCH 65536u                /* events that are sorted together at most */
+#define WATCH_SCAN_SHARE 20u              /* scanning may take 1/20 of the time */
+#define WATCH_SCAN_MAX_NS (10 * NS_PER_S) /* but new processes must be found eventually */
+#define WATCH_BATCH 65536u                /* most events sorted together */
 
 struct watch_batch {
 	struct watch *watch;
@@ -39,8 +39,10 @@ struct watch_batch {
 	size_t count, capacity;
 };
 
-/* Books that were refused, so that each is told once; and only if it is refused twice, because one that
- * is being made looks wrong for a moment. */
+/*
+ * Refused books, so that each is reported once, and only if it is refused twice: a book that is
+ * being created looks invalid for a moment.
+ */
 struct watch_refused {
 	struct {
 		dev_t device;
@@ -68,7 +70,7 @@ const char *watch_stack(const struct watch *watch, const struct follow_event *ev
 
 	if (!watch->stacks)
 		return NULL;
-	/* Without memory for them there are none. */
+	/* Without memory for stacks, none are shown. */
 	if (!follow->stacks && stacks_new(&follow->stacks, follow->book, watch->namer) < 0)
 		return NULL;
 	return stacks_text(follow->stacks, event->event.stack);
@@ -172,7 +174,7 @@ static void watch_tell_refused(struct watch_refused *refused, const struct scan 
 					      refused->seen[k].pid != entry->pid))
 			k++;
 		if (k == SCAN_REFUSED_MAX)
-			return; /* enough has been told */
+			return; /* enough was reported */
 		if (k == refused->count) {
 			refused->seen[k].inode = entry->inode;
 			refused->seen[k].device = entry->device;
@@ -186,7 +188,7 @@ static void watch_tell_refused(struct watch_refused *refused, const struct scan 
 	}
 }
 
-/* Reads all books once. Those that are over or cannot be read any more are let go. */
+/* Reads all books once. Those that have ended or can no longer be read are released. */
 static int watch_round(struct watch *watch, struct watch_batch *batch, struct view *view,
 		       struct log *log)
 {
@@ -212,7 +214,7 @@ static int watch_round(struct watch *watch, struct watch_batch *batch, struct vi
 
 		if (follow->is_over) {
 			watch->form->ended(watch, follow);
-			/* Not to be adopted again while somebody else holds the book. */
+			/* Do not adopt it again while another process holds the book. */
 			follow->book->ignored = true;
 			follow_free(follow);
 		} else {
@@ -248,7 +250,7 @@ static int watch_loop(struct watch *watch, struct session *session)
 									   WATCH_SCAN_MAX_NS));
 		}
 		if (watch->stacks)
-			watch->namer = session_namer(session); /* with new time to ask */
+			watch->namer = session_namer(session); /* restarts its time limit */
 		if (r == 0)
 			r = watch_round(watch, &batch, &view, &log);
 		if (fflush(stdout) == 0)

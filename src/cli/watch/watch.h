@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Between the loop of "ttmem watch" (watch.c) and the forms that it prints (watch-*.c). */
+/* Shared by the loop of "ttmem watch" (watch.c) and its output formats (watch-*.c). */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 struct namer;
 struct watch;
 
-/* How one form says things. Called in the order of time; totals stand after the event. */
+/* An output format. Called in time order; totals include the event. */
 struct watch_form {
 	const char *name;
 	void (*event)(const struct watch *watch, const struct follow_event *event);
@@ -29,7 +29,7 @@ struct watch {
 	const struct watch_form *form;
 	bool decimal; /* ids in decimal */
 	bool stacks;
-	struct namer *namer; /* of their frames; the look's */
+	struct namer *namer; /* for their frames; owned by the session */
 	bool has_type;
 	uint32_t type;
 	struct follow **follows;
@@ -43,12 +43,12 @@ extern const struct watch_form watch_json;
 /* A string of a book; NULL = none. */
 const char *watch_string(const struct follow *follow, uint32_t id, char ret_text[WATCH_TEXT]);
 
-/* The stack of the call, if stacks are wanted; NULL = none. Until the next call. */
+/* The stack of the call, if stacks are wanted; NULL = none. Valid until the next call. */
 const char *watch_stack(const struct watch *watch, const struct follow_event *event);
 
-/* Name of the owner. */
+/* Name of the owner's process. */
 const char *watch_comm(const struct follow *follow, char ret_text[WATCH_TEXT]);
 
-/* What the owner holds of a type on all devices; BOOK_TYPES = of all types. */
+/* What the owner holds of a type on all devices; BOOK_TYPES = all types. */
 void watch_totals(const struct follow *follow, uint32_t type, uint64_t *ret_bytes,
 		  uint64_t *ret_buffers);
