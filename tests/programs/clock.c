@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Clocks that a test can set without setting those of the machine: linked into a program, this takes the
- * place of the C library's function. The file named by TTMEM_TEST_CLOCK holds twice eight bytes: how many
- * nanoseconds the time of day is ahead, or behind, and how many the clock that counts since the machine
- * was started. That one only grows. Who waits on it with the kernel's help until some moment waits too
- * long; the loop does not, it asks for a length of time.
+ * Clocks that a test can set without changing the machine's: linked into a program, this replaces
+ * the C library's function. The file named by TTMEM_TEST_CLOCK holds two 64-bit numbers: how many
+ * nanoseconds the time of day is ahead or behind, and how many the clock since boot is ahead. The
+ * latter only grows. A kernel wait until an absolute time on that clock lasts too long; the loop is
+ * not affected, because it waits for a duration.
  */
 
 #include <fcntl.h>

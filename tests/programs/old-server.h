@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * Servers of the old protocol, such as there were, to compare the daemon with. Each does for a message
- * what is known of the original, and nothing that would slow it down beyond that:
+ * Servers of the old protocol, to compare the daemon with. Each does for a message what is known of
+ * the original, and nothing that would slow it down further:
  *
  *	discard		takes as much as it can at once and throws it away: no server is faster
  *	plain		the baseline of "ttmem bench": one recv() for each message, a table under a
- *			mutex. Kinder than any original
- *	first		72 bytes: plain, and a line for each event, written out at once
- *	enhanced	72 bytes: first, and the last fifty events of every buffer there ever was
- *	newest		144 bytes: plain, but looks at each message before it takes it; prints nothing,
+ *			mutex. Faster than any original
+ *	first		72 bytes: plain, and a line for each event, flushed at once
+ *	enhanced	72 bytes: first, and the last fifty events of every buffer ever seen
+ *	newest		144 bytes: plain, but peeks at each message before reading it; prints nothing,
  *			as with its option -q
  */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Names of C++ functions in call stacks, as people wrote them. The decoder takes very long, or all of the
- * stack, for names that are made for it, and a log may come from anybody. So the process for symbols does it,
- * and what it does not get done in time stays as it is in the log.
+ * Demangles C++ function names in call stacks. For crafted names the demangler can take very long
+ * or overflow the stack, and a log may come from anybody. So the symbol worker process does it, and
+ * names that are not done in time stay as they are in the log.
  */
 
 #include <ctype.h>
@@ -70,7 +70,7 @@ static struct names *names_new(void)
 	return names;
 }
 
-/* Without memory, time or an answer a name is what it was. */
+/* Without memory, time or an answer the name stays mangled. */
 static void names_decode_one(struct names *names, const char *encoded, size_t length, FILE *out)
 {
 	uint64_t hash = hash_bytes(encoded, length);
@@ -117,7 +117,7 @@ static void names_decode(struct names *names, const char *stack, FILE *out)
 	fputc('\0', out);
 }
 
-/* Hands out the texts to the rows they belong to. */
+/* Assigns the texts to their rows. */
 static void names_assign(struct analyze *analyze, char *text, size_t length)
 {
 	const struct log_analysis_result *result = &analyze->result;
@@ -163,7 +163,7 @@ int analyze_names(struct analyze *analyze)
 			names_decode(names, result->sites[i].stack, out);
 	}
 	names_free(names);
-	/* Without memory for all of it there is nothing. */
+	/* All or nothing, if memory runs out. */
 	if (fclose(out) == 0)
 		names_assign(analyze, analyze->names, length);
 	return 0;

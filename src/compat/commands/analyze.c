@@ -33,7 +33,7 @@ enum {
 	ANALYZE_TYPE_KERNEL = 6,
 };
 
-/* How far the reading is, for a person who waits. */
+/* Progress, for an interactive user. */
 struct analyze_progress {
 	bool is_shown;
 	uint64_t total; /* 0 = not known */
@@ -184,7 +184,10 @@ static const char *analyze_doubt(const struct analyze_file *file, bool asks_for_
 {
 	if (file->counts.bytes > 0 && !file->counts.is_known)
 		return "nothing in it is of a known log";
-	/* A log of nothing is no different from a file that nobody wrote to: no gate passes on that. */
+	/*
+	 * An empty log cannot be told from one that was never written: no leak check passes on
+	 * that.
+	 */
 	if (file->counts.bytes == 0 && asks_for_leaks)
 		return "it is empty: what was left cannot be told";
 	return asks_for_leaks ? analyze_no_frees(file) : NULL;
@@ -199,7 +202,7 @@ static bool analyze_is_doubted(const struct analyze *analyze, bool asks_for_leak
 	return false;
 }
 
-/* Tells of each file that cannot be judged. Return: exit code. */
+/* Reports each file that cannot be judged. Return: exit code. */
 static int analyze_complain(const struct analyze *analyze, bool asks_for_leaks)
 {
 	int code = COMMAND_OK;
@@ -351,7 +354,7 @@ static int analyze_files(struct analyze *analyze, char **paths, int count)
 	return 0;
 }
 
-/* What is asked for besides the files. */
+/* The options, apart from the files. */
 struct analyze_wish {
 	bool json, addresses, fail_on_leak;
 	struct filter filter;
@@ -371,7 +374,7 @@ static int analyze_go(struct analyze *analyze, const struct analyze_wish *wish)
 	analyze->has_type = filter->has_type;
 	analyze->type = filter->type;
 	if (analyze_read_files(analyze, analysis) < 0)
-		return COMMAND_FAILED; /* has been told */
+		return COMMAND_FAILED; /* already reported */
 	r = log_analysis_finish(analysis, &analyze->result);
 	analyze->is_doubted = analyze_is_doubted(analyze, asks_for_leaks);
 	if (r == 0)
@@ -428,7 +431,7 @@ static int analyze_run(int argc, char **argv)
 	analyze_names_deinit(&analyze);
 	free(analyze.files);
 	r = output_finish();
-	/* What is left in one file is left, whatever may be said of the others. */
+	/* A leak in one file is a leak, whatever is wrong with the others. */
 	if (r == COMMAND_OK && wish.fail_on_leak && analyze.totals.leaks > 0)
 		return ANALYZE_LEAK;
 	return code == COMMAND_OK ? r : code;

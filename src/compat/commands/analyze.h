@@ -17,7 +17,7 @@ struct analyze_file {
 /* Sums over all rows that were asked for. */
 struct analyze_totals {
 	uint64_t events, damaged;
-	uint64_t blind; /* of the events: of formats that tell no frees */
+	uint64_t blind; /* of the events: of formats that do not record frees */
 	uint64_t allocs, frees, reuses;
 	uint64_t leaks, leaked_bytes;
 	uint64_t ended, ended_bytes; /* of the leaks: left by processes that had ended */
@@ -33,28 +33,28 @@ struct analyze {
 	uint32_t top;
 	struct analyze_file *files;
 	size_t file_count;
-	bool is_doubted; /* there is a file that cannot be judged, which is told elsewhere */
+	bool is_doubted; /* some file cannot be judged; reported elsewhere */
 	struct log_analysis_result result;
 	struct analyze_totals totals;
 	const char **stacks; /* of each call site with names decoded, NULL = as it is in the log */
 	char *names;         /* their bytes */
 };
 
-/* Why it cannot be told what was left: some of its events are of a format without frees. NULL: it can. */
+/* Why leaks cannot be determined: some events are of a format without frees. NULL: they can. */
 const char *analyze_no_frees(const struct analyze_file *file);
 
-/* What people call the file. */
+/* The file's name for people. */
 const char *analyze_path(const struct analyze_file *file);
 
 bool analyze_wants_type(const struct analyze *analyze, uint32_t type);
 
-/* "DRAM"; NULL if the log does not tell. */
+/* "DRAM"; NULL if the log does not say. */
 const char *analyze_type_name(uint32_t type);
 
 /* Numbers of call sites, most leaked bytes first, then most bytes. Freed by the caller. NULL: no memory. */
 size_t *analyze_sites(const struct analyze *analyze, size_t *ret_count);
 
-/* Decodes the names of C++ functions. 0 or a negative errno, and then they stay as they are. */
+/* Demangles C++ function names. 0 or a negative errno; names then stay as they are. */
 int analyze_names(struct analyze *analyze);
 void analyze_names_deinit(struct analyze *analyze);
 
@@ -64,5 +64,5 @@ const char *analyze_stack(const struct analyze *analyze, uint32_t site);
 void analyze_print(const struct analyze *analyze);
 void analyze_json(const struct analyze *analyze, uint64_t time_ns);
 
-/* S1's list: each address that was left, once, in the order of numbers. 0 or -ENOMEM. */
+/* S1's list: each leaked address once, in ascending order. 0 or -ENOMEM. */
 int analyze_addresses(const struct analyze *analyze);

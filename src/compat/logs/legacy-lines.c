@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The lines of the old allocation server; the header tells for whom. */
+/* The lines of the old allocation server. */
 
 #include "compat/logs/legacy-lines.h"
 
@@ -35,7 +35,7 @@ static bool legacy_is_free(uint32_t op)
 	return op == BOOK_OP_FREE || op == BOOK_OP_UNREF;
 }
 
-/* Something that the old server kept a record of came or went. */
+/* Whether something that the old server kept a record of was added or removed. */
 static bool legacy_is_buffer(uint32_t op)
 {
 	return op == BOOK_OP_ALLOC || op == BOOK_OP_REF || op == BOOK_OP_LOST_ALLOC ||

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * The lines of the old allocation server, letter for letter, because scripts and people's eyes know
- * them: for "ttmem watch --format seed" and for "ttmemd --log-events". A size change was no event of its
- * own there: it shows as a free and an allocation. Numbers are as C++ streams print them, with six
- * significant digits.
+ * The lines of the old allocation server, byte for byte, because scripts and people rely on them:
+ * for "ttmem watch --format seed" and for "ttmemd --log-events". The old server had no event for a
+ * size change: it is printed as a free and an allocation. Numbers are printed as by C++ streams,
+ * with six significant digits.
  */
 
 #include <stdbool.h>
@@ -29,7 +29,7 @@ struct legacy_lines_event {
 	bool decimal; /* ids in decimal, as the first servers had them */
 };
 
-/* What a dead process left. */
+/* What an exited process left. */
 struct legacy_lines_dead {
 	uint32_t pid;
 	uint64_t buffers, bytes;
@@ -40,7 +40,7 @@ struct legacy_lines_dead {
 /* The line of an event, with its newline; 0 if it has none. Return: its length. */
 size_t legacy_lines_event(const struct legacy_lines_event *event, char ret_text[LEGACY_LINES_SIZE]);
 
-/* Whether a line of this event tells a total. */
+/* Whether the line of this event contains a total. */
 bool legacy_lines_has_total(const struct book_event *event);
 
 /* The lines for a process that has ended and left something. Return: their length. */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What each event does to the state of an analysis.
+ * How each event changes the state of an analysis.
  *
- * The server's log tells what the server did, so its count of references is followed, with one exception: a
- * live address allocated again with another size. No allocator hands out an address twice, so the old
- * buffer is gone and its free was missed; the server only counts a reference that nobody will ever free.
- * Here these are ghosts, and subtracted. The other logs tell what the application did: there the rules of a
- * book apply (the same size: one more reference; another size: replaced).
+ * The server's log records what the server did, so its reference counts are followed, with one
+ * exception: a live address allocated again with another size. No allocator hands out an address
+ * twice, so the old buffer is gone and its free was missed; the server merely counts a reference
+ * that will never be freed. These are ghosts here, and subtracted. The other logs record what the
+ * application did: there the rules of a book apply (same size: one more reference; another size:
+ * replaced).
  */
 
 #include <errno.h>
@@ -112,7 +113,7 @@ static void log_analysis_end(struct log_analysis *analysis, struct log_analysis_
 	log_analysis_nodes_end(analysis, node, state);
 }
 
-/* Gone without a free: its place was allocated again. */
+/* Gone without a free: its address was allocated again. */
 static void log_analysis_replace(struct log_analysis *analysis, struct log_analysis_node *node)
 {
 	log_analysis_subtract(analysis, node);
@@ -133,7 +134,7 @@ static struct log_analysis_node *log_analysis_other_process(struct log_analysis 
 	uint32_t format = analysis->processes[key->process].format;
 	struct log_analysis_key other = *key;
 
-	/* The newest ones: whoever is meant was there recently. */
+	/* The newest ones: the right one was probably active recently. */
 	for (size_t n = 0, i = analysis->process_count; i-- > 0 && n < LOG_ANALYSIS_ELSEWHERE;
 	     n++) {
 		struct log_analysis_node *node;
@@ -201,10 +202,10 @@ static int log_analysis_server_ref(struct log_analysis *analysis,
 		node = log_analysis_other_process(analysis, &key);
 		analysis->merged += node != NULL;
 	}
-	/* The first of its references lie before the log. */
+	/* Its first references are older than the log. */
 	if (!node)
 		return log_analysis_begin(analysis, step);
-	/* Another size, unless a line before this one has told it already. */
+	/* Another size, unless an earlier line has reported it already. */
 	if (node->size != event->size)
 		return log_analysis_resize(analysis, step, node);
 	node->refs = event->refs > node->ghosts ? event->refs - node->ghosts : 1;
@@ -224,7 +225,7 @@ static int log_analysis_alloc(struct log_analysis *analysis, const struct log_an
 	sum->allocs++;
 	sum->bytes += event->size;
 	analysis->processes[step->key.process].allocs++;
-	/* Without frees there are no lives. */
+	/* Without frees no lifetimes are known. */
 	if (!log_reader_format_has_frees(event->format))
 		return 0;
 	if (event->format == LOG_READER_SERVER && event->refs > 1)
@@ -233,7 +234,7 @@ static int log_analysis_alloc(struct log_analysis *analysis, const struct log_an
 	if (!log_analysis_is_live(node))
 		return log_analysis_begin(analysis, step);
 	if (event->format == LOG_READER_SERVER) {
-		/* It did not know the old one any more; and the application must have freed it. */
+		/* The server had forgotten the old one, so the application must have freed it. */
 		log_analysis_replace(analysis, node);
 		return log_analysis_begin(analysis, step);
 	}
@@ -243,7 +244,7 @@ static int log_analysis_alloc(struct log_analysis *analysis, const struct log_an
 	return 0;
 }
 
-/* A free of nothing that lives: why? */
+/* A free that matches nothing live: finds out why. */
 static int log_analysis_lost(struct log_analysis *analysis, const struct log_analysis_step *step,
 			     struct log_analysis_node *node)
 {
@@ -317,7 +318,7 @@ static int log_analysis_freed(struct log_analysis *analysis, const struct log_an
 	bool is_known = event->kind == LOG_READER_FREE;
 	int r;
 
-	/* The pid of such a log is only that of the last process that began to write. */
+	/* The pid in such a log is only that of the last process that started to write. */
 	if (!log_analysis_is_live(node) && event->format == LOG_READER_STACK_TRACE) {
 		struct log_analysis_node *other = log_analysis_other_process(analysis, &step->key);
 
@@ -338,7 +339,7 @@ static int log_analysis_freed(struct log_analysis *analysis, const struct log_an
 		return log_analysis_lost(analysis, step, node);
 	step->device->sums[node ? node->type : event->type].frees++;
 	analysis->processes[step->key.process].frees++;
-	/* The late free of a buffer that was replaced, taken by the server for one of the new. */
+	/* The late free of a replaced buffer, which the server took for a free of the new one. */
 	if (node && node->ghosts > 0) {
 		node->ghosts--;
 		return log_analysis_note(analysis, step, LOG_ANALYSIS_DOUBLE_FREE,
@@ -409,7 +410,7 @@ static int log_analysis_general(struct log_analysis *analysis, const struct log_
 	if (r < 0 || event->kind == LOG_READER_DEAD)
 		return r < 0 ? r : log_analysis_dead(analysis, row);
 	process = &analysis->processes[row];
-	/* With one device chosen the others' are not missing. */
+	/* If only one device was chosen, those of the others are not missing. */
 	if (event->type == LOG_READER_NO_TYPE && analysis->only_device == LOG_ANALYSIS_NONE) {
 		analysis->unseen += event->count - bits_min(event->count, process->ended_live);
 		process->ended_live = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The nodes of an analysis: a hash table with chains, because nodes go away, and two sorts of lists: the
- * live ones of each process, and the freed ones, of which the oldest is forgotten first. Nodes are named by
- * number, so that the array may move.
+ * The nodes of an analysis: a hash table with chains, because nodes are removed, and two kinds of
+ * lists: the live nodes of each process, and the freed ones, of which the oldest is forgotten
+ * first. Nodes are referred to by index, so that the array may move.
  */
 
 #include <errno.h>
@@ -21,7 +21,7 @@ void log_analysis_nodes_init(struct log_analysis *analysis)
 	analysis->unused = analysis->freed_newest = analysis->freed_oldest = LOG_ANALYSIS_NONE;
 }
 
-/* The type is not part of it: many frees do not tell it. */
+/* The type is not part of it: many frees do not have one. */
 static size_t nodes_bucket(const struct log_analysis *analysis, uint32_t process, uint32_t device,
 			   uint64_t address)
 {
@@ -185,7 +185,7 @@ int log_analysis_nodes_begin(struct log_analysis *analysis, const struct log_ana
 
 	if (analysis->live_count >= LOG_ANALYSIS_LIVE_MAX)
 		return -ENOSPC;
-	/* What was freed comes back to life; another type at the same address is another node. */
+	/* A freed node becomes live again; another type at the same address is another node. */
 	if (node && node->state != LOG_ANALYSIS_LIVE && node->type == key->type) {
 		number = (uint32_t)(node - analysis->nodes);
 		lives = node->lives;

@@ -20,7 +20,7 @@ struct log_analysis_node {
 	uint32_t chain;        /* next in its bucket */
 	uint32_t newer, older; /* in its list */
 	uint32_t refs;
-	uint32_t ghosts; /* references of the server's to what is long gone */
+	uint32_t ghosts; /* the server's references to buffers that are gone */
 	uint32_t lives;
 	uint32_t file;
 	uint16_t device;

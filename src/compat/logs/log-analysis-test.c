@@ -59,7 +59,10 @@ UNIT(balanced_log_has_no_leaks)
 	done();
 }
 
-/* The example of the tracing guide: the address had two lives, then somebody freed the first again. */
+/*
+ * The example of the tracing guide: the address was used twice, then the first buffer was freed
+ * again.
+ */
 UNIT(a_free_after_address_reuse_is_a_double_free)
 {
 	analyze(NEW("1", "524288", "2", "25718784") FREED("1", "25718784", "2", "524288")
@@ -72,7 +75,7 @@ UNIT(a_free_after_address_reuse_is_a_double_free)
 	done();
 }
 
-/* The same, as a server tells it that missed the first free: its references are ghosts. */
+/* The same in the log of a server that missed the first free: its references are ghosts. */
 UNIT(a_missed_free_is_found_as_a_size_change)
 {
 	analyze(NEW("1", "524288", "2", "0x1") REF("1", "98304", "2", "0x1", "2")
@@ -88,7 +91,7 @@ UNIT(a_missed_free_is_found_as_a_size_change)
 	done();
 }
 
-/* The enhanced server overwrites the size and says so first; the line after that tells nothing new. */
+/* The enhanced server overwrites the size and reports that first; the next line adds nothing. */
 UNIT(size_changes_of_the_enhanced_server_are_read)
 {
 	analyze(NEW(
@@ -283,13 +286,13 @@ static bool model_free(struct model *model, struct page_cursor *place)
 	return false;
 }
 
-/* As the server of ours prints it: a size change is a free and an allocation. */
+/* As our server prints it: a size change is a free and an allocation. */
 static void step_server(struct model *model, bool decimal)
 {
 	uint32_t p = draw(model, PIDS), d = draw(model, DEVICES), t = draw(model, TYPES);
 	uint32_t a = draw(model, ADDRESSES);
 	struct page_cursor *place = &model->places[p][d][t][a];
-	uint64_t size = t + 2 + 2u * draw(model, 2); /* tells the type: frees do not */
+	uint64_t size = t + 2 + 2u * draw(model, 2); /* encodes the type: frees have none */
 	char id[32];
 
 	snprintf(id, sizeof(id), decimal ? "%" PRIu64 : "0x%" PRIx64, (uint64_t)(a + 1) << 12);

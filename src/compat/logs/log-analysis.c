@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The beginning and the end of an analysis, and its words; the header tells the idea. */
+/* Start and end of an analysis, and its names. */
 
 #include "compat/logs/log-analysis.h"
 
@@ -16,7 +16,7 @@ int log_analysis_new(struct log_analysis **ret_analysis)
 
 	if (!analysis)
 		return -ENOMEM;
-	/* Whoever wrote the log must not choose the collisions. */
+	/* Whoever wrote the log must not be able to choose the collisions. */
 	if (getrandom(&analysis->seed, sizeof(analysis->seed), GRND_NONBLOCK) < 0)
 		analysis->seed = (uint64_t)(uintptr_t)analysis; /* better than nothing */
 	analysis->only_device = LOG_ANALYSIS_NONE;

@@ -2,16 +2,17 @@
 #pragma once
 
 /*
- * What the events of old logs add up to: what was left, freed twice, freed without being known, and why.
+ * What the events of old logs add up to: what leaked, was freed twice or freed without being known,
+ * and why.
  *
- * The old scripts looked at addresses only. An address is used again and again, on many devices and by many
- * processes, so the key here is (format, process, device, address), and the type where the log tells it; a
- * life begins with an allocation and ends with its last free. Formats are kept apart: two logs of one run
- * tell the same events twice.
+ * The old scripts looked at addresses only. Addresses are reused, on many devices and by many
+ * processes, so the key here is (format, process, device, address), plus the type where the log has
+ * it; a lifetime begins with an allocation and ends with the last free. Formats are kept apart: two
+ * logs of one run contain the same events twice.
  *
- * Memory: one node for each live buffer, one for each of the last LOG_ANALYSIS_FREED_MAX that were freed (so
- * that a second free is known as one), one row for each call site, process and finding. Each has a
- * maximum; what is beyond it is still counted, and the result says that it is not exact.
+ * Memory: one node for each live buffer, one for each of the last LOG_ANALYSIS_FREED_MAX freed ones
+ * (so that a second free is recognized), one row for each call site, process and finding. Each has
+ * a maximum; what exceeds it is still counted, and the result says that it is not exact.
  */
 
 #include <stdbool.h>
@@ -32,7 +33,7 @@
 
 #define LOG_ANALYSIS_NONE UINT32_MAX
 
-/* Types, and one for what the log does not tell. */
+/* Types, and one for what the log does not say. */
 #define LOG_ANALYSIS_TYPES (BOOK_TYPES + 1)
 
 enum log_analysis_how {
@@ -54,7 +55,7 @@ enum log_analysis_cause {
 	/* of unknown frees */
 	LOG_ANALYSIS_BEFORE_LOG,   /* never seen: allocated before the log began, or never at all */
 	LOG_ANALYSIS_LONG_AGO,     /* likewise, or so long ago that it is forgotten here */
-	LOG_ANALYSIS_RESTART,      /* a good free; the server did not know the buffer any more */
+	LOG_ANALYSIS_RESTART,      /* a valid free; the server no longer knew the buffer */
 	LOG_ANALYSIS_OWNER_ENDED,  /* its process was taken for dead, and the buffer removed */
 	LOG_ANALYSIS_OTHER_TYPE,   /* something of another type lives there */
 	LOG_ANALYSIS_OTHER_DEVICE, /* that address lives on another device */
@@ -111,7 +112,7 @@ struct log_analysis_process {
 	uint64_t allocs, frees;
 	uint64_t leaks, leaked_bytes;
 	uint64_t found[LOG_ANALYSIS_KINDS];
-	uint64_t ended_live; /* taken from it at its end, until it is told how many there were */
+	uint64_t ended_live; /* removed at its end, until the log says how many there were */
 	uint32_t pid;
 	uint32_t format;
 	bool has_pid;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the files of logread share: the state of a reading, and a cursor over a line. */
+/* What the files of the log reader share: the state of a reading, and a cursor over a line. */
 
 #include "compat/logs/log-reader.h"
 
 enum log_reader_outcome {
-	LOG_READER_OTHER = 0,   /* nothing of ours */
+	LOG_READER_OTHER = 0,   /* not part of our formats */
 	LOG_READER_TAKEN = 1,   /* an event, filled in; or a part of one */
-	LOG_READER_DAMAGED = 2, /* looks like an event, and is none */
+	LOG_READER_DAMAGED = 2, /* looks like an event, but is not valid */
 };
 
 /* The part of a record of several lines that has been seen. */
@@ -54,8 +54,8 @@ int log_reader_server_line(const char *line, struct log_reader_event *ret_event)
 int log_reader_detailed_line(const char *line, struct log_reader_event *ret_event);
 
 /*
- * A line of a record. LOG_READER_TAKEN: it belongs to one. Before it is looked at anew, a record that it ends
- * goes to log_reader_put_record().
+ * A line of a record. LOG_READER_TAKEN: it belongs to one. If the line ends a record, that goes to
+ * log_reader_put_record() first, and then the line is examined again.
  */
 int log_reader_record_line(struct log_reader *log, const char *line, int *ret_outcome);
 

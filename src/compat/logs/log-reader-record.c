@@ -175,7 +175,7 @@ int log_reader_record_line(struct log_reader *log, const char *line, int *ret_ou
 		if (outcome == LOG_READER_TAKEN && log->is_cut && !record->in_stack)
 			outcome = LOG_READER_DAMAGED;
 		if (outcome == LOG_READER_DAMAGED) {
-			/* The whole record is, and is counted here, once. */
+			/* The whole record is damaged, and is counted here, once. */
 			record->is_open = false;
 			log->counts.damaged++;
 			outcome = LOG_READER_TAKEN;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Lines of the old server and of the detailed log. They may have anything in front of them, such as the
- * time and host of a journal; the words decide, not the marks, which some terminals lose.
+ * Lines of the old server and of the detailed log. Anything may precede them, such as the time and
+ * host of a journal. They are recognized by their words, not by the check marks, which some
+ * terminals lose.
  */
 
 #include <stdlib.h>
@@ -169,7 +170,7 @@ static int server_removed(const char *at, struct log_reader_event *event)
 		       : LOG_READER_DAMAGED;
 }
 
-/* Lines that tell of the server itself and of processes. */
+/* Lines about the server itself and about processes. */
 static int server_rest(const char *line, struct log_reader_event *event)
 {
 	const char *at;
@@ -256,7 +257,7 @@ static int server_pid(const char *line, const char *at, struct log_reader_event 
 	event->has_pid = true;
 	if (log_reader_eat_small(&at, &event->pid) && log_reader_eat(&at, "] ")) {
 		outcome = server_words(at, event);
-		/* One line printed into another: none of the two can be trusted. */
+		/* One line was printed into another: neither can be trusted. */
 		if (outcome == LOG_READER_TAKEN && strstr(at, "[PID "))
 			return LOG_READER_DAMAGED;
 		if (outcome == LOG_READER_OTHER && server_is_begun(at))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Bytes to lines, lines to whoever understands them. */
+/* Splits bytes into lines and passes each to the parser that understands it. */
 
 #include "compat/logs/log-reader.h"
 
@@ -177,7 +177,7 @@ static int log_reader_line(struct log_reader *log)
 	struct log_reader_event event = {.type = LOG_READER_NO_TYPE, .line = log->counts.lines};
 	int outcome, r;
 
-	/* In the middle of a file that was cut or overwritten there may be anything. */
+	/* The middle of a truncated or overwritten file may contain anything. */
 	if (memchr(log->line, '\0', log->length))
 		log->is_cut = true;
 	r = log_reader_record_line(log, log->line, &outcome);

@@ -95,7 +95,7 @@ int log_reader_finish(struct log_reader *log);
 
 const struct log_reader_counts *log_reader_counts(const struct log_reader *log);
 
-/* Whether logs of that format tell frees; without them nobody knows what was left. */
+/* Whether logs of that format record frees; without them leaks cannot be determined. */
 bool log_reader_format_has_frees(enum log_reader_format format);
 
 /* "server", "buffer_debug", "detailed", "stack_trace". */

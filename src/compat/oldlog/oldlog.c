@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The old system's debug logs; the header tells which. Nothing here takes a lock, not even one of libc's
- * (its conversions of times do): a call may come from a signal handler.
+ * The old system's debug logs. Nothing here takes a lock, not even one of libc's (its time
+ * conversions do): a call may come from a signal handler.
  */
 
 #include "compat/oldlog/oldlog.h"
@@ -40,7 +40,7 @@ enum {
 /* One of the logs. */
 struct oldlog_file {
 	bool is_on;
-	bool is_shared; /* the usual place, in a folder of everybody's */
+	bool is_shared; /* the default path, in a world-writable directory */
 	char path[PATH_MAX];
 };
 
@@ -132,7 +132,7 @@ static __attribute__((format(printf, 2, 3))) void oldlog_add(struct oldlog_recor
 
 static void oldlog_add_piece(struct oldlog_record *record, const char *bytes, size_t length)
 {
-	/* There are never more; a symbol less is better than a crash if they change. */
+	/* There are never more; if that changes, losing a symbol is better than a crash. */
 	if (length > 0 && record->count < (int)OLDLOG_PIECES)
 		record->pieces[record->count++] =
 			(struct iovec){.iov_base = (void *)(uintptr_t)bytes, .iov_len = length};
@@ -309,7 +309,7 @@ void oldlog_alloc(const struct oldlog_buffer *buffer)
 {
 	if (oldlog_files[OLDLOG_BUFFER].is_on)
 		oldlog_buffer_record(buffer, OLDLOG_ALLOCATED);
-	/* The others cannot say that there is no memory behind it. */
+	/* The other logs cannot express that there is no memory behind it. */
 	if (buffer->flags & TTMEM_FLAG_HOOKED)
 		return;
 	if (oldlog_files[OLDLOG_DETAILED].is_on)
@@ -336,8 +336,9 @@ static bool oldlog_event(const struct writer *writer, uint32_t device, uint64_t 
 		return false;
 	bits_copy(ret_event, &shard->ring[number & shard->ring_mask], sizeof(*ret_event));
 	/*
-	 * Pairs with the barrier in shard_publish(): if a byte of a newer event was copied, head is seen as new as the one
-	 * before it. Acquire alone would let the copy be made after head was loaded. Two at a time may be on their way.
+	 * Pairs with the barrier in shard_publish(): if a byte of a newer event was copied, head is
+	 * seen at least as new as the event before it. Acquire alone would allow the copy to happen
+	 * after the load of head. Two events at a time may be in flight.
 	 */
 	bits_load_barrier();
 	return oldlog_mark(writer, device) + 2 < number + shard->ring_mask;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Answers to old clients, from snapshots that are made up. */
+/* Answers to old clients, from made-up snapshots. */
 
 #include "compat/server/legacy-answer.h"
 
@@ -55,7 +55,7 @@ UNIT(facts_of_a_device)
 		.dram_bank_size = UINT64_C(1) << 30,
 		.l1_per_core = 1499136,
 	};
-	/* Another process has it open and says nothing. */
+	/* Another process has it open but declares nothing. */
 	(void)atest_part(snapshot, 1, 3);
 	devices.known[1] = 1;
 	devices.arch[1] = 3;
@@ -69,7 +69,7 @@ UNIT(facts_of_a_device)
 	/* Only the driver knows it. */
 	legacy_answer_info(snapshot, &devices, 1, &answer);
 	assert(answer.available && answer.arch == 3 && answer.total_dram == 0);
-	/* Nobody does. */
+	/* Unknown to everybody. */
 	legacy_answer_info(snapshot, &devices, 2, &answer);
 	assert(!answer.available);
 	legacy_answer_info(snapshot, &devices, INT32_MAX, &answer);
@@ -81,7 +81,7 @@ UNIT(facts_of_a_device)
 	snapshot_free(snapshot);
 }
 
-/* What processes claim may be anything; sums stop at the top. The dead do not count. */
+/* Processes may claim any figure; sums saturate. Exited processes do not count. */
 UNIT(sums_saturate_and_skip_the_dead)
 {
 	struct snapshot *snapshot = atest_snapshot(3);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Answers to old clients; the header tells from what. */
+/* Answers to old clients. */
 
 #include "compat/server/legacy-answer.h"
 

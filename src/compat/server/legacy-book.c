@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The memory file behind a kept book. The descriptor that can write is closed once the mapping is there:
- * the mapping needs none, and whoever looks for books by their descriptors shall not take the daemon
- * for the owner. Only kernels that cannot populate a mapping need it longer.
+ * The memory file behind a kept book. The writable descriptor is closed once the file is mapped:
+ * the mapping does not need it, and tools that find books by their descriptors must not take the
+ * daemon for the owner. Only kernels that cannot populate a mapping need it longer.
  */
 
 #include "compat/server/legacy-book.h"
@@ -113,13 +113,13 @@ static int keep_open(struct legacy_book *keep)
 		return -errno;
 	keep->base = base;
 	keep->size = LEGACY_BOOK_SIZE;
-	/* Children and core dumps have no use for it; without the advice they merely get it. */
+	/* Children and core dumps do not need it; if the advice fails, they merely get it. */
 	(void)madvise(base, LEGACY_BOOK_SIZE, MADV_DONTFORK);
 	(void)madvise(base, LEGACY_BOOK_SIZE, MADV_DONTDUMP);
 	return fcntl(keep->fd, F_ADD_SEALS, KEEP_SEALS) < 0 ? -errno : 0;
 }
 
-/* For people; of one that is ending or hidden nothing can be had. */
+/* For display; not available for a process that is exiting or hidden. */
 static size_t keep_cmdline(const struct proc *proc, uint32_t pid, char cmdline[KEEP_CMDLINE])
 {
 	char path[32];
@@ -162,7 +162,7 @@ static int keep_write(struct legacy_book *keep, const struct proc *proc,
 	return writer_new(&keep->writer, &config);
 }
 
-/* What happened before this daemon came happened then: the book begins where the old one did. */
+/* Events from before this daemon keep their times: the book begins where the old one did. */
 static void keep_go_on(struct legacy_book *keep, const struct book_header *old)
 {
 	struct book_header *header = keep->writer->header;
@@ -175,7 +175,7 @@ static void keep_go_on(struct legacy_book *keep, const struct book_header *old)
 	header->realtime_start = old->realtime_start;
 }
 
-/* As everybody reads books. What the kernel says of the owner is known already. */
+/* Opened as everybody reads books. The owner's facts are known already. */
 static int keep_read(const struct legacy_book *keep, const struct proc *proc,
 		     const struct proc_facts *owner, struct scan_book **ret_book)
 {

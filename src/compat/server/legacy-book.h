@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * A book that the daemon keeps on behalf of a process that speaks the old protocol and so cannot keep one
- * itself: a sealed memory file like the library's, with a writer over it, and the same file opened for
- * reading as everybody else reads books. All such books together may use so much memory and no more.
+ * A book that the daemon keeps for a process that speaks the old protocol and so cannot keep one
+ * itself: a sealed memory file like the library's, with a writer over it, and the same file opened
+ * for reading as by everybody else. All such books share one memory budget.
  */
 
 #include <stdint.h>
@@ -16,7 +16,7 @@ struct proc_facts;
 struct scan_book;
 struct writer;
 
-/* One file is so large at most: a million buffers. Nearly all of it is a hole. */
+/* The maximum size of a file: a million buffers. It is sparse. */
 #define LEGACY_BOOK_SIZE (UINT64_C(96) << 20)
 #define LEGACY_BOOK_RING 4096u /* events of history per device: 256 KiB */
 

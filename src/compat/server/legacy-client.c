@@ -33,8 +33,10 @@ static struct legacy_client **client_chain(struct legacy_server *server, uint32_
 	return &server->clients[hash_u64(pid) % LEGACY_CHAINS];
 }
 
-/* One that was gone before we could look is known by its pid alone: its number cannot be anybody else's
- * as long as the earlier holder has not been judged. */
+/*
+ * A process that was gone before we could look is known by its pid alone: the pid cannot belong to
+ * another process before the exit of the earlier one has been handled.
+ */
 static struct legacy_client *client_find(struct legacy_server *server,
 					 const struct proc_facts *facts)
 {
@@ -99,7 +101,7 @@ static bool client_drain(struct registry_keeper *keeper)
 	struct legacy_client *client = container_of(keeper, struct legacy_client, keeper);
 	struct legacy_connection *connection, *after;
 
-	/* What it sent on a last connection that nobody has accepted yet. */
+	/* What it sent on a last connection that has not been accepted yet. */
 	bool is_done = legacy_server_let_in(client->server);
 
 	for (connection = client->server->connections; connection; connection = after) {
@@ -111,7 +113,7 @@ static bool client_drain(struct registry_keeper *keeper)
 	return is_done;
 }
 
-/* What it left, as the old server told it. */
+/* Prints what it left, as the old server did. */
 static void client_tell_end(const struct legacy_client *client)
 {
 	struct legacy_lines_dead dead = {.pid = client->facts.pid};
@@ -143,7 +145,7 @@ static void client_forget(struct registry_keeper *keeper)
 	struct legacy_client *client = container_of(keeper, struct legacy_client, keeper);
 	struct legacy_server *server = client->server;
 
-	/* At our own end nobody else has come to theirs. */
+	/* When the daemon itself stops, the process has not exited. */
 	if (server->log && !server->is_stopped)
 		client_tell_end(client);
 	for (struct legacy_connection *connection = server->connections; connection;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One round is one job: whoever is new is followed, everything new is read, sorted and made text; the
- * loop puts the text out and sets the timer for the next round. Between rounds nobody touches the list,
- * so it needs no lock.
+ * One round is one job: new processes are followed, all new events are read, sorted and formatted;
+ * the loop writes the text and sets the timer for the next round. Between rounds the list is not
+ * touched, so it needs no lock.
  */
 
 #include "compat/server/legacy-follow.h"
@@ -42,7 +42,7 @@ struct legacy_follow {
 	struct loop_timer timer;
 	struct worker_job job;
 	bool is_stopped;
-	bool is_first; /* who is there now was there before: their past is not told */
+	bool is_first; /* processes present at the start: their history is not printed */
 
 	struct follow_entry *entries;
 	size_t count, capacity;
@@ -57,7 +57,7 @@ struct legacy_follow {
 static void follow_flush(struct legacy_follow *self)
 {
 	if (self->length > 0)
-		/* What is dropped the outlet tells itself. */
+		/* The log writer itself reports what is dropped. */
 		(void)log_writer_put(self->config.log_writer, self->text, self->length);
 	self->length = 0;
 }
@@ -150,7 +150,7 @@ static bool follow_knows(const struct legacy_follow *self, const struct tracked 
 	return false;
 }
 
-/* Those that keep their books themselves. Without memory the next round tries again. */
+/* Processes that keep their own books. If memory runs out, the next round tries again. */
 static void follow_find(struct legacy_follow *self, const struct book_list *book_list)
 {
 	for (size_t i = 0; i < book_list->count; i++) {
@@ -190,13 +190,13 @@ static void follow_run(struct worker_job *job)
 		struct follow_entry *entry = &self->entries[i];
 		int r;
 
-		/* Asked first: what is read afterwards is then all there will ever be. */
+		/* Read first: everything read afterwards is then complete. */
 		entry->is_over =
 			__atomic_load_n(&entry->tracked->end, __ATOMIC_RELAXED) != TRACKED_LIVES;
 		pthread_mutex_lock(&entry->tracked->book_lock);
 		r = follow_poll(entry->follow, &self->view, &self->log, follow_gather, self);
 		pthread_mutex_unlock(&entry->tracked->book_lock);
-		/* A book that cannot be read is told of elsewhere. */
+		/* An unreadable book is reported elsewhere. */
 		entry->is_over = entry->is_over || (r < 0 && r != -ENOMEM);
 	}
 	follow_tell_all(self);

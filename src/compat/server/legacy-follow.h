@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * "--log-events" for processes that keep their books themselves: their events are read from the books'
- * logs, a few times a second and in the worker's thread, put into the order of time and printed as the
- * old server's lines. What went by too fast is counted and told.
+ * "--log-events" for processes that keep their own books: their events are read from the books'
+ * logs, a few times a second and in the worker's thread, sorted by time and printed as the old
+ * server's lines. Lost events are counted and reported.
  */
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The old server's lines; the header tells where they come from. */
+/* The old server's lines. */
 
 #include "compat/server/legacy-log.h"
 
@@ -51,7 +51,7 @@ void legacy_log_flush(struct legacy_log *log)
 	if (!log || log->length == 0)
 		return;
 	(void)log_writer_put(log->log_writer, log->text,
-			     log->length); /* what is dropped it tells itself */
+			     log->length); /* the log writer reports what is dropped */
 	log->length = 0;
 }
 
@@ -193,7 +193,7 @@ void legacy_log_events(struct legacy_log *log, const struct writer *writer, uint
 void legacy_log_wire(struct log_writer *log_writer, uint32_t pid,
 		     const struct legacy_message *message)
 {
-	/* A trace with gaps is still one: what is dropped the outlet tells. */
+	/* A trace with gaps is still useful: the log writer reports what is dropped. */
 	(void)log_writer_print(
 		log_writer,
 		"wire: pid %" PRIu32 " %s %s device=%" PRId32 " type=%u size=%" PRIu64

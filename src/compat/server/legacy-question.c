@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Questions are answered together. While one batch is being worked on, others gather; the next batch
- * takes all of them and is answered from one picture of the machine. So a thousand askers cost what one
- * does, and each answer is of a moment after the question.
+ * Questions are answered together. While one batch is at work, others gather; the next batch takes
+ * all of them and answers from one snapshot of the machine. So a thousand questions cost as much as
+ * one, and each answer is newer than its question.
  */
 
 #include <errno.h>
@@ -201,7 +201,7 @@ static void question_print(struct log_writer *log_writer, const struct legacy_qu
 
 		if (end)
 			piece = (size_t)(end - at) + 1;
-		(void)log_writer_put(log_writer, at, piece); /* what is dropped it tells itself */
+		(void)log_writer_put(log_writer, at, piece); /* it reports what it drops */
 		at += piece;
 		left -= piece;
 	}
@@ -316,7 +316,7 @@ void legacy_question_put(struct legacy_server *server, struct legacy_connection 
 		return;
 	question = question_new(server, (enum question_kind)kind);
 	if (!question)
-		return; /* unanswered: the asker's own time-out tells it */
+		return; /* unanswered: the client's own time-out handles it */
 	question->connection = connection;
 	question->dialect = message->dialect;
 	question->device = message->device;

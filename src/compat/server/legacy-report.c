@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The old server's reports; the header tells which. */
+/* The old server's reports. */
 
 #include "compat/server/legacy-report.h"
 

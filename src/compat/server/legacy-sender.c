@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Whom a message is from; the header tells the rule. */
+/* Finds the sender of a message. */
 
 #include "compat/server/legacy-sender.h"
 
@@ -11,7 +11,7 @@
 #include "base/bits.h"
 #include "compat/server/legacy-private.h"
 
-#define SENDER_FAILURES 8u /* numbers that nobody has, until a connection is no longer believed */
+#define SENDER_FAILURES 8u /* unknown pids until a connection's claims are ignored */
 
 void legacy_sender_init(struct legacy_connection *connection)
 {

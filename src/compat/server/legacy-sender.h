@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Whom a message on a connection is from. Mostly it is the socket's peer, whatever number it gives
- * itself: inside a container that is another one than here. A child that goes on using an inherited
- * connection is a process of its own, if the kernel confirms it; otherwise its messages count for the
- * peer, and are counted.
+ * Which process sent a message on a connection. Usually it is the socket's peer, whatever pid it
+ * claims: inside a container that differs from ours. A child that uses an inherited connection is a
+ * process of its own if the kernel confirms it; otherwise its messages count for the peer, and the
+ * case is counted.
  */
 
 #include <stdbool.h>

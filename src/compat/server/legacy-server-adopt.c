@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Going on after a restart. A book is sealed: only the mapping of the daemon that made it could write,
- * and that is gone. So its last state is written into a new book, with names, stacks and times of birth;
- * buffers and totals are the same, what was counted since the beginning starts anew.
+ * Continues after a restart. A book is sealed: only the mapping of the daemon that made it could
+ * write, and that is gone. So its last state is written into a new book, with names, stacks and
+ * creation times; buffers and totals are the same, cumulative counters restart at zero.
  */
 
 #include <errno.h>
@@ -130,7 +130,7 @@ static int adopt_book(struct legacy_server *server, struct scan_book *book, int 
 		legacy_client_free(adopt.client);
 		return r;
 	}
-	/* Only now may it outlive us: half a book would be worse than the old one. */
+	/* Only now may it outlive us: an incomplete book would be worse than the old one. */
 	return legacy_client_add_consume(adopt.client, mine, cleanup_steal_fd(&owned));
 }
 

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What the tests of the server for the old protocol share: a real server with loop, registry, worker and
- * outlet, clients in processes of their own, and a look at the books they end up in.
+ * What the tests of the server for the old protocol share: a real server with loop, registry,
+ * worker and log writer, clients in their own processes, and access to the resulting books.
  */
 
 #include <stdbool.h>
@@ -39,7 +39,7 @@ struct legacy_testing_world {
 	struct collector *collector;
 	struct legacy_server *server;
 	char path[104];
-	char output[104]; /* file of the outlet */
+	char output[104]; /* the log writer's file */
 	struct legacy_testing_ended ended[LEGACY_TESTING_ENDED];
 	size_t ended_count;
 };
@@ -72,7 +72,7 @@ struct legacy_testing_memory legacy_testing_look(struct legacy_testing_world *wo
 /* All books, with buffers and incidents; the caller's. */
 struct snapshot *legacy_testing_snapshot(struct legacy_testing_world *world);
 
-/* Whether the outlet has written @text so far. */
+/* Whether the log writer has written @text so far. */
 bool legacy_testing_printed(struct legacy_testing_world *world, const char *text);
 void legacy_testing_until_printed(struct legacy_testing_world *world, const char *text);
 

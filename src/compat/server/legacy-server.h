@@ -91,7 +91,7 @@ int legacy_server_new(struct legacy_server **ret_server, const struct legacy_con
 void legacy_server_stop(struct legacy_server *server);
 struct legacy_server *legacy_server_free(struct legacy_server *server);
 
-/* Prints a report on the outlet, soon. */
+/* Prints a report through the log writer, soon. */
 void legacy_server_report(struct legacy_server *server, enum legacy_report_kind kind);
 
 /* The old lines for a process of any kind that ended and left something; only if events are logged. */

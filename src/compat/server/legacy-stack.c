@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Taking a stack's text apart; the header tells what it looks like. */
+/* Splits the text of a stack into frames. */
 
 #include "compat/server/legacy-stack.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Writing messages of the old protocol; the header tells who reads them. */
+/* Writes messages of the old protocol. */
 
 #include "compat/wire/legacy-encode.h"
 
@@ -9,7 +9,7 @@
 
 #include "base/bits.h"
 
-/* A number that wraps looks like a small one: better as large as the field can tell. */
+/* A number that wraps would look small: saturate instead. */
 static uint32_t encode_saturate(uint64_t value)
 {
 	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Shared by the tests of the old protocol; the header tells what. */
+/* Shared by the tests of the old protocol. */
 
 #include "compat/wire/legacy-wire-testing.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Parameters become a request or a query; the provider does the rest. */
+/* Turns URL parameters into a request or a query; the provider does the rest. */
 
 #include "web/api/documents.h"
 
@@ -25,7 +25,7 @@ static int documents_refuse(struct url *url, const char *problem)
 	return -EINVAL;
 }
 
-/* Groups of all buffers, without ever having all buffers. */
+/* Groups all buffers without ever holding all of them. */
 static int documents_groups(struct routes_ask *ask, FILE *out)
 {
 	struct url *url = ask->url;
@@ -83,7 +83,7 @@ static struct web_past_query documents_past(const struct routes_ask *ask)
 	};
 }
 
-/* The provider knows no problem but a cursor that is none, and a kind that is none. */
+/* -EINVAL from the provider means a bad cursor or an unknown kind, nothing else. */
 static int documents_result(struct routes_ask *ask, int result)
 {
 	struct url *url = ask->url;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Answers with rows, and those about the past. Each is a struct route's function. */
+/* Documents with rows, and those about history. Each function is the make() of a struct route. */
 
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The keys of groups live in a snapshot of their own, whose texts are interned like those of any other:
- * equal keys of different pages become equal pointers there, and are merged by sorting.
+ * Group keys live in a separate snapshot, which interns their texts like any other: equal keys from
+ * different pages become equal pointers and are merged by sorting.
  */
 
 #include "web/api/group-pages.h"
@@ -35,7 +35,7 @@ static int group_pages_text(struct group_pages *group_pages, const char **text)
 	return *text ? 0 : -ENOMEM;
 }
 
-/* The same group, in terms of what outlives the page. */
+/* Rewrites a group to use only pointers that outlive the page. */
 static int group_pages_move(struct group_pages *group_pages, const struct snapshot *page,
 			    struct group *group)
 {
@@ -75,7 +75,7 @@ static int group_pages_compare(const void *left, const void *right)
 	return 0;
 }
 
-/* Equal neighbours become one. */
+/* Merges equal neighbours. */
 static void group_pages_merge(struct group_pages *group_pages)
 {
 	size_t n = 0;

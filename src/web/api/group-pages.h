@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Groups of buffers over any number of them: page after page is read and added up, so that only the
- * groups are ever held. Exact while nothing changes; otherwise each page is of its own moment, and the
- * document says so.
+ * Groups any number of buffers: pages are read and added up one by one, so only the groups are held
+ * in memory. The result is exact if nothing changes meanwhile; otherwise each page is from a
+ * different moment, and the document says so.
  */
 
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 #define GROUP_PAGES_PAGE 65536u /* buffers read at a time */
 #define GROUP_PAGES_GROUPS_MAX 100000u
-#define GROUP_PAGES_PAGES_MAX 400u /* more than any machine has: ends a walk that does not end */
+#define GROUP_PAGES_PAGES_MAX 400u /* more than any machine has: ends an endless walk */
 
 struct emit;
 struct filter;

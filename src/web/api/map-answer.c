@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Two looks: the first, at totals, tells which devices are meant (their numbers are the rows' and not what each
- * process calls them) and how many buffers they have; the second reads these and no others.
+ * Takes two snapshots. The first has totals only; it shows which devices are meant (by row number,
+ * not by each process's own numbering) and how many buffers they have. The second reads the buffers
+ * of just these devices.
  */
 
 #include "web/api/map-answer.h"
@@ -20,7 +21,7 @@
 #include "web/server/web.h"
 
 struct map_answer {
-	struct snapshot *snapshot; /* ours; spaces point into it */
+	struct snapshot *snapshot; /* owned; memory_map points into it */
 	struct memory_map memory_map;
 };
 
@@ -36,7 +37,7 @@ static int map_answer_refuse(struct url *url, const char *problem)
 	return -EINVAL;
 }
 
-/* Devices as sources tell them apart. -E2BIG: more than a filter holds. */
+/* Translates the filter's devices into the sources' ids. -E2BIG: more than a filter holds. */
 static int map_answer_resolve(const struct snapshot *totals, const struct filter *filter,
 			      struct filter *ret_filter)
 {
@@ -84,8 +85,8 @@ static uint64_t map_answer_count(const struct snapshot *totals, const struct fil
 }
 
 /*
- * What to read; a positive answer: nothing, the totals are all there is to say. @ret_count is set if there
- * are so many buffers that they are not read.
+ * Decides what to read. Positive: nothing, the totals are the whole answer. @ret_count is set if
+ * there are too many buffers to read.
  */
 static int map_answer_prepare(struct url *url, const struct snapshot *totals,
 			      struct snapshot_request *ret_request, uint64_t *ret_count)
@@ -107,7 +108,7 @@ static int map_answer_prepare(struct url *url, const struct snapshot *totals,
 	return 0;
 }
 
-/* The totals, with the reason why there is nothing else. */
+/* The totals, with a note why there is nothing else. */
 static int map_answer_refuse_many(const struct web_provider *provider, uint64_t count,
 				  struct snapshot **snapshot)
 {
@@ -181,7 +182,7 @@ int map_answer_answer_fit(struct routes_ask *ask, FILE *out)
 
 	if (!(url->given & URL_SIZE))
 		return map_answer_refuse(url, "parameter \"size\" is missing");
-	/* As the command does it. */
+	/* As the command does. */
 	if (!url->filter.has_type) {
 		url->filter.has_type = true;
 		url->filter.type = TYPES_DRAM;
@@ -193,7 +194,7 @@ int map_answer_answer_fit(struct routes_ask *ask, FILE *out)
 	if (!fits)
 		return -ENOMEM;
 	(void)memory_map_fit(&map.memory_map, url->size, url->page_size,
-			     fits); /* the document tells */
+			     fits); /* shown in the document */
 	memory_map_document_fit(&json, &map.memory_map, map.snapshot, fits, url->size);
 	return 0;
 }

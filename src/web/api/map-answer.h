@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Blocks and holes over HTTP: the documents of "ttmem map" and "ttmem fit", by the same code. A map is made of all
- * buffers of a device at one moment, so there is a most that is looked at for one request.
+ * Blocks and free blocks over HTTP: the documents of "ttmem map" and "ttmem fit", by the same code.
+ * A map needs all buffers of a device at one moment, so the number of buffers per request is
+ * limited.
  */
 
 #include <stdint.h>
@@ -11,7 +12,9 @@
 
 struct routes_ask;
 
-/* As many as the dashboard draws; an answer with a hole behind each stays far below BODY_MAX. */
+/*
+ * As many as the dashboard draws. An answer with a free block after each stays far below BODY_MAX.
+ */
 #define MAP_ANSWER_BUFFERS_MAX (UINT64_C(1) << 18)
 
 int map_answer_answer(struct routes_ask *ask, FILE *out);

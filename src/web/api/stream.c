@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Subscribers and their queues. A connection with nothing to send is suspended, so that the thread which
- * serves the sockets does not turn in circles; whoever puts something into its queue resumes it. All of
- * it is under one lock, which is never held while anything waits.
+ * Subscribers and their queues. A connection with nothing to send is suspended, so that the thread
+ * that serves the sockets does not spin; adding to its queue resumes it. Everything is under one
+ * lock, which is never held across a blocking call.
  */
 
 #include "web/api/stream.h"
@@ -33,17 +33,17 @@ struct stream_subscriber {
 	struct stream_subscriber *next;
 	struct MHD_Connection *connection;
 	struct connection_limits_visit *visit;
-	bool details;   /* are told to it */
+	bool details;   /* gets details */
 	bool known;     /* has shown the token */
-	bool told;      /* any totals */
+	bool told;      /* has been sent totals */
 	bool suspended; /* waits for something to send */
 	bool dropped;
-	bool left;        /* the other side has closed the connection */
+	bool left;        /* the peer has closed the connection */
 	uint64_t last_ns; /* when something was put into its queue */
 
-	struct body *sending; /* of which @sent bytes have gone */
+	struct body *sending; /* @sent bytes of it are sent */
 	size_t sent;
-	struct body *totals; /* the newest, not begun; NULL = none */
+	struct body *totals; /* the newest, not yet started; NULL = none */
 	struct body *queue[STREAM_QUEUE_MAX];
 	size_t first, count;
 };
@@ -54,14 +54,14 @@ struct stream {
 	uint64_t alive_ns;
 	struct stream_subscriber *subscribers;
 	size_t count;
-	size_t leaving; /* of them: dropped, but their connections have not ended yet */
+	size_t leaving; /* dropped subscribers whose connections are still open */
 	uint64_t dropped;
 	bool closed;
 
 	uint64_t digest;
-	bool fresh;       /* somebody has not been told any totals */
-	uint64_t look_ns; /* when to look next */
-	uint64_t told_ns; /* when it was told totals */
+	bool fresh;       /* some subscriber has not been sent totals yet */
+	uint64_t look_ns; /* when to take the next snapshot */
+	uint64_t told_ns; /* when totals were last sent */
 };
 
 int stream_new(struct stream **ret_stream, struct body_purse *purse, uint32_t alive_ms)
@@ -86,7 +86,7 @@ struct stream *stream_free(struct stream *stream)
 	return NULL;
 }
 
-/* All below that say "locked" are called with the lock held. */
+/* Functions whose names end in "locked" are called with the lock held. */
 
 static void stream_resume_locked(struct stream_subscriber *subscriber)
 {
@@ -128,7 +128,7 @@ static void stream_totals_locked(struct stream_subscriber *subscriber, struct bo
 	stream_resume_locked(subscriber);
 }
 
-/* What is sent next: incidents before totals, which only say how things stand. */
+/* Picks what to send next: incidents before totals, which only describe the current state. */
 static bool stream_next_locked(struct stream_subscriber *subscriber)
 {
 	if (subscriber->sending && subscriber->sent < subscriber->sending->length)
@@ -145,14 +145,14 @@ static bool stream_next_locked(struct stream_subscriber *subscriber)
 	return subscriber->sending != NULL;
 }
 
-/* The HTTP library asks for more. */
+/* The HTTP library wants more data. */
 static ssize_t stream_read(void *context, uint64_t position, char *buffer, size_t max)
 {
 	struct stream_subscriber *subscriber = context;
 	struct stream *stream = subscriber->stream;
 	ssize_t result = 0;
 
-	(void)position; /* each subscriber knows how far it is */
+	(void)position; /* each subscriber keeps its own position */
 	pthread_mutex_lock(&stream->lock);
 	if (subscriber->dropped || subscriber->left) {
 		result = MHD_CONTENT_READER_END_WITH_ERROR;
@@ -198,9 +198,9 @@ static void stream_release(void *context)
 }
 
 /*
- * Whether there is a place for one more. Everybody on the machine may listen, so anybody could take all
- * places for good; who has shown the token gets one all the same: that of who has listened longest
- * without it.
+ * Whether there is room for one more subscriber. Any local user may subscribe and could fill all
+ * places for good, so a client with the token always gets in: it replaces the oldest subscriber
+ * without one.
  */
 static bool stream_has_room_locked(struct stream *stream, bool known)
 {
@@ -252,7 +252,7 @@ int stream_subscribe(struct stream *stream, struct MHD_Connection *connection,
 		stream->count++;
 		stream->fresh = true;
 		stream->look_ns = 0;
-		subscriber = NULL; /* the response's */
+		subscriber = NULL; /* owned by the response */
 	}
 	pthread_mutex_unlock(&stream->lock);
 	return r;
@@ -268,7 +268,7 @@ uint64_t stream_due(struct stream *stream)
 	return due;
 }
 
-/* A piece of text for queues; NULL: no memory, and then it is left out. */
+/* A piece of text for queues. NULL: no memory; the text is then not sent. */
 static struct body *stream_text(struct stream *stream, const char *text)
 {
 	struct body *body = body_new(stream->purse);
@@ -335,7 +335,7 @@ static struct body *stream_totals(struct stream *stream, const struct snapshot *
 	return body;
 }
 
-/* As if all of it had to go through a narrow pipe; see stream.h. */
+/* How long sending takes at STREAM_BYTES_PER_S. */
 static uint64_t stream_spread(const struct body *body, size_t listeners)
 {
 	uint64_t bytes = body->length * (uint64_t)listeners;
@@ -387,7 +387,10 @@ static struct body *stream_incident(struct stream *stream, const struct web_inci
 		return body_unref(body);
 	fputs("event: incident\ndata: ", out);
 	if (details) {
-		/* Line breaks in JSON are blanks; in a stream they would end the line. */
+		/*
+		 * Line breaks in JSON are only white space, but in the stream they would end the
+		 * line.
+		 */
 		for (size_t i = 0; i < incident->length; i++) {
 			char c = incident->json[i];
 

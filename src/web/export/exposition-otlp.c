@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Metrics and their surroundings as OTLP writes them in JSON. */
+/* Metrics and their envelope as OTLP JSON. */
 
 #include "web/export/exposition-otlp.h"
 
@@ -74,7 +74,7 @@ void exposition_otlp_start(struct exposition *to)
 	emit_open_array(&to->json, "metrics");
 }
 
-/* Ends the family before, if there is one. */
+/* Ends the previous family, if any. */
 static void otlp_close_family(struct exposition *to)
 {
 	if (!to->name)
@@ -84,7 +84,7 @@ static void otlp_close_family(struct exposition *to)
 	emit_close_object(&to->json);
 }
 
-/* As UCUM writes them. */
+/* UCUM spelling. */
 static const char *otlp_unit(const char *unit)
 {
 	if (!unit)
@@ -134,7 +134,7 @@ static void otlp_close_labels(struct exposition *to)
 void exposition_otlp_u64(struct exposition *to, uint64_t value)
 {
 	otlp_close_labels(to);
-	/* It is a signed number there. */
+	/* The field is signed. */
 	exposition_otlp_number(&to->json, "asInt", value > INT64_MAX ? INT64_MAX : value);
 	emit_close_object(&to->json);
 }

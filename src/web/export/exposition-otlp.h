@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The JSON of OTLP: metrics as exposition.c has them written, and what is around every such message. 64-bit
- * numbers are strings there.
+ * OTLP JSON: metrics written through exposition.c, and the envelope that all such messages share.
+ * 64-bit numbers are strings in it.
  */
 
 #include <stdint.h>
@@ -19,7 +19,10 @@ void exposition_otlp_u64(struct exposition *to, uint64_t value);
 void exposition_otlp_seconds(struct exposition *to, uint64_t ns);
 void exposition_otlp_end(struct exposition *to);
 
-/* For logs too: who says it, as the member "resource"; who made it, as "scope"; one attribute; a number. */
+/*
+ * Also used for logs: the members "resource" (the sender) and "scope" (the program), one attribute,
+ * a number.
+ */
 void exposition_otlp_resource(struct emit *json, const struct exposition_origin *origin);
 void exposition_otlp_scope(struct emit *json, const struct exposition_origin *origin);
 void exposition_otlp_attribute(struct emit *json, const char *key, const char *value);

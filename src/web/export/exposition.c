@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The grammar of the two texts; what OTLP says instead is in exposition-otlp.c. */
+/* The grammar of the two text formats; exposition-otlp.c has that of OTLP. */
 
 #include "web/export/exposition.h"
 

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Metrics, written out: as Prometheus text 0.0.4, as OpenMetrics 1.0.0, or as the JSON of OTLP. They differ
- * in everything but the idea; whoever writes metrics need not know. A family is declared, then its
- * samples follow: begin, labels, value. exposition_start() comes first and exposition_end() last.
+ * Writes metrics as Prometheus text 0.0.4, OpenMetrics 1.0.0 or OTLP JSON, so that callers need not
+ * know the differences. A family is declared, then its samples follow: begin, labels, value.
+ * exposition_start() comes first and exposition_end() last.
  */
 
 #include <stdbool.h>
@@ -29,26 +29,26 @@ struct exposition_attribute {
 	const char *name, *value;
 };
 
-/* Of OTLP: who says this, and when. */
+/* For OTLP: the sender and the time. */
 struct exposition_origin {
 	const char *host;
 	const char *version;
-	const struct exposition_attribute *attributes; /* these go before our own of that name */
+	const struct exposition_attribute *attributes; /* override our own of the same name */
 	size_t attribute_count;
-	uint64_t start_ns; /* since when counters count */
+	uint64_t start_ns; /* when counters started */
 	uint64_t time_ns;
 };
 
 struct exposition {
 	FILE *out;
 	enum exposition_format format;
-	const struct exposition_origin *origin; /* lent; NULL for texts */
+	const struct exposition_origin *origin; /* borrowed; NULL for text formats */
 
 	/* Private. */
 	struct emit json;
 	const char *name; /* of the current family; NULL = none yet */
 	enum exposition_type type;
-	bool labelled; /* the current sample has one */
+	bool labelled; /* the current sample has a label */
 };
 
 bool exposition_has_attribute(const struct exposition_attribute *list, size_t count,
@@ -56,7 +56,7 @@ bool exposition_has_attribute(const struct exposition_attribute *list, size_t co
 
 void exposition_start(struct exposition *to);
 
-/* @name is without _total; if there is a @unit, it ends in that. */
+/* @name is without _total; if @unit is given, it ends in that. */
 void exposition_family(struct exposition *to, const char *name, enum exposition_type type,
 		       const char *unit, const char *help);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Every process and device would be a time series of its own, for ever, in whatever keeps them. So only
- * the largest processes are told apart; what the others hold is one row per device and type, and the
- * sum over all rows is right.
+ * A monitoring system keeps every process and device as a time series forever. So only the largest
+ * processes have rows of their own; the others are added up by device and type, and the sum over
+ * all rows stays right.
  */
 
 #include "web/export/metrics-process.h"
@@ -30,7 +30,7 @@ struct metrics_other {
 
 struct metrics_processes {
 	const struct snapshot *snapshot;
-	struct metrics_process *list; /* living ones, largest first */
+	struct metrics_process *list; /* live ones, largest first */
 	size_t count, shown;
 	struct metrics_other *others; /* one for each device of the snapshot */
 };
@@ -62,7 +62,10 @@ static void metrics_process_list(struct metrics_processes *all)
 	qsort(all->list, all->count, sizeof(*all->list), metrics_process_compare);
 }
 
-/* Two of one number (the old one's end was not seen yet) would be two lines with one name. */
+/*
+ * Two processes with the same pid (the exit of the first was not seen yet) would give two samples
+ * with the same labels.
+ */
 static bool metrics_process_is_second(const struct metrics_processes *all, size_t at)
 {
 	const struct snapshot_process *processes = all->snapshot->processes;
@@ -85,7 +88,7 @@ static void metrics_process_add_other(struct metrics_processes *all,
 	}
 }
 
-/* What has no rows of its own is added up. */
+/* Adds up the processes that get no rows of their own. */
 static void metrics_process_divide(struct metrics_processes *all, uint32_t wanted)
 {
 	for (size_t i = 0; i < all->count; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Both formats line by line, bounded rows, and counters that never fall. */
+/* Both formats line by line, the bounds on rows, and counters that never decrease. */
 
 #include "web/export/metrics.h"
 
@@ -161,7 +161,7 @@ UNIT(counters_never_fall)
 
 	begin();
 	assert(allocations(2, 100) == 200);
-	/* One has ended and is not judged yet: the figure stands. */
+	/* One has exited and was not counted yet: the figure stays. */
 	assert(allocations(1, 101) == 200);
 	tally_add_process(&health->past, dead, 0);
 	assert(allocations(1, 105) == 205);
@@ -215,7 +215,7 @@ UNIT(tallies_are_bounded)
 	end();
 }
 
-/* Samples, not comments; each must be one line whatever the names are. */
+/* Samples, not comments; each must stay on one line whatever the names are. */
 static size_t samples(const char *text, const char *family)
 {
 	size_t count = 0;
@@ -229,7 +229,7 @@ static size_t samples(const char *text, const char *family)
 	return count;
 }
 
-/* Processes that live for one look only, each with every device and a name of the worst kind. */
+/* Processes seen only once, each with every device and the worst possible name. */
 static struct snapshot *crowd(uint32_t generation, uint32_t processes, uint32_t devices)
 {
 	struct snapshot *snapshot = snapshot_new(1);
@@ -266,7 +266,7 @@ static struct snapshot *crowd(uint32_t generation, uint32_t processes, uint32_t 
 
 UNIT(rows_stay_bounded_however_many_processes_come)
 {
-	size_t most = 2 * BOOK_TYPES * 3 + BOOK_TYPES * 3; /* two with rows, and the others */
+	size_t most = 2 * BOOK_TYPES * 3 + BOOK_TYPES * 3; /* two with rows, plus the others */
 
 	begin();
 	for (uint32_t generation = 0; generation < 10; generation++) {
@@ -293,7 +293,7 @@ UNIT(a_process_with_too_many_devices_has_an_other_row)
 
 	begin();
 	text = text_of(snapshot, health, last, false);
-	/* 64 of its own, and the rest as other: nothing is lost. */
+	/* 64 of its own, the rest as other: nothing is lost. */
 	assert(samples(text, "ttmem_process_bytes{") ==
 	       (size_t)BOOK_TYPES * 2 * METRICS_PROCESS_ROWS_MAX);
 	assert(samples(text, "ttmem_process_bytes{pid=\"other\"") ==

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Metrics of devices, of the daemon and of this server; those of processes are in metrics-process.c. */
+/*
+ * Metrics of devices, of the daemon and of this server; metrics-process.c has those of processes.
+ */
 
 #include "web/export/metrics.h"
 
@@ -104,14 +106,17 @@ static void metrics_write_tally(struct exposition *to, const struct tally *tally
 	}
 }
 
-/* The living and the dead. Rows keep their order, so that it is always the same ones that are other. */
+/*
+ * Live and exited processes. Rows keep their order, so that the same devices always end up in
+ * "other".
+ */
 static void metrics_write_events(struct exposition *to, const struct metrics_input *input,
 				 struct tally *last)
 {
 	struct tally *now = calloc(1, sizeof(*now));
 
 	if (!now)
-		return; /* a gap, as if it had not been asked */
+		return; /* a gap, as if it had not been scraped */
 	for (size_t i = 0; i < last->count; i++)
 		(void)tally_row(now, last->rows[i].device, last->rows[i].unique_id);
 	tally_add(now, &input->health->past);

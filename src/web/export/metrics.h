@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * /metrics. The number of lines is bounded whatever the processes do: the largest ones have rows of
- * their own, the others are added up by device. Names are those of docs/http.md.
+ * /metrics. The number of lines is bounded whatever processes do: the largest have rows of their
+ * own, the others are added up by device. Names are those of docs/http.md.
  */
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 #include "model/tally.h"
 #include "web/export/exposition.h"
 
-#define METRICS_PROCESSES_MAX 1000u  /* with rows of their own, whatever is asked for */
+#define METRICS_PROCESSES_MAX 1000u  /* with rows of their own, whatever is configured */
 #define METRICS_PROCESS_ROWS_MAX 64u /* devices of one process with rows of their own */
 #define METRICS_DEVICES_MAX 1024u    /* devices with rows of their own */
 
@@ -22,9 +22,9 @@ struct exposition_origin;
 struct snapshot;
 struct web_health;
 
-/* What the server counts of itself. */
+/* The server's own counters. */
 struct metrics_server {
-	uint64_t answers[6]; /* by the first digit of their status */
+	uint64_t answers[6]; /* by the first digit of the status */
 	uint64_t subscribers;
 	uint64_t subscribers_dropped;
 	uint64_t thrown_out;
@@ -32,12 +32,12 @@ struct metrics_server {
 
 struct metrics_input {
 	const struct snapshot *snapshot;
-	const struct web_health *health; /* asked for before the snapshot was taken, see web.h */
+	const struct web_health *health; /* read before the snapshot was taken, see web.h */
 	const struct metrics_server *server;
 	uint32_t processes;
-	const struct exposition_origin *origin; /* of OTLP */
+	const struct exposition_origin *origin; /* for OTLP */
 };
 
-/* @last: what was told the last time; it is the caller's and starts with zeros. */
+/* @last: the counters written last time; owned by the caller, initially zero. */
 void metrics_write(const struct metrics_input *input, struct tally *last,
 		   enum exposition_format format, FILE *out);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a collector says that took a message but not all of it: {"partialSuccess": {"rejected...": "3"}}. */
+/*
+ * What a collector answers if it accepted only part of a message: {"partialSuccess":
+ * {"rejected...": "3"}}.
+ */
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -8,7 +11,9 @@
 
 #include "web/export/push-private.h"
 
-/* A 64-bit number of OTLP's JSON is a string; some write it as a number. What is none counts as 0. */
+/*
+ * OTLP JSON has 64-bit numbers as strings; some collectors send numbers. Anything else counts as 0.
+ */
 static uint64_t answer_number(const json_t *value)
 {
 	const char *text = json_string_value(value);
@@ -23,7 +28,9 @@ static uint64_t answer_number(const json_t *value)
 	return *end ? 0 : (uint64_t)number;
 }
 
-/* How many points or records of a message it left out, @sent at most: it may say anything. */
+/*
+ * How many points or records of a message were rejected; at most @sent, whatever the answer claims.
+ */
 uint64_t push_answer_rejected(const char *text, size_t length, uint64_t sent)
 {
 	static const char *const names[] = {"rejectedDataPoints", "rejectedLogRecords"};

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* "name=value,name=value", as the OTEL_ variables have it: blanks around are not meant, %XX is a byte. */
+/*
+ * "name=value,name=value", as in the OTEL_ variables: white space around is ignored, %XX is a byte.
+ */
 
 #include <errno.h>
 #include <string.h>
@@ -29,7 +31,7 @@ static char *pairs_trim(char *text)
 	return text;
 }
 
-/* In place. A byte that could end a line, or the text, is refused: a header would become two. */
+/* In place. A byte that could end a line or the text is refused: one header would become two. */
 static int pairs_decode(char *text)
 {
 	char *to = text;
@@ -54,7 +56,7 @@ static int pairs_decode(char *text)
 	return 0;
 }
 
-/* Takes the next pair out of a text that it may write to. Return: 1, 0 = there is none, or -EINVAL. */
+/* Takes the next pair from @rest, which is modified. Return: 1, 0 = no more, or -EINVAL. */
 int push_pairs_next(char **rest, const char **ret_name, const char **ret_value)
 {
 	char *word, *equals, *name, *value;

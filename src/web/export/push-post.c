@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One POST at a time, by libcurl: it knows TLS, proxies and names, which nobody should write again. */
+/* One POST at a time, by libcurl, which handles TLS, proxies and name resolution. */
 
 #include <curl/curl.h>
 #include <errno.h>
@@ -27,9 +27,9 @@ struct push_post {
 	struct curl_slist *headers;
 	char url[PUSH_URL_MAX];
 	char answer[PUSH_ANSWER_MAX];
-	size_t answered; /* bytes of this answer */
+	size_t answered; /* bytes of this answer so far */
 	char problem[CURL_ERROR_SIZE];
-	uint64_t until_ns; /* atomic: nothing is sent after that; UINT64_MAX = no end is near */
+	uint64_t until_ns; /* atomic: nothing is sent after this; UINT64_MAX = not stopping */
 };
 
 static pthread_once_t push_once = PTHREAD_ONCE_INIT;
@@ -40,7 +40,7 @@ static void push_open_library(void)
 	push_global = curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-/* A collector that never stops talking is cut off; what it said first, the status, counts. */
+/* A collector that never stops sending is cut off; its status, which came first, counts. */
 static size_t push_take_answer(char *bytes, size_t size, size_t count, void *context)
 {
 	struct push_post *post = context;
@@ -58,7 +58,7 @@ static bool push_is_stopped(const struct push_post *post)
 	return clock_ns(CLOCK_MONOTONIC) >= __atomic_load_n(&post->until_ns, __ATOMIC_RELAXED);
 }
 
-/* Called once a second at least. */
+/* Called at least once a second. */
 static int push_progress(void *context, curl_off_t total, curl_off_t now, curl_off_t upload,
 			 curl_off_t uploaded)
 {
@@ -86,7 +86,10 @@ static int push_add_headers(struct push_post *post, const char *list, const char
 	const char *name, *value;
 	int r = list && !copy ? -ENOMEM : push_add_header(post, "Content-Type: application/json");
 
-	/* A long message would wait a second for a leave that many collectors do not give. */
+	/*
+	 * Otherwise curl waits a second before a long message for a "100 Continue" that many
+	 * collectors never send.
+	 */
 	if (r == 0)
 		r = push_add_header(post, "Expect:");
 	while (r == 0 && rest && (r = push_pairs_next(&rest, &name, &value)) > 0) {
@@ -101,7 +104,7 @@ static int push_add_headers(struct push_post *post, const char *list, const char
 	return r;
 }
 
-/* Said at the start: otherwise no push ever succeeds, and nobody knows why. */
+/* Checked at the start: otherwise no push would ever succeed, and nobody would know why. */
 static int push_set_file(struct push_post *post, CURLoption option, const char *path)
 {
 	if (!path || !*path)
@@ -130,7 +133,7 @@ static void push_set_options(struct push_post *post)
 {
 	CURL *curl = post->curl;
 
-	/* Each fails only for an option that the library does not know, and it is new enough. */
+	/* These fail only for unknown options, and the library is new enough. */
 	(void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
 	(void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
 	(void)curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
@@ -193,13 +196,16 @@ void push_post_stop(struct push_post *post, uint32_t ms)
 			 __ATOMIC_RELAXED);
 }
 
-/* What the standard says may be tried again. */
+/* What the standard allows to be retried. */
 static bool push_is_patience(long status)
 {
 	return status == 429 || status == 502 || status == 503 || status == 504;
 }
 
-/* Its status is what it said of the message, even if the rest of the answer was too long or broke off. */
+/*
+ * The status is the verdict on the message, even if the rest of the answer was too long or broke
+ * off.
+ */
 static void push_judge(struct push_post *post, const char *path, CURLcode code,
 		       struct push_result *ret_result)
 {
@@ -207,7 +213,7 @@ static void push_judge(struct push_post *post, const char *path, CURLcode code,
 	curl_off_t patience = 0;
 	long status = 0;
 
-	(void)curl_easy_getinfo(post->curl, CURLINFO_RESPONSE_CODE, &status); /* 0: none came */
+	(void)curl_easy_getinfo(post->curl, CURLINFO_RESPONSE_CODE, &status); /* 0: no answer */
 	(void)curl_easy_getinfo(post->curl, CURLINFO_RETRY_AFTER, &patience);
 	if (status >= 200 && status < 300) {
 		result.outcome = PUSH_TAKEN;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Between the parts of push.c. */
+/* Shared by the parts of push.c. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,16 +22,18 @@ void push_incident_deinit(struct push_incident *incident);
 int push_message_logs(const struct exposition_origin *origin, const struct push_incident *incidents,
 		      size_t count, char **ret_text, size_t *ret_length);
 
-/* push-pairs.c: the next of "name=value,..." in a text that is written to. 1, 0 = none, or -EINVAL. */
+/* push-pairs.c: the next of "name=value,..."; modifies the text. 1, 0 = no more, or -EINVAL. */
 int push_pairs_next(char **rest, const char **ret_name, const char **ret_value);
 
-/* push-answer.c: of @sent points or records, how many a collector did not take though it took the rest. */
+/*
+ * push-answer.c: how many of @sent points or records were rejected in a message that was accepted.
+ */
 uint64_t push_answer_rejected(const char *text, size_t length, uint64_t sent);
 
 enum push_outcome {
 	PUSH_TAKEN,
-	PUSH_AWAY,    /* not reached, or asked for patience */
-	PUSH_REFUSED, /* it will never like this */
+	PUSH_AWAY,    /* unreachable, or asked us to wait */
+	PUSH_REFUSED, /* will never be accepted */
 };
 
 #define PUSH_ANSWER_MAX (UINT32_C(64) << 10) /* of an answer; the rest is not read */
@@ -39,13 +41,13 @@ enum push_outcome {
 struct push_post;
 struct push_config;
 
-/* How one message fared. The texts are lent until the next one. */
+/* The outcome of one message. The texts are valid until the next one. */
 struct push_result {
 	enum push_outcome outcome;
-	uint32_t patience_s; /* away: for so long, if it said so; else 0 */
-	const char *answer;  /* taken: what it said about it */
+	uint32_t patience_s; /* away: how long to wait, if it said so; else 0 */
+	const char *answer;  /* accepted: its answer */
 	size_t answer_length;
-	const char *problem; /* not taken: why, for people */
+	const char *problem; /* not accepted: why, for people */
 };
 
 int push_post_new(struct push_post **ret_post, const struct push_config *config,
@@ -56,5 +58,5 @@ struct push_post *push_post_free(struct push_post *post);
 void push_post_send(struct push_post *post, const char *path, const char *text, size_t length,
 		    struct push_result *ret_result);
 
-/* From another thread: what is being sent ends soon (@ms), and nothing is sent after that. */
+/* From another thread: whatever is being sent ends within @ms, and nothing is sent after that. */
 void push_post_stop(struct push_post *post, uint32_t ms);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The queue in front of a collector that is never there. What a real one hears is in test_otlp.py. */
+/* The queue for a collector that is never there. test_otlp.py checks what a real one receives. */
 
 #include "web/export/push.h"
 

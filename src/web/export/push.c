@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The pushing thread and its queue; what is said is in push-message.c, how it gets there in push-post.c. */
+/* The pushing thread and its queue. push-message.c makes the messages, push-post.c sends them. */
 
 #include "web/export/push.h"
 
@@ -22,12 +22,15 @@
 #include "web/export/push-private.h"
 #include "web/server/web.h"
 
-/* One address of the collector. Each has its own patience: what is behind one may be away while the other takes all. */
+/*
+ * One URL of the collector. Each has its own back-off: the store behind one may be down while the
+ * other works.
+ */
 struct push_line {
 	const char *path;
-	uint64_t due;        /* CLOCK_MONOTONIC: nothing is sent before */
-	uint32_t backoff_ms; /* 0 = all is well */
-	bool fails;          /* its last message was not taken */
+	uint64_t due;        /* CLOCK_MONOTONIC: nothing is sent before this */
+	uint32_t backoff_ms; /* 0 = no failure */
+	bool fails;          /* its last message was not accepted */
 };
 
 struct push {
@@ -35,20 +38,20 @@ struct push {
 	struct web_provider provider;
 	struct push_post *post;
 	char host[256];
-	char *attributes_text; /* what the names and values below lie in */
+	char *attributes_text; /* holds the names and values below */
 	struct exposition_attribute attributes[PUSH_ATTRIBUTES_MAX];
 	size_t attribute_count;
 	struct worker *worker;
 	struct worker_job farewell;
-	pthread_mutex_t lock;                       /* of what follows */
+	pthread_mutex_t lock;                       /* protects what follows */
 	struct push_incident queue[PUSH_QUEUE_MAX]; /* a ring */
 	uint32_t first, queued;
 	struct push_counts counts;
 
-	/* The thread's own. */
+	/* Private to the thread. */
 	struct tally told;
 	struct push_line metrics, logs;
-	bool fails; /* so it was told */
+	bool fails; /* last reported state */
 };
 
 void push_tell_incident(struct push *push, const struct web_incident *incident)
@@ -90,17 +93,20 @@ static void push_origin(const struct push *push, struct exposition_origin *ret_o
 	};
 }
 
-/* Up to a quarter more or less: machines that lost their collector together shall not all come back at once. */
+/*
+ * Up to a quarter more or less, so that machines that lost their collector together do not all
+ * return at once.
+ */
 static uint32_t push_spread(uint32_t ms)
 {
 	uint32_t number;
 
 	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
-		return ms; /* too early after boot: without */
+		return ms; /* no entropy yet, early in boot */
 	return ms - ms / 4 + number % (ms / 2);
 }
 
-/* Once for each change: it works again when both lines do. */
+/* Reports each change once; it works again when both lines do. */
 static void push_tell(struct push *push, const struct push_result *result)
 {
 	bool fails = push->metrics.fails || push->logs.fails;
@@ -112,7 +118,7 @@ static void push_tell(struct push *push, const struct push_result *result)
 		push->config.tell(push->config.tell_context, fails ? result->problem : NULL);
 }
 
-/* It did not work: later and later, or as late as it said. */
+/* After a failure: waits longer each time, or as long as the collector asked for. */
 static void push_postpone(struct push_line *line, uint32_t patience_s)
 {
 	uint64_t wait_ms;
@@ -123,7 +129,7 @@ static void push_postpone(struct push_line *line, uint32_t patience_s)
 	line->due = clock_ns(CLOCK_MONOTONIC) + wait_ms * NS_PER_MS;
 }
 
-/* Counts, and says when the line may be tried again. */
+/* Counts the outcome and decides when the line may be tried again. */
 static void push_conclude(struct push *push, struct push_line *line,
 			  const struct push_result *result, bool is_partial)
 {
@@ -142,7 +148,10 @@ static void push_conclude(struct push *push, struct push_line *line,
 		line->backoff_ms = 0;
 }
 
-/* @parts: what is in it; @ret_rejected: how many of them were not taken though the message was. */
+/*
+ * @parts: points or records in the message; @ret_rejected: how many of them were rejected although
+ * the message was accepted.
+ */
 static enum push_outcome push_send(struct push *push, struct push_line *line, const char *text,
 				   size_t length, uint64_t parts, uint64_t *ret_rejected)
 {
@@ -185,13 +194,13 @@ static void push_metrics(struct push *push)
 		};
 
 		metrics_write(&input, &push->told, EXPOSITION_OTLP, out);
-		if (fclose(out) == 0) /* if it is not taken: the next says more */
+		if (fclose(out) == 0) /* if not accepted: the next one supersedes it */
 			(void)push_send(push, &push->metrics, text, length, 1, &rejected);
 	}
 	snapshot_free(snapshot);
 }
 
-/* The oldest incidents, one message. They leave the queue once they are taken, or not liked. */
+/* Sends the oldest incidents in one message. They leave the queue once accepted or refused. */
 static void push_logs(struct push *push)
 {
 	struct push_incident batch[PUSH_BATCH_MAX];
@@ -204,7 +213,7 @@ static void push_logs(struct push *push)
 
 	pthread_mutex_lock(&push->lock);
 	count = (uint32_t)bits_min(push->queued, PUSH_BATCH_MAX);
-	/* Only this thread takes out, so the texts stay where they are. */
+	/* Only this thread removes entries, so the texts stay valid. */
 	for (uint32_t i = 0; i < count; i++)
 		batch[i] = push->queue[(push->first + i) % PUSH_QUEUE_MAX];
 	pthread_mutex_unlock(&push->lock);
@@ -212,7 +221,7 @@ static void push_logs(struct push *push)
 		return;
 	push_origin(push, &origin);
 	if (push_message_logs(&origin, batch, count, &text, &length) < 0) {
-		push_postpone(&push->logs, 0); /* there may be memory again */
+		push_postpone(&push->logs, 0); /* retry when there may be memory */
 		return;
 	}
 	outcome = push_send(push, &push->logs, text, length, count, &rejected);
@@ -240,7 +249,7 @@ static bool push_has_queued(struct push *push)
 	return has;
 }
 
-/* Sends what is due. Return: when there will be something to do; an incident pokes. */
+/* Sends what is due. Return: when there is something to do next; an incident wakes the thread. */
 static uint64_t push_tick(void *context, uint64_t now_ns)
 {
 	struct push *push = context;
@@ -255,7 +264,7 @@ static uint64_t push_tick(void *context, uint64_t now_ns)
 				     : push->metrics.due;
 }
 
-/* What came last need not be lost because it is the end: push_post_stop() says how long it may take. */
+/* Sends what is still queued at the end; push_post_stop() limits how long that may take. */
 static void push_say_farewell(struct worker_job *job)
 {
 	struct push *push = container_of(job, struct push, farewell);
@@ -279,7 +288,7 @@ static void push_add_attribute(struct push *push, const char *name, const char *
 		(struct exposition_attribute){.name = name, .value = value};
 }
 
-/* A name that is there twice counts once: the service's own variable goes before the list. */
+/* Of duplicate names the first counts: OTEL_SERVICE_NAME takes precedence over the list. */
 static int push_read_attributes(struct push *push, const char **ret_problem)
 {
 	const struct push_config *config = &push->config;
@@ -340,7 +349,7 @@ struct push *push_free(struct push *push)
 	if (!push)
 		return NULL;
 	push_post_stop(push->post, PUSH_FAREWELL_MS);
-	(void)worker_put(push->worker, &push->farewell); /* there is no limit */
+	(void)worker_put(push->worker, &push->farewell); /* the queue has no limit */
 	worker_free(push->worker);
 	while (push->queued > 0) {
 		push_incident_deinit(&push->queue[push->first]);

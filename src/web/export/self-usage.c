@@ -36,7 +36,7 @@ static uint64_t self_usage_open_fds(void)
 
 	while (dir && (entry = readdir(dir)))
 		count += entry->d_name[0] != '.';
-	return count ? count - 1 : 0; /* without the one that looks */
+	return count ? count - 1 : 0; /* without the one for this directory */
 }
 
 void self_usage_read(struct self_usage *ret_cost)
@@ -44,7 +44,7 @@ void self_usage_read(struct self_usage *ret_cost)
 	struct rusage usage = {0};
 	struct rlimit files = {0};
 
-	(void)getrusage(RUSAGE_SELF, &usage);   /* 0 then */
+	(void)getrusage(RUSAGE_SELF, &usage);   /* stays 0 on failure */
 	(void)getrlimit(RLIMIT_NOFILE, &files); /* likewise */
 	*ret_cost = (struct self_usage){
 		.cpu_ns = self_usage_time(usage.ru_utime) + self_usage_time(usage.ru_stime),

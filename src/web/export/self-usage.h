@@ -12,5 +12,5 @@ struct self_usage {
 	uint64_t max_fds;
 };
 
-/* What cannot be found out is 0. */
+/* What cannot be determined is 0. */
 void self_usage_read(struct self_usage *ret_cost);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Accept headers as clients send them, and as nobody does. */
+/* Accept headers as real clients send them, and as none does. */
 
 #include "web/server/accept-header.h"
 
@@ -18,7 +18,7 @@ UNIT(openmetrics_is_chosen_by_the_accept_header)
 	assert(accept_header_prefers_openmetrics("text/plain;q=0.5, " OPEN ";q=0.51"));
 	assert(accept_header_prefers_openmetrics("Application/OpenMetrics-Text"));
 	assert(accept_header_prefers_openmetrics(OPEN ";q=0.001"));
-	/* As Prometheus 2.42 asks. */
+	/* As Prometheus 2.42 sends it. */
 	assert(accept_header_prefers_openmetrics(
 		OPEN ";version=1.0.0," OPEN
 		     ";version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Accept: media ranges with parameters and weights. Of several ranges that match, the most specific one
- * counts; among those of one kind the largest weight, because a client may list several versions.
+ * Accept: media ranges with parameters and weights. Of several ranges that match, the most specific
+ * one counts; among equally specific ones the largest weight, because a client may list several
+ * versions.
  */
 
 #include "web/server/accept-header.h"
@@ -11,10 +12,10 @@
 #include <string.h>
 #include <strings.h>
 
-#define ACCEPT_HEADER_WHOLE 1000 /* weights are counted in thousandths */
+#define ACCEPT_HEADER_WHOLE 1000 /* weights are in thousandths */
 #define ACCEPT_HEADER_NONE (-1)
 
-/* A piece of the header, without blanks around it. */
+/* A piece of the header, without surrounding white space. */
 struct accept_header_piece {
 	const char *text;
 	size_t length;
@@ -39,7 +40,7 @@ static struct accept_header_piece accept_header_trim(const char *from, const cha
 	return (struct accept_header_piece){from, (size_t)(to - from)};
 }
 
-/* The next piece up to @separator; quotes hide separators. False: there is none. */
+/* The next piece up to @separator, ignoring separators in quotes. False: no more. */
 static bool accept_header_cut(const char **at, const char *end, char separator,
 			      struct accept_header_piece *ret_piece)
 {
@@ -59,7 +60,7 @@ static bool accept_header_cut(const char **at, const char *end, char separator,
 	return true;
 }
 
-/* "0.75" in thousandths; what is no weight counts as none at all. */
+/* "0.75" in thousandths; an invalid weight counts as 0. */
 static int accept_header_weight(struct accept_header_piece value)
 {
 	int weight = 0, scale = ACCEPT_HEADER_WHOLE;
@@ -90,7 +91,7 @@ static struct accept_header_range accept_header_range(struct accept_header_piece
 	const char *at = piece.text, *end = piece.text + piece.length;
 	struct accept_header_piece part;
 
-	(void)accept_header_cut(&at, end, ';', &range.type); /* is there, if only an empty one */
+	(void)accept_header_cut(&at, end, ';', &range.type); /* always present, perhaps empty */
 	while (accept_header_cut(&at, end, ';', &part)) {
 		const char *equals = memchr(part.text, '=', part.length);
 		struct accept_header_piece key, value;
@@ -142,7 +143,7 @@ bool accept_header_prefers_openmetrics(const char *accept)
 				accept_header_score(&plain, 3, range.weight);
 		}
 	}
-	/* "application/ *" and the like do not ask for metrics; only who names the format gets it. */
+	/* "application/ *" and the like do not ask for metrics; the format must be named. */
 	return open.specific == 3 && open.weight > 0 && open.weight > plain.weight;
 }
 

@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-#define ADDRESS_BACKLOG 1024 /* who finds no place waits here */
+#define ADDRESS_BACKLOG 1024 /* connections beyond the limit wait here */
 
 int address_parse(const char *text, struct address *ret_address)
 {
@@ -91,7 +91,9 @@ int address_listen(const struct address *address, int *ret_fd, char *ret_text)
 
 	if (fd < 0)
 		return -errno;
-	/* A daemon that starts again must not wait for connections of the one before. */
+	/*
+	 * Otherwise a restarted daemon would have to wait for the connections of the previous one.
+	 */
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
 	    bind(fd, (const struct sockaddr *)&address->storage, address->length) < 0 ||
 	    listen(fd, ADDRESS_BACKLOG) < 0 ||

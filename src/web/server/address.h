@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Where to listen: "127.0.0.1:5392", "[::1]:0". Numbers only, so that nobody is asked what they mean. */
+/*
+ * Where to listen: "127.0.0.1:5392", "[::1]:0". Numeric only, so that no name has to be resolved.
+ */
 
 #include <stdbool.h>
 #include <sys/socket.h>
@@ -16,9 +18,9 @@ struct address {
 /* 0 or -EINVAL. */
 int address_parse(const char *text, struct address *ret_address);
 
-/* Only this machine can reach it; it stands for every address of the machine. */
+/* Reachable from this machine only; the wildcard address. */
 bool address_is_loopback(const struct address *address);
 bool address_is_any(const struct address *address);
 
-/* Listens. The fd is the caller's; @ret_text (ADDRESS_TEXT_SIZE) has the port that was given. */
+/* Listens. The caller owns the fd; @ret_text (ADDRESS_TEXT_SIZE) has the port that was assigned. */
 int address_listen(const struct address *address, int *ret_fd, char *ret_text);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The files that were built in, whichever they are: a page, each packed and plain, none twice. */
+/*
+ * The built-in files, whichever they are: there is a page, each is compressed and plain, none is
+ * there twice.
+ */
 
 #include "web/server/assets.h"
 
@@ -23,7 +26,7 @@ UNIT(every_file_is_there_in_both_forms)
 	for (size_t i = 0; i < assets_count; i++) {
 		const struct asset *asset = &assets_table[i];
 
-		assert(assets_find(asset->path) == asset); /* none twice */
+		assert(assets_find(asset->path) == asset); /* none is there twice */
 		assert(asset->path[0] == '/' && asset->type[0]);
 		assert(asset->plain_size > 0 && asset->packed_size > 0);
 		assert(asset->packed[0] == 0x1f && asset->packed[1] == 0x8b);

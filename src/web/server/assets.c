@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A file has the same tag packed or not, so it is a weak one; and for those any tag in the header that
- * is ours will do, whatever stands before it.
+ * A file has the same tag whether compressed or not, so the tag is weak. Weak tags match with or
+ * without "W/", so it is enough that ours occurs in the header.
  */
 
 #include "web/server/assets.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Names that are ours, tokens that are right, and files that cannot be trusted. */
+/* Host names, right and wrong tokens, and token files that cannot be trusted. */
 
 #include "web/server/auth.h"
 
@@ -73,7 +73,7 @@ UNIT(a_machine_that_others_reach_has_a_name)
 	assert(auth_is_host(&any, name));
 	memcpy(name + strlen(name), ":5392", sizeof(":5392"));
 	assert(auth_is_host(&any, name));
-	/* Nobody outside can reach this one, so nobody has a reason to call it that. */
+	/* Unreachable from outside, so there is no reason to use the machine's name. */
 	assert(strncmp(name, "localhost:", 10) == 0 || !auth_is_host(&one, name));
 }
 
@@ -108,7 +108,7 @@ UNIT(a_token_is_compared_whole)
 	assert(!auth_may_see(&auth, "Bearer x", "0123456789abcdef"));
 	auth.details = true;
 	assert(auth_may_see(&auth, NULL, NULL));
-	/* Where everybody may see all, who has the token is still told from who has not. */
+	/* Even if details are open to everybody, the token is still checked. */
 	assert(!auth_has_token(&auth, NULL, NULL));
 	assert(auth_has_token(&auth, "Bearer 0123456789abcdef", NULL));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Names, and a token in a file. */
+/* Host names, and a token in a file. */
 
 #include "web/server/auth.h"
 
@@ -28,7 +28,7 @@ void auth_init(struct auth *auth, const struct address *address, const char *tex
 		.details = details,
 	};
 	snprintf(auth->own, sizeof(auth->own), "%.*s", colon ? (int)(colon - text) : 0, text);
-	/* Too long for us is the same as not known. */
+	/* A name that is too long counts as unknown. */
 	if (auth->any && gethostname(auth->machine, sizeof(auth->machine) - 1) < 0)
 		auth->machine[0] = '\0';
 }
@@ -47,7 +47,7 @@ static bool auth_is_listed(const char *list, const char *name)
 	return false;
 }
 
-/* Cuts the port off. False: it is none. */
+/* Cuts off the port. False: not a port. */
 static bool auth_cut_port(char *host)
 {
 	char *colon = strrchr(host, ':');
@@ -63,7 +63,7 @@ static bool auth_cut_port(char *host)
 	return true;
 }
 
-/* An address in digits cannot be a name that somebody else gave a meaning. */
+/* A numeric address cannot be a name that an attacker's DNS resolves. */
 static bool auth_is_number(const char *host)
 {
 	unsigned char bytes[sizeof(struct in6_addr)];
@@ -97,7 +97,7 @@ bool auth_is_host(const struct auth *auth, const char *host)
 	return *name && auth_is_listed(auth->names, name);
 }
 
-/* Takes as long for a wrong token as for the right one. */
+/* In constant time, so that timing reveals nothing about the token. */
 static bool auth_is_token(const struct auth *auth, const char *token, size_t length)
 {
 	size_t known = strlen(auth->token);
@@ -157,7 +157,7 @@ static int auth_read_token(struct auth *auth, int fd, const char **ret_problem)
 	return 0;
 }
 
-/* Private from the first moment: nobody can open it between its making and a change of mode. */
+/* Created with its final mode: otherwise others could open it before a chmod. */
 static int auth_make_token(const char *path)
 {
 	CLEANUP_CLOSE int fd = -1;
@@ -175,8 +175,7 @@ static int auth_make_token(const char *path)
 		return -errno;
 	r = small_file_write_fd(fd, text, sizeof(text) - 1);
 	if (r < 0)
-		(void)unlink(
-			path); /* a part of a token is of no use; then the next start complains */
+		(void)unlink(path); /* part of a token is useless, and the next start would fail */
 	return r;
 }
 
@@ -187,7 +186,7 @@ int auth_load_token(struct auth *auth, const char *path, const char **ret_proble
 
 	if (r < 0 && r != -EEXIST)
 		return r;
-	/* Not a pipe that somebody put there to keep us waiting. */
+	/* O_NONBLOCK: the path might be a pipe, placed there to block us. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;

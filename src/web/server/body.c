@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Bodies grow by doubling; what they may grow to is asked from the purse first. */
+/* Bodies grow by doubling; growth is charged to the purse first. */
 
 #include "web/server/body.h"
 
@@ -87,8 +87,11 @@ FILE *body_open(struct body *body)
 {
 	FILE *file = fopencookie(body, "w", (cookie_io_functions_t){.write = body_write});
 
-	/* One thread writes a body, in very small pieces: locks would be a fifth of the work. */
+	/*
+	 * Only one thread writes a body, in very small pieces: locking would be a fifth of the
+	 * work.
+	 */
 	if (file)
-		(void)__fsetlocking(file, FSETLOCKING_BYCALLER); /* tells what was before */
+		(void)__fsetlocking(file, FSETLOCKING_BYCALLER); /* returns the previous mode */
 	return file;
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The text of an answer: written like a stream, bounded, and charged to a purse that all answers which
- * are still being read share, so that many slow readers of large documents cannot use up the memory.
+ * The text of an answer: written like a stream, bounded, and charged to a purse that all answers
+ * still being read share, so that many slow readers of large documents cannot exhaust memory.
  */
 
 #include <stddef.h>
@@ -21,7 +21,7 @@ struct body {
 	char *text;
 	size_t length, capacity;
 	uint32_t refs;            /* atomic */
-	int error;                /* 0, -EFBIG, -ENOBUFS (others have used it up) or -ENOMEM */
+	int error;                /* 0, -EFBIG, -ENOBUFS (the purse is empty) or -ENOMEM */
 	struct body_purse *purse; /* outlives the body */
 };
 
@@ -29,7 +29,7 @@ struct body *body_new(struct body_purse *purse);
 struct body *body_ref(struct body *body);
 struct body *body_unref(struct body *body);
 
-/* A stream into the body; closing it writes the rest. NULL: no memory. */
+/* A stream into the body; closing it flushes. NULL: no memory. */
 FILE *body_open(struct body *body);
 
 int body_append(struct body *body, const char *text, size_t length);

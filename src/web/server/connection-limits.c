@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A list of visits, and a worker that looks at it four times a second while there are any. */
+/* A list of visits, and a worker that checks it four times a second while there are any. */
 
 #include "web/server/connection-limits.h"
 
@@ -22,7 +22,7 @@ struct connection_limits_visit {
 	int fd;
 	enum connection_limits_state state;
 	uint64_t since_ns;
-	bool out; /* thrown out already */
+	bool out; /* already shut down */
 };
 
 struct connection_limits {
@@ -34,7 +34,7 @@ struct connection_limits {
 	uint64_t thrown_out;
 };
 
-/* How long a visit may be in its state; CLOCK_NEVER = as long as it likes. */
+/* How long a visit may stay in its state; CLOCK_NEVER = no limit. */
 static uint64_t connection_limits_patience(const struct connection_limits *connection_limits,
 					   enum connection_limits_state state, bool crowded)
 {
@@ -52,13 +52,13 @@ static uint64_t connection_limits_patience(const struct connection_limits *conne
 	return CLOCK_NEVER;
 }
 
-/* With the lock held. The fd is open as long as the visit is in the list. */
+/* With the lock held. The fd stays open as long as the visit is in the list. */
 static void connection_limits_shut(struct connection_limits_visit *visit)
 {
 	if (visit->out)
 		return;
 	visit->out = true;
-	(void)shutdown(visit->fd, SHUT_RDWR); /* fails if the peer was quicker */
+	(void)shutdown(visit->fd, SHUT_RDWR); /* fails if the peer was faster */
 }
 
 static bool connection_limits_is_closed(const struct connection_limits_visit *visit)
@@ -68,7 +68,7 @@ static bool connection_limits_is_closed(const struct connection_limits_visit *vi
 	return poll(&look, 1, 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
 
-/* A moment ago it may have sent a request that has not been read yet. */
+/* Only after a while: a new connection may have a request that has not been read yet. */
 static bool connection_limits_left_silently(const struct connection_limits_visit *visit,
 					    uint64_t now_ns)
 {

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Who is connected, and how long that may take. The HTTP library ends connections on which nothing
- * moves; one that moves a byte every few seconds would hold its place for ever. So each visit has a
- * time by which its request, and then its answer, must be through. When few places are left, those who
- * have not asked for anything yet, or read too slowly, make room much sooner.
+ * The open connections, and how long they may take. The HTTP library ends idle connections, but one
+ * that moves a byte every few seconds would stay forever. So each visit has a deadline for its
+ * request and then for its answer. When few places are left, deadlines are much shorter for clients
+ * that have not sent a request yet or read too slowly.
  */
 
 #include <stdbool.h>
@@ -13,41 +13,40 @@
 #include <stdint.h>
 
 #define CONNECTION_LIMITS_VISITS_MAX 256u
-#define CONNECTION_LIMITS_CROWD \
-	(CONNECTION_LIMITS_VISITS_MAX * 3 / 4) /* from then on it is crowded */
-#define CONNECTION_LIMITS_REQUEST_S 10u        /* for a request to be complete */
+#define CONNECTION_LIMITS_CROWD (CONNECTION_LIMITS_VISITS_MAX * 3 / 4) /* crowded from here on */
+#define CONNECTION_LIMITS_REQUEST_S 10u /* until a request is complete */
 #define CONNECTION_LIMITS_REQUEST_CROWD_S 1u
-#define CONNECTION_LIMITS_ANSWER_S 60u /* for an answer to be read */
+#define CONNECTION_LIMITS_ANSWER_S 60u /* until an answer is read */
 #define CONNECTION_LIMITS_ANSWER_CROWD_S 10u
 
 struct connection_limits;
 
 enum connection_limits_state {
-	CONNECTION_LIMITS_ASKING,    /* its request is not complete */
-	CONNECTION_LIMITS_WAITING,   /* for our answer: takes what it takes */
-	CONNECTION_LIMITS_READING,   /* the answer */
-	CONNECTION_LIMITS_LISTENING, /* to the stream: no end */
+	CONNECTION_LIMITS_ASKING,    /* the request is not complete */
+	CONNECTION_LIMITS_WAITING,   /* for our answer: no limit */
+	CONNECTION_LIMITS_READING,   /* reads the answer */
+	CONNECTION_LIMITS_LISTENING, /* subscribed to the stream: no limit */
 };
 
 struct connection_limits_visit;
 
-/* @answer_ms: for an answer to be read; 0 = CONNECTION_LIMITS_ANSWER_S. */
+/* @answer_ms: until an answer is read; 0 = CONNECTION_LIMITS_ANSWER_S. */
 int connection_limits_new(struct connection_limits **ret_door, uint32_t answer_ms);
 struct connection_limits *connection_limits_free(struct connection_limits *connection_limits);
 
-/* A connection begins and ends; @fd stays the HTTP library's. NULL: no memory. */
+/* Called when a connection begins and ends; the HTTP library keeps @fd. NULL: no memory. */
 struct connection_limits_visit *connection_limits_enter(struct connection_limits *connection_limits,
 							int fd);
 void connection_limits_leave(struct connection_limits_visit *visit);
 
-/* Time starts again with each state. */
+/* Restarts the time limit. */
 void connection_limits_set(struct connection_limits_visit *visit,
 			   enum connection_limits_state state);
 
-/* Ends a connection from any thread; whoever serves the socket then finds it broken. */
+/* Ends a connection from any thread; the thread that serves the socket then finds it broken. */
 void connection_limits_throw_out(struct connection_limits_visit *visit);
 
-/* Whether the other side has closed it: one that waits for us is not looked at by the HTTP library. */
+/* Whether the peer has closed it: the HTTP library does not watch a suspended connection. */
 bool connection_limits_has_left(struct connection_limits_visit *visit);
 
 /* Connections that were ended because they took too long. */

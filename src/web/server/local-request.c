@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* From a target to an answer, without a server: web-request.c does this for TCP. */
+/* From a URL to an answer, without a server; web-request.c does this for TCP. */
 
 #include "web/server/local-request.h"
 
@@ -79,7 +79,7 @@ static void local_request_refuse(struct local_request_answer *answer, unsigned i
 	(void)snprintf(answer->problem, sizeof(answer->problem), "%s", problem); /* cut is fine */
 }
 
-/* Finds the route, and whether this asker may take it. NULL: refused. */
+/* Finds the route and checks that this client may use it. NULL: refused. */
 static const struct route *local_request_choose(struct routes_ask *ask,
 						struct local_request_answer *answer)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What a client sends, as our own parsers see it. The input is up to four lines: the target, and the
- * Host, Accept and Authorization headers.
+ * Client input as our own parsers see it. The input is up to four lines: the URL, and the Host,
+ * Accept and Authorization headers.
  */
 
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static void fuzz_guard(const char *host, const char *authorization)
 	assert(address_parse("127.0.0.1:1", &address) == 0);
 	auth_init(&auth, &address, "127.0.0.1:1", false);
 	strcpy(auth.token, TOKEN);
-	(void)auth_is_host(&auth, host); /* no crash is what counts */
+	(void)auth_is_host(&auth, host); /* must not crash */
 	auth.any = true;
 	(void)auth_is_host(&auth, host); /* likewise */
 	if (auth_may_see(&auth, authorization, NULL))

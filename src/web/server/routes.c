@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The table, and the answers that are made of totals. Those with rows are in documents.c. */
+/* The table, and the answers made from totals. Those with rows are in documents.c. */
 
 #include "web/server/routes.h"
 
@@ -26,8 +26,8 @@
 #include "web/server/web-private.h"
 
 /*
- * The totals for a request. Those that waited together share one snapshot: it was begun after the last
- * of them had come, so it is true for all.
+ * The totals for a request. Requests that waited together share one snapshot: it was started after
+ * the last of them arrived, so it is valid for all.
  */
 static int routes_totals(struct routes_ask *ask, const struct snapshot **ret_snapshot)
 {
@@ -153,7 +153,7 @@ static int routes_metrics(struct routes_ask *ask, FILE *out)
 	struct stream_counts counts;
 	int r;
 
-	/* Before the snapshot, and not one of an earlier request: see struct web_health. */
+	/* Before the snapshot, and not from an earlier request: see struct web_health. */
 	memset(web->health, 0, sizeof(*web->health));
 	ask->arrived_ns = clock_ns(CLOCK_MONOTONIC);
 	web->provider.health(web->provider.context, web->health);

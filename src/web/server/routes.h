@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What can be asked for: each path, who may, with which parameters, and the function that answers. */
+/* The routes: each path, who may use it, its parameters, and the function that answers. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,11 +16,11 @@ struct web_provider;
 
 /* Which thread makes the answer. */
 enum routes_lane {
-	ROUTES_AT_ONCE, /* the one that serves the sockets: nothing that could wait */
+	ROUTES_AT_ONCE, /* the one that serves the sockets: must not block */
 	ROUTES_TOTALS,
 	ROUTES_DETAILS,
-	ROUTES_STREAM, /* no end: see stream.h */
-	ROUTES_ASSET,  /* nothing to make: see assets.h */
+	ROUTES_STREAM, /* endless: see stream.h */
+	ROUTES_ASSET,  /* built in: see assets.h */
 };
 
 /* One request, for the function that answers it. */
@@ -31,32 +31,34 @@ struct routes_ask {
 	struct snapshot *snapshot;     /* without a server: taken for this request, owned */
 	struct url *url;
 	uint64_t arrived_ns; /* CLOCK_MONOTONIC */
-	uint32_t device;     /* in the path */
-	bool openmetrics;    /* is preferred */
+	uint32_t device;     /* from the path */
+	bool openmetrics;    /* preferred by the client */
 };
 
 struct route {
 	const char *path;
-	const char *type; /* of its content */
+	const char *type; /* content type */
 	const char *type_openmetrics;
 	/*
-	 * 0; -EINVAL and target->problem; -ENOENT; -EAGAIN: not at present; or another negative
-	 * errno. What was written is then thrown away.
+	 * 0; -EINVAL and url->problem; -ENOENT; -EAGAIN: not at present; or another negative errno.
+	 * On failure the output is discarded.
 	 */
 	int (*make)(struct routes_ask *ask, FILE *out);
 	uint32_t parameters; /* enum url_parameter */
 	enum routes_lane lane;
-	bool guarded; /* over TCP: needs the token; else is for who sees all */
-	bool scoped;  /* shows any asker what is theirs */
+	bool guarded; /* over TCP: needs the token; else only for clients that see all */
+	bool scoped;  /* shows each client its own */
 	bool local;   /* only on the daemon's own socket */
-	bool tcp;     /* only over TCP: tells of the server */
+	bool tcp;     /* only over TCP: about the server */
 };
 
 #define ROUTES_JSON "application/json"
 #define ROUTES_TEXT "text/plain; charset=utf-8"
 
-/* NULL: there is no such path. */
+/* NULL: no such path. */
 const struct route *routes_find(const char *path, uint32_t *ret_device);
 
-/* The HTTP status for what route->make() returned, and a text for people that lives as long as the target. */
+/*
+ * The HTTP status for a result of route->make(), and a text for people that lives as long as @url.
+ */
 unsigned int routes_explain(int error, const struct url *url, const char **ret_problem);

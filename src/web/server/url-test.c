@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Paths and parameters: what is read, and each way in which one is wrong. */
+/* Paths and parameters: what is accepted, and each way in which one can be wrong. */
 
 #include "web/server/url.h"
 

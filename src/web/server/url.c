@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The first line of a request, in one copy that is taken apart in place. */
+/* The URL of a request, in one copy that is split in place. */
 
 #include "web/server/url.h"
 
@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "model/types.h"
 
-#define URL_SHOWN 40 /* of a key or value in a problem */
+#define URL_SHOWN 40 /* of a key or value in an error message */
 
 static int url_fail(struct url *url, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -37,7 +37,7 @@ static int url_hex(char digit)
 	return digit >= 'A' && digit <= 'F' ? digit - 'A' + 10 : -1;
 }
 
-/* %XX and + in place. A NUL would end the text early: nobody means that. */
+/* Decodes %XX and + in place. A NUL would end the text early, so it is refused. */
 static int url_decode(char *text)
 {
 	char *to = text;
@@ -152,7 +152,7 @@ static int url_read_limit(struct url *url, const char *value)
 	return 0;
 }
 
-/* What it means is known to whoever wrote it. */
+/* Only the provider knows what it means. */
 static int url_read_cursor(struct url *url, const char *value)
 {
 	url->cursor = value;
@@ -164,7 +164,7 @@ static int url_read_address(struct url *url, const char *value)
 	return text_parse_u64(value, &url->address);
 }
 
-/* How it is spelled. Whether there is such a kind is known to whoever keeps the past. */
+/* Checks the spelling only; the provider knows which kinds exist. */
 static int url_read_kind(struct url *url, const char *value)
 {
 	size_t length = strspn(value, "abcdefghijklmnopqrstuvwxyz_");
@@ -224,7 +224,7 @@ static const struct url_rule {
 	const char *name;
 	uint32_t bit;
 	int (*read)(struct url *url, const char *value);
-	const char *must; /* what the value must be */
+	const char *must; /* what a valid value is */
 } url_rules[] = {
 	{"pid", URL_PID, url_read_pid, "the number of a process"},
 	{"device", URL_DEVICE, url_read_device,

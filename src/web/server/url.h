@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What a request asks for: the path and the query parameters of its first line, taken apart and
- * checked. Everything comes from outside; what is wrong is told in words, and names the parameter.
+ * What a request asks for: the path and the query parameters of its URL, parsed and checked. All of
+ * it is untrusted; errors are explained in words that name the parameter.
  */
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 #include "model/page-cursor.h"
 #include "model/snapshot.h"
 
-#define URL_PARAMETERS_MAX 80u /* 64 devices and one each of the others */
+#define URL_PARAMETERS_MAX 80u /* 64 devices and one of each other */
 #define URL_LIMIT_DEFAULT 1000u
 #define URL_LIMIT_MAX 10000u
 #define URL_PROBLEM_SIZE 256
@@ -48,13 +48,13 @@ struct url_pair {
 };
 
 struct url {
-	char *text; /* owned; path and pairs lie in it */
+	char *text; /* owned; path and pairs point into it */
 	const char *path;
 	struct url_pair pairs[URL_PARAMETERS_MAX];
 	size_t count;
 
-	/* Of url_read(): */
-	uint32_t given; /* which parameters were there */
+	/* Set by url_read(): */
+	uint32_t given; /* which parameters were present */
 	struct filter filter;
 	enum snapshot_order order;
 	enum group_kind by;
@@ -68,15 +68,15 @@ struct url {
 	uint64_t size, page_size;
 	bool only_past;
 
-	char problem[URL_PROBLEM_SIZE]; /* of the last failure */
+	char problem[URL_PROBLEM_SIZE]; /* the last error */
 };
 
-/* Takes "/path?a=b&c=d" apart. 0, -ENOMEM, or -EINVAL and a problem. Fill with zeros before. */
+/* Parses "/path?a=b&c=d". 0, -ENOMEM, or -EINVAL and a problem. @url must be zeroed. */
 int url_parse(struct url *url, const char *text);
 void url_deinit(struct url *url);
 
-/* Reads the parameters, of which only those in @allowed may be there. 0, or -EINVAL and a problem. */
+/* Reads the parameters; only those in @allowed may occur. 0, or -EINVAL and a problem. */
 int url_read(struct url *url, uint32_t allowed);
 
-/* The number at the end of "/api/devices/N/stats". -EINVAL if it is no such path. */
+/* The number in "/api/devices/N/stats". -EINVAL for any other path. */
 int url_device_path(const char *path, uint32_t *ret_device);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Checks come first, cheapest first: the name, the method, the path, the token, the parameters. */
+/* Checks come first, cheapest first: host name, method, path, token, parameters. */
 
 #include "web/server/web-request.h"
 
@@ -26,15 +26,15 @@ struct web_request {
 	char *uri;
 	struct url url;
 	const struct route *route;
-	const struct asset *asset; /* NULL: the answer is made */
+	const struct asset *asset; /* NULL: the answer is generated */
 	struct routes_ask ask;
 	struct worker_job job;
 
-	struct body *body; /* the answer, once it is made */
+	struct body *body; /* the generated answer */
 	unsigned int status;
-	const char *problem; /* instead of an answer */
-	const char *retry;   /* seconds, as text: when to ask again; NULL = soon */
-	bool begun;          /* its header was looked at */
+	const char *problem; /* in place of an answer */
+	const char *retry;   /* seconds, as text: when to retry; NULL = soon */
+	bool begun;          /* its header was checked */
 	bool made;
 };
 
@@ -104,7 +104,7 @@ static void web_request_fail(struct web_request *web_request, int error)
 	web_request_refuse(web_request, status, problem);
 }
 
-/* Makes the answer, in whichever thread. */
+/* Generates the answer; in any thread. */
 static void web_request_make(struct web_request *web_request)
 {
 	FILE *out;
@@ -156,8 +156,8 @@ static const char *web_request_type(const struct web_request *web_request)
 }
 
 /*
- * What a browser may do with a file: a page gets its own scripts, styles, images and documents, from here
- * only, and no way to turn text into markup.
+ * The content security policy. A page may load scripts, styles, images and documents from here
+ * only, and cannot turn text into markup.
  */
 static const char *web_request_policy(const struct web_request *web_request)
 {
@@ -176,12 +176,12 @@ static const char *web_request_caching(const struct web_request *web_request)
 	return web_request->asset->is_named ? "max-age=31536000, immutable" : "no-cache";
 }
 
-/* Headers that every answer has; see docs/http.md for why. */
+/* Headers of every answer; docs/http.md says why. */
 static void web_request_add_headers(const struct web_request *web_request,
 				    struct MHD_Response *response)
 {
 	const struct route *route = web_request->route;
-	/* Failing for want of memory: a header less is better than no answer. */
+	/* May fail for lack of memory: better an answer without a header than none. */
 	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
 				      web_request_type(web_request));
 	(void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
@@ -231,7 +231,7 @@ static void web_request_release_body(void *body)
 	body_unref(body);
 }
 
-/* Sends what was made. */
+/* Sends what was generated. */
 static int web_request_answer(struct web_request *web_request)
 {
 	struct body *body = web_request->body;
@@ -244,11 +244,11 @@ static int web_request_answer(struct web_request *web_request)
 		body);
 	if (!response)
 		return -EIO;
-	web_request->body = NULL; /* the response's */
+	web_request->body = NULL; /* owned by the response */
 	return web_request_queue(web_request, response, CONNECTION_LIMITS_READING);
 }
 
-/* Sends a file of the program, or that the client has it already. */
+/* Sends a built-in file, or "not modified". */
 static int web_request_show(struct web_request *web_request)
 {
 	const struct asset *asset = web_request->asset;
@@ -256,7 +256,7 @@ static int web_request_show(struct web_request *web_request)
 		web_request_header(web_request, MHD_HTTP_HEADER_ACCEPT_ENCODING));
 	bool known = assets_is_known(
 		asset, web_request_header(web_request, MHD_HTTP_HEADER_IF_NONE_MATCH));
-	/* The one way to answer with bytes that are const. */
+	/* The only way to send const bytes. */
 	struct MHD_IoVec file = {
 		.iov_base = packed ? asset->packed : asset->plain,
 		.iov_len = packed ? asset->packed_size : asset->plain_size,
@@ -269,7 +269,10 @@ static int web_request_show(struct web_request *web_request)
 		return -EIO;
 	web_request->status = known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK;
 	snprintf(tag, sizeof(tag), "W/%s", asset->etag);
-	/* As above: better without than not at all. But who cannot be told of packing gets nothing. */
+	/*
+	 * As above, these may fail. But without Content-Encoding compressed bytes are useless, so
+	 * nothing is sent.
+	 */
 	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, tag);
 	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_VARY, "Accept-Encoding");
 	if (packed && !known &&
@@ -351,7 +354,7 @@ static bool web_request_check(struct web_request *web_request, const char *metho
 	return !web_request->problem;
 }
 
-/* Finds the route, and whether this client may take it with these parameters. */
+/* Finds the route and checks that this client may use it with these parameters. */
 static bool web_request_choose(struct web_request *web_request, struct stream_rights *ret_rights)
 {
 	const char *authorization = web_request_header(web_request, MHD_HTTP_HEADER_AUTHORIZATION);
@@ -381,7 +384,7 @@ static bool web_request_choose(struct web_request *web_request, struct stream_ri
 		.details = auth_may_see(&web_request->web->auth, authorization, url->token),
 		.known = auth_has_token(&web_request->web->auth, authorization, url->token),
 	};
-	/* Who shows a token that is wrong wants to know. */
+	/* Refuse a wrong token even where none is needed: the client wants to know. */
 	if (!ret_rights->details && (url->token || (authorization && *authorization))) {
 		web_request_refuse(web_request, MHD_HTTP_UNAUTHORIZED, "the token is wrong");
 		return false;
@@ -389,7 +392,7 @@ static bool web_request_choose(struct web_request *web_request, struct stream_ri
 	return true;
 }
 
-/* Lets a lane make the answer while the connection waits. */
+/* Hands the request to a lane; the connection is suspended meanwhile. */
 static int web_request_put(struct web_request *web_request)
 {
 	struct worker *lane = web_request->route->lane == ROUTES_TOTALS ? web_request->web->totals
@@ -414,7 +417,7 @@ int web_request_serve(struct web_request *web_request, const char *method)
 	if (web_request->made)
 		return web_request_answer(web_request);
 	if (!web_request->begun) {
-		/* An answer now would end the connection: right only for who did wrong. */
+		/* Answering now closes the connection, which is right only for a bad request. */
 		web_request->begun = true;
 		return web_request_check(web_request, method) ? 0 : web_request_answer(web_request);
 	}

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * One request from its first line to the end of its answer, between the HTTP library and the routes. A
- * request whose answer takes time is suspended while a lane makes it.
+ * One request from its first line to the end of its answer, between the HTTP library and the
+ * routes. A request whose answer takes time is suspended while a lane generates it.
  */
 
 #include <stddef.h>
@@ -13,16 +13,16 @@ struct MHD_Connection;
 struct web_request;
 struct web;
 
-/* The first line of a request has come. NULL: no memory; then the connection is closed. */
+/* The first line of a request has arrived. NULL: no memory; the connection is then closed. */
 struct web_request *web_request_new(struct web *web, const char *uri,
 				    struct MHD_Connection *connection);
 void web_request_free(struct web_request *web_request);
 
 /*
- * Its header is complete; called again when a lane is done. @method as it came. 0, or -EIO if the
+ * The header is complete; called again when a lane is done. @method is unchecked. 0, or -EIO if the
  * connection cannot be served.
  */
 int web_request_serve(struct web_request *web_request, const char *method);
 
-/* Seconds in which it may be asked again, when there is too much to do. */
+/* Seconds until a retry, under overload. */
 #define WEB_REQUEST_RETRY "1"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Life of the server: its socket, its threads and the HTTP library's options. */
+/* Start and stop of the server: its socket, its threads and the HTTP library's options. */
 
 #include "web/server/web.h"
 
@@ -22,10 +22,11 @@
 #include "web/server/web-request.h"
 
 #define WEB_IDLE_S 10u
-#define WEB_REQUEST_BYTES ((size_t)16 << 10) /* first line and headers, and what is being sent */
+#define WEB_REQUEST_BYTES \
+	((size_t)16 << 10) /* first line and headers, and output that is being sent */
 #define WEB_JOBS_MAX \
-	CONNECTION_LIMITS_VISITS_MAX /* one for each connection: never the reason to refuse */
-#define WEB_PER_PEER 64u /* connections of one address, where addresses tell people apart */
+	CONNECTION_LIMITS_VISITS_MAX /* one per connection: never the reason for a refusal */
+#define WEB_PER_PEER 64u             /* connections per address, where addresses identify clients */
 #define WEB_DETAILS_MAX 32u
 
 const char *const web_incident_kinds[WEB_INCIDENT_KINDS] = {
@@ -50,7 +51,7 @@ static enum MHD_Result web_serve(void *context, struct MHD_Connection *connectio
 				 const char *method, const char *version, const char *upload,
 				 size_t *upload_size, void **web_request)
 {
-	(void)upload; /* a body is not read: whoever sends one is refused and disconnected */
+	(void)upload; /* bodies are not read: the request is refused and the connection closed */
 	if (!*web_request)
 		return MHD_NO;
 	return web_request_serve(*web_request, method) < 0 ? MHD_NO : MHD_YES;
@@ -78,7 +79,7 @@ static void web_connection(void *context, struct MHD_Connection *connection, voi
 	*visit = info ? connection_limits_enter(web->connection_limits, info->connect_fd) : NULL;
 }
 
-/* What the thread of totals does beside its jobs. */
+/* What the thread of totals does besides its jobs. */
 static uint64_t web_tick(void *context, uint64_t now_ns)
 {
 	struct web *web = context;
@@ -86,7 +87,7 @@ static uint64_t web_tick(void *context, uint64_t now_ns)
 	struct snapshot *snapshot = NULL;
 	uint64_t due;
 
-	/* A second look right after the one for a request would only make the next request wait. */
+	/* Another snapshot right after the one for a request would only delay the next request. */
 	if (web->shared && stream_takes(web->stream, now_ns))
 		stream_tell_totals(web->stream, web->shared, web->shared_took_ns);
 	if (stream_wants(web->stream, now_ns) &&
@@ -97,7 +98,7 @@ static uint64_t web_tick(void *context, uint64_t now_ns)
 	if (web->shared && worker_is_idle(web->totals))
 		web->shared = snapshot_free(web->shared);
 	due = stream_due(web->stream);
-	/* After a failure: not at once again. */
+	/* After a failure, do not retry at once. */
 	return due == UINT64_MAX ? CLOCK_NEVER : bits_max(due, now_ns + STREAM_PAUSE_NS / 2);
 }
 
@@ -105,7 +106,7 @@ static int web_start_server(struct web *web, const struct address *address, int 
 {
 	sigset_t all, before;
 
-	/* The library's thread inherits the mask: signals are the main thread's business. */
+	/* The library's thread inherits the mask; the main thread handles signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	web->server = MHD_start_daemon(
@@ -120,7 +121,7 @@ static int web_start_server(struct web *web, const struct address *address, int 
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!web->server)
 		return errno ? -errno : -EIO;
-	*fd = -1; /* the library's */
+	*fd = -1; /* owned by the library */
 	return 0;
 }
 
@@ -189,7 +190,7 @@ struct web *web_free(struct web *web)
 	__atomic_store_n(&web->closing, true, __ATOMIC_RELAXED);
 	if (web->server)
 		fd = MHD_quiesce_daemon(web->server);
-	/* Nothing may be suspended when the library ends: lanes finish, and take nothing new. */
+	/* Nothing may be suspended when the library stops: lanes finish and take nothing new. */
 	worker_stop(web->totals);
 	worker_stop(web->details);
 	if (web->stream)

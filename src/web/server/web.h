@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * The HTTP server: the same documents as the command line's, a stream of changes, Prometheus metrics. It
- * runs in threads of its own and knows nothing of books or databases; what it serves it asks from a
- * provider. One thread serves the sockets and never waits; one asks for totals, one for details.
+ * The HTTP server: the command line's documents, a stream of changes, Prometheus metrics. It runs
+ * in its own threads and knows nothing of books or databases; a provider supplies the data. One
+ * thread serves the sockets and never blocks; one takes totals, one details.
  *
- * Nobody is known over TCP: totals are open, details need a token. docs/http.md tells the rest. The same
- * routes are served on the daemon's own socket, where who asks is known: see local-request.h.
+ * Over TCP clients are anonymous: totals are open, details need a token; see docs/http.md. The same
+ * routes are served on the daemon's own socket, where the client is known: see local-request.h.
  */
 
 #include <stdbool.h>
@@ -22,35 +22,35 @@ struct emit;
 struct snapshot;
 struct web;
 
-/* Who asks on the daemon's own socket, as the kernel tells. */
+/* A client of the daemon's own socket, as the kernel reports it. */
 struct web_asker {
 	uint32_t uid;
-	bool sees_all;    /* else the details of this user's own processes */
+	bool sees_all;    /* else only details of its own processes */
 	uint64_t came_ns; /* CLOCK_MONOTONIC: when the request arrived */
 };
 
-/* A page of the past. */
+/* A page of history. */
 struct web_past_query {
 	const struct web_asker *asker; /* NULL = over TCP, with the token: sees all */
 	uint32_t pid;                  /* 0 = any */
 	const char *kind;              /* of incidents; NULL = any */
-	uint64_t since_ns;             /* 0 = from the beginning */
+	uint64_t since_ns;             /* 0 = everything */
 	size_t limit;
-	const char *cursor; /* as an earlier page's "next" gave it, NULL = first page */
+	const char *cursor; /* "next" of an earlier page, NULL = first page */
 };
 
 struct web_history_query {
 	const struct web_asker *asker; /* as above */
-	bool only_past;                /* nothing of living processes */
+	bool only_past;                /* no live processes */
 	uint64_t address;
 	struct filter filter;
 };
 
-/* Lines over time; written as {"schema":"ttmem.series/1", ...}. */
+/* Time series; written as {"schema":"ttmem.series/1", ...}. */
 struct web_series_query {
-	const struct web_asker *asker; /* as above; lines are everybody's */
-	uint64_t from_ns, to_ns;       /* 0 = a quarter of an hour ago, now */
-	uint32_t step_s;               /* 1, 10, 60; 0 = as fits */
+	const struct web_asker *asker; /* as above; series are public */
+	uint64_t from_ns, to_ns;       /* 0 = 15 minutes ago, now */
+	uint32_t step_s;               /* 1, 10, 60; 0 = automatic */
 	uint32_t pid;                  /* 0 = whole devices */
 	struct filter filter;          /* devices and type */
 	size_t limit;
@@ -61,24 +61,25 @@ struct web_series_query {
 extern const char *const web_incident_kinds[WEB_INCIDENT_KINDS]; /* "double_free", ... "leak" */
 bool web_is_incident_kind(const char *kind);
 
-/* The daemon about itself, for /healthz and /metrics. */
+/* The daemon's own state, for /healthz and /metrics. */
 struct web_health {
 	bool store_runs;
 	uint64_t store_queued, store_written, store_dropped, store_bytes;
 	uint64_t books, books_refused, ended, leaked, unobserved_exits;
 	uint64_t legacy_connections, legacy_messages, legacy_refused;
-	uint64_t incidents[WEB_INCIDENT_KINDS]; /* since start, in the order of the kinds */
+	uint64_t incidents[WEB_INCIDENT_KINDS]; /* since start, indexed by kind */
 	uint64_t start_ns;                      /* CLOCK_REALTIME of the daemon's start */
 	uint64_t lines_dropped;
-	bool pushes; /* to a collector; then also: */
+	bool pushes; /* to a collector; these are then set: */
 	uint64_t push_sent, push_failed, push_partial, push_dropped, push_queued;
-	const char *http;             /* where it is served, NULL = nowhere; lent */
-	const char *version, *socket; /* lent */
+	const char *http;             /* where it is served, NULL = nowhere; borrowed */
+	const char *version, *socket; /* borrowed */
 
 	/*
-	 * What processes that have ended had counted: tally_add_process() once for each, but not
-	 * before it has left the roster. Health is asked for before the snapshot it is shown with,
-	 * so that nothing is counted twice; what is counted in neither for a moment does not show.
+	 * The counters of exited processes: tally_add_process() once for each, but only after it
+	 * has left the list of tracked books. Health is read before the snapshot it is shown with,
+	 * so that nothing is counted twice; a process that is briefly in neither does not show,
+	 * because counters never decrease.
 	 */
 	struct tally past;
 };
@@ -87,18 +88,18 @@ struct web_provider {
 	void *context;
 
 	/*
-	 * A finished snapshot of this moment, to be let go with snapshot_free(). Without buffers others
-	 * may have it as well, so that it must not be changed, unless the request says otherwise. 0
-	 * or a negative errno. May be called by several threads at a time.
+	 * A finished snapshot of this moment; release it with snapshot_free(). Without buffers it
+	 * may be shared and must not be changed, unless the request says otherwise. 0 or a negative
+	 * errno. May be called by several threads at a time.
 	 */
 	int (*snapshot)(void *context, const struct snapshot_request *request,
 			struct snapshot **ret_snapshot);
 
 	/*
-	 * Write one whole document. 0; -EINVAL for a cursor that makes no sense, -EAGAIN if the past
-	 * cannot be asked at present, -EOPNOTSUPP if nothing is remembered, or another negative
-	 * errno: then nothing of use was written. By two threads: one asks with an asker, the other
-	 * without. NULL: there is no past.
+	 * Each writes one whole document. 0; -EINVAL for an invalid cursor, -EAGAIN if history is
+	 * not available at present, -EOPNOTSUPP if none is recorded, or another negative errno:
+	 * then discard the output. Called by two threads: one with an asker, the other without.
+	 * NULL: there is no history.
 	 */
 	int (*leaks)(void *context, const struct web_past_query *query, struct emit *json);
 	int (*incidents)(void *context, const struct web_past_query *query, struct emit *json);
@@ -107,23 +108,23 @@ struct web_provider {
 
 	/*
 	 * Writes the old report of remaining buffers, as far as the asker may see them. 0 or a
-	 * negative errno. NULL: there is none.
+	 * negative errno. NULL: not supported.
 	 */
 	int (*dump)(void *context, const struct web_asker *asker, FILE *out);
 
-	/* By any of the threads, several at a time; must not take long. */
+	/* Called by any of the threads, several at a time; must not take long. */
 	void (*health)(void *context, struct web_health *ret_health);
 };
 
-/* What is wrong with the settings is told in @ret_problem (for people), as far as it helps. */
+/* Errors in the settings are explained in @ret_problem (for people) where that helps. */
 struct web_config {
 	const char *address;    /* "127.0.0.1:5392", "[::1]:0" */
 	bool details;           /* for everybody, without a token */
-	const char *hosts;      /* further names that it has, separated by commas; NULL = none */
-	const char *token_file; /* made (mode 0600) if it is not there; NULL = no details */
-	uint32_t metrics_processes; /* so many largest ones have rows of their own */
-	uint32_t alive_ms;          /* a stream is not silent for longer; 0 = 15 s */
-	uint32_t answer_ms;         /* for an answer to be read; 0 = 60 s */
+	const char *hosts;      /* further names of the machine, separated by commas; NULL = none */
+	const char *token_file; /* created (mode 0600) if missing; NULL = no details */
+	uint32_t metrics_processes; /* how many of the largest have their own rows */
+	uint32_t alive_ms;          /* longest silence on a stream; 0 = 15 s */
+	uint32_t answer_ms;         /* until an answer is read; 0 = 60 s */
 	const struct web_provider *provider;
 };
 
@@ -131,15 +132,17 @@ struct web_config {
 int web_new(struct web **ret_web, const struct web_config *config, const char **ret_problem);
 struct web *web_free(struct web *web);
 
-/* Where it listens, the port known. */
+/* Where it listens, with the actual port. */
 const char *web_address(const struct web *web);
 
-/* An incident, for those who listen to the stream. Who has no token is told kind, pid and device. */
+/*
+ * An incident for subscribers of the stream. Without the token they get kind, pid and device only.
+ */
 struct web_incident {
 	const char *kind;
 	uint32_t pid;
 	uint32_t device;
-	const char *json; /* the whole of it, an object as in ttmem.incidents/1 */
+	const char *json; /* all of it, an object as in ttmem.incidents/1 */
 	size_t length;
 };
 
