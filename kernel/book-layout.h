@@ -17,7 +17,7 @@
 /* In a shard. */
 #define LAYOUT_INEXACT 16 /* u64: bit type: at least; bit 8 + type: at most */
 #define LAYOUT_STATE 76   /* u32: 1 = the shard is in use */
-#define LAYOUT_HOT 128    /* for each type a pair of blocks of counters; kernel/block.h reads them */
+#define LAYOUT_HOT 128 /* for each type a pair of blocks of counters; kernel/block.h reads them */
 #define LAYOUT_HOT_SIZE 64
 
 /* In a block, as u64. */

@@ -21,8 +21,8 @@
 #include <linux/version.h>
 
 #include "kernel/block.h"
-#include "kernel/folder.h"
 #include "kernel/book-layout.h"
+#include "kernel/folder.h"
 #include "kernel/leak.h"
 #include "kernel/share.h"
 

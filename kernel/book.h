@@ -26,8 +26,8 @@ struct book {
 	struct mm_struct *mm; /* the owner's, only to compare with; NULL once it has ended */
 	struct inode *inode;  /* under holder_lock; NULL if no file is open any more */
 	u64 size;
-	unsigned long room;  /* pages */
-	atomic_long_t used;  /* pages */
+	unsigned long room;         /* pages */
+	atomic_long_t used;         /* pages */
 	struct thread_model *share; /* that pays for them */
 	struct xarray pages;
 	struct mutex reserving; /* so that no page is charged twice */

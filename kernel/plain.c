@@ -55,8 +55,8 @@ struct plain {
 	unsigned int count;
 	u64 births;
 	struct thread_model *share; /* from its first buffer on */
-	unsigned long pages; /* that the share pays for */
-	size_t used;         /* bytes of them */
+	unsigned long pages;        /* that the share pays for */
+	size_t used;                /* bytes of them */
 	spinlock_t figures_lock;
 	struct xarray devices; /* of struct plain_device; they stay */
 };

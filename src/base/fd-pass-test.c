@@ -110,7 +110,7 @@ UNIT(a_descriptor_that_finds_no_room_is_told)
 
 	assert(getrlimit(RLIMIT_NOFILE, &before) == 0);
 	none = (struct rlimit){.rlim_max = before.rlim_max};
-	send_fds(&world, "hello", 1);
+	send_fds(&world, "sixty", 1);
 	assert(setrlimit(RLIMIT_NOFILE, &none) == 0);
 	assert(fd_pass_receive(world.pair[1], text, sizeof(text), &got, 0) == 5);
 	assert(got.fds[0] == -1 && got.is_cut);
@@ -124,9 +124,9 @@ UNIT(a_message_that_is_too_long_has_its_true_length)
 	CLEANUP_FD_PASS struct fd_pass got = FD_PASS_WANT(1);
 	char text[3];
 
-	send_fds(&world, "hello", 1);
+	send_fds(&world, "sixty", 1);
 	assert(fd_pass_receive(world.pair[1], text, sizeof(text), &got, 0) == 5);
-	assert(memcmp(text, "hel", 3) == 0 && is_same_file(got.fds[0], world.fds[0]));
+	assert(memcmp(text, "six", 3) == 0 && is_same_file(got.fds[0], world.fds[0]));
 	end(&world);
 }
 

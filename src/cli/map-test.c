@@ -80,8 +80,8 @@ static void compare_holes(const struct sim_bank *bank, const struct free_blocks 
 		end = end / bank->alignment * bank->alignment;
 		if (begin < end) {
 			assert(n < free_blocks->hole_count &&
-			       free_blocks->free_blocks[n].address == begin);
-			assert(free_blocks->free_blocks[n].length == end - begin);
+			       free_blocks->holes[n].address == begin);
+			assert(free_blocks->holes[n].length == end - begin);
 			n++;
 		}
 		if (i < bank->n_blocks)

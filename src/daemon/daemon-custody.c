@@ -149,7 +149,7 @@ void daemon_keep_second(struct daemon *daemon)
 static void keep_refill(void *context, struct keeper *keeper)
 {
 	struct daemon *daemon = context;
-	struct book_list *book_list = registry_roster(daemon->registry);
+	struct book_list *book_list = registry_books(daemon->registry);
 
 	daemon->keeper_is_lost = false;
 	for (size_t i = 0; i < book_list->count; i++) {
@@ -220,7 +220,7 @@ static void keep_put(struct tracked_file *tracked_file, const struct tracked *tr
 static void keep_list(void *context, struct tracked_file *tracked_file)
 {
 	struct daemon *daemon = context;
-	struct book_list *book_list = registry_roster(daemon->registry);
+	struct book_list *book_list = registry_books(daemon->registry);
 
 	for (size_t i = 0; i < book_list->count; i++)
 		keep_put(tracked_file, book_list->list[i]);
@@ -230,12 +230,12 @@ static void keep_list(void *context, struct tracked_file *tracked_file)
 	book_list_unref(book_list);
 }
 
-static void keep_roll_written(void *context)
+static void keep_file_written(void *context)
 {
 	keep_let_all_go(context);
 }
 
-static void keep_roll_failed(void *context, int error)
+static void keep_file_failed(void *context, int error)
 {
 	struct daemon *daemon = context;
 
@@ -248,11 +248,12 @@ int daemon_keep_open(struct daemon *daemon)
 	const struct tracked_file_hooks hooks = {
 		.context = daemon,
 		.list = keep_list,
-		.written = keep_roll_written,
-		.failed = keep_roll_failed,
+		.written = keep_file_written,
+		.failed = keep_file_failed,
 	};
 	char path[4096];
-	int r = tracked_file_read(daemon->config->state, &daemon->rolled, &daemon->rolled_count);
+	int r = tracked_file_read(daemon->config->state, &daemon->expected,
+				  &daemon->expected_count);
 
 	if (r < 0 && r != -ENOENT)
 		log_writer_print(daemon->log_writer, "ttmemd: %s/%s: %s\n", daemon->config->state,
@@ -268,11 +269,11 @@ int daemon_keep_open(struct daemon *daemon)
 /* All living processes are known: which of the previous daemon's are missing? */
 void daemon_keep_settle(struct daemon *daemon)
 {
-	size_t missed = tracked_file_missed(daemon->rolled, daemon->rolled_count,
+	size_t missed = tracked_file_missed(daemon->expected, daemon->expected_count,
 					    registry_proc(daemon->registry), NULL, NULL);
 
-	free(cleanup_steal(daemon->rolled));
-	daemon->rolled_count = 0;
+	free(cleanup_steal(daemon->expected));
+	daemon->expected_count = 0;
 	if (missed == 0)
 		return;
 	registry_count_unobserved(daemon->registry, missed);
@@ -302,6 +303,6 @@ void daemon_keep_close(struct daemon *daemon)
 	while (daemon->judged_count > 0)
 		tracked_unref(daemon->judged[--daemon->judged_count]);
 	free(daemon->judged);
-	free(daemon->rolled);
+	free(daemon->expected);
 	keeper_free(daemon->keeper);
 }

@@ -153,7 +153,7 @@ static int provide_trails(struct daemon *daemon, const struct web_asker *asker,
 			  const struct address_history_wish *wish, struct snapshot *snapshot,
 			  struct history *history)
 {
-	struct book_list *book_list = registry_roster(daemon->registry);
+	struct book_list *book_list = registry_books(daemon->registry);
 	struct view *view = calloc(1, sizeof(*view));
 	int r = view ? 0 : -ENOMEM;
 
@@ -213,7 +213,7 @@ static int provide_history(void *context, const struct web_history_query *query,
 	struct daemon *daemon = context;
 	struct address_history_wish wish = {.address = query->address, .filter = query->filter};
 	CLEANUP(recorder_documents_rows_deinit) struct recorder_rows rows = {.leaks = NULL};
-	struct document_past recorder;
+	struct document_past past;
 	struct history history = HISTORY_NULL;
 	struct snapshot *snapshot = NULL;
 	int r;
@@ -228,9 +228,9 @@ static int provide_history(void *context, const struct web_history_query *query,
 	if (r == 0) {
 		bool has_past = provide_past_of(context, query, &rows);
 
-		recorder = (struct document_past){.leaks = rows.leaks, .incidents = rows.incidents};
+		past = (struct document_past){.leaks = rows.leaks, .incidents = rows.incidents};
 		document_history_past(json, snapshot, &history, query->address,
-				      has_past ? &recorder : NULL);
+				      has_past ? &past : NULL);
 	}
 	history_deinit(&history);
 	snapshot_free(snapshot);

@@ -73,13 +73,13 @@ void daemon_restore_add_handed(struct daemon *daemon)
  */
 static bool restore_strike(struct daemon *daemon, const struct keeper_entry *entry, bool any)
 {
-	for (size_t i = 0; i < daemon->rolled_count; i++) {
-		const struct tracked_file_entry *rolled = &daemon->rolled[i];
+	for (size_t i = 0; i < daemon->expected_count; i++) {
+		const struct tracked_file_entry *expected = &daemon->expected[i];
 
-		if (rolled->pid != entry->pid || rolled->start_ticks != entry->start_ticks ||
-		    (rolled->inode != entry->inode && !any))
+		if (expected->pid != entry->pid || expected->start_ticks != entry->start_ticks ||
+		    (expected->inode != entry->inode && !any))
 			continue;
-		daemon->rolled[i] = daemon->rolled[--daemon->rolled_count];
+		daemon->expected[i] = daemon->expected[--daemon->expected_count];
 		return true;
 	}
 	return false;

@@ -25,7 +25,7 @@ static struct book_list *serve_roster(void *context)
 {
 	struct daemon *daemon = context;
 
-	return registry_roster(daemon->registry);
+	return registry_books(daemon->registry);
 }
 
 static int serve_totals(void *context, uint64_t since_ns, struct snapshot **ret_snapshot)

@@ -231,7 +231,7 @@ static void daemon_raise_limits(void)
 
 static struct book_list *daemon_roster(void *context)
 {
-	return registry_roster(context);
+	return registry_books(context);
 }
 
 /* The source of everything that is shown or stored about the whole machine. */

@@ -71,8 +71,8 @@ struct daemon {
 	bool keeper_is_lost; /* and that was logged */
 	struct tracked_file *tracked_file;
 	struct daemon_restore restore;
-	struct tracked_file_entry *rolled; /* tracked by the previous daemon, book not yet back */
-	size_t rolled_count;
+	struct tracked_file_entry *expected; /* tracked by the previous daemon, book not yet back */
+	size_t expected_count;
 	struct tracked **judged; /* ended and judged, but perhaps not yet written */
 	size_t judged_count, judged_capacity;
 	struct worker_job flush;

@@ -65,7 +65,7 @@ UNIT(empty_memory_is_one_free_block)
 	struct snapshot *snapshot = start(&small);
 	struct free_blocks free_blocks = look(snapshot, TYPES_DRAM);
 
-	assert(free_blocks.hole_count == 1 && free_blocks.free_blocks[0].address == 100);
+	assert(free_blocks.hole_count == 1 && free_blocks.holes[0].address == 100);
 	assert(free_blocks.largest == 1000 && free_blocks.free == 1000 && free_blocks.used == 0);
 	assert(free_blocks_fragmentation(&free_blocks) == 0);
 	free_blocks_deinit(&free_blocks);
@@ -87,10 +87,8 @@ UNIT(holes_lie_between_blocks)
 	free_blocks = look(snapshot, TYPES_DRAM);
 	assert(free_blocks.block_count == 3 && free_blocks.hole_count == 2 &&
 	       free_blocks.unplaced == 0);
-	assert(free_blocks.free_blocks[0].address == 100 &&
-	       free_blocks.free_blocks[0].length == 100);
-	assert(free_blocks.free_blocks[1].address == 350 &&
-	       free_blocks.free_blocks[1].length == 550);
+	assert(free_blocks.holes[0].address == 100 && free_blocks.holes[0].length == 100);
+	assert(free_blocks.holes[1].address == 350 && free_blocks.holes[1].length == 550);
 	assert(free_blocks.used == 350 && free_blocks.free == 650 && free_blocks.largest == 550);
 
 	free_blocks_fit(&free_blocks, 4 * 100, 0, false, &fit);
@@ -122,10 +120,8 @@ UNIT(only_what_is_aligned_can_be_had)
 	add(snapshot, TYPES_DRAM, 200, 100, OWNS);
 	free_blocks = look(snapshot, TYPES_DRAM);
 	assert(free_blocks.hole_count == 2);
-	assert(free_blocks.free_blocks[0].address == 128 &&
-	       free_blocks.free_blocks[0].length == 64);
-	assert(free_blocks.free_blocks[1].address == 320 &&
-	       free_blocks.free_blocks[1].length == 704);
+	assert(free_blocks.holes[0].address == 128 && free_blocks.holes[0].length == 64);
+	assert(free_blocks.holes[1].address == 320 && free_blocks.holes[1].length == 704);
 	free_blocks_deinit(&free_blocks);
 	snapshot_free(snapshot);
 }

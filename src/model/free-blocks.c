@@ -165,8 +165,8 @@ static int free_blocks_collect(const struct snapshot *snapshot, uint32_t process
 	size_t count = end > first ? end - first : 0;
 
 	free_blocks->blocks = calloc(count + 1, sizeof(*free_blocks->blocks));
-	free_blocks->free_blocks = calloc(count + 1, sizeof(*free_blocks->free_blocks));
-	if (!free_blocks->blocks || !free_blocks->free_blocks)
+	free_blocks->holes = calloc(count + 1, sizeof(*free_blocks->holes));
+	if (!free_blocks->blocks || !free_blocks->holes)
 		return -ENOMEM;
 	for (size_t i = first; i < end; i++) {
 		const struct snapshot_buffer *buffer = &snapshot->buffers[i];
@@ -198,7 +198,7 @@ static void free_blocks_list(struct free_blocks *free_blocks)
 		struct free_blocks_hole hole = free_blocks_between(free_blocks, at, next);
 
 		if (hole.length) {
-			free_blocks->free_blocks[free_blocks->hole_count++] = hole;
+			free_blocks->holes[free_blocks->hole_count++] = hole;
 			free_blocks->free += hole.length;
 			free_blocks->largest = bits_max(free_blocks->largest, hole.length);
 		}
@@ -232,7 +232,7 @@ int free_blocks_find(const struct snapshot *snapshot, uint32_t process,
 void free_blocks_deinit(struct free_blocks *free_blocks)
 {
 	free(free_blocks->blocks);
-	free(free_blocks->free_blocks);
+	free(free_blocks->holes);
 	*free_blocks = FREE_BLOCKS_NULL;
 }
 
@@ -300,7 +300,7 @@ void free_blocks_fit(const struct free_blocks *free_blocks, uint64_t size, uint6
 						     : FREE_BLOCKS_CUT;
 	for (size_t i = 0; fit.verdict == FREE_BLOCKS_CUT && i < free_blocks->hole_count; i++) {
 		const struct free_blocks_hole *hole =
-			&free_blocks->free_blocks[top ? free_blocks->hole_count - 1 - i : i];
+			&free_blocks->holes[top ? free_blocks->hole_count - 1 - i : i];
 
 		if (hole->length < fit.need)
 			continue;

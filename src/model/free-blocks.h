@@ -47,7 +47,7 @@ struct free_blocks {
 	uint64_t unplaced; /* buffers that lie elsewhere, or nobody knows where */
 	struct free_blocks_block *blocks; /* ours, by address */
 	size_t block_count;
-	struct free_blocks_hole *free_blocks; /* ours, by address */
+	struct free_blocks_hole *holes; /* ours, by address */
 	size_t hole_count;
 };
 

@@ -241,13 +241,13 @@ UNIT(oldest_freed_buffers_are_forgotten)
 #define STEPS 400u
 #define TEXT_MAX (STEPS * 512u)
 
-struct page_cursor {
+struct place {
 	uint64_t size;
 	uint32_t refs, lives;
 };
 
 struct model {
-	struct page_cursor places[PIDS][DEVICES][TYPES][ADDRESSES];
+	struct place places[PIDS][DEVICES][TYPES][ADDRESSES];
 	uint64_t double_frees, reuse, unknown_frees, size_changes;
 	char *text;
 	size_t length;
@@ -274,7 +274,7 @@ static __attribute__((format(printf, 2, 3))) void say(struct model *model, const
 static const char *const type_names[TYPES] = {"DRAM", "L1"};
 
 /* One event of the model; true if something is freed that lives. */
-static bool model_free(struct model *model, struct page_cursor *place)
+static bool model_free(struct model *model, struct place *place)
 {
 	if (place->refs > 0) {
 		place->refs--;
@@ -291,7 +291,7 @@ static void step_server(struct model *model, bool decimal)
 {
 	uint32_t p = draw(model, PIDS), d = draw(model, DEVICES), t = draw(model, TYPES);
 	uint32_t a = draw(model, ADDRESSES);
-	struct page_cursor *place = &model->places[p][d][t][a];
+	struct place *place = &model->places[p][d][t][a];
 	uint64_t size = t + 2 + 2u * draw(model, 2); /* encodes the type: frees have none */
 	char id[32];
 
@@ -329,7 +329,7 @@ static void step_server(struct model *model, bool decimal)
 static void step_debug(struct model *model, bool is_free)
 {
 	uint32_t d = draw(model, DEVICES), t = draw(model, TYPES), a = draw(model, ADDRESSES);
-	struct page_cursor *place = &model->places[0][d][t][a];
+	struct place *place = &model->places[0][d][t][a];
 	uint64_t size = 1 + draw(model, 2);
 
 	if (is_free) {
@@ -369,7 +369,7 @@ static void compare(const struct model *model)
 	assert(count[LOG_ANALYSIS_DOUBLE_FREE] == model->double_frees && reuse == model->reuse);
 	assert(count[LOG_ANALYSIS_UNKNOWN_FREE] == model->unknown_frees);
 	assert(count[LOG_ANALYSIS_SIZE_CHANGE] == model->size_changes);
-	for (size_t i = 0; i < sizeof(model->places) / sizeof(struct page_cursor); i++)
+	for (size_t i = 0; i < sizeof(model->places) / sizeof(struct place); i++)
 		leaks += (&model->places[0][0][0][0])[i].refs > 0;
 	assert(result.leak_count == leaks);
 	for (size_t i = 0; i < result.leak_count; i++) {
@@ -377,7 +377,7 @@ static void compare(const struct model *model)
 		uint32_t pid = result.processes[leak->process].pid;
 		uint64_t a =
 			leak->format == LOG_READER_SERVER ? leak->address >> 12 : leak->address;
-		const struct page_cursor *place =
+		const struct place *place =
 			&model->places[pid ? pid - 1 : 0][leak->device][leak->type][a - 1];
 
 		assert(place->refs == leak->refs && place->size == leak->size);

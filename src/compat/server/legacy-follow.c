@@ -181,7 +181,7 @@ static void follow_find(struct legacy_follow *self, const struct book_list *book
 static void follow_run(struct worker_job *job)
 {
 	struct legacy_follow *self = container_of(job, struct legacy_follow, job);
-	struct book_list *book_list = registry_roster(self->config.registry);
+	struct book_list *book_list = registry_books(self->config.registry);
 
 	follow_find(self, book_list);
 	book_list_unref(book_list);

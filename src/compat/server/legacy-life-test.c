@@ -363,7 +363,7 @@ UNIT(a_child_with_an_inherited_connection)
 /* A book's descriptor, as whoever holds them while the daemon is away has it. */
 static int ltest_hold(struct legacy_testing_world *world, uint64_t *ret_start)
 {
-	struct book_list *book_list = registry_roster(world->registry);
+	struct book_list *book_list = registry_books(world->registry);
 	char path[64];
 	int fd;
 

@@ -55,7 +55,7 @@ static struct snapshot *testing_read(const struct book_list *book_list)
 
 static struct book_list *testing_roster(void *context)
 {
-	return registry_roster(context);
+	return registry_books(context);
 }
 
 /* Reads the book as whoever judges it would. */
@@ -174,7 +174,7 @@ void legacy_testing_until_ended(struct legacy_testing_world *world, size_t count
 
 struct snapshot *legacy_testing_snapshot(struct legacy_testing_world *world)
 {
-	struct book_list *book_list = registry_roster(world->registry);
+	struct book_list *book_list = registry_books(world->registry);
 	struct snapshot *snapshot = testing_read(book_list);
 
 	book_list_unref(book_list);

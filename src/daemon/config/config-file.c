@@ -16,13 +16,13 @@
 #include "daemon/config/config.h"
 
 /* Where we are, for messages. */
-struct page_cursor {
+struct place {
 	const char *name;
 	size_t line;
 	FILE *errors;
 };
 
-__attribute__((format(printf, 2, 3))) static int wrong(const struct page_cursor *place,
+__attribute__((format(printf, 2, 3))) static int wrong(const struct place *place,
 						       const char *format, ...)
 {
 	char text[512], shown[1024];
@@ -56,8 +56,7 @@ static char *trim(char *text)
 }
 
 /* @seen: a bit for each setting that had its line. */
-static int parse_line(struct config *config, const struct page_cursor *place, char *line,
-		      uint32_t *seen)
+static int parse_line(struct config *config, const struct place *place, char *line, uint32_t *seen)
 {
 	const struct config_key *key, *guess;
 	char *equals, *name, *value;
@@ -106,7 +105,7 @@ static int parse_line(struct config *config, const struct page_cursor *place, ch
 int config_parse_text(struct config *config, const char *name, const char *text, size_t length,
 		      FILE *errors)
 {
-	struct page_cursor place = {.name = name, .errors = errors};
+	struct place place = {.name = name, .errors = errors};
 	CLEANUP_FREE char *copy = NULL;
 	uint32_t seen = 0;
 

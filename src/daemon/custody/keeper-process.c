@@ -42,7 +42,7 @@
 #define LOOK_S 60u         /* how often one without a daemon looks whether it can still be found */
 #define RETRY_NS 50000000u /* after "too many descriptors on their way" */
 
-struct page_cursor {
+struct place {
 	int fd;          /* -1 = free */
 	uint64_t serial; /* of the line that added it last */
 	struct keeper_wire message;
@@ -68,7 +68,7 @@ struct process {
 	dev_t device; /* of the name, to know whether it is still ours */
 	ino_t inode;
 
-	struct page_cursor *places; /* never moved down: positions stay what they are */
+	struct place *places; /* never moved down: positions stay what they are */
 	size_t count, capacity;
 	size_t held, held_max;
 	uint64_t refused;
@@ -92,10 +92,10 @@ static bool has_daemon(const struct process *process)
 	return false;
 }
 
-static struct page_cursor *place_find(struct process *process, const struct keeper_wire *message)
+static struct place *place_find(struct process *process, const struct keeper_wire *message)
 {
 	for (size_t i = 0; i < process->count; i++) {
-		struct page_cursor *place = &process->places[i];
+		struct place *place = &process->places[i];
 
 		if (place->fd >= 0 && place->message.inode == message->inode &&
 		    place->message.device == message->device)
@@ -104,9 +104,9 @@ static struct page_cursor *place_find(struct process *process, const struct keep
 	return NULL;
 }
 
-static struct page_cursor *place_new(struct process *process)
+static struct place *place_new(struct process *process)
 {
-	struct page_cursor *grown;
+	struct place *grown;
 
 	if (process->held >= process->held_max)
 		return NULL;
@@ -122,7 +122,7 @@ static struct page_cursor *place_new(struct process *process)
 	return &grown[process->count++];
 }
 
-static void place_free(struct process *process, struct page_cursor *place)
+static void place_free(struct process *process, struct place *place)
 {
 	(void)close(place->fd); /* open for reading only */
 	place->fd = -1;
@@ -133,7 +133,7 @@ static void place_free(struct process *process, struct page_cursor *place)
 static void add_consume(struct line *line, const struct keeper_wire *message, int fd)
 {
 	struct process *process = line->process;
-	struct page_cursor *place = place_find(process, message);
+	struct place *place = place_find(process, message);
 	bool is_known = place;
 
 	if (!keeper_wire_fits(message, fd) || (!place && !(place = place_new(process)))) {
@@ -181,7 +181,7 @@ static void line_give(struct line *line)
 	int r = 0;
 
 	for (unsigned int i = 0; i < TURN_MAX && line->takes && r == 0; i++) {
-		const struct page_cursor *place = process->places;
+		const struct place *place = process->places;
 
 		if (line->next == process->count) {
 			end.held = process->held;
@@ -210,7 +210,7 @@ static void line_give(struct line *line)
 static int line_hear(struct line *line, const struct keeper_wire *message, int fd)
 {
 	struct process *process = line->process;
-	struct page_cursor *place;
+	struct place *place;
 
 	switch (message->kind) {
 	case KEEPER_WIRE_ADD:

@@ -163,7 +163,7 @@ static void tracked_file_fire(struct loop_timer *timer)
 		tracked_file_write(tracked_file);
 }
 
-int tracked_file_new(struct tracked_file **ret_roll, struct loop *loop, struct worker *work,
+int tracked_file_new(struct tracked_file **ret_file, struct loop *loop, struct worker *work,
 		     const char *folder, const struct tracked_file_hooks *hooks)
 {
 	CLEANUP_FREE struct tracked_file *tracked_file = calloc(1, sizeof(*tracked_file));
@@ -181,7 +181,7 @@ int tracked_file_new(struct tracked_file **ret_roll, struct loop *loop, struct w
 	tracked_file->work = work;
 	tracked_file->hooks = *hooks;
 	tracked_file->timer.fire = tracked_file_fire;
-	*ret_roll = cleanup_steal(tracked_file);
+	*ret_file = cleanup_steal(tracked_file);
 	return 0;
 }
 

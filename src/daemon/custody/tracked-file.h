@@ -48,7 +48,7 @@ struct tracked_file_hooks {
 };
 
 /* For the file in @folder. 0 or a negative errno. All below in the loop's thread. */
-int tracked_file_new(struct tracked_file **ret_roll, struct loop *loop, struct worker *work,
+int tracked_file_new(struct tracked_file **ret_file, struct loop *loop, struct worker *work,
 		     const char *folder, const struct tracked_file_hooks *hooks);
 
 /* Has the last change written; worker_free() comes later and does it. */

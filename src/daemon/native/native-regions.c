@@ -34,10 +34,10 @@ static void native_regions_field(char *field, size_t size, const char *text)
 		memcpy(field, text, strnlen(text, size - 1));
 }
 
-static void native_regions_fill(const struct snapshot_claim *socket_lock,
+static void native_regions_fill(const struct snapshot_claim *claim,
 				struct native_regions_packet *ret_packet)
 {
-	const struct snapshot_process *who = &socket_lock->process;
+	const struct snapshot_process *who = &claim->process;
 	struct native_regions_packet packet = {
 		.process = {.start_ticks = who->start_ticks,
 			    .start_ns = who->start_ns,
@@ -48,22 +48,22 @@ static void native_regions_fill(const struct snapshot_claim *socket_lock,
 			    .maker = who->maker_id,
 			    .flags = NATIVE_EXACT | (who->alive ? NATIVE_ALIVE : 0),
 			    .parts = 1},
-		.part = {.device = socket_lock->device,
-			 .flags = socket_lock->facts.remote ? NATIVE_REMOTE : 0,
-			 .unique_id = socket_lock->facts.unique_id},
+		.part = {.device = claim->device,
+			 .flags = claim->facts.remote ? NATIVE_REMOTE : 0,
+			 .unique_id = claim->facts.unique_id},
 	};
 
 	native_regions_field(packet.process.comm, sizeof(packet.process.comm), who->comm);
 	native_regions_field(packet.process.container, sizeof(packet.process.container),
 			     who->container);
-	native_regions_field(packet.part.arch, sizeof(packet.part.arch), socket_lock->facts.arch);
-	native_regions_field(packet.part.card, sizeof(packet.part.card), socket_lock->facts.card);
+	native_regions_field(packet.part.arch, sizeof(packet.part.arch), claim->facts.arch);
+	native_regions_field(packet.part.card, sizeof(packet.part.card), claim->facts.card);
 	for (uint32_t type = 0; type < NATIVE_TYPES; type++)
 		packet.part.memory[type] = (struct native_memory){
-			.used = socket_lock->used[type],
-			.last_ns = socket_lock->last_ns,
+			.used = claim->used[type],
+			.last_ns = claim->last_ns,
 			.flags = NATIVE_PEAK_UNKNOWN |
-				 (socket_lock->types & UINT32_C(1) << type ? 0 : NATIVE_NOT_TOLD),
+				 (claim->types & UINT32_C(1) << type ? 0 : NATIVE_NOT_TOLD),
 		};
 	*ret_packet = packet;
 }

@@ -40,7 +40,7 @@ struct native_hooks {
 	/* Takes the peer with its book, e.g. registry_add_peer_consume(). In the loop's thread. */
 	int (*offer_consume)(void *context, struct accept_peer *peer);
 
-	/* The current list, counted, e.g. registry_roster(). In the worker's thread. */
+	/* The current list, counted, e.g. registry_books(). In the worker's thread. */
 	struct book_list *(*book_list)(void *context);
 	/* A shared picture of the machine, begun not before @since_ns: collector_totals(). */
 	int (*totals)(void *context, uint64_t since_ns, struct snapshot **ret_snapshot);

@@ -37,7 +37,7 @@ static void play_tracked(void *context, struct tracked *tracked)
 
 static struct book_list *play_roster(void *context)
 {
-	return registry_roster(context);
+	return registry_books(context);
 }
 
 static void play_told(void *context, const struct notice *notice)

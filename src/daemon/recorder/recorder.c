@@ -105,7 +105,7 @@ static void recorder_visit(struct recorder *recorder, struct tracked *tracked, s
 static void recorder_visit_all(struct recorder *recorder, const struct snapshot *snapshot,
 			       bool look)
 {
-	struct book_list *book_list = registry_roster(recorder->config.registry);
+	struct book_list *book_list = registry_books(recorder->config.registry);
 	struct view *view = calloc(1, sizeof(*view));
 	size_t hint = 0;
 

@@ -75,7 +75,7 @@ static void see(struct world *world, const struct row *rows, size_t count)
 	uint32_t index;
 
 	for (size_t i = 0; i < count; i++) {
-		struct snapshot_claim socket_lock = {
+		struct snapshot_claim claim = {
 			.process = {.pid = rows[i].pid,
 				    .ns_pid = rows[i].pid,
 				    .start_ticks = rows[i].ticks,
@@ -91,9 +91,9 @@ static void see(struct world *world, const struct row *rows, size_t count)
 		};
 
 		if (rows[i].has_book)
-			assert(snapshot_add_process(snapshot, &socket_lock.process, &index) == 0);
+			assert(snapshot_add_process(snapshot, &claim.process, &index) == 0);
 		if (rows[i].pid)
-			assert(snapshot_add_claim(snapshot, &socket_lock) == 0);
+			assert(snapshot_add_claim(snapshot, &claim) == 0);
 	}
 	assert(snapshot_finish(snapshot) == 0);
 	region_watch_see(world->watch, snapshot);

@@ -229,19 +229,19 @@ static void region_watch_mark(struct region_watch *watch, const struct snapshot 
 }
 
 static bool region_watch_was_stale(const struct region_watch *watch,
-				   const struct snapshot_claim *socket_lock)
+				   const struct snapshot_claim *claim)
 {
 	for (size_t i = 0; i < watch->stale_count; i++) {
-		if (watch->stale[i].region == socket_lock->facts.unique_id &&
-		    watch->stale[i].ns_pid == socket_lock->process.pid)
+		if (watch->stale[i].region == claim->facts.unique_id &&
+		    watch->stale[i].ns_pid == claim->process.pid)
 			return true;
 	}
 	return false;
 }
 
-static bool region_watch_is_stale(const struct snapshot_claim *socket_lock)
+static bool region_watch_is_stale(const struct snapshot_claim *claim)
 {
-	return !socket_lock->is_open_only && !socket_lock->process.alive;
+	return !claim->is_open_only && !claim->process.alive;
 }
 
 /* Without memory none was: then the row of an earlier process with the same number may be taken for its own. */
@@ -251,27 +251,25 @@ static void region_watch_remember(struct region_watch *watch, const struct snaps
 	watch->stale_count = 0;
 	watch->stale = calloc(snapshot->claim_count + 1, sizeof(*watch->stale));
 	for (size_t i = 0; watch->stale && i < snapshot->claim_count; i++) {
-		const struct snapshot_claim *socket_lock = &snapshot->claims[i];
+		const struct snapshot_claim *claim = &snapshot->claims[i];
 
-		if (region_watch_is_stale(socket_lock))
-			watch->stale[watch->stale_count++] =
-				(struct region_watch_row){.region = socket_lock->facts.unique_id,
-							  .ns_pid = socket_lock->process.pid};
+		if (region_watch_is_stale(claim))
+			watch->stale[watch->stale_count++] = (struct region_watch_row){
+				.region = claim->facts.unique_id, .ns_pid = claim->process.pid};
 	}
 }
 
-static int region_watch_take(struct snapshot *left, const struct snapshot_claim *socket_lock)
+static int region_watch_take(struct snapshot *left, const struct snapshot_claim *claim)
 {
-	struct snapshot_part *part = snapshot_part(left, 0, socket_lock->device);
+	struct snapshot_part *part = snapshot_part(left, 0, claim->device);
 
 	if (!part)
 		return -ENOMEM;
-	part->facts.unique_id = socket_lock->facts.unique_id;
-	part->facts.remote = socket_lock->facts.remote;
+	part->facts.unique_id = claim->facts.unique_id;
+	part->facts.remote = claim->facts.remote;
 	for (uint32_t type = 0; type < BOOK_TYPES; type++) {
 		part->memory[type].peak_is_unknown = true;
-		part->memory[type].used =
-			merge_add(part->memory[type].used, socket_lock->used[type]);
+		part->memory[type].used = merge_add(part->memory[type].used, claim->used[type]);
 	}
 	return 0;
 }
@@ -313,12 +311,11 @@ static void region_watch_tell(struct region_watch *watch, const struct region_wa
 	int r = left ? region_watch_begin(entry, left) : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < snapshot->claim_count; i++) {
-		const struct snapshot_claim *socket_lock = &snapshot->claims[i];
+		const struct snapshot_claim *claim = &snapshot->claims[i];
 
-		if (region_watch_is_stale(socket_lock) &&
-		    socket_lock->process.pid == entry->ns_pid &&
-		    !region_watch_was_stale(watch, socket_lock))
-			r = region_watch_take(left, socket_lock);
+		if (region_watch_is_stale(claim) && claim->process.pid == entry->ns_pid &&
+		    !region_watch_was_stale(watch, claim))
+			r = region_watch_take(left, claim);
 	}
 	if (r == 0)
 		r = snapshot_finish(left);

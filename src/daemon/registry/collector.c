@@ -110,7 +110,7 @@ static bool collector_knows(const void *context, const struct kernel_holder *boo
 int collector_read(struct collector *collector, const struct collector_wish *wish,
 		   struct snapshot **ret_snapshot)
 {
-	static const struct source_ops ops = {.name = "roster", .collect = collector_collect};
+	static const struct source_ops ops = {.name = "books", .collect = collector_collect};
 	struct book_list *book_list = collector->config.book_list(collector->config.context);
 	struct collector_books books = {
 		.source = {.ops = &ops}, .book_list = book_list, .wish = wish};

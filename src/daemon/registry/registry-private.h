@@ -22,8 +22,8 @@ struct registry_entry {
 	struct loop_source pid_fd;     /* -1 = none: the search checks the process */
 	struct loop_source connection; /* -1 = none, or closed */
 	struct registry_keeper *keeper;
-	uint64_t news_since; /* start of the current second, for the rate limit of notices */
-	uint32_t notice;
+	uint64_t notices_since; /* start of the current second, for the rate limit of notices */
+	uint32_t notices;
 };
 
 struct registry_file {

@@ -38,7 +38,7 @@
 #define REGISTRY_SPARE_FDS 16u
 
 #define REGISTRY_NEWS_NS NS_PER_S
-#define REGISTRY_NEWS_MAX 100u
+#define REGISTRY_NOTICES_MAX 100u
 
 static void registry_publish(struct registry *registry)
 {
@@ -58,7 +58,7 @@ static void registry_publish(struct registry *registry)
 	book_list_unref(old);
 }
 
-struct book_list *registry_roster(struct registry *registry)
+struct book_list *registry_books(struct registry *registry)
 {
 	struct book_list *book_list;
 
@@ -177,11 +177,11 @@ static bool entry_may_tell(struct registry_entry *entry)
 {
 	uint64_t now = loop_now(entry->registry->config.loop);
 
-	if (now - entry->news_since > REGISTRY_NEWS_NS) {
-		entry->news_since = now;
-		entry->notice = 0;
+	if (now - entry->notices_since > REGISTRY_NEWS_NS) {
+		entry->notices_since = now;
+		entry->notices = 0;
 	}
-	return ++entry->notice <= REGISTRY_NEWS_MAX;
+	return ++entry->notices <= REGISTRY_NOTICES_MAX;
 }
 
 /* A notice, or the end of the connection, which alone does not mean that the process has exited. */

@@ -8,7 +8,7 @@
  * process has ended when its pidfd becomes readable; the end of a connection is only a reason to
  * check whether the process has executed another program.
  *
- * Lives in the loop's thread, except for registry_roster().
+ * Lives in the loop's thread, except for registry_books().
  */
 
 #include <stdbool.h>
@@ -89,7 +89,7 @@ int registry_add_peer_consume(struct registry *registry, struct accept_peer *pee
 int registry_restore_consume(struct registry *registry, int fd, uint32_t pid, uint64_t start_ticks);
 
 /* The current list with a reference; from any thread. Never NULL. */
-struct book_list *registry_roster(struct registry *registry);
+struct book_list *registry_books(struct registry *registry);
 
 struct registry_counts {
 	uint64_t processes; /* books of living processes */

@@ -53,7 +53,7 @@ static size_t learner_visit(struct symbols_learner *learner, struct tracked *tra
 static void learner_run(struct worker_job *job)
 {
 	struct symbols_learner *learner = container_of(job, struct symbols_learner, turn);
-	struct book_list *book_list = registry_roster(learner->config.registry);
+	struct book_list *book_list = registry_books(learner->config.registry);
 	size_t asked = 0, start = learner->at;
 	uint32_t user = 0;
 

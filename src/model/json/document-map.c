@@ -9,7 +9,7 @@
 #include "model/types.h"
 
 /* Which memory it is, and how it stands. */
-static void spaces_document_space(struct emit *json, const struct space *space)
+static void document_map_space(struct emit *json, const struct space *space)
 {
 	const struct free_blocks *free_blocks = &space->free_blocks;
 
@@ -31,7 +31,7 @@ static void spaces_document_space(struct emit *json, const struct space *space)
 	emit_u64(json, "unplaced", free_blocks->unplaced);
 }
 
-static void spaces_document_hole(struct emit *json, uint64_t address, uint64_t length)
+static void document_map_hole(struct emit *json, uint64_t address, uint64_t length)
 {
 	emit_hex(json, "address", address);
 	emit_u64(json, "size", length);
@@ -47,12 +47,12 @@ void memory_map_document_map(struct emit *json, const struct memory_map *memory_
 		const struct free_blocks *free_blocks = &memory_map->list[i].free_blocks;
 
 		emit_open_object(json, NULL);
-		spaces_document_space(json, &memory_map->list[i]);
+		document_map_space(json, &memory_map->list[i]);
 		emit_open_array(json, "holes");
 		for (size_t k = 0; k < free_blocks->hole_count; k++) {
 			emit_open_object(json, NULL);
-			spaces_document_hole(json, free_blocks->free_blocks[k].address,
-					     free_blocks->free_blocks[k].length);
+			document_map_hole(json, free_blocks->holes[k].address,
+					  free_blocks->holes[k].length);
 		}
 		emit_close_array(json);
 		emit_close_object(json);
@@ -62,8 +62,8 @@ void memory_map_document_map(struct emit *json, const struct memory_map *memory_
 	document_close(json, snapshot);
 }
 
-static void spaces_document_gone(struct emit *json, const struct space *space,
-				 const struct free_blocks_fit *fit)
+static void document_map_gone(struct emit *json, const struct space *space,
+			      const struct free_blocks_fit *fit)
 {
 	emit_open_array(json, "in_the_way");
 	for (size_t i = 0; i < fit->count; i++) {
@@ -98,17 +98,17 @@ void memory_map_document_fit(struct emit *json, const struct memory_map *memory_
 		const struct free_blocks_fit *fit = &fits[i];
 
 		emit_open_object(json, NULL);
-		spaces_document_space(json, &memory_map->list[i]);
+		document_map_space(json, &memory_map->list[i]);
 		emit_bool(json, "fits", fit->verdict == FREE_BLOCKS_FITS);
 		emit_string(json, "reason", reasons[fit->verdict]);
 		emit_u64(json, "need_per_bank", fit->need);
 		if (fit->verdict == FREE_BLOCKS_FITS) {
 			emit_open_object(json, "hole");
-			spaces_document_hole(json, fit->address, fit->length);
+			document_map_hole(json, fit->address, fit->length);
 		} else {
 			emit_null(json, "hole");
 		}
-		spaces_document_gone(json, &memory_map->list[i], fit);
+		document_map_gone(json, &memory_map->list[i], fit);
 		emit_close_object(json);
 	}
 	emit_close_array(json);
