@@ -41,7 +41,8 @@ bool pager_open(void)
 
 	if (!command || pager.pid || pipe2(ends, O_CLOEXEC) < 0)
 		return false;
-	setup.input = reading = ends[0];
+	reading = ends[0];
+	setup.input = reading;
 	writing = ends[1];
 	/* Exit at once if everything fits, keep colours, do not clear the screen. */
 	(void)setenv("LESS", "FRX", 0); /* on failure the pager uses its defaults */

@@ -56,7 +56,7 @@ static int collector_collect(struct source *source, const struct snapshot_reques
 	for (size_t i = 0; r == 0 && i < book_list->count; i++) {
 		struct tracked *tracked = book_list->list[i];
 
-		if (also == tracked)
+		if (also && also == tracked)
 			also = NULL;
 		if (!books->wish->asker || access_may_see(books->wish->asker, tracked->maker))
 			r = tracked_collect(tracked, request, view, snapshot);
