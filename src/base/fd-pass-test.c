@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What was sent arrives, what was not wanted is closed, and what was cut is told. */
+/* What was sent arrives, unwanted descriptors are closed, and cut messages are reported. */
 
 #include "base/fd-pass.h"
 
@@ -33,7 +33,7 @@ static struct world begin(void)
 	return world;
 }
 
-/* The runner finds what a case leaves open. */
+/* The test runner reports descriptors that a case leaves open. */
 static void end(struct world *world)
 {
 	for (size_t i = 0; i < FD_PASS_MAX; i++)
@@ -83,7 +83,7 @@ UNIT(a_message_without_descriptors)
 	end(&world);
 }
 
-/* For an odd number the padding of the control data has room for one more. */
+/* With an odd number, the padding of the control data has room for one more. */
 UNIT(more_descriptors_than_wanted_are_closed_and_told)
 {
 	struct world world = begin();

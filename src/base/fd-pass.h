@@ -2,9 +2,8 @@
 #pragma once
 
 /*
- * Messages of a unix socket that carry file descriptors. The receiver says how many it wants: the
- * kernel closes the others and reports that some were lost. All are close-on-exec from the
- * beginning.
+ * Passes file descriptors with messages on a unix socket. The receiver says how many it wants: the
+ * kernel closes the others and reports that some were lost. All are close-on-exec from the start.
  *
  * For sockets that preserve message boundaries (SOCK_SEQPACKET, SOCK_DGRAM).
  */
@@ -13,12 +12,12 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define FD_PASS_MAX 4u /* more than any message of ours has */
+#define FD_PASS_MAX 4u /* more than any of our messages carries */
 
 /* The descriptors of one message. */
 struct fd_pass {
 	size_t wanted;        /* FD_PASS_MAX at most */
-	int fds[FD_PASS_MAX]; /* owned by the caller, from the first on; -1 = none */
+	int fds[FD_PASS_MAX]; /* owned by the caller, filled from index 0; -1 = none */
 	bool is_cut;          /* more were sent than wanted, or we could not receive them */
 };
 
@@ -32,11 +31,11 @@ struct fd_pass {
 
 /**
  * fd_pass_send() - send one message
- * @fds: stay the caller's
- * @count: of them; FD_PASS_MAX at most, 0 is fine
+ * @fds: the caller keeps them
+ * @count: of @fds; FD_PASS_MAX at most, may be 0
  * @flags: for sendmsg(); MSG_NOSIGNAL is added
  *
- * Return: 0 or a negative errno. -ETOOMANYREFS: too many descriptors of this user are on their way.
+ * Return: 0 or a negative errno. -ETOOMANYREFS: this user has too many descriptors in flight.
  */
 int fd_pass_send(int socket, const void *bytes, size_t length, const int *fds, size_t count,
 		 int flags);
@@ -44,14 +43,14 @@ int fd_pass_send(int socket, const void *bytes, size_t length, const int *fds, s
 /**
  * fd_pass_receive() - receive one message
  * @size: room in @ret_bytes
- * @ret_fds: made with FD_PASS_WANT(); of a message that failed it has none
+ * @ret_fds: initialized with FD_PASS_WANT(); empty on error
  * @flags: for recvmsg()
  *
- * Return: the length of the message as it was sent, larger than @size if it was cut; or a negative
- * errno. 0: the other side has hung up, or sent nothing but descriptors.
+ * Return: the length of the message as sent, larger than @size if it was cut; or a negative errno.
+ * 0: the peer has hung up, or sent only descriptors.
  */
 ssize_t fd_pass_receive(int socket, void *ret_bytes, size_t size, struct fd_pass *ret_fds,
 			int flags);
 
-/* Closes those that were not stolen. */
+/* Closes the descriptors that were not stolen. */
 void fd_pass_close(struct fd_pass *fds);

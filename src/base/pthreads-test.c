@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Threads take no signals; waits and joins end at their deadline. */
+/* Threads block all signals; waits and joins end at their deadline. */
 
 #include "base/pthreads.h"
 

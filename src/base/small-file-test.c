@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Text that fits, text that does not, and what is no file at all. */
+/* Text that fits, text that does not, and paths that are not files. */
 
 #include "base/small-file.h"
 
@@ -53,7 +53,7 @@ UNIT(what_does_not_fit_is_cut)
 	end();
 }
 
-/* It comes by pages. */
+/* The kernel returns it page by page. */
 UNIT(a_long_file_of_the_kernel_is_read_to_its_end)
 {
 	static char text[1 << 20], again[1 << 20];
@@ -97,13 +97,13 @@ UNIT(no_file_leaves_an_empty_text)
 	assert(small_file_read(AT_FDCWD, "/tmp", text, sizeof(text)) == -EISDIR && !*text);
 }
 
-/* Pieces of a pipe are put together: one read would have the first of them. */
+/* Pieces from a pipe are joined: a single read would return only the first. */
 UNIT(a_descriptor_is_read_up_to_its_end)
 {
 	char text[32];
 	int ends[2];
 
-	/* In packets, so that a read gives no more than one write. */
+	/* In packet mode, so that a read returns no more than one write. */
 	assert(pipe2(ends, O_CLOEXEC | O_DIRECT) == 0);
 	assert(write(ends[1], "one", 3) == 3 && write(ends[1], "two", 3) == 3);
 	close(ends[1]);

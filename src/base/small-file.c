@@ -10,9 +10,9 @@
 #include "base/cleanup.h"
 
 /*
- * The kernel returns a small file of its own in one read, and a longer one page by page: less than
- * half a page is its end. For other files every short read is. That saves a read to find the end of
- * each.
+ * The kernel returns a small file of its own in one read, and a longer one page by page: a read of
+ * less than half a page is the last. For other files every short read is. This saves a read to find
+ * the end of each file.
  */
 #define SMALL_FILE_LAST 2048u
 

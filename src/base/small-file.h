@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Files that fit into a caller's buffer: those of /proc and /sys, a token, a configuration. A
- * longer text is cut; nothing is allocated, because many of these files are written by others.
+ * Files that fit into a caller's buffer: those of /proc and /sys, a token, a configuration. Longer
+ * text is cut; nothing is allocated, because others control the size of many of these files.
  */
 
 #include <dirent.h>
@@ -15,16 +15,16 @@
 
 /**
  * small_file_read() - read a file as text
- * @folder: where @path begins, as for openat(); AT_FDCWD is the working directory
- * @size: of @ret_text, with room for the NUL that is put behind the text
+ * @folder: what @path is relative to, as for openat(); AT_FDCWD is the working directory
+ * @size: of @ret_text, including the NUL that is appended
  *
- * Does not wait for the other end of a pipe that somebody has put there.
+ * If the path is a pipe, does not wait for its other end.
  *
- * Return: the length, @size - 1 at most; or a negative errno, and then the text is empty.
+ * Return: the length, @size - 1 at most; or a negative errno, and the text is empty.
  */
 ssize_t small_file_read(int folder, const char *path, char *ret_text, size_t size);
 
-/* The same for an open file or a pipe, up to its end. The fd stays the caller's. */
+/* The same for an open file or a pipe, up to end of file. The caller keeps @fd. */
 ssize_t small_file_read_fd(int fd, char *ret_text, size_t size);
 
 /*
@@ -33,10 +33,10 @@ ssize_t small_file_read_fd(int fd, char *ret_text, size_t size);
  */
 ssize_t small_file_read_line(int folder, const char *path, char *ret_line, size_t size);
 
-/* Writes all of it. Returns 0 or a negative errno. */
+/* Writes all bytes. Returns 0 or a negative errno. */
 int small_file_write_fd(int fd, const void *bytes, size_t length);
 
-/* Opens a longer one, to be read line by line. NULL with errno set. */
+/* Opens a longer file, to be read line by line. NULL with errno set. */
 static inline FILE *small_file_stream(int folder, const char *path)
 {
 	int fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);

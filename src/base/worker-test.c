@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Jobs run in order in the worker's thread, and are finished in order in the loop's; ticks come in time. */
+/*
+ * Jobs run in order in the worker's thread and are finished in order in the loop's; ticks are on
+ * time.
+ */
 
 #include "base/worker.h"
 
@@ -27,7 +30,7 @@ struct job {
 static struct loop *loop;
 static struct worker *worker;
 static pthread_t home;
-static uint32_t ran, done; /* ran: the worker's */
+static uint32_t ran, done; /* ran: owned by the worker */
 
 static void run(struct worker_job *self)
 {
@@ -40,7 +43,7 @@ static void run(struct worker_job *self)
 	assert(job->number == ran);
 	ran++;
 	job->ran_by = pthread_self();
-	/* Signals are the loop's. */
+	/* Signals are left to the loop's thread. */
 	assert(pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0);
 	assert(sigismember(&blocked, SIGTERM) == 1 && sigismember(&blocked, SIGHUP) == 1);
 }
@@ -147,7 +150,7 @@ UNIT(a_worker_without_jobs_ends)
 	assert(!worker_free(NULL));
 }
 
-/* Without a done(), a job is its own when it runs. */
+/* Without a done(), a running job owns itself. */
 static void run_and_free(struct worker_job *self)
 {
 	struct job *job = container_of(self, struct job, base);
@@ -194,7 +197,7 @@ UNIT(more_than_the_limit_are_refused)
 
 struct ticks {
 	sem_t ticked;
-	uint64_t next_ns; /* after the coming tick, from then on */
+	uint64_t next_ns; /* from one tick to the next; 0 = none follows */
 	uint64_t due_ns;
 };
 

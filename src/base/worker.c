@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Two lists under one lock: what waits to be run, and what waits to be finished in the loop. */
+/* Two queues under one lock: jobs to run, and jobs to finish in the loop. */
 
 #include "base/worker.h"
 
@@ -19,19 +19,19 @@
 
 struct worker_list {
 	struct worker_job *first;
-	struct worker_job **last; /* where the next one is linked */
+	struct worker_job **last; /* where to link the next one */
 };
 
 struct worker {
 	struct worker_config config; /* without the name */
-	struct loop_source wake;     /* an eventfd: something is to be finished */
+	struct loop_source wake;     /* an eventfd: there are jobs to finish */
 	pthread_t thread;
 	bool is_joined;
 
-	pthread_mutex_t lock; /* for what is below */
+	pthread_mutex_t lock; /* protects everything below */
 	pthread_cond_t more;
 	struct worker_list waiting, ran;
-	size_t count; /* of those that wait */
+	size_t count; /* of waiting jobs */
 	bool is_poked;
 	bool is_stopped;
 };
@@ -58,7 +58,7 @@ static struct worker_job *worker_list_take(struct worker_list *list)
 static void worker_run(struct worker *worker, struct worker_job *job)
 {
 	static const uint64_t one = 1;
-	bool is_finished_later = job->done; /* without one, the job may be gone after run() */
+	bool is_finished_later = job->done; /* read now: without it, run() may free the job */
 
 	job->run(job);
 	if (!is_finished_later)
@@ -66,7 +66,7 @@ static void worker_run(struct worker *worker, struct worker_job *job)
 	pthread_mutex_lock(&worker->lock);
 	worker_list_add(&worker->ran, job);
 	pthread_mutex_unlock(&worker->lock);
-	(void)!write(worker->wake.fd, &one, sizeof(one)); /* cannot fail short of 2^64 jobs */
+	(void)!write(worker->wake.fd, &one, sizeof(one)); /* cannot fail before 2^64 jobs */
 }
 
 static void *worker_main(void *context)
@@ -83,7 +83,7 @@ static void *worker_main(void *context)
 		if (!job && is_stopped)
 			break;
 		if (!job && !worker->is_poked && clock_ns(CLOCK_MONOTONIC) < due_ns) {
-			(void)pthreads_wait(&worker->more, &worker->lock, due_ns); /* looks again */
+			(void)pthreads_wait(&worker->more, &worker->lock, due_ns); /* rechecked */
 			continue;
 		}
 		worker->count -= job != NULL;
@@ -118,7 +118,7 @@ static void worker_ready(struct loop_source *source, uint32_t events)
 	struct worker *worker = container_of(source, struct worker, wake);
 	uint64_t count;
 
-	(void)!read(source->fd, &count, sizeof(count)); /* merely resets it */
+	(void)!read(source->fd, &count, sizeof(count)); /* only resets it */
 	worker_finish(worker);
 }
 

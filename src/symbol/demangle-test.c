@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Names that the runtime decodes, those that are too long for it, and those that nobody can. */
+/* Names that the runtime decodes, names that are too long for it, and invalid names. */
 
 #include "symbol/demangle.h"
 
@@ -31,7 +31,9 @@ UNIT(short_names_are_demangled)
 	assert(strcmp(text, "tt::Buf") == 0);
 }
 
-/* f<first, then @count types, last>(); what the runtime would say if it took it. */
+/*
+ * f<first, then @count types, last>(), and what the runtime would return if it were short enough.
+ */
 static void nest(int count, const char *first, const char *first_decoded, const char *last,
 		 const char *last_decoded)
 {
@@ -59,7 +61,7 @@ UNIT(long_names_are_demangled)
 		nest(count, "i", "int", "S0_", LONG "00");
 		nest(count, "N12_GLOBAL__N_11aE", "(anonymous namespace)::a", "8Elevator",
 		     "Elevator");
-		/* Numbers that are none of an identifier: of an array, and constants. */
+		/* Numbers that are not the length of an identifier: array sizes and constants. */
 		nest(count, "A70_i", "int [70]", "Lj61E", "61u");
 		nest(count, "5Model", "Model", "LN3foo3barE7E", "(foo::bar)7");
 	}
@@ -73,7 +75,7 @@ UNIT(names_that_cannot_be_demangled_stay)
 	memcpy(name, "_Z", 2);
 	name[3000] = '\0';
 	assert(strcmp(decoded(name), name) == 0);
-	/* One that is longer than anybody looks at, and one with a mark of ours in it. */
+	/* A name beyond the length limit, and one that contains our mark. */
 	memset(name, 'a', sizeof(name));
 	memcpy(name, "_Z6000", 6);
 	name[6006] = '\0';

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Calls into the C++ runtime, and cutting what comes back.
+ * Calls the C++ runtime and cuts the result to size.
  *
- * The runtime refuses names of more than 1024 bytes, because it may nest once for each. Nearly all of a long
- * name are the identifiers in it, "12load_weights", and those do not nest. So in a name that was refused each
- * of them is replaced by a short one that no compiler makes, and put back into the answer. Digits may
- * also be a number, of an array or a constant. A number is followed by "E" or "_" and a short one begins with
- * neither, so a mistake makes the name invalid; then it is tried once more without the doubtful ones.
+ * The runtime refuses names longer than 1024 bytes, because it may recurse once per byte. Most of a
+ * long name is identifiers, such as "12load_weights", and those cause no recursion. So in a refused
+ * name each identifier is replaced by a short one that no compiler generates, and put back into the
+ * result. Digits can also be a number, of an array or a constant. A number is followed by "E" or
+ * "_" and no replacement begins with either, so a mistake makes the name invalid; the name is then
+ * tried once more without the doubtful identifiers.
  */
 
 #include "symbol/demangle.h"
@@ -20,22 +21,22 @@
 
 #include "base/cleanup.h"
 
-#define DEMANGLE_WORTH 5u  /* bytes of an identifier; a shorter one stays */
-#define DEMANGLE_MARK '\1' /* begins a short one: this, and two digits of base 64 from '0' on */
-#define DEMANGLE_SHORT 3u  /* its length */
-#define DEMANGLE_IDENTIFIERS 512u /* in one name; further ones stay */
+#define DEMANGLE_WORTH 5u  /* bytes; shorter identifiers are kept */
+#define DEMANGLE_MARK '\1' /* a replacement: this mark, then two base-64 digits counted from '0' */
+#define DEMANGLE_SHORT 3u  /* length of a replacement */
+#define DEMANGLE_IDENTIFIERS 512u /* per name; further ones are kept */
 
-/* Of <cxxabi.h>, which C cannot include. */
+/* From <cxxabi.h>, which C cannot include. */
 char *__cxa_demangle(const char *name, char *buffer, size_t *length, int *status);
 
-/* An identifier in the name that was asked for. */
+/* An identifier in the given name. */
 struct demangle_part {
 	const char *text;
 	size_t length;
 };
 
 struct demangle_parts {
-	bool is_careful; /* what may be a number is left alone */
+	bool is_careful; /* leave alone what may be a number */
 	uint32_t count;
 	struct demangle_part list[DEMANGLE_IDENTIFIERS];
 };
@@ -57,10 +58,10 @@ static char *demangle_call(const char *name)
 {
 	int status = -1;
 
-	return __cxa_demangle(name, NULL, NULL, &status); /* NULL whenever it fails */
+	return __cxa_demangle(name, NULL, NULL, &status); /* NULL on every failure */
 }
 
-/* Whether digits and an identifier begin at @text. */
+/* Whether @text begins with a length and an identifier of that length. */
 static bool demangle_is_part(const struct demangle_parts *parts, const char *text,
 			     struct demangle_part *ret_part)
 {
@@ -81,10 +82,10 @@ static bool demangle_is_part(const struct demangle_parts *parts, const char *tex
 	return true;
 }
 
-/* The number of @part among those that were seen; DEMANGLE_IDENTIFIERS if it is to stay. */
+/* The index of @part in the list; DEMANGLE_IDENTIFIERS if it must be kept. */
 static uint32_t demangle_number(struct demangle_parts *parts, const struct demangle_part *part)
 {
-	/* The decoder knows the second: it is a name space without a name. */
+	/* "_GLOBAL_" means an anonymous namespace to the runtime. */
 	if (part->length < DEMANGLE_WORTH || strncmp(part->text, "_GLOBAL_", 8) == 0)
 		return DEMANGLE_IDENTIFIERS;
 	for (uint32_t i = 0; i < parts->count; i++) {
@@ -99,7 +100,7 @@ static uint32_t demangle_number(struct demangle_parts *parts, const struct deman
 	return parts->count - 1;
 }
 
-/* @ret_text has room for DEMANGLE_NAME_MAX: nothing becomes longer. */
+/* @ret_text has room for DEMANGLE_NAME_MAX: no part becomes longer. */
 static void demangle_shorten(struct demangle_parts *parts, const char *name, char *ret_text)
 {
 	char *to = ret_text;
@@ -116,7 +117,7 @@ static void demangle_shorten(struct demangle_parts *parts, const char *name, cha
 			*to++ = (char)('0' + number / 64);
 			*to++ = (char)('0' + number % 64);
 		} else {
-			/* All digits of a number at once: its end is no number of its own. */
+			/* Copy all digits of a number at once: its tail is not a length. */
 			if (!is_part)
 				end += strspn(name, "0123456789") - (*name >= '0' && *name <= '9');
 			memcpy(to, name, (size_t)(end - name));
@@ -127,7 +128,7 @@ static void demangle_shorten(struct demangle_parts *parts, const char *name, cha
 	*to = '\0';
 }
 
-/* Puts the identifiers back; a text without room for more ends there. False: that is no answer to ours. */
+/* Puts the identifiers back, cut to @size. False: the text contains a mark that is not ours. */
 static bool demangle_restore(const struct demangle_parts *parts, const char *text, char *ret_text,
 			     size_t size)
 {

@@ -2,15 +2,17 @@
 #pragma once
 
 /*
- * Names of C++ functions as people wrote them. The decoder is that of the C++ runtime, which every
- * machine with a C++ program has; elfutils brings none. It is known to take very long and to nest very
- * deeply for names that are made for it, so it is only ever called in a process of its own, with limits.
- * It takes no names of more than 1024 bytes; here those of which the identifiers are most are decoded, too.
+ * Demangles the names of C++ functions with the C++ runtime, which every machine with a C++ program
+ * has; elfutils has no demangler. The runtime is known to take very long and to recurse very deeply
+ * on crafted names, so it is only called in a separate process, with limits. It refuses names
+ * longer than 1024 bytes; this module decodes those too if they consist mostly of identifiers.
  */
 
 #include <stddef.h>
 
-#define DEMANGLE_NAME_MAX 4096u /* bytes; longer ones stay as they are */
+#define DEMANGLE_NAME_MAX 4096u /* bytes; longer names are not decoded */
 
-/* @name as text that ends in NUL and is cut, on a UTF-8 boundary, to fit. A name of C++ is decoded. */
+/*
+ * Copies @name, demangled if it is a C++ name, NUL-terminated and cut on a UTF-8 boundary to fit.
+ */
 void demangle_name(const char *name, char *ret_text, size_t size);

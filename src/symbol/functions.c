@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A sorted list of functions, and a search in it. */
+/* A sorted list of functions, searched by bisection. */
 
 #include "symbol/functions.h"
 
@@ -11,9 +11,9 @@
 
 #include "base/bits.h"
 
-#define FUNCTIONS_BACK 64u /* how far a function is looked for that others lie inside of */
+#define FUNCTIONS_BACK 64u /* how far back to look for a function that encloses others */
 
-/* The full table if there is one, else that of what other files may use. */
+/* The full symbol table if there is one, else the dynamic one. */
 static Elf_Scn *functions_section(Elf *elf, GElf_Shdr *ret_header)
 {
 	Elf_Scn *found = NULL;
@@ -35,7 +35,7 @@ static Elf_Scn *functions_section(Elf *elf, GElf_Shdr *ret_header)
 	return found;
 }
 
-/* Up to the end of its section; 0 if that is not known either. */
+/* Bytes up to the end of the symbol's section; 0 if that is not known either. */
 static uint64_t functions_rest(Elf *elf, const GElf_Sym *symbol)
 {
 	Elf_Scn *section = elf_getscn(elf, symbol->st_shndx);
@@ -94,7 +94,7 @@ int functions_init(struct functions *functions, Elf *elf)
 		GElf_Sym symbol;
 
 		if (!gelf_getsym(data, (int)i, &symbol))
-			break; /* the header promised more than there is */
+			break; /* the header promises more than there is */
 		if (functions_entry_of(elf, &symbol, &functions->list[functions->count]))
 			functions->count++;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The order matters: user and groups need capabilities, so those go after them; the filter of system
- * calls comes last, because it forbids all the rest.
+ * The order matters: changing user and groups needs capabilities, so these are dropped afterwards;
+ * the system call filter comes last, because it forbids all of the above.
  */
 
 #include "symbol/jail.h"
@@ -36,7 +36,7 @@
 #error "say which system calls this machine has"
 #endif
 
-/* Sanitizers map terabytes of what they never touch. */
+/* Sanitizers map terabytes that they never touch. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define JAIL_SANITIZED 1
 #elif defined(__has_feature)
@@ -52,8 +52,9 @@
 #define JAIL_FILES 16u
 
 /*
- * All that reading given files, memory and the socket need. newfstatat is how the C library asks for the
- * size of a descriptor; it would also tell that of a file by name, to nobody's eyes.
+ * All that is needed to read given files, use memory and talk on the socket. The C library calls
+ * newfstatat to get the size of a descriptor; it also gives the size of a file by name, which is
+ * harmless.
  */
 static const uint32_t jail_calls[] = {
 	SYS_read,      SYS_pread64,      SYS_lseek,         SYS_fstat,           SYS_newfstatat,
@@ -62,7 +63,7 @@ static const uint32_t jail_calls[] = {
 	SYS_getrandom, SYS_rt_sigreturn, SYS_clock_gettime, SYS_restart_syscall,
 };
 
-/* These as long as nothing becomes executable. */
+/* Allowed unless they make memory executable. */
 static const uint32_t jail_maps[] = {SYS_mmap, SYS_mprotect};
 
 #define JAIL_LOAD(member)                                       \
@@ -90,7 +91,7 @@ static int jail_filter(void)
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(jail_maps); i++) {
 		code[n++] = JAIL_UNLESS(jail_maps[i], 4);
-		code[n++] = JAIL_LOAD(args[2]); /* the lower half: both machines have it first */
+		code[n++] = JAIL_LOAD(args[2]); /* the lower half, on both architectures */
 		code[n++] =
 			(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 1, 0);
 		code[n++] = JAIL_RETURN(SECCOMP_RET_ALLOW);
@@ -98,7 +99,7 @@ static int jail_filter(void)
 	}
 	code[n++] = JAIL_RETURN(JAIL_REFUSE);
 	program.len = n;
-	/* By prctl(), which the filter of a service lets through for sure. */
+	/* With prctl(), which a service's own filter is certain to allow. */
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0 ? -errno : 0;
 }
 
@@ -129,8 +130,8 @@ static int jail_limits(void)
 }
 
 /*
- * Who may choose a user becomes nobody. In a name space without such a user we stay who we are: without
- * capabilities and behind the filter that is little.
+ * Root becomes nobody. In a user namespace without that user we stay root: without capabilities and
+ * behind the filter, root can do little.
  */
 static int jail_user(void)
 {
@@ -149,11 +150,11 @@ static int jail_capabilities(void)
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
 
-	/* Fails on kernels before 4.3, which know none of this kind. */
+	/* Fails on kernels before 4.3, which have no ambient capabilities. */
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	if (syscall(SYS_capset, &header, none) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
-	/* Nobody else of the same user may look into us, and we do not outlive the daemon. */
+	/* Other processes of the same user may not trace us, and we do not outlive the daemon. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return -errno;
 	return 0;
@@ -183,7 +184,10 @@ uint32_t jail_probe(void)
 		jail_refused(syscall(SYS_openat, AT_FDCWD, "/", O_RDONLY | O_CLOEXEC, 0)),
 		jail_refused(syscall(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)),
 		jail_refused(syscall(SYS_execve, "", NULL, NULL)),
-		/* Flags that make no sense: allowed, it fails otherwise, and nobody is born. */
+		/*
+		 * Invalid flags: if clone is allowed, it fails with another error and creates no
+		 * process.
+		 */
 		jail_refused(syscall(SYS_clone, CLONE_SIGHAND, 0, 0, 0, 0)),
 		jail_refused(syscall(SYS_kill, 0, 0)),
 		jail_refused(syscall(SYS_ptrace, PTRACE_PEEKTEXT, 0, 0, 0)),

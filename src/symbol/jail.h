@@ -2,20 +2,20 @@
 #pragma once
 
 /*
- * Giving up all rights, for a process that reads files which anybody may have made. Afterwards it has
- * no user of its own (if it was root's), no capability, no way to get any, bounded memory and time, and
- * may only read from descriptors that it was given, use memory, and talk on its socket. There is no way
- * back.
+ * Drops all privileges, for a process that reads files which anybody may have crafted. Afterwards
+ * the process is no longer root, has no capabilities and no way to gain any, has bounded memory and
+ * time, and may only read from the descriptors it was given, use memory, and talk on its socket.
+ * This cannot be undone.
  */
 
 #include <stdint.h>
 
-#define JAIL_USER 65534u /* nobody, everywhere */
+#define JAIL_USER 65534u /* "nobody" on every system */
 #define JAIL_MEMORY (UINT64_C(1) << 30)
-#define JAIL_SECONDS 600u /* of computing, in its whole life */
+#define JAIL_SECONDS 600u /* of CPU time, in total */
 
-/* 0 or a negative errno, and then it must not read anything. */
+/* 0 or a negative errno; after an error the process must not read anything. */
 int jail_enter(void);
 
-/* Tries what is forbidden. Return: a bit for each thing that was not refused; 0 is what it should be. */
+/* Tries what is forbidden. Return: one bit for each thing that was not refused; 0 is correct. */
 uint32_t jail_probe(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* This very program, and a file that is mapped and then deleted. */
+/* This program itself, and a file that is mapped and then deleted. */
 
 #include "symbol/mapped-file.h"
 
@@ -37,7 +37,7 @@ UNIT(the_running_program_is_found)
 	path[n] = '\0';
 	assert(look(path, NULL, &file) == 0);
 	assert(file.st_ino == want.st_ino && file.st_dev == want.st_dev);
-	/* A part of its name is not its name, and neither is more than it. */
+	/* Neither a prefix of its name nor a longer name matches. */
 	(void)snprintf(longer, sizeof(longer), "%sx", path);
 	assert(look(longer, NULL, &file) == -ENOENT);
 	path[n - 1] = '\0';
@@ -59,7 +59,7 @@ UNIT(a_file_that_was_deleted)
 	if (r == -EPERM)
 		unit_skip("needs CAP_CHECKPOINT_RESTORE");
 	assert(r == 0 && file.st_ino == want.st_ino && file.st_dev == want.st_dev);
-	/* What is mapped and no file. */
+	/* A mapping without a file. */
 	assert(munmap(memory, 8192) == 0);
 	memory = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert(memory != MAP_FAILED && look("/no/such/library", memory, &file) == -ENOENT);

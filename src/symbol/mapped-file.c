@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Links of /proc that lead to files without a name. */
+/* Follows links in /proc to files that may no longer have a name. */
 
 #include "symbol/mapped-file.h"
 
@@ -16,7 +16,7 @@
 
 #include "base/cleanup.h"
 
-#define MAPPED_FILE_GONE " (deleted)" /* what the kernel adds to a name that leads nowhere */
+#define MAPPED_FILE_GONE " (deleted)" /* the kernel appends this to the name of a deleted file */
 
 static int mapped_file_open(const char *link, int *ret_fd)
 {
@@ -28,7 +28,7 @@ static int mapped_file_open(const char *link, int *ret_fd)
 	return 0;
 }
 
-/* Whether the process runs the program of that name, or had it when the name still led to it. */
+/* Whether the process runs the program of that name, even if the file has since been deleted. */
 static bool mapped_file_is_program(const char *link, const char *path)
 {
 	char name[PATH_MAX + sizeof(MAPPED_FILE_GONE)];
@@ -42,7 +42,7 @@ static bool mapped_file_is_program(const char *link, const char *path)
 	       (!name[length] || strcmp(name + length, MAPPED_FILE_GONE) == 0);
 }
 
-/* The mapping of a file that has @base in it. */
+/* The file mapping that contains @base. */
 static int mapped_file_mapping(uint32_t pid, uint64_t base, uint64_t *ret_start, uint64_t *ret_end)
 {
 	CLEANUP_FCLOSE FILE *maps = NULL;

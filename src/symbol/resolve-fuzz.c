@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Any bytes as an ELF file. What comes out must be texts that end, within their bounds. The libraries below
- * are not made for hostile files, which is why the daemon has a process to lose: an input that ends in
- * one of them (look at the trace) is no finding here and does not belong into the corpus.
+ * Arbitrary bytes as an ELF file. The results must be NUL-terminated texts within their bounds. The
+ * libraries below are not made for hostile files, which is why the daemon uses a process that it
+ * can lose: an input that crashes inside one of them (see the trace) is not a finding here and does
+ * not belong in the corpus.
  *
- * The corpus has small real programs with all sorts of debug information. The last eight bytes of an
- * input are an address that is asked for; others are taken from all over the file's range.
+ * The corpus has small real programs with all sorts of debug information. The last eight bytes of
+ * an input are an address to look up; others are taken from the whole range of the file.
  */
 
 #include <stdint.h>
@@ -22,7 +23,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 const char *__asan_default_options(void);
 
-/* libdw forgets memory when a file contradicts itself; the process that it runs in does not last. */
+/* libdw leaks memory when a file contradicts itself; the process that runs it is short-lived. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void)
 {
 	return "detect_leaks=0";

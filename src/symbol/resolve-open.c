@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Opening an ELF file and the one with its debug information, if they belong together. */
+/* Opens an ELF file and the file with its debug information, if they belong together. */
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
@@ -30,21 +30,20 @@ static int resolve_open_elf(int fd, Elf **ret_elf)
 		return -EINVAL;
 	if ((uint64_t)file.st_size > RESOLVE_FILE_MAX)
 		return -EFBIG;
-	(void)elf_version(EV_CURRENT); /* the library wants to be told; it knows no other */
+	(void)elf_version(EV_CURRENT); /* libelf requires this; there is no other version */
 	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	if (!elf)
 		return -EINVAL;
 	/* Archives and object files have no addresses of their own. */
 	if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header) ||
 	    (header.e_type != ET_EXEC && header.e_type != ET_DYN)) {
-		(void)elf_end(elf); /* counts references, nothing to fail */
+		(void)elf_end(elf); /* drops a reference; cannot fail */
 		return -EINVAL;
 	}
 	*ret_elf = elf;
 	return 0;
 }
 
-/* A debug file says the same build id; one that is named by a link has the link's checksum. */
 static int resolve_checksum(int fd, uint32_t *ret_crc)
 {
 	unsigned char bytes[RESOLVE_CHUNK];
@@ -65,6 +64,7 @@ static int resolve_checksum(int fd, uint32_t *ret_crc)
 	return 0;
 }
 
+/* A debug file has the same build id; without one, it must have the checksum given by the link. */
 static bool resolve_belongs(const struct resolve *resolve, Elf *debug, int fd)
 {
 	const struct resolve_facts *facts = &resolve->facts;
@@ -96,7 +96,7 @@ static void resolve_read_facts(struct resolve *resolve)
 	}
 }
 
-/* Whether there is something in it; a stripped file may be opened as well. */
+/* A stripped file can be opened too, but contains no units. */
 static bool resolve_has_units(Dwarf *dwarf)
 {
 	Dwarf_CU *unit = NULL;
@@ -125,12 +125,12 @@ int resolve_new(struct resolve **ret_resolve, int fd, int debug_fd)
 	resolve_read_facts(resolve);
 	resolve_open_dwarf(&resolve->file);
 	resolve->facts.has_debug = resolve->file.dwarf;
-	/* One that cannot be used is as good as none. */
+	/* A debug file that cannot be used is ignored. */
 	if (debug_fd >= 0 && resolve_open_elf(debug_fd, &resolve->debug.elf) == 0) {
 		if (resolve_belongs(resolve, resolve->debug.elf, debug_fd)) {
 			resolve_open_dwarf(&resolve->debug);
 		} else {
-			(void)elf_end(resolve->debug.elf); /* counts references */
+			(void)elf_end(resolve->debug.elf); /* drops a reference */
 			resolve->debug.elf = NULL;
 		}
 	}
@@ -142,7 +142,7 @@ static void resolve_file_deinit(struct resolve_file *file)
 {
 	functions_deinit(&file->functions);
 	scopes_deinit(&file->scopes);
-	(void)dwarf_end(file->dwarf); /* both accept NULL, and fail for nothing else */
+	(void)dwarf_end(file->dwarf); /* both accept NULL and cannot fail */
 	(void)elf_end(file->elf);
 }
 

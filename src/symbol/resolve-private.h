@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the parts of resolving share; nobody else includes this. */
+/* Shared by the parts of resolve; no one else includes this. */
 
 #include <elfutils/libdw.h>
 #include <libelf.h>
@@ -15,7 +15,7 @@ struct resolve_file {
 	Elf *elf;     /* NULL = there is none */
 	Dwarf *dwarf; /* NULL = it has no debug information */
 	struct functions functions;
-	bool functions_read; /* or tried to */
+	bool functions_read; /* or tried to read */
 	struct scopes scopes;
 };
 

@@ -17,7 +17,7 @@
 static struct resolve_frame frames[RESOLVE_FRAMES_MAX];
 static struct resolve_facts facts;
 
-/* What is at a symbol of @with_symbols in file @name, whose debug information may be in another. */
+/* Finds a symbol of @with_symbols in file @name, whose debug information may be in another file. */
 static size_t find(const char *name, const char *debug, const char *with_symbols,
 		   const char *symbol)
 {
@@ -76,7 +76,7 @@ UNIT(half_of_the_debug_information_is_elsewhere)
 	testing_sources();
 	for (size_t i = 0; i < 2; i++) {
 		testing_run("gcc -gdwarf-%s -gsplit-dwarf -O1 program.c -o split", versions[i]);
-		/* The line would be that of what was inlined: so there is none. */
+		/* The line would be that of the inlined function: so there is none. */
 		assert(find("split", NULL, "split", "at_inner") == 1);
 		assert_frame(0, "outer", "", 0);
 	}
@@ -89,7 +89,7 @@ UNIT(older_and_packed_debug_information)
 	assert_all("old", NULL, "old");
 	testing_run("gcc -g -gz=zlib -O1 program.c -o packed");
 	assert_all("packed", NULL, "packed");
-	/* As other compilers leave it: no index of addresses. */
+	/* As other compilers leave it: no address index. */
 	testing_run("objcopy -R .debug_aranges old bare");
 	assert_all("bare", NULL, "bare");
 }
@@ -119,7 +119,7 @@ UNIT(names_without_debug_information_come_from_the_symbol_table)
 	assert_frame(0, "outer", "", 0);
 	testing_run("strip -o nothing whole");
 	assert(find("nothing", NULL, "whole", "at_hidden") == 0);
-	/* What others may use has its name even then. */
+	/* Exported functions keep their names even then. */
 	testing_run("gcc -g -O1 -shared -fPIC program.c -o whole.so && strip -o bare.so whole.so");
 	assert(find("bare.so", NULL, "whole.so", "at_plain") == 1);
 	assert_frame(0, "plain", "", 0);
@@ -132,7 +132,7 @@ UNIT(separate_file_by_build_id)
 	testing_run("objcopy --only-keep-debug whole whole.debug && strip -o nothing whole");
 	assert_all("nothing", "whole.debug", "whole");
 	assert(!facts.has_debug && facts.build_id_length == 20);
-	/* That of another build is not believed. */
+	/* The debug file of another build is refused. */
 	testing_run("gcc -g -O2 -Wl,--build-id=sha1 program.c -o other");
 	testing_run("objcopy --only-keep-debug other other.debug");
 	assert(find("nothing", "other.debug", "whole", "at_plain") == 0);
@@ -146,7 +146,9 @@ UNIT(separate_file_by_link)
 	testing_run("objcopy --add-gnu-debuglink=whole.debug nothing linked");
 	assert_all("linked", "whole.debug", "whole");
 	assert(strcmp(facts.link, "whole.debug") == 0 && facts.build_id_length == 0);
-	/* Without a link, or with another file behind it, nothing says that they belong together. */
+	/*
+	 * Without a link, or with another file behind it, nothing proves that they belong together.
+	 */
 	assert(find("nothing", "whole.debug", "whole", "at_plain") == 0);
 	testing_run("cp whole.debug changed && printf x >>changed");
 	assert(find("linked", "changed", "whole", "at_plain") == 0);
@@ -165,7 +167,7 @@ UNIT(addresses_outside_the_program_have_no_name)
 	for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++)
 		assert(resolve_find(resolve, addresses[i], frames, RESOLVE_FRAMES_MAX) == 0);
 	assert(resolve_find(resolve, testing_address("program", "plain"), frames, 0) == 0);
-	/* The innermost ones are those that are kept. */
+	/* The innermost frames are kept. */
 	assert(resolve_find(resolve, testing_address("program", "at_inner"), frames, 2) == 2);
 	assert_frame(0, "inner", "/program.c", TESTING_LINE_INNER);
 	assert_frame(1, "middle", "/program.c", TESTING_LINE_MIDDLE);

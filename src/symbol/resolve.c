@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Looking up: the unit of the debug information that has the address, the functions around it, and for
- * each of them a frame. A frame's line is that of the instruction for the innermost, and that
- * of the call for each further out, which the inlined one tells.
+ * Finds the unit of debug information that contains the address, then the functions around the
+ * address, and makes a frame for each. The line of the innermost frame is that of the instruction;
+ * the line of every outer frame is the call line that the inlined function records.
  */
 
 #include "symbol/resolve.h"
@@ -16,7 +16,7 @@
 #include "symbol/demangle.h"
 #include "symbol/resolve-private.h"
 
-/* Where an instruction comes from. The text is the library's. */
+/* The source line of an instruction. The library owns the text. */
 struct resolve_place {
 	const char *file; /* NULL = not known */
 	uint32_t line;
@@ -39,7 +39,7 @@ static Dwarf_Word resolve_number(Dwarf_Die *die, unsigned int name)
 	return value;
 }
 
-/* The index of addresses is left out by some compilers: then each unit is asked. */
+/* Some compilers omit the address index: then each unit is searched. */
 static bool resolve_unit(Dwarf *dwarf, uint64_t address, Dwarf_Die *ret_unit)
 {
 	Dwarf_CU *unit = NULL;
@@ -81,7 +81,7 @@ static struct resolve_place resolve_call(Dwarf_Die *unit, Dwarf_Die *inlined)
 	return place;
 }
 
-/* A name that is not absolute is meant from where the compiler was called. */
+/* A relative name is relative to the compiler's working directory. */
 static void resolve_put_file(Dwarf_Die *unit, const char *file, char *ret_text)
 {
 	const char *folder = file && file[0] != '/' ? resolve_string(unit, DW_AT_comp_dir) : NULL;
@@ -109,7 +109,10 @@ static const char *resolve_function(Dwarf_Die *die)
 	return name ? name : resolve_string(die, DW_AT_name);
 }
 
-/* What was inlined is told in another file, which is not opened here. The line alone would be wrong. */
+/*
+ * Split debug information describes inlined functions in another file, which is not opened here.
+ * The line alone would be wrong.
+ */
 static bool resolve_is_split(Dwarf_Die *unit)
 {
 	return dwarf_tag(unit) == DW_TAG_skeleton_unit || dwarf_hasattr(unit, DW_AT_dwo_name) ||
@@ -143,7 +146,7 @@ static const char *resolve_by_table(struct resolve_file *file, uint64_t address)
 		return NULL;
 	if (!file->functions_read) {
 		file->functions_read = true;
-		(void)functions_init(&file->functions, file->elf); /* then it is empty */
+		(void)functions_init(&file->functions, file->elf); /* empty on error */
 	}
 	return functions_find(&file->functions, address);
 }

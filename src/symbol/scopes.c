@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Functions by address; then only what is inside of one is read. */
+/* Finds the function by address, then reads only the entries inside it. */
 
 #include "symbol/scopes.h"
 
@@ -11,7 +11,7 @@
 #include "base/array.h"
 #include "base/bits.h"
 
-#define SCOPES_BACK 8u /* functions that may overlap: one inside another, or folded into one */
+#define SCOPES_BACK 8u /* functions that may overlap: nested or folded ones */
 
 void scopes_deinit(struct scopes *scopes)
 {
@@ -20,7 +20,7 @@ void scopes_deinit(struct scopes *scopes)
 	*scopes = (struct scopes){.next = 0};
 }
 
-/* Without memory for it, a function is not found. */
+/* Out of memory, the function is left out. */
 static void scopes_add(struct scopes_unit *unit, Dwarf_Die *function)
 {
 	Dwarf_Addr base, low, high;
@@ -43,7 +43,7 @@ static void scopes_add(struct scopes_unit *unit, Dwarf_Die *function)
 	}
 }
 
-/* @steps: how many are still to be looked at; a file may lead in circles. */
+/* @steps: how many entries may still be read; a crafted file may contain cycles. */
 static void scopes_collect(struct scopes_unit *unit, Dwarf_Die *parent, uint32_t depth,
 			   uint32_t *steps)
 {
@@ -113,7 +113,7 @@ static bool scopes_function(const struct scopes_unit *unit, uint64_t address,
 	return false;
 }
 
-/* What is inside of @scope at the address; false: nothing more. */
+/* The scope inside @scope that contains the address; false: none. */
 static bool scopes_inside(Dwarf_Die *scope, uint64_t address, uint32_t *steps, Dwarf_Die *ret_inner)
 {
 	Dwarf_Die entry;

@@ -2,28 +2,29 @@
 #pragma once
 
 /*
- * Which functions an address is in, by a list of a unit's functions that is made once. libdw can tell too, but
- * reads the whole unit for each address, and a unit of C++ has tens of thousands of entries.
+ * Finds the functions that contain an address, in a list of a unit's functions that is built once.
+ * libdw can find them too, but reads the whole unit for each address, and a C++ unit has tens of
+ * thousands of entries.
  */
 
 #include <elfutils/libdw.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define SCOPES_UNITS 64u                         /* whose lists are kept */
-#define SCOPES_FUNCTIONS_MAX (UINT32_C(1) << 20) /* of a unit; others are not found */
-#define SCOPES_STEPS_MAX (UINT32_C(1) << 23)     /* entries that are looked at to make a list */
+#define SCOPES_UNITS 64u                         /* units whose lists are kept */
+#define SCOPES_FUNCTIONS_MAX (UINT32_C(1) << 20) /* per unit; others are not found */
+#define SCOPES_STEPS_MAX (UINT32_C(1) << 23)     /* entries to read for one list */
 #define SCOPES_DEPTH_MAX 64u
 
 struct scopes_function {
-	uint64_t low, high; /* a function may have several of these */
+	uint64_t low, high; /* a function may have several ranges */
 	Dwarf_Off entry;
 };
 
 struct scopes_unit {
-	Dwarf *dwarf; /* NULL = this place is free */
+	Dwarf *dwarf; /* NULL = this slot is free */
 	Dwarf_Off entry;
-	struct scopes_function *list; /* by address */
+	struct scopes_function *list; /* sorted by address */
 	size_t count, capacity;
 };
 
@@ -35,7 +36,7 @@ struct scopes {
 void scopes_deinit(struct scopes *scopes);
 
 /*
- * The function that @address is in and those inlined into it there, innermost first. Of more than @max the
+ * The function that contains @address and those inlined there, innermost first. Beyond @max the
  * outermost are dropped. Return: how many.
  */
 size_t scopes_find(struct scopes *scopes, Dwarf_Die *unit, uint64_t address,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Programs to look into. Labels of the assembler mark the places whose names a test asks for. */
+/* Programs to resolve. Assembler labels mark the places that a test looks up. */
 
 #undef NDEBUG
 
@@ -19,7 +19,7 @@
 #include "base/cleanup.h"
 #include "base/unit.h"
 
-/* The numbers of its lines are in the header. */
+/* The line numbers are in the header. */
 static const char testing_c[] = "/* a program */\n"
 				"#define NOTE(name) __asm__ volatile(#name \": nop\")\n"
 				"#define INLINE static inline __attribute__((always_inline))\n"
@@ -152,12 +152,12 @@ uint64_t testing_address(const char *name, const char *symbol)
 	while (fscanf(list, "%" SCNx64 " %*c %255s", &address, found) >= 0) {
 		if (strcmp(found, symbol) == 0)
 			break;
-		while (fgetc(list) >= ' ') /* symbols without an address spoil the pattern */
+		while (fgetc(list) >= ' ') /* a symbol without an address: skip the line */
 			;
 		address = 0;
 		found[0] = 0;
 	}
 	assert(strcmp(found, symbol) == 0);
-	(void)pclose(list); /* it may not have written all */
+	(void)pclose(list); /* we may not have read all of its output */
 	return address;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What was put in is found again, as long as there is room for it. */
+/* Stored answers are found again, as long as there is room for them. */
 
 #include "symbol/symbolizer-cache.h"
 
@@ -40,7 +40,7 @@ UNIT(all_symbols_of_a_large_program_fit)
 {
 	char name[32];
 
-	assert(find(1) == -ENOENT); /* before there is anything */
+	assert(find(1) == -ENOENT); /* the cache is empty */
 	for (uint32_t i = 0; i < MANY; i++)
 		put(i, i % 3);
 	for (uint32_t i = 0; i < MANY; i++) {
@@ -62,7 +62,7 @@ UNIT(the_last_answer_counts)
 	assert(find(5) == -ENOENT && cache.bytes == 0);
 }
 
-/* More than there are places for: it stays within its bounds and goes on. */
+/* More answers than slots: it stays within its bounds and keeps working. */
 UNIT(the_symbol_cache_stays_within_its_bounds)
 {
 	for (uint32_t i = 0; i < 3 * SYMBOLIZER_CACHE_PLACES; i++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A table in which each key has a few places: where all are taken, what comes later takes one. Texts are kept without their
- * unused ends, because a place has room for sixteen frames and mostly holds one.
+ * A hash table in which each key has a few slots; if all are taken, a new entry replaces an old
+ * one. Texts are stored without padding, because an answer has room for sixteen frames but usually
+ * holds one.
  */
 
 #include "symbol/symbolizer-cache.h"
@@ -13,17 +14,17 @@
 
 #include "base/hash.h"
 
-#define CACHE_NEAR 16u /* places that a key may have */
+#define CACHE_NEAR 16u /* slots per key */
 
 struct symbolizer_cache_entry {
 	struct symbolizer_key key;
 	uint32_t count;
-	uint32_t size; /* of all of this */
+	uint32_t size; /* of the whole entry */
 	/* For each frame: its line, function and file, both with their NUL. */
 	char bytes[];
 };
 
-/* Where a key is, or is to be: beside others if there is room, else in place of one. */
+/* The slot that holds the key, else a free one, else the first. */
 static struct symbolizer_cache_entry **cache_place(const struct symbolizer_cache *cache,
 						   const struct symbolizer_key *key)
 {
@@ -55,7 +56,7 @@ void symbolizer_cache_deinit(struct symbolizer_cache *cache)
 	cache->places = NULL;
 }
 
-/* Return: what follows the text. */
+/* Return: the end of the text. */
 static const char *cache_text(const char *at, char *ret_text)
 {
 	size_t size = strlen(at) + 1;

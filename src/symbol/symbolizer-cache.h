@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Answers that were given before. What was found out for one user is never told to another: a file may say
- * what its maker likes, also that it is a build of something else. So the key is the user and the file
- * itself, not its build id alone. For one thread at a time.
+ * Caches answers. An answer found for one user is never given to another: a file can claim
+ * anything, including the build id of another program. So the key is the user and the file itself,
+ * not the build id alone. One thread at a time.
  */
 
 #include <stddef.h>
@@ -14,15 +14,15 @@
 #include "symbol/symbolizer-open.h"
 
 #define SYMBOLIZER_CACHE_PLACES 65536u
-#define SYMBOLIZER_CACHE_BYTES (16u << 20) /* of answers; beyond it all are forgotten */
+#define SYMBOLIZER_CACHE_BYTES (16u << 20) /* of answers; beyond this all are dropped */
 
 struct symbolizer_cache_entry;
 
-/* No holes: compared as bytes. */
+/* No padding: compared as bytes. */
 struct symbolizer_key {
 	struct symbolizer_identity file;
 	uint64_t address;
-	uint64_t build; /* hash of the build id that the file was expected to have; 0 = any */
+	uint64_t build; /* hash of the expected build id; 0 = any */
 	uint32_t user;
 	uint32_t reserved; /* 0 */
 };
@@ -36,10 +36,10 @@ struct symbolizer_cache {
 
 void symbolizer_cache_deinit(struct symbolizer_cache *cache);
 
-/* How many frames, which may be 0: known not to be known. -ENOENT: never asked. */
+/* The number of frames; 0: the address is known to have no name. -ENOENT: not cached. */
 int symbolizer_cache_find(const struct symbolizer_cache *cache, const struct symbolizer_key *key,
 			  struct resolve_frame *ret_frames);
 
-/* Without memory it is not kept. */
+/* Out of memory, nothing is stored. */
 void symbolizer_cache_put(struct symbolizer_cache *cache, const struct symbolizer_key *key,
 			  const struct resolve_frame *frames, uint32_t count);

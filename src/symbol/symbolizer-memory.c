@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The cache once more, with a book in place of the file, and a lock. */
+/* A symbolizer cache with a book in place of the file, and a lock. */
 
 #include "symbol/symbolizer-memory.h"
 
@@ -49,7 +49,7 @@ int symbolizer_memory_find(struct symbolizer_memory *memory, const struct symbol
 	return r > 0 ? 0 : -ENOENT;
 }
 
-/* Whether asking again would give the same: the file is not there, or not to be read. */
+/* Whether the same request would fail again: the file is missing or unreadable. */
 static bool memory_is_final(int r)
 {
 	return r != -ETIMEDOUT && r != -EBUSY && r != -ECANCELED && r != -ENOMEM && r != -EPIPE &&

@@ -2,10 +2,9 @@
 #pragma once
 
 /*
- * What was found out for a book, under the book's own name: it stays true when the files are gone, were
- * built anew, or were in a container that has ended. And it is there without asking anybody, so whoever
- * holds a lock may look. What one book's files said is never told of another's: a file may say what its
- * maker likes.
+ * Answers found for a book, stored under the book: they stay valid when the files are deleted or
+ * rebuilt, or their container is gone. A lookup waits for nothing, so callers may hold a lock.
+ * Answers from one book's files are never used for another book: a file can claim anything.
  */
 
 #include <pthread.h>
@@ -24,10 +23,10 @@ struct symbolizer_memory {
 void symbolizer_memory_init(struct symbolizer_memory *memory);
 void symbolizer_memory_deinit(struct symbolizer_memory *memory);
 
-/* 0; -ENOENT if it is known that there is no name; -EAGAIN if nobody has asked. */
+/* 0; -ENOENT if it is known that there is no name; -EAGAIN if it has not been looked up. */
 int symbolizer_memory_find(struct symbolizer_memory *memory, const struct symbolizer_module *module,
 			   uint64_t address, struct symbolizer_answer *ret_answer);
 
-/* What symbolizer_find() has returned, if asking again would give the same. */
+/* Stores the result of symbolizer_find(), unless a retry might give another one. */
 void symbolizer_memory_put(struct symbolizer_memory *memory, const struct symbolizer_module *module,
 			   uint64_t address, int r, const struct symbolizer_answer *answer);

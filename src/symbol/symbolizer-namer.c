@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Copying from one form to the other. */
+/* Converts between the two forms. */
 
 #include "symbol/symbolizer-namer.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A namer's question as one for the symbolizer, and the answer as names. */
+/* Converts a namer's request into one for the symbolizer, and the answer into names. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 _Static_assert(NAMER_NAMES_MAX >= RESOLVE_FRAMES_MAX, "room for all names");
 
-/* The module's path stays the place's. Return: whether that makes sense. */
+/* The module borrows the place's path. Return: whether the place is valid. */
 bool symbolizer_namer_module(const struct namer_place *place, struct symbolizer_module *ret_module);
 
 /* The names point into the answer. Return: how many. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Looking first, opening then. */
+/* Inspects a file with O_PATH before opening it. */
 
 #include "symbol/symbolizer-open.h"
 
@@ -27,12 +27,11 @@ static bool open_is_readable(const struct stat *file, uint32_t user)
 	return file->st_uid == user && file->st_mode & S_IRUSR;
 }
 
-/* Whose rights count. */
+/* The user whose permissions are checked; 0 leaves the check to the kernel. */
 static uint32_t open_user(const struct symbolizer_config *config,
 			  const struct symbolizer_module *module)
 {
-	return config->own_rights ? 0
-				  : module->user; /* root may all, which the kernel decides then */
+	return config->own_rights ? 0 : module->user;
 }
 
 static int open_check(const struct stat *file, uint32_t user)
@@ -44,7 +43,7 @@ static int open_check(const struct stat *file, uint32_t user)
 	return open_is_readable(file, user) ? 0 : -EACCES;
 }
 
-/* Names of a process in another mount name space are meant from its root. */
+/* Paths of a process in another mount namespace are relative to its root. */
 static int open_root(uint32_t pid, int *ret_fd)
 {
 	char path[64];
@@ -72,7 +71,7 @@ static int open_look(uint32_t pid, const char *path, int *ret_fd)
 	return *ret_fd < 0 ? -errno : 0;
 }
 
-/* Opens what was seen, if it may be. */
+/* Opens the file behind an O_PATH descriptor, if @user may read it. */
 static int open_seen(int seen, uint32_t user, int *ret_fd, struct stat *ret_file)
 {
 	CLEANUP_CLOSE int fd = -1;
@@ -159,13 +158,13 @@ static int open_by_build_id(const struct symbolizer_config *config,
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return -ENAMETOOLONG;
 	r = open_file(module->pid, user, path, ret_fd, &file);
-	/* By its id it is the right one wherever it is. */
+	/* The build id proves that it is the right file, wherever it is. */
 	if (r < 0 && module->pid)
 		r = open_file(0, user, path, ret_fd, &file);
 	return r;
 }
 
-/* Where debuggers look: beside the module, in a folder there, and below the folder for all. */
+/* Where debuggers look: beside the module, in .debug there, and below the global folder. */
 static int open_by_link(const struct symbolizer_config *config,
 			const struct symbolizer_module *module, const char *link, int *ret_fd)
 {
@@ -175,7 +174,7 @@ static int open_by_link(const struct symbolizer_config *config,
 	int length = slash ? (int)(slash - module->path) : 0;
 	int r = -ENOENT;
 
-	/* A name and nothing else, or it would lead anywhere. */
+	/* A bare file name only; a path could lead anywhere. */
 	if (!link[0] || strchr(link, '/') || strcmp(link, "..") == 0 || strcmp(link, ".") == 0)
 		return -ENOENT;
 	for (size_t i = 0; r < 0 && i < sizeof(places) / sizeof(places[0]); i++) {

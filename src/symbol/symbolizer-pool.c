@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Which process is asked. */
+/* Chooses the process for a request. */
 
 #include "symbol/symbolizer-pool.h"
 
@@ -8,13 +8,13 @@
 
 #include "base/hash.h"
 
-/* Better ones last. */
+/* From worst to best. */
 enum pool_rank {
-	POOL_OTHERS, /* another user's: it would have to be ended */
+	POOL_OTHERS, /* serves another user and would have to be ended */
 	POOL_FULL,   /* would have to close another file */
-	POOL_NONE,   /* could be started */
+	POOL_NONE,   /* not started yet */
 	POOL_ROOM,   /* has room for the file */
-	POOL_OPEN,   /* has it open */
+	POOL_OPEN,   /* has the file open */
 };
 
 void symbolizer_pool_init(struct symbolizer_pool *pool, const struct symbolizer_config *config)

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * The processes that read files. Rereading a file for each request would take too long, so a
- * process keeps a few open; whoever has many files, or files of several users, can have several processes.
+ * The processes that read files. Reopening a file for each request would take too long, so a
+ * process keeps a few open; with many files, or files of several users, there can be several
+ * processes.
  */
 
 #include <stdint.h>
@@ -17,10 +18,10 @@ struct symbolizer_pool {
 	uint64_t asked;
 };
 
-/* @config must stay. */
+/* @config must outlive the pool. */
 void symbolizer_pool_init(struct symbolizer_pool *pool, const struct symbolizer_config *config);
 
-/* As symbolizer_worker_ask(), by the process that suits best. */
+/* Like symbolizer_worker_ask(), with the best process for the request. */
 int symbolizer_pool_ask(struct symbolizer_pool *pool, const struct symbolizer_key *key,
 			const int files[SYMBOLIZER_WIRE_FILES],
 			struct symbolizer_wire_answer *ret_answer);
@@ -28,6 +29,6 @@ int symbolizer_pool_ask(struct symbolizer_pool *pool, const struct symbolizer_ke
 /* Ends all processes. */
 void symbolizer_pool_end(struct symbolizer_pool *pool);
 
-/* Adds to the counts. From any thread. */
+/* Adds to the counts. Any thread may call this. */
 void symbolizer_pool_count(const struct symbolizer_pool *pool,
 			   struct symbolizer_counts *ret_counts);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One question, one answer. The files of the last ones stay open: the frames of a stack, and the stacks
- * of a process, ask for the same few, and opening one with much debug information takes long.
+ * One request, one answer. The files of the last requests stay open: the frames of a stack, and the
+ * stacks of a process, need the same few files, and opening one with much debug information takes
+ * long.
  */
 
 #include "symbol/symbolizer-process.h"
@@ -22,7 +23,7 @@
 #include "symbol/symbolizer-wire.h"
 #include "symbol/symbolizer.h"
 
-/* What tells one state of a file from another. */
+/* Identifies one version of a file. */
 struct process_file {
 	dev_t device;
 	ino_t inode;
@@ -30,7 +31,7 @@ struct process_file {
 	struct timespec changed;
 };
 
-/* One that is open. */
+/* An open file. */
 struct process_slot {
 	int files[SYMBOLIZER_WIRE_FILES]; /* -1 = none */
 	struct process_file kept[SYMBOLIZER_WIRE_FILES];
@@ -39,7 +40,7 @@ struct process_slot {
 
 struct process {
 	struct process_slot slots[SYMBOLIZER_FILES];
-	size_t next; /* slot to be used for the next file */
+	size_t next; /* slot for the next file */
 };
 
 static void process_close(int files[SYMBOLIZER_WIRE_FILES])
@@ -62,7 +63,7 @@ static struct process_file process_file_of(int fd)
 	struct process_file file;
 	struct stat state;
 
-	memset(&file, 0, sizeof(file)); /* padding too: they are compared as bytes */
+	memset(&file, 0, sizeof(file)); /* including padding: they are compared as bytes */
 	if (fd < 0 || fstat(fd, &state) < 0)
 		return file;
 	file.device = state.st_dev;
@@ -73,7 +74,7 @@ static struct process_file process_file_of(int fd)
 	return file;
 }
 
-/* The slot that has the file, maybe without its debug information; else the oldest. */
+/* The slot that has the file, perhaps without its debug information; else the oldest. */
 static struct process_slot *process_slot_for(struct process *process,
 					     const struct process_file *wanted)
 {
@@ -86,7 +87,7 @@ static struct process_slot *process_slot_for(struct process *process,
 	return &process->slots[process->next++ % SYMBOLIZER_FILES];
 }
 
-/* Takes the descriptors in any case. */
+/* Always takes the descriptors. */
 static int process_open_consume(struct process *process, int files[SYMBOLIZER_WIRE_FILES],
 				struct resolve **ret_resolve)
 {
@@ -113,7 +114,7 @@ static int process_open_consume(struct process *process, int files[SYMBOLIZER_WI
 	return r;
 }
 
-/* Takes the descriptors in any case. */
+/* Always takes the descriptors. */
 static void process_find_consume(struct process *process, uint64_t address,
 				 int files[SYMBOLIZER_WIRE_FILES],
 				 struct symbolizer_wire_answer *answer)
@@ -159,13 +160,13 @@ static int process_serve(struct process *process, int socket)
 	return symbolizer_wire_tell(socket, &answer);
 }
 
-/* What the libraries do only once, and would not be allowed later. */
+/* Triggers one-time initialization in the libraries that the filter would forbid later. */
 static void process_warm_up(void)
 {
 	char text[16];
 
-	(void)elf_version(EV_CURRENT); /* the library knows no other */
-	(void)sysconf(_SC_PHYS_PAGES); /* sorting asks for it */
+	(void)elf_version(EV_CURRENT); /* there is no other version */
+	(void)sysconf(_SC_PHYS_PAGES); /* qsort() needs it */
 	demangle_name("_Z1fv", text, sizeof(text));
 }
 
@@ -181,7 +182,7 @@ int symbolizer_process_main(int argc, char *const *argv)
 
 	if (argc != 3 || text_parse_u64(argv[2], &socket) < 0 || socket > INT32_MAX)
 		return EXIT_FAILURE;
-	(void)prctl(PR_SET_NAME, SYMBOLIZER_PROCESS_NAME); /* only for people */
+	(void)prctl(PR_SET_NAME, SYMBOLIZER_PROCESS_NAME); /* only for display */
 	for (size_t i = 0; i < SYMBOLIZER_FILES; i++)
 		process.slots[i] = (struct process_slot){.files = {-1, -1}};
 	process_warm_up();
@@ -189,5 +190,5 @@ int symbolizer_process_main(int argc, char *const *argv)
 		return EXIT_FAILURE;
 	while (process_serve(&process, (int)socket) == 0)
 		;
-	_exit(EXIT_SUCCESS); /* nothing is to be flushed, and nobody to be told */
+	_exit(EXIT_SUCCESS); /* no buffers to flush, no exit handlers to run */
 }

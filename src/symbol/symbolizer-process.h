@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The process that looks into ELF files: "ttmemd --symbol-process FD", which nobody but a daemon calls. It
- * gives up all rights first, then answers questions on FD until that ends. docs/symbols.md tells what it
- * may and may not.
+ * The process that reads ELF files: "ttmemd --symbol-process FD", started only by a daemon. It
+ * drops all privileges first, then answers requests on FD until end of file. docs/symbols.md says
+ * what it may and may not do.
  */
 
 #include <stdbool.h>
@@ -12,8 +12,8 @@
 #define SYMBOLIZER_PROCESS_ARGUMENT "--symbol-process"
 #define SYMBOLIZER_PROCESS_NAME "ttmem-symbols"
 
-/* Whether the command line is such a process's. To be asked before anything else is done. */
+/* Whether this command line starts such a process. Must be the first thing that main() checks. */
 bool symbolizer_process_is_meant(int argc, char *const *argv);
 
-/* Return: the code to exit with. */
+/* Return: the exit code. */
 int symbolizer_process_main(int argc, char *const *argv);

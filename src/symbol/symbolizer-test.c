@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Several processes, and what is asked of whom. */
+/* Several processes, and which request goes to which. */
 
 #include "symbol/symbolizer.h"
 
@@ -51,7 +51,7 @@ static struct symbolizer_counts counts(void)
 	return now;
 }
 
-/* Each time another address: none is known yet. */
+/* Never the same address twice in a row, so that the answer is not cached. */
 static int find(const struct symbolizer_module *module)
 {
 	static uint64_t offset;
@@ -75,7 +75,7 @@ UNIT(users_have_a_process_each)
 		module.user = 1000 + i % 3;
 		assert(symbolizer_find(symbolizer, &module, plain + i, &answer) <= 0);
 	}
-	/* One after the other in the same process would mean restarting it each time. */
+	/* With only one process, it would be restarted for each user. */
 	assert(counts().started == 3 && counts().lost == 0 && counts().cached == 0);
 	end();
 }
@@ -183,14 +183,14 @@ UNIT(what_cannot_be_fetched_is_asked_for_once)
 	for (uint64_t i = 0; i < 5; i++)
 		assert(symbolizer_find(symbolizer, &module, plain + i, &answer) == -ENOENT);
 	assert(fetched == 1);
-	/* Without a build id there is nothing to ask for. */
+	/* Without a build id there is nothing to fetch. */
 	testing_run("cp bare unknown");
 	module = testing_symbolizer_module("unknown");
 	assert(find(&module) == -ENOENT && fetched == 1);
 	end();
 }
 
-/* Its root is gone with it; by its id the file below ours is the right one. */
+/* Its root is gone too; the build id proves that the file below our root is the right one. */
 UNIT(a_process_that_has_just_ended)
 {
 	struct symbolizer_module module;
@@ -211,7 +211,7 @@ UNIT(a_process_that_has_just_ended)
 	end();
 }
 
-/* The decoder of names is no more to be trusted than the rest. */
+/* The demangler is trusted no more than the rest. */
 UNIT(names_are_decoded_by_the_process)
 {
 	static char name[DEMANGLE_NAME_MAX + 1], text[DEMANGLE_NAME_MAX];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Any packet, as an answer and as a question, is refused or is one in which nothing is wrong: all texts end
- * within it. Whoever made a file may have the process that answers.
+ * Every packet, as an answer or as a request, is either refused or valid: all texts end within it.
+ * The author of a file may control the process that answers.
  */
 
 #include <errno.h>
@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t serial = 0;
 	int pair[2], r;
 
-	/* The one that is waited for, or the number would have to be guessed. */
+	/* Use the serial of the packet, or the fuzzer would have to guess it. */
 	if (size >= offsetof(struct symbolizer_wire_answer, result))
 		memcpy(&serial, data + offsetof(struct symbolizer_wire_answer, serial),
 		       sizeof(serial));
@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	r = symbolizer_wire_hear(pair[1], &request, files);
 	assert(r == 0 || r == -EBADMSG);
 	if (r == 0) {
-		assert(request.kind != SYMBOLIZER_WIRE_FIND); /* that has a file */
+		assert(request.kind != SYMBOLIZER_WIRE_FIND); /* FIND has a file */
 		assert(request.size == size && symbolizer_wire_request_size(&request) == size);
 	}
 	assert(close(pair[0]) == 0 && close(pair[1]) == 0);

@@ -127,7 +127,7 @@ UNIT(an_answer_brings_no_descriptors)
 	end();
 }
 
-/* With so many files. */
+/* Sends a request with @count files. */
 static int asked(size_t count)
 {
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -155,7 +155,7 @@ UNIT(a_request_has_one_or_two_descriptors)
 	assert(asked(1) == 0 && asked(2) == 0);
 	assert(asked(0) == -EBADMSG);
 	request.kind = SYMBOLIZER_WIRE_PROBE;
-	assert(asked(0) == -EBADMSG); /* it has an address */
+	assert(asked(0) == -EBADMSG); /* has an address */
 	request.address = 0;
 	assert(asked(0) == 0);
 	assert(asked(1) == -EBADMSG); /* and the file is closed again */
@@ -171,13 +171,13 @@ UNIT(names_to_decode_are_checked)
 	memcpy(request.name, "_Z1fv", 6);
 	request.size = symbolizer_wire_request_size(&request);
 	assert(request.size == 38);
-	assert(asked(0) == -EBADMSG); /* it has an address */
+	assert(asked(0) == -EBADMSG); /* has an address */
 	request.address = 0;
 	assert(asked(0) == 0);
 	assert(asked(1) == -EBADMSG);
-	request.size--; /* no end */
+	request.size--; /* no NUL */
 	assert(asked(0) == -EBADMSG);
-	request.size += 2; /* something behind the end */
+	request.size += 2; /* bytes behind the NUL */
 	assert(asked(0) == -EBADMSG);
 	request.size = offsetof(struct symbolizer_wire_request, name);
 	assert(asked(0) == -EBADMSG);
@@ -195,9 +195,9 @@ UNIT(decoded_names_are_checked)
 	memcpy(answer.text, "f()", 4);
 	answer.size = symbolizer_wire_size(0) + 4;
 	assert(answered(answer.size) == 0 && strcmp(received.text, "f()") == 0);
-	answer.size--; /* no end */
+	answer.size--; /* no NUL */
 	assert(answered(answer.size) == -EBADMSG);
-	answer.size += 2; /* something behind the end */
+	answer.size += 2; /* bytes behind the NUL */
 	assert(answered(answer.size) == -EBADMSG);
 	answer.size = symbolizer_wire_size(0);
 	assert(answered(answer.size) == -EBADMSG);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Sending and receiving; nothing that was received is handed on before it was checked. */
+/* Sends and receives; everything received is checked before it is passed on. */
 
 #include "symbol/symbolizer-wire.h"
 
@@ -40,7 +40,7 @@ int symbolizer_wire_tell(int socket, const struct symbolizer_wire_answer *answer
 	return fd_pass_send(socket, answer, answer->size, NULL, 0, 0);
 }
 
-/* Whether there is a text that ends with the last of so many bytes. */
+/* Whether the only NUL is the last of @length bytes. */
 static bool symbolizer_wire_is_text(const char *text, size_t length)
 {
 	return length > 0 && memchr(text, 0, length) == text + length - 1;

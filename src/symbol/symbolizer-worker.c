@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Starting, asking, and killing what does not answer. */
+/* Starts the process, sends requests, and kills it if it does not answer. */
 
 #include "symbol/symbolizer-worker.h"
 
@@ -16,7 +16,7 @@
 #include "symbol/symbolizer-process.h"
 
 #define WORKER_MS UINT64_C(1000000)
-#define WORKER_REAP_MS 1000 /* one that was killed is gone at once, unless the machine is stuck */
+#define WORKER_REAP_MS 1000 /* a killed process exits at once, unless the machine is stuck */
 
 void symbolizer_worker_init(struct symbolizer_worker *worker,
 			    const struct symbolizer_config *config)
@@ -31,13 +31,13 @@ void symbolizer_worker_init(struct symbolizer_worker *worker,
 void symbolizer_worker_end(struct symbolizer_worker *worker)
 {
 	if (worker->socket >= 0)
-		(void)close(worker->socket); /* what is unread is of no interest */
+		(void)close(worker->socket); /* unread data does not matter */
 	worker->socket = -1;
 	memset(worker->files, 0, sizeof(worker->files));
 	worker->next_file = 0;
 	if (worker->child.pid == 0)
 		return;
-	child_kill(&worker->child); /* nothing of it is to be kept */
+	child_kill(&worker->child); /* it has no state worth keeping */
 	if (!child_wait(&worker->child, WORKER_REAP_MS))
 		child_forget(&worker->child);
 }
@@ -47,7 +47,7 @@ static int worker_spawn(struct symbolizer_worker *worker)
 	char number[16];
 	const char *const arguments[] = {SYMBOLIZER_PROCESS_NAME, SYMBOLIZER_PROCESS_ARGUMENT,
 					 number, NULL};
-	/* The command has the library for applications, which is not to do anything here. */
+	/* The command links the library for applications, which must stay inactive here. */
 	const char *const environment[] = {"TTMEM=0", NULL};
 	struct child_setup setup = {
 		.program = worker->config->program ? worker->config->program : "/proc/self/exe",
@@ -100,7 +100,7 @@ static int worker_receive(struct symbolizer_worker *worker, uint64_t deadline,
 	}
 }
 
-/* One question to the process that is there; if it goes wrong, there is none any more. */
+/* One request to the running process, which is ended on any error. */
 static int worker_ask(struct symbolizer_worker *worker, struct symbolizer_wire_request *request,
 		      const int files[SYMBOLIZER_WIRE_FILES],
 		      struct symbolizer_wire_answer *ret_answer)
@@ -127,7 +127,7 @@ static int worker_ask(struct symbolizer_worker *worker, struct symbolizer_wire_r
 	return r;
 }
 
-/* A process that could do more than it should is not given anything. */
+/* A process that can do more than it should is given no files. */
 static int worker_check(struct symbolizer_worker *worker)
 {
 	static const int none[SYMBOLIZER_WIRE_FILES] = {-1, -1};
@@ -157,7 +157,7 @@ static int worker_start(struct symbolizer_worker *worker, uint32_t user)
 		r = worker_check(worker);
 	worker->user = user;
 	worker->served = 0;
-	/* Whatever it was, it was not the file. */
+	/* The error is not the file's fault. */
 	return r == -ECANCELED || r == 0 ? r : -EBUSY;
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Our end of the process that looks into ELF files: waits for it, or until it is told to stop.
+ * The daemon's side of the process that reads ELF files: waits for an answer or until told to stop.
  */
 
 #include <stdint.h>
@@ -24,23 +24,23 @@ struct symbolizer_worker {
 	uint32_t user;
 	uint32_t served;
 	uint64_t serial;
-	uint64_t starts[SYMBOLIZER_STARTS_MAX]; /* when the last ones were */
+	uint64_t starts[SYMBOLIZER_STARTS_MAX]; /* when the last processes were started */
 	uint64_t started, lost;                 /* atomic */
 
-	/* The pool's; no files once the process is ended. */
+	/* Managed by the pool; empty once the process has ended. */
 	struct symbolizer_file files[SYMBOLIZER_FILES];
 	size_t next_file;
-	uint64_t used; /* the number of the last question */
+	uint64_t used; /* the number of its last request, counted by the pool */
 };
 
-/* @config must stay. */
+/* @config must outlive the worker. */
 void symbolizer_worker_init(struct symbolizer_worker *worker,
 			    const struct symbolizer_config *config);
 
 /*
- * Asks for @user; of @request kind and contents are the caller's. 0; -EBUSY if too many processes were started of late;
- * -ETIMEDOUT, -EPIPE, -EBADMSG: that file has cost us the process; -ECANCELED: to be stopped; or another
- * negative errno.
+ * Sends a request on behalf of @user; the caller fills in the kind of @request and what belongs to
+ * it. 0; -EBUSY if too many processes were started recently; -ETIMEDOUT, -EPIPE, -EBADMSG: the
+ * process was lost on this file; -ECANCELED: told to stop; or another negative errno.
  */
 int symbolizer_worker_ask(struct symbolizer_worker *worker, uint32_t user,
 			  struct symbolizer_wire_request *request,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A file that has cost us a process would do so again, and each time takes the time-out: it is left alone
- * for a while, and so is a user who has several of them.
+ * A file that made us lose a process would do so again, at the cost of a time-out each time: it is
+ * not tried again for a while, nor are any files of a user who has several such files.
  */
 
 #include "symbol/symbolizer.h"
@@ -21,11 +21,11 @@
 #include "symbol/symbolizer-open.h"
 #include "symbol/symbolizer-pool.h"
 
-/* A module whose debug information was looked for, and the file that has it. */
+/* A module whose debug information was looked up, and the file that has it. */
 struct symbolizer_pair {
-	struct symbolizer_identity module; /* all 0 = this place is free */
+	struct symbolizer_identity module; /* all 0 = this slot is free */
 	uint32_t user;
-	int debug; /* -1 = there is none */
+	int debug; /* -1 = none found */
 };
 
 struct symbolizer_bad {
@@ -85,7 +85,7 @@ static bool symbolizer_is_same(const struct symbolizer_identity *a,
 	return memcmp(a, b, sizeof(*a)) == 0;
 }
 
-/* NULL: it was not looked for, or that is forgotten. */
+/* NULL: not looked up, or since evicted. */
 static struct symbolizer_pair *symbolizer_pair(struct symbolizer *symbolizer,
 					       const struct symbolizer_key *key)
 {
@@ -99,8 +99,8 @@ static struct symbolizer_pair *symbolizer_pair(struct symbolizer *symbolizer,
 }
 
 /*
- * The file with the debug information of a module, which stays open until others need its place. What is on
- * this machine may come at any time; elsewhere is asked once.
+ * The file with a module's debug information, kept open until its slot is reused. A file on this
+ * machine may appear at any time, so it is looked for again; the fetcher is asked once.
  */
 static int symbolizer_debug(struct symbolizer *symbolizer, const struct symbolizer_module *module,
 			    const struct symbolizer_key *key, const struct symbolizer_hint *hint,
@@ -118,7 +118,7 @@ static int symbolizer_debug(struct symbolizer *symbolizer, const struct symboliz
 		if (!pair)
 			pair = &symbolizer->pairs[symbolizer->next_pair++ % SYMBOLIZER_PAIRS];
 		if (pair->debug >= 0)
-			(void)close(pair->debug); /* another's; open for reading only */
+			(void)close(pair->debug); /* the slot's last; open for reading only */
 		*pair = (struct symbolizer_pair){
 			.module = key->file,
 			.user = key->user,
@@ -175,7 +175,7 @@ static bool symbolizer_is_build(const struct symbolizer_module *module,
 		memcmp(module->build_id, answer->build_id, module->build_id_length) == 0);
 }
 
-/* Asks for the file, and if it has no debug information, again with that beside it. */
+/* Asks with the file alone; if it has no debug information, again with its debug file. */
 static int symbolizer_ask_both(struct symbolizer *symbolizer,
 			       const struct symbolizer_module *module,
 			       const struct symbolizer_key *key, int fd,
@@ -200,7 +200,7 @@ static int symbolizer_ask_both(struct symbolizer *symbolizer,
 	return symbolizer_ask(symbolizer, key, fd, debug, ret_answer);
 }
 
-/* What is in an open file, from memory or by looking. */
+/* Looks up an open file, in the cache or by request. */
 static int symbolizer_look(struct symbolizer *symbolizer, const struct symbolizer_module *module,
 			   const struct symbolizer_key *key, int fd,
 			   struct symbolizer_answer *ret_answer)
@@ -225,9 +225,9 @@ static int symbolizer_look(struct symbolizer *symbolizer, const struct symbolize
 }
 
 /*
- * The file that the name leads to; if it is gone, or was rebuilt, the one that the process still has; and
- * if the process has gone with its root, what is below ours. Return: as symbolizer_find(); -ESTALE if all of
- * them are other builds.
+ * Tries the file that the path refers to; if that is gone or was rebuilt, the one that the process
+ * still has loaded; and if the process and its root are gone, the path below our root. Return: as
+ * symbolizer_find(); -ESTALE if all of them are other builds.
  */
 static int symbolizer_find_file(struct symbolizer *symbolizer,
 				const struct symbolizer_module *module, struct symbolizer_key *key,
@@ -241,7 +241,7 @@ static int symbolizer_find_file(struct symbolizer *symbolizer,
 
 	if (r == 0)
 		r = symbolizer_look(symbolizer, module, key, named, ret_answer);
-	/* Only a build id tells whether another file is the right one. */
+	/* Only a build id can prove that another file is the right one. */
 	if ((named >= 0 && r != -ESTALE) || module->build_id_length == 0 || module->pid == 0)
 		return r;
 	if (symbolizer_open_loaded(&symbolizer->config, module, &loaded, &key->file) == 0)
@@ -271,11 +271,11 @@ int symbolizer_find(struct symbolizer *symbolizer, const struct symbolizer_modul
 	r = symbolizer_find_file(symbolizer, module, &key, ret_answer);
 	if (hint.build_id_length == 0 || (r != -ESTALE && key.file.inode))
 		return r;
-	/* The file is not there any more. Its debug information may have been kept. */
+	/* The file is gone. Its debug information may still exist. */
 	key.file = (struct symbolizer_identity){.inode = key.build};
 	if (symbolizer_debug(symbolizer, module, &key, &hint, &debug) < 0)
 		return r;
-	key.file.size = 1; /* itself: it has nothing beside it */
+	key.file.size = 1; /* the debug file itself, as a key distinct from the module's */
 	return symbolizer_look(symbolizer, module, &key, debug, ret_answer);
 }
 

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Names for addresses in files that a process had loaded. The files are opened here and looked into by a
- * process without rights, which may be lost at any time; what it said is remembered. A process serves one
- * user: what somebody's files did to it is never there for somebody else's. It is ended when it has
- * not answered in time, and when it has served many questions.
+ * Names for addresses in files that a process had loaded. The files are opened here and read by a
+ * process without privileges, which can be lost at any time; its answers are cached. A process
+ * serves one user, so that one user's files cannot affect the answers for another. It is ended when
+ * it does not answer in time, and after a number of requests.
  *
  * For one thread, which waits for the answers.
  */
@@ -16,85 +16,85 @@
 
 #include "symbol/resolve.h"
 
-#define SYMBOLIZER_TIMEOUT_MS 2000 /* for one question; then the process is killed */
-#define SYMBOLIZER_SERVED_MAX 256u /* questions to one process */
-#define SYMBOLIZER_STARTS_MAX 32u  /* of processes... */
-#define SYMBOLIZER_STARTS_S 10u    /* ...in such a time */
+#define SYMBOLIZER_TIMEOUT_MS 2000 /* for one request; then the process is killed */
+#define SYMBOLIZER_SERVED_MAX 256u /* requests to one process */
+#define SYMBOLIZER_STARTS_MAX 32u  /* process starts... */
+#define SYMBOLIZER_STARTS_S 10u    /* ...in this period */
 #define SYMBOLIZER_PROCESSES_MAX 16u
 #define SYMBOLIZER_FILES 4u /* that a process keeps open; see JAIL_FILES */
 #define SYMBOLIZER_SHARED_BYTES \
-	(256ull << 20)         /* of files in one process, if there may be another */
-#define SYMBOLIZER_PAIRS 64u   /* files whose debug information stays open */
-#define SYMBOLIZER_BAD_MAX 64u /* files that cost us a process */
-#define SYMBOLIZER_BAD_S 60u   /* for so long they are not tried again */
-#define SYMBOLIZER_BAD_USER 4u /* so many of them, and their user's are not tried either */
+	(256ull << 20)         /* of files in one process, if another may be started */
+#define SYMBOLIZER_PAIRS 64u   /* modules whose debug files stay open */
+#define SYMBOLIZER_BAD_MAX 64u /* files that made us lose a process */
+#define SYMBOLIZER_BAD_S 60u   /* how long they are not tried again */
+#define SYMBOLIZER_BAD_USER 4u /* with this many, none of the user's files are tried */
 
 struct symbolizer;
 
 struct symbolizer_module;
 
-/* Debug information from elsewhere, for a module with a build id. */
+/* Gets debug information from elsewhere, for a module with a build id. */
 struct symbolizer_fetcher {
-	/* 0 and a file that becomes the caller's, or a negative errno: not to be asked for again. */
+	/* 0 and a file that the caller owns, or a negative errno: it is not asked for again. */
 	int (*fetch)(struct symbolizer_fetcher *fetcher, const struct symbolizer_module *module,
 		     int *ret_fd);
 };
 
 struct symbolizer_config {
 	const char *debug_folder; /* NULL = /usr/lib/debug */
-	const char *program;      /* NULL = this one; for tests */
+	const char *program;      /* NULL = the running one; for tests */
 	uint32_t timeout_ms;      /* 0 = SYMBOLIZER_TIMEOUT_MS */
-	int stop_fd;         /* the owner's: readable when nothing is to be waited for; -1 = none */
-	uint32_t processes;  /* at once; 0 = 1 */
-	uint32_t served_max; /* 0 = SYMBOLIZER_SERVED_MAX */
-	uint32_t bad_user;   /* 0 = SYMBOLIZER_BAD_USER */
-	bool own_rights;     /* files that we may read, else only those that the user may */
+	int stop_fd;              /* borrowed: readable when waiting must stop; -1 = none */
+	uint32_t processes;       /* at most, at one time; 0 = 1 */
+	uint32_t served_max;      /* 0 = SYMBOLIZER_SERVED_MAX */
+	uint32_t bad_user;        /* 0 = SYMBOLIZER_BAD_USER */
+	bool own_rights;          /* not only files the user may read, but all that we may read */
 	struct symbolizer_fetcher
-		*fetcher; /* NULL = debug information is on this machine or nowhere */
+		*fetcher; /* NULL = only look for debug information on this machine */
 };
 
 /* A file that a process had loaded. */
 struct symbolizer_module {
-	const char *path;         /* as that process saw it */
-	uint32_t pid;             /* whose root the path begins at; 0 = ours */
-	uint32_t user;            /* who must be able to read it */
-	uint64_t book;            /* for which it is remembered; 0 = for none */
-	uint64_t base;            /* where that process has it; 0 = not known */
+	const char *path;         /* as seen by that process */
+	uint32_t pid;             /* the path is below its root; 0 = below ours */
+	uint32_t user;            /* must be able to read the file */
+	uint64_t book;            /* to store the answer under; 0 = none */
+	uint64_t base;            /* load address in that process; 0 = not known */
 	uint32_t build_id_length; /* 0 = not known */
 	uint8_t build_id[RESOLVE_BUILD_ID_MAX];
 };
 
 struct symbolizer_answer {
 	size_t count;                                    /* never 0 */
-	struct resolve_frame frames[RESOLVE_FRAMES_MAX]; /* innermost first; any bytes */
+	struct resolve_frame frames[RESOLVE_FRAMES_MAX]; /* innermost first; arbitrary bytes */
 };
 
 struct symbolizer_counts {
-	uint64_t cached;  /* questions answered from memory */
-	uint64_t started; /* processes */
-	uint64_t lost;    /* of those: killed for their silence, or ended by what they read */
+	uint64_t cached;  /* requests answered from the cache */
+	uint64_t started; /* processes started */
+	uint64_t lost;    /* of those: timed out or crashed */
 };
 
-/* 0 or a negative errno. No process is started before the first question. */
+/* 0 or a negative errno. No process is started before the first request. */
 int symbolizer_new(struct symbolizer **ret_symbolizer, const struct symbolizer_config *config);
 struct symbolizer *symbolizer_free(struct symbolizer *symbolizer);
 
 /*
- * What is at @address of a module, counted as its file does. 0; -ENOENT if it is not known; -ETIMEDOUT;
- * -EBUSY if too many processes were lost; -ECANCELED: stopped; or another negative errno: the file cannot
- * be read.
+ * Looks up @address, an address as in the module's file. 0; -ENOENT if it has no name; -ETIMEDOUT;
+ * -EBUSY if too many processes were lost; -ECANCELED: told to stop; or another negative errno: the
+ * file cannot be read.
  */
 int symbolizer_find(struct symbolizer *symbolizer, const struct symbolizer_module *module,
 		    uint64_t address, struct symbolizer_answer *ret_answer);
 
 /*
- * @name of at most DEMANGLE_NAME_MAX - 1 bytes as people wrote it, in as much room with the NUL. One that is
- * none of C++'s stays as it is. 0 or a negative errno as above.
+ * Demangles @name, of at most DEMANGLE_NAME_MAX - 1 bytes, into DEMANGLE_NAME_MAX bytes. Names that
+ * are not C++ are copied. 0 or a negative errno as above.
  */
 int symbolizer_demangle(struct symbolizer *symbolizer, const char *name, char *ret_text);
 
-/* Lets go of all but what is known. */
+/* Ends the processes and closes the files; keeps the cache. */
 void symbolizer_rest(struct symbolizer *symbolizer);
 
-/* From any thread. */
+/* Any thread may call this. */
 void symbolizer_counts(const struct symbolizer *symbolizer, struct symbolizer_counts *ret_counts);

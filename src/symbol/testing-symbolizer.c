@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the kernel says of a process, and the test program as that process. */
+/* Reads /proc about the symbol process, and lets the test program act as that process. */
 
 #undef NDEBUG
 
@@ -17,7 +17,7 @@
 #include "symbol/symbol-testing.h"
 #include "symbol/symbolizer-process.h"
 
-/* glibc gives a constructor what it gives main(). */
+/* glibc passes constructors the arguments of main(). */
 __attribute__((constructor)) static void main_or_process(int argc, char **argv)
 {
 	if (symbolizer_process_is_meant(argc, argv))
@@ -76,7 +76,7 @@ pid_t testing_symbolizer_pid(void)
 {
 	pid_t pid = 0;
 
-	/* The runner's limit is the deadline. */
+	/* The test runner's time-out is the deadline. */
 	while (pid == 0) {
 		CLEANUP_CLOSEDIR DIR *tasks = opendir("/proc/self/task");
 		struct dirent *entry;
@@ -101,7 +101,7 @@ uint64_t testing_symbolizer_status(pid_t pid, const char *key, int base)
 		if (strncmp(line, key, length) == 0 && line[length] == ':')
 			return strtoull(line + length + 1, NULL, base);
 	}
-	abort(); /* every kernel has them all */
+	abort(); /* every kernel has these lines */
 }
 
 int testing_symbolizer_lives(pid_t pid)

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * For tests of symbols: the test program is also the process that looks into files, and can be told to
- * misbehave by the address that is asked for.
+ * For tests of symbols: the test program also acts as the process that reads files, and misbehaves
+ * at certain addresses.
  */
 
 #include <stdint.h>
@@ -11,17 +11,17 @@
 
 #include "symbol/symbolizer.h"
 
-/* The user whose files the tests ask for: who runs them. */
+/* A module with the user who runs the tests. */
 struct symbolizer_module testing_symbolizer_module(const char *name);
 
-/* Says in @module which build the file there is. */
+/* Sets the build id of the file in @module. */
 void testing_symbolizer_build_id(const char *name, struct symbolizer_module *module);
 
-/* The only child of ours that looks into files; waits until there is one. */
+/* Our only child that reads files; waits until there is one. */
 pid_t testing_symbolizer_pid(void);
 
-/* A line of /proc/PID/status as a number of base @base. */
+/* A line of /proc/PID/status as a number in base @base. */
 uint64_t testing_symbolizer_status(pid_t pid, const char *key, int base);
 
-/* Whether the process is there. */
+/* Whether the process exists. */
 int testing_symbolizer_lives(pid_t pid);

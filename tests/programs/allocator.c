@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A process with a simulated device, for tests that compare what ttmem says with what the allocator itself has: allocates
- * and frees at random, prints its free lists as JSON, and waits for the end of input.
+ * A process with a simulated device, for tests that compare ttmem's output with the allocator's own
+ * state: allocates and frees at random, prints its free lists as JSON, and waits for end of input.
  *
  *	allocator SEED [CARD]
  */
@@ -56,7 +56,7 @@ static void give_back(struct sim_device *device, struct sim_random *random)
 	if (held_count == 0)
 		return;
 	i = sim_random_next(random) % held_count;
-	(void)sim_device_free(device, held[i].type, held[i].address); /* it is there */
+	(void)sim_device_free(device, held[i].type, held[i].address); /* it is allocated */
 	held[i] = held[--held_count];
 }
 
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
 			give_back(&device, &random);
 	}
 	alias.address = device.l1.base + 64;
-	(void)sim_device_alloc(&device, &alias, &address); /* takes nothing, so it cannot fail */
+	(void)sim_device_alloc(&device, &alias, &address); /* takes no memory, so it cannot fail */
 	putchar('{');
 	print_bank("DRAM", &device.dram, ",");
 	print_bank("L1", &device.l1, ",");

@@ -19,7 +19,7 @@
 
 #define CLOCK_SECOND INT64_C(1000000000)
 
-static const volatile int64_t *clock_ahead; /* of the time of day, and of the other */
+static const volatile int64_t *clock_ahead; /* of the time of day, and since boot */
 
 __attribute__((constructor)) static void clock_open(void)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A process that keeps a book as the library made it, and then writes into its own mapping what no library
- * would. Prints its pid when it has begun, and goes on until it is killed.
+ * A process that starts with a valid book from the library and then writes into its own mapping
+ * what no library would. Prints its pid once it has begun, and goes on until it is killed.
  *
- *	slow DEVICES		numbers of events run away while they are read
- *	incidents		every entry is another incident each time one looks
- *	failed			the same for failed allocations, told as often as the socket takes it
- *	books COUNT		hands over so many copies of the book
- *	source			hands over a copy that says it was kept by a daemon
- *	descriptors COUNT CHILDREN	so many open files, in so many processes
+ *	slow DEVICES		event numbers run ahead of the reader
+ *	incidents		every entry is a new incident at each reading
+ *	failed			the same for failed allocations, and floods the socket with notices
+ *	books COUNT		hands over this many copies of the book
+ *	source			hands over a copy that claims to be kept by a daemon
+ *	descriptors COUNT CHILDREN	this many open files, in this many processes
  */
 
 #include <errno.h>
@@ -41,7 +41,7 @@ static void ready(void)
 	fflush(stdout);
 }
 
-/* The library maps its book without rights and opens it as it grows. */
+/* The library maps its book without access and makes pages accessible as the book grows. */
 static void find_book(void)
 {
 	uint64_t start, end, first = 0, last = 0;
@@ -77,7 +77,7 @@ static void slow(uint32_t devices)
 		for (uint32_t i = 0; i < devices; i++) {
 			struct book_shard *page = shard(i);
 
-			/* As much to read as there can be, and never the same. */
+			/* As much to read as possible, and never the same. */
 			page->checkpoint[0].number = page->head;
 			__atomic_store_n(&page->head, page->head + page->ring_events - 1,
 					 __ATOMIC_RELEASE);
@@ -104,7 +104,7 @@ static void fill_incidents(uint32_t kind, uint64_t round)
 	header->incident_count[kind] = BOOK_INCIDENTS_PER_KIND;
 }
 
-/* The library's counters show that there is something new. */
+/* The library's counters tell readers that there is something new. */
 static void incidents(void)
 {
 	ready();
@@ -142,8 +142,8 @@ static void failed(void)
 	ready();
 	for (uint64_t round = 0;; round++) {
 		fill_incidents(BOOK_INCIDENT_ALLOC_FAILED, round);
-		(void)send(fd, &news, sizeof(news), MSG_NOSIGNAL | MSG_DONTWAIT); /* as it likes */
-		usleep(11000); /* within what the daemon puts up with */
+		(void)send(fd, &news, sizeof(news), MSG_NOSIGNAL | MSG_DONTWAIT); /* may fail */
+		usleep(11000); /* within the daemon's limit */
 	}
 }
 
@@ -215,7 +215,7 @@ static void books(uint32_t count)
 	for (uint32_t i = 0; i < count; i++) {
 		int fd = copy_book(BOOK_SOURCE_LIBRARY);
 
-		/* One that is not mapped has been left behind by exec. */
+		/* A book that is not mapped counts as left behind by exec. */
 		if (mmap(NULL, BOOK_PAGE, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED) {
 			perror("hostile: map");
 			exit(1);
@@ -238,7 +238,7 @@ static void descriptors(uint32_t count, uint32_t children)
 	}
 	for (uint32_t i = 0; i < children; i++) {
 		if (fork() == 0) {
-			(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* fails for no signal there is */
+			(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* SIGKILL is valid */
 			for (;;)
 				pause();
 		}
@@ -257,7 +257,7 @@ int main(int argc, char **argv)
 
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &files); /* then some modes do less */
+		(void)setrlimit(RLIMIT_NOFILE, &files); /* on failure some modes do less */
 	}
 	for (uint32_t i = 0; i < (strcmp(mode, "slow") == 0 ? number : 1); i++)
 		ttmem_alloc(i, TTMEM_DRAM, 0x1000, 64, "hostile");

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A steady load: so many events a second, in batches with pauses between them, until the end of input or
- * a signal. What could not be done in time is not made up for, so that the rate that was reached is what
- * the counters say and not what was asked for.
+ * A steady load: a given number of events per second, in batches with pauses between them, until
+ * end of input or a signal. Missed batches are not made up for, so the counters show the rate that
+ * was really reached.
  *
  *	load EVENTS_PER_SECOND LIVE [DEVICE [NAME]]
  *
- * Allocates LIVE buffers first, prints "ok", then frees and allocates in turn. 0 events: only holds them.
+ * Allocates LIVE buffers first, prints "ok", then frees and allocates in turn. 0 events: only holds
+ * them.
  */
 
 #include <inttypes.h>
@@ -21,7 +22,7 @@
 #include <ttmem/ttmem.h>
 
 #define LOAD_SIZE UINT64_C(4096)
-#define LOAD_BATCHES 20u /* a second */
+#define LOAD_BATCHES 20u /* per second */
 #define LOAD_SECOND UINT64_C(1000000000)
 
 static uint64_t now_ns(void)
@@ -72,7 +73,7 @@ int main(int argc, char **argv)
 		poll(&input, 1, -1);
 		return 0;
 	}
-	/* Not all at the same moment. */
+	/* Spreads the processes over time. */
 	due = now_ns() + (uint64_t)device * LOAD_SECOND / LOAD_BATCHES / 100;
 	while (!has_ended()) {
 		for (uint64_t i = 0; i < rate / LOAD_BATCHES / 2; i++) {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A client of the old protocol in a tight loop: how fast is it served, and how long does it stall? One
- * send() for each message, as the original did, with the buffer that it asked for. Allocates COUNT / 2
- * buffers and frees them again. At the end a question makes sure that everything was taken.
+ * A client of the old protocol in a tight loop, to measure how fast it is served and how long it
+ * stalls. One send() per message, as in the original, with the buffer size that it asked for.
+ * Allocates COUNT / 2 buffers and frees them again. A question at the end makes sure that
+ * everything was received.
  *
  *	old-client SOCKET SIZE COUNT		SIZE is 72, 112, 128, 144 or 648
  *	old-client --server KIND SIZE COUNT	against a server of its own: see old-server.h
- *	old-client --gaps SOCKET SIZE COUNT	sends for a tenth of a second, does nothing but look at
- *						the clock for another, and so on: a gap of the second
- *						kind is the machine's. A rate is not told
+ *	old-client --gaps SOCKET SIZE COUNT	sends for a tenth of a second, only reads the clock for
+ *						another, and so on: gaps of the second kind are caused
+ *						by the machine. No rate is printed
  *
  * Prints one line of JSON.
  */
@@ -64,7 +65,7 @@ static enum legacy_dialect old_dialect(size_t size)
 	return LEGACY_UNDECIDED;
 }
 
-/* Moments in which nothing went on. */
+/* Moments without progress. */
 struct old_gaps {
 	uint64_t longest_ns;
 	uint64_t total_ns;
@@ -110,7 +111,7 @@ static void old_gap(struct old_gaps *gaps, uint64_t from, uint64_t to)
 	gaps->total_ns += to - from;
 }
 
-/* What a loop that needs nobody sees of the machine. Return: when it ended. */
+/* Measures the gaps of a loop that depends on no other process. Return: when it ended. */
 static uint64_t old_idle(struct old_run *run, uint64_t before)
 {
 	uint64_t end = before + OLD_SLICE_NS, now;
@@ -209,7 +210,7 @@ int main(int argc, char **argv)
 	}
 	(void)close(run.fd);
 	if (pid > 0)
-		(void)waitpid(pid, NULL, 0); /* ended by the close */
+		(void)waitpid(pid, NULL, 0); /* the close has ended it */
 	old_print(&run, own);
 	return 0;
 }

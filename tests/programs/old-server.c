@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The old servers. A thread for the connection, because they had one for each; one mutex for all. */
+/* The old servers. One thread per connection, as they had; one mutex for all. */
 
 #include "old-server.h"
 
@@ -22,7 +22,7 @@
 #include "compat/wire/legacy.h"
 
 #define SERVER_CHAINS 65536u
-#define SERVER_EVENTS 50u /* of one buffer that the enhanced server remembered */
+#define SERVER_EVENTS 50u /* remembered per buffer by the enhanced server */
 #define SERVER_GULP 65536u
 
 struct server_kind {
@@ -53,7 +53,7 @@ struct server_buffer {
 	struct server_buffer *next;
 	uint64_t id, size, birth_ns;
 	int32_t device, pid;
-	uint32_t references; /* 0: freed, and kept only to be remembered */
+	uint32_t references; /* 0: freed, kept only for its history */
 	uint8_t type;
 
 	struct server_event *events;
@@ -70,7 +70,7 @@ struct server {
 	FILE *log;
 };
 
-/* Each record had the time of its birth. */
+/* Each record had a time of birth. */
 static uint64_t server_now(void)
 {
 	struct timespec now;
@@ -79,7 +79,7 @@ static uint64_t server_now(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* A buffer was known by device and address; whose it was did not count. */
+/* A buffer was identified by device and address; its owner did not matter. */
 static struct server_buffer **server_find(struct server *server, const struct legacy_head *head)
 {
 	struct server_buffer **link = &server->chains[hash_u64(head->id) % SERVER_CHAINS];
@@ -148,7 +148,7 @@ static void server_free(struct server *server, struct server_buffer **link)
 	free(buffer);
 }
 
-/* The line ended with a flush, so each event was one write(). */
+/* Each line was flushed, so each event was one write(). */
 static void server_print(struct server *server, const struct legacy_head *head)
 {
 	if (head->type == LEGACY_ALLOC)
@@ -193,7 +193,10 @@ static void *server_take(void *argument)
 	for (;;) {
 		if (server->kind->peeks && recv(server->fd, bytes, server->size, MSG_PEEK) <= 0)
 			return NULL;
-		/* The first ones took a part for a whole message. That would lose the framing here. */
+		/*
+		 * The first ones took part of a message for a whole one. That would lose the
+		 * framing here.
+		 */
 		if (recv(server->fd, bytes, server->size, MSG_WAITALL) != (ssize_t)server->size)
 			return NULL;
 		memcpy(&head, bytes, sizeof(head));
@@ -209,8 +212,8 @@ static void *server_take(void *argument)
 }
 
 /*
- * Looks at types alone, to see the question at the end. Rests between two looks: a sender that has to
- * wake somebody with each message is slower than one that has not.
+ * Reads only the types, to see the question at the end. Sleeps between reads: a sender that has to
+ * wake a reader for each message is slower.
  */
 static void *server_discard(void *argument)
 {
@@ -232,7 +235,7 @@ static void *server_discard(void *argument)
 		have -= at;
 		memmove(bytes, bytes + at, have);
 		if (n < (ssize_t)SERVER_GULP)
-			(void)nanosleep(&rest, NULL); /* a shorter one is harmless */
+			(void)nanosleep(&rest, NULL); /* a shorter sleep is harmless */
 	}
 }
 

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Servers of the old protocol, to compare the daemon with. Each does for a message what is known of
- * the original, and nothing that would slow it down further:
+ * Servers of the old protocol, to compare the daemon with. Each handles a message as the original
+ * is known to have done, and does nothing that would slow it down further:
  *
- *	discard		takes as much as it can at once and throws it away: no server is faster
+ *	discard		reads as much as it can at once and throws it away: no server is faster
  *	plain		the baseline of "ttmem bench": one recv() for each message, a table under a
  *			mutex. Faster than any original
  *	first		72 bytes: plain, and a line for each event, flushed at once
@@ -18,11 +18,12 @@
 #include <sys/types.h>
 
 /*
- * Starts one in a process of its own that ends with the connection.
+ * Starts a server in a process of its own that ends with the connection.
  *
  * @name: one of the above
  * @size: of a message
  *
- * Return: the client's end of the connection, or a negative errno: -EINVAL if there is no such server.
+ * Return: the client's end of the connection, or a negative errno: -EINVAL if there is no such
+ * server.
  */
 int old_server_start(const char *name, size_t size, pid_t *ret_pid);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What an outsider sees of a process's books: a JSON document for each, one per line, for tests that
- * must not depend on the command they are older than.
+ * What another process sees of a process's books: one JSON document per book and line, for tests
+ * that must not depend on the ttmem command.
  *
- *	peek PID	every book among the descriptors of a living process, by the rule for the living
- *	peek --fd N	the book behind an inherited descriptor, by the rule for the dead
+ *	peek PID	every book among the descriptors of a live process, by the rules for live ones
+ *	peek --fd N	the book behind an inherited descriptor, by the rules for exited processes
  *
- * Exit: 0, or 1 if a book cannot be read; no book is no error.
+ * Exit: 0, or 1 if a book cannot be read; having no book is not an error.
  */
 
 #include <dirent.h>
@@ -170,7 +170,7 @@ static int peek_book(int fd, enum view_owner owner)
 	return r;
 }
 
-/* A book that hangs on several numbers is one. */
+/* A book with several descriptors counts once. */
 static bool peek_is_new(int fd)
 {
 	static ino_t seen[PEEK_BOOKS];

@@ -132,7 +132,7 @@ static void many(char **word)
 			    "many");
 }
 
-/* As fast as it goes: allocate and free one buffer. */
+/* Allocates and frees one buffer as fast as possible. */
 static void burst(char **word)
 {
 	for (uint64_t i = 0; i < number(word[2]); i++) {
@@ -182,7 +182,7 @@ static void *alloc_in_thread(void *argument)
 
 static void *play(void *argument);
 
-/* What ends or splits the process. False: not one of these. */
+/* Calls that end or split the process. False: not one of these. */
 static bool life(char **word)
 {
 	pthread_t thread;
@@ -274,7 +274,7 @@ static void *play(void *argument)
 {
 	char line[16384];
 
-	if (!argument) /* in place of a thread that has ended without an answer */
+	if (!argument) /* replaces a thread that has ended without an answer */
 		puts("ok");
 	while (fgets(line, sizeof(line), stdin)) {
 		char *word[WORDS + 1] = {0}, *rest = line;
@@ -297,7 +297,7 @@ static void *play(void *argument)
 int main(int argc, char **argv)
 {
 	(void)argc;
-	/* A test that dies takes its programs along. */
+	/* A test that dies takes its programs with it. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setlinebuf(stdout);
 	play(argv);

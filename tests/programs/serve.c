@@ -7,11 +7,11 @@
  *
  * Prints "listening ADDRESS", then reads one line at a time from stdin and answers "ok":
  *
- *	incident KIND PID DEVICE	tells the stream of one
- *	slow MS				how long each snapshot of details takes from now on
- *	ended DEVICE ALLOCS FREES	as if a process had ended that counted so much of DRAM
+ *	incident KIND PID DEVICE	sends an incident to the stream
+ *	slow MS				how long each detailed snapshot takes from now on
+ *	ended DEVICE ALLOCS FREES	as if a process with these DRAM counts had exited
  *
- * The past is made up: one leak, three points.
+ * The history is made up: one leak, three points.
  */
 
 #include <errno.h>
@@ -130,7 +130,7 @@ static int serve_series(void *context, const struct web_series_query *query, str
 	(void)context;
 	(void)query;
 	(void)json;
-	return -EAGAIN; /* the database is not there */
+	return -EAGAIN; /* there is no database */
 }
 
 static void serve_health(void *context, struct web_health *ret_health)

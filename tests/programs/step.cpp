@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A binding as C++ code has them: a Python extension that allocates, calls back, has threads of its own and
- * lives longer than the interpreter. tests/integration/test_python_stacks.py builds it, in several ways.
+ * A typical C++ binding: a Python extension that allocates, calls back, has threads of its own and
+ * outlives the interpreter. tests/integration/test_python_stacks.py builds it, in several ways.
  */
 
 #define PY_SSIZE_T_CLEAN
@@ -53,7 +53,7 @@ static PyObject *step_released(PyObject *, PyObject *name)
 	Py_RETURN_NONE;
 }
 
-/* As a destructor does while an exception is on its way. */
+/* As a destructor does while an exception is in flight. */
 static PyObject *step_fail(PyObject *, PyObject *name)
 {
 	PyErr_SetString(PyExc_KeyError, "this");
@@ -70,7 +70,7 @@ static PyObject *step_call(PyObject *, PyObject *function)
 	return result;
 }
 
-/* A thread that Python knows nothing of. */
+/* A thread that Python knows nothing about. */
 static PyObject *step_bare(PyObject *, PyObject *name)
 {
 	std::thread thread(place, PyUnicode_AsUTF8(name));
@@ -90,7 +90,7 @@ static void step_enter(PyObject *function)
 	KEEP();
 }
 
-/* One that comes to Python for a callback. */
+/* A thread that enters Python for a callback. */
 static PyObject *step_callback(PyObject *, PyObject *function)
 {
 	std::thread thread(step_enter, function);
@@ -101,7 +101,7 @@ static PyObject *step_callback(PyObject *, PyObject *function)
 	Py_RETURN_NONE;
 }
 
-/* Something that allocates when it goes. */
+/* An object that allocates when it is destroyed. */
 static void step_dropped(PyObject *capsule)
 {
 	place(PyCapsule_GetName(capsule));
@@ -125,7 +125,7 @@ struct Last {
 
 static Last step_last;
 
-/* After the interpreter, among the destructors of C++. */
+/* After the interpreter has ended, among the C++ destructors. */
 static PyObject *step_at_exit(PyObject *, PyObject *name)
 {
 	step_last.name = PyUnicode_AsUTF8(name);

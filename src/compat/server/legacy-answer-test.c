@@ -69,7 +69,7 @@ UNIT(facts_of_a_device)
 	/* Only the driver knows it. */
 	legacy_answer_info(snapshot, &devices, 1, &answer);
 	assert(answer.available && answer.arch == 3 && answer.total_dram == 0);
-	/* Unknown to everybody. */
+	/* No one knows it. */
 	legacy_answer_info(snapshot, &devices, 2, &answer);
 	assert(!answer.available);
 	legacy_answer_info(snapshot, &devices, INT32_MAX, &answer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Books kept for clients: valid, readable like any other, and bounded together. */
+/* Books kept for clients: valid, readable like any other, and bounded in total. */
 
 #include "compat/server/legacy-book.h"
 
@@ -59,7 +59,7 @@ UNIT(is_a_book_like_any_other)
 	writer_alloc(legacy_book_writer(test.keep), 5, &buffer, 0);
 	assert(view_read(&view, &test.book->reader, 5, VIEW_LIVING) == 0);
 	assert(view.live == 1 && view.hot[1].bytes == 2);
-	/* The rest can still be read when the writer is gone. */
+	/* The rest can still be read after the writer is gone. */
 	test.keep = legacy_book_free(test.keep);
 	assert(view_read(&view, &test.book->reader, 5, VIEW_DEAD) == 0 && view.live == 1);
 	view_deinit(&view);
@@ -76,7 +76,7 @@ UNIT(without_budget_there_is_no_book)
 	ktest_close(&test);
 }
 
-/* Records that do not fit are counted, and the totals say that they are a bound. */
+/* Records that do not fit are counted, and the totals are marked as a bound. */
 UNIT(a_budget_that_runs_out)
 {
 	struct view view = VIEW_NULL;

@@ -3,17 +3,17 @@
 /*
  * One connection of an old client. It is in one of four states, and watched accordingly:
  *
- *	reading		bytes come in, become messages, and those become events
+ *	reading		bytes are read and split into messages, which become events
  *	waiting		for the answer to a question, or for descriptors: not watched at all. So the
- *			answer sees every earlier message of this client and no later one
- *	answering	until the client has taken the answer; for ten seconds at most
- *	over		gone
+ *			answer covers every earlier message of this client and no later one
+ *	answering	until the client has read the answer; for ten seconds at most
+ *	over		freed
  *
- * Bytes that were read together with what made it wait are kept in the spill.
+ * Bytes read behind the message that caused the wait are kept in the spill.
  *
- * A client in a tight loop would wake us for every message, which costs both sides more than the message
- * itself. So a connection on which much comes is not watched for a moment; what gathers meanwhile is read
- * at once. The moment is so short that the socket's buffer does not fill.
+ * A client in a tight loop would wake us for every message, which costs both sides more than the
+ * message itself. So a busy connection is not watched for a moment, and what has arrived by then is
+ * read in one go. The moment is too short for the socket's buffer to fill.
  */
 
 #include <errno.h>
@@ -30,18 +30,18 @@
 #include "compat/server/legacy-private.h"
 #include "compat/server/legacy-sender.h"
 
-#define CONNECTION_SMALL 2048u                  /* read at once from one that asks questions */
-#define CONNECTION_PATIENCE_MS 10000u           /* that long a client may not read its answer */
+#define CONNECTION_SMALL 2048u                  /* per read from a client that asks questions */
+#define CONNECTION_PATIENCE_MS 10000u           /* for a client to read its answer */
 #define CONNECTION_AGAIN_NS UINT64_C(100000000) /* between two tries to get descriptors */
 
-#define CONNECTION_BUSY_NS UINT64_C(300000) /* two reads within that are many */
-#define CONNECTION_BUSY_BYTES 1024          /* so are as many bytes at once */
+#define CONNECTION_BUSY_NS UINT64_C(300000) /* two reads within this time: busy */
+#define CONNECTION_BUSY_BYTES 1024          /* this many bytes in one read: busy */
 #define CONNECTION_REST_NS UINT64_C(100000)
 
 enum connection_state {
 	CONNECTION_READS = 0,
 	CONNECTION_WAITS = 1,
-	CONNECTION_IS_OVER = 2, /* and has been freed */
+	CONNECTION_IS_OVER = 2, /* and freed */
 };
 
 static int connection_go_on(struct legacy_connection *connection);
@@ -53,7 +53,7 @@ void legacy_connection_free(struct legacy_connection *connection)
 
 	loop_cancel(server->config.loop, &connection->timer);
 	loop_remove(server->config.loop, &connection->source);
-	(void)close(connection->source.fd); /* nobody is left to tell */
+	(void)close(connection->source.fd); /* no one to report an error to */
 	if (connection->question)
 		legacy_question_abandon(connection->question);
 	if (connection->before)
@@ -72,7 +72,9 @@ void legacy_connection_free(struct legacy_connection *connection)
 	free(connection);
 }
 
-/* Watching nothing means not to be in the loop: otherwise a hang-up would be told again and again. */
+/*
+ * A source without events leaves the loop: otherwise a hang-up would be reported again and again.
+ */
 static bool connection_watch(struct legacy_connection *connection, uint32_t events)
 {
 	struct loop *loop = connection->server->config.loop;
@@ -96,7 +98,7 @@ static int connection_end(struct legacy_connection *connection)
 	return CONNECTION_IS_OVER;
 }
 
-/* Keeps a message until there are descriptors for a book again: it must not get lost. */
+/* Keeps a message until there are descriptors for a book again: it must not be lost. */
 static int connection_hold(struct legacy_connection *connection,
 			   const struct legacy_message *message)
 {
@@ -117,7 +119,7 @@ static bool connection_may_try_again(int r)
 	return r == -EMFILE || r == -ENFILE || r == -ENOMEM;
 }
 
-/* 0: on to the next message. */
+/* 0: go on with the next message. */
 static int connection_event(struct legacy_connection *connection,
 			    const struct legacy_message *message)
 {
@@ -154,14 +156,14 @@ static int connection_message(struct legacy_connection *connection,
 	if (server->is_stopped)
 		return 0;
 	connection->asks = true;
-	/* Silence means nothing now, and there is no rest. */
+	/* While the question is pending, neither silence nor rest is timed. */
 	loop_cancel(server->config.loop, &connection->timer);
 	connection->is_resting = false;
 	legacy_question_put(server, connection, message);
 	return connection->question ? CONNECTION_WAITS : 0;
 }
 
-/* Everything that is in the stream. CONNECTION_READS: it wants more. */
+/* Handles every complete message in the stream. CONNECTION_READS: more bytes are needed. */
 static int connection_take(struct legacy_connection *connection)
 {
 	struct legacy_server *server = connection->server;
@@ -188,12 +190,12 @@ static int connection_take(struct legacy_connection *connection)
 	return CONNECTION_READS;
 }
 
-/* What could not be taken, for later. */
+/* Keeps bytes that the stream could not take. */
 static int connection_spill(struct legacy_connection *connection, const uint8_t *bytes,
 			    size_t length)
 {
 	if (length == 0 || connection->spill)
-		return CONNECTION_WAITS; /* from the spill itself: it is there already */
+		return CONNECTION_WAITS; /* the bytes are already in the spill */
 	connection->spill = malloc(length);
 	if (!connection->spill)
 		return connection_end(connection);
@@ -203,7 +205,7 @@ static int connection_spill(struct legacy_connection *connection, const uint8_t 
 	return CONNECTION_WAITS;
 }
 
-/* @ret_taken: how many bytes are in the stream now. */
+/* @ret_taken: how many bytes the stream took. */
 static int connection_feed(struct legacy_connection *connection, const uint8_t *bytes,
 			   size_t length, size_t *ret_taken)
 {
@@ -218,7 +220,10 @@ static int connection_feed(struct legacy_connection *connection, const uint8_t *
 	return state;
 }
 
-/* Lets more gather, if much comes. Whoever asks waits for an answer and is read at once. */
+/*
+ * Stops watching a busy connection for a moment. A client that asks waits for its answer, so it is
+ * always read at once.
+ */
 static void connection_rest(struct legacy_connection *connection, size_t length)
 {
 	struct loop *loop = connection->server->config.loop;
@@ -228,7 +233,7 @@ static void connection_rest(struct legacy_connection *connection, size_t length)
 
 	connection->read_ns = now;
 	if (is_busy && !connection->asks && connection->stream.dialect != LEGACY_UNDECIDED)
-		/* Without a timer it is watched, as ever. */
+		/* If the timer cannot be set, the connection stays watched. */
 		connection->is_resting =
 			loop_set(loop, &connection->timer, now + CONNECTION_REST_NS) == 0;
 }
@@ -248,7 +253,7 @@ static int connection_read(struct legacy_connection *connection, bool *ret_more)
 		return CONNECTION_READS;
 	}
 	if (n <= 0) {
-		/* An error is the end, too: what came before it counts. */
+		/* An error counts as end of file: what came before it is valid. */
 		connection->has_ended = true;
 		legacy_stream_end(&connection->stream);
 		return connection_take(connection);
@@ -261,7 +266,7 @@ static int connection_read(struct legacy_connection *connection, bool *ret_more)
 	return state;
 }
 
-/* After any step: watch what the state wants. */
+/* After each step, waits for the events that the state needs. */
 static int connection_settle(struct legacy_connection *connection, int state)
 {
 	uint32_t events = 0;
@@ -277,7 +282,7 @@ static int connection_settle(struct legacy_connection *connection, int state)
 	return state;
 }
 
-/* Sends what the client takes. One that is gone takes nothing, but what it said before still counts. */
+/* Sends as much as the client accepts. If the client is gone, its earlier messages still count. */
 static int connection_send(struct legacy_connection *connection)
 {
 	struct legacy_server *server = connection->server;
@@ -302,7 +307,7 @@ static int connection_send(struct legacy_connection *connection)
 	return connection_go_on(connection);
 }
 
-/* The message that had to wait, the rest of the stream, the spill, the end. */
+/* Continues after a wait: the held message, the rest of the stream, the spill, end of file. */
 static int connection_go_on(struct legacy_connection *connection)
 {
 	CLEANUP_FREE uint8_t *held = cleanup_steal(connection->held);
@@ -349,7 +354,7 @@ static void connection_fire(struct loop_timer *timer)
 
 	if (connection->out) {
 		server->counts.ended_slow++;
-		(void)connection_end(connection); /* and nothing is left to be done */
+		(void)connection_end(connection); /* its result is known */
 		return;
 	}
 	if (connection->held) {
@@ -358,7 +363,7 @@ static void connection_fire(struct loop_timer *timer)
 		connection->is_resting = false;
 		state = connection_read(connection, &more);
 	} else {
-		/* Silence is the client's only if there is nothing left to read. */
+		/* The client is silent only if there is nothing left to read. */
 		while (state == CONNECTION_READS && more && !connection->has_ended &&
 		       connection->stream.dialect == LEGACY_UNDECIDED)
 			state = connection_read(connection, &more);
@@ -382,7 +387,7 @@ void legacy_connection_answer(struct legacy_connection *connection, uint8_t *byt
 	connection->out = bytes;
 	connection->out_begin = 0;
 	connection->out_end = bytes ? length : 0;
-	/* The timer may fail to be set, but the answer mostly fits, and then it is not needed. */
+	/* If this fails: most answers fit into the socket's buffer and need no timer. */
 	if (bytes)
 		(void)loop_set(server->config.loop, &connection->timer,
 			       loop_now(server->config.loop) + patience_ms * NS_PER_MS);
@@ -402,7 +407,9 @@ bool legacy_connection_drain(struct legacy_connection *connection,
 	if (connection->question || connection->held)
 		return false;
 	if (connection->out) {
-		/* If another process goes on with the connection, it was not its question. */
+		/*
+		 * Another process may go on with the connection, but the question was not its own.
+		 */
 		connection->out_begin = connection->out_end;
 		state = connection_settle(connection, connection_send(connection));
 	} else {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Messages that become events of a book. What the old server took and should not have is refused and
- * counted: devices that cannot exist, types that do not, sizes that no device has.
+ * Applies messages to a book as events. What the old server should not have accepted is refused and
+ * counted: device numbers out of range, unknown types, impossible sizes.
  */
 
 #include <inttypes.h>
@@ -15,9 +15,9 @@
 #include "compat/server/legacy-stack.h"
 #include "model/types.h"
 
-#define EVENT_SIZE_MAX (UINT64_C(100) << 30) /* as the newest server has it */
+#define EVENT_SIZE_MAX (UINT64_C(100) << 30) /* as in the newest old server */
 #define EVENT_TYPE_L1 1u
-#define EVENT_TYPE_LAST 4u /* of buffers that ALLOC and FREE speak of */
+#define EVENT_TYPE_LAST 4u /* the last type that ALLOC and FREE refer to */
 
 bool legacy_event_is(const struct legacy_message *message)
 {
@@ -79,8 +79,9 @@ bool legacy_event_check(struct legacy_server *server, const struct legacy_messag
 }
 
 /*
- * A FREE carries no type. It speaks of buffers, never of circular buffers or kernels, though those may
- * have the same number. Only if there are such is it worth more than the writer's own rule.
+ * A FREE carries no type. It refers to a buffer, never to a circular buffer or kernel, though these
+ * may have the same address. Only if such a record exists must the type be chosen here; otherwise
+ * the writer's own rule applies.
  */
 static uint32_t event_free_type(struct writer *writer, uint32_t device, uint64_t address)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Children that go on using an inherited connection. They send another pid than the socket's peer has,
- * and that is all they tell; the kernel must confirm it. The way leads down from the peer through the
- * lists of children, which also works into pid namespaces where numbers mean something else. It is rare
- * and bounded, because the loop waits for it.
+ * Children that go on using an inherited connection. They send a pid other than the socket's peer,
+ * which the kernel must confirm. The search goes down from the peer through the lists of children,
+ * which also works across pid namespaces, where pids differ. It is rare and bounded, because the
+ * loop waits for it.
  */
 
 #include <dirent.h>
@@ -18,8 +18,8 @@
 #include "base/small-file.h"
 #include "compat/server/legacy-private.h"
 
-#define FAMILY_PROCESSES 64u /* looked at for one number */
-#define FAMILY_THREADS 16u   /* of one process */
+#define FAMILY_PROCESSES 64u /* checked per pid */
+#define FAMILY_THREADS 16u   /* per process */
 #define FAMILY_TEXT 4096u
 
 struct family {
@@ -45,7 +45,7 @@ static void family_add_thread(struct family *family, uint32_t pid, uint32_t thre
 	char path[64], text[FAMILY_TEXT];
 
 	(void)snprintf(path, sizeof(path), "%u/task/%u/children", pid, thread);
-	/* If it cannot be read, it is ending, or this kernel has no such file. */
+	/* Unreadable: the process is exiting, or the kernel has no such file. */
 	if (small_file_read(family->proc->root, path, text, sizeof(text)) > 0)
 		family_add_text(family, text);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The old lines for a process that keeps its book itself. */
+/* The old lines for a process that keeps its own book. */
 
 #include "compat/server/legacy-follow.h"
 
@@ -51,7 +51,7 @@ UNIT(lines_of_native_processes)
 	testing_book_open(&early);
 	testing_book_open(&late);
 	legacy_testing_open(&world, &config);
-	/* What was before the log is not told again. */
+	/* Events from before the log are not printed again. */
 	ftest_alloc(&early, 0, 0x1000, 64);
 	ftest_add(&world, &early);
 	legacy_testing_until_printed(&world, "Allocation Server started");
@@ -65,7 +65,7 @@ UNIT(lines_of_native_processes)
 		       "✓ [CB_ALLOC] Device 1: +1 MB (Total: 1 MB)\n",
 		       pid);
 	legacy_testing_until_printed(&world, text);
-	/* Of one that comes later everything is. */
+	/* Of a process that arrives later, all events are printed. */
 	ftest_alloc(&late, 1, 0x2000, 65);
 	ftest_add(&world, &late);
 	(void)snprintf(text, sizeof(text),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Old clients as processes: how they begin, fork, connect anew, live in other namespaces and end, and
- * what remains of them when the daemon does. Cases that are about a known flaw of the old server are
- * named after it.
+ * Old clients as processes: how they start, fork, reconnect, live in other namespaces and exit, and
+ * what remains of them when the daemon exits. Cases about a known flaw of the old server are named
+ * after it.
  */
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static void ltest_one(int fd)
 	legacy_testing_send(fd, LEGACY_W72, &message);
 }
 
-/* One that is over before anybody has looked. */
+/* Exits before anyone has looked. */
 static void ltest_teardown(int fd)
 {
 	for (uint64_t i = 0; i < 1000; i++) {
@@ -51,7 +51,7 @@ static void ltest_teardown(int fd)
 	_exit(0);
 }
 
-/* The room of the socket: the server reads nothing meanwhile. */
+/* Fits into the socket's buffer: the server reads nothing meanwhile. */
 static void ltest_few(int fd)
 {
 	for (uint64_t i = 0; i < 20; i++) {
@@ -62,7 +62,7 @@ static void ltest_few(int fd)
 	_exit(0);
 }
 
-/* Leaves nothing, and says so at once with its end. */
+/* Frees what it allocated right before it exits. */
 static void ltest_clean(int fd)
 {
 	struct legacy_message message = legacy_testing_alloc(0, 0, 0x77, 10);
@@ -95,13 +95,13 @@ UNIT(pain_6_last_words_are_heard)
 	pid_t pid;
 
 	legacy_testing_open(&world, NULL);
-	/* Read while it goes. */
+	/* Read while it exits. */
 	pid = legacy_testing_child(&world, ltest_teardown);
 	legacy_testing_until_ended(&world, 1);
 	assert(world.ended[0].pid == (uint32_t)pid && world.ended[0].buffers == 10);
 	assert(legacy_testing_counts(&world).messages == 1990);
 	assert(waitpid(pid, NULL, 0) == pid);
-	/* Ended and reaped before it was even let in: there is no such process any more. */
+	/* Exited and reaped before it was accepted: the process no longer exists. */
 	pid = legacy_testing_child(&world, ltest_few);
 	assert(waitpid(pid, NULL, 0) == pid);
 	legacy_testing_until_ended(&world, 2);
@@ -111,7 +111,7 @@ UNIT(pain_6_last_words_are_heard)
 	legacy_testing_close(&world);
 }
 
-/* A connection for every message, and the last ones wait in the backlog. */
+/* A connection for every message; the last ones wait in the backlog. */
 static void ltest_anew(int fd)
 {
 	const char *path = getenv("LTEST_PATH");
@@ -138,7 +138,7 @@ UNIT(a_connection_for_every_message)
 	legacy_testing_until_ended(&world, 1);
 	assert(world.ended[0].buffers == 50 && world.ended_count == 1);
 	assert(waitpid(pid, NULL, 0) == pid);
-	/* The same, with all of it in the backlog. */
+	/* The same, with all connections in the backlog. */
 	pid = legacy_testing_child(&world, ltest_anew);
 	assert(waitpid(pid, NULL, 0) == pid);
 	legacy_testing_until_ended(&world, 2);
@@ -161,7 +161,7 @@ UNIT(pain_7_a_zombie_is_dead)
 	legacy_testing_close(&world);
 }
 
-/* Runs the server as nobody, for one client that is root and that it may not even send a signal to. */
+/* Runs the server as nobody, for one client that is root and that it may not even signal. */
 static void ltest_serve_as_nobody(pid_t client, int ready, int end)
 {
 	struct timespec nap = {.tv_nsec = 1000000};
@@ -179,7 +179,7 @@ static void ltest_serve_as_nobody(pid_t client, int ready, int end)
 	}
 	assert(legacy_testing_look(&world, (uint32_t)client, 0, 0).bytes == 12345);
 	assert(world.ended_count == 0);
-	/* And its end is seen all the same. */
+	/* Its exit is seen all the same. */
 	assert(write(end, "x", 1) == 1);
 	legacy_testing_until_ended(&world, 1);
 	assert(world.ended[0].pid == (uint32_t)client && world.ended[0].bytes == 12345);
@@ -237,7 +237,7 @@ UNIT(pain_7_another_pid_namespace)
 		if (unshare(CLONE_NEWPID) < 0)
 			_exit(77);
 		if (fork() == 0) {
-			/* Calls itself 1. */
+			/* Its pid in its own namespace is 1. */
 			ltest_one(legacy_testing_connect(world.path));
 			for (;;)
 				(void)pause();
@@ -262,7 +262,7 @@ UNIT(pain_7_another_pid_namespace)
 	legacy_testing_close(&world);
 }
 
-/* Where /proc shows only one's own processes. */
+/* Where /proc shows only the user's own processes. */
 UNIT(a_client_that_proc_hides)
 {
 	struct legacy_testing_world world;
@@ -297,7 +297,7 @@ UNIT(pain_8_disconnect_is_not_death)
 	(void)close(fd);
 	pid = legacy_testing_child(&world, ltest_one);
 	legacy_testing_until_messages(&world, 3);
-	/* A lost connection means nothing. */
+	/* Losing a connection changes nothing. */
 	assert(legacy_testing_look(&world, (uint32_t)getpid(), 0, 0).bytes == 100);
 	assert(legacy_testing_look(&world, 0, 0, 0).bytes == 12445);
 	legacy_testing_kill(pid);
@@ -314,7 +314,7 @@ UNIT(pain_8_disconnect_is_not_death)
 	legacy_testing_close(&world);
 }
 
-/* Forks, and the child goes on with the same socket. */
+/* Forks, and the child keeps using the same socket. */
 static void ltest_family(int fd)
 {
 	ltest_one(fd);
@@ -349,7 +349,7 @@ UNIT(a_child_with_an_inherited_connection)
 	snapshot_free(snapshot);
 	assert(child && legacy_testing_look(&world, child, 0, 0).bytes == 1554);
 	assert(legacy_testing_counts(&world).stranger_pids == 0);
-	/* The parent ends; the connection does not, and neither does the child. */
+	/* The parent exits; the connection and the child live on. */
 	legacy_testing_kill(pid);
 	legacy_testing_until_ended(&world, 1);
 	assert(world.ended[0].pid == (uint32_t)pid && world.ended[0].bytes == 12345);
@@ -360,7 +360,7 @@ UNIT(a_child_with_an_inherited_connection)
 	legacy_testing_close(&world);
 }
 
-/* A book's descriptor, as whoever holds them while the daemon is away has it. */
+/* A book's descriptor, as held by another process while the daemon is away. */
 static int ltest_hold(struct legacy_testing_world *world, uint64_t *ret_start)
 {
 	struct book_list *book_list = registry_books(world->registry);
@@ -376,7 +376,7 @@ static int ltest_hold(struct legacy_testing_world *world, uint64_t *ret_start)
 	return fd;
 }
 
-/* Reports, and on a signal connects anew to free one of two. */
+/* Reports, and on a signal reconnects to free one of two. */
 static void ltest_reconnect(int fd)
 {
 	struct legacy_message message = legacy_testing_alloc(1, 1, 0x1000, 100);
@@ -427,12 +427,12 @@ UNIT(pain_5_a_restart_forgets_nothing)
 
 		assert(a->address == b->address && a->size == b->size && a->refs == b->refs);
 		assert(strcmp(a->name, b->name) == 0 && strcmp(a->stack, b->stack) == 0);
-		/* As old as they are, up to what two readings of the clocks differ. */
+		/* The times of birth are equal, up to the error of reading two clocks. */
 		assert(llabs((long long)(a->born_ns - b->born_ns)) < 100000000);
 	}
 	snapshot_free(before);
 	snapshot_free(after);
-	/* It goes on where it was. */
+	/* The client continues where it was. */
 	assert(kill(pid, SIGUSR1) == 0);
 	legacy_testing_until_messages(&world, 2);
 	memory = legacy_testing_look(&world, (uint32_t)pid, 1, 1);
@@ -450,7 +450,7 @@ static bool ltest_is_empty(struct legacy_testing_world *world, void *context)
 	return legacy_testing_counts(world).connections == 0;
 }
 
-/* As many as a machine with many jobs has, in a few processes. */
+/* As many as on a machine with many jobs, in a few processes. */
 UNIT(a_thousand_connections)
 {
 	struct legacy_testing_world world;
@@ -462,7 +462,7 @@ UNIT(a_thousand_connections)
 		pids[i] = fork();
 		assert(pids[i] >= 0);
 		if (pids[i] == 0) {
-			/* Users of their own, or the limit of one would be reached. */
+			/* One user each, or the limit per user would be reached. */
 			if (getuid() == 0 && setresuid(3000u + (uid_t)i, 3000u + (uid_t)i, 0) < 0)
 				_exit(1);
 			for (uint64_t k = 0; k < 100; k++) {

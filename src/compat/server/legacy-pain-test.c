@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What the old server got wrong, one case for each, named after the numbered list of its known flaws:
- * with real processes, real sockets, real kills. What is about processes and their ends is in
- * legacy-life-test.c.
+ * What the old server got wrong, one case for each, named after the numbered list of its known
+ * flaws: with real processes, real sockets, real kills. Cases about processes and their exits are
+ * in legacy-life-test.c.
  */
 
 #include <errno.h>
@@ -51,7 +51,7 @@ UNIT(pain_1_builds_of_every_age_at_once)
 		struct legacy_message ask = legacy_testing_ask(LEGACY_QUERY, (int32_t)i);
 		uint8_t bytes[LEGACY_SIZE_MAX];
 
-		/* "device_id 2657333" was somebody's pid. */
+		/* "device_id 2657333" was really a pid. */
 		assert(legacy_testing_look(&world, 0, (uint32_t)i, 1).bytes == 200 * (100 + i));
 		legacy_testing_send(fds[i], dialects[i], &ask);
 		legacy_testing_receive(&world, fds[i], bytes, legacy_size(dialects[i]));
@@ -103,7 +103,7 @@ UNIT(pain_3_a_backlog_costs_what_it_weighs)
 	while (send(fd, bytes, length, MSG_DONTWAIT) == (ssize_t)length)
 		sent++;
 	assert(sent > 100);
-	/* Not one read for each message, and none that walks over all of them. */
+	/* Neither one read per message nor reads that go on until all are read. */
 	while (legacy_testing_counts(&world).messages < sent) {
 		assert(loop_turn(world.loop, 1000) == 0);
 		assert(++turns <= sent * length / 65536 + 4);
@@ -162,7 +162,7 @@ UNIT(pain_9_a_reused_address_is_a_new_buffer)
 	legacy_testing_until_messages(&world, 3);
 	assert(legacy_testing_look(&world, 0, 2, 1).bytes == 98304);
 	legacy_testing_send(fd, LEGACY_W72, &gone);
-	/* The late free of an old pointer: freed before, and not "before tracking started". */
+	/* The late free of an old pointer: already freed, not "before tracking started". */
 	legacy_testing_send(fd, LEGACY_W72, &gone);
 	legacy_testing_until_messages(&world, 5);
 	memory = legacy_testing_look(&world, 0, 2, 1);
@@ -173,7 +173,7 @@ UNIT(pain_9_a_reused_address_is_a_new_buffer)
 	assert(strcmp(snapshot->incidents[0].kind, "double_free") == 0);
 	assert(snapshot->incidents[0].address == address && snapshot->incidents[0].size == 98304);
 	snapshot_free(snapshot);
-	/* Without the free in between it is a change of size: the new one counts, not the first. */
+	/* Without the free in between, the size changes: the new size counts, not the first. */
 	message.size = 524288;
 	legacy_testing_send(fd, LEGACY_W72, &message);
 	message.size = 98304;
@@ -206,7 +206,7 @@ UNIT(pain_10_same_address_in_two_processes_is_two_buffers)
 	legacy_testing_until_messages(&world, 4);
 	assert(legacy_testing_counts(&world).clients == 2);
 	assert(legacy_testing_look(&world, 0, 0, 0).bytes == 200);
-	/* A third one's free hits neither. */
+	/* A free by a third process affects neither. */
 	fd = legacy_testing_connect(world.path);
 	legacy_testing_send(fd, LEGACY_W72, &gone);
 	legacy_testing_send(fd, LEGACY_W72, &gone);
@@ -235,7 +235,7 @@ UNIT(pain_12_no_counter_wraps)
 
 	legacy_testing_open(&world, NULL);
 	fd = legacy_testing_connect(world.path);
-	/* The same twice was counted twice; freed thrice, the counter was 1.8e19. */
+	/* The old server counted the same one twice; freed three times, its counter was 1.8e19. */
 	for (int kind = 0; kind < 2; kind++) {
 		message.type = kind ? LEGACY_KERNEL_LOAD : LEGACY_CB_ALLOC;
 		message.size = 100;
@@ -252,7 +252,7 @@ UNIT(pain_12_no_counter_wraps)
 		legacy_testing_receive(&world, fd, &answer, sizeof(answer));
 		assert((kind ? answer.kernel : answer.cb) == 0);
 	}
-	/* Nor when the largest sizes come together. */
+	/* Nor when the largest sizes add up. */
 	message = legacy_testing_alloc(0, 0, 0, UINT64_C(100) << 30);
 	for (message.id = 0; message.id < 1000; message.id++) {
 		legacy_testing_send(fd, LEGACY_W144, &message);
@@ -317,7 +317,7 @@ UNIT(pain_14_the_socket_is_not_taken_from_anybody)
 	assert(legacy_server_new(&second, &config, &holder) == -EADDRINUSE);
 	assert(holder == getpid());
 	assert(stat(world.path, &st) == 0);
-	/* Somebody has put another one there: it stays. */
+	/* Another file is at the path now: it stays. */
 	assert(unlink(world.path) == 0);
 	{
 		FILE *other = fopen(world.path, "we");
@@ -329,7 +329,7 @@ UNIT(pain_14_the_socket_is_not_taken_from_anybody)
 	legacy_testing_close(&world);
 }
 
-/* Says that everything is somebody else's. */
+/* Claims to be other processes. */
 static void ptest_lie(int fd)
 {
 	struct legacy_message message = legacy_testing_alloc(0, 0, 1, 100);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Questions of old clients: in their size, in order, and those that were never answered before. */
+/*
+ * Questions of old clients: answered in their size, in order, including those that no old server
+ * answered.
+ */
 
 #include <errno.h>
 #include <stdio.h>
@@ -44,7 +47,7 @@ UNIT(answers_in_the_size_of_the_asker)
 	for (size_t i = 0; i < ARRAY_SIZE(qtest_dialects); i++) {
 		int asker = legacy_testing_connect(world.path);
 
-		/* Alone, so that silence decides; and then three at once. */
+		/* One alone, so that silence decides; then three at once. */
 		legacy_testing_send(asker, qtest_dialects[i], &ask);
 		legacy_testing_receive(&world, asker, bytes, legacy_size(qtest_dialects[i]));
 		for (int k = 0; k < 3; k++)
@@ -96,7 +99,7 @@ UNIT(an_answer_sees_what_came_before_and_nothing_else)
 		legacy_testing_receive(&world, fd, &answer, sizeof(answer));
 		assert(answer.counters.dram == (i + 1) * 10);
 	}
-	/* The same, but the asker has shut its side meanwhile. */
+	/* The same, but the client has shut down its side meanwhile. */
 	legacy_testing_send_bytes(fd, burst, sizeof(burst));
 	assert(shutdown(fd, SHUT_WR) == 0);
 	for (size_t i = 0; i < 20; i++)
@@ -212,7 +215,7 @@ UNIT(dumps_and_signals_print)
 	struct legacy_config config = {.fd = -1, .quiet = true, .log_events = true};
 	int fd;
 
-	/* Quiet: but what was asked for is printed. */
+	/* Quiet, but reports that were asked for are printed. */
 	legacy_testing_open(&world, &config);
 	fd = legacy_testing_connect(world.path);
 	legacy_testing_send(fd, LEGACY_W72, &ask);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The old server's reports, byte by byte, against files that people have read: what the mission's
- * documents show, with the same devices, buffers and names. A case that fails prints what it got; after a
- * wanted change that text, read again, is the new file in tests/corpus/legacy-report.
+ * The old server's reports, byte by byte, against files that people have reviewed: the examples of
+ * the old system's documents, with the same devices, buffers and names. A case that fails prints
+ * what it got; after an intended change that text, once reviewed, is the new file in
+ * tests/corpus/legacy-report.
  */
 
 #include "compat/server/legacy-report.h"
@@ -48,7 +49,7 @@ static struct snapshot *rtest_snapshot(void)
 	return snapshot;
 }
 
-/* Adds it to the list and to the totals. */
+/* Adds the buffer to the list and to the totals. */
 static void rtest_add(struct snapshot *snapshot, struct snapshot_buffer buffer, uint64_t age)
 {
 	struct snapshot_part *part = snapshot_part(snapshot, 0, buffer.device);
@@ -153,7 +154,10 @@ UNIT(perfect_cleanup)
 	rtest_check("perfect", rtest_snapshot(), legacy_report_remaining, NULL);
 }
 
-/* A name that would redraw the screen, a size that is no whole kilobyte, a clock that went back. */
+/*
+ * A name that would redraw the screen, a size that is not a whole number of kilobytes, a clock that
+ * went backwards.
+ */
 UNIT(odd_buffers_are_printed_safely)
 {
 	struct snapshot *snapshot = rtest_snapshot();
@@ -183,7 +187,7 @@ UNIT(kernels_are_summed_by_kind)
 							   .size = 50 * RTEST_KB},
 				  i);
 	}
-	/* No kernel: not listed. */
+	/* Not a kernel: not listed. */
 	rtest_add(snapshot, (struct snapshot_buffer){.address = 1, .size = 1}, 1);
 	rtest_check("kernels", snapshot, legacy_report_kernels, NULL);
 }

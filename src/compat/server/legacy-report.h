@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * The old server's reports, from a finished snapshot with buffers: what is left, with names, stacks and
- * ages; loaded kernels; the summary with the grand total that people had to work out by hand; and the
- * periodic statistics. Devices are numbered as the processes number them. Only living processes count.
+ * The old server's reports, from a finished snapshot with buffers: what is left, with names, stacks
+ * and ages; loaded kernels; the summary with the grand total that people used to add up by hand;
+ * and the periodic statistics. Devices have the numbers that the processes use. Only live processes
+ * count.
  */
 
 #include <stdio.h>

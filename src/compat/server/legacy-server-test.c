@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The server for the old protocol: dialects, bursts, limits, clients that do wrong. */
+/* The server for the old protocol: dialects, bursts, limits, clients that misbehave. */
 
 #include "compat/server/legacy-server.h"
 
@@ -80,7 +80,7 @@ UNIT(circular_buffers_and_kernels)
 		assert(snapshot->buffers[i].type != 6 || snapshot->buffers[i].kernel_sort == 2);
 	assert(strcmp(snapshot->processes[0].source, "socket") == 0);
 	snapshot_free(snapshot);
-	/* A FREE speaks of buffers: it does not touch what has the same number. */
+	/* A FREE refers to buffers: it does not touch others with the same number. */
 	message = legacy_testing_free(3, 7);
 	legacy_testing_send(fd, LEGACY_W144, &message);
 	legacy_testing_until_messages(&world, 4);
@@ -171,7 +171,7 @@ UNIT(garbage_closes_the_old_connection)
 	legacy_testing_send_bytes(fd, "\xff\xfe\xfd and more that means nothing", 30);
 	legacy_testing_until_messages(&world, 2);
 	(void)close(fd);
-	/* Half a message and gone. */
+	/* Sends half a message and closes. */
 	legacy_testing_send_bytes(other, "\1\0\0\0\0\0\0\0", 8);
 	(void)close(other);
 	legacy_testing_until(&world, stest_has_no_connection, NULL);
@@ -199,7 +199,7 @@ UNIT(a_client_that_does_not_read_does_not_block_others)
 		size_t length;
 
 		assert(legacy_encode_request(LEGACY_W648, &ask, bytes, &length) == 0);
-		/* Until neither side takes any more. */
+		/* Until neither side accepts any more. */
 		for (int idle = 0; idle < 20;) {
 			idle = send(deaf, bytes, length, MSG_NOSIGNAL) > 0 ? 0 : idle + 1;
 			assert(loop_turn(world.loop, 1) == 0);
@@ -235,7 +235,7 @@ UNIT(a_client_that_does_not_read_is_dropped)
 	fd = legacy_testing_connect(world.path);
 	assert(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
 	assert(legacy_encode_request(LEGACY_W648, &ask, bytes, &length) == 0);
-	/* Asks and asks and never reads. */
+	/* Keeps asking and never reads. */
 	while (!stest_has_ended_slow(&world, NULL)) {
 		(void)!send(fd, bytes, length, MSG_NOSIGNAL);
 		assert(loop_turn(world.loop, 1) == 0);
@@ -285,7 +285,7 @@ UNIT(events_are_kept_when_descriptors_run_out)
 	fd = legacy_testing_connect(world.path);
 	legacy_testing_send(fd, LEGACY_W72, &message);
 	legacy_testing_send(fd, LEGACY_W72, &message);
-	/* None left: it cannot even be accepted. */
+	/* No descriptor left: it cannot even be accepted. */
 	{
 		struct rlimit limit = {.rlim_cur = 64, .rlim_max = 8192};
 
@@ -296,7 +296,7 @@ UNIT(events_are_kept_when_descriptors_run_out)
 	for (int i = 0; i < 10; i++)
 		assert(loop_turn(world.loop, 1) == 0);
 	assert(legacy_testing_counts(&world).accept_pauses > 0);
-	/* One: accepted and read, but there is none for the book. */
+	/* One: accepted and read, but none is left for the book. */
 	(void)close(fds[--n]);
 	for (int i = 0; i < 300 && legacy_testing_counts(&world).accepted == 0; i++)
 		assert(loop_turn(world.loop, 1) == 0);
@@ -313,7 +313,7 @@ UNIT(events_are_kept_when_descriptors_run_out)
 	legacy_testing_close(&world);
 }
 
-/* Twelve messages: of each kind something. */
+/* Twelve messages, at least one of each kind. */
 static void stest_say_everything(int fd)
 {
 	struct legacy_message message = legacy_testing_alloc(0, 1, 0x1a0000, 524288);

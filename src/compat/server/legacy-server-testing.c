@@ -58,7 +58,7 @@ static struct book_list *testing_roster(void *context)
 	return registry_books(context);
 }
 
-/* Reads the book as whoever judges it would. */
+/* Reads the book as the consumer of exited processes would. */
 static void testing_ended(void *context, struct tracked *tracked)
 {
 	struct legacy_testing_world *world = context;
@@ -321,7 +321,7 @@ pid_t legacy_testing_child(const struct legacy_testing_world *world, void (*main
 
 	assert(pid >= 0);
 	if (pid == 0) {
-		/* Or it would hold the server's sockets and locks. */
+		/* Otherwise it would keep the server's sockets and locks. */
 		assert(close_range(STDERR_FILENO + 1, ~0u, 0) == 0);
 		main(legacy_testing_connect(world->path));
 		for (;;)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Listening and letting in, and who has how many connections. */
+/* Listens, accepts, and counts the connections of each user. */
 
 #include "compat/server/legacy-server.h"
 
@@ -19,9 +19,9 @@
 #include "compat/server/legacy-log.h"
 #include "compat/server/legacy-private.h"
 
-#define SERVER_ACCEPTS 64                    /* in one turn */
-#define SERVER_AGAIN_NS UINT64_C(100000000)  /* after descriptors have run out */
-#define SERVER_STATISTICS_NS (10 * NS_PER_S) /* as the old server */
+#define SERVER_ACCEPTS 64                    /* per turn */
+#define SERVER_AGAIN_NS UINT64_C(100000000)  /* after running out of descriptors */
+#define SERVER_STATISTICS_NS (10 * NS_PER_S) /* as in the old server */
 
 struct legacy_user *legacy_server_user(struct legacy_server *server, uint32_t uid)
 {
@@ -31,8 +31,10 @@ struct legacy_user *legacy_server_user(struct legacy_server *server, uint32_t ui
 		if (server->users[i].uid == uid)
 			return &server->users[i];
 	}
-	/* Entries that count nothing are used again: so there are never more than connections and clients
-	 * together. */
+	/*
+	 * Entries with zero counts are reused, so there are never more entries than connections and
+	 * clients.
+	 */
 	for (size_t i = 0; i < server->user_count; i++) {
 		if (server->users[i].connections == 0 && server->users[i].clients == 0) {
 			server->users[i].uid = uid;
@@ -48,7 +50,7 @@ struct legacy_user *legacy_server_user(struct legacy_server *server, uint32_t ui
 	return &users[server->user_count++];
 }
 
-/* Others wait in the backlog meanwhile. */
+/* New connections wait in the backlog. */
 static void server_pause(struct legacy_server *server)
 {
 	struct loop *loop = server->config.loop;
@@ -56,7 +58,7 @@ static void server_pause(struct legacy_server *server)
 	server->counts.accept_pauses++;
 	server->is_paused = true;
 	loop_remove(loop, &server->accepting);
-	/* Without a timer the end of the next connection lets them in. */
+	/* If the timer cannot be set, the end of the next connection resumes accepting. */
 	(void)loop_set(loop, &server->accept_again, loop_now(loop) + SERVER_AGAIN_NS);
 }
 
@@ -74,7 +76,7 @@ static bool server_accept_one(struct legacy_server *server)
 			server_pause(server);
 		return errno == EINTR || errno == ECONNABORTED;
 	}
-	/* Whoever is refused finds the connection closed; the reason was counted. */
+	/* On refusal the connection is closed; the reason was counted. */
 	(void)legacy_connection_new_consume(server, fd);
 	return true;
 }
@@ -90,7 +92,7 @@ bool legacy_server_let_in(struct legacy_server *server)
 
 static void server_accept(struct loop_source *source, uint32_t events)
 {
-	/* The rest keeps the socket readable. */
+	/* If more are pending, the socket stays readable. */
 	(void)legacy_server_let_in(container_of(source, struct legacy_server, accepting));
 }
 
@@ -111,7 +113,7 @@ static void server_tell_statistics(struct loop_timer *timer)
 	struct loop *loop = server->config.loop;
 
 	legacy_server_report(server, LEGACY_REPORT_STATISTICS);
-	/* It was set before: there is room for it. */
+	/* Cannot fail: the timer was set before, so there is room for it. */
 	(void)loop_set(loop, timer, loop_now(loop) + SERVER_STATISTICS_NS);
 }
 
@@ -140,7 +142,7 @@ static int server_start_log(struct legacy_server *server)
 			loop_now(config->loop) + SERVER_STATISTICS_NS);
 }
 
-/* At the path, or on what was handed over. */
+/* Listens at the path, or takes the given socket. */
 static int server_listen(struct legacy_server *server, uint32_t *ret_holder)
 {
 	int fd = server->config.fd;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Any bytes as the stack of an old client. What ends up in the book is a stack of as many frames as there
- * were parts, each with a function, and the same bytes always give the same stack.
+ * Arbitrary bytes as the stack of an old client. The book must hold a stack with one frame per
+ * part, each with a function, and the same bytes must always give the same stack.
  */
 
 #include "compat/server/legacy-stack.h"
@@ -43,7 +43,7 @@ static struct writer *fuzz_writer(void)
 	return writer;
 }
 
-/* As it lies in the book: the first unit of the arena holds all of a run. */
+/* As stored in the book: the first unit of the arena holds everything from one run. */
 static const struct book_stack *fuzz_stack(const struct writer *writer, uint32_t id)
 {
 	const struct book_arena *arena = writer->intern.arenas[BOOK_ARENA_STACKS].page;
@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t length, parts = 0;
 	uint32_t id;
 
-	/* The decoder ends a text at its first NUL, and so hands over none. */
+	/* The decoder ends a text at its first NUL, so it never passes one on. */
 	length = strnlen(text, bits_min(size, LEGACY_STACK_SIZE));
 	id = legacy_stack_intern(writer, text, length);
 	if (legacy_stack_intern(writer, text, length) != id)
@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	} else if (length > 0 && strncmp(text, " -> ", bits_min(length, 4)) != 0) {
 		__builtin_trap();
 	}
-	(void)munmap(writer->base, FUZZ_SIZE); /* ours and whole: cannot fail */
+	(void)munmap(writer->base, FUZZ_SIZE); /* a whole mapping of ours: cannot fail */
 	writer_free(writer);
 	return 0;
 }

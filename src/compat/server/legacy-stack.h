@@ -3,8 +3,9 @@
 
 /*
  * Stacks as old clients send them: one text, "file:line:function -> file:line:function", outermost
- * first. In the book they are frames, innermost first, so that they can be compared and grouped like
- * those of native clients. A part that is not of that form is a frame whose function is the whole part.
+ * first. In the book they are frames, innermost first, so that they can be compared and grouped
+ * like those of native clients. A part of any other form becomes a frame whose function is the
+ * whole part.
  */
 
 #include <stddef.h>
@@ -12,5 +13,5 @@
 
 struct writer;
 
-/* Id of the stack in the writer's book; 0 = none. @text is not terminated. */
+/* Id of the stack in the writer's book; 0 = none. @text is not NUL-terminated. */
 uint32_t legacy_stack_intern(struct writer *writer, const char *text, size_t length);

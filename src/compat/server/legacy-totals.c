@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Sums over processes and types. They stop at the top: a process may claim any number. */
+/* Sums over processes and types. They saturate: a process may claim any number. */
 
 #include "compat/server/legacy-totals.h"
 
@@ -10,7 +10,7 @@
 #include "model/merge.h"
 #include "model/snapshot.h"
 
-/* The smallest device number from @device on. */
+/* The smallest device number that is at least @device. */
 static bool totals_find(const struct snapshot *snapshot, uint32_t device, uint32_t *ret_device)
 {
 	bool found = false;

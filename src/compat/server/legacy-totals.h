@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What living processes hold together, device by device as they number them: the old server's view. */
+/*
+ * What live processes hold in total on each device, numbered as they number it: the old server's
+ * view.
+ */
 
 #include <stdint.h>
 
@@ -19,13 +22,13 @@ struct legacy_totals {
 	struct legacy_totals_type types[BOOK_TYPES];
 };
 
-/* What ALLOC and FREE speak of: the types before circular buffers and kernels. */
+/* What ALLOC and FREE refer to: the types before circular buffers and kernels. */
 #define LEGACY_TOTALS_BUFFERS 5u
 
-/* The next device at or after @device that a living process uses or has declared. -ENXIO: none. */
+/* The next device at or after @device that a live process uses or has declared. -ENXIO: none. */
 int legacy_totals_next(const struct snapshot *snapshot, uint32_t device,
 		       struct legacy_totals *ret_totals);
 
-/* Sums over types from @from to before @to. */
+/* Sums over the types from @from up to but not including @to. */
 struct legacy_totals_type legacy_totals_sum(const struct legacy_totals *totals, uint32_t from,
 					    uint32_t to);

@@ -146,7 +146,7 @@ int legacy_encode_request(enum legacy_dialect dialect, const struct legacy_messa
 	if (dialect == LEGACY_TEXT)
 		memcpy(ret_bytes, LEGACY_TEXT_REQUEST, legacy_size(dialect));
 	else if (dialect == LEGACY_W24)
-		ret_bytes[0] = LEGACY_FREE; /* what its author took for a free number */
+		ret_bytes[0] = LEGACY_FREE; /* its author took this number to be free */
 	else if (dialect == LEGACY_W32)
 		encode_w32(message, ret_bytes);
 	else

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The decoder of the old protocol under arbitrary input, in two ways. Bytes 0 and 1 say which, and
- * what the peer's pid is.
+ * The decoder of the old protocol under arbitrary input, in two modes. Bytes 0 and 1 select the
+ * mode and the peer's pid.
  *
- * Hostile: the input is pieces of a stream (time before it in 1/4 ms, length, bytes). Whatever
- * comes out must be the stream's own bytes, in order and without a gap, until the stream ends or is
- * garbage; and unless there was silence, it must be the same if all of it comes at once, or byte by
- * byte.
+ * Hostile: the input is pieces of a stream (time before it in 1/4 ms, length, bytes). The output
+ * must be the stream's own bytes, in order and without a gap, until the stream ends or is garbage;
+ * and unless there was silence, it must be the same if everything arrives at once, or byte by byte.
  *
- * Honest: the input says what messages of one dialect a client sends and how they are cut, with no
- * gap of 20 ms. Exactly these messages must come out.
+ * Honest: the input describes which messages of one dialect a client sends and how they are split,
+ * with no gap of 20 ms. Exactly these messages must come out.
  */
 
 #include <errno.h>
@@ -35,7 +34,7 @@ struct fuzz_input {
 };
 
 struct fuzz_piece {
-	uint8_t ticks; /* since the one before */
+	uint8_t ticks; /* since the previous one */
 	size_t end;
 };
 
@@ -50,7 +49,7 @@ static uint8_t fuzz_byte(struct fuzz_input *input)
 	return *input->data++;
 }
 
-/* A number: its first byte says how long it is, and mostly it is small. */
+/* A number: its first byte gives its length, and usually it is small. */
 static uint64_t fuzz_number(struct fuzz_input *input)
 {
 	static const uint8_t widths[] = {0, 0, 1, 1, 2, 4, 8, 8};
@@ -73,7 +72,7 @@ static void fuzz_run(struct legacy_testing_run *run, const struct fuzz_piece *pi
 	assert(run->fed == fuzz_burst.length);
 	legacy_testing_end(run);
 
-	/* Nothing is lost but what is less than a message. */
+	/* Only an incomplete message may be lost. */
 	if (run->outcome == LEGACY_END)
 		assert(run->consumed == run->fed);
 	if (run->outcome == LEGACY_TRUNCATED)
@@ -159,7 +158,7 @@ static void fuzz_message(struct fuzz_input *input)
 	legacy_testing_append(&fuzz_burst, &message);
 }
 
-/* What no rule can get right for everybody (legacy-guess-test.c): no honest client sends it. */
+/* What no rule can get right for everyone (legacy-guess-test.c): no honest client sends it. */
 static void fuzz_spare(int32_t *peer_pid)
 {
 	uint8_t *first = fuzz_burst.bytes;

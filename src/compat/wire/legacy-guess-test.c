@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Where the bytes of an old client alone do not tell: silence, the end of the stream and the peer's
- * pid; and garbage, each time with exactly one thing wrong. The cases that no rule can get right
- * for everybody are here with the answer that was chosen.
+ * Where the bytes of an old client alone do not decide: silence, the end of the stream and the
+ * peer's pid; and garbage, each time with exactly one thing wrong. Cases that no rule can get right
+ * for everyone are here with the answer that was chosen.
  */
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static void test_make(enum legacy_dialect dialect, enum legacy_type type, unsign
 	legacy_testing_add(&test_burst, type, variant);
 }
 
-/* Any bytes, for streams that are none. */
+/* Arbitrary bytes, for invalid streams. */
 static void test_raw(const void *bytes, size_t length)
 {
 	test_burst.dialect = LEGACY_UNDECIDED;
@@ -52,8 +52,8 @@ static void test_each(void (*check)(enum legacy_dialect, enum legacy_type, unsig
 }
 
 /*
- * What the first @length bytes are, if they have to be something: the shortest dialect of which
- * they are whole messages, and at the end of a stream perhaps the beginning of one more.
+ * What the first @length bytes are, if a decision is forced: the shortest dialect of which they are
+ * whole messages, and at the end of a stream perhaps the beginning of one more.
  */
 static enum legacy_dialect test_guess(const uint8_t *bytes, size_t length, bool end, int32_t pid)
 {
@@ -82,7 +82,7 @@ static enum legacy_dialect test_guess(const uint8_t *bytes, size_t length, bool 
 	return LEGACY_UNDECIDED;
 }
 
-/* A pause inside the first message does harm only where a shorter dialect is whole. */
+/* A pause inside the first message matters only where a shorter dialect is complete. */
 static void test_pause(enum legacy_dialect dialect, enum legacy_type type, unsigned int variant)
 {
 	test_make(dialect, type, variant);
@@ -116,7 +116,7 @@ UNIT(pauses_inside_the_first_message)
 	test_each(test_pause);
 }
 
-/* A client that dies in mid-message: what was whole counts, and it is no clean end. */
+/* A client that dies in mid-message: whole messages count, and it is not a clean end. */
 static void test_death(enum legacy_dialect dialect, enum legacy_type type, unsigned int variant)
 {
 	size_t size = legacy_size(dialect);
@@ -175,11 +175,11 @@ UNIT(when_to_ask_again)
 	assert(legacy_stream_next(stream, 2000, 0, &message, &wait) == -EAGAIN);
 	assert(wait == 2000 + TEST_SILENCE);
 	assert(legacy_stream_next(stream, 3000, 0, &message, &wait) == -EAGAIN);
-	assert(wait == 2000 + TEST_SILENCE); /* asking is not sending */
+	assert(wait == 2000 + TEST_SILENCE); /* asking again changes nothing */
 	assert(legacy_stream_next(stream, 1, 0, &message, &wait) == -EAGAIN);
-	assert(wait == 2000 + TEST_SILENCE); /* nor is a clock that goes back silence */
+	assert(wait == 2000 + TEST_SILENCE); /* a clock that goes backwards is not silence */
 
-	/* Bytes that were there all along, but are only read now, break the silence. */
+	/* Bytes that arrived earlier but are only read now break the silence. */
 	assert(legacy_stream_feed(stream, test_burst.bytes + 72, 40) == 40);
 	assert(legacy_stream_next(stream, TEST_SILENCE * 5, 0, &message, &wait) == -EAGAIN);
 	assert(wait == TEST_SILENCE * 6);
@@ -196,7 +196,7 @@ UNIT(when_to_ask_again)
 	assert(wait == LEGACY_STREAM_NEVER);
 }
 
-/* The peer's pid: a W144 message whose first 32 bytes are a good W32 message. */
+/* The peer's pid: a W144 message whose first 32 bytes are a valid W32 message. */
 UNIT(pid_holds_back)
 {
 	struct legacy_message message;
@@ -210,7 +210,7 @@ UNIT(pid_holds_back)
 	legacy_testing_end(&test_run);
 	legacy_testing_expect_all(&test_run);
 
-	/* The end does not make a short message of it either. */
+	/* The end does not make it a short message either. */
 	legacy_testing_begin(&test_run, &test_burst, LEGACY_TESTING_PID);
 	legacy_testing_feed(&test_run, 32);
 	legacy_testing_end(&test_run);
@@ -227,7 +227,7 @@ UNIT(pid_holds_back)
 		assert(test_run.outcome == LEGACY_GARBAGE);
 	}
 
-	/* Never right for both: a kernel of program 4242, from pid 4242 that calls itself 1. */
+	/* Cannot be right for both: a kernel of program 4242, from pid 4242 that calls itself 1. */
 	legacy_testing_message(LEGACY_KERNEL_LOAD, 0, true, &message);
 	message.id = (UINT64_C(4242) << 32) + 3;
 	message.pid = 1;
@@ -242,7 +242,7 @@ UNIT(pid_holds_back)
 	legacy_testing_expect_all(&test_run);
 }
 
-/* Never right for both: a FREE of nothing, split after 24 bytes, and the monitor's request. */
+/* Cannot be right for both: a FREE of nothing, split after 24 bytes, and the monitor's request. */
 UNIT(w24_and_a_free_are_told_apart)
 {
 	test_make(LEGACY_W72, LEGACY_FREE, 1);
@@ -253,7 +253,7 @@ UNIT(w24_and_a_free_are_told_apart)
 	legacy_testing_feed(&test_run, 25);
 	assert(test_run.outcome == LEGACY_GARBAGE);
 
-	/* No device, size or pid, but an id: the 25th byte says that it is no W24. */
+	/* No device, size or pid, but an id: the 25th byte shows that it is not W24. */
 	test_burst.bytes[24] = 2;
 	legacy_testing_begin(&test_run, &test_burst, 0);
 	legacy_testing_feed(&test_run, 48);
@@ -264,7 +264,10 @@ UNIT(w24_and_a_free_are_told_apart)
 	legacy_testing_expect_all(&test_run);
 }
 
-/* Never right for both: a W648 name of one control character and no stack, and two W72 messages. */
+/*
+ * Cannot be right for both: a W648 name of one control character and no stack, and two W72
+ * messages.
+ */
 UNIT(name_that_is_a_header)
 {
 	for (unsigned int c = 1; c <= 31; c++) {
@@ -276,7 +279,7 @@ UNIT(name_that_is_a_header)
 		legacy_testing_feed(&test_run, 648);
 		assert(test_run.dialect == (is_type ? LEGACY_W72 : LEGACY_W648));
 
-		/* Anything more is a name, even if it has to be waited for. */
+		/* Anything longer is a name, even if it takes a wait. */
 		for (size_t more = 73; more <= 75; more++) {
 			test_make(LEGACY_W648, LEGACY_FREE, 1);
 			test_burst.bytes[72] = (uint8_t)c;
@@ -289,7 +292,7 @@ UNIT(name_that_is_a_header)
 	}
 }
 
-/* One byte that is not zero behind the head of a QUERY: where it stands tells the dialect. */
+/* One nonzero byte behind the head of a QUERY: its offset tells the dialect. */
 UNIT(first_byte_behind_the_head)
 {
 	static const uint8_t values[] = {LEGACY_QUERY, 'x', LEGACY_CB_FREE, LEGACY_DUMP_KERNELS};
@@ -320,7 +323,7 @@ UNIT(first_byte_behind_the_head)
 	}
 }
 
-/* Feeds byte by byte and says how many bytes it took until garbage was seen; 0 = never. */
+/* Feeds byte by byte. Return: how many bytes it took to detect garbage; 0 = never. */
 static size_t test_garbage_at(size_t from)
 {
 	legacy_testing_begin(&test_run, &test_burst, 0);
@@ -345,7 +348,7 @@ UNIT(garbage_first_byte)
 	}
 }
 
-/* In a running stream: each byte that must be zero is not, each wrong type; seen at once. */
+/* In a running stream: each byte that must be zero is not, each wrong type; detected at once. */
 static void test_wrong(enum legacy_dialect dialect, enum legacy_type type, unsigned int variant)
 {
 	size_t size = legacy_size(dialect);
@@ -377,7 +380,7 @@ UNIT(garbage_in_a_running_stream)
 		test_wrong(dialects[i], legacy_testing_type(dialects[i], 0), 0);
 }
 
-/* Of the first message only what no dialect allows is garbage, and it is so at once. */
+/* In the first message only what no dialect allows is garbage, and it is detected at once. */
 UNIT(garbage_in_the_first_message)
 {
 	static const uint16_t wrong[] = {1, 2, 3, 17, 18, 19, 40, 47, 71, 73, 111, 127, 135, 143};
@@ -389,7 +392,7 @@ UNIT(garbage_in_the_first_message)
 		assert(test_run.count == 0);
 	}
 
-	/* No W72 or W648 client asks for device info, none of them knows circular buffers. */
+	/* No W72 or W648 client asks for device info, and none of them knows circular buffers. */
 	test_make(LEGACY_W144, LEGACY_DEVICE_INFO_QUERY, 0);
 	test_burst.bytes[72] = LEGACY_DEVICE_INFO_QUERY;
 	assert(test_garbage_at(0) == 73);
@@ -415,7 +418,7 @@ UNIT(unknown_text_commands_are_garbage)
 		test_raw(lines[i], strlen(lines[i]));
 		assert(test_garbage_at(0) == at[i]);
 	}
-	test_raw("QUERY_ALL", 9); /* a line that never ends is waited for, not guessed */
+	test_raw("QUERY_ALL", 9); /* an unfinished line is waited for, not guessed */
 	assert(test_garbage_at(0) == 0);
 	legacy_testing_wait(&test_run, TEST_SILENCE * 1000);
 	legacy_testing_end(&test_run);
@@ -436,7 +439,7 @@ UNIT(other_protocols_are_garbage)
 	}
 }
 
-/* Garbage stays garbage, whatever follows: nothing is searched for messages. */
+/* Garbage stays garbage, whatever follows: it is not searched for messages. */
 UNIT(garbage_is_final)
 {
 	test_make(LEGACY_W72, LEGACY_ALLOC, 0);

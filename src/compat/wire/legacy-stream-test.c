@@ -2,8 +2,8 @@
 
 /*
  * Old clients are understood however their bytes arrive: every dialect with every type as its first
- * message, followed by every other, cut at every byte, in variants that look like another dialect,
- * with the peer's pid known, wrong and not known. What silence, the end and garbage do is in
+ * message, followed by every other, split at every byte, in variants that look like another
+ * dialect, with the peer's pid known, wrong and not known. Silence, the end and garbage are in
  * legacy-guess-test.c.
  */
 
@@ -25,8 +25,8 @@ static struct legacy_testing_burst test_burst;
 static struct legacy_testing_run test_run;
 
 /*
- * Where to cut: everywhere, but inside long texts, where one byte is like the other, only here and
- * there.
+ * Where to split: everywhere, except inside long texts, where bytes are alike: there only now and
+ * then.
  */
 static size_t test_cuts(size_t size, size_t length, uint16_t ret_cuts[TEST_CUTS])
 {
@@ -43,7 +43,7 @@ static size_t test_cuts(size_t size, size_t length, uint16_t ret_cuts[TEST_CUTS]
 	return n;
 }
 
-/* The burst's end is told by silence, or by the end of the stream. */
+/* Silence or the end of the stream ends the burst. */
 static void test_finish(bool silence)
 {
 	if (silence)
@@ -68,7 +68,7 @@ static void test_one_cut(size_t cut, int32_t pid, bool silence)
 	}
 }
 
-/* A first message alone, then with each follower, cut once at every byte. */
+/* A first message alone, then with each follower, split once at every byte. */
 static void test_first(enum legacy_dialect dialect, enum legacy_type first, unsigned int variant)
 {
 	uint16_t cuts[TEST_CUTS];
@@ -136,7 +136,7 @@ UNIT(w648_any_first_any_next_any_cut)
 	test_dialect(LEGACY_W648);
 }
 
-/* The two that no old server understood. */
+/* The two requests that no old server understood. */
 UNIT(text_any_cut)
 {
 	test_dialect(LEGACY_TEXT);
@@ -152,7 +152,7 @@ UNIT(w24_any_cut)
 	}
 }
 
-/* Every pair of cuts, over every first message; what follows it and the variants take turns. */
+/* Every pair of splits, over every first message; followers and variants take turns. */
 static void test_two_cuts(enum legacy_dialect dialect)
 {
 	uint16_t cuts[TEST_CUTS];
@@ -192,7 +192,7 @@ UNIT(two_cuts_w648)
 	test_two_cuts(LEGACY_W648);
 }
 
-/* One byte at a time, each as late as can be. */
+/* One byte at a time, each as late as possible. */
 UNIT(byte_by_byte)
 {
 	for (unsigned int d = LEGACY_W32; d < LEGACY_DIALECTS; d++) {
@@ -215,7 +215,7 @@ UNIT(byte_by_byte)
 	}
 }
 
-/* Hundreds of messages of all types, in reads of many sizes: also larger than the stream's room. */
+/* Hundreds of messages of all types, in reads of many sizes, even larger than the stream's room. */
 UNIT(bursts_of_any_read_size_are_decoded)
 {
 	static const size_t reads[] = {1,   2,   3,   5,   7,   24,  31,   32,   33,   48,   71,
@@ -242,7 +242,7 @@ UNIT(bursts_of_any_read_size_are_decoded)
 	}
 }
 
-/* The first message decides for good: after it, a client may pause wherever it likes. */
+/* The first message decides for good: after it, a client may pause anywhere. */
 UNIT(pauses_after_the_first_message)
 {
 	for (unsigned int d = LEGACY_W32; d < LEGACY_DIALECTS; d++) {
@@ -257,7 +257,10 @@ UNIT(pauses_after_the_first_message)
 				legacy_testing_begin(&test_run, &test_burst, 0);
 				legacy_testing_feed(&test_run, cut);
 				legacy_testing_wait(&test_run, TEST_LONG);
-				/* A beginning may leave the first one open a little longer. */
+				/*
+				 * The beginning of the second message may delay the decision about
+				 * the first.
+				 */
 				assert(test_run.count == cut / size ||
 				       (test_run.count == 0 && cut > size && cut < 2 * size));
 				legacy_testing_feed(&test_run, test_burst.length);
@@ -267,7 +270,7 @@ UNIT(pauses_after_the_first_message)
 	}
 }
 
-/* Messages of a W648 client may hold any bytes in their texts. */
+/* W648 messages may hold any bytes in their texts. */
 UNIT(texts_of_any_bytes)
 {
 	for (unsigned int value = 0; value < 256; value++) {
@@ -284,7 +287,7 @@ UNIT(texts_of_any_bytes)
 	}
 }
 
-/* What the daemon relies on: room for more after -EAGAIN, and no more than the room is taken. */
+/* What the daemon relies on: there is room after -EAGAIN, and never more is taken than fits. */
 UNIT(the_stream_takes_no_more_than_its_room)
 {
 	struct legacy_message message;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One connection of the old protocol; the header has the rules by number. Once the dialect is
- * known, a message costs one check and one copy of its numbers: it is decoded where it lies, and
- * what a feed left incomplete is moved to the front by the next one.
+ * One connection of the old protocol; the rules are numbered as in the header. Once the dialect is
+ * known, a message costs one check and one copy of its numbers: it is decoded in place, and the
+ * next feed moves an incomplete message to the front.
  */
 
 #include "compat/wire/legacy-stream.h"
@@ -55,7 +55,7 @@ void legacy_stream_end(struct legacy_stream *stream)
 	stream->ended = true;
 }
 
-/* Rule 3: whether byte @at can be part of a text of the first W648 message. */
+/* Rule 3: whether byte @at can be part of a text in the first W648 message. */
 static bool stream_fits_text(const uint8_t *bytes, size_t at)
 {
 	size_t name = offsetof(struct legacy_w648, name);
@@ -69,7 +69,7 @@ static bool stream_fits_text(const uint8_t *bytes, size_t at)
 	return at != name + 3 || !legacy_check_beginning(LEGACY_W72, bytes + name, 4);
 }
 
-/* Whether byte @at of the stream can be what it is in @dialect, after those before it. */
+/* Whether @dialect allows byte @at of the stream, given the bytes before it. */
 static bool stream_fits(enum legacy_dialect dialect, const uint8_t *bytes, size_t at)
 {
 	size_t size = legacy_size(dialect);
@@ -81,7 +81,7 @@ static bool stream_fits(enum legacy_dialect dialect, const uint8_t *bytes, size_
 	return dialect != LEGACY_W648 || stream_fits_text(bytes, at);
 }
 
-/* Rule 2. Leaves the loop as soon as the dialect is known: later bytes have no say in it. */
+/* Rule 2. Stops as soon as the dialect is known: later bytes do not matter. */
 static void stream_judge(struct legacy_stream *stream)
 {
 	while (stream->judged < stream->end) {
@@ -106,7 +106,7 @@ static void stream_judge(struct legacy_stream *stream)
 	}
 }
 
-/* Rule 7: whether the peer's pid speaks for the beginning of a W128 or W144 message. */
+/* Rule 7: whether the peer's pid suggests the beginning of a W128 or W144 message. */
 static bool stream_is_long(const struct legacy_stream *stream, int32_t peer_pid)
 {
 	int32_t pid_long, pid_short;
@@ -119,7 +119,7 @@ static bool stream_is_long(const struct legacy_stream *stream, int32_t peer_pid)
 	return pid_long == peer_pid && pid_short != peer_pid;
 }
 
-/* Rules 5 and 6: the dialect if no more bytes come. */
+/* Rules 5 and 6: the dialect if no more bytes arrive. */
 static enum legacy_dialect stream_guess(const struct legacy_stream *stream, int32_t peer_pid)
 {
 	for (uint32_t d = LEGACY_UNDECIDED + 1; d < LEGACY_DIALECTS; d++) {
@@ -135,7 +135,7 @@ static enum legacy_dialect stream_guess(const struct legacy_stream *stream, int3
 	return LEGACY_UNDECIDED;
 }
 
-/* Return: 0 and the dialect is known, or what to tell the caller. */
+/* Return: 0 if the dialect is known, else the result for the caller. */
 static int stream_decide(struct legacy_stream *stream, uint64_t now_ns, int32_t peer_pid,
 			 uint64_t *ret_wait_until_ns)
 {
@@ -163,7 +163,7 @@ static int stream_decide(struct legacy_stream *stream, uint64_t now_ns, int32_t 
 	return 0;
 }
 
-/* What to tell the caller when there is no whole message left. */
+/* The result for the caller when no complete message is left. */
 static int stream_rest(struct legacy_stream *stream, uint64_t *ret_wait_until_ns)
 {
 	size_t left = stream->end - stream->begin;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The old protocol's messages at their offsets, which are written out here once more as numbers:
- * the structs must not be checked by themselves.
+ * The old protocol's messages at their offsets, repeated here as numbers: the structs must not be
+ * checked against themselves.
  */
 
 #include "compat/wire/legacy.h"
@@ -49,7 +49,7 @@ static void test_rest_is_zero(const uint8_t *bytes, size_t length, const uint16_
 	}
 }
 
-/* Which types each dialect's clients send, from the documents. */
+/* Which types each dialect's clients send, according to the documents. */
 static const struct {
 	enum legacy_dialect dialect;
 	size_t size;
@@ -96,7 +96,7 @@ UNIT(sizes_and_types)
 	assert(strcmp(legacy_type_name((enum legacy_type) - 1), "unknown") == 0);
 }
 
-/* A good request, made by hand. */
+/* A valid request, built by hand. */
 static void test_request(enum legacy_dialect dialect, unsigned int type, uint8_t *bytes)
 {
 	memset(bytes, 0, LEGACY_SIZE_MAX);
@@ -167,7 +167,7 @@ UNIT(requests_at_their_offsets)
 			test_request(dialect, type, bytes);
 			test_decoded(dialect, type, bytes);
 
-			/* The encoder makes the same bytes of it, and no others. */
+			/* The encoder produces exactly the same bytes. */
 			assert(legacy_decode(dialect, bytes, &message) == 0);
 			memset(again, 0xee, sizeof(again));
 			length = 0;
@@ -196,7 +196,7 @@ UNIT(encoding_what_a_dialect_has_not)
 	assert(length == 77);
 }
 
-/* One byte of a good request changed to each value: the fast check agrees with the slow one. */
+/* One byte of a valid request changed to each value: the fast check agrees with the slow one. */
 UNIT(every_byte_of_every_request)
 {
 	uint8_t bytes[LEGACY_SIZE_MAX];
@@ -227,7 +227,7 @@ UNIT(every_byte_of_every_request)
 	}
 }
 
-/* What must be zero, once more as a list: from and to (not included). */
+/* What must be zero, repeated as a list of ranges; the ends are exclusive. */
 UNIT(reserved_bytes_must_be_zero)
 {
 	static const uint16_t zero[][LEGACY_DIALECTS] = {
@@ -258,7 +258,7 @@ UNIT(texts_are_bounded)
 	char text[600];
 	size_t length;
 
-	/* Full to the last byte, no NUL, and another text right behind. */
+	/* Full to the last byte, no NUL, directly followed by another text. */
 	test_request(LEGACY_W648, 1, bytes);
 	memset(bytes + 72, 0xff, 576);
 	bytes[LEGACY_SIZE_MAX] = 0xff;
@@ -267,7 +267,7 @@ UNIT(texts_are_bounded)
 	assert(message.name == (const char *)bytes + 72);
 	assert(message.stack == (const char *)bytes + 136);
 
-	/* Old clients cut them one shorter. */
+	/* Old clients cut them one byte shorter. */
 	memset(text, 'x', sizeof(text));
 	message.name = message.stack = text;
 	message.name_length = message.stack_length = sizeof(text);
@@ -276,7 +276,7 @@ UNIT(texts_are_bounded)
 	assert(again.name_length == 63 && again.stack_length == 511);
 	assert(bytes[135] == 0 && bytes[647] == 0);
 
-	/* None at all. */
+	/* No text at all. */
 	message.name = message.stack = NULL;
 	assert(legacy_encode_request(LEGACY_W648, &message, bytes, &length) == 0);
 	assert(legacy_decode(LEGACY_W648, bytes, &again) == 0);
@@ -292,7 +292,7 @@ static const struct legacy_answer test_counters = {
 	.trace = 0x3132333435363738,
 	.cb = 0x4142434445464748,
 	.kernel = 0x5152535455565758,
-	/* has no place in this answer */
+	/* not part of this answer */
 	.total_dram = UINT64_MAX,
 	.available = true,
 	.devices = 9,
@@ -341,14 +341,14 @@ static const struct legacy_answer test_info = {
 	.ring_total = 0x71727374,
 	.ring_used = 0x81828384,
 	.ring_programs = 0x91929394,
-	/* has no place in this answer */
+	/* not part of this answer */
 	.dram = UINT64_MAX,
 	.cb = UINT64_MAX,
 };
 
 UNIT(device_info_at_its_offsets)
 {
-	/* The block lies 16 bytes further from W128 on. */
+	/* The block is 16 bytes further on from W128 on. */
 	static const struct {
 		enum legacy_dialect dialect;
 		uint16_t block;

@@ -66,7 +66,7 @@ static void testing_unusual(unsigned int variant, bool is_w32, struct legacy_mes
 			"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde";
 		ret_message->stack = testing_long;
 		break;
-	case 3: /* a long one that goes on as W32 would; a short one with the pid also in its id */
+	case 3: /* a long one that continues like W32; a short one with the pid also in its id */
 		ret_message->device = 8;
 		ret_message->pid = LEGACY_TESTING_PID;
 		ret_message->id = is_w32 ? (UINT64_C(4242) << 32) + 9 : LEGACY_TESTING_PID;
@@ -168,7 +168,7 @@ static void testing_take(struct legacy_testing_run *run)
 	run->wait_until_ns = 0;
 	while ((r = legacy_stream_next(&run->stream, run->now_ns, run->peer_pid, &message,
 				       &run->wait_until_ns)) == 0) {
-		assert(outcome == -EAGAIN); /* any other outcome stays */
+		assert(outcome == -EAGAIN); /* any other outcome is final */
 		testing_check(run, &message);
 	}
 	assert(outcome == -EAGAIN || outcome == r);

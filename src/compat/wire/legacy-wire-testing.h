@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What the tests and the fuzzer of the old protocol share: messages of every dialect and type in
- * variants that are hard to tell apart, and a run that feeds a stream and checks what comes out.
+ * Shared by the tests and the fuzzer of the old protocol: messages of every dialect and type in
+ * variants that are hard to tell apart, and a run that feeds a stream and checks its output.
  */
 
 #include <stdbool.h>
@@ -14,11 +14,11 @@
 #include "compat/wire/legacy.h"
 
 #define LEGACY_TESTING_VARIANTS 6u
-#define LEGACY_TESTING_PID 4242 /* the client's, in all variants but some */
+#define LEGACY_TESTING_PID 4242 /* of the client, in most variants */
 #define LEGACY_TESTING_BYTES 65536u
 #define LEGACY_TESTING_MESSAGES 8192u
 
-/* Bytes, and the messages of one dialect that they are made of. */
+/* Bytes, and the messages of one dialect that they consist of. */
 struct legacy_testing_burst {
 	enum legacy_dialect dialect;
 	size_t length;
@@ -26,7 +26,7 @@ struct legacy_testing_burst {
 	uint8_t bytes[LEGACY_TESTING_BYTES];
 };
 
-/* A stream that is being fed, and what came out of it. */
+/* A stream that is being fed, and its output. */
 struct legacy_testing_run {
 	const struct legacy_testing_burst *burst;
 	struct legacy_stream stream;
@@ -34,9 +34,9 @@ struct legacy_testing_run {
 	int32_t peer_pid;
 	size_t fed;
 	size_t count;                /* messages */
-	size_t consumed;             /* bytes: they are the burst's, without a gap */
+	size_t consumed;             /* bytes: those of the burst, without a gap */
 	enum legacy_dialect dialect; /* of all messages so far */
-	int outcome;                 /* of the last question that gave none */
+	int outcome;                 /* of the last call that returned no message */
 	uint64_t wait_until_ns;      /* set if that was -EAGAIN */
 };
 
@@ -55,13 +55,13 @@ void legacy_testing_add(struct legacy_testing_burst *burst, enum legacy_type typ
 void legacy_testing_begin(struct legacy_testing_run *run, const struct legacy_testing_burst *burst,
 			  int32_t peer_pid);
 
-/* Feeds the burst up to byte @to and takes what comes out. Every message is checked. */
+/* Feeds the burst up to byte @to and takes the messages. Every message is checked. */
 void legacy_testing_feed(struct legacy_testing_run *run, size_t to);
 
-/* So much time passes without a byte. */
+/* Lets time pass without a byte. */
 void legacy_testing_wait(struct legacy_testing_run *run, uint64_t ns);
 
 void legacy_testing_end(struct legacy_testing_run *run);
 
-/* All messages of the burst came, and as what they were. */
+/* All messages of the burst arrived unchanged. */
 void legacy_testing_expect_all(const struct legacy_testing_run *run);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What a message of each dialect must look like, as a table, and taking one apart. Only what every
- * old client is known to leave at zero is demanded; numbers may be absurd, and whoever uses them
- * judges them: a device that does not exist is that client's mistake, not another dialect.
+ * The layout of each dialect's messages as a table, and a decoder. Only what every old client is
+ * known to leave at zero must be zero; numbers may be absurd, and are checked by their users: a
+ * device that does not exist is the client's mistake, not another dialect.
  */
 
 #include "compat/wire/legacy.h"
@@ -26,10 +26,10 @@
 
 struct legacy_shape {
 	const char *name;
-	uint32_t types; /* a bit for each that clients send */
+	uint32_t types; /* a bit for each type that clients send */
 	uint16_t size;
 
-	/* Beside bytes 1 to 3, these are zero in every request: from and to (not included). */
+	/* Besides bytes 1 to 3, these ranges are zero in every request; the ends are exclusive. */
 	uint16_t pad, pad_end;
 	uint16_t rest, rest_end;
 };
@@ -125,7 +125,7 @@ bool legacy_check_beginning(enum legacy_dialect dialect, const uint8_t *bytes, s
 		return true;
 	if (dialect == LEGACY_TEXT)
 		return memcmp(bytes, LEGACY_TEXT_REQUEST, length) == 0;
-	/* Zero is right wherever something is demanded of a byte behind the first one. */
+	/* Zero is valid for every byte but the first. */
 	memset(whole, 0, legacy_shapes[dialect].size);
 	memcpy(whole, bytes, length);
 	return legacy_check(dialect, whole);

@@ -3,8 +3,8 @@
 
 /*
  * The old socket protocol, byte by byte. Its struct grew several times without a version, a magic
- * or a length in front, so what is on a connection depends on who was compiled when: a dialect is
- * named after the size of its messages. This file says what a message of each looks like;
+ * number or a length, so the format depends on when the client was compiled: a dialect is named
+ * after the size of its messages. This file describes the messages of each dialect;
  * legacy-stream.h tells the dialects apart, legacy-encode.h writes messages.
  *
  *	off size   W72 W112 W128 W144 W648			 off size   W32
@@ -20,13 +20,13 @@
  *	 40   32   counters: zero in every request
  *
  *	at 72:	W72 ends; W112 device info (40); W128 cb, kernel (16), device info (40); W144 the
- *		same and ring buffer (16); W648 name (64), stack (512). But for these two texts, all
- *		of it is zero in every request.
+ *		same and ring buffer (16); W648 name (64), stack (512). Except for these two texts,
+ *		all of it is zero in every request.
  *
  * Two requests that old scripts send and no old server ever answered are dialects of their own: the
- * line "QUERY_ALL\n", and 24 bytes that are zero but for a leading 2.
+ * line "QUERY_ALL\n", and 24 bytes that are zero except for a leading 2.
  *
- * Little-endian, as every machine that spoke it was.
+ * Little-endian, like every machine that used it.
  */
 
 #include <stdbool.h>
@@ -39,11 +39,11 @@
 #define LEGACY_HEAD_SIZE 40u
 #define LEGACY_TEXT_REQUEST "QUERY_ALL\n"
 
-/* By size, the shortest first: the order in which the end of a stream tries them. */
+/* By size, the shortest first: the order in which they are tried at end of stream. */
 enum legacy_dialect {
 	LEGACY_UNDECIDED = 0,
-	LEGACY_TEXT, /* trace_remaining_l1.py; wants text up to a blank line */
-	LEGACY_W24,  /* realtime_monitor.py; wants records of 48 bytes until the connection ends */
+	LEGACY_TEXT, /* trace_remaining_l1.py; expects text up to a blank line */
+	LEGACY_W24,  /* realtime_monitor.py; expects 48-byte records until the connection ends */
 	LEGACY_W32,  /* instrumented_helpers.hpp: circular buffers and kernels only */
 	LEGACY_W72,
 	LEGACY_W112,
@@ -67,7 +67,7 @@ enum legacy_type {
 	LEGACY_KERNEL_UNLOAD = 11,
 	LEGACY_DUMP_KERNELS = 12,
 
-	/* Not numbers of the wire: W24 says 2 there, but means no FREE. */
+	/* Not on the wire: W24 sends 2, but does not mean FREE. */
 	LEGACY_QUERY_ALL = 100,
 	LEGACY_STATISTICS = 101,
 };
@@ -96,7 +96,7 @@ struct legacy_device_info {
 	uint64_t total_l1;
 	uint32_t arch; /* 0 unknown, 1 Grayskull, 2 Wormhole_B0, 3 Blackhole, 4 Quasar */
 	uint32_t dram_channels;
-	uint32_t dram_per_channel; /* too narrow from 4 GiB on */
+	uint32_t dram_per_channel; /* overflows from 4 GiB on */
 	uint32_t l1_per_core;
 	uint32_t available;
 	uint32_t devices;
@@ -150,7 +150,7 @@ struct legacy_w648 {
 	char stack[LEGACY_STACK_SIZE];
 };
 
-/* The old structs were packed; these need not be: every member lies at its natural place. */
+/* The old structs were packed; these need not be: every member is naturally aligned. */
 _Static_assert(sizeof(struct legacy_head) == LEGACY_HEAD_SIZE, "head size");
 _Static_assert(sizeof(struct legacy_w32) == 32, "W32 size");
 _Static_assert(sizeof(struct legacy_w72) == 72, "W72 size");
@@ -179,13 +179,13 @@ _Static_assert(offsetof(struct legacy_w648, name) == 72, "W648 name");
 _Static_assert(offsetof(struct legacy_w648, stack) == 136, "W648 stack");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the wire is little-endian");
 
-/* A request of any dialect. What the dialect or the type has no place for is 0 or empty. */
+/* A request of any dialect. Members that the dialect or the type does not have are 0 or empty. */
 struct legacy_message {
 	enum legacy_dialect dialect;
 	enum legacy_type type;
-	int32_t device;      /* any number at all: not checked here */
-	int32_t pid;         /* what the client says; it may be from another namespace, or a lie */
-	uint8_t buffer_type; /* as sent; clients do not agree about 2 and 3 */
+	int32_t device;      /* any number: not checked here */
+	int32_t pid;         /* as sent; it may be from another namespace, or a lie */
+	uint8_t buffer_type; /* as sent; clients disagree about 2 and 3 */
 	uint8_t kernel_sort; /* of a kernel: 0 application, 1 fabric, 2 dispatch */
 	uint64_t size;
 	uint64_t id;
@@ -203,25 +203,25 @@ struct legacy_message {
 /* Bytes of one message; 0 for LEGACY_UNDECIDED. */
 size_t legacy_size(enum legacy_dialect dialect);
 
-/* "W72" and the like, for people; never NULL. */
+/* "W72" and the like, for display; never NULL. */
 const char *legacy_dialect_name(enum legacy_dialect dialect);
 const char *legacy_type_name(enum legacy_type type);
 
-/* Whether clients of @dialect ask for @type. */
+/* Whether clients of @dialect send @type. */
 bool legacy_has(enum legacy_dialect dialect, enum legacy_type type);
 
 /*
- * Whether @byte may stand at @offset < legacy_size() in a request. Byte by byte this is slow, and
- * it is the whole truth: legacy_check() says the same of a whole message, faster.
+ * Whether @byte may be at @offset < legacy_size() in a request. This is the definition, byte by
+ * byte and slow; legacy_check() tests a whole message against the same rules, faster.
  */
 bool legacy_fits_at(enum legacy_dialect dialect, size_t offset, uint8_t byte);
 
-/* Whether legacy_size() bytes are a request; the numbers in it are not judged. */
+/* Whether legacy_size() bytes are a request; the numbers in it are not checked. */
 bool legacy_check(enum legacy_dialect dialect, const uint8_t *bytes);
 
-/* Whether @length bytes, less than a message, can become one. */
+/* Whether @length bytes, less than a message, can be the beginning of one. */
 bool legacy_check_beginning(enum legacy_dialect dialect, const uint8_t *bytes, size_t length);
 
-/* Takes legacy_size() bytes apart; the result points into them. -EBADMSG: no request. */
+/* Decodes legacy_size() bytes; the result points into them. -EBADMSG: not a request. */
 int legacy_decode(enum legacy_dialect dialect, const uint8_t *bytes,
 		  struct legacy_message *ret_message);
