@@ -187,7 +187,7 @@ UNIT(a_roster_has_totals_for_all_and_books_for_some)
 	assert(native_part_get(parts, 0, &part) == 0 && part.memory[0].used == 4096);
 	assert(native_testing_receive_text(&world, fd, &text, &length) == 0 && length == 0);
 	free(text);
-	/* Totals only where no book is sent; then neither. */
+	/* Neither totals nor books; then totals only where no book is sent. */
 	for (uint32_t want = 0; want < 2; want++) {
 		native_testing_ask(fd, NATIVE_ROSTER,
 				   want ? NATIVE_WANT_REST | NATIVE_WANT_BOOKS : 0);

@@ -39,7 +39,7 @@ struct symbols_question {
 
 struct symbols {
 	struct symbols_config config;
-	struct symbolizer *symbolizer; /* used by the thread only */
+	struct symbolizer *symbolizer; /* driven by the thread */
 	struct symbolizer_memory memory;
 	pthread_t thread;
 	int stop_fd;
