@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The text of a configuration file: lines "key = value", empty ones, and comments. A comment is a line
- * of its own, because a command may well contain a "#".
+ * The text of a configuration file: "key = value" lines, empty lines and comments. A comment needs
+ * a line of its own, because a command may contain a "#".
  */
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "daemon/config/config-private.h"
 #include "daemon/config/config.h"
 
-/* Where we are, for messages. */
+/* The position in the file, for messages. */
 struct place {
 	const char *name;
 	size_t line;
@@ -29,7 +29,7 @@ __attribute__((format(printf, 2, 3))) static int wrong(const struct place *place
 	va_list arguments;
 
 	va_start(arguments, format);
-	(void)vsnprintf(text, sizeof(text), format, arguments); /* long values are cut */
+	(void)vsnprintf(text, sizeof(text), format, arguments); /* long values are truncated */
 	va_end(arguments);
 	text_escape(text, shown, sizeof(shown));
 	fprintf(place->errors, "ttmemd: %s:%zu: %s\n", place->name, place->line, shown);
@@ -41,7 +41,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* @text without blanks at both ends; it is changed. */
+/* Removes blanks at both ends of @text, in place. */
 static char *trim(char *text)
 {
 	size_t length;
@@ -55,7 +55,7 @@ static char *trim(char *text)
 	return text;
 }
 
-/* @seen: a bit for each setting that had its line. */
+/* @seen: one bit per setting that has been set. */
 static int parse_line(struct config *config, const struct place *place, char *line, uint32_t *seen)
 {
 	const struct config_key *key, *guess;
@@ -91,14 +91,14 @@ static int parse_line(struct config *config, const struct place *place, char *li
 }
 
 /**
- * config_parse_text() - settings from the text of a file
- * @config: made by config_init()
- * @name: of the file, for messages
- * @text: any bytes at all
- * @length: of them
- * @errors: where a mistake is told
+ * config_parse_text() - parse the text of a file
+ * @config: initialized by config_init()
+ * @name: name of the file, for messages
+ * @text: arbitrary bytes
+ * @length: of @text
+ * @errors: where an error is reported
  *
- * Stops at the first mistake; what was before it is set.
+ * Stops at the first error; the settings before it stay set.
  *
  * Return: 0, CONFIG_WRONG, or -ENOMEM.
  */

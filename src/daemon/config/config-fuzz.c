@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Any bytes as a configuration file: what is accepted, printed and read again is the same; what is
- * refused is told in one harmless line.
+ * Feeds arbitrary bytes as a configuration file. What is accepted must survive printing and
+ * parsing; what is refused must give one line without control characters.
  */
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The settings: names, what they may be, how they are read and written. */
+/* The settings: their names, allowed values, parsing and printing. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,18 +15,18 @@
 #include "daemon/config/config-private.h"
 #include "daemon/config/config.h"
 
-/* How one sort of value is read and written. @target: the member of struct config. */
+/* Parses and prints one kind of value. @target: the member of struct config. */
 struct config_kind {
 	/* 0, -EINVAL (nothing was changed) or -ENOMEM. */
 	int (*parse)(const struct config_key *key, void *target, const char *text);
 	void (*print)(const void *target, FILE *output);
-	bool (*is_set)(const void *target); /* NULL: it always is */
+	bool (*is_set)(const void *target); /* NULL: always set */
 };
 
 #define CONFIG_PATH_MAX (PATH_MAX - 1u)
 #define CONFIG_SOCKET_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
-#define CONFIG_COMMAND_MAX 8192u /* randomly picked */
-#define CONFIG_GROUP_MAX 32u     /* what useradd takes */
+#define CONFIG_COMMAND_MAX 8192u /* arbitrary */
+#define CONFIG_GROUP_MAX 32u     /* the limit of useradd */
 #define CONFIG_HTTP_MAX 64u      /* an IPv6 address with brackets and port is shorter */
 
 #define MINUTE UINT64_C(60)
@@ -69,7 +69,7 @@ static bool is_set_text(const void *target)
 
 static int parse_path(const struct config_key *key, void *target, const char *text)
 {
-	/* A file that happens to be called so can be written as "./none". */
+	/* A file of that name can be written as "./none". */
 	if (strcmp(text, CONFIG_NONE) == 0)
 		return -EINVAL;
 	return parse_text(key, target, text);
@@ -79,14 +79,14 @@ static int parse_port(const char *text)
 {
 	uint64_t port;
 
-	/* Decimal only: nobody writes a port in another way but by mistake. */
+	/* Decimal only: any other form of a port is a mistake. */
 	if (strspn(text, "0123456789") != strlen(text) || text_parse_u64(text, &port) < 0 ||
 	    port > UINT16_MAX)
 		return -EINVAL;
 	return 0;
 }
 
-/* "127.0.0.1:5392", "[::1]:5392". Numbers only: what a name means can change behind one's back. */
+/* "127.0.0.1:5392", "[::1]:5392". Numbers only: what a name resolves to can change unnoticed. */
 static int parse_http(const struct config_key *key, void *target, const char *text)
 {
 	const char *colon = strrchr(text, ':');
@@ -114,7 +114,7 @@ static int parse_http(const struct config_key *key, void *target, const char *te
 	return parse_text(key, target, is_bracketed ? text - 1 : text);
 }
 
-/* What the collector's side makes of it is not known here; only that it is one of the two. */
+/* Checks scheme and form only; which paths the collector serves is not known here. */
 static int parse_url(const struct config_key *key, void *target, const char *text)
 {
 	size_t scheme = strncmp(text, "http://", 7) == 0    ? 7
@@ -168,7 +168,7 @@ struct config_unit {
 	uint64_t factor;
 };
 
-/* Largest first: that is how they are printed. */
+/* Largest first, so that printing picks the largest unit. */
 static const struct config_unit unit_times[] = {{'d', DAY}, {'h', 3600}, {'m', 60}, {'s', 1}, {0}};
 static const struct config_unit unit_sizes[] = {{'T', UINT64_C(1) << 40},
 						{'G', UINT64_C(1) << 30},
@@ -344,7 +344,7 @@ const struct config_key config_keys[] = {
 	{.name = "state",
 	 .argument = "DIR",
 	 .kind = &kind_path,
-	 .max = CONFIG_PATH_MAX - 32u, /* names of files are added */
+	 .max = CONFIG_PATH_MAX - 32u, /* file names are appended */
 	 .expects = "a path",
 	 .help = "folder of the database",
 	 AT(state)},
@@ -448,7 +448,7 @@ const struct config_key config_keys[] = {
 
 const size_t config_keys_count = sizeof(config_keys) / sizeof(config_keys[0]);
 
-/* A file's keys are marked in a 32-bit word. */
+/* The parser of the file marks keys in a 32-bit word. */
 _Static_assert(sizeof(config_keys) / sizeof(config_keys[0]) <= 32, "more settings than bits");
 _Static_assert(CONFIG_SOCKET_MAX == 107, "the texts above say 107");
 
@@ -465,7 +465,7 @@ const struct config_key *config_keys_find(const char *name, size_t length)
 const struct config_key *config_keys_guess(const char *name)
 {
 	const struct config_key *best = NULL;
-	size_t distance = 3; /* further away is no slip of the fingers */
+	size_t distance = 3; /* a larger distance is no typo */
 
 	for (size_t i = 0; i < config_keys_count; i++) {
 		size_t d = text_distance(name, config_keys[i].name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Where socket and state lie when nobody says so: at the place for the whole machine if that can be
- * written to, else at the user's own. What systemd has made for us wins over both.
+ * Default locations of the socket and the state: the system-wide place if it is writable, else the
+ * user's own. Folders made by systemd take precedence over both.
  */
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static bool is_writable(const char *folder)
 	return faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0;
 }
 
-/* Whether files can be made in @folder, which may itself be still to be made. */
+/* Whether files can be created in @folder, which may not exist yet. */
 static bool can_write(const char *folder)
 {
 	const char *slash = strrchr(folder, '/');
@@ -44,7 +44,7 @@ static bool can_write(const char *folder)
 	return is_writable(parent);
 }
 
-/* A variable that names a folder, NULL if it does not. Relative ones are to be ignored (XDG). */
+/* The folder named by a variable, or NULL. XDG says that relative paths must be ignored. */
 static const char *folder_variable(const char *name)
 {
 	const char *value = secure_getenv(name);
@@ -52,13 +52,13 @@ static const char *folder_variable(const char *name)
 	return value && *value == '/' ? value : NULL;
 }
 
-/* systemd names several folders with colons in between; ours is the first. */
+/* systemd separates several folders by colons; ours is the first. */
 static int length_of_first(const char *list)
 {
 	return (int)strcspn(list, ":");
 }
 
-/* Takes @path. 0, CONFIG_WRONG or -ENOMEM. */
+/* Takes ownership of @path. 0, CONFIG_WRONG or -ENOMEM. */
 static int set_path_consume(struct config *config, const char *name, char *path, FILE *errors)
 {
 	const struct config_key *key = config_keys_find(name, strlen(name));
@@ -135,7 +135,7 @@ int config_places_choose(struct config *config, const struct config_places *plac
 	return r;
 }
 
-/* @path and what is missing above it. A mode that the umask took away is given back. */
+/* Makes @path and its missing parents, with a mode that does not depend on the umask. */
 static int make_folder(char *path, mode_t mode)
 {
 	char *slash;
@@ -166,9 +166,9 @@ static int make_copied(const char *path, size_t length, mode_t mode)
 }
 
 /**
- * config_make_folders() - makes what is needed before files can be
+ * config_make_folders() - make the folders that files need
  * @config: parsed
- * @ret_path: what could not be made or could not hold it, only on failure
+ * @ret_path: the path whose folder could not be made, only on failure
  *
  * Return: 0 or a negative errno.
  */

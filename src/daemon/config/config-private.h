@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/*
- * What the parts of the configuration share: the table of settings, and where files are looked for when
- * nobody says so.
- */
+/* Shared by the parts of the configuration: the table of settings and the default locations. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,12 +14,12 @@ struct config_kind;
 /* One setting. */
 struct config_key {
 	const char *name;
-	const char *argument; /* what --help calls it */
+	const char *argument; /* the name of the value in --help */
 	const char *expects;  /* "... is not EXPECTS" */
 	const char *help;
 	const struct config_kind *kind;
 	size_t offset;     /* in struct config */
-	uint64_t min, max; /* of numbers; of texts, max is the length */
+	uint64_t min, max; /* of numbers; for texts, max is the length */
 	char letter;       /* 0 = no short form */
 	bool is_switch;    /* on the command line the name alone means "yes" */
 };
@@ -30,7 +27,7 @@ struct config_key {
 extern const struct config_key config_keys[];
 extern const size_t config_keys_count;
 
-/* NULL if there is none. */
+/* NULL if there is none of this name. */
 const struct config_key *config_keys_find(const char *name, size_t length);
 
 /* The setting that was probably meant, or NULL. */
@@ -42,7 +39,7 @@ int config_keys_set(struct config *config, const struct config_key *key, const c
 /* Writes "name = value", or a comment if it is not set. */
 void config_keys_print(const struct config *config, const struct config_key *key, FILE *output);
 
-/* For the whole machine; tests have others. */
+/* System-wide locations; tests use others. */
 struct config_places {
 	const char *run;   /* "/run/ttmem" */
 	const char *state; /* "/var/lib/ttmem" */
@@ -51,7 +48,7 @@ struct config_places {
 
 extern const struct config_places config_places_usual;
 
-/* Fills in the paths that nobody has set. 0, CONFIG_WRONG or -ENOMEM. */
+/* Fills in the paths that are not set. 0, CONFIG_WRONG or -ENOMEM. */
 int config_places_choose(struct config *config, const struct config_places *places, FILE *errors);
 
 /* Like config_parse(). */

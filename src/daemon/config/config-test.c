@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Settings: every accepted form, every refused one, who wins over whom, where files are put. */
+/* Settings: every accepted and every refused form, precedence, default locations. */
 
 #include <fcntl.h>
 #include <grp.h>
@@ -16,7 +16,7 @@
 
 #define NOBODY 65534
 
-/* What a parser said and made. */
+/* The outcome of a parser and its output. */
 struct result {
 	int r;
 	struct config config;
@@ -26,7 +26,7 @@ struct result {
 static char place_run[300], place_state[300], place_file[300];
 static const struct config_places places = {place_run, place_state, place_file};
 
-/* A machine of its own, in the case's folder. */
+/* System-wide locations in the case's folder. */
 static void make_places(void)
 {
 	snprintf(place_run, sizeof(place_run), "%s/run", unit_dir());
@@ -48,7 +48,7 @@ static void write_file(const char *text)
 
 #define WORDS_MAX 64
 
-/* @words: without the program's name, ended by NULL. */
+/* @words: without the program's name, terminated by NULL. */
 static struct result parse(const char *const *words)
 {
 	char *argv[WORDS_MAX] = {strdup("ttmemd")};
@@ -79,7 +79,7 @@ static void drop(struct result *result)
 	free(result->errors);
 }
 
-/* A file with @text alone: the outcome, and that @word is in what was said. */
+/* Parses a file with only @text; checks the outcome, and that the message contains @word. */
 static void check_file(const char *text, size_t length, int r, const char *word)
 {
 	struct config config;
@@ -191,7 +191,7 @@ UNIT(help_and_version)
 	struct result result;
 
 	make_places();
-	write_file("nonsense\n"); /* must not get in the way */
+	write_file("nonsense\n"); /* must not matter */
 	result = PARSE("--help");
 	assert(result.r == CONFIG_DONE && config_exit_code(result.r) == 0);
 	for (size_t i = 0; i < config_keys_count; i++)
@@ -220,7 +220,7 @@ UNIT(valid_files_are_read)
 	check_text("quiet = no\nlog-events = yes\nids = hex\nkeeper = no\n", 0, NULL);
 }
 
-/* In each of them one thing is wrong. */
+/* Each has exactly one error. */
 static const char *const wrong_texts[][2] = {
 	{"nonsense\n", "a.conf:1: \"nonsense\" is not of the form key = value"},
 	{"\n#\nnonsense = 1\n", "a.conf:3: unknown key \"nonsense\""},
@@ -247,7 +247,7 @@ static const char *const wrong_texts[][2] = {
 	{"keep = +1d\n", "is not"},
 	{"keep = 1w\n", "is not"},
 	{"keep = 1M\n", "is not"},
-	{"keep = 213503982334602d\n", "is not"}, /* overflows a little */
+	{"keep = 213503982334602d\n", "is not"}, /* just overflows */
 	{"keep = 99999999999999999999\n", "is not"},
 	{"keep = 999999999999999999999999999d\n", "is not"},
 	{"size-max = 1048575\n", "size-max: \"1048575\" is not"},
@@ -325,7 +325,7 @@ UNIT(a_mistake_changes_nothing)
 	assert(config_parse_text(&config, "f", "http = x\n", 9, errors) == CONFIG_WRONG);
 	assert(strcmp(config.http, "127.0.0.1:5392") == 0);
 	config_deinit(&config);
-	config_deinit(&config); /* nothing to do */
+	config_deinit(&config); /* does nothing */
 	assert(fclose(errors) == 0);
 }
 
@@ -355,7 +355,10 @@ UNIT(later_settings_win)
 	assert(strcmp(result.config.legacy_socket, "/line") == 0);
 	drop(&result);
 
-	/* Clients are told not to look for a daemon: it must not bind what they do not use. */
+	/*
+	 * "none" tells clients not to look for a daemon: the daemon must not bind what they do not
+	 * use.
+	 */
 	setenv("TTMEM_SOCKET", "none", 1);
 	result = PARSE_NOTHING();
 	assert(result.r == CONFIG_WRONG && config_exit_code(result.r) == 1);
@@ -371,7 +374,7 @@ UNIT(the_config_file_is_chosen_in_order)
 	struct result result;
 
 	make_places();
-	result = PARSE_NOTHING(); /* the usual one need not be there */
+	result = PARSE_NOTHING(); /* the default file is optional */
 	assert(result.r == 0);
 	drop(&result);
 	result = PARSE("--config", place_file);
@@ -389,10 +392,10 @@ UNIT(the_config_file_is_chosen_in_order)
 	result = PARSE("--config", "/dev/null");
 	assert(result.r == 0);
 	drop(&result);
-	result = PARSE("--config", "/"); /* opens, and cannot be read */
+	result = PARSE("--config", "/"); /* can be opened but not read */
 	assert(result.r == CONFIG_WRONG && strstr(result.errors, "cannot read /: "));
 	drop(&result);
-	result = PARSE("--config", "/dev/zero"); /* never ends */
+	result = PARSE("--config", "/dev/zero"); /* endless */
 	assert(result.r == CONFIG_WRONG && strstr(result.errors, "longer than"));
 	drop(&result);
 }
@@ -410,7 +413,7 @@ UNIT(check_prints_a_file)
 	assert(strstr(first.output, "\n# log is not set\n"));
 	assert(strstr(first.output, "\nscan-interval = 61s\n"));
 
-	/* What it prints means what it was printed from. */
+	/* Parsing the output gives the same settings. */
 	write_file(first.output);
 	second = PARSE("--check");
 	assert(second.r == CONFIG_DONE && strcmp(first.output, second.output) == 0);
@@ -428,7 +431,7 @@ UNIT(ready_fd_must_be_open)
 	drop(&result);
 }
 
-/* Ends the case as another user, if it began as root: root can write everywhere. */
+/* If the case runs as root, continues as another user: root can write everywhere. */
 static void become_nobody(void)
 {
 	if (geteuid() == 0) {
@@ -444,7 +447,7 @@ static void become_root(void)
 		assert(seteuid(0) == 0 && setegid(0) == 0);
 }
 
-/* Where socket and state are put; "" = it is refused. */
+/* Checks the locations of socket and state; "" = refused. */
 static void check_places(const char *socket, const char *state)
 {
 	struct result result = PARSE_NOTHING();
@@ -466,7 +469,7 @@ UNIT(places_of_the_machine)
 
 	make_places();
 	snprintf(socket, sizeof(socket), "%s/ttmemd.sock", place_run);
-	check_places(socket, place_state); /* not there yet, but can be made */
+	check_places(socket, place_state); /* missing, but can be created */
 	assert(mkdir(place_run, 0755) == 0 && mkdir(place_state, 0755) == 0);
 	check_places(socket, place_state);
 }

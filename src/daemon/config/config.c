@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Settings from all sides, in their order. */
+/* Combines the settings of all sources, in order of precedence. */
 
 #include "daemon/config/config.h"
 
@@ -18,7 +18,7 @@
 #include "base/text.h"
 #include "daemon/config/config-private.h"
 
-/* Options that are no settings; their values follow those of the table. */
+/* Options that are not settings; the values of settings follow them. */
 enum {
 	OPTION_CONFIG = 1000,
 	OPTION_CHECK,
@@ -27,11 +27,11 @@ enum {
 	OPTION_KEYS, /* + index in the table */
 };
 
-#define SETTINGS_MAX 32u /* as many as the table may have */
+#define SETTINGS_MAX 32u /* the limit of the table */
 
-/* What the command line said. The texts are its own. */
+/* The command line. The texts belong to argv. */
 struct line {
-	const char *given[SETTINGS_MAX]; /* for each setting, NULL = nothing */
+	const char *given[SETTINGS_MAX]; /* one per setting, NULL = not given */
 	const char *file;
 	bool check, help, version;
 };
@@ -56,7 +56,7 @@ int config_init(struct config *config)
 		int r = config_keys_set(config, config_keys_find(name, strlen(name)), texts[i][1]);
 
 		if (r != 0)
-			return -ENOMEM; /* the defaults themselves are right */
+			return -ENOMEM; /* the defaults are valid, so memory ran out */
 	}
 	return 0;
 }
@@ -96,7 +96,7 @@ static void print_option(FILE *output, char letter, const char *name, const char
 
 	(void)snprintf(left, sizeof(left), "%c%c%s--%s%s", letter ? '-' : ' ',
 		       letter ? letter : ' ', letter ? ", " : "  ", name,
-		       argument); /* the longest is half of it */
+		       argument); /* the longest is half as long */
 	fprintf(output, "  %-34s %s\n", left, help);
 }
 
@@ -110,7 +110,7 @@ static void print_help(FILE *output)
 		char argument[32];
 
 		(void)snprintf(argument, sizeof(argument), key->is_switch ? "[=%s]" : " %s",
-			       key->argument); /* the longest is half of it */
+			       key->argument); /* the longest is half as long */
 		print_option(output, key->letter, key->name, argument, key->help);
 	}
 	print_option(output, 0, "config", " FILE",
@@ -126,7 +126,7 @@ __attribute__((format(printf, 2, 3))) static int wrong_line(FILE *errors, const 
 	va_list arguments;
 
 	va_start(arguments, format);
-	(void)vsnprintf(text, sizeof(text), format, arguments); /* long words are cut */
+	(void)vsnprintf(text, sizeof(text), format, arguments); /* long words are truncated */
 	va_end(arguments);
 	text_escape(text, shown, sizeof(shown));
 	fprintf(errors, "ttmemd: %s\nTry \"ttmemd --help\".\n", shown);
@@ -143,7 +143,7 @@ static int unknown_option(FILE *errors, const char *word)
 	return wrong_line(errors, "what is \"%s\"?", word);
 }
 
-/* getopt's table out of ours. @ret_long has room for all of it. */
+/* Builds getopt's table from ours. @ret_long has room for all of it. */
 static void make_options(struct option *ret_long)
 {
 	static const struct option others[] = {
@@ -163,7 +163,7 @@ static void make_options(struct option *ret_long)
 	memcpy(ret_long + config_keys_count, others, sizeof(others));
 }
 
-/* -q: the only setting with a letter. */
+/* -q is the only setting with a short option. */
 static int quiet_option(void)
 {
 	return OPTION_KEYS + (int)(config_keys_find("quiet", 5) - config_keys);
@@ -175,7 +175,7 @@ static int read_line(struct line *line, int argc, char **argv, FILE *errors)
 	int option;
 
 	make_options(options);
-	optind = 0; /* from the beginning, also the second time */
+	optind = 0; /* restart the scan, also on a second call */
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, "+:qhV", options, NULL)) != -1) {
 		const char *word = argv[optind - 1];
@@ -196,7 +196,7 @@ static int read_line(struct line *line, int argc, char **argv, FILE *errors)
 		case 'h':
 		case OPTION_HELP:
 			line->help = true;
-			return 0; /* whatever else there is */
+			return 0; /* whatever else was given */
 		case 'V':
 		case OPTION_VERSION:
 			line->version = true;
@@ -204,7 +204,7 @@ static int read_line(struct line *line, int argc, char **argv, FILE *errors)
 		case ':':
 			return wrong_line(errors, "%s needs an argument", word);
 		default:
-			/* Of letters in one word getopt has not yet left the word. */
+			/* Within a group of letters getopt has not advanced past the word. */
 			if (optopt > 0 && optopt < OPTION_CONFIG)
 				return wrong_line(errors, "what is \"-%c\"?", optopt);
 			return unknown_option(errors, word);
@@ -213,7 +213,10 @@ static int read_line(struct line *line, int argc, char **argv, FILE *errors)
 	return optind < argc ? unknown_option(errors, argv[optind]) : 0;
 }
 
-/* The whole of it, which the caller frees; longer ones as far as shows that they are too long. */
+/*
+ * Reads a whole file, which the caller frees; of a file that is too long, just enough to detect
+ * that.
+ */
 static int read_whole(const char *path, char **ret_text, size_t *ret_length)
 {
 	CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -245,7 +248,7 @@ static int parse_file(struct config *config, const struct line *line, const char
 		return 0;
 	r = read_whole(path, &text, &length);
 	if (r == -ENOENT && !line->file)
-		return 0; /* nobody asked for it */
+		return 0; /* the default file is optional */
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0) {
@@ -255,7 +258,7 @@ static int parse_file(struct config *config, const struct line *line, const char
 	return config_parse_text(config, path, text, length, errors);
 }
 
-/* What the command line sets anyway is not looked at. */
+/* A variable is ignored if the command line overrides it. */
 static int parse_variable(struct config *config, const struct line *line, const char *variable,
 			  const char *name, FILE *errors)
 {
@@ -305,7 +308,7 @@ static int parse_all(struct config *config, const struct config_places *places,
 		r = parse_given(config, line, errors);
 	if (r == 0)
 		r = config_places_choose(config, places, errors);
-	/* Found out now, or never: whoever waits for it would wait for ever. */
+	/* Check now: otherwise whoever waits for the line would wait forever. */
 	if (r == 0 && config->ready_fd >= 0 && fcntl(config->ready_fd, F_GETFD) < 0) {
 		fprintf(errors, "ttmemd: ready-fd: %d is not open\n", config->ready_fd);
 		r = CONFIG_WRONG;
@@ -340,12 +343,12 @@ int config_parse_at(struct config *config, const struct config_places *places, i
 }
 
 /**
- * config_parse() - settings from file, environment and command line
- * @config: filled, to be given to config_deinit() whatever is returned
+ * config_parse() - read file, environment and command line
+ * @config: filled; call config_deinit() whatever is returned
  * @argc: as main() gets it
  * @argv: likewise
- * @output: for what was asked for: help, version, the settings
- * @errors: for what is wrong
+ * @output: for help, version or the settings
+ * @errors: for error messages
  *
  * Return: 0, an outcome, or a negative errno.
  */

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * What ttmemd is told: by its configuration file, then by the environment, then by the command line,
- * the later ones winning. Every setting is a long option and, without the dashes, a key of the file; one
- * table (config-keys.c) has them all. A mistake in the file names file and line.
+ * The settings of ttmemd: from its configuration file, then the environment, then the command line;
+ * later ones win. Every setting is a long option and, without the dashes, a key of the file; one
+ * table (config-keys.c) lists them all. An error in the file is reported with file and line.
  */
 
 #include <stdbool.h>
@@ -17,15 +17,15 @@
 #define CONFIG_BYTES_MAX (UINT32_C(64) << 10) /* of a configuration file */
 
 struct config {
-	/* All texts are the config's; NULL = not set and no default. */
+	/* All texts are owned by the config; NULL = not set and no default. */
 	char *socket;        /* native socket, never NULL */
 	char *legacy_socket; /* "none" = not served */
 	char *http;          /* "none" = not served */
 	char *state;         /* folder */
-	char *log;           /* file for what is said; NULL = standard output */
+	char *log;           /* log file; NULL = standard output */
 	char *on_incident;   /* shell command */
 	char *http_hosts;    /* NULL = none */
-	char *otlp;          /* NULL = nothing is pushed */
+	char *otlp;          /* NULL = no push */
 	uint32_t otlp_interval_s;
 	char *token_file; /* default: "http-token" in the state folder */
 	char *group;      /* whose members see everything: "ttmem" */
@@ -34,43 +34,42 @@ struct config {
 	bool decimal_ids;
 	bool quiet;
 	bool trace_wire;
-	bool keeper;       /* a process of its own holds the books while the daemon is down */
+	bool keeper;       /* a separate process holds the books while the daemon is down */
 	int ready_fd;      /* -1 = none */
-	uint64_t keep_s;   /* how long the past is kept */
+	uint64_t keep_s;   /* how long history is kept */
 	uint64_t size_max; /* bytes of the database */
 	uint32_t metrics_processes;
-	uint32_t scan_s; /* seconds between two looks at /proc */
+	uint32_t scan_s; /* seconds between two scans of /proc */
 };
 
 #define CONFIG_NULL ((struct config){.ready_fd = -1})
 
-/* Outcomes beside 0 and a negative errno. config_exit_code() tells what to exit with. */
+/* Outcomes besides 0 and a negative errno. config_exit_code() maps them to exit codes. */
 enum config_outcome {
-	CONFIG_DONE = 1,  /* help, version or a check was asked for and printed */
-	CONFIG_WRONG = 2, /* file or environment; what is wrong was told on @errors */
-	CONFIG_USAGE = 3, /* likewise the command line */
+	CONFIG_DONE = 1,  /* help, version or the settings were requested and printed */
+	CONFIG_WRONG = 2, /* error in the file or the environment, reported on @errors */
+	CONFIG_USAGE = 3, /* error on the command line, reported on @errors */
 };
 
-/* Fills @config, which config_deinit() then takes apart in any case. */
+/* Fills @config; call config_deinit() whatever is returned. */
 int config_parse(struct config *config, int argc, char **argv, FILE *output, FILE *errors);
 void config_deinit(struct config *config);
 
 /* For a result of config_parse() that is not 0. */
 int config_exit_code(int result);
 
-/* The defaults, as far as they depend on nothing. 0 or -ENOMEM. */
+/* Sets the defaults that depend on nothing else. 0 or -ENOMEM. */
 int config_init(struct config *config);
 
-/* The text of a configuration file into @config: 0, CONFIG_WRONG or a negative errno. */
+/* Parses the text of a configuration file into @config: 0, CONFIG_WRONG or a negative errno. */
 int config_parse_text(struct config *config, const char *name, const char *text, size_t length,
 		      FILE *errors);
 
-/* Writes all settings as a configuration file that means the same. */
+/* Writes all settings as an equivalent configuration file. */
 void config_print(const struct config *config, FILE *output);
 
 /*
- * Makes the folder of the native socket (open to everybody) and the state folder (closed), with their
- * parents, where they are missing. 0, or a negative errno with the path in @ret_path, which is the
- * config's.
+ * Makes the folder of the native socket (public) and the state folder (private), with missing
+ * parents. 0, or a negative errno with the path in @ret_path, which the config owns.
  */
 int config_make_folders(const struct config *config, const char **ret_path);

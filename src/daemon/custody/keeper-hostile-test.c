@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Wrong messages, each with one thing that is wrong, and daemons that behave badly: none harms the others. */
+/* Messages with one error each, and misbehaving daemons: none harms the others. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ static void end(void)
 	loop = loop_free(loop);
 }
 
-/* Sends on a new line, and expects to be hung up on. */
+/* Sends on a new connection, which the keeper must close. */
 static void expect_hang_up(const void *bytes, size_t length, const int *fds, size_t count)
 {
 	struct keeper_wire message;
@@ -89,7 +89,7 @@ UNIT(wrong_messages_cost_the_line)
 	expect_hang_up(garbage, sizeof(garbage), fds, 1);
 	expect_hang_up("", 0, NULL, 0);
 
-	/* Nothing of it was taken in, and what was there still is. */
+	/* None of it was accepted, and what was held is still held. */
 	assert(close(fds[0]) == 0);
 	fds[0] = testing_keeper_line();
 	assert(testing_keeper_list(fds[0]).held == 1);
@@ -99,7 +99,7 @@ UNIT(wrong_messages_cost_the_line)
 	testing_keeper_end();
 }
 
-/* Right messages with a wrong descriptor: refused, counted, and the line goes on. */
+/* Valid messages with a wrong descriptor: refused, counted, and the connection stays open. */
 UNIT(wrong_descriptors_are_refused)
 {
 	struct keeper_wire good, bad;
@@ -162,7 +162,7 @@ UNIT(sweep_keeps_books_of_this_connection)
 	testing_keeper_end();
 }
 
-/* More lines than there may be: the oldest go, and what they said counts. */
+/* More connections than allowed: the oldest are closed, and their messages count. */
 UNIT(too_many_lines)
 {
 	struct keeper_wire message;
@@ -186,7 +186,7 @@ UNIT(too_many_lines)
 	testing_keeper_end();
 }
 
-/* A daemon that asks and never reads the answer holds up nobody. */
+/* A daemon that never reads its answer blocks nobody. */
 UNIT(taker_that_does_not_read)
 {
 	const struct keeper_wire take = KEEPER_WIRE_INIT(KEEPER_WIRE_TAKE);
@@ -200,7 +200,7 @@ UNIT(taker_that_does_not_read)
 			assert(loop_turn(loop, 1) >= 0);
 	}
 	line = testing_keeper_line();
-	assert(testing_keeper_list(line).held <= 1000); /* some may still be on their way */
+	assert(testing_keeper_list(line).held <= 1000); /* some may still be in flight */
 	end();
 	assert(testing_keeper_list(line).held == 1000);
 	assert(close(line) == 0 && close(lazy) == 0);
@@ -208,7 +208,9 @@ UNIT(taker_that_does_not_read)
 	testing_keeper_end();
 }
 
-/* A daemon that dies with answers unread resets the connection; what it had sent counts all the same. */
+/*
+ * A daemon that dies with unread answers resets the connection; the messages it sent still count.
+ */
 UNIT(a_client_that_dies_with_unread_answers_is_dropped)
 {
 	const struct keeper_wire take = KEEPER_WIRE_INIT(KEEPER_WIRE_TAKE);

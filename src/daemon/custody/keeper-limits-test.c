@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The keeper and other users, the keeper at its limits, and a daemon whose keeper is none. */
+/* The keeper and other users, the keeper at its limits, and fake keepers. */
 
 #include <errno.h>
 #include <signal.h>
@@ -66,7 +66,7 @@ static void stranger_knocks(void)
 	assert(strlen(testing_keeper_path()) < sizeof(address.sun_path));
 	memcpy(address.sun_path, testing_keeper_path(), strlen(testing_keeper_path()));
 	assert(connect(line, (struct sockaddr *)&address, sizeof(address)) == 0);
-	(void)keeper_wire_send(line, &take, -1); /* or hung up already */
+	(void)keeper_wire_send(line, &take, -1); /* or closed already */
 	assert(testing_keeper_wait(line, &message, &fd) == -EPIPE);
 	assert(close(line) == 0);
 }
@@ -84,7 +84,7 @@ UNIT(other_users_get_no_books_from_the_keeper)
 	testing_keeper_add(keeper, 1);
 	assert(chmod(unit_dir(), 0755) == 0);
 	as_nobody(stranger_is_kept_out);
-	/* Even if the mode of the socket has been changed. */
+	/* Even if the mode of the socket was changed. */
 	assert(chmod(testing_keeper_path(), 0777) == 0);
 	as_nobody(stranger_knocks);
 	end();
@@ -92,7 +92,7 @@ UNIT(other_users_get_no_books_from_the_keeper)
 	testing_keeper_end();
 }
 
-/* Root's daemon is a friend of every keeper, and no keeper of a user is a friend of root's daemon. */
+/* Every keeper accepts root's daemon, but root's daemon accepts no user's keeper. */
 static void stranger_listens(void)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -196,7 +196,7 @@ UNIT(limit_of_descriptors)
 	as_nobody(few_descriptors);
 }
 
-/* In place of a keeper: answers TAKE with @message over and over. */
+/* A fake keeper: answers TAKE with @message, @times times; -1 = without end. */
 static pid_t fake_keeper(const struct keeper_wire *message, int fd, int times)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -233,7 +233,7 @@ static void expect_take(const struct keeper_wire *message, int fd, int times, in
 	assert(now.started == 0);
 	assert(keeper_take(keeper, testing_keeper_take, &taken) == expected && taken.count == 0);
 	assert(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
-	/* Soon there is a real one. */
+	/* It is replaced by a real one. */
 	while (now.started == 0) {
 		assert(loop_turn(loop, 100) >= 0);
 		keeper_counts(keeper, &now);

@@ -35,16 +35,16 @@
 #include "daemon/custody/keeper-wire.h"
 #include "daemon/custody/keeper.h"
 
-#define LINES_MAX 8u       /* when one more comes, the oldest has to go */
+#define LINES_MAX 8u       /* one more replaces the oldest */
 #define ROOM_MAX 4096u     /* more messages than a socket can hold */
-#define TURN_MAX 64u       /* messages of one line in one turn */
-#define SPARE_FDS 32u      /* lines, the loop and the like */
-#define LOOK_S 60u         /* how often one without a daemon looks whether it can still be found */
-#define RETRY_NS 50000000u /* after "too many descriptors on their way" */
+#define TURN_MAX 64u       /* messages of one connection per turn of the loop */
+#define SPARE_FDS 32u      /* connections, the loop, signals */
+#define LOOK_S 60u         /* how often a keeper without a daemon checks its socket */
+#define RETRY_NS 50000000u /* after "too many descriptors in flight" */
 
 struct place {
 	int fd;          /* -1 = free */
-	uint64_t serial; /* of the line that added it last */
+	uint64_t serial; /* of the connection that added it last */
 	struct keeper_wire message;
 };
 
@@ -53,7 +53,7 @@ struct line {
 	struct process *process;
 	uint64_t serial;
 	bool takes;
-	size_t next; /* place to be given next */
+	size_t next; /* slot to be sent next */
 };
 
 struct process {
@@ -65,10 +65,10 @@ struct process {
 	uint64_t serials;
 
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path) + 1];
-	dev_t device; /* of the name, to know whether it is still ours */
+	dev_t device; /* of the socket's name, to detect its replacement */
 	ino_t inode;
 
-	struct place *places; /* never moved down: positions stay what they are */
+	struct place *places; /* never compacted: positions stay valid */
 	size_t count, capacity;
 	size_t held, held_max;
 	uint64_t refused;
@@ -138,12 +138,14 @@ static void add_consume(struct line *line, const struct keeper_wire *message, in
 
 	if (!keeper_wire_fits(message, fd) || (!place && !(place = place_new(process)))) {
 		process->refused++;
-		(void)close(fd); /* not ours to hold */
+		(void)close(fd); /* refused */
 		return;
 	}
-	/* The one that is there does as well; who it belongs to may be known better now. */
+	/*
+	 * Keep the descriptor that is there, but update the owner, which may be known better now.
+	 */
 	if (is_known) {
-		(void)close(fd); /* see above */
+		(void)close(fd); /* a duplicate */
 	} else {
 		place->fd = fd;
 		process->held++;
@@ -166,12 +168,12 @@ static void settle(struct process *process);
 static void line_close(struct line *line)
 {
 	loop_remove(line->process->loop, &line->source);
-	(void)close(line->source.fd); /* whoever was there is gone or wrong */
+	(void)close(line->source.fd); /* the daemon has exited or sent garbage */
 	line->source.fd = -1;
 }
 
 /*
- * Gives what is due. That the daemon has died meanwhile is not found out here but by reading: it may have
+ * Sends what is due. A daemon that has died meanwhile is detected by reading, not here: it may have
  * sent something before.
  */
 static void line_give(struct line *line)
@@ -194,7 +196,7 @@ static void line_give(struct line *line)
 		}
 		line->next += r == 0;
 	}
-	/* Too many on their way: the socket has room, so it would wake us at once, for nothing. */
+	/* Too many in flight: the socket has room, so epoll would wake us at once, for nothing. */
 	if (r == -ETOOMANYREFS &&
 	    loop_set(process->loop, &process->retry, loop_now(process->loop) + RETRY_NS) == 0)
 		r = 0;
@@ -202,11 +204,11 @@ static void line_give(struct line *line)
 		r = line->takes ? 1 : 0;
 	else
 		line->takes = false;
-	/* Cannot fail: it is there. */
+	/* Cannot fail: the source is registered. */
 	(void)loop_change(process->loop, &line->source, r > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
-/* Return: 0, or a negative errno if the line is of no more use. */
+/* Return: 0, or a negative errno if the connection must be closed. */
 static int line_hear(struct line *line, const struct keeper_wire *message, int fd)
 {
 	struct process *process = line->process;
@@ -234,12 +236,12 @@ static int line_hear(struct line *line, const struct keeper_wire *message, int f
 		return 0;
 	default:
 		if (fd >= 0)
-			(void)close(fd); /* one of ours, sent back */
+			(void)close(fd); /* the daemon must not send this kind */
 		return -EBADMSG;
 	}
 }
 
-/* Hears up to @max messages; at the end of the connection, or after a wrong one, the line is closed. */
+/* Handles up to @max messages; closes the connection at its end or after an invalid message. */
 static void line_read(struct line *line, unsigned int max)
 {
 	int r = 0;
@@ -328,7 +330,7 @@ static void admit(struct process *process)
 		if (fd < 0)
 			return;
 		if (!keeper_wire_is_friend(fd)) {
-			(void)close(fd); /* a stranger */
+			(void)close(fd); /* another user */
 			continue;
 		}
 		line = line_choose(process);
@@ -336,7 +338,7 @@ static void admit(struct process *process)
 		line->serial = ++process->serials;
 		line->source = (struct loop_source){.fd = fd, .ready = line_ready};
 		if (loop_add(process->loop, &line->source, EPOLLIN) < 0) {
-			(void)close(fd); /* no memory: it will come again */
+			(void)close(fd); /* no memory: the daemon will reconnect */
 			line->source.fd = -1;
 			continue;
 		}
@@ -366,7 +368,7 @@ static void settle(struct process *process)
 		process->alone_ns = loop_now(process->loop);
 		if (loop_set(process->loop, &process->look, process->alone_ns + LOOK_S * NS_PER_S) <
 		    0)
-			loop_stop(process->loop); /* no memory: better gone than there for ever */
+			loop_stop(process->loop); /* no memory: exit rather than stay forever */
 	}
 }
 
@@ -412,8 +414,8 @@ static void limit(struct process *process)
 	struct rlimit files = {.rlim_cur = wanted, .rlim_max = wanted};
 
 	if (setrlimit(RLIMIT_NOFILE, &files) < 0 && getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;        /* what may be had without rights */
-		(void)setrlimit(RLIMIT_NOFILE, &files); /* asked for below */
+		files.rlim_cur = files.rlim_max;        /* the hard limit needs no privilege */
+		(void)setrlimit(RLIMIT_NOFILE, &files); /* the result is read below */
 	}
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur <= SPARE_FDS)
 		files.rlim_cur = SPARE_FDS + 1;
@@ -464,16 +466,16 @@ int keeper_process_main(int argc, char *const *argv)
 
 	if (argc != 3 || text_parse_u64(argv[2], &listening) < 0 || listening > INT32_MAX)
 		return EXIT_FAILURE;
-	/* Nobody's child, and no leader of a session that a terminal could be given to. */
+	/* Detached from the daemon, and not a session leader that could acquire a terminal. */
 	pid = fork();
 	if (pid != 0)
 		_exit(pid < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
 	if (process_init(&process, (int)listening) < 0)
 		return EXIT_FAILURE;
-	(void)prctl(PR_SET_NAME, KEEPER_PROCESS_NAME); /* only for people */
+	(void)prctl(PR_SET_NAME, KEEPER_PROCESS_NAME); /* for people only */
 	settle(&process);
-	(void)loop_run(process.loop); /* whatever it says, it is over */
+	(void)loop_run(process.loop); /* the keeper exits either way */
 	if (is_ours(&process))
-		(void)unlink(process.path); /* a dead one is cleared away by the next daemon, too */
+		(void)unlink(process.path); /* otherwise the next daemon removes it */
 	return EXIT_SUCCESS;
 }

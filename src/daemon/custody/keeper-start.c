@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The socket of a keeper, and the process behind it. */
+/* Creates the keeper's socket and the process that serves it. */
 
 #include "daemon/custody/keeper-start.h"
 
@@ -49,7 +49,7 @@ int keeper_start_connect(const char *path, int *ret_fd)
 	return 0;
 }
 
-/* Only ever a socket: a file that somebody has there by mistake is not ours to remove. */
+/* Removes only a socket: any other file there is not ours. */
 static int keeper_start_clear(const char *path)
 {
 	struct stat file;
@@ -74,14 +74,16 @@ static int keeper_start_listen(const char *path, int *ret_fd)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	/* The name gets the mode of the socket: there is no moment at which others may connect, and the
-	 * umask, which all threads share, is left alone. */
+	/*
+	 * The name gets the mode of the socket, so there is no moment at which others may connect,
+	 * and the umask, which all threads share, stays unchanged.
+	 */
 	if (fchmod(fd, 0600) < 0 ||
 	    bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
 		return -errno;
 	if (listen(fd, KEEPER_START_BACKLOG) < 0) {
 		r = -errno;
-		(void)unlink(path); /* ours, made just now */
+		(void)unlink(path); /* created just above */
 		return r;
 	}
 	*ret_fd = cleanup_steal_fd(&fd);
@@ -99,7 +101,7 @@ int keeper_start_new(const char *path, const char *program, struct loop *loop, s
 		.program = program ? program : "/proc/self/exe",
 		.arguments = arguments,
 		.environment = environment,
-		/* A relative path must still lead to the socket when it is to be removed. */
+		/* A relative path must still lead to the socket when the keeper removes it. */
 		.folder = path[0] == '/' ? "/" : NULL,
 		.input = -1,
 	};
@@ -117,7 +119,7 @@ int keeper_start_new(const char *path, const char *program, struct loop *loop, s
 		r = child_start(child, loop, &setup);
 	}
 	if (r < 0) {
-		(void)unlink(path); /* ours, made just now */
+		(void)unlink(path); /* created just above */
 		return r;
 	}
 	*ret_fd = cleanup_steal_fd(&fd);

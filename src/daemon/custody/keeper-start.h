@@ -10,12 +10,15 @@
 struct child;
 struct loop;
 
-/* A connection to the keeper at @path. -ECONNREFUSED or -ENOENT if there is none; -EPERM if it is a stranger's. */
+/*
+ * Connects to the keeper at @path. -ECONNREFUSED or -ENOENT if there is none; -EPERM if it belongs
+ * to another user.
+ */
 int keeper_start_connect(const char *path, int *ret_fd);
 
 /*
- * Starts a keeper at @path in place of whatever socket is there: a dead one's, or a stuck one's, which
- * ends when it sees that. @child is the process that starts it and ends at once. 0 or a negative errno.
+ * Starts a keeper at @path, replacing the socket of a dead keeper or of a stuck one, which exits
+ * when it notices. @child starts the keeper and exits at once. 0 or a negative errno.
  */
 int keeper_start_new(const char *path, const char *program, struct loop *loop, struct child *child,
 		     int *ret_fd);

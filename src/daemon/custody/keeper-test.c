@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The keeper as a real process: what a daemon gave it comes back to the next one, however often and
- * whenever the daemon is killed.
+ * The keeper as a real process: the next daemon gets back what the last one gave it, however often
+ * and whenever the daemon is killed.
  */
 
 #include "daemon/custody/keeper.h"
@@ -99,7 +99,7 @@ UNIT(adding_again_is_no_harm)
 	begin();
 	fd = testing_keeper_book(3, &entry);
 	for (uint32_t i = 0; i < 10; i++) {
-		entry.pid = 1 + i; /* the newest word counts */
+		entry.pid = 1 + i; /* the latest message counts */
 		keeper_add(keeper, &entry, fd);
 	}
 	end();
@@ -113,11 +113,11 @@ UNIT(adding_again_is_no_harm)
 	testing_keeper_end();
 }
 
-/* A book is what a daemon adds and removes at random until it is killed. */
+/* The state of a book that daemons add and remove at random until they are killed. */
 enum book_state {
 	BOOK_NONE,
-	BOOK_ADDING, /* from here on it may be held */
-	BOOK_HELD,   /* it must be */
+	BOOK_ADDING, /* it may be held */
+	BOOK_HELD,   /* it must be held */
 	BOOK_REMOVING,
 };
 
@@ -126,11 +126,11 @@ enum book_state {
 
 struct storm {
 	uint8_t state[STORM_BOOKS];
-	uint64_t taken; /* by daemons that were not killed while at it */
+	uint64_t taken; /* by daemons that were not killed meanwhile */
 	uint64_t steps;
 };
 
-/* A daemon: takes and compares with what its predecessors noted, then goes on until it is killed. */
+/* A daemon: takes the books, compares them with its predecessors' notes, and runs until killed. */
 static _Noreturn void storm_daemon(struct storm *storm, unsigned int seed)
 {
 	struct testing_keeper_taken taken = {0};
@@ -142,7 +142,7 @@ static _Noreturn void storm_daemon(struct storm *storm, unsigned int seed)
 			assert(taken.has[i]);
 		if (storm->state[i] == BOOK_NONE)
 			assert(!taken.has[i]);
-		/* Settles what was under way. */
+		/* Resolves what was in progress. */
 		if (storm->state[i] != BOOK_NONE)
 			storm->state[i] = taken.has[i] ? BOOK_HELD : BOOK_NONE;
 	}
@@ -156,7 +156,7 @@ static _Noreturn void storm_daemon(struct storm *storm, unsigned int seed)
 			testing_keeper_add(keeper, i);
 		else
 			testing_keeper_remove(keeper, i);
-		/* Only what has left us can be counted on. */
+		/* Only what has been sent can be relied on. */
 		while (counts().waiting > 0)
 			assert(loop_turn(loop, 10) >= 0);
 		assert(counts().lost == 0);
@@ -180,12 +180,12 @@ UNIT_LONG(daemon_killed_at_any_moment, 300)
 		int status;
 
 		if (pid == 0) {
-			(void)setpgid(0, 0); /* cannot fail in a child of ours */
+			(void)setpgid(0, 0); /* cannot fail in our own child */
 			storm_daemon(storm, seed + (unsigned int)i);
 		}
 		assert(pid > 0);
 		(void)usleep((useconds_t)(rand_r(&seed) % (i % 4 ? 20000 : 2000)));
-		/* With its group: the keeper is in none of ours. */
+		/* With its group: the keeper is not in it. */
 		if (kill(-pid, SIGKILL) < 0)
 			assert(kill(pid, SIGKILL) == 0);
 		assert(waitpid(pid, &status, 0) == pid);
@@ -250,7 +250,7 @@ UNIT(killed_keeper_is_replaced)
 	testing_keeper_end();
 }
 
-/* The connection is lost, but not the keeper: what it missed meanwhile is put right. */
+/* The connection is lost, but not the keeper: what it missed meanwhile is corrected. */
 UNIT(lost_connection_is_made_anew)
 {
 	const struct keeper_hooks hooks = {.refill = refill, .lost = lost};
@@ -262,10 +262,10 @@ UNIT(lost_connection_is_made_anew)
 	assert(keeper_new(&keeper, loop, testing_keeper_path(), &hooks) == 0);
 	for (uint32_t i = 5; i < 30; i++)
 		testing_keeper_add(keeper, i); /* other files than those of the refill */
-	/* A crowd for which the oldest has to go. */
+	/* So many connections that the oldest is closed. */
 	for (size_t i = 0; i < 20; i++) {
 		lines[i] = testing_keeper_line();
-		(void)testing_keeper_list(lines[i]); /* it has been let in */
+		(void)testing_keeper_list(lines[i]); /* it has been accepted */
 	}
 	while (refills == 0)
 		assert(loop_turn(loop, 100) >= 0);
@@ -281,7 +281,7 @@ UNIT(lost_connection_is_made_anew)
 	testing_keeper_end();
 }
 
-/* One that is stopped takes nothing: after some seconds another one has its place, and it ends. */
+/* A stopped keeper accepts nothing: after some seconds another one replaces it, and it exits. */
 UNIT_LONG(stuck_keeper_is_replaced, 120)
 {
 	const struct keeper_hooks hooks = {.refill = refill, .lost = lost};
@@ -355,14 +355,13 @@ UNIT(two_daemons_are_served_by_one_keeper)
 	testing_keeper_end();
 }
 
-/* As when an administrator ends it, or the machine is shut down. */
+/* As when an administrator terminates it, or the machine shuts down. */
 UNIT(terminated_keeper_cleans_up)
 {
 	begin();
 	testing_keeper_add(keeper, 1);
 	end();
-	assert(kill(testing_keeper_pid(), SIGTERM) ==
-	       0); /* it has set itself up: it has its name */
+	assert(kill(testing_keeper_pid(), SIGTERM) == 0); /* it has its name, so it is set up */
 	testing_keeper_end();
 }
 

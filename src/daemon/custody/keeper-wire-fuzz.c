@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Any packet, with a descriptor if its last byte is odd, is refused or is a message in which nothing is
- * wrong; and no descriptor is left over.
+ * Feeds arbitrary packets, with a descriptor if the last byte is odd: each is refused or is a valid
+ * message, and no descriptor leaks.
  */
 
 #include <errno.h>
@@ -38,14 +38,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assert(size - 1 == sizeof(message) && has_fd == (fd >= 0));
 		assert(keeper_wire_is_valid(&message, has_fd));
 		assert(memchr(message.comm, '\0', sizeof(message.comm)));
-		assert(fd < 0 || !keeper_wire_fits(&message, fd)); /* a device is no book */
+		assert(fd < 0 || !keeper_wire_fits(&message, fd)); /* a device is not a book */
 	} else {
 		assert((r == -EBADMSG || r == -EPIPE) && fd < 0);
 	}
 	if (fd >= 0)
 		assert(close(fd) == 0);
 	assert(close(pair[0]) == 0 && close(pair[1]) == 0);
-	/* What is opened next has the lowest number: nothing was left open. */
+	/* open() and dup() return the lowest free number, so nothing was left open. */
 	r = dup(null); /* NOLINT(android-cloexec-dup): closed at once */
 	assert(r == (pair[0] < pair[1] ? pair[0] : pair[1]));
 	assert(close(r) == 0 && close(null) == 0);

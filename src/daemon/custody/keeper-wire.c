@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Messages between daemon and keeper: both sides check the same things with the same code. */
+/* Messages between daemon and keeper: both sides use the same code for the same checks. */
 
 #include "daemon/custody/keeper-wire.h"
 
@@ -73,8 +73,8 @@ int keeper_wire_receive(int socket, struct keeper_wire *ret_message, int *ret_fd
 	do {
 		n = fd_pass_receive(socket, &message, sizeof(message), &got, MSG_DONTWAIT);
 		/*
-		 * A peer that dies with something unread resets the connection. That is told once,
-		 * and before what it had sent: books that are still to be received.
+		 * A peer that exits with unread data resets the connection. The reset is reported
+		 * once, and before the data that it had sent: books that must still be received.
 		 */
 	} while (n == -ECONNRESET);
 	if (n < 0)
@@ -84,7 +84,7 @@ int keeper_wire_receive(int socket, struct keeper_wire *ret_message, int *ret_fd
 		return -EPIPE;
 	if (n != sizeof(message))
 		return -EBADMSG;
-	/* Cut off with nothing left: it is we who have no room for a descriptor. */
+	/* Truncated, and no descriptor arrived: we have no room for one. */
 	if (got.is_cut)
 		return !has_fd && keeper_wire_is_valid(&message, true) ? -EMFILE : -EBADMSG;
 	if (!keeper_wire_is_valid(&message, has_fd))

@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * What a daemon and its keeper say to each other: messages of one size on a SOCK_SEQPACKET socket, with
- * at most one file descriptor each. docs/protocol-keeper.md tells it byte by byte.
+ * The messages between a daemon and its keeper: of one size, on a SOCK_SEQPACKET socket, with at
+ * most one file descriptor each. docs/protocol-keeper.md describes them byte by byte.
  *
- * The two may be of different versions: a keeper outlives the daemon that started it, an update
- * included. So these messages do not change; what is added is a new kind, and a side that does not know
- * a kind hangs up.
+ * The two sides may be of different versions, because a keeper outlives the daemon that started it,
+ * even across an update. So these messages do not change; additions are new kinds, and a side that
+ * does not know a kind closes the connection.
  */
 
 #include <stdbool.h>
@@ -20,13 +20,13 @@
 enum keeper_wire_kind {
 	/* To the keeper. */
 	KEEPER_WIRE_ADD = 1,    /* hold this book; with its fd */
-	KEEPER_WIRE_REMOVE = 2, /* let this book go: only device and inode count */
-	KEEPER_WIRE_TAKE = 3,   /* give me what you hold; it stays held */
-	KEEPER_WIRE_SWEEP = 4,  /* let go what was not added on this connection */
-	KEEPER_WIRE_QUIT = 5,   /* let all go and end */
+	KEEPER_WIRE_REMOVE = 2, /* release this book: only device and inode count */
+	KEEPER_WIRE_TAKE = 3,   /* send all held books; they stay held */
+	KEEPER_WIRE_SWEEP = 4,  /* release what was not added on this connection */
+	KEEPER_WIRE_QUIT = 5,   /* release all books and exit */
 	/* To the daemon. */
-	KEEPER_WIRE_HELD = 6, /* one of them; with its fd */
-	KEEPER_WIRE_END = 7,  /* that was all */
+	KEEPER_WIRE_HELD = 6, /* one held book; with its fd */
+	KEEPER_WIRE_END = 7,  /* end of the held books */
 };
 
 struct keeper_wire {
@@ -41,11 +41,11 @@ struct keeper_wire {
 	uint64_t start_ticks;
 	uint64_t device;
 	uint64_t inode;
-	char comm[KEEPER_WIRE_COMM]; /* any bytes, a NUL among them; 0 behind it */
+	char comm[KEEPER_WIRE_COMM]; /* any bytes, terminated and padded with NUL */
 
 	/* In END; else 0. */
 	uint64_t held;
-	uint64_t refused; /* ADDs since the keeper started */
+	uint64_t refused; /* number of ADDs since the keeper started */
 };
 
 _Static_assert(sizeof(struct keeper_wire) == 128, "keeper message size");
@@ -58,26 +58,25 @@ _Static_assert(_Alignof(struct keeper_wire) == 8, "keeper message alignment");
 		.size = sizeof(struct keeper_wire), .kind = (what),         \
 	}
 
-/* Whether the bytes are a message of this protocol, with an fd or without as its kind has it. */
+/* Whether the bytes are a message of this protocol, with or without an fd as its kind requires. */
 bool keeper_wire_is_valid(const struct keeper_wire *message, bool has_fd);
 
 /*
- * Sends without waiting. @fd may be -1 and stays the caller's. 0; -EAGAIN if the socket is full;
- * -ETOOMANYREFS if too many descriptors are on their way, for which no socket becomes writable: try
- * again later; or another negative errno: the connection is of no more use.
+ * Sends without blocking. @fd may be -1 and stays the caller's. 0; -EAGAIN if the socket is full;
+ * -ETOOMANYREFS if too many descriptors are in flight, which epoll does not report as over: try
+ * again later; or another negative errno: the connection is unusable.
  */
 int keeper_wire_send(int socket, const struct keeper_wire *message, int fd);
 
 /*
- * Receives without waiting. 0, and @ret_fd is the caller's (-1 = none came); -EAGAIN; -EPIPE at the end
- * of the connection, when all that was sent before it has been received; -EMFILE if we
- * have no room for its descriptor, and the next message may be better; -EBADMSG for what is no message of
- * ours; or another negative errno.
+ * Receives without blocking. 0, and the caller owns @ret_fd (-1 = none); -EAGAIN; -EPIPE at the end
+ * of the connection, after all data sent before it; -EMFILE if there is no room for its descriptor
+ * (the next message may succeed); -EBADMSG for an invalid message; or another negative errno.
  */
 int keeper_wire_receive(int socket, struct keeper_wire *ret_message, int *ret_fd);
 
-/* Whether a book's fd is what the message says, and can only be read. */
+/* Whether a book's fd matches the message and is read-only. */
 bool keeper_wire_fits(const struct keeper_wire *message, int fd);
 
-/* Whether the other side of a connection is our user, or root. */
+/* Whether the peer of a connection is our user or root. */
 bool keeper_wire_is_friend(int socket);

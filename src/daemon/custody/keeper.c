@@ -30,9 +30,9 @@
 #define KEEPER_QUEUE_MAX (2u * KEEPER_BOOKS_MAX) /* all books added, all removed */
 #define KEEPER_TICK_NS UINT64_C(100000000)
 #define KEEPER_STUCK_NS UINT64_C(5000000000)
-#define KEEPER_DELAY_NS UINT64_C(100000000)       /* before the first try to have another */
+#define KEEPER_DELAY_NS UINT64_C(100000000)       /* before the first retry */
 #define KEEPER_DELAY_MAX_NS UINT64_C(60000000000) /* doubled up to this */
-#define KEEPER_STEADY_NS (10 * NS_PER_S)          /* one that lived so long was not the trouble */
+#define KEEPER_STEADY_NS (10 * NS_PER_S) /* after living this long a keeper was not the cause */
 #define KEEPER_FREE_MS 1000
 
 _Static_assert(KEEPER_COMM_SIZE == KEEPER_WIRE_COMM, "names as in messages");
@@ -48,14 +48,14 @@ struct keeper {
 	struct keeper_hooks hooks;
 	struct keeper_counts counts;
 
-	struct loop_source link; /* fd -1 = there is none */
-	bool is_new;             /* it was started by us and holds nothing but what we gave it */
-	bool is_stuck;           /* the next one is to take its place */
+	struct loop_source link; /* fd -1 = none */
+	bool is_new;             /* we started it, so it holds only what we sent */
+	bool is_stuck;           /* the next one must replace it */
 	struct child starter;
-	struct loop_timer tick; /* to try again, or to look whether the queue gets shorter */
+	struct loop_timer tick; /* to retry, or to check whether the queue shrinks */
 	uint64_t delay_ns;
-	uint64_t linked_ns; /* when this keeper became ours */
-	uint64_t moved_ns;  /* when something of the queue was sent last */
+	uint64_t linked_ns; /* when this keeper was connected */
+	uint64_t moved_ns;  /* when something was last sent from the queue */
 
 	struct keeper_item *queue; /* from @first on */
 	size_t first, count, capacity;
@@ -65,7 +65,7 @@ static void keeper_drop_queue(struct keeper *keeper)
 {
 	for (; keeper->first < keeper->count; keeper->first++) {
 		if (keeper->queue[keeper->first].fd >= 0)
-			(void)close(keeper->queue[keeper->first].fd); /* a copy of ours */
+			(void)close(keeper->queue[keeper->first].fd); /* our duplicate */
 	}
 	keeper->first = keeper->count = 0;
 }
@@ -75,7 +75,7 @@ static void keeper_unlink(struct keeper *keeper)
 	if (keeper->link.fd >= 0) {
 		if (keeper->link.added)
 			loop_remove(keeper->loop, &keeper->link);
-		(void)close(keeper->link.fd); /* what was sent is the keeper's */
+		(void)close(keeper->link.fd); /* sent messages still arrive */
 	}
 	keeper->link.fd = -1;
 	keeper_drop_queue(keeper);
@@ -105,7 +105,10 @@ static void keeper_lose(struct keeper *keeper, int error)
 		keeper->hooks.lost(keeper->hooks.context, error);
 }
 
-/* Sends what waits. Return: 0, -EAGAIN if some is left, or that the keeper was lost. */
+/*
+ * Sends the queue. Return: 0, -EAGAIN if some is left, or the error for which the keeper was given
+ * up.
+ */
 static int keeper_flush(struct keeper *keeper)
 {
 	uint32_t events = EPOLLIN;
@@ -118,14 +121,16 @@ static int keeper_flush(struct keeper *keeper)
 		if (r < 0)
 			break;
 		if (item->fd >= 0)
-			(void)close(item->fd); /* a copy of ours */
+			(void)close(item->fd); /* our duplicate */
 		keeper->first++;
 		keeper->moved_ns = loop_now(keeper->loop);
 	}
 	if (r == 0) {
 		keeper->first = keeper->count = 0;
 	} else if (r == -EAGAIN || r == -ETOOMANYREFS) {
-		/* No socket tells when fewer descriptors are on their way: the timer looks again. */
+		/*
+		 * No socket event reports that fewer descriptors are in flight: the timer retries.
+		 */
 		events |= r == -EAGAIN ? (uint32_t)EPOLLOUT : 0;
 		r = loop_set(keeper->loop, &keeper->tick, loop_now(keeper->loop) + KEEPER_TICK_NS);
 		if (r == 0)
@@ -137,7 +142,7 @@ static int keeper_flush(struct keeper *keeper)
 	}
 	if (keeper->link.added)
 		(void)loop_change(keeper->loop, &keeper->link,
-				  events); /* cannot fail: it is there */
+				  events); /* cannot fail: it is registered */
 	return r;
 }
 
@@ -174,7 +179,7 @@ static void keeper_send(struct keeper *keeper, const struct keeper_wire *message
 	int r = -EAGAIN;
 
 	if (keeper->link.fd < 0)
-		return; /* the next one is given everything */
+		return; /* the next keeper gets all books */
 	if (keeper->first == keeper->count)
 		r = keeper_wire_send(keeper->link.fd, message, fd);
 	if (r == -EAGAIN || r == -ETOOMANYREFS) {
@@ -182,9 +187,9 @@ static void keeper_send(struct keeper *keeper, const struct keeper_wire *message
 
 		r = keeper_queue(keeper, message, fd);
 		if (r == 0 && is_first)
-			(void)keeper_flush(keeper); /* arms the timer; a loss has been dealt with */
+			(void)keeper_flush(keeper); /* arms the timer; handles a loss itself */
 	}
-	/* No descriptor to be had: this book is not held, and the others are. */
+	/* No descriptor available: this book is not held, but the others are. */
 	if (r == -EMFILE || r == -ENFILE)
 		keeper->counts.dropped++;
 	else if (r < 0)
@@ -199,13 +204,13 @@ static void keeper_ready(struct loop_source *source, uint32_t events)
 
 	r = keeper_wire_receive(source->fd, &message, &fd);
 	if (fd >= 0)
-		(void)close(fd); /* nothing was asked for */
+		(void)close(fd); /* unrequested */
 	if (r == 0)
 		r = -EBADMSG;
 	if (r != -EAGAIN)
 		keeper_lose(keeper, r);
 	else if (events & EPOLLOUT)
-		(void)keeper_flush(keeper); /* a loss has been dealt with */
+		(void)keeper_flush(keeper); /* handles a loss itself */
 }
 
 static int keeper_link(struct keeper *keeper)
@@ -248,7 +253,7 @@ static void keeper_again(struct keeper *keeper)
 		return;
 	}
 	keeper->hooks.refill(keeper->hooks.context, keeper);
-	/* It was the old one after all: it missed what we removed meanwhile. */
+	/* It was the old keeper after all: it missed what was removed meanwhile. */
 	if (!keeper->is_new)
 		keeper_send(keeper, &sweep, -1);
 }
@@ -309,14 +314,14 @@ struct keeper *keeper_free(struct keeper *keeper)
 
 	if (!keeper)
 		return NULL;
-	/* Nobody else knows the queued messages. */
+	/* Nobody else has the queued messages. */
 	keeper->hooks.lost = NULL;
 	limit = clock_ms(CLOCK_MONOTONIC) + KEEPER_FREE_MS;
 	while (keeper->link.fd >= 0 && keeper_flush(keeper) == -EAGAIN &&
 	       clock_ms(CLOCK_MONOTONIC) < limit) {
 		struct pollfd room = {.fd = keeper->link.fd, .events = POLLOUT};
 
-		(void)poll(&room, 1, 10); /* or too many descriptors are on their way: look again */
+		(void)poll(&room, 1, 10); /* or too many descriptors are in flight: retry */
 	}
 	keeper_unlink(keeper);
 	loop_cancel(keeper->loop, &keeper->tick);
@@ -330,7 +335,7 @@ struct keeper *keeper_free(struct keeper *keeper)
 	return NULL;
 }
 
-/* One answer to TAKE. 0, 1 at the end, or a negative errno. */
+/* Handles one answer to TAKE. 0, 1 at the end, or a negative errno. */
 static int keeper_take_one(struct keeper *keeper, keeper_take_fn *take, void *context)
 {
 	struct keeper_entry entry;
@@ -379,16 +384,19 @@ int keeper_take(struct keeper *keeper, keeper_take_fn *take, void *context)
 		r = keeper_take_one(keeper, take, context);
 		count += r == 0;
 		if (r == -EAGAIN) {
-			(void)poll(&more, 1, (int)(limit - now)); /* we look again in any case */
+			(void)poll(&more, 1, (int)(limit - now)); /* we check again anyway */
 			r = 0;
 		}
 	}
 	if (r > 0)
 		return 0;
-	/* One that does not answer, or without end, is to be replaced; one that has hung up was about to end. */
+	/*
+	 * A keeper that does not answer, or answers without end, must be replaced; one that closed
+	 * the connection was about to exit.
+	 */
 	keeper->is_stuck = r == -ETIMEDOUT;
 	keeper_retire(keeper);
-	/* Only one that holds nothing ends by itself: then nothing was lost either. */
+	/* A keeper exits by itself only if it holds nothing: then nothing was lost. */
 	return r == -EPIPE && count == 0 ? 0 : r;
 }
 
@@ -401,7 +409,7 @@ void keeper_add(struct keeper *keeper, const struct keeper_entry *entry, int fd)
 	message.start_ticks = entry->start_ticks;
 	message.device = entry->device;
 	message.inode = entry->inode;
-	/* 0 behind the end; a longer name is cut. */
+	/* Padded with NULs; a longer name is truncated. */
 	memcpy(message.comm, entry->comm, strnlen(entry->comm, sizeof(message.comm) - 1));
 	keeper_send(keeper, &message, fd);
 }

@@ -32,32 +32,32 @@ struct keeper_entry {
 
 struct keeper_hooks {
 	void *context;
-	/* There is a new keeper that knows nothing: keeper_add() all that there is. */
+	/* A new keeper holds nothing: keeper_add() all books. */
 	void (*refill)(void *context, struct keeper *keeper);
 	/*
-	 * The keeper was lost, or one could not be started (a negative errno); another will be tried,
+	 * The keeper was lost, or one could not be started (a negative errno); this is retried,
 	 * less and less often. May be NULL.
 	 */
 	void (*lost)(void *context, int error);
-	/* What to execute with --keeper-process, which calls keeper_process_main(). NULL = ourselves. */
+	/* Executed with --keeper-process; must call keeper_process_main(). NULL = this program. */
 	const char *program;
 };
 
 /*
- * Finds a keeper at @path or starts one there. 0 or a negative errno: -EPERM if it is another user's.
- * keeper_take() comes next.
+ * Finds a keeper at @path or starts one there. 0 or a negative errno: -EPERM if it belongs to
+ * another user. Call keeper_take() next.
  */
 int keeper_new(struct keeper **ret_keeper, struct loop *loop, const char *path,
 	       const struct keeper_hooks *hooks);
 
-/* Leaves the keeper with what it holds; it ends by itself if that is nothing. Waits up to a second. */
+/* Leaves the keeper running; it exits by itself if it holds nothing. Waits up to a second. */
 struct keeper *keeper_free(struct keeper *keeper);
 
 /*
- * What was held from before: @take is called for each book and owns @fd, which is open for reading only
- * and is of that device and inode; that it is a book at all is still to be checked. The keeper goes on
- * holding them until they are removed. Waits up to KEEPER_TAKE_MS. 0 or a negative errno: what
- * was held may be lost, and another keeper will be started (the hook "lost" is not called for it).
+ * Takes what was held before: @take is called for each book and owns @fd, which is read-only and
+ * matches device and inode; whether it is a book must still be checked. The keeper keeps holding
+ * them until they are removed. Waits up to KEEPER_TAKE_MS. 0 or a negative errno: what was held may
+ * be lost, and another keeper will be started (the hook "lost" is not called for it).
  */
 #define KEEPER_TAKE_MS 2000
 
@@ -65,21 +65,27 @@ typedef void keeper_take_fn(void *context, const struct keeper_entry *entry, int
 
 int keeper_take(struct keeper *keeper, keeper_take_fn *take, void *context);
 
-/* From now on this book is held; adding it again does no harm. @fd is for reading only, stays the caller's. */
+/*
+ * Makes the keeper hold this book; adding it again is harmless. @fd is read-only and stays the
+ * caller's.
+ */
 void keeper_add(struct keeper *keeper, const struct keeper_entry *entry, int fd);
 
-/* It has been judged: release it. */
+/* Releases a book that has been dealt with. */
 void keeper_remove(struct keeper *keeper, uint64_t device, uint64_t inode);
 
 struct keeper_counts {
 	uint64_t started; /* keepers that we started */
 	uint64_t lost;    /* that went away or did not answer */
-	uint64_t dropped; /* books for which we had no descriptor to spare */
-	uint64_t waiting; /* messages that the keeper has not taken yet */
-	uint64_t refused; /* books, as it said when we took */
+	uint64_t dropped; /* books for which no descriptor was left */
+	uint64_t waiting; /* messages not sent yet */
+	uint64_t refused; /* books, as reported by keeper_take() */
 };
 
 void keeper_counts(const struct keeper *keeper, struct keeper_counts *ret_counts);
 
-/* Ends the keeper at @path, if there is one: for a daemon that is told to have none. 0 or a negative errno. */
+/*
+ * Ends the keeper at @path, if there is one: for a daemon configured without one. 0 or a negative
+ * errno.
+ */
 int keeper_quit(const char *path);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What is said to systemd and taken from it, with a socket in its place. That a real one understands it
- * is for tests/integration/test_systemd.py.
+ * Messages to systemd and descriptors from it, with a socket in its place.
+ * tests/integration/test_systemd.py tests with a real one.
  */
 
 #include "daemon/custody/systemd.h"
@@ -40,7 +40,7 @@ static int pretend(void)
 	return fd;
 }
 
-/* The next message, which must be @text. Return: the descriptor in it, -1 if there is none. */
+/* Receives the next message, which must be @text. Return: its descriptor, -1 if there is none. */
 static int expect(int fd, const char *text)
 {
 	char data[1024] = {0};
@@ -101,7 +101,7 @@ UNIT(states_are_sent_to_systemd)
 	systemd_init(&systemd);
 	assert(systemd.is_there && systemd.books_max == 0);
 	assert(systemd_notify_ready(&systemd) == 0 && expect(fd, "READY=1") == -1);
-	assert(systemd_notify_watchdog(&systemd) == 0); /* nobody asked for it */
+	assert(systemd_notify_watchdog(&systemd) == 0); /* not requested */
 	expect_silence(fd);
 	assert(systemd_notify_status(&systemd, "%d books\nREADY=1", 7) == 0);
 	expect(fd, "STATUS=7 books\\x0aREADY=1");
@@ -113,7 +113,7 @@ UNIT(states_are_sent_to_systemd)
 	systemd_init(&systemd);
 	assert(systemd.watchdog_ns == UINT64_C(3000000000));
 	assert(systemd_notify_watchdog(&systemd) == 0 && expect(fd, "WATCHDOG=1") == -1);
-	setenv("WATCHDOG_PID", "1", 1); /* meant for another */
+	setenv("WATCHDOG_PID", "1", 1); /* for another process */
 	systemd_init(&systemd);
 	assert(systemd.watchdog_ns == 0);
 	close(fd);
@@ -155,7 +155,7 @@ UNIT(books_are_stored)
 	assert(systemd_store(&systemd, &book) == -ENOSPC);
 	expect_silence(fd);
 
-	/* One goes, another comes. */
+	/* After a removal another one fits. */
 	book.inode = 1;
 	assert(systemd_unstore(&systemd, &book) == 0);
 	expect(fd, "FDSTOREREMOVE=1\nFDNAME=b1234.abcdef012.1");
@@ -166,7 +166,7 @@ UNIT(books_are_stored)
 	close(fd);
 }
 
-/* More than fits into one variable would keep the next daemon from being started at all. */
+/* Names that do not fit into one variable would prevent the next daemon from starting. */
 UNIT(names_are_bounded)
 {
 	int fd = pretend();
@@ -190,7 +190,7 @@ UNIT(names_are_bounded)
 	assert(r == -ENOSPC && systemd.names <= 131072 - 64);
 	assert(stored > 2900 && stored < SYSTEMD_BOOKS_MAX);
 
-	/* As they are on a machine that has run for years, all of them fit. */
+	/* With the numbers of a machine that has run for years, all of them fit. */
 	systemd_init(&systemd);
 	book = (struct systemd_book){
 		.fd = book.fd, .pid = 0x3fffff, .start_ticks = 0xfffffffff, .inode = 0xfffffff};
@@ -203,7 +203,10 @@ UNIT(names_are_bounded)
 	close(fd);
 }
 
-/* As systemd starts a service: descriptors from 3 on. In a child, whose descriptors do not matter. */
+/*
+ * As systemd starts a service: descriptors from 3 on. In a child, whose other descriptors do not
+ * matter.
+ */
 static void with_fds(const int *fds, int count, const char *names, void (*check)(void))
 {
 	pid_t pid = fork();
@@ -281,10 +284,10 @@ UNIT(inherited_descriptors_are_sorted_by_name)
 	assert(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
 	with_fds((int[]){stream, packet, book, book}, 4, "legacy:native:b12.345.6789:stored",
 		 check_taken);
-	/* The two sorts of sockets exchanged, one that does not listen, one that is none. */
+	/* The two kinds of sockets swapped, one that does not listen, one that is no socket. */
 	with_fds((int[]){stream, packet, pair[0], book}, 4, "native:legacy:native:legacy",
 		 check_refused);
-	/* Nearly our names. */
+	/* Almost our names. */
 	with_fds((int[]){book, book, book, book}, 4, "b12.345:b12.345.0x67:b012.345.67:b1.2.3.4",
 		 check_refused);
 	with_fds((int[]){book, book, book, book}, 4, "b 1.2.3:b-1.2.3:B1.2.3:b1.2.A",

@@ -23,10 +23,10 @@
 #define NAME_NATIVE "native"
 #define NAME_LEGACY "legacy"
 
-/* "b", then three numbers in hexadecimal with dots in between. */
+/* "b", then three hexadecimal numbers separated by dots. */
 #define NAME_SIZE 48u
 
-/* The status line is for a terminal of usual width. */
+/* The status line is meant for a terminal of usual width. */
 #define STATUS_SIZE 256u
 
 void systemd_init(struct systemd *systemd)
@@ -53,7 +53,7 @@ static size_t write_name(const struct systemd_book *book, char *ret_name)
 	return (size_t)n; /* 8 + 16 + 16 digits at most: always fits */
 }
 
-/* False: that is none of our names. */
+/* False: not a name of ours. */
 static bool read_name(const char *name, struct systemd_book *ret_book)
 {
 	struct systemd_book book = {.fd = -1};
@@ -70,7 +70,10 @@ static bool read_name(const char *name, struct systemd_book *ret_book)
 	return true;
 }
 
-/* A listening socket of that type. systemd gives us those that wait, and nobody here may. */
+/*
+ * Accepts a listening socket of that type. systemd passes blocking ones, and the daemon must not
+ * block.
+ */
 static bool take_socket(int fd, int type)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -79,7 +82,7 @@ static bool take_socket(int fd, int type)
 	       fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
 }
 
-/* Takes the descriptor in any case. */
+/* Takes ownership of the descriptor in any case. */
 static void take_one_consume(struct systemd *systemd, struct systemd_fds *fds, int fd,
 			     const char *name)
 {
@@ -102,7 +105,7 @@ static void take_one_consume(struct systemd *systemd, struct systemd_fds *fds, i
 	}
 }
 
-/* @names: a list that ends with NULL; it and its members belong to the caller. */
+/* @names: a list terminated by NULL; the caller owns it and its members. */
 static char **free_names(char **names)
 {
 	for (size_t i = 0; names && names[i]; i++)
@@ -114,7 +117,7 @@ static char **free_names(char **names)
 static void close_from_start(int count)
 {
 	for (int fd = SD_LISTEN_FDS_START; fd < SD_LISTEN_FDS_START + count; fd++)
-		(void)close(fd); /* nobody has written to them */
+		(void)close(fd); /* unused */
 }
 
 int systemd_listen_fds(struct systemd *systemd, struct systemd_fds *ret_fds)
@@ -143,7 +146,7 @@ int systemd_listen_fds(struct systemd *systemd, struct systemd_fds *ret_fds)
 static void close_taken(int fd)
 {
 	if (fd >= 0)
-		(void)close(fd); /* only ever read */
+		(void)close(fd); /* nothing was written to it */
 }
 
 void systemd_fds_deinit(struct systemd_fds *fds)
@@ -186,7 +189,7 @@ int systemd_notify_status(const struct systemd *systemd, const char *format, ...
 	if (!systemd->is_there)
 		return 0;
 	va_start(arguments, format);
-	(void)vsnprintf(text, sizeof(text), format, arguments); /* longer ones are cut */
+	(void)vsnprintf(text, sizeof(text), format, arguments); /* longer ones are truncated */
 	va_end(arguments);
 	strcpy(state, "STATUS=");
 	/* A newline would begin another message. */
@@ -204,7 +207,7 @@ int systemd_store(struct systemd *systemd, const struct systemd_book *book)
 		return -EOPNOTSUPP;
 	if (systemd->books >= systemd->books_max || systemd->names + length > SYSTEMD_NAMES_MAX)
 		return -ENOSPC;
-	/* A memory file cannot be polled; without FDPOLL=0 systemd would find that out for each. */
+	/* A memory file cannot be polled; without FDPOLL=0 systemd would try that for each. */
 	(void)snprintf(state, sizeof(state), "FDSTORE=1\nFDNAME=%s\nFDPOLL=0", name); /* fits */
 	r = sd_pid_notify_with_fds(0, 0, state, &book->fd, 1);
 	if (r <= 0)

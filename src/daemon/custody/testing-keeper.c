@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Books for the keeper's tests, and where its process is. */
+/* Books for the keeper's tests, and the keeper's process. */
 
 #undef NDEBUG
 
@@ -38,8 +38,10 @@ static void main_or_keeper(int argc, char **argv)
 		_exit(keeper_process_main(argc, argv));
 }
 
-/* glibc gives these what it gives main(). Not as a constructor: link-time optimisation makes one function of
- * them all, and that passes nothing on. */
+/*
+ * glibc passes these the arguments of main(). Not a constructor: link-time optimization merges
+ * constructors into one function, which passes no arguments on.
+ */
 __attribute__((section(".init_array"), used)) static void (*before_main)(int,
 									 char **) = main_or_keeper;
 
@@ -94,7 +96,7 @@ pid_t testing_keeper_pid(void)
 	pid_t pid = 0;
 
 	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
-	/* The runner's limit is the deadline. */
+	/* The test runner's limit is the deadline. */
 	while (pid == 0) {
 		CLEANUP_FCLOSE FILE *file = fopen(path, "re");
 		char word[32];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Any file is either no roll, or gives entries that are harmless to print. */
+/* Any file is either refused, or gives entries that are harmless to print. */
 
 #include <stdint.h>
 #include <stdlib.h>

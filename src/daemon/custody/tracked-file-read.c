@@ -21,13 +21,13 @@
 #include "daemon/custody/tracked-file-text.h"
 #include "source/proc/proc.h"
 
-/* What is left of a text. */
+/* The unread part of a text. */
 struct tracked_file_rest {
 	const char *at;
 	size_t length;
 };
 
-/* The next line, without its end. False: there is none. */
+/* Takes the next line, without its newline. False: there is none. */
 static bool tracked_file_line(struct tracked_file_rest *rest, struct tracked_file_rest *ret_line)
 {
 	const char *end = rest->length ? memchr(rest->at, '\n', rest->length) : NULL;
@@ -45,7 +45,7 @@ static bool tracked_file_is(const struct tracked_file_rest *line, const char *wo
 	return line->length == strlen(word) && memcmp(line->at, word, line->length) == 0;
 }
 
-/* Takes @word off the front of the line. */
+/* Removes @word from the start of the line. */
 static bool tracked_file_word(struct tracked_file_rest *line, const char *word)
 {
 	size_t length = strlen(word);
@@ -57,7 +57,7 @@ static bool tracked_file_word(struct tracked_file_rest *line, const char *word)
 	return true;
 }
 
-/* Takes a decimal number as we write them off the front of the line: no sign, no zero in front. */
+/* Removes a decimal number in our own form from the start of the line: no sign, no leading zero. */
 static bool tracked_file_number(struct tracked_file_rest *line, uint64_t max, uint64_t *ret_value)
 {
 	uint64_t value = 0;
@@ -78,7 +78,7 @@ static bool tracked_file_number(struct tracked_file_rest *line, uint64_t max, ui
 	return true;
 }
 
-/* A name must be what we would have written: valid, and with everything escaped that has to be. */
+/* A name must be what we would have written: valid and properly escaped. */
 static bool tracked_file_comm(const struct tracked_file_rest *line,
 			      char ret_comm[TRACKED_FILE_COMM_SIZE])
 {
@@ -94,7 +94,7 @@ static bool tracked_file_comm(const struct tracked_file_rest *line,
 		if (code == 0 || (code == TEXT_REPLACEMENT && n != 3))
 			return false;
 		memcpy(character, line->at + i, n);
-		(void)text_escape(character, escaped, sizeof(escaped)); /* there is room */
+		(void)text_escape(character, escaped, sizeof(escaped)); /* fits */
 		if (code != '\\' && strcmp(character, escaped) != 0)
 			return false;
 	}

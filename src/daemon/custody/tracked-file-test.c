@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The roll: what is written is read back, seldom enough, and what is wrong with a file is found. */
+/*
+ * The file of tracked processes: it is read back as written, written rarely, and errors in it are
+ * found.
+ */
 
 #include "daemon/custody/tracked-file.h"
 
@@ -72,7 +75,7 @@ static void end(void)
 	loop = loop_free(loop);
 }
 
-/* How many entries are on the roll now, each as it should be; -1 = there is no file. */
+/* Number of entries in the file, each checked; -1 = no file. */
 static int on_roll(void)
 {
 	struct tracked_file_entry *entries = NULL;
@@ -122,7 +125,7 @@ UNIT(written_and_read_back)
 	assert(failures == 0);
 }
 
-/* A thousand changes in a row are one time of writing, or two. */
+/* A thousand changes in a row cause one write, or two. */
 UNIT(many_changes_are_written_once)
 {
 	begin_in(unit_dir());
@@ -145,7 +148,7 @@ UNIT(last_change_is_written_at_the_end)
 	end();
 	assert(on_roll() == 2 && lists == 2);
 
-	/* Also if it ends while one is being written. */
+	/* Also if it ends during a write. */
 	begin_in(unit_dir());
 	tracked = 3;
 	tracked_file_changed(tracked_file);
@@ -168,7 +171,7 @@ UNIT(folder_that_is_not_there)
 	while (failures == 0)
 		assert(loop_turn(loop, 10) >= 0);
 	assert(last_failure == -ENOENT);
-	/* Told once, and tried again. */
+	/* Reported once, and retried. */
 	tracked_file_changed(tracked_file);
 	while (lists < 2)
 		assert(loop_turn(loop, 10) >= 0);
@@ -182,7 +185,7 @@ static void list_hostile(void *context, struct tracked_file *to)
 
 	memcpy(entry.comm, "\033[2J\n\xff\xe2\x80\xae end 7", 16);
 	tracked_file_put(to, &entry);
-	memset(entry.comm, '\n', sizeof(entry.comm)); /* not even ended */
+	memset(entry.comm, '\n', sizeof(entry.comm)); /* not even terminated */
 	tracked_file_put(to, &entry);
 }
 
@@ -276,7 +279,7 @@ static bool is_held(void *context, const struct tracked_file_entry *entry)
 	return entry->inode == *(const uint64_t *)context;
 }
 
-/* The living, the dead, one whose number is somebody else's now, one that is not reaped, one held. */
+/* One alive, one exited, one whose pid was reused, one zombie, one held. */
 UNIT(processes_that_exited_meanwhile_are_missed)
 {
 	struct tracked_file_entry entries[5] = {{0}};

@@ -25,12 +25,12 @@
 #include "base/worker.h"
 #include "daemon/custody/tracked-file-text.h"
 
-#define TRACKED_FILE_PAUSE_NS NS_PER_S /* between two times of writing */
+#define TRACKED_FILE_PAUSE_NS NS_PER_S /* between two writes */
 
-/* One time of writing; belongs to the worker while it runs. */
+/* One write; owned by the worker while it runs. */
 struct tracked_file_job {
 	struct worker_job work;
-	struct tracked_file *tracked_file; /* NULL: it was freed meanwhile. Only for the loop. */
+	struct tracked_file *tracked_file; /* NULL: freed meanwhile. For the loop only. */
 	char *folder;
 	char boot[TRACKED_FILE_BOOT_SIZE];
 	struct tracked_file_entry *entries;
@@ -46,7 +46,7 @@ struct tracked_file {
 	char *folder;
 	char boot[TRACKED_FILE_BOOT_SIZE];
 	bool is_changed;
-	bool has_failed;                  /* and that has been told */
+	bool has_failed;                  /* and that has been reported */
 	struct tracked_file_job *filling; /* only while the hook lists */
 	struct tracked_file_job *running;
 };
@@ -66,7 +66,7 @@ static void tracked_file_job_print(const struct tracked_file_job *job, FILE *fil
 		char clean[TEXT_CLEAN_SIZE(TRACKED_FILE_COMM_SIZE)], comm[TRACKED_FILE_COMM_SIZE];
 
 		(void)text_clean(entry->comm, strnlen(entry->comm, sizeof(entry->comm)), clean);
-		(void)text_escape(clean, comm, sizeof(comm)); /* cut if need be */
+		(void)text_escape(clean, comm, sizeof(comm)); /* truncated if too long */
 		fprintf(file, "%" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n", entry->pid,
 			entry->start_ticks, entry->device, entry->inode, comm);
 	}
@@ -85,7 +85,7 @@ static int tracked_file_job_write(const struct tracked_file_job *job)
 		temporary = NULL;
 		return -ENOMEM;
 	}
-	/* One that was left half done is ours; anything else at its place is not followed. */
+	/* Remove a temporary file that a killed daemon left; never follow anything else there. */
 	(void)unlink(temporary);
 	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
@@ -101,7 +101,7 @@ static int tracked_file_job_write(const struct tracked_file_job *job)
 	if (fflush(file) != 0 || ferror(file) || rename(temporary, path) < 0)
 		r = errno ? -errno : -EIO;
 	if (r < 0)
-		(void)unlink(temporary); /* of no use to anybody */
+		(void)unlink(temporary); /* incomplete */
 	return r;
 }
 
@@ -127,12 +127,12 @@ static void tracked_file_job_done(struct worker_job *work)
 	tracked_file->has_failed = result < 0;
 	if (tracked_file->hooks.written)
 		tracked_file->hooks.written(tracked_file->hooks.context);
-	/* Without memory for the timer: at the next change. */
+	/* Without memory for the timer: written at the next change. */
 	(void)loop_set(tracked_file->loop, &tracked_file->timer,
 		       loop_now(tracked_file->loop) + TRACKED_FILE_PAUSE_NS);
 }
 
-/* Asks for the set and has it written. */
+/* Lists the set and starts a job that writes it. */
 static void tracked_file_write(struct tracked_file *tracked_file)
 {
 	struct tracked_file_job *job = calloc(1, sizeof(*job));
@@ -141,7 +141,7 @@ static void tracked_file_write(struct tracked_file *tracked_file)
 		job->folder = strdup(tracked_file->folder);
 	if (!job || !job->folder) {
 		free(job);
-		return; /* no memory: at the next change */
+		return; /* no memory: written at the next change */
 	}
 	job->work.run = tracked_file_job_run;
 	job->work.done = tracked_file_job_done;
@@ -189,7 +189,7 @@ struct tracked_file *tracked_file_free(struct tracked_file *tracked_file)
 {
 	if (!tracked_file)
 		return NULL;
-	/* Jobs are run in order, so this one comes after one that runs now. */
+	/* Jobs run in order, so this one follows a running one. */
 	if (tracked_file->running)
 		tracked_file->running->tracked_file = NULL;
 	if (tracked_file->is_changed) {
@@ -207,11 +207,13 @@ struct tracked_file *tracked_file_free(struct tracked_file *tracked_file)
 void tracked_file_changed(struct tracked_file *tracked_file)
 {
 	tracked_file->is_changed = true;
-	/* The first change after a while is written at the end of this turn, with those that come with
-	 * it; the timer is set as long as the last time is too near. */
+	/*
+	 * The first change after a pause is written at the end of this turn, together with others
+	 * of the turn; during the pause the timer is already set.
+	 */
 	if (!tracked_file->running && tracked_file->timer.place == 0)
 		(void)loop_set(tracked_file->loop, &tracked_file->timer,
-			       loop_now(tracked_file->loop)); /* see above */
+			       loop_now(tracked_file->loop)); /* on failure: at the next change */
 }
 
 void tracked_file_put(struct tracked_file *tracked_file, const struct tracked_file_entry *entry)
@@ -223,7 +225,7 @@ void tracked_file_put(struct tracked_file *tracked_file, const struct tracked_fi
 		return;
 	grown = array_grow(job->entries, &job->capacity, job->count + 1, sizeof(*entry));
 	if (!grown)
-		return; /* no memory: one that would not be missed */
+		return; /* no memory: if it exits unobserved, it is not counted */
 	job->entries = grown;
 	job->entries[job->count++] = *entry;
 }

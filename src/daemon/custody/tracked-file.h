@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * The file of tracked processes, in the state folder. Whoever holds the books while the daemon is
- * down may be killed too, or there is nobody; then the processes that ended meanwhile have left no
- * trace but their entries in this file. The next daemon counts them as unobserved exits.
+ * The file of tracked processes, in the state folder. The process that holds the books while the
+ * daemon is down may be killed too, or there may be none; then processes that exited meanwhile have
+ * left no trace but their entries in this file. The next daemon counts them as unobserved exits.
  *
  * The file is rewritten whenever the set has changed, at most once a second, by a worker. It is
- * replaced by a rename and never synced: it must survive the death of the daemon, not that of the
- * machine, after which it means nothing. What is read is not trusted.
+ * replaced by a rename and never synced: it must survive the daemon, but not the machine, after
+ * whose restart it means nothing. What is read is not trusted.
  */
 
 #include <stdbool.h>
@@ -16,11 +16,11 @@
 #include <stdint.h>
 
 #define TRACKED_FILE_FILE "tracked"
-#define TRACKED_FILE_ENTRIES_MAX 8192u /* more are not on it */
+#define TRACKED_FILE_ENTRIES_MAX 8192u /* more are left out */
 #define TRACKED_FILE_COMM_SIZE 64
-#define TRACKED_FILE_BOOT_SIZE 37 /* with the final NUL */
+#define TRACKED_FILE_BOOT_SIZE 37 /* with the terminating NUL */
 
-/* The most that such a file can be: four numbers and a name each, and some lines around them. */
+/* Upper limit of the file's size: four numbers and a name per entry, and the lines around them. */
 #define TRACKED_FILE_SIZE_MAX \
 	(TRACKED_FILE_ENTRIES_MAX * (4u * 21u + TRACKED_FILE_COMM_SIZE) + 256u)
 
@@ -32,29 +32,33 @@ struct worker;
 struct tracked_file_entry {
 	uint32_t pid;
 	uint64_t start_ticks;
-	uint64_t device, inode; /* of its book */
-	char comm
-		[TRACKED_FILE_COMM_SIZE]; /* to be written: any bytes; as read: harmless for a terminal */
+	uint64_t device, inode;            /* of its book */
+	char comm[TRACKED_FILE_COMM_SIZE]; /* to be written: any bytes; as read: safe to print */
 };
 
 struct tracked_file_hooks {
 	void *context;
-	/* tracked_file_put() for each process that is tracked now. */
+	/* Calls tracked_file_put() for each tracked process. */
 	void (*list)(void *context, struct tracked_file *tracked_file);
-	/* What was listed last is in the file; or it cannot be written, and the last one stands. May be NULL. */
+	/*
+	 * A write has ended: the file has the listed set or, if it failed, the one before. May be
+	 * NULL.
+	 */
 	void (*written)(void *context);
-	/* The file could not be written; told again only after it could. May be NULL. */
+	/*
+	 * The file could not be written; not reported again before a write succeeds. May be NULL.
+	 */
 	void (*failed)(void *context, int error);
 };
 
-/* For the file in @folder. 0 or a negative errno. All below in the loop's thread. */
+/* For the file in @folder. 0 or a negative errno. All functions below run in the loop's thread. */
 int tracked_file_new(struct tracked_file **ret_file, struct loop *loop, struct worker *work,
 		     const char *folder, const struct tracked_file_hooks *hooks);
 
-/* Has the last change written; worker_free() comes later and does it. */
+/* Queues a write of the last change; worker_free() must come later and runs it. */
 struct tracked_file *tracked_file_free(struct tracked_file *tracked_file);
 
-/* The set has changed. Soon the hook is asked for all of it. */
+/* The set has changed: the hook will soon be called to list it. */
 void tracked_file_changed(struct tracked_file *tracked_file);
 void tracked_file_put(struct tracked_file *tracked_file, const struct tracked_file_entry *entry);
 
@@ -67,7 +71,7 @@ int tracked_file_read(const char *folder, struct tracked_file_entry **ret_entrie
 		      size_t *ret_count);
 
 /*
- * Leaves only entries whose end nobody observed: the process has ended, and its book is not held
+ * Keeps only entries whose exit was not observed: the process has exited, and its book is not held
  * (@is_held; NULL = none is). Returns how many are left.
  */
 size_t tracked_file_missed(struct tracked_file_entry *entries, size_t count,

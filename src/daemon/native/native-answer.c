@@ -104,7 +104,10 @@ static void native_answer_append(struct native_answer *answer, struct native_pac
 	answer->end = &packet->next;
 }
 
-/* Room for @length bytes at the end. NULL, and the answer is spoilt, if there is none to be had. */
+/*
+ * Appends a packet of @length bytes. NULL if a limit or memory is exhausted; the error is kept in
+ * the answer.
+ */
 static struct native_packet *native_answer_room(struct native_answer *answer, size_t length)
 {
 	uint64_t weight = native_answer_weight(length);
@@ -150,7 +153,7 @@ static ssize_t native_answer_write(void *cookie, const char *text, size_t length
 		struct native_packet *packet = native_answer_room(answer, part);
 
 		if (!packet)
-			return 0; /* that is how a failure is told here */
+			return 0; /* how fopencookie() expects a failure */
 		memcpy(packet->bytes, text + done, part);
 		answer->text += part;
 		done += part;
@@ -163,7 +166,7 @@ FILE *native_answer_open(struct native_answer *answer, char buffer[NATIVE_PACKET
 	static const cookie_io_functions_t functions = {.write = native_answer_write};
 	FILE *stream = fopencookie(answer, "w", functions);
 
-	/* Whole packets. Without a buffer of ours the size would mean nothing. */
+	/* Write whole packets. glibc ignores the size unless the buffer is ours. */
 	if (stream)
 		(void)setvbuf(stream, buffer, _IOFBF, NATIVE_PACKET_MAX);
 	return stream;
@@ -185,7 +188,7 @@ static const char *native_answer_reason(int status)
 	}
 }
 
-/* Small, and the only way to say it: not refused for lack of room. NULL: no memory. */
+/* The packet that reports the outcome: small, so it is exempt from the limits. NULL: no memory. */
 static struct native_packet *native_answer_last(struct native_answer *answer, size_t length)
 {
 	struct native_packet *packet = native_packet_new(length);
@@ -227,7 +230,7 @@ void native_answer_end_http(struct native_answer *answer, const struct local_req
 	bool is_good;
 	int length;
 
-	/* What found no room is not known to whoever wrote it. */
+	/* The writer of the body does not know that a packet found no room. */
 	if (answer->error < 0) {
 		(void)snprintf(refusal.problem, sizeof(refusal.problem), "%s",
 			       native_answer_reason(answer->error)); /* fits */
@@ -262,7 +265,7 @@ int native_packet_send(int fd, struct native_packet *packet)
 	char path[64];
 
 	if (packet->book) {
-		/* The number never changes while the book is there, so no lock is needed. */
+		/* The descriptor never changes while the book exists, so no lock is needed. */
 		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", packet->book->book->file.fd);
 		book = open(path, O_RDONLY | O_CLOEXEC);
 		has_book = book >= 0 && (fcntl(book, F_GETFL) & O_ACCMODE) == O_RDONLY;
@@ -277,7 +280,7 @@ int native_packet_send(int fd, struct native_packet *packet)
 	memcpy(&process, packet->bytes + sizeof(struct native_reply), sizeof(process));
 	process.flags &= ~NATIVE_HAS_BOOK;
 	if (process.parts == 0)
-		process.flags &= ~NATIVE_EXACT; /* nothing was said about its memory */
+		process.flags &= ~NATIVE_EXACT; /* there are no totals for it */
 	memcpy(packet->bytes + sizeof(struct native_reply), &process, sizeof(process));
 	packet->book = tracked_unref(packet->book);
 	return native_packet_send(fd, packet);

@@ -29,7 +29,7 @@ _Static_assert(sizeof(((struct native_process *)NULL)->rejected) == sizeof(struc
 _Static_assert(sizeof(((struct native_process *)NULL)->container) == PROC_CONTAINER_SIZE,
 	       "container");
 
-#define NATIVE_LIST_PARTS_MAX 32768u /* 28 MiB; beyond it devices are left out */
+#define NATIVE_LIST_PARTS_MAX 32768u /* 28 MiB; devices beyond it are left out */
 
 /* One answer. */
 struct native_list {
@@ -41,14 +41,14 @@ struct native_list {
 	size_t hint, room;
 };
 
-/* A book as packets tell of it. */
+/* A book, as it is put into packets. */
 struct native_row {
 	struct native_process process;
 	struct native_part *parts;
 	size_t count;
 };
 
-/* Text into a field that is filled up with NULs. */
+/* Copies text into a field and pads it with NULs. */
 static void native_list_field(char *field, size_t size, const char *text)
 {
 	memset(field, 0, size);
@@ -132,7 +132,10 @@ static void native_list_cleanup_row(struct native_row *row)
 	free(row->parts);
 }
 
-/* Totals of one book. Those beyond what all answers together may hold make the process inexact. */
+/*
+ * Totals of one book. If they exceed what is left of the answer's limit, the process is marked
+ * inexact.
+ */
 static int native_list_fill(const struct snapshot_process *process, size_t *room,
 			    struct native_row *row)
 {
@@ -146,7 +149,7 @@ static int native_list_fill(const struct snapshot_process *process, size_t *room
 	if (!row->parts)
 		return -ENOMEM;
 	for (size_t i = 0; i<process->part_count && * room> 0; i++) {
-		/* What only a region tells of it whoever asks finds there. */
+		/* The client finds claims that only a region reports in the region itself. */
 		if (process->parts[i].is_claim_only)
 			continue;
 		native_list_part(&process->parts[i], &row->parts[row->count++]);
@@ -156,8 +159,8 @@ static int native_list_fill(const struct snapshot_process *process, size_t *room
 }
 
 /*
- * A book of which the picture of everybody tells nothing, because it is younger, or too much, because its process
- * has two of them, and the asker may have one of these as a file.
+ * Reads a book by itself: the shared snapshot lacks it because the book is newer, or merges it with
+ * another book of the same process, of which the client may have one as a file.
  */
 static int native_list_alone(struct tracked *tracked, size_t *room, struct native_row *row)
 {
@@ -180,7 +183,7 @@ static int native_list_alone(struct tracked *tracked, size_t *room, struct nativ
 	return native_list_fill(&snapshot->processes[0], room, row);
 }
 
-/* One book in as many packets as it takes; its file goes with the first. */
+/* Sends one book in as many packets as it takes; its file goes with the first. */
 static int native_list_put_row(const struct native_row *row, struct tracked *book,
 			       struct native_answer *answer)
 {

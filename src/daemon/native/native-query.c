@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* From a question to the packets of its answer; in the worker's thread. */
+/* Turns a request into the packets of its answer, in the worker's thread. */
 
 #include "daemon/native/native-query.h"
 
@@ -17,7 +17,7 @@
 
 struct native_query {
 	const struct native_config *config;
-	char buffer[NATIVE_PACKET_MAX]; /* of the response that is being written */
+	char buffer[NATIVE_PACKET_MAX]; /* of the response being written */
 };
 
 struct native_query *native_query_new(const struct native_config *config)
@@ -38,7 +38,7 @@ struct native_query *native_query_free(struct native_query *desk)
 	return NULL;
 }
 
-/* The body is written first: only then are its length, and whether there is one, known. */
+/* The body is written first: only then are its length and the status known. */
 static void native_query_http(struct native_query *desk, const struct native_question *question,
 			      struct native_answer *answer)
 {
@@ -53,7 +53,7 @@ static void native_query_http(struct native_query *desk, const struct native_que
 	if (stream) {
 		local_request_serve(desk->config->provider, &asker, question->target, stream,
 				    &told);
-		(void)fclose(stream); /* what went wrong in writing is known to the answer */
+		(void)fclose(stream); /* the answer has recorded write errors */
 	} else {
 		told = (struct local_request_answer){500, "Internal Server Error", "text/plain",
 						     "no memory"};
@@ -64,7 +64,7 @@ static void native_query_http(struct native_query *desk, const struct native_que
 void native_query_answer(struct native_query *desk, const struct native_question *question,
 			 struct native_answer *answer)
 {
-	int r = -EOPNOTSUPP; /* from a command that knows nothing of HTTP yet */
+	int r = -EOPNOTSUPP; /* from an older command that does not use HTTP yet */
 
 	if (question->is_http) {
 		native_query_http(desk, question, answer);

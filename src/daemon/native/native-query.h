@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Answering one question, in the worker's thread: what native-server.c hands over, and gets back as packets. */
+/*
+ * Answers one request in the worker's thread: native-server.c hands it over and gets packets back.
+ */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,11 +16,11 @@ struct native_answer;
 struct native_config;
 struct native_query;
 
-/* A question, who asked it, and when it came (CLOCK_MONOTONIC). */
+/* A request, who sent it, and when it arrived (CLOCK_MONOTONIC). */
 struct native_question {
 	bool is_http;
-	char target[HTTP_REQUEST_MAX]; /* of HTTP */
-	struct native_request request; /* else */
+	char target[HTTP_REQUEST_MAX]; /* if is_http */
+	struct native_request request; /* otherwise */
 	struct access_peer asker;
 	uint64_t came_ns;
 };
@@ -26,6 +28,6 @@ struct native_question {
 struct native_query *native_query_new(const struct native_config *config);
 struct native_query *native_query_free(struct native_query *desk);
 
-/* Builds the whole answer, its end included. */
+/* Builds the whole answer, including its last packet. */
 void native_query_answer(struct native_query *desk, const struct native_question *question,
 			 struct native_answer *answer);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Claims as packets, one by one as the regions gave them: the asker decides what counts, knowing its books. */
+/*
+ * Claims as packets, one per row of a region: the client resolves them, because it knows its books.
+ */
 
 #include "daemon/native/native-regions.h"
 
@@ -27,7 +29,7 @@ static void native_regions_cleanup(struct snapshot **snapshot)
 	snapshot_free(*snapshot);
 }
 
-/* Text into a field that is filled up with NULs already. */
+/* Copies text into a field that is already zeroed. */
 static void native_regions_field(char *field, size_t size, const char *text)
 {
 	if (text)

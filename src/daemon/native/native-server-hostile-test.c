@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Clients of the native server that do everything wrong: they harm themselves and nobody else. */
+/* Misbehaving clients of the native server: they harm only themselves. */
 
 #include "daemon/native/native-server-testing.h"
 
@@ -35,7 +35,7 @@ UNIT(garbage_closes_the_connection)
 		assert(native_testing_counts(&world).garbage == i + 1);
 		close(fd);
 	}
-	/* Nearly right. */
+	/* Almost valid. */
 	native_request_init(&request, NATIVE_ROSTER);
 	request.reserved[0] = 1;
 	fd = native_testing_connect(&world);
@@ -51,7 +51,7 @@ UNIT(garbage_closes_the_connection)
 	assert(send(fd, &offer, sizeof(offer), 0) == sizeof(offer));
 	assert(native_testing_is_closed(&world, fd) && native_testing_counts(&world).garbage == 7);
 	close(fd);
-	/* Later versions are told, and may try again. */
+	/* A later version gets an error and may try again. */
 	native_request_init(&request, NATIVE_ROSTER);
 	request.version = 2;
 	assert(send(good, &request, sizeof(request), 0) == sizeof(request));
@@ -80,7 +80,7 @@ UNIT(connections_of_one_user_are_limited)
 	fds[NATIVE_USER_CONNECTIONS_MAX] = native_testing_connect(&world);
 	assert(native_testing_is_closed(&world, fds[NATIVE_USER_CONNECTIONS_MAX]));
 	assert(native_testing_counts(&world).turned_away == 1);
-	/* Those that are there are served, and one that goes makes room. */
+	/* Existing connections are served, and closing one makes room. */
 	native_testing_get(fds[0], "/api/v1/dump");
 	assert(native_testing_receive_http(&world, fds[0], &text, &length) == 200);
 	free(text);
@@ -129,7 +129,7 @@ UNIT(many_users_cannot_take_all_connections)
 			assert(loop_turn(world.loop, 10) == 0);
 		assert(native_testing_counts(&world).turned_away == 1);
 	}
-	assert(native_testing_is_closed(&world, fds[0])); /* the first of all */
+	assert(native_testing_is_closed(&world, fds[0])); /* the oldest */
 	for (uint32_t i = 0; i < NATIVE_CONNECTIONS_MAX; i++)
 		close(fds[i]);
 	native_testing_close(&world);
@@ -180,7 +180,7 @@ UNIT(a_half_closed_connection_is_answered)
 	native_testing_close(&world);
 }
 
-/* Some who never read do not keep the others from being served. */
+/* Clients that never read do not delay the others. */
 UNIT(clients_that_do_not_read_do_not_block_others)
 {
 	struct native_testing world;
@@ -201,7 +201,7 @@ UNIT(clients_that_do_not_read_do_not_block_others)
 	assert(native_testing_receive_http(&world, fd, &text, &length) == 200 &&
 	       length == world.dump_size);
 	free(text);
-	/* And are dropped in the end. */
+	/* And are closed in the end. */
 	while (native_testing_counts(&world).stuck < 8)
 		assert(loop_turn(world.loop, 100) == 0);
 	assert(native_testing_counts(&world).connections == 1 &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Questions to the native server, and what it answers. */
+/* Requests to the native server and its answers. */
 
 #include "daemon/native/native-server-testing.h"
 
@@ -50,7 +50,7 @@ UNIT(what_cannot_be_answered_is_told)
 		unsigned int status;
 		const char *text;
 	} wrong[] = {
-		{"/api/v1/leaks", 503, "the past cannot be asked"}, /* there is none here */
+		{"/api/v1/leaks", 503, "the past cannot be asked"}, /* no recorder here */
 		{"/api/v1/nothing", 404, "no such path"},
 		{"/api/v1/dump?pid=1", 400, "unknown parameter \"pid\""},
 		{"/api/v1/leaks?pid=x", 400, "\"x\" is not the number of a process"},
@@ -138,7 +138,7 @@ UNIT(too_large_an_answer_is_refused)
 	assert(native_testing_receive_http(&world, fd, &text, &length) == 503);
 	assert(strstr(text, "too large"));
 	free(text);
-	/* And nothing of it is still charged. */
+	/* And none of it is still charged. */
 	world.dump_size = UINT64_C(60) << 20;
 	native_testing_get(fd, "/api/v1/dump");
 	assert(native_testing_receive_http(&world, fd, &text, &length) == 200 &&
@@ -164,7 +164,7 @@ UNIT(a_roster_has_totals_for_all_and_books_for_some)
 	native_testing_open(&world);
 	native_testing_add(&world, 100, me, 2);
 	native_testing_add(&world, 200, me + 1, 1);
-	/* Root sees all, so somebody else connects. */
+	/* Root sees everything, so connect as another user. */
 	assert(chmod(unit_dir(), 0755) == 0 && chmod(world.path, 0666) == 0);
 	assert(seteuid(me) == 0);
 	fd = native_testing_connect(&world);
@@ -187,7 +187,7 @@ UNIT(a_roster_has_totals_for_all_and_books_for_some)
 	assert(native_part_get(parts, 0, &part) == 0 && part.memory[0].used == 4096);
 	assert(native_testing_receive_text(&world, fd, &text, &length) == 0 && length == 0);
 	free(text);
-	/* Totals only where no book comes along; and neither. */
+	/* Neither totals nor books; then totals only where no book is sent. */
 	for (uint32_t want = 0; want < 2; want++) {
 		native_testing_ask(fd, NATIVE_ROSTER,
 				   want ? NATIVE_WANT_REST | NATIVE_WANT_BOOKS : 0);
@@ -202,7 +202,7 @@ UNIT(a_roster_has_totals_for_all_and_books_for_some)
 		assert(native_testing_receive_text(&world, fd, &text, &length) == 0);
 		free(text);
 	}
-	/* The same connection serves both. */
+	/* One connection serves both kinds of requests. */
 	native_testing_get(fd, "/api/v1/status");
 	assert(native_testing_receive_http(&world, fd, &text, &length) == 200);
 	free(text);

@@ -22,7 +22,7 @@
 #include "wire/http-request.h"
 #include "wire/http-response.h"
 
-/* The tests are their own registry. */
+/* The tests play the registry. */
 static int play_offer(void *context, struct accept_peer *peer)
 {
 	((struct native_testing *)context)->offers++;
@@ -121,7 +121,7 @@ void native_testing_add(struct native_testing *world, uint32_t pid, uint32_t mak
 	char path[64];
 	int fd;
 
-	/* A device has a log, and room for it. */
+	/* Room for the log of each device. */
 	testing_book_init(book, BOOK_POOL_OFFSET + UINT64_C(512) * 1024 * 1024, 1024);
 	testing_book_write(book);
 	for (uint32_t i = 0; i < devices; i++) {

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What the tests of the native server share: the server with real sockets, books and a worker, and
- * everything else played. Helpers assert.
+ * Shared by the tests of the native server: the server with real sockets, books and a worker;
+ * everything else is faked. Helpers assert.
  */
 
 #include <stdbool.h>
@@ -43,30 +43,30 @@ struct native_testing {
 void native_testing_open(struct native_testing *world);
 void native_testing_close(struct native_testing *world);
 
-/* A process of user @maker with a book of its own, and a buffer on each device in it. */
+/* Adds a process of user @maker with its own book and one buffer on each device. */
 void native_testing_add(struct native_testing *world, uint32_t pid, uint32_t maker,
 			uint32_t devices);
 
 int native_testing_connect(struct native_testing *world);
 struct native_counts native_testing_counts(struct native_testing *world);
 
-/* Turns until @fd has something to read. */
+/* Runs the loop until @fd is readable. */
 void native_testing_wait(struct native_testing *world, int fd);
 
 void native_testing_ask(int fd, enum native_kind kind, uint32_t want);
 
-/* The next packet. Return: bytes of payload; @ret_fd: a descriptor, or -1. */
+/* Receives the next packet. Return: bytes of payload; @ret_fd: a descriptor, or -1. */
 size_t native_testing_receive(struct native_testing *world, int fd, struct native_reply *ret_reply,
 			      char *ret_payload, int *ret_fd);
 
-/* A whole answer that is text. Return: its status. */
+/* Receives a whole answer that is text. Return: its status. */
 int native_testing_receive_text(struct native_testing *world, int fd, char **ret_text,
 				size_t *ret_length);
 
-/* An HTTP request, and a whole response. Return: its status. */
+/* Sends an HTTP request; receives a whole response. Return: its status. */
 void native_testing_get(int fd, const char *target);
 unsigned int native_testing_receive_http(struct native_testing *world, int fd, char **ret_text,
 					 size_t *ret_length);
 
-/* Whether the server has hung up. */
+/* Whether the server has closed the connection. */
 bool native_testing_is_closed(struct native_testing *world, int fd);

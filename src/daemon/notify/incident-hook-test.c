@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Commands for incidents, with a real shell: what they are given, how many there are, how long they may run. */
+/* Commands for incidents, with a real shell: their input, their number and their time limit. */
 
 #include "daemon/notify/incident-hook.h"
 
@@ -42,7 +42,7 @@ static void end(void)
 {
 	alarms = incident_hook_free(alarms);
 	loop = loop_free(loop);
-	/* Everything that was started has been reaped. */
+	/* All children have been reaped. */
 	assert(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
 }
 
@@ -59,14 +59,14 @@ static int raise_one(void)
 	return incident_hook_raise(alarms, "leak", INCIDENT, strlen(INCIDENT));
 }
 
-/* Until nothing runs; the runner's limit is the deadline. */
+/* Runs the loop until no command runs; the test runner's limit is the deadline. */
 static void settle(void)
 {
 	while (counts().running + counts().waiting > 0)
 		assert(loop_turn(loop, 100) >= 0);
 }
 
-/* What a command left behind, "" if there is no such file. */
+/* The file that a command wrote, "" if there is none. */
 static const char *left(const char *name)
 {
 	char path[4096];
@@ -89,13 +89,13 @@ UNIT(command_gets_the_incident)
 	assert(strcmp(left("folder"), "/\n") == 0);
 	assert(strstr(left("environment"), "TTMEM_INCIDENT_KIND=leak\n"));
 	assert(strstr(text, "PATH=/") && !strstr(text, "TMPDIR="));
-	/* 0, 1, 2 and the folder that ls reads. */
+	/* 0, 1, 2 and the directory that ls reads. */
 	assert(strcmp(left("fds"), "0\n1\n2\n3\n") == 0);
 	assert(counts().started == 1 && counts().failed == 0);
 	end();
 }
 
-/* Ours may be open without O_CLOEXEC, and 0 to 2 may be closed. */
+/* Our descriptors may lack O_CLOEXEC, and 0 to 2 may be closed. */
 UNIT(hooks_inherit_no_descriptors)
 {
 	int stray, saved[3];
@@ -179,7 +179,7 @@ UNIT(hooks_are_limited_per_minute)
 	end();
 }
 
-/* A minute (here: a second) later the next one is let in, and says how many were not. */
+/* After a minute (here: a second) one is accepted and has the number of suppressed ones. */
 UNIT(the_next_hook_tells_how_many_were_left_out)
 {
 	int r;
@@ -187,7 +187,7 @@ UNIT(the_next_hook_tells_how_many_were_left_out)
 	begin("cat >$D/last");
 	incident_hook_set_times(alarms, 60000000000, 1000000000);
 	for (int i = 0; i < 17; i++)
-		(void)raise_one(); /* ten and seven */
+		(void)raise_one(); /* ten accepted, seven suppressed */
 	settle();
 	while ((r = raise_one()) == -EAGAIN)
 		assert(loop_turn(loop, 100) >= 0);
@@ -205,7 +205,7 @@ UNIT(slow_command_is_killed_with_its_children)
 	char *stop;
 	pid_t pid;
 
-	/* So that we see how the orphan ended. */
+	/* So that we can reap the orphan. */
 	assert(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
 	begin("sleep 1000 & echo $! >$D/pid; echo >$D/done; wait");
 	incident_hook_set_times(alarms, 2000000000, 60000000000);
@@ -240,7 +240,7 @@ UNIT(failures_are_counted)
 	settle();
 	assert(counts().started == 1 && counts().failed == 1);
 
-	/* Not one descriptor to be had: said, and the next one works. */
+	/* Without a free descriptor the call fails, and the next one works. */
 	assert(getrlimit(RLIMIT_NOFILE, &before) == 0);
 	limit = before;
 	limit.rlim_cur = 3;
@@ -262,7 +262,7 @@ UNIT(daemon_stops_while_hooks_run)
 	assert(counts().running == INCIDENT_HOOK_RUNNING_MAX);
 	alarms = incident_hook_free(alarms);
 	loop = loop_free(loop);
-	/* They go on without us. */
+	/* They run on without us. */
 	for (unsigned int i = 0; i < INCIDENT_HOOK_RUNNING_MAX; i++) {
 		int status;
 
@@ -271,7 +271,9 @@ UNIT(daemon_stops_while_hooks_run)
 	assert(strncmp(left("input"), "{\"suppressed\":0,", 16) == 0);
 }
 
-/* As systemd starts the daemon: an ordinary user with a right that is handed down by exec. */
+/*
+ * As systemd starts the daemon: an ordinary user with an ambient capability, which exec passes on.
+ */
 static void become_daemon_user(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Starting commands, few at a time. What has been let in but cannot run yet waits as its memory file; the
- * limit per minute counts what was let in, so that no more than that can ever wait.
+ * Starts commands, few at a time. An accepted incident that cannot run yet waits as its memory
+ * file; the limit per minute counts accepted incidents, which also bounds how many can wait.
  */
 
 #include "daemon/notify/incident-hook.h"
@@ -26,13 +26,13 @@
 
 #define INCIDENT_HOOK_KIND_SIZE 64
 
-/* One incident that was let in. */
+/* One accepted incident. */
 struct incident_hook_call {
-	int input; /* the memory file; owned until the command has it */
+	int input; /* the memory file; owned until the command is started */
 	char kind[INCIDENT_HOOK_KIND_SIZE];
 };
 
-/* A place for a command that runs. */
+/* A slot for a running command. */
 struct incident_hook_run {
 	struct incident_hook *incident_hook;
 	struct child child;
@@ -44,14 +44,14 @@ struct incident_hook {
 	char *command;
 	uint64_t run_ns, minute_ns;
 
-	uint64_t let_in_ns[INCIDENT_HOOK_PER_MINUTE]; /* when the last ones were let in, a ring */
-	uint64_t let_in;                              /* how many ever */
-	uint64_t untold;                              /* left out since the last that was let in */
+	uint64_t let_in_ns[INCIDENT_HOOK_PER_MINUTE]; /* ring of the latest times of acceptance */
+	uint64_t let_in;                              /* total accepted */
+	uint64_t untold;                              /* suppressed since the last accepted one */
 
-	struct incident_hook_call waiting[INCIDENT_HOOK_PER_MINUTE]; /* the oldest first */
+	struct incident_hook_call waiting[INCIDENT_HOOK_PER_MINUTE]; /* oldest first */
 	uint32_t waiting_count;
 	struct incident_hook_run runs[INCIDENT_HOOK_RUNNING_MAX];
-	struct incident_hook_counts counts; /* running and waiting are counted on demand */
+	struct incident_hook_counts counts; /* running and waiting are computed on demand */
 };
 
 static void incident_hook_start_waiting(struct incident_hook *incident_hook);
@@ -105,13 +105,13 @@ struct incident_hook *incident_hook_free(struct incident_hook *incident_hook)
 		child_forget(&incident_hook->runs[i].child);
 	}
 	for (size_t i = 0; i < incident_hook->waiting_count; i++)
-		(void)close(incident_hook->waiting[i].input); /* nobody reads it any more */
+		(void)close(incident_hook->waiting[i].input); /* its command will not run */
 	free(incident_hook->command);
 	free(incident_hook);
 	return NULL;
 }
 
-/* The input of a command: @json with one member more, in a file that nobody can change. */
+/* Builds the input of a command: @json with one more member, in a sealed memory file. */
 static int incident_hook_input(uint64_t suppressed, const char *json, size_t length, int *ret_fd)
 {
 	const int seals = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
@@ -189,18 +189,18 @@ static void incident_hook_start_waiting(struct incident_hook *incident_hook)
 		incident_hook->waiting_count--;
 		memmove(&incident_hook->waiting[0], &incident_hook->waiting[1],
 			incident_hook->waiting_count * sizeof(incident_hook->waiting[0]));
-		(void)incident_hook_start(run, &call); /* counted as failed */
-		(void)close(call.input);               /* the command has its own */
+		(void)incident_hook_start(run, &call); /* a failure is counted */
+		(void)close(call.input);               /* the command has its own descriptor */
 	}
 }
 
-/* Whether one more may be let in now. */
+/* Whether one more incident may be accepted now. */
 static bool incident_hook_has_room(const struct incident_hook *incident_hook)
 {
 	uint64_t oldest =
 		incident_hook->let_in_ns[incident_hook->let_in % INCIDENT_HOOK_PER_MINUTE];
 
-	/* One that was let in a minute ago may still wait, behind commands that take their time. */
+	/* Incidents accepted over a minute ago may still wait behind slow commands. */
 	if (incident_hook->waiting_count == INCIDENT_HOOK_PER_MINUTE)
 		return false;
 	return incident_hook->let_in < INCIDENT_HOOK_PER_MINUTE ||
@@ -223,7 +223,7 @@ int incident_hook_raise(struct incident_hook *incident_hook, const char *kind, c
 		incident_hook->untold++;
 		return -EAGAIN;
 	}
-	(void)snprintf(call.kind, sizeof(call.kind), "%s", kind); /* our own short words */
+	(void)snprintf(call.kind, sizeof(call.kind), "%s", kind); /* our own kinds always fit */
 	r = incident_hook_input(incident_hook->untold, json, length, &call.input);
 	if (r < 0) {
 		incident_hook->counts.failed++;
@@ -238,7 +238,7 @@ int incident_hook_raise(struct incident_hook *incident_hook, const char *kind, c
 		return 0;
 	}
 	r = incident_hook_start(run, &call);
-	(void)close(call.input); /* the command has its own */
+	(void)close(call.input); /* the command has its own descriptor */
 	return r;
 }
 

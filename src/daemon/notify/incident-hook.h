@@ -2,16 +2,16 @@
 #pragma once
 
 /*
- * The command that is run for each incident (--on-incident): "/bin/sh -c COMMAND" with the incident as
- * JSON on its input. The text lies in a sealed memory file, so there is nothing to be written while the
- * command runs, and a command that does not read it holds up nobody.
+ * The command that runs for each incident (--on-incident): "/bin/sh -c COMMAND" with the incident
+ * as JSON on its standard input. The text is in a sealed memory file, so nothing needs to be
+ * written while the command runs, and a command that does not read it blocks nobody.
  *
- * A program that leaks in a loop must not become a storm of commands: only some run at once and only
- * some are started per minute. The rest is left out, and the next one is told how many were, as the
- * member "suppressed" of its JSON.
+ * A program that leaks in a loop must not cause a storm of commands: only a few run at once, and
+ * only a few are started per minute. The rest is suppressed, and the next command gets the number
+ * of suppressed incidents as the member "suppressed" of its JSON.
  *
- * Its environment is PATH and TTMEM_INCIDENT_KIND; its folder is /; its standard error is the daemon's. It
- * has a minute. Lives in the loop's thread.
+ * Its environment is PATH and TTMEM_INCIDENT_KIND, its working directory is /, its standard error
+ * is the daemon's. It may run for a minute. Must be used from the loop's thread.
  */
 
 #include <stddef.h>
@@ -21,30 +21,31 @@ struct incident_hook;
 struct loop;
 
 #define INCIDENT_HOOK_RUNNING_MAX \
-	4u /* a command may well take seconds: to send a mail, to write a file */
-#define INCIDENT_HOOK_PER_MINUTE 10u /* a person reads no more */
+	4u /* a command may take seconds, e.g. to send mail or write a file */
+#define INCIDENT_HOOK_PER_MINUTE 10u /* nobody reads more */
 #define INCIDENT_HOOK_INPUT_MAX (UINT32_C(1) << 20)
-#define INCIDENT_HOOK_SECONDS 60u /* then it is killed, with its process group */
+#define INCIDENT_HOOK_SECONDS 60u /* then it is killed with its process group */
 
 /* 0 or a negative errno. */
 int incident_hook_new(struct incident_hook **ret_alarm, struct loop *loop, const char *command);
 
-/* What runs goes on without us; what waits is dropped. */
+/* Running commands continue; waiting incidents are dropped. */
 struct incident_hook *incident_hook_free(struct incident_hook *incident_hook);
 
 /*
- * Something has happened. @json is one object, of at most INCIDENT_HOOK_INPUT_MAX bytes. 0: the command runs or
- * will; -EAGAIN: left out because there are too many, which is counted; -EINVAL or -EMSGSIZE: wrong
- * @json; or another negative errno: it could not be started (later ones are tried all the same).
+ * Reports an incident. @json is one object of at most INCIDENT_HOOK_INPUT_MAX bytes. 0: the command
+ * runs or will run; -EAGAIN: suppressed and counted, because there are too many; -EINVAL or
+ * -EMSGSIZE: invalid @json; or another negative errno: the command could not be started (later ones
+ * are still tried).
  */
 int incident_hook_raise(struct incident_hook *incident_hook, const char *kind, const char *json,
 			size_t length);
 
 struct incident_hook_counts {
 	uint64_t started;
-	uint64_t failed;     /* could not be started, or ended with another code than 0 */
-	uint64_t killed;     /* of them: ran for too long */
-	uint64_t suppressed; /* left out */
+	uint64_t failed;     /* could not be started, or exited with a code other than 0 */
+	uint64_t killed;     /* of those: ran for too long */
+	uint64_t suppressed; /* not started because of the limits */
 	uint32_t running;
 	uint32_t waiting;
 };

@@ -98,7 +98,7 @@ UNIT(what_is_not_known_is_left_out)
 	assert(!strstr(bytes, "TTMEM_TYPE="));
 }
 
-/* Nobody adds a field to an entry by giving a process a clever name. */
+/* The name of a process cannot add a field to an entry. */
 UNIT(hostile_texts_add_no_journal_fields)
 {
 	struct journal_entry entry = leak;
@@ -112,7 +112,7 @@ UNIT(hostile_texts_add_no_journal_fields)
 	assert(!has_line(bytes, "PRIORITY=0") && !has_line(bytes, "TTMEM_PID=1"));
 	assert(has_line(bytes, "TTMEM_COMM=x PRIORITY=0  TTMEM_PID=1 \xef\xbf\xbd\xef\xbf\xbd"));
 
-	/* The longest of everything, where each byte becomes three. */
+	/* The longest value for each field; each byte becomes three. */
 	memset(large, 0xff, sizeof(large));
 	large[sizeof(large) - 1] = '\0';
 	entry = (struct journal_entry){
@@ -144,7 +144,7 @@ UNIT(sent_and_received)
 	assert(recv(fd, bytes, sizeof(bytes), 0) == (ssize_t)length);
 	assert(memcmp(bytes, expected, length) == 0);
 
-	/* Restarted: found again. */
+	/* A restarted journal is found again. */
 	assert(close(fd) == 0);
 	assert(journal_send(journal, &leak) == -ECONNREFUSED && journal_dropped(journal) == 2);
 	assert(unlink(path()) == 0);

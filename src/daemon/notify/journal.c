@@ -26,11 +26,11 @@ struct journal {
 	uint64_t dropped;
 };
 
-/* Never change an id: people's filters and alarms name them. */
+/* Never change an id: users' filters and alerts refer to them. */
 struct journal_kind {
 	const char *kind;
 	const char *id;
-	int priority; /* as syslog's: 3 error, 4 warning, 5 notice */
+	int priority; /* as in syslog: 3 error, 4 warning, 5 notice */
 };
 
 static const struct journal_kind journal_kinds[] = {
@@ -53,13 +53,13 @@ static const struct journal_kind *journal_find(const char *kind)
 	return &journal_other;
 }
 
-/* A field whose text comes from others: made valid, cut, and kept to one line. */
+/* Writes a field whose text comes from others: valid UTF-8, truncated, on one line. */
 static void journal_put_text(FILE *out, const char *name, const char *text, size_t max)
 {
 	char clean[TEXT_CLEAN_SIZE(JOURNAL_TEXT_MAX)];
 
 	(void)text_clean(text, strnlen(text, bits_min(max, JOURNAL_TEXT_MAX)), clean);
-	/* A line's end would end the field, and what follows would be another one. */
+	/* A line break would end the field and start another one. */
 	for (char *at = clean; (at = strpbrk(at, "\n\r")); at++)
 		*at = ' ';
 	fprintf(out, "%s=%s\n", name, clean);
@@ -135,7 +135,7 @@ struct journal *journal_free(struct journal *journal)
 {
 	if (!journal)
 		return NULL;
-	(void)close(journal->fd); /* what was sent is the journal's */
+	(void)close(journal->fd); /* sent entries are unaffected */
 	free(journal);
 	return NULL;
 }
@@ -146,7 +146,7 @@ int journal_send(struct journal *journal, const struct journal_entry *entry)
 	size_t length = journal_format(entry, bytes);
 	int r = -EMSGSIZE;
 
-	/* Not connected: a journal that was restarted is found again. */
+	/* The socket is not connected, so that a restarted journal is found again. */
 	while (length > 0) {
 		if (sendto(journal->fd, bytes, length, MSG_NOSIGNAL,
 			   (const struct sockaddr *)&journal->address,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What is said comes out whole and in order, and nobody waits for a slow reader. */
+/* Output is complete and in order, and callers never wait for a slow reader. */
 
 #include "daemon/notify/log-writer.h"
 
@@ -47,7 +47,7 @@ UNIT(log_lines_come_out_in_order)
 	close(ends[0]);
 }
 
-/* Nobody reads: everything that has no room is dropped and counted, and the gap is told later. */
+/* Without a reader, what does not fit is dropped and counted, and the gap is reported later. */
 UNIT(a_log_reader_that_sleeps_does_not_block)
 {
 	struct log_writer *log_writer;
@@ -62,7 +62,7 @@ UNIT(a_log_reader_that_sleeps_does_not_block)
 		taken += log_writer_print(log_writer, "a line of some length, number %06d\n", i);
 	dropped = log_writer_dropped(log_writer);
 	assert(dropped > 0 && taken + dropped == 100000);
-	/* Now somebody reads until there is room again. */
+	/* Now read until there is room again. */
 	assert(read(ends[0], text, 70000) > 0);
 	while (!log_writer_print(log_writer, "the last line\n"))
 		assert(read(ends[0], text, 70000) > 0);
@@ -79,7 +79,7 @@ UNIT(a_log_reader_that_sleeps_does_not_block)
 	free(text);
 }
 
-/* The thread hangs in a write: the end does not. Its descriptor is its own affair from then on. */
+/* The thread is blocked in write(), but shutdown is not. The thread keeps its descriptor. */
 UNIT(the_log_writer_ends_although_nothing_is_read)
 {
 	struct log_writer *log_writer;
@@ -105,7 +105,7 @@ UNIT(opens_a_rotated_file_again)
 	(void)snprintf(moved, sizeof(moved), "%s/log.1", unit_dir());
 	assert(log_writer_new(&log_writer, path, -1, 0) == 0);
 	assert(log_writer_print(log_writer, "before\n"));
-	for (;;) { /* until it is written */
+	for (;;) { /* until it has been written */
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 		assert(fd >= 0);
 		if (slurp(fd, text, sizeof(text)) > 0)

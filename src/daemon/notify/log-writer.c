@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A ring of bytes between those who speak and one thread that writes. That thread may hang in write()
- * for as long as it likes: it takes a piece out of the ring under the lock and writes it without.
+ * A ring of bytes between the callers and one writer thread. That thread may block in write() for
+ * any time: it takes a piece out of the ring under the lock and writes it without the lock.
  */
 
 #include "daemon/notify/log-writer.h"
@@ -23,21 +23,21 @@
 #include "base/small-file.h"
 
 #define LOG_WRITER_PIECE 65536u
-#define LOG_WRITER_LINE 4096u /* of log_writer_print(); longer ones are cut */
+#define LOG_WRITER_LINE 4096u /* of log_writer_print(); longer ones are truncated */
 #define LOG_WRITER_PATIENCE_NS NS_PER_S
 
 struct log_writer {
-	char *path; /* NULL: the fd is the caller's */
+	char *path; /* NULL: the fd belongs to the caller */
 	pthread_t thread;
 
-	pthread_mutex_t lock; /* for what is below */
-	pthread_cond_t more;  /* bytes to write, or the end */
+	pthread_mutex_t lock; /* protects what follows */
+	pthread_cond_t more;  /* bytes to write, or shutdown */
 	int fd;
 	char *ring;
 	size_t room;
-	uint64_t put, written; /* bytes since the beginning */
-	uint64_t dropped;      /* puts */
-	uint64_t gap;          /* of them not yet told in the output */
+	uint64_t put, written; /* bytes since the start */
+	uint64_t dropped;      /* number of puts */
+	uint64_t gap;          /* of those, not yet reported in the output */
 	bool reopen;
 	bool is_ending;
 };
@@ -57,7 +57,7 @@ static bool log_writer_fits(const struct log_writer *log_writer, size_t length)
 	return length <= log_writer->room - (size_t)(log_writer->put - log_writer->written);
 }
 
-/* Where something was dropped, the output says so before it goes on. */
+/* Reports dropped messages in the output, at the place of the gap. */
 static bool log_writer_tell_gap(struct log_writer *log_writer)
 {
 	char text[96];
@@ -82,7 +82,7 @@ static int log_writer_open_path(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A path that cannot be opened any more leaves the old file in use. */
+/* If the path cannot be opened, the old file stays in use. */
 static void log_writer_open_again(struct log_writer *log_writer)
 {
 	int fd = log_writer_open_path(log_writer->path);
@@ -94,10 +94,10 @@ static void log_writer_open_again(struct log_writer *log_writer)
 	old = log_writer->fd;
 	log_writer->fd = fd;
 	pthread_mutex_unlock(&log_writer->lock);
-	(void)close(old); /* what was written is with the kernel */
+	(void)close(old); /* all data is with the kernel */
 }
 
-/* Takes a piece out of the ring; 0 at the end. */
+/* Takes a piece out of the ring; 0 at shutdown. */
 static size_t log_writer_take(struct log_writer *log_writer, char *piece, bool *ret_reopen)
 {
 	size_t length, at, first;
@@ -131,7 +131,10 @@ static void *log_writer_thread(void *context)
 			log_writer_open_again(log_writer);
 		else if (length == 0)
 			break;
-		/* Else it is lost: a closed pipe, a full disk. There is nobody to tell. */
+		/*
+		 * On failure (closed pipe, full disk) the piece is lost: there is nowhere to report
+		 * it.
+		 */
 		(void)small_file_write_fd(log_writer->fd, piece, length);
 	}
 	free(piece);
@@ -143,7 +146,7 @@ static void log_writer_cleanup(struct log_writer **log_writer)
 	if (!*log_writer)
 		return;
 	if ((*log_writer)->path && (*log_writer)->fd >= 0)
-		(void)close((*log_writer)->fd); /* what was written is with the kernel */
+		(void)close((*log_writer)->fd); /* all data is with the kernel */
 	free((*log_writer)->path);
 	free((*log_writer)->ring);
 	free(*log_writer);
@@ -183,13 +186,15 @@ struct log_writer *log_writer_free(struct log_writer *log_writer)
 	if (!log_writer)
 		return NULL;
 	pthread_mutex_lock(&log_writer->lock);
-	(void)log_writer_tell_gap(log_writer); /* no room: then it stays untold */
+	(void)log_writer_tell_gap(log_writer); /* without room the gap stays unreported */
 	log_writer->is_ending = true;
 	pthread_cond_signal(&log_writer->more);
 	pthread_mutex_unlock(&log_writer->lock);
 	if (!pthreads_join(log_writer->thread,
 			   clock_ns(CLOCK_MONOTONIC) + LOG_WRITER_PATIENCE_NS)) {
-		/* It hangs in a write that nobody reads, and ends with the process: its memory stays. */
+		/*
+		 * The thread is blocked in write() and ends with the process: its memory is leaked.
+		 */
 		(void)pthread_detach(log_writer->thread);
 		return NULL;
 	}

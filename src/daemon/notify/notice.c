@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The same thing in words and as JSON. */
+/* Formats a notice as text and as JSON. */
 
 #include "daemon/notify/notice.h"
 
@@ -46,7 +46,7 @@ struct notice *notice_free(struct notice *notice)
 	return NULL;
 }
 
-/* Both streams are closed in any case. */
+/* Closes both streams in any case. */
 static struct notice *notice_finish(struct notice *notice, FILE *json, FILE *text)
 {
 	int r = 0;
@@ -105,7 +105,7 @@ struct notice *notice_new_incident(const struct snapshot *snapshot,
 	return notice_finish(notice, json, text);
 }
 
-/* As the old documents promised it, letter for letter. */
+/* The exact text that the old server's documents promise. */
 static void notice_leak_text(FILE *out, const struct snapshot *snapshot,
 			     const struct notice *notice, uint32_t process)
 {
@@ -166,7 +166,10 @@ static void notice_leak_json(FILE *out, const struct snapshot *snapshot,
 	emit_string(&emit, "comm", notice->comm);
 	emit_u64(&emit, "user_id", notice->user);
 	emit_string(&emit, "how", ending->how);
-	/* Once as reports of the dead have it, once as incidents do: readers of the stream know those. */
+	/*
+	 * Twice: "bytes" as in reports of exited processes, "size" as in incidents, whose readers
+	 * expect it.
+	 */
 	emit_u64(&emit, "bytes", notice->bytes);
 	emit_u64(&emit, "size", notice->bytes);
 	emit_u64(&emit, "count", notice->buffers);
@@ -182,7 +185,7 @@ static void notice_leak_json(FILE *out, const struct snapshot *snapshot,
 	emit_close_object(&emit);
 }
 
-/* The old server told circular buffers and kernels apart from the rest. */
+/* The old server counted circular buffers and kernels separately. */
 static void notice_count_dead(struct legacy_lines_dead *dead,
 			      const struct snapshot_process *process)
 {
@@ -223,7 +226,7 @@ struct notice *notice_new_leak(const struct snapshot *snapshot, uint32_t process
 			notice->device = snapshot->buffers[i].device;
 		listed++;
 	}
-	/* Of very many only the largest are in the snapshot; the counters know all. */
+	/* If there are very many, the snapshot has only the largest; the counters cover all. */
 	snapshot_process_totals(who, &notice->bytes, &notice->buffers);
 	notice->buffers = bits_max(notice->buffers, listed);
 	notice->dead.pid = notice->pid;

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Something a person should hear of: an incident, or what an ended process left. Made where the book
- * was read, handed to the loop, and told there to everybody who wants to know.
+ * Something that users should know: an incident, or what an exited process left behind. Created
+ * where the book was read, handed to the loop, and sent from there to all outputs.
  */
 
 #include <stdbool.h>
@@ -23,18 +23,18 @@ struct notice {
 	const char *kind; /* as in the incidents document; static */
 	uint32_t pid;
 	uint32_t user;
-	char comm[64]; /* any bytes that are text */
+	char comm[64]; /* arbitrary text */
 	uint32_t device;
-	uint32_t type; /* SNAPSHOT_TYPE_NONE = several, or not known */
+	uint32_t type; /* SNAPSHOT_TYPE_NONE = several, or unknown */
 	uint64_t bytes;
 	uint64_t buffers;
-	bool is_totals_only; /* a leak of a process without a book: no buffers are known */
-	bool is_old_client;  /* of the old protocol: its end has been told in its own way */
-	struct legacy_lines_dead dead; /* of a leak, as the old server told it */
-	uint64_t count;                /* how often since it was last told */
+	bool is_totals_only; /* a leak of a process without a book: its buffers are unknown */
+	bool is_old_client;  /* its exit has been reported over the old protocol */
+	struct legacy_lines_dead dead; /* of a leak, as the old server reported it */
+	uint64_t count;                /* occurrences since the last notice */
 	char *json;                    /* one object on one line, with details */
 	size_t json_length;
-	char *text; /* lines for the log, each ended */
+	char *text; /* lines for the log, each with a newline */
 	size_t text_length;
 };
 
@@ -44,13 +44,16 @@ struct notice_ending {
 	const char *how; /* "closed", "died", "execed" */
 };
 
-/* NULL: no memory. @more: how often since it was last told. */
+/* NULL: no memory. @more: occurrences since the last notice. */
 struct notice *notice_new_incident(const struct snapshot *snapshot,
 				   const struct snapshot_incident *incident, uint64_t more);
 
-/* What process @process left: all of its buffers are in @snapshot, in the order to be told; without a book, totals. */
+/*
+ * What @process left behind: @snapshot has all of its buffers, in the order of the report; without
+ * a book, only totals.
+ */
 struct notice *notice_new_leak(const struct snapshot *snapshot, uint32_t process,
 			       const struct notice_ending *ending);
 
-/* A whole list. */
+/* Frees a whole list. */
 struct notice *notice_free(struct notice *notice);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The access rule with real users: children that drop their rights and connect. */
+/* The access rule with real users: children drop their privileges and connect. */
 
 #include "daemon/registry/access.h"
 
@@ -41,7 +41,7 @@ static void become(const struct who *who)
 	assert(setresuid(who->uid, who->uid, who->uid) == 0);
 }
 
-/* What the daemon knows of a child that has become @who and connected. */
+/* What the daemon learns of a child that has become @who and connected. */
 static struct access_peer meet(const struct access *access, const struct who *who)
 {
 	struct sockaddr_un at = address();
@@ -106,7 +106,7 @@ UNIT(members_see_all)
 	assert(access_may_see(&peer, 0) && access_may_see(&peer, 1000));
 	peer = meet(&access, &first);
 	assert(access_may_see(&peer, 0));
-	/* More than the first try has room for. */
+	/* More than the first buffer holds. */
 	for (gid_t i = 0; i < 200; i++)
 		many.groups[i] = 1000 + i;
 	peer = meet(&access, &many);

@@ -26,7 +26,7 @@ struct world {
 	struct proc proc;
 	struct testing_book book;
 	struct tracked *tracked;
-	sem_t began; /* posted by each reading */
+	sem_t began; /* posted at the start of each reading */
 };
 
 static struct book_list *play_roster(void *context)
@@ -123,20 +123,20 @@ UNIT(one_reading_answers_everybody_who_waited_for_it)
 	struct world world;
 
 	world_open(&world);
-	/* A book that takes long. */
+	/* A slow book. */
 	pthread_mutex_lock(&world.tracked->book_lock);
 	ask_aside(&first, &world);
 	assert(sem_wait(&world.began) == 0);
 	for (size_t i = 0; i < ASKERS; i++)
 		ask_aside(&others[i], &world);
-	alloc(&world, 0x3000); /* before any of those that come now is answered */
+	alloc(&world, 0x3000); /* before any of these requests is answered */
 	pthread_mutex_unlock(&world.tracked->book_lock);
 	assert(pthread_join(first.thread, NULL) == 0);
 	for (size_t i = 0; i < ASKERS; i++) {
 		assert(pthread_join(others[i].thread, NULL) == 0);
 		assert(others[i].used == 8192);
 	}
-	/* The others came while the first one's was under way: theirs is another one. */
+	/* The others arrived during the first reading, so they share a second one. */
 	assert(collector_readings(world.collector) == 2);
 	world_close(&world);
 }
@@ -150,12 +150,12 @@ UNIT(a_question_is_answered_by_a_reading_begun_after_it)
 	world_open(&world);
 	assert(collector_totals(world.collector, before, &first) == 0 && used(first) == 4096);
 	alloc(&world, 0x3000);
-	/* This one came before the reading, too, and got here late. */
+	/* This request also came before the reading, but got here late. */
 	assert(collector_totals(world.collector, before, &same) == 0 && same == first);
 	assert(collector_readings(world.collector) == 1);
 	assert(collector_totals(world.collector, now(), &later) == 0 && used(later) == 8192);
 	assert(collector_readings(world.collector) == 2);
-	/* Whoever has it keeps it as it was. */
+	/* A snapshot that is still held stays unchanged. */
 	assert(used(first) == 4096);
 	snapshot_free(first);
 	snapshot_free(same);

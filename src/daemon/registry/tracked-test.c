@@ -68,7 +68,7 @@ UNIT(a_book_that_rests_is_listed_without_totals)
 	assert(has_totals(tracked, false));
 	tracked->rest_until = UINT64_MAX;
 	assert(!has_totals(tracked, false));
-	/* Who asks for its buffers has time. */
+	/* A request for buffers has time. */
 	assert(has_totals(tracked, true));
 	tracked->rest_until = 1;
 	assert(has_totals(tracked, false));
@@ -91,7 +91,7 @@ UNIT(the_book_of_a_dead_process_is_always_read)
 	testing_book_deinit(&book);
 }
 
-/* Allocations in all, and those that are no news. */
+/* Total allocations, and those that are not new. */
 static void check_counts(struct tracked *tracked, bool buffers, uint64_t allocs, uint64_t before)
 {
 	struct snapshot *snapshot = collect(tracked, buffers);

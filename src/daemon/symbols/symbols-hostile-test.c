@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Files made to hurt, and a process that is lost in the middle: there is always an answer, and the next one works. */
+/*
+ * Malicious files, and a process that is killed at work: each query gets an answer, and the next
+ * one works.
+ */
 
 #include "daemon/symbols/symbols.h"
 
@@ -76,15 +79,15 @@ UNIT(files_that_are_not_regular_are_refused)
 {
 	begin(20000);
 	testing_run("mkfifo fifo && mkdir folder && ln -s fifo link && ln -s program good");
-	assert(find("fifo") == -EINVAL); /* nobody writes to it: it was not opened */
+	assert(find("fifo") == -EINVAL); /* not opened: without a writer that would block */
 	assert(find("link") == -EINVAL);
 	assert(find("folder") == -EINVAL);
 	assert(find("missing") == -ENOENT);
 	assert(find_at("/dev/zero", 0, 1) == -EINVAL);
 	assert(find_at("/dev/tty", 0, 1) == -EINVAL);
-	assert(find_at("program", 0, 1) == -EINVAL); /* from where? */
+	assert(find_at("program", 0, 1) == -EINVAL); /* a relative path */
 	assert(find_at("", 0, 1) == -EINVAL);
-	assert(find_at("/proc/self/exe", 0, 1) == -ELOOP); /* would be ours */
+	assert(find_at("/proc/self/exe", 0, 1) == -ELOOP); /* would be our own program */
 	assert(counts().started == 0);
 	assert_works("good", geteuid());
 	end();
@@ -106,14 +109,14 @@ UNIT(too_large_files_are_refused)
 	begin(20000);
 	testing_run("cp program large && truncate -s 2G large && truncate -s 2G holes");
 	testing_run("cp program huge && truncate -s 5G huge");
-	assert_works("large", geteuid()); /* more than the process may map: it reads */
+	assert_works("large", geteuid()); /* more than the process may map, so it reads */
 	assert(find("holes") == -EINVAL);
 	assert(find("huge") == -EFBIG);
 	assert(counts().lost == 0);
 	end();
 }
 
-/* A deterministic sequence: a failure comes again. */
+/* A deterministic sequence, so that failures can be reproduced. */
 static uint64_t next_random(uint64_t *state)
 {
 	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -128,7 +131,7 @@ static void flip(uint8_t *bytes, size_t size, uint64_t *random)
 		bytes[next_random(random) % size] ^= (uint8_t)(1u << next_random(random) % 8);
 }
 
-/* Of a file without a C library's part: nearly all of it is headers and debug information. */
+/* The file has no C library parts, so nearly all of it is headers and debug information. */
 UNIT_LONG(damaged_elf_files_do_no_harm, 300)
 {
 	CLEANUP_FREE uint8_t *good = NULL;
@@ -143,7 +146,9 @@ UNIT_LONG(damaged_elf_files_do_no_harm, 300)
 	bad = malloc(size);
 	assert(bad);
 	for (uint32_t i = 0; i < FLIPS; i++) {
-		/* Each is another user's: what one did must not spoil it for the next. */
+		/*
+		 * Each failure is charged to another user, so that it does not affect the next one.
+		 */
 		uint32_t user = 1000 + (uint32_t)counts().lost;
 		int r;
 
@@ -180,7 +185,7 @@ UNIT(truncated_elf_files_do_no_harm)
 	end();
 }
 
-/* Stops the process before it is asked. */
+/* Stops the process before the first query. */
 static pid_t begin_stopped(uint32_t timeout_ms)
 {
 	pid_t pid;
@@ -216,14 +221,14 @@ UNIT(a_caller_may_give_up_waiting)
 	(void)begin_stopped(20000);
 	module = testing_symbolizer_module("other");
 	assert(symbols_resolve(symbols, &module, plain, 50, &answer) == -ETIMEDOUT);
-	end(); /* and nobody waits for the process either */
+	end(); /* which does not wait for the process either */
 }
 
 static void *kill_process(void *context)
 {
 	const pid_t *pid = context;
 
-	(void)usleep(50000); /* so that it is likely to be waited for; either way it must work */
+	(void)usleep(50000); /* a query is probably in progress; it must work either way */
 	assert(kill(*pid, SIGKILL) == 0);
 	return NULL;
 }
@@ -257,7 +262,7 @@ UNIT(a_symbol_worker_killed_while_idle_is_replaced)
 	end();
 }
 
-/* Somebody with many bad files is not served for a while; others are. */
+/* A user with many bad files is refused for a while; others are served. */
 UNIT(a_user_with_many_bad_files_is_refused_for_a_while)
 {
 	uint32_t user = geteuid();
@@ -278,7 +283,7 @@ UNIT(a_user_with_many_bad_files_is_refused_for_a_while)
 	assert(find("fine") == -EBUSY);
 	testing_run("chmod 755 fine");
 	assert_works("fine", user + 1);
-	/* What is known is still told. */
+	/* Known names are still returned. */
 	assert_works("good-0", user);
 	end();
 }
@@ -292,7 +297,7 @@ UNIT(symbol_worker_restarts_are_limited)
 	for (uint32_t i = 0; i < SYMBOLIZER_STARTS_MAX && r == 0; i++)
 		r = find_at(testing_path("program"), 1000 + i, plain);
 	assert(r == 0 && counts().started == SYMBOLIZER_STARTS_MAX);
-	/* On a machine so slow that this took longer there may be one more. */
+	/* On a very slow machine one more may have been started. */
 	r = find_at(testing_path("program"), 999, plain);
 	assert(r == -EBUSY || (r == 0 && counts().started == SYMBOLIZER_STARTS_MAX + 1));
 	end();

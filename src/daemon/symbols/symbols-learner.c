@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Stacks only ever come to a book, so what is new begins where the last visit ended. A visit notes under
- * the book's lock what is not known, and asks without it.
+ * A book only ever gains stacks, so new ones begin where the last visit ended. A visit notes
+ * unknown addresses under the book's lock and resolves them without it.
  */
 
 #include "daemon/symbols/symbols-learner.h"
@@ -27,10 +27,10 @@ struct symbols_learner {
 	struct worker *work;
 	struct loop_timer timer;
 	struct worker_job turn;
-	size_t at; /* in the roster: where the next turn begins */
+	size_t at; /* in the list of tracked books: where the next turn begins */
 };
 
-/* Asks for what is new in a book, at most @max questions. Return: how many it were. */
+/* Resolves new addresses of a book, with at most @max queries. Return: the number of queries. */
 static size_t learner_visit(struct symbols_learner *learner, struct tracked *tracked, size_t max)
 {
 	CLEANUP(symbols_namer_deinit) struct symbols_namer namer;
@@ -39,12 +39,12 @@ static size_t learner_visit(struct symbols_learner *learner, struct tracked *tra
 
 	symbols_namer_init(&namer, learner->config.symbols, false);
 	pthread_mutex_lock(&tracked->book_lock);
-	/* What cannot be read has no names. */
+	/* Stacks that cannot be read have no names. */
 	(void)stacks_tour(tracked->book, &namer.namer, &texts, SYMBOLS_LEARNER_STACKS,
 			  &tracked->stacks_seen);
 	pthread_mutex_unlock(&tracked->book_lock);
-	(void)symbols_namer_learn(&namer, max); /* it is only to know */
-	/* What there was no time for is met again. */
+	(void)symbols_namer_learn(&namer, max); /* only fills the cache */
+	/* Addresses that were not reached in time are visited again. */
 	if (namer.count > 0)
 		tracked->stacks_seen = before;
 	return namer.asked;
@@ -57,7 +57,7 @@ static void learner_run(struct worker_job *job)
 	size_t asked = 0, start = learner->at;
 	uint32_t user = 0;
 
-	/* From a book that the last turn did not come to, until all were seen. */
+	/* Begins at the first book that the last turn did not reach, and visits each once. */
 	for (size_t i = 0; i < book_list->count; i++) {
 		size_t at = (start + i) % book_list->count;
 		struct tracked *tracked = book_list->list[at];
@@ -76,7 +76,7 @@ static void learner_done(struct worker_job *job)
 {
 	struct symbols_learner *learner = container_of(job, struct symbols_learner, turn);
 
-	/* Without memory for a timer nothing more is learnt, and names are found out when asked for. */
+	/* Without memory for a timer learning stops, and names are resolved on demand. */
 	(void)loop_set(learner->config.loop, &learner->timer,
 		       loop_now(learner->config.loop) + SYMBOLS_LEARNER_S * NS_PER_S);
 }
@@ -85,7 +85,7 @@ static void learner_timer(struct loop_timer *timer)
 {
 	struct symbols_learner *learner = container_of(timer, struct symbols_learner, timer);
 
-	(void)worker_put(learner->work, &learner->turn); /* any number may wait */
+	(void)worker_put(learner->work, &learner->turn); /* the queue is unbounded */
 }
 
 int symbols_learner_new(struct symbols_learner **ret_learner,

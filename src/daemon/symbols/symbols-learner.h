@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Names are found out while their process lives: afterwards its files may be gone, with its container for
- * one. A thread of its own goes through the books and asks for the frames of stacks that have come in since
- * its last visit. One user's books at a time and a limited number of questions, because a process that
- * looks into files serves one user and is not started too often.
+ * Resolves names while their process lives: later its files may be gone, e.g. with its container. A
+ * separate thread goes through the books and resolves the frames of stacks added since its last
+ * visit. Each turn covers the books of one user and a limited number of queries, because a
+ * symbolizer process serves one user and must not be started too often.
  */
 
 #include <stddef.h>
@@ -17,8 +17,8 @@ struct symbols;
 struct symbols_learner;
 
 #define SYMBOLS_LEARNER_S 2u           /* between two turns */
-#define SYMBOLS_LEARNER_QUESTIONS 256u /* of one turn: what one process answers */
-#define SYMBOLS_LEARNER_STACKS 256u    /* of one book in one turn; reading them holds its lock */
+#define SYMBOLS_LEARNER_QUESTIONS 256u /* per turn: what one process answers */
+#define SYMBOLS_LEARNER_STACKS 256u    /* per book and turn; reading them holds its lock */
 
 struct symbols_learner_config {
 	struct loop *loop;
@@ -30,5 +30,5 @@ struct symbols_learner_config {
 int symbols_learner_new(struct symbols_learner **ret_learner,
 			const struct symbols_learner_config *config);
 
-/* From the loop's thread, before those above go. */
+/* From the loop's thread, before the members of the config are freed. */
 struct symbols_learner *symbols_learner_free(struct symbols_learner *learner);

@@ -30,7 +30,7 @@ static struct view view;
 
 static struct book_frame frame_at(uint32_t module, const char *symbol)
 {
-	/* As if the call were one byte long: what is recorded is where it returns to. */
+	/* As if the call were one byte long: the stack records the return address. */
 	return (struct book_frame){
 		.value = testing_address("program", symbol) + 1,
 		.module = module,
@@ -48,7 +48,7 @@ static struct book_frame python_frame(const char *file, uint32_t line, const cha
 	};
 }
 
-/* A dead process that left one buffer, which a Python script asked for by way of C. */
+/* An exited process that left one buffer, allocated by a Python script through C. */
 static void begin(const char *path)
 {
 	const struct symbols_config config = {.symbolizer.timeout_ms = 20000};
@@ -136,14 +136,14 @@ UNIT(without_the_file_there_is_the_address)
 	snapshot = recorder_read(tracked, true, &view, symbols);
 	assert(snapshot && strcmp(snapshot->buffers[0].stack, expected) == 0);
 	snapshot_free(snapshot);
-	/* Likewise for whoever has nobody to ask. */
+	/* Likewise without a symbols thread. */
 	snapshot = recorder_read(tracked, true, &view, NULL);
 	assert(snapshot && strcmp(snapshot->buffers[0].stack, expected) == 0);
 	snapshot_free(snapshot);
 	end();
 }
 
-/* A line has an end; what is cut are the outermost frames. */
+/* A line is limited; the outermost frames are cut. */
 UNIT(long_stacks_lose_their_outermost_frames)
 {
 	struct shard_buffer buffer = testing_buffer(0, 0x2000, 8192);
@@ -169,7 +169,7 @@ UNIT(long_stacks_lose_their_outermost_frames)
 	end();
 }
 
-/* As the learner does it. */
+/* As the learner does. */
 static void learn(void)
 {
 	struct symbols_namer namer;
@@ -179,7 +179,7 @@ static void learn(void)
 	assert(stacks_tour(tracked->book, &namer.namer, &texts, 64, &tracked->stacks_seen) == 1);
 	assert(namer.count == 2 && symbols_namer_learn(&namer, 64));
 	assert(namer.count == 0 && namer.asked == 2);
-	/* There is nothing new. */
+	/* Nothing is new. */
 	assert(stacks_tour(tracked->book, &namer.namer, &texts, 64, &tracked->stacks_seen) == 0);
 	symbols_namer_deinit(&namer);
 	pool_deinit(&texts);
@@ -198,12 +198,12 @@ UNIT(learnt_names_outlive_the_file)
 	assert(snapshot && strstr(snapshot->buffers[0].stack, "program.c:"));
 	assert(strstr(snapshot->buffers[0].stack, ":inner @ program"));
 	symbols_counts(symbols, &after);
-	assert(after.asked == before.asked); /* nobody was asked */
+	assert(after.asked == before.asked); /* no query was made */
 	snapshot_free(snapshot);
 	end();
 }
 
-/* What one book's file said is not told of another's, even of the same path and user. */
+/* A name learnt for one book is not used for another, even with the same path and user. */
 UNIT(learnt_names_belong_to_one_book)
 {
 	struct snapshot *snapshot;
@@ -244,7 +244,7 @@ UNIT(names_are_learnt_later_where_waiting_is_forbidden)
 	end();
 }
 
-/* Without a build id nothing tells the file of a container that is gone from ours. */
+/* Without a build id the file of a vanished container cannot be told from ours. */
 UNIT(a_dead_containers_file_is_not_looked_for_here)
 {
 	struct snapshot *snapshot;
@@ -254,7 +254,7 @@ UNIT(a_dead_containers_file_is_not_looked_for_here)
 	snapshot = recorder_read(tracked, true, &view, symbols);
 	assert(snapshot && strstr(snapshot->buffers[0].stack, "-> program+0x"));
 	snapshot_free(snapshot);
-	/* But what was learnt while it lived is known. */
+	/* But what was learnt while the process lived is known. */
 	tracked->book->alive = true;
 	tracked->book->owner.pid = (uint32_t)getpid();
 	learn();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A namer that asks the thread for symbols, as long as there is time. */
+/* A namer that queries the symbols thread while there is time left. */
 
 #include "daemon/symbols/symbols-namer.h"
 
@@ -14,7 +14,7 @@
 
 #define NAMER_MS UINT64_C(1000000)
 
-/* 0, or whatever it is: the name is not known. */
+/* 0, or a negative errno: the name is unknown. */
 static int namer_ask(struct symbols_namer *namer, const struct symbols_note *note,
 		     uint64_t deadline_ns)
 {
@@ -26,7 +26,7 @@ static int namer_ask(struct symbols_namer *namer, const struct symbols_note *not
 			       (int)((deadline_ns - now) / NAMER_MS) + 1, &namer->answer);
 }
 
-/* Without memory, or with too much of it, it stays an address. */
+/* Without memory, or beyond the limit, the name stays an address. */
 static void namer_note(struct symbols_namer *namer, const struct symbols_note *note)
 {
 	struct symbols_note *notes;
@@ -40,14 +40,17 @@ static void namer_note(struct symbols_namer *namer, const struct symbols_note *n
 	notes[namer->count++] = *note;
 }
 
-/* From memory, else by asking if there is time for it, else later. */
+/* Looks in the cache, else queries if there is time, else notes the address for later. */
 static bool namer_know(struct symbols_namer *namer, const struct symbols_note *note, bool is_lost)
 {
 	int r = symbols_recall(namer->symbols, &note->module, note->address, &namer->answer);
 
 	if (r == 0)
 		return true;
-	/* Of the living it is known for good; the file of a dead one may be below our own root. */
+	/*
+	 * For a live process "unknown" is final; the file of an exited one may exist below our own
+	 * root.
+	 */
 	if (is_lost || (r == -ENOENT && note->module.pid != 0))
 		return false;
 	if (namer->deadline_ns)
@@ -82,7 +85,7 @@ void symbols_namer_deinit(struct symbols_namer *namer)
 	namer->notes = NULL;
 }
 
-/* As namer_ask(), but not for what is known by now: an address is noted as often as it was met. */
+/* Like namer_ask(), but skips what is known by now: an address is noted each time it is met. */
 static int namer_learn(struct symbols_namer *namer, const struct symbols_note *note,
 		       uint64_t deadline_ns)
 {

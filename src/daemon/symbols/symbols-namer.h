@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Names for the stacks of books, with a limit on how long all of them together may take: whoever reads the
- * books has more to do.
+ * Names for the stacks of books, with a limit on the total time, because the caller that reads the
+ * books has other work.
  *
- * Reading a book holds its lock, and a name may take seconds. So a namer can also be one that does not wait:
- * it tells what is known, notes the rest, and asks for that when the book has been let go; who then
- * reads again finds the names.
+ * Reading a book holds its lock, and a name may take seconds. So a namer can also be nonblocking:
+ * it returns names from the cache, notes the other addresses and resolves them after the lock has
+ * been released; a second reading then finds the names.
  */
 
 #include <stdbool.h>
@@ -16,9 +16,9 @@
 #include "daemon/symbols/symbols.h"
 #include "model/namer.h"
 
-#define SYMBOLS_NAMER_MS 5000u        /* of the dead, whose books nobody else reads */
-#define SYMBOLS_NAMER_LEARN_MS 2000u  /* of one time of learning */
-#define SYMBOLS_NAMER_NOTES_MAX 4096u /* what is not known; more stay addresses */
+#define SYMBOLS_NAMER_MS 5000u        /* for exited processes, whose books nobody else reads */
+#define SYMBOLS_NAMER_LEARN_MS 2000u  /* per call of symbols_namer_learn() */
+#define SYMBOLS_NAMER_NOTES_MAX 4096u /* unknown addresses; more stay addresses */
 
 struct symbols_note {
 	struct symbolizer_module module;
@@ -26,22 +26,22 @@ struct symbols_note {
 };
 
 struct symbols_namer {
-	struct namer namer; /* what a request takes */
+	struct namer namer; /* passed to a request */
 	struct symbols *symbols;
-	uint64_t deadline_ns;       /* 0 = it does not wait */
-	struct symbols_note *notes; /* what is to be asked for */
+	uint64_t deadline_ns;       /* 0 = nonblocking */
+	struct symbols_note *notes; /* to be resolved */
 	size_t count, capacity;
-	size_t asked;                    /* by learning, in all */
-	struct symbolizer_answer answer; /* what the last names point into */
+	size_t asked;                    /* queries while learning, in total */
+	struct symbolizer_answer answer; /* storage for the names returned last */
 };
 
-/* @waits: names are asked for at once, until its time is over. */
+/* @waits: resolve names at once, until the time limit. */
 void symbols_namer_init(struct symbols_namer *namer, struct symbols *symbols, bool waits);
 void symbols_namer_deinit(struct symbols_namer *namer);
 
 /*
- * Asks for what was noted, at most @max questions, without any lock held; the texts of the places must
- * still be there. What there was no time for stays noted. Return: whether a name was found, so that it
- * is worth reading again.
+ * Resolves the noted addresses with at most @max queries. No lock may be held; the texts of the
+ * places must still exist. What is not reached in time stays noted. Return: whether a name was
+ * found, so that reading again is worthwhile.
  */
 bool symbols_namer_learn(struct symbols_namer *namer, size_t max);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Names by way of the process, which really has no rights. */
+/* Names from the symbolizer process, which really has no privileges. */
 
 #include "daemon/symbols/symbols.h"
 
@@ -73,7 +73,7 @@ static bool is_frame(size_t i, const char *function, uint32_t line)
 UNIT(names_by_way_of_the_process)
 {
 	begin_plainly();
-	assert(counts().started == 0); /* nobody has asked */
+	assert(counts().started == 0); /* no query yet */
 	assert(find("program", "program", "at_inner") == 0 && answer.count == 3);
 	assert(is_frame(0, "inner", TESTING_LINE_INNER));
 	assert(is_frame(1, "middle", TESTING_LINE_MIDDLE));
@@ -91,7 +91,7 @@ UNIT(names_are_cached)
 	begin_plainly();
 	assert(find("program", "program", "at_inner") == 0);
 	pid = testing_symbolizer_pid();
-	assert(kill(pid, SIGSTOP) == 0); /* it is not asked */
+	assert(kill(pid, SIGSTOP) == 0); /* it is not queried */
 	memset(&answer, 0xff, sizeof(answer));
 	assert(find("program", "program", "at_inner") == 0 && answer.count == 3);
 	assert(is_frame(0, "inner", TESTING_LINE_INNER));
@@ -131,11 +131,11 @@ UNIT(the_symbol_worker_has_no_rights)
 	end();
 }
 
-/* The daemon asks this of every process that it starts; here it is asked of one that is not locked up. */
+/* The daemon probes every process that it starts; here the probed process is not confined. */
 UNIT(the_jail_probe_notices_missing_restrictions)
 {
 	int status;
-	pid_t pid = fork(); /* there is no way back */
+	pid_t pid = fork(); /* confinement cannot be undone */
 
 	assert(pid >= 0);
 	if (pid == 0) {
@@ -143,7 +143,7 @@ UNIT(the_jail_probe_notices_missing_restrictions)
 			_exit(1);
 		if (jail_enter() < 0)
 			_exit(2);
-		/* A sanitizer's _exit() makes calls of its own, which are refused. */
+		/* A sanitizer's _exit() makes additional system calls, which are refused. */
 		(void)syscall(SYS_exit_group, jail_probe() == 0 ? 0 : 3);
 	}
 	assert(waitpid(pid, &status, 0) == pid && status == 0);
@@ -159,7 +159,7 @@ UNIT(separate_debug_information)
 		    "cp whole.debug debug/.build-id/$two/${id#??}.debug && cp bare bare-2");
 	assert(find("bare-2", "program", "at_hidden") == 0);
 	assert(is_frame(0, "hidden", TESTING_LINE_HIDDEN));
-	/* Asked for another address, the same file is used again. */
+	/* A query for another address uses the same file again. */
 	assert(find("bare-2", "program", "at_inner") == 0 && answer.count == 3);
 	end();
 }
@@ -185,7 +185,7 @@ UNIT(the_build_must_be_the_one_that_ran)
 	address = testing_address("program", "at_plain");
 	testing_symbolizer_build_id("program", &module);
 	assert(symbols_resolve(symbols, &module, address, PATIENCE, &answer) == 0);
-	/* Built anew since: its names would be wrong. */
+	/* Rebuilt since: its names would be wrong. */
 	testing_run("objcopy --only-keep-debug program old.debug");
 	testing_run("sed 's/plain/simple/g' program.c >new.c && gcc -g -O1 new.c -o program");
 	assert(symbols_resolve(symbols, &module, address, PATIENCE, &answer) == -ESTALE);
@@ -204,7 +204,7 @@ UNIT(the_build_must_be_the_one_that_ran)
 	end();
 }
 
-/* Each user has a process for itself, and what one's file says is not told to the other. */
+/* Each user has a separate process, and names from one user's file are not given to another. */
 UNIT(users_are_kept_apart)
 {
 	struct symbolizer_module module;
@@ -248,7 +248,7 @@ UNIT(an_idle_symbol_worker_ends)
 	begin(&config);
 	assert(find("program", "program", "at_plain") == 0);
 	pid = testing_symbolizer_pid();
-	while (testing_symbolizer_lives(pid)) /* the runner's limit is the deadline */
+	while (testing_symbolizer_lives(pid)) /* the test runner's limit is the deadline */
 		(void)usleep(10000);
 	assert(find("program", "program", "at_hidden") == 0 && counts().started == 2);
 	assert(counts().lost == 0);

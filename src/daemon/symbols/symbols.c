@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * A queue and the thread that serves it. A question belongs to both, whoever asked and the thread: one
- * gives up when its time is over, the other may still be stuck in the file.
+ * A queue and the thread that serves it. A query is shared by the caller and the thread: the caller
+ * may time out while the thread is still blocked on the file.
  */
 
 #include "daemon/symbols/symbols.h"
@@ -23,15 +23,15 @@
 #include "symbol/symbolizer-memory.h"
 #include "symbol/symbolizer.h"
 
-#define SYMBOLS_JOIN_S 5u      /* a thread that is stuck for longer is left behind */
+#define SYMBOLS_JOIN_S 5u      /* a thread that is blocked for longer is detached */
 #define SYMBOLS_PATH_MAX 4096u /* bytes; no file has a longer name */
 
 struct symbols_question {
 	struct symbols_question *next;
-	uint32_t refs; /* under the lock; likewise the next two */
+	uint32_t refs; /* under the lock, like the next two */
 	bool is_done;
 	int result;
-	struct symbolizer_module module; /* its path is behind this */
+	struct symbolizer_module module; /* its path is stored below */
 	uint64_t address;
 	struct symbolizer_answer answer;
 	char path[];
@@ -39,12 +39,12 @@ struct symbols_question {
 
 struct symbols {
 	struct symbols_config config;
-	struct symbolizer *symbolizer; /* the thread's */
+	struct symbolizer *symbolizer; /* driven by the thread */
 	struct symbolizer_memory memory;
 	pthread_t thread;
 	int stop_fd;
 
-	pthread_mutex_t lock; /* for what is below */
+	pthread_mutex_t lock; /* protects what follows */
 	pthread_cond_t more, done;
 	struct symbols_question *first, **last;
 	size_t waiting;
@@ -67,7 +67,7 @@ static void symbols_unref(struct symbols_question *question)
 		free(question);
 }
 
-/* With the lock held. NULL: nobody asks. */
+/* With the lock held. NULL: the queue is empty. */
 static struct symbols_question *symbols_take(struct symbols *symbols)
 {
 	struct symbols_question *question = symbols->first;
@@ -81,7 +81,7 @@ static struct symbols_question *symbols_take(struct symbols *symbols)
 	return question;
 }
 
-/* With the lock held. NULL: to be ended. */
+/* With the lock held. NULL: shutdown. */
 static struct symbols_question *symbols_next(struct symbols *symbols)
 {
 	uint32_t idle = symbols->config.idle_s ? symbols->config.idle_s : SYMBOLS_IDLE_S;
@@ -106,7 +106,7 @@ static void symbols_serve(struct symbols *symbols, struct symbols_question *ques
 {
 	int r = -ETIMEDOUT;
 
-	/* If nobody waits for it any more, it is not worth a file. */
+	/* Skip the file if the caller has timed out. */
 	if (question->refs > 1) {
 		pthread_mutex_unlock(&symbols->lock);
 		r = symbolizer_find(symbols->symbolizer, &question->module, question->address,
@@ -124,7 +124,7 @@ static void *symbols_thread(void *context)
 	struct symbols *symbols = context;
 	struct symbols_question *question;
 
-	(void)pthread_setname_np(pthread_self(), "symbols"); /* only for people */
+	(void)pthread_setname_np(pthread_self(), "symbols"); /* for people only */
 	pthread_mutex_lock(&symbols->lock);
 	while ((question = symbols_next(symbols)))
 		symbols_serve(symbols, question);
@@ -140,7 +140,7 @@ static int symbols_start(struct symbols *symbols)
 	sigset_t all, before;
 	int r;
 
-	/* Signals are the loop's. */
+	/* Signals are handled by the loop. */
 	sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	r = -pthread_create(&symbols->thread, NULL, symbols_thread, symbols);
@@ -163,7 +163,7 @@ int symbols_new(struct symbols **ret_symbols, const struct symbols_config *confi
 	symbols->last = &symbols->first;
 	symbols->stop_fd = stop_fd;
 	(void)pthread_mutex_init(&symbols->lock,
-				 NULL); /* cannot fail on Linux; likewise the next */
+				 NULL); /* cannot fail on Linux; nor can the next two */
 	(void)pthread_cond_init(&symbols->more, NULL);
 	(void)pthread_cond_init(&symbols->done, NULL);
 	r = symbolizer_new(&symbols->symbolizer, &symbols->config.symbolizer);
@@ -192,10 +192,10 @@ struct symbols *symbols_free(struct symbols *symbols)
 	symbols->is_ending = true;
 	pthread_cond_broadcast(&symbols->more);
 	pthread_mutex_unlock(&symbols->lock);
-	(void)!write(symbols->stop_fd, &one, sizeof(one)); /* cannot fail: it is the first */
+	(void)!write(symbols->stop_fd, &one, sizeof(one)); /* cannot fail: the counter is 0 */
 	until = symbols_time(clock_ns(CLOCK_MONOTONIC) + SYMBOLS_JOIN_S * NS_PER_S);
 	if (pthread_clockjoin_np(symbols->thread, NULL, CLOCK_MONOTONIC, &until) != 0) {
-		/* A file does not let go of it: what it uses is left to it. */
+		/* The thread is blocked on a file: leave it what it uses. */
 		(void)pthread_detach(symbols->thread);
 		return NULL;
 	}
@@ -204,7 +204,7 @@ struct symbols *symbols_free(struct symbols *symbols)
 	pthread_cond_destroy(&symbols->done);
 	pthread_cond_destroy(&symbols->more);
 	pthread_mutex_destroy(&symbols->lock);
-	(void)close(symbols->stop_fd); /* an eventfd: nothing to be lost */
+	(void)close(symbols->stop_fd); /* an eventfd: nothing can be lost */
 	free(symbols);
 	return NULL;
 }
