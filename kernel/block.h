@@ -36,7 +36,10 @@
 #define BLOCK_WORDS 8
 #define BLOCK_NUMBER 7 /* the last word: the last event that the block includes */
 
-/* Which block of a pair is complete, by their numbers. Both are 0 before the first event, which goes to block 1. */
+/*
+ * Which block of a pair is complete, by their numbers. Both are 0 before the first event, which
+ * goes to block 1.
+ */
 static inline unsigned int block_current(uint64_t first, uint64_t second)
 {
 	return second > first;

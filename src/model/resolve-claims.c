@@ -3,7 +3,7 @@
 /*
  * Resolving claims, in this order:
  *
- *	devices	an id that tt-metal made of the board's serial number becomes the one of the chip
+ *	devices	an id that tt-metal derived from the board's serial number becomes the chip's
  *	regions	of a process with a book: compared, never counted
  *		of another living process: counted
  *		of one that has exited: shown as stale, never counted

@@ -2,10 +2,9 @@
 #pragma once
 
 /*
- * The book, byte by byte: what the owner writes and everybody else reads. docs/book-format.md
- * describes the same in words. Little-endian, fixed width, no padding, offsets instead of pointers.
- * No field may move without a new BOOK_VERSION; new facts go into reserved space, where 0 means
- * "not stated".
+ * The book, byte by byte: what the owner writes and everybody else reads; docs/book-format.md has it
+ * in words. Little-endian, fixed width, no padding, offsets instead of pointers. No field may move
+ * without a new BOOK_VERSION; new facts go into reserved space, where 0 means "not stated".
  *
  *	0		header, one page
  *	0x1000		arenas (strings, shapes, stacks, modules): used, lost, directory
@@ -230,7 +229,7 @@ struct book_frame {
 #define BOOK_FRAME_ENTRY 4u       /* interpreter boundary: the outermost frame of one run of it */
 #define BOOK_FRAME_OUTSIDE_SHIFT 8
 
-/* A stack in its arena: id = offset / 16; followed by native, then Python frames, innermost first. */
+/* A stack: id = offset / 16; followed by native, then Python frames, innermost first. */
 struct book_stack {
 	uint16_t native;
 	uint16_t python;
@@ -329,10 +328,7 @@ struct book_record {
 	uint32_t shape;
 };
 
-/*
- * Event n of a shard lies at n % ring_events of its ring. A free has the old record with the
- * freeing thread; any other event has the record as it is now.
- */
+/* Event n lies at n % ring_events. A free has the old record, but with the freeing thread. */
 struct book_event {
 	uint64_t time;
 	uint32_t op_slot; /* slot << 8 | modifiers | op */

@@ -20,9 +20,9 @@ struct book_file;
 struct book_file_ops {
 	/* Reads all of @length bytes: 0, -ENODATA if the file ends first, or another -errno. */
 	int (*read_at)(struct book_file *file, uint64_t offset, void *buffer, size_t length);
-	/* Offset of the first byte at or after @offset that is not in a hole; -ENXIO if there is none. */
+	/* The first offset at or after @offset that is not in a hole; -ENXIO if there is none. */
 	int64_t (*next_data)(struct book_file *file, uint64_t offset);
-	/* Offset of the first byte at or after @offset that is in a hole; the size if there is none. */
+	/* The first offset at or after @offset that is in a hole; the size if there is none. */
 	int64_t (*next_hole)(struct book_file *file, uint64_t offset);
 };
 

@@ -107,7 +107,7 @@ int64_t reader_next_shard(struct poller *reader, uint32_t device)
 		if (r < 0)
 			return r;
 		if (state == 1)
-			return device; /* pairs with the release in room_make(): the page is complete */
+			return device; /* pairs with the release in room_make(): page complete */
 		device++;
 	}
 	return -ENXIO;

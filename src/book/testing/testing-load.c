@@ -236,7 +236,7 @@ static void load_event(struct testing_load *load, struct testing_rng *rng, uint3
 	pthread_mutex_unlock(&device->lock);
 }
 
-/* Waits until @events are due. Sleeps if that is long, because the reader may need the processor. */
+/* Waits until @events are due. Long waits sleep, because the reader may need the processor. */
 static void load_pace(const struct testing_load *load, uint64_t start, uint64_t events)
 {
 	uint64_t due = start + events * 1000000000u / load->rate;

@@ -11,7 +11,7 @@
  * earlier accesses; a store barrier keeps later stores behind earlier ones, a load barrier does the
  * same for loads. Nothing else orders anything: no data, address or control dependency, so a reader
  * loads everything it could need before it knows what it needs. An owner may end at any moment,
- * leaving undone any stores that no ordering required: this also covers reordering by the compiler.
+ * with any store missing that no rule above forces: this also covers reordering by the compiler.
  *
  * A place is a word that is stored and loaded at once. One word stands for all payload figures:
  * accepting them depends only on the words of the protocol, so if any of them could be wrong, so

@@ -39,7 +39,7 @@ struct testing_stepper {
 	struct testing_stepper_shared *shared;
 };
 
-/* Starts the child and stops it before its first action. Skips the case where ptrace is forbidden. */
+/* Starts the child and stops it before its first action. Skips the test without ptrace. */
 void testing_stepper_start(struct testing_stepper *stepper);
 
 /* Runs to the next action to be stepped; false: there was none, and the child has exited. */
