@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The book, byte by byte: what the owner writes and everybody else reads; docs/book-format.md has it
- * in words. Little-endian, fixed width, no padding, offsets instead of pointers. No field may move
+ * The book, byte by byte: what the owner writes and everybody else reads; docs/book-format.md has
+ * it in words. Little-endian, fixed width, no padding, offsets instead of pointers. No field may move
  * without a new BOOK_VERSION; new facts go into reserved space, where 0 means "not stated".
  *
  *	0		header, one page
@@ -328,7 +328,10 @@ struct book_record {
 	uint32_t shape;
 };
 
-/* Event n lies at n % ring_events. A free has the old record, but with the freeing thread. */
+/*
+ * Event n lies at n % ring_events of its shard's ring. A free has the old record, but with the
+ * freeing thread; any other event has the record as it is now.
+ */
 struct book_event {
 	uint64_t time;
 	uint32_t op_slot; /* slot << 8 | modifiers | op */
