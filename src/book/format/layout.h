@@ -3,8 +3,8 @@
 
 /*
  * The book, byte by byte: what the owner writes and everybody else reads; docs/book-format.md has
- * it in words. Little-endian, fixed width, no padding, offsets instead of pointers. No field may move
- * without a new BOOK_VERSION; new facts go into reserved space, where 0 means "not stated".
+ * it in words. Little-endian, fixed width, no padding, offsets instead of pointers. No field may
+ * move without a new BOOK_VERSION; new facts go into reserved space, where 0 means "not stated".
  *
  *	0		header, one page
  *	0x1000		arenas (strings, shapes, stacks, modules): used, lost, directory
