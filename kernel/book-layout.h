@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The few places of a book that the kernel looks at. All of them are fixed: nothing in a book can lead the
- * kernel anywhere. docs/book-format.md has the rest; src/source/host/kernel-test.c holds these numbers against
- * the layout of the library.
+ * The few offsets in a book that the kernel reads. All of them are fixed: nothing in a book can
+ * make the kernel read elsewhere. docs/book-format.md has the rest; src/source/host/kernel-test.c
+ * checks these numbers against the library's layout.
  */
 
 #define LAYOUT_UNIT 0x10000UL /* sizes are multiples of it */
@@ -17,7 +17,7 @@
 /* In a shard. */
 #define LAYOUT_INEXACT 16 /* u64: bit type: at least; bit 8 + type: at most */
 #define LAYOUT_STATE 76   /* u32: 1 = the shard is in use */
-#define LAYOUT_HOT 128 /* for each type a pair of blocks of counters; kernel/block.h reads them */
+#define LAYOUT_HOT 128    /* for each type a pair of counter blocks; kernel/block.h reads them */
 #define LAYOUT_HOT_SIZE 64
 
 /* In a block, as u64. */

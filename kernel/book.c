@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 
 /*
- * Life and memory of books. What is written in a book is its owner's business: the kernel reads counters at
- * fixed places, each once, and believes only that they are numbers.
+ * Lifetime and memory of books. The owner decides what is written in a book: the kernel reads
+ * counters at fixed offsets, each once, and assumes only that they are numbers.
  */
 
 #include "kernel/book.h"
@@ -31,8 +31,8 @@ module_param_named(book_mib, book_mib, uint, 0644);
 MODULE_PARM_DESC(book_mib, "MiB that one book may have at most (1024)");
 
 /*
- * Before 5.11 a page that is charged to a memory cgroup cannot be mapped: the mark lies where its mappings are
- * counted. There only the module's own limits hold for the pages.
+ * Before 5.11 a page that is charged to a memory cgroup cannot be mapped: the charge flag shares
+ * its field with the mapping count. There only the module's own limits apply to the pages.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 11, 0)
 #define BOOK_PAGE_GFP (HOLDER_GFP | __GFP_ZERO)
@@ -47,7 +47,7 @@ struct page *book_page(struct book *book, unsigned long index)
 	return xa_load(&book->pages, index);
 }
 
-/* The place of a shard's first words, which lie in one page; NULL: a hole. */
+/* Address of a shard's first words, which lie in one page; NULL: a hole. */
 static const void *book_shard(struct book *book, u32 device)
 {
 	unsigned long offset = LAYOUT_SHARDS + device * LAYOUT_SHARD_SIZE;
@@ -72,7 +72,7 @@ static u32 book_next_device(struct holder *holder, u32 from)
 		unsigned long offset = LAYOUT_SHARDS + from * LAYOUT_SHARD_SIZE;
 		unsigned long index = offset >> PAGE_SHIFT;
 
-		/* Most of a book are holes: the next page may be far. */
+		/* A book is mostly holes: the next page may be far away. */
 		if (!xa_find(&book->pages, &index, (end - 1) >> PAGE_SHIFT, XA_PRESENT))
 			break;
 		if (index > offset >> PAGE_SHIFT)
@@ -84,8 +84,8 @@ static u32 book_next_device(struct holder *holder, u32 from)
 }
 
 /*
- * Tries to copy a block that its owner keeps overwriting. Beside an owner at full speed up to 13 failed in a row. More
- * would only help an owner that wants to keep everybody waiting for the list.
+ * Tries to copy a block that its owner keeps overwriting. With an owner at full speed up to 13
+ * failed in a row. More would only help an owner that wants to delay every reader of the list.
  */
 #define BOOK_TRIES 32
 
@@ -134,7 +134,7 @@ static const struct holder_ops book_holder_ops = {
 	.read = book_read,
 };
 
-/* May take a while: up to the whole room is given back. */
+/* May take a while: it frees up to the whole room. */
 static void book_release(struct work_struct *work)
 {
 	struct book *book = container_of(work, struct book, release);
@@ -190,8 +190,8 @@ static void book_notify_release(struct mmu_notifier *notifier, struct mm_struct 
 }
 
 /*
- * Not a place to sleep in. What comes after the last line is waited for by the unloading of modules: it is
- * an RCU reader, because it runs with soft interrupts off.
+ * Must not sleep. Unloading the module waits for the code after the last line: it is an RCU reader,
+ * because it runs with soft interrupts disabled.
  */
 static void book_free_notifier(struct mmu_notifier *notifier)
 {
@@ -235,13 +235,13 @@ struct book *book_new(u64 size, u64 room)
 	if (r < 0)
 		goto put;
 	r = mmu_notifier_register(&book->notifier, current->mm);
-	/* Any signal makes it give up. Nothing has happened yet: after the signal the call is made again, unasked. */
+	/* Any signal interrupts it. Nothing has happened yet, so the call can be restarted. */
 	if (r == -EINTR)
 		r = -ERESTARTNOINTR;
 	if (r < 0)
 		goto remove;
 	kref_get(&book->refs);
-	__module_get(THIS_MODULE); /* our caller has it already */
+	__module_get(THIS_MODULE); /* our caller holds a reference already */
 	return book;
 
 remove:
@@ -296,7 +296,7 @@ static int book_reserve_page(struct book *book, unsigned long index)
 	return r;
 }
 
-/* A shard is reserved before its device is first used: that is when the device gets its views. */
+/* A shard is reserved before its device is first used: this is when the device gets its views. */
 static void book_show_devices(struct book *book, u64 from, u64 to)
 {
 	u64 end = LAYOUT_SHARDS + TTMEM_UAPI_DEVICES * LAYOUT_SHARD_SIZE;
@@ -324,7 +324,7 @@ int book_reserve(struct book *book, u64 offset, u64 length)
 		cond_resched();
 	}
 	mutex_unlock(&book->reserving);
-	/* What was had before a failure stays, and may be used. */
+	/* Pages allocated before a failure stay, and may be used. */
 	if (index > offset >> PAGE_SHIFT)
 		book_show_devices(book, offset, (u64)index << PAGE_SHIFT);
 	return r;
@@ -357,7 +357,7 @@ struct book *book_find(u64 id, const struct pid *pid, struct inode **ret_inode)
 		if (holder->ops != &book_holder_ops || (id && holder->id != id) ||
 		    (pid && holder->pid != pid) || !book->inode)
 			continue;
-		/* One that is being let go cannot be had again. */
+		/* Fails for an inode that is being released. */
 		*ret_inode = igrab(book->inode);
 		if (!*ret_inode)
 			continue;
@@ -368,14 +368,14 @@ struct book *book_find(u64 id, const struct pid *pid, struct inode **ret_inode)
 	return found;
 }
 
-/* The queue gives memory back: it must get on when there is none. */
+/* The queue frees memory, so it must make progress when there is none. */
 int __init book_init(void)
 {
 	book_queue = alloc_workqueue("ttmem", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	return book_queue ? 0 : -ENOMEM;
 }
 
-/* Nobody has a book any more; the last ones may still be on their way out. */
+/* No books are in use any more; the last ones may still be being released. */
 void book_exit(void)
 {
 	mmu_notifier_synchronize();

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * A book: memory that one process writes through a mapping and everybody else only reads. It is found in
- * the views from its making until the address space of its owner ends, however that ends, and whoever
- * still holds a descriptor then. Its memory lasts as long as any file of it is open.
+ * A book: memory that one process writes through a mapping and everybody else only reads. The views
+ * show it from its creation until its owner's address space ends, however that happens, and even if
+ * others still hold a descriptor. Its memory lasts as long as any file of it is open.
  */
 
 #include <linux/atomic.h>
@@ -21,24 +21,24 @@ struct thread_model;
 
 struct book {
 	struct holder holder;
-	struct kref refs; /* one is the notifier's, one the inode's */
+	struct kref refs; /* the notifier has one, the inode another */
 	struct mmu_notifier notifier;
-	struct mm_struct *mm; /* the owner's, only to compare with; NULL once it has ended */
-	struct inode *inode;  /* under holder_lock; NULL if no file is open any more */
+	struct mm_struct *mm; /* the owner's, for comparison only; NULL once it has ended */
+	struct inode *inode;  /* under holder_lock; NULL if no file is open */
 	u64 size;
 	unsigned long room;         /* pages */
 	atomic_long_t used;         /* pages */
-	struct thread_model *share; /* that pays for them */
+	struct thread_model *share; /* charged for them */
 	struct xarray pages;
 	struct mutex reserving; /* so that no page is charged twice */
 	unsigned long flags;    /* enum book_flag */
-	atomic_t pieces;        /* of the mapping: parts can be unmapped */
+	atomic_t pieces;        /* of the mapping: it can be unmapped in parts */
 	struct work_struct release;
-	void (*unpin)(void); /* called when all else is gone; may be NULL */
+	void (*unpin)(void); /* called last of all; may be NULL */
 };
 
 enum book_flag {
-	BOOK_MAPPED = 0, /* once; there is no second time, unless no page was ever used */
+	BOOK_MAPPED = 0, /* only once, unless no page was ever used */
 	BOOK_ENDED = 1,
 	BOOK_USED = 2, /* a page of the mapping */
 };
@@ -46,17 +46,17 @@ enum book_flag {
 int book_init(void);
 void book_exit(void);
 
-/* For the calling process, with the reference of its file. ERR_PTR(-EINVAL), -EMFILE, -ENOMEM. */
+/* For the calling process, with a reference for its file. ERR_PTR(-EINVAL), -EMFILE, -ENOMEM. */
 struct book *book_new(u64 size, u64 room);
 void book_put(struct book *book);
 
-/* Ends a book that nobody can map any more, and so has never been one; @book's reference stays. */
+/* Ends a book that was never mapped and can no longer be; keeps @book's reference. */
 void book_abandon(struct book *book);
 
-/* Memory behind whole pages. 0, -EINVAL, -ENOMEM, -EINTR. */
+/* Allocates whole pages. 0, -EINVAL, -ENOMEM, -EINTR. */
 int book_reserve(struct book *book, u64 offset, u64 length);
 
-/* NULL: a hole. Lasts as long as the book. */
+/* NULL: a hole. Valid as long as the book. */
 struct page *book_page(struct book *book, unsigned long index);
 
 static inline bool book_is_owner(const struct book *book)
@@ -64,7 +64,7 @@ static inline bool book_is_owner(const struct book *book)
 	return current->mm && READ_ONCE(book->mm) == current->mm;
 }
 
-/* Number of the file system that its file lies in, as stat() tells; 0 if it has no file. */
+/* Device number of its file's file system, as in stat(); 0 if it has no file. */
 u32 book_device(struct holder *holder);
 
 bool book_may_read(const struct book *book);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 
-/* The file operations of books; the header tells why there is a file system. */
+/* The file operations of books. */
 
 #include "kernel/file.h"
 
@@ -23,12 +23,12 @@
 #include "kernel/book.h"
 #include "kernel/proc-files.h"
 
-#define FILE_NAME "ttmem-book" /* what a descriptor's link under /proc shows */
+#define FILE_NAME "ttmem-book" /* shown as a descriptor's link under /proc */
 
 static struct file_system_type file_system;
 /*
- * There as long as any book is. A file would keep it too, but an inode can outlive all of its files: a path to
- * it may be open, or somebody waits for news of it. So books keep it, to their very end.
+ * Exists as long as any book does. A file would keep it too, but an inode can outlive all of its
+ * files: a path to it may be open, or it may be watched. So each book keeps it until it is freed.
  */
 static struct vfsmount *file_mount;
 static int file_mount_count;
@@ -57,7 +57,7 @@ int file_put_args(void __user *to, const void *from, size_t size)
 	return copy_to_user(to, from, size) ? -EFAULT : 0;
 }
 
-/* Opened again, through /proc. The rights were checked by mode and owner of the inode. */
+/* Opened again, through /proc. Permissions were checked by the inode's mode and owner. */
 static int file_open(struct inode *inode, struct file *file)
 {
 	if (file->f_mode & FMODE_WRITE)
@@ -128,13 +128,13 @@ static loff_t file_llseek(struct file *file, loff_t offset, int whence)
 	return offset < 0 ? offset : vfs_setpos(file, offset, book->size);
 }
 
-/* Memory was put there by TTMEM_IOC_RESERVE, or there is none: a fault allocates nothing. */
+/* TTMEM_IOC_RESERVE allocates the memory in advance: a fault allocates nothing. */
 static vm_fault_t file_fault(struct vm_fault *vmf)
 {
 	struct book *book = vmf->vma->vm_private_data;
 	struct page *page = book_page(book, vmf->pgoff);
 
-	/* MADV_DOFORK can give a child the mapping, but not the right. */
+	/* MADV_DOFORK can give a child the mapping, but not the permission to use it. */
 	if (!page || vmf->vma->vm_mm != READ_ONCE(book->mm))
 		return VM_FAULT_SIGBUS;
 	set_bit(BOOK_USED, &book->flags);
@@ -151,8 +151,8 @@ static void file_split(struct vm_area_struct *vma)
 }
 
 /*
- * Also what is called when mmap() fails after it has asked us. That cannot be told from munmap(), but a mapping that
- * nobody has used need not have been: there may be another one.
+ * Also called when mmap() fails after our handler ran. That cannot be distinguished from munmap(),
+ * but an unused mapping can be ignored: another one may be made.
  */
 static void file_unmap(struct vm_area_struct *vma)
 {
@@ -179,7 +179,7 @@ static void file_set_flags(struct vm_area_struct *vma)
 #endif
 }
 
-/* One mapping, in the address space that made the book, shared. Never executable: its file system is not. */
+/* One shared mapping, in the address space that made the book. The file system is noexec. */
 static int file_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct book *book = file->private_data;
@@ -262,7 +262,7 @@ static const struct file_operations file_operations = {
 	.show_fdinfo = file_show_fdinfo,
 };
 
-/* Size, owner and mode are what readers go by: nobody changes them. */
+/* Readers rely on size, owner and mode, so nobody may change them. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
 static int file_setattr(struct mnt_idmap *idmap, struct dentry *dentry, struct iattr *attributes)
 #elif LINUX_VERSION_CODE >= KERNEL_VERSION(5, 12, 0)
@@ -310,7 +310,7 @@ static int file_init_system(struct fs_context *context)
 	return 0;
 }
 
-/* The owner is us, so the module stays for as long as there is an inode. */
+/* The owner is this module, so it stays loaded as long as there is an inode. */
 static struct file_system_type file_system = {
 	.name = "ttmem",
 	.owner = THIS_MODULE,
@@ -319,14 +319,14 @@ static struct file_system_type file_system = {
 };
 
 /*
- * A file on an inode, whose reference it takes in any case. The caller has pinned the mount: that may have
- * been the last reference, and an inode does not survive its file system.
+ * A file on an inode, whose reference it always consumes. The caller has pinned the mount: that may
+ * have been the last reference, and an inode does not survive its file system.
  */
 static struct file *file_open_inode(struct inode *inode, int flags)
 {
 	struct file *file;
 
-	__module_get(THIS_MODULE); /* given back with the last use of the operations */
+	__module_get(THIS_MODULE); /* dropped with the last use of the operations */
 	file = alloc_file_pseudo(inode, file_mount, FILE_NAME, flags, &file_operations);
 	if (IS_ERR(file)) {
 		iput(inode);
@@ -338,7 +338,7 @@ static struct file *file_open_inode(struct inode *inode, int flags)
 	return file;
 }
 
-/* Takes the reference of @book in any case. The mount is pinned. */
+/* Always consumes the reference of @book. The mount is pinned. */
 static struct file *file_of_book(struct book *book)
 {
 	struct inode *inode;
@@ -403,7 +403,7 @@ static struct file *file_find_book(void *data)
 	return file_open_inode(inode, O_RDONLY);
 }
 
-/* A file that @get makes of @args while the mount is pinned, and a number that is kept for it. */
+/* A file that @get makes from @args while the mount is pinned, and a descriptor reserved for it. */
 static int file_give(struct file *(*get)(void *args), void *args, s32 *ret_fd,
 		     struct file **ret_file)
 {

@@ -3,13 +3,14 @@
 /*
  * A folder is removed when no holder uses its device and no file in it is open.
  *
- * proc_remove() waits for everybody who is reading, and a reader can be made to take for ever: its buffer may lie
- * in memory that another process has to provide. So files are counted as they are opened and closed. A folder
- * without open files has no readers, and once it is marked nobody gets in any more: to remove it takes a moment only,
- * whatever users do, and others may wait for that. Whoever keeps a file open keeps its folder, at the price of a
- * descriptor.
+ * proc_remove() waits for all readers, and a reader can be made to take forever: its buffer may lie
+ * in memory that another process has to provide. So files are counted as they are opened and
+ * closed. A folder without open files has no readers, and once it is marked no file in it can be
+ * opened: removing it then takes only a moment, whatever users do, and others may wait for that.
+ * Whoever keeps a file open keeps its folder, at the price of a descriptor.
  *
- * It is done by a work item: a process that ends does not wait, and a file cannot be removed by its own closing.
+ * A work item removes it: an exiting process does not wait, and a file cannot be removed by its own
+ * close.
  */
 
 #include "kernel/folder.h"
@@ -35,7 +36,7 @@
 
 struct folder {
 	struct proc_dir_entry *entry; /* under folder_making */
-	unsigned int users;           /* this and all that follows under folder_lock: holders */
+	unsigned int users;           /* this and all that follow under folder_lock: holders */
 	unsigned int files;           /* open ones */
 	bool is_open;                 /* all files are there, and may be opened */
 };
@@ -43,13 +44,13 @@ struct folder {
 static void folder_tidy(struct work_struct *work);
 
 static const struct folder_file *folder_files;
-static struct proc_dir_entry *folder_top; /* under folder_making once there are others */
+static struct proc_dir_entry *folder_top; /* under folder_making once others exist */
 static struct folder folder_devices[TTMEM_UAPI_DEVICES];
-static DEFINE_MUTEX(folder_making);  /* and removing */
-static DEFINE_SPINLOCK(folder_lock); /* all that files wait for when they are opened and closed */
+static DEFINE_MUTEX(folder_making);  /* held while folders are made and removed */
+static DEFINE_SPINLOCK(folder_lock); /* the only lock that opening and closing a file takes */
 static DECLARE_WORK(folder_work, folder_tidy);
 
-/* What a file's data is: its device, and which of the files it is. */
+/* A file's data: its device, and its index among the files. */
 static void *folder_data(u32 device, u32 file)
 {
 	return (void *)(uintptr_t)(device * FOLDER_FILES_MAX + file);
@@ -68,7 +69,7 @@ static int folder_show(struct seq_file *seq, void *unused)
 	return 0;
 }
 
-/* One less of @count; the last one of all has the folder looked after. */
+/* Decrements @count; the last decrement schedules the work. */
 static void folder_less(struct folder *folder, unsigned int *count)
 {
 	bool is_idle;
@@ -137,7 +138,7 @@ void folder_use(struct holder *holder, u32 device)
 {
 	struct folder *folder = &folder_devices[device];
 
-	/* As long as we are counted it stays. */
+	/* It stays as long as we are counted. */
 	if (test_bit(device, holder->devices) && READ_ONCE(folder->is_open))
 		return;
 	mutex_lock(&folder_making);
@@ -166,7 +167,7 @@ void folder_leave(struct holder *holder)
 	bitmap_zero(holder->devices, TTMEM_UAPI_DEVICES);
 }
 
-/* Whether nobody has it, and from now on nobody gets it. */
+/* Whether it is unused; if so, it can no longer be used. */
 static bool folder_close(struct folder *folder)
 {
 	bool is_idle;
@@ -208,7 +209,7 @@ int folder_init(const struct folder_file *files)
 	return folder_top ? 0 : -ENOMEM;
 }
 
-/* All go with the root. What is still open is closed by that, and so may ask for the work once more. */
+/* All are removed with the root. That closes open files, which may schedule the work once more. */
 void folder_exit(void)
 {
 	struct proc_dir_entry *top = folder_top;

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The folders of devices under /proc/driver/ttmem. There is one for each device that a living holder has used, so a
- * process that touches all numbers there are leaves nothing behind.
+ * The folders of devices under /proc/driver/ttmem. There is one for each device that a living
+ * holder has used, so a process that uses every possible number leaves nothing behind.
  */
 
 #include <linux/types.h>
@@ -12,7 +12,7 @@ struct holder;
 struct proc_dir_entry;
 struct seq_file;
 
-/* The files of each folder; a function prints the one of the device that it is told. */
+/* The files of each folder; the function prints the file for the given device. */
 struct folder_file {
 	const char *name;
 	void (*show)(struct seq_file *seq, u32 device);
@@ -20,11 +20,11 @@ struct folder_file {
 
 #define FOLDER_FILES_MAX 4
 
-/* @files: at most FOLDER_FILES_MAX, up to one without a name. 0 or -ENOMEM. */
+/* @files: at most FOLDER_FILES_MAX, terminated by one without a name. 0 or -ENOMEM. */
 int folder_init(const struct folder_file *files);
 void folder_exit(void);
 
-/* That of the module, in which all others are. */
+/* The module's folder, which contains all others. */
 struct proc_dir_entry *folder_root(void);
 
 /* The holder has used the device. Without memory there is no folder; the next call tries again. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 
-/* The list of holders, and what is common to them. */
+/* The list of holders, and their common code. */
 
 #include "kernel/holder.h"
 
@@ -39,8 +39,8 @@ void holder_deinit(struct holder *holder)
 }
 
 /*
- * The order of ids is what a reader of several pieces goes by: it goes on at an id, so that whoever ended
- * meanwhile does not make it leave out another one.
+ * A reader of several pieces relies on the order of ids: it continues at an id, so that a holder
+ * that ended meanwhile does not make it skip another one.
  */
 int holder_add(struct holder *holder)
 {
@@ -110,7 +110,7 @@ void holder_name(struct holder *holder, char ret_name[HOLDER_NAME_SIZE])
 	*to = '\0';
 }
 
-/* Who waits for its parent is gone, too: nothing of it can hold anything. */
+/* A zombie is gone as well: it cannot hold anything. */
 bool holder_is_gone(struct holder *holder)
 {
 	struct task_struct *task;

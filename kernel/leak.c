@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 
-/* The leak line, and the counters of what plain clients left. */
+/* The leak line, and the counters of what plain clients left allocated. */
 
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -17,10 +17,11 @@
 #include "kernel/holder.h"
 
 /*
- * A few limits, and the hash of a user's number says which is his: the number of the user who pays, because within a
- * user namespace one user has many. That is memory that need not be kept for who is gone, and nobody gets a new limit
- * by going and coming back, or by another number. Who makes one process after the other end takes away lines of the
- * few users only who have the same limit, and the sum of all limits is what the log can get.
+ * A fixed number of rate limits; the hash of a uid selects one. It is the uid of the user who pays,
+ * because within a user namespace one user has many. So nothing need be kept for users who are
+ * gone, and nobody gets a new limit by coming back or with another uid. A user whose processes keep
+ * exiting only takes lines from the few users who share the limit, and the sum of all limits bounds
+ * the log.
  */
 #define LEAK_LIMITS_SHIFT 3
 #define LEAK_LINES 10
@@ -33,7 +34,7 @@ struct leak_figures {
 
 static struct ratelimit_state leak_limits[1 << LEAK_LIMITS_SHIFT];
 
-/* They go round as counters do: one client's nonsense must not hide all that come after it. */
+/* They wrap as counters do: one client's wrong figures must not hide all later ones. */
 static DEFINE_SPINLOCK(leak_lock);
 static struct leak_figures leak_devices[TTMEM_UAPI_DEVICES];
 static struct leak_figures leak_all;
@@ -45,7 +46,7 @@ void __init leak_init(void)
 
 	for (i = 0; i < ARRAY_SIZE(leak_limits); i++) {
 		ratelimit_state_init(&leak_limits[i], LEAK_SECONDS * HZ, LEAK_LINES);
-		/* Without a line about the lines that there were not. */
+		/* Without a line about suppressed lines. */
 		ratelimit_set_flags(&leak_limits[i], RATELIMIT_MSG_ON_RELEASE);
 	}
 }

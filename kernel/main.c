@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 
 /*
- * ttmem.ko: the node /dev/ttmem. It takes no part in anything of the device driver's and needs no device;
- * it keeps what processes say they hold, for as long as they hold it.
+ * ttmem.ko: the node /dev/ttmem. It is independent of the device driver and needs no device; it
+ * keeps what processes report to hold, for as long as they hold it.
  */
 
 #include <linux/compat.h>
@@ -35,7 +35,7 @@ static int main_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* A descriptor cannot be taken back: there is none before the caller has its number. */
+/* A descriptor cannot be taken back: it is installed only after the caller has its number. */
 static long main_install(void __user *user, const void *args, size_t size, int fd,
 			 struct file *file)
 {
@@ -174,7 +174,7 @@ static const struct file_operations main_operations = {
 	.show_fdinfo = main_show_fdinfo,
 };
 
-/* Everybody may keep a book: it costs the caller's own memory, and tells of the caller only. */
+/* Everybody may keep a book: it costs the caller's own memory, and describes the caller only. */
 static struct miscdevice main_device = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = "ttmem",
@@ -210,7 +210,7 @@ exit_book:
 	return r;
 }
 
-/* Whoever has the node or a book open keeps the module: nothing is in use here. */
+/* An open node or book pins the module, so nothing is in use here. */
 static void __exit main_exit(void)
 {
 	misc_deregister(&main_device);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 
 /*
- * A tree of buffers for each open node, and counters for each device. Everything is charged to the caller's
- * memory cgroup and to the share of the user who pays, and there is a cap: nobody can make the kernel keep more
- * than that.
+ * A tree of buffers for each open node, and counters for each device. Everything is charged to the
+ * caller's memory cgroup and to the share of the user who pays, up to a cap: nobody can make the
+ * kernel keep more than that.
  */
 
 #include "kernel/plain.h"
@@ -30,7 +30,7 @@ struct plain_buffer {
 	struct rb_node node;
 	u64 address;
 	u64 size;
-	u64 birth; /* by the count of the client's allocations */
+	u64 birth; /* the client's allocation count at that time */
 	u32 device;
 	u32 type;
 	u32 refs;
@@ -40,25 +40,26 @@ struct plain_device {
 	struct holder_memory memory[TTMEM_UAPI_TYPES];
 };
 
-/* What a device costs at most: its counters, and a node for it alone in the array of devices. */
+/* Upper bound of what a device costs: its counters, and a node for it alone in the xarray. */
 #define PLAIN_DEVICE_COST 1024
 
 /*
- * The views wait for figures_lock only, under which nothing is allocated and nothing is copied: a client that is
- * kept waiting, for memory or for a page that its own answer goes to, keeps nobody else waiting.
+ * The views wait for figures_lock only, under which nothing is allocated and nothing is copied to
+ * or from users: a client that waits for memory, or for the page its reply goes to, delays nobody
+ * else.
  */
 struct plain {
 	struct holder holder;
-	struct mutex lock; /* for all but the figures */
-	bool is_listed; /* from its first buffer on: most who open the node want something else */
+	struct mutex lock; /* for everything but the figures */
+	bool is_listed; /* from its first buffer on: most users of the node want something else */
 	struct rb_root buffers;
 	unsigned int count;
 	u64 births;
 	struct thread_model *share; /* from its first buffer on */
-	unsigned long pages;        /* that the share pays for */
+	unsigned long pages;        /* that are charged to the share */
 	size_t used;                /* bytes of them */
 	spinlock_t figures_lock;
-	struct xarray devices; /* of struct plain_device; they stay */
+	struct xarray devices; /* of struct plain_device; never removed */
 };
 
 static struct kmem_cache *plain_cache;
@@ -124,8 +125,8 @@ struct plain *plain_new(void)
 }
 
 /*
- * So many bytes more. They are paid for by the page, so that most calls have nothing to do with anybody else's. False:
- * the user or all have too much, or there is no memory.
+ * Charges @bytes more. The share is charged by the page, so that most calls touch no shared state.
+ * False: the user's or the total limit is reached, or there is no memory.
  */
 static bool plain_charge(struct plain *plain, size_t bytes)
 {
@@ -144,7 +145,7 @@ static bool plain_charge(struct plain *plain, size_t bytes)
 	return true;
 }
 
-/* One free page is kept: who allocates and frees in turn does not pay each time. */
+/* Keeps one free page, so that alternating allocations and frees do not charge each time. */
 static void plain_refund(struct plain *plain, size_t bytes)
 {
 	unsigned long needed;
@@ -195,7 +196,7 @@ static int plain_compare(const struct plain_buffer *buffer, u32 device, u32 type
 	return 0;
 }
 
-/* The buffer, or NULL and the place where it would be. */
+/* The buffer, or NULL and the place to insert it. */
 static struct plain_buffer *plain_find(struct plain *plain, u32 device, u32 type, u64 address,
 				       struct rb_node **ret_parent, struct rb_node ***ret_link)
 {
@@ -265,7 +266,7 @@ static int plain_list(struct plain *plain)
 	return r;
 }
 
-/* Who never had a buffer was listed for nothing. */
+/* A client that never had a buffer need not be listed. */
 static void plain_unlist(struct plain *plain)
 {
 	if (plain->births)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 
 /*
- * The views. For each device that somebody uses a folder, as the device driver has one for each card:
+ * The views. Each device in use has a folder, like each card of the device driver:
  *
  *	/proc/driver/ttmem/totals		everything, for programs
- *	/proc/driver/ttmem/stats		what it costs whom, and what plain clients left
- *	/proc/driver/ttmem/N/allocations	a table for people: who holds how much
+ *	/proc/driver/ttmem/stats		memory charged to each user, plain clients' leaks
+ *	/proc/driver/ttmem/N/allocations	a table for users: who holds how much
  *	/proc/driver/ttmem/N/pids		who has used it, a line each
  *	/proc/driver/ttmem/N/stats		sums by type, and what was left
  *
- * Pids are those of the reader's pid namespace, 0 for who is not in it and for who is gone.
+ * Pids are those of the reader's pid namespace, 0 for processes outside it and exited ones.
  */
 
 #include "kernel/proc-files.h"
@@ -35,7 +35,7 @@ static const char *const view_types[TTMEM_UAPI_TYPES] = {
 	"DRAM", "L1", "SYSTEM_MEMORY", "L1_SMALL", "TRACE", "CB", "KERNEL",
 };
 
-/* The columns of the table, by type, in the order that older tools know. */
+/* The columns of the table, by type, in the order that older tools expect. */
 static const u8 view_columns[] = {0, 1, 3, 4};
 static const u8 view_more_columns[] = {5, 6};
 
@@ -48,7 +48,7 @@ static void view_read(struct holder *holder, u32 device,
 		holder->ops->read(holder, device, type, &ret_memory[type]);
 }
 
-/* What is not exact says so in its last word, behind all that programs look for. */
+/* A line that is not exact says so in its last word, after everything that programs parse. */
 static const char *view_line_end(const struct holder_memory *memory)
 {
 	return holder_is_exact(memory) ? "\n" : " inexact\n";
@@ -61,7 +61,7 @@ static void view_table_row(struct seq_file *seq, const char *pid, const char *na
 	size_t i;
 
 	for (i = 0; i < TTMEM_UAPI_TYPES; i++) {
-		if (i != 2) /* that of the host has no column */
+		if (i != 2) /* host memory has no column */
 			holder_add_memory(&all, &memory[i]);
 	}
 	seq_printf(seq, "%-8s %-16s", pid, name);
@@ -89,7 +89,7 @@ void ttmem_show_allocations(struct seq_file *seq, u32 device)
 	list_for_each_entry(holder, &holder_list, link)
 	{
 		if (seq_has_overflowed(seq))
-			break; /* all of it is asked for again, with more room */
+			break; /* seq_file calls again with a larger buffer */
 		cond_resched();
 		if (!holder->ops->uses(holder, device))
 			continue;
@@ -162,7 +162,7 @@ static const struct folder_file view_files[] = {
 	{},
 };
 
-/* A line for the holder, and one for each type of memory that it ever had. */
+/* A line for the holder, and one for each type of memory it ever had. */
 static int view_show_holder(struct seq_file *seq, void *item)
 {
 	struct holder *holder;
@@ -177,7 +177,7 @@ static int view_show_holder(struct seq_file *seq, void *item)
 	}
 	holder = item;
 	holder_name(holder, name);
-	pid = holder_pid(holder); /* may end any moment: the word is for a 0 only */
+	pid = holder_pid(holder); /* may exit at any moment: "gone" goes only with a 0 */
 	seq_printf(seq, "holder %llu %s %u %d %u %s%s\n", holder->id, holder->ops->kind,
 		   book_device(holder), pid, from_kuid_munged(seq_user_ns(seq), holder->uid), name,
 		   !pid && holder_is_gone(holder) ? " gone" : "");
@@ -238,7 +238,7 @@ static int view_show_share(struct seq_file *seq, void *item)
 		leak_show(seq);
 		return 0;
 	}
-	/* Without a limit: whether it binds is a matter of each process, not of its user. */
+	/* Without a limit: whether it applies depends on the process, not on the user. */
 	seq_printf(seq, "user %u books %u clients %u bytes %llu\n",
 		   from_kuid_munged(seq_user_ns(seq), share->uid), share->holders[SHARE_BOOK],
 		   share->holders[SHARE_CLIENT],
@@ -246,7 +246,7 @@ static int view_show_share(struct seq_file *seq, void *item)
 	return 0;
 }
 
-/* Position 0 is what concerns all, others are numbers of users and one more. */
+/* Position 0 is the summary, others are uid + 1. */
 static void *view_start_shares(struct seq_file *seq, loff_t *position)
 {
 	mutex_lock(&share_lock);
@@ -277,7 +277,7 @@ static const struct seq_operations view_stats_operations = {
 	.show = view_show_share,
 };
 
-/* The keys of drm-usage-stats, whose readers need not know us. */
+/* The keys of drm-usage-stats, so that its readers need not know ttmem. */
 void view_fdinfo(struct seq_file *seq, struct holder *holder, bool has_ended)
 {
 	static const char *const regions[TTMEM_UAPI_TYPES] = {

@@ -11,7 +11,7 @@ struct seq_file;
 int view_init(void);
 void view_exit(void);
 
-/* Who has ended holds nothing any more, whatever can still be read of it. */
+/* A process that has exited holds nothing any more, whatever can still be read of it. */
 void view_fdinfo(struct seq_file *seq, struct holder *holder, bool has_ended);
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 
-/* The list of users who have books or report buffers, and the two bounds. */
+/* The list of users who have books or report buffers, and the two limits. */
 
 #include "kernel/share.h"
 
@@ -43,7 +43,7 @@ static unsigned long share_user_pages(void)
 	return mib ? (unsigned long)mib << (20 - PAGE_SHIFT) : share_total_pages() / 2;
 }
 
-/* Many a user has tens of thousands of other numbers to go by within a namespace. */
+/* Within a user namespace a user may have tens of thousands of other uids. */
 kuid_t share_payer(void)
 {
 	const struct user_namespace *ns = current_user_ns();
@@ -66,7 +66,7 @@ struct thread_model *share_from(u64 uid)
 	return NULL;
 }
 
-/* Memory is had before the lock: whoever waits for some keeps nobody else waiting. */
+/* Allocates before taking the lock: waiting for memory delays nobody else. */
 struct thread_model *share_get(kuid_t payer, enum share_kind kind)
 {
 	struct thread_model *fresh = kzalloc(sizeof(*fresh), HOLDER_GFP);
@@ -102,7 +102,7 @@ void share_put(struct thread_model *share, enum share_kind kind)
 		kfree(share);
 }
 
-/* The right is asked for only where it matters, and without a line in anybody's log. */
+/* The capability is checked only where it matters, and without an audit record. */
 bool share_charge(struct thread_model *share)
 {
 	if (atomic_long_inc_return(&share->pages) > share_user_pages() &&

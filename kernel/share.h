@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * How much memory books and plain clients may have: all of them together, and those of one user. Without the second
- * bound one user could take all of the first, and nobody else's process would be tracked any more.
+ * How much memory books and plain clients may have: in total, and per user. Without the second
+ * limit one user could take all of the first, and no other user could be tracked any more.
  */
 
 #include <linux/atomic.h>
@@ -18,7 +18,7 @@ enum share_kind {
 	SHARE_KINDS,
 };
 
-/* There as long as the user has one of either, and charged to the same memory cgroup as the first one. */
+/* Exists as long as the user has a holder of either kind; charged to the first one's cgroup. */
 struct thread_model {
 	struct list_head link;
 	kuid_t uid;
@@ -30,23 +30,23 @@ extern struct mutex share_lock;     /* protects list and counts; nothing waits u
 extern struct list_head share_list; /* in the order of users */
 
 /*
- * Who pays for what the caller makes: its effective user; within a user namespace who made that, or the outermost of
- * those that lie in each other.
+ * Who pays for what the caller makes: its effective user; within a user namespace the user who made
+ * it, or who made the outermost of nested ones.
  */
 kuid_t share_payer(void);
 
-/* That user's, with one holder more. NULL: no memory. */
+/* That user's share, with one more holder. NULL: no memory. */
 struct thread_model *share_get(kuid_t payer, enum share_kind kind);
 void share_put(struct thread_model *share, enum share_kind kind);
 
-/* One page more, by the calling process. False: too many. */
+/* Charges one more page, for the calling process. False: too many. */
 bool share_charge(struct thread_model *share);
 void share_refund(struct thread_model *share, unsigned long pages);
 
-/* The first whose user's number is not below; NULL = none. With share_lock held. */
+/* The first whose uid is at least @uid; NULL = none. With share_lock held. */
 struct thread_model *share_from(u64 uid);
 
-/* Bytes, for who shows it: that all have; that they may have; that those of one user may have. */
+/* Bytes, for display: used by all; the limit for all; the limit for one user. */
 u64 share_total(void);
 u64 share_total_limit(void);
 u64 share_user_limit(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Adding up what lies in the same memory. */
+/* Adding up types that share a memory. */
 
 #include "model/amount.h"
 
@@ -75,7 +75,7 @@ const char *amount_text(const struct amount *amount, char *ret_text)
 {
 	char number[TEXT_NUMBER_SIZE];
 
-	/* ASCII signs: they must be the same wherever this is shown. */
+	/* ASCII signs, so that they look the same on every terminal and page. */
 	snprintf(ret_text, TEXT_NUMBER_SIZE, "%s%.29s",
 		 amount->bound == SNAPSHOT_AT_LEAST  ? ">"
 		 : amount->bound == SNAPSHOT_AT_MOST ? "<"

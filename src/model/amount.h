@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * How much of one kind of memory, as people count: DRAM with TRACE, L1 with L1_SMALL, CB and KERNEL, because
- * they lie in the same memory.
+ * How much of one kind of memory, as users count it: DRAM with TRACE, and L1 with L1_SMALL, CB and
+ * KERNEL, because these share a memory.
  */
 
 #include <stddef.h>
@@ -20,8 +20,8 @@ struct amount {
 	uint32_t bound;    /* enum snapshot_bound */
 };
 
-#define AMOUNT_ALL UINT32_MAX      /* of every kind together */
-#define AMOUNT_ANYWHERE UINT32_MAX /* on every device */
+#define AMOUNT_ALL UINT32_MAX      /* all kinds together */
+#define AMOUNT_ANYWHERE UINT32_MAX /* all devices */
 
 void amount_add(struct amount *amount, uint64_t used, uint64_t buffers, uint32_t bound);
 
@@ -30,15 +30,15 @@ struct amount amount_of_device(const struct snapshot_device *device, uint32_t fo
 
 struct amount amount_of_part(const struct snapshot_part *part, uint32_t folded);
 
-/* @row: of the device in the snapshot, or AMOUNT_ANYWHERE. */
+/* @row: the device's row in the snapshot, or AMOUNT_ANYWHERE. */
 struct amount amount_of_process(const struct snapshot_process *process, uint32_t row,
 				uint32_t folded);
 
-/* Of the whole, 0 if that is not known. */
+/* The used fraction, 0 if the capacity is not known. */
 double amount_share(const struct amount *amount);
 
-/* "4.8 GiB", with a sign in front if it is only a bound; into TEXT_NUMBER_SIZE. */
+/* "4.8 GiB", with a sign in front if it is only a bound; into TEXT_NUMBER_SIZE bytes. */
 const char *amount_text(const struct amount *amount, char *ret_text);
 
-/* " in 3 buffers", or nothing where they are not counted, as by tt-metal's regions; into TEXT_NUMBER_SIZE. */
+/* " in 3 buffers", or nothing where tt-metal's regions count none; into TEXT_NUMBER_SIZE bytes. */
 const char *amount_buffers(const struct amount *amount, char *ret_text);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The table of cards. Names are those of the driver's tt_card_type. Cores are the ones that such a card has
- * for users, banks and their sizes those that tt-metal hands out: of a Blackhole bank the upper 16 MiB
- * cannot be addressed. Where the number of cores of a card is not certain there is none, and then
- * its L1 is shown without a total rather than with a wrong one.
+ * The table of cards. Names are those of the driver's tt_card_type. Cores are those available to
+ * users; banks and their sizes are what tt-metal hands out: the upper 16 MiB of a Blackhole bank
+ * cannot be addressed. A card whose number of cores is uncertain has none here; its L1 is then
+ * shown without a total rather than with a wrong one.
  */
 
 #include "model/card.h"

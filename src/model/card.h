@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * What is known of cards by their names: the one table of cores and sizes. It fills in what no process has
- * declared; whoever opened a device knows better, because cores and banks may be out of use.
+ * What is known about cards by name: the one table of cores and sizes. It fills in what no process
+ * has declared. A process that opened the device knows better, because cores and banks may be
+ * disabled.
  */
 
 #include <stdint.h>
@@ -11,7 +12,7 @@
 struct card_facts {
 	const char *card; /* as the driver calls it */
 	const char *arch; /* as tt-metal does */
-	/* Of one chip; 0 = not known. */
+	/* Per chip; 0 = not known. */
 	uint32_t cores;
 	uint32_t l1_per_core;
 	uint32_t dram_banks;
@@ -21,8 +22,8 @@ struct card_facts {
 /* NULL for a card that is not in the table. */
 const struct card_facts *card_find(const char *card);
 
-/* Bytes of a type on one chip; 0 = not known, or not a memory of its own. */
+/* Bytes of a type on one chip; 0 = not known, or not a separate memory. */
 uint64_t card_capacity(const struct card_facts *facts, uint32_t type);
 
-/* The architecture behind a PCI id; NULL for one that is not ours. */
+/* The architecture for a PCI id; NULL for an id that is not Tenstorrent's. */
 const char *card_arch(uint32_t vendor, uint32_t device);

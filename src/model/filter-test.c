@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What is asked for, and what is no way to ask. */
+/* Valid and invalid filters. */
 
 #include "model/filter.h"
 

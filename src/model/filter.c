@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Choosing processes, devices and types. */
+/* Selecting processes, devices and types. */
 
 #include "model/filter.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What a caller wants to see of a snapshot. An empty filter lets everything through. */
+/* What a caller wants to see of a snapshot. An empty filter accepts everything. */
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Stacks without what changes from build to build; frames.h tells what is left. */
+/* Stacks without the parts that change from build to build; frames.h says what remains. */
 
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static bool frames_begins(const char *text, const char *beginning)
 	return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
-/* The folder that a file lies in is called @name. */
+/* Whether the folder that contains the file is called @name. */
 static bool frames_lies_in(const char *file, const char *name)
 {
 	const char *base = frames_base(file);
@@ -31,7 +31,7 @@ static bool frames_lies_in(const char *file, const char *name)
 	       (base - 1 - length == file || base[-2 - (ptrdiff_t)length] == '/');
 }
 
-/* Another version of it has other frames. */
+/* Left out, because another version of the harness has other frames. */
 static bool frames_is_harness(const struct frames_one *frame)
 {
 	return frame->is_python && frame->file &&
@@ -45,7 +45,7 @@ static bool frames_is_libc(const struct frames_one *frame)
 	return frames_begins(module, "libc.so") || frames_begins(module, "libpthread.so");
 }
 
-/* Compilers append to the names of what they have cut out of a function, or made for some callers. */
+/* Compilers append suffixes to functions they split or specialise. */
 static size_t frames_name_length(const char *function)
 {
 	static const char *const endings[] = {".constprop.", ".isra.", ".part.", ".cold",
@@ -61,7 +61,7 @@ static size_t frames_name_length(const char *function)
 	return length;
 }
 
-/* What old clients send, "lib.so(name+0x1f) [0x7f0012]", without the numbers. */
+/* Symbols from old clients, "lib.so(name+0x1f) [0x7f0012]", without the numbers. */
 static size_t frames_symbol_length(const char *symbol)
 {
 	size_t length = strlen(symbol);
@@ -74,7 +74,7 @@ static size_t frames_symbol_length(const char *symbol)
 	return length;
 }
 
-/* One frame; @last: the module that the text ends with, if that frame had no name. */
+/* One frame. @last: the module that the text ends with, if that frame had no name. */
 static size_t frames_put_call(const struct frames_one *frame, const char **last, char *text,
 			      size_t size, size_t used)
 {

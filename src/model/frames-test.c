@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Lines taken apart, and put together for people. */
+/* Parsing stack lines, and formatting them for users. */
 
 #include "model/frames.h"
 
@@ -13,7 +13,7 @@ static bool same(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* The next frame of the walk is this one. */
+/* Whether the next frame is this one. */
 static bool is_next(struct frames *frames, const struct frames_one *expected)
 {
 	struct frames_one frame;
@@ -70,7 +70,7 @@ UNIT(frames_of_old_clients_have_no_module)
 	frames_deinit(&frames);
 }
 
-/* What Python made itself, and what was seen earlier. */
+/* Generated Python code, and frames that were seen earlier. */
 UNIT(python_frames_are_recognised)
 {
 	struct frames frames;
@@ -96,7 +96,7 @@ UNIT(plain_text_drops_redundant_modules)
 			    "qsort @ libc.so.6 -> a.c:5:f @ app",
 			    text, sizeof(text)),
 		    "a.c:1:main -> qsort @ libc.so.6 -> a.c:5:f"));
-	/* Of a program without names. */
+	/* In a program without names. */
 	assert(same(frames_plain("app+0x1281 @ app -> s.c:3:__libc_start_main_impl @ libc.so.6 -> "
 				 "__libc_start_call_main @ libc.so.6 -> app+0x11da @ app",
 				 text, sizeof(text)),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The frames of a stack; the header tells how they are written. */
+/* Parsing the frames of a stack. */
 
 #include "model/frames.h"
 
@@ -26,7 +26,7 @@ void frames_deinit(struct frames *frames)
 	*frames = (struct frames){.copy = NULL};
 }
 
-/* Where ":line:" is in @part; NULL = nowhere. */
+/* Finds ":line:" in @part; NULL = not there. */
 static char *frames_find_line(char *part, char **ret_function, uint32_t *ret_line)
 {
 	for (char *colon = strchr(part, ':'); colon; colon = strchr(colon + 1, ':')) {
@@ -41,7 +41,7 @@ static char *frames_find_line(char *part, char **ret_function, uint32_t *ret_lin
 	return NULL;
 }
 
-/* The last " @ " of a part; NULL = it has none. */
+/* The last " @ " of a part; NULL = none. */
 static char *frames_find_at(char *part)
 {
 	char *at = strstr(part, FRAMES_AT), *last = NULL;
@@ -55,7 +55,7 @@ static bool frames_is_python(const char *file)
 {
 	const char *dot = strrchr(file, '.');
 
-	/* Code that was typed or made, or is part of the interpreter: "<stdin>", "<frozen runpy>". */
+	/* Code typed in, generated or of the interpreter: "<stdin>", "<frozen runpy>". */
 	if (file[0] == '<')
 		return true;
 	return dot && (strcmp(dot, ".py") == 0 || strcmp(dot, ".pyx") == 0);
@@ -100,7 +100,7 @@ bool frames_next(struct frames *frames, struct frames_one *ret_frame)
 	frames->end = NULL;
 	if (part > frames->copy) {
 		frames->end = part - FRAMES_ARROW_LENGTH;
-		*frames->end = '\0'; /* of the next one out */
+		*frames->end = '\0'; /* the end of the next outer frame */
 	}
 	frames_parse(part, ret_frame);
 	return true;
@@ -119,7 +119,7 @@ bool frames_is_address(const struct frames_one *frame)
 	       frames_begins_module(frame->function, frame->module);
 }
 
-/* @name is a namespace or a class. What a template returns is written in front of it. */
+/* Whether namespace or class @name contains it. A template's return type comes first. */
 static bool frames_is_member(const char *function, const char *name)
 {
 	size_t end = strcspn(function, "(");
@@ -139,7 +139,7 @@ bool frames_is_reporting(const char *function, const char *module)
 			    frames_is_member(function, "tt::tt_metal::GraphTracker::"));
 }
 
-/* How much of a part people need: all of it, or what is before its module. */
+/* How much of a part users need: all of it, or what precedes its module. */
 static size_t frames_plain_length(char *part)
 {
 	char *at = frames_find_at(part);
@@ -160,8 +160,8 @@ static bool frames_ends_with(const char *text, const char *end)
 }
 
 /*
- * How a program or a thread gets to the first function of its own is the same for all of them. @next: what it has
- * called; of a program without names only that tells.
+ * How a program or a thread reaches its first own function is the same for all of them. @next: the
+ * frame it called; in a program without names only that identifies it.
  */
 static bool frames_is_beginning(const char *part, const char *next)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Holes between blocks, what fits, and what hostile books say of themselves. The comparison with an allocator is in
- * cli/map-test.c, where one can be had. */
+/* Free blocks, what fits, and hostile books. cli/map-test.c compares with an allocator. */
 
 #include "model/free-blocks.h"
 
@@ -80,7 +79,7 @@ UNIT(holes_lie_between_blocks)
 
 	add(snapshot, TYPES_DRAM, 900, 200, OWNS); /* to the end */
 	add(snapshot, TYPES_DRAM, 200, 100, OWNS);
-	add(snapshot, TYPES_DRAM, 300, 50, OWNS); /* they meet */
+	add(snapshot, TYPES_DRAM, 300, 50, OWNS); /* adjacent */
 	add(snapshot, TYPES_L1, 500, 100, OWNS);  /* another memory */
 	add(snapshot, TYPES_DRAM, 600, 100, ALIAS);
 	add(snapshot, TYPES_DRAM, 700, 100, PREALLOCATED);
@@ -102,7 +101,7 @@ UNIT(holes_lie_between_blocks)
 	assert(fit.verdict == FREE_BLOCKS_FULL && fit.count == 2 && fit.bytes == 150);
 	free_blocks_fit(&free_blocks, 4 * 1001, 0, false, &fit);
 	assert(fit.verdict == FREE_BLOCKS_LARGE && fit.count == 0);
-	/* One page takes its room in every bank. */
+	/* One page takes its size in every bank. */
 	free_blocks_fit(&free_blocks, 551, 551, false, &fit);
 	assert(fit.verdict == FREE_BLOCKS_CUT && fit.need == 551);
 	free_blocks_deinit(&free_blocks);
@@ -166,7 +165,7 @@ UNIT(buffers_outside_the_window_are_reported)
 	add(snapshot, TYPES_DRAM, 50, 100, OWNS);
 	add(snapshot, TYPES_DRAM, 1050, 100, OWNS);
 	add(snapshot, TYPES_DRAM, UINT64_MAX, UINT64_MAX, OWNS);
-	add(snapshot, TYPES_DRAM, 400, 0, OWNS); /* its share is not told */
+	add(snapshot, TYPES_DRAM, 400, 0, OWNS); /* its share per bank is not known */
 	snapshot->buffers[3].size = 40;
 	free_blocks = look(snapshot, TYPES_DRAM);
 	assert(free_blocks.unplaced == 3 && free_blocks.guessed == 1 && free_blocks.used == 10);
@@ -195,7 +194,7 @@ UNIT(invalid_windows_are_refused)
 	}
 }
 
-/* The most that can be said: nothing may overflow. */
+/* The largest possible values: nothing may overflow. */
 UNIT(the_largest_window)
 {
 	const struct snapshot_window window = {

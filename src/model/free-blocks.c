@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Holes are what lies between sorted blocks, from the end of what came before to the begin of what comes next;
- * of each only what is left after aligning both ends counts, because nothing else can be had of it.
+ * Free blocks lie between sorted blocks in use, from the end of one to the start of the next. Only
+ * what is left after aligning both ends counts, because the rest cannot be allocated.
  *
- * Aliases and buffers at addresses that their owner chose take nothing from the allocator: they lie in memory
- * that was handed out to others, or that was never to be handed out.
+ * Aliases and buffers at addresses that their owner chose take nothing from the allocator: they lie
+ * in memory that was handed out to others, or that is outside the allocator's range.
  */
 
 #include "model/free-blocks.h"
@@ -28,7 +28,7 @@ bool free_blocks_is_memory(uint32_t type)
 	return type <= TYPES_TRACE;
 }
 
-/* Memory cut off the top of another: its type, or BOOK_TYPES for none. */
+/* The type that is cut off the top of this memory, or BOOK_TYPES for none. */
 static uint32_t free_blocks_top(uint32_t type)
 {
 	if (type == TYPES_DRAM)
@@ -36,7 +36,7 @@ static uint32_t free_blocks_top(uint32_t type)
 	return type == TYPES_L1 ? TYPES_L1_SMALL : BOOK_TYPES;
 }
 
-/* As declared, else as such cards are. */
+/* As declared, else from the table of cards. */
 static struct snapshot_window free_blocks_declared(const struct snapshot_facts *facts,
 						   uint32_t type)
 {
@@ -52,7 +52,7 @@ static struct snapshot_window free_blocks_declared(const struct snapshot_facts *
 	return (struct snapshot_window){0};
 }
 
-/* Without what others have of it; @ret_holes has the alignment that addresses have at least. */
+/* Without the part that other types take; @ret_holes has the minimum alignment of addresses. */
 static int free_blocks_window(const struct snapshot_facts *facts, uint32_t type,
 			      struct free_blocks *ret_holes)
 {
@@ -65,7 +65,7 @@ static int free_blocks_window(const struct snapshot_facts *facts, uint32_t type,
 	if (top < BOOK_TYPES && facts->windows[top].size &&
 	    facts->windows[top].base > window.base && facts->windows[top].base < end)
 		window.size = facts->windows[top].base - window.base;
-	/* Alignment is a process's word: a power of two that leaves something, or none. */
+	/* A process declared the alignment: it must be a power of two that leaves something. */
 	if (!window.alignment || window.alignment & (window.alignment - 1) ||
 	    window.alignment > window.size)
 		window.alignment = 1;
@@ -78,7 +78,7 @@ static int free_blocks_window(const struct snapshot_facts *facts, uint32_t type,
 	return 0;
 }
 
-/* Which memory a buffer lies in; BOOK_TYPES if that cannot be told. */
+/* Which memory a buffer lies in; BOOK_TYPES if that is not known. */
 static uint32_t free_blocks_memory(const struct snapshot_buffer *buffer,
 				   const struct snapshot_part *part)
 {
@@ -88,7 +88,7 @@ static uint32_t free_blocks_memory(const struct snapshot_buffer *buffer,
 		return TYPES_L1;
 	if (buffer->type != TYPES_KERNEL)
 		return buffer->type;
-	/* Binaries lie in DRAM or in L1: as many banks as one of them has tell. */
+	/* Binaries lie in DRAM or in L1: the number of banks decides. */
 	if (buffer->banks && buffer->banks == windows[TYPES_DRAM].banks)
 		return TYPES_DRAM;
 	if (buffer->banks && buffer->banks == windows[TYPES_L1].banks)
@@ -105,7 +105,7 @@ static uint64_t free_blocks_align_up(const struct free_blocks *free_blocks, uint
 		       : bits_align_down(up, free_blocks->alignment);
 }
 
-/* Bytes that @size takes in each bank, in pages of @page_size; UINT64_MAX = more than can be. */
+/* Bytes that @size takes in each bank, in pages of @page_size; UINT64_MAX = too large. */
 static uint64_t free_blocks_need(const struct free_blocks *free_blocks, uint64_t size,
 				 uint64_t page_size)
 {
@@ -120,7 +120,7 @@ static uint64_t free_blocks_need(const struct free_blocks *free_blocks, uint64_t
 		       : need;
 }
 
-/* Puts a buffer among the blocks, if it lies here. */
+/* Adds a buffer to the blocks, if it lies in this memory. */
 static void free_blocks_place(struct free_blocks *free_blocks, const struct snapshot_buffer *buffer)
 {
 	uint64_t length = buffer->size_per_bank, end;
@@ -138,7 +138,7 @@ static void free_blocks_place(struct free_blocks *free_blocks, const struct snap
 		(struct free_blocks_block){buffer->address, length, buffer};
 }
 
-/* The first buffer that does not come before (@process, @device). */
+/* The first buffer that does not sort before (@process, @device). */
 static size_t free_blocks_first(const struct snapshot *snapshot, uint32_t process, uint32_t device)
 {
 	size_t low = 0, high = snapshot->buffer_count;
@@ -178,7 +178,7 @@ static int free_blocks_collect(const struct snapshot *snapshot, uint32_t process
 	return 0;
 }
 
-/* What can be had between two places. */
+/* What can be allocated between two addresses. */
 static struct free_blocks_hole free_blocks_between(const struct free_blocks *free_blocks,
 						   uint64_t begin, uint64_t end)
 {
@@ -241,7 +241,7 @@ double free_blocks_fragmentation(const struct free_blocks *free_blocks)
 	return free_blocks->free ? 1 - (double)free_blocks->largest / (double)free_blocks->free : 0;
 }
 
-/* Where the room ends that begins before block @i: at the farthest end of all blocks before it. */
+/* The free space before block @i begins at the farthest end of all blocks before it. */
 static void free_blocks_ends(const struct free_blocks *free_blocks, uint64_t *ends)
 {
 	uint64_t at = free_blocks->base;
@@ -253,17 +253,17 @@ static void free_blocks_ends(const struct free_blocks *free_blocks, uint64_t *en
 }
 
 /*
- * The run of blocks whose going makes room, with the fewest bytes. As the first one of it moves up, the last one
- * never moves down, so each is looked at twice.
+ * The run of blocks that has to be freed to make room, with the fewest bytes. As the first block
+ * moves up, the last never moves down, so each is visited at most twice.
  */
 static void free_blocks_clear(const struct free_blocks *free_blocks, struct free_blocks_fit *fit)
 {
 	CLEANUP_FREE uint64_t *ends = calloc(free_blocks->block_count + 1, sizeof(*ends));
 	uint64_t bytes = 0, best = UINT64_MAX;
-	size_t last = 0; /* behind the run */
+	size_t last = 0; /* one past the run */
 
 	if (!ends)
-		return; /* then nobody is named */
+		return; /* no run frees enough */
 	free_blocks_ends(free_blocks, ends);
 	for (size_t first = 0; first < free_blocks->block_count; first++) {
 		while (last <= free_blocks->block_count) {

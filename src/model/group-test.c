@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Buffers added up by what they have in common, and the sites that grow. */
+/* Grouping buffers by what they have in common, and sites that grow. */
 
 #include "model/group.h"
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Grouping: every buffer becomes a key, keys are sorted, and equal neighbours are added up. Texts of a
- * snapshot are interned, so keys are compared by pointer. */
+/*
+ * Grouping: every buffer becomes a key, keys are sorted, and equal neighbours are added up. A
+ * snapshot's texts are interned, so keys are compared by pointer.
+ */
 
 #include "model/group.h"
 
@@ -19,7 +21,7 @@
 #include "model/snapshot.h"
 #include "model/types.h"
 
-/* Of the life of its process so far, 0 to GROUP_AGES - 1. */
+/* In which part of its process's life so far it was allocated, 0 to GROUP_AGES - 1. */
 static uint32_t group_age(const struct snapshot *snapshot, const struct snapshot_buffer *buffer)
 {
 	uint64_t start = snapshot->processes[buffer->process].start_ns;
@@ -90,7 +92,7 @@ static int group_compare_text(const char *a, const char *b)
 	return strcmp(a ? a : "", b ? b : "");
 }
 
-/* Largest first; then by key, so that the same state is always shown in the same order. */
+/* Largest first; then by key, so that the same state always has the same order. */
 static int group_compare_sizes(const void *left, const void *right)
 {
 	const struct group *a = left, *b = right;

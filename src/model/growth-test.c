@@ -9,7 +9,7 @@
 
 #define START (UINT64_C(1700000000) * NS_PER_S)
 
-/* Rates are worked out in floating point. */
+/* Rates are floating point. */
 static bool is_near(double a, double b)
 {
 	double d = a - b;
@@ -36,7 +36,7 @@ UNIT(breathing_is_no_growth)
 	struct growth_line line = {.count = 0};
 	struct growth_trend trend = {.pid = 1};
 
-	/* Up and down around the same height, and by chance up at the end. */
+	/* Up and down around the same level, and up at the end by chance. */
 	for (uint64_t i = 0; i < 101; i++)
 		growth_line_add(&line, START + i * NS_PER_S, i % 2 ? 0 : 1000000);
 	growth_trend_add(&trend, &line);

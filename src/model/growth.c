@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Growth; the header tells the rule. Sites are kept sorted by key, so that adding a snapshot is a merge
- * of two sorted lists. */
+/* Sites are kept sorted by key, so that adding a snapshot is a merge of two sorted lists. */
 
 #include "model/growth.h"
 
@@ -21,7 +20,7 @@ static int growth_compare_words(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
-/* Texts are those of the growth's own pool: equal texts are equal pointers. */
+/* Texts are in the growth's own pool: equal texts are equal pointers. */
 static int growth_compare_keys(const void *left, const void *right)
 {
 	const struct growth_site *a = left, *b = right;
@@ -89,7 +88,7 @@ static int growth_sample(struct growth *growth, const struct snapshot *snapshot,
 	return 0;
 }
 
-/* A site as it was, and as it is now; either may be missing, which is 0 bytes. */
+/* A site before and now; either may be missing, which counts as 0 bytes. */
 static struct growth_site growth_step(const struct growth_site *was, const struct growth_site *is,
 				      bool first_sample)
 {
@@ -200,7 +199,7 @@ void growth_line_add(struct growth_line *line, uint64_t time_ns, uint64_t bytes)
 	line->count++;
 	line->last_ns = bits_max(line->first_ns, time_ns);
 	line->last_bytes = bytes;
-	/* One point after the other, so that large numbers do not swallow small ones. */
+	/* Updated point by point, so that large numbers do not lose the precision of small ones. */
 	from_mean = s - line->mean_s;
 	line->mean_s += from_mean / (double)line->count;
 	line->mean_bytes += ((double)bytes - line->mean_bytes) / (double)line->count;

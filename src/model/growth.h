@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Call sites whose bytes keep growing. Several snapshots are compared, each exact: a site grows if its
- * bytes never fell from one to the next and rose at least twice (once, if there are only two or three
- * snapshots). One large allocation is no growth, a pool that breathes is none either.
+ * Call sites whose bytes keep growing. Several exact snapshots are compared: a site grows if its
+ * bytes never fell from one to the next and rose at least twice (once, if there are only two or
+ * three snapshots). One large allocation is not growth, and neither is a pool that rises and falls.
  */
 
 #include <stdbool.h>
@@ -26,25 +26,25 @@ struct growth_site {
 	const char *stack; /* NULL = none */
 	uint64_t first_bytes, last_bytes;
 	uint64_t first_buffers, last_buffers;
-	uint64_t oldest_ns; /* of the last look, like the next */
+	uint64_t oldest_ns; /* from the last snapshot, like the next */
 	uint64_t ages[GROUP_AGES];
 	uint32_t rises;
 	bool fell;
 };
 
 /*
- * One line over time, as it is remembered: the straight one that fits it best tells whether it grows,
- * because a line that breathes may end high or low by chance.
+ * One line over time as the history has it. The straight line that fits it best decides whether it
+ * grows, because a line that rises and falls may end high or low by chance.
  */
 struct growth_line {
 	uint64_t count;
 	uint64_t first_ns, last_ns;
 	uint64_t first_bytes, last_bytes;
 	double mean_s, mean_bytes; /* times are seconds since the first point */
-	double spread, product;    /* sums of squares and of products of distances to the means */
+	double spread, product;    /* sums of squares and products of deviations from the means */
 };
 
-/* A whole process over time: its lines added up. */
+/* A whole process over time: the sum of its lines. */
 struct growth_trend {
 	uint32_t pid;
 	uint64_t first_ns, last_ns;
@@ -70,19 +70,19 @@ struct growth {
 		0       \
 	}
 
-/* Adds a snapshot with buffers; nothing of it is kept. 0 or -ENOMEM. */
+/* Adds a snapshot with buffers; keeps no reference to it. 0 or -ENOMEM. */
 int growth_add(struct growth *growth, const struct snapshot *snapshot);
 
 /* Drops what does not grow and sorts the rest, fastest first. */
 void growth_finish(struct growth *growth);
 
-/* Bytes a second while it was looked at. */
+/* Bytes per second over the observed time. */
 double growth_per_second(const struct growth *growth, const struct growth_site *site);
 
 void growth_deinit(struct growth *growth);
 
-/* Points in the order of time. */
+/* Points must come in order of time. */
 void growth_line_add(struct growth_line *line, uint64_t time_ns, uint64_t bytes);
 
-/* Adds a line to a process's trend, which begins as zeros but for its pid. */
+/* Adds a line to a process's trend, which starts as zeros except for its pid. */
 void growth_trend_add(struct growth_trend *trend, const struct growth_line *line);

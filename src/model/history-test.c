@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The life of an address from log, graves and records, each of which may know less than all. */
+/* The history of an address from log, graves and records, each of which may be incomplete. */
 
 #include "model/history.h"
 
@@ -127,7 +127,7 @@ UNIT(a_birth_before_the_log_is_told_by_what_came_after)
 		.events = events, .event_count = 1, .graves = graves, .grave_count = 1});
 	const struct history_life *life = history.lives;
 
-	/* The grave is the free of the log, not another one. */
+	/* The grave is the same free as the one in the log. */
 	assert(history.count == 1 && life->count == 2);
 	is(life, 0, BOOK_OP_ALLOC, 10, 1, false);
 	assert(life->events[0].number == 0 && life->events[0].time_ns == 5);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The life of one address; the header tells what it is made of. */
+/* Putting the history of one address together. */
 
 #include "model/history.h"
 
@@ -33,7 +33,7 @@ static const char *history_stack(const struct history_shard *shard, uint32_t id)
 	return shard->stack ? shard->stack(shard->context, id) : NULL;
 }
 
-/* The free of this grave, if the log still has it. */
+/* Whether the log still has this grave's free. */
 static bool history_is_logged(const struct history_shard *shard, const struct book_grave *grave)
 {
 	for (size_t i = 0; i < shard->event_count; i++) {
@@ -47,7 +47,7 @@ static bool history_is_logged(const struct history_shard *shard, const struct bo
 	return false;
 }
 
-/* A birth and a death from before the log. */
+/* An allocation and a free from before the log. */
 static int history_push_grave(struct history_life *life, const struct history_shard *shard,
 			      const struct book_grave *grave)
 {
@@ -74,7 +74,7 @@ static int history_push_grave(struct history_life *life, const struct history_sh
 	return history_push(life, &event);
 }
 
-/* A birth from before the log, told by the record; who did it may be known from the grave. */
+/* An allocation from before the log, known from the record; the grave may know the thread. */
 static int history_push_birth(struct history_life *life, const struct history_shard *shard,
 			      const struct book_record *record, bool thread_is_known)
 {
@@ -142,7 +142,7 @@ static int history_push_log(struct history_life *life, const struct history_shar
 		if (event_has_slot(op))
 			life->live = op != BOOK_OP_FREE;
 	}
-	/* Nothing happened to it since: the table knows it. */
+	/* Nothing happened to it since: only the record table has it. */
 	for (size_t i = 0; r == 0 && !begun && i < shard->record_count; i++) {
 		if (book_meta_type(shard->records[i].meta) != life->type)
 			continue;
@@ -155,7 +155,7 @@ static int history_push_log(struct history_life *life, const struct history_shar
 	return r;
 }
 
-/* Counts, and marks what a person should notice. */
+/* Counts events, and marks those that a user should notice. */
 static void history_annotate(struct history_life *life)
 {
 	bool freed = false, resized = false;

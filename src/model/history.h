@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The life of one address: what a shard's log, graveyard and table know of it, put into one order. The
- * log tells everything since it last came round; the graveyard and the records reach further back but
- * know only births and deaths.
+ * The history of one address: what a shard's log, graveyard and record table know about it, in one
+ * order. The log has everything since it last wrapped; the graveyard and the records reach further
+ * back but know only allocations and frees.
  */
 
 #include <stdbool.h>
@@ -16,17 +16,17 @@
 struct timebase;
 
 struct history_event {
-	uint64_t number; /* in the shard's log; 0 = worked out from a grave or a record */
+	uint64_t number; /* in the shard's log; 0 = derived from a grave or a record */
 	uint64_t time_ns;
 	uint64_t size;
 	uint32_t op;   /* enum book_op */
 	uint32_t refs; /* after it */
 	uint32_t thread;
-	bool size_change; /* a free that made way for another size, or the alloc after it */
-	bool reused;      /* an alloc where something else was freed before */
+	bool size_change; /* a free that is part of a size change, or the alloc after it */
+	bool reused;      /* an alloc where something else had been freed before */
 	const char *name;
 	const char *phase;
-	const char *stack; /* of the call; as a snapshot_buffer's */
+	const char *stack; /* of the call; as in a snapshot_buffer */
 };
 
 /* One key: process, device, type, address. */
@@ -59,18 +59,18 @@ struct history_logged {
 	struct book_event event;
 };
 
-/* All that was found of @address in one shard, each list in the book's order. */
+/* Everything found about @address in one shard, each list in the book's order. */
 struct history_shard {
 	uint32_t process;
 	uint32_t device;
 	uint64_t address;
 	bool complete;
-	uint32_t types; /* a bit for each that is wanted; 0 = all */
+	uint32_t types; /* a bit for each requested type; 0 = all */
 	const struct history_logged *events;
 	size_t event_count;
 	const struct book_grave *graves;
 	size_t grave_count;
-	const struct book_record *records; /* living */
+	const struct book_record *records; /* live ones */
 	size_t record_count;
 	const struct timebase *timebase;
 	const char *(*text)(void *context, uint32_t id);  /* of a string; NULL = none */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Which memories of a snapshot are told of, and what is said of those that cannot be. */
+/* Which memories of a snapshot are shown, and the notes about those that cannot be. */
 
 #include "model/memory-map.h"
 

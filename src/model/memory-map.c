@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Collecting memories from a snapshot. Only of living processes with books: nobody else knows addresses. */
+/* Collecting memories from living processes with books: no other source has addresses. */
 
 #include "model/memory-map.h"
 
@@ -18,7 +18,7 @@ static bool memory_map_wants(const struct snapshot_part *part, const struct filt
 {
 	if (filter->has_type)
 		return filter->type == type;
-	/* Memory that nobody has used is worth no line. */
+	/* Unused memory is not worth a line. */
 	return part->memory[type].buffers > 0 ||
 	       (type == TYPES_DRAM && part->memory[TYPES_KERNEL].buffers > 0) ||
 	       (type == TYPES_L1 && part->memory[TYPES_CB].buffers > 0);

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * The memories that "ttmem map" and "ttmem fit" tell of, and the daemon over HTTP: one for each process, device and
- * type that is wanted. Devices are chosen as they are shown, by the numbers of their rows.
+ * The memories that "ttmem map", "ttmem fit" and the daemon's HTTP interface show: one for each
+ * requested process, device and type. Devices are selected as they are displayed, by their row
+ * numbers.
  */
 
 #include <stdbool.h>
@@ -26,7 +27,7 @@ struct space {
 };
 
 struct memory_map {
-	struct space *list; /* ours */
+	struct space *list; /* owned */
 	size_t count, capacity;
 };
 
@@ -37,22 +38,23 @@ struct memory_map {
 	}
 
 /*
- * All of them; @filter chooses devices, a type and a process, and without a type only memories in use are there. What
- * cannot be told becomes a note. The snapshot has the buffers of what is wanted, is sorted here by place, and must
- * outlive the spaces. 0 or a negative errno.
+ * Collects all of them; @filter selects devices, a type and a process. Without a type only memories
+ * in use are included. What is not known becomes a note. The snapshot must have the requested
+ * buffers, is sorted here by place, and must outlive the result. 0 or a negative errno.
  */
 int memory_map_find(struct snapshot *snapshot, const struct filter *filter,
 		    struct memory_map *ret_spaces);
 void memory_map_deinit(struct memory_map *memory_map);
 
 /*
- * Whether @size bytes in pages of @page_size (0: as small as can be) fit, for each space an answer in @ret_fits.
- * Return: how many they do not fit into.
+ * Whether @size bytes in pages of @page_size (0: the smallest possible) fit, one answer for each
+ * memory in @ret_fits.
+ * Return: how many memories they do not fit into.
  */
 size_t memory_map_fit(const struct memory_map *memory_map, uint64_t size, uint64_t page_size,
 		      struct free_blocks_fit *ret_fits);
 
-/* The JSON documents. @fits: one for each space. */
+/* The JSON documents. @fits: one for each memory. */
 void memory_map_document_map(struct emit *json, const struct memory_map *memory_map,
 			     const struct snapshot *snapshot);
 void memory_map_document_fit(struct emit *json, const struct memory_map *memory_map,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Which devices are one, and what several processes make of one. */
+/* Which devices are the same, and the sums over several processes. */
 
 #include "model/merge.h"
 
@@ -147,7 +147,7 @@ UNIT(two_books_of_a_process_are_added)
 	assert(snapshot->process_count == 1 && snapshot->processes[0].part_count == 1);
 	assert(snapshot->devices[0].memory[DRAM].used == 110);
 	assert(snapshot->devices[0].processes == 1);
-	/* Their peaks need not have been at one time; of L1 there is only one. */
+	/* Their peaks need not coincide; L1 has only one. */
 	assert(snapshot->processes[0].parts[0].memory[DRAM].peak_is_unknown);
 	assert(snapshot->devices[0].memory[DRAM].peak_is_unknown);
 	assert(snapshot->devices[0].memory[L1].peak == 2);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Merging devices: all parts are sorted by what identifies them, and each run of equals becomes a row.
+ * Merging devices: all parts are sorted by their identity, and each run of equals becomes a row.
  * Sorting, because a hostile process may declare a thousand devices with made-up ids.
  *
- * Only living processes count into used, buffers and peak. Where processes declare different things of
- * one device, the one that started first is believed, living before dead; others fill gaps.
+ * Only living processes count into used, buffers and peak. Where processes declare different facts
+ * about one device, the one that started first wins, living before dead; others fill gaps.
  */
 
 #include "model/merge.h"
@@ -30,8 +30,8 @@ struct merge_entry {
 uint32_t merge_bound(uint32_t a, uint32_t b)
 {
 	/*
-	 * A lower and an upper bound together bound nothing. The lower one is told, because lost
-	 * allocations are what makes people look at the wrong place; the processes' own bounds stay.
+	 * A lower and an upper bound together bound nothing. The lower one is reported, because
+	 * lost allocations mislead users more; the processes' own bounds stay.
 	 */
 	if (a == b || b == SNAPSHOT_EXACT)
 		return a;
@@ -49,7 +49,7 @@ static int merge_compare_identity(const struct snapshot_part *a, const struct sn
 	return (x > y) - (x < y);
 }
 
-/* Equals stand in the order in which they are believed. */
+/* Equals are in order of precedence. */
 static int merge_compare(const void *left, const void *right)
 {
 	const struct merge_entry *a = left, *b = right;
@@ -107,7 +107,7 @@ static void merge_memory(struct snapshot_device *row, const struct snapshot_part
 		struct snapshot_device_memory *to = &row->memory[type];
 		const struct snapshot_memory *from = &part->memory[type];
 
-		/* Two processes' peaks need not have been at one time. */
+		/* Two processes' peaks need not coincide in time. */
 		to->peak_is_unknown = from->peak_is_unknown || row->processes > 1;
 		to->peak = to->peak_is_unknown ? 0 : from->peak;
 		to->used = merge_add(to->used, from->used);
@@ -170,7 +170,7 @@ static struct merge_entry *merge_collect(struct snapshot *snapshot, size_t *ret_
 	return entries;
 }
 
-/* Brings rows into the order in which people count devices; the parts' rows follow. */
+/* Sorts rows into the order in which users count devices; the parts' rows are updated. */
 static int merge_sort_rows(struct snapshot *snapshot, const struct merge_entry *entries,
 			   size_t count)
 {
@@ -189,7 +189,7 @@ static int merge_sort_rows(struct snapshot *snapshot, const struct merge_entry *
 	return 0;
 }
 
-/* The row of a card: by id, or by number where neither has one. */
+/* The row of a card: by id, or by number if neither has one. */
 static struct snapshot_device *merge_card_row(struct snapshot *snapshot, size_t count,
 					      const struct snapshot_card *card)
 {
@@ -217,10 +217,10 @@ static void merge_card(struct snapshot_device *row, const struct snapshot_card *
 	row->telemetry = card->telemetry;
 }
 
-/* The driver's cards: each to its row, or to one of its own. */
+/* Assigns each of the driver's cards to its row, or to a new one. */
 static void merge_cards(struct snapshot *snapshot)
 {
-	/* Only rows of processes are looked through: two cards with one id stay two. */
+	/* Only rows from processes are searched: two cards with one id stay two. */
 	size_t rows = snapshot->device_count;
 
 	for (size_t i = 0; i < snapshot->card_count; i++) {
@@ -241,7 +241,7 @@ static void merge_cards(struct snapshot *snapshot)
 	}
 }
 
-/* What nobody has declared, by the name of the card. */
+/* Fills in from the card's name what no process has declared. */
 static void merge_table(struct snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->device_count; i++) {

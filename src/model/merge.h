@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * Which of the processes' devices are the same, and what they are together. Two parts with the same
- * unique id are one row, whatever the processes call it; two without an id are one row if they have the
- * same number (and the row says that it is told by number only); one with and one without are two.
+ * Which of the processes' devices are the same, and their sums. Two parts with the same unique id
+ * are one row, whatever number the processes use; two without an id are one row if they have the
+ * same number (and the row says that it is identified by number only); one with and one without an
+ * id are two rows.
  */
 
 #include <stdint.h>
@@ -14,7 +15,7 @@ struct snapshot;
 /* Fills snapshot->devices and the parts' rows. 0 or -ENOMEM. */
 int merge_devices(struct snapshot *snapshot);
 
-/* Sums that stop at the top: a process may claim any number. */
+/* Saturating sum: a process may claim any number. */
 static inline uint64_t merge_add(uint64_t a, uint64_t b)
 {
 	uint64_t sum;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Places survive being text, and nothing else is taken for one. */
+/* Page cursors survive the conversion to text, and no other text is accepted. */
 
 #include "model/page-cursor.h"
 

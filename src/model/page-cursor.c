@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Places as text: four numbers in hexadecimal, with a letter in front that tells what they are of. */
+/* Page cursors as text: four hexadecimal numbers after a letter that says what they describe. */
 
 #include "model/page-cursor.h"
 
@@ -19,7 +19,7 @@ const char *page_cursor_format(const struct page_cursor *page_cursor, char *ret_
 	return ret_text;
 }
 
-/* A number after a dot, nothing but lower-case digits. */
+/* A number after a dot, lower-case digits only. */
 static int page_cursor_parse_number(const char **text, uint64_t max, uint64_t *ret_number)
 {
 	const char *at = *text;

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Where a page of the list of all buffers ended, so that the next one can begin behind it. Books are in
- * order of their process and file, devices in order of their numbers, buffers in order of their slots,
- * and a buffer keeps its slot for life: whoever walks all pages sees each buffer that was there all the
- * time exactly once, whatever comes and goes meanwhile.
+ * Where a page of the list of all buffers ended, so that the next one can begin after it. Books are
+ * ordered by process and file, devices by number, buffers by slot, and a buffer keeps its slot for
+ * life: a walk through all pages returns each buffer that existed all the time exactly once,
+ * whatever is allocated and freed meanwhile.
  */
 
 #include <stddef.h>
@@ -20,11 +20,11 @@ struct page_cursor {
 
 #define PAGE_CURSOR_TEXT_SIZE 64
 
-/* As scripts see it, and give it back. Returns @ret_text. */
+/* The form that scripts receive and pass back. Returns @ret_text. */
 const char *page_cursor_format(const struct page_cursor *page_cursor, char *ret_text);
 
-/* -EINVAL for what page_cursor_format() did not write. */
+/* -EINVAL for text that page_cursor_format() did not write. */
 int page_cursor_parse(const char *text, struct page_cursor *ret_place);
 
-/* Less than 0, 0 or more: which book comes first. */
+/* Less than 0, 0 or greater: which book comes first. */
 int page_cursor_compare_book(const struct page_cursor *page_cursor, uint32_t pid, uint64_t inode);

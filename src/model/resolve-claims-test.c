@@ -205,7 +205,7 @@ UNIT(the_dead_are_stale_and_never_counted)
 	snapshot_free(snapshot);
 }
 
-/* The pid lives again, as another process. */
+/* The pid was reused by another process. */
 UNIT(another_process_of_the_same_pid_is_another_process)
 {
 	struct snapshot *snapshot = start();
@@ -279,7 +279,7 @@ UNIT(cards_without_ids_are_known_by_number)
 	assert(snapshot->device_count == 2);
 	assert(snapshot->devices[1].memory[TYPES_DRAM].used == 30 && snapshot->devices[1].present);
 	assert(snapshot->devices[1].by_number);
-	/* What nobody declared is known of the card. */
+	/* What no process declared is known from the card. */
 	assert(snapshot->devices[0].memory[TYPES_DRAM].capacity == UINT64_C(12) << 30);
 	assert(snapshot->devices[0].memory[TYPES_L1].capacity == UINT64_C(72) * 1464 * 1024);
 	assert(snapshot->devices[0].cores == 72);

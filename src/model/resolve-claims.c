@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Settling claims, in this order:
+ * Resolving claims, in this order:
  *
- *	devices	an id that tt-metal made of the board's serial number becomes the one of the chip
+ *	devices	an id that tt-metal derived from the board's serial number becomes the chip's
  *	regions	of a process with a book: compared, never counted
  *		of another living process: counted
- *		of one that has ended: shown as stale, never counted
- *	driver	of a process of which nothing else is known: open, not tracked
+ *		of one that has exited: shown as stale, never counted
+ *	driver	of a process about which nothing else is known: open, untracked
  *
- * A region is compared with the book's part of the same chip. Its number of the device is that of whoever
- * came last, so numbers decide only where the book knows no id.
+ * A region is compared with the book's part of the same chip. Its device number is the one of its
+ * latest writer, so numbers decide only where the book has no id.
  */
 
 #include "model/resolve-claims.h"
@@ -41,8 +41,8 @@ static const struct snapshot_card *resolve_board(const struct snapshot *snapshot
 }
 
 /*
- * The first regions, and later drivers of tt-metal, name a chip by board << 8 | place on the board; the
- * place of the chip that the driver sees is 0.
+ * The first regions, and later drivers of tt-metal, name a chip by board << 8 | position on the
+ * board; the chip that the driver sees is at position 0.
  */
 static uint64_t resolve_id(const struct snapshot *snapshot, uint64_t id)
 {
@@ -81,7 +81,7 @@ static size_t resolve_find(const struct snapshot *snapshot, const struct snapsho
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];
 
-		/* Of the dead a region tells no start. */
+		/* A region has no start time for an exited process. */
 		if (process->pid == who->pid && process->alive == who->alive &&
 		    (!who->alive || process->start_ticks == who->start_ticks))
 			return i;
@@ -116,7 +116,7 @@ static struct snapshot_part *resolve_add_part(struct snapshot *snapshot, size_t 
 	return part;
 }
 
-/* The process has a book: that is counted, whatever the region says. */
+/* The process has a book, which is what counts, whatever the region says. */
 static int resolve_compare(struct snapshot *snapshot, size_t index,
 			   const struct snapshot_claim *claim)
 {
@@ -146,7 +146,7 @@ static int resolve_count(struct snapshot *snapshot, size_t index,
 	struct snapshot_part *part = resolve_part(process, claim);
 
 	if (part)
-		return 0; /* told by two: the first is as good */
+		return 0; /* reported twice: the first is as good */
 	part = resolve_add_part(snapshot, index, claim);
 	if (!part)
 		return -ENOMEM;
@@ -158,7 +158,7 @@ static int resolve_count(struct snapshot *snapshot, size_t index,
 	return 0;
 }
 
-/* @known: so many processes tell of themselves. */
+/* @known: the number of processes that report themselves. */
 static int resolve_claim(struct snapshot *snapshot, const struct snapshot_claim *claim,
 			 size_t known)
 {
@@ -177,7 +177,7 @@ static int resolve_claim(struct snapshot *snapshot, const struct snapshot_claim 
 		index = added;
 		snapshot->processes[index].books = 0;
 	}
-	/* What a region tells of a process makes it a tracked one, whatever it has open besides. */
+	/* A region makes a process tracked, whatever else it has open. */
 	if (claim->is_open_only && !snapshot->processes[index].untracked)
 		return 0;
 	return resolve_count(snapshot, index, claim);

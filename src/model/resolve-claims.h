@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * The one place that decides what is counted where several sources tell of one process. What a process keeps
- * in its own book is counted; tt-metal's regions are counted for living processes without a book and
- * compared for those with one; the driver only tells who else has a device open. Nothing is ever
- * counted twice, and nothing of the dead.
+ * The one place that decides what is counted if several sources report one process. A process's own
+ * book is counted; tt-metal's regions are counted for living processes without a book and compared
+ * for those with one; the driver only shows who else has a device open. Nothing is counted twice,
+ * and nothing of exited processes.
  */
 
 struct snapshot;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A hash of what the document of totals is made of. Start times are left out: they are computed anew
- * from clocks each time, and the ticks tell processes apart. */
+/*
+ * A hash of what the document of totals contains. Start times are left out: they are recomputed
+ * from clocks each time, and the ticks identify processes.
+ */
 
 #include "model/snapshot-digest.h"
 
@@ -60,7 +62,7 @@ uint64_t snapshot_digest_totals(const struct snapshot *snapshot)
 
 		digest = snapshot_digest_word(digest, device->unique_id);
 		digest = snapshot_digest_word(digest, device->device);
-		/* To whole degrees and watts: what is behind them changes all the time. */
+		/* In whole degrees and watts, because the fractions change all the time. */
 		for (uint32_t sensor = 0; sensor < SNAPSHOT_SENSORS; sensor++)
 			digest = snapshot_digest_word(
 				digest, (uint64_t)(device->telemetry.value[sensor] / 1000));

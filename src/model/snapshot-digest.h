@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Whether two snapshots show the same: a number over all totals, but not over the time of day. */
+/* Whether two snapshots show the same: a hash over all totals, but not over the time of day. */
 
 #include <stdint.h>
 

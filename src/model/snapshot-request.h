@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * What is wanted of a snapshot. Without a limit it has the totals of every process, and all buffers
- * that the filter lets through. With one it is a page of buffers, or the first of them in some order;
- * then only books that had to be looked at are in it, so that a page costs what a page holds.
+ * What is requested of a snapshot. Without a limit it has the totals of every process, and all
+ * buffers that the filter accepts. With a limit it is a page of buffers, or the first of them in
+ * some order; then it has only the books that had to be read, so that a page costs no more than its
+ * contents.
  */
 
 #include <stdbool.h>
@@ -20,16 +21,16 @@ struct namer;
 struct snapshot_request {
 	bool buffers;
 	bool incidents;
-	bool ended;           /* buffers of dead processes too, if somebody holds their books */
+	bool ended;           /* buffers of dead processes too, if their books are still held */
 	struct filter filter; /* for buffers and incidents; totals are never filtered */
 
-	size_t limit;             /* of buffers; 0 = all of them */
-	bool has_after;           /* of a page: */
-	struct page_cursor after; /* where the one before it ended */
-	bool sorted; /* not a page but the first @limit of all; @after is not looked at */
+	size_t limit;             /* on buffers; 0 = all of them */
+	bool has_after;           /* for a page: */
+	struct page_cursor after; /* where the previous one ended */
+	bool sorted;              /* not a page but the first @limit of all; @after is ignored */
 	enum snapshot_order order;
 
-	bool is_own;         /* who asks will change the snapshot: totals too must not be shared */
-	bool unnamed;        /* who asks does not look at stacks: nobody need look for names */
-	struct namer *namer; /* for native frames of stacks; NULL = they stay addresses */
+	bool is_own;         /* the caller will change the snapshot: do not share totals either */
+	bool unnamed;        /* the caller ignores stacks: no names are needed */
+	struct namer *namer; /* for native frames of stacks; NULL = leave them as addresses */
 };

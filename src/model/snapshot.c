@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Filling a snapshot; the merging of devices is in merge.c. */
+/* Filling a snapshot; merge.c merges the devices. */
 
 #include "model/snapshot.h"
 
@@ -338,7 +338,7 @@ int snapshot_finish(struct snapshot *snapshot)
 	return merge_devices(snapshot);
 }
 
-/* Ends every comparison, so that the same state always has the same order. */
+/* The last criterion of every comparison, so that the same state always has the same order. */
 static int snapshot_compare_keys(const struct snapshot_buffer *a, const struct snapshot_buffer *b)
 {
 	if (a->process != b->process)

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * One view over all sources, which every tool draws from. Sources fill it with processes, their parts
- * of devices, buffers and incidents; snapshot_finish() merges the devices, and from then on nothing
- * changes. No fds, no clock: the moment is handed in. All times are CLOCK_REALTIME in ns, 0 = never;
- * all texts are valid UTF-8 and live as long as the snapshot.
+ * One view over all sources, from which every tool takes its data. Sources fill it with processes,
+ * their parts of devices, buffers and incidents; snapshot_finish() merges the devices, and from
+ * then on nothing changes. No fds and no clock: the caller passes the time. All times are
+ * CLOCK_REALTIME in ns, 0 = never; all texts are valid UTF-8 and live as long as the snapshot.
  */
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 #include "book/format/layout.h"
 #include "model/page-cursor.h"
 
-/* What one caller may make a snapshot hold; beyond it the lists are cut, and a note says so. */
+/* How much one caller can make a snapshot hold; beyond it the lists are truncated, with a note. */
 #define SNAPSHOT_NOTES_MAX 100u
 #define SNAPSHOT_BUFFERS_MAX (UINT32_C(1) << 24)
 #define SNAPSHOT_INCIDENTS_MAX 100000u
@@ -34,14 +34,14 @@ enum snapshot_bound {
 	SNAPSHOT_AT_MOST = 2,  /* frees went unrecorded */
 };
 
-/* Everything counted of one type of memory, of one process on one device. */
+/* All counters of one type of memory, for one process on one device. */
 struct snapshot_memory {
 	uint64_t used;
 	uint64_t buffers;
 	uint64_t peak;
 	uint64_t allocs;
 	uint64_t frees;
-	uint64_t allocs_before, frees_before; /* of these, before the daemon that tells them ran */
+	uint64_t allocs_before, frees_before; /* of these, before this daemon started */
 	uint64_t unknown_frees;
 	uint64_t double_frees;
 	uint64_t size_changes;
@@ -51,10 +51,10 @@ struct snapshot_memory {
 	uint64_t overflow_frees;
 	uint64_t last_ns;
 	uint32_t bound;       /* enum snapshot_bound */
-	bool peak_is_unknown; /* two books were added: their peaks need not have been at one time */
+	bool peak_is_unknown; /* two books were added: their peaks need not coincide */
 };
 
-/* Where memory of a type lies: the addresses base to base + size - 1 in each of the banks. All 0: not known. */
+/* Where memory of a type lies: addresses base to base + size - 1 in each bank. All 0: not known. */
 struct snapshot_window {
 	uint64_t base;
 	uint64_t size;
@@ -62,7 +62,7 @@ struct snapshot_window {
 	uint32_t alignment;
 };
 
-/* What a process declared of a device. */
+/* What a process declared about a device. */
 struct snapshot_facts {
 	bool declared;
 	bool remote;
@@ -84,10 +84,12 @@ struct snapshot_part {
 	struct snapshot_facts facts;
 	struct snapshot_memory memory[BOOK_TYPES];
 
-	/* Once finished, of a part that tt-metal's region tells of as well: what that says. It is never
-	 * counted; where it is not what the memory above says, differs is set. */
+	/*
+	 * Once finished, for a part that tt-metal's region reports as well: its figures. They are
+	 * never counted; where they differ from the memory above, differs is set.
+	 */
 	bool claimed;
-	bool is_claim_only; /* the book has nothing of this device */
+	bool is_claim_only; /* the book has nothing about this device */
 	bool differs;
 	uint64_t claimed_used[BOOK_TYPES];
 };
@@ -100,24 +102,23 @@ struct snapshot_process {
 	const char *comm;
 	const char *user;
 	uint32_t user_id;
-	uint32_t maker_id; /* user at the time when the book was made: who may see its details */
+	uint32_t maker_id;     /* user when the book was made: who may see its details */
 	const char *container; /* NULL = none */
-	const char
-		*phase; /* that it had when its book was made; only if it has rows; NULL = none */
-	const char *source; /* "book", "socket", "kernel", "tt-metal" (a region), "driver" */
+	const char *phase;     /* when its book was made; only if it has rows; NULL = none */
+	const char *source;    /* "book", "socket", "kernel", "tt-metal" (a region), "driver" */
 	bool alive;
 	bool exact;
-	bool stale;     /* only a region still names it, and it has ended; alive is false */
-	bool untracked; /* has a device open and tells nothing: all of its memory is unknown */
-	bool differs;   /* one of its parts does */
+	bool stale;     /* exited, and only a region still names it; alive is false */
+	bool untracked; /* has a device open and reports nothing: its memory is unknown */
+	bool differs;   /* one of its parts differs */
 	uint64_t last_ns;
 	struct book_rejected rejected;
 
-	/* Not to be set by who adds a process. */
+	/* Not to be set by callers that add a process. */
 	struct snapshot_part *parts;
 	size_t part_count;
 	size_t part_capacity;
-	uint32_t books; /* that were read; 0 = all that is known are totals, told by others */
+	uint32_t books; /* that were read; 0 = only totals from other sources are known */
 };
 
 /* A device over all living processes. */
@@ -127,11 +128,11 @@ struct snapshot_device_memory {
 	uint64_t peak;
 	bool peak_is_unknown;
 	uint64_t capacity;             /* 0 = not known */
-	struct snapshot_window window; /* of who declared the capacity */
+	struct snapshot_window window; /* from the process that declared the capacity */
 	uint32_t bound;
 };
 
-/* Values of a card's sensors, in thousandths but for clocks (MHz) and the fan (turns per minute). */
+/* Values of a card's sensors, in thousandths except for clocks (MHz) and the fan (rpm). */
 enum snapshot_sensor {
 	SNAPSHOT_TEMPERATURE = 0, /* 1/1000 degree Celsius, may be negative */
 	SNAPSHOT_POWER = 1,       /* mW */
@@ -149,7 +150,7 @@ struct snapshot_telemetry {
 	int64_t value[SNAPSHOT_SENSORS];
 };
 
-/* A chip with a connection to the host, as the driver tells it. */
+/* A chip with a connection to the host, as the driver reports it. */
 struct snapshot_card {
 	uint32_t number;    /* N of /dev/tenstorrent/N */
 	uint64_t unique_id; /* ASIC id; 0 = not known, likewise the next */
@@ -162,31 +163,31 @@ struct snapshot_card {
 };
 
 /*
- * What a process is said to have of a device, by others than its own book: tt-metal's region of the
- * device, or the driver (which knows only that it is open). Whether it is counted is decided when the
- * snapshot is finished, in resolve-claims.c.
+ * What a source other than the process's own book says it has of a device: tt-metal's region of the
+ * device, or the driver (which knows only that it is open). resolve-claims.c decides whether it is
+ * counted when the snapshot is finished.
  */
 struct snapshot_claim {
 	struct snapshot_process process; /* who, as for snapshot_add_process() */
 	uint32_t device;
 	struct snapshot_facts facts;
-	bool is_open_only; /* the driver's: nothing is known of memory */
-	uint32_t types;    /* bit 1 << type: it tells of that type */
+	bool is_open_only; /* from the driver: nothing is known about memory */
+	uint32_t types;    /* bit 1 << type: it reports that type */
 	uint64_t used[BOOK_TYPES];
 	uint64_t last_ns;
 };
 
 struct snapshot_device {
-	uint32_t device; /* the driver's number, else the smallest that a process has for it */
+	uint32_t device; /* the driver's number, else the smallest that a process uses for it */
 	uint64_t unique_id;
 	const char *arch;
 	const char *card;
 	bool remote;
-	bool by_number;     /* no unique id: told apart by number only */
+	bool by_number;     /* no unique id: identified by number only */
 	bool closed;        /* every living process that had it has closed it */
-	uint32_t processes; /* living ones that tell of their memory */
+	uint32_t processes; /* living ones that report their memory */
 	uint32_t untracked; /* living ones that have it open and do not */
-	uint32_t stale;     /* ended ones that only a region still names */
+	uint32_t stale;     /* exited ones that only a region still names */
 	bool present;       /* the driver has it; then: */
 	uint32_t number;    /* N of /dev/tenstorrent/N */
 	uint64_t serial;    /* 0 = not known */
@@ -214,7 +215,7 @@ struct snapshot_buffer {
 	uint8_t kernel_sort;
 	uint8_t reserved;
 	uint32_t banks;         /* 0 = all */
-	uint64_t size_per_bank; /* room that it takes in each bank; 0 = not said */
+	uint64_t size_per_bank; /* space taken in each bank; 0 = not known */
 };
 
 struct snapshot_party {
@@ -261,7 +262,7 @@ struct snapshot {
 	size_t card_count, card_capacity;
 	struct snapshot_claim *claims;
 	size_t claim_count, claim_capacity;
-	size_t closed_regions; /* of tt-metal, that nobody who was asked may read */
+	size_t closed_regions; /* tt-metal regions that no source could read */
 	const char **notes;
 	size_t note_count, note_capacity;
 	size_t notes_lost;
@@ -269,63 +270,64 @@ struct snapshot {
 	struct pool texts;
 };
 
-/* Both count references: a finished snapshot may be shared by threads, and then nobody may change it. */
+/* Both count references: threads may share a finished snapshot, and then nobody may change it. */
 struct snapshot *snapshot_new(uint64_t time_ns);
 struct snapshot *snapshot_ref(struct snapshot *snapshot);
 struct snapshot *snapshot_free(struct snapshot *snapshot);
 
 /*
- * Finds the process with @identity's pid, start and state of life, or adds it. Who adds a second book to
- * a process adds to what is there. 0 or -ENOMEM.
+ * Finds the process with @identity's pid, start and state, or adds it. A second book of a process
+ * is added to what is there. 0 or -ENOMEM.
  */
 int snapshot_add_process(struct snapshot *snapshot, const struct snapshot_process *identity,
 			 uint32_t *ret_index);
 
-/* The process's part of @device, added if need be. NULL: no memory. */
+/* The process's part of @device, added if needed. NULL: no memory. */
 struct snapshot_part *snapshot_part(struct snapshot *snapshot, uint32_t process, uint32_t device);
 
-/* One more part, also if there is one of that number already. NULL: no memory. */
+/* Adds a part, even if there is one of that number already. NULL: no memory. */
 struct snapshot_part *snapshot_add_part(struct snapshot *snapshot, uint32_t process,
 					uint32_t device);
 
-/* The first of that number, NULL if there is none. */
+/* The first part of that number, NULL if there is none. */
 const struct snapshot_part *snapshot_find_part(const struct snapshot *snapshot, uint32_t process,
 					       uint32_t device);
 
 /*
- * The device that @process calls @device: of its part, or if it has none there, as before its first allocation, the
- * only one of that number. @ret_row: index into devices. False: there is none, or there are several.
+ * The device that @process calls @device: from its part, or if it has none yet, as before its first
+ * allocation, the only device of that number. @ret_row: index into devices. False: there is none,
+ * or there are several.
  */
 bool snapshot_find_row(const struct snapshot *snapshot, uint32_t process, uint32_t device,
 		       uint32_t *ret_row);
 
-/* All that a process holds, over its devices and types; sums stop at the top. */
+/* Everything a process holds, over its devices and types; sums saturate. */
 void snapshot_process_totals(const struct snapshot_process *process, uint64_t *ret_bytes,
 			     uint64_t *ret_buffers);
 
-/* Adds one book's counters to what is there of a type. */
+/* Adds one book's counters to a type's totals. */
 void snapshot_add_memory(struct snapshot_memory *to, const struct snapshot_memory *more);
 
-/* 0, -ENOMEM, or -ENOBUFS beyond the maximum (and then a note is there). */
+/* 0, -ENOMEM, or -ENOBUFS beyond the maximum (which also adds a note). */
 int snapshot_add_buffer(struct snapshot *snapshot, const struct snapshot_buffer *buffer);
 int snapshot_add_incident(struct snapshot *snapshot, const struct snapshot_incident *incident);
 int snapshot_add_card(struct snapshot *snapshot, const struct snapshot_card *card);
 int snapshot_add_claim(struct snapshot *snapshot, const struct snapshot_claim *claim);
 
-/* Device memory that a row stands for: none if what it lies in is counted. */
+/* Device memory that a row stands for: none if it lies in a buffer that is counted. */
 uint64_t snapshot_buffer_bytes(const struct snapshot_buffer *buffer);
 
 /*
- * For who judges what was left: takes rows without device memory (aliases, the kernels of a program that lie
- * in a buffer) out of the list and out of the processes' counts of buffers. They are nobody's leak.
+ * For leak reports: removes rows without device memory (aliases, the kernels of a program that lie
+ * in a buffer) from the list and from the processes' buffer counts. They are not leaks.
  */
 void snapshot_drop_empty(struct snapshot *snapshot);
 
-/* A line for people. Never fails: what cannot be kept is counted. */
+/* Adds a line for users. Never fails: what cannot be kept is counted. */
 void snapshot_note(struct snapshot *snapshot, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Text of another process; NULL for none, and if memory has run out. */
+/* Text from another process; NULL for none, and if memory runs out. */
 const char *snapshot_text(struct snapshot *snapshot, const char *bytes, size_t length);
 
 /* Decides what is counted, merges devices and sums up. 0 or -ENOMEM. */
@@ -337,9 +339,9 @@ enum snapshot_order {
 	SNAPSHOT_BY_PLACE = 2, /* process, device, address */
 };
 
-/* Less than 0 if @a comes first. Never 0 but for the same buffer: an order of all of them. */
+/* Less than 0 if @a comes first. A total order: 0 only for the same buffer. */
 int snapshot_compare_buffers(const struct snapshot_buffer *a, const struct snapshot_buffer *b,
 			     enum snapshot_order order);
 
-/* Until then buffers are in the order of processes and devices. */
+/* Before that, buffers are in the order of processes and devices. */
 void snapshot_sort_buffers(struct snapshot *snapshot, enum snapshot_order order);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Rows are few: they are looked for one after the other. */
+/* There are few rows, so they are searched linearly. */
 
 #include "model/tally.h"
 
@@ -27,7 +27,7 @@ struct tally_row *tally_row(struct tally *tally, uint32_t device, uint64_t uniqu
 	return row;
 }
 
-/* A process can take back what it has counted: then it has counted nothing. */
+/* A process can lower its own counters: that counts as nothing. */
 static uint64_t tally_since(uint64_t count, uint64_t before)
 {
 	return count > before ? count - before : 0;

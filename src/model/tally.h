@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Allocations and frees by device and type, over the living and the dead, since the daemon runs. Counters of a
- * monitoring system must never go down, so what a process had counted is added here when it ends. Bounded: beyond
- * TALLY_MAX devices everything is counted in one last row.
+ * Allocations and frees by device and type, of living and exited processes, since the daemon
+ * started. Counters of a monitoring system must never go down, so a process's counts are added here
+ * when it exits. Bounded: beyond TALLY_MAX devices everything is counted in one last row.
  */
 
 #include <stddef.h>
@@ -17,7 +17,7 @@
 
 struct tally_row {
 	uint32_t device;
-	uint64_t unique_id; /* 0 = told by number */
+	uint64_t unique_id; /* 0 = identified by number */
 	uint64_t allocs[BOOK_TYPES];
 	uint64_t frees[BOOK_TYPES];
 };
@@ -27,14 +27,14 @@ struct tally {
 	struct tally_row rows[TALLY_MAX];
 };
 
-/* The row of a device, added if need be. */
+/* The row of a device, added if needed. */
 struct tally_row *tally_row(struct tally *tally, uint32_t device, uint64_t unique_id);
 
-/* What process @index of a snapshot has counted, since the daemon runs. */
+/* Adds what process @index of a snapshot has counted since the daemon started. */
 void tally_add_process(struct tally *tally, const struct snapshot *snapshot, uint32_t index);
 
-/* Adds all rows of another one. */
+/* Adds all rows of @more. */
 void tally_add(struct tally *tally, const struct tally *more);
 
-/* Raises each figure to what @last has: nothing that was told once is taken back. */
+/* Raises each figure to that of @last: reported counters never go down. */
 void tally_raise(struct tally *tally, const struct tally *last);

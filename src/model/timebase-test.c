@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Stamps become times of day, and nothing a book says leaves [start, now]. */
+/* Time stamps become times of day, and no book can make one leave [start, now]. */
 
 #include "model/timebase.h"
 
@@ -74,7 +74,7 @@ UNIT(a_book_from_the_future_is_from_now)
 
 UNIT(a_book_older_than_the_epoch_is_not)
 {
-	/* The clock on the wall was set back to 1970. */
+	/* The system clock was set back to 1970. */
 	struct timebase timebase = make(10, 10, 5000, 5000, 100);
 
 	assert(timebase.start == 0 && timebase.now == 100);

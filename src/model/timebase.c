@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* From stamps to the time of day; the header tells the idea. */
+/* Converting time stamps to the time of day. */
 
 #include "model/timebase.h"
 
@@ -10,8 +10,8 @@ void timebase_init(struct timebase *timebase, const struct book_header *header,
 		   const struct timebase_now *now)
 {
 	/*
-	 * The start is counted back from now, not taken from the header's realtime: the clock on the
-	 * wall may have been set since, and people compare with the one they see.
+	 * The start is counted back from now, not taken from the header's realtime: the system
+	 * clock may have been set since, and users compare with the clock they see.
 	 */
 	uint64_t ago = header->monotonic_start < now->monotonic
 			       ? now->monotonic - header->monotonic_start

@@ -2,17 +2,17 @@
 #pragma once
 
 /*
- * From the stamps of a book to the time of day. A book tells how its clock and CLOCK_MONOTONIC stood
- * when it was made; the reader knows how both stand now; in between the clock runs evenly. What a
- * hostile or broken book says cannot leave [start of the book, now]. Times are for people: order comes
- * from event numbers.
+ * From the time stamps of a book to the time of day. A book has its clock and CLOCK_MONOTONIC as of
+ * its creation; the reader has both as of now; in between the clock runs evenly. Times from a
+ * hostile or broken book are limited to [start of the book, now]. Times are for display: order
+ * comes from event numbers.
  */
 
 #include <stdint.h>
 
 struct book_header;
 
-/* One moment on three clocks, handed in by whoever may look at clocks. */
+/* One moment on three clocks, passed in by the caller. */
 struct timebase_now {
 	uint64_t stamp; /* the book's own clock, see book_clock_read() */
 	uint64_t monotonic;

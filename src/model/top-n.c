@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The heap lies in the snapshot's own list of buffers; snapshot_sort_buffers() makes a list of it. */
+/* The heap is the snapshot's own list of buffers; snapshot_sort_buffers() sorts it in the end. */
 
 #include "model/top-n.h"
 

@@ -18,16 +18,16 @@ enum types_type {
 	TYPES_KERNEL = 6,
 };
 
-/* "DRAM" to "KERNEL"; NULL for a number that is no type. */
+/* "DRAM" to "KERNEL"; NULL for an invalid number. */
 const char *types_name(uint32_t type);
 
-/* The type of that name, in any case. -EINVAL if there is none. */
+/* The type of that name, ignoring case. -EINVAL if there is none. */
 int types_parse(const char *name, uint32_t *ret_type);
 
-/* What lies in the same memory: TRACE in DRAM; L1_SMALL, CB and KERNEL in L1. For people only. */
+/* The memory it shares: DRAM for TRACE; L1 for L1_SMALL, CB and KERNEL. For display only. */
 uint32_t types_folded(uint32_t type);
 
-/* Words of the JSON documents. NULL for a number that is none. */
+/* Words of the JSON documents. NULL for an invalid number. */
 const char *types_op_name(uint32_t op);         /* enum book_op: "alloc", "double_free" */
 const char *types_incident_name(uint32_t kind); /* enum book_incident_kind */
 const char *types_source_name(uint32_t source); /* enum book_source: "book", "socket", "kernel" */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * HTTP on the native socket under arbitrary bytes. The lowest bit of the first byte says whether the rest
- * is a request or a response. A response is read at once and again in pieces, as large as the rest of
- * the first byte says: both must find the same.
+ * HTTP on the native socket with arbitrary bytes. The lowest bit of the first byte says whether the
+ * rest is a request or a response. A response is parsed at once and again in pieces, whose size is
+ * the rest of the first byte: both must give the same result.
  */
 
 #include <stdint.h>
@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size == 0)
 		return 0;
-	/* A block of its own, so that a look beyond its end is seen. */
+	/* A separate allocation, so that a read beyond its end is detected. */
 	copy = malloc(size);
 	assert(copy);
 	memcpy(copy, data + 1, size - 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* HTTP requests: what is taken, and each thing that is refused. */
+/* HTTP requests: what is accepted, and each reason for refusal. */
 
 #include "wire/http-request.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One packet in, one target out. Headers are checked for their form; none of them changes the answer. */
+/* One packet in, one URL out. Headers are checked for syntax; none of them changes the answer. */
 
 #include "wire/http-request.h"
 
@@ -29,7 +29,7 @@ static bool http_is_target(const char *text, size_t length)
 	return true;
 }
 
-/* "Name: value". A body would be the next packet, and then be taken for a request. */
+/* "Name: value". A body would be the next packet, which would be read as a request. */
 static bool http_is_header(const char *line, size_t length)
 {
 	size_t name = 0;
@@ -46,7 +46,7 @@ static bool http_is_header(const char *line, size_t length)
 	       !(name == 17 && strncasecmp(line, "Transfer-Encoding", name) == 0);
 }
 
-/* The length of the line at @at, its CR LF not counted; -1 if it has no end. */
+/* The length of the line at @at without its CR LF; -1 if the line is incomplete. */
 static ptrdiff_t http_line(const char *at, const char *end)
 {
 	const char *feed = memchr(at, '\n', (size_t)(end - at));
@@ -90,7 +90,7 @@ int http_request_encode(const char *target, char ret_bytes[HTTP_REQUEST_MAX])
 
 	if (!http_is_target(target, strlen(target)))
 		return -EINVAL;
-	/* HTTP/1.1 asks for a name; on this socket it means nothing. */
+	/* HTTP/1.1 requires a Host header; on this socket it means nothing. */
 	length = snprintf(ret_bytes, HTTP_REQUEST_MAX,
 			  HTTP_GET "%s" HTTP_VERSION "1\r\nHost: localhost\r\n\r\n", target);
 	return length < 0 || (size_t)length >= HTTP_REQUEST_MAX ? -EINVAL : length;

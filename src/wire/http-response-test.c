@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* HTTP responses: bodies of both kinds in pieces of every size, and each thing that is refused. */
+/* HTTP responses: bodies of both kinds in pieces of every size, and each reason for refusal. */
 
 #include "wire/http-response.h"
 
@@ -12,7 +12,7 @@
 
 #define OK "HTTP/1.1 200 OK\r\n"
 
-/* What comes of @text in pieces of @piece bytes; the body is compared. */
+/* The result of @text in pieces of @piece bytes; the body is compared. */
 static int read_pieces(const char *text, size_t piece, const char *body)
 {
 	struct http_response response;
@@ -51,7 +51,7 @@ UNIT(a_refusal_has_a_status_and_a_text)
 	http_response_init(&response, 1000);
 	assert(http_response_feed(&response, text, strlen(text)) == HTTP_COMPLETE);
 	assert(response.status == 404 && strcmp(response.body, "none") == 0);
-	/* Nothing else was asked for. */
+	/* Nothing else was requested. */
 	assert(http_response_feed(&response, "x", 1) == -EBADMSG);
 	http_response_deinit(&response);
 }

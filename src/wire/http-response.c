@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A state for each part of a response: those made of lines, and those that are counted bytes. */
+/* A state for each part of a response: parts made of lines, and parts made of counted bytes. */
 
 #include "wire/http-response.h"
 
@@ -23,7 +23,7 @@ void http_response_deinit(struct http_response *response)
 	response->body = NULL;
 }
 
-/* Digits and nothing else, in base 10 or 16. */
+/* Digits only, in base 10 or 16. */
 static int http_number(const char *text, size_t length, unsigned int base, uint64_t *ret_number)
 {
 	uint64_t number = 0;
@@ -43,7 +43,7 @@ static int http_number(const char *text, size_t length, unsigned int base, uint6
 	return 0;
 }
 
-/* "HTTP/1.1 200 OK"; answers that only announce another one (1xx) were not asked for. */
+/* "HTTP/1.1 200 OK"; interim responses (1xx) were not requested and are refused. */
 static int http_take_status(struct http_response *response)
 {
 	const char *line = response->line;
@@ -58,7 +58,7 @@ static int http_take_status(struct http_response *response)
 	return 0;
 }
 
-/* Whether this is the header @name; then where its value lies. */
+/* Whether this is the header @name; if so, where its value lies. */
 static bool http_has_name(const struct http_response *response, const char *name,
 			  const char **ret_value, size_t *ret_length)
 {
@@ -77,7 +77,7 @@ static bool http_has_name(const struct http_response *response, const char *name
 	return true;
 }
 
-/* The two headers that say where the body ends. Two answers to that question are no answer. */
+/* The two headers that say where the body ends. Conflicting ones are refused. */
 static int http_take_header(struct http_response *response)
 {
 	const char *line = response->line, *value;
@@ -104,7 +104,7 @@ static int http_take_header(struct http_response *response)
 	return response->has_length && response->is_chunked ? -EBADMSG : 0;
 }
 
-/* The empty line behind the headers. A body that ends with the connection could have been cut. */
+/* The empty line after the headers. A body that ends with the connection may be truncated. */
 static int http_begin_body(struct http_response *response)
 {
 	if (response->is_chunked) {
@@ -156,7 +156,7 @@ static int http_take_line(struct http_response *response)
 	return -EBADMSG;
 }
 
-/* Up to the end of the line, if it is there. How many bytes were used, or a negative errno. */
+/* Reads up to the end of the line, if it has arrived. The number of bytes used, or -errno. */
 static ptrdiff_t http_feed_line(struct http_response *response, const char *bytes, size_t length)
 {
 	const char *feed = memchr(bytes, '\n', length);
@@ -167,7 +167,7 @@ static ptrdiff_t http_feed_line(struct http_response *response, const char *byte
 		return -EBADMSG;
 	memcpy(response->line + response->line_length, bytes, used);
 	response->line_length += used;
-	/* Somebody who speaks something else may never end a line. */
+	/* A peer that speaks another protocol may never end a line. */
 	if (response->state == HTTP_STATUS_LINE &&
 	    memcmp(response->line, "HTTP/1.", bits_min(response->line_length, 7)) != 0)
 		return -EBADMSG;

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Reading an HTTP response as its bytes arrive, in pieces of any size. What is not understood is refused:
- * the other end may be somebody who wants to harm us. One response is read; bytes behind its end are a
- * mistake, because nothing else was asked for.
+ * Reading an HTTP response as its bytes arrive, in pieces of any size. Anything unexpected is
+ * refused: the peer may be hostile. One response is read; bytes after its end are an error, because
+ * nothing else was requested.
  */
 
 #include <stdbool.h>
@@ -24,17 +24,17 @@ enum http_state {
 	HTTP_BODY,       /* of known length */
 	HTTP_CHUNK_SIZE, /* the line before a chunk */
 	HTTP_CHUNK,      /* its bytes */
-	HTTP_CHUNK_END,  /* the empty line behind it */
-	HTTP_TRAILER,    /* headers behind the last chunk */
+	HTTP_CHUNK_END,  /* the empty line after it */
+	HTTP_TRAILER,    /* headers after the last chunk */
 	HTTP_RESPONSE_END,
 };
 
 struct http_response {
 	unsigned int status;
-	char *body; /* owned; a NUL behind it that is not counted; NULL until there is one */
+	char *body; /* owned; followed by a NUL that is not counted; NULL until there is one */
 	size_t body_length;
 
-	/* Of the reader: */
+	/* State of the parser: */
 	enum http_state state;
 	size_t body_max, body_capacity;
 	uint64_t left; /* of the body, or of the chunk */
@@ -48,5 +48,5 @@ struct http_response {
 void http_response_init(struct http_response *response, size_t body_max);
 void http_response_deinit(struct http_response *response);
 
-/* 0: more has to come. HTTP_COMPLETE; -EBADMSG; -EMSGSIZE for a body that is too long; -ENOMEM. */
+/* 0: more is needed. HTTP_COMPLETE; -EBADMSG; -EMSGSIZE for a body that is too long; -ENOMEM. */
 int http_response_feed(struct http_response *response, const void *bytes, size_t length);

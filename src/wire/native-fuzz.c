@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The decoders of the native protocol under arbitrary packets. The first byte says whether the rest is
- * a question or a packet of an answer; whatever is accepted must keep what the header promises of it.
+ * The decoders of the native protocol with arbitrary packets. The first byte says whether the rest
+ * is a request or a packet of a reply; whatever is accepted must satisfy what the header promises.
  */
 
 #include <stdint.h>
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size == 0)
 		return 0;
-	/* A block of its own, so that a look beyond its end is seen. */
+	/* A separate allocation, so that a read beyond its end is detected. */
 	copy = malloc(size);
 	assert(copy);
 	memcpy(copy, data + 1, size - 1);

@@ -17,7 +17,7 @@ static int decode(const struct native_request *request)
 	return native_request_decode(request, sizeof(*request), &copy);
 }
 
-/* What @change makes of a question that was right. */
+/* The result for a valid request after @change. */
 #define REFUSED(change)                                 \
 	({                                              \
 		struct native_request r;                \
@@ -33,7 +33,7 @@ UNIT(a_request_survives_a_round_trip)
 	for (uint32_t kind = 1; kind < NATIVE_KINDS; kind++) {
 		native_request_init(&request, (enum native_kind)kind);
 		request.want = NATIVE_WANT_ALL;
-		memset(request.old, 0xff, sizeof(request.old)); /* whatever an older command says */
+		memset(request.old, 0xff, sizeof(request.old)); /* whatever an old command sends */
 		assert(native_is_request(&request, sizeof(request)));
 		assert(native_request_decode(&request, sizeof(request), &got) == 0);
 		assert(memcmp(&got, &request, sizeof(got)) == 0);
@@ -63,7 +63,7 @@ UNIT(a_question_has_one_length)
 		assert(r == (length == sizeof(request) ? 0 : -EBADMSG));
 	}
 	assert(!native_is_request(longer, 3));
-	/* Of another version the length is not known. */
+	/* The length of another version is not known. */
 	request.version++;
 	assert(decode(&request) == -EPROTONOSUPPORT);
 	assert(native_request_decode(&request, 16, &got) == -EPROTONOSUPPORT);
@@ -164,6 +164,6 @@ UNIT(a_packet_holds_what_is_promised)
 	assert(sizeof(struct native_reply) + sizeof(struct native_process) +
 		       NATIVE_PARTS_MAX * sizeof(struct native_part) <=
 	       NATIVE_PACKET_MAX);
-	assert(NATIVE_PARTS_MAX >= 64); /* a large mesh in one */
+	assert(NATIVE_PARTS_MAX >= 64); /* a large mesh in one packet */
 	assert(sizeof(struct native_request) <= NATIVE_REQUEST_MAX);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Checking what came over the native socket. Every field that has a range is looked at here, once, so
- * that those who use a decoded struct need not think of it again.
+ * Checking what arrives on the native socket. Every field with a limited range is checked here,
+ * once, so that users of a decoded struct can rely on it.
  */
 
 #include "wire/native.h"
@@ -41,7 +41,7 @@ static bool native_is_zero(const void *bytes, size_t length)
 	return true;
 }
 
-/* Printable ASCII, ended by NUL, and nothing behind it. */
+/* Printable ASCII, terminated by NUL, and only NULs after it. */
 static bool native_is_word(const char *text, size_t size)
 {
 	size_t length = strnlen(text, size);
@@ -53,7 +53,7 @@ static bool native_is_word(const char *text, size_t size)
 	return length < size && native_is_zero(text + length, size - length);
 }
 
-/* Any bytes, but nothing behind the first NUL. */
+/* Any bytes, but only NULs after the first NUL. */
 static bool native_is_field(const char *text, size_t size)
 {
 	size_t length = strnlen(text, size);

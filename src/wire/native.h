@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Questions to ttmemd that are answered with descriptors, on the SOCK_SEQPACKET socket that also takes
- * offers of books (wire/offer.h) and HTTP requests (wire/http-request.h): the first bytes of a packet tell
- * which it is. One question is one packet; its answer is any number of packets, the last of which says
- * END, and then the next question may come.
- * Who asks is taken from the socket (SO_PEERCRED, SO_PEERGROUPS), never from these bytes. Everything
- * is in the byte order of the machine, as both ends are on it; docs/protocol.md has it byte by byte.
+ * Requests to ttmemd that are answered with descriptors, on the SOCK_SEQPACKET socket that also
+ * takes offers of books (wire/offer.h) and HTTP requests (wire/http-request.h): the first bytes of
+ * a packet distinguish them. A request is one packet; its reply is any number of packets, the last
+ * of which has END set, and then the next request may follow. The peer's identity is taken from the
+ * socket (SO_PEERCRED, SO_PEERGROUPS), never from these bytes. Everything is in the machine's byte
+ * order, because both ends run on it; docs/protocol.md has it byte by byte.
  */
 
 #include <stdbool.h>
@@ -17,25 +17,24 @@
 #define NATIVE_REQUEST_MAGIC UINT32_C(0x51525454) /* "TTRQ" */
 #define NATIVE_REPLY_MAGIC UINT32_C(0x50525454)   /* "TTRP" */
 #define NATIVE_VERSION 1u
-#define NATIVE_REQUEST_MAX 4096u /* later versions may ask with more than we know */
+#define NATIVE_REQUEST_MAX 4096u /* later versions may send more than we know */
 #define NATIVE_PACKET_MAX 65536u
 #define NATIVE_TYPES 7u
 #define NATIVE_DEVICES 1024u
 
 enum native_kind {
-	NATIVE_ROSTER = 1, /* every process; those that the asker may see with their books */
-	/* Documents, which go over HTTP now. A command before that still asks so, and is told. */
+	NATIVE_ROSTER = 1, /* every process, with the books of those that the client may see */
+	/* Documents, which now go over HTTP. Older commands still send these, and get an error. */
 	NATIVE_OLD_FIRST = 2,
 	NATIVE_OLD_STATUS = 6, /* the last of them; a daemon before HTTP answers it */
-	NATIVE_REGIONS =
-		7, /* what tt-metal's regions tell of processes, like a roster without books */
+	NATIVE_REGIONS = 7, /* what tt-metal's regions report, like NATIVE_ROSTER without books */
 	NATIVE_KINDS = 8,
 };
 
-#define NATIVE_WANT_TOTALS (UINT32_C(1) << 0) /* of a roster: of every process */
-#define NATIVE_WANT_BOOKS (UINT32_C(1) << 1)  /* of a roster: those that the asker may see */
+#define NATIVE_WANT_TOTALS (UINT32_C(1) << 0) /* NATIVE_ROSTER: of every process */
+#define NATIVE_WANT_BOOKS (UINT32_C(1) << 1)  /* NATIVE_ROSTER: those that the client may see */
 #define NATIVE_WANT_OLD (UINT32_C(1) << 2)    /* of a document */
-#define NATIVE_WANT_REST (UINT32_C(1) << 3)   /* of a roster: totals where no book comes along */
+#define NATIVE_WANT_REST (UINT32_C(1) << 3)   /* NATIVE_ROSTER: totals where no book is sent */
 #define NATIVE_WANT_ALL UINT32_C(0xf)
 
 struct native_request {
@@ -44,22 +43,22 @@ struct native_request {
 	uint32_t size;        /* of this struct */
 	uint32_t kind;        /* enum native_kind */
 	uint32_t want;        /* NATIVE_WANT_... */
-	uint8_t old[140];     /* of documents: sent as 0, and not looked at */
+	uint8_t old[140];     /* for documents: sent as 0, and ignored */
 	uint64_t reserved[4]; /* 0 */
 };
 
 _Static_assert(sizeof(struct native_request) == 192, "request size");
 _Static_assert(offsetof(struct native_request, reserved) == 160, "request layout");
 
-#define NATIVE_END (UINT32_C(1) << 0) /* the last packet of an answer */
+#define NATIVE_END (UINT32_C(1) << 0) /* the last packet of a reply */
 
-/* In front of each packet of an answer. */
+/* Precedes each packet of a reply. */
 struct native_reply {
 	uint32_t magic;
 	uint32_t version;
-	uint32_t kind;        /* of the question */
+	uint32_t kind;        /* of the request */
 	uint32_t flags;       /* NATIVE_END */
-	int32_t status;       /* of the last packet: 0, or a negative errno and a text for people */
+	int32_t status;       /* in the last packet: 0, or a negative errno and a text for users */
 	uint32_t length;      /* bytes that follow in this packet */
 	uint32_t reserved[2]; /* 0 */
 };
@@ -70,14 +69,14 @@ _Static_assert(sizeof(struct native_reply) == 32, "reply size");
 
 #define NATIVE_ALIVE (UINT32_C(1) << 0)
 #define NATIVE_EXACT (UINT32_C(1) << 1)
-#define NATIVE_MAY_SEE (UINT32_C(1) << 2)   /* the asker may see its details */
+#define NATIVE_MAY_SEE (UINT32_C(1) << 2)   /* the client may see its details */
 #define NATIVE_HAS_BOOK (UINT32_C(1) << 3)  /* a descriptor comes with this packet */
 #define NATIVE_CONTINUES (UINT32_C(1) << 4) /* more devices of it are in the next packet */
 #define NATIVE_PROCESS_FLAGS UINT32_C(0x1f)
 
 /* A book and its owner; `parts` devices follow. */
 struct native_process {
-	uint64_t book_device; /* st_dev and st_ino of the book, to know it again */
+	uint64_t book_device; /* st_dev and st_ino of the book, to recognise it */
 	uint64_t book_inode;
 	uint64_t start_ticks;
 	uint64_t start_ns;
@@ -92,7 +91,7 @@ struct native_process {
 	uint32_t parts; /* that follow in this packet */
 	uint32_t reserved;
 	uint64_t rejected[8]; /* as in the book's header */
-	char comm[64];        /* any bytes, NULs behind */
+	char comm[64];        /* any bytes, padded with NULs */
 	char container[72];
 };
 
@@ -100,7 +99,7 @@ _Static_assert(sizeof(struct native_process) == 280, "process size");
 _Static_assert(offsetof(struct native_process, rejected) == 80, "process layout");
 
 #define NATIVE_PEAK_UNKNOWN (UINT32_C(1) << 0)
-#define NATIVE_NOT_TOLD (UINT32_C(1) << 1) /* of regions: they do not know this type */
+#define NATIVE_NOT_TOLD (UINT32_C(1) << 1) /* regions do not know this type */
 #define NATIVE_MEMORY_FLAGS UINT32_C(3)
 
 struct native_memory {
@@ -121,11 +120,11 @@ _Static_assert(sizeof(struct native_memory) == 120, "memory size");
 
 /* What one process has of one device. */
 struct native_part {
-	uint32_t device; /* as the process counts */
+	uint32_t device; /* as the process numbers it */
 	uint32_t flags;
 	uint64_t unique_id; /* 0 = not known */
 	uint64_t closed_ns; /* 0 = open */
-	char arch[24];      /* any bytes, NULs behind */
+	char arch[24];      /* any bytes, padded with NULs */
 	char card[24];
 	struct native_memory memory[NATIVE_TYPES];
 };
@@ -137,12 +136,12 @@ _Static_assert(sizeof(struct native_part) == 912, "part size");
 	((NATIVE_PAYLOAD_MAX - (uint32_t)sizeof(struct native_process)) / \
 	 (uint32_t)sizeof(struct native_part))
 
-/* A question with everything set that must be. */
+/* A request with all mandatory fields set. */
 void native_request_init(struct native_request *request, enum native_kind kind);
 
 /*
- * Whether these bytes are meant as a question at all: then a packet that native_request_decode() refuses
- * is a mistake of somebody who speaks this protocol.
+ * Whether these bytes are meant as a request at all: then a packet that native_request_decode()
+ * refuses is an error of a client that speaks this protocol.
  */
 bool native_is_request(const void *bytes, size_t length);
 
@@ -152,15 +151,15 @@ int native_request_decode(const void *bytes, size_t length, struct native_reques
 void native_reply_init(struct native_reply *reply, uint32_t kind);
 
 /*
- * The head of an answer's packet. @bytes: the whole packet. 0 and @ret_payload, which has
+ * The header of a reply packet. @bytes: the whole packet. 0 and @ret_payload, which has
  * ret_reply->length bytes; -EPROTONOSUPPORT for another version; -EBADMSG.
  */
 int native_reply_decode(const void *bytes, size_t length, struct native_reply *ret_reply,
 			const void **ret_payload);
 
 /*
- * The payload of a roster's packet. 0 and @ret_parts, ret_process->parts of them (not aligned: copy with
- * native_part_get()); -EBADMSG.
+ * The payload of a NATIVE_ROSTER packet. 0 and @ret_parts, ret_process->parts of them (not aligned:
+ * copy with native_part_get()); -EBADMSG.
  */
 int native_process_decode(const void *payload, size_t length, struct native_process *ret_process,
 			  const void **ret_parts);

@@ -2,16 +2,16 @@
 #pragma once
 
 /*
- * Handing a book over: one message on a SOCK_SEQPACKET socket, sent once when the book is made. Two file
- * descriptors go with it, the book and a pidfd of its owner. Nothing is answered, and the receiver takes
- * who the sender is from the socket (SO_PEERCRED) and from the pidfd, never from these bytes.
+ * Handing a book over: one message on a SOCK_SEQPACKET socket, sent once when the book is made. Two
+ * file descriptors go with it, the book and a pidfd of its owner. There is no reply. The receiver
+ * takes the sender's identity from the socket (SO_PEERCRED) and the pidfd, never from these bytes.
  */
 
 #include <stdint.h>
 
 #define OFFER_MAGIC UINT32_C(0x464f5454) /* "TTOF" */
 #define OFFER_VERSION 1u
-#define OFFER_FDS 2u         /* book, pidfd; the pidfd is missing on kernels without it */
+#define OFFER_FDS 2u         /* book, pidfd; no pidfd on kernels without it */
 #define OFFER_SOCKETS_MAX 4u /* in TTMEM_OFFER, separated by ':' */
 
 struct offer {
@@ -24,8 +24,8 @@ struct offer {
 _Static_assert(sizeof(struct offer) == 16, "offer size");
 
 /*
- * Later, on the daemon's connection alone: something has happened in the book that is worth a look at
- * once, before it is over. Not more than one in OFFER_NEWS_NS, and none that would have to wait.
+ * Sent later, to the daemon only: something has happened in the book that should be read at once,
+ * before it is over. At most one in OFFER_NEWS_NS, and never one that would block.
  */
 #define OFFER_NEWS_MAGIC UINT32_C(0x574e5454) /* "TTNW" */
 #define OFFER_NEWS_NS UINT64_C(100000000)

@@ -2,10 +2,9 @@
 #pragma once
 
 /*
- * The book, byte by byte: what the owner writes and everybody else reads. docs/book-format.md tells the
- * same in words. Little-endian, fixed width, no holes, offsets instead of pointers. Nothing here may
- * change its place without a new BOOK_VERSION; new facts go into reserved space, where 0 means "not
- * said".
+ * The book, byte by byte: what the owner writes and everybody else reads; docs/book-format.md has
+ * it in words. Little-endian, fixed width, no padding, offsets instead of pointers. No field may
+ * move without a new BOOK_VERSION; new facts go into reserved space, where 0 means "not stated".
  *
  *	0		header, one page
  *	0x1000		arenas (strings, shapes, stacks, modules): used, lost, directory
@@ -24,7 +23,7 @@
 
 #define BOOK_DEVICES 1024u
 #define BOOK_TYPES 7u
-#define BOOK_UNIT 65536u /* a reservation step, and the grain of the pool */
+#define BOOK_UNIT 65536u /* the reservation step, and the granularity of the pool */
 #define BOOK_PAGE 4096u
 
 #define BOOK_ARENAS_OFFSET 0x1000u
@@ -45,7 +44,7 @@
 #define BOOK_SEGMENTS_MAX 512u
 #define BOOK_SLOTS_MAX (BOOK_SEGMENT_SLOTS * BOOK_SEGMENTS_MAX)
 
-#define BOOK_RING_MIN 1024u    /* four checkpoint distances: fewer and a living reader starves */
+#define BOOK_RING_MIN 1024u    /* four checkpoint distances: with fewer a reader starves */
 #define BOOK_RING_MAX 1048576u /* 64 MiB per device */
 #define BOOK_GRAVES 4096u
 #define BOOK_CHECKPOINT_EVERY 256u
@@ -65,17 +64,17 @@ enum book_clock {
 	BOOK_CLOCK_CNTVCT = 3,    /* the aarch64 virtual counter */
 };
 
-/* Who keeps the book. */
+/* Who writes the book. */
 enum book_source {
 	BOOK_SOURCE_LIBRARY = 1, /* the process itself */
 	BOOK_SOURCE_SOCKET = 2,  /* ttmemd, for a client of the old protocol */
-	BOOK_SOURCE_KERNEL = 3,  /* the process, in the kernel's memory */
+	BOOK_SOURCE_KERNEL = 3,  /* the process, in memory of the kernel module */
 };
 
-/* How far the life of the book's owner has come. */
+/* Life cycle of the book's owner. */
 enum book_state {
 	BOOK_STATE_OPEN = 1,
-	BOOK_STATE_CLOSED = 2, /* the library said goodbye */
+	BOOK_STATE_CLOSED = 2, /* the library closed it */
 };
 
 enum book_segment_kind {
@@ -98,27 +97,27 @@ enum book_incident_kind {
 	BOOK_INCIDENT_UNKNOWN_FREE = 1,
 	BOOK_INCIDENT_SIZE_CHANGE = 2,
 	BOOK_INCIDENT_ALLOC_FAILED = 3,
-	BOOK_INCIDENT_KINDS = 8, /* the rest is room for later ones */
+	BOOK_INCIDENT_KINDS = 8, /* the rest is reserved */
 };
 
-/* What an event did; see event.h for what each does to the counters. */
+/* What an event did; event.h says what each does to the counters. */
 enum book_op {
 	BOOK_OP_ALLOC = 1,         /* a new record */
 	BOOK_OP_REF = 2,           /* same key, same size: refs + 1 */
 	BOOK_OP_UNREF = 3,         /* refs - 1, still alive */
 	BOOK_OP_FREE = 4,          /* the record ends */
-	BOOK_OP_UNKNOWN_FREE = 5,  /* nothing there */
-	BOOK_OP_DOUBLE_FREE = 6,   /* nothing there any more */
+	BOOK_OP_UNKNOWN_FREE = 5,  /* no such record */
+	BOOK_OP_DOUBLE_FREE = 6,   /* the record was freed before */
 	BOOK_OP_LOST_ALLOC = 7,    /* no room for the record */
-	BOOK_OP_OVERFLOW_FREE = 8, /* nothing there, but allocations were lost */
+	BOOK_OP_OVERFLOW_FREE = 8, /* no such record, but allocations were lost */
 	BOOK_OP_HOOKED = 9,        /* graph capture: counted, no memory */
 	BOOK_OP_PEAK_RESET = 10,
-	BOOK_OP_FAILED = 11, /* an allocation that the application could not get */
+	BOOK_OP_FAILED = 11, /* an allocation that failed in the application */
 	BOOK_OP_COUNT = 12,
 };
 
 #define BOOK_OP_MASK 0x0fu
-#define BOOK_OP_AMBIGUOUS 0x80u /* modifier: a free without a type matched several */
+#define BOOK_OP_AMBIGUOUS 0x80u /* modifier: a free without a type matched several records */
 #define BOOK_OP_RESIZE 0x40u    /* modifier: first half of a size change; the alloc follows */
 
 /* Bits of a record's meta word. */
@@ -140,17 +139,17 @@ struct book_rejected {
 	uint64_t arguments; /* NULL, a struct too short, unknown flags */
 	uint64_t room;      /* no room for the device's shard */
 	uint64_t reentry;   /* inside a signal handler, beyond the depth of deferral */
-	uint64_t lock;      /* the shard's lock could not be had */
+	uint64_t lock;      /* the shard's lock could not be taken */
 	uint64_t paused;    /* while the application paused tracking */
 };
 
-/* The first page. Identity is written once; magic last of all. */
+/* The first page. The identity is written once; magic last of all. */
 struct book_header {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t header_size;
 	uint64_t file_size;
-	uint64_t room; /* bytes the owner may reserve at most */
+	uint64_t room; /* the most bytes the owner may reserve */
 	uint32_t ring_events;
 	uint32_t record_size;
 	uint32_t event_size;
@@ -158,8 +157,8 @@ struct book_header {
 	uint32_t source;
 	uint32_t clock;
 
-	uint32_t pid;    /* as its owner sees itself */
-	uint32_t keeper; /* pid that keeps the book on its behalf, 0 = none */
+	uint32_t pid;    /* as the owner sees it */
+	uint32_t keeper; /* pid that writes the book on its behalf, 0 = none */
 	uint32_t uid;
 	uint32_t euid;
 	uint64_t start_ticks;   /* field 22 of /proc/PID/stat */
@@ -171,25 +170,25 @@ struct book_header {
 	char comm[16];
 	char library[16]; /* version of the library, as text */
 	uint32_t cmdline_length;
-	uint32_t carried;   /* of a kept book: so many books came before it */
+	uint32_t carried;   /* for a kept book: how many books came before it */
 	char cmdline[1024]; /* arguments separated by NUL */
 	uint8_t reserved1[856];
 
-	/* From here on the owner writes while it lives; at 2048. */
+	/* From here on (offset 2048) the owner writes as long as it lives. */
 	uint32_t state;
 	uint32_t paused;
 	uint64_t closed_time;
-	uint64_t pool_next; /* first unit nobody has claimed; claimed by atomic add */
+	uint64_t pool_next; /* first unclaimed unit; claimed by atomic add */
 	uint64_t reserved_bytes;
 	uint64_t mark_count;
 	uint64_t lost_graves; /* frees that found no room in a graveyard */
-	uint64_t lost_stacks; /* events whose stack was wanted and not to be had */
+	uint64_t lost_stacks; /* events whose stack was requested but could not be taken */
 	uint64_t
 		lost_frames; /* likewise frames of another language; the native ones may be there */
 	struct book_rejected rejected;
 	uint64_t incident_count[BOOK_INCIDENT_KINDS]; /* claimed; an entry counts once committed */
 	uint64_t incident_lost[BOOK_INCIDENT_KINDS];
-	uint64_t changes; /* shards made, devices declared and closed so far; counted when done */
+	uint64_t changes;     /* shards made, devices declared and closed; counted when done */
 	uint32_t first_phase; /* the process's phase when the book was made: a string, 0 = none */
 	uint32_t reserved4;
 	uint8_t reserved3[1776];
@@ -197,8 +196,8 @@ struct book_header {
 
 /* One arena: ids below used are valid; directory entries are first units, 0 = none. */
 struct book_arena {
-	uint64_t used; /* bytes, rounded to the arena's grain */
-	uint64_t lost; /* things that found no room */
+	uint64_t used; /* bytes, rounded to the arena's granularity */
+	uint64_t lost; /* entries that found no room */
 	uint64_t capacity;
 	uint64_t reserved[5];
 	uint32_t directory[BOOK_ARENA_SEGMENTS];
@@ -209,7 +208,7 @@ struct book_string {
 	uint16_t length;
 };
 
-/* How a buffer lies in the banks: id = offset / 32; id 0 = as the device's default. */
+/* How a buffer is spread over the banks: id = offset / 32; id 0 = the device's default. */
 struct book_shape {
 	uint64_t size_per_bank;
 	uint32_t banks;
@@ -222,15 +221,15 @@ struct book_shape {
 struct book_frame {
 	uint64_t value;  /* native: offset in the module; Python: function id << 32 | file id */
 	uint32_t module; /* native: module id; Python: line */
-	uint32_t flags;  /* BOOK_FRAME_...; Python: how many native frames are outside << 8 */
+	uint32_t flags;  /* BOOK_FRAME_...; Python: number of native frames outside it << 8 */
 };
 
 #define BOOK_FRAME_PYTHON 1u
-#define BOOK_FRAME_APPROXIMATE 2u /* of the thread's last stack that could be looked at */
-#define BOOK_FRAME_ENTRY 4u       /* interpreter boundary: the outermost of a run of it */
+#define BOOK_FRAME_APPROXIMATE 2u /* from the thread's last stack that could be read */
+#define BOOK_FRAME_ENTRY 4u       /* interpreter boundary: the outermost frame of one run of it */
 #define BOOK_FRAME_OUTSIDE_SHIFT 8
 
-/* A stack in its arena: id = offset / 16; followed by native, then Python frames, innermost first. */
+/* A stack: id = offset / 16; followed by native, then Python frames, innermost first. */
 struct book_stack {
 	uint16_t native;
 	uint16_t python;
@@ -257,7 +256,7 @@ struct book_segment {
 	uint32_t units;
 };
 
-/* A moment with a name. Counts once commit is 1 + its number. */
+/* A named moment. Valid once commit is 1 + its number. */
 struct book_mark {
 	uint64_t commit;
 	uint64_t time;
@@ -277,13 +276,13 @@ struct book_party {
 	uint32_t stack;
 };
 
-/* Counts once commit is not 0. count and last_time move while the owner lives. */
+/* Valid once commit is not 0. count and last_time change while the owner lives. */
 struct book_incident {
 	uint64_t commit;
 	uint64_t count;
 	uint64_t last_time;
 	uint64_t address;
-	uint64_t size;         /* asked for */
+	uint64_t size;         /* requested */
 	uint64_t largest_free; /* UINT64_MAX = not known */
 	uint32_t device;
 	uint32_t type; /* 0xffffffff = not known */
@@ -293,7 +292,7 @@ struct book_incident {
 	uint8_t reserved1[128];
 };
 
-/* What is known of one kind of memory of a device. */
+/* What is known about one kind of memory of a device. */
 struct book_memory {
 	uint64_t capacity;
 	uint64_t bank_base;
@@ -302,7 +301,7 @@ struct book_memory {
 	uint32_t alignment;
 };
 
-/* A device as the application declared it. generation is odd while being rewritten, 0 = never said. */
+/* A device as the application declared it. generation: odd during a rewrite, 0 = never declared. */
 struct book_device {
 	uint32_t generation;
 	uint32_t remote;
@@ -329,8 +328,10 @@ struct book_record {
 	uint32_t shape;
 };
 
-/* Event n of a shard lies at n % ring_events of its ring. On a free the record is the old one, but its
- * thread is the freer's; otherwise it is the record as it now stands. */
+/*
+ * Event n lies at n % ring_events of its shard's ring. A free has the old record, but with the
+ * freeing thread; any other event has the record as it is now.
+ */
 struct book_event {
 	uint64_t time;
 	uint32_t op_slot; /* slot << 8 | modifiers | op */
@@ -354,7 +355,7 @@ struct book_grave {
 	uint32_t meta;
 };
 
-/* What each event may change. number = the last event included; written last. */
+/* What each event may change. number = the last event included; stored last. */
 struct book_hot {
 	uint64_t bytes;
 	uint64_t buffers;
@@ -378,7 +379,7 @@ struct book_cold {
 	uint64_t number;
 };
 
-/* All counters of a shard as they stood after event `number`; 0 while being written. */
+/* All counters of a shard as of event `number`; 0 while being written. */
 struct book_checkpoint {
 	uint64_t number;
 	uint64_t reserved[7];
@@ -389,7 +390,7 @@ struct book_checkpoint {
 /* One device's part of the book. */
 struct book_shard {
 	uint64_t head;    /* number of the last published event; published with release */
-	uint64_t slots;   /* records that have ever been in use: all others are dead */
+	uint64_t slots;   /* records ever used: all others are dead */
 	uint64_t inexact; /* BOOK_INEXACT_... */
 	uint64_t graves;  /* frees put into the graveyard so far */
 	uint64_t reserved0[4];
@@ -408,7 +409,7 @@ struct book_shard {
 	uint8_t reserved2[384];
 };
 
-/* Places and sizes are a promise. */
+/* Offsets and sizes must never change. */
 #define BOOK_ASSERT_SIZE(type, size) _Static_assert(sizeof(struct type) == (size), #type " size")
 #define BOOK_ASSERT_AT(type, member, offset) \
 	_Static_assert(__builtin_offsetof(struct type, member) == (offset), #type "." #member)

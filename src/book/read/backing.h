@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * What a book lies in, as far as a reader cares: bytes at offsets, and where there are any. A memfd, the
- * kernel module's attach fd or a plain file each provide these two calls; what proves such a file to be
- * genuine (seals, kind of file system, owner) is the business of whoever opened it.
+ * The storage behind a book as a reader needs it: bytes at offsets, and which ranges hold data. A
+ * memfd, the kernel module's attach fd and a plain file each provide these calls. Whoever opens the
+ * file verifies it (seals, file system type, owner).
  *
- * A reader never maps a book: reading a mapped hole would allocate memory, and a file that is cut short
- * under a mapping kills its reader.
+ * A reader never maps a book: reading a mapped hole would allocate memory, and truncating a mapped
+ * file kills its reader.
  */
 
 #include <stddef.h>
@@ -18,11 +18,11 @@
 struct book_file;
 
 struct book_file_ops {
-	/* All of @length bytes: 0, or -ENODATA if the file ends before, or another negative errno. */
+	/* Reads all of @length bytes: 0, -ENODATA if the file ends first, or another -errno. */
 	int (*read_at)(struct book_file *file, uint64_t offset, void *buffer, size_t length);
-	/* Offset of the first byte at or after @offset that is not in a hole; -ENXIO if there is none. */
+	/* The first offset at or after @offset that is not in a hole; -ENXIO if there is none. */
 	int64_t (*next_data)(struct book_file *file, uint64_t offset);
-	/* Offset of the first byte at or after @offset that is in a hole; the size if there is none. */
+	/* The first offset at or after @offset that is in a hole; the size if there is none. */
 	int64_t (*next_hole)(struct book_file *file, uint64_t offset);
 };
 
@@ -31,19 +31,19 @@ struct book_file {
 	uint64_t size;
 };
 
-/* A book behind a file descriptor, which stays the caller's. */
+/* A book behind a file descriptor, which the caller owns. */
 struct file_fd {
 	struct book_file file;
 	int fd;
 };
 
-/* Reads the size; -errno if it cannot be had. */
+/* Reads the size; -errno if that fails. */
 int file_fd_init(struct file_fd *file, int fd);
 
 /*
- * Reads are made in order: a later one sees what is at least as new as what an earlier one saw. All rules of reading rest
- * on it, and each place says which order of the owner's stores it pairs with. No contract makes a system call a
- * barrier, so there is one. The bytes of one read come in any order.
+ * Reads happen in order: a later read sees data at least as new as an earlier one. All reading
+ * rules rest on this, and each call names the order of the owner's stores it pairs with. No
+ * contract makes a system call a barrier, so there is one here. One read's bytes come in any order.
  */
 static inline int file_read(struct book_file *file, uint64_t offset, void *buffer, size_t length)
 {

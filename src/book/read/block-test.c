@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Pairs of counter blocks that are overwritten while they are read, by the code that the module reads them with. Once
- * step by step, with every place at which the owner may go on between two loads; once at full speed.
+ * Reading pairs of counter blocks while they are overwritten, with the code that the module uses.
+ * Once step by step, with every point at which the owner may continue between two loads; once at
+ * full speed.
  */
 
 #include <signal.h>
@@ -17,7 +18,7 @@
 #include "book/testing/book-testing.h"
 #include "book/write/writer.h"
 
-/* Each load gives the owner an opportunity first. */
+/* Each load first lets the owner run. */
 static void (*block_pause)(void);
 
 static uint64_t block_load(const uint64_t *word)
@@ -35,7 +36,7 @@ static uint64_t block_load(const uint64_t *word)
 
 typedef bool block_read_fn(const uint64_t *pair, uint64_t ret_block[BLOCK_WORDS]);
 
-/* What the module did before: it looked at the copied block's own number only. */
+/* An earlier version of the module: it checked only the copied block's own number. */
 static bool block_read_one_number(const uint64_t *pair, uint64_t ret_block[BLOCK_WORDS])
 {
 	uint64_t first = BLOCK_LOAD(&pair[BLOCK_NUMBER]);
@@ -50,7 +51,7 @@ static bool block_read_one_number(const uint64_t *pair, uint64_t ret_block[BLOCK
 	return BLOCK_LOAD(&block[BLOCK_NUMBER]) == ret_block[BLOCK_NUMBER];
 }
 
-/* An owner that makes one store at a time: every word of a block is the number of its event. */
+/* An owner that makes one store at a time: every word of a block is its event number. */
 static struct {
 	uint64_t pair[2 * BLOCK_WORDS];
 	uint64_t stores;
@@ -73,7 +74,7 @@ static void block_owner_pause(void)
 	block_owner.load++;
 }
 
-/* Whether @read accepts figures of different events, if the owner has made @stores before it. */
+/* Whether @read accepts figures of different events if the owner has made @stores before it. */
 static bool block_is_fooled(block_read_fn *read, uint64_t stores)
 {
 	uint64_t block[BLOCK_WORDS];
@@ -93,7 +94,7 @@ static bool block_is_fooled(block_read_fn *read, uint64_t stores)
 	return false;
 }
 
-/* All ways in which the owner goes on in two of the pauses. */
+/* All ways in which the owner continues in two of the pauses. */
 static uint64_t block_count_fooled(block_read_fn *read)
 {
 	uint64_t fooled = 0;
@@ -120,7 +121,7 @@ UNIT(no_interleaving_makes_a_torn_block_pass)
 	assert(block_count_fooled(block_read) == 0);
 }
 
-/* Or the test above would prove nothing. */
+/* Otherwise the test above would prove nothing. */
 UNIT(the_number_of_the_copied_block_alone_lets_torn_ones_pass)
 {
 	assert(block_count_fooled(block_read_one_number) > 1000);
@@ -165,7 +166,7 @@ static _Noreturn void block_write(struct testing_book *book)
 	}
 }
 
-/* Reads until so many were whole; how many were not. */
+/* Reads until @wanted copies were complete; returns how many were not. */
 static uint64_t block_race(const struct book_shard *shard, uint32_t wanted)
 {
 	uint64_t refused = 0;
@@ -199,7 +200,7 @@ UNIT(what_is_read_at_full_speed_is_whole)
 		block_write(&book);
 	shard = (const struct book_shard *)(const void *)(book.base + book_shard_offset(0));
 	while (__atomic_load_n(&shard->hot[0][0].number, __ATOMIC_RELAXED) < 1000)
-		(void)usleep(1000); /* the owner is about to begin */
+		(void)usleep(1000); /* the owner is about to start */
 	block_pause = block_spin;
 	refused = block_race(shard, wanted);
 	block_pause = block_no_pause;

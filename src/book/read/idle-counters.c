@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Why two looks are enough. An owner publishes an event before it applies it, and the number of its hot
- * block is the last store of applying it. So a first look that finds event `head` in a hot block has
- * seen the end of it, and whatever is read afterwards is at least as new; and if then the head is
- * still the same, nothing newer was begun before the second look had ended.
+ * Why two reads are enough: an owner publishes an event before it applies it, and the number in its
+ * hot block is the last store of applying it. So a first read that finds event `head` in a hot
+ * block has seen that event complete, and everything read afterwards is at least as new. If the
+ * head is then still the same, nothing newer was begun before the second read ended.
  */
 
 #include "book/read/idle-counters.h"
@@ -16,7 +16,7 @@
 #include "book/read/log.h"
 #include "kernel/block.h"
 
-/* All of a shard that counts: it is copied whole, for two cache lines more cost less than a call. */
+/* All counters of a shard: copied whole, as two more cache lines cost less than a call. */
 #define IDLE_COUNTERS_FRONT offsetof(struct book_shard, checkpoint)
 
 static int idle_counters_look(struct poller *reader, uint32_t device, struct book_shard *ret_front)
@@ -42,7 +42,7 @@ void idle_counters_choose(const struct book_shard *page, struct book_hot *ret_ho
 	}
 }
 
-/* Whether the last event that was published has been applied, to the end. */
+/* Whether the last published event has been applied completely. */
 static bool idle_counters_is(const struct book_shard *front)
 {
 	uint64_t newest = 0;
@@ -69,9 +69,9 @@ int idle_counters_read(struct poller *reader, uint32_t device, struct idle_count
 	}
 	if (!idle_counters_is(&front))
 		return IDLE_COUNTERS_BUSY;
-	/* Pairs with the release of the number in shard_store_hot(): the second look sees all of event `head`. */
+	/* Pairs with the release in shard_store_hot(): the second read sees all of `head`. */
 	r = idle_counters_look(reader, device, &front);
-	/* Pairs with the barrier in shard_publish(): if that look saw anything newer, so does this one. */
+	/* Pairs with the barrier in shard_publish(): if that read saw newer data, so does this. */
 	if (r == 0)
 		r = log_head(reader, device, &again);
 	if (r < 0)

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The counters of a shard whose owner is not writing at this moment, which is nearly always: two looks
- * at them and one at the head, instead of a checkpoint and a log. And who remembers what it read needs
- * one look to know that nothing has happened since.
+ * The counters of a shard whose owner is not writing at this moment, which is nearly always the
+ * case: two reads of the counters and one of the head replace a checkpoint and a log. A caller that
+ * keeps the result needs only one read to learn that nothing has happened since.
  */
 
 #include <stdint.h>
@@ -12,7 +12,7 @@
 #include "book/format/layout.h"
 #include "book/read/reader.h"
 
-/* Of a shard as of event `number`; number 0 of a new one = nothing known. */
+/* A shard's counters as of event `number`; number 0 in a new one = nothing known. */
 struct idle_counters {
 	uint64_t number;
 	uint64_t inexact; /* BOOK_INEXACT_... */
@@ -21,15 +21,15 @@ struct idle_counters {
 };
 
 enum idle_counters_outcome {
-	IDLE_COUNTERS_BUSY = 1, /* the owner is at it: read its log */
+	IDLE_COUNTERS_BUSY = 1, /* the owner is writing: read its log */
 };
 
 /*
- * Brings @known up to date, for a living owner. 0, IDLE_COUNTERS_BUSY, or a negative errno: -ENOENT if the shard is
- * not in use, -EBADMSG if it cannot be. Only 0 changes @known.
+ * Brings @known up to date, for a living owner. 0, IDLE_COUNTERS_BUSY, or a negative errno: -ENOENT
+ * if the shard is not in use, -EBADMSG if it is invalid. Only 0 changes @known.
  */
 int idle_counters_read(struct poller *reader, uint32_t device, struct idle_counters *known);
 
-/* Of each pair of blocks the one that is current. */
+/* Picks the current block of each pair. */
 void idle_counters_choose(const struct book_shard *page, struct book_hot *ret_hot,
 			  struct book_cold *ret_cold);

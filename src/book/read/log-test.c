@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Draining the log while its owner goes on, step by step: wraps, heads that jump, heads that go back. */
+/* Draining the log while its owner continues: wraps, heads that jump, heads that go back. */
 
 #include "book/read/log.h"
 
@@ -34,7 +34,7 @@ static void ltest_before_read(struct testing_memory *memory)
 		test->page->head = test->head;
 }
 
-/* A shard with 10 events; what is written to the ring afterwards does not matter here. */
+/* A shard with 10 events; later contents of the ring do not matter here. */
 static void ltest_init(struct ltest *test)
 {
 	*test = (struct ltest){0};
@@ -59,7 +59,7 @@ static void ltest_deinit(struct ltest *test)
 	testing_memory_deinit(&test->memory);
 }
 
-/* Drains after the head has become @before, and during which it becomes @after. */
+/* Drains after the head has become @before; it becomes @after during the drain. */
 static int ltest_drain(struct ltest *test, uint64_t before, uint64_t after)
 {
 	test->page->head = before;
@@ -94,7 +94,7 @@ UNIT(impossible_heads_are_refused)
 	log_start(&test.log, &test.place, 8);
 	assert(ltest_drain(&test, 6, 6) == -EBADMSG); /* 7 would be nothing new */
 	assert(ltest_drain(&test, 7, 7) == 0);
-	assert(ltest_drain(&test, 10, 9) == -EBADMSG); /* back while it is read */
+	assert(ltest_drain(&test, 10, 9) == -EBADMSG); /* goes back during the read */
 	assert(ltest_drain(&test, UINT64_MAX, UINT64_MAX) == -EBADMSG);
 	assert(ltest_drain(&test, LOG_NUMBER_MAX + 1, LOG_NUMBER_MAX + 1) == -EBADMSG);
 	assert(ltest_drain(&test, 10, UINT64_MAX) == -EBADMSG);
@@ -102,7 +102,7 @@ UNIT(impossible_heads_are_refused)
 	ltest_deinit(&test);
 }
 
-/* The owner may be writing two events beyond its head: they must not be where we read. */
+/* The owner may be writing two events beyond its head: these slots must not be read. */
 UNIT(a_wrapped_log_is_noticed)
 {
 	const uint64_t ring = BOOK_RING_MIN;
@@ -154,7 +154,7 @@ UNIT(a_log_that_grows_too_large_is_refused)
 		head += 1000;
 		r = ltest_drain(&test, head, head);
 	} while (r == 0);
-	/* The memory of a reader has a maximum. */
+	/* A reader's memory is bounded. */
 	assert(r == -ENOBUFS && test.log.count <= LOG_EVENTS_MAX);
 	ltest_deinit(&test);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Draining the ring; the header tells the rule. */
+/* Draining the ring. */
 
 #include "book/read/log.h"
 
@@ -10,7 +10,7 @@
 
 #include "base/bits.h"
 
-/* The owner may be writing this many events beyond the published head: a size change is two. */
+/* The owner may be writing this many events beyond the published head: a size change writes two. */
 #define LOG_AHEAD 2u
 
 int log_find(struct poller *reader, const struct book_shard *page, uint32_t device,
@@ -38,8 +38,8 @@ int log_head(struct poller *reader, uint32_t device, uint64_t *ret_head)
 	int r;
 
 	/*
-	 * Pairs with shard_publish(), twice. Its barrier: whatever was copied before this read and belongs to a newer
-	 * event is covered by this head. Its release: what is read from now on has all events up to this head.
+	 * Pairs with shard_publish() twice. Its barrier: this head covers everything copied before
+	 * from newer events. Its release: later reads see all events up to this head.
 	 */
 	r = file_read(reader->file, book_shard_offset(device) + offsetof(struct book_shard, head),
 		      &head, sizeof(head));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The reader over hostile books: the input is a list of patches over a small good book, some of them
- * made only after a number of reads, as a living owner would. Then everything that a book has is read
- * in every way. Nothing may crash, hang, or take more memory than a few times the file.
+ * The reader on hostile books: the input is a list of patches to a small valid book, some of them
+ * applied only after a number of reads, as a living owner would. Then all of the book is read in
+ * every way. Nothing may crash, hang, or take more memory than a few times the file.
  *
- * A patch: place (1 byte; 0x80: the next byte says after how many reads), offset in it (2), length (1),
- * bytes.
+ * A patch: place (1 byte; 0x80: the next byte says after how many reads), offset in it (2), length
+ * (1), bytes.
  */
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 
 #define FUZZ_PATCHES 256u
 #define FUZZ_LENGTH 64u
-#define FUZZ_MEMORY (64u << 20) /* more than is ever needed of 20 MiB of book */
+#define FUZZ_MEMORY (64u << 20) /* more than 20 MiB of book ever need */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define FUZZ_SANITIZED 1
@@ -40,7 +40,7 @@ struct fuzz_patch {
 	uint64_t offset;
 	uint32_t length;
 	uint32_t after;             /* reads */
-	uint8_t bytes[FUZZ_LENGTH]; /* once it is made: what was there before */
+	uint8_t bytes[FUZZ_LENGTH]; /* once applied: the previous bytes */
 	bool made;
 };
 
@@ -65,7 +65,7 @@ static struct fuzz *fuzz_new(void)
 	return fuzz;
 }
 
-/* Where patches go: the parts that a reader looks at. */
+/* Where patches go: the parts that a reader reads. */
 static uint64_t fuzz_place(const struct fuzz *fuzz, uint8_t place, uint64_t offset)
 {
 	const struct writer *writer = fuzz->memory.writer;
@@ -89,7 +89,7 @@ static uint64_t fuzz_place(const struct fuzz *fuzz, uint8_t place, uint64_t offs
 	case 7:
 	case 8:
 		return book_shard_offset(place & 0x40 ? 5 : 0) + offset % sizeof(*shard);
-	case 9: /* head, slots and where the ring lies */
+	case 9: /* head, slots and the location of the ring */
 		return book_shard_offset(place & 0x40 ? 5 : 0) + offset % 80;
 	case 10:
 		return book_unit_offset(shard->ring_unit) + offset;
@@ -153,7 +153,7 @@ static void fuzz_before_read(struct testing_memory *memory)
 	fuzz->reads++;
 }
 
-/* Looks at every byte, so that a sanitizer sees what was never written. */
+/* Reads every byte, so that a sanitizer sees uninitialised ones. */
 static uint64_t fuzz_use(const void *data, size_t length)
 {
 	const uint8_t *bytes = data;
@@ -273,7 +273,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (uint32_t i = fuzz->next; i-- > 0;)
 		fuzz_swap(fuzz, &fuzz->patches[i]);
 	fuzz->memory.before_read = NULL;
-	(void)used; /* only there so that nothing is left out */
+	(void)used; /* keeps the reads from being optimised away */
 	fuzz_check_memory();
 	return 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The bytes of one read come in any order, whatever pread() does today. Here they come from the end, and the owner goes on
- * before the first eight, which is where the words lie that say whether the rest is complete.
+ * The bytes of one read may arrive in any order, whatever pread() does today. Here they arrive from
+ * the end, and the owner continues before the first eight, which hold the words that say whether
+ * the rest is complete.
  */
 
 #include "book/read/reader.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What the reader refuses, one thing wrong at a time, and what it makes of the rest of a book: strings,
- * devices, incidents, marks, shards.
+ * What the reader refuses, one error at a time, and what it returns for the rest of a book:
+ * strings, devices, incidents, marks, shards.
  */
 
 #include "book/read/reader.h"
@@ -25,7 +25,7 @@ static void rtest_open(struct testing_memory *memory)
 	testing_memory_fill(memory);
 }
 
-/* The outcome for a book in which one word of the header is something else. */
+/* The outcome for a book in which one word of the header is replaced. */
 static int rtest_with_u32(struct testing_memory *memory, uint64_t offset, uint32_t value)
 {
 	struct poller reader;
@@ -89,7 +89,7 @@ UNIT(refuses_sizes)
 	assert(rtest_with_size(&memory, BOOK_SIZE_MIN + BOOK_PAGE) == READER_BAD_SIZE);
 	assert(rtest_with_size(&memory, 0) == READER_BAD_SIZE);
 	testing_memory_deinit(&memory);
-	/* Too large is too large before a byte is read. */
+	/* A size that is too large is refused before a byte is read. */
 	memory.file.size = BOOK_SIZE_MAX + BOOK_UNIT;
 	assert(reader_init(&(struct poller){0}, &memory.file) == READER_BAD_SIZE);
 }
@@ -136,7 +136,7 @@ UNIT(strings_have_bounds)
 	assert(reader_string(&reader, 1, &n) && n == 19 && arena.used % 8 == 0);
 	assert(!reader_string(&reader, (uint32_t)(arena.used / 8), &n));
 	assert(!reader_string(&reader, UINT32_MAX, &n));
-	/* A length that leads beyond the end (the second string is number 4), and one that none has. */
+	/* A length that leads beyond the end (of string 4, the second), and an impossible one. */
 	assert(reader_string(&reader, 4, &n) && n == 7);
 	length = (uint16_t)(arena.used - 32 - 2 + 1);
 	testing_memory_patch(&memory, book_unit_offset(arena.directory[0]) + 32, &length, 2);
@@ -152,7 +152,7 @@ UNIT(strings_have_bounds)
 	testing_memory_deinit(&memory);
 }
 
-/* An arena that lies where no arena is, or that is larger than any. */
+/* An arena in an impossible place, or larger than possible. */
 UNIT(arenas_are_checked)
 {
 	const uint64_t at = BOOK_ARENAS_OFFSET;
@@ -174,7 +174,7 @@ UNIT(arenas_are_checked)
 		else if (i == 3)
 			bad.used = UINT64_MAX;
 		else if (i == 4)
-			bad.used = 64u << 20; /* the largest, but only one segment is there */
+			bad.used = 64u << 20; /* the largest, but there is only one segment */
 		else if (i == 5) {
 			bad.used = 2u << 20;
 			bad.directory[1] = bad.directory[0]; /* one segment twice */
@@ -183,7 +183,7 @@ UNIT(arenas_are_checked)
 		assert(reader_init(&reader, &memory.file) == 0);
 		assert(!reader_string(&reader, 1, &n));
 		assert(!reader_string(&reader, 2, &n));
-		/* The reader goes on as soon as it makes sense again. */
+		/* The reader continues as soon as the arena is valid again. */
 		testing_memory_patch(&memory, at, &good, sizeof(good));
 		assert(reader_string(&reader, 1, &n));
 		reader_deinit(&reader);
@@ -234,13 +234,13 @@ UNIT(reader_reads_and_checks_devices)
 	memset(entry->arch, 'x', sizeof(entry->arch));
 	assert(reader_device(&reader, 0, &device) == 0);
 	assert(strlen(device.arch) == sizeof(device.arch) - 1);
-	entry->generation++; /* left in the middle */
+	entry->generation++; /* left in the middle of a rewrite */
 	assert(reader_device(&reader, 0, &device) == -EAGAIN);
 	reader_deinit(&reader);
 	testing_memory_deinit(&memory);
 }
 
-/* The entry changes once between the reads: the second try gets it. */
+/* The entry changes once between the reads: the second try succeeds. */
 static void rtest_redeclare(struct testing_memory *memory)
 {
 	struct book_device *entry =
@@ -308,7 +308,7 @@ UNIT(shards_are_found)
 	testing_memory_deinit(&memory);
 }
 
-/* A shard's page with one thing wrong; what reading it both ways gives. */
+/* A shard's page with one error; the result of reading it both ways. */
 static void rtest_refuses_shard(struct testing_memory *memory, uint64_t member, uint64_t value,
 				size_t size, int living, int dead)
 {

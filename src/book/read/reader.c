@@ -56,7 +56,7 @@ int reader_init(struct poller *reader, struct book_file *file)
 		return r;
 	if (magic != BOOK_MAGIC)
 		return READER_NOT_YET;
-	/* Pairs with the release of magic in writer_new(): now the rest is complete. */
+	/* Pairs with the release of magic in writer_new(): the rest is complete now. */
 	r = file_read(file, 0, &header, sizeof(header));
 	if (r < 0)
 		return r;
@@ -83,7 +83,7 @@ int poller_refresh(struct poller *reader)
 {
 	const size_t from = offsetof(struct book_header, state);
 
-	/* Pairs with the release in writer_changed(): what was counted in `changes` is seen by all later reads. */
+	/* Pairs with the release in writer_changed(): later reads see all counted changes. */
 	return file_read(reader->file, from, (uint8_t *)&reader->header + from,
 			 sizeof(reader->header) - from);
 }
@@ -107,7 +107,7 @@ int64_t reader_next_shard(struct poller *reader, uint32_t device)
 		if (r < 0)
 			return r;
 		if (state == 1)
-			return device; /* pairs with the release in room_make(): the page is complete */
+			return device; /* pairs with the release in room_make(): page complete */
 		device++;
 	}
 	return -ENXIO;
@@ -148,7 +148,7 @@ int reader_device(struct poller *reader, uint32_t device, struct book_device *re
 		r = file_read(reader->file, offset, &entry, sizeof(entry));
 		if (r < 0)
 			return r;
-		/* Pairs with the barrier behind the odd one there. */
+		/* Pairs with the barrier after the odd one there. */
 		r = file_read(reader->file, offset, &again, sizeof(again));
 		if (r < 0)
 			return r;
@@ -171,7 +171,7 @@ int reader_incident(struct poller *reader, uint32_t kind, uint32_t index,
 
 	if (kind >= BOOK_INCIDENT_KINDS || index >= BOOK_INCIDENTS_PER_KIND)
 		return -ENOENT;
-	/* The commit word first; pairs with its release in incident.c: what follows was complete before. */
+	/* Pairs with the release of the commit word in incident.c: the rest is complete. */
 	r = file_read(reader->file, book_incident_offset(kind, index), &commit, sizeof(commit));
 	if (r < 0)
 		return r;
@@ -198,7 +198,7 @@ int reader_mark(struct poller *reader, uint64_t number, struct book_mark *ret_ma
 	r = file_read(reader->file, offset, &mark, sizeof(mark));
 	if (r < 0)
 		return r;
-	/* Pairs with the barrier behind its 0 there: nothing newer was copied. */
+	/* Pairs with the barrier after its 0 there: nothing newer was copied. */
 	r = file_read(reader->file, offset, &again, sizeof(again));
 	if (r < 0)
 		return r;
@@ -208,7 +208,7 @@ int reader_mark(struct poller *reader, uint64_t number, struct book_mark *ret_ma
 	return 0;
 }
 
-/* Whether each segment that `used` covers has its entry. */
+/* Whether each segment that `used` covers has a directory entry. */
 static bool reader_arena_is_whole(const struct book_arena *arena)
 {
 	for (uint64_t i = 0; i * READER_ARENA_SEGMENT < arena->used; i++) {
@@ -233,8 +233,9 @@ int reader_arena(struct poller *reader, uint32_t kind, struct book_arena *ret_ar
 		if (arena.used > BOOK_ARENA_SEGMENTS * READER_ARENA_SEGMENT)
 			return -EBADMSG;
 		/*
-		 * An entry may have been copied before it was there, and `used` after. Pairs with the releases in
-		 * intern_commit() and intern_grow(): the second copy has all that the first one's `used` covers.
+		 * An entry may have been copied before it was set, and `used` after. Pairs with the
+		 * releases in intern_commit() and intern_grow(): the second copy has all that the
+		 * first `used` covers.
 		 */
 		if (reader_arena_is_whole(&arena))
 			break;
@@ -257,7 +258,7 @@ bool reader_segment_is(struct poller *reader, uint32_t unit, uint32_t units, uin
 	return segment.owner == owner && segment.kind == kind && segment.units == units;
 }
 
-/* Whether all segments that hold strings are the arena's. They rise, like those of records. */
+/* Whether all string segments belong to the arena. They ascend, like those of records. */
 static bool reader_strings_are_sane(struct poller *reader, const struct book_arena *arena)
 {
 	uint64_t segments = (arena->used + READER_ARENA_SEGMENT - 1) / READER_ARENA_SEGMENT;
@@ -274,7 +275,7 @@ static bool reader_strings_are_sane(struct poller *reader, const struct book_are
 	return true;
 }
 
-/* Reads what the arena has gained since the last time. */
+/* Reads what was added to the arena since the last call. */
 static int reader_load_strings(struct poller *reader)
 {
 	struct book_arena arena;
@@ -287,7 +288,7 @@ static int reader_load_strings(struct poller *reader)
 		return r;
 	if (arena.used <= offset)
 		return 0;
-	/* Once may be bad luck; but a row of a hostile book must not cost more than a look. */
+	/* One failure may be a race, but a hostile book must not cost a full read per row. */
 	if (reader->strings_refused >= READER_TRIES)
 		return -EBADMSG;
 	if (!reader_strings_are_sane(reader, &arena)) {
@@ -333,7 +334,7 @@ const char *reader_string(struct poller *reader, uint32_t id, size_t *ret_length
 	return (const char *)reader->strings + offset + sizeof(string);
 }
 
-/* @length bytes at @offset of an arena, which lie in one segment. */
+/* Reads @length bytes at @offset of an arena, all in one segment. */
 static int reader_arena_read(struct poller *reader, uint32_t kind, uint64_t offset, void *ret_bytes,
 			     size_t length)
 {
@@ -394,7 +395,7 @@ int reader_module(struct poller *reader, uint32_t id, struct book_module *ret_mo
 	if (r < 0)
 		return r;
 	if (module.build_id_length > sizeof(module.build_id))
-		module.build_id_length = 0; /* nonsense is none */
+		module.build_id_length = 0; /* an invalid length counts as none */
 	*ret_module = module;
 	return 0;
 }

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The checked reader. Everything in a book is hostile: it is copied once, the copy is checked, and only
- * the copy is used. A reader holds one book's header and interned strings; the state of a shard is read
- * by view.h, its history by history.h.
+ * The checked reader. Nothing in a book is trusted: data is copied once, the copy is checked, and
+ * only the copy is used. A reader holds one book's header and interned strings; view.h reads the
+ * state of a shard, log.h its events.
  */
 
 #include <stdbool.h>
@@ -14,43 +14,43 @@
 #include "book/format/layout.h"
 #include "book/read/backing.h"
 
-/* Why a book is refused; the text is for people, for as long as the program runs. */
+/* Why a book is refused. reader_strerror() has the text for users. */
 enum reader_outcome {
-	READER_NOT_YET = 1,     /* no magic: still being made, or no book at all */
-	READER_BAD_VERSION = 2, /* made by a later library */
+	READER_NOT_YET = 1,     /* no magic: still being created, or not a book at all */
+	READER_BAD_VERSION = 2, /* written by a later library */
 	READER_BAD_SIZE = 3,    /* too small, too large, or not what the header says */
 	READER_BAD_LAYOUT = 4,  /* sizes in the header that this version never writes */
 };
 
 struct poller {
-	struct book_file *file; /* the caller's */
+	struct book_file *file; /* owned by the caller */
 	struct book_header header;
 
 	/* Copy of the string arena, read on demand. */
 	uint8_t *strings;
 	uint64_t strings_used;
-	uint32_t strings_refused; /* times in a row that the arena made no sense */
+	uint32_t strings_refused; /* times in a row that the arena was invalid */
 };
 
 /* 0, a negative errno, or a positive reader_outcome. @file must outlive the reader. */
 int reader_init(struct poller *reader, struct book_file *file);
 void reader_deinit(struct poller *reader);
 
-/* For people: what a result of reader_init() means. */
+/* What a result of reader_init() means, as text for users; the string is static. */
 const char *reader_strerror(int result);
 
-/* Read the header's moving half again (state, counters of rejected calls, incidents). */
+/* Read the changing half of the header again (state, counters of rejected calls, incidents). */
 int poller_refresh(struct poller *reader);
 
-/* The first device at or after @device whose shard has been touched; -ENXIO if there is none. */
+/* The first device at or after @device whose shard has been used; -ENXIO if there is none. */
 int64_t reader_next_shard(struct poller *reader, uint32_t device);
 
-/* What the application declared of a device. -ENOENT if nothing; -EAGAIN if it kept changing. */
+/* What the application declared about a device. -ENOENT if nothing; -EAGAIN if it kept changing. */
 int reader_device(struct poller *reader, uint32_t device, struct book_device *ret_device);
 
 /*
- * Which of @count devices from @first on may be declared, as bits: only those are worth a reader_device().
- * At most a page of them: READER_DECLARED_MAX.
+ * Which of @count devices from @first on may be declared, as bits: only those are worth a
+ * reader_device(). Covers at most one page of them, READER_DECLARED_MAX.
  */
 #define READER_DECLARED_MAX (BOOK_PAGE / (uint32_t)sizeof(struct book_device))
 int reader_declared(struct poller *reader, uint32_t first, uint32_t count, uint32_t *ret_devices);
@@ -59,15 +59,15 @@ int reader_declared(struct poller *reader, uint32_t first, uint32_t count, uint3
 int reader_incident(struct poller *reader, uint32_t kind, uint32_t index,
 		    struct book_incident *ret_incident);
 
-/* Mark @number, counted from 0; -ENOENT if overwritten or not yet there. */
+/* Mark @number, counted from 0; -ENOENT if it is overwritten or not yet written. */
 int reader_mark(struct poller *reader, uint64_t number, struct book_mark *ret_mark);
 
-/* Used and lost of an arena; for people. */
+/* Used and lost bytes of an arena, for display. */
 int reader_arena(struct poller *reader, uint32_t kind, struct book_arena *ret_arena);
 
 /*
- * The bytes of string @id, NULL if there is no such string; valid until the next call with this reader.
- * They are what the application wrote: any bytes at all.
+ * The bytes of string @id, NULL if there is no such string; valid until the next call with this
+ * reader. The application wrote them, so they may be any bytes.
  */
 const char *reader_string(struct poller *reader, uint32_t id, size_t *ret_length);
 
@@ -75,8 +75,8 @@ const char *reader_string(struct poller *reader, uint32_t id, size_t *ret_length
 struct book_shape reader_shape(struct poller *reader, uint32_t id);
 
 /*
- * Stack @id: its head and its frames, native ones first, each list innermost first. Of more than @max
- * frames the first are given. Return: how many are in @ret_frames; 0 also for ids that do not exist.
+ * Stack @id: its head and its frames, native ones first, each list innermost first; at most the
+ * first @max. Return: the number of frames in @ret_frames; 0 also for ids that do not exist.
  */
 size_t reader_stack(struct poller *reader, uint32_t id, struct book_stack *ret_head,
 		    struct book_frame *ret_frames, size_t max);
@@ -84,6 +84,6 @@ size_t reader_stack(struct poller *reader, uint32_t id, struct book_stack *ret_h
 /* Module @id. 0, -ENOENT for ids that do not exist, or another negative errno. */
 int reader_module(struct poller *reader, uint32_t id, struct book_module *ret_module);
 
-/* Whether a run of units lies in the pool and the segment table says that it belongs there. */
+/* Whether a run of units lies in the pool and the segment table assigns it to this owner. */
 bool reader_segment_is(struct poller *reader, uint32_t unit, uint32_t units, uint32_t owner,
 		       uint32_t kind);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a view refuses: each time one word of a good book is wrong, and only that one. */
+/* What a view refuses: each time exactly one word of a valid book is wrong. */
 
 #include "book/read/view.h"
 
@@ -60,7 +60,7 @@ UNIT(records_in_a_hole_are_refused)
 {
 	uint64_t slots = offsetof(struct book_shard, slots);
 
-	/* A whole segment, and all sixteen million: nothing is there, and nothing is paid for it. */
+	/* A whole segment, and all sixteen million: they do not exist, and must cost nothing. */
 	assert(view_both(slots, BOOK_SEGMENT_SLOTS) == -EBADMSG);
 	assert(view_both(slots, BOOK_SLOTS_MAX) == -EBADMSG);
 	assert(view_both(slots, (uint64_t)BOOK_SLOTS_MAX + 1) == -EBADMSG);
@@ -77,7 +77,7 @@ UNIT(a_forged_head_is_refused)
 
 UNIT(a_forged_segment_directory_is_refused)
 {
-	/* Two entries at once; the first is what counts here. */
+	/* Two entries at once; the first one matters here. */
 	assert(view_both(offsetof(struct book_shard, directory), 0) == -EBADMSG);
 	assert(view_both(offsetof(struct book_shard, directory), UINT32_MAX) == -EBADMSG);
 	view_deinit(view);

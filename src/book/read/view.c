@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * One rule for the living and the dead, see docs/book-format.md.
+ * Reading a shard of a dead and of a living owner, see docs/book-format.md.
  *
- * Dead: copy the records; take the counter blocks with the larger numbers; apply every published event
- * above them. That can only be the last two, because a size change publishes two together.
+ * Dead: copy the records; take the counter blocks with the larger numbers; apply every published
+ * event above them. That can only be the last two, because a size change publishes two together.
  *
- * Living: s0 = head; take the newest checkpoint below it; copy the records in chunks and drain the log
- * between them; s1 = head; replay up to s1, into the counters from the checkpoint on, into the records
- * from s0 itself, because event s0 may be published and not applied. If the ring came round to
- * something that was needed, all of it is done again.
+ * Living: s0 = head; take the newest checkpoint below it; copy the records in chunks and drain the
+ * log between them; s1 = head; replay up to s1, into the counters from the checkpoint on, into the
+ * records from s0 itself, because event s0 may be published but not yet applied. If the ring
+ * wrapped over an event that was needed, start over.
  */
 
 #include "book/read/view.h"
@@ -24,7 +24,7 @@
 #include "book/read/idle-counters.h"
 #include "book/read/log.h"
 
-/* At this size a chunk is copied in about 100 us: even flat out no ring of 16384 events wraps. */
+/* A chunk takes about 100 us to copy: even at full rate no ring of 16384 events wraps. */
 #define VIEW_CHUNK (512u << 10)
 #define VIEW_PATIENCE_NS 50000000u
 #define VIEW_TOTALS_TRIES 64
@@ -52,7 +52,7 @@ static int view_page(struct poller *reader, uint32_t device, struct view_shard *
 	return log_find(reader, page, device, &ret_shard->place);
 }
 
-/* Memory for @count records of a segment; new ones are dead. */
+/* Makes room for @count records of a segment; new ones are dead. */
 static int view_segment_room(struct view_segment *segment, uint32_t count)
 {
 	uint32_t capacity = (uint32_t)bits_min(bits_align_up(count, 256), BOOK_SEGMENT_SLOTS);
@@ -73,7 +73,7 @@ static int view_segment_room(struct view_segment *segment, uint32_t count)
 	return 0;
 }
 
-/* Directory entries rise, because the pool is only ever claimed upwards: no segment serves twice. */
+/* Directory entries ascend, as the pool is only claimed upwards: no segment is used twice. */
 static int view_check_directory(struct poller *reader, const struct view_shard *shard,
 				uint32_t device)
 {
@@ -92,8 +92,8 @@ static int view_check_directory(struct poller *reader, const struct view_shard *
 }
 
 /*
- * Copies one chunk. An owner has stored to every slot it counts, but for the newest: a hole in front of
- * @solid means that the book claims records which were never there, and would make us pay for them.
+ * Copies one chunk. An owner has stored to every slot it counts except the newest: a hole before
+ * @solid means that the book claims records never written, and would make us pay for them.
  */
 static int view_copy_chunk(struct poller *reader, uint64_t offset, void *to, size_t length,
 			   uint64_t solid)
@@ -112,7 +112,7 @@ static bool view_has_segment(const struct view *view, uint32_t segment)
 	return segment >= view->first && segment < view->end;
 }
 
-/* Copies the records of the part that is wanted, draining @log between chunks if there is one. */
+/* Copies the records of the requested part, draining @log between chunks if there is one. */
 static int view_copy_records(struct view *view, struct poller *reader,
 			     const struct view_shard *shard, struct log *log)
 {
@@ -131,7 +131,7 @@ static int view_copy_records(struct view *view, struct poller *reader,
 		int r;
 
 		if (!view_has_segment(view, i)) {
-			/* Or a walk through all parts would end with all of them in memory. */
+			/* A walk through all parts must not end with all of them in memory. */
 			free(segment->records);
 			*segment = (struct view_segment){0};
 			continue;
@@ -158,7 +158,7 @@ static int view_copy_records(struct view *view, struct poller *reader,
 	return 0;
 }
 
-/* The record half of applying an event to the copy. */
+/* Applies an event to the copied records. */
 static int view_apply_record(struct view *view, const struct book_event *event)
 {
 	uint32_t op = event->op_slot & 0xff;
@@ -171,7 +171,7 @@ static int view_apply_record(struct view *view, const struct book_event *event)
 	if (!event_has_slot(op))
 		return 0;
 	if (i >= view->segment_count) {
-		/* A new segment begins with its first slot: anything else is not how books grow. */
+		/* A new segment begins with its first slot; books do not grow in any other way. */
 		if (i != view->segment_count || within != 0)
 			return -EBADMSG;
 		view->segment_count++;
@@ -190,7 +190,7 @@ static int view_apply_record(struct view *view, const struct book_event *event)
 	return 0;
 }
 
-/* The counters' half. */
+/* Applies an event to the counters. */
 static void view_apply_counters(struct view *view, const struct book_event *event, uint64_t number)
 {
 	uint32_t op = event->op_slot & 0xff;
@@ -210,7 +210,7 @@ static void view_apply_counters(struct view *view, const struct book_event *even
 	}
 }
 
-/* Every row is looked at once: what cannot be is dropped, the rest must sum to the counters. */
+/* Checks every row once: drops invalid ones; the rest must sum to the counters. */
 static void view_check_rows(struct view *view)
 {
 	uint64_t bytes[BOOK_TYPES + 1] = {0};
@@ -284,7 +284,7 @@ static int view_read_dead(struct view *view, struct poller *reader, uint32_t dev
 	return 0;
 }
 
-/* The newest checkpoint below @head, or the beginning of time if there is none yet. */
+/* The newest checkpoint below @head, or all zeros at event 0 if there is none yet. */
 static int view_checkpoint(struct view *view, struct poller *reader, uint32_t device,
 			   const struct book_shard *page, uint64_t head, uint64_t *ret_number)
 {
@@ -308,11 +308,11 @@ static int view_checkpoint(struct view *view, struct poller *reader, uint32_t de
 	if (best == 0)
 		return 0;
 	offset += which * sizeof(checkpoint);
-	/* Pairs with the release of the number in shard_checkpoint(), which @page has: the checkpoint is complete. */
+	/* Pairs with the release in shard_checkpoint(), seen by @page: it is complete. */
 	r = file_read(reader->file, offset, &checkpoint, sizeof(checkpoint));
 	if (r < 0)
 		return r;
-	/* Pairs with the barrier behind its 0 there: nothing newer was copied. */
+	/* Pairs with the barrier after its 0 there: nothing newer was copied. */
 	r = file_read(reader->file, offset, &again, sizeof(again));
 	if (r < 0)
 		return r;
@@ -325,7 +325,7 @@ static int view_checkpoint(struct view *view, struct poller *reader, uint32_t de
 	return 0;
 }
 
-/* One try. -EOVERFLOW: the owner was faster. @ret_head is where it began. */
+/* One try. -EOVERFLOW: the owner was faster. @ret_head is the head at its start. */
 static int view_try_living(struct view *view, struct poller *reader, uint32_t device, bool rows,
 			   struct log *log, uint64_t *ret_head)
 {
@@ -350,7 +350,7 @@ static int view_try_living(struct view *view, struct poller *reader, uint32_t de
 		return r;
 	view->segment_count = 0;
 	if (rows) {
-		/* slots may have been read with a segment whose directory entry had not: look again. */
+		/* `slots` may count a segment whose directory entry was not read: try again. */
 		if (view_check_directory(reader, &shard, device) < 0)
 			return -EOVERFLOW;
 		r = view_copy_records(view, reader, &shard, log);
@@ -389,7 +389,7 @@ static int view_read_living(struct view *view, struct poller *reader, uint32_t d
 		r = view_try_living(view, reader, device, rows, &log, &head);
 		if (r != -EOVERFLOW && r != -ENOBUFS)
 			break;
-		/* Nothing was written during the try before this one: no honest shard fails then. */
+		/* Nothing was written during the last try: an honest shard does not fail then. */
 		if (head == last) {
 			r = -EBADMSG;
 			break;
@@ -399,7 +399,7 @@ static int view_read_living(struct view *view, struct poller *reader, uint32_t d
 		if (view->retries++ == 0)
 			patience = bits_max(patience, 4 * (now - start));
 		if (rows && now - start > patience)
-			rows = false; /* then at least the counters */
+			rows = false; /* then get at least the counters */
 		else if (!rows && ++totals_tries > VIEW_TOTALS_TRIES) {
 			r = -EAGAIN;
 			break;
@@ -446,7 +446,7 @@ int view_read(struct view *view, struct poller *reader, uint32_t device, enum vi
 	return view_read_either(view, reader, device, owner, true);
 }
 
-/* From @known, which is up to date. */
+/* Fills the view from @known, which is up to date. */
 static void view_recall(struct view *view, uint32_t device, const struct idle_counters *known)
 {
 	view->device = device;

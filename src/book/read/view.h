@@ -3,8 +3,8 @@
 
 /*
  * The state of one shard at one moment: every live record and all counters, exact as of event
- * `number`. Of a dead owner it is the last state; of a living one the state at a moment during the
- * call, reached by copying while it writes and replaying its log over the copy.
+ * `number`. For a dead owner it is the last state; for a living one the state at some moment during
+ * the call, obtained by copying while it writes and replaying its log over the copy.
  */
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 
 struct idle_counters;
 
-/* What is known of the owner. */
+/* What is known about the owner. */
 enum view_owner {
 	VIEW_LIVING = 0,
 	VIEW_DEAD = 1,
@@ -30,17 +30,17 @@ struct view_segment {
 
 struct view {
 	uint32_t device;
-	bool rows_exact; /* false: a living owner was too fast; counters are exact, records are not given */
-	bool adds_up; /* the live records sum to the counters */
+	bool rows_exact; /* false: a living owner was too fast; only the counters are exact */
+	bool adds_up;    /* the live records sum to the counters */
 	uint64_t number;
 	uint64_t inexact; /* BOOK_INEXACT_... as the owner marked it */
 	struct book_hot hot[BOOK_TYPES];
 	struct book_cold cold[BOOK_TYPES];
 
-	uint64_t live;          /* records that are alive and sane */
-	uint64_t bad_rows;      /* that claim to be alive and cannot be */
-	uint32_t retries;       /* times the log had wrapped over what was needed */
-	uint32_t segment_count; /* of the whole table, whatever part of it was read */
+	uint64_t live;          /* records that are alive and valid */
+	uint64_t bad_rows;      /* records that claim to be alive but are invalid */
+	uint32_t retries;       /* times the log had wrapped over events that were needed */
+	uint32_t segment_count; /* of the whole table, whichever part was read */
 	uint32_t first, end;    /* segments that were read; the others are empty here */
 	struct view_segment segments[BOOK_SEGMENTS_MAX];
 };
@@ -52,44 +52,44 @@ struct view {
 	}
 
 /*
- * Reads shard @device. 0 or a negative errno: -EBADMSG for a shard that contradicts itself, -EAGAIN if
- * not even the counters of a living owner could be had. A view can be read into again and again; its
- * memory is kept.
+ * Reads shard @device. 0 or a negative errno: -EBADMSG for a shard that contradicts itself, -EAGAIN
+ * if not even the counters of a living owner could be read. A view can be reused for any number of
+ * reads; its memory is kept.
  */
 int view_read(struct view *view, struct poller *reader, uint32_t device, enum view_owner owner);
 
-/* Counters only: cheap, and exact too. No records. */
+/* Counters only: cheap, and exact as well. No records. */
 int view_read_totals(struct view *view, struct poller *reader, uint32_t device,
 		     enum view_owner owner);
 
-/* The same of a living owner, for who was here before: @known is from the last time, and brought up to date. */
+/* The same for a living owner, given @known from the previous call, which is brought up to date. */
 int view_read_totals_since(struct view *view, struct poller *reader, uint32_t device,
 			   struct idle_counters *known);
 
 /*
- * All counters, but only @count segments of records from segment @first on: for tables that are too
- * large to be had at once. Exact like the others, each part as of its own moment; that all records add
- * up cannot be told from a part.
+ * All counters, but only @count segments of records from segment @first on, for tables that are too
+ * large to read at once. Each part is exact as of its own moment; whether all records add up cannot
+ * be determined from a part.
  */
 int view_read_part(struct view *view, struct poller *reader, uint32_t device, enum view_owner owner,
 		   uint32_t first, uint32_t count);
 
 void view_deinit(struct view *view);
 
-/* Whether a record that was read is a live buffer that can exist. */
+/* Whether a record that was read is a valid live buffer. */
 static inline bool view_is_live(const struct book_record *record)
 {
 	return (record->meta & BOOK_META_LIVE) != 0;
 }
 
-/* Calls for each live record: for (view_first(&it); view_next(view, &it);) use it.record */
+/* Iterates over live records: for (view_first(&it); view_next(view, &it);) use it.record */
 struct view_iterator {
 	uint32_t segment;
 	uint32_t index;
 	const struct book_record *record;
 };
 
-/* The slot of the record that was found last. */
+/* The slot of the last record found. */
 static inline uint32_t view_slot(const struct view_iterator *it)
 {
 	return it->segment * BOOK_SEGMENT_SLOTS + it->index - 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Books, random numbers and operations for tests; the header tells what for. */
+/* Books, random numbers and operations for tests. */
 
 #include "book/testing/book-testing.h"
 
@@ -17,7 +17,7 @@
 #include "base/hash.h"
 #include "base/unit.h"
 
-/* What a test prints before it aborts must be seen, and what it prints before it forks only once. */
+/* Line buffering: output before an abort must be seen, and output before a fork only once. */
 __attribute__((constructor)) static void testing_print_lines(void)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -32,7 +32,7 @@ struct testing_rng testing_rng_new(void)
 	return (struct testing_rng){seed};
 }
 
-/* splitmix64: any seed will do, 0 too. */
+/* splitmix64: any seed will do, even 0. */
 uint64_t testing_random(struct testing_rng *rng)
 {
 	uint64_t z = rng->state += HASH_K0;
@@ -244,7 +244,7 @@ struct testing_facts testing_facts_of(struct writer *writer, const struct testin
 		return facts;
 	for (uint32_t type = 0; type < BOOK_TYPES; type++)
 		facts.last[type] = shard->hot[type].last;
-	/* One time for all devices of a mesh, where it may be another type on each. */
+	/* One time for all devices of a mesh, whose types may differ. */
 	for (uint32_t type = 0; op->mesh && type < BOOK_TYPES; type++) {
 		for (uint32_t t = 0; t < BOOK_TYPES; t++)
 			facts.last[type] = bits_max(facts.last[type], shard->hot[t].last);

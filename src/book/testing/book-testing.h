@@ -3,9 +3,8 @@
 
 /*
  * What the book's tests share: a book as an application would make it (a sealed memfd with a writer
- * over it and a reader for it), random numbers that can be had again, and operations that can be
- * written down, printed and done. The model that says what a book must then contain is in
- * testing-model.h.
+ * over it and a reader for it), reproducible random numbers, and operations that can be recorded,
+ * printed and executed. The model that says what a book must then contain is in testing-model.h.
  *
  * Helpers assert: a test that cannot be set up has failed.
  */
@@ -32,7 +31,7 @@ struct testing_rng {
 	uint64_t state;
 };
 
-/* From TTMEM_SEED, else from the clock. Printed, so that a failure can be had again. */
+/* From TTMEM_SEED, else from the clock. Printed, so that a failure can be reproduced. */
 struct testing_rng testing_rng_new(void);
 uint64_t testing_random(struct testing_rng *rng);
 
@@ -42,10 +41,10 @@ uint32_t testing_below(struct testing_rng *rng, uint32_t limit);
 /* Whether TTMEM_SOAK asks for the long version. */
 bool testing_soak(void);
 
-/* Whether TTMEM_TEST_QUICK asks for the short one: under emulation everything takes forty times as long. */
+/* Whether TTMEM_TEST_QUICK asks for the short one: emulation is forty times slower. */
 bool testing_quick(void);
 
-/* Where the files are that tests read: tests/corpus, or what TTMEM_TEST_CORPUS says. */
+/* Where the test files are: tests/corpus, or TTMEM_TEST_CORPUS if that is set. */
 const char *testing_corpus(void);
 
 struct testing_book {
@@ -63,13 +62,13 @@ struct testing_book {
 	bool has_reader;
 };
 
-/* Makes, maps and seals the file; no writer yet, so that a child may become it. */
+/* Makes, maps and seals the file; no writer yet, so that a child may become the writer. */
 void testing_book_init(struct testing_book *book, uint64_t size, uint32_t ring_events);
 void testing_book_write(struct testing_book *book);
 void testing_book_read(struct testing_book *book);
 void testing_book_deinit(struct testing_book *book);
 
-/* All of the above for a test that does both. */
+/* All of the above for a test that both writes and reads. */
 void testing_book_open(struct testing_book *book);
 
 enum testing_kind {
@@ -86,32 +85,32 @@ enum testing_kind {
 struct testing_op {
 	enum testing_kind kind;
 	uint32_t device;
-	uint32_t mesh; /* not 0: a mask of devices, for ALLOC and FREE; device is then not used */
+	uint32_t mesh; /* not 0: a mask of devices, for ALLOC and FREE; device is then ignored */
 	struct shard_buffer buffer;
 	uint64_t owner; /* 1 .. 31, 0 = none */
 };
 
-/* What only the book can tell of an operation that was done. */
+/* Facts about a completed operation that only the book knows. */
 struct testing_facts {
 	uint64_t last[BOOK_TYPES]; /* time of the last event of each type on the device */
 	bool lost;                 /* an allocation that found no room */
 };
 
-/* NULL for 0; else some text, with the odd ones among them. */
+/* NULL for 0; else some text, including unusual ones. */
 const char *testing_text(uint32_t number);
 #define TESTING_TEXTS 8u
 
 void testing_op_do(struct writer *writer, const struct testing_op *op);
 void testing_op_print(const struct testing_op *op);
 
-/* The facts of the operation that the writer has just done. */
+/* The facts of the operation that the writer has just completed. */
 struct testing_facts testing_facts_of(struct writer *writer, const struct testing_op *op);
 
 /* The first (or only) device of an operation. */
 uint32_t testing_op_device(const struct testing_op *op);
 
-/* A buffer as an application would have it; short for tests that do not care about the rest. */
+/* A buffer as an application would have it; for tests that do not care about the rest. */
 struct shard_buffer testing_buffer(uint32_t type, uint64_t address, uint64_t size);
 
-/* Of rows as they lie, counters and number, but not of inexact, which is no part of any event. */
+/* Of rows as they are, counters and number, but not of inexact, which is not part of any event. */
 uint64_t testing_digest(const struct view *view);

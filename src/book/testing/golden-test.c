@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Books of this version, kept in tests/corpus/golden, for the promise that later readers read them: each
- * NAME.book must come out exactly as NAME.txt says, read as of a dead owner and as of a living one.
+ * Books of this version, kept in tests/corpus/golden, for the promise that later readers read them:
+ * reading each NAME.book must give exactly NAME.txt, with a dead and with a living owner.
  *
- * To make them anew (only while no book of this version is in use anywhere; a changed layout gets a new
- * version and new files beside the old ones):
+ * To regenerate them (only while no book of this version is in use anywhere; a changed layout gets
+ * a new version and new files beside the old ones):
  *
  *	TTMEM_TEST_GOLDEN=tests/corpus/golden build/src/book-golden-test make
  */
@@ -151,7 +151,7 @@ static void golden_rest(FILE *out, struct poller *reader)
 	}
 }
 
-/* Everything that is in a book, as text; the caller's to free. */
+/* The whole contents of a book, as text; the caller frees it. */
 static char *golden_print(struct testing_memory *memory, enum view_owner owner)
 {
 	struct view *view = calloc(1, sizeof(*view));
@@ -213,13 +213,13 @@ UNIT(full_book_is_read_as_ever)
 	golden_check("v1-everything");
 }
 
-/* The ring has gone round; more buffers than a page of records holds; goodbye was said. */
+/* The ring has wrapped; more buffers than a page of records holds; the book was closed. */
 UNIT(wrapped_ring_is_read_as_ever)
 {
 	golden_check("v1-wrapped");
 }
 
-/* The owner died after it had published a size change and before it did anything about it. */
+/* The owner died after it had published a size change and before it applied any of it. */
 UNIT(death_in_a_size_change_is_read_as_ever)
 {
 	golden_check("v1-died");
@@ -288,7 +288,7 @@ static void golden_make(const char *name, void (*fill)(struct testing_memory *me
 UNIT(golden_files_are_made_on_request)
 {
 	if (!getenv("TTMEM_TEST_GOLDEN"))
-		return; /* not asked for */
+		return; /* not requested */
 	golden_make("v1-empty", golden_make_nothing);
 	golden_make("v1-everything", testing_memory_fill);
 	golden_make("v1-wrapped", golden_make_wrapped);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The proof of the rule for the dead, on real processors: a writer with several threads is killed at a
- * random instant, again and again, and each time every shard must be exactly what it was after its
- * last published event. Both rules must say the same.
+ * The proof of the rule for the dead, on real processors: a writer with several threads is killed
+ * at a random instant, again and again, and each time every shard must be exactly what it was after
+ * its last published event. Both rules must give the same result.
  */
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "book/testing/book-testing.h"
 #include "book/testing/testing-load.h"
 
-/* Whether the device had a shard at all. */
+/* Return: whether the device had a shard at all. */
 static bool kill_check_device(const struct testing_load *load, uint32_t device, struct view *view)
 {
 	static const enum view_owner ways[] = {VIEW_DEAD, VIEW_LIVING};
@@ -87,7 +87,7 @@ UNIT_LONG(a_writer_killed_at_any_instant_leaves_an_exact_book, 300)
 	for (uint32_t i = 0; i < rounds; i++)
 		kill_once(&rng, view, &shards, &events);
 	printf("%u kills, %" PRIu64 " shards exact, %" PRIu64 " events\n", rounds, shards, events);
-	assert(shards >= rounds); /* or they were killed before there was anything to see */
+	assert(shards >= rounds); /* or they were killed before they wrote anything */
 	view_deinit(view);
 	free(view);
 }

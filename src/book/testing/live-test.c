@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The proof of the rule for the living: while threads write, a reader takes snapshots, and each one that
- * is complete must be exactly what the book contained after the event that the snapshot names, in all
- * rows and counters. How many were complete is printed, and asserted only where the load is paced.
+ * The proof of the rule for the living: while threads write, a reader takes snapshots, and each
+ * complete one must be exactly what the book contained after the event that the snapshot names, in
+ * all rows and counters. The number of complete ones is printed, and asserted only where the load
+ * is paced.
  */
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 #include "book/testing/book-testing.h"
 #include "book/testing/testing-load.h"
 
-/* In time for a reader that is held up for half a second at two million events per second. */
+/* Enough for a reader that is delayed by half a second at two million events per second. */
 #define LIVE_NOTES (1u << 20)
 
 struct live {
@@ -26,15 +27,14 @@ struct live {
 	uint32_t ring_events;
 	uint32_t views;   /* to be taken of each device */
 	uint32_t percent; /* that must be complete */
-	bool early;       /* begin with the book, not once half of the keys live */
+	bool early;       /* begin with the book, not once half of the keys are live */
 
 	uint64_t attempted;
 	uint64_t complete;
-	uint64_t totals;  /* only counters could be had: exact too */
+	uint64_t totals;  /* only counters could be read: also exact */
 	uint64_t unnoted; /* complete, but the note had been overwritten */
 	uint64_t retries;
-	struct idle_counters
-		known[TESTING_DEVICES]; /* as a reader has it who comes again and again */
+	struct idle_counters known[TESTING_DEVICES]; /* as in a reader that reads repeatedly */
 };
 
 static void live_judge(struct live *live, const struct view *view)
@@ -159,7 +159,7 @@ UNIT_LONG(four_busy_devices_are_read_exactly, 120)
 	live_run(&live);
 }
 
-/* The shortest ring wraps all the time: what is complete must be exact all the same. */
+/* The shortest ring wraps all the time: complete views must be exact all the same. */
 UNIT_LONG(the_shortest_ring_is_read_exactly, 120)
 {
 	struct live live = {.load = {.devices = 1, .threads = 2, .keys = 50000},
@@ -169,7 +169,7 @@ UNIT_LONG(the_shortest_ring_is_read_exactly, 120)
 	live_run(&live);
 }
 
-/* A reader that begins with the book sees it grow: new pages, units and segments of records. */
+/* A reader that starts with the book sees it grow: new pages, units and segments of records. */
 UNIT_LONG(a_growing_table_is_read_exactly, 120)
 {
 	for (uint32_t i = 0; i < 10; i++) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The protocol of a shard under a weak order of memory, checked exhaustively; testing-order.h tells what that means. The
- * model is a shard of two records, a ring of four events and one checkpoint, made at every other event, so that seven
- * events come round to everything. All that an event writes is its number, so that whatever a reader puts together can be
- * compared with what was true.
+ * The protocol of a shard under a weak memory order, checked exhaustively; testing-order.h defines
+ * the model. Here it is a shard of two records, a ring of four events and one checkpoint, made at
+ * every other event, so that seven events wrap everything. All that an event writes is its number,
+ * so that whatever a reader assembles can be compared with the true state.
  *
- * With all barriers no reader accepts anything wrong. Then each barrier is left out in turn, and some reader must accept
- * something wrong: a barrier that nobody misses would be one that the model does not understand. The few that are spare,
- * because another one does their work, are named.
+ * With all barriers no reader accepts anything wrong. Then each barrier is left out in turn, and
+ * some reader must accept something wrong: a barrier that is never needed would mean that the model
+ * does not cover it. The few spare ones, because another barrier does their work, are named.
  */
 
 #include <stdio.h>
@@ -46,15 +46,15 @@ enum order_place {
 	ORDER_END = TESTING_ORDER_PLACES,
 };
 
-/* The owner's barriers, named after where they stand. */
+/* The owner's barriers, named after their position. */
 enum order_barrier {
 	ORDER_PUBLISH_RELEASE,    /* of head, in shard_publish() */
-	ORDER_PUBLISH_BARRIER,    /* behind it */
+	ORDER_PUBLISH_BARRIER,    /* after it */
 	ORDER_HOT_RELEASE,        /* of the number, in shard_store_hot() */
 	ORDER_COLD_RELEASE,       /* in shard_store_cold() */
-	ORDER_CHECKPOINT_BARRIER, /* behind the 0, in shard_checkpoint() */
+	ORDER_CHECKPOINT_BARRIER, /* after the 0, in shard_checkpoint() */
 	ORDER_CHECKPOINT_RELEASE, /* of the number there; spare, see the reader "living" */
-	ORDER_MARK_BARRIER,       /* in writer_mark(); writer_declare() is of the same form */
+	ORDER_MARK_BARRIER,       /* in writer_mark(); writer_declare() has the same form */
 	ORDER_MARK_RELEASE,
 	ORDER_BARRIERS,
 };
@@ -65,7 +65,7 @@ static const char *const order_barriers[] = {
 	"barrier in a mark",        "release of a mark",
 };
 
-/* Events 3 and 4 are a size change: written both, published together. Events 3 and 5 are rare ones. */
+/* Events 3 and 4 are a size change: published together. Events 3 and 5 are rare ones. */
 static uint8_t order_record_of(uint32_t event)
 {
 	return event == 2 || event == 5;
@@ -76,7 +76,7 @@ static bool order_is_rare(uint32_t event)
 	return event == 3 || event == 5;
 }
 
-/* What is true after event @number. */
+/* The true state after event @number. */
 static uint8_t order_true_record(uint32_t number, uint8_t record)
 {
 	while (number > 0 && order_record_of(number) != record)
@@ -89,7 +89,7 @@ static uint8_t order_true_cold(uint32_t number)
 	return (uint8_t)((number >= 3) + (number >= 5));
 }
 
-/* As shard_alloc() and the others: see the top of shard.c. */
+/* Like shard_alloc() and the others: see the top of shard.c. */
 static void order_event(struct testing_owner *owner, uint32_t first, uint32_t last)
 {
 	static uint8_t cold_side, hot_side;
@@ -166,7 +166,7 @@ static enum testing_verdict order_block(uint32_t step, const uint8_t *v, uint8_t
 	}
 }
 
-/* The module before: the copied block's own number. */
+/* An earlier version of the module checked only the copied block's own number. */
 static enum testing_verdict order_block_before(uint32_t step, const uint8_t *v, uint8_t *r)
 {
 	if (step < 2)
@@ -174,7 +174,7 @@ static enum testing_verdict order_block_before(uint32_t step, const uint8_t *v, 
 	return v[r[1]] != r[0] ? TESTING_REFUSED : order_verdict(r[2] == r[0]);
 }
 
-/* idle_counters_read(). The figures of the two kinds of blocks are looked at one kind at a time. */
+/* idle_counters_read(). The figures of the two kinds of blocks are checked one kind at a time. */
 static enum testing_verdict order_quiet(uint32_t step, const uint8_t *v, uint8_t *r)
 {
 	if (step == 0) {
@@ -200,7 +200,7 @@ static enum testing_verdict order_quiet_cold(uint32_t step, const uint8_t *v, ui
 	return step < 2 || verdict ? verdict : order_verdict(r[1] == order_true_cold(r[0]));
 }
 
-/* log_drain() from event r[0] on: r[0] moves, r[1] is set if something was copied that is no such event. */
+/* log_drain() from event r[0] on: r[0] advances, r[1] is set if a wrong event was copied. */
 static enum testing_verdict order_drain(uint32_t step, const uint8_t *v, uint8_t *r, uint8_t ahead)
 {
 	switch (step) {
@@ -219,7 +219,7 @@ static enum testing_verdict order_drain(uint32_t step, const uint8_t *v, uint8_t
 	}
 }
 
-/* oldlog_event(), and every other single look into the log. */
+/* oldlog_event(), and every other single read of the log. */
 static enum testing_verdict order_log(uint32_t step, const uint8_t *v, uint8_t *r)
 {
 	enum testing_verdict verdict;
@@ -237,7 +237,7 @@ static enum testing_verdict order_log_not_ahead(uint32_t step, const uint8_t *v,
 	return order_drain(step, v, r, 0) ? TESTING_REFUSED : order_verdict(!r[1]);
 }
 
-/* Registers of view_try_living() behind those of order_drain(). */
+/* Registers of view_try_living() after those of order_drain(). */
 enum {
 	ORDER_S0 = 3,
 	ORDER_COVERED, /* slots */
@@ -313,7 +313,7 @@ static enum testing_verdict order_living_all(uint32_t step, const uint8_t *v, ui
 	return order_living_from(step, v, r, 0);
 }
 
-/* The mistake that one makes first: event s0 is taken for applied because it is published. */
+/* The obvious mistake: event s0 is assumed to be applied because it is published. */
 static enum testing_verdict order_living_behind_s0(uint32_t step, const uint8_t *v, uint8_t *r)
 {
 	return order_living_from(step, v, r, 1);
@@ -353,7 +353,7 @@ static enum testing_verdict order_mark(uint32_t step, const uint8_t *v, uint8_t 
 	return v[0] == 0 || v[0] != r[0] ? TESTING_REFUSED : order_verdict(r[1] == r[0]);
 }
 
-/* The groups of loads: of each a reader makes all, because it cannot know yet which of them it needs. */
+/* The groups of loads: a reader makes all of them, because it cannot know yet which it needs. */
 static const uint8_t order_head[] = {ORDER_HEAD, ORDER_END};
 static const uint8_t order_ring[] = {ORDER_RING_0, ORDER_RING_1, ORDER_RING_2, ORDER_RING_3,
 				     ORDER_END};
@@ -389,7 +389,7 @@ static const uint8_t order_mark_body[] = {ORDER_MARK, ORDER_END};
 			order_head, order_records, order_head, order_ring, order_head     \
 	}
 
-/* A reader, and which of its barriers can be left out: bit n is the one behind group n. */
+/* A reader, and which of its barriers can be left out: bit n is the one after group n. */
 struct order_case {
 	struct testing_reader reader;
 	uint32_t spare;
@@ -407,8 +407,8 @@ static const struct order_case order_cases[] = {
 	 0},
 	{{"log", order_write, ORDER_READ_LOG, order_log}, 0},
 	/*
-	 * Spare: behind the page, because a checkpoint below s0 was complete before s0 was published; behind the second look
-	 * at the checkpoint's number; and behind the first log.
+	 * Spare: after the page, because a checkpoint below s0 was complete before s0 was
+	 * published; after the second read of the checkpoint's number; and after the first log.
 	 */
 	{{"living", order_write, ORDER_READ_LIVING, order_living_all}, 1u << 1 | 1u << 3 | 1u << 6},
 	{{"mark", order_write_marks, 3, {order_commit, order_mark_body, order_commit}, order_mark},
@@ -442,7 +442,7 @@ UNIT(each_barrier_of_the_owner_is_missed_by_a_reader)
 			missed++;
 		}
 		printf("\n");
-		(void)fflush(stdout); /* an assert does not */
+		(void)fflush(stdout); /* an assert does not flush */
 		assert((missed > 0) == (barrier != ORDER_CHECKPOINT_RELEASE));
 	}
 }

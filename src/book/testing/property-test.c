@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Random operations against the model: a process writes its book, and after every batch another process
- * reads it, both ways, and must see exactly the model. Keys are few, so that everything that can happen
- * to a key does. A sequence that fails is made shorter for as long as it still fails, then printed.
+ * Random operations against the model: a process writes its book, and after every batch another
+ * process reads it, both ways, and must see exactly the model. There are few keys, so that
+ * everything that can happen to a key does. A failing sequence is shortened as long as it still
+ * fails, then printed.
  */
 
 #include <inttypes.h>
@@ -23,13 +24,13 @@
 #define PROPERTY_OPS 3000u
 #define PROPERTY_SHRINKS 2000u /* runs spent on making a failure shorter */
 
-/* What a run is like, beside its operations. */
+/* Parameters of a run, besides its operations. */
 struct property {
 	uint32_t devices;
 	uint32_t addresses;
 	uint32_t types;
 	uint32_t ring_events;
-	uint64_t room; /* 0 = as much as one likes */
+	uint64_t room; /* 0 = unlimited */
 	bool names;
 	bool free_all;
 };
@@ -71,7 +72,7 @@ static struct testing_op property_op(const struct property *property, struct tes
 	return op;
 }
 
-/* In another process: does the book say what the model says? */
+/* In another process: whether the book agrees with the model. */
 static bool property_reader_agrees(struct testing_book *book, struct testing_model *model)
 {
 	pid_t pid = fork();
@@ -86,7 +87,7 @@ static bool property_reader_agrees(struct testing_book *book, struct testing_mod
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* In which order free_all ends what is meant is its own business: the log tells. */
+/* free_all may free its buffers in any order: the log has the order it chose. */
 static void property_free_all(struct testing_model *model, const struct testing_op *op,
 			      struct writer *writer)
 {
@@ -120,7 +121,7 @@ static void property_do(struct testing_book *book, struct testing_model *model,
 		testing_model_apply(model, op, &facts);
 }
 
-/* Return: how many operations it took to fail; 0 = it did not. */
+/* Return: the number of operations until it failed; 0 = it did not. */
 static uint32_t property_write(const struct property *property, const struct testing_op *ops,
 			       uint32_t count, uint32_t batch)
 {
@@ -143,7 +144,7 @@ static uint32_t property_write(const struct property *property, const struct tes
 	return failed;
 }
 
-/* The same in a process of its own, which may crash, and does not print. */
+/* The same in a separate process, which may crash, and does not print. */
 static bool property_fails(const struct property *property, const struct testing_op *ops,
 			   uint32_t count, uint32_t batch)
 {
@@ -160,7 +161,7 @@ static bool property_fails(const struct property *property, const struct testing
 	return status != 0;
 }
 
-/* Leaves out runs of operations, long ones first, while what is left still fails. */
+/* Leaves out runs of operations, long ones first, as long as the rest still fails. */
 static uint32_t property_shrink(const struct property *property, struct testing_op *ops,
 				uint32_t count, uint32_t batch)
 {
@@ -195,7 +196,7 @@ static _Noreturn void property_report(const struct property *property, struct te
 	       property->ring_events, property->room, count);
 	for (uint32_t i = 0; i < count; i++)
 		testing_op_print(&ops[i]);
-	/* Once more, so that it says what is wrong, or crashes here. */
+	/* Once more, so that it prints what is wrong, or crashes here. */
 	property_write(property, ops, count, batch);
 	abort();
 }

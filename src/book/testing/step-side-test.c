@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Single-stepping what a book has beside its shards: strings and shapes, incidents, marks, devices, the
- * words of the header. Each of these parts must change at most once in an action, as seen after every
- * instruction: what a reader gets is the old one or the new one, never a half.
+ * Single-stepping the parts of a book besides its shards: strings and shapes, incidents, marks,
+ * devices, the words of the header. Each part must change at most once in an action, as seen after
+ * every instruction: a reader gets the old or the new state, never a partial one.
  */
 
 #include <errno.h>
@@ -42,7 +42,7 @@ static const char *const side_names[SIDE_PARTS] = {
 
 struct side {
 	struct testing_book book;
-	uint64_t first_mark; /* that is looked at */
+	uint64_t first_mark; /* the first one checked */
 	uint64_t digest[SIDE_PARTS];
 	uint32_t changes[SIDE_PARTS];
 };
@@ -54,7 +54,7 @@ static uint64_t side_mix(uint64_t digest, const void *data, size_t length)
 	return hash_fold(digest ^ hash_bytes(data, length), HASH_K0) + HASH_K1;
 }
 
-/* Walks from string to string as their lengths say; each must be whole. */
+/* Follows the strings by their lengths; each must be complete. */
 static uint64_t side_strings(struct poller *reader)
 {
 	struct book_arena arena;
@@ -96,7 +96,7 @@ static void side_incidents(struct poller *reader, uint64_t *digest)
 			struct book_incident incident;
 
 			if (reader_incident(reader, kind, i, &incident) < 0) {
-				/* The header counts only what is there. */
+				/* The header counts only committed ones. */
 				assert(i >= reader->header.incident_count[kind]);
 				break;
 			}
@@ -114,7 +114,7 @@ static void side_incidents(struct poller *reader, uint64_t *digest)
 		side_mix(0, reader->header.incident_count, sizeof(reader->header.incident_count));
 }
 
-/* From mark @first on, which none of the looked-at actions overwrites. */
+/* From mark @first on, which none of the checked actions overwrites. */
 static void side_marks(struct poller *reader, uint64_t first, uint64_t *digest)
 {
 	uint64_t count = reader->header.mark_count;
@@ -123,7 +123,7 @@ static void side_marks(struct poller *reader, uint64_t first, uint64_t *digest)
 		struct book_mark mark;
 		int r = reader_mark(reader, n, &mark);
 
-		/* Those that the header counts are there. */
+		/* Those that the header counts exist. */
 		assert(r == 0 || n == count);
 		if (r == 0)
 			digest[SIDE_MARKS] = side_mix(digest[SIDE_MARKS], &mark, sizeof(mark));
@@ -131,7 +131,7 @@ static void side_marks(struct poller *reader, uint64_t first, uint64_t *digest)
 	digest[SIDE_MARK_NUMBER] = count;
 }
 
-/* False: being rewritten, which is no state. */
+/* False: being rewritten, which is not a state. */
 static bool side_device(struct poller *reader, uint64_t *ret_digest)
 {
 	struct book_device device;
@@ -147,7 +147,7 @@ static void side_look(struct side *side, const char *when)
 	uint64_t digest[SIDE_PARTS] = {0};
 	struct poller reader;
 
-	/* Nothing kept from the last time. */
+	/* Nothing is kept from the previous read. */
 	assert(reader_init(&reader, &side->book.file.file) == 0);
 	digest[SIDE_STRINGS] = side_strings(&reader);
 	digest[SIDE_SHAPES] = side_shapes(&reader);
@@ -208,7 +208,7 @@ static void side_string(struct writer *writer)
 			     BOOK_NAME_MAX));
 }
 
-/* The longest that there is: it ends in the page after the arena's first. */
+/* The longest possible string: it ends in the page after the arena's first. */
 static void side_long_string(struct writer *writer)
 {
 	static char text[BOOK_PATH_MAX + 1];
@@ -321,7 +321,7 @@ UNIT_LONG(side_areas_change_atomically_at_every_instruction, 300)
 			testing_book_read(&side.book);
 		assert(poller_refresh(&side.book.reader) == 0);
 		side.first_mark = bits_max(side.book.reader.header.mark_count, 200) - 200;
-		/* What came since the last walk is not judged. */
+		/* Changes since the last step are not checked. */
 		memset(side.changes, 0, sizeof(side.changes));
 		side_look(&side, "between");
 		memset(side.changes, 0, sizeof(side.changes));
@@ -330,7 +330,7 @@ UNIT_LONG(side_areas_change_atomically_at_every_instruction, 300)
 			changed[part] += side.changes[part];
 	}
 	printf("%" PRIu64 " instructions\n", stepper.steps);
-	/* Strings 6, one of them from the unknown free; a repeat raises a count and a time. */
+	/* 6 strings, one of them from the unknown free; a repeat raises a count and a time. */
 	assert(changed[SIDE_STRINGS] == 6 && changed[SIDE_SHAPES] == 1);
 	assert(changed[SIDE_INCIDENTS] == 4 && changed[SIDE_INCIDENT_NUMBER] == 4);
 	assert(changed[SIDE_INCIDENT_COUNTS] == 6 && changed[SIDE_INCIDENT_TIMES] == 6);

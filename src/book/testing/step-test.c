@@ -2,11 +2,11 @@
 
 /*
  * The proof of the rule for the dead: the writer is single-stepped, and after every instruction the
- * book must be exactly as before the operation or exactly as after it, in every row, every field and
- * every counter; once it is after, it stays so. An operation of several events (free_all, a mesh) is
- * looked at event by event.
+ * book must be exactly as before the operation or exactly as after it, in every row, every field
+ * and every counter; once it is as after, it stays so. An operation of several events (free_all, a
+ * mesh) is checked event by event.
  *
- * The rule for the living is checked at each of these points too: with the writer stopped it has to
+ * The rule for the living is checked at each of these points too: with the writer stopped it must
  * give the same answer.
  */
 
@@ -41,7 +41,7 @@ static void walk_over(struct testing_walk *walk, enum testing_kind kind, uint32_
 	testing_walk_add(walk, &op, true);
 }
 
-/* Events that are not looked at, until the shard's number is @number. Each publishes one event. */
+/* Unchecked events until the shard's number is @number. Each publishes one event. */
 static void walk_fill(struct testing_walk *walk, uint64_t *number, uint64_t until)
 {
 	for (; *number < until; ++*number) {
@@ -67,7 +67,7 @@ UNIT_LONG(book_is_exact_after_every_instruction, 300)
 	walk_over(walk, TESTING_ALLOC, 0, 0x1000, 4096); /* refs + 1 */
 	walk_over(walk, TESTING_FREE, 0, 0x1000, 0);     /* refs - 1 */
 	walk_over(walk, TESTING_FREE, 0, 0x1000, 0);     /* makes the graveyard */
-	walk_over(walk, TESTING_ALLOC, 0, 0x2000, 4096); /* in the slot that became free */
+	walk_over(walk, TESTING_ALLOC, 0, 0x2000, 4096); /* in the freed slot */
 	walk_over(walk, TESTING_ALLOC, 0, 0x2000, 8192); /* size changes, up and down */
 	walk_over(walk, TESTING_ALLOC, 0, 0x2000, 100);
 	walk_over(walk, TESTING_FREE, 0, 0x9000, 0); /* unknown */
@@ -79,7 +79,7 @@ UNIT_LONG(book_is_exact_after_every_instruction, 300)
 	walk_over(walk, TESTING_ALLOC, 1, 0x2000, 50);
 	walk_over(walk, TESTING_ALLOC, 3, 0x2000, 60);
 	walk_over(walk, TESTING_ALLOC, 3, 0x2000, 60);
-	walk_over(walk, TESTING_FREE, INDEX_ANY, 0x2000, 0); /* ambiguous: a reference less */
+	walk_over(walk, TESTING_FREE, INDEX_ANY, 0x2000, 0); /* ambiguous: one reference less */
 	walk_over(walk, TESTING_FREE, INDEX_ANY, 0x2000, 0); /* ambiguous: the end */
 	walk_over(walk, TESTING_RESET_PEAK, 1, 0, 0);
 	walk_over(walk, TESTING_RESET_PEAK, INDEX_ANY, 0, 0);
@@ -175,7 +175,7 @@ UNIT_LONG(growth_into_a_new_segment, 300)
 	walk_end(walk);
 }
 
-/* Room for a page of records and no more. */
+/* Room for one page of records only. */
 UNIT_LONG(book_without_room_is_exact_after_every_instruction, 300)
 {
 	struct testing_walk *walk = testing_walk_new(TESTING_SIZE, BOOK_RING_MIN);
@@ -198,7 +198,7 @@ UNIT_LONG(book_without_room_is_exact_after_every_instruction, 300)
 	walk_over(walk, TESTING_FREE, 3, 0x9000, 0);   /* unknown: this type lost nothing */
 	walk_over(walk, TESTING_ALLOC, 1, 0x1000, 65); /* needs no room */
 	walk_over(walk, TESTING_FREE, 1, 0x1000, 0);
-	walk_over(walk, TESTING_ALLOC, 1, 0x9000, 64); /* in the slot that became free */
+	walk_over(walk, TESTING_ALLOC, 1, 0x9000, 64); /* in the freed slot */
 	walk_over(walk, TESTING_FREE_ALL, INDEX_ANY, 0, 0);
 	walk_end(walk);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Comparing a view with the model, field by field, and saying what differs. */
+/* Comparing a view with the model, field by field, and printing the differences. */
 
 #include "book/testing/testing-model.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The load. Each device has a table of keys in the writer's process, one lock of the test's own around
- * table, note and call, and a running hash: a row's hash is added when it begins and subtracted when it
- * ends. Times are in no hash, because they are not known before the call.
+ * The load. Each device has a table of keys in the writer's process, one lock of the test's own
+ * around table, note and call, and a running hash: a row's hash is added when it begins and
+ * subtracted when it ends. Hashes do not include times, because they are not known before the call.
  */
 
 #include "book/testing/testing-load.h"
@@ -26,7 +26,7 @@
 #include "base/unit.h"
 
 #define LOAD_TYPES 3u
-#define LOAD_BATCH 32u /* events between two looks at the clock */
+#define LOAD_BATCH 32u /* events between two reads of the clock */
 
 struct testing_load_shared {
 	uint32_t ready;
@@ -41,10 +41,10 @@ struct load_key {
 	uint32_t thread;
 };
 
-/* What an event may change of one type, but for times. */
+/* What an event may change of one type, except for times. */
 struct load_counters {
 	uint64_t bytes, buffers, peak, allocs, frees;
-	uint64_t nothing_freed; /* unknown or double: only the graveyard can tell */
+	uint64_t nothing_freed; /* unknown or double: only the graveyard distinguishes them */
 	uint64_t size_changes, realloc_live, hooked;
 };
 
@@ -126,7 +126,7 @@ static uint64_t load_key_hash(const struct load_device *device, uint32_t k)
 	return record.meta ? load_row_hash(&record) : 0;
 }
 
-/* Notes what the device is after @events more. */
+/* Notes the state of the device after @events more. */
 static void load_note(struct load_device *device, uint32_t events)
 {
 	const struct testing_load *load = device->load;
@@ -135,7 +135,7 @@ static void load_note(struct load_device *device, uint32_t events)
 
 	device->number += events;
 	note = &notes[device->number & (load->notes - 1)];
-	/* The old one is void before it is overwritten; the event's own publish orders the rest. */
+	/* The old one is invalidated before the overwrite; the event's publish orders the rest. */
 	__atomic_store_n(&note->number, 0, __ATOMIC_RELAXED);
 	bits_store_barrier();
 	note->rows = device->rows;
@@ -159,7 +159,7 @@ static void load_end(struct load_counters *counters, uint64_t size)
 	counters->bytes -= size;
 }
 
-/* What becomes of key @k if it is allocated with @size (0: freed). Return: events. */
+/* The effect on key @k of an allocation with @size (0: a free). Return: events. */
 static uint32_t load_change(struct load_device *device, uint32_t k, uint64_t size, uint32_t thread)
 {
 	struct load_key *key = &device->keys[k];
@@ -215,7 +215,7 @@ static void load_do(struct load_device *device, uint32_t k, uint64_t size, uint3
 		writer_free_buffer(writer, device->device, &buffer);
 }
 
-/* One event somewhere. Mostly the beginning or the end of a buffer. */
+/* One event on a random device. Mostly the beginning or the end of a buffer. */
 static void load_event(struct testing_load *load, struct testing_rng *rng, uint32_t thread)
 {
 	struct load_device *device = &load_devices[testing_below(rng, load->devices)];
@@ -230,13 +230,13 @@ static void load_event(struct testing_load *load, struct testing_rng *rng, uint3
 		else if (dice > 1)
 			size = 0; /* else its size changes */
 	} else if (dice == 0) {
-		size = 0; /* nothing there to be freed */
+		size = 0; /* nothing there to free */
 	}
 	load_do(device, k, size, thread);
 	pthread_mutex_unlock(&device->lock);
 }
 
-/* Waits until @events are due. Sleeps if that is long, because the reader may need the processor. */
+/* Waits until @events are due. Long waits sleep, because the reader may need the processor. */
 static void load_pace(const struct testing_load *load, uint64_t start, uint64_t events)
 {
 	uint64_t due = start + events * 1000000000u / load->rate;
@@ -301,7 +301,7 @@ static _Noreturn void load_child(struct testing_load *load)
 	}
 	for (uint32_t i = 0; i < load->threads; i++)
 		pthread_join(threads[i].id, NULL);
-	/* Test of the test: both have counted the same events. */
+	/* A test of the test itself: both have counted the same events. */
 	for (uint32_t d = 0; d < load->devices; d++)
 		assert(load_devices[d].number == load->book->writer->shards[d]->head);
 	_exit(0);

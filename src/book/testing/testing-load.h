@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * A process whose threads write a book as fast as they can, or at a rate, and note in a side channel
- * what the book must contain after each event: a hash of the live rows and a hash of the counters, by
+ * A process whose threads write a book at full speed, or at a rate, and note in a side channel what
+ * the book must contain after each event: a hash of the live rows and a hash of the counters, by
  * event number. The note is written before the event is published, so whoever sees event n in the
- * book, of a living or of a killed writer, finds what belongs to it.
+ * book, of a living or of a killed writer, finds its note.
  */
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 
 #include "book/testing/book-testing.h"
 
-/* What a shard must be after one event. */
+/* The required state of a shard after one event. */
 struct testing_note {
 	uint64_t number;
 	uint64_t rows;
@@ -28,8 +28,8 @@ struct testing_load {
 	uint32_t devices;
 	uint32_t threads;
 	uint32_t keys;  /* buffers that may live on each device; about half of them do */
-	uint32_t rate;  /* events per second of each thread; 0 = as fast as it goes */
-	uint32_t notes; /* that are kept for each device; a power of two */
+	uint32_t rate;  /* events per second of each thread; 0 = full speed */
+	uint32_t notes; /* kept for each device; a power of two */
 	uint64_t seed;
 
 	struct testing_load_shared *shared;
@@ -42,7 +42,7 @@ void testing_load_start(struct testing_load *load);
 /* Waits until the first half of the keys lives on every device. */
 void testing_load_wait(struct testing_load *load);
 
-/* Ends it: by SIGKILL, or by asking it. Must be called; frees the side channel with @load. */
+/* Ends it: by SIGKILL, or by a request. Must be called; frees the side channel with @load. */
 void testing_load_kill(struct testing_load *load);
 void testing_load_stop(struct testing_load *load);
 void testing_load_deinit(struct testing_load *load);
@@ -54,5 +54,5 @@ uint64_t testing_load_events(const struct testing_load *load);
 bool testing_load_note(const struct testing_load *load, uint32_t device, uint64_t number,
 		       struct testing_note *ret_note);
 
-/* What a view comes to; rows is 0 if it has none. */
+/* The hashes of a view; rows is 0 if it has none. */
 struct testing_note testing_load_of(const struct view *view);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Books in plain memory; the header tells what for. */
+/* Books in plain memory. */
 
 #include "book/testing/testing-memory.h"
 

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A book in plain memory: for tests that make books nobody would write, keep them in files, or change
- * them between two reads. Pages that were never reserved are holes.
+ * A book in plain memory: for tests that make books no writer would write, keep them in files, or
+ * change them between two reads. Pages that were never reserved are holes.
  */
 
 #include <stdint.h>
@@ -27,14 +27,14 @@ void testing_memory_init(struct testing_memory *memory, uint64_t size);
 void testing_memory_write(struct testing_memory *memory, uint32_t ring_events);
 void testing_memory_deinit(struct testing_memory *memory);
 
-/* Store to any place; its pages are data then. */
+/* Stores at any offset; its pages become data. */
 void testing_memory_patch(struct testing_memory *memory, uint64_t offset, const void *bytes,
 			  uint64_t length);
 
 /*
- * Keep a book in a file and get it back: text, all in hexadecimal. A line with the size, then one for
- * each 64 bytes that are not all zero: the offset and up to eight 64-bit words, without the zeros at
- * the end.
+ * Saves a book to a file and loads it again: text, all in hexadecimal. A line with the size, then
+ * one for each 64 bytes that are not all zero: the offset and up to eight 64-bit words, without
+ * trailing zeros.
  */
 void testing_memory_save(const struct testing_memory *memory, const char *path);
 void testing_memory_load(struct testing_memory *memory, const char *path);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The model's rules are those a user of the library is promised, written down a second time and without
- * looking at how the writer does it. Where both agree by mistake, the tests of single rules in
+ * The model's rules are those the library promises its users, written a second time and
+ * independently of the writer. In case both agree by mistake, the tests of single rules in
  * writer-test.c have the numbers spelled out.
  */
 
@@ -110,7 +110,7 @@ static uint64_t testing_model_bytes(const struct book_record *record)
 	return record->meta & BOOK_META_ALIAS ? 0 : record->size;
 }
 
-/* The counters of an event's type, after what every event does. */
+/* The counters of an event's type, after the changes common to all events. */
 static struct book_hot *testing_model_event(struct testing_shard *shard, uint32_t type,
 					    uint64_t time)
 {
@@ -152,7 +152,7 @@ static void testing_model_begin(struct testing_model *model, uint32_t device,
 	}
 }
 
-/* The record goes; a size change does not bury it. */
+/* The record ends; a size change adds no grave. */
 static void testing_model_end_row(struct testing_model *model, struct testing_row *row,
 				  uint64_t time)
 {
@@ -203,7 +203,7 @@ static void testing_model_alloc(struct testing_model *model, uint32_t device,
 										       << op->owner;
 }
 
-/* Of all types that live at the address the youngest; @ret_n says how many there are. */
+/* The youngest record at the address, of any type; @ret_n says how many there are. */
 static struct testing_row *testing_model_youngest(const struct testing_model *model,
 						  uint32_t device, uint64_t address,
 						  uint32_t *ret_n)

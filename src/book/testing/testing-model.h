@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * What a book must contain, kept in the plainest way: a table of live buffers, counters, and the last
- * 4096 frees of each device. It knows nothing of slots, rings, blocks or checkpoints; that it and a
- * view of the book agree in every field is what most tests check.
+ * What a book must contain, kept in the simplest way: a table of live buffers, counters, and the
+ * last 4096 frees of each device. It knows nothing about slots, rings, blocks or checkpoints. Most
+ * tests check that it agrees with a view of the book in every field.
  */
 
 #include <stdbool.h>
@@ -19,7 +19,7 @@ struct testing_row {
 	struct book_record record;
 	uint32_t device;
 	uint32_t owners; /* bit n: owner n has it */
-	uint32_t next;   /* 1 + next of its bucket, or of the free ones */
+	uint32_t next;   /* 1 + next of its bucket, or of the free list */
 	uint32_t stamp;  /* the last comparison that saw it */
 };
 
@@ -32,7 +32,7 @@ struct testing_shard {
 	bool exists;
 	uint64_t number; /* of the last event */
 	uint64_t inexact;
-	uint64_t inexact_soon; /* may be marked already: the mark comes before the event */
+	uint64_t inexact_soon; /* may be marked already: the mark precedes the event */
 	uint64_t live;
 	struct book_hot hot[BOOK_TYPES];
 	struct book_cold cold[BOOK_TYPES];
@@ -53,26 +53,26 @@ struct testing_model {
 struct testing_model *testing_model_new(void);
 struct testing_model *testing_model_free(struct testing_model *model);
 
-/* Do the operation; @facts as the book has them. */
+/* Does the operation; @facts as the book has them. */
 void testing_model_apply(struct testing_model *model, const struct testing_op *op,
 			 const struct testing_facts *facts);
 
-/* End one buffer as free_all does; for tests that look between its events. */
+/* Ends one buffer as free_all does; for tests that check between its events. */
 void testing_model_end(struct testing_model *model, struct testing_row *row, uint64_t time);
 
 /* Whether free_all with these arguments ends @row. */
 bool testing_model_is_meant(const struct testing_row *row, const struct testing_op *op);
 
-/* How many events the operation is going to publish on its first device. */
+/* How many events the operation will publish on its first device. */
 uint64_t testing_model_events(const struct testing_model *model, const struct testing_op *op);
 
 struct testing_row *testing_model_find(const struct testing_model *model, uint32_t device,
 				       uint64_t address, uint32_t type);
 
-/* The @n-th live row from some order, NULL beyond the last. */
+/* The @n-th live row in some order, NULL beyond the last. */
 struct testing_row *testing_model_row(const struct testing_model *model, uint32_t n);
 
-/* Whether the view is exactly what the model has; if not, prints how they differ. */
+/* Whether the view is exactly what the model has; if not, prints the differences. */
 bool testing_model_is(struct testing_model *model, uint32_t device, struct poller *reader,
 		      const struct view *view);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A search over all states, each visited once. */
+/* An exhaustive search over all states, each visited once. */
 
 #include "book/testing/testing-order.h"
 
@@ -14,7 +14,7 @@
 struct order_state {
 	uint64_t done; /* stores */
 	uint16_t loaded;
-	uint8_t step; /* first one of the group of loads */
+	uint8_t step; /* first of the group of loads */
 	uint8_t registers[TESTING_ORDER_REGISTERS];
 	uint8_t values[TESTING_ORDER_LOADS];
 };
@@ -67,7 +67,7 @@ void testing_owner_barrier(struct testing_owner *owner, int number)
 		owner->behind_barrier = order_all_before(owner);
 }
 
-/* Drops the stores that the reader never looks at: barriers name all that is before them, so none loses its effect. */
+/* Drops the stores that are never loaded. Barriers name all stores before them, so none is lost. */
 static void order_project(struct testing_owner *owner, uint32_t places)
 {
 	struct testing_owner all = *owner;
@@ -99,7 +99,7 @@ static uint8_t order_load(const struct testing_owner *owner, uint64_t done, uint
 	return 0;
 }
 
-/* The loads that may be made together: those of a step, and of the next if no barrier is between them. */
+/* The loads that may be reordered: those of a step, and of the next if no barrier is between. */
 static uint32_t order_group(const struct order_search *search, uint32_t step,
 			    uint8_t ret_places[TESTING_ORDER_LOADS], uint32_t *ret_end)
 {
@@ -181,7 +181,7 @@ static void order_end(struct order_search *search, enum testing_verdict verdict)
 	search->result.is_wrong |= verdict == TESTING_WRONG;
 }
 
-/* All loads of a group were made: the reader draws its conclusions and comes to the next. */
+/* All loads of a group were made: the reader evaluates them and continues with the next. */
 static void order_fold(struct order_search *search, struct order_state *state, uint32_t end)
 {
 	const uint8_t *values = state->values;

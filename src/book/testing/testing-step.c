@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The child stops itself with SIGSTOP before an action that is to be walked, and tells by a word in
- * shared memory that the action is over; so nothing here depends on the processor.
+ * The child stops itself with SIGSTOP before an action that is to be stepped, and sets a word in
+ * shared memory when the action is over; so nothing here depends on the processor.
  */
 
 #include "book/testing/testing-step.h"
@@ -50,7 +50,7 @@ static _Noreturn void testing_stepper_child(struct testing_stepper *stepper)
 	_exit(0);
 }
 
-/* Waits for the child's next stop. Return: whether it still lives; then it was stopped by @signal. */
+/* Waits for the child's next stop. Return: whether it still lives; if so, @signal stopped it. */
 static bool testing_stepper_wait(struct testing_stepper *stepper, int signal)
 {
 	int status;

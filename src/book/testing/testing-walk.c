@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Walking through operations; the header tells what is checked at each step. */
+/* Stepping through operations and checking the book at each step. */
 
 #include "book/testing/testing-walk.h"
 
@@ -81,7 +81,7 @@ static bool walk_is_walked(struct testing_stepper *stepper, uint32_t i)
 	return i == 0 || walk->ops[i - 1].walked;
 }
 
-/* A shard that does not exist is as good as one without events. */
+/* A shard that does not exist equals one without events. */
 static void walk_read(struct testing_walk *walk, uint32_t device, enum view_owner owner,
 		      struct view *view)
 {
@@ -101,7 +101,7 @@ static void walk_read(struct testing_walk *walk, uint32_t device, enum view_owne
 	assert(r == 0);
 }
 
-/* The one buffer that free_all has just ended: meant, and no longer in the view. */
+/* The one buffer that free_all has just freed: selected, and no longer in the view. */
 static struct testing_row *walk_find_ended(struct testing_walk *walk, const struct testing_op *op)
 {
 	struct view_iterator it = {0};
@@ -124,7 +124,7 @@ static struct testing_row *walk_find_ended(struct testing_walk *walk, const stru
 	return NULL;
 }
 
-/* The view of one device has changed: it must be by the one event that comes next. */
+/* The view of one device has changed: exactly the next event must have caused it. */
 static void walk_advance(struct testing_walk *walk, uint32_t device,
 			 const struct testing_walk_op *walked)
 {
@@ -156,7 +156,7 @@ static void walk_advance(struct testing_walk *walk, uint32_t device,
 	walk->digest[device] = testing_digest(walk->dead);
 }
 
-/* A checkpoint is what it was, or void, or a later one; its number never stands for a half. */
+/* A checkpoint is unchanged, or void, or a later one; its number never stands for a partial one. */
 static void walk_check_checkpoints(struct testing_walk *walk, uint32_t device)
 {
 	static struct book_checkpoint checkpoints[BOOK_CHECKPOINTS];
@@ -176,7 +176,7 @@ static void walk_check_checkpoints(struct testing_walk *walk, uint32_t device)
 	}
 }
 
-/* The counters alone, for who comes and for who comes again: those of the dead rule, number for number. */
+/* The counters alone, for a new and for a returning reader: equal to those of the dead rule. */
 static void walk_check_totals(struct testing_walk *walk, uint32_t device)
 {
 	struct idle_counters nothing = {0}, *known[] = {&nothing, &walk->known[device]};
@@ -206,7 +206,7 @@ static void walk_check_device(struct testing_walk *walk, uint32_t device,
 	walk_read(walk, device, VIEW_DEAD, walk->dead);
 	if (testing_digest(walk->dead) != walk->digest[device])
 		walk_advance(walk, device, op);
-	/* Inexact marks only come, and only those that may. */
+	/* Inexact marks are only added, and only the permitted ones. */
 	marks = walk->model->shards[device].inexact;
 	assert((marks & ~walk->dead->inexact) == 0);
 	assert((walk->dead->inexact & ~marks & ~walk->model->shards[device].inexact_soon) == 0);
@@ -227,7 +227,7 @@ static void walk_check(struct testing_stepper *stepper, uint32_t i)
 	uint32_t mask;
 
 	if (i == 0) {
-		/* No book, and then a whole one. */
+		/* First no book, and then a complete one. */
 		struct poller reader;
 		int r;
 

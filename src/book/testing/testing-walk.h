@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * The single-stepper of step-test.c: a child does operations on a book; of those that are to be walked,
- * its parent looks at the book after every instruction, by the rule for the dead and by the one for the
- * living, and asserts that it is exactly the model before or exactly the model after the next event.
+ * The single-stepper of step-test.c: a child does operations on a book. For those that are to be
+ * stepped, its parent reads the book after every instruction, by the rule for the dead and by the
+ * one for the living, and asserts that it is exactly the model before or exactly the model after
+ * the next event.
  */
 
 #include <stdbool.h>
@@ -18,7 +19,7 @@
 struct testing_walk_op {
 	struct testing_op op;
 	bool walked;
-	bool lost; /* an allocation that must find no room */
+	bool lost; /* an allocation that must fail for lack of room */
 };
 
 struct testing_walk {
@@ -30,22 +31,22 @@ struct testing_walk {
 	struct testing_facts *facts; /* of each operation, from the child */
 	struct testing_walk_op *ops;
 	uint32_t count;
-	uint32_t modelled; /* operations that the model has done */
+	uint32_t modelled; /* operations that the model has applied */
 
-	/* While an operation is walked. */
+	/* While an operation is stepped. */
 	uint64_t digest[TESTING_DEVICES];
-	uint64_t left[TESTING_DEVICES]; /* events to come */
+	uint64_t left[TESTING_DEVICES]; /* events still to come */
 	uint64_t reset_type;
-	uint64_t checkpoint[BOOK_CHECKPOINTS][2];    /* number and digest, as last seen whole */
+	uint64_t checkpoint[BOOK_CHECKPOINTS][2];    /* number and digest, as last seen complete */
 	struct idle_counters known[TESTING_DEVICES]; /* of all steps so far */
 };
 
 struct testing_walk *testing_walk_new(uint64_t size, uint32_t ring_events);
 void testing_walk_free(struct testing_walk *walk);
 
-/* One more operation. The result may be changed until the walk is run. */
+/* Adds an operation. The result may be changed until the walk is run. */
 struct testing_walk_op *testing_walk_add(struct testing_walk *walk, const struct testing_op *op,
 					 bool walked);
 
-/* Does all operations and looks at those that are to be walked. Return: instructions. */
+/* Does all operations and checks those that are to be stepped. Return: instructions. */
 uint64_t testing_walk_run(struct testing_walk *walk);

@@ -25,7 +25,7 @@ static uint64_t document_part_uid(const struct snapshot *snapshot, uint32_t proc
 	return part ? part->facts.unique_id : 0;
 }
 
-/* Who and where, the same in every list. */
+/* Process and device, the same in every list. */
 static void document_where(struct emit *json, const struct snapshot *snapshot, uint32_t process,
 			   uint32_t device)
 {
@@ -36,8 +36,8 @@ static void document_where(struct emit *json, const struct snapshot *snapshot, u
 }
 
 /*
- * Where its process came from, if the buffer's own phase does not tell: a thread may have phases of its own,
- * and a child that it forks has those.
+ * The process's phase, if the buffer's own phase does not show it: a thread may have its own
+ * phases, and a child that it forks inherits them.
  */
 static void document_process_phase(struct emit *json, const char *process, const char *phase)
 {

@@ -8,7 +8,7 @@
 #include "model/snapshot.h"
 #include "model/types.h"
 
-/* Which memory it is, and how it stands. */
+/* Identifies the memory and gives its totals. */
 static void document_map_space(struct emit *json, const struct space *space)
 {
 	const struct free_blocks *free_blocks = &space->free_blocks;

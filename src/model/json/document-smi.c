@@ -19,7 +19,7 @@ static void document_peak(struct emit *json, uint64_t peak, bool is_unknown)
 		emit_u64(json, "peak", peak);
 }
 
-/* In the units that people use; the numbers are thousandths but for the last four. */
+/* In the units that users expect; values are in thousandths except for the last four. */
 static void document_telemetry(struct emit *json, const struct snapshot_telemetry *telemetry)
 {
 	static const char *const names[SNAPSHOT_SENSORS] = {
@@ -41,7 +41,7 @@ static void document_telemetry(struct emit *json, const struct snapshot_telemetr
 	emit_close_object(json);
 }
 
-/* What the driver and the table of cards say. */
+/* What the driver and the table of cards report. */
 static void document_machine(struct emit *json, const struct snapshot_device *device)
 {
 	emit_bool(json, "present", device->present);
@@ -60,10 +60,10 @@ static void document_machine(struct emit *json, const struct snapshot_device *de
 	document_telemetry(json, &device->telemetry);
 }
 
-/* What a map of the memory needs to know. */
+/* What a map of the memory needs. */
 static void document_bank(struct emit *json, const struct snapshot_window *bank)
 {
-	/* What was declared may be anything. */
+	/* A process may declare anything. */
 	if (!bank->banks || bank->base + bank->size <= bank->base)
 		return;
 	emit_open_object(json, "bank");
@@ -121,7 +121,7 @@ static void document_counters(struct emit *json, const struct snapshot_memory *m
 		emit_null(json, "last_activity_ns");
 }
 
-/* What tt-metal's region says of it, beside what is counted. */
+/* What tt-metal's region reports about it, next to what is counted. */
 static void document_claimed(struct emit *json, const struct snapshot_part *part)
 {
 	if (!part->claimed) {
@@ -229,7 +229,7 @@ static void document_processes(struct emit *json, const struct snapshot *snapsho
 	for (size_t i = 0; i < snapshot->process_count; i++) {
 		const struct snapshot_process *process = &snapshot->processes[i];
 
-		/* Counters are of those who count. */
+		/* Only tracked processes have counters. */
 		if (counters && process->untracked)
 			continue;
 		if (document_wants_process(snapshot, filter, process))

@@ -11,7 +11,7 @@
 #include "base/emit.h"
 #include "base/unit.h"
 
-/* What is made of a stack, without blanks and line ends. */
+/* The JSON of a stack, without blanks and line ends. */
 static const char *made_of(const char *stack)
 {
 	static char result[4096];

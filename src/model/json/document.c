@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What all documents share. */
+/* Parts that all documents share. */
 
 #include "model/json/document.h"
 

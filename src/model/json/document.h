@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The JSON documents, as docs/schema/ describes them; the same ones on the command line and
- * over HTTP. Every document has schema, time_ns, exact, next and notes; all seven types are always
- * there and never folded.
+ * The JSON documents, as docs/schema/ describes them; the same on the command line and over HTTP.
+ * Every document has schema, time_ns, exact, next and notes; all seven types are always present and
+ * never folded.
  */
 
 #include <stdbool.h>
@@ -22,7 +22,7 @@ struct snapshot_buffer;
 struct snapshot_incident;
 struct snapshot_party;
 
-/* Devices and processes; @filter chooses devices (and with them processes). */
+/* Devices and processes; @filter selects devices (and thereby processes). */
 void document_smi(struct emit *json, const struct snapshot *snapshot, const struct filter *filter);
 
 /* Processes with all counters. */
@@ -34,20 +34,20 @@ void document_groups(struct emit *json, const struct snapshot *snapshot, enum gr
 void document_incidents(struct emit *json, const struct snapshot *snapshot);
 void document_growth(struct emit *json, const struct snapshot *snapshot,
 		     const struct growth *growth);
-/* What the daemon remembers of an address: rows of the leaks and incidents documents, as JSON arrays. */
+/* The daemon's record of an address: rows of the leaks and incidents documents, as JSON arrays. */
 struct document_past {
 	const char *leaks;
 	const char *incidents;
 };
 
-/* @past: NULL = nobody was there to ask. */
+/* @past: NULL = there was no daemon to ask. */
 void document_history_past(struct emit *json, const struct snapshot *snapshot,
 			   const struct history *history, uint64_t address,
 			   const struct document_past *past);
 void document_history(struct emit *json, const struct snapshot *snapshot,
 		      const struct history *history, uint64_t address);
 
-/* What documents are made of. */
+/* Parts of documents. */
 void document_buffer(struct emit *json, const struct snapshot *snapshot,
 		     const struct snapshot_buffer *buffer);
 void document_incident(struct emit *json, const struct snapshot *snapshot,
