@@ -17,7 +17,7 @@
 
 struct inode;
 struct page;
-struct thread_model;
+struct share;
 
 struct book {
 	struct holder holder;
@@ -26,9 +26,9 @@ struct book {
 	struct mm_struct *mm; /* the owner's, for comparison only; NULL once it has ended */
 	struct inode *inode;  /* under holder_lock; NULL if no file is open */
 	u64 size;
-	unsigned long room;         /* pages */
-	atomic_long_t used;         /* pages */
-	struct thread_model *share; /* charged for them */
+	unsigned long room;  /* pages */
+	atomic_long_t used;  /* pages */
+	struct share *share; /* charged for them */
 	struct xarray pages;
 	struct mutex reserving; /* so that no page is charged twice */
 	unsigned long flags;    /* enum book_flag */

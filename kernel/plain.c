@@ -55,9 +55,9 @@ struct plain {
 	struct rb_root buffers;
 	unsigned int count;
 	u64 births;
-	struct thread_model *share; /* from its first buffer on */
-	unsigned long pages;        /* that are charged to the share */
-	size_t used;                /* bytes of them */
+	struct share *share; /* from its first buffer on */
+	unsigned long pages; /* that are charged to the share */
+	size_t used;         /* bytes of them */
 	spinlock_t figures_lock;
 	struct xarray devices; /* of struct plain_device; never removed */
 };

@@ -230,7 +230,7 @@ static const struct seq_operations view_totals_operations = {
 
 static int view_show_share(struct seq_file *seq, void *item)
 {
-	struct thread_model *share = item;
+	struct share *share = item;
 
 	if (item == SEQ_START_TOKEN) {
 		seq_printf(seq, "all bytes %llu limit %llu user_limit %llu\n", share_total(),
@@ -255,7 +255,7 @@ static void *view_start_shares(struct seq_file *seq, loff_t *position)
 
 static void *view_next_share(struct seq_file *seq, void *item, loff_t *position)
 {
-	struct thread_model *share = item;
+	struct share *share = item;
 
 	if (item == SEQ_START_TOKEN) {
 		*position = 1;

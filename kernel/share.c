@@ -54,9 +54,9 @@ kuid_t share_payer(void)
 	return uid;
 }
 
-struct thread_model *share_from(u64 uid)
+struct share *share_from(u64 uid)
 {
-	struct thread_model *share;
+	struct share *share;
 
 	list_for_each_entry(share, &share_list, link)
 	{
@@ -67,10 +67,10 @@ struct thread_model *share_from(u64 uid)
 }
 
 /* Allocates before taking the lock: waiting for memory delays nobody else. */
-struct thread_model *share_get(kuid_t payer, enum share_kind kind)
+struct share *share_get(kuid_t payer, enum share_kind kind)
 {
-	struct thread_model *fresh = kzalloc(sizeof(*fresh), HOLDER_GFP);
-	struct thread_model *share;
+	struct share *fresh = kzalloc(sizeof(*fresh), HOLDER_GFP);
+	struct share *share;
 
 	if (!fresh)
 		return NULL;
@@ -88,7 +88,7 @@ struct thread_model *share_get(kuid_t payer, enum share_kind kind)
 	return share;
 }
 
-void share_put(struct thread_model *share, enum share_kind kind)
+void share_put(struct share *share, enum share_kind kind)
 {
 	bool is_last;
 
@@ -103,7 +103,7 @@ void share_put(struct thread_model *share, enum share_kind kind)
 }
 
 /* The capability is checked only where it matters, and without an audit record. */
-bool share_charge(struct thread_model *share)
+bool share_charge(struct share *share)
 {
 	if (atomic_long_inc_return(&share->pages) > share_user_pages() &&
 	    !ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE))
@@ -119,7 +119,7 @@ refuse:
 	return false;
 }
 
-void share_refund(struct thread_model *share, unsigned long pages)
+void share_refund(struct share *share, unsigned long pages)
 {
 	atomic_long_sub(pages, &share_pages);
 	atomic_long_sub(pages, &share->pages);

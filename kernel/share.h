@@ -19,7 +19,7 @@ enum share_kind {
 };
 
 /* Exists as long as the user has a holder of either kind; charged to the first one's cgroup. */
-struct thread_model {
+struct share {
 	struct list_head link;
 	kuid_t uid;
 	unsigned int holders[SHARE_KINDS];
@@ -36,15 +36,15 @@ extern struct list_head share_list; /* in the order of users */
 kuid_t share_payer(void);
 
 /* That user's share, with one more holder. NULL: no memory. */
-struct thread_model *share_get(kuid_t payer, enum share_kind kind);
-void share_put(struct thread_model *share, enum share_kind kind);
+struct share *share_get(kuid_t payer, enum share_kind kind);
+void share_put(struct share *share, enum share_kind kind);
 
 /* Charges one more page, for the calling process. False: too many. */
-bool share_charge(struct thread_model *share);
-void share_refund(struct thread_model *share, unsigned long pages);
+bool share_charge(struct share *share);
+void share_refund(struct share *share, unsigned long pages);
 
 /* The first whose uid is at least @uid; NULL = none. With share_lock held. */
-struct thread_model *share_from(u64 uid);
+struct share *share_from(u64 uid);
 
 /* Bytes, for display: used by all; the limit for all; the limit for one user. */
 u64 share_total(void);

@@ -88,7 +88,7 @@ UNIT(a_source_removed_in_the_same_turn_is_not_called)
 	loop_free(loop);
 }
 
-struct incident_hook {
+struct alarm {
 	struct loop_timer timer;
 	struct loop *loop;
 	int *order;
@@ -98,7 +98,7 @@ struct incident_hook {
 
 static void alarm_fire(struct loop_timer *timer)
 {
-	struct incident_hook *alarm = container_of(timer, struct incident_hook, timer);
+	struct alarm *alarm = container_of(timer, struct alarm, timer);
 
 	alarm->fired_at = ++*alarm->order;
 	if (alarm->again_ns)
@@ -110,15 +110,14 @@ UNIT(timers_fire_in_order_and_can_be_cancelled)
 	enum {
 		COUNT = 200
 	};
-	static struct incident_hook alarms[COUNT];
+	static struct alarm alarms[COUNT];
 	struct loop *loop;
 	int order = 0;
 
 	assert(loop_new(&loop) == 0);
 	srandom(1);
 	for (int i = 0; i < COUNT; i++) {
-		alarms[i] = (struct incident_hook){
-			.timer.fire = alarm_fire, .loop = loop, .order = &order};
+		alarms[i] = (struct alarm){.timer.fire = alarm_fire, .loop = loop, .order = &order};
 		assert(loop_set(loop, &alarms[i].timer, 1000 + (uint64_t)(random() % 1000)) == 0);
 	}
 	for (int i = 0; i < COUNT; i += 3)
@@ -141,7 +140,7 @@ UNIT(a_timer_that_sets_itself_does_not_hold_the_turn)
 {
 	struct loop *loop;
 	int order = 0;
-	struct incident_hook alarm = {.timer.fire = alarm_fire, .order = &order, .again_ns = 1};
+	struct alarm alarm = {.timer.fire = alarm_fire, .order = &order, .again_ns = 1};
 
 	assert(loop_new(&loop) == 0);
 	alarm.loop = loop;

@@ -118,7 +118,7 @@ static int past_compare(const void *context, size_t a, size_t b, size_t column)
 }
 
 /* Without the time and the count, which change with every repetition. */
-static uint64_t recorder_key(const void *context, size_t item)
+static uint64_t incidents_key(const void *context, size_t item)
 {
 	const struct incident_rows_row *row = past_at(context, item);
 	uint64_t hash = hash_fold((uint64_t)row->pid << 32 | row->device, row->address ^ HASH_K0);
@@ -154,13 +154,13 @@ static void past_line_text(const void *context, size_t item, size_t line, char *
 		 line < row->line_count ? row->lines[line] : "nothing more is known");
 }
 
-static const struct list_rows recorder_rows = {
+static const struct list_rows incidents_rows = {
 	.columns = past_columns,
 	.column_count = ARRAY_SIZE(past_columns),
 	.none = "no leaks, no incidents",
 	.cell = past_cell,
 	.compare = past_compare,
-	.key = recorder_key,
+	.key = incidents_key,
 	.wants = past_wants,
 	.line_count = past_line_count,
 	.line = past_line_text,
@@ -193,13 +193,13 @@ static size_t past_count(const struct model *model)
 static void past_enter(struct model *model, size_t item)
 {
 	(void)item; /* the selected one */
-	list_toggle(&model->lists[MODEL_PAST], &recorder_rows, model);
+	list_toggle(&model->lists[MODEL_PAST], &incidents_rows, model);
 }
 
 const struct pane pane_past = {
 	.name = "Incidents",
 	.keys = "Enter:details <>:sort r:reverse /:filter",
-	.rows = &recorder_rows,
+	.rows = &incidents_rows,
 	.sort = PAST_WHEN,
 	.count = past_count,
 	.draw = past_draw,

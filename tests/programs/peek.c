@@ -29,7 +29,7 @@
 
 static struct view peek_view; /* too large for a stack */
 
-static void peek_text(struct emit *json, const char *key, struct poller *reader, uint32_t id)
+static void peek_text(struct emit *json, const char *key, struct reader *reader, uint32_t id)
 {
 	char text[BOOK_PATH_MAX + 1];
 	size_t length = 0;
@@ -97,7 +97,7 @@ static void peek_type(struct emit *json, uint32_t type)
 	emit_close_object(json);
 }
 
-static void peek_row(struct emit *json, struct poller *reader, const struct book_record *record)
+static void peek_row(struct emit *json, struct reader *reader, const struct book_record *record)
 {
 	emit_open_object(json, NULL);
 	emit_u64(json, "address", record->address);
@@ -111,7 +111,7 @@ static void peek_row(struct emit *json, struct poller *reader, const struct book
 	emit_close_object(json);
 }
 
-static int peek_device(struct emit *json, struct poller *reader, uint32_t device,
+static int peek_device(struct emit *json, struct reader *reader, uint32_t device,
 		       enum view_owner owner)
 {
 	struct view_iterator it = {0};
@@ -141,7 +141,7 @@ static int peek_device(struct emit *json, struct poller *reader, uint32_t device
 static int peek_book(int fd, enum view_owner owner)
 {
 	struct emit json = EMIT_INIT(stdout);
-	struct poller reader;
+	struct reader reader;
 	struct file_fd file;
 	int r;
 

@@ -19,7 +19,7 @@
 /* All counters of a shard: copied whole, as two more cache lines cost less than a call. */
 #define IDLE_COUNTERS_FRONT offsetof(struct book_shard, checkpoint)
 
-static int idle_counters_look(struct poller *reader, uint32_t device, struct book_shard *ret_front)
+static int idle_counters_look(struct reader *reader, uint32_t device, struct book_shard *ret_front)
 {
 	int r = file_read(reader->file, book_shard_offset(device), ret_front, IDLE_COUNTERS_FRONT);
 
@@ -53,7 +53,7 @@ static bool idle_counters_is(const struct book_shard *front)
 	return newest == front->head;
 }
 
-int idle_counters_read(struct poller *reader, uint32_t device, struct idle_counters *known)
+int idle_counters_read(struct reader *reader, uint32_t device, struct idle_counters *known)
 {
 	struct book_shard front;
 	uint64_t head, again;

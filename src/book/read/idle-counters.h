@@ -28,7 +28,7 @@ enum idle_counters_outcome {
  * Brings @known up to date, for a living owner. 0, IDLE_COUNTERS_BUSY, or a negative errno: -ENOENT
  * if the shard is not in use, -EBADMSG if it is invalid. Only 0 changes @known.
  */
-int idle_counters_read(struct poller *reader, uint32_t device, struct idle_counters *known);
+int idle_counters_read(struct reader *reader, uint32_t device, struct idle_counters *known);
 
 /* Picks the current block of each pair. */
 void idle_counters_choose(const struct book_shard *page, struct book_hot *ret_hot,

@@ -15,7 +15,7 @@
 
 struct ltest {
 	struct testing_memory memory;
-	struct poller reader;
+	struct reader reader;
 	struct log log;
 	struct log_place place;
 	struct book_shard *page;

@@ -13,7 +13,7 @@
 /* The owner may be writing this many events beyond the published head: a size change writes two. */
 #define LOG_AHEAD 2u
 
-int log_find(struct poller *reader, const struct book_shard *page, uint32_t device,
+int log_find(struct reader *reader, const struct book_shard *page, uint32_t device,
 	     struct log_place *ret_place)
 {
 	uint32_t events = page->ring_events;
@@ -32,7 +32,7 @@ int log_find(struct poller *reader, const struct book_shard *page, uint32_t devi
 	return 0;
 }
 
-int log_head(struct poller *reader, uint32_t device, uint64_t *ret_head)
+int log_head(struct reader *reader, uint32_t device, uint64_t *ret_head)
 {
 	uint64_t head;
 	int r;
@@ -58,7 +58,7 @@ void log_start(struct log *log, const struct log_place *place, uint64_t first)
 	log->count = 0;
 }
 
-int log_read(const struct log_place *place, struct poller *reader, uint64_t from, uint64_t to,
+int log_read(const struct log_place *place, struct reader *reader, uint64_t from, uint64_t to,
 	     struct book_event *ret_events)
 {
 	while (from <= to) {
@@ -94,7 +94,7 @@ static int log_make_room(struct log *log, uint64_t more)
 	return 0;
 }
 
-int log_drain(struct log *log, struct poller *reader)
+int log_drain(struct log *log, struct reader *reader)
 {
 	uint64_t next = log->first + log->count;
 	uint64_t head, after;

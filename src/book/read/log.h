@@ -33,11 +33,11 @@ struct log {
 #define LOG_EVENTS_MAX (UINT64_C(1) << 22)
 
 /* -EBADMSG if the page names no log that could belong to the shard. */
-int log_find(struct poller *reader, const struct book_shard *page, uint32_t device,
+int log_find(struct reader *reader, const struct book_shard *page, uint32_t device,
 	     struct log_place *ret_place);
 
 /* -EBADMSG if the head is beyond LOG_NUMBER_MAX. */
-int log_head(struct poller *reader, uint32_t device, uint64_t *ret_head);
+int log_head(struct reader *reader, uint32_t device, uint64_t *ret_head);
 
 /* Start (again) before event @first; keeps the buffer. */
 void log_start(struct log *log, const struct log_place *place, uint64_t first);
@@ -46,10 +46,10 @@ void log_start(struct log *log, const struct log_place *place, uint64_t first);
  * Copy all events published since; -EOVERFLOW if the ring has wrapped over one of them, -EBADMSG if
  * the head went backwards, -ENOBUFS beyond LOG_EVENTS_MAX.
  */
-int log_drain(struct log *log, struct poller *reader);
+int log_drain(struct log *log, struct reader *reader);
 
 /* Copy events from..to (both included) as they are, for an owner that no longer writes. */
-int log_read(const struct log_place *place, struct poller *reader, uint64_t from, uint64_t to,
+int log_read(const struct log_place *place, struct reader *reader, uint64_t from, uint64_t to,
 	     struct book_event *ret_events);
 
 void log_deinit(struct log *log);

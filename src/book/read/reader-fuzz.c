@@ -164,7 +164,7 @@ static uint64_t fuzz_use(const void *data, size_t length)
 	return sum;
 }
 
-static uint64_t fuzz_rows(struct poller *reader, const struct view *view)
+static uint64_t fuzz_rows(struct reader *reader, const struct view *view)
 {
 	struct view_iterator it = {0};
 	uint64_t sum = view->number + view->live;
@@ -194,7 +194,7 @@ static uint64_t fuzz_rows(struct poller *reader, const struct view *view)
 	return sum;
 }
 
-static uint64_t fuzz_shards(struct poller *reader, struct view *view)
+static uint64_t fuzz_shards(struct reader *reader, struct view *view)
 {
 	uint64_t sum = 0;
 	int64_t device;
@@ -214,9 +214,9 @@ static uint64_t fuzz_shards(struct poller *reader, struct view *view)
 	return sum;
 }
 
-static uint64_t fuzz_rest(struct poller *reader)
+static uint64_t fuzz_rest(struct reader *reader)
 {
-	uint64_t sum = (uint64_t)poller_refresh(reader);
+	uint64_t sum = (uint64_t)reader_refresh(reader);
 	struct book_incident incident;
 	struct book_device device;
 	struct book_arena arena;
@@ -257,7 +257,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct fuzz *fuzz;
 	static volatile uint64_t used;
-	struct poller reader;
+	struct reader reader;
 
 	if (!fuzz)
 		fuzz = fuzz_new();

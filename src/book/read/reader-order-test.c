@@ -64,7 +64,7 @@ static void backward_intern(struct testing_memory *memory)
 UNIT(a_book_that_is_being_made_is_not_taken_for_a_bad_one)
 {
 	struct backward backward;
-	struct poller reader;
+	struct reader reader;
 
 	backward_init(&backward);
 	backward.step = backward_write;
@@ -80,7 +80,7 @@ UNIT(a_mark_is_not_put_together_from_two)
 {
 	struct backward backward;
 	struct book_mark mark;
-	struct poller reader;
+	struct reader reader;
 
 	backward_init(&backward);
 	backward_write(&backward.memory);
@@ -101,7 +101,7 @@ UNIT(a_string_that_is_counted_can_be_found)
 {
 	struct backward backward;
 	struct book_arena arena;
-	struct poller reader;
+	struct reader reader;
 
 	backward_init(&backward);
 	backward_write(&backward.memory);

@@ -28,7 +28,7 @@ static void rtest_open(struct testing_memory *memory)
 /* The outcome for a book in which one word of the header is replaced. */
 static int rtest_with_u32(struct testing_memory *memory, uint64_t offset, uint32_t value)
 {
-	struct poller reader;
+	struct reader reader;
 	uint32_t good;
 	int r;
 
@@ -44,7 +44,7 @@ static int rtest_with_u32(struct testing_memory *memory, uint64_t offset, uint32
 static int rtest_with_size(struct testing_memory *memory, uint64_t size)
 {
 	uint64_t good = memory->file.size;
-	struct poller reader;
+	struct reader reader;
 	int r;
 
 	testing_memory_patch(memory, offsetof(struct book_header, file_size), &size, sizeof(size));
@@ -91,7 +91,7 @@ UNIT(refuses_sizes)
 	testing_memory_deinit(&memory);
 	/* A size that is too large is refused before a byte is read. */
 	memory.file.size = BOOK_SIZE_MAX + BOOK_UNIT;
-	assert(reader_init(&(struct poller){0}, &memory.file) == READER_BAD_SIZE);
+	assert(reader_init(&(struct reader){0}, &memory.file) == READER_BAD_SIZE);
 }
 
 UNIT(outcomes_have_words)
@@ -105,7 +105,7 @@ UNIT(header_text_is_ended)
 {
 	const uint32_t length = UINT32_MAX;
 	struct testing_memory memory;
-	struct poller reader;
+	struct reader reader;
 	char full[16];
 
 	rtest_open(&memory);
@@ -123,7 +123,7 @@ UNIT(header_text_is_ended)
 UNIT(strings_have_bounds)
 {
 	struct testing_memory memory;
-	struct poller reader;
+	struct reader reader;
 	struct book_arena arena;
 	uint16_t length;
 	size_t n;
@@ -158,7 +158,7 @@ UNIT(arenas_are_checked)
 	const uint64_t at = BOOK_ARENAS_OFFSET;
 	struct testing_memory memory;
 	struct book_arena good, bad;
-	struct poller reader;
+	struct reader reader;
 	size_t n;
 
 	rtest_open(&memory);
@@ -195,7 +195,7 @@ UNIT(shapes_are_checked)
 {
 	const uint64_t at = BOOK_ARENAS_OFFSET + BOOK_ARENA_SHAPES * sizeof(struct book_arena);
 	struct testing_memory memory;
-	struct poller reader;
+	struct reader reader;
 	const uint32_t none = 0;
 
 	rtest_open(&memory);
@@ -214,7 +214,7 @@ UNIT(reader_reads_and_checks_devices)
 {
 	struct book_device *entry, device;
 	struct testing_memory memory;
-	struct poller reader;
+	struct reader reader;
 	uint32_t declared;
 
 	rtest_open(&memory);
@@ -256,7 +256,7 @@ UNIT(a_device_that_changes_meanwhile)
 {
 	struct testing_memory memory;
 	struct book_device device;
-	struct poller reader;
+	struct reader reader;
 	uint32_t reads = 0;
 
 	rtest_open(&memory);
@@ -274,7 +274,7 @@ UNIT(incidents_and_marks)
 	struct book_incident incident;
 	struct testing_memory memory;
 	struct book_mark mark;
-	struct poller reader;
+	struct reader reader;
 
 	rtest_open(&memory);
 	assert(reader_init(&reader, &memory.file) == 0);
@@ -296,7 +296,7 @@ UNIT(incidents_and_marks)
 UNIT(shards_are_found)
 {
 	struct testing_memory memory;
-	struct poller reader;
+	struct reader reader;
 
 	rtest_open(&memory);
 	assert(reader_init(&reader, &memory.file) == 0);
@@ -314,7 +314,7 @@ static void rtest_refuses_shard(struct testing_memory *memory, uint64_t member, 
 {
 	struct view *view = calloc(1, sizeof(*view));
 	uint64_t at = book_shard_offset(0) + member;
-	struct poller reader;
+	struct reader reader;
 	uint64_t good;
 
 	memcpy(&good, memory->base + at, size);
@@ -364,7 +364,7 @@ UNIT(directories_are_checked)
 	struct testing_memory memory;
 	struct book_shard *page;
 	struct view *view = calloc(1, sizeof(*view));
-	struct poller reader;
+	struct reader reader;
 	uint32_t good;
 
 	rtest_open(&memory);

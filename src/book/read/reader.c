@@ -43,7 +43,7 @@ static bool reader_layout_is_ours(const struct book_header *header)
 	       ring <= BOOK_RING_MAX && (ring & (ring - 1)) == 0;
 }
 
-int reader_init(struct poller *reader, struct book_file *file)
+int reader_init(struct reader *reader, struct book_file *file)
 {
 	struct book_header header;
 	uint64_t magic;
@@ -69,17 +69,17 @@ int reader_init(struct poller *reader, struct book_file *file)
 	header.cmdline_length = (uint32_t)bits_min(header.cmdline_length, sizeof(header.cmdline));
 	header.comm[sizeof(header.comm) - 1] = '\0';
 	header.library[sizeof(header.library) - 1] = '\0';
-	*reader = (struct poller){.file = file, .header = header};
+	*reader = (struct reader){.file = file, .header = header};
 	return 0;
 }
 
-void reader_deinit(struct poller *reader)
+void reader_deinit(struct reader *reader)
 {
 	free(reader->strings);
-	*reader = (struct poller){0};
+	*reader = (struct reader){0};
 }
 
-int poller_refresh(struct poller *reader)
+int reader_refresh(struct reader *reader)
 {
 	const size_t from = offsetof(struct book_header, state);
 
@@ -88,7 +88,7 @@ int poller_refresh(struct poller *reader)
 			 sizeof(reader->header) - from);
 }
 
-int64_t reader_next_shard(struct poller *reader, uint32_t device)
+int64_t reader_next_shard(struct reader *reader, uint32_t device)
 {
 	while (device < BOOK_DEVICES) {
 		int64_t data = file_next_data(reader->file, book_shard_offset(device));
@@ -113,7 +113,7 @@ int64_t reader_next_shard(struct poller *reader, uint32_t device)
 	return -ENXIO;
 }
 
-int reader_declared(struct poller *reader, uint32_t first, uint32_t count, uint32_t *ret_devices)
+int reader_declared(struct reader *reader, uint32_t first, uint32_t count, uint32_t *ret_devices)
 {
 	struct book_device entries[READER_DECLARED_MAX];
 	uint32_t devices = 0;
@@ -129,7 +129,7 @@ int reader_declared(struct poller *reader, uint32_t first, uint32_t count, uint3
 	return 0;
 }
 
-int reader_device(struct poller *reader, uint32_t device, struct book_device *ret_device)
+int reader_device(struct reader *reader, uint32_t device, struct book_device *ret_device)
 {
 	uint64_t offset = book_device_offset(device);
 	struct book_device entry;
@@ -162,7 +162,7 @@ int reader_device(struct poller *reader, uint32_t device, struct book_device *re
 	return -EAGAIN;
 }
 
-int reader_incident(struct poller *reader, uint32_t kind, uint32_t index,
+int reader_incident(struct reader *reader, uint32_t kind, uint32_t index,
 		    struct book_incident *ret_incident)
 {
 	struct book_incident incident;
@@ -184,7 +184,7 @@ int reader_incident(struct poller *reader, uint32_t kind, uint32_t index,
 	return 0;
 }
 
-int reader_mark(struct poller *reader, uint64_t number, struct book_mark *ret_mark)
+int reader_mark(struct reader *reader, uint64_t number, struct book_mark *ret_mark)
 {
 	uint64_t offset = BOOK_MARKS_OFFSET + number % BOOK_MARKS * sizeof(struct book_mark);
 	uint64_t before, again;
@@ -218,7 +218,7 @@ static bool reader_arena_is_whole(const struct book_arena *arena)
 	return true;
 }
 
-int reader_arena(struct poller *reader, uint32_t kind, struct book_arena *ret_arena)
+int reader_arena(struct reader *reader, uint32_t kind, struct book_arena *ret_arena)
 {
 	struct book_arena arena;
 
@@ -244,7 +244,7 @@ int reader_arena(struct poller *reader, uint32_t kind, struct book_arena *ret_ar
 	return 0;
 }
 
-bool reader_segment_is(struct poller *reader, uint32_t unit, uint32_t units, uint32_t owner,
+bool reader_segment_is(struct reader *reader, uint32_t unit, uint32_t units, uint32_t owner,
 		       uint32_t kind)
 {
 	struct book_segment segment;
@@ -259,7 +259,7 @@ bool reader_segment_is(struct poller *reader, uint32_t unit, uint32_t units, uin
 }
 
 /* Whether all string segments belong to the arena. They ascend, like those of records. */
-static bool reader_strings_are_sane(struct poller *reader, const struct book_arena *arena)
+static bool reader_strings_are_sane(struct reader *reader, const struct book_arena *arena)
 {
 	uint64_t segments = (arena->used + READER_ARENA_SEGMENT - 1) / READER_ARENA_SEGMENT;
 	uint64_t free_from = 0;
@@ -276,7 +276,7 @@ static bool reader_strings_are_sane(struct poller *reader, const struct book_are
 }
 
 /* Reads what was added to the arena since the last call. */
-static int reader_load_strings(struct poller *reader)
+static int reader_load_strings(struct reader *reader)
 {
 	struct book_arena arena;
 	uint64_t offset = reader->strings_used;
@@ -315,7 +315,7 @@ static int reader_load_strings(struct poller *reader)
 	return 0;
 }
 
-const char *reader_string(struct poller *reader, uint32_t id, size_t *ret_length)
+const char *reader_string(struct reader *reader, uint32_t id, size_t *ret_length)
 {
 	uint64_t offset = (uint64_t)id * 8;
 	struct book_string string;
@@ -335,7 +335,7 @@ const char *reader_string(struct poller *reader, uint32_t id, size_t *ret_length
 }
 
 /* Reads @length bytes at @offset of an arena, all in one segment. */
-static int reader_arena_read(struct poller *reader, uint32_t kind, uint64_t offset, void *ret_bytes,
+static int reader_arena_read(struct reader *reader, uint32_t kind, uint64_t offset, void *ret_bytes,
 			     size_t length)
 {
 	struct book_arena arena;
@@ -355,7 +355,7 @@ static int reader_arena_read(struct poller *reader, uint32_t kind, uint64_t offs
 			 ret_bytes, length);
 }
 
-struct book_shape reader_shape(struct poller *reader, uint32_t id)
+struct book_shape reader_shape(struct reader *reader, uint32_t id)
 {
 	struct book_shape shape = {0};
 
@@ -365,7 +365,7 @@ struct book_shape reader_shape(struct poller *reader, uint32_t id)
 	return shape;
 }
 
-size_t reader_stack(struct poller *reader, uint32_t id, struct book_stack *ret_head,
+size_t reader_stack(struct reader *reader, uint32_t id, struct book_stack *ret_head,
 		    struct book_frame *ret_frames, size_t max)
 {
 	uint64_t offset = (uint64_t)id * sizeof(struct book_stack);
@@ -383,7 +383,7 @@ size_t reader_stack(struct poller *reader, uint32_t id, struct book_stack *ret_h
 	return count;
 }
 
-int reader_module(struct poller *reader, uint32_t id, struct book_module *ret_module)
+int reader_module(struct reader *reader, uint32_t id, struct book_module *ret_module)
 {
 	struct book_module module;
 	int r;

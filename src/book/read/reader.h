@@ -22,7 +22,7 @@ enum reader_outcome {
 	READER_BAD_LAYOUT = 4,  /* sizes in the header that this version never writes */
 };
 
-struct poller {
+struct reader {
 	struct book_file *file; /* owned by the caller */
 	struct book_header header;
 
@@ -33,57 +33,57 @@ struct poller {
 };
 
 /* 0, a negative errno, or a positive reader_outcome. @file must outlive the reader. */
-int reader_init(struct poller *reader, struct book_file *file);
-void reader_deinit(struct poller *reader);
+int reader_init(struct reader *reader, struct book_file *file);
+void reader_deinit(struct reader *reader);
 
 /* What a result of reader_init() means, as text for users; the string is static. */
 const char *reader_strerror(int result);
 
 /* Read the changing half of the header again (state, counters of rejected calls, incidents). */
-int poller_refresh(struct poller *reader);
+int reader_refresh(struct reader *reader);
 
 /* The first device at or after @device whose shard has been used; -ENXIO if there is none. */
-int64_t reader_next_shard(struct poller *reader, uint32_t device);
+int64_t reader_next_shard(struct reader *reader, uint32_t device);
 
 /* What the application declared about a device. -ENOENT if nothing; -EAGAIN if it kept changing. */
-int reader_device(struct poller *reader, uint32_t device, struct book_device *ret_device);
+int reader_device(struct reader *reader, uint32_t device, struct book_device *ret_device);
 
 /*
  * Which of @count devices from @first on may be declared, as bits: only those are worth a
  * reader_device(). Covers at most one page of them, READER_DECLARED_MAX.
  */
 #define READER_DECLARED_MAX (BOOK_PAGE / (uint32_t)sizeof(struct book_device))
-int reader_declared(struct poller *reader, uint32_t first, uint32_t count, uint32_t *ret_devices);
+int reader_declared(struct reader *reader, uint32_t first, uint32_t count, uint32_t *ret_devices);
 
 /* Entry @index of a kind; -ENOENT if it is not committed. */
-int reader_incident(struct poller *reader, uint32_t kind, uint32_t index,
+int reader_incident(struct reader *reader, uint32_t kind, uint32_t index,
 		    struct book_incident *ret_incident);
 
 /* Mark @number, counted from 0; -ENOENT if it is overwritten or not yet written. */
-int reader_mark(struct poller *reader, uint64_t number, struct book_mark *ret_mark);
+int reader_mark(struct reader *reader, uint64_t number, struct book_mark *ret_mark);
 
 /* Used and lost bytes of an arena, for display. */
-int reader_arena(struct poller *reader, uint32_t kind, struct book_arena *ret_arena);
+int reader_arena(struct reader *reader, uint32_t kind, struct book_arena *ret_arena);
 
 /*
  * The bytes of string @id, NULL if there is no such string; valid until the next call with this
  * reader. The application wrote them, so they may be any bytes.
  */
-const char *reader_string(struct poller *reader, uint32_t id, size_t *ret_length);
+const char *reader_string(struct reader *reader, uint32_t id, size_t *ret_length);
 
 /* Shape @id; all zero for 0 and for ids that do not exist. */
-struct book_shape reader_shape(struct poller *reader, uint32_t id);
+struct book_shape reader_shape(struct reader *reader, uint32_t id);
 
 /*
  * Stack @id: its head and its frames, native ones first, each list innermost first; at most the
  * first @max. Return: the number of frames in @ret_frames; 0 also for ids that do not exist.
  */
-size_t reader_stack(struct poller *reader, uint32_t id, struct book_stack *ret_head,
+size_t reader_stack(struct reader *reader, uint32_t id, struct book_stack *ret_head,
 		    struct book_frame *ret_frames, size_t max);
 
 /* Module @id. 0, -ENOENT for ids that do not exist, or another negative errno. */
-int reader_module(struct poller *reader, uint32_t id, struct book_module *ret_module);
+int reader_module(struct reader *reader, uint32_t id, struct book_module *ret_module);
 
 /* Whether a run of units lies in the pool and the segment table assigns it to this owner. */
-bool reader_segment_is(struct poller *reader, uint32_t unit, uint32_t units, uint32_t owner,
+bool reader_segment_is(struct reader *reader, uint32_t unit, uint32_t units, uint32_t owner,
 		       uint32_t kind);

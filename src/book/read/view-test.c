@@ -19,7 +19,7 @@ static struct view *view;
 static int view_with(uint64_t offset, uint64_t value, enum view_owner owner)
 {
 	struct testing_memory memory;
-	struct poller reader;
+	struct reader reader;
 	int64_t device;
 	int r;
 

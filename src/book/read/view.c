@@ -36,7 +36,7 @@ struct view_shard {
 	uint64_t slots;
 };
 
-static int view_page(struct poller *reader, uint32_t device, struct view_shard *ret_shard)
+static int view_page(struct reader *reader, uint32_t device, struct view_shard *ret_shard)
 {
 	struct book_shard *page = &ret_shard->page;
 	int r;
@@ -74,7 +74,7 @@ static int view_segment_room(struct view_segment *segment, uint32_t count)
 }
 
 /* Directory entries ascend, as the pool is only claimed upwards: no segment is used twice. */
-static int view_check_directory(struct poller *reader, const struct view_shard *shard,
+static int view_check_directory(struct reader *reader, const struct view_shard *shard,
 				uint32_t device)
 {
 	uint64_t segments = (shard->slots + BOOK_SEGMENT_SLOTS - 1) / BOOK_SEGMENT_SLOTS;
@@ -95,7 +95,7 @@ static int view_check_directory(struct poller *reader, const struct view_shard *
  * Copies one chunk. An owner has stored to every slot it counts except the newest: a hole before
  * @solid means that the book claims records never written, and would make us pay for them.
  */
-static int view_copy_chunk(struct poller *reader, uint64_t offset, void *to, size_t length,
+static int view_copy_chunk(struct reader *reader, uint64_t offset, void *to, size_t length,
 			   uint64_t solid)
 {
 	int64_t hole = file_next_hole(reader->file, offset);
@@ -113,7 +113,7 @@ static bool view_has_segment(const struct view *view, uint32_t segment)
 }
 
 /* Copies the records of the requested part, draining @log between chunks if there is one. */
-static int view_copy_records(struct view *view, struct poller *reader,
+static int view_copy_records(struct view *view, struct reader *reader,
 			     const struct view_shard *shard, struct log *log)
 {
 	uint32_t segments =
@@ -247,7 +247,7 @@ static void view_check_rows(struct view *view)
 	}
 }
 
-static int view_read_dead(struct view *view, struct poller *reader, uint32_t device, bool rows)
+static int view_read_dead(struct view *view, struct reader *reader, uint32_t device, bool rows)
 {
 	struct view_shard shard;
 	struct book_event events[2];
@@ -285,7 +285,7 @@ static int view_read_dead(struct view *view, struct poller *reader, uint32_t dev
 }
 
 /* The newest checkpoint below @head, or all zeros at event 0 if there is none yet. */
-static int view_checkpoint(struct view *view, struct poller *reader, uint32_t device,
+static int view_checkpoint(struct view *view, struct reader *reader, uint32_t device,
 			   const struct book_shard *page, uint64_t head, uint64_t *ret_number)
 {
 	uint64_t offset = book_shard_offset(device) + offsetof(struct book_shard, checkpoint);
@@ -326,7 +326,7 @@ static int view_checkpoint(struct view *view, struct poller *reader, uint32_t de
 }
 
 /* One try. -EOVERFLOW: the owner was faster. @ret_head is the head at its start. */
-static int view_try_living(struct view *view, struct poller *reader, uint32_t device, bool rows,
+static int view_try_living(struct view *view, struct reader *reader, uint32_t device, bool rows,
 			   struct log *log, uint64_t *ret_head)
 {
 	struct view_shard shard;
@@ -373,7 +373,7 @@ static int view_try_living(struct view *view, struct poller *reader, uint32_t de
 	return 0;
 }
 
-static int view_read_living(struct view *view, struct poller *reader, uint32_t device, bool rows)
+static int view_read_living(struct view *view, struct reader *reader, uint32_t device, bool rows)
 {
 	uint64_t start = clock_ns(CLOCK_MONOTONIC);
 	uint64_t patience = VIEW_PATIENCE_NS;
@@ -409,7 +409,7 @@ static int view_read_living(struct view *view, struct poller *reader, uint32_t d
 	return r;
 }
 
-static int view_read_either(struct view *view, struct poller *reader, uint32_t device,
+static int view_read_either(struct view *view, struct reader *reader, uint32_t device,
 			    enum view_owner owner, bool rows)
 {
 	int r;
@@ -431,7 +431,7 @@ static int view_read_either(struct view *view, struct poller *reader, uint32_t d
 	return 0;
 }
 
-int view_read_part(struct view *view, struct poller *reader, uint32_t device, enum view_owner owner,
+int view_read_part(struct view *view, struct reader *reader, uint32_t device, enum view_owner owner,
 		   uint32_t first, uint32_t count)
 {
 	view->first = first;
@@ -439,7 +439,7 @@ int view_read_part(struct view *view, struct poller *reader, uint32_t device, en
 	return view_read_either(view, reader, device, owner, true);
 }
 
-int view_read(struct view *view, struct poller *reader, uint32_t device, enum view_owner owner)
+int view_read(struct view *view, struct reader *reader, uint32_t device, enum view_owner owner)
 {
 	view->first = 0;
 	view->end = BOOK_SEGMENTS_MAX;
@@ -468,7 +468,7 @@ static void view_remember(const struct view *view, struct idle_counters *ret_kno
 	memcpy(ret_known->cold, view->cold, sizeof(view->cold));
 }
 
-int view_read_totals_since(struct view *view, struct poller *reader, uint32_t device,
+int view_read_totals_since(struct view *view, struct reader *reader, uint32_t device,
 			   struct idle_counters *known)
 {
 	int r = idle_counters_read(reader, device, known);
@@ -483,7 +483,7 @@ int view_read_totals_since(struct view *view, struct poller *reader, uint32_t de
 	return r;
 }
 
-int view_read_totals(struct view *view, struct poller *reader, uint32_t device,
+int view_read_totals(struct view *view, struct reader *reader, uint32_t device,
 		     enum view_owner owner)
 {
 	struct idle_counters nothing = {0};

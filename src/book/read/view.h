@@ -56,14 +56,14 @@ struct view {
  * if not even the counters of a living owner could be read. A view can be reused for any number of
  * reads; its memory is kept.
  */
-int view_read(struct view *view, struct poller *reader, uint32_t device, enum view_owner owner);
+int view_read(struct view *view, struct reader *reader, uint32_t device, enum view_owner owner);
 
 /* Counters only: cheap, and exact as well. No records. */
-int view_read_totals(struct view *view, struct poller *reader, uint32_t device,
+int view_read_totals(struct view *view, struct reader *reader, uint32_t device,
 		     enum view_owner owner);
 
 /* The same for a living owner, given @known from the previous call, which is brought up to date. */
-int view_read_totals_since(struct view *view, struct poller *reader, uint32_t device,
+int view_read_totals_since(struct view *view, struct reader *reader, uint32_t device,
 			   struct idle_counters *known);
 
 /*
@@ -71,7 +71,7 @@ int view_read_totals_since(struct view *view, struct poller *reader, uint32_t de
  * large to read at once. Each part is exact as of its own moment; whether all records add up cannot
  * be determined from a part.
  */
-int view_read_part(struct view *view, struct poller *reader, uint32_t device, enum view_owner owner,
+int view_read_part(struct view *view, struct reader *reader, uint32_t device, enum view_owner owner,
 		   uint32_t first, uint32_t count);
 
 void view_deinit(struct view *view);

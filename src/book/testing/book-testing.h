@@ -58,7 +58,7 @@ struct testing_book {
 
 	struct writer *writer; /* NULL in processes that only read */
 	struct file_fd file;
-	struct poller reader;
+	struct reader reader;
 	bool has_reader;
 };
 

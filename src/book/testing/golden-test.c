@@ -35,7 +35,7 @@ static void golden_text(FILE *out, const char *text, size_t length)
 	fputc('"', out);
 }
 
-static void golden_string(FILE *out, struct poller *reader, uint32_t id)
+static void golden_string(FILE *out, struct reader *reader, uint32_t id)
 {
 	size_t length = 0;
 	const char *text = reader_string(reader, id, &length);
@@ -45,7 +45,7 @@ static void golden_string(FILE *out, struct poller *reader, uint32_t id)
 		golden_text(out, text, length);
 }
 
-static void golden_header(FILE *out, struct poller *reader)
+static void golden_header(FILE *out, struct reader *reader)
 {
 	const struct book_header *h = &reader->header;
 
@@ -68,7 +68,7 @@ static void golden_header(FILE *out, struct poller *reader)
 		h->rejected.room, h->rejected.reentry, h->rejected.lock, h->rejected.paused);
 }
 
-static void golden_row(FILE *out, struct poller *reader, const struct book_record *r)
+static void golden_row(FILE *out, struct reader *reader, const struct book_record *r)
 {
 	struct book_shape shape = reader_shape(reader, r->shape);
 
@@ -83,7 +83,7 @@ static void golden_row(FILE *out, struct poller *reader, const struct book_recor
 		shape.banks, shape.first_bank, shape.kernel_sort);
 }
 
-static void golden_shard(FILE *out, struct poller *reader, const struct view *view)
+static void golden_shard(FILE *out, struct reader *reader, const struct view *view)
 {
 	struct view_iterator it = {0};
 
@@ -108,7 +108,7 @@ static void golden_shard(FILE *out, struct poller *reader, const struct view *vi
 		golden_row(out, reader, it.record);
 }
 
-static void golden_party(FILE *out, struct poller *reader, const struct book_party *party)
+static void golden_party(FILE *out, struct reader *reader, const struct book_party *party)
 {
 	fprintf(out, "  time %" PRIu64 " size %" PRIu64 " thread %u stack %u", party->time,
 		party->size, party->thread, party->stack);
@@ -117,7 +117,7 @@ static void golden_party(FILE *out, struct poller *reader, const struct book_par
 	fputc('\n', out);
 }
 
-static void golden_rest(FILE *out, struct poller *reader)
+static void golden_rest(FILE *out, struct reader *reader)
 {
 	struct book_incident incident;
 	struct book_device device;
@@ -155,7 +155,7 @@ static void golden_rest(FILE *out, struct poller *reader)
 static char *golden_print(struct testing_memory *memory, enum view_owner owner)
 {
 	struct view *view = calloc(1, sizeof(*view));
-	struct poller reader;
+	struct reader reader;
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);

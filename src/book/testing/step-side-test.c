@@ -55,7 +55,7 @@ static uint64_t side_mix(uint64_t digest, const void *data, size_t length)
 }
 
 /* Follows the strings by their lengths; each must be complete. */
-static uint64_t side_strings(struct poller *reader)
+static uint64_t side_strings(struct reader *reader)
 {
 	struct book_arena arena;
 	uint64_t digest = 0;
@@ -74,7 +74,7 @@ static uint64_t side_strings(struct poller *reader)
 	return digest;
 }
 
-static uint64_t side_shapes(struct poller *reader)
+static uint64_t side_shapes(struct reader *reader)
 {
 	struct book_arena arena;
 	uint64_t digest = 0;
@@ -89,7 +89,7 @@ static uint64_t side_shapes(struct poller *reader)
 	return digest;
 }
 
-static void side_incidents(struct poller *reader, uint64_t *digest)
+static void side_incidents(struct reader *reader, uint64_t *digest)
 {
 	for (uint32_t kind = 0; kind < BOOK_INCIDENT_KINDS; kind++) {
 		for (uint32_t i = 0; i < 4; i++) {
@@ -115,7 +115,7 @@ static void side_incidents(struct poller *reader, uint64_t *digest)
 }
 
 /* From mark @first on, which none of the checked actions overwrites. */
-static void side_marks(struct poller *reader, uint64_t first, uint64_t *digest)
+static void side_marks(struct reader *reader, uint64_t first, uint64_t *digest)
 {
 	uint64_t count = reader->header.mark_count;
 
@@ -132,7 +132,7 @@ static void side_marks(struct poller *reader, uint64_t first, uint64_t *digest)
 }
 
 /* False: being rewritten, which is not a state. */
-static bool side_device(struct poller *reader, uint64_t *ret_digest)
+static bool side_device(struct reader *reader, uint64_t *ret_digest)
 {
 	struct book_device device;
 	int r = reader_device(reader, SIDE_DEVICE, &device);
@@ -145,7 +145,7 @@ static bool side_device(struct poller *reader, uint64_t *ret_digest)
 static void side_look(struct side *side, const char *when)
 {
 	uint64_t digest[SIDE_PARTS] = {0};
-	struct poller reader;
+	struct reader reader;
 
 	/* Nothing is kept from the previous read. */
 	assert(reader_init(&reader, &side->book.file.file) == 0);
@@ -319,7 +319,7 @@ UNIT_LONG(side_areas_change_atomically_at_every_instruction, 300)
 	while (testing_stepper_next(&stepper, &i)) {
 		if (!side.book.has_reader)
 			testing_book_read(&side.book);
-		assert(poller_refresh(&side.book.reader) == 0);
+		assert(reader_refresh(&side.book.reader) == 0);
 		side.first_mark = bits_max(side.book.reader.header.mark_count, 200) - 200;
 		/* Changes since the last step are not checked. */
 		memset(side.changes, 0, sizeof(side.changes));

@@ -45,7 +45,7 @@ static bool testing_cold_is(uint32_t type, const struct book_cold *is,
 	       !testing_differs("overflow_frees", type, is->overflow_frees, should->overflow_frees);
 }
 
-static bool testing_name_is(struct poller *reader, uint32_t id, uint32_t number)
+static bool testing_name_is(struct reader *reader, uint32_t id, uint32_t number)
 {
 	const char *should = testing_text(number);
 	size_t length = 0;
@@ -60,7 +60,7 @@ static bool testing_name_is(struct poller *reader, uint32_t id, uint32_t number)
 	return false;
 }
 
-static bool testing_row_is(struct poller *reader, const struct book_record *is,
+static bool testing_row_is(struct reader *reader, const struct book_record *is,
 			   const struct book_record *should)
 {
 	uint32_t type = book_meta_type(is->meta);
@@ -79,7 +79,7 @@ static bool testing_row_is(struct poller *reader, const struct book_record *is,
 	return true;
 }
 
-static bool testing_rows_are(struct testing_model *model, uint32_t device, struct poller *reader,
+static bool testing_rows_are(struct testing_model *model, uint32_t device, struct reader *reader,
 			     const struct view *view)
 {
 	struct view_iterator it = {0};
@@ -112,7 +112,7 @@ static bool testing_rows_are(struct testing_model *model, uint32_t device, struc
 	return true;
 }
 
-bool testing_model_is(struct testing_model *model, uint32_t device, struct poller *reader,
+bool testing_model_is(struct testing_model *model, uint32_t device, struct reader *reader,
 		      const struct view *view)
 {
 	const struct testing_shard *shard = &model->shards[device];
@@ -135,7 +135,7 @@ bool testing_model_is(struct testing_model *model, uint32_t device, struct polle
 	return same;
 }
 
-bool testing_model_is_book(struct testing_model *model, struct poller *reader)
+bool testing_model_is_book(struct testing_model *model, struct reader *reader)
 {
 	static const enum view_owner ways[] = {VIEW_DEAD, VIEW_LIVING};
 	struct view *view = calloc(1, sizeof(*view));

@@ -73,8 +73,8 @@ struct testing_row *testing_model_find(const struct testing_model *model, uint32
 struct testing_row *testing_model_row(const struct testing_model *model, uint32_t n);
 
 /* Whether the view is exactly what the model has; if not, prints the differences. */
-bool testing_model_is(struct testing_model *model, uint32_t device, struct poller *reader,
+bool testing_model_is(struct testing_model *model, uint32_t device, struct reader *reader,
 		      const struct view *view);
 
 /* Reads every device both ways and compares each with the model. */
-bool testing_model_is_book(struct testing_model *model, struct poller *reader);
+bool testing_model_is_book(struct testing_model *model, struct reader *reader);

@@ -228,7 +228,7 @@ static void walk_check(struct testing_stepper *stepper, uint32_t i)
 
 	if (i == 0) {
 		/* First no book, and then a complete one. */
-		struct poller reader;
+		struct reader reader;
 		int r;
 
 		assert(file_fd_init(&walk->book.file, walk->book.fd) == 0);

@@ -107,7 +107,7 @@ UNIT(concurrent_writers_lose_no_event)
 		assert(view_read(view, &book.reader, device, VIEW_DEAD) == 0);
 		threads_check(all, device, view);
 	}
-	assert(poller_refresh(&book.reader) == 0);
+	assert(reader_refresh(&book.reader) == 0);
 	assert(book.reader.header.rejected.lock == 0);
 	assert(book.reader.header.mark_count == THREADS * (THREADS_EVENTS / 500));
 	view_deinit(view);

@@ -38,7 +38,7 @@ static void room_alloc(struct testing_book *book, uint32_t device, uint64_t addr
 
 static struct book_rejected room_rejected(struct testing_book *book)
 {
-	assert(poller_refresh(&book->reader) == 0);
+	assert(reader_refresh(&book->reader) == 0);
 	return book->reader.header.rejected;
 }
 
@@ -151,7 +151,7 @@ UNIT(no_room_for_graves)
 	writer_free_buffer(book.writer, 0, &who);
 	assert(room_view(&book, 0)->cold[1].unknown_frees == 1);
 	assert(room_view(&book, 0)->hot[1].frees == 1);
-	assert(poller_refresh(&book.reader) == 0 && book.reader.header.lost_graves == 1);
+	assert(reader_refresh(&book.reader) == 0 && book.reader.header.lost_graves == 1);
 	testing_book_deinit(&book);
 }
 
@@ -165,7 +165,7 @@ UNIT(no_memory_for_graves)
 	room_alloc(&book, 0, 0x1000);
 	book.reserve_limit = 0;
 	writer_free_buffer(book.writer, 0, &who);
-	assert(poller_refresh(&book.reader) == 0 && book.reader.header.lost_graves == 1);
+	assert(reader_refresh(&book.reader) == 0 && book.reader.header.lost_graves == 1);
 	book.reserve_limit = UINT64_MAX;
 	writer_free_buffer(book.writer, 0, &who);
 	assert(room_view(&book, 0)->cold[1].unknown_frees == 1);
@@ -268,7 +268,7 @@ UNIT(incidents_beyond_the_area_are_counted)
 		who.address = i * 64;
 		writer_free_buffer(book.writer, 0, &who);
 	}
-	assert(poller_refresh(&book.reader) == 0);
+	assert(reader_refresh(&book.reader) == 0);
 	assert(book.reader.header.incident_count[BOOK_INCIDENT_UNKNOWN_FREE] == 256);
 	assert(book.reader.header.incident_lost[BOOK_INCIDENT_UNKNOWN_FREE] == 10);
 	/* Other kinds have their own entries. */
@@ -287,7 +287,7 @@ UNIT(marks_keep_the_latest)
 	room_open(&book, TESTING_SIZE);
 	for (uint32_t i = 0; i < BOOK_MARKS + 3; i++)
 		writer_mark(book.writer, i + 1, 7, 9);
-	assert(poller_refresh(&book.reader) == 0);
+	assert(reader_refresh(&book.reader) == 0);
 	assert(book.reader.header.mark_count == BOOK_MARKS + 3);
 	assert(reader_mark(&book.reader, 2, &mark) == -ENOENT);
 	for (uint32_t i = 3; i < BOOK_MARKS + 3; i++)
@@ -327,10 +327,10 @@ UNIT(header_describes_the_process)
 	assert(header->cmdline_length == sizeof("test\0of a book"));
 	assert(strcmp(header->comm, "test") == 0 && header->source == BOOK_SOURCE_LIBRARY);
 	writer_set_paused(book.writer, true);
-	assert(poller_refresh(&book.reader) == 0 && header->paused);
+	assert(reader_refresh(&book.reader) == 0 && header->paused);
 	writer_set_paused(book.writer, false);
 	writer_goodbye(book.writer);
-	assert(poller_refresh(&book.reader) == 0 && !header->paused);
+	assert(reader_refresh(&book.reader) == 0 && !header->paused);
 	assert(header->state == BOOK_STATE_CLOSED && header->closed_time);
 	/* Destructors that run later still count. */
 	room_alloc(&book, 0, 0x1000);

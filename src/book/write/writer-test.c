@@ -83,7 +83,7 @@ static uint32_t wtest_incidents(struct wtest *test, uint32_t kind, struct book_i
 
 	while (reader_incident(&test->book.reader, kind, n, ret_last) == 0)
 		n++;
-	assert(poller_refresh(&test->book.reader) == 0);
+	assert(reader_refresh(&test->book.reader) == 0);
 	assert(test->book.reader.header.incident_count[kind] == n);
 	if (n > 0)
 		assert(reader_incident(&test->book.reader, kind, n - 1, ret_last) == 0);
@@ -379,7 +379,7 @@ UNIT(mesh_calls_reach_every_device)
 	}
 	writer_free_mesh(test.writer, devices, 4, &buffer);
 	assert(view_read(test.view, &test.book.reader, 7, VIEW_DEAD) == 0 && test.view->live == 0);
-	assert(poller_refresh(&test.book.reader) == 0);
+	assert(reader_refresh(&test.book.reader) == 0);
 	assert(test.book.reader.header.rejected.device == 2);
 	wtest_deinit(&test);
 }

@@ -22,7 +22,7 @@
 struct bench_snapshot_state {
 	int fd;
 	struct file_fd file;
-	struct poller reader;
+	struct reader reader;
 	struct view view;
 	uint32_t directory[BOOK_SEGMENTS_MAX];
 	uint64_t bytes;

@@ -94,7 +94,7 @@ static const char *selftest_wait(struct family *family)
 		for (size_t i = 0; i < family->peer_count; i++) {
 			struct scan_book *book = family->peers[i]->book;
 
-			if (book && poller_refresh(&book->reader) == 0 &&
+			if (book && reader_refresh(&book->reader) == 0 &&
 			    book->reader.header.mark_count > 0)
 				return NULL;
 		}

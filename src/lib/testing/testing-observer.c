@@ -204,7 +204,7 @@ const char *observer_text(struct observer *observer, uint32_t id)
 
 const struct book_header *observer_header(struct observer *observer)
 {
-	assert(poller_refresh(&observer->reader) == 0);
+	assert(reader_refresh(&observer->reader) == 0);
 	return &observer->reader.header;
 }
 

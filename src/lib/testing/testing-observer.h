@@ -40,7 +40,7 @@
 struct observer {
 	int fd;
 	struct file_fd file;
-	struct poller reader;
+	struct reader reader;
 	struct view view; /* of the device that was read last */
 };
 

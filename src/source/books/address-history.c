@@ -89,7 +89,7 @@ static int address_history_keep_event(struct address_history *trail, const struc
 static int address_history_drain(struct address_history *trail, const struct log_place *place,
 				 struct log *log)
 {
-	struct poller *reader = &trail->book->reader;
+	struct reader *reader = &trail->book->reader;
 	uint64_t ahead = ADDRESS_HISTORY_AHEAD;
 	int r = -EOVERFLOW;
 
@@ -134,7 +134,7 @@ static int address_history_read_log(struct address_history *trail, const struct 
 static int address_history_read_graves(struct address_history *trail, const struct book_shard *page,
 				       uint32_t device)
 {
-	struct poller *reader = &trail->book->reader;
+	struct reader *reader = &trail->book->reader;
 	uint64_t from, after, count = page->graves;
 	int r;
 
@@ -182,7 +182,7 @@ static void address_history_find_records(struct address_history *trail, const st
 static int address_history_read_shard(struct address_history *trail, struct view *view,
 				      uint32_t device)
 {
-	struct poller *reader = &trail->book->reader;
+	struct reader *reader = &trail->book->reader;
 	struct book_shard page;
 	int r;
 

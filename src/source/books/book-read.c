@@ -211,7 +211,7 @@ static int book_read_totals(struct book_reading *reading, uint32_t device)
 static int book_collect_shard(struct book_reading *reading, uint32_t device)
 {
 	enum view_owner owner = reading->book->alive ? VIEW_LIVING : VIEW_DEAD;
-	struct poller *reader = &reading->book->reader;
+	struct reader *reader = &reading->book->reader;
 	bool rows = book_wants_rows(reading, device);
 	int r;
 
@@ -362,7 +362,7 @@ int book_collect(struct scan_book *book, const struct snapshot_request *request,
 
 	if (!book_rows_touch(&reading))
 		return 0;
-	r = poller_refresh(&book->reader);
+	r = reader_refresh(&book->reader);
 	if (r == 0)
 		r = book_add_process(book, snapshot, &reading.process);
 	if (r < 0)

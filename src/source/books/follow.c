@@ -94,7 +94,7 @@ static int follow_resync(struct follow_round *round, struct follow_shard *shard)
 static int follow_add_shard(struct follow_round *round, uint32_t device)
 {
 	struct follow *follow = round->follow;
-	struct poller *reader = &follow->book->reader;
+	struct reader *reader = &follow->book->reader;
 	struct follow_shard shard = {.device = device, .next = 1};
 	struct book_shard page;
 	struct follow_shard *shards;

@@ -28,7 +28,7 @@
 
 struct scan_book {
 	struct file_fd file; /* owns its fd */
-	struct poller reader;
+	struct reader reader;
 	dev_t device;
 	ino_t inode;
 	uint32_t uid; /* who created the file */

@@ -26,7 +26,7 @@ struct kernel_attaching {
 };
 
 /* Returns a descriptor of the book, or a negative errno. */
-static int kernel_book_attach(struct kernel_attaching *attaching, uint64_t id)
+static int kernel_attach(struct kernel_attaching *attaching, uint64_t id)
 {
 	struct ttmem_ioc_attach args = {.argsz = sizeof(args), .id = id};
 
@@ -51,7 +51,7 @@ static int kernel_attach_holder(void *context, const struct kernel_holder *holde
 	    scan_has(scan, holder->device, (ino_t)holder->id) ||
 	    proc_read(&scan->proc, holder->pid, &handed.owner) < 0)
 		return 0;
-	fd = kernel_book_attach(attaching, holder->id);
+	fd = kernel_attach(attaching, holder->id);
 	/* The samples of another machine have inode numbers, too. */
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_dev != holder->device ||
 	    st.st_ino != (ino_t)holder->id)
