@@ -48,7 +48,7 @@ function open(followed = false): void {
     else tab.removeAttribute("aria-current");
   }
   scrollTo(0, 0);
-  // The focused element is gone: focus the heading of the new view, so that screen readers announce it.
+  // The focused element is gone: focus the new view, so that screen readers announce it.
   if (followed || inside) main.focus({ preventScroll: true });
 }
 
