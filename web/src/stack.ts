@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stacks and call sites. A call site is a type, a name and the functions and files of a stack, without lines:
+// Stacks and call sites. A call site is a type, a name and the functions and files of a stack, without lines,
 // so it stays the same when lines move.
 
 import { h } from "./dom";
