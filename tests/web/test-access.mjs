@@ -83,7 +83,7 @@ test("everything can be done by keyboard", async ({ daemon, visit }) => {
   const press = (...keys) => keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve());
   await visitor.go();
   await visitor.has("beta", "table.processes");
-  // Past the page's header.
+  // Skips the page's header.
   await press("Tab", "Enter");
   assert.equal(await page.evaluate(() => document.activeElement.id), "main");
   const order = () => page.locator("table.processes tbody th").allInnerTexts();

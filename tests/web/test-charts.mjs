@@ -150,7 +150,7 @@ test("charts by type and by process add up to the same", async ({ daemon, visit 
   const [type, process] = [await table("type"), await table("process")];
   assert.ok(process.heads.includes("Others and ended"), process.heads.join());
   assert.equal(process.heads.filter((head) => head.startsWith("holder-")).length, 8);
-  // The table of a long history does not have every second, so each row is compared with the database, not with another row.
+  // The table of a long history does not have every second, so each row is compared with the database.
   const known = new Map((await past()).map((point) => [new Date(point[0] / 1e6).toTimeString().slice(0, 8), `${(point[1] / MIB).toFixed(point[1] < 10 * MIB ? 2 : 1)} MiB`]));
   for (const { rows } of [type, process]) {
     const sums = rows.map((row) => row.split("\t").map((cell) => cell.trim())).map((cells) => [cells[0], cells.at(-1)]);

@@ -14,7 +14,7 @@ const at = (page) => page.evaluate(() => {
 
 const DEVICE = `device 0 0xa1 wormhole_b0 n150 0 ${12 * GIB} ${96 * 1024 ** 2} 12`;
 
-/** Advances the page's clock until it has read everything again. */
+/** After this much of the page's time it has read everything again. */
 const AGAIN_MS = 11000;
 
 test("a refresh keeps the keyboard focus", async ({ daemon, visit }) => {

@@ -7,7 +7,7 @@ import { test, until } from "./runner.mjs";
 const GIB = 1024 ** 3;
 const UNITS = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
 
-/** The smallest and largest size that is shown as this text. */
+/** Checks that a shown size is @value, rounded to the digits shown. */
 function close(text, value) {
   const [, number, unit] = /^([\d.]+) (\w+)$/.exec(text) ?? assert.fail(text);
   const digits = number.split(".")[1]?.length ?? 0;
